@@ -1,0 +1,45 @@
+# What every target of this project shares: language, warnings, instrumentation, include root.
+
+# Flags for our own code only; dependencies are SYSTEM and never judged by them.
+add_library(stepcast_build_flags INTERFACE)
+target_compile_features(stepcast_build_flags INTERFACE cxx_std_20)
+target_compile_options(stepcast_build_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough
+  # g++ 12 warns wrongly about "literal" + std::string() in optimised code (GCC bug 105651).
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
+  # Instrumented code makes the compiler guess wrongly; there, warnings stay warnings.
+  $<$<AND:$<BOOL:${STEPCAST_WERROR}>,$<NOT:$<BOOL:${STEPCAST_SANITIZE}>>>:-Werror>)
+if(STEPCAST_SANITIZE)
+  target_compile_options(stepcast_build_flags INTERFACE
+    -fsanitize=${STEPCAST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(stepcast_build_flags INTERFACE -fsanitize=${STEPCAST_SANITIZE})
+endif()
+if(STEPCAST_COVERAGE)
+  target_compile_options(stepcast_build_flags INTERFACE --coverage -fprofile-update=atomic)
+  target_link_options(stepcast_build_flags INTERFACE --coverage)
+endif()
+
+# stepcast_library(ROOM source ...) makes the library stepcast::ROOM. Headers are included by their
+# place in the source tree ("data/record/run.h"); users outside write <stepcast/data/record/run.h>.
+function(stepcast_library room)
+  add_library(stepcast_${room} ${ARGN})
+  add_library(stepcast::${room} ALIAS stepcast_${room})
+  target_compile_features(stepcast_${room} PUBLIC cxx_std_20)
+  target_include_directories(stepcast_${room} PUBLIC
+    $<BUILD_INTERFACE:${stepcast_SOURCE_DIR}>
+    $<BUILD_INTERFACE:${stepcast_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/stepcast>)
+  target_link_libraries(stepcast_${room} PRIVATE $<BUILD_INTERFACE:stepcast_build_flags>)
+  set_target_properties(stepcast_${room} PROPERTIES
+    EXPORT_NAME ${room} POSITION_INDEPENDENT_CODE ON)
+  set(export stepcast-targets)
+  if(room STREQUAL calibrate)
+    set(export stepcast-calibrate-targets)  # apart, so that who only predicts need not have Ceres
+  endif()
+  install(TARGETS stepcast_${room} EXPORT ${export})
+endfunction()
+
+# <stepcast/...> in the build tree is the source tree.
+file(MAKE_DIRECTORY ${stepcast_BINARY_DIR}/include)
+file(CREATE_LINK ${stepcast_SOURCE_DIR} ${stepcast_BINARY_DIR}/include/stepcast SYMBOLIC)
