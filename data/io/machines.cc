@@ -1,0 +1,390 @@
+#include "data/io/machines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "data/io/yaml_section.h"
+
+namespace stepcast {
+namespace {
+
+constexpr int kMostNodes = 1'000'000;
+constexpr int kMostDevicesPerNode = 1024;
+constexpr double kHighestPrice = 1e6;
+
+Device TakeDevice(YamlSection* section) {
+  Device device;
+  device.name = section->Text("name");
+  device.title = section->OptionalText("title").value_or(device.name);
+  device.source = section->OptionalText("source").value_or("");
+  device.aliases = section->Texts("aliases");
+  device.fp32 = section->Optional("fp32", ParseWorkRate);
+  device.tf32 = section->Optional("tf32", ParseWorkRate);
+  device.fp16 = section->Optional("fp16", ParseWorkRate);
+  device.bf16 = section->Optional("bf16", ParseWorkRate);
+  device.memory = section->Optional("memory", ParseDataSize);
+  device.memory_bandwidth = section->Optional("memory_bandwidth", ParseDataRate);
+  device.power_w = section->Optional("power", ParseWatts);
+  section->Finish();
+  return device;
+}
+
+LinkFacts TakeLink(YamlSection* parent, const std::string& key) {
+  LinkFacts link;
+  if (std::optional<YamlSection> section = parent->OptionalSection(key)) {
+    link.bandwidth = section->Optional("bandwidth", ParseDataRate);
+    link.rtt = section->Optional("rtt", ParseDuration);
+    link.loss = section->Optional("loss", ParseProbability);
+    section->Finish();
+  }
+  return link;
+}
+
+std::map<std::string, std::string> TakeTexts(YamlSection* parent, const std::string& key) {
+  std::map<std::string, std::string> texts;
+  if (std::optional<YamlSection> section = parent->OptionalSection(key)) {
+    for (const std::string& name : section->Keys()) texts[name] = section->Text(name);
+  }
+  return texts;
+}
+
+ParameterEstimate TakeEstimate(YamlSection* section) {
+  constexpr double kMost = 1e30;
+  ParameterEstimate p;
+  p.scope = section->Text("scope");
+  p.name = section->Text("name");
+  p.unit = section->OptionalText("unit").value_or("");
+  p.value = section->Number("value", 1e-30, kMost);
+  p.log_sd = section->Number("log_sd", 0, kMost);
+  p.prior_value = section->Number("prior_value", 1e-30, kMost);
+  p.prior_log_sd = section->Number("prior_log_sd", 0, kMost);
+  const std::string decided = section->Text("decided_by");
+  bool known = false;
+  for (int i = 0; i < 3; ++i) {
+    if (decided != kDecidedByNames[i]) continue;
+    p.decided_by = static_cast<DecidedBy>(i);
+    known = true;
+  }
+  if (!known) {
+    throw InputError(section->PlaceOf("decided_by"), decided, "is unknown", "data, both, prior");
+  }
+  section->Finish();
+  return p;
+}
+
+// The lower triangle, a row a line: one text rather than thousands of YAML nodes keeps `predict`
+// fast.
+Eigen::MatrixXd ParseLowerTriangle(const std::string& text, int size, const InputPlace& place) {
+  const std::string allowed =
+      fmt::format("the lower triangle of a {0} x {0} symmetric matrix, a row a line", size);
+  Eigen::MatrixXd matrix = Eigen::MatrixXd::Zero(size, size);
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  const auto skip_space = [&] {
+    while (at < end && std::isspace(static_cast<unsigned char>(*at))) ++at;
+  };
+  for (int row = 0; row < size; ++row) {
+    for (int column = 0; column <= row; ++column) {
+      skip_space();
+      double value = 0;
+      const auto [next, error] = std::from_chars(at, end, value);
+      if (error != std::errc() || !std::isfinite(value)) {
+        throw InputError(place, std::string(at, std::min<std::size_t>(20, end - at)),
+                         "is not a number", allowed);
+      }
+      matrix(row, column) = matrix(column, row) = value;
+      at = next;
+    }
+  }
+  skip_space();
+  if (at != end) throw InputError(place, std::string(at, end), "is left over", allowed);
+  return matrix;
+}
+
+std::string FormatLowerTriangle(const Eigen::MatrixXd& matrix) {
+  std::string text;
+  for (Eigen::Index row = 0; row < matrix.rows(); ++row) {
+    for (Eigen::Index column = 0; column <= row; ++column) {
+      text += fmt::format("{}{:.6g}", column == 0 ? "" : " ", matrix(row, column));
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+Calibration TakeCalibration(YamlSection* section) {
+  constexpr int kMost = 1'000'000'000;
+  Calibration c;
+  c.version = section->OptionalText("version").value_or("");
+  c.residual_log_sd = section->Number("residual_log_sd", 0, 1e6);
+  for (YamlSection& source : section->Sections("sources")) {
+    c.sources.push_back({source.Text("file"), source.Integer("runs", 0, kMost)});
+    source.Finish();
+  }
+  if (std::optional<YamlSection> range = section->OptionalSection("range")) {
+    c.range.max_workers = range->Integer("max_workers", 0, kMost);
+    c.range.max_nodes = range->Integer("max_nodes", 0, kMost);
+    c.range.max_devices_per_node = range->Integer("max_devices_per_node", 0, kMost);
+    if (std::optional<YamlSection> batches = range->OptionalSection("local_batch")) {
+      for (const std::string& key : batches->Keys()) {
+        std::optional<YamlSection> batch = batches->OptionalSection(key);
+        if (!batch) continue;
+        c.range.local_batch[key] = {batch->Integer("min", 1, kMost),
+                                    batch->Integer("max", 1, kMost)};
+        batch->Finish();
+      }
+    }
+    range->Finish();
+  }
+  for (YamlSection& parameter : section->Sections("parameters")) {
+    c.parameters.push_back(TakeEstimate(&parameter));
+  }
+  // Nothing was fitted: an empty matrix is an empty text.
+  const std::string triangle = c.parameters.empty()
+                                   ? section->OptionalText("log_covariance").value_or("")
+                                   : section->Text("log_covariance");
+  c.log_covariance = ParseLowerTriangle(triangle, static_cast<int>(c.parameters.size()),
+                                        section->PlaceOf("log_covariance"));
+  section->Finish();
+  return c;
+}
+
+std::string Canonical(const std::string& name) {
+  std::string out;
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c))) {
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return out;
+}
+
+// Rates are written in the unit that people use for them, with all their digits.
+std::string RateText(const DataRate<>& rate) {
+  const double gbit = rate.in(kGigabitsPerSecond);
+  return gbit >= 1 ? fmt::format("{} Gbit/s", gbit)
+                   : fmt::format("{} Mbit/s", rate.in(kMegabitsPerSecond));
+}
+
+void EmitLink(YAML::Emitter* out, const LinkFacts& link) {
+  *out << YAML::Flow << YAML::BeginMap;
+  if (link.bandwidth) *out << YAML::Key << "bandwidth" << YAML::Value << RateText(*link.bandwidth);
+  if (link.rtt) {
+    *out << YAML::Key << "rtt" << YAML::Value << fmt::format("{} ms", link.rtt->in(kMilliseconds));
+  }
+  if (link.loss) *out << YAML::Key << "loss" << YAML::Value << fmt::format("{}", *link.loss);
+  *out << YAML::EndMap << YAML::Block;
+}
+
+void EmitText(YAML::Emitter* out, const char* key, const std::string& text) {
+  if (!text.empty()) *out << YAML::Key << key << YAML::Value << text;
+}
+
+void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
+  const auto number = [](double value) { return fmt::format("{:.10g}", value); };
+  *out << YAML::BeginMap;
+  EmitText(out, "version", c.version);
+  *out << YAML::Key << "residual_log_sd" << YAML::Value << number(c.residual_log_sd);
+  *out << YAML::Key << "sources" << YAML::Value << YAML::BeginSeq;
+  for (const Calibration::Source& source : c.sources) {
+    *out << YAML::Flow << YAML::BeginMap << YAML::Key << "file" << YAML::Value << source.file
+         << YAML::Key << "runs" << YAML::Value << source.runs << YAML::EndMap << YAML::Block;
+  }
+  *out << YAML::EndSeq;
+  *out << YAML::Key << "range" << YAML::Value << YAML::BeginMap;
+  *out << YAML::Key << "max_workers" << YAML::Value << c.range.max_workers;
+  *out << YAML::Key << "max_nodes" << YAML::Value << c.range.max_nodes;
+  *out << YAML::Key << "max_devices_per_node" << YAML::Value << c.range.max_devices_per_node;
+  *out << YAML::Key << "local_batch" << YAML::Value << YAML::BeginMap;
+  for (const auto& [key, batch] : c.range.local_batch) {
+    *out << YAML::Key << key << YAML::Value << YAML::Flow << YAML::BeginMap << YAML::Key << "min"
+         << YAML::Value << batch.min << YAML::Key << "max" << YAML::Value << batch.max
+         << YAML::EndMap << YAML::Block;
+  }
+  *out << YAML::EndMap << YAML::EndMap;
+  *out << YAML::Key << "parameters" << YAML::Value << YAML::BeginSeq;
+  for (const ParameterEstimate& p : c.parameters) {
+    *out << YAML::Flow << YAML::BeginMap;
+    *out << YAML::Key << "scope" << YAML::Value << p.scope;
+    *out << YAML::Key << "name" << YAML::Value << p.name;
+    EmitText(out, "unit", p.unit);
+    *out << YAML::Key << "value" << YAML::Value << number(p.value);
+    *out << YAML::Key << "log_sd" << YAML::Value << number(p.log_sd);
+    *out << YAML::Key << "prior_value" << YAML::Value << number(p.prior_value);
+    *out << YAML::Key << "prior_log_sd" << YAML::Value << number(p.prior_log_sd);
+    *out << YAML::Key << "decided_by" << YAML::Value
+         << kDecidedByNames[static_cast<int>(p.decided_by)];
+    *out << YAML::EndMap << YAML::Block;
+  }
+  *out << YAML::EndSeq;
+  *out << YAML::Key << "log_covariance" << YAML::Value << YAML::Literal
+       << FormatLowerTriangle(c.log_covariance);
+  *out << YAML::EndMap;
+}
+
+}  // namespace
+
+std::vector<Device> ReadDevices(const std::string& path) {
+  YamlSection file = YamlSection::Read(path);
+  std::vector<Device> devices;
+  std::set<std::string> names;
+  for (YamlSection& section : file.Sections("devices")) {
+    devices.push_back(TakeDevice(&section));
+    if (!names.insert(Canonical(devices.back().name)).second) {
+      throw InputError(section.PlaceOf("name"), devices.back().name, "is the name of two devices",
+                       "each device once");
+    }
+  }
+  file.Finish();
+  if (devices.empty()) {
+    throw InputError(file.PlaceOf("devices"), "", "is missing or empty", "a list of devices");
+  }
+  return devices;
+}
+
+std::optional<Device> FindDevice(const std::vector<Device>& devices, const std::string& name) {
+  const std::string wanted = Canonical(name);
+  if (wanted.empty()) return std::nullopt;
+  for (const Device& device : devices) {
+    if (Canonical(device.name) == wanted || Canonical(device.title) == wanted ||
+        std::any_of(device.aliases.begin(), device.aliases.end(),
+                    [&](const std::string& alias) { return Canonical(alias) == wanted; })) {
+      return device;
+    }
+  }
+  return std::nullopt;
+}
+
+Cluster ReadCluster(const std::string& path) {
+  return ParseCluster(ReadTextFile(path, std::size_t{64} << 20), path);
+}
+
+Cluster ParseCluster(const std::string& text, const std::string& path) {
+  YamlSection file = YamlSection::Parse(text, path);
+  Cluster cluster;
+  cluster.name = file.Text("name");
+  cluster.title = file.OptionalText("title").value_or(cluster.name);
+  cluster.source = file.OptionalText("source").value_or("");
+  cluster.notes = file.OptionalText("notes").value_or("");
+  if (file.IsSection("device")) {
+    std::optional<YamlSection> device = file.OptionalSection("device");
+    cluster.device_facts = TakeDevice(&*device);
+    cluster.device = cluster.device_facts->name;
+  } else {
+    cluster.device = file.Text("device");
+  }
+  cluster.nodes = file.Integer("nodes", 1, kMostNodes);
+  cluster.devices_per_node = file.Integer("devices_per_node", 1, kMostDevicesPerNode);
+  cluster.link = TakeLink(&file, "link");
+  cluster.device_link = TakeLink(&file, "device_link");
+  cluster.server_link = TakeLink(&file, "server_link");
+  std::set<std::string> names;
+  for (YamlSection& section : file.Sections("hosts")) {
+    Host host;
+    host.name = section.Text("name");
+    if (host.name.find('+') != std::string::npos) {
+      throw InputError(section.PlaceOf("name"), host.name, "contains +, which joins host names");
+    }
+    if (!names.insert(host.name).second) {
+      throw InputError(section.PlaceOf("name"), host.name, "is the name of two hosts",
+                       "each host once");
+    }
+    host.link = TakeLink(&section, "link");
+    section.Finish();
+    cluster.hosts.push_back(std::move(host));
+  }
+  if (std::optional<YamlSection> prices = file.OptionalSection("prices")) {
+    cluster.node_price_per_hour = prices->Number("node_per_hour", 0, kHighestPrice);
+    prices->Finish();
+  }
+  if (std::optional<YamlSection> power = file.OptionalSection("power")) {
+    cluster.device_power_w = power->Optional("device", ParseWatts);
+    power->Finish();
+  }
+  cluster.sources = TakeTexts(&file, "sources");
+  if (std::optional<YamlSection> section = file.OptionalSection("calibration")) {
+    cluster.calibration = TakeCalibration(&*section);
+  }
+  file.Finish();
+  return cluster;
+}
+
+std::string FormatCluster(const Cluster& cluster) {
+  YAML::Emitter out;
+  out << YAML::BeginMap;
+  EmitText(&out, "name", cluster.name);
+  if (cluster.title != cluster.name) EmitText(&out, "title", cluster.title);
+  EmitText(&out, "source", cluster.source);
+  if (cluster.device_facts) {
+    const Device& d = *cluster.device_facts;
+    out << YAML::Key << "device" << YAML::Value << YAML::BeginMap;
+    EmitText(&out, "name", d.name);
+    if (d.title != d.name) EmitText(&out, "title", d.title);
+    EmitText(&out, "source", d.source);
+    if (!d.aliases.empty()) {
+      out << YAML::Key << "aliases" << YAML::Value << YAML::Flow << d.aliases << YAML::Block;
+    }
+    const auto work_rate = [&](const char* key, const std::optional<WorkRate<>>& rate) {
+      if (rate) EmitText(&out, key, fmt::format("{} TFLOP/s", rate->in(kTeraflopPerSecond)));
+    };
+    work_rate("fp32", d.fp32);
+    work_rate("tf32", d.tf32);
+    work_rate("fp16", d.fp16);
+    work_rate("bf16", d.bf16);
+    if (d.memory) EmitText(&out, "memory", fmt::format("{} GB", d.memory->in(kGigabytes)));
+    if (d.memory_bandwidth) {
+      EmitText(&out, "memory_bandwidth",
+               fmt::format("{} GB/s", d.memory_bandwidth->in(kGigabytesPerSecond)));
+    }
+    if (d.power_w) EmitText(&out, "power", fmt::format("{} W", *d.power_w));
+    out << YAML::EndMap;
+  } else {
+    EmitText(&out, "device", cluster.device);
+  }
+  out << YAML::Key << "nodes" << YAML::Value << cluster.nodes;
+  out << YAML::Key << "devices_per_node" << YAML::Value << cluster.devices_per_node;
+  const auto link = [&](const char* key, const LinkFacts& facts) {
+    if (facts.empty()) return;
+    out << YAML::Key << key << YAML::Value;
+    EmitLink(&out, facts);
+  };
+  link("link", cluster.link);
+  link("device_link", cluster.device_link);
+  link("server_link", cluster.server_link);
+  if (!cluster.hosts.empty()) {
+    out << YAML::Key << "hosts" << YAML::Value << YAML::BeginSeq;
+    for (const Host& host : cluster.hosts) {
+      out << YAML::BeginMap << YAML::Key << "name" << YAML::Value << host.name;
+      link("link", host.link);
+      out << YAML::EndMap;
+    }
+    out << YAML::EndSeq;
+  }
+  if (cluster.node_price_per_hour) {
+    out << YAML::Key << "prices" << YAML::Value << YAML::Flow << YAML::BeginMap << YAML::Key
+        << "node_per_hour" << YAML::Value << fmt::format("{}", *cluster.node_price_per_hour)
+        << YAML::EndMap << YAML::Block;
+  }
+  if (cluster.device_power_w) {
+    out << YAML::Key << "power" << YAML::Value << YAML::Flow << YAML::BeginMap << YAML::Key
+        << "device" << YAML::Value << fmt::format("{} W", *cluster.device_power_w) << YAML::EndMap
+        << YAML::Block;
+  }
+  if (!cluster.sources.empty()) {
+    out << YAML::Key << "sources" << YAML::Value << cluster.sources;
+  }
+  EmitText(&out, "notes", cluster.notes);
+  if (cluster.calibration) {
+    out << YAML::Key << "calibration" << YAML::Value;
+    EmitCalibration(&out, *cluster.calibration);
+  }
+  out << YAML::EndMap;
+  return std::string(out.c_str()) + "\n";
+}
+
+}  // namespace stepcast

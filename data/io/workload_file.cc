@@ -1,0 +1,156 @@
+#include "data/io/workload_file.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <optional>
+
+#include "data/io/yaml_section.h"
+
+namespace stepcast {
+namespace {
+
+constexpr long long kMostParameters = 1'000'000'000'000'000;
+constexpr double kMostFlop = 1e24;
+constexpr double kMostBytes = 1e18;
+constexpr double kBytesPerGradient = 4;
+
+LayerKind TakeKind(YamlSection* section) {
+  const std::string text = section->Text("kind");
+  std::string allowed;
+  for (std::size_t i = 0; i < std::size(kLayerKindNames); ++i) {
+    if (text == kLayerKindNames[i]) return static_cast<LayerKind>(i);
+    allowed += (i == 0 ? "" : ", ") + std::string(kLayerKindNames[i]);
+  }
+  throw InputError(section->PlaceOf("kind"), text, "is not a kind of layer", allowed);
+}
+
+double OptionalNumber(YamlSection* section, const std::string& key, double high) {
+  return section->Has(key) ? section->Number(key, 0, high) : 0;
+}
+
+Layer TakeLayer(YamlSection* section, std::size_t index) {
+  Layer layer;
+  layer.name = section->OptionalText("name").value_or("layer" + std::to_string(index + 1));
+  layer.kind = TakeKind(section);
+  for (const std::string& text : section->Texts("tensors")) {
+    layer.tensors.push_back(
+        ParseLongInteger(text, section->PlaceOf("tensors"), 1, kMostParameters));
+  }
+  if (section->Has("statistics")) {
+    layer.statistics = section->LongInteger("statistics", 0, kMostParameters);
+  }
+  layer.forward_flop = Flop(OptionalNumber(section, "forward_flop", kMostFlop));
+  layer.activation_bytes = Bytes(OptionalNumber(section, "activation_bytes", kMostBytes));
+  section->Finish();
+  return layer;
+}
+
+void RequireEqual(const YamlSection& file, const char* key, long long given, long long layers) {
+  if (given == layers) return;
+  throw InputError(file.PlaceOf(key), std::to_string(given), "disagrees with the layers",
+                   std::to_string(layers) + ", their sum");
+}
+
+void RequireMeant(const YamlSection& file, long long sum) {
+  if (sum <= kMostParameters) return;
+  throw InputError(file.PlaceOf("layers"), "", "have too many parameters",
+                   "at most " + std::to_string(kMostParameters));
+}
+
+}  // namespace
+
+Workload ReadWorkload(const std::string& path) {
+  return ParseWorkload(ReadTextFile(path, std::size_t{64} << 20), path);
+}
+
+Workload ParseWorkload(const std::string& text, const std::string& path) {
+  YamlSection file = YamlSection::Parse(text, path);
+  Workload w;
+  w.name = file.Text("name");
+  w.title = file.OptionalText("title").value_or(w.name);
+  w.source = file.OptionalText("source").value_or("");
+  const auto count = [&](const char* key, long long least = 1) -> std::optional<long long> {
+    if (!file.Has(key)) return std::nullopt;
+    return file.LongInteger(key, least, kMostParameters);
+  };
+  const std::optional<long long> parameters = count("parameters");
+  const std::optional<long long> trainable = count("trainable_parameters");
+  const std::optional<long long> gradient_bytes = count("gradient_bytes", 4);
+  const std::vector<YamlSection> sections = file.Sections("layers");
+  for (YamlSection section : sections) w.layers.push_back(TakeLayer(&section, w.layers.size()));
+  file.Finish();
+
+  if (!w.layers.empty()) {
+    for (const Layer& layer : w.layers) {
+      w.parameters += layer.statistics;
+      for (const std::int64_t tensor : layer.tensors) {
+        w.trainable_parameters += tensor;
+        RequireMeant(file, w.trainable_parameters);
+      }
+      RequireMeant(file, w.parameters);
+    }
+    w.parameters += w.trainable_parameters;
+    // Publishers count the statistics in the total (Keras) or do not (the others).
+    if (parameters == w.trainable_parameters) w.parameters = w.trainable_parameters;
+    if (parameters) RequireEqual(file, "parameters", *parameters, w.parameters);
+    if (trainable) RequireEqual(file, "trainable_parameters", *trainable, w.trainable_parameters);
+    if (w.trainable_parameters == 0) {
+      throw InputError(file.PlaceOf("layers"), "", "have no trainable tensor",
+                       "at least one layer with tensors");
+    }
+  } else if (parameters) {
+    w.parameters = *parameters;
+    w.trainable_parameters = trainable.value_or(*parameters);
+    if (w.trainable_parameters > w.parameters) {
+      throw InputError(file.PlaceOf("trainable_parameters"),
+                       std::to_string(w.trainable_parameters), "is more than all parameters",
+                       "at most " + std::to_string(w.parameters));
+    }
+  } else if (gradient_bytes) {
+    w.parameters = w.trainable_parameters =
+        trainable.value_or(static_cast<long long>(*gradient_bytes / kBytesPerGradient));
+  } else {
+    throw InputError({path, 0, "parameters"}, "", "is a required key that is missing",
+                     "parameters (a count), gradient_bytes, or layers with tensors");
+  }
+  w.gradient_bytes =
+      Bytes(gradient_bytes ? static_cast<double>(*gradient_bytes)
+                           : kBytesPerGradient * static_cast<double>(w.trainable_parameters));
+  return w;
+}
+
+std::string FormatWorkload(const Workload& w) {
+  YAML::Emitter out;
+  out << YAML::BeginMap;
+  out << YAML::Key << "name" << YAML::Value << w.name;
+  if (w.title != w.name) out << YAML::Key << "title" << YAML::Value << w.title;
+  if (!w.source.empty()) out << YAML::Key << "source" << YAML::Value << w.source;
+  out << YAML::Key << "parameters" << YAML::Value << w.parameters;
+  out << YAML::Key << "trainable_parameters" << YAML::Value << w.trainable_parameters;
+  out << YAML::Key << "gradient_bytes" << YAML::Value
+      << fmt::format("{:.0f}", w.gradient_bytes.in(kBytes));
+  if (!w.layers.empty()) {
+    out << YAML::Key << "layers" << YAML::Value << YAML::BeginSeq;
+    for (const Layer& layer : w.layers) {
+      out << YAML::Flow << YAML::BeginMap;
+      out << YAML::Key << "name" << YAML::Value << layer.name;
+      out << YAML::Key << "kind" << YAML::Value
+          << kLayerKindNames[static_cast<std::size_t>(layer.kind)];
+      if (!layer.tensors.empty()) out << YAML::Key << "tensors" << YAML::Value << layer.tensors;
+      if (layer.statistics > 0) {
+        out << YAML::Key << "statistics" << YAML::Value << layer.statistics;
+      }
+      out << YAML::Key << "forward_flop" << YAML::Value
+          << fmt::format("{}", layer.forward_flop.si());
+      out << YAML::Key << "activation_bytes" << YAML::Value
+          << fmt::format("{:.0f}", layer.activation_bytes.in(kBytes));
+      out << YAML::EndMap << YAML::Block;
+    }
+    out << YAML::EndSeq;
+  }
+  out << YAML::EndMap;
+  return std::string(out.c_str()) + "\n";
+}
+
+}  // namespace stepcast

@@ -1,0 +1,181 @@
+#include "data/io/yaml_section.h"
+
+#include <yaml-cpp/depthguard.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace stepcast {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+
+}  // namespace
+
+YamlSection YamlSection::Read(const std::string& path) {
+  return Parse(ReadTextFile(path, kMostBytes), path);
+}
+
+YamlSection YamlSection::Parse(const std::string& text, const std::string& path) {
+  // The end-of-document mark lets the parser notice a quote that is open at the end of the file.
+  const std::string marked = text + (text.empty() || text.back() == '\n' ? "...\n" : "\n...\n");
+  std::vector<YAML::Node> documents;
+  try {
+    documents = YAML::LoadAll(marked);
+  } catch (const YAML::Exception& e) {
+    const int last_line = static_cast<int>(std::count(marked.begin(), marked.end(), '\n')) - 1;
+    const InputPlace place{path, e.mark.is_null() ? 0 : std::min(e.mark.line + 1, last_line), ""};
+    if (dynamic_cast<const YAML::DeepRecursion*>(&e) != nullptr) {
+      throw InputError(place, "", "is nested too deeply");
+    }
+    if (e.msg == YAML::ErrorMsg::DOC_IN_SCALAR) {
+      throw InputError(place, "", "is within a quote that is never closed");
+    }
+    throw InputError(place, "", "is not valid YAML or JSON: " + e.msg);
+  }
+  if (documents.size() > 1) {
+    throw InputError({path, documents[1].Mark().line + 1, ""}, "", "begins a second document",
+                     "one document in a file");
+  }
+  if (documents.empty() || documents[0].IsNull()) {
+    throw InputError({path, 0, ""}, "", "is empty", "a mapping of keys to values");
+  }
+  return {path, "", documents[0]};
+}
+
+YamlSection::YamlSection(std::string file, std::string prefix, const YAML::Node& node)
+    : file_(std::move(file)), prefix_(std::move(prefix)), line_(node.Mark().line + 1) {
+  if (!node.IsMap()) {
+    const std::string key = prefix_.empty() ? "" : prefix_.substr(0, prefix_.size() - 1);
+    throw InputError({file_, line_, key}, node.IsScalar() ? node.Scalar() : "",
+                     "is not a mapping", "keys with values");
+  }
+  std::unordered_map<std::string, int> line_of;
+  for (const auto& pair : node) {
+    const int line = pair.first.Mark().line + 1;
+    if (!pair.first.IsScalar()) {
+      throw InputError({file_, line, prefix_}, "", "has a key that is not a word");
+    }
+    const std::string& key = pair.first.Scalar();
+    const auto [earlier, is_new] = line_of.emplace(key, line);
+    if (!is_new) {
+      throw InputError({file_, line, prefix_ + key}, "",
+                       "is given twice, first on line " + std::to_string(earlier->second),
+                       "each key once");
+    }
+    entries_.push_back({key, line, pair.second, false});
+  }
+}
+
+bool YamlSection::Has(const std::string& key) const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [&](const Entry& entry) { return entry.key == key; });
+}
+
+bool YamlSection::IsSection(const std::string& key) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.key == key && entry.value.IsMap();
+  });
+}
+
+InputPlace YamlSection::PlaceOf(const std::string& key) const {
+  for (const Entry& entry : entries_) {
+    if (entry.key == key) return {file_, entry.line, prefix_ + key};
+  }
+  return {file_, line_, prefix_ + key};
+}
+
+std::optional<YAML::Node> YamlSection::Take(const std::string& key) {
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.push_back(key);
+  for (Entry& entry : entries_) {
+    if (entry.key != key) continue;
+    entry.asked = true;
+    if (entry.value.IsNull()) return std::nullopt;
+    return entry.value;
+  }
+  return std::nullopt;
+}
+
+std::string YamlSection::ScalarOf(const YAML::Node& node, const std::string& key) const {
+  if (!node.IsScalar()) {
+    throw InputError({file_, node.Mark().line + 1, prefix_ + key}, "",
+                     node.IsMap() ? "is a mapping" : "is a list", "a single value");
+  }
+  return node.Scalar();
+}
+
+std::optional<std::string> YamlSection::OptionalText(const std::string& key) {
+  const std::optional<YAML::Node> node = Take(key);
+  if (!node) return std::nullopt;
+  return ScalarOf(*node, key);
+}
+
+std::string YamlSection::Text(const std::string& key) {
+  std::optional<std::string> text = OptionalText(key);
+  if (!text || Trim(*text).empty()) {
+    std::string present;
+    for (const Entry& entry : entries_) present += (present.empty() ? "" : ", ") + entry.key;
+    const bool given = Has(key);
+    throw InputError(PlaceOf(key), "", given ? "is empty" : "is a required key that is missing",
+                     given ? "a value" : "a mapping with it; this one has " + present);
+  }
+  return *text;
+}
+
+int YamlSection::Integer(const std::string& key, int low, int high) {
+  return ParseInteger(Text(key), PlaceOf(key), low, high);
+}
+
+long long YamlSection::LongInteger(const std::string& key, long long low, long long high) {
+  return ParseLongInteger(Text(key), PlaceOf(key), low, high);
+}
+
+double YamlSection::Number(const std::string& key, double low, double high) {
+  return ParseNumber(Text(key), PlaceOf(key), low, high);
+}
+
+std::optional<YamlSection> YamlSection::OptionalSection(const std::string& key) {
+  const std::optional<YAML::Node> node = Take(key);
+  if (!node) return std::nullopt;
+  return YamlSection(file_, prefix_ + key + ".", *node);
+}
+
+std::vector<YamlSection> YamlSection::Sections(const std::string& key) {
+  std::vector<YamlSection> sections;
+  const std::optional<YAML::Node> node = Take(key);
+  if (!node) return sections;
+  if (!node->IsSequence()) {
+    throw InputError(PlaceOf(key), "", "is not a list", "a list of mappings");
+  }
+  for (std::size_t i = 0; i < node->size(); ++i) {
+    sections.push_back(
+        YamlSection(file_, prefix_ + key + "[" + std::to_string(i) + "].", (*node)[i]));
+  }
+  return sections;
+}
+
+std::vector<std::string> YamlSection::Texts(const std::string& key) {
+  std::vector<std::string> texts;
+  const std::optional<YAML::Node> node = Take(key);
+  if (!node) return texts;
+  if (!node->IsSequence()) throw InputError(PlaceOf(key), "", "is not a list", "a list of values");
+  for (const YAML::Node& item : *node) texts.push_back(ScalarOf(item, key));
+  return texts;
+}
+
+std::vector<std::string> YamlSection::Keys() const {
+  std::vector<std::string> keys;
+  for (const Entry& entry : entries_) keys.push_back(entry.key);
+  return keys;
+}
+
+void YamlSection::Finish() const {
+  for (const Entry& entry : entries_) {
+    if (entry.asked) continue;
+    std::string allowed;
+    for (const std::string& key : known_) allowed += (allowed.empty() ? "" : ", ") + key;
+    throw InputError({file_, entry.line, prefix_ + entry.key}, "", "is an unknown key", allowed);
+  }
+}
+
+}  // namespace stepcast

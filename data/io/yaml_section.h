@@ -1,0 +1,77 @@
+// A mapping of a YAML (or JSON) file, read strictly: every key is asked for once, and a key that
+// nobody asked for, one given twice, or a value of another kind is an InputError with its line.
+// Included by the readers of this folder only: nobody else sees the parser.
+#ifndef STEPCAST_DATA_IO_YAML_SECTION_H_
+#define STEPCAST_DATA_IO_YAML_SECTION_H_
+
+#include <yaml-cpp/yaml.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/io/parse.h"
+
+namespace stepcast {
+
+class YamlSection {
+ public:
+  // The mapping at the top of a file.
+  static YamlSection Read(const std::string& path);
+  static YamlSection Parse(const std::string& text, const std::string& path);
+
+  bool Has(const std::string& key) const;
+
+  // Values. The plain forms throw when the key is missing, naming the keys that are there.
+  std::string Text(const std::string& key);
+  std::optional<std::string> OptionalText(const std::string& key);
+  int Integer(const std::string& key, int low, int high);
+  long long LongInteger(const std::string& key, long long low, long long high);
+  double Number(const std::string& key, double low, double high);
+
+  // The value under `key` read by one of the parsers of data/io/parse.h; empty when it is absent.
+  template <class Parser>
+  auto Optional(const std::string& key, Parser parser)
+      -> std::optional<decltype(parser(std::string_view(), InputPlace()))> {
+    const std::optional<std::string> text = OptionalText(key);
+    if (!text) return std::nullopt;
+    return parser(*text, PlaceOf(key));
+  }
+
+  // Sections and sequences; empty when the key is absent.
+  std::optional<YamlSection> OptionalSection(const std::string& key);
+  std::vector<YamlSection> Sections(const std::string& key);
+  std::vector<std::string> Texts(const std::string& key);
+  // Whether the value under `key` is itself a mapping.
+  bool IsSection(const std::string& key) const;
+
+  std::vector<std::string> Keys() const;
+
+  // To be called last: throws for the first key that was never asked for.
+  void Finish() const;
+
+  InputPlace PlaceOf(const std::string& key) const;
+  const std::string& file() const { return file_; }
+
+ private:
+  YamlSection(std::string file, std::string prefix, const YAML::Node& node);
+
+  std::optional<YAML::Node> Take(const std::string& key);
+  std::string ScalarOf(const YAML::Node& node, const std::string& key) const;
+
+  struct Entry {
+    std::string key;
+    int line = 0;
+    YAML::Node value;
+    bool asked = false;
+  };
+  std::string file_;
+  std::string prefix_;  // "link." inside the section link
+  int line_ = 0;
+  std::vector<Entry> entries_;
+  std::vector<std::string> known_;  // keys asked for, present or not
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_IO_YAML_SECTION_H_

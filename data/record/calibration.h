@@ -1,0 +1,67 @@
+// What a calibration learnt about a cluster: parameters with covariance, range and provenance.
+#ifndef STEPCAST_DATA_RECORD_CALIBRATION_H_
+#define STEPCAST_DATA_RECORD_CALIBRATION_H_
+
+#include <Eigen/Core>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace stepcast {
+
+// Who decided a fitted value. The variance of ln(value) after the fit is compared with the variance
+// before it: the data decided when they removed at least three quarters of it, the prior when they
+// removed less than one quarter.
+enum class DecidedBy { kData, kBoth, kPrior };
+inline constexpr const char* kDecidedByNames[] = {"data", "both", "prior"};
+
+// What a parameter belongs to, as files and reports write it: "cluster", "hosts tupi5+tupi6",
+// "workload resnet50 on rtx_4090".
+inline constexpr const char* kClusterScope = "cluster";
+inline constexpr const char* kHostsScopePrefix = "hosts ";
+inline std::string WorkloadScope(const std::string& workload, const std::string& device) {
+  return "workload " + workload + " on " + device;
+}
+
+// One fitted parameter. All are positive and are fitted as ln(value / unit).
+struct ParameterEstimate {
+  std::string scope;
+  std::string name;   // "link_bandwidth"
+  std::string unit;   // "GB/s"; empty for a plain number
+  double value = 0;   // in that unit
+  double log_sd = 0;  // standard error of ln(value); value * log_sd is that of the value
+  double prior_value = 0;
+  double prior_log_sd = 0;
+  DecidedBy decided_by = DecidedBy::kPrior;
+};
+
+// The box that the fitted runs span. Outside it a prediction is an extrapolation and says so.
+struct CalibratedRange {
+  int max_workers = 0;
+  int max_nodes = 0;
+  int max_devices_per_node = 0;
+  struct BatchRange {
+    int min = 0;
+    int max = 0;
+  };
+  std::map<std::string, BatchRange> local_batch;  // by the workload's scope
+};
+
+struct Calibration {
+  std::vector<ParameterEstimate> parameters;
+  Eigen::MatrixXd log_covariance;  // of ln(value), in the order of `parameters`
+  // Standard deviation of ln(measured / predicted) over the fitted runs: what one more step would
+  // scatter by.
+  double residual_log_sd = 0;
+  CalibratedRange range;
+  struct Source {
+    std::string file;
+    int runs = 0;
+  };
+  std::vector<Source> sources;
+  std::string version;  // of the program that fitted
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_RECORD_CALIBRATION_H_

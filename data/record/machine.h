@@ -1,0 +1,58 @@
+// What a workload runs on: devices from data sheets, clusters from their operators.
+#ifndef STEPCAST_DATA_RECORD_MACHINE_H_
+#define STEPCAST_DATA_RECORD_MACHINE_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/record/calibration.h"
+#include "data/record/plan.h"
+#include "data/units/quantity.h"
+
+namespace stepcast {
+
+// One accelerator (or CPU) as its data sheet describes it. Peaks are dense; unknown is a value.
+struct Device {
+  std::string name;   // key in files: "rtx_4090"
+  std::string title;  // "NVIDIA GeForce RTX 4090"
+  std::string source;
+  std::vector<std::string> aliases;
+  std::optional<WorkRate<>> fp32;
+  std::optional<WorkRate<>> tf32;
+  std::optional<WorkRate<>> fp16;
+  std::optional<WorkRate<>> bf16;
+  std::optional<DataSize<>> memory;
+  std::optional<DataRate<>> memory_bandwidth;
+  std::optional<double> power_w;
+};
+
+struct Host {
+  std::string name;
+  LinkFacts link;  // of this host alone
+};
+
+struct Cluster {
+  std::string name;
+  std::string title;
+  std::string source;
+  std::string notes;
+  std::string device;  // a Device's name
+  std::optional<Device> device_facts;  // where the cluster file itself describes the device
+  int nodes = 1;
+  int devices_per_node = 1;
+  LinkFacts link;         // node to node
+  LinkFacts device_link;  // between devices of one node
+  LinkFacts server_link;  // of a parameter server
+  std::vector<Host> hosts;
+  std::optional<double> node_price_per_hour;  // USD
+  std::optional<double> device_power_w;
+  std::map<std::string, std::string> sources;  // dotted key -> where the figure stands
+  // Present once the cluster has been calibrated.
+  std::optional<Calibration> calibration;
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_RECORD_MACHINE_H_

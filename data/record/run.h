@@ -1,0 +1,32 @@
+// One measured run: a plan, and how long its step took.
+#ifndef STEPCAST_DATA_RECORD_RUN_H_
+#define STEPCAST_DATA_RECORD_RUN_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/record/input_error.h"
+#include "data/record/plan.h"
+#include "data/units/quantity.h"
+
+namespace stepcast {
+
+struct Run {
+  std::string workload;
+  std::string device;
+  Plan plan;
+  // A worker's wall time from one optimizer step to its next.
+  Duration<> step_time;
+  // The part of a synchronisation that compute did not hide, where it was measured.
+  std::optional<Duration<>> exposed_sync;
+  std::string source;
+  // Columns that the format does not know, by name: kept, and otherwise ignored.
+  std::vector<std::pair<std::string, std::string>> extra;
+  InputPlace place;  // where the row was read, for messages
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_RECORD_RUN_H_

@@ -1,0 +1,74 @@
+// What is trained: a network, layer by layer, in the order of its forward pass.
+#ifndef STEPCAST_DATA_RECORD_WORKLOAD_H_
+#define STEPCAST_DATA_RECORD_WORKLOAD_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/units/quantity.h"
+
+namespace stepcast {
+
+enum class LayerKind {
+  kConvolution,
+  kDepthwiseConvolution,
+  kDense,
+  kRecurrent,
+  kEmbedding,
+  kAttention,
+  kNormalization,
+  kActivation,
+  kPooling,
+  kElementwise,
+  kReshape,
+};
+
+// The name used in files, e.g. "convolution"; the array is in the order of the enumerators.
+inline constexpr const char* kLayerKindNames[] = {
+    "convolution", "depthwise_convolution", "dense",      "recurrent", "embedding",  "attention",
+    "normalization", "activation",          "pooling",    "elementwise", "reshape"};
+
+struct Layer {
+  std::string name;
+  LayerKind kind = LayerKind::kElementwise;
+  // Parameter count of each trainable tensor (weight, bias, ...), in the order in which a framework
+  // registers them. A tensor is the unit of gradient exchange: it is never split between buckets.
+  std::vector<std::int64_t> tensors;
+  // Parameters that are stored but not trained, such as the moving mean and variance of a batch
+  // normalisation. They count in the published totals and have no gradient.
+  std::int64_t statistics = 0;
+  // Forward work for one sample; a multiply-add counts as 2 FLOP.
+  Work<> forward_flop;
+  // Output of the layer for one sample in 32-bit floats: what the backward pass may have to keep.
+  DataSize<> activation_bytes;
+};
+
+struct Workload {
+  std::string name;    // lower case, as torchvision and Keras spell it: "resnet50"
+  std::string title;   // "ResNet-50 (v1), 224 x 224 x 3"
+  std::string source;  // where the structure and the published parameter count come from
+  std::int64_t parameters = 0;            // all stored parameters, as published
+  std::int64_t trainable_parameters = 0;  // those with a gradient
+  // What one worker contributes to a synchronisation: 4 bytes a trainable parameter unless the
+  // source says otherwise.
+  DataSize<> gradient_bytes;
+  // Forward order; gradients become ready in the reverse order. Empty where only the totals are
+  // known: then compute time must be fitted and buckets are taken as equal.
+  std::vector<Layer> layers;
+
+  Work<> forward_flop() const {
+    Work<> sum;
+    for (const Layer& layer : layers) sum += layer.forward_flop;
+    return sum;
+  }
+  DataSize<> activation_bytes() const {
+    DataSize<> sum;
+    for (const Layer& layer : layers) sum += layer.activation_bytes;
+    return sum;
+  }
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_RECORD_WORKLOAD_H_
