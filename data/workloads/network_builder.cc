@@ -1,0 +1,269 @@
+#include "data/workloads/network_builder.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+namespace stepcast {
+namespace {
+
+// A network written down wrongly is our mistake, never a user's.
+void Require(bool condition, const std::string& layer, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "stepcast: layer %s: %s\n", layer.c_str(), what);
+  std::abort();
+}
+
+std::int64_t OutputLength(std::int64_t input, std::int64_t window, std::int64_t stride, bool same,
+                          std::int64_t zeros, bool ceil) {
+  if (same) return (input + stride - 1) / stride;
+  const std::int64_t room = input + 2 * zeros - window;
+  if (!ceil) return room / stride + 1;
+  const std::int64_t output = (room + stride - 1) / stride + 1;
+  // PyTorch drops a window that would start in the padding behind the input.
+  return (output - 1) * stride >= input + zeros ? output - 1 : output;
+}
+
+// The positions after sliding a window over the input.
+Shape Slide(const Shape& input, const Extent& window, const Extent& stride, const Padding& padding,
+            bool ceil) {
+  return {OutputLength(input.height, window.height, stride.height, padding.same,
+                       padding.zeros.height, ceil),
+          OutputLength(input.width, window.width, stride.width, padding.same, padding.zeros.width,
+                       ceil),
+          input.channels};
+}
+
+std::int64_t Area(const Extent& window) { return window.height * window.width; }
+
+// FLOP for each element, by the counting rules in the header.
+std::int64_t FlopPerElement(Function function) {
+  switch (function) {
+    case Function::kRelu:
+    case Function::kTanh:
+      return 1;
+    case Function::kRelu6:      // two comparisons
+    case Function::kLeakyRelu:  // comparison, product
+    case Function::kHardtanh:
+      return 2;
+    case Function::kSigmoid:  // 1 / (1 + exp(-x))
+      return 4;
+    case Function::kSwish:    // x * sigmoid(x)
+    case Function::kGelu:     // x * 0.5 * (1 + erf(x * c))
+    case Function::kSoftmax:  // maximum, difference, exponential, sum, quotient
+      return 5;
+    case Function::kGeluTanh:  // 0.5 * x * (1 + tanh(c * (x + d * x^3)))
+      return 9;
+  }
+  return 0;
+}
+
+}  // namespace
+
+NetworkBuilder::NetworkBuilder(std::string name, std::string title, std::string source,
+                               const Shape& input)
+    : shape_(input) {
+  workload_.name = std::move(name);
+  workload_.title = std::move(title);
+  workload_.source = std::move(source);
+}
+
+void NetworkBuilder::Append(const std::string& name, LayerKind kind,
+                            std::vector<std::int64_t> tensors, std::int64_t flop,
+                            std::int64_t statistics) {
+  Layer layer;
+  layer.name = name;
+  layer.kind = kind;
+  layer.tensors = std::move(tensors);
+  layer.statistics = statistics;
+  layer.forward_flop = Flop(static_cast<double>(flop));
+  layer.activation_bytes = Bytes(4.0 * static_cast<double>(shape_.elements()));
+  workload_.layers.push_back(std::move(layer));
+}
+
+void NetworkBuilder::Conv2d(const std::string& name, const ConvolutionOptions& options) {
+  const std::int64_t inputs = shape_.channels;
+  Require(inputs % options.groups == 0 && options.filters % options.groups == 0, name,
+          "channels do not divide into the groups");
+  shape_ = Slide(shape_, options.kernel, options.stride, options.padding, /*ceil=*/false);
+  shape_.channels = options.filters;
+  Require(shape_.elements() > 0, name, "the kernel is larger than the input");
+  const std::int64_t weights_per_filter = Area(options.kernel) * inputs / options.groups;
+  std::vector<std::int64_t> tensors = {weights_per_filter * options.filters};
+  std::int64_t flop = 2 * weights_per_filter * shape_.elements();
+  if (options.bias) {
+    tensors.push_back(options.filters);
+    flop += shape_.elements();
+  }
+  Append(name, LayerKind::kConvolution, std::move(tensors), flop);
+}
+
+void NetworkBuilder::DepthwiseConv2d(const std::string& name, const DepthwiseOptions& options) {
+  shape_ = Slide(shape_, options.kernel, options.stride, options.padding, /*ceil=*/false);
+  Require(shape_.elements() > 0, name, "the kernel is larger than the input");
+  const std::int64_t area = Area(options.kernel);
+  std::vector<std::int64_t> tensors = {area * shape_.channels};
+  std::int64_t flop = 2 * area * shape_.elements();
+  if (options.bias) {
+    tensors.push_back(shape_.channels);
+    flop += shape_.elements();
+  }
+  Append(name, LayerKind::kDepthwiseConvolution, std::move(tensors), flop);
+}
+
+void NetworkBuilder::Dense(const std::string& name, const DenseOptions& options) {
+  const std::int64_t inputs = shape_.channels;
+  shape_.channels = options.units;
+  std::vector<std::int64_t> tensors;
+  if (!options.tied) tensors.push_back(inputs * options.units);
+  std::int64_t flop = 2 * inputs * shape_.elements();
+  if (options.bias) {
+    tensors.push_back(options.units);
+    flop += shape_.elements();
+  }
+  Append(name, LayerKind::kDense, std::move(tensors), flop);
+}
+
+void NetworkBuilder::BatchNorm(const std::string& name, const BatchNormOptions& options) {
+  const std::int64_t channels = shape_.channels;
+  std::vector<std::int64_t> tensors(options.scale ? 2 : 1, channels);
+  Append(name, LayerKind::kNormalization, std::move(tensors), 5 * shape_.elements(), 2 * channels);
+}
+
+void NetworkBuilder::LayerNorm(const std::string& name) {
+  Append(name, LayerKind::kNormalization, {shape_.channels, shape_.channels},
+         7 * shape_.elements());
+}
+
+void NetworkBuilder::InputNormalization(const std::string& name) {
+  Append(name, LayerKind::kNormalization, {}, 2 * shape_.elements(), 2 * shape_.channels + 1);
+}
+
+void NetworkBuilder::Activation(const std::string& name, Function function) {
+  Append(name, LayerKind::kActivation, {}, FlopPerElement(function) * shape_.elements());
+}
+
+void NetworkBuilder::Pool(const std::string& name, const PoolingOptions& options) {
+  shape_ = Slide(shape_, options.window, options.stride, options.padding, options.ceil);
+  Require(shape_.elements() > 0, name, "the window is larger than the input");
+  Append(name, LayerKind::kPooling, {}, Area(options.window) * shape_.elements());
+}
+
+void NetworkBuilder::MaxPool(const std::string& name, const PoolingOptions& options) {
+  Pool(name, options);
+}
+
+void NetworkBuilder::AveragePool(const std::string& name, const PoolingOptions& options) {
+  Pool(name, options);
+}
+
+void NetworkBuilder::GlobalAveragePool(const std::string& name) {
+  Pool(name, {.window = {shape_.height, shape_.width}, .stride = 1});
+}
+
+void NetworkBuilder::Embedding(const std::string& name, const EmbeddingOptions& options) {
+  shape_ = {options.tokens, 1, options.features};
+  Append(name, LayerKind::kEmbedding, {options.rows * options.features}, 0);
+}
+
+void NetworkBuilder::Attention(const std::string& name, const AttentionOptions& options) {
+  const Shape sequence = shape_;
+  const std::int64_t tokens = sequence.positions();
+  const std::int64_t features = sequence.channels;
+  Require(features % options.heads == 0, name, "features do not divide into the heads");
+  if (options.fused_projections) {
+    Dense(name + ".query_key_value", {.units = 3 * features});
+  } else {
+    for (const char* projection : {".query", ".key", ".value"}) {
+      shape_ = sequence;
+      Dense(name + projection, {.units = features});
+    }
+  }
+  // Every head multiplies tokens x (features / heads) matrices; the scores are scaled by a
+  // constant.
+  shape_ = {options.heads * tokens, 1, tokens};
+  const std::int64_t product_flop = 2 * tokens * tokens * features;
+  Append(name + ".scores", LayerKind::kAttention, {}, product_flop + shape_.elements());
+  Activation(name + ".softmax", Function::kSoftmax);
+  shape_ = sequence;
+  Append(name + ".context", LayerKind::kAttention, {}, product_flop);
+  Dense(name + ".output", {.units = features});
+}
+
+void NetworkBuilder::Recurrent(const std::string& name, const RecurrentOptions& options) {
+  const std::int64_t inputs = shape_.channels;
+  const std::int64_t hidden = options.hidden;
+  const bool lstm = options.cell == RecurrentCell::kLstm;
+  const std::int64_t gates = lstm ? 4 : 3;
+  const std::int64_t directions = options.bidirectional ? 2 : 1;
+  std::vector<std::int64_t> tensors;
+  for (std::int64_t direction = 0; direction < directions; ++direction) {
+    tensors.insert(tensors.end(), {gates * hidden * inputs, gates * hidden * hidden, gates * hidden,
+                                   gates * hidden});
+  }
+  // Element-wise for each unit, step and direction. Two biases and one sum a gate; then
+  // LSTM: 3 sigmoid (12), 2 tanh (2), c = f c + i g (3), h = o tanh(c) (1);
+  // GRU: 2 sigmoid (8), tanh (1), r (W h + b) (1), h = n + z (h - n) (3).
+  const std::int64_t element_flop = 3 * gates + (lstm ? 18 : 13);
+  const std::int64_t flop =
+      shape_.positions() * directions * hidden * (2 * gates * (inputs + hidden) + element_flop);
+  shape_.channels = directions * hidden;
+  Append(name, LayerKind::kRecurrent, std::move(tensors), flop);
+}
+
+void NetworkBuilder::Add(const std::string& name, const Shape& other) {
+  Require(shape_ == other, name, "the summands differ in shape");
+  Append(name, LayerKind::kElementwise, {}, shape_.elements());
+}
+
+void NetworkBuilder::Multiply(const std::string& name, const Shape& other) {
+  Require(shape_ == other || (shape_.positions() == 1 && shape_.channels == other.channels), name,
+          "the factors do not fit");
+  shape_ = other;
+  Append(name, LayerKind::kElementwise, {}, shape_.elements());
+}
+
+void NetworkBuilder::Concat(const std::string& name, std::int64_t channels) {
+  Require(channels >= shape_.channels, name, "the parts are more than the whole");
+  shape_.channels = channels;
+  Append(name, LayerKind::kReshape, {}, 0);
+}
+
+void NetworkBuilder::Upsample(const std::string& name, std::int64_t factor) {
+  Rearrange(name, {shape_.height * factor, shape_.width * factor, shape_.channels});
+}
+
+void NetworkBuilder::Rearrange(const std::string& name, const Shape& shape) {
+  shape_ = shape;
+  Append(name, LayerKind::kReshape, {}, 0);
+}
+
+void NetworkBuilder::Branches(const std::string& name,
+                              std::initializer_list<std::function<void()>> branches) {
+  const Shape input = shape_;
+  Shape output;
+  output.channels = 0;
+  for (const std::function<void()>& branch : branches) {
+    shape_ = input;
+    branch();
+    Require(
+        output.channels == 0 || (shape_.height == output.height && shape_.width == output.width),
+        name, "the branches differ in height or width");
+    output = {shape_.height, shape_.width, output.channels + shape_.channels};
+  }
+  Concat(name, output.channels);
+}
+
+Workload NetworkBuilder::Finish(Statistics statistics) {
+  std::int64_t stored_only = 0;
+  for (const Layer& layer : workload_.layers) {
+    for (const std::int64_t tensor : layer.tensors) workload_.trainable_parameters += tensor;
+    stored_only += layer.statistics;
+  }
+  workload_.parameters = workload_.trainable_parameters;
+  if (statistics == Statistics::kInTotal) workload_.parameters += stored_only;
+  workload_.gradient_bytes = Bytes(4.0 * static_cast<double>(workload_.trainable_parameters));
+  return std::exchange(workload_, Workload());
+}
+
+}  // namespace stepcast

@@ -1,0 +1,195 @@
+// Writes a network down layer by layer, keeping track of the shape of the current tensor.
+//
+//   NetworkBuilder net("lenet", "LeNet, 28 x 28 x 1", "LeCun et al. 1998", {28, 28, 1});
+//   net.Conv2d("conv1", {.filters = 6, .kernel = 5, .padding = Padding::Explicit(2)});
+//   net.Activation("tanh1", Function::kTanh);
+//   ...
+//   Workload lenet = net.Finish(Statistics::kNotInTotal);
+//
+// What is counted, for one sample of a training step's forward pass:
+// - A multiply-add is 2 FLOP; adding a bias is 1 FLOP for each output element; a comparison, a
+//   division, an exponential, an error function or a hyperbolic tangent is 1 FLOP.
+// - Batch normalisation is 5 FLOP an element (sum, square, sum of squares; then one multiply-add,
+//   as all constants of a channel fold into two); layer normalisation 7 (they do not fold).
+// - Copies (concatenate, upsample, transpose, pad) and table look-ups are 0 FLOP.
+// - activation_bytes is the layer's output, 4 bytes an element. A view (flatten) is no layer. An
+//   activation function has an output of its own: a framework that works in place keeps less. The
+//   inner gates of recurrent layers are not in it.
+// - Drop-out, the loss and the conversion of the input are not listed.
+#ifndef STEPCAST_DATA_WORKLOADS_NETWORK_BUILDER_H_
+#define STEPCAST_DATA_WORKLOADS_NETWORK_BUILDER_H_
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "data/record/workload.h"
+
+namespace stepcast {
+
+// The shape of one sample. An image is height x width x channels; a sequence of tokens with
+// features is tokens x 1 x features; a vector is 1 x 1 x features.
+struct Shape {
+  std::int64_t height = 1;
+  std::int64_t width = 1;
+  std::int64_t channels = 1;
+
+  std::int64_t positions() const { return height * width; }
+  std::int64_t elements() const { return height * width * channels; }
+  bool operator==(const Shape&) const = default;
+};
+
+// Height and width of a window or of a step; one number means a square.
+struct Extent {
+  constexpr Extent(std::int64_t side) : height(side), width(side) {}  // NOLINT: meant
+  constexpr Extent(std::int64_t h, std::int64_t w) : height(h), width(w) {}
+
+  std::int64_t height;
+  std::int64_t width;
+};
+
+// Same: the output has ceil(input / stride) positions, as in TensorFlow. Explicit: so many zeros on
+// both sides, as in PyTorch.
+struct Padding {
+  static constexpr Padding Same() { return {true, 0}; }
+  static constexpr Padding Valid() { return {false, 0}; }
+  static constexpr Padding Explicit(Extent zeros) { return {false, zeros}; }
+
+  bool same;
+  Extent zeros;
+};
+
+enum class Function {
+  kRelu,
+  kRelu6,
+  kLeakyRelu,
+  kHardtanh,
+  kSigmoid,
+  kSwish,
+  kTanh,
+  kGelu,      // with the error function
+  kGeluTanh,  // with its approximation by a hyperbolic tangent, as GPT-2
+  kSoftmax,   // over the channels
+};
+
+enum class RecurrentCell { kLstm, kGru };
+
+// Whether a publisher's total counts the moving statistics: Keras does, torchvision does not.
+enum class Statistics { kInTotal, kNotInTotal };
+
+struct ConvolutionOptions {
+  std::int64_t filters = 0;
+  Extent kernel = 1;
+  Extent stride = 1;
+  Padding padding = Padding::Same();
+  std::int64_t groups = 1;
+  bool bias = true;
+};
+
+struct DepthwiseOptions {
+  Extent kernel = 3;
+  Extent stride = 1;
+  Padding padding = Padding::Same();
+  bool bias = true;
+};
+
+struct PoolingOptions {
+  Extent window = 2;
+  Extent stride = 2;
+  Padding padding = Padding::Valid();
+  bool ceil = false;  // a last, incomplete window counts (PyTorch's ceil_mode)
+};
+
+struct BatchNormOptions {
+  bool scale = true;  // false: no gamma, only beta (Keras scale=False)
+};
+
+struct DenseOptions {
+  std::int64_t units = 0;
+  bool bias = true;
+  bool tied = false;  // the weight is that of an earlier layer: work, but no tensor
+};
+
+struct EmbeddingOptions {
+  std::int64_t rows = 0;
+  std::int64_t features = 0;
+  std::int64_t tokens = 1;  // look-ups for one sample
+};
+
+struct AttentionOptions {
+  std::int64_t heads = 1;
+  bool fused_projections = false;  // one dense layer for query, key and value
+};
+
+struct RecurrentOptions {
+  RecurrentCell cell = RecurrentCell::kLstm;
+  std::int64_t hidden = 0;
+  bool bidirectional = false;
+};
+
+class NetworkBuilder {
+ public:
+  NetworkBuilder(std::string name, std::string title, std::string source, const Shape& input);
+
+  // The output of the last layer; setting it starts another branch from an earlier tensor, or takes
+  // a view (a flattened tensor, the first token of a sequence).
+  const Shape& shape() const { return shape_; }
+  void set_shape(const Shape& shape) { shape_ = shape; }
+  void Flatten() { shape_ = {1, 1, shape_.elements()}; }
+
+  void Conv2d(const std::string& name, const ConvolutionOptions& options);
+  void DepthwiseConv2d(const std::string& name, const DepthwiseOptions& options);
+  // Applied at every position, so that it is a vector's or a sequence's dense layer.
+  void Dense(const std::string& name, const DenseOptions& options);
+
+  void BatchNorm(const std::string& name, const BatchNormOptions& options = {});
+  void LayerNorm(const std::string& name);
+  // Normalises the input with stored mean and variance (and a sample count), none of them trained.
+  void InputNormalization(const std::string& name);
+  void Activation(const std::string& name, Function function);
+
+  void MaxPool(const std::string& name, const PoolingOptions& options);
+  void AveragePool(const std::string& name, const PoolingOptions& options);
+  void GlobalAveragePool(const std::string& name);
+
+  // Every row has a gradient, also those that no sample looked up: gradients are dense.
+  void Embedding(const std::string& name, const EmbeddingOptions& options);
+  // Self-attention: projections, scores, softmax, weighted sum and output projection; full tokens x
+  // tokens score matrices also where a causal mask hides half of them.
+  void Attention(const std::string& name, const AttentionOptions& options);
+  // One layer over a sequence; both directions concatenate. Tensors as PyTorch stores them: input
+  // and hidden weight, input and hidden bias, for each direction.
+  void Recurrent(const std::string& name, const RecurrentOptions& options);
+
+  // The sum or product of the current tensor and another one. Both have the same shape or, in a
+  // product, the current tensor is one value for each channel of `other`; the result has the shape
+  // of `other`.
+  void Add(const std::string& name, const Shape& other);
+  void Multiply(const std::string& name, const Shape& other);
+
+  // Copies: `channels` in all, from tensors of the current height and width; nearest neighbours;
+  // anything that pads, subsamples or transposes into `shape`.
+  void Concat(const std::string& name, std::int64_t channels);
+  void Upsample(const std::string& name, std::int64_t factor);
+  void Rearrange(const std::string& name, const Shape& shape);
+
+  // Runs each branch on the current tensor and concatenates their outputs.
+  void Branches(const std::string& name, std::initializer_list<std::function<void()>> branches);
+
+  // The finished record; the builder is empty after it.
+  Workload Finish(Statistics statistics);
+
+ private:
+  void Append(const std::string& name, LayerKind kind, std::vector<std::int64_t> tensors,
+              std::int64_t flop, std::int64_t statistics = 0);
+  void Pool(const std::string& name, const PoolingOptions& options);
+
+  Workload workload_;
+  Shape shape_;
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_WORKLOADS_NETWORK_BUILDER_H_

@@ -1,0 +1,151 @@
+// Detection, speech and recommendation.
+#include <array>
+#include <string>
+
+#include "data/workloads/families.h"
+#include "data/workloads/network_builder.h"
+
+namespace stepcast {
+namespace {
+
+using std::to_string;
+
+// Darknet's convolutional layer, numbered in forward order.
+class DarknetConv {
+ public:
+  explicit DarknetConv(NetworkBuilder& net) : net_(net) {}
+
+  void operator()(std::int64_t filters, std::int64_t kernel, std::int64_t stride = 1) {
+    const std::string name = "conv" + to_string(number_++);
+    net_.Conv2d(name, {.filters = filters,
+                       .kernel = kernel,
+                       .stride = stride,
+                       .padding = Padding::Explicit(kernel / 2),
+                       .bias = false});
+    net_.BatchNorm(name + "_bn");
+    net_.Activation(name + "_leaky", Function::kLeakyRelu);
+  }
+
+ private:
+  NetworkBuilder& net_;
+  int number_ = 1;
+};
+
+}  // namespace
+
+// Redmon, Farhadi: YOLOv3 (arXiv 1804.02767). Note that the AdaptDL traces trained it on VOC, 20
+// classes, which is 0.5 % fewer parameters, at sizes varying around 448 x 448.
+Workload YoloV3() {
+  NetworkBuilder net("yolov3", "YOLOv3, 416 x 416 x 3, 80 classes (COCO)",
+                     "Darknet cfg/yolov3.cfg; total as ultralytics/yolov3; Redmon and Farhadi, "
+                     "arXiv 1804.02767",
+                     {416, 416, 3});
+  constexpr std::int64_t kOutputs = 255;  // 3 anchors x (4 of the box + objectness + 80 classes)
+  DarknetConv conv(net);
+
+  // Darknet-53; the last three stages feed the heads.
+  constexpr std::array<int, 5> kBlocks = {1, 2, 8, 8, 4};
+  std::array<Shape, 5> stages;
+  std::int64_t filters = 64;
+  conv(32, 3);
+  for (std::size_t stage = 0; stage < kBlocks.size(); ++stage, filters *= 2) {
+    conv(filters, 3, 2);
+    const Shape shape = net.shape();
+    for (int i = 0; i < kBlocks.at(stage); ++i) {
+      conv(filters / 2, 1);
+      conv(filters, 3);
+      net.Add("shortcut" + to_string(stage + 1) + "_" + to_string(i + 1), shape);
+    }
+    stages.at(stage) = shape;
+  }
+
+  // One head a scale, coarse to fine.
+  filters = 512;
+  for (std::size_t head = 0; head < 3; ++head, filters /= 2) {
+    if (head > 0) {
+      const Shape& finer = stages.at(4 - head);
+      conv(filters, 1);
+      net.Upsample("upsample" + to_string(head), 2);
+      net.Concat("route" + to_string(head), net.shape().channels + finer.channels);
+    }
+    for (int i = 0; i < 2; ++i) {
+      conv(filters, 1);
+      conv(2 * filters, 3);
+    }
+    conv(filters, 1);
+    const Shape trunk = net.shape();
+    conv(2 * filters, 3);
+    net.Conv2d("detect" + to_string(head + 1), {.filters = kOutputs});
+    net.set_shape(trunk);
+  }
+  return net.Finish(Statistics::kNotInTotal);
+}
+
+// Amodei et al.: Deep Speech 2 (arXiv 1512.02595), in the size that the AdaptDL traces trained
+// (petuum/adaptdl, benchmark/models/deepspeech2: GRU, 5 layers of 800, both directions summed, 29
+// labels): 41,187,968 parameters. The work is for 5 s of speech: 16 kHz, windows of 20 ms every
+// 10 ms, so 161 frequencies x 501 frames. Utterances differ in length, and the work with them.
+Workload DeepSpeech2() {
+  NetworkBuilder net("deepspeech2",
+                     "Deep Speech 2: 2 convolutions, 5 bidirectional GRU of 800; 5 s of speech",
+                     "petuum/adaptdl benchmark/models/deepspeech2, after "
+                     "SeanNaren/deepspeech.pytorch; Amodei et al., arXiv 1512.02595",
+                     {161, 501, 1});
+  constexpr std::int64_t kHidden = 800;
+  constexpr int kLayers = 5;
+  constexpr std::int64_t kLabels = 29;
+  net.Conv2d(
+      "conv.0",
+      {.filters = 32, .kernel = {41, 11}, .stride = {2, 2}, .padding = Padding::Explicit({20, 5})});
+  net.BatchNorm("conv.1");
+  net.Activation("conv.2", Function::kHardtanh);
+  net.Conv2d(
+      "conv.3",
+      {.filters = 32, .kernel = {21, 11}, .stride = {2, 1}, .padding = Padding::Explicit({10, 5})});
+  net.BatchNorm("conv.4");
+  net.Activation("conv.5", Function::kHardtanh);
+  const Shape image = net.shape();
+  net.Rearrange("transpose", {image.width, 1, image.height * image.channels});
+  for (int i = 0; i < kLayers; ++i) {
+    const std::string layer = "rnns." + to_string(i) + ".";
+    if (i > 0) net.BatchNorm(layer + "batch_norm");
+    net.Recurrent(layer + "rnn",
+                  {.cell = RecurrentCell::kGru, .hidden = kHidden, .bidirectional = true});
+    net.set_shape({net.shape().height, 1, kHidden});  // one direction
+    net.Add(layer + "sum_directions", net.shape());
+  }
+  net.BatchNorm("fc.0");
+  net.Dense("fc.1", {.units = kLabels, .bias = false});
+  net.Activation("softmax", Function::kSoftmax);
+  return net.Finish(Statistics::kNotInTotal);
+}
+
+// He et al.: Neural Collaborative Filtering, WWW 2017 (arXiv 1708.05031): NeuMF with the defaults
+// of guoyang9/NCF, which the AdaptDL traces used (factor_num 32, num_layers 3). 1,602,657
+// parameters, 97 % of them in the embeddings.
+Workload NeuralCollaborativeFiltering() {
+  NetworkBuilder net("ncf", "NeuMF, 32 factors, 3 layers, MovieLens-1M (6040 users, 3706 items)",
+                     "petuum/adaptdl benchmark/models/ncf, after guoyang9/NCF; He et al., "
+                     "arXiv 1708.05031",
+                     {1, 1, 1});
+  constexpr std::int64_t kUsers = 6040;
+  constexpr std::int64_t kItems = 3706;
+  constexpr std::int64_t kFactors = 32;
+  constexpr std::int64_t kFeatures = 4 * kFactors;
+  net.Embedding("embed_user_gmf", {.rows = kUsers, .features = kFactors});
+  net.Embedding("embed_item_gmf", {.rows = kItems, .features = kFactors});
+  net.Multiply("gmf", net.shape());
+  net.Embedding("embed_user_mlp", {.rows = kUsers, .features = kFeatures});
+  net.Embedding("embed_item_mlp", {.rows = kItems, .features = kFeatures});
+  net.Concat("mlp_input", 2 * kFeatures);
+  for (int i = 0; i < 3; ++i) {
+    const std::string layer = "mlp." + to_string(i);
+    net.Dense(layer, {.units = net.shape().channels / 2});
+    net.Activation(layer + ".relu", Function::kRelu);
+  }
+  net.Concat("interaction", 2 * kFactors);
+  net.Dense("predict", {.units = 1});
+  return net.Finish(Statistics::kNotInTotal);
+}
+
+}  // namespace stepcast
