@@ -1,0 +1,66 @@
+// Device memory of one training step in 32-bit floats.
+//
+//   total = 4 P + m + s m + [a > 1] m + m_buckets + A b + workspace + reserve
+//
+//   4 P        parameters and statistics                                   [B]
+//   m          gradients                                                   [B]
+//   s m        optimizer state: s = 1 with momentum (2 for Adam)           [B]
+//   [a > 1] m  accumulation buffer of a training loop that keeps its own   [B]
+//   m_buckets  flattened copies for the exchange, with more than 1 worker  [B]
+//   A b        activations kept for the backward pass, of b samples        [B]
+//   workspace, reserve   library scratch space and the context             [B]
+//
+// A counts the outputs of all layers except those that frameworks compute in place (activations,
+// reshapes). Holds within about a quarter: allocators round and fragment, and algorithms choose
+// workspaces by themselves. A plan that needs more than the device has is a verdict, not a number to
+// trust; one within kTightShare of it is called tight.
+//
+// Note that the need never falls with the batch.
+//
+// Sources: Rajbhandari et al., SC 2020 (parameters, gradients, optimizer state); CUDA context and
+// library handles of some hundred MB are what nvidia-smi shows for an idle framework process.
+#ifndef STEPCAST_MODEL_MEMORY_MEMORY_H_
+#define STEPCAST_MODEL_MEMORY_MEMORY_H_
+
+#include <optional>
+
+#include "data/record/machine.h"
+#include "data/record/plan.h"
+#include "data/record/workload.h"
+#include "data/units/quantity.h"
+
+namespace stepcast {
+
+enum class MemoryVerdict { kFits, kTight, kOutOfMemory, kUnknown };
+inline constexpr const char* kMemoryVerdictNames[] = {"fits", "tight", "out of memory", "unknown"};
+
+inline constexpr double kTightShare = 0.85;
+inline constexpr double kBytesPerFloat = 4;
+inline constexpr double kOptimizerStates = 1;  // SGD with momentum
+inline constexpr DataSize<> kWorkspace = Mebibytes(512.0);
+inline constexpr DataSize<> kContext = Mebibytes(512.0);
+
+struct MemoryNeed {
+  DataSize<> parameters;
+  DataSize<> gradients;
+  DataSize<> optimizer;
+  DataSize<> accumulation;
+  DataSize<> buckets;
+  DataSize<> activations;
+  DataSize<> workspace;  // with the context
+  DataSize<> total;
+  std::optional<DataSize<>> available;
+  MemoryVerdict verdict = MemoryVerdict::kUnknown;
+};
+
+// Activations that one sample leaves in memory until its backward pass.
+DataSize<> KeptActivations(const Workload& workload);
+
+// `available` is the device's memory; without it, or without layers to count activations from, the
+// verdict is kUnknown.
+MemoryNeed CountMemory(const Workload& workload, DataSize<> kept_activations, const Plan& plan,
+                       const std::optional<DataSize<>>& available);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_MODEL_MEMORY_MEMORY_H_

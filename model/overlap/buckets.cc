@@ -1,0 +1,44 @@
+#include "model/overlap/buckets.h"
+
+#include <algorithm>
+
+namespace stepcast {
+namespace {
+
+std::vector<Bucket> EqualBuckets(DataSize<> total, DataSize<> cap) {
+  const int count = std::max(1, static_cast<int>(std::ceil(total / cap)));
+  std::vector<Bucket> buckets;
+  for (int k = 1; k <= count; ++k) {
+    buckets.push_back({total / static_cast<double>(count), static_cast<double>(k) / count});
+  }
+  return buckets;
+}
+
+}  // namespace
+
+std::vector<Bucket> MakeBuckets(const Workload& workload, DataSize<> cap) {
+  if (workload.layers.empty()) return EqualBuckets(workload.gradient_bytes, cap);
+  const Work<> all_work = workload.forward_flop();
+  const double bytes_per_parameter =
+      workload.gradient_bytes.in(kBytes) / static_cast<double>(workload.trainable_parameters);
+  std::vector<Bucket> buckets;
+  Bucket open{DataSize<>(), 0};
+  Work<> done;
+  for (auto layer = workload.layers.rbegin(); layer != workload.layers.rend(); ++layer) {
+    done += layer->forward_flop;
+    // Without any work stated, gradients become ready with the bytes.
+    const double share = all_work.si() > 0 ? done / all_work : 1.0;
+    for (auto tensor = layer->tensors.rbegin(); tensor != layer->tensors.rend(); ++tensor) {
+      open.bytes += Bytes(bytes_per_parameter * static_cast<double>(*tensor));
+      open.ready = share;
+      if (open.bytes >= (buckets.empty() ? Min(cap, kFirstBucket) : cap)) {
+        buckets.push_back(open);
+        open = {DataSize<>(), 0};
+      }
+    }
+  }
+  if (open.bytes.si() > 0) buckets.push_back(open);
+  return buckets;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,58 @@
+// Gradients leave in buckets while the backward pass still runs (wait-free backpropagation).
+//
+// Bucket k of K is ready at r_k and takes T_k on the network; buckets go out one after another:
+//
+//   E_k = max(r_k, E_{k-1}) + T_k,   so   E_K = max_k ( r_k + sum_{j >= k} T_j )
+//
+//   r_k   moment at which the last gradient of bucket k exists, from the start of backward   [s]
+//   T_k   time of one synchronisation of bucket k                                            [s]
+//   E_K   moment at which the last synchronisation ends                                      [s]
+//
+// With T_k = tau + m_k / B (a cost for every bucket and the bytes over a bandwidth) and r_k a share
+// of the backward time this is a maximum over K affine functions of (t_b, tau, 1/B).
+//
+// Buckets are filled as PyTorch's DistributedDataParallel fills them: in reverse order of the forward
+// pass, closed by the tensor that reaches the cap; the first has a cap of its own, 1 MiB, to start
+// early; a tensor is never split (Li et al., VLDB 2020; torch.nn.parallel documentation). A layer's
+// gradients exist when its share of the backward work is done, work being counted by forward FLOP.
+//
+// Note that E_K is at least the end of the backward pass plus T_K, at least the sum of all T_k, and
+// at most their sum with the backward pass; one bucket means no overlap.
+#ifndef STEPCAST_MODEL_OVERLAP_BUCKETS_H_
+#define STEPCAST_MODEL_OVERLAP_BUCKETS_H_
+
+#include <cmath>
+#include <vector>
+
+#include "data/record/workload.h"
+#include "data/units/quantity.h"
+
+namespace stepcast {
+
+struct Bucket {
+  DataSize<> bytes;
+  double ready = 1;  // share of the backward pass after which it can leave, (0, 1]
+};
+
+// As torch.nn.parallel.DistributedDataParallel documents them.
+inline constexpr DataSize<> kDefaultBucket = Mebibytes(25.0);
+inline constexpr DataSize<> kFirstBucket = Mebibytes(1.0);
+
+// The buckets of `workload` under a cap. Without layers the bytes are cut into equal pieces of at
+// most the cap, ready at equal distances.
+std::vector<Bucket> MakeBuckets(const Workload& workload, DataSize<> cap);
+
+// E_K, from the start of the backward pass. `time_of(bucket)` is the bucket's T_k.
+template <class T, class TimeOf>
+Duration<T> LastSynchronisationEnd(const std::vector<Bucket>& buckets, const Duration<T>& backward,
+                                   const TimeOf& time_of) {
+  Duration<T> end;
+  for (const Bucket& bucket : buckets) {
+    end = Max(backward * bucket.ready, end) + time_of(bucket);
+  }
+  return end;
+}
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_MODEL_OVERLAP_BUCKETS_H_

@@ -1,0 +1,140 @@
+// The parameters of the step model: few, positive, each with a meaning, a unit and a plausible range.
+//
+// ClusterParameters belong to a cluster and are shared by all workloads; WorkloadParameters belong to
+// one workload on one device. Both are arrays of SI values with typed accessors, so that calibration
+// can treat them as vectors and formulas as quantities.
+#ifndef STEPCAST_MODEL_STEP_PARAMETERS_H_
+#define STEPCAST_MODEL_STEP_PARAMETERS_H_
+
+#include <array>
+#include <string_view>
+
+#include "data/units/quantity.h"
+
+namespace stepcast {
+
+// What is known of a parameter before any run: it is log-normal around `prior` with `prior_log_sd`,
+// and a value outside [low, high] means that the formula is wrong. Values are in `unit`.
+struct ParameterSpec {
+  std::string_view name;
+  std::string_view unit;  // as people read it; empty for a plain number
+  double si_per_unit;
+  double prior;
+  double prior_log_sd;
+  double low;
+  double high;
+  std::string_view meaning;
+  std::string_view source;  // of the prior
+};
+
+enum ClusterParameter {
+  kLinkBandwidth,
+  kFlowBandwidth,
+  kHostBandwidth,
+  kLinkLatency,
+  kDeviceLatency,
+  kNodeSyncOverhead,
+  kDeviceSyncOverhead,
+  kHostSharing,
+  kNodeScaling,
+  kHostContention,
+  kOverlapShare,
+  kTransferInitiation,
+  kClusterParameterCount
+};
+
+enum WorkloadParameter {
+  kFixedTime,
+  kFloorTime,
+  kSampleTime,
+  kStragglerSpread,
+  kWorkloadParameterCount
+};
+
+inline constexpr std::array<ParameterSpec, kClusterParameterCount> kClusterParameterSpecs = {{
+    {"link_bandwidth", "Gbit/s", 1e9 / 8, 10, 1.5, 1e-3, 1e4,
+     "line rate of a node's network link, each way",
+     "between 1 and 100 Gbit/s Ethernet, where the cluster file states none"},
+    {"flow_bandwidth", "Gbit/s", 1e9 / 8, 8, 1.2, 1e-3, 1e4,
+     "most that the flows to one peer carry, whatever the link",
+     "one TCP flow: 5 Gbit/s across and 10 within a placement group (EC2 user guide), up to tens on "
+     "bare metal"},
+    {"host_bandwidth", "GB/s", 1e9, 5, 1.5, 0.05, 2000,
+     "rate of an exchange within a node, which is also the host's end of a hop between nodes",
+     "PCI Express 3.0 x16 carries 15.8 GB/s each way (PCI-SIG); staged through host memory a "
+     "third of it"},
+    {"link_latency", "us", 1e-6, 50, 1.0, 0.5, 1e5,
+     "one-way cost of a message between nodes beyond half the stated round trip",
+     "kernel TCP within a data centre: tens of microseconds"},
+    {"device_latency", "us", 1e-6, 10, 1.0, 0.1, 1e4,
+     "one-way cost of a message between devices of a node",
+     "a copy between devices with its synchronisation: about ten microseconds"},
+    {"node_sync_overhead", "ms", 1e-3, 0.6, 0.7, 0.001, 100,
+     "fixed cost of one synchronisation between nodes, before any byte",
+     "measured with a 6 MB model: about 0.6 ms a step"},
+    {"device_sync_overhead", "ms", 1e-3, 0.3, 0.7, 0.001, 100,
+     "fixed cost of one synchronisation within a node, before any byte",
+     "measured with a 6 MB model: about 0.3 ms a step"},
+    {"host_sharing", "", 1, 0.06, 0.7, 1e-4, 2,
+     "growth of the transfer time between nodes for each further device in use on a node",
+     "0 where the link alone limits; a tenth a device where the host does"},
+    {"node_scaling", "", 1, 0.05, 0.7, 1e-4, 1,
+     "growth of the transfer time between nodes for each doubling of the nodes",
+     "ring all-reduce from 4 to 16 nodes: 10 to 20 per cent"},
+    {"host_contention", "", 1, 0.015, 0.7, 1e-4, 0.5,
+     "growth of the compute time for each further device in use on a node",
+     "1 to 2 per cent on public traces of 4-device hosts"},
+    {"overlap_share", "", 1, 0.55, 0.3, 0.05, 0.95,
+     "share of a micro-step behind which a synchronisation can hide: the backward pass, less what "
+     "the exchange slows it",
+     "the backward pass is two thirds of the work of the layers with parameters"},
+    {"transfer_initiation", "us", 1e-6, 20, 1.0, 0.1, 1e5,
+     "processor time to start one transfer to or from a parameter server",
+     "a remote procedure call of some kilobytes: tens of microseconds"},
+}};
+
+inline constexpr std::array<ParameterSpec, kWorkloadParameterCount> kWorkloadParameterSpecs = {{
+    {"fixed_time", "ms", 1e-3, 10, 2.0, 1e-3, 1e5,
+     "time of a micro-step that no batch changes: launches, input, optimizer", "milliseconds"},
+    {"floor_time", "ms", 1e-3, 10, 2.0, 1e-3, 1e5,
+     "device time of a micro-step while the batch is too small to fill it", "milliseconds"},
+    {"sample_time", "ms", 1e-3, 1, 4.0, 1e-6, 1e6,
+     "device time of one more sample once the device is full", "from the device's data sheet"},
+    {"straggler_spread", "", 1, 0.06, 1.0, 1e-4, 2,
+     "spread of a micro-step between workers, as a share of it",
+     "2 per cent for inputs of one size, up to 60 for inputs of varying length, on public traces"},
+}};
+
+template <class T>
+struct ClusterParameters {
+  std::array<T, kClusterParameterCount> si;
+
+  DataRate<T> link_bandwidth() const { return DataRate<T>::FromSi(si[kLinkBandwidth]); }
+  DataRate<T> flow_bandwidth() const { return DataRate<T>::FromSi(si[kFlowBandwidth]); }
+  DataRate<T> host_bandwidth() const { return DataRate<T>::FromSi(si[kHostBandwidth]); }
+  Duration<T> link_latency() const { return Duration<T>::FromSi(si[kLinkLatency]); }
+  Duration<T> device_latency() const { return Duration<T>::FromSi(si[kDeviceLatency]); }
+  Duration<T> node_sync_overhead() const { return Duration<T>::FromSi(si[kNodeSyncOverhead]); }
+  Duration<T> device_sync_overhead() const { return Duration<T>::FromSi(si[kDeviceSyncOverhead]); }
+  const T& host_sharing() const { return si[kHostSharing]; }
+  const T& node_scaling() const { return si[kNodeScaling]; }
+  const T& host_contention() const { return si[kHostContention]; }
+  const T& overlap_share() const { return si[kOverlapShare]; }
+  Duration<T> transfer_initiation() const { return Duration<T>::FromSi(si[kTransferInitiation]); }
+};
+
+template <class T>
+struct WorkloadParameters {
+  std::array<T, kWorkloadParameterCount> si;
+
+  Duration<T> fixed_time() const { return Duration<T>::FromSi(si[kFixedTime]); }
+  Duration<T> floor_time() const { return Duration<T>::FromSi(si[kFloorTime]); }
+  DurationPerSample<T> sample_time() const {
+    return DurationPerSample<T>::FromSi(si[kSampleTime]);
+  }
+  const T& straggler_spread() const { return si[kStragglerSpread]; }
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_MODEL_STEP_PARAMETERS_H_

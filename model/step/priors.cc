@@ -1,0 +1,55 @@
+#include "model/step/priors.h"
+
+#include "model/compute/roofline.h"
+
+namespace stepcast {
+namespace {
+
+// A data sheet's link is what the port can do; what a cluster delivers has been half of it and less.
+constexpr double kStatedLinkLogSd = 0.5;
+// A port may have negotiated a lower rate than its switch offers (10, 100 or 1000 Mbit/s), unnoticed.
+constexpr double kHostLinkLogSd = 1.0;
+constexpr double kStatedHostLinkLogSd = 0.2;
+constexpr double kStatedDeviceLinkLogSd = 0.7;
+
+Prior FromSpec(const ParameterSpec& spec) {
+  return {spec.prior * spec.si_per_unit, spec.prior_log_sd};
+}
+
+}  // namespace
+
+ClusterPriors MakeClusterPriors(const Cluster& cluster) {
+  ClusterPriors priors;
+  for (std::size_t i = 0; i < priors.size(); ++i) priors[i] = FromSpec(kClusterParameterSpecs[i]);
+  if (cluster.link.bandwidth) {
+    priors[kLinkBandwidth] = {cluster.link.bandwidth->si(), kStatedLinkLogSd};
+  }
+  if (cluster.device_link.bandwidth) {
+    priors[kHostBandwidth] = {cluster.device_link.bandwidth->si(), kStatedDeviceLinkLogSd};
+  }
+  return priors;
+}
+
+Prior HostLinkPrior(const Cluster& cluster, const std::string& host) {
+  for (const Host& known : cluster.hosts) {
+    if (known.name == host && known.link.bandwidth) {
+      return {known.link.bandwidth->si(), kStatedHostLinkLogSd};
+    }
+  }
+  if (cluster.link.bandwidth) return {cluster.link.bandwidth->si(), kHostLinkLogSd};
+  return FromSpec(kClusterParameterSpecs[kLinkBandwidth]);
+}
+
+WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<Device>& device) {
+  WorkloadPriors priors;
+  for (std::size_t i = 0; i < priors.size(); ++i) priors[i] = FromSpec(kWorkloadParameterSpecs[i]);
+  if (HasRoofline(workload, device)) {
+    const FittedCurve<double> curve = RooflineCurve(workload, *device);
+    priors[kFixedTime].si = curve.fixed.si();
+    priors[kFloorTime].si = curve.floor.si();
+    priors[kSampleTime] = {curve.per_sample.si(), kKernelEfficiencyLogSd};
+  }
+  return priors;
+}
+
+}  // namespace stepcast

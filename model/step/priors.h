@@ -1,0 +1,34 @@
+// What is known of the step model's parameters before any run is measured.
+#ifndef STEPCAST_MODEL_STEP_PRIORS_H_
+#define STEPCAST_MODEL_STEP_PRIORS_H_
+
+#include <array>
+#include <optional>
+
+#include "data/record/machine.h"
+#include "data/record/workload.h"
+#include "model/step/parameters.h"
+
+namespace stepcast {
+
+// ln(value) is normal around ln(si) with log_sd.
+struct Prior {
+  double si = 1;
+  double log_sd = 1;
+};
+
+using ClusterPriors = std::array<Prior, kClusterParameterCount>;
+using WorkloadPriors = std::array<Prior, kWorkloadParameterCount>;
+
+// The table's priors, centred on what the cluster file states: its link and its device link.
+ClusterPriors MakeClusterPriors(const Cluster& cluster);
+
+// The line rate of one host's link: its own statement, else the cluster's.
+Prior HostLinkPrior(const Cluster& cluster, const std::string& host);
+
+// The table's priors, centred on the roofline where there is one.
+WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<Device>& device);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_MODEL_STEP_PRIORS_H_
