@@ -1,0 +1,70 @@
+// Learns a cluster's parameters from measured runs.
+//
+// Minimises, over ln(value) of all parameters,
+//
+//   sum_runs rho( ( (ln predicted - ln measured) / s )^2 ) + sum_parameters ( (ln value - ln prior) / sd )^2
+//
+// with rho(x) = 2 (sqrt(1 + x) - 1), which counts a run that is far off by its distance rather than
+// its square, and s the scatter of one measured step. s is estimated from the fit itself, starting
+// from kStepLogSd as if that many runs (kStepLogSdRuns) had shown it. Cluster parameters are shared by
+// all workloads; compute parameters belong to a workload on a device; priors are those of model/step.
+// The covariance is that of the minimum, in ln(value).
+#ifndef STEPCAST_CALIBRATE_CALIBRATE_H_
+#define STEPCAST_CALIBRATE_CALIBRATE_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/record/machine.h"
+#include "data/record/run.h"
+#include "data/record/workload.h"
+
+namespace stepcast {
+
+struct CalibrationProblem {
+  Cluster cluster;
+  std::vector<Run> runs;
+  std::map<std::string, Workload> workloads;  // by the name in the runs; every one of them
+  std::map<std::string, Device> devices;      // by the name in the runs; those that are known
+};
+
+// Scatter of the mean step of one run around the model: 6 % on public traces, where repeats of a
+// layout differ by 3 to 7 %.
+inline constexpr double kStepLogSd = 0.06;
+inline constexpr double kStepLogSdRuns = 10;
+
+struct CalibrationOptions {
+  double step_log_sd = kStepLogSd;
+  int max_iterations = 200;
+};
+
+// One run beside what the fitted model says of it.
+struct RunResidual {
+  Duration<> predicted;
+  double log_ratio = 0;  // ln(measured / predicted)
+};
+
+struct CalibrationOutcome {
+  enum class Status { kConverged, kNotConverged, kNoRuns, kFailed };
+
+  Status status = Status::kFailed;
+  std::string message;  // one sentence
+  Cluster cluster;      // with its calibration, when usable
+  std::vector<RunResidual> residuals;  // in the order of the runs
+  double mape = 0;                     // over the fitted runs
+  int iterations = 0;
+
+  bool IsUsable() const {
+    return status == Status::kConverged || status == Status::kNotConverged;
+  }
+};
+
+// Throws InputError for a run whose workload is not in the problem. Deterministic: the same problem
+// gives the same bits.
+CalibrationOutcome Calibrate(const CalibrationProblem& problem,
+                             const CalibrationOptions& options = {});
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_CALIBRATE_CALIBRATE_H_

@@ -1,0 +1,55 @@
+// Which parameters a set of runs has, in blocks, and where each stands in one vector of ln(value).
+#ifndef STEPCAST_CALIBRATE_PARAMETER_LAYOUT_H_
+#define STEPCAST_CALIBRATE_PARAMETER_LAYOUT_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/record/calibration.h"
+#include "data/record/run.h"
+#include "data/record/workload.h"
+#include "model/step/priors.h"
+
+namespace stepcast {
+
+struct FittedParameter {
+  std::string scope;
+  const ParameterSpec* spec = nullptr;
+  Prior prior;
+};
+
+// Blocks: the cluster's parameters first; then the link of each group of hosts; then, for each
+// workload on a device, its curve. Hosts that no run tells apart share one link, because nothing
+// could tell their two rates apart either.
+class ParameterLayout {
+ public:
+  // `workloads` by name and `devices` by the name in the runs.
+  ParameterLayout(const Cluster& cluster, const std::vector<Run>& runs,
+                  const std::map<std::string, Workload>& workloads,
+                  const std::map<std::string, Device>& devices);
+
+  const std::vector<FittedParameter>& parameters() const { return parameters_; }
+  int size() const { return static_cast<int>(parameters_.size()); }
+
+  static constexpr int kClusterOffset = 0;
+  int WorkloadOffset(const Run& run) const;
+  // Of the link parameters of the groups that the run's hosts belong to; empty without hosts.
+  std::vector<int> HostOffsets(const Run& run) const;
+
+  struct Block {
+    int offset = 0;
+    int size = 0;
+  };
+  const std::vector<Block>& blocks() const { return blocks_; }
+
+ private:
+  std::vector<FittedParameter> parameters_;
+  std::vector<Block> blocks_;
+  std::map<std::string, int> workload_offset_;  // by scope
+  std::map<std::string, int> host_offset_;      // by host
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_CALIBRATE_PARAMETER_LAYOUT_H_
