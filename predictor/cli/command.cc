@@ -1,0 +1,306 @@
+#include "predictor/cli/command.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <sstream>
+
+#include "data/io/parse.h"
+#include "predictor/search/placement.h"
+
+namespace stepcast::cli {
+namespace {
+
+constexpr int kMostCount = 1'000'000;
+constexpr int kMostBatch = 100'000'000;
+constexpr double kLargestWholeDouble = 9007199254740992.0;  // 2^53
+
+// The plan's options, in the order in which they are applied: the strategy before what depends on it.
+struct PlanOption {
+  const char* name;
+  const char* value;
+  const char* help;
+};
+constexpr PlanOption kPlanOptions[] = {
+    {"workers", "N", "devices to train on; nodes are filled one after another"},
+    {"placement", "P", "devices used on each node, like 4-4-2, instead of --workers"},
+    {"hosts", "A+B", "names of the nodes, in placement order"},
+    {"strategy", "S",
+     "none, allreduce, ring, tree, halving-doubling, hierarchical, ps-sync, ps-async"},
+    {"servers", "N", "parameter servers, for ps-sync and ps-async"},
+    {"local-batch", "N", "samples of one micro-step on one device"},
+    {"accumulation", "N", "micro-steps between synchronisations"},
+    {"bandwidth", "RATE", "line rate of a node's link, like \"1 Gbit/s\""},
+    {"rtt", "TIME", "round-trip time between nodes, like \"2 ms\""},
+    {"loss", "P", "probability that a packet is lost, like 0.01"},
+    {"server-bandwidth", "RATE", "line rate of a server's link"},
+    {"bucket", "SIZE", "cap of a gradient bucket, like \"25 MiB\""},
+};
+
+}  // namespace
+
+Arguments::Arguments(const std::string& command, const po::options_description& options,
+                     const std::string& positional, const std::vector<std::string>& arguments)
+    : command_(command) {
+  po::positional_options_description positions;
+  if (!positional.empty()) positions.add(positional.c_str(), -1);
+  try {
+    po::store(po::command_line_parser(arguments)
+                  .options(options)
+                  .positional(positions)
+                  .style(po::command_line_style::unix_style &
+                         ~po::command_line_style::allow_guessing)
+                  .run(),
+              values_);
+    po::notify(values_);
+  } catch (const po::error& e) {
+    throw InputError({"", 0, ""}, "", e.what(), "see stepcast " + command + " --help");
+  }
+}
+
+std::vector<std::string> Arguments::Texts(const std::string& name) const {
+  if (!Has(name)) return {};
+  return values_[name].as<std::vector<std::string>>();
+}
+
+std::string Arguments::Required(const std::string& name) const {
+  if (!Has(name)) {
+    throw InputError(OptionPlace(name), "", "is required", "see stepcast " + command_ + " --help");
+  }
+  return Text(name);
+}
+
+InputPlace OptionPlace(const std::string& option) { return {"", 0, "--" + option}; }
+
+void PrintHelp(const std::string& usage, const std::string& what,
+               const po::options_description& options, const std::string& examples) {
+  std::ostringstream text;
+  text << "usage: " << usage << "\n\n" << what << "\n\n" << options;
+  if (!examples.empty()) text << "\nexamples:\n" << examples;
+  Print(text.str());
+}
+
+void AddTargetOptions(po::options_description* options) {
+  options->add_options()("cluster", po::value<std::string>()->value_name("C"),
+                         "cluster file, or the name of a shipped one (stepcast machines)")(
+      "workload", po::value<std::string>()->value_name("W"),
+      "name in the catalogue (stepcast workloads) or of a workload file")(
+      "workload-file", po::value<std::vector<std::string>>()->value_name("F")->composing(),
+      "workload file; may be repeated")(
+      "device", po::value<std::string>()->value_name("D"),
+      "device, by default the cluster's; without --cluster one device a node");
+}
+
+void AddPlanOptions(po::options_description* options) {
+  for (const PlanOption& option : kPlanOptions) {
+    options->add_options()(option.name, po::value<std::string>()->value_name(option.value),
+                           option.help);
+  }
+}
+
+Target ReadTarget(const Arguments& arguments) {
+  Target target;
+  for (const std::string& path : arguments.Texts("workload-file")) {
+    target.library.AddWorkloadFile(path);
+  }
+  if (arguments.Has("cluster")) {
+    target.cluster = target.library.LoadCluster(arguments.Text("cluster"));
+  } else if (arguments.Has("device")) {
+    target.cluster.name = target.cluster.title = "nodes with one device each";
+    target.cluster.device = arguments.Text("device");
+    target.cluster.nodes = kMostCount;
+  } else {
+    throw InputError(OptionPlace("cluster"), "", "is required, or --device",
+                     "a cluster file, or one of stepcast machines");
+  }
+  const std::string device =
+      arguments.Has("device") ? arguments.Text("device") : target.cluster.device;
+  target.facts = target.library.LookUpDevice(device, target.cluster);
+  target.device = target.facts ? target.facts->name : device;
+  target.workload = target.library.LoadWorkload(arguments.Required("workload"));
+  return target;
+}
+
+const std::vector<std::string>& PlanOptionNames() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const PlanOption& option : kPlanOptions) list.emplace_back(option.name);
+    return list;
+  }();
+  return names;
+}
+
+void SetPlanOption(const std::string& key, const std::string& text, const Cluster& cluster,
+                   Plan* plan) {
+  const InputPlace place = OptionPlace(key);
+  if (key == "workers") {
+    plan->placement =
+        FillNodes(ParseInteger(text, place, 1, kMostCount), cluster.devices_per_node);
+  } else if (key == "placement") {
+    plan->placement = ParsePlacement(text, place);
+  } else if (key == "hosts") {
+    plan->hosts = ParseHosts(text, place);
+  } else if (key == "strategy") {
+    plan->strategy = ParseStrategy(text, place);
+    if (!UsesServers(plan->strategy)) plan->servers = 0;
+  } else if (key == "servers") {
+    plan->servers = ParseInteger(text, place, 0, kMostCount);
+  } else if (key == "local-batch") {
+    plan->local_batch = ParseInteger(text, place, 1, kMostBatch);
+  } else if (key == "accumulation") {
+    plan->accumulation_steps = ParseInteger(text, place, 1, kMostCount);
+  } else if (key == "bandwidth") {
+    plan->link.bandwidth = ParseDataRate(text, place);
+  } else if (key == "rtt") {
+    plan->link.rtt = ParseDuration(text, place);
+  } else if (key == "loss") {
+    plan->link.loss = ParseProbability(text, place);
+  } else if (key == "server-bandwidth") {
+    plan->server_link.bandwidth = ParseDataRate(text, place);
+  } else if (key == "bucket") {
+    plan->bucket = ParseDataSize(text, place);
+  } else {
+    std::string allowed;
+    for (const PlanOption& option : kPlanOptions) {
+      allowed += (allowed.empty() ? "" : ", ") + std::string(option.name);
+    }
+    throw InputError({"", 0, ""}, key, "is not a part of a plan", allowed);
+  }
+}
+
+Plan ReadPlan(const Arguments& arguments, const Target& target) {
+  Plan plan;
+  plan.local_batch = 0;
+  if (arguments.Has("workers") && arguments.Has("placement")) {
+    throw InputError(OptionPlace("workers"), "", "says the same as --placement", "one of the two");
+  }
+  for (const PlanOption& option : kPlanOptions) {
+    if (arguments.Has(option.name)) {
+      SetPlanOption(option.name, arguments.Text(option.name), target.cluster, &plan);
+    }
+  }
+  // Named hosts say how many nodes there are.
+  if (arguments.Has("hosts") && !arguments.Has("workers") && !arguments.Has("placement")) {
+    plan.placement.assign(plan.hosts.size(), target.cluster.devices_per_node);
+  }
+  if (plan.local_batch == 0) {
+    throw InputError(OptionPlace("local-batch"), "", "is required",
+                     "samples of one micro-step on one device, like 32");
+  }
+  return plan;
+}
+
+Json CountJson(double value) {
+  if (std::floor(value) == value && std::abs(value) < kLargestWholeDouble) {
+    return static_cast<std::int64_t>(value);
+  }
+  return value;
+}
+
+Json PlanJson(const Plan& plan) {
+  Json json;
+  json["workers"] = plan.workers();
+  json["placement"] = FormatPlacement(plan.placement);
+  if (!plan.hosts.empty()) json["hosts"] = JoinHosts(plan.hosts);
+  json["strategy"] = StrategyName(plan.strategy);
+  json["servers"] = plan.servers;
+  json["local_batch"] = plan.local_batch;
+  json["accumulation_steps"] = plan.accumulation_steps;
+  json["global_batch"] = CountJson(plan.global_batch());
+  if (plan.link.bandwidth) {
+    json["link_gbit_per_s"] = plan.link.bandwidth->in(kGigabitsPerSecond);
+  }
+  if (plan.link.rtt) json["rtt_ms"] = plan.link.rtt->in(kMilliseconds);
+  if (plan.link.loss) json["loss_rate"] = *plan.link.loss;
+  if (plan.server_link.bandwidth) {
+    json["server_link_gbit_per_s"] = plan.server_link.bandwidth->in(kGigabitsPerSecond);
+  }
+  if (plan.bucket) json["bucket_mib"] = plan.bucket->in(kMebibytes);
+  return json;
+}
+
+Json PredictionJson(const Prediction& p, const Plan& plan, const Target& target) {
+  Json json;
+  json["workload"] = target.workload.name;
+  json["device"] = target.device;
+  json["cluster"] = target.cluster.name;
+  json["plan"] = PlanJson(plan);
+  json["step_time_s"] = p.step_time.in(kSeconds);
+  json["low_s"] = p.low.in(kSeconds);
+  json["high_s"] = p.high.in(kSeconds);
+  json["throughput_samples_per_s"] = p.throughput.in(kSamplesPerSecond);
+  const StepTime<double>& b = p.breakdown;
+  json["breakdown"] = {{"forward_s", b.forward.in(kSeconds)},
+                       {"backward_s", b.backward.in(kSeconds)},
+                       {"exposed_transfer_s", b.exposed_transfer.in(kSeconds)},
+                       {"exposed_latency_s", b.exposed_latency.in(kSeconds)},
+                       {"straggler_wait_s", b.straggler_wait.in(kSeconds)}};
+  json["synchronisation_s"] = b.synchronisation.in(kSeconds);
+  json["idle_ratio"] = p.idle_ratio();
+  const Binding binding = FindBinding(p);
+  json["binding"] = {
+      {"part", binding.part}, {"share", binding.share}, {"sentence", binding.sentence}};
+  json["traffic"] = {{"gradient_bytes", CountJson(target.workload.gradient_bytes.in(kBytes))},
+                     {"transfers", CountJson(p.traffic.transfers)},
+                     {"bytes_per_worker", CountJson(p.traffic.per_worker.in(kBytes))},
+                     {"bytes_per_server", p.traffic.per_server
+                                              ? CountJson(p.traffic.per_server->in(kBytes))
+                                              : Json(nullptr)},
+                     {"bytes_total", CountJson(p.traffic.total.in(kBytes))}};
+  const MemoryNeed& m = p.memory;
+  json["memory"] = {{"parameters_bytes", CountJson(m.parameters.in(kBytes))},
+                    {"gradients_bytes", CountJson(m.gradients.in(kBytes))},
+                    {"optimizer_bytes", CountJson(m.optimizer.in(kBytes))},
+                    {"accumulation_bytes", CountJson(m.accumulation.in(kBytes))},
+                    {"buckets_bytes", CountJson(m.buckets.in(kBytes))},
+                    {"activations_bytes", CountJson(m.activations.in(kBytes))},
+                    {"workspace_bytes", CountJson(m.workspace.in(kBytes))},
+                    {"total_bytes", CountJson(m.total.in(kBytes))},
+                    {"available_bytes",
+                     m.available ? CountJson(m.available->in(kBytes)) : Json(nullptr)},
+                    {"verdict", kMemoryVerdictNames[static_cast<int>(m.verdict)]}};
+  json["compute_source"] =
+      p.compute_source == ComputeSource::kFitted ? "calibration" : "data sheet";
+  json["flags"] = p.flags;
+  return json;
+}
+
+std::string DescribePlan(const Plan& plan) {
+  std::string text =
+      fmt::format("{} worker{}", plan.workers(), plan.workers() == 1 ? "" : "s");
+  if (plan.nodes() > 1) {
+    const std::string placement = FormatPlacement(plan.placement);
+    text += placement.size() <= 24 ? fmt::format(" ({})", placement)
+                                   : fmt::format(" on {} nodes", plan.nodes());
+  }
+  if (!plan.hosts.empty()) text += " on " + JoinHosts(plan.hosts);
+  if (plan.workers() > 1 || plan.servers > 0) {
+    text += fmt::format(", {}", StrategyName(plan.strategy));
+    if (plan.servers > 0) {
+      text += fmt::format(" with {} server{}", plan.servers, plan.servers == 1 ? "" : "s");
+    }
+  }
+  text += fmt::format(", local batch {}", plan.local_batch);
+  if (plan.accumulation_steps > 1) {
+    text += fmt::format(" x {} accumulated", plan.accumulation_steps);
+  }
+  return text;
+}
+
+std::string NominalLink(DataRate<> rate) {
+  constexpr double kEthernetMbit[] = {10,    100,   1000,  2500,   5000,   10000,
+                                      25000, 40000, 50000, 100000, 200000, 400000};
+  const double mbit = rate.in(kMegabitsPerSecond);
+  double nearest = kEthernetMbit[0];
+  for (const double nominal : kEthernetMbit) {
+    if (std::abs(std::log(nominal / mbit)) < std::abs(std::log(nearest / mbit))) nearest = nominal;
+  }
+  return "about " + FormatRate(MegabitsPerSecond(nearest));
+}
+
+void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+void PrintJson(const Json& json) { Print(json.dump(2) + "\n"); }
+
+}  // namespace stepcast::cli

@@ -1,0 +1,110 @@
+// What every command shares: its entry in the list, its options, its errors, its output.
+#ifndef STEPCAST_PREDICTOR_CLI_COMMAND_H_
+#define STEPCAST_PREDICTOR_CLI_COMMAND_H_
+
+#include <boost/program_options.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "data/record/input_error.h"
+#include "predictor/cli/library.h"
+#include "predictor/predictor.h"
+#include "predictor/report/terminal.h"
+
+namespace stepcast::cli {
+
+// Exit codes of the program, a contract.
+inline constexpr int kDone = 0;
+inline constexpr int kAnswerIsNo = 1;
+inline constexpr int kBadInput = 2;
+
+// Keys keep the order in which they are written.
+using Json = nlohmann::ordered_json;
+namespace po = boost::program_options;
+
+struct Command {
+  const char* name;
+  const char* summary;  // one line of the list of commands
+  int (*run)(const std::vector<std::string>& arguments);
+};
+
+int RunPredict(const std::vector<std::string>& arguments);
+int RunSweep(const std::vector<std::string>& arguments);
+int RunLimits(const std::vector<std::string>& arguments);
+int RunRecommend(const std::vector<std::string>& arguments);
+int RunCalibrate(const std::vector<std::string>& arguments);
+int RunEvaluate(const std::vector<std::string>& arguments);
+int RunImport(const std::vector<std::string>& arguments);
+int RunWorkloads(const std::vector<std::string>& arguments);
+int RunMachines(const std::vector<std::string>& arguments);
+
+// The parsed options of a command.
+class Arguments {
+ public:
+  // Parses `arguments`; an option that is not in `options` is an error. `positional` names the
+  // option that takes what stands without one ("" for none).
+  Arguments(const std::string& command, const po::options_description& options,
+            const std::string& positional, const std::vector<std::string>& arguments);
+
+  bool Has(const std::string& name) const { return values_.count(name) > 0; }
+  std::string Text(const std::string& name) const { return values_[name].as<std::string>(); }
+  // Of a repeatable option; empty when it was not given.
+  std::vector<std::string> Texts(const std::string& name) const;
+  // The text, or an InputError that says the option is required.
+  std::string Required(const std::string& name) const;
+
+ private:
+  std::string command_;
+  po::variables_map values_;
+};
+
+// Where an option's value stands, for errors.
+InputPlace OptionPlace(const std::string& option);
+
+// Prints usage, options and examples.
+void PrintHelp(const std::string& usage, const std::string& what,
+               const po::options_description& options, const std::string& examples);
+
+// ---- The cluster, workload and plan that several commands ask for.
+
+void AddTargetOptions(po::options_description* options);
+void AddPlanOptions(po::options_description* options);
+
+struct Target {
+  Library library;
+  Cluster cluster;
+  Workload workload;
+  std::string device;
+  std::optional<Device> facts;
+
+  Predictor MakePredictor() const { return {cluster, workload, facts, device}; }
+};
+
+Target ReadTarget(const Arguments& arguments);
+Plan ReadPlan(const Arguments& arguments, const Target& target);
+
+// Sets what the option `key` ("workers", "bandwidth", ...) says of a plan.
+void SetPlanOption(const std::string& key, const std::string& text, const Cluster& cluster,
+                   Plan* plan);
+const std::vector<std::string>& PlanOptionNames();
+
+// ---- Output.
+
+// A number of bytes or transfers: whole where it is whole.
+Json CountJson(double value);
+Json PlanJson(const Plan& plan);
+Json PredictionJson(const Prediction& prediction, const Plan& plan, const Target& target);
+
+// "2 workers (1-1), ring, batch 128 x 4".
+std::string DescribePlan(const Plan& plan);
+
+// "about 100 Mbit/s": the Ethernet rate that is nearest to a fitted one.
+std::string NominalLink(DataRate<> rate);
+
+void Print(const std::string& text);
+void PrintJson(const Json& json);
+
+}  // namespace stepcast::cli
+
+#endif  // STEPCAST_PREDICTOR_CLI_COMMAND_H_

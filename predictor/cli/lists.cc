@@ -1,0 +1,163 @@
+// stepcast workloads, stepcast machines: what is known by name.
+#include <fmt/format.h>
+
+#include "data/io/machines.h"
+#include "data/io/workload_file.h"
+#include "predictor/cli/command.h"
+
+namespace stepcast::cli {
+namespace {
+
+std::string Peak(const std::optional<WorkRate<>>& rate) {
+  return rate ? FormatNumber(rate->in(kTeraflopPerSecond)) : "";
+}
+
+Json DeviceJson(const Device& d) {
+  const auto rate = [](const std::optional<WorkRate<>>& r) {
+    return r ? Json(r->in(kTeraflopPerSecond)) : Json(nullptr);
+  };
+  return {{"name", d.name},
+          {"title", d.title},
+          {"fp32_tflop_per_s", rate(d.fp32)},
+          {"tf32_tflop_per_s", rate(d.tf32)},
+          {"fp16_tflop_per_s", rate(d.fp16)},
+          {"bf16_tflop_per_s", rate(d.bf16)},
+          {"memory_bytes", d.memory ? CountJson(d.memory->in(kBytes)) : Json(nullptr)},
+          {"memory_bandwidth_gb_per_s",
+           d.memory_bandwidth ? Json(d.memory_bandwidth->in(kGigabytesPerSecond)) : Json(nullptr)},
+          {"power_w", d.power_w ? Json(*d.power_w) : Json(nullptr)},
+          {"source", d.source}};
+}
+
+Json ClusterJson(const Cluster& c) {
+  return {{"name", c.name},
+          {"title", c.title},
+          {"device", c.device},
+          {"nodes", c.nodes},
+          {"devices_per_node", c.devices_per_node},
+          {"link_gbit_per_s",
+           c.link.bandwidth ? Json(c.link.bandwidth->in(kGigabitsPerSecond)) : Json(nullptr)},
+          {"calibrated", c.calibration.has_value()},
+          {"source", c.source}};
+}
+
+}  // namespace
+
+int RunWorkloads(const std::vector<std::string>& arguments) {
+  po::options_description options("options");
+  options.add_options()("workload-file",
+                        po::value<std::vector<std::string>>()->value_name("F")->composing(),
+                        "workload file; may be repeated")("json", "print one JSON object")(
+      "help", "print this text");
+  po::options_description all;
+  all.add(options).add_options()("input", po::value<std::vector<std::string>>());
+  const Arguments args("workloads", all, "input", arguments);
+  if (args.Has("help")) {
+    PrintHelp("stepcast workloads [NAME ...]",
+              "Lists the workload catalogue; with names, prints each layer by layer as a workload\n"
+              "file that can be changed and given back with --workload-file.",
+              options, "  stepcast workloads\n  stepcast workloads resnet50 > mine.yaml\n");
+    return kDone;
+  }
+  Library library;
+  for (const std::string& path : args.Texts("workload-file")) library.AddWorkloadFile(path);
+  const std::vector<std::string> wanted = args.Texts("input");
+  if (!wanted.empty() && !args.Has("json")) {
+    for (const std::string& name : wanted) Print(FormatWorkload(library.LoadWorkload(name)));
+    return kDone;
+  }
+  Json json = Json::array();
+  Table table({{"name", "", Align::kLeft},
+               {"parameters", "", Align::kRight},
+               {"gradients", "", Align::kRight},
+               {"forward", "GFLOP", Align::kRight},
+               {"layers", "", Align::kRight},
+               {"title", "", Align::kLeft}});
+  for (const std::string& name : wanted.empty() ? library.AllWorkloadNames() : wanted) {
+    const Workload w = library.LoadWorkload(name);
+    if (args.Has("json")) {
+      json.push_back({{"name", w.name},
+                      {"title", w.title},
+                      {"parameters", w.parameters},
+                      {"trainable_parameters", w.trainable_parameters},
+                      {"gradient_bytes", CountJson(w.gradient_bytes.in(kBytes))},
+                      {"forward_flop", w.forward_flop().si()},
+                      {"activation_bytes", CountJson(w.activation_bytes().in(kBytes))},
+                      {"layers", w.layers.size()},
+                      {"source", w.source}});
+    } else {
+      table.AddRow({w.name, FormatCount(static_cast<double>(w.parameters)),
+                    FormatSize(w.gradient_bytes),
+                    w.layers.empty() ? "" : FormatNumber(w.forward_flop().in(kGigaflop)),
+                    w.layers.empty() ? "" : std::to_string(w.layers.size()), w.title});
+    }
+  }
+  if (args.Has("json")) {
+    PrintJson(Json{{"workloads", json}});
+  } else {
+    Print(table.Render(DetectStyle()));
+  }
+  return kDone;
+}
+
+int RunMachines(const std::vector<std::string>& arguments) {
+  po::options_description options("options");
+  options.add_options()("json", "print one JSON object")("help", "print this text");
+  po::options_description all;
+  all.add(options).add_options()("input", po::value<std::vector<std::string>>());
+  const Arguments args("machines", all, "input", arguments);
+  if (args.Has("help")) {
+    PrintHelp("stepcast machines [CLUSTER ...]",
+              "Lists the shipped clusters and devices; with names, prints each cluster as a file\n"
+              "that can be changed and given back with --cluster.",
+              options, "  stepcast machines\n  stepcast machines gce-t4 > mine.yaml\n");
+    return kDone;
+  }
+  const Library library;
+  const std::vector<std::string> wanted = args.Texts("input");
+  if (!wanted.empty() && !args.Has("json")) {
+    for (const std::string& name : wanted) Print(FormatCluster(library.LoadCluster(name)));
+    return kDone;
+  }
+  Json clusters = Json::array();
+  Json devices = Json::array();
+  Table cluster_table({{"cluster", "", Align::kLeft},
+                       {"nodes", "", Align::kRight},
+                       {"devices", "", Align::kRight},
+                       {"device", "", Align::kLeft},
+                       {"link", "", Align::kRight},
+                       {"title", "", Align::kLeft}});
+  for (const std::string& name : wanted.empty() ? library.ClusterNames() : wanted) {
+    const Cluster c = library.LoadCluster(name);
+    clusters.push_back(ClusterJson(c));
+    cluster_table.AddRow({c.name, std::to_string(c.nodes),
+                          std::to_string(c.nodes * c.devices_per_node), c.device,
+                          c.link.bandwidth ? FormatRate(*c.link.bandwidth) : "", c.title});
+  }
+  Table device_table({{"device", "", Align::kLeft},
+                      {"fp32", "TFLOP/s", Align::kRight},
+                      {"tf32", "TFLOP/s", Align::kRight},
+                      {"fp16", "TFLOP/s", Align::kRight},
+                      {"memory", "", Align::kRight},
+                      {"bandwidth", "GB/s", Align::kRight},
+                      {"title", "", Align::kLeft}});
+  for (const Device& d : library.Devices()) {
+    devices.push_back(DeviceJson(d));
+    device_table.AddRow(
+        {d.name, Peak(d.fp32), Peak(d.tf32), Peak(d.fp16), d.memory ? FormatSize(*d.memory) : "",
+         d.memory_bandwidth ? FormatNumber(d.memory_bandwidth->in(kGigabytesPerSecond)) : "",
+         d.title});
+  }
+  if (args.Has("json")) {
+    Json json;
+    json["clusters"] = clusters;
+    if (wanted.empty()) json["devices"] = devices;
+    PrintJson(json);
+    return kDone;
+  }
+  const Style style = DetectStyle();
+  Print(cluster_table.Render(style) + "\n" + device_table.Render(style));
+  return kDone;
+}
+
+}  // namespace stepcast::cli

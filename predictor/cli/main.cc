@@ -1,0 +1,77 @@
+// The program `stepcast`: finds the command, and turns its outcome into an exit code.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "predictor/cli/command.h"
+
+namespace stepcast::cli {
+namespace {
+
+constexpr Command kCommands[] = {
+    {"predict", "one plan: step time with interval, breakdown, traffic, memory", RunPredict},
+    {"sweep", "many plans: a table, JSON or a plot", RunSweep},
+    {"limits", "where scaling ends, and why", RunLimits},
+    {"recommend", "which batch, accumulation, workers, servers to use", RunRecommend},
+    {"calibrate", "fit the model to measured runs of a cluster", RunCalibrate},
+    {"evaluate", "predicted against measured", RunEvaluate},
+    {"import", "runs from what other tools measured", RunImport},
+    {"workloads", "the networks known by name", RunWorkloads},
+    {"machines", "the clusters and devices known by name", RunMachines},
+};
+
+std::string Usage() {
+  std::string text =
+      "stepcast forecasts the training step: how long one step of data-parallel training takes,\n"
+      "with what certainty, where scaling ends and why, and which batch to use.\n\n"
+      "usage: stepcast COMMAND [options]\n\n";
+  for (const Command& command : kCommands) {
+    text += fmt::format("  {:<11}{}\n", command.name, command.summary);
+  }
+  return text +
+         "\nstepcast COMMAND --help tells more, with examples. All commands take --json.\n"
+         "Exit codes: 0 done, 1 the answer is no, 2 usage or bad input.\n";
+}
+
+int Run(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) {
+    std::fputs(Usage().c_str(), stderr);
+    return kBadInput;
+  }
+  const std::string& name = arguments.front();
+  if (name == "--help" || name == "-h" || name == "help") {
+    Print(Usage());
+    return kDone;
+  }
+  if (name == "--version") {
+    Print("stepcast " STEPCAST_VERSION "\n");
+    return kDone;
+  }
+  for (const Command& command : kCommands) {
+    if (name == command.name) return command.run({arguments.begin() + 1, arguments.end()});
+  }
+  std::string allowed;
+  for (const Command& command : kCommands) {
+    allowed += (allowed.empty() ? "" : ", ") + std::string(command.name);
+  }
+  throw InputError({"", 0, "COMMAND"}, name, "is not a command", allowed);
+}
+
+}  // namespace
+}  // namespace stepcast::cli
+
+int main(int argc, char** argv) {
+  int code = stepcast::cli::kBadInput;
+  try {
+    code = stepcast::cli::Run({argv + 1, argv + argc});
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "stepcast: %s\n", e.what());
+    return stepcast::cli::kBadInput;
+  }
+  if (std::fflush(stdout) != 0) {
+    std::fputs("stepcast: standard output cannot be written\n", stderr);
+    return stepcast::cli::kBadInput;
+  }
+  return code;
+}

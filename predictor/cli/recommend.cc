@@ -1,0 +1,143 @@
+// stepcast recommend: which batch, accumulation, workers, servers, algorithm and bucket to use.
+#include "predictor/search/recommend.h"
+
+#include <fmt/format.h>
+
+#include "data/io/parse.h"
+#include "predictor/cli/command.h"
+#include "predictor/search/placement.h"
+
+namespace stepcast::cli {
+namespace {
+
+// "1,2,4" with each item read by `parse`.
+template <class Parse>
+auto ParseList(const Arguments& args, const std::string& option, Parse parse) {
+  std::vector<decltype(parse(std::string_view(), InputPlace()))> values;
+  if (!args.Has(option)) return values;
+  const std::string text = args.Text(option);
+  for (std::size_t at = 0; at <= text.size();) {
+    std::size_t comma = text.find(',', at);
+    if (comma == std::string::npos) comma = text.size();
+    values.push_back(parse(text.substr(at, comma - at), OptionPlace(option)));
+    at = comma + 1;
+  }
+  return values;
+}
+
+Json RecommendationJson(const Recommendation& r, const Target& target) {
+  Json json = PredictionJson(r.prediction, r.plan, target);
+  json["efficiency"] = r.efficiency;
+  return json;
+}
+
+}  // namespace
+
+int RunRecommend(const std::vector<std::string>& arguments) {
+  po::options_description options("options");
+  AddTargetOptions(&options);
+  AddPlanOptions(&options);
+  const auto list = [] { return po::value<std::string>()->value_name("V,V,..."); };
+  options.add_options()("try-workers", list(), "numbers of workers to choose from (the plan's)")(
+      "try-local-batch", list(), "batches to choose from (powers of two that were calibrated)")(
+      "try-accumulation", list(), "intervals to choose from (powers of two)")(
+      "try-servers", list(), "numbers of servers to choose from (the plan's)")(
+      "try-strategy", list(), "strategies to choose from (the plan's)")(
+      "try-bucket", list(), "bucket caps to choose from (the plan's)")(
+      "most-global-batch", po::value<std::string>()->value_name("N"),
+      "samples of one optimizer step that training tolerates (8192)")(
+      "json", "print one JSON object")("help", "print this text");
+  const Arguments args("recommend", options, "", arguments);
+  if (args.Has("help")) {
+    PrintHelp("stepcast recommend --cluster C --workload W --local-batch N --workers N ...",
+              "Recommends a plan: the smallest global batch within 5 % of the highest throughput\n"
+              "that memory and --most-global-batch allow, compared with the plan as given.",
+              options,
+              "  stepcast recommend --cluster ufrgs-tupi --workload resnet50 --local-batch 128 "
+              "--workers 2\n"
+              "  stepcast recommend --cluster gce-t4 --workload vgg19 --local-batch 32 "
+              "--try-workers 4,8,16 --try-strategy ring,hierarchical,tree\n");
+    return kDone;
+  }
+  const Target target = ReadTarget(args);
+  const Plan plan = ReadPlan(args, target);
+  RecommendOptions search;
+  const auto counts = [](std::string_view text, const InputPlace& place) {
+    return ParseInteger(text, place, 1, 100'000'000);
+  };
+  search.workers = ParseList(args, "try-workers", counts);
+  search.local_batches = ParseList(args, "try-local-batch", counts);
+  search.accumulation_steps = ParseList(args, "try-accumulation", counts);
+  search.servers = ParseList(args, "try-servers", counts);
+  search.strategies = ParseList(args, "try-strategy", ParseStrategy);
+  search.buckets = ParseList(args, "try-bucket", ParseDataSize);
+  if (args.Has("most-global-batch")) {
+    search.most_global_batch = ParseInteger(args.Text("most-global-batch"),
+                                            OptionPlace("most-global-batch"), 1, 1'000'000'000);
+  }
+  const RecommendOutcome outcome = Recommend(target.MakePredictor(), plan,
+                                             target.cluster.devices_per_node, search);
+  if (args.Has("json")) {
+    Json json;
+    json["feasible"] = outcome.best.has_value();
+    json["considered"] = outcome.considered;
+    json["out_of_memory"] = outcome.out_of_memory;
+    json["over_global_batch"] = outcome.over_global_batch;
+    if (outcome.best) {
+      json["best"] = RecommendationJson(*outcome.best, target);
+      json["baseline"] = RecommendationJson(*outcome.baseline, target);
+      json["gain"] = outcome.gain;
+      json["binding_constraint"] = outcome.binding;
+      json["pareto"] = Json::array();
+      for (const Recommendation& r : outcome.pareto) {
+        json["pareto"].push_back(RecommendationJson(r, target));
+      }
+    }
+    PrintJson(json);
+    return outcome.best ? kDone : kAnswerIsNo;
+  }
+  const Style style = DetectStyle();
+  if (!outcome.best) {
+    Print(fmt::format("No plan fits: of {} considered, {} run out of memory and {} exceed the "
+                      "global batch of {}.\n",
+                      outcome.considered, outcome.out_of_memory, outcome.over_global_batch,
+                      search.most_global_batch));
+    return kAnswerIsNo;
+  }
+  const Recommendation& best = *outcome.best;
+  std::string out = Heading(fmt::format("{} on {}: {}", target.workload.name, target.cluster.name,
+                                        DescribePlan(best.plan)),
+                            style);
+  Table table({{"", "", Align::kLeft},
+               {"local batch", "", Align::kRight},
+               {"accumulate", "", Align::kRight},
+               {"global batch", "", Align::kRight},
+               {"step", "", Align::kRight},
+               {"throughput", "", Align::kRight},
+               {"efficiency", "", Align::kRight}});
+  const auto row = [&](const char* name, const Recommendation& r) {
+    table.AddRow({name, std::to_string(r.plan.local_batch),
+                  std::to_string(r.plan.accumulation_steps), FormatCount(r.plan.global_batch()),
+                  FormatDuration(r.prediction.step_time),
+                  FormatThroughput(r.prediction.throughput), FormatPercent(r.efficiency)});
+  };
+  row("as given", *outcome.baseline);
+  row("recommended", best);
+  table.AddRule();
+  // A few of the choices in between.
+  const std::size_t stride = outcome.pareto.size() / 8 + 1;
+  for (std::size_t i = 0; i < outcome.pareto.size(); i += stride) row("or", outcome.pareto[i]);
+  out += table.Render(style, 2) + "\n";
+  out += NoteLine(fmt::format("Expected gain: {} the throughput of the plan as given.",
+                              FormatFactor(outcome.gain)),
+                  style, TerminalWidth());
+  out += NoteLine("What keeps it from being better: " + outcome.binding + ".", style,
+                  TerminalWidth());
+  for (const std::string& flag : best.prediction.flags) {
+    out += FlagLine(flag, style, TerminalWidth());
+  }
+  Print(out);
+  return kDone;
+}
+
+}  // namespace stepcast::cli

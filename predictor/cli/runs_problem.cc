@@ -1,0 +1,49 @@
+#include "predictor/cli/runs_problem.h"
+
+#include "data/io/runs.h"
+
+namespace stepcast::cli {
+
+void AddRunsOptions(po::options_description* options) {
+  options->add_options()("cluster", po::value<std::string>()->value_name("C"),
+                         "cluster file, or the name of a shipped one (stepcast machines)")(
+      "runs", po::value<std::vector<std::string>>()->value_name("R.csv")->multitoken()->composing(),
+      "measured runs; several files may follow, and the option may be repeated")(
+      "workload-file", po::value<std::vector<std::string>>()->value_name("F")->composing(),
+      "workload file; may be repeated");
+}
+
+CalibrationProblem ReadRunsProblem(const Arguments& arguments) {
+  Library library;
+  for (const std::string& path : arguments.Texts("workload-file")) library.AddWorkloadFile(path);
+  CalibrationProblem problem;
+  problem.cluster = library.LoadCluster(arguments.Required("cluster"));
+  const std::vector<std::string> files = arguments.Texts("runs");
+  if (files.empty()) {
+    throw InputError(OptionPlace("runs"), "", "is required", "a CSV file of measured runs");
+  }
+  std::map<std::string, std::string> canonical;
+  for (const std::string& file : files) {
+    for (Run& run : ReadRuns(file)) {
+      const auto [it, is_new] = canonical.try_emplace(run.device);
+      if (is_new) {
+        const std::optional<Device> facts = library.LookUpDevice(run.device, problem.cluster);
+        it->second = facts ? facts->name : run.device;
+        if (facts) problem.devices[facts->name] = *facts;
+      }
+      run.device = it->second;
+      if (problem.workloads.count(run.workload) == 0) {
+        try {
+          problem.workloads[run.workload] = library.LoadWorkload(run.workload);
+        } catch (const InputError& e) {
+          throw InputError({file, run.place.line, "workload"}, e.value(), e.problem(),
+                           e.allowed());
+        }
+      }
+      problem.runs.push_back(std::move(run));
+    }
+  }
+  return problem;
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,19 @@
+// Runs as commands take them: files read, names resolved, each run's error naming its line.
+#ifndef STEPCAST_PREDICTOR_CLI_RUNS_PROBLEM_H_
+#define STEPCAST_PREDICTOR_CLI_RUNS_PROBLEM_H_
+
+#include "calibrate/calibrate.h"
+#include "predictor/cli/command.h"
+
+namespace stepcast::cli {
+
+// Options --cluster, --runs and --workload-file.
+void AddRunsOptions(po::options_description* options);
+
+// The cluster, the runs of all files in order, with devices by their canonical names, and the
+// workloads and data sheets that they name.
+CalibrationProblem ReadRunsProblem(const Arguments& arguments);
+
+}  // namespace stepcast::cli
+
+#endif  // STEPCAST_PREDICTOR_CLI_RUNS_PROBLEM_H_

@@ -1,0 +1,253 @@
+// stepcast sweep: one plan with some of its parts varied, as a table, JSON or a plot.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "data/io/parse.h"
+#include "predictor/cli/command.h"
+#include "predictor/report/svg_plot.h"
+
+namespace stepcast::cli {
+namespace {
+
+constexpr std::size_t kMostPoints = 100'000;
+
+struct Axis {
+  std::string key;
+  std::vector<std::string> values;
+};
+
+// "workers=1..64", "workers=1..64..8", "loss=0,0.001,0.01", "bandwidth=1 Gbit/s,10 Gbit/s".
+Axis ParseAxis(const std::string& text) {
+  const InputPlace place = OptionPlace("over");
+  const std::size_t equals = text.find('=');
+  const std::string allowed = "KEY=V,V,... or KEY=FROM..TO or KEY=FROM..TO..STEP";
+  if (equals == std::string::npos || equals == 0) {
+    throw InputError(place, text, "names no values", allowed);
+  }
+  Axis axis;
+  axis.key = text.substr(0, equals);
+  const std::string list = text.substr(equals + 1);
+  for (std::size_t at = 0; at <= list.size();) {
+    std::size_t comma = list.find(',', at);
+    if (comma == std::string::npos) comma = list.size();
+    const std::string item(Trim(list.substr(at, comma - at)));
+    at = comma + 1;
+    const std::size_t dots = item.find("..");
+    if (item.empty()) throw InputError(place, text, "has an empty value", allowed);
+    if (dots == std::string::npos) {
+      axis.values.push_back(item);
+      continue;
+    }
+    const std::size_t second = item.find("..", dots + 2);
+    const auto whole = [&](const std::string& part) {
+      return ParseInteger(part, place, 0, static_cast<int>(kMostPoints) * 10);
+    };
+    const int from = whole(item.substr(0, dots));
+    const int to = whole(item.substr(dots + 2, second - dots - 2));
+    const int step = second == std::string::npos ? 1 : whole(item.substr(second + 2));
+    if (to < from || step == 0) throw InputError(place, item, "is an empty range", allowed);
+    for (int value = from; value <= to; value += step) {
+      axis.values.push_back(std::to_string(value));
+    }
+  }
+  return axis;
+}
+
+struct Point {
+  std::vector<std::string> values;  // by axis
+  Plan plan;
+  Prediction prediction;
+};
+
+// The place of an axis value on a plot: its number in the unit it was written with.
+double Coordinate(const std::string& value) {
+  try {
+    std::size_t used = 0;
+    return std::stod(value, &used);
+  } catch (const std::exception&) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+std::string Plot(const std::vector<Axis>& axes, const std::vector<Point>& points,
+                 const Target& target, bool step_time) {
+  std::map<std::string, std::size_t> index;
+  std::vector<PlotSeries> series;
+  for (const Point& point : points) {
+    std::string name;
+    for (std::size_t i = 1; i < axes.size(); ++i) {
+      name += (name.empty() ? "" : ", ") + axes[i].key + " " + point.values[i];
+    }
+    if (name.empty()) name = "predicted";
+    const auto [it, is_new] = index.try_emplace(name, series.size());
+    if (is_new) series.push_back(PlotSeries{.name = name});
+    PlotSeries& line = series[it->second];
+    const Prediction& p = point.prediction;
+    const double samples = point.plan.global_batch();
+    line.x.push_back(Coordinate(point.values[0]));
+    if (step_time) {
+      line.y.push_back(p.step_time.in(kSeconds));
+      line.low.push_back(p.low.in(kSeconds));
+      line.high.push_back(p.high.in(kSeconds));
+    } else {
+      line.y.push_back(p.throughput.in(kSamplesPerSecond));
+      line.low.push_back(samples / p.high.in(kSeconds));
+      line.high.push_back(samples / p.low.in(kSeconds));
+    }
+  }
+  const bool workers = axes[0].key == "workers";
+  // Where throughput grows with workers, linear scaling from the first point shows what is lost.
+  if (workers && !step_time && !series.empty() && series[0].x.size() > 1) {
+    PlotSeries ideal{.name = "linear scaling", .dashed = true};
+    for (const double x : series[0].x) {
+      ideal.x.push_back(x);
+      ideal.y.push_back(series[0].y[0] * x / series[0].x[0]);
+    }
+    series.push_back(ideal);
+  }
+  PlotOptions options;
+  options.title = fmt::format("{} on {}", target.workload.name, target.cluster.name);
+  options.subtitle = fmt::format("{}; bands are 90 % prediction intervals",
+                                 DescribePlan(points.front().plan));
+  options.x_label = axes[0].key;
+  options.y_label = step_time ? "step time [s]" : "throughput [samples/s]";
+  options.x_powers_of_two = workers && axes[0].values.size() > 3;
+  options.log_y = step_time;
+  return RenderSvgPlot(series, options);
+}
+
+}  // namespace
+
+int RunSweep(const std::vector<std::string>& arguments) {
+  po::options_description options("options");
+  AddTargetOptions(&options);
+  AddPlanOptions(&options);
+  options.add_options()("over",
+                        po::value<std::vector<std::string>>()->value_name("KEY=...")->composing(),
+                        "what to vary: an option of the plan with a list or a range; may be "
+                        "repeated")("plot", po::value<std::string>()->value_name("FILE.svg"),
+                                    "draw a plot over the first --over")(
+      "y", po::value<std::string>()->value_name("throughput|step_time"),
+      "what the plot shows (throughput)")("json", "print one JSON object")("help",
+                                                                         "print this text");
+  const Arguments args("sweep", options, "", arguments);
+  if (args.Has("help")) {
+    PrintHelp("stepcast sweep --cluster C --workload W --local-batch N --over KEY=VALUES ...",
+              "Predicts a plan for every combination of the values given.", options,
+              "  stepcast sweep --cluster ufrgs-tupi --workload resnet50 --local-batch 128 "
+              "--over workers=1..16\n"
+              "  stepcast sweep --device t4 --workload vgg16 --local-batch 32 --workers 8 "
+              "--over \"bandwidth=1 Gbit/s,10 Gbit/s,25 Gbit/s\" --over strategy=ring,ps-sync "
+              "--servers 1\n"
+              "  stepcast sweep --cluster gce-t4 --workload resnet50 --local-batch 64 "
+              "--over workers=1..64 --plot scaling.svg\n");
+    return kDone;
+  }
+  const Target target = ReadTarget(args);
+  std::vector<Axis> axes;
+  for (const std::string& text : args.Texts("over")) axes.push_back(ParseAxis(text));
+  if (axes.empty()) {
+    throw InputError(OptionPlace("over"), "", "is required", "at least one KEY=VALUES");
+  }
+  const std::string y = args.Has("y") ? args.Text("y") : "throughput";
+  if (y != "throughput" && y != "step_time") {
+    throw InputError(OptionPlace("y"), y, "is unknown", "throughput, step_time");
+  }
+  if (args.Has("plot") && !std::isfinite(Coordinate(axes[0].values[0]))) {
+    throw InputError(OptionPlace("over"), axes[0].key, "has no numbers to plot over",
+                     "a first --over with numbers");
+  }
+  std::size_t count = 1;
+  for (const Axis& axis : axes) {
+    count *= axis.values.size();
+    if (count > kMostPoints) {
+      throw InputError(OptionPlace("over"), "", "makes too many combinations",
+                       "at most " + std::to_string(kMostPoints));
+    }
+  }
+  // A batch may come from the sweep alone.
+  std::vector<std::string> with_batch = arguments;
+  for (const Axis& axis : axes) {
+    if (axis.key == "local-batch" && !args.Has("local-batch")) {
+      with_batch.push_back("--local-batch=" + axis.values[0]);
+    }
+  }
+  const Plan base = ReadPlan(Arguments("sweep", options, "", with_batch), target);
+  const Predictor predictor = target.MakePredictor();
+  std::vector<Point> points;
+  for (std::size_t n = 0; n < count; ++n) {
+    Point point;
+    point.plan = base;
+    std::size_t rest = n;
+    point.values.resize(axes.size());
+    for (std::size_t i = axes.size(); i-- > 0;) {
+      point.values[i] = axes[i].values[rest % axes[i].values.size()];
+      rest /= axes[i].values.size();
+    }
+    // A strategy decides whether servers make sense; the base plan's count serves where they do.
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      SetPlanOption(axes[i].key, point.values[i], target.cluster, &point.plan);
+    }
+    if (UsesServers(point.plan.strategy) && point.plan.servers == 0 && args.Has("servers")) {
+      SetPlanOption("servers", args.Text("servers"), target.cluster, &point.plan);
+    }
+    point.prediction = predictor.Predict(point.plan);
+    points.push_back(std::move(point));
+  }
+
+  if (args.Has("plot")) {
+    WriteTextFile(args.Text("plot"), Plot(axes, points, target, y == "step_time"));
+  }
+  if (args.Has("json")) {
+    Json rows = Json::array();
+    for (const Point& point : points) {
+      rows.push_back(PredictionJson(point.prediction, point.plan, target));
+    }
+    PrintJson(Json{{"points", rows}});
+    return kDone;
+  }
+  const Style style = DetectStyle();
+  std::vector<TableColumn> columns;
+  for (const Axis& axis : axes) columns.push_back({axis.key, "", Align::kRight});
+  for (const char* name : {"step", "90 % interval", "throughput", "idle"}) {
+    columns.push_back({name, "", Align::kRight});
+  }
+  columns.push_back({"binds", "", Align::kLeft});
+  columns.push_back({"", "", Align::kLeft});
+  Table table(columns);
+  std::vector<std::string> flags;
+  for (const Point& point : points) {
+    const Prediction& p = point.prediction;
+    std::vector<std::string> row = point.values;
+    row.push_back(FormatDuration(p.step_time));
+    row.push_back(FormatDuration(p.low) + " - " + FormatDuration(p.high));
+    row.push_back(FormatThroughput(p.throughput));
+    row.push_back(FormatPercent(p.idle_ratio()));
+    row.push_back(FindBinding(p).part);
+    row.emplace_back(p.memory.verdict == MemoryVerdict::kOutOfMemory ? "out of memory" : "");
+    table.AddRow(std::move(row));
+    for (const std::string& flag : p.flags) {
+      if (std::find(flags.begin(), flags.end(), flag) == flags.end()) flags.push_back(flag);
+    }
+  }
+  std::string out = Heading(fmt::format("{} on {} ({})", target.workload.name,
+                                        target.cluster.name, target.device),
+                            style);
+  out += table.Render(style, 2);
+  constexpr std::size_t kMostFlags = 4;
+  for (std::size_t i = 0; i < std::min(flags.size(), kMostFlags); ++i) {
+    out += FlagLine(flags[i], style, TerminalWidth());
+  }
+  if (flags.size() > kMostFlags) {
+    out += FlagLine(fmt::format("and {} more, see --json", flags.size() - kMostFlags), style);
+  }
+  if (args.Has("plot")) out += NoteLine("plot written to " + args.Text("plot"), style);
+  Print(out);
+  return kDone;
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,51 @@
+// The answer to one plan.
+#ifndef STEPCAST_PREDICTOR_PREDICTION_H_
+#define STEPCAST_PREDICTOR_PREDICTION_H_
+
+#include <string>
+#include <vector>
+
+#include "data/record/plan.h"
+#include "data/units/quantity.h"
+#include "model/collective/traffic.h"
+#include "model/memory/memory.h"
+#include "model/step/step.h"
+
+namespace stepcast {
+
+// Where the compute time comes from.
+enum class ComputeSource { kFitted, kDataSheet };
+
+struct Prediction {
+  Duration<> step_time;
+  // 90 % prediction interval of one measured step.
+  Duration<> low;
+  Duration<> high;
+  double log_sd = 0;  // of ln(measured / predicted), parameters and scatter together
+  SampleRate<> throughput;  // of all workers
+  // The parts add up to step_time. For ps-async all times are one worker's.
+  StepTime<double> breakdown;
+  Traffic traffic;
+  MemoryNeed memory;
+  ComputeSource compute_source = ComputeSource::kFitted;
+  // What a reader must know before trusting the number, a sentence each: extrapolations, guesses.
+  std::vector<std::string> flags;
+
+  // Share of the step in which the device does no work of its own.
+  double idle_ratio() const {
+    return 1 - breakdown.compute() / step_time;
+  }
+};
+
+// The part of the step that binds, in words with its share: "The node links bind: 92 % of the step".
+struct Binding {
+  std::string part;  // "compute", "link", "flow", "transport", "host", "server_link", "latency",
+                     // "stragglers"
+  double share = 0;
+  std::string sentence;
+};
+Binding FindBinding(const Prediction& prediction);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_PREDICTOR_PREDICTION_H_

@@ -1,0 +1,87 @@
+// The facade: a cluster, a workload and its device, asked about plans.
+//
+//   Predictor predictor(cluster, *FindWorkload("resnet50"), FindDevice(devices, cluster.device));
+//   Plan plan;
+//   plan.placement = {1, 1};
+//   plan.local_batch = 128;
+//   Prediction p = predictor.Predict(plan);
+//   p.step_time.in(kMilliseconds);
+//
+// Parameters come from the cluster's calibration where it has one, and from priors where it has
+// none; the prediction's interval and flags tell which. Construction reads them once; Predict is
+// const and may be called from many threads.
+#ifndef STEPCAST_PREDICTOR_PREDICTOR_H_
+#define STEPCAST_PREDICTOR_PREDICTOR_H_
+
+#include <Eigen/Core>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/record/machine.h"
+#include "data/record/workload.h"
+#include "predictor/prediction.h"
+
+namespace stepcast {
+
+class Predictor {
+ public:
+  // `device` is what the workload runs on, by default the cluster's: with `facts` as far as its data
+  // sheet is known. Throws InputError when the compute time has no source at all: the workload was
+  // not calibrated on this device, and it has no layers or the device no data sheet.
+  Predictor(Cluster cluster, Workload workload, const std::optional<Device>& facts,
+            std::string device = "");
+
+  // Throws InputError for a plan that no model covers: servers missing or superfluous, hosts that do
+  // not match the placement, loss without a round trip, a number out of range.
+  Prediction Predict(const Plan& plan) const;
+
+  // The step time alone, without interval, traffic, memory and flags.
+  StepTime<double> PredictStep(const Plan& plan) const;
+
+  // What one hop and one server link deliver under this plan: the constants of the closed-form limits.
+  NetworkRates<double> Network(const Plan& plan) const;
+
+  const Cluster& cluster() const { return cluster_; }
+  const Workload& workload() const { return workload_; }
+  const std::string& device() const { return device_; }
+  ComputeSource compute_source() const { return compute_source_; }
+  // The batches that the calibration saw; empty when it saw none.
+  std::optional<CalibratedRange::BatchRange> calibrated_batches() const;
+
+ private:
+  // Positions in the vector of ln(SI value): the cluster's parameters, the workload's, host links.
+  static constexpr int kWorkloadOffset = kClusterParameterCount;
+  static constexpr int kHostOffset = kWorkloadOffset + int{kWorkloadParameterCount};
+
+  // The parameters that one plan uses: the cluster's with the slowest host's link, the workload's.
+  struct Active {
+    std::array<double, kHostOffset> log_values;
+    std::array<int, kHostOffset> index;  // into the covariance
+  };
+
+  void TakeCalibration(const Calibration& calibration);
+  Active ActiveParameters(const Plan& plan) const;
+  StepFacts Facts(const Plan& plan) const;
+  void CheckPlan(const Plan& plan) const;
+  void AddFlags(const Plan& plan, Prediction* prediction) const;
+
+  Cluster cluster_;
+  Workload workload_;
+  std::string device_;
+  std::optional<DataSize<>> device_memory_;
+  ComputeSource compute_source_ = ComputeSource::kDataSheet;
+  std::vector<double> log_values_;
+  Eigen::MatrixXd log_covariance_;
+  std::vector<std::pair<std::string, int>> host_index_;  // host -> position
+  double scatter_ = 0;
+  DataSize<> kept_activations_;
+  std::shared_ptr<const std::vector<Bucket>> default_buckets_;
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_PREDICTOR_PREDICTOR_H_

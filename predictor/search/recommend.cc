@@ -1,0 +1,164 @@
+#include "predictor/search/recommend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "model/limits/limits.h"
+#include "predictor/search/placement.h"
+
+namespace stepcast {
+namespace {
+
+// Shares of the time spent computing for which an accumulation interval is offered.
+constexpr double kWantedEfficiencies[] = {0.5, 0.75, 0.9, 0.95};
+constexpr int kMostAccumulation = 4096;
+
+template <class T>
+std::vector<T> Or(const std::vector<T>& given, std::vector<T> otherwise) {
+  return given.empty() ? otherwise : given;
+}
+
+std::vector<int> BatchCandidates(const Predictor& predictor, const Plan& plan, int most) {
+  const auto range = predictor.calibrated_batches();
+  std::set<int> batches;
+  if (plan.local_batch <= most) batches.insert(plan.local_batch);
+  if (range) batches.insert({range->min, std::min(range->max, most)});
+  const int low = range ? range->min : 1;
+  const int high = range ? std::min(range->max, most) : most;
+  for (int b = 1; b <= high; b *= 2) {
+    if (b >= low) batches.insert(b);
+  }
+  return {batches.begin(), batches.end()};
+}
+
+std::vector<int> AccumulationCandidates(const Predictor& predictor, Plan plan, int most) {
+  std::set<int> intervals = {1};
+  for (int a = 2; a <= most; a *= 2) intervals.insert(a);
+  if (most > 1) intervals.insert(most);
+  plan.accumulation_steps = 1;
+  const StepTime<double> step = predictor.PredictStep(plan);
+  for (const double efficiency : kWantedEfficiencies) {
+    const double a = AccumulationForEfficiency(efficiency, step.exposed() + step.straggler_wait,
+                                               step.compute());
+    if (a <= most) intervals.insert(static_cast<int>(a));
+  }
+  return {intervals.begin(), intervals.end()};
+}
+
+double Efficiency(const Predictor& predictor, const Plan& plan, const Prediction& prediction) {
+  Plan single = plan;
+  single.placement = {1};
+  single.strategy = Strategy::kNone;
+  single.servers = 0;
+  single.hosts.clear();
+  const Duration<> alone = predictor.PredictStep(single).total();
+  return alone / prediction.step_time;
+}
+
+std::string BindingConstraint(const Recommendation& best, const RecommendOutcome& outcome,
+                    const RecommendOptions& options) {
+  const double next = best.plan.global_batch() / best.plan.accumulation_steps *
+                      (best.plan.accumulation_steps + 1);
+  if (best.efficiency < 0.95 && next > options.most_global_batch) {
+    return fmt::format("the global batch limit of {} samples", options.most_global_batch);
+  }
+  if (outcome.out_of_memory > 0 && best.plan.accumulation_steps == 1) return "the device's memory";
+  const std::string part = FindBinding(best.prediction).part;
+  if (part == "compute") return "nothing but compute: more devices or faster ones help";
+  return fmt::format("the {}: {}", part == "link" ? "network link" : part,
+                     FindBinding(best.prediction).sentence);
+}
+
+}  // namespace
+
+RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int devices_per_node,
+                           const RecommendOptions& options) {
+  RecommendOutcome outcome;
+  std::vector<Recommendation> feasible;
+  const auto consider = [&](const Plan& candidate) {
+    ++outcome.considered;
+    if (candidate.global_batch() > options.most_global_batch) {
+      ++outcome.over_global_batch;
+      return;
+    }
+    Recommendation r{candidate, predictor.Predict(candidate), 0};
+    if (r.prediction.memory.verdict == MemoryVerdict::kOutOfMemory) {
+      ++outcome.out_of_memory;
+      return;
+    }
+    r.efficiency = Efficiency(predictor, candidate, r.prediction);
+    feasible.push_back(std::move(r));
+  };
+
+  for (const int workers : Or(options.workers, {plan.workers()})) {
+    Plan base = plan;
+    if (workers != plan.workers()) {
+      base.placement = FillNodes(workers, devices_per_node);
+      base.hosts.clear();
+    }
+    for (const Strategy strategy : Or(options.strategies, {plan.strategy})) {
+      base.strategy = strategy;
+      const std::vector<int> servers =
+          UsesServers(strategy) ? Or(options.servers, {std::max(1, plan.servers)})
+                                : std::vector<int>{0};
+      for (const int n : servers) {
+        base.servers = n;
+        std::vector<std::optional<DataSize<>>> buckets(options.buckets.begin(),
+                                                       options.buckets.end());
+        for (const auto& bucket : Or(buckets, {plan.bucket})) {
+          base.bucket = bucket;
+          const int most_batch = std::max(1, options.most_global_batch / workers);
+          for (const int batch :
+               Or(options.local_batches, BatchCandidates(predictor, plan, most_batch))) {
+            base.local_batch = batch;
+            const int most_interval =
+                std::clamp(options.most_global_batch / (workers * batch), 1, kMostAccumulation);
+            for (const int a : Or(options.accumulation_steps,
+                                  AccumulationCandidates(predictor, base, most_interval))) {
+              base.accumulation_steps = a;
+              consider(base);
+            }
+          }
+        }
+      }
+    }
+  }
+  if (feasible.empty()) return outcome;
+
+  const auto faster = [](const Recommendation& a, const Recommendation& b) {
+    return a.prediction.throughput < b.prediction.throughput;
+  };
+  const SampleRate<> top =
+      std::max_element(feasible.begin(), feasible.end(), faster)->prediction.throughput;
+  std::sort(feasible.begin(), feasible.end(),
+            [&](const Recommendation& a, const Recommendation& b) {
+              const double batch_a = a.plan.global_batch();
+              const double batch_b = b.plan.global_batch();
+              if (batch_a != batch_b) return batch_a < batch_b;
+              return faster(b, a);
+            });
+  for (const Recommendation& r : feasible) {
+    if (outcome.pareto.empty() ||
+        outcome.pareto.back().prediction.throughput < r.prediction.throughput) {
+      outcome.pareto.push_back(r);
+    }
+    if (!outcome.best && top * (1 - options.tolerance) <= r.prediction.throughput) {
+      outcome.best = r;
+    }
+  }
+  Plan baseline = plan;
+  if (outcome.best->plan.workers() != plan.workers()) {
+    baseline.placement = outcome.best->plan.placement;
+    baseline.hosts = outcome.best->plan.hosts;
+  }
+  outcome.baseline = Recommendation{baseline, predictor.Predict(baseline), 0};
+  outcome.baseline->efficiency = Efficiency(predictor, baseline, outcome.baseline->prediction);
+  outcome.gain = outcome.best->prediction.throughput / outcome.baseline->prediction.throughput;
+  outcome.binding = BindingConstraint(*outcome.best, outcome, options);
+  return outcome;
+}
+
+}  // namespace stepcast

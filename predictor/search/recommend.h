@@ -1,0 +1,58 @@
+// Which batch, accumulation interval, workers, servers, algorithm and bucket to use.
+#ifndef STEPCAST_PREDICTOR_SEARCH_RECOMMEND_H_
+#define STEPCAST_PREDICTOR_SEARCH_RECOMMEND_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "predictor/predictor.h"
+
+namespace stepcast {
+
+// Global batches beyond this have needed special optimizers: ResNet-50 keeps its accuracy to 8192
+// samples a step (Goyal et al., "Accurate, Large Minibatch SGD", 2017).
+inline constexpr int kDefaultMostGlobalBatch = 8192;
+
+struct RecommendOptions {
+  // Candidates; an empty list means the sensible ones: the plan's own value for strategies, servers
+  // and bucket; for batches powers of two within the calibrated range, or up to memory where there is
+  // none; for accumulation powers of two, and the closed-form interval.
+  std::vector<int> workers;
+  std::vector<int> local_batches;
+  std::vector<int> accumulation_steps;
+  std::vector<int> servers;
+  std::vector<Strategy> strategies;
+  std::vector<DataSize<>> buckets;
+  int most_global_batch = kDefaultMostGlobalBatch;
+  // Throughputs within this share of the best count as equal; the smallest global batch then wins,
+  // because it is worth more to the optimizer.
+  double tolerance = 0.05;
+};
+
+struct Recommendation {
+  Plan plan;
+  Prediction prediction;
+  double efficiency = 0;  // throughput / (workers x that of one worker with the same batch)
+};
+
+struct RecommendOutcome {
+  // Empty when no candidate fits the memory and the global batch.
+  std::optional<Recommendation> best;
+  std::optional<Recommendation> baseline;  // the plan as given, on the workers recommended
+  double gain = 1;                         // throughput of best / baseline
+  // No other candidate has both a higher throughput and a smaller global batch; by global batch.
+  std::vector<Recommendation> pareto;
+  std::string binding;  // the constraint that keeps the answer from being better, in words
+  int considered = 0;
+  int out_of_memory = 0;
+  int over_global_batch = 0;
+};
+
+// `plan` gives what is not searched: links, hosts, and the values compared against.
+RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int devices_per_node,
+                           const RecommendOptions& options);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_PREDICTOR_SEARCH_RECOMMEND_H_
