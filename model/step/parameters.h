@@ -63,10 +63,10 @@ inline constexpr std::array<ParameterSpec, kClusterParameterCount> kClusterParam
      "rate of an exchange within a node, which is also the host's end of a hop between nodes",
      "PCI Express 3.0 x16 carries 15.8 GB/s each way (PCI-SIG); staged through host memory a "
      "third of it"},
-    {"link_latency", "us", 1e-6, 50, 1.0, 0.5, 1e5,
+    {"link_latency", "us", 1e-6, 50, 0.5, 0.5, 1e5,
      "one-way cost of a message between nodes beyond half the stated round trip",
      "kernel TCP within a data centre: tens of microseconds"},
-    {"device_latency", "us", 1e-6, 10, 1.0, 0.1, 1e4,
+    {"device_latency", "us", 1e-6, 10, 0.5, 0.1, 1e4,
      "one-way cost of a message between devices of a node",
      "a copy between devices with its synchronisation: about ten microseconds"},
     {"node_sync_overhead", "ms", 1e-3, 0.6, 0.7, 0.001, 100,

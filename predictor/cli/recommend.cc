@@ -39,7 +39,7 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   AddPlanOptions(&options);
   const auto list = [] { return po::value<std::string>()->value_name("V,V,..."); };
   options.add_options()("try-workers", list(), "numbers of workers to choose from (the plan's)")(
-      "try-local-batch", list(), "batches to choose from (powers of two that were calibrated)")(
+      "try-local-batch", list(), "batches to choose from (powers of two near the calibrated)")(
       "try-accumulation", list(), "intervals to choose from (powers of two)")(
       "try-servers", list(), "numbers of servers to choose from (the plan's)")(
       "try-strategy", list(), "strategies to choose from (the plan's)")(

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 
@@ -55,6 +57,13 @@ Axis ParseAxis(const std::string& text) {
     }
   }
   return axis;
+}
+
+std::string WithoutNumbers(const std::string& text) {
+  std::string out;
+  std::copy_if(text.begin(), text.end(), std::back_inserter(out),
+               [](char c) { return !std::isdigit(static_cast<unsigned char>(c)); });
+  return out;
 }
 
 struct Point {
@@ -219,7 +228,8 @@ int RunSweep(const std::vector<std::string>& arguments) {
   columns.push_back({"binds", "", Align::kLeft});
   columns.push_back({"", "", Align::kLeft});
   Table table(columns);
-  std::vector<std::string> flags;
+  // Flags that differ in their numbers only are said once, with the last, which is the farthest.
+  std::map<std::string, std::string> flags;
   for (const Point& point : points) {
     const Prediction& p = point.prediction;
     std::vector<std::string> row = point.values;
@@ -230,21 +240,13 @@ int RunSweep(const std::vector<std::string>& arguments) {
     row.push_back(FindBinding(p).part);
     row.emplace_back(p.memory.verdict == MemoryVerdict::kOutOfMemory ? "out of memory" : "");
     table.AddRow(std::move(row));
-    for (const std::string& flag : p.flags) {
-      if (std::find(flags.begin(), flags.end(), flag) == flags.end()) flags.push_back(flag);
-    }
+    for (const std::string& flag : p.flags) flags[WithoutNumbers(flag)] = flag;
   }
   std::string out = Heading(fmt::format("{} on {} ({})", target.workload.name,
                                         target.cluster.name, target.device),
                             style);
   out += table.Render(style, 2);
-  constexpr std::size_t kMostFlags = 4;
-  for (std::size_t i = 0; i < std::min(flags.size(), kMostFlags); ++i) {
-    out += FlagLine(flags[i], style, TerminalWidth());
-  }
-  if (flags.size() > kMostFlags) {
-    out += FlagLine(fmt::format("and {} more, see --json", flags.size() - kMostFlags), style);
-  }
+  for (const auto& [kind, flag] : flags) out += FlagLine(flag, style, TerminalWidth());
   if (args.Has("plot")) out += NoteLine("plot written to " + args.Text("plot"), style);
   Print(out);
   return kDone;

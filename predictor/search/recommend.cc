@@ -21,15 +21,18 @@ std::vector<T> Or(const std::vector<T>& given, std::vector<T> otherwise) {
   return given.empty() ? otherwise : given;
 }
 
+// Powers of two, within a factor of four of what was calibrated: farther out the curve is a guess.
 std::vector<int> BatchCandidates(const Predictor& predictor, const Plan& plan, int most) {
+  constexpr int kTrustedFactor = 4;
   const auto range = predictor.calibrated_batches();
+  const int low = range ? (range->min + kTrustedFactor - 1) / kTrustedFactor : 1;
+  const int high = range ? static_cast<int>(std::min<long long>(
+                               static_cast<long long>(range->max) * kTrustedFactor, most))
+                         : most;
   std::set<int> batches;
   if (plan.local_batch <= most) batches.insert(plan.local_batch);
-  if (range) batches.insert({range->min, std::min(range->max, most)});
-  const int low = range ? range->min : 1;
-  const int high = range ? std::min(range->max, most) : most;
-  for (int b = 1; b <= high; b *= 2) {
-    if (b >= low) batches.insert(b);
+  for (long long b = 1; b <= high; b *= 2) {
+    if (b >= low) batches.insert(static_cast<int>(b));
   }
   return {batches.begin(), batches.end()};
 }

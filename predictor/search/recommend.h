@@ -16,8 +16,8 @@ inline constexpr int kDefaultMostGlobalBatch = 8192;
 
 struct RecommendOptions {
   // Candidates; an empty list means the sensible ones: the plan's own value for strategies, servers
-  // and bucket; for batches powers of two within the calibrated range, or up to memory where there is
-  // none; for accumulation powers of two, and the closed-form interval.
+  // and bucket; for batches powers of two within a factor of four of the calibrated range, or up to
+  // memory where there is none; for accumulation powers of two, and the closed-form interval.
   std::vector<int> workers;
   std::vector<int> local_batches;
   std::vector<int> accumulation_steps;
