@@ -1,0 +1,184 @@
+// Text for a terminal: numbers with their units, tables, bars and marked lines.
+//
+// Everything here turns values into a std::string and prints nothing; only StdoutIsTerminal(),
+// TerminalWidth() and DetectStyle() look at the process (descriptor, environment). A string of
+// more than one line ends every line with '\n'; no line ends with a space; the digits do not
+// depend on the locale. A value that is not finite prints as "nan", "inf" or "-inf", without unit.
+//
+//   Style style = DetectStyle();
+//   std::cout << Heading("Step time", style)
+//             << StackedBar({{"compute", 0.204, "204 ms"}, {"exposed sync", 0.096, "96 ms"}},
+//                           TerminalWidth() - 4, style);
+#ifndef STEPCAST_PREDICTOR_REPORT_TERMINAL_H_
+#define STEPCAST_PREDICTOR_REPORT_TERMINAL_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/units/quantity.h"
+
+namespace stepcast {
+
+// ---- What the terminal can show.
+
+// How text may be dressed. The default is what any pipe or log can take.
+struct Style {
+  bool colour = false;  // ANSI escape sequences, 256 colours
+  bool utf8 = false;    // box lines and blocks, otherwise ASCII
+};
+
+// What DetectStyle() and TerminalWidth() look at; an unset variable is nullopt.
+struct TerminalEnvironment {
+  bool is_terminal = false;
+  std::optional<int> columns_of_terminal;
+  std::optional<std::string> no_color;
+  std::optional<std::string> term;
+  std::optional<std::string> columns;
+  std::optional<std::string> lc_all;
+  std::optional<std::string> lc_ctype;
+  std::optional<std::string> lang;
+};
+
+// Whether standard output is a terminal.
+bool StdoutIsTerminal();
+
+// Colour on a terminal whose TERM is set and not "dumb", unless NO_COLOR is set and not empty
+// (no-color.org). UTF-8 if the first of LC_ALL, LC_CTYPE, LANG that is not empty names that
+// charset.
+Style DetectStyle();
+Style StyleFor(const TerminalEnvironment& environment);
+
+// Columns of the terminal, else of the variable COLUMNS, else 100; always within 60..120.
+int TerminalWidth();
+int WidthFor(const TerminalEnvironment& environment);
+
+// ---- Numbers. Three significant digits, without zeros at the end; digits before the point are
+// all kept and grouped by thousands. Rounding comes before the choice of unit: 999.6 ms is "1 s".
+
+// "0.0312", "9.33", "204", "12,346"; below 1e-4 and from 1e15 on with an exponent, "1.23e-05".
+std::string FormatNumber(double value);
+
+// "12.5 us", "204 ms", "9.33 s", "12 min 05 s", "2 h 05 min", "3 d 04 h", "12.3 years".
+std::string FormatDuration(Duration<> duration);
+
+// "94.9 Mbit/s" below 1 Gbit/s, from there on "9.42 Gbit/s".
+std::string FormatRate(DataRate<> rate);
+
+// "512 B", "97.6 MiB", "1.23 GiB"; 1 KiB is 1024 B.
+std::string FormatSize(DataSize<> size);
+
+// Rounded to whole bytes: "102,334,368 B".
+std::string FormatSizeExact(DataSize<> size);
+
+// Rounded to a whole number: "12,345,678".
+std::string FormatCount(double count);
+
+// FormatPercent(0.0481) is "4.81 %".
+std::string FormatPercent(double fraction);
+
+// "2.24x".
+std::string FormatFactor(double factor);
+
+// "187 samples/s".
+std::string FormatThroughput(SampleRate<> rate);
+
+// ---- Text.
+
+// Columns that `text` takes in a terminal: escape sequences and combining marks take none, East
+// Asian wide characters and emoji two, all else (also a byte that is not UTF-8) one.
+int DisplayWidth(std::string_view text);
+
+// A section's title: bold with colour, otherwise underlined with a rule.
+std::string Heading(std::string_view text, const Style& style);
+
+// A remark, and a warning marked "!"; wrapped at `width` columns under a hanging indent. A word
+// longer than the line is kept whole.
+std::string NoteLine(std::string_view text, const Style& style, int width = 100);
+std::string FlagLine(std::string_view text, const Style& style, int width = 100);
+
+enum class Align { kLeft, kRight };
+
+struct TableColumn {
+  std::string header;
+  std::string unit;  // shown as "header [unit]"; empty for none
+  Align align = Align::kRight;
+};
+
+// A table with a light rule under its header and two spaces between columns. It wraps and cuts
+// nothing; control characters in a cell become spaces.
+class Table {
+ public:
+  // Throws std::invalid_argument without columns.
+  explicit Table(std::vector<TableColumn> columns);
+
+  // Throws std::invalid_argument if there are not as many cells as columns.
+  void AddRow(std::vector<std::string> cells);
+
+  // A rule between the rows before and after, as above a total.
+  void AddRule();
+
+  std::string Render(const Style& style, int indent = 0) const;
+
+ private:
+  std::vector<TableColumn> columns_;
+  std::vector<std::vector<std::string>> rows_;  // an empty row is a rule
+};
+
+// ---- Bars.
+
+// Shares `width` cells among `values` in proportion, by largest remainder, but at least one cell
+// to each value above zero.
+//
+// Note that the cells sum to `width` (or are all zero if all values are), a larger value never has
+// fewer cells than a smaller one, and equal values differ by at most one cell. Throws
+// std::invalid_argument if a value is negative or not finite, or if more values are above zero than
+// there are cells.
+std::vector<int> AllocateCells(const std::vector<double>& values, int width);
+
+struct BarPart {
+  std::string label;
+  double value = 0.0;  // in any unit that all parts share
+  std::string text;    // the value as printed, "204 ms"
+  int slot = -1;       // which colour and glyph; -1: the part's position
+};
+
+// One line of `width` cells divided in proportion to the parts, and under it a legend line for each
+// part: swatch, label, text, share. Parts differ by colour, or else by glyph (ten, then again from
+// the first). Throws as AllocateCells does, and if there are no parts.
+std::string StackedBar(const std::vector<BarPart>& parts, int width, const Style& style,
+                       int indent = 2);
+
+struct BarRow {
+  std::string label;
+  double value = 0.0;  // not finite: unknown, no bar
+  std::string text;    // the value as printed
+  std::optional<double> low = std::nullopt;
+  std::optional<double> high = std::nullopt;
+};
+
+// One horizontal bar for each row, all from zero and on one scale, label before, text after; lines
+// fit in `width` columns, but a bar has at least ten. Where a row has low <= value <= high, the bar
+// is solid to low, dense to value and light to high, and a last line says so. Throws
+// std::invalid_argument without rows, for a negative value and for an interval without its value.
+std::string BarChart(const std::vector<BarRow>& rows, int width, const Style& style,
+                     int indent = 2);
+
+namespace internal {
+
+// The code point that starts at text[*position], which moves behind it. What is not well-formed
+// UTF-8 yields U+FFFD, one byte at a time. Requires *position < text.size().
+char32_t NextCodePoint(std::string_view text, std::size_t* position);
+
+// Columns of one code point: 0, 1 or 2.
+int CodePointWidth(char32_t code_point);
+
+// Groups the whole part of a plain decimal number: "-1234567.25" -> "-1,234,567.25".
+std::string GroupThousands(const std::string& number);
+
+}  // namespace internal
+}  // namespace stepcast
+
+#endif  // STEPCAST_PREDICTOR_REPORT_TERMINAL_H_

@@ -1,0 +1,684 @@
+// The plot, parsed back: is it XML, do ticks and labels stand where they should.
+#include "predictor/report/svg_plot.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <limits>
+#include <locale>
+#include <map>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stepcast {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Element {
+  std::string name;
+  std::map<std::string, std::string> attributes;
+  std::string text;  // unescaped
+
+  bool Has(const std::string& key, const std::string& value) const {
+    const auto found = attributes.find(key);
+    return found != attributes.end() && found->second == value;
+  }
+  double Number(const std::string& key) const { return std::stod(attributes.at(key)); }
+};
+
+// Reads the subset of XML that a plot may use; throws std::runtime_error at the first fault.
+class XmlChecker {
+ public:
+  explicit XmlChecker(const std::string& xml) : xml_(xml) {
+    const std::string prolog = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+    Check(xml_.compare(0, prolog.size(), prolog) == 0, "prolog");
+    at_ = prolog.size();
+    ReadElement();
+    Check(xml_.substr(at_) == "\n", "something behind the root");
+  }
+
+  const std::vector<Element>& elements() const { return elements_; }
+
+ private:
+  void Check(bool good, const char* what) const {
+    if (!good)
+      throw std::runtime_error(std::string(what) + " at " +
+                               xml_.substr(std::min(at_, xml_.size()), 60));
+  }
+
+  void Expect(const std::string& token) {
+    Check(xml_.compare(at_, token.size(), token) == 0, token.c_str());
+    at_ += token.size();
+  }
+
+  std::string Name() {
+    const std::size_t start = at_;
+    while (at_ < xml_.size() &&
+           (std::isalnum(static_cast<unsigned char>(xml_[at_])) || xml_[at_] == '-')) {
+      ++at_;
+    }
+    Check(at_ > start, "no name");
+    return xml_.substr(start, at_ - start);
+  }
+
+  std::string Characters(char end) {
+    static const std::map<std::string, std::string> kEntities = {
+        {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&#39;", "'"}};
+    std::string out;
+    while (true) {
+      Check(at_ < xml_.size(), "unfinished text");
+      const char c = xml_[at_];
+      if (c == end) return out;
+      Check(c != '<' && c != '>', "unescaped bracket");
+      Check(static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t', "control character");
+      if (c == '&') {
+        const std::size_t semicolon = xml_.find(';', at_);
+        Check(semicolon != std::string::npos, "entity");
+        const std::string entity = xml_.substr(at_, semicolon - at_ + 1);
+        Check(kEntities.count(entity) == 1, "unknown entity");
+        out += kEntities.at(entity);
+        at_ = semicolon + 1;
+      } else {
+        out += c;
+        ++at_;
+      }
+    }
+  }
+
+  void ReadElement() {
+    Expect("<");
+    const std::size_t index = elements_.size();
+    elements_.emplace_back();
+    const std::string name = Name();
+    elements_[index].name = name;
+    while (xml_[at_] == ' ') {
+      ++at_;
+      if (xml_[at_] == '/' || xml_[at_] == '>') break;
+      const std::string key = Name();
+      Expect("=\"");
+      const std::string value = Characters('"');
+      Expect("\"");
+      Check(elements_[index].attributes.emplace(key, value).second, "attribute twice");
+    }
+    if (xml_.compare(at_, 2, "/>") == 0) {
+      at_ += 2;
+      return;
+    }
+    Expect(">");
+    while (true) {
+      elements_[index].text += Characters('<');
+      if (xml_.compare(at_, 2, "</") == 0) break;
+      ReadElement();
+    }
+    Expect("</" + name + ">");
+  }
+
+  const std::string& xml_;
+  std::size_t at_ = 0;
+  std::vector<Element> elements_;
+};
+
+std::vector<Element> Parse(const std::string& svg) { return XmlChecker(svg).elements(); }
+
+std::vector<Element> Named(const std::vector<Element>& all, const std::string& name) {
+  std::vector<Element> out;
+  for (const Element& element : all) {
+    if (element.name == name) out.push_back(element);
+  }
+  return out;
+}
+
+std::vector<Element> Texts(const std::vector<Element>& all, const std::string& key,
+                           const std::string& value) {
+  std::vector<Element> out;
+  for (const Element& element : all) {
+    if (element.name == "text" && element.Has(key, value)) out.push_back(element);
+  }
+  return out;
+}
+
+std::vector<std::string> Strings(const std::vector<Element>& elements) {
+  std::vector<std::string> out;
+  for (const Element& element : elements) out.push_back(element.text);
+  return out;
+}
+
+// The labels of the y axis are the texts that end at its left; those of the x axis are centred.
+std::vector<Element> YTicks(const std::string& svg) {
+  return Texts(Parse(svg), "text-anchor", "end");
+}
+std::vector<Element> XTicks(const std::string& svg) {
+  return Texts(Parse(svg), "text-anchor", "middle");
+}
+std::vector<Element> EndLabels(const std::string& svg) {
+  return Texts(Parse(svg), "font-weight", "bold");
+}
+
+bool HasText(const std::string& svg, const std::string& text) {
+  for (const Element& element : Named(Parse(svg), "text")) {
+    if (element.text == text) return true;
+  }
+  return false;
+}
+
+PlotSeries Ring() {
+  PlotSeries series;
+  series.name = "ring";
+  series.x = {1, 2, 4, 8, 16, 32};
+  series.y = {0.20, 0.41, 0.52, 0.58, 0.62, 0.66};
+  return series;
+}
+
+PlotOptions Labelled() {
+  PlotOptions options;
+  options.x_label = "Workers";
+  options.y_label = "Step time (s)";
+  return options;
+}
+
+// ---- Ticks.
+
+TEST(LinearTicks, StepsOfOneTwoFive) {
+  using V = std::vector<double>;
+  EXPECT_EQ(internal::LinearTicks(0, 10, 5), (V{0, 2, 4, 6, 8, 10}));
+  EXPECT_EQ(internal::LinearTicks(0.5, 10.5, 10), (V{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
+  EXPECT_EQ(internal::LinearTicks(-1, 1, 4), (V{-1, -0.5, 0, 0.5, 1}));
+  EXPECT_EQ(internal::LinearTicks(0, 3, 10, 1.0), (V{0, 1, 2, 3}));
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> mantissa(-1.0, 1.0);
+  std::uniform_real_distribution<double> exponent(-200.0, 200.0);
+  for (int i = 0; i < 2000; ++i) {
+    const double scale = std::pow(10.0, exponent(random));
+    double low = scale * mantissa(random), high = scale * mantissa(random);
+    if (low > high) std::swap(low, high);
+    if (high - low < 1e-6 * scale) continue;
+    const std::vector<double> ticks = internal::LinearTicks(low, high, 7);
+    ASSERT_GE(ticks.size(), 2U);
+    ASSERT_LE(ticks.size(), 8U);
+    const double step = ticks[1] - ticks[0];
+    for (std::size_t k = 1; k < ticks.size(); ++k) {
+      EXPECT_NEAR((ticks[k] - ticks[k - 1]) / step, 1.0, 1e-6);
+    }
+    EXPECT_GE(ticks.front(), low - 1e-6 * step);
+    EXPECT_LE(ticks.back(), high + 1e-6 * step);
+    // The step is 1, 2 or 5 times a power of ten.
+    const double leading = step / std::pow(10.0, std::floor(std::log10(step) + 1e-6));
+    EXPECT_LT(std::min({std::abs(leading - 1), std::abs(leading - 2), std::abs(leading - 5)}), 1e-5)
+        << step;
+  }
+}
+
+TEST(LogTicks, NiceWithinThreeDecadesPowersBeyond) {
+  using V = std::vector<double>;
+  EXPECT_EQ(internal::LogTicks(1, 10), (V{1, 2, 5, 10}));
+  EXPECT_EQ(internal::LogTicks(0.03, 3), (V{0.05, 0.1, 0.2, 0.5, 1, 2}));
+  EXPECT_EQ(internal::LogTicks(1, 1e4), (V{1, 10, 100, 1000, 10000}));
+  EXPECT_EQ(internal::LogTicks(1e-12, 1e12), (V{1e-12, 1e-9, 1e-6, 1e-3, 1, 1e3, 1e6, 1e9, 1e12}));
+  EXPECT_EQ(internal::LogTicks(100, 105), (V{100, 101, 102, 103, 104, 105}));
+  EXPECT_LE(internal::LogTicks(1e-200, 1e200).size(), 9U);
+}
+
+TEST(PowerOfTwoTicks, AllOrEveryNth) {
+  using V = std::vector<double>;
+  EXPECT_EQ(internal::PowerOfTwoTicks(1, 64), (V{1, 2, 4, 8, 16, 32, 64}));
+  EXPECT_EQ(internal::PowerOfTwoTicks(0.9, 10), (V{1, 2, 4, 8}));
+  EXPECT_EQ(internal::PowerOfTwoTicks(5, 7), V{});
+  EXPECT_EQ(internal::PowerOfTwoTicks(1, 65536), (V{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536}));
+}
+
+// ---- The document.
+
+TEST(SvgPlot, IsAnAccessibleXmlDocument) {
+  PlotOptions options = Labelled();
+  options.title = "ResNet-50";
+  options.x_powers_of_two = true;
+  const std::string svg = RenderSvgPlot({Ring()}, options);
+  const std::vector<Element> all = Parse(svg);
+  EXPECT_EQ(all[0].name, "svg");
+  EXPECT_TRUE(all[0].Has("viewBox", "0 0 860 520"));
+  EXPECT_TRUE(all[0].Has("role", "img"));
+  EXPECT_EQ(all[1].name, "title");
+  EXPECT_EQ(all[1].text, "ResNet-50");
+  EXPECT_EQ(all[2].name, "desc");
+  EXPECT_EQ(all[2].text,
+            "Step time (s) against Workers. ring: 6 points, from 0.2 at 1 to 0.66 at 32.");
+  EXPECT_TRUE(Named(all, "script").empty());
+  EXPECT_TRUE(all[3].Has("fill", "#ffffff"));
+}
+
+TEST(SvgPlot, EscapesText) {
+  PlotSeries series = Ring();
+  series.name = "<b>\"R&D\"</b>'s";
+  PlotOptions options = Labelled();
+  options.title = "a < b & c > d";
+  options.subtitle = "bell \x07, not UTF-8 \xff, \xed\xa0\x80";
+  options.vertical_marks = {{4, "x<&>"}};
+  const std::string svg = RenderSvgPlot({series}, options);
+  EXPECT_TRUE(HasText(svg, "<b>\"R&D\"</b>'s"));
+  EXPECT_TRUE(HasText(svg, "a < b & c > d"));
+  EXPECT_TRUE(HasText(svg, "x<&>"));
+  EXPECT_TRUE(HasText(svg,
+                      "bell \xef\xbf\xbd, not UTF-8 \xef\xbf\xbd, "
+                      "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"));
+  EXPECT_EQ(internal::EscapeXml("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
+  EXPECT_EQ(internal::EscapeXml("größe\n\xef\xbf\xbf"), "größe\n\xef\xbf\xbd");
+}
+
+TEST(SvgPlot, RefusesWhatItCannotDraw) {
+  EXPECT_THROW(RenderSvgPlot({}, {}), std::invalid_argument);
+  EXPECT_THROW(RenderSvgPlot({PlotSeries{}}, {}), std::invalid_argument);
+  PlotSeries series;
+  series.x = {1, 2};
+  series.y = {kNan, kInfinity};
+  EXPECT_THROW(RenderSvgPlot({series}, {}), std::invalid_argument);
+  series.y = {-1, 0};
+  PlotOptions log;
+  log.log_y = true;
+  EXPECT_THROW(RenderSvgPlot({series}, log), std::invalid_argument);
+  series.y = {1};
+  EXPECT_THROW(RenderSvgPlot({series}, {}), std::invalid_argument);
+  series.y = {1, 2};
+  series.low = {1, 2};
+  EXPECT_THROW(RenderSvgPlot({series}, {}), std::invalid_argument);
+  series.high = {1};
+  EXPECT_THROW(RenderSvgPlot({series}, {}), std::invalid_argument);
+  series.high = {2, 3};
+  EXPECT_NO_THROW(RenderSvgPlot({series}, {}));
+}
+
+TEST(SvgPlot, SameBytesWhateverTheLocale) {
+  struct Comma : std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+    char do_thousands_sep() const override { return '.'; }
+    std::string do_grouping() const override { return "\3"; }
+  };
+  PlotSeries series = Ring();
+  series.x.back() = 32000.5;
+  const std::string before = RenderSvgPlot({series}, Labelled());
+  const std::locale old = std::locale::global(std::locale(std::locale(), new Comma));
+  const std::string after = RenderSvgPlot({series}, Labelled());
+  std::locale::global(old);
+  EXPECT_EQ(before, after);
+}
+
+// ---- Axes.
+
+TEST(SvgPlot, TicksOfALinearAxisStartAtZero) {
+  const std::string svg = RenderSvgPlot({Ring()}, {});
+  EXPECT_EQ(Strings(YTicks(svg)),
+            (std::vector<std::string>{"0.0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7"}));
+  EXPECT_EQ(Strings(XTicks(svg)),
+            (std::vector<std::string>{"0", "5", "10", "15", "20", "25", "30"}));
+}
+
+TEST(SvgPlot, AnAxisFarFromZeroDoesNotReachIt) {
+  PlotSeries series = Ring();
+  series.y = {100, 101, 102, 103, 102, 101};
+  const std::vector<std::string> ticks = Strings(YTicks(RenderSvgPlot({series}, {})));
+  EXPECT_EQ(ticks.front(), "99.5");
+  EXPECT_EQ(ticks.back(), "103.5");
+}
+
+TEST(SvgPlot, NegativeTicksHaveAMinusSign) {
+  PlotSeries series;
+  series.x = {0, 1};
+  series.y = {-1, 1};
+  const std::vector<std::string> ticks = Strings(YTicks(RenderSvgPlot({series}, {})));
+  EXPECT_EQ(ticks.front(), "−1.0");
+  EXPECT_NE(std::find(ticks.begin(), ticks.end(), "0.0"), ticks.end());
+}
+
+TEST(SvgPlot, PowersOfTwo) {
+  PlotOptions options;
+  options.x_powers_of_two = true;
+  EXPECT_EQ(Strings(XTicks(RenderSvgPlot({Ring()}, options))),
+            (std::vector<std::string>{"1", "2", "4", "8", "16", "32"}));
+  PlotSeries series;
+  series.x = {1, 1048576};
+  series.y = {1, 2};
+  const std::vector<std::string> ticks = Strings(XTicks(RenderSvgPlot({series}, options)));
+  EXPECT_EQ(ticks.front(), "2⁰");
+  EXPECT_EQ(ticks.back(), "2²⁰");
+  series.x = {5, 7};
+  EXPECT_EQ(Strings(XTicks(RenderSvgPlot({series}, options))),
+            (std::vector<std::string>{"4", "8"}));
+}
+
+TEST(SvgPlot, LogarithmicTicks) {
+  PlotSeries series;
+  series.x = {0.5, 100};
+  series.y = {1e-9, 1e-2};
+  PlotOptions options;
+  options.log_x = options.log_y = true;
+  const std::string svg = RenderSvgPlot({series}, options);
+  EXPECT_EQ(Strings(XTicks(svg)),
+            (std::vector<std::string>{"0.5", "1", "2", "5", "10", "20", "50", "100"}));
+  EXPECT_EQ(Strings(YTicks(svg)).front(), "10⁻⁹");
+  EXPECT_EQ(Strings(YTicks(svg)).back(), "10⁻²");
+}
+
+TEST(SvgPlot, LargeAndSmallTicksShareAFactor) {
+  PlotSeries series;
+  series.x = {0, 4e6};
+  series.y = {0, 2e-9};
+  PlotOptions options;
+  options.x_label = "Message size (B)";
+  options.y_label = "Time";
+  const std::string svg = RenderSvgPlot({series}, options);
+  EXPECT_TRUE(HasText(svg, "Message size (10⁶ B)"));
+  EXPECT_TRUE(HasText(svg, "Time (×10⁻⁹)"));
+  EXPECT_EQ(Strings(YTicks(svg)).back(), "2.0");
+}
+
+// ---- Series.
+
+TEST(SvgPlot, OneMarkerForEachFinitePoint) {
+  PlotSeries series = Ring();
+  series.y[1] = kNan;
+  series.x[4] = kInfinity;
+  const std::vector<Element> all = Parse(RenderSvgPlot({series}, {}));
+  EXPECT_EQ(Named(all, "circle").size(), 4U);
+  // Only 4 and 8 are neighbours: one line of two points, no bridge over a gap.
+  const std::vector<Element> paths = Named(all, "path");
+  ASSERT_EQ(paths.size(), 1U);
+  const std::string& d = paths[0].attributes.at("d");
+  EXPECT_EQ(std::count(d.begin(), d.end(), 'M'), 1);
+  EXPECT_EQ(std::count(d.begin(), d.end(), 'L'), 1);
+}
+
+TEST(SvgPlot, PointsStandInTheOrderOfTheirValues) {
+  for (const bool log : {false, true}) {
+    PlotOptions options;
+    options.log_x = options.log_y = log;
+    const std::vector<Element> points = Named(Parse(RenderSvgPlot({Ring()}, options)), "circle");
+    ASSERT_EQ(points.size(), 6U);
+    for (std::size_t i = 1; i < points.size(); ++i) {
+      EXPECT_GT(points[i].Number("cx"), points[i - 1].Number("cx"));
+      EXPECT_LT(points[i].Number("cy"), points[i - 1].Number("cy"));
+    }
+  }
+}
+
+// A point on a tick's value is drawn at that tick.
+TEST(SvgPlot, PointsAgreeWithTicks) {
+  PlotSeries series;
+  series.name = "s";
+  series.x = {1, 2, 4};
+  series.y = {1, 10, 100};
+  PlotOptions options;
+  options.x_powers_of_two = options.log_y = true;
+  const std::string svg = RenderSvgPlot({series}, options);
+  const std::vector<Element> points = Named(Parse(svg), "circle");
+  std::size_t matched = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (const Element& tick : XTicks(svg)) {
+      if (tick.text != std::to_string(1 << i)) continue;
+      EXPECT_NEAR(tick.Number("x"), points[i].Number("cx"), 0.02);
+      ++matched;
+    }
+    for (const Element& tick : YTicks(svg)) {
+      if (tick.text != "1" + std::string(i, '0')) continue;
+      EXPECT_NEAR(tick.Number("y") - 4.2, points[i].Number("cy"), 0.02);
+      ++matched;
+    }
+  }
+  EXPECT_EQ(matched, 6U);
+}
+
+TEST(SvgPlot, BandForALineErrorBarsForPoints) {
+  PlotSeries series = Ring();
+  for (double y : series.y) {
+    series.low.push_back(0.9 * y);
+    series.high.push_back(1.1 * y);
+  }
+  const auto bands = [](const std::string& svg) {
+    std::size_t count = 0;
+    for (const Element& path : Named(Parse(svg), "path")) {
+      count += path.attributes.count("fill-opacity");
+    }
+    return count;
+  };
+  EXPECT_EQ(bands(RenderSvgPlot({series}, {})), 1U);
+  series.high[2] = kInfinity;  // the band has a hole, the line has not
+  EXPECT_EQ(bands(RenderSvgPlot({series}, {})), 2U);
+  const std::size_t lines = Named(Parse(RenderSvgPlot({Ring()}, {})), "line").size();
+  series.points_only = true;
+  const std::string svg = RenderSvgPlot({series}, {});
+  EXPECT_EQ(bands(svg), 0U);
+  std::size_t bars = 0;
+  for (const Element& line : Named(Parse(svg), "line"))
+    bars += line.attributes.count("stroke-opacity");
+  EXPECT_EQ(bars, 3U * 5U);
+  EXPECT_GE(lines, 5U);
+}
+
+TEST(SvgPlot, ManyPointsNoMarkers) {
+  PlotSeries series;
+  for (int i = 0; i < 1000; ++i) {
+    series.x.push_back(i);
+    series.y.push_back(std::sin(i));
+  }
+  EXPECT_TRUE(Named(Parse(RenderSvgPlot({series}, {})), "circle").empty());
+}
+
+TEST(SvgPlot, SinglePoint) {
+  PlotSeries series;
+  series.name = "one";
+  series.x = {4};
+  series.y = {0.31};
+  for (const bool log : {false, true}) {
+    PlotOptions options;
+    options.log_x = options.log_y = log;
+    const std::string svg = RenderSvgPlot({series}, options);
+    ASSERT_FALSE(Named(Parse(svg), "circle").empty());
+    EXPECT_TRUE(Named(Parse(svg), "path").empty());
+    EXPECT_GE(XTicks(svg).size(), 2U);
+    EXPECT_GE(YTicks(svg).size(), 2U);
+  }
+}
+
+// ---- Names.
+
+TEST(SvgPlot, LinesAreLabelledAtTheirEnd) {
+  std::vector<PlotSeries> series;
+  for (int i = 0; i < 3; ++i) {
+    series.push_back(Ring());
+    series.back().name = "line " + std::to_string(i);
+    for (double& y : series.back().y) y += 0.4 * i;
+  }
+  EXPECT_EQ(Strings(EndLabels(RenderSvgPlot(series, {}))),
+            (std::vector<std::string>{"line 2", "line 1", "line 0"}));  // from the top down
+  // Those that end too near each other are pushed apart.
+  series[1].y.back() = series[0].y.back();
+  const std::vector<Element> labels = EndLabels(RenderSvgPlot(series, {}));
+  ASSERT_EQ(labels.size(), 3U);
+  for (std::size_t i = 1; i < labels.size(); ++i) {
+    EXPECT_GE(labels[i].Number("y") - labels[i - 1].Number("y"), 14.99);
+  }
+}
+
+TEST(SvgPlot, ALegendWhereLabelsDoNotFit) {
+  std::vector<PlotSeries> series(9, Ring());
+  for (std::size_t i = 0; i < series.size(); ++i) series[i].name = "line " + std::to_string(i);
+  const std::string svg = RenderSvgPlot(series, {});
+  EXPECT_TRUE(EndLabels(svg).empty());
+  for (const PlotSeries& one : series) EXPECT_TRUE(HasText(svg, one.name)) << one.name;
+}
+
+TEST(SvgPlot, WhatEndsEarlyOrHasNoLineIsInTheLegend) {
+  PlotSeries early = Ring();
+  early.name = "early";
+  early.x = {1, 2, 3, 4, 5, 6};
+  PlotSeries points = Ring();
+  points.name = "measured";
+  points.points_only = true;
+  PlotSeries empty;
+  empty.name = "empty";
+  const std::string svg = RenderSvgPlot({Ring(), early, points, empty}, {});
+  EXPECT_EQ(Strings(EndLabels(svg)), std::vector<std::string>{"ring"});
+  EXPECT_TRUE(HasText(svg, "early"));
+  EXPECT_TRUE(HasText(svg, "measured"));
+  EXPECT_TRUE(HasText(svg, "empty (no data)"));
+}
+
+TEST(SvgPlot, ALegendThatIsTooLongSaysHowManyAreMissing) {
+  std::vector<PlotSeries> series(60, Ring());
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    series[i].name = "a rather long name of a series, number " + std::to_string(i);
+  }
+  const std::string svg = RenderSvgPlot(series, {});
+  std::size_t named = 0, missing = 0;
+  for (const Element& text : Named(Parse(svg), "text")) {
+    named += text.text.rfind("a rather", 0) == 0;
+    if (text.text.rfind("and ", 0) == 0) missing = std::stoul(text.text.substr(4));
+  }
+  EXPECT_GT(named, 0U);
+  EXPECT_EQ(named + missing, 60U);
+}
+
+TEST(SvgPlot, ALongTitleIsWrappedAndKeptInFullForReaders) {
+  PlotOptions options;
+  for (int i = 0; i < 60; ++i) options.title += "word" + std::to_string(i) + " ";
+  const std::string svg = RenderSvgPlot({Ring()}, options);
+  EXPECT_EQ(Parse(svg)[1].text, options.title);
+  std::size_t lines = 0;
+  for (const Element& text : Named(Parse(svg), "text")) lines += text.text.rfind("word", 0) == 0;
+  EXPECT_EQ(lines, 2U);
+}
+
+TEST(SvgPlot, MarksAreWithinTheAxisAndTheirLabelsApart) {
+  PlotOptions options;
+  options.x_powers_of_two = true;
+  options.vertical_marks = {{64, "memory limit"},
+                            {20, "scaling ends"},
+                            {24, "best worker count"},
+                            {kInfinity, "never"},
+                            {-1, "nowhere"}};
+  const std::string svg = RenderSvgPlot({Ring()}, options);
+  std::map<std::string, Element> marks;
+  for (const Element& text : Texts(Parse(svg), "font-style", "italic")) marks[text.text] = text;
+  ASSERT_EQ(marks.size(), 3U);
+  EXPECT_LT(marks["scaling ends"].Number("x"), marks["best worker count"].Number("x"));
+  EXPECT_NE(marks["scaling ends"].Number("y"), marks["best worker count"].Number("y"));
+  EXPECT_LT(marks["memory limit"].Number("x"), 860.0);
+  EXPECT_EQ(Strings(XTicks(svg)).back(), "64");
+}
+
+TEST(SvgPlot, ColoursCanBeShared) {
+  PlotSeries measured = Ring();
+  measured.points_only = true;
+  measured.colour = 0;
+  const std::vector<Element> circles =
+      Named(Parse(RenderSvgPlot({Ring(), measured}, {})), "circle");
+  std::size_t filled = 0, hollow = 0;
+  for (const Element& circle : circles) {
+    filled += circle.Has("fill", "#0072b2");
+    hollow += circle.Has("stroke", "#0072b2");
+  }
+  EXPECT_EQ(filled, 6U);
+  EXPECT_EQ(hollow, 7U);  // one of them in the legend
+}
+
+// ---- Anything at all: well-formed, on the page, ticks in order.
+
+TEST(SvgPlot, RandomPlotsAreSound) {
+  std::mt19937 random(11);
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  const std::vector<double> odd = {kNan,   kInfinity, -kInfinity, 0.0,    1e300,
+                                   -1e300, 1e-300,    5e-324,     1.7e308};
+  int drawn = 0;
+  for (int round = 0; round < 400; ++round) {
+    PlotOptions options;
+    options.log_x = random() % 2 == 0;
+    options.log_y = random() % 2 == 0;
+    options.x_powers_of_two = random() % 3 == 0;
+    options.title = std::string(random() % 200, 'W');
+    options.subtitle = random() % 2 == 0 ? "a subtitle" : "";
+    options.y_label = random() % 2 == 0 ? "Size (B)" : "";
+    const double x_spread = random() % 4 == 0 ? 190.0 : 3.0;
+    const double y_spread = random() % 4 == 0 ? 190.0 : 1e-3 + static_cast<double>(random() % 5);
+    const bool negative = random() % 2 == 0;
+    const auto value = [&](double spread) {
+      if (random() % 15 == 0) return odd[random() % odd.size()];
+      const double magnitude = std::pow(10.0, spread * unit(random));
+      return negative && random() % 2 == 0 ? -magnitude : magnitude;
+    };
+    std::vector<PlotSeries> series(1 + random() % 8);
+    for (PlotSeries& one : series) {
+      one.name = std::string(random() % 40, 'n') + " &";
+      const std::size_t count = random() % 8;
+      const bool interval = random() % 2 == 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        one.x.push_back(value(x_spread));
+        one.y.push_back(value(y_spread));
+        if (!interval) continue;
+        one.low.push_back(value(y_spread));
+        one.high.push_back(value(y_spread));
+      }
+      one.points_only = random() % 3 == 0;
+      one.dashed = random() % 3 == 0;
+    }
+    for (unsigned i = random() % 4; i > 0; --i)
+      options.vertical_marks.emplace_back(value(x_spread), "m");
+    std::string svg;
+    try {
+      svg = RenderSvgPlot(series, options);
+    } catch (const std::invalid_argument&) {
+      continue;
+    }
+    ++drawn;
+    SCOPED_TRACE(svg);
+    ASSERT_EQ(svg.find("nan"), std::string::npos);
+    ASSERT_EQ(svg.find("=\"inf"), std::string::npos);
+    const std::vector<Element> all = Parse(svg);
+    for (const Element& element : all) {
+      for (const auto& [key, text] : element.attributes) {
+        const bool is_x = key == "x" || key == "x1" || key == "x2" || key == "cx";
+        const bool is_y = key == "y" || key == "y1" || key == "y2" || key == "cy";
+        if (!is_x && !is_y) continue;
+        ASSERT_GE(std::stod(text), 0.0) << element.name;
+        ASSERT_LE(std::stod(text), is_x ? 860.0 : 520.0) << element.name;
+      }
+    }
+    std::vector<Element> x_ticks, y_ticks;
+    for (const Element& tick : Texts(all, "text-anchor", "middle")) {
+      if (x_ticks.empty() || tick.Number("y") == x_ticks[0].Number("y")) x_ticks.push_back(tick);
+    }
+    for (const Element& tick : Texts(all, "text-anchor", "end")) {
+      if (!tick.Has("font-style", "italic")) y_ticks.push_back(tick);
+    }
+    ASSERT_GE(x_ticks.size(), 1U);
+    ASSERT_GE(y_ticks.size(), 2U);
+    // The y axis ends on ticks: the upright grid lines run from the last to the first.
+    for (const Element& line : Named(all, "line")) {
+      if (!line.Has("stroke", "#e4e4e4") || line.Number("x1") != line.Number("x2")) continue;
+      ASSERT_NEAR(line.Number("y1"), y_ticks.back().Number("y") - 4.2, 0.02);
+      ASSERT_NEAR(line.Number("y2"), y_ticks.front().Number("y") - 4.2, 0.02);
+    }
+    for (std::size_t i = 1; i < x_ticks.size(); ++i) {
+      ASSERT_GT(x_ticks[i].Number("x"), x_ticks[i - 1].Number("x"));
+      ASSERT_NE(x_ticks[i].text, x_ticks[i - 1].text);
+    }
+    for (std::size_t i = 1; i < y_ticks.size(); ++i) {
+      ASSERT_LT(y_ticks[i].Number("y"), y_ticks[i - 1].Number("y"));
+      ASSERT_NE(y_ticks[i].text, y_ticks[i - 1].text);
+    }
+    const std::vector<Element> labels = Texts(all, "font-weight", "bold");
+    for (std::size_t i = 1; i < labels.size(); ++i) {
+      if (labels[i].Has("font-size", "12") && labels[i - 1].Has("font-size", "12")) {
+        ASSERT_GE(labels[i].Number("y") - labels[i - 1].Number("y"), 14.98);
+      }
+    }
+  }
+  EXPECT_GT(drawn, 250);
+}
+
+}  // namespace
+}  // namespace stepcast
