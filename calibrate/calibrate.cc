@@ -12,6 +12,7 @@
 #include "calibrate/parameter_layout.h"
 #include "calibrate/step_residual.h"
 #include "data/io/parse.h"
+#include "model/statistics/normal.h"
 
 namespace stepcast {
 namespace {
@@ -19,10 +20,17 @@ namespace {
 // Derivatives are carried four at a time: enough for SIMD, few enough for registers.
 constexpr int kJetStride = 4;
 
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<long>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+// Steps scatter with heavier tails than a normal law. The fit weighs runs by the scatter of their
+// core, where the median is; an interval that is to hold nine tenths of all steps is as wide as the
+// quantile of nine tenths says.
+constexpr double kCoreQuantile = 0.5;
+constexpr double kIntervalQuantile = 0.9;
+
+double Quantile(std::vector<double> values, double q) {
+  const auto at = static_cast<long>(q * static_cast<double>(values.size()));
+  const auto nth = values.begin() + std::min<long>(at, static_cast<long>(values.size()) - 1);
+  std::nth_element(values.begin(), nth, values.end());
+  return *nth;
 }
 
 std::vector<StepResidual> MakeResiduals(const CalibrationProblem& problem,
@@ -79,7 +87,7 @@ std::vector<double> StartingPoint(const CalibrationProblem& problem,
                            run->plan.local_batch);
       smallest = std::min(smallest, run->plan.local_batch);
     }
-    const double sample = 0.8 * Median(per_sample);
+    const double sample = 0.8 * Quantile(per_sample, 0.5);
     values[offset + kSampleTime] = std::log(sample);
     values[offset + kFixedTime] = std::log(0.3 * sample * smallest);
     values[offset + kFloorTime] = std::log(0.3 * sample * smallest);
@@ -197,12 +205,13 @@ std::vector<RunResidual> Predict(const CalibrationProblem& problem, const Parame
   return results;
 }
 
-// The scatter of the runs around the fit, robustly, drawn towards what is known beforehand.
-double EstimateScatter(const std::vector<RunResidual>& residuals, double before) {
-  constexpr double kSdPerMedianDeviation = 1.4826;
+// The standard deviation of a normal law with the same quantile of |ln(measured / predicted)|, drawn
+// towards what is known beforehand.
+double EstimateScatter(const std::vector<RunResidual>& residuals, double quantile, double before) {
   std::vector<double> deviations;
   for (const RunResidual& r : residuals) deviations.push_back(std::abs(r.log_ratio));
-  const double seen = kSdPerMedianDeviation * Median(deviations);
+  const double seen =
+      Quantile(std::move(deviations), quantile) / NormalQuantile((1 + quantile) / 2);
   const auto n = static_cast<double>(residuals.size());
   return std::sqrt((n * seen * seen + kStepLogSdRuns * before * before) / (n + kStepLogSdRuns));
 }
@@ -274,11 +283,11 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
     outcome.message = "The solver found no usable fit: " + fit.message;
     return outcome;
   }
-  const double scatter =
-      EstimateScatter(Predict(problem, layout, residuals, &fit.values), options.step_log_sd);
+  const double core = EstimateScatter(Predict(problem, layout, residuals, &fit.values),
+                                      kCoreQuantile, options.step_log_sd);
   Eigen::MatrixXd covariance;
   const int first_iterations = fit.iterations;
-  fit = Minimise(problem, layout, residuals, scatter, options.max_iterations,
+  fit = Minimise(problem, layout, residuals, core, options.max_iterations,
                  std::move(fit.values), &covariance);
   if (!fit.usable) {
     outcome.message = "The solver found no usable fit: " + fit.message;
@@ -294,8 +303,9 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
   for (const RunResidual& r : outcome.residuals) {
     outcome.mape += std::abs(std::exp(-r.log_ratio) - 1) / static_cast<double>(problem.runs.size());
   }
-  outcome.cluster.calibration =
-      MakeCalibration(problem, layout, fit, std::move(covariance), scatter);
+  outcome.cluster.calibration = MakeCalibration(
+      problem, layout, fit, std::move(covariance),
+      EstimateScatter(outcome.residuals, kIntervalQuantile, options.step_log_sd));
   return outcome;
 }
 

@@ -6,7 +6,7 @@
 //
 // with rho(x) = 2 (sqrt(1 + x) - 1), which counts a run that is far off by its distance rather than
 // its square, and s the scatter of one measured step. s is estimated from the fit itself, starting
-// from kStepLogSd as if that many runs (kStepLogSdRuns) had shown it. Cluster parameters are shared by
+// from kStepLogSd as if kStepLogSdRuns runs had shown it. Cluster parameters are shared by
 // all workloads; compute parameters belong to a workload on a device; priors are those of model/step.
 // The covariance is that of the minimum, in ln(value).
 #ifndef STEPCAST_CALIBRATE_CALIBRATE_H_

@@ -50,8 +50,8 @@ struct CalibratedRange {
 struct Calibration {
   std::vector<ParameterEstimate> parameters;
   Eigen::MatrixXd log_covariance;  // of ln(value), in the order of `parameters`
-  // Standard deviation of ln(measured / predicted) over the fitted runs: what one more step would
-  // scatter by.
+  // What one more step would scatter by: the standard deviation of the normal law that holds nine
+  // tenths of |ln(measured / predicted)| within the same bound as the fitted runs do.
   double residual_log_sd = 0;
   CalibratedRange range;
   struct Source {

@@ -2,7 +2,7 @@
 //
 //   ring              2 (w-1) alpha              + 2 (w-1)/w m / B
 //   halving-doubling  2 ceil(log2 w) alpha       + 2 (w'-1)/w' m / B   [+ 2 m / B when w != w']
-//   tree              2 ceil(log2 w) alpha       + 2 m / B
+//   tree              2 ceil(log2 w) alpha       + min(2, w/2) m / B
 //   hierarchical      2 (g-1) alpha_i + 2 (g-1)/g m / B_i + 2 (N-1) alpha + 2 (N-1)/N m / B
 //
 //   alpha, alpha_i   one-way cost of a message between nodes, within a node   [s]
@@ -16,14 +16,16 @@
 // is a double binary tree whose two halves are pipelined. In the hierarchical form each of the g
 // devices of a node runs a ring over the nodes with m/g, and the g rings share the node's link.
 //
-// Note that one worker (one node, one device) costs exactly nothing, that no term falls with w, and
-// that ring and hierarchical agree when g = 1.
+// Note that one worker (one node, one device) costs exactly nothing, that no term falls with w
+// (halving-doubling apart, which pays for what is beyond a power of two), and that ring and
+// hierarchical agree when g = 1.
 //
 // Sources: Patarasuk & Yuan, JPDC 69 (2009); Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005);
 // Sanders, Speck, Traff, Parallel Computing 35 (2009).
 #ifndef STEPCAST_MODEL_COLLECTIVE_ALLREDUCE_H_
 #define STEPCAST_MODEL_COLLECTIVE_ALLREDUCE_H_
 
+#include <algorithm>
 #include <bit>
 
 #include "model/collective/cost.h"
@@ -50,7 +52,7 @@ template <class T>
 SyncCost<T> TreeAllreduce(int workers, const Hop<T>& hop) {
   if (workers <= 1) return {};
   const int rounds = std::bit_width(static_cast<unsigned>(workers - 1));
-  return {hop.alpha * (2.0 * rounds), 2.0 / hop.bandwidth};
+  return {hop.alpha * (2.0 * rounds), std::min(2.0, workers / 2.0) / hop.bandwidth};
 }
 
 template <class T>

@@ -7,7 +7,7 @@
 //   none              0                      0                   -                  0
 //   ring, allreduce   2 w (w-1)              2 m (w-1)/w         -                  2 m (w-1)
 //   halving-doubling  2 w' log2 w' + 2 r     2 m (w'-1)/w' [+m]  -                  2 m (w-1)
-//   tree              4 (w-1)                2 m (w = 2: m)      -                  2 m (w-1)
+//   tree              4 (w-1)                m min(2, w/2)       -                  2 m (w-1)
 //   hierarchical      sum 2 g(g-1) + 2gN(N-1) 2m((g-1)/g + (N-1)/(gN)) -            2 m (w-1)
 //   ps-sync           2 n w                  m                   m w / n            2 m w
 //   ps-async          2 n                    m                   m / n              2 m
@@ -26,6 +26,7 @@
 #ifndef STEPCAST_MODEL_COLLECTIVE_TRAFFIC_H_
 #define STEPCAST_MODEL_COLLECTIVE_TRAFFIC_H_
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <optional>
@@ -66,7 +67,7 @@ inline Traffic CountTraffic(const Plan& plan, DataSize<> gradient) {
                          gradient * (folded > 0 ? 1.0 : 0.0);
   } else if (plan.strategy == Strategy::kTree) {
     traffic.transfers = 4 * (w - 1);
-    traffic.per_worker = gradient * (plan.workers() == 2 ? 1.0 : 2.0);
+    traffic.per_worker = gradient * std::min(2.0, w / 2);
   } else if (plan.strategy == Strategy::kHierarchical) {
     const double nodes = plan.nodes();
     const double fullest = DevicesOnFullestNode(plan.placement);

@@ -16,8 +16,9 @@
 //   alpha  one-way cost of a message [s]
 //   x      exposed synchronisation of a step [s]
 //
-// Hold where the named term is the only one that grows: the ceiling for synchronous and asynchronous
-// servers whose links bind, the ring for per-worker work C/w and a bandwidth term that w hardly moves.
+// Hold where the named term is the only one that grows: the ceiling for synchronous servers whose
+// links bind (asynchronous ones, whose pushes meet pulls on links that carry both at once, reach
+// twice X_max), the ring for per-worker work C/w and a bandwidth term that w hardly moves.
 //
 // Source: the derivatives of the formulas in model/collective; docs/explanation.
 #ifndef STEPCAST_MODEL_LIMITS_LIMITS_H_
@@ -46,7 +47,10 @@ inline double RingBestWorkers(Duration<> work, Duration<> alpha) {
 // At least 1; `efficiency` lies strictly between 0 and 1.
 inline double AccumulationForEfficiency(double efficiency, Duration<> exposed,
                                         Duration<> micro_step) {
-  return std::fmax(1.0, std::ceil(efficiency / (1 - efficiency) * (exposed / micro_step)));
+  // Less rounding: 0.9 / (1 - 0.9) is a little more than 9.
+  constexpr double kWhole = 1 - 1e-12;
+  return std::fmax(1.0,
+                   std::ceil(kWhole * efficiency / (1 - efficiency) * (exposed / micro_step)));
 }
 
 }  // namespace stepcast

@@ -24,13 +24,16 @@ std::vector<Bucket> MakeBuckets(const Workload& workload, DataSize<> cap) {
   std::vector<Bucket> buckets;
   Bucket open{DataSize<>(), 0};
   Work<> done;
+  DataSize<> sent;
   for (auto layer = workload.layers.rbegin(); layer != workload.layers.rend(); ++layer) {
     done += layer->forward_flop;
-    // Without any work stated, gradients become ready with the bytes.
-    const double share = all_work.si() > 0 ? done / all_work : 1.0;
     for (auto tensor = layer->tensors.rbegin(); tensor != layer->tensors.rend(); ++tensor) {
-      open.bytes += Bytes(bytes_per_parameter * static_cast<double>(*tensor));
-      open.ready = share;
+      const DataSize<> bytes = Bytes(bytes_per_parameter * static_cast<double>(*tensor));
+      open.bytes += bytes;
+      sent += bytes;
+      // Without any work stated, gradients become ready with the bytes.
+      const double share = all_work.si() > 0 ? done / all_work : sent / workload.gradient_bytes;
+      open.ready = std::min(1.0, share);
       if (open.bytes >= (buckets.empty() ? Min(cap, kFirstBucket) : cap)) {
         buckets.push_back(open);
         open = {DataSize<>(), 0};

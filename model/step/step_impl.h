@@ -149,7 +149,7 @@ StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& clu
   const Duration<T> forward = micro - backward;
   step.forward = forward * a;
   step.backward = backward * a;
-  if (facts.workers == 1 && facts.servers == 0) return step;
+  if (facts.workers == 1 && (facts.servers == 0 || !UsesServers(facts.strategy))) return step;
   if (facts.strategy == Strategy::kNone) return step;
 
   if (facts.strategy == Strategy::kPsAsync) {

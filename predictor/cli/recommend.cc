@@ -133,6 +133,12 @@ int RunRecommend(const std::vector<std::string>& arguments) {
                   style, TerminalWidth());
   out += NoteLine("What keeps it from being better: " + outcome.binding + ".", style,
                   TerminalWidth());
+  if (best.efficiency * best.plan.workers() < 1) {
+    out += FlagLine(fmt::format("one worker alone gives {}: more than this plan",
+                                FormatThroughput(best.prediction.throughput /
+                                                 (best.efficiency * best.plan.workers()))),
+                    style, TerminalWidth());
+  }
   for (const std::string& flag : best.prediction.flags) {
     out += FlagLine(flag, style, TerminalWidth());
   }
