@@ -198,7 +198,7 @@ std::vector<RunResidual> Predict(const CalibrationProblem& problem, const Parame
   for (std::size_t i = 0; i < residuals.size(); ++i) {
     const std::vector<double*> blocks = BlocksOf(problem.runs[i], layout, values->data());
     const double log_predicted =
-        residuals[i].LogPredicted(const_cast<double const* const*>(blocks.data()));
+        residuals[i].LogPredicted<double>(blocks.data());
     results.push_back(
         {Seconds(std::exp(log_predicted)), residuals[i].log_measured - log_predicted});
   }

@@ -21,9 +21,9 @@ struct StepResidual {
   T LogPredicted(T const* const* blocks) const {
     using std::exp;
     using std::log;
-    ClusterParameters<T> cluster;
+    ClusterParameters<T> cluster{};
     for (std::size_t i = 0; i < cluster.si.size(); ++i) cluster.si[i] = exp(blocks[0][i]);
-    WorkloadParameters<T> workload;
+    WorkloadParameters<T> workload{};
     for (std::size_t i = 0; i < workload.si.size(); ++i) workload.si[i] = exp(blocks[1][i]);
     for (int h = 0; h < host_groups; ++h) {
       const T link = exp(blocks[2 + h][0]);

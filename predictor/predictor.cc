@@ -32,13 +32,13 @@ void CheckRange(const char* key, int value, int low, int high) {
 }
 
 ClusterParameters<double> ClusterValues(const double* log_values) {
-  ClusterParameters<double> cluster;
+  ClusterParameters<double> cluster{};
   for (std::size_t i = 0; i < cluster.si.size(); ++i) cluster.si[i] = std::exp(log_values[i]);
   return cluster;
 }
 
 StepTime<double> Evaluate(const StepFacts& facts, const double* log_values) {
-  WorkloadParameters<double> workload;
+  WorkloadParameters<double> workload{};
   for (std::size_t i = 0; i < workload.si.size(); ++i) {
     workload.si[i] = std::exp(log_values[kClusterParameterCount + i]);
   }
@@ -150,7 +150,7 @@ std::optional<CalibratedRange::BatchRange> Predictor::calibrated_batches() const
 }
 
 Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
-  Active active;
+  Active active{};
   for (int i = 0; i < kHostOffset; ++i) {
     active.log_values[static_cast<std::size_t>(i)] = log_values_[static_cast<std::size_t>(i)];
     active.index[static_cast<std::size_t>(i)] = i;

@@ -111,21 +111,21 @@ double ParseWatts(std::string_view text, const InputPlace& place) {
   return ParseWithUnit(text, place, kPowerUnits, 0, false, kLargestPower, "70 W");
 }
 
-double ParseNumber(std::string_view raw, const InputPlace& place, double low, double high) {
-  const std::string_view text = Trim(raw);
+double ParseNumber(std::string_view text, const InputPlace& place, double low, double high) {
+  const std::string_view trimmed = Trim(text);
   std::ostringstream allowed;
   allowed << "a number from " << low << " to " << high;
   double number = 0;
   std::string_view rest;
-  if (text.empty()) throw InputError(place, "", "is empty", allowed.str());
-  if (!TakeNumber(text, &number, &rest) || !Trim(rest).empty()) {
-    throw InputError(place, std::string(raw), "is not a number", allowed.str());
+  if (trimmed.empty()) throw InputError(place, "", "is empty", allowed.str());
+  if (!TakeNumber(trimmed, &number, &rest) || !Trim(rest).empty()) {
+    throw InputError(place, std::string(text), "is not a number", allowed.str());
   }
   if (!std::isfinite(number)) {
-    throw InputError(place, std::string(raw), "is not a finite number", allowed.str());
+    throw InputError(place, std::string(text), "is not a finite number", allowed.str());
   }
   if (number < low || number > high) {
-    throw InputError(place, std::string(raw), "is out of range", allowed.str());
+    throw InputError(place, std::string(text), "is out of range", allowed.str());
   }
   return number;
 }
@@ -139,19 +139,19 @@ double ParseProbability(std::string_view text, const InputPlace& place) {
   return p;
 }
 
-long long ParseLongInteger(std::string_view raw, const InputPlace& place, long long low,
+long long ParseLongInteger(std::string_view text, const InputPlace& place, long long low,
                            long long high) {
-  const std::string_view text = Trim(raw);
+  const std::string_view trimmed = Trim(text);
   const std::string allowed =
       "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
-  if (text.empty()) throw InputError(place, "", "is empty", allowed);
+  if (trimmed.empty()) throw InputError(place, "", "is empty", allowed);
   long long number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc::invalid_argument || end != text.data() + text.size()) {
-    throw InputError(place, std::string(raw), "is not a whole number", allowed);
+  const auto [end, error] = std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
+  if (error == std::errc::invalid_argument || end != trimmed.data() + trimmed.size()) {
+    throw InputError(place, std::string(text), "is not a whole number", allowed);
   }
   if (error != std::errc() || number < low || number > high) {
-    throw InputError(place, std::string(raw), "is out of range", allowed);
+    throw InputError(place, std::string(text), "is out of range", allowed);
   }
   return number;
 }

@@ -1,14 +1,54 @@
 #include "data/io/yaml_section.h"
 
 #include <yaml-cpp/depthguard.h>
+#include <yaml-cpp/eventhandler.h>
 
 #include <algorithm>
+#include <sstream>
 #include <unordered_map>
 
 namespace stepcast {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+
+// Listens to the parser for the line on which a document begins.
+class DocumentStart : public YAML::EventHandler {
+ public:
+  int line() const { return line_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override { line_ = mark.line + 1; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+ private:
+  int line_ = 0;
+};
+
+// The line on which something follows the first document; 0 when nothing does. YAML::Load would not
+// look at it, and YAML::LoadAll does not end on every text.
+int LineOfSecondDocument(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentStart start;
+  if (!parser.HandleNextDocument(start)) return 0;
+  return parser.HandleNextDocument(start) ? start.line() : 0;
+}
+
+// Whether something may follow the document: behind a mapping in lines there can only be a mark.
+bool MayHaveMore(const std::string& text, const YAML::Node& document) {
+  return !document.IsMap() || document.Style() == YAML::EmitterStyle::Flow ||
+         text.find("\n---") != std::string::npos || text.find("\n...") != std::string::npos;
+}
 
 }  // namespace
 
@@ -19,9 +59,11 @@ YamlSection YamlSection::Read(const std::string& path) {
 YamlSection YamlSection::Parse(const std::string& text, const std::string& path) {
   // The end-of-document mark lets the parser notice a quote that is open at the end of the file.
   const std::string marked = text + (text.empty() || text.back() == '\n' ? "...\n" : "\n...\n");
-  std::vector<YAML::Node> documents;
+  YAML::Node node;
+  int second_line = 0;
   try {
-    documents = YAML::LoadAll(marked);
+    node = YAML::Load(marked);
+    if (MayHaveMore(text, node)) second_line = LineOfSecondDocument(marked);
   } catch (const YAML::Exception& e) {
     const int last_line = static_cast<int>(std::count(marked.begin(), marked.end(), '\n')) - 1;
     const InputPlace place{path, e.mark.is_null() ? 0 : std::min(e.mark.line + 1, last_line), ""};
@@ -33,14 +75,14 @@ YamlSection YamlSection::Parse(const std::string& text, const std::string& path)
     }
     throw InputError(place, "", "is not valid YAML or JSON: " + e.msg);
   }
-  if (documents.size() > 1) {
-    throw InputError({path, documents[1].Mark().line + 1, ""}, "", "begins a second document",
+  if (second_line > 0) {
+    throw InputError({path, second_line, ""}, "", "begins a second document",
                      "one document in a file");
   }
-  if (documents.empty() || documents[0].IsNull()) {
+  if (node.IsNull()) {
     throw InputError({path, 0, ""}, "", "is empty", "a mapping of keys to values");
   }
-  return {path, "", documents[0]};
+  return {path, "", node};
 }
 
 YamlSection::YamlSection(std::string file, std::string prefix, const YAML::Node& node)

@@ -74,8 +74,8 @@ Model<T> StepEntry(const char* id, const char* sentence, Strategy strategy) {
   }
   for (const ParameterSpec& spec : kWorkloadParameterSpecs) add(spec, Trend::kNeverFalls);
   model.evaluate = [facts](const std::vector<T>& x) {
-    ClusterParameters<T> cluster;
-    WorkloadParameters<T> workload;
+    ClusterParameters<T> cluster{};
+    WorkloadParameters<T> workload{};
     std::copy_n(x.begin(), cluster.si.size(), cluster.si.begin());
     std::copy_n(x.begin() + kClusterParameterCount, workload.si.size(), workload.si.begin());
     return EvaluateStep(facts, cluster, workload).total().si();

@@ -36,6 +36,7 @@ int RunRecommend(const std::vector<std::string>& arguments);
 int RunCalibrate(const std::vector<std::string>& arguments);
 int RunEvaluate(const std::vector<std::string>& arguments);
 int RunImport(const std::vector<std::string>& arguments);
+int RunMicrobench(const std::vector<std::string>& arguments);
 int RunWorkloads(const std::vector<std::string>& arguments);
 int RunMachines(const std::vector<std::string>& arguments);
 

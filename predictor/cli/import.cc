@@ -17,7 +17,8 @@ int RunImport(const std::vector<std::string>& arguments) {
       "workload", po::value<std::string>()->value_name("W"),
       "workload name of all files, instead of the one that each file is named after")(
       "output", po::value<std::string>()->value_name("F"), "runs CSV to write (standard output)")(
-      "help", "print this text");
+      "json", "print one JSON object about what was written; needs --output")("help",
+                                                                              "print this text");
   po::options_description all;
   all.add(options).add_options()("input", po::value<std::vector<std::string>>());
   const Arguments args("import", all, "input", arguments);
@@ -51,10 +52,22 @@ int RunImport(const std::vector<std::string>& arguments) {
   }
   const std::string text = FormatRuns(runs);
   if (!args.Has("output")) {
+    if (args.Has("json")) {
+      throw InputError(OptionPlace("output"), "", "is required with --json", "a file to write");
+    }
     Print(text);
     return kDone;
   }
   WriteTextFile(args.Text("output"), text);
+  if (args.Has("json")) {
+    std::map<std::string, int> workloads;
+    for (const Run& run : runs) ++workloads[run.workload];
+    PrintJson({{"output", args.Text("output")},
+               {"files", inputs.size()},
+               {"runs", runs.size()},
+               {"workloads", workloads}});
+    return kDone;
+  }
   std::fputs(fmt::format("stepcast: {} runs from {} files written to {}\n",
                          FormatCount(static_cast<double>(runs.size())), inputs.size(),
                          args.Text("output"))

@@ -17,6 +17,7 @@ constexpr Command kCommands[] = {
     {"calibrate", "fit the model to measured runs of a cluster", RunCalibrate},
     {"evaluate", "predicted against measured", RunEvaluate},
     {"import", "runs from what other tools measured", RunImport},
+    {"microbench", "measure what a GPU reaches at best", RunMicrobench},
     {"workloads", "the networks known by name", RunWorkloads},
     {"machines", "the clusters and devices known by name", RunMachines},
 };
