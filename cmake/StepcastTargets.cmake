@@ -6,9 +6,11 @@ target_compile_features(stepcast_build_flags INTERFACE cxx_std_20)
 target_compile_options(stepcast_build_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough
   # g++ 12 warns wrongly about "literal" + std::string() in optimised code (GCC bug 105651).
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
-  # Instrumented code makes the compiler guess wrongly; there, warnings stay warnings.
-  $<$<AND:$<BOOL:${STEPCAST_WERROR}>,$<NOT:$<BOOL:${STEPCAST_SANITIZE}>>>:-Werror>)
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
+# Instrumented code makes the compiler guess wrongly; there, warnings stay warnings.
+if(STEPCAST_WERROR AND NOT STEPCAST_SANITIZE)
+  target_compile_options(stepcast_build_flags INTERFACE -Werror)
+endif()
 if(STEPCAST_SANITIZE)
   target_compile_options(stepcast_build_flags INTERFACE
     -fsanitize=${STEPCAST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -134,8 +134,8 @@ Calibration TakeCalibration(YamlSection* section) {
       for (const std::string& key : batches->Keys()) {
         std::optional<YamlSection> batch = batches->OptionalSection(key);
         if (!batch) continue;
-        c.range.local_batch[key] = {batch->Integer("min", 1, kMost),
-                                    batch->Integer("max", 1, kMost)};
+        const int low = batch->Integer("min", 1, kMost);
+        c.range.local_batch[key] = {low, batch->Integer("max", low, kMost)};
         batch->Finish();
       }
     }
@@ -150,6 +150,10 @@ Calibration TakeCalibration(YamlSection* section) {
                                    : section->Text("log_covariance");
   c.log_covariance = ParseLowerTriangle(triangle, static_cast<int>(c.parameters.size()),
                                         section->PlaceOf("log_covariance"));
+  if (c.log_covariance.size() > 0 && c.log_covariance.diagonal().minCoeff() < 0) {
+    throw InputError(section->PlaceOf("log_covariance"), "", "has a negative variance",
+                     "a diagonal of at least 0");
+  }
   section->Finish();
   return c;
 }

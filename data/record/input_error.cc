@@ -9,13 +9,10 @@ namespace {
 // A value is quoted whole up to this length: an error must stay one readable line.
 constexpr std::size_t kLongestQuote = 60;
 
-std::string Quote(const std::string& value) {
-  std::string out = "'";
-  for (const char c : value) {
-    if (out.size() > kLongestQuote) {
-      out += "...";
-      break;
-    }
+// Control characters are written out: an error is one line, wherever its parts come from.
+std::string Printable(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte == 0x7f) {
       char escaped[8];
@@ -25,7 +22,17 @@ std::string Quote(const std::string& value) {
       out += c;
     }
   }
-  return out + "'";
+  return out;
+}
+
+std::string Quote(const std::string& value) {
+  std::size_t length = value.size();
+  if (length > kLongestQuote) {
+    length = kLongestQuote;
+    // Not within a character of several bytes.
+    while (length > 0 && (static_cast<unsigned char>(value[length]) & 0xc0U) == 0x80U) --length;
+  }
+  return "'" + value.substr(0, length) + (length < value.size() ? "...'" : "'");
 }
 
 std::string Compose(const InputPlace& place, const std::string& value, const std::string& problem,
@@ -38,7 +45,7 @@ std::string Compose(const InputPlace& place, const std::string& value, const std
   if (!value.empty()) text += Quote(value) + " ";
   text += problem;
   if (!allowed.empty()) text += "; allowed: " + allowed;
-  return text;
+  return Printable(text);
 }
 
 }  // namespace

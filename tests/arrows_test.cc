@@ -1,0 +1,290 @@
+// The arrows between rooms: reads every #include line of the sources and holds it against the table
+// of the design. What may be included is listed, so that a new dependency is a change of this file.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+constexpr std::array<std::string_view, 5> kRooms = {"data", "model", "calibrate", "microbench",
+                                                    "predictor"};
+
+bool StartsWithAny(std::string_view text, const std::vector<std::string_view>& prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](std::string_view prefix) { return text.starts_with(prefix); });
+}
+
+// A header of the C++ standard library has neither a dot nor a slash: <vector>.
+bool IsStandard(std::string_view header) {
+  static const std::set<std::string_view> c_headers = {
+      "assert.h", "errno.h",  "float.h",  "inttypes.h", "limits.h", "math.h",   "signal.h",
+      "stdarg.h", "stddef.h", "stdint.h", "stdio.h",    "stdlib.h", "string.h", "time.h"};
+  return header.find_first_of("./") == std::string_view::npos || c_headers.count(header) > 0;
+}
+
+bool IsPosix(std::string_view header) {
+  return StartsWithAny(header, {"sys/", "arpa/", "net/", "netinet/", "unistd.h", "fcntl.h",
+                                "netdb.h", "poll.h", "pthread.h", "sched.h", "spawn.h"});
+}
+
+bool IsCuda(std::string_view header) {
+  return StartsWithAny(
+      header, {"cuda", "cublas", "cudnn", "nccl", "nvml", "nvToolsExt", "curand", "cusolver",
+               "cusparse", "cufft", "cooperative_groups", "cub/", "thrust/", "mma.h"});
+}
+
+// Rooms, or folders and files of them, that `file` may include.
+std::vector<std::string_view> OwnAllowed(std::string_view file) {
+  if (file.starts_with("data/units/")) return {"data/units/"};
+  if (file.starts_with("data/record/")) return {"data/record/", "data/units/"};
+  if (file.starts_with("data/workloads/"))
+    return {"data/workloads/", "data/record/", "data/units/"};
+  if (file.starts_with("data/")) return {"data/"};
+  if (file.starts_with("model/")) return {"model/", "data/units/", "data/record/"};
+  if (file.starts_with("calibrate/")) return {"calibrate/", "model/", "data/"};
+  if (file.starts_with("microbench/")) return {"microbench/", "data/"};
+  if (StartsWithAny(file, {"predictor/cli/", "predictor/python/"})) {
+    return {"predictor/", "model/", "data/", "calibrate/", "microbench/"};
+  }
+  if (file.starts_with("predictor/")) return {"predictor/", "model/", "data/"};
+  return {};
+}
+
+// Whether a header that is not ours may be included by `file`.
+bool OthersAllowed(std::string_view file, std::string_view header) {
+  const bool eigen = header.starts_with("Eigen/");
+  const bool fmt = header.starts_with("fmt/");
+  if (file.starts_with("data/")) {
+    if (file.starts_with("data/io/")) {
+      // Formatting is for sources: users of a header need not have the library.
+      if (header.starts_with("yaml-cpp/")) return true;
+      return IsStandard(header) || eigen || (fmt && file.ends_with(".cc"));
+    }
+    return IsStandard(header) || eigen;
+  }
+  if (file.starts_with("model/")) {
+    static const std::set<std::string_view> never = {"filesystem", "fstream", "chrono", "thread",
+                                                     "ctime",      "time.h",  "random", "iostream"};
+    return (IsStandard(header) && never.count(header) == 0) || eigen;
+  }
+  if (file.starts_with("calibrate/")) {
+    return IsStandard(header) || eigen || fmt || header.starts_with("ceres/");
+  }
+  if (file.starts_with("microbench/")) {
+    if (header.starts_with("boost/program_options")) return file.ends_with("_main.cc");
+    if (StartsWithAny(header, {"ceres/", "yaml-cpp/"})) return false;
+    // CUDA sources see no Eigen: it would drag it into the device compiler.
+    if (eigen) return !StartsWithAny(file.substr(file.rfind('.')), {".cu"});
+    return true;
+  }
+  if (file.starts_with("predictor/cli/")) {
+    return IsStandard(header) || IsPosix(header) || eigen || fmt ||
+           StartsWithAny(header, {"boost/program_options", "nlohmann/"});
+  }
+  if (file.starts_with("predictor/python/")) {
+    return IsStandard(header) || eigen || fmt || header.starts_with("pybind11/");
+  }
+  return IsStandard(header) || eigen || fmt || (IsPosix(header) && file.ends_with(".cc"));
+}
+
+// Why `file` must not include `header`, quoted or in angle brackets; empty when it may.
+std::string Violation(std::string_view file, std::string_view header, bool quoted) {
+  if (quoted) {
+    if (header == "data/io/yaml_section.h" && !file.starts_with("data/io/")) {
+      return "the parser is seen in data/io only";
+    }
+    // An installed C header includes nothing of ours.
+    if (file == "predictor/capi/stepcast.h") return "a C header stands alone";
+    if (StartsWithAny(header, OwnAllowed(file))) return "";
+    const std::string_view room = header.substr(0, header.find('/'));
+    if (std::find(kRooms.begin(), kRooms.end(), room) == kRooms.end()) {
+      return "our headers are included by their place in the source tree";
+    }
+    return "the room does not know it";
+  }
+  if (IsCuda(header) && !file.starts_with("microbench/")) return "CUDA is microbench's";
+  return OthersAllowed(file, header) ? "" : "the room does not know this library";
+}
+
+struct Include {
+  std::string file;  // from the root of the source tree
+  int line = 0;
+  std::string header;
+  bool quoted = false;
+};
+
+std::vector<Include> IncludesOf(const std::filesystem::path& root,
+                                const std::filesystem::path& path) {
+  static const std::regex include(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"].*)re");
+  std::vector<Include> includes;
+  std::ifstream in(path);
+  int line = 0;
+  std::smatch match;
+  for (std::string text; std::getline(in, text);) {
+    ++line;
+    if (!std::regex_match(text, match, include)) continue;
+    includes.push_back(
+        {path.lexically_relative(root).generic_string(), line, match[2], match[1] == "\""});
+  }
+  return includes;
+}
+
+std::vector<Include> IncludesOfRooms(const std::filesystem::path& root) {
+  static const std::set<std::string> sources = {".h", ".hpp", ".cuh", ".c", ".cc", ".cpp", ".cu"};
+  std::vector<Include> all;
+  for (const std::string_view room : kRooms) {
+    const std::filesystem::path folder = root / room;
+    if (!std::filesystem::exists(folder)) continue;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      if (!entry.is_regular_file() || !sources.count(entry.path().extension().string())) continue;
+      const std::vector<Include> some = IncludesOf(root, entry.path());
+      all.insert(all.end(), some.begin(), some.end());
+    }
+  }
+  return all;
+}
+
+TEST(Arrows, EveryIncludeIsAllowed) {
+  const std::filesystem::path root = STEPCAST_SOURCE_DIR;
+  const std::vector<Include> includes = IncludesOfRooms(root);
+  EXPECT_GT(includes.size(), 100U) << "the sources are not where they were";
+  for (const Include& include : includes) {
+    const std::string violation = Violation(include.file, include.header, include.quoted);
+    if (violation.empty()) continue;
+    ADD_FAILURE() << include.file << ":" << include.line << ": includes "
+                  << (include.quoted ? "\"" : "<") << include.header
+                  << (include.quoted ? "\"" : ">") << ": " << violation;
+  }
+}
+
+// A quoted include of ours must exist, or be made of a .in file: a renamed header leaves no line
+// behind, not even where nothing is compiled for want of CUDA.
+TEST(Arrows, EveryOwnHeaderExists) {
+  const std::filesystem::path root = STEPCAST_SOURCE_DIR;
+  for (const Include& include : IncludesOfRooms(root)) {
+    if (!include.quoted) continue;
+    EXPECT_TRUE(std::filesystem::exists(root / include.header) ||
+                std::filesystem::exists(root / (include.header + ".in")))
+        << include.file << ":" << include.line << ": \"" << include.header << "\" does not exist";
+  }
+}
+
+// ---- The table itself: a rule that refuses nothing would keep no arrow true.
+
+TEST(Arrows, TheTableRefusesWhatTheDesignRefuses) {
+  const struct {
+    const char* file;
+    const char* header;
+    bool quoted;
+  } refused[] = {
+      {"data/record/run.h", "model/step/step.h", true},
+      {"data/io/runs.cc", "predictor/predict.h", true},
+      {"data/record/run.h", "data/io/csv.h", true},
+      {"data/record/run.h", "data/workloads/catalog.h", true},
+      {"data/units/quantity.h", "data/record/run.h", true},
+      {"data/units/quantity.h", "data/workloads/catalog.h", true},
+      {"data/record/run.h", "yaml-cpp/yaml.h", false},
+      {"data/workloads/catalog.cc", "yaml-cpp/yaml.h", false},
+      {"data/io/runs.cc", "ceres/ceres.h", false},
+      {"data/io/runs.cc", "nlohmann/json.hpp", false},
+      {"data/io/runs.h", "fmt/format.h", false},
+      {"model/step/step.h", "data/io/machines.h", true},
+      {"model/step/step.h", "calibrate/fit.h", true},
+      {"model/step/step.h", "predictor/predict.h", true},
+      {"model/step/step.h", "ceres/jet.h", false},
+      {"model/step/step.h", "cuda_runtime.h", false},
+      {"model/step/step.cc", "yaml-cpp/yaml.h", false},
+      {"model/step/step.cc", "nlohmann/json.hpp", false},
+      {"model/step/step.cc", "filesystem", false},
+      {"model/step/step.cc", "fstream", false},
+      {"model/step/step.cc", "chrono", false},
+      {"calibrate/fit.cc", "predictor/predict.h", true},
+      {"calibrate/fit.cc", "microbench/harness/state.h", true},
+      {"calibrate/fit.cc", "cuda_runtime.h", false},
+      {"calibrate/fit.cc", "yaml-cpp/yaml.h", false},
+      {"calibrate/fit.cc", "boost/program_options.hpp", false},
+      {"predictor/predict.cc", "calibrate/fit.h", true},
+      {"predictor/predict.cc", "microbench/harness/state.h", true},
+      {"predictor/search/search.cc", "ceres/ceres.h", false},
+      {"predictor/report/report.cc", "boost/program_options.hpp", false},
+      {"predictor/cli/main.cc", "ceres/ceres.h", false},
+      {"predictor/cli/main.cc", "yaml-cpp/yaml.h", false},
+      {"predictor/cli/main.cc", "data/io/yaml_section.h", true},
+      {"predictor/cli/main.cc", "cuda_runtime.h", false},
+      {"predictor/cli/main.cc", "options.h", true},
+      {"microbench/compute/gemm.cc", "model/step/step.h", true},
+      {"microbench/compute/gemm.cc", "calibrate/fit.h", true},
+      {"microbench/compute/gemm.cc", "predictor/predict.h", true},
+      {"microbench/compute/gemm.cu", "Eigen/Core", false},
+      {"microbench/compute/gemm.cu", "ceres/ceres.h", false},
+  };
+  for (const auto& c : refused) {
+    EXPECT_FALSE(Violation(c.file, c.header, c.quoted).empty()) << c.file << " -> " << c.header;
+  }
+}
+
+TEST(Arrows, TheTableAllowsWhatTheDesignAllows) {
+  const struct {
+    const char* file;
+    const char* header;
+    bool quoted;
+  } allowed[] = {
+      {"data/record/run.h", "data/units/quantity.h", true},
+      {"data/record/calibration.h", "Eigen/Core", false},
+      {"data/io/runs.cc", "data/record/run.h", true},
+      {"data/io/yaml_section.h", "yaml-cpp/yaml.h", false},
+      {"model/step/step.h", "data/record/plan.h", true},
+      {"model/step/step.h", "Eigen/Core", false},
+      {"model/step/step.h", "cmath", false},
+      {"calibrate/fit.cc", "model/step/step.h", true},
+      {"calibrate/fit.cc", "data/io/machines.h", true},
+      {"calibrate/fit.cc", "ceres/ceres.h", false},
+      {"predictor/predict.h", "model/step/step.h", true},
+      {"predictor/cli/main.cc", "calibrate/fit.h", true},
+      {"predictor/cli/main.cc", "microbench/harness/state.h", true},
+      {"predictor/cli/main.cc", "boost/program_options.hpp", false},
+      {"predictor/python/module.cc", "pybind11/pybind11.h", false},
+      {"predictor/capi/stepcast.h", "stddef.h", false},
+      {"microbench/compute/gemm.cu", "cuda_runtime.h", false},
+      {"microbench/harness/state.cc", "data/record/run.h", true},
+  };
+  for (const auto& c : allowed) {
+    EXPECT_EQ(Violation(c.file, c.header, c.quoted), "") << c.file << " -> " << c.header;
+  }
+}
+
+// Includes are found however they are written, and no others are.
+TEST(Arrows, IncludeLinesAreFound) {
+  const TempFolder folder;
+  const std::string path = folder.Write("x.cc",
+                                        "#include <vector>\n"
+                                        "  #  include \"data/record/run.h\"  // why\n"
+                                        "// #include <fstream>\n"
+                                        "#ifdef X\n"
+                                        "#include<chrono>\n"
+                                        "const char* text = \"#include <ctime>\";\n");
+  const std::vector<Include> includes = IncludesOf(folder.path(), path);
+  ASSERT_EQ(includes.size(), 3U);
+  EXPECT_EQ(includes[0].header, "vector");
+  EXPECT_FALSE(includes[0].quoted);
+  EXPECT_EQ(includes[1].header, "data/record/run.h");
+  EXPECT_TRUE(includes[1].quoted);
+  EXPECT_EQ(includes[1].line, 2);
+  EXPECT_EQ(includes[2].header, "chrono");
+  EXPECT_EQ(includes[2].line, 5);
+  EXPECT_EQ(includes[2].file, "x.cc");
+}
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,451 @@
+#include "data/io/machines.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/support/input_error.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+const std::string kMachines = std::string(STEPCAST_SOURCE_DIR) + "/data/machines";
+const std::string kSmall = "name: lab\ndevice: t4\nnodes: 2\ndevices_per_node: 1\n";
+
+Cluster Parse(const std::string& text) { return ParseCluster(text, "lab.yaml"); }
+
+// ---- Clusters.
+
+TEST(Cluster, TheLeastThatIsNeeded) {
+  const Cluster cluster = Parse(kSmall);
+  EXPECT_EQ(cluster.name, "lab");
+  EXPECT_EQ(cluster.title, "lab");
+  EXPECT_EQ(cluster.device, "t4");
+  EXPECT_EQ(cluster.nodes, 2);
+  EXPECT_EQ(cluster.devices_per_node, 1);
+  EXPECT_TRUE(cluster.link.empty()) << "what is not known is not guessed";
+  EXPECT_TRUE(cluster.device_link.empty());
+  EXPECT_TRUE(cluster.server_link.empty());
+  EXPECT_FALSE(cluster.device_facts.has_value());
+  EXPECT_FALSE(cluster.node_price_per_hour.has_value());
+  EXPECT_FALSE(cluster.device_power_w.has_value());
+  EXPECT_FALSE(cluster.calibration.has_value());
+}
+
+TEST(Cluster, AnUnknownIsNoZero) {
+  const Cluster cluster = Parse(kSmall + "link: {bandwidth: 1 Gbit/s, rtt: null, loss: 0}\n");
+  EXPECT_EQ(cluster.link.bandwidth, GigabitsPerSecond(1.0));
+  EXPECT_FALSE(cluster.link.rtt.has_value());
+  EXPECT_EQ(cluster.link.loss, 0.0);
+}
+
+TEST(Cluster, JsonIsReadToo) {
+  const Cluster cluster = Parse(R"({"name": "lab", "device": "t4", "nodes": 2,
+  "devices_per_node": 1, "link": {"bandwidth": "10 Gbit/s", "loss": 0.01}})");
+  EXPECT_EQ(cluster.link.bandwidth, GigabitsPerSecond(10.0));
+  EXPECT_EQ(cluster.link.loss, 0.01);
+}
+
+TEST(Cluster, ADeviceCanBeDescribedInPlace) {
+  const Cluster cluster = Parse(
+      "name: lab\nnodes: 2\ndevices_per_node: 1\n"
+      "device: {name: tpu, fp32: 5 TFLOP/s, memory: 8 GiB, memory_bandwidth: 300 GB/s}\n");
+  EXPECT_EQ(cluster.device, "tpu");
+  ASSERT_TRUE(cluster.device_facts.has_value());
+  EXPECT_EQ(cluster.device_facts->fp32, TeraflopPerSecond(5.0));
+  EXPECT_EQ(cluster.device_facts->memory, Gibibytes(8.0));
+  EXPECT_FALSE(cluster.device_facts->fp16.has_value());
+}
+
+// Everything that a cluster file can hold.
+Cluster FullCluster() {
+  Cluster c = Parse(R"(name: lab
+title: "Lab: two racks"
+source: a person
+notes: |
+  First line: with a colon.
+  # second line
+device:
+  name: tpu
+  title: Some TPU
+  source: data sheet
+  aliases: [tpu one, "1"]
+  fp32: 5.5 TFLOP/s
+  tf32: 10 TFLOP/s
+  fp16: 20 TFLOP/s
+  bf16: 21 TFLOP/s
+  memory: 16 GB
+  memory_bandwidth: 300 GB/s
+  power: 75 W
+nodes: 4
+devices_per_node: 2
+link: {bandwidth: 10 Gbit/s, rtt: 0.2 ms, loss: 0.001}
+device_link: {bandwidth: 64 GB/s}
+server_link: {bandwidth: 100 Mbit/s, rtt: 0 s}
+hosts:
+  - name: a1
+    link: {bandwidth: 1 Gbit/s}
+  - name: a2
+prices: {node_per_hour: 3.912}
+power: {device: 70 W}
+sources: {nodes: counted, link.bandwidth: "label: on the switch"}
+)");
+  c.calibration.emplace();
+  Calibration& k = *c.calibration;
+  k.version = "0.1.0";
+  k.residual_log_sd = 0.0625;
+  k.sources = {{"runs, of may.csv", 12}, {"more.csv", 0}};
+  k.range.max_workers = 8;
+  k.range.max_nodes = 4;
+  k.range.max_devices_per_node = 2;
+  k.range.local_batch = {{"resnet50 on tpu", {16, 128}}, {"vgg16 on tpu", {8, 8}}};
+  k.parameters = {
+      {"cluster", "link_bandwidth", "GB/s", 1.125, 0.03125, 1.25, 0.5, DecidedBy::kData},
+      {"hosts a1+a2", "straggler", "", 0.01, 0.25, 0.02, 0.75, DecidedBy::kBoth},
+      {"workload resnet50 on tpu", "overhead", "ms", 3.0, 1.0, 3.0, 1.0, DecidedBy::kPrior}};
+  k.log_covariance.resize(3, 3);
+  k.log_covariance << 0.0009765625, -0.001, 0, -0.001, 0.0625, 1e-9, 0, 1e-9, 1;
+  return c;
+}
+
+void ExpectEqual(const LinkFacts& a, const LinkFacts& b) {
+  const auto near = [](const auto& x, const auto& y) {
+    ASSERT_EQ(x.has_value(), y.has_value());
+    if (x) {
+      EXPECT_NEAR(x->si(), y->si(), 1e-15 * x->si());
+    }
+  };
+  near(a.bandwidth, b.bandwidth);
+  near(a.rtt, b.rtt);
+  EXPECT_EQ(a.loss, b.loss);
+}
+
+void ExpectEqual(const Calibration& a, const Calibration& b) {
+  EXPECT_EQ(a.version, b.version);
+  EXPECT_DOUBLE_EQ(a.residual_log_sd, b.residual_log_sd);
+  ASSERT_EQ(a.sources.size(), b.sources.size());
+  for (std::size_t i = 0; i < a.sources.size(); ++i) {
+    EXPECT_EQ(a.sources[i].file, b.sources[i].file);
+    EXPECT_EQ(a.sources[i].runs, b.sources[i].runs);
+  }
+  EXPECT_EQ(a.range.max_workers, b.range.max_workers);
+  EXPECT_EQ(a.range.max_nodes, b.range.max_nodes);
+  EXPECT_EQ(a.range.max_devices_per_node, b.range.max_devices_per_node);
+  ASSERT_EQ(a.range.local_batch.size(), b.range.local_batch.size());
+  for (const auto& [key, batch] : a.range.local_batch) {
+    ASSERT_TRUE(b.range.local_batch.count(key)) << key;
+    EXPECT_EQ(batch.min, b.range.local_batch.at(key).min);
+    EXPECT_EQ(batch.max, b.range.local_batch.at(key).max);
+  }
+  ASSERT_EQ(a.parameters.size(), b.parameters.size());
+  for (std::size_t i = 0; i < a.parameters.size(); ++i) {
+    const ParameterEstimate& p = a.parameters[i];
+    const ParameterEstimate& q = b.parameters[i];
+    SCOPED_TRACE(p.name);
+    EXPECT_EQ(p.scope, q.scope);
+    EXPECT_EQ(p.name, q.name);
+    EXPECT_EQ(p.unit, q.unit);
+    EXPECT_NEAR(p.value, q.value, 1e-9 * p.value);
+    EXPECT_NEAR(p.log_sd, q.log_sd, 1e-9 * p.log_sd);
+    EXPECT_NEAR(p.prior_value, q.prior_value, 1e-9 * p.prior_value);
+    EXPECT_NEAR(p.prior_log_sd, q.prior_log_sd, 1e-9 * p.prior_log_sd);
+    EXPECT_EQ(p.decided_by, q.decided_by);
+  }
+  ASSERT_EQ(a.log_covariance.rows(), b.log_covariance.rows());
+  ASSERT_EQ(a.log_covariance.cols(), b.log_covariance.cols());
+  for (Eigen::Index i = 0; i < a.log_covariance.size(); ++i) {
+    const double entry = a.log_covariance(i);
+    EXPECT_NEAR(entry, b.log_covariance(i), 1e-5 * std::abs(entry)) << i;
+  }
+}
+
+TEST(Cluster, RoundTripsWithItsCalibration) {
+  const Cluster a = FullCluster();
+  const Cluster b = Parse(FormatCluster(a));
+  EXPECT_EQ(a.name, b.name);
+  EXPECT_EQ(a.title, b.title);
+  EXPECT_EQ(a.source, b.source);
+  EXPECT_EQ(a.notes, b.notes);
+  EXPECT_EQ(a.device, b.device);
+  ASSERT_TRUE(b.device_facts.has_value());
+  EXPECT_EQ(a.device_facts->name, b.device_facts->name);
+  EXPECT_EQ(a.device_facts->title, b.device_facts->title);
+  EXPECT_EQ(a.device_facts->source, b.device_facts->source);
+  EXPECT_EQ(a.device_facts->aliases, b.device_facts->aliases);
+  EXPECT_EQ(a.device_facts->fp32, b.device_facts->fp32);
+  EXPECT_EQ(a.device_facts->tf32, b.device_facts->tf32);
+  EXPECT_EQ(a.device_facts->fp16, b.device_facts->fp16);
+  EXPECT_EQ(a.device_facts->bf16, b.device_facts->bf16);
+  EXPECT_EQ(a.device_facts->memory, b.device_facts->memory);
+  EXPECT_EQ(a.device_facts->memory_bandwidth, b.device_facts->memory_bandwidth);
+  EXPECT_EQ(a.device_facts->power_w, b.device_facts->power_w);
+  EXPECT_EQ(a.nodes, b.nodes);
+  EXPECT_EQ(a.devices_per_node, b.devices_per_node);
+  ExpectEqual(a.link, b.link);
+  ExpectEqual(a.device_link, b.device_link);
+  ExpectEqual(a.server_link, b.server_link);
+  ASSERT_EQ(a.hosts.size(), b.hosts.size());
+  for (std::size_t i = 0; i < a.hosts.size(); ++i) {
+    EXPECT_EQ(a.hosts[i].name, b.hosts[i].name);
+    ExpectEqual(a.hosts[i].link, b.hosts[i].link);
+  }
+  EXPECT_EQ(a.node_price_per_hour, b.node_price_per_hour);
+  EXPECT_EQ(a.device_power_w, b.device_power_w);
+  EXPECT_EQ(a.sources, b.sources);
+  ASSERT_TRUE(b.calibration.has_value());
+  ExpectEqual(*a.calibration, *b.calibration);
+  EXPECT_EQ(FormatCluster(b), FormatCluster(a)) << "written again, it is the same file";
+}
+
+TEST(Cluster, ACalibrationThatFittedNothingRoundTrips) {
+  Cluster cluster = Parse(kSmall);
+  cluster.calibration.emplace();
+  const Cluster read = Parse(FormatCluster(cluster));
+  ASSERT_TRUE(read.calibration.has_value());
+  ExpectEqual(*cluster.calibration, *read.calibration);
+}
+
+// Texts are the user's: quotes, colons, hashes and line ends are written so that they are read
+// back.
+RC_GTEST_PROP(Cluster, AnyTextRoundTrips, ()) {
+  const auto text = [] {
+    return *rc::gen::container<std::string>(
+        rc::gen::element('a', '0', ' ', '\n', '\t', ':', '#', '-', '"', '\'', '\\', '{', '}', '[',
+                         ']', '*', '&', '!', '|', '>', '%', '@', '`', ',', '?', '~', '=', '\x01'));
+  };
+  Cluster cluster = Parse(kSmall);
+  cluster.name = "a" + text();
+  cluster.title = "a" + text();
+  cluster.source = text();
+  cluster.notes = text();
+  cluster.device = text() + "a";
+  cluster.sources = {{text(), text() + "a"}};
+  const Cluster read = Parse(FormatCluster(cluster));
+  RC_ASSERT(read.name == cluster.name);
+  RC_ASSERT(read.title == cluster.title);
+  RC_ASSERT(read.source == cluster.source);
+  RC_ASSERT(read.notes == cluster.notes);
+  RC_ASSERT(read.device == cluster.device);
+  RC_ASSERT(read.sources == cluster.sources);
+}
+
+RC_GTEST_PROP(Cluster, AnyLinkRoundTrips, ()) {
+  const auto some = [](double scale) { return *rc::gen::inRange(1, 1'000'000'000) * 1e-9 * scale; };
+  Cluster cluster = Parse(kSmall);
+  cluster.link.bandwidth = GigabitsPerSecond(some(1000));
+  cluster.link.rtt = Milliseconds(some(1000));
+  cluster.link.loss = some(1);
+  const LinkFacts read = Parse(FormatCluster(cluster)).link;
+  RC_ASSERT(std::abs(*read.bandwidth / *cluster.link.bandwidth - 1) < 1e-15);
+  RC_ASSERT(std::abs(*read.rtt / *cluster.link.rtt - 1) < 1e-15);
+  RC_ASSERT(read.loss == cluster.link.loss);
+}
+
+TEST(Cluster, Errors) {
+  const std::string estimate =
+      "{scope: cluster, name: x, value: 1, log_sd: 0, prior_value: 1, prior_log_sd: 1, "
+      "decided_by: ";
+  const std::string range = "  range: {max_workers: 1, max_nodes: 1, max_devices_per_node: 1}\n";
+  const struct {
+    std::string text;
+    const char* says;
+  } cases[] = {
+      {"device: t4\nnodes: 2\ndevices_per_node: 1\n",
+       "lab.yaml:1: name: is a required key that is missing; allowed: a mapping with it; this one "
+       "has device, nodes, devices_per_node"},
+      {"# remark\n\nname: lab\nnodes: 2\ndevices_per_node: 1\n",
+       "lab.yaml:3: device: is a required key that is missing"},
+      {kSmall + "nodess: 3\n", "lab.yaml:5: nodess: is an unknown key; allowed: name, title,"},
+      {kSmall + "link:\n  latency: 2 ms\n",
+       "lab.yaml:6: link.latency: is an unknown key; allowed: bandwidth, rtt, loss"},
+      {kSmall + "name: other\n", "lab.yaml:5: name: is given twice, first on line 1"},
+      {kSmall + "link: {rtt: 1 ms, rtt: 2 ms}\n", "lab.yaml:5: link.rtt: is given twice"},
+      {kSmall + "hosts: [{name: a}, {name: b}, {name: a}]\n",
+       "lab.yaml:5: hosts[2].name: 'a' is the name of two hosts; allowed: each host once"},
+      {kSmall + "hosts: [{name: a+b}]\n", "hosts[0].name: 'a+b' contains +"},
+      {kSmall + "hosts: [a, b]\n", "lab.yaml:5: hosts[0]: 'a' is not a mapping"},
+      {kSmall + "prices: {per_hour: 1}\n",
+       "lab.yaml:5: prices.node_per_hour: is a required key that is missing"},
+      {kSmall + "power: {device: 70}\n", "lab.yaml:5: power.device: '70' has no unit"},
+      {kSmall + "power: {device: -70 W}\n", "lab.yaml:5: power.device: '-70 W' is out of range"},
+      {kSmall + "link: 10 Gbit/s\n", "lab.yaml:5: link: '10 Gbit/s' is not a mapping"},
+      {kSmall + "---\nnodes: 3\n", "lab.yaml:5: begins a second document"},
+      {kSmall + "title: \"open\nnotes: x\n", "is within a quote that is never closed"},
+      {kSmall + "calibration: {}\n",
+       "lab.yaml:5: calibration.residual_log_sd: is a required key that is missing"},
+      {kSmall + "calibration:\n  residual_log_sd: 0\n" + range + "  parameters: [" + estimate +
+           "me}]\n  log_covariance: 1\n",
+       "lab.yaml:8: calibration.parameters[0].decided_by: 'me' is unknown; allowed: data, both, "
+       "prior"},
+      {kSmall + "calibration:\n  residual_log_sd: 0\n" + range + "  parameters: [" + estimate +
+           "data}]\n  log_covariance: 1 2\n",
+       "lab.yaml:9: calibration.log_covariance: '2' is left over; allowed: the lower triangle of a "
+       "1 x 1 symmetric matrix"},
+      {kSmall + "calibration:\n  residual_log_sd: 0\n" + range + "  parameters: [" + estimate +
+           "data}]\n  log_covariance: nan\n",
+       "lab.yaml:9: calibration.log_covariance: 'nan' is not a number"},
+      {kSmall + "calibration:\n  residual_log_sd: 0\n" + range + "  parameters: [" + estimate +
+           "data}]\n",
+       "calibration.log_covariance: is a required key that is missing"}};
+  for (const auto& c : cases) EXPECT_TRUE(Says(ErrorOf([&] { Parse(c.text); }), c.says)) << c.text;
+}
+
+TEST(Cluster, ACovarianceOfTheWrongSizeIsRefused) {
+  Cluster cluster = FullCluster();
+  cluster.calibration->log_covariance = Eigen::MatrixXd::Identity(2, 2);
+  EXPECT_TRUE(
+      Says(ErrorOf([&] { Parse(FormatCluster(cluster)); }),
+           "calibration.log_covariance: is not a number; allowed: the lower triangle of a 3 "
+           "x 3 symmetric matrix"));
+}
+
+// ---- Devices.
+
+std::vector<Device> Devices(const std::string& text) {
+  const TempFolder folder;
+  return ReadDevices(folder.Write("devices.yaml", text));
+}
+
+TEST(Devices, AreFoundWhateverTheSpelling) {
+  const std::vector<Device> devices = Devices(
+      "devices:\n  - {name: rtx_4090, title: NVIDIA GeForce RTX 4090, aliases: [4090 card, 日本]}\n"
+      "  - {name: t4}\n");
+  for (const char* name : {"rtx_4090", "RTX 4090", "rtx-4090", "NVIDIA GeForce RTX 4090",
+                           "nvidia-geforce-rtx-4090", "4090 Card"}) {
+    const std::optional<Device> device = FindDevice(devices, name);
+    ASSERT_TRUE(device.has_value()) << name;
+    EXPECT_EQ(device->name, "rtx_4090");
+  }
+  for (const char* name : {"", "-", "4090", "rtx 409", "t40", "µ"}) {
+    EXPECT_FALSE(FindDevice(devices, name).has_value()) << name;
+  }
+}
+
+TEST(Devices, Errors) {
+  const struct {
+    const char* text;
+    const char* says;
+  } cases[] = {
+      {"devices:\n  - {name: t4}\n  - {name: T-4}\n",
+       ":3: devices[1].name: 'T-4' is the name of two devices"},
+      {"devices:\n  - {name: t4, fp32: 8.1 TFLOPS}\n",
+       ":2: devices[0].fp32: '8.1 TFLOPS' has an unknown unit"},
+      {"devices:\n  - {title: t4}\n", ":2: devices[0].name: is a required key that is missing"},
+      {"devices:\n  - {name: t4, fp8: 1 TFLOP/s}\n", ":2: devices[0].fp8: is an unknown key"},
+      {"devices: []\n", ":1: devices: is missing or empty; allowed: a list of devices"},
+      {"device: []\n", ": device: is an unknown key; allowed: devices"},
+      {"{}\n", "devices: is missing or empty"}};
+  for (const auto& c : cases) {
+    EXPECT_TRUE(Says(ErrorOf([&] { Devices(c.text); }), c.says)) << c.text;
+  }
+}
+
+// ---- The files that are shipped.
+
+std::vector<Cluster> ShippedClusters() {
+  std::vector<Cluster> clusters;
+  for (const auto& entry : std::filesystem::directory_iterator(kMachines)) {
+    if (entry.path().filename() == "gpus.yaml") continue;
+    clusters.push_back(ReadCluster(entry.path().string()));
+    EXPECT_EQ(clusters.back().name, entry.path().stem().string()) << "files are called by the name";
+  }
+  return clusters;
+}
+
+// The dotted keys of the figures that a cluster states.
+std::vector<std::string> Figures(const Cluster& cluster) {
+  std::vector<std::string> figures = {"nodes", "devices_per_node"};
+  if (cluster.device != "unstated_gpu") figures.push_back("device");
+  const auto add_link = [&](const std::string& key, const LinkFacts& link) {
+    if (link.bandwidth) figures.push_back(key + ".bandwidth");
+    if (link.rtt) figures.push_back(key + ".rtt");
+    if (link.loss) figures.push_back(key + ".loss");
+  };
+  add_link("link", cluster.link);
+  add_link("device_link", cluster.device_link);
+  add_link("server_link", cluster.server_link);
+  if (!cluster.hosts.empty()) figures.push_back("hosts");
+  if (cluster.node_price_per_hour) figures.push_back("prices.node_per_hour");
+  if (cluster.device_power_w) figures.push_back("power.device");
+  return figures;
+}
+
+TEST(ShippedMachines, EveryFigureHasASource) {
+  const std::vector<Cluster> clusters = ShippedClusters();
+  EXPECT_GE(clusters.size(), 7U);
+  for (const Cluster& cluster : clusters) {
+    SCOPED_TRACE(cluster.name);
+    EXPECT_FALSE(cluster.source.empty());
+    std::map<std::string, std::string> left = cluster.sources;
+    for (const std::string& figure : Figures(cluster)) {
+      EXPECT_EQ(left.erase(figure), 1U) << figure << " has no source";
+    }
+    for (const auto& [key, source] : left) {
+      ADD_FAILURE() << key << " has a source and no figure: " << source;
+    }
+  }
+}
+
+TEST(ShippedMachines, EveryDeviceIsDescribed) {
+  const std::vector<Device> devices = ReadDevices(kMachines + "/gpus.yaml");
+  for (const Cluster& cluster : ShippedClusters()) {
+    EXPECT_TRUE(cluster.device_facts || FindDevice(devices, cluster.device)) << cluster.name;
+  }
+}
+
+TEST(ShippedMachines, DevicesAreSourcedAndOrdered) {
+  const std::vector<Device> devices = ReadDevices(kMachines + "/gpus.yaml");
+  EXPECT_GE(devices.size(), 10U);
+  for (const Device& device : devices) {
+    SCOPED_TRACE(device.name);
+    EXPECT_FALSE(device.source.empty());
+    EXPECT_FALSE(device.title.empty());
+    if (device.name == "unstated_gpu") continue;
+    ASSERT_TRUE(device.fp32 && device.memory);
+    // Lower precision is never slower.
+    const WorkRate<> tf32 = device.tf32.value_or(*device.fp32);
+    EXPECT_GE(tf32, *device.fp32);
+    EXPECT_GE(device.fp16.value_or(tf32), tf32);
+    EXPECT_GE(device.bf16.value_or(tf32), tf32);
+  }
+}
+
+// A name, title or alias leads to one device only: the one that bears it.
+TEST(ShippedMachines, NoTwoDevicesShareAName) {
+  const std::vector<Device> devices = ReadDevices(kMachines + "/gpus.yaml");
+  for (const Device& device : devices) {
+    std::vector<std::string> names = device.aliases;
+    names.push_back(device.name);
+    names.push_back(device.title);
+    for (const std::string& name : names) {
+      const std::optional<Device> found = FindDevice(devices, name);
+      ASSERT_TRUE(found.has_value()) << name;
+      EXPECT_EQ(found->name, device.name) << name;
+    }
+  }
+}
+
+TEST(ShippedMachines, FiguresStandAsInTheirSources) {
+  const std::vector<Device> devices = ReadDevices(kMachines + "/gpus.yaml");
+  const Device rtx_4090 = FindDevice(devices, "RTX 4090").value();
+  EXPECT_EQ(rtx_4090.fp32, TeraflopPerSecond(82.6));
+  EXPECT_EQ(rtx_4090.memory, Gibibytes(24.0));
+  EXPECT_EQ(rtx_4090.memory_bandwidth, GigabytesPerSecond(1008.0));
+  EXPECT_EQ(rtx_4090.power_w, 450.0);
+  const Cluster tupi = ReadCluster(kMachines + "/ufrgs-tupi.yaml");
+  EXPECT_EQ(tupi.device, "rtx_4090");
+  EXPECT_EQ(tupi.link.bandwidth, GigabitsPerSecond(1.0));
+  EXPECT_EQ(tupi.hosts.size(), 4U);
+  const Cluster aws = ReadCluster(kMachines + "/aws-g4dn-12xlarge.yaml");
+  EXPECT_EQ(aws.nodes * aws.devices_per_node, 64);
+}
+
+}  // namespace
+}  // namespace stepcast

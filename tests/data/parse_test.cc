@@ -1,0 +1,391 @@
+#include "data/io/parse.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "tests/support/input_error.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+const InputPlace kPlace{"lab.yaml", 7, "link.bandwidth"};
+
+double Rate(const std::string& text) { return ParseDataRate(text, kPlace).si(); }
+double Time(const std::string& text) { return ParseDuration(text, kPlace).si(); }
+double Size(const std::string& text) { return ParseDataSize(text, kPlace).si(); }
+double WorkPerSecond(const std::string& text) { return ParseWorkRate(text, kPlace).si(); }
+double Watts(const std::string& text) { return ParseWatts(text, kPlace); }
+
+// ---- Units.
+
+struct UnitCase {
+  const char* unit;
+  double si;
+};
+
+using Parser = double (*)(const std::string&);
+
+struct Family {
+  const char* name;
+  Parser parse;
+  std::vector<UnitCase> units;
+  const char* foreign;  // a unit of another dimension
+};
+
+const std::vector<Family>& Families() {
+  static const std::vector<Family> families = {
+      {"rate",
+       Rate,
+       {{"bit/s", 0.125},
+        {"kbit/s", 125.0},
+        {"Mbit/s", 125e3},
+        {"Gbit/s", 125e6},
+        {"Tbit/s", 125e9},
+        {"B/s", 1.0},
+        {"kB/s", 1e3},
+        {"MB/s", 1e6},
+        {"GB/s", 1e9},
+        {"TB/s", 1e12},
+        {"KiB/s", 1024.0},
+        {"MiB/s", 1048576.0},
+        {"GiB/s", 1073741824.0}},
+       "GB"},
+      {"time",
+       Time,
+       {{"s", 1.0}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"min", 60.0}, {"h", 3600.0}},
+       "MB"},
+      {"size",
+       Size,
+       {{"B", 1.0},
+        {"kB", 1e3},
+        {"MB", 1e6},
+        {"GB", 1e9},
+        {"TB", 1e12},
+        {"KiB", 1024.0},
+        {"MiB", 1048576.0},
+        {"GiB", 1073741824.0},
+        {"TiB", 1099511627776.0}},
+       "GB/s"},
+      {"work rate",
+       WorkPerSecond,
+       {{"FLOP/s", 1.0}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}},
+       "TFLOPS"},
+      {"power", Watts, {{"W", 1.0}, {"kW", 1e3}}, "J"}};
+  return families;
+}
+
+TEST(Parse, EveryUnit) {
+  for (const Family& family : Families()) {
+    for (const UnitCase& unit : family.units) {
+      const std::string name = unit.unit;
+      EXPECT_DOUBLE_EQ(family.parse("2.5 " + name), 2.5 * unit.si) << family.name;
+      EXPECT_DOUBLE_EQ(family.parse("2.5" + name), 2.5 * unit.si) << "no space: " << name;
+      EXPECT_DOUBLE_EQ(family.parse("  +25e-1\t" + name + " "), 2.5 * unit.si) << name;
+    }
+  }
+}
+
+TEST(Parse, EveryErrorNamesPlaceValueAndWhatIsAllowed) {
+  for (const Family& family : Families()) {
+    const std::string good = family.units.front().unit;
+    const struct {
+      std::string text;
+      const char* problem;
+    } cases[] = {
+        {"", "is empty"},
+        {"  ", "is empty"},
+        {"12", "has no unit"},
+        {"fast", "is not a number with a unit"},
+        {good, "is not a number with a unit"},
+        {"12 " + std::string(family.foreign), "has an unknown unit"},
+        {"12 " + good + " extra", "has an unknown unit"},
+        {"0x10 " + good, "has an unknown unit"},
+        {"1,5 " + good, "has an unknown unit"},
+        {"-1 " + good, "is out of range"},
+        {"1e300 " + good, "is out of range"},
+        {"nan " + good, "is not a finite number"},
+        {"inf " + good, "is not a finite number"},
+        {"-inf " + good, "is not a finite number"},
+        {"1e400 " + good, "is not a finite number"},
+        {"+-1 " + good, "is not a number with a unit"},
+        {"--1 " + good, "is not a number with a unit"},
+    };
+    for (const auto& c : cases) {
+      const auto error = ErrorOf([&] { family.parse(c.text); });
+      ASSERT_TRUE(Says(error, c.problem)) << family.name << ": '" << c.text << "'";
+      EXPECT_EQ(error->problem(), c.problem);
+      EXPECT_EQ(error->value(), c.text);
+      EXPECT_FALSE(error->allowed().empty()) << error->what();
+      EXPECT_TRUE(Says(error, "lab.yaml:7: link.bandwidth: "));
+      EXPECT_TRUE(Says(error, "; allowed: " + error->allowed()));
+      EXPECT_TRUE(Says(error, c.text.empty() ? c.problem : "'" + c.text + "' " + c.problem));
+    }
+  }
+}
+
+TEST(Parse, AWrongUnitIsToldAllTheRightOnes) {
+  for (const Family& family : Families()) {
+    const auto error = ErrorOf([&] { family.parse("1 furlong"); });
+    for (const UnitCase& unit : family.units) {
+      EXPECT_TRUE(Says(error, std::string(" ") + unit.unit)) << family.name;
+    }
+  }
+}
+
+// A unit is spelt one way: Mbit and MB are eightfold apart, m is not M.
+TEST(Parse, UnitsAreCaseSensitive) {
+  for (const char* text :
+       {"10 gbit/s", "10 Gb/s", "10 Gbps", "10 GBit/s", "10 gb/s", "10 mbit/s"}) {
+    EXPECT_TRUE(Says(ErrorOf([&] { Rate(text); }), "has an unknown unit")) << text;
+  }
+  for (const char* text : {"2 MS", "2 Ms", "2 sec", "2 S", "2 µs"}) {
+    EXPECT_TRUE(Says(ErrorOf([&] { Time(text); }), "has an unknown unit")) << text;
+  }
+}
+
+TEST(Parse, ZeroIsATimeAndNothingElse) {
+  EXPECT_EQ(Time("0 s"), 0.0);
+  EXPECT_EQ(Time("0 ms"), 0.0);
+  EXPECT_TRUE(Says(ErrorOf([] { Rate("0 Gbit/s"); }), "is out of range; allowed: more than 0"));
+  EXPECT_TRUE(Says(ErrorOf([] { Size("0 B"); }), "is out of range; allowed: more than 0"));
+  EXPECT_TRUE(Says(ErrorOf([] { WorkPerSecond("0 FLOP/s"); }), "allowed: more than 0"));
+  EXPECT_TRUE(Says(ErrorOf([] { Watts("0 W"); }), "is out of range; allowed: more than 0"));
+}
+
+// The range is told in the unit of the value.
+TEST(Parse, TheRangeIsInTheUnitGiven) {
+  EXPECT_TRUE(Says(ErrorOf([] { Time("-1 ms"); }), "at least 0 and at most 1e+12 ms"));
+  EXPECT_TRUE(Says(ErrorOf([] { Rate("9e9 Tbit/s"); }), "more than 0 and at most 8000 Tbit/s"));
+}
+
+RC_GTEST_PROP(Parse, WhatIsWrittenIsRead, ()) {
+  const int digits = *rc::gen::inRange(1, 1'000'000);
+  const int exponent = *rc::gen::inRange(-6, 3);
+  const std::string number = std::to_string(digits) + "e" + std::to_string(exponent);
+  for (const Family& family : Families()) {
+    const UnitCase& unit = family.units[*rc::gen::inRange<std::size_t>(0, family.units.size())];
+    const double expected = std::stod(number) * unit.si;
+    if (expected > 1e7) continue;  // the least of the upper bounds
+    const double read = family.parse(number + " " + unit.unit);
+    RC_ASSERT(std::abs(read - expected) <= 1e-15 * expected);
+  }
+}
+
+// ---- Plain numbers.
+
+TEST(Parse, Numbers) {
+  EXPECT_EQ(ParseNumber(" 1.5 ", kPlace, 0, 2), 1.5);
+  EXPECT_EQ(ParseNumber("0", kPlace, 0, 2), 0.0);
+  EXPECT_EQ(ParseNumber("2", kPlace, 0, 2), 2.0);
+  EXPECT_EQ(ParseNumber("-1e-3", kPlace, -1, 2), -1e-3);
+  const struct {
+    const char* text;
+    const char* problem;
+  } cases[] = {{"", "is empty"},
+               {"2.0001", "is out of range"},
+               {"-0.1", "is out of range"},
+               {"1.5 s", "is not a number"},
+               {"1,5", "is not a number"},
+               {"one", "is not a number"},
+               {"1e400", "is not a finite number"},
+               {"nan", "is not a finite number"},
+               {"-nan", "is not a finite number"},
+               {"infinity", "is not a finite number"}};
+  for (const auto& c : cases) {
+    const auto error = ErrorOf([&] { ParseNumber(c.text, kPlace, 0, 2); });
+    ASSERT_TRUE(Says(error, "lab.yaml:7: link.bandwidth: ")) << c.text;
+    EXPECT_EQ(error->problem(), c.problem) << c.text;
+    EXPECT_EQ(error->value(), c.text);
+    EXPECT_EQ(error->allowed(), "a number from 0 to 2");
+  }
+}
+
+TEST(Parse, Probabilities) {
+  EXPECT_EQ(ParseProbability("0", kPlace), 0.0);
+  EXPECT_EQ(ParseProbability("0.999", kPlace), 0.999);
+  EXPECT_TRUE(Says(ErrorOf([] { ParseProbability("1", kPlace); }), "would lose every packet"));
+  EXPECT_TRUE(Says(ErrorOf([] { ParseProbability("1.0", kPlace); }), "below 1"));
+  EXPECT_TRUE(Says(ErrorOf([] { ParseProbability("1 %", kPlace); }), "is not a number"));
+  EXPECT_TRUE(Says(ErrorOf([] { ParseProbability("-0.1", kPlace); }), "is out of range"));
+}
+
+TEST(Parse, Integers) {
+  EXPECT_EQ(ParseInteger(" 8 ", kPlace, 1, 8), 8);
+  EXPECT_EQ(ParseInteger("-3", kPlace, -5, 8), -3);
+  EXPECT_EQ(ParseLongInteger("9007199254740993", kPlace, 0, 1LL << 60), 9007199254740993);
+  const struct {
+    const char* text;
+    const char* problem;
+  } cases[] = {{"", "is empty"},
+               {"0", "is out of range"},
+               {"9", "is out of range"},
+               {"99999999999999999999", "is out of range"},
+               {"-99999999999999999999", "is out of range"},
+               {"2.0", "is not a whole number"},
+               {"2e0", "is not a whole number"},
+               {"0x2", "is not a whole number"},
+               {"2 nodes", "is not a whole number"},
+               {"nan", "is not a whole number"},
+               {"two", "is not a whole number"}};
+  for (const auto& c : cases) {
+    const auto error = ErrorOf([&] { ParseInteger(c.text, kPlace, 1, 8); });
+    ASSERT_TRUE(Says(error, "lab.yaml:7: link.bandwidth: ")) << c.text;
+    EXPECT_EQ(error->problem(), c.problem) << c.text;
+    EXPECT_EQ(error->value(), c.text);
+    EXPECT_EQ(error->allowed(), "a whole number from 1 to 8");
+  }
+}
+
+// ---- Words.
+
+TEST(Parse, Placements) {
+  EXPECT_EQ(ParsePlacement("4-4-2", kPlace), (Placement{4, 4, 2}));
+  EXPECT_EQ(ParsePlacement(" 1 ", kPlace), (Placement{1}));
+  EXPECT_EQ(ParsePlacement("1024", kPlace), (Placement{1024}));
+  for (const char* text : {"", "-", "4-", "-4", "4--4", "0", "4-0", "4,4", "4 - 4", "1025", "4x2",
+                           "99999999999999999999", "1.5", "nan"}) {
+    const auto error = ErrorOf([&] { ParsePlacement(text, kPlace); });
+    ASSERT_TRUE(Says(error, "lab.yaml:7: link.bandwidth: ")) << text;
+    EXPECT_TRUE(Says(error, "like 4-4-2"));
+    EXPECT_EQ(error->value(), text);
+  }
+}
+
+TEST(Parse, PlacementsOfTooManyNodesAreRefused) {
+  std::string text = "1";
+  for (int i = 0; i < 1'000'000; ++i) text += "-1";
+  const auto error = ErrorOf([&] { ParsePlacement(text, kPlace); });
+  EXPECT_TRUE(Says(error, "names too many nodes; allowed: at most 1000000"));
+  EXPECT_LT(std::string(error->what()).size(), 300U) << "a long value is quoted in part";
+}
+
+RC_GTEST_PROP(Parse, PlacementsRoundTrip, ()) {
+  const auto placement =
+      *rc::gen::nonEmpty(rc::gen::container<Placement>(rc::gen::inRange(1, 1025)));
+  RC_ASSERT(ParsePlacement(FormatPlacement(placement), kPlace) == placement);
+}
+
+TEST(Parse, Strategies) {
+  for (int i = 0; i < kStrategyCount; ++i) {
+    EXPECT_EQ(ParseStrategy(kStrategyNames[i], kPlace), static_cast<Strategy>(i));
+    EXPECT_STREQ(StrategyName(static_cast<Strategy>(i)), kStrategyNames[i]);
+  }
+  for (const char* text : {"", "Ring", "all-reduce", "ps", "ps_sync", "ring,tree"}) {
+    const auto error = ErrorOf([&] { ParseStrategy(text, kPlace); });
+    EXPECT_TRUE(Says(error,
+                     "is not a strategy; allowed: none, allreduce, ring, tree, "
+                     "halving-doubling, hierarchical, ps-sync, ps-async"))
+        << text;
+  }
+}
+
+TEST(Parse, Hosts) {
+  EXPECT_EQ(ParseHosts("tupi1", kPlace), (std::vector<std::string>{"tupi1"}));
+  EXPECT_EQ(ParseHosts(" tupi1 + tupi2 ", kPlace), (std::vector<std::string>{"tupi1", "tupi2"}));
+  EXPECT_EQ(JoinHosts({"tupi1", "tupi2"}), "tupi1+tupi2");
+  for (const char* text : {"", "+", "a+", "+a", "a++b", "a+ +b"}) {
+    const auto error = ErrorOf([&] { ParseHosts(text, kPlace); });
+    EXPECT_TRUE(Says(error, "has an empty host name; allowed: host names joined by +")) << text;
+  }
+}
+
+TEST(Parse, Trim) {
+  EXPECT_EQ(Trim(" \t a b\r\n"), "a b");
+  EXPECT_EQ(Trim(" \r\n"), "");
+  EXPECT_EQ(Trim(""), "");
+}
+
+// ---- Text and files.
+
+TEST(Parse, Utf8) {
+  for (const char* text : {"", "plain", "µs", "é", "日本", "\U0001F600", "\xf4\x8f\xbf\xbf"}) {
+    EXPECT_TRUE(IsUtf8(text)) << text;
+  }
+  const struct {
+    const char* bytes;
+    const char* what;
+  } cases[] = {{"\xff", "no lead byte"},
+               {"\x80", "a continuation alone"},
+               {"\xc3", "cut short"},
+               {"\xe2\x82", "cut short"},
+               {"\xc3(", "not a continuation"},
+               {"\xc0\xaf", "overlong slash"},
+               {"\xe0\x80\xaf", "overlong slash"},
+               {"\xf0\x80\x80\xaf", "overlong slash"},
+               {"\xed\xa0\x80", "a surrogate"},
+               {"\xf4\x90\x80\x80", "beyond Unicode"},
+               {"\xf8\x88\x80\x80\x80", "five bytes"},
+               {"caf\xe9", "Latin-1"}};
+  for (const auto& c : cases) EXPECT_FALSE(IsUtf8(c.bytes)) << c.what;
+}
+
+TEST(ReadTextFile, GivesTheBytesWithoutTheMark) {
+  const TempFolder folder;
+  EXPECT_EQ(ReadTextFile(folder.Write("a", "x\r\ny\n"), 100), "x\r\ny\n");
+  EXPECT_EQ(ReadTextFile(folder.Write("b", "\xef\xbb\xbfx"), 100), "x");
+  EXPECT_EQ(ReadTextFile(folder.Write("c", ""), 100), "");
+}
+
+TEST(ReadTextFile, AForbiddenFileIsAnError) {
+  const TempFolder folder;
+  const std::string path = folder.Write("secret", "x");
+  std::filesystem::permissions(path, std::filesystem::perms::none);
+  if (std::ifstream(path)) GTEST_SKIP() << "the tests run as root, who can read everything";
+  EXPECT_TRUE(Says(ErrorOf([&] { ReadTextFile(path, 100); }),
+                   path + ": cannot be read: Permission denied"));
+}
+
+TEST(ReadTextFile, TheLimitIsInclusive) {
+  const TempFolder folder;
+  const std::string text(std::size_t{1} << 20, 'x');
+  EXPECT_EQ(ReadTextFile(folder.Write("a", text), text.size()), text);
+  const std::string path = folder.Write("a", text + "x");
+  const auto error = ErrorOf([&] { ReadTextFile(path, text.size()); });
+  EXPECT_TRUE(Says(error, path + ": is too large; allowed: at most 1 MiB"));
+}
+
+// A pipe has no size to ask for beforehand.
+TEST(ReadTextFile, WhatHasNoSizeIsCounted) {
+  const auto error = ErrorOf([] { ReadTextFile("/dev/zero", std::size_t{1} << 20); });
+  EXPECT_TRUE(Says(error, "/dev/zero: is too large"));
+}
+
+TEST(WriteTextFile, ReplacesAndLeavesNothingElse) {
+  const TempFolder folder;
+  const std::string path = folder.Write("out.yaml", "old");
+  WriteTextFile(path, "new\n");
+  EXPECT_EQ(FileContent(path), "new\n");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()),
+                          std::filesystem::directory_iterator()),
+            1);
+}
+
+TEST(WriteTextFile, AFailureSaysWhyAndKeepsTheOldFile) {
+  const TempFolder folder;
+  const std::string missing = folder.Path("no/such/out.yaml");
+  EXPECT_TRUE(Says(ErrorOf([&] { WriteTextFile(missing, "x"); }),
+                   missing + ": cannot be written: No such file or directory"));
+  EXPECT_TRUE(Says(ErrorOf([&] { WriteTextFile(folder.path(), "x"); }), "cannot be written: "));
+  // The temporary file cannot be made where a folder has its name.
+  const std::string path = folder.Write("out.yaml", "old");
+  std::filesystem::create_directory(path + ".partial");
+  EXPECT_TRUE(Says(ErrorOf([&] { WriteTextFile(path, "x"); }), path + ": cannot be written: "));
+  EXPECT_EQ(FileContent(path), "old");
+}
+
+TEST(WriteTextFile, AFullDiskIsAnError) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
+  EXPECT_TRUE(Says(ErrorOf([] { WriteTextFile("/dev/full", "x"); }),
+                   "/dev/full: cannot be written: No space left on device"));
+}
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,236 @@
+#include "data/io/runs.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/input_error.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+using Runs = std::vector<Run>;  // inside a TEST, Run is a member of GoogleTest's class
+
+const std::string kHeader = "workload,device,placement,servers,strategy,local_batch,step_time_s";
+
+Runs Parse(const std::string& text) { return ParseRuns(CsvTable::Parse(text, "runs.csv")); }
+
+// One row with the required columns and those of `more`: "rtt_ms" = "2".
+Runs ParseWith(const std::string& column, const std::string& value) {
+  return Parse(kHeader + "," + column + "\nresnet50,t4,4-4,0,ring,32,0.5," + value + "\n");
+}
+
+TEST(Runs, RequiredColumns) {
+  const Runs runs = Parse(kHeader + "\nresnet50,t4,4-4-2,3,ps-async,32,0.5\n");
+  ASSERT_EQ(runs.size(), 1U);
+  const auto& run = runs[0];
+  EXPECT_EQ(run.workload, "resnet50");
+  EXPECT_EQ(run.device, "t4");
+  EXPECT_EQ(run.plan.placement, (Placement{4, 4, 2}));
+  EXPECT_EQ(run.plan.workers(), 10);
+  EXPECT_EQ(run.plan.nodes(), 3);
+  EXPECT_EQ(run.plan.servers, 3);
+  EXPECT_EQ(run.plan.strategy, Strategy::kPsAsync);
+  EXPECT_EQ(run.plan.local_batch, 32);
+  EXPECT_EQ(run.step_time, Seconds(0.5));
+  EXPECT_EQ(run.place.file, "runs.csv");
+  EXPECT_EQ(run.place.line, 2);
+}
+
+// An absent column, and an empty field, are unknown; accumulation alone has a value then: 1.
+TEST(Runs, OptionalColumnsAreUnknownWhenAbsentOrEmpty) {
+  const std::string columns =
+      ",accumulation_steps,exposed_sync_s,link_gbit_per_s,server_link_gbit_per_s,rtt_ms,loss_rate,"
+      "bucket_mib,hosts,source";
+  for (const std::string& text :
+       {kHeader + "\nresnet50,t4,1,0,none,32,0.5\n",
+        kHeader + columns + "\nresnet50,t4,1,0,none,32,0.5,,,, ,,,,,\n"}) {
+    const Runs runs = Parse(text);
+    ASSERT_EQ(runs.size(), 1U);
+    EXPECT_EQ(runs[0].plan.accumulation_steps, 1);
+    EXPECT_FALSE(runs[0].exposed_sync.has_value());
+    EXPECT_TRUE(runs[0].plan.link.empty());
+    EXPECT_TRUE(runs[0].plan.server_link.empty());
+    EXPECT_FALSE(runs[0].plan.bucket.has_value());
+    EXPECT_TRUE(runs[0].plan.hosts.empty());
+    EXPECT_TRUE(runs[0].source.empty());
+    EXPECT_TRUE(runs[0].extra.empty());
+  }
+}
+
+TEST(Runs, OptionalColumns) {
+  EXPECT_EQ(ParseWith("accumulation_steps", "8")[0].plan.accumulation_steps, 8);
+  EXPECT_EQ(ParseWith("exposed_sync_s", "0.25")[0].exposed_sync, Seconds(0.25));
+  EXPECT_EQ(ParseWith("exposed_sync_s", "0")[0].exposed_sync, Seconds(0.0)) << "0 is known";
+  EXPECT_EQ(ParseWith("link_gbit_per_s", "10")[0].plan.link.bandwidth, GigabitsPerSecond(10.0));
+  EXPECT_EQ(ParseWith("server_link_gbit_per_s", "3.5")[0].plan.server_link.bandwidth,
+            GigabitsPerSecond(3.5));
+  EXPECT_EQ(ParseWith("rtt_ms", "2")[0].plan.link.rtt, Milliseconds(2.0));
+  EXPECT_EQ(ParseWith("loss_rate", "0.01")[0].plan.link.loss, 0.01);
+  EXPECT_EQ(ParseWith("bucket_mib", "25")[0].plan.bucket, Mebibytes(25.0));
+  EXPECT_EQ(ParseWith("hosts", "tupi1+tupi2")[0].plan.hosts,
+            (std::vector<std::string>{"tupi1", "tupi2"}));
+  EXPECT_EQ(ParseWith("source", "\"a paper, table 2\"")[0].source, "a paper, table 2");
+}
+
+TEST(Runs, OrderIsFree) {
+  const std::string expected =
+      FormatRuns(Parse(kHeader + ",rtt_ms\nresnet50,t4,4-4,0,ring,32,0.5,2\n"));
+  EXPECT_EQ(FormatRuns(Parse("rtt_ms,step_time_s,local_batch,strategy,servers,placement,device,"
+                             "workload\n2,0.5,32,ring,0,4-4,t4,resnet50\n")),
+            expected);
+}
+
+TEST(Runs, UnknownColumnsAreKeptAndWrittenBack) {
+  const std::string text = "note," + kHeader +
+                           ",temperature_c\n\"warm, really\",resnet50,t4,1,0,none,"
+                           "32,0.5,61\n,vgg16,t4,1,0,none,16,0.25,\n";
+  const Runs runs = Parse(text);
+  ASSERT_EQ(runs.size(), 2U);
+  using Extra = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(runs[0].extra, (Extra{{"note", "warm, really"}, {"temperature_c", "61"}}));
+  EXPECT_EQ(runs[1].extra, (Extra{{"note", ""}, {"temperature_c", ""}}));
+  EXPECT_EQ(FormatRuns(runs), kHeader +
+                                  ",note,temperature_c\n"
+                                  "resnet50,t4,1,0,none,32,0.5,\"warm, really\",61\n"
+                                  "vgg16,t4,1,0,none,16,0.25,,\n");
+}
+
+TEST(Runs, FilesOfOneColumnEachAreJoined) {
+  Runs runs = Parse(kHeader + ",note\nresnet50,t4,1,0,none,32,0.5,first\n");
+  const Runs more = Parse(kHeader + ",rtt_ms\nresnet50,t4,1,0,none,32,0.5,2\n");
+  runs.insert(runs.end(), more.begin(), more.end());
+  EXPECT_EQ(FormatRuns(runs), kHeader +
+                                  ",rtt_ms,note\n"
+                                  "resnet50,t4,1,0,none,32,0.5,,first\n"
+                                  "resnet50,t4,1,0,none,32,0.5,2,\n");
+}
+
+TEST(Runs, NoRowsAreNoRuns) {
+  EXPECT_TRUE(Parse(kHeader + "\n").empty());
+  EXPECT_EQ(FormatRuns({}), kHeader + "\n");
+}
+
+TEST(Runs, EachRequiredColumnIsRequired) {
+  for (const std::string column :
+       {"workload", "device", "placement", "servers", "strategy", "local_batch", "step_time_s"}) {
+    std::string header = kHeader;
+    header.replace(header.find(column), column.size(), "other");
+    EXPECT_TRUE(Says(ErrorOf([&] { Parse(header + "\n"); }),
+                     "runs.csv:1: " + column + ": is a required column that is missing"));
+  }
+}
+
+TEST(Runs, WhatNoSingleFieldCanKnow) {
+  const struct {
+    const char* row;
+    const char* says;
+  } cases[] = {
+      {"resnet50,t4,1-1,0,ps-sync,32,0.5,,",
+       "runs.csv:2: servers: '0' with strategy ps-sync; allowed: at least 1"},
+      {"resnet50,t4,1-1,2,ring,32,0.5,,",
+       "runs.csv:2: servers: '2' with strategy ring; allowed: 0, or a strategy that uses servers"},
+      {"resnet50,t4,1-1,0,ring,32,0.5,a+b+c,",
+       "runs.csv:2: hosts: 'a+b+c' names 3 hosts; allowed: 2, one for each node of placement 1-1"},
+      {"resnet50,t4,1-1,0,ring,32,0.5,,0.6",
+       "runs.csv:2: exposed_sync_s: '0.6' is longer than the step; allowed: at most step_time_s, "
+       "0.5"}};
+  for (const auto& c : cases) {
+    EXPECT_TRUE(
+        Says(ErrorOf([&] { Parse(kHeader + ",hosts,exposed_sync_s\n" + c.row + "\n"); }), c.says));
+  }
+}
+
+TEST(Runs, ReadAndWriteAFile) {
+  const TempFolder folder;
+  const std::string text = kHeader +
+                           ",hosts\nresnet50,rtx_4090,1-1,0,allreduce,128,1.37,"
+                           "tupi1+tupi2\n";
+  const std::string path = folder.Write("runs.csv", text);
+  const Runs runs = ReadRuns(path);
+  EXPECT_EQ(runs.at(0).place.file, path);
+  EXPECT_EQ(FormatRuns(runs), text);
+}
+
+// ---- Whatever is written is read.
+
+std::string Word() {
+  return *rc::gen::nonEmpty(rc::gen::container<std::string>(
+      rc::gen::element('a', 'z', '0', '9', '_', '-', '.', ',', '"', ';')));
+}
+
+std::string Sentence() {
+  return Word() + *rc::gen::element<std::string>("", "\n", " ", "\r\n", ", ", " µ \"x\" ") + Word();
+}
+
+double Positive(double scale) { return *rc::gen::inRange(1, 1'000'000'000) * 1e-9 * scale; }
+
+bool Coin() { return *rc::gen::arbitrary<bool>(); }
+
+Run AnyRun() {
+  Run run;
+  run.workload = Word();
+  run.device = Word();
+  run.plan.placement = *rc::gen::nonEmpty(rc::gen::container<Placement>(rc::gen::inRange(1, 17)));
+  run.plan.strategy = static_cast<Strategy>(*rc::gen::inRange(0, kStrategyCount));
+  if (UsesServers(run.plan.strategy)) run.plan.servers = *rc::gen::inRange(1, 100);
+  run.plan.local_batch = *rc::gen::inRange(1, 100'000'000);
+  run.step_time = Seconds(Positive(1e4));
+  if (Coin()) run.plan.accumulation_steps = *rc::gen::inRange(1, 1'000'000);
+  if (Coin()) run.exposed_sync = run.step_time * Positive(1);
+  if (Coin()) run.plan.link.bandwidth = GigabitsPerSecond(Positive(1e3));
+  if (Coin()) run.plan.server_link.bandwidth = GigabitsPerSecond(Positive(1e3));
+  if (Coin()) run.plan.link.rtt = Milliseconds(Coin() ? Positive(1e3) : 0.0);
+  if (Coin()) run.plan.link.loss = Coin() ? Positive(1) : 0.0;
+  if (Coin()) run.plan.bucket = Mebibytes(Positive(1e3));
+  if (Coin()) {
+    for (int i = 0; i < run.plan.nodes(); ++i) run.plan.hosts.push_back(Word());
+  }
+  if (Coin()) run.source = Sentence();
+  run.extra = {{"note", Coin() ? Sentence() : ""}, {"x,\"y\"", Sentence()}};
+  return run;
+}
+
+// A conversion of units and back may cost the last digits.
+template <class Q>
+bool Near(const std::optional<Q>& a, const std::optional<Q>& b) {
+  if (!a || !b) return !a && !b;
+  return std::abs(a->si() - b->si()) <= 1e-15 * std::abs(a->si());
+}
+
+RC_GTEST_PROP(Runs, WhatIsWrittenIsRead, ()) {
+  Runs runs;
+  for (int i = *rc::gen::inRange(1, 5); i > 0; --i) runs.push_back(AnyRun());
+  const std::string text = FormatRuns(runs);
+  const Runs read = Parse(text);
+  RC_ASSERT(read.size() == runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto& a = runs[i];
+    const auto& b = read[i];
+    RC_ASSERT(a.workload == b.workload);
+    RC_ASSERT(a.device == b.device);
+    RC_ASSERT(a.plan.placement == b.plan.placement);
+    RC_ASSERT(a.plan.strategy == b.plan.strategy);
+    RC_ASSERT(a.plan.servers == b.plan.servers);
+    RC_ASSERT(a.plan.local_batch == b.plan.local_batch);
+    RC_ASSERT(a.plan.accumulation_steps == b.plan.accumulation_steps);
+    RC_ASSERT(a.step_time == b.step_time);
+    RC_ASSERT(a.exposed_sync == b.exposed_sync);
+    RC_ASSERT(Near(a.plan.link.bandwidth, b.plan.link.bandwidth));
+    RC_ASSERT(Near(a.plan.server_link.bandwidth, b.plan.server_link.bandwidth));
+    RC_ASSERT(Near(a.plan.link.rtt, b.plan.link.rtt));
+    RC_ASSERT(a.plan.link.loss == b.plan.link.loss);
+    RC_ASSERT(Near(a.plan.bucket, b.plan.bucket));
+    RC_ASSERT(a.plan.hosts == b.plan.hosts);
+    RC_ASSERT(a.source == b.source);
+    RC_ASSERT(a.extra == b.extra);
+  }
+}
+
+}  // namespace
+}  // namespace stepcast

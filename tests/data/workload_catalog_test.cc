@@ -1,0 +1,355 @@
+// The catalogue against numbers that others published.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "data/workloads/catalog.h"
+
+namespace stepcast {
+namespace {
+
+Workload Find(const std::string& name) {
+  std::optional<Workload> workload = FindWorkload(name);
+  EXPECT_TRUE(workload.has_value()) << name;
+  return workload.value_or(Workload());
+}
+
+// Matrix work only: what published operation counts are about.
+bool IsMatrixWork(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::kConvolution:
+    case LayerKind::kDepthwiseConvolution:
+    case LayerKind::kDense:
+    case LayerKind::kRecurrent:
+    case LayerKind::kAttention:
+      return true;
+    default:
+      return false;
+  }
+}
+
+double MatrixFlop(const Workload& workload) {
+  double sum = 0.0;
+  for (const Layer& layer : workload.layers) {
+    if (IsMatrixWork(layer.kind)) sum += layer.forward_flop.si();
+  }
+  return sum;
+}
+
+double FlopOfKind(const Workload& workload, LayerKind kind) {
+  double sum = 0.0;
+  for (const Layer& layer : workload.layers) {
+    if (layer.kind == kind) sum += layer.forward_flop.si();
+  }
+  return sum;
+}
+
+std::size_t TensorCount(const Workload& workload) {
+  std::size_t count = 0;
+  for (const Layer& layer : workload.layers) count += layer.tensors.size();
+  return count;
+}
+
+const Layer& LayerNamed(const Workload& workload, const std::string& name) {
+  const auto found = std::find_if(workload.layers.begin(), workload.layers.end(),
+                                  [&](const Layer& layer) { return layer.name == name; });
+  EXPECT_NE(found, workload.layers.end()) << workload.name << " has no " << name;
+  return found == workload.layers.end() ? workload.layers.front() : *found;
+}
+
+double OutputElements(const Layer& layer) { return layer.activation_bytes.si() / 4.0; }
+
+// ---- Counts.
+
+struct PublishedCount {
+  const char* name;
+  std::int64_t parameters;
+  std::int64_t trainable;
+};
+
+// Keras: "Total params" and "Trainable params" of model.summary(); torchvision, Hugging Face and
+// the others: the number of elements in model.parameters().
+constexpr PublishedCount kPublishedCounts[] = {
+    {"alexnet", 61'100'840, 61'100'840},           // torchvision, meta num_params
+    {"bert_base", 109'482'240, 109'482'240},       // Hugging Face BertModel
+    {"bert_large", 335'141'888, 335'141'888},      // Hugging Face BertModel
+    {"deepspeech2", 41'187'968, 41'187'968},       // derived from petuum/adaptdl's code
+    {"densenet121", 8'062'504, 7'978'856},         // Keras
+    {"efficientnet_b0", 5'330'571, 5'288'548},     // Keras
+    {"gpt2", 124'439'808, 124'439'808},            // Hugging Face GPT2LMHeadModel
+    {"inception_v1", 6'624'904, 6'624'904},        // torchvision, meta num_params
+    {"inception_v3", 23'851'784, 23'817'352},      // Keras
+    {"mlp_imagenet", 77'846'504, 77'846'504},      // ours: derived
+    {"mlp_mnist", 669'706, 669'706},               // Keras examples, mnist_mlp.py
+    {"mobilenet", 4'253'864, 4'231'976},           // Keras
+    {"mobilenet_v2", 3'538'984, 3'504'872},        // Keras
+    {"ncf", 1'602'657, 1'602'657},                 // derived
+    {"resnet101", 44'707'176, 44'601'832},         // Keras
+    {"resnet152", 60'419'944, 60'268'520},         // Keras
+    {"resnet18", 11'689'512, 11'689'512},          // torchvision, meta num_params
+    {"resnet18_cifar10", 11'173'962, 11'173'962},  // kuangliu/pytorch-cifar
+    {"resnet200", 64'666'280, 64'666'280},         // osmr/imgclsmob, PreResNet-200b
+    {"resnet32", 464'154, 464'154},                // reimplementations; 0.46 M in He et al.
+    {"resnet50", 25'636'712, 25'583'592},          // Keras
+    {"vgg16", 138'357'544, 138'357'544},           // Keras
+    {"vgg19", 143'667'240, 143'667'240},           // Keras
+    {"yolov3", 61'949'149, 61'949'149},            // ultralytics/yolov3
+};
+
+TEST(WorkloadCatalog, TotalsAreThePublishedOnes) {
+  std::vector<std::string> names;
+  for (const PublishedCount& published : kPublishedCounts) {
+    const Workload workload = Find(published.name);
+    EXPECT_EQ(workload.parameters, published.parameters) << published.name;
+    EXPECT_EQ(workload.trainable_parameters, published.trainable) << published.name;
+    names.emplace_back(published.name);
+  }
+  EXPECT_EQ(names, WorkloadNames()) << "every network of the catalogue has a row above";
+}
+
+// len(model.trainable_weights) in Keras, len(list(model.parameters())) in PyTorch.
+TEST(WorkloadCatalog, GradientTensorsAreAsManyAsInTheFrameworks) {
+  EXPECT_EQ(TensorCount(Find("resnet50")), 214U);
+  EXPECT_EQ(TensorCount(Find("resnet101")), 418U);
+  EXPECT_EQ(TensorCount(Find("resnet152")), 622U);
+  EXPECT_EQ(TensorCount(Find("densenet121")), 364U);
+  EXPECT_EQ(TensorCount(Find("mobilenet_v2")), 158U);
+  EXPECT_EQ(TensorCount(Find("efficientnet_b0")), 213U);
+  EXPECT_EQ(TensorCount(Find("vgg16")), 32U);
+  EXPECT_EQ(TensorCount(Find("resnet18")), 62U);
+  EXPECT_EQ(TensorCount(Find("bert_base")), 199U);
+  EXPECT_EQ(TensorCount(Find("gpt2")), 148U);
+  EXPECT_EQ(TensorCount(Find("yolov3")), 222U);
+}
+
+TEST(WorkloadCatalog, SumsOverLayersAreTheTotals) {
+  for (const std::string& name : WorkloadNames()) {
+    const Workload workload = Find(name);
+    std::int64_t trainable = 0;
+    std::int64_t statistics = 0;
+    for (const Layer& layer : workload.layers) {
+      for (const std::int64_t tensor : layer.tensors) trainable += tensor;
+      statistics += layer.statistics;
+    }
+    EXPECT_EQ(trainable, workload.trainable_parameters) << name;
+    const bool keras = workload.source.find("Keras") != std::string::npos;
+    EXPECT_EQ(trainable + (keras ? statistics : 0), workload.parameters) << name;
+    EXPECT_EQ(workload.gradient_bytes.si(), 4.0 * static_cast<double>(trainable)) << name;
+  }
+}
+
+// Keras prints 52,608 moving statistics for the same YOLOv3 (62,001,757 - 61,949,149).
+TEST(WorkloadCatalog, StatisticsAreListedEvenWhereTheyAreNotInTheTotal) {
+  std::int64_t statistics = 0;
+  for (const Layer& layer : Find("yolov3").layers) statistics += layer.statistics;
+  EXPECT_EQ(statistics, 52'608);
+  // Mean and variance of three channels, and a count.
+  EXPECT_EQ(LayerNamed(Find("efficientnet_b0"), "normalization").statistics, 7);
+}
+
+// ---- Work.
+
+struct PublishedWork {
+  const char* name;
+  double gigaflop;   // 2 x the published multiply-adds
+  double tolerance;  // relative
+};
+
+// torchvision: "GIPS" of the model tables (meta _ops), multiply-adds of convolutions and dense
+// layers. He et al. 2015, table 1, round to two digits.
+constexpr PublishedWork kPublishedWork[] = {
+    {"alexnet", 2 * 0.714, 0.005},             // torchvision
+    {"densenet121", 2 * 2.834, 0.005},         // torchvision
+    {"efficientnet_b0", 2 * 0.386, 0.005},     // torchvision
+    {"gpt2", 291.648, 0.005},                  // karpathy/nanoGPT, transformer_sizing.ipynb
+    {"inception_v1", 2 * 1.498, 0.005},        // torchvision
+    {"inception_v3", 2 * 5.713, 0.005},        // torchvision
+    {"mobilenet", 2 * 0.569, 0.005},           // Howard et al., table 4
+    {"mobilenet_v2", 2 * 0.301, 0.005},        // torchvision
+    {"resnet101", 2 * 7.6, 0.02},              // He et al.
+    {"resnet152", 2 * 11.3, 0.02},             // He et al.
+    {"resnet18", 2 * 1.814, 0.005},            // torchvision
+    {"resnet18_cifar10", 2 * 0.55665, 0.005},  // microsoft/nni, with normalisation
+    {"resnet200", 2 * 15.06863, 0.01},         // osmr/imgclsmob, with normalisation
+    {"resnet32", 2 * 0.06886, 0.005},          // as thop prints it
+    {"resnet50", 2 * 3.8, 0.02},               // He et al.
+    {"vgg16", 2 * 15.47, 0.005},               // torchvision
+    {"vgg19", 2 * 19.632, 0.005},              // torchvision
+    {"yolov3", 65.86, 0.005},                  // pjreddie.com/darknet/yolo (2 a multiply-add)
+};
+
+TEST(WorkloadCatalog, MatrixWorkIsNearThePublished) {
+  for (const PublishedWork& published : kPublishedWork) {
+    const double gigaflop = 1e-9 * MatrixFlop(Find(published.name));
+    EXPECT_NEAR(gigaflop, published.gigaflop, published.tolerance * published.gigaflop)
+        << published.name;
+  }
+}
+
+// TinyBERT (arXiv 1909.10351), table 1: 22.5 G for BERT-base at 128 tokens. Dense layers grow with
+// the tokens, attention products with their square.
+TEST(WorkloadCatalog, BertWorkScalesToThePublishedSequenceLength) {
+  const Workload bert = Find("bert_base");
+  const double at_128 = 1e-9 * (FlopOfKind(bert, LayerKind::kDense) / 3.0 +
+                                FlopOfKind(bert, LayerKind::kAttention) / 9.0);
+  EXPECT_NEAR(at_128, 22.5, 0.02 * 22.5);
+}
+
+// In closed form, biases aside: 24 layers of 12 d^2 weights, and two products of tokens^2 d.
+TEST(WorkloadCatalog, BertLargeWorkIsTheClosedForm) {
+  const double d = 1024.0;
+  const double tokens = 384.0;
+  const double expected = 24.0 * (2.0 * tokens * 12.0 * d * d + 4.0 * tokens * tokens * d);
+  EXPECT_NEAR(MatrixFlop(Find("bert_large")), expected, 0.002 * expected);
+}
+
+// 5 s are 501 frames; the second convolution leaves 251 steps of 41 x 32 features. Each recurrent
+// weight is used once a step. GRU: 3 x 800 rows of 1312 inputs and of 800 units.
+TEST(WorkloadCatalog, DeepSpeechShapesAndWork) {
+  const Workload speech = Find("deepspeech2");
+  EXPECT_EQ(OutputElements(LayerNamed(speech, "conv.0")), 32.0 * 81.0 * 251.0);
+  EXPECT_EQ(OutputElements(LayerNamed(speech, "conv.3")), 32.0 * 41.0 * 251.0);
+  EXPECT_EQ(OutputElements(LayerNamed(speech, "transpose")), 1312.0 * 251.0);
+  const std::vector<std::int64_t> one_direction = {3148800, 1920000, 2400, 2400};
+  std::vector<std::int64_t> tensors = one_direction;
+  tensors.insert(tensors.end(), one_direction.begin(), one_direction.end());
+  EXPECT_EQ(LayerNamed(speech, "rnns.0.rnn").tensors, tensors);
+  const double recurrent_weights = 2.0 * 2400.0 * (1312.0 + 800.0 + 4.0 * 1600.0);
+  const double expected = 2.0 * 251.0 * recurrent_weights;
+  EXPECT_NEAR(FlopOfKind(speech, LayerKind::kRecurrent), expected, 0.01 * expected);
+}
+
+// Every weight of a perceptron is used once a sample.
+TEST(WorkloadCatalog, PerceptronWorkIsTwiceItsWeights) {
+  for (const char* name : {"mlp_mnist", "mlp_imagenet"}) {
+    const Workload mlp = Find(name);
+    const double expected = 2.0 * static_cast<double>(mlp.parameters);
+    EXPECT_NEAR(MatrixFlop(mlp), expected, 0.002 * expected) << name;
+  }
+  const double ncf_dense = 2.0 * (256.0 * 128.0 + 128.0 * 64.0 + 64.0 * 32.0 + 64.0);
+  EXPECT_NEAR(MatrixFlop(Find("ncf")), ncf_dense, 0.01 * ncf_dense);
+}
+
+TEST(WorkloadCatalog, ElementwiseWorkIsSmall) {
+  for (const std::string& name : WorkloadNames()) {
+    const Workload workload = Find(name);
+    const double ratio = workload.forward_flop().si() / MatrixFlop(workload);
+    EXPECT_GE(ratio, 1.0) << name;
+    EXPECT_LT(ratio, 1.1) << name;  // most in EfficientNet, with 0.4 G multiply-adds
+  }
+}
+
+// ---- Shapes.
+
+// The sizes that Keras and torchvision print along the way.
+TEST(WorkloadCatalog, ShapesAlongTheWay) {
+  const auto elements = [](const char* name, const char* layer) {
+    return OutputElements(LayerNamed(Find(name), layer));
+  };
+  EXPECT_EQ(elements("resnet50", "conv1_conv"), 112.0 * 112.0 * 64.0);
+  EXPECT_EQ(elements("resnet50", "pool1_pool"), 56.0 * 56.0 * 64.0);
+  EXPECT_EQ(elements("resnet50", "conv5_block3_out"), 7.0 * 7.0 * 2048.0);
+  EXPECT_EQ(elements("inception_v3", "mixed2"), 35.0 * 35.0 * 288.0);
+  EXPECT_EQ(elements("inception_v3", "mixed7"), 17.0 * 17.0 * 768.0);
+  EXPECT_EQ(elements("inception_v3", "mixed10"), 8.0 * 8.0 * 2048.0);
+  EXPECT_EQ(elements("inception_v1", "maxpool1"), 56.0 * 56.0 * 64.0);  // ceil_mode
+  EXPECT_EQ(elements("inception_v1", "inception5b.concat"), 7.0 * 7.0 * 1024.0);
+  EXPECT_EQ(elements("alexnet", "conv1"), 55.0 * 55.0 * 64.0);
+  EXPECT_EQ(elements("alexnet", "pool5"), 6.0 * 6.0 * 256.0);
+  EXPECT_EQ(elements("densenet121", "conv5_block16_concat"), 7.0 * 7.0 * 1024.0);
+  EXPECT_EQ(elements("yolov3", "detect1"), 13.0 * 13.0 * 255.0);
+  EXPECT_EQ(elements("yolov3", "route2"), 52.0 * 52.0 * 384.0);
+  EXPECT_EQ(elements("yolov3", "detect3"), 52.0 * 52.0 * 255.0);
+  EXPECT_EQ(elements("bert_base", "layer.0.attention.scores"), 12.0 * 384.0 * 384.0);
+  EXPECT_EQ(elements("bert_base", "pooler"), 768.0);
+  EXPECT_EQ(elements("gpt2", "lm_head"), 1024.0 * 50257.0);
+}
+
+// ---- Sanity.
+
+TEST(WorkloadCatalog, NamesAreSortedUniqueAndFound) {
+  const std::vector<std::string> names = WorkloadNames();
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+  for (const std::string& name : names) {
+    const Workload workload = Find(name);
+    EXPECT_EQ(workload.name, name);
+    EXPECT_FALSE(workload.title.empty()) << name;
+    EXPECT_FALSE(workload.source.empty()) << name;
+    EXPECT_FALSE(workload.layers.empty()) << name;
+  }
+}
+
+TEST(WorkloadCatalog, UnknownNamesAreNothing) {
+  for (const char* name : {"", "resnet", "ResNet50", "resnet50 ", "unknown"}) {
+    EXPECT_FALSE(FindWorkload(name).has_value()) << name;
+  }
+}
+
+TEST(WorkloadCatalog, AliasesLeadToTheCatalogueName) {
+  EXPECT_EQ(Find("googlenet").name, "inception_v1");
+  EXPECT_EQ(Find("mobilenet_v1").name, "mobilenet");
+  EXPECT_EQ(Find("bert").name, "bert_base");
+  EXPECT_EQ(Find("gpt2_small").name, "gpt2");
+  EXPECT_EQ(Find("neumf").name, "ncf");
+  EXPECT_EQ(Find("resnet200_v2").name, "resnet200");
+}
+
+TEST(WorkloadCatalog, EveryLayerIsFiniteAndNamedOnce) {
+  for (const std::string& name : WorkloadNames()) {
+    const Workload workload = Find(name);
+    std::set<std::string> layer_names;
+    for (const Layer& layer : workload.layers) {
+      const std::string where = name + ": " + layer.name;
+      EXPECT_TRUE(layer_names.insert(layer.name).second) << where;
+      EXPECT_FALSE(layer.name.empty()) << name;
+      EXPECT_TRUE(std::isfinite(layer.forward_flop.si())) << where;
+      EXPECT_GE(layer.forward_flop.si(), 0.0) << where;
+      EXPECT_TRUE(std::isfinite(layer.activation_bytes.si())) << where;
+      EXPECT_GT(layer.activation_bytes.si(), 0.0) << where;
+      EXPECT_GE(layer.statistics, 0) << where;
+      for (const std::int64_t tensor : layer.tensors) EXPECT_GT(tensor, 0) << where;
+      if (IsMatrixWork(layer.kind)) {
+        EXPECT_GT(layer.forward_flop.si(), 0.0) << where;
+      }
+    }
+  }
+}
+
+// Gradients become ready in reverse: the input's layer is first, the output's last.
+TEST(WorkloadCatalog, LayersAreInForwardOrder) {
+  const Workload resnet = Find("resnet50");
+  EXPECT_EQ(resnet.layers.front().name, "conv1_conv");
+  EXPECT_EQ(resnet.layers.front().tensors, (std::vector<std::int64_t>{9408, 64}));
+  EXPECT_EQ(resnet.layers.at(resnet.layers.size() - 2).tensors,
+            (std::vector<std::int64_t>{2048000, 1000}));
+  EXPECT_EQ(Find("vgg16").layers.front().name, "block1_conv1");
+  EXPECT_EQ(Find("bert_base").layers.front().name, "embeddings.word");
+  EXPECT_EQ(Find("gpt2").layers.back().name, "lm_head");
+  EXPECT_TRUE(Find("gpt2").layers.back().tensors.empty());
+}
+
+TEST(WorkloadCatalog, DeeperIsMore) {
+  const std::vector<std::vector<std::string>> ladders = {
+      {"resnet18", "resnet50", "resnet101", "resnet152", "resnet200"},
+      {"vgg16", "vgg19"},
+      {"bert_base", "bert_large"},
+      {"mlp_mnist", "mlp_imagenet"}};
+  for (const std::vector<std::string>& ladder : ladders) {
+    for (std::size_t i = 1; i < ladder.size(); ++i) {
+      const Workload less = Find(ladder[i - 1]);
+      const Workload more = Find(ladder[i]);
+      EXPECT_LT(less.parameters, more.parameters) << more.name;
+      EXPECT_LT(less.forward_flop(), more.forward_flop()) << more.name;
+      EXPECT_LT(less.activation_bytes(), more.activation_bytes()) << more.name;
+      EXPECT_LT(less.gradient_bytes, more.gradient_bytes) << more.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepcast
