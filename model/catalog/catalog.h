@@ -22,10 +22,10 @@ struct ModelInput {
 
 template <class T>
 struct Model {
-  const char* id;
-  const char* sentence;  // what it says, honestly
-  const char* source;
-  const char* validity;
+  const char* id = "";
+  const char* sentence = "";  // what it says, honestly
+  const char* source = "";
+  const char* validity = "";
   std::vector<ModelInput> inputs;
   // Seconds, or bytes per second where the id says bandwidth; inputs in SI, in the order above.
   std::function<T(const std::vector<T>&)> evaluate;

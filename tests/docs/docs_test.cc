@@ -1,0 +1,510 @@
+// The documentation, run. In README.md and docs/**/*.md
+//
+//   ```console blocks are run in a folder of the page's own, in order: a line "$ COMMAND"
+//   (continued behind a backslash) is given to bash, and the lines below it are what it must print;
+//   a line "..." stands for any lines. `stepcast` and `./run` are the program, data/ is the one of
+//   the source tree. A block marked needs=NAME wants a public data set, and is left out where there
+//   is none. A block under <!-- file: NAME --> is written to that file before what follows it is
+//   run. Between <!-- generated: NAME --> and <!-- end --> stands what a function here makes of the
+//   code.
+//   ```cpp blocks are files of snippets/. Pictures are what the page's commands draw, byte for
+//   byte. Links lead somewhere, [@keys] are in references.bib, options and JSON keys are in the
+//   reference.
+//
+// STEPCAST_UPDATE_DOCS=1 writes outputs, tables and pictures anew instead of comparing them.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/io/runs.h"
+#include "data/record/workload.h"
+#include "model/catalog/catalog.h"
+#include "model/step/parameters.h"
+#include "tests/support/datasets.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+namespace fs = std::filesystem;
+using Lines = std::vector<std::string>;
+
+const std::string kSource = STEPCAST_SOURCE_DIR;
+const std::string kAnyLines = "...";
+
+bool Updating() { return std::getenv("STEPCAST_UPDATE_DOCS") != nullptr; }
+
+Lines Split(const std::string& text, char separator) {
+  Lines parts;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, separator);) parts.push_back(part);
+  return parts;
+}
+
+// Without white space at line ends, which option lists of the program have and pages should not.
+Lines LinesOf(const std::string& text) {
+  Lines lines = Split(text, '\n');
+  for (std::string& line : lines) line.erase(line.find_last_not_of(" \t\r") + 1);
+  return lines;
+}
+
+std::string Join(const Lines& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + '\n';
+  return text;
+}
+
+Lines Pages() { return Split(STEPCAST_PAGES, ','); }
+
+std::string ReadPage(const std::string& page) {
+  const std::string text = FileContent(kSource + "/" + page);
+  EXPECT_FALSE(text.empty()) << page;
+  return text;
+}
+
+// All matches of the expression's first group.
+Lines FindAll(const std::string& text, const std::string& expression) {
+  const std::regex regex(expression);
+  Lines found;
+  for (std::sregex_iterator it(text.begin(), text.end(), regex), end; it != end; ++it) {
+    found.push_back((*it)[1]);
+  }
+  return found;
+}
+
+// The page without the blocks between ``` lines.
+std::string Prose(const std::string& text) {
+  std::string prose;
+  bool inside = false;
+  for (const std::string& line : LinesOf(text)) {
+    if (line.starts_with("```")) {
+      inside = !inside;
+    } else if (!inside) {
+      prose += line + '\n';
+    }
+  }
+  return prose;
+}
+
+// Where commands run: a folder with `stepcast`, `./run`, the snippets and data/.
+class Sandbox {
+ public:
+  Sandbox() {
+    fs::create_symlink(kSource + "/data", folder_.Path("data"));
+    fs::create_directory(folder_.Path(".bin"));
+    fs::create_symlink(STEPCAST_PROGRAM, folder_.Path(".bin/stepcast"));
+    fs::create_symlink(STEPCAST_PROGRAM, folder_.Path("run"));
+    for (const auto& snippet : fs::directory_iterator(STEPCAST_SNIPPETS)) {
+      fs::create_symlink(snippet.path(), folder_.path() / snippet.path().filename());
+    }
+    for (const char* name : {"LC_ALL", "LC_CTYPE", "COLUMNS", "STEPCAST_DATA"}) unsetenv(name);
+    setenv("LANG", "C.UTF-8", 1);
+  }
+
+  const std::string& path() const { return folder_.path(); }
+  void Write(const std::string& name, const Lines& lines) { folder_.Write(name, Join(lines)); }
+
+  // Makes a data set visible as a folder of its name; false where this machine has none.
+  bool Provide(const std::string& dataset) {
+    const std::optional<std::string> folder = DatasetFolder(dataset);
+    if (!folder) return false;
+    if (!fs::exists(folder_.Path(dataset))) {
+      fs::create_symlink(fs::canonical(*folder), folder_.Path(dataset));
+    }
+    return true;
+  }
+
+  // What the command prints on both streams, and its exit code.
+  std::pair<Lines, int> Run(const std::string& command) {
+    folder_.Write(".command", "PATH=$PWD/.bin:$PATH\n" + command + "\n");
+    FILE* pipe = popen(("cd '" + path() + "' && bash .command </dev/null 2>&1").c_str(), "r");
+    std::string text;
+    char buffer[4096];
+    while (const std::size_t n = std::fread(buffer, 1, sizeof buffer, pipe)) text.append(buffer, n);
+    const int status = pclose(pipe);
+    return {LinesOf(text), WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+  }
+
+ private:
+  TempFolder folder_;
+};
+
+// Whether `actual` is what a page says, in which a line "..." stands for any lines.
+bool Matches(const Lines& said, const Lines& actual, std::size_t i = 0, std::size_t j = 0) {
+  if (i == said.size()) return j == actual.size();
+  if (said[i] == kAnyLines) {
+    for (std::size_t k = j; k <= actual.size(); ++k) {
+      if (Matches(said, actual, i + 1, k)) return true;
+    }
+    return false;
+  }
+  return j < actual.size() && said[i] == actual[j] && Matches(said, actual, i + 1, j + 1);
+}
+
+// What the page should say instead: as many lines as before stay in front of and behind one "...".
+Lines Abridged(const Lines& said, const Lines& actual) {
+  const auto gap = std::find(said.begin(), said.end(), kAnyLines);
+  if (gap == said.end()) return actual;
+  const auto head = gap - said.begin();
+  const auto tail = said.end() - gap - 1;
+  if (std::find(gap + 1, said.end(), kAnyLines) != said.end() ||
+      head + tail >= static_cast<std::ptrdiff_t>(actual.size())) {
+    return actual;
+  }
+  Lines lines(actual.begin(), actual.begin() + head);
+  lines.push_back(kAnyLines);
+  lines.insert(lines.end(), actual.end() - tail, actual.end());
+  return lines;
+}
+
+// ---- Tables made of the code.
+
+std::string Short(double value) {
+  std::ostringstream text;
+  text.precision(3);
+  text << value;
+  return text.str();
+}
+
+std::string TableRow(const Lines& cells) {
+  std::string row = "|";
+  for (const std::string& cell : cells) row.append(" ").append(cell).append(" |");
+  return row;
+}
+
+Lines ModelTable() {
+  Lines table = {"| id | what it says | grows with | falls with | holds for | source |",
+                 "|---|---|---|---|---|---|"};
+  for (const Model<double>& model : Catalog<double>()) {
+    std::string rises, falls;
+    for (const ModelInput& input : model.inputs) {
+      if (input.trend == Trend::kEither) continue;
+      std::string& list = input.trend == Trend::kNeverRises ? falls : rises;
+      list.append(list.empty() ? "" : ", ").append(input.symbol);
+    }
+    table.push_back(
+        TableRow({model.id, model.sentence, rises, falls, model.validity, model.source}));
+  }
+  return table;
+}
+
+template <std::size_t N>
+Lines ParameterTable(const std::array<ParameterSpec, N>& specs) {
+  Lines table = {"| parameter | unit | prior | range | what it is | where the prior comes from |",
+                 "|---|---|---|---|---|---|"};
+  for (const ParameterSpec& spec : specs) {
+    table.push_back(
+        TableRow({std::string(spec.name), spec.unit.empty() ? "1" : std::string(spec.unit),
+                  Short(spec.prior) + " x/ " + Short(std::exp(spec.prior_log_sd)),
+                  Short(spec.low) + " to " + Short(spec.high), std::string(spec.meaning),
+                  std::string(spec.source)}));
+  }
+  return table;
+}
+
+Lines Generated(const std::string& name) {
+  static const std::map<std::string, std::function<Lines()>> kTables = {
+      {"models", ModelTable},
+      {"cluster parameters", [] { return ParameterTable(kClusterParameterSpecs); }},
+      {"workload parameters", [] { return ParameterTable(kWorkloadParameterSpecs); }},
+  };
+  return kTables.at(name)();
+}
+
+// ---- One page.
+
+class PageRun {
+ public:
+  explicit PageRun(const std::string& page) : page_(page), lines_(LinesOf(ReadPage(page))) {}
+
+  void Go() {
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      const std::string& line = lines_[i];
+      out_.push_back(line);
+      if (const std::string name = Marker(line, "file"); !name.empty()) {
+        file_ = name;
+      } else if (const std::string snippet = Marker(line, "snippet"); !snippet.empty()) {
+        snippet_ = snippet;
+      } else if (const std::string table = Marker(line, "generated"); !table.empty()) {
+        const std::size_t first = i + 1;
+        Replace(Until("<!-- end -->", &i), Generated(table), first);
+        out_.push_back(lines_[i]);
+      } else if (line.starts_with("```")) {
+        const std::size_t first = i + 1;
+        Block(line.substr(3), Until("```", &i), first);
+        out_.push_back(lines_[i]);
+      }
+    }
+    CheckPictures();
+    if (Updating() && out_ != lines_) Save(kSource + "/" + page_, Join(out_));
+  }
+
+  const std::set<std::string>& missing() const { return missing_; }
+
+ private:
+  static constexpr const char* kHint = "\nSTEPCAST_UPDATE_DOCS=1 writes it anew.";
+
+  std::string Place(std::size_t i) const { return page_ + ":" + std::to_string(i + 1); }
+
+  // NAME of a line "<!-- KIND: NAME -->".
+  static std::string Marker(const std::string& line, const std::string& kind) {
+    const Lines found = FindAll(line, "^<!-- " + kind + ": (.*) -->$");
+    return found.empty() ? "" : found[0];
+  }
+
+  // The lines behind *i up to one that is `end`, at which *i is left.
+  Lines Until(const std::string& end, std::size_t* i) {
+    Lines block;
+    while (++*i < lines_.size() && lines_[*i] != end) block.push_back(lines_[*i]);
+    if (*i == lines_.size()) throw std::runtime_error(page_ + " ends before " + end);
+    return block;
+  }
+
+  // What the page says from line `first` on, and what it has to say.
+  void Replace(const Lines& said, const Lines& fresh, std::size_t first) {
+    if (!Updating()) {
+      EXPECT_EQ(Join(said), Join(fresh)) << Place(first) << kHint;
+    }
+    out_.insert(out_.end(), fresh.begin(), fresh.end());
+  }
+
+  void Block(const std::string& info, const Lines& block, std::size_t first) {
+    Lines fresh = block;
+    if (!file_.empty()) {
+      sandbox_.Write(std::exchange(file_, ""), block);
+    } else if (info == "cpp") {
+      EXPECT_FALSE(snippet_.empty()) << Place(first) << ": C++ that nothing compiles";
+      const std::string name = std::exchange(snippet_, "");
+      Replace(block, LinesOf(FileContent(kSource + "/tests/docs/snippets/" + name + ".cc")), first);
+      return;
+    } else if (info.starts_with("console") && Provided(info)) {
+      fresh = Console(block, first);
+    }
+    out_.insert(out_.end(), fresh.begin(), fresh.end());
+  }
+
+  // Whether the data sets that a block needs are here.
+  bool Provided(const std::string& info) {
+    bool all = true;
+    for (const std::string& dataset : FindAll(info, "needs=(\\S+)")) {
+      if (sandbox_.Provide(dataset)) continue;
+      missing_.insert(dataset);
+      all = false;
+    }
+    return all;
+  }
+
+  Lines Console(const Lines& block, std::size_t first) {
+    Lines fresh;
+    for (std::size_t i = 0; i < block.size();) {
+      const std::size_t at = i;
+      EXPECT_TRUE(block[i].starts_with("$ ")) << Place(first + i) << " is no command";
+      std::string command = block[i].substr(std::min<std::size_t>(2, block[i].size()));
+      fresh.push_back(block[i++]);
+      while (command.ends_with("\\") && i < block.size()) {
+        command += "\n" + block[i];
+        fresh.push_back(block[i++]);
+      }
+      Lines said;
+      while (i < block.size() && !block[i].starts_with("$ ")) said.push_back(block[i++]);
+      const auto [actual, code] = sandbox_.Run(command);
+      // An error is one line that says so; another code than 0 is shown by the page itself.
+      const bool error = code == 2 && actual.size() == 1 && actual[0].starts_with("stepcast: ");
+      EXPECT_TRUE(code == 0 || error) << Place(first + at) << ": exit code " << code << " of\n"
+                                      << command << "\n"
+                                      << Join(actual);
+      if (Matches(said, actual)) {
+        fresh.insert(fresh.end(), said.begin(), said.end());
+        continue;
+      }
+      if (!Updating()) {
+        EXPECT_EQ(Join(said), Join(actual)) << Place(first + at) << ": " << command << kHint;
+      }
+      const Lines abridged = Abridged(said, actual);
+      fresh.insert(fresh.end(), abridged.begin(), abridged.end());
+    }
+    return fresh;
+  }
+
+  void CheckPictures() {
+    for (const std::string& link : FindAll(Join(lines_), "!\\[[^\\]]*\\]\\(([^)]+\\.svg)\\)")) {
+      const fs::path committed = fs::path(kSource) / fs::path(page_).parent_path() / link;
+      std::string drawn;
+      for (const auto& file : fs::recursive_directory_iterator(sandbox_.path())) {
+        if (file.path().filename() == committed.filename()) drawn = FileContent(file.path());
+      }
+      EXPECT_FALSE(drawn.empty()) << page_ << ": no command draws " << committed.filename();
+      if (Updating()) {
+        Save(committed, drawn);
+      } else {
+        EXPECT_TRUE(FileContent(committed) == drawn) << committed << " is out of date" << kHint;
+      }
+    }
+  }
+
+  static void Save(const std::string& path, const std::string& text) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+  }
+
+  std::string page_;
+  Lines lines_;
+  Lines out_;
+  Sandbox sandbox_;
+  std::string file_;     // where the next block goes
+  std::string snippet_;  // what the next block is
+  std::set<std::string> missing_;
+};
+
+class Page : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Page, ShowsWhatItsCommandsPrint) {
+  PageRun run(GetParam());
+  run.Go();
+  if (!run.missing().empty() && !HasFailure()) {
+    GTEST_SKIP() << "all but the blocks that need it: " << MissingDataset(*run.missing().begin());
+  }
+}
+
+// As GitHub makes them of headings.
+std::set<std::string> Anchors(const std::string& text) {
+  std::set<std::string> anchors;
+  for (const std::string& heading : FindAll(Prose(text), "(?:^|\n)#+ ([^\n]*)")) {
+    std::string anchor;
+    for (const char c : heading) {
+      if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_') {
+        anchor += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      } else if (c == ' ') {
+        anchor += '-';
+      }
+    }
+    anchors.insert(anchor);
+  }
+  return anchors;
+}
+
+TEST_P(Page, LinksLeadSomewhere) {
+  const std::string text = ReadPage(GetParam());
+  for (const std::string& link : FindAll(Prose(text), "\\]\\(([^)]+)\\)")) {
+    if (link.starts_with("http")) continue;
+    const std::size_t hash = std::min(link.find('#'), link.size());
+    const fs::path target =
+        hash == 0 ? fs::path(kSource) / GetParam()
+                  : fs::path(kSource) / fs::path(GetParam()).parent_path() / link.substr(0, hash);
+    EXPECT_TRUE(fs::exists(target)) << link;
+    if (hash < link.size()) {
+      EXPECT_EQ(Anchors(FileContent(target)).count(link.substr(hash + 1)), 1U) << link;
+    }
+  }
+}
+
+TEST_P(Page, CitesWhatIsListed) {
+  const std::string bib = FileContent(kSource + "/docs/references.bib");
+  for (const std::string& key : FindAll(ReadPage(GetParam()), "@([a-z]+[0-9]*[a-z]?)[;\\]]")) {
+    EXPECT_NE(bib.find("{" + key + ","), std::string::npos) << key << " is not in references.bib";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Docs, Page, ::testing::ValuesIn(Pages()), [](const auto& page) {
+  std::string name = page.param;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+});
+
+// ---- All pages together.
+
+TEST(Docs, EveryPageIsReachableFromTheReadme) {
+  std::set<std::string> seen = {"README.md"};
+  for (Lines open = {"README.md"}; !open.empty();) {
+    const std::string page = open.back();
+    open.pop_back();
+    for (const std::string& link : FindAll(Prose(ReadPage(page)), "\\]\\(([^)#]+\\.md)")) {
+      if (link.starts_with("http")) continue;
+      const std::string target = (fs::path(page).parent_path() / link).lexically_normal();
+      if (seen.insert(target).second) open.push_back(target);
+    }
+  }
+  for (const std::string& page : Pages()) EXPECT_EQ(seen.count(page), 1U) << page;
+}
+
+TEST(Docs, EverySourceIsListedOnce) {
+  std::set<std::string> keys;
+  for (const std::string& key :
+       FindAll(FileContent(kSource + "/docs/references.bib"), "(?:^|\n)@[a-z]+\\{([^,]+),")) {
+    EXPECT_TRUE(keys.insert(key).second) << key;
+  }
+  EXPECT_GT(keys.size(), 20U);
+}
+
+TEST(Docs, ReferenceNamesEveryCommandAndOption) {
+  const std::string page = ReadPage("docs/reference/cli.md");
+  Sandbox sandbox;
+  for (const std::string& command :
+       FindAll(Join(sandbox.Run("stepcast --help").first), "\n  ([a-z]+) +[a-z]")) {
+    EXPECT_NE(page.find("\n## " + command + "\n"), std::string::npos) << command;
+    for (const std::string& option :
+         FindAll(Join(sandbox.Run("stepcast " + command + " --help").first), "\n  --([a-z-]+)")) {
+      EXPECT_TRUE(std::regex_search(page, std::regex("`--" + option + "[ `]")))
+          << command << " --" << option;
+    }
+  }
+  for (const char* strategy : kStrategyNames) {
+    EXPECT_NE(page.find("`" + std::string(strategy) + "`"), std::string::npos) << strategy;
+  }
+}
+
+TEST(Docs, ReferenceNamesEveryJsonKey) {
+  const std::string page = ReadPage("docs/reference/cli.md");
+  const std::string plan = " --cluster f.yaml --workload resnet50 --local-batch 128 --json";
+  Sandbox sandbox;
+  for (const std::string& command :
+       {std::string("calibrate --cluster ufrgs-tupi --runs data/measurements/ufrgs-tupi-fit.csv "
+                    "--output f.yaml --json"),
+        "predict --workers 2 --bandwidth '1 Gbit/s' --rtt '1 ms' --loss 0.001 --bucket '1 MiB' "
+        "--server-bandwidth '1 Gbit/s'" +
+            plan,
+        "predict --hosts tupi1+tupi2" + plan, "sweep --over workers=1,2" + plan,
+        "limits --most-workers 2" + plan, "recommend --workers 2" + plan,
+        std::string("evaluate --cluster f.yaml --runs data/measurements/ufrgs-tupi-fit.csv --rows "
+                    "--group-by workers --json"),
+        std::string("workloads resnet50 --json"), std::string("machines --json")}) {
+    const auto [lines, code] = sandbox.Run("stepcast " + command);
+    EXPECT_EQ(code, 0) << command << "\n" << Join(lines);
+    for (const std::string& key : FindAll(Join(lines), "\"([A-Za-z0-9_]+)\":")) {
+      EXPECT_NE(page.find("`" + key + "`"), std::string::npos) << command << ": " << key;
+    }
+  }
+}
+
+TEST(Docs, ReferenceNamesEveryColumnAndKindOfLayer) {
+  const std::string page = ReadPage("docs/reference/formats.md");
+  stepcast::Run run;
+  run.workload = run.device = run.source = "x";
+  run.plan.accumulation_steps = 2;
+  run.plan.link = run.plan.server_link = {BytesPerSecond(1.0), Seconds(1.0), 0.1};
+  run.plan.bucket = Bytes(1.0);
+  run.plan.hosts = {"x"};
+  run.exposed_sync = Seconds(0.0);
+  Lines names = Split(LinesOf(FormatRuns({run})).front(), ',');
+  names.insert(names.end(), std::begin(kLayerKindNames), std::end(kLayerKindNames));
+  for (const std::string& name : names) {
+    EXPECT_NE(page.find("`" + name + "`"), std::string::npos) << name;
+  }
+}
+
+}  // namespace
+}  // namespace stepcast
