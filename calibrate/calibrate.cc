@@ -168,8 +168,8 @@ Fit Minimise(const CalibrationProblem& problem, const ParameterLayout& layout,
   covariance_options.num_threads = 1;
   ceres::Covariance estimate(covariance_options);
   ceres::Matrix matrix(layout.size(), layout.size());
-  fit.usable = estimate.Compute(all, &ceres_problem) &&
-               estimate.GetCovarianceMatrix(all, matrix.data());
+  fit.usable =
+      estimate.Compute(all, &ceres_problem) && estimate.GetCovarianceMatrix(all, matrix.data());
   *covariance = matrix;
   return fit;
 }
@@ -197,16 +197,15 @@ std::vector<RunResidual> Predict(const CalibrationProblem& problem, const Parame
   std::vector<RunResidual> results;
   for (std::size_t i = 0; i < residuals.size(); ++i) {
     const std::vector<double*> blocks = BlocksOf(problem.runs[i], layout, values->data());
-    const double log_predicted =
-        residuals[i].LogPredicted<double>(blocks.data());
+    const double log_predicted = residuals[i].LogPredicted<double>(blocks.data());
     results.push_back(
         {Seconds(std::exp(log_predicted)), residuals[i].log_measured - log_predicted});
   }
   return results;
 }
 
-// The standard deviation of a normal law with the same quantile of |ln(measured / predicted)|, drawn
-// towards what is known beforehand.
+// The standard deviation of a normal law with the same quantile of |ln(measured / predicted)|,
+// drawn towards what is known beforehand.
 double EstimateScatter(const std::vector<RunResidual>& residuals, double quantile, double before) {
   std::vector<double> deviations;
   for (const RunResidual& r : residuals) deviations.push_back(std::abs(r.log_ratio));
@@ -287,8 +286,8 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
                                       kCoreQuantile, options.step_log_sd);
   Eigen::MatrixXd covariance;
   const int first_iterations = fit.iterations;
-  fit = Minimise(problem, layout, residuals, core, options.max_iterations,
-                 std::move(fit.values), &covariance);
+  fit = Minimise(problem, layout, residuals, core, options.max_iterations, std::move(fit.values),
+                 &covariance);
   if (!fit.usable) {
     outcome.message = "The solver found no usable fit: " + fit.message;
     return outcome;
@@ -303,9 +302,9 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
   for (const RunResidual& r : outcome.residuals) {
     outcome.mape += std::abs(std::exp(-r.log_ratio) - 1) / static_cast<double>(problem.runs.size());
   }
-  outcome.cluster.calibration = MakeCalibration(
-      problem, layout, fit, std::move(covariance),
-      EstimateScatter(outcome.residuals, kIntervalQuantile, options.step_log_sd));
+  outcome.cluster.calibration =
+      MakeCalibration(problem, layout, fit, std::move(covariance),
+                      EstimateScatter(outcome.residuals, kIntervalQuantile, options.step_log_sd));
   return outcome;
 }
 

@@ -2,13 +2,14 @@
 //
 // Minimises, over ln(value) of all parameters,
 //
-//   sum_runs rho( ( (ln predicted - ln measured) / s )^2 ) + sum_parameters ( (ln value - ln prior) / sd )^2
+//   sum_runs rho( ((ln predicted - ln measured) / s)^2 )
+//     + sum_parameters ((ln value - ln prior) / sd)^2
 //
 // with rho(x) = 2 (sqrt(1 + x) - 1), which counts a run that is far off by its distance rather than
 // its square, and s the scatter of one measured step. s is estimated from the fit itself, starting
 // from kStepLogSd as if kStepLogSdRuns runs had shown it. Cluster parameters are shared by
-// all workloads; compute parameters belong to a workload on a device; priors are those of model/step.
-// The covariance is that of the minimum, in ln(value).
+// all workloads; compute parameters belong to a workload on a device; priors are those of
+// model/step. The covariance is that of the minimum, in ln(value).
 #ifndef STEPCAST_CALIBRATE_CALIBRATE_H_
 #define STEPCAST_CALIBRATE_CALIBRATE_H_
 
@@ -49,15 +50,13 @@ struct CalibrationOutcome {
   enum class Status { kConverged, kNotConverged, kNoRuns, kFailed };
 
   Status status = Status::kFailed;
-  std::string message;  // one sentence
-  Cluster cluster;      // with its calibration, when usable
+  std::string message;                 // one sentence
+  Cluster cluster;                     // with its calibration, when usable
   std::vector<RunResidual> residuals;  // in the order of the runs
   double mape = 0;                     // over the fitted runs
   int iterations = 0;
 
-  bool IsUsable() const {
-    return status == Status::kConverged || status == Status::kNotConverged;
-  }
+  bool IsUsable() const { return status == Status::kConverged || status == Status::kNotConverged; }
 };
 
 // Throws InputError for a run whose workload is not in the problem. Deterministic: the same problem

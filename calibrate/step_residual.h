@@ -9,8 +9,8 @@
 
 namespace stepcast {
 
-// Parameter blocks, all ln(SI value): the cluster's, the workload's, then the links of the run's host
-// groups, of which the slowest counts.
+// Parameter blocks, all ln(SI value): the cluster's, the workload's, then the links of the run's
+// host groups, of which the slowest counts.
 struct StepResidual {
   StepFacts facts;
   double log_measured = 0;  // ln(s)

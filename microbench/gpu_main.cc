@@ -1,5 +1,5 @@
-// The program `stepcast-gpu`, which `stepcast microbench` starts: a program of its own, so that nobody
-// who predicts loads CUDA.
+// The program `stepcast-gpu`, which `stepcast microbench` starts: a program of its own, so that
+// nobody who predicts loads CUDA.
 #include <fmt/format.h>
 
 #include <boost/program_options.hpp>
@@ -25,17 +25,18 @@ std::string DeviceBlock(const DeviceCeilings& c) {
     if (rate.name == "copy") {
       text += fmt::format("  memory_bandwidth: {:.4g} GB/s\n", rate.per_second / 1e9);
     } else if (rate.name == "convolution_fp32") {
-      convolution = fmt::format("; 3 x 3 convolution, cuDNN, fp32: {:.4g} TFLOP/s",
-                                rate.per_second / 1e12);
+      convolution =
+          fmt::format("; 3 x 3 convolution, cuDNN, fp32: {:.4g} TFLOP/s", rate.per_second / 1e12);
     } else {
       text += fmt::format("  {}: {:.4g} TFLOP/s\n", rate.name, rate.per_second / 1e12);
     }
   }
   text += fmt::format("  memory: {:.4g} GB\n", c.memory_bytes / 1e9);
-  return text + fmt::format("  source: \"measured by stepcast microbench: cuBLAS products and "
-                            "device copies; {} multiprocessors, driver {}, CUDA {}, cuDNN {}{}\"\n",
-                            c.multiprocessors, c.driver_version, c.cuda_version, c.cudnn_version,
-                            convolution);
+  return text + fmt::format(
+                    "  source: \"measured by stepcast microbench: cuBLAS products and "
+                    "device copies; {} multiprocessors, driver {}, CUDA {}, cuDNN {}{}\"\n",
+                    c.multiprocessors, c.driver_version, c.cuda_version, c.cudnn_version,
+                    convolution);
 }
 
 std::string CeilingsJson(const DeviceCeilings& c) {
@@ -47,11 +48,10 @@ std::string CeilingsJson(const DeviceCeilings& c) {
                                  {"cudnn_version", c.cudnn_version}};
   json["rates"] = nlohmann::ordered_json::array();
   for (const MeasuredRate& rate : c.rates) {
-    json["rates"].push_back(
-        {{"name", rate.name},
-         {rate.name == "copy" ? "bytes_per_s" : "flop_per_s", rate.per_second},
-         {"relative_error", rate.relative_error},
-         {"stable", rate.stable}});
+    json["rates"].push_back({{"name", rate.name},
+                             {rate.name == "copy" ? "bytes_per_s" : "flop_per_s", rate.per_second},
+                             {"relative_error", rate.relative_error},
+                             {"stable", rate.stable}});
   }
   return json.dump(2) + "\n";
 }
@@ -69,8 +69,8 @@ int Run(int argc, char** argv) {
                  outcome.message.c_str());
     return kAnswerIsNo;
   }
-  const std::string text = values.count("json") > 0 ? CeilingsJson(outcome.ceilings)
-                                                    : DeviceBlock(outcome.ceilings);
+  const std::string text =
+      values.count("json") > 0 ? CeilingsJson(outcome.ceilings) : DeviceBlock(outcome.ceilings);
   std::fwrite(text.data(), 1, text.size(), stdout);
   for (const MeasuredRate& rate : outcome.ceilings.rates) {
     if (rate.stable) continue;

@@ -21,7 +21,7 @@ struct Prediction {
   // 90 % prediction interval of one measured step.
   Duration<> low;
   Duration<> high;
-  double log_sd = 0;  // of ln(measured / predicted), parameters and scatter together
+  double log_sd = 0;        // of ln(measured / predicted), parameters and scatter together
   SampleRate<> throughput;  // of all workers
   // The parts add up to step_time. For ps-async all times are one worker's.
   StepTime<double> breakdown;
@@ -32,12 +32,11 @@ struct Prediction {
   std::vector<std::string> flags;
 
   // Share of the step in which the device does no work of its own.
-  double idle_ratio() const {
-    return 1 - breakdown.compute() / step_time;
-  }
+  double idle_ratio() const { return 1 - breakdown.compute() / step_time; }
 };
 
-// The part of the step that binds, in words with its share: "The node links bind: 92 % of the step".
+// The part of the step that binds, in words with its share: "The node links bind: 92 % of the
+// step".
 struct Binding {
   std::string part;  // "compute", "link", "flow", "transport", "host", "server_link", "latency",
                      // "stragglers"

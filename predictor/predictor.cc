@@ -54,8 +54,8 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
       device_(device.empty() ? cluster_.device : std::move(device)),
       scatter_(kUncalibratedScatter),
       kept_activations_(KeptActivations(workload_)),
-      default_buckets_(std::make_shared<const std::vector<Bucket>>(
-          MakeBuckets(workload_, kDefaultBucket))) {
+      default_buckets_(
+          std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, kDefaultBucket))) {
   if (facts) device_memory_ = facts->memory;
   const ClusterPriors cluster_priors = MakeClusterPriors(cluster_);
   const WorkloadPriors workload_priors = MakeWorkloadPriors(workload_, facts);
@@ -114,8 +114,7 @@ void Predictor::TakeCalibration(const Calibration& calibration) {
       compute_source_ = ComputeSource::kFitted;
     } else if (e.scope.rfind(kHostsScopePrefix, 0) == 0) {
       const int position = static_cast<int>(log_values_.size());
-      log_values_.push_back(
-          std::log(e.value * kClusterParameterSpecs[kLinkBandwidth].si_per_unit));
+      log_values_.push_back(std::log(e.value * kClusterParameterSpecs[kLinkBandwidth].si_per_unit));
       moves.emplace_back(position, static_cast<int>(i));
       std::string rest = e.scope.substr(std::string(kHostsScopePrefix).size());
       while (!rest.empty()) {
@@ -172,9 +171,10 @@ Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
 }
 
 StepFacts Predictor::Facts(const Plan& plan) const {
-  auto buckets = plan.bucket ? std::make_shared<const std::vector<Bucket>>(
-                                   MakeBuckets(workload_, *plan.bucket))
-                             : default_buckets_;
+  auto buckets =
+      plan.bucket
+          ? std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, *plan.bucket))
+          : default_buckets_;
   return MakeStepFacts(cluster_, plan, workload_.gradient_bytes, std::move(buckets));
 }
 
@@ -186,6 +186,11 @@ void Predictor::CheckPlan(const Plan& plan) const {
   CheckRange("local-batch", plan.local_batch, 1, kMostBatch);
   CheckRange("accumulation", plan.accumulation_steps, 1, kMostCount);
   if (UsesServers(plan.strategy)) {
+    if (plan.servers == 0) {
+      throw InputError({"", 0, "servers"}, "",
+                       fmt::format("are required with strategy {}", StrategyName(plan.strategy)),
+                       "--servers 1 or more");
+    }
     CheckRange("servers", plan.servers, 1, kMostCount);
   } else if (plan.servers != 0) {
     throw InputError({"", 0, "servers"}, std::to_string(plan.servers),
@@ -258,16 +263,17 @@ void Predictor::AddFlags(const Plan& plan, Prediction* prediction) const {
     flags.emplace_back("cluster not calibrated: network and overlap are priors");
   }
   if (compute_source_ == ComputeSource::kDataSheet) {
-    flags.push_back(fmt::format("{} was not measured on {}: compute is a data-sheet roofline, good "
-                                "to a factor of two",
-                                workload_.name, device_));
+    flags.push_back(
+        fmt::format("{} was not measured on {}: compute is a data-sheet roofline, good "
+                    "to a factor of three",
+                    workload_.name, device_));
   }
   if (cluster_.calibration) {
     const CalibratedRange& range = cluster_.calibration->range;
     const auto beyond = [&](int value, int most, const char* what) {
       if (value > most) {
-        flags.push_back(fmt::format("outside the calibrated range: {} {}, fitted to {}", value,
-                                    what, most));
+        flags.push_back(
+            fmt::format("outside the calibrated range: {} {}, fitted to {}", value, what, most));
       }
     };
     beyond(plan.workers(), range.max_workers, "workers");
@@ -275,9 +281,10 @@ void Predictor::AddFlags(const Plan& plan, Prediction* prediction) const {
     beyond(DevicesOnFullestNode(plan.placement), range.max_devices_per_node, "devices per node");
     if (const auto batches = calibrated_batches();
         batches && (plan.local_batch < batches->min || plan.local_batch > batches->max)) {
-      flags.push_back(fmt::format("outside the calibrated range: local batch {}, fitted from {} to "
-                                  "{}",
-                                  plan.local_batch, batches->min, batches->max));
+      flags.push_back(
+          fmt::format("outside the calibrated range: local batch {}, fitted from {} to "
+                      "{}",
+                      plan.local_batch, batches->min, batches->max));
     }
   }
   if (plan.nodes() > cluster_.nodes) {
@@ -289,14 +296,14 @@ void Predictor::AddFlags(const Plan& plan, Prediction* prediction) const {
                                 DevicesOnFullestNode(plan.placement), cluster_.name,
                                 cluster_.devices_per_node));
   }
-  const bool communicates = plan.strategy != Strategy::kNone &&
-                            (plan.nodes() > 1 || UsesServers(plan.strategy));
+  const bool communicates =
+      plan.strategy != Strategy::kNone && (plan.nodes() > 1 || UsesServers(plan.strategy));
   if (communicates && !plan.link.bandwidth && !host_index_.empty()) {
     if (plan.hosts.empty()) {
-      flags.push_back(fmt::format("hosts differ in their links and none is named: {:.3g} Gbit/s "
-                                  "assumed",
-                                  BytesPerSecond(std::exp(log_values_[kLinkBandwidth]))
-                                      .in(kGigabitsPerSecond)));
+      flags.push_back(fmt::format(
+          "hosts differ in their links and none is named: {:.3g} Gbit/s "
+          "assumed",
+          BytesPerSecond(std::exp(log_values_[kLinkBandwidth])).in(kGigabitsPerSecond)));
     }
     for (const std::string& host : plan.hosts) {
       if (std::none_of(host_index_.begin(), host_index_.end(),
@@ -305,10 +312,18 @@ void Predictor::AddFlags(const Plan& plan, Prediction* prediction) const {
       }
     }
   }
+  for (const std::string& host : plan.hosts) {
+    if (!cluster_.hosts.empty() &&
+        std::none_of(cluster_.hosts.begin(), cluster_.hosts.end(),
+                     [&](const Host& known) { return known.name == host; })) {
+      flags.push_back(fmt::format("{} has no host {}", cluster_.name, host));
+    }
+  }
   if (Overlay(cluster_.link, plan.link).loss.value_or(0) >= kTimeoutLoss) {
-    flags.push_back(fmt::format("at {:.3g} % loss timeouts dominate, which the model leaves out: "
-                                "the step takes longer",
-                                100 * *Overlay(cluster_.link, plan.link).loss));
+    flags.push_back(
+        fmt::format("at {:.3g} % loss timeouts dominate, which the model leaves out: "
+                    "the step takes longer",
+                    100 * *Overlay(cluster_.link, plan.link).loss));
   }
 }
 
@@ -341,15 +356,13 @@ Binding FindBinding(const Prediction& prediction) {
       {"latency", "Latency (messages and fixed costs)", step.exposed_latency.in(kSeconds)},
       {"stragglers", "Waiting for the slowest worker", step.straggler_wait.in(kSeconds)},
   };
-  const Part* most = std::max_element(std::begin(parts), std::end(parts),
-                                      [](const Part& a, const Part& b) {
-                                        return a.seconds < b.seconds;
-                                      });
+  const Part* most =
+      std::max_element(std::begin(parts), std::end(parts),
+                       [](const Part& a, const Part& b) { return a.seconds < b.seconds; });
   const double share = most->seconds / total;
   return {most->name, share,
           fmt::format("{} {}: {:.0f} % of the step.", most->subject,
-                      std::string(most->name) == "server_link" ||
-                              std::string(most->name) == "link"
+                      std::string(most->name) == "server_link" || std::string(most->name) == "link"
                           ? "bind"
                           : "binds",
                       100 * share)};

@@ -29,20 +29,21 @@ namespace stepcast {
 
 class Predictor {
  public:
-  // `device` is what the workload runs on, by default the cluster's: with `facts` as far as its data
-  // sheet is known. Throws InputError when the compute time has no source at all: the workload was
-  // not calibrated on this device, and it has no layers or the device no data sheet.
+  // `device` is what the workload runs on, by default the cluster's: with `facts` as far as its
+  // data sheet is known. Throws InputError when the compute time has no source at all: the workload
+  // was not calibrated on this device, and it has no layers or the device no data sheet.
   Predictor(Cluster cluster, Workload workload, const std::optional<Device>& facts,
             std::string device = "");
 
-  // Throws InputError for a plan that no model covers: servers missing or superfluous, hosts that do
-  // not match the placement, loss without a round trip, a number out of range.
+  // Throws InputError for a plan that no model covers: servers missing or superfluous, hosts that
+  // do not match the placement, loss without a round trip, a number out of range.
   Prediction Predict(const Plan& plan) const;
 
   // The step time alone, without interval, traffic, memory and flags.
   StepTime<double> PredictStep(const Plan& plan) const;
 
-  // What one hop and one server link deliver under this plan: the constants of the closed-form limits.
+  // What one hop and one server link deliver under this plan: the constants of the closed-form
+  // limits.
   NetworkRates<double> Network(const Plan& plan) const;
 
   const Cluster& cluster() const { return cluster_; }

@@ -82,8 +82,7 @@ CsvTable CsvTable::Parse(const std::string& text, const std::string& path) {
         if (name.empty()) throw InputError(place, "", "has no name in the header");
         if (std::find(table.header_.begin(), table.header_.begin() + static_cast<long>(i), name) !=
             table.header_.begin() + static_cast<long>(i)) {
-          throw InputError(place, name, "is the name of an earlier column too",
-                           "each column once");
+          throw InputError(place, name, "is the name of an earlier column too", "each column once");
         }
       }
       continue;

@@ -1,5 +1,5 @@
-// A strict reader of comma-separated values (RFC 4180) that keeps every column and knows the line of
-// every row. The packaged CSV library fixes the columns at compile time; the runs format keeps
+// A strict reader of comma-separated values (RFC 4180) that keeps every column and knows the line
+// of every row. The packaged CSV library fixes the columns at compile time; the runs format keeps
 // columns that it does not know, so the splitting is done here.
 #ifndef STEPCAST_DATA_IO_CSV_H_
 #define STEPCAST_DATA_IO_CSV_H_

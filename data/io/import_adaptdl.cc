@@ -36,7 +36,11 @@ Placement EvenPlacement(int nodes, int replicas) {
 }  // namespace
 
 std::string AdaptdlApplication(const std::string& path) {
-  std::string stem = std::filesystem::path(path).stem().string();
+  const std::filesystem::path file(path);
+  const std::string stem = file.stem().string();
+  if (stem == "placements" || stem == "scalability") {
+    return std::filesystem::absolute(file).parent_path().filename().string();
+  }
   const std::size_t cut = stem.rfind('_');
   return cut == std::string::npos || cut == 0 ? stem : stem.substr(0, cut);
 }
@@ -45,9 +49,9 @@ std::string AdaptdlWorkload(const std::string& application) {
   static constexpr struct {
     const char* application;
     const char* workload;
-  } kKnown[] = {{"bert", "bert_base"},     {"cifar10", "resnet18_cifar10"},
-                {"imagenet", "resnet50"},  {"deepspeech2", "deepspeech2"},
-                {"yolov3", "yolov3"},      {"ncf", "ncf"}};
+  } kKnown[] = {{"bert", "bert_base"},    {"cifar10", "resnet18_cifar10"},
+                {"imagenet", "resnet50"}, {"deepspeech2", "deepspeech2"},
+                {"yolov3", "yolov3"},     {"ncf", "ncf"}};
   for (const auto& known : kKnown) {
     if (application == known.application) return known.workload;
   }
@@ -79,15 +83,15 @@ std::vector<Run> ImportAdaptdl(const std::string& path, const std::string& workl
     run.source = file + " line " + std::to_string(row.line);
     const auto field = [&](std::size_t column) -> const std::string& { return row.fields[column]; };
     if (scalability) {
-      const int nodes = ParseInteger(field(nodes_column), table.Place(row, nodes_column), 1,
-                                     kMostNodes);
+      const int nodes =
+          ParseInteger(field(nodes_column), table.Place(row, nodes_column), 1, kMostNodes);
       const int replicas = ParseInteger(field(replicas_column), table.Place(row, replicas_column),
                                         nodes, kMostNodes);
       run.plan.placement = EvenPlacement(nodes, replicas);
       if (replicas % nodes != 0) run.source += "; layout within nodes taken as even";
     } else {
-      run.plan.placement = DigitPlacement(field(*placement_column),
-                                          table.Place(row, *placement_column));
+      run.plan.placement =
+          DigitPlacement(field(*placement_column), table.Place(row, *placement_column));
     }
     run.plan.strategy = run.plan.workers() == 1 ? Strategy::kNone : Strategy::kAllreduce;
     run.plan.local_batch =

@@ -14,7 +14,8 @@
 
 namespace stepcast {
 
-// The traces' application that a file is named after ("bert_placements.csv" -> "bert"), and the
+// The traces' application that a file is named after ("bert_placements.csv" and
+// "bert/placements.csv" -> "bert"), and the
 // catalogue workload that it trained; an application that is not one of the traces' own keeps its
 // name, for a workload file to describe.
 std::string AdaptdlApplication(const std::string& path);

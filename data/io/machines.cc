@@ -189,6 +189,15 @@ void EmitText(YAML::Emitter* out, const char* key, const std::string& text) {
   if (!text.empty()) *out << YAML::Key << key << YAML::Value << text;
 }
 
+// Whether a text keeps its lines as a YAML literal block: printable, ended by one line end, and
+// beginning with neither a space nor a line end.
+bool IsParagraph(const std::string& text) {
+  if (text.size() < 2 || text.back() != '\n' || text[text.size() - 2] == '\n') return false;
+  if (text.front() == ' ' || text.front() == '\n') return false;
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return c == '\n' || static_cast<unsigned char>(c) >= 0x20; });
+}
+
 void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
   const auto number = [](double value) { return fmt::format("{:.10g}", value); };
   *out << YAML::BeginMap;
@@ -286,6 +295,10 @@ Cluster ParseCluster(const std::string& text, const std::string& path) {
   cluster.devices_per_node = file.Integer("devices_per_node", 1, kMostDevicesPerNode);
   cluster.link = TakeLink(&file, "link");
   cluster.device_link = TakeLink(&file, "device_link");
+  if (cluster.device_link.loss.value_or(0) > 0) {
+    throw InputError(file.PlaceOf("device_link"), fmt::format("loss {}", *cluster.device_link.loss),
+                     "is not a thing between devices of one node", "loss 0, or none");
+  }
   cluster.server_link = TakeLink(&file, "server_link");
   std::set<std::string> names;
   for (YamlSection& section : file.Sections("hosts")) {
@@ -382,7 +395,11 @@ std::string FormatCluster(const Cluster& cluster) {
   if (!cluster.sources.empty()) {
     out << YAML::Key << "sources" << YAML::Value << cluster.sources;
   }
-  EmitText(&out, "notes", cluster.notes);
+  if (IsParagraph(cluster.notes)) {
+    out << YAML::Key << "notes" << YAML::Value << YAML::Literal << cluster.notes;
+  } else {
+    EmitText(&out, "notes", cluster.notes);
+  }
   if (cluster.calibration) {
     out << YAML::Key << "calibration" << YAML::Value;
     EmitCalibration(&out, *cluster.calibration);

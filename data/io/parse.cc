@@ -20,18 +20,18 @@ struct UnitName {
 };
 
 constexpr UnitName kRateUnits[] = {
-    {"bit/s", 1.0 / 8},    {"kbit/s", 1e3 / 8}, {"Mbit/s", 1e6 / 8},      {"Gbit/s", 1e9 / 8},
-    {"Tbit/s", 1e12 / 8},  {"B/s", 1.0},        {"kB/s", 1e3},            {"MB/s", 1e6},
-    {"GB/s", 1e9},         {"TB/s", 1e12},      {"KiB/s", 1024.0},        {"MiB/s", 1048576.0},
+    {"bit/s", 1.0 / 8},     {"kbit/s", 1e3 / 8}, {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8},
+    {"Tbit/s", 1e12 / 8},   {"B/s", 1.0},        {"kB/s", 1e3},       {"MB/s", 1e6},
+    {"GB/s", 1e9},          {"TB/s", 1e12},      {"KiB/s", 1024.0},   {"MiB/s", 1048576.0},
     {"GiB/s", 1073741824.0}};
-constexpr UnitName kTimeUnits[] = {{"s", 1.0},    {"ms", 1e-3},  {"us", 1e-6},
-                                   {"ns", 1e-9},  {"min", 60.0}, {"h", 3600.0}};
-constexpr UnitName kSizeUnits[] = {{"B", 1.0},          {"kB", 1e3},           {"MB", 1e6},
-                                   {"GB", 1e9},         {"TB", 1e12},          {"KiB", 1024.0},
-                                   {"MiB", 1048576.0},  {"GiB", 1073741824.0},
-                                   {"TiB", 1099511627776.0}};
-constexpr UnitName kWorkRateUnits[] = {{"FLOP/s", 1.0},    {"MFLOP/s", 1e6},  {"GFLOP/s", 1e9},
-                                       {"TFLOP/s", 1e12},  {"PFLOP/s", 1e15}};
+constexpr UnitName kTimeUnits[] = {{"s", 1.0},   {"ms", 1e-3},  {"us", 1e-6},
+                                   {"ns", 1e-9}, {"min", 60.0}, {"h", 3600.0}};
+constexpr UnitName kSizeUnits[] = {
+    {"B", 1.0},         {"kB", 1e3},           {"MB", 1e6},
+    {"GB", 1e9},        {"TB", 1e12},          {"KiB", 1024.0},
+    {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}};
+constexpr UnitName kWorkRateUnits[] = {
+    {"FLOP/s", 1.0}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}};
 constexpr UnitName kPowerUnits[] = {{"W", 1.0}, {"kW", 1e3}};
 
 // Beyond these no machine is meant; a larger figure is a slip of the unit.
@@ -41,8 +41,8 @@ constexpr double kLargestSize = 1e18;
 constexpr double kLargestWorkRate = 1e21;
 constexpr double kLargestPower = 1e7;
 
-// The leading number of `text`; `rest` is what follows it. False when there is none. A number beyond
-// the range of double is an infinite one.
+// The leading number of `text`; `rest` is what follows it. False when there is none. A number
+// beyond the range of double is an infinite one.
 bool TakeNumber(std::string_view text, double* value, std::string_view* rest) {
   if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
@@ -133,8 +133,7 @@ double ParseNumber(std::string_view text, const InputPlace& place, double low, d
 double ParseProbability(std::string_view text, const InputPlace& place) {
   const double p = ParseNumber(text, place, 0, 1);
   if (p == 1) {
-    throw InputError(place, std::string(text), "would lose every packet",
-                     "at least 0 and below 1");
+    throw InputError(place, std::string(text), "would lose every packet", "at least 0 and below 1");
   }
   return p;
 }
@@ -146,7 +145,8 @@ long long ParseLongInteger(std::string_view text, const InputPlace& place, long 
       "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
   if (trimmed.empty()) throw InputError(place, "", "is empty", allowed);
   long long number = 0;
-  const auto [end, error] = std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
+  const auto [end, error] =
+      std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
   if (error == std::errc::invalid_argument || end != trimmed.data() + trimmed.size()) {
     throw InputError(place, std::string(text), "is not a whole number", allowed);
   }
@@ -239,8 +239,11 @@ std::string_view Trim(std::string_view text) {
 bool IsUtf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
-    const int length = lead < 0x80 ? 1 : lead >> 5 == 0x6 ? 2 : lead >> 4 == 0xe ? 3
-                       : lead >> 3 == 0x1e ? 4 : 0;
+    const int length = lead < 0x80         ? 1
+                       : lead >> 5 == 0x6  ? 2
+                       : lead >> 4 == 0xe  ? 3
+                       : lead >> 3 == 0x1e ? 4
+                                           : 0;
     if (length == 0 || i + static_cast<std::size_t>(length) > text.size()) return false;
     unsigned code = length == 1 ? lead : lead & (0x7fU >> length);
     for (int k = 1; k < length; ++k) {
@@ -287,8 +290,7 @@ std::string ReadTextFile(const std::string& path, std::size_t most_bytes) {
     if (end == std::string::npos) end = text.size();
     const std::string_view row(text.data() + begin, end - begin);
     if (!IsUtf8(row)) {
-      throw InputError({path, line, ""}, "", "is not UTF-8 text",
-                       "a file saved as UTF-8");
+      throw InputError({path, line, ""}, "", "is not UTF-8 text", "a file saved as UTF-8");
     }
     if (row.find('\0') != std::string_view::npos) {
       throw InputError({path, line, ""}, "", "contains a NUL byte", "a text file");
@@ -307,8 +309,8 @@ void WriteTextFile(const std::string& path, const std::string& text) {
   };
   // A device or a pipe (/dev/stdout) has no place for a file beside it.
   std::error_code error;
-  const bool direct = std::filesystem::exists(path, error) &&
-                      !std::filesystem::is_regular_file(path, error);
+  const bool direct =
+      std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error);
   const std::string target = direct ? path : path + ".partial";
   {
     std::ofstream out(target, std::ios::binary | std::ios::trunc);

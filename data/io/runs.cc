@@ -115,8 +115,7 @@ const std::vector<ColumnFormat>& Columns() {
       {"hosts", Need::kOptional,
        [](const auto& t, const auto& p, Run* r) { r->plan.hosts = ParseHosts(t, p); },
        [](const Run& r) { return JoinHosts(r.plan.hosts); }},
-      {"source", Need::kOptional,
-       [](const auto& t, const auto&, Run* r) { r->source = t; },
+      {"source", Need::kOptional, [](const auto& t, const auto&, Run* r) { r->source = t; },
        [](const Run& r) { return r.source; }},
   };
   return columns;
@@ -124,9 +123,7 @@ const std::vector<ColumnFormat>& Columns() {
 
 // What no single field can know.
 void CheckWholeRow(const CsvTable& table, const CsvRow& row, const Run& run) {
-  const auto place = [&](const char* column) {
-    return InputPlace{table.path(), row.line, column};
-  };
+  const auto place = [&](const char* column) { return InputPlace{table.path(), row.line, column}; };
   const Plan& plan = run.plan;
   const std::string servers = std::to_string(plan.servers);
   if (UsesServers(plan.strategy) && plan.servers == 0) {
@@ -210,8 +207,8 @@ std::string FormatRuns(const std::vector<Run>& runs) {
       first = false;
       const std::string field = format->write(run);
       // An absent accumulation interval is one of 1 step.
-      text += CsvField(field.empty() && !std::strcmp(format->name, "accumulation_steps") ? "1"
-                                                                                         : field);
+      text +=
+          CsvField(field.empty() && !std::strcmp(format->name, "accumulation_steps") ? "1" : field);
     }
     for (const std::string& name : extra) {
       const auto it = std::find_if(run.extra.begin(), run.extra.end(),

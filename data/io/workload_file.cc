@@ -103,9 +103,8 @@ Workload ParseWorkload(const std::string& text, const std::string& path) {
     w.parameters = *parameters;
     w.trainable_parameters = trainable.value_or(*parameters);
     if (w.trainable_parameters > w.parameters) {
-      throw InputError(file.PlaceOf("trainable_parameters"),
-                       std::to_string(w.trainable_parameters), "is more than all parameters",
-                       "at most " + std::to_string(w.parameters));
+      throw InputError(file.PlaceOf("trainable_parameters"), std::to_string(w.trainable_parameters),
+                       "is more than all parameters", "at most " + std::to_string(w.parameters));
     }
   } else if (gradient_bytes) {
     w.parameters = w.trainable_parameters =

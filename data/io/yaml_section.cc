@@ -89,8 +89,8 @@ YamlSection::YamlSection(std::string file, std::string prefix, const YAML::Node&
     : file_(std::move(file)), prefix_(std::move(prefix)), line_(node.Mark().line + 1) {
   if (!node.IsMap()) {
     const std::string key = prefix_.empty() ? "" : prefix_.substr(0, prefix_.size() - 1);
-    throw InputError({file_, line_, key}, node.IsScalar() ? node.Scalar() : "",
-                     "is not a mapping", "keys with values");
+    throw InputError({file_, line_, key}, node.IsScalar() ? node.Scalar() : "", "is not a mapping",
+                     "keys with values");
   }
   std::unordered_map<std::string, int> line_of;
   for (const auto& pair : node) {
@@ -115,9 +115,8 @@ bool YamlSection::Has(const std::string& key) const {
 }
 
 bool YamlSection::IsSection(const std::string& key) const {
-  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-    return entry.key == key && entry.value.IsMap();
-  });
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [&](const Entry& entry) { return entry.key == key && entry.value.IsMap(); });
 }
 
 InputPlace YamlSection::PlaceOf(const std::string& key) const {

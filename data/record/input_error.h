@@ -8,8 +8,8 @@
 
 namespace stepcast {
 
-// Where a wrong value stands. Empty fields (or line 0) are not printed: a value given on the command
-// line has no file, a file that cannot be opened has no line.
+// Where a wrong value stands. Empty fields (or line 0) are not printed: a value given on the
+// command line has no file, a file that cannot be opened has no line.
 struct InputPlace {
   std::string file;
   int line = 0;  // 1-based

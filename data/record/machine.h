@@ -38,7 +38,7 @@ struct Cluster {
   std::string title;
   std::string source;
   std::string notes;
-  std::string device;  // a Device's name
+  std::string device;                  // a Device's name
   std::optional<Device> device_facts;  // where the cluster file itself describes the device
   int nodes = 1;
   int devices_per_node = 1;

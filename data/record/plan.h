@@ -28,8 +28,7 @@ inline constexpr int kStrategyCount = 8;
 
 // The names in files and flags, in the order of the enumerators.
 inline constexpr const char* kStrategyNames[kStrategyCount] = {
-    "none",         "allreduce", "ring",    "tree", "halving-doubling",
-    "hierarchical", "ps-sync",   "ps-async"};
+    "none", "allreduce", "ring", "tree", "halving-doubling", "hierarchical", "ps-sync", "ps-async"};
 
 inline const char* StrategyName(Strategy s) { return kStrategyNames[static_cast<int>(s)]; }
 inline bool UsesServers(Strategy s) { return s == Strategy::kPsSync || s == Strategy::kPsAsync; }
@@ -62,10 +61,10 @@ struct Plan {
   Placement placement = {1};
   int servers = 0;
   Strategy strategy = Strategy::kAllreduce;
-  int local_batch = 1;         // samples of one micro-step on one device
-  int accumulation_steps = 1;  // micro-steps from one synchronisation to the next
-  LinkFacts link;              // replaces the cluster's node-to-node link where known
-  LinkFacts server_link;       // replaces the cluster's server link where known
+  int local_batch = 1;               // samples of one micro-step on one device
+  int accumulation_steps = 1;        // micro-steps from one synchronisation to the next
+  LinkFacts link;                    // replaces the cluster's node-to-node link where known
+  LinkFacts server_link;             // replaces the cluster's server link where known
   std::optional<DataSize<>> bucket;  // cap of a gradient bucket
   std::vector<std::string> hosts;    // by node, in placement order; empty when not named
 

@@ -26,8 +26,9 @@ enum class LayerKind {
 
 // The name used in files, e.g. "convolution"; the array is in the order of the enumerators.
 inline constexpr const char* kLayerKindNames[] = {
-    "convolution", "depthwise_convolution", "dense",      "recurrent", "embedding",  "attention",
-    "normalization", "activation",          "pooling",    "elementwise", "reshape"};
+    "convolution", "depthwise_convolution", "dense",      "recurrent", "embedding",
+    "attention",   "normalization",         "activation", "pooling",   "elementwise",
+    "reshape"};
 
 struct Layer {
   std::string name;
@@ -45,10 +46,10 @@ struct Layer {
 };
 
 struct Workload {
-  std::string name;    // lower case, as torchvision and Keras spell it: "resnet50"
-  std::string title;   // "ResNet-50 (v1), 224 x 224 x 3"
-  std::string source;  // where the structure and the published parameter count come from
-  std::int64_t parameters = 0;            // all stored parameters, as published
+  std::string name;             // lower case, as torchvision and Keras spell it: "resnet50"
+  std::string title;            // "ResNet-50 (v1), 224 x 224 x 3"
+  std::string source;           // where the structure and the published parameter count come from
+  std::int64_t parameters = 0;  // all stored parameters, as published
   std::int64_t trainable_parameters = 0;  // those with a gradient
   // What one worker contributes to a synchronisation: 4 bytes a trainable parameter unless the
   // source says otherwise.

@@ -50,8 +50,7 @@ class Quantity {
   constexpr Quantity() : si_(T(0.0)) {}
 
   // A quantity of doubles converts to one of any scalar (a constant has no derivative).
-  template <class U,
-            class = std::enable_if_t<std::is_arithmetic_v<U> && !std::is_same_v<U, T>>>
+  template <class U, class = std::enable_if_t<std::is_arithmetic_v<U> && !std::is_same_v<U, T>>>
   constexpr Quantity(const Quantity<D, U>& other) : si_(T(other.si())) {}  // NOLINT
 
   static constexpr Quantity FromSi(const T& si) {
@@ -128,8 +127,8 @@ constexpr auto operator/(const Quantity<D, A>& a, const S& s) {
 }
 template <class D, class A, class S, class = std::enable_if_t<!internal::IsQuantity<S>::value>>
 constexpr auto operator/(const S& s, const Quantity<D, A>& a) {
-  return Quantity<DimensionQuotient<Dimensionless, D>,
-                  std::decay_t<decltype(s / a.si())>>::FromSi(s / a.si());
+  return Quantity<DimensionQuotient<Dimensionless, D>, std::decay_t<decltype(s / a.si())>>::FromSi(
+      s / a.si());
 }
 
 template <class D, class A, class B>

@@ -1,5 +1,3 @@
-#include "microbench/compute/device_ceilings.h"
-
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 #include <cudnn.h>
@@ -9,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "microbench/compute/device_ceilings.h"
 #include "microbench/harness/sampling.h"
 
 namespace stepcast {
@@ -207,8 +206,8 @@ CeilingsOutcome MeasureDeviceCeilings(int index) {
     return outcome;
   }
   if (index < 0 || index >= count) {
-    outcome.message = "GPU " + std::to_string(index) + " does not exist; there are " +
-                      std::to_string(count);
+    outcome.message =
+        "GPU " + std::to_string(index) + " does not exist; there are " + std::to_string(count);
     return outcome;
   }
   try {
@@ -228,18 +227,17 @@ CeilingsOutcome MeasureDeviceCeilings(int index) {
     Check(cublasCreate(&cublas), "cuBLAS");
     constexpr int kFloatSide = 4096;
     constexpr int kTensorSide = 8192;
-    c.rates.push_back(ProductRate(
-        cublas, {"fp32", CUDA_R_32F, CUBLAS_COMPUTE_32F, 4, kFloat}, kFloatSide));
+    c.rates.push_back(
+        ProductRate(cublas, {"fp32", CUDA_R_32F, CUBLAS_COMPUTE_32F, 4, kFloat}, kFloatSide));
     constexpr int kHasHalf = 7;
     constexpr int kHasTf32 = 8;
     if (properties.major >= kHasTf32) {
       c.rates.push_back(ProductRate(
-          cublas, {"tf32", CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 4, kFloat},
-          kTensorSide));
+          cublas, {"tf32", CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 4, kFloat}, kTensorSide));
     }
     if (properties.major >= kHasHalf) {
-      c.rates.push_back(ProductRate(
-          cublas, {"fp16", CUDA_R_16F, CUBLAS_COMPUTE_32F, 2, kTwoHalfs}, kTensorSide));
+      c.rates.push_back(
+          ProductRate(cublas, {"fp16", CUDA_R_16F, CUBLAS_COMPUTE_32F, 2, kTwoHalfs}, kTensorSide));
     }
     if (properties.major >= kHasTf32) {
       c.rates.push_back(ProductRate(

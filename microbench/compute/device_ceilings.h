@@ -11,8 +11,8 @@
 namespace stepcast {
 
 struct MeasuredRate {
-  std::string name;    // "fp32", "tf32", "fp16", "bf16", "convolution_fp32", "copy"
-  double per_second;   // FLOP/s, a multiply-add counting as 2; for the copy bytes read and written
+  std::string name;   // "fp32", "tf32", "fp16", "bf16", "convolution_fp32", "copy"
+  double per_second;  // FLOP/s, a multiply-add counting as 2; for the copy bytes read and written
   double relative_error;  // standard error of the median time, as a share of it
   bool stable;            // whether the stopping rule was satisfied
 };

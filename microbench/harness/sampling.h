@@ -1,7 +1,7 @@
 // Repeats a measurement until its median is known well enough.
 //
-// The stopwatch is the caller's: `measure()` performs the work once and returns seconds. Nothing here
-// reads a clock, so that the rule is tested on recorded times.
+// The stopwatch is the caller's: `measure()` performs the work once and returns seconds. Nothing
+// here reads a clock, so that the rule is tested on recorded times.
 #ifndef STEPCAST_MICROBENCH_HARNESS_SAMPLING_H_
 #define STEPCAST_MICROBENCH_HARNESS_SAMPLING_H_
 
@@ -28,33 +28,22 @@ struct Samples {
   bool stable = false;        // whether relative_error was reached, or only a limit
 };
 
-namespace internal {
-
-inline double MedianOf(std::vector<double> values) {
-  const std::size_t half = values.size() / 2;
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half),
-                   values.end());
-  const double upper = values[half];
-  if (values.size() % 2 == 1) return upper;
-  return (*std::max_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half)) +
-          upper) /
-         2;
-}
-
-}  // namespace internal
-
-// Median and its standard error, robustly: 1.2533 s / sqrt(n), with s = 1.4826 times the median
-// absolute deviation (Rousseeuw & Croux, JASA 88, 1993).
+// Median and its standard error, free of any assumption on how the times are distributed: the order
+// statistics 0.98 sqrt(n) places to both sides of the middle enclose the median with 95 % confidence
+// (Conover, Practical Nonparametric Statistics), which is 1.96 standard errors each way.
 inline void Summarise(Samples* samples) {
-  constexpr double kSdPerDeviation = 1.4826;
-  constexpr double kMedianInflation = 1.2533;
-  samples->median = internal::MedianOf(samples->seconds);
-  std::vector<double> deviations;
-  for (const double s : samples->seconds) deviations.push_back(std::abs(s - samples->median));
-  const double sd = kSdPerDeviation * internal::MedianOf(deviations);
-  samples->relative_error = kMedianInflation * sd /
-                            std::sqrt(static_cast<double>(samples->seconds.size())) /
-                            samples->median;
+  constexpr double kConfidence = 1.96;
+  std::vector<double> sorted = samples->seconds;
+  std::sort(sorted.begin(), sorted.end());
+  const auto n = static_cast<double>(sorted.size());
+  const double last = n - 1;
+  const double reach = kConfidence / 2 * std::sqrt(n);
+  const auto at = [&](double place) {
+    return sorted[static_cast<std::size_t>(std::min(std::max(place, 0.0), last))];
+  };
+  samples->median = (at(std::floor(last / 2)) + at(std::ceil(last / 2))) / 2;
+  samples->relative_error = (at(std::ceil(last / 2 + reach)) - at(std::floor(last / 2 - reach))) /
+                            (2 * kConfidence * samples->median);
 }
 
 template <class Measure>

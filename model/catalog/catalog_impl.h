@@ -29,7 +29,11 @@ Hop<T> EntryHop(const std::vector<T>& x, std::size_t at) {
 
 template <class T>
 ServerPaths<T> EntryServers(const std::vector<T>& x) {
-  return {kEntryWorkers, kEntryServers, kEntryDevices, EntryHop(x, 0), DataRate<T>::FromSi(x[2]),
+  return {kEntryWorkers,
+          kEntryServers,
+          kEntryDevices,
+          EntryHop(x, 0),
+          DataRate<T>::FromSi(x[2]),
           Duration<T>::FromSi(x[3])};
 }
 
@@ -152,45 +156,40 @@ std::vector<Model<T>> Catalog() {
              .Time(kEntryGradient)
              .si();
        }});
-  const std::vector<ModelInput> server_inputs = {alpha,
-                                                 bandwidth,
-                                                 {"B_s", "B/s", 1e6, 1e11, kDown},
-                                                 {"c_x", "s", 1e-7, 1e-2, kUp}};
+  const std::vector<ModelInput> server_inputs = {
+      alpha, bandwidth, {"B_s", "B/s", 1e6, 1e11, kDown}, {"c_x", "s", 1e-7, 1e-2, kUp}};
   models.push_back({"collective/parameter_server",
                     "Push and pull through n servers, each phase at the busier link.",
                     "Li et al., OSDI 2014; Chang et al., Network Evolution for DNNs",
-                    "parameters spread evenly, servers on nodes of their own",
-                    server_inputs,
+                    "parameters spread evenly, servers on nodes of their own", server_inputs,
                     [](const std::vector<T>& x) {
                       return ServerSynchronisation(EntryServers(x)).Time(kEntryGradient).si();
                     }});
   std::vector<ModelInput> async_inputs = server_inputs;
   async_inputs.push_back({"t", "s", 1e-3, 10, kUp});
-  models.push_back({"collective/async_parameter_server",
-                    "Workers that meet only in the servers' queues: exact mean value analysis.",
-                    "Reiser & Lavenberg, JACM 27 (1980)",
-                    "exponential service in the mean; parameters spread evenly",
-                    async_inputs,
-                    [](const std::vector<T>& x) {
-                      return AsyncServerCycle(EntryServers(x), Duration<T>::FromSi(x[4]),
-                                              kEntryGradient)
-                          .si();
-                    }});
-  models.push_back({"overlap/buckets",
-                    "Buckets leave one after another while the backward pass still runs.",
-                    "Li et al., VLDB 2020",
-                    "one synchronisation at a time, in the order in which gradients become ready",
-                    {{"t_b", "s", 1e-3, 10, kUp},
-                     {"per call", "s", 1e-6, 1e-2, kUp},
-                     {"per byte", "s/B", 1e-12, 1e-6, kUp}},
-                    [](const std::vector<T>& x) {
-                      const SyncCost<T> cost{Duration<T>::FromSi(x[1]),
-                                             DurationPerByte<T>::FromSi(x[2])};
-                      return LastSynchronisationEnd(
-                                 *EntryBuckets(), Duration<T>::FromSi(x[0]),
-                                 [&](const Bucket& bucket) { return cost.Time(bucket.bytes); })
-                          .si();
-                    }});
+  models.push_back(
+      {"collective/async_parameter_server",
+       "Workers that meet only in the servers' queues: exact mean value analysis.",
+       "Reiser & Lavenberg, JACM 27 (1980)",
+       "exponential service in the mean; parameters spread evenly", async_inputs,
+       [](const std::vector<T>& x) {
+         return AsyncServerCycle(EntryServers(x), Duration<T>::FromSi(x[4]), kEntryGradient).si();
+       }});
+  models.push_back(
+      {"overlap/buckets",
+       "Buckets leave one after another while the backward pass still runs.",
+       "Li et al., VLDB 2020",
+       "one synchronisation at a time, in the order in which gradients become ready",
+       {{"t_b", "s", 1e-3, 10, kUp},
+        {"per call", "s", 1e-6, 1e-2, kUp},
+        {"per byte", "s/B", 1e-12, 1e-6, kUp}},
+       [](const std::vector<T>& x) {
+         const SyncCost<T> cost{Duration<T>::FromSi(x[1]), DurationPerByte<T>::FromSi(x[2])};
+         return LastSynchronisationEnd(
+                    *EntryBuckets(), Duration<T>::FromSi(x[0]),
+                    [&](const Bucket& bucket) { return cost.Time(bucket.bytes); })
+             .si();
+       }});
   models.push_back({"sync/straggler",
                     "A synchronous step waits for the slowest of its workers.",
                     "Blom 1958; Wichura, Applied Statistics 37 (1988)",
@@ -203,8 +202,8 @@ std::vector<Model<T>> Catalog() {
       StepEntry<T>("step/ring", "A whole step with a flat ring.", Strategy::kAllreduce));
   models.push_back(StepEntry<T>("step/hierarchical", "A whole step, reduced within nodes first.",
                                 Strategy::kHierarchical));
-  models.push_back(StepEntry<T>("step/ps-sync", "A whole step through synchronous servers.",
-                                Strategy::kPsSync));
+  models.push_back(
+      StepEntry<T>("step/ps-sync", "A whole step through synchronous servers.", Strategy::kPsSync));
   models.push_back(StepEntry<T>("step/ps-async", "A worker's cycle through asynchronous servers.",
                                 Strategy::kPsAsync));
   return models;

@@ -12,9 +12,9 @@
 //   w'               2^floor(log2 w), the workers that halve and double
 //
 // Hold for messages of some kilobytes up, on links that carry both directions at once and a switch
-// that does not block; adding up the received pieces is taken to hide behind their transfer. The tree
-// is a double binary tree whose two halves are pipelined. In the hierarchical form each of the g
-// devices of a node runs a ring over the nodes with m/g, and the g rings share the node's link.
+// that does not block; adding up the received pieces is taken to hide behind their transfer. The
+// tree is a double binary tree whose two halves are pipelined. In the hierarchical form each of the
+// g devices of a node runs a ring over the nodes with m/g, and the g rings share the node's link.
 //
 // Note that one worker (one node, one device) costs exactly nothing, that no term falls with w
 // (halving-doubling apart, which pays for what is beyond a power of two), and that ring and

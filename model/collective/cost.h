@@ -1,7 +1,7 @@
 // The cost of one synchronisation: what every call costs, and what every byte costs.
 //
-// Every collective and the parameter server are affine in the message, T(m) = per_call + per_byte m,
-// so that a bucket schedule needs these two numbers and nothing else.
+// Every collective and the parameter server are affine in the message, T(m) = per_call + per_byte
+// m, so that a bucket schedule needs these two numbers and nothing else.
 #ifndef STEPCAST_MODEL_COLLECTIVE_COST_H_
 #define STEPCAST_MODEL_COLLECTIVE_COST_H_
 

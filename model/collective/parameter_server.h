@@ -24,9 +24,9 @@
 // switch that does not block. The two synchronous phases do not overlap within one message; across
 // buckets they are counted one after another.
 //
-// Note that a lone worker of the asynchronous case meets no queue, so that its cycle is compute, push
-// and pull; that more servers never slow a step as long as n <= w; and that the asynchronous rate
-// never exceeds 1/D.
+// Note that a lone worker of the asynchronous case meets no queue, so that its cycle is compute,
+// push and pull; that more servers never slow a step as long as n <= w; and that the asynchronous
+// rate never exceeds 1/D.
 //
 // Sources: Li et al., OSDI 2014 (architecture); Chang et al., "Network Evolution for DNNs"
 // (n w transfers a phase, 2 m w bytes); Reiser & Lavenberg, JACM 27 (1980) (mean value analysis).

@@ -15,8 +15,8 @@
 // Note that t never falls with b, tends to t_fixed + t_floor for b -> 0 and to t_fixed + c b for
 // large b. The branch differences are written on ratios, so that no power overflows.
 //
-// Source: the p-norm of a latency and a throughput bound, as the throughput model of Pollux (Qiao et
-// al., OSDI 2021) joins compute and communication; here it joins the two regimes of a roofline
+// Source: the p-norm of a latency and a throughput bound, as the throughput model of Pollux (Qiao
+// et al., OSDI 2021) joins compute and communication; here it joins the two regimes of a roofline
 // (Williams, Waterman, Patterson, CACM 2009).
 #ifndef STEPCAST_MODEL_COMPUTE_FITTED_CURVE_H_
 #define STEPCAST_MODEL_COMPUTE_FITTED_CURVE_H_

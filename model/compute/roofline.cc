@@ -24,7 +24,7 @@ RooflineTime EvaluateRoofline(const Workload& workload, const Device& device, do
         two_gradients
             ? Max(compute * 2.0, (activations * 2.0 + weights * 2.0) / *device.memory_bandwidth)
             : forward;
-    time.update += weights * (2 + kOptimizerStates) / *device.memory_bandwidth;
+    time.update += weights * (3 + 2 * kOptimizerStates) / *device.memory_bandwidth;
     time.launches += kKernelLaunch * (two_gradients ? 4.0 : 2.0);
     in = layer.activation_bytes;
   }

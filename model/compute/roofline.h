@@ -3,7 +3,8 @@
 //   forward of a layer   max( b F / P, (b (A_in + A_out) + 4 p) / B_m )
 //   backward             the same with 2 F and twice the bytes, where the layer has parameters;
 //                        as the forward pass where it has none
-//   update               4 (2 + s) p / B_m, reading and writing parameters and s states
+//   update               4 (3 + 2 s) p / B_m: reading gradients, and reading and writing parameters
+//                        and s states
 //   launches             one kernel for each pass of a layer, twice as many where it has parameters
 //
 //   b        local batch                                                   [samples]
@@ -36,9 +37,10 @@ namespace stepcast {
 // practices guide).
 inline constexpr Duration<> kKernelLaunch = Microseconds(5.0);
 
-// Share of the roofline that training reaches: 0.25 to 0.65 on public step times of convolutional
-// networks on K80, P100 and T4; ln-normal.
-inline constexpr double kKernelEfficiency = 0.4;
+// Share of the roofline that training reaches: 0.4 to 0.7 on public step times of residual,
+// recurrent and transformer networks on P100, T4 and RTX 4090; above 1 where convolutions need
+// fewer multiplications than are counted (VGG) or tensor cores are used. ln-normal.
+inline constexpr double kKernelEfficiency = 0.5;
 inline constexpr double kKernelEfficiencyLogSd = 0.7;
 
 // At full efficiency.

@@ -49,8 +49,7 @@ inline double AccumulationForEfficiency(double efficiency, Duration<> exposed,
                                         Duration<> micro_step) {
   // Less rounding: 0.9 / (1 - 0.9) is a little more than 9.
   constexpr double kWhole = 1 - 1e-12;
-  return std::fmax(1.0,
-                   std::ceil(kWhole * efficiency / (1 - efficiency) * (exposed / micro_step)));
+  return std::fmax(1.0, std::ceil(kWhole * efficiency / (1 - efficiency) * (exposed / micro_step)));
 }
 
 }  // namespace stepcast

@@ -4,9 +4,12 @@ namespace stepcast {
 
 DataSize<> KeptActivations(const Workload& workload) {
   DataSize<> sum;
+  LayerKind before = LayerKind::kReshape;
   for (const Layer& layer : workload.layers) {
-    if (layer.kind == LayerKind::kActivation || layer.kind == LayerKind::kReshape) continue;
-    sum += layer.activation_bytes;
+    const bool in_place = layer.kind == LayerKind::kReshape ||
+                          (layer.kind == LayerKind::kActivation && before != LayerKind::kDense);
+    if (!in_place) sum += layer.activation_bytes;
+    before = layer.kind;
   }
   return sum;
 }

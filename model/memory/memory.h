@@ -10,10 +10,11 @@
 //   A b        activations kept for the backward pass, of b samples        [B]
 //   workspace, reserve   library scratch space and the context             [B]
 //
-// A counts the outputs of all layers except those that frameworks compute in place (activations,
-// reshapes). Holds within about a quarter: allocators round and fragment, and algorithms choose
-// workspaces by themselves. A plan that needs more than the device has is a verdict, not a number to
-// trust; one within kTightShare of it is called tight.
+// A counts the outputs of all layers except those that frameworks compute in place: reshapes, and
+// activations other than behind a dense layer (a transformer's GELU keeps its input and its
+// output). Holds within about a quarter: allocators round and fragment, and algorithms choose
+// workspaces by themselves. A plan that needs more than the device has is a verdict, not a number
+// to trust; one within kTightShare of it is called tight.
 //
 // Note that the need never falls with the batch.
 //

@@ -11,12 +11,12 @@
 //   M      payload of a packet                                           [B]
 //   b_ack  packets that one acknowledgement answers
 //
-// Holds for long transfers of loss-based congestion control (Reno, and CUBIC inside a cluster, whose
-// cubic branch wins only for p < R^3 / 1.82 s^3). It leaves out timeouts, which dominate from a few
-// per cent of loss on, and slow start: with loss it is an upper bound of the rate.
+// Holds for long transfers of loss-based congestion control (Reno, and CUBIC inside a cluster,
+// whose cubic branch wins only for p < R^3 / 1.82 s^3). It leaves out timeouts, which dominate from
+// a few per cent of loss on, and slow start: with loss it is an upper bound of the rate.
 //
-// Note that with p = 0 the loss limit is absent, not merely large, so that a lossless link gives the
-// same bits whether its loss is stated or not; and that R = 0 lifts both limits.
+// Note that with p = 0 the loss limit is absent, not merely large, so that a lossless link gives
+// the same bits whether its loss is stated or not; and that R = 0 lifts both limits.
 //
 // Sources: Mathis, Semke, Mahdavi, Ott, CCR 1997 (loss limit); RFC 9438 (CUBIC's Reno region);
 // tcp(7) of Linux for the buffer limit, of which measurements on a shaped link with default buffers

@@ -11,10 +11,11 @@
 // With T_k = tau + m_k / B (a cost for every bucket and the bytes over a bandwidth) and r_k a share
 // of the backward time this is a maximum over K affine functions of (t_b, tau, 1/B).
 //
-// Buckets are filled as PyTorch's DistributedDataParallel fills them: in reverse order of the forward
-// pass, closed by the tensor that reaches the cap; the first has a cap of its own, 1 MiB, to start
-// early; a tensor is never split (Li et al., VLDB 2020; torch.nn.parallel documentation). A layer's
-// gradients exist when its share of the backward work is done, work being counted by forward FLOP.
+// Buckets are filled as PyTorch's DistributedDataParallel fills them: in reverse order of the
+// forward pass, closed by the tensor that reaches the cap; the first has a cap of its own, 1 MiB,
+// to start early; a tensor is never split (Li et al., VLDB 2020; torch.nn.parallel documentation).
+// A layer's gradients exist when its share of the backward work is done, work being counted by
+// forward FLOP.
 //
 // Note that E_K is at least the end of the backward pass plus T_K, at least the sum of all T_k, and
 // at most their sum with the backward pass; one bucket means no overlap.

@@ -22,8 +22,7 @@ constexpr double kCentralB[] = {6.7187563600e+01, 7.8757757664e+01, 1.7895169469
 constexpr double kMiddleC[] = {1.7023821103e-01, 1.3067284816e+00, 2.7568153900e+00,
                                1.4234372777e+00};
 constexpr double kMiddleD[] = {1.2021132975e-01, 7.3700164250e-01, 1.0};
-constexpr double kFarE[] = {1.7337203997e-02, 4.2868294337e-01, 3.0812263860e+00,
-                            6.6579051150e+00};
+constexpr double kFarE[] = {1.7337203997e-02, 4.2868294337e-01, 3.0812263860e+00, 6.6579051150e+00};
 constexpr double kFarF[] = {1.2258202635e-02, 2.4197894225e-01, 1.0};
 
 }  // namespace

@@ -1,8 +1,9 @@
-// The parameters of the step model: few, positive, each with a meaning, a unit and a plausible range.
+// The parameters of the step model: few, positive, each with a meaning, a unit and a plausible
+// range.
 //
-// ClusterParameters belong to a cluster and are shared by all workloads; WorkloadParameters belong to
-// one workload on one device. Both are arrays of SI values with typed accessors, so that calibration
-// can treat them as vectors and formulas as quantities.
+// ClusterParameters belong to a cluster and are shared by all workloads; WorkloadParameters belong
+// to one workload on one device. Both are arrays of SI values with typed accessors, so that
+// calibration can treat them as vectors and formulas as quantities.
 #ifndef STEPCAST_MODEL_STEP_PARAMETERS_H_
 #define STEPCAST_MODEL_STEP_PARAMETERS_H_
 
@@ -57,7 +58,8 @@ inline constexpr std::array<ParameterSpec, kClusterParameterCount> kClusterParam
      "between 1 and 100 Gbit/s Ethernet, where the cluster file states none"},
     {"flow_bandwidth", "Gbit/s", 1e9 / 8, 8, 1.2, 1e-3, 1e4,
      "most that the flows to one peer carry, whatever the link",
-     "one TCP flow: 5 Gbit/s across and 10 within a placement group (EC2 user guide), up to tens on "
+     "one TCP flow: 5 Gbit/s across and 10 within a placement group (EC2 user guide), up to tens "
+     "on "
      "bare metal"},
     {"host_bandwidth", "GB/s", 1e9, 5, 1.5, 0.05, 2000,
      "rate of an exchange within a node, which is also the host's end of a hop between nodes",
@@ -129,9 +131,7 @@ struct WorkloadParameters {
 
   Duration<T> fixed_time() const { return Duration<T>::FromSi(si[kFixedTime]); }
   Duration<T> floor_time() const { return Duration<T>::FromSi(si[kFloorTime]); }
-  DurationPerSample<T> sample_time() const {
-    return DurationPerSample<T>::FromSi(si[kSampleTime]);
-  }
+  DurationPerSample<T> sample_time() const { return DurationPerSample<T>::FromSi(si[kSampleTime]); }
   const T& straggler_spread() const { return si[kStragglerSpread]; }
 };
 

@@ -20,7 +20,8 @@
 //   phi      overlap share                                                           [1]
 //
 // Two nodes are special: all flows between them share one path, where a node of a longer ring has
-// two neighbours. A model that is fitted to two nodes and does not know this is wrong by two at four.
+// two neighbours. A model that is fitted to two nodes and does not know this is wrong by two at
+// four.
 //
 // Holds for synchronous steps of equal devices on equal nodes; unequal placements are set by their
 // fullest node. ps-async is the mean time between two updates of one worker.
@@ -29,8 +30,8 @@
 // stays with more bandwidth and never falls with more bytes, loss, latency or workers' placement on
 // more devices; and that the parts add up to the step exactly.
 //
-// Sources: Li et al., VLDB 2020 (overlap of buckets); the formulas' own headers for the parts; public
-// traces of 1 to 64 devices for the form of B_hop (docs/explanation).
+// Sources: Li et al., VLDB 2020 (overlap of buckets); the formulas' own headers for the parts;
+// public traces of 1 to 64 devices for the form of B_hop (docs/explanation).
 #ifndef STEPCAST_MODEL_STEP_STEP_H_
 #define STEPCAST_MODEL_STEP_STEP_H_
 
@@ -60,11 +61,13 @@ struct StepFacts {
   // Links as stated: a stated bandwidth replaces the fitted one.
   LinkFacts link;
   LinkFacts server_link;
+  Duration<> device_rtt;  // between devices of one node, where the cluster file states it
 };
 
 // The plan on the cluster. A bandwidth that the plan states is taken as it is; that of the cluster
-// file is the centre of a prior and not a fact here, but its round trip and loss are. Throws
-// InputError for loss without a round trip, which no formula turns into a rate.
+// file is the centre of a prior and not a fact here, but its round trip and loss are, and those of
+// the worst host that the plan names. Throws InputError for loss without a round trip, which no
+// formula turns into a rate.
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, DataSize<> gradient,
                         std::shared_ptr<const std::vector<Bucket>> buckets);
 
@@ -101,7 +104,7 @@ StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& clu
 // What a plan's hops deliver, as EvaluateStep takes them.
 template <class T>
 struct NetworkRates {
-  Hop<T> hop;                   // between nodes, or between devices when there is one node
+  Hop<T> hop;                    // between nodes, or between devices when there is one node
   DataRate<T> server_bandwidth;  // of one server's link; meaningful for ps-sync and ps-async
 };
 

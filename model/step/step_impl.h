@@ -22,13 +22,14 @@ inline constexpr double kPayloadShare = kSegmentBytes / kFrameBytes;
 template <class T>
 Duration<T> MicroStep(const StepFacts& facts, const ClusterParameters<T>& cluster,
                       const WorkloadParameters<T>& workload) {
-  const T sharing = 1.0 + cluster.host_contention() * static_cast<double>(facts.devices_per_node - 1);
+  const T sharing =
+      1.0 + cluster.host_contention() * static_cast<double>(facts.devices_per_node - 1);
   const FittedCurve<T> curve{workload.fixed_time(), workload.floor_time(), workload.sample_time()};
   return curve.Time(Samples(facts.batch)) * sharing;
 }
 
-// What TCP delivers over a link as stated, or as fitted where nothing is stated; sets `limited` when
-// the transport rather than the line rate decides.
+// What TCP delivers over a link as stated, or as fitted where nothing is stated; sets `limited`
+// when the transport rather than the line rate decides.
 template <class T>
 DataRate<T> UsableLink(const LinkFacts& stated, const DataRate<T>& fitted, double flows,
                        bool* limited) {
@@ -60,6 +61,12 @@ Hop<T> NodeHop(const StepFacts& facts, const ClusterParameters<T>& cluster, doub
           1.0 / ((path + 1.0 / host) * crowding)};
 }
 
+// A hop between devices of one node.
+template <class T>
+Hop<T> DeviceHop(const StepFacts& facts, const ClusterParameters<T>& cluster) {
+  return {cluster.device_latency() + facts.device_rtt / 2.0, cluster.host_bandwidth()};
+}
+
 template <class T>
 ServerPaths<T> MakeServerPaths(const StepFacts& facts, const ClusterParameters<T>& cluster,
                                Limiter* limiter) {
@@ -88,7 +95,7 @@ inline double RingPeers(const StepFacts& facts) { return std::min(facts.nodes - 
 template <class T>
 SyncCost<T> CollectiveCost(const StepFacts& facts, const ClusterParameters<T>& cluster,
                            Limiter* limiter) {
-  const Hop<T> intra{cluster.device_latency(), cluster.host_bandwidth()};
+  const Hop<T> intra = DeviceHop(facts, cluster);
   *limiter = Limiter::kHost;
   if (facts.strategy == Strategy::kPsSync) {
     return ServerSynchronisation(MakeServerPaths(facts, cluster, limiter));
@@ -135,7 +142,7 @@ NetworkRates<T> EvaluateNetwork(const StepFacts& facts, const ClusterParameters<
     const ServerPaths<T> paths = internal::MakeServerPaths(facts, cluster, &unused);
     return {paths.worker, paths.server_bandwidth};
   }
-  if (facts.nodes == 1) return {{cluster.device_latency(), cluster.host_bandwidth()}, {}};
+  if (facts.nodes == 1) return {internal::DeviceHop(facts, cluster), {}};
   return {internal::NodeHop(facts, cluster, internal::RingPeers(facts), &unused), {}};
 }
 
@@ -158,14 +165,16 @@ StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& clu
     const Duration<T> cycle = AsyncServerCycle(paths, compute, facts.gradient);
     step.exposed_latency =
         (paths.worker.alpha + paths.initiation * static_cast<double>(facts.servers)) * 2.0;
-    step.exposed_transfer = cycle - compute - step.exposed_latency;
+    // What is left; rounding must not make it negative.
+    step.exposed_transfer = Max(cycle - compute - step.exposed_latency, Duration<T>());
     step.synchronisation = step.exposed();
     return step;
   }
 
   const SyncCost<T> cost = internal::CollectiveCost(facts, cluster, &step.limiter);
-  const Duration<T> overhead =
-      facts.nodes > 1 ? cluster.node_sync_overhead() : cluster.device_sync_overhead();
+  const Duration<T> overhead = facts.nodes > 1 || UsesServers(facts.strategy)
+                                   ? cluster.node_sync_overhead()
+                                   : cluster.device_sync_overhead();
   const Duration<T> end = LastSynchronisationEnd(
       *facts.buckets, backward, [&](const Bucket& bucket) { return cost.Time(bucket.bytes); });
   const Duration<T> calls = cost.per_call * static_cast<double>(facts.buckets->size());
@@ -176,8 +185,8 @@ StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& clu
   step.exposed_transfer = exposed * (transfer / (calls + transfer));
   step.exposed_latency = exposed - step.exposed_transfer + overhead;
   if (step.exposed_transfer < step.exposed_latency) step.limiter = Limiter::kLatency;
-  step.straggler_wait = StragglerWait(micro, workload.straggler_spread(),
-                                      facts.accumulation_steps, facts.workers);
+  step.straggler_wait =
+      StragglerWait(micro, workload.straggler_spread(), facts.accumulation_steps, facts.workers);
   return step;
 }
 

@@ -31,8 +31,8 @@ double ExpectedLargest(int count);
 template <class T>
 Duration<T> StragglerWait(const Duration<T>& micro_step, const T& spread, int accumulation_steps,
                           int workers) {
-  return micro_step * (spread * (std::sqrt(static_cast<double>(accumulation_steps)) *
-                                 ExpectedLargest(workers)));
+  return micro_step *
+         (spread * (std::sqrt(static_cast<double>(accumulation_steps)) * ExpectedLargest(workers)));
 }
 
 }  // namespace stepcast

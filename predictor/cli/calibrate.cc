@@ -37,9 +37,9 @@ std::vector<std::string> HostFindings(const Calibration& calibration, const Clus
       hosts.replace(plus, 1, hosts.find('+', plus + 1) == std::string::npos ? " and " : ", ");
     }
     const DataRate<> rate = GigabitsPerSecond(p->value);
-    std::string text = fmt::format(
-        "{} {} on a link of {} (fitted {}, standard error {}).", hosts, several ? "sit" : "sits",
-        NominalLink(rate), FormatRate(rate), FormatPercent(p->log_sd));
+    std::string text = fmt::format("{} {} on a link of {} (fitted {}, standard error {}).", hosts,
+                                   several ? "sit" : "sits", NominalLink(rate), FormatRate(rate),
+                                   FormatPercent(p->log_sd));
     if (cluster.link.bandwidth && rate * 3.0 < *cluster.link.bandwidth) {
       text += fmt::format(" The cluster file says {}: look at the cable and the port.",
                           FormatRate(*cluster.link.bandwidth));
@@ -60,11 +60,11 @@ void PrintReport(const CalibrationProblem& problem, const CalibrationOutcome& ou
   const Style style = DetectStyle();
   const int width = TerminalWidth();
   const Calibration& calibration = *outcome.cluster.calibration;
-  std::string out = Heading(
-      fmt::format("{} from {} runs of {} workload{}", problem.cluster.name,
-                  FormatCount(static_cast<double>(problem.runs.size())), problem.workloads.size(),
-                  problem.workloads.size() == 1 ? "" : "s"),
-      style);
+  std::string out =
+      Heading(fmt::format("{} from {} runs of {} workload{}", problem.cluster.name,
+                          FormatCount(static_cast<double>(problem.runs.size())),
+                          problem.workloads.size(), problem.workloads.size() == 1 ? "" : "s"),
+              style);
   out += NoteLine(
       fmt::format("{} Fitted runs are met within {} on average (MAPE); one more step would scatter "
                   "by {}.",
@@ -73,6 +73,12 @@ void PrintReport(const CalibrationProblem& problem, const CalibrationOutcome& ou
       style, width);
   for (const std::string& finding : HostFindings(calibration, problem.cluster)) {
     out += NoteLine(finding, style, width);
+  }
+  if (problem.cluster.calibration) {
+    out += NoteLine(
+        "The cluster file was calibrated before; this fit starts anew from the priors and "
+        "these runs alone.",
+        style, width);
   }
   out += "\n";
   Table table({{"of", "", Align::kLeft},
@@ -97,10 +103,11 @@ void PrintReport(const CalibrationProblem& problem, const CalibrationOutcome& ou
   }
   out += table.Render(style, 2);
   if (hidden > 0) {
-    out += NoteLine(fmt::format("{} parameters stayed on their priors: the runs say nothing of them "
-                                "(--all shows them).",
-                                hidden),
-                    style, width);
+    out +=
+        NoteLine(fmt::format("{} parameters stayed on their priors: the runs say nothing of them "
+                             "(--all shows them).",
+                             hidden),
+                 style, width);
   }
   // Runs that the model does not meet deserve a second look.
   constexpr double kFarOff = 3;
@@ -154,9 +161,8 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
   AddRunsOptions(&options);
   options.add_options()("output", po::value<std::string>()->value_name("F"),
                         "cluster file to write, with the fitted parameters")(
-      "all", "show the parameters that stayed on their priors too")("json",
-                                                                   "print one JSON object")(
-      "help", "print this text");
+      "all", "show the parameters that stayed on their priors too")(
+      "json", "print one JSON object")("help", "print this text");
   const Arguments args("calibrate", options, "", arguments);
   if (args.Has("help")) {
     PrintHelp("stepcast calibrate --cluster C --runs R.csv ... --output F",

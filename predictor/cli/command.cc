@@ -16,7 +16,8 @@ constexpr int kMostCount = 1'000'000;
 constexpr int kMostBatch = 100'000'000;
 constexpr double kLargestWholeDouble = 9007199254740992.0;  // 2^53
 
-// The plan's options, in the order in which they are applied: the strategy before what depends on it.
+// The plan's options, in the order in which they are applied: the strategy before what depends on
+// it.
 struct PlanOption {
   const char* name;
   const char* value;
@@ -46,13 +47,13 @@ Arguments::Arguments(const std::string& command, const po::options_description& 
   po::positional_options_description positions;
   if (!positional.empty()) positions.add(positional.c_str(), -1);
   try {
-    po::store(po::command_line_parser(arguments)
-                  .options(options)
-                  .positional(positions)
-                  .style(po::command_line_style::unix_style &
-                         ~po::command_line_style::allow_guessing)
-                  .run(),
-              values_);
+    po::store(
+        po::command_line_parser(arguments)
+            .options(options)
+            .positional(positions)
+            .style(po::command_line_style::unix_style & ~po::command_line_style::allow_guessing)
+            .run(),
+        values_);
     po::notify(values_);
   } catch (const po::error& e) {
     throw InputError({"", 0, ""}, "", e.what(), "see stepcast " + command + " --help");
@@ -122,21 +123,11 @@ Target ReadTarget(const Arguments& arguments) {
   return target;
 }
 
-const std::vector<std::string>& PlanOptionNames() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> list;
-    for (const PlanOption& option : kPlanOptions) list.emplace_back(option.name);
-    return list;
-  }();
-  return names;
-}
-
 void SetPlanOption(const std::string& key, const std::string& text, const Cluster& cluster,
                    Plan* plan) {
   const InputPlace place = OptionPlace(key);
   if (key == "workers") {
-    plan->placement =
-        FillNodes(ParseInteger(text, place, 1, kMostCount), cluster.devices_per_node);
+    plan->placement = FillNodes(ParseInteger(text, place, 1, kMostCount), cluster.devices_per_node);
   } else if (key == "placement") {
     plan->placement = ParsePlacement(text, place);
   } else if (key == "hosts") {
@@ -184,11 +175,13 @@ Plan ReadPlan(const Arguments& arguments, const Target& target) {
   if (arguments.Has("hosts") && !arguments.Has("workers") && !arguments.Has("placement")) {
     plan.placement.assign(plan.hosts.size(), target.cluster.devices_per_node);
   }
-  if (plan.local_batch == 0) {
-    throw InputError(OptionPlace("local-batch"), "", "is required",
-                     "samples of one micro-step on one device, like 32");
-  }
   return plan;
+}
+
+void RequireBatch(const Plan& plan) {
+  if (plan.local_batch > 0) return;
+  throw InputError(OptionPlace("local-batch"), "", "is required",
+                   "samples of one micro-step on one device, like 32");
 }
 
 Json CountJson(double value) {
@@ -241,25 +234,25 @@ Json PredictionJson(const Prediction& p, const Plan& plan, const Target& target)
   const Binding binding = FindBinding(p);
   json["binding"] = {
       {"part", binding.part}, {"share", binding.share}, {"sentence", binding.sentence}};
-  json["traffic"] = {{"gradient_bytes", CountJson(target.workload.gradient_bytes.in(kBytes))},
-                     {"transfers", CountJson(p.traffic.transfers)},
-                     {"bytes_per_worker", CountJson(p.traffic.per_worker.in(kBytes))},
-                     {"bytes_per_server", p.traffic.per_server
-                                              ? CountJson(p.traffic.per_server->in(kBytes))
-                                              : Json(nullptr)},
-                     {"bytes_total", CountJson(p.traffic.total.in(kBytes))}};
+  json["traffic"] = {
+      {"gradient_bytes", CountJson(target.workload.gradient_bytes.in(kBytes))},
+      {"transfers", CountJson(p.traffic.transfers)},
+      {"bytes_per_worker", CountJson(p.traffic.per_worker.in(kBytes))},
+      {"bytes_per_server",
+       p.traffic.per_server ? CountJson(p.traffic.per_server->in(kBytes)) : Json(nullptr)},
+      {"bytes_total", CountJson(p.traffic.total.in(kBytes))}};
   const MemoryNeed& m = p.memory;
-  json["memory"] = {{"parameters_bytes", CountJson(m.parameters.in(kBytes))},
-                    {"gradients_bytes", CountJson(m.gradients.in(kBytes))},
-                    {"optimizer_bytes", CountJson(m.optimizer.in(kBytes))},
-                    {"accumulation_bytes", CountJson(m.accumulation.in(kBytes))},
-                    {"buckets_bytes", CountJson(m.buckets.in(kBytes))},
-                    {"activations_bytes", CountJson(m.activations.in(kBytes))},
-                    {"workspace_bytes", CountJson(m.workspace.in(kBytes))},
-                    {"total_bytes", CountJson(m.total.in(kBytes))},
-                    {"available_bytes",
-                     m.available ? CountJson(m.available->in(kBytes)) : Json(nullptr)},
-                    {"verdict", kMemoryVerdictNames[static_cast<int>(m.verdict)]}};
+  json["memory"] = {
+      {"parameters_bytes", CountJson(m.parameters.in(kBytes))},
+      {"gradients_bytes", CountJson(m.gradients.in(kBytes))},
+      {"optimizer_bytes", CountJson(m.optimizer.in(kBytes))},
+      {"accumulation_bytes", CountJson(m.accumulation.in(kBytes))},
+      {"buckets_bytes", CountJson(m.buckets.in(kBytes))},
+      {"activations_bytes", CountJson(m.activations.in(kBytes))},
+      {"workspace_bytes", CountJson(m.workspace.in(kBytes))},
+      {"total_bytes", CountJson(m.total.in(kBytes))},
+      {"available_bytes", m.available ? CountJson(m.available->in(kBytes)) : Json(nullptr)},
+      {"verdict", kMemoryVerdictNames[static_cast<int>(m.verdict)]}};
   json["compute_source"] =
       p.compute_source == ComputeSource::kFitted ? "calibration" : "data sheet";
   json["flags"] = p.flags;
@@ -267,8 +260,7 @@ Json PredictionJson(const Prediction& p, const Plan& plan, const Target& target)
 }
 
 std::string DescribePlan(const Plan& plan) {
-  std::string text =
-      fmt::format("{} worker{}", plan.workers(), plan.workers() == 1 ? "" : "s");
+  std::string text = fmt::format("{} worker{}", plan.workers(), plan.workers() == 1 ? "" : "s");
   if (plan.nodes() > 1) {
     const std::string placement = FormatPlacement(plan.placement);
     text += placement.size() <= 24 ? fmt::format(" ({})", placement)

@@ -83,12 +83,13 @@ struct Target {
 };
 
 Target ReadTarget(const Arguments& arguments);
+// The batch is 0 where --local-batch is missing: a command that needs it says so by RequireBatch.
 Plan ReadPlan(const Arguments& arguments, const Target& target);
+void RequireBatch(const Plan& plan);
 
 // Sets what the option `key` ("workers", "bandwidth", ...) says of a plan.
 void SetPlanOption(const std::string& key, const std::string& text, const Cluster& cluster,
                    Plan* plan);
-const std::vector<std::string>& PlanOptionNames();
 
 // ---- Output.
 

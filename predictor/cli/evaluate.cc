@@ -82,8 +82,8 @@ bool GroupLess(const std::string& a, const std::string& b) {
 }
 
 Json ScoreJson(const Score& s) {
-  return {{"runs", s.runs},           {"mape", s.mape}, {"median_ape", s.median_ape},
-          {"p90_ape", s.p90_ape},     {"bias", s.bias}, {"coverage90", s.coverage90}};
+  return {{"runs", s.runs},       {"mape", s.mape}, {"median_ape", s.median_ape},
+          {"p90_ape", s.p90_ape}, {"bias", s.bias}, {"coverage90", s.coverage90}};
 }
 
 }  // namespace
@@ -101,8 +101,7 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
               "Predicts every measured run and says how far off the predictions are: mean,\n"
               "median and 90th percentile of |predicted / measured - 1|, the mean sign (bias),\n"
               "and how many measurements fall in their 90 % interval.",
-              options,
-              "  stepcast evaluate --cluster fitted.yaml --runs ufrgs-tupi-holdout.csv\n");
+              options, "  stepcast evaluate --cluster fitted.yaml --runs ufrgs-tupi-holdout.csv\n");
     return kDone;
   }
   const std::string group_by = args.Has("group-by") ? args.Text("group-by") : "";
@@ -155,12 +154,11 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
     if (args.Has("rows")) {
       json["rows"] = Json::array();
       for (const Row& row : rows) {
-        json["rows"].push_back(
-            {{"predicted_step_time_s", row.prediction.step_time.in(kSeconds)},
-             {"low_s", row.prediction.low.in(kSeconds)},
-             {"high_s", row.prediction.high.in(kSeconds)},
-             {"measured_step_time_s", row.run->step_time.in(kSeconds)},
-             {"flags", row.prediction.flags}});
+        json["rows"].push_back({{"predicted_step_time_s", row.prediction.step_time.in(kSeconds)},
+                                {"low_s", row.prediction.low.in(kSeconds)},
+                                {"high_s", row.prediction.high.in(kSeconds)},
+                                {"measured_step_time_s", row.run->step_time.in(kSeconds)},
+                                {"flags", row.prediction.flags}});
       }
     }
     PrintJson(json);
@@ -183,8 +181,8 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
   for (const auto& [name, members] : groups) add(name, ScoreOf(members));
   if (!groups.empty()) table.AddRule();
   add("all", ScoreOf(all));
-  std::string out = Heading(fmt::format("{}: predicted against measured", problem.cluster.name),
-                            style);
+  std::string out =
+      Heading(fmt::format("{}: predicted against measured", problem.cluster.name), style);
   constexpr std::size_t kFewRows = 12;
   if (rows.size() <= kFewRows) {
     Table detail({{"workload", "", Align::kLeft},
@@ -195,11 +193,11 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
                   {"error", "", Align::kRight}});
     for (const Row& row : rows) {
       const double error = row.relative_error();
-      detail.AddRow({row.run->workload, DescribePlan(row.run->plan),
-                     FormatDuration(row.run->step_time), FormatDuration(row.prediction.step_time),
-                     FormatDuration(row.prediction.low) + " - " +
-                         FormatDuration(row.prediction.high),
-                     (error > 0 ? "+" : "") + FormatPercent(error)});
+      detail.AddRow(
+          {row.run->workload, DescribePlan(row.run->plan), FormatDuration(row.run->step_time),
+           FormatDuration(row.prediction.step_time),
+           FormatDuration(row.prediction.low) + " - " + FormatDuration(row.prediction.high),
+           (error > 0 ? "+" : "") + FormatPercent(error)});
     }
     out += detail.Render(style, 2) + "\n";
   }

@@ -44,9 +44,8 @@ int RunImport(const std::vector<std::string>& arguments) {
   if (inputs.empty()) throw InputError({"", 0, "FILE"}, "", "is required", "trace files");
   std::vector<Run> runs;
   for (const std::string& path : inputs) {
-    std::vector<Run> more =
-        ImportAdaptdl(path, args.Has("workload") ? args.Text("workload") : "",
-                      args.Has("device") ? args.Text("device") : "t4");
+    std::vector<Run> more = ImportAdaptdl(path, args.Has("workload") ? args.Text("workload") : "",
+                                          args.Has("device") ? args.Text("device") : "t4");
     runs.insert(runs.end(), std::make_move_iterator(more.begin()),
                 std::make_move_iterator(more.end()));
   }
@@ -68,11 +67,11 @@ int RunImport(const std::vector<std::string>& arguments) {
                {"workloads", workloads}});
     return kDone;
   }
-  std::fputs(fmt::format("stepcast: {} runs from {} files written to {}\n",
-                         FormatCount(static_cast<double>(runs.size())), inputs.size(),
-                         args.Text("output"))
-                 .c_str(),
-             stderr);
+  std::fputs(
+      fmt::format("stepcast: {} runs from {} files written to {}\n",
+                  FormatCount(static_cast<double>(runs.size())), inputs.size(), args.Text("output"))
+          .c_str(),
+      stderr);
   return kDone;
 }
 

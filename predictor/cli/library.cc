@@ -73,8 +73,7 @@ Workload Library::LoadWorkload(const std::string& name) const {
                                fmt::join(AllWorkloadNames(), ", ")));
 }
 
-std::optional<Device> Library::LookUpDevice(const std::string& name,
-                                            const Cluster& cluster) const {
+std::optional<Device> Library::LookUpDevice(const std::string& name, const Cluster& cluster) const {
   if (cluster.device_facts) {
     if (std::optional<Device> own = FindDevice({*cluster.device_facts}, name)) return own;
   }

@@ -14,19 +14,17 @@ namespace {
 constexpr int kDefaultMostWorkers = 256;
 constexpr int kMostWorkersAllowed = 65536;
 
-std::string Workers(int count) {
-  return fmt::format("{} worker{}", count, count == 1 ? "" : "s");
-}
+std::string Workers(int count) { return fmt::format("{} worker{}", count, count == 1 ? "" : "s"); }
 
 // The findings, a sentence each.
-std::vector<std::string> Findings(const ScalingLimits& limits) {
+std::vector<std::string> Findings(const ScalingLimits& limits, Strategy strategy) {
   std::vector<std::string> findings;
   if (limits.worth_it) {
-    findings.push_back(fmt::format("More than one worker pays from {} on.",
-                                   Workers(*limits.worth_it)));
+    findings.push_back(
+        fmt::format("More than one worker pays from {} on.", Workers(*limits.worth_it)));
   } else {
-    findings.push_back(fmt::format("No number of workers up to {} is faster than one.",
-                                   limits.most_workers));
+    findings.push_back(
+        fmt::format("No number of workers up to {} is faster than one.", limits.most_workers));
   }
   findings.push_back(
       limits.crossing
@@ -34,36 +32,35 @@ std::vector<std::string> Findings(const ScalingLimits& limits) {
                         Workers(*limits.crossing))
           : fmt::format("Up to {} compute takes longer than the exposed synchronisation.",
                         Workers(limits.most_workers)));
-  findings.push_back(
-      limits.half_efficiency
-          ? fmt::format("From {} on less than half of the devices' work is used.",
-                        Workers(*limits.half_efficiency))
-          : fmt::format("At {} the efficiency is still {}.", Workers(limits.most_workers),
-                        FormatPercent(limits.efficiency_at_most)));
+  findings.push_back(limits.half_efficiency
+                         ? fmt::format("From {} on less than half of the devices' work is used.",
+                                       Workers(*limits.half_efficiency))
+                         : fmt::format("At {} the efficiency is still {}.",
+                                       Workers(limits.most_workers),
+                                       FormatPercent(limits.efficiency_at_most)));
   findings.push_back(fmt::format("Highest throughput within the search: {}. {}",
                                  Workers(limits.best_workers), limits.weak_binding.sentence));
-  findings.push_back(fmt::format(
-      "A fixed step of {} samples is fastest on {}: {}. {}",
-      FormatCount(limits.strong_global_batch), Workers(limits.strong_best_workers),
-      FormatDuration(limits.strong_best_step), limits.strong_binding.sentence));
+  findings.push_back(
+      fmt::format("A fixed step of {} samples is fastest on {}: {}. {}",
+                  FormatCount(limits.strong_global_batch), Workers(limits.strong_best_workers),
+                  FormatDuration(limits.strong_best_step), limits.strong_binding.sentence));
   if (limits.server_ceiling) {
     findings.push_back(fmt::format(
-        "The servers' links cap the throughput at {} (a b n B_s / 2m); half of it, where transfer "
+        "The servers' links cap the throughput at {} (a b n B_s / {}); half of it, where transfer "
         "equals compute, is reached with {:.1f} workers.",
-        FormatThroughput(*limits.server_ceiling), *limits.server_half_workers));
+        FormatThroughput(*limits.server_ceiling), strategy == Strategy::kPsAsync ? "m" : "2m",
+        *limits.server_half_workers));
   }
   if (limits.ring_best_workers) {
-    findings.push_back(fmt::format(
-        "Latency alone would end strong scaling at sqrt(C / 2 alpha) = {:.0f} workers.",
-        *limits.ring_best_workers));
+    findings.push_back(
+        fmt::format("Latency alone would end strong scaling at sqrt(C / 2 alpha) = {:.0f} workers.",
+                    *limits.ring_best_workers));
   }
   return findings;
 }
 
 Json LimitsJson(const ScalingLimits& limits, const Plan& plan) {
-  const auto optional = [](const auto& value) {
-    return value ? Json(*value) : Json(nullptr);
-  };
+  const auto optional = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
   Json json;
   json["plan"] = PlanJson(plan);
   json["most_workers"] = limits.most_workers;
@@ -89,7 +86,7 @@ Json LimitsJson(const ScalingLimits& limits, const Plan& plan) {
                      {"efficiency", point.efficiency}});
   }
   json["curve"] = curve;
-  json["findings"] = Findings(limits);
+  json["findings"] = Findings(limits, plan.strategy);
   return json;
 }
 
@@ -118,14 +115,15 @@ int RunLimits(const std::vector<std::string>& arguments) {
   }
   const Target target = ReadTarget(args);
   const Plan plan = ReadPlan(args, target);
-  const int most = args.Has("most-workers") ? ParseInteger(args.Text("most-workers"),
-                                                           OptionPlace("most-workers"), 1,
-                                                           kMostWorkersAllowed)
-                                            : kDefaultMostWorkers;
-  const int global = args.Has("global-batch")
-                         ? ParseInteger(args.Text("global-batch"), OptionPlace("global-batch"), 1,
-                                        100'000'000)
-                         : 0;
+  RequireBatch(plan);
+  const int most = args.Has("most-workers")
+                       ? ParseInteger(args.Text("most-workers"), OptionPlace("most-workers"), 1,
+                                      kMostWorkersAllowed)
+                       : kDefaultMostWorkers;
+  const int global =
+      args.Has("global-batch")
+          ? ParseInteger(args.Text("global-batch"), OptionPlace("global-batch"), 1, 100'000'000)
+          : 0;
   const int per_node = args.Has("placement") ? DevicesOnFullestNode(plan.placement)
                                              : target.cluster.devices_per_node;
   const ScalingLimits limits =
@@ -135,9 +133,9 @@ int RunLimits(const std::vector<std::string>& arguments) {
     return kDone;
   }
   const Style style = DetectStyle();
-  std::string out = Heading(fmt::format("Where scaling of {} on {} ends", target.workload.name,
-                                        target.cluster.name),
-                            style);
+  std::string out = Heading(
+      fmt::format("Where scaling of {} on {} ends", target.workload.name, target.cluster.name),
+      style);
   Table table({{"workers", "", Align::kRight},
                {"step", "", Align::kRight},
                {"throughput", "", Align::kRight},
@@ -147,7 +145,7 @@ int RunLimits(const std::vector<std::string>& arguments) {
                   FormatThroughput(point.throughput), FormatPercent(point.efficiency)});
   }
   out += table.Render(style, 2) + "\n";
-  for (const std::string& finding : Findings(limits)) {
+  for (const std::string& finding : Findings(limits, plan.strategy)) {
     out += NoteLine(finding, style, TerminalWidth());
   }
   Print(out);

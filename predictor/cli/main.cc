@@ -28,7 +28,7 @@ std::string Usage() {
       "with what certainty, where scaling ends and why, and which batch to use.\n\n"
       "usage: stepcast COMMAND [options]\n\n";
   for (const Command& command : kCommands) {
-    text += fmt::format("  {:<11}{}\n", command.name, command.summary);
+    text += fmt::format("  {:<12}{}\n", command.name, command.summary);
   }
   return text +
          "\nstepcast COMMAND --help tells more, with examples. All commands take --json.\n"

@@ -7,6 +7,9 @@ namespace stepcast::cli {
 namespace {
 
 std::string MemoryText(const MemoryNeed& memory) {
+  if (memory.activations.si() == 0) {
+    return "at least " + FormatSize(memory.total) + ": activations are unknown without layers";
+  }
   std::string text = "about " + FormatSize(memory.total);
   if (memory.available) text += " of " + FormatSize(*memory.available);
   return text + fmt::format(": {}", kMemoryVerdictNames[static_cast<int>(memory.verdict)]);
@@ -79,6 +82,7 @@ int RunPredict(const std::vector<std::string>& arguments) {
   }
   const Target target = ReadTarget(args);
   const Plan plan = ReadPlan(args, target);
+  RequireBatch(plan);
   const Prediction prediction = target.MakePredictor().Predict(plan);
   if (args.Has("json")) {
     PrintJson(PredictionJson(prediction, plan, target));

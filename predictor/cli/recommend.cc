@@ -61,6 +61,7 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   }
   const Target target = ReadTarget(args);
   const Plan plan = ReadPlan(args, target);
+  RequireBatch(plan);
   RecommendOptions search;
   const auto counts = [](std::string_view text, const InputPlace& place) {
     return ParseInteger(text, place, 1, 100'000'000);
@@ -75,8 +76,8 @@ int RunRecommend(const std::vector<std::string>& arguments) {
     search.most_global_batch = ParseInteger(args.Text("most-global-batch"),
                                             OptionPlace("most-global-batch"), 1, 1'000'000'000);
   }
-  const RecommendOutcome outcome = Recommend(target.MakePredictor(), plan,
-                                             target.cluster.devices_per_node, search);
+  const RecommendOutcome outcome =
+      Recommend(target.MakePredictor(), plan, target.cluster.devices_per_node, search);
   if (args.Has("json")) {
     Json json;
     json["feasible"] = outcome.best.has_value();
@@ -98,10 +99,11 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   }
   const Style style = DetectStyle();
   if (!outcome.best) {
-    Print(fmt::format("No plan fits: of {} considered, {} run out of memory and {} exceed the "
-                      "global batch of {}.\n",
-                      outcome.considered, outcome.out_of_memory, outcome.over_global_batch,
-                      search.most_global_batch));
+    Print(
+        fmt::format("No plan fits: of {} considered, {} run out of memory and {} exceed the "
+                    "global batch of {}.\n",
+                    outcome.considered, outcome.out_of_memory, outcome.over_global_batch,
+                    search.most_global_batch));
     return kAnswerIsNo;
   }
   const Recommendation& best = *outcome.best;
@@ -118,8 +120,8 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   const auto row = [&](const char* name, const Recommendation& r) {
     table.AddRow({name, std::to_string(r.plan.local_batch),
                   std::to_string(r.plan.accumulation_steps), FormatCount(r.plan.global_batch()),
-                  FormatDuration(r.prediction.step_time),
-                  FormatThroughput(r.prediction.throughput), FormatPercent(r.efficiency)});
+                  FormatDuration(r.prediction.step_time), FormatThroughput(r.prediction.throughput),
+                  FormatPercent(r.efficiency)});
   };
   row("as given", *outcome.baseline);
   row("recommended", best);
@@ -131,8 +133,8 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   out += NoteLine(fmt::format("Expected gain: {} the throughput of the plan as given.",
                               FormatFactor(outcome.gain)),
                   style, TerminalWidth());
-  out += NoteLine("What keeps it from being better: " + outcome.binding + ".", style,
-                  TerminalWidth());
+  out +=
+      NoteLine("What keeps it from being better: " + outcome.binding + ".", style, TerminalWidth());
   if (best.efficiency * best.plan.workers() < 1) {
     out += FlagLine(fmt::format("one worker alone gives {}: more than this plan",
                                 FormatThroughput(best.prediction.throughput /

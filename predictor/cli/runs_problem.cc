@@ -36,8 +36,7 @@ CalibrationProblem ReadRunsProblem(const Arguments& arguments) {
         try {
           problem.workloads[run.workload] = library.LoadWorkload(run.workload);
         } catch (const InputError& e) {
-          throw InputError({file, run.place.line, "workload"}, e.value(), e.problem(),
-                           e.allowed());
+          throw InputError({file, run.place.line, "workload"}, e.value(), e.problem(), e.allowed());
         }
       }
       problem.runs.push_back(std::move(run));

@@ -72,14 +72,26 @@ struct Point {
   Prediction prediction;
 };
 
-// The place of an axis value on a plot: its number in the unit it was written with.
-double Coordinate(const std::string& value) {
-  try {
-    std::size_t used = 0;
-    return std::stod(value, &used);
-  } catch (const std::exception&) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
+// Where a plan stands on a plot over `key`, in the unit that the axis is labelled with; not a
+// number for what has none, like a strategy.
+double Coordinate(const std::string& key, const Plan& plan) {
+  if (key == "workers") return plan.workers();
+  if (key == "servers") return plan.servers;
+  if (key == "local-batch") return plan.local_batch;
+  if (key == "accumulation") return plan.accumulation_steps;
+  if (key == "bandwidth") return plan.link.bandwidth->in(kGigabitsPerSecond);
+  if (key == "server-bandwidth") return plan.server_link.bandwidth->in(kGigabitsPerSecond);
+  if (key == "rtt") return plan.link.rtt->in(kMilliseconds);
+  if (key == "loss") return *plan.link.loss;
+  if (key == "bucket") return plan.bucket->in(kMebibytes);
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+std::string AxisLabel(const std::string& key) {
+  if (key == "bandwidth" || key == "server-bandwidth") return key + " [Gbit/s]";
+  if (key == "rtt") return key + " [ms]";
+  if (key == "bucket") return key + " [MiB]";
+  return key;
 }
 
 std::string Plot(const std::vector<Axis>& axes, const std::vector<Point>& points,
@@ -97,7 +109,7 @@ std::string Plot(const std::vector<Axis>& axes, const std::vector<Point>& points
     PlotSeries& line = series[it->second];
     const Prediction& p = point.prediction;
     const double samples = point.plan.global_batch();
-    line.x.push_back(Coordinate(point.values[0]));
+    line.x.push_back(Coordinate(axes[0].key, point.plan));
     if (step_time) {
       line.y.push_back(p.step_time.in(kSeconds));
       line.low.push_back(p.low.in(kSeconds));
@@ -120,55 +132,21 @@ std::string Plot(const std::vector<Axis>& axes, const std::vector<Point>& points
   }
   PlotOptions options;
   options.title = fmt::format("{} on {}", target.workload.name, target.cluster.name);
-  options.subtitle = fmt::format("{}; bands are 90 % prediction intervals",
-                                 DescribePlan(points.front().plan));
-  options.x_label = axes[0].key;
+  options.subtitle = fmt::format("local batch {}; bands are 90 % prediction intervals",
+                                 points.front().plan.local_batch);
+  options.x_label = AxisLabel(axes[0].key);
   options.y_label = step_time ? "step time [s]" : "throughput [samples/s]";
   options.x_powers_of_two = workers && axes[0].values.size() > 3;
-  options.log_y = step_time;
+  // Over doublings of the workers, linear scaling is to be a straight line.
+  options.log_y = step_time || options.x_powers_of_two;
   return RenderSvgPlot(series, options);
 }
 
-}  // namespace
-
-int RunSweep(const std::vector<std::string>& arguments) {
-  po::options_description options("options");
-  AddTargetOptions(&options);
-  AddPlanOptions(&options);
-  options.add_options()("over",
-                        po::value<std::vector<std::string>>()->value_name("KEY=...")->composing(),
-                        "what to vary: an option of the plan with a list or a range; may be "
-                        "repeated")("plot", po::value<std::string>()->value_name("FILE.svg"),
-                                    "draw a plot over the first --over")(
-      "y", po::value<std::string>()->value_name("throughput|step_time"),
-      "what the plot shows (throughput)")("json", "print one JSON object")("help",
-                                                                         "print this text");
-  const Arguments args("sweep", options, "", arguments);
-  if (args.Has("help")) {
-    PrintHelp("stepcast sweep --cluster C --workload W --local-batch N --over KEY=VALUES ...",
-              "Predicts a plan for every combination of the values given.", options,
-              "  stepcast sweep --cluster ufrgs-tupi --workload resnet50 --local-batch 128 "
-              "--over workers=1..16\n"
-              "  stepcast sweep --device t4 --workload vgg16 --local-batch 32 --workers 8 "
-              "--over \"bandwidth=1 Gbit/s,10 Gbit/s,25 Gbit/s\" --over strategy=ring,ps-sync "
-              "--servers 1\n"
-              "  stepcast sweep --cluster gce-t4 --workload resnet50 --local-batch 64 "
-              "--over workers=1..64 --plot scaling.svg\n");
-    return kDone;
-  }
-  const Target target = ReadTarget(args);
+std::vector<Axis> ReadAxes(const Arguments& args) {
   std::vector<Axis> axes;
   for (const std::string& text : args.Texts("over")) axes.push_back(ParseAxis(text));
   if (axes.empty()) {
     throw InputError(OptionPlace("over"), "", "is required", "at least one KEY=VALUES");
-  }
-  const std::string y = args.Has("y") ? args.Text("y") : "throughput";
-  if (y != "throughput" && y != "step_time") {
-    throw InputError(OptionPlace("y"), y, "is unknown", "throughput, step_time");
-  }
-  if (args.Has("plot") && !std::isfinite(Coordinate(axes[0].values[0]))) {
-    throw InputError(OptionPlace("over"), axes[0].key, "has no numbers to plot over",
-                     "a first --over with numbers");
   }
   std::size_t count = 1;
   for (const Axis& axis : axes) {
@@ -178,47 +156,50 @@ int RunSweep(const std::vector<std::string>& arguments) {
                        "at most " + std::to_string(kMostPoints));
     }
   }
-  // A batch may come from the sweep alone.
-  std::vector<std::string> with_batch = arguments;
-  for (const Axis& axis : axes) {
-    if (axis.key == "local-batch" && !args.Has("local-batch")) {
-      with_batch.push_back("--local-batch=" + axis.values[0]);
-    }
-  }
-  const Plan base = ReadPlan(Arguments("sweep", options, "", with_batch), target);
+  return axes;
+}
+
+// Every combination of the axes' values, the last axis fastest.
+std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
+                                  const std::vector<Axis>& axes) {
+  const Plan base = ReadPlan(args, target);
   const Predictor predictor = target.MakePredictor();
+  const auto given = [&](const char* key) {
+    return args.Has(key) ||
+           std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.key == key; });
+  };
+  std::size_t count = 1;
+  for (const Axis& axis : axes) count *= axis.values.size();
   std::vector<Point> points;
   for (std::size_t n = 0; n < count; ++n) {
     Point point;
     point.plan = base;
-    std::size_t rest = n;
     point.values.resize(axes.size());
+    std::size_t rest = n;
     for (std::size_t i = axes.size(); i-- > 0;) {
       point.values[i] = axes[i].values[rest % axes[i].values.size()];
       rest /= axes[i].values.size();
     }
-    // A strategy decides whether servers make sense; the base plan's count serves where they do.
     for (std::size_t i = 0; i < axes.size(); ++i) {
       SetPlanOption(axes[i].key, point.values[i], target.cluster, &point.plan);
     }
+    // A strategy without servers drops them; one with servers takes those that the options name.
     if (UsesServers(point.plan.strategy) && point.plan.servers == 0 && args.Has("servers")) {
       SetPlanOption("servers", args.Text("servers"), target.cluster, &point.plan);
     }
+    // Hosts say how many nodes there are, unless the plan does.
+    if (!given("workers") && !given("placement") && !point.plan.hosts.empty()) {
+      point.plan.placement.assign(point.plan.hosts.size(), target.cluster.devices_per_node);
+    }
+    RequireBatch(point.plan);
     point.prediction = predictor.Predict(point.plan);
     points.push_back(std::move(point));
   }
+  return points;
+}
 
-  if (args.Has("plot")) {
-    WriteTextFile(args.Text("plot"), Plot(axes, points, target, y == "step_time"));
-  }
-  if (args.Has("json")) {
-    Json rows = Json::array();
-    for (const Point& point : points) {
-      rows.push_back(PredictionJson(point.prediction, point.plan, target));
-    }
-    PrintJson(Json{{"points", rows}});
-    return kDone;
-  }
+std::string TableText(const std::vector<Axis>& axes, const std::vector<Point>& points,
+                      const Target& target) {
   const Style style = DetectStyle();
   std::vector<TableColumn> columns;
   for (const Axis& axis : axes) columns.push_back({axis.key, "", Align::kRight});
@@ -242,13 +223,65 @@ int RunSweep(const std::vector<std::string>& arguments) {
     table.AddRow(std::move(row));
     for (const std::string& flag : p.flags) flags[WithoutNumbers(flag)] = flag;
   }
-  std::string out = Heading(fmt::format("{} on {} ({})", target.workload.name,
-                                        target.cluster.name, target.device),
-                            style);
+  std::string out = Heading(
+      fmt::format("{} on {} ({})", target.workload.name, target.cluster.name, target.device),
+      style);
   out += table.Render(style, 2);
   for (const auto& [kind, flag] : flags) out += FlagLine(flag, style, TerminalWidth());
-  if (args.Has("plot")) out += NoteLine("plot written to " + args.Text("plot"), style);
-  Print(out);
+  return out;
+}
+
+}  // namespace
+
+int RunSweep(const std::vector<std::string>& arguments) {
+  po::options_description options("options");
+  AddTargetOptions(&options);
+  AddPlanOptions(&options);
+  options.add_options()("over",
+                        po::value<std::vector<std::string>>()->value_name("KEY=...")->composing(),
+                        "what to vary: an option of the plan with a list or a range; may be "
+                        "repeated")("plot", po::value<std::string>()->value_name("FILE.svg"),
+                                    "draw a plot over the first --over")(
+      "y", po::value<std::string>()->value_name("throughput|step_time"),
+      "what the plot shows (throughput)")("json", "print one JSON object")("help",
+                                                                           "print this text");
+  const Arguments args("sweep", options, "", arguments);
+  if (args.Has("help")) {
+    PrintHelp("stepcast sweep --cluster C --workload W --local-batch N --over KEY=VALUES ...",
+              "Predicts a plan for every combination of the values given.", options,
+              "  stepcast sweep --cluster ufrgs-tupi --workload resnet50 --local-batch 128 "
+              "--over workers=1..16\n"
+              "  stepcast sweep --device t4 --workload vgg16 --local-batch 32 --workers 8 "
+              "--over \"bandwidth=1 Gbit/s,10 Gbit/s,25 Gbit/s\" --over strategy=ring,ps-sync "
+              "--servers 1\n"
+              "  stepcast sweep --cluster gce-t4 --workload resnet50 --local-batch 64 "
+              "--over workers=1..64 --plot scaling.svg\n");
+    return kDone;
+  }
+  const std::string y = args.Has("y") ? args.Text("y") : "throughput";
+  if (y != "throughput" && y != "step_time") {
+    throw InputError(OptionPlace("y"), y, "is unknown", "throughput, step_time");
+  }
+  const std::vector<Axis> axes = ReadAxes(args);
+  const Target target = ReadTarget(args);
+  const std::vector<Point> points = EvaluatePoints(args, target, axes);
+  if (args.Has("plot")) {
+    if (std::isnan(Coordinate(axes[0].key, points.front().plan))) {
+      throw InputError(OptionPlace("over"), axes[0].key, "has no numbers to plot over",
+                       "a first --over with numbers");
+    }
+    WriteTextFile(args.Text("plot"), Plot(axes, points, target, y == "step_time"));
+  }
+  if (args.Has("json")) {
+    Json rows = Json::array();
+    for (const Point& point : points) {
+      rows.push_back(PredictionJson(point.prediction, point.plan, target));
+    }
+    PrintJson(Json{{"points", rows}});
+    return kDone;
+  }
+  Print(TableText(axes, points, target));
+  if (args.Has("plot")) Print(NoteLine("plot written to " + args.Text("plot"), DetectStyle()));
   return kDone;
 }
 

@@ -63,10 +63,9 @@ ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, in
   limits.weak_binding =
       FindBinding(predictor.Predict(Scaled(plan, most_workers, devices_per_node)));
 
-  limits.strong_global_batch =
-      strong_global_batch > 0
-          ? strong_global_batch
-          : plan.local_batch * plan.accumulation_steps * devices_per_node;
+  limits.strong_global_batch = strong_global_batch > 0
+                                   ? strong_global_batch
+                                   : plan.local_batch * plan.accumulation_steps * devices_per_node;
   const int most_shares = std::min(most_workers, limits.strong_global_batch);
   Plan strong_best;
   for (int w = 1; w <= most_shares; ++w) {
@@ -88,9 +87,12 @@ ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, in
   const DataSize<> gradient = predictor.workload().gradient_bytes;
   if (UsesServers(plan.strategy)) {
     const double servers = plan.servers;
+    // Asynchronous workers push while others pull: both directions of the servers' links are used.
+    const double directions = plan.strategy == Strategy::kPsAsync ? 2 : 1;
     limits.server_ceiling =
         ServerCeiling(Samples(static_cast<double>(plan.local_batch) * plan.accumulation_steps),
-                      servers, network.server_bandwidth, gradient);
+                      servers, network.server_bandwidth, gradient) *
+        directions;
     limits.server_half_workers =
         ServerHalfCeilingWorkers(compute, servers, network.server_bandwidth, gradient);
   } else if (plan.strategy == Strategy::kAllreduce || plan.strategy == Strategy::kRing) {

@@ -22,9 +22,9 @@ struct ScalingLimits {
   // Weak scaling: every worker keeps its batch.
   std::optional<int> worth_it;         // fewest workers (2 or more) that beat a single one
   std::optional<int> half_efficiency;  // fewest workers from which efficiency stays below one half
-  std::optional<int> crossing;         // fewest workers whose exposed synchronisation exceeds compute
-  int best_workers = 1;                // highest throughput within the search
-  double efficiency_at_most = 1;       // at most_workers
+  std::optional<int> crossing;    // fewest workers whose exposed synchronisation exceeds compute
+  int best_workers = 1;           // highest throughput within the search
+  double efficiency_at_most = 1;  // at most_workers
   // Strong scaling: the step's samples are shared out.
   int strong_global_batch = 0;
   int strong_best_workers = 1;  // shortest step
@@ -38,8 +38,8 @@ struct ScalingLimits {
 };
 
 // Scales `plan` by its workers, on as many nodes as that takes, up to `most_workers`; its links,
-// batch, accumulation, servers and strategy stay. Hosts are dropped, but the slowest of them sets the
-// link. `strong_global_batch` 0 means that of the plan on one full node.
+// batch, accumulation, servers and strategy stay. Hosts are dropped, but the slowest of them sets
+// the link. `strong_global_batch` 0 means that of the plan on one full node.
 ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, int devices_per_node,
                                 int most_workers, int strong_global_batch = 0);
 

@@ -44,8 +44,8 @@ std::vector<int> AccumulationCandidates(const Predictor& predictor, Plan plan, i
   plan.accumulation_steps = 1;
   const StepTime<double> step = predictor.PredictStep(plan);
   for (const double efficiency : kWantedEfficiencies) {
-    const double a = AccumulationForEfficiency(efficiency, step.exposed() + step.straggler_wait,
-                                               step.compute());
+    const double a =
+        AccumulationForEfficiency(efficiency, step.exposed() + step.straggler_wait, step.compute());
     if (a <= most) intervals.insert(static_cast<int>(a));
   }
   return {intervals.begin(), intervals.end()};
@@ -62,9 +62,9 @@ double Efficiency(const Predictor& predictor, const Plan& plan, const Prediction
 }
 
 std::string BindingConstraint(const Recommendation& best, const RecommendOutcome& outcome,
-                    const RecommendOptions& options) {
-  const double next = best.plan.global_batch() / best.plan.accumulation_steps *
-                      (best.plan.accumulation_steps + 1);
+                              const RecommendOptions& options) {
+  const double next =
+      best.plan.global_batch() / best.plan.accumulation_steps * (best.plan.accumulation_steps + 1);
   if (best.efficiency < 0.95 && next > options.most_global_batch) {
     return fmt::format("the global batch limit of {} samples", options.most_global_batch);
   }
@@ -104,9 +104,9 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
     }
     for (const Strategy strategy : Or(options.strategies, {plan.strategy})) {
       base.strategy = strategy;
-      const std::vector<int> servers =
-          UsesServers(strategy) ? Or(options.servers, {std::max(1, plan.servers)})
-                                : std::vector<int>{0};
+      const std::vector<int> servers = UsesServers(strategy)
+                                           ? Or(options.servers, {std::max(1, plan.servers)})
+                                           : std::vector<int>{0};
       for (const int n : servers) {
         base.servers = n;
         std::vector<std::optional<DataSize<>>> buckets(options.buckets.begin(),
@@ -148,17 +148,28 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
         outcome.pareto.back().prediction.throughput < r.prediction.throughput) {
       outcome.pareto.push_back(r);
     }
-    if (!outcome.best && top * (1 - options.tolerance) <= r.prediction.throughput) {
-      outcome.best = r;
+  }
+  SampleRate<> enough = top * (1 - options.tolerance);
+  while (!outcome.baseline) {
+    outcome.best = *std::find_if(feasible.begin(), feasible.end(), [&](const Recommendation& r) {
+      return enough <= r.prediction.throughput;
+    });
+    Recommendation given{plan, {}, 0};
+    if (outcome.best->plan.workers() != plan.workers()) {
+      given.plan.placement = outcome.best->plan.placement;
+      given.plan.hosts = outcome.best->plan.hosts;
+    }
+    given.prediction = predictor.Predict(given.plan);
+    given.efficiency = Efficiency(predictor, given.plan, given.prediction);
+    // However close to the best, a plan that is slower than the one given is no recommendation.
+    if (given.prediction.memory.verdict != MemoryVerdict::kOutOfMemory &&
+        outcome.best->prediction.throughput < given.prediction.throughput &&
+        given.prediction.throughput <= top) {
+      enough = given.prediction.throughput;
+    } else {
+      outcome.baseline = given;
     }
   }
-  Plan baseline = plan;
-  if (outcome.best->plan.workers() != plan.workers()) {
-    baseline.placement = outcome.best->plan.placement;
-    baseline.hosts = outcome.best->plan.hosts;
-  }
-  outcome.baseline = Recommendation{baseline, predictor.Predict(baseline), 0};
-  outcome.baseline->efficiency = Efficiency(predictor, baseline, outcome.baseline->prediction);
   outcome.gain = outcome.best->prediction.throughput / outcome.baseline->prediction.throughput;
   outcome.binding = BindingConstraint(*outcome.best, outcome, options);
   return outcome;

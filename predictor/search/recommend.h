@@ -26,7 +26,7 @@ struct RecommendOptions {
   std::vector<DataSize<>> buckets;
   int most_global_batch = kDefaultMostGlobalBatch;
   // Throughputs within this share of the best count as equal; the smallest global batch then wins,
-  // because it is worth more to the optimizer.
+  // because it is worth more to the optimizer, unless the plan as given is faster.
   double tolerance = 0.05;
 };
 

@@ -362,7 +362,7 @@ std::vector<Cluster> ShippedClusters() {
 // The dotted keys of the figures that a cluster states.
 std::vector<std::string> Figures(const Cluster& cluster) {
   std::vector<std::string> figures = {"nodes", "devices_per_node"};
-  if (cluster.device != "unstated_gpu") figures.push_back("device");
+  if (cluster.device != "unstated_gpu") figures.emplace_back("device");
   const auto add_link = [&](const std::string& key, const LinkFacts& link) {
     if (link.bandwidth) figures.push_back(key + ".bandwidth");
     if (link.rtt) figures.push_back(key + ".rtt");
@@ -371,9 +371,9 @@ std::vector<std::string> Figures(const Cluster& cluster) {
   add_link("link", cluster.link);
   add_link("device_link", cluster.device_link);
   add_link("server_link", cluster.server_link);
-  if (!cluster.hosts.empty()) figures.push_back("hosts");
-  if (cluster.node_price_per_hour) figures.push_back("prices.node_per_hour");
-  if (cluster.device_power_w) figures.push_back("power.device");
+  if (!cluster.hosts.empty()) figures.emplace_back("hosts");
+  if (cluster.node_price_per_hour) figures.emplace_back("prices.node_per_hour");
+  if (cluster.device_power_w) figures.emplace_back("power.device");
   return figures;
 }
 

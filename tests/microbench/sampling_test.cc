@@ -33,8 +33,8 @@ TEST(SamplingTest, StopsAtOnceOnASteadySignal) {
 }
 
 TEST(SamplingTest, WarmUpDoesNotCount) {
-  RecordedClock clock({1.0, 1.0, 1.0, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001,
-                       0.001, 0.001});
+  RecordedClock clock(
+      {1.0, 1.0, 1.0, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001});
   const Samples samples = SampleUntilStable([&] { return clock(); }, StoppingRule());
   EXPECT_DOUBLE_EQ(samples.median, 0.001);
   for (const double s : samples.seconds) EXPECT_DOUBLE_EQ(s, 0.001);
@@ -51,7 +51,7 @@ TEST(SamplingTest, ANoisySignalTakesMoreSamplesAndSaysHowWellItIsKnown) {
   RecordedClock clock(recorded);
   const Samples samples = SampleUntilStable([&] { return clock(); }, rule);
   ASSERT_TRUE(samples.stable);
-  // 1.2533 * 3 % / sqrt(n) <= 0.5 % needs about 57 samples.
+  // A median's standard error is 1.2533 * 3 % / sqrt(n): 0.5 % needs about 57 samples.
   EXPECT_GT(samples.seconds.size(), 25U);
   EXPECT_LT(samples.seconds.size(), 150U);
   EXPECT_NEAR(samples.median, 0.001, 4 * samples.relative_error * 0.001);

@@ -2,8 +2,7 @@
 #ifndef STEPCAST_TESTS_SUPPORT_TEMP_FILE_H_
 #define STEPCAST_TESTS_SUPPORT_TEMP_FILE_H_
 
-#include <stdlib.h>  // mkdtemp
-
+#include <cstdlib>  // mkdtemp
 #include <filesystem>
 #include <fstream>
 #include <iterator>

@@ -1,6 +1,7 @@
 // A program of another project that links stepcast.
-#include <cstdio>
 #include <stepcast/data/workloads/catalog.h>
+
+#include <cstdio>
 
 int main() {
   const auto workload = stepcast::FindWorkload("resnet50");

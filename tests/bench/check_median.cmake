@@ -1,0 +1,35 @@
+# cmake -DBENCH=PROGRAM -DFILTER=REGEX -DMOST_NS=N -P check_median.cmake
+# Fails when the median of a benchmark that FILTER names exceeds MOST_NS nanoseconds. Processor time
+# is compared, because others may share the machine.
+execute_process(
+  COMMAND ${BENCH} --benchmark_filter=${FILTER} --benchmark_min_time=0.02
+    --benchmark_repetitions=9 --benchmark_report_aggregates_only=true --benchmark_format=json
+  OUTPUT_VARIABLE json
+  ERROR_VARIABLE ignored
+  RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "${BENCH} ended with ${failed}: ${ignored}")
+endif()
+set(medians 0)
+set(slow "")
+string(JSON count LENGTH "${json}" benchmarks)
+math(EXPR last "${count} - 1")
+foreach(i RANGE ${last})
+  string(JSON aggregate GET "${json}" benchmarks ${i} aggregate_name)
+  if(NOT aggregate STREQUAL median)
+    continue()
+  endif()
+  math(EXPR medians "${medians} + 1")
+  string(JSON name GET "${json}" benchmarks ${i} run_name)
+  string(JSON nanoseconds GET "${json}" benchmarks ${i} cpu_time)
+  message(STATUS "${name}: ${nanoseconds} ns")
+  if(nanoseconds GREATER MOST_NS)
+    list(APPEND slow "${name}")
+  endif()
+endforeach()
+if(medians EQUAL 0)
+  message(FATAL_ERROR "no benchmark matches ${FILTER}")
+endif()
+if(slow)
+  message(FATAL_ERROR "slower than ${MOST_NS} ns: ${slow}")
+endif()

@@ -1,0 +1,181 @@
+// What a calibration answers when there is little or nothing to learn from.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "calibrate/calibrate.h"
+#include "predictor/predictor.h"
+#include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/input_error.h"
+
+namespace stepcast {
+namespace {
+
+using Status = CalibrationOutcome::Status;
+
+Truth OneWorkload() {
+  Truth truth = PlausibleTruth();
+  const WorkloadParameters<double> resnet50 = truth.workloads.at("resnet50");
+  truth.workloads = {{"resnet50", resnet50}};
+  return truth;
+}
+
+TEST(Outcome, NoRuns) {
+  const SyntheticProblem synthetic(OneWorkload());
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  EXPECT_EQ(outcome.status, Status::kNoRuns);
+  EXPECT_FALSE(outcome.IsUsable());
+  EXPECT_FALSE(outcome.message.empty());
+  EXPECT_FALSE(outcome.cluster.calibration.has_value());
+  EXPECT_TRUE(outcome.residuals.empty());
+}
+
+TEST(Outcome, OneRunWorksWithWideIntervals) {
+  SyntheticProblem synthetic(OneWorkload());
+  const Plan measured = AllreducePlan({1, 1}, 32);
+  synthetic.Add("resnet50", measured);
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  ASSERT_EQ(outcome.status, Status::kConverged) << outcome.message;
+  EXPECT_LT(outcome.mape, 0.05);
+  EXPECT_EQ(outcome.residuals.size(), 1U);
+
+  const Predictor predictor(outcome.cluster, synthetic.problem().workloads.at("resnet50"),
+                            std::nullopt, kSyntheticDevice);
+  const auto spread = [&](const Plan& plan) {
+    const Prediction p = predictor.Predict(plan);
+    return p.high / p.low;
+  };
+  EXPECT_LT(spread(measured), 1.4) << "the plan it was fitted to";
+  EXPECT_GT(spread(AllreducePlan({1, 1}, 256)), 1.05 * spread(measured)) << "a larger batch";
+  EXPECT_GT(spread(AllreducePlan({1, 1}, 1)), 2) << "where the fixed time counts";
+  EXPECT_GT(spread(AllreducePlan(Placement(16, 4), 8)), 2) << "another layout";
+}
+
+TEST(Outcome, FewerRunsWidenTheInterval) {
+  const auto log_sd = [](const std::vector<Placement>& placements) {
+    SyntheticProblem synthetic(OneWorkload());
+    AddCampaign(&synthetic, placements, 0.05, 3);
+    const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+    const Predictor predictor(outcome.cluster, synthetic.problem().workloads.at("resnet50"),
+                              std::nullopt, kSyntheticDevice);
+    return predictor.Predict(AllreducePlan(Placement(8, 2), 16)).log_sd;
+  };
+  EXPECT_GT(log_sd({{1}}), 1.2 * log_sd(FittedPlacements()));
+}
+
+TEST(Outcome, AFitThatWasCutShortSaysSo) {
+  SyntheticProblem synthetic(PlausibleTruth());
+  AddCampaign(&synthetic, FittedPlacements(), 0.05, 1);
+  CalibrationOptions hasty;
+  hasty.max_iterations = 1;
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem(), hasty);
+  EXPECT_EQ(outcome.status, Status::kNotConverged);
+  EXPECT_TRUE(outcome.IsUsable());
+  EXPECT_NE(outcome.message.find("not converged"), std::string::npos) << outcome.message;
+}
+
+TEST(Outcome, UnknownWorkloadNamesItsLine) {
+  SyntheticProblem synthetic(OneWorkload());
+  for (int i = 0; i < 3; ++i) synthetic.Add("resnet50", AllreducePlan({1}, 32));
+  synthetic.problem().runs[1].workload = "resnet5000";
+  const auto error = ErrorOf([&] { Calibrate(synthetic.problem()); });
+  EXPECT_TRUE(Says(error, "synthetic.csv:3: workload: 'resnet5000'"));
+}
+
+TEST(Outcome, LossWithoutARoundTripNamesItsLine) {
+  SyntheticProblem synthetic(OneWorkload());
+  for (int i = 0; i < 3; ++i) synthetic.Add("resnet50", AllreducePlan({1, 1}, 32));
+  synthetic.problem().runs[2].plan.link.loss = 0.01;
+  const auto error = ErrorOf([&] { Calibrate(synthetic.problem()); });
+  EXPECT_TRUE(Says(error, "synthetic.csv:4: loss"));
+  EXPECT_TRUE(Says(error, "rtt")) << "and what would help";
+
+  synthetic.problem().runs[2].plan.link.rtt = Milliseconds(1.0);
+  EXPECT_TRUE(Calibrate(synthetic.problem()).IsUsable());
+}
+
+TEST(Outcome, KeepsWhatItWasFittedTo) {
+  SyntheticProblem synthetic(PlausibleTruth());
+  synthetic.Add("resnet50", AllreducePlan({4, 4, 2}, 8));
+  synthetic.Add("resnet50", AllreducePlan({1}, 64));
+  synthetic.Add("bert_base", AllreducePlan({2, 2}, 3));
+  synthetic.problem().runs[2].place.file = "other.csv";
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+  const Calibration& calibration = *outcome.cluster.calibration;
+  EXPECT_EQ(calibration.range.max_workers, 10);
+  EXPECT_EQ(calibration.range.max_nodes, 3);
+  EXPECT_EQ(calibration.range.max_devices_per_node, 4);
+  EXPECT_EQ(calibration.range.local_batch.at("workload resnet50 on t4").min, 8);
+  EXPECT_EQ(calibration.range.local_batch.at("workload resnet50 on t4").max, 64);
+  EXPECT_EQ(calibration.range.local_batch.at("workload bert_base on t4").max, 3);
+  ASSERT_EQ(calibration.sources.size(), 2U);
+  EXPECT_EQ(calibration.sources[0].file, "other.csv");
+  EXPECT_EQ(calibration.sources[0].runs, 1);
+  EXPECT_EQ(calibration.sources[1].runs, 2);
+  EXPECT_FALSE(calibration.version.empty());
+}
+
+// ---- Who decided.
+
+TEST(DecidedBy, WithoutDataAParameterStaysOnItsPrior) {
+  SyntheticProblem synthetic(OneWorkload());
+  for (const int batch : {2, 8, 32, 128}) synthetic.Add("resnet50", AllreducePlan({1}, batch));
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+  int untouched = 0;
+  for (const ParameterEstimate& p : outcome.cluster.calibration->parameters) {
+    // One device has no network, no peers and nobody to wait for.
+    if (p.scope != kClusterScope && p.name != "straggler_spread") continue;
+    ++untouched;
+    EXPECT_NEAR(p.log_sd, p.prior_log_sd, 1e-9 * p.prior_log_sd) << p.name;
+    EXPECT_NEAR(p.value, p.prior_value, 1e-6 * p.prior_value) << p.name;
+    EXPECT_EQ(p.decided_by, DecidedBy::kPrior) << p.name;
+  }
+  EXPECT_EQ(untouched, kClusterParameterCount + 1);
+}
+
+TEST(DecidedBy, DataNarrowWhatTheyDecide) {
+  SyntheticProblem synthetic(OneWorkload());
+  for (const int batch : {2, 8, 32, 128}) {
+    synthetic.Add("resnet50", AllreducePlan({1}, batch));
+    synthetic.Add("resnet50", AllreducePlan({1}, batch));
+  }
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+  bool seen = false;
+  for (const ParameterEstimate& p : outcome.cluster.calibration->parameters) {
+    // Data never widen: the covariance is at most the prior's.
+    EXPECT_LE(p.log_sd, p.prior_log_sd * (1 + 1e-9)) << p.scope << " " << p.name;
+    if (p.name != "sample_time") continue;
+    seen = true;
+    EXPECT_EQ(p.decided_by, DecidedBy::kData);
+    EXPECT_NEAR(std::log(p.value / synthetic.truth().ValueOf(p)), 0, 3 * p.log_sd);
+  }
+  EXPECT_TRUE(seen);
+}
+
+// The label is the share of the prior's variance that is left: under 1/4 data, over 3/4 prior.
+TEST(DecidedBy, LabelsFollowTheVariance) {
+  SyntheticProblem synthetic(PlausibleTruth());
+  AddCampaign(&synthetic, FittedPlacements(), 0.05, 2);
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+  const Calibration& calibration = *outcome.cluster.calibration;
+  int count[3] = {0, 0, 0};
+  for (std::size_t i = 0; i < calibration.parameters.size(); ++i) {
+    const ParameterEstimate& p = calibration.parameters[i];
+    const auto row = static_cast<Eigen::Index>(i);
+    EXPECT_DOUBLE_EQ(p.log_sd, std::sqrt(calibration.log_covariance(row, row)));
+    const double left = std::pow(p.log_sd / p.prior_log_sd, 2);
+    EXPECT_EQ(p.decided_by == DecidedBy::kData, left < 0.25) << p.name << " " << left;
+    EXPECT_EQ(p.decided_by == DecidedBy::kPrior, left >= 0.75) << p.name << " " << left;
+    ++count[static_cast<int>(p.decided_by)];
+  }
+  for (const int n : count) EXPECT_GT(n, 0) << "this campaign has all three";
+}
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,169 @@
+// Which parameters a set of runs has.
+#include "calibrate/parameter_layout.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/workloads/catalog.h"
+
+namespace stepcast {
+namespace {
+
+using Runs = std::vector<Run>;  // inside a TEST, Run is a member of GoogleTest's class
+
+Run OnHosts(const std::vector<std::string>& hosts, const std::string& workload = "resnet50") {
+  Run run;
+  run.workload = workload;
+  run.device = "t4";
+  run.plan.placement = Placement(hosts.empty() ? 1 : hosts.size(), 1);
+  run.plan.hosts = hosts;
+  run.plan.local_batch = 32;
+  return run;
+}
+
+ParameterLayout Layout(const Runs& runs, const Cluster& cluster = {},
+                       const std::map<std::string, Device>& devices = {}) {
+  std::map<std::string, Workload> workloads;
+  for (const Run& run : runs) workloads[run.workload] = *FindWorkload(run.workload);
+  return {cluster, runs, workloads, devices};
+}
+
+// Of the groups of hosts, in order.
+std::vector<std::string> HostScopes(const ParameterLayout& layout) {
+  std::vector<std::string> scopes;
+  for (const FittedParameter& p : layout.parameters()) {
+    if (p.scope.rfind(kHostsScopePrefix, 0) == 0) scopes.push_back(p.scope);
+  }
+  return scopes;
+}
+
+using Scopes = std::vector<std::string>;
+
+TEST(ParameterLayout, BlocksFollowOneAnother) {
+  const Runs runs = {OnHosts({"a", "b"}), OnHosts({"b", "c"}), OnHosts({}, "vgg16")};
+  const ParameterLayout layout = Layout(runs);
+  // The cluster, three hosts, two workloads.
+  ASSERT_EQ(layout.blocks().size(), 6U);
+  int at = 0;
+  for (const ParameterLayout::Block& block : layout.blocks()) {
+    EXPECT_EQ(block.offset, at);
+    at += block.size;
+  }
+  EXPECT_EQ(at, layout.size());
+  EXPECT_EQ(layout.size(), kClusterParameterCount + 3 + 2 * kWorkloadParameterCount);
+  EXPECT_EQ(layout.blocks()[0].size, int{kClusterParameterCount});
+}
+
+TEST(ParameterLayout, EveryParameterHasItsScopeAndName) {
+  const Runs runs = {OnHosts({"a", "b"}), OnHosts({}, "vgg16")};
+  const ParameterLayout layout = Layout(runs);
+  const auto at = [&](int i) { return layout.parameters()[static_cast<std::size_t>(i)]; };
+  EXPECT_EQ(at(ParameterLayout::kClusterOffset + kOverlapShare).scope, "cluster");
+  EXPECT_EQ(at(ParameterLayout::kClusterOffset + kOverlapShare).spec->name, "overlap_share");
+  EXPECT_EQ(at(layout.WorkloadOffset(runs[1]) + kSampleTime).scope, "workload vgg16 on t4");
+  EXPECT_EQ(at(layout.WorkloadOffset(runs[1]) + kSampleTime).spec->name, "sample_time");
+  EXPECT_EQ(at(layout.HostOffsets(runs[0]).at(0)).scope, "hosts a+b");
+  EXPECT_EQ(at(layout.HostOffsets(runs[0]).at(0)).spec->name, "link_bandwidth");
+}
+
+TEST(ParameterLayout, AWorkloadOnAnotherDeviceIsAnotherCurve) {
+  Runs runs = {OnHosts({}), OnHosts({}), OnHosts({})};
+  runs[1].device = "v100";
+  const ParameterLayout layout = Layout(runs);
+  EXPECT_NE(layout.WorkloadOffset(runs[0]), layout.WorkloadOffset(runs[1]));
+  EXPECT_EQ(layout.WorkloadOffset(runs[0]), layout.WorkloadOffset(runs[2]));
+}
+
+TEST(ParameterLayout, RunsWithoutHostsHaveNoHostLinks) {
+  const Runs runs = {OnHosts({}), OnHosts({"a", "b"})};
+  const ParameterLayout layout = Layout(runs);
+  EXPECT_TRUE(layout.HostOffsets(runs[0]).empty());
+  EXPECT_EQ(layout.HostOffsets(runs[1]).size(), 1U) << "a and b share one";
+}
+
+// ---- Which hosts can be told apart.
+
+TEST(HostGroups, AlwaysTogetherIsOneGroup) {
+  EXPECT_EQ(HostScopes(Layout({OnHosts({"a", "b"})})), Scopes({"hosts a+b"}));
+  EXPECT_EQ(HostScopes(Layout({OnHosts({"a", "b"}), OnHosts({"b", "a"})})), Scopes({"hosts a+b"}))
+      << "the order of the placement is no other layout";
+  EXPECT_EQ(HostScopes(Layout({OnHosts({"a", "b"}), OnHosts({"a", "b"}, "vgg16")})),
+            Scopes({"hosts a+b"}))
+      << "nor is another workload";
+}
+
+TEST(HostGroups, EachPairOfItsOwn) {
+  EXPECT_EQ(HostScopes(Layout({OnHosts({"c", "d"}), OnHosts({"a", "b"}), OnHosts({"c", "d"})})),
+            Scopes({"hosts a+b", "hosts c+d"}));
+}
+
+TEST(HostGroups, ASharedHostIsToldApart) {
+  EXPECT_EQ(HostScopes(Layout({OnHosts({"a", "b"}), OnHosts({"b", "c"})})),
+            Scopes({"hosts a", "hosts b", "hosts c"}));
+  EXPECT_EQ(HostScopes(Layout({OnHosts({"a", "b", "c"}), OnHosts({"b", "c"})})),
+            Scopes({"hosts a", "hosts b+c"}));
+}
+
+TEST(HostGroups, OneNodeShowsNoLink) {
+  EXPECT_EQ(HostScopes(Layout({OnHosts({"a"}), OnHosts({"b", "c"})})), Scopes({"hosts b+c"}));
+  // A run on one node must not tell apart either.
+  EXPECT_EQ(HostScopes(Layout({OnHosts({"b"}), OnHosts({"b", "c"})})), Scopes({"hosts b+c"}));
+}
+
+TEST(HostGroups, OneNodeWithServersDoes) {
+  Runs runs = {OnHosts({"a"})};
+  runs[0].plan.strategy = Strategy::kPsSync;
+  runs[0].plan.servers = 1;
+  EXPECT_EQ(HostScopes(Layout(runs)), Scopes({"hosts a"}));
+}
+
+TEST(HostGroups, ARunListsEachOfItsGroupsOnce) {
+  const Runs runs = {OnHosts({"a", "b", "c", "d"}), OnHosts({"c", "d"})};
+  const ParameterLayout layout = Layout(runs);
+  ASSERT_EQ(HostScopes(layout), Scopes({"hosts a+b", "hosts c+d"}));
+  EXPECT_EQ(layout.HostOffsets(runs[0]).size(), 2U);
+  EXPECT_EQ(layout.HostOffsets(runs[1]).size(), 1U);
+  EXPECT_EQ(layout.HostOffsets(runs[1])[0], layout.HostOffsets(runs[0])[1]);
+}
+
+// ---- What is known beforehand.
+
+TEST(Priors, FollowWhatTheClusterStates) {
+  Cluster cluster;
+  cluster.link.bandwidth = GigabitsPerSecond(25.0);
+  Host stated;
+  stated.name = "c";
+  stated.link.bandwidth = GigabitsPerSecond(2.5);
+  cluster.hosts = {stated};
+  const Runs runs = {OnHosts({"a", "b"}), OnHosts({"b", "c"})};
+  const ParameterLayout layout = Layout(runs, cluster);
+  const auto prior = [&](int offset) {
+    return layout.parameters()[static_cast<std::size_t>(offset)].prior;
+  };
+  EXPECT_DOUBLE_EQ(prior(kLinkBandwidth).si, GigabitsPerSecond(25.0).si());
+  EXPECT_DOUBLE_EQ(prior(layout.HostOffsets(runs[0])[0]).si, GigabitsPerSecond(25.0).si());
+  EXPECT_DOUBLE_EQ(prior(layout.HostOffsets(runs[1])[1]).si, GigabitsPerSecond(2.5).si());
+  EXPECT_LT(prior(layout.HostOffsets(runs[1])[1]).log_sd,
+            prior(layout.HostOffsets(runs[0])[0]).log_sd)
+      << "a host's own statement is worth more than the cluster's";
+}
+
+TEST(Priors, FollowTheDataSheetWhereThereIsOne) {
+  Device t4;
+  t4.name = "t4";
+  t4.fp32 = TeraflopPerSecond(8.1);
+  t4.memory_bandwidth = GigabytesPerSecond(320.0);
+  const Runs runs = {OnHosts({})};
+  const ParameterLayout with = Layout(runs, {}, {{"t4", t4}});
+  const ParameterLayout without = Layout(runs);
+  const auto sample_time = static_cast<std::size_t>(with.WorkloadOffset(runs[0]) + kSampleTime);
+  EXPECT_LT(with.parameters()[sample_time].prior.log_sd,
+            without.parameters()[sample_time].prior.log_sd);
+  EXPECT_NE(with.parameters()[sample_time].prior.si, without.parameters()[sample_time].prior.si);
+}
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,269 @@
+// Known parameters make runs; the fit has to find the parameters again.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "calibrate/calibrate.h"
+#include "data/io/machines.h"
+#include "predictor/predictor.h"
+#include "tests/calibrate/synthetic_runs.h"
+
+namespace stepcast {
+namespace {
+
+SyntheticProblem Campaign(double noise, std::uint64_t seed) {
+  SyntheticProblem synthetic(PlausibleTruth());
+  AddCampaign(&synthetic, FittedPlacements(), noise, seed);
+  return synthetic;
+}
+
+const ParameterEstimate& Find(const CalibrationOutcome& outcome, const std::string& scope,
+                              const std::string& name) {
+  for (const ParameterEstimate& p : outcome.cluster.calibration->parameters) {
+    if (p.scope == scope && p.name == name) return p;
+  }
+  throw std::logic_error("no parameter " + scope + " " + name);
+}
+
+std::set<std::string> Scopes(const CalibrationOutcome& outcome) {
+  std::set<std::string> scopes;
+  for (const ParameterEstimate& p : outcome.cluster.calibration->parameters) {
+    scopes.insert(p.scope);
+  }
+  return scopes;
+}
+
+// The distance from the truth in standard errors.
+double StandardErrors(const ParameterEstimate& p, const Truth& truth) {
+  return std::log(p.value / truth.ValueOf(p)) / p.log_sd;
+}
+
+// ln(predicted / true) of every workload and batch on `placements`, none of which need be fitted.
+std::vector<double> Errors(const SyntheticProblem& synthetic, const CalibrationOutcome& outcome,
+                           const std::vector<Placement>& placements) {
+  std::vector<double> errors;
+  for (const auto& [name, workload] : synthetic.problem().workloads) {
+    const Predictor predictor(outcome.cluster, workload, std::nullopt, kSyntheticDevice);
+    for (const Placement& placement : placements) {
+      for (const int batch : SyntheticBatches(name)) {
+        const Plan plan = AllreducePlan(placement, batch);
+        errors.push_back(
+            std::log(predictor.PredictStep(plan).total() / synthetic.TrueStep(name, plan)));
+      }
+    }
+  }
+  return errors;
+}
+
+double RootMeanSquare(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += v * v;
+  return std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+double Largest(const std::vector<double>& values) {
+  double largest = 0;
+  for (const double v : values) largest = std::max(largest, std::abs(v));
+  return largest;
+}
+
+struct NoisyCase {
+  double noise;
+  std::uint64_t seed;
+};
+
+class Recovery : public ::testing::TestWithParam<NoisyCase> {};
+
+TEST_P(Recovery, FindsWhatTheDataDecide) {
+  const auto [noise, seed] = GetParam();
+  const SyntheticProblem synthetic = Campaign(noise, seed);
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  ASSERT_EQ(outcome.status, CalibrationOutcome::Status::kConverged) << outcome.message;
+
+  std::vector<double> distances;
+  for (const ParameterEstimate& p : outcome.cluster.calibration->parameters) {
+    const double z = StandardErrors(p, synthetic.truth());
+    if (p.decided_by != DecidedBy::kData) continue;
+    distances.push_back(z);
+    EXPECT_LT(std::abs(z), 3) << p.scope << " " << p.name << ": " << p.value << " +- "
+                              << 100 * p.log_sd << " %, truth " << synthetic.truth().ValueOf(p);
+  }
+  EXPECT_GE(distances.size(), 16U) << "of 24: the campaign is made to tell most of them";
+  // Honest standard errors: neither always far too large nor too small.
+  EXPECT_GT(RootMeanSquare(distances), 0.5);
+  EXPECT_LT(RootMeanSquare(distances), 1.5);
+  EXPECT_NEAR(outcome.cluster.calibration->residual_log_sd, noise, 0.15 * noise);
+}
+
+TEST_P(Recovery, PredictsLayoutsItHasNotSeen) {
+  const auto [noise, seed] = GetParam();
+  const SyntheticProblem synthetic = Campaign(noise, seed);
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+  const std::vector<double> errors = Errors(synthetic, outcome, HeldOutPlacements());
+  EXPECT_LT(RootMeanSquare(errors), 0.6 * noise);
+  EXPECT_LT(Largest(errors), 2 * noise);
+}
+
+INSTANTIATE_TEST_SUITE_P(Noise, Recovery,
+                         ::testing::Values(NoisyCase{0.03, 1}, NoisyCase{0.045, 2},
+                                           NoisyCase{0.06, 3}),
+                         [](const auto& its) { return "Seed" + std::to_string(its.param.seed); });
+
+TEST(RecoveryWithoutNoise, MeetsEveryRun) {
+  const SyntheticProblem synthetic = Campaign(0, 1);
+  CalibrationOptions exact;
+  exact.step_log_sd = 0.01;  // by default the priors would still pull the fit by up to 0.3 %
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem(), exact);
+  ASSERT_EQ(outcome.status, CalibrationOutcome::Status::kConverged) << outcome.message;
+  ASSERT_EQ(outcome.residuals.size(), synthetic.problem().runs.size());
+  for (std::size_t i = 0; i < outcome.residuals.size(); ++i) {
+    EXPECT_LT(std::abs(outcome.residuals[i].log_ratio), 1e-3)
+        << synthetic.problem().runs[i].workload << " run " << i;
+  }
+  EXPECT_LT(outcome.mape, 1e-3);
+}
+
+// A few runs that took ten times as long (somebody else used the machine) are not believed.
+TEST(RecoveryWithOutliers, HardlyMoves) {
+  const SyntheticProblem clean = Campaign(0.03, 1);
+  SyntheticProblem spoilt = clean;
+  auto& runs = spoilt.problem().runs;
+  for (std::size_t i = 7; i < runs.size(); i += runs.size() / 4) {
+    runs[i].step_time = runs[i].step_time * 10.0;
+  }
+  const CalibrationOutcome before = Calibrate(clean.problem());
+  const CalibrationOutcome after = Calibrate(spoilt.problem());
+  ASSERT_TRUE(before.IsUsable());
+  ASSERT_TRUE(after.IsUsable());
+  EXPECT_LT(RootMeanSquare(Errors(spoilt, after, HeldOutPlacements())),
+            1.5 * RootMeanSquare(Errors(clean, before, HeldOutPlacements())));
+  for (std::size_t i = 0; i < before.cluster.calibration->parameters.size(); ++i) {
+    const ParameterEstimate& was = before.cluster.calibration->parameters[i];
+    const ParameterEstimate& is = after.cluster.calibration->parameters[i];
+    EXPECT_LT(std::abs(std::log(is.value / was.value)), 0.5 * was.log_sd)
+        << was.scope << " " << was.name << ": " << was.value << " became " << is.value;
+  }
+  EXPECT_LT(after.cluster.calibration->residual_log_sd, 0.035) << "nor is the scatter theirs";
+}
+
+// Steps scatter with heavier tails than a normal law: the interval is as wide as nine tenths of the
+// fitted runs are, while the fit itself is weighed by the core of the scatter.
+TEST(HeavyTails, NineTenthsOfTheRunsAreInTheInterval) {
+  SyntheticProblem synthetic = Campaign(0.02, 9);
+  Noise noise(10);
+  for (auto& run : synthetic.problem().runs) {
+    if (std::abs(noise.Next()) > 1.2) run.step_time = run.step_time * std::exp(0.1 * noise.Next());
+  }
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+  std::vector<double> deviations;
+  for (const RunResidual& r : outcome.residuals) deviations.push_back(std::abs(r.log_ratio));
+  std::sort(deviations.begin(), deviations.end());
+  const double bound = 1.645 * outcome.cluster.calibration->residual_log_sd;
+  const auto inside =
+      std::upper_bound(deviations.begin(), deviations.end(), bound) - deviations.begin();
+  const double share = static_cast<double>(inside) / static_cast<double>(deviations.size());
+  EXPECT_GT(share, 0.88);
+  EXPECT_LT(share, 0.93);
+  // The law is not normal: one of the same core would be far narrower.
+  EXPECT_GT(bound / deviations[deviations.size() / 2], 1.3 * 1.645 / 0.6745);
+}
+
+TEST(Determinism, TwoFitsGiveTheSameBytes) {
+  const SyntheticProblem synthetic = Campaign(0.05, 4);
+  const std::string first = FormatCluster(Calibrate(synthetic.problem()).cluster);
+  const std::string second = FormatCluster(Calibrate(synthetic.problem()).cluster);
+  EXPECT_EQ(first, second);
+  EXPECT_NE(first.find("log_covariance"), std::string::npos);
+}
+
+// ---- Hosts with links of their own.
+
+// Four hosts, of which d has negotiated 1 Gbit/s instead of 9; one node has one device.
+SyntheticProblem HostProblem() {
+  Truth truth = PlausibleTruth();
+  for (const char* host : {"a", "b", "c"}) {
+    truth.host_links[host] = DataRate<>::FromSi(truth.cluster.si[kLinkBandwidth]);
+  }
+  truth.host_links["d"] = GigabitsPerSecond(1.0);
+  return SyntheticProblem(truth);
+}
+
+void AddPair(SyntheticProblem* synthetic, const std::string& one, const std::string& other,
+             Noise* noise, double sd) {
+  for (const int batch : SyntheticBatches("resnet50")) {
+    Plan plan = AllreducePlan({1, 1}, batch);
+    plan.hosts = {one, other};
+    synthetic->Add("resnet50", plan, sd * noise->Next());
+    synthetic->Add("resnet50", AllreducePlan({1}, batch), sd * noise->Next());
+  }
+}
+
+TEST(Hosts, TheSlowOneIsFound) {
+  SyntheticProblem synthetic = HostProblem();
+  Noise noise(5);
+  for (const auto& [one, other] : std::vector<std::pair<std::string, std::string>>{
+           {"a", "b"}, {"a", "c"}, {"b", "c"}, {"a", "d"}, {"c", "d"}}) {
+    AddPair(&synthetic, one, other, &noise, 0.03);
+  }
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+  const ParameterEstimate& slow = Find(outcome, "hosts d", "link_bandwidth");
+  EXPECT_EQ(slow.decided_by, DecidedBy::kData);
+  EXPECT_LT(std::abs(StandardErrors(slow, synthetic.truth())), 3);
+  for (const char* host : {"a", "b", "c"}) {
+    EXPECT_GT(Find(outcome, std::string("hosts ") + host, "link_bandwidth").value, 3 * slow.value);
+  }
+}
+
+TEST(Hosts, NeverToldApartShareOneLink) {
+  SyntheticProblem synthetic = HostProblem();
+  Noise noise(6);
+  AddPair(&synthetic, "a", "b", &noise, 0.03);
+  AddPair(&synthetic, "d", "c", &noise, 0.03);
+  const std::set<std::string> scopes = Scopes(Calibrate(synthetic.problem()));
+  EXPECT_EQ(scopes.count("hosts a+b"), 1U);
+  EXPECT_EQ(scopes.count("hosts c+d"), 1U);
+  EXPECT_EQ(scopes.count("hosts a"), 0U);
+}
+
+TEST(Hosts, ToldApartGetLinksOfTheirOwn) {
+  SyntheticProblem synthetic = HostProblem();
+  Noise noise(7);
+  AddPair(&synthetic, "a", "b", &noise, 0.03);
+  AddPair(&synthetic, "b", "c", &noise, 0.03);
+  const std::set<std::string> scopes = Scopes(Calibrate(synthetic.problem()));
+  EXPECT_EQ(scopes.count("hosts a"), 1U) << "only b was in both runs";
+  EXPECT_EQ(scopes.count("hosts b"), 1U);
+  EXPECT_EQ(scopes.count("hosts c"), 1U);
+}
+
+TEST(Hosts, RunsWithoutThemFollowTheClustersLink) {
+  SyntheticProblem synthetic = HostProblem();
+  Noise noise(8);
+  const double sd = 0.03;
+  AddPair(&synthetic, "c", "d", &noise, sd);  // slow
+  for (const Placement& placement : std::vector<Placement>{{1}, {1, 1}, {1, 1, 1}}) {
+    for (const int batch : SyntheticBatches("resnet50")) {
+      synthetic.Add("resnet50", AllreducePlan(placement, batch), sd * noise.Next());
+    }
+  }
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+  const Predictor predictor(outcome.cluster, synthetic.problem().workloads.at("resnet50"),
+                            std::nullopt, kSyntheticDevice);
+  for (const int batch : SyntheticBatches("resnet50")) {
+    Plan plan = AllreducePlan({1, 1}, batch);
+    EXPECT_NEAR(predictor.PredictStep(plan).total() / synthetic.TrueStep("resnet50", plan), 1, sd);
+    plan.hosts = {"d", "c"};
+    EXPECT_NEAR(predictor.PredictStep(plan).total() / synthetic.TrueStep("resnet50", plan), 1, sd);
+  }
+}
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,864 @@
+// The program as scripts use it: names, exit codes, JSON keys and files are a contract.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "data/io/runs.h"
+#include "tests/cli/process.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+const std::string kSource = STEPCAST_SOURCE_DIR;
+const std::string kFitRuns = kSource + "/data/measurements/ufrgs-tupi-fit.csv";
+const std::string kHeldOutRuns = kSource + "/data/measurements/ufrgs-tupi-holdout.csv";
+constexpr const char* kCommands[] = {"predict",  "sweep",  "limits",    "recommend", "calibrate",
+                                     "evaluate", "import", "workloads", "machines"};
+// Gradients of ResNet-50: 25,583,592 trained parameters of 4 bytes.
+constexpr std::int64_t kResnet50Bytes = 102'334'368;
+
+ProcessResult Stepcast(const Words& arguments, const ProcessOptions& options = {}) {
+  Words words = {STEPCAST_PROGRAM};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return RunProcess(words, options);
+}
+
+std::string Joined(const Words& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// The JSON object that a command prints when it ends with `exit_code`.
+Json JsonOf(const Words& arguments, int exit_code = 0) {
+  const ProcessResult result = Stepcast(arguments + Words{"--json"});
+  EXPECT_EQ(result.exit_code, exit_code) << Joined(arguments) << "\n" << result.err;
+  EXPECT_EQ(result.err, "") << Joined(arguments);
+  Json json = Json::parse(result.out, nullptr, false);
+  EXPECT_TRUE(json.is_object()) << Joined(arguments) << "\n" << result.out;
+  return json.is_object() ? json : Json::object();
+}
+
+// Bad input: exit 2, nothing on standard output, one line on standard error with all `fragments`.
+void ExpectError(const Words& arguments, const Words& fragments,
+                 const ProcessOptions& options = {}) {
+  const ProcessResult result = Stepcast(arguments, options);
+  const std::string what = "stepcast " + Joined(arguments) + "\n" + result.err;
+  EXPECT_EQ(result.exit_code, 2) << what;
+  EXPECT_EQ(result.out, "") << what;
+  EXPECT_EQ(result.err.rfind("stepcast: ", 0), 0U) << what;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << what;
+  for (const std::string& fragment : fragments) {
+    EXPECT_NE(result.err.find(fragment), std::string::npos) << what << "lacks: " << fragment;
+  }
+}
+
+const Words kPredict = {"predict",  "--cluster",     "gce-t4", "--workload",
+                        "resnet50", "--local-batch", "32"};
+
+std::string ReplaceAll(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+// One space for all white space, so that a wrapped sentence can be found.
+std::string Unwrapped(const std::string& text) {
+  return std::regex_replace(text, std::regex("\\s+"), " ");
+}
+
+// ---- Help.
+
+TEST(Help, EveryCommandHasIt) {
+  for (const char* command : kCommands) {
+    const ProcessResult result = Stepcast({command, "--help"});
+    EXPECT_EQ(result.exit_code, 0) << command;
+    EXPECT_EQ(result.err, "") << command;
+    EXPECT_EQ(result.out.rfind(std::string("usage: stepcast ") + command, 0), 0U) << result.out;
+    EXPECT_NE(result.out.find("examples:\n  stepcast "), std::string::npos) << result.out;
+  }
+}
+
+TEST(Help, ListsAllCommands) {
+  for (const char* word : {"--help", "-h", "help"}) {
+    const ProcessResult result = Stepcast({word});
+    EXPECT_EQ(result.exit_code, 0);
+    for (const char* command : kCommands) {
+      EXPECT_NE(result.out.find(std::string("\n  ") + command + " "), std::string::npos) << command;
+    }
+  }
+}
+
+TEST(Help, NamesTheOptionsOfAPlan) {
+  for (const char* command : {"predict", "sweep", "limits", "recommend"}) {
+    const std::string text = Stepcast({command, "--help"}).out;
+    for (const char* option :
+         {"--cluster", "--workload", "--workload-file", "--workers", "--placement", "--servers",
+          "--strategy", "--local-batch", "--accumulation", "--bandwidth", "--rtt", "--loss",
+          "--bucket", "--json"}) {
+      EXPECT_NE(text.find(std::string(option) + " "), std::string::npos)
+          << command << " " << option;
+    }
+  }
+}
+
+TEST(Help, TheExamplesWork) {
+  // Those that need no file of the user.
+  for (const char* command : {"predict", "sweep", "limits", "recommend", "workloads", "machines"}) {
+    const std::string text = Stepcast({command, "--help"}).out;
+    std::size_t at = text.find("examples:\n");
+    ASSERT_NE(at, std::string::npos);
+    const TempFolder folder;
+    for (at = text.find("  stepcast ", at); at != std::string::npos;
+         at = text.find("  stepcast ", at + 1)) {
+      const std::string line = text.substr(at + 11, text.find('\n', at) - at - 11);
+      const ProcessResult result =
+          RunProcess({"/bin/sh", "-c", std::string(STEPCAST_PROGRAM) + " " + line + " >/dev/null"},
+                     {.folder = folder.path()});
+      EXPECT_EQ(result.exit_code, 0) << line << "\n" << result.err;
+    }
+  }
+}
+
+TEST(Help, Version) {
+  const ProcessResult result = Stepcast({"--version"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_TRUE(std::regex_match(result.out, std::regex("stepcast \\d+\\.\\d+\\.\\d+\n")))
+      << result.out;
+}
+
+// ---- Bad input: one line that says what to do.
+
+TEST(Errors, NoCommand) {
+  const ProcessResult result = Stepcast({});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_NE(result.err.find("usage: stepcast COMMAND"), std::string::npos);
+}
+
+TEST(Errors, UnknownCommandsAndOptions) {
+  ExpectError({"forecast"}, {"'forecast' is not a command", "allowed: predict, sweep"});
+  for (const char* command : kCommands) {
+    ExpectError({command, "--colour"},
+                {"--colour", std::string("see stepcast ") + command + " --help"});
+    ExpectError({command, "--js"}, {"--js", "--help"});  // no guessing
+  }
+  ExpectError(kPredict + Words{"--json", "--json"}, {"json"});
+  ExpectError(kPredict + Words{"surplus"}, {"see stepcast predict --help"});
+  ExpectError({"predict", "--cluster"}, {"--cluster", "see stepcast predict --help"});
+}
+
+struct BadValue {
+  Words options;
+  Words fragments;
+};
+
+TEST(Errors, ValuesOfAPlan) {
+  const BadValue cases[] = {
+      {{"--workers", "0"}, {"--workers: '0'", "allowed: "}},
+      {{"--workers", "-2"}, {"--workers", "allowed: "}},
+      {{"--workers", "2.5"}, {"--workers: '2.5'", "allowed: "}},
+      {{"--workers", "many"}, {"--workers: 'many'", "allowed: "}},
+      {{"--placement", "4-"}, {"--placement: '4-'", "allowed: "}},
+      {{"--placement", "4-0"}, {"--placement", "allowed: "}},
+      {{"--workers", "8", "--placement", "4-4"}, {"--workers", "--placement", "one of the two"}},
+      {{"--workers", "2", "--hosts", "a+b"}, {"hosts", "names 2 hosts", "allowed: 1"}},
+      {{"--strategy", "ringg"}, {"--strategy: 'ringg'", "ring, tree, halving-doubling"}},
+      {{"--strategy", "ps-sync"}, {"servers", "ps-sync", "allowed: --servers"}},
+      {{"--servers", "2"}, {"servers: '2' with strategy allreduce", "ps-sync"}},
+      {{"--accumulation", "0"}, {"--accumulation: '0'", "allowed: "}},
+      {{"--bandwidth", "10"}, {"--bandwidth: '10'", "Gbit/s"}},
+      {{"--bandwidth", "10 Gb/s"}, {"--bandwidth: '10 Gb/s'", "Gbit/s"}},
+      {{"--bandwidth", "0 Gbit/s"}, {"--bandwidth: '0 Gbit/s'"}},
+      {{"--bandwidth", "-1 Gbit/s"}, {"--bandwidth: '-1 Gbit/s'"}},
+      {{"--rtt", "2"}, {"--rtt: '2'", "ms"}},
+      {{"--loss", "1"}, {"--loss: '1'", "allowed: "}},
+      {{"--loss", "1%", "--rtt", "1 ms"}, {"--loss: '1%'", "allowed: "}},
+      {{"--loss", "nan", "--rtt", "1 ms"}, {"--loss: 'nan'", "allowed: "}},
+      {{"--loss", "0.01"}, {"loss", "rtt"}},
+      {{"--bucket", "25"}, {"--bucket: '25'", "MiB"}},
+      {{"--server-bandwidth", "fast"}, {"--server-bandwidth: 'fast'", "Gbit/s"}},
+      {{"--device", "abacus"}, {"resnet50", "abacus", "stepcast calibrate"}},
+  };
+  for (const BadValue& c : cases) ExpectError(kPredict + c.options, c.fragments);
+}
+
+TEST(Errors, WhatIsMissing) {
+  ExpectError({"predict"}, {"--cluster: is required, or --device"});
+  ExpectError({"predict", "--cluster", "gce-t4"}, {"--workload: is required", "--help"});
+  ExpectError({"predict", "--cluster", "gce-t4", "--workload", "resnet50"},
+              {"--local-batch: is required"});
+  ExpectError(Words{"sweep"} + Words(kPredict.begin() + 1, kPredict.end()),
+              {"--over: is required"});
+  ExpectError({"calibrate", "--cluster", "gce-t4"}, {"--runs: is required"});
+  ExpectError({"evaluate", "--runs", kFitRuns}, {"--cluster: is required"});
+  ExpectError({"import"}, {"KIND", "adaptdl"});
+  ExpectError({"import", "adaptdl"}, {"FILE"});
+}
+
+TEST(Errors, UnknownNames) {
+  ExpectError({"predict", "--cluster", "gce-t5", "--workload", "resnet50", "--local-batch", "1"},
+              {"--cluster: 'gce-t5'", "gce-t4", "ufrgs-tupi"});
+  ExpectError({"predict", "--cluster", "gce-t4", "--workload", "resnet5000", "--local-batch", "1"},
+              {"workload: 'resnet5000'", "--workload-file"});
+  ExpectError({"workloads", "resnet5000"}, {"'resnet5000'", "resnet50"});
+  ExpectError({"machines", "gce-t5"}, {"'gce-t5'", "gce-t4"});
+  ExpectError({"import", "horovod", "x.csv"}, {"'horovod'", "adaptdl"});
+  ExpectError({"evaluate", "--cluster", "ufrgs-tupi", "--runs", kFitRuns, "--group-by", "colour"},
+              {"--group-by: 'colour'", "workload"});
+}
+
+TEST(Errors, SweepAxes) {
+  const Words sweep = {"sweep",    "--cluster",     "gce-t4", "--workload",
+                       "resnet50", "--local-batch", "32"};
+  ExpectError(sweep + Words{"--over", "workers"}, {"--over: 'workers'", "KEY=V,V"});
+  ExpectError(sweep + Words{"--over", "workers="}, {"--over", "empty"});
+  ExpectError(sweep + Words{"--over", "workers=1,,2"}, {"--over", "empty"});
+  ExpectError(sweep + Words{"--over", "workers=8..1"}, {"'8..1'", "empty range"});
+  ExpectError(sweep + Words{"--over", "workers=1..8..0"}, {"--over"});
+  ExpectError(sweep + Words{"--over", "colour=1,2"}, {"'colour'", "workers", "bandwidth"});
+  ExpectError(sweep + Words{"--over", "bandwidth=1,2"}, {"--bandwidth: '1'", "Gbit/s"});
+  ExpectError(sweep + Words{"--over", "workers=1..1000", "--over", "local-batch=1..1000"},
+              {"too many combinations", "100000"});
+  ExpectError(sweep + Words{"--over", "workers=1,2", "--y", "speed"}, {"--y: 'speed'"});
+  ExpectError(sweep + Words{"--over", "strategy=ring,tree", "--plot", "/tmp/never.svg"},
+              {"no numbers to plot"});
+}
+
+TEST(Errors, SearchOptions) {
+  const Words base = {"--cluster", "gce-t4", "--workload", "resnet50", "--local-batch", "32"};
+  ExpectError(Words{"limits"} + base + Words{"--most-workers", "0"}, {"--most-workers: '0'"});
+  ExpectError(Words{"limits"} + base + Words{"--global-batch", "x"}, {"--global-batch: 'x'"});
+  ExpectError(Words{"recommend"} + base + Words{"--try-workers", "1,x"}, {"--try-workers: 'x'"});
+  ExpectError(Words{"recommend"} + base + Words{"--try-strategy", "ring,rung"},
+              {"--try-strategy: 'rung'"});
+  ExpectError(Words{"recommend"} + base + Words{"--most-global-batch", "0"},
+              {"--most-global-batch"});
+}
+
+TEST(Errors, FilesAreNamedWithTheirLine) {
+  const TempFolder folder;
+  const std::string header = "workload,device,placement,servers,strategy,local_batch,step_time_s\n";
+  const std::string good = "resnet50,t4,1,0,none,32,0.5\n";
+  const auto evaluate = [&](const std::string& runs) {
+    return Words{"evaluate", "--cluster", "gce-t4", "--runs", folder.Write("runs.csv", runs)};
+  };
+  ExpectError(evaluate(header + good + "resnet50,t4,1,0,none,32,zero\n"),
+              {"runs.csv:3: step_time_s: 'zero'"});
+  ExpectError(evaluate(header + good + "resnet5000,t4,1,0,none,32,0.5\n"),
+              {"runs.csv:3: workload: 'resnet5000'"});
+  ExpectError(evaluate(header + good + good + "resnet50,abacus,1,0,none,32,0.5\n"),
+              {"runs.csv:4: ", "abacus"});
+  ExpectError(evaluate(header), {"holds no runs"});
+  ExpectError(evaluate("workload,device\nresnet50,t4\n"), {"runs.csv", "placement"});
+  ExpectError({"evaluate", "--cluster", "gce-t4", "--runs", folder.Path("none.csv")}, {"none.csv"});
+  const std::string cluster =
+      folder.Write("lab.yaml", "name: lab\ndevice: t4\nnodes: many\ndevices_per_node: 1\n");
+  ExpectError({"predict", "--cluster", cluster, "--workload", "resnet50", "--local-batch", "1"},
+              {"lab.yaml:3: nodes: 'many'"});
+  ExpectError({"import", "adaptdl",
+               folder.Write("bert_placements.csv",
+                            "placement,local_bsz,step_time,sync_time\n1,4,0.5,0\n1,4,-1,0\n")},
+              {"bert_placements.csv:3: step_time: '-1'"});
+  const std::string workload = folder.Write("mine.yaml", "name: mine\n");
+  ExpectError({"workloads", "--workload-file", workload}, {"mine.yaml", "parameters"});
+}
+
+TEST(Errors, DataFolder) {
+  ExpectError({"machines"}, {"STEPCAST_DATA", "/nowhere"},
+              {.variables = {"STEPCAST_DATA=/nowhere"}});
+}
+
+TEST(Errors, StandardOutputThatIsFull) {
+  const ProcessResult result = Stepcast({"machines"}, {.out_path = "/dev/full"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.err, "stepcast: standard output cannot be written\n");
+}
+
+// ---- predict.
+
+TEST(Predict, HasTheKeysOfTheContract) {
+  const Json json = JsonOf(kPredict + Words{"--workers", "8"});
+  for (const char* key : {"step_time_s", "low_s", "high_s", "throughput_samples_per_s", "breakdown",
+                          "traffic", "memory", "flags"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+  const double step = json.at("step_time_s");
+  EXPECT_LT(json.at("low_s"), step);
+  EXPECT_GT(json.at("high_s"), step);
+  EXPECT_NEAR(json.at("throughput_samples_per_s"), 8 * 32 / step, 1e-9 * 8 * 32 / step);
+  double sum = 0;
+  for (const auto& [part, seconds] : json.at("breakdown").items()) {
+    EXPECT_EQ(part.substr(part.size() - 2), "_s") << "a unit in the name";
+    sum += seconds.get<double>();
+  }
+  EXPECT_NEAR(sum, step, 1e-12);
+  EXPECT_TRUE(json.at("flags").is_array());
+  EXPECT_EQ(json.at("plan").at("placement"), "4-4");
+  EXPECT_EQ(json.at("plan").at("global_batch"), 256);
+  EXPECT_EQ(json.at("memory").at("verdict"), "fits");
+  std::int64_t bytes = 0;
+  for (const auto& [part, value] : json.at("memory").items()) {
+    if (part != "total_bytes" && part != "available_bytes" && part != "verdict") {
+      bytes += value.get<std::int64_t>();
+    }
+  }
+  EXPECT_EQ(json.at("memory").at("total_bytes"), bytes);
+  EXPECT_EQ(json.at("memory").at("available_bytes"), std::int64_t{16} << 30);
+}
+
+TEST(Predict, TrafficToTheByte) {
+  constexpr std::int64_t m = kResnet50Bytes;
+  const Json nothing;
+  struct Case {
+    Words options;
+    std::int64_t transfers;
+    std::int64_t per_worker;
+    Json per_server;
+    std::int64_t total;
+  };
+  // Eight workers on two nodes of four.
+  const Case cases[] = {
+      {{"--strategy", "none"}, 0, 0, nothing, 0},
+      {{"--strategy", "allreduce"}, 112, m / 4 * 7, nothing, 14 * m},
+      {{"--strategy", "ring"}, 112, m / 4 * 7, nothing, 14 * m},
+      {{"--strategy", "halving-doubling"}, 48, m / 4 * 7, nothing, 14 * m},
+      {{"--strategy", "tree"}, 28, 2 * m, nothing, 14 * m},
+      {{"--strategy", "hierarchical"}, 64, m / 4 * 7, nothing, 14 * m},
+      {{"--strategy", "ps-sync", "--servers", "2"}, 32, m, 4 * m, 16 * m},
+      {{"--strategy", "ps-async", "--servers", "2"}, 4, m, m / 2, 2 * m},
+  };
+  static_assert(m % 4 == 0);
+  for (const Case& c : cases) {
+    const Json traffic = JsonOf(kPredict + Words{"--placement", "4-4"} + c.options).at("traffic");
+    EXPECT_EQ(traffic.at("gradient_bytes"), m) << c.options[1];
+    EXPECT_EQ(traffic.at("transfers"), c.transfers) << c.options[1];
+    EXPECT_EQ(traffic.at("bytes_per_worker"), c.per_worker) << c.options[1];
+    EXPECT_EQ(traffic.at("bytes_per_server"), c.per_server) << c.options[1];
+    EXPECT_EQ(traffic.at("bytes_total"), c.total) << c.options[1];
+    EXPECT_TRUE(traffic.at("bytes_total").is_number_integer()) << "bytes are whole";
+  }
+}
+
+TEST(Predict, TakesEveryOption) {
+  const Json json = JsonOf(
+      kPredict + Words{"--workers", "3", "--strategy", "ps-sync", "--servers", "2",
+                       "--accumulation", "4", "--bandwidth", "10 Gbit/s", "--rtt", "2 ms", "--loss",
+                       "0.001", "--server-bandwidth", "25 Gbit/s", "--bucket", "4 MiB"});
+  const Json& plan = json.at("plan");
+  EXPECT_EQ(plan.at("workers"), 3);
+  EXPECT_EQ(plan.at("placement"), "3");
+  EXPECT_EQ(plan.at("strategy"), "ps-sync");
+  EXPECT_EQ(plan.at("servers"), 2);
+  EXPECT_EQ(plan.at("local_batch"), 32);
+  EXPECT_EQ(plan.at("accumulation_steps"), 4);
+  EXPECT_EQ(plan.at("global_batch"), 3 * 32 * 4);
+  EXPECT_DOUBLE_EQ(plan.at("link_gbit_per_s"), 10);
+  EXPECT_DOUBLE_EQ(plan.at("rtt_ms"), 2);
+  EXPECT_DOUBLE_EQ(plan.at("loss_rate"), 0.001);
+  EXPECT_DOUBLE_EQ(plan.at("server_link_gbit_per_s"), 25);
+  EXPECT_DOUBLE_EQ(plan.at("bucket_mib"), 4);
+}
+
+TEST(Predict, WorkersFillNodes) {
+  const Json workers = JsonOf(kPredict + Words{"--workers", "10"});
+  const Json placement = JsonOf(kPredict + Words{"--placement", "4-4-2"});
+  EXPECT_EQ(workers, placement);
+  EXPECT_EQ(workers.at("plan").at("placement"), "4-4-2");
+}
+
+TEST(Predict, ADeviceIsEnough) {
+  const Json json = JsonOf({"predict", "--device", "RTX 4090", "--workload", "bert_base",
+                            "--local-batch", "8", "--workers", "2", "--bandwidth", "1 Gbit/s"});
+  EXPECT_EQ(json.at("device"), "rtx_4090");
+  EXPECT_EQ(json.at("plan").at("placement"), "1-1");
+  EXPECT_EQ(json.at("compute_source"), "data sheet");
+}
+
+TEST(Predict, OutOfMemoryIsANo) {
+  const Words arguments = {"predict", "--device",      "t4",  "--workload",
+                           "vgg16",   "--local-batch", "4096"};
+  const Json json = JsonOf(arguments, 1);
+  EXPECT_EQ(json.at("memory").at("verdict"), "out of memory");
+  EXPECT_GT(json.at("memory").at("total_bytes"), json.at("memory").at("available_bytes"));
+  const ProcessResult text = Stepcast(arguments);
+  EXPECT_EQ(text.exit_code, 1);
+  EXPECT_NE(text.out.find("out of memory"), std::string::npos);
+}
+
+TEST(Predict, TextSaysTheSame) {
+  const ProcessResult result = Stepcast(kPredict + Words{"--workers", "8"});
+  EXPECT_EQ(result.exit_code, 0);
+  for (const char* fragment :
+       {"resnet50 on gce-t4 (t4): 8 workers (4-4), allreduce, local batch 32", "90 % interval",
+        "samples/s", "1,432,681,152 B in 112 transfers", "! cluster not calibrated"}) {
+    EXPECT_NE(result.out.find(fragment), std::string::npos) << fragment << "\n" << result.out;
+  }
+  EXPECT_EQ(result.out.find('\x1b'), std::string::npos) << "no colours in a file";
+}
+
+// ---- What files may look like.
+
+TEST(Files, ClustersInJson) {
+  const TempFolder folder;
+  const std::string text =
+      "name: lab\ndevice: t4\nnodes: 8\ndevices_per_node: 2\n"
+      "link: {bandwidth: 10 Gbit/s, rtt: 0.1 ms}\n";
+  const std::string json = R"({"name": "lab", "device": "t4", "nodes": 8, "devices_per_node": 2,
+    "link": {"bandwidth": "10 Gbit/s", "rtt": "0.1 ms"}})";
+  const Words rest = {"--workload", "resnet50", "--local-batch", "32", "--workers", "6"};
+  const Json from_yaml =
+      JsonOf(Words{"predict", "--cluster", folder.Write("lab.yaml", text)} + rest);
+  EXPECT_EQ(from_yaml.at("plan").at("placement"), "2-2-2");
+  EXPECT_EQ(JsonOf(Words{"predict", "--cluster", folder.Write("lab.json", json)} + rest),
+            from_yaml);
+}
+
+TEST(Files, CarriageReturnsChangeNothing) {
+  const TempFolder folder;
+  const auto crlf = [&](const std::string& name, const std::string& path) {
+    return folder.Write(name, ReplaceAll(FileContent(path), "\n", "\r\n"));
+  };
+  const Words plain = {"evaluate",  "--rows",
+                       "--cluster", kSource + "/data/machines/ufrgs-tupi.yaml",
+                       "--runs",    kFitRuns};
+  const Words windows = {"evaluate",  "--rows",
+                         "--cluster", crlf("c.yaml", kSource + "/data/machines/ufrgs-tupi.yaml"),
+                         "--runs",    crlf("r.csv", kFitRuns)};
+  EXPECT_EQ(JsonOf(plain), JsonOf(windows));
+}
+
+TEST(Files, AWorkloadFileReplacesTheCataloguesOwn) {
+  const TempFolder folder;
+  const std::string mine = folder.Write("mine.yaml",
+                                        "name: resnet50\n"
+                                        "layers:\n"
+                                        "  - {kind: dense, tensors: [1000, 10], forward_flop: 2e9, "
+                                        "activation_bytes: 4000}\n");
+  const Json json = JsonOf(kPredict + Words{"--workers", "8", "--workload-file", mine});
+  EXPECT_EQ(json.at("traffic").at("gradient_bytes"), 4040);
+  EXPECT_EQ(json.at("traffic").at("bytes_total"), 14 * 4040);
+  // The catalogue's own, printed and given back, is the catalogue's own.
+  const std::string copy = folder.Write("copy.yaml", Stepcast({"workloads", "resnet50"}).out);
+  EXPECT_EQ(JsonOf(kPredict + Words{"--workers", "8", "--workload-file", copy}),
+            JsonOf(kPredict + Words{"--workers", "8"}));
+}
+
+TEST(Files, OutputThatCannotBeWritten) {
+  const TempFolder folder;
+  const Words calibrate = {"calibrate", "--cluster", "ufrgs-tupi", "--runs", kFitRuns, "--output"};
+  ExpectError(calibrate + Words{folder.Path("none/fitted.yaml")},
+              {"none/fitted.yaml", "cannot be written"});
+  // There is no room for a file beside one with the longest possible name: it stays as it is.
+  const std::string existing = folder.Write(std::string(254, 'x'), "precious");
+  ExpectError(calibrate + Words{existing}, {"cannot be written"});
+  EXPECT_EQ(FileContent(existing), "precious");
+  // Bad input is found before anything is written.
+  const std::string old = folder.Write("old.yaml", "precious");
+  ExpectError(
+      {"calibrate", "--cluster", "ufrgs-tupi", "--runs", folder.Path("none.csv"), "--output", old},
+      {"none.csv"});
+  EXPECT_EQ(FileContent(old), "precious");
+  ExpectError({"sweep", "--cluster", "gce-t4", "--workload", "resnet50", "--local-batch", "32",
+               "--over", "workers=1..4", "--plot", folder.Path("none/plot.svg")},
+              {"none/plot.svg", "cannot be written"});
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    files += entry.is_regular_file() ? 1 : 0;
+  }
+  EXPECT_EQ(files, 2) << "nothing half written is left behind";
+}
+
+TEST(Files, ShippedOnesCanBePrintedChangedAndGivenBack) {
+  const TempFolder folder;
+  const std::string copy = folder.Write("copy.yaml", Stepcast({"machines", "gce-t4"}).out);
+  Words given_back = kPredict;
+  given_back[2] = copy;
+  EXPECT_EQ(JsonOf(given_back), JsonOf(kPredict));
+}
+
+// ---- Lists.
+
+TEST(Lists, WorkloadsAndMachines) {
+  const Json workloads = JsonOf({"workloads"}).at("workloads");
+  std::map<std::string, Json> by_name;
+  for (const Json& w : workloads) by_name[w.at("name")] = w;
+  for (const char* name : {"resnet50", "vgg16", "mobilenet_v2", "densenet121", "inception_v3",
+                           "efficientnet_b0", "bert_base"}) {
+    EXPECT_EQ(by_name.count(name), 1U) << name;
+  }
+  EXPECT_EQ(by_name["resnet50"].at("gradient_bytes"), kResnet50Bytes);
+  const Json machines = JsonOf({"machines"});
+  EXPECT_FALSE(machines.at("devices").empty());
+  bool found = false;
+  for (const Json& c : machines.at("clusters")) {
+    if (c.at("name") != "ufrgs-tupi") continue;
+    found = true;
+    EXPECT_EQ(c.at("nodes"), 4);
+    EXPECT_EQ(c.at("calibrated"), false);
+  }
+  EXPECT_TRUE(found);
+}
+
+// ---- sweep.
+
+const Words kSweep = {"sweep",    "--cluster",     "gce-t4", "--workload",
+                      "resnet50", "--local-batch", "32"};
+
+std::vector<int> WorkersOf(const Json& sweep) {
+  std::vector<int> workers;
+  for (const Json& point : sweep.at("points")) workers.push_back(point.at("plan").at("workers"));
+  return workers;
+}
+
+TEST(Sweep, RangesAndLists) {
+  EXPECT_EQ(WorkersOf(JsonOf(kSweep + Words{"--over", "workers=1..4"})),
+            std::vector<int>({1, 2, 3, 4}));
+  EXPECT_EQ(WorkersOf(JsonOf(kSweep + Words{"--over", "workers=1..8..3"})),
+            std::vector<int>({1, 4, 7}));
+  EXPECT_EQ(WorkersOf(JsonOf(kSweep + Words{"--over", "workers=16,2,4..5"})),
+            std::vector<int>({16, 2, 4, 5}));
+}
+
+TEST(Sweep, EveryCombinationInOrder) {
+  const Json json = JsonOf(
+      kSweep + Words{"--rtt", "1 ms", "--over", "workers=2,8", "--over", "loss=0,0.001,0.01"});
+  ASSERT_EQ(json.at("points").size(), 6U);
+  std::size_t i = 0;
+  for (const int workers : {2, 8}) {
+    for (const double loss : {0.0, 0.001, 0.01}) {
+      const Json& point = json.at("points")[i++];
+      EXPECT_EQ(point.at("plan").at("workers"), workers);
+      EXPECT_EQ(point.at("plan").at("loss_rate"), loss);
+      // Each point is what predict says of it.
+      EXPECT_EQ(point,
+                JsonOf(kPredict + Words{"--rtt", "1 ms", "--workers", std::to_string(workers),
+                                        "--loss", std::to_string(loss)}));
+    }
+  }
+}
+
+TEST(Sweep, BatchesAndStrategies) {
+  const Json json = JsonOf({"sweep", "--cluster", "gce-t4", "--workload", "resnet50", "--workers",
+                            "8", "--servers", "2", "--strategy", "ps-sync", "--over",
+                            "local-batch=16,64", "--over", "strategy=ring,ps-sync"});
+  ASSERT_EQ(json.at("points").size(), 4U);
+  EXPECT_EQ(json.at("points")[0].at("plan").at("local_batch"), 16);
+  EXPECT_EQ(json.at("points")[0].at("plan").at("servers"), 0);
+  EXPECT_EQ(json.at("points")[3].at("plan").at("local_batch"), 64);
+  EXPECT_EQ(json.at("points")[3].at("plan").at("servers"), 2);
+}
+
+TEST(Sweep, APlotIsAnSvg) {
+  const TempFolder folder;
+  const std::string plot = folder.Path("scaling.svg");
+  const ProcessResult result =
+      Stepcast(kSweep + Words{"--over", "workers=1..16", "--over", "bandwidth=1 Gbit/s,10 Gbit/s",
+                              "--plot", plot});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::string svg = FileContent(plot);
+  EXPECT_EQ(svg.rfind("<?xml", 0), 0U);
+  EXPECT_NE(svg.find("<svg"), std::string::npos);
+  EXPECT_NE(svg.find("bandwidth 10 Gbit/s"), std::string::npos) << "a line for each";
+  EXPECT_EQ(svg.substr(svg.size() - 7), "</svg>\n");
+}
+
+// ---- limits and recommend.
+
+TEST(Limits, Json) {
+  const Json json =
+      JsonOf({"limits", "--cluster", "ec2-g3-ps", "--workload", "inception_v3", "--local-batch",
+              "32", "--strategy", "ps-sync", "--servers", "1", "--most-workers", "20"});
+  for (const char* key :
+       {"plan", "most_workers", "worth_it_workers", "crossing_workers", "half_efficiency_workers",
+        "efficiency_at_most", "best_workers", "binding", "strong_scaling",
+        "server_ceiling_samples_per_s", "server_half_ceiling_workers", "ring_best_workers", "curve",
+        "findings"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+  std::vector<int> workers;
+  for (const Json& point : json.at("curve")) workers.push_back(point.at("workers"));
+  EXPECT_EQ(workers, std::vector<int>({1, 2, 4, 8, 16, 20}));
+  EXPECT_TRUE(json.at("server_ceiling_samples_per_s").is_number());
+  EXPECT_TRUE(json.at("ring_best_workers").is_null());
+  const double ceiling = json.at("server_ceiling_samples_per_s");
+  for (const Json& point : json.at("curve")) {
+    EXPECT_LE(point.at("throughput_samples_per_s"), ceiling);
+  }
+}
+
+TEST(Limits, FixedStep) {
+  const Json json =
+      JsonOf({"limits", "--cluster", "gce-t4", "--workload", "resnet50", "--local-batch", "32",
+              "--most-workers", "16", "--global-batch", "512"});
+  EXPECT_EQ(json.at("strong_scaling").at("global_batch"), 512);
+  EXPECT_GE(json.at("strong_scaling").at("best_workers"), 1);
+  EXPECT_TRUE(json.at("ring_best_workers").is_number());
+  EXPECT_TRUE(json.at("server_ceiling_samples_per_s").is_null());
+}
+
+TEST(Recommend, Json) {
+  const Json json = JsonOf({"recommend", "--cluster", "gce-t4", "--workload", "resnet50",
+                            "--local-batch", "32", "--workers", "8", "--bandwidth", "1 Gbit/s",
+                            "--most-global-batch", "2048", "--try-strategy", "ring,hierarchical"});
+  EXPECT_EQ(json.at("feasible"), true);
+  EXPECT_GE(json.at("gain"), 1);
+  EXPECT_FALSE(json.at("binding_constraint").get<std::string>().empty());
+  EXPECT_EQ(json.at("baseline").at("plan").at("local_batch"), 32);
+  const Json& best = json.at("best");
+  EXPECT_LE(best.at("plan").at("global_batch"), 2048);
+  EXPECT_NE(best.at("memory").at("verdict"), "out of memory");
+  EXPECT_NEAR(json.at("gain"),
+              best.at("throughput_samples_per_s").get<double>() /
+                  json.at("baseline").at("throughput_samples_per_s").get<double>(),
+              1e-9);
+  ASSERT_FALSE(json.at("pareto").empty());
+  for (const Json& r : json.at("pareto")) {
+    EXPECT_LE(r.at("plan").at("global_batch"), 2048);
+    EXPECT_TRUE(r.contains("efficiency"));
+  }
+}
+
+TEST(Recommend, NoPlanFits) {
+  const Words arguments = {"recommend",  "--device",          "t4",
+                           "--workload", "bert_base",         "--local-batch",
+                           "1000",       "--try-local-batch", "1000,2000"};
+  const Json json = JsonOf(arguments, 1);
+  EXPECT_EQ(json.at("feasible"), false);
+  EXPECT_EQ(json.at("out_of_memory").get<int>() + json.at("over_global_batch").get<int>(),
+            json.at("considered").get<int>());
+  const ProcessResult text = Stepcast(arguments);
+  EXPECT_EQ(text.exit_code, 1);
+  EXPECT_NE(text.out.find("No plan fits"), std::string::npos);
+}
+
+// ---- From runs to a forecast.
+
+TEST(Pipeline, CalibrateEvaluatePredict) {
+  const TempFolder folder;
+  const std::string fitted = folder.Path("fitted.yaml");
+  const Json calibration =
+      JsonOf({"calibrate", "--cluster", "ufrgs-tupi", "--runs", kFitRuns, "--output", fitted});
+  EXPECT_EQ(calibration.at("usable"), true);
+  EXPECT_EQ(calibration.at("runs"), 3);
+  EXPECT_LT(calibration.at("mape"), 0.02);
+  std::map<std::string, double> links;
+  for (const Json& p : calibration.at("parameters")) {
+    EXPECT_TRUE(p.contains("log_sd") && p.contains("prior_value") && p.contains("unit"));
+    if (p.at("name") == "link_bandwidth") links[p.at("scope")] = p.at("value");
+  }
+  EXPECT_NEAR(links.at("hosts tupi5+tupi6"), 0.1, 0.03);
+  EXPECT_NEAR(links.at("hosts tupi1+tupi2"), 0.85, 0.25);
+
+  const Json evaluation =
+      JsonOf({"evaluate", "--cluster", fitted, "--runs", kHeldOutRuns, "--rows"});
+  EXPECT_EQ(evaluation.at("overall").at("runs"), 1);
+  EXPECT_LT(evaluation.at("overall").at("mape"), 0.10);
+
+  const Json prediction = JsonOf({"predict", "--cluster", fitted, "--workload", "resnet50",
+                                  "--local-batch", "128", "--hosts", "tupi2+tupi5+tupi6"});
+  EXPECT_DOUBLE_EQ(prediction.at("step_time_s"),
+                   evaluation.at("rows")[0].at("predicted_step_time_s"));
+  EXPECT_EQ(prediction.at("compute_source"), "calibration");
+  EXPECT_EQ(prediction.at("plan").at("placement"), "1-1-1");
+  // One node is what one node was measured at.
+  EXPECT_NEAR(JsonOf({"predict", "--cluster", fitted, "--workload", "resnet50", "--local-batch",
+                      "128", "--workers", "1"})
+                  .at("step_time_s"),
+              0.204, 0.02);
+}
+
+TEST(Pipeline, TheSameRunsGiveTheSameFile) {
+  const TempFolder folder;
+  for (const char* name : {"a.yaml", "b.yaml"}) {
+    const ProcessResult result = Stepcast({"calibrate", "--cluster", "ufrgs-tupi", "--runs",
+                                           kFitRuns, "--output", folder.Path(name)});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+  }
+  EXPECT_FALSE(FileContent(folder.Path("a.yaml")).empty());
+  EXPECT_EQ(FileContent(folder.Path("a.yaml")), FileContent(folder.Path("b.yaml")));
+}
+
+TEST(Pipeline, SeveralFilesOfRuns) {
+  const Words together = {"evaluate", "--cluster", "ufrgs-tupi", "--rows",
+                          "--runs",   kFitRuns,    kHeldOutRuns};
+  const Words repeated = {"evaluate", "--cluster", "ufrgs-tupi", "--rows",
+                          "--runs",   kFitRuns,    "--runs",     kHeldOutRuns};
+  const Json json = JsonOf(together);
+  EXPECT_EQ(json.at("overall").at("runs"), 4);
+  EXPECT_EQ(JsonOf(repeated), json);
+}
+
+TEST(Pipeline, CalibrateWithoutRunsIsANo) {
+  const TempFolder folder;
+  const std::string runs = folder.Write(
+      "runs.csv", "workload,device,placement,servers,strategy,local_batch,step_time_s\n");
+  const Json json = JsonOf({"calibrate", "--cluster", "ufrgs-tupi", "--runs", runs, "--output",
+                            folder.Path("fitted.yaml")},
+                           1);
+  EXPECT_EQ(json.at("usable"), false);
+  EXPECT_FALSE(std::filesystem::exists(folder.Path("fitted.yaml")));
+}
+
+// ---- evaluate.
+
+// Linear interpolation between order statistics.
+double Quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  const double at = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+void ExpectScore(const Json& score, const std::vector<Json>& rows) {
+  std::vector<double> errors;
+  double bias = 0;
+  double covered = 0;
+  const auto count = static_cast<double>(rows.size());
+  for (const Json& row : rows) {
+    const double predicted = row.at("predicted_step_time_s");
+    const double measured = row.at("measured_step_time_s");
+    errors.push_back(std::abs(predicted / measured - 1));
+    bias += (predicted / measured - 1) / count;
+    covered += row.at("low_s") <= measured && measured <= row.at("high_s") ? 1 / count : 0;
+  }
+  EXPECT_EQ(score.at("runs"), rows.size());
+  EXPECT_NEAR(score.at("mape"), std::accumulate(errors.begin(), errors.end(), 0.0) / count, 1e-12);
+  EXPECT_NEAR(score.at("median_ape"), Quantile(errors, 0.5), 1e-12);
+  EXPECT_NEAR(score.at("p90_ape"), Quantile(errors, 0.9), 1e-12);
+  EXPECT_NEAR(score.at("bias"), bias, 1e-12);
+  EXPECT_NEAR(score.at("coverage90"), covered, 1e-12);
+}
+
+TEST(Evaluate, ItsArithmetic) {
+  const TempFolder folder;
+  std::string csv = "note,step_time_s,workload,device,placement,servers,strategy,local_batch\n";
+  const char* workloads[] = {"vgg16", "resnet50", "resnet50"};
+  std::vector<double> measured;
+  for (int i = 0; i < 11; ++i) {
+    // From far too fast to far too slow: some in their intervals, some not.
+    measured.push_back(0.02 * std::pow(1.7, i));
+    csv += "row " + std::to_string(i) + "," + std::to_string(measured.back()) + "," +
+           workloads[i % 3] + ",t4," + (i % 2 == 0 ? "1,0,none" : "4-4,0,ring") + ",32\n";
+  }
+  const Json json = JsonOf({"evaluate", "--cluster", "gce-t4", "--runs",
+                            folder.Write("runs.csv", csv), "--rows", "--group-by", "workload"});
+  ASSERT_EQ(json.at("rows").size(), measured.size());
+  std::map<std::string, std::vector<Json>> groups;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const Json& row = json.at("rows")[i];
+    EXPECT_NEAR(row.at("measured_step_time_s"), measured[i], 1e-6) << "in the order of the file";
+    EXPECT_LT(row.at("low_s"), row.at("predicted_step_time_s"));
+    EXPECT_TRUE(row.at("flags").is_array());
+    groups[workloads[i % 3]].push_back(row);
+  }
+  ExpectScore(json.at("overall"), json.at("rows"));
+  EXPECT_GT(json.at("overall").at("coverage90"), 0);
+  EXPECT_LT(json.at("overall").at("coverage90"), 1);
+  ASSERT_EQ(json.at("groups").size(), 2U);
+  for (const Json& group : json.at("groups")) ExpectScore(group, groups.at(group.at("name")));
+  EXPECT_FALSE(JsonOf({"evaluate", "--cluster", "gce-t4", "--runs", folder.Path("runs.csv")})
+                   .contains("rows"))
+      << "only when asked for";
+}
+
+TEST(Evaluate, EveryGrouping) {
+  for (const char* key :
+       {"workload", "device", "strategy", "workers", "nodes", "servers", "local_batch", "file"}) {
+    const Json json = JsonOf({"evaluate", "--cluster", "ufrgs-tupi", "--runs", kFitRuns,
+                              kHeldOutRuns, "--group-by", key});
+    int runs = 0;
+    for (const Json& group : json.at("groups")) runs += group.at("runs").get<int>();
+    EXPECT_EQ(runs, 4) << key;
+  }
+}
+
+// ---- import.
+
+TEST(Import, AdaptdlTraces) {
+  const TempFolder folder;
+  const std::string placements = folder.Write("bert_placements.csv",
+                                              "placement,local_bsz,step_time,sync_time\n"
+                                              "1,4,0.5,0.01\n"
+                                              "13,6,0.75,0.25\n"
+                                              "4444,8,1.5,0.5\n");
+  const std::string scalability = folder.Write("imagenet_scalability.csv",
+                                               "num_nodes,num_replicas,local_bsz,step_time,"
+                                               "sync_time\n"
+                                               "2,8,20,0.4,0.2\n");
+  const std::string output = folder.Path("runs.csv");
+  const ProcessResult result =
+      Stepcast({"import", "adaptdl", placements, scalability, "--output", output});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "");
+  const auto runs = ReadRuns(output);
+  ASSERT_EQ(runs.size(), 4U);
+  EXPECT_EQ(runs[0].workload, "bert_base");
+  EXPECT_EQ(runs[0].device, "t4");
+  EXPECT_EQ(runs[1].plan.placement, Placement({1, 3}));
+  EXPECT_EQ(runs[1].step_time, Seconds(0.75));
+  EXPECT_EQ(runs[1].exposed_sync, Seconds(0.25));
+  EXPECT_EQ(runs[2].plan.workers(), 16);
+  EXPECT_EQ(runs[3].workload, "resnet50");
+  EXPECT_EQ(runs[3].plan.placement, Placement({4, 4}));
+  // What is read is written again, byte for byte.
+  EXPECT_EQ(FormatRuns(runs), FileContent(output));
+  // Standard output is the same file.
+  EXPECT_EQ(Stepcast({"import", "adaptdl", placements, scalability}).out, FileContent(output));
+  // And it can be used at once.
+  EXPECT_EQ(JsonOf({"evaluate", "--cluster", "aws-g4dn-12xlarge", "--runs", output})
+                .at("overall")
+                .at("runs"),
+            4);
+}
+
+TEST(Import, NamesCanBeGiven) {
+  const TempFolder folder;
+  const std::string trace =
+      folder.Write("own_placements.csv", "placement,local_bsz,step_time,sync_time\n1,4,0.5,0\n");
+  const ProcessResult result =
+      Stepcast({"import", "adaptdl", trace, "--workload", "vgg16", "--device", "v100"});
+  EXPECT_NE(result.out.find("\nvgg16,v100,1,0,none,4,0.5"), std::string::npos) << result.out;
+}
+
+// ---- The main job, as ./run shows it.
+
+TEST(MainJob, SaysWhatItIsFor) {
+  const TempFolder folder;
+  const ProcessResult result = RunProcess(
+      {"bash", kSource + "/docs/tutorial/main-job.sh"},
+      {.folder = folder.path(), .variables = {std::string("STEPCAST=") + STEPCAST_PROGRAM}});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  EXPECT_LT(result.wall_s, 10);
+  const std::string text = Unwrapped(result.out);
+  for (const char* sentence : {"tupi5 and tupi6 sit on a link of about 100 Mbit/s",
+                               "tupi1 and tupi2 sit on a link of about 1 Gbit/s",
+                               "3 workers (1-1-1) on tupi2+tupi5+tupi6", "Expected gain: "}) {
+    EXPECT_NE(text.find(sentence), std::string::npos) << sentence << "\n" << result.out;
+  }
+  EXPECT_EQ(FileContent(folder.Path("stepcast-tour/scaling.svg")).rfind("<?xml", 0), 0U);
+}
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,173 @@
+// Device memory, term by term, and against sizes that are known to fit and not to fit.
+#include "model/memory/memory.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "data/workloads/catalog.h"
+#include "tests/model/support.h"
+
+namespace stepcast {
+namespace {
+
+Plan MakePlan(int workers, int local_batch, int accumulation = 1) {
+  Plan plan;
+  plan.placement = {workers};
+  plan.local_batch = local_batch;
+  plan.accumulation_steps = accumulation;
+  return plan;
+}
+
+Layer MakeLayer(LayerKind kind, double activation_bytes) {
+  Layer layer;
+  layer.kind = kind;
+  layer.activation_bytes = Bytes(activation_bytes);
+  return layer;
+}
+
+// 100 parameters of which 90 are trained.
+Workload SmallWorkload() {
+  Workload workload;
+  workload.parameters = 100;
+  workload.trainable_parameters = 90;
+  workload.gradient_bytes = Bytes(360.0);
+  workload.layers = {MakeLayer(LayerKind::kConvolution, 1000),
+                     MakeLayer(LayerKind::kNormalization, 1000),
+                     MakeLayer(LayerKind::kActivation, 1000), MakeLayer(LayerKind::kReshape, 1000),
+                     MakeLayer(LayerKind::kDense, 10)};
+  return workload;
+}
+
+constexpr double kFixed = 1024.0 * 1048576;  // workspace and context
+
+TEST(Memory, EachTermByHand) {
+  const MemoryNeed need =
+      CountMemory(SmallWorkload(), Bytes(2010.0), MakePlan(2, 8, 3), std::nullopt);
+  EXPECT_EQ(need.parameters.si(), 400);
+  EXPECT_EQ(need.gradients.si(), 360);
+  EXPECT_EQ(need.optimizer.si(), 360);
+  EXPECT_EQ(need.accumulation.si(), 360);
+  EXPECT_EQ(need.buckets.si(), 360);
+  EXPECT_EQ(need.activations.si(), 8 * 2010);
+  EXPECT_EQ(need.workspace.si(), kFixed);
+  EXPECT_EQ(need.total.si(), 400 + 4 * 360 + 8 * 2010 + kFixed);
+}
+
+TEST(Memory, OnlyAccumulationKeepsAnAccumulationBuffer) {
+  const MemoryNeed need = CountMemory(SmallWorkload(), Bytes(0.0), MakePlan(2, 8, 1), std::nullopt);
+  EXPECT_EQ(need.accumulation.si(), 0);
+  EXPECT_EQ(need.total.si(), 400 + 3 * 360 + kFixed);
+}
+
+TEST(Memory, OnlyAnExchangeKeepsBuckets) {
+  EXPECT_EQ(CountMemory(SmallWorkload(), Bytes(0.0), MakePlan(1, 8), std::nullopt).buckets.si(), 0);
+  Plan apart = MakePlan(4, 8);
+  apart.strategy = Strategy::kNone;
+  EXPECT_EQ(CountMemory(SmallWorkload(), Bytes(0.0), apart, std::nullopt).buckets.si(), 0);
+}
+
+TEST(Memory, WhatIsComputedInPlaceIsNotKept) {
+  EXPECT_EQ(KeptActivations(SmallWorkload()).si(), 2010);
+  EXPECT_EQ(KeptActivations(Workload()).si(), 0);
+}
+
+RC_GTEST_PROP(MemoryProperty, NeverFallsWithTheBatch, ()) {
+  const int batch = *Whole(1, 4096);
+  const int workers = *Whole(1, 8);
+  const int accumulation = *Whole(1, 8);
+  const DataSize<> kept = Bytes(*LogUniform(1, 1e9));
+  const auto need = [&](int b) {
+    return CountMemory(SmallWorkload(), kept, MakePlan(workers, b, accumulation), std::nullopt);
+  };
+  RC_ASSERT(need(batch + 1).total > need(batch).total);
+  RC_ASSERT(need(2 * batch).activations == need(batch).activations * 2.0);
+  RC_ASSERT(need(batch).total >= need(batch).activations + need(batch).parameters);
+}
+
+MemoryVerdict VerdictOf(double available_over_total) {
+  const Workload workload = SmallWorkload();
+  const Plan plan = MakePlan(1, 1);
+  const DataSize<> total = CountMemory(workload, Bytes(2010.0), plan, std::nullopt).total;
+  return CountMemory(workload, Bytes(2010.0), plan, total * available_over_total).verdict;
+}
+
+TEST(Memory, VerdictTurnsAtItsThresholds) {
+  EXPECT_EQ(VerdictOf(0.999), MemoryVerdict::kOutOfMemory);
+  EXPECT_EQ(VerdictOf(1.0), MemoryVerdict::kTight);
+  EXPECT_EQ(VerdictOf(0.999 / 0.85), MemoryVerdict::kTight);
+  EXPECT_EQ(VerdictOf(1.001 / 0.85), MemoryVerdict::kFits);
+  EXPECT_EQ(VerdictOf(100), MemoryVerdict::kFits);
+}
+
+TEST(Memory, WithoutMemoryOrLayersItIsUnknown) {
+  const Plan plan = MakePlan(1, 1);
+  const MemoryNeed no_device = CountMemory(SmallWorkload(), Bytes(2010.0), plan, std::nullopt);
+  EXPECT_EQ(no_device.verdict, MemoryVerdict::kUnknown);
+  EXPECT_FALSE(no_device.available.has_value());
+  Workload no_layers = SmallWorkload();
+  no_layers.layers.clear();
+  EXPECT_EQ(CountMemory(no_layers, Bytes(0.0), plan, Gibibytes(24.0)).verdict,
+            MemoryVerdict::kUnknown);
+}
+
+MemoryVerdict Verdict(const std::string& name, int batch, double gibibytes) {
+  const Workload workload = *FindWorkload(name);
+  return CountMemory(workload, KeptActivations(workload), MakePlan(1, batch), Gibibytes(gibibytes))
+      .verdict;
+}
+
+struct Trained {
+  const char* workload;
+  int batch;
+  double gibibytes;
+};
+
+// What others did train, in 32-bit floats, on a device of that memory.
+constexpr Trained kTrained[] = {
+    // tensorflow/docs, performance benchmarks of 2017: K80 (12 GiB) and P100 (16 GiB).
+    {"resnet50", 64, 12},
+    {"inception_v3", 64, 12},
+    {"resnet152", 32, 12},
+    {"vgg16", 32, 12},
+    {"alexnet", 512, 12},
+    {"resnet152", 64, 16},
+    {"vgg16", 64, 16},
+    // google-research/bert, "Out-of-memory issues": sequences of 384 on a Titan X.
+    {"bert_base", 12, 12},
+    // kenichi220/comp-sys-perf-analysis-final-work: RTX 4090.
+    {"resnet50", 128, 24}};
+
+TEST(Memory, WhatOthersTrainedIsNotOutOfMemory) {
+  for (const Trained& t : kTrained) {
+    EXPECT_NE(Verdict(t.workload, t.batch, t.gibibytes), MemoryVerdict::kOutOfMemory)
+        << t.workload << " " << t.batch;
+  }
+  EXPECT_EQ(Verdict("resnet50", 128, 24), MemoryVerdict::kFits);
+}
+
+// ResNet-50 keeps some 100 MB of activations a picture: 512 of them are twice a card of 24 GiB.
+TEST(Memory, WhatCannotFitIsOutOfMemory) {
+  EXPECT_EQ(Verdict("resnet50", 512, 24), MemoryVerdict::kOutOfMemory);
+  EXPECT_EQ(Verdict("resnet50", 256, 12), MemoryVerdict::kOutOfMemory);
+  EXPECT_EQ(Verdict("resnet152", 64, 12), MemoryVerdict::kOutOfMemory);
+  EXPECT_EQ(Verdict("bert_base", 64, 12), MemoryVerdict::kOutOfMemory);
+}
+
+// A device cannot hold what its parameters alone exceed.
+TEST(Memory, EveryNetworkNeedsAtLeastItsParametersAndGradients) {
+  for (const std::string& name : WorkloadNames()) {
+    const Workload workload = *FindWorkload(name);
+    const MemoryNeed need =
+        CountMemory(workload, KeptActivations(workload), MakePlan(1, 1), std::nullopt);
+    EXPECT_GE(need.total.si(), 4.0 * workload.parameters + 2 * workload.gradient_bytes.si())
+        << name;
+    EXPECT_GT(KeptActivations(workload).si(), 0) << name;
+    EXPECT_LE(KeptActivations(workload), workload.activation_bytes()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace stepcast

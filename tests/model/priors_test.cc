@@ -1,0 +1,178 @@
+// What is believed before any run: the table, and what a cluster file or a data sheet puts in its
+// place.
+#include "model/step/priors.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "data/workloads/catalog.h"
+#include "model/compute/roofline.h"
+#include "model/step/parameters.h"
+#include "tests/model/support.h"
+
+namespace stepcast {
+namespace {
+
+template <class Specs>
+void ExpectSound(const Specs& specs) {
+  std::set<std::string_view> names;
+  for (const ParameterSpec& spec : specs) {
+    EXPECT_TRUE(names.insert(spec.name).second) << spec.name;
+    EXPECT_FALSE(spec.meaning.empty()) << spec.name;
+    EXPECT_FALSE(spec.source.empty()) << spec.name;
+    EXPECT_GT(spec.si_per_unit, 0) << spec.name;
+    EXPECT_GT(spec.prior_log_sd, 0) << spec.name;
+    EXPECT_GT(spec.low, 0) << spec.name;
+    EXPECT_LT(spec.low, spec.prior) << spec.name;
+    EXPECT_LT(spec.prior, spec.high) << spec.name;
+    EXPECT_EQ(spec.unit.empty(), spec.si_per_unit == 1) << spec.name;
+  }
+}
+
+TEST(ParameterTable, IsSound) {
+  ExpectSound(kClusterParameterSpecs);
+  ExpectSound(kWorkloadParameterSpecs);
+}
+
+// The enumerators are indices into the tables: each accessor reads the parameter of its name.
+TEST(ParameterTable, IsInTheOrderOfTheEnumerators) {
+  const ClusterParameters<double> c = PriorCluster();
+  EXPECT_EQ(c.link_bandwidth(), GigabitsPerSecond(10.0));
+  EXPECT_EQ(c.flow_bandwidth(), GigabitsPerSecond(8.0));
+  EXPECT_EQ(c.host_bandwidth(), GigabytesPerSecond(5.0));
+  EXPECT_EQ(c.link_latency(), Microseconds(50.0));
+  EXPECT_EQ(c.device_latency(), Microseconds(10.0));
+  EXPECT_EQ(c.node_sync_overhead(), Milliseconds(0.6));
+  EXPECT_EQ(c.device_sync_overhead(), Milliseconds(0.3));
+  EXPECT_EQ(c.transfer_initiation(), Microseconds(20.0));
+  const auto name = [](std::size_t i) { return kClusterParameterSpecs[i].name; };
+  EXPECT_EQ(name(kHostSharing), "host_sharing");
+  EXPECT_EQ(name(kNodeScaling), "node_scaling");
+  EXPECT_EQ(name(kHostContention), "host_contention");
+  EXPECT_EQ(name(kOverlapShare), "overlap_share");
+  EXPECT_EQ(name(kTransferInitiation), "transfer_initiation");
+  EXPECT_EQ(kWorkloadParameterSpecs[kFixedTime].name, "fixed_time");
+  EXPECT_EQ(kWorkloadParameterSpecs[kFloorTime].name, "floor_time");
+  EXPECT_EQ(kWorkloadParameterSpecs[kSampleTime].name, "sample_time");
+  EXPECT_EQ(kWorkloadParameterSpecs[kStragglerSpread].name, "straggler_spread");
+}
+
+TEST(ClusterPriors, AreTheTableWhereNothingIsStated) {
+  const ClusterPriors priors = MakeClusterPriors(Cluster());
+  for (std::size_t i = 0; i < priors.size(); ++i) {
+    EXPECT_EQ(priors[i].si, PriorCluster().si[i]) << kClusterParameterSpecs[i].name;
+    EXPECT_EQ(priors[i].log_sd, kClusterParameterSpecs[i].prior_log_sd);
+  }
+}
+
+// What the file states moves the centre and narrows the prior, of that parameter and of no other.
+TEST(ClusterPriors, AreCentredOnWhatIsStated) {
+  Cluster cluster;
+  cluster.link.bandwidth = GigabitsPerSecond(25.0);
+  cluster.device_link.bandwidth = GigabytesPerSecond(50.0);
+  cluster.server_link.bandwidth = GigabitsPerSecond(1.0);
+  const ClusterPriors priors = MakeClusterPriors(cluster);
+  const ClusterPriors table = MakeClusterPriors(Cluster());
+  for (std::size_t i = 0; i < priors.size(); ++i) {
+    const double centre = i == kLinkBandwidth ? 25e9 / 8 : i == kHostBandwidth ? 50e9 : table[i].si;
+    EXPECT_EQ(priors[i].si, centre) << kClusterParameterSpecs[i].name;
+    if (centre != table[i].si) {
+      EXPECT_LT(priors[i].log_sd, table[i].log_sd);
+    } else {
+      EXPECT_EQ(priors[i].log_sd, table[i].log_sd);
+    }
+  }
+}
+
+TEST(HostLinkPrior, GoesFromTheHostToTheClusterToTheTable) {
+  Cluster cluster;
+  const Prior table = HostLinkPrior(cluster, "a");
+  EXPECT_EQ(table.si, 10e9 / 8);
+  cluster.link.bandwidth = GigabitsPerSecond(1.0);
+  const Prior of_cluster = HostLinkPrior(cluster, "a");
+  EXPECT_EQ(of_cluster.si, 1e9 / 8);
+  cluster.hosts = {{"a", {MegabitsPerSecond(100.0), std::nullopt, std::nullopt}},
+                   {"b", {std::nullopt, Milliseconds(1.0), std::nullopt}}};
+  const Prior of_host = HostLinkPrior(cluster, "a");
+  EXPECT_EQ(of_host.si, 100e6 / 8);
+  // The closer the statement, the narrower the prior.
+  EXPECT_LT(of_host.log_sd, of_cluster.log_sd);
+  EXPECT_LT(of_cluster.log_sd, table.log_sd);
+  // A host that states no bandwidth, and one that is not listed.
+  EXPECT_EQ(HostLinkPrior(cluster, "b").si, of_cluster.si);
+  EXPECT_EQ(HostLinkPrior(cluster, "c").si, of_cluster.si);
+}
+
+Device T4() {
+  Device device;
+  device.fp32 = TeraflopPerSecond(8.1);
+  device.memory_bandwidth = GigabytesPerSecond(320.0);
+  return device;
+}
+
+TEST(WorkloadPriors, AreTheTableWithoutADataSheet) {
+  Device nameless;
+  for (const std::optional<Device>& device :
+       {std::optional<Device>(), std::optional<Device>(nameless)}) {
+    const WorkloadPriors priors = MakeWorkloadPriors(*FindWorkload("resnet50"), device);
+    for (std::size_t i = 0; i < priors.size(); ++i) {
+      EXPECT_EQ(priors[i].si, PriorWorkload().si[i]) << kWorkloadParameterSpecs[i].name;
+      EXPECT_EQ(priors[i].log_sd, kWorkloadParameterSpecs[i].prior_log_sd);
+    }
+  }
+}
+
+TEST(WorkloadPriors, AreTheRooflineWithOne) {
+  const Workload resnet = *FindWorkload("resnet50");
+  const WorkloadPriors priors = MakeWorkloadPriors(resnet, T4());
+  const FittedCurve<double> curve = RooflineCurve(resnet, T4());
+  EXPECT_EQ(priors[kFixedTime].si, curve.fixed.si());
+  EXPECT_EQ(priors[kFloorTime].si, curve.floor.si());
+  EXPECT_EQ(priors[kSampleTime].si, curve.per_sample.si());
+  EXPECT_EQ(priors[kSampleTime].log_sd, kKernelEfficiencyLogSd);
+  EXPECT_EQ(priors[kStragglerSpread].si, PriorWorkload().si[kStragglerSpread]);
+}
+
+// No network of the catalogue starts outside the range in which the table believes.
+TEST(WorkloadPriors, AreWithinTheTablesRange) {
+  for (const std::string& name : WorkloadNames()) {
+    const WorkloadPriors priors = MakeWorkloadPriors(*FindWorkload(name), T4());
+    for (std::size_t i = 0; i < priors.size(); ++i) {
+      const ParameterSpec& spec = kWorkloadParameterSpecs[i];
+      EXPECT_GE(priors[i].si, spec.low * spec.si_per_unit) << name << " " << spec.name;
+      EXPECT_LE(priors[i].si, spec.high * spec.si_per_unit) << name << " " << spec.name;
+    }
+  }
+}
+
+struct MeasuredStep {
+  const char* workload;
+  double step_s;  // of 64 pictures
+};
+
+// tensorflow/docs, performance benchmarks of 2017, synthetic pictures on a DGX-1's P100: 219, 91.8,
+// 142 and 154 of them a second. The data sheet is within two standard deviations.
+TEST(WorkloadPriors, TheDataSheetIsWithinItsOwnErrorOfMeasurements) {
+  constexpr MeasuredStep kMeasured[] = {{"resnet50", 64 / 219.0},
+                                        {"resnet152", 64 / 91.8},
+                                        {"inception_v3", 64 / 142.0},
+                                        {"vgg16", 64 / 154.0}};
+  Device p100;
+  p100.fp32 = TeraflopPerSecond(10.6);
+  p100.memory_bandwidth = GigabytesPerSecond(732.0);
+  for (const MeasuredStep& measured : kMeasured) {
+    const double predicted =
+        RooflineCurve(*FindWorkload(measured.workload), p100).Time(Samples(64)).si();
+    EXPECT_LT(std::abs(std::log(predicted / measured.step_s)), 2 * kKernelEfficiencyLogSd)
+        << measured.workload << ": " << predicted << " s, measured " << measured.step_s;
+    RecordProperty(measured.workload, std::to_string(predicted / measured.step_s));
+  }
+}
+
+}  // namespace
+}  // namespace stepcast

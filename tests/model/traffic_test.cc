@@ -1,0 +1,256 @@
+// Traffic is counted, not fitted: to the byte against the closed forms, and against the algorithms
+// themselves, run message by message.
+#include "model/collective/traffic.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/model/message_level.h"
+
+namespace stepcast {
+namespace {
+
+constexpr int kMostWorkers = 64;
+constexpr int kMostServers = 8;
+constexpr double kGradient = 102'228'128;  // ResNet-50
+constexpr double kToTheByte = 0.01;
+
+Traffic Count(Strategy strategy, const Placement& placement, double bytes, int servers = 0) {
+  Plan plan;
+  plan.strategy = strategy;
+  plan.placement = placement;
+  plan.servers = servers;
+  return CountTraffic(plan, Bytes(bytes));
+}
+
+Placement OneEach(int workers) { return Placement(static_cast<std::size_t>(workers), 1); }
+
+constexpr Strategy kCollectives[] = {Strategy::kAllreduce, Strategy::kRing, Strategy::kTree,
+                                     Strategy::kHalvingDoubling, Strategy::kHierarchical};
+
+const std::vector<Placement>& Placements() {
+  static const std::vector<Placement> placements = {
+      {1},          {2},       {8},          {1, 1},       {2, 2},  {4, 4},      {8, 8, 8},
+      {4, 4, 4, 4}, {3, 3},    {5, 5, 5},    {4, 4, 2},    {4, 1},  {4, 2, 1},   {1, 4},
+      {8, 4, 2, 1}, {6, 3, 2}, {2, 1, 1, 1}, {6, 6, 1, 3}, {16, 8}, {1, 1, 1, 1}};
+  return placements;
+}
+
+// ---- The table.
+
+TEST(Traffic, NoneIsNothing) {
+  for (int w = 1; w <= kMostWorkers; ++w) {
+    const Traffic traffic = Count(Strategy::kNone, OneEach(w), kGradient);
+    EXPECT_EQ(traffic.transfers, 0);
+    EXPECT_EQ(traffic.per_worker.si(), 0);
+    EXPECT_EQ(traffic.total.si(), 0);
+    EXPECT_FALSE(traffic.per_server.has_value());
+  }
+}
+
+TEST(Traffic, OneWorkerSendsNothing) {
+  for (const Strategy strategy : kCollectives) {
+    const Traffic traffic = Count(strategy, {1}, kGradient);
+    EXPECT_EQ(traffic.transfers, 0) << StrategyName(strategy);
+    EXPECT_EQ(traffic.per_worker.si(), 0) << StrategyName(strategy);
+    EXPECT_EQ(traffic.total.si(), 0) << StrategyName(strategy);
+  }
+}
+
+TEST(Traffic, RingByTheTable) {
+  for (const Strategy strategy : {Strategy::kAllreduce, Strategy::kRing}) {
+    for (int w = 1; w <= kMostWorkers; ++w) {
+      const Traffic traffic = Count(strategy, OneEach(w), kGradient);
+      EXPECT_EQ(traffic.transfers, 2 * w * (w - 1));
+      EXPECT_NEAR(traffic.per_worker.si(), 2 * kGradient * (w - 1) / w, kToTheByte) << w;
+      EXPECT_EQ(traffic.total.si(), 2 * kGradient * (w - 1)) << w;
+    }
+  }
+}
+
+TEST(Traffic, HalvingDoublingOfPowersOfTwoByTheTable) {
+  for (int log = 1; (1 << log) <= kMostWorkers; ++log) {
+    const int w = 1 << log;
+    const Traffic traffic = Count(Strategy::kHalvingDoubling, OneEach(w), kGradient);
+    EXPECT_EQ(traffic.transfers, 2 * w * log) << w;
+    EXPECT_NEAR(traffic.per_worker.si(), 2 * kGradient * (w - 1) / w, kToTheByte) << w;
+    EXPECT_EQ(traffic.total.si(), 2 * kGradient * (w - 1)) << w;
+  }
+}
+
+// Known answers: 5 workers are 4 and one that hands over; 2 x 4 x 2 messages and 2.
+TEST(Traffic, HalvingDoublingOfFiveAndSeven) {
+  const Traffic five = Count(Strategy::kHalvingDoubling, OneEach(5), 1000);
+  EXPECT_EQ(five.transfers, 18);
+  EXPECT_EQ(five.per_worker.si(), 2500);
+  EXPECT_EQ(five.total.si(), 8000);
+  const Traffic seven = Count(Strategy::kHalvingDoubling, OneEach(7), 1000);
+  EXPECT_EQ(seven.transfers, 22);
+  EXPECT_EQ(seven.per_worker.si(), 2500);
+  EXPECT_EQ(seven.total.si(), 12000);
+}
+
+TEST(Traffic, EveryAllreducePutsTheSameBytesOnTheWire) {
+  for (const Placement& placement : Placements()) {
+    for (const Strategy strategy : kCollectives) {
+      EXPECT_EQ(Count(strategy, placement, kGradient).total.si(),
+                2 * kGradient * (Workers(placement) - 1))
+          << StrategyName(strategy);
+    }
+  }
+}
+
+TEST(Traffic, ServersByTheTable) {
+  for (int w = 1; w <= kMostWorkers; ++w) {
+    for (int n = 1; n <= kMostServers; ++n) {
+      const Traffic sync = Count(Strategy::kPsSync, OneEach(w), kGradient, n);
+      EXPECT_EQ(sync.transfers, 2 * n * w);
+      EXPECT_EQ(sync.per_worker.si(), kGradient);
+      ASSERT_TRUE(sync.per_server.has_value());
+      EXPECT_NEAR(sync.per_server->si(), kGradient * w / n, kToTheByte);
+      EXPECT_EQ(sync.total.si(), 2 * kGradient * w);
+
+      const Traffic async = Count(Strategy::kPsAsync, OneEach(w), kGradient, n);
+      EXPECT_EQ(async.transfers, 2 * n);
+      EXPECT_EQ(async.per_worker.si(), kGradient);
+      ASSERT_TRUE(async.per_server.has_value());
+      EXPECT_NEAR(async.per_server->si(), kGradient / n, kToTheByte);
+      EXPECT_EQ(async.total.si(), 2 * kGradient);
+    }
+  }
+}
+
+// ---- What follows from the table.
+
+TEST(Traffic, RingFlowOfAWorkerTendsToTwiceTheGradient) {
+  double before = 0;
+  for (int w = 1; w <= 4096; w *= 2) {
+    const double flow = Count(Strategy::kRing, OneEach(w), kGradient).per_worker.si();
+    EXPECT_LT(flow, 2 * kGradient);
+    if (w > 1) {
+      EXPECT_GT(flow, before);
+    }
+    before = flow;
+  }
+  EXPECT_NEAR(before, 2 * kGradient, 2 * kGradient / 4096 + 1);
+}
+
+TEST(Traffic, OnlyServersHaveServerTraffic) {
+  for (const Strategy strategy : kCollectives) {
+    EXPECT_FALSE(Count(strategy, {4, 4}, kGradient).per_server.has_value());
+  }
+}
+
+// No worker is below the average, none carries more than all.
+TEST(Traffic, TheBusiestWorkerCarriesAtLeastTheAverage) {
+  for (const Strategy strategy : kCollectives) {
+    for (const Placement& placement : Placements()) {
+      const Traffic traffic = Count(strategy, placement, kGradient);
+      EXPECT_GE(traffic.per_worker.si(), traffic.total.si() / Workers(placement) - kToTheByte)
+          << StrategyName(strategy) << " of " << Workers(placement);
+      EXPECT_LE(traffic.per_worker.si(), traffic.total.si() + kToTheByte);
+    }
+  }
+}
+
+TEST(Traffic, HierarchicalIsTheRingWhereThereIsOneLevel) {
+  for (int w = 2; w <= kMostWorkers; ++w) {
+    const Traffic ring = Count(Strategy::kRing, OneEach(w), kGradient);
+    for (const Placement& placement : {OneEach(w), Placement{w}}) {
+      const Traffic hierarchical = Count(Strategy::kHierarchical, placement, kGradient);
+      EXPECT_EQ(hierarchical.transfers, ring.transfers) << w;
+      EXPECT_NEAR(hierarchical.per_worker.si(), ring.per_worker.si(), kToTheByte) << w;
+    }
+  }
+}
+
+// 2 nodes of 4: 2 x 4 x 3 messages within each node, 4 rings of 2 nodes with 2 x 2 x 1 between.
+TEST(Traffic, HierarchicalByHand) {
+  const Traffic traffic = Count(Strategy::kHierarchical, {4, 4}, 8000);
+  EXPECT_EQ(traffic.transfers, 2 * 24 + 16);
+  EXPECT_NEAR(traffic.per_worker.si(), 2 * (6000 + 1000), kToTheByte);
+  EXPECT_EQ(traffic.total.si(), 14 * 8000);
+}
+
+// ---- The algorithms, run.
+
+void ExpectCounted(const MessageNetwork& network, const Traffic& traffic,
+                   const std::string& where) {
+  EXPECT_TRUE(network.EveryWorkerHasTheSum()) << where;
+  EXPECT_EQ(network.transfers(), traffic.transfers) << where;
+  EXPECT_EQ(static_cast<double>(network.total()), traffic.total.si()) << where;
+  EXPECT_NEAR(static_cast<double>(network.most_sent()), traffic.per_worker.si(), kToTheByte)
+      << where;
+  EXPECT_NEAR(static_cast<double>(network.most_received()), traffic.per_worker.si(), kToTheByte)
+      << where;
+}
+
+TEST(TrafficOfTheAlgorithm, Ring) {
+  for (int w = 1; w <= kMostWorkers; ++w) {
+    const MessageNetwork network = RunRingAllreduce(w);
+    ExpectCounted(network,
+                  Count(Strategy::kRing, OneEach(w), static_cast<double>(network.length())),
+                  "ring of " + std::to_string(w));
+  }
+}
+
+TEST(TrafficOfTheAlgorithm, HalvingDoubling) {
+  for (int w = 1; w <= kMostWorkers; ++w) {
+    const MessageNetwork network = RunHalvingDoubling(w);
+    ExpectCounted(
+        network,
+        Count(Strategy::kHalvingDoubling, OneEach(w), static_cast<double>(network.length())),
+        "halving-doubling of " + std::to_string(w));
+  }
+}
+
+TEST(TrafficOfTheAlgorithm, DoubleTree) {
+  for (int w = 1; w <= kMostWorkers; ++w) {
+    const MessageNetwork network = RunDoubleTree(w);
+    ExpectCounted(network,
+                  Count(Strategy::kTree, OneEach(w), static_cast<double>(network.length())),
+                  "tree of " + std::to_string(w));
+  }
+}
+
+TEST(TrafficOfTheAlgorithm, Hierarchical) {
+  for (const Placement& placement : Placements()) {
+    const MessageNetwork network = RunHierarchical(placement);
+    std::string where = "hierarchical over";
+    for (const int devices : placement) where += " " + std::to_string(devices);
+    ExpectCounted(network,
+                  Count(Strategy::kHierarchical, placement, static_cast<double>(network.length())),
+                  where);
+  }
+}
+
+TEST(TrafficOfTheAlgorithm, ParameterServers) {
+  for (int w = 1; w <= kMostWorkers; ++w) {
+    for (int n = 1; n <= kMostServers; ++n) {
+      const MessageNetwork network = RunParameterServers(w, n);
+      const Traffic traffic =
+          Count(Strategy::kPsSync, OneEach(w), static_cast<double>(network.length()), n);
+      ExpectCounted(network, traffic, std::to_string(w) + " workers, " + std::to_string(n));
+      for (int s = w; s < w + n; ++s) {
+        EXPECT_EQ(static_cast<double>(network.received(s)), traffic.per_server->si());
+        EXPECT_EQ(static_cast<double>(network.sent(s)), traffic.per_server->si());
+      }
+    }
+  }
+}
+
+// The simulation can tell: an all-reduce that stops half way leaves workers without the sum.
+TEST(TrafficOfTheAlgorithm, AReduceScatterAloneIsNoAllreduce) {
+  MessageNetwork network(4, 8);
+  EXPECT_FALSE(network.EveryWorkerHasTheSum());
+  RunRings({{Range(0, 4), {0, 8}}}, false, &network);
+  EXPECT_FALSE(network.EveryWorkerHasTheSum());
+  RunRings({{Range(0, 4), {0, 8}}}, true, &network);
+  EXPECT_TRUE(network.EveryWorkerHasTheSum());
+}
+
+}  // namespace
+}  // namespace stepcast

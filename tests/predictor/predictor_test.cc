@@ -1,0 +1,524 @@
+// The facade: what it answers, with what certainty, and what it refuses to answer.
+#include "predictor/predictor.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "data/io/machines.h"
+#include "data/workloads/catalog.h"
+#include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/input_error.h"
+
+namespace stepcast {
+namespace {
+
+Workload Resnet50() { return *FindWorkload("resnet50"); }
+
+Device T4() {
+  Device t4;
+  t4.name = "t4";
+  t4.fp32 = TeraflopPerSecond(8.1);
+  t4.memory = Gibibytes(16.0);
+  t4.memory_bandwidth = GigabytesPerSecond(320.0);
+  return t4;
+}
+
+Workload WithoutLayers() {
+  Workload workload;
+  workload.name = "mine";
+  workload.parameters = workload.trainable_parameters = 1'000'000;
+  workload.gradient_bytes = Megabytes(4.0);
+  return workload;
+}
+
+Predictor Calibrated(double log_sd = 0.02) {
+  return {CalibratedCluster(PlausibleTruth(), log_sd), Resnet50(), T4()};
+}
+
+Plan ServerPlan(Strategy strategy, int workers, int servers) {
+  Plan plan = AllreducePlan(Placement(static_cast<std::size_t>(workers), 1), 32);
+  plan.strategy = strategy;
+  plan.servers = servers;
+  return plan;
+}
+
+// One plan of each kind.
+std::vector<Plan> Plans() {
+  std::vector<Plan> plans;
+  for (const Placement& placement :
+       std::vector<Placement>{{1}, {4}, {1, 1}, {4, 4}, {4, 4, 2}, Placement(16, 4)}) {
+    for (const Strategy strategy :
+         {Strategy::kNone, Strategy::kAllreduce, Strategy::kRing, Strategy::kTree,
+          Strategy::kHalvingDoubling, Strategy::kHierarchical}) {
+      for (const int accumulation : {1, 8}) {
+        Plan plan = AllreducePlan(placement, 32);
+        plan.strategy = strategy;
+        plan.accumulation_steps = accumulation;
+        plans.push_back(plan);
+      }
+    }
+  }
+  plans.push_back(ServerPlan(Strategy::kPsSync, 8, 2));
+  plans.push_back(ServerPlan(Strategy::kPsAsync, 8, 2));
+  plans.push_back(ServerPlan(Strategy::kPsSync, 1, 1));
+  Plan lossy = AllreducePlan({1, 1, 1}, 32);
+  lossy.link = {GigabitsPerSecond(1.0), Milliseconds(2.0), 0.01};
+  lossy.bucket = Mebibytes(4.0);
+  plans.push_back(lossy);
+  return plans;
+}
+
+bool HasFlag(const Prediction& prediction, const std::string& fragment) {
+  for (const std::string& flag : prediction.flags) {
+    if (flag.find(fragment) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// ---- The number.
+
+TEST(Predictor, IsTheFormulaAtTheCalibratedValues) {
+  const SyntheticProblem synthetic(PlausibleTruth());
+  const Predictor predictor = Calibrated();
+  for (const Plan& plan : Plans()) {
+    if (plan.bucket) continue;  // the synthetic runs have default buckets
+    EXPECT_NEAR(predictor.Predict(plan).step_time / synthetic.TrueStep("resnet50", plan), 1, 1e-12);
+  }
+}
+
+TEST(Predictor, PartsSumToTheStep) {
+  const Predictor predictor = Calibrated();
+  for (const Plan& plan : Plans()) {
+    const Prediction p = predictor.Predict(plan);
+    const StepTime<double>& b = p.breakdown;
+    double sum = 0;
+    for (const Duration<> part :
+         {b.forward, b.backward, b.exposed_latency, b.exposed_transfer, b.straggler_wait}) {
+      EXPECT_GE(part.si(), 0);
+      sum += part.in(kSeconds);
+    }
+    EXPECT_NEAR(sum, p.step_time.in(kSeconds), 1e-12 * sum);
+    EXPECT_GE(p.idle_ratio(), -1e-12);
+    EXPECT_LT(p.idle_ratio(), 1);
+    EXPECT_NEAR(p.throughput.in(kSamplesPerSecond)*sum, plan.global_batch(),
+                1e-9 * plan.global_batch());
+    const StepTime<double> step = predictor.PredictStep(plan);
+    EXPECT_EQ(step.total(), p.step_time) << "the short way is the same way";
+    EXPECT_EQ(step.limiter, b.limiter);
+  }
+}
+
+TEST(Predictor, BucketsArePartOfThePlan) {
+  const Predictor predictor = Calibrated();
+  Plan plan = AllreducePlan({1, 1}, 32);
+  const Duration<> by_default = predictor.PredictStep(plan).total();
+  plan.bucket = kDefaultBucket;
+  EXPECT_EQ(predictor.PredictStep(plan).total(), by_default);
+  plan.bucket = Gibibytes(1.0);
+  EXPECT_GT(predictor.PredictStep(plan).total(), by_default) << "one bucket hides nothing";
+}
+
+// ---- The interval.
+
+TEST(Interval, ContainsThePointAndIsSymmetricInTheLogarithm) {
+  const Predictor predictor = Calibrated();
+  for (const Plan& plan : Plans()) {
+    const Prediction p = predictor.Predict(plan);
+    EXPECT_LT(p.low, p.step_time);
+    EXPECT_GT(p.high, p.step_time);
+    EXPECT_NEAR(p.step_time / p.low, p.high / p.step_time, 1e-9);
+    EXPECT_NEAR(std::log(p.high / p.step_time), 1.6448536 * p.log_sd, 1e-6);
+  }
+}
+
+TEST(Interval, WidensWithLessKnowledge) {
+  const Predictor sure = Calibrated(0.005);
+  const Predictor unsure = Calibrated(0.1);
+  const Predictor ignorant(SyntheticCluster(), Resnet50(), T4());
+  for (const Plan& plan : Plans()) {
+    EXPECT_LT(sure.Predict(plan).log_sd, unsure.Predict(plan).log_sd);
+    EXPECT_LT(unsure.Predict(plan).log_sd, ignorant.Predict(plan).log_sd);
+    EXPECT_GE(sure.Predict(plan).log_sd, 0.03) << "one more step scatters as those before";
+  }
+}
+
+// By the delta method: scatter and (d ln T / d ln value) x standard error, in square.
+TEST(Interval, PropagatesEachParameter) {
+  const Plan plan = AllreducePlan({4, 4}, 32);
+  const Cluster base = CalibratedCluster(PlausibleTruth(), 0);
+  const auto log_step = [&](std::size_t parameter, double factor) {
+    Cluster cluster = base;
+    cluster.calibration->parameters[parameter].value *= factor;
+    return std::log(Predictor(cluster, Resnet50(), T4()).PredictStep(plan).total().in(kSeconds));
+  };
+  constexpr double kSd = 0.3;
+  constexpr double kNudge = 1e-4;
+  const double scatter = base.calibration->residual_log_sd;
+  bool any_matters = false;
+  for (std::size_t i = 0; i < base.calibration->parameters.size(); ++i) {
+    Cluster cluster = base;
+    const auto row = static_cast<Eigen::Index>(i);
+    cluster.calibration->log_covariance(row, row) = kSd * kSd;
+    const double slope =
+        (log_step(i, std::exp(kNudge)) - log_step(i, std::exp(-kNudge))) / (2 * kNudge);
+    any_matters = any_matters || std::abs(slope) > 0.1;
+    EXPECT_NEAR(Predictor(cluster, Resnet50(), T4()).Predict(plan).log_sd,
+                std::hypot(scatter, slope * kSd), 1e-4)
+        << base.calibration->parameters[i].scope << " " << base.calibration->parameters[i].name;
+  }
+  EXPECT_TRUE(any_matters);
+}
+
+TEST(Interval, KnowsCorrelations) {
+  const Plan plan = AllreducePlan({1}, 32);
+  Cluster cluster = CalibratedCluster(PlausibleTruth(), 0.1);
+  const double independent = Predictor(cluster, Resnet50(), T4()).Predict(plan).log_sd;
+  std::vector<Eigen::Index> of_resnet50;
+  for (std::size_t i = 0; i < cluster.calibration->parameters.size(); ++i) {
+    if (cluster.calibration->parameters[i].scope == "workload resnet50 on t4") {
+      of_resnet50.push_back(static_cast<Eigen::Index>(i));
+    }
+  }
+  // What the fixed time gains the time of a sample loses: their sum is known better.
+  const Eigen::Index fixed = of_resnet50.at(kFixedTime);
+  const Eigen::Index sample = of_resnet50.at(kSampleTime);
+  Eigen::MatrixXd& covariance = cluster.calibration->log_covariance;
+  covariance(fixed, sample) = covariance(sample, fixed) = -0.009;
+  EXPECT_LT(Predictor(cluster, Resnet50(), T4()).Predict(plan).log_sd, independent - 1e-4);
+}
+
+// ---- Flags: what a reader must know before trusting the number.
+
+TEST(Flags, NoneWithinTheCalibratedRange) {
+  const Prediction p = Calibrated().Predict(AllreducePlan({4, 4}, 32));
+  EXPECT_TRUE(p.flags.empty()) << p.flags.front();
+  EXPECT_EQ(p.compute_source, ComputeSource::kFitted);
+}
+
+TEST(Flags, UncalibratedAndDataSheet) {
+  const Prediction p =
+      Predictor(SyntheticCluster(), Resnet50(), T4()).Predict(AllreducePlan({1}, 32));
+  EXPECT_TRUE(HasFlag(p, "not calibrated"));
+  EXPECT_TRUE(HasFlag(p, "data-sheet roofline"));
+  EXPECT_EQ(p.compute_source, ComputeSource::kDataSheet);
+}
+
+TEST(Flags, ANewWorkloadOnACalibratedCluster) {
+  const Predictor predictor(CalibratedCluster(PlausibleTruth()), *FindWorkload("vgg16"), T4());
+  const Prediction p = predictor.Predict(AllreducePlan({4, 4}, 32));
+  EXPECT_FALSE(HasFlag(p, "not calibrated"));
+  EXPECT_TRUE(HasFlag(p, "vgg16 was not measured on t4"));
+  EXPECT_EQ(p.compute_source, ComputeSource::kDataSheet);
+  EXPECT_FALSE(predictor.calibrated_batches().has_value());
+}
+
+TEST(Flags, ACalibratedWorkloadOnAnotherDevice) {
+  Device v100 = T4();
+  v100.name = "v100";
+  const Predictor predictor(CalibratedCluster(PlausibleTruth()), Resnet50(), v100, "v100");
+  EXPECT_EQ(predictor.device(), "v100");
+  EXPECT_TRUE(HasFlag(predictor.Predict(AllreducePlan({1}, 32)), "not measured on v100"));
+}
+
+TEST(Flags, OutsideTheCalibratedRange) {
+  struct Case {
+    Placement placement;
+    int batch;
+    const char* flag;
+  };
+  const Case cases[] = {
+      {Placement(9, 1), 32, "9 nodes, fitted to 8"},
+      {Placement(9, 4), 32, "36 workers, fitted to 32"},
+      {{5}, 32, "5 devices per node, fitted to 4"},
+      {{1}, 7, "local batch 7, fitted from 8 to 64"},
+      {{1}, 65, "local batch 65, fitted from 8 to 64"},
+      {Placement(17, 1), 32, "the plan uses 17 nodes, synthetic has 16"},
+      {{5}, 32, "the plan uses 5 devices on a node, synthetic has 4"},
+  };
+  const Predictor predictor = Calibrated();
+  for (const Case& c : cases) {
+    EXPECT_TRUE(HasFlag(predictor.Predict(AllreducePlan(c.placement, c.batch)), c.flag)) << c.flag;
+  }
+  // The borders themselves are inside.
+  for (const int batch : {8, 64}) {
+    EXPECT_TRUE(predictor.Predict(AllreducePlan(Placement(8, 4), batch)).flags.empty()) << batch;
+  }
+}
+
+TEST(Flags, LossBeyondTheFormula) {
+  Plan plan = AllreducePlan({1, 1}, 32);
+  plan.link.rtt = Milliseconds(1.0);
+  plan.link.loss = 0.019;
+  EXPECT_FALSE(HasFlag(Calibrated().Predict(plan), "timeouts"));
+  plan.link.loss = 0.02;
+  EXPECT_TRUE(HasFlag(Calibrated().Predict(plan), "timeouts"));
+}
+
+TEST(Memory, OutOfMemoryIsAVerdict) {
+  const Predictor predictor = Calibrated();
+  const Prediction fits = predictor.Predict(AllreducePlan({1}, 32));
+  EXPECT_EQ(fits.memory.verdict, MemoryVerdict::kFits);
+  const Prediction too_large = predictor.Predict(AllreducePlan({1}, 4096));
+  EXPECT_EQ(too_large.memory.verdict, MemoryVerdict::kOutOfMemory);
+  EXPECT_TRUE(HasFlag(too_large, "out of memory"));
+  EXPECT_EQ(too_large.memory.available, Gibibytes(16.0));
+}
+
+TEST(Memory, UnknownWithoutADataSheet) {
+  const Predictor predictor(CalibratedCluster(PlausibleTruth()), Resnet50(), std::nullopt);
+  const Prediction p = predictor.Predict(AllreducePlan({1}, 4096));
+  EXPECT_EQ(p.memory.verdict, MemoryVerdict::kUnknown);
+  EXPECT_FALSE(HasFlag(p, "out of memory"));
+}
+
+// ---- Hosts.
+
+Truth TruthWithHosts() {
+  Truth truth = PlausibleTruth();
+  truth.host_links = {{"fast", GigabitsPerSecond(9.0)},
+                      {"mid", GigabitsPerSecond(2.0)},
+                      {"slow", GigabitsPerSecond(0.1)}};
+  return truth;
+}
+
+class Hosts : public ::testing::Test {
+ protected:
+  Prediction Predict(const std::vector<std::string>& hosts) const {
+    Plan plan = AllreducePlan(Placement(std::max<std::size_t>(2, hosts.size()), 1), 32);
+    plan.hosts = hosts;
+    return predictor_.Predict(plan);
+  }
+  SyntheticProblem synthetic_{TruthWithHosts()};
+  Predictor predictor_{CalibratedCluster(TruthWithHosts()), Resnet50(), T4()};
+};
+
+TEST_F(Hosts, TheSlowestCountsWhereverItStands) {
+  EXPECT_LT(Predict({"fast", "mid"}).step_time, Predict({"fast", "slow"}).step_time);
+  EXPECT_EQ(Predict({"slow", "fast"}).step_time, Predict({"fast", "slow"}).step_time);
+  EXPECT_EQ(Predict({"slow", "mid"}).step_time, Predict({"fast", "slow"}).step_time);
+  for (const auto& hosts : std::vector<std::vector<std::string>>{
+           {"fast", "mid"}, {"mid", "slow"}, {"fast", "mid", "slow"}}) {
+    Plan plan = AllreducePlan(Placement(hosts.size(), 1), 32);
+    plan.hosts = hosts;
+    EXPECT_NEAR(Predict(hosts).step_time / synthetic_.TrueStep("resnet50", plan), 1, 1e-9);
+  }
+}
+
+TEST_F(Hosts, AreAskedForWhereTheyDiffer) {
+  EXPECT_TRUE(HasFlag(Predict({}), "none is named"));
+  EXPECT_FALSE(HasFlag(Predict({"fast", "slow"}), "none is named"));
+  EXPECT_TRUE(HasFlag(Predict({"fast", "new"}), "no run has shown the link of host new"));
+  EXPECT_TRUE(HasFlag(Predict({"fast", "new"}), "synthetic has no host new"));
+  EXPECT_TRUE(Predict({"fast", "slow"}).flags.empty());
+}
+
+TEST_F(Hosts, TheirUncertaintyCounts) {
+  Cluster cluster = CalibratedCluster(TruthWithHosts());
+  const Calibration& calibration = *cluster.calibration;
+  for (std::size_t i = 0; i < calibration.parameters.size(); ++i) {
+    const auto row = static_cast<Eigen::Index>(i);
+    if (calibration.parameters[i].scope == "hosts slow") {
+      cluster.calibration->log_covariance(row, row) = 0.25;
+    }
+  }
+  const Predictor unsure(cluster, Resnet50(), T4());
+  Plan plan = AllreducePlan({1, 1}, 32);
+  plan.hosts = {"fast", "slow"};
+  EXPECT_GT(unsure.Predict(plan).log_sd, predictor_.Predict(plan).log_sd + 0.1);
+  plan.hosts = {"fast", "mid"};
+  EXPECT_NEAR(unsure.Predict(plan).log_sd, predictor_.Predict(plan).log_sd, 1e-12);
+}
+
+TEST_F(Hosts, AStatedBandwidthReplacesThem) {
+  Plan plan = AllreducePlan({1, 1}, 32);
+  plan.link.bandwidth = GigabitsPerSecond(10.0);
+  const Duration<> without = predictor_.Predict(plan).step_time;
+  plan.hosts = {"fast", "slow"};
+  EXPECT_EQ(predictor_.Predict(plan).step_time, without);
+  EXPECT_FALSE(HasFlag(predictor_.Predict(plan), "host"));
+}
+
+// ---- What binds.
+
+TEST(Binding, NamesThePart) {
+  struct Case {
+    const char* part;
+    std::function<void(Truth*, Plan*)> make;
+  };
+  const Case cases[] = {
+      {"compute", [](Truth*, Plan* plan) { plan->placement = {1}; }},
+      {"link", [](Truth*, Plan* plan) { plan->link.bandwidth = MegabitsPerSecond(100.0); }},
+      {"flow", [](Truth* truth, Plan*) { truth->cluster.si[kFlowBandwidth] = 1e6; }},
+      {"host", [](Truth* truth, Plan*) { truth->cluster.si[kHostBandwidth] = 1e7; }},
+      {"transport",
+       [](Truth*, Plan* plan) {
+         plan->link = {{}, Milliseconds(50.0), 0.01};
+       }},
+      {"latency", [](Truth* truth, Plan*) { truth->cluster.si[kLinkLatency] = 0.1; }},
+      {"stragglers",
+       [](Truth* truth, Plan* plan) {
+         truth->workloads.at("resnet50").si[kStragglerSpread] = 2;
+         plan->placement = Placement(16, 4);
+       }},
+      {"server_link",
+       [](Truth*, Plan* plan) {
+         *plan = ServerPlan(Strategy::kPsSync, 8, 1);
+         plan->server_link.bandwidth = MegabitsPerSecond(100.0);
+       }},
+  };
+  for (const Case& c : cases) {
+    Truth truth = PlausibleTruth();
+    Plan plan = AllreducePlan({1, 1}, 32);
+    c.make(&truth, &plan);
+    const Predictor predictor(CalibratedCluster(truth), Resnet50(), T4());
+    const Binding binding = FindBinding(predictor.Predict(plan));
+    EXPECT_EQ(binding.part, c.part);
+    EXPECT_GT(binding.share, 0.3) << c.part;
+    EXPECT_LE(binding.share, 1) << c.part;
+    EXPECT_NE(binding.sentence.find(" % of the step."), std::string::npos) << binding.sentence;
+  }
+}
+
+// ---- Questions that have no answer.
+
+TEST(Errors, ComputeWithoutAnySource) {
+  const auto error = ErrorOf([] { Predictor(SyntheticCluster(), WithoutLayers(), T4()); });
+  EXPECT_TRUE(Says(error, "'mine' has no known compute time on t4"));
+  EXPECT_TRUE(Says(error, "no layers"));
+  EXPECT_TRUE(Says(error, "stepcast calibrate")) << "what to do";
+
+  const auto no_sheet =
+      ErrorOf([] { Predictor(SyntheticCluster(), Resnet50(), std::nullopt, "abacus"); });
+  EXPECT_TRUE(Says(no_sheet, "'resnet50' has no known compute time on abacus"));
+  EXPECT_TRUE(Says(no_sheet, "data sheet"));
+
+  Device without_peak = T4();
+  without_peak.fp32.reset();
+  EXPECT_TRUE(
+      Says(ErrorOf([&] { Predictor(SyntheticCluster(), Resnet50(), without_peak); }), "fp32"));
+}
+
+TEST(Errors, CalibratedWorkloadsNeedNeitherLayersNorDataSheet) {
+  Workload bare = WithoutLayers();
+  bare.name = "resnet50";
+  const Predictor predictor(CalibratedCluster(PlausibleTruth()), bare, std::nullopt);
+  EXPECT_EQ(predictor.compute_source(), ComputeSource::kFitted);
+  EXPECT_GT(predictor.Predict(AllreducePlan({1}, 32)).step_time.si(), 0);
+}
+
+TEST(Errors, PlansThatNoModelCovers) {
+  struct Case {
+    const char* what;
+    std::function<void(Plan*)> spoil;
+    const char* says;
+  };
+  const Case cases[] = {
+      {"no nodes", [](Plan* p) { p->placement = {}; }, "placement: is empty"},
+      {"an empty node",
+       [](Plan* p) {
+         p->placement = {4, 0};
+       },
+       "placement: '0'"},
+      {"a negative node",
+       [](Plan* p) {
+         p->placement = {4, -1};
+       },
+       "placement: '-1'"},
+      {"no batch", [](Plan* p) { p->local_batch = 0; }, "local-batch: '0'"},
+      {"a huge batch", [](Plan* p) { p->local_batch = 2'000'000'000; },
+       "local-batch: '2000000000'"},
+      {"no micro-step", [](Plan* p) { p->accumulation_steps = 0; }, "accumulation: '0'"},
+      {"servers missing", [](Plan* p) { p->strategy = Strategy::kPsSync; },
+       "servers: are required with strategy ps-sync"},
+      {"asynchronous servers missing", [](Plan* p) { p->strategy = Strategy::kPsAsync; },
+       "servers: are required with strategy ps-async"},
+      {"negative servers",
+       [](Plan* p) {
+         p->strategy = Strategy::kPsSync;
+         p->servers = -1;
+       },
+       "servers: '-1'"},
+      {"superfluous servers", [](Plan* p) { p->servers = 2; }, "servers: '2' with strategy"},
+      {"too few hosts", [](Plan* p) { p->hosts = {"a"}; }, "hosts: 'a' names 1 hosts"},
+      {"too many hosts",
+       [](Plan* p) {
+         p->hosts = {"a", "b", "c"};
+       },
+       "allowed: 2, one for each"},
+      {"loss alone", [](Plan* p) { p->link.loss = 0.01; }, "loss: needs a round-trip time"},
+  };
+  const Predictor predictor = Calibrated();
+  for (const Case& c : cases) {
+    Plan plan = AllreducePlan({4, 4}, 32);
+    ASSERT_NO_THROW(predictor.Predict(plan));
+    c.spoil(&plan);
+    EXPECT_TRUE(Says(ErrorOf([&] { predictor.Predict(plan); }), c.says)) << c.what;
+    EXPECT_TRUE(Says(ErrorOf([&] { predictor.PredictStep(plan); }), c.says)) << c.what;
+    EXPECT_TRUE(Says(ErrorOf([&] { predictor.Network(plan); }), c.says)) << c.what;
+  }
+}
+
+// ---- The file, and threads.
+
+TEST(RoundTrip, TheFileGivesTheSameAnswers) {
+  Cluster cluster = CalibratedCluster(TruthWithHosts(), 0.05);
+  Eigen::MatrixXd& covariance = cluster.calibration->log_covariance;
+  for (Eigen::Index i = 0; i + 1 < covariance.rows(); ++i) {
+    covariance(i, i + 1) = covariance(i + 1, i) = 0.001 / 3;
+  }
+  const Cluster reread = ParseCluster(FormatCluster(cluster), "reread.yaml");
+  const Predictor before(cluster, Resnet50(), T4());
+  const Predictor after(reread, Resnet50(), T4());
+  for (const Plan& plan : Plans()) {
+    const Prediction was = before.Predict(plan);
+    const Prediction is = after.Predict(plan);
+    EXPECT_NEAR(is.step_time / was.step_time, 1, 1e-9);
+    EXPECT_NEAR(is.breakdown.exposed().si(), was.breakdown.exposed().si(),
+                1e-9 * was.step_time.si());
+    // The file keeps six digits of the covariance.
+    EXPECT_NEAR(is.low / was.low, 1, 1e-6);
+    EXPECT_NEAR(is.high / was.high, 1, 1e-6);
+    EXPECT_EQ(is.flags, was.flags);
+    EXPECT_EQ(is.memory.verdict, was.memory.verdict);
+    EXPECT_EQ(is.traffic.total, was.traffic.total);
+  }
+}
+
+TEST(Threads, AllGetTheSameAnswers) {
+  const Predictor predictor(CalibratedCluster(TruthWithHosts()), Resnet50(), T4());
+  const std::vector<Plan> plans = Plans();
+  std::vector<Prediction> expected;
+  expected.reserve(plans.size());
+  for (const Plan& plan : plans) expected.push_back(predictor.Predict(plan));
+
+  constexpr int kThreads = 8;
+  constexpr int kRounds = 20;
+  std::vector<int> differences(kThreads, 0);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < kRounds; ++round) {
+        for (std::size_t i = 0; i < plans.size(); ++i) {
+          // Each thread begins elsewhere.
+          const std::size_t at = (i + static_cast<std::size_t>(t) * 7) % plans.size();
+          const Prediction p = predictor.Predict(plans[at]);
+          if (p.step_time != expected[at].step_time || p.low != expected[at].low ||
+              p.flags != expected[at].flags) {
+            ++differences[static_cast<std::size_t>(t)];
+          }
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const int count : differences) EXPECT_EQ(count, 0);
+}
+
+}  // namespace
+}  // namespace stepcast

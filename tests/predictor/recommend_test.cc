@@ -1,0 +1,272 @@
+// What a recommendation promises, for many questions.
+#include "predictor/search/recommend.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/workloads/catalog.h"
+#include "tests/calibrate/synthetic_runs.h"
+
+namespace stepcast {
+namespace {
+
+constexpr int kDevicesPerNode = 4;
+
+Device DeviceWith(DataSize<> memory) {
+  Device device;
+  device.name = kSyntheticDevice;
+  device.memory = memory;
+  return device;
+}
+
+Predictor MakePredictor(DataSize<> memory = Gibibytes(16.0)) {
+  return {CalibratedCluster(PlausibleTruth()), *FindWorkload("resnet50"), DeviceWith(memory)};
+}
+
+struct Question {
+  std::string name;
+  Plan plan;
+  RecommendOptions options;
+};
+
+std::vector<Question> Questions() {
+  std::vector<Question> questions;
+  const auto ask = [&](const std::string& name, const Placement& placement) -> Question& {
+    questions.push_back({name, AllreducePlan(placement, 32), {}});
+    return questions.back();
+  };
+  ask("one device", {1});
+  ask("two nodes", {1, 1});
+  ask("four full nodes", {4, 4, 4, 4});
+  ask("a slow link", {1, 1}).plan.link.bandwidth = MegabitsPerSecond(100.0);
+  ask("a small global batch", {4, 4}).options.most_global_batch = 256;
+  ask("the best, whatever it takes", {4, 4}).options.tolerance = 0;
+  ask("a generous tolerance", {4, 4}).options.tolerance = 0.3;
+  ask("workers to choose", {1}).options.workers = {1, 2, 4, 8, 16};
+  {
+    Question& q = ask("strategies to choose", {4, 4});
+    q.options.strategies = {Strategy::kRing, Strategy::kTree, Strategy::kHierarchical,
+                            Strategy::kPsSync};
+    q.options.servers = {1, 2, 4};
+    q.options.buckets = {Mebibytes(1.0), Mebibytes(25.0), Mebibytes(100.0)};
+    q.options.local_batches = {16, 32, 64};
+    q.options.accumulation_steps = {1, 2, 4, 8};
+  }
+  {
+    Question& q = ask("asynchronous servers", {1, 1, 1, 1});
+    q.plan.strategy = Strategy::kPsAsync;
+    q.plan.servers = 1;
+  }
+  {
+    Question& q = ask("the plan is already the fastest", {1});
+    q.plan.local_batch = 64;
+    q.options.local_batches = {32, 64};
+    q.options.accumulation_steps = {1};
+  }
+  return questions;
+}
+
+bool Dominates(const Recommendation& a, const Recommendation& b) {
+  return a.plan.global_batch() <= b.plan.global_batch() &&
+         a.prediction.throughput >= b.prediction.throughput &&
+         (a.plan.global_batch() < b.plan.global_batch() ||
+          a.prediction.throughput > b.prediction.throughput);
+}
+
+TEST(Recommend, TheBestIsFeasibleAndNotDominated) {
+  const Predictor predictor = MakePredictor();
+  for (const Question& q : Questions()) {
+    SCOPED_TRACE(q.name);
+    const RecommendOutcome outcome = Recommend(predictor, q.plan, kDevicesPerNode, q.options);
+    ASSERT_TRUE(outcome.best.has_value());
+    const Recommendation& best = *outcome.best;
+    EXPECT_NE(best.prediction.memory.verdict, MemoryVerdict::kOutOfMemory);
+    EXPECT_LE(best.plan.global_batch(), q.options.most_global_batch);
+    EXPECT_EQ(best.prediction.step_time, predictor.Predict(best.plan).step_time);
+    ASSERT_FALSE(outcome.pareto.empty());
+    for (const Recommendation& other : outcome.pareto) EXPECT_FALSE(Dominates(other, best));
+    const SampleRate<> top = outcome.pareto.back().prediction.throughput;
+    EXPECT_GE(best.prediction.throughput, top * (1 - q.options.tolerance));
+    // And it is itself on the list.
+    EXPECT_TRUE(std::any_of(outcome.pareto.begin(), outcome.pareto.end(), [&](const auto& r) {
+      return r.plan.global_batch() == best.plan.global_batch() &&
+             r.prediction.throughput == best.prediction.throughput;
+    }));
+  }
+}
+
+TEST(Recommend, TheParetoListRises) {
+  const Predictor predictor = MakePredictor();
+  for (const Question& q : Questions()) {
+    SCOPED_TRACE(q.name);
+    const auto pareto = Recommend(predictor, q.plan, kDevicesPerNode, q.options).pareto;
+    for (std::size_t i = 1; i < pareto.size(); ++i) {
+      EXPECT_LT(pareto[i - 1].plan.global_batch(), pareto[i].plan.global_batch());
+      EXPECT_LT(pareto[i - 1].prediction.throughput, pareto[i].prediction.throughput);
+    }
+    for (const Recommendation& r : pareto) {
+      EXPECT_LE(r.plan.global_batch(), q.options.most_global_batch);
+      EXPECT_GT(r.efficiency, 0);
+      // More workers never do more than their share; asynchronous ones come closest.
+      EXPECT_LE(r.efficiency, 1 + 1e-9);
+    }
+  }
+}
+
+// The list is complete: nothing that was allowed beats it.
+TEST(Recommend, AgreesWithASearchByHand) {
+  const Predictor predictor = MakePredictor();
+  Plan plan = AllreducePlan({4, 4}, 32);
+  RecommendOptions options;
+  options.local_batches = {8, 16, 32, 48, 64};
+  options.accumulation_steps = {1, 2, 3, 4, 8};
+  options.most_global_batch = 1024;
+  const RecommendOutcome outcome = Recommend(predictor, plan, kDevicesPerNode, options);
+  EXPECT_EQ(outcome.considered, 25);
+  int over = 0;
+  double top = 0;
+  for (const int batch : options.local_batches) {
+    for (const int accumulation : options.accumulation_steps) {
+      plan.local_batch = batch;
+      plan.accumulation_steps = accumulation;
+      if (plan.global_batch() > 1024) {
+        ++over;
+        continue;
+      }
+      const double throughput = predictor.Predict(plan).throughput.in(kSamplesPerSecond);
+      top = std::max(top, throughput);
+      const bool matched =
+          std::any_of(outcome.pareto.begin(), outcome.pareto.end(), [&](const auto& r) {
+            return r.plan.global_batch() <= plan.global_batch() &&
+                   r.prediction.throughput.in(kSamplesPerSecond) >= throughput;
+          });
+      EXPECT_TRUE(matched) << batch << " x " << accumulation;
+    }
+  }
+  EXPECT_EQ(outcome.over_global_batch, over);
+  EXPECT_EQ(outcome.out_of_memory, 0);
+  EXPECT_DOUBLE_EQ(outcome.pareto.back().prediction.throughput.in(kSamplesPerSecond), top);
+}
+
+TEST(Recommend, NeverLosesToThePlanAsGiven) {
+  const Predictor predictor = MakePredictor();
+  for (const Question& q : Questions()) {
+    SCOPED_TRACE(q.name);
+    const RecommendOutcome outcome = Recommend(predictor, q.plan, kDevicesPerNode, q.options);
+    ASSERT_TRUE(outcome.best.has_value());
+    ASSERT_TRUE(outcome.baseline.has_value());
+    EXPECT_EQ(outcome.baseline->plan.workers(), outcome.best->plan.workers());
+    EXPECT_EQ(outcome.baseline->plan.local_batch, q.plan.local_batch);
+    EXPECT_EQ(outcome.baseline->plan.accumulation_steps, q.plan.accumulation_steps);
+    EXPECT_DOUBLE_EQ(outcome.gain,
+                     outcome.best->prediction.throughput / outcome.baseline->prediction.throughput);
+    // The given plan is among the candidates of each of these questions.
+    EXPECT_GE(outcome.gain, 1);
+    EXPECT_FALSE(outcome.binding.empty());
+  }
+}
+
+TEST(Recommend, KeepsToTheCandidates) {
+  const Predictor predictor = MakePredictor();
+  const auto has = [](const auto& values, const auto& value) {
+    return std::find(values.begin(), values.end(), value) != values.end();
+  };
+  for (const Question& q : Questions()) {
+    SCOPED_TRACE(q.name);
+    const RecommendOutcome outcome = Recommend(predictor, q.plan, kDevicesPerNode, q.options);
+    for (const Recommendation& r : outcome.pareto) {
+      const Plan& plan = r.plan;
+      if (!q.options.local_batches.empty()) {
+        EXPECT_TRUE(has(q.options.local_batches, plan.local_batch));
+      }
+      if (!q.options.accumulation_steps.empty()) {
+        EXPECT_TRUE(has(q.options.accumulation_steps, plan.accumulation_steps));
+      }
+      if (q.options.workers.empty()) {
+        EXPECT_EQ(plan.placement, q.plan.placement);
+      } else {
+        EXPECT_TRUE(has(q.options.workers, plan.workers()));
+      }
+      if (q.options.strategies.empty()) {
+        EXPECT_EQ(plan.strategy, q.plan.strategy);
+      } else {
+        EXPECT_TRUE(has(q.options.strategies, plan.strategy));
+      }
+      EXPECT_EQ(UsesServers(plan.strategy), plan.servers > 0);
+      EXPECT_EQ(plan.link.bandwidth, q.plan.link.bandwidth) << "links are not searched";
+    }
+    EXPECT_LE(outcome.out_of_memory + outcome.over_global_batch + 1, outcome.considered);
+  }
+}
+
+TEST(Recommend, BatchesStayNearTheCalibratedOnes) {
+  const RecommendOutcome outcome =
+      Recommend(MakePredictor(), AllreducePlan({1, 1}, 32), kDevicesPerNode, {});
+  for (const Recommendation& r : outcome.pareto) {
+    EXPECT_GE(r.plan.local_batch, 8 / 4);
+    EXPECT_LE(r.plan.local_batch, 64 * 4);
+  }
+}
+
+TEST(Recommend, ASmallerGlobalBatchWinsAmongEquals) {
+  const Predictor predictor = MakePredictor();
+  const Plan plan = AllreducePlan({4, 4}, 8);
+  RecommendOptions strict;
+  strict.tolerance = 0;
+  RecommendOptions generous;
+  generous.tolerance = 0.2;
+  const RecommendOutcome best = Recommend(predictor, plan, kDevicesPerNode, strict);
+  const RecommendOutcome good = Recommend(predictor, plan, kDevicesPerNode, generous);
+  EXPECT_LT(good.best->plan.global_batch(), best.best->plan.global_batch());
+  EXPECT_GT(best.best->prediction.throughput, good.best->prediction.throughput);
+}
+
+// ---- No answer, and why.
+
+TEST(Recommend, NothingFitsTheMemory) {
+  const RecommendOutcome outcome =
+      Recommend(MakePredictor(Gibibytes(1.0)), AllreducePlan({1, 1}, 32), kDevicesPerNode, {});
+  EXPECT_FALSE(outcome.best.has_value());
+  EXPECT_FALSE(outcome.baseline.has_value());
+  EXPECT_TRUE(outcome.pareto.empty());
+  EXPECT_GT(outcome.considered, 0);
+  EXPECT_EQ(outcome.out_of_memory, outcome.considered);
+}
+
+TEST(Recommend, NothingFitsTheGlobalBatch) {
+  RecommendOptions options;
+  options.most_global_batch = 3;
+  const RecommendOutcome outcome =
+      Recommend(MakePredictor(), AllreducePlan({4, 4}, 32), kDevicesPerNode, options);
+  EXPECT_FALSE(outcome.best.has_value());
+  EXPECT_EQ(outcome.over_global_batch, outcome.considered);
+}
+
+TEST(Recommend, MemoryLimitsTheBatch) {
+  const Predictor small = MakePredictor(Gibibytes(4.0));
+  RecommendOptions options;
+  options.accumulation_steps = {1};
+  const RecommendOutcome outcome =
+      Recommend(small, AllreducePlan({1, 1}, 8), kDevicesPerNode, options);
+  ASSERT_TRUE(outcome.best.has_value());
+  EXPECT_GT(outcome.out_of_memory, 0);
+  EXPECT_NE(outcome.binding.find("memory"), std::string::npos) << outcome.binding;
+}
+
+TEST(Recommend, NamesTheGlobalBatchLimit) {
+  Plan plan = AllreducePlan({1, 1}, 32);
+  plan.link.bandwidth = MegabitsPerSecond(100.0);
+  RecommendOptions options;
+  options.most_global_batch = 512;
+  const RecommendOutcome outcome = Recommend(MakePredictor(), plan, kDevicesPerNode, options);
+  ASSERT_TRUE(outcome.best.has_value());
+  EXPECT_NE(outcome.binding.find("global batch limit of 512"), std::string::npos)
+      << outcome.binding;
+}
+
+}  // namespace
+}  // namespace stepcast
