@@ -31,7 +31,7 @@ Plan OwnBuckets() {
 
 void Predict(benchmark::State& state, const Workload& workload, const Plan& plan) {
   const Predictor predictor(CalibratedCluster(PlausibleTruth()), workload, std::nullopt);
-  for (auto _ : state) benchmark::DoNotOptimize(predictor.Predict(plan));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(predictor.Predict(plan));
 }
 BENCHMARK_CAPTURE(Predict, fitted_curve_2_workers, WithoutLayers(), AllreducePlan({1, 1}, 32));
 BENCHMARK_CAPTURE(Predict, fitted_curve_64_workers, WithoutLayers(),
@@ -45,7 +45,7 @@ BENCHMARK_CAPTURE(Predict, resnet50_own_buckets, *FindWorkload("resnet50"), OwnB
 void PredictStep(benchmark::State& state, const Workload& workload, const Placement& placement) {
   const Predictor predictor(CalibratedCluster(PlausibleTruth()), workload, std::nullopt);
   const Plan plan = AllreducePlan(placement, 32);
-  for (auto _ : state) benchmark::DoNotOptimize(predictor.PredictStep(plan));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(predictor.PredictStep(plan));
 }
 BENCHMARK_CAPTURE(PredictStep, fitted_curve_2_workers, WithoutLayers(), {1, 1});
 BENCHMARK_CAPTURE(PredictStep, resnet50_buckets_64_workers, *FindWorkload("resnet50"),
@@ -60,7 +60,7 @@ void PredictAsynchronous(benchmark::State& state) {
   Plan plan = AllreducePlan(Placement(16, 4), 32);
   plan.strategy = Strategy::kPsAsync;
   plan.servers = 4;
-  for (auto _ : state) benchmark::DoNotOptimize(predictor.Predict(plan));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(predictor.Predict(plan));
 }
 BENCHMARK(PredictAsynchronous);
 
@@ -71,7 +71,7 @@ void CalibrateUfrgs(benchmark::State& state) {
   problem.workloads["resnet50"] = *FindWorkload("resnet50");
   problem.devices["rtx_4090"] =
       FindDevice(ReadDevices(kData + "/machines/gpus.yaml"), "rtx_4090").value();
-  for (auto _ : state) benchmark::DoNotOptimize(Calibrate(problem));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(Calibrate(problem));
 }
 BENCHMARK(CalibrateUfrgs)->Unit(benchmark::kMillisecond);
 
@@ -81,7 +81,7 @@ void CalibrateThousandRows(benchmark::State& state) {
     AddCampaign(&synthetic, FittedPlacements(), 0.05, seed);
   }
   synthetic.problem().runs.resize(1000);
-  for (auto _ : state) benchmark::DoNotOptimize(Calibrate(synthetic.problem()));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(Calibrate(synthetic.problem()));
 }
 BENCHMARK(CalibrateThousandRows)->Unit(benchmark::kMillisecond);
 

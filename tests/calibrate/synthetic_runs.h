@@ -26,7 +26,7 @@ inline constexpr const char* kSyntheticDevice = "t4";
 
 // Values that a cluster could have: each differs from its prior, by less than twice its spread.
 struct Truth {
-  ClusterParameters<double> cluster;
+  ClusterParameters<double> cluster = {};
   std::map<std::string, WorkloadParameters<double>> workloads;
   std::map<std::string, DataRate<>> host_links;
 

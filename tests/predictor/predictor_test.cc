@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -75,10 +76,9 @@ std::vector<Plan> Plans() {
 }
 
 bool HasFlag(const Prediction& prediction, const std::string& fragment) {
-  for (const std::string& flag : prediction.flags) {
-    if (flag.find(fragment) != std::string::npos) return true;
-  }
-  return false;
+  return std::any_of(
+      prediction.flags.begin(), prediction.flags.end(),
+      [&](const std::string& flag) { return flag.find(fragment) != std::string::npos; });
 }
 
 // ---- The number.
