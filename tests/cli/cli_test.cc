@@ -832,6 +832,20 @@ TEST(Import, AdaptdlTraces) {
             4);
 }
 
+TEST(Import, JsonSaysWhatWasWritten) {
+  const TempFolder folder;
+  const std::string trace = folder.Write(
+      "bert_placements.csv", "placement,local_bsz,step_time,sync_time\n1,4,0.5,0\n11,4,0.7,0.1\n");
+  const Words import = {"import", "adaptdl", trace};
+  const Json json = JsonOf(import + Words{"--output", folder.Path("runs.csv")});
+  EXPECT_EQ(json.at("output"), folder.Path("runs.csv"));
+  EXPECT_EQ(json.at("files"), 1);
+  EXPECT_EQ(json.at("runs"), 2);
+  EXPECT_EQ(json.at("workloads"), Json({{"bert_base", 2}}));
+  EXPECT_EQ(ReadRuns(folder.Path("runs.csv")).size(), 2U);
+  ExpectError(import + Words{"--json"}, {"--output: is required with --json"});
+}
+
 TEST(Import, NamesCanBeGiven) {
   const TempFolder folder;
   const std::string trace =
