@@ -11,9 +11,11 @@ namespace {
 // Hosts by the set of runs that they took part in: equal sets cannot be told apart.
 std::map<std::set<std::size_t>, std::vector<std::string>> GroupHosts(const std::vector<Run>& runs) {
   std::map<std::string, std::set<std::size_t>> runs_of;
+  bool some_without_hosts = false;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     // A run on one node says nothing about links.
     if (runs[i].plan.nodes() < 2 && !UsesServers(runs[i].plan.strategy)) continue;
+    if (runs[i].plan.hosts.empty()) some_without_hosts = true;
     for (const std::string& host : runs[i].plan.hosts) runs_of[host].insert(i);
   }
   // Repeats of one layout must not split a group: compare layouts, not runs.
@@ -28,6 +30,8 @@ std::map<std::set<std::size_t>, std::vector<std::string>> GroupHosts(const std::
   }
   std::map<std::set<std::size_t>, std::vector<std::string>> groups;
   for (const auto& [host, seen] : layouts_of) groups[seen].push_back(host);
+  // Hosts that are all alike are the cluster, and their link is its link.
+  if (groups.size() == 1 && !some_without_hosts) groups.clear();
   return groups;
 }
 
@@ -47,10 +51,14 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
   }
   for (const auto& [layouts, hosts] : GroupHosts(runs)) {
     const int offset = begin_block(1);
+    Prior slowest = HostLinkPrior(cluster, hosts.front());
+    for (const std::string& host : hosts) {
+      const Prior prior = HostLinkPrior(cluster, host);
+      if (prior.si < slowest.si) slowest = prior;
+    }
     for (const std::string& host : hosts) host_offset_[host] = offset;
-    parameters_.push_back({kHostsScopePrefix + JoinHosts(hosts),
-                           &kClusterParameterSpecs[kLinkBandwidth],
-                           HostLinkPrior(cluster, hosts.front())});
+    parameters_.push_back(
+        {kHostsScopePrefix + JoinHosts(hosts), &kClusterParameterSpecs[kLinkBandwidth], slowest});
   }
   for (const Run& run : runs) {
     const std::string scope = WorkloadScope(run.workload, run.device);

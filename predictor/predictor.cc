@@ -24,6 +24,7 @@ constexpr double kTimeoutLoss = 0.02;
 
 constexpr int kMostBatch = 100'000'000;
 constexpr int kMostCount = 1'000'000;
+constexpr int kMostBuckets = 100'000;
 
 void CheckRange(const char* key, int value, int low, int high) {
   if (value >= low && value <= high) return;
@@ -51,7 +52,9 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
                      std::string device)
     : cluster_(std::move(cluster)),
       workload_(std::move(workload)),
-      device_(device.empty() ? cluster_.device : std::move(device)),
+      device_(!device.empty() ? std::move(device)
+              : facts         ? facts->name
+                              : cluster_.device),
       scatter_(kUncalibratedScatter),
       kept_activations_(KeptActivations(workload_)),
       default_buckets_(
@@ -97,13 +100,32 @@ void Predictor::TakeCalibration(const Calibration& calibration) {
   const std::string workload_scope = WorkloadScope(workload_.name, device_);
   // Where each estimate goes; a group of hosts becomes a position of its own.
   std::vector<std::pair<int, int>> moves;  // (position here, index in the calibration)
+  const auto refuse = [&](const ParameterEstimate& e, const std::string& value, const char* problem,
+                          const std::string& allowed) {
+    throw InputError({"", 0, "calibration of " + e.scope + ", " + e.name}, value, problem, allowed);
+  };
+  const auto check = [&](const ParameterEstimate& e, const ParameterSpec& spec) {
+    constexpr double kRounding = 1e-6;
+    if (e.unit != spec.unit) {
+      refuse(e, e.unit, "is not its unit",
+             spec.unit.empty() ? "a plain number" : std::string(spec.unit));
+    }
+    if (e.value < spec.low * (1 - kRounding) || e.value > spec.high * (1 + kRounding)) {
+      refuse(e, fmt::format("{}", e.value), "is out of range",
+             fmt::format("{} to {} {}", spec.low, spec.high, spec.unit));
+    }
+  };
   const auto place = [&](const ParameterEstimate& e, std::size_t index, auto& specs, int offset) {
+    bool known = false;
     for (std::size_t i = 0; i < specs.size(); ++i) {
       if (e.name != specs[i].name) continue;
+      known = true;
+      check(e, specs[i]);
       const int position = offset + static_cast<int>(i);
       log_values_[static_cast<std::size_t>(position)] = std::log(e.value * specs[i].si_per_unit);
       moves.emplace_back(position, static_cast<int>(index));
     }
+    if (!known) refuse(e, e.name, "is not a parameter of this version", "a new calibration");
   };
   for (std::size_t i = 0; i < calibration.parameters.size(); ++i) {
     const ParameterEstimate& e = calibration.parameters[i];
@@ -113,6 +135,7 @@ void Predictor::TakeCalibration(const Calibration& calibration) {
       place(e, i, kWorkloadParameterSpecs, kWorkloadOffset);
       compute_source_ = ComputeSource::kFitted;
     } else if (e.scope.rfind(kHostsScopePrefix, 0) == 0) {
+      check(e, kClusterParameterSpecs[kLinkBandwidth]);
       const int position = static_cast<int>(log_values_.size());
       log_values_.push_back(std::log(e.value * kClusterParameterSpecs[kLinkBandwidth].si_per_unit));
       moves.emplace_back(position, static_cast<int>(i));
@@ -157,14 +180,22 @@ Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
   // The slowest of the named hosts holds all of them back.
   bool first = true;
   for (const std::string& host : plan.hosts) {
+    bool unknown = true;
     for (const auto& [known, position] : host_index_) {
       if (known != host) continue;
+      unknown = false;
       const double link = log_values_[static_cast<std::size_t>(position)];
       if (first || link < active.log_values[kLinkBandwidth]) {
         active.log_values[kLinkBandwidth] = link;
         active.index[kLinkBandwidth] = position;
         first = false;
       }
+    }
+    // A host of which nothing is known has the cluster's link.
+    if (unknown && (first || log_values_[kLinkBandwidth] < active.log_values[kLinkBandwidth])) {
+      active.log_values[kLinkBandwidth] = log_values_[kLinkBandwidth];
+      active.index[kLinkBandwidth] = kLinkBandwidth;
+      first = false;
     }
   }
   return active;
@@ -196,6 +227,24 @@ void Predictor::CheckPlan(const Plan& plan) const {
     throw InputError({"", 0, "servers"}, std::to_string(plan.servers),
                      fmt::format("with strategy {}", StrategyName(plan.strategy)),
                      "0, or strategy ps-sync or ps-async");
+  }
+  for (const LinkFacts* link : {&plan.link, &plan.server_link}) {
+    const auto refuse = [](const char* key, double value, const char* allowed) {
+      throw InputError({"", 0, key}, fmt::format("{}", value), "is out of range", allowed);
+    };
+    if (link->bandwidth && !(link->bandwidth->si() > 0)) {
+      refuse("bandwidth", link->bandwidth->si(), "more than 0 B/s");
+    }
+    if (link->rtt && !(link->rtt->si() >= 0)) refuse("rtt", link->rtt->si(), "at least 0 s");
+    if (link->loss && !(*link->loss >= 0 && *link->loss < 1)) {
+      refuse("loss", *link->loss, "at least 0 and below 1");
+    }
+  }
+  if (plan.bucket &&
+      !(*plan.bucket * static_cast<double>(kMostBuckets) >= workload_.gradient_bytes)) {
+    throw InputError({"", 0, "bucket"}, fmt::format("{} B", plan.bucket->in(kBytes)),
+                     fmt::format("cuts the gradients into more than {} buckets", kMostBuckets),
+                     "a larger cap");
   }
   if (!plan.hosts.empty() && static_cast<int>(plan.hosts.size()) != plan.nodes()) {
     throw InputError({"", 0, "hosts"}, fmt::format("{}", fmt::join(plan.hosts, "+")),
@@ -248,11 +297,11 @@ Prediction Predictor::Predict(const Plan& plan) const {
   prediction.traffic = CountTraffic(plan, workload_.gradient_bytes);
   prediction.memory = CountMemory(workload_, kept_activations_, plan, device_memory_);
   prediction.compute_source = compute_source_;
-  AddFlags(plan, &prediction);
+  AddFlags(plan, facts, &prediction);
   return prediction;
 }
 
-void Predictor::AddFlags(const Plan& plan, Prediction* prediction) const {
+void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, Prediction* prediction) const {
   std::vector<std::string>& flags = prediction->flags;
   if (prediction->memory.verdict == MemoryVerdict::kOutOfMemory) {
     flags.push_back(fmt::format("out of memory: needs about {:.1f} GiB, the device has {:.1f} GiB",
@@ -301,7 +350,7 @@ void Predictor::AddFlags(const Plan& plan, Prediction* prediction) const {
   if (communicates && !plan.link.bandwidth && !host_index_.empty()) {
     if (plan.hosts.empty()) {
       flags.push_back(fmt::format(
-          "hosts differ in their links and none is named: {:.3g} Gbit/s "
+          "hosts have links of their own and none is named: {:.3g} Gbit/s "
           "assumed",
           BytesPerSecond(std::exp(log_values_[kLinkBandwidth])).in(kGigabitsPerSecond)));
     }
@@ -319,11 +368,16 @@ void Predictor::AddFlags(const Plan& plan, Prediction* prediction) const {
       flags.push_back(fmt::format("{} has no host {}", cluster_.name, host));
     }
   }
-  if (Overlay(cluster_.link, plan.link).loss.value_or(0) >= kTimeoutLoss) {
+  const double loss = std::max(facts.link.loss.value_or(0), facts.server_link.loss.value_or(0));
+  if (communicates && loss > 0 && prediction->breakdown.limiter == Limiter::kTransport) {
     flags.push_back(
-        fmt::format("at {:.3g} % loss timeouts dominate, which the model leaves out: "
-                    "the step takes longer",
-                    100 * *Overlay(cluster_.link, plan.link).loss));
+        fmt::format("packet loss limits the rate: timeouts{} and bursts of loss are left "
+                    "out, real steps take up to twice as long",
+                    loss >= kTimeoutLoss ? ", which dominate at this loss," : ""));
+  }
+  if (communicates && loss > 0 && !Overlay(facts.link, facts.server_link).rtt) {
+    flags.push_back(fmt::format("loss without a round trip: {:.3g} us assumed",
+                                2e6 * std::exp(log_values_[kLinkLatency])));
   }
 }
 

@@ -68,7 +68,7 @@ class Predictor {
   Active ActiveParameters(const Plan& plan) const;
   StepFacts Facts(const Plan& plan) const;
   void CheckPlan(const Plan& plan) const;
-  void AddFlags(const Plan& plan, Prediction* prediction) const;
+  void AddFlags(const Plan& plan, const StepFacts& facts, Prediction* prediction) const;
 
   Cluster cluster_;
   Workload workload_;

@@ -1,5 +1,6 @@
 #include "data/io/parse.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -204,6 +205,9 @@ std::vector<std::string> ParseHosts(std::string_view text, const InputPlace& pla
     if (name.empty()) {
       throw InputError(place, std::string(text), "has an empty host name",
                        "host names joined by +, like tupi1+tupi2");
+    }
+    if (std::find(hosts.begin(), hosts.end(), name) != hosts.end()) {
+      throw InputError(place, std::string(text), "names a host twice", "each host once");
     }
     hosts.emplace_back(name);
     if (plus == std::string_view::npos) return hosts;

@@ -16,7 +16,7 @@ struct InputPlace {
   std::string key;
 };
 
-// what() reads "FILE:LINE: KEY: VALUE: PROBLEM; allowed: ALLOWED", on one line.
+// what() reads "FILE:LINE: KEY: 'VALUE' PROBLEM; allowed: ALLOWED", on one line.
 class InputError : public std::runtime_error {
  public:
   InputError(InputPlace place, std::string value, std::string problem, std::string allowed = "");

@@ -17,8 +17,8 @@
 // A layer's gradients exist when its share of the backward work is done, work being counted by
 // forward FLOP.
 //
-// Note that E_K is at least the end of the backward pass plus T_K, at least the sum of all T_k, and
-// at most their sum with the backward pass; one bucket means no overlap.
+// Note that E_K is at least r_K + T_K, at least the sum of all T_k, and at most their sum with the
+// backward pass; one bucket means no overlap.
 #ifndef STEPCAST_MODEL_OVERLAP_BUCKETS_H_
 #define STEPCAST_MODEL_OVERLAP_BUCKETS_H_
 

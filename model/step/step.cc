@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/record/input_error.h"
-
 namespace stepcast {
 
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, DataSize<> gradient,
@@ -29,16 +27,6 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, DataSize<> gra
   facts.link.bandwidth = plan.link.bandwidth;
   facts.device_rtt = cluster.device_link.rtt.value_or(Duration<>());
   facts.server_link = Overlay(cluster.server_link, plan.server_link);
-  const bool crosses_links =
-      plan.strategy != Strategy::kNone && (plan.nodes() > 1 || UsesServers(plan.strategy));
-  if (!crosses_links) return facts;
-  for (const LinkFacts* link : {&facts.link, &facts.server_link}) {
-    if (link->loss.value_or(0) > 0 && !Overlay(facts.link, *link).rtt) {
-      throw InputError(
-          {"", 0, "loss"}, "", "needs a round-trip time to become a rate",
-          "a round trip beside it: --rtt \"1 ms\", rtt_ms in runs, link.rtt in the cluster file");
-    }
-  }
   return facts;
 }
 

@@ -66,8 +66,8 @@ struct StepFacts {
 
 // The plan on the cluster. A bandwidth that the plan states is taken as it is; that of the cluster
 // file is the centre of a prior and not a fact here, but its round trip and loss are, and those of
-// the worst host that the plan names. Throws InputError for loss without a round trip, which no
-// formula turns into a rate.
+// the worst host that the plan names. Loss where no round trip is stated meets the latency of the
+// link alone, which is a parameter.
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, DataSize<> gradient,
                         std::shared_ptr<const std::vector<Bucket>> buckets);
 

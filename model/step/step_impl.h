@@ -31,13 +31,15 @@ Duration<T> MicroStep(const StepFacts& facts, const ClusterParameters<T>& cluste
 // What TCP delivers over a link as stated, or as fitted where nothing is stated; sets `limited`
 // when the transport rather than the line rate decides.
 template <class T>
-DataRate<T> UsableLink(const LinkFacts& stated, const DataRate<T>& fitted, double flows,
-                       bool* limited) {
+DataRate<T> UsableLink(const LinkFacts& stated, const DataRate<T>& fitted,
+                       const Duration<T>& latency, double flows, bool* limited) {
   const DataRate<T> line = stated.bandwidth ? DataRate<T>(*stated.bandwidth) : fitted;
-  const Path<T> path{line * kPayloadShare, stated.rtt.value_or(Duration<>()),
-                     stated.loss.value_or(0.0)};
+  // Without loss the round trip matters by TCP's window alone, and only where it is stated. With
+  // loss it decides, and what the hosts add to it counts.
+  Path<T> path{line * kPayloadShare, stated.rtt.value_or(Duration<>()), stated.loss.value_or(0.0)};
+  if (path.loss > 0) path.rtt += latency * 2.0;
   const DataRate<T> usable = DeliveredBandwidth(path, flows);
-  *limited = usable < path.bandwidth;
+  *limited = usable < path.bandwidth * (1.0 - path.loss);
   return usable;
 }
 
@@ -46,7 +48,8 @@ template <class T>
 Hop<T> NodeHop(const StepFacts& facts, const ClusterParameters<T>& cluster, double peers,
                Limiter* limiter) {
   bool transport = false;
-  const DataRate<T> link = UsableLink(facts.link, cluster.link_bandwidth(), peers, &transport);
+  const DataRate<T> link =
+      UsableLink(facts.link, cluster.link_bandwidth(), cluster.link_latency(), peers, &transport);
   const DataRate<T> flows = cluster.flow_bandwidth() * peers;
   const DataRate<T> host = cluster.host_bandwidth();
   const auto path = PNorm(1.0 / link, 1.0 / flows, kLinkKnee);
@@ -78,7 +81,7 @@ ServerPaths<T> MakeServerPaths(const StepFacts& facts, const ClusterParameters<T
   bool transport = false;
   paths.server_bandwidth =
       UsableLink(Overlay(facts.link, facts.server_link), cluster.link_bandwidth(),
-                 static_cast<double>(facts.workers), &transport);
+                 cluster.link_latency(), static_cast<double>(facts.workers), &transport);
   paths.initiation = cluster.transfer_initiation();
   const double at_worker = facts.devices_per_node;
   const double at_server = static_cast<double>(facts.workers) / facts.servers;

@@ -9,6 +9,7 @@
 
 #include "data/io/machines.h"
 #include "data/io/parse.h"
+#include "model/step/parameters.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/runs_problem.h"
 
@@ -50,6 +51,36 @@ std::vector<std::string> HostFindings(const Calibration& calibration, const Clus
   return findings;
 }
 
+// What speaks against a fit that converged, a sentence each.
+std::vector<std::string> Doubts(const CalibrationOutcome& outcome) {
+  // Beyond this the model does not describe the runs; public traces are met within 6 %.
+  constexpr double kUselessMape = 0.5;
+  constexpr double kAtBound = 1e-6;
+  std::vector<std::string> doubts;
+  if (outcome.mape > kUselessMape) {
+    doubts.push_back(
+        fmt::format("the model does not describe these runs: it is {} off on average; "
+                    "look for a wrong unit, strategy, link or workload",
+                    FormatPercent(outcome.mape)));
+  }
+  const auto edge = [&](const ParameterEstimate& p, const auto& specs) {
+    for (const ParameterSpec& spec : specs) {
+      if (p.name != spec.name) continue;
+      if (p.value < spec.low * (1 + kAtBound) || p.value > spec.high * (1 - kAtBound)) {
+        doubts.push_back(
+            fmt::format("{} of {} stands at the edge of its range ({}): these runs do "
+                        "not fit the formula",
+                        p.name, p.scope, ValueText(p.value, p.unit)));
+      }
+    }
+  };
+  for (const ParameterEstimate& p : outcome.cluster.calibration->parameters) {
+    edge(p, kClusterParameterSpecs);
+    edge(p, kWorkloadParameterSpecs);
+  }
+  return doubts;
+}
+
 std::string RunText(const Run& run) {
   return fmt::format("{}:{} {}, {}", run.place.file, run.place.line, run.workload,
                      DescribePlan(run.plan));
@@ -80,6 +111,7 @@ void PrintReport(const CalibrationProblem& problem, const CalibrationOutcome& ou
         "these runs alone.",
         style, width);
   }
+  for (const std::string& doubt : Doubts(outcome)) out += FlagLine(doubt, style, width);
   out += "\n";
   Table table({{"of", "", Align::kLeft},
                {"parameter", "", Align::kLeft},
@@ -118,7 +150,8 @@ void PrintReport(const CalibrationProblem& problem, const CalibrationOutcome& ou
                    [&](std::size_t a, std::size_t b) { return distance(a) > distance(b); });
   int shown = 0;
   for (const std::size_t i : order) {
-    if (distance(i) < kFarOff * calibration.residual_log_sd || shown == 3) break;
+    const double far_off = std::min(kFarOff * calibration.residual_log_sd, std::log(2));
+    if (distance(i) < far_off || shown == 3) break;
     out += FlagLine(fmt::format("{}: measured {}, the model says {}", RunText(problem.runs[i]),
                                 FormatDuration(problem.runs[i].step_time),
                                 FormatDuration(outcome.residuals[i].predicted)),
@@ -135,11 +168,14 @@ Json ReportJson(const CalibrationProblem& problem, const CalibrationOutcome& out
   json["message"] = outcome.message;
   json["runs"] = problem.runs.size();
   json["iterations"] = outcome.iterations;
+  json["mape"] = outcome.IsUsable() ? Json(outcome.mape) : Json(nullptr);
+  json["residual_log_sd"] = nullptr;
+  json["parameters"] = Json::array();
+  json["findings"] = Json::array();
+  json["flags"] = Json::array();
   if (!outcome.IsUsable()) return json;
   const Calibration& calibration = *outcome.cluster.calibration;
-  json["mape"] = outcome.mape;
   json["residual_log_sd"] = calibration.residual_log_sd;
-  json["parameters"] = Json::array();
   for (const ParameterEstimate& p : calibration.parameters) {
     json["parameters"].push_back({{"scope", p.scope},
                                   {"name", p.name},
@@ -151,6 +187,7 @@ Json ReportJson(const CalibrationProblem& problem, const CalibrationOutcome& out
                                   {"decided_by", kDecidedByNames[static_cast<int>(p.decided_by)]}});
   }
   json["findings"] = HostFindings(calibration, problem.cluster);
+  json["flags"] = Doubts(outcome);
   return json;
 }
 

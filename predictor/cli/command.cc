@@ -156,7 +156,7 @@ void SetPlanOption(const std::string& key, const std::string& text, const Cluste
     for (const PlanOption& option : kPlanOptions) {
       allowed += (allowed.empty() ? "" : ", ") + std::string(option.name);
     }
-    throw InputError({"", 0, ""}, key, "is not a part of a plan", allowed);
+    throw InputError(OptionPlace("over"), key, "is not a part of a plan", allowed);
   }
 }
 
@@ -248,7 +248,8 @@ Json PredictionJson(const Prediction& p, const Plan& plan, const Target& target)
       {"optimizer_bytes", CountJson(m.optimizer.in(kBytes))},
       {"accumulation_bytes", CountJson(m.accumulation.in(kBytes))},
       {"buckets_bytes", CountJson(m.buckets.in(kBytes))},
-      {"activations_bytes", CountJson(m.activations.in(kBytes))},
+      {"activations_bytes",
+       m.activations.si() > 0 ? CountJson(m.activations.in(kBytes)) : Json(nullptr)},
       {"workspace_bytes", CountJson(m.workspace.in(kBytes))},
       {"total_bytes", CountJson(m.total.in(kBytes))},
       {"available_bytes", m.available ? CountJson(m.available->in(kBytes)) : Json(nullptr)},

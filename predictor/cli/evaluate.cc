@@ -46,10 +46,13 @@ Score ScoreOf(const std::vector<const Row*>& rows) {
   std::vector<double> errors;
   for (const Row* row : rows) {
     errors.push_back(std::abs(row->relative_error()));
-    score.bias += row->relative_error() / score.runs;
-    score.mape += errors.back() / score.runs;
-    score.coverage90 += (row->covered() ? 1.0 : 0.0) / score.runs;
+    score.bias += row->relative_error();
+    score.mape += errors.back();
+    score.coverage90 += row->covered() ? 1.0 : 0.0;
   }
+  score.bias /= score.runs;
+  score.mape /= score.runs;
+  score.coverage90 /= score.runs;
   std::sort(errors.begin(), errors.end());
   score.median_ape = Quantile(errors, 0.5);
   score.p90_ape = Quantile(errors, 0.9);

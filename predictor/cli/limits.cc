@@ -87,6 +87,7 @@ Json LimitsJson(const ScalingLimits& limits, const Plan& plan) {
   }
   json["curve"] = curve;
   json["findings"] = Findings(limits, plan.strategy);
+  json["flags"] = limits.flags;
   return json;
 }
 
@@ -148,6 +149,7 @@ int RunLimits(const std::vector<std::string>& arguments) {
   for (const std::string& finding : Findings(limits, plan.strategy)) {
     out += NoteLine(finding, style, TerminalWidth());
   }
+  for (const std::string& flag : limits.flags) out += FlagLine(flag, style, TerminalWidth());
   Print(out);
   return kDone;
 }

@@ -84,15 +84,18 @@ int RunRecommend(const std::vector<std::string>& arguments) {
     json["considered"] = outcome.considered;
     json["out_of_memory"] = outcome.out_of_memory;
     json["over_global_batch"] = outcome.over_global_batch;
-    if (outcome.best) {
-      json["best"] = RecommendationJson(*outcome.best, target);
-      json["baseline"] = RecommendationJson(*outcome.baseline, target);
-      json["gain"] = outcome.gain;
-      json["binding_constraint"] = outcome.binding;
-      json["pareto"] = Json::array();
-      for (const Recommendation& r : outcome.pareto) {
-        json["pareto"].push_back(RecommendationJson(r, target));
-      }
+    const auto optional = [&](const std::optional<Recommendation>& r) {
+      return r ? RecommendationJson(*r, target) : Json(nullptr);
+    };
+    json["best"] = optional(outcome.best);
+    json["baseline"] = optional(outcome.baseline);
+    json["gain"] = outcome.best ? Json(outcome.gain) : Json(nullptr);
+    json["binding_constraint"] = outcome.best                ? outcome.binding
+                                 : outcome.out_of_memory > 0 ? "the device's memory"
+                                                             : "the global batch limit";
+    json["pareto"] = Json::array();
+    for (const Recommendation& r : outcome.pareto) {
+      json["pareto"].push_back(RecommendationJson(r, target));
     }
     PrintJson(json);
     return outcome.best ? kDone : kAnswerIsNo;

@@ -59,11 +59,13 @@ Axis ParseAxis(const std::string& text) {
   return axis;
 }
 
-std::string WithoutNumbers(const std::string& text) {
-  std::string out;
-  std::copy_if(text.begin(), text.end(), std::back_inserter(out),
+// What a flag is about: those of ranges differ along a sweep in their numbers only.
+std::string KindOf(const std::string& flag) {
+  if (flag.rfind("outside", 0) != 0 && flag.rfind("the plan uses", 0) != 0) return flag;
+  std::string kind;
+  std::copy_if(flag.begin(), flag.end(), std::back_inserter(kind),
                [](char c) { return !std::isdigit(static_cast<unsigned char>(c)); });
-  return out;
+  return kind;
 }
 
 struct Point {
@@ -221,7 +223,7 @@ std::string TableText(const std::vector<Axis>& axes, const std::vector<Point>& p
     row.push_back(FindBinding(p).part);
     row.emplace_back(p.memory.verdict == MemoryVerdict::kOutOfMemory ? "out of memory" : "");
     table.AddRow(std::move(row));
-    for (const std::string& flag : p.flags) flags[WithoutNumbers(flag)] = flag;
+    for (const std::string& flag : p.flags) flags[KindOf(flag)] = flag;
   }
   std::string out = Heading(
       fmt::format("{} on {} ({})", target.workload.name, target.cluster.name, target.device),

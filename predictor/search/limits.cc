@@ -1,13 +1,17 @@
 #include "predictor/search/limits.h"
 
+#include <algorithm>
 #include <bit>
-#include <cmath>
+#include <string>
 
+#include "data/record/input_error.h"
 #include "model/limits/limits.h"
 #include "predictor/search/placement.h"
 
 namespace stepcast {
 namespace {
+
+constexpr int kMostStrongBatch = 100'000'000;
 
 // The plan on `workers` workers. Named hosts cannot be stretched over more nodes: the first ones
 // repeat, so that the slowest link still counts.
@@ -60,19 +64,25 @@ ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, in
     }
   }
   limits.best_workers = best.workers;
-  limits.weak_binding =
-      FindBinding(predictor.Predict(Scaled(plan, most_workers, devices_per_node)));
+  const Prediction most = predictor.Predict(Scaled(plan, most_workers, devices_per_node));
+  limits.weak_binding = FindBinding(most);
+  limits.flags = most.flags;
 
-  limits.strong_global_batch = strong_global_batch > 0
-                                   ? strong_global_batch
-                                   : plan.local_batch * plan.accumulation_steps * devices_per_node;
+  const long long full_node = 1LL * plan.local_batch * plan.accumulation_steps * devices_per_node;
+  if (strong_global_batch == 0 && full_node > kMostStrongBatch) {
+    throw InputError({"", 0, "global-batch"}, std::to_string(full_node),
+                     "samples on one full node are out of range",
+                     "--global-batch of at most " + std::to_string(kMostStrongBatch));
+  }
+  limits.strong_global_batch =
+      strong_global_batch > 0 ? strong_global_batch : static_cast<int>(full_node);
   const int most_shares = std::min(most_workers, limits.strong_global_batch);
   Plan strong_best;
   for (int w = 1; w <= most_shares; ++w) {
     Plan share = Scaled(plan, w, devices_per_node);
-    const int per_worker = (limits.strong_global_batch + w - 1) / w;
-    share.accumulation_steps = std::max(1, (per_worker + plan.local_batch - 1) / plan.local_batch);
-    share.local_batch = (per_worker + share.accumulation_steps - 1) / share.accumulation_steps;
+    const int per_worker = 1 + (limits.strong_global_batch - 1) / w;
+    share.accumulation_steps = std::max(1, 1 + (per_worker - 1) / plan.local_batch);
+    share.local_batch = 1 + (per_worker - 1) / share.accumulation_steps;
     const ScalingPoint point = Evaluate(predictor, share, &step);
     if (w == 1 || point.step_time < limits.strong_best_step) {
       limits.strong_best_step = point.step_time;
@@ -96,7 +106,9 @@ ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, in
     limits.server_half_workers =
         ServerHalfCeilingWorkers(compute, servers, network.server_bandwidth, gradient);
   } else if (plan.strategy == Strategy::kAllreduce || plan.strategy == Strategy::kRing) {
-    limits.ring_best_workers = RingBestWorkers(compute, network.hop.alpha);
+    const double micro_steps = static_cast<double>(limits.strong_global_batch) /
+                               (1.0 * plan.local_batch * plan.accumulation_steps);
+    limits.ring_best_workers = RingBestWorkers(compute * micro_steps, network.hop.alpha);
   }
   return limits;
 }

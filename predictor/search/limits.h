@@ -3,6 +3,7 @@
 #define STEPCAST_PREDICTOR_SEARCH_LIMITS_H_
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "predictor/predictor.h"
@@ -29,8 +30,9 @@ struct ScalingLimits {
   int strong_global_batch = 0;
   int strong_best_workers = 1;  // shortest step
   Duration<> strong_best_step;
-  Binding strong_binding;  // there
-  Binding weak_binding;    // at most_workers
+  Binding strong_binding;          // there
+  Binding weak_binding;            // at most_workers
+  std::vector<std::string> flags;  // of the prediction at most_workers
   // Closed forms, for the strategies that have them (model/limits/limits.h).
   std::optional<SampleRate<>> server_ceiling;
   std::optional<double> server_half_workers;

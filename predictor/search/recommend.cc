@@ -61,14 +61,22 @@ double Efficiency(const Predictor& predictor, const Plan& plan, const Prediction
   return alone / prediction.step_time;
 }
 
-std::string BindingConstraint(const Recommendation& best, const RecommendOutcome& outcome,
+std::string BindingConstraint(const Predictor& predictor, const Recommendation& best,
                               const RecommendOptions& options) {
   const double next =
       best.plan.global_batch() / best.plan.accumulation_steps * (best.plan.accumulation_steps + 1);
   if (best.efficiency < 0.95 && next > options.most_global_batch) {
     return fmt::format("the global batch limit of {} samples", options.most_global_batch);
   }
-  if (outcome.out_of_memory > 0 && best.plan.accumulation_steps == 1) return "the device's memory";
+  Plan larger = best.plan;
+  larger.local_batch *= 2;
+  if (larger.global_batch() <= options.most_global_batch) {
+    const Prediction more = predictor.Predict(larger);
+    if (more.memory.verdict == MemoryVerdict::kOutOfMemory &&
+        best.prediction.throughput * (1 + options.tolerance) < more.throughput) {
+      return "the device's memory";
+    }
+  }
   const std::string part = FindBinding(best.prediction).part;
   if (part == "compute") return "nothing but compute: more devices or faster ones help";
   return fmt::format("the {}: {}", part == "link" ? "network link" : part,
@@ -117,8 +125,9 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
           for (const int batch :
                Or(options.local_batches, BatchCandidates(predictor, plan, most_batch))) {
             base.local_batch = batch;
-            const int most_interval =
-                std::clamp(options.most_global_batch / (workers * batch), 1, kMostAccumulation);
+            const long long micro_step = 1LL * workers * batch;
+            const int most_interval = static_cast<int>(std::clamp<long long>(
+                options.most_global_batch / micro_step, 1, kMostAccumulation));
             for (const int a : Or(options.accumulation_steps,
                                   AccumulationCandidates(predictor, base, most_interval))) {
               base.accumulation_steps = a;
@@ -171,7 +180,7 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
     }
   }
   outcome.gain = outcome.best->prediction.throughput / outcome.baseline->prediction.throughput;
-  outcome.binding = BindingConstraint(*outcome.best, outcome, options);
+  outcome.binding = BindingConstraint(predictor, *outcome.best, options);
   return outcome;
 }
 

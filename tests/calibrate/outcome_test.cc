@@ -84,15 +84,10 @@ TEST(Outcome, UnknownWorkloadNamesItsLine) {
   EXPECT_TRUE(Says(error, "synthetic.csv:3: workload: 'resnet5000'"));
 }
 
-TEST(Outcome, LossWithoutARoundTripNamesItsLine) {
+TEST(Outcome, LossWithoutARoundTripIsFitted) {
   SyntheticProblem synthetic(OneWorkload());
   for (int i = 0; i < 3; ++i) synthetic.Add("resnet50", AllreducePlan({1, 1}, 32));
   synthetic.problem().runs[2].plan.link.loss = 0.01;
-  const auto error = ErrorOf([&] { Calibrate(synthetic.problem()); });
-  EXPECT_TRUE(Says(error, "synthetic.csv:4: loss"));
-  EXPECT_TRUE(Says(error, "rtt")) << "and what would help";
-
-  synthetic.problem().runs[2].plan.link.rtt = Milliseconds(1.0);
   EXPECT_TRUE(Calibrate(synthetic.problem()).IsUsable());
 }
 

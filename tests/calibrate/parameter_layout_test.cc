@@ -58,7 +58,7 @@ TEST(ParameterLayout, BlocksFollowOneAnother) {
 }
 
 TEST(ParameterLayout, EveryParameterHasItsScopeAndName) {
-  const Runs runs = {OnHosts({"a", "b"}), OnHosts({}, "vgg16")};
+  const Runs runs = {OnHosts({"a", "b"}), OnHosts({}, "vgg16"), OnHosts({"c", "d"})};
   const ParameterLayout layout = Layout(runs);
   const auto at = [&](int i) { return layout.parameters()[static_cast<std::size_t>(i)]; };
   EXPECT_EQ(at(ParameterLayout::kClusterOffset + kOverlapShare).scope, "cluster");
@@ -78,7 +78,7 @@ TEST(ParameterLayout, AWorkloadOnAnotherDeviceIsAnotherCurve) {
 }
 
 TEST(ParameterLayout, RunsWithoutHostsHaveNoHostLinks) {
-  const Runs runs = {OnHosts({}), OnHosts({"a", "b"})};
+  const Runs runs = {OnHosts({}), OnHosts({"a", "b"}), OnHosts({"c", "d"})};
   const ParameterLayout layout = Layout(runs);
   EXPECT_TRUE(layout.HostOffsets(runs[0]).empty());
   EXPECT_EQ(layout.HostOffsets(runs[1]).size(), 1U) << "a and b share one";
@@ -86,13 +86,24 @@ TEST(ParameterLayout, RunsWithoutHostsHaveNoHostLinks) {
 
 // ---- Which hosts can be told apart.
 
+// c and d beside them, so that there is something to be told apart from.
 TEST(HostGroups, AlwaysTogetherIsOneGroup) {
-  EXPECT_EQ(HostScopes(Layout({OnHosts({"a", "b"})})), Scopes({"hosts a+b"}));
-  EXPECT_EQ(HostScopes(Layout({OnHosts({"a", "b"}), OnHosts({"b", "a"})})), Scopes({"hosts a+b"}))
+  const auto other = OnHosts({"c", "d"});
+  const Scopes expected = {"hosts a+b", "hosts c+d"};
+  EXPECT_EQ(HostScopes(Layout({OnHosts({"a", "b"}), other})), expected);
+  EXPECT_EQ(HostScopes(Layout({OnHosts({"a", "b"}), OnHosts({"b", "a"}), other})), expected)
       << "the order of the placement is no other layout";
-  EXPECT_EQ(HostScopes(Layout({OnHosts({"a", "b"}), OnHosts({"a", "b"}, "vgg16")})),
-            Scopes({"hosts a+b"}))
+  EXPECT_EQ(HostScopes(Layout({OnHosts({"a", "b"}), OnHosts({"a", "b"}, "vgg16"), other})),
+            expected)
       << "nor is another workload";
+}
+
+TEST(HostGroups, HostsThatAreAllAlikeAreTheCluster) {
+  EXPECT_EQ(HostScopes(Layout({OnHosts({"a", "b"}), OnHosts({"a", "b"})})), Scopes());
+  // But not beside a run on two nodes that nobody named.
+  auto unnamed = OnHosts({});
+  unnamed.plan.placement = {1, 1};
+  EXPECT_EQ(HostScopes(Layout({OnHosts({"a", "b"}), unnamed})), Scopes({"hosts a+b"}));
 }
 
 TEST(HostGroups, EachPairOfItsOwn) {
@@ -108,16 +119,18 @@ TEST(HostGroups, ASharedHostIsToldApart) {
 }
 
 TEST(HostGroups, OneNodeShowsNoLink) {
-  EXPECT_EQ(HostScopes(Layout({OnHosts({"a"}), OnHosts({"b", "c"})})), Scopes({"hosts b+c"}));
+  const auto other = OnHosts({"d", "e"});
+  const Scopes expected = {"hosts b+c", "hosts d+e"};
+  EXPECT_EQ(HostScopes(Layout({OnHosts({"a"}), OnHosts({"b", "c"}), other})), expected);
   // A run on one node must not tell apart either.
-  EXPECT_EQ(HostScopes(Layout({OnHosts({"b"}), OnHosts({"b", "c"})})), Scopes({"hosts b+c"}));
+  EXPECT_EQ(HostScopes(Layout({OnHosts({"b"}), OnHosts({"b", "c"}), other})), expected);
 }
 
 TEST(HostGroups, OneNodeWithServersDoes) {
-  Runs runs = {OnHosts({"a"})};
+  Runs runs = {OnHosts({"a"}), OnHosts({"b", "c"})};
   runs[0].plan.strategy = Strategy::kPsSync;
   runs[0].plan.servers = 1;
-  EXPECT_EQ(HostScopes(Layout(runs)), Scopes({"hosts a"}));
+  EXPECT_EQ(HostScopes(Layout(runs)), Scopes({"hosts a", "hosts b+c"}));
 }
 
 TEST(HostGroups, ARunListsEachOfItsGroupsOnce) {

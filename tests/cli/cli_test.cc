@@ -194,7 +194,7 @@ TEST(Errors, ValuesOfAPlan) {
       {{"--loss", "1"}, {"--loss: '1'", "allowed: "}},
       {{"--loss", "1%", "--rtt", "1 ms"}, {"--loss: '1%'", "allowed: "}},
       {{"--loss", "nan", "--rtt", "1 ms"}, {"--loss: 'nan'", "allowed: "}},
-      {{"--loss", "0.01", "--workers", "8"}, {"loss", "rtt"}},
+      {{"--hosts", "a+a"}, {"--hosts: 'a+a' names a host twice"}},
       {{"--bucket", "25"}, {"--bucket: '25'", "MiB"}},
       {{"--server-bandwidth", "fast"}, {"--server-bandwidth: 'fast'", "Gbit/s"}},
       {{"--device", "abacus"}, {"resnet50", "abacus", "stepcast calibrate"}},

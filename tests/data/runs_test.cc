@@ -189,7 +189,9 @@ Run AnyRun() {
   if (Coin()) run.plan.link.loss = Coin() ? Positive(1) : 0.0;
   if (Coin()) run.plan.bucket = Mebibytes(Positive(1e3));
   if (Coin()) {
-    for (int i = 0; i < run.plan.nodes(); ++i) run.plan.hosts.push_back(Word());
+    for (int i = 0; i < run.plan.nodes(); ++i) {
+      run.plan.hosts.push_back(Word() + std::to_string(i));  // a host is named once
+    }
   }
   if (Coin()) run.source = Sentence();
   run.extra = {{"note", Coin() ? Sentence() : ""}, {"x,\"y\"", Sentence()}};

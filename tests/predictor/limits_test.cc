@@ -240,7 +240,9 @@ TEST(ClosedForms, LatencyEndsTheRing) {
     Plan plan = BasePlan(strategy);
     plan.link.rtt = Milliseconds(2.0);
     const ScalingLimits limits = FindScalingLimits(predictor, plan, kDevicesPerNode, 4);
-    const double compute_s = predictor.PredictStep(On(plan, 1)).compute().in(kSeconds);
+    // The work of one full node, which strong scaling shares out.
+    const double compute_s =
+        kDevicesPerNode * predictor.PredictStep(On(plan, 1)).compute().in(kSeconds);
     const double alpha_s = truth.cluster.si[kLinkLatency] + 1e-3;  // half of the round trip
     EXPECT_NEAR(limits.ring_best_workers.value(), std::sqrt(compute_s / (2 * alpha_s)), 1e-6);
     EXPECT_FALSE(limits.server_ceiling.has_value());

@@ -251,13 +251,19 @@ TEST(Flags, OutsideTheCalibratedRange) {
   }
 }
 
-TEST(Flags, LossBeyondTheFormula) {
+TEST(Flags, LossThatLimits) {
   Plan plan = AllreducePlan({1, 1}, 32);
-  plan.link.rtt = Milliseconds(1.0);
-  plan.link.loss = 0.019;
-  EXPECT_FALSE(HasFlag(Calibrated().Predict(plan), "timeouts"));
+  plan.link.rtt = Milliseconds(10.0);
+  plan.link.loss = 0.01;
+  EXPECT_TRUE(HasFlag(Calibrated().Predict(plan), "packet loss limits the rate"));
+  EXPECT_FALSE(HasFlag(Calibrated().Predict(plan), "which dominate"));
+  EXPECT_FALSE(HasFlag(Calibrated().Predict(plan), "loss without a round trip"));
   plan.link.loss = 0.02;
-  EXPECT_TRUE(HasFlag(Calibrated().Predict(plan), "timeouts"));
+  EXPECT_TRUE(HasFlag(Calibrated().Predict(plan), "timeouts, which dominate"));
+  plan.link.rtt.reset();
+  EXPECT_TRUE(HasFlag(Calibrated().Predict(plan), "loss without a round trip"));
+  plan.placement = {1};
+  EXPECT_FALSE(HasFlag(Calibrated().Predict(plan), "loss")) << "nothing crosses the link";
 }
 
 TEST(Memory, OutOfMemoryIsAVerdict) {
@@ -355,7 +361,7 @@ TEST(Binding, NamesThePart) {
       {"compute", [](Truth*, Plan* plan) { plan->placement = {1}; }},
       {"link", [](Truth*, Plan* plan) { plan->link.bandwidth = MegabitsPerSecond(100.0); }},
       {"flow", [](Truth* truth, Plan*) { truth->cluster.si[kFlowBandwidth] = 1e6; }},
-      {"host", [](Truth* truth, Plan*) { truth->cluster.si[kHostBandwidth] = 1e7; }},
+      {"host", [](Truth* truth, Plan*) { truth->cluster.si[kHostBandwidth] = 6e7; }},
       {"transport",
        [](Truth*, Plan* plan) {
          plan->link = {{}, Milliseconds(50.0), 0.01};
@@ -451,7 +457,11 @@ TEST(Errors, PlansThatNoModelCovers) {
          p->hosts = {"a", "b", "c"};
        },
        "allowed: 2, one for each"},
-      {"loss alone", [](Plan* p) { p->link.loss = 0.01; }, "loss: needs a round-trip time"},
+      {"every packet lost", [](Plan* p) { p->link.loss = 1.0; }, "loss: '1' is out of range"},
+      {"loss that is no number", [](Plan* p) { p->link.loss = std::nan(""); }, "loss: 'nan'"},
+      {"no bandwidth", [](Plan* p) { p->link.bandwidth = BytesPerSecond(0.0); }, "bandwidth: '0'"},
+      {"time running backwards", [](Plan* p) { p->link.rtt = Seconds(-1.0); }, "rtt: '-1'"},
+      {"crumbs for buckets", [](Plan* p) { p->bucket = Bytes(1e-3); }, "into more than"},
   };
   const Predictor predictor = Calibrated();
   for (const Case& c : cases) {
