@@ -49,10 +49,10 @@ StepTime<double> Evaluate(const StepFacts& facts, const double* log_values) {
 }  // namespace
 
 Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Device>& facts,
-                     std::string device)
+                     const std::string& device)
     : cluster_(std::move(cluster)),
       workload_(std::move(workload)),
-      device_(!device.empty() ? std::move(device)
+      device_(!device.empty() ? device
               : facts         ? facts->name
                               : cluster_.device),
       scatter_(kUncalibratedScatter),

@@ -33,7 +33,7 @@ class Predictor {
   // data sheet is known. Throws InputError when the compute time has no source at all: the workload
   // was not calibrated on this device, and it has no layers or the device no data sheet.
   Predictor(Cluster cluster, Workload workload, const std::optional<Device>& facts,
-            std::string device = "");
+            const std::string& device = "");
 
   // Throws InputError for a plan that no model covers: servers missing or superfluous, hosts that
   // do not match the placement, loss without a round trip, a number out of range.
