@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 #include "calibrate/parameter_layout.h"
 #include "calibrate/step_residual.h"
-#include "data/io/parse.h"
 #include "model/statistics/normal.h"
 
 namespace stepcast {

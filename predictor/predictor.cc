@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/io/parse.h"
 #include "data/record/input_error.h"
 #include "model/compute/roofline.h"
 #include "model/step/priors.h"
@@ -139,11 +140,8 @@ void Predictor::TakeCalibration(const Calibration& calibration) {
       const int position = static_cast<int>(log_values_.size());
       log_values_.push_back(std::log(e.value * kClusterParameterSpecs[kLinkBandwidth].si_per_unit));
       moves.emplace_back(position, static_cast<int>(i));
-      std::string rest = e.scope.substr(std::string(kHostsScopePrefix).size());
-      while (!rest.empty()) {
-        const std::size_t plus = rest.find('+');
-        const std::string host = rest.substr(0, plus);
-        rest = plus == std::string::npos ? "" : rest.substr(plus + 1);
+      const std::string hosts = e.scope.substr(std::string(kHostsScopePrefix).size());
+      for (const std::string& host : ParseHosts(hosts, {"", 0, "calibration of " + e.scope})) {
         host_index_.erase(std::remove_if(host_index_.begin(), host_index_.end(),
                                          [&](const auto& known) { return known.first == host; }),
                           host_index_.end());

@@ -21,7 +21,6 @@
 #include <cmath>
 
 #include "data/units/quantity.h"
-#include "model/statistics/normal.h"
 
 namespace stepcast {
 

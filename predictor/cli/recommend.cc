@@ -5,7 +5,6 @@
 
 #include "data/io/parse.h"
 #include "predictor/cli/command.h"
-#include "predictor/search/placement.h"
 
 namespace stepcast::cli {
 namespace {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "model/limits/limits.h"
@@ -77,10 +76,10 @@ std::string BindingConstraint(const Predictor& predictor, const Recommendation& 
       return "the device's memory";
     }
   }
-  const std::string part = FindBinding(best.prediction).part;
-  if (part == "compute") return "nothing but compute: more devices or faster ones help";
-  return fmt::format("the {}: {}", part == "link" ? "network link" : part,
-                     FindBinding(best.prediction).sentence);
+  const Binding binding = FindBinding(best.prediction);
+  if (binding.part == "compute") return "nothing but compute: more devices or faster ones help";
+  return fmt::format("the {}: {}", binding.part == "link" ? "network link" : binding.part,
+                     binding.sentence);
 }
 
 }  // namespace

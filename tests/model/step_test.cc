@@ -1,4 +1,5 @@
 // A whole step against its formula written out again, its limits, and what it promises not to do.
+#include "model/statistics/normal.h"
 #include "model/step/step.h"
 
 #include <gtest/gtest.h>
