@@ -38,14 +38,14 @@ std::vector<StepResidual> MakeResiduals(const CalibrationProblem& problem,
   residuals.reserve(problem.runs.size());
   for (const Run& run : problem.runs) {
     const Workload& workload = problem.workloads.at(run.workload);
-    const DataSize<> cap = run.plan.bucket.value_or(kDefaultBucket);
+    const DataSize<> cap = run.plan.bucket.value_or(DefaultBucket(run.plan.strategy));
     auto& shared = buckets[{run.workload, cap.in(kBytes)}];
     if (!shared) {
       shared = std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload, cap));
     }
     StepResidual residual;
     try {
-      residual.facts = MakeStepFacts(problem.cluster, run.plan, workload.gradient_bytes, shared);
+      residual.facts = MakeStepFacts(problem.cluster, run.plan, workload, shared);
     } catch (const InputError& e) {
       throw InputError({run.place.file, run.place.line, e.place().key}, e.value(), e.problem(),
                        e.allowed());

@@ -27,7 +27,7 @@ struct StepResidual {
     for (std::size_t i = 0; i < workload.si.size(); ++i) workload.si[i] = exp(blocks[1][i]);
     for (int h = 0; h < host_groups; ++h) {
       const T link = exp(blocks[2 + h][0]);
-      if (h == 0 || link < cluster.si[kLinkBandwidth]) cluster.si[kLinkBandwidth] = link;
+      if (h == 0 || link < cluster.node_link_si) cluster.node_link_si = link;
     }
     return log(EvaluateStep(facts, cluster, workload).total().si());
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "data/io/parse.h"
+#include "data/io/plan_fields.h"
 #include "data/record/input_error.h"
 #include "model/compute/roofline.h"
 #include "model/step/priors.h"
@@ -20,31 +21,20 @@ constexpr double kNinetyPercent = 1.6448536269514722;
 constexpr double kUncalibratedScatter = 0.06;
 // Step of the one-sided derivative in ln(value).
 constexpr double kDerivativeStep = 1e-5;
-// From here on timeouts, which the transport formula leaves out, dominate.
-constexpr double kTimeoutLoss = 0.02;
+// From here on back-to-back timeouts, which the transport formula leaves out, show.
+constexpr double kCertainLoss = 0.05;
 
-constexpr int kMostBatch = 100'000'000;
-constexpr int kMostCount = 1'000'000;
 constexpr int kMostBuckets = 100'000;
 
-void CheckRange(const char* key, int value, int low, int high) {
-  if (value >= low && value <= high) return;
-  throw InputError({"", 0, key}, std::to_string(value), "is out of range",
-                   fmt::format("a whole number from {} to {}", low, high));
+Origin OriginOf(const ParameterEstimate& estimate) {
+  return estimate.decided_by == DecidedBy::kPrior ? Origin::kFittedPrior : Origin::kFitted;
 }
 
-ClusterParameters<double> ClusterValues(const double* log_values) {
-  ClusterParameters<double> cluster{};
-  for (std::size_t i = 0; i < cluster.si.size(); ++i) cluster.si[i] = std::exp(log_values[i]);
-  return cluster;
-}
-
-StepTime<double> Evaluate(const StepFacts& facts, const double* log_values) {
-  WorkloadParameters<double> workload{};
-  for (std::size_t i = 0; i < workload.si.size(); ++i) {
-    workload.si[i] = std::exp(log_values[kClusterParameterCount + i]);
-  }
-  return EvaluateStep(facts, ClusterValues(log_values), workload);
+// The plan with the algorithm that strategy auto stands for.
+Plan ResolvedPlan(const Plan& plan, const StepFacts& facts) {
+  Plan resolved = plan;
+  resolved.strategy = facts.strategy;
+  return resolved;
 }
 
 }  // namespace
@@ -59,7 +49,9 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
       scatter_(kUncalibratedScatter),
       kept_activations_(KeptActivations(workload_)),
       default_buckets_(
-          std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, kDefaultBucket))) {
+          std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, kDefaultBucket))),
+      server_buckets_(
+          std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, kServerBucket))) {
   if (facts) device_memory_ = facts->memory;
   const ClusterPriors cluster_priors = MakeClusterPriors(cluster_);
   const WorkloadPriors workload_priors = MakeWorkloadPriors(workload_, facts);
@@ -84,7 +76,9 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
                         .square()
                         .matrix()
                         .asDiagonal();
+  origins_.assign(log_values_.size(), Origin::kPrior);
   if (cluster_.calibration) TakeCalibration(*cluster_.calibration);
+  if (workload_.communication_only) compute_source_ = ComputeSource::kNone;
   if (compute_source_ == ComputeSource::kDataSheet && !HasRoofline(workload_, facts)) {
     throw InputError(
         {"", 0, "workload"}, workload_.name,
@@ -124,6 +118,7 @@ void Predictor::TakeCalibration(const Calibration& calibration) {
       check(e, specs[i]);
       const int position = offset + static_cast<int>(i);
       log_values_[static_cast<std::size_t>(position)] = std::log(e.value * specs[i].si_per_unit);
+      origins_[static_cast<std::size_t>(position)] = OriginOf(e);
       moves.emplace_back(position, static_cast<int>(index));
     }
     if (!known) refuse(e, e.name, "is not a parameter of this version", "a new calibration");
@@ -139,6 +134,7 @@ void Predictor::TakeCalibration(const Calibration& calibration) {
       check(e, kClusterParameterSpecs[kLinkBandwidth]);
       const int position = static_cast<int>(log_values_.size());
       log_values_.push_back(std::log(e.value * kClusterParameterSpecs[kLinkBandwidth].si_per_unit));
+      origins_.push_back(OriginOf(e));
       moves.emplace_back(position, static_cast<int>(i));
       const std::string hosts = e.scope.substr(std::string(kHostsScopePrefix).size());
       for (const std::string& host : ParseHosts(hosts, {"", 0, "calibration of " + e.scope})) {
@@ -169,134 +165,166 @@ std::optional<CalibratedRange::BatchRange> Predictor::calibrated_batches() const
   return it->second;
 }
 
+ClusterParameters<double> Predictor::Active::cluster() const {
+  ClusterParameters<double> values{};
+  for (std::size_t i = 0; i < values.si.size(); ++i) values.si[i] = std::exp(log_values[i]);
+  values.node_link_si = std::exp(log_values[kNodeLink]);
+  return values;
+}
+
+WorkloadParameters<double> Predictor::Active::workload() const {
+  WorkloadParameters<double> values{};
+  for (std::size_t i = 0; i < values.si.size(); ++i) {
+    values.si[i] = std::exp(log_values[kWorkloadOffset + i]);
+  }
+  return values;
+}
+
 Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
   Active active{};
   for (int i = 0; i < kHostOffset; ++i) {
     active.log_values[static_cast<std::size_t>(i)] = log_values_[static_cast<std::size_t>(i)];
     active.index[static_cast<std::size_t>(i)] = i;
   }
-  // The slowest of the named hosts holds all of them back.
+  // The slowest of the named hosts holds all of them back; one of which nothing is known has the
+  // cluster's link.
+  int slowest = kLinkBandwidth;
   bool first = true;
   for (const std::string& host : plan.hosts) {
-    bool unknown = true;
-    for (const auto& [known, position] : host_index_) {
-      if (known != host) continue;
-      unknown = false;
-      const double link = log_values_[static_cast<std::size_t>(position)];
-      if (first || link < active.log_values[kLinkBandwidth]) {
-        active.log_values[kLinkBandwidth] = link;
-        active.index[kLinkBandwidth] = position;
-        first = false;
-      }
+    const auto known = std::find_if(host_index_.begin(), host_index_.end(),
+                                    [&](const auto& entry) { return entry.first == host; });
+    const int link = known == host_index_.end() ? int{kLinkBandwidth} : known->second;
+    if (first || log_values_[static_cast<std::size_t>(link)] <
+                     log_values_[static_cast<std::size_t>(slowest)]) {
+      slowest = link;
     }
-    // A host of which nothing is known has the cluster's link.
-    if (unknown && (first || log_values_[kLinkBandwidth] < active.log_values[kLinkBandwidth])) {
-      active.log_values[kLinkBandwidth] = log_values_[kLinkBandwidth];
-      active.index[kLinkBandwidth] = kLinkBandwidth;
-      first = false;
-    }
+    first = false;
   }
+  active.log_values[kNodeLink] = log_values_[static_cast<std::size_t>(slowest)];
+  active.index[kNodeLink] = slowest;
   return active;
 }
 
-StepFacts Predictor::Facts(const Plan& plan) const {
+StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* why) const {
   auto buckets =
       plan.bucket
           ? std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, *plan.bucket))
-          : default_buckets_;
-  return MakeStepFacts(cluster_, plan, workload_.gradient_bytes, std::move(buckets));
+      : UsesServers(plan.strategy) ? server_buckets_
+                                   : default_buckets_;
+  StepFacts facts = MakeStepFacts(cluster_, plan, workload_, std::move(buckets));
+  if (plan.strategy == Strategy::kAuto) {
+    const AllreduceChoice<double> choice = EvaluateChoice(facts, active.cluster());
+    facts.strategy = choice.best.algorithm;
+    if (why != nullptr) {
+      *why = WhyChosen(choice, facts.gradient / static_cast<double>(facts.buckets->size()));
+    }
+  }
+  return facts;
 }
 
 void Predictor::CheckPlan(const Plan& plan) const {
-  if (plan.placement.empty()) {
-    throw InputError({"", 0, "placement"}, "", "is empty", "devices used on each node, like 4-4-2");
-  }
-  for (const int devices : plan.placement) CheckRange("placement", devices, 1, kMostCount);
-  CheckRange("local-batch", plan.local_batch, 1, kMostBatch);
-  CheckRange("accumulation", plan.accumulation_steps, 1, kMostCount);
-  if (UsesServers(plan.strategy)) {
-    if (plan.servers == 0) {
-      throw InputError({"", 0, "servers"}, "",
-                       fmt::format("are required with strategy {}", StrategyName(plan.strategy)),
-                       "--servers 1 or more");
-    }
-    CheckRange("servers", plan.servers, 1, kMostCount);
-  } else if (plan.servers != 0) {
-    throw InputError({"", 0, "servers"}, std::to_string(plan.servers),
-                     fmt::format("with strategy {}", StrategyName(plan.strategy)),
-                     "0, or strategy ps-sync or ps-async");
-  }
-  for (const LinkFacts* link : {&plan.link, &plan.server_link}) {
-    const auto refuse = [](const char* key, double value, const char* allowed) {
-      throw InputError({"", 0, key}, fmt::format("{}", value), "is out of range", allowed);
-    };
-    if (link->bandwidth && !(link->bandwidth->si() > 0)) {
-      refuse("bandwidth", link->bandwidth->si(), "more than 0 B/s");
-    }
-    if (link->rtt && !(link->rtt->si() >= 0)) refuse("rtt", link->rtt->si(), "at least 0 s");
-    if (link->loss && !(*link->loss >= 0 && *link->loss < 1)) {
-      refuse("loss", *link->loss, "at least 0 and below 1");
-    }
-  }
-  if (plan.bucket &&
+  stepcast::CheckPlan(plan);
+  // Tensors are never cut, so layers bound the number of buckets.
+  if (plan.bucket && workload_.layers.empty() &&
       !(*plan.bucket * static_cast<double>(kMostBuckets) >= workload_.gradient_bytes)) {
     throw InputError({"", 0, "bucket"}, fmt::format("{} B", plan.bucket->in(kBytes)),
                      fmt::format("cuts the gradients into more than {} buckets", kMostBuckets),
                      "a larger cap");
   }
-  if (!plan.hosts.empty() && static_cast<int>(plan.hosts.size()) != plan.nodes()) {
-    throw InputError({"", 0, "hosts"}, fmt::format("{}", fmt::join(plan.hosts, "+")),
-                     fmt::format("names {} hosts", plan.hosts.size()),
-                     fmt::format("{}, one for each node of the placement", plan.nodes()));
-  }
 }
 
 StepTime<double> Predictor::PredictStep(const Plan& plan) const {
   CheckPlan(plan);
-  return Evaluate(Facts(plan), ActiveParameters(plan).log_values.data());
+  const Active active = ActiveParameters(plan);
+  return active.Evaluate(Facts(plan, active));
 }
 
-NetworkRates<double> Predictor::Network(const Plan& plan) const {
+StepTerms<double> Predictor::Terms(const Plan& plan, Strategy* algorithm) const {
   CheckPlan(plan);
-  return EvaluateNetwork(Facts(plan), ClusterValues(ActiveParameters(plan).log_values.data()));
+  const Active active = ActiveParameters(plan);
+  const StepFacts facts = Facts(plan, active);
+  if (algorithm != nullptr) *algorithm = facts.strategy;
+  StepTerms<double> terms;
+  EvaluateStep(facts, active.cluster(), active.workload(), &terms);
+  return terms;
+}
+
+std::array<double, Predictor::kActiveCount> Predictor::Elasticities(const StepFacts& facts,
+                                                                    const Active& active) const {
+  ClusterParameters<double> cluster = active.cluster();
+  WorkloadParameters<double> workload = active.workload();
+  const double at = EvaluateStep(facts, cluster, workload).total().si();
+  const double factor = std::exp(kDerivativeStep);
+  std::array<double, kActiveCount> elasticities{};
+  for (std::size_t i = 0; i < elasticities.size(); ++i) {
+    if (i < cluster.si.size() && !CanDependOn(facts, static_cast<ClusterParameter>(i))) continue;
+    double& value = i < cluster.si.size()          ? cluster.si[i]
+                    : i < std::size_t{kHostOffset} ? workload.si[i - kWorkloadOffset]
+                                                   : cluster.node_link_si;
+    const double kept = value;
+    value *= factor;
+    elasticities[i] =
+        std::log(EvaluateStep(facts, cluster, workload).total().si() / at) / kDerivativeStep;
+    value = kept;
+  }
+  return elasticities;
 }
 
 Prediction Predictor::Predict(const Plan& plan) const {
   CheckPlan(plan);
   Prediction prediction;
-  const StepFacts facts = Facts(plan);
-  Active active = ActiveParameters(plan);
-  prediction.breakdown = Evaluate(facts, active.log_values.data());
+  const Active active = ActiveParameters(plan);
+  const StepFacts facts = Facts(plan, active, &prediction.algorithm_reason);
+  prediction.algorithm = facts.strategy;
+  const ClusterParameters<double> cluster = active.cluster();
+  const WorkloadParameters<double> workload = active.workload();
+  StepTerms<double> terms;
+  prediction.breakdown = EvaluateStep(facts, cluster, workload, &terms);
   prediction.step_time = prediction.breakdown.total();
-  const double log_step = std::log(prediction.step_time.in(kSeconds));
 
-  Eigen::Matrix<double, kHostOffset, 1> gradient;
-  for (int i = 0; i < kHostOffset; ++i) {
-    double& value = active.log_values[static_cast<std::size_t>(i)];
-    const double kept = value;
-    value += kDerivativeStep;
-    const double moved = Evaluate(facts, active.log_values.data()).total().in(kSeconds);
-    gradient[i] = (std::log(moved) - log_step) / kDerivativeStep;
-    value = kept;
-  }
+  const std::array<double, kActiveCount> gradient = Elasticities(facts, active);
   double variance = scatter_ * scatter_;
-  for (int i = 0; i < kHostOffset; ++i) {
-    for (int j = 0; j < kHostOffset; ++j) {
-      variance += gradient[i] * gradient[j] *
-                  log_covariance_(active.index[static_cast<std::size_t>(i)],
-                                  active.index[static_cast<std::size_t>(j)]);
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    for (std::size_t j = 0; j < gradient.size(); ++j) {
+      variance += gradient[i] * gradient[j] * log_covariance_(active.index[i], active.index[j]);
     }
   }
   prediction.log_sd = std::sqrt(variance);
   const double factor = std::exp(kNinetyPercent * prediction.log_sd);
   prediction.low = prediction.step_time / factor;
   prediction.high = prediction.step_time * factor;
-  prediction.throughput = Samples(plan.global_batch()) / prediction.step_time;
-  prediction.traffic = CountTraffic(plan, workload_.gradient_bytes);
+  SetQuantiles(facts, terms, workload, &prediction);
+  // The gradients of backup workers come too late and are dropped.
+  const double counted = 1 - 1.0 * plan.backup_workers / plan.workers();
+  prediction.throughput = Samples(plan.global_batch() * counted) / prediction.step_time;
+  prediction.traffic = CountTraffic(ResolvedPlan(plan, facts), workload_.gradient_bytes);
   prediction.memory = CountMemory(workload_, kept_activations_, plan, device_memory_);
   prediction.compute_source = compute_source_;
+  if (facts.strategy == Strategy::kPsSync) {
+    prediction.server_phases = EvaluateServerPhases(facts, cluster, workload);
+  } else if (facts.strategy == Strategy::kPsAsync) {
+    prediction.async_servers = terms.async;
+  }
   AddFlags(plan, facts, &prediction);
   return prediction;
+}
+
+void Predictor::SetQuantiles(const StepFacts& facts, const StepTerms<double>& terms,
+                             const WorkloadParameters<double>& workload,
+                             Prediction* prediction) const {
+  // Asynchronous workers wait for nobody.
+  const bool together = facts.strategy != Strategy::kPsAsync && facts.strategy != Strategy::kNone;
+  const StepScatter scatter{Spread::kNormal, together ? facts.workers : 1,
+                            together ? facts.backup_workers : 0};
+  const Duration<> spread =
+      terms.micro * (workload.straggler_spread() * std::sqrt(1.0 * facts.accumulation_steps));
+  const Duration<> without_wait = prediction->step_time - prediction->breakdown.straggler_wait;
+  const auto quantile = [&](double q) {
+    return StepQuantile(without_wait, spread, scatter_, scatter, q);
+  };
+  prediction->p50 = quantile(0.5);
+  prediction->p95 = quantile(0.95);
+  prediction->p99 = quantile(0.99);
 }
 
 void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, Prediction* prediction) const {
@@ -367,11 +395,11 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, Prediction* p
     }
   }
   const double loss = std::max(facts.link.loss.value_or(0), facts.server_link.loss.value_or(0));
-  if (communicates && loss > 0 && prediction->breakdown.limiter == Limiter::kTransport) {
-    flags.push_back(
-        fmt::format("packet loss limits the rate: timeouts{} and bursts of loss are left "
-                    "out, real steps take up to twice as long",
-                    loss >= kTimeoutLoss ? ", which dominate at this loss," : ""));
+  if (communicates && loss >= kCertainLoss && prediction->breakdown.limiter == Limiter::kLoss) {
+    flags.push_back(fmt::format(
+        "packet loss of {:.3g} sets the pace: beyond {:.2g} timeouts multiply, and the rate is "
+        "good to a factor of two",
+        loss, kCertainLoss));
   }
   if (communicates && loss > 0 && !Overlay(facts.link, facts.server_link).rtt) {
     flags.push_back(fmt::format("loss without a round trip: {:.3g} us assumed",
@@ -386,20 +414,25 @@ Binding FindBinding(const Prediction& prediction) {
     const char* name;
     const char* subject;
     double seconds;
+    const char* verb = "binds";
   };
   const auto transfer = [&]() -> Part {
     const double seconds = step.exposed_transfer.in(kSeconds);
     switch (step.limiter) {
       case Limiter::kFlow:
         return {"flow", "What the flows to one peer carry", seconds};
-      case Limiter::kTransport:
-        return {"transport", "TCP (window or packet loss)", seconds};
+      case Limiter::kWindow:
+        return {"window", "The bytes in flight per round trip", seconds, "bind"};
+      case Limiter::kLoss:
+        return {"loss", "Packet loss", seconds};
+      case Limiter::kServer:
+        return {"server", "The processors of the parameter servers", seconds, "bind"};
       case Limiter::kHost:
         return {"host", "The exchange within the node", seconds};
       case Limiter::kServerLink:
-        return {"server_link", "The links of the parameter servers", seconds};
+        return {"server_link", "The links of the parameter servers", seconds, "bind"};
       default:
-        return {"link", "The network links of the nodes", seconds};
+        return {"link", "The network links of the nodes", seconds, "bind"};
     }
   };
   const Part parts[] = {
@@ -413,11 +446,7 @@ Binding FindBinding(const Prediction& prediction) {
                        [](const Part& a, const Part& b) { return a.seconds < b.seconds; });
   const double share = most->seconds / total;
   return {most->name, share,
-          fmt::format("{} {}: {:.0f} % of the step.", most->subject,
-                      std::string(most->name) == "server_link" || std::string(most->name) == "link"
-                          ? "bind"
-                          : "binds",
-                      100 * share)};
+          fmt::format("{} {}: {:.0f} % of the step.", most->subject, most->verb, 100 * share)};
 }
 
 }  // namespace stepcast

@@ -23,6 +23,7 @@
 
 #include "data/record/machine.h"
 #include "data/record/workload.h"
+#include "predictor/explanation.h"
 #include "predictor/prediction.h"
 
 namespace stepcast {
@@ -42,9 +43,12 @@ class Predictor {
   // The step time alone, without interval, traffic, memory and flags.
   StepTime<double> PredictStep(const Plan& plan) const;
 
-  // What one hop and one server link deliver under this plan: the constants of the closed-form
-  // limits.
-  NetworkRates<double> Network(const Plan& plan) const;
+  // Every term of one prediction.
+  Explanation Explain(const Plan& plan) const;
+
+  // What the step is made of on the way: the constants of the closed-form limits. `algorithm`, where
+  // given, is what strategy auto stands for.
+  StepTerms<double> Terms(const Plan& plan, Strategy* algorithm = nullptr) const;
 
   const Cluster& cluster() const { return cluster_; }
   const Workload& workload() const { return workload_; }
@@ -58,16 +62,28 @@ class Predictor {
   static constexpr int kWorkloadOffset = kClusterParameterCount;
   static constexpr int kHostOffset = kWorkloadOffset + int{kWorkloadParameterCount};
 
-  // The parameters that one plan uses: the cluster's with the slowest host's link, the workload's.
+  // The parameters that one plan uses: the cluster's, the workload's, and the slowest host's link.
+  static constexpr int kNodeLink = kHostOffset;
+  static constexpr int kActiveCount = kNodeLink + 1;
   struct Active {
-    std::array<double, kHostOffset> log_values;
-    std::array<int, kHostOffset> index;  // into the covariance
+    std::array<double, kActiveCount> log_values;
+    std::array<int, kActiveCount> index;  // into the covariance
+
+    ClusterParameters<double> cluster() const;
+    WorkloadParameters<double> workload() const;
+    StepTime<double> Evaluate(const StepFacts& facts) const {
+      return EvaluateStep(facts, cluster(), workload());
+    }
   };
 
   void TakeCalibration(const Calibration& calibration);
   Active ActiveParameters(const Plan& plan) const;
-  StepFacts Facts(const Plan& plan) const;
+  // d ln(step) / d ln(parameter), in the order of Active.
+  std::array<double, kActiveCount> Elasticities(const StepFacts& facts, const Active& active) const;
+  StepFacts Facts(const Plan& plan, const Active& active, std::string* why = nullptr) const;
   void CheckPlan(const Plan& plan) const;
+  void SetQuantiles(const StepFacts& facts, const StepTerms<double>& terms,
+                    const WorkloadParameters<double>& workload, Prediction* prediction) const;
   void AddFlags(const Plan& plan, const StepFacts& facts, Prediction* prediction) const;
 
   Cluster cluster_;
@@ -76,11 +92,13 @@ class Predictor {
   std::optional<DataSize<>> device_memory_;
   ComputeSource compute_source_ = ComputeSource::kDataSheet;
   std::vector<double> log_values_;
+  std::vector<Origin> origins_;  // by position
   Eigen::MatrixXd log_covariance_;
   std::vector<std::pair<std::string, int>> host_index_;  // host -> position
   double scatter_ = 0;
   DataSize<> kept_activations_;
-  std::shared_ptr<const std::vector<Bucket>> default_buckets_;
+  std::shared_ptr<const std::vector<Bucket>> default_buckets_;  // of collectives
+  std::shared_ptr<const std::vector<Bucket>> server_buckets_;   // of parameter servers
 };
 
 }  // namespace stepcast

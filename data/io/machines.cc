@@ -40,6 +40,8 @@ LinkFacts TakeLink(YamlSection* parent, const std::string& key) {
     link.bandwidth = section->Optional("bandwidth", ParseDataRate);
     link.rtt = section->Optional("rtt", ParseDuration);
     link.loss = section->Optional("loss", ParseProbability);
+    link.congestion_control = section->Optional("congestion_control", ParseCongestionControl);
+    link.loss_burst = section->Optional("loss_burst", ParseDuration);
     section->Finish();
   }
   return link;
@@ -182,6 +184,14 @@ void EmitLink(YAML::Emitter* out, const LinkFacts& link) {
     *out << YAML::Key << "rtt" << YAML::Value << fmt::format("{} ms", link.rtt->in(kMilliseconds));
   }
   if (link.loss) *out << YAML::Key << "loss" << YAML::Value << fmt::format("{}", *link.loss);
+  if (link.congestion_control) {
+    *out << YAML::Key << "congestion_control" << YAML::Value
+         << kCongestionControlNames[static_cast<int>(*link.congestion_control)];
+  }
+  if (link.loss_burst) {
+    *out << YAML::Key << "loss_burst" << YAML::Value
+         << fmt::format("{} ms", link.loss_burst->in(kMilliseconds));
+  }
   *out << YAML::EndMap << YAML::Block;
 }
 
@@ -293,6 +303,9 @@ Cluster ParseCluster(const std::string& text, const std::string& path) {
   }
   cluster.nodes = file.Integer("nodes", 1, kMostNodes);
   cluster.devices_per_node = file.Integer("devices_per_node", 1, kMostDevicesPerNode);
+  if (file.Has("nics_per_node")) {
+    cluster.nics_per_node = file.Integer("nics_per_node", 1, kMostDevicesPerNode);
+  }
   cluster.link = TakeLink(&file, "link");
   cluster.device_link = TakeLink(&file, "device_link");
   if (cluster.device_link.loss.value_or(0) > 0) {
@@ -317,10 +330,26 @@ Cluster ParseCluster(const std::string& text, const std::string& path) {
   }
   if (std::optional<YamlSection> prices = file.OptionalSection("prices")) {
     cluster.node_price_per_hour = prices->Number("node_per_hour", 0, kHighestPrice);
+    if (prices->Has("server_per_hour")) {
+      cluster.server_price_per_hour = prices->Number("server_per_hour", 0, kHighestPrice);
+    }
     prices->Finish();
   }
   if (std::optional<YamlSection> power = file.OptionalSection("power")) {
     cluster.device_power_w = power->Optional("device", ParseWatts);
+    cluster.device_idle_power_w = power->Optional("device_idle", ParseWatts);
+    cluster.node_power_w = power->Optional("node", ParseWatts);
+    if (cluster.device_idle_power_w && !cluster.device_power_w) {
+      throw InputError(power->PlaceOf("device_idle"),
+                       fmt::format("{} W", *cluster.device_idle_power_w),
+                       "says nothing without power.device", "both, or neither");
+    }
+    if (cluster.device_idle_power_w && *cluster.device_idle_power_w > *cluster.device_power_w) {
+      throw InputError(power->PlaceOf("device_idle"),
+                       fmt::format("{} W", *cluster.device_idle_power_w),
+                       "is more than a device draws that computes",
+                       fmt::format("at most power.device, {} W", *cluster.device_power_w));
+    }
     power->Finish();
   }
   cluster.sources = TakeTexts(&file, "sources");
@@ -365,6 +394,9 @@ std::string FormatCluster(const Cluster& cluster) {
   }
   out << YAML::Key << "nodes" << YAML::Value << cluster.nodes;
   out << YAML::Key << "devices_per_node" << YAML::Value << cluster.devices_per_node;
+  if (cluster.nics_per_node != 1) {
+    out << YAML::Key << "nics_per_node" << YAML::Value << cluster.nics_per_node;
+  }
   const auto link = [&](const char* key, const LinkFacts& facts) {
     if (facts.empty()) return;
     out << YAML::Key << key << YAML::Value;
@@ -384,13 +416,22 @@ std::string FormatCluster(const Cluster& cluster) {
   }
   if (cluster.node_price_per_hour) {
     out << YAML::Key << "prices" << YAML::Value << YAML::Flow << YAML::BeginMap << YAML::Key
-        << "node_per_hour" << YAML::Value << fmt::format("{}", *cluster.node_price_per_hour)
-        << YAML::EndMap << YAML::Block;
+        << "node_per_hour" << YAML::Value << fmt::format("{}", *cluster.node_price_per_hour);
+    if (cluster.server_price_per_hour) {
+      out << YAML::Key << "server_per_hour" << YAML::Value
+          << fmt::format("{}", *cluster.server_price_per_hour);
+    }
+    out << YAML::EndMap << YAML::Block;
   }
-  if (cluster.device_power_w) {
-    out << YAML::Key << "power" << YAML::Value << YAML::Flow << YAML::BeginMap << YAML::Key
-        << "device" << YAML::Value << fmt::format("{} W", *cluster.device_power_w) << YAML::EndMap
-        << YAML::Block;
+  if (cluster.device_power_w || cluster.node_power_w) {
+    out << YAML::Key << "power" << YAML::Value << YAML::Flow << YAML::BeginMap;
+    const auto watts = [&](const char* key, const std::optional<double>& value) {
+      if (value) out << YAML::Key << key << YAML::Value << fmt::format("{} W", *value);
+    };
+    watts("device", cluster.device_power_w);
+    watts("device_idle", cluster.device_idle_power_w);
+    watts("node", cluster.node_power_w);
+    out << YAML::EndMap << YAML::Block;
   }
   if (!cluster.sources.empty()) {
     out << YAML::Key << "sources" << YAML::Value << cluster.sources;

@@ -25,8 +25,8 @@ constexpr UnitName kRateUnits[] = {
     {"Tbit/s", 1e12 / 8},   {"B/s", 1.0},        {"kB/s", 1e3},       {"MB/s", 1e6},
     {"GB/s", 1e9},          {"TB/s", 1e12},      {"KiB/s", 1024.0},   {"MiB/s", 1048576.0},
     {"GiB/s", 1073741824.0}};
-constexpr UnitName kTimeUnits[] = {{"s", 1.0},   {"ms", 1e-3},  {"us", 1e-6},
-                                   {"ns", 1e-9}, {"min", 60.0}, {"h", 3600.0}};
+constexpr UnitName kTimeUnits[] = {{"s", 1.0},    {"ms", 1e-3},  {"us", 1e-6},  {"ns", 1e-9},
+                                   {"min", 60.0}, {"h", 3600.0}, {"d", 86400.0}};
 constexpr UnitName kSizeUnits[] = {
     {"B", 1.0},         {"kB", 1e3},           {"MB", 1e6},
     {"GB", 1e9},        {"TB", 1e12},          {"KiB", 1024.0},
@@ -86,6 +86,19 @@ double ParseWithUnit(std::string_view raw, const InputPlace& place, const UnitNa
   }
   fail("has an unknown unit", allowed);
   return 0;
+}
+
+// The position of `text` among `names`.
+template <std::size_t N>
+int ParseName(std::string_view text, const InputPlace& place, const char* const (&names)[N],
+              const char* problem) {
+  const std::string_view name = Trim(text);
+  std::string allowed;
+  for (std::size_t i = 0; i < N; ++i) {
+    if (name == names[i]) return static_cast<int>(i);
+    allowed += (i == 0 ? "" : ", ") + std::string(names[i]);
+  }
+  throw InputError(place, std::string(text), problem, allowed);
 }
 
 }  // namespace
@@ -187,13 +200,20 @@ Placement ParsePlacement(std::string_view text, const InputPlace& place) {
 }
 
 Strategy ParseStrategy(std::string_view text, const InputPlace& place) {
-  const std::string_view name = Trim(text);
-  std::string allowed;
-  for (int i = 0; i < kStrategyCount; ++i) {
-    if (name == kStrategyNames[i]) return static_cast<Strategy>(i);
-    allowed += (i == 0 ? "" : ", ") + std::string(kStrategyNames[i]);
-  }
-  throw InputError(place, std::string(text), "is not a strategy", allowed);
+  return static_cast<Strategy>(ParseName(text, place, kStrategyNames, "is not a strategy"));
+}
+
+CongestionControl ParseCongestionControl(std::string_view text, const InputPlace& place) {
+  return static_cast<CongestionControl>(
+      ParseName(text, place, kCongestionControlNames, "is not a known congestion control"));
+}
+
+Sharding ParseSharding(std::string_view text, const InputPlace& place) {
+  return static_cast<Sharding>(ParseName(text, place, kShardingNames, "is not a way to shard"));
+}
+
+Overlap ParseOverlap(std::string_view text, const InputPlace& place) {
+  return static_cast<Overlap>(ParseName(text, place, kOverlapNames, "is not a way to overlap"));
 }
 
 std::vector<std::string> ParseHosts(std::string_view text, const InputPlace& place) {

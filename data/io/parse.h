@@ -35,6 +35,9 @@ long long ParseLongInteger(std::string_view text, const InputPlace& place, long 
 Placement ParsePlacement(std::string_view text, const InputPlace& place);
 // "ring", "ps-sync", ...
 Strategy ParseStrategy(std::string_view text, const InputPlace& place);
+CongestionControl ParseCongestionControl(std::string_view text, const InputPlace& place);
+Sharding ParseSharding(std::string_view text, const InputPlace& place);
+Overlap ParseOverlap(std::string_view text, const InputPlace& place);
 // "tupi1+tupi2".
 std::vector<std::string> ParseHosts(std::string_view text, const InputPlace& place);
 

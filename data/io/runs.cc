@@ -7,16 +7,12 @@
 #include <functional>
 
 #include "data/io/parse.h"
+#include "data/io/plan_fields.h"
 
 namespace stepcast {
 namespace {
 
-constexpr int kMostBatch = 100'000'000;
-constexpr int kMostServers = 1'000'000;
-constexpr int kMostAccumulation = 1'000'000;
 constexpr double kLongestStep = 1e7;  // s
-constexpr double kFastestLink = 1e6;  // Gbit/s
-constexpr double kLongestRtt = 1e6;   // ms
 
 enum class Need { kRequired, kOptional };
 
@@ -30,116 +26,69 @@ struct ColumnFormat {
 
 std::string Number(double value) { return fmt::format("{}", value); }
 
-template <class Q, class D>
-std::string Number(const std::optional<Q>& value, const Unit<D>& unit) {
-  return value ? Number(value->in(unit)) : std::string();
-}
-
-double Positive(const std::string& text, const InputPlace& place, double high) {
-  const double value = ParseNumber(text, place, 0, high);
-  if (value == 0) throw InputError(place, text, "is out of range", "more than 0");
-  return value;
-}
-
 std::string Name(const std::string& text, const InputPlace& place) {
   const std::string name(Trim(text));
   if (name.empty()) throw InputError(place, "", "is empty", "a name");
   return name;
 }
 
-const std::vector<ColumnFormat>& Columns() {
-  static const std::vector<ColumnFormat> columns = {
+ColumnFormat PlanColumn(const PlanField& field, Need need) {
+  return {
+      field.column, need,
+      [read = field.read_column](const auto& t, const auto& p, Run* r) { read(t, p, &r->plan); },
+      [write = field.write](const Run& r) { return write(r.plan); }};
+}
+
+std::vector<ColumnFormat> MakeColumns() {
+  std::vector<ColumnFormat> columns = {
       {"workload", Need::kRequired,
        [](const auto& t, const auto& p, Run* r) { r->workload = Name(t, p); },
        [](const Run& r) { return r.workload; }},
       {"device", Need::kRequired,
        [](const auto& t, const auto& p, Run* r) { r->device = Name(t, p); },
-       [](const Run& r) { return r.device; }},
-      {"placement", Need::kRequired,
-       [](const auto& t, const auto& p, Run* r) { r->plan.placement = ParsePlacement(t, p); },
-       [](const Run& r) { return FormatPlacement(r.plan.placement); }},
-      {"servers", Need::kRequired,
-       [](const auto& t, const auto& p, Run* r) {
-         r->plan.servers = Trim(t).empty() ? 0 : ParseInteger(t, p, 0, kMostServers);
-       },
-       [](const Run& r) { return std::to_string(r.plan.servers); }},
-      {"strategy", Need::kRequired,
-       [](const auto& t, const auto& p, Run* r) { r->plan.strategy = ParseStrategy(t, p); },
-       [](const Run& r) { return std::string(StrategyName(r.plan.strategy)); }},
-      {"local_batch", Need::kRequired,
-       [](const auto& t, const auto& p, Run* r) {
-         r->plan.local_batch = ParseInteger(t, p, 1, kMostBatch);
-       },
-       [](const Run& r) { return std::to_string(r.plan.local_batch); }},
-      {"step_time_s", Need::kRequired,
-       [](const auto& t, const auto& p, Run* r) {
-         r->step_time = Seconds(Positive(t, p, kLongestStep));
-       },
-       [](const Run& r) { return Number(r.step_time.in(kSeconds)); }},
-      {"accumulation_steps", Need::kOptional,
-       [](const auto& t, const auto& p, Run* r) {
-         r->plan.accumulation_steps = ParseInteger(t, p, 1, kMostAccumulation);
-       },
-       [](const Run& r) {
-         return r.plan.accumulation_steps == 1 ? std::string()
-                                               : std::to_string(r.plan.accumulation_steps);
-       }},
-      {"exposed_sync_s", Need::kOptional,
-       [](const auto& t, const auto& p, Run* r) {
-         r->exposed_sync = Seconds(ParseNumber(t, p, 0, kLongestStep));
-       },
-       [](const Run& r) { return Number(r.exposed_sync, kSeconds); }},
-      {"link_gbit_per_s", Need::kOptional,
-       [](const auto& t, const auto& p, Run* r) {
-         r->plan.link.bandwidth = GigabitsPerSecond(Positive(t, p, kFastestLink));
-       },
-       [](const Run& r) { return Number(r.plan.link.bandwidth, kGigabitsPerSecond); }},
-      {"server_link_gbit_per_s", Need::kOptional,
-       [](const auto& t, const auto& p, Run* r) {
-         r->plan.server_link.bandwidth = GigabitsPerSecond(Positive(t, p, kFastestLink));
-       },
-       [](const Run& r) { return Number(r.plan.server_link.bandwidth, kGigabitsPerSecond); }},
-      {"rtt_ms", Need::kOptional,
-       [](const auto& t, const auto& p, Run* r) {
-         r->plan.link.rtt = Milliseconds(ParseNumber(t, p, 0, kLongestRtt));
-       },
-       [](const Run& r) { return Number(r.plan.link.rtt, kMilliseconds); }},
-      {"loss_rate", Need::kOptional,
-       [](const auto& t, const auto& p, Run* r) { r->plan.link.loss = ParseProbability(t, p); },
-       [](const Run& r) { return r.plan.link.loss ? Number(*r.plan.link.loss) : std::string(); }},
-      {"bucket_mib", Need::kOptional,
-       [](const auto& t, const auto& p, Run* r) {
-         r->plan.bucket = Mebibytes(Positive(t, p, 1e9));
-       },
-       [](const Run& r) { return Number(r.plan.bucket, kMebibytes); }},
-      {"hosts", Need::kOptional,
-       [](const auto& t, const auto& p, Run* r) { r->plan.hosts = ParseHosts(t, p); },
-       [](const Run& r) { return JoinHosts(r.plan.hosts); }},
-      {"source", Need::kOptional, [](const auto& t, const auto&, Run* r) { r->source = t; },
-       [](const Run& r) { return r.source; }},
-  };
+       [](const Run& r) { return r.device; }}};
+  constexpr const char* kRequired[] = {"placement", "servers", "strategy", "local-batch"};
+  for (const char* flag : kRequired) {
+    columns.push_back(PlanColumn(*FindPlanField(flag), Need::kRequired));
+  }
+  columns.push_back({"step_time_s", Need::kRequired,
+                     [](const auto& t, const auto& p, Run* r) {
+                       const double seconds = ParseNumber(t, p, 0, kLongestStep);
+                       if (seconds == 0) throw InputError(p, t, "is out of range", "more than 0");
+                       r->step_time = Seconds(seconds);
+                     },
+                     [](const Run& r) { return Number(r.step_time.in(kSeconds)); }});
+  columns.push_back({"exposed_sync_s", Need::kOptional,
+                     [](const auto& t, const auto& p, Run* r) {
+                       r->exposed_sync = Seconds(ParseNumber(t, p, 0, kLongestStep));
+                     },
+                     [](const Run& r) {
+                       return r.exposed_sync ? Number(r.exposed_sync->in(kSeconds)) : std::string();
+                     }});
+  for (const PlanField& field : PlanFields()) {
+    const bool known = std::any_of(columns.begin(), columns.end(), [&](const ColumnFormat& column) {
+      return !std::strcmp(column.name, field.column);
+    });
+    if (!known) columns.push_back(PlanColumn(field, Need::kOptional));
+  }
+  columns.push_back({"source", Need::kOptional,
+                     [](const auto& t, const auto&, Run* r) { r->source = t; },
+                     [](const Run& r) { return r.source; }});
+  return columns;
+}
+
+const std::vector<ColumnFormat>& Columns() {
+  static const std::vector<ColumnFormat> columns = MakeColumns();
   return columns;
 }
 
 // What no single field can know.
 void CheckWholeRow(const CsvTable& table, const CsvRow& row, const Run& run) {
   const auto place = [&](const char* column) { return InputPlace{table.path(), row.line, column}; };
-  const Plan& plan = run.plan;
-  const std::string servers = std::to_string(plan.servers);
-  if (UsesServers(plan.strategy) && plan.servers == 0) {
-    throw InputError(place("servers"), servers,
-                     std::string("with strategy ") + StrategyName(plan.strategy), "at least 1");
-  }
-  if (!UsesServers(plan.strategy) && plan.servers != 0) {
-    throw InputError(place("servers"), servers,
-                     std::string("with strategy ") + StrategyName(plan.strategy),
-                     "0, or a strategy that uses servers");
-  }
-  if (!plan.hosts.empty() && static_cast<int>(plan.hosts.size()) != plan.nodes()) {
-    throw InputError(place("hosts"), JoinHosts(plan.hosts),
-                     "names " + std::to_string(plan.hosts.size()) + " hosts",
-                     std::to_string(plan.nodes()) + ", one for each node of placement " +
-                         FormatPlacement(plan.placement));
+  CheckPlan(run.plan, [&](const PlanField& field) { return place(field.column); });
+  if (run.plan.strategy == Strategy::kAuto) {
+    throw InputError(place("strategy"), "auto", "is a question and not a measurement",
+                     "the algorithm that ran, or allreduce where the library chose");
   }
   if (run.exposed_sync && *run.exposed_sync > run.step_time) {
     throw InputError(place("exposed_sync_s"), Number(run.exposed_sync->in(kSeconds)),

@@ -77,6 +77,13 @@ Workload ParseWorkload(const std::string& text, const std::string& path) {
   const std::optional<long long> parameters = count("parameters");
   const std::optional<long long> trainable = count("trainable_parameters");
   const std::optional<long long> gradient_bytes = count("gradient_bytes", 4);
+  if (const std::optional<std::string> compute = file.OptionalText("compute")) {
+    if (*compute != "none") {
+      throw InputError(file.PlaceOf("compute"), *compute, "is not a kind of compute",
+                       "none, for a bare message as collective benchmarks send it");
+    }
+    w.communication_only = true;
+  }
   const std::vector<YamlSection> sections = file.Sections("layers");
   for (YamlSection section : sections) w.layers.push_back(TakeLayer(&section, w.layers.size()));
   file.Finish();
@@ -129,6 +136,7 @@ std::string FormatWorkload(const Workload& w) {
   out << YAML::Key << "trainable_parameters" << YAML::Value << w.trainable_parameters;
   out << YAML::Key << "gradient_bytes" << YAML::Value
       << fmt::format("{:.0f}", w.gradient_bytes.in(kBytes));
+  if (w.communication_only) out << YAML::Key << "compute" << YAML::Value << "none";
   if (!w.layers.empty()) {
     out << YAML::Key << "layers" << YAML::Value << YAML::BeginSeq;
     for (const Layer& layer : w.layers) {

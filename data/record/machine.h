@@ -42,13 +42,17 @@ struct Cluster {
   std::optional<Device> device_facts;  // where the cluster file itself describes the device
   int nodes = 1;
   int devices_per_node = 1;
+  int nics_per_node = 1;  // network links of a node, each with the bandwidth of `link`
   LinkFacts link;         // node to node
   LinkFacts device_link;  // between devices of one node
   LinkFacts server_link;  // of a parameter server
   std::vector<Host> hosts;
-  std::optional<double> node_price_per_hour;  // USD
-  std::optional<double> device_power_w;
-  std::map<std::string, std::string> sources;  // dotted key -> where the figure stands
+  std::optional<double> node_price_per_hour;    // USD
+  std::optional<double> server_price_per_hour;  // USD, of a parameter server's node
+  std::optional<double> device_power_w;         // of a device that computes
+  std::optional<double> device_idle_power_w;    // of one that waits in a job; at most the former
+  std::optional<double> node_power_w;           // of a node but for its devices
+  std::map<std::string, std::string> sources;   // dotted key -> where the figure stands
   // Present once the cluster has been calibrated.
   std::optional<Calibration> calibration;
 };

@@ -13,7 +13,8 @@
 namespace stepcast {
 
 // How gradients are exchanged. kAllreduce leaves the algorithm to the library, which stepcast takes
-// to be the ring.
+// to be the ring; kAuto lets stepcast choose the fastest all-reduce. kBytePs sums on the workers and
+// on `servers` helper machines without devices.
 enum class Strategy {
   kNone,
   kAllreduce,
@@ -23,29 +24,60 @@ enum class Strategy {
   kHierarchical,
   kPsSync,
   kPsAsync,
+  kBytePs,
+  kAuto,
 };
-inline constexpr int kStrategyCount = 8;
+inline constexpr int kStrategyCount = 10;
 
 // The names in files and flags, in the order of the enumerators.
 inline constexpr const char* kStrategyNames[kStrategyCount] = {
-    "none", "allreduce", "ring", "tree", "halving-doubling", "hierarchical", "ps-sync", "ps-async"};
+    "none",         "allreduce", "ring",     "tree",   "halving-doubling",
+    "hierarchical", "ps-sync",   "ps-async", "byteps", "auto"};
 
 inline const char* StrategyName(Strategy s) { return kStrategyNames[static_cast<int>(s)]; }
-inline bool UsesServers(Strategy s) { return s == Strategy::kPsSync || s == Strategy::kPsAsync; }
+// Whether parameter servers hold the model.
+inline constexpr bool UsesServers(Strategy s) {
+  return s == Strategy::kPsSync || s == Strategy::kPsAsync;
+}
+
+// How TCP answers packet loss (Reno and CUBIC back off, BBR paces by measured bandwidth).
+enum class CongestionControl { kReno, kCubic, kBbr };
+inline constexpr int kCongestionControlCount = 3;
+inline constexpr const char* kCongestionControlNames[kCongestionControlCount] = {"reno", "cubic",
+                                                                                 "bbr"};
+
+// How a model is spread over parameter servers: whole tensors, the largest first to the server with
+// the fewest bytes; equal shares that cut tensors; or variables in turn, whatever their size, as
+// TensorFlow does by default.
+enum class Sharding { kTensor, kEven, kRoundRobin };
+inline constexpr int kShardingCount = 3;
+inline constexpr const char* kShardingNames[kShardingCount] = {"tensor", "even", "round-robin"};
+
+// How synchronisation and the backward pass go together: bucket by bucket as gradients become
+// ready, one after the other, or as the p-norm of the two.
+enum class Overlap { kBuckets, kNone, kPNorm };
+inline constexpr int kOverlapCount = 3;
+inline constexpr const char* kOverlapNames[kOverlapCount] = {"buckets", "none", "p-norm"};
 
 // What is known of one network path; unknown is a value.
 struct LinkFacts {
   std::optional<DataRate<>> bandwidth;  // line rate, each direction
   std::optional<Duration<>> rtt;
-  std::optional<double> loss;  // probability that a packet is lost, [0, 1)
+  std::optional<double> loss;                           // probability that a packet is lost, [0, 1)
+  std::optional<CongestionControl> congestion_control;  // unknown: CUBIC, the default of Linux
+  // Packets within so long are lost together; about a millisecond where an emulator on the sender
+  // drops what the network card has yet to cut into packets. Unknown: each by itself.
+  std::optional<Duration<>> loss_burst;
 
-  bool empty() const { return !bandwidth && !rtt && !loss; }
+  bool empty() const { return !bandwidth && !rtt && !loss && !congestion_control && !loss_burst; }
 };
 
 // Fields of `over` that are known replace those of `base`.
 inline LinkFacts Overlay(const LinkFacts& base, const LinkFacts& over) {
   return {over.bandwidth ? over.bandwidth : base.bandwidth, over.rtt ? over.rtt : base.rtt,
-          over.loss ? over.loss : base.loss};
+          over.loss ? over.loss : base.loss,
+          over.congestion_control ? over.congestion_control : base.congestion_control,
+          over.loss_burst ? over.loss_burst : base.loss_burst};
 }
 
 // Devices used on each node, one entry a node in use: "4-4-2" is {4, 4, 2}.
@@ -57,6 +89,20 @@ inline int DevicesOnFullestNode(const Placement& p) {
   return p.empty() ? 0 : *std::max_element(p.begin(), p.end());
 }
 
+// How parameter servers work, where a plan has them.
+struct ServerOptions {
+  bool colocated =
+      false;  // on the workers' nodes, one server a node, instead of nodes of their own
+  Sharding sharding = Sharding::kTensor;
+  // Whether a bucket is pulled as soon as it has been pushed; otherwise pulls wait for all pushes.
+  bool pipelined = false;
+  bool multicast = false;               // the network copies what a server distributes
+  bool in_network_aggregation = false;  // the network adds up what workers push
+  // ps-async: a worker waits that is more than this many steps ahead of the slowest (stale
+  // synchronous parallel); without it nobody waits.
+  std::optional<int> staleness_bound;
+};
+
 struct Plan {
   Placement placement = {1};
   int servers = 0;
@@ -67,6 +113,9 @@ struct Plan {
   LinkFacts server_link;             // replaces the cluster's server link where known
   std::optional<DataSize<>> bucket;  // cap of a gradient bucket
   std::vector<std::string> hosts;    // by node, in placement order; empty when not named
+  ServerOptions server;
+  Overlap overlap = Overlap::kBuckets;
+  int backup_workers = 0;  // a synchronous step does not wait for its slowest so many
 
   int workers() const { return Workers(placement); }
   int nodes() const { return Nodes(placement); }

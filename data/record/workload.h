@@ -57,6 +57,8 @@ struct Workload {
   // Forward order; gradients become ready in the reverse order. Empty where only the totals are
   // known: then compute time must be fitted and buckets are taken as equal.
   std::vector<Layer> layers;
+  // A bare message, as collective benchmarks send it: there is no compute time to speak of.
+  bool communication_only = false;
 
   Work<> forward_flop() const {
     Work<> sum;

@@ -1,5 +1,6 @@
 // The list of all models: what each one is, where it comes from, where it holds, and a way to
-// evaluate it that knows nothing of what it is. Tests loop over it; nothing registers itself.
+// evaluate it that knows nothing of what it is. Tests loop over it, `stepcast models` and the
+// reference print it; nothing registers itself.
 #ifndef STEPCAST_MODEL_CATALOG_CATALOG_H_
 #define STEPCAST_MODEL_CATALOG_CATALOG_H_
 
@@ -13,22 +14,35 @@ enum class Trend { kNeverFalls, kNeverRises, kEither };
 
 struct ModelInput {
   const char* symbol;
-  const char* unit;  // SI; empty for a plain number
-  // Plausible range, in which the model must be finite, positive and keep its trend.
+  const char* unit;  // SI: "s", "B", "B/s", "s/B", "FLOP/s", ...; empty for a plain number
+  // Plausible range, in which the model must be finite, not negative, and keep its trend.
   double low;
   double high;
   Trend trend;
+  const char* meaning = "";
+};
+
+// A case with a known answer: an extreme where a term vanishes, or a number worked out by hand.
+struct KnownCase {
+  const char* says;
+  std::vector<double> inputs;  // SI, in the order of the entry's inputs
+  double expected;             // SI
 };
 
 template <class T>
 struct Model {
   const char* id = "";
   const char* sentence = "";  // what it says, honestly
+  const char* formula = "";   // in the symbols of the inputs, one line
   const char* source = "";
   const char* validity = "";
-  std::vector<ModelInput> inputs;
-  // Seconds, or bytes per second where the id says bandwidth; inputs in SI, in the order above.
-  std::function<T(const std::vector<T>&)> evaluate;
+  const char* output = "s";  // unit, as those of the inputs
+  // Constants with a dimension inside the formula ("M = 1448 B"); without any, the value scales
+  // with the units of its inputs, which a test checks.
+  const char* constants = "";
+  std::vector<ModelInput> inputs = {};
+  std::function<T(const std::vector<T>&)> evaluate = {};
+  std::vector<KnownCase> known = {};
 };
 
 // For double here; for another scalar include model/catalog/catalog_impl.h.

@@ -1,27 +1,53 @@
-// All-reduce algorithms among w workers over equal hops, in the alpha-beta model.
+// All-reduce algorithms in the alpha-beta model: among w workers over equal hops, and among N nodes
+// of g devices each.
 //
 //   ring              2 (w-1) alpha              + 2 (w-1)/w m / B
 //   halving-doubling  2 ceil(log2 w) alpha       + 2 (w'-1)/w' m / B   [+ 2 m / B when w != w']
 //   tree              2 ceil(log2 w) alpha       + min(2, w/2) m / B
-//   hierarchical      2 (g-1) alpha_i + 2 (g-1)/g m / B_i + 2 (N-1) alpha + 2 (N-1)/N m / B
+//   flat ring         h alpha + (2 (w-1) - h) alpha_i + 2 (w-1)/w m max(1 / (B c), 1 / B_i)
+//   hierarchical      2 (g-1) alpha_i + 2 (g-1)/g m / B_i + 2 (N-1) alpha + 2 (N-1)/N m / (B c)
+//   ... with halving-doubling between the nodes: that line with N, and m / c, in the place of w, m
+//   tree over nodes   2 (g-1) alpha_i + 2 ceil(log2 N) alpha
+//                       + m max( min(2, N/2) / (B c), min(2, g-1) / B_i )
 //
 //   alpha, alpha_i   one-way cost of a message between nodes, within a node   [s]
-//   B, B_i           bandwidth of a node's link, between devices of a node    [B/s]
+//   B, B_i           bandwidth of a network card, between devices of a node   [B/s]
 //   m                gradient bytes of the call                               [B]
 //   w, N, g          workers, nodes, devices of the fullest node
 //   w'               2^floor(log2 w), the workers that halve and double
+//   c                min(g, cards of a node), the cards that a node has work for
+//   h                2 N - max(0, 3 - g), hops between nodes that a piece takes one after another
 //
 // Hold for messages of some kilobytes up, on links that carry both directions at once and a switch
-// that does not block; adding up the received pieces is taken to hide behind their transfer. The
-// tree is a double binary tree whose two halves are pipelined. In the hierarchical form each of the
-// g devices of a node runs a ring over the nodes with m/g, and the g rings share the node's link.
+// that does not block; adding up the received pieces is taken to hide behind their transfer (see
+// WithReduction where it does not). The tree is a double binary tree whose halves are pipelined;
+// over nodes, the devices of a node form a chain to the one that is in the tree. In the
+// hierarchical forms each of the g devices of a node exchanges m/g with its like on other nodes,
+// and the g exchanges share the node's c cards.
+//
+// The flat ring passes all devices of a node before it leaves it, so a node's card carries the
+// ring once in and once out, and the slowest hop sets the pace of all. Its rounds are no barriers:
+// a device sends the next piece as soon as it has the one before. What has to be waited for is the
+// longest path of a piece, 2 (w-1) hops in a row, two short of two laps; the longest leaves out two
+// hops within a node where there are two in a row. That gives h. A worker that stays at the slow
+// hop waits for its bytes only, so latency and bytes together are an upper bound, which the larger
+// of the two approaches.
+//
+// Rounds of a ring are cut into pieces that follow each other, and latency hides behind bytes: of
+// all the latency L of the ring only two round trips of its slowest hop are seen, unless the bytes
+// are too few to hide the rest (PipelinedRing):
+//
+//   T = max( min(L, 4 alpha) + c m,  L + c m / 2 )
+//
+// with c the ring's time per byte, of which half is the first of two pieces.
 //
 // Note that one worker (one node, one device) costs exactly nothing, that no term falls with w
-// (halving-doubling apart, which pays for what is beyond a power of two), and that ring and
-// hierarchical agree when g = 1.
+// (halving-doubling apart, which pays for what is beyond a power of two), that every form over
+// nodes is the plain one when g = 1 or N = 1, and that cards beyond the devices do nothing.
 //
 // Sources: Patarasuk & Yuan, JPDC 69 (2009); Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005);
-// Sanders, Speck, Traff, Parallel Computing 35 (2009).
+// Sanders, Speck, Traff, Parallel Computing 35 (2009); Jeaugey, "Massively Scale Your Deep Learning
+// Training with NCCL 2.4" (2019) (chains within nodes, trees between them).
 #ifndef STEPCAST_MODEL_COLLECTIVE_ALLREDUCE_H_
 #define STEPCAST_MODEL_COLLECTIVE_ALLREDUCE_H_
 
@@ -32,6 +58,21 @@
 
 namespace stepcast {
 
+// Workers as they lie on nodes.
+struct NodeShape {
+  int workers = 1;
+  int nodes = 1;
+  int devices = 1;  // on the fullest node
+  int cards = 1;    // network cards of a node
+
+  int used_cards() const { return std::min(devices, cards); }
+};
+
+// Rounds in which a message that doubles its holders each round reaches all.
+inline int DoublingRounds(int workers) {
+  return workers <= 1 ? 0 : std::bit_width(static_cast<unsigned>(workers - 1));
+}
+
 template <class T>
 SyncCost<T> RingAllreduce(int workers, const Hop<T>& hop) {
   if (workers <= 1) return {};
@@ -39,28 +80,94 @@ SyncCost<T> RingAllreduce(int workers, const Hop<T>& hop) {
   return {hop.alpha * (2 * (w - 1)), (2 * (w - 1) / w) / hop.bandwidth};
 }
 
+// The first half of the ring; the all-gather is the second and costs the same.
+template <class T>
+SyncCost<T> RingReduceScatter(int workers, const Hop<T>& hop) {
+  if (workers <= 1) return {};
+  const double w = workers;
+  return {hop.alpha * (w - 1), ((w - 1) / w) / hop.bandwidth};
+}
+
 template <class T>
 SyncCost<T> HalvingDoublingAllreduce(int workers, const Hop<T>& hop) {
   if (workers <= 1) return {};
   const auto whole = static_cast<double>(std::bit_floor(static_cast<unsigned>(workers)));
-  const int rounds = std::bit_width(static_cast<unsigned>(workers - 1));
   const double passes = 2 * (whole - 1) / whole + (workers > whole ? 2.0 : 0.0);
-  return {hop.alpha * (2.0 * rounds), passes / hop.bandwidth};
+  return {hop.alpha * (2.0 * DoublingRounds(workers)), passes / hop.bandwidth};
 }
 
 template <class T>
 SyncCost<T> TreeAllreduce(int workers, const Hop<T>& hop) {
   if (workers <= 1) return {};
-  const int rounds = std::bit_width(static_cast<unsigned>(workers - 1));
-  return {hop.alpha * (2.0 * rounds), std::min(2.0, workers / 2.0) / hop.bandwidth};
+  return {hop.alpha * (2.0 * DoublingRounds(workers)),
+          std::min(2.0, workers / 2.0) / hop.bandwidth};
 }
 
 template <class T>
-SyncCost<T> HierarchicalAllreduce(int nodes, int devices, const Hop<T>& inter,
-                                  const Hop<T>& intra) {
+SyncCost<T> FlatRingAllreduce(const NodeShape& shape, const Hop<T>& inter, const Hop<T>& intra) {
+  if (shape.nodes <= 1) return RingAllreduce(shape.workers, intra);
+  if (shape.devices <= 1) return RingAllreduce(shape.workers, inter);
+  const double w = shape.workers;
+  const double between = 2.0 * shape.nodes - std::max(0, 3 - shape.devices);
+  return {inter.alpha * between + intra.alpha * (2 * (w - 1) - between),
+          Max(1.0 / (inter.bandwidth * static_cast<double>(shape.used_cards())),
+              1.0 / intra.bandwidth) *
+              (2 * (w - 1) / w)};
+}
+
+// A ring whose pieces follow each other through its rounds.
+template <class T>
+struct PipelinedRing {
+  SyncCost<T> steady;  // bytes set the pace
+  SyncCost<T> chain;   // a single piece that goes all the way round
+
+  Duration<T> Time(const DataSize<>& message) const {
+    return Max(steady.Time(message), chain.Time(message));
+  }
+};
+
+// `ring` is what the rounds cost one after another, `slowest` the latency of the slowest hop.
+template <class T>
+PipelinedRing<T> PipelineRing(const SyncCost<T>& ring, const Duration<T>& slowest) {
+  return {{Min(ring.per_call, slowest * 4.0), ring.per_byte}, {ring.per_call, ring.per_byte * 0.5}};
+}
+
+namespace internal {
+
+// Reduce-scatter and all-gather within the nodes, and between them whatever `between` costs for one
+// card that carries all.
+template <class T>
+SyncCost<T> AroundNodes(const SyncCost<T>& between, int devices, const Hop<T>& intra, int cards) {
   const SyncCost<T> within = RingAllreduce(devices, intra);
-  const SyncCost<T> between = RingAllreduce(nodes, inter);
-  return {within.per_call + between.per_call, within.per_byte + between.per_byte};
+  const double used = std::min(devices, cards);
+  return {within.per_call + between.per_call, within.per_byte + between.per_byte / used};
+}
+
+}  // namespace internal
+
+template <class T>
+SyncCost<T> HierarchicalAllreduce(int nodes, int devices, const Hop<T>& inter, const Hop<T>& intra,
+                                  int cards = 1) {
+  return internal::AroundNodes(RingAllreduce(nodes, inter), devices, intra, cards);
+}
+
+template <class T>
+SyncCost<T> HalvingDoublingOverNodes(int nodes, int devices, const Hop<T>& inter,
+                                     const Hop<T>& intra, int cards = 1) {
+  if (nodes <= 1) return HalvingDoublingAllreduce(devices, intra);
+  return internal::AroundNodes(HalvingDoublingAllreduce(nodes, inter), devices, intra, cards);
+}
+
+template <class T>
+SyncCost<T> TreeOverNodes(int nodes, int devices, const Hop<T>& inter, const Hop<T>& intra,
+                          int cards = 1) {
+  if (nodes <= 1) return TreeAllreduce(devices, intra);
+  SyncCost<T> cost = TreeAllreduce(nodes, inter);
+  if (devices <= 1) return cost;
+  const double used = std::min(devices, cards);
+  cost.per_call += intra.alpha * (2.0 * (devices - 1));
+  cost.per_byte = Max(cost.per_byte / used, std::min(2.0, devices - 1.0) / intra.bandwidth);
+  return cost;
 }
 
 }  // namespace stepcast

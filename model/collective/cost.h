@@ -1,7 +1,30 @@
 // The cost of one synchronisation: what every call costs, and what every byte costs.
 //
 // Every collective and the parameter server are affine in the message, T(m) = per_call + per_byte
-// m, so that a bucket schedule needs these two numbers and nothing else.
+// m, so that a bucket schedule needs these two numbers and nothing else. The same two numbers are
+// the efficiency curve by which collectives are often described:
+//
+//   eta(m) = m / (m + m_half),   m_half = per_call / per_byte
+//
+//   eta     share of its largest rate that a call of m bytes reaches                    []
+//   m_half  the message that reaches half of it                                         [B]
+//
+// and the two rates that benchmarks of collectives print:
+//
+//   algbw = m / T(m),   busbw = algbw 2 (w-1)/w
+//
+//   algbw   bytes of the message over the time of the call                              [B/s]
+//   busbw   what a link of an optimal all-reduce carries in that time, to be held
+//           against the link's own rate                                                 [B/s]
+//
+// Where the sum of what arrives does not hide behind the transfer, it adds (w-1)/w m c_reduce:
+//
+//   c_reduce  time to add up one byte                                                   [s/B]
+//
+// Note that eta, algbw and m_half exist for a cost that is not zero only: one worker has none.
+//
+// Sources: Hockney, Parallel Computing 20 (1994) (half-performance length); nccl-tests,
+// doc/PERFORMANCE.md (algbw, busbw); Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005) (reduction).
 #ifndef STEPCAST_MODEL_COLLECTIVE_COST_H_
 #define STEPCAST_MODEL_COLLECTIVE_COST_H_
 
@@ -17,8 +40,17 @@ struct SyncCost {
   Duration<T> per_call;
   DurationPerByte<T> per_byte;
 
-  Duration<T> Time(DataSize<> message) const { return per_call + per_byte * message; }
+  template <class S>
+  auto Time(const DataSize<S>& message) const {
+    return per_call + per_byte * message;
+  }
 };
+
+// One after the other.
+template <class T>
+SyncCost<T> operator+(const SyncCost<T>& a, const SyncCost<T>& b) {
+  return {a.per_call + b.per_call, a.per_byte + b.per_byte};
+}
 
 // One hop between neighbours: the one-way cost of a message, and the rate at which bytes follow.
 template <class T>
@@ -26,6 +58,35 @@ struct Hop {
   Duration<T> alpha;
   DataRate<T> bandwidth;
 };
+
+template <class T>
+DataSize<T> HalfMessage(const SyncCost<T>& cost) {
+  return cost.per_call / cost.per_byte;
+}
+
+template <class T, class S>
+auto Efficiency(const SyncCost<T>& cost, const DataSize<S>& message) {
+  return cost.per_byte * message / cost.Time(message);
+}
+
+template <class T, class S>
+auto AlgorithmBandwidth(const SyncCost<T>& cost, const DataSize<S>& message) {
+  return message / cost.Time(message);
+}
+
+// Of an all-reduce.
+template <class T, class S>
+auto BusBandwidth(const SyncCost<T>& cost, int workers, const DataSize<S>& message) {
+  const double w = workers;
+  return AlgorithmBandwidth(cost, message) * (2 * (w - 1) / w);
+}
+
+// An all-reduce whose additions do not hide behind its transfers.
+template <class T>
+SyncCost<T> WithReduction(const SyncCost<T>& cost, int workers, const DurationPerByte<T>& reduce) {
+  const double w = workers;
+  return {cost.per_call, cost.per_byte + reduce * ((w - 1) / w)};
+}
 
 }  // namespace stepcast
 

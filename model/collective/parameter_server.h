@@ -1,41 +1,61 @@
-// Parameter servers: n servers hold the model, w workers push gradients and pull parameters.
+// Synchronous parameter servers: n servers hold the model, w workers push gradients and pull
+// parameters. One message of m bytes takes, in each phase,
 //
-// Synchronous, for each of the two phases (push, then pull):
+//   T = alpha (1 + 2 rho k) + c_x max(n, w) + m max( g f / B, s v / B_s, s w / P ) [ + m s u ]
 //
-//   T = alpha + c_x max(n, w) + m max( g / B, w / (n B_s) )
+//   alpha  one-way cost of a message; a round trip is two of them                  [s]
+//   rho    round trips that a phase waits for with each tensor beyond the first     [1]
+//   k      tensors of the message                                                   [1]
+//   c_x    processor time to initiate one transfer; a worker starts n, a server serves w, one
+//          after another, and the busier of the two is waited for                   [s]
+//   m      gradient bytes of the message                                            [B]
+//   s      share of the model on the fullest server (model/collective/sharding.h)   [1]
+//   B, B_s bandwidth of a node's link, of a server's link, each direction           [B/s]
+//   P      rate at which a server takes in and adds up, or copies out               [B/s]
+//   u      time in which a server updates a byte of the model; in the push only     [s/B]
+//   g      workers of the fullest node, who share its link
+//   f, v   share of a worker's bytes that leaves its node, and copies of its shard that cross a
+//          server's link: 1 and w for servers on nodes of their own
 //
-//   alpha  one-way cost of a message                                          [s]
-//   c_x    processor time to initiate one transfer; a worker starts n of them, a server serves w,
-//          one after another, so the busier of the two is waited for           [s]
-//   m      gradient bytes; each server holds m/n                              [B]
-//   B      bandwidth of a node's link, shared by the g workers of the node     [B/s]
-//   B_s    bandwidth of a server's link, crossed by w messages of m/n          [B/s]
+// Colocated servers, on the N nodes of the workers: what a node's workers exchange with the node's
+// own server stays there. f = (N-1)/N (1 where n < N, since a node without a server sends all) and
+// v = w - g. In the push, a link carries the workers' g m f outwards and the server's s m v inwards,
+// in the pull the other way round: apart they hide behind each other. When both phases run at the
+// same time each direction carries both sums, (g f + s v) m, and full duplex gains nothing.
 //
-// Asynchronous: every worker cycles by itself through compute, push and pull, and the server links
-// are the queues where workers meet. A closed queueing network with w customers, think time
-// Z = t + 2 (alpha + c_x n) + 2 m max(0, g/B - 1/(n B_s)) and two stations (into and out of the
-// servers) of demand D = m / (n B_s) each, solved exactly by mean value analysis:
+// Multicast distribution: the network copies what a server sends, so the pull has v = w = 1 at the
+// server. In-network aggregation: the network adds up what workers push, so the push has. Workers
+// send and receive as before.
 //
-//   R_k = 2 D (1 + Q_{k-1}/2),  X_k = k / (Z + R_k),  Q_k = X_k R_k
+// Buckets that leave one after another while the backward pass runs, push and pull in step, are a
+// flow shop of two machines:
 //
-// The time between two updates of one worker is w / X_w.
+//   E_push,k = max(r_k, E_push,k-1) + P_k,   E_pull,k = max(E_push,k, E_pull,k-1) + Q_k
+//   E_pull,K = max over i <= j of ( r_i + sum_{i..j} P + sum_{j..K} Q )
 //
-// Hold for parameters spread evenly over the servers, which run on nodes of their own, and for a
-// switch that does not block. The two synchronous phases do not overlap within one message; across
-// buckets they are counted one after another.
+// Serial phases put a barrier between: E = E_push,K + sum Q. Every server works through its own
+// tensors by itself: the end is that of the fullest server's schedule, or that of the worker's link.
 //
-// Note that a lone worker of the asynchronous case meets no queue, so that its cycle is compute,
-// push and pull; that more servers never slow a step as long as n <= w; and that the asynchronous
-// rate never exceeds 1/D.
+// Holds for messages of some kilobytes up and a switch that does not block; bytes are processed
+// while others arrive. Buckets on their way at once wait for alpha together (WithoutLatency).
 //
-// Sources: Li et al., OSDI 2014 (architecture); Chang et al., "Network Evolution for DNNs"
-// (n w transfers a phase, 2 m w bytes); Reiser & Lavenberg, JACM 27 (1980) (mean value analysis).
+// Note that a lone worker beside its own server costs exactly nothing; that multicast, in-network
+// aggregation, bandwidth and P never hurt; that more servers never slow a step while n <= w and
+// shares are even, but for the one initiation more that a worker makes; and that serial phases are
+// never faster than pipelined ones.
+//
+// Sources: Li et al., OSDI 2014 (architecture); Chang et al., "Network Evolution for DNNs" (n w
+// transfers a phase, 2 m w bytes, multicast and in-network aggregation); Jiang et al., OSDI 2020
+// (colocated servers); Johnson, Naval Research Logistics Quarterly 1 (1954) (two-machine flow shop).
 #ifndef STEPCAST_MODEL_COLLECTIVE_PARAMETER_SERVER_H_
 #define STEPCAST_MODEL_COLLECTIVE_PARAMETER_SERVER_H_
 
 #include <algorithm>
+#include <limits>
+#include <vector>
 
 #include "model/collective/cost.h"
+#include "model/overlap/buckets.h"
 
 namespace stepcast {
 
@@ -43,39 +63,228 @@ template <class T>
 struct ServerPaths {
   int workers = 1;
   int servers = 1;
-  int workers_per_node = 1;  // on the fullest node
-  Hop<T> worker;             // bandwidth of the node's link
-  DataRate<T> server_bandwidth;
+  int workers_per_node = 1;      // on the fullest node
+  Hop<T> worker;                 // bandwidth of the node's link
+  DataRate<T> server_bandwidth;  // without meaning where servers are colocated
   Duration<T> initiation;
+  int nodes = 1;  // of the workers; only colocated servers ask for it
+  bool colocated = false;
+  bool multicast = false;
+  bool in_network_aggregation = false;
+  double largest_share = 0;  // s; below 1/n it is 1/n
+  double tensors = 0;        // k, that a phase waits for
+  T rpc_rounds = T(0.0);
+  DataRate<T> server_rate = DataRate<T>::FromSi(T(std::numeric_limits<double>::infinity()));
+  DurationPerByte<T> update;
+
+  double share() const { return std::max(largest_share, 1.0 / servers); }
+  // A worker and its own server in one place.
+  bool alone() const { return workers == 1 && colocated; }
+  // g f: passes of the message over the link of the fullest node.
+  double worker_passes() const {
+    const bool server_everywhere = servers >= nodes;
+    const double leaves = colocated && server_everywhere ? 1.0 - 1.0 / nodes : 1.0;
+    return workers_per_node * leaves;
+  }
+  // v: copies of a shard that cross the link of its server.
+  double remote_workers() const {
+    return std::max(0.0, static_cast<double>(colocated ? workers - workers_per_node : workers));
+  }
+  // s at a node's link, which several colocated servers may share.
+  double link_share() const {
+    return colocated ? std::max(share(), 1.0 / std::min(servers, nodes)) : share();
+  }
+  DataRate<T> server_link() const { return colocated ? worker.bandwidth : server_bandwidth; }
 };
 
-// Push and pull of one message by all workers.
+// What the bytes of a phase wait for.
+enum class ServerLimiter { kWorkerLink, kServerLink, kServerRate };
+
 template <class T>
-SyncCost<T> ServerSynchronisation(const ServerPaths<T>& p) {
-  const double n = p.servers;
-  const double w = p.workers;
-  const auto at_worker = static_cast<double>(p.workers_per_node) / p.worker.bandwidth;
-  const auto at_server = (w / n) / p.server_bandwidth;
-  return {(p.worker.alpha + p.initiation * std::max(n, w)) * 2.0, Max(at_worker, at_server) * 2.0};
+struct ServerPhases {
+  SyncCost<T> push;  // of a message that all servers hold together
+  SyncCost<T> pull;
+  ServerLimiter push_limiter = ServerLimiter::kWorkerLink;
+  ServerLimiter pull_limiter = ServerLimiter::kWorkerLink;
+  // The same from each side, for schedules that follow the fullest server: a byte of the model over
+  // the worker's link, and a byte of its own shard at the fullest server.
+  SyncCost<T> worker_push;
+  SyncCost<T> worker_pull;
+  SyncCost<T> server_push;
+  SyncCost<T> server_pull;
+  // Both phases of a byte of the model over a link that they share; 0 where they do not.
+  DurationPerByte<T> shared_link;
+  double share = 1;  // of the model, on the fullest server
+
+  Duration<T> Time(DataSize<> message) const { return push.Time(message) + pull.Time(message); }
+};
+
+// What one phase waits for whatever its bytes: a message, and round trips of its tensors.
+template <class T>
+Duration<T> PhaseLatency(const ServerPaths<T>& p) {
+  return p.worker.alpha + p.worker.alpha * (p.rpc_rounds * (2.0 * p.tensors));
 }
 
-// The mean time from one update of a worker to its next.
+// The same paths for messages of which many are on their way at once: their latency is that of one
+// phase and not of each (PhaseLatency), initiations are each message's own.
 template <class T>
-Duration<T> AsyncServerCycle(const ServerPaths<T>& p, const Duration<T>& compute,
-                             DataSize<> message) {
-  const double n = p.servers;
-  const auto at_worker = static_cast<double>(p.workers_per_node) / p.worker.bandwidth;
-  const auto at_server = (1.0 / n) / p.server_bandwidth;
-  const Duration<T> demand = message * at_server * 2.0;
-  Duration<T> think = compute + (p.worker.alpha + p.initiation * n) * 2.0;
-  if (at_server < at_worker) think += message * (at_worker - at_server) * 2.0;
-  T queue(0.0);
-  Duration<T> residence = demand;
-  for (int k = 1; k <= p.workers; ++k) {
-    residence = demand * (1.0 + queue / 2.0);
-    queue = static_cast<double>(k) * (residence / (think + residence));
+ServerPaths<T> WithoutLatency(ServerPaths<T> p) {
+  p.worker.alpha = {};
+  return p;
+}
+
+namespace internal {
+
+// One phase: `copies` of the shard cross the server's link and `handled` pass its processor.
+template <class T>
+void SetPhase(const ServerPaths<T>& p, double copies, double handled, bool update,
+              SyncCost<T>* whole, SyncCost<T>* worker, SyncCost<T>* server,
+              ServerLimiter* limiter) {
+  const double s = p.share();
+  const Duration<T> calls = PhaseLatency(p);
+  const DurationPerByte<T> at_worker = p.worker_passes() / p.worker.bandwidth;
+  const DurationPerByte<T> on_link = copies / p.server_link();
+  const DurationPerByte<T> processed = handled / p.server_rate;
+  const DurationPerByte<T> updated = update ? p.update : DurationPerByte<T>();
+  const DurationPerByte<T> link = on_link * p.link_share();
+  const DurationPerByte<T> processor = processed * s;
+  *whole = {calls + p.initiation * std::max<double>(p.servers, handled),
+            Max(Max(at_worker, link), processor) + updated * s};
+  *worker = {calls + p.initiation * static_cast<double>(p.servers), at_worker};
+  *server = {calls + p.initiation * handled, Max(link / s, processed) + updated};
+  *limiter = Max(link, processor) < at_worker ? ServerLimiter::kWorkerLink
+             : link < processor               ? ServerLimiter::kServerRate
+                                              : ServerLimiter::kServerLink;
+}
+
+}  // namespace internal
+
+template <class T>
+ServerPhases<T> SynchronousServers(const ServerPaths<T>& p) {
+  ServerPhases<T> phases;
+  phases.share = p.share();
+  if (p.alone()) return phases;
+  const double w = p.workers;
+  const double remote = p.remote_workers();
+  const double one = std::min(1.0, remote);
+  const double in = p.in_network_aggregation ? one : remote;
+  const double out = p.multicast ? one : remote;
+  internal::SetPhase(p, in, p.in_network_aggregation ? 1.0 : w, true, &phases.push,
+                     &phases.worker_push, &phases.server_push, &phases.push_limiter);
+  internal::SetPhase(p, out, p.multicast ? 1.0 : w, false, &phases.pull, &phases.worker_pull,
+                     &phases.server_pull, &phases.pull_limiter);
+  if (p.colocated) {
+    // Inwards: what its server receives and what its workers pull; outwards likewise.
+    phases.shared_link =
+        (p.worker_passes() + p.link_share() * std::max(in, out)) / p.worker.bandwidth;
   }
-  return think + residence;
+  return phases;
+}
+
+// Push and pull of one message by all workers, one after the other.
+template <class T>
+SyncCost<T> ServerSynchronisation(const ServerPaths<T>& p) {
+  const ServerPhases<T> phases = SynchronousServers(p);
+  return {phases.push.per_call + phases.pull.per_call, phases.push.per_byte + phases.pull.per_byte};
+}
+
+// E_pull,K from the start of the backward pass; `push_of(bucket)` and `pull_of(bucket)` are P_k and
+// Q_k.
+template <class T, class PushOf, class PullOf>
+Duration<T> PipelinedServerEnd(const std::vector<Bucket>& buckets, const Duration<T>& backward,
+                               const PushOf& push_of, const PullOf& pull_of) {
+  Duration<T> pushed;
+  Duration<T> pulled;
+  for (const Bucket& bucket : buckets) {
+    pushed = Max(backward * bucket.ready, pushed) + push_of(bucket);
+    pulled = Max(pushed, pulled) + pull_of(bucket);
+  }
+  return pulled;
+}
+
+// When the two phases of a step end, from the start of the backward pass.
+template <class T>
+struct ServerEnd {
+  Duration<T> pushed;
+  Duration<T> pulled;
+};
+
+// `buckets` are those of the model; `held` are the parts of them on the fullest server
+// (FullestServerBuckets). `pipelined`: a bucket is pulled as soon as it has been pushed; otherwise
+// nothing is pulled before all has been pushed.
+template <class T>
+ServerEnd<T> ScheduleServers(const ServerPhases<T>& phases, const std::vector<Bucket>& buckets,
+                             const std::vector<Bucket>& held, const Duration<T>& backward,
+                             bool pipelined) {
+  const auto time_of = [](const SyncCost<T>& cost) {
+    return [&cost](const Bucket& bucket) { return cost.Time(bucket.bytes); };
+  };
+  ServerEnd<T> end;
+  end.pushed = Max(LastSynchronisationEnd(buckets, backward, time_of(phases.worker_push)),
+                   LastSynchronisationEnd(held, backward, time_of(phases.server_push)));
+  if (pipelined) {
+    end.pulled = Max(PipelinedServerEnd(buckets, backward, time_of(phases.worker_push),
+                                        time_of(phases.worker_pull)),
+                     PipelinedServerEnd(held, backward, time_of(phases.server_push),
+                                        time_of(phases.server_pull)));
+    // A link that carries both phases is one machine.
+    end.pulled =
+        Max(end.pulled, LastSynchronisationEnd(buckets, backward, [&](const Bucket& bucket) {
+              return phases.shared_link * bucket.bytes;
+            }));
+  } else {
+    Duration<T> at_worker;
+    Duration<T> at_server;
+    for (const Bucket& bucket : buckets) at_worker += phases.worker_pull.Time(bucket.bytes);
+    for (const Bucket& bucket : held) at_server += phases.server_pull.Time(bucket.bytes);
+    end.pulled = end.pushed + Max(at_worker, at_server);
+  }
+  return end;
+}
+
+// What each phase still needs once the computation it can hide behind has ended: aggregation after
+// the backward pass, distribution after the last gradient has arrived; and what the network saves
+// by helping with one of them or with both.
+template <class T>
+struct PhaseBenefit {
+  Duration<T> remaining_aggregation;
+  Duration<T> remaining_distribution;
+  Duration<T> multicast_saves;
+  Duration<T> in_network_aggregation_saves;
+  Duration<T> both_save;
+};
+
+template <class T>
+PhaseBenefit<T> CompareNetworkServices(ServerPaths<T> paths, const std::vector<Bucket>& buckets,
+                                       const std::vector<Bucket>& held, const Duration<T>& backward,
+                                       bool pipelined = false) {
+  const auto end = [&](bool multicast, bool aggregation) {
+    paths.multicast = multicast;
+    paths.in_network_aggregation = aggregation;
+    ServerEnd<T> e = ScheduleServers(SynchronousServers(paths), buckets, held, backward, pipelined);
+    e.pushed = Max(e.pushed, backward);
+    e.pulled = Max(e.pulled, backward);
+    return e;
+  };
+  const ServerEnd<T> plain = end(false, false);
+  return {plain.pushed - backward, plain.pulled - plain.pushed,
+          plain.pulled - end(true, false).pulled, plain.pulled - end(false, true).pulled,
+          plain.pulled - end(true, true).pulled};
+}
+
+// Servers beyond which a synchronous step gains nothing: the workers' links are then as busy as the
+// servers', or one tensor, of share `largest_tensor` (0 where tensors are cut), fills a server.
+//
+//   n* = min( w max(1/B_s, 1/P) B / g,  1 / largest tensor )
+//
+// Holds for servers on nodes of their own. Beyond w servers, initiations make a step slower.
+template <class T>
+T UsefulServers(const ServerPaths<T>& p, double largest_tensor) {
+  const double w = p.workers;
+  const DurationPerByte<T> at_server = Max(w / p.server_bandwidth, w / p.server_rate);
+  const DurationPerByte<T> at_worker = static_cast<double>(p.workers_per_node) / p.worker.bandwidth;
+  const T balanced = at_server / at_worker;
+  return largest_tensor > 0 && balanced * largest_tensor > 1.0 ? T(1.0 / largest_tensor) : balanced;
 }
 
 }  // namespace stepcast

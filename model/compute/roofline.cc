@@ -37,7 +37,7 @@ FittedCurve<double> RooflineCurve(const Workload& workload, const Device& device
   const RooflineTime large = EvaluateRoofline(workload, device, kLargeBatch);
   const RooflineTime half = EvaluateRoofline(workload, device, kLargeBatch / 2);
   FittedCurve<double> curve;
-  curve.fixed = one.launches + one.update / kKernelEfficiency;
+  curve.fixed = one.launches;
   curve.floor = (one.forward + one.backward) / kKernelEfficiency;
   curve.per_sample = (large.forward + large.backward - half.forward - half.backward) /
                      Samples(kLargeBatch / 2) / kKernelEfficiency;

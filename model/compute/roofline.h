@@ -56,8 +56,8 @@ bool HasRoofline(const Workload& workload, const std::optional<Device>& device);
 
 RooflineTime EvaluateRoofline(const Workload& workload, const Device& device, double batch);
 
-// The roofline at kKernelEfficiency as a curve in the batch: its slope at large batches, its value
-// at one sample as the floor, launches and update as the fixed part.
+// Forward and backward of the roofline at kKernelEfficiency as a curve in the batch: its slope at
+// large batches, its value at one sample as the floor, launches as the fixed part.
 FittedCurve<double> RooflineCurve(const Workload& workload, const Device& device);
 
 }  // namespace stepcast

@@ -1,47 +1,427 @@
 // Where scaling ends, in closed form.
 //
-//   parameter server, weak scaling
-//     ceiling           X_max = a b n B_s / (2 m)         samples per second, however many workers
-//     half of it at     w_1/2 = a t n B_s / (2 m)         where transfer equals compute as well
-//   ring, strong scaling of a fixed work C
-//     best workers      w     = sqrt( C / (2 alpha) )     more workers only add messages
-//   accumulation for a wanted share e of the time spent computing
-//     smallest interval a     = ceil( e / (1 - e)  x / t )
+// With S(w) the synchronisation of model/limits/growth.h, h its part that the backward pass hides
+// and t the compute of a step, a step takes T(w) = t + max(0, S(w) - h). In a range of w where no
+// maximum in S changes sides, S(w) = s_0 + s_1 f(w) - s_r / w.
 //
-//   a      micro-steps between synchronisations
-//   b, t   local batch [samples] and compute time [s] of one micro-step
-//   n, B_s servers and the bandwidth of one server's link [B/s]
-//   m      gradient bytes [B]
-//   C      compute time of the whole step on one worker [s]
-//   alpha  one-way cost of a message [s]
-//   x      exposed synchronisation of a step [s]
+//   weak scaling: every worker keeps its s samples a step
+//     ceiling                 s / s_1 for f(w) = w, none for f(w) = log2 w or s_1 = 0; S as it is
+//                             for many workers
+//     half of it at           w = ( t' + sqrt(t'^2 - 4 s_1 s_r) ) / (2 s_1),  t' = t - h + s_0
+//     S reaches y at          w = ( y' + sqrt(y'^2 + 4 s_1 s_r) ) / (2 s_1),  y' = y - s_0
+//                             w = r / W( r e^(-y'/c) )  for f = log2, c = s_1 / ln 2, r = s_r / c;
+//                             without s_r: w = 2^(y'/s_1)
+//     exposed exceeds compute y = t + h
+//     efficiency e            y = T_1 / e - t + h, T_1 the step of one worker
 //
-// Hold where the named term is the only one that grows: the ceiling for synchronous servers whose
-// links bind (asynchronous ones, whose pushes meet pulls on links that carry both at once, reach
-// twice X_max), the ring for per-worker work C/w and a bandwidth term that w hardly moves.
+//   strong scaling: a fixed work C is shared out, a share p of compute hides synchronisation
+//     best workers            w = sqrt( ((1-p) C - s_r) / s_1 )    for f(w) = w
+//                             w = ((1-p) C - s_r) ln 2 / s_1       for f(w) = log2 w
+//                             or, where it is larger, where S(w) = p C / w
 //
-// Source: the derivatives of the formulas in model/collective; docs/explanation.
+//   others
+//     accumulation            a = ceil( e / (1 - e)  x / t_micro )
+//     buckets                 J = max( 1, sqrt(t_b / tau), (t_b - m beta) / tau )
+//     servers that suffice    n = min( n_b, max( w, sqrt(w m / (J c_x B_s)) ), 1 / q_1 ),
+//                             n_b = w B / (g B_s)
+//     asynchronous servers    ceiling s / D_max, knee (Z + D) / D_max workers
+//
+//   W              Lambert's function, W e^W = x
+//   e, x, t_micro  wanted share of the time spent computing; exposed synchronisation of a step and
+//                  compute of a micro-step [s]
+//   t_b, tau, beta backward pass [s], cost of a bucket [s], cost of a byte [s/B]
+//   m, q_1         gradient bytes [B]; share of the largest tensor, which one server holds
+//   B, B_s, g, c_x link of a node and of a server [B/s], workers of a node, initiation [s]
+//   Z, D, D_max    what a worker does between its visits to the servers, what it needs of all of
+//                  them, and of the busiest station [s]
+//
+// So the ring ends at s/(2 alpha J) samples a second and sqrt(C/(2 alpha J)) workers when messages
+// are short; halving-doubling and trees have no ceiling and C ln2/(2 alpha J) workers; servers end
+// at s n B_s/(2m) and sqrt(C n B_s/(2m)) workers, whatever more workers would bring.
+//
+// Hold for equal workers without spread, each with the same share of a node's link, and for compute
+// that is shared out evenly (no floor below which a device is no faster). Real numbers stand for
+// whole ones: the best whole number is next to them.
+//
+// Note that a limit may not exist, which is a value (Limit::None) and not a large number; and that
+// best counts of strong scaling are those of more than one worker: compare the step with C alone.
+//
+// Sources: derivatives of the formulas in model/collective; docs/explanation/limits.md. Corless et
+// al., Advances in Computational Mathematics 5 (1996) (Lambert's function); Denning & Buzen, ACM
+// Computing Surveys 10 (1978) (bounds of operational analysis).
 #ifndef STEPCAST_MODEL_LIMITS_LIMITS_H_
 #define STEPCAST_MODEL_LIMITS_LIMITS_H_
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdlib>
+#include <optional>
+#include <type_traits>
+#include <vector>
 
 #include "data/units/quantity.h"
+#include "model/collective/cost.h"
+#include "model/collective/parameter_server.h"
+#include "model/limits/growth.h"
 
 namespace stepcast {
 
-inline SampleRate<> ServerCeiling(SampleCount<> samples_per_step, double servers,
-                                  DataRate<> server_bandwidth, DataSize<> gradient) {
-  return samples_per_step * (server_bandwidth * servers / (gradient * 2.0));
+// A value at which something ends, or the statement that it does not end.
+template <class Q>
+class Limit {
+ public:
+  static Limit None() { return Limit(); }
+  static Limit At(const Q& value) {
+    Limit limit;
+    limit.value_ = value;
+    return limit;
+  }
+
+  bool exists() const { return value_.has_value(); }
+  // Of a limit that exists.
+  const Q& value() const {
+    if (!value_) std::abort();
+    return *value_;
+  }
+
+ private:
+  Limit() = default;
+
+  std::optional<Q> value_;
+};
+
+namespace internal {
+
+// Beyond e^700 a double counts no workers.
+inline constexpr double kMostLogWorkers = 700;
+
+// The v > 0 with v + ln v = x, which is Lambert's W(e^x): Newton's steps from the left, where they
+// converge from any start; a fixed number, so that derivatives come along.
+template <class T>
+T SolvePlusLog(const T& x) {
+  using std::exp;
+  using std::log;
+  constexpr int kSteps = 10;
+  T v = x > T(1.0) ? T(1.0) : T(exp(x - 1.0));
+  for (int i = 0; i < kSteps; ++i) v = v * (1.0 + x - log(v)) / (1.0 + v);
+  return v;
 }
 
-inline double ServerHalfCeilingWorkers(Duration<> compute, double servers,
-                                       DataRate<> server_bandwidth, DataSize<> gradient) {
-  return compute * (server_bandwidth * servers / (gradient * 2.0));
+// A range of workers in which every maximum of S has chosen its side.
+template <class T>
+struct GrowthPiece {
+  T from = T(0.0);
+  std::optional<T> to;
+  Duration<T> fixed;
+  Duration<T> slope;
+};
+
+template <class T>
+struct GrowthPieces {
+  std::array<GrowthPiece<T>, 5> piece;
+  std::size_t count = 0;
+};
+
+template <class T>
+GrowthPieces<T> SplitAtHinges(const SyncGrowth<T>& growth) {
+  std::vector<T> knees;
+  GrowthPiece<T> piece{T(0.0), std::nullopt, growth.time.fixed, growth.time.slope};
+  for (const auto& hinge : growth.time.hinges) {
+    piece.fixed += hinge.flat;
+    if (Duration<T>() < hinge.per_worker) knees.push_back(hinge.flat / hinge.per_worker);
+  }
+  std::sort(knees.begin(), knees.end());
+  GrowthPieces<T> pieces;
+  for (const T& knee : knees) {
+    piece.to = knee;
+    pieces.piece[pieces.count++] = piece;
+    piece = {knee, std::nullopt, growth.time.fixed, growth.time.slope};
+    for (const auto& hinge : growth.time.hinges) {
+      const bool steep =
+          Duration<T>() < hinge.per_worker && !(knee < hinge.flat / hinge.per_worker);
+      (steep ? piece.slope : piece.fixed) += steep ? hinge.per_worker : hinge.flat;
+    }
+  }
+  pieces.piece[pieces.count++] = piece;
+  return pieces;
 }
 
-inline double RingBestWorkers(Duration<> work, Duration<> alpha) {
-  return std::sqrt(work / (alpha * 2.0));
+// A square root that stays defined, with no slope, below zero.
+template <class T>
+T SqrtOrZero(const T& x) {
+  using std::sqrt;
+  return x > T(0.0) ? T(sqrt(x)) : T(0.0);
+}
+
+template <class T>
+T AtLeast(double least, const T& x) {
+  return x < T(least) ? T(least) : x;
+}
+
+// Where fixed + slope f(w) - saved / w = y.
+template <class T>
+Limit<T> PieceReaches(GrowthShape shape, const GrowthPiece<T>& piece, const Duration<T>& saved,
+                      const Duration<T>& y) {
+  using std::exp;
+  using std::log;
+  const Duration<T> rest = y - piece.fixed;
+  const bool grows = Duration<T>() < piece.slope;
+  if (!grows) {
+    if (rest < Duration<T>()) return Limit<T>::At(-(saved / rest));
+    return Limit<T>::None();
+  }
+  if (shape == GrowthShape::kLinear) {
+    const T half = rest / piece.slope / 2.0;
+    const T root = SqrtOrZero(T(half * half + saved / piece.slope));
+    // Twice the same number; the first form cancels for a negative half.
+    if (half < T(0.0)) return Limit<T>::At((saved / piece.slope) / (root - half));
+    return Limit<T>::At(half + root);
+  }
+  const Duration<T> scale = piece.slope / std::log(2.0);
+  const T exponent = rest / scale;
+  if (exponent > T(internal::kMostLogWorkers)) return Limit<T>::None();
+  if (!(Duration<T>() < saved)) return Limit<T>::At(exp(exponent));
+  const T r = saved / scale;
+  return Limit<T>::At(r / SolvePlusLog(T(log(r) - exponent)));
+}
+
+}  // namespace internal
+
+// ---- Weak scaling.
+
+// The throughput that many workers approach, none where more workers always bring more. No number
+// of them passes it when the step of the fewest takes at least s_1 for each of them; a shorter step
+// (compute below a ring's two messages) loses with every worker, and comes down to it.
+template <class T>
+Limit<SampleRate<T>> WeakScalingCeiling(const std::type_identity_t<SampleCount<T>>& per_worker,
+                                        const SyncGrowth<T>& growth) {
+  if (growth.shape == GrowthShape::kLogarithmic) return Limit<SampleRate<T>>::None();
+  Duration<T> slope = growth.time.slope;
+  for (const auto& hinge : growth.time.hinges) slope += hinge.per_worker;
+  if (!(Duration<T>() < slope)) return Limit<SampleRate<T>>::None();
+  return Limit<SampleRate<T>>::At(per_worker / slope);
+}
+
+// The workers from which on S takes `time` and more; none where it stays below.
+template <class T>
+Limit<T> WorkersWhereSyncTakes(const SyncGrowth<T>& growth,
+                               const std::type_identity_t<Duration<T>>& time) {
+  const internal::GrowthPieces<T> pieces = internal::SplitAtHinges(growth);
+  for (std::size_t i = 0; i < pieces.count; ++i) {
+    const internal::GrowthPiece<T>& piece = pieces.piece[i];
+    const Limit<T> at = internal::PieceReaches(growth.shape, piece, growth.time.saved, time);
+    if (!at.exists()) continue;
+    if (piece.to && *piece.to < at.value()) continue;
+    const T within = at.value() < piece.from ? piece.from : at.value();
+    return Limit<T>::At(internal::AtLeast(growth.least, within));
+  }
+  return Limit<T>::None();
+}
+
+// The workers from which on the exposed synchronisation takes longer than compute.
+template <class T>
+Limit<T> CrossingWorkers(const SyncGrowth<T>& growth,
+                         const std::type_identity_t<Duration<T>>& compute,
+                         const std::type_identity_t<Duration<T>>& hidden = Duration<T>()) {
+  return WorkersWhereSyncTakes(growth, compute + hidden);
+}
+
+// The workers from which on a worker does less than `efficiency` (0 to 1) of what it does when its
+// step takes `single_step`.
+template <class T>
+Limit<T> WorkersAtEfficiency(const SyncGrowth<T>& growth, double efficiency,
+                             const std::type_identity_t<Duration<T>>& single_step,
+                             const std::type_identity_t<Duration<T>>& compute,
+                             const std::type_identity_t<Duration<T>>& hidden = Duration<T>()) {
+  return WorkersWhereSyncTakes(growth, single_step / efficiency - compute + hidden);
+}
+
+// The workers from which on throughput stays above half of its ceiling; none without a ceiling.
+template <class T>
+Limit<T> HalfCeilingWorkers(const SyncGrowth<T>& growth,
+                            const std::type_identity_t<Duration<T>>& compute,
+                            const std::type_identity_t<Duration<T>>& hidden = Duration<T>()) {
+  const Limit<SampleRate<T>> ceiling = WeakScalingCeiling(Samples(T(1.0)), growth);
+  if (!ceiling.exists()) return Limit<T>::None();
+  const Duration<T> last_slope = Samples(1.0) / ceiling.value();
+  const internal::GrowthPieces<T> pieces = internal::SplitAtHinges(growth);
+  // The last w with 2 last_slope w = t - h + S(w), from the last piece down.
+  T half = T(growth.least);
+  for (std::size_t i = pieces.count; i-- > 0;) {
+    const internal::GrowthPiece<T>& piece = pieces.piece[i];
+    const Duration<T> rise = last_slope * 2.0 - piece.slope;
+    const T middle = (compute - hidden + piece.fixed) / rise / 2.0;
+    const T square = middle * middle - growth.time.saved / rise;
+    if (square < T(0.0)) continue;
+    const T root = middle + internal::SqrtOrZero(square);
+    if (piece.from <= root) {
+      half = root;
+      break;
+    }
+  }
+  // While all is hidden a step takes t.
+  const T when_hidden = compute / last_slope / 2.0;
+  if (half < when_hidden) half = when_hidden;
+  return Limit<T>::At(internal::AtLeast(growth.least, half));
+}
+
+// ---- Strong scaling.
+
+template <class T>
+struct StrongScaling {
+  Limit<T> workers = Limit<T>::None();  // none: every further worker helps
+  Duration<T> step;                     // with them, or in the limit of infinitely many
+};
+
+// The workers that finish `work` (the compute of the step on one worker) soonest, among the numbers
+// for which `growth` holds. `hiding_share` (0 to 1) of compute runs while gradients travel.
+template <class T>
+StrongScaling<T> BestStrongScaling(const SyncGrowth<T>& growth,
+                                   const std::type_identity_t<Duration<T>>& work,
+                                   const std::type_identity_t<T>& hiding_share = T(0.0)) {
+  const Duration<T> exposed_work = work * (1.0 - hiding_share);
+  const Duration<T> gain = exposed_work - growth.time.saved;
+  const internal::GrowthPieces<T> pieces = internal::SplitAtHinges(growth);
+  StrongScaling<T> best;
+  // Work above what small numbers save: else the least number is the best.
+  T stationary = T(growth.least);
+  if (Duration<T>() < gain) {
+    bool found = false;
+    for (std::size_t i = 0; i < pieces.count && !found; ++i) {
+      const internal::GrowthPiece<T>& piece = pieces.piece[i];
+      if (!(Duration<T>() < piece.slope)) continue;
+      const T at = growth.shape == GrowthShape::kLinear
+                       ? internal::SqrtOrZero(T(gain / piece.slope))
+                       : T(gain / piece.slope * std::log(2.0));
+      if (piece.to && *piece.to < at) continue;
+      stationary = at < piece.from ? piece.from : at;
+      found = true;
+    }
+    if (!found) {
+      best.step = pieces.piece[pieces.count - 1].fixed;
+      return best;
+    }
+  }
+  // Before S(w) = p C / w all of S is hidden, and more workers cost nothing.
+  SyncGrowth<T> against_hidden = growth;
+  against_hidden.time.saved += work * hiding_share;
+  const Limit<T> hidden_until = WorkersWhereSyncTakes(against_hidden, Duration<T>());
+  if (!hidden_until.exists()) return best;
+  T workers = internal::AtLeast(growth.least, stationary);
+  if (workers < hidden_until.value()) workers = hidden_until.value();
+  best.workers = Limit<T>::At(workers);
+  best.step = Max(work / workers, exposed_work / workers + growth.Time(workers));
+  return best;
+}
+
+// From here on more servers do not make a synchronous step shorter: the workers' links bind
+// (UsefulServers), or starting further transfers costs what it saves, or the largest tensor, which
+// one server holds, does (`largest_tensor`, share of the bytes; 0 where tensors are cut). Servers
+// are on nodes of their own, hold equal shares and have no help of the network; `p.servers` is not
+// read. Left out is the update of the model, which every further server shortens.
+template <class T>
+T ServersThatSuffice(const ServerPaths<T>& p, const std::type_identity_t<DataSize<T>>& bytes,
+                     const std::type_identity_t<T>& calls = T(1.0), double largest_tensor = 0) {
+  using std::sqrt;
+  const double w = p.workers;
+  T servers = UsefulServers(p, 0.0);
+  const Duration<T> initiation = p.initiation * calls;
+  if (T(w) < servers && Duration<T>() < initiation) {
+    // Beyond w servers it is the worker that starts one transfer for each.
+    const Duration<T> one = bytes * Max(1.0 / p.server_bandwidth, 1.0 / p.server_rate);
+    const T balanced = internal::AtLeast(w, T(sqrt(one * w / initiation)));
+    if (balanced < servers) servers = balanced;
+  }
+  if (largest_tensor > 0 && T(1 / largest_tensor) < servers) servers = T(1 / largest_tensor);
+  return internal::AtLeast(1, servers);
+}
+
+// ---- Asynchronous servers, by operational analysis: each worker cycles alone, and nothing passes
+// the busiest station faster than 1 / D_max.
+
+template <class T>
+struct ServerQueues {
+  Duration<T> think;    // of a cycle outside of the stations, without compute
+  Duration<T> demand;   // of all stations
+  Duration<T> largest;  // of the busiest
+};
+
+// The stations of model/collective/async_server.h for servers on nodes of their own: into the
+// servers, their update, and out of them. `p.workers` is not read.
+template <class T>
+ServerQueues<T> AsyncServerQueues(const ServerPaths<T>& p,
+                                  const std::type_identity_t<DataSize<T>>& bytes) {
+  const Duration<T> at_worker =
+      bytes * (static_cast<double>(p.workers_per_node) / p.worker.bandwidth);
+  const Duration<T> link = bytes * (p.share() / p.server_bandwidth);
+  const Duration<T> station = Max(link, bytes * (p.share() / p.server_rate) + p.initiation);
+  const Duration<T> update = bytes * p.update * p.share();
+  const Duration<T> one_way = internal::ServerMessages(p) +
+                              p.initiation * static_cast<double>(p.servers - 1) +
+                              Max(at_worker - station, Duration<T>());
+  return {one_way * 2.0, station * 2.0 + update, Max(station, update)};
+}
+
+template <class T>
+SampleRate<T> AsyncCeiling(const std::type_identity_t<SampleCount<T>>& per_update,
+                           const ServerQueues<T>& queues) {
+  return per_update / queues.largest;
+}
+
+// Where the ceiling meets the throughput of workers that never wait for each other: with fewer the
+// stations idle, with more the workers queue. Half the ceiling is reached between half of this and
+// this less one.
+template <class T>
+T AsyncKnee(const ServerQueues<T>& queues, const std::type_identity_t<Duration<T>>& compute) {
+  return (compute + queues.think + queues.demand) / queues.largest;
+}
+
+// The workers from which on a cycle surely spends more time outside of compute than in it: t of
+// think time and w D_max at the busiest station. Mean value analysis gets there with fewer, but not
+// with fewer than (2 t - Z - D) / D_max + 1.
+template <class T>
+T AsyncCrossingWorkers(const ServerQueues<T>& queues,
+                       const std::type_identity_t<Duration<T>>& compute) {
+  if (compute < queues.think + queues.demand) return T(1.0);
+  return internal::AtLeast(1, T(compute * 2.0 / queues.largest));
+}
+
+// The workers that finish `work` soonest when each update is computed on its share of it: those at
+// the knee, w D_max = C/w + Z + D with Z less its compute. The cycle there is at most twice the
+// best one.
+template <class T>
+T AsyncBestWorkers(const ServerQueues<T>& queues, const std::type_identity_t<Duration<T>>& work) {
+  const T half = (queues.think + queues.demand) / queues.largest / 2.0;
+  return internal::AtLeast(1, half + internal::SqrtOrZero(T(half * half + work / queues.largest)));
+}
+
+// The servers with which the knee is at `p.workers`: with fewer the workers queue, with more the
+// links idle. For equal shares, whatever `p.servers`, and initiations and updates that are short
+// beside compute.
+template <class T>
+T AsyncServersThatSuffice(const ServerPaths<T>& p, const std::type_identity_t<DataSize<T>>& bytes,
+                          const std::type_identity_t<Duration<T>>& compute) {
+  const double w = p.workers;
+  // With D = m / (n B_s), w D = Z + 2 D, while a server's side of a transfer is the slower one ...
+  const Duration<T> one = bytes * Max(1.0 / p.server_bandwidth, 1.0 / p.server_rate);
+  const Duration<T> alone = compute + internal::ServerMessages(p) * 2.0;
+  const T slow = one * (w - 2) / alone;
+  // ... or else w D = t + 2 alpha + 2 m g / B.
+  const Duration<T> at_worker =
+      bytes * (static_cast<double>(p.workers_per_node) / p.worker.bandwidth);
+  const T fast = one * w / (alone + at_worker * 2.0);
+  return internal::AtLeast(1, at_worker * fast < one ? slow : fast);
+}
+
+// ---- Accumulation and buckets.
+
+// Before rounding; 0 when nothing is exposed.
+template <class T>
+T RealAccumulationForEfficiency(const std::type_identity_t<T>& efficiency,
+                                const Duration<T>& exposed, const Duration<T>& micro_step) {
+  return efficiency / (1.0 - efficiency) * (exposed / micro_step);
 }
 
 // At least 1; `efficiency` lies strictly between 0 and 1.
@@ -49,7 +429,33 @@ inline double AccumulationForEfficiency(double efficiency, Duration<> exposed,
                                         Duration<> micro_step) {
   // Less rounding: 0.9 / (1 - 0.9) is a little more than 9.
   constexpr double kWhole = 1 - 1e-12;
-  return std::fmax(1.0, std::ceil(kWhole * efficiency / (1 - efficiency) * (exposed / micro_step)));
+  return std::fmax(
+      1.0, std::ceil(kWhole * RealAccumulationForEfficiency(efficiency, exposed, micro_step)));
+}
+
+// When the last of `count` equal buckets is synchronised, from the start of a backward pass in
+// which they become ready at equal distances: the first and the last bucket decide
+// (model/overlap/buckets.h, whose maximum is linear in k here).
+template <class T>
+Duration<T> EqualBucketsEnd(const std::type_identity_t<T>& count, const Duration<T>& backward,
+                            const SyncCost<T>& cost,
+                            const std::type_identity_t<DataSize<T>>& bytes) {
+  const Duration<T> of_bytes = cost.per_byte * bytes;
+  return Max(backward / count + cost.per_call * count + of_bytes,
+             backward + cost.per_call + of_bytes / count);
+}
+
+// The number of equal buckets that ends soonest. More of them start sooner and leave less for the
+// end, but each costs a call: sqrt(t_b / tau) when the network is the slower one; when the backward
+// pass is, so many that the network just keeps up, (t_b - m beta) / tau. `cost` must have a
+// per_call above 0.
+template <class T>
+T BestBucketCount(const Duration<T>& backward, const SyncCost<T>& cost,
+                  const std::type_identity_t<DataSize<T>>& bytes) {
+  const T bound_by_network = internal::SqrtOrZero(T(backward / cost.per_call));
+  const T bound_by_compute = (backward - cost.per_byte * bytes) / cost.per_call;
+  return internal::AtLeast(
+      1, bound_by_network < bound_by_compute ? bound_by_compute : bound_by_network);
 }
 
 }  // namespace stepcast

@@ -18,13 +18,15 @@
 // forward FLOP.
 //
 // Note that E_K is at least r_K + T_K, at least the sum of all T_k, and at most their sum with the
-// backward pass; one bucket means no overlap.
+// backward pass; one bucket means no overlap. A framework that fuses tensors into a buffer of its
+// own (Horovod: 64 MiB) is one with that cap.
 #ifndef STEPCAST_MODEL_OVERLAP_BUCKETS_H_
 #define STEPCAST_MODEL_OVERLAP_BUCKETS_H_
 
 #include <cmath>
 #include <vector>
 
+#include "data/record/plan.h"
 #include "data/record/workload.h"
 #include "data/units/quantity.h"
 
@@ -38,6 +40,13 @@ struct Bucket {
 // As torch.nn.parallel.DistributedDataParallel documents them.
 inline constexpr DataSize<> kDefaultBucket = Mebibytes(25.0);
 inline constexpr DataSize<> kFirstBucket = Mebibytes(1.0);
+// Workers and servers exchange tensor by tensor; those of a few kilobytes cost no more together
+// than the initiations that are counted for the large ones.
+inline constexpr DataSize<> kServerBucket = Mebibytes(1.0);
+
+inline constexpr DataSize<> DefaultBucket(Strategy strategy) {
+  return UsesServers(strategy) ? kServerBucket : kDefaultBucket;
+}
 
 // The buckets of `workload` under a cap. Without layers the bytes are cut into equal pieces of at
 // most the cap, ready at equal distances.

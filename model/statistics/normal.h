@@ -4,10 +4,26 @@
 #ifndef STEPCAST_MODEL_STATISTICS_NORMAL_H_
 #define STEPCAST_MODEL_STATISTICS_NORMAL_H_
 
+#include <cmath>
+
 namespace stepcast {
 
 // x with Phi(x) = p, 0 < p < 1, to seven figures. Note that it is odd around p = 1/2.
 double NormalQuantile(double p);
+
+// Phi(x) = erfc(-x / sqrt(2)) / 2: the probability of at most x.
+template <class T>
+T NormalDistribution(const T& x) {
+  using std::erfc;
+  return erfc(x * -0.70710678118654752440) * 0.5;
+}
+
+// phi(x), the derivative of Phi.
+template <class T>
+T NormalDensity(const T& x) {
+  using std::exp;
+  return exp(x * x * -0.5) * 0.39894228040143267794;
+}
 
 }  // namespace stepcast
 

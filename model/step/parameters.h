@@ -41,6 +41,11 @@ enum ClusterParameter {
   kHostContention,
   kOverlapShare,
   kTransferInitiation,
+  kServerRate,
+  kRpcRounds,
+  kFlowWindow,
+  kLossTimeout,
+  kOverlapContention,
   kClusterParameterCount
 };
 
@@ -49,6 +54,7 @@ enum WorkloadParameter {
   kFloorTime,
   kSampleTime,
   kStragglerSpread,
+  kUpdateTime,
   kWorkloadParameterCount
 };
 
@@ -93,11 +99,28 @@ inline constexpr std::array<ParameterSpec, kClusterParameterCount> kClusterParam
     {"transfer_initiation", "us", 1e-6, 20, 1.0, 0.1, 1e5,
      "processor time to start one transfer to or from a parameter server",
      "a remote procedure call of some kilobytes: tens of microseconds"},
+    {"server_rate", "GB/s", 1e9, 1.2, 0.7, 0.01, 1000,
+     "rate at which one server takes in, adds up and gives out bytes, each way",
+     "the largest tensor of VGG-16 passes one TensorFlow server at 1.0 to 1.3 GB/s (Horovod's "
+     "comparison of 2017)"},
+    {"rpc_rounds", "", 1, 0.01, 1.5, 1e-4, 100,
+     "round trips that a phase of a parameter server waits for with each tensor, beyond the first: "
+     "round trips of one call over calls in flight at once",
+     "calls for all tensors are in flight together"},
+    {"flow_window", "MB", 1e6, 2.9, 1.0, 0.01, 1e4,
+     "bytes that the flows to one peer have in flight before they wait for a round trip",
+     "measured with the default TCP buffers of Linux: 2.9 MB; remote procedure calls and "
+     "collectives may have less (HTTP/2 streams: 64 KiB, RFC 9113)"},
+    {"loss_timeout", "ms", 1e-3, 200, 0.7, 1, 5000, "what a retransmission timeout costs",
+     "the least retransmission timeout of Linux: 200 ms"},
+    {"overlap_contention", "", 1, 0.05, 0.7, 1e-4, 1,
+     "growth of the compute time while a synchronisation runs beside it",
+     "kernels of the exchange take processors and memory bandwidth from those of the network"},
 }};
 
 inline constexpr std::array<ParameterSpec, kWorkloadParameterCount> kWorkloadParameterSpecs = {{
     {"fixed_time", "ms", 1e-3, 10, 2.0, 1e-3, 1e5,
-     "time of a micro-step that no batch changes: launches, input, optimizer", "milliseconds"},
+     "time of a micro-step that no batch changes: launches, input", "milliseconds"},
     {"floor_time", "ms", 1e-3, 10, 2.0, 1e-3, 1e5,
      "device time of a micro-step while the batch is too small to fill it", "milliseconds"},
     {"sample_time", "ms", 1e-3, 1, 4.0, 1e-6, 1e6,
@@ -105,12 +128,20 @@ inline constexpr std::array<ParameterSpec, kWorkloadParameterCount> kWorkloadPar
     {"straggler_spread", "", 1, 0.06, 1.0, 1e-4, 2,
      "spread of a micro-step between workers, as a share of it",
      "2 per cent for inputs of one size, up to 60 for inputs of varying length, on public traces"},
+    {"update_time", "ms", 1e-3, 1, 1.5, 1e-3, 1e5, "time of the optimizer's update, once a step",
+     "from the device's memory bandwidth"},
 }};
 
 template <class T>
 struct ClusterParameters {
   std::array<T, kClusterParameterCount> si;
+  // Line rate of the slowest of the nodes that a plan names, where they have links of their own
+  // [B/s]; 0 for the cluster's.
+  T node_link_si = T(0.0);
 
+  DataRate<T> node_link() const {
+    return node_link_si > 0.0 ? DataRate<T>::FromSi(node_link_si) : link_bandwidth();
+  }
   DataRate<T> link_bandwidth() const { return DataRate<T>::FromSi(si[kLinkBandwidth]); }
   DataRate<T> flow_bandwidth() const { return DataRate<T>::FromSi(si[kFlowBandwidth]); }
   DataRate<T> host_bandwidth() const { return DataRate<T>::FromSi(si[kHostBandwidth]); }
@@ -123,6 +154,11 @@ struct ClusterParameters {
   const T& host_contention() const { return si[kHostContention]; }
   const T& overlap_share() const { return si[kOverlapShare]; }
   Duration<T> transfer_initiation() const { return Duration<T>::FromSi(si[kTransferInitiation]); }
+  DataRate<T> server_rate() const { return DataRate<T>::FromSi(si[kServerRate]); }
+  const T& rpc_rounds() const { return si[kRpcRounds]; }
+  DataSize<T> flow_window() const { return DataSize<T>::FromSi(si[kFlowWindow]); }
+  Duration<T> loss_timeout() const { return Duration<T>::FromSi(si[kLossTimeout]); }
+  const T& overlap_contention() const { return si[kOverlapContention]; }
 };
 
 template <class T>
@@ -133,6 +169,7 @@ struct WorkloadParameters {
   Duration<T> floor_time() const { return Duration<T>::FromSi(si[kFloorTime]); }
   DurationPerSample<T> sample_time() const { return DurationPerSample<T>::FromSi(si[kSampleTime]); }
   const T& straggler_spread() const { return si[kStragglerSpread]; }
+  Duration<T> update_time() const { return Duration<T>::FromSi(si[kUpdateTime]); }
 };
 
 }  // namespace stepcast

@@ -50,6 +50,8 @@ WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<
     priors[kFixedTime].si = curve.fixed.si();
     priors[kFloorTime].si = curve.floor.si();
     priors[kSampleTime] = {curve.per_sample.si(), kKernelEfficiencyLogSd};
+    priors[kUpdateTime] = {EvaluateRoofline(workload, *device, 1).update.si() / kKernelEfficiency,
+                           kKernelEfficiencyLogSd};
   }
   return priors;
 }

@@ -3,20 +3,49 @@
 #include <algorithm>
 #include <utility>
 
-namespace stepcast {
+#include "model/collective/sharding.h"
 
-StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, DataSize<> gradient,
+namespace stepcast {
+namespace {
+
+// One where the layers are unknown.
+double TensorCount(const Workload& workload) {
+  std::size_t tensors = 0;
+  for (const Layer& layer : workload.layers) tensors += layer.tensors.size();
+  return static_cast<double>(std::max<std::size_t>(tensors, 1));
+}
+
+}  // namespace
+
+StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
                         std::shared_ptr<const std::vector<Bucket>> buckets) {
   StepFacts facts;
   facts.workers = plan.workers();
   facts.nodes = plan.nodes();
   facts.devices_per_node = DevicesOnFullestNode(plan.placement);
+  facts.nics = cluster.nics_per_node;
   facts.servers = plan.servers;
   facts.accumulation_steps = plan.accumulation_steps;
   facts.batch = plan.local_batch;
   facts.strategy = plan.strategy;
-  facts.gradient = gradient;
+  facts.overlap = plan.overlap;
+  facts.backup_workers = plan.backup_workers;
+  facts.has_compute = !workload.communication_only;
+  facts.gradient = workload.gradient_bytes;
+  facts.server = plan.server;
   facts.buckets = std::move(buckets);
+  if (UsesServers(plan.strategy)) {
+    const LargestShard shard = LargestShare(workload, plan.servers, plan.server.sharding);
+    facts.server_share = shard.share;
+    facts.tensors = TensorCount(workload);
+    if (plan.strategy == Strategy::kPsSync) {
+      facts.held_buckets = plan.servers == 1
+                               ? facts.buckets
+                               : std::make_shared<const std::vector<Bucket>>(FullestServerBuckets(
+                                     workload, plan.servers, plan.server.sharding,
+                                     plan.bucket.value_or(DefaultBucket(plan.strategy))));
+    }
+  }
   facts.link = cluster.link;
   for (const Host& host : cluster.hosts) {
     if (std::find(plan.hosts.begin(), plan.hosts.end(), host.name) == plan.hosts.end()) continue;
@@ -28,6 +57,25 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, DataSize<> gra
   facts.device_rtt = cluster.device_link.rtt.value_or(Duration<>());
   facts.server_link = Overlay(cluster.server_link, plan.server_link);
   return facts;
+}
+
+bool CanDependOn(const StepFacts& facts, ClusterParameter parameter) {
+  const bool servers = UsesServers(facts.strategy);
+  switch (parameter) {
+    case kLinkBandwidth:
+      return servers || facts.strategy == Strategy::kBytePs;
+    case kTransferInitiation:
+    case kServerRate:
+    case kRpcRounds:
+      return servers;
+    case kFlowWindow:
+    case kLossTimeout: {
+      const bool loss = facts.link.loss.value_or(0) > 0 || facts.server_link.loss.value_or(0) > 0;
+      return loss || facts.link.rtt || facts.server_link.rtt;
+    }
+    default:
+      return true;
+  }
 }
 
 }  // namespace stepcast

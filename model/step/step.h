@@ -2,33 +2,42 @@
 //
 //   t        = (t_fixed + pnorm(t_floor, c b)) (1 + h (g-1))          one micro-step
 //   t_f, t_b = (1 - phi) t, phi t                                     forward, backward
-//   E_K      = last bucket's synchronisation, from the start of backward (model/overlap/buckets.h)
-//   step     = (a-1) t + t_f + max(t_b, E_K) + o + wait               a > 0 micro-steps
+//   S, E_K   = whole synchronisation, end of its last bucket          model/overlap
+//   step     = (a-1) t + t_f + t_b + kappa min(hidden, t_b) + exposed + u + o + wait
 //
 // A hop between nodes passes the sender's host and its link:
 //
-//   1 / B_hop = ( pnorm(1 / B_link, 1 / (peers B_flow)) + 1 / B_host ) (1 + d (g-1)) (1 + s log2 N)
+//   1 / B_hop = ( 1 / B_path + 1 / B_host ) (1 + d (g-1)) (1 + s log2 N)
+//   1 / B_path = pnorm( 1 / B_link, 1 / (peers B_flow), R / (peers W) )    and what loss adds to it
 //
-//   B_link   what TCP delivers over the node's link (model/network/transport.h)      [B/s]
+//   a        micro-steps to a synchronisation, at least one                           [1]
+//   B_link   line rate of the node's link, less headers                              [B/s]
 //   peers    distinct nodes that one node exchanges with: 1 when N = 2, 2 in a longer ring
 //   B_flow   most that the flows to one peer carry                                   [B/s]
+//   R, W     round trip, where it is stated; bytes in flight to one peer             [s], [B]
 //   B_host   rate of an exchange within the node                                     [B/s]
 //   g, N     devices in use on the fullest node, nodes in use
 //   d, s     host sharing, node scaling                                              [1]
-//   h        host contention                                                         [1]
-//   o        fixed cost of a synchronisation                                         [s]
+//   h, kappa host contention, overlap contention                                     [1]
+//   u, o     optimizer's update; fixed cost of a synchronisation                     [s]
 //   phi      overlap share                                                           [1]
 //
 // Two nodes are special: all flows between them share one path, where a node of a longer ring has
-// two neighbours. A model that is fitted to two nodes and does not know this is wrong by two at
-// four.
+// two neighbours; and a ring of two has nothing to pipeline, so that the round trip adds to the
+// transfer (a p-norm of exponent 1) instead of hiding behind it. A model that is fitted to two
+// nodes and does not know this is wrong by two at four.
+//
+// With parameter servers the update is the servers' work (model/collective/parameter_server.h).
+// With accumulation only the last micro-step synchronises, and only its backward pass hides
+// anything. Flows that were silent while the devices computed start slowly, which delays the first
+// bucket and what follows it without a pause (model/network/slow_start.h).
 //
 // Holds for synchronous steps of equal devices on equal nodes; unequal placements are set by their
 // fullest node. ps-async is the mean time between two updates of one worker.
 //
-// Note that one worker, or strategy none, has no communication at all; that every time falls or
-// stays with more bandwidth and never falls with more bytes, loss, latency or workers' placement on
-// more devices; and that the parts add up to the step exactly.
+// Note that one worker without servers or beside its own, or strategy none, has no communication at
+// all; that every time falls or stays with more bandwidth and never falls with more bytes, loss,
+// latency or workers' placement on more devices; and that the parts add up to the step exactly.
 //
 // Sources: Li et al., VLDB 2020 (overlap of buckets); the formulas' own headers for the parts;
 // public traces of 1 to 64 devices for the form of B_hop (docs/explanation).
@@ -40,8 +49,12 @@
 
 #include "data/record/machine.h"
 #include "data/record/plan.h"
+#include "data/record/workload.h"
 #include "data/units/quantity.h"
+#include "model/collective/async_server.h"
+#include "model/collective/choice.h"
 #include "model/collective/cost.h"
+#include "model/collective/parameter_server.h"
 #include "model/overlap/buckets.h"
 #include "model/step/parameters.h"
 
@@ -52,12 +65,20 @@ struct StepFacts {
   int workers = 1;
   int nodes = 1;
   int devices_per_node = 1;  // in use, on the fullest node
+  int nics = 1;              // of a node
   int servers = 0;
   int accumulation_steps = 1;
   double batch = 1;
   Strategy strategy = Strategy::kAllreduce;
+  Overlap overlap = Overlap::kBuckets;
+  int backup_workers = 0;
+  bool has_compute = true;
   DataSize<> gradient;
-  std::shared_ptr<const std::vector<Bucket>> buckets;  // shared by the plans of a workload
+  double tensors = 1;
+  ServerOptions server;
+  double server_share = 1;                                  // of the model, on the fullest server
+  std::shared_ptr<const std::vector<Bucket>> buckets;       // shared by the plans of a workload
+  std::shared_ptr<const std::vector<Bucket>> held_buckets;  // ps-sync: those of the fullest server
   // Links as stated: a stated bandwidth replaces the fitted one.
   LinkFacts link;
   LinkFacts server_link;
@@ -68,7 +89,7 @@ struct StepFacts {
 // file is the centre of a prior and not a fact here, but its round trip and loss are, and those of
 // the worst host that the plan names. Loss where no round trip is stated meets the latency of the
 // link alone, which is a parameter.
-StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, DataSize<> gradient,
+StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
                         std::shared_ptr<const std::vector<Bucket>> buckets);
 
 // What holds a synchronisation back.
@@ -76,40 +97,67 @@ enum class Limiter {
   kNothing,     // there is no synchronisation
   kLink,        // the node's network link
   kFlow,        // what the flows to one peer carry
-  kTransport,   // TCP's window or packet loss
+  kWindow,      // bytes in flight per round trip
+  kLoss,        // packet loss
   kHost,        // the exchange within the node
   kServerLink,  // the servers' links
+  kServer,      // the servers' processors
   kLatency,     // messages, initiations and fixed costs
 };
 
 template <class T>
 struct StepTime {
   Duration<T> forward;           // of all micro-steps, with what the curve holds fixed
-  Duration<T> backward;          // of all micro-steps
+  Duration<T> backward;          // of all micro-steps, with the contention of what they hide
+  Duration<T> update;            // the optimizer's, on the worker
   Duration<T> exposed_latency;   // synchronisation that compute does not hide: messages, calls
   Duration<T> exposed_transfer;  // and bytes
   Duration<T> straggler_wait;
   Duration<T> synchronisation;  // whole, hidden or not
   Limiter limiter = Limiter::kNothing;
 
-  Duration<T> compute() const { return forward + backward; }
+  Duration<T> compute() const { return forward + backward + update; }
   Duration<T> exposed() const { return exposed_latency + exposed_transfer; }
   Duration<T> total() const { return compute() + exposed() + straggler_wait; }
 };
 
+// What a step's time is made of on the way: what `explain` shows.
 template <class T>
-StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& cluster,
-                         const WorkloadParameters<T>& workload);
-
-// What a plan's hops deliver, as EvaluateStep takes them.
-template <class T>
-struct NetworkRates {
-  Hop<T> hop;                    // between nodes, or between devices when there is one node
-  DataRate<T> server_bandwidth;  // of one server's link; meaningful for ps-sync and ps-async
+struct StepTerms {
+  Duration<T> micro;     // one micro-step
+  Duration<T> backward;  // its backward pass, without contention
+  Hop<T> node_hop;    // between nodes; meaningful when more than one node, or a server, is in use
+  Hop<T> device_hop;  // between devices of a node
+  SyncCost<T> cost;   // of one call of the collective; of push and pull together with servers
+  ServerPaths<T> servers;  // ps-sync and ps-async
+  ServerPhases<T> phases;  // ps-sync
+  AsyncServers<T> async;   // ps-async
+  Duration<T> slow_start;  // before the first bucket
+  Duration<T> overhead;    // fixed cost of the synchronisation
+  Duration<T> end;         // of the last bucket, from the start of the backward pass
+  Duration<T> hidden;
+  Duration<T> contention;
 };
 
+// `terms`, where given, is filled with what applies to the plan.
 template <class T>
-NetworkRates<T> EvaluateNetwork(const StepFacts& facts, const ClusterParameters<T>& cluster);
+StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& cluster,
+                         const WorkloadParameters<T>& workload, StepTerms<T>* terms = nullptr);
+
+// Whether such a step can depend on the parameter at all: servers' parameters matter with servers,
+// those of round trips where there are any. `node_link_si` is taken to be set.
+bool CanDependOn(const StepFacts& facts, ClusterParameter parameter);
+
+// The fastest all-reduce for this plan's mean bucket: what strategy auto means. EvaluateStep takes
+// the algorithm and not the question.
+template <class T>
+AllreduceChoice<T> EvaluateChoice(const StepFacts& facts, const ClusterParameters<T>& cluster);
+
+// What each phase of synchronous servers still needs after the compute it hides behind, and what
+// the network saves by helping with it.
+template <class T>
+PhaseBenefit<T> EvaluateServerPhases(const StepFacts& facts, const ClusterParameters<T>& cluster,
+                                     const WorkloadParameters<T>& workload);
 
 }  // namespace stepcast
 

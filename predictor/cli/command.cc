@@ -7,37 +7,13 @@
 #include <sstream>
 
 #include "data/io/parse.h"
+#include "data/io/plan_fields.h"
 #include "predictor/search/placement.h"
 
 namespace stepcast::cli {
 namespace {
 
-constexpr int kMostCount = 1'000'000;
-constexpr int kMostBatch = 100'000'000;
 constexpr double kLargestWholeDouble = 9007199254740992.0;  // 2^53
-
-// The plan's options, in the order in which they are applied: the strategy before what depends on
-// it.
-struct PlanOption {
-  const char* name;
-  const char* value;
-  const char* help;
-};
-constexpr PlanOption kPlanOptions[] = {
-    {"workers", "N", "devices to train on; nodes are filled one after another"},
-    {"placement", "P", "devices used on each node, like 4-4-2, instead of --workers"},
-    {"hosts", "A+B", "names of the nodes, in placement order"},
-    {"strategy", "S",
-     "none, allreduce, ring, tree, halving-doubling, hierarchical, ps-sync, ps-async"},
-    {"servers", "N", "parameter servers, for ps-sync and ps-async"},
-    {"local-batch", "N", "samples of one micro-step on one device"},
-    {"accumulation", "N", "micro-steps between synchronisations"},
-    {"bandwidth", "RATE", "line rate of a node's link, like \"1 Gbit/s\""},
-    {"rtt", "TIME", "round-trip time between nodes, like \"2 ms\""},
-    {"loss", "P", "probability that a packet is lost, like 0.01"},
-    {"server-bandwidth", "RATE", "line rate of a server's link"},
-    {"bucket", "SIZE", "cap of a gradient bucket, like \"25 MiB\""},
-};
 
 }  // namespace
 
@@ -94,9 +70,16 @@ void AddTargetOptions(po::options_description* options) {
 }
 
 void AddPlanOptions(po::options_description* options) {
-  for (const PlanOption& option : kPlanOptions) {
-    options->add_options()(option.name, po::value<std::string>()->value_name(option.value),
-                           option.help);
+  options->add_options()("workers", po::value<std::string>()->value_name("N"),
+                         "devices to train on; nodes are filled one after another");
+  for (const PlanField& field : PlanFields()) {
+    auto* value = po::value<std::string>();
+    if (field.placeholder == nullptr) {
+      value->implicit_value("yes")->value_name("yes");
+    } else {
+      value->value_name(field.placeholder);
+    }
+    options->add_options()(field.flag, value, field.help);
   }
 }
 
@@ -128,35 +111,19 @@ void SetPlanOption(const std::string& key, const std::string& text, const Cluste
   const InputPlace place = OptionPlace(key);
   if (key == "workers") {
     plan->placement = FillNodes(ParseInteger(text, place, 1, kMostCount), cluster.devices_per_node);
-  } else if (key == "placement") {
-    plan->placement = ParsePlacement(text, place);
-  } else if (key == "hosts") {
-    plan->hosts = ParseHosts(text, place);
-  } else if (key == "strategy") {
-    plan->strategy = ParseStrategy(text, place);
-    if (!UsesServers(plan->strategy)) plan->servers = 0;
-  } else if (key == "servers") {
-    plan->servers = ParseInteger(text, place, 0, kMostCount);
-  } else if (key == "local-batch") {
-    plan->local_batch = ParseInteger(text, place, 1, kMostBatch);
-  } else if (key == "accumulation") {
-    plan->accumulation_steps = ParseInteger(text, place, 1, kMostCount);
-  } else if (key == "bandwidth") {
-    plan->link.bandwidth = ParseDataRate(text, place);
-  } else if (key == "rtt") {
-    plan->link.rtt = ParseDuration(text, place);
-  } else if (key == "loss") {
-    plan->link.loss = ParseProbability(text, place);
-  } else if (key == "server-bandwidth") {
-    plan->server_link.bandwidth = ParseDataRate(text, place);
-  } else if (key == "bucket") {
-    plan->bucket = ParseDataSize(text, place);
-  } else {
-    std::string allowed;
-    for (const PlanOption& option : kPlanOptions) {
-      allowed += (allowed.empty() ? "" : ", ") + std::string(option.name);
-    }
+    return;
+  }
+  const PlanField* field = FindPlanField(key);
+  if (field == nullptr) {
+    std::string allowed = "workers";
+    for (const PlanField& known : PlanFields()) allowed += ", " + std::string(known.flag);
     throw InputError(OptionPlace("over"), key, "is not a part of a plan", allowed);
+  }
+  field->read_flag(text, place, plan);
+  // Along a sweep, an all-reduce has none of the servers that the strategy before it had.
+  if (key == "strategy" && !UsesServers(plan->strategy)) {
+    plan->server = {};
+    if (plan->strategy != Strategy::kBytePs) plan->servers = 0;
   }
 }
 
@@ -166,9 +133,12 @@ Plan ReadPlan(const Arguments& arguments, const Target& target) {
   if (arguments.Has("workers") && arguments.Has("placement")) {
     throw InputError(OptionPlace("workers"), "", "says the same as --placement", "one of the two");
   }
-  for (const PlanOption& option : kPlanOptions) {
-    if (arguments.Has(option.name)) {
-      SetPlanOption(option.name, arguments.Text(option.name), target.cluster, &plan);
+  if (arguments.Has("workers")) {
+    SetPlanOption("workers", arguments.Text("workers"), target.cluster, &plan);
+  }
+  for (const PlanField& field : PlanFields()) {
+    if (arguments.Has(field.flag)) {
+      SetPlanOption(field.flag, arguments.Text(field.flag), target.cluster, &plan);
     }
   }
   // Named hosts say how many nodes there are.
@@ -194,22 +164,13 @@ Json CountJson(double value) {
 Json PlanJson(const Plan& plan) {
   Json json;
   json["workers"] = plan.workers();
-  json["placement"] = FormatPlacement(plan.placement);
-  if (!plan.hosts.empty()) json["hosts"] = JoinHosts(plan.hosts);
-  json["strategy"] = StrategyName(plan.strategy);
-  json["servers"] = plan.servers;
-  json["local_batch"] = plan.local_batch;
-  json["accumulation_steps"] = plan.accumulation_steps;
+  for (const PlanField& field : PlanFields()) {
+    std::string text = field.write(plan);
+    if (std::string_view(field.column) == "accumulation_steps" && text.empty()) text = "1";
+    if (text.empty()) continue;
+    json[field.column] = field.unit != nullptr ? Json::parse(text) : Json(text);
+  }
   json["global_batch"] = CountJson(plan.global_batch());
-  if (plan.link.bandwidth) {
-    json["link_gbit_per_s"] = plan.link.bandwidth->in(kGigabitsPerSecond);
-  }
-  if (plan.link.rtt) json["rtt_ms"] = plan.link.rtt->in(kMilliseconds);
-  if (plan.link.loss) json["loss_rate"] = *plan.link.loss;
-  if (plan.server_link.bandwidth) {
-    json["server_link_gbit_per_s"] = plan.server_link.bandwidth->in(kGigabitsPerSecond);
-  }
-  if (plan.bucket) json["bucket_mib"] = plan.bucket->in(kMebibytes);
   return json;
 }
 
@@ -222,10 +183,13 @@ Json PredictionJson(const Prediction& p, const Plan& plan, const Target& target)
   json["step_time_s"] = p.step_time.in(kSeconds);
   json["low_s"] = p.low.in(kSeconds);
   json["high_s"] = p.high.in(kSeconds);
+  json["quantiles"] = {
+      {"p50_s", p.p50.in(kSeconds)}, {"p95_s", p.p95.in(kSeconds)}, {"p99_s", p.p99.in(kSeconds)}};
   json["throughput_samples_per_s"] = p.throughput.in(kSamplesPerSecond);
   const StepTime<double>& b = p.breakdown;
   json["breakdown"] = {{"forward_s", b.forward.in(kSeconds)},
                        {"backward_s", b.backward.in(kSeconds)},
+                       {"update_s", b.update.in(kSeconds)},
                        {"exposed_transfer_s", b.exposed_transfer.in(kSeconds)},
                        {"exposed_latency_s", b.exposed_latency.in(kSeconds)},
                        {"straggler_wait_s", b.straggler_wait.in(kSeconds)}};
@@ -254,8 +218,8 @@ Json PredictionJson(const Prediction& p, const Plan& plan, const Target& target)
       {"total_bytes", CountJson(m.total.in(kBytes))},
       {"available_bytes", m.available ? CountJson(m.available->in(kBytes)) : Json(nullptr)},
       {"verdict", kMemoryVerdictNames[static_cast<int>(m.verdict)]}};
-  json["compute_source"] =
-      p.compute_source == ComputeSource::kFitted ? "calibration" : "data sheet";
+  json.update(OutlookJson(p, plan, target));
+  json["compute_source"] = kComputeSourceNames[static_cast<int>(p.compute_source)];
   json["flags"] = p.flags;
   return json;
 }

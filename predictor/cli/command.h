@@ -33,12 +33,14 @@ int RunPredict(const std::vector<std::string>& arguments);
 int RunSweep(const std::vector<std::string>& arguments);
 int RunLimits(const std::vector<std::string>& arguments);
 int RunRecommend(const std::vector<std::string>& arguments);
+int RunExplain(const std::vector<std::string>& arguments);
 int RunCalibrate(const std::vector<std::string>& arguments);
 int RunEvaluate(const std::vector<std::string>& arguments);
 int RunImport(const std::vector<std::string>& arguments);
 int RunMicrobench(const std::vector<std::string>& arguments);
 int RunWorkloads(const std::vector<std::string>& arguments);
 int RunMachines(const std::vector<std::string>& arguments);
+int RunModels(const std::vector<std::string>& arguments);
 
 // The parsed options of a command.
 class Arguments {
@@ -97,6 +99,8 @@ void SetPlanOption(const std::string& key, const std::string& text, const Cluste
 Json CountJson(double value);
 Json PlanJson(const Plan& plan);
 Json PredictionJson(const Prediction& prediction, const Plan& plan, const Target& target);
+// What a prediction holds beyond its times: the algorithm, the servers, money and energy.
+Json OutlookJson(const Prediction& prediction, const Plan& plan, const Target& target);
 
 // "2 workers (1-1), ring, batch 128 x 4".
 std::string DescribePlan(const Plan& plan);

@@ -6,25 +6,34 @@
 #include <cmath>
 
 #include "data/io/parse.h"
+#include "data/io/plan_fields.h"
 #include "predictor/cli/command.h"
 
 namespace stepcast::cli {
 namespace {
 
-constexpr int kDefaultMostWorkers = 256;
-constexpr int kMostWorkersAllowed = 65536;
+double ReadEfficiency(const std::string& text) {
+  const InputPlace place = OptionPlace("target-efficiency");
+  const double efficiency = ParseNumber(text, place, 0, 1);
+  if (efficiency == 0 || efficiency == 1) {
+    throw InputError(place, text, "is out of range", "more than 0 and less than 1");
+  }
+  return efficiency;
+}
 
-std::string Workers(int count) { return fmt::format("{} worker{}", count, count == 1 ? "" : "s"); }
+std::string Workers(int count) {
+  return fmt::format("{} worker{}", FormatCount(count), count == 1 ? "" : "s");
+}
 
 // The findings, a sentence each.
-std::vector<std::string> Findings(const ScalingLimits& limits, Strategy strategy) {
+std::vector<std::string> Findings(const ScalingLimits& limits) {
   std::vector<std::string> findings;
   if (limits.worth_it) {
     findings.push_back(
         fmt::format("More than one worker pays from {} on.", Workers(*limits.worth_it)));
   } else {
-    findings.push_back(
-        fmt::format("No number of workers up to {} is faster than one.", limits.most_workers));
+    findings.push_back(fmt::format("No number of workers up to {} is faster than one.",
+                                   FormatCount(limits.most_workers)));
   }
   findings.push_back(
       limits.crossing
@@ -44,29 +53,98 @@ std::vector<std::string> Findings(const ScalingLimits& limits, Strategy strategy
       fmt::format("A fixed step of {} samples is fastest on {}: {}. {}",
                   FormatCount(limits.strong_global_batch), Workers(limits.strong_best_workers),
                   FormatDuration(limits.strong_best_step), limits.strong_binding.sentence));
-  if (limits.server_ceiling) {
-    findings.push_back(fmt::format(
-        "The servers' links cap the throughput at {} (a b n B_s / {}); half of it, where transfer "
-        "equals compute, is reached with {:.1f} workers.",
-        FormatThroughput(*limits.server_ceiling), strategy == Strategy::kPsAsync ? "m" : "2m",
-        *limits.server_half_workers));
-  }
-  if (limits.ring_best_workers) {
-    findings.push_back(
-        fmt::format("Latency alone would end strong scaling at sqrt(C / 2 alpha) = {:.0f} workers.",
-                    *limits.ring_best_workers));
-  }
   return findings;
 }
 
+// ---- Each limit in closed form and searched.
+
+template <class T>
+Json OptionalJson(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+std::string Count(double value) {
+  return value < 100 ? FormatNumber(value) : FormatCount(std::round(value));
+}
+
+template <class Q, class Text>
+std::string ClosedText(const ClosedForm<Q>& closed, const Text& text) {
+  if (!closed) return "-";
+  return closed->exists() ? text(closed->value()) : "none";
+}
+
+struct LimitRow {
+  std::string name;
+  const char* key;
+  ClosedForm<double> closed;
+  std::optional<int> searched;
+};
+
+// Those that are counts.
+std::vector<LimitRow> Counts(const ScalingLimits& limits) {
+  const ClosedLimits& closed = limits.closed;
+  const std::string there = fmt::format(" on {}", Workers(limits.reference_workers));
+  return {
+      {"workers for half of the ceiling", "half_ceiling_workers", closed.half_ceiling,
+       limits.half_ceiling},
+      {"workers for half efficiency", "half_efficiency_workers", closed.half_efficiency,
+       limits.half_efficiency},
+      {"workers for transfer beyond compute", "crossing_workers", closed.crossing, limits.crossing},
+      {"best workers for the fixed step", "strong_best_workers", closed.strong_best_workers,
+       limits.strong_best_workers},
+      {"workers at the knee of the queues", "knee_workers", closed.knee, std::nullopt},
+      {fmt::format("accumulation for {} compute", FormatPercent(limits.target_efficiency)) + there,
+       "accumulation", closed.accumulation, limits.accumulation},
+      {"best number of buckets" + there, "buckets", closed.buckets, limits.buckets},
+      {"servers that suffice" + there, "servers", closed.servers, limits.servers},
+  };
+}
+
+std::string LimitTable(const ScalingLimits& limits, const Style& style) {
+  Table table({{"limit", "", Align::kLeft},
+               {"closed form", "", Align::kRight},
+               {"searched", "", Align::kRight}});
+  if (limits.closed.ceiling) {
+    table.AddRow({"throughput ceiling", ClosedText(limits.closed.ceiling, FormatThroughput),
+                  fmt::format("{} on {}", FormatThroughput(limits.best_throughput),
+                              Workers(limits.best_workers))});
+  }
+  for (const LimitRow& row : Counts(limits)) {
+    if (!row.closed && !row.searched) continue;
+    table.AddRow(
+        {row.name, ClosedText(row.closed, Count), row.searched ? FormatCount(*row.searched) : "-"});
+  }
+  return table.Render(style, 2);
+}
+
+template <class Q, class Value>
+Json ClosedJson(const ClosedForm<Q>& closed, const Value& value) {
+  if (!closed) return nullptr;
+  return closed->exists() ? Json(value(closed->value())) : Json("none");
+}
+
+Json ClosedLimitsJson(const ScalingLimits& limits) {
+  Json json;
+  json["ceiling_samples_per_s"] = ClosedJson(
+      limits.closed.ceiling, [](SampleRate<> rate) { return rate.in(kSamplesPerSecond); });
+  for (const LimitRow& row : Counts(limits)) {
+    json[row.key] = ClosedJson(row.closed, [](double value) { return value; });
+  }
+  return json;
+}
+
+// The value of a closed form that exists and does end, else null.
+Json NumberJson(const ClosedForm<double>& closed, bool applies) {
+  return applies && closed && closed->exists() ? Json(closed->value()) : Json(nullptr);
+}
+
 Json LimitsJson(const ScalingLimits& limits, const Plan& plan) {
-  const auto optional = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
   Json json;
   json["plan"] = PlanJson(plan);
   json["most_workers"] = limits.most_workers;
-  json["worth_it_workers"] = optional(limits.worth_it);
-  json["crossing_workers"] = optional(limits.crossing);
-  json["half_efficiency_workers"] = optional(limits.half_efficiency);
+  json["worth_it_workers"] = OptionalJson(limits.worth_it);
+  json["crossing_workers"] = OptionalJson(limits.crossing);
+  json["half_efficiency_workers"] = OptionalJson(limits.half_efficiency);
   json["efficiency_at_most"] = limits.efficiency_at_most;
   json["best_workers"] = limits.best_workers;
   json["binding"] = limits.weak_binding.part;
@@ -74,10 +152,21 @@ Json LimitsJson(const ScalingLimits& limits, const Plan& plan) {
                             {"best_workers", limits.strong_best_workers},
                             {"step_time_s", limits.strong_best_step.in(kSeconds)},
                             {"binding", limits.strong_binding.part}};
-  json["server_ceiling_samples_per_s"] =
-      limits.server_ceiling ? Json(limits.server_ceiling->in(kSamplesPerSecond)) : Json(nullptr);
-  json["server_half_ceiling_workers"] = optional(limits.server_half_workers);
-  json["ring_best_workers"] = optional(limits.ring_best_workers);
+  json["reference_workers"] = limits.reference_workers;
+  json["target_efficiency"] = limits.target_efficiency;
+  json["half_ceiling_workers"] = OptionalJson(limits.half_ceiling);
+  json["accumulation"] = OptionalJson(limits.accumulation);
+  json["buckets"] = OptionalJson(limits.buckets);
+  json["servers"] = OptionalJson(limits.servers);
+  json["closed_form"] = ClosedLimitsJson(limits);
+  const bool servers = UsesServers(plan.strategy);
+  const bool ring = plan.strategy == Strategy::kRing || plan.strategy == Strategy::kAllreduce;
+  const ClosedForm<SampleRate<>>& ceiling = limits.closed.ceiling;
+  json["server_ceiling_samples_per_s"] = servers && ceiling && ceiling->exists()
+                                             ? Json(ceiling->value().in(kSamplesPerSecond))
+                                             : Json(nullptr);
+  json["server_half_ceiling_workers"] = NumberJson(limits.closed.half_ceiling, servers);
+  json["ring_best_workers"] = NumberJson(limits.closed.strong_best_workers, ring);
   Json curve = Json::array();
   for (const ScalingPoint& point : limits.curve) {
     curve.push_back({{"workers", point.workers},
@@ -86,7 +175,7 @@ Json LimitsJson(const ScalingLimits& limits, const Plan& plan) {
                      {"efficiency", point.efficiency}});
   }
   json["curve"] = curve;
-  json["findings"] = Findings(limits, plan.strategy);
+  json["findings"] = Findings(limits);
   json["flags"] = limits.flags;
   return json;
 }
@@ -101,13 +190,16 @@ int RunLimits(const std::vector<std::string>& arguments) {
                         "how far to search (256)")(
       "global-batch", po::value<std::string>()->value_name("N"),
       "samples of the fixed step that strong scaling shares out (those of one full node)")(
+      "target-efficiency", po::value<std::string>()->value_name("E"),
+      "share of a step in micro-steps that accumulation is to reach (0.9)")(
       "json", "print one JSON object")("help", "print this text");
   const Arguments args("limits", options, "", arguments);
   if (args.Has("help")) {
     PrintHelp("stepcast limits --cluster C --workload W --local-batch N [--strategy S] ...",
               "Finds where scaling ends and why: from how many workers on it pays, where\n"
               "synchronisation overtakes compute, where half of the devices is wasted, what caps\n"
-              "the throughput, and how many workers finish a fixed step soonest.",
+              "the throughput, how many workers finish a fixed step soonest, and how much\n"
+              "accumulation, how many buckets and servers it takes: in closed form, and searched.",
               options,
               "  stepcast limits --cluster gce-t4 --workload resnet50 --local-batch 64\n"
               "  stepcast limits --cluster ec2-g3-ps --workload inception_v3 --local-batch 32 "
@@ -117,18 +209,22 @@ int RunLimits(const std::vector<std::string>& arguments) {
   const Target target = ReadTarget(args);
   const Plan plan = ReadPlan(args, target);
   RequireBatch(plan);
-  const int most = args.Has("most-workers")
-                       ? ParseInteger(args.Text("most-workers"), OptionPlace("most-workers"), 1,
-                                      kMostWorkersAllowed)
-                       : kDefaultMostWorkers;
-  const int global =
-      args.Has("global-batch")
-          ? ParseInteger(args.Text("global-batch"), OptionPlace("global-batch"), 1, 100'000'000)
-          : 0;
+  LimitsOptions limits_options;
+  if (args.Has("most-workers")) {
+    limits_options.most_workers =
+        ParseInteger(args.Text("most-workers"), OptionPlace("most-workers"), 1, kMostCount);
+  }
+  if (args.Has("global-batch")) {
+    limits_options.strong_global_batch =
+        ParseInteger(args.Text("global-batch"), OptionPlace("global-batch"), 1, kMostBatch);
+  }
+  if (args.Has("target-efficiency")) {
+    limits_options.target_efficiency = ReadEfficiency(args.Text("target-efficiency"));
+  }
   const int per_node = args.Has("placement") ? DevicesOnFullestNode(plan.placement)
                                              : target.cluster.devices_per_node;
   const ScalingLimits limits =
-      FindScalingLimits(target.MakePredictor(), plan, per_node, most, global);
+      FindScalingLimits(target.MakePredictor(), plan, per_node, limits_options);
   if (args.Has("json")) {
     PrintJson(LimitsJson(limits, plan));
     return kDone;
@@ -145,8 +241,8 @@ int RunLimits(const std::vector<std::string>& arguments) {
     table.AddRow({std::to_string(point.workers), FormatDuration(point.step_time),
                   FormatThroughput(point.throughput), FormatPercent(point.efficiency)});
   }
-  out += table.Render(style, 2) + "\n";
-  for (const std::string& finding : Findings(limits, plan.strategy)) {
+  out += table.Render(style, 2) + "\n" + LimitTable(limits, style) + "\n";
+  for (const std::string& finding : Findings(limits)) {
     out += NoteLine(finding, style, TerminalWidth());
   }
   for (const std::string& flag : limits.flags) out += FlagLine(flag, style, TerminalWidth());

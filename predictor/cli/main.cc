@@ -14,12 +14,14 @@ constexpr Command kCommands[] = {
     {"sweep", "many plans: a table, JSON or a plot", RunSweep},
     {"limits", "where scaling ends, and why", RunLimits},
     {"recommend", "which batch, accumulation, workers, servers to use", RunRecommend},
+    {"explain", "every term of one prediction: formula, inputs, source, elasticity", RunExplain},
     {"calibrate", "fit the model to measured runs of a cluster", RunCalibrate},
     {"evaluate", "predicted against measured", RunEvaluate},
     {"import", "runs from what other tools measured", RunImport},
     {"microbench", "measure what a GPU reaches at best", RunMicrobench},
     {"workloads", "the networks known by name", RunWorkloads},
     {"machines", "the clusters and devices known by name", RunMachines},
+    {"models", "the formulas: what each says, where it holds, its source", RunModels},
 };
 
 std::string Usage() {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "predictor/cli/command.h"
+#include "predictor/cli/outlook.h"
 
 namespace stepcast::cli {
 namespace {
@@ -25,16 +26,56 @@ std::string TrafficText(const Traffic& traffic) {
                             FormatCount(traffic.transfers));
 }
 
-void PrintPrediction(const Prediction& p, const Plan& plan, const Target& target) {
+// "  name        text", wrapped at `width` columns under the text.
+std::string NamedLine(const char* name, const std::string& text, int width) {
+  constexpr int kIndent = 14;
+  std::string out = fmt::format("  {:<{}}", name, kIndent - 2);
+  int column = kIndent;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = text.find(' ', at);
+    if (end == std::string::npos) end = text.size();
+    const std::string word = text.substr(at, end - at);
+    const int columns = DisplayWidth(word);
+    if (column > kIndent && column + 1 + columns > width) {
+      out += "\n" + std::string(kIndent, ' ');
+      column = kIndent;
+    } else if (at > 0) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += columns;
+    at = end + 1;
+  }
+  return out + "\n";
+}
+
+void PrintPrediction(const Prediction& p, const Plan& plan, const Target& target,
+                     const JobOutlook& job) {
   const Style style = DetectStyle();
   const auto line = [](const char* name, const std::string& text) {
-    return fmt::format("  {:<12}{}\n", name, text);
+    return NamedLine(name, text, TerminalWidth());
   };
   std::string out = Heading(fmt::format("{} on {} ({}): {}", target.workload.name,
                                         target.cluster.name, target.device, DescribePlan(plan)),
                             style);
-  out += line("step", fmt::format("{}  (90 % interval {} to {})", FormatDuration(p.step_time),
-                                  FormatDuration(p.low), FormatDuration(p.high)));
+  const auto lines = [&](const NamedLines& named) {
+    for (const auto& [name, text] : named) out += line(name.c_str(), text);
+  };
+  const std::string interval =
+      fmt::format("{}  (90 % interval {} to {})", FormatDuration(p.step_time),
+                  FormatDuration(p.low), FormatDuration(p.high));
+  if (job.limit && !job.limit->finishes) {
+    // Not a time to trust: nobody has seen such a step end.
+    out += line("step", LimitText(*job.limit));
+    out += line("", "predicted " + interval);
+  } else {
+    out += line("step", interval);
+    if (job.limit) out += line("", LimitText(*job.limit));
+  }
+  out += line("quantiles",
+              fmt::format("half the steps within {}, 95 % within {}, 99 % within {}",
+                          FormatDuration(p.p50), FormatDuration(p.p95), FormatDuration(p.p99)));
   out += line("throughput", FormatThroughput(p.throughput));
   out += line("idle", FormatPercent(p.idle_ratio()) + " of the step");
   out += line("binding", FindBinding(p).sentence);
@@ -45,6 +86,7 @@ void PrintPrediction(const Prediction& p, const Plan& plan, const Target& target
   };
   part("forward", b.forward);
   part("backward", b.backward);
+  part("update", b.update);
   part("exposed transfer", b.exposed_transfer);
   part("exposed latency", b.exposed_latency);
   part("waiting for stragglers", b.straggler_wait);
@@ -55,6 +97,8 @@ void PrintPrediction(const Prediction& p, const Plan& plan, const Target& target
                        FormatDuration(b.synchronisation - b.exposed()));
   }
   out += "\n" + line("traffic", TrafficText(p.traffic)) + line("memory", MemoryText(p.memory));
+  lines(StrategyLines(p, plan, target));
+  lines(OutlookLines(job, plan));
   for (const std::string& flag : p.flags) out += FlagLine(flag, style, TerminalWidth());
   Print(out);
 }
@@ -65,31 +109,47 @@ int RunPredict(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   AddTargetOptions(&options);
   AddPlanOptions(&options);
+  AddLimitOption(&options);
+  AddNoiseOptions(&options);
+  AddJobOptions(&options);
   options.add_options()("json", "print one JSON object")("help", "print this text");
   const Arguments args("predict", options, "", arguments);
   if (args.Has("help")) {
     PrintHelp("stepcast predict --cluster C --workload W --local-batch N [--workers N] ...",
               "Predicts one training step: its time with a 90 % interval, what it is made of,\n"
-              "what it puts on the network, whether it fits in memory.",
+              "what it puts on the network, whether it fits in memory. With --data-set,\n"
+              "--noise-scale or --node-mtbf also what it means for the whole job.",
               options,
               "  stepcast predict --cluster ufrgs-tupi --workload resnet50 --local-batch 128 "
               "--workers 2\n"
               "  stepcast predict --device t4 --workload bert_base --local-batch 8 --workers 4 "
               "--bandwidth \"10 Gbit/s\"\n"
               "  stepcast predict --cluster ec2-g3-ps --workload inception_v3 --local-batch 32 "
-              "--workers 8 --strategy ps-sync --servers 1\n");
+              "--workers 8 --strategy ps-sync --servers 1\n"
+              "  stepcast predict --cluster gce-t4 --workload vgg19 --local-batch 32 --workers 16 "
+              "--data-set 1281167 --noise-scale 8000 --known-batch 256\n"
+              "  stepcast predict --cluster gce-t4 --workload vgg19 --local-batch 32 --workers 16 "
+              "--node-mtbf \"60 d\" --checkpoint-time \"20 s\" --restart-time \"5 min\"\n"
+              "  stepcast predict --cluster ufrgs-tupi --workload vgg16 --local-batch 32 "
+              "--workers 2 --rtt \"100 ms\" --loss 0.1 --time-limit \"1 min\"\n");
     return kDone;
   }
   const Target target = ReadTarget(args);
   const Plan plan = ReadPlan(args, target);
   RequireBatch(plan);
+  const OutlookOptions asked = ReadOutlookOptions(args);
   const Prediction prediction = target.MakePredictor().Predict(plan);
+  const JobOutlook job = MakeOutlook(prediction, plan, target.cluster, target.facts, asked);
   if (args.Has("json")) {
-    PrintJson(PredictionJson(prediction, plan, target));
+    Json json = PredictionJson(prediction, plan, target);
+    AddJobJson(job, &json);
+    PrintJson(json);
   } else {
-    PrintPrediction(prediction, plan, target);
+    PrintPrediction(prediction, plan, target, job);
   }
-  return prediction.memory.verdict == MemoryVerdict::kOutOfMemory ? kAnswerIsNo : kDone;
+  const bool fits = prediction.memory.verdict != MemoryVerdict::kOutOfMemory;
+  const bool finishes = !job.limit || job.limit->finishes;
+  return fits && finishes ? kDone : kAnswerIsNo;
 }
 
 }  // namespace stepcast::cli

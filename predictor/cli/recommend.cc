@@ -5,6 +5,7 @@
 
 #include "data/io/parse.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/outlook.h"
 
 namespace stepcast::cli {
 namespace {
@@ -24,9 +25,42 @@ auto ParseList(const Arguments& args, const std::string& option, Parse parse) {
   return values;
 }
 
-Json RecommendationJson(const Recommendation& r, const Target& target) {
+// Of scores, by Objective: a column's header and a key of JSON, each with the unit.
+constexpr const char* kScoreHeaders[kObjectiveCount] = {"throughput", "goodput", "samples per USD",
+                                                        "samples per kJ"};
+constexpr const char* kScoreKeys[kObjectiveCount] = {
+    "throughput_samples_per_s", "goodput_samples_per_s", "samples_per_usd", "samples_per_j"};
+
+Objective ParseObjective(const std::string& text) {
+  std::string allowed;
+  for (int i = 0; i < kObjectiveCount; ++i) {
+    if (text == kObjectiveNames[i]) return static_cast<Objective>(i);
+    allowed += (i == 0 ? "" : ", ") + std::string(kObjectiveNames[i]);
+  }
+  throw InputError(OptionPlace("objective"), text, "is not an objective", allowed);
+}
+
+std::string ScoreText(Objective objective, double score) {
+  switch (objective) {
+    case Objective::kThroughput:
+    case Objective::kGoodput:
+      return FormatThroughput(Samples(score) / Seconds(1.0));
+    case Objective::kPrice:
+      return FormatNumber(score);
+    default:
+      return FormatNumber(score * 1e3);
+  }
+}
+
+Json RecommendationJson(const Recommendation& r, const Target& target,
+                        const RecommendOptions& search) {
   Json json = PredictionJson(r.prediction, r.plan, target);
   json["efficiency"] = r.efficiency;
+  json[kScoreKeys[static_cast<int>(search.objective)]] = r.score;
+  if (search.outlook.noise_scale) {
+    json["statistical_efficiency"] =
+        *MakeOutlook(r.prediction, r.plan, target.cluster, target.facts, search.outlook).efficiency;
+  }
   return json;
 }
 
@@ -45,17 +79,26 @@ int RunRecommend(const std::vector<std::string>& arguments) {
       "try-bucket", list(), "bucket caps to choose from (the plan's)")(
       "most-global-batch", po::value<std::string>()->value_name("N"),
       "samples of one optimizer step that training tolerates (8192)")(
-      "json", "print one JSON object")("help", "print this text");
+      "objective", po::value<std::string>()->value_name("O"),
+      "what is to be best: throughput (the default), goodput (needs --noise-scale and "
+      "--known-batch), price (samples per USD), energy (samples per J)");
+  AddNoiseOptions(&options);
+  options.add_options()("json", "print one JSON object")("help", "print this text");
   const Arguments args("recommend", options, "", arguments);
   if (args.Has("help")) {
     PrintHelp("stepcast recommend --cluster C --workload W --local-batch N --workers N ...",
               "Recommends a plan: the smallest global batch within 5 % of the highest throughput\n"
-              "that memory and --most-global-batch allow, compared with the plan as given.",
+              "that memory and --most-global-batch allow, compared with the plan as given. With\n"
+              "another --objective that is what is highest; where --noise-scale tells what a\n"
+              "sample is worth, useful samples count.",
               options,
               "  stepcast recommend --cluster ufrgs-tupi --workload resnet50 --local-batch 128 "
               "--workers 2\n"
               "  stepcast recommend --cluster gce-t4 --workload vgg19 --local-batch 32 "
-              "--try-workers 4,8,16 --try-strategy ring,hierarchical,tree\n");
+              "--try-workers 4,8,16 --try-strategy ring,hierarchical,tree\n"
+              "  stepcast recommend --cluster aws-g4dn-12xlarge --workload resnet50 "
+              "--local-batch 64 --try-workers 4,8,16,32 --objective price "
+              "--noise-scale 4000 --known-batch 256\n");
     return kDone;
   }
   const Target target = ReadTarget(args);
@@ -75,6 +118,12 @@ int RunRecommend(const std::vector<std::string>& arguments) {
     search.most_global_batch = ParseInteger(args.Text("most-global-batch"),
                                             OptionPlace("most-global-batch"), 1, 1'000'000'000);
   }
+  if (args.Has("objective")) search.objective = ParseObjective(args.Text("objective"));
+  search.outlook = ReadOutlookOptions(args);
+  search.device = target.facts;
+  if (search.objective == Objective::kGoodput && !search.outlook.noise_scale) {
+    throw InputError(OptionPlace("objective"), "goodput", "needs --noise-scale and --known-batch");
+  }
   const RecommendOutcome outcome =
       Recommend(target.MakePredictor(), plan, target.cluster.devices_per_node, search);
   if (args.Has("json")) {
@@ -84,17 +133,19 @@ int RunRecommend(const std::vector<std::string>& arguments) {
     json["out_of_memory"] = outcome.out_of_memory;
     json["over_global_batch"] = outcome.over_global_batch;
     const auto optional = [&](const std::optional<Recommendation>& r) {
-      return r ? RecommendationJson(*r, target) : Json(nullptr);
+      return r ? RecommendationJson(*r, target, search) : Json(nullptr);
     };
     json["best"] = optional(outcome.best);
     json["baseline"] = optional(outcome.baseline);
+    json["objective"] = kObjectiveNames[static_cast<int>(search.objective)];
+    json["objective_gain"] = outcome.best ? Json(outcome.score_gain) : Json(nullptr);
     json["gain"] = outcome.best ? Json(outcome.gain) : Json(nullptr);
     json["binding_constraint"] = outcome.best                ? outcome.binding
                                  : outcome.out_of_memory > 0 ? "the device's memory"
                                                              : "the global batch limit";
     json["pareto"] = Json::array();
     for (const Recommendation& r : outcome.pareto) {
-      json["pareto"].push_back(RecommendationJson(r, target));
+      json["pareto"].push_back(RecommendationJson(r, target, search));
     }
     PrintJson(json);
     return outcome.best ? kDone : kAnswerIsNo;
@@ -112,18 +163,28 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   std::string out = Heading(fmt::format("{} on {}: {}", target.workload.name, target.cluster.name,
                                         DescribePlan(best.plan)),
                             style);
-  Table table({{"", "", Align::kLeft},
-               {"local batch", "", Align::kRight},
-               {"accumulate", "", Align::kRight},
-               {"global batch", "", Align::kRight},
-               {"step", "", Align::kRight},
-               {"throughput", "", Align::kRight},
-               {"efficiency", "", Align::kRight}});
+  const bool own_score = search.objective != Objective::kThroughput;
+  std::vector<TableColumn> columns = {{"", "", Align::kLeft}};
+  if (own_score) columns.push_back({"workers", "", Align::kRight});
+  for (const char* header :
+       {"local batch", "accumulate", "global batch", "step", "throughput", "efficiency"}) {
+    columns.push_back({header, "", Align::kRight});
+  }
+  if (own_score) {
+    columns.push_back({kScoreHeaders[static_cast<int>(search.objective)], "", Align::kRight});
+  }
+  Table table(columns);
   const auto row = [&](const char* name, const Recommendation& r) {
-    table.AddRow({name, std::to_string(r.plan.local_batch),
-                  std::to_string(r.plan.accumulation_steps), FormatCount(r.plan.global_batch()),
-                  FormatDuration(r.prediction.step_time), FormatThroughput(r.prediction.throughput),
-                  FormatPercent(r.efficiency)});
+    std::vector<std::string> cells = {name};
+    if (own_score) cells.push_back(FormatCount(r.plan.workers()));
+    for (const std::string& cell :
+         {std::to_string(r.plan.local_batch), std::to_string(r.plan.accumulation_steps),
+          FormatCount(r.plan.global_batch()), FormatDuration(r.prediction.step_time),
+          FormatThroughput(r.prediction.throughput), FormatPercent(r.efficiency)}) {
+      cells.push_back(cell);
+    }
+    if (own_score) cells.push_back(ScoreText(search.objective, r.score));
+    table.AddRow(cells);
   };
   row("as given", *outcome.baseline);
   row("recommended", best);
@@ -132,8 +193,9 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   const std::size_t stride = outcome.pareto.size() / 8 + 1;
   for (std::size_t i = 0; i < outcome.pareto.size(); i += stride) row("or", outcome.pareto[i]);
   out += table.Render(style, 2) + "\n";
-  out += NoteLine(fmt::format("Expected gain: {} the throughput of the plan as given.",
-                              FormatFactor(outcome.gain)),
+  out += NoteLine(fmt::format("Expected gain: {} the {} of the plan as given.",
+                              FormatFactor(outcome.score_gain),
+                              kScoreHeaders[static_cast<int>(search.objective)]),
                   style, TerminalWidth());
   out +=
       NoteLine("What keeps it from being better: " + outcome.binding + ".", style, TerminalWidth());

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "data/io/parse.h"
+#include "data/io/plan_fields.h"
 #include "predictor/cli/command.h"
 #include "predictor/report/svg_plot.h"
 
@@ -78,22 +79,17 @@ struct Point {
 // number for what has none, like a strategy.
 double Coordinate(const std::string& key, const Plan& plan) {
   if (key == "workers") return plan.workers();
-  if (key == "servers") return plan.servers;
-  if (key == "local-batch") return plan.local_batch;
-  if (key == "accumulation") return plan.accumulation_steps;
-  if (key == "bandwidth") return plan.link.bandwidth->in(kGigabitsPerSecond);
-  if (key == "server-bandwidth") return plan.server_link.bandwidth->in(kGigabitsPerSecond);
-  if (key == "rtt") return plan.link.rtt->in(kMilliseconds);
-  if (key == "loss") return *plan.link.loss;
-  if (key == "bucket") return plan.bucket->in(kMebibytes);
-  return std::numeric_limits<double>::quiet_NaN();
+  const PlanField* field = FindPlanField(key);
+  if (field == nullptr || field->unit == nullptr) return std::numeric_limits<double>::quiet_NaN();
+  const std::string text = field->write(plan);
+  // An absent number is a default: one accumulation step, no backup worker.
+  return text.empty() ? (key == "accumulation" ? 1 : 0) : std::stod(text);
 }
 
 std::string AxisLabel(const std::string& key) {
-  if (key == "bandwidth" || key == "server-bandwidth") return key + " [Gbit/s]";
-  if (key == "rtt") return key + " [ms]";
-  if (key == "bucket") return key + " [MiB]";
-  return key;
+  const PlanField* field = FindPlanField(key);
+  if (field == nullptr || field->unit == nullptr || *field->unit == '\0') return key;
+  return key + " [" + field->unit + "]";
 }
 
 std::string Plot(const std::vector<Axis>& axes, const std::vector<Point>& points,

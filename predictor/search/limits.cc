@@ -2,22 +2,38 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <limits>
 #include <string>
+#include <utility>
 
+#include "data/io/plan_fields.h"
 #include "data/record/input_error.h"
-#include "model/limits/limits.h"
+#include "model/collective/sharding.h"
+#include "model/overlap/buckets.h"
 #include "predictor/search/placement.h"
 
 namespace stepcast {
 namespace {
 
-constexpr int kMostStrongBatch = 100'000'000;
+constexpr int kSamplesPerDoubling = 8;
+// An end beyond so many workers is none: they are about as many as all devices there are.
+constexpr double kMostMeant = 1e9;
+constexpr int kMostServersTried = 4096;
+// Shares up to so many times the equal one count as equal.
+constexpr double kEvenShare = 2;
+
+bool ServersOnEveryNode(const Plan& plan) {
+  return UsesServers(plan.strategy) && plan.server.colocated && plan.servers == plan.nodes();
+}
 
 // The plan on `workers` workers. Named hosts cannot be stretched over more nodes: the first ones
 // repeat, so that the slowest link still counts.
 Plan Scaled(const Plan& plan, int workers, int devices_per_node) {
   Plan scaled = plan;
   scaled.placement = FillNodes(workers, devices_per_node);
+  scaled.backup_workers = std::min(plan.backup_workers, workers - 1);
+  if (ServersOnEveryNode(plan)) scaled.servers = scaled.nodes();
   if (!plan.hosts.empty()) {
     scaled.hosts.clear();
     for (int i = 0; i < scaled.nodes(); ++i) {
@@ -27,90 +43,561 @@ Plan Scaled(const Plan& plan, int workers, int devices_per_node) {
   return scaled;
 }
 
-ScalingPoint Evaluate(const Predictor& predictor, const Plan& plan, StepTime<double>* step) {
-  *step = predictor.PredictStep(plan);
-  ScalingPoint point;
-  point.workers = plan.workers();
-  point.step_time = step->total();
-  point.throughput = Samples(plan.global_batch()) / point.step_time;
-  return point;
+// The share of a fixed step, in equal micro-steps of at most the plan's batch.
+Plan Shared(const Plan& plan, int workers, int devices_per_node, int global_batch) {
+  Plan share = Scaled(plan, workers, devices_per_node);
+  const int per_worker = 1 + (global_batch - 1) / workers;
+  share.accumulation_steps = std::max(1, 1 + (per_worker - 1) / plan.local_batch);
+  share.local_batch = 1 + (per_worker - 1) / share.accumulation_steps;
+  return share;
+}
+
+// ---- The search.
+
+// Ascending numbers up to `most` that are looked at.
+std::vector<int> SampledWorkers(int most, int devices_per_node) {
+  std::vector<int> sampled;
+  for (int w = 1; w <= std::min(most, kEveryWorkerTo); ++w) sampled.push_back(w);
+  for (int i = 1; sampled.back() < most; ++i) {
+    const double exact = kEveryWorkerTo * std::exp2(1.0 * i / kSamplesPerDoubling);
+    int w = most;
+    if (exact < most) {
+      w = static_cast<int>(std::llround(exact));
+      if (i % kSamplesPerDoubling != 0) w = std::max(1, w / devices_per_node) * devices_per_node;
+    }
+    if (sampled.back() < w) sampled.push_back(w);
+  }
+  return sampled;
+}
+
+// The least number above `no`, at most `yes`, for which `holds`, which holds for `yes`.
+template <class Holds>
+int Bisect(int no, int yes, const Holds& holds) {
+  while (yes - no > 1) {
+    const int middle = no + (yes - no) / 2;
+    (holds(middle) ? yes : no) = middle;
+  }
+  return yes;
+}
+
+// The number between `low` and `high` with the least cost(): every one of few, else a closer and
+// closer look around the best of some.
+template <class Cost>
+int LeastAround(int low, int high, int best, const Cost& cost) {
+  constexpr int kLooks = 32;
+  double least = cost(best);
+  const auto look = [&](int w) {
+    const double of_w = cost(w);
+    if (of_w < least) {
+      least = of_w;
+      best = w;
+    }
+  };
+  while (high - low > 2 * kLooks) {
+    const int stride = (high - low) / kLooks;
+    for (int w = low; w <= high; w += stride) look(w);
+    low = std::max(low, best - stride);
+    high = std::min(high, best + stride);
+  }
+  for (int w = low; w <= high; ++w) look(w);
+  return best;
+}
+
+template <class Cost>
+int LeastOf(const std::vector<int>& sampled, const Cost& cost) {
+  std::size_t best = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < sampled.size(); ++i) {
+    const double of_w = cost(sampled[i]);
+    if (of_w < least) {
+      least = of_w;
+      best = i;
+    }
+  }
+  const int low = best == 0 ? sampled[best] : sampled[best - 1];
+  const int high = best + 1 == sampled.size() ? sampled[best] : sampled[best + 1];
+  return LeastAround(low, high, sampled[best], cost);
+}
+
+class Search {
+ public:
+  Search(const Predictor& predictor, const Plan& plan, int devices_per_node, ScalingLimits* limits)
+      : predictor_(predictor), plan_(plan), devices_(devices_per_node), limits_(*limits) {}
+
+  void WeakScaling(const ClosedForm<SampleRate<>>& ceiling) {
+    const int most = limits_.most_workers;
+    const std::vector<int> sampled = SampledWorkers(most, devices_);
+    std::vector<ScalingPoint> points;
+    const Duration<> single = Step(Scaled(plan_, 1, devices_)).total();
+    const auto look = [&](int w) {
+      const Plan plan = Scaled(plan_, w, devices_);
+      const StepTime<double> step = Step(plan);
+      ScalingPoint point{w, step.total(), Samples(plan.global_batch()) / step.total(),
+                         single / step.total()};
+      return std::pair(point, step.compute() < step.exposed());
+    };
+    const auto first = [&](std::optional<int>* answer, std::size_t i, const auto& holds) {
+      if (!*answer) *answer = i == 0 ? sampled[0] : Bisect(sampled[i - 1], sampled[i], holds);
+    };
+    std::size_t last_efficient = 0;
+    std::optional<std::size_t> last_low;
+    for (std::size_t i = 0; i < sampled.size(); ++i) {
+      const auto [point, crossed] = look(sampled[i]);
+      points.push_back(point);
+      const auto faster = [&](int w) {
+        return points.front().throughput < look(w).first.throughput;
+      };
+      if (i > 0 && points.front().throughput < point.throughput) {
+        first(&limits_.worth_it, i, faster);
+      }
+      if (crossed) first(&limits_.crossing, i, [&](int w) { return look(w).second; });
+      if (!(point.efficiency < 0.5)) last_efficient = i;
+      if (ceiling && ceiling->exists() && point.throughput < ceiling->value() * 0.5) last_low = i;
+      if (std::has_single_bit(static_cast<unsigned>(point.workers)) || point.workers == most) {
+        limits_.curve.push_back(point);
+      }
+    }
+    if (last_efficient + 1 < sampled.size()) {
+      limits_.half_efficiency = Bisect(sampled[last_efficient], sampled[last_efficient + 1],
+                                       [&](int w) { return look(w).first.efficiency < 0.5; });
+    }
+    if (ceiling && ceiling->exists()) {
+      if (!last_low) {
+        limits_.half_ceiling = 1;
+      } else if (*last_low + 1 < sampled.size()) {
+        limits_.half_ceiling = Bisect(sampled[*last_low], sampled[*last_low + 1], [&](int w) {
+          return !(look(w).first.throughput < ceiling->value() * 0.5);
+        });
+      }
+    }
+    limits_.best_workers = LeastOf(sampled, [&](int w) {
+      return w <= kEveryWorkerTo ? -points[static_cast<std::size_t>(w - 1)].throughput.si()
+                                 : -look(w).first.throughput.si();
+    });
+    limits_.best_throughput = look(limits_.best_workers).first.throughput;
+    limits_.efficiency_at_most = points.back().efficiency;
+    const Prediction at_most = predictor_.Predict(Scaled(plan_, most, devices_));
+    limits_.weak_binding = FindBinding(at_most);
+    limits_.flags = at_most.flags;
+  }
+
+  void StrongScaling() {
+    const int batch = limits_.strong_global_batch;
+    const auto step = [&](int w) { return Step(Shared(plan_, w, devices_, batch)).total(); };
+    const int most = std::min(limits_.most_workers, batch);
+    limits_.strong_best_workers =
+        LeastOf(SampledWorkers(most, devices_), [&](int w) { return step(w).si(); });
+    // The fewest workers with as large a share are as fast, or faster.
+    const int share = 1 + (batch - 1) / limits_.strong_best_workers;
+    const int fewest = 1 + (batch - 1) / share;
+    if (step(fewest) < step(limits_.strong_best_workers)) limits_.strong_best_workers = fewest;
+    limits_.strong_best_step = step(limits_.strong_best_workers);
+    limits_.strong_binding = FindBinding(
+        predictor_.Predict(Shared(plan_, limits_.strong_best_workers, devices_, batch)));
+  }
+
+  void Reference() {
+    Plan plan = Scaled(plan_, limits_.reference_workers, devices_);
+    const auto computes = [&](int a) {
+      plan.accumulation_steps = a;
+      const Duration<> micro_steps = predictor_.Terms(plan).micro * static_cast<double>(a);
+      return micro_steps >= Step(plan).total() * limits_.target_efficiency;
+    };
+    int enough = 1;
+    while (enough < kMostCount && !computes(enough)) enough = std::min(2 * enough, kMostCount);
+    if (computes(enough)) limits_.accumulation = Bisect(enough / 2, enough, computes);
+    plan.accumulation_steps = plan_.accumulation_steps;
+    if (limits_.closed.buckets) Buckets(plan);
+    if (limits_.closed.servers) Servers(plan);
+  }
+
+ private:
+  StepTime<double> Step(const Plan& plan) const { return predictor_.PredictStep(plan); }
+
+  void Buckets(Plan plan) {
+    constexpr int kMostPieces = 4096;
+    Duration<> shortest;
+    for (double pieces = 1; pieces <= kMostPieces; pieces *= std::sqrt(2.0)) {
+      plan.bucket = predictor_.workload().gradient_bytes / pieces;
+      const Duration<> step = Step(plan).total();
+      if (limits_.buckets && !(step < shortest)) continue;
+      shortest = step;
+      limits_.buckets = static_cast<int>(MakeBuckets(predictor_.workload(), *plan.bucket).size());
+    }
+  }
+
+  void Servers(Plan plan) {
+    std::vector<std::pair<int, Duration<>>> tried;
+    Duration<> shortest;
+    for (int n = 1; n <= kMostServersTried; n += std::max(1, n / 32)) {
+      plan.servers = n;
+      tried.emplace_back(n, Step(plan).total());
+      if (n == 1 || tried.back().second < shortest) shortest = tried.back().second;
+    }
+    for (const auto& [n, step] : tried) {
+      if (step <= shortest * (1 + kEnoughServers)) {
+        limits_.servers = n;
+        return;
+      }
+    }
+  }
+
+  const Predictor& predictor_;
+  const Plan& plan_;
+  const int devices_;
+  ScalingLimits& limits_;
+};
+
+// ---- The closed forms.
+
+class Closed {
+ public:
+  Closed(const Predictor& predictor, const Plan& plan, int devices_per_node,
+         const ScalingLimits& limits)
+      : predictor_(predictor),
+        plan_(plan),
+        devices_(devices_per_node),
+        limits_(limits),
+        buckets_(
+            MakeBuckets(predictor.workload(), plan.bucket.value_or(DefaultBucket(plan.strategy)))) {
+    single_ = predictor_.PredictStep(Scaled(plan, 1, devices_)).total();
+    const Plan whole = Shared(plan, 1, devices_, limits.strong_global_batch);
+    const StepTime<double> step = predictor_.PredictStep(whole);
+    work_ = step.compute() - step.update;
+  }
+
+  ClosedLimits Make() {
+    if (plan_.strategy == Strategy::kPsAsync) {
+      Asynchronous();
+    } else if (plan_.strategy == Strategy::kNone) {
+      const Limit<double> none = Limit<double>::None();
+      closed_.ceiling = Limit<SampleRate<>>::None();
+      closed_.half_ceiling = closed_.half_efficiency = closed_.crossing = none;
+      closed_.strong_best_workers = none;
+    } else {
+      Synchronous();
+    }
+    Reference();
+    return closed_;
+  }
+
+ private:
+  // The law of growth with the constants that hold at some number of workers.
+  struct Law {
+    SyncGrowth<double> growth;
+    Duration<> compute;
+    Duration<> hidden;  // what the backward pass has room for
+  };
+
+  double calls() const { return static_cast<double>(buckets_.size()); }
+  DataSize<> bytes() const { return predictor_.workload().gradient_bytes; }
+  SampleCount<> samples() const {
+    return Samples(1.0 * plan_.local_batch * plan_.accumulation_steps);
+  }
+
+  Duration<> Room(const StepTerms<double>& terms) const {
+    if (plan_.overlap == Overlap::kNone) return {};
+    if (plan_.overlap == Overlap::kPNorm) return terms.hidden;
+    return terms.backward * (1 - buckets_.front().ready);
+  }
+
+  // Servers as the laws take them, which know them on nodes of their own or on every node.
+  ServerPaths<double> Paths(const StepTerms<double>& terms) const {
+    ServerPaths<double> paths = terms.servers;
+    if (paths.colocated) paths.server_bandwidth = paths.worker.bandwidth;
+    return paths;
+  }
+
+  SyncGrowth<double> Servers(const StepTerms<double>& terms) const {
+    SyncGrowth<double> growth = ServersAlone(terms);
+    if (!terms.servers.alone()) growth.time.fixed += PhaseLatency(terms.servers) * 2.0;
+    return growth;
+  }
+
+  // Without the latency, which all buckets of a phase wait for together.
+  SyncGrowth<double> ServersAlone(const StepTerms<double>& terms) const {
+    const ServerPaths<double> paths = WithoutLatency(Paths(terms));
+    // Where more servers leave the fullest one as it is, they are as good as a fixed number.
+    if (ServersOnEveryNode(plan_) && paths.share() * paths.servers <= kEvenShare) {
+      return ColocatedServerGrowth(paths).Of(bytes(), calls());
+    }
+    const bool pipelined = plan_.server.pipelined && plan_.overlap == Overlap::kBuckets;
+    if (!pipelined || paths.colocated) {
+      return ServerGrowth(paths).Of(bytes(), calls());
+    }
+    DataSize<> largest;
+    for (const Bucket& bucket : buckets_) largest = Max(largest, bucket.bytes);
+    return ServerGrowth(paths, 1 / calls(), largest / bytes()).Of(bytes(), calls());
+  }
+
+  // Between devices of one node, or between full nodes.
+  SyncGrowth<double> Allreduce(Strategy algorithm, const StepTerms<double>& terms,
+                               int nodes) const {
+    const int g = nodes > 1 ? devices_ : 1;
+    const Hop<double>& hop = nodes > 1 ? terms.node_hop : terms.device_hop;
+    const Hop<double>& intra = terms.device_hop;
+    const int cards = predictor_.cluster().nics_per_node;
+    CostGrowth<double> growth;
+    switch (algorithm) {
+      case Strategy::kTree:
+        growth = g > 1 ? TreeOverNodesGrowth(g, hop, intra, cards) : DoubleTreeGrowth(hop);
+        break;
+      case Strategy::kHalvingDoubling:
+        growth = HalvingDoublingGrowth(hop);
+        if (g > 1) growth = HierarchicalGrowth(growth, g, intra, cards);
+        break;
+      case Strategy::kHierarchical:
+        growth = RingGrowth(hop);
+        if (g > 1) growth = HierarchicalGrowth(growth, g, intra, cards);
+        break;
+      case Strategy::kBytePs:
+        growth = nodes > 1 ? BytePsGrowth(std::min(1.0, 1.0 * plan_.servers / nodes), hop)
+                           : RingGrowth(hop);
+        if (g > 1) growth = HierarchicalGrowth(growth, g, intra, cards);
+        break;
+      default:
+        growth = g > 1 ? FlatRingGrowth(g, hop, intra, cards) : RingGrowth(hop);
+        return PipelinedRingGrowth(growth, hop.alpha, bytes(), calls());
+    }
+    return growth.Of(bytes(), calls());
+  }
+
+  Law At(const Plan& plan) const {
+    Strategy algorithm = plan.strategy;
+    const StepTerms<double> terms = predictor_.Terms(plan, &algorithm);
+    Law law;
+    law.growth =
+        UsesServers(algorithm) ? Servers(terms) : Allreduce(algorithm, terms, plan.nodes());
+    law.growth.time.fixed += terms.overhead;
+    law.compute = predictor_.PredictStep(plan).compute();
+    law.hidden = Room(terms);
+    return law;
+  }
+
+  // The answer of `limit` to the law at that answer; `plan_on(w)` is the plan on w workers.
+  template <class PlanOn, class LimitOf>
+  Limit<double> AtItsAnswer(const PlanOn& plan_on, const LimitOf& limit_of) const {
+    // An all-reduce within a node is a law of its own.
+    const bool node_first = !UsesServers(plan_.strategy) && devices_ > 1;
+    if (node_first) {
+      const Limit<double> within = limit_of(plan_on(devices_));
+      if (within.exists() && within.value() <= devices_) return within;
+    }
+    // Its constants get worse with the workers, so that the law at w answers more than w up to the
+    // answer, and less beyond.
+    int low = node_first ? devices_ + 1 : 1;
+    int high = kMostCount;
+    Limit<double> answer = limit_of(plan_on(high));
+    if (!answer.exists() || answer.value() >= high) {
+      return answer.exists() && answer.value() > kMostMeant ? Limit<double>::None() : answer;
+    }
+    while (high - low > 1) {
+      const int middle = static_cast<int>(std::sqrt(1.0 * low * high));
+      const int w = std::clamp(middle, low + 1, high - 1);
+      const Limit<double> there = limit_of(plan_on(w));
+      if (there.exists() && there.value() < w) {
+        high = w;
+        answer = there;
+      } else {
+        low = w;
+      }
+    }
+    return answer;
+  }
+
+  void Synchronous() {
+    const auto on = [&](int w) { return Scaled(plan_, w, devices_); };
+    // The law for many workers; those of one node would have an end of their own.
+    const int many = std::max(limits_.most_workers, 2 * devices_);
+    closed_.ceiling = WeakScalingCeiling(samples(), At(on(many)).growth);
+    closed_.half_ceiling = Limit<double>::None();
+    if (closed_.ceiling->exists()) {
+      closed_.half_ceiling = AtItsAnswer(on, [&](const Plan& plan) {
+        const Law law = At(plan);
+        return HalfCeilingWorkers(law.growth, law.compute, law.hidden);
+      });
+    }
+    closed_.half_efficiency = AtItsAnswer(on, [&](const Plan& plan) {
+      const Law law = At(plan);
+      return WorkersAtEfficiency(law.growth, 0.5, single_, law.compute, law.hidden);
+    });
+    closed_.crossing = AtItsAnswer(on, [&](const Plan& plan) {
+      const Law law = At(plan);
+      return CrossingWorkers(law.growth, law.compute, law.hidden);
+    });
+    Duration<> step;
+    Limit<double> best =
+        AtItsAnswer([&](int w) { return Shared(plan_, w, devices_, limits_.strong_global_batch); },
+                    [&](const Plan& plan) {
+                      const Law law = At(plan);
+                      const StrongScaling<double> strong =
+                          BestStrongScaling(law.growth, work_, law.hidden / law.compute);
+                      step = strong.step;
+                      return strong.workers;
+                    });
+    // Scaling out may end before it begins.
+    if (!UsesServers(plan_.strategy)) {
+      if (devices_ > 1) {
+        const Law law = At(Shared(plan_, devices_, devices_, limits_.strong_global_batch));
+        const double g = devices_;
+        const Duration<> exposed = Max(law.growth.Time(g) - law.hidden, Duration<>());
+        if (work_ / g + exposed < step) {
+          best = Limit<double>::At(g);
+          step = work_ / g + exposed;
+        }
+      }
+      if (work_ <= step) best = Limit<double>::At(1.0);
+    }
+    closed_.strong_best_workers = best;
+  }
+
+  void Asynchronous() {
+    if (ServersOnEveryNode(plan_)) return;  // more nodes bring more servers
+    const auto on = [&](int w) { return Scaled(plan_, w, devices_); };
+    const auto queues = [&](const Plan& plan) {
+      return AsyncServerQueues(Paths(predictor_.Terms(plan)), bytes());
+    };
+    const auto compute = [&](const Plan& plan) { return predictor_.PredictStep(plan).compute(); };
+    closed_.ceiling =
+        Limit<SampleRate<>>::At(AsyncCeiling(samples(), queues(on(limits_.most_workers))));
+    const auto knee = [&](const Plan& plan) { return AsyncKnee(queues(plan), compute(plan)); };
+    const auto at = [&](const auto& workers_of) {
+      return AtItsAnswer(on, [&](const Plan& plan) { return Limit<double>::At(workers_of(plan)); });
+    };
+    closed_.knee = at(knee);
+    closed_.half_ceiling = at([&](const Plan& plan) { return std::max(1.0, knee(plan) - 1); });
+    closed_.half_efficiency = at([&](const Plan& plan) { return 2 * knee(plan); });
+    closed_.crossing =
+        at([&](const Plan& plan) { return AsyncCrossingWorkers(queues(plan), compute(plan)); });
+    closed_.strong_best_workers =
+        at([&](const Plan& plan) { return AsyncBestWorkers(queues(plan), work_); });
+  }
+
+  void Reference() {
+    Plan plan = Scaled(plan_, limits_.reference_workers, devices_);
+    const StepTerms<double> terms = predictor_.Terms(plan);
+    if (terms.micro > Duration<>()) {
+      plan.accumulation_steps = 1;
+      closed_.accumulation = Limit<double>::At(AccumulationForEfficiency(
+          limits_.target_efficiency, predictor_.PredictStep(plan).total() - terms.micro,
+          terms.micro));
+      plan.accumulation_steps = plan_.accumulation_steps;
+    }
+    const bool server_sync = plan.strategy == Strategy::kPsSync;
+    if (terms.cost.per_call > Duration<>() && plan.overlap == Overlap::kBuckets) {
+      closed_.buckets = Limit<double>::At(BestBuckets(plan, terms));
+    }
+    const bool helped = plan.server.multicast && plan.server.in_network_aggregation;
+    if (UsesServers(plan.strategy) && !plan.server.colocated && !helped) {
+      std::size_t tensors = 0;
+      for (const Layer& layer : predictor_.workload().layers) tensors += layer.tensors.size();
+      double largest = 0;
+      if (tensors > 0 && plan.server.sharding == Sharding::kTensor) {
+        largest =
+            LargestShare(predictor_.workload(), static_cast<int>(tensors), Sharding::kTensor).share;
+      }
+      if (server_sync) {
+        closed_.servers = Limit<double>::At(
+            ServersThatSuffice(WithoutLatency(terms.servers), bytes(), calls(), largest));
+      } else {
+        const double servers =
+            AsyncServersThatSuffice(terms.servers, bytes(), predictor_.PredictStep(plan).compute());
+        closed_.servers = Limit<double>::At(
+            largest > 0 ? std::min(servers, std::max(1.0, 1 / largest)) : servers);
+      }
+    }
+  }
+
+  // Of the costs of a call that may set the pace, each has its own best number, and they meet at
+  // one: the best of these.
+  double BestBuckets(const Plan& plan, const StepTerms<double>& terms) const {
+    SyncCost<double> steady = terms.cost;
+    SyncCost<double> chain = steady;
+    if (plan.strategy == Strategy::kPsSync && plan.server.pipelined) {
+      // The slower phase sets the pace.
+      const SyncCost<double>& push = terms.phases.push;
+      const SyncCost<double>& pull = terms.phases.pull;
+      steady = chain = pull.Time(bytes()) < push.Time(bytes()) ? push : pull;
+    } else if (plan.strategy != Strategy::kPsSync) {
+      const double w = plan.workers();
+      const Hop<double>& hop = plan.nodes() > 1 ? terms.node_hop : terms.device_hop;
+      Strategy algorithm = plan.strategy;
+      predictor_.Terms(plan, &algorithm);
+      if (algorithm == Strategy::kRing || algorithm == Strategy::kAllreduce) {
+        const CostGrowth<double> growth = plan.nodes() > 1 && devices_ > 1
+                                              ? FlatRingGrowth(devices_, hop, terms.device_hop,
+                                                               predictor_.cluster().nics_per_node)
+                                              : RingGrowth(hop);
+        chain = {Max(growth.per_call.At(growth.shape, w), steady.per_call), steady.per_byte * 0.5};
+      }
+    }
+    const auto end = [&](double count) {
+      return Max(EqualBucketsEnd(count, terms.backward, steady, bytes()),
+                 EqualBucketsEnd(count, terms.backward, chain, bytes()));
+    };
+    double best = BestBucketCount(terms.backward, steady, bytes());
+    const auto try_count = [&](double count) {
+      if (count >= 1 && end(count) < end(best)) best = count;
+    };
+    try_count(BestBucketCount(terms.backward, chain, bytes()));
+    if (steady.per_call < chain.per_call) {
+      try_count((steady.per_byte - chain.per_byte) * bytes() / (chain.per_call - steady.per_call));
+    }
+    return best;
+  }
+
+  const Predictor& predictor_;
+  const Plan& plan_;
+  const int devices_;
+  const ScalingLimits& limits_;
+  const std::vector<Bucket> buckets_;
+  Duration<> single_;  // step of one worker
+  Duration<> work_;    // of the fixed step
+  ClosedLimits closed_;
+};
+
+int StrongBatch(const Plan& plan, int devices_per_node) {
+  const long long full_node = 1LL * plan.local_batch * plan.accumulation_steps * devices_per_node;
+  if (full_node > kMostBatch) {
+    throw InputError({"", 0, "global-batch"}, std::to_string(full_node),
+                     "samples on one full node are out of range",
+                     "--global-batch of at most " + std::to_string(kMostBatch));
+  }
+  return static_cast<int>(full_node);
+}
+
+int ReferenceWorkers(const Plan& plan, const Cluster& cluster, int devices_per_node, int most) {
+  if (plan.workers() > 1) return plan.workers();
+  const long long all = 1LL * cluster.nodes * devices_per_node;
+  return static_cast<int>(std::min<long long>(most, all > 1 ? all : most));
 }
 
 }  // namespace
 
 ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, int devices_per_node,
-                                int most_workers, int strong_global_batch) {
+                                const LimitsOptions& options) {
   ScalingLimits limits;
-  limits.most_workers = most_workers;
-  StepTime<double> step;
-  const Plan single_plan = Scaled(plan, 1, devices_per_node);
-  const ScalingPoint single = Evaluate(predictor, single_plan, &step);
-  const Duration<> compute = step.compute();
-  ScalingPoint best = single;
-  for (int w = 1; w <= most_workers; ++w) {
-    ScalingPoint point = Evaluate(predictor, Scaled(plan, w, devices_per_node), &step);
-    point.efficiency = point.throughput / (single.throughput * static_cast<double>(w));
-    if (w > 1 && !limits.worth_it && single.throughput < point.throughput) limits.worth_it = w;
-    if (!limits.crossing && step.compute() < step.exposed()) limits.crossing = w;
-    if (point.efficiency < 0.5) {
-      if (!limits.half_efficiency) limits.half_efficiency = w;
-    } else {
-      limits.half_efficiency.reset();
-    }
-    if (best.throughput < point.throughput) best = point;
-    limits.efficiency_at_most = point.efficiency;
-    if (std::has_single_bit(static_cast<unsigned>(w)) || w == most_workers) {
-      limits.curve.push_back(point);
-    }
-  }
-  limits.best_workers = best.workers;
-  const Prediction most = predictor.Predict(Scaled(plan, most_workers, devices_per_node));
-  limits.weak_binding = FindBinding(most);
-  limits.flags = most.flags;
-
-  const long long full_node = 1LL * plan.local_batch * plan.accumulation_steps * devices_per_node;
-  if (strong_global_batch == 0 && full_node > kMostStrongBatch) {
-    throw InputError({"", 0, "global-batch"}, std::to_string(full_node),
-                     "samples on one full node are out of range",
-                     "--global-batch of at most " + std::to_string(kMostStrongBatch));
-  }
-  limits.strong_global_batch =
-      strong_global_batch > 0 ? strong_global_batch : static_cast<int>(full_node);
-  const int most_shares = std::min(most_workers, limits.strong_global_batch);
-  Plan strong_best;
-  for (int w = 1; w <= most_shares; ++w) {
-    Plan share = Scaled(plan, w, devices_per_node);
-    const int per_worker = 1 + (limits.strong_global_batch - 1) / w;
-    share.accumulation_steps = std::max(1, 1 + (per_worker - 1) / plan.local_batch);
-    share.local_batch = 1 + (per_worker - 1) / share.accumulation_steps;
-    const ScalingPoint point = Evaluate(predictor, share, &step);
-    if (w == 1 || point.step_time < limits.strong_best_step) {
-      limits.strong_best_step = point.step_time;
-      limits.strong_best_workers = w;
-      strong_best = share;
-    }
-  }
-  limits.strong_binding = FindBinding(predictor.Predict(strong_best));
-
-  const Plan many = Scaled(plan, std::max(2 * devices_per_node, 2), devices_per_node);
-  const NetworkRates<double> network = predictor.Network(many);
-  const DataSize<> gradient = predictor.workload().gradient_bytes;
-  if (UsesServers(plan.strategy)) {
-    const double servers = plan.servers;
-    // Asynchronous workers push while others pull: both directions of the servers' links are used.
-    const double directions = plan.strategy == Strategy::kPsAsync ? 2 : 1;
-    limits.server_ceiling =
-        ServerCeiling(Samples(static_cast<double>(plan.local_batch) * plan.accumulation_steps),
-                      servers, network.server_bandwidth, gradient) *
-        directions;
-    limits.server_half_workers =
-        ServerHalfCeilingWorkers(compute, servers, network.server_bandwidth, gradient);
-  } else if (plan.strategy == Strategy::kAllreduce || plan.strategy == Strategy::kRing) {
-    const double micro_steps = static_cast<double>(limits.strong_global_batch) /
-                               (1.0 * plan.local_batch * plan.accumulation_steps);
-    limits.ring_best_workers = RingBestWorkers(compute * micro_steps, network.hop.alpha);
-  }
+  limits.most_workers = options.most_workers;
+  limits.target_efficiency = options.target_efficiency;
+  limits.strong_global_batch = options.strong_global_batch > 0
+                                   ? options.strong_global_batch
+                                   : StrongBatch(plan, devices_per_node);
+  limits.reference_workers =
+      ReferenceWorkers(plan, predictor.cluster(), devices_per_node, options.most_workers);
+  limits.closed = Closed(predictor, plan, devices_per_node, limits).Make();
+  Search search(predictor, plan, devices_per_node, &limits);
+  search.WeakScaling(limits.closed.ceiling);
+  search.StrongScaling();
+  search.Reference();
   return limits;
+}
+
+ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, int devices_per_node,
+                                int most_workers, int strong_global_batch) {
+  LimitsOptions options;
+  options.most_workers = most_workers;
+  options.strong_global_batch = strong_global_batch;
+  return FindScalingLimits(predictor, plan, devices_per_node, options);
 }
 
 }  // namespace stepcast

@@ -1,4 +1,29 @@
-// Where scaling ends for one plan, and which term ends it.
+// Where scaling ends for one plan, and which term ends it: searched in whole predictions, and in
+// closed form beside it.
+//
+// The search looks at every number of workers up to kEveryWorkerTo. Beyond, it looks at eight
+// numbers in each doubling (full nodes), at the powers of two and at the last; bisects where an
+// answer changes between two of them; and looks closer around the best. That is exact where the
+// answer changes once between neighbours, which differ by 9 %, and takes no longer than some
+// hundred predictions for a million workers.
+//
+// The closed forms (model/limits/limits.h) take their constants (hops, servers, backward pass) from
+// the prediction at their own answer, which is bisected for. They differ from the search, and
+// rightly,
+//   - by what they leave out: stragglers, whose wait grows about as the root of ln w, and slow start
+//     (both make the searched numbers smaller);
+//   - by the growth of B_hop with log2 N, which moves constants but not the derivative: searched
+//     best numbers are smaller where bytes matter, and throughput comes nowhere near a ceiling that
+//     only latency sets;
+//   - by rounding: real numbers stand for whole ones, on full nodes and powers of two (a step up
+//     to two nodes, or beyond a power of two, is none in the law);
+//   - for rings, whose rounds follow each other within a bucket, by taking buckets as equal;
+//   - for strong scaling by the fixed and floor time of a micro-step, which no sharing shortens:
+//     searched numbers are smaller once a worker's share is below the local batch;
+//   - for buckets by whole tensors and the small first bucket, for servers by the time of the
+//     update, of which every further server takes a part;
+//   - for asynchronous servers by queues: closed numbers are bounds, and the servers are those with
+//     which queues only begin, where the search wants none to be seen.
 #ifndef STEPCAST_PREDICTOR_SEARCH_LIMITS_H_
 #define STEPCAST_PREDICTOR_SEARCH_LIMITS_H_
 
@@ -6,9 +31,12 @@
 #include <string>
 #include <vector>
 
+#include "model/limits/limits.h"
 #include "predictor/predictor.h"
 
 namespace stepcast {
+
+inline constexpr int kEveryWorkerTo = 256;
 
 struct ScalingPoint {
   int workers = 1;
@@ -17,14 +45,40 @@ struct ScalingPoint {
   double efficiency = 1;  // of weak scaling: throughput / (workers x that of one worker)
 };
 
+// One limit in closed form: absent where the plan has no closed form for it, Limit::None where the
+// closed form says that there is no end.
+template <class Q>
+using ClosedForm = std::optional<Limit<Q>>;
+
+struct ClosedLimits {
+  ClosedForm<SampleRate<>> ceiling;    // of weak scaling
+  ClosedForm<double> half_ceiling;     // workers from which on throughput is above half of it
+  ClosedForm<double> half_efficiency;  // workers, as in ScalingLimits
+  ClosedForm<double> crossing;
+  ClosedForm<double> strong_best_workers;
+  ClosedForm<double> knee;  // ps-async: workers that queue no less than they compute alone
+  // At reference_workers.
+  ClosedForm<double> accumulation;
+  ClosedForm<double> buckets;
+  ClosedForm<double> servers;
+};
+
+struct LimitsOptions {
+  int most_workers = 256;
+  int strong_global_batch = 0;     // 0: that of the plan on one full node
+  double target_efficiency = 0.9;  // between 0 and 1
+};
+
 struct ScalingLimits {
   std::vector<ScalingPoint> curve;  // powers of two, and the last
   int most_workers = 1;             // to which the search went
   // Weak scaling: every worker keeps its batch.
   std::optional<int> worth_it;         // fewest workers (2 or more) that beat a single one
   std::optional<int> half_efficiency;  // fewest workers from which efficiency stays below one half
-  std::optional<int> crossing;    // fewest workers whose exposed synchronisation exceeds compute
-  int best_workers = 1;           // highest throughput within the search
+  std::optional<int> crossing;      // fewest workers whose exposed synchronisation exceeds compute
+  std::optional<int> half_ceiling;  // fewest from which throughput stays above half the ceiling
+  int best_workers = 1;             // highest throughput within the search
+  SampleRate<> best_throughput;
   double efficiency_at_most = 1;  // at most_workers
   // Strong scaling: the step's samples are shared out.
   int strong_global_batch = 0;
@@ -33,15 +87,24 @@ struct ScalingLimits {
   Binding strong_binding;          // there
   Binding weak_binding;            // at most_workers
   std::vector<std::string> flags;  // of the prediction at most_workers
-  // Closed forms, for the strategies that have them (model/limits/limits.h).
-  std::optional<SampleRate<>> server_ceiling;
-  std::optional<double> server_half_workers;
-  std::optional<double> ring_best_workers;
+  // How to spend less on synchronisation with reference_workers: the plan's own number, or as many
+  // as the cluster has where the plan says one.
+  int reference_workers = 1;
+  double target_efficiency = 0.9;
+  std::optional<int> accumulation;  // least, for that share of the step in micro-steps
+  std::optional<int> buckets;       // of the shortest step
+  std::optional<int> servers;       // fewest that come within kEnoughServers of the shortest step
+  ClosedLimits closed;
 };
 
-// Scales `plan` by its workers, on as many nodes as that takes, up to `most_workers`; its links,
-// batch, accumulation, servers and strategy stay. Hosts are dropped, but the slowest of them sets
-// the link. `strong_global_batch` 0 means that of the plan on one full node.
+// A step that is longer by this share than the shortest is as good.
+inline constexpr double kEnoughServers = 0.01;
+
+// Scales `plan` by its workers, on as many nodes as that takes; its links, batch, accumulation,
+// servers and strategy stay, but for servers on every node of the workers, which stay on every
+// node, and backup workers, of which there are fewer than workers. The first hosts repeat.
+ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, int devices_per_node,
+                                const LimitsOptions& options);
 ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, int devices_per_node,
                                 int most_workers, int strong_global_batch = 0);
 

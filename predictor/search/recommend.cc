@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "data/record/input_error.h"
 #include "model/limits/limits.h"
 #include "predictor/search/placement.h"
 
@@ -56,12 +57,78 @@ double Efficiency(const Predictor& predictor, const Plan& plan, const Prediction
   single.strategy = Strategy::kNone;
   single.servers = 0;
   single.hosts.clear();
+  single.server = {};
+  single.backup_workers = 0;
   const Duration<> alone = predictor.PredictStep(single).total();
   return alone / prediction.step_time;
 }
 
+bool KnowsWorth(const RecommendOptions& options) {
+  return options.objective != Objective::kThroughput && options.outlook.noise_scale &&
+         options.outlook.known_batch;
+}
+
+[[noreturn]] void RefuseObjective(Objective objective, const char* needs) {
+  throw InputError({"", 0, "--objective"}, kObjectiveNames[static_cast<int>(objective)],
+                   fmt::format("needs {}", needs));
+}
+
+double Score(const Predictor& predictor, const Plan& plan, const Prediction& prediction,
+             const RecommendOptions& options) {
+  const double throughput = prediction.throughput.in(kSamplesPerSecond);
+  if (options.objective == Objective::kThroughput) return throughput;
+  const JobOutlook job =
+      MakeOutlook(prediction, plan, predictor.cluster(), options.device, options.outlook);
+  const double worth = KnowsWorth(options) ? *job.efficiency : 1.0;
+  const double samples = (job.update_batch / job.update_interval * prediction.step_time).si();
+  switch (options.objective) {
+    case Objective::kGoodput:
+      if (!job.goodput) RefuseObjective(options.objective, "--noise-scale and --known-batch");
+      return job.goodput->in(kSamplesPerSecond);
+    case Objective::kPrice:
+      if (!job.spending.price_usd) {
+        RefuseObjective(options.objective, "prices.node_per_hour in the cluster file");
+      }
+      if (job.spending.servers_unpriced) {
+        RefuseObjective(options.objective,
+                        "prices.server_per_hour in the cluster file, for the servers' own nodes");
+      }
+      return samples * worth / *job.spending.price_usd;
+    default:
+      if (!job.spending.energy_j) {
+        RefuseObjective(options.objective, "power.device in the cluster file");
+      }
+      return samples * worth / *job.spending.energy_j;
+  }
+}
+
+// The plan with another strategy: what does not go with it is dropped.
+Plan WithStrategy(Plan plan, Strategy strategy) {
+  if (strategy == plan.strategy) return plan;
+  plan.strategy = strategy;
+  if (!UsesServers(strategy)) plan.server = {};
+  if (strategy == Strategy::kPsSync) plan.server.staleness_bound.reset();
+  if (strategy == Strategy::kPsAsync) {
+    plan.server.pipelined = false;
+    plan.server.multicast = false;
+    plan.server.in_network_aggregation = false;
+  }
+  if (strategy == Strategy::kPsAsync || strategy == Strategy::kNone) plan.backup_workers = 0;
+  return plan;
+}
+
 std::string BindingConstraint(const Predictor& predictor, const Recommendation& best,
-                              const RecommendOptions& options) {
+                              const Recommendation& fastest, const RecommendOptions& options) {
+  if (options.objective != Objective::kThroughput &&
+      best.prediction.throughput * (1 + options.tolerance) < fastest.prediction.throughput) {
+    if (KnowsWorth(options) && best.plan.global_batch() < fastest.plan.global_batch()) {
+      return "the gradient noise scale: of a larger batch each sample is worth less";
+    }
+    if (best.plan.workers() < fastest.plan.workers()) {
+      return fmt::format("the {} of more workers, which would be faster",
+                         kObjectiveNames[static_cast<int>(options.objective)]);
+    }
+  }
   const double next =
       best.plan.global_batch() / best.plan.accumulation_steps * (best.plan.accumulation_steps + 1);
   if (best.efficiency < 0.95 && next > options.most_global_batch) {
@@ -79,7 +146,7 @@ std::string BindingConstraint(const Predictor& predictor, const Recommendation& 
   const Binding binding = FindBinding(best.prediction);
   if (binding.part == "compute") return "nothing but compute: more devices or faster ones help";
   return fmt::format("the {}: {}", binding.part == "link" ? "network link" : binding.part,
-                     binding.sentence);
+                     binding.sentence.substr(0, binding.sentence.find_last_not_of('.') + 1));
 }
 
 }  // namespace
@@ -94,12 +161,13 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
       ++outcome.over_global_batch;
       return;
     }
-    Recommendation r{candidate, predictor.Predict(candidate), 0};
+    Recommendation r{candidate, predictor.Predict(candidate), 0, 0};
     if (r.prediction.memory.verdict == MemoryVerdict::kOutOfMemory) {
       ++outcome.out_of_memory;
       return;
     }
     r.efficiency = Efficiency(predictor, candidate, r.prediction);
+    r.score = Score(predictor, candidate, r.prediction, options);
     feasible.push_back(std::move(r));
   };
 
@@ -108,12 +176,15 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
     if (workers != plan.workers()) {
       base.placement = FillNodes(workers, devices_per_node);
       base.hosts.clear();
+      base.backup_workers = std::min(base.backup_workers, workers - 1);
     }
+    const Plan placed = base;
     for (const Strategy strategy : Or(options.strategies, {plan.strategy})) {
-      base.strategy = strategy;
-      const std::vector<int> servers = UsesServers(strategy)
-                                           ? Or(options.servers, {std::max(1, plan.servers)})
-                                           : std::vector<int>{0};
+      base = WithStrategy(placed, strategy);
+      const std::vector<int> servers =
+          UsesServers(strategy)           ? Or(options.servers, {std::max(1, plan.servers)})
+          : strategy == Strategy::kBytePs ? Or(options.servers, {plan.servers})
+                                          : std::vector<int>{0};
       for (const int n : servers) {
         base.servers = n;
         std::vector<std::optional<DataSize<>>> buckets(options.buckets.begin(),
@@ -142,8 +213,12 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
   const auto faster = [](const Recommendation& a, const Recommendation& b) {
     return a.prediction.throughput < b.prediction.throughput;
   };
-  const SampleRate<> top =
-      std::max_element(feasible.begin(), feasible.end(), faster)->prediction.throughput;
+  const Recommendation fastest = *std::max_element(feasible.begin(), feasible.end(), faster);
+  const double top = std::max_element(feasible.begin(), feasible.end(),
+                                      [](const Recommendation& a, const Recommendation& b) {
+                                        return a.score < b.score;
+                                      })
+                         ->score;
   std::sort(feasible.begin(), feasible.end(),
             [&](const Recommendation& a, const Recommendation& b) {
               const double batch_a = a.plan.global_batch();
@@ -157,29 +232,29 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
       outcome.pareto.push_back(r);
     }
   }
-  SampleRate<> enough = top * (1 - options.tolerance);
+  double enough = top * (1 - (KnowsWorth(options) ? 0 : options.tolerance));
   while (!outcome.baseline) {
-    outcome.best = *std::find_if(feasible.begin(), feasible.end(), [&](const Recommendation& r) {
-      return enough <= r.prediction.throughput;
-    });
-    Recommendation given{plan, {}, 0};
+    outcome.best = *std::find_if(feasible.begin(), feasible.end(),
+                                 [&](const Recommendation& r) { return enough <= r.score; });
+    Recommendation given{plan, {}, 0, 0};
     if (outcome.best->plan.workers() != plan.workers()) {
       given.plan.placement = outcome.best->plan.placement;
       given.plan.hosts = outcome.best->plan.hosts;
     }
     given.prediction = predictor.Predict(given.plan);
     given.efficiency = Efficiency(predictor, given.plan, given.prediction);
-    // However close to the best, a plan that is slower than the one given is no recommendation.
+    given.score = Score(predictor, given.plan, given.prediction, options);
+    // However close to the best, a plan that is worse than the one given is no recommendation.
     if (given.prediction.memory.verdict != MemoryVerdict::kOutOfMemory &&
-        outcome.best->prediction.throughput < given.prediction.throughput &&
-        given.prediction.throughput <= top) {
-      enough = given.prediction.throughput;
+        outcome.best->score < given.score && given.score <= top) {
+      enough = given.score;
     } else {
       outcome.baseline = given;
     }
   }
   outcome.gain = outcome.best->prediction.throughput / outcome.baseline->prediction.throughput;
-  outcome.binding = BindingConstraint(predictor, *outcome.best, options);
+  outcome.score_gain = outcome.best->score / outcome.baseline->score;
+  outcome.binding = BindingConstraint(predictor, *outcome.best, fastest, options);
   return outcome;
 }
 

@@ -7,12 +7,24 @@
 #include <vector>
 
 #include "predictor/predictor.h"
+#include "predictor/search/outlook.h"
 
 namespace stepcast {
 
 // Global batches beyond this have needed special optimizers: ResNet-50 keeps its accuracy to 8192
 // samples a step (Goyal et al., "Accurate, Large Minibatch SGD", 2017).
 inline constexpr int kDefaultMostGlobalBatch = 8192;
+
+// What the best plan has most of. With the noise scale a sample counts for what it is worth.
+enum class Objective {
+  kThroughput,  // samples/s
+  kGoodput,     // useful samples/s: throughput x statistical efficiency
+  kPrice,       // samples, or useful samples, per USD
+  kEnergy,      // samples, or useful samples, per J
+};
+inline constexpr int kObjectiveCount = 4;
+inline constexpr const char* kObjectiveNames[kObjectiveCount] = {"throughput", "goodput", "price",
+                                                                 "energy"};
 
 struct RecommendOptions {
   // Candidates; an empty list means the sensible ones: the plan's own value for strategies, servers
@@ -25,15 +37,21 @@ struct RecommendOptions {
   std::vector<Strategy> strategies;
   std::vector<DataSize<>> buckets;
   int most_global_batch = kDefaultMostGlobalBatch;
-  // Throughputs within this share of the best count as equal; the smallest global batch then wins,
-  // because it is worth more to the optimizer, unless the plan as given is faster.
+  // Scores within this share of the best count as equal; the smallest global batch then wins,
+  // because it is worth more to the optimizer, unless the plan as given is better. Where the noise
+  // scale says what a sample is worth, the best score wins alone.
   double tolerance = 0.05;
+  Objective objective = Objective::kThroughput;
+  OutlookOptions outlook;        // noise_scale and known_batch; both for goodput
+  std::optional<Device> device;  // its data sheet: the power, where the cluster does not state it
 };
 
 struct Recommendation {
   Plan plan;
   Prediction prediction;
   double efficiency = 0;  // throughput / (workers x that of one worker with the same batch)
+  // What the objective maximises, in its unit; throughput where there is no other.
+  double score = 0;
 };
 
 struct RecommendOutcome {
@@ -41,6 +59,7 @@ struct RecommendOutcome {
   std::optional<Recommendation> best;
   std::optional<Recommendation> baseline;  // the plan as given, on the workers recommended
   double gain = 1;                         // throughput of best / baseline
+  double score_gain = 1;                   // score of best / baseline
   // No other candidate has both a higher throughput and a smaller global batch; by global batch.
   std::vector<Recommendation> pareto;
   std::string binding;  // the constraint that keeps the answer from being better, in words
@@ -49,7 +68,8 @@ struct RecommendOutcome {
   int over_global_batch = 0;
 };
 
-// `plan` gives what is not searched: links, hosts, and the values compared against.
+// `plan` gives what is not searched: links, hosts, and the values compared against. Throws
+// InputError when the objective needs a fact that is not known: the noise scale, a price, a power.
 RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int devices_per_node,
                            const RecommendOptions& options);
 

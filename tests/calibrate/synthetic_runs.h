@@ -61,17 +61,19 @@ std::array<double, n> SiValues(const Specs& specs, const std::array<double, n>& 
 inline Truth PlausibleTruth() {
   Truth truth;
   // In the order and units of the specs: link and flow Gbit/s, host GB/s, latencies us, overheads
-  // ms, sharing, scaling, contention, overlap, initiation us.
+  // ms, sharing, scaling, contention, overlap, initiation us, server GB/s, rounds, window MB, timeout
+  // ms, contention.
   truth.cluster.si = SiValues<kClusterParameterCount>(
-      kClusterParameterSpecs, {9, 5, 7, 80, 12, 1.0, 0.4, 0.1, 0.08, 0.02, 0.5, 60});
+      kClusterParameterSpecs,
+      {9, 5, 7, 80, 12, 1.0, 0.4, 0.1, 0.08, 0.02, 0.5, 60, 2, 0.02, 2, 150, 0.04});
   const auto workload = [&](const char* name, double fixed_ms, double floor_ms, double sample_ms,
-                            double spread) {
+                            double spread, double update_ms) {
     truth.workloads[name].si = SiValues<kWorkloadParameterCount>(
-        kWorkloadParameterSpecs, {fixed_ms, floor_ms, sample_ms, spread});
+        kWorkloadParameterSpecs, {fixed_ms, floor_ms, sample_ms, spread, update_ms});
   };
-  workload("resnet50", 12, 25, 5, 0.04);
-  workload("bert_base", 20, 60, 40, 0.03);
-  workload("resnet18_cifar10", 6, 12, 0.35, 0.08);
+  workload("resnet50", 12, 25, 5, 0.04, 2);
+  workload("bert_base", 20, 60, 40, 0.03, 8);
+  workload("resnet18_cifar10", 6, 12, 0.35, 0.08, 1);
   return truth;
 }
 
@@ -157,11 +159,10 @@ class SyntheticProblem {
     ClusterParameters<double> cluster = truth_.cluster;
     for (std::size_t i = 0; i < plan.hosts.size(); ++i) {
       const double link = truth_.host_links.at(plan.hosts[i]).si();
-      cluster.si[kLinkBandwidth] = i == 0 ? link : std::min(link, cluster.si[kLinkBandwidth]);
+      cluster.node_link_si = i == 0 ? link : std::min(link, cluster.node_link_si);
     }
-    const StepFacts facts =
-        MakeStepFacts(problem_.cluster, plan, problem_.workloads.at(workload).gradient_bytes,
-                      buckets_.at(workload));
+    const StepFacts facts = MakeStepFacts(problem_.cluster, plan, problem_.workloads.at(workload),
+                                          buckets_.at(workload));
     return EvaluateStep(facts, cluster, truth_.workloads.at(workload)).total();
   }
 

@@ -24,8 +24,9 @@ using Words = std::vector<std::string>;
 const std::string kSource = STEPCAST_SOURCE_DIR;
 const std::string kFitRuns = kSource + "/data/measurements/ufrgs-tupi-fit.csv";
 const std::string kHeldOutRuns = kSource + "/data/measurements/ufrgs-tupi-holdout.csv";
-constexpr const char* kCommands[] = {"predict",  "sweep",  "limits",    "recommend", "calibrate",
-                                     "evaluate", "import", "workloads", "machines"};
+constexpr const char* kCommands[] = {"predict",   "sweep",    "limits", "recommend",
+                                     "calibrate", "evaluate", "import", "workloads",
+                                     "machines",  "explain",  "models"};
 // Gradients of ResNet-50: 25,583,592 trained parameters of 4 bytes.
 constexpr std::int64_t kResnet50Bytes = 102'334'368;
 
@@ -123,7 +124,8 @@ TEST(Help, NamesTheOptionsOfAPlan) {
 
 TEST(Help, TheExamplesWork) {
   // Those that need no file of the user.
-  for (const char* command : {"predict", "sweep", "limits", "recommend", "workloads", "machines"}) {
+  for (const char* command :
+       {"predict", "sweep", "limits", "recommend", "workloads", "machines", "explain", "models"}) {
     const std::string text = Stepcast({command, "--help"}).out;
     std::size_t at = text.find("examples:\n");
     ASSERT_NE(at, std::string::npos);
@@ -134,7 +136,9 @@ TEST(Help, TheExamplesWork) {
       const ProcessResult result =
           RunProcess({"/bin/sh", "-c", std::string(STEPCAST_PROGRAM) + " " + line + " >/dev/null"},
                      {.folder = folder.path()});
-      EXPECT_EQ(result.exit_code, 0) << line << "\n" << result.err;
+      // A step that would not finish within its limit is a "no".
+      const bool no = line.find("--time-limit") != std::string::npos;
+      EXPECT_EQ(result.exit_code, no ? 1 : 0) << line << "\n" << result.err;
     }
   }
 }
@@ -183,7 +187,8 @@ TEST(Errors, ValuesOfAPlan) {
       {{"--workers", "8", "--placement", "4-4"}, {"--workers", "--placement", "one of the two"}},
       {{"--workers", "2", "--hosts", "a+b"}, {"hosts", "names 2 hosts", "allowed: 1"}},
       {{"--strategy", "ringg"}, {"--strategy: 'ringg'", "ring, tree, halving-doubling"}},
-      {{"--strategy", "ps-sync"}, {"servers", "ps-sync", "allowed: --servers"}},
+      {{"--strategy", "ps-sync"},
+       {"servers: are required with strategy ps-sync", "allowed: at least 1"}},
       {{"--servers", "2"}, {"servers: '2' with strategy allreduce", "ps-sync"}},
       {{"--accumulation", "0"}, {"--accumulation: '0'", "allowed: "}},
       {{"--bandwidth", "10"}, {"--bandwidth: '10'", "Gbit/s"}},
@@ -197,6 +202,13 @@ TEST(Errors, ValuesOfAPlan) {
       {{"--hosts", "a+a"}, {"--hosts: 'a+a' names a host twice"}},
       {{"--bucket", "25"}, {"--bucket: '25'", "MiB"}},
       {{"--server-bandwidth", "fast"}, {"--server-bandwidth: 'fast'", "Gbit/s"}},
+      {{"--congestion-control", "fast"}, {"--congestion-control: 'fast'", "reno, cubic, bbr"}},
+      {{"--loss-burst", "1"}, {"--loss-burst: '1' has no unit", "ms"}},
+      {{"--overlap", "all"}, {"--overlap: 'all'", "buckets, none, p-norm"}},
+      {{"--multicast"}, {"multicast: with strategy allreduce", "allowed: strategy ps-sync"}},
+      {{"--staleness-bound", "2"}, {"staleness-bound", "allowed: strategy ps-async"}},
+      {{"--workers", "4", "--backup-workers", "4"}, {"backup-workers: '4'", "from 0 to 3"}},
+      {{"--sharding", "odd"}, {"--sharding: 'odd'", "tensor, even"}},
       {{"--device", "abacus"}, {"resnet50", "abacus", "stepcast calibrate"}},
   };
   for (const BadValue& c : cases) ExpectError(kPredict + c.options, c.fragments);
@@ -341,7 +353,7 @@ TEST(Predict, TrafficToTheByte) {
       {{"--strategy", "none"}, 0, 0, nothing, 0},
       {{"--strategy", "allreduce"}, 112, m / 4 * 7, nothing, 14 * m},
       {{"--strategy", "ring"}, 112, m / 4 * 7, nothing, 14 * m},
-      {{"--strategy", "halving-doubling"}, 48, m / 4 * 7, nothing, 14 * m},
+      {{"--strategy", "halving-doubling"}, 64, m / 4 * 7, nothing, 14 * m},
       {{"--strategy", "tree"}, 28, 2 * m, nothing, 14 * m},
       {{"--strategy", "hierarchical"}, 64, m / 4 * 7, nothing, 14 * m},
       {{"--strategy", "ps-sync", "--servers", "2"}, 32, m, 4 * m, 16 * m},
@@ -377,6 +389,51 @@ TEST(Predict, TakesEveryOption) {
   EXPECT_DOUBLE_EQ(plan.at("loss_rate"), 0.001);
   EXPECT_DOUBLE_EQ(plan.at("server_link_gbit_per_s"), 25);
   EXPECT_DOUBLE_EQ(plan.at("bucket_mib"), 4);
+}
+
+TEST(Predict, TakesTheOptionsOfServersAndLinks) {
+  const Json sync = JsonOf(kPredict + Words{"--workers",
+                                            "8",
+                                            "--strategy",
+                                            "ps-sync",
+                                            "--servers",
+                                            "2",
+                                            "--colocated-servers",
+                                            "--sharding",
+                                            "even",
+                                            "--multicast",
+                                            "--in-network-aggregation",
+                                            "--pipelined-servers",
+                                            "--backup-workers",
+                                            "1",
+                                            "--rtt",
+                                            "1 ms",
+                                            "--loss",
+                                            "0.01",
+                                            "--congestion-control",
+                                            "bbr",
+                                            "--loss-burst",
+                                            "1 ms",
+                                            "--overlap",
+                                            "none"});
+  const Json& plan = sync.at("plan");
+  EXPECT_EQ(plan.at("sharding"), "even");
+  EXPECT_EQ(plan.at("congestion_control"), "bbr");
+  EXPECT_DOUBLE_EQ(plan.at("loss_burst_ms"), 1);
+  EXPECT_EQ(plan.at("overlap"), "none");
+  EXPECT_EQ(plan.at("backup_workers"), 1);
+  for (const char* key :
+       {"colocated_servers", "multicast", "in_network_aggregation", "pipelined_servers"}) {
+    EXPECT_TRUE(plan.contains(key)) << key;
+  }
+  const Json async = JsonOf(kPredict + Words{"--workers", "8", "--strategy", "ps-async",
+                                             "--servers", "2", "--staleness-bound", "0"});
+  EXPECT_EQ(async.at("plan").at("staleness_bound"), 0);
+  const Json byteps =
+      JsonOf(kPredict + Words{"--workers", "8", "--strategy", "byteps", "--servers", "2"});
+  EXPECT_EQ(byteps.at("plan").at("servers"), 2);
+  const Json chosen = JsonOf(kPredict + Words{"--workers", "8", "--strategy", "auto"});
+  EXPECT_EQ(chosen.at("plan").at("strategy"), "auto");
 }
 
 TEST(Predict, WorkersFillNodes) {
@@ -603,6 +660,135 @@ TEST(Limits, Json) {
   const double ceiling = json.at("server_ceiling_samples_per_s");
   for (const Json& point : json.at("curve")) {
     EXPECT_LE(point.at("throughput_samples_per_s"), ceiling);
+  }
+}
+
+TEST(Limits, ClosedFormsStandBesideTheSearch) {
+  const Json json =
+      JsonOf({"limits", "--cluster", "gce-t4", "--workload", "resnet50", "--local-batch", "32",
+              "--strategy", "ps-async", "--servers", "2", "--workers", "8", "--target-efficiency",
+              "0.8", "--most-workers", "1000000"});
+  EXPECT_EQ(json.at("reference_workers"), 8);
+  EXPECT_DOUBLE_EQ(json.at("target_efficiency"), 0.8);
+  const Json& closed = json.at("closed_form");
+  for (const char* key : {"half_ceiling_workers", "half_efficiency_workers", "crossing_workers",
+                          "strong_best_workers", "knee_workers", "accumulation", "servers"}) {
+    EXPECT_TRUE(closed.at(key).is_number()) << key;
+  }
+  EXPECT_TRUE(closed.at("ceiling_samples_per_s").is_number());
+  EXPECT_TRUE(closed.at("buckets").is_null()) << "every worker at its own pace";
+  EXPECT_TRUE(json.at("accumulation").is_number_integer());
+  const Json none = JsonOf({"limits", "--cluster", "gce-t4", "--workload", "resnet50",
+                            "--local-batch", "32", "--strategy", "tree"});
+  EXPECT_EQ(none.at("closed_form").at("ceiling_samples_per_s"), "none");
+  const std::string text = Stepcast({"limits", "--cluster", "gce-t4", "--workload", "resnet50",
+                                     "--local-batch", "32", "--strategy", "tree"})
+                               .out;
+  EXPECT_NE(text.find("closed form"), std::string::npos) << text;
+  EXPECT_NE(text.find("searched"), std::string::npos) << text;
+  for (const char* bad : {"0", "1", "1.5", "-1", "90%"}) {
+    ExpectError({"limits", "--cluster", "gce-t4", "--workload", "resnet50", "--local-batch", "32",
+                 "--target-efficiency", bad},
+                {"--target-efficiency", "allowed: "});
+  }
+}
+
+// ---- explain and models.
+
+TEST(Explain, PartsAddUpToTheStep) {
+  for (const Words& strategy :
+       {Words{"ring"}, Words{"tree"}, Words{"hierarchical"}, Words{"auto"}, Words{"none"},
+        Words{"halving-doubling"}, Words{"byteps"}, Words{"ps-sync", "--servers", "2"},
+        Words{"ps-async", "--servers", "2"}}) {
+    const Words plan = Words{"--cluster", "gce-t4",    "--workload", "resnet50",  "--local-batch",
+                             "32",        "--workers", "8",          "--strategy"} +
+                       strategy;
+    const Json json = JsonOf(Words{"explain"} + plan);
+    const Json prediction = JsonOf(Words{"predict"} + plan);
+    EXPECT_EQ(json.at("step_time_s"), prediction.at("step_time_s")) << strategy[0];
+    double share = 0;
+    for (const Json& term : json.at("terms")) {
+      EXPECT_FALSE(term.at("formula").get<std::string>().empty());
+      EXPECT_FALSE(term.at("source").get<std::string>().empty()) << term;
+      EXPECT_TRUE(term.at("result").at("value").is_number()) << term;
+      if (term.at("is_part")) share += term.at("share").get<double>();
+    }
+    EXPECT_NEAR(share, 1, 1e-6) << strategy[0];
+  }
+}
+
+TEST(Explain, ElasticitiesAreThoseOfPredict) {
+  const Words plan = {"--cluster", "gce-t4",    "--workload", "resnet50", "--local-batch",
+                      "32",        "--workers", "8",          "--rtt",    "1 ms"};
+  const Json json = JsonOf(Words{"explain"} + plan + Words{"--bandwidth", "1 Gbit/s"});
+  double elasticity = 0;
+  double largest = 1e300;
+  for (const Json& parameter : json.at("parameters")) {
+    const double e = parameter.at("elasticity");
+    EXPECT_LE(std::abs(e), largest) << "the most influential first";
+    largest = std::abs(e);
+    EXPECT_FALSE(parameter.at("meaning").get<std::string>().empty());
+    if (parameter.at("name") == "link bandwidth") elasticity = e;
+  }
+  const auto step = [&](const char* rate) {
+    return JsonOf(Words{"predict"} + plan + Words{"--bandwidth", rate})
+        .at("step_time_s")
+        .get<double>();
+  };
+  const double expected =
+      std::log(step("1.01 Gbit/s") / step("0.99 Gbit/s")) / std::log(1.01 / 0.99);
+  EXPECT_LT(elasticity, -0.1) << "the link binds";
+  EXPECT_NEAR(elasticity, expected, 1e-2 * std::abs(expected));
+}
+
+TEST(Explain, TextNamesFormulasAndParameters) {
+  const ProcessResult result = Stepcast({"explain", "--cluster", "gce-t4", "--workload", "resnet50",
+                                         "--local-batch", "32", "--workers", "8"});
+  EXPECT_EQ(result.exit_code, 0);
+  for (const char* words : {"micro-step", "of the step", "What the step depends on",
+                            "+1 % changes the step by", "flow_bandwidth"}) {
+    EXPECT_NE(result.out.find(words), std::string::npos) << words << "\n" << result.out;
+  }
+  ExpectError({"explain", "--cluster", "gce-t4", "--workload", "resnet50"}, {"--local-batch"});
+}
+
+TEST(Models, ListsTheCatalogue) {
+  const Json all = JsonOf({"models"}).at("models");
+  ASSERT_GT(all.size(), 30U);
+  const std::string text = Stepcast({"models"}).out;
+  for (const Json& model : all) {
+    const std::string id = model.at("id");
+    EXPECT_NE(text.find(id), std::string::npos) << id;
+    for (const char* key : {"sentence", "formula", "source", "validity", "unit"}) {
+      EXPECT_FALSE(model.at(key).get<std::string>().empty()) << id << " " << key;
+    }
+    EXPECT_TRUE(model.at("known").is_array()) << id;
+    if (id.rfind("step/", 0) != 0) {
+      EXPECT_GE(model.at("known").size(), 2U) << id;
+    }
+    for (const Json& input : model.at("inputs")) {
+      EXPECT_LT(input.at("low").get<double>(), input.at("high").get<double>()) << id;
+    }
+  }
+}
+
+TEST(Models, OneIdAndAPrefix) {
+  const Json one = JsonOf({"models", "collective/ring"}).at("models");
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_EQ(one[0].at("id"), "collective/ring");
+  const Json family = JsonOf({"models", "collective"}).at("models");
+  EXPECT_GT(family.size(), 1U);
+  for (const Json& model : family) {
+    EXPECT_EQ(model.at("id").get<std::string>().rfind("collective/", 0), 0U);
+  }
+  EXPECT_EQ(JsonOf({"models", "collective", "collective/ring"}).at("models").size(),
+            family.size() + 1);
+  const std::string text = Stepcast({"models", "collective/ring"}).out;
+  for (const char* words : {"collective/ring", "formula", "holds for", "source", "known: "}) {
+    EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+  }
+  for (const char* unknown : {"collective/rin", "coll", "", "physics"}) {
+    ExpectError({"models", unknown}, {"is not in the catalogue of models", "stepcast models"});
   }
 }
 

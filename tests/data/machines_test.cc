@@ -31,6 +31,7 @@ TEST(Cluster, TheLeastThatIsNeeded) {
   EXPECT_EQ(cluster.nodes, 2);
   EXPECT_EQ(cluster.devices_per_node, 1);
   EXPECT_TRUE(cluster.link.empty()) << "what is not known is not guessed";
+  EXPECT_EQ(cluster.nics_per_node, 1);
   EXPECT_TRUE(cluster.device_link.empty());
   EXPECT_TRUE(cluster.server_link.empty());
   EXPECT_FALSE(cluster.device_facts.has_value());
@@ -86,9 +87,10 @@ device:
   power: 75 W
 nodes: 4
 devices_per_node: 2
-link: {bandwidth: 10 Gbit/s, rtt: 0.2 ms, loss: 0.001}
+nics_per_node: 2
+link: {bandwidth: 10 Gbit/s, rtt: 0.2 ms, loss: 0.001, congestion_control: bbr, loss_burst: 1.5 ms}
 device_link: {bandwidth: 64 GB/s}
-server_link: {bandwidth: 100 Mbit/s, rtt: 0 s}
+server_link: {bandwidth: 100 Mbit/s, rtt: 0 s, congestion_control: reno}
 hosts:
   - name: a1
     link: {bandwidth: 1 Gbit/s}
@@ -125,6 +127,8 @@ void ExpectEqual(const LinkFacts& a, const LinkFacts& b) {
   near(a.bandwidth, b.bandwidth);
   near(a.rtt, b.rtt);
   EXPECT_EQ(a.loss, b.loss);
+  EXPECT_EQ(a.congestion_control, b.congestion_control);
+  near(a.loss_burst, b.loss_burst);
 }
 
 void ExpectEqual(const Calibration& a, const Calibration& b) {
@@ -188,6 +192,10 @@ TEST(Cluster, RoundTripsWithItsCalibration) {
   EXPECT_EQ(a.device_facts->power_w, b.device_facts->power_w);
   EXPECT_EQ(a.nodes, b.nodes);
   EXPECT_EQ(a.devices_per_node, b.devices_per_node);
+  EXPECT_EQ(a.nics_per_node, 2);
+  EXPECT_EQ(a.nics_per_node, b.nics_per_node);
+  EXPECT_EQ(a.link.congestion_control, CongestionControl::kBbr);
+  EXPECT_EQ(a.link.loss_burst, Milliseconds(1.5));
   ExpectEqual(a.link, b.link);
   ExpectEqual(a.device_link, b.device_link);
   ExpectEqual(a.server_link, b.server_link);
@@ -265,6 +273,12 @@ TEST(Cluster, Errors) {
       {kSmall + "nodess: 3\n", "lab.yaml:5: nodess: is an unknown key; allowed: name, title,"},
       {kSmall + "link:\n  latency: 2 ms\n",
        "lab.yaml:6: link.latency: is an unknown key; allowed: bandwidth, rtt, loss"},
+      {kSmall + "link: {congestion_control: fast}\n",
+       "lab.yaml:5: link.congestion_control: 'fast' is not a known congestion control; allowed: "
+       "reno, cubic, bbr"},
+      {kSmall + "link: {loss_burst: 1}\n", "lab.yaml:5: link.loss_burst: '1' has no unit"},
+      {kSmall + "nics_per_node: 0\n", "lab.yaml:5: nics_per_node: '0' is out of range"},
+      {kSmall + "nics_per_node: two\n", "lab.yaml:5: nics_per_node: 'two' is not a whole number"},
       {kSmall + "name: other\n", "lab.yaml:5: name: is given twice, first on line 1"},
       {kSmall + "link: {rtt: 1 ms, rtt: 2 ms}\n", "lab.yaml:5: link.rtt: is given twice"},
       {kSmall + "hosts: [{name: a}, {name: b}, {name: a}]\n",

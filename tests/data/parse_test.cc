@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/support/input_error.h"
@@ -60,7 +61,13 @@ const std::vector<Family>& Families() {
        "GB"},
       {"time",
        Time,
-       {{"s", 1.0}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"min", 60.0}, {"h", 3600.0}},
+       {{"s", 1.0},
+        {"ms", 1e-3},
+        {"us", 1e-6},
+        {"ns", 1e-9},
+        {"min", 60.0},
+        {"h", 3600.0},
+        {"d", 86400.0}},
        "MB"},
       {"size",
        Size,
@@ -282,9 +289,32 @@ TEST(Parse, Strategies) {
     const auto error = ErrorOf([&] { ParseStrategy(text, kPlace); });
     EXPECT_TRUE(Says(error,
                      "is not a strategy; allowed: none, allreduce, ring, tree, "
-                     "halving-doubling, hierarchical, ps-sync, ps-async"))
+                     "halving-doubling, hierarchical, ps-sync, ps-async, byteps, auto"))
         << text;
   }
+}
+
+template <class Enum, std::size_t n>
+void ExpectNames(const char* const (&names)[n], int count,
+                 Enum (*parse)(std::string_view, const InputPlace&), const std::string& problem) {
+  ASSERT_EQ(static_cast<int>(n), count);
+  std::string allowed;
+  for (std::size_t i = 0; i < n; ++i) {
+    EXPECT_EQ(parse(names[i], kPlace), static_cast<Enum>(i));
+    EXPECT_EQ(parse(std::string(" ") + names[i] + "\t", kPlace), static_cast<Enum>(i));
+    allowed += (i == 0 ? "" : ", ") + std::string(names[i]);
+  }
+  for (const std::string text : {"", "Cubic", "x", "even,tensor", "p_norm"}) {
+    EXPECT_TRUE(Says(ErrorOf([&] { parse(text, kPlace); }), problem + "; allowed: " + allowed))
+        << text;
+  }
+}
+
+TEST(Parse, NamesOfOptions) {
+  ExpectNames(kCongestionControlNames, kCongestionControlCount, ParseCongestionControl,
+              "is not a known congestion control");
+  ExpectNames(kShardingNames, kShardingCount, ParseSharding, "is not a way to shard");
+  ExpectNames(kOverlapNames, kOverlapCount, ParseOverlap, "is not a way to overlap");
 }
 
 TEST(Parse, Hosts) {

@@ -78,6 +78,75 @@ TEST(Runs, OptionalColumns) {
   EXPECT_EQ(ParseWith("source", "\"a paper, table 2\"")[0].source, "a paper, table 2");
 }
 
+// One row of a plan with servers and one more column.
+Runs ParseServers(const std::string& strategy, const std::string& column,
+                  const std::string& value) {
+  return Parse(kHeader + "," + column + "\nresnet50,t4,4-4,2," + strategy + ",32,0.5," + value +
+               "\n");
+}
+
+TEST(Runs, ColumnsOfLinksOverlapAndBackups) {
+  EXPECT_EQ(ParseWith("congestion_control", "bbr")[0].plan.link.congestion_control,
+            CongestionControl::kBbr);
+  EXPECT_FALSE(ParseWith("congestion_control", "")[0].plan.link.congestion_control.has_value());
+  EXPECT_EQ(ParseWith("loss_burst_ms", "1")[0].plan.link.loss_burst, Milliseconds(1.0));
+  EXPECT_EQ(ParseWith("overlap", "none")[0].plan.overlap, Overlap::kNone);
+  EXPECT_EQ(ParseWith("overlap", "")[0].plan.overlap, Overlap::kBuckets);
+  EXPECT_EQ(ParseWith("backup_workers", "2")[0].plan.backup_workers, 2);
+}
+
+TEST(Runs, ColumnsOfServers) {
+  EXPECT_TRUE(ParseServers("ps-sync", "colocated_servers", "yes")[0].plan.server.colocated);
+  EXPECT_FALSE(ParseServers("ps-sync", "colocated_servers", "no")[0].plan.server.colocated);
+  EXPECT_EQ(ParseServers("ps-async", "sharding", "even")[0].plan.server.sharding, Sharding::kEven);
+  EXPECT_TRUE(ParseServers("ps-sync", "pipelined_servers", "yes")[0].plan.server.pipelined);
+  EXPECT_TRUE(ParseServers("ps-sync", "multicast", "yes")[0].plan.server.multicast);
+  EXPECT_TRUE(ParseServers("ps-sync", "in_network_aggregation", "yes")[0]
+                  .plan.server.in_network_aggregation);
+  EXPECT_EQ(ParseServers("ps-async", "staleness_bound", "0")[0].plan.server.staleness_bound, 0);
+  EXPECT_FALSE(
+      ParseServers("ps-async", "staleness_bound", "")[0].plan.server.staleness_bound.has_value());
+  EXPECT_EQ(ParseServers("byteps", "rtt_ms", "1")[0].plan.servers, 2) << "helpers";
+}
+
+TEST(Runs, ErrorsNameFileLineColumnValueAndWhatIsAllowed) {
+  const struct {
+    const char* strategy;
+    const char* column;
+    const char* value;
+    const char* says;
+  } cases[] = {
+      {"ps-sync", "congestion_control", "vegas",
+       "runs.csv:2: congestion_control: 'vegas' is not a known congestion control; allowed: reno, "
+       "cubic, bbr"},
+      {"ps-sync", "loss_burst_ms", "-1", "runs.csv:2: loss_burst_ms: '-1' is out of range"},
+      {"ps-sync", "overlap", "all",
+       "runs.csv:2: overlap: 'all' is not a way to overlap; allowed: buckets, none, p-norm"},
+      {"ps-sync", "sharding", "odd",
+       "runs.csv:2: sharding: 'odd' is not a way to shard; allowed: tensor, even"},
+      {"ps-sync", "colocated_servers", "true",
+       "runs.csv:2: colocated_servers: 'true' is neither yes nor no; allowed: yes, no"},
+      {"ps-sync", "multicast", "1", "runs.csv:2: multicast: '1' is neither yes nor no"},
+      {"ps-sync", "in_network_aggregation", "Yes", "in_network_aggregation: 'Yes' is neither"},
+      {"ps-async", "staleness_bound", "-1", "runs.csv:2: staleness_bound: '-1' is out of range"},
+      {"ps-async", "staleness_bound", "few", "runs.csv:2: staleness_bound: 'few' is not a whole"},
+      {"ps-sync", "staleness_bound", "2",
+       "runs.csv:2: staleness_bound: with strategy ps-sync; allowed: strategy ps-async"},
+      {"ps-async", "multicast", "yes",
+       "runs.csv:2: multicast: with strategy ps-async; allowed: strategy ps-sync"},
+      {"byteps", "colocated_servers", "yes",
+       "runs.csv:2: colocated_servers: with strategy byteps; allowed: strategy ps-sync or "
+       "ps-async"},
+      {"ps-sync", "backup_workers", "8",
+       "runs.csv:2: backup_workers: '8' is out of range; allowed: a whole number from 0 to 7"},
+      {"ps-async", "backup_workers", "1",
+       "runs.csv:2: backup_workers: with strategy ps-async; allowed: a synchronous strategy"}};
+  for (const auto& c : cases) {
+    EXPECT_TRUE(Says(ErrorOf([&] { ParseServers(c.strategy, c.column, c.value); }), c.says))
+        << c.column;
+  }
+}
+
 TEST(Runs, OrderIsFree) {
   const std::string expected =
       FormatRuns(Parse(kHeader + ",rtt_ms\nresnet50,t4,4-4,0,ring,32,0.5,2\n"));
@@ -132,9 +201,13 @@ TEST(Runs, WhatNoSingleFieldCanKnow) {
     const char* says;
   } cases[] = {
       {"resnet50,t4,1-1,0,ps-sync,32,0.5,,",
-       "runs.csv:2: servers: '0' with strategy ps-sync; allowed: at least 1"},
+       "runs.csv:2: servers: are required with strategy ps-sync; allowed: at least 1"},
       {"resnet50,t4,1-1,2,ring,32,0.5,,",
-       "runs.csv:2: servers: '2' with strategy ring; allowed: 0, or a strategy that uses servers"},
+       "runs.csv:2: servers: '2' with strategy ring; allowed: 0, or strategy ps-sync, "
+       "ps-async or byteps"},
+      {"resnet50,t4,1-1,0,auto,32,0.5,,",
+       "runs.csv:2: strategy: 'auto' is a question and not a measurement; allowed: the algorithm "
+       "that ran, or allreduce where the library chose"},
       {"resnet50,t4,1-1,0,ring,32,0.5,a+b+c,",
        "runs.csv:2: hosts: 'a+b+c' names 3 hosts; allowed: 2, one for each node of placement 1-1"},
       {"resnet50,t4,1-1,0,ring,32,0.5,,0.6",
@@ -177,8 +250,31 @@ Run AnyRun() {
   run.workload = Word();
   run.device = Word();
   run.plan.placement = *rc::gen::nonEmpty(rc::gen::container<Placement>(rc::gen::inRange(1, 17)));
-  run.plan.strategy = static_cast<Strategy>(*rc::gen::inRange(0, kStrategyCount));
-  if (UsesServers(run.plan.strategy)) run.plan.servers = *rc::gen::inRange(1, 100);
+  // Strategy auto is a question and not a measurement.
+  const Strategy strategy =
+      static_cast<Strategy>(*rc::gen::suchThat(rc::gen::inRange(0, kStrategyCount), [](int i) {
+        return static_cast<Strategy>(i) != Strategy::kAuto;
+      }));
+  run.plan.strategy = strategy;
+  if (UsesServers(strategy)) run.plan.servers = *rc::gen::inRange(1, 100);
+  if (strategy == Strategy::kBytePs) run.plan.servers = *rc::gen::inRange(0, 100);
+  const bool sync = strategy == Strategy::kPsSync;
+  const bool async = strategy == Strategy::kPsAsync;
+  run.plan.server.colocated = (sync || async) && Coin();
+  if ((sync || async) && Coin()) run.plan.server.sharding = Sharding::kEven;
+  run.plan.server.pipelined = sync && Coin();
+  run.plan.server.multicast = sync && Coin();
+  run.plan.server.in_network_aggregation = sync && Coin();
+  if (async && Coin()) run.plan.server.staleness_bound = *rc::gen::inRange(0, 1'000'001);
+  if (!async && strategy != Strategy::kNone) {
+    run.plan.backup_workers = *rc::gen::inRange(0, run.plan.workers());
+  }
+  run.plan.overlap = static_cast<Overlap>(*rc::gen::inRange(0, kOverlapCount));
+  if (Coin()) {
+    run.plan.link.congestion_control =
+        static_cast<CongestionControl>(*rc::gen::inRange(0, kCongestionControlCount));
+  }
+  if (Coin()) run.plan.link.loss_burst = Milliseconds(Coin() ? Positive(1e3) : 0.0);
   run.plan.local_batch = *rc::gen::inRange(1, 100'000'000);
   run.step_time = Seconds(Positive(1e4));
   if (Coin()) run.plan.accumulation_steps = *rc::gen::inRange(1, 1'000'000);
@@ -228,6 +324,16 @@ RC_GTEST_PROP(Runs, WhatIsWrittenIsRead, ()) {
     RC_ASSERT(Near(a.plan.link.rtt, b.plan.link.rtt));
     RC_ASSERT(a.plan.link.loss == b.plan.link.loss);
     RC_ASSERT(Near(a.plan.bucket, b.plan.bucket));
+    RC_ASSERT(Near(a.plan.link.loss_burst, b.plan.link.loss_burst));
+    RC_ASSERT(a.plan.link.congestion_control == b.plan.link.congestion_control);
+    RC_ASSERT(a.plan.overlap == b.plan.overlap);
+    RC_ASSERT(a.plan.backup_workers == b.plan.backup_workers);
+    RC_ASSERT(a.plan.server.colocated == b.plan.server.colocated);
+    RC_ASSERT(a.plan.server.sharding == b.plan.server.sharding);
+    RC_ASSERT(a.plan.server.pipelined == b.plan.server.pipelined);
+    RC_ASSERT(a.plan.server.multicast == b.plan.server.multicast);
+    RC_ASSERT(a.plan.server.in_network_aggregation == b.plan.server.in_network_aggregation);
+    RC_ASSERT(a.plan.server.staleness_bound == b.plan.server.staleness_bound);
     RC_ASSERT(a.plan.hosts == b.plan.hosts);
     RC_ASSERT(a.source == b.source);
     RC_ASSERT(a.extra == b.extra);

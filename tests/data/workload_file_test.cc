@@ -20,6 +20,7 @@ void ExpectEqual(const Workload& a, const Workload& b) {
   EXPECT_EQ(a.parameters, b.parameters);
   EXPECT_EQ(a.trainable_parameters, b.trainable_parameters);
   EXPECT_EQ(a.gradient_bytes, b.gradient_bytes);
+  EXPECT_EQ(a.communication_only, b.communication_only);
   ASSERT_EQ(a.layers.size(), b.layers.size());
   for (std::size_t i = 0; i < a.layers.size(); ++i) {
     SCOPED_TRACE(a.layers[i].name);
@@ -56,6 +57,16 @@ TEST(WorkloadFile, FrozenParametersHaveNoGradient) {
   const Workload workload = Parse("name: mine\nparameters: 1000\ntrainable_parameters: 900\n");
   EXPECT_EQ(workload.parameters, 1000);
   EXPECT_EQ(workload.gradient_bytes, Bytes(3600.0));
+}
+
+TEST(WorkloadFile, ABareMessageHasNoCompute) {
+  const Workload message = Parse("name: message\ngradient_bytes: 1000000\ncompute: none\n");
+  EXPECT_TRUE(message.communication_only);
+  EXPECT_EQ(message.gradient_bytes, Bytes(1e6));
+  ExpectEqual(Parse(FormatWorkload(message)), message);
+  EXPECT_FALSE(Parse("name: mine\nparameters: 1000\n").communication_only);
+  EXPECT_TRUE(Says(ErrorOf([] { Parse("name: mine\nparameters: 9\ncompute: some\n"); }),
+                   "net.yaml:3: compute: 'some' is not a kind of compute; allowed: none"));
 }
 
 TEST(WorkloadFile, GradientBytesSuffice) {

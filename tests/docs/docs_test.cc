@@ -7,8 +7,8 @@
 //   is none. A block under <!-- file: NAME --> is written to that file before what follows it is
 //   run. Between <!-- generated: NAME --> and <!-- end --> stands what a function here makes of the
 //   code.
-//   ```cpp blocks are files of snippets/. Pictures are what the page's commands draw. Links lead somewhere, [@keys] are in references.bib, options and JSON keys are in the
-//   reference.
+//   ```cpp blocks are files of snippets/. Pictures are what the page's commands draw. Links lead
+//   somewhere, [@keys] are in references.bib, options and JSON keys are in the reference.
 //
 // Numbers may differ by kNoise: another processor rounds a fit differently. Everything else is
 // compared to the letter, save the width of columns, rules and bars, which follow the numbers.
@@ -33,6 +33,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/io/plan_fields.h"
 #include "data/io/runs.h"
 #include "data/record/workload.h"
 #include "model/catalog/catalog.h"
@@ -188,8 +189,12 @@ bool SameUpToNoise(const std::string& said, const std::string& actual) {
   return true;
 }
 
-// Whether `actual` is what a page says, in which a line "..." stands for any lines.
+// Whether `actual` is what a page says, in which a line "..." stands for any lines. Who writes pages
+// anew writes them to the letter, so that the numbers of one page belong together.
 bool Matches(const Lines& said, const Lines& actual, std::size_t i = 0, std::size_t j = 0) {
+  const auto same = [&](const std::string& a, const std::string& b) {
+    return Updating() ? a == b : SameUpToNoise(a, b);
+  };
   if (i == said.size()) return j == actual.size();
   if (said[i] == kAnyLines) {
     for (std::size_t k = j; k <= actual.size(); ++k) {
@@ -197,8 +202,7 @@ bool Matches(const Lines& said, const Lines& actual, std::size_t i = 0, std::siz
     }
     return false;
   }
-  return j < actual.size() && SameUpToNoise(said[i], actual[j]) &&
-         Matches(said, actual, i + 1, j + 1);
+  return j < actual.size() && same(said[i], actual[j]) && Matches(said, actual, i + 1, j + 1);
 }
 
 // What the page should say instead: as many lines as before stay in front of and behind one "...".
@@ -232,20 +236,40 @@ std::string TableRow(const Lines& cells) {
   return row;
 }
 
-Lines ModelTable() {
-  Lines table = {"| id | what it says | grows with | falls with | holds for | source |",
-                 "|---|---|---|---|---|---|"};
+// The part of an id before the slash.
+std::string GroupOf(const std::string& id) { return id.substr(0, id.find('/')); }
+
+// As code, so that no character of a formula is taken for markup.
+std::string Code(const std::string& text) { return "`" + text + "`"; }
+
+// What a cell must not hold: the bar that ends it.
+std::string Cell(const std::string& text) {
+  return std::regex_replace(text, std::regex(R"(\|)"), R"(\|)");
+}
+
+// The catalogue, a table for each first part of an id, in the catalogue's order.
+Lines ModelTables() {
+  std::vector<std::string> groups;
+  std::map<std::string, Lines> rows;
   for (const Model<double>& model : Catalog<double>()) {
-    std::string rises, falls;
-    for (const ModelInput& input : model.inputs) {
-      if (input.trend == Trend::kEither) continue;
-      std::string& list = input.trend == Trend::kNeverRises ? falls : rises;
-      list.append(list.empty() ? "" : ", ").append(input.symbol);
+    const std::string group = GroupOf(model.id);
+    if (rows[group].empty()) groups.push_back(group);
+    std::string formula = model.formula;
+    if (formula.find(model.constants) == std::string::npos) {
+      formula.append("; ").append(model.constants);
     }
-    table.push_back(
-        TableRow({model.id, model.sentence, rises, falls, model.validity, model.source}));
+    rows[group].push_back(TableRow({Code(model.id), Cell(model.sentence), Code(Cell(formula)),
+                                    Cell(model.validity), Cell(model.source)}));
   }
-  return table;
+  Lines page;
+  for (const std::string& group : groups) {
+    page.insert(page.end(),
+                {"", "### " + group, "", "| id | what it says | formula | holds for | source |",
+                 "|---|---|---|---|---|"});
+    page.insert(page.end(), rows[group].begin(), rows[group].end());
+  }
+  page.push_back("");
+  return page;
 }
 
 template <std::size_t N>
@@ -264,7 +288,7 @@ Lines ParameterTable(const std::array<ParameterSpec, N>& specs) {
 
 Lines Generated(const std::string& name) {
   static const std::map<std::string, std::function<Lines()>> kTables = {
-      {"models", ModelTable},
+      {"models", ModelTables},
       {"cluster parameters", [] { return ParameterTable(kClusterParameterSpecs); }},
       {"workload parameters", [] { return ParameterTable(kWorkloadParameterSpecs); }},
   };
@@ -460,7 +484,7 @@ TEST_P(Page, LinksLeadSomewhere) {
 
 TEST_P(Page, CitesWhatIsListed) {
   const std::string bib = FileContent(kSource + "/docs/references.bib");
-  for (const std::string& key : FindAll(ReadPage(GetParam()), "@([a-z]+[0-9]*[a-z]?)[;\\]]")) {
+  for (const std::string& key : FindAll(ReadPage(GetParam()), "@([a-z][a-z0-9]*)[;\\]]")) {
     EXPECT_NE(bib.find("{" + key + ","), std::string::npos) << key << " is not in references.bib";
   }
 }
@@ -515,19 +539,47 @@ TEST(Docs, ReferenceNamesEveryCommandAndOption) {
 
 TEST(Docs, ReferenceNamesEveryJsonKey) {
   const std::string page = ReadPage("docs/reference/cli.md");
-  const std::string plan = " --cluster f.yaml --workload resnet50 --local-batch 128 --json";
+  const std::string batch = " --workload resnet50 --local-batch 128 --json";
+  const std::string plan = " --cluster f.yaml" + batch;
+  const std::string link =
+      " --bandwidth '1 Gbit/s' --rtt '1 ms' --loss 0.001 --congestion-control reno "
+      "--loss-burst '1 ms'";
   Sandbox sandbox;
+  sandbox.Write("paid.yaml", {"name: paid", "device: t4", "nodes: 8", "devices_per_node: 1",
+                              "prices: {node_per_hour: 0.5, server_per_hour: 0.2}",
+                              "power: {device: 70 W, device_idle: 20 W, node: 100 W}"});
   for (const std::string& command :
        {std::string("calibrate --cluster ufrgs-tupi --runs data/measurements/ufrgs-tupi-fit.csv "
                     "--output f.yaml --json"),
-        "predict --workers 2 --bandwidth '1 Gbit/s' --rtt '1 ms' --loss 0.001 --bucket '1 MiB' "
-        "--server-bandwidth '1 Gbit/s'" +
+        "predict --workers 2 --bucket '1 MiB' --overlap none --backup-workers 1" + link + plan,
+        "predict --hosts tupi1+tupi2 --accumulation 2" + plan,
+        "predict --workers 4 --strategy auto" + plan,
+        "predict --workers 4 --strategy ps-sync --servers 2 --colocated-servers --sharding even "
+        "--pipelined-servers "
+        "--multicast --in-network-aggregation" +
             plan,
-        "predict --hosts tupi1+tupi2" + plan, "sweep --over workers=1,2" + plan,
-        "limits --most-workers 2" + plan, "recommend --workers 2" + plan,
+        "predict --workers 4 --strategy ps-async --servers 2 --server-bandwidth '1 Gbit/s' "
+        "--staleness-bound 3" +
+            plan,
+        "predict --workers 4 --cluster paid.yaml --time-limit '1 min' --data-set 1000000 "
+        "--noise-scale 4000 --known-batch 256 --least-steps 10000 --node-mtbf '1000 h' "
+        "--device-mtbf '2000 h' --checkpoint-time '10 s' --restart-time '1 min'" +
+            batch,
+        "explain --workers 2" + link + plan,
+        "explain --workers 4 --strategy ps-sync --servers 2" + plan,
+        "explain --workers 4 --strategy ps-async --servers 2" + plan,
+        std::string("models --json"),
+        "sweep --over workers=1,2" + plan,
+        "limits --most-workers 2" + plan,
+        "limits --most-workers 4 --strategy ps-async --servers 1" + plan,
+        "recommend --workers 2" + plan,
+        "recommend --workers 2 --objective goodput --noise-scale 4000 --known-batch 256" + plan,
+        "recommend --workers 2 --objective price --cluster paid.yaml" + batch,
+        "recommend --workers 2 --objective energy --cluster paid.yaml" + batch,
         std::string("evaluate --cluster f.yaml --runs data/measurements/ufrgs-tupi-fit.csv --rows "
                     "--group-by workers --json"),
-        std::string("workloads resnet50 --json"), std::string("machines --json")}) {
+        std::string("workloads resnet50 --json"),
+        std::string("machines --json")}) {
     const auto [lines, code] = sandbox.Run("stepcast " + command);
     EXPECT_EQ(code, 0) << command << "\n" << Join(lines);
     for (const std::string& key : FindAll(Join(lines), "\"([A-Za-z0-9_]+)\":")) {
@@ -541,11 +593,23 @@ TEST(Docs, ReferenceNamesEveryColumnAndKindOfLayer) {
   stepcast::Run run;
   run.workload = run.device = run.source = "x";
   run.plan.accumulation_steps = 2;
-  run.plan.link = run.plan.server_link = {BytesPerSecond(1.0), Seconds(1.0), 0.1};
+  run.plan.link = run.plan.server_link = {BytesPerSecond(1.0), Seconds(1.0), 0.1,
+                                          CongestionControl::kReno, Seconds(1.0)};
   run.plan.bucket = Bytes(1.0);
   run.plan.hosts = {"x"};
+  run.plan.overlap = Overlap::kNone;
+  run.plan.backup_workers = 1;
+  run.plan.server.colocated = true;
+  run.plan.server.sharding = Sharding::kEven;
+  run.plan.server.pipelined = true;
+  run.plan.server.multicast = true;
+  run.plan.server.in_network_aggregation = true;
+  run.plan.server.staleness_bound = 1;
   run.exposed_sync = Seconds(0.0);
   Lines names = Split(LinesOf(FormatRuns({run})).front(), ',');
+  for (const PlanField& field : PlanFields()) {
+    EXPECT_EQ(std::count(names.begin(), names.end(), field.column), 1) << field.column;
+  }
   names.insert(names.end(), std::begin(kLayerKindNames), std::end(kLayerKindNames));
   for (const std::string& name : names) {
     EXPECT_NE(page.find("`" + name + "`"), std::string::npos) << name;

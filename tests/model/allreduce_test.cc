@@ -4,9 +4,16 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include "model/collective/broadcast.h"
+#include "model/collective/byteps.h"
+#include "model/collective/choice.h"
+#include "model/collective/segments.h"
 #include "tests/model/message_level.h"
 #include "tests/model/support.h"
 
@@ -169,6 +176,277 @@ RC_GTEST_PROP(AllreduceProperty, TimesAreAffineInTheMessage, ()) {
     RC_ASSERT(cost.per_call.si() > 0);
     RC_ASSERT(cost.per_byte.si() > 0);
   }
+}
+
+// ---- Workers on nodes.
+
+// 4 cards carry what one carried; 4 more have no device.
+TEST(AllreduceOverNodes, CardsShareTheBytesBetweenNodes) {
+  EXPECT_NEAR(Milli(HierarchicalAllreduce(2, 4, kHop, kFastHop, 4)), 0.03 + 15.0 + 0.1 + 20.0,
+              1e-9);
+  EXPECT_EQ(HierarchicalAllreduce(2, 4, kHop, kFastHop, 8).per_byte,
+            HierarchicalAllreduce(2, 4, kHop, kFastHop, 4).per_byte);
+  EXPECT_NEAR(Milli(HalvingDoublingOverNodes(4, 4, kHop, kFastHop, 2)),
+              0.03 + 15.0 + 4 * 0.05 + 60.0, 1e-9);
+  // A chain of 4 in each node, a tree over 4 nodes: 160 ms between, at most 20 within.
+  EXPECT_NEAR(Milli(TreeOverNodes(4, 4, kHop, kFastHop)), 6 * 0.005 + 4 * 0.05 + 160.0, 1e-9);
+  EXPECT_NEAR(Milli(FlatRingAllreduce({8, 2, 4, 1}, kHop, kFastHop)), 4 * 0.05 + 10 * 0.005 + 140.0,
+              1e-9);
+}
+
+TEST(AllreduceOverNodes, OneLevelIsThePlainAlgorithm) {
+  for (int w = 1; w <= 40; ++w) {
+    for (const bool nodes : {false, true}) {
+      const NodeShape shape{w, nodes ? w : 1, nodes ? 1 : w, 2};
+      const Hop<double>& hop = nodes ? kHop : kFastHop;
+      for (const auto& [algorithm, plain] :
+           {AllreduceCandidate<double>{Strategy::kRing, RingAllreduce(w, hop)},
+            {Strategy::kHierarchical, RingAllreduce(w, hop)},
+            {Strategy::kTree, TreeAllreduce(w, hop)},
+            {Strategy::kHalvingDoubling, HalvingDoublingAllreduce(w, hop)}}) {
+        const SyncCost<double> cost = AllreduceCost(algorithm, shape, kHop, kFastHop);
+        EXPECT_EQ(cost.per_call, plain.per_call) << StrategyName(algorithm) << " of " << w;
+        EXPECT_EQ(cost.per_byte, plain.per_byte) << StrategyName(algorithm) << " of " << w;
+      }
+    }
+  }
+}
+
+TEST(AllreduceOverNodes, NoTermFallsWithNodesOrDevices) {
+  for (int n = 1; n < 64; ++n) {
+    for (int g = 1; g <= 8; ++g) {
+      for (const Strategy algorithm : {Strategy::kRing, Strategy::kHierarchical}) {
+        const auto cost = [&](int nodes, int devices) {
+          return AllreduceCost(algorithm, {nodes * devices, nodes, devices, 1}, kHop, kFastHop);
+        };
+        for (const SyncCost<double>& more : {cost(n + 1, g), cost(n, g + 1)}) {
+          EXPECT_LE(cost(n, g).per_call, more.per_call) << n << " x " << g;
+          EXPECT_LE(cost(n, g).per_byte, more.per_byte) << n << " x " << g;
+        }
+      }
+    }
+  }
+}
+
+// The ring without barriers, run in time. Latency alone: exactly the longest walk. Equal rates:
+// exactly latency and bytes. A slow hop between nodes: between the larger of the two and their sum.
+TEST(AllreduceOverNodes, FlatRingWaitsForTheLongestWalk) {
+  for (int nodes = 2; nodes <= 9; ++nodes) {
+    for (int g = 1; g <= 8; ++g) {
+      const NodeShape shape{nodes * g, nodes, g, 1};
+      const auto w = static_cast<std::size_t>(shape.workers);
+      const double piece = kMessage.si() / shape.workers;
+      const auto run = [&](const Hop<double>& inter, const Hop<double>& intra) {
+        std::vector<TimedHop> hops(w);
+        for (std::size_t i = 0; i < w; ++i) {
+          const bool leaves = (i + 1) % static_cast<std::size_t>(g) == 0;
+          const Hop<double>& hop = leaves ? inter : intra;
+          hops[i] = {hop.alpha.si(), piece / hop.bandwidth.si()};
+        }
+        return RunTimedRing(hops);
+      };
+      const std::string where = std::to_string(nodes) + " x " + std::to_string(g);
+      const SyncCost<double> cost = FlatRingAllreduce(shape, kHop, kFastHop);
+      const DataRate<> boundless = BytesPerSecond(1e30);
+      EXPECT_NEAR(run({kHop.alpha, boundless}, {kFastHop.alpha, boundless}), cost.per_call.si(),
+                  1e-12)
+          << where;
+      EXPECT_NEAR(run(kHop, {kFastHop.alpha, kHop.bandwidth}), cost.Time(kMessage).si(), 1e-12)
+          << where;
+      const double real = run(kHop, kFastHop);
+      EXPECT_LE(real, cost.Time(kMessage).si() * (1 + 1e-12)) << where;
+      EXPECT_GE(real, cost.per_byte.si() * kMessage.si() * (1 - 1e-12)) << where;
+      EXPECT_GE(real, cost.per_call.si()) << where;
+    }
+  }
+}
+
+// ---- Helpers.
+
+TEST(BytePs, RingWithoutHelpersAndServersWithMany) {
+  for (int n = 2; n <= 64; ++n) {
+    EXPECT_NEAR(BytePsAllreduce(n, 0, kHop, kHop.bandwidth).per_byte.si(),
+                RingAllreduce(n, kHop).per_byte.si(), 1e-24);
+    for (const int k : {n, n + 1, 1'000'000}) {
+      EXPECT_NEAR(BytePsAllreduce(n, k, kHop, kHop.bandwidth).per_byte.si(),
+                  1 / kHop.bandwidth.si(), 1e-24);
+    }
+  }
+}
+
+// 4 machines, 2 helpers: 2 x 4 x 3 / (16 + 8 - 4) = 1.2 passes. Helpers at half the rate are one:
+// 24 / 18 passes.
+TEST(BytePs, ByHand) {
+  EXPECT_NEAR(Milli(BytePsAllreduce(4, 2, kHop, kHop.bandwidth)), 0.1 + 1.2 * 80, 1e-9);
+  EXPECT_NEAR(Milli(BytePsAllreduce(4, 2, kHop, kHop.bandwidth * 0.5)), 0.1 + 80 * 4 / 3., 1e-9);
+  EXPECT_NEAR(Milli(BytePsOverNodes(4, 4, 2, kHop, kHop.bandwidth, kFastHop)), 0.03 + 15 + 0.1 + 96,
+              1e-9);
+  EXPECT_EQ(Milli(BytePsOverNodes(1, 1, 3, kHop, kHop.bandwidth, kFastHop)), 0);
+  EXPECT_EQ(BytePsAllreduce(2, 5, kHop, kHop.bandwidth).per_byte, 1 / kHop.bandwidth);
+}
+
+TEST(BytePs, HelpersNeverHurtAndTheSharesAreTheRunOnes) {
+  for (int n = 2; n <= 16; ++n) {
+    for (int k = 0; k <= n; ++k) {
+      const MessageNetwork network = RunBytePs(n, k);
+      EXPECT_TRUE(network.EveryWorkerHasTheSum()) << n << " + " << k;
+      const double passes =
+          static_cast<double>(network.most_sent()) / static_cast<double>(network.length());
+      EXPECT_NEAR(BytePsAllreduce(n, k, kHop, kHop.bandwidth).per_byte.si() * kHop.bandwidth.si(),
+                  passes, 1e-12);
+      for (int helper = n; helper < n + k; ++helper) {
+        EXPECT_LE(network.sent(helper), network.most_sent());
+      }
+      EXPECT_LE(BytePsAllreduce(n, k + 1, kHop, kHop.bandwidth).per_byte.si(),
+                BytePsAllreduce(n, k, kHop, kHop.bandwidth).per_byte.si() * (1 + 1e-12));
+    }
+  }
+}
+
+// ---- To and from one.
+
+TEST(Broadcast, ByHand) {
+  EXPECT_NEAR(Milli(BinomialBroadcast(8, kHop)), 3 * (0.05 + 80), 1e-9);
+  EXPECT_NEAR(Milli(BinomialAllreduce(5, kHop)), 6 * (0.05 + 80), 1e-9);
+  EXPECT_NEAR(Milli(ChainBroadcast(8, kHop)), 7 * 0.05 + 80, 1e-9);
+  const DataRate<> free = BytesPerSecond(1e30);
+  EXPECT_NEAR(Milli(ConcurrentBinomialBroadcast(4, kHop, free)), 2 * 0.05 + 3 * 80, 1e-6);
+  EXPECT_NEAR(Milli(ConcurrentBinomialBroadcast(8, kHop, free)), 3 * 0.05 + 6 * 80, 1e-6);
+  EXPECT_NEAR(Milli(GatheringReduce(4, kHop, kHop.bandwidth * 2.0)), 4 * 0.05 + 60 + 30, 1e-9);
+  for (const SyncCost<double>& cost :
+       {BinomialBroadcast(1, kHop), BinomialAllreduce(1, kHop), ChainBroadcast(1, kHop),
+        ConcurrentBinomialBroadcast(1, kHop, free), GatheringReduce(1, kHop, free)}) {
+    EXPECT_EQ(cost.Time(kMessage).si(), 0);
+  }
+}
+
+TEST(Broadcast, TransfersStartedTogetherEndAsTheTreeSays) {
+  const DataRate<> free = BytesPerSecond(1e30);
+  for (int w = 1; w <= 300; ++w) {
+    const BroadcastEnd end = RunConcurrentBroadcast(w);
+    const SyncCost<double> cost = ConcurrentBinomialBroadcast(w, kHop, free);
+    EXPECT_NEAR(cost.per_byte.si() * kHop.bandwidth.si(), end.passes, 1e-9) << w;
+    EXPECT_LE(cost.per_call.si(), end.hops * kHop.alpha.si() * (1 + 1e-12)) << w;
+  }
+}
+
+// ---- Segments on request.
+
+TEST(Segments, LimitsOfTheRate) {
+  const DataRate<> line = GigabitsPerSecond(1.0);
+  for (int w = 2; w <= 4; ++w) {
+    // Nothing to wait for: the line. A long way: two segments a round trip.
+    EXPECT_NEAR(SegmentedBandwidth(w, line, Duration<>(), DataSize<>(Mebibytes(1.0))) / line, 1,
+                1e-3);
+    const Duration<> far = Seconds(10.0);
+    EXPECT_NEAR(SegmentedBandwidth(w, line, far, DataSize<>(Mebibytes(1.0))) * far /
+                    DataSize<>(Mebibytes(2.0)),
+                1, 2e-3);
+  }
+  // 1 MB at 125 MB/s takes 8 ms: 8 + 20/2 between two; (8 + 20)/2, hardly rounded, among more.
+  EXPECT_NEAR(
+      (DataSize<>(Megabytes(1.0)) /
+       SegmentedBandwidth(2, line, Duration<>(Milliseconds(20.0)), DataSize<>(Megabytes(1.0))))
+          .in(kMilliseconds),
+      18, 1e-9);
+  EXPECT_NEAR(
+      (DataSize<>(Megabytes(1.0)) /
+       SegmentedBandwidth(4, line, Duration<>(Milliseconds(20.0)), DataSize<>(Megabytes(1.0))))
+          .in(kMilliseconds),
+      14 * std::pow(1 + std::pow(8.0 / 14, 8), 0.125), 1e-9);
+}
+
+RC_GTEST_PROP(SegmentsProperty, MoreRateOrLessWaitingNeverHurts, ()) {
+  const int w = *Whole(2, 9);
+  const DataRate<> line = BytesPerSecond(*LogUniform(1e5, 1e11));
+  const Duration<> wait = Seconds(*LogUniform(1e-6, 1));
+  const DataSize<> segment = Bytes(*LogUniform(1e3, 1e8));
+  const double more = *LogUniform(1, 100);
+  const DataRate<> rate = SegmentedBandwidth(w, line, wait, segment);
+  RC_ASSERT(rate <= line);
+  RC_ASSERT(SegmentedBandwidth(w, line * more, wait, segment).si() >= rate.si() * (1 - 1e-12));
+  RC_ASSERT(SegmentedBandwidth(w, line, wait * more, segment).si() <= rate.si() * (1 + 1e-12));
+  RC_ASSERT(SegmentedBandwidth(w, line, wait, segment * more).si() >= rate.si() * (1 - 1e-12));
+}
+
+// ---- Efficiency, reduction.
+
+// 30 x 50 us and 1.875 x 0.8 ns/B: half the rate at 1 MB.
+TEST(SyncCostTest, EfficiencyCurve) {
+  const SyncCost<double> ring = RingAllreduce(16, kHop);
+  EXPECT_NEAR(HalfMessage(ring).in(kMegabytes), 1, 1e-9);
+  EXPECT_NEAR(Efficiency(ring, Megabytes(1.0)), 0.5, 1e-12);
+  EXPECT_NEAR(Efficiency(ring, Megabytes(9.0)), 0.9, 1e-12);
+  // At its best a ring's bus bandwidth is the link's.
+  EXPECT_NEAR(BusBandwidth(ring, 16, Gigabytes(1e6)) / kHop.bandwidth, 1, 1e-6);
+  EXPECT_NEAR(AlgorithmBandwidth(ring, Megabytes(1.0)).in(kGigabytesPerSecond), 1 / 3., 1e-9);
+}
+
+// 4 workers add up three quarters of 100 MB at 0.1 ns/B: 7.5 ms.
+TEST(SyncCostTest, ReductionAddsUpWhatArrives) {
+  const auto reduce = DurationPerByte<double>::FromSi(1e-10);
+  EXPECT_NEAR(Milli(WithReduction(RingAllreduce(4, kHop), 4, reduce)),
+              Milli(RingAllreduce(4, kHop)) + 7.5, 1e-9);
+  EXPECT_EQ(Milli(WithReduction(RingAllreduce(1, kHop), 1, reduce)), 0);
+}
+
+// ---- The choice.
+
+TEST(Choice, ChangesWhereTwoTie) {
+  const NodeShape shape{9, 9, 1, 1};
+  // A ring of 9: 0.8 ms and 16/9 passes; a tree: 0.4 ms and 2 passes. They tie at 22.5 MB.
+  const std::optional<DataSize<>> tie = TieMessage(RingAllreduce(9, kHop), TreeAllreduce(9, kHop));
+  ASSERT_TRUE(tie.has_value());
+  EXPECT_NEAR(tie->in(kMegabytes), 2.25, 1e-9);
+  const auto below = ChooseAllreduce(shape, kHop, kFastHop, *tie * 0.99);
+  const auto above = ChooseAllreduce(shape, kHop, kFastHop, *tie * 1.01);
+  EXPECT_EQ(below.best.algorithm, Strategy::kTree);
+  EXPECT_EQ(above.best.algorithm, Strategy::kRing);
+  const std::string why = WhyChosen(above, *tie * 1.01);
+  EXPECT_NE(why.find("costs less for each byte, which decides above 2.25 MB"), std::string::npos)
+      << why;
+  EXPECT_NE(
+      WhyChosen(below, *tie * 0.99).find("costs less for each call, which decides below 2.25"),
+      std::string::npos)
+      << WhyChosen(below, *tie * 0.99);
+}
+
+TEST(Choice, DominatedAlgorithmsHaveNoTie) {
+  EXPECT_FALSE(TieMessage(HalvingDoublingAllreduce(8, kHop), RingAllreduce(8, kHop)).has_value());
+  const auto choice = ChooseAllreduce<double>({8, 8, 1, 1}, kHop, kFastHop, kMessage);
+  EXPECT_EQ(choice.best.algorithm, Strategy::kHalvingDoubling);
+  EXPECT_NE(WhyChosen(choice, kMessage).find("leads at any size"), std::string::npos)
+      << WhyChosen(choice, kMessage);
+}
+
+TEST(Choice, OneWorkerHasNothingToExchange) {
+  const auto choice = ChooseAllreduce<double>({}, kHop, kFastHop, kMessage);
+  EXPECT_EQ(Milli(choice.best.cost), 0);
+  EXPECT_FALSE(choice.next.has_value());
+  EXPECT_EQ(WhyChosen(choice, kMessage), "One worker has nothing to exchange.");
+}
+
+RC_GTEST_PROP(ChoiceProperty, NothingIsFasterAndLargerMessagesNeverCheaper, ()) {
+  const int nodes = *Whole(1, 40);
+  const int devices = *Whole(1, 9);
+  const NodeShape shape{nodes * devices, nodes, devices, *Whole(1, 9)};
+  const Hop<double> inter{Seconds(*LogUniform(1e-7, 1e-2)), BytesPerSecond(*LogUniform(1e6, 1e11))};
+  const Hop<double> intra{Seconds(*LogUniform(1e-7, 1e-3)), BytesPerSecond(*LogUniform(1e8, 1e12))};
+  const DataSize<> message = Bytes(*LogUniform(1, 1e10));
+  const auto choice = ChooseAllreduce(shape, inter, intra, message);
+  for (const auto& other : AllreduceCandidates(shape, inter, intra)) {
+    RC_ASSERT(choice.best.cost.Time(message) <= other.cost.Time(message));
+    if (choice.next && other.algorithm != choice.best.algorithm) {
+      RC_ASSERT(choice.next->cost.Time(message) <= other.cost.Time(message));
+    }
+  }
+  const DataSize<> larger = message * 3.0;
+  const auto then = ChooseAllreduce(shape, inter, intra, larger);
+  RC_ASSERT(choice.best.cost.Time(message) <= then.best.cost.Time(larger));
+  RC_ASSERT(then.best.cost.per_byte <= choice.best.cost.per_byte);
+  const std::string why = WhyChosen(choice, message);
+  RC_ASSERT(why.back() == '.');
+  RC_ASSERT(why.find('\n') == std::string::npos);
 }
 
 }  // namespace

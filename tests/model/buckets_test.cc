@@ -183,6 +183,17 @@ TEST(Buckets, TheFirstIsSmallSoThatItLeavesEarly) {
   }
 }
 
+// Servers exchange nearly tensor by tensor, in pieces that collectives would fuse.
+TEST(Buckets, ServersHaveSmallerOnes) {
+  for (int i = 0; i < kStrategyCount; ++i) {
+    const auto strategy = static_cast<Strategy>(i);
+    EXPECT_EQ(DefaultBucket(strategy), UsesServers(strategy) ? Mebibytes(1.0) : Mebibytes(25.0));
+  }
+  const Workload resnet = *FindWorkload("resnet50");
+  EXPECT_GT(MakeBuckets(resnet, DefaultBucket(Strategy::kPsSync)).size(),
+            4 * MakeBuckets(resnet, DefaultBucket(Strategy::kRing)).size());
+}
+
 // 30522 words x 768, 93.8 MB: the first layer of the network, so the last gradient.
 TEST(Buckets, BertsWordEmbeddingLeavesLast) {
   const std::vector<Bucket> buckets = MakeBuckets(*FindWorkload("bert_base"), kDefaultBucket);

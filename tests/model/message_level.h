@@ -309,6 +309,99 @@ inline MessageNetwork RunParameterServers(int workers, int servers) {
   return network;
 }
 
+// Jiang et al., OSDI 2020: everybody pushes what others sum, then pulls the sums. `helpers` nodes
+// without gradients take part; each machine sums `machine` bytes and each helper `helper` bytes.
+inline MessageNetwork RunBytePs(int machines, int helpers) {
+  const auto n = static_cast<std::size_t>(machines);
+  const auto k = static_cast<std::size_t>(helpers);
+  const std::size_t machine = n - k;
+  const std::size_t helper = 2 * (n - 1);
+  MessageNetwork network(machines, n * machine + k * helper, helpers);
+  for (const bool pull : {false, true}) {
+    std::size_t begin = 0;
+    for (int owner = 0; owner < machines + helpers; ++owner) {
+      const std::size_t end = begin + (owner < machines ? machine : helper);
+      for (int i = 0; i < machines; ++i) {
+        if (i == owner || begin == end) continue;
+        network.Send(pull ? owner : i, pull ? i : owner, begin, end,
+                     pull ? Arrival::kReplace : Arrival::kAdd);
+      }
+      begin = end;
+    }
+    network.EndRound();
+  }
+  return network;
+}
+
+// Push to and pull from one server on each of the first `servers` nodes, where the node's workers
+// need no network: worker 0 of the node stands for its server.
+inline MessageNetwork RunColocatedServers(const std::vector<int>& placement, int servers) {
+  const int workers = std::accumulate(placement.begin(), placement.end(), 0);
+  MessageNetwork network(workers, static_cast<std::size_t>(2 * servers));
+  for (const bool pull : {false, true}) {
+    int first = 0;
+    for (int s = 0; s < servers; ++s) {
+      const int local = placement[static_cast<std::size_t>(s)];
+      const Stretch shard = Stretch{0, network.length()}.Part(s, servers);
+      for (int i = 0; i < workers; ++i) {
+        if (i >= first && i < first + local) continue;
+        network.Send(pull ? first : i, pull ? i : first, shard.begin, shard.end,
+                     pull ? Arrival::kReplace : Arrival::kAdd);
+      }
+      first += local;
+    }
+    network.EndRound();
+  }
+  return network;
+}
+
+// When the last worker of a binomial broadcast has the message, if a worker starts the transfers to
+// all its children at once and they share its link: passes of the message and hops, one after the
+// other, on the slowest path. Worker v passes on to v + 2^i for each 2^i > v.
+struct BroadcastEnd {
+  int passes = 0;
+  int hops = 0;
+};
+
+inline BroadcastEnd RunConcurrentBroadcast(int workers, int worker = 0) {
+  std::vector<int> children;
+  for (int step = 1; worker + step < workers; step *= 2) {
+    if (step > worker) children.push_back(worker + step);
+  }
+  BroadcastEnd last;
+  for (const int child : children) {
+    const BroadcastEnd below = RunConcurrentBroadcast(workers, child);
+    last.passes = std::max(last.passes, below.passes + static_cast<int>(children.size()));
+    last.hops = std::max(last.hops, below.hops + 1);
+  }
+  return last;
+}
+
+// A hop of a ring in time: what a message takes to arrive beyond its bytes, and what its bytes
+// hold the hop for.
+struct TimedHop {
+  double latency;
+  double occupied;
+};
+
+// When a ring all-reduce ends whose hop i leads from worker i to i + 1. There are no barriers: a
+// worker sends its next piece as soon as it has received the one before and its hop is free.
+inline double RunTimedRing(const std::vector<TimedHop>& hops) {
+  const std::size_t w = hops.size();
+  std::vector<double> arrived(w, 0);  // the piece of the last round, at each worker
+  std::vector<double> free(w, 0);
+  for (std::size_t round = 0; round < 2 * (w - 1); ++round) {
+    std::vector<double> next(w);
+    for (std::size_t i = 0; i < w; ++i) {
+      const double start = std::max(arrived[i], free[i]);
+      free[i] = start + hops[i].occupied;
+      next[(i + 1) % w] = free[i] + hops[i].latency;
+    }
+    arrived = next;
+  }
+  return *std::max_element(arrived.begin(), arrived.end());
+}
+
 }  // namespace stepcast
 
 #endif  // STEPCAST_TESTS_MODEL_MESSAGE_LEVEL_H_

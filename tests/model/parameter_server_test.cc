@@ -1,14 +1,12 @@
-// Parameter servers against numbers worked out by hand, and the asynchronous ones against the
-// queueing network that they are, solved in two other ways.
+// Synchronous parameter servers against numbers worked out by hand, and their schedule against the
+// closed form that it has.
 #include "model/collective/parameter_server.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "tests/model/support.h"
@@ -91,140 +89,192 @@ TEST(ServerSync, BeyondTheWorkersMoreServersOnlyCostInitiations) {
   EXPECT_GT(SyncMilli(Paths(4, 9)), SyncMilli(Paths(4, 4)));
 }
 
-// ---- Asynchronous.
-
-struct Network {
-  double think;   // Z: compute, latency, and what only the worker's link adds
-  double demand;  // D of each of the two stations
-};
-
-// From the header: Z = t + 2 (alpha + c_x n) + 2 m max(0, g/B - 1/(n B_s)), D = m / (n B_s).
-Network NetworkOf(const ServerPaths<double>& p, double compute, double bytes) {
-  const double demand = bytes / (p.servers * p.server_bandwidth.si());
-  const double at_worker = bytes * p.workers_per_node / p.worker.bandwidth.si();
-  return {compute + 2 * (p.worker.alpha.si() + p.initiation.si() * p.servers) +
-              2 * std::max(0.0, at_worker - demand),
-          demand};
+TEST(ServerSync, ServersBesideTheirWorkersByHand) {
+  // 4 nodes with a worker and a server each: 3 of 4 quarters leave, 3 quarters arrive.
+  ServerPaths<double> paths = Paths(4, 4);
+  paths.colocated = true;
+  paths.nodes = 4;
+  paths.server_bandwidth = BytesPerSecond(1.0);  // has no meaning here
+  EXPECT_NEAR(SyncMilli(paths), 2 * (0.05 + 4 * 0.02 + 60.0), 1e-9);
+  // 2 servers on 4 nodes of 2 workers: the half of a server arrives from 6 workers, 240 ms.
+  paths = Paths(8, 2, 2);
+  paths.colocated = true;
+  paths.nodes = 4;
+  EXPECT_NEAR(SyncMilli(paths), 2 * (0.05 + 8 * 0.02 + 240.0), 1e-9);
+  // One node: nothing crosses a link, the processor still adds up what 4 workers push.
+  paths = Paths(4, 1, 4);
+  paths.colocated = true;
+  EXPECT_NEAR(SyncMilli(paths), 2 * (0.05 + 4 * 0.02), 1e-9);
+  paths.server_rate = GigabytesPerSecond(2.0);
+  EXPECT_NEAR(SyncMilli(paths), 2 * (0.05 + 4 * 0.02 + 200.0), 1e-9);
 }
 
-// The normalising constants of the product form: with j of k customers at the stations, which can
-// stand there in j + 1 ways, G(k) = sum_j (j + 1) D^j Z^(k-j) / (k-j)!. Throughput G(w-1) / G(w).
-double CycleByConvolution(const Network& network, int workers) {
-  const double d = network.demand / network.think;  // in units of Z, which keeps powers small
-  const auto constant = [d](int k) {
-    long double sum = 0;
-    for (int j = 0; j <= k; ++j) {
-      sum += static_cast<long double>(j + 1) *
-             std::exp(j * std::log(static_cast<long double>(d)) - std::lgamma(k - j + 1.0L));
-    }
-    return sum;
-  };
-  return static_cast<double>(workers * constant(workers) / constant(workers - 1)) * network.think;
+TEST(ServerSync, ALoneWorkerBesideItsServerCommunicatesNothing) {
+  ServerPaths<double> paths = Paths(1, 1);
+  paths.colocated = true;
+  paths.server_rate = GigabytesPerSecond(1.0);
+  paths.update = Seconds(1.0) / Gigabytes(1.0);
+  EXPECT_EQ(SyncMilli(paths), 0);
 }
 
-// The Markov chain itself: i customers at the first station, j at the second, the rest thinking.
-// Solves the balance equations; throughput is the rate at which the second station sends them on.
-double CycleByMarkovChain(const Network& network, int workers) {
-  std::vector<std::pair<int, int>> states;
-  for (int i = 0; i <= workers; ++i) {
-    for (int j = 0; i + j <= workers; ++j) states.emplace_back(i, j);
-  }
-  const auto index = [&](int i, int j) {
-    return std::find(states.begin(), states.end(), std::make_pair(i, j)) - states.begin();
-  };
-  const auto size = static_cast<Eigen::Index>(states.size());
-  Eigen::MatrixXd balance = Eigen::MatrixXd::Zero(size, size);
-  const auto flow = [&](std::pair<int, int> from, std::pair<int, int> to, double rate) {
-    balance(index(to.first, to.second), index(from.first, from.second)) += rate;
-    balance(index(from.first, from.second), index(from.first, from.second)) -= rate;
-  };
-  for (const auto& [i, j] : states) {
-    const int thinking = workers - i - j;
-    if (thinking > 0) flow({i, j}, {i + 1, j}, thinking / network.think);
-    if (i > 0) flow({i, j}, {i - 1, j + 1}, 1 / network.demand);
-    if (j > 0) flow({i, j}, {i, j - 1}, 1 / network.demand);
-  }
-  balance.row(size - 1).setOnes();  // one balance equation follows from the others
-  Eigen::VectorXd right = Eigen::VectorXd::Zero(size);
-  right(size - 1) = 1;
-  const Eigen::VectorXd probability = balance.fullPivLu().solve(right);
-  double busy = 0;
-  for (const auto& [i, j] : states) {
-    if (j > 0) busy += probability(index(i, j));
-  }
-  return workers / (busy / network.demand);
+TEST(ServerSync, RateRoundsAndUpdateByHand) {
+  ServerPaths<double> paths = Paths(4, 2);
+  paths.server_rate = GigabytesPerSecond(0.5);  // 4 halves: 400 ms a phase
+  paths.rpc_rounds = 0.5;
+  paths.tensors = 10;                            // 5 round trips of 0.1 ms
+  paths.update = Milliseconds(20.0) / kMessage;  // 10 ms for a half
+  EXPECT_NEAR(SyncMilli(paths), 2 * (0.05 + 0.5 + 4 * 0.02 + 400.0) + 10.0, 1e-9);
+  EXPECT_EQ(SynchronousServers(paths).push_limiter, ServerLimiter::kServerRate);
+  paths.largest_share = 0.75;
+  EXPECT_NEAR(SyncMilli(paths), 2 * (0.05 + 0.5 + 4 * 0.02 + 600.0) + 15.0, 1e-9);
 }
 
-TEST(ServerAsync, ALoneWorkerComputesPushesAndPulls) {
-  for (const int servers : {1, 2, 8}) {
-    for (const double server_gbit : {1.0, 10.0, 100.0}) {
-      ServerPaths<double> paths = Paths(1, servers);
-      paths.server_bandwidth = GigabitsPerSecond(server_gbit);
-      const double one_way =
-          50e-6 + 20e-6 * servers +
-          100e6 * std::max(1 / 1.25e9, 1 / (servers * paths.server_bandwidth.si()));
-      EXPECT_DOUBLE_EQ(AsyncServerCycle(paths, Milliseconds(30.0), kMessage).si(),
-                       0.030 + 2 * one_way);
-    }
-  }
+TEST(ServerSync, NamesWhatBinds) {
+  EXPECT_EQ(SynchronousServers(Paths(4, 2)).push_limiter, ServerLimiter::kServerLink);
+  EXPECT_EQ(SynchronousServers(Paths(2, 8)).pull_limiter, ServerLimiter::kWorkerLink);
 }
 
-// Z = 100 ms + 2 (50 us + 20 us), D = 80 ms, two workers. The second finds the first at the
-// stations for 160 of 260.14 ms, half at each: R = 160 (1 + 160 / 260.14 / 2).
-TEST(ServerAsync, TwoWorkersByHand) {
-  const double think = 100.14;
-  const double residence = 160 * (1 + 160 / (think + 160) / 2);
-  EXPECT_NEAR(AsyncServerCycle(Paths(2, 1), Milliseconds(100.0), kMessage).in(kMilliseconds),
-              think + residence, 1e-9);
+// 8 workers, 1 server, 10 Gbit/s: a phase is 640 ms, or 80 ms where the network copies or adds up.
+TEST(ServerSync, MulticastAndAggregationByHand) {
+  const std::vector<Bucket> whole = {{kMessage, 1.0}};
+  ServerPaths<double> paths = Paths(8, 1);
+  paths.worker.alpha = paths.initiation = Duration<>();
+  const PhaseBenefit<double> benefit =
+      CompareNetworkServices(paths, whole, whole, Milliseconds(100.0));
+  EXPECT_NEAR(benefit.remaining_aggregation.in(kMilliseconds), 640, 1e-9);
+  EXPECT_NEAR(benefit.remaining_distribution.in(kMilliseconds), 640, 1e-9);
+  EXPECT_NEAR(benefit.multicast_saves.in(kMilliseconds), 560, 1e-9);
+  EXPECT_NEAR(benefit.in_network_aggregation_saves.in(kMilliseconds), 560, 1e-9);
+  EXPECT_NEAR(benefit.both_save.in(kMilliseconds), 1120, 1e-9);
 }
 
-RC_GTEST_PROP(ServerAsyncProperty, IsTheProductFormSolution, ()) {
-  ServerPaths<double> paths = Paths(*Whole(1, 64), *Whole(1, 8), *Whole(1, 8));
-  paths.worker.bandwidth = BytesPerSecond(*LogUniform(1e7, 1e11));
-  paths.server_bandwidth = BytesPerSecond(*LogUniform(1e7, 1e11));
-  const double compute = *LogUniform(1e-3, 10);
-  const Network network = NetworkOf(paths, compute, kMessage.si());
-  RC_ASSERT(Near(AsyncServerCycle(paths, Seconds(compute), kMessage).si(),
-                 CycleByConvolution(network, paths.workers), 1e-9));
-}
-
-TEST(ServerAsync, IsTheMarkovChain) {
-  for (int workers = 1; workers <= 8; ++workers) {
-    for (const double compute : {0.01, 0.1, 1.0}) {
-      const ServerPaths<double> paths = Paths(workers, 2);
-      const double cycle = AsyncServerCycle(paths, Seconds(compute), kMessage).si();
-      const Network network = NetworkOf(paths, compute, kMessage.si());
-      EXPECT_NEAR(cycle, CycleByMarkovChain(network, workers), 1e-9 * cycle)
-          << workers << " workers, " << compute << " s";
-    }
-  }
-}
-
-// D = 40 ms, so at most 25 updates a second; a third of the way there in a dozen workers.
-TEST(ServerAsync, RateSaturatesAtTheServers) {
-  const double demand = 0.040;
+// The backward pass hides aggregation and nothing hides distribution: the latter is the heavier,
+// and both grow with the workers.
+TEST(ServerSync, DistributionIsHeavierAndGrows) {
+  std::vector<Bucket> buckets;
+  for (int k = 1; k <= 10; ++k) buckets.push_back({kMessage / 10.0, k / 10.0});
   double before = 0;
-  for (int workers = 1; workers <= 8192; workers *= 2) {
-    const double rate =
-        workers / AsyncServerCycle(Paths(workers, 2), Seconds(1.0), kMessage).in(kSeconds);
-    EXPECT_LT(rate, 1 / demand);
-    EXPECT_GT(rate, before);
-    before = rate;
+  for (int workers = 1; workers <= 16; workers *= 2) {
+    const PhaseBenefit<double> benefit =
+        CompareNetworkServices(Paths(workers, 1), buckets, buckets, Milliseconds(300.0));
+    EXPECT_LT(benefit.remaining_aggregation.si(), benefit.remaining_distribution.si());
+    EXPECT_GT(benefit.remaining_distribution.si(), before);
+    EXPECT_GE(benefit.multicast_saves.si(), benefit.in_network_aggregation_saves.si());
+    before = benefit.remaining_distribution.si();
   }
-  EXPECT_GT(before, 0.999 / demand);
 }
 
-// Neither faster than a lone worker, nor slower than one behind all others at both stations.
-RC_GTEST_PROP(ServerAsyncProperty, CycleIsBetweenItsBounds, ()) {
-  ServerPaths<double> paths = Paths(*Whole(1, 64), *Whole(1, 8), *Whole(1, 8));
-  paths.server_bandwidth = BytesPerSecond(*LogUniform(1e7, 1e11));
-  const double compute = *LogUniform(1e-3, 10);
-  const Network network = NetworkOf(paths, compute, kMessage.si());
-  const double cycle = AsyncServerCycle(paths, Seconds(compute), kMessage).si();
-  const double lone = network.think + 2 * network.demand;
-  RC_ASSERT(cycle >= lone * (1 - 1e-12));
-  RC_ASSERT(cycle >= paths.workers * network.demand * (1 - 1e-12));
-  RC_ASSERT(cycle <= (network.think + 2 * paths.workers * network.demand) * (1 + 1e-12));
+ServerPaths<double> AnyPaths() {
+  const int nodes = *Whole(1, 16);
+  const int per_node = *Whole(1, 8);
+  ServerPaths<double> paths = Paths(nodes * per_node, *Whole(1, 16), per_node);
+  paths.nodes = nodes;
+  paths.colocated = *Whole(0, 1) == 1;
+  paths.multicast = *Whole(0, 1) == 1;
+  paths.in_network_aggregation = *Whole(0, 1) == 1;
+  paths.worker.bandwidth = BytesPerSecond(*LogUniform(1e6, 1e11));
+  paths.server_bandwidth = BytesPerSecond(*LogUniform(1e6, 1e11));
+  paths.server_rate = BytesPerSecond(*LogUniform(1e6, 1e11));
+  paths.largest_share = *LogUniform(0.01, 1.0);
+  paths.rpc_rounds = *LogUniform(1e-4, 10);
+  paths.tensors = *Whole(0, 200);
+  paths.update = Seconds(*LogUniform(1e-12, 1e-8)) / Bytes(1.0);
+  return paths;
+}
+
+RC_GTEST_PROP(ServerSyncProperty, HelpNeverHurts, ()) {
+  const ServerPaths<double> paths = AnyPaths();
+  const double at = SyncMilli(paths);
+  const auto better = [&](auto change) {
+    ServerPaths<double> changed = paths;
+    change(&changed);
+    return SyncMilli(changed) <= at * (1 + 1e-12);
+  };
+  RC_ASSERT(better([](auto* p) { p->multicast = true; }));
+  RC_ASSERT(better([](auto* p) { p->in_network_aggregation = true; }));
+  RC_ASSERT(better([](auto* p) { p->worker.bandwidth = p->worker.bandwidth * 2.0; }));
+  RC_ASSERT(better([](auto* p) { p->server_bandwidth = p->server_bandwidth * 2.0; }));
+  RC_ASSERT(better([](auto* p) { p->server_rate = p->server_rate * 2.0; }));
+  RC_ASSERT(better([](auto* p) { p->worker.alpha = p->worker.alpha / 2.0; }));
+  RC_ASSERT(better([](auto* p) { p->largest_share /= 2; }));
+}
+
+// ---- The schedule.
+
+std::vector<Bucket> AnyBuckets() {
+  std::vector<Bucket> buckets;
+  const int count = *Whole(1, 12);
+  for (int k = 1; k <= count; ++k) {
+    buckets.push_back({Bytes(*LogUniform(1e4, 1e8)), static_cast<double>(k) / count});
+  }
+  return buckets;
+}
+
+// max over i <= j of r_i + P_i..P_j + Q_j..Q_K, written out.
+RC_GTEST_PROP(ServerSchedule, IsTheFlowShopsClosedForm, ()) {
+  const std::vector<Bucket> buckets = AnyBuckets();
+  const double backward = *LogUniform(1e-3, 1);
+  const double push = *LogUniform(1e-11, 1e-8);
+  const double pull = *LogUniform(1e-11, 1e-8);
+  const auto time_of = [](double per_byte) {
+    return [per_byte](const Bucket& b) { return Seconds(per_byte * b.bytes.si()); };
+  };
+  double longest = 0;
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    for (std::size_t j = i; j < buckets.size(); ++j) {
+      double end = backward * buckets[i].ready;
+      for (std::size_t k = i; k <= j; ++k) end += push * buckets[k].bytes.si();
+      for (std::size_t k = j; k < buckets.size(); ++k) end += pull * buckets[k].bytes.si();
+      longest = std::max(longest, end);
+    }
+  }
+  RC_ASSERT(Near(PipelinedServerEnd(buckets, Seconds(backward), time_of(push), time_of(pull)).si(),
+                 longest));
+}
+
+RC_GTEST_PROP(ServerSchedule, PipeliningNeverHurtsAndNeverHalves, ()) {
+  const ServerPaths<double> paths = AnyPaths();
+  const std::vector<Bucket> buckets = AnyBuckets();
+  std::vector<Bucket> held = buckets;
+  for (Bucket& bucket : held) bucket.bytes = bucket.bytes * paths.share();
+  const ServerPhases<double> phases = SynchronousServers(paths);
+  const Duration<> backward = Seconds(*LogUniform(1e-3, 1));
+  const double serial = ScheduleServers(phases, buckets, held, backward, false).pulled.si();
+  const double pipelined = ScheduleServers(phases, buckets, held, backward, true).pulled.si();
+  RC_ASSERT(pipelined <= serial * (1 + 1e-12));
+  RC_ASSERT(pipelined >= serial / 2 * (1 - 1e-12));
+}
+
+// Beside the workers, push and pull share the links: in many pieces the two phases at once take as
+// long as one after the other, where links of their own halve them.
+TEST(ServerSchedule, ColocatedPhasesShareTheirLinks) {
+  std::vector<Bucket> buckets;
+  for (int k = 0; k < 1000; ++k) buckets.push_back({kMessage / 1000.0, 1e-9});
+  std::vector<Bucket> held = buckets;
+  for (Bucket& bucket : held) bucket.bytes = bucket.bytes / 4.0;
+  ServerPaths<double> paths = Paths(4, 4);
+  paths.worker.alpha = paths.initiation = Duration<>();
+  const auto end = [&](bool pipelined) {
+    return ScheduleServers(SynchronousServers(paths), buckets, held, Milliseconds(1.0), pipelined)
+        .pulled.in(kMilliseconds);
+  };
+  EXPECT_NEAR(end(false), 160, 0.1);
+  EXPECT_NEAR(end(true), 80, 0.2);
+  paths.colocated = true;
+  paths.nodes = 4;
+  EXPECT_NEAR(end(false), 120, 0.1);
+  EXPECT_NEAR(end(true), 120, 0.1);
+}
+
+TEST(ServerSync, UsefulServersByHand) {
+  // 16 workers, servers ten times slower than links: 160 servers would balance them, ...
+  ServerPaths<double> paths = Paths(16, 1);
+  paths.server_rate = GigabitsPerSecond(1.0);
+  EXPECT_NEAR(UsefulServers(paths, 0), 160, 1e-9);
+  // ... but a tensor of half the model fills one of two.
+  EXPECT_NEAR(UsefulServers(paths, 0.5), 2, 1e-12);
+  paths.server_rate = GigabitsPerSecond(1e6);
+  EXPECT_NEAR(UsefulServers(paths, 0.01), 16, 1e-9);
 }
 
 }  // namespace

@@ -50,12 +50,22 @@ TEST(ParameterTable, IsInTheOrderOfTheEnumerators) {
   EXPECT_EQ(c.node_sync_overhead(), Milliseconds(0.6));
   EXPECT_EQ(c.device_sync_overhead(), Milliseconds(0.3));
   EXPECT_EQ(c.transfer_initiation(), Microseconds(20.0));
+  EXPECT_EQ(c.server_rate(), GigabytesPerSecond(kClusterParameterSpecs[kServerRate].prior));
+  EXPECT_EQ(c.flow_window(), Megabytes(2.9));
+  EXPECT_EQ(c.loss_timeout(), Milliseconds(200.0));
+  EXPECT_EQ(PriorWorkload().update_time(), Milliseconds(1.0));
   const auto name = [](std::size_t i) { return kClusterParameterSpecs[i].name; };
   EXPECT_EQ(name(kHostSharing), "host_sharing");
   EXPECT_EQ(name(kNodeScaling), "node_scaling");
   EXPECT_EQ(name(kHostContention), "host_contention");
   EXPECT_EQ(name(kOverlapShare), "overlap_share");
   EXPECT_EQ(name(kTransferInitiation), "transfer_initiation");
+  EXPECT_EQ(name(kServerRate), "server_rate");
+  EXPECT_EQ(name(kRpcRounds), "rpc_rounds");
+  EXPECT_EQ(name(kFlowWindow), "flow_window");
+  EXPECT_EQ(name(kLossTimeout), "loss_timeout");
+  EXPECT_EQ(name(kOverlapContention), "overlap_contention");
+  EXPECT_EQ(kWorkloadParameterSpecs[kUpdateTime].name, "update_time");
   EXPECT_EQ(kWorkloadParameterSpecs[kFixedTime].name, "fixed_time");
   EXPECT_EQ(kWorkloadParameterSpecs[kFloorTime].name, "floor_time");
   EXPECT_EQ(kWorkloadParameterSpecs[kSampleTime].name, "sample_time");
@@ -96,8 +106,8 @@ TEST(HostLinkPrior, GoesFromTheHostToTheClusterToTheTable) {
   cluster.link.bandwidth = GigabitsPerSecond(1.0);
   const Prior of_cluster = HostLinkPrior(cluster, "a");
   EXPECT_EQ(of_cluster.si, 1e9 / 8);
-  cluster.hosts = {{"a", {MegabitsPerSecond(100.0), std::nullopt, std::nullopt}},
-                   {"b", {std::nullopt, Milliseconds(1.0), std::nullopt}}};
+  cluster.hosts = {{"a", {MegabitsPerSecond(100.0), std::nullopt, std::nullopt, {}, {}}},
+                   {"b", {std::nullopt, Milliseconds(1.0), std::nullopt, {}, {}}}};
   const Prior of_host = HostLinkPrior(cluster, "a");
   EXPECT_EQ(of_host.si, 100e6 / 8);
   // The closer the statement, the narrower the prior.
@@ -135,6 +145,9 @@ TEST(WorkloadPriors, AreTheRooflineWithOne) {
   EXPECT_EQ(priors[kFloorTime].si, curve.floor.si());
   EXPECT_EQ(priors[kSampleTime].si, curve.per_sample.si());
   EXPECT_EQ(priors[kSampleTime].log_sd, kKernelEfficiencyLogSd);
+  EXPECT_EQ(priors[kUpdateTime].si,
+            EvaluateRoofline(resnet, T4(), 1).update.si() / kKernelEfficiency);
+  EXPECT_EQ(priors[kUpdateTime].log_sd, kKernelEfficiencyLogSd);
   EXPECT_EQ(priors[kStragglerSpread].si, PriorWorkload().si[kStragglerSpread]);
 }
 
@@ -166,8 +179,9 @@ TEST(WorkloadPriors, TheDataSheetIsWithinItsOwnErrorOfMeasurements) {
   p100.fp32 = TeraflopPerSecond(10.6);
   p100.memory_bandwidth = GigabytesPerSecond(732.0);
   for (const MeasuredStep& measured : kMeasured) {
-    const double predicted =
-        RooflineCurve(*FindWorkload(measured.workload), p100).Time(Samples(64)).si();
+    const Workload workload = *FindWorkload(measured.workload);
+    const double update = EvaluateRoofline(workload, p100, 64).update.si() / kKernelEfficiency;
+    const double predicted = RooflineCurve(workload, p100).Time(Samples(64)).si() + update;
     EXPECT_LT(std::abs(std::log(predicted / measured.step_s)), 2 * kKernelEfficiencyLogSd)
         << measured.workload << ": " << predicted << " s, measured " << measured.step_s;
     RecordProperty(measured.workload, std::to_string(predicted / measured.step_s));

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -250,6 +251,112 @@ TEST(TrafficOfTheAlgorithm, AReduceScatterAloneIsNoAllreduce) {
   EXPECT_FALSE(network.EveryWorkerHasTheSum());
   RunRings({{Range(0, 4), {0, 8}}}, true, &network);
   EXPECT_TRUE(network.EveryWorkerHasTheSum());
+}
+
+TEST(TrafficOfTheAlgorithm, HelpersOfEveryNumber) {
+  for (int w = 1; w <= 12; ++w) {
+    for (int k = 0; k <= w; ++k) {
+      const MessageNetwork network = RunBytePs(w, k);
+      if (network.length() == 0) continue;
+      const Traffic traffic =
+          Count(Strategy::kBytePs, OneEach(w), static_cast<double>(network.length()), k);
+      EXPECT_TRUE(w == 1 || network.EveryWorkerHasTheSum());
+      if (w == 1) {
+        EXPECT_EQ(traffic.total.si(), 0);
+        continue;
+      }
+      EXPECT_NEAR(static_cast<double>(network.total()), traffic.total.si(), kToTheByte);
+      EXPECT_NEAR(static_cast<double>(network.most_sent()), traffic.per_worker.si(), kToTheByte);
+      // With as many helpers as machines, machines sum nothing and send each other nothing.
+      const double machine_messages = k == w ? 2.0 * w * (w - 1) : 0.0;
+      EXPECT_EQ(network.transfers() + machine_messages, traffic.transfers);
+      if (k == 0) continue;
+      ASSERT_TRUE(traffic.per_server.has_value());
+      EXPECT_NEAR(static_cast<double>(network.sent(w)), traffic.per_server->si(), kToTheByte);
+      EXPECT_NEAR(static_cast<double>(network.received(w)), traffic.server_in->si(), kToTheByte);
+    }
+  }
+}
+
+TEST(TrafficOfTheAlgorithm, ColocatedServers) {
+  for (const Placement& placement : Placements()) {
+    for (int n = 1; n <= static_cast<int>(placement.size()); ++n) {
+      const MessageNetwork network = RunColocatedServers(placement, n);
+      EXPECT_TRUE(network.EveryWorkerHasTheSum() || DevicesOnFullestNode(placement) > 1);
+      Plan plan;
+      plan.strategy = Strategy::kPsSync;
+      plan.placement = placement;
+      plan.servers = n;
+      plan.server.colocated = true;
+      const Traffic traffic = CountTraffic(plan, Bytes(static_cast<double>(network.length())));
+      EXPECT_EQ(network.transfers(), traffic.transfers);
+      EXPECT_NEAR(static_cast<double>(network.total()), traffic.total.si(), kToTheByte);
+    }
+  }
+}
+
+// The table of the header: w = 3 workers, n = 2 servers, 1200 bytes.
+TEST(Traffic, MulticastAndAggregationByTheTable) {
+  Plan plan;
+  plan.strategy = Strategy::kPsSync;
+  plan.placement = OneEach(3);
+  plan.servers = 2;
+  const auto expect = [&](double transfers, double in, double out, double total) {
+    const Traffic traffic = CountTraffic(plan, Bytes(1200.0));
+    EXPECT_EQ(traffic.transfers, transfers);
+    EXPECT_EQ(traffic.per_worker.si(), 1200);
+    EXPECT_EQ(traffic.server_in->si(), in);
+    EXPECT_EQ(traffic.server_out->si(), out);
+    EXPECT_EQ(traffic.per_server->si(), std::max(in, out));
+    EXPECT_EQ(traffic.total.si(), total);
+  };
+  expect(12, 1800, 1800, 7200);
+  plan.server.multicast = true;
+  expect(8, 1800, 600, 4800);
+  plan.server.in_network_aggregation = true;
+  expect(8, 600, 600, 2400);
+  plan.server.multicast = false;
+  expect(12, 600, 1800, 4800);
+}
+
+TEST(Traffic, TheLargestShardBurdensItsServer) {
+  Plan plan;
+  plan.strategy = Strategy::kPsSync;
+  plan.placement = OneEach(4);
+  plan.servers = 2;
+  const Traffic traffic = CountTraffic(plan, Bytes(1000.0), Bytes(900.0));
+  EXPECT_EQ(traffic.per_server->si(), 3600);
+  EXPECT_EQ(traffic.total.si(), 8000);
+}
+
+// One server a node, one worker a node: (w-1)/w m each way, 2 m (w-1) in all, as the ring.
+TEST(Traffic, OneColocatedServerANodeIsTheRingInBytes) {
+  for (int w = 2; w <= kMostWorkers; ++w) {
+    Plan plan;
+    plan.strategy = Strategy::kPsSync;
+    plan.placement = OneEach(w);
+    plan.servers = w;
+    plan.server.colocated = true;
+    const Traffic traffic = CountTraffic(plan, Bytes(kGradient));
+    EXPECT_EQ(traffic.transfers, 2.0 * w * (w - 1));
+    EXPECT_NEAR(traffic.per_worker.si(), kGradient * (w - 1) / w, kToTheByte);
+    EXPECT_NEAR(traffic.per_server->si(), kGradient * (w - 1) / w, kToTheByte);
+    EXPECT_NEAR(traffic.total.si(), 2 * kGradient * (w - 1), kToTheByte);
+  }
+}
+
+// 4 nodes of 2: 2 x 2 x 1 messages within each node, and for each of 2 shards 2 x 4 x 2 between;
+// a device sends half of the message twice within, and 1.5 halves between. Heads of chains of the
+// tree send 2 m between and m down the chain.
+TEST(Traffic, HalvingDoublingAndTreesSpanNodes) {
+  const Traffic halving = Count(Strategy::kHalvingDoubling, {2, 2, 2, 2}, 8000);
+  EXPECT_EQ(halving.transfers, 4 * 4 + 2 * 16);
+  EXPECT_NEAR(halving.per_worker.si(), 8000 + 6000, kToTheByte);
+  EXPECT_EQ(halving.total.si(), 14 * 8000);
+  const Traffic tree = Count(Strategy::kTree, {2, 2, 2, 2}, 8000);
+  EXPECT_EQ(tree.transfers, 4 * 7);
+  EXPECT_NEAR(tree.per_worker.si(), 3 * 8000, kToTheByte);
+  EXPECT_EQ(tree.total.si(), 14 * 8000);
 }
 
 }  // namespace

@@ -69,7 +69,9 @@ std::vector<Plan> Plans() {
   plans.push_back(ServerPlan(Strategy::kPsAsync, 8, 2));
   plans.push_back(ServerPlan(Strategy::kPsSync, 1, 1));
   Plan lossy = AllreducePlan({1, 1, 1}, 32);
-  lossy.link = {GigabitsPerSecond(1.0), Milliseconds(2.0), 0.01};
+  lossy.link.bandwidth = GigabitsPerSecond(1.0);
+  lossy.link.rtt = Milliseconds(2.0);
+  lossy.link.loss = 0.01;
   lossy.bucket = Mebibytes(4.0);
   plans.push_back(lossy);
   return plans;
@@ -87,7 +89,8 @@ TEST(Predictor, IsTheFormulaAtTheCalibratedValues) {
   const SyntheticProblem synthetic(PlausibleTruth());
   const Predictor predictor = Calibrated();
   for (const Plan& plan : Plans()) {
-    if (plan.bucket) continue;  // the synthetic runs have default buckets
+    // The synthetic runs have the default buckets of collectives.
+    if (plan.bucket || UsesServers(plan.strategy)) continue;
     EXPECT_NEAR(predictor.Predict(plan).step_time / synthetic.TrueStep("resnet50", plan), 1, 1e-12);
   }
 }
@@ -98,8 +101,8 @@ TEST(Predictor, PartsSumToTheStep) {
     const Prediction p = predictor.Predict(plan);
     const StepTime<double>& b = p.breakdown;
     double sum = 0;
-    for (const Duration<> part :
-         {b.forward, b.backward, b.exposed_latency, b.exposed_transfer, b.straggler_wait}) {
+    for (const Duration<> part : {b.forward, b.backward, b.update, b.exposed_latency,
+                                  b.exposed_transfer, b.straggler_wait}) {
       EXPECT_GE(part.si(), 0);
       sum += part.in(kSeconds);
     }
@@ -255,11 +258,10 @@ TEST(Flags, LossThatLimits) {
   Plan plan = AllreducePlan({1, 1}, 32);
   plan.link.rtt = Milliseconds(10.0);
   plan.link.loss = 0.01;
-  EXPECT_TRUE(HasFlag(Calibrated().Predict(plan), "packet loss limits the rate"));
-  EXPECT_FALSE(HasFlag(Calibrated().Predict(plan), "which dominate"));
+  EXPECT_FALSE(HasFlag(Calibrated().Predict(plan), "sets the pace"));
   EXPECT_FALSE(HasFlag(Calibrated().Predict(plan), "loss without a round trip"));
-  plan.link.loss = 0.02;
-  EXPECT_TRUE(HasFlag(Calibrated().Predict(plan), "timeouts, which dominate"));
+  plan.link.loss = 0.06;
+  EXPECT_TRUE(HasFlag(Calibrated().Predict(plan), "packet loss of 0.06 sets the pace"));
   plan.link.rtt.reset();
   EXPECT_TRUE(HasFlag(Calibrated().Predict(plan), "loss without a round trip"));
   plan.placement = {1};
@@ -362,10 +364,12 @@ TEST(Binding, NamesThePart) {
       {"link", [](Truth*, Plan* plan) { plan->link.bandwidth = MegabitsPerSecond(100.0); }},
       {"flow", [](Truth* truth, Plan*) { truth->cluster.si[kFlowBandwidth] = 1e6; }},
       {"host", [](Truth* truth, Plan*) { truth->cluster.si[kHostBandwidth] = 6e7; }},
-      {"transport",
+      {"loss",
        [](Truth*, Plan* plan) {
-         plan->link = {{}, Milliseconds(50.0), 0.01};
+         plan->link.rtt = Milliseconds(50.0);
+         plan->link.loss = 0.01;
        }},
+      {"window", [](Truth*, Plan* plan) { plan->link.rtt = Milliseconds(500.0); }},
       {"latency", [](Truth* truth, Plan*) { truth->cluster.si[kLinkLatency] = 0.1; }},
       {"stragglers",
        [](Truth* truth, Plan* plan) {
@@ -461,7 +465,6 @@ TEST(Errors, PlansThatNoModelCovers) {
       {"loss that is no number", [](Plan* p) { p->link.loss = std::nan(""); }, "loss: 'nan'"},
       {"no bandwidth", [](Plan* p) { p->link.bandwidth = BytesPerSecond(0.0); }, "bandwidth: '0'"},
       {"time running backwards", [](Plan* p) { p->link.rtt = Seconds(-1.0); }, "rtt: '-1'"},
-      {"crumbs for buckets", [](Plan* p) { p->bucket = Bytes(1e-3); }, "into more than"},
   };
   const Predictor predictor = Calibrated();
   for (const Case& c : cases) {
@@ -470,7 +473,7 @@ TEST(Errors, PlansThatNoModelCovers) {
     c.spoil(&plan);
     EXPECT_TRUE(Says(ErrorOf([&] { predictor.Predict(plan); }), c.says)) << c.what;
     EXPECT_TRUE(Says(ErrorOf([&] { predictor.PredictStep(plan); }), c.says)) << c.what;
-    EXPECT_TRUE(Says(ErrorOf([&] { predictor.Network(plan); }), c.says)) << c.what;
+    EXPECT_TRUE(Says(ErrorOf([&] { predictor.Terms(plan); }), c.says)) << c.what;
   }
 }
 

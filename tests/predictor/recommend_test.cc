@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "data/workloads/catalog.h"
+#include "predictor/search/outlook.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/input_error.h"
 
 namespace stepcast {
 namespace {
@@ -223,6 +225,132 @@ TEST(Recommend, ASmallerGlobalBatchWinsAmongEquals) {
   const RecommendOutcome good = Recommend(predictor, plan, kDevicesPerNode, generous);
   EXPECT_LT(good.best->plan.global_batch(), best.best->plan.global_batch());
   EXPECT_GT(best.best->prediction.throughput, good.best->prediction.throughput);
+}
+
+// ---- Other objectives.
+
+RecommendOptions Weighing(Objective objective) {
+  RecommendOptions options;
+  options.objective = objective;
+  options.local_batches = {8, 16, 32, 64};
+  options.accumulation_steps = {1, 2, 4, 8, 16};
+  options.workers = {2, 8, 16, 32};
+  return options;
+}
+
+RecommendOptions WithNoise(RecommendOptions options, double noise_scale) {
+  options.outlook.noise_scale = Samples(noise_scale);
+  options.outlook.known_batch = Samples(256.0);
+  return options;
+}
+
+Predictor PaidPredictor() {
+  Cluster cluster = CalibratedCluster(PlausibleTruth());
+  cluster.node_price_per_hour = 4;
+  cluster.device_power_w = 70;
+  cluster.device_idle_power_w = 30;
+  cluster.node_power_w = 200;
+  return {cluster, *FindWorkload("resnet50"), DeviceWith(Gibibytes(16.0))};
+}
+
+TEST(Recommend, ThroughputIsTheObjectiveUnlessAsked) {
+  const RecommendOutcome outcome =
+      Recommend(MakePredictor(), AllreducePlan({4, 4}, 32), kDevicesPerNode, {});
+  EXPECT_EQ(outcome.best->score, outcome.best->prediction.throughput.in(kSamplesPerSecond));
+  EXPECT_DOUBLE_EQ(outcome.score_gain, outcome.gain);
+}
+
+TEST(Recommend, GoodputAgreesWithASearchByHand) {
+  const Predictor predictor = PaidPredictor();
+  double batch_before = 0;
+  for (const double noise_scale : {100.0, 1000.0, 10000.0, 1e9}) {
+    SCOPED_TRACE(noise_scale);
+    const RecommendOptions options = WithNoise(Weighing(Objective::kGoodput), noise_scale);
+    const RecommendOutcome outcome =
+        Recommend(predictor, AllreducePlan({4, 4}, 32), kDevicesPerNode, options);
+    double top = 0;
+    for (const int workers : options.workers) {
+      for (const int batch : options.local_batches) {
+        for (const int a : options.accumulation_steps) {
+          Plan plan = AllreducePlan(
+              Placement(static_cast<std::size_t>((workers + 3) / 4), std::min(workers, 4)), batch);
+          plan.accumulation_steps = a;
+          const double m = plan.global_batch();
+          if (m > options.most_global_batch) continue;
+          const double goodput = predictor.Predict(plan).throughput.in(kSamplesPerSecond) *
+                                 (noise_scale + 256) / (noise_scale + m);
+          top = std::max(top, goodput);
+        }
+      }
+    }
+    EXPECT_NEAR(outcome.best->score / top, 1, 1e-12);
+    EXPECT_GE(outcome.score_gain, 1);
+    // Noisier gradients want larger batches; the best is on the Pareto list.
+    EXPECT_GE(outcome.best->plan.global_batch(), batch_before);
+    batch_before = outcome.best->plan.global_batch();
+    for (const Recommendation& other : outcome.pareto) {
+      EXPECT_FALSE(Dominates(other, *outcome.best));
+    }
+  }
+}
+
+TEST(Recommend, PriceAndEnergyPreferFewerWorkers) {
+  const Predictor predictor = PaidPredictor();
+  const Plan plan = AllreducePlan({4, 4, 4, 4}, 32);
+  const auto best = [&](Objective objective) {
+    return *Recommend(predictor, plan, kDevicesPerNode, Weighing(objective)).best;
+  };
+  const Recommendation fastest = best(Objective::kThroughput);
+  for (const Objective objective : {Objective::kPrice, Objective::kEnergy}) {
+    SCOPED_TRACE(kObjectiveNames[static_cast<int>(objective)]);
+    const Recommendation r = best(objective);
+    EXPECT_LT(r.plan.workers(), fastest.plan.workers());
+    EXPECT_LE(r.prediction.throughput, fastest.prediction.throughput);
+    const StepSpending step =
+        MakeOutlook(r.prediction, r.plan, predictor.cluster(), std::nullopt, {}).spending;
+    const double spent = objective == Objective::kPrice ? *step.price_usd : *step.energy_j;
+    EXPECT_NEAR(r.score / (r.plan.global_batch() / spent), 1, 1e-12);
+  }
+}
+
+TEST(Recommend, AnObjectiveNamesTheFactThatItNeeds) {
+  const Plan plan = AllreducePlan({4, 4}, 32);
+  const auto error_of = [&](const Predictor& predictor, const Plan& asked, Objective objective) {
+    return ErrorOf([&] { Recommend(predictor, asked, kDevicesPerNode, Weighing(objective)); });
+  };
+  EXPECT_TRUE(Says(error_of(MakePredictor(), plan, Objective::kGoodput),
+                   "needs --noise-scale and --known-batch"));
+  EXPECT_TRUE(Says(error_of(MakePredictor(), plan, Objective::kPrice), "prices.node_per_hour"));
+  EXPECT_TRUE(Says(error_of(MakePredictor(), plan, Objective::kEnergy), "power.device"));
+  Plan servers = plan;
+  servers.strategy = Strategy::kPsSync;
+  servers.servers = 2;
+  EXPECT_TRUE(
+      Says(error_of(PaidPredictor(), servers, Objective::kPrice), "prices.server_per_hour"));
+  servers.server.colocated = true;
+  EXPECT_FALSE(error_of(PaidPredictor(), servers, Objective::kPrice).has_value());
+}
+
+// What goes with one strategy only does not keep another from being tried.
+TEST(Recommend, OptionsOfServersDoNotHinderOtherStrategies) {
+  Plan plan = AllreducePlan({4, 4}, 32);
+  plan.strategy = Strategy::kPsSync;
+  plan.servers = 2;
+  plan.server.colocated = true;
+  plan.server.multicast = true;
+  plan.server.pipelined = true;
+  plan.backup_workers = 1;
+  RecommendOptions options;
+  options.strategies = {Strategy::kPsSync, Strategy::kPsAsync, Strategy::kRing, Strategy::kBytePs};
+  options.servers = {1, 2};
+  options.workers = {1, 8};
+  options.local_batches = {32};
+  options.accumulation_steps = {1};
+  const RecommendOutcome outcome = Recommend(MakePredictor(), plan, kDevicesPerNode, options);
+  EXPECT_EQ(outcome.considered, 2 * (2 + 2 + 1 + 2));
+  EXPECT_TRUE(outcome.best.has_value());
+  EXPECT_FALSE(outcome.binding.empty());
+  EXPECT_NE(outcome.binding.back(), '.');
 }
 
 // ---- No answer, and why.

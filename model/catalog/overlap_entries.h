@@ -1,0 +1,87 @@
+// Catalogue entries of model/overlap.
+#ifndef STEPCAST_MODEL_CATALOG_OVERLAP_ENTRIES_H_
+#define STEPCAST_MODEL_CATALOG_OVERLAP_ENTRIES_H_
+
+#include <memory>
+#include <vector>
+
+#include "model/catalog/catalog.h"
+#include "model/collective/cost.h"
+#include "model/overlap/buckets.h"
+#include "model/overlap/overlap.h"
+
+namespace stepcast::internal {
+
+// Four buckets of a message of `bytes`, the first a small one.
+inline std::shared_ptr<const std::vector<Bucket>> EntryBuckets(DataSize<> bytes) {
+  return std::make_shared<const std::vector<Bucket>>(std::vector<Bucket>{
+      {bytes * 0.1, 0.1}, {bytes * 0.3, 0.4}, {bytes * 0.4, 0.8}, {bytes * 0.2, 1.0}});
+}
+
+template <class T>
+void AddOverlapEntries(std::vector<Model<T>>* models) {
+  const ModelInput backward{"t_b",
+                            "s",
+                            1e-3,
+                            10,
+                            Trend::kNeverFalls,
+                            "backward time of the micro-step that synchronises"};
+  models->push_back(
+      {.id = "overlap/buckets",
+       .sentence = "Buckets leave one after another while the backward pass still runs.",
+       .formula = "max_k( r_k t_b + sum_{j>=k} ( per_call + per_byte m_j ) ), 4 buckets of 100 MB",
+       .source = "Li et al., VLDB 2020",
+       .validity = "one synchronisation at a time, in the order in which gradients become ready",
+       .constants = "m = 100 MB",
+       .inputs = {backward,
+                  {"per_call", "s", 1e-6, 1e-2, Trend::kNeverFalls, "cost of each call"},
+                  {"per_byte", "s/B", 1e-12, 1e-6, Trend::kNeverFalls, "cost of each byte"}},
+       .evaluate =
+           [](const std::vector<T>& x) {
+             const SyncCost<T> cost{Duration<T>::FromSi(x[1]), DurationPerByte<T>::FromSi(x[2])};
+             return LastSynchronisationEnd(
+                        *EntryBuckets(Megabytes(100.0)), Duration<T>::FromSi(x[0]),
+                        [&](const Bucket& bucket) { return cost.Time(bucket.bytes); })
+                 .si();
+           },
+       .known = {{"a slow network: all buckets, from the first that is ready",
+                  {1e-3, 1e-6, 1e-6},
+                  1e-4 + 4e-6 + 100},
+                 {"a fast network: the last bucket alone", {10, 1e-6, 1e-12}, 10 + 1e-6 + 2e-5}}});
+  models->push_back(
+      {.id = "overlap/p_norm",
+       .sentence = "Backward pass and synchronisation joined without knowing their order.",
+       .formula = "(t_b^3 + S^3)^(1/3)",
+       .source = "Qiao et al., OSDI 2021",
+       .validity = "workloads of which nothing but totals is known; the exponent is a convention",
+       .inputs = {backward, {"S", "s", 1e-3, 10, Trend::kNeverFalls, "whole synchronisation"}},
+       .evaluate =
+           [](const std::vector<T>& x) {
+             const Duration<T> t_b = Duration<T>::FromSi(x[0]);
+             return (t_b + PNormOverlap(t_b, Duration<T>::FromSi(x[1])).exposed).si();
+           },
+       .known = {{"both alike", {1, 1}, 1.259921049894873},
+                 {"a synchronisation to speak of: it alone", {1e-9, 10}, 10}}});
+  models->push_back(
+      {.id = "overlap/contention",
+       .sentence = "What hiding a synchronisation costs the backward pass that hides it.",
+       .formula = "kappa min( t_b, max( 0, S - max( 0, E - t_b ) ) )",
+       .source = "model/overlap/overlap.h",
+       .validity = "exchange kernels that run beside those of the network, kappa at most 1",
+       .inputs = {{"kappa", "", 1e-4, 1, Trend::kNeverFalls, "overlap contention"},
+                  backward,
+                  {"S", "s", 1e-3, 20, Trend::kNeverFalls, "whole synchronisation"},
+                  {"E", "s", 1e-3, 20, Trend::kNeverRises, "its end, from the start of backward"}},
+       .evaluate =
+           [](const std::vector<T>& x) {
+             const OverlapSplit<T> split = BucketOverlap(
+                 Duration<T>::FromSi(x[1]), Duration<T>::FromSi(x[2]), Duration<T>::FromSi(x[3]));
+             return OverlapContention(split, Duration<T>::FromSi(x[1]), x[0]).si();
+           },
+       .known = {{"3 s of 10 are hidden", {0.1, 4, 10, 11}, 0.3},
+                 {"pulls behind pushes: no more than the pass", {0.1, 1, 20, 11}, 0.1}}});
+}
+
+}  // namespace stepcast::internal
+
+#endif  // STEPCAST_MODEL_CATALOG_OVERLAP_ENTRIES_H_

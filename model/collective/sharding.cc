@@ -1,0 +1,145 @@
+#include "model/collective/sharding.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <utility>
+
+namespace stepcast {
+namespace {
+
+struct Tensor {
+  std::int64_t parameters;
+  std::size_t layer;
+  std::size_t place;  // in its layer
+};
+
+std::vector<Tensor> AllTensors(const Workload& workload) {
+  std::vector<Tensor> all;
+  for (std::size_t layer = 0; layer < workload.layers.size(); ++layer) {
+    const std::vector<std::int64_t>& tensors = workload.layers[layer].tensors;
+    for (std::size_t place = 0; place < tensors.size(); ++place) {
+      if (tensors[place] > 0) all.push_back({tensors[place], layer, place});
+    }
+  }
+  return all;
+}
+
+std::int64_t Sum(const std::vector<Tensor>& tensors) {
+  std::int64_t sum = 0;
+  for (const Tensor& tensor : tensors) sum += tensor.parameters;
+  return sum;
+}
+
+using Servers = std::vector<std::vector<Tensor>>;
+
+// The largest tensor first, each to the emptiest server.
+void DealBySize(std::vector<Tensor> tensors, Servers* held) {
+  std::stable_sort(tensors.begin(), tensors.end(),
+                   [](const Tensor& a, const Tensor& b) { return a.parameters > b.parameters; });
+  using Load = std::pair<std::int64_t, std::size_t>;
+  std::priority_queue<Load, std::vector<Load>, std::greater<>> emptiest;
+  for (std::size_t server = 0; server < held->size(); ++server) emptiest.emplace(0, server);
+  for (const Tensor& tensor : tensors) {
+    const auto [load, server] = emptiest.top();
+    emptiest.pop();
+    (*held)[server].push_back(tensor);
+    emptiest.emplace(load + tensor.parameters, server);
+  }
+}
+
+// In the order in which they are made; the two moving statistics of a normalisation take their
+// turns as well.
+void DealInTurn(const Workload& workload, Servers* held) {
+  std::size_t turn = 0;
+  for (std::size_t layer = 0; layer < workload.layers.size(); ++layer) {
+    const std::vector<std::int64_t>& tensors = workload.layers[layer].tensors;
+    for (std::size_t place = 0; place < tensors.size(); ++place) {
+      (*held)[turn++ % held->size()].push_back({tensors[place], layer, place});
+    }
+    if (workload.layers[layer].statistics > 0) turn += 2;
+  }
+}
+
+// The tensors of the fullest server, the largest first; empty where shares are even.
+std::vector<Tensor> OnFullestServer(const Workload& workload, int servers, Sharding sharding) {
+  const std::vector<Tensor> all = AllTensors(workload);
+  if (sharding == Sharding::kEven || all.empty()) return {};
+  std::size_t variables = all.size();
+  if (sharding == Sharding::kRoundRobin) {
+    for (const Layer& layer : workload.layers) variables += layer.statistics > 0 ? 2 : 0;
+  }
+  // More servers than variables stay empty.
+  Servers held(std::min(variables, static_cast<std::size_t>(std::max(1, servers))));
+  if (sharding == Sharding::kTensor) {
+    DealBySize(all, &held);
+  } else {
+    DealInTurn(workload, &held);
+  }
+  std::vector<Tensor>& fullest = *std::max_element(
+      held.begin(), held.end(), [](const auto& a, const auto& b) { return Sum(a) < Sum(b); });
+  std::stable_sort(fullest.begin(), fullest.end(),
+                   [](const Tensor& a, const Tensor& b) { return a.parameters > b.parameters; });
+  return fullest;
+}
+
+}  // namespace
+
+LargestShard LargestShare(const Workload& workload, int servers, Sharding sharding) {
+  const std::vector<Tensor> held = OnFullestServer(workload, servers, sharding);
+  LargestShard shard;
+  if (held.empty()) {
+    shard.share = 1.0 / std::max(1, servers);
+    shard.tensors = std::max<double>(1, static_cast<double>(AllTensors(workload).size()));
+    return shard;
+  }
+  const std::int64_t total = Sum(AllTensors(workload));
+  shard.share = static_cast<double>(Sum(held)) / static_cast<double>(total);
+  shard.layer = workload.layers[held.front().layer].name;
+  shard.one_tensor = held.front().parameters * servers > total;
+  shard.tensors = static_cast<double>(held.size());
+  return shard;
+}
+
+std::vector<Bucket> FullestServerBuckets(const Workload& workload, int servers, Sharding sharding,
+                                         DataSize<> cap) {
+  const std::vector<Tensor> held = OnFullestServer(workload, servers, sharding);
+  std::vector<Bucket> buckets = MakeBuckets(workload, cap);
+  if (held.empty()) {
+    for (Bucket& bucket : buckets)
+      bucket.bytes = bucket.bytes / std::max(1.0, static_cast<double>(servers));
+    return buckets;
+  }
+  std::vector<std::vector<bool>> here(workload.layers.size());
+  for (std::size_t i = 0; i < here.size(); ++i) here[i].resize(workload.layers[i].tensors.size());
+  for (const Tensor& tensor : held) here[tensor.layer][tensor.place] = true;
+  // Walk the tensors as the buckets were filled, and keep of each bucket what is held here.
+  const double bytes_per_parameter =
+      workload.gradient_bytes.in(kBytes) / static_cast<double>(workload.trainable_parameters);
+  std::vector<Bucket> kept;
+  std::size_t bucket = 0;
+  double filled = 0;
+  DataSize<> mine;
+  const auto close = [&] {
+    if (mine.si() > 0) kept.push_back({mine, buckets[bucket].ready});
+    mine = {};
+    filled = 0;
+    ++bucket;
+  };
+  for (std::size_t layer = workload.layers.size(); layer-- > 0;) {
+    const std::vector<std::int64_t>& tensors = workload.layers[layer].tensors;
+    for (std::size_t place = tensors.size(); place-- > 0;) {
+      const double bytes = bytes_per_parameter * static_cast<double>(tensors[place]);
+      filled += bytes;
+      if (here[layer][place]) mine += Bytes(bytes);
+      // MakeBuckets adds up the same numbers in the same order.
+      if (bucket < buckets.size() && filled >= buckets[bucket].bytes.in(kBytes)) close();
+    }
+  }
+  if (mine.si() > 0 && bucket < buckets.size()) close();
+  return kept;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,125 @@
+// stepcast explain: every term of one prediction.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "data/io/plan_fields.h"
+#include "predictor/cli/command.h"
+
+namespace stepcast::cli {
+namespace {
+
+std::string ValueText(const NamedValue& value) {
+  const std::string text = FormatNumber(value.value) + (value.unit.empty() ? "" : " " + value.unit);
+  return value.symbol.empty() ? text : value.symbol + " = " + text;
+}
+
+Json ValueJson(const NamedValue& value) {
+  return {{"symbol", value.symbol}, {"value", value.value}, {"unit", value.unit}};
+}
+
+Json ExplanationJson(const Explanation& explanation, const Plan& plan, const Target& target) {
+  Json json = PredictionJson(explanation.prediction, plan, target);
+  Json terms = Json::array();
+  for (const ExplainedTerm& term : explanation.terms) {
+    Json inputs = Json::array();
+    for (const NamedValue& input : term.inputs) inputs.push_back(ValueJson(input));
+    terms.push_back({{"name", term.name},
+                     {"formula", term.formula},
+                     {"inputs", inputs},
+                     {"result", ValueJson(term.result)},
+                     {"is_part", term.is_part},
+                     {"share", term.share},
+                     {"model", term.model},
+                     {"source", term.source}});
+  }
+  Json parameters = Json::array();
+  for (const ExplainedParameter& parameter : explanation.parameters) {
+    parameters.push_back({{"name", parameter.value.symbol},
+                          {"value", parameter.value.value},
+                          {"unit", parameter.value.unit},
+                          {"log_sd", parameter.log_sd},
+                          {"elasticity", parameter.elasticity},
+                          {"origin", kOriginNames[static_cast<int>(parameter.origin)]},
+                          {"meaning", parameter.meaning},
+                          {"source", parameter.source}});
+  }
+  json["terms"] = terms;
+  json["parameters"] = parameters;
+  return json;
+}
+
+void PrintExplanation(const Explanation& explanation, const Plan& plan, const Target& target) {
+  const Style style = DetectStyle();
+  const Prediction& p = explanation.prediction;
+  std::string out = Heading(fmt::format("{} on {} ({}): {}", target.workload.name,
+                                        target.cluster.name, target.device, DescribePlan(plan)),
+                            style);
+  out += fmt::format("  step  {}  (90 % interval {} to {})\n\n", FormatDuration(p.step_time),
+                     FormatDuration(p.low), FormatDuration(p.high));
+  for (const ExplainedTerm& term : explanation.terms) {
+    const std::string share =
+        term.is_part ? fmt::format("  {} of the step", FormatPercent(term.share)) : "";
+    out += fmt::format("  {}: {}{}\n", term.name, ValueText(term.result), share);
+    out += fmt::format("      = {}\n", term.formula);
+    std::string inputs;
+    for (const NamedValue& input : term.inputs) {
+      inputs += (inputs.empty() ? "" : ", ") + ValueText(input);
+    }
+    if (!inputs.empty()) out += fmt::format("      {}\n", inputs);
+    const std::string model = term.model.empty() ? "" : term.model + ": ";
+    out += fmt::format("      [{}{}]\n", model, term.source);
+  }
+  out += "\n" + Heading("What the step depends on", style);
+  Table table({{"parameter", "", Align::kLeft},
+               {"value", "", Align::kRight},
+               {"+1 % changes the step by", "", Align::kRight},
+               {"known within", "", Align::kRight},
+               {"from", "", Align::kLeft},
+               {"meaning", "", Align::kLeft}});
+  for (const ExplainedParameter& parameter : explanation.parameters) {
+    NamedValue value = parameter.value;
+    value.symbol.clear();
+    table.AddRow({parameter.value.symbol, ValueText(value),
+                  fmt::format("{:+.3f} %", parameter.elasticity),
+                  parameter.log_sd > 0 ? "x/ " + FormatNumber(std::exp(parameter.log_sd)) : "",
+                  kOriginNames[static_cast<int>(parameter.origin)], parameter.meaning});
+  }
+  out += table.Render(style, 2);
+  for (const std::string& flag : p.flags) out += FlagLine(flag, style, TerminalWidth());
+  Print(out);
+}
+
+}  // namespace
+
+int RunExplain(const std::vector<std::string>& arguments) {
+  po::options_description options("options");
+  AddTargetOptions(&options);
+  AddPlanOptions(&options);
+  options.add_options()("json", "print one JSON object")("help", "print this text");
+  const Arguments args("explain", options, "", arguments);
+  if (args.Has("help")) {
+    PrintHelp(
+        "stepcast explain --cluster C --workload W --local-batch N [--workers N] ...",
+        "Takes one prediction apart: every term with its formula, inputs and source, and\n"
+        "what one per cent more of each parameter would change.",
+        options,
+        "  stepcast explain --cluster ufrgs-tupi --workload resnet50 --local-batch 128 "
+        "--workers 2\n"
+        "  stepcast explain --cluster ec2-g3-ps --workload vgg16 --local-batch 32 --workers 8 "
+        "--strategy ps-sync --servers 2\n");
+    return kDone;
+  }
+  const Target target = ReadTarget(args);
+  const Plan plan = ReadPlan(args, target);
+  RequireBatch(plan);
+  const Explanation explanation = target.MakePredictor().Explain(plan);
+  if (args.Has("json")) {
+    PrintJson(ExplanationJson(explanation, plan, target));
+  } else {
+    PrintExplanation(explanation, plan, target);
+  }
+  return kDone;
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,349 @@
+#include "predictor/cli/outlook.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "data/io/parse.h"
+#include "model/collective/sharding.h"
+#include "model/failures/failures.h"
+#include "model/spending/spending.h"
+
+namespace stepcast::cli {
+namespace {
+
+constexpr double kMostSamples = 1e15;
+constexpr double kMostSteps = 1e12;
+// A job that takes so many times its time because of failures is no job.
+constexpr double kHopeless = 1000;
+
+// Indexed by AsyncLimiter.
+constexpr const char* kAsyncLimiterNames[] = {"compute", "worker_link", "server_link",
+                                              "server_rate", "server_update"};
+constexpr const char* kAsyncLimiterTexts[] = {
+    "compute sets the pace", "workers wait for their own links",
+    "workers queue for the servers' links", "workers queue for the servers' processors",
+    "workers queue for the servers' updates"};
+
+std::string FormatMoney(double usd) { return FormatNumber(usd) + " USD"; }
+
+// J up to a thousand, kJ up to a kWh.
+std::string FormatEnergy(double joule) {
+  constexpr double kJoulePerKwh = 3.6e6;
+  if (joule < 1e3) return FormatNumber(joule) + " J";
+  if (joule < kJoulePerKwh) return FormatNumber(joule * 1e-3) + " kJ";
+  return FormatNumber(KilowattHours(joule)) + " kWh";
+}
+
+Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json Number(const std::optional<double>& value) { return value ? Number(*value) : Json(nullptr); }
+Json SecondsJson(const std::optional<Duration<>>& value) {
+  return value ? Number(value->in(kSeconds)) : Json(nullptr);
+}
+
+bool HasServers(const Plan& plan) { return UsesServers(plan.strategy); }
+
+bool ServersBind(const Prediction& p) {
+  if (p.async_servers) {
+    const AsyncLimiter limiter = p.async_servers->limiter;
+    return limiter != AsyncLimiter::kCompute && limiter != AsyncLimiter::kWorkerLink;
+  }
+  return p.breakdown.limiter == Limiter::kServerLink || p.breakdown.limiter == Limiter::kServer;
+}
+
+Json ShardJson(const Plan& plan, const Workload& workload) {
+  const LargestShard shard = LargestShare(workload, plan.servers, plan.server.sharding);
+  return {{"share", shard.share},
+          {"layer", shard.layer.empty() ? Json(nullptr) : Json(shard.layer)},
+          {"tensors", CountJson(shard.tensors)},
+          {"one_tensor", shard.one_tensor}};
+}
+
+std::string StretchText(const JobStretch& s, const StepSpending& spending, const char* unit) {
+  std::string text = fmt::format("{} {}, {}", FormatCount(s.updates), unit, FormatDuration(s.time));
+  if (s.price_usd) text += ", " + FormatMoney(*s.price_usd);
+  if (s.energy_j) {
+    text +=
+        fmt::format(", {}{}", spending.energy_at_most ? "at most " : "", FormatEnergy(*s.energy_j));
+  }
+  if (s.time_with_failures && *s.time_with_failures < s.time * kHopeless) {
+    text += "; with failures " + FormatDuration(*s.time_with_failures);
+    if (s.price_with_failures_usd) text += ", " + FormatMoney(*s.price_with_failures_usd);
+  }
+  return text;
+}
+
+Json StretchJson(const std::optional<JobStretch>& s) {
+  if (!s) return nullptr;
+  return {{"updates", Number(s->updates)},
+          {"samples", CountJson(s->samples.in(kSamples))},
+          {"time_s", Number(s->time.in(kSeconds))},
+          {"price_usd", Number(s->price_usd)},
+          {"energy_j", Number(s->energy_j)},
+          {"time_with_failures_s", SecondsJson(s->time_with_failures)},
+          {"price_with_failures_usd", Number(s->price_with_failures_usd)}};
+}
+
+void AddFailureLines(const FailureOutlook& f, const Plan& plan, NamedLines* lines) {
+  const bool async = plan.strategy == Strategy::kPsAsync;
+  std::string text = fmt::format("one in {}", FormatDuration(f.between));
+  if (async) {
+    text += fmt::format(", of a server's node one in {}", FormatDuration(f.between_restarts));
+  }
+  lines->emplace_back("failures",
+                      text + fmt::format("; save every {} of training (Daly; Young {})",
+                                         FormatDuration(f.daly), FormatDuration(f.young)));
+  const char* bound = f.at_least ? "at least " : "";
+  if (f.slowdown > kHopeless) {
+    text = "hardly any work gets done between failures";
+  } else {
+    text = fmt::format("{}{}: {}{}", bound,
+                       f.slowdown < 2 ? FormatPercent(f.slowdown - 1) + " more time"
+                                      : FormatFactor(f.slowdown) + " the time",
+                       f.at_least ? "at most " : "", FormatThroughput(f.throughput));
+  }
+  lines->emplace_back("they cost", text);
+  text = fmt::format("{} costs all workers {}{}", async ? "a lost server" : "a lost chief", bound,
+                     FormatDuration(f.chief_loss));
+  if (f.worker) {
+    text +=
+        async ? fmt::format(", a lost worker {}{} of its own work ({} of the throughput)", bound,
+                            FormatDuration(f.worker->stall), FormatPercent(f.worker->stalled_share))
+              : fmt::format(", a lost worker that is replaced in place {}{}", bound,
+                            FormatDuration(f.worker->stall));
+  }
+  lines->emplace_back("", text);
+}
+
+Json FailuresJson(const std::optional<FailureOutlook>& f) {
+  if (!f) return nullptr;
+  Json json = {{"between_failures_s", Number(f->between.in(kSeconds))},
+               {"between_restarts_s", Number(f->between_restarts.in(kSeconds))},
+               {"young_interval_s", Number(f->young.in(kSeconds))},
+               {"daly_interval_s", Number(f->daly.in(kSeconds))},
+               {"slowdown", Number(f->slowdown)},
+               {"throughput_samples_per_s", Number(f->throughput.in(kSamplesPerSecond))},
+               {"chief_loss_s", Number(f->chief_loss.in(kSeconds))},
+               {"worker_loss", nullptr},
+               {"at_least", f->at_least}};
+  if (f->worker) {
+    json["worker_loss"] = {{"stall_s", Number(f->worker->stall.in(kSeconds))},
+                           {"stalled_share", Number(f->worker->stalled_share)},
+                           {"slowdown", Number(f->worker->slowdown)}};
+  }
+  return json;
+}
+
+Json SpendingJson(const StepSpending& s) {
+  Json json = {{"price_usd", Number(s.price_usd)}, {"energy_j", Number(s.energy_j)}};
+  if (s.price_usd) json["servers_priced"] = !s.servers_unpriced;
+  if (s.energy_j) {
+    json["energy_at_most"] = s.energy_at_most;
+    json["energy_of_devices_alone"] = s.energy_of_devices;
+    json["device_busy_w"] = s.device_busy_w;
+  }
+  return json;
+}
+
+}  // namespace
+
+void AddLimitOption(po::options_description* options) {
+  options->add_options()("time-limit", po::value<std::string>()->value_name("T"),
+                         "time that a step may take, like \"30 min\": exit code 1 where its whole "
+                         "90 % interval lies above");
+}
+
+void AddNoiseOptions(po::options_description* options) {
+  options->add_options()("noise-scale", po::value<std::string>()->value_name("N"),
+                         "gradient noise scale, samples; with --known-batch or --least-steps")(
+      "known-batch", po::value<std::string>()->value_name("N"),
+      "global batch for which learning rate and epochs are known: statistical efficiency is "
+      "against it; with --noise-scale");
+}
+
+void AddJobOptions(po::options_description* options) {
+  options->add_options()("data-set", po::value<std::string>()->value_name("N"),
+                         "samples of an epoch: tells its time, price and energy")(
+      "least-steps", po::value<std::string>()->value_name("N"),
+      "steps to the target with an endless batch: tells the time to it; with --noise-scale")(
+      "node-mtbf", po::value<std::string>()->value_name("T"),
+      "mean time between failures of a node, like \"200 d\"; with --checkpoint-time")(
+      "device-mtbf", po::value<std::string>()->value_name("T"),
+      "the same of a device with its process (never fails); with --node-mtbf")(
+      "checkpoint-time", po::value<std::string>()->value_name("T"),
+      "time to write a checkpoint, while training stands; with --node-mtbf")(
+      "restart-time", po::value<std::string>()->value_name("T"),
+      "time to notice a failure, start again and read the checkpoint; with --node-mtbf");
+}
+
+OutlookOptions ReadOutlookOptions(const Arguments& arguments) {
+  OutlookOptions options;
+  const auto duration = [&](const char* name, std::optional<Duration<>>* value) {
+    if (arguments.Has(name)) *value = ParseDuration(arguments.Text(name), OptionPlace(name));
+  };
+  const auto samples = [&](const char* name, std::optional<SampleCount<>>* value) {
+    if (!arguments.Has(name)) return;
+    *value = Samples(ParseNumber(arguments.Text(name), OptionPlace(name), 0, kMostSamples));
+  };
+  duration("time-limit", &options.time_limit);
+  duration("node-mtbf", &options.node_mtbf);
+  duration("device-mtbf", &options.device_mtbf);
+  duration("checkpoint-time", &options.checkpoint_time);
+  duration("restart-time", &options.restart_time);
+  samples("data-set", &options.data_set);
+  samples("noise-scale", &options.noise_scale);
+  samples("known-batch", &options.known_batch);
+  if (arguments.Has("least-steps")) {
+    options.least_steps =
+        ParseNumber(arguments.Text("least-steps"), OptionPlace("least-steps"), 0, kMostSteps);
+  }
+  CheckOutlookOptions(options);
+  return options;
+}
+
+NamedLines StrategyLines(const Prediction& p, const Plan& plan, const Target& target) {
+  NamedLines lines;
+  if (plan.strategy == Strategy::kAuto && !p.algorithm_reason.empty()) {
+    lines.emplace_back("algorithm",
+                       fmt::format("{}. {}", StrategyName(p.algorithm), p.algorithm_reason));
+  }
+  if (p.server_phases) {
+    const PhaseBenefit<double>& phases = *p.server_phases;
+    const bool helped = plan.server.multicast || plan.server.in_network_aggregation;
+    lines.emplace_back("aggregation", fmt::format("{}{} after the backward pass, distribution {}",
+                                                  helped ? "without the network's help " : "",
+                                                  FormatDuration(phases.remaining_aggregation),
+                                                  FormatDuration(phases.remaining_distribution)));
+    lines.emplace_back("network",
+                       fmt::format("multicast saves {}, in-network aggregation {}, both {}",
+                                   FormatDuration(phases.multicast_saves),
+                                   FormatDuration(phases.in_network_aggregation_saves),
+                                   FormatDuration(phases.both_save)));
+  }
+  if (p.async_servers) {
+    const AsyncServers<double>& a = *p.async_servers;
+    lines.emplace_back("updates",
+                       fmt::format("{}/s of all workers; {}", FormatNumber(a.updates.si()),
+                                   kAsyncLimiterTexts[static_cast<int>(a.limiter)]));
+    lines.emplace_back(
+        "busy", fmt::format("fullest server: link in {}, out {}, processors {}; worker's link {}",
+                            FormatPercent(a.inbound_link), FormatPercent(a.outbound_link),
+                            FormatPercent(std::max(a.inbound_processor, a.outbound_processor)),
+                            FormatPercent(a.worker_link)));
+    lines.emplace_back("staleness",
+                       fmt::format("{} updates by others, give or take {}",
+                                   FormatNumber(a.mean_staleness), FormatNumber(a.staleness_sd)));
+  }
+  if (HasServers(plan) && plan.servers > 1 && ServersBind(p)) {
+    const LargestShard shard = LargestShare(target.workload, plan.servers, plan.server.sharding);
+    if (shard.one_tensor) {
+      lines.emplace_back("largest",
+                         fmt::format("the tensor of {} puts {} of the model on one server: more "
+                                     "servers do not help",
+                                     shard.layer, FormatPercent(shard.share)));
+    }
+  }
+  return lines;
+}
+
+std::string LimitText(const LimitOutlook& limit) {
+  // Nothing that rests on a fitted interval is certain.
+  constexpr double kAlmost = 0.001;
+  const std::string probability = limit.probability < kAlmost ? "under 0.1 %"
+                                  : limit.probability > 1 - kAlmost
+                                      ? "over 99.9 %"
+                                      : FormatPercent(limit.probability);
+  return fmt::format("{} within {}: probability {}",
+                     limit.finishes ? "finishes" : "does not finish", FormatDuration(limit.limit),
+                     probability);
+}
+
+NamedLines OutlookLines(const JobOutlook& job, const Plan& plan) {
+  NamedLines lines;
+  const StepSpending& s = job.spending;
+  if (s.price_usd) {
+    lines.emplace_back("price",
+                       fmt::format("{} a step{}", FormatMoney(*s.price_usd),
+                                   s.servers_unpriced ? ", without the servers' nodes" : ""));
+  }
+  if (s.energy_j) {
+    std::string text =
+        fmt::format("{}{} a step", s.energy_at_most ? "at most " : "", FormatEnergy(*s.energy_j));
+    const char* part = s.energy_of_devices ? "devices alone" : "devices";
+    if (s.energy_at_most) {
+      text += fmt::format(" ({}, taken as busy throughout at {} W)", part,
+                          FormatNumber(s.device_busy_w));
+    } else if (s.energy_of_devices) {
+      text += " (devices alone)";
+    }
+    lines.emplace_back("energy", text);
+  }
+  const bool async = plan.strategy == Strategy::kPsAsync;
+  const char* unit = async ? "updates" : "steps";
+  if (job.epoch) lines.emplace_back("epoch", StretchText(*job.epoch, s, unit));
+  if (job.efficiency) {
+    lines.emplace_back("goodput",
+                       fmt::format("{}{}, at {} statistical efficiency", async ? "at most " : "",
+                                   FormatThroughput(*job.goodput), FormatPercent(*job.efficiency)));
+  }
+  if (job.target) {
+    lines.emplace_back("target", (async ? "at least " : "") + StretchText(*job.target, s, unit));
+  }
+  if (job.failures) AddFailureLines(*job.failures, plan, &lines);
+  return lines;
+}
+
+void AddLimitJson(const JobOutlook& job, Json* json) {
+  if (!job.limit) return;
+  (*json)["time_limit_s"] = job.limit->limit.in(kSeconds);
+  (*json)["finishes_within_limit"] = job.limit->finishes;
+  (*json)["finishes_probability"] = job.limit->probability;
+}
+
+void AddJobJson(const JobOutlook& job, Json* json) {
+  AddLimitJson(job, json);
+  if (!job.epoch && !job.target && !job.efficiency && !job.failures) return;
+  (*json)["outlook"] = {{"update_batch", CountJson(job.update_batch.in(kSamples))},
+                        {"update_interval_s", Number(job.update_interval.in(kSeconds))},
+                        {"statistical_efficiency", Number(job.efficiency)},
+                        {"goodput_samples_per_s",
+                         job.goodput ? Number(job.goodput->in(kSamplesPerSecond)) : Json(nullptr)},
+                        {"epoch", StretchJson(job.epoch)},
+                        {"target", StretchJson(job.target)},
+                        {"failures", FailuresJson(job.failures)}};
+}
+
+Json OutlookJson(const Prediction& p, const Plan& plan, const Target& target) {
+  Json json;
+  json["algorithm"] = StrategyName(p.algorithm);
+  json["algorithm_reason"] = p.algorithm_reason.empty() ? Json(nullptr) : Json(p.algorithm_reason);
+  if (p.server_phases) {
+    const PhaseBenefit<double>& phases = *p.server_phases;
+    json["server_phases"] = {
+        {"remaining_aggregation_s", phases.remaining_aggregation.in(kSeconds)},
+        {"remaining_distribution_s", phases.remaining_distribution.in(kSeconds)},
+        {"multicast_saves_s", phases.multicast_saves.in(kSeconds)},
+        {"in_network_aggregation_saves_s", phases.in_network_aggregation_saves.in(kSeconds)},
+        {"both_save_s", phases.both_save.in(kSeconds)}};
+  }
+  if (p.async_servers) {
+    const AsyncServers<double>& a = *p.async_servers;
+    json["async_servers"] = {{"updates_per_s", a.updates.si()},
+                             {"cycle_s", a.cycle.in(kSeconds)},
+                             {"queueing_s", a.queueing().in(kSeconds)},
+                             {"inbound_link_busy", a.inbound_link},
+                             {"outbound_link_busy", a.outbound_link},
+                             {"inbound_processor_busy", a.inbound_processor},
+                             {"outbound_processor_busy", a.outbound_processor},
+                             {"worker_link_busy", a.worker_link},
+                             {"mean_staleness", a.mean_staleness},
+                             {"staleness_sd", a.staleness_sd},
+                             {"limiter", kAsyncLimiterNames[static_cast<int>(a.limiter)]}};
+  }
+  if (HasServers(plan)) json["largest_shard"] = ShardJson(plan, target.workload);
+  json["spending"] =
+      SpendingJson(MakeOutlook(p, plan, target.cluster, target.facts, OutlookOptions()).spending);
+  return json;
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,389 @@
+// Public measurements as an operator would use them: some of a cluster's runs are given to
+// Calibrate, others are predicted. Only what the sources state is stated; nothing is tuned to a
+// data set.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "calibrate/calibrate.h"
+#include "data/workloads/catalog.h"
+#include "predictor/predictor.h"
+#include "tests/support/datasets.h"
+#include "tests/support/wide_csv.h"
+
+namespace stepcast {
+namespace {
+
+using Runs = std::vector<Run>;  // inside a TEST, Run is a member of GoogleTest's class
+using Workloads = std::map<std::string, Workload>;
+
+// Errors of predictions, as shares.
+struct Score {
+  std::vector<double> ratios;  // predicted / measured
+
+  void Add(const Score& other) {
+    ratios.insert(ratios.end(), other.ratios.begin(), other.ratios.end());
+  }
+  double Mape() const {
+    double sum = 0;
+    for (const double ratio : ratios) sum += std::abs(ratio - 1);
+    return sum / static_cast<double>(ratios.size());
+  }
+  double Median() const {
+    std::vector<double> errors;
+    for (const double ratio : ratios) errors.push_back(std::abs(ratio - 1));
+    std::sort(errors.begin(), errors.end());
+    const std::size_t half = errors.size() / 2;
+    return errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;
+  }
+  double Worst() const {
+    double worst = 0;
+    for (const double ratio : ratios) worst = std::max(worst, std::abs(ratio - 1));
+    return worst;
+  }
+  double Within(double share) const {
+    const auto good = std::count_if(ratios.begin(), ratios.end(),
+                                    [&](double ratio) { return std::abs(ratio - 1) <= share; });
+    return static_cast<double>(good) / static_cast<double>(ratios.size());
+  }
+  void Print(const std::string& what) const {
+    std::printf("[ measured ] %-44s %3zu rows, MAPE %5.1f %%, median %5.1f %%, worst %5.1f %%\n",
+                what.c_str(), ratios.size(), 100 * Mape(), 100 * Median(), 100 * Worst());
+  }
+};
+
+Cluster Nodes(int nodes, int devices, const std::string& device) {
+  Cluster cluster;
+  cluster.name = cluster.title = "public";
+  cluster.device = device;
+  cluster.nodes = nodes;
+  cluster.devices_per_node = devices;
+  return cluster;
+}
+
+// `unbounded` names a parameter that may reach the end of its range.
+Cluster Fit(const Cluster& cluster, const Runs& runs, const Workloads& workloads,
+            const std::string& unbounded = "") {
+  CalibrationProblem problem;
+  problem.cluster = cluster;
+  problem.runs = runs;
+  problem.workloads = workloads;
+  const CalibrationOutcome outcome = Calibrate(problem);
+  EXPECT_TRUE(outcome.IsUsable()) << outcome.message;
+  // What had to be fitted lies strictly within its physical range.
+  for (const ParameterEstimate& p : outcome.cluster.calibration->parameters) {
+    for (const ParameterSpec& spec : kClusterParameterSpecs) {
+      if (p.scope != kClusterScope || p.name != spec.name || p.name == unbounded) continue;
+      EXPECT_GT(p.value, spec.low * 1.001) << p.name;
+      EXPECT_LT(p.value, spec.high * 0.999) << p.name;
+    }
+  }
+  return outcome.cluster;
+}
+
+Score Judge(const Cluster& cluster, const Runs& runs, const Workloads& workloads) {
+  Score score;
+  for (const auto& run : runs) {
+    const Predictor predictor(cluster, workloads.at(run.workload), std::nullopt, run.device);
+    score.ratios.push_back(predictor.PredictStep(run.plan).total() / run.step_time);
+  }
+  return score;
+}
+
+Runs Where(const Runs& runs, const std::function<bool(const Run&)>& keep) {
+  Runs kept;
+  std::copy_if(runs.begin(), runs.end(), std::back_inserter(kept), keep);
+  return kept;
+}
+
+Run MakeRun(const std::string& workload, const std::string& device, double seconds,
+            const InputPlace& place) {
+  Run run;
+  run.workload = workload;
+  run.device = device;
+  run.step_time = Seconds(seconds);
+  run.place = place;
+  return run;
+}
+
+// ---- Gloo rings and parameter servers over emulated links with loss.
+
+TEST(PublicRuns, LosslessStepsOfTheLabPredictLossyOnes) {
+  const auto path = DatasetFolder("../lab/gloo_sweep_cases.csv");
+  if (!path) GTEST_SKIP() << MissingDataset("../lab/gloo_sweep_cases.csv");
+  // The lab counts 1514 bytes a frame, and its switch adds 0.3 ms to a round trip.
+  constexpr double kRateShare = 1538.0 / 1514;
+  constexpr double kSwitchMs = 0.3;
+  Runs runs;
+  Workloads workloads;
+  const CsvTable table = CsvTable::Read(*path);
+  for (const CsvRow& fields : table.rows()) {
+    const WideRow row(table, fields);
+    if (row.Text("op") == "ddp" || !row.Has("mean_s")) continue;
+    const double compute = row.Number("compute_s");
+    std::string name = "message " + row.Text("bytes");
+    Workload workload = Message(name, row.Number("bytes"));
+    if (compute > 0) {
+      // An emulated device: its compute time is a workload of its own.
+      workload.name = name += " compute " + row.Text("compute_s");
+      workload.communication_only = false;
+    }
+    workloads[name] = workload;
+    stepcast::Run run = MakeRun(name, "none", row.Number("mean_s"), row.place());
+    Plan& plan = run.plan;
+    plan.placement = OnNodesOf(1, row.Count("workers"));
+    plan.servers = row.Count("servers");
+    plan.strategy = plan.servers > 0 ? Strategy::kPsSync : Strategy::kRing;
+    plan.server.pipelined = plan.servers > 0;
+    plan.link.bandwidth = MegabitsPerSecond(row.Number("link_mbit") * kRateShare);
+    plan.link.rtt = Milliseconds(row.Number("rtt_ms") + kSwitchMs);
+    plan.link.loss = row.Number("loss_pct") / 100;
+    plan.link.congestion_control = row.Text("cc") == "bbr"    ? CongestionControl::kBbr
+                                   : row.Text("cc") == "reno" ? CongestionControl::kReno
+                                                              : CongestionControl::kCubic;
+    plan.bucket = workload.gradient_bytes / row.Number("buckets") * 1.0001;
+    runs.push_back(run);
+  }
+  const auto lossless = [](const auto& run) { return *run.plan.link.loss == 0; };
+  const auto lossy = [&](const auto& run) { return !lossless(run); };
+  const Cluster cluster = Fit(Nodes(16, 1, "none"), Where(runs, lossless), workloads);
+  const Score fitted = Judge(cluster, Where(runs, lossless), workloads);
+  const Score judged = Judge(cluster, Where(runs, lossy), workloads);
+  fitted.Print("lab, without loss (fitted)");
+  judged.Print("lab, with loss (nothing fitted to loss)");
+  EXPECT_EQ(judged.ratios.size(), 25U);
+  EXPECT_LE(fitted.Median(), 0.05);
+  EXPECT_LE(judged.Median(), 0.25);
+}
+
+// ---- All-reduce benchmarks.
+
+TEST(PublicRuns, HalfOfTheShapedLinksPredictsTheOther) {
+  const auto path = DatasetFolder("tc_netem_collectives.csv");
+  if (!path) GTEST_SKIP() << MissingDataset("tc_netem_collectives.csv");
+  Runs halves[2];
+  Workloads workloads;
+  std::size_t count = 0;
+  for (const WideRow& row : ReadWide(*path)) {
+    if (row.Text("strategy") != "allreduce" || !row.Mentions("Gloo")) continue;
+    const bool large = row.Text("model").find("256") != std::string::npos;
+    const std::string name = large ? "256 MiB" : "128 MiB";
+    workloads[name] = Message(name, (large ? 256 : 128) * 1048576.0);
+    stepcast::Run run = MakeRun(name, "v100", row.Number("sync_time_s"), row.place());
+    run.plan.placement = OnNodesOf(1, row.Count("workers"));
+    run.plan.strategy = Strategy::kRing;
+    run.plan.bucket = Mebibytes(512.0);
+    if (row.Has("link_gbps")) {
+      run.plan.link.bandwidth = GigabitsPerSecond(row.Number("link_gbps"));
+    }
+    // The delay is set at both ends.
+    if (row.Has("latency_ms")) run.plan.link.rtt = Milliseconds(2 * row.Number("latency_ms"));
+    halves[count++ % 2].push_back(run);
+  }
+  for (const int fitted : {0, 1}) {
+    const Cluster cluster = Fit(Nodes(8, 1, "v100"), halves[fitted], workloads);
+    const Score score = Judge(cluster, halves[1 - fitted], workloads);
+    score.Print("shaped links, Gloo all-reduce, other half");
+    EXPECT_EQ(score.ratios.size(), 8U);
+    EXPECT_LE(score.Mape(), 0.12);
+  }
+}
+
+TEST(PublicRuns, FourAndSixteenRanksPredictEightAndThirtyTwo) {
+  const auto path = DatasetFolder("deepbench_allreduce.csv");
+  if (!path) GTEST_SKIP() << MissingDataset("deepbench_allreduce.csv");
+  constexpr double kLeastBytes = 1e6;
+  std::map<std::string, Runs> systems;
+  Workloads workloads;
+  for (const WideRow& row : ReadWide(*path)) {
+    const double bytes = row.Note("message_bytes");
+    if (bytes < kLeastBytes) continue;
+    const std::string name = std::to_string(static_cast<long long>(bytes)) + " B";
+    workloads[name] = Message(name, bytes);
+    stepcast::Run run = MakeRun(name, "x", row.Number("sync_time_s"), row.place());
+    run.plan.placement = OnNodesOf(row.Count("gpus_per_node"), row.Count("workers"));
+    run.plan.strategy = Strategy::kRing;
+    run.plan.bucket = Mebibytes(512.0);
+    // One library on one kind of machine.
+    const char* library = row.Mentions("OSU") ? "OSU" : row.Mentions("MLSL") ? "MLSL" : "NCCL";
+    systems[row.Text("gpu") + ", " + library].push_back(run);
+  }
+  Score all;
+  for (const auto& [system, runs] : systems) {
+    const auto ranks = [](int a, int b) {
+      return [a, b](const auto& run) { return run.plan.workers() == a || run.plan.workers() == b; };
+    };
+    const Runs fitted = Where(runs, ranks(4, 16));
+    const Runs judged = Where(runs, ranks(8, 32));
+    if (fitted.empty() || judged.empty()) continue;
+    const Score score = Judge(Fit(Nodes(32, 8, "x"), fitted, workloads), judged, workloads);
+    score.Print("all-reduce, " + system);
+    all.Add(score);
+  }
+  all.Print("all-reduce, all systems");
+  EXPECT_GE(all.ratios.size(), 60U);
+  EXPECT_LE(all.Median(), 0.15);
+}
+
+// ---- Asynchronous parameter servers.
+
+struct Cmdare {
+  Runs runs;
+  Workloads workloads;
+};
+
+Cmdare ReadCmdare(const std::string& path) {
+  Cmdare data;
+  for (const WideRow& row : ReadWide(path)) {
+    const std::string name = row.Text("model");
+    data.workloads[name] = Network(name, row.Note("params"));
+    Run run = MakeRun(name, "k80", row.Number("step_time_s"), row.place());
+    run.plan.placement = OnNodesOf(1, row.Count("workers"));
+    run.plan.servers = 1;
+    run.plan.strategy = Strategy::kPsAsync;
+    run.plan.local_batch = row.Count("local_batch");
+    if (row.Has("latency_ms")) run.plan.link.rtt = Milliseconds(row.Number("latency_ms"));
+    data.runs.push_back(run);
+  }
+  return data;
+}
+
+TEST(PublicRuns, FourAsynchronousWorkersPredictEight) {
+  const auto path = DatasetFolder("cmdare_ps_async_scaling.csv");
+  if (!path) GTEST_SKIP() << MissingDataset("cmdare_ps_async_scaling.csv");
+  const Cmdare data = ReadCmdare(*path);
+  const auto few = [](const auto& run) { return run.plan.workers() <= 4; };
+  const auto many = [&](const auto& run) { return !few(run); };
+  const Cluster cluster = Fit(Nodes(9, 1, "k80"), Where(data.runs, few), data.workloads);
+  const Score score = Judge(cluster, Where(data.runs, many), data.workloads);
+  score.Print("asynchronous K80, 5 to 8 workers");
+  EXPECT_EQ(score.ratios.size(), 16U);
+  EXPECT_LE(score.Mape(), 0.10);
+}
+
+TEST(PublicRuns, ShortRoundTripsPredictLongOnes) {
+  const auto path = DatasetFolder("cmdare_ps_latency.csv");
+  if (!path) GTEST_SKIP() << MissingDataset("cmdare_ps_latency.csv");
+  const Cmdare data = ReadCmdare(*path);
+  const auto near = [](const auto& run) { return run.plan.link.rtt->in(kMilliseconds) < 1; };
+  const auto far = [&](const auto& run) { return !near(run); };
+  const Cluster cluster = Fit(Nodes(2, 1, "k80"), Where(data.runs, near), data.workloads);
+  for (const auto& [name, workload] : data.workloads) {
+    const Runs judged =
+        Where(data.runs, [&](const auto& run) { return far(run) && run.workload == name; });
+    if (judged.empty()) continue;
+    const Score score = Judge(cluster, judged, data.workloads);
+    score.Print("asynchronous K80 at 30.3 ms, " + name);
+    EXPECT_LE(score.Mape(), 0.20) << name;
+  }
+}
+
+// ---- Synchronous against asynchronous.
+
+TEST(PublicRuns, AsynchronousStepsPredictTheRatioToSynchronousOnes) {
+  const auto path = DatasetFolder("syncswitch_bsp_vs_asp.csv");
+  const auto servers = DatasetFolder("cmdare_ps_async_scaling.csv");
+  if (!path || !servers) GTEST_SKIP() << MissingDataset("syncswitch_bsp_vs_asp.csv");
+  // The rate of a server on this cloud's machines is known from another data set.
+  const Cmdare known = ReadCmdare(*servers);
+  Runs runs = known.runs;
+  Workloads workloads = known.workloads;
+  const std::string name = "resnet50";
+  workloads[name] = *FindWorkload(name);
+  Runs synchronous;
+  for (const WideRow& row : ReadWide(*path)) {
+    if (row.Text("model").find("ResNet-50") == std::string::npos) continue;
+    stepcast::Run run = MakeRun(name, "k80", row.Number("step_time_s"), row.place());
+    run.plan.placement = OnNodesOf(1, row.Count("workers"));
+    run.plan.servers = row.Count("servers");
+    run.plan.local_batch = row.Count("local_batch");
+    run.plan.server.colocated = true;
+    run.plan.server.sharding = Sharding::kRoundRobin;  // TensorFlow's default
+    run.plan.strategy = row.Text("strategy") == "ps_async" ? Strategy::kPsAsync : Strategy::kPsSync;
+    (run.plan.strategy == Strategy::kPsAsync ? runs : synchronous).push_back(run);
+  }
+  const Cluster cluster = Fit(Nodes(16, 1, "k80"), runs, workloads);
+  const Score score = Judge(cluster, synchronous, workloads);
+  score.Print("synchronous K80, from asynchronous steps");
+  EXPECT_GE(synchronous.size(), 20U);
+  EXPECT_LE(score.Mape(), 0.20);
+}
+
+// ---- Parameter servers against rings.
+
+TEST(PublicRuns, ServersAgainstRings) {
+  const auto path = DatasetFolder("horovod_2017_ps_vs_ring.csv");
+  if (!path) GTEST_SKIP() << MissingDataset("horovod_2017_ps_vs_ring.csv");
+  const std::map<std::string, std::string> names = {
+      {"InceptionV3", "inception_v3"}, {"ResNet-101", "resnet101"}, {"VGG-16", "vgg16"}};
+  Workloads workloads;
+  for (const auto& [title, name] : names) workloads[name] = *FindWorkload(name);
+  // A stack is a piece of software on one of the two clusters, which a calibration of its own
+  // describes; compute comes from the same cluster's single devices.
+  std::map<std::string, Runs> single;
+  std::map<std::pair<std::string, std::string>, Runs> stacks;
+  for (const WideRow& row : ReadWide(*path)) {
+    const std::string& notes = row.Text("notes");
+    const std::string size = notes.find("cluster: 16") != std::string::npos ? "64" : "16";
+    stepcast::Run run =
+        MakeRun(names.at(row.Text("model")), "pascal", row.Number("step_time_s"), row.place());
+    run.plan.local_batch = 64;
+    if (row.Text("strategy") == "single") {
+      run.plan.strategy = Strategy::kNone;
+      single[size].push_back(run);
+      continue;
+    }
+    run.plan.placement = OnNodesOf(4, row.Count("workers"));
+    run.plan.link.bandwidth = GigabitsPerSecond(row.Number("link_gbps"));
+    run.plan.strategy = Strategy::kRing;
+    if (row.Text("strategy") == "ps_sync") {
+      run.plan.strategy = Strategy::kPsSync;
+      run.plan.servers = run.plan.nodes();  // not stated; one server a node
+      run.plan.server.colocated = true;
+      run.plan.server.pipelined = true;
+    } else {
+      run.plan.bucket = Mebibytes(64.0);  // Horovod's fusion buffer
+    }
+    stacks[{size, notes.substr(0, notes.find(';'))}].push_back(run);
+  }
+  Score all;
+  std::map<std::pair<std::string, std::string>, std::map<bool, std::pair<double, double>>> best;
+  for (const auto& [key, runs] : stacks) {
+    Runs fitted = single.at(key.first);
+    fitted.insert(fitted.end(), runs.begin(), runs.end());
+    // Three rows of servers with variables beside the processors hide more than a backward pass:
+    // TensorFlow's pull also runs beside the next forward pass, which the formula leaves out.
+    const Cluster cluster = Fit(Nodes(16, 4, "pascal"), fitted, workloads, "overlap_share");
+    const Score score = Judge(cluster, runs, workloads);
+    score.Print(key.first + " devices, " + key.second);
+    all.Add(score);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      auto& cell = best[{key.first, runs[i].workload}]
+                       .try_emplace(UsesServers(runs[i].plan.strategy), 1e9, 1e9)
+                       .first->second;
+      const double measured = runs[i].step_time.si();
+      cell.first = std::min(cell.first, measured);
+      cell.second = std::min(cell.second, measured * score.ratios[i]);
+    }
+  }
+  all.Print("servers against rings, all stacks (fitted)");
+  for (const auto& [cell, by_servers] : best) {
+    const auto& ring = by_servers.at(false);
+    const auto& servers = by_servers.at(true);
+    EXPECT_EQ(ring.first < servers.first, ring.second < servers.second)
+        << cell.first << " " << cell.second;
+  }
+  std::printf("[ measured ] %.0f %% of %zu steps within 25 %%\n", 100 * all.Within(0.25),
+              all.ratios.size());
+  EXPECT_GE(all.Within(0.25), 0.80);
+}
+
+}  // namespace
+}  // namespace stepcast

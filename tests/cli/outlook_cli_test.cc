@@ -1,0 +1,206 @@
+// Limits, servers, money and jobs, as the command line tells them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/cli/process.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+ProcessResult Stepcast(const Words& arguments) {
+  return RunProcess(Words{STEPCAST_PROGRAM} + arguments);
+}
+
+Json JsonOf(const Words& arguments, int exit_code = 0) {
+  const ProcessResult result = Stepcast(arguments + Words{"--json"});
+  EXPECT_EQ(result.exit_code, exit_code) << result.err;
+  const Json json = Json::parse(result.out, nullptr, false);
+  EXPECT_TRUE(json.is_object()) << result.out;
+  return json.is_object() ? json : Json::object();
+}
+
+void ExpectText(const Words& arguments, const Words& fragments, int exit_code = 0) {
+  const ProcessResult result = Stepcast(arguments);
+  EXPECT_EQ(result.exit_code, exit_code) << result.err;
+  for (const std::string& fragment : fragments) {
+    EXPECT_NE(result.out.find(fragment), std::string::npos) << result.out << "lacks: " << fragment;
+  }
+}
+
+void ExpectError(const Words& arguments, const Words& fragments) {
+  const ProcessResult result = Stepcast(arguments);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.out, "");
+  for (const std::string& fragment : fragments) {
+    EXPECT_NE(result.err.find(fragment), std::string::npos) << result.err << "lacks: " << fragment;
+  }
+}
+
+const Words kPredict = {"predict",       "--cluster", "ec2-g3-ps", "--workload", "vgg16",
+                        "--local-batch", "32",        "--workers", "8"};
+const Words kServers = kPredict + Words{"--strategy", "ps-sync", "--servers", "2"};
+const Words kAsync = kPredict + Words{"--strategy", "ps-async", "--servers", "2"};
+
+// Seconds as an option's value, exact to the last digit.
+std::string SecondsText(double seconds) { return Json(seconds).dump() + " s"; }
+
+TEST(OutlookCli, AStepThatDoesNotFinishIsAnswerNo) {
+  const Json plain = JsonOf(kServers);
+  EXPECT_FALSE(plain.contains("finishes_within_limit"));
+  const double low = plain.at("low_s");
+  const double step = plain.at("step_time_s");
+  const Words above = kServers + Words{"--time-limit", SecondsText(0.9 * low)};
+  const Json no = JsonOf(above, 1);
+  EXPECT_EQ(no.at("finishes_within_limit"), false);
+  EXPECT_LT(no.at("finishes_probability"), 0.05);
+  EXPECT_EQ(no.at("step_time_s"), plain.at("step_time_s"));
+  ExpectText(above, {"step        does not finish within"}, 1);
+  const Words even = kServers + Words{"--time-limit", SecondsText(step)};
+  const Json yes = JsonOf(even);
+  EXPECT_EQ(yes.at("finishes_within_limit"), true);
+  EXPECT_NEAR(yes.at("finishes_probability").get<double>(), 0.5, 1e-6);
+  ExpectText(even, {"finishes within", "probability 50 %"});
+  EXPECT_GT(JsonOf(kServers + Words{"--time-limit", "1 d"}).at("finishes_probability"), 0.999);
+}
+
+TEST(OutlookCli, SynchronousServersTellTheirPhases) {
+  const Json json = JsonOf(kServers);
+  const Json& phases = json.at("server_phases");
+  for (const char* key : {"multicast_saves_s", "in_network_aggregation_saves_s"}) {
+    EXPECT_GE(phases.at(key), 0);
+    EXPECT_GE(phases.at("both_save_s"), phases.at(key));
+  }
+  EXPECT_GT(phases.at("remaining_distribution_s"), 0);
+  EXPECT_EQ(json.at("largest_shard").at("layer"), "fc1");
+  EXPECT_EQ(json.at("largest_shard").at("one_tensor"), true);
+  EXPECT_FALSE(json.contains("async_servers"));
+  ExpectText(kServers, {"after the backward pass, distribution", "multicast saves",
+                        "the tensor of fc1 puts 74.3 % of the model on one server",
+                        "half the steps within", "99 % within"});
+}
+
+TEST(OutlookCli, AsynchronousServersTellTheirQueues) {
+  const Json json = JsonOf(kAsync);
+  const Json& queues = json.at("async_servers");
+  EXPECT_NEAR(queues.at("updates_per_s").get<double>() * json.at("step_time_s").get<double>(), 8,
+              0.04);
+  EXPECT_EQ(queues.at("mean_staleness"), 7);
+  for (const char* key : {"inbound_link_busy", "outbound_link_busy", "worker_link_busy"}) {
+    EXPECT_GT(queues.at(key), 0);
+    EXPECT_LE(queues.at(key), 1);
+  }
+  EXPECT_FALSE(json.contains("server_phases"));
+  ExpectText(kAsync, {"updates by others, give or take", "fullest server: link in"});
+}
+
+TEST(OutlookCli, AutoSaysWhatItChoseAndWhy) {
+  const Words arguments = {"predict", "--cluster", "gce-t4", "--workload", "vgg19", "--local-batch",
+                           "32",      "--workers", "8",      "--strategy", "auto"};
+  const Json json = JsonOf(arguments);
+  const std::string chosen = json.at("algorithm");
+  EXPECT_NE(chosen, "auto");
+  EXPECT_FALSE(json.at("algorithm_reason").get<std::string>().empty());
+  ExpectText(arguments, {"algorithm   " + chosen});
+}
+
+TEST(OutlookCli, MoneyAndEnergyOfAStep) {
+  const Json json = JsonOf(kServers);
+  const double step = json.at("step_time_s");
+  const Json& spending = json.at("spending");
+  EXPECT_NEAR(spending.at("price_usd").get<double>(), 8 * 1.14 / 3600 * step, 1e-9);
+  EXPECT_EQ(spending.at("servers_priced"), false);
+  EXPECT_NEAR(spending.at("energy_j").get<double>(), 8 * 150 * step, 1e-6);
+  EXPECT_EQ(spending.at("energy_at_most"), true);
+
+  const TempFolder folder;
+  const Words with = {"predict",
+                      "--cluster",
+                      folder.Write("lab.yaml",
+                                   "name: lab\ndevice: t4\nnodes: 2\ndevices_per_node: 1\n"
+                                   "power: {device: 70 W, device_idle: 30 W, node: 200 W}\n"),
+                      "--workload",
+                      "resnet50",
+                      "--local-batch",
+                      "32",
+                      "--workers",
+                      "2"};
+  const Json lab = JsonOf(with);
+  double compute = 0;
+  for (const char* part : {"forward_s", "backward_s", "update_s"}) {
+    compute += lab.at("breakdown").at(part).get<double>();
+  }
+  EXPECT_NEAR(lab.at("spending").at("energy_j").get<double>(),
+              2 * 40 * compute + 2 * 230 * lab.at("step_time_s").get<double>(), 1e-9);
+  EXPECT_EQ(lab.at("spending").at("energy_at_most"), false);
+  EXPECT_EQ(lab.at("spending").at("price_usd"), nullptr);
+}
+
+TEST(OutlookCli, AJobIsToldWhenAskedFor) {
+  EXPECT_FALSE(JsonOf(kServers).contains("outlook"));
+  const Words asked = kServers + Words{"--data-set",     "1281167", "--noise-scale",     "8000",
+                                       "--known-batch",  "256",     "--least-steps",     "14000",
+                                       "--node-mtbf",    "60 d",    "--checkpoint-time", "20 s",
+                                       "--restart-time", "5 min",   "--device-mtbf",     "400 d"};
+  const Json json = JsonOf(asked);
+  const double step = json.at("step_time_s");
+  const Json& job = json.at("outlook");
+  EXPECT_EQ(job.at("update_batch"), 256);
+  EXPECT_NEAR(job.at("statistical_efficiency").get<double>(), 1, 1e-12);
+  EXPECT_NEAR(job.at("epoch").at("time_s").get<double>(), 1281167.0 / 256 * step, 1e-6);
+  EXPECT_NEAR(job.at("target").at("updates").get<double>(), 14000 * (1 + 8000.0 / 256), 1e-6);
+  const Json& failures = job.at("failures");
+  // Ten nodes and eight devices.
+  EXPECT_NEAR(failures.at("between_failures_s").get<double>(), 86400 / (10 / 60.0 + 8 / 400.0),
+              1e-6);
+  EXPECT_GT(failures.at("slowdown"), 1);
+  EXPECT_EQ(failures.at("at_least"), false);
+  EXPECT_NEAR(failures.at("worker_loss").at("stall_s").get<double>(), 300 + step / 2, 1e-9);
+  ExpectText(asked, {"epoch ", "goodput ", "target ", "failures ", "Daly; Young", "a lost chief"});
+  ExpectError(kServers + Words{"--noise-scale", "8000"}, {"--noise-scale", "--known-batch"});
+  ExpectError(kServers + Words{"--node-mtbf", "60 d"}, {"--node-mtbf", "--checkpoint-time"});
+  ExpectError(kServers + Words{"--time-limit", "30"}, {"--time-limit: '30' has no unit"});
+  ExpectError(kServers + Words{"--data-set", "many"}, {"--data-set: 'many' is not a number"});
+}
+
+TEST(OutlookCli, RecommendTakesAnObjective) {
+  const Words base = {
+      "recommend",     "--cluster", "aws-g4dn-12xlarge", "--workload", "resnet50",
+      "--local-batch", "64",        "--workers",         "16",         "--try-workers",
+      "4,16,32"};
+  const Words noise = {"--noise-scale", "1000", "--known-batch", "256"};
+  const Json fastest = JsonOf(base);
+  EXPECT_EQ(fastest.at("objective"), "throughput");
+  EXPECT_EQ(fastest.at("objective_gain"), fastest.at("gain"));
+  const Json goodput = JsonOf(base + noise + Words{"--objective", "goodput"});
+  const Json& best = goodput.at("best");
+  EXPECT_NEAR(best.at("goodput_samples_per_s").get<double>(),
+              best.at("throughput_samples_per_s").get<double>() *
+                  best.at("statistical_efficiency").get<double>(),
+              1e-6);
+  for (const Json& other : goodput.at("pareto")) {
+    EXPECT_LE(other.at("goodput_samples_per_s"), best.at("goodput_samples_per_s"));
+  }
+  EXPECT_LT(best.at("plan").at("global_batch"), fastest.at("best").at("plan").at("global_batch"));
+  const Json cheap = JsonOf(base + Words{"--objective", "price"});
+  EXPECT_LT(cheap.at("best").at("plan").at("workers"), fastest.at("best").at("plan").at("workers"));
+  EXPECT_GT(cheap.at("best").at("samples_per_usd"), 0);
+  ExpectText(base + Words{"--objective", "energy"}, {"samples per kJ", "workers"});
+  ExpectError(base + Words{"--objective", "goodput"}, {"--objective", "--noise-scale"});
+  ExpectError(base + Words{"--objective", "speed"}, {"throughput, goodput, price, energy"});
+}
+
+}  // namespace
+}  // namespace stepcast

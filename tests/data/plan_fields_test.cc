@@ -1,0 +1,354 @@
+// The parts of a plan as flags and as columns, and the one check that every plan passes.
+#include "data/io/plan_fields.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/input_error.h"
+
+namespace stepcast {
+namespace {
+
+const InputPlace kPlace{"runs.csv", 7, "column"};
+
+Plan ReadFlag(const std::string& flag, const std::string& text, Plan plan = {}) {
+  FindPlanField(flag)->read_flag(text, kPlace, &plan);
+  return plan;
+}
+
+Plan ReadColumn(const std::string& flag, const std::string& text, Plan plan = {}) {
+  FindPlanField(flag)->read_column(text, kPlace, &plan);
+  return plan;
+}
+
+Plan With(Strategy strategy, int servers = 0) {
+  Plan plan;
+  plan.placement = {2, 2};
+  plan.strategy = strategy;
+  plan.servers = servers;
+  return plan;
+}
+
+TEST(PlanFields, NamesAreUniqueAndSpelledAlike) {
+  std::set<std::string> flags;
+  std::set<std::string> columns;
+  for (const PlanField& field : PlanFields()) {
+    const std::string flag = field.flag;
+    const std::string column = field.column;
+    EXPECT_TRUE(flags.insert(flag).second) << flag;
+    EXPECT_TRUE(columns.insert(column).second) << column;
+    EXPECT_EQ(flag.find('_'), std::string::npos) << flag;
+    EXPECT_EQ(column.find('-'), std::string::npos) << column;
+    EXPECT_FALSE(std::string(field.help).empty()) << flag;
+    EXPECT_EQ(FindPlanField(flag), &field);
+    // A column with a unit says it in its name.
+    if (field.unit != nullptr && *field.unit != '\0') {
+      EXPECT_NE(column.rfind('_'), std::string::npos) << column;
+    }
+  }
+  EXPECT_EQ(FindPlanField("workers"), nullptr);
+  EXPECT_EQ(FindPlanField(""), nullptr);
+}
+
+TEST(PlanFields, TheContractOfNames) {
+  const char* const flags[] = {"placement",
+                               "hosts",
+                               "strategy",
+                               "servers",
+                               "local-batch",
+                               "accumulation",
+                               "bandwidth",
+                               "server-bandwidth",
+                               "rtt",
+                               "loss",
+                               "congestion-control",
+                               "loss-burst",
+                               "bucket",
+                               "overlap",
+                               "backup-workers",
+                               "colocated-servers",
+                               "sharding",
+                               "pipelined-servers",
+                               "multicast",
+                               "in-network-aggregation",
+                               "staleness-bound"};
+  for (const char* flag : flags) EXPECT_NE(FindPlanField(flag), nullptr) << flag;
+  const char* const columns[] = {"placement",
+                                 "hosts",
+                                 "strategy",
+                                 "servers",
+                                 "local_batch",
+                                 "accumulation_steps",
+                                 "link_gbit_per_s",
+                                 "server_link_gbit_per_s",
+                                 "rtt_ms",
+                                 "loss_rate",
+                                 "congestion_control",
+                                 "loss_burst_ms",
+                                 "bucket_mib",
+                                 "overlap",
+                                 "backup_workers",
+                                 "colocated_servers",
+                                 "sharding",
+                                 "pipelined_servers",
+                                 "multicast",
+                                 "in_network_aggregation",
+                                 "staleness_bound"};
+  std::set<std::string> known;
+  for (const PlanField& field : PlanFields()) known.insert(field.column);
+  for (const char* column : columns) EXPECT_EQ(known.count(column), 1U) << column;
+}
+
+TEST(PlanFields, AStrategyComesBeforeWhatDependsOnIt) {
+  bool seen = false;
+  for (const PlanField& field : PlanFields()) {
+    const std::string flag = field.flag;
+    if (flag == "strategy") seen = true;
+    if (flag == "servers" || flag == "staleness-bound" || flag == "multicast") {
+      EXPECT_TRUE(seen) << flag;
+    }
+  }
+}
+
+TEST(PlanFields, FlagsCarryTheirUnitAndColumnsHaveIt) {
+  EXPECT_EQ(ReadFlag("bandwidth", "10 Gbit/s").link.bandwidth, GigabitsPerSecond(10.0));
+  EXPECT_EQ(ReadColumn("bandwidth", "10").link.bandwidth, GigabitsPerSecond(10.0));
+  EXPECT_EQ(ReadFlag("server-bandwidth", "100 Mbit/s").server_link.bandwidth,
+            MegabitsPerSecond(100.0));
+  EXPECT_EQ(ReadFlag("rtt", "500 us").link.rtt, Microseconds(500.0));
+  EXPECT_EQ(ReadColumn("rtt", "2").link.rtt, Milliseconds(2.0));
+  EXPECT_EQ(ReadFlag("loss-burst", "1 ms").link.loss_burst, Milliseconds(1.0));
+  EXPECT_EQ(ReadColumn("loss-burst", "1.5").link.loss_burst, Milliseconds(1.5));
+  EXPECT_EQ(ReadColumn("loss-burst", "0").link.loss_burst, Milliseconds(0.0)) << "0 is known";
+  EXPECT_EQ(ReadFlag("bucket", "25 MiB").bucket, Mebibytes(25.0));
+  EXPECT_TRUE(
+      Says(ErrorOf([] { ReadFlag("loss-burst", "1"); }), "runs.csv:7: column: '1' has no unit"));
+  EXPECT_TRUE(Says(ErrorOf([] { ReadColumn("loss-burst", "1 ms"); }), "'1 ms' is not a number"));
+  EXPECT_TRUE(Says(ErrorOf([] { ReadColumn("bucket", "0"); }),
+                   "'0' is out of range; allowed: more than 0"));
+  EXPECT_TRUE(Says(ErrorOf([] { ReadColumn("bandwidth", "-1"); }), "'-1' is out of range"));
+}
+
+TEST(PlanFields, Words) {
+  EXPECT_EQ(ReadFlag("congestion-control", " bbr ").link.congestion_control,
+            CongestionControl::kBbr);
+  EXPECT_EQ(ReadFlag("overlap", "p-norm").overlap, Overlap::kPNorm);
+  EXPECT_EQ(ReadFlag("sharding", "even").server.sharding, Sharding::kEven);
+  EXPECT_EQ(ReadFlag("strategy", "byteps").strategy, Strategy::kBytePs);
+  EXPECT_EQ(ReadFlag("strategy", "auto").strategy, Strategy::kAuto);
+  EXPECT_TRUE(Says(ErrorOf([] { ReadFlag("congestion-control", "vegas"); }),
+                   "runs.csv:7: column: 'vegas' is not a known congestion control; allowed: reno, "
+                   "cubic, bbr"));
+  EXPECT_TRUE(Says(ErrorOf([] { ReadFlag("overlap", "full"); }),
+                   "'full' is not a way to overlap; allowed: buckets, none, p-norm"));
+  EXPECT_TRUE(Says(ErrorOf([] { ReadFlag("sharding", "tensors"); }),
+                   "'tensors' is not a way to shard; allowed: tensor, even"));
+}
+
+TEST(PlanFields, YesAndNo) {
+  const struct {
+    const char* flag;
+    std::function<bool(const Plan&)> value;
+  } fields[] = {
+      {"colocated-servers", [](const Plan& p) { return p.server.colocated; }},
+      {"pipelined-servers", [](const Plan& p) { return p.server.pipelined; }},
+      {"multicast", [](const Plan& p) { return p.server.multicast; }},
+      {"in-network-aggregation", [](const Plan& p) { return p.server.in_network_aggregation; }}};
+  for (const auto& field : fields) {
+    EXPECT_EQ(FindPlanField(field.flag)->placeholder, nullptr) << "a flag without a value";
+    EXPECT_FALSE(field.value(Plan())) << field.flag;
+    const Plan yes = ReadColumn(field.flag, " yes ");
+    EXPECT_TRUE(field.value(yes)) << field.flag;
+    EXPECT_FALSE(field.value(ReadColumn(field.flag, "no", yes))) << field.flag;
+    EXPECT_EQ(FindPlanField(field.flag)->write(yes), "yes");
+    EXPECT_EQ(FindPlanField(field.flag)->write(Plan()), "");
+    for (const char* word : {"Yes", "true", "1", "y", "", "yesno"}) {
+      EXPECT_TRUE(Says(ErrorOf([&] { ReadColumn(field.flag, word); }),
+                       "is neither yes nor no; allowed: yes, no"))
+          << field.flag << " " << word;
+    }
+  }
+}
+
+TEST(PlanFields, Counts) {
+  EXPECT_EQ(ReadFlag("staleness-bound", "0").server.staleness_bound, 0);
+  EXPECT_EQ(ReadFlag("backup-workers", "3").backup_workers, 3);
+  EXPECT_EQ(FindPlanField("staleness-bound")->write(ReadFlag("staleness-bound", "0")), "0")
+      << "a bound of 0 is a bound";
+  for (const char* flag : {"staleness-bound", "backup-workers"}) {
+    for (const char* text : {"-1", "1.5", "many", "1000001"}) {
+      EXPECT_TRUE(Says(ErrorOf([&] { ReadFlag(flag, text); }), std::string("'") + text + "'"))
+          << flag << " " << text;
+    }
+  }
+}
+
+// What is written is what a plan says beyond the defaults.
+TEST(PlanFields, ADefaultPlanWritesOnlyWhatEveryPlanHas) {
+  std::set<std::string> written;
+  for (const PlanField& field : PlanFields()) {
+    if (!field.write(Plan()).empty()) written.insert(field.flag);
+  }
+  EXPECT_EQ(written, (std::set<std::string>{"placement", "strategy", "servers", "local-batch"}));
+}
+
+// ---- The check.
+
+TEST(CheckPlan, EveryStrategyHasAPlan) {
+  for (int i = 0; i < kStrategyCount; ++i) {
+    const auto strategy = static_cast<Strategy>(i);
+    EXPECT_NO_THROW(CheckPlan(With(strategy, UsesServers(strategy) ? 2 : 0)));
+  }
+  EXPECT_NO_THROW(CheckPlan(With(Strategy::kBytePs, 3))) << "helpers";
+  EXPECT_NO_THROW(CheckPlan(Plan()));
+}
+
+TEST(CheckPlan, OptionsOfServersNeedServers) {
+  const struct {
+    const char* flag;
+    void (*set)(Plan*);
+    bool sync;
+    bool async;
+  } options[] = {{"colocated-servers", [](Plan* p) { p->server.colocated = true; }, true, true},
+                 {"sharding", [](Plan* p) { p->server.sharding = Sharding::kEven; }, true, true},
+                 {"pipelined-servers", [](Plan* p) { p->server.pipelined = true; }, true, false},
+                 {"multicast", [](Plan* p) { p->server.multicast = true; }, true, false},
+                 {"in-network-aggregation",
+                  [](Plan* p) { p->server.in_network_aggregation = true; }, true, false},
+                 {"staleness-bound", [](Plan* p) { p->server.staleness_bound = 0; }, false, true}};
+  for (const auto& option : options) {
+    for (int i = 0; i < kStrategyCount; ++i) {
+      const auto strategy = static_cast<Strategy>(i);
+      Plan plan = With(strategy, UsesServers(strategy) ? 2 : 0);
+      option.set(&plan);
+      const bool allowed = (strategy == Strategy::kPsSync && option.sync) ||
+                           (strategy == Strategy::kPsAsync && option.async);
+      if (allowed) {
+        EXPECT_NO_THROW(CheckPlan(plan)) << option.flag << " " << StrategyName(strategy);
+        continue;
+      }
+      const auto error = ErrorOf([&] { CheckPlan(plan); });
+      EXPECT_TRUE(Says(error, std::string(option.flag) + ":"));
+      EXPECT_TRUE(Says(error, std::string("with strategy ") + StrategyName(strategy)));
+      EXPECT_TRUE(Says(error, "allowed: strategy ps-"));
+    }
+  }
+}
+
+TEST(CheckPlan, BackupWorkersAreFewerThanWorkersOfASynchronousStep) {
+  Plan plan = With(Strategy::kRing);
+  plan.backup_workers = 3;
+  EXPECT_NO_THROW(CheckPlan(plan));
+  plan.backup_workers = 4;
+  EXPECT_TRUE(Says(ErrorOf([&] { CheckPlan(plan); }),
+                   "backup-workers: '4' is out of range; allowed: a whole number from 0 to 3"));
+  plan.backup_workers = 1;
+  plan.strategy = Strategy::kNone;
+  EXPECT_TRUE(Says(ErrorOf([&] { CheckPlan(plan); }), "allowed: a synchronous strategy"));
+  plan.strategy = Strategy::kPsAsync;
+  plan.servers = 1;
+  EXPECT_TRUE(Says(ErrorOf([&] { CheckPlan(plan); }), "with strategy ps-async"));
+}
+
+TEST(CheckPlan, ServersAreThereWhereTheyAreUsed) {
+  for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync}) {
+    EXPECT_TRUE(Says(ErrorOf([&] { CheckPlan(With(strategy)); }),
+                     std::string("servers: are required with strategy ") + StrategyName(strategy) +
+                         "; allowed: at least 1"));
+  }
+  for (const Strategy strategy : {Strategy::kNone, Strategy::kAllreduce, Strategy::kAuto}) {
+    EXPECT_TRUE(Says(ErrorOf([&] { CheckPlan(With(strategy, 2)); }),
+                     "allowed: 0, or strategy ps-sync, ps-async or byteps"));
+  }
+  EXPECT_TRUE(Says(ErrorOf([&] { CheckPlan(With(Strategy::kPsSync, -1)); }),
+                   "servers: '-1' is out of range"));
+}
+
+TEST(CheckPlan, NumbersThatNoReaderLetsThrough) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const struct {
+    const char* says;
+    void (*set)(Plan*, double nan);
+  } cases[] = {{"placement: is empty", [](Plan* p, double) { p->placement.clear(); }},
+               {"placement: '0' is out of range",
+                [](Plan* p, double) {
+                  p->placement = {2, 0};
+                }},
+               {"local-batch: '0'", [](Plan* p, double) { p->local_batch = 0; }},
+               {"accumulation: '0'", [](Plan* p, double) { p->accumulation_steps = 0; }},
+               {"bandwidth: ", [](Plan* p, double) { p->link.bandwidth = BytesPerSecond(0.0); }},
+               {"bandwidth: ", [](Plan* p, double x) { p->link.bandwidth = BytesPerSecond(x); }},
+               {"server-bandwidth: ",
+                [](Plan* p, double) { p->server_link.bandwidth = BytesPerSecond(-1.0); }},
+               {"rtt: ", [](Plan* p, double) { p->link.rtt = Seconds(-1.0); }},
+               {"loss: ", [](Plan* p, double) { p->link.loss = 1.0; }},
+               {"loss: ", [](Plan* p, double x) { p->link.loss = x; }},
+               {"loss-burst: ", [](Plan* p, double) { p->link.loss_burst = Seconds(-1.0); }},
+               {"bucket: ", [](Plan* p, double) { p->bucket = Bytes(0.0); }},
+               {"staleness-bound: '-1'",
+                [](Plan* p, double) {
+                  p->strategy = Strategy::kPsAsync;
+                  p->servers = 1;
+                  p->server.staleness_bound = -1;
+                }},
+               {"placement: ", [](Plan* p, double) { p->placement.assign(3000, kMostCount); }}};
+  for (const auto& c : cases) {
+    Plan plan = With(Strategy::kRing);
+    c.set(&plan, nan);
+    EXPECT_TRUE(Says(ErrorOf([&] { CheckPlan(plan); }), c.says)) << c.says;
+  }
+}
+
+TEST(CheckPlan, ErrorsStandWhereTheFieldWasRead) {
+  Plan plan = With(Strategy::kRing);
+  plan.server.multicast = true;
+  const auto error = ErrorOf([&] {
+    CheckPlan(plan, [](const PlanField& field) { return InputPlace{"a.csv", 3, field.column}; });
+  });
+  EXPECT_TRUE(Says(error, "a.csv:3: multicast: with strategy ring; allowed: strategy ps-sync"));
+}
+
+// ---- Whatever is written is read, field by field.
+
+RC_GTEST_PROP(PlanFields, WhatIsWrittenIsRead, ()) {
+  Plan plan;
+  plan.placement = *rc::gen::nonEmpty(rc::gen::container<Placement>(rc::gen::inRange(1, 17)));
+  plan.strategy = static_cast<Strategy>(*rc::gen::inRange(0, kStrategyCount));
+  plan.servers = *rc::gen::inRange(0, 100);
+  plan.local_batch = *rc::gen::inRange(1, kMostBatch);
+  plan.accumulation_steps = *rc::gen::inRange(1, kMostCount);
+  plan.backup_workers = *rc::gen::inRange(0, kMostCount);
+  plan.overlap = static_cast<Overlap>(*rc::gen::inRange(0, kOverlapCount));
+  plan.server.sharding = static_cast<Sharding>(*rc::gen::inRange(0, kShardingCount));
+  plan.server.colocated = *rc::gen::arbitrary<bool>();
+  plan.server.pipelined = *rc::gen::arbitrary<bool>();
+  plan.server.multicast = *rc::gen::arbitrary<bool>();
+  plan.server.in_network_aggregation = *rc::gen::arbitrary<bool>();
+  if (*rc::gen::arbitrary<bool>()) plan.server.staleness_bound = *rc::gen::inRange(0, 9);
+  if (*rc::gen::arbitrary<bool>()) {
+    plan.link.congestion_control =
+        static_cast<CongestionControl>(*rc::gen::inRange(0, kCongestionControlCount));
+  }
+  if (*rc::gen::arbitrary<bool>()) plan.link.loss = *rc::gen::inRange(0, 1000) * 1e-3;
+  Plan read;
+  for (const PlanField& field : PlanFields()) {
+    const std::string text = field.write(plan);
+    if (!text.empty()) field.read_column(text, kPlace, &read);
+  }
+  for (const PlanField& field : PlanFields()) {
+    RC_ASSERT(field.write(read) == field.write(plan));
+  }
+  RC_ASSERT(read.server.staleness_bound == plan.server.staleness_bound);
+  RC_ASSERT(read.link.congestion_control == plan.link.congestion_control);
+  RC_ASSERT(read.link.loss == plan.link.loss);
+  RC_ASSERT(read.server.pipelined == plan.server.pipelined);
+}
+
+}  // namespace
+}  // namespace stepcast

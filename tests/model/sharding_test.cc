@@ -1,0 +1,157 @@
+// How a model lies on its servers, against spreads worked out by hand and published tensor sizes.
+#include "model/collective/sharding.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/workloads/catalog.h"
+#include "tests/model/support.h"
+
+namespace stepcast {
+namespace {
+
+// One tensor a layer, named a, b, c, ...
+Workload Tensors(const std::vector<std::int64_t>& sizes) {
+  Workload workload;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    Layer layer;
+    layer.name = std::string(1, static_cast<char>('a' + i % 26));
+    layer.tensors = {sizes[i]};
+    layer.forward_flop = Flop(1.0);
+    workload.layers.push_back(layer);
+    workload.trainable_parameters += sizes[i];
+  }
+  workload.gradient_bytes = Bytes(4.0 * static_cast<double>(workload.trainable_parameters));
+  return workload;
+}
+
+TEST(Sharding, LargestFirstByHand) {
+  // 7 | 6, then 5 -> second, 4 -> first: 11 each; 3 -> first: 14 of 25.
+  const LargestShard shard = LargestShare(Tensors({3, 7, 5, 6, 4}), 2, Sharding::kTensor);
+  EXPECT_DOUBLE_EQ(shard.share, 14.0 / 25);
+  EXPECT_EQ(shard.layer, "b");
+  EXPECT_FALSE(shard.one_tensor);
+  EXPECT_EQ(shard.tensors, 3);
+}
+
+TEST(Sharding, EvenSharesCutTensors) {
+  const LargestShard shard = LargestShare(Tensors({3, 70}), 4, Sharding::kEven);
+  EXPECT_DOUBLE_EQ(shard.share, 0.25);
+  EXPECT_TRUE(shard.layer.empty());
+  EXPECT_FALSE(shard.one_tensor);
+}
+
+TEST(Sharding, WithoutLayersSharesAreEven) {
+  Workload workload;
+  workload.gradient_bytes = Megabytes(10.0);
+  EXPECT_DOUBLE_EQ(LargestShare(workload, 5, Sharding::kTensor).share, 0.2);
+  EXPECT_DOUBLE_EQ(LargestShare(workload, 5, Sharding::kRoundRobin).share, 0.2);
+}
+
+// The weight of VGG-16's first dense layer: 25088 x 4096 of 138,357,544.
+TEST(Sharding, OneTensorOfVgg16FillsAServer) {
+  const Workload vgg = *FindWorkload("vgg16");
+  for (const int servers : {2, 4, 16, 1000000}) {
+    const LargestShard shard = LargestShare(vgg, servers, Sharding::kTensor);
+    EXPECT_NEAR(shard.share, 25088.0 * 4096 / 138357544, servers == 2 ? 0.02 : 1e-12) << servers;
+    EXPECT_TRUE(shard.one_tensor);
+    EXPECT_EQ(shard.layer, "fc1");
+  }
+}
+
+TEST(Sharding, ResNetSpreadsWell) {
+  const LargestShard shard = LargestShare(*FindWorkload("resnet101"), 4, Sharding::kTensor);
+  EXPECT_LT(shard.share, 0.2501);
+  EXPECT_FALSE(shard.one_tensor);
+}
+
+// Turns go around whatever the size; the statistics of a normalisation take two of them.
+TEST(Sharding, InTurnByHand) {
+  Workload workload = Tensors({10, 1, 20, 2});
+  EXPECT_DOUBLE_EQ(LargestShare(workload, 2, Sharding::kRoundRobin).share, 30.0 / 33);
+  EXPECT_EQ(LargestShare(workload, 2, Sharding::kRoundRobin).layer, "c");
+  EXPECT_TRUE(LargestShare(workload, 2, Sharding::kRoundRobin).one_tensor);
+  workload.layers[1].statistics = 2;
+  // a on the first; b on the second, its statistics on the third and the first; c on the second.
+  EXPECT_DOUBLE_EQ(LargestShare(workload, 3, Sharding::kRoundRobin).share, 21.0 / 33);
+}
+
+// Largest first is never worse than 4/3 - 1/(3n) times the least that is possible, which is at least
+// an equal share and the largest tensor.
+RC_GTEST_PROP(ShardingProperty, WithinGrahamsBound, ()) {
+  std::vector<std::int64_t> sizes;
+  const int count = *Whole(1, 12);
+  for (int i = 0; i < count; ++i) sizes.push_back(*Whole(1, 1000));
+  const int servers = *Whole(1, 3);
+  // The best spread, by trying all.
+  std::int64_t total = 0;
+  for (const std::int64_t size : sizes) total += size;
+  std::vector<std::int64_t> load(static_cast<std::size_t>(servers), 0);
+  std::int64_t best = total;
+  const auto place = [&](const auto& self, std::size_t at) -> void {
+    if (at == sizes.size()) {
+      best = std::min(best, *std::max_element(load.begin(), load.end()));
+      return;
+    }
+    for (std::int64_t& server : load) {
+      if (server + sizes[at] >= best) continue;
+      server += sizes[at];
+      self(self, at + 1);
+      server -= sizes[at];
+    }
+  };
+  place(place, 0);
+  const double share = LargestShare(Tensors(sizes), servers, Sharding::kTensor).share;
+  const double least = static_cast<double>(best) / static_cast<double>(total);
+  RC_ASSERT(share >= least * (1 - 1e-12));
+  RC_ASSERT(share <= least * (4.0 / 3 - 1.0 / (3 * servers)) * (1 + 1e-12));
+}
+
+DataSize<> Total(const std::vector<Bucket>& buckets) {
+  DataSize<> sum;
+  for (const Bucket& bucket : buckets) sum += bucket.bytes;
+  return sum;
+}
+
+// What the fullest server holds of the buckets adds up to its share, in the same order.
+TEST(Sharding, HeldBucketsAddUpToTheShare) {
+  for (const char* name : {"vgg16", "resnet101", "inception_v3", "bert_base"}) {
+    const Workload workload = *FindWorkload(name);
+    for (const int servers : {1, 4, 16}) {
+      for (const DataSize<> cap : {Bytes(1.0), Mebibytes(1.0), Mebibytes(25.0)}) {
+        for (const Sharding sharding : {Sharding::kTensor, Sharding::kEven}) {
+          const auto held = FullestServerBuckets(workload, servers, sharding, cap);
+          const double share = LargestShare(workload, servers, sharding).share;
+          EXPECT_TRUE(Near(Total(held) / workload.gradient_bytes, share, 1e-9))
+              << name << ' ' << servers;
+          EXPECT_LE(held.size(), MakeBuckets(workload, cap).size());
+          for (std::size_t i = 1; i < held.size(); ++i) {
+            EXPECT_GE(held[i].ready, held[i - 1].ready);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Sharding, HeldBucketsByHand) {
+  // Reverse order: 4, 6, 5, 7, 3; the fullest server holds 7, 4 and 3.
+  const auto held =
+      FullestServerBuckets(Tensors({3, 7, 5, 6, 4}), 2, Sharding::kTensor, Bytes(1.0));
+  ASSERT_EQ(held.size(), 3u);
+  EXPECT_EQ(held[0].bytes, Bytes(16.0));
+  EXPECT_EQ(held[1].bytes, Bytes(28.0));
+  EXPECT_EQ(held[2].bytes, Bytes(12.0));
+  EXPECT_DOUBLE_EQ(held[0].ready, 0.2);
+  EXPECT_DOUBLE_EQ(held[1].ready, 0.8);
+  EXPECT_DOUBLE_EQ(held[2].ready, 1.0);
+}
+
+}  // namespace
+}  // namespace stepcast

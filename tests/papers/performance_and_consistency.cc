@@ -1,0 +1,526 @@
+// Jia, Saha, Bhimani, Mi: MXNet on four virtual machines whose servers and workers share the CPUs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+#include "tests/papers/evaluator.h"
+#include "tests/papers/rows.h"
+
+namespace stepcast::papers {
+namespace {
+
+constexpr const char* kInception = "inception_v1";
+constexpr const char* kResnet = "resnet18_cifar10";
+constexpr int kMachines = 4;
+constexpr double kImages = 50000;  // the training set of CIFAR-10
+// Parameter server processes of Table II, and images of a worker.
+constexpr int kTableServers = 4;
+constexpr int kTableBatch = 128;
+
+double Printed(const std::string& id) {
+  for (const Row& row : ReadRows()) {
+    if (row.id == id) return row.value.value();
+  }
+  throw std::runtime_error("no row " + id);
+}
+
+Plan PlanOf(Strategy strategy, int workers, int servers, int batch, double rtt_ms = 0) {
+  Plan plan;
+  if (workers < kMachines) {
+    plan.placement = Placement(static_cast<std::size_t>(workers), 1);
+  } else {
+    plan.placement = Placement(kMachines, workers / kMachines);
+  }
+  plan.strategy = strategy;
+  plan.servers = servers;
+  plan.server.colocated = true;
+  plan.server.sharding = Sharding::kEven;  // MXNet cuts large arrays
+  // Key by key while the backward pass runs: section II.D and Figure 4.
+  plan.overlap = Overlap::kBuckets;
+  plan.server.pipelined = strategy == Strategy::kPsSync;
+  plan.local_batch = batch;
+  if (rtt_ms > 0) plan.link.rtt = Milliseconds(rtt_ms);
+  return plan;
+}
+
+Plan Table(Strategy strategy) { return PlanOf(strategy, 8, kTableServers, kTableBatch); }
+
+// Of Table II, in milliseconds. The servers update their shares at the same time.
+double PullMs(const Setup& setup, const std::string& network) {
+  const StepTerms<double> t = setup.Terms(network, Table(Strategy::kPsSync));
+  return t.phases.pull.Time(setup.workload(network).gradient_bytes).in(kMilliseconds);
+}
+double UpdateMs(const Setup& setup, const std::string& network) {
+  // What the push has more than the pull.
+  const StepTerms<double> t = setup.Terms(network, Table(Strategy::kPsSync));
+  const DataSize<> m = setup.workload(network).gradient_bytes;
+  return (t.phases.push.Time(m) - t.phases.pull.Time(m)).in(kMilliseconds);
+}
+// With the wait for the slowest worker, whose gradients the servers need.
+double SyncPushMs(const Setup& setup, const std::string& network) {
+  const StepTerms<double> t = setup.Terms(network, Table(Strategy::kPsSync));
+  const StepTime<double> step = setup.Ask(network, Table(Strategy::kPsSync)).breakdown;
+  return (t.phases.push.Time(setup.workload(network).gradient_bytes) + step.straggler_wait)
+      .in(kMilliseconds);
+}
+
+double PushMs(const Setup& setup, const std::string& network) {
+  const StepTerms<double> t = setup.Terms(network, Table(Strategy::kPsSync));
+  return t.phases.push.Time(setup.workload(network).gradient_bytes).in(kMilliseconds);
+}
+
+// Seconds of an epoch.
+double Epoch(const Setup& setup, const std::string& network, const Plan& plan) {
+  return kImages / plan.global_batch() * setup.Step(network, plan).in(kSeconds);
+}
+
+double IdlePercent(const Setup& setup, const std::string& network, const Plan& plan) {
+  return 100 * setup.Ask(network, plan).idle_ratio();
+}
+
+// Figure 11(c) states neither the mode nor the counts: asynchronous, four workers and servers.
+double IdleAt(const Setup& setup, double rtt_ms) {
+  return IdlePercent(setup, kInception, PlanOf(Strategy::kPsAsync, 4, 4, kTableBatch, rtt_ms));
+}
+
+// (T16 - T32) / T16 in per cent, of Figure 10.
+double GainOf32(const Setup& setup, Strategy strategy) {
+  return 100 * (1 - Epoch(setup, kInception, PlanOf(strategy, 4, 4, 32)) /
+                        Epoch(setup, kInception, PlanOf(strategy, 4, 4, 16)));
+}
+
+struct Setups {
+  std::shared_ptr<const Setup> sync;
+  std::shared_ptr<const Setup> async;  // updates take longer
+  std::shared_ptr<const Setup> push;   // with all that a server does with an asynchronous push
+  std::shared_ptr<const Setup> far;    // with stated latency
+};
+
+Setups MakeSetups() {
+  auto sync = std::make_shared<Setup>("mxnet-cpu-vms");
+  constexpr double kLeast = 0.001;
+  for (const char* network : {kInception, kResnet}) {
+    sync->Give(network, kFixedTime, kLeast, kAsGoodAsNone);
+    sync->Give(network, kFloorTime, kLeast, kAsGoodAsNone);
+    sync->Give(network, kUpdateTime, kLeast, kAsGoodAsNone);
+    sync->Give(network, kSampleTime, 100, kAsGoodAsNone);
+  }
+  constexpr const char* kVirtual =
+      "a virtual network is copies in the host's memory, without a line rate";
+  sync->Give(kLinkBandwidth, 1000, kVirtual);
+  sync->Give(kFlowBandwidth, 1000, kVirtual);
+  sync->Give(kServerRate, 1000, "within the rate of the copies");
+  // Two pulls fix a rate and a time to start.
+  for (int round = 0; round < 4; ++round) {
+    sync->Calibrate(kHostBandwidth, "pc-pull-resnet18-sync",
+                    Printed("pc-pull-resnet18-sync") - Printed("pc-pull-inception-sync"),
+                    [](const Setup& s) { return PullMs(s, kResnet) - PullMs(s, kInception); });
+    sync->Calibrate(kTransferInitiation, "pc-pull-inception-sync",
+                    Printed("pc-pull-inception-sync"),
+                    [](const Setup& s) { return PullMs(s, kInception); });
+  }
+  for (const auto& [network, slug] :
+       {std::pair{kInception, "inception"}, std::pair{kResnet, "resnet18"}}) {
+    const std::string update = fmt::format("pc-update-time-{}-sync", slug);
+    sync->Calibrate(network, kUpdateTime, update, Printed(update),
+                    [network = network](const Setup& s) { return UpdateMs(s, network); });
+    const std::string push = fmt::format("pc-push-{}-sync", slug);
+    sync->Calibrate(network, kSampleTime, push, Printed(push),
+                    [network = network](const Setup& s) { return SyncPushMs(s, network); });
+  }
+  // Small batches do not fill eight CPUs. A floor brings the gain of a doubling near to one half and
+  // no further; the printed 51 % is a little beyond.
+  constexpr double kMostGain = 49;
+  sync->Calibrate(kInception, kFloorTime, "pc-batch-32-sync",
+                  std::min(kMostGain, Printed("pc-batch-32-sync")),
+                  [](const Setup& s) { return GainOf32(s, Strategy::kPsSync); });
+
+  auto async = std::make_shared<Setup>(*sync);
+  const std::string rows = "pc-update-time-inception-async";
+  const double before = UpdateMs(*sync, kInception);
+  async->Calibrate(kInception, kUpdateTime, rows, Printed(rows),
+                   [](const Setup& s) { return UpdateMs(s, kInception); });
+  async->Calibrate(kResnet, kUpdateTime, rows + ", by the same factor",
+                   UpdateMs(*sync, kResnet) * Printed(rows) / before,
+                   [](const Setup& s) { return UpdateMs(s, kResnet); });
+
+  // Gradients are taken in and added up, which is work by the byte.
+  auto push = std::make_shared<Setup>(*async);
+  const std::string pushed = "pc-push-inception-async";
+  push->Calibrate(kInception, kUpdateTime, pushed, Printed(pushed),
+                  [](const Setup& s) { return PushMs(s, kInception); });
+  const double by_byte =
+      push->workload(kResnet).gradient_bytes / push->workload(kInception).gradient_bytes;
+  push->Give(kResnet, kUpdateTime, push->lines().back().value * by_byte, "Inception's, by bytes");
+
+  auto far = std::make_shared<Setup>(*async);
+  far->Calibrate(kRpcRounds, "pc-idle-10ms", Printed("pc-idle-10ms"),
+                 [](const Setup& s) { return IdleAt(s, 10); });
+  return {sync, async, push, far};
+}
+
+constexpr const char* kAccuracy = "how well the trained network predicts is not modelled";
+
+}  // namespace
+
+PaperModel PerformanceAndConsistency() {
+  const Setups setups = MakeSetups();
+  const std::shared_ptr<const Setup> sync = setups.sync;
+  const std::shared_ptr<const Setup> async = setups.async;
+  const std::shared_ptr<const Setup> push = setups.push;
+  const std::shared_ptr<const Setup> far = setups.far;
+  PaperModel paper;
+  paper.paper = "performance-and-consistency";
+  paper.prose = {
+      "Nothing is said of the virtual network and of compute times. Table II's pulls fix a rate "
+      "and a "
+      "time to start a transfer, its updates the server's work; a synchronous push contains the "
+      "wait "
+      "for the slowest of eight workers, which fixes the compute time given the prior spread "
+      "between workers. Asynchronous updates take longer because workers compute on the same CPUs: "
+      "one factor, from Inception. Push, update and pull of a key go on while the backward pass "
+      "runs (section II.D of the paper). The compute times, 12 and 28 s a step, are long even for "
+      "machines "
+      "that share their cores; a spread larger than the prior would make them shorter.",
+      "A pull and a push are taken as the exchange of the whole model. The batch is per worker: "
+      "the "
+      "update counts say so (data/measurements/README.md). Latency enters through round trips, "
+      "calibrated at 10 ms."};
+  paper.setups = {{"", sync},
+                  {"asynchronous", async},
+                  {"with all of an asynchronous push", push},
+                  {"where latency is stated", far}};
+  const auto value = [](auto f) { return [f] { return Answer::Value(f()); }; };
+  const auto claim = [](auto f) { return std::function<Answer()>(f); };
+  const auto add = [&](Evaluator e) { paper.evaluators.push_back(std::move(e)); };
+  const auto out = [&](const char* id, const char* why) {
+    add({id, Role::kPredicted, nullptr, why, Standing::kOutOfReach});
+  };
+
+  // ---- Table II.
+  constexpr const char* kMemory =
+      "memory of a whole machine with data set, cache and framework; the model counts what a "
+      "device "
+      "needs for a step";
+  for (const char* of : {"inception-sync", "resnet18-sync", "inception-async", "resnet18-async"}) {
+    out(fmt::format("pc-memory-{}", of).c_str(), kMemory);
+  }
+  out("pc-disk", "checkpoints and reads of the data set are not modelled");
+
+  for (const auto& [network, slug] :
+       {std::pair{kInception, "inception"}, std::pair{kResnet, "resnet18"}}) {
+    const std::string name = network;
+    const std::string counted = fmt::format("pc-updates-{}-sync", slug);
+    // Whole steps of an epoch, times the whole number of epochs nearest to the printed count.
+    const auto updates = [sync, name, counted] {
+      const Plan plan = Table(Strategy::kPsSync);
+      const double steps = std::ceil(kImages / plan.global_batch());
+      return steps * std::round(Printed(counted) / steps);
+    };
+    add({counted, Role::kCalibratedOn, value(updates), "the number of epochs is not stated"});
+    add({fmt::format("pc-updates-{}-async", slug), Role::kPredicted, value([=] {
+           const StepTerms<double> t = sync->Terms(name, Table(Strategy::kPsAsync));
+           return updates() * (t.async.updates * t.async.cycle);
+         })});
+    add({fmt::format("pc-update-time-{}-sync", slug), Role::kCalibratedOn,
+         value([=] { return UpdateMs(*sync, name); })});
+    add({fmt::format("pc-update-time-{}-async", slug),
+         name == kInception ? Role::kCalibratedOn : Role::kPredicted,
+         value([=] { return UpdateMs(*async, name); })});
+    add({fmt::format("pc-pull-{}-sync", slug), Role::kCalibratedOn,
+         value([=] { return PullMs(*sync, name); })});
+    // A pull asks for the weights that the push before it has changed.
+    add({fmt::format("pc-pull-{}-async", slug), Role::kPredicted,
+         value([=] { return PullMs(*async, name) + UpdateMs(*async, name); })});
+    add({fmt::format("pc-push-{}-sync", slug), Role::kCalibratedOn,
+         value([=] { return SyncPushMs(*sync, name); })});
+    add({fmt::format("pc-push-{}-async", slug),
+         name == kInception ? Role::kCalibratedOn : Role::kPredicted,
+         value([=] { return PushMs(*push, name); }),
+         "by the table a push takes two thirds longer than a pull of as many bytes, three times "
+         "what the update alone would add: servers also take in and add up the gradients, on CPUs "
+         "that compute at the time. That work is calibrated on Inception and goes with the bytes"});
+  }
+  for (const auto& [slug, network, strategy] :
+       {std::tuple{"inception-sync", kInception, Strategy::kPsSync},
+        std::tuple{"resnet18-sync", kResnet, Strategy::kPsSync},
+        std::tuple{"inception-async", kInception, Strategy::kPsAsync},
+        std::tuple{"resnet18-async", kResnet, Strategy::kPsAsync}}) {
+    const auto setup = strategy == Strategy::kPsSync ? sync : async;
+    add({fmt::format("pc-cpu-{}", slug), Role::kPredicted,
+         value([=, network = network, strategy = strategy] {
+           return 100 - IdlePercent(*setup, network, Table(strategy));
+         }),
+         "the share of a step that a worker computes; servers and the other worker of a machine "
+         "fill "
+         "some of its waits"});
+  }
+  add({"pc-update-ratio", Role::kPredicted, value([=] {
+         const StepTerms<double> t = sync->Terms(kResnet, Table(Strategy::kPsAsync));
+         return t.async.updates * t.async.cycle;
+       })});
+  add({"pc-push-ratio", Role::kCalibratedOn, value([=] {
+         double product = 1;
+         for (const char* network : {kInception, kResnet}) {
+           product *= SyncPushMs(*sync, network) / PushMs(*push, network);
+         }
+         return std::sqrt(product);
+       }),
+       "ten is the text's; Table II has 1114 / 86 = 13 and 2534 / 104 = 24, 17.8 in the geometric "
+       "mean, which is likelier right since the table is what was measured. Three of its four "
+       "numbers are calibrated on",
+       Standing::kOtherFigure, Compare::kRatio,
+       std::sqrt(Printed("pc-push-inception-sync") / Printed("pc-push-inception-async") *
+                 Printed("pc-push-resnet18-sync") / Printed("pc-push-resnet18-async"))});
+  add({"pc-pull-alike", Role::kPredicted, claim([=] {
+         bool holds = true;
+         std::string says = "pull, synchronous and asynchronous:";
+         for (const char* network : {kInception, kResnet}) {
+           const double a = PullMs(*sync, network);
+           const double b = PullMs(*async, network) + UpdateMs(*async, network);
+           holds = holds && b / a < 1.35;
+           says += fmt::format(" {} {:.3g} ms and {:.3g} ms,", network, a, b);
+         }
+         says.pop_back();
+         return Answer::Claim(holds, says);
+       })});
+  add({"pc-update-longer-async", Role::kPredicted, claim([=] {
+         // Without the calibrated factor: what queues at the servers.
+         const auto busy = [&](int servers) {
+           const StepTerms<double> t =
+               sync->Terms(kResnet, PlanOf(Strategy::kPsAsync, 8, servers, 1));
+           return t.async.queueing().in(kMilliseconds);
+         };
+         return Answer::Claim(
+             busy(1) > busy(4) && busy(4) > 0,
+             fmt::format(
+                 "an asynchronous update of batch 1 also queues, {:.3g} ms with four servers "
+                 "and {:.3g} ms with one; a synchronous one waits for nobody",
+                 busy(4), busy(1)));
+       })});
+  add({"pc-sync-balance", Role::kPredicted, claim([=] {
+         const StepTime<double> b = sync->Ask(kResnet, Table(Strategy::kPsSync)).breakdown;
+         const StepTime<double> c = sync->Ask(kResnet, Table(Strategy::kPsAsync)).breakdown;
+         return Answer::Claim(
+             b.straggler_wait > c.straggler_wait,
+             fmt::format("ResNet-18: {:.3g} s of a synchronous step wait for the "
+                         "slowest worker, {:.3g} s of an asynchronous one",
+                         b.straggler_wait.in(kSeconds), c.straggler_wait.in(kSeconds)));
+       })});
+
+  // ---- Staleness.
+  const auto staleness = [async](int workers) {
+    return async->Terms(kResnet, PlanOf(Strategy::kPsAsync, workers, 8, kTableBatch))
+        .async.mean_staleness;
+  };
+  for (const int workers : {4, 8, 12}) {
+    add({fmt::format("pc-staleness-{}", workers),
+         workers == 4 ? Role::kCalibratedOn : Role::kPredicted,
+         value([=] { return Printed("pc-staleness-4") * staleness(workers) / staleness(4); }),
+         "the paper's unit is not that of its definition: 4 workers make 3 updates in a cycle of "
+         "each. The unit is calibrated on 4 workers"});
+  }
+  add({"pc-staleness-workers", Role::kPredicted, claim([=] {
+         return Answer::Claim(
+             staleness(4) < staleness(8) && staleness(8) < staleness(12),
+             fmt::format("updates by others in one cycle: {:g}, {:g}, {:g} with 4, "
+                         "8, 12 workers",
+                         staleness(4), staleness(8), staleness(12)));
+       })});
+
+  // ---- Workers and servers.
+  add({"pc-more-workers", Role::kPredicted, claim([=] {
+         bool holds = true;
+         std::string says = "an epoch with 4, 8, 12 workers:";
+         for (const auto& [setup, strategy] :
+              {std::pair{sync, Strategy::kPsSync}, std::pair{async, Strategy::kPsAsync}}) {
+           double last = std::numeric_limits<double>::infinity();
+           says += fmt::format(" {}", StrategyName(strategy));
+           for (const int workers : {4, 8, 12}) {
+             const double t = Epoch(*setup, kResnet, PlanOf(strategy, workers, 8, kTableBatch));
+             holds = holds && t < last;
+             last = t;
+             says += fmt::format(" {:.0f} s,", t);
+           }
+         }
+         says.pop_back();
+         return Answer::Claim(holds, says);
+       })});
+  add({"pc-communication-constant", Role::kPredicted, claim([=] {
+         double least = std::numeric_limits<double>::infinity();
+         double most = 0;
+         std::string says = "of an epoch with 4, 8, 12 workers:";
+         for (const int workers : {4, 8, 12}) {
+           const Plan plan = PlanOf(Strategy::kPsSync, workers, 8, kTableBatch);
+           const StepTime<double> b = sync->Ask(kResnet, plan).breakdown;
+           const double steps = kImages / plan.global_batch();
+           const double waiting = steps * (b.exposed() + b.straggler_wait).in(kSeconds);
+           least = std::min(least, waiting);
+           most = std::max(most, waiting);
+           says += fmt::format(" compute {:.0f} s and communication {:.0f} s,",
+                               steps * b.compute().in(kSeconds), waiting);
+         }
+         says.pop_back();
+         return Answer::Claim(most < 2 * least, says);
+       })});
+  add({"pc-async-faster", Role::kPredicted, claim([=] {
+         bool holds = true;
+         std::string says = "epoch, asynchronous over synchronous:";
+         for (const int workers : {4, 8, 12}) {
+           const double r =
+               Epoch(*async, kResnet, PlanOf(Strategy::kPsAsync, workers, 8, kTableBatch)) /
+               Epoch(*sync, kResnet, PlanOf(Strategy::kPsSync, workers, 8, kTableBatch));
+           holds = holds && r < 1;
+           says += fmt::format(" {} workers {:.3f},", workers, r);
+         }
+         says.pop_back();
+         return Answer::Claim(holds, says);
+       })});
+  add({"pc-more-servers", Role::kPredicted, claim([=] {
+         bool holds = true;
+         std::string says = "an epoch with 4, 8, 12 servers on the machines of 4 workers:";
+         for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync}) {
+           const Setup& setup = strategy == Strategy::kPsSync ? *sync : *async;
+           double last = 0;
+           says += fmt::format(" {}", StrategyName(strategy));
+           for (const int servers : {4, 8, 12}) {
+             const double t = Epoch(setup, kResnet, PlanOf(strategy, 4, servers, kTableBatch));
+             holds = holds && t > last;
+             last = t;
+             says += fmt::format(" {:.0f} s,", t);
+           }
+         }
+         says.pop_back();
+         return Answer::Claim(holds, says);
+       }),
+       "in the model by the transfers that each worker starts; that server processes take "
+       "processor "
+       "time from the workers is not modelled, so the effect is smaller than the paper's"});
+  add({"pc-small-batch-servers", Role::kPredicted, claim([=] {
+         const double few = Epoch(*async, kInception, PlanOf(Strategy::kPsAsync, 4, 4, 16));
+         const double many = Epoch(*async, kInception, PlanOf(Strategy::kPsAsync, 4, 8, 16));
+         const StepTerms<double> t = async->Terms(kInception, PlanOf(Strategy::kPsAsync, 4, 4, 16));
+         return Answer::Claim(
+             many > few, fmt::format("batch 16: an epoch takes {:.0f} s with four servers, which "
+                                     "are busy {:.2g} % of the time, and {:.0f} s with eight",
+                                     few, 100 * t.async.inbound_processor, many));
+       }),
+       "advice without a run of it. Section IV.C measures that more servers lengthen training on "
+       "these machines, and the model is held against that: servers that are hardly busy are no "
+       "reason for more of them",
+       Standing::kOtherFigure});
+
+  // ---- Batch.
+  add({"pc-batch-32-sync", Role::kCalibratedOn,
+       value([=] { return GainOf32(*sync, Strategy::kPsSync); })});
+  add({"pc-batch-32-async", Role::kPredicted,
+       value([=] { return GainOf32(*async, Strategy::kPsAsync); })});
+  add({"pc-batch-gain-shrinks", Role::kPredicted, claim([=] {
+         bool holds = true;
+         std::string says = "reduction by each doubling from batch 16 to 512:";
+         for (const auto& [setup, strategy] :
+              {std::pair{sync, Strategy::kPsSync}, std::pair{async, Strategy::kPsAsync}}) {
+           double last = 100;
+           says += fmt::format(" {}", StrategyName(strategy));
+           for (int batch = 32; batch <= 512; batch *= 2) {
+             const double gain =
+                 100 * (1 - Epoch(*setup, kInception, PlanOf(strategy, 4, 4, batch)) /
+                                Epoch(*setup, kInception, PlanOf(strategy, 4, 4, batch / 2)));
+             holds = holds && gain > 0 && gain < last;
+             last = gain;
+             says += fmt::format(" {:.2g} %,", gain);
+           }
+         }
+         says.pop_back();
+         return Answer::Claim(holds, says);
+       })});
+  add({"pc-batch-modes-alike", Role::kPredicted, claim([=] {
+         bool holds = true;
+         std::string says = "epoch, asynchronous over synchronous:";
+         for (int batch = 16; batch <= 512; batch *= 2) {
+           const double r = Epoch(*async, kInception, PlanOf(Strategy::kPsAsync, 4, 4, batch)) /
+                            Epoch(*sync, kInception, PlanOf(Strategy::kPsSync, 4, 4, batch));
+           holds = holds && r < 1 && r > 0.75;
+           says += fmt::format(" batch {} {:.3f},", batch, r);
+         }
+         says.pop_back();
+         return Answer::Claim(holds, says);
+       })});
+
+  // ---- Idleness.
+  add({"pc-idle-10ms", Role::kCalibratedOn, value([=] { return IdleAt(*far, 10); })});
+  add({"pc-idle-200ms", Role::kPredicted, value([=] { return IdleAt(*far, 200); })});
+  add({"pc-idle-latency", Role::kPredicted, claim([=] {
+         const double none = IdleAt(*far, 0);
+         const double ten = IdleAt(*far, 10);
+         const double hundred = IdleAt(*far, 100);
+         const double most = IdleAt(*far, 200);
+         return Answer::Claim(
+             none < ten && ten < hundred && hundred < most && most > 5 * ten,
+             fmt::format("{:.2g} % without latency, {:.2g} % at 10 ms, {:.2g} % at "
+                         "100 ms, {:.2g} % at 200 ms",
+                         none, ten, hundred, most));
+       })});
+  add({"pc-idle-servers", Role::kPredicted, claim([=] {
+         bool holds = true;
+         std::string says = "a global batch of 384 on 1:3, 2:2, 3:1 servers and workers:";
+         for (const auto& [setup, strategy] :
+              {std::pair{sync, Strategy::kPsSync}, std::pair{async, Strategy::kPsAsync}}) {
+           double last = 100;
+           says += fmt::format(" {}", StrategyName(strategy));
+           for (const int workers : {3, 2, 1}) {
+             Plan plan = PlanOf(strategy, workers, 4 - workers, 384 / workers);
+             plan.server.colocated = false;
+             const double idle = IdlePercent(*setup, kInception, plan);
+             holds = holds && idle < last;
+             last = idle;
+             says += fmt::format(" {:.2g} %,", idle);
+           }
+         }
+         says.pop_back();
+         return Answer::Claim(holds, says);
+       })});
+  add({"pc-idle-batch", Role::kPredicted, claim([=] {
+         bool holds = true;
+         std::string says = "batch 32, 64, 128 at 10 ms:";
+         for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync}) {
+           double last = 100;
+           says += fmt::format(" {}", StrategyName(strategy));
+           for (const int batch : {32, 64, 128}) {
+             const double idle = IdlePercent(*far, kInception, PlanOf(strategy, 4, 4, batch, 10));
+             holds = holds && idle < last;
+             last = idle;
+             says += fmt::format(" {:.3g} %,", idle);
+           }
+         }
+         says.pop_back();
+         return Answer::Claim(holds, says);
+       })});
+  add({"pc-idle-remains", Role::kPredicted, claim([=] {
+         bool holds = true;
+         std::string says = "batch 512 with buckets sent during the backward pass:";
+         for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync}) {
+           const double idle = IdlePercent(*async, kInception, PlanOf(strategy, 4, 4, 512));
+           holds = holds && idle > 0;
+           says += fmt::format(" {} {:.2g} %,", StrategyName(strategy), idle);
+         }
+         says.pop_back();
+         return Answer::Claim(holds, says);
+       })});
+
+  for (const char* id :
+       {"pc-accuracy-drop-async-mean", "pc-accuracy-drop-async-final", "pc-accuracy-drop-sync",
+        "pc-servers-accuracy", "pc-accuracy-sync-16", "pc-accuracy-async-16",
+        "pc-accuracy-sync-512", "pc-accuracy-async-512", "pc-batch-accuracy"}) {
+    out(id, kAccuracy);
+  }
+  return paper;
+}
+
+}  // namespace stepcast::papers
