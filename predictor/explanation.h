@@ -10,17 +10,18 @@
 
 namespace stepcast {
 
-// A value with its unit as people read it: "B_flow", 5, "Gbit/s".
+// A value with its unit as people read it: "B_flow", 5, "Gbit/s", "flow_bandwidth".
 struct NamedValue {
   std::string symbol;
   double value = 0;
-  std::string unit;  // empty for a plain number
+  std::string unit = {};  // empty for a plain number
+  std::string name = {};  // the parameter's, or a few words; empty where a term above has it
 };
 
 struct ExplainedTerm {
   std::string name;     // "backward pass"
   std::string model;    // id of the catalogue entry that has its formula, where there is one
-  std::string formula;  // in the symbols of the inputs
+  std::string formula;  // of the inputs: evaluated with them it gives the result
   std::string source;
   std::vector<NamedValue> inputs;
   NamedValue result;

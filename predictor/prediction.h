@@ -31,14 +31,17 @@ struct Prediction {
   Duration<> p95;
   Duration<> p99;
   SampleRate<> throughput;  // of all workers
-  // The parts add up to step_time. For ps-async all times are one worker's.
+  // The parts add up to step_time. For ps-async all times are one worker's, and synchronisation is
+  // the part of it that shows: what is hidden is not known apart.
   StepTime<double> breakdown;
-  Traffic traffic;
+  Traffic traffic;  // bytes of all buckets, transfers of each
+  int buckets = 1;  // that the gradients are sent in
   MemoryNeed memory;
-  // What strategy auto chose, and why.
+  // What was evaluated: the ring for allreduce, the choice of strategy auto with its reason.
   Strategy algorithm = Strategy::kAllreduce;
   std::string algorithm_reason;
-  std::optional<PhaseBenefit<double>> server_phases;  // ps-sync
+  // ps-sync; for overlap by buckets, whatever the plan's overlap.
+  std::optional<PhaseBenefit<double>> server_phases;
   std::optional<AsyncServers<double>> async_servers;  // ps-async
   ComputeSource compute_source = ComputeSource::kFitted;
   // What a reader must know before trusting the number, a sentence each: extrapolations, guesses.

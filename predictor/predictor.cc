@@ -19,10 +19,11 @@ constexpr double kNinetyPercent = 1.6448536269514722;
 // Scatter of one measured step around the model where no calibration has told (the runs of public
 // traces scatter by 6 %).
 constexpr double kUncalibratedScatter = 0.06;
-// Step of the one-sided derivative in ln(value).
-constexpr double kDerivativeStep = 1e-5;
 // From here on back-to-back timeouts, which the transport formula leaves out, show.
 constexpr double kCertainLoss = 0.05;
+// From here on BBR's second version takes loss for congestion, its first does not (BBRLossThresh,
+// draft-cardwell-iccrg-bbr-congestion-control-02).
+constexpr double kCertainBbrLoss = 0.02;
 
 constexpr int kMostBuckets = 100'000;
 
@@ -214,9 +215,27 @@ StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* 
   StepFacts facts = MakeStepFacts(cluster_, plan, workload_, std::move(buckets));
   if (plan.strategy == Strategy::kAuto) {
     const AllreduceChoice<double> choice = EvaluateChoice(facts, active.cluster());
+    // The best for a bucket of mean size is nearly always the best for the step, which decides.
     facts.strategy = choice.best.algorithm;
-    if (why != nullptr) {
+    Duration<> shortest = active.Evaluate(facts).total();
+    for (const Strategy other :
+         {Strategy::kRing, Strategy::kTree, Strategy::kHalvingDoubling, Strategy::kHierarchical}) {
+      StepFacts tried = facts;
+      tried.strategy = other;
+      const Duration<> step = active.Evaluate(tried).total();
+      if (step < shortest) {
+        facts.strategy = other;
+        shortest = step;
+      }
+    }
+    if (why != nullptr && facts.strategy == choice.best.algorithm) {
       *why = WhyChosen(choice, facts.gradient / static_cast<double>(facts.buckets->size()));
+    } else if (why != nullptr) {
+      *why = fmt::format(
+          "{} makes the shortest step, {:.4g} ms, as its buckets follow each other; for one bucket "
+          "alone {} would be faster.",
+          StrategyName(facts.strategy), shortest.in(kMilliseconds),
+          StrategyName(choice.best.algorithm));
     }
   }
   return facts;
@@ -275,7 +294,7 @@ Prediction Predictor::Predict(const Plan& plan) const {
   Prediction prediction;
   const Active active = ActiveParameters(plan);
   const StepFacts facts = Facts(plan, active, &prediction.algorithm_reason);
-  prediction.algorithm = facts.strategy;
+  prediction.algorithm = facts.strategy == Strategy::kAllreduce ? Strategy::kRing : facts.strategy;
   const ClusterParameters<double> cluster = active.cluster();
   const WorkloadParameters<double> workload = active.workload();
   StepTerms<double> terms;
@@ -298,6 +317,7 @@ Prediction Predictor::Predict(const Plan& plan) const {
   const double counted = 1 - 1.0 * plan.backup_workers / plan.workers();
   prediction.throughput = Samples(plan.global_batch() * counted) / prediction.step_time;
   prediction.traffic = CountTraffic(ResolvedPlan(plan, facts), workload_.gradient_bytes);
+  prediction.buckets = static_cast<int>(facts.buckets->size());
   prediction.memory = CountMemory(workload_, kept_activations_, plan, device_memory_);
   prediction.compute_source = compute_source_;
   if (facts.strategy == Strategy::kPsSync) {
@@ -356,10 +376,11 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, Prediction* p
     beyond(DevicesOnFullestNode(plan.placement), range.max_devices_per_node, "devices per node");
     if (const auto batches = calibrated_batches();
         batches && (plan.local_batch < batches->min || plan.local_batch > batches->max)) {
-      flags.push_back(
-          fmt::format("outside the calibrated range: local batch {}, fitted from {} to "
-                      "{}",
-                      plan.local_batch, batches->min, batches->max));
+      const std::string seen = batches->min == batches->max
+                                   ? fmt::format("at {} only", batches->min)
+                                   : fmt::format("from {} to {}", batches->min, batches->max);
+      flags.push_back(fmt::format("outside the calibrated range: local batch {}, fitted {}",
+                                  plan.local_batch, seen));
     }
   }
   if (plan.nodes() > cluster_.nodes) {
@@ -395,10 +416,15 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, Prediction* p
     }
   }
   const double loss = std::max(facts.link.loss.value_or(0), facts.server_link.loss.value_or(0));
+  const bool bbr = facts.link.congestion_control == CongestionControl::kBbr;
+  if (communicates && bbr && loss >= kCertainBbrLoss) {
+    flags.push_back(fmt::format("BBR with a loss of {:.3g}: its rate is not certain beyond {:g} %",
+                                loss, 100 * kCertainBbrLoss));
+  }
   if (communicates && loss >= kCertainLoss && prediction->breakdown.limiter == Limiter::kLoss) {
     flags.push_back(fmt::format(
-        "packet loss of {:.3g} sets the pace: beyond {:.2g} timeouts multiply, and the rate is "
-        "good to a factor of two",
+        "packet loss of {:.3g} sets the pace: from {:.2g} on timeouts multiply, and steps may "
+        "take up to three times as long",
         loss, kCertainLoss));
   }
   if (communicates && loss > 0 && !Overlay(facts.link, facts.server_link).rtt) {

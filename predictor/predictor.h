@@ -37,7 +37,7 @@ class Predictor {
             const std::string& device = "");
 
   // Throws InputError for a plan that no model covers: servers missing or superfluous, hosts that
-  // do not match the placement, loss without a round trip, a number out of range.
+  // do not match the placement, a number out of range. Loss without a round trip is a flag.
   Prediction Predict(const Plan& plan) const;
 
   // The step time alone, without interval, traffic, memory and flags.
@@ -58,6 +58,9 @@ class Predictor {
   std::optional<CalibratedRange::BatchRange> calibrated_batches() const;
 
  private:
+  // Step of the one-sided derivatives in ln(value).
+  static constexpr double kDerivativeStep = 1e-5;
+
   // Positions in the vector of ln(SI value): the cluster's parameters, the workload's, host links.
   static constexpr int kWorkloadOffset = kClusterParameterCount;
   static constexpr int kHostOffset = kWorkloadOffset + int{kWorkloadParameterCount};

@@ -183,8 +183,7 @@ const std::vector<PlanField>& PlanFields() {
       Plain(
           "sharding", "sharding", "HOW",
           "how the model is spread over servers: tensor (whole, the largest first; the default), "
-          "even, "
-          "round-robin",
+          "even, round-robin",
           nullptr,
           [](const std::string& t, const InputPlace& p, Plan* plan) {
             plan->server.sharding = ParseSharding(t, p);
@@ -236,7 +235,28 @@ const PlanField* FindPlanField(const std::string& flag) {
   return nullptr;
 }
 
+namespace {
+
+// What goes with a strategy.
+struct Allowed {
+  bool servers;         // or helpers
+  bool server_options;  // where servers live and what they hold
+  bool phases;          // options of a push and a pull by all
+  bool staleness_bound;
+  bool backup_workers;
+};
+
+Allowed AllowedWith(Strategy strategy) {
+  const bool sync = strategy == Strategy::kPsSync;
+  const bool async = strategy == Strategy::kPsAsync;
+  return {sync || async || strategy == Strategy::kBytePs, sync || async, sync, async,
+          !async && strategy != Strategy::kNone};
+}
+
+}  // namespace
+
 void CheckPlan(const Plan& plan, const std::function<InputPlace(const PlanField&)>& place) {
+  const Allowed can = AllowedWith(plan.strategy);
   const auto at = [&](const char* flag) { return place(*FindPlanField(flag)); };
   const auto check_range = [&](const char* flag, int value, int low, int high) {
     if (value >= low && value <= high) return;
@@ -261,7 +281,7 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const PlanField&
   if (UsesServers(plan.strategy) && plan.servers == 0) {
     throw InputError(at("servers"), "", "are required " + with_strategy, "at least 1");
   }
-  if (!UsesServers(plan.strategy) && plan.strategy != Strategy::kBytePs && plan.servers != 0) {
+  if (!can.servers && plan.servers != 0) {
     throw InputError(at("servers"), std::to_string(plan.servers), with_strategy,
                      "0, or strategy ps-sync, ps-async or byteps");
   }
@@ -292,29 +312,42 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const PlanField&
                      fmt::format("{}, one for each node of placement {}", plan.nodes(),
                                  FormatPlacement(plan.placement)));
   }
-  const bool sync_servers = plan.strategy == Strategy::kPsSync;
-  const bool async_servers = plan.strategy == Strategy::kPsAsync;
-  const auto only_with = [&](bool set, const char* flag, bool allowed, const char* what) {
-    if (set && !allowed) throw InputError(at(flag), "", with_strategy, what);
+  const auto only_with = [&](bool set, const char* flag, bool may, const char* what) {
+    if (set && !may) throw InputError(at(flag), "", with_strategy, what);
   };
-  only_with(plan.server.colocated, "colocated-servers", sync_servers || async_servers,
+  only_with(plan.server.colocated, "colocated-servers", can.server_options,
             "strategy ps-sync or ps-async");
-  only_with(plan.server.sharding != Sharding::kTensor, "sharding", sync_servers || async_servers,
+  only_with(plan.server.sharding != Sharding::kTensor, "sharding", can.server_options,
             "strategy ps-sync or ps-async");
-  only_with(plan.server.pipelined, "pipelined-servers", sync_servers, "strategy ps-sync");
-  only_with(plan.server.multicast, "multicast", sync_servers, "strategy ps-sync");
-  only_with(plan.server.in_network_aggregation, "in-network-aggregation", sync_servers,
+  only_with(plan.server.pipelined, "pipelined-servers", can.phases, "strategy ps-sync");
+  only_with(plan.server.multicast, "multicast", can.phases, "strategy ps-sync");
+  only_with(plan.server.in_network_aggregation, "in-network-aggregation", can.phases,
             "strategy ps-sync");
-  only_with(plan.server.staleness_bound.has_value(), "staleness-bound", async_servers,
+  only_with(plan.server.staleness_bound.has_value(), "staleness-bound", can.staleness_bound,
             "strategy ps-async");
-  only_with(plan.backup_workers != 0, "backup-workers",
-            !async_servers && plan.strategy != Strategy::kNone, "a synchronous strategy");
+  only_with(plan.backup_workers != 0, "backup-workers", can.backup_workers,
+            "a synchronous strategy");
   check_range("backup-workers", plan.backup_workers, 0, plan.workers() - 1);
   check_range("staleness-bound", plan.server.staleness_bound.value_or(0), 0, kMostCount);
 }
 
 void CheckPlan(const Plan& plan) {
   CheckPlan(plan, [](const PlanField& field) { return InputPlace{"", 0, field.flag}; });
+}
+
+Plan WithStrategy(Plan plan, Strategy strategy) {
+  const Allowed can = AllowedWith(strategy);
+  plan.strategy = strategy;
+  if (!can.servers) plan.servers = 0;
+  if (!can.server_options) plan.server = {};
+  if (!can.phases) {
+    plan.server.pipelined = false;
+    plan.server.multicast = false;
+    plan.server.in_network_aggregation = false;
+  }
+  if (!can.staleness_bound) plan.server.staleness_bound.reset();
+  if (!can.backup_workers) plan.backup_workers = 0;
+  return plan;
 }
 
 }  // namespace stepcast

@@ -109,7 +109,8 @@ YamlSection::YamlSection(std::string file, std::string prefix, const YAML::Node&
   }
 }
 
-bool YamlSection::Has(const std::string& key) const {
+bool YamlSection::Has(const std::string& key) {
+  Know(key);
   return std::any_of(entries_.begin(), entries_.end(),
                      [&](const Entry& entry) { return entry.key == key; });
 }
@@ -126,8 +127,12 @@ InputPlace YamlSection::PlaceOf(const std::string& key) const {
   return {file_, line_, prefix_ + key};
 }
 
-std::optional<YAML::Node> YamlSection::Take(const std::string& key) {
+void YamlSection::Know(const std::string& key) {
   if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.push_back(key);
+}
+
+std::optional<YAML::Node> YamlSection::Take(const std::string& key) {
+  Know(key);
   for (Entry& entry : entries_) {
     if (entry.key != key) continue;
     entry.asked = true;

@@ -20,7 +20,7 @@ class YamlSection {
   static YamlSection Read(const std::string& path);
   static YamlSection Parse(const std::string& text, const std::string& path);
 
-  bool Has(const std::string& key) const;
+  bool Has(const std::string& key);
 
   // Values. The plain forms throw when the key is missing, naming the keys that are there.
   std::string Text(const std::string& key);
@@ -56,6 +56,7 @@ class YamlSection {
  private:
   YamlSection(std::string file, std::string prefix, const YAML::Node& node);
 
+  void Know(const std::string& key);
   std::optional<YAML::Node> Take(const std::string& key);
   std::string ScalarOf(const YAML::Node& node, const std::string& key) const;
 
@@ -69,7 +70,7 @@ class YamlSection {
   std::string prefix_;  // "link." inside the section link
   int line_ = 0;
   std::vector<Entry> entries_;
-  std::vector<std::string> known_;  // keys asked for, present or not
+  std::vector<std::string> known_;  // keys asked for or after, present or not
 };
 
 }  // namespace stepcast

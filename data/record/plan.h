@@ -13,8 +13,8 @@
 namespace stepcast {
 
 // How gradients are exchanged. kAllreduce leaves the algorithm to the library, which stepcast takes
-// to be the ring; kAuto lets stepcast choose the fastest all-reduce. kBytePs sums on the workers and
-// on `servers` helper machines without devices.
+// to be the ring; kAuto lets stepcast choose the fastest all-reduce. kBytePs sums on the workers
+// and on `servers` helper machines without devices.
 enum class Strategy {
   kNone,
   kAllreduce,
@@ -91,8 +91,8 @@ inline int DevicesOnFullestNode(const Placement& p) {
 
 // How parameter servers work, where a plan has them.
 struct ServerOptions {
-  bool colocated =
-      false;  // on the workers' nodes, one server a node, instead of nodes of their own
+  // On the workers' nodes in turn, from the first, instead of nodes of their own.
+  bool colocated = false;
   Sharding sharding = Sharding::kTensor;
   // Whether a bucket is pulled as soon as it has been pushed; otherwise pulls wait for all pushes.
   bool pipelined = false;

@@ -65,6 +65,12 @@ struct Workload {
     for (const Layer& layer : layers) sum += layer.forward_flop;
     return sum;
   }
+  // Of the layers: none where these are unknown.
+  std::int64_t tensor_count() const {
+    std::int64_t count = 0;
+    for (const Layer& layer : layers) count += static_cast<std::int64_t>(layer.tensors.size());
+    return count;
+  }
   DataSize<> activation_bytes() const {
     DataSize<> sum;
     for (const Layer& layer : layers) sum += layer.activation_bytes;

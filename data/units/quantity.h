@@ -173,6 +173,7 @@ using SampleDimension = Dimension<0, 0, 0, 1>;
 using ByteRateDimension = DimensionQuotient<ByteDimension, TimeDimension>;
 using FlopRateDimension = DimensionQuotient<FlopDimension, TimeDimension>;
 using SampleRateDimension = DimensionQuotient<SampleDimension, TimeDimension>;
+using RateDimension = DimensionQuotient<Dimensionless, TimeDimension>;
 
 template <class T = double>
 using Duration = Quantity<TimeDimension, T>;
@@ -190,6 +191,8 @@ template <class T = double>
 using SampleRate = Quantity<SampleRateDimension, T>;
 template <class T = double>
 using DurationPerSample = Quantity<DimensionQuotient<TimeDimension, SampleDimension>, T>;
+template <class T = double>
+using DurationPerByte = Quantity<DimensionQuotient<TimeDimension, ByteDimension>, T>;
 
 // ---- Their units. GB is 10^9 bytes, GiB is 2^30 bytes; bits appear in input and output only.
 

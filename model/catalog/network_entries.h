@@ -62,7 +62,7 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
            [](const std::vector<T>& x) {
              Path<T> path = EntryPath(x[0], x[1], T(0.0));
              path.window = DataSize<T>::FromSi(x[2]);
-             return Deliver(path, kEntryFlows).bandwidth.si();
+             return Deliver(path, kEntryFlows).si();
            },
        .known = {{"a slow line: the line", {1e6, 1e-5, 1e8}, 1e6},
                  {"a small window and a long way: the window", {1e11, 1, 1e4}, 2e4},
@@ -190,7 +190,7 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
              Path<T> path = EntryPath(x[0], x[1], x[2]);
              path.congestion = CongestionControl::kBbr;
              path.window = DataSize<T>::FromSi(x[3]);
-             return Deliver(path, 1).bandwidth.si();
+             return Deliver(path, 1).si();
            },
        .known = {{"a large window: the line, less a fifth", {1e6, 1e-5, 0.2, 1e8}, 0.8e6},
                  {"a window of one packet a second, E = 1/(1-p): 1448 x 0.8 x 0.8",
@@ -211,7 +211,7 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
              Path<T> path = EntryPath(x[0], x[1], x[2]);
              path.window = DataSize<T>::FromSi(x[3]);
              path.timeout = Duration<T>::FromSi(x[4]);
-             return Deliver(path, kEntryFlows).bandwidth.si();
+             return Deliver(path, kEntryFlows).si();
            },
        .known = {{"a slow line: the line", {1e6, 1e-5, 1e-6, 1e8, 1e-3}, 0.999999e6},
                  {"loss alone, p = 0.015: 0.985 x 2 x 1448 / 1.195 ms",
@@ -231,7 +231,7 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
              Path<T> path = EntryPath(x[0], x[1], T(0.0));
              path.window = Gigabytes(1e9);  // no limit
              const DataSize<T> bytes = DataSize<T>::FromSi(x[2]);
-             return (bytes / Deliver(path, 1).bandwidth + SlowStartDelay(path, bytes, 1)).si();
+             return (bytes / Deliver(path, 1) + SlowStartDelay(path, bytes, 1)).si();
            },
        .known = {{"ten segments fill the pipe: nothing is lost", {1e6, 0.01, 1e6}, 1},
                  {"a pipe of 320 segments: R (5 - 31/32)",

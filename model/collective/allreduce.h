@@ -121,8 +121,14 @@ struct PipelinedRing {
   SyncCost<T> steady;  // bytes set the pace
   SyncCost<T> chain;   // a single piece that goes all the way round
 
-  Duration<T> Time(const DataSize<>& message) const {
+  template <class S>
+  auto Time(const DataSize<S>& message) const {
     return Max(steady.Time(message), chain.Time(message));
+  }
+  // The one of the two that a message takes.
+  template <class S>
+  const SyncCost<T>& Binding(const DataSize<S>& message) const {
+    return steady.Time(message) < chain.Time(message) ? chain : steady;
   }
 };
 

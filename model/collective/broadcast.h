@@ -26,8 +26,9 @@
 // Hold for whole messages passed on when they have arrived (the chain apart), full-duplex links, a
 // switch that does not block.
 //
-// Note that one worker costs nothing, two workers m/B in every form but the last, and that the
-// sums run over at most 31 generations whatever the number of workers.
+// Note that one worker costs nothing, two workers alpha + m/B in every form but the last (with
+// flows that fill a link), and that the sums run over at most 31 generations whatever the number of
+// workers.
 //
 // Sources: Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005) (binomial); Gloo, gloo/broadcast.cc and
 // gloo/reduce.cc (sends started together; scatter and gather); Patarasuk & Yuan, JPDC 69 (2009).

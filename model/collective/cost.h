@@ -1,8 +1,8 @@
 // The cost of one synchronisation: what every call costs, and what every byte costs.
 //
-// Every collective and the parameter server are affine in the message, T(m) = per_call + per_byte
-// m, so that a bucket schedule needs these two numbers and nothing else. The same two numbers are
-// the efficiency curve by which collectives are often described:
+// Every collective and each phase of parameter servers is affine in the message, T(m) = per_call +
+// per_byte m, and a pipelined ring the larger of two such costs (model/collective/allreduce.h). The
+// two numbers of an affine cost are the efficiency curve by which collectives are often described:
 //
 //   eta(m) = m / (m + m_half),   m_half = per_call / per_byte
 //
@@ -31,9 +31,6 @@
 #include "data/units/quantity.h"
 
 namespace stepcast {
-
-template <class T>
-using DurationPerByte = Quantity<DimensionQuotient<TimeDimension, ByteDimension>, T>;
 
 template <class T>
 struct SyncCost {

@@ -1,7 +1,8 @@
 // Synchronous parameter servers: n servers hold the model, w workers push gradients and pull
 // parameters. One message of m bytes takes, in each phase,
 //
-//   T = alpha (1 + 2 rho k) + c_x max(n, w) + m max( g f / B, s v / B_s, s w / P ) [ + m s u ]
+//   T = alpha (1 + 2 rho k) + c_x max(n, w) + m || max( g f / B, s v / B_s, s w / P ), s c ||_4
+//         [ + m s u ]
 //
 //   alpha  one-way cost of a message; a round trip is two of them                  [s]
 //   rho    round trips that a phase waits for with each tensor beyond the first     [1]
@@ -12,6 +13,8 @@
 //   s      share of the model on the fullest server (model/collective/sharding.h)   [1]
 //   B, B_s bandwidth of a node's link, of a server's link, each direction           [B/s]
 //   P      rate at which a server takes in and adds up, or copies out               [B/s]
+//   c      time per byte of one connection, of which every worker has one to every server; absent
+//          without a round trip or loss                                             [s/B]
 //   u      time in which a server updates a byte of the model; in the push only     [s/B]
 //   g      workers of the fullest node, who share its link
 //   f, v   share of a worker's bytes that leaves its node, and copies of its shard that cross a
@@ -19,9 +22,9 @@
 //
 // Colocated servers, on the N nodes of the workers: what a node's workers exchange with the node's
 // own server stays there. f = (N-1)/N (1 where n < N, since a node without a server sends all) and
-// v = w - g. In the push, a link carries the workers' g m f outwards and the server's s m v inwards,
-// in the pull the other way round: apart they hide behind each other. When both phases run at the
-// same time each direction carries both sums, (g f + s v) m, and full duplex gains nothing.
+// v = w - g. In the push, a link carries the workers' g m f outwards and the server's s m v
+// inwards, in the pull the other way round: apart they hide behind each other. When both phases run
+// at the same time each direction carries both sums, (g f + s v) m, and full duplex gains nothing.
 //
 // Multicast distribution: the network copies what a server sends, so the pull has v = w = 1 at the
 // server. In-network aggregation: the network adds up what workers push, so the push has. Workers
@@ -34,7 +37,8 @@
 //   E_pull,K = max over i <= j of ( r_i + sum_{i..j} P + sum_{j..K} Q )
 //
 // Serial phases put a barrier between: E = E_push,K + sum Q. Every server works through its own
-// tensors by itself: the end is that of the fullest server's schedule, or that of the worker's link.
+// tensors by itself: the end is that of the fullest server's schedule, or that of the worker's
+// link.
 //
 // Holds for messages of some kilobytes up and a switch that does not block; bytes are processed
 // while others arrive. Buckets on their way at once wait for alpha together (WithoutLatency).
@@ -46,7 +50,8 @@
 //
 // Sources: Li et al., OSDI 2014 (architecture); Chang et al., "Network Evolution for DNNs" (n w
 // transfers a phase, 2 m w bytes, multicast and in-network aggregation); Jiang et al., OSDI 2020
-// (colocated servers); Johnson, Naval Research Logistics Quarterly 1 (1954) (two-machine flow shop).
+// (colocated servers); Johnson, Naval Research Logistics Quarterly 1 (1954) (two-machine flow
+// shop).
 #ifndef STEPCAST_MODEL_COLLECTIVE_PARAMETER_SERVER_H_
 #define STEPCAST_MODEL_COLLECTIVE_PARAMETER_SERVER_H_
 
@@ -55,6 +60,7 @@
 #include <vector>
 
 #include "model/collective/cost.h"
+#include "model/numeric/p_norm.h"
 #include "model/overlap/buckets.h"
 
 namespace stepcast {
@@ -76,6 +82,9 @@ struct ServerPaths {
   T rpc_rounds = T(0.0);
   DataRate<T> server_rate = DataRate<T>::FromSi(T(std::numeric_limits<double>::infinity()));
   DurationPerByte<T> update;
+  // c: a byte on the one connection between a worker and a server, where a window or loss holds it
+  // back; 0 where nothing does.
+  DurationPerByte<T> connection = {};
 
   double share() const { return std::max(largest_share, 1.0 / servers); }
   // A worker and its own server in one place.
@@ -98,7 +107,7 @@ struct ServerPaths {
 };
 
 // What the bytes of a phase wait for.
-enum class ServerLimiter { kWorkerLink, kServerLink, kServerRate };
+enum class ServerLimiter { kWorkerLink, kServerLink, kServerRate, kConnection };
 
 template <class T>
 struct ServerPhases {
@@ -116,7 +125,10 @@ struct ServerPhases {
   DurationPerByte<T> shared_link;
   double share = 1;  // of the model, on the fullest server
 
-  Duration<T> Time(DataSize<> message) const { return push.Time(message) + pull.Time(message); }
+  // Of the phase whose bytes take longer; of the pull where both take as long.
+  ServerLimiter limiter() const {
+    return pull.per_byte < push.per_byte ? push_limiter : pull_limiter;
+  }
 };
 
 // What one phase waits for whatever its bytes: a message, and round trips of its tensors.
@@ -135,6 +147,14 @@ ServerPaths<T> WithoutLatency(ServerPaths<T> p) {
 
 namespace internal {
 
+// || bytes, connection ||_4; the bytes alone where no connection is held back.
+template <class T>
+DurationPerByte<T> BesideConnection(const DurationPerByte<T>& bytes,
+                                    const DurationPerByte<T>& connection) {
+  constexpr double kKnee = 4.0;
+  return connection.si() > 0.0 ? PNorm(bytes, connection, kKnee) : bytes;
+}
+
 // One phase: `copies` of the shard cross the server's link and `handled` pass its processor.
 template <class T>
 void SetPhase(const ServerPaths<T>& p, double copies, double handled, bool update,
@@ -149,12 +169,15 @@ void SetPhase(const ServerPaths<T>& p, double copies, double handled, bool updat
   const DurationPerByte<T> link = on_link * p.link_share();
   const DurationPerByte<T> processor = processed * s;
   *whole = {calls + p.initiation * std::max<double>(p.servers, handled),
-            Max(Max(at_worker, link), processor) + updated * s};
-  *worker = {calls + p.initiation * static_cast<double>(p.servers), at_worker};
-  *server = {calls + p.initiation * handled, Max(link / s, processed) + updated};
-  *limiter = Max(link, processor) < at_worker ? ServerLimiter::kWorkerLink
-             : link < processor               ? ServerLimiter::kServerRate
-                                              : ServerLimiter::kServerLink;
+            BesideConnection(Max(Max(at_worker, link), processor), p.connection * s) + updated * s};
+  *worker = {calls + p.initiation * static_cast<double>(p.servers),
+             BesideConnection(at_worker, p.connection * s)};
+  *server = {calls + p.initiation * handled,
+             BesideConnection(Max(link / s, processed), p.connection) + updated};
+  *limiter = Max(Max(at_worker, link), processor) < p.connection * s ? ServerLimiter::kConnection
+             : Max(link, processor) < at_worker                      ? ServerLimiter::kWorkerLink
+             : link < processor                                      ? ServerLimiter::kServerRate
+                                                                     : ServerLimiter::kServerLink;
 }
 
 }  // namespace internal
@@ -209,35 +232,48 @@ struct ServerEnd {
   Duration<T> pulled;
 };
 
+// What the first bucket of each phase takes longer than its cost, at the worker and at the fullest
+// server: flows that start slowly.
+template <class T>
+struct FirstBucketDelays {
+  Duration<T> worker_push;
+  Duration<T> worker_pull;
+  Duration<T> server_push;
+  Duration<T> server_pull;
+};
+
 // `buckets` are those of the model; `held` are the parts of them on the fullest server
 // (FullestServerBuckets). `pipelined`: a bucket is pulled as soon as it has been pushed; otherwise
-// nothing is pulled before all has been pushed.
+// nothing is pulled before all has been pushed. `late` is what the first bucket takes longer.
 template <class T>
 ServerEnd<T> ScheduleServers(const ServerPhases<T>& phases, const std::vector<Bucket>& buckets,
                              const std::vector<Bucket>& held, const Duration<T>& backward,
-                             bool pipelined) {
-  const auto time_of = [](const SyncCost<T>& cost) {
-    return [&cost](const Bucket& bucket) { return cost.Time(bucket.bytes); };
+                             bool pipelined, const FirstBucketDelays<T>& late = {}) {
+  const auto time_of = [](const SyncCost<T>& cost, const std::vector<Bucket>& all,
+                          const Duration<T>& delay) {
+    return [&cost, &delay, first = &all.front()](const Bucket& bucket) {
+      const Duration<T> time = cost.Time(bucket.bytes);
+      return &bucket == first ? time + delay : time;
+    };
   };
+  const auto worker_push = time_of(phases.worker_push, buckets, late.worker_push);
+  const auto worker_pull = time_of(phases.worker_pull, buckets, late.worker_pull);
+  const auto server_push = time_of(phases.server_push, held, late.server_push);
+  const auto server_pull = time_of(phases.server_pull, held, late.server_pull);
   ServerEnd<T> end;
-  end.pushed = Max(LastSynchronisationEnd(buckets, backward, time_of(phases.worker_push)),
-                   LastSynchronisationEnd(held, backward, time_of(phases.server_push)));
+  end.pushed = Max(LastSynchronisationEnd(buckets, backward, worker_push),
+                   LastSynchronisationEnd(held, backward, server_push));
   if (pipelined) {
-    end.pulled = Max(PipelinedServerEnd(buckets, backward, time_of(phases.worker_push),
-                                        time_of(phases.worker_pull)),
-                     PipelinedServerEnd(held, backward, time_of(phases.server_push),
-                                        time_of(phases.server_pull)));
+    end.pulled = Max(PipelinedServerEnd(buckets, backward, worker_push, worker_pull),
+                     PipelinedServerEnd(held, backward, server_push, server_pull));
     // A link that carries both phases is one machine.
     end.pulled =
         Max(end.pulled, LastSynchronisationEnd(buckets, backward, [&](const Bucket& bucket) {
               return phases.shared_link * bucket.bytes;
             }));
   } else {
-    Duration<T> at_worker;
-    Duration<T> at_server;
-    for (const Bucket& bucket : buckets) at_worker += phases.worker_pull.Time(bucket.bytes);
-    for (const Bucket& bucket : held) at_server += phases.server_pull.Time(bucket.bytes);
-    end.pulled = end.pushed + Max(at_worker, at_server);
+    end.pulled = end.pushed + Max(LastSynchronisationEnd(buckets, Duration<T>(), worker_pull),
+                                  LastSynchronisationEnd(held, Duration<T>(), server_pull));
   }
   return end;
 }

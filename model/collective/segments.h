@@ -39,7 +39,7 @@
 
 #include "model/collective/allreduce.h"
 #include "model/collective/cost.h"
-#include "model/compute/fitted_curve.h"
+#include "model/numeric/p_norm.h"
 
 namespace stepcast {
 

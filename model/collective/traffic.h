@@ -11,14 +11,14 @@
 //   hierarchical      G + 2 g N (N-1)        I + 2 m (N-1)/(g N) -                  2 m (w-1)
 //   byteps            G + 2 g N (N-1+n)      I + m (1+(N-2)x)/g  N y m              2 m (w - N x)
 //   ps-sync           2 n w                  m                   m w / n            2 m w
-//     colocated       2 (n w - L)            m (n-1)/n           m (w - g_s)/n      2 m (w - L/n)
 //     multicast       n w + n                m                   in m w/n, out m/n  m w + m
 //     aggregation     2 n w                  m                   in m/n, out m w/n  m + m w
 //     both            n w + n                m                   m/n                2 m
+//     colocated       2 (n w - L)            m (1 - [n/N]/n)     m (w - g_s)/n      2 m (w - L/n)
 //   ps-async          2 n                    m                   m / n              2 m
 //
 //   G = sum of 2 g_s (g_s - 1) over the nodes s, of g_s devices; I = 2 m (g-1)/g
-//   L = sum of g_s over the nodes that have a server
+//   L = sum of g_s over the servers, each on a node of g_s devices; [n/N] whole servers a node
 //
 // halving-doubling works on w' = 2^floor(log2 w) workers; each of the r = w - w' others first hands
 // its gradients to a partner and gets the result back, which costs the partner m each way. The tree
@@ -29,12 +29,14 @@
 // message to sum and each helper y (model/collective/byteps.h, cards all alike); its devices divide
 // the machine's bytes. ps-async counts one update by one worker; the others count one step of all.
 //
-// Colocated servers live on the first n of the workers' nodes; the g_s workers' own transfers stay
-// within the node; a worker on a node without a server has m each way. With multicast the network
-// copies what a server distributes, with aggregation it adds up what workers push: transfers are
-// then those that hosts start, and the total is what crosses the links of the servers. Where a
-// largest shard is given, the busiest server has it in the place of m/n. Where the two ways of a
-// server differ, `per_server` is the heavier one.
+// Colocated servers live on the workers' nodes in turn, from the first; the g_s workers' own
+// transfers stay within the node; a worker on a node without a server has m each way. With
+// multicast the network copies what a server distributes, with aggregation it adds up what workers
+// push: transfers are then those that hosts start, and the total is what crosses the links of the
+// servers. With colocated servers it is the same: n for n w - L transfers of the pull, 1 for w -
+// L/n and 1 for w - g_s copies of a phase (0 on a single node). Where a largest shard is given, the
+// busiest server has it in the place of m/n. Where the two ways of a server differ, `per_server` is
+// the heavier one.
 //
 // Note that one worker sends nothing, whatever the collective, and that every all-reduce without
 // helpers puts 2 m (w-1) bytes on the wire: they differ in transfers and in who carries them.
@@ -48,9 +50,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 
 #include "data/record/plan.h"
@@ -77,31 +79,37 @@ inline Traffic ServerTraffic(const Plan& plan, DataSize<> gradient, DataSize<> s
   if (plan.strategy == Strategy::kPsAsync) {
     return {2 * n, gradient, shard, gradient * 2.0, shard, shard};
   }
+  // Workers at hand of each server: of all together and of the one with fewest, which serves most
+  // over the wire; and the servers with workers elsewhere, which are all but a lone node's.
+  double at_hand = 0;
+  double fewest = 0;
+  double stays = 0;  // share of a worker's bytes, where fewest of the servers are at hand
+  double serving = n;
   if (plan.server.colocated) {
-    // Servers on the first n nodes; the one with fewest workers at hand serves most over the wire.
-    const auto with_server =
-        std::min(static_cast<std::size_t>(plan.servers), plan.placement.size());
-    const auto end = plan.placement.begin() + static_cast<std::ptrdiff_t>(with_server);
-    const double local = std::accumulate(plan.placement.begin(), end, 0);
-    const double fewest = plan.servers > 0 ? *std::min_element(plan.placement.begin(), end) : 0;
-    const bool every_node = with_server == plan.placement.size();
-    const DataSize<> served = shard * (w - fewest);
-    return {2 * (n * w - local),
-            every_node ? gradient * ((n - 1) / n) : gradient,
-            served,
-            gradient * (2 * (w - local / n)),
-            served,
-            served};
+    const auto nodes = static_cast<double>(plan.nodes());
+    fewest = w;
+    for (int server = 0; server < plan.servers; ++server) {
+      const int workers = plan.placement[static_cast<std::size_t>(server % plan.nodes())];
+      at_hand += workers;
+      fewest = std::min<double>(fewest, workers);
+    }
+    stays = std::floor(n / nodes) / n;
+    if (plan.nodes() == 1) serving = 0;
   }
-  const bool multicast = plan.server.multicast;
-  const bool aggregation = plan.server.in_network_aggregation;
+  const auto phase = [&](bool merged, DataSize<>* server) {
+    *server = shard * (merged ? std::min(1.0, w - fewest) : w - fewest);
+    return gradient * (merged ? serving / n : w - at_hand / n);
+  };
+  DataSize<> in;
+  DataSize<> out;
   Traffic traffic;
-  traffic.transfers = n * w + (multicast ? n : n * w);
-  traffic.per_worker = gradient;
-  traffic.server_in = shard * (aggregation ? 1.0 : w);
-  traffic.server_out = shard * (multicast ? 1.0 : w);
-  traffic.per_server = Max(*traffic.server_in, *traffic.server_out);
-  traffic.total = gradient * ((aggregation ? 1.0 : w) + (multicast ? 1.0 : w));
+  traffic.total =
+      phase(plan.server.in_network_aggregation, &in) + phase(plan.server.multicast, &out);
+  traffic.transfers = (n * w - at_hand) + (plan.server.multicast ? serving : n * w - at_hand);
+  traffic.per_worker = gradient * (1 - stays);
+  traffic.server_in = in;
+  traffic.server_out = out;
+  traffic.per_server = Max(in, out);
   return traffic;
 }
 

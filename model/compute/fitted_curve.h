@@ -4,7 +4,7 @@
 //
 //   t(b)     forward and backward time of one micro-step                       [s]
 //   b        local batch                                                      [samples]
-//   t_fixed  time that no batch changes: launches, input, optimizer           [s]      > 0
+//   t_fixed  time that no batch changes: launches, input                      [s]      > 0
 //   t_floor  the device's time while the batch is too small to fill it        [s]      > 0
 //   c        time of one more sample once the device is full                  [s/sample] > 0
 //   q        sharpness of the knee, fixed at kKneeSharpness
@@ -13,7 +13,7 @@
 // it does not know of the memory limit, nor of kernels that are chosen anew at another batch.
 //
 // Note that t never falls with b, tends to t_fixed + t_floor for b -> 0 and to t_fixed + c b for
-// large b. The branch differences are written on ratios, so that no power overflows.
+// large b. The optimizer's update is no part of it (StepTime::update).
 //
 // Source: the p-norm of a latency and a throughput bound, as the throughput model of Pollux (Qiao
 // et al., OSDI 2021) joins compute and communication; here it joins the two regimes of a roofline
@@ -21,22 +21,10 @@
 #ifndef STEPCAST_MODEL_COMPUTE_FITTED_CURVE_H_
 #define STEPCAST_MODEL_COMPUTE_FITTED_CURVE_H_
 
-#include <cmath>
-
 #include "data/units/quantity.h"
+#include "model/numeric/p_norm.h"
 
 namespace stepcast {
-
-// (hi^q + lo^q)^(1/q), by the larger of the two, so that it neither overflows nor underflows.
-// Both are positive; q >= 1. Tends to max(a, b) for large q.
-template <class Q>
-Q PNorm(const Q& a, const Q& b, double q) {
-  using std::pow;
-  const Q& hi = a < b ? b : a;
-  const Q& lo = a < b ? a : b;
-  const auto ratio = lo / hi;
-  return hi * pow(1.0 + pow(ratio, q), 1.0 / q);
-}
 
 template <class T>
 struct FittedCurve {

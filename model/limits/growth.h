@@ -264,12 +264,6 @@ SyncGrowth<T> PipelinedRingGrowth(const CostGrowth<T>& ring, const Duration<T>& 
 
 namespace internal {
 
-// A with the further round trips of its tensors, one way.
-template <class T>
-Duration<T> ServerMessages(const ServerPaths<T>& p) {
-  return p.worker.alpha + p.worker.alpha * (p.rpc_rounds * (2.0 * p.tensors));
-}
-
 // A byte of the model at the fullest server, for each time that it comes or goes.
 template <class T>
 DurationPerByte<T> ServerPerByte(const ServerPaths<T>& p) {
@@ -283,12 +277,13 @@ DurationPerByte<T> ServerPerByte(const ServerPaths<T>& p) {
 template <class T>
 CostGrowth<T> ServerGrowth(const ServerPaths<T>& p, double seen_calls = 1, double seen_bytes = 1) {
   const double n = p.servers;
-  const DurationPerByte<T> at_worker = static_cast<double>(p.workers_per_node) / p.worker.bandwidth;
+  const DurationPerByte<T> at_worker =
+      Max(static_cast<double>(p.workers_per_node) / p.worker.bandwidth, p.connection * p.share());
   const DurationPerByte<T> at_server = internal::ServerPerByte(p);
   const std::array<bool, 2> merged = {p.in_network_aggregation, p.multicast};  // push, pull
   const std::size_t other = merged[0] && !merged[1] ? 0 : 1;  // the phase of which q is seen
   CostGrowth<T> growth;
-  growth.per_call.fixed = internal::ServerMessages(p) * (1 + seen_calls);
+  growth.per_call.fixed = PhaseLatency(p) * (1 + seen_calls);
   growth.per_byte.fixed = p.update * p.share();
   for (std::size_t phase = 0; phase < 2; ++phase) {
     const Duration<T> call = p.initiation * (phase == other ? seen_calls : 1.0);
@@ -314,7 +309,7 @@ CostGrowth<T> ColocatedServerGrowth(const ServerPaths<T>& p) {
       (p.in_network_aggregation ? 1 / g : 1.0) + (p.multicast ? 1 / g : 1.0);
   CostGrowth<T> growth;
   growth.least = std::max(2.0, g);
-  growth.per_call.fixed = internal::ServerMessages(p) * 2.0;
+  growth.per_call.fixed = PhaseLatency(p) * 2.0;
   growth.per_call.slope = p.initiation * transfers;
   growth.per_byte.fixed = (2 * g) / p.worker.bandwidth;
   growth.per_byte.saved = (2 * g * g) / p.worker.bandwidth;

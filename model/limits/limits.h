@@ -62,6 +62,7 @@
 #include <vector>
 
 #include "data/units/quantity.h"
+#include "model/collective/async_server.h"
 #include "model/collective/cost.h"
 #include "model/collective/parameter_server.h"
 #include "model/limits/growth.h"
@@ -353,15 +354,13 @@ struct ServerQueues {
 template <class T>
 ServerQueues<T> AsyncServerQueues(const ServerPaths<T>& p,
                                   const std::type_identity_t<DataSize<T>>& bytes) {
-  const Duration<T> at_worker =
-      bytes * (static_cast<double>(p.workers_per_node) / p.worker.bandwidth);
-  const Duration<T> link = bytes * (p.share() / p.server_bandwidth);
-  const Duration<T> station = Max(link, bytes * (p.share() / p.server_rate) + p.initiation);
-  const Duration<T> update = bytes * p.update * p.share();
-  const Duration<T> one_way = internal::ServerMessages(p) +
-                              p.initiation * static_cast<double>(p.servers - 1) +
-                              Max(at_worker - station, Duration<T>());
-  return {one_way * 2.0, station * 2.0 + update, Max(station, update)};
+  ServerPaths<T> alone = p;
+  if (!p.colocated) alone.workers_per_node = 1;  // what workers of a node wait is left out
+  const internal::AsyncNetwork<T> network =
+      internal::MakeAsyncNetwork(alone, internal::MakeAsyncDemands(alone, bytes), AsyncWork<T>());
+  Duration<T> demand;
+  for (const Duration<T>& station : network.demand) demand += station;
+  return {network.LeastThink(), demand, network.WithoutQueues().Bottleneck()};
 }
 
 template <class T>
@@ -406,7 +405,7 @@ T AsyncServersThatSuffice(const ServerPaths<T>& p, const std::type_identity_t<Da
   const double w = p.workers;
   // With D = m / (n B_s), w D = Z + 2 D, while a server's side of a transfer is the slower one ...
   const Duration<T> one = bytes * Max(1.0 / p.server_bandwidth, 1.0 / p.server_rate);
-  const Duration<T> alone = compute + internal::ServerMessages(p) * 2.0;
+  const Duration<T> alone = compute + PhaseLatency(p) * 2.0;
   const T slow = one * (w - 2) / alone;
   // ... or else w D = t + 2 alpha + 2 m g / B.
   const Duration<T> at_worker =

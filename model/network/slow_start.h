@@ -53,7 +53,7 @@ Duration<T> SlowStartDelay(const Path<T>& path, const DataSize<T>& message, doub
   using std::log2;
   if (!(path.rtt.si() > 0.0)) return {};
   const DataSize<> first = Bytes(kInitialSegments * kSegmentBytes);
-  const T pipe = Deliver(path, flows).bandwidth * path.rtt / (first * flows);
+  const T pipe = Deliver(path, flows) * path.rtt / (first * flows);
   const T burst = 0.5 + 0.5 * (message / (first * flows));
   if (!(pipe > 1.0) || !(burst > 1.0)) return {};
   T doublings = log2(pipe);

@@ -54,9 +54,8 @@
 
 #include "data/record/plan.h"
 #include "data/units/quantity.h"
-#include "model/collective/cost.h"
 #include "model/network/congestion.h"
-#include "model/statistics/normal.h"
+#include "model/statistics/order_statistics.h"
 
 namespace stepcast {
 
@@ -85,19 +84,11 @@ struct Barrier {
   double flows = 1;
 };
 
-enum class PathLimit { kLine, kWindow, kLoss };
-
 // What one flow is held to, as time per byte that it sends; zero where a limit is absent.
 template <class T>
 struct FlowLimits {
   DurationPerByte<T> window;
   DurationPerByte<T> loss;
-};
-
-template <class T>
-struct Delivery {
-  DataRate<T> bandwidth;  // of useful bytes, all flows together
-  PathLimit limit = PathLimit::kLine;
 };
 
 // Bytes on the wire, with what is sent again.
@@ -130,7 +121,7 @@ T BarrierAmplification(const Path<T>& path, const Barrier<T>& barrier) {
   const T events = LossEventRate(path.loss, path.rtt, path.burst);
   const Duration<T> avoidance = AvoidanceSegmentTime(path.rtt, events, path.congestion);
   const T segments = barrier.message / Bytes(kSegmentBytes);
-  const double z = NormalQuantile((barrier.flows - 0.375) / (barrier.flows + 0.25));
+  const double z = ExpectedNormalRank(barrier.flows, barrier.flows);
   const Duration<T> sawtooth = avoidance * (z * 0.5 / sqrt(1.0 + events * segments));
   const T timeouts = path.loss * events;
   const T normal = z * sqrt(timeouts / segments);
@@ -155,23 +146,17 @@ FlowLimits<T> LimitsOfFlow(const Path<T>& path, const Barrier<T>& barrier = {}) 
   return limits;
 }
 
-// Goodput of `flows` flows over the link.
+// Useful bytes per second of `flows` flows together.
 template <class T>
-Delivery<T> Deliver(const Path<T>& path, double flows, const Barrier<T>& barrier = {}) {
+DataRate<T> Deliver(const Path<T>& path, double flows, const Barrier<T>& barrier = {}) {
   using std::sqrt;
   const FlowLimits<T> one = LimitsOfFlow(path, barrier);
   const DurationPerByte<T> window = one.window / flows;
   const DurationPerByte<T> loss = one.loss / flows;
-  const DurationPerByte<T> line = 1.0 / path.bandwidth;
-  Delivery<T> delivery;
-  delivery.limit = Max(window, loss) <= line ? PathLimit::kLine
-                   : window < loss           ? PathLimit::kLoss
-                                             : PathLimit::kWindow;
   // Written so that the line is never exceeded, and without limits no bit of it changes.
   const T limited = internal::Knee(window, loss) * path.bandwidth;
   const T square = limited * limited;
-  delivery.bandwidth = path.bandwidth / sqrt(sqrt(1.0 + square * square)) * (1.0 - path.loss);
-  return delivery;
+  return path.bandwidth / sqrt(sqrt(1.0 + square * square)) * (1.0 - path.loss);
 }
 
 }  // namespace stepcast

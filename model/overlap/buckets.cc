@@ -5,8 +5,11 @@
 namespace stepcast {
 namespace {
 
+// More pieces than this change nothing that one could see.
+constexpr double kMostEqualBuckets = 10'000;
+
 std::vector<Bucket> EqualBuckets(DataSize<> total, DataSize<> cap) {
-  const int count = std::max(1, static_cast<int>(std::ceil(total / cap)));
+  const int count = static_cast<int>(std::clamp(std::ceil(total / cap), 1.0, kMostEqualBuckets));
   std::vector<Bucket> buckets;
   for (int k = 1; k <= count; ++k) {
     buckets.push_back({total / static_cast<double>(count), static_cast<double>(k) / count});

@@ -40,16 +40,16 @@ struct Bucket {
 // As torch.nn.parallel.DistributedDataParallel documents them.
 inline constexpr DataSize<> kDefaultBucket = Mebibytes(25.0);
 inline constexpr DataSize<> kFirstBucket = Mebibytes(1.0);
-// Workers and servers exchange tensor by tensor; those of a few kilobytes cost no more together
-// than the initiations that are counted for the large ones.
-inline constexpr DataSize<> kServerBucket = Mebibytes(1.0);
+// Workers and servers exchange tensor by tensor. Small ones are joined here, up to the least that
+// DistributedDataParallel finds worth a call of its own.
+inline constexpr DataSize<> kServerBucket = kFirstBucket;
 
 inline constexpr DataSize<> DefaultBucket(Strategy strategy) {
   return UsesServers(strategy) ? kServerBucket : kDefaultBucket;
 }
 
 // The buckets of `workload` under a cap. Without layers the bytes are cut into equal pieces of at
-// most the cap, ready at equal distances.
+// most the cap, or into 10,000, ready at equal distances.
 std::vector<Bucket> MakeBuckets(const Workload& workload, DataSize<> cap);
 
 // E_K, from the start of the backward pass. `time_of(bucket)` is the bucket's T_k.

@@ -16,16 +16,16 @@
 // Holds for one synchronisation a step: with accumulation only the last micro-step synchronises,
 // and only its backward pass can hide anything.
 //
-// Note that exposed and hidden are never negative and add up to S wherever E_K <= t_b + S; that what
-// hides behind other parts of the synchronisation slows nobody down; that the step never falls with S
-// or with t_b as long as kappa is at most 1.
+// Note that exposed and hidden are never negative and add up to S wherever E_K <= t_b + S; that
+// what hides behind other parts of the synchronisation slows nobody down; that the step never falls
+// with S or with t_b as long as kappa is at most 1.
 //
 // Sources: Li et al., VLDB 2020 (buckets); Qiao et al., OSDI 2021 (p-norm, fitted from 1 to 10).
 #ifndef STEPCAST_MODEL_OVERLAP_OVERLAP_H_
 #define STEPCAST_MODEL_OVERLAP_OVERLAP_H_
 
 #include "data/units/quantity.h"
-#include "model/compute/fitted_curve.h"
+#include "model/numeric/p_norm.h"
 
 namespace stepcast {
 

@@ -17,8 +17,8 @@
 // communication is taken to cost the device nothing beyond p_idle.
 //
 // Money and energy have no dimension in data/units; their units are in the names, as in
-// data/record/machine.h. p_idle is the power of a device that holds a model and waits, its clocks up,
-// not that of one which nobody uses.
+// data/record/machine.h. p_idle is the power of a device that holds a model and waits, its clocks
+// up, not that of one which nobody uses.
 //
 // Holds for a mean over many steps, p_busy that of the workload in question (a device rarely draws
 // its rated power), and nodes rented by the second. Cooling and the network's switches are not
@@ -69,12 +69,6 @@ T MeanDevicePowerW(const Duration<T>& compute, const Duration<T>& step, const Po
 template <class T>
 T StepsPerEpoch(const SampleCount<T>& data_set, const SampleCount<T>& batch) {
   return data_set / batch;
-}
-
-// USD or J of so many steps, from that of one.
-template <class T>
-T ForSteps(const T& per_step, const T& steps) {
-  return per_step * steps;
 }
 
 // 1 kWh is 3.6e6 J.

@@ -18,13 +18,6 @@ T NormalDistribution(const T& x) {
   return erfc(x * -0.70710678118654752440) * 0.5;
 }
 
-// phi(x), the derivative of Phi.
-template <class T>
-T NormalDensity(const T& x) {
-  using std::exp;
-  return exp(x * x * -0.5) * 0.39894228040143267794;
-}
-
 }  // namespace stepcast
 
 #endif  // STEPCAST_MODEL_STATISTICS_NORMAL_H_

@@ -88,7 +88,7 @@ double HarmonicNumber(int n) {
          r2 * (1.0 / 12 - r2 * (1.0 / 120 - r2 / 252));
 }
 
-double ExpectedNormalRank(int rank, int count) {
+double ExpectedNormalRank(double rank, double count) {
   return count <= 1 ? 0.0 : NormalQuantile((rank - 0.375) / (count + 0.25));
 }
 

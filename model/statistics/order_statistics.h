@@ -38,8 +38,9 @@ namespace stepcast {
 // rounding.
 double HarmonicNumber(int n);
 
-// The expected r-th smallest of n standard normal values, 1 <= r <= n; exactly 0 for n = 1.
-double ExpectedNormalRank(int rank, int count);
+// The expected r-th smallest of n standard normal values, 1 <= r <= n; exactly 0 for n = 1. Numbers
+// beyond those of an int are counted as well.
+double ExpectedNormalRank(double rank, double count);
 
 // The expected value of the largest but k of n exponential ones with mean 1, 0 <= k < n.
 double ExpectedExponential(int count, int larger);

@@ -65,8 +65,7 @@ inline constexpr std::array<ParameterSpec, kClusterParameterCount> kClusterParam
     {"flow_bandwidth", "Gbit/s", 1e9 / 8, 8, 1.2, 1e-3, 1e4,
      "most that the flows to one peer carry, whatever the link",
      "one TCP flow: 5 Gbit/s across and 10 within a placement group (EC2 user guide), up to tens "
-     "on "
-     "bare metal"},
+     "on bare metal"},
     {"host_bandwidth", "GB/s", 1e9, 5, 1.5, 0.05, 2000,
      "rate of an exchange within a node, which is also the host's end of a hop between nodes",
      "PCI Express 3.0 x16 carries 15.8 GB/s each way (PCI-SIG); staged through host memory a "

@@ -3,22 +3,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "data/record/input_error.h"
 #include "model/collective/sharding.h"
 
 namespace stepcast {
-namespace {
-
-// One where the layers are unknown.
-double TensorCount(const Workload& workload) {
-  std::size_t tensors = 0;
-  for (const Layer& layer : workload.layers) tensors += layer.tensors.size();
-  return static_cast<double>(std::max<std::size_t>(tensors, 1));
-}
-
-}  // namespace
 
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
                         std::shared_ptr<const std::vector<Bucket>> buckets) {
+  const bool exchanges =
+      plan.strategy != Strategy::kNone &&
+      (plan.workers() > 1 || (UsesServers(plan.strategy) && !plan.server.colocated));
+  if (workload.communication_only && !exchanges) {
+    throw InputError({"", 0, "workload"}, workload.name,
+                     "is a bare message, and nothing is exchanged",
+                     "two workers or more, or servers on nodes of their own");
+  }
   StepFacts facts;
   facts.workers = plan.workers();
   facts.nodes = plan.nodes();
@@ -37,7 +36,7 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
   if (UsesServers(plan.strategy)) {
     const LargestShard shard = LargestShare(workload, plan.servers, plan.server.sharding);
     facts.server_share = shard.share;
-    facts.tensors = TensorCount(workload);
+    facts.tensors = std::max(1.0, static_cast<double>(workload.tensor_count()));
     if (plan.strategy == Strategy::kPsSync) {
       facts.held_buckets = plan.servers == 1
                                ? facts.buckets

@@ -8,13 +8,17 @@
 // A hop between nodes passes the sender's host and its link:
 //
 //   1 / B_hop = ( 1 / B_path + 1 / B_host ) (1 + d (g-1)) (1 + s log2 N)
-//   1 / B_path = pnorm( 1 / B_link, 1 / (peers B_flow), R / (peers W) )    and what loss adds to it
+//   1 / B_path = || 1 / B_link, 1 / (peers B_flow) ||_4, joined with R E / (f W) by a knee of q and
+//                with L / f by one of 4; all over 1-p (model/network/transport.h)
 //
 //   a        micro-steps to a synchronisation, at least one                           [1]
 //   B_link   line rate of the node's link, less headers                              [B/s]
 //   peers    distinct nodes that one node exchanges with: 1 when N = 2, 2 in a longer ring
 //   B_flow   most that the flows to one peer carry                                   [B/s]
-//   R, W     round trip, where it is stated; bytes in flight to one peer             [s], [B]
+//   R, W     round trip, where it is stated; bytes in flight of one connection       [s], [B]
+//   E, L, p  round trips until a window has arrived; limit by loss [s/B]; packets lost
+//   f, q     connections at once, and sharpness of the knee: 1 and 2 in a collective, 1 and 1 where
+//            a ring has two nodes, one to each other machine and helper and 4 with byteps
 //   B_host   rate of an exchange within the node                                     [B/s]
 //   g, N     devices in use on the fullest node, nodes in use
 //   d, s     host sharing, node scaling                                              [1]
@@ -27,7 +31,8 @@
 // transfer (a p-norm of exponent 1) instead of hiding behind it. A model that is fitted to two
 // nodes and does not know this is wrong by two at four.
 //
-// With parameter servers the update is the servers' work (model/collective/parameter_server.h).
+// With parameter servers the update is the servers' work, and each connection of a worker to a
+// server is held back for itself (model/collective/parameter_server.h).
 // With accumulation only the last micro-step synchronises, and only its backward pass hides
 // anything. Flows that were silent while the devices computed start slowly, which delays the first
 // bucket and what follows it without a pause (model/network/slow_start.h).
@@ -55,6 +60,7 @@
 #include "model/collective/choice.h"
 #include "model/collective/cost.h"
 #include "model/collective/parameter_server.h"
+#include "model/network/transport.h"
 #include "model/overlap/buckets.h"
 #include "model/step/parameters.h"
 
@@ -88,7 +94,8 @@ struct StepFacts {
 // The plan on the cluster. A bandwidth that the plan states is taken as it is; that of the cluster
 // file is the centre of a prior and not a fact here, but its round trip and loss are, and those of
 // the worst host that the plan names. Loss where no round trip is stated meets the latency of the
-// link alone, which is a parameter.
+// link alone, which is a parameter. Throws InputError for a bare message that nobody exchanges: a
+// step of no time at all.
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
                         std::shared_ptr<const std::vector<Bucket>> buckets);
 
@@ -121,20 +128,33 @@ struct StepTime {
   Duration<T> total() const { return compute() + exposed() + straggler_wait; }
 };
 
+// What the rate of a path was joined from.
+template <class T>
+struct PathTerms {
+  Path<T> path;
+  FlowLimits<T> limits;  // of one connection
+  DataRate<T> rate;
+  double peers = 1;        // that have a cap of their own
+  double connections = 0;  // that the limits are shared by; 0 where they are not part of the rate
+  double window_knee = 0;
+};
+
 // What a step's time is made of on the way: what `explain` shows.
 template <class T>
 struct StepTerms {
-  Duration<T> micro;     // one micro-step
-  Duration<T> backward;  // its backward pass, without contention
-  Hop<T> node_hop;    // between nodes; meaningful when more than one node, or a server, is in use
-  Hop<T> device_hop;  // between devices of a node
-  SyncCost<T> cost;   // of one call of the collective; of push and pull together with servers
-  ServerPaths<T> servers;  // ps-sync and ps-async
-  ServerPhases<T> phases;  // ps-sync
-  AsyncServers<T> async;   // ps-async
-  Duration<T> slow_start;  // before the first bucket
-  Duration<T> overhead;    // fixed cost of the synchronisation
-  Duration<T> end;         // of the last bucket, from the start of the backward pass
+  Duration<T> micro;         // one micro-step
+  Duration<T> backward;      // its backward pass, without contention
+  Hop<T> node_hop;           // between nodes; for more than one node, or a server
+  Hop<T> device_hop;         // between devices of a node
+  PathTerms<T> node_path;    // of node_hop
+  PathTerms<T> server_path;  // of a server's link, or a helper's; limits are those of a connection
+  SyncCost<T> cost;          // of a call of the collective; of push and pull with servers
+  ServerPaths<T> servers;    // ps-sync and ps-async
+  ServerPhases<T> phases;    // ps-sync
+  AsyncServers<T> async;     // ps-async
+  Duration<T> slow_start;    // before the first bucket
+  Duration<T> overhead;      // fixed cost of the synchronisation
+  Duration<T> end;           // of the last bucket, from the start of the backward pass
   Duration<T> hidden;
   Duration<T> contention;
 };

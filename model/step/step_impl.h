@@ -60,7 +60,7 @@ Path<T> MakePath(const LinkFacts& stated, const DataRate<T>& fitted,
 // many connections at once. Latency hides behind bytes with a knee of sharpness `window_knee`.
 struct FlowShape {
   double peers = 1;
-  double connections = 1;
+  double connections = 1;  // 0 where each is counted for itself
   double window_knee = kLinkKnee;
 };
 
@@ -68,12 +68,14 @@ template <class T>
 struct PathRate {
   DataRate<T> bandwidth;
   Limiter limiter = Limiter::kLink;
+  PathTerms<T> terms;
 };
 
 template <class T>
 PathRate<T> DeliverTo(const Path<T>& path, const FlowShape& shape,
                       const DataRate<T>& flow_bandwidth, const Barrier<T>& barrier) {
-  const FlowLimits<T> limits = LimitsOfFlow(path, barrier);
+  FlowLimits<T> limits;
+  if (shape.connections > 0) limits = LimitsOfFlow(path, barrier);
   const DurationPerByte<T> line = 1.0 / path.bandwidth;
   const DurationPerByte<T> flows = 1.0 / (flow_bandwidth * shape.peers);
   PathRate<T> rate;
@@ -90,21 +92,24 @@ PathRate<T> DeliverTo(const Path<T>& path, const FlowShape& shape,
   join(limits.window, shape.window_knee, Limiter::kWindow);
   join(limits.loss, kLinkKnee, Limiter::kLoss);
   rate.bandwidth = (1.0 - path.loss) / time;
+  rate.terms = {path, limits, rate.bandwidth, shape.peers, shape.connections, shape.window_knee};
   return rate;
 }
 
 // A hop between nodes.
 template <class T>
-Hop<T> NodeHop(const StepFacts& facts, const ClusterParameters<T>& cluster, const FlowShape& shape,
-               const Barrier<T>& barrier, Limiter* limiter) {
-  const PathRate<T> rate = DeliverTo(MakePath(facts.link, cluster.node_link(), cluster), shape,
+Hop<T> NodeHop(const StepFacts& facts, const LinkFacts& link, const ClusterParameters<T>& cluster,
+               const FlowShape& shape, const Barrier<T>& barrier, Limiter* limiter,
+               PathTerms<T>* terms) {
+  const PathRate<T> rate = DeliverTo(MakePath(link, cluster.node_link(), cluster), shape,
                                      cluster.flow_bandwidth(), barrier);
   const DataRate<T> host = cluster.host_bandwidth();
   const T crowding =
       (1.0 + cluster.host_sharing() * static_cast<double>(facts.devices_per_node - 1)) *
       (1.0 + cluster.node_scaling() * std::log2(static_cast<double>(facts.nodes)));
   *limiter = host < rate.bandwidth ? Limiter::kHost : rate.limiter;
-  return {cluster.link_latency() + facts.link.rtt.value_or(Duration<>()) / 2.0,
+  *terms = rate.terms;
+  return {cluster.link_latency() + link.rtt.value_or(Duration<>()) / 2.0,
           1.0 / ((1.0 / rate.bandwidth + 1.0 / host) * crowding)};
 }
 
@@ -119,12 +124,54 @@ inline DataSize<> MeanBucket(const StepFacts& facts) {
   return facts.gradient / static_cast<double>(facts.buckets->size());
 }
 
+// Paths to servers, and what limits the two links of each.
 template <class T>
-ServerPaths<T> MakeServerPaths(const StepFacts& facts, const ClusterParameters<T>& cluster,
-                               const WorkloadParameters<T>& workload, Limiter* limiter) {
+struct ServerRoutes {
+  ServerPaths<T> paths;
+  Limiter worker_link = Limiter::kLink;
+  Limiter server_link = Limiter::kServerLink;
+  Limiter connection = Limiter::kWindow;
+  PathTerms<T> node_path;
+  PathTerms<T> server_path;
+
+  Limiter At(ServerLimiter part) const {
+    switch (part) {
+      case ServerLimiter::kWorkerLink:
+        return worker_link;
+      case ServerLimiter::kServerRate:
+        return Limiter::kServer;
+      case ServerLimiter::kConnection:
+        return connection;
+      case ServerLimiter::kServerLink:
+        break;
+    }
+    return server_link;
+  }
+  Limiter At(const AsyncServers<T>& async) const {
+    switch (async.limiter) {
+      case AsyncLimiter::kServerLink:
+        return server_link;
+      case AsyncLimiter::kServerRate:
+      case AsyncLimiter::kServerUpdate:
+        return Limiter::kServer;
+      default:
+        return At(async.exchange);
+    }
+  }
+};
+
+// What is known between a worker and a server, with the bandwidth of the server's link.
+inline LinkFacts PathToServers(const StepFacts& facts) {
+  return facts.server.colocated ? facts.link : Overlay(facts.link, facts.server_link);
+}
+
+template <class T>
+ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters<T>& cluster,
+                                 const WorkloadParameters<T>& workload) {
   const double servers = facts.servers;
   const double workers = facts.workers;
-  ServerPaths<T> paths;
+  ServerRoutes<T> routes;
+  ServerPaths<T>& paths = routes.paths;
   paths.workers = facts.workers;
   paths.servers = facts.servers;
   paths.workers_per_node = facts.devices_per_node;
@@ -138,25 +185,27 @@ ServerPaths<T> MakeServerPaths(const StepFacts& facts, const ClusterParameters<T
   paths.initiation = cluster.transfer_initiation();
   paths.server_rate = cluster.server_rate();
   paths.update = workload.update_time() / facts.gradient;
+  // Messages pass the worker's link and the server's: round trip and loss are those of the two.
+  const LinkFacts path = PathToServers(facts);
+  LinkFacts node_link = path;
+  node_link.bandwidth = facts.link.bandwidth;
+  paths.worker =
+      NodeHop(facts, node_link, cluster, {servers, 0}, {}, &routes.worker_link, &routes.node_path);
+  const PathRate<T> rate = DeliverTo(MakePath(path, cluster.link_bandwidth(), cluster),
+                                     {workers, 0}, cluster.flow_bandwidth(), {});
+  paths.server_bandwidth = rate.bandwidth;
   // A phase ends with the slowest of all flows, one between each worker and each server.
   const Barrier<T> barrier{MeanBucket(facts) / servers, workers * servers};
-  paths.worker = NodeHop(facts, cluster, {servers, servers}, barrier, limiter);
-  Limiter server_limiter = Limiter::kServerLink;
-  const LinkFacts server_link = Overlay(facts.link, facts.server_link);
-  const PathRate<T> rate = DeliverTo(MakePath(server_link, cluster.link_bandwidth(), cluster),
-                                     {workers, workers}, cluster.flow_bandwidth(), barrier);
-  if (rate.limiter == Limiter::kLoss || rate.limiter == Limiter::kWindow) {
-    server_limiter = rate.limiter;
-  }
-  paths.server_bandwidth = rate.bandwidth;
-  const DurationPerByte<T> at_worker = paths.worker_passes() / paths.worker.bandwidth;
-  const DurationPerByte<T> on_link =
-      paths.link_share() * paths.remote_workers() / paths.server_link();
-  const DurationPerByte<T> processor = paths.share() * workers / paths.server_rate;
-  if (at_worker < Max(on_link, processor)) {
-    *limiter = on_link < processor ? Limiter::kServer : server_limiter;
-  }
-  return paths;
+  const Path<T> flow = MakePath(path, cluster.link_bandwidth(), cluster);
+  const FlowLimits<T> limits = LimitsOfFlow(flow, barrier);
+  paths.connection = Max(limits.window, limits.loss) / (1.0 - flow.loss);
+  if (limits.window < limits.loss) routes.connection = Limiter::kLoss;
+  routes.server_path = rate.terms;
+  routes.server_path.limits = limits;
+  // A colocated server has its node's link.
+  const Limiter at_server = paths.colocated ? routes.worker_link : rate.limiter;
+  if (at_server != Limiter::kLink) routes.server_link = at_server;
+  return routes;
 }
 
 // Distinct nodes that a node of a ring exchanges with.
@@ -164,13 +213,26 @@ inline double RingPeers(const StepFacts& facts) { return std::min(facts.nodes - 
 
 // The hop of an all-reduce between nodes: one connection to the next, in rounds of which each waits
 // for the slowest hop. A ring of two has no round to pipeline with another: its round trips add.
+// Machines of BytePS exchange with all others and with all helpers at once.
 template <class T>
-Hop<T> CollectiveHop(const StepFacts& facts, const ClusterParameters<T>& cluster,
-                     Limiter* limiter) {
+Hop<T> CollectiveHop(const StepFacts& facts, const ClusterParameters<T>& cluster, Limiter* limiter,
+                     PathTerms<T>* terms) {
   const Barrier<T> barrier{MeanBucket(facts) / static_cast<double>(facts.workers),
                            static_cast<double>(facts.nodes)};
-  const FlowShape shape{RingPeers(facts), 1, facts.nodes > 2 ? kSegmentKnee : kNoPipeline};
-  return NodeHop(facts, cluster, shape, barrier, limiter);
+  FlowShape shape{RingPeers(facts), 1, kSegmentKnee};
+  LinkFacts link = facts.link;
+  if (facts.strategy == Strategy::kBytePs) {
+    const double peers = facts.nodes - 1 + facts.servers;
+    shape = {peers, peers};
+    if (facts.servers > 0) {
+      link = Overlay(link, facts.server_link);
+      link.bandwidth = facts.link.bandwidth;
+    }
+  } else if (facts.nodes == 2 && facts.strategy != Strategy::kTree &&
+             facts.strategy != Strategy::kHalvingDoubling) {
+    shape.window_knee = kNoPipeline;
+  }
+  return NodeHop(facts, link, cluster, shape, barrier, limiter, terms);
 }
 
 // The cost of one collective call, and what limits its bytes. Only rings pipeline their rounds.
@@ -181,14 +243,18 @@ PipelinedRing<T> CollectiveCost(const StepFacts& facts, const ClusterParameters<
   const Hop<T> intra = DeviceHop(facts, cluster);
   Hop<T> inter;
   *limiter = Limiter::kHost;
-  if (facts.nodes > 1) inter = CollectiveHop(facts, cluster, limiter);
+  if (facts.nodes > 1) inter = CollectiveHop(facts, cluster, limiter, &terms->node_path);
   terms->node_hop = inter;
   terms->device_hop = intra;
   if (facts.strategy == Strategy::kBytePs) {
     const LinkFacts helper = Overlay(facts.link, facts.server_link);
-    const DataRate<T> line = MakePath(helper, cluster.link_bandwidth(), cluster).bandwidth;
+    const double machines = facts.nodes;
+    const Barrier<T> barrier{MeanBucket(facts) / machines, machines};
+    const PathRate<T> rate = DeliverTo(MakePath(helper, cluster.link_bandwidth(), cluster),
+                                       {machines, machines}, cluster.flow_bandwidth(), barrier);
+    terms->server_path = rate.terms;
     const SyncCost<T> cost = BytePsOverNodes(facts.nodes, facts.devices_per_node, facts.servers,
-                                             inter, line, intra, facts.nics);
+                                             inter, rate.bandwidth, intra, facts.nics);
     return {cost, cost};
   }
   const SyncCost<T> cost = AllreduceCost(facts.strategy, shape, inter, intra);
@@ -206,14 +272,14 @@ Duration<T> IdleTime(const StepFacts& facts, const Duration<T>& micro,
 }
 
 // What a step's first bucket loses because its flows were silent while the devices computed. A
-// node sends `passes` bytes of it for each byte of the message, which takes `per_byte` once the flows
-// are open, whatever limits it: a faster link that nobody can use loses no more.
+// node sends `passes` bytes of it for each byte of the message, which takes `per_byte` once the
+// flows are open, whatever limits it: a faster link that nobody can use loses no more.
 template <class T>
-Duration<T> SlowStart(const StepFacts& facts, const ClusterParameters<T>& cluster, double flows,
+Duration<T> SlowStart(const LinkFacts& link, const ClusterParameters<T>& cluster, double flows,
                       double passes, const DurationPerByte<T>& per_byte, const DataSize<>& bucket,
                       const Duration<T>& idle) {
-  if (!facts.link.rtt || facts.nodes + facts.servers < 2) return {};
-  Path<T> path = MakePath(facts.link, cluster.node_link(), cluster);
+  if (!link.rtt) return {};
+  Path<T> path = MakePath(link, cluster.node_link(), cluster);
   path.bandwidth = passes / per_byte;
   path.loss = T(0.0);  // windows and losses have their part in the rate
   path.window = DataSize<T>::FromSi(T(std::numeric_limits<double>::infinity()));
@@ -221,36 +287,21 @@ Duration<T> SlowStart(const StepFacts& facts, const ClusterParameters<T>& cluste
                         std::optional<Duration<T>>(idle));
 }
 
-// The end of synchronous servers' pulls, as ScheduleServers has it, with flows that start slowly:
-// in each phase of the first bucket, at the worker and at the fullest server as fast as either is.
+// The same in each phase of synchronous servers, at the worker and at the fullest server as fast as
+// either is.
 template <class T>
-Duration<T> ServersEnd(const StepFacts& facts, const ClusterParameters<T>& cluster,
-                       const ServerPhases<T>& phases, double passes, const Duration<T>& backward,
-                       const Duration<T>& idle) {
-  const auto times = [&](const SyncCost<T>& cost, double share,
+FirstBucketDelays<T> SlowStarts(const StepFacts& facts, const ClusterParameters<T>& cluster,
+                                const ServerPhases<T>& phases, double passes,
+                                const Duration<T>& idle) {
+  const auto delay = [&](const SyncCost<T>& cost, double share,
                          const std::vector<Bucket>& buckets) {
-    const Bucket* first = &buckets.front();
-    const Duration<T> slow = SlowStart(facts, cluster, facts.servers, passes, cost.per_byte * share,
-                                       first->bytes / share, idle);
-    return [&cost, first, slow](const Bucket& bucket) {
-      return &bucket == first ? cost.Time(bucket.bytes) + slow : cost.Time(bucket.bytes);
-    };
+    return SlowStart(PathToServers(facts), cluster, facts.servers, passes, cost.per_byte * share,
+                     buckets.front().bytes / share, idle);
   };
-  const std::vector<Bucket>& whole = *facts.buckets;
-  const std::vector<Bucket>& held = *facts.held_buckets;
-  const auto worker_push = times(phases.worker_push, 1, whole);
-  const auto worker_pull = times(phases.worker_pull, 1, whole);
-  const auto server_push = times(phases.server_push, phases.share, held);
-  const auto server_pull = times(phases.server_pull, phases.share, held);
-  if (!facts.server.pipelined) {
-    return Max(LastSynchronisationEnd(whole, backward, worker_push),
-               LastSynchronisationEnd(held, backward, server_push)) +
-           Max(LastSynchronisationEnd(whole, Duration<T>(), worker_pull),
-               LastSynchronisationEnd(held, Duration<T>(), server_pull));
-  }
-  const Duration<T> shared = ScheduleServers(phases, whole, held, backward, true).pulled;
-  return Max(shared, Max(PipelinedServerEnd(whole, backward, worker_push, worker_pull),
-                         PipelinedServerEnd(held, backward, server_push, server_pull)));
+  return {delay(phases.worker_push, 1, *facts.buckets),
+          delay(phases.worker_pull, 1, *facts.buckets),
+          delay(phases.server_push, phases.share, *facts.held_buckets),
+          delay(phases.server_pull, phases.share, *facts.held_buckets)};
 }
 
 }  // namespace stepcast::internal
@@ -260,26 +311,22 @@ namespace stepcast {
 template <class T>
 AllreduceChoice<T> EvaluateChoice(const StepFacts& facts, const ClusterParameters<T>& cluster) {
   const NodeShape shape{facts.workers, facts.nodes, facts.devices_per_node, facts.nics};
-  Limiter unused = Limiter::kNothing;
-  Hop<T> inter;
-  if (facts.nodes > 1) inter = internal::CollectiveHop(facts, cluster, &unused);
-  const Hop<T> intra = internal::DeviceHop(facts, cluster);
-  const DataSize<> message = internal::MeanBucket(facts);
-  std::vector<AllreduceCandidate<T>> candidates = AllreduceCandidates(shape, inter, intra);
-  if (facts.workers == 1) return {candidates.front(), std::nullopt};
-  SyncCost<T>& ring = candidates.front().cost;  // the ring comes first
-  const PipelinedRing<T> pipelined =
-      PipelineRing(ring, facts.nodes > 1 ? inter.alpha : intra.alpha);
-  ring.per_call = pipelined.Time(message) - ring.per_byte * message;
-  return ChooseAmong(candidates, message);
+  std::vector<AllreduceCandidate<T>> candidates;
+  StepFacts one = facts;
+  for (const Strategy algorithm : AllreduceAlgorithms(shape)) {
+    one.strategy = algorithm;
+    Limiter limiter = Limiter::kNothing;
+    StepTerms<T> terms;
+    candidates.push_back({algorithm, internal::CollectiveCost(one, cluster, &limiter, &terms)});
+  }
+  return ChooseAmong(candidates, facts.workers, internal::MeanBucket(facts));
 }
 
 template <class T>
 PhaseBenefit<T> EvaluateServerPhases(const StepFacts& facts, const ClusterParameters<T>& cluster,
                                      const WorkloadParameters<T>& workload) {
-  Limiter unused = Limiter::kNothing;
   return CompareNetworkServices(
-      WithoutLatency(internal::MakeServerPaths(facts, cluster, workload, &unused)), *facts.buckets,
+      WithoutLatency(internal::MakeServerRoutes(facts, cluster, workload).paths), *facts.buckets,
       *facts.held_buckets, internal::MicroStep(facts, cluster, workload) * cluster.overlap_share(),
       facts.server.pipelined);
 }
@@ -315,15 +362,19 @@ StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& clu
       facts.nodes > 1 || servers ? cluster.node_sync_overhead() : cluster.device_sync_overhead();
 
   if (facts.strategy == Strategy::kPsAsync) {
-    const ServerPaths<T> paths = internal::MakeServerPaths(facts, cluster, workload, &step.limiter);
+    const internal::ServerRoutes<T> routes = internal::MakeServerRoutes(facts, cluster, workload);
+    const ServerPaths<T>& paths = routes.paths;
     t.node_hop = paths.worker;
     t.servers = paths;
+    t.node_path = routes.node_path;
+    t.server_path = routes.server_path;
     AsyncWork<T> work;
     work.forward = t.micro * a - t.backward;
     work.backward = t.backward;
     work.spread = workload.straggler_spread();
     work.buckets = facts.overlap == Overlap::kNone ? nullptr : facts.buckets.get();
     t.async = AsynchronousServers(paths, work, facts.gradient);
+    step.limiter = routes.At(t.async);
     const Duration<T> exposed =
         Max(t.async.cycle - step.compute(), Duration<T>());  // rounding must not make it negative
     step.exposed_latency =
@@ -340,12 +391,16 @@ StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& clu
 
   Duration<T> calls;
   if (facts.strategy == Strategy::kPsSync) {
-    const ServerPaths<T> paths = internal::MakeServerPaths(facts, cluster, workload, &step.limiter);
+    const internal::ServerRoutes<T> routes = internal::MakeServerRoutes(facts, cluster, workload);
+    const ServerPaths<T>& paths = routes.paths;
     t.node_hop = paths.worker;
     t.servers = paths;
+    t.node_path = routes.node_path;
+    t.server_path = routes.server_path;
     // All buckets of a phase are on their way at once.
     const Duration<T> latency = paths.alone() ? Duration<T>() : PhaseLatency(paths) * 2.0;
     t.phases = SynchronousServers(WithoutLatency(paths));
+    step.limiter = routes.At(t.phases.limiter());
     t.cost = t.phases.push + t.phases.pull;
     calls = t.cost.per_call * static_cast<double>(facts.buckets->size()) + latency;
     // Both directions of a link start slowly, a phase after the other.
@@ -353,9 +408,14 @@ StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& clu
     const DataSize<> first =
         Max(facts.buckets->front().bytes, facts.held_buckets->front().bytes / t.phases.share);
     for (const SyncCost<T>& phase : {t.phases.push, t.phases.pull}) {
-      t.slow_start += SlowStart(facts, cluster, facts.servers, passes, phase.per_byte, first, idle);
+      t.slow_start += SlowStart(internal::PathToServers(facts), cluster, facts.servers, passes,
+                                phase.per_byte, first, idle);
     }
-    t.end = internal::ServersEnd(facts, cluster, t.phases, passes, t.backward, idle) + latency;
+    t.end = ScheduleServers(t.phases, *facts.buckets, *facts.held_buckets, t.backward,
+                            facts.server.pipelined,
+                            internal::SlowStarts(facts, cluster, t.phases, passes, idle))
+                .pulled +
+            latency;
   } else {
     const PipelinedRing<T> ring = internal::CollectiveCost(facts, cluster, &step.limiter, &t);
     t.cost = ring.steady;
@@ -363,8 +423,8 @@ StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& clu
     if (facts.nodes > 1) {
       // A ring moves a message 2 (w-1)/w times, one w-th at once.
       const double w = facts.workers;
-      t.slow_start =
-          SlowStart(facts, cluster, 1, 1 / w, t.cost.per_byte / (2 * (w - 1)), first.bytes, idle);
+      t.slow_start = SlowStart(facts.link, cluster, 1, 1 / w, t.cost.per_byte / (2 * (w - 1)),
+                               first.bytes, idle);
     }
     t.end = LastSynchronisationEnd(*facts.buckets, t.backward, [&](const Bucket& bucket) {
       const Duration<T> time = ring.Time(bucket.bytes);

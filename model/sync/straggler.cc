@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "model/statistics/normal.h"
 #include "model/statistics/order_statistics.h"
 
 namespace stepcast {
@@ -22,7 +21,5 @@ double SlowestQuantile(const StepScatter& scatter, double q) {
              ? NormalRankQuantile(q, scatter.workers, scatter.backup_workers)
              : ExponentialRankQuantile(q, scatter.workers, scatter.backup_workers) - 1;
 }
-
-double SingleQuantile(double q) { return NormalQuantile(q); }
 
 }  // namespace stepcast

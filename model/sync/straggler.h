@@ -22,15 +22,16 @@
 //
 // The wait is the expected order statistic; both rules answer in bounded time for any w. Blom's
 // approximation is 4.5 % above the exact largest at w = 2, within 1 % from w = 7 on (0.4 % below it
-// at 1000). The exponential form is exact. A tail that is exponential makes the wait grow with ln w,
-// a normal one with sqrt(2 ln w).
+// at 1000). The exponential form is exact. A tail that is exponential makes the wait grow with ln
+// w, a normal one with sqrt(2 ln w).
 //
 // The quantile is exact where only one of the two scatters is there (s = 0, d = 0, or w so large
 // that the slowest hardly varies); where both are, their distances from the median in ln(step) add
 // as independent errors do. Against the convolution, for q from 0.5 to 0.99: within 3 % for d/c
-// up to 0.3 and s up to 0.2, within 11 % for d/c up to 1 and s up to 0.5, the worst with one worker.
-// The exponential below a normal median keeps every step positive, whatever d; low quantiles of few
-// workers are right to first order in d/c (q = 0.05, one worker, d/c = 0.3: 21 % too long).
+// up to 0.3 and s up to 0.2, within 11 % for d/c up to 1 and s up to 0.5, the worst with one
+// worker. The exponential below a normal median keeps every step positive, whatever d; low
+// quantiles of few workers are right to first order in d/c (q = 0.05, one worker, d/c = 0.3: 21 %
+// too long).
 //
 // Hold for spreads that are independent between workers and between steps; a host that is always
 // slow is not a straggler but another device. The quantiles are those of one step, not of a mean
@@ -49,6 +50,7 @@
 #include <cmath>
 
 #include "data/units/quantity.h"
+#include "model/statistics/normal.h"
 
 namespace stepcast {
 
@@ -87,9 +89,8 @@ struct StepScatter {
   int backup_workers = 0;
 };
 
-// x_q of the header, and z_q; 0 < q < 1.
+// x_q of the header; 0 < q < 1.
 double SlowestQuantile(const StepScatter& scatter, double q);
-double SingleQuantile(double q);
 
 namespace internal {
 
@@ -111,7 +112,8 @@ T RootOfSquares(const T& a, const T& b) {
 
 }  // namespace internal
 
-// A quantile of one synchronous step, 0 < q < 1. `without_wait` is the step but for the wait, c; `worker_spread` is d, and `log_sd` is s.
+// A quantile of one synchronous step, 0 < q < 1. `without_wait` is the step but for the wait, c;
+// `worker_spread` is d, and `log_sd` is s.
 template <class T>
 Duration<T> StepQuantile(const Duration<T>& without_wait, const Duration<T>& worker_spread,
                          const T& log_sd, const StepScatter& scatter, double q) {
@@ -120,7 +122,7 @@ Duration<T> StepQuantile(const Duration<T>& without_wait, const Duration<T>& wor
   const T share = worker_spread / without_wait;
   const T median = internal::SlowestOverMean(share, scatter.spread, SlowestQuantile(scatter, 0.5));
   const T at = internal::SlowestOverMean(share, scatter.spread, SlowestQuantile(scatter, q));
-  const T distance = internal::RootOfSquares(T(log(at / median)), T(log_sd * SingleQuantile(q)));
+  const T distance = internal::RootOfSquares(T(log(at / median)), T(log_sd * NormalQuantile(q)));
   return without_wait * (median * exp(q < 0.5 ? T(-distance) : distance));
 }
 

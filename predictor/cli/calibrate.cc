@@ -202,14 +202,15 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
       "json", "print one JSON object")("help", "print this text");
   const Arguments args("calibrate", options, "", arguments);
   if (args.Has("help")) {
-    PrintHelp("stepcast calibrate --cluster C --runs R.csv ... --output F",
-              "Fits the cost model to measured runs. Network parameters are shared by all\n"
-              "workloads, compute by the runs of one workload on one device; hosts named in the\n"
-              "runs get links of their own. F is the cluster file with values, covariance and\n"
-              "where they come from; give it to the other commands as --cluster.",
-              options,
-              "  stepcast calibrate --cluster ufrgs-tupi --runs ufrgs-tupi-fit.csv "
-              "--output fitted.yaml\n");
+    PrintHelp(
+        "stepcast calibrate --cluster C --runs R.csv ... --output F",
+        "Fits the cost model to measured runs. Network parameters are shared by all\n"
+        "workloads, compute by the runs of one workload on one device; hosts named in the\n"
+        "runs get links of their own. F is the cluster file with values, covariance and\n"
+        "where they come from; give it to the other commands as --cluster.",
+        options,
+        "  stepcast calibrate --cluster ufrgs-tupi --runs data/measurements/ufrgs-tupi-fit.csv "
+        "--output fitted.yaml\n");
     return kDone;
   }
   const CalibrationProblem problem = ReadRunsProblem(args);

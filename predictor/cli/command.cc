@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <sstream>
@@ -14,6 +15,24 @@ namespace stepcast::cli {
 namespace {
 
 constexpr double kLargestWholeDouble = 9007199254740992.0;  // 2^53
+constexpr std::size_t kHelpWidth = 100;
+
+// Long command lines, broken before options as a shell reads them.
+std::string BreakCommands(const std::string& lines) {
+  const std::string joint = " \\";
+  std::string out;
+  std::istringstream stream(lines);
+  for (std::string rest; std::getline(stream, rest);) {
+    while (rest.size() > kHelpWidth) {
+      const std::size_t at = rest.rfind(" --", kHelpWidth - joint.size());
+      if (at == std::string::npos || rest.find_first_not_of(' ') >= at) break;
+      out += rest.substr(0, at) + joint + '\n';
+      rest = "     " + rest.substr(at);
+    }
+    out += rest + '\n';
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -52,10 +71,14 @@ InputPlace OptionPlace(const std::string& option) { return {"", 0, "--" + option
 
 void PrintHelp(const std::string& usage, const std::string& what,
                const po::options_description& options, const std::string& examples) {
-  std::ostringstream text;
+  std::stringstream text;
   text << "usage: " << usage << "\n\n" << what << "\n\n" << options;
-  if (!examples.empty()) text << "\nexamples:\n" << examples;
-  Print(text.str());
+  std::string out;
+  for (std::string line; std::getline(text, line);) {
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  }
+  if (!examples.empty()) out += "\nexamples:\n" + BreakCommands(examples);
+  Print(out);
 }
 
 void AddTargetOptions(po::options_description* options) {
@@ -75,7 +98,7 @@ void AddPlanOptions(po::options_description* options) {
   for (const PlanField& field : PlanFields()) {
     auto* value = po::value<std::string>();
     if (field.placeholder == nullptr) {
-      value->implicit_value("yes")->value_name("yes");
+      value->implicit_value("yes", "")->value_name("[=yes|no]");
     } else {
       value->value_name(field.placeholder);
     }
@@ -120,11 +143,6 @@ void SetPlanOption(const std::string& key, const std::string& text, const Cluste
     throw InputError(OptionPlace("over"), key, "is not a part of a plan", allowed);
   }
   field->read_flag(text, place, plan);
-  // Along a sweep, an all-reduce has none of the servers that the strategy before it had.
-  if (key == "strategy" && !UsesServers(plan->strategy)) {
-    plan->server = {};
-    if (plan->strategy != Strategy::kBytePs) plan->servers = 0;
-  }
 }
 
 Plan ReadPlan(const Arguments& arguments, const Target& target) {
@@ -201,6 +219,7 @@ Json PredictionJson(const Prediction& p, const Plan& plan, const Target& target)
   json["traffic"] = {
       {"gradient_bytes", CountJson(target.workload.gradient_bytes.in(kBytes))},
       {"transfers", CountJson(p.traffic.transfers)},
+      {"buckets", p.buckets},
       {"bytes_per_worker", CountJson(p.traffic.per_worker.in(kBytes))},
       {"bytes_per_server",
        p.traffic.per_server ? CountJson(p.traffic.per_server->in(kBytes)) : Json(nullptr)},
@@ -227,7 +246,11 @@ Json PredictionJson(const Prediction& p, const Plan& plan, const Target& target)
 std::string DescribePlan(const Plan& plan) {
   std::string text = fmt::format("{} worker{}", plan.workers(), plan.workers() == 1 ? "" : "s");
   if (plan.nodes() > 1) {
-    const std::string placement = FormatPlacement(plan.placement);
+    const int first = plan.placement.front();
+    const bool equal = std::all_of(plan.placement.begin(), plan.placement.end(),
+                                   [&](int devices) { return devices == first; });
+    const std::string placement =
+        equal ? fmt::format("{} x {}", plan.nodes(), first) : FormatPlacement(plan.placement);
     text += placement.size() <= 24 ? fmt::format(" ({})", placement)
                                    : fmt::format(" on {} nodes", plan.nodes());
   }

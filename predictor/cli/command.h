@@ -65,7 +65,7 @@ class Arguments {
 // Where an option's value stands, for errors.
 InputPlace OptionPlace(const std::string& option);
 
-// Prints usage, options and examples.
+// Prints usage, options and examples, one command a line: long ones are broken here.
 void PrintHelp(const std::string& usage, const std::string& what,
                const po::options_description& options, const std::string& examples);
 
@@ -102,7 +102,8 @@ Json PredictionJson(const Prediction& prediction, const Plan& plan, const Target
 // What a prediction holds beyond its times: the algorithm, the servers, money and energy.
 Json OutlookJson(const Prediction& prediction, const Plan& plan, const Target& target);
 
-// "2 workers (1-1), ring, batch 128 x 4".
+// "8 workers (4 x 2), ring, local batch 128 x 4 accumulated": nodes x devices where all are equal,
+// else the placement.
 std::string DescribePlan(const Plan& plan);
 
 // "about 100 Mbit/s": the Ethernet rate that is nearest to a fitted one.

@@ -100,11 +100,16 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
       "help", "print this text");
   const Arguments args("evaluate", options, "", arguments);
   if (args.Has("help")) {
-    PrintHelp("stepcast evaluate --cluster F --runs R.csv ... [--group-by workload]",
-              "Predicts every measured run and says how far off the predictions are: mean,\n"
-              "median and 90th percentile of |predicted / measured - 1|, the mean sign (bias),\n"
-              "and how many measurements fall in their 90 % interval.",
-              options, "  stepcast evaluate --cluster fitted.yaml --runs ufrgs-tupi-holdout.csv\n");
+    PrintHelp(
+        "stepcast evaluate --cluster F --runs R.csv ... [--group-by workload]",
+        "Predicts every measured run and says how far off the predictions are: mean,\n"
+        "median and 90th percentile of |predicted / measured - 1|, the mean sign (bias),\n"
+        "and how many measurements fall in their 90 % interval.",
+        options,
+        "  stepcast calibrate --cluster ufrgs-tupi --runs data/measurements/ufrgs-tupi-fit.csv "
+        "--output fitted.yaml\n"
+        "  stepcast evaluate --cluster fitted.yaml "
+        "--runs data/measurements/ufrgs-tupi-holdout.csv\n");
     return kDone;
   }
   const std::string group_by = args.Has("group-by") ? args.Text("group-by") : "";

@@ -1,21 +1,30 @@
 // stepcast explain: every term of one prediction.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "data/io/plan_fields.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/wrapped.h"
 
 namespace stepcast::cli {
 namespace {
 
+std::string NumberText(const NamedValue& value) {
+  return FormatNumber(value.value) + (value.unit.empty() ? "" : " " + value.unit);
+}
+
+// "flow_bandwidth B_flow = 5 Gbit/s".
 std::string ValueText(const NamedValue& value) {
-  const std::string text = FormatNumber(value.value) + (value.unit.empty() ? "" : " " + value.unit);
-  return value.symbol.empty() ? text : value.symbol + " = " + text;
+  const std::string name = value.name.empty() ? "" : value.name + " ";
+  const std::string symbol = value.symbol.empty() ? "" : value.symbol + " = ";
+  return name + symbol + NumberText(value);
 }
 
 Json ValueJson(const NamedValue& value) {
-  return {{"symbol", value.symbol}, {"value", value.value}, {"unit", value.unit}};
+  return {
+      {"symbol", value.symbol}, {"value", value.value}, {"unit", value.unit}, {"name", value.name}};
 }
 
 Json ExplanationJson(const Explanation& explanation, const Plan& plan, const Target& target) {
@@ -57,33 +66,37 @@ void PrintExplanation(const Explanation& explanation, const Plan& plan, const Ta
                             style);
   out += fmt::format("  step  {}  (90 % interval {} to {})\n\n", FormatDuration(p.step_time),
                      FormatDuration(p.low), FormatDuration(p.high));
+  const bool norms = std::any_of(
+      explanation.terms.begin(), explanation.terms.end(),
+      [](const ExplainedTerm& term) { return term.formula.find("||") != std::string::npos; });
+  if (norms) out += "  ||a, b||_q is (a^q + b^q)^(1/q), a soft maximum.\n\n";
   for (const ExplainedTerm& term : explanation.terms) {
     const std::string share =
         term.is_part ? fmt::format("  {} of the step", FormatPercent(term.share)) : "";
     out += fmt::format("  {}: {}{}\n", term.name, ValueText(term.result), share);
-    out += fmt::format("      = {}\n", term.formula);
-    std::string inputs;
-    for (const NamedValue& input : term.inputs) {
-      inputs += (inputs.empty() ? "" : ", ") + ValueText(input);
+    out += WrappedText("      = ", term.formula);
+    std::vector<std::string> inputs;
+    for (const NamedValue& input : term.inputs) inputs.push_back(ValueText(input) + ",");
+    if (!inputs.empty()) {
+      inputs.back().pop_back();
+      out += WrappedItems("        ", inputs);
     }
-    if (!inputs.empty()) out += fmt::format("      {}\n", inputs);
     const std::string model = term.model.empty() ? "" : term.model + ": ";
-    out += fmt::format("      [{}{}]\n", model, term.source);
+    out += WrappedText("      [", model + term.source + "]");
   }
   out += "\n" + Heading("What the step depends on", style);
   Table table({{"parameter", "", Align::kLeft},
                {"value", "", Align::kRight},
                {"+1 % changes the step by", "", Align::kRight},
                {"known within", "", Align::kRight},
-               {"from", "", Align::kLeft},
-               {"meaning", "", Align::kLeft}});
+               {"from", "", Align::kLeft}});
   for (const ExplainedParameter& parameter : explanation.parameters) {
-    NamedValue value = parameter.value;
-    value.symbol.clear();
-    table.AddRow({parameter.value.symbol, ValueText(value),
+    table.AddRow({parameter.value.symbol, NumberText(parameter.value),
                   fmt::format("{:+.3f} %", parameter.elasticity),
                   parameter.log_sd > 0 ? "x/ " + FormatNumber(std::exp(parameter.log_sd)) : "",
-                  kOriginNames[static_cast<int>(parameter.origin)], parameter.meaning});
+                  parameter.origin == Origin::kFittedPrior
+                      ? "weak fit"
+                      : kOriginNames[static_cast<int>(parameter.origin)]});
   }
   out += table.Render(style, 2);
   for (const std::string& flag : p.flags) out += FlagLine(flag, style, TerminalWidth());

@@ -77,26 +77,40 @@ struct LimitRow {
   std::string name;
   const char* key;
   ClosedForm<double> closed;
-  std::optional<int> searched;
+  std::optional<std::string> searched;
+  const char* guide = "";  // what a closed form that is no more than a guide says of its number
 };
+
+// "3 or more (within 1 %)", "3 to 40 (within 1 %)".
+std::string RangeText(const CountRange& range) {
+  const std::string within = fmt::format(" (within {})", FormatPercent(kEnough));
+  const std::string from = FormatCount(range.from);
+  if (!range.to) return from + " or more" + within;
+  return (*range.to == range.from ? from : from + " to " + FormatCount(*range.to)) + within;
+}
 
 // Those that are counts.
 std::vector<LimitRow> Counts(const ScalingLimits& limits) {
   const ClosedLimits& closed = limits.closed;
   const std::string there = fmt::format(" on {}", Workers(limits.reference_workers));
+  const auto text = [](const std::optional<int>& count) {
+    return count ? std::optional(FormatCount(*count)) : std::nullopt;
+  };
   return {
       {"workers for half of the ceiling", "half_ceiling_workers", closed.half_ceiling,
-       limits.half_ceiling},
+       text(limits.half_ceiling)},
       {"workers for half efficiency", "half_efficiency_workers", closed.half_efficiency,
-       limits.half_efficiency},
-      {"workers for transfer beyond compute", "crossing_workers", closed.crossing, limits.crossing},
+       text(limits.half_efficiency)},
+      {"workers for transfer beyond compute", "crossing_workers", closed.crossing,
+       text(limits.crossing)},
       {"best workers for the fixed step", "strong_best_workers", closed.strong_best_workers,
-       limits.strong_best_workers},
+       text(limits.strong_best_workers)},
       {"workers at the knee of the queues", "knee_workers", closed.knee, std::nullopt},
       {fmt::format("accumulation for {} compute", FormatPercent(limits.target_efficiency)) + there,
-       "accumulation", closed.accumulation, limits.accumulation},
-      {"best number of buckets" + there, "buckets", closed.buckets, limits.buckets},
-      {"servers that suffice" + there, "servers", closed.servers, limits.servers},
+       "accumulation", closed.accumulation, text(limits.accumulation)},
+      {"buckets that suffice" + there, "buckets", closed.buckets,
+       limits.buckets ? std::optional(RangeText(*limits.buckets)) : std::nullopt, "up to "},
+      {"servers that suffice" + there, "servers", closed.servers, text(limits.servers)},
   };
 }
 
@@ -111,8 +125,9 @@ std::string LimitTable(const ScalingLimits& limits, const Style& style) {
   }
   for (const LimitRow& row : Counts(limits)) {
     if (!row.closed && !row.searched) continue;
-    table.AddRow(
-        {row.name, ClosedText(row.closed, Count), row.searched ? FormatCount(*row.searched) : "-"});
+    table.AddRow({row.name,
+                  ClosedText(row.closed, [&](double value) { return row.guide + Count(value); }),
+                  row.searched.value_or("-")});
   }
   return table.Render(style, 2);
 }
@@ -156,9 +171,11 @@ Json LimitsJson(const ScalingLimits& limits, const Plan& plan) {
   json["target_efficiency"] = limits.target_efficiency;
   json["half_ceiling_workers"] = OptionalJson(limits.half_ceiling);
   json["accumulation"] = OptionalJson(limits.accumulation);
-  json["buckets"] = OptionalJson(limits.buckets);
+  json["buckets"] = limits.buckets ? Json(limits.buckets->from) : Json(nullptr);
+  json["most_buckets"] = limits.buckets ? OptionalJson(limits.buckets->to) : Json(nullptr);
   json["servers"] = OptionalJson(limits.servers);
   json["closed_form"] = ClosedLimitsJson(limits);
+  // Older names of three of these.
   const bool servers = UsesServers(plan.strategy);
   const bool ring = plan.strategy == Strategy::kRing || plan.strategy == Strategy::kAllreduce;
   const ClosedForm<SampleRate<>>& ceiling = limits.closed.ceiling;

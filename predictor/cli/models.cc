@@ -1,8 +1,12 @@
 // stepcast models: the catalogue of formulas.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 #include "model/catalog/catalog.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/wrapped.h"
 
 namespace stepcast::cli {
 namespace {
@@ -48,25 +52,27 @@ Json ModelJson(const Model<double>& model) {
 
 void PrintModel(const Model<double>& model, const Style& style) {
   const auto line = [](const char* name, const std::string& text) {
-    return text.empty() ? std::string() : fmt::format("  {:<11}{}\n", name, text);
+    return text.empty() ? std::string() : WrappedText(fmt::format("  {:<11}", name), text);
   };
   std::string out = Heading(model.id, style);
   out += line("says", model.sentence) + line("formula", model.formula) +
          line("unit", UnitText(model.output)) + line("constants", model.constants) +
          line("holds for", model.validity) + line("source", model.source) + "\n";
-  Table table({{"symbol", "", Align::kLeft},
-               {"unit", "", Align::kLeft},
-               {"from", "", Align::kRight},
-               {"to", "", Align::kRight},
-               {"result", "", Align::kLeft},
-               {"meaning", "", Align::kLeft}});
+  std::size_t widest = 0;
   for (const ModelInput& input : model.inputs) {
-    table.AddRow({input.symbol, UnitText(input.unit), FormatNumber(input.low),
-                  FormatNumber(input.high), TrendName(input.trend), input.meaning});
+    widest = std::max(widest, std::string(input.symbol).size());
   }
-  out += table.Render(style, 2);
+  for (const ModelInput& input : model.inputs) {
+    out += WrappedText(
+        fmt::format("  {:<{}}  ", input.symbol, widest),
+        fmt::format("[{}] {}, {:g} to {:g}: the result {}", UnitText(input.unit), input.meaning,
+                    input.low, input.high,
+                    input.trend == Trend::kEither ? "grows or falls" : TrendName(input.trend)));
+  }
+  out += '\n';
   for (const KnownCase& entry : model.known) {
-    out += fmt::format("  known: {}: {}\n", entry.says, FormatNumber(entry.expected));
+    out += WrappedText("  known: ", fmt::format("{}: gives {} {}", entry.says,
+                                                FormatNumber(entry.expected), model.output));
   }
   Print(out + "\n");
 }
@@ -114,9 +120,20 @@ int RunModels(const std::vector<std::string>& arguments) {
     for (const Model<double>* model : chosen) PrintModel(*model, style);
     return kDone;
   }
-  Table table({{"id", "", Align::kLeft}, {"what it says", "", Align::kLeft}});
-  for (const Model<double>* model : chosen) table.AddRow({model->id, model->sentence});
-  Print(table.Render(style));
+  // A heading for each first part of the ids, which may come again further down.
+  std::vector<std::string> groups;
+  std::map<std::string, std::string> lines;
+  for (const Model<double>* model : chosen) {
+    const std::string id = model->id;
+    const std::string group = id.substr(0, id.find('/'));
+    if (lines.count(group) == 0) groups.push_back(group);
+    lines[group] += fmt::format("  {}\n", model->id) + WrappedText("      ", model->sentence);
+  }
+  std::string out;
+  for (const std::string& group : groups) {
+    out += (out.empty() ? "" : "\n") + Heading(group, style) + lines[group];
+  }
+  Print(out);
   return kDone;
 }
 

@@ -226,10 +226,9 @@ NamedLines StrategyLines(const Prediction& p, const Plan& plan, const Target& ta
                        fmt::format("{}/s of all workers; {}", FormatNumber(a.updates.si()),
                                    kAsyncLimiterTexts[static_cast<int>(a.limiter)]));
     lines.emplace_back(
-        "busy", fmt::format("fullest server: link in {}, out {}, processors {}; worker's link {}",
-                            FormatPercent(a.inbound_link), FormatPercent(a.outbound_link),
-                            FormatPercent(std::max(a.inbound_processor, a.outbound_processor)),
-                            FormatPercent(a.worker_link)));
+        "busy", fmt::format("fullest server: link {}, processor {}, update {}; worker's link {}",
+                            FormatPercent(a.server_link), FormatPercent(a.server_processor),
+                            FormatPercent(a.server_update), FormatPercent(a.worker_link)));
     lines.emplace_back("staleness",
                        fmt::format("{} updates by others, give or take {}",
                                    FormatNumber(a.mean_staleness), FormatNumber(a.staleness_sd)));
@@ -331,10 +330,9 @@ Json OutlookJson(const Prediction& p, const Plan& plan, const Target& target) {
     json["async_servers"] = {{"updates_per_s", a.updates.si()},
                              {"cycle_s", a.cycle.in(kSeconds)},
                              {"queueing_s", a.queueing().in(kSeconds)},
-                             {"inbound_link_busy", a.inbound_link},
-                             {"outbound_link_busy", a.outbound_link},
-                             {"inbound_processor_busy", a.inbound_processor},
-                             {"outbound_processor_busy", a.outbound_processor},
+                             {"server_link_busy", a.server_link},
+                             {"server_processor_busy", a.server_processor},
+                             {"server_update_busy", a.server_update},
                              {"worker_link_busy", a.worker_link},
                              {"mean_staleness", a.mean_staleness},
                              {"staleness_sd", a.staleness_sd},

@@ -16,38 +16,21 @@ std::string MemoryText(const MemoryNeed& memory) {
   return text + fmt::format(": {}", kMemoryVerdictNames[static_cast<int>(memory.verdict)]);
 }
 
-std::string TrafficText(const Traffic& traffic) {
+std::string TrafficText(const Traffic& traffic, int buckets) {
   if (traffic.transfers == 0) return "none";
   std::string text = fmt::format("{} each way per worker", FormatSize(traffic.per_worker));
   if (traffic.per_server) {
     text += fmt::format(", {} per server", FormatSize(*traffic.per_server));
   }
-  return text + fmt::format("; {} in {} transfers", FormatSizeExact(traffic.total),
-                            FormatCount(traffic.transfers));
+  text += fmt::format("; {} in {} transfers", FormatSizeExact(traffic.total),
+                      FormatCount(traffic.transfers));
+  return buckets > 1 ? text + fmt::format(" for each of {} buckets", FormatCount(buckets)) : text;
 }
 
 // "  name        text", wrapped at `width` columns under the text.
 std::string NamedLine(const char* name, const std::string& text, int width) {
   constexpr int kIndent = 14;
-  std::string out = fmt::format("  {:<{}}", name, kIndent - 2);
-  int column = kIndent;
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = text.find(' ', at);
-    if (end == std::string::npos) end = text.size();
-    const std::string word = text.substr(at, end - at);
-    const int columns = DisplayWidth(word);
-    if (column > kIndent && column + 1 + columns > width) {
-      out += "\n" + std::string(kIndent, ' ');
-      column = kIndent;
-    } else if (at > 0) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += columns;
-    at = end + 1;
-  }
-  return out + "\n";
+  return HangingLine(fmt::format("  {:<{}}", name, kIndent - 2), text, width);
 }
 
 void PrintPrediction(const Prediction& p, const Plan& plan, const Target& target,
@@ -91,12 +74,14 @@ void PrintPrediction(const Prediction& p, const Plan& plan, const Target& target
   part("exposed latency", b.exposed_latency);
   part("waiting for stragglers", b.straggler_wait);
   out += "\n" + StackedBar(parts, TerminalWidth() - 4, style);
-  if (b.synchronisation.si() > 0) {
+  // Of a worker at its own pace, what is hidden is not known apart.
+  if (b.synchronisation.si() > 0 && plan.strategy != Strategy::kPsAsync) {
     out += fmt::format("  {} of synchronisation, {} of it hidden behind the backward pass\n",
                        FormatDuration(b.synchronisation),
                        FormatDuration(b.synchronisation - b.exposed()));
   }
-  out += "\n" + line("traffic", TrafficText(p.traffic)) + line("memory", MemoryText(p.memory));
+  out += "\n" + line("traffic", TrafficText(p.traffic, p.buckets)) +
+         line("memory", MemoryText(p.memory));
   lines(StrategyLines(p, plan, target));
   lines(OutlookLines(job, plan));
   for (const std::string& flag : p.flags) out += FlagLine(flag, style, TerminalWidth());
@@ -118,7 +103,8 @@ int RunPredict(const std::vector<std::string>& arguments) {
     PrintHelp("stepcast predict --cluster C --workload W --local-batch N [--workers N] ...",
               "Predicts one training step: its time with a 90 % interval, what it is made of,\n"
               "what it puts on the network, whether it fits in memory. With --data-set,\n"
-              "--noise-scale or --node-mtbf also what it means for the whole job.",
+              "--noise-scale or --node-mtbf also what it means for the whole job. Of --json,\n"
+              "synchronisation_s counts what is hidden as well, with ps-async only what shows.",
               options,
               "  stepcast predict --cluster ufrgs-tupi --workload resnet50 --local-batch 128 "
               "--workers 2\n"

@@ -72,8 +72,12 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   AddPlanOptions(&options);
   const auto list = [] { return po::value<std::string>()->value_name("V,V,..."); };
   options.add_options()("try-workers", list(), "numbers of workers to choose from (the plan's)")(
-      "try-local-batch", list(), "batches to choose from (powers of two near the calibrated)")(
-      "try-accumulation", list(), "intervals to choose from (powers of two)")(
+      "try-local-batch", list(),
+      "batches to choose from (the plan's, and powers of two: up to a factor of four beyond the "
+      "calibrated ones, or all where none is)")(
+      "try-accumulation", list(),
+      "intervals to choose from (powers of two, the largest that --most-global-batch allows, at "
+      "most 4096, and those with which computing takes 50, 75, 90 and 95 % of a step)")(
       "try-servers", list(), "numbers of servers to choose from (the plan's)")(
       "try-strategy", list(), "strategies to choose from (the plan's)")(
       "try-bucket", list(), "bucket caps to choose from (the plan's)")(
@@ -165,9 +169,12 @@ int RunRecommend(const std::vector<std::string>& arguments) {
                             style);
   const bool own_score = search.objective != Objective::kThroughput;
   std::vector<TableColumn> columns = {{"", "", Align::kLeft}};
-  if (own_score) columns.push_back({"workers", "", Align::kRight});
-  for (const char* header :
-       {"local batch", "accumulate", "global batch", "step", "throughput", "efficiency"}) {
+  // With a score of its own, batch x accumulation are one column, so that all fit a terminal.
+  for (const char* header : own_score ? std::vector<const char*>{"workers", "batch"}
+                                      : std::vector<const char*>{"local batch", "accumulate"}) {
+    columns.push_back({header, "", Align::kRight});
+  }
+  for (const char* header : {"global batch", "step", "throughput", "efficiency"}) {
     columns.push_back({header, "", Align::kRight});
   }
   if (own_score) {
@@ -175,11 +182,16 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   }
   Table table(columns);
   const auto row = [&](const char* name, const Recommendation& r) {
+    const std::string batch = std::to_string(r.plan.local_batch);
+    const std::string accumulation = std::to_string(r.plan.accumulation_steps);
     std::vector<std::string> cells = {name};
-    if (own_score) cells.push_back(FormatCount(r.plan.workers()));
+    if (own_score) {
+      cells.insert(cells.end(), {FormatCount(r.plan.workers()), batch + " x " + accumulation});
+    } else {
+      cells.insert(cells.end(), {batch, accumulation});
+    }
     for (const std::string& cell :
-         {std::to_string(r.plan.local_batch), std::to_string(r.plan.accumulation_steps),
-          FormatCount(r.plan.global_batch()), FormatDuration(r.prediction.step_time),
+         {FormatCount(r.plan.global_batch()), FormatDuration(r.prediction.step_time),
           FormatThroughput(r.prediction.throughput), FormatPercent(r.efficiency)}) {
       cells.push_back(cell);
     }

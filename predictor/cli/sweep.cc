@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <charconv>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <map>
+#include <sstream>
 
 #include "data/io/parse.h"
 #include "data/io/plan_fields.h"
@@ -60,12 +60,17 @@ Axis ParseAxis(const std::string& text) {
   return axis;
 }
 
-// What a flag is about: those of ranges differ along a sweep in their numbers only.
+// What a flag is about: along a sweep it differs in the words that are numbers, not in names.
 std::string KindOf(const std::string& flag) {
-  if (flag.rfind("outside", 0) != 0 && flag.rfind("the plan uses", 0) != 0) return flag;
+  std::istringstream words(flag);
   std::string kind;
-  std::copy_if(flag.begin(), flag.end(), std::back_inserter(kind),
-               [](char c) { return !std::isdigit(static_cast<unsigned char>(c)); });
+  for (std::string word; words >> word;) {
+    const std::string number = word.substr(0, word.find_last_not_of(",:;") + 1);
+    double value = 0;
+    const char* const end = number.data() + number.size();
+    const auto [stop, error] = std::from_chars(number.data(), end, value);
+    kind += (error == std::errc() && stop == end ? "0" : word) + " ";
+  }
   return kind;
 }
 
@@ -162,10 +167,10 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
                                   const std::vector<Axis>& axes) {
   const Plan base = ReadPlan(args, target);
   const Predictor predictor = target.MakePredictor();
-  const auto given = [&](const char* key) {
-    return args.Has(key) ||
-           std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.key == key; });
+  const auto varied = [&](const char* key) {
+    return std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.key == key; });
   };
+  const auto given = [&](const char* key) { return args.Has(key) || varied(key); };
   std::size_t count = 1;
   for (const Axis& axis : axes) count *= axis.values.size();
   std::vector<Point> points;
@@ -181,10 +186,8 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
     for (std::size_t i = 0; i < axes.size(); ++i) {
       SetPlanOption(axes[i].key, point.values[i], target.cluster, &point.plan);
     }
-    // A strategy without servers drops them; one with servers takes those that the options name.
-    if (UsesServers(point.plan.strategy) && point.plan.servers == 0 && args.Has("servers")) {
-      SetPlanOption("servers", args.Text("servers"), target.cluster, &point.plan);
-    }
+    // Of what is there for one strategy, another takes what it can have.
+    if (varied("strategy")) point.plan = WithStrategy(point.plan, point.plan.strategy);
     // Hosts say how many nodes there are, unless the plan does.
     if (!given("workers") && !given("placement") && !point.plan.hosts.empty()) {
       point.plan.placement.assign(point.plan.hosts.size(), target.cluster.devices_per_node);
@@ -235,11 +238,13 @@ int RunSweep(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   AddTargetOptions(&options);
   AddPlanOptions(&options);
-  options.add_options()("over",
-                        po::value<std::vector<std::string>>()->value_name("KEY=...")->composing(),
-                        "what to vary: an option of the plan with a list or a range; may be "
-                        "repeated")("plot", po::value<std::string>()->value_name("FILE.svg"),
-                                    "draw a plot over the first --over")(
+  options.add_options()(
+      "over", po::value<std::vector<std::string>>()->value_name("KEY=...")->composing(),
+      "what to vary: KEY=V,V,... or, for whole numbers, KEY=FROM..TO or "
+      "KEY=FROM..TO..STEP, where KEY is workers or another option of the plan "
+      "without its --, like strategy=ring,tree or loss=0,0.01; repeated, every "
+      "combination is predicted")("plot", po::value<std::string>()->value_name("FILE.svg"),
+                                  "draw a plot over the first --over")(
       "y", po::value<std::string>()->value_name("throughput|step_time"),
       "what the plot shows (throughput)")("json", "print one JSON object")("help",
                                                                            "print this text");

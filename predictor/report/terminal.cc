@@ -225,36 +225,13 @@ std::string IntervalBar(double low, double value, double high, const Style& styl
 
 // ---- Marked lines.
 
-std::string Marked(const std::string& marker, std::string_view text, int width) {
-  const std::string line = OneLine(text);
-  const int indent = DisplayWidth(marker);
-  std::string out = marker;
-  int used = indent;
-  bool first_word = true;
-  for (std::size_t i = 0; i < line.size();) {
-    if (line[i] == ' ') {
-      ++i;
-      continue;
-    }
-    const std::size_t end = std::min(line.find(' ', i), line.size());
-    const std::string word = line.substr(i, end - i);
-    const int word_width = DisplayWidth(word);
-    if (!first_word && used + 1 + word_width > width) {
-      out += '\n' + Spaces(indent);
-      used = indent;
-      first_word = true;
-    }
-    if (!first_word) {
-      out += ' ';
-      ++used;
-    }
-    out += word;
-    used += word_width;
-    first_word = false;
-    i = end;
+// "4", "(2.5", "1,281,167": a word that its unit, or what it counts, must not be parted from.
+bool IsNumber(std::string_view word) {
+  while (!word.empty() && (word[0] == '(' || word[0] == '-' || word[0] == '+')) {
+    word.remove_prefix(1);
   }
-  TrimRight(&out);
-  return out + '\n';
+  return !word.empty() && word.find_first_not_of("0123456789.,") == std::string_view::npos &&
+         word.back() >= '0' && word.back() <= '9';
 }
 
 }  // namespace
@@ -452,14 +429,54 @@ std::string Heading(std::string_view text, const Style& style) {
   return line + '\n' + Repeat(style.utf8 ? "─" : "-", DisplayWidth(line)) + '\n';
 }
 
+std::string HangingLine(const std::string& marker, std::string_view text, int width) {
+  const std::string line = OneLine(text);
+  const int indent = DisplayWidth(marker);
+  std::string out = marker;
+  int used = indent;
+  bool first = true;
+  for (std::size_t i = 0; i < line.size();) {
+    if (line[i] == ' ') {
+      ++i;
+      continue;
+    }
+    std::size_t end = std::min(line.find(' ', i), line.size());
+    std::string part = line.substr(i, end - i);
+    for (bool number = IsNumber(part); number;) {
+      const std::size_t begin = line.find_first_not_of(' ', end);
+      if (begin == std::string::npos) break;
+      end = std::min(line.find(' ', begin), line.size());
+      const std::string word = line.substr(begin, end - begin);
+      part += ' ' + word;
+      number = IsNumber(word);
+    }
+    const int width_of_part = DisplayWidth(part);
+    if (!first && used + 1 + width_of_part > width) {
+      out += '\n' + Spaces(indent);
+      used = indent;
+      first = true;
+    }
+    if (!first) {
+      out += ' ';
+      ++used;
+    }
+    out += part;
+    used += width_of_part;
+    first = false;
+    i = end;
+  }
+  TrimRight(&out);
+  return out + '\n';
+}
+
 std::string NoteLine(std::string_view text, const Style& style, int width) {
-  return Marked(style.utf8 ? "· " : "- ", text, width);
+  return HangingLine(style.utf8 ? "· " : "- ", text, width);
 }
 
 std::string FlagLine(std::string_view text, const Style& style, int width) {
   const std::string marker =
       style.colour ? fmt::format("\x1b[1;38;5;{}m!{}", kWarning, kReset) : std::string("!");
-  return Marked(marker + ' ', text, width);
+  return HangingLine(marker + ' ', text, width);
 }
 
 Table::Table(std::vector<TableColumn> columns) : columns_(std::move(columns)) {

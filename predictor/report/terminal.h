@@ -94,8 +94,11 @@ int DisplayWidth(std::string_view text);
 // A section's title: bold with colour, otherwise underlined with a rule.
 std::string Heading(std::string_view text, const Style& style);
 
-// A remark, and a warning marked "!"; wrapped at `width` columns under a hanging indent. A word
-// longer than the line is kept whole.
+// `marker` and behind it the text, wrapped at `width` columns under itself. A number stays with the
+// word behind it, which is its unit or what it counts; what is longer than the line is kept whole.
+std::string HangingLine(const std::string& marker, std::string_view text, int width = 100);
+
+// A remark, and a warning marked "!", both of that form.
 std::string NoteLine(std::string_view text, const Style& style, int width = 100);
 std::string FlagLine(std::string_view text, const Style& style, int width = 100);
 

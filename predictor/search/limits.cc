@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
@@ -216,14 +217,22 @@ class Search {
 
   void Buckets(Plan plan) {
     constexpr int kMostPieces = 4096;
-    Duration<> shortest;
+    std::vector<std::pair<int, Duration<>>> tried;  // by falling cap
     for (double pieces = 1; pieces <= kMostPieces; pieces *= std::sqrt(2.0)) {
       plan.bucket = predictor_.workload().gradient_bytes / pieces;
-      const Duration<> step = Step(plan).total();
-      if (limits_.buckets && !(step < shortest)) continue;
-      shortest = step;
-      limits_.buckets = static_cast<int>(MakeBuckets(predictor_.workload(), *plan.bucket).size());
+      const auto count = MakeBuckets(predictor_.workload(), *plan.bucket).size();
+      tried.emplace_back(static_cast<int>(count), Step(plan).total());
     }
+    const auto best =
+        std::min_element(tried.begin(), tried.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto enough = [&](const auto& at) { return at.second <= best->second * (1 + kEnough); };
+    auto from = best;
+    while (from != tried.begin() && enough(*(from - 1))) --from;
+    auto end = best;
+    while (end != tried.end() && enough(*end)) ++end;
+    limits_.buckets = CountRange{from->first, std::nullopt};
+    if (end != tried.end()) limits_.buckets->to = (end - 1)->first;
   }
 
   void Servers(Plan plan) {
@@ -235,7 +244,7 @@ class Search {
       if (n == 1 || tried.back().second < shortest) shortest = tried.back().second;
     }
     for (const auto& [n, step] : tried) {
-      if (step <= shortest * (1 + kEnoughServers)) {
+      if (step <= shortest * (1 + kEnough)) {
         limits_.servers = n;
         return;
       }
@@ -489,8 +498,7 @@ class Closed {
     }
     const bool helped = plan.server.multicast && plan.server.in_network_aggregation;
     if (UsesServers(plan.strategy) && !plan.server.colocated && !helped) {
-      std::size_t tensors = 0;
-      for (const Layer& layer : predictor_.workload().layers) tensors += layer.tensors.size();
+      const std::int64_t tensors = predictor_.workload().tensor_count();
       double largest = 0;
       if (tensors > 0 && plan.server.sharding == Sharding::kTensor) {
         largest =
@@ -590,14 +598,6 @@ ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, in
   search.StrongScaling();
   search.Reference();
   return limits;
-}
-
-ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, int devices_per_node,
-                                int most_workers, int strong_global_batch) {
-  LimitsOptions options;
-  options.most_workers = most_workers;
-  options.strong_global_batch = strong_global_batch;
-  return FindScalingLimits(predictor, plan, devices_per_node, options);
 }
 
 }  // namespace stepcast

@@ -63,6 +63,12 @@ struct ClosedLimits {
   ClosedForm<double> servers;
 };
 
+// Numbers that do as well as the best of them; without an end where none tried does worse.
+struct CountRange {
+  int from = 1;
+  std::optional<int> to;
+};
+
 struct LimitsOptions {
   int most_workers = 256;
   int strong_global_batch = 0;     // 0: that of the plan on one full node
@@ -91,22 +97,20 @@ struct ScalingLimits {
   // as the cluster has where the plan says one.
   int reference_workers = 1;
   double target_efficiency = 0.9;
-  std::optional<int> accumulation;  // least, for that share of the step in micro-steps
-  std::optional<int> buckets;       // of the shortest step
-  std::optional<int> servers;       // fewest that come within kEnoughServers of the shortest step
+  std::optional<int> accumulation;    // least, for that share of the step in micro-steps
+  std::optional<CountRange> buckets;  // within kEnough of the shortest step
+  std::optional<int> servers;         // fewest that come within kEnough of the shortest step
   ClosedLimits closed;
 };
 
 // A step that is longer by this share than the shortest is as good.
-inline constexpr double kEnoughServers = 0.01;
+inline constexpr double kEnough = 0.01;
 
 // Scales `plan` by its workers, on as many nodes as that takes; its links, batch, accumulation,
 // servers and strategy stay, but for servers on every node of the workers, which stay on every
 // node, and backup workers, of which there are fewer than workers. The first hosts repeat.
 ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, int devices_per_node,
                                 const LimitsOptions& options);
-ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, int devices_per_node,
-                                int most_workers, int strong_global_batch = 0);
 
 }  // namespace stepcast
 

@@ -35,8 +35,8 @@ bool IsAsynchronous(const Plan& plan) { return plan.strategy == Strategy::kPsAsy
 StepSpending MakeSpending(const Prediction& p, const Plan& plan, const Cluster& cluster,
                           const std::optional<Device>& device) {
   StepSpending spending;
+  const int servers = ServerNodes(plan);
   if (cluster.node_price_per_hour) {
-    const int servers = ServerNodes(plan);
     double usd = StepPriceUsd(p.step_time, plan.nodes(), *cluster.node_price_per_hour);
     if (servers > 0 && cluster.server_price_per_hour) {
       usd += StepPriceUsd(p.step_time, servers, *cluster.server_price_per_hour);
@@ -53,8 +53,8 @@ StepSpending MakeSpending(const Prediction& p, const Plan& plan, const Cluster& 
     spending.energy_of_devices = !cluster.node_power_w;
     const Power<double> power{*busy, cluster.device_idle_power_w.value_or(*busy),
                               cluster.node_power_w.value_or(0)};
-    spending.energy_j =
-        StepEnergyJ(p.breakdown.compute(), p.step_time, power, plan.workers(), plan.nodes());
+    spending.energy_j = StepEnergyJ(p.breakdown.compute(), p.step_time, power, plan.workers(),
+                                    plan.nodes() + servers);
   }
   return spending;
 }
@@ -102,7 +102,7 @@ JobStretch MakeStretch(double updates, const JobOutlook& job, const Prediction& 
   // Steps of one worker, which are what a step's price and energy are of.
   const double steps = stretch.time / p.step_time;
   const auto for_steps = [&](const std::optional<double>& per_step) {
-    return per_step ? std::optional<double>(ForSteps(*per_step, steps)) : std::nullopt;
+    return per_step ? std::optional<double>(*per_step * steps) : std::nullopt;
   };
   stretch.price_usd = for_steps(job.spending.price_usd);
   stretch.energy_j = for_steps(job.spending.energy_j);

@@ -4,7 +4,7 @@
 //   interval  = T / updates of a step                      from one update of the model to the next
 //   m         = b a (w - k), synchronous;  b a, ps-async   samples of one update
 //   epoch     = D / m updates;  target = S_min (1 + B_noise / m) updates
-//   price     = N P t + n P_s t;   energy = model/spending, for t
+//   price     = N P t + n P_s t;   energy = model/spending on N + n nodes, for t
 //
 //   T, s      predicted step and standard deviation of its logarithm                 [s], [1]
 //   b, a      local batch, accumulation interval                                     [samples], [1]
@@ -23,11 +23,14 @@
 //
 // An answer is absent where a fact it needs is: nothing is assumed. Two bounds are given instead,
 // and marked: without an idle power a device counts as busy throughout (energy is at most so much),
-// and without a restart time a restart counts as free (failures cost at least so much).
+// and without a restart time a restart counts as free (failures cost at least so much). A server's
+// node draws what a worker's node draws besides its devices; where that is not known, the energy is
+// that of the devices alone, and says so.
 //
 // Note that a step never finishes within a shorter limit with a higher probability; that time,
-// price and energy of an epoch and of a target are in proportion to those of a step; and that
-// failures never shorten anything.
+// price and energy of an epoch and of a target are in proportion to those of a step; that a server
+// more never makes a step of the same length cheaper or lowers its energy; and that failures never
+// shorten anything.
 //
 // Sources: the headers named. Stale updates of ps-async count as if fresh, which is the most they
 // can be worth.
@@ -74,7 +77,7 @@ struct StepSpending {
   bool servers_unpriced = false;
   std::optional<double> energy_j;
   bool energy_at_most = false;     // devices counted as busy throughout
-  bool energy_of_devices = false;  // the rest of the nodes is not in it
+  bool energy_of_devices = false;  // the rest of the nodes, servers' included, is not in it
   double device_busy_w = 0;        // what energy_j takes a computing device to draw
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "data/io/plan_fields.h"
 #include "data/record/input_error.h"
 #include "model/limits/limits.h"
 #include "predictor/search/placement.h"
@@ -52,13 +53,9 @@ std::vector<int> AccumulationCandidates(const Predictor& predictor, Plan plan, i
 }
 
 double Efficiency(const Predictor& predictor, const Plan& plan, const Prediction& prediction) {
-  Plan single = plan;
+  Plan single = WithStrategy(plan, Strategy::kNone);
   single.placement = {1};
-  single.strategy = Strategy::kNone;
-  single.servers = 0;
   single.hosts.clear();
-  single.server = {};
-  single.backup_workers = 0;
   const Duration<> alone = predictor.PredictStep(single).total();
   return alone / prediction.step_time;
 }
@@ -100,21 +97,6 @@ double Score(const Predictor& predictor, const Plan& plan, const Prediction& pre
       }
       return samples * worth / *job.spending.energy_j;
   }
-}
-
-// The plan with another strategy: what does not go with it is dropped.
-Plan WithStrategy(Plan plan, Strategy strategy) {
-  if (strategy == plan.strategy) return plan;
-  plan.strategy = strategy;
-  if (!UsesServers(strategy)) plan.server = {};
-  if (strategy == Strategy::kPsSync) plan.server.staleness_bound.reset();
-  if (strategy == Strategy::kPsAsync) {
-    plan.server.pipelined = false;
-    plan.server.multicast = false;
-    plan.server.in_network_aggregation = false;
-  }
-  if (strategy == Strategy::kPsAsync || strategy == Strategy::kNone) plan.backup_workers = 0;
-  return plan;
 }
 
 std::string BindingConstraint(const Predictor& predictor, const Recommendation& best,
@@ -180,7 +162,7 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
     }
     const Plan placed = base;
     for (const Strategy strategy : Or(options.strategies, {plan.strategy})) {
-      base = WithStrategy(placed, strategy);
+      base = options.strategies.empty() ? placed : WithStrategy(placed, strategy);
       const std::vector<int> servers =
           UsesServers(strategy)           ? Or(options.servers, {std::max(1, plan.servers)})
           : strategy == Strategy::kBytePs ? Or(options.servers, {plan.servers})
@@ -236,7 +218,9 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
   while (!outcome.baseline) {
     outcome.best = *std::find_if(feasible.begin(), feasible.end(),
                                  [&](const Recommendation& r) { return enough <= r.score; });
-    Recommendation given{plan, {}, 0, 0};
+    // What is there for the strategies to try need not go with the plan's own.
+    Recommendation given{
+        options.strategies.empty() ? plan : WithStrategy(plan, plan.strategy), {}, 0, 0};
     if (outcome.best->plan.workers() != plan.workers()) {
       given.plan.placement = outcome.best->plan.placement;
       given.plan.hosts = outcome.best->plan.hosts;
@@ -245,12 +229,15 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
     given.efficiency = Efficiency(predictor, given.plan, given.prediction);
     given.score = Score(predictor, given.plan, given.prediction, options);
     // However close to the best, a plan that is worse than the one given is no recommendation.
-    if (given.prediction.memory.verdict != MemoryVerdict::kOutOfMemory &&
-        outcome.best->score < given.score && given.score <= top) {
+    const bool better = given.prediction.memory.verdict != MemoryVerdict::kOutOfMemory &&
+                        outcome.best->score < given.score;
+    if (better && given.score <= top) {
       enough = given.score;
-    } else {
-      outcome.baseline = given;
+      continue;
     }
+    // It need not be among the candidates.
+    if (better && given.plan.global_batch() <= options.most_global_batch) outcome.best = given;
+    outcome.baseline = given;
   }
   outcome.gain = outcome.best->prediction.throughput / outcome.baseline->prediction.throughput;
   outcome.score_gain = outcome.best->score / outcome.baseline->score;

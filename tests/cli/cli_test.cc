@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -126,7 +127,8 @@ TEST(Help, TheExamplesWork) {
   // Those that need no file of the user.
   for (const char* command :
        {"predict", "sweep", "limits", "recommend", "workloads", "machines", "explain", "models"}) {
-    const std::string text = Stepcast({command, "--help"}).out;
+    const std::string text =
+        std::regex_replace(Stepcast({command, "--help"}).out, std::regex(R"( \\\n *)"), " ");
     std::size_t at = text.find("examples:\n");
     ASSERT_NE(at, std::string::npos);
     const TempFolder folder;
@@ -139,6 +141,34 @@ TEST(Help, TheExamplesWork) {
       // A step that would not finish within its limit is a "no".
       const bool no = line.find("--time-limit") != std::string::npos;
       EXPECT_EQ(result.exit_code, no ? 1 : 0) << line << "\n" << result.err;
+    }
+  }
+}
+
+// Those of calibrate and evaluate name measurements of the repository, from its root.
+TEST(Help, TheExamplesOfMeasurementsWork) {
+  const std::string text =
+      std::regex_replace(Stepcast({"evaluate", "--help"}).out, std::regex(R"( \\\n *)"), " ");
+  const std::size_t at = text.find("examples:\n") + 10;
+  const TempFolder folder;
+  const ProcessResult result =
+      RunProcess({"/bin/sh", "-ec",
+                  "ln -s '" STEPCAST_SOURCE_DIR "/data' data\nstepcast() { '" STEPCAST_PROGRAM
+                  "' \"$@\" >/dev/null; }\n" +
+                      text.substr(at)},
+                 {.folder = folder.path()});
+  EXPECT_EQ(result.exit_code, 0) << text.substr(at) << result.err;
+  EXPECT_NE(Stepcast({"calibrate", "--help"}).out.find("--runs data/measurements/"),
+            std::string::npos);
+}
+
+TEST(Help, FitsATerminal) {
+  for (const char* command : kCommands) {
+    std::istringstream text(Stepcast({command, "--help"}).out);
+    for (std::string line; std::getline(text, line);) {
+      EXPECT_LE(line.size(), 100U) << command << ": " << line;
+      EXPECT_TRUE(line.empty() || line.back() != ' ') << command << ": " << line;
+      EXPECT_EQ(line.find("(="), std::string::npos) << command << ": " << line;
     }
   }
 }
@@ -371,6 +401,39 @@ TEST(Predict, TrafficToTheByte) {
   }
 }
 
+TEST(Predict, TransfersAreThoseOfEachBucket) {
+  const auto json = [](const char* bucket) {
+    return JsonOf(kPredict + Words{"--workers", "8", "--bucket", bucket});
+  };
+  const Json few = json("1 GiB").at("traffic");
+  const Json many = json("10 MiB").at("traffic");
+  EXPECT_EQ(few.at("buckets"), 2) << "the first one is small";
+  EXPECT_GT(many.at("buckets"), 5);
+  EXPECT_EQ(many.at("transfers"), few.at("transfers"));
+  const std::string text =
+      Unwrapped(Stepcast(kPredict + Words{"--workers", "8", "--bucket", "10 MiB"}).out);
+  EXPECT_NE(text.find("in 112 transfers for each of " + many.at("buckets").dump() + " buckets"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(JsonOf(kPredict + Words{"--workers", "8"}).at("algorithm"), "ring");
+}
+
+TEST(Predict, WorkersAtTheirOwnPaceHideNothingThatIsKnown) {
+  const Words servers = kPredict + Words{"--workers", "8", "--servers", "2", "--strategy"};
+  const std::string sync = Stepcast(servers + Words{"ps-sync"}).out;
+  EXPECT_NE(sync.find("hidden behind the backward pass"), std::string::npos) << sync;
+  const std::string async = Stepcast(servers + Words{"ps-async"}).out;
+  EXPECT_EQ(async.find("of synchronisation"), std::string::npos) << async;
+}
+
+TEST(Predict, EqualNodesAreToldInShort) {
+  EXPECT_NE(Stepcast(kPredict + Words{"--workers", "8"}).out.find("8 workers (2 x 4), "),
+            std::string::npos);
+  EXPECT_NE(Stepcast(kPredict + Words{"--workers", "6"}).out.find("6 workers (4-2), "),
+            std::string::npos);
+  EXPECT_EQ(JsonOf(kPredict + Words{"--workers", "8"}).at("plan").at("placement"), "4-4");
+}
+
 TEST(Predict, TakesEveryOption) {
   const Json json = JsonOf(
       kPredict + Words{"--workers", "3", "--strategy", "ps-sync", "--servers", "2",
@@ -466,7 +529,7 @@ TEST(Predict, TextSaysTheSame) {
   const ProcessResult result = Stepcast(kPredict + Words{"--workers", "8"});
   EXPECT_EQ(result.exit_code, 0);
   for (const char* fragment :
-       {"resnet50 on gce-t4 (t4): 8 workers (4-4), allreduce, local batch 32", "90 % interval",
+       {"resnet50 on gce-t4 (t4): 8 workers (2 x 4), allreduce, local batch 32", "90 % interval",
         "samples/s", "1,432,681,152 B in 112 transfers", "! cluster not calibrated"}) {
     EXPECT_NE(result.out.find(fragment), std::string::npos) << fragment << "\n" << result.out;
   }
@@ -625,6 +688,51 @@ TEST(Sweep, BatchesAndStrategies) {
   EXPECT_EQ(json.at("points")[3].at("plan").at("servers"), 2);
 }
 
+// What is there for one strategy does not keep another from being predicted, in any order.
+TEST(Sweep, OptionsGoToTheStrategiesThatHaveThem) {
+  const Words strategies = {"--over", "strategy=ring,ps-sync,ps-async"};
+  const Words base = kSweep + Words{"--workers", "8", "--servers", "2"};
+  const Json json = JsonOf(base + Words{"--multicast"} + strategies);
+  ASSERT_EQ(json.at("points").size(), 3U);
+  EXPECT_EQ(json.at("points")[0].at("plan").at("servers"), 0);
+  EXPECT_FALSE(json.at("points")[0].at("plan").contains("multicast"));
+  EXPECT_EQ(json.at("points")[1].at("plan").at("multicast"), "yes");
+  EXPECT_EQ(json.at("points")[2].at("plan").at("servers"), 2);
+  EXPECT_FALSE(json.at("points")[2].at("plan").contains("multicast"));
+  const Words multicast = {"--over", "multicast=no,yes"};
+  EXPECT_EQ(JsonOf(base + multicast + strategies).at("points").size(), 6U);
+  EXPECT_EQ(JsonOf(base + strategies + multicast).at("points").size(), 6U);
+  ExpectError(kSweep + Words{"--workers", "8", "--multicast", "--over", "loss=0"},
+              {"multicast: with strategy allreduce"});
+}
+
+TEST(Sweep, EachKindOfFlagIsSaidOnce) {
+  const auto count = [](const std::string& text, const std::string& part) {
+    std::size_t n = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+      ++n;
+    }
+    return n;
+  };
+  const Words base = kSweep + Words{"--workers", "8", "--rtt", "20 ms"};
+  const std::string bbr = Unwrapped(
+      Stepcast(base + Words{"--congestion-control", "bbr", "--over", "loss=0.01,0.02,0.05,0.1"})
+          .out);
+  EXPECT_EQ(count(bbr, "BBR with a loss of"), 1U) << bbr;
+  EXPECT_NE(bbr.find("BBR with a loss of 0.1: its rate is not certain beyond 2 %"),
+            std::string::npos)
+      << bbr;
+  const std::string cubic = Unwrapped(Stepcast(base + Words{"--over", "loss=0.05,0.1"}).out);
+  EXPECT_EQ(count(cubic, "sets the pace"), 1U) << cubic;
+  // Hosts differ in name, not in number.
+  const std::string hosts =
+      Unwrapped(Stepcast({"sweep", "--cluster", "ufrgs-tupi", "--workload", "resnet50",
+                          "--local-batch", "128", "--over", "hosts=a1,a2"})
+                    .out);
+  EXPECT_NE(hosts.find("has no host a1"), std::string::npos) << hosts;
+  EXPECT_NE(hosts.find("has no host a2"), std::string::npos) << hosts;
+}
+
 TEST(Sweep, APlotIsAnSvg) {
   const TempFolder folder;
   const std::string plot = folder.Path("scaling.svg");
@@ -684,6 +792,11 @@ TEST(Limits, ClosedFormsStandBesideTheSearch) {
   const std::string text = Stepcast({"limits", "--cluster", "gce-t4", "--workload", "resnet50",
                                      "--local-batch", "32", "--strategy", "tree"})
                                .out;
+  EXPECT_TRUE(
+      std::regex_search(text, std::regex("buckets that suffice.* up to .*\\(within 1 %\\)")))
+      << text;
+  EXPECT_TRUE(none.at("buckets").is_number_integer());
+  EXPECT_TRUE(none.at("most_buckets").is_null() || none.at("most_buckets") >= none.at("buckets"));
   EXPECT_NE(text.find("closed form"), std::string::npos) << text;
   EXPECT_NE(text.find("searched"), std::string::npos) << text;
   for (const char* bad : {"0", "1", "1.5", "-1", "90%"}) {
@@ -1054,7 +1167,7 @@ TEST(MainJob, SaysWhatItIsFor) {
   const std::string text = Unwrapped(result.out);
   for (const char* sentence : {"tupi5 and tupi6 sit on a link of about 100 Mbit/s",
                                "tupi1 and tupi2 sit on a link of about 1 Gbit/s",
-                               "3 workers (1-1-1) on tupi2+tupi5+tupi6", "Expected gain: "}) {
+                               "3 workers (3 x 1) on tupi2+tupi5+tupi6", "Expected gain: "}) {
     EXPECT_NE(text.find(sentence), std::string::npos) << sentence << "\n" << result.out;
   }
   EXPECT_EQ(FileContent(folder.Path("stepcast-tour/scaling.svg")).rfind("<?xml", 0), 0U);

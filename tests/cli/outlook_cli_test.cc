@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -98,12 +99,13 @@ TEST(OutlookCli, AsynchronousServersTellTheirQueues) {
   EXPECT_NEAR(queues.at("updates_per_s").get<double>() * json.at("step_time_s").get<double>(), 8,
               0.04);
   EXPECT_EQ(queues.at("mean_staleness"), 7);
-  for (const char* key : {"inbound_link_busy", "outbound_link_busy", "worker_link_busy"}) {
+  for (const char* key :
+       {"server_link_busy", "server_processor_busy", "server_update_busy", "worker_link_busy"}) {
     EXPECT_GT(queues.at(key), 0);
     EXPECT_LE(queues.at(key), 1);
   }
   EXPECT_FALSE(json.contains("server_phases"));
-  ExpectText(kAsync, {"updates by others, give or take", "fullest server: link in"});
+  ExpectText(kAsync, {"updates by others, give or take", "fullest server: link"});
 }
 
 TEST(OutlookCli, AutoSaysWhatItChoseAndWhy) {
@@ -124,6 +126,13 @@ TEST(OutlookCli, MoneyAndEnergyOfAStep) {
   EXPECT_EQ(spending.at("servers_priced"), false);
   EXPECT_NEAR(spending.at("energy_j").get<double>(), 8 * 150 * step, 1e-6);
   EXPECT_EQ(spending.at("energy_at_most"), true);
+
+  // Where a busy and an idle power are known, the answer is no bound.
+  const Words tupi = {"predict",       "--cluster", "ufrgs-tupi", "--workload", "resnet50",
+                      "--local-batch", "128",       "--workers",  "2"};
+  EXPECT_EQ(JsonOf(tupi).at("spending").at("energy_at_most"), false);
+  EXPECT_EQ(JsonOf(tupi).at("spending").at("device_busy_w"), 349);
+  ExpectText(tupi, {" a step (devices alone)"});
 
   const TempFolder folder;
   const Words with = {"predict",
@@ -197,7 +206,12 @@ TEST(OutlookCli, RecommendTakesAnObjective) {
   const Json cheap = JsonOf(base + Words{"--objective", "price"});
   EXPECT_LT(cheap.at("best").at("plan").at("workers"), fastest.at("best").at("plan").at("workers"));
   EXPECT_GT(cheap.at("best").at("samples_per_usd"), 0);
-  ExpectText(base + Words{"--objective", "energy"}, {"samples per kJ", "workers"});
+  const Words energy = base + Words{"--objective", "energy"};
+  ExpectText(energy, {"samples per kJ", "workers"});
+  std::istringstream lines(Stepcast(energy).out);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 100U) << line;
+  }
   ExpectError(base + Words{"--objective", "goodput"}, {"--objective", "--noise-scale"});
   ExpectError(base + Words{"--objective", "speed"}, {"throughput, goodput, price, energy"});
 }

@@ -271,6 +271,7 @@ TEST(Cluster, Errors) {
       {"# remark\n\nname: lab\nnodes: 2\ndevices_per_node: 1\n",
        "lab.yaml:3: device: is a required key that is missing"},
       {kSmall + "nodess: 3\n", "lab.yaml:5: nodess: is an unknown key; allowed: name, title,"},
+      {kSmall + "nics: 2\n", "devices_per_node, nics_per_node, link,"},
       {kSmall + "link:\n  latency: 2 ms\n",
        "lab.yaml:6: link.latency: is an unknown key; allowed: bandwidth, rtt, loss"},
       {kSmall + "link: {congestion_control: fast}\n",
@@ -388,6 +389,8 @@ std::vector<std::string> Figures(const Cluster& cluster) {
   if (!cluster.hosts.empty()) figures.emplace_back("hosts");
   if (cluster.node_price_per_hour) figures.emplace_back("prices.node_per_hour");
   if (cluster.device_power_w) figures.emplace_back("power.device");
+  if (cluster.device_idle_power_w) figures.emplace_back("power.device_idle");
+  if (cluster.node_power_w) figures.emplace_back("power.node");
   return figures;
 }
 

@@ -241,6 +241,44 @@ TEST(CheckPlan, OptionsOfServersNeedServers) {
   }
 }
 
+// Whatever a plan says, with any strategy the check finds nothing that the strategy cannot have.
+RC_GTEST_PROP(WithStrategy, DropsWhatTheCheckRefuses, ()) {
+  Plan plan;
+  plan.placement = {4, 4};
+  plan.strategy = static_cast<Strategy>(*rc::gen::inRange(0, kStrategyCount));
+  plan.servers = *rc::gen::inRange(0, 4);
+  plan.backup_workers = *rc::gen::inRange(0, 8);
+  plan.server.colocated = *rc::gen::arbitrary<bool>();
+  plan.server.pipelined = *rc::gen::arbitrary<bool>();
+  plan.server.multicast = *rc::gen::arbitrary<bool>();
+  plan.server.in_network_aggregation = *rc::gen::arbitrary<bool>();
+  if (*rc::gen::arbitrary<bool>()) plan.server.sharding = Sharding::kEven;
+  if (*rc::gen::arbitrary<bool>()) plan.server.staleness_bound = 2;
+  const auto strategy = static_cast<Strategy>(*rc::gen::inRange(0, kStrategyCount));
+  Plan changed = WithStrategy(plan, strategy);
+  RC_ASSERT(changed.strategy == strategy);
+  if (UsesServers(strategy) && changed.servers == 0) changed.servers = 1;
+  CheckPlan(changed);
+  // A plan that is right as it is stays as it is.
+  const Plan same = WithStrategy(changed, strategy);
+  for (const PlanField& field : PlanFields()) RC_ASSERT(field.write(same) == field.write(changed));
+}
+
+TEST(WithStrategy, KeepsWhatTheStrategyCanHave) {
+  Plan plan = With(Strategy::kAllreduce, 2);
+  plan.server.multicast = true;
+  plan.server.colocated = true;
+  plan.backup_workers = 1;
+  EXPECT_TRUE(WithStrategy(plan, Strategy::kPsSync).server.multicast);
+  EXPECT_EQ(WithStrategy(plan, Strategy::kPsSync).backup_workers, 1);
+  const Plan async = WithStrategy(plan, Strategy::kPsAsync);
+  EXPECT_TRUE(async.server.colocated && !async.server.multicast);
+  EXPECT_EQ(async.servers, 2);
+  EXPECT_EQ(async.backup_workers, 0);
+  EXPECT_EQ(WithStrategy(plan, Strategy::kBytePs).servers, 2) << "helpers";
+  EXPECT_EQ(WithStrategy(plan, Strategy::kRing).servers, 0);
+}
+
 TEST(CheckPlan, BackupWorkersAreFewerThanWorkersOfASynchronousStep) {
   Plan plan = With(Strategy::kRing);
   plan.backup_workers = 3;

@@ -247,19 +247,43 @@ std::string Cell(const std::string& text) {
   return std::regex_replace(text, std::regex(R"(\|)"), R"(\|)");
 }
 
+// Whole steps differ in what the ids say and in nothing else that a table shows.
+constexpr const char* kWholeSteps = "step";
+
 // The catalogue, a table for each first part of an id, in the catalogue's order.
 Lines ModelTables() {
+  // Longer ranges of validity are said once in a table.
+  constexpr std::size_t kLong = 60;
   std::vector<std::string> groups;
   std::map<std::string, Lines> rows;
+  std::map<std::string, std::map<std::string, std::string>> said;  // where in the group
+  std::string steps;
+  for (const Model<double>& model : Catalog<double>()) {
+    if (GroupOf(model.id) == kWholeSteps) {
+      steps.append(steps.empty() ? "" : ", ").append(Code(model.id));
+    }
+  }
   for (const Model<double>& model : Catalog<double>()) {
     const std::string group = GroupOf(model.id);
-    if (rows[group].empty()) groups.push_back(group);
+    const bool whole_step = group == kWholeSteps;
+    if (rows[group].empty()) {
+      groups.push_back(group);
+    } else if (whole_step) {
+      continue;
+    }
     std::string formula = model.formula;
     if (formula.find(model.constants) == std::string::npos) {
       formula.append("; ").append(model.constants);
     }
-    rows[group].push_back(TableRow({Code(model.id), Cell(model.sentence), Code(Cell(formula)),
-                                    Cell(model.validity), Cell(model.source)}));
+    const auto [first, fresh] = said[group].try_emplace(model.validity, model.id);
+    const bool repeated = !fresh && first->first.size() > kLong;
+    rows[group].push_back(TableRow(
+        {whole_step ? steps : Code(model.id),
+         whole_step ? "A whole step, or a worker's cycle, with every parameter as an input; the "
+                      "id names the exchange, the loss or the overlap."
+                    : Cell(model.sentence),
+         Code(Cell(formula)), repeated ? "as " + Code(first->second) : Cell(model.validity),
+         Cell(model.source)}));
   }
   Lines page;
   for (const std::string& group : groups) {

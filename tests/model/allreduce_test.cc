@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/collective/broadcast.h"
@@ -200,7 +201,7 @@ TEST(AllreduceOverNodes, OneLevelIsThePlainAlgorithm) {
       const NodeShape shape{w, nodes ? w : 1, nodes ? 1 : w, 2};
       const Hop<double>& hop = nodes ? kHop : kFastHop;
       for (const auto& [algorithm, plain] :
-           {AllreduceCandidate<double>{Strategy::kRing, RingAllreduce(w, hop)},
+           {std::pair{Strategy::kRing, RingAllreduce(w, hop)},
             {Strategy::kHierarchical, RingAllreduce(w, hop)},
             {Strategy::kTree, TreeAllreduce(w, hop)},
             {Strategy::kHalvingDoubling, HalvingDoublingAllreduce(w, hop)}}) {
@@ -394,34 +395,41 @@ TEST(SyncCostTest, ReductionAddsUpWhatArrives) {
 
 TEST(Choice, ChangesWhereTwoTie) {
   const NodeShape shape{9, 9, 1, 1};
-  // A ring of 9: 0.8 ms and 16/9 passes; a tree: 0.4 ms and 2 passes. They tie at 22.5 MB.
-  const std::optional<DataSize<>> tie = TieMessage(RingAllreduce(9, kHop), TreeAllreduce(9, kHop));
+  // A piece once around a ring of 9: 0.8 ms and 8/9 passes; a tree: 0.4 ms and 2 passes. They tie
+  // at 0.45 MB; with bytes at the ring's pace (0.2 ms, 16/9 passes) the tree never leads.
+  const SyncCost<double> ring = RingAllreduce(9, kHop);
+  const std::optional<DataSize<>> tie =
+      TieMessage(PipelineRing(ring, kHop.alpha).chain, TreeAllreduce(9, kHop));
   ASSERT_TRUE(tie.has_value());
-  EXPECT_NEAR(tie->in(kMegabytes), 2.25, 1e-9);
-  const auto below = ChooseAllreduce(shape, kHop, kFastHop, *tie * 0.99);
-  const auto above = ChooseAllreduce(shape, kHop, kFastHop, *tie * 1.01);
-  EXPECT_EQ(below.best.algorithm, Strategy::kTree);
-  EXPECT_EQ(above.best.algorithm, Strategy::kRing);
-  const std::string why = WhyChosen(above, *tie * 1.01);
-  EXPECT_NE(why.find("costs less for each byte, which decides above 2.25 MB"), std::string::npos)
-      << why;
-  EXPECT_NE(
-      WhyChosen(below, *tie * 0.99).find("costs less for each call, which decides below 2.25"),
-      std::string::npos)
-      << WhyChosen(below, *tie * 0.99);
+  EXPECT_NEAR(tie->in(kMegabytes), 0.45, 1e-9);
+  const auto expect = [&](double times, Strategy best, const std::string& reason) {
+    const DataSize<> message = *tie * times;
+    const auto choice = ChooseAllreduce(shape, kHop, kFastHop, message);
+    EXPECT_EQ(choice.best.algorithm, best) << times;
+    const std::string why = WhyChosen(choice, message);
+    EXPECT_NE(why.find(": " + reason + "."), std::string::npos) << times << ": " << why;
+  };
+  expect(1.5, Strategy::kRing, "it costs less for each byte, which decides above 0.45 MB");
+  expect(0.5, Strategy::kTree, "it costs less for each call, which decides below 0.45 MB");
+  expect(1.01, Strategy::kRing, "the two differ by less than 1 %");
+  expect(0.99, Strategy::kTree, "the two differ by less than 1 %");
+  // Where the ring takes its other cost, and far from the tie, it is not named.
+  expect(3, Strategy::kRing, "for messages like this it costs no more for a call and for a byte");
+  const SyncCost<double> tree = TreeAllreduce(9, kHop);
+  const AllreduceChoice<double> far{
+      {Strategy::kTree, {tree, tree}},
+      AllreduceCandidate<double>{Strategy::kRing, PipelineRing(ring, kHop.alpha)}};
+  const std::string why = WhyChosen(far, *tie * 0.05);
+  EXPECT_NE(why.find(": it costs less for each call."), std::string::npos) << why;
 }
 
 TEST(Choice, DominatedAlgorithmsHaveNoTie) {
   EXPECT_FALSE(TieMessage(HalvingDoublingAllreduce(8, kHop), RingAllreduce(8, kHop)).has_value());
-  const auto choice = ChooseAllreduce<double>({8, 8, 1, 1}, kHop, kFastHop, kMessage);
-  EXPECT_EQ(choice.best.algorithm, Strategy::kHalvingDoubling);
-  EXPECT_NE(WhyChosen(choice, kMessage).find("leads at any size"), std::string::npos)
-      << WhyChosen(choice, kMessage);
 }
 
 TEST(Choice, OneWorkerHasNothingToExchange) {
   const auto choice = ChooseAllreduce<double>({}, kHop, kFastHop, kMessage);
-  EXPECT_EQ(Milli(choice.best.cost), 0);
+  EXPECT_EQ(choice.best.cost.Time(kMessage).si(), 0);
   EXPECT_FALSE(choice.next.has_value());
   EXPECT_EQ(WhyChosen(choice, kMessage), "One worker has nothing to exchange.");
 }
@@ -443,10 +451,21 @@ RC_GTEST_PROP(ChoiceProperty, NothingIsFasterAndLargerMessagesNeverCheaper, ()) 
   const DataSize<> larger = message * 3.0;
   const auto then = ChooseAllreduce(shape, inter, intra, larger);
   RC_ASSERT(choice.best.cost.Time(message) <= then.best.cost.Time(larger));
-  RC_ASSERT(then.best.cost.per_byte <= choice.best.cost.per_byte);
   const std::string why = WhyChosen(choice, message);
   RC_ASSERT(why.back() == '.');
   RC_ASSERT(why.find('\n') == std::string::npos);
+  // The tie that the sentence names is one, and nothing changes between it and the message.
+  const std::size_t decides = why.find("which decides ");
+  if (decides != std::string::npos) {
+    const std::string where = why.substr(decides + std::string("which decides above ").size());
+    const DataSize<> tie = Megabytes(std::stod(where));
+    const double gap = choice.next->cost.Time(tie) / choice.best.cost.Time(tie);
+    RC_ASSERT(std::abs(gap - 1) < 0.01);  // the sentence has three figures
+    for (const double part : {0.1, 0.5, 0.9}) {
+      const DataSize<> between = message * (1 - part) + tie * part;
+      RC_ASSERT(choice.best.cost.Time(between) <= choice.next->cost.Time(between) * (1 + 1e-3));
+    }
+  }
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // What every entry of the catalogue promises: finite and never negative over its range, with the
-// trend that it declares for each input, right where the answer is known, of the unit that it states,
-// and a description to find it by.
+// trend that it declares for each input, right where the answer is known, of the unit that it
+// states, and a description to find it by.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -517,8 +517,8 @@ TEST(ServerData, HorovodServersAgainstRings) {
         EXPECT_LT(rate, 2);
       }
     }
-    // In each cell, cluster and workload, the faster strategy is that of the fastest stack; besides,
-    // every stack with servers is compared with every stack with a ring.
+    // In each cell, cluster and workload, the faster strategy is that of the fastest stack;
+    // besides, every stack with servers is compared with every stack with a ring.
     int right = 0;
     int right_pairs = 0;
     int pairs = 0;

@@ -82,8 +82,8 @@ TEST(Sharding, InTurnByHand) {
   EXPECT_DOUBLE_EQ(LargestShare(workload, 3, Sharding::kRoundRobin).share, 21.0 / 33);
 }
 
-// Largest first is never worse than 4/3 - 1/(3n) times the least that is possible, which is at least
-// an equal share and the largest tensor.
+// Largest first is never worse than 4/3 - 1/(3n) times the least that is possible, which is at
+// least an equal share and the largest tensor.
 RC_GTEST_PROP(ShardingProperty, WithinGrahamsBound, ()) {
   std::vector<std::int64_t> sizes;
   const int count = *Whole(1, 12);

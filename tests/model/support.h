@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <string>
 
+#include "model/collective/async_server.h"
 #include "model/step/parameters.h"
 
 namespace stepcast {
@@ -40,6 +41,15 @@ inline std::string TestName(std::string id) {
     if (!usable) c = '_';
   }
   return id;
+}
+
+// The mean time from one update of an asynchronous worker to its next, when nothing leaves before
+// the backward pass has ended.
+inline Duration<> AsyncServerCycle(const ServerPaths<double>& paths, const Duration<>& compute,
+                                   const DataSize<>& message) {
+  AsyncWork<double> work;
+  work.forward = compute;
+  return AsynchronousServers(paths, work, message).cycle;
 }
 
 // The parameters that the table holds most plausible.

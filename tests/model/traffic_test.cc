@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "model/collective/parameter_server.h"
 #include "tests/model/message_level.h"
 
 namespace stepcast {
@@ -317,6 +318,70 @@ TEST(Traffic, MulticastAndAggregationByTheTable) {
   expect(8, 600, 600, 2400);
   plan.server.multicast = false;
   expect(12, 600, 1800, 4800);
+}
+
+// Two nodes of two workers and a server each: each server exchanges half of the 1200 bytes with two
+// workers elsewhere, or once with the network; the cost counts the same bytes.
+TEST(Traffic, MulticastAndAggregationOfColocatedServers) {
+  Plan plan;
+  plan.strategy = Strategy::kPsSync;
+  plan.placement = {2, 2};
+  plan.servers = 2;
+  plan.server.colocated = true;
+  ServerPaths<double> paths;
+  paths.workers = 4;
+  paths.servers = paths.nodes = 2;
+  paths.workers_per_node = 2;
+  paths.worker.bandwidth = BytesPerSecond(1.0);
+  paths.colocated = true;
+  const auto expect = [&](double transfers, double in, double out, double total) {
+    const Traffic traffic = CountTraffic(plan, Bytes(1200.0));
+    EXPECT_EQ(traffic.transfers, transfers);
+    EXPECT_EQ(traffic.per_worker.si(), 600);
+    EXPECT_EQ(traffic.server_in->si(), in);
+    EXPECT_EQ(traffic.server_out->si(), out);
+    EXPECT_EQ(traffic.per_server->si(), std::max(in, out));
+    EXPECT_EQ(traffic.total.si(), total);
+    paths.multicast = plan.server.multicast;
+    paths.in_network_aggregation = plan.server.in_network_aggregation;
+    const ServerPhases<double> phases = SynchronousServers(paths);
+    const double own = 2 * traffic.per_worker.si();  // of the node's workers
+    EXPECT_NEAR((phases.server_push.per_byte * Bytes(600.0)).si(), in, kToTheByte);
+    EXPECT_NEAR((phases.server_pull.per_byte * Bytes(600.0)).si(), out, kToTheByte);
+    EXPECT_NEAR((phases.shared_link * Bytes(1200.0)).si(), own + std::max(in, out), kToTheByte);
+  };
+  expect(8, 1200, 1200, 4800);
+  plan.server.multicast = true;
+  expect(6, 1200, 600, 3600);
+  plan.server.in_network_aggregation = true;
+  expect(6, 600, 600, 2400);
+  plan.server.multicast = false;
+  expect(8, 600, 1200, 3600);
+  // On a single node nothing is on the wire, whatever would help.
+  plan.placement = {4};
+  plan.servers = 1;
+  for (const bool multicast : {false, true}) {
+    plan.server.multicast = multicast;
+    const Traffic alone = CountTraffic(plan, Bytes(1200.0));
+    EXPECT_EQ(alone.transfers, 0);
+    EXPECT_EQ(alone.total.si(), 0);
+    EXPECT_EQ(alone.per_worker.si(), 0);
+    EXPECT_EQ(alone.per_server->si(), 0);
+  }
+}
+
+TEST(Traffic, MoreColocatedServersThanNodes) {
+  Plan plan;
+  plan.strategy = Strategy::kPsSync;
+  plan.placement = {1, 1, 1};
+  plan.servers = 6;
+  plan.server.colocated = true;
+  const Traffic six = CountTraffic(plan, Bytes(kGradient));
+  plan.servers = 3;
+  const Traffic three = CountTraffic(plan, Bytes(kGradient));
+  EXPECT_NEAR(six.per_worker.si(), three.per_worker.si(), kToTheByte);
+  EXPECT_NEAR(six.total.si(), three.total.si(), kToTheByte);
+  EXPECT_NEAR(six.per_server->si() * 2, three.per_server->si(), kToTheByte);
 }
 
 TEST(Traffic, TheLargestShardBurdensItsServer) {

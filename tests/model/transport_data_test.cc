@@ -62,7 +62,7 @@ struct Case {
 };
 
 double Error(const Case& c, const Path<double>& path) {
-  return std::abs(Deliver(path, 1).bandwidth / c.measured - 1);
+  return std::abs(Deliver(path, 1) / c.measured - 1);
 }
 
 // ---- Single streams of 30 s over rate x delay x loss x congestion control.
@@ -180,7 +180,7 @@ Path<double> LabPath(const Rows& rows, std::size_t i) {
 // Push and pull through servers: each phase passes a server's link with w flows, and ends with the
 // unluckiest.
 Duration<> ServerStep(const Path<double>& path, double w, double servers, const DataSize<>& m) {
-  const DataRate<> rate = Deliver(path, w, Barrier<double>{m / servers, w}).bandwidth;
+  const DataRate<> rate = Deliver(path, w, Barrier<double>{m / servers, w});
   return m * (2 * w / servers) / rate + path.rtt;
 }
 
@@ -188,7 +188,7 @@ Duration<> ServerStep(const Path<double>& path, double w, double servers, const 
 // Gloo between two ranks exchanges 1 MiB at a time, each of which waits half a round trip.
 Duration<> RingStep(const Path<double>& path, double w, const DataSize<>& m) {
   const DataSize<> piece = w > 2 ? m / w : Min(m / w, DataSize<>(Mebibytes(1.0)));
-  const DataRate<> rate = Deliver(path, 1, Barrier<double>{piece, w}).bandwidth;
+  const DataRate<> rate = Deliver(path, 1, Barrier<double>{piece, w});
   const double waits = w > 2 ? 2.0 : (m / piece) / 2;
   return m * (2 * (w - 1) / w) / rate + path.rtt * waits;
 }
@@ -231,8 +231,8 @@ TEST(TransportData, LabStepsWithLoss) {
     errors.push_back(std::abs(ratio - 1));
     const double flows = servers ? w : 1;
     const DataSize<> bytes = servers ? m * (2 * w) : m * (2 * (w - 1) / w);
-    without_barrier.push_back(std::abs(
-        bytes / Deliver(path, flows).bandwidth * buckets / Seconds(*rows.Number(i, "mean_s")) - 1));
+    without_barrier.push_back(
+        std::abs(bytes / Deliver(path, flows) * buckets / Seconds(*rows.Number(i, "mean_s")) - 1));
   }
   ASSERT_GE(errors.size(), 25u);
   std::cout << "median error " << Median(errors) << ", worst "
@@ -256,7 +256,7 @@ TEST(TransportData, LabStreamsWithLoss) {
     if (rows.Text(i, "kind") != "uswitch" || *rows.Number(i, "loss_pct") <= 0) continue;
     const Path<double> path = LabPath(rows, i);
     const DataRate<> measured = MegabitsPerSecond(*rows.Number(i, "goodput_mbit"));
-    const double error = std::abs(Deliver(path, 1).bandwidth / measured - 1);
+    const double error = std::abs(Deliver(path, 1) / measured - 1);
     errors[rows.Text(i, "cc") + (path.loss < 0.02 ? " to 1 %" : " 5 and 10 %")].push_back(error);
     all.push_back(error);
   }

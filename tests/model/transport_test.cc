@@ -34,7 +34,7 @@ Path<double> MakePath(double bandwidth, double rtt, double loss,
 }
 
 double Delivered(double bandwidth, double rtt, double loss, double flows = 1) {
-  return Deliver(MakePath(bandwidth, rtt, loss), flows).bandwidth.si();
+  return Deliver(MakePath(bandwidth, rtt, loss), flows).si();
 }
 
 // 1 % of loss: sqrt(2/3 x 0.01) = 0.0816497 of a round trip a segment, 1448 x 12.247 bytes a round
@@ -221,21 +221,10 @@ TEST(Transport, WindowLimit) {
   EXPECT_NEAR(Delivered(29e6, 0.100, 0), 29e6 / std::pow(2.0, 0.25), 1);
 }
 
-TEST(Transport, NamesItsLimit) {
-  const auto limit = [](double bandwidth, double rtt, double loss, CongestionControl congestion) {
-    return Deliver(MakePath(bandwidth, rtt, loss, congestion), 1).limit;
-  };
-  constexpr CongestionControl kCubic = CongestionControl::kCubic;
-  EXPECT_EQ(limit(kGigabit, 0.001, 0, kCubic), PathLimit::kLine);
-  EXPECT_EQ(limit(kGigabit, 0.1, 0, kCubic), PathLimit::kWindow);
-  EXPECT_EQ(limit(kGigabit, 0.01, 0.01, kCubic), PathLimit::kLoss);
-  EXPECT_EQ(limit(kGigabit, 0.01, 0.01, CongestionControl::kBbr), PathLimit::kLine);
-}
-
 TEST(Transport, BbrLosesWhatItSendsAgain) {
   for (const double p : {0.001, 0.01, 0.1, 0.2}) {
     const Path<double> path = MakePath(kGigabit, 0.001, p, CongestionControl::kBbr);
-    EXPECT_NEAR(Deliver(path, 1).bandwidth.si(), kGigabit * (1 - p), 1e-3 * kGigabit);
+    EXPECT_NEAR(Deliver(path, 1).si(), kGigabit * (1 - p), 1e-3 * kGigabit);
     EXPECT_EQ(BarrierAmplification(path, Barrier<double>{Megabytes(1.0), 8}), 1);
   }
 }
@@ -258,14 +247,14 @@ TEST(Transport, NoLossIsNoLossLimit) {
     Path<double> silent;  // says nothing of loss
     silent.bandwidth = BytesPerSecond(kGigabit);
     silent.rtt = Seconds(rtt);
-    const double lossless = Deliver(silent, 2).bandwidth.si();
+    const double lossless = Deliver(silent, 2).si();
     const Barrier<double> barrier{Megabytes(1.0), 64};
     Path<double> stated = MakePath(kGigabit, rtt, 0.0, CongestionControl::kBbr);
     stated.timeout = Seconds(3.0);
     stated.burst = kOffloadBurst;
-    EXPECT_EQ(Deliver(stated, 2, barrier).bandwidth.si(), lossless);
+    EXPECT_EQ(Deliver(stated, 2, barrier).si(), lossless);
     EXPECT_EQ(BarrierAmplification(stated, barrier), 1);
-    EXPECT_NEAR(Deliver(MakePath(kGigabit, rtt, 1e-15), 2, barrier).bandwidth.si(), lossless,
+    EXPECT_NEAR(Deliver(MakePath(kGigabit, rtt, 1e-15), 2, barrier).si(), lossless,
                 1e-6 * lossless);
   }
 }
@@ -363,10 +352,10 @@ struct Conditions {
     barrier.message = Bytes(*LogUniform(1, 1e10));
     barrier.flows = *Whole(1, 1000000);
   }
-  double Rate() const { return Deliver(path, flows, barrier).bandwidth.si(); }
+  double Rate() const { return Deliver(path, flows, barrier).si(); }
   double Time() const { return barrier.message.si() / Rate(); }
   double TimeFromIdle() const {
-    return barrier.message.si() / Deliver(path, flows).bandwidth.si() +
+    return barrier.message.si() / Deliver(path, flows).si() +
            SlowStartDelay(path, barrier.message, flows).si();
   }
 };
@@ -450,8 +439,7 @@ RC_GTEST_PROP(TransportProperty, DerivativesAreTheFunctions, ()) {
   path.window = DataSize<Jet>::FromSi(Jet(c.path.window.si(), 2));
   path.timeout = Duration<Jet>::FromSi(Jet(c.path.timeout.si(), 3));
   path.burst = c.path.burst;
-  const Jet rate =
-      Deliver(path, c.flows, Barrier<Jet>{c.barrier.message, c.barrier.flows}).bandwidth.si();
+  const Jet rate = Deliver(path, c.flows, Barrier<Jet>{c.barrier.message, c.barrier.flows}).si();
   RC_ASSERT(Near(rate.a, c.Rate(), 1e-12));
   const auto difference = [&](int which, double h) {
     const auto at = [&](double sign) {

@@ -102,10 +102,9 @@ PaperModel CommunicationPatterns() {
   paper.paper = "communication-patterns";
   paper.prose = {
       "Neither link nor compute times are given. Horovod's synthetic benchmark feeds 224 x 224 "
-      "images "
-      "to every network, Inception-v3 included. Compute is the data sheet's roofline of the T4 "
-      "times one factor, calibrated on ResNet-50's iteration; the other networks' iterations are "
-      "predicted. The links stay at their priors.",
+      "images to every network, Inception-v3 included. Compute is the data sheet's roofline of the "
+      "T4 times one factor, calibrated on ResNet-50's iteration; the other networks' iterations "
+      "are predicted. The links stay at their priors.",
       "Traffic is counted: an iteration sends 2 (w-1)/w of the model from every worker; before the "
       "200 iterations go five of warm-up and the broadcast of the first weights."};
   paper.setups = {{"", setup}};

@@ -77,8 +77,7 @@ PaperModel LowBandwidthTraining() {
       "the compute time of an image; everything on two and three nodes is predicted from the "
       "stated 1 Gbit/s. Images enter the networks enlarged to 224 x 224 (the companion's script), "
       "not as the 64 x 64 of the data set. TensorFlow packs the gradients and reduces them after "
-      "the "
-      "backward pass, so nothing overlaps.",
+      "the backward pass, so nothing overlaps.",
       "The speed-ups are given without a node count. The model's are ratios of the training times "
       "summed over one, two and three nodes, as the paper's Figure 3 averages."};
   paper.setups = {{"", setup}};
@@ -113,13 +112,11 @@ PaperModel LowBandwidthTraining() {
        value([=] { return parameters(kResnet) / parameters(kEfficientnet); })});
   add({"lb-accumulation", Role::kPredicted, nullptr,
        "a choice of the authors, found by trial; the model could name an interval only for a "
-       "wanted "
-       "efficiency, which the paper does not state",
+       "wanted efficiency, which the paper does not state",
        Standing::kOutOfReach});
   add({"lb-configurations", Role::kCounted, value([] { return 2.0 * 3 * 3 * 2; }),
        "the product that section 3.3 prints beside the 24, 2 x 3 x 3 x 2, is 36, and the "
-       "companion's "
-       "presentation counts 36 configurations: 36 is right",
+       "companion's presentation counts 36 configurations: 36 is right",
        Standing::kOtherFigure, Compare::kRatio, 36});
   add({"lb-resnet50-speedup", Role::kPredicted, value([=] { return speedup(kResnet); })});
   add({"lb-efficientnet-speedup", Role::kPredicted, value([=] { return speedup(kEfficientnet); })});
@@ -136,10 +133,8 @@ PaperModel LowBandwidthTraining() {
                  large.available.value_or(DataSize<>()).in(kGigabytes)));
        }),
        "the two loops differ by one set of gradients, 21 MB, and by the companion's logs such runs "
-       "end "
-       "one or two of the five epochs before they fail: that is memory that grows or is "
-       "fragmented, "
-       "not the need of a step, which is the same in every step",
+       "end one or two of the five epochs before they fail: that is memory that grows or is "
+       "fragmented, not the need of a step, which is the same in every step",
        Standing::kDisputed});
   add({"lb-second-node", Role::kPredicted, claim([=] {
          bool holds = true;

@@ -87,13 +87,11 @@ PaperModel NetworkEvolution() {
   paper.paper = "network-evolution";
   paper.prose = {
       "Batch and compute time are not given, and the only number about time is the slow-down by "
-      "the "
-      "throttled server. Compute is calibrated on it, taking 32 images a step: 27 images/s of "
+      "the throttled server. Compute is calibrated on it, taking 32 images a step: 27 images/s of "
       "Inception-v3 are what GPUs of that age did. The other networks' compute is that times the "
       "ratio of the data sheet's rooflines. What the findings say about phases and services is "
       "predicted. Step times are of push and pull one after the other; in what remains of the "
-      "phases, "
-      "the push hides behind the backward pass, as in the paper."};
+      "phases, the push hides behind the backward pass, as in the paper."};
   paper.setups = {{"", setup}};
   const auto value = [](auto f) { return [f] { return Answer::Value(f()); }; };
   const auto claim = [](auto f) { return std::function<Answer()>(f); };
@@ -166,8 +164,8 @@ PaperModel NetworkEvolution() {
        })});
   add({"ne-scaling-limit", Role::kPredicted, claim([=] {
          constexpr int kMost = 64;
-         const ScalingLimits limits =
-             FindScalingLimits(setup->predictor(kInception), PlanOf(kWorkers, 10), 1, kMost);
+         const ScalingLimits limits = FindScalingLimits(
+             setup->predictor(kInception), PlanOf(kWorkers, 10), 1, {.most_workers = kMost});
          if (!limits.crossing) return Answer::Claim(false, "transfer never exceeds compute");
          const int w = *limits.crossing;
          const auto throughput = [&](int workers) {

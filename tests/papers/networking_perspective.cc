@@ -120,17 +120,13 @@ constexpr const char* kModels[] = {kMlp, kMobilenet, kResnet};
 
 constexpr const char* kMobilenetCollapse =
     "a step cannot take 35 times as long because the line is half as fast: 28 MB need half a "
-    "second "
-    "at 500 Mbit/s, not 12.8 s. The MLP beside it lost 6.5 %. The printed 2.5 images/s are "
-    "likelier "
-    "of another run";
+    "second at 500 Mbit/s, not 12.8 s. The MLP beside it lost 6.5 %. The printed 2.5 images/s are "
+    "likelier of another run";
 constexpr const char* kTenPercent =
     "right in kind and too mild: 10 % is where CUBIC has been measured slower than the model, "
-    "which "
-    "holds for less. The paper is likelier right. No other law does better: losses packet by "
-    "packet "
-    "would give 97 % for the MLP and 129 min for ResNet, but 80 % instead of the tenth for one "
-    "worker at 1 %; BBR, which ignores loss, no loss for the MLP and 2.3 min for ResNet";
+    "which holds for less. The paper is likelier right. No other law does better: losses packet by "
+    "packet would give 97 % for the MLP and 129 min for ResNet, but 80 % instead of the tenth for "
+    "one worker at 1 %; BBR, which ignores loss, no loss for the MLP and 2.3 min for ResNet";
 
 constexpr const char* kOnePercentOfThree =
     "the paper has ten times as much loss for ResNet as for the MLP. In the model the line, which "
@@ -169,21 +165,17 @@ PaperModel NetworkingPerspective() {
   paper.paper = "networking-perspective";
   paper.prose = {
       "The round trip is taken as the latency that the paper states. gRPC of the time gave an "
-      "HTTP/2 "
-      "stream a window of 64 KiB (RFC 9113): a tensor travels in so many bytes a round trip. The "
-      "window is calibrated on one run and comes out near that value; it then carries every row "
-      "about latency. Compute is small: 992 more images cost ResNet 0.22 s.",
+      "HTTP/2 stream a window of 64 KiB (RFC 9113): a tensor travels in so many bytes a round "
+      "trip. The window is calibrated on one run and comes out near that value; it then carries "
+      "every row about latency. Compute is small: 992 more images cost ResNet 0.22 s.",
       "The paper gives no sizes for what it calls ResNet and MLP when three workers train on "
       "ImageNet. 0.4 images a second over 1 Gbit/s are fifteen times the bytes of ResNet-50, so "
-      "the "
-      "message is calibrated there and everything else about these runs predicted; the same for "
-      "the MLP, whose single large matrix the server besides handles slowly. With three workers "
-      "the "
-      "printed throughputs are read as those of one worker: the paper converts the 6 s of a step "
-      "into 5.3 images/s that way.",
+      "the message is calibrated there and everything else about these runs predicted; the same "
+      "for the MLP, whose single large matrix the server besides handles slowly. With three "
+      "workers the printed throughputs are read as those of one worker: the paper converts the 6 s "
+      "of a step into 5.3 images/s that way.",
       "Congestion control is not stated: CUBIC is what Linux does. tc on the sender sees packets "
-      "of "
-      "up to 64 KiB before the network card cuts them, so that packets within a millisecond are "
+      "of up to 64 KiB before the network card cuts them, so that packets within a millisecond are "
       "lost together and TCP backs off once for them; where each was lost by itself, 1 % would "
       "cost four fifths, not the paper's tenth."};
   paper.setups = {{"", one_worker}, {"the MLP with three workers", slow}};
@@ -292,8 +284,7 @@ PaperModel NetworkingPerspective() {
   add({"np-two-more-workers", Role::kCalibratedOn,
        value([=] { return ratio(kLargeMlp, {.workers = 3}, {}); }),
        "both throughputs are calibrated on, the second with a rate of the server of its own: "
-       "shared "
-       "out evenly, three workers on one server have no less than a third each"});
+       "shared out evenly, three workers on one server have no less than a third each"});
   add({"np-more-workers-slower", Role::kPredicted, claim([=] {
          const double mlp = ratio(kMlp, {.workers = 3}, {});
          const double resnet = ratio(kResnet, {.workers = 3}, {});
@@ -376,9 +367,8 @@ PaperModel NetworkingPerspective() {
   add({"np-imagenet-against-mnist", Role::kCalibratedOn,
        value([=] { return throughput(kResnet, {}) / throughput(kMlp, {}); }),
        "about 30 by the text of 4.3; the throughputs printed in 4.1 and 4.2 for the same two "
-       "models, "
-       "10.9 and 247 images/s, are 1 to 23, and the model is calibrated on these. The printed "
-       "throughputs are likelier right than the round number",
+       "models, 10.9 and 247 images/s, are 1 to 23, and the model is calibrated on these. The "
+       "printed throughputs are likelier right than the round number",
        Standing::kOtherFigure, Compare::kRatio,
        Printed("np-run-resnet-32") / Printed("np-run-mlp-32")});
   add({"np-mlp-3-workers-loss-1", Role::kPredicted, value([=] {

@@ -60,12 +60,31 @@ std::string TableRow(const std::vector<std::string>& cells) {
   return row + "\n";
 }
 
-std::string Ratio(const Judgement& j) {
-  const double printed = Judged(j.row, j.evaluator);
-  if (j.evaluator.compare == Compare::kRemaining) {
-    return fmt::format("{:.2f}", (100 - j.answer.value) / (100 - printed));
+// Losses of throughput are shown as what is left of it, in per cent.
+bool IsLoss(const Judgement& j) {
+  return j.evaluator.compare == Compare::kRemaining ||
+         (j.evaluator.compare == Compare::kAtLeast && j.row.unit == "%");
+}
+
+double Shown(const Judgement& j, double value) { return IsLoss(j) ? 100 - value : value; }
+
+std::string ShownWithUnit(const Judgement& j, double value) {
+  return WithUnit(Shown(j, value), j.row.unit) + (IsLoss(j) ? " left" : "");
+}
+
+std::string PaperSays(const Judgement& j) {
+  std::string says = ShownWithUnit(j, *j.row.value);
+  if (j.evaluator.compare == Compare::kAtLeast) {
+    says = (IsLoss(j) ? "at most " : "at least ") + says;
   }
-  return fmt::format("{:.2f}", j.answer.value / printed);
+  if (j.evaluator.standing == Standing::kOtherFigure) {
+    says += "; elsewhere " + ShownWithUnit(j, j.evaluator.other);
+  }
+  return says;
+}
+
+std::string Ratio(const Judgement& j) {
+  return fmt::format("{:.2f}", Shown(j, j.answer.value) / Shown(j, Judged(j.row, j.evaluator)));
 }
 
 std::string Verdict(const Judgement& j) {
@@ -79,8 +98,43 @@ std::string Verdict(const Judgement& j) {
     case Standing::kInScope:
       break;
   }
-  return j.good ? "yes" : "**no**";
+  if (!j.good) return "**no**";
+  return IsLoss(j) ? "yes, of what remains" : "yes";
 }
+
+constexpr const char* kIntroduction = R"(# The papers, reproduced
+
+Five papers measured data-parallel training over networks. This page holds every number and every finding that their
+texts state against stepcast. It is made by a test (`tests/papers`), which fails when an answer changes. The rows are
+those of `data/measurements`; their notes are there.
+
+)";
+constexpr const char* kHowJudged = R"(
+What a paper does not give (compute times, windows, round trips, sizes) is calibrated on some of its rows or taken from
+documents. Each row tells what the model's answer is:
+
+- **predicted**: no row that it is judged by went into it;
+- **calibrated on**: the row fixed a value that the paper does not give;
+- **counted**: arithmetic, as for parameters, transfers, bytes and updates.
+
+How a row is judged:
+
+- A number is reproduced when the model is within 25 % of it, a bound when the model keeps it.
+- A loss of throughput is shown, and judged, as the throughput that remains. For small losses that is the kinder way:
+  a tenth and three tenths are three times apart, and 0.9 and 0.7 are within 25 %.
+- A finding is reproduced when the model's numbers, which stand beside it, show it.
+- **By the other figure**: the paper prints two figures for one thing. The row is judged by the one that the remark
+  names, which is not the one in the row.
+- **Disputed**: arithmetic, a definition or another source contradicts the paper. Such a row counts as missed, except
+  under "of the undisputed".
+- **Out of reach**: no model here speaks of it.
+
+The reasons stand below the tables, as for every miss, and say who is likelier right. In the summary the strictest
+counts come first.
+
+| | reproduced, of the predicted in reach | of all rows | of all in reach | of the undisputed | disputed | out of reach | judged by the paper's other figure |
+|---|---|---|---|---|---|---|---|
+)";
 
 // Console blocks hold the commands only; what they print is the documentation test's.
 const std::string kBlock = "```console\n";
@@ -116,21 +170,19 @@ $ stepcast evaluate --cluster np.yaml --runs data/measurements/networking-perspe
 ```
 )";
 
-std::string Percent(int part, int whole) {
-  return whole == 0 ? "-" : fmt::format("{:.0f} %", 100.0 * part / whole);
-}
+std::string Percent(int part, int whole) { return fmt::format("{:.0f} %", 100.0 * part / whole); }
 
 void AppendTally(const std::string& name, const std::vector<Judgement>& judgements, bool claims,
                  const std::string& paper, std::string* page) {
   const Tally t = Count(judgements, claims, paper);
   if (t.all == 0) return;
   const auto share = [](int good, int of) {
-    return fmt::format("{} of {}, {}", good, of, Percent(good, of));
+    return of == 0 ? "-" : fmt::format("{} of {}, {}", good, of, Percent(good, of));
   };
-  *page += TableRow({name, fmt::format("{}", t.all - t.in_reach), fmt::format("{}", t.disputed),
-                     fmt::format("{}", t.other_figure), share(t.undisputed_good, t.undisputed),
-                     share(t.good, t.in_reach), share(t.good, t.all),
-                     fmt::format("{} of {}", t.predicted_good, t.predicted)});
+  *page += TableRow({name, share(t.predicted_good, t.predicted), share(t.good, t.all),
+                     share(t.good, t.in_reach), share(t.undisputed_good, t.undisputed),
+                     fmt::format("{}", t.disputed), fmt::format("{}", t.all - t.in_reach),
+                     fmt::format("{}", t.other_figure)});
 }
 
 void AppendSetup(const PaperModel& model, std::string* page) {
@@ -196,30 +248,11 @@ Tally Count(const std::vector<Judgement>& judgements, bool claims, const std::st
 
 std::string RenderPage(const std::vector<Judgement>& judgements,
                        const std::vector<PaperModel>& models) {
-  std::string page =
-      "# The papers, reproduced\n\n"
-      "Five papers measured data-parallel training over networks. This page holds every number and "
-      "every finding that their texts state against stepcast. It is made by a test "
-      "(`tests/papers`), which fails when an answer changes. The rows are those of "
-      "`data/measurements`; their notes and the papers' titles are there.\n\n"
-      "What a paper does not give (compute times, windows, round trips, sizes) is calibrated on "
-      "some "
-      "of its rows or taken from documents. Each row tells what the model's answer is:\n\n"
-      "- **predicted**: no row that it is judged by went into it;\n"
-      "- **calibrated on**: the row fixed a value that the paper does not give;\n"
-      "- **counted**: arithmetic, as for parameters, transfers, bytes and updates.\n\n"
-      "A number is reproduced when the model is within 25 % of it; a loss of throughput is judged "
-      "by the throughput that remains, a lower bound by being reached. A finding is reproduced "
-      "when the model's numbers, which stand beside it, show it. Three kinds of rows are marked. "
-      "Where a paper contradicts itself, the row is judged by its *other figure*, which the remark "
-      "names. *Disputed* is what arithmetic, a definition or another source contradicts; such rows "
-      "count as missed below except in the first of the three counts. *Out of reach* are those "
-      "that no model here speaks of. The reasons stand below the tables, as for every miss, and "
-      "say who is likelier right.\n\n"
-      "| | out of reach | disputed | by the other figure | reproduced, of the undisputed | of all "
-      "in "
-      "reach | of all rows | of the predicted in reach |\n"
-      "|---|---|---|---|---|---|---|---|\n";
+  std::string page = kIntroduction;
+  for (const Paper& paper : Papers()) {
+    page += fmt::format("- [{}](#{}): {}\n", paper.name, paper.name, paper.title);
+  }
+  page += kHowJudged;
   AppendTally("all numbers", judgements, false, "", &page);
   for (const Paper& paper : Papers()) {
     AppendTally(paper.name + ", numbers", judgements, false, paper.name, &page);
@@ -249,13 +282,8 @@ std::string RenderPage(const std::vector<Judgement>& judgements,
         claims += TableRow({"`" + j.row.id + "`", where, j.row.text,
                             j.in_reach() ? j.answer.says : "", Verdict(j)});
       } else {
-        const char* at_least = j.evaluator.compare == Compare::kAtLeast ? "at least " : "";
-        std::string paper_says = at_least + WithUnit(*j.row.value, j.row.unit);
-        if (j.evaluator.standing == Standing::kOtherFigure) {
-          paper_says += "; elsewhere " + WithUnit(j.evaluator.other, j.row.unit);
-        }
-        numbers += TableRow({"`" + j.row.id + "`", where, j.row.text, paper_says,
-                             j.in_reach() ? WithUnit(j.answer.value, j.row.unit) : "",
+        numbers += TableRow({"`" + j.row.id + "`", where, j.row.text, PaperSays(j),
+                             j.in_reach() ? ShownWithUnit(j, j.answer.value) : "",
                              j.in_reach() ? Ratio(j) : "", j.in_reach() ? role : "", Verdict(j)});
       }
       if (j.evaluator.remark.empty()) continue;

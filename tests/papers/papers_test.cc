@@ -262,6 +262,21 @@ TEST_F(PapersTest, ThePageSaysSo) {
   EXPECT_FALSE(std::getline(actual, b)) << kPage << " ends before: " << b;
 }
 
+// Nobody writes the README anew: its counts are typed in.
+TEST_F(PapersTest, TheReadmeHasTheCounts) {
+  const std::string readme = FileContent(std::string(STEPCAST_SOURCE_DIR) + "/README.md");
+  const auto say = [&](int good, int of) {
+    const std::string count = std::to_string(good) + " of " + std::to_string(of);
+    EXPECT_NE(readme.find(count), std::string::npos) << count;
+  };
+  const Tally numbers = Count(judgements(), false);
+  const Tally findings = Count(judgements(), true);
+  say(numbers.predicted_good, numbers.predicted);
+  say(numbers.good, numbers.all);
+  say(findings.predicted_good, findings.predicted);
+  say(findings.good, findings.all);
+}
+
 TEST(PapersPage, CommandsKeepTheirOutputs) {
   const std::string fresh = "a\n```console\n$ x \\\n  --y\n```\nb\n```console\n$ z\n```\n";
   const std::string old =

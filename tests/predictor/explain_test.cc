@@ -1,11 +1,20 @@
-// What `explain` shows is what was evaluated: parts that add up, formulas that exist, elasticities
-// that the facade itself confirms.
+// What `explain` shows is what was evaluated: each printed formula gives its result from its
+// inputs, parts add up, formulas exist, elasticities are those that the facade itself confirms.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
 #include <set>
+#include <sstream>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/workloads/catalog.h"
@@ -44,33 +53,380 @@ Plan PlanOf(Strategy strategy) {
   return plan;
 }
 
-const std::vector<Strategy> kStrategies = {
-    Strategy::kAllreduce, Strategy::kTree, Strategy::kHalvingDoubling, Strategy::kHierarchical,
-    Strategy::kBytePs,    Strategy::kAuto, Strategy::kPsSync,          Strategy::kPsAsync};
+// ---- Printed formulas, read as a person with a calculator reads them.
 
-TEST(Explain, PartsAddUpToTheStep) {
-  const Predictor predictor = MakePredictor();
-  for (const Strategy strategy : kStrategies) {
-    const Explanation explanation = predictor.Explain(PlanOf(strategy));
-    double shares = 0;
-    for (const ExplainedTerm& term : explanation.terms) shares += term.is_part ? term.share : 0;
-    EXPECT_NEAR(shares, 1, 1e-12) << StrategyName(strategy);
-  }
+double ToSi(const NamedValue& value) {
+  static const std::map<std::string, double> kUnits = {
+      {"", 1},     {"s", 1},       {"ms", 1e-3},        {"us", 1e-6}, {"B", 1},
+      {"MB", 1e6}, {"ns/B", 1e-9}, {"Gbit/s", 1e9 / 8}, {"GB/s", 1e9}};
+  return value.value * kUnits.at(value.unit);
 }
 
-TEST(Explain, EveryModelIsInTheCatalogue) {
-  std::set<std::string> ids;
-  for (const Model<double>& model : Catalog<double>()) ids.insert(model.id);
-  const Predictor predictor = MakePredictor();
-  for (const Strategy strategy : kStrategies) {
-    for (const ExplainedTerm& term : predictor.Explain(PlanOf(strategy)).terms) {
-      EXPECT_FALSE(term.formula.empty()) << term.name;
-      EXPECT_FALSE(term.source.empty()) << term.name;
-      if (!term.model.empty()) {
-        EXPECT_EQ(ids.count(term.model), 1U) << term.name << ": " << term.model;
+// The standard normal quantile by bisection.
+double NormalQuantileByHand(double share) {
+  double low = -40;
+  double high = 40;
+  for (int i = 0; i < 200; ++i) {
+    const double middle = 0.5 * (low + high);
+    (0.5 * std::erfc(-middle / std::sqrt(2.0)) < share ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
+}
+
+// Reads "a b/(c + d), c = 2 e": products without a sign, ||x, y||_q for p-norms, and definitions
+// after a comma.
+class Calculator {
+ public:
+  Calculator(const std::string& formula, const std::vector<NamedValue>& inputs) {
+    for (const NamedValue& input : inputs) {
+      if (!values_.emplace(input.symbol, ToSi(input)).second) {
+        throw std::runtime_error("two inputs are called " + input.symbol);
+      }
+    }
+    // Split at commas outside brackets.
+    std::vector<std::string> parts(1);
+    int depth = 0;
+    for (std::size_t i = 0; i < formula.size(); ++i) {
+      const char c = formula[i];
+      const bool bars = formula.compare(i, 2, "||") == 0;
+      if (bars) depth += formula.compare(i, 3, "||_") == 0 ? -1 : 1;
+      depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+      if (c == ',' && depth == 0) {
+        parts.emplace_back();
+        continue;
+      }
+      parts.back() += c;
+      if (bars) parts.back() += formula[++i];
+    }
+    for (std::size_t i = parts.size(); i-- > 1;) {
+      const std::size_t equals = parts[i].find(" = ");
+      if (equals == std::string::npos) throw std::runtime_error("no definition: " + parts[i]);
+      std::string name = parts[i].substr(0, equals);
+      name.erase(0, name.find_first_not_of(' '));
+      const double value = Evaluate(parts[i].substr(equals + 3));
+      if (!values_.emplace(name, value).second) throw std::runtime_error("twice: " + name);
+    }
+    result_ = Evaluate(parts[0]);
+    for (const auto& [symbol, value] : values_) {
+      if (used_.count(symbol) == 0) throw std::runtime_error(symbol + " is not in the formula");
+    }
+  }
+
+  double result() const { return result_; }
+
+ private:
+  double Evaluate(const std::string& text) {
+    text_ = text;
+    at_ = 0;
+    const double value = Sum();
+    if (Next() != '\0') throw std::runtime_error("what is " + text_.substr(at_));
+    return value;
+  }
+  char Next() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool Take(const std::string& what) {
+    Next();
+    if (text_.compare(at_, what.size(), what) != 0) return false;
+    at_ += what.size();
+    return true;
+  }
+  void Require(const std::string& what) {
+    if (!Take(what)) throw std::runtime_error("no " + what + " at " + text_.substr(at_));
+  }
+  double Sum() {
+    double value = Product();
+    while (true) {
+      if (Take("+")) {
+        value += Product();
+      } else if (Take("-")) {
+        value -= Product();
+      } else {
+        return value;
       }
     }
   }
+  double Product() {
+    double value = Power();
+    while (true) {
+      const char next = Next();
+      if (Take("/")) {
+        value /= Power();
+      } else if (std::isalnum(static_cast<unsigned char>(next)) != 0 || next == '(') {
+        value *= Power();
+      } else {
+        return value;
+      }
+    }
+  }
+  double Power() {
+    const double base = Factor();
+    return Take("^") ? std::pow(base, Factor()) : base;
+  }
+  std::vector<double> List(const std::string& close) {
+    std::vector<double> values = {Sum()};
+    while (Take(",")) values.push_back(Sum());
+    Require(close);
+    return values;
+  }
+  double Factor() {
+    if (Take("||")) {
+      const std::vector<double> values = List("||_");
+      const double sharpness = Number();
+      double sum = 0;
+      for (const double value : values) sum += std::pow(value, sharpness);
+      return std::pow(sum, 1 / sharpness);
+    }
+    if (Take("(")) return List(")").front();
+    if (std::isdigit(static_cast<unsigned char>(Next())) != 0) return Number();
+    if (Take("Phi^-1(")) return NormalQuantileByHand(List(")").front());
+    std::string name;
+    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 ||
+                                  text_[at_] == '_' || text_[at_] == '\'')) {
+      name += text_[at_++];
+    }
+    if (name == "max" || name == "min") {
+      Require("(");
+      const std::vector<double> values = List(")");
+      return name == "max" ? *std::max_element(values.begin(), values.end())
+                           : *std::min_element(values.begin(), values.end());
+    }
+    if (name == "log2") return std::log2(Factor());
+    if (name == "sqrt") return std::sqrt(Factor());
+    if (name == "ceil") return std::ceil(Factor());
+    const auto found = values_.find(name);
+    if (found == values_.end()) throw std::runtime_error("no input is called '" + name + "'");
+    used_.insert(name);
+    return found->second;
+  }
+  double Number() {
+    std::size_t length = 0;
+    const double value = std::stod(text_.substr(at_), &length);
+    at_ += length;
+    return value;
+  }
+
+  std::map<std::string, double> values_;
+  std::set<std::string> used_;
+  std::string text_;
+  std::size_t at_ = 0;
+  double result_ = 0;
+};
+
+double InputOf(const ExplainedTerm& term, const std::string& symbol) {
+  for (const NamedValue& input : term.inputs) {
+    if (input.symbol == symbol) return ToSi(input);
+  }
+  throw std::runtime_error("no input " + symbol);
+}
+
+// The recursion that the formula of an asynchronous worker's cycle spells out.
+double CycleByHand(const ExplainedTerm& term) {
+  const double demand[] = {InputOf(term, "D"), InputOf(term, "D_u"), InputOf(term, "D")};
+  double queue[] = {0, 0, 0};
+  double cycle = 0;
+  for (int j = 1; j <= static_cast<int>(InputOf(term, "w")); ++j) {
+    double residence[3];
+    cycle = InputOf(term, "Z");
+    for (int i = 0; i < 3; ++i) cycle += residence[i] = demand[i] * (1 + queue[i]);
+    for (int i = 0; i < 3; ++i) queue[i] = j * residence[i] / cycle;
+  }
+  return cycle;
+}
+
+double ByHand(const ExplainedTerm& term) {
+  const bool recursion = term.formula.find("R_i(j)") != std::string::npos;
+  return recursion ? CycleByHand(term) : Calculator(term.formula, term.inputs).result();
+}
+
+// What is checked of the explanation of each plan.
+struct Checker {
+  std::set<std::string> ids;
+  std::string page;
+  std::set<std::string> names;     // terms that were seen
+  std::set<std::string> formulas;  // and forms of them
+  double worst = 0;
+
+  Checker() {
+    for (const Model<double>& model : Catalog<double>()) ids.insert(model.id);
+    std::ifstream file(std::filesystem::path(STEPCAST_SOURCE_DIR) /
+                       "docs/explanation/step-model.md");
+    std::stringstream text;
+    text << file.rdbuf();
+    page = text.str();
+  }
+
+  void Check(const Explanation& explanation) {
+    const double step = explanation.prediction.step_time.si();
+    double parts = 0;
+    double shares = 0;
+    for (const ExplainedTerm& term : explanation.terms) {
+      SCOPED_TRACE(term.name + ": " + term.formula);
+      names.insert(term.name);
+      formulas.insert(term.name + ": " + term.formula);
+      const double result = ToSi(term.result);
+      // Differences of times of the step's size keep its rounding.
+      const double rounding = term.result.unit.back() == 's' ? 1e-13 * step : 0;
+      try {
+        const double value = ByHand(term);
+        // The model's normal quantile has seven digits.
+        const bool quantile = term.formula.find("Phi^-1") != std::string::npos;
+        EXPECT_NEAR(value, result, (quantile ? 2e-7 : 1e-9) * std::abs(result) + rounding);
+        if (result > 1e-6 * step && !quantile)
+          worst = std::max(worst, std::abs(value / result - 1));
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+      }
+      if (term.is_part) {
+        parts += result;
+        shares += term.share;
+      }
+      CheckSource(term);
+    }
+    EXPECT_NEAR(parts, step, 1e-12 * step);
+    EXPECT_NEAR(shares, 1, 1e-12);
+  }
+
+  // An entry of the catalogue, or a section of the page that derives the step.
+  void CheckSource(const ExplainedTerm& term) const {
+    if (!term.model.empty()) {
+      EXPECT_EQ(ids.count(term.model), 1U) << term.model;
+      EXPECT_FALSE(term.source.empty());
+      return;
+    }
+    const std::string before = "docs/explanation/step-model.md, section ";
+    ASSERT_EQ(term.source.rfind(before, 0), 0U) << term.source;
+    const std::string heading = "\n## " + term.source.substr(before.size()) + ". ";
+    EXPECT_NE(page.find(heading), std::string::npos) << heading;
+  }
+};
+
+const std::vector<Strategy> kStrategies = {Strategy::kNone,
+                                           Strategy::kAllreduce,
+                                           Strategy::kRing,
+                                           Strategy::kTree,
+                                           Strategy::kHalvingDoubling,
+                                           Strategy::kHierarchical,
+                                           Strategy::kBytePs,
+                                           Strategy::kAuto,
+                                           Strategy::kPsSync,
+                                           Strategy::kPsAsync};
+
+TEST(Explain, EveryFormulaGivesItsResultFromItsInputs) {
+  Checker checker;
+  const Predictor predictor = MakePredictor();
+  int plans = 0;
+  for (const Strategy strategy : kStrategies) {
+    for (const Placement& placement :
+         {Placement{1}, Placement{2}, Placement{1, 1}, Placement{1, 1, 1}, Placement{2, 1},
+          Placement{2, 2, 2, 2}}) {
+      for (const std::optional<Duration<>> rtt :
+           {std::optional<Duration<>>(), std::optional(Milliseconds(1.0)),
+            std::optional(Milliseconds(20.0))}) {
+        for (const double loss : {0.0, 0.001}) {
+          Plan plan = PlanOf(strategy);
+          plan.placement = placement;
+          plan.link.rtt = rtt;
+          plan.link.loss = loss;
+          SCOPED_TRACE(std::string(StrategyName(strategy)) + " on " +
+                       std::to_string(plan.workers()) + " of " + std::to_string(plan.nodes()) +
+                       ", " + (rtt ? std::to_string(rtt->si()) : "no") + " rtt, loss " +
+                       std::to_string(loss));
+          checker.Check(predictor.Explain(plan));
+          ++plans;
+        }
+      }
+    }
+  }
+  RecordProperty("plans", plans);
+  RecordProperty("worst", std::to_string(checker.worst));
+  std::cout << plans << " plans, " << checker.formulas.size() << " formulas of "
+            << checker.names.size() << " terms, worst relative difference " << checker.worst
+            << "\n";
+}
+
+// Options that change a formula, each by itself.
+TEST(Explain, EveryOptionHasItsFormula) {
+  using Change = std::function<void(Plan*)>;
+  const std::map<std::string, std::pair<Strategy, Change>> changes = {
+      {"colocated", {Strategy::kPsSync, [](Plan* p) { p->server.colocated = true; }}},
+      {"colocated, more servers",
+       {Strategy::kPsSync,
+        [](Plan* p) {
+          p->server.colocated = true;
+          p->servers = 3;
+        }}},
+      {"multicast", {Strategy::kPsSync, [](Plan* p) { p->server.multicast = true; }}},
+      {"aggregation",
+       {Strategy::kPsSync, [](Plan* p) { p->server.in_network_aggregation = true; }}},
+      {"both",
+       {Strategy::kPsSync,
+        [](Plan* p) { p->server.multicast = p->server.in_network_aggregation = true; }}},
+      {"pipelined", {Strategy::kPsSync, [](Plan* p) { p->server.pipelined = true; }}},
+      {"even shares", {Strategy::kPsSync, [](Plan* p) { p->server.sharding = Sharding::kEven; }}},
+      {"server link",
+       {Strategy::kPsSync,
+        [](Plan* p) {
+          p->server_link.bandwidth = GigabitsPerSecond(10.0);
+          p->server_link.loss = 0.0;
+        }}},
+      {"helper's link",
+       {Strategy::kBytePs, [](Plan* p) { p->server_link.bandwidth = GigabitsPerSecond(10.0); }}},
+      {"async, colocated", {Strategy::kPsAsync, [](Plan* p) { p->server.colocated = true; }}},
+      {"async, bounded", {Strategy::kPsAsync, [](Plan* p) { p->server.staleness_bound = 2; }}},
+      {"async, no overlap", {Strategy::kPsAsync, [](Plan* p) { p->overlap = Overlap::kNone; }}},
+      {"async, accumulation", {Strategy::kPsAsync, [](Plan* p) { p->accumulation_steps = 4; }}},
+      {"backup", {Strategy::kPsSync, [](Plan* p) { p->backup_workers = 1; }}},
+      {"accumulation", {Strategy::kRing, [](Plan* p) { p->accumulation_steps = 4; }}},
+      {"no overlap", {Strategy::kRing, [](Plan* p) { p->overlap = Overlap::kNone; }}},
+      {"p-norm", {Strategy::kRing, [](Plan* p) { p->overlap = Overlap::kPNorm; }}},
+      {"small buckets", {Strategy::kRing, [](Plan* p) { p->bucket = Bytes(1e5); }}},
+      {"bbr",
+       {Strategy::kRing, [](Plan* p) { p->link.congestion_control = CongestionControl::kBbr; }}},
+      {"short steps",
+       {Strategy::kTree,
+        [](Plan* p) {
+          p->local_batch = 1;
+          p->link.rtt = Milliseconds(50.0);
+          p->link.loss = 0.0;
+        }}},
+      {"fitted link", {Strategy::kTree, [](Plan* p) { p->link.bandwidth.reset(); }}},
+  };
+  Checker checker;
+  const Predictor predictor = MakePredictor();
+  for (const auto& [name, change] : changes) {
+    SCOPED_TRACE(name);
+    Plan plan = PlanOf(change.first);
+    change.second(&plan);
+    checker.Check(predictor.Explain(plan));
+  }
+  Cluster many;
+  many.name = "many nodes";
+  many.device = "x";
+  many.nodes = 64;
+  many.devices_per_node = 4;
+  many.nics_per_node = 2;
+  const Predictor wide(many, *FindWorkload("resnet50"), FastDevice());
+  for (const Strategy strategy : kStrategies) {
+    SCOPED_TRACE(StrategyName(strategy));
+    for (const int nodes : {1, 3, 33, 64}) {
+      Plan plan = PlanOf(strategy);
+      plan.placement = Placement(static_cast<std::size_t>(nodes), 4);
+      checker.Check(wide.Explain(plan));
+    }
+  }
+  Workload message = *FindWorkload("resnet50");
+  message.communication_only = true;
+  Cluster few = many;
+  few.nodes = 4;
+  for (const Strategy strategy : kStrategies) {
+    if (strategy == Strategy::kNone) continue;  // a step of no time at all
+    SCOPED_TRACE(std::string("a bare message by ") + StrategyName(strategy));
+    checker.Check(Predictor(few, message, FastDevice()).Explain(PlanOf(strategy)));
+  }
+  std::cout << checker.formulas.size() << " formulas of " << checker.names.size()
+            << " terms, worst relative difference " << checker.worst << "\n";
 }
 
 TEST(Explain, ElasticitiesAreWhatTheFacadeDoes) {

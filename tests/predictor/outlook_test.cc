@@ -120,6 +120,31 @@ TEST(Outlook, NodesAndServersArePaidFor) {
   EXPECT_FALSE(Outlook({}, SomePlan(), Cluster()).spending.price_usd.has_value());
 }
 
+TEST(Outlook, AServerNeverLowersTheEnergyOfAnEqualStep) {
+  Cluster cluster = PricedCluster();
+  const auto energy = [&](const Plan& plan) {
+    return *Outlook({}, plan, cluster).spending.energy_j;
+  };
+  for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync, Strategy::kBytePs}) {
+    Plan plan = ServerPlan(strategy, 1);
+    // Another 200 W for 2 s each, and as much as without servers for the rest.
+    EXPECT_NEAR(energy(plan), energy(SomePlan()) + 400, 1e-9) << StrategyName(strategy);
+    for (int n = 2; n <= 5; ++n) {
+      const double before = energy(plan);
+      plan.servers = n;
+      EXPECT_NEAR(energy(plan), before + 400, 1e-9) << StrategyName(strategy) << " " << n;
+    }
+  }
+  Plan colocated = ServerPlan(Strategy::kPsSync, 2);
+  colocated.server.colocated = true;
+  EXPECT_NEAR(energy(colocated), energy(SomePlan()), 1e-9);
+  // What a node draws is not known: the answer says that it is not in it.
+  cluster.node_power_w.reset();
+  const Plan apart = ServerPlan(Strategy::kPsSync, 2);
+  EXPECT_TRUE(Outlook({}, apart, cluster).spending.energy_of_devices);
+  EXPECT_NEAR(energy(apart), energy(SomePlan()), 1e-9);
+}
+
 TEST(Outlook, EnergyIsKnownBoundedOrAbsent) {
   Cluster cluster = PricedCluster();
   // 8 x 240 W for 1 s, and 8 x 60 W + 2 x 200 W for 2 s.

@@ -261,11 +261,44 @@ TEST(Flags, LossThatLimits) {
   EXPECT_FALSE(HasFlag(Calibrated().Predict(plan), "sets the pace"));
   EXPECT_FALSE(HasFlag(Calibrated().Predict(plan), "loss without a round trip"));
   plan.link.loss = 0.06;
-  EXPECT_TRUE(HasFlag(Calibrated().Predict(plan), "packet loss of 0.06 sets the pace"));
+  EXPECT_TRUE(HasFlag(Calibrated().Predict(plan),
+                      "packet loss of 0.06 sets the pace: from 0.05 on timeouts multiply, and "
+                      "steps may take up to three times as long"));
   plan.link.rtt.reset();
   EXPECT_TRUE(HasFlag(Calibrated().Predict(plan), "loss without a round trip"));
   plan.placement = {1};
   EXPECT_FALSE(HasFlag(Calibrated().Predict(plan), "loss")) << "nothing crosses the link";
+}
+
+// BBR's rate is not a matter of loss here, but from 2 % on nobody is certain of that.
+TEST(Flags, BbrUnderLoss) {
+  const Predictor predictor = Calibrated();
+  Plan plan = AllreducePlan({1, 1}, 32);
+  plan.link.rtt = Milliseconds(10.0);
+  plan.link.congestion_control = CongestionControl::kBbr;
+  plan.link.loss = 0.019;
+  EXPECT_FALSE(HasFlag(predictor.Predict(plan), "BBR"));
+  for (const double loss : {0.02, 0.1}) {
+    plan.link.loss = loss;
+    const Prediction p = predictor.Predict(plan);
+    EXPECT_TRUE(HasFlag(p, "its rate is not certain beyond 2 %")) << loss;
+    EXPECT_FALSE(HasFlag(p, "sets the pace")) << loss;
+  }
+  EXPECT_TRUE(HasFlag(predictor.Predict(plan), "BBR with a loss of 0.1:"));
+  plan.link.congestion_control = CongestionControl::kCubic;
+  EXPECT_FALSE(HasFlag(predictor.Predict(plan), "BBR"));
+}
+
+TEST(Predictor, SaysWhatWasEvaluatedAndInHowManyBuckets) {
+  const Predictor predictor = Calibrated();
+  Plan plan = AllreducePlan({1, 1}, 32);
+  const Prediction p = predictor.Predict(plan);
+  EXPECT_EQ(p.algorithm, Strategy::kRing) << "allreduce is the ring";
+  EXPECT_EQ(p.buckets, static_cast<int>(MakeBuckets(predictor.workload(), kDefaultBucket).size()));
+  plan.bucket = Gibibytes(1.0);
+  EXPECT_EQ(predictor.Predict(plan).buckets, 2) << "the first one is small";
+  plan.strategy = Strategy::kTree;
+  EXPECT_EQ(predictor.Predict(plan).algorithm, Strategy::kTree);
 }
 
 TEST(Memory, OutOfMemoryIsAVerdict) {

@@ -353,6 +353,25 @@ TEST(Recommend, OptionsOfServersDoNotHinderOtherStrategies) {
   EXPECT_NE(outcome.binding.back(), '.');
 }
 
+// Options of servers may be there for the strategies to try alone.
+TEST(Recommend, OptionsOfTriedStrategiesNeedNotGoWithTheGivenOne) {
+  Plan plan = AllreducePlan({4, 4}, 32);
+  plan.servers = 2;
+  plan.server.multicast = true;
+  RecommendOptions options;
+  options.local_batches = {32};
+  options.accumulation_steps = {1};
+  EXPECT_THROW(Recommend(MakePredictor(), plan, kDevicesPerNode, options), InputError);
+  options.strategies = {Strategy::kPsSync, Strategy::kPsAsync};
+  const RecommendOutcome outcome = Recommend(MakePredictor(), plan, kDevicesPerNode, options);
+  ASSERT_TRUE(outcome.best && outcome.baseline);
+  EXPECT_EQ(outcome.considered, 2);
+  // The plan as given, which is faster than either, is the better advice.
+  EXPECT_GE(outcome.best->score, outcome.baseline->score);
+  EXPECT_EQ(outcome.baseline->plan.strategy, Strategy::kAllreduce);
+  EXPECT_EQ(outcome.baseline->plan.servers, 0);
+}
+
 // ---- No answer, and why.
 
 TEST(Recommend, NothingFitsTheMemory) {

@@ -259,6 +259,17 @@ TEST(FlagLine, WrapsUnderAHangingIndent) {
   EXPECT_EQ(FlagLine("x", kColour), "\x1b[1;38;5;166m!\x1b[0m x\n");
 }
 
+TEST(HangingLine, KeepsANumberWithItsUnit) {
+  EXPECT_EQ(HangingLine("  step  ", "takes about 12.5 ms or more", 21),
+            "  step  takes about\n        12.5 ms or\n        more\n");
+  EXPECT_EQ(HangingLine("", "within (90 %) all", 10), "within\n(90 %) all\n");
+  EXPECT_EQ(HangingLine("", "a 1,281,167 steps b", 15), "a\n1,281,167 steps\nb\n");
+  // A list's comma ends it, and a name is no number.
+  EXPECT_EQ(HangingLine("", "fast 4, slow", 8), "fast 4,\nslow\n");
+  EXPECT_EQ(HangingLine("", "on resnet50 only", 11), "on resnet50\nonly\n");
+  EXPECT_EQ(HangingLine("! ", "ends with 5", 100), "! ends with 5\n");
+}
+
 // Names come from files of other people: they must not drive the terminal.
 TEST(FlagLine, ControlCharactersAreHarmless) {
   EXPECT_EQ(FlagLine("a\x1b]0;title\x07z\x1b[2Jq\rr", kPlain), "! a ]0;title z [2Jq r\n");
