@@ -587,13 +587,10 @@ class TermList {
 
   void Cycle() {
     const ServerPaths<double>& paths = terms_.servers;
-    AsyncWork<double> work;
-    work.forward = terms_.micro * static_cast<double>(facts_.accumulation_steps) - terms_.backward;
-    work.backward = terms_.backward;
-    work.spread = workload_.straggler_spread();
-    work.buckets = facts_.overlap == Overlap::kNone ? nullptr : facts_.buckets.get();
+    const internal::AsyncDemands<double> demands =
+        internal::MakeAsyncDemands(paths, facts_.gradient);
     const internal::AsyncNetwork<double> network =
-        internal::MakeAsyncNetwork(paths, internal::MakeAsyncDemands(paths, facts_.gradient), work);
+        internal::MakeAsyncNetwork(paths, demands, internal::WorkOf(facts_, workload_, terms_));
     const internal::AsyncState<double> state = internal::Analyse(network, facts_.workers);
 
     const NamedValue hop = Rate("B_hop", terms_.node_hop.bandwidth);
@@ -611,8 +608,7 @@ class TermList {
     Add("one update at the fullest server, each way", "", 5, std::move(link), d_link);
     const NamedValue d_update = Time("D_u", network.demand[internal::kUpdateStation]);
     Add("its update of the model", "", 7, {"s u", {FullestShare(), Update()}}, d_update);
-    const Duration<> own_link = internal::MakeAsyncDemands(paths, facts_.gradient).own_link;
-    const NamedValue own = Time("D_w", own_link);
+    const NamedValue own = Time("D_w", demands.own_link);
     Add("one update on a worker's link, each way", "", 5,
         {"m f/B_hop", {Gradient(), LeavesNode(), hop}}, own);
     const NamedValue rest = Time("y", network.push_rest);
@@ -645,7 +641,7 @@ class TermList {
                     Time("Q_in", at_in, "inbound queue and service"),
                     Time("Q_u", at_update, "update queue and service")}};
     if (network.at_own_link.si() > 0) {
-      const NamedValue shared = SharedLink(network, paths, own);
+      const NamedValue shared = SharedLink(internal::ShareOwnLink(paths, demands, network), own);
       not_there.formula =
           "max(t_f + r t_b + q (y + Q_in + Q_u) + y + Q_out, C_g) - Q_in - Q_u - Q_out";
       not_there.Add(
@@ -666,31 +662,13 @@ class TermList {
   }
 
   // The cycle with the other workers of a node alone, who share its link.
-  NamedValue SharedLink(const internal::AsyncNetwork<double>& network,
-                        const ServerPaths<double>& paths, const NamedValue& own) {
-    const double d = internal::MakeAsyncDemands(paths, facts_.gradient).own_link.si();
-    const double others = facts_.devices_per_node - 1;
-    const Duration<> calls = PhaseLatency(paths) + paths.initiation * (facts_.servers - 1.0);
-    double rest = 0;
-    double share = 0;
-    double most = 0;
-    for (const internal::OverlapLines::Line& line : network.lines) {
-      const double a =
-          (network.forward + network.backward * line.ready + calls * (1 + line.suffix) +
-           network.demand[internal::kUpdateStation] * line.suffix)
-              .si();
-      const double sum = a + d * (others + 1 + line.suffix);
-      const double cycle = 0.5 * (sum + std::sqrt(sum * sum - 4 * others * d * a));
-      if (cycle < most) continue;
-      most = cycle;
-      rest = a;
-      share = line.suffix;
-    }
-    const NamedValue result = Time("C_g", network.at_own_link);
+  NamedValue SharedLink(const internal::SharedLink<double>& shared, const NamedValue& own) {
+    const NamedValue result = Time("C_g", shared.cycle);
     Add("cycle of the workers of one node, who share its link", "", 5,
         {"(z + sqrt(z^2 - 4 (g-1) D_w A))/2, z = A + (g + q) D_w",
-         {Time("A", Seconds(rest), "what a cycle has beside its transfers"), DevicesOfNode(),
-          Plain("q", share, "share of the push that the backward pass does not hide"), own}},
+         {Time("A", shared.beside, "what a cycle has beside its transfers"), DevicesOfNode(),
+          Plain("q", shared.suffix, "share of the push that the backward pass does not hide"),
+          own}},
         result);
     return result;
   }

@@ -218,8 +218,7 @@ StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* 
     // The best for a bucket of mean size is nearly always the best for the step, which decides.
     facts.strategy = choice.best.algorithm;
     Duration<> shortest = active.Evaluate(facts).total();
-    for (const Strategy other :
-         {Strategy::kRing, Strategy::kTree, Strategy::kHalvingDoubling, Strategy::kHierarchical}) {
+    for (const Strategy other : AllreduceAlgorithms(internal::ShapeOf(facts))) {
       StepFacts tried = facts;
       tried.strategy = other;
       const Duration<> step = active.Evaluate(tried).total();

@@ -499,6 +499,43 @@ AsyncDemands<T> MakeAsyncDemands(const ServerPaths<T>& p, const DataSize<S>& mes
           message * (p.connection * s)};
 }
 
+// The cycle of the workers of one node, who share its link, and what it is made of.
+template <class T>
+struct SharedLink {
+  Duration<T> cycle;   // zero where a worker has the link for itself
+  Duration<T> beside;  // A: what it has beside its transfers
+  double suffix = 0;   // q: share of the push that the backward pass does not hide
+};
+
+// The calls of one phase, whatever its bytes.
+template <class T>
+Duration<T> AsyncCalls(const ServerPaths<T>& p) {
+  return PhaseLatency(p) + p.initiation * static_cast<double>(p.servers - 1);
+}
+
+// The others of the node find its link busy for D of each cycle C, each way: a transfer takes
+// R = D / (1 - (g-1) D / C), so that a cycle of A beside 1 + q transfers is the larger root of
+// (C - A) (C - (g-1) D) = (1 + q) D C. No cycle is shorter.
+template <class T>
+SharedLink<T> ShareOwnLink(const ServerPaths<T>& p, const AsyncDemands<T>& demands,
+                           const AsyncNetwork<T>& network) {
+  using std::sqrt;
+  SharedLink<T> shared;
+  const double others = p.workers_per_node - 1;
+  if (!(others > 0 && demands.own_link.si() > 0.0)) return shared;
+  const Duration<T> calls = AsyncCalls(p);
+  const T d = demands.own_link.si();
+  for (const OverlapLines::Line& line : network.lines) {
+    const Duration<T> beside = network.forward + network.backward * line.ready +
+                               calls * (1.0 + line.suffix) + demands.update * line.suffix;
+    const T rest = beside.si();
+    const T sum = rest + d * (others + 1.0 + line.suffix);
+    const auto cycle = Duration<T>::FromSi(0.5 * (sum + sqrt(sum * sum - 4.0 * others * d * rest)));
+    if (shared.cycle < cycle) shared = {cycle, beside, line.suffix};
+  }
+  return shared;
+}
+
 template <class T>
 AsyncNetwork<T> MakeAsyncNetwork(const ServerPaths<T>& p, const AsyncDemands<T>& demands,
                                  const AsyncWork<T>& work) {
@@ -507,27 +544,12 @@ AsyncNetwork<T> MakeAsyncNetwork(const ServerPaths<T>& p, const AsyncDemands<T>&
   network.demand = {station, demands.update, station};
   network.forward = work.forward;
   network.backward = work.backward;
-  const Duration<T> calls = PhaseLatency(p) + p.initiation * static_cast<double>(p.servers - 1);
+  const Duration<T> calls = AsyncCalls(p);
   network.lines = MakeOverlapLines(work.buckets);
   const Duration<T> slowest = Max(demands.own_link, demands.connection);
   network.push_rest = network.pull_rest = calls + Max(slowest - station, Duration<T>());
   network.alone = network.Cycle(network.demand);
-  // The others of the node find its link busy for D of each cycle C, each way: a transfer takes
-  // R = D / (1 - (g-1) D / C), so that a cycle of A beside 1 + q transfers is the larger root of
-  // (C - A) (C - (g-1) D) = (1 + q) D C. No cycle is shorter.
-  const double others = p.workers_per_node - 1;
-  if (others > 0 && demands.own_link.si() > 0.0) {
-    using std::sqrt;
-    const T d = demands.own_link.si();
-    for (const OverlapLines::Line& line : network.lines) {
-      const T rest = (work.forward + work.backward * line.ready + calls * (1.0 + line.suffix) +
-                      demands.update * line.suffix)
-                         .si();
-      const T sum = rest + d * (others + 1.0 + line.suffix);
-      const T cycle = 0.5 * (sum + sqrt(sum * sum - 4.0 * others * d * rest));
-      network.at_own_link = Max(network.at_own_link, Duration<T>::FromSi(cycle));
-    }
-  }
+  network.at_own_link = ShareOwnLink(p, demands, network).cycle;
   return network;
 }
 

@@ -196,9 +196,8 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
   paths.server_bandwidth = rate.bandwidth;
   // A phase ends with the slowest of all flows, one between each worker and each server.
   const Barrier<T> barrier{MeanBucket(facts) / servers, workers * servers};
-  const Path<T> flow = MakePath(path, cluster.link_bandwidth(), cluster);
-  const FlowLimits<T> limits = LimitsOfFlow(flow, barrier);
-  paths.connection = Max(limits.window, limits.loss) / (1.0 - flow.loss);
+  const FlowLimits<T> limits = LimitsOfFlow(rate.terms.path, barrier);
+  paths.connection = Max(limits.window, limits.loss) / (1.0 - rate.terms.path.loss);
   if (limits.window < limits.loss) routes.connection = Limiter::kLoss;
   routes.server_path = rate.terms;
   routes.server_path.limits = limits;
@@ -210,6 +209,10 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
 
 // Distinct nodes that a node of a ring exchanges with.
 inline double RingPeers(const StepFacts& facts) { return std::min(facts.nodes - 1, 2); }
+
+inline NodeShape ShapeOf(const StepFacts& facts) {
+  return {facts.workers, facts.nodes, facts.devices_per_node, facts.nics};
+}
 
 // The hop of an all-reduce between nodes: one connection to the next, in rounds of which each waits
 // for the slowest hop. A ring of two has no round to pipeline with another: its round trips add.
@@ -239,7 +242,7 @@ Hop<T> CollectiveHop(const StepFacts& facts, const ClusterParameters<T>& cluster
 template <class T>
 PipelinedRing<T> CollectiveCost(const StepFacts& facts, const ClusterParameters<T>& cluster,
                                 Limiter* limiter, StepTerms<T>* terms) {
-  const NodeShape shape{facts.workers, facts.nodes, facts.devices_per_node, facts.nics};
+  const NodeShape shape = ShapeOf(facts);
   const Hop<T> intra = DeviceHop(facts, cluster);
   Hop<T> inter;
   *limiter = Limiter::kHost;
@@ -261,6 +264,31 @@ PipelinedRing<T> CollectiveCost(const StepFacts& facts, const ClusterParameters<
   const bool ring = facts.strategy == Strategy::kAllreduce || facts.strategy == Strategy::kRing;
   if (!ring) return {cost, cost};
   return PipelineRing(cost, facts.nodes > 1 ? inter.alpha : intra.alpha);
+}
+
+// What an asynchronous worker does between two updates; `terms` have its micro-step and backward
+// pass.
+template <class T>
+AsyncWork<T> WorkOf(const StepFacts& facts, const WorkloadParameters<T>& workload,
+                    const StepTerms<T>& terms) {
+  AsyncWork<T> work;
+  work.forward = terms.micro * static_cast<double>(facts.accumulation_steps) - terms.backward;
+  work.backward = terms.backward;
+  work.spread = workload.straggler_spread();
+  work.buckets = facts.overlap == Overlap::kNone ? nullptr : facts.buckets.get();
+  return work;
+}
+
+// The routes to the servers, which `terms` report.
+template <class T>
+ServerRoutes<T> TakeServerRoutes(const StepFacts& facts, const ClusterParameters<T>& cluster,
+                                 const WorkloadParameters<T>& workload, StepTerms<T>* terms) {
+  ServerRoutes<T> routes = MakeServerRoutes(facts, cluster, workload);
+  terms->node_hop = routes.paths.worker;
+  terms->servers = routes.paths;
+  terms->node_path = routes.node_path;
+  terms->server_path = routes.server_path;
+  return routes;
 }
 
 // Silence of the links before a step's first bucket leaves.
@@ -310,10 +338,9 @@ namespace stepcast {
 
 template <class T>
 AllreduceChoice<T> EvaluateChoice(const StepFacts& facts, const ClusterParameters<T>& cluster) {
-  const NodeShape shape{facts.workers, facts.nodes, facts.devices_per_node, facts.nics};
   std::vector<AllreduceCandidate<T>> candidates;
   StepFacts one = facts;
-  for (const Strategy algorithm : AllreduceAlgorithms(shape)) {
+  for (const Strategy algorithm : AllreduceAlgorithms(internal::ShapeOf(facts))) {
     one.strategy = algorithm;
     Limiter limiter = Limiter::kNothing;
     StepTerms<T> terms;
@@ -362,18 +389,10 @@ StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& clu
       facts.nodes > 1 || servers ? cluster.node_sync_overhead() : cluster.device_sync_overhead();
 
   if (facts.strategy == Strategy::kPsAsync) {
-    const internal::ServerRoutes<T> routes = internal::MakeServerRoutes(facts, cluster, workload);
+    const internal::ServerRoutes<T> routes =
+        internal::TakeServerRoutes(facts, cluster, workload, &t);
     const ServerPaths<T>& paths = routes.paths;
-    t.node_hop = paths.worker;
-    t.servers = paths;
-    t.node_path = routes.node_path;
-    t.server_path = routes.server_path;
-    AsyncWork<T> work;
-    work.forward = t.micro * a - t.backward;
-    work.backward = t.backward;
-    work.spread = workload.straggler_spread();
-    work.buckets = facts.overlap == Overlap::kNone ? nullptr : facts.buckets.get();
-    t.async = AsynchronousServers(paths, work, facts.gradient);
+    t.async = AsynchronousServers(paths, internal::WorkOf(facts, workload, t), facts.gradient);
     step.limiter = routes.At(t.async);
     const Duration<T> exposed =
         Max(t.async.cycle - step.compute(), Duration<T>());  // rounding must not make it negative
@@ -391,12 +410,9 @@ StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& clu
 
   Duration<T> calls;
   if (facts.strategy == Strategy::kPsSync) {
-    const internal::ServerRoutes<T> routes = internal::MakeServerRoutes(facts, cluster, workload);
+    const internal::ServerRoutes<T> routes =
+        internal::TakeServerRoutes(facts, cluster, workload, &t);
     const ServerPaths<T>& paths = routes.paths;
-    t.node_hop = paths.worker;
-    t.servers = paths;
-    t.node_path = routes.node_path;
-    t.server_path = routes.server_path;
     // All buckets of a phase are on their way at once.
     const Duration<T> latency = paths.alone() ? Duration<T>() : PhaseLatency(paths) * 2.0;
     t.phases = SynchronousServers(WithoutLatency(paths));

@@ -19,22 +19,14 @@
 #include <vector>
 
 #include "model/sync/straggler.h"
+#include "tests/model/server_paths.h"
 #include "tests/model/support.h"
 
 namespace stepcast {
 namespace {
 
-const DataSize<> kMessage = Megabytes(100.0);
-
-// 50 us, 10 Gbit/s at nodes and servers, no initiations.
 ServerPaths<double> Paths(int workers, int servers, int per_node = 1) {
-  ServerPaths<double> paths;
-  paths.workers = workers;
-  paths.servers = servers;
-  paths.workers_per_node = per_node;
-  paths.worker = {Microseconds(50.0), GigabitsPerSecond(10.0)};
-  paths.server_bandwidth = GigabitsPerSecond(10.0);
-  return paths;
+  return PathsWithoutInitiations(workers, servers, per_node);
 }
 
 struct Network {
