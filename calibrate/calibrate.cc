@@ -6,68 +6,141 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
+#include <random>
 #include <utility>
 
 #include "calibrate/parameter_layout.h"
-#include "calibrate/step_residual.h"
-#include "model/statistics/normal.h"
+#include "calibrate/plan_rows.h"
+#include "calibrate/scatter.h"
+#include "calibrate/solver.h"
 
 namespace stepcast {
 namespace {
 
-// Derivatives are carried four at a time: enough for SIMD, few enough for registers.
-constexpr int kJetStride = 4;
+// Relative changes of the cost at which a search ends: of the search for a start, and of the fit. A
+// fit to hundreds of runs then stands within a tenth of its standard errors.
+constexpr double kStartTolerance = 1e-4;
+constexpr double kFitTolerance = 1e-5;
+// Plans of the first sample, and by how much the next is larger.
+constexpr std::size_t kFirstSample = 120;
+constexpr std::size_t kSampleGrowth = 4;
 
-// Steps scatter with heavier tails than a normal law. The fit weighs runs by the scatter of their
-// core, where the median is; an interval that is to hold nine tenths of all steps is as wide as the
-// quantile of nine tenths says.
-constexpr double kCoreQuantile = 0.5;
-constexpr double kIntervalQuantile = 0.9;
-
-double Quantile(std::vector<double> values, double q) {
-  const auto at = static_cast<long>(q * static_cast<double>(values.size()));
-  const auto nth = values.begin() + std::min<long>(at, static_cast<long>(values.size()) - 1);
+double Median(std::vector<double> values) {
+  const auto nth = values.begin() + static_cast<long>(values.size() / 2);
   std::nth_element(values.begin(), nth, values.end());
   return *nth;
 }
 
-std::vector<StepResidual> MakeResiduals(const CalibrationProblem& problem,
-                                        const ParameterLayout& layout) {
+// ln(value) is normal around a centre, less the logarithm of another parameter.
+class RelativePrior final : public ceres::CostFunction {
+ public:
+  RelativePrior(int size, int index, double centre, double log_sd)
+      : size_(size), index_(index), centre_(centre), log_sd_(log_sd) {
+    set_num_residuals(1);
+    *mutable_parameter_block_sizes() = {size, 1};
+  }
+
+  bool Evaluate(double const* const* parameters, double* residuals,
+                double** jacobians) const override {
+    residuals[0] = (parameters[0][index_] + parameters[1][0] - centre_) / log_sd_;
+    if (jacobians == nullptr) return true;
+    if (jacobians[0] != nullptr) {
+      std::fill_n(jacobians[0], size_, 0.0);
+      jacobians[0][index_] = 1 / log_sd_;
+    }
+    if (jacobians[1] != nullptr) jacobians[1][0] = 1 / log_sd_;
+    return true;
+  }
+
+ private:
+  int size_;
+  int index_;
+  double centre_;
+  double log_sd_;
+};
+
+// What decides a plan's answer, as numbers: equal keys have equal answers.
+using PlanKey = std::vector<double>;
+
+PlanKey KeyOf(const StepFacts& f, int workload_offset, const std::vector<int>& host_offsets) {
+  const auto known = [](const auto& optional, auto si) { return optional ? si(*optional) : -1.0; };
+  const auto quantity = [](const auto& q) { return q.si(); };
+  const auto number = [](const auto& n) { return static_cast<double>(n); };
+  PlanKey key = {number(workload_offset),
+                 number(f.workers),
+                 number(f.nodes),
+                 number(f.devices_per_node),
+                 f.batch,
+                 number(f.accumulation_steps),
+                 number(f.strategy),
+                 number(f.servers),
+                 number(f.overlap),
+                 number(f.backup_workers),
+                 number(f.server.colocated),
+                 number(f.server.sharding),
+                 number(f.server.pipelined),
+                 number(f.server.multicast),
+                 number(f.server.in_network_aggregation),
+                 known(f.server.staleness_bound, number),
+                 number(f.buckets->size()),
+                 f.buckets->front().bytes.si()};
+  for (const LinkFacts* link : {&f.link, &f.server_link}) {
+    key.push_back(known(link->bandwidth, quantity));
+    key.push_back(known(link->rtt, quantity));
+    key.push_back(known(link->loss, number));
+    key.push_back(known(link->congestion_control, number));
+    key.push_back(known(link->loss_burst, quantity));
+  }
+  for (const int offset : host_offsets) key.push_back(offset);
+  return key;
+}
+
+// The exposed synchronisation of an all-reduce includes the wait for the slowest worker, because
+// nobody's ends before everybody's began. What one device measures is the call alone.
+std::optional<double> SyncShare(const Run& run) {
+  if (!run.exposed_sync || run.plan.workers() == 1 || UsesServers(run.plan.strategy)) {
+    return std::nullopt;
+  }
+  return *run.exposed_sync / run.step_time;
+}
+
+// In the order of the keys: by workload, then by size.
+std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const ParameterLayout& layout) {
   std::map<std::pair<std::string, double>, std::shared_ptr<const std::vector<Bucket>>> buckets;
-  std::vector<StepResidual> residuals;
-  residuals.reserve(problem.runs.size());
-  for (const Run& run : problem.runs) {
+  std::map<PlanKey, PlanRows> plans;
+  for (std::size_t i = 0; i < problem.runs.size(); ++i) {
+    const Run& run = problem.runs[i];
     const Workload& workload = problem.workloads.at(run.workload);
     const DataSize<> cap = run.plan.bucket.value_or(DefaultBucket(run.plan.strategy));
     auto& shared = buckets[{run.workload, cap.in(kBytes)}];
     if (!shared) {
       shared = std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload, cap));
     }
-    StepResidual residual;
+    PlanRows plan;
     try {
-      residual.facts = MakeStepFacts(problem.cluster, run.plan, workload, shared);
+      plan.facts = MakeStepFacts(problem.cluster, run.plan, workload, shared);
     } catch (const InputError& e) {
       throw InputError({run.place.file, run.place.line, e.place().key}, e.value(), e.problem(),
                        e.allowed());
     }
-    residual.log_measured = std::log(run.step_time.in(kSeconds));
-    residual.host_groups = static_cast<int>(layout.HostOffsets(run).size());
-    residuals.push_back(std::move(residual));
+    plan.workload_offset = layout.WorkloadOffset(run);
+    plan.host_offsets = layout.HostOffsets(run);
+    PlanKey key = KeyOf(plan.facts, plan.workload_offset, plan.host_offsets);
+    PlanRows& group = plans.try_emplace(std::move(key), std::move(plan)).first->second;
+    group.rows.push_back(
+        {static_cast<int>(i), std::log(run.step_time.in(kSeconds)), SyncShare(run)});
   }
-  return residuals;
-}
-
-std::vector<double*> BlocksOf(const Run& run, const ParameterLayout& layout, double* values) {
-  std::vector<double*> blocks = {values + ParameterLayout::kClusterOffset,
-                                 values + layout.WorkloadOffset(run)};
-  for (const int offset : layout.HostOffsets(run)) blocks.push_back(values + offset);
-  return blocks;
+  std::vector<PlanRows> result;
+  result.reserve(plans.size());
+  for (auto& [key, plan] : plans) result.push_back(std::move(plan));
+  return result;
 }
 
 // Where the search begins: at the priors, but with each workload's curve through its own runs with
 // the fewest workers, so that the first linearisation is near the data.
-std::vector<double> StartingPoint(const CalibrationProblem& problem,
-                                  const ParameterLayout& layout) {
+std::vector<double> CurvesThroughFewestWorkers(const CalibrationProblem& problem,
+                                               const ParameterLayout& layout) {
   std::vector<double> values;
   for (const FittedParameter& p : layout.parameters()) values.push_back(std::log(p.prior.si));
   std::map<int, std::vector<const Run*>> fewest;  // by the workload's offset
@@ -85,12 +158,56 @@ std::vector<double> StartingPoint(const CalibrationProblem& problem,
                            run->plan.local_batch);
       smallest = std::min(smallest, run->plan.local_batch);
     }
-    const double sample = 0.8 * Quantile(per_sample, 0.5);
-    values[offset + kSampleTime] = std::log(sample);
-    values[offset + kFixedTime] = std::log(0.3 * sample * smallest);
-    values[offset + kFloorTime] = std::log(0.3 * sample * smallest);
+    const double sample = 0.8 * Median(per_sample);
+    const auto start = [&](int parameter, double si) {
+      const auto at = static_cast<std::size_t>(offset + parameter);
+      if (!layout.parameters()[at].fixed) values[at] = std::log(si);
+    };
+    start(kSampleTime, sample);
+    start(kFixedTime, 0.3 * sample * smallest);
+    start(kFloorTime, 0.3 * sample * smallest);
   }
   return values;
+}
+
+// The link, up to `fastest`, with which the model meets a row; none where no link that slow does.
+std::optional<double> ImpliedLink(const PlanRows& plan, const MeasuredRow& row,
+                                  const std::vector<double>& values, double fastest) {
+  constexpr int kHalvings = 30;
+  constexpr double kSlowest = 12;  // e-folds below the fastest
+  const auto log_step = [&](double link) {
+    return AnswerPlan(plan.facts, values.data(), values.data() + plan.workload_offset, &link, false)
+        .log_step;
+  };
+  double high = fastest;
+  double low = fastest - kSlowest;
+  if (log_step(high) > row.log_step) return high;
+  if (log_step(low) < row.log_step) return std::nullopt;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = 0.5 * (low + high);
+    (log_step(middle) > row.log_step ? low : high) = middle;
+  }
+  return high;
+}
+
+// The slowest of its hosts holds a run back, so a host is at least as fast as the fastest run that
+// it took part in; begun elsewhere, a search may blame the wrong one for good.
+void StartHostsAtTheirFastestRun(const ParameterLayout& layout,
+                                 const std::vector<const PlanRows*>& plans,
+                                 std::vector<double>* values) {
+  std::map<int, double> fastest;  // by the host group's offset
+  for (const PlanRows* plan : plans) {
+    for (const int offset : plan->host_offsets) {
+      const double prior = std::log(layout.parameters()[static_cast<std::size_t>(offset)].prior.si);
+      for (const MeasuredRow& row : plan->rows) {
+        const std::optional<double> link = ImpliedLink(*plan, row, *values, prior);
+        if (!link) continue;
+        const auto [it, first] = fastest.try_emplace(offset, *link);
+        if (!first) it->second = std::max(it->second, *link);
+      }
+    }
+  }
+  for (const auto& [offset, link] : fastest) (*values)[static_cast<std::size_t>(offset)] = link;
 }
 
 struct Fit {
@@ -102,115 +219,268 @@ struct Fit {
   std::string message;
 };
 
-// One minimisation at a given scatter. With `covariance` also that of the minimum.
-Fit Minimise(const CalibrationProblem& problem, const ParameterLayout& layout,
-             std::vector<StepResidual> residuals, double step_log_sd, int max_iterations,
-             std::vector<double> start, Eigen::MatrixXd* covariance) {
-  Fit fit;
-  fit.values = std::move(start);
-  double* const values = fit.values.data();
-  ceres::Problem::Options problem_options;
-  problem_options.loss_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
-  ceres::Problem ceres_problem(problem_options);
-  ceres::SoftLOneLoss loss(1.0);
-
-  for (const ParameterLayout::Block& block : layout.blocks()) {
-    double* const at = values + block.offset;
-    ceres_problem.AddParameterBlock(at, block.size);
-    ceres::Matrix information = ceres::Matrix::Zero(block.size, block.size);
-    ceres::Vector centre(block.size);
-    for (int i = 0; i < block.size; ++i) {
-      const FittedParameter& p = layout.parameters()[static_cast<std::size_t>(block.offset + i)];
-      const double low = std::log(p.spec->low * p.spec->si_per_unit);
-      const double high = std::log(p.spec->high * p.spec->si_per_unit);
-      ceres_problem.SetParameterLowerBound(at, i, low);
-      ceres_problem.SetParameterUpperBound(at, i, high);
-      at[i] = std::clamp(at[i], low, high);
-      information(i, i) = 1 / p.prior.log_sd;
-      centre[i] = std::log(p.prior.si);
+// One minimisation over `plans`. Bounds cost the solver a line search in each step, and parameters
+// hardly ever meet theirs: it goes without them until a value has left its range.
+class Minimisation {
+ public:
+  // With `only`, all other blocks keep their values.
+  Minimisation(const ParameterLayout& layout, const std::vector<const PlanRows*>& plans,
+               std::vector<double> start, std::optional<int> only = std::nullopt)
+      : layout_(layout), values_(std::move(start)) {
+    for (const ParameterLayout::Block& block : layout.blocks()) {
+      AddBlock(block);
+      if (only && block.offset != *only) {
+        problem_.SetParameterBlockConstant(values_.data() + block.offset);
+      }
     }
-    ceres_problem.AddResidualBlock(new ceres::NormalPrior(information, centre), nullptr, at);
-  }
-  for (std::size_t i = 0; i < residuals.size(); ++i) {
-    residuals[i].weight = 1 / step_log_sd;
-    auto* cost = new ceres::DynamicAutoDiffCostFunction<StepResidual, kJetStride>(
-        new StepResidual(residuals[i]));
-    cost->AddParameterBlock(kClusterParameterCount);
-    cost->AddParameterBlock(kWorkloadParameterCount);
-    for (int h = 0; h < residuals[i].host_groups; ++h) cost->AddParameterBlock(1);
-    cost->SetNumResiduals(1);
-    ceres_problem.AddResidualBlock(cost, &loss, BlocksOf(problem.runs[i], layout, values));
+    for (const PlanRows* plan : plans) {
+      std::vector<double*> blocks = {values_.data() + ParameterLayout::kClusterOffset,
+                                     values_.data() + plan->workload_offset};
+      for (const int offset : plan->host_offsets) blocks.push_back(values_.data() + offset);
+      problem_.AddResidualBlock(new PlanCost(plan), nullptr, blocks);
+    }
   }
 
-  ceres::Solver::Options options;
-  options.max_num_iterations = max_iterations;
-  options.linear_solver_type = ceres::DENSE_NORMAL_CHOLESKY;
-  options.num_threads = 1;  // one order of summation: the same bits every time
-  options.logging_type = ceres::SILENT;
-  options.function_tolerance = 1e-9;
-  options.parameter_tolerance = 1e-8;
-  ceres::Solver::Summary summary;
-  ceres::Solve(options, &ceres_problem, &summary);
-  fit.cost = summary.final_cost;
-  fit.iterations = static_cast<int>(summary.iterations.size());
-  fit.usable = summary.IsSolutionUsable();
-  fit.converged = summary.termination_type == ceres::CONVERGENCE;
-  fit.message = summary.message;
-  if (covariance == nullptr || !fit.usable) return fit;
+  Fit Solve(int max_iterations, double tolerance) {
+    const std::vector<double> start = values_;
+    Fit fit = SolveAsSet(max_iterations, tolerance);
+    if (fit.usable && WithinBounds()) return fit;
+    values_ = start;
+    SetBounds();
+    const int iterations = fit.iterations;
+    fit = SolveAsSet(max_iterations, tolerance);
+    fit.iterations += iterations;
+    return fit;
+  }
 
-  std::vector<const double*> all;
-  for (const ParameterLayout::Block& block : layout.blocks()) all.push_back(values + block.offset);
-  ceres::Covariance::Options covariance_options;
-  covariance_options.algorithm_type = ceres::DENSE_SVD;
-  covariance_options.null_space_rank = -1;
-  covariance_options.num_threads = 1;
-  ceres::Covariance estimate(covariance_options);
-  ceres::Matrix matrix(layout.size(), layout.size());
-  fit.usable =
-      estimate.Compute(all, &ceres_problem) && estimate.GetCovarianceMatrix(all, matrix.data());
-  *covariance = matrix;
-  return fit;
+  // Solve as it is set.
+  Fit SolveAsSet(int max_iterations, double tolerance) {
+    ceres::Solver::Options options = MakeSolverOptions(max_iterations);
+    options.function_tolerance = tolerance;
+    // Each row has one workload: their blocks are eliminated first, at a cost linear in both.
+    options.linear_solver_type = ceres::DENSE_SCHUR;
+    auto ordering = std::make_shared<ceres::ParameterBlockOrdering>();
+    for (const ParameterLayout::Block& block : layout_.blocks()) {
+      const bool first = block.kind == ParameterLayout::Kind::kWorkload;
+      ordering->AddElementToGroup(values_.data() + block.offset, first ? 0 : 1);
+    }
+    options.linear_solver_ordering = ordering;
+    ceres::Solver::Summary summary;
+    ceres::Solve(options, &problem_, &summary);
+    Fit fit;
+    fit.values = values_;
+    fit.cost = summary.final_cost;
+    fit.iterations = static_cast<int>(summary.iterations.size());
+    fit.usable = summary.IsSolutionUsable();
+    fit.converged = summary.termination_type == ceres::CONVERGENCE;
+    fit.message = summary.message;
+    return fit;
+  }
+
+  // Of the values, where they are now; empty where there is none.
+  std::optional<Eigen::MatrixXd> Covariance() {
+    std::vector<const double*> all;
+    for (const ParameterLayout::Block& block : layout_.blocks()) {
+      all.push_back(values_.data() + block.offset);
+    }
+    ceres::Covariance::Options options;
+    options.algorithm_type = ceres::SPARSE_QR;
+    options.num_threads = 1;
+    ceres::Covariance estimate(options);
+    ceres::Matrix matrix(layout_.size(), layout_.size());
+    if (!estimate.Compute(all, &problem_) || !estimate.GetCovarianceMatrix(all, matrix.data())) {
+      return std::nullopt;
+    }
+    return matrix;
+  }
+
+ private:
+  void AddBlock(const ParameterLayout::Block& block) {
+    double* const at = values_.data() + block.offset;
+    problem_.AddParameterBlock(at, block.size);
+    std::vector<int> fixed;
+    ceres::Matrix information = ceres::Matrix::Zero(block.size, block.size);
+    ceres::Vector centre = ceres::Vector::Zero(block.size);
+    for (int i = 0; i < block.size; ++i) {
+      const FittedParameter& p = layout_.parameters()[static_cast<std::size_t>(block.offset + i)];
+      if (p.fixed) {
+        fixed.push_back(i);
+        continue;
+      }
+      at[i] = std::clamp(at[i], Low(p), High(p));
+      if (p.relative_to >= 0) {
+        AddRelativePrior(p, at, i, block.size);
+      } else {
+        information(i, i) = 1 / p.prior.log_sd;
+        centre[i] = std::log(p.prior.si);
+      }
+    }
+    problem_.AddResidualBlock(new ceres::NormalPrior(information, centre), nullptr, at);
+    if (static_cast<int>(fixed.size()) == block.size) {
+      problem_.SetParameterBlockConstant(at);
+    } else if (!fixed.empty()) {
+      problem_.SetManifold(at, new ceres::SubsetManifold(block.size, fixed));
+    }
+  }
+
+  static double Low(const FittedParameter& p) {
+    return std::log(p.spec->low * p.spec->si_per_unit);
+  }
+  static double High(const FittedParameter& p) {
+    return std::log(p.spec->high * p.spec->si_per_unit);
+  }
+
+  bool WithinBounds() const {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const FittedParameter& p = layout_.parameters()[i];
+      if (values_[i] < Low(p) || values_[i] > High(p)) return false;
+    }
+    return true;
+  }
+
+  void SetBounds() {
+    for (const ParameterLayout::Block& block : layout_.blocks()) {
+      double* const at = values_.data() + block.offset;
+      if (problem_.IsParameterBlockConstant(at)) continue;
+      for (int i = 0; i < block.size; ++i) {
+        const FittedParameter& p = layout_.parameters()[static_cast<std::size_t>(block.offset + i)];
+        if (p.fixed) continue;
+        problem_.SetParameterLowerBound(at, i, Low(p));
+        problem_.SetParameterUpperBound(at, i, High(p));
+      }
+    }
+  }
+
+  void AddRelativePrior(const FittedParameter& p, double* at, int index, int size) {
+    const FittedParameter& other = layout_.parameters()[static_cast<std::size_t>(p.relative_to)];
+    problem_.AddResidualBlock(
+        new RelativePrior(size, index, std::log(p.prior.si) + std::log(other.prior.si),
+                          p.prior.log_sd),
+        nullptr, at, values_.data() + p.relative_to);
+  }
+
+  const ParameterLayout& layout_;
+  std::vector<double> values_;
+  ceres::Problem problem_;
+};
+
+// In an order that has nothing to do with what they are, and is always the same: the first so many
+// are a sample.
+std::vector<const PlanRows*> Shuffled(const std::vector<PlanRows>& plans) {
+  std::vector<const PlanRows*> pointers;
+  for (const PlanRows& plan : plans) pointers.push_back(&plan);
+  std::mt19937_64 random;
+  for (std::size_t i = pointers.size(); i > 1; --i)
+    std::swap(pointers[i - 1], pointers[random() % i]);
+  return pointers;
 }
 
-// Different starts for the parameter in which the cost has been seen to have two minima: whether
-// the host or the flow holds a hop back.
-Fit MinimiseFromSeveralStarts(const CalibrationProblem& problem, const ParameterLayout& layout,
-                              const std::vector<StepResidual>& residuals, double step_log_sd,
-                              int max_iterations) {
-  constexpr double kHostFactors[] = {1.0, 0.3};
-  Fit best;
-  for (const double factor : kHostFactors) {
-    std::vector<double> start = StartingPoint(problem, layout);
-    start[ParameterLayout::kClusterOffset + kHostBandwidth] += std::log(factor);
-    Fit fit = Minimise(problem, layout, residuals, step_log_sd, max_iterations, std::move(start),
-                       nullptr);
-    if (fit.usable && (!best.usable || fit.cost < best.cost)) best = std::move(fit);
+std::vector<const PlanRows*> OfWorkload(const std::vector<const PlanRows*>& plans, int offset) {
+  std::vector<const PlanRows*> chosen;
+  for (const PlanRows* plan : plans) {
+    if (plan->workload_offset == offset) chosen.push_back(plan);
   }
+  return chosen;
+}
+
+// A sample of the plans is enough to tell minima apart. Different starts where the cost has been
+// seen to have two: whether the host or the flow holds a hop back; and for each workload whether
+// what no batch changes is a fixed time or the floor of the device, the other being small.
+Fit FindStart(const CalibrationProblem& problem, const ParameterLayout& layout,
+              const std::vector<const PlanRows*>& sample, int max_iterations) {
+  constexpr double kHostFactors[] = {1.0, 0.3};
+  constexpr double kSmallShare = 0.1;
+  Fit best;
+  int iterations = 0;
+  const auto keep_better = [&](Fit fit) {
+    iterations += fit.iterations;
+    if (best.values.empty() || (fit.usable && (!best.usable || fit.cost < best.cost))) {
+      best = std::move(fit);
+    }
+  };
+  for (const double factor : kHostFactors) {
+    std::vector<double> start = CurvesThroughFewestWorkers(problem, layout);
+    const std::size_t host = ParameterLayout::kClusterOffset + kHostBandwidth;
+    if (!layout.parameters()[host].fixed) start[host] += std::log(factor);
+    StartHostsAtTheirFastestRun(layout, sample, &start);
+    keep_better(
+        Minimisation(layout, sample, std::move(start)).Solve(max_iterations, kStartTolerance));
+  }
+  for (const ParameterLayout::Block& block : layout.blocks()) {
+    if (block.kind != ParameterLayout::Kind::kWorkload) continue;
+    const std::vector<const PlanRows*> own = OfWorkload(sample, block.offset);
+    const auto fixed = static_cast<std::size_t>(block.offset + kFixedTime);
+    const auto floor = static_cast<std::size_t>(block.offset + kFloorTime);
+    if (layout.parameters()[fixed].fixed || layout.parameters()[floor].fixed) continue;
+    const double both = std::exp(best.values[fixed]) + std::exp(best.values[floor]);
+    Fit alone = Minimisation(layout, own, best.values, block.offset).Solve(0, kStartTolerance);
+    for (const double share : {kSmallShare, 1 - kSmallShare}) {
+      std::vector<double> start = best.values;
+      start[fixed] = std::log(share * both);
+      start[floor] = std::log((1 - share) * both);
+      Fit fit = Minimisation(layout, own, std::move(start), block.offset)
+                    .Solve(max_iterations, kStartTolerance);
+      iterations += fit.iterations;
+      if (fit.usable && fit.cost < alone.cost) alone = std::move(fit);
+    }
+    best.values = std::move(alone.values);
+  }
+  best.iterations = iterations;
   return best;
 }
 
-std::vector<RunResidual> Predict(const CalibrationProblem& problem, const ParameterLayout& layout,
-                                 const std::vector<StepResidual>& residuals,
-                                 std::vector<double>* values) {
-  std::vector<RunResidual> results;
-  for (std::size_t i = 0; i < residuals.size(); ++i) {
-    const std::vector<double*> blocks = BlocksOf(problem.runs[i], layout, values->data());
-    const double log_predicted = residuals[i].LogPredicted<double>(blocks.data());
-    results.push_back(
-        {Seconds(std::exp(log_predicted)), residuals[i].log_measured - log_predicted});
+struct PlanPrediction {
+  double log_step = 0;
+  double sync_share = 0;
+};
+
+std::vector<PlanPrediction> Predict(const std::vector<PlanRows>& plans,
+                                    const std::vector<double>& values) {
+  std::vector<PlanPrediction> predictions;
+  predictions.reserve(plans.size());
+  for (const PlanRows& plan : plans) {
+    const double* link = nullptr;
+    for (const int offset : plan.host_offsets) {
+      const double* const at = values.data() + offset;
+      if (link == nullptr || *at < *link) link = at;
+    }
+    const PlanAnswer answer =
+        AnswerPlan(plan.facts, values.data(), values.data() + plan.workload_offset, link, false);
+    predictions.push_back({answer.log_step, answer.sync_share});
   }
-  return results;
+  return predictions;
 }
 
-// The standard deviation of a normal law with the same quantile of |ln(measured / predicted)|,
-// drawn towards what is known beforehand.
-double EstimateScatter(const std::vector<RunResidual>& residuals, double quantile, double before) {
-  std::vector<double> deviations;
-  for (const RunResidual& r : residuals) deviations.push_back(std::abs(r.log_ratio));
-  const double seen =
-      Quantile(std::move(deviations), quantile) / NormalQuantile((1 + quantile) / 2);
-  const auto n = static_cast<double>(residuals.size());
-  return std::sqrt((n * seen * seen + kStepLogSdRuns * before * before) / (n + kStepLogSdRuns));
+struct ScatterRows {
+  std::vector<ScatterRow> all;
+  std::map<int, std::vector<ScatterRow>> of;  // by the workload's offset
+};
+
+ScatterRows MakeScatterRows(const std::vector<PlanRows>& plans,
+                            const std::vector<PlanPrediction>& predictions) {
+  ScatterRows rows;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    for (const MeasuredRow& row : plans[i].rows) {
+      rows.all.push_back({row.log_step - predictions[i].log_step, predictions[i].sync_share});
+      rows.of[plans[i].workload_offset].push_back(rows.all.back());
+    }
+  }
+  return rows;
+}
+
+// Of runs of one plan among themselves: no model can be nearer to them. Empty without repeats.
+std::optional<double> RepeatScatter(const std::vector<PlanRows>& plans) {
+  double squares = 0;
+  int degrees = 0;
+  for (const PlanRows& plan : plans) {
+    double mean = 0;
+    for (const MeasuredRow& row : plan.rows) mean += row.log_step;
+    mean /= static_cast<double>(plan.rows.size());
+    for (const MeasuredRow& row : plan.rows) squares += std::pow(row.log_step - mean, 2);
+    degrees += static_cast<int>(plan.rows.size()) - 1;
+  }
+  if (degrees == 0) return std::nullopt;
+  return std::sqrt(squares / degrees);
 }
 
 DecidedBy Decide(double log_sd, double prior_log_sd) {
@@ -219,21 +489,33 @@ DecidedBy Decide(double log_sd, double prior_log_sd) {
 }
 
 Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLayout& layout,
-                            const Fit& fit, Eigen::MatrixXd covariance, double scatter) {
+                            const std::vector<double>& values, Eigen::MatrixXd covariance,
+                            const ScatterRows& rows, const Scatter& prior_scatter) {
   Calibration c;
   c.version = STEPCAST_VERSION;
-  c.residual_log_sd = scatter;
+  const Scatter core = EstimateScatter(rows.all, prior_scatter);
+  c.residual_log_sd = TotalScatter(rows.all, prior_scatter.compute);
+  c.scatter[kAllScope] = IntervalScatter(rows.all, core);
+  for (const auto& [offset, own] : rows.of) {
+    c.scatter[layout.parameters()[static_cast<std::size_t>(offset)].scope] =
+        IntervalScatter(own, EstimateScatter(own, core));
+  }
   for (int i = 0; i < layout.size(); ++i) {
     const FittedParameter& p = layout.parameters()[static_cast<std::size_t>(i)];
     ParameterEstimate e;
     e.scope = p.scope;
     e.name = p.spec->name;
     e.unit = p.spec->unit;
-    e.value = std::exp(fit.values[static_cast<std::size_t>(i)]) / p.spec->si_per_unit;
+    e.value = std::exp(values[static_cast<std::size_t>(i)]) / p.spec->si_per_unit;
     e.log_sd = std::sqrt(covariance(i, i));
     e.prior_value = p.prior.si / p.spec->si_per_unit;
     e.prior_log_sd = p.prior.log_sd;
-    e.decided_by = Decide(e.log_sd, e.prior_log_sd);
+    if (p.relative_to >= 0) {
+      const Prior& other = layout.parameters()[static_cast<std::size_t>(p.relative_to)].prior;
+      e.prior_log_sd = std::hypot(p.prior.log_sd, other.log_sd);
+    }
+    e.prior_source = p.source;
+    e.decided_by = p.fixed ? DecidedBy::kStated : Decide(e.log_sd, e.prior_log_sd);
     c.parameters.push_back(std::move(e));
   }
   c.log_covariance = std::move(covariance);
@@ -271,22 +553,37 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
     throw InputError({run.place.file, run.place.line, "workload"}, run.workload,
                      "is not a known workload");
   }
-  const ParameterLayout layout(problem.cluster, problem.runs, problem.workloads, problem.devices);
-  const std::vector<StepResidual> residuals = MakeResiduals(problem, layout);
+  const ParameterLayout layout(problem.cluster, problem.runs, problem.workloads, problem.devices,
+                               problem.statements);
+  std::vector<PlanRows> plans = GroupRows(problem, layout);
+  const Scatter prior_scatter = {options.step_log_sd, options.step_log_sd};
+  for (PlanRows& plan : plans) plan.log_sd = options.step_log_sd;
 
-  Fit fit = MinimiseFromSeveralStarts(problem, layout, residuals, options.step_log_sd,
-                                      options.max_iterations);
+  const std::vector<const PlanRows*> shuffled = Shuffled(plans);
+  const auto sample = [&](std::size_t size) {
+    return std::vector<const PlanRows*>(
+        shuffled.begin(), shuffled.begin() + static_cast<long>(std::min(size, shuffled.size())));
+  };
+  // Each fit to more plans starts where that to fewer ended.
+  Fit fit = FindStart(problem, layout, sample(kFirstSample), options.max_iterations);
+  outcome.iterations = fit.iterations;
+  for (std::size_t size = kFirstSample; fit.usable && size < plans.size(); size *= kSampleGrowth) {
+    fit = Minimisation(layout, sample(size), fit.values)
+              .Solve(options.max_iterations, kStartTolerance);
+    outcome.iterations += fit.iterations;
+  }
   if (!fit.usable) {
     outcome.message = "The solver found no usable fit: " + fit.message;
     return outcome;
   }
-  const double core = EstimateScatter(Predict(problem, layout, residuals, &fit.values),
-                                      kCoreQuantile, options.step_log_sd);
-  Eigen::MatrixXd covariance;
-  const int first_iterations = fit.iterations;
-  fit = Minimise(problem, layout, residuals, core, options.max_iterations, std::move(fit.values),
-                 &covariance);
-  if (!fit.usable) {
+  const double typical =
+      TypicalScatter(MakeScatterRows(plans, Predict(plans, fit.values)).all, options.step_log_sd);
+  for (PlanRows& plan : plans) plan.log_sd = typical;
+  Minimisation minimisation(layout, shuffled, fit.values);
+  fit = minimisation.Solve(options.max_iterations, kFitTolerance);
+  std::optional<Eigen::MatrixXd> covariance;
+  if (fit.usable) covariance = minimisation.Covariance();
+  if (!covariance) {
     outcome.message = "The solver found no usable fit: " + fit.message;
     return outcome;
   }
@@ -295,14 +592,22 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
   outcome.message = fit.converged ? "The fit converged."
                                   : "The fit had not converged after " +
                                         std::to_string(fit.iterations) + " iterations.";
-  outcome.iterations = first_iterations + fit.iterations;
-  outcome.residuals = Predict(problem, layout, residuals, &fit.values);
+  outcome.iterations += fit.iterations;
+  const std::vector<PlanPrediction> predictions = Predict(plans, fit.values);
+  outcome.residuals.resize(problem.runs.size());
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    for (const MeasuredRow& row : plans[i].rows) {
+      outcome.residuals[static_cast<std::size_t>(row.run)] = {
+          Seconds(std::exp(predictions[i].log_step)), row.log_step - predictions[i].log_step};
+    }
+  }
   for (const RunResidual& r : outcome.residuals) {
     outcome.mape += std::abs(std::exp(-r.log_ratio) - 1) / static_cast<double>(problem.runs.size());
   }
-  outcome.cluster.calibration =
-      MakeCalibration(problem, layout, fit, std::move(covariance),
-                      EstimateScatter(outcome.residuals, kIntervalQuantile, options.step_log_sd));
+  Calibration calibration = MakeCalibration(problem, layout, fit.values, std::move(*covariance),
+                                            MakeScatterRows(plans, predictions), prior_scatter);
+  calibration.repeat_log_sd = RepeatScatter(plans);
+  outcome.cluster.calibration = std::move(calibration);
   return outcome;
 }
 

@@ -19,6 +19,7 @@
 
 #include "data/record/machine.h"
 #include "data/record/run.h"
+#include "data/record/statement.h"
 #include "data/record/workload.h"
 
 namespace stepcast {
@@ -26,14 +27,14 @@ namespace stepcast {
 struct CalibrationProblem {
   Cluster cluster;
   std::vector<Run> runs;
-  std::map<std::string, Workload> workloads;  // by the name in the runs; every one of them
-  std::map<std::string, Device> devices;      // by the name in the runs; those that are known
+  std::map<std::string, Workload> workloads;   // by the name in the runs; every one of them
+  std::map<std::string, Device> devices;       // by the name in the runs; those that are known
+  std::vector<ParameterStatement> statements;  // values fixed and priors given by hand
 };
 
 // Scatter of the mean step of one run around the model: 6 % on public traces, where repeats of a
 // layout differ by 3 to 7 %.
 inline constexpr double kStepLogSd = 0.06;
-inline constexpr double kStepLogSdRuns = 10;
 
 struct CalibrationOptions {
   double step_log_sd = kStepLogSd;

@@ -1,9 +1,14 @@
 #include "calibrate/parameter_layout.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
+#include <sstream>
+#include <utility>
 
 #include "data/io/parse.h"
+#include "data/record/input_error.h"
+#include "model/compute/roofline.h"
 
 namespace stepcast {
 namespace {
@@ -39,39 +44,97 @@ std::map<std::set<std::size_t>, std::vector<std::string>> GroupHosts(const std::
 
 ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>& runs,
                                  const std::map<std::string, Workload>& workloads,
-                                 const std::map<std::string, Device>& devices) {
-  const auto begin_block = [&](int size) {
-    blocks_.push_back({static_cast<int>(parameters_.size()), size});
+                                 const std::map<std::string, Device>& devices,
+                                 const std::vector<ParameterStatement>& statements) {
+  const auto begin_block = [&](Kind kind, int size) {
+    blocks_.push_back({kind, static_cast<int>(parameters_.size()), size});
     return blocks_.back().offset;
   };
+  const auto add = [&](const std::string& scope, const ParameterSpec& spec, const Prior& prior) {
+    FittedParameter parameter;
+    parameter.scope = scope;
+    parameter.spec = &spec;
+    parameter.prior = prior;
+    parameters_.push_back(std::move(parameter));
+  };
   const ClusterPriors cluster_priors = MakeClusterPriors(cluster);
-  begin_block(kClusterParameterCount);
+  begin_block(Kind::kCluster, kClusterParameterCount);
   for (std::size_t i = 0; i < cluster_priors.size(); ++i) {
-    parameters_.push_back({kClusterScope, &kClusterParameterSpecs[i], cluster_priors[i]});
+    add(kClusterScope, kClusterParameterSpecs[i], cluster_priors[i]);
   }
   for (const auto& [layouts, hosts] : GroupHosts(runs)) {
-    const int offset = begin_block(1);
+    const int offset = begin_block(Kind::kHosts, 1);
     Prior slowest = HostLinkPrior(cluster, hosts.front());
     for (const std::string& host : hosts) {
       const Prior prior = HostLinkPrior(cluster, host);
       if (prior.si < slowest.si) slowest = prior;
     }
     for (const std::string& host : hosts) host_offset_[host] = offset;
-    parameters_.push_back(
-        {kHostsScopePrefix + JoinHosts(hosts), &kClusterParameterSpecs[kLinkBandwidth], slowest});
+    add(kHostsScopePrefix + JoinHosts(hosts), kClusterParameterSpecs[kLinkBandwidth], slowest);
+  }
+  const auto device_of = [&](const Run& run) {
+    const auto it = devices.find(run.device);
+    return it == devices.end() ? std::optional<Device>() : it->second;
+  };
+  std::map<std::string, int> device_offset;
+  for (const Run& run : runs) {
+    if (device_offset.count(run.device) > 0) continue;
+    if (!HasRoofline(workloads.at(run.workload), device_of(run))) continue;
+    device_offset[run.device] = begin_block(Kind::kDevice, 1);
+    add(kDeviceScopePrefix + run.device, kKernelEfficiencySpec, DeviceEfficiencyPrior());
   }
   for (const Run& run : runs) {
     const std::string scope = WorkloadScope(run.workload, run.device);
     if (workload_offset_.count(scope) > 0) continue;
-    const auto device = devices.find(run.device);
-    const WorkloadPriors priors =
-        MakeWorkloadPriors(workloads.at(run.workload),
-                           device == devices.end() ? std::optional<Device>() : device->second);
-    workload_offset_[scope] = begin_block(kWorkloadParameterCount);
+    const Workload& workload = workloads.at(run.workload);
+    const std::optional<Device> device = device_of(run);
+    const WorkloadPriors priors = MakeWorkloadPriors(workload, device);
+    const int offset = begin_block(Kind::kWorkload, kWorkloadParameterCount);
+    workload_offset_[scope] = offset;
     for (std::size_t i = 0; i < priors.size(); ++i) {
-      parameters_.push_back({scope, &kWorkloadParameterSpecs[i], priors[i]});
+      add(scope, kWorkloadParameterSpecs[i], priors[i]);
+    }
+    if (HasRoofline(workload, device)) {
+      FittedParameter& sample = parameters_[static_cast<std::size_t>(offset + kSampleTime)];
+      sample.relative_to = device_offset.at(run.device);
+      sample.prior.log_sd = kWorkloadEfficiencyLogSd;
     }
   }
+  for (const ParameterStatement& statement : statements) Apply(statement);
+}
+
+void ParameterLayout::Apply(const ParameterStatement& statement) {
+  bool found = false;
+  const std::string workload = "workload " + statement.workload + " on ";
+  for (FittedParameter& p : parameters_) {
+    if (p.spec->name != statement.name) continue;
+    if (!statement.workload.empty() && p.scope.rfind(workload, 0) != 0) continue;
+    if (statement.workload.empty() && p.scope.rfind(kHostsScopePrefix, 0) == 0) continue;
+    found = true;
+    const double value = statement.si / p.spec->si_per_unit;
+    if (!(value >= p.spec->low && value <= p.spec->high)) {
+      std::ostringstream text;
+      std::ostringstream range;
+      text << value << " " << p.spec->unit;
+      range << p.spec->low << " to " << p.spec->high << " " << p.spec->unit;
+      throw InputError({"", 0, statement.name}, text.str(), "is out of range", range.str());
+    }
+    p.prior.si = statement.si;
+    p.prior.log_sd = statement.factor ? std::log(*statement.factor) : p.prior.log_sd;
+    p.fixed = !statement.factor;
+    p.relative_to = -1;
+    p.source = statement.source;
+  }
+  if (found) return;
+  std::string names;
+  for (const FittedParameter& p : parameters_) {
+    const std::string name(p.spec->name);
+    if (names.find(name) == std::string::npos) names += (names.empty() ? "" : ", ") + name;
+  }
+  throw InputError(
+      {"", 0, "parameter"},
+      statement.workload.empty() ? statement.name : statement.workload + "/" + statement.name,
+      "is no parameter of these runs", names);
 }
 
 int ParameterLayout::WorkloadOffset(const Run& run) const {

@@ -8,6 +8,7 @@
 
 #include "data/record/calibration.h"
 #include "data/record/run.h"
+#include "data/record/statement.h"
 #include "data/record/workload.h"
 #include "model/step/priors.h"
 
@@ -17,33 +18,46 @@ struct FittedParameter {
   std::string scope;
   const ParameterSpec* spec = nullptr;
   Prior prior;
+  // The prior is around another parameter's value: ln(value) = ln(prior) + ln(its prior) - ln(its
+  // value). -1 where it is around the prior alone.
+  int relative_to = -1;
+  bool fixed = false;
+  std::string source;  // of a prior or value that was stated; empty for the table's
 };
 
-// Blocks: the cluster's parameters first; then the link of each group of hosts; then, for each
-// workload on a device, its curve. Hosts that no run tells apart share one link, because nothing
-// could tell their two rates apart either.
+// Blocks: the cluster's parameters first; then the link of each group of hosts; then the efficiency
+// of each device; then, for each workload on a device, its curve. Hosts that no run tells apart
+// share one link, because nothing could tell their two rates apart either. A workload's time for a
+// sample is believed to be what the data sheet says at the efficiency of its device.
 class ParameterLayout {
  public:
-  // `workloads` by name and `devices` by the name in the runs.
+  // `workloads` by name and `devices` by the name in the runs. Throws InputError for a statement
+  // that names no parameter of these runs, or a value out of its range.
   ParameterLayout(const Cluster& cluster, const std::vector<Run>& runs,
                   const std::map<std::string, Workload>& workloads,
-                  const std::map<std::string, Device>& devices);
+                  const std::map<std::string, Device>& devices,
+                  const std::vector<ParameterStatement>& statements = {});
 
   const std::vector<FittedParameter>& parameters() const { return parameters_; }
   int size() const { return static_cast<int>(parameters_.size()); }
 
   static constexpr int kClusterOffset = 0;
+  int WorkloadOffset(const std::string& scope) const { return workload_offset_.at(scope); }
   int WorkloadOffset(const Run& run) const;
   // Of the link parameters of the groups that the run's hosts belong to; empty without hosts.
   std::vector<int> HostOffsets(const Run& run) const;
 
+  enum class Kind { kCluster, kHosts, kDevice, kWorkload };
   struct Block {
+    Kind kind = Kind::kCluster;
     int offset = 0;
     int size = 0;
   };
   const std::vector<Block>& blocks() const { return blocks_; }
 
  private:
+  void Apply(const ParameterStatement& statement);
+
   std::vector<FittedParameter> parameters_;
   std::vector<Block> blocks_;
   std::map<std::string, int> workload_offset_;  // by scope

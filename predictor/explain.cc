@@ -589,8 +589,8 @@ class TermList {
     const ServerPaths<double>& paths = terms_.servers;
     const internal::AsyncDemands<double> demands =
         internal::MakeAsyncDemands(paths, facts_.gradient);
-    const internal::AsyncNetwork<double> network =
-        internal::MakeAsyncNetwork(paths, demands, internal::WorkOf(facts_, workload_, terms_));
+    const internal::AsyncNetwork<double> network = internal::MakeAsyncNetwork(
+        paths, demands, internal::WorkOf(facts_, workload_, terms_.micro, terms_.backward));
     const internal::AsyncState<double> state = internal::Analyse(network, facts_.workers);
 
     const NamedValue hop = Rate("B_hop", terms_.node_hop.bandwidth);
@@ -743,9 +743,9 @@ Explanation Predictor::Explain(const Plan& plan) const {
     const int position = active.index[i];
     parameters.push_back(
         {{name, std::exp(active.log_values[i]) / spec.si_per_unit, std::string(spec.unit)},
-         std::sqrt(log_covariance_(position, position)),
+         std::sqrt(belief_.log_covariance()(position, position)),
          elasticities[i],
-         origins_[static_cast<std::size_t>(position)],
+         belief_.origin(position),
          std::string(spec.meaning),
          std::string(spec.source)});
   };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/record/plan.h"
+#include "model/step/belief.h"
 #include "predictor/prediction.h"
 
 namespace stepcast {
@@ -29,11 +30,6 @@ struct ExplainedTerm {
   bool is_part = false;
   double share = 0;  // of the step, of a part
 };
-
-// Where a parameter's value comes from.
-enum class Origin { kFitted, kFittedPrior, kPrior, kStated };
-inline constexpr const char* kOriginNames[] = {"fitted", "fitted, but the prior decided", "prior",
-                                               "stated"};
 
 struct ExplainedParameter {
   NamedValue value;       // symbol is the parameter's name

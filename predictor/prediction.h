@@ -15,16 +15,24 @@
 
 namespace stepcast {
 
-// Where the compute time comes from; kNone for a bare message.
-enum class ComputeSource { kFitted, kDataSheet, kNone };
-inline constexpr const char* kComputeSourceNames[] = {"calibration", "data sheet", "none"};
+// Where the compute time comes from: runs of the workload on the device; its data sheet; runs of
+// other workloads on the device, or of the workload on another one, beside data sheets; kNone for a
+// bare message.
+enum class ComputeSource { kFitted, kDataSheet, kFromDevice, kFromOtherDevice, kNone };
+inline constexpr const char* kComputeSourceNames[] = {"calibration", "data sheet",
+                                                      "calibration of the device",
+                                                      "calibration on another device", "none"};
 
 struct Prediction {
   Duration<> step_time;
   // 90 % prediction interval of one measured step.
   Duration<> low;
   Duration<> high;
-  double log_sd = 0;  // of ln(measured / predicted), parameters and scatter together
+  double log_sd = 0;  // of ln(measured / predicted), of all that follows together
+  // Its parts: parameters, one measured step, and the formulas beyond the calibrated range.
+  double parameter_log_sd = 0;
+  double scatter_log_sd = 0;
+  double discrepancy_log_sd = 0;
   // Half, 95 and 99 in 100 steps take at most so long, where the prediction is right: steps scatter,
   // and a synchronous one waits for its slowest worker.
   Duration<> p50;

@@ -5,20 +5,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/io/parse.h"
 #include "data/io/plan_fields.h"
 #include "data/record/input_error.h"
 #include "model/compute/roofline.h"
-#include "model/step/priors.h"
+#include "model/step/discrepancy.h"
 
 namespace stepcast {
 namespace {
 
 // Quantile of the standard normal that leaves 5 % on each side.
 constexpr double kNinetyPercent = 1.6448536269514722;
-// Scatter of one measured step around the model where no calibration has told (the runs of public
-// traces scatter by 6 %).
-constexpr double kUncalibratedScatter = 0.06;
 // From here on back-to-back timeouts, which the transport formula leaves out, show.
 constexpr double kCertainLoss = 0.05;
 // From here on BBR's second version takes loss for congestion, its first does not (BBRLossThresh,
@@ -27,8 +23,17 @@ constexpr double kCertainBbrLoss = 0.02;
 
 constexpr int kMostBuckets = 100'000;
 
-Origin OriginOf(const ParameterEstimate& estimate) {
-  return estimate.decided_by == DecidedBy::kPrior ? Origin::kFittedPrior : Origin::kFitted;
+ComputeSource SourceOf(ComputeBelief belief) {
+  switch (belief) {
+    case ComputeBelief::kFitted:
+      return ComputeSource::kFitted;
+    case ComputeBelief::kFromDevice:
+      return ComputeSource::kFromDevice;
+    case ComputeBelief::kFromOtherDevice:
+      return ComputeSource::kFromOtherDevice;
+    default:
+      return ComputeSource::kDataSheet;
+  }
 }
 
 // The plan with the algorithm that strategy auto stands for.
@@ -47,38 +52,14 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
       device_(!device.empty() ? device
               : facts         ? facts->name
                               : cluster_.device),
-      scatter_(kUncalibratedScatter),
+      belief_(cluster_, workload_, facts, device_),
+      compute_source_(SourceOf(belief_.compute())),
       kept_activations_(KeptActivations(workload_)),
       default_buckets_(
           std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, kDefaultBucket))),
       server_buckets_(
           std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, kServerBucket))) {
   if (facts) device_memory_ = facts->memory;
-  const ClusterPriors cluster_priors = MakeClusterPriors(cluster_);
-  const WorkloadPriors workload_priors = MakeWorkloadPriors(workload_, facts);
-  std::vector<double> sds;
-  for (const Prior& prior : cluster_priors) {
-    log_values_.push_back(std::log(prior.si));
-    sds.push_back(prior.log_sd);
-  }
-  for (const Prior& prior : workload_priors) {
-    log_values_.push_back(std::log(prior.si));
-    sds.push_back(prior.log_sd);
-  }
-  for (const Host& host : cluster_.hosts) {
-    if (!host.link.bandwidth) continue;
-    const Prior prior = HostLinkPrior(cluster_, host.name);
-    host_index_.emplace_back(host.name, static_cast<int>(log_values_.size()));
-    log_values_.push_back(std::log(prior.si));
-    sds.push_back(prior.log_sd);
-  }
-  log_covariance_ = Eigen::Map<const Eigen::VectorXd>(sds.data(), static_cast<long>(sds.size()))
-                        .array()
-                        .square()
-                        .matrix()
-                        .asDiagonal();
-  origins_.assign(log_values_.size(), Origin::kPrior);
-  if (cluster_.calibration) TakeCalibration(*cluster_.calibration);
   if (workload_.communication_only) compute_source_ = ComputeSource::kNone;
   if (compute_source_ == ComputeSource::kDataSheet && !HasRoofline(workload_, facts)) {
     throw InputError(
@@ -88,73 +69,6 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
                                              : "the device has no data sheet with fp32 and "
                                                "memory_bandwidth"),
         "a cluster file calibrated with at least one run of it (stepcast calibrate)");
-  }
-}
-
-void Predictor::TakeCalibration(const Calibration& calibration) {
-  scatter_ = calibration.residual_log_sd;
-  const std::string workload_scope = WorkloadScope(workload_.name, device_);
-  // Where each estimate goes; a group of hosts becomes a position of its own.
-  std::vector<std::pair<int, int>> moves;  // (position here, index in the calibration)
-  const auto refuse = [&](const ParameterEstimate& e, const std::string& value, const char* problem,
-                          const std::string& allowed) {
-    throw InputError({"", 0, "calibration of " + e.scope + ", " + e.name}, value, problem, allowed);
-  };
-  const auto check = [&](const ParameterEstimate& e, const ParameterSpec& spec) {
-    constexpr double kRounding = 1e-6;
-    if (e.unit != spec.unit) {
-      refuse(e, e.unit, "is not its unit",
-             spec.unit.empty() ? "a plain number" : std::string(spec.unit));
-    }
-    if (e.value < spec.low * (1 - kRounding) || e.value > spec.high * (1 + kRounding)) {
-      refuse(e, fmt::format("{}", e.value), "is out of range",
-             fmt::format("{} to {} {}", spec.low, spec.high, spec.unit));
-    }
-  };
-  const auto place = [&](const ParameterEstimate& e, std::size_t index, auto& specs, int offset) {
-    bool known = false;
-    for (std::size_t i = 0; i < specs.size(); ++i) {
-      if (e.name != specs[i].name) continue;
-      known = true;
-      check(e, specs[i]);
-      const int position = offset + static_cast<int>(i);
-      log_values_[static_cast<std::size_t>(position)] = std::log(e.value * specs[i].si_per_unit);
-      origins_[static_cast<std::size_t>(position)] = OriginOf(e);
-      moves.emplace_back(position, static_cast<int>(index));
-    }
-    if (!known) refuse(e, e.name, "is not a parameter of this version", "a new calibration");
-  };
-  for (std::size_t i = 0; i < calibration.parameters.size(); ++i) {
-    const ParameterEstimate& e = calibration.parameters[i];
-    if (e.scope == kClusterScope) {
-      place(e, i, kClusterParameterSpecs, 0);
-    } else if (e.scope == workload_scope) {
-      place(e, i, kWorkloadParameterSpecs, kWorkloadOffset);
-      compute_source_ = ComputeSource::kFitted;
-    } else if (e.scope.rfind(kHostsScopePrefix, 0) == 0) {
-      check(e, kClusterParameterSpecs[kLinkBandwidth]);
-      const int position = static_cast<int>(log_values_.size());
-      log_values_.push_back(std::log(e.value * kClusterParameterSpecs[kLinkBandwidth].si_per_unit));
-      origins_.push_back(OriginOf(e));
-      moves.emplace_back(position, static_cast<int>(i));
-      const std::string hosts = e.scope.substr(std::string(kHostsScopePrefix).size());
-      for (const std::string& host : ParseHosts(hosts, {"", 0, "calibration of " + e.scope})) {
-        host_index_.erase(std::remove_if(host_index_.begin(), host_index_.end(),
-                                         [&](const auto& known) { return known.first == host; }),
-                          host_index_.end());
-        host_index_.emplace_back(host, position);
-      }
-    }
-  }
-  const auto size = static_cast<Eigen::Index>(log_values_.size());
-  const Eigen::Index before = log_covariance_.rows();
-  log_covariance_.conservativeResize(size, size);
-  log_covariance_.rightCols(size - before).setZero();
-  log_covariance_.bottomRows(size - before).setZero();
-  for (const auto& [row, from_row] : moves) {
-    for (const auto& [column, from_column] : moves) {
-      log_covariance_(row, column) = calibration.log_covariance(from_row, from_column);
-    }
   }
 }
 
@@ -184,24 +98,11 @@ WorkloadParameters<double> Predictor::Active::workload() const {
 Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
   Active active{};
   for (int i = 0; i < kHostOffset; ++i) {
-    active.log_values[static_cast<std::size_t>(i)] = log_values_[static_cast<std::size_t>(i)];
+    active.log_values[static_cast<std::size_t>(i)] = belief_.log_value(i);
     active.index[static_cast<std::size_t>(i)] = i;
   }
-  // The slowest of the named hosts holds all of them back; one of which nothing is known has the
-  // cluster's link.
-  int slowest = kLinkBandwidth;
-  bool first = true;
-  for (const std::string& host : plan.hosts) {
-    const auto known = std::find_if(host_index_.begin(), host_index_.end(),
-                                    [&](const auto& entry) { return entry.first == host; });
-    const int link = known == host_index_.end() ? int{kLinkBandwidth} : known->second;
-    if (first || log_values_[static_cast<std::size_t>(link)] <
-                     log_values_[static_cast<std::size_t>(slowest)]) {
-      slowest = link;
-    }
-    first = false;
-  }
-  active.log_values[kNodeLink] = log_values_[static_cast<std::size_t>(slowest)];
+  const int slowest = belief_.SlowestLink(plan.hosts);
+  active.log_values[kNodeLink] = belief_.log_value(slowest);
   active.index[kNodeLink] = slowest;
   return active;
 }
@@ -301,13 +202,23 @@ Prediction Predictor::Predict(const Plan& plan) const {
   prediction.step_time = prediction.breakdown.total();
 
   const std::array<double, kActiveCount> gradient = Elasticities(facts, active);
-  double variance = scatter_ * scatter_;
+  double variance = 0;
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     for (std::size_t j = 0; j < gradient.size(); ++j) {
-      variance += gradient[i] * gradient[j] * log_covariance_(active.index[i], active.index[j]);
+      variance +=
+          gradient[i] * gradient[j] * belief_.log_covariance()(active.index[i], active.index[j]);
     }
   }
-  prediction.log_sd = std::sqrt(variance);
+  prediction.parameter_log_sd = std::sqrt(std::max(0.0, variance));
+  const StepTime<double>& step = prediction.breakdown;
+  prediction.scatter_log_sd =
+      belief_.ScatterAt((step.exposed() + step.straggler_wait) / prediction.step_time);
+  if (cluster_.calibration) {
+    prediction.discrepancy_log_sd =
+        Discrepancy(plan, cluster_.calibration->range, calibrated_batches());
+  }
+  prediction.log_sd = std::hypot(prediction.parameter_log_sd, prediction.scatter_log_sd,
+                                 prediction.discrepancy_log_sd);
   const double factor = std::exp(kNinetyPercent * prediction.log_sd);
   prediction.low = prediction.step_time / factor;
   prediction.high = prediction.step_time * factor;
@@ -339,7 +250,7 @@ void Predictor::SetQuantiles(const StepFacts& facts, const StepTerms<double>& te
       terms.micro * (workload.straggler_spread() * std::sqrt(1.0 * facts.accumulation_steps));
   const Duration<> without_wait = prediction->step_time - prediction->breakdown.straggler_wait;
   const auto quantile = [&](double q) {
-    return StepQuantile(without_wait, spread, scatter_, scatter, q);
+    return StepQuantile(without_wait, spread, prediction->scatter_log_sd, scatter, q);
   };
   prediction->p50 = quantile(0.5);
   prediction->p95 = quantile(0.95);
@@ -355,6 +266,18 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, Prediction* p
   }
   if (!cluster_.calibration) {
     flags.emplace_back("cluster not calibrated: network and overlap are priors");
+  }
+  if (compute_source_ == ComputeSource::kFromDevice) {
+    flags.push_back(
+        fmt::format("{} was not measured on {}: compute is a data-sheet roofline at the efficiency "
+                    "that other workloads reach there",
+                    workload_.name, device_));
+  }
+  if (compute_source_ == ComputeSource::kFromOtherDevice) {
+    flags.push_back(
+        fmt::format("{} was not measured on {}: compute is that on another device, scaled by the "
+                    "data sheets of the two",
+                    workload_.name, device_));
   }
   if (compute_source_ == ComputeSource::kDataSheet) {
     flags.push_back(
@@ -393,15 +316,15 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, Prediction* p
   }
   const bool communicates =
       plan.strategy != Strategy::kNone && (plan.nodes() > 1 || UsesServers(plan.strategy));
-  if (communicates && !plan.link.bandwidth && !host_index_.empty()) {
+  if (communicates && !plan.link.bandwidth && !belief_.host_links().empty()) {
     if (plan.hosts.empty()) {
       flags.push_back(fmt::format(
           "hosts have links of their own and none is named: {:.3g} Gbit/s "
           "assumed",
-          BytesPerSecond(std::exp(log_values_[kLinkBandwidth])).in(kGigabitsPerSecond)));
+          BytesPerSecond(std::exp(belief_.log_value(kLinkBandwidth))).in(kGigabitsPerSecond)));
     }
     for (const std::string& host : plan.hosts) {
-      if (std::none_of(host_index_.begin(), host_index_.end(),
+      if (std::none_of(belief_.host_links().begin(), belief_.host_links().end(),
                        [&](const auto& known) { return known.first == host; })) {
         flags.push_back(fmt::format("no run has shown the link of host {}", host));
       }
@@ -428,7 +351,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, Prediction* p
   }
   if (communicates && loss > 0 && !Overlay(facts.link, facts.server_link).rtt) {
     flags.push_back(fmt::format("loss without a round trip: {:.3g} us assumed",
-                                2e6 * std::exp(log_values_[kLinkLatency])));
+                                2e6 * std::exp(belief_.log_value(kLinkLatency))));
   }
 }
 

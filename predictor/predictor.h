@@ -13,16 +13,15 @@
 #ifndef STEPCAST_PREDICTOR_PREDICTOR_H_
 #define STEPCAST_PREDICTOR_PREDICTOR_H_
 
-#include <Eigen/Core>
 #include <array>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "data/record/machine.h"
 #include "data/record/workload.h"
+#include "model/step/belief.h"
 #include "predictor/explanation.h"
 #include "predictor/prediction.h"
 
@@ -61,16 +60,15 @@ class Predictor {
   // Step of the one-sided derivatives in ln(value).
   static constexpr double kDerivativeStep = 1e-5;
 
-  // Positions in the vector of ln(SI value): the cluster's parameters, the workload's, host links.
-  static constexpr int kWorkloadOffset = kClusterParameterCount;
-  static constexpr int kHostOffset = kWorkloadOffset + int{kWorkloadParameterCount};
+  static constexpr int kWorkloadOffset = Belief::kWorkloadOffset;
+  static constexpr int kHostOffset = Belief::kHostOffset;
 
   // The parameters that one plan uses: the cluster's, the workload's, and the slowest host's link.
   static constexpr int kNodeLink = kHostOffset;
   static constexpr int kActiveCount = kNodeLink + 1;
   struct Active {
     std::array<double, kActiveCount> log_values;
-    std::array<int, kActiveCount> index;  // into the covariance
+    std::array<int, kActiveCount> index;  // positions in the belief
 
     ClusterParameters<double> cluster() const;
     WorkloadParameters<double> workload() const;
@@ -79,7 +77,6 @@ class Predictor {
     }
   };
 
-  void TakeCalibration(const Calibration& calibration);
   Active ActiveParameters(const Plan& plan) const;
   // d ln(step) / d ln(parameter), in the order of Active.
   std::array<double, kActiveCount> Elasticities(const StepFacts& facts, const Active& active) const;
@@ -93,12 +90,8 @@ class Predictor {
   Workload workload_;
   std::string device_;
   std::optional<DataSize<>> device_memory_;
+  Belief belief_;
   ComputeSource compute_source_ = ComputeSource::kDataSheet;
-  std::vector<double> log_values_;
-  std::vector<Origin> origins_;  // by position
-  Eigen::MatrixXd log_covariance_;
-  std::vector<std::pair<std::string, int>> host_index_;  // host -> position
-  double scatter_ = 0;
   DataSize<> kept_activations_;
   std::shared_ptr<const std::vector<Bucket>> default_buckets_;  // of collectives
   std::shared_ptr<const std::vector<Bucket>> server_buckets_;   // of parameter servers

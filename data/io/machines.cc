@@ -65,15 +65,17 @@ ParameterEstimate TakeEstimate(YamlSection* section) {
   p.log_sd = section->Number("log_sd", 0, kMost);
   p.prior_value = section->Number("prior_value", 1e-30, kMost);
   p.prior_log_sd = section->Number("prior_log_sd", 0, kMost);
+  p.prior_source = section->OptionalText("prior_source").value_or("");
   const std::string decided = section->Text("decided_by");
   bool known = false;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < kDecidedByCount; ++i) {
     if (decided != kDecidedByNames[i]) continue;
     p.decided_by = static_cast<DecidedBy>(i);
     known = true;
   }
   if (!known) {
-    throw InputError(section->PlaceOf("decided_by"), decided, "is unknown", "data, both, prior");
+    throw InputError(section->PlaceOf("decided_by"), decided, "is unknown",
+                     "data, both, prior, stated");
   }
   section->Finish();
   return p;
@@ -124,6 +126,15 @@ Calibration TakeCalibration(YamlSection* section) {
   Calibration c;
   c.version = section->OptionalText("version").value_or("");
   c.residual_log_sd = section->Number("residual_log_sd", 0, 1e6);
+  if (std::optional<YamlSection> scatter = section->OptionalSection("scatter")) {
+    for (const std::string& scope : scatter->Keys()) {
+      std::optional<YamlSection> own = scatter->OptionalSection(scope);
+      const Scatter value = {own->Number("compute", 0, 1e6), own->Number("sync", 0, 1e6)};
+      own->Finish();
+      c.scatter[scope] = value;
+    }
+  }
+  if (section->Has("repeat_log_sd")) c.repeat_log_sd = section->Number("repeat_log_sd", 0, 1e6);
   for (YamlSection& source : section->Sections("sources")) {
     c.sources.push_back({source.Text("file"), source.Integer("runs", 0, kMost)});
     source.Finish();
@@ -213,6 +224,16 @@ void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
   *out << YAML::BeginMap;
   EmitText(out, "version", c.version);
   *out << YAML::Key << "residual_log_sd" << YAML::Value << number(c.residual_log_sd);
+  if (!c.scatter.empty()) *out << YAML::Key << "scatter" << YAML::Value << YAML::BeginMap;
+  for (const auto& [scope, scatter] : c.scatter) {
+    *out << YAML::Key << scope << YAML::Value << YAML::Flow << YAML::BeginMap << YAML::Key
+         << "compute" << YAML::Value << number(scatter.compute) << YAML::Key << "sync"
+         << YAML::Value << number(scatter.sync) << YAML::EndMap << YAML::Block;
+  }
+  if (!c.scatter.empty()) *out << YAML::EndMap;
+  if (c.repeat_log_sd) {
+    *out << YAML::Key << "repeat_log_sd" << YAML::Value << number(*c.repeat_log_sd);
+  }
   *out << YAML::Key << "sources" << YAML::Value << YAML::BeginSeq;
   for (const Calibration::Source& source : c.sources) {
     *out << YAML::Flow << YAML::BeginMap << YAML::Key << "file" << YAML::Value << source.file
@@ -236,6 +257,7 @@ void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
     *out << YAML::Key << "scope" << YAML::Value << p.scope;
     *out << YAML::Key << "name" << YAML::Value << p.name;
     EmitText(out, "unit", p.unit);
+    EmitText(out, "prior_source", p.prior_source);
     *out << YAML::Key << "value" << YAML::Value << number(p.value);
     *out << YAML::Key << "log_sd" << YAML::Value << number(p.log_sd);
     *out << YAML::Key << "prior_value" << YAML::Value << number(p.prior_value);

@@ -4,20 +4,27 @@
 
 #include <Eigen/Core>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "data/record/scatter.h"
 
 namespace stepcast {
 
 // Who decided a fitted value. The variance of ln(value) after the fit is compared with the variance
 // before it: the data decided when they removed at least three quarters of it, the prior when they
 // removed less than one quarter.
-enum class DecidedBy { kData, kBoth, kPrior };
-inline constexpr const char* kDecidedByNames[] = {"data", "both", "prior"};
+// kStated: somebody fixed the value.
+enum class DecidedBy { kData, kBoth, kPrior, kStated };
+inline constexpr int kDecidedByCount = 4;
+inline constexpr const char* kDecidedByNames[] = {"data", "both", "prior", "stated"};
 
 // What a parameter belongs to, as files and reports write it: "cluster", "hosts tupi5+tupi6",
-// "workload resnet50 on rtx_4090".
+// "device rtx_4090", "workload resnet50 on rtx_4090".
+inline constexpr const char* kAllScope = "all";  // of what is shared by all workloads
 inline constexpr const char* kClusterScope = "cluster";
+inline constexpr const char* kDeviceScopePrefix = "device ";
 inline constexpr const char* kHostsScopePrefix = "hosts ";
 inline std::string WorkloadScope(const std::string& workload, const std::string& device) {
   return "workload " + workload + " on " + device;
@@ -32,6 +39,7 @@ struct ParameterEstimate {
   double log_sd = 0;  // standard error of ln(value); value * log_sd is that of the value
   double prior_value = 0;
   double prior_log_sd = 0;
+  std::string prior_source;  // where somebody stated it; empty for the table's
   DecidedBy decided_by = DecidedBy::kPrior;
 };
 
@@ -53,6 +61,11 @@ struct Calibration {
   // What one more step would scatter by: the standard deviation of the normal law that holds nine
   // tenths of |ln(measured / predicted)| within the same bound as the fitted runs do.
   double residual_log_sd = 0;
+  // The same by its parts, of each workload by its scope, and of all by kAllScope. Where there is
+  // none, every step scatters by residual_log_sd.
+  std::map<std::string, Scatter> scatter;
+  // Scatter of runs of one plan among themselves, where there were any.
+  std::optional<double> repeat_log_sd;
   CalibratedRange range;
   struct Source {
     std::string file;

@@ -42,6 +42,10 @@ inline constexpr Duration<> kKernelLaunch = Microseconds(5.0);
 // fewer multiplications than are counted (VGG) or tensor cores are used. ln-normal.
 inline constexpr double kKernelEfficiency = 0.5;
 inline constexpr double kKernelEfficiencyLogSd = 0.7;
+// Half of that variance is the device's, shared by all its workloads, and half the workload's: four
+// networks on one device lie within a factor of two of each other (public traces, T4).
+inline constexpr double kDeviceEfficiencyLogSd = 0.5;
+inline constexpr double kWorkloadEfficiencyLogSd = 0.5;
 
 // At full efficiency.
 struct RooflineTime {

@@ -42,6 +42,8 @@ Prior HostLinkPrior(const Cluster& cluster, const std::string& host) {
   return FromSpec(kClusterParameterSpecs[kLinkBandwidth]);
 }
 
+Prior DeviceEfficiencyPrior() { return FromSpec(kKernelEfficiencySpec); }
+
 WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<Device>& device) {
   WorkloadPriors priors;
   for (std::size_t i = 0; i < priors.size(); ++i) priors[i] = FromSpec(kWorkloadParameterSpecs[i]);

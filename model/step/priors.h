@@ -26,7 +26,10 @@ ClusterPriors MakeClusterPriors(const Cluster& cluster);
 // The line rate of one host's link: its own statement, else the cluster's.
 Prior HostLinkPrior(const Cluster& cluster, const std::string& host);
 
-// The table's priors, centred on the roofline where there is one.
+Prior DeviceEfficiencyPrior();
+
+// The table's priors, centred on the roofline where there is one: at the efficiency that a device
+// is believed to have before any run, and as wide as that belief.
 WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<Device>& device);
 
 }  // namespace stepcast

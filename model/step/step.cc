@@ -60,9 +60,16 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
 
 bool CanDependOn(const StepFacts& facts, ClusterParameter parameter) {
   const bool servers = UsesServers(facts.strategy);
+  const bool between_nodes = facts.nodes > 1 || servers;
   switch (parameter) {
     case kLinkBandwidth:
-      return servers || facts.strategy == Strategy::kBytePs;
+      return servers || (between_nodes && facts.strategy == Strategy::kBytePs);
+    case kFlowBandwidth:
+    case kLinkLatency:
+    case kNodeSyncOverhead:
+    case kHostSharing:
+    case kNodeScaling:
+      return between_nodes;
     case kTransferInitiation:
     case kServerRate:
     case kRpcRounds:
@@ -70,7 +77,7 @@ bool CanDependOn(const StepFacts& facts, ClusterParameter parameter) {
     case kFlowWindow:
     case kLossTimeout: {
       const bool loss = facts.link.loss.value_or(0) > 0 || facts.server_link.loss.value_or(0) > 0;
-      return loss || facts.link.rtt || facts.server_link.rtt;
+      return between_nodes && (loss || facts.link.rtt || facts.server_link.rtt);
     }
     default:
       return true;

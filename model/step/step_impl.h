@@ -108,7 +108,7 @@ Hop<T> NodeHop(const StepFacts& facts, const LinkFacts& link, const ClusterParam
       (1.0 + cluster.host_sharing() * static_cast<double>(facts.devices_per_node - 1)) *
       (1.0 + cluster.node_scaling() * std::log2(static_cast<double>(facts.nodes)));
   *limiter = host < rate.bandwidth ? Limiter::kHost : rate.limiter;
-  *terms = rate.terms;
+  if (terms != nullptr) *terms = rate.terms;
   return {cluster.link_latency() + link.rtt.value_or(Duration<>()) / 2.0,
           1.0 / ((1.0 / rate.bandwidth + 1.0 / host) * crowding)};
 }
@@ -239,6 +239,7 @@ Hop<T> CollectiveHop(const StepFacts& facts, const ClusterParameters<T>& cluster
 }
 
 // The cost of one collective call, and what limits its bytes. Only rings pipeline their rounds.
+// `terms` may be null, here and below.
 template <class T>
 PipelinedRing<T> CollectiveCost(const StepFacts& facts, const ClusterParameters<T>& cluster,
                                 Limiter* limiter, StepTerms<T>* terms) {
@@ -246,16 +247,20 @@ PipelinedRing<T> CollectiveCost(const StepFacts& facts, const ClusterParameters<
   const Hop<T> intra = DeviceHop(facts, cluster);
   Hop<T> inter;
   *limiter = Limiter::kHost;
-  if (facts.nodes > 1) inter = CollectiveHop(facts, cluster, limiter, &terms->node_path);
-  terms->node_hop = inter;
-  terms->device_hop = intra;
+  if (facts.nodes > 1) {
+    inter = CollectiveHop(facts, cluster, limiter, terms != nullptr ? &terms->node_path : nullptr);
+  }
+  if (terms != nullptr) {
+    terms->node_hop = inter;
+    terms->device_hop = intra;
+  }
   if (facts.strategy == Strategy::kBytePs) {
     const LinkFacts helper = Overlay(facts.link, facts.server_link);
     const double machines = facts.nodes;
     const Barrier<T> barrier{MeanBucket(facts) / machines, machines};
     const PathRate<T> rate = DeliverTo(MakePath(helper, cluster.link_bandwidth(), cluster),
                                        {machines, machines}, cluster.flow_bandwidth(), barrier);
-    terms->server_path = rate.terms;
+    if (terms != nullptr) terms->server_path = rate.terms;
     const SyncCost<T> cost = BytePsOverNodes(facts.nodes, facts.devices_per_node, facts.servers,
                                              inter, rate.bandwidth, intra, facts.nics);
     return {cost, cost};
@@ -266,14 +271,13 @@ PipelinedRing<T> CollectiveCost(const StepFacts& facts, const ClusterParameters<
   return PipelineRing(cost, facts.nodes > 1 ? inter.alpha : intra.alpha);
 }
 
-// What an asynchronous worker does between two updates; `terms` have its micro-step and backward
-// pass.
+// What an asynchronous worker does between two updates.
 template <class T>
 AsyncWork<T> WorkOf(const StepFacts& facts, const WorkloadParameters<T>& workload,
-                    const StepTerms<T>& terms) {
+                    const Duration<T>& micro, const Duration<T>& backward) {
   AsyncWork<T> work;
-  work.forward = terms.micro * static_cast<double>(facts.accumulation_steps) - terms.backward;
-  work.backward = terms.backward;
+  work.forward = micro * static_cast<double>(facts.accumulation_steps) - backward;
+  work.backward = backward;
   work.spread = workload.straggler_spread();
   work.buckets = facts.overlap == Overlap::kNone ? nullptr : facts.buckets.get();
   return work;
@@ -284,6 +288,7 @@ template <class T>
 ServerRoutes<T> TakeServerRoutes(const StepFacts& facts, const ClusterParameters<T>& cluster,
                                  const WorkloadParameters<T>& workload, StepTerms<T>* terms) {
   ServerRoutes<T> routes = MakeServerRoutes(facts, cluster, workload);
+  if (terms == nullptr) return routes;
   terms->node_hop = routes.paths.worker;
   terms->servers = routes.paths;
   terms->node_path = routes.node_path;
@@ -343,8 +348,7 @@ AllreduceChoice<T> EvaluateChoice(const StepFacts& facts, const ClusterParameter
   for (const Strategy algorithm : AllreduceAlgorithms(internal::ShapeOf(facts))) {
     one.strategy = algorithm;
     Limiter limiter = Limiter::kNothing;
-    StepTerms<T> terms;
-    candidates.push_back({algorithm, internal::CollectiveCost(one, cluster, &limiter, &terms)});
+    candidates.push_back({algorithm, internal::CollectiveCost<T>(one, cluster, &limiter, nullptr)});
   }
   return ChooseAmong(candidates, facts.workers, internal::MeanBucket(facts));
 }
@@ -362,45 +366,52 @@ template <class T>
 StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& cluster,
                          const WorkloadParameters<T>& workload, StepTerms<T>* terms) {
   using internal::SlowStart;
-  StepTerms<T> unused;
-  StepTerms<T>& t = terms != nullptr ? *terms : unused;
-  t = {};
+  if (terms != nullptr) *terms = {};
   StepTime<T> step;
   const double a = facts.accumulation_steps;
   const bool servers = UsesServers(facts.strategy);
-  t.micro = internal::MicroStep(facts, cluster, workload);
-  t.backward = t.micro * cluster.overlap_share();
-  step.forward = (t.micro - t.backward) * a;
-  step.backward = t.backward * a;
+  const Duration<T> micro = internal::MicroStep(facts, cluster, workload);
+  const Duration<T> backward = micro * cluster.overlap_share();
+  step.forward = (micro - backward) * a;
+  step.backward = backward * a;
+  if (terms != nullptr) {
+    terms->micro = micro;
+    terms->backward = backward;
+  }
   const bool alone = facts.workers == 1 && (!servers || facts.server.colocated);
   if (facts.has_compute && (!servers || alone)) step.update = workload.update_time();
   if (facts.strategy == Strategy::kNone) return step;
   if (alone) {
-    t.async.cycle = t.async.alone = step.total();
-    if (step.total().si() > 0.0) t.async.updates = 1.0 / step.total();
+    if (terms != nullptr) {
+      terms->async.cycle = terms->async.alone = step.total();
+      if (step.total().si() > 0.0) terms->async.updates = 1.0 / step.total();
+    }
     return step;
   }
 
   const Duration<T> wait =
-      StragglerWait(t.micro, workload.straggler_spread(), facts.accumulation_steps, facts.workers,
+      StragglerWait(micro, workload.straggler_spread(), facts.accumulation_steps, facts.workers,
                     facts.backup_workers);
-  const Duration<T> idle = internal::IdleTime(facts, t.micro, t.backward);
-  t.overhead =
+  const Duration<T> idle = internal::IdleTime(facts, micro, backward);
+  const Duration<T> overhead =
       facts.nodes > 1 || servers ? cluster.node_sync_overhead() : cluster.device_sync_overhead();
+  if (terms != nullptr) terms->overhead = overhead;
 
   if (facts.strategy == Strategy::kPsAsync) {
     const internal::ServerRoutes<T> routes =
-        internal::TakeServerRoutes(facts, cluster, workload, &t);
+        internal::TakeServerRoutes(facts, cluster, workload, terms);
     const ServerPaths<T>& paths = routes.paths;
-    t.async = AsynchronousServers(paths, internal::WorkOf(facts, workload, t), facts.gradient);
-    step.limiter = routes.At(t.async);
+    const AsyncServers<T> async = AsynchronousServers(
+        paths, internal::WorkOf(facts, workload, micro, backward), facts.gradient);
+    if (terms != nullptr) terms->async = async;
+    step.limiter = routes.At(async);
     const Duration<T> exposed =
-        Max(t.async.cycle - step.compute(), Duration<T>());  // rounding must not make it negative
+        Max(async.cycle - step.compute(), Duration<T>());  // rounding must not make it negative
     step.exposed_latency =
         Min(exposed,
             (paths.worker.alpha + paths.initiation * static_cast<double>(facts.servers)) * 2.0) +
-        t.overhead;
-    step.exposed_transfer = exposed + t.overhead - step.exposed_latency;
+        overhead;
+    step.exposed_transfer = exposed + overhead - step.exposed_latency;
     step.synchronisation = step.exposed();
     if (facts.server.staleness_bound) {
       step.straggler_wait = BoundedStalenessWait(wait, step.total(), facts.server.staleness_bound);
@@ -409,67 +420,77 @@ StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& clu
   }
 
   Duration<T> calls;
+  Duration<T> slow_start;  // before the first bucket
+  Duration<T> end;         // of the last bucket
+  SyncCost<T> cost;
   if (facts.strategy == Strategy::kPsSync) {
     const internal::ServerRoutes<T> routes =
-        internal::TakeServerRoutes(facts, cluster, workload, &t);
+        internal::TakeServerRoutes(facts, cluster, workload, terms);
     const ServerPaths<T>& paths = routes.paths;
     // All buckets of a phase are on their way at once.
     const Duration<T> latency = paths.alone() ? Duration<T>() : PhaseLatency(paths) * 2.0;
-    t.phases = SynchronousServers(WithoutLatency(paths));
-    step.limiter = routes.At(t.phases.limiter());
-    t.cost = t.phases.push + t.phases.pull;
-    calls = t.cost.per_call * static_cast<double>(facts.buckets->size()) + latency;
+    const ServerPhases<T> phases = SynchronousServers(WithoutLatency(paths));
+    if (terms != nullptr) terms->phases = phases;
+    step.limiter = routes.At(phases.limiter());
+    cost = phases.push + phases.pull;
+    calls = cost.per_call * static_cast<double>(facts.buckets->size()) + latency;
     // Both directions of a link start slowly, a phase after the other.
     const double passes = paths.worker_passes();
     const DataSize<> first =
-        Max(facts.buckets->front().bytes, facts.held_buckets->front().bytes / t.phases.share);
-    for (const SyncCost<T>& phase : {t.phases.push, t.phases.pull}) {
-      t.slow_start += SlowStart(internal::PathToServers(facts), cluster, facts.servers, passes,
-                                phase.per_byte, first, idle);
+        Max(facts.buckets->front().bytes, facts.held_buckets->front().bytes / phases.share);
+    for (const SyncCost<T>& phase : {phases.push, phases.pull}) {
+      slow_start += SlowStart(internal::PathToServers(facts), cluster, facts.servers, passes,
+                              phase.per_byte, first, idle);
     }
-    t.end = ScheduleServers(t.phases, *facts.buckets, *facts.held_buckets, t.backward,
-                            facts.server.pipelined,
-                            internal::SlowStarts(facts, cluster, t.phases, passes, idle))
-                .pulled +
-            latency;
+    end = ScheduleServers(phases, *facts.buckets, *facts.held_buckets, backward,
+                          facts.server.pipelined,
+                          internal::SlowStarts(facts, cluster, phases, passes, idle))
+              .pulled +
+          latency;
   } else {
-    const PipelinedRing<T> ring = internal::CollectiveCost(facts, cluster, &step.limiter, &t);
-    t.cost = ring.steady;
+    const PipelinedRing<T> ring = internal::CollectiveCost(facts, cluster, &step.limiter, terms);
+    cost = ring.steady;
     const Bucket& first = facts.buckets->front();
     if (facts.nodes > 1) {
       // A ring moves a message 2 (w-1)/w times, one w-th at once.
       const double w = facts.workers;
-      t.slow_start = SlowStart(facts.link, cluster, 1, 1 / w, t.cost.per_byte / (2 * (w - 1)),
-                               first.bytes, idle);
+      slow_start = SlowStart(facts.link, cluster, 1, 1 / w, cost.per_byte / (2 * (w - 1)),
+                             first.bytes, idle);
     }
-    t.end = LastSynchronisationEnd(*facts.buckets, t.backward, [&](const Bucket& bucket) {
+    end = LastSynchronisationEnd(*facts.buckets, backward, [&](const Bucket& bucket) {
       const Duration<T> time = ring.Time(bucket.bytes);
       calls += time - ring.steady.per_byte * bucket.bytes;
-      return &bucket == &first ? time + t.slow_start : time;
+      return &bucket == &first ? time + slow_start : time;
     });
   }
-  calls += t.slow_start;
-  const Duration<T> transfer = t.cost.per_byte * facts.gradient;
+  calls += slow_start;
+  const Duration<T> transfer = cost.per_byte * facts.gradient;
   const Duration<T> all = calls + transfer;
   OverlapSplit<T> split;
   switch (facts.overlap) {
     case Overlap::kBuckets:
-      split = BucketOverlap(t.backward, all, t.end);
+      split = BucketOverlap(backward, all, end);
       break;
     case Overlap::kNone:
       split = {all, {}};
       break;
     case Overlap::kPNorm:
-      split = PNormOverlap(t.backward, all);
+      split = PNormOverlap(backward, all);
       break;
   }
-  t.hidden = split.hidden;
-  t.contention = OverlapContention(split, t.backward, cluster.overlap_contention());
-  step.backward += t.contention;
-  step.synchronisation = all + t.overhead;
+  const Duration<T> contention = OverlapContention(split, backward, cluster.overlap_contention());
+  if (terms != nullptr) {
+    terms->cost = cost;
+    terms->slow_start = slow_start;
+    terms->end = end;
+    terms->hidden = split.hidden;
+    terms->contention = contention;
+  }
+  step.backward += contention;
+  step.synchronisation = all + overhead;
   // The exposed part beyond the fixed cost is shared out as the whole is made up.
   step.exposed_transfer = all.si() > 0.0 ? split.exposed * (transfer / all) : Duration<T>();
-  step.exposed_latency = split.exposed - step.exposed_transfer + t.overhead;
+  step.exposed_latency = split.exposed - step.exposed_transfer + overhead;
   if (step.exposed_transfer < step.exposed_latency) step.limiter = Limiter::kLatency;
   step.straggler_wait = wait;
   return step;

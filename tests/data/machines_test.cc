@@ -103,15 +103,18 @@ sources: {nodes: counted, link.bandwidth: "label: on the switch"}
   Calibration& k = *c.calibration;
   k.version = "0.1.0";
   k.residual_log_sd = 0.0625;
+  k.scatter = {{"all", {0.03125, 0.125}}, {"workload resnet50 on tpu", {0.0625, 0.25}}};
+  k.repeat_log_sd = 0.015625;
   k.sources = {{"runs, of may.csv", 12}, {"more.csv", 0}};
   k.range.max_workers = 8;
   k.range.max_nodes = 4;
   k.range.max_devices_per_node = 2;
   k.range.local_batch = {{"resnet50 on tpu", {16, 128}}, {"vgg16 on tpu", {8, 8}}};
   k.parameters = {
-      {"cluster", "link_bandwidth", "GB/s", 1.125, 0.03125, 1.25, 0.5, DecidedBy::kData},
-      {"hosts a1+a2", "straggler", "", 0.01, 0.25, 0.02, 0.75, DecidedBy::kBoth},
-      {"workload resnet50 on tpu", "overhead", "ms", 3.0, 1.0, 3.0, 1.0, DecidedBy::kPrior}};
+      {"cluster", "link_bandwidth", "GB/s", 1.125, 0.03125, 1.25, 0.5, "a data sheet: p. 3",
+       DecidedBy::kStated},
+      {"hosts a1+a2", "straggler", "", 0.01, 0.25, 0.02, 0.75, "", DecidedBy::kBoth},
+      {"workload resnet50 on tpu", "overhead", "ms", 3.0, 1.0, 3.0, 1.0, "", DecidedBy::kPrior}};
   k.log_covariance.resize(3, 3);
   k.log_covariance << 0.0009765625, -0.001, 0, -0.001, 0.0625, 1e-9, 0, 1e-9, 1;
   return c;
@@ -134,6 +137,13 @@ void ExpectEqual(const LinkFacts& a, const LinkFacts& b) {
 void ExpectEqual(const Calibration& a, const Calibration& b) {
   EXPECT_EQ(a.version, b.version);
   EXPECT_DOUBLE_EQ(a.residual_log_sd, b.residual_log_sd);
+  EXPECT_EQ(a.repeat_log_sd, b.repeat_log_sd);
+  ASSERT_EQ(a.scatter.size(), b.scatter.size());
+  for (const auto& [scope, scatter] : a.scatter) {
+    ASSERT_EQ(b.scatter.count(scope), 1U) << scope;
+    EXPECT_EQ(scatter.compute, b.scatter.at(scope).compute);
+    EXPECT_EQ(scatter.sync, b.scatter.at(scope).sync);
+  }
   ASSERT_EQ(a.sources.size(), b.sources.size());
   for (std::size_t i = 0; i < a.sources.size(); ++i) {
     EXPECT_EQ(a.sources[i].file, b.sources[i].file);
@@ -161,6 +171,7 @@ void ExpectEqual(const Calibration& a, const Calibration& b) {
     EXPECT_NEAR(p.prior_value, q.prior_value, 1e-9 * p.prior_value);
     EXPECT_NEAR(p.prior_log_sd, q.prior_log_sd, 1e-9 * p.prior_log_sd);
     EXPECT_EQ(p.decided_by, q.decided_by);
+    EXPECT_EQ(p.prior_source, q.prior_source);
   }
   ASSERT_EQ(a.log_covariance.rows(), b.log_covariance.rows());
   ASSERT_EQ(a.log_covariance.cols(), b.log_covariance.cols());
@@ -298,7 +309,7 @@ TEST(Cluster, Errors) {
       {kSmall + "calibration:\n  residual_log_sd: 0\n" + range + "  parameters: [" + estimate +
            "me}]\n  log_covariance: 1\n",
        "lab.yaml:8: calibration.parameters[0].decided_by: 'me' is unknown; allowed: data, both, "
-       "prior"},
+       "prior, stated"},
       {kSmall + "calibration:\n  residual_log_sd: 0\n" + range + "  parameters: [" + estimate +
            "data}]\n  log_covariance: 1 2\n",
        "lab.yaml:9: calibration.log_covariance: '2' is left over; allowed: the lower triangle of a "

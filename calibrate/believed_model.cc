@@ -1,0 +1,39 @@
+#include "calibrate/believed_model.h"
+
+#include "calibrate/plan_rows.h"
+
+namespace stepcast {
+
+BelievedModel::BelievedModel(const Cluster& cluster, const Workload& workload,
+                             const std::optional<Device>& facts, const std::string& device)
+    : cluster_(cluster),
+      workload_(workload),
+      device_(device),
+      belief_(cluster, workload, facts, device) {}
+
+std::shared_ptr<const std::vector<Bucket>> BelievedModel::BucketsOf(const Plan& plan) const {
+  const DataSize<> cap = plan.bucket.value_or(DefaultBucket(plan.strategy));
+  auto& buckets = buckets_[cap.in(kBytes)];
+  if (!buckets) buckets = std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, cap));
+  return buckets;
+}
+
+BelievedModel::Answer BelievedModel::Evaluate(const Plan& plan) const {
+  StepFacts facts = MakeStepFacts(cluster_, plan, workload_, BucketsOf(plan));
+  if (facts.strategy == Strategy::kAuto) facts.strategy = Strategy::kAllreduce;
+  const std::vector<double>& values = belief_.log_values();
+  const int link = belief_.SlowestLink(plan.hosts);
+  const bool own_link = link != kLinkBandwidth;
+  const PlanAnswer answer =
+      AnswerPlan(facts, values.data(), values.data() + Belief::kWorkloadOffset,
+                 own_link ? &values[static_cast<std::size_t>(link)] : nullptr, true);
+  Answer result{answer.log_step, answer.sync_share,
+                Eigen::VectorXd::Zero(static_cast<long>(values.size()))};
+  for (int i = 0; i < Belief::kHostOffset; ++i) {
+    result.gradient[i] = answer.log_step_gradient[static_cast<std::size_t>(i)];
+  }
+  if (own_link) result.gradient[link] += answer.log_step_gradient[kLinkColumn];
+  return result;
+}
+
+}  // namespace stepcast

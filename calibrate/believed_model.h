@@ -1,0 +1,51 @@
+// The model's answer to plans of one workload, from what is believed of a cluster, with derivatives
+// by all that is believed: what plans of measurements and checks for drift are made of.
+#ifndef STEPCAST_CALIBRATE_BELIEVED_MODEL_H_
+#define STEPCAST_CALIBRATE_BELIEVED_MODEL_H_
+
+#include <Eigen/Core>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/record/machine.h"
+#include "data/record/workload.h"
+#include "model/step/belief.h"
+#include "model/step/step.h"
+
+namespace stepcast {
+
+class BelievedModel {
+ public:
+  // `facts` and `device` as for Predictor. Throws InputError as Belief does.
+  BelievedModel(const Cluster& cluster, const Workload& workload,
+                const std::optional<Device>& facts, const std::string& device);
+
+  struct Answer {
+    double log_step = 0;       // ln(s)
+    double sync_share = 0;     // exposed synchronisation and wait, as a share of the step
+    Eigen::VectorXd gradient;  // of log_step, by the belief's ln(SI value)
+  };
+
+  // Throws InputError for a plan that no model covers. Strategy auto is taken as allreduce.
+  Answer Evaluate(const Plan& plan) const;
+
+  const Belief& belief() const { return belief_; }
+  const Workload& workload() const { return workload_; }
+  const std::string& device() const { return device_; }
+
+ private:
+  std::shared_ptr<const std::vector<Bucket>> BucketsOf(const Plan& plan) const;
+
+  Cluster cluster_;
+  Workload workload_;
+  std::string device_;
+  Belief belief_;
+  mutable std::map<double, std::shared_ptr<const std::vector<Bucket>>> buckets_;  // by cap [B]
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_CALIBRATE_BELIEVED_MODEL_H_

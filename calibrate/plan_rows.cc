@@ -1,0 +1,209 @@
+#include "calibrate/plan_rows.h"
+
+#include <ceres/jet.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace stepcast {
+namespace {
+
+// Scatter of the exposed share, and of it relative to itself.
+constexpr double kShareSd = 0.05;
+constexpr double kShareRelativeSd = 0.3;
+
+// The columns on which the plan's step can depend.
+struct Columns {
+  std::array<int, kPlanColumns> at{};
+  int count = 0;
+
+  void Add(int column) { at[static_cast<std::size_t>(count++)] = column; }
+};
+
+Columns ActiveColumns(const StepFacts& facts, bool named_link) {
+  Columns columns;
+  for (int i = 0; i < kClusterParameterCount; ++i) {
+    const bool own_link = i == kLinkBandwidth && !named_link;
+    if (own_link || CanDependOn(facts, static_cast<ClusterParameter>(i))) columns.Add(i);
+  }
+  for (int i = 0; i < kWorkloadParameterCount; ++i) columns.Add(kClusterParameterCount + i);
+  if (named_link) columns.Add(kLinkColumn);
+  return columns;
+}
+
+template <class T>
+struct Answer {
+  T log_step;
+  T sync_share;
+};
+
+// `values` in SI units.
+template <class T>
+Answer<T> Evaluate(const StepFacts& facts, const std::array<T, kPlanColumns>& values,
+                   bool named_link) {
+  using std::log;
+  ClusterParameters<T> cluster{};
+  WorkloadParameters<T> workload{};
+  std::copy_n(values.begin(), cluster.si.size(), cluster.si.begin());
+  std::copy_n(values.begin() + kClusterParameterCount, workload.si.size(), workload.si.begin());
+  if (named_link) cluster.node_link_si = values[kLinkColumn];
+  const StepTime<T> step = EvaluateStep(facts, cluster, workload);
+  const Duration<T> total = step.total();
+  return {log(total.si()), (step.exposed() + step.straggler_wait) / total};
+}
+
+template <int kWidth>
+void EvaluateGradient(const StepFacts& facts, const std::array<double, kPlanColumns>& values,
+                      bool named_link, const Columns& columns, PlanAnswer* answer) {
+  using Jet = ceres::Jet<double, kWidth>;
+  std::array<Jet, kPlanColumns> jets;
+  for (std::size_t i = 0; i < jets.size(); ++i) jets[i] = Jet(values[i]);
+  for (int k = 0; k < columns.count; ++k) {
+    const auto column = static_cast<std::size_t>(columns.at[static_cast<std::size_t>(k)]);
+    jets[column].v[k] = values[column];  // d value / d ln(value)
+  }
+  const Answer<Jet> result = Evaluate(facts, jets, named_link);
+  answer->log_step = result.log_step.a;
+  answer->sync_share = result.sync_share.a;
+  for (int k = 0; k < columns.count; ++k) {
+    const auto column = static_cast<std::size_t>(columns.at[static_cast<std::size_t>(k)]);
+    answer->log_step_gradient[column] = result.log_step.v[k];
+    answer->sync_share_gradient[column] = result.sync_share.v[k];
+  }
+}
+
+}  // namespace
+
+PlanAnswer AnswerPlan(const StepFacts& facts, const double* log_cluster, const double* log_workload,
+                      const double* log_link, bool with_gradient) {
+  // Few derivatives are the rule, and cost less.
+  constexpr int kFew = 12;
+  constexpr int kMany = 20;
+  const bool named_link = log_link != nullptr;
+  std::array<double, kPlanColumns> values{};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = i < kClusterParameterCount ? std::exp(log_cluster[i])
+                : i < kLinkColumn          ? std::exp(log_workload[i - kClusterParameterCount])
+                : named_link               ? std::exp(*log_link)
+                                           : 0;
+  }
+  PlanAnswer answer;
+  if (!with_gradient) {
+    const Answer<double> result = Evaluate(facts, values, named_link);
+    answer.log_step = result.log_step;
+    answer.sync_share = result.sync_share;
+    return answer;
+  }
+  const Columns columns = ActiveColumns(facts, named_link);
+  if (columns.count <= kFew) {
+    EvaluateGradient<kFew>(facts, values, named_link, columns, &answer);
+  } else if (columns.count <= kMany) {
+    EvaluateGradient<kMany>(facts, values, named_link, columns, &answer);
+  } else {
+    EvaluateGradient<kPlanColumns + 1>(facts, values, named_link, columns, &answer);
+  }
+  return answer;
+}
+
+namespace {
+
+struct Robust {
+  double f = 0;
+  double slope = 1;  // df/dz
+};
+
+Robust RobustResidual(double z) {
+  const double root = std::sqrt(1 + z * z);
+  const double shrink = std::sqrt(2 / (1 + root));
+  return {z * shrink, 1 / (shrink * root)};
+}
+
+// Rows of one gradient as one residual, and what is left of their cost.
+struct Joined {
+  double residual = 0;
+  double weight = 0;  // of the gradient
+  double rest = 0;
+};
+
+class Joiner {
+ public:
+  void Add(double z, double dz) {
+    const Robust robust = RobustResidual(z);
+    const double d = robust.slope * dz;
+    cost_ += robust.f * robust.f;
+    slopes_ += d * d;
+    product_ += d * robust.f;
+  }
+  Joined Result() const {
+    if (!(slopes_ > 0)) return {};
+    const double weight = std::sqrt(slopes_);
+    const double residual = product_ / weight;
+    return {residual, weight, cost_ - residual * residual};
+  }
+
+ private:
+  double cost_ = 0;
+  double slopes_ = 0;
+  double product_ = 0;
+};
+
+double ShareSd(double measured) { return std::hypot(kShareSd, kShareRelativeSd * measured); }
+
+}  // namespace
+
+PlanCost::PlanCost(const PlanRows* plan) : plan_(plan) {
+  for (const MeasuredRow& row : plan->rows) has_sync_ = has_sync_ || row.sync_share.has_value();
+  mutable_parameter_block_sizes()->push_back(kClusterParameterCount);
+  mutable_parameter_block_sizes()->push_back(kWorkloadParameterCount);
+  for (std::size_t h = 0; h < plan->host_offsets.size(); ++h) {
+    mutable_parameter_block_sizes()->push_back(1);
+  }
+  set_num_residuals(has_sync_ ? 3 : 2);
+}
+
+bool PlanCost::Evaluate(double const* const* parameters, double* residuals,
+                        double** jacobians) const {
+  std::size_t slowest = 0;
+  for (std::size_t h = 1; h < plan_->host_offsets.size(); ++h) {
+    if (parameters[2 + h][0] < parameters[2 + slowest][0]) slowest = h;
+  }
+  const double* link = plan_->host_offsets.empty() ? nullptr : parameters[2 + slowest];
+  const PlanAnswer answer =
+      AnswerPlan(plan_->facts, parameters[0], parameters[1], link, jacobians != nullptr);
+  Joiner steps;
+  Joiner shares;
+  for (const MeasuredRow& row : plan_->rows) {
+    steps.Add((answer.log_step - row.log_step) / plan_->log_sd, 1 / plan_->log_sd);
+    if (!row.sync_share) continue;
+    const double sd = ShareSd(*row.sync_share);
+    shares.Add((answer.sync_share - *row.sync_share) / sd, 1 / sd);
+  }
+  const Joined step = steps.Result();
+  const Joined share = shares.Result();
+  residuals[0] = step.residual;
+  residuals[1] = std::sqrt(std::max(0.0, step.rest + share.rest));
+  if (has_sync_) residuals[2] = share.residual;
+  if (jacobians == nullptr) return std::isfinite(answer.log_step);
+  const auto fill = [&](double* block, std::size_t column, int size) {
+    if (block == nullptr) return;
+    for (int i = 0; i < size; ++i) {
+      const std::size_t c = column + static_cast<std::size_t>(i);
+      block[i] = step.weight * answer.log_step_gradient[c];
+      block[size + i] = 0;
+      if (has_sync_) block[2 * size + i] = share.weight * answer.sync_share_gradient[c];
+    }
+  };
+  fill(jacobians[0], 0, kClusterParameterCount);
+  fill(jacobians[1], kClusterParameterCount, kWorkloadParameterCount);
+  for (std::size_t h = 0; h < plan_->host_offsets.size(); ++h) {
+    if (jacobians[2 + h] == nullptr) continue;
+    if (h == slowest) {
+      fill(jacobians[2 + h], kLinkColumn, 1);
+    } else {
+      std::fill_n(jacobians[2 + h], num_residuals(), 0.0);
+    }
+  }
+  return std::isfinite(answer.log_step);
+}
+
+}  // namespace stepcast

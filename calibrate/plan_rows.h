@@ -1,0 +1,87 @@
+// What measured runs say to the solver: the rows of one plan, the model's answer to it, and the
+// residuals between the two.
+//
+// Runs that the model cannot tell apart (one workload, and plans of the same facts) share one
+// evaluation, because it is what a fit spends its time on. Each row keeps its own robust residual:
+//
+//   z   = (ln T_measured - ln T) / s_w                    of the step
+//   z   = (X/T measured - X/T) / s_x                      of the exposed synchronisation
+//   s_x = sqrt( 0.02^2 + (0.15 X/T measured)^2 )
+//   f   = sign(z) sqrt( 2 (sqrt(1 + z^2) - 1) )
+//
+//   T, X  step; exposed synchronisation with the wait for the slowest worker         [s]
+//   s_w   scatter of one measured step of the plan around the model                  [1]
+//
+// f^2 grows as z^2 near 0 and as 2 |z| far away: a row that is far off counts by its distance
+// rather than its square. Rows of a plan have one gradient g, so that they are handed over as
+//
+//   (sum d_i^2)^(1/2) g,  sum d_i f_i / (sum d_i^2)^(1/2),   d_i = df/dz
+//
+// and one more residual that holds the rest of the cost: cost, gradient and normal equations are
+// those of all rows.
+//
+// Sources: Charbonnier et al., ICIP 1994 (the loss). Repeats of a layout differ by 5 to 25 % in
+// their exposed synchronisation (public traces of 1 to 64 devices, four jobs).
+#ifndef STEPCAST_CALIBRATE_PLAN_ROWS_H_
+#define STEPCAST_CALIBRATE_PLAN_ROWS_H_
+
+#include <ceres/cost_function.h>
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "model/step/step.h"
+
+namespace stepcast {
+
+// Columns of a plan's gradient: the cluster's parameters, the workload's, and the slowest link of
+// the plan's groups of hosts.
+inline constexpr int kLinkColumn = kClusterParameterCount + int{kWorkloadParameterCount};
+inline constexpr int kPlanColumns = kLinkColumn + 1;
+using PlanGradient = std::array<double, kPlanColumns>;
+
+// The model's answer to a plan, with derivatives by ln(SI value) of each parameter.
+struct PlanAnswer {
+  double log_step = 0;    // ln(s)
+  double sync_share = 0;  // exposed synchronisation and wait, as a share of the step
+  PlanGradient log_step_gradient{};
+  PlanGradient sync_share_gradient{};
+};
+
+// `log_cluster` and `log_workload` are arrays of ln(SI value); `log_link` the slowest named link, or
+// none where the plan takes the cluster's.
+PlanAnswer AnswerPlan(const StepFacts& facts, const double* log_cluster, const double* log_workload,
+                      const double* log_link, bool with_gradient);
+
+struct MeasuredRow {
+  int run = 0;  // index into the problem's runs
+  double log_step = 0;
+  std::optional<double> sync_share;
+};
+
+struct PlanRows {
+  StepFacts facts;
+  int workload_offset = 0;
+  std::vector<int> host_offsets;
+  double log_sd = 1;  // s_w, of its steps
+  std::vector<MeasuredRow> rows;
+};
+
+// Residuals of one plan's rows over the blocks (cluster, workload, links of host groups ...).
+class PlanCost final : public ceres::CostFunction {
+ public:
+  // `plan` must outlive the cost.
+  explicit PlanCost(const PlanRows* plan);
+
+  bool Evaluate(double const* const* parameters, double* residuals,
+                double** jacobians) const override;
+
+ private:
+  const PlanRows* plan_;
+  bool has_sync_ = false;
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_CALIBRATE_PLAN_ROWS_H_

@@ -1,0 +1,255 @@
+#include "model/step/belief.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "data/record/input_error.h"
+#include "model/compute/roofline.h"
+#include "model/step/priors.h"
+
+namespace stepcast {
+namespace {
+
+// Scatter of one measured step around the model where no calibration has told (the runs of public
+// traces scatter by 6 %).
+constexpr double kUncalibratedScatter = 0.06;
+
+// How far a workload that is faster than others on one device is so on another: the speedups of five
+// networks from a K80 to a P100 lie within 5 % (tensorflow/docs, performance benchmarks of 2017);
+// three times that for devices of other kinds.
+constexpr double kTransferLogSd = 0.15;
+// Launches and input depend on the host, spreads on the data.
+constexpr double kFixedTransferLogSd = 0.7;
+constexpr double kSpreadTransferLogSd = 0.3;
+
+std::vector<std::string> SplitHosts(const std::string& joined) {
+  std::vector<std::string> hosts;
+  std::istringstream stream(joined);
+  for (std::string host; std::getline(stream, host, '+');) hosts.push_back(host);
+  return hosts;
+}
+
+std::string NumberText(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+[[noreturn]] void Refuse(const ParameterEstimate& e, const std::string& value, const char* problem,
+                         const std::string& allowed) {
+  throw InputError({"", 0, "calibration of " + e.scope + ", " + e.name}, value, problem, allowed);
+}
+
+template <class Specs>
+std::size_t FindSpec(const ParameterEstimate& e, const Specs& specs) {
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (e.name == specs[i].name) return i;
+  }
+  Refuse(e, e.name, "is not a parameter of this version", "a new calibration");
+}
+
+void Check(const ParameterEstimate& e, const ParameterSpec& spec) {
+  constexpr double kRounding = 1e-6;
+  if (e.unit != spec.unit) {
+    Refuse(e, e.unit, "is not its unit",
+           spec.unit.empty() ? "a plain number" : std::string(spec.unit));
+  }
+  if (e.value < spec.low * (1 - kRounding) || e.value > spec.high * (1 + kRounding)) {
+    Refuse(e, NumberText(e.value), "is out of range",
+           NumberText(spec.low) + " to " + NumberText(spec.high) + " " + std::string(spec.unit));
+  }
+}
+
+Origin OriginOf(const ParameterEstimate& e) {
+  switch (e.decided_by) {
+    case DecidedBy::kPrior:
+      return Origin::kFittedPrior;
+    case DecidedBy::kStated:
+      return Origin::kStated;
+    default:
+      return Origin::kFitted;
+  }
+}
+
+std::optional<int> FindEstimate(const Calibration& calibration, const std::string& scope,
+                                std::string_view name) {
+  for (std::size_t i = 0; i < calibration.parameters.size(); ++i) {
+    const ParameterEstimate& e = calibration.parameters[i];
+    if (e.scope == scope && e.name == name) return static_cast<int>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Belief::Belief(const Cluster& cluster, const Workload& workload, const std::optional<Device>& facts,
+               const std::string& device)
+    : total_scatter_(kUncalibratedScatter) {
+  std::vector<double> sds;
+  const auto add = [&](const Prior& prior) {
+    log_values_.push_back(std::log(prior.si));
+    sds.push_back(prior.log_sd);
+  };
+  for (const Prior& prior : MakeClusterPriors(cluster)) add(prior);
+  for (const Prior& prior : MakeWorkloadPriors(workload, facts)) add(prior);
+  for (const Host& host : cluster.hosts) {
+    if (!host.link.bandwidth) continue;
+    host_links_.emplace_back(host.name, static_cast<int>(log_values_.size()));
+    add(HostLinkPrior(cluster, host.name));
+  }
+  log_covariance_ = Eigen::Map<const Eigen::VectorXd>(sds.data(), static_cast<long>(sds.size()))
+                        .array()
+                        .square()
+                        .matrix()
+                        .asDiagonal();
+  origins_.assign(log_values_.size(), Origin::kPrior);
+  if (cluster.calibration) TakeCalibration(*cluster.calibration, workload, facts, device);
+}
+
+int Belief::SlowestLink(const std::vector<std::string>& hosts) const {
+  int slowest = kLinkBandwidth;
+  bool first = true;
+  for (const std::string& host : hosts) {
+    const auto known = std::find_if(host_links_.begin(), host_links_.end(),
+                                    [&](const auto& entry) { return entry.first == host; });
+    const int link = known == host_links_.end() ? int{kLinkBandwidth} : known->second;
+    if (first || log_value(link) < log_value(slowest)) slowest = link;
+    first = false;
+  }
+  return slowest;
+}
+
+void Belief::TakeEstimate(const ParameterEstimate& e, int index, const ParameterSpec& spec,
+                          int position) {
+  Check(e, spec);
+  log_values_[static_cast<std::size_t>(position)] = std::log(e.value * spec.si_per_unit);
+  origins_[static_cast<std::size_t>(position)] = OriginOf(e);
+  sources_.push_back({position, {{index, 1.0}}, 0});
+}
+
+void Belief::TakeCalibration(const Calibration& calibration, const Workload& workload,
+                             const std::optional<Device>& facts, const std::string& device) {
+  const std::string scope = WorkloadScope(workload.name, device);
+  total_scatter_ = calibration.residual_log_sd;
+  for (const std::string& whose : {std::string(kAllScope), scope}) {
+    const auto it = calibration.scatter.find(whose);
+    if (it != calibration.scatter.end()) scatter_ = it->second;
+  }
+  for (std::size_t i = 0; i < calibration.parameters.size(); ++i) {
+    const ParameterEstimate& e = calibration.parameters[i];
+    const int index = static_cast<int>(i);
+    if (e.scope == kClusterScope) {
+      const std::size_t at = FindSpec(e, kClusterParameterSpecs);
+      TakeEstimate(e, index, kClusterParameterSpecs[at], static_cast<int>(at));
+    } else if (e.scope == scope) {
+      const std::size_t at = FindSpec(e, kWorkloadParameterSpecs);
+      TakeEstimate(e, index, kWorkloadParameterSpecs[at], kWorkloadOffset + static_cast<int>(at));
+      compute_ = ComputeBelief::kFitted;
+    } else if (e.scope.rfind(kHostsScopePrefix, 0) == 0) {
+      const int position = static_cast<int>(log_values_.size());
+      log_values_.push_back(0);
+      origins_.push_back(Origin::kFitted);
+      TakeEstimate(e, index, kClusterParameterSpecs[kLinkBandwidth], position);
+      for (const std::string& host :
+           SplitHosts(e.scope.substr(std::string(kHostsScopePrefix).size()))) {
+        host_links_.erase(std::remove_if(host_links_.begin(), host_links_.end(),
+                                         [&](const auto& known) { return known.first == host; }),
+                          host_links_.end());
+        host_links_.emplace_back(host, position);
+      }
+    }
+  }
+  if (compute_ != ComputeBelief::kFitted && HasRoofline(workload, facts)) {
+    Transfer(calibration, workload, facts, device);
+  }
+  TakeCovariance(calibration);
+}
+
+void Belief::Transfer(const Calibration& calibration, const Workload& workload,
+                      const std::optional<Device>& facts, const std::string& device) {
+  const auto estimate = [&](int index) -> const ParameterEstimate& {
+    return calibration.parameters[static_cast<std::size_t>(index)];
+  };
+  const auto efficiency_of = [&](const std::string& name) {
+    return FindEstimate(calibration, kDeviceScopePrefix + name, kKernelEfficiencySpec.name);
+  };
+  const WorkloadPriors priors = MakeWorkloadPriors(workload, facts);
+  const std::optional<int> own_efficiency = efficiency_of(device);
+
+  // Another device on which the workload was fitted, and whose data sheet was known then.
+  const std::string prefix = WorkloadScope(workload.name, "");
+  std::string other;
+  std::optional<int> other_efficiency;
+  for (const ParameterEstimate& e : calibration.parameters) {
+    if (e.scope.rfind(prefix, 0) != 0 || other_efficiency) continue;
+    other = e.scope.substr(prefix.size());
+    other_efficiency = efficiency_of(other);
+  }
+  const auto set = [&](int parameter, double log_value, Source source) {
+    source.position = kWorkloadOffset + parameter;
+    log_values_[static_cast<std::size_t>(source.position)] = log_value;
+    origins_[static_cast<std::size_t>(source.position)] = Origin::kTransferred;
+    sources_.push_back(std::move(source));
+  };
+  const double log_prior_efficiency = std::log(kKernelEfficiencySpec.prior);
+  if (!other_efficiency) {
+    if (!own_efficiency) return;
+    compute_ = ComputeBelief::kFromDevice;
+    const double log_value = std::log(priors[kSampleTime].si) + log_prior_efficiency -
+                             std::log(estimate(*own_efficiency).value);
+    set(kSampleTime, log_value,
+        {0, {{*own_efficiency, -1.0}}, kWorkloadEfficiencyLogSd * kWorkloadEfficiencyLogSd});
+    return;
+  }
+  compute_ = ComputeBelief::kFromOtherDevice;
+  const std::string scope = WorkloadScope(workload.name, other);
+  for (int i = 0; i < kWorkloadParameterCount; ++i) {
+    const ParameterSpec& spec = kWorkloadParameterSpecs[static_cast<std::size_t>(i)];
+    const std::optional<int> index = FindEstimate(calibration, scope, spec.name);
+    if (!index) continue;
+    const ParameterEstimate& e = estimate(*index);
+    if (!e.prior_source.empty()) continue;  // its prior was stated by hand, for that device
+    Check(e, spec);
+    const double there = std::log(e.value * spec.si_per_unit);
+    if (i == kFixedTime || i == kStragglerSpread) {
+      const double sd = i == kFixedTime ? kFixedTransferLogSd : kSpreadTransferLogSd;
+      set(i, there, {0, {{*index, 1.0}}, sd * sd});
+      continue;
+    }
+    // The prior there was the other device's roofline, at the efficiency believed before any run.
+    double log_value = there + std::log(priors[static_cast<std::size_t>(i)].si) -
+                       std::log(e.prior_value * spec.si_per_unit);
+    Source source{0, {{*index, 1.0}}, kTransferLogSd * kTransferLogSd};
+    if (own_efficiency) {
+      log_value += std::log(estimate(*other_efficiency).value / estimate(*own_efficiency).value);
+      source.terms.emplace_back(*other_efficiency, 1.0);
+      source.terms.emplace_back(*own_efficiency, -1.0);
+    } else {
+      source.variance += kDeviceEfficiencyLogSd * kDeviceEfficiencyLogSd;
+    }
+    set(i, log_value, std::move(source));
+  }
+}
+
+void Belief::TakeCovariance(const Calibration& calibration) {
+  const auto size = static_cast<Eigen::Index>(log_values_.size());
+  const Eigen::Index before = log_covariance_.rows();
+  log_covariance_.conservativeResize(size, size);
+  log_covariance_.rightCols(size - before).setZero();
+  log_covariance_.bottomRows(size - before).setZero();
+  for (const Source& row : sources_) {
+    for (const Source& column : sources_) {
+      double covariance = 0;
+      for (const auto& [i, a] : row.terms) {
+        for (const auto& [j, b] : column.terms) {
+          covariance += a * b * calibration.log_covariance(i, j);
+        }
+      }
+      log_covariance_(row.position, column.position) = covariance;
+    }
+    log_covariance_(row.position, row.position) += row.variance;
+  }
+}
+
+}  // namespace stepcast

@@ -1,0 +1,100 @@
+// What is believed of the parameters of one workload on one device of a cluster: values, how certain
+// they are, and where each comes from.
+//
+// Each parameter is log-normal. What a calibration has fitted replaces the prior, with the whole
+// covariance. A workload that the calibration did not see on this device takes over what it can
+// (ln(value) is linear in what was fitted, so is its covariance):
+//
+//   c(d)   = roofline(d) / e_d                        the device d was fitted with other workloads
+//   c(d)   = c(x) roofline(d) / roofline(x)           the workload was fitted on another device x
+//   c(d)   = c(x) roofline(d) / roofline(x) e_x/e_d   both
+//
+//   c      sample_time; floor_time and update_time follow the second and third alike    [s]
+//   e_d    kernel_efficiency of the device                                              [1]
+//
+// fixed_time, which launches and input make, and straggler_spread are taken over from the other
+// device as they are. Each step of the way adds its own variance.
+//
+// Throws InputError for a calibration of another version: an unknown parameter, another unit, a
+// value out of its range.
+#ifndef STEPCAST_MODEL_STEP_BELIEF_H_
+#define STEPCAST_MODEL_STEP_BELIEF_H_
+
+#include <Eigen/Core>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/record/machine.h"
+#include "data/record/workload.h"
+#include "model/step/parameters.h"
+
+namespace stepcast {
+
+// Where a parameter's value comes from; kStated: somebody fixed it.
+enum class Origin { kFitted, kFittedPrior, kPrior, kStated, kTransferred };
+inline constexpr const char* kOriginNames[] = {"fitted", "fitted, but the prior decided", "prior",
+                                               "stated", "transferred"};
+
+// What is known of a workload's compute time on the device.
+enum class ComputeBelief {
+  kFitted,           // its own runs
+  kFromDevice,       // runs of other workloads on the device
+  kFromOtherDevice,  // its runs on another device
+  kDataSheet,
+};
+
+class Belief {
+ public:
+  // Positions in the vector of ln(SI value): the cluster's parameters, the workload's, host links.
+  static constexpr int kWorkloadOffset = kClusterParameterCount;
+  static constexpr int kHostOffset = kWorkloadOffset + int{kWorkloadParameterCount};
+
+  Belief(const Cluster& cluster, const Workload& workload, const std::optional<Device>& facts,
+         const std::string& device);
+
+  const std::vector<double>& log_values() const { return log_values_; }
+  double log_value(int position) const { return log_values_[static_cast<std::size_t>(position)]; }
+  const Eigen::MatrixXd& log_covariance() const { return log_covariance_; }
+  Origin origin(int position) const { return origins_[static_cast<std::size_t>(position)]; }
+  ComputeBelief compute() const { return compute_; }
+  // Standard deviation of ln(measured / predicted) of one step, where the parameters are right;
+  // `sync_share` as in data/record/scatter.h.
+  double ScatterAt(double sync_share) const {
+    return scatter_ ? scatter_->At(sync_share) : total_scatter_;
+  }
+  // Host -> position of its link, of all that have one of their own.
+  const std::vector<std::pair<std::string, int>>& host_links() const { return host_links_; }
+  // Position of the slowest link among named hosts; one of which nothing is known has the cluster's.
+  int SlowestLink(const std::vector<std::string>& hosts) const;
+
+ private:
+  // ln(value) as a sum of fitted ones, and what that adds to its variance.
+  struct Source {
+    int position = 0;
+    std::vector<std::pair<int, double>> terms;  // (index in the calibration, coefficient)
+    double variance = 0;
+  };
+
+  void TakeCalibration(const Calibration& calibration, const Workload& workload,
+                       const std::optional<Device>& facts, const std::string& device);
+  void TakeEstimate(const ParameterEstimate& estimate, int index, const ParameterSpec& spec,
+                    int position);
+  void Transfer(const Calibration& calibration, const Workload& workload,
+                const std::optional<Device>& facts, const std::string& device);
+  void TakeCovariance(const Calibration& calibration);
+
+  std::vector<double> log_values_;
+  std::vector<Origin> origins_;
+  std::vector<Source> sources_;
+  Eigen::MatrixXd log_covariance_;
+  std::vector<std::pair<std::string, int>> host_links_;
+  ComputeBelief compute_ = ComputeBelief::kDataSheet;
+  double total_scatter_ = 0;
+  std::optional<Scatter> scatter_;
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_MODEL_STEP_BELIEF_H_

@@ -1,0 +1,60 @@
+// How wrong the formulas may be where nobody has measured.
+//
+//   D = delta sqrt( l(N/N_max)^2 + l(w/w_max)^2 + l(g/g_max)^2 + l(b/b_max)^2 + l(b_min/b)^2 )
+//   l(x) = max(0, log2 x)
+//
+//   D      standard deviation of ln(measured / predicted), beside that of parameters and steps [1]
+//   N, w   nodes and workers of the plan; g devices in use on its fullest node; b local batch
+//   _max   the most of the fitted runs; b_min, b_max of those of the workload
+//   delta  kDiscrepancyPerDoubling                                                              [1]
+//
+// A fit makes a formula right where the runs are, and parameters uncertain where they are not; that
+// the formula itself is an idealisation shows the more, the further a plan is from all runs. Each
+// doubling in each direction counts alike, and directions add as independent errors do.
+//
+// Note that D is exactly 0 within the range, and never falls with the distance from it.
+//
+// Source: Kennedy and O'Hagan, J. R. Stat. Soc. B 63 (2001) (discrepancy beside parameters). delta:
+// four jobs on 1 to 64 devices, fitted up to 2 nodes and 4 workers, are met to 4 to 8 % one doubling
+// away, and to 8 to 20 % three and four doublings away (docs/explanation/calibration.md).
+#ifndef STEPCAST_MODEL_STEP_DISCREPANCY_H_
+#define STEPCAST_MODEL_STEP_DISCREPANCY_H_
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "data/record/calibration.h"
+#include "data/record/plan.h"
+
+namespace stepcast {
+
+inline constexpr double kDiscrepancyPerDoubling = 0.03;
+
+// Doublings of a plan beyond the range, all directions together. `batches` of the workload, where
+// runs of it were fitted.
+inline double DoublingsBeyond(const Plan& plan, const CalibratedRange& range,
+                              const std::optional<CalibratedRange::BatchRange>& batches) {
+  const auto beyond = [](double value, double most) {
+    return most > 0 ? std::max(0.0, std::log2(value / most)) : 0.0;
+  };
+  double squares = 0;
+  const auto add = [&](double doublings) { squares += doublings * doublings; };
+  add(beyond(plan.nodes(), range.max_nodes));
+  add(beyond(plan.workers(), range.max_workers));
+  add(beyond(DevicesOnFullestNode(plan.placement), range.max_devices_per_node));
+  if (batches) {
+    add(beyond(plan.local_batch, batches->max));
+    add(beyond(batches->min, plan.local_batch));
+  }
+  return std::sqrt(squares);
+}
+
+inline double Discrepancy(const Plan& plan, const CalibratedRange& range,
+                          const std::optional<CalibratedRange::BatchRange>& batches) {
+  return kDiscrepancyPerDoubling * DoublingsBeyond(plan, range, batches);
+}
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_MODEL_STEP_DISCREPANCY_H_
