@@ -4,7 +4,9 @@
 #include <ceres/normal_prior.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
@@ -24,7 +26,7 @@ constexpr double kStartTolerance = 1e-4;
 constexpr double kFitTolerance = 1e-5;
 // Plans of the first sample, and by how much the next is larger.
 constexpr std::size_t kFirstSample = 120;
-constexpr std::size_t kSampleGrowth = 4;
+constexpr std::size_t kSampleGrowth = 8;
 
 double Median(std::vector<double> values) {
   const auto nth = values.begin() + static_cast<long>(values.size() / 2);
@@ -223,10 +225,11 @@ struct Fit {
 // hardly ever meet theirs: it goes without them until a value has left its range.
 class Minimisation {
  public:
-  // With `only`, all other blocks keep their values.
+  // With `only`, all other blocks keep their values; with `hold`, one parameter does.
   Minimisation(const ParameterLayout& layout, const std::vector<const PlanRows*>& plans,
-               std::vector<double> start, std::optional<int> only = std::nullopt)
-      : layout_(layout), values_(std::move(start)) {
+               std::vector<double> start, std::optional<int> only = std::nullopt,
+               std::optional<int> hold = std::nullopt)
+      : layout_(layout), values_(std::move(start)), hold_(hold) {
     for (const ParameterLayout::Block& block : layout.blocks()) {
       AddBlock(block);
       if (only && block.offset != *only) {
@@ -308,6 +311,7 @@ class Minimisation {
         continue;
       }
       at[i] = std::clamp(at[i], Low(p), High(p));
+      if (hold_ == block.offset + i) fixed.push_back(i);
       if (p.relative_to >= 0) {
         AddRelativePrior(p, at, i, block.size);
       } else {
@@ -361,6 +365,7 @@ class Minimisation {
 
   const ParameterLayout& layout_;
   std::vector<double> values_;
+  std::optional<int> hold_;
   ceres::Problem problem_;
 };
 
@@ -383,51 +388,187 @@ std::vector<const PlanRows*> OfWorkload(const std::vector<const PlanRows*>& plan
   return chosen;
 }
 
-// A sample of the plans is enough to tell minima apart. Different starts where the cost has been
-// seen to have two: whether the host or the flow holds a hop back; and for each workload whether
-// what no batch changes is a fixed time or the floor of the device, the other being small.
-Fit FindStart(const CalibrationProblem& problem, const ParameterLayout& layout,
-              const std::vector<const PlanRows*>& sample, int max_iterations) {
-  constexpr double kHostFactors[] = {1.0, 0.3};
-  constexpr double kSmallShare = 0.1;
-  Fit best;
-  int iterations = 0;
-  const auto keep_better = [&](Fit fit) {
-    iterations += fit.iterations;
-    if (best.values.empty() || (fit.usable && (!best.usable || fit.cost < best.cost))) {
-      best = std::move(fit);
+// Half the squared robust residuals of the plans, without priors.
+double CostOf(const std::vector<const PlanRows*>& plans, const std::vector<double>& values) {
+  constexpr int kMostResiduals = 3;
+  double cost = 0;
+  for (const PlanRows* plan : plans) {
+    std::vector<const double*> blocks = {values.data() + ParameterLayout::kClusterOffset,
+                                         values.data() + plan->workload_offset};
+    for (const int offset : plan->host_offsets) blocks.push_back(values.data() + offset);
+    std::array<double, kMostResiduals> residuals{};
+    const PlanCost plan_cost(plan);
+    if (!plan_cost.Evaluate(blocks.data(), residuals.data(), nullptr)) {
+      return std::numeric_limits<double>::infinity();
     }
-  };
-  for (const double factor : kHostFactors) {
-    std::vector<double> start = CurvesThroughFewestWorkers(problem, layout);
-    const std::size_t host = ParameterLayout::kClusterOffset + kHostBandwidth;
-    if (!layout.parameters()[host].fixed) start[host] += std::log(factor);
-    StartHostsAtTheirFastestRun(layout, sample, &start);
-    keep_better(
-        Minimisation(layout, sample, std::move(start)).Solve(max_iterations, kStartTolerance));
+    for (const double r : residuals) cost += 0.5 * r * r;
   }
+  return cost;
+}
+
+// Different starts where the cost has been seen to have several minima: whether the link, its flows,
+// the host, or the servers' processors hold a hop back; what does not is not felt, and a search that
+// begins with a bottleneck at the wrong place may never find the right one. Of a grid around the
+// priors the points that are nearest to the data.
+std::vector<std::vector<double>> GridStarts(const ParameterLayout& layout,
+                                            const std::vector<const PlanRows*>& sample,
+                                            const std::vector<double>& centre) {
+  constexpr double kStep = 1.2;  // in ln
+  constexpr std::size_t kStarts = 4;
+  struct Axis {
+    ClusterParameter parameter;
+    std::vector<double> moves;
+  };
+  std::vector<Axis> axes = {{kLinkBandwidth, {-kStep, 0, kStep}},
+                            {kFlowBandwidth, {-kStep, 0, kStep}},
+                            {kHostBandwidth, {-kStep, 0, kStep}}};
+  const bool servers = std::any_of(sample.begin(), sample.end(), [](const PlanRows* plan) {
+    return UsesServers(plan->facts.strategy);
+  });
+  if (servers) axes.push_back({kServerRate, {-kStep, 0}});
+
+  std::vector<std::vector<double>> points = {centre};
+  for (const Axis& axis : axes) {
+    const std::size_t at = ParameterLayout::kClusterOffset + axis.parameter;
+    if (layout.parameters()[at].fixed) continue;
+    std::vector<std::vector<double>> moved;
+    for (const std::vector<double>& point : points) {
+      for (const double move : axis.moves) {
+        moved.push_back(point);
+        moved.back()[at] += move;
+      }
+    }
+    points = std::move(moved);
+  }
+  std::vector<std::pair<double, std::size_t>> costs;
+  for (std::size_t i = 0; i < points.size(); ++i) costs.emplace_back(CostOf(sample, points[i]), i);
+  std::stable_sort(costs.begin(), costs.end());
+  std::vector<std::vector<double>> chosen = {centre};
+  for (std::size_t i = 0; i < costs.size() && chosen.size() < kStarts; ++i) {
+    chosen.push_back(std::move(points[costs[i].second]));
+  }
+  return chosen;
+}
+
+// For each workload whether what no batch changes is a fixed time or the floor of the device, the
+// other being small: two minima again.
+int ImproveCurves(const ParameterLayout& layout, const std::vector<const PlanRows*>& sample,
+                  int max_iterations, std::vector<double>* values) {
+  constexpr double kSmallShare = 0.1;
+  int iterations = 0;
   for (const ParameterLayout::Block& block : layout.blocks()) {
     if (block.kind != ParameterLayout::Kind::kWorkload) continue;
     const std::vector<const PlanRows*> own = OfWorkload(sample, block.offset);
     const auto fixed = static_cast<std::size_t>(block.offset + kFixedTime);
     const auto floor = static_cast<std::size_t>(block.offset + kFloorTime);
     if (layout.parameters()[fixed].fixed || layout.parameters()[floor].fixed) continue;
-    const double both = std::exp(best.values[fixed]) + std::exp(best.values[floor]);
-    Fit alone = Minimisation(layout, own, best.values, block.offset).Solve(0, kStartTolerance);
+    const double both = std::exp((*values)[fixed]) + std::exp((*values)[floor]);
+    Fit best = Minimisation(layout, own, *values, block.offset).Solve(0, kStartTolerance);
     for (const double share : {kSmallShare, 1 - kSmallShare}) {
-      std::vector<double> start = best.values;
+      std::vector<double> start = *values;
       start[fixed] = std::log(share * both);
       start[floor] = std::log((1 - share) * both);
       Fit fit = Minimisation(layout, own, std::move(start), block.offset)
                     .Solve(max_iterations, kStartTolerance);
       iterations += fit.iterations;
-      if (fit.usable && fit.cost < alone.cost) alone = std::move(fit);
+      if (fit.usable && fit.cost < best.cost) best = std::move(fit);
     }
-    best.values = std::move(alone.values);
+    *values = std::move(best.values);
   }
-  best.iterations = iterations;
+  return iterations;
+}
+
+// A sample of the plans is enough to tell minima apart.
+Fit FindStart(const CalibrationProblem& problem, const ParameterLayout& layout,
+              const std::vector<const PlanRows*>& sample, int max_iterations) {
+  constexpr int kEnoughToTell = 8;  // iterations of each start, before the best goes on
+  std::vector<double> centre = CurvesThroughFewestWorkers(problem, layout);
+  StartHostsAtTheirFastestRun(layout, sample, &centre);
+  Fit best;
+  int iterations = 0;
+  for (std::vector<double>& start : GridStarts(layout, sample, centre)) {
+    Fit fit = Minimisation(layout, sample, std::move(start))
+                  .Solve(std::min(max_iterations, kEnoughToTell), kStartTolerance);
+    iterations += fit.iterations;
+    if (best.values.empty() || (fit.usable && (!best.usable || fit.cost < best.cost))) {
+      best = std::move(fit);
+    }
+  }
+  best = Minimisation(layout, sample, best.values).Solve(max_iterations, kStartTolerance);
+  iterations += best.iterations;
+  best.iterations = iterations + ImproveCurves(layout, sample, max_iterations, &best.values);
   return best;
 }
+
+// Where ln(value) of a parameter ends in each direction when the cost, with all others fitted anew,
+// has risen by as much as a 95 % interval allows; never less than the covariance says. A search on
+// the way may find a lower cost than the fit's own.
+class Profile {
+ public:
+  Profile(const ParameterLayout& layout, const std::vector<const PlanRows*>& plans, const Fit& fit,
+          const Eigen::MatrixXd& covariance)
+      : layout_(layout), plans_(plans), fit_(fit), covariance_(covariance), better_(fit) {}
+
+  double Reach(int parameter, double sign) {
+    const double linear = LinearReach(parameter);
+    const double prior =
+        kNinetyFivePercent * layout_.parameters()[static_cast<std::size_t>(parameter)].prior.log_sd;
+    // Well known is as far as the covariance says, and little known as far as the prior.
+    if (linear < kWellKnown || linear > kNothingKnown * prior) return linear;
+    double inside = 0;
+    double inside_root = 0;
+    Fit at = fit_;
+    for (double reach = linear;; reach *= kGrowth) {
+      at = FitHolding(parameter, sign * reach, at);
+      if (!at.usable) return std::max(linear, inside);
+      const double rise = at.cost - fit_.cost;
+      if (rise < better_.cost - fit_.cost) better_ = at;
+      const double root = std::sqrt(std::max(0.0, rise));
+      if (root >= kRootOfRise) {
+        const double share = (kRootOfRise - inside_root) / (root - inside_root);
+        return std::max(linear, inside + share * (reach - inside));
+      }
+      if (reach > kFarthest * prior) return reach;
+      inside = reach;
+      inside_root = root;
+    }
+  }
+
+  double LinearReach(int parameter) const {
+    return kNinetyFivePercent * std::sqrt(covariance_(parameter, parameter));
+  }
+
+  // The lowest cost that was met.
+  const Fit& better() const { return better_; }
+
+ private:
+  static constexpr double kNinetyFivePercent = 1.959964;
+  static constexpr double kRootOfRise = kNinetyFivePercent / 1.4142135623730951;
+  static constexpr double kWellKnown = 0.05;
+  static constexpr double kNothingKnown = 0.98;
+  static constexpr double kGrowth = 1.5;
+  static constexpr double kFarthest = 1.2;
+  static constexpr int kMaxIterations = 30;
+
+  // The others begin where their correlation with the parameter takes them.
+  Fit FitHolding(int parameter, double move, const Fit& from) const {
+    std::vector<double> start = from.values;
+    const auto at = static_cast<std::size_t>(parameter);
+    const double step = fit_.values[at] + move - start[at];
+    const double variance = covariance_(parameter, parameter);
+    for (std::size_t i = 0; i < start.size(); ++i) {
+      start[i] += step * covariance_(static_cast<long>(i), parameter) / variance;
+    }
+    return Minimisation(layout_, plans_, std::move(start), std::nullopt, parameter)
+        .Solve(kMaxIterations, kStartTolerance);
+  }
+
+  const ParameterLayout& layout_;
+  const std::vector<const PlanRows*>& plans_;
+  const Fit& fit_;
+  const Eigen::MatrixXd& covariance_;
+  Fit better_;
+};
 
 struct PlanPrediction {
   double log_step = 0;
@@ -488,9 +629,16 @@ DecidedBy Decide(double log_sd, double prior_log_sd) {
   return kept < 0.25 ? DecidedBy::kData : kept < 0.75 ? DecidedBy::kBoth : DecidedBy::kPrior;
 }
 
+// In ln(value), both positive.
+struct Interval {
+  double down = 0;
+  double up = 0;
+};
+
 Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLayout& layout,
                             const std::vector<double>& values, Eigen::MatrixXd covariance,
-                            const ScatterRows& rows, const Scatter& prior_scatter) {
+                            const std::vector<Interval>& intervals, const ScatterRows& rows,
+                            const Scatter& prior_scatter) {
   Calibration c;
   c.version = STEPCAST_VERSION;
   const Scatter core = EstimateScatter(rows.all, prior_scatter);
@@ -508,6 +656,9 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
     e.unit = p.spec->unit;
     e.value = std::exp(values[static_cast<std::size_t>(i)]) / p.spec->si_per_unit;
     e.log_sd = std::sqrt(covariance(i, i));
+    const Interval& interval = intervals[static_cast<std::size_t>(i)];
+    e.low = e.value * std::exp(-interval.down);
+    e.high = e.value * std::exp(interval.up);
     e.prior_value = p.prior.si / p.spec->si_per_unit;
     e.prior_log_sd = p.prior.log_sd;
     if (p.relative_to >= 0) {
@@ -579,20 +730,36 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
   const double typical =
       TypicalScatter(MakeScatterRows(plans, Predict(plans, fit.values)).all, options.step_log_sd);
   for (PlanRows& plan : plans) plan.log_sd = typical;
-  Minimisation minimisation(layout, shuffled, fit.values);
-  fit = minimisation.Solve(options.max_iterations, kFitTolerance);
   std::optional<Eigen::MatrixXd> covariance;
-  if (fit.usable) covariance = minimisation.Covariance();
-  if (!covariance) {
-    outcome.message = "The solver found no usable fit: " + fit.message;
-    return outcome;
+  std::vector<Interval> intervals;
+  for (int attempt = 0;; ++attempt) {
+    Minimisation minimisation(layout, shuffled, fit.values);
+    fit = minimisation.Solve(options.max_iterations, kFitTolerance);
+    outcome.iterations += fit.iterations;
+    if (fit.usable) covariance = minimisation.Covariance();
+    if (!fit.usable || !covariance) {
+      outcome.message = "The solver found no usable fit: " + fit.message;
+      return outcome;
+    }
+    Profile profile(layout, shuffled, fit, *covariance);
+    intervals.clear();
+    for (int i = 0; i < layout.size(); ++i) {
+      const bool fixed = layout.parameters()[static_cast<std::size_t>(i)].fixed;
+      Interval interval;
+      if (!fixed && options.profile) interval = {profile.Reach(i, -1), profile.Reach(i, 1)};
+      if (!fixed && !options.profile) interval = {profile.LinearReach(i), profile.LinearReach(i)};
+      intervals.push_back(interval);
+    }
+    constexpr int kAttempts = 4;
+    constexpr double kLower = 0.5;  // of the cost: a better minimum, not the same one more exactly
+    if (attempt == kAttempts || profile.better().cost > fit.cost - kLower) break;
+    fit = profile.better();
   }
   outcome.status = fit.converged ? CalibrationOutcome::Status::kConverged
                                  : CalibrationOutcome::Status::kNotConverged;
   outcome.message = fit.converged ? "The fit converged."
                                   : "The fit had not converged after " +
                                         std::to_string(fit.iterations) + " iterations.";
-  outcome.iterations += fit.iterations;
   const std::vector<PlanPrediction> predictions = Predict(plans, fit.values);
   outcome.residuals.resize(problem.runs.size());
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -604,8 +771,9 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
   for (const RunResidual& r : outcome.residuals) {
     outcome.mape += std::abs(std::exp(-r.log_ratio) - 1) / static_cast<double>(problem.runs.size());
   }
-  Calibration calibration = MakeCalibration(problem, layout, fit.values, std::move(*covariance),
-                                            MakeScatterRows(plans, predictions), prior_scatter);
+  Calibration calibration =
+      MakeCalibration(problem, layout, fit.values, std::move(*covariance), intervals,
+                      MakeScatterRows(plans, predictions), prior_scatter);
   calibration.repeat_log_sd = RepeatScatter(plans);
   outcome.cluster.calibration = std::move(calibration);
   return outcome;

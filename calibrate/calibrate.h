@@ -39,6 +39,10 @@ inline constexpr double kStepLogSd = 0.06;
 struct CalibrationOptions {
   double step_log_sd = kStepLogSd;
   int max_iterations = 200;
+  // Whether the 95 % intervals of the parameters follow the cost itself, and minima beside the one
+  // found are looked for on the way; otherwise they are those of the covariance. Takes some tens of
+  // times as long as the fit.
+  bool profile = false;
 };
 
 // One run beside what the fitted model says of it.

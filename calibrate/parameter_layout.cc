@@ -113,10 +113,11 @@ void ParameterLayout::Apply(const ParameterStatement& statement) {
     found = true;
     const double value = statement.si / p.spec->si_per_unit;
     if (!(value >= p.spec->low && value <= p.spec->high)) {
+      const std::string unit = (p.spec->unit.empty() ? "" : " ") + std::string(p.spec->unit);
       std::ostringstream text;
       std::ostringstream range;
-      text << value << " " << p.spec->unit;
-      range << p.spec->low << " to " << p.spec->high << " " << p.spec->unit;
+      text << value << unit;
+      range << p.spec->low << " to " << p.spec->high << unit;
       throw InputError({"", 0, statement.name}, text.str(), "is out of range", range.str());
     }
     p.prior.si = statement.si;

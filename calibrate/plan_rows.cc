@@ -158,7 +158,8 @@ PlanCost::PlanCost(const PlanRows* plan) : plan_(plan) {
   for (std::size_t h = 0; h < plan->host_offsets.size(); ++h) {
     mutable_parameter_block_sizes()->push_back(1);
   }
-  set_num_residuals(has_sync_ ? 3 : 2);
+  has_rest_ = plan->rows.size() > 1;
+  set_num_residuals(1 + (has_sync_ ? 1 : 0) + (has_rest_ ? 1 : 0));
 }
 
 bool PlanCost::Evaluate(double const* const* parameters, double* residuals,
@@ -181,16 +182,18 @@ bool PlanCost::Evaluate(double const* const* parameters, double* residuals,
   const Joined step = steps.Result();
   const Joined share = shares.Result();
   residuals[0] = step.residual;
-  residuals[1] = std::sqrt(std::max(0.0, step.rest + share.rest));
-  if (has_sync_) residuals[2] = share.residual;
+  if (has_sync_) residuals[1] = share.residual;
+  if (has_rest_) {
+    residuals[num_residuals() - 1] = std::sqrt(std::max(0.0, step.rest + share.rest));
+  }
   if (jacobians == nullptr) return std::isfinite(answer.log_step);
   const auto fill = [&](double* block, std::size_t column, int size) {
     if (block == nullptr) return;
     for (int i = 0; i < size; ++i) {
       const std::size_t c = column + static_cast<std::size_t>(i);
       block[i] = step.weight * answer.log_step_gradient[c];
-      block[size + i] = 0;
-      if (has_sync_) block[2 * size + i] = share.weight * answer.sync_share_gradient[c];
+      if (has_sync_) block[size + i] = share.weight * answer.sync_share_gradient[c];
+      if (has_rest_) block[(num_residuals() - 1) * size + i] = 0;
     }
   };
   fill(jacobians[0], 0, kClusterParameterCount);

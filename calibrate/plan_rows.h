@@ -80,6 +80,7 @@ class PlanCost final : public ceres::CostFunction {
  private:
   const PlanRows* plan_;
   bool has_sync_ = false;
+  bool has_rest_ = false;  // one row is its own residual
 };
 
 }  // namespace stepcast

@@ -213,10 +213,9 @@ Prediction Predictor::Predict(const Plan& plan) const {
   const StepTime<double>& step = prediction.breakdown;
   prediction.scatter_log_sd =
       belief_.ScatterAt((step.exposed() + step.straggler_wait) / prediction.step_time);
-  if (cluster_.calibration) {
-    prediction.discrepancy_log_sd =
-        Discrepancy(plan, cluster_.calibration->range, calibrated_batches());
-  }
+  prediction.discrepancy_log_sd =
+      Discrepancy(plan, cluster_.calibration ? cluster_.calibration->range : CalibratedRange(),
+                  calibrated_batches());
   prediction.log_sd = std::hypot(prediction.parameter_log_sd, prediction.scatter_log_sd,
                                  prediction.discrepancy_log_sd);
   const double factor = std::exp(kNinetyPercent * prediction.log_sd);

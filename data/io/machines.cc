@@ -63,6 +63,10 @@ ParameterEstimate TakeEstimate(YamlSection* section) {
   p.unit = section->OptionalText("unit").value_or("");
   p.value = section->Number("value", 1e-30, kMost);
   p.log_sd = section->Number("log_sd", 0, kMost);
+  if (section->Has("low") || section->Has("high")) {
+    p.low = section->Number("low", 0, p.value);
+    p.high = section->Number("high", p.value, kMost);
+  }
   p.prior_value = section->Number("prior_value", 1e-30, kMost);
   p.prior_log_sd = section->Number("prior_log_sd", 0, kMost);
   p.prior_source = section->OptionalText("prior_source").value_or("");
@@ -260,6 +264,11 @@ void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
     EmitText(out, "prior_source", p.prior_source);
     *out << YAML::Key << "value" << YAML::Value << number(p.value);
     *out << YAML::Key << "log_sd" << YAML::Value << number(p.log_sd);
+    if (p.high > 0) {
+      // Rounding must not leave the value outside.
+      *out << YAML::Key << "low" << YAML::Value << number(std::min(p.low, p.value));
+      *out << YAML::Key << "high" << YAML::Value << number(std::max(p.high, p.value));
+    }
     *out << YAML::Key << "prior_value" << YAML::Value << number(p.prior_value);
     *out << YAML::Key << "prior_log_sd" << YAML::Value << number(p.prior_log_sd);
     *out << YAML::Key << "decided_by" << YAML::Value

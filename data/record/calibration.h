@@ -37,6 +37,11 @@ struct ParameterEstimate {
   std::string unit;   // "GB/s"; empty for a plain number
   double value = 0;   // in that unit
   double log_sd = 0;  // standard error of ln(value); value * log_sd is that of the value
+  // 95 % interval in that unit, as far as the cost says: wider than value exp(+-1.96 log_sd), and
+  // not symmetric, where what the runs show is a sum of which the value is a small part. 0 and 0
+  // where no fit has told.
+  double low = 0;
+  double high = 0;
   double prior_value = 0;
   double prior_log_sd = 0;
   std::string prior_source;  // where somebody stated it; empty for the table's

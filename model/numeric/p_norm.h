@@ -17,9 +17,14 @@ namespace stepcast {
 template <class Q>
 Q PNorm(const Q& a, const Q& b, double q) {
   using std::pow;
+  using std::sqrt;
   const Q& hi = a < b ? b : a;
   const Q& lo = a < b ? a : b;
   const auto ratio = lo / hi;
+  if (q == 4.0) {  // the knee that the step model uses most, for a fifth of the time
+    const auto square = ratio * ratio;
+    return hi * sqrt(sqrt(1.0 + square * square));
+  }
   return hi * pow(1.0 + pow(ratio, q), 1.0 / q);
 }
 

@@ -85,7 +85,7 @@ std::optional<int> FindEstimate(const Calibration& calibration, const std::strin
 
 Belief::Belief(const Cluster& cluster, const Workload& workload, const std::optional<Device>& facts,
                const std::string& device)
-    : total_scatter_(kUncalibratedScatter) {
+    : workload_(workload.name + " on " + device), total_scatter_(kUncalibratedScatter) {
   std::vector<double> sds;
   const auto add = [&](const Prior& prior) {
     log_values_.push_back(std::log(prior.si));
@@ -105,6 +105,21 @@ Belief::Belief(const Cluster& cluster, const Workload& workload, const std::opti
                         .asDiagonal();
   origins_.assign(log_values_.size(), Origin::kPrior);
   if (cluster.calibration) TakeCalibration(*cluster.calibration, workload, facts, device);
+}
+
+std::string Belief::NameOf(int position) const {
+  if (position < kWorkloadOffset) {
+    return std::string(kClusterParameterSpecs[static_cast<std::size_t>(position)].name);
+  }
+  if (position < kHostOffset) {
+    const auto parameter = static_cast<std::size_t>(position - kWorkloadOffset);
+    return std::string(kWorkloadParameterSpecs[parameter].name) + " of " + workload_;
+  }
+  std::string hosts;
+  for (const auto& [host, at] : host_links_) {
+    if (at == position) hosts += (hosts.empty() ? "" : "+") + host;
+  }
+  return std::string(kClusterParameterSpecs[kLinkBandwidth].name) + " of " + hosts;
 }
 
 int Belief::SlowestLink(const std::vector<std::string>& hosts) const {

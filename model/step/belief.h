@@ -66,6 +66,8 @@ class Belief {
   }
   // Host -> position of its link, of all that have one of their own.
   const std::vector<std::pair<std::string, int>>& host_links() const { return host_links_; }
+  // "flow_bandwidth", "sample_time of resnet50 on t4", "link_bandwidth of tupi5".
+  std::string NameOf(int position) const;
   // Position of the slowest link among named hosts; one of which nothing is known has the cluster's.
   int SlowestLink(const std::vector<std::string>& hosts) const;
 
@@ -85,6 +87,7 @@ class Belief {
                 const std::optional<Device>& facts, const std::string& device);
   void TakeCovariance(const Calibration& calibration);
 
+  std::string workload_;  // "resnet50 on t4"
   std::vector<double> log_values_;
   std::vector<Origin> origins_;
   std::vector<Source> sources_;

@@ -12,6 +12,8 @@
 // the formula itself is an idealisation shows the more, the further a plan is from all runs. Each
 // doubling in each direction counts alike, and directions add as independent errors do.
 //
+// Where nothing was measured the range is one device on one node.
+//
 // Note that D is exactly 0 within the range, and never falls with the distance from it.
 //
 // Source: Kennedy and O'Hagan, J. R. Stat. Soc. B 63 (2001) (discrepancy beside parameters). delta:
@@ -36,7 +38,7 @@ inline constexpr double kDiscrepancyPerDoubling = 0.03;
 inline double DoublingsBeyond(const Plan& plan, const CalibratedRange& range,
                               const std::optional<CalibratedRange::BatchRange>& batches) {
   const auto beyond = [](double value, double most) {
-    return most > 0 ? std::max(0.0, std::log2(value / most)) : 0.0;
+    return std::max(0.0, std::log2(value / std::max(1.0, most)));
   };
   double squares = 0;
   const auto add = [&](double doublings) { squares += doublings * doublings; };

@@ -5,8 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <set>
 
+#include "calibrate/believed_model.h"
+#include "calibrate/caveats.h"
+#include "calibrate/drift.h"
+#include "calibrate/identifiability.h"
+#include "calibrate/next_runs.h"
+#include "calibrate/suspects.h"
 #include "data/io/machines.h"
 #include "data/io/parse.h"
 #include "model/step/parameters.h"
@@ -51,34 +57,67 @@ std::vector<std::string> HostFindings(const Calibration& calibration, const Clus
   return findings;
 }
 
-// What speaks against a fit that converged, a sentence each.
-std::vector<std::string> Doubts(const CalibrationOutcome& outcome) {
-  // Beyond this the model does not describe the runs; public traces are met within 6 %.
-  constexpr double kUselessMape = 0.5;
-  constexpr double kAtBound = 1e-6;
-  std::vector<std::string> doubts;
-  if (outcome.mape > kUselessMape) {
-    doubts.push_back(
-        fmt::format("the model does not describe these runs: it is {} off on average; "
-                    "look for a wrong unit, strategy, link or workload",
-                    FormatPercent(outcome.mape)));
-  }
-  const auto edge = [&](const ParameterEstimate& p, const auto& specs) {
+// "fitted 3 GB/s" as the option --fix or --prior states it.
+double ParseParameterValue(const ParameterSpec& spec, const std::string& text,
+                           const InputPlace& place) {
+  const std::string unit(spec.unit);
+  if (unit.empty()) return ParseNumber(text, place, 0, 1e30);
+  if (unit == "Gbit/s" || unit == "GB/s") return ParseDataRate(text, place).si();
+  if (unit == "MB") return ParseDataSize(text, place).si();
+  return ParseDuration(text, place).si();
+}
+
+const ParameterSpec& FindParameter(const std::string& name, const InputPlace& place) {
+  std::string allowed;
+  const auto find = [&](const auto& specs) -> const ParameterSpec* {
     for (const ParameterSpec& spec : specs) {
-      if (p.name != spec.name) continue;
-      if (p.value < spec.low * (1 + kAtBound) || p.value > spec.high * (1 - kAtBound)) {
-        doubts.push_back(
-            fmt::format("{} of {} stands at the edge of its range ({}): these runs do "
-                        "not fit the formula",
-                        p.name, p.scope, ValueText(p.value, p.unit)));
-      }
+      if (spec.name == name) return &spec;
+      allowed += (allowed.empty() ? "" : ", ") + std::string(spec.name);
     }
+    return nullptr;
   };
-  for (const ParameterEstimate& p : outcome.cluster.calibration->parameters) {
-    edge(p, kClusterParameterSpecs);
-    edge(p, kWorkloadParameterSpecs);
+  if (const ParameterSpec* spec = find(kClusterParameterSpecs)) return *spec;
+  if (const ParameterSpec* spec = find(kWorkloadParameterSpecs)) return *spec;
+  if (name == kKernelEfficiencySpec.name) return kKernelEfficiencySpec;
+  throw InputError(place, name, "is not a parameter",
+                   allowed + ", " + std::string(kKernelEfficiencySpec.name));
+}
+
+// "flow_bandwidth=5 Gbit/s", "resnet50/straggler_spread=0.02 x/ 1.5; inputs of one size".
+ParameterStatement ParseStatement(const std::string& text, const std::string& option) {
+  const InputPlace place = OptionPlace(option);
+  const bool prior = option == "prior";
+  const std::string form = prior ? "NAME=VALUE x/ FACTOR; SOURCE" : "NAME=VALUE; SOURCE";
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) throw InputError(place, text, "has no value", form);
+  ParameterStatement statement;
+  statement.name = Trim(std::string_view(text).substr(0, equals));
+  const std::size_t slash = statement.name.find('/');
+  if (slash != std::string::npos) {
+    statement.workload = statement.name.substr(0, slash);
+    statement.name = statement.name.substr(slash + 1);
   }
-  return doubts;
+  std::string value = text.substr(equals + 1);
+  const std::size_t semicolon = value.find(';');
+  if (semicolon != std::string::npos) {
+    statement.source = Trim(std::string_view(value).substr(semicolon + 1));
+    value = value.substr(0, semicolon);
+  }
+  if (statement.source.empty()) statement.source = "stated on the command line";
+  const std::size_t times = value.find("x/");
+  if (prior != (times != std::string::npos)) {
+    throw InputError(place, text, prior ? "has no factor" : "has a factor, as a prior has", form);
+  }
+  if (prior) {
+    const double factor =
+        ParseNumber(Trim(std::string_view(value).substr(times + 2)), place, 1, 1e6);
+    if (factor == 1) throw InputError(place, text, "leaves no doubt", "a factor above 1, or --fix");
+    statement.factor = factor;
+    value = value.substr(0, times);
+  }
+  const ParameterSpec& spec = FindParameter(statement.name, place);
+  statement.si = ParseParameterValue(spec, std::string(Trim(value)), place);
+  return statement;
 }
 
 std::string RunText(const Run& run) {
@@ -86,8 +125,112 @@ std::string RunText(const Run& run) {
                      DescribePlan(run.plan));
 }
 
+// What a report says beside the parameters.
+struct Findings {
+  std::vector<Suspect> suspects;
+  std::vector<Ambiguity> ambiguities;
+  std::vector<std::string> caveats;
+};
+
+// The plan that uses the whole cluster, with the smallest batch that was fitted.
+Plan WholeCluster(const Cluster& cluster, int local_batch) {
+  Plan plan;
+  plan.placement.assign(static_cast<std::size_t>(cluster.nodes), cluster.devices_per_node);
+  plan.local_batch = local_batch;
+  if (plan.workers() == 1) plan.strategy = Strategy::kNone;
+  return plan;
+}
+
+// One workload on a device, as the runs have it.
+struct Measured {
+  std::string workload;
+  std::string device;
+  CalibratedRange::BatchRange batches;
+};
+
+std::vector<Measured> MeasuredWorkloads(const CalibrationProblem& problem,
+                                        const Calibration& calibration) {
+  std::vector<Measured> measured;
+  std::set<std::string> seen;
+  for (const Run& run : problem.runs) {
+    const std::string scope = WorkloadScope(run.workload, run.device);
+    if (problem.workloads.at(run.workload).communication_only || !seen.insert(scope).second) {
+      continue;
+    }
+    measured.push_back({run.workload, run.device, calibration.range.local_batch.at(scope)});
+  }
+  return measured;
+}
+
+std::optional<Device> DeviceOf(const CalibrationProblem& problem, const std::string& name) {
+  const auto it = problem.devices.find(name);
+  return it == problem.devices.end() ? std::nullopt : std::optional(it->second);
+}
+
+Findings FindAll(const CalibrationProblem& problem, const CalibrationOutcome& outcome) {
+  Findings findings;
+  findings.suspects = FindSuspects(problem, outcome);
+  findings.caveats = Caveats(problem, outcome);
+  std::set<std::string> named;
+  for (const Measured& m : MeasuredWorkloads(problem, *outcome.cluster.calibration)) {
+    const BelievedModel model(outcome.cluster, problem.workloads.at(m.workload),
+                              DeviceOf(problem, m.device), m.device);
+    const Plan whole = WholeCluster(outcome.cluster, m.batches.min);
+    for (Ambiguity& a : FindAmbiguities(model, CandidatePlans(whole, m.batches))) {
+      // Those of the cluster appear with each workload.
+      if (named.insert(a.first + " " + a.second).second) findings.ambiguities.push_back(a);
+    }
+  }
+  return findings;
+}
+
+std::string AmbiguityText(const Ambiguity& a) {
+  const auto within = [](double log_sd) { return fmt::format("{:.2f}", std::exp(log_sd)); };
+  std::string text = fmt::format(
+      "{} and {} show as their {} only, known within a factor of {}; each alone within {}.",
+      a.first, a.second, a.product ? "product" : "ratio", within(a.together_log_sd),
+      within(a.log_sd));
+  if (a.separating) {
+    text += fmt::format(" A run of {} would leave {}.", DescribePlan(*a.separating),
+                        within(a.separated_log_sd));
+  }
+  return text;
+}
+
+// What an interval for the whole cluster is made of, a row for each workload.
+std::string ErrorBudget(const CalibrationProblem& problem, const CalibrationOutcome& outcome,
+                        const Style& style) {
+  Table table({{"whole cluster", "", Align::kLeft},
+               {"local batch", "", Align::kRight},
+               {"step", "", Align::kRight},
+               {"parameters", "", Align::kRight},
+               {"one step", "", Align::kRight},
+               {"beyond the runs", "", Align::kRight},
+               {"90 % interval", "", Align::kRight}});
+  for (const Measured& m : MeasuredWorkloads(problem, *outcome.cluster.calibration)) {
+    const Predictor predictor(outcome.cluster, problem.workloads.at(m.workload),
+                              DeviceOf(problem, m.device), m.device);
+    const Plan plan = WholeCluster(outcome.cluster, m.batches.min);
+    const Prediction p = predictor.Predict(plan);
+    table.AddRow({m.workload, FormatCount(plan.local_batch), FormatDuration(p.step_time),
+                  FormatPercent(p.parameter_log_sd), FormatPercent(p.scatter_log_sd),
+                  FormatPercent(p.discrepancy_log_sd),
+                  fmt::format("{} - {}", FormatDuration(p.low), FormatDuration(p.high))});
+  }
+  return table.Render(style, 2);
+}
+
+std::string SuspectText(const Suspect& suspect, const CalibrationProblem& problem,
+                        const CalibrationOutcome& outcome) {
+  const Run& run = problem.runs[suspect.run];
+  return fmt::format("{}: measured {}, the model says {}: {}", RunText(run),
+                     FormatDuration(run.step_time),
+                     FormatDuration(outcome.residuals[suspect.run].predicted), suspect.cause);
+}
+
 void PrintReport(const CalibrationProblem& problem, const CalibrationOutcome& outcome,
-                 const std::string& output, bool all_parameters) {
+                 const Findings& findings, const std::string& output, bool all) {
+  constexpr std::size_t kMostLines = 5;
   const Style style = DetectStyle();
   const int width = TerminalWidth();
   const Calibration& calibration = *outcome.cluster.calibration;
@@ -96,73 +239,72 @@ void PrintReport(const CalibrationProblem& problem, const CalibrationOutcome& ou
                           FormatCount(static_cast<double>(problem.runs.size())),
                           problem.workloads.size(), problem.workloads.size() == 1 ? "" : "s"),
               style);
-  out += NoteLine(
-      fmt::format("{} Fitted runs are met within {} on average (MAPE); one more step would scatter "
-                  "by {}.",
-                  outcome.message, FormatPercent(outcome.mape),
-                  FormatPercent(calibration.residual_log_sd)),
-      style, width);
-  for (const std::string& finding : HostFindings(calibration, problem.cluster)) {
-    out += NoteLine(finding, style, width);
-  }
+  const auto note = [&](const std::string& text) { out += NoteLine(text, style, width); };
+  note(fmt::format(
+      "{} Fitted runs are met within {} on average (MAPE); one more step would scatter "
+      "by {}{}.",
+      outcome.message, FormatPercent(outcome.mape), FormatPercent(calibration.residual_log_sd),
+      calibration.repeat_log_sd ? fmt::format(", and repeats of a plan differ by {}",
+                                              FormatPercent(*calibration.repeat_log_sd))
+                                : ""));
+  for (const std::string& finding : HostFindings(calibration, problem.cluster)) note(finding);
   if (problem.cluster.calibration) {
-    out += NoteLine(
+    note(
         "The cluster file was calibrated before; this fit starts anew from the priors and "
-        "these runs alone.",
-        style, width);
+        "these runs alone.");
   }
-  for (const std::string& doubt : Doubts(outcome)) out += FlagLine(doubt, style, width);
+  for (const std::string& caveat : findings.caveats) out += FlagLine(caveat, style, width);
   out += "\n";
   Table table({{"of", "", Align::kLeft},
                {"parameter", "", Align::kLeft},
                {"value", "", Align::kRight},
-               {"standard error", "", Align::kRight},
+               {"95 % interval", "", Align::kRight},
                {"prior", "", Align::kRight},
                {"decided by", "", Align::kLeft}});
   std::string scope;
   int hidden = 0;
   for (const ParameterEstimate& p : calibration.parameters) {
-    if (!all_parameters && p.decided_by == DecidedBy::kPrior && !IsHostLink(p)) {
+    if (!all && p.decided_by == DecidedBy::kPrior && !IsHostLink(p) && p.prior_source.empty()) {
       ++hidden;
       continue;
     }
+    const bool stated = p.decided_by == DecidedBy::kStated;
     table.AddRow({p.scope == scope ? "" : p.scope, p.name, ValueText(p.value, p.unit),
-                  FormatPercent(p.log_sd),
-                  fmt::format("{} x/ {}", ValueText(p.prior_value, p.unit),
-                              FormatNumber(std::exp(p.prior_log_sd))),
+                  stated ? "" : fmt::format("{} - {}", FormatNumber(p.low), FormatNumber(p.high)),
+                  stated ? ""
+                         : fmt::format("{} x/ {}", ValueText(p.prior_value, p.unit),
+                                       FormatNumber(std::exp(p.prior_log_sd))),
                   kDecidedByNames[static_cast<int>(p.decided_by)]});
     scope = p.scope;
   }
   out += table.Render(style, 2);
   if (hidden > 0) {
-    out +=
-        NoteLine(fmt::format("{} parameters stayed on their priors: the runs say nothing of them "
-                             "(--all shows them).",
-                             hidden),
-                 style, width);
+    note(
+        fmt::format("{} parameters stayed on their priors: the runs say nothing of them "
+                    "(--all shows them).",
+                    hidden));
   }
-  // Runs that the model does not meet deserve a second look.
-  constexpr double kFarOff = 3;
-  std::vector<std::size_t> order(problem.runs.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto distance = [&](std::size_t i) { return std::abs(outcome.residuals[i].log_ratio); };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return distance(a) > distance(b); });
-  int shown = 0;
-  for (const std::size_t i : order) {
-    const double far_off = std::min(kFarOff * calibration.residual_log_sd, std::log(2));
-    if (distance(i) < far_off || shown == 3) break;
-    out += FlagLine(fmt::format("{}: measured {}, the model says {}", RunText(problem.runs[i]),
-                                FormatDuration(problem.runs[i].step_time),
-                                FormatDuration(outcome.residuals[i].predicted)),
-                    style, width);
-    ++shown;
+  if (const std::string budget = ErrorBudget(problem, outcome, style); !budget.empty()) {
+    out += "\n" + budget;
   }
-  if (!output.empty()) out += NoteLine("written to " + output, style, width);
+  const std::size_t most = all ? problem.runs.size() + kClusterParameterCount : kMostLines;
+  const auto rest = [&](std::size_t size, const char* what) {
+    if (size > most) note(fmt::format("and {} more {} (--all shows them)", size - most, what));
+  };
+  for (std::size_t i = 0; i < std::min(most, findings.ambiguities.size()); ++i) {
+    note(AmbiguityText(findings.ambiguities[i]));
+  }
+  rest(findings.ambiguities.size(), "pairs");
+  for (std::size_t i = 0; i < std::min(most, findings.suspects.size()); ++i) {
+    out += FlagLine(SuspectText(findings.suspects[i], problem, outcome), style, width);
+  }
+  rest(findings.suspects.size(), "suspect rows");
+  if (!output.empty()) note("written to " + output);
   Print(out);
 }
 
-Json ReportJson(const CalibrationProblem& problem, const CalibrationOutcome& outcome) {
+Json ReportJson(const CalibrationProblem& problem, const CalibrationOutcome& outcome,
+                const Findings& findings) {
   Json json;
   json["usable"] = outcome.IsUsable();
   json["message"] = outcome.message;
@@ -173,22 +315,104 @@ Json ReportJson(const CalibrationProblem& problem, const CalibrationOutcome& out
   json["parameters"] = Json::array();
   json["findings"] = Json::array();
   json["flags"] = Json::array();
+  json["suspects"] = Json::array();
+  json["ambiguities"] = Json::array();
   if (!outcome.IsUsable()) return json;
   const Calibration& calibration = *outcome.cluster.calibration;
   json["residual_log_sd"] = calibration.residual_log_sd;
+  json["repeat_log_sd"] =
+      calibration.repeat_log_sd ? Json(*calibration.repeat_log_sd) : Json(nullptr);
+  for (const auto& [scope, scatter] : calibration.scatter) {
+    json["scatter"][scope] = {{"compute", scatter.compute}, {"sync", scatter.sync}};
+  }
   for (const ParameterEstimate& p : calibration.parameters) {
     json["parameters"].push_back({{"scope", p.scope},
                                   {"name", p.name},
                                   {"unit", p.unit},
                                   {"value", p.value},
                                   {"log_sd", p.log_sd},
+                                  {"low", p.low},
+                                  {"high", p.high},
                                   {"prior_value", p.prior_value},
                                   {"prior_log_sd", p.prior_log_sd},
+                                  {"prior_source", p.prior_source},
                                   {"decided_by", kDecidedByNames[static_cast<int>(p.decided_by)]}});
   }
   json["findings"] = HostFindings(calibration, problem.cluster);
-  json["flags"] = Doubts(outcome);
+  json["flags"] = findings.caveats;
+  for (const Suspect& suspect : findings.suspects) {
+    const Run& run = problem.runs[suspect.run];
+    json["suspects"].push_back(
+        {{"file", run.place.file},
+         {"line", run.place.line},
+         {"workload", run.workload},
+         {"measured_step_time_s", run.step_time.in(kSeconds)},
+         {"predicted_step_time_s", outcome.residuals[suspect.run].predicted.in(kSeconds)},
+         {"cause", suspect.cause}});
+  }
+  for (const Ambiguity& a : findings.ambiguities) {
+    json["ambiguities"].push_back(
+        {{"first", a.first},
+         {"second", a.second},
+         {"known", a.product ? "product" : "ratio"},
+         {"log_sd", a.log_sd},
+         {"together_log_sd", a.together_log_sd},
+         {"separating_run", a.separating ? PlanJson(*a.separating) : Json(nullptr)},
+         {"separated_log_sd", a.separating ? Json(a.separated_log_sd) : Json(nullptr)}});
+  }
   return json;
+}
+
+// ---- --check: whether a calibration still holds.
+
+std::string DriftText(const ParameterDrift& drift) {
+  return fmt::format("{}{} of {}: {} became {} (x {:.3g}, {:.1f} standard errors)",
+                     drift.alternative ? "or " : "", drift.name, drift.scope,
+                     ValueText(drift.before, drift.unit), ValueText(drift.now, drift.unit),
+                     drift.now / drift.before, std::abs(drift.z));
+}
+
+int RunCheck(const CalibrationProblem& problem, bool as_json) {
+  if (!problem.cluster.calibration) {
+    throw InputError(OptionPlace("check"), problem.cluster.name, "has no calibration to check",
+                     "a cluster file written by stepcast calibrate --output");
+  }
+  const DriftReport report =
+      CheckDrift({problem.cluster, problem.runs, problem.workloads, problem.devices});
+  if (as_json) {
+    Json json;
+    json["stale"] = report.stale;
+    json["verdict"] = report.verdict;
+    json["runs"] = report.runs;
+    json["mean_log_ratio"] = report.mean_log_ratio;
+    json["scatter"] = report.scatter;
+    json["p_value"] = report.p_value;
+    json["drifts"] = Json::array();
+    for (const ParameterDrift& d : report.drifts) {
+      json["drifts"].push_back({{"scope", d.scope},
+                                {"name", d.name},
+                                {"unit", d.unit},
+                                {"before", d.before},
+                                {"now", d.now},
+                                {"log_sd", d.log_sd},
+                                {"z", d.z},
+                                {"alternative", d.alternative}});
+    }
+    PrintJson(json);
+  } else {
+    const Style style = DetectStyle();
+    std::string out = Heading(
+        fmt::format("{} against {} new runs", problem.cluster.name, FormatCount(report.runs)),
+        style);
+    const int width = TerminalWidth();
+    out += report.stale ? FlagLine(report.verdict, style, width)
+                        : NoteLine(report.verdict, style, width);
+    for (const ParameterDrift& drift : report.drifts) {
+      out += NoteLine(DriftText(drift), style, width);
+    }
+    Print(out);
+  }
+  return report.stale ? kAnswerIsNo : kDone;
 }
 
 }  // namespace
@@ -198,31 +422,61 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
   AddRunsOptions(&options);
   options.add_options()("output", po::value<std::string>()->value_name("F"),
                         "cluster file to write, with the fitted parameters")(
-      "all", "show the parameters that stayed on their priors too")(
+      "fix", po::value<std::vector<std::string>>()->value_name("P")->composing(),
+      "parameter that is known: \"flow_bandwidth=5 Gbit/s\"; may be repeated")(
+      "prior", po::value<std::vector<std::string>>()->value_name("P")->composing(),
+      "belief in place of the built-in one: \"resnet50/straggler_spread=0.02 x/ 1.5; SOURCE\"")(
+      "check",
+      po::value<std::vector<std::string>>()->value_name("R.csv")->multitoken()->composing(),
+      "new runs: say whether the calibration of C still holds, and fit nothing")(
+      "all", "show all: parameters that stayed on their priors, pairs, suspect rows")(
       "json", "print one JSON object")("help", "print this text");
   const Arguments args("calibrate", options, "", arguments);
   if (args.Has("help")) {
     PrintHelp(
-        "stepcast calibrate --cluster C --runs R.csv ... --output F",
+        "stepcast calibrate --cluster C --runs R.csv ... --output F\n"
+        "       stepcast calibrate --cluster F --check NEW.csv ...",
         "Fits the cost model to measured runs. Network parameters are shared by all\n"
-        "workloads, compute by the runs of one workload on one device; hosts named in the\n"
-        "runs get links of their own. F is the cluster file with values, covariance and\n"
-        "where they come from; give it to the other commands as --cluster.",
+        "workloads, a device's efficiency by the workloads on it, compute by the runs of one\n"
+        "workload; hosts named in the runs get links of their own. F is the cluster file with\n"
+        "values, covariance and where they come from; give it to the other commands as\n"
+        "--cluster. Rows that the model does not meet are named with what they behave like.\n"
+        "--check fits nothing: exit code 1 if new runs say that a parameter has changed.",
         options,
         "  stepcast calibrate --cluster ufrgs-tupi --runs data/measurements/ufrgs-tupi-fit.csv "
-        "--output fitted.yaml\n");
+        "--output fitted.yaml\n"
+        "  stepcast calibrate --cluster fitted.yaml "
+        "--check data/measurements/ufrgs-tupi-holdout.csv\n");
     return kDone;
   }
-  const CalibrationProblem problem = ReadRunsProblem(args);
-  const CalibrationOutcome outcome = Calibrate(problem);
+  if (args.Has("check")) {
+    for (const char* other : {"runs", "output", "fix", "prior"}) {
+      if (!args.Has(other)) continue;
+      throw InputError(OptionPlace(other), "", "has no meaning beside --check",
+                       "either a fit or a check");
+    }
+    return RunCheck(ReadRunsProblem(args, "check"), args.Has("json"));
+  }
+  CalibrationProblem problem = ReadRunsProblem(args);
+  for (const char* option : {"fix", "prior"}) {
+    for (const std::string& text : args.Texts(option)) {
+      problem.statements.push_back(ParseStatement(text, option));
+    }
+  }
+  // Following the cost takes tens of times as long as the fit, which with so many runs is noticed.
+  constexpr std::size_t kMostProfiled = 10'000;
+  CalibrationOptions how;
+  how.profile = problem.runs.size() <= kMostProfiled;
+  const CalibrationOutcome outcome = Calibrate(problem, how);
+  const Findings findings = outcome.IsUsable() ? FindAll(problem, outcome) : Findings();
   const std::string output = args.Has("output") ? args.Text("output") : "";
   if (outcome.IsUsable() && !output.empty()) {
     WriteTextFile(output, FormatCluster(outcome.cluster));
   }
   if (args.Has("json")) {
-    PrintJson(ReportJson(problem, outcome));
+    PrintJson(ReportJson(problem, outcome, findings));
   } else if (outcome.IsUsable()) {
-    PrintReport(problem, outcome, output, args.Has("all"));
+    PrintReport(problem, outcome, findings, output, args.Has("all"));
   } else {
     Print(outcome.message + "\n");
   }

@@ -106,7 +106,7 @@ void AddPlanOptions(po::options_description* options) {
   }
 }
 
-Target ReadTarget(const Arguments& arguments) {
+Target ReadTarget(const Arguments& arguments, const std::string& workload) {
   Target target;
   for (const std::string& path : arguments.Texts("workload-file")) {
     target.library.AddWorkloadFile(path);
@@ -125,7 +125,8 @@ Target ReadTarget(const Arguments& arguments) {
       arguments.Has("device") ? arguments.Text("device") : target.cluster.device;
   target.facts = target.library.LookUpDevice(device, target.cluster);
   target.device = target.facts ? target.facts->name : device;
-  target.workload = target.library.LoadWorkload(arguments.Required("workload"));
+  target.workload = target.library.LoadWorkload(
+      arguments.Has("workload") || workload.empty() ? arguments.Required("workload") : workload);
   return target;
 }
 

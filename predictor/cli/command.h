@@ -36,6 +36,7 @@ int RunRecommend(const std::vector<std::string>& arguments);
 int RunExplain(const std::vector<std::string>& arguments);
 int RunCalibrate(const std::vector<std::string>& arguments);
 int RunEvaluate(const std::vector<std::string>& arguments);
+int RunPlan(const std::vector<std::string>& arguments);
 int RunImport(const std::vector<std::string>& arguments);
 int RunMicrobench(const std::vector<std::string>& arguments);
 int RunWorkloads(const std::vector<std::string>& arguments);
@@ -84,7 +85,8 @@ struct Target {
   Predictor MakePredictor() const { return {cluster, workload, facts, device}; }
 };
 
-Target ReadTarget(const Arguments& arguments);
+// `workload` where --workload is missing; it is required where that is empty.
+Target ReadTarget(const Arguments& arguments, const std::string& workload = "");
 // The batch is 0 where --local-batch is missing: a command that needs it says so by RequireBatch.
 Plan ReadPlan(const Arguments& arguments, const Target& target);
 void RequireBatch(const Plan& plan);

@@ -17,6 +17,7 @@ constexpr Command kCommands[] = {
     {"explain", "every term of one prediction: formula, inputs, source, elasticity", RunExplain},
     {"calibrate", "fit the model to measured runs of a cluster", RunCalibrate},
     {"evaluate", "predicted against measured", RunEvaluate},
+    {"plan", "which runs to measure next, and what each would tell", RunPlan},
     {"import", "runs from what other tools measured", RunImport},
     {"microbench", "measure what a GPU reaches at best", RunMicrobench},
     {"workloads", "the networks known by name", RunWorkloads},

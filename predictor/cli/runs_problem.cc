@@ -13,14 +13,14 @@ void AddRunsOptions(po::options_description* options) {
       "workload file; may be repeated");
 }
 
-CalibrationProblem ReadRunsProblem(const Arguments& arguments) {
+CalibrationProblem ReadRunsProblem(const Arguments& arguments, const std::string& option) {
   Library library;
   for (const std::string& path : arguments.Texts("workload-file")) library.AddWorkloadFile(path);
   CalibrationProblem problem;
   problem.cluster = library.LoadCluster(arguments.Required("cluster"));
-  const std::vector<std::string> files = arguments.Texts("runs");
+  const std::vector<std::string> files = arguments.Texts(option);
   if (files.empty()) {
-    throw InputError(OptionPlace("runs"), "", "is required", "a CSV file of measured runs");
+    throw InputError(OptionPlace(option), "", "is required", "a CSV file of measured runs");
   }
   std::map<std::string, std::string> canonical;
   for (const std::string& file : files) {

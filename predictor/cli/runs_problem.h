@@ -2,6 +2,8 @@
 #ifndef STEPCAST_PREDICTOR_CLI_RUNS_PROBLEM_H_
 #define STEPCAST_PREDICTOR_CLI_RUNS_PROBLEM_H_
 
+#include <string>
+
 #include "calibrate/calibrate.h"
 #include "predictor/cli/command.h"
 
@@ -12,7 +14,8 @@ void AddRunsOptions(po::options_description* options);
 
 // The cluster, the runs of all files in order, with devices by their canonical names, and the
 // workloads and data sheets that they name.
-CalibrationProblem ReadRunsProblem(const Arguments& arguments);
+// `option` is the one that names the files.
+CalibrationProblem ReadRunsProblem(const Arguments& arguments, const std::string& option = "runs");
 
 }  // namespace stepcast::cli
 

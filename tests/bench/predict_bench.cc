@@ -75,15 +75,28 @@ void CalibrateUfrgs(benchmark::State& state) {
 }
 BENCHMARK(CalibrateUfrgs)->Unit(benchmark::kMillisecond);
 
-void CalibrateThousandRows(benchmark::State& state) {
-  SyntheticProblem synthetic(PlausibleTruth());
-  for (std::uint64_t seed = 1; synthetic.problem().runs.size() < 1000; ++seed) {
-    AddCampaign(&synthetic, FittedPlacements(), 0.05, seed);
+// Rows of four workloads on plans drawn at random: few of them alike.
+void CalibrateRows(benchmark::State& state) {
+  constexpr double kScatter = 0.05;
+  Truth truth = PlausibleTruth();
+  truth.workloads["vgg16"].si =
+      SiValues<kWorkloadParameterCount>(kWorkloadParameterSpecs, {8, 30, 9, 0.03, 10});
+  SyntheticProblem synthetic(truth);
+  std::vector<std::string> names;
+  for (const auto& [name, values] : truth.workloads) names.push_back(name);
+  Noise noise(1);
+  std::mt19937_64 random(2);
+  for (std::int64_t i = 0; i < state.range(0); ++i) {
+    const auto nodes = 1 + random() % 16;
+    const auto devices = 1 + random() % 4;
+    const auto batch = static_cast<int>(1 + random() % 200);
+    synthetic.Add(names[random() % names.size()],
+                  AllreducePlan(Placement(nodes, static_cast<int>(devices)), batch),
+                  kScatter * noise.Next());
   }
-  synthetic.problem().runs.resize(1000);
   while (state.KeepRunning()) benchmark::DoNotOptimize(Calibrate(synthetic.problem()));
 }
-BENCHMARK(CalibrateThousandRows)->Unit(benchmark::kMillisecond);
+BENCHMARK(CalibrateRows)->Arg(1000)->Arg(100000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace stepcast

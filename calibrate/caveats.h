@@ -1,0 +1,20 @@
+// What speaks against a fit that converged: what the runs could not show, and what they contradict.
+#ifndef STEPCAST_CALIBRATE_CAVEATS_H_
+#define STEPCAST_CALIBRATE_CAVEATS_H_
+
+#include <string>
+#include <vector>
+
+#include "calibrate/calibrate.h"
+
+namespace stepcast {
+
+// A sentence each, without its full stop, the gravest first: the model does not describe the runs; a
+// parameter at the edge of its range; nothing decided by the runs; one batch only; no run between
+// nodes, or none on three. Empty for an outcome that is not usable.
+std::vector<std::string> Caveats(const CalibrationProblem& problem,
+                                 const CalibrationOutcome& outcome);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_CALIBRATE_CAVEATS_H_

@@ -1,0 +1,946 @@
+#include "calibrate/drift.h"
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <utility>
+
+#include "calibrate/plan_rows.h"
+#include "calibrate/scatter.h"
+#include "model/statistics/normal.h"
+#include "model/step/belief.h"
+#include "model/step/discrepancy.h"
+#include "model/step/step.h"
+
+namespace stepcast {
+namespace {
+
+constexpr double kDegrees = 4;     // of the t-distribution
+constexpr double kWinsor = 3;      // standard deviations that a run counts for at most, in Q
+constexpr double kMostOfARun = 6;  // of the fall of L that significance is judged by
+constexpr double kTold = 6;        // less of a difference in L does not tell explanations apart
+constexpr double kLevel = 0.01;    // of false alarms, of each of the two tests
+constexpr double kLeastZ = 3;
+constexpr double kLeastScatter =
+    1.25;                             // a calibration whose intervals are nearly right still holds
+constexpr double kLeastEffect = 0.5;  // of s, on some run: less would not change a forecast much
+constexpr double kMet = 2;            // standard deviations
+// Calibrated runs as degrees of freedom of s^2: the quantile of nine tenths knows it with a
+// relative variance of 3.13 / n, where a normal law's n squares have 2 / n.
+constexpr double kScatterEfficiency = 0.64;
+// Of ln(value): runs that know a value no better than to a factor of e^100 do not know it.
+constexpr double kLeastInformation = 1e-4;
+// Of the calibrated runs, however many parameters were fitted: priors decide some of these.
+constexpr double kLeastFree = 0.25;
+// A scatter of all but nothing is none that a run can be held to.
+constexpr double kLeastSd = 1e-3;
+
+// The search on a grid takes so many plans at most: it need only find the neighbourhood, and the
+// best explanations are then made exact on all of them.
+constexpr std::size_t kSearchPlans = 200;
+constexpr std::size_t kFinalists = 8;
+constexpr double kGrid[] = {0.1, 0.25, 0.5, 0.9, 1.4, 2.0, 2.8, 3.8};
+constexpr int kGaussNewtonSteps = 8;
+
+// One parameter of all that the new runs depend on.
+struct Variable {
+  std::string scope;
+  const ParameterSpec* spec = nullptr;
+  double log_value = 0;         // ln(SI value), as calibrated
+  std::optional<int> estimate;  // index in the calibration; none where it is a prior or transferred
+};
+
+struct PlanState {
+  PlanAnswer answer;
+  int link = kLinkBandwidth;  // the variable that the plan's link is
+};
+
+// Runs that the model does not tell apart.
+struct CheckedPlan {
+  StepFacts facts;
+  int workload = 0;  // index of the first of its parameters
+  const Belief* belief = nullptr;
+  std::vector<int> links;         // indices of the links that its named hosts have
+  double scatter = 0;             // s
+  double discrepancy = 0;         // D
+  std::vector<double> log_steps;  // ln(s), as measured
+
+  void SetScatter(double fitted, const PlanState& state) {
+    scatter = fitted * std::max(kLeastSd, belief->ScatterAt(state.answer.sync_share));
+  }
+};
+
+// What was tried: a parameter, or several that move together.
+struct Candidate {
+  std::string scope;
+  const ParameterSpec* spec = nullptr;
+  double log_value = 0;                       // ln(SI value)
+  std::vector<std::pair<int, double>> terms;  // (variable, how it moves with ln(value))
+};
+
+using States = std::vector<PlanState>;
+
+// Some plans, the variables that they depend on, and a root of those variables' covariance.
+struct Subset {
+  std::vector<int> plans;
+  std::vector<int> column;  // by variable; -1 where no plan depends on it
+  Eigen::MatrixXd root;     // C = root root'
+};
+
+struct Fit {
+  double cost = std::numeric_limits<double>::infinity();  // L
+  std::vector<double> costs;  // of each run, in the order of the subset's plans and their runs
+  double shared_cost = 0;     // of u and d
+  double distance = 0;        // Q
+  int met = 0;
+  Eigen::VectorXd deviations;  // d, by column of the subset
+  // Of the candidate: Gauss-Newton step, and its information g' V^-1 g.
+  double step = 0;
+  double information = 0;
+  // Where it is a single parameter: what the runs say of d, the change apart, and the variance of
+  // the value after both.
+  double known = 0;
+  double value_variance = 0;
+};
+
+// P(F > f) with n and m degrees, by Paulson's approximation.
+double TailOfF(double f, double n, double m) {
+  const double a = 2 / (9 * n);
+  const double b = 2 / (9 * m);
+  const double root = std::cbrt(f);
+  return NormalDistribution(-((1 - b) * root - (1 - a)) / std::sqrt(b * root * root + a));
+}
+
+class DriftCheck {
+ public:
+  explicit DriftCheck(const DriftProblem& problem) : problem_(problem) {
+    if (!problem.cluster.calibration) {
+      throw InputError({"", 0, "calibration"}, problem.cluster.name, "has no calibration",
+                       "a cluster file that stepcast calibrate has written");
+    }
+    AddVariables();
+    MakeCovariance();
+    AddPlans();
+    MakeCandidates();
+  }
+
+  DriftReport Check();
+
+ private:
+  const Calibration& calibration() const { return *problem_.cluster.calibration; }
+
+  std::optional<int> FindEstimate(const std::string& scope, std::string_view name) const {
+    for (std::size_t i = 0; i < calibration().parameters.size(); ++i) {
+      const ParameterEstimate& e = calibration().parameters[i];
+      if (e.scope == scope && e.name == name) return static_cast<int>(i);
+    }
+    return std::nullopt;
+  }
+
+  // A workload on a device: what is believed of it, and where its variables begin.
+  struct Checked {
+    const Workload* workload = nullptr;
+    std::string device;
+    std::string scope;
+    Belief belief;
+    int offset = 0;
+    std::map<double, std::shared_ptr<const std::vector<Bucket>>> buckets = {};  // by cap [B]
+  };
+
+  void AddVariables();
+  void AddHostVariables(const Belief& belief);
+  void MakeCovariance();
+  void AddPlans();
+  void MakeCandidates();
+
+  Checked& Of(const Run& run) {
+    return checked_[index_.at(WorkloadScope(run.workload, run.device))];
+  }
+  // Of a plan's links, the slowest; the cluster's where it names no hosts.
+  int SlowestLink(const CheckedPlan& plan, const std::vector<double>& values) const;
+  PlanState Answer(const CheckedPlan& plan, const std::vector<double>& values) const;
+  bool DependsOn(const CheckedPlan& plan, int variable) const;
+  bool DependsOn(const CheckedPlan& plan, const Candidate& candidate) const;
+  template <class F>
+  void ForEachDerivative(const CheckedPlan& plan, const PlanState& state, F&& take) const;
+
+  double Moved(int variable) const {  // from its calibrated value, to where it is linearised
+    const auto at = static_cast<std::size_t>(variable);
+    return values_[at] - variables_[at].log_value;
+  }
+  std::vector<double> Shifted(const Candidate& candidate, double shift) const {
+    std::vector<double> values = values_;
+    for (const auto& [variable, by] : candidate.terms) {
+      values[static_cast<std::size_t>(variable)] += by * shift;
+    }
+    return values;
+  }
+  double Moved(const Candidate& candidate) const {
+    return candidate.terms.size() == 1 ? Moved(candidate.terms.front().first) : 0;
+  }
+  void Linearise();
+
+  Subset MakeSubset(std::vector<int> plans) const;
+  Subset SearchSubset(const Candidate& candidate) const;
+  Fit Solve(const Subset& subset, const States& states, const Candidate* candidate) const;
+  Fit SolveShifted(const Subset& subset, const Candidate& candidate, double shift,
+                   States* states) const;
+  // From `start`, towards the least cost; `fit` is that at the returned shift.
+  double Refine(const Subset& subset, const Candidate& candidate, double start, int steps,
+                Fit* fit) const;
+  double Search(const Subset& subset, const Candidate& candidate) const;
+  double Clamp(const Candidate& candidate, double shift) const;
+  ParameterDrift Describe(const Candidate& candidate, double shift, const Fit& fit) const;
+  double LargestEffect(const Candidate& candidate, double shift) const;
+  double TailProbability(double distance) const;
+
+  const DriftProblem& problem_;
+  std::vector<Checked> checked_;
+  std::map<std::string, std::size_t> index_;  // in checked_, by scope
+  std::vector<Variable> variables_;
+  std::map<int, int> host_variable_;  // by position in the beliefs, which share their hosts
+  Eigen::MatrixXd covariance_;
+  std::vector<CheckedPlan> plans_;
+  std::vector<Candidate> candidates_;
+  std::vector<int> shuffled_;
+  States calibrated_;  // by plan
+  double repeat_share_ = 1;
+  double free_runs_ = 0;        // N - q
+  double fitted_ = 1;           // (N / (N - q))^(1/2)
+  std::vector<double> values_;  // ln(SI value) by variable, where the formula is linearised
+  int runs_ = 0;
+  Fit before_;  // of all plans, as calibrated
+};
+
+void DriftCheck::AddVariables() {
+  for (const Run& run : problem_.runs) {
+    const std::string scope = WorkloadScope(run.workload, run.device);
+    if (index_.count(scope) > 0) continue;
+    const auto workload = problem_.workloads.find(run.workload);
+    if (workload == problem_.workloads.end()) {
+      throw InputError({run.place.file, run.place.line, "workload"}, run.workload,
+                       "is not a known workload");
+    }
+    const auto device = problem_.devices.find(run.device);
+    std::optional<Device> facts;
+    if (device != problem_.devices.end()) facts = device->second;
+    index_[scope] = checked_.size();
+    checked_.push_back({&workload->second, run.device, scope,
+                        Belief(problem_.cluster, workload->second, facts, run.device)});
+  }
+  if (checked_.empty()) return;
+  const Belief& first = checked_.front().belief;
+  for (int i = 0; i < kClusterParameterCount; ++i) {
+    const ParameterSpec& spec = kClusterParameterSpecs[static_cast<std::size_t>(i)];
+    variables_.push_back(
+        {kClusterScope, &spec, first.log_value(i), FindEstimate(kClusterScope, spec.name)});
+  }
+  AddHostVariables(first);
+  for (Checked& checked : checked_) {
+    checked.offset = static_cast<int>(variables_.size());
+    for (int i = 0; i < kWorkloadParameterCount; ++i) {
+      const ParameterSpec& spec = kWorkloadParameterSpecs[static_cast<std::size_t>(i)];
+      variables_.push_back({checked.scope, &spec,
+                            checked.belief.log_value(Belief::kWorkloadOffset + i),
+                            FindEstimate(checked.scope, spec.name)});
+    }
+  }
+}
+
+void DriftCheck::AddHostVariables(const Belief& belief) {
+  std::map<int, std::string> scopes;  // by position
+  for (const auto& [host, position] : belief.host_links()) {
+    std::string& scope = scopes[position];
+    scope += (scope.empty() ? kHostsScopePrefix : "+") + host;
+  }
+  for (const auto& [position, scope] : scopes) {
+    const ParameterSpec& spec = kClusterParameterSpecs[kLinkBandwidth];
+    host_variable_[position] = static_cast<int>(variables_.size());
+    variables_.push_back(
+        {scope, &spec, belief.log_value(position), FindEstimate(scope, spec.name)});
+  }
+}
+
+void DriftCheck::MakeCovariance() {
+  const auto size = static_cast<Eigen::Index>(variables_.size());
+  covariance_ = Eigen::MatrixXd::Zero(size, size);
+  for (Eigen::Index i = 0; i < size; ++i) {
+    for (Eigen::Index j = 0; j < size; ++j) {
+      const auto& a = variables_[static_cast<std::size_t>(i)].estimate;
+      const auto& b = variables_[static_cast<std::size_t>(j)].estimate;
+      if (a && b) covariance_(i, j) = calibration().log_covariance(*a, *b);
+    }
+  }
+  // What was not fitted is as uncertain as the beliefs say, and depends on nothing that was.
+  const auto take = [&](const Belief& belief, const std::vector<std::pair<int, int>>& where) {
+    for (const auto& [i, from] : where) {
+      for (const auto& [j, to] : where) {
+        if (variables_[static_cast<std::size_t>(i)].estimate) continue;
+        if (variables_[static_cast<std::size_t>(j)].estimate) continue;
+        covariance_(i, j) = belief.log_covariance()(from, to);
+      }
+    }
+  };
+  if (checked_.empty()) return;
+  std::vector<std::pair<int, int>> shared;
+  for (int i = 0; i < kClusterParameterCount; ++i) shared.emplace_back(i, i);
+  for (const auto& [position, variable] : host_variable_) shared.emplace_back(variable, position);
+  take(checked_.front().belief, shared);
+  for (const Checked& checked : checked_) {
+    std::vector<std::pair<int, int>> own;
+    for (int i = 0; i < kWorkloadParameterCount; ++i) {
+      own.emplace_back(checked.offset + i, Belief::kWorkloadOffset + i);
+    }
+    take(checked.belief, own);
+  }
+}
+
+void DriftCheck::AddPlans() {
+  for (const Variable& variable : variables_) values_.push_back(variable.log_value);
+  if (calibration().repeat_log_sd && calibration().residual_log_sd > 0) {
+    const double ratio = *calibration().repeat_log_sd / calibration().residual_log_sd;
+    repeat_share_ = std::clamp(ratio * ratio, 0.1, 1.0);
+  } else {
+    repeat_share_ = kRepeatShare;
+  }
+  double calibrated = kScatterRuns;
+  for (const Calibration::Source& source : calibration().sources) calibrated += source.runs;
+  free_runs_ = calibrated;
+  for (const ParameterEstimate& e : calibration().parameters) {
+    if (!(e.prior_log_sd > 0)) continue;
+    const double kept = e.log_sd / e.prior_log_sd;
+    free_runs_ -= std::max(0.0, 1 - kept * kept);
+  }
+  free_runs_ = std::max(free_runs_, kLeastFree * calibrated);
+  fitted_ = std::sqrt(calibrated / free_runs_);
+  std::map<std::vector<double>, std::size_t> known;
+  for (const Run& run : problem_.runs) {
+    Checked& checked = Of(run);
+    const DataSize<> cap = run.plan.bucket.value_or(DefaultBucket(run.plan.strategy));
+    auto& buckets = checked.buckets[cap.in(kBytes)];
+    if (!buckets) {
+      buckets = std::make_shared<const std::vector<Bucket>>(MakeBuckets(*checked.workload, cap));
+    }
+    CheckedPlan plan;
+    try {
+      plan.facts = MakeStepFacts(problem_.cluster, run.plan, *checked.workload, buckets);
+    } catch (const InputError& e) {
+      throw InputError({run.place.file, run.place.line, e.place().key}, e.value(), e.problem(),
+                       e.allowed());
+    }
+    if (plan.facts.strategy == Strategy::kAuto) plan.facts.strategy = Strategy::kAllreduce;
+    plan.workload = checked.offset;
+    for (const std::string& host : run.plan.hosts) {
+      const int position = checked.belief.SlowestLink({host});
+      plan.links.push_back(position == kLinkBandwidth ? int{kLinkBandwidth}
+                                                      : host_variable_.at(position));
+    }
+    std::sort(plan.links.begin(), plan.links.end());
+    plan.links.erase(std::unique(plan.links.begin(), plan.links.end()), plan.links.end());
+    std::optional<CalibratedRange::BatchRange> batches;
+    const auto range = calibration().range.local_batch.find(checked.scope);
+    if (range != calibration().range.local_batch.end()) batches = range->second;
+    plan.discrepancy = Discrepancy(run.plan, calibration().range, batches);
+    const PlanState state = Answer(plan, values_);
+    plan.belief = &checked.belief;
+
+    // Equal facts have equal answers; that the reverse holds takes the derivatives as well.
+    const StepFacts& f = plan.facts;
+    std::vector<double> key = {static_cast<double>(plan.workload),
+                               static_cast<double>(f.workers),
+                               static_cast<double>(f.nodes),
+                               static_cast<double>(f.devices_per_node),
+                               f.batch,
+                               static_cast<double>(f.accumulation_steps),
+                               static_cast<double>(f.strategy),
+                               static_cast<double>(f.servers),
+                               plan.discrepancy,
+                               state.answer.log_step,
+                               state.answer.sync_share};
+    key.insert(key.end(), state.answer.log_step_gradient.begin(),
+               state.answer.log_step_gradient.end());
+    for (const LinkFacts* link : {&f.link, &f.server_link}) {
+      key.push_back(link->bandwidth ? link->bandwidth->si() : -1);
+      key.push_back(link->rtt ? link->rtt->si() : -1);
+      key.push_back(link->loss.value_or(-1));
+    }
+    key.insert(key.end(), plan.links.begin(), plan.links.end());
+    const auto [it, is_new] = known.try_emplace(std::move(key), plans_.size());
+    if (is_new) {
+      plans_.push_back(std::move(plan));
+      plans_.back().SetScatter(fitted_, state);
+      calibrated_.push_back(state);
+    }
+    plans_[it->second].log_steps.push_back(std::log(run.step_time.in(kSeconds)));
+    ++runs_;
+  }
+  // In an order that has nothing to do with what they are, and is always the same.
+  for (std::size_t i = 0; i < plans_.size(); ++i) shuffled_.push_back(static_cast<int>(i));
+  std::mt19937_64 random;
+  for (std::size_t i = shuffled_.size(); i > 1; --i) {
+    std::swap(shuffled_[i - 1], shuffled_[random() % i]);
+  }
+}
+
+void DriftCheck::MakeCandidates() {
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    const Variable& v = variables_[i];
+    Candidate candidate{v.scope, v.spec, v.log_value, {{static_cast<int>(i), 1.0}}};
+    const bool matters = std::any_of(plans_.begin(), plans_.end(), [&](const CheckedPlan& plan) {
+      return DependsOn(plan, candidate);
+    });
+    if (matters) candidates_.push_back(std::move(candidate));
+  }
+  std::map<std::string, std::vector<int>> offsets;  // by device
+  for (const Checked& checked : checked_) offsets[checked.device].push_back(checked.offset);
+  for (const auto& [device, of] : offsets) {
+    const std::string scope = kDeviceScopePrefix + device;
+    const std::optional<int> estimate = FindEstimate(scope, kKernelEfficiencySpec.name);
+    if (!estimate || of.size() < 2) continue;
+    Candidate candidate{
+        scope,
+        &kKernelEfficiencySpec,
+        std::log(calibration().parameters[static_cast<std::size_t>(*estimate)].value),
+        {}};
+    for (const int offset : of) {
+      for (const int i : {kFloorTime, kSampleTime, kUpdateTime}) {
+        candidate.terms.emplace_back(offset + i, -1.0);
+      }
+    }
+    candidates_.push_back(std::move(candidate));
+  }
+}
+
+int DriftCheck::SlowestLink(const CheckedPlan& plan, const std::vector<double>& values) const {
+  int slowest = plan.links.empty() ? int{kLinkBandwidth} : plan.links.front();
+  for (const int link : plan.links) {
+    if (values[static_cast<std::size_t>(link)] < values[static_cast<std::size_t>(slowest)]) {
+      slowest = link;
+    }
+  }
+  return slowest;
+}
+
+PlanState DriftCheck::Answer(const CheckedPlan& plan, const std::vector<double>& values) const {
+  PlanState state;
+  state.link = SlowestLink(plan, values);
+  const double* link =
+      state.link == kLinkBandwidth ? nullptr : &values[static_cast<std::size_t>(state.link)];
+  state.answer = AnswerPlan(plan.facts, values.data(), values.data() + plan.workload, link, true);
+  return state;
+}
+
+bool DriftCheck::DependsOn(const CheckedPlan& plan, int variable) const {
+  if (variable == kLinkBandwidth) {
+    return CanDependOn(plan.facts, kLinkBandwidth) ||
+           (plan.facts.nodes > 1 && (plan.links.empty() || plan.links.front() == kLinkBandwidth));
+  }
+  if (variable < kClusterParameterCount) {
+    return CanDependOn(plan.facts, static_cast<ClusterParameter>(variable));
+  }
+  if (variable >= plan.workload && variable < plan.workload + kWorkloadParameterCount) return true;
+  return std::binary_search(plan.links.begin(), plan.links.end(), variable);
+}
+
+bool DriftCheck::DependsOn(const CheckedPlan& plan, const Candidate& candidate) const {
+  return std::any_of(candidate.terms.begin(), candidate.terms.end(),
+                     [&](const auto& term) { return DependsOn(plan, term.first); });
+}
+
+// Calls take(variable, d log_step / d ln(value)).
+template <class F>
+void DriftCheck::ForEachDerivative(const CheckedPlan& plan, const PlanState& state,
+                                   F&& take) const {
+  const PlanGradient& g = state.answer.log_step_gradient;
+  for (int i = 0; i < kClusterParameterCount; ++i) take(i, g[static_cast<std::size_t>(i)]);
+  for (int i = 0; i < kWorkloadParameterCount; ++i) {
+    take(plan.workload + i, g[static_cast<std::size_t>(kClusterParameterCount + i)]);
+  }
+  if (state.link != kLinkBandwidth) take(state.link, g[kLinkColumn]);
+}
+
+Subset DriftCheck::MakeSubset(std::vector<int> plans) const {
+  Subset subset;
+  subset.plans = std::move(plans);
+  subset.column.assign(variables_.size(), -1);
+  std::vector<int> used;
+  for (std::size_t v = 0; v < variables_.size(); ++v) {
+    const auto variable = static_cast<int>(v);
+    if (!(covariance_(variable, variable) > 0)) continue;
+    const bool matters = std::any_of(subset.plans.begin(), subset.plans.end(), [&](int p) {
+      return DependsOn(plans_[static_cast<std::size_t>(p)], variable);
+    });
+    if (!matters) continue;
+    subset.column[v] = static_cast<int>(used.size());
+    used.push_back(variable);
+  }
+  const auto size = static_cast<Eigen::Index>(used.size());
+  Eigen::MatrixXd covariance(size, size);
+  for (Eigen::Index i = 0; i < size; ++i) {
+    for (Eigen::Index j = 0; j < size; ++j) {
+      covariance(i, j) =
+          covariance_(used[static_cast<std::size_t>(i)], used[static_cast<std::size_t>(j)]);
+    }
+  }
+  if (size == 0) {
+    subset.root = Eigen::MatrixXd::Zero(0, 0);
+    return subset;
+  }
+  // With pivots, because what was stated by hand, or is as certain as something else, has no rank.
+  const Eigen::LDLT<Eigen::MatrixXd> factor(covariance);
+  const Eigen::VectorXd pivots = factor.vectorD().cwiseMax(0.0).cwiseSqrt();
+  const Eigen::MatrixXd lower = factor.matrixL();
+  subset.root = factor.transpositionsP().transpose() * (lower * pivots.asDiagonal());
+  return subset;
+}
+
+// Most of the sample depends on the candidate; the rest tells what else there is.
+Subset DriftCheck::SearchSubset(const Candidate& candidate) const {
+  constexpr std::size_t kOthers = kSearchPlans / 4;
+  std::vector<int> chosen;
+  std::size_t own = 0;
+  std::size_t others = 0;
+  for (const int p : shuffled_) {
+    const bool depends = DependsOn(plans_[static_cast<std::size_t>(p)], candidate);
+    std::size_t& count = depends ? own : others;
+    if (count >= (depends ? kSearchPlans - kOthers : kOthers)) continue;
+    ++count;
+    chosen.push_back(p);
+  }
+  return MakeSubset(std::move(chosen));
+}
+
+Fit DriftCheck::Solve(const Subset& subset, const States& states,
+                      const Candidate* candidate) const {
+  constexpr int kRounds = 30;
+  constexpr double kSettled = 1e-5;
+  struct Row {
+    double variance = 0;         // of e
+    double shared_variance = 0;  // of u
+    std::size_t first = 0;       // of its runs
+  };
+  const auto count = static_cast<Eigen::Index>(subset.plans.size());
+  const Eigen::Index size = subset.root.cols();
+  std::vector<Row> rows(subset.plans.size());
+  std::vector<double> residuals;
+  Eigen::MatrixXd gradient = Eigen::MatrixXd::Zero(count, size);
+  Eigen::VectorXd direction = Eigen::VectorXd::Zero(count);
+  for (std::size_t k = 0; k < subset.plans.size(); ++k) {
+    const auto p = static_cast<std::size_t>(subset.plans[k]);
+    const CheckedPlan& plan = plans_[p];
+    const PlanState& state = states[p];
+    const auto at = static_cast<Eigen::Index>(k);
+    double moved_by = 0;
+    ForEachDerivative(plan, state, [&](int variable, double derivative) {
+      if (derivative == 0) return;
+      moved_by += derivative * Moved(variable);
+      const int column = subset.column[static_cast<std::size_t>(variable)];
+      if (column >= 0) gradient.row(at) += derivative * subset.root.row(column);
+      if (candidate == nullptr) return;
+      for (const auto& [term, by] : candidate->terms) {
+        if (term == variable) direction[at] += by * derivative;
+      }
+    });
+    const double s = plan.scatter;
+    Row& row = rows[k];
+    row.variance = repeat_share_ * s * s;
+    row.shared_variance = (1 - repeat_share_) * s * s + plan.discrepancy * plan.discrepancy;
+    row.first = residuals.size();
+    for (const double log_step : plan.log_steps) {
+      residuals.push_back(log_step - state.answer.log_step + moved_by);
+    }
+  }
+
+  const auto runs_of = [&](std::size_t k) {
+    return plans_[static_cast<std::size_t>(subset.plans[k])].log_steps.size();
+  };
+  const auto weight = [](double z2) { return (kDegrees + 1) / (kDegrees + z2); };
+  std::vector<double> weights(residuals.size());
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const double variance = rows[k].variance + rows[k].shared_variance +
+                            gradient.row(static_cast<Eigen::Index>(k)).squaredNorm();
+    for (std::size_t i = rows[k].first; i < rows[k].first + runs_of(k); ++i) {
+      weights[i] = weight(residuals[i] * residuals[i] / variance);
+    }
+  }
+
+  Fit fit;
+  fit.costs.resize(residuals.size());
+  Eigen::VectorXd precision(count);
+  Eigen::VectorXd mean(count);
+  Eigen::MatrixXd scaled(count, size);
+  Eigen::MatrixXd normal(size, size);
+  Eigen::LLT<Eigen::MatrixXd> solver;
+  Eigen::VectorXd left = Eigen::VectorXd::Zero(count);
+  Eigen::VectorXd solution = Eigen::VectorXd::Zero(size);
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      const Row& row = rows[k];
+      double weight_sum = 0;
+      double residual_sum = 0;
+      for (std::size_t i = row.first; i < row.first + runs_of(k); ++i) {
+        weight_sum += weights[i];
+        residual_sum += weights[i] * residuals[i];
+      }
+      precision[static_cast<Eigen::Index>(k)] =
+          1 / (row.variance / weight_sum + row.shared_variance);
+      mean[static_cast<Eigen::Index>(k)] = residual_sum / weight_sum;
+    }
+    if (size > 0) {
+      scaled = precision.cwiseSqrt().asDiagonal() * gradient;
+      normal = Eigen::MatrixXd::Identity(size, size);
+      normal.selfadjointView<Eigen::Lower>().rankUpdate(scaled.transpose());
+      solver.compute(normal.selfadjointView<Eigen::Lower>());
+      solution = solver.solve(gradient.transpose() * precision.cwiseProduct(mean));
+    }
+    left = mean;
+    if (size > 0) left -= gradient * solution;
+    double shared = solution.squaredNorm();
+    double distance = shared;
+    double cost = shared;
+    int met = 0;
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      const Row& row = rows[k];
+      const auto at = static_cast<Eigen::Index>(k);
+      const double fitted = mean[at] - left[at];
+      const double u = row.shared_variance * precision[at] * left[at];
+      const double u_cost = row.shared_variance > 0 ? u * u / row.shared_variance : 0;
+      shared += u_cost;
+      distance += u_cost;
+      cost += u_cost;
+      for (std::size_t i = row.first; i < row.first + runs_of(k); ++i) {
+        const double e = residuals[i] - fitted - u;
+        const double z2 = e * e / row.variance;
+        weights[i] = weight(z2);
+        fit.costs[i] = (kDegrees + 1) * std::log1p(z2 / kDegrees);
+        cost += fit.costs[i];
+        distance += std::min(z2, kWinsor * kWinsor);
+        const double total = residuals[i] - fitted;
+        if (total * total <= kMet * kMet * (row.variance + row.shared_variance)) ++met;
+      }
+    }
+    const bool settled = std::abs(fit.cost - cost) < kSettled * (1 + cost);
+    fit.cost = cost;
+    fit.shared_cost = shared;
+    fit.distance = distance;
+    fit.met = met;
+    if (settled) break;
+  }
+  fit.deviations = subset.root * solution;
+  if (candidate == nullptr) return fit;
+  const Eigen::VectorXd weighted = precision.cwiseProduct(direction);
+  fit.information = weighted.dot(direction);
+  Eigen::VectorXd absorbed = Eigen::VectorXd::Zero(size);
+  if (size > 0) {
+    const Eigen::VectorXd seen = gradient.transpose() * weighted;
+    absorbed = solver.solve(seen);
+    fit.information -= seen.dot(absorbed);
+  }
+  fit.information = std::max(fit.information, kLeastInformation);
+  fit.step = weighted.dot(left) / fit.information;
+  fit.value_variance = 1 / fit.information;
+  const int column = subset.column[static_cast<std::size_t>(candidate->terms.front().first)];
+  if (candidate->terms.size() > 1 || column < 0) return fit;
+  const Eigen::VectorXd root = subset.root.row(column);
+  fit.known = fit.deviations[column];
+  const double kept = 1 - root.dot(absorbed);
+  fit.value_variance = kept * kept / fit.information + root.dot(solver.solve(root));
+  return fit;
+}
+
+Fit DriftCheck::SolveShifted(const Subset& subset, const Candidate& candidate, double shift,
+                             States* states) const {
+  const std::vector<double> values = Shifted(candidate, shift);
+  for (const int p : subset.plans) {
+    const auto at = static_cast<std::size_t>(p);
+    if (DependsOn(plans_[at], candidate)) (*states)[at] = Answer(plans_[at], values);
+  }
+  return Solve(subset, *states, &candidate);
+}
+
+// Keeps the values of all that moves within what is plausible at all.
+double DriftCheck::Clamp(const Candidate& candidate, double shift) const {
+  const ParameterSpec& spec = *candidate.spec;
+  const double at = candidate.log_value + Moved(candidate);
+  return std::clamp(shift, std::log(spec.low * spec.si_per_unit) - at,
+                    std::log(spec.high * spec.si_per_unit) - at);
+}
+
+// Moves what was never calibrated, and is hardly known, to where the new runs have it: over the
+// width of such beliefs the formula is no longer linear. What was calibrated stays, because it
+// would be drawn to where it explains what something else did.
+void DriftCheck::Linearise() {
+  constexpr double kLooseSd = 0.5;
+  constexpr double kLongest = 1;
+  constexpr double kSettled = 1e-3;
+  constexpr int kRounds = 30;
+  std::vector<int> sample = shuffled_;
+  sample.resize(std::min(sample.size(), 2 * kSearchPlans));
+  const Subset subset = MakeSubset(std::move(sample));
+  States states = calibrated_;
+  double longest = kLongest;
+  for (int round = 0; round < kRounds; ++round, longest *= 0.9) {
+    const Fit fit = Solve(subset, states, nullptr);
+    double most = 0;
+    for (std::size_t v = 0; v < variables_.size(); ++v) {
+      const auto variable = static_cast<int>(v);
+      if (subset.column[v] < 0 || variables_[v].estimate) continue;
+      if (covariance_(variable, variable) < kLooseSd * kLooseSd) continue;
+      const ParameterSpec& spec = *variables_[v].spec;
+      const double to =
+          std::clamp(variables_[v].log_value + fit.deviations[subset.column[v]],
+                     std::log(spec.low * spec.si_per_unit), std::log(spec.high * spec.si_per_unit));
+      const double step = std::clamp(to - values_[v], -longest, longest);
+      values_[v] += step;
+      most = std::max(most, std::abs(step));
+    }
+    if (most == 0) break;
+    for (const int p : subset.plans) {
+      const auto at = static_cast<std::size_t>(p);
+      states[at] = Answer(plans_[at], values_);
+      plans_[at].SetScatter(fitted_, states[at]);
+    }
+    if (most < kSettled) break;
+  }
+  for (std::size_t p = 0; p < plans_.size(); ++p) {
+    calibrated_[p] = Answer(plans_[p], values_);
+    plans_[p].SetScatter(fitted_, calibrated_[p]);
+  }
+}
+
+double DriftCheck::Refine(const Subset& subset, const Candidate& candidate, double start, int steps,
+                          Fit* fit) const {
+  constexpr int kHalvings = 5;
+  constexpr double kLongest = 0.7;
+  constexpr double kShort = 1e-4;
+  States states = calibrated_;
+  double shift = start;
+  *fit = SolveShifted(subset, candidate, shift, &states);
+  for (int i = 0; i < steps; ++i) {
+    double step = std::clamp(fit->step, -kLongest, kLongest);
+    bool better = false;
+    for (int halving = 0; halving < kHalvings && !better; ++halving, step *= 0.5) {
+      const double next = Clamp(candidate, shift + step);
+      if (std::abs(next - shift) < kShort) break;
+      Fit tried = SolveShifted(subset, candidate, next, &states);
+      if (tried.cost >= fit->cost) continue;
+      better = true;
+      shift = next;
+      *fit = std::move(tried);
+    }
+    if (!better) break;
+  }
+  return shift;
+}
+
+double DriftCheck::Search(const Subset& subset, const Candidate& candidate) const {
+  // Shifts of so nearly one cost are not told apart, and the smallest is meant.
+  constexpr double kEqual = 0.1;
+  States states = calibrated_;
+  double best = 0;
+  double least = SolveShifted(subset, candidate, 0, &states).cost;
+  for (const double size : kGrid) {
+    for (const double shift : {Clamp(candidate, size), Clamp(candidate, -size)}) {
+      const double cost = SolveShifted(subset, candidate, shift, &states).cost;
+      if (cost >= least - kEqual) continue;
+      least = cost;
+      best = shift;
+    }
+  }
+  Fit fit;
+  return Refine(subset, candidate, best, kGaussNewtonSteps, &fit);
+}
+
+double DriftCheck::LargestEffect(const Candidate& candidate, double shift) const {
+  const std::vector<double> values = Shifted(candidate, shift);
+  double largest = 0;
+  for (std::size_t p = 0; p < plans_.size(); ++p) {
+    if (!DependsOn(plans_[p], candidate)) continue;
+    const double moved = Answer(plans_[p], values).answer.log_step - calibrated_[p].answer.log_step;
+    largest = std::max(largest, std::abs(moved) / plans_[p].scatter);
+  }
+  return largest;
+}
+
+ParameterDrift DriftCheck::Describe(const Candidate& candidate, double shift,
+                                    const Fit& fit) const {
+  ParameterDrift drift;
+  drift.scope = candidate.scope;
+  drift.name = candidate.spec->name;
+  drift.unit = candidate.spec->unit;
+  drift.before = std::exp(candidate.log_value) / candidate.spec->si_per_unit;
+  const double moved = Moved(candidate);
+  drift.log_shift = Clamp(candidate, shift + fit.known - moved) + moved;
+  drift.now = drift.before * std::exp(drift.log_shift);
+  drift.now_log_sd = std::sqrt(fit.value_variance);
+  drift.log_sd = 1 / std::sqrt(fit.information);
+  drift.improvement = before_.cost - fit.cost;
+  drift.explained = fit.met;
+  double judged = before_.shared_cost - fit.shared_cost;
+  for (std::size_t i = 0; i < fit.costs.size(); ++i) {
+    judged += std::min(before_.costs[i] - fit.costs[i], kMostOfARun);
+  }
+  drift.z = std::copysign(std::sqrt(std::max(0.0, judged)), shift);
+  return drift;
+}
+
+double DriftCheck::TailProbability(double distance) const {
+  const double n = runs_;
+  return TailOfF(distance / n, n, kScatterEfficiency * free_runs_);
+}
+
+std::string NumberText(double value) {
+  std::ostringstream text;
+  text.precision(3);
+  text << value;
+  return text.str();
+}
+
+std::string ValueText(double value, const std::string& unit) {
+  return NumberText(value) + (unit.empty() ? "" : " " + unit);
+}
+
+// "link_bandwidth of cluster fell from 9.4 to 4.6 Gbit/s"
+std::string ChangeText(const ParameterDrift& d) {
+  constexpr double kBound = 0.7;  // beyond a factor of two the new value is hardly known
+  return d.name + " of " + d.scope + (d.log_shift < 0 ? " fell" : " rose") + " from " +
+         NumberText(d.before) + " to " +
+         (d.now_log_sd > kBound ? (d.log_shift < 0 ? "at most " : "at least ") : "") +
+         ValueText(d.now, d.unit);
+}
+
+std::string RunsText(int runs) {
+  return std::to_string(runs) + (runs == 1 ? " new run" : " new runs");
+}
+
+std::string Verdict(const DriftReport& report) {
+  if (report.runs == 0) return "There are no runs to check the calibration with.";
+  if (report.runs < kFewestDriftRuns) {
+    return "Too few runs to tell: there " +
+           (report.runs == 1 ? std::string("is 1") : "are " + std::to_string(report.runs)) +
+           ", and it takes at least " + std::to_string(kFewestDriftRuns) + ".";
+  }
+  if (!report.stale) {
+    return "The calibration still holds: " + RunsText(report.runs) + " scatter as expected.";
+  }
+  if (report.drifts.empty()) {
+    return "The calibration is stale: " + RunsText(report.runs) + " scatter " +
+           NumberText(report.scatter) + " times as far as expected, and the change of no single " +
+           "parameter explains it.";
+  }
+  const ParameterDrift& first = report.drifts.front();
+  std::string text = "The calibration is stale: " + ChangeText(first) + ", which explains " +
+                     std::to_string(first.explained) + " of " + std::to_string(report.runs) +
+                     " runs (" + std::to_string(report.met) + " without it)";
+  std::string others;
+  for (const ParameterDrift& d : report.drifts) {
+    if (d.alternative) others += ", or " + ChangeText(d);
+  }
+  if (!others.empty()) text += others + ", which these runs do not tell from it";
+  if (report.p_value_after < kLevel) {
+    text += "; more must have changed, because they still scatter more than expected";
+  }
+  return text + ".";
+}
+
+DriftReport DriftCheck::Check() {
+  DriftReport report;
+  report.runs = runs_;
+  if (runs_ == 0) return report;
+  std::vector<int> every;
+  for (std::size_t p = 0; p < plans_.size(); ++p) {
+    every.push_back(static_cast<int>(p));
+    for (const double log_step : plans_[p].log_steps) {
+      report.mean_log_ratio += (log_step - calibrated_[p].answer.log_step) / runs_;
+    }
+  }
+  Linearise();
+  const Subset all = MakeSubset(std::move(every));
+  before_ = Solve(all, calibrated_, nullptr);
+  report.scatter = std::sqrt(before_.distance / runs_);
+  report.p_value = report.p_value_after = TailProbability(before_.distance);
+  report.met = before_.met;
+  if (runs_ < kFewestDriftRuns) return report;
+
+  struct Found {
+    const Candidate* candidate = nullptr;
+    double shift = 0;
+    double gain = 0;  // in the search
+  };
+  const bool sampled = plans_.size() > kSearchPlans;
+  std::vector<Found> found;
+  for (const Candidate& candidate : candidates_) {
+    if (sampled) {
+      const Subset subset = SearchSubset(candidate);
+      const double before = Solve(subset, calibrated_, nullptr).cost;
+      const double shift = Search(subset, candidate);
+      States states = calibrated_;
+      const double after = SolveShifted(subset, candidate, shift, &states).cost;
+      found.push_back({&candidate, shift, before - after});
+    } else {
+      found.push_back({&candidate, Search(all, candidate), 0});
+    }
+  }
+  if (sampled) {
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Found& a, const Found& b) { return a.gain > b.gain; });
+    found.resize(std::min(found.size(), kFinalists));
+  }
+  const double tried = static_cast<double>(candidates_.size());
+  const double least_z = std::max(kLeastZ, NormalQuantile(1 - kLevel / (2 * tried)));
+  struct Explanation {
+    ParameterDrift drift;
+    bool significant = false;
+    double distance = 0;
+  };
+  std::vector<Explanation> explanations;
+  for (const Found& f : found) {
+    Fit fit;
+    const double shift = Refine(all, *f.candidate, f.shift, sampled ? 3 : 0, &fit);
+    Explanation explanation{Describe(*f.candidate, shift, fit), false, fit.distance};
+    explanation.significant = std::abs(explanation.drift.z) >= least_z &&
+                              LargestEffect(*f.candidate, shift) >= kLeastEffect;
+    explanations.push_back(std::move(explanation));
+  }
+  std::stable_sort(explanations.begin(), explanations.end(),
+                   [](const Explanation& a, const Explanation& b) {
+                     return a.drift.improvement > b.drift.improvement;
+                   });
+  const auto best = std::find_if(explanations.begin(), explanations.end(),
+                                 [](const Explanation& e) { return e.significant; });
+  if (best != explanations.end()) {
+    report.p_value_after = TailProbability(best->distance);
+    for (Explanation& e : explanations) {
+      const bool first = &e == &*best;
+      const bool near =
+          best->drift.improvement - e.drift.improvement < kTold && e.drift.log_shift != 0;
+      e.drift.alternative = !first && near;
+      if (!e.significant && !near) continue;
+      report.drifts.push_back(e.drift);
+    }
+    // What gains more without being significant does so by a run or two.
+    std::stable_partition(report.drifts.begin(), report.drifts.end(), [&](const ParameterDrift& d) {
+      return d.scope == best->drift.scope && d.name == best->drift.name;
+    });
+  }
+  report.stale =
+      best != explanations.end() || (report.p_value < kLevel && report.scatter > kLeastScatter);
+  return report;
+}
+
+}  // namespace
+
+DriftReport CheckDrift(const DriftProblem& problem) {
+  DriftReport report = DriftCheck(problem).Check();
+  report.verdict = Verdict(report);
+  return report;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,74 @@
+#include "calibrate/identifiability.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "calibrate/next_runs.h"
+
+namespace stepcast {
+namespace {
+
+constexpr double kCorrelation = 0.9;
+constexpr double kUncertain = 0.15;  // a parameter known better needs no partner
+constexpr double kWorthARun = 0.9;   // of the standard deviation, that may remain
+
+void FindSeparatingRun(const BelievedModel& model, const std::vector<Plan>& candidates,
+                       int position, Ambiguity* ambiguity) {
+  const Eigen::MatrixXd& covariance = model.belief().log_covariance();
+  double least = covariance(position, position) * kWorthARun * kWorthARun;
+  for (const Plan& plan : candidates) {
+    const BelievedModel::Answer answer = model.Evaluate(plan);
+    const double scatter = model.belief().ScatterAt(answer.sync_share);
+    const double after =
+        CovarianceAfter(covariance, answer.gradient, scatter * scatter)(position, position);
+    if (after >= least) continue;
+    least = after;
+    ambiguity->separating = plan;
+    ambiguity->separated_log_sd = std::sqrt(after);
+  }
+}
+
+}  // namespace
+
+std::vector<Ambiguity> FindAmbiguities(const BelievedModel& model,
+                                       const std::vector<Plan>& candidates) {
+  struct Pair {
+    int first;
+    int second;
+    double correlation;
+  };
+  const Eigen::MatrixXd& covariance = model.belief().log_covariance();
+  const auto sd = [&](int i) { return std::sqrt(covariance(i, i)); };
+  std::vector<Pair> pairs;
+  for (int i = 0; i < covariance.rows(); ++i) {
+    for (int j = i + 1; j < covariance.rows(); ++j) {
+      if (std::min(sd(i), sd(j)) < kUncertain) continue;
+      const double correlation = covariance(i, j) / (sd(i) * sd(j));
+      if (std::abs(correlation) >= kCorrelation) pairs.push_back({i, j, correlation});
+    }
+  }
+  std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) {
+    return std::abs(a.correlation) > std::abs(b.correlation);
+  });
+  std::vector<Ambiguity> ambiguities;
+  std::set<int> taken;
+  for (const Pair& pair : pairs) {
+    if (taken.count(pair.first) > 0 || taken.count(pair.second) > 0) continue;
+    taken.insert({pair.first, pair.second});
+    Ambiguity ambiguity;
+    ambiguity.first = model.belief().NameOf(pair.first);
+    ambiguity.second = model.belief().NameOf(pair.second);
+    ambiguity.product = pair.correlation < 0;
+    const int worse = sd(pair.first) > sd(pair.second) ? pair.first : pair.second;
+    ambiguity.log_sd = sd(worse);
+    ambiguity.together_log_sd = std::sqrt(
+        std::max(0.0, covariance(pair.first, pair.first) + covariance(pair.second, pair.second) -
+                          2 * std::abs(covariance(pair.first, pair.second))));
+    FindSeparatingRun(model, candidates, worse, &ambiguity);
+    ambiguities.push_back(std::move(ambiguity));
+  }
+  return ambiguities;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,162 @@
+#include "calibrate/next_runs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <sstream>
+
+#include "model/step/discrepancy.h"
+
+namespace stepcast {
+namespace {
+
+constexpr double kGoodShare = 0.5;  // of what the best candidate brings
+// Of ln(step): less than a hundredth is not worth a run.
+constexpr double kLeastGain = 1e-4;
+
+struct Candidate {
+  Plan plan;
+  BelievedModel::Answer answer;
+  double device_seconds = 0;
+  bool chosen = false;
+};
+
+double Square(double x) { return x * x; }
+
+CalibratedRange Extended(CalibratedRange range, const Plan& plan, const std::string& scope) {
+  range.max_workers = std::max(range.max_workers, plan.workers());
+  range.max_nodes = std::max(range.max_nodes, plan.nodes());
+  range.max_devices_per_node =
+      std::max(range.max_devices_per_node, DevicesOnFullestNode(plan.placement));
+  CalibratedRange::BatchRange& batches =
+      range.local_batch
+          .try_emplace(scope, CalibratedRange::BatchRange{plan.local_batch, plan.local_batch})
+          .first->second;
+  batches.min = std::min(batches.min, plan.local_batch);
+  batches.max = std::max(batches.max, plan.local_batch);
+  return range;
+}
+
+double DiscrepancyOf(const Plan& plan, const CalibratedRange& range, const std::string& scope) {
+  const auto batches = range.local_batch.find(scope);
+  return Discrepancy(
+      plan, range,
+      batches == range.local_batch.end() ? std::nullopt : std::optional(batches->second));
+}
+
+// "flow_bandwidth (within 1.1x)": those whose variance falls most, and what remains.
+std::string Tells(const Belief& belief, const Eigen::MatrixXd& before,
+                  const Eigen::MatrixXd& after) {
+  constexpr int kMost = 3;
+  constexpr double kLeastShare = 0.1;  // of the variance, to be named
+  std::vector<int> order;
+  const auto share = [&](int i) { return before(i, i) > 0 ? 1 - after(i, i) / before(i, i) : 0; };
+  for (int i = 0; i < before.rows(); ++i) {
+    if (share(i) >= kLeastShare) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return share(a) > share(b); });
+  std::ostringstream text;
+  text.precision(2);
+  for (std::size_t k = 0; k < order.size() && k < kMost; ++k) {
+    text << (k == 0 ? "" : ", ") << belief.NameOf(order[k]) << " (within "
+         << std::exp(std::sqrt(after(order[k], order[k]))) << "x)";
+  }
+  return text.str();
+}
+
+}  // namespace
+
+Eigen::MatrixXd CovarianceAfter(const Eigen::MatrixXd& covariance, const Eigen::VectorXd& gradient,
+                                double variance) {
+  const Eigen::VectorXd product = covariance * gradient;
+  return covariance - product * product.transpose() / (gradient.dot(product) + variance);
+}
+
+NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
+                        const std::vector<Plan>& candidates, const CalibratedRange& range,
+                        int count) {
+  const std::string scope = WorkloadScope(model.workload().name, model.device());
+  std::vector<Candidate> all;
+  for (const Plan& plan : candidates) {
+    Candidate candidate{plan, model.Evaluate(plan), 0, false};
+    const double measuring = kJobStart.si() + kMeasuredSteps * std::exp(candidate.answer.log_step);
+    candidate.device_seconds = (plan.workers() + plan.servers) * measuring;
+    all.push_back(std::move(candidate));
+  }
+  const BelievedModel::Answer goal = model.Evaluate(target);
+  const double scatter = Square(model.belief().ScatterAt(goal.sync_share));
+  const auto variance = [&](const Eigen::MatrixXd& covariance, const CalibratedRange& measured) {
+    return goal.gradient.dot(covariance * goal.gradient) + scatter +
+           Square(DiscrepancyOf(target, measured, scope));
+  };
+
+  Eigen::MatrixXd covariance = model.belief().log_covariance();
+  CalibratedRange measured = range;
+  NextRuns result;
+  double now = variance(covariance, measured);
+  result.log_sd = std::sqrt(now);
+  while (static_cast<int>(result.runs.size()) < count) {
+    std::vector<double> gains;
+    for (const Candidate& c : all) {
+      if (c.chosen) {
+        gains.push_back(0);
+        continue;
+      }
+      const double noise = Square(model.belief().ScatterAt(c.answer.sync_share)) +
+                           Square(DiscrepancyOf(c.plan, measured, scope));
+      const Eigen::VectorXd product = covariance * c.answer.gradient;
+      const double known =
+          Square(goal.gradient.dot(product)) / (c.answer.gradient.dot(product) + noise);
+      const double nearer = Square(DiscrepancyOf(target, measured, scope)) -
+                            Square(DiscrepancyOf(target, Extended(measured, c.plan, scope), scope));
+      gains.push_back(known + nearer);
+    }
+    if (gains.empty()) break;
+    const double best = *std::max_element(gains.begin(), gains.end());
+    if (best < kLeastGain) break;
+    Candidate* chosen = nullptr;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].chosen || gains[i] < kGoodShare * best) continue;
+      if (chosen == nullptr || all[i].device_seconds < chosen->device_seconds) chosen = &all[i];
+    }
+    chosen->chosen = true;
+    const double noise = Square(model.belief().ScatterAt(chosen->answer.sync_share)) +
+                         Square(DiscrepancyOf(chosen->plan, measured, scope));
+    const Eigen::MatrixXd after = CovarianceAfter(covariance, chosen->answer.gradient, noise);
+    measured = Extended(measured, chosen->plan, scope);
+    now = variance(after, measured);
+    result.runs.push_back({chosen->plan, Seconds(std::exp(chosen->answer.log_step)),
+                           chosen->device_seconds, std::sqrt(now),
+                           Tells(model.belief(), covariance, after)});
+    covariance = after;
+  }
+  return result;
+}
+
+std::vector<Plan> CandidatePlans(const Plan& target, const CalibratedRange::BatchRange& batches) {
+  const int nodes = target.nodes();
+  const int devices = DevicesOnFullestNode(target.placement);
+  std::set<int> node_counts = {1, 2, 3, 4, nodes};
+  for (int n = 4; n < nodes; n *= 2) node_counts.insert(n);
+  std::set<int> device_counts = {1, std::min(2, devices), devices};
+  std::set<int> sizes = {target.local_batch, std::max(1, target.local_batch / 4)};
+  if (batches.max > 0) sizes.insert({batches.min, batches.max});
+  std::vector<Plan> plans;
+  for (const int n : node_counts) {
+    if (n > nodes) continue;
+    for (const int d : device_counts) {
+      for (const int batch : sizes) {
+        Plan plan = target;
+        plan.placement = Placement(static_cast<std::size_t>(n), d);
+        plan.local_batch = batch;
+        plan.hosts.clear();
+        plan.backup_workers = std::min(target.backup_workers, plan.workers() - 1);
+        if (plan.workers() == 1 && !UsesServers(plan.strategy)) plan.strategy = Strategy::kNone;
+        plans.push_back(std::move(plan));
+      }
+    }
+  }
+  return plans;
+}
+
+}  // namespace stepcast

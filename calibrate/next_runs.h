@@ -1,0 +1,73 @@
+// Which runs are worth measuring next.
+//
+// A run of plan c, measured once, changes what is believed of the parameters from C to
+//
+//   C' = C - C g g' C / ( g' C g + s_c^2 + D_c^2 )
+//
+// and so the variance of ln(step) of the plan that matters, t, from V to V':
+//
+//   V  = h' C h + s_t^2 + D_t^2,    V' = h' C' h + s_t^2 + D'_t^2
+//
+//   C      covariance of the parameters, in ln(value)
+//   g, h   d ln(step) / d ln(value) of plans c and t
+//   s      scatter of one measured step                                              [1]
+//   D      discrepancy of the formulas beyond the measured range (model/step/discrepancy.h); D' with
+//          the range that contains c
+//
+// Runs are chosen one after another, each as if those before it had been measured: of the candidates
+// that lower V by at least half of what the best one does, the one that takes the fewest
+// device-seconds. The candidate's step time comes from the model, its length from kMeasuredSteps.
+//
+// Holds as far as the model is linear in ln(value) over the width of its uncertainty. What a run
+// would show is not known before it is measured: the interval after it is the expected one.
+//
+// Note that V' never exceeds V, and that a plan that depends on nothing uncertain is never chosen.
+//
+// Source: Fedorov, Theory of Optimal Experiments, 1972 (sequential design; here c-optimal: for the
+// variance of one answer).
+#ifndef STEPCAST_CALIBRATE_NEXT_RUNS_H_
+#define STEPCAST_CALIBRATE_NEXT_RUNS_H_
+
+#include <Eigen/Core>
+#include <string>
+#include <vector>
+
+#include "calibrate/believed_model.h"
+#include "data/record/calibration.h"
+#include "data/record/plan.h"
+
+namespace stepcast {
+
+// What measuring a plan takes: steps after some of warm-up, and starting the job.
+inline constexpr double kMeasuredSteps = 100;
+inline constexpr Duration<> kJobStart = Seconds(60.0);
+
+struct NextRun {
+  Plan plan;
+  Duration<> step_time;       // expected
+  double device_seconds = 0;  // that measuring it takes
+  double log_sd = 0;          // of ln(step) of the target, expected after this run and those before
+  std::string tells;          // the parameters of which it says most, with what remains unknown
+};
+
+struct NextRuns {
+  double log_sd = 0;  // of ln(step) of the target, now
+  std::vector<NextRun> runs;
+};
+
+// At most `count` of `candidates`, each once. Fewer where nothing more helps.
+NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
+                        const std::vector<Plan>& candidates, const CalibratedRange& range,
+                        int count);
+
+// Plans like `target` that could be measured on a cluster: fewer nodes, fewer devices on each, the
+// batches that were fitted or a quarter of the target's; up to the target's own size.
+std::vector<Plan> CandidatePlans(const Plan& target, const CalibratedRange::BatchRange& batches);
+
+// C' of the header.
+Eigen::MatrixXd CovarianceAfter(const Eigen::MatrixXd& covariance, const Eigen::VectorXd& gradient,
+                                double variance);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_CALIBRATE_NEXT_RUNS_H_

@@ -1,0 +1,634 @@
+#include "calibrate/suspects.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "calibrate/believed_model.h"
+#include "calibrate/scatter.h"
+
+namespace stepcast {
+namespace {
+
+// When a row is suspect.
+constexpr double kScattersOff = 4;
+constexpr double kLeastFactor = 1.25;
+constexpr double kMostFactor = 3;
+// When runs of one plan contradict each other, and which share of them is right against the rest.
+constexpr double kContradiction = 2;
+constexpr double kLargeMajority = 0.75;
+// When an explanation is accepted.
+constexpr double kScattersMet = 3;
+constexpr double kLargestScatterMet = 0.1;
+constexpr double kTimesCloser = 3;
+// When a factor may be the network's.
+constexpr double kNetworkShare = 0.5;
+constexpr double kNetworkFactor = 2;
+// The slowest link that is worth a thought beside a simpler explanation.
+constexpr DataRate<> kSlowestInUse = MegabitsPerSecond(100.0);
+
+std::string NumberText(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+std::string RateText(DataRate<> rate) {
+  const double megabits = rate.in(kMegabitsPerSecond);
+  // What three digits round up to 1000 is the next unit's.
+  if (megabits < 999.5) return NumberText(megabits) + " Mbit/s";
+  return NumberText(rate.in(kGigabitsPerSecond)) + " Gbit/s";
+}
+
+// How many times as long, or as short: at least 1.
+std::string TimesText(double log_ratio) { return NumberText(std::exp(std::abs(log_ratio))); }
+
+// Rates that links are sold with; the next one where it is within 30 %, because hosts and protocols
+// take their share of a line rate.
+std::optional<DataRate<>> NominalRate(DataRate<> rate) {
+  constexpr double kNominalGbit[] = {0.01, 0.1, 1, 2.5, 5, 10, 25, 40, 50, 100, 200, 400};
+  constexpr double kWithin = 0.3;
+  const double gbit = rate.in(kGigabitsPerSecond);
+  const double* nearest =
+      std::min_element(std::begin(kNominalGbit), std::end(kNominalGbit), [&](double a, double b) {
+        return std::abs(std::log(a / gbit)) < std::abs(std::log(b / gbit));
+      });
+  if (std::abs(gbit / *nearest - 1) > kWithin) return std::nullopt;
+  return GigabitsPerSecond(*nearest);
+}
+
+// Numbers for names, in the order of their first appearance.
+class Numbering {
+ public:
+  double operator()(const std::string& name) {
+    return numbers_.try_emplace(name, static_cast<double>(numbers_.size())).first->second;
+  }
+
+ private:
+  std::map<std::string, double> numbers_;
+};
+
+// All that is stated of a run but its times: equal keys are the same experiment.
+using ExperimentKey = std::vector<double>;
+
+ExperimentKey KeyOf(const Run& run, Numbering* names) {
+  const auto known = [](const auto& optional, auto number_of) {
+    return optional ? static_cast<double>(number_of(*optional)) : -1.0;
+  };
+  const auto quantity = [](const auto& q) { return q.si(); };
+  const auto number = [](const auto& n) { return static_cast<double>(n); };
+  const Plan& plan = run.plan;
+  ExperimentKey key = {(*names)(run.workload),
+                       (*names)(run.device),
+                       number(plan.strategy),
+                       number(plan.servers),
+                       number(plan.local_batch),
+                       number(plan.accumulation_steps),
+                       known(plan.bucket, quantity),
+                       number(plan.overlap),
+                       number(plan.backup_workers),
+                       number(plan.server.colocated),
+                       number(plan.server.sharding),
+                       number(plan.server.pipelined),
+                       number(plan.server.multicast),
+                       number(plan.server.in_network_aggregation),
+                       known(plan.server.staleness_bound, number)};
+  for (const LinkFacts* link : {&plan.link, &plan.server_link}) {
+    key.push_back(known(link->bandwidth, quantity));
+    key.push_back(known(link->rtt, quantity));
+    key.push_back(known(link->loss, number));
+    key.push_back(known(link->congestion_control, number));
+    key.push_back(known(link->loss_burst, quantity));
+  }
+  key.push_back(number(plan.placement.size()));
+  for (const int devices : plan.placement) key.push_back(devices);
+  for (const std::string& host : plan.hosts) key.push_back((*names)(host));
+  return key;
+}
+
+// The fitted model of each workload on each device, made when it is first asked for.
+class Models {
+ public:
+  Models(const CalibrationProblem& problem, const CalibrationOutcome& outcome)
+      : problem_(problem), outcome_(outcome) {}
+
+  const BelievedModel& Of(const Run& run) {
+    std::unique_ptr<BelievedModel>& model = models_[{run.workload, run.device}];
+    if (!model) {
+      const auto facts = problem_.devices.find(run.device);
+      model = std::make_unique<BelievedModel>(
+          outcome_.cluster, problem_.workloads.at(run.workload),
+          facts == problem_.devices.end() ? std::nullopt : std::optional<Device>(facts->second),
+          run.device);
+    }
+    return *model;
+  }
+
+ private:
+  const CalibrationProblem& problem_;
+  const CalibrationOutcome& outcome_;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<BelievedModel>> models_;
+};
+
+// Runs of one experiment.
+struct Experiment {
+  std::vector<std::size_t> runs;
+  std::vector<std::size_t> contradictory;  // those of them to report as such
+  double log_spread = 0;                   // ln(longest / shortest), where some are contradictory
+  std::optional<double> sync_share;        // of the predicted step, once it is known
+};
+
+double LogStep(const Run& run) { return std::log(run.step_time.in(kSeconds)); }
+
+void FindContradiction(const CalibrationProblem& problem, Experiment* experiment) {
+  std::vector<std::size_t> sorted = experiment->runs;
+  const auto log_step = [&](std::size_t i) { return LogStep(problem.runs[i]); };
+  const auto [low, high] =
+      std::minmax_element(sorted.begin(), sorted.end(),
+                          [&](std::size_t a, std::size_t b) { return log_step(a) < log_step(b); });
+  const double spread = log_step(*high) - log_step(*low);
+  if (spread < std::log(kContradiction)) return;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [&](std::size_t a, std::size_t b) { return log_step(a) < log_step(b); });
+  std::vector<std::size_t> ends;  // of the lots
+  for (std::size_t i = 1; i < sorted.size(); ++i) {
+    const double gap = log_step(sorted[i]) - log_step(sorted[i - 1]);
+    if (gap >= std::log(kContradiction)) ends.push_back(i);
+  }
+  if (ends.empty()) return;
+  ends.push_back(sorted.size());
+  const double majority = kLargeMajority * static_cast<double>(sorted.size());
+  std::size_t begin = 0;
+  for (const std::size_t end : ends) {
+    if (static_cast<double>(end - begin) < majority) {
+      experiment->contradictory.insert(experiment->contradictory.end(),
+                                       sorted.begin() + static_cast<long>(begin),
+                                       sorted.begin() + static_cast<long>(end));
+    }
+    begin = end;
+  }
+  experiment->log_spread = spread;
+}
+
+// In the order of their first runs.
+std::vector<Experiment> GroupRuns(const CalibrationProblem& problem) {
+  Numbering names;
+  std::map<ExperimentKey, std::size_t> index;
+  std::vector<Experiment> experiments;
+  for (std::size_t i = 0; i < problem.runs.size(); ++i) {
+    const auto [it, is_new] = index.try_emplace(KeyOf(problem.runs[i], &names), experiments.size());
+    if (is_new) experiments.emplace_back();
+    experiments[it->second].runs.push_back(i);
+  }
+  for (Experiment& experiment : experiments) FindContradiction(problem, &experiment);
+  return experiments;
+}
+
+double SyncShareOf(const CalibrationProblem& problem, Models* models, Experiment* experiment) {
+  if (!experiment->sync_share) {
+    const Run& run = problem.runs[experiment->runs.front()];
+    experiment->sync_share = models->Of(run).Evaluate(run.plan).sync_share;
+  }
+  return *experiment->sync_share;
+}
+
+// Scatter of workloads with contradictory runs, without these; by scope.
+std::map<std::string, Scatter> ScatterWithoutContradictions(const CalibrationProblem& problem,
+                                                            const CalibrationOutcome& outcome,
+                                                            Models* models,
+                                                            std::vector<Experiment>* experiments) {
+  const auto scope_of = [&](const Experiment& experiment) {
+    const Run& run = problem.runs[experiment.runs.front()];
+    return WorkloadScope(run.workload, run.device);
+  };
+  std::map<std::string, std::vector<ScatterRow>> rows;
+  for (const Experiment& experiment : *experiments) {
+    if (!experiment.contradictory.empty()) rows[scope_of(experiment)];
+  }
+  if (rows.empty()) return {};
+  for (Experiment& experiment : *experiments) {
+    const auto of_scope = rows.find(scope_of(experiment));
+    if (of_scope == rows.end()) continue;
+    const std::set<std::size_t> left_out(experiment.contradictory.begin(),
+                                         experiment.contradictory.end());
+    for (const std::size_t i : experiment.runs) {
+      if (left_out.count(i) > 0) continue;
+      of_scope->second.push_back(
+          {outcome.residuals[i].log_ratio, SyncShareOf(problem, models, &experiment)});
+    }
+  }
+  std::map<std::string, Scatter> result;
+  for (const auto& [scope, own] : rows) {
+    result[scope] = EstimateScatter(own, {kStepLogSd, kStepLogSd});
+  }
+  return result;
+}
+
+double ScatterAt(const Calibration& calibration, const Run& run, double sync_share) {
+  auto scatter = calibration.scatter.find(WorkloadScope(run.workload, run.device));
+  if (scatter == calibration.scatter.end()) scatter = calibration.scatter.find(kAllScope);
+  return scatter == calibration.scatter.end() ? calibration.residual_log_sd
+                                              : scatter->second.At(sync_share);
+}
+
+struct Candidate {
+  std::size_t run = 0;
+  double log_ratio = 0;
+  double severity = 0;
+  double scatter = 0;
+  double sync_share = 0;
+  // ln(longest / shortest) of the plan's runs, where the row is one of a contradiction.
+  std::optional<double> log_spread;
+};
+
+// Whether something is exchanged over a network.
+bool UsesNetwork(const Plan& plan) {
+  if (plan.strategy == Strategy::kNone) return false;
+  return plan.nodes() > 1 || (UsesServers(plan.strategy) && !plan.server.colocated);
+}
+
+bool HasServerLink(const Plan& plan) {
+  return plan.servers > 0 && !(UsesServers(plan.strategy) && plan.server.colocated);
+}
+
+// Looks for what one row behaves like.
+class Diagnosis {
+ public:
+  // `accumulations`: those of all runs.
+  Diagnosis(const CalibrationProblem& problem, const BelievedModel& model,
+            const std::set<int>& accumulations, const Candidate& candidate)
+      : cluster_(problem.cluster),
+        model_(model),
+        accumulations_(accumulations),
+        row_(candidate),
+        run_(problem.runs[candidate.run]),
+        plan_(run_.plan),
+        log_measured_(LogStep(run_)),
+        met_(kScattersMet * std::min(ScatterOfPrediction(model, run_.plan, candidate.scatter),
+                                     kLargestScatterMet)) {}
+
+  std::string Cause() const {
+    std::string cause = Joined(ErrorsOfRecord());
+    if (cause.empty()) cause = OtherLink();
+    if (cause.empty()) cause = OtherSpeed();
+    if (row_.log_spread) {
+      cause += "; runs of this plan differ by a factor of " + TimesText(*row_.log_spread);
+      if (plan_.hosts.empty() && plan_.nodes() > 1) cause += ": name the hosts of each";
+    }
+    return cause;
+  }
+
+ private:
+  // Of a step, with what the fit does not know of the plan: it has learnt nothing from a row that
+  // is far off.
+  static double ScatterOfPrediction(const BelievedModel& model, const Plan& plan, double scatter) {
+    const Eigen::VectorXd gradient = model.Evaluate(plan).gradient;
+    const double variance = gradient.dot(model.belief().log_covariance() * gradient);
+    return std::sqrt(scatter * scatter + std::max(variance, 0.0));
+  }
+
+  // ln(measured / what the model says of `plan`)
+  double LogRatio(const Plan& plan) const { return log_measured_ - model_.Evaluate(plan).log_step; }
+
+  // Whether a factor like the row's is more likely the network's than a device's.
+  bool MayBeNetwork() const {
+    return row_.log_spread || row_.sync_share >= kNetworkShare ||
+           std::abs(row_.log_ratio) >= std::log(kNetworkFactor);
+  }
+
+  bool IsMetByFit() const { return std::abs(row_.log_ratio) <= met_; }
+
+  bool Explains(double log_ratio) const {
+    return !IsMetByFit() && std::abs(log_ratio) <= met_ &&
+           std::abs(log_ratio) * kTimesCloser <= std::abs(row_.log_ratio);
+  }
+
+  static std::string Joined(const std::vector<std::string>& causes) {
+    std::string joined;
+    for (const std::string& cause : causes) joined += (joined.empty() ? "" : ", or ") + cause;
+    return joined;
+  }
+
+  // All that explain the row, and with them what else could have slowed it as much.
+  std::vector<std::string> ErrorsOfRecord() const {
+    std::vector<std::string> causes;
+    if (IsMetByFit()) return causes;
+    for (const auto& look : {&Diagnosis::OtherUnit, &Diagnosis::RateForTime,
+                             &Diagnosis::OtherAccumulation, &Diagnosis::OtherBatch}) {
+      std::string cause = (this->*look)();
+      if (!cause.empty()) causes.push_back(std::move(cause));
+    }
+    if (causes.empty() || row_.log_ratio < 0) return causes;
+    if (!MayBeNetwork()) {
+      causes.emplace_back("like a straggling node or a throttled device");
+      return causes;
+    }
+    for (LinkFacts Plan::*link : Links()) {
+      const std::optional<DataRate<>> found = RateOf(link);
+      const std::optional<DataRate<>> nominal = found ? NominalRate(*found) : std::nullopt;
+      if (!nominal || *nominal < kSlowestInUse) continue;
+      causes.push_back("behaves like a " + LinkName(link) + " of " + RateText(*nominal));
+      break;
+    }
+    return causes;
+  }
+
+  std::string OtherUnit() const {
+    struct Mistake {
+      double factor;
+      const char* cause;
+    };
+    constexpr Mistake kMistakes[] = {
+        {1000, "looks like milliseconds given as seconds"},
+        {1e-3, "looks like seconds divided by 1000 once too often"},
+        {60, "looks like seconds multiplied by 60 once too often"},
+        {1 / 60.0, "looks like minutes given as seconds"},
+    };
+    for (const Mistake& mistake : kMistakes) {
+      if (Explains(row_.log_ratio - std::log(mistake.factor))) return mistake.cause;
+    }
+    return "";
+  }
+
+  std::string RateForTime() const {
+    const double log_predicted = log_measured_ - row_.log_ratio;
+    const auto is_rate_of = [&](double samples) {
+      return Explains(log_measured_ - (std::log(samples) - log_predicted));
+    };
+    if (is_rate_of(1)) return "looks like steps per second instead of a time";
+    if (is_rate_of(plan_.global_batch())) {
+      return "looks like throughput instead of a time: samples per second";
+    }
+    if (is_rate_of(plan_.global_batch() / plan_.workers())) {
+      return "looks like throughput instead of a time: samples per second of one worker";
+    }
+    return "";
+  }
+
+  std::string OtherAccumulation() const {
+    const int stated = plan_.accumulation_steps;
+    const std::string of_stated = " of a step of " + std::to_string(stated) + " micro-steps";
+    if (stated > 1 && Explains(row_.log_ratio + std::log(stated))) {
+      return "looks like the time of one micro-step" + of_stated;
+    }
+    if (stated > 1 && Explains(row_.log_ratio - std::log(stated))) {
+      return "looks like the time" + of_stated + " taken once for each of them";
+    }
+    std::optional<int> best;
+    double best_ratio = std::numeric_limits<double>::infinity();
+    const auto look = [&](int steps) {
+      if (steps == stated) return;
+      Plan other = plan_;
+      other.accumulation_steps = steps;
+      const double ratio = LogRatio(other);
+      if (!Explains(ratio) || std::abs(ratio) >= std::abs(best_ratio)) return;
+      best = steps;
+      best_ratio = ratio;
+    };
+    look(1);
+    for (const int steps : accumulations_) look(steps);
+    if (!best) return "";
+    if (*best == 1) return "looks like the time of one micro-step" + of_stated;
+    return "looks like a step of " + std::to_string(*best) + " accumulated micro-steps, where " +
+           std::to_string(stated) + (stated == 1 ? " is stated" : " are stated");
+  }
+
+  std::string OtherBatch() const {
+    const std::string batch = "looks like a local batch of ";
+    const std::string stated = ": local_batch " + std::to_string(plan_.local_batch) + " may be ";
+    struct Sharing {
+      int parts;
+      std::string of_all;
+    };
+    const int workers = plan_.workers();
+    const int steps = plan_.accumulation_steps;
+    for (const Sharing& sharing : {Sharing{workers, "all " + std::to_string(workers) + " workers"},
+                                   Sharing{steps, "all " + std::to_string(steps) + " micro-steps"},
+                                   Sharing{workers * steps, "all workers and micro-steps"}}) {
+      if (sharing.parts <= 1) continue;
+      Plan other = plan_;
+      if (plan_.local_batch % sharing.parts == 0) {
+        other.local_batch = plan_.local_batch / sharing.parts;
+        if (Explains(LogRatio(other))) {
+          return batch + std::to_string(other.local_batch) + stated + "the batch of " +
+                 sharing.of_all;
+        }
+      }
+      if (plan_.local_batch <= std::numeric_limits<int>::max() / sharing.parts) {
+        other.local_batch = plan_.local_batch * sharing.parts;
+        if (Explains(LogRatio(other))) {
+          return batch + std::to_string(other.local_batch) + stated +
+                 "a batch already divided among " + sharing.of_all;
+        }
+      }
+    }
+    return "";
+  }
+
+  // The rate at which the model gives the measured time; none where no rate does.
+  std::optional<DataRate<>> RateOf(LinkFacts Plan::*link) const {
+    constexpr double kPrecision = 1e-3;  // of ln(rate)
+    const ParameterSpec& spec = kClusterParameterSpecs[kLinkBandwidth];
+    Plan plan = plan_;
+    const auto log_ratio = [&](double log_rate) {
+      (plan.*link).bandwidth = DataRate<>::FromSi(std::exp(log_rate));
+      return LogRatio(plan);
+    };
+    double low = std::log(spec.low * spec.si_per_unit);
+    double high = std::log(spec.high * spec.si_per_unit);
+    // Steps shorten with the rate, so that the ratio grows with it.
+    if (log_ratio(low) > 0 || log_ratio(high) < 0) return std::nullopt;
+    while (high - low > kPrecision) {
+      const double middle = (low + high) / 2;
+      (log_ratio(middle) < 0 ? low : high) = middle;
+    }
+    return DataRate<>::FromSi(std::exp((low + high) / 2));
+  }
+
+  // What the row or the cluster file says of the link's rate, with who says it.
+  struct StatedRate {
+    std::optional<DataRate<>> rate;
+    const char* by = "the row";
+  };
+  StatedRate StatedRateOf(LinkFacts Plan::*link) const {
+    if ((plan_.*link).bandwidth) return {(plan_.*link).bandwidth};
+    const bool servers = link == &Plan::server_link;
+    StatedRate stated = {(servers ? cluster_.server_link : cluster_.link).bandwidth,
+                         "the cluster file"};
+    if (servers) return stated;
+    // The slowest of the hosts' own links.
+    for (const Host& host : cluster_.hosts) {
+      const bool named =
+          std::find(plan_.hosts.begin(), plan_.hosts.end(), host.name) != plan_.hosts.end();
+      if (!named || !host.link.bandwidth) continue;
+      stated.rate = stated.rate ? Min(*stated.rate, *host.link.bandwidth) : *host.link.bandwidth;
+    }
+    return stated;
+  }
+
+  static std::string LinkName(LinkFacts Plan::*link) {
+    return link == &Plan::server_link ? "server link" : "link";
+  }
+
+  std::string BitsForBytes(LinkFacts Plan::*link) const {
+    constexpr double kBitsPerByte = 8;
+    if (!(plan_.*link).bandwidth) return "";
+    const DataRate<> stated = *(plan_.*link).bandwidth;
+    for (const double factor : {kBitsPerByte, 1 / kBitsPerByte}) {
+      Plan other = plan_;
+      (other.*link).bandwidth = stated * factor;
+      if (!Explains(LogRatio(other))) continue;
+      return "behaves like a " + LinkName(link) + " of " + RateText(stated * factor) +
+             ", where the row says " + RateText(stated) + ": bits and bytes mixed up";
+    }
+    return "";
+  }
+
+  // As "link of 100 Mbit/s"; empty where no rate explains the row.
+  std::string LinkText(LinkFacts Plan::*link) const {
+    constexpr double kFarBelow = 3;
+    const std::optional<DataRate<>> found = RateOf(link);
+    if (!found) return "";
+    const DataRate<> rate = NominalRate(*found).value_or(*found);
+    std::string text = LinkName(link) + " of " + RateText(rate);
+    const StatedRate stated = StatedRateOf(link);
+    if (!stated.rate) return text;
+    const bool far_below = rate * kFarBelow < *stated.rate;
+    if (far_below || rate > *stated.rate * kFarBelow) {
+      text += std::string("; ") + stated.by + " says " + RateText(*stated.rate);
+      if (far_below) text += ": look at the cable and the port";
+    }
+    return text;
+  }
+
+  std::vector<LinkFacts Plan::*> Links() const {
+    std::vector<LinkFacts Plan::*> links;
+    if (UsesNetwork(plan_)) links.push_back(&Plan::link);
+    if (UsesNetwork(plan_) && HasServerLink(plan_)) links.push_back(&Plan::server_link);
+    return links;
+  }
+
+  std::string OtherLink() const {
+    for (LinkFacts Plan::*link : Links()) {
+      std::string cause = BitsForBytes(link);
+      if (!cause.empty()) return cause;
+    }
+    if (!MayBeNetwork()) return "";
+    for (LinkFacts Plan::*link : Links()) {
+      const std::string text = LinkText(link);
+      if (!text.empty()) return "behaves like a " + text;
+    }
+    return "";
+  }
+
+  std::string OtherSpeed() const {
+    if (IsMetByFit()) return "behaves as the model says";
+    const std::string times = TimesText(row_.log_ratio);
+    if (row_.log_ratio > 0) {
+      const std::string cause = "slower by " + times +
+                                " than its like: a straggling node, a device that is throttled or "
+                                "shared, ";
+      for (LinkFacts Plan::*link : Links()) {
+        const std::optional<DataRate<>> rate = RateOf(link);
+        if (!rate) continue;
+        return cause + "steps of the warm-up, or a " + LinkName(link) + " of " + RateText(*rate);
+      }
+      return cause + "or steps of the warm-up";
+    }
+    Plan alone = plan_;
+    alone.strategy = Strategy::kNone;
+    if (!model_.workload().communication_only && LogRatio(alone) < -met_) {
+      return "faster than the compute alone: fewer samples, another precision or another device?";
+    }
+    return "faster by " + times +
+           " than the model says: compressed gradients, another strategy or fewer nodes?";
+  }
+
+  const Cluster& cluster_;
+  const BelievedModel& model_;
+  const std::set<int>& accumulations_;
+  const Candidate& row_;
+  const Run& run_;
+  const Plan& plan_;
+  double log_measured_;
+  double met_;  // |ln| within which an explanation meets the row
+};
+
+std::vector<Candidate> FindCandidates(const CalibrationProblem& problem,
+                                      const CalibrationOutcome& outcome, Models* models) {
+  std::vector<Experiment> experiments = GroupRuns(problem);
+  const std::map<std::string, Scatter> cleared =
+      ScatterWithoutContradictions(problem, outcome, models, &experiments);
+  std::vector<Candidate> candidates;
+  for (Experiment& experiment : experiments) {
+    const std::set<std::size_t> contradictory(experiment.contradictory.begin(),
+                                              experiment.contradictory.end());
+    for (const std::size_t i : experiment.runs) {
+      const double log_ratio = outcome.residuals[i].log_ratio;
+      const bool contradicts = contradictory.count(i) > 0;
+      if (!contradicts && std::abs(log_ratio) <= std::log(kLeastFactor)) continue;
+      Candidate candidate;
+      candidate.run = i;
+      candidate.log_ratio = log_ratio;
+      candidate.severity = std::abs(log_ratio);
+      candidate.sync_share = SyncShareOf(problem, models, &experiment);
+      const Run& run = problem.runs[i];
+      candidate.scatter = ScatterAt(*outcome.cluster.calibration, run, candidate.sync_share);
+      const auto other = cleared.find(WorkloadScope(run.workload, run.device));
+      if (other != cleared.end()) {
+        candidate.scatter = std::min(candidate.scatter, other->second.At(candidate.sync_share));
+      }
+      if (contradicts) {
+        candidate.log_spread = experiment.log_spread;
+        candidate.severity = std::max(candidate.severity, experiment.log_spread / 2);
+      } else if (std::abs(log_ratio) <= std::clamp(kScattersOff * candidate.scatter,
+                                                   std::log(kLeastFactor), std::log(kMostFactor))) {
+        continue;
+      }
+      candidates.push_back(candidate);
+    }
+  }
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    if (a.severity != b.severity) return a.severity > b.severity;
+    if (std::abs(a.log_ratio) != std::abs(b.log_ratio)) {
+      return std::abs(a.log_ratio) > std::abs(b.log_ratio);
+    }
+    return a.run < b.run;
+  });
+  return candidates;
+}
+
+}  // namespace
+
+std::vector<Suspect> FindSuspects(const CalibrationProblem& problem,
+                                  const CalibrationOutcome& outcome) {
+  if (!outcome.IsUsable() || !outcome.cluster.calibration) return {};
+  Models models(problem, outcome);
+  const std::vector<Candidate> candidates = FindCandidates(problem, outcome, &models);
+  std::set<int> accumulations;
+  if (!candidates.empty()) {
+    for (const Run& run : problem.runs) accumulations.insert(run.plan.accumulation_steps);
+  }
+  std::vector<Suspect> suspects;
+  for (const Candidate& candidate : candidates) {
+    Suspect suspect{candidate.run, std::exp(candidate.log_ratio), ""};
+    if (suspects.size() < kMaxDiagnosed) {
+      suspect.cause =
+          Diagnosis(problem, models.Of(problem.runs[candidate.run]), accumulations, candidate)
+              .Cause();
+    } else {
+      suspect.cause = (candidate.log_ratio > 0 ? "slower by " : "faster by ") +
+                      TimesText(candidate.log_ratio) + " than the model says";
+    }
+    suspects.push_back(std::move(suspect));
+  }
+  return suspects;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,216 @@
+// stepcast plan: which runs to measure next, and what each would tell.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "calibrate/next_runs.h"
+#include "data/io/parse.h"
+#include "data/io/plan_fields.h"
+#include "data/io/runs.h"
+#include "predictor/cli/command.h"
+
+namespace stepcast::cli {
+namespace {
+
+constexpr int kDefaultCount = 5;
+constexpr int kMostRuns = 100;
+constexpr double kNinetyPercent = 1.6448536269514722;
+
+// Half the width of the 90 % interval of ln(step) with this standard deviation, as a share.
+double HalfWidth(double log_sd) { return std::expm1(kNinetyPercent * log_sd); }
+
+// The workload that was asked for, or the one that the cluster was calibrated with.
+std::string WorkloadOf(const Arguments& args, const Cluster& cluster) {
+  if (args.Has("workload")) return args.Text("workload");
+  std::string only;
+  if (cluster.calibration) {
+    const std::string prefix = "workload ";
+    for (const ParameterEstimate& p : cluster.calibration->parameters) {
+      if (p.scope.rfind(prefix, 0) != 0) continue;
+      const std::string name = p.scope.substr(prefix.size(), p.scope.find(" on ") - prefix.size());
+      if (!only.empty() && only != name) return "";
+      only = name;
+    }
+  }
+  return only;
+}
+
+// What is asked for beside the plan itself: by default the whole cluster, and of the batches that
+// were fitted the smallest, which synchronises most often.
+Plan ReadGoal(const Arguments& args, const Target& target,
+              const std::optional<CalibratedRange::BatchRange>& batches) {
+  Plan plan = ReadPlan(args, target);
+  if (!args.Has("workers") && !args.Has("placement") && !args.Has("hosts")) {
+    plan.placement.assign(static_cast<std::size_t>(target.cluster.nodes),
+                          target.cluster.devices_per_node);
+  }
+  if (plan.local_batch == 0 && batches) plan.local_batch = batches->min;
+  RequireBatch(plan);
+  CheckPlan(plan);
+  return plan;
+}
+
+std::vector<Plan> ReadCandidates(const Arguments& args, const Target& target, const Plan& goal,
+                                 const CalibratedRange::BatchRange& batches) {
+  std::vector<Plan> plans;
+  if (!args.Has("among")) {
+    for (const Plan& plan : CandidatePlans(goal, batches)) {
+      if (plan.nodes() <= target.cluster.nodes) plans.push_back(plan);
+    }
+    return plans;
+  }
+  for (const Run& run : ReadRuns(args.Text("among"))) {
+    if (run.workload == target.workload.name) plans.push_back(run.plan);
+  }
+  if (plans.empty()) {
+    throw InputError(OptionPlace("among"), args.Text("among"),
+                     "holds no run of " + target.workload.name, "runs that could be measured");
+  }
+  return plans;
+}
+
+std::string LaunchCommand(const Plan& plan) {
+  if (UsesServers(plan.strategy) || plan.servers > 0) {
+    return fmt::format(
+        "start {} servers, then on each of {} nodes {} workers: "
+        "python TRAIN.py --batch-size {}",
+        plan.servers, plan.nodes(), DevicesOnFullestNode(plan.placement), plan.local_batch);
+  }
+  return fmt::format("torchrun --nnodes={} --nproc-per-node={} TRAIN.py --batch-size {}",
+                     plan.nodes(), DevicesOnFullestNode(plan.placement), plan.local_batch);
+}
+
+// The run as it goes into the runs file, but for its time.
+std::string RunsRow(const Plan& plan, const Target& target) {
+  return fmt::format("{},{},{},{},{},{},{},STEP_TIME", target.workload.name, target.device,
+                     FormatPlacement(plan.placement), plan.servers, StrategyName(plan.strategy),
+                     plan.local_batch, plan.accumulation_steps);
+}
+constexpr const char* kRunsHeader =
+    "workload,device,placement,servers,strategy,local_batch,accumulation_steps,step_time_s";
+
+void PrintRuns(const NextRuns& next, const Plan& goal, const Target& target,
+               const Prediction& now) {
+  const Style style = DetectStyle();
+  const int width = TerminalWidth();
+  std::string out =
+      Heading(fmt::format("{} on {} ({}): what to measure for {}", target.workload.name,
+                          target.cluster.name, target.device, DescribePlan(goal)),
+              style);
+  out += NoteLine(fmt::format("Now: a step of {}, within a factor of {:.2f} (90 % interval {} to "
+                              "{}).",
+                              FormatDuration(now.step_time), 1 + HalfWidth(next.log_sd),
+                              FormatDuration(now.low), FormatDuration(now.high)),
+                  style, width);
+  if (next.runs.empty()) {
+    out += NoteLine("No run would tell more about it: what remains is how single steps scatter.",
+                    style, width);
+    Print(out);
+    return;
+  }
+  out += "\n";
+  Table table({{"", "", Align::kRight},
+               {"run", "", Align::kLeft},
+               {"expected step", "", Align::kRight},
+               {"device time", "", Align::kRight},
+               {"then within", "", Align::kRight},
+               {"tells most of", "", Align::kLeft}});
+  int number = 0;
+  for (const NextRun& run : next.runs) {
+    table.AddRow({std::to_string(++number), DescribePlan(run.plan), FormatDuration(run.step_time),
+                  FormatDuration(Seconds(run.device_seconds)),
+                  fmt::format("a factor of {:.2f}", 1 + HalfWidth(run.log_sd)),
+                  run.tells.empty() ? "how steps scatter" : run.tells});
+  }
+  out += table.Render(style, 2);
+  out += NoteLine(fmt::format("Measure the mean step over about {:.0f} steps behind a warm-up, and "
+                              "add a row to your runs:",
+                              kMeasuredSteps),
+                  style, width);
+  out += fmt::format("\n  {}\n", kRunsHeader);
+  number = 0;
+  for (const NextRun& run : next.runs) {
+    out += fmt::format("\n  # {}: {}\n  {}\n", ++number, LaunchCommand(run.plan),
+                       RunsRow(run.plan, target));
+  }
+  out += "\n" + NoteLine(
+                    "Then fit all runs together (stepcast calibrate) and ask again: each "
+                    "measured run changes what is worth measuring next.",
+                    style, width);
+  Print(out);
+}
+
+Json RunsJson(const NextRuns& next, const Plan& goal, const Target& target, const Prediction& now) {
+  Json json;
+  json["workload"] = target.workload.name;
+  json["device"] = target.device;
+  json["cluster"] = target.cluster.name;
+  json["target"] = PlanJson(goal);
+  json["step_time_s"] = now.step_time.in(kSeconds);
+  json["log_sd"] = next.log_sd;
+  json["half_width"] = HalfWidth(next.log_sd);
+  json["runs"] = Json::array();
+  for (const NextRun& run : next.runs) {
+    json["runs"].push_back({{"plan", PlanJson(run.plan)},
+                            {"step_time_s", run.step_time.in(kSeconds)},
+                            {"device_s", run.device_seconds},
+                            {"log_sd", run.log_sd},
+                            {"half_width", HalfWidth(run.log_sd)},
+                            {"tells", run.tells},
+                            {"command", LaunchCommand(run.plan)},
+                            {"runs_row", RunsRow(run.plan, target)}});
+  }
+  return json;
+}
+
+}  // namespace
+
+int RunPlan(const std::vector<std::string>& arguments) {
+  po::options_description options("options");
+  AddTargetOptions(&options);
+  AddPlanOptions(&options);
+  options.add_options()("count", po::value<std::string>()->value_name("N"),
+                        "runs to choose, 1 to 100; 5 by default")(
+      "among", po::value<std::string>()->value_name("R.csv"),
+      "choose among the plans of a runs file, whose times are not looked at")(
+      "json", "print one JSON object")("help", "print this text");
+  const Arguments args("plan", options, "", arguments);
+  if (args.Has("help")) {
+    PrintHelp(
+        "stepcast plan --cluster F [--workload W] [--local-batch N] [--workers N] ...",
+        "Chooses the runs that would narrow the forecast of a plan the most: by default of\n"
+        "the whole cluster. Each is chosen as if those before it had been measured, the\n"
+        "cheapest of those that bring at least half of what the best would. F may be\n"
+        "calibrated or not: without any measured run the choice rests on priors.",
+        options,
+        "  stepcast plan --cluster ufrgs-tupi --workload resnet50 --local-batch 128 --count 3\n");
+    return kDone;
+  }
+  Library library;
+  const Cluster cluster =
+      args.Has("cluster") ? library.LoadCluster(args.Text("cluster")) : Cluster();
+  const std::string workload = WorkloadOf(args, cluster);
+  const Target target = ReadTarget(args, workload);
+  const Predictor predictor = target.MakePredictor();
+  const auto batches = predictor.calibrated_batches();
+  const Plan goal = ReadGoal(args, target, batches);
+  const int count = args.Has("count")
+                        ? ParseInteger(args.Text("count"), OptionPlace("count"), 1, kMostRuns)
+                        : kDefaultCount;
+  const BelievedModel model(target.cluster, target.workload, target.facts, target.device);
+  const std::vector<Plan> candidates =
+      ReadCandidates(args, target, goal, batches.value_or(CalibratedRange::BatchRange{0, 0}));
+  const NextRuns next = ChooseNextRuns(
+      model, goal, candidates,
+      target.cluster.calibration ? target.cluster.calibration->range : CalibratedRange(), count);
+  const Prediction now = predictor.Predict(goal);
+  if (args.Has("json")) {
+    PrintJson(RunsJson(next, goal, target, now));
+  } else {
+    PrintRuns(next, goal, target, now);
+  }
+  return kDone;
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,283 @@
+// What speaks against a fit: each sentence in its case, and in no other.
+#include "calibrate/caveats.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/wide_csv.h"
+
+namespace stepcast {
+namespace {
+
+// A campaign of which nothing is to be said: two batches of each workload, three nodes, all
+// parameters decided by the runs and within their ranges.
+struct Case {
+  Case() {
+    SyntheticProblem synthetic(PlausibleTruth());
+    for (const auto& [name, values] : synthetic.truth().workloads) {
+      for (const int batch : {8, 32}) {
+        synthetic.Add(name, AllreducePlan({1}, batch));
+        synthetic.Add(name, AllreducePlan({1, 1, 1}, batch));
+      }
+    }
+    problem = synthetic.problem();
+    outcome.status = CalibrationOutcome::Status::kConverged;
+    outcome.mape = 0.05;
+    outcome.cluster = CalibratedCluster(PlausibleTruth());
+    outcome.cluster.calibration->range.max_nodes = 3;
+  }
+
+  Calibration& calibration() { return *outcome.cluster.calibration; }
+  ParameterEstimate& Find(const std::string& scope, const std::string& name) {
+    for (ParameterEstimate& p : calibration().parameters) {
+      if (p.scope == scope && p.name == name) return p;
+    }
+    throw std::logic_error("no parameter " + name);
+  }
+  // As if no run had more than so many nodes.
+  void OnNodes(int nodes) {
+    calibration().range.max_nodes = nodes;
+    for (auto& run : problem.runs) {
+      if (run.plan.nodes() > nodes) {
+        run.plan.placement = Placement(static_cast<std::size_t>(nodes), 3);
+      }
+    }
+  }
+
+  CalibrationProblem problem;
+  CalibrationOutcome outcome;
+};
+
+using Sentences = std::vector<std::string>;
+
+Sentences After(const std::function<void(Case*)>& spoil) {
+  Case its;
+  spoil(&its);
+  return Caveats(its.problem, its.outcome);
+}
+
+constexpr const char* kNoNetwork =
+    "no run leaves its node: the network between nodes is a prior";
+constexpr const char* kPairsOnly =
+    "no run has three nodes: all flows between two share one path, and what a node with two "
+    "neighbours does is a prior";
+
+TEST(Caveats, NoneOfACampaignThatTellsAll) { EXPECT_EQ(After([](Case*) {}), Sentences()); }
+
+TEST(Caveats, NoneWhereThereIsNoFit) {
+  for (const auto status :
+       {CalibrationOutcome::Status::kFailed, CalibrationOutcome::Status::kNoRuns}) {
+    EXPECT_EQ(After([&](Case* its) {
+                its->outcome.status = status;
+                its->outcome.mape = 9;
+                its->outcome.cluster.calibration.reset();
+              }),
+              Sentences());
+  }
+}
+
+// One that was cut short is used, and so has its caveats.
+TEST(Caveats, OfAFitThatHadNotConverged) {
+  EXPECT_EQ(After([](Case* its) {
+              its->outcome.status = CalibrationOutcome::Status::kNotConverged;
+              its->OnNodes(1);
+            }),
+            Sentences({kNoNetwork}));
+}
+
+TEST(Caveats, TheModelDoesNotDescribeTheRuns) {
+  const Sentences found = After([](Case* its) { its->outcome.mape = 0.731; });
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0],
+            "the model does not describe these runs: it is 73.1 % off on average; look for a wrong "
+            "unit, strategy, link or workload");
+  EXPECT_TRUE(After([](Case* its) { its->outcome.mape = 0.5; }).empty());
+}
+
+TEST(Caveats, AParameterAtTheEdgeOfItsRange) {
+  const auto at = [](const std::string& scope, const std::string& name, double value) {
+    return After([&](Case* its) { its->Find(scope, name).value = value; });
+  };
+  EXPECT_EQ(at("cluster", "overlap_share", 0.95),
+            Sentences({"overlap_share of cluster stands at the edge of its range (0.95): these runs "
+                       "do not fit the formula"}));
+  EXPECT_EQ(at("cluster", "overlap_share", 0.05).size(), 1U);
+  EXPECT_EQ(at("cluster", "overlap_share", 0.94).size(), 0U);
+  EXPECT_EQ(at("cluster", "overlap_share", 0.06).size(), 0U);
+  EXPECT_EQ(at("workload resnet50 on t4", "straggler_spread", 1e-4),
+            Sentences({"straggler_spread of workload resnet50 on t4 stands at the edge of its range "
+                       "(0.0001): these runs do not fit the formula"}));
+  EXPECT_EQ(at("cluster", "link_latency", 1e5),
+            Sentences({"link_latency of cluster stands at the edge of its range (1e+05 us): these "
+                       "runs do not fit the formula"}));
+}
+
+TEST(Caveats, TheEfficiencyOfADeviceHasARangeToo) {
+  const auto of = [](double value) {
+    return After([&](Case* its) {
+      ParameterEstimate p;
+      p.scope = "device t4";
+      p.name = "kernel_efficiency";
+      p.value = value;
+      p.decided_by = DecidedBy::kData;
+      its->calibration().parameters.push_back(p);
+    });
+  };
+  EXPECT_EQ(of(0.5).size(), 0U);
+  ASSERT_EQ(of(0.02).size(), 1U);
+  EXPECT_EQ(of(10).at(0).rfind("kernel_efficiency of device t4 stands at the edge", 0), 0U);
+}
+
+// Who fixes a value at the edge knows.
+TEST(Caveats, WhatWasStatedMayStandAtTheEdge) {
+  EXPECT_EQ(After([](Case* its) {
+              ParameterEstimate& p = its->Find("cluster", "overlap_share");
+              p.value = 0.95;
+              p.decided_by = DecidedBy::kStated;
+            }),
+            Sentences());
+}
+
+TEST(Caveats, NothingWasDecidedByTheRuns) {
+  const auto with_one = [](DecidedBy one) {
+    return After([&](Case* its) {
+      for (ParameterEstimate& p : its->calibration().parameters) p.decided_by = DecidedBy::kPrior;
+      its->calibration().parameters[3].decided_by = one;
+    });
+  };
+  EXPECT_EQ(with_one(DecidedBy::kPrior),
+            Sentences({"no parameter was decided by the runs: forecasts rest on priors alone"}));
+  EXPECT_EQ(with_one(DecidedBy::kData), Sentences());
+  EXPECT_EQ(with_one(DecidedBy::kBoth), Sentences());
+}
+
+TEST(Caveats, NoRunBetweenNodes) {
+  EXPECT_EQ(After([](Case* its) { its->OnNodes(1); }), Sentences({kNoNetwork}));
+  EXPECT_EQ(After([](Case* its) {
+              its->OnNodes(1);
+              its->problem.cluster.nodes = 1;
+            }),
+            Sentences())
+      << "there is no network";
+}
+
+TEST(Caveats, NoRunOnThreeNodes) {
+  EXPECT_EQ(After([](Case* its) { its->OnNodes(2); }), Sentences({kPairsOnly}));
+  EXPECT_EQ(After([](Case* its) {
+              its->OnNodes(2);
+              its->problem.cluster.nodes = 2;
+            }),
+            Sentences())
+      << "there is no third node";
+}
+
+// Servers show the network from one node on.
+TEST(Caveats, ServersNeedNoThirdNode) {
+  for (const int nodes : {1, 2}) {
+    EXPECT_EQ(After([&](Case* its) {
+                its->OnNodes(nodes);
+                its->problem.runs[0].plan.strategy = Strategy::kPsAsync;
+                its->problem.runs[0].plan.servers = 1;
+              }),
+              Sentences());
+  }
+}
+
+TEST(Caveats, OneBatchOnly) {
+  const auto only = [](Case* its, const std::string& workload, int batch) {
+    for (auto& run : its->problem.runs) {
+      if (run.workload == workload) run.plan.local_batch = batch;
+    }
+  };
+  const std::string rest =
+      " was measured at one batch only (32): how its time grows with the batch is a prior";
+  EXPECT_EQ(After([&](Case* its) { only(its, "resnet50", 32); }),
+            Sentences({"resnet50 on t4" + rest}));
+  EXPECT_EQ(After([&](Case* its) {
+              only(its, "resnet50", 32);
+              only(its, "bert_base", 32);
+            }),
+            Sentences({"bert_base on t4" + rest, "resnet50 on t4" + rest}));
+  // On each device by itself.
+  EXPECT_EQ(After([&](Case* its) {
+              for (auto& run : its->problem.runs) {
+                if (run.workload == "resnet50" && run.plan.local_batch == 32) run.device = "v100";
+              }
+            }).size(),
+            2U);
+}
+
+TEST(Caveats, AMessageHasNoBatch) {
+  EXPECT_EQ(After([](Case* its) {
+              its->problem.workloads["message"] = Message("message", 1e6);
+              auto run = its->problem.runs[1];
+              run.workload = "message";
+              its->problem.runs.push_back(run);
+            }),
+            Sentences());
+}
+
+TEST(Caveats, TheGravestFirst) {
+  const Sentences found = After([](Case* its) {
+    its->outcome.mape = 3;
+    for (ParameterEstimate& p : its->calibration().parameters) p.decided_by = DecidedBy::kPrior;
+    its->Find("cluster", "overlap_share").value = 0.95;
+    its->OnNodes(2);
+    for (auto& run : its->problem.runs) run.plan.local_batch = 16;
+  });
+  const char* const starts[] = {"the model does not describe", "overlap_share of cluster",
+                                "no parameter was decided",    "no run has three nodes",
+                                "bert_base on t4",             "resnet18_cifar10 on t4",
+                                "resnet50 on t4"};
+  ASSERT_EQ(found.size(), std::size(starts));
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].rfind(starts[i], 0), 0U) << found[i];
+    EXPECT_NE(found[i].back(), '.') << "the full stop is the printer's";
+  }
+}
+
+// ---- Of fits.
+
+Sentences OfFit(const CalibrationProblem& problem) {
+  const CalibrationOutcome outcome = Calibrate(problem);
+  EXPECT_TRUE(outcome.IsUsable()) << outcome.message;
+  return Caveats(problem, outcome);
+}
+
+TEST(CaveatsOfFits, AGoodCampaignHasNone) {
+  SyntheticProblem synthetic(PlausibleTruth());
+  AddCampaign(&synthetic, FittedPlacements(), 0.03, 1);
+  EXPECT_EQ(OfFit(synthetic.problem()), Sentences());
+}
+
+TEST(CaveatsOfFits, OneDeviceAtOneBatch) {
+  Truth truth = PlausibleTruth();
+  truth.workloads = {{"resnet50", truth.workloads.at("resnet50")}};
+  SyntheticProblem synthetic(truth);
+  for (int i = 0; i < 5; ++i) synthetic.Add("resnet50", AllreducePlan({1}, 32));
+  const Sentences found = OfFit(synthetic.problem());
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0], kNoNetwork);
+  EXPECT_EQ(found[1].rfind("resnet50 on t4 was measured at one batch only (32)", 0), 0U);
+}
+
+// Step times in nanoseconds that were taken for seconds.
+TEST(CaveatsOfFits, AWrongUnitIsSeen) {
+  SyntheticProblem synthetic(PlausibleTruth());
+  AddCampaign(&synthetic, {{1}, {1, 1}, {1, 1, 1}}, 0.03, 1);
+  for (auto& run : synthetic.problem().runs) run.step_time = run.step_time * 1e9;
+  const Sentences found = OfFit(synthetic.problem());
+  ASSERT_FALSE(found.empty());
+  EXPECT_TRUE(found[0].rfind("the model does not describe", 0) == 0 ||
+              found[0].find("at the edge of its range") != std::string::npos)
+      << found[0];
+}
+
+}  // namespace
+}  // namespace stepcast

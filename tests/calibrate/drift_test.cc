@@ -1,0 +1,363 @@
+// A calibration, then runs of a truth of which one thing has changed: the check has to name it.
+#include "calibrate/drift.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/record/input_error.h"
+#include "tests/calibrate/synthetic_runs.h"
+
+namespace stepcast {
+namespace {
+
+using Runs = std::vector<Run>;
+
+constexpr double kNoise = 0.04;
+
+Device T4() {
+  Device device;
+  device.name = kSyntheticDevice;
+  device.fp32 = WorkRate<>::FromSi(8.1e12);
+  device.memory_bandwidth = DataRate<>::FromSi(320e9);
+  return device;
+}
+
+const Cluster& Calibrated(std::uint64_t seed = 1) {
+  static std::map<std::uint64_t, Cluster> clusters;
+  const auto known = clusters.find(seed);
+  if (known != clusters.end()) return known->second;
+  SyntheticProblem synthetic(PlausibleTruth());
+  AddCampaign(&synthetic, FittedPlacements(), kNoise, seed);
+  return clusters[seed] = Calibrate(synthetic.problem()).cluster;
+}
+
+// 33 runs: of each workload eleven plans, from one device to 32.
+Runs NewRuns(const Truth& truth, std::uint64_t seed) {
+  SyntheticProblem synthetic(truth);
+  Noise noise(seed);
+  const std::vector<Placement> placements = {
+      {1}, {1}, {2}, {4}, {1, 1}, {2, 2}, {4, 4}, {1, 1, 1, 1}, Placement(8, 1), Placement(8, 4)};
+  for (const auto& [workload, values] : truth.workloads) {
+    const std::vector<int>& batches = SyntheticBatches(workload);
+    std::size_t i = 0;
+    for (const Placement& placement : placements) {
+      synthetic.Add(workload, AllreducePlan(placement, batches[1 + i++ % 3]),
+                    kNoise * noise.Next());
+    }
+    Plan servers = AllreducePlan({1, 1, 1, 1}, batches[2]);
+    servers.strategy = Strategy::kPsSync;
+    servers.servers = 2;
+    synthetic.Add(workload, servers, kNoise * noise.Next());
+  }
+  return synthetic.problem().runs;
+}
+
+DriftProblem Problem(const Cluster& cluster, Runs runs) {
+  DriftProblem problem;
+  problem.cluster = cluster;
+  problem.runs = std::move(runs);
+  for (const Run& run : problem.runs) problem.workloads[run.workload] = *FindWorkload(run.workload);
+  return problem;
+}
+
+// The first, or an alternative to it, of this name; none where it is not among them.
+const ParameterDrift* Find(const DriftReport& report, const std::string& scope,
+                           const std::string& name) {
+  for (const ParameterDrift& drift : report.drifts) {
+    const bool named = &drift == &report.drifts.front() || drift.alternative;
+    if (named && drift.scope == scope && drift.name == name) return &drift;
+  }
+  return nullptr;
+}
+
+// ---- One thing has changed.
+
+struct Change {
+  const char* title;
+  std::string scope;
+  std::string name;
+  std::function<void(Truth*)> apply;
+};
+
+Change OfCluster(const char* title, ClusterParameter parameter, double factor) {
+  return {title, kClusterScope,
+          std::string(kClusterParameterSpecs[static_cast<std::size_t>(parameter)].name),
+          [=](Truth* truth) { truth->cluster.si[parameter] *= factor; }};
+}
+
+Change OfWorkload(const char* title, const std::string& workload, WorkloadParameter parameter,
+                  double factor) {
+  return {title, WorkloadScope(workload, kSyntheticDevice),
+          std::string(kWorkloadParameterSpecs[static_cast<std::size_t>(parameter)].name),
+          [=](Truth* truth) { truth->workloads[workload].si[parameter] *= factor; }};
+}
+
+class OneChange : public ::testing::TestWithParam<Change> {};
+
+TEST_P(OneChange, IsNamedWithItsNewValue) {
+  const Change& change = GetParam();
+  Truth truth = PlausibleTruth();
+  change.apply(&truth);
+  ParameterEstimate of;
+  of.scope = change.scope;
+  of.name = change.name;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const DriftReport report = CheckDrift(Problem(Calibrated(seed), NewRuns(truth, 100 + seed)));
+    EXPECT_TRUE(report.stale) << report.verdict;
+    EXPECT_EQ(report.verdict.rfind("The calibration is stale: ", 0), 0U) << report.verdict;
+    const ParameterDrift* drift = Find(report, change.scope, change.name);
+    ASSERT_NE(drift, nullptr) << report.verdict;
+    EXPECT_GT(std::abs(drift->z), 3);
+    EXPECT_LT(std::abs(std::log(drift->now / truth.ValueOf(of))), 3 * drift->now_log_sd)
+        << report.verdict;
+    EXPECT_GT(drift->explained, report.met);
+    EXPECT_NEAR(drift->now, drift->before * std::exp(drift->log_shift), 1e-9 * drift->now);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Drift, OneChange,
+    ::testing::Values(OfCluster("LinkToANinth", kLinkBandwidth, 1.0 / 9),
+                      OfCluster("LinkHalved", kLinkBandwidth, 0.5),
+                      OfCluster("FlowHalved", kFlowBandwidth, 0.5),
+                      OfCluster("FlowDoubled", kFlowBandwidth, 2),
+                      OfCluster("HostHalved", kHostBandwidth, 0.5),
+                      OfCluster("SharingTenfold", kHostSharing, 10),
+                      OfCluster("ScalingFourfold", kNodeScaling, 4),
+                      OfCluster("ContentionFivefold", kHostContention, 5),
+                      OfCluster("OverlapHalved", kOverlapShare, 0.5),
+                      OfWorkload("SampleTimeMore", "resnet50", kSampleTime, 1.25),
+                      OfWorkload("SampleTimeLess", "bert_base", kSampleTime, 0.75),
+                      OfWorkload("SpreadThreefold", "resnet18_cifar10", kStragglerSpread, 3)),
+    [](const auto& its) { return its.param.title; });
+
+// A driver that slows everything: the device's efficiency, rather than one workload after another.
+TEST(DriftOfADevice, IsTheDevices) {
+  SyntheticProblem campaign(PlausibleTruth());
+  campaign.problem().devices[kSyntheticDevice] = T4();
+  AddCampaign(&campaign, FittedPlacements(), kNoise, 1);
+  const Cluster cluster = Calibrate(campaign.problem()).cluster;
+  Truth truth = PlausibleTruth();
+  for (auto& [name, workload] : truth.workloads) {
+    for (const int i : {kFloorTime, kSampleTime, kUpdateTime}) workload.si[i] *= 1.25;
+  }
+  DriftProblem problem = Problem(cluster, NewRuns(truth, 2));
+  problem.devices[kSyntheticDevice] = T4();
+  const DriftReport report = CheckDrift(problem);
+  ASSERT_FALSE(report.drifts.empty()) << report.verdict;
+  const ParameterDrift& first = report.drifts.front();
+  EXPECT_EQ(first.name, "kernel_efficiency") << report.verdict;
+  EXPECT_EQ(first.scope, "device t4");
+  EXPECT_NEAR(first.log_shift, std::log(1 / 1.25), 3 * first.log_sd);
+}
+
+// A cable: host d went from the cluster's link to 1 Gbit/s. As calibrated the link holds nothing
+// back (the flow does), so that the change is invisible to derivatives there.
+TEST(DriftOfAHost, IsTheHosts) {
+  Truth truth = PlausibleTruth();
+  for (const char* host : {"a", "b", "c", "d"}) {
+    truth.host_links[host] = DataRate<>::FromSi(truth.cluster.si[kLinkBandwidth]);
+  }
+  Cluster bare = SyntheticCluster();
+  for (const char* name : {"a", "b", "c", "d"}) {
+    Host host;
+    host.name = name;
+    bare.hosts.push_back(host);
+  }
+  const auto pairs = [](const Truth& of, const Cluster& cluster, std::uint64_t seed) {
+    SyntheticProblem synthetic(of, cluster);
+    Noise noise(seed);
+    for (const auto& [one, other] : std::vector<std::pair<std::string, std::string>>{
+             {"a", "b"}, {"a", "c"}, {"b", "c"}, {"a", "d"}, {"c", "d"}}) {
+      for (const int batch : SyntheticBatches("resnet50")) {
+        Plan plan = AllreducePlan({1, 1}, batch);
+        plan.hosts = {one, other};
+        synthetic.Add("resnet50", plan, 0.03 * noise.Next());
+        synthetic.Add("resnet50", AllreducePlan({1}, batch), 0.03 * noise.Next());
+      }
+    }
+    return synthetic;
+  };
+  const Cluster cluster = Calibrate(pairs(truth, bare, 1).problem()).cluster;
+  EXPECT_FALSE(CheckDrift(Problem(cluster, pairs(truth, bare, 2).problem().runs)).stale);
+
+  truth.host_links["d"] = GigabitsPerSecond(1.0);
+  const DriftReport report = CheckDrift(Problem(cluster, pairs(truth, bare, 3).problem().runs));
+  ASSERT_FALSE(report.drifts.empty()) << report.verdict;
+  const ParameterDrift& first = report.drifts.front();
+  EXPECT_EQ(first.scope, "hosts d") << report.verdict;
+  EXPECT_EQ(first.name, "link_bandwidth");
+  EXPECT_LT(std::abs(std::log(first.now)), 3 * first.now_log_sd) << report.verdict;
+  EXPECT_LT(first.now_log_sd, 0.1);
+}
+
+// Where only one plan is measured, many parameters could be to blame, and are named.
+TEST(DriftOnOnePlan, NamesTheAlternatives) {
+  Truth truth = PlausibleTruth();
+  truth.cluster.si[kLinkBandwidth] *= 0.5;
+  SyntheticProblem synthetic(truth);
+  Noise noise(1);
+  for (int i = 0; i < 12; ++i) {
+    synthetic.Add("bert_base", AllreducePlan({1, 1, 1, 1}, 3), kNoise * noise.Next());
+  }
+  const DriftReport report = CheckDrift(Problem(Calibrated(), synthetic.problem().runs));
+  EXPECT_TRUE(report.stale) << report.verdict;
+  EXPECT_NE(Find(report, kClusterScope, "link_bandwidth"), nullptr) << report.verdict;
+  EXPECT_NE(Find(report, kClusterScope, "node_scaling"), nullptr) << report.verdict;
+  EXPECT_NE(report.verdict.find(", or "), std::string::npos) << report.verdict;
+}
+
+// ---- Nothing has changed.
+
+TEST(NoDrift, FalseAlarmsAreRare) {
+  int alarms = 0;
+  int of_parameters = 0;
+  constexpr int kSeeds = 100;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const DriftReport report =
+        CheckDrift(Problem(Calibrated(1 + seed % 10), NewRuns(PlausibleTruth(), 1000 + seed)));
+    if (!report.stale) {
+      EXPECT_EQ(report.verdict, "The calibration still holds: 33 new runs scatter as expected.");
+      EXPECT_TRUE(report.drifts.empty());
+      continue;
+    }
+    ++alarms;
+    if (!report.drifts.empty()) ++of_parameters;
+  }
+  std::cout << alarms << " false alarms in " << kSeeds << ", " << of_parameters
+            << " of them name a parameter\n";
+  EXPECT_LE(alarms, kSeeds / 20);
+}
+
+TEST(NoDrift, OneWildRunIsNone) {
+  for (const double factor : {0.2, 1.5, 3.0, 20.0}) {
+    for (const std::size_t wild : {0U, 6U, 12U, 19U}) {
+      Runs runs = NewRuns(PlausibleTruth(), 1);
+      runs.resize(20);
+      runs[wild].step_time = runs[wild].step_time * factor;
+      const DriftReport report = CheckDrift(Problem(Calibrated(), runs));
+      EXPECT_FALSE(report.stale) << factor << " in " << wild << ": " << report.verdict;
+    }
+  }
+}
+
+// A wild run does not hide a change either.
+TEST(OneWildRun, DoesNotHideAChange) {
+  Truth truth = PlausibleTruth();
+  truth.cluster.si[kLinkBandwidth] *= 0.5;
+  Runs runs = NewRuns(truth, 1);
+  runs[3].step_time = runs[3].step_time * 20.0;
+  const DriftReport report = CheckDrift(Problem(Calibrated(), runs));
+  ASSERT_FALSE(report.drifts.empty());
+  EXPECT_EQ(report.drifts.front().name, "link_bandwidth") << report.verdict;
+  EXPECT_LT(std::abs(std::log(report.drifts.front().now / 4.5)),
+            3 * report.drifts.front().now_log_sd);
+}
+
+// ---- Little or nothing is known.
+
+TEST(FewRuns, AreTooFewToTell) {
+  Truth truth = PlausibleTruth();
+  truth.cluster.si[kLinkBandwidth] *= 0.1;
+  Runs runs = NewRuns(truth, 1);
+  runs.erase(runs.begin(), runs.begin() + 6);
+  runs.resize(2);
+  const DriftReport report = CheckDrift(Problem(Calibrated(), runs));
+  EXPECT_EQ(report.runs, 2);
+  EXPECT_FALSE(report.stale);
+  EXPECT_EQ(report.verdict, "Too few runs to tell: there are 2, and it takes at least 4.");
+  EXPECT_GT(report.scatter, 1);
+}
+
+TEST(FewRuns, NoneAreNone) {
+  const DriftReport report = CheckDrift(Problem(Calibrated(), {}));
+  EXPECT_EQ(report.runs, 0);
+  EXPECT_FALSE(report.stale);
+  EXPECT_EQ(report.p_value, 1);
+  EXPECT_EQ(report.verdict, "There are no runs to check the calibration with.");
+}
+
+// A workload that was never calibrated brings its own, wide, priors: whatever it takes is news.
+TEST(NewWorkload, IsNoDriftByItself) {
+  Truth truth = PlausibleTruth();
+  SyntheticProblem campaign(truth);
+  AddCampaign(&campaign, FittedPlacements(), kNoise, 1);
+  Runs& runs = campaign.problem().runs;
+  runs.erase(std::remove_if(runs.begin(), runs.end(),
+                            [](const auto& run) { return run.workload == "bert_base"; }),
+             runs.end());
+  for (const bool with_device : {false, true}) {
+    if (with_device) campaign.problem().devices[kSyntheticDevice] = T4();
+    const Cluster cluster = Calibrate(campaign.problem()).cluster;
+    DriftProblem problem = Problem(cluster, NewRuns(truth, 4));
+    if (with_device) problem.devices[kSyntheticDevice] = T4();
+    const DriftReport report = CheckDrift(problem);
+    EXPECT_FALSE(report.stale) << report.verdict;
+
+    // What has changed in the cluster is still seen.
+    truth.cluster.si[kFlowBandwidth] *= 0.5;
+    problem.runs = NewRuns(truth, 4);
+    EXPECT_NE(Find(CheckDrift(problem), kClusterScope, "flow_bandwidth"), nullptr);
+    truth = PlausibleTruth();
+  }
+}
+
+TEST(DriftInput, IsChecked) {
+  DriftProblem problem = Problem(Calibrated(), NewRuns(PlausibleTruth(), 1));
+  problem.workloads.erase("resnet50");
+  EXPECT_THROW(CheckDrift(problem), InputError);
+  problem = Problem(SyntheticCluster(), NewRuns(PlausibleTruth(), 1));
+  EXPECT_THROW(CheckDrift(problem), InputError);
+}
+
+// ---- Many runs, and the same answer twice.
+
+TEST(ManyRuns, TakeSecondsAndGiveTheSameAnswer) {
+  Truth truth = PlausibleTruth();
+  truth.cluster.si[kHostBandwidth] *= 0.6;
+  SyntheticProblem synthetic(truth);
+  Noise noise(1);
+  for (int i = 0; i < 10000; ++i) {
+    const char* const workload = i % 2 == 0 ? "resnet50" : "bert_base";
+    const Placement placement(static_cast<std::size_t>(1 + i % 8), 1 + i / 8 % 4);
+    Plan plan = AllreducePlan(placement, 1 + i / 32 % 40);
+    plan.accumulation_steps = 1 + i / 2000;
+    synthetic.Add(workload, plan, kNoise * noise.Next());
+  }
+  const DriftProblem problem = Problem(Calibrated(), synthetic.problem().runs);
+  const auto start = std::chrono::steady_clock::now();
+  const DriftReport report = CheckDrift(problem);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  std::cout << "10,000 runs in " << took.count() << " s\n";
+  EXPECT_LT(took.count(), 60);
+  ASSERT_FALSE(report.drifts.empty());
+  EXPECT_EQ(report.drifts.front().name, "host_bandwidth") << report.verdict;
+  EXPECT_NEAR(report.drifts.front().now / 4.2, 1, 0.1);
+}
+
+TEST(Deterministic, TwoChecksAgree) {
+  Truth truth = PlausibleTruth();
+  truth.cluster.si[kFlowBandwidth] *= 0.6;
+  const DriftProblem problem = Problem(Calibrated(), NewRuns(truth, 9));
+  const DriftReport one = CheckDrift(problem);
+  const DriftReport two = CheckDrift(problem);
+  EXPECT_EQ(one.verdict, two.verdict);
+  EXPECT_EQ(one.p_value, two.p_value);
+  ASSERT_EQ(one.drifts.size(), two.drifts.size());
+  for (std::size_t i = 0; i < one.drifts.size(); ++i) {
+    EXPECT_EQ(one.drifts[i].now, two.drifts[i].now);
+    EXPECT_EQ(one.drifts[i].z, two.drifts[i].z);
+  }
+}
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,439 @@
+// Which runs are worth measuring next: the algebra, the choice, and whether it keeps its promise.
+#include "calibrate/next_runs.h"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/LU>
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "data/io/plan_fields.h"
+#include "model/step/discrepancy.h"
+#include "tests/calibrate/synthetic_runs.h"
+
+namespace stepcast {
+namespace {
+
+SyntheticProblem OneWorkload(Truth truth = PlausibleTruth()) {
+  truth.workloads = {{"resnet50", truth.workloads.at("resnet50")}};
+  return SyntheticProblem(truth);
+}
+
+BelievedModel Model(const Cluster& cluster) {
+  return {cluster, *FindWorkload("resnet50"), std::nullopt, kSyntheticDevice};
+}
+
+// All is known, but for what `uncertain` names with their standard deviations.
+Cluster KnownBut(const std::vector<std::pair<std::string, double>>& uncertain) {
+  Truth truth = PlausibleTruth();
+  truth.workloads = {{"resnet50", truth.workloads.at("resnet50")}};
+  Cluster cluster = CalibratedCluster(truth, 0);
+  Calibration& calibration = *cluster.calibration;
+  for (std::size_t i = 0; i < calibration.parameters.size(); ++i) {
+    for (const auto& [name, log_sd] : uncertain) {
+      if (calibration.parameters[i].name != name) continue;
+      const auto at = static_cast<Eigen::Index>(i);
+      calibration.log_covariance(at, at) = log_sd * log_sd;
+    }
+  }
+  return cluster;
+}
+
+// ---- The update.
+
+struct Problem {
+  Eigen::MatrixXd covariance;
+  Eigen::VectorXd gradient;
+};
+
+Problem RandomProblem(Noise* noise, Eigen::Index size) {
+  Problem problem;
+  Eigen::MatrixXd root(size, size);
+  for (Eigen::Index i = 0; i < root.size(); ++i) root.data()[i] = noise->Next();
+  problem.covariance = root * root.transpose();
+  problem.gradient.resize(size);
+  for (Eigen::Index i = 0; i < size; ++i) problem.gradient[i] = noise->Next();
+  return problem;
+}
+
+// Bayes' rule for normal laws: precisions add.
+TEST(CovarianceAfter, IsBayesRule) {
+  Noise noise(1);
+  for (const double variance : {1e-3, 0.1, 10.0}) {
+    const auto [covariance, gradient] = RandomProblem(&noise, 5);
+    const Eigen::MatrixXd brute =
+        (covariance.inverse() + gradient * gradient.transpose() / variance).inverse();
+    const Eigen::MatrixXd after = CovarianceAfter(covariance, gradient, variance);
+    EXPECT_LT((after - brute).cwiseAbs().maxCoeff(), 1e-7 * covariance.norm());
+  }
+}
+
+TEST(CovarianceAfter, TwoRunsInEitherOrderAreTheTwoTogether) {
+  Noise noise(2);
+  const auto [covariance, first] = RandomProblem(&noise, 6);
+  const Eigen::VectorXd second = RandomProblem(&noise, 6).gradient;
+  const Eigen::MatrixXd forth =
+      CovarianceAfter(CovarianceAfter(covariance, first, 0.04), second, 0.3);
+  const Eigen::MatrixXd back =
+      CovarianceAfter(CovarianceAfter(covariance, second, 0.3), first, 0.04);
+  EXPECT_LT((forth - back).cwiseAbs().maxCoeff(), 1e-9 * covariance.norm());
+  // Four repeats of a run are one of a quarter of the variance.
+  Eigen::MatrixXd repeated = covariance;
+  for (int i = 0; i < 4; ++i) repeated = CovarianceAfter(repeated, first, 0.4);
+  EXPECT_LT((repeated - CovarianceAfter(covariance, first, 0.1)).cwiseAbs().maxCoeff(),
+            1e-9 * covariance.norm());
+}
+
+TEST(CovarianceAfter, NeverRaisesAnyVariance) {
+  Noise noise(3);
+  for (int round = 0; round < 30; ++round) {
+    const auto [covariance, gradient] = RandomProblem(&noise, 7);
+    const Eigen::MatrixXd after = CovarianceAfter(covariance, gradient, 0.01);
+    for (int probe = 0; probe < 10; ++probe) {
+      const Eigen::VectorXd h = RandomProblem(&noise, 7).gradient;
+      const double before = h.dot(covariance * h);
+      EXPECT_LE(h.dot(after * h), before);
+      EXPECT_GE(h.dot(after * h), -1e-9 * before);
+    }
+    EXPECT_LT(gradient.dot(after * gradient), 0.01) << "it was just measured";
+  }
+}
+
+TEST(CovarianceAfter, WhatDependsOnNothingTellsNothing) {
+  Noise noise(4);
+  const Problem problem = RandomProblem(&noise, 4);
+  EXPECT_EQ(CovarianceAfter(problem.covariance, Eigen::VectorXd::Zero(4), 0.1),
+            problem.covariance);
+}
+
+// ---- What is believed of a plan.
+
+TEST(BelievedModelAnswer, GradientIsThatOfTheStep) {
+  Truth truth = PlausibleTruth();
+  truth.host_links = {{"a", GigabitsPerSecond(2.0)}, {"b", GigabitsPerSecond(1.0)}};
+  const Cluster cluster = CalibratedCluster(truth);
+  const BelievedModel model = Model(cluster);
+  Plan named = AllreducePlan({1, 1}, 16);
+  named.hosts = {"a", "b"};
+  Plan servers = AllreducePlan({1, 1, 1}, 16);
+  servers.strategy = Strategy::kPsSync;
+  servers.servers = 2;
+  for (const Plan& plan : {AllreducePlan({1}, 8), AllreducePlan({2, 2, 2}, 16), named, servers}) {
+    const BelievedModel::Answer answer = model.Evaluate(plan);
+    ASSERT_EQ(answer.gradient.size(), model.belief().log_covariance().rows());
+    for (std::size_t i = 0; i < cluster.calibration->parameters.size(); ++i) {
+      const ParameterEstimate& p = cluster.calibration->parameters[i];
+      const auto log_step = [&](double h) {
+        Cluster moved = cluster;
+        moved.calibration->parameters[i].value *= std::exp(h);
+        return Model(moved).Evaluate(plan).log_step;
+      };
+      int position = -1;
+      for (int k = 0; k < answer.gradient.size(); ++k) {
+        const std::string of = p.scope == kClusterScope ? p.name
+                               : p.scope.rfind(kHostsScopePrefix, 0) == 0
+                                   ? p.name + " of " + p.scope.substr(6)
+                                   : p.name + " of " + p.scope.substr(9);
+        if (model.belief().NameOf(k) == of) position = k;
+      }
+      if (position < 0) continue;  // of another workload
+      EXPECT_NEAR(answer.gradient[position], (log_step(1e-4) - log_step(-1e-4)) / 2e-4, 1e-5)
+          << p.scope << " " << p.name;
+    }
+  }
+}
+
+// ---- The choice.
+
+std::string ScopeOfResnet() { return WorkloadScope("resnet50", kSyntheticDevice); }
+
+// V of the header, for a covariance and a range.
+double Variance(const BelievedModel& model, const Plan& target, const Eigen::MatrixXd& covariance,
+                const CalibratedRange& range) {
+  const BelievedModel::Answer goal = model.Evaluate(target);
+  const auto batches = range.local_batch.find(ScopeOfResnet());
+  return goal.gradient.dot(covariance * goal.gradient) +
+         std::pow(model.belief().ScatterAt(goal.sync_share), 2) +
+         std::pow(Discrepancy(target, range,
+                              batches == range.local_batch.end()
+                                  ? std::nullopt
+                                  : std::optional(batches->second)),
+                  2);
+}
+
+TEST(NextRuns, ExpectsWhatTheFormulaSays) {
+  const Cluster cluster = KnownBut({{"flow_bandwidth", 0.8}, {"sample_time", 0.3}});
+  const BelievedModel model = Model(cluster);
+  CalibratedRange range = cluster.calibration->range;
+  range.max_nodes = 2;
+  range.max_workers = 2;
+  range.max_devices_per_node = 1;
+  range.local_batch[ScopeOfResnet()] = {16, 64};
+  const Plan target = AllreducePlan(Placement(16, 1), 16);
+  const Plan run = AllreducePlan({1, 1, 1, 1}, 16);
+  const NextRuns next = ChooseNextRuns(model, target, {run}, range, 3);
+  ASSERT_EQ(next.runs.size(), 1U) << "each candidate once";
+
+  const Eigen::MatrixXd before = model.belief().log_covariance();
+  EXPECT_NEAR(next.log_sd, std::sqrt(Variance(model, target, before, range)), 1e-9);
+  const BelievedModel::Answer answer = model.Evaluate(run);
+  const double scatter = model.belief().ScatterAt(answer.sync_share);
+  const double beyond = Discrepancy(run, range, range.local_batch.at(ScopeOfResnet()));
+  EXPECT_NEAR(beyond, 0.03 * std::sqrt(2.0), 1e-12);
+  const Eigen::MatrixXd after =
+      CovarianceAfter(before, answer.gradient, scatter * scatter + beyond * beyond);
+  range.max_nodes = range.max_workers = 4;
+  EXPECT_NEAR(next.runs[0].log_sd, std::sqrt(Variance(model, target, after, range)), 1e-9);
+  EXPECT_NEAR(std::log(next.runs[0].step_time.in(kSeconds)), answer.log_step, 1e-12);
+  EXPECT_NEAR(next.runs[0].device_seconds, 4 * (60 + 100 * std::exp(answer.log_step)), 1e-9);
+}
+
+TEST(NextRuns, NeverRaiseTheTargetsVariance) {
+  SyntheticProblem synthetic = OneWorkload();
+  AddCampaign(&synthetic, {{1}, {1, 1}}, 0.05, 1);
+  auto& runs = synthetic.problem().runs;
+  runs.erase(std::remove_if(runs.begin(), runs.end(),
+                            [](const auto& run) { return run.plan.nodes() > 2; }),
+             runs.end());
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+  const BelievedModel model = Model(outcome.cluster);
+  for (const Placement& placement :
+       std::vector<Placement>{Placement(16, 4), Placement(3, 1), {1, 1}, {4}, {1}}) {
+    for (const int batch : {1, 32, 1024}) {
+      const Plan target = AllreducePlan(placement, batch);
+      const NextRuns next = ChooseNextRuns(model, target, CandidatePlans(target, {2, 64}),
+                                           outcome.cluster.calibration->range, 6);
+      EXPECT_LE(next.runs.size(), 6U);
+      double last = next.log_sd;
+      std::set<std::tuple<Placement, int, Strategy>> seen;
+      for (const NextRun& run : next.runs) {
+        EXPECT_LT(run.log_sd, last);
+        last = run.log_sd;
+        EXPECT_TRUE(
+            seen.insert({run.plan.placement, run.plan.local_batch, run.plan.strategy}).second)
+            << "each candidate once";
+      }
+      EXPECT_GT(last, model.belief().ScatterAt(model.Evaluate(target).sync_share) * 0.999)
+          << "one more step scatters as those before";
+    }
+  }
+}
+
+// The workload's own runs are not there yet: a first batch is not a step back.
+TEST(NextRuns, OfAWorkloadWithoutRunsDoNotRaiseItEither) {
+  Cluster cluster = KnownBut({{"sample_time", 0.02}, {"flow_bandwidth", 0.3}});
+  CalibratedRange range = cluster.calibration->range;
+  range.local_batch.clear();
+  const BelievedModel model = Model(cluster);
+  const Plan target = AllreducePlan({1, 1, 1, 1}, 512);
+  const NextRuns next = ChooseNextRuns(
+      model, target, {AllreducePlan({1, 1, 1, 1}, 1), AllreducePlan({1, 1}, 2)}, range, 5);
+  double last = next.log_sd;
+  for (const NextRun& run : next.runs) {
+    EXPECT_LT(run.log_sd, last);
+    last = run.log_sd;
+  }
+}
+
+TEST(NextRuns, TakesTheCheaperOfTwoThatTellTheSame) {
+  // All plans show the time of a sample; one device takes an eighth of the device-seconds.
+  const Cluster cluster = KnownBut({{"sample_time", 0.5}});
+  const BelievedModel model = Model(cluster);
+  const Plan target = AllreducePlan(Placement(8, 2), 64);
+  const Plan cheap = AllreducePlan({1}, 64);
+  const Plan dear = AllreducePlan({4, 4}, 64);
+  for (const auto& candidates :
+       std::vector<std::vector<Plan>>{{cheap, dear}, {dear, cheap}}) {
+    const NextRuns next =
+        ChooseNextRuns(model, target, candidates, cluster.calibration->range, 1);
+    ASSERT_EQ(next.runs.size(), 1U);
+    EXPECT_EQ(next.runs[0].plan.workers(), 1);
+    EXPECT_LT(next.runs[0].log_sd, 0.3 * next.log_sd);
+  }
+}
+
+TEST(NextRuns, PaysForWhatOnlyTheDearOneTells) {
+  const Cluster cluster = KnownBut({{"flow_bandwidth", 1.0}, {"sample_time", 0.05}});
+  const BelievedModel model = Model(cluster);
+  const Plan target = AllreducePlan(Placement(8, 1), 8);
+  const NextRuns next =
+      ChooseNextRuns(model, target, {AllreducePlan({1}, 8), AllreducePlan({1, 1, 1, 1}, 8)},
+                     cluster.calibration->range, 1);
+  ASSERT_EQ(next.runs.size(), 1U);
+  EXPECT_EQ(next.runs[0].plan.nodes(), 4);
+  EXPECT_EQ(next.runs[0].tells.rfind("flow_bandwidth (within ", 0), 0U) << next.runs[0].tells;
+}
+
+TEST(NextRuns, ServersAreDevicesThatWait) {
+  const Cluster cluster = KnownBut({{"sample_time", 0.5}});
+  Plan plan = AllreducePlan({1, 1}, 64);
+  plan.strategy = Strategy::kPsSync;
+  plan.servers = 3;
+  const NextRuns next =
+      ChooseNextRuns(Model(cluster), plan, {plan}, cluster.calibration->range, 1);
+  ASSERT_EQ(next.runs.size(), 1U);
+  const double measuring = 60 + 100 * next.runs[0].step_time.in(kSeconds);
+  EXPECT_NEAR(next.runs[0].device_seconds, 5 * measuring, 1e-9);
+}
+
+TEST(NextRuns, NothingUncertainIsNeverMeasured) {
+  const Cluster cluster = KnownBut({{"flow_bandwidth", 1.0}});
+  const BelievedModel model = Model(cluster);
+  const Plan target = AllreducePlan(Placement(8, 1), 8);
+  // One device knows of no flows.
+  const std::vector<Plan> blind = {AllreducePlan({1}, 8), AllreducePlan({1}, 64),
+                                   AllreducePlan({4}, 32)};
+  EXPECT_TRUE(ChooseNextRuns(model, target, blind, cluster.calibration->range, 5).runs.empty());
+  // Beside one that does, only that one is chosen.
+  std::vector<Plan> candidates = blind;
+  candidates.push_back(AllreducePlan(Placement(8, 1), 8));
+  const NextRuns next = ChooseNextRuns(model, target, candidates, cluster.calibration->range, 5);
+  ASSERT_EQ(next.runs.size(), 1U);
+  EXPECT_EQ(next.runs[0].plan.nodes(), 8);
+  // Nor is anything where all is known, or nothing that matters is not.
+  EXPECT_TRUE(ChooseNextRuns(Model(KnownBut({})), target, candidates, cluster.calibration->range, 5)
+                  .runs.empty());
+  EXPECT_TRUE(ChooseNextRuns(Model(KnownBut({{"server_rate", 1.0}, {"loss_timeout", 1.0}})), target,
+                             candidates, cluster.calibration->range, 5)
+                  .runs.empty());
+  EXPECT_TRUE(ChooseNextRuns(model, target, {}, cluster.calibration->range, 5).runs.empty());
+  EXPECT_TRUE(
+      ChooseNextRuns(model, target, candidates, cluster.calibration->range, 0).runs.empty());
+}
+
+// ---- Candidates.
+
+TEST(CandidatePlans, CanBeMeasuredAndAreNotLargerThanTheTarget) {
+  std::vector<Plan> targets;
+  for (const Placement& placement : std::vector<Placement>{{1}, {4}, {2, 2}, Placement(16, 8)}) {
+    for (const Strategy strategy : {Strategy::kAllreduce, Strategy::kHierarchical,
+                                    Strategy::kPsSync, Strategy::kPsAsync, Strategy::kBytePs}) {
+      Plan plan = AllreducePlan(placement, 64);
+      plan.strategy = strategy;
+      if (UsesServers(strategy) || strategy == Strategy::kBytePs) plan.servers = 2;
+      targets.push_back(plan);
+    }
+  }
+  targets.push_back(AllreducePlan(Placement(8, 2), 2));
+  targets.back().backup_workers = 9;
+  for (const Plan& target : targets) {
+    ASSERT_NO_THROW(CheckPlan(target));
+    const std::vector<Plan> plans = CandidatePlans(target, {16, 32});
+    std::set<std::pair<Placement, int>> seen;
+    for (const Plan& plan : plans) {
+      EXPECT_NO_THROW(CheckPlan(plan)) << StrategyName(target.strategy) << " " << plan.nodes()
+                                       << " nodes, " << plan.workers() << " workers";
+      EXPECT_LE(plan.nodes(), target.nodes());
+      EXPECT_LE(DevicesOnFullestNode(plan.placement), DevicesOnFullestNode(target.placement));
+      EXPECT_TRUE(seen.insert({plan.placement, plan.local_batch}).second) << "each once";
+      EXPECT_EQ(plan.accumulation_steps, target.accumulation_steps);
+      if (plan.workers() > 1) {
+        EXPECT_EQ(plan.strategy, target.strategy);
+      }
+    }
+    for (const Placement& placement : {Placement{1}, target.placement}) {
+      for (const int batch : {16, 32, target.local_batch, std::max(1, target.local_batch / 4)}) {
+        EXPECT_EQ(seen.count({placement, batch}), 1U) << batch;
+      }
+    }
+    if (target.nodes() == 16) {
+      for (const std::size_t nodes : {2, 3, 4, 8}) {
+        EXPECT_EQ(seen.count({Placement(nodes, 1), 64}), 1U) << nodes;
+        EXPECT_EQ(seen.count({Placement(nodes, 8), 64}), 1U) << nodes;
+      }
+    }
+  }
+}
+
+TEST(CandidatePlans, WithoutFittedBatchesTakeTheTargets) {
+  std::set<int> batches;
+  for (const Plan& plan : CandidatePlans(AllreducePlan({1, 1}, 3), {})) {
+    batches.insert(plan.local_batch);
+  }
+  EXPECT_EQ(batches, (std::set<int>{1, 3})) << "a quarter of three is one";
+}
+
+// ---- Whether it keeps what it promises.
+
+Truth VariedTruth(std::uint64_t seed) {
+  Truth truth = PlausibleTruth();
+  Noise noise(seed);
+  for (const int p : {kFlowBandwidth, kHostBandwidth, kLinkBandwidth, kNodeScaling, kOverlapShare}) {
+    truth.cluster.si[static_cast<std::size_t>(p)] *= std::exp(0.2 * noise.Next());
+  }
+  return truth;
+}
+
+// Pairs and single nodes, scattered as synthetic steps are.
+SyntheticProblem SmallCampaign(std::uint64_t seed, double scatter) {
+  SyntheticProblem synthetic = OneWorkload(VariedTruth(seed));
+  Noise noise(seed + 100);
+  for (const Placement& placement : std::vector<Placement>{{1}, {2}, {1, 1}, {2, 2}}) {
+    for (const int batch : SyntheticBatches("resnet50")) {
+      synthetic.Add("resnet50", AllreducePlan(placement, batch), scatter * noise.Next());
+    }
+  }
+  return synthetic;
+}
+
+TEST(NextRuns, TheExpectedIntervalIsTheOneThatFollows) {
+  constexpr double kScatter = 0.04;
+  constexpr int kClusters = 6;
+  const Plan target = AllreducePlan(Placement(16, 4), 8);
+  double log_ratio = 0;
+  double gained = 0;
+  for (std::uint64_t seed = 1; seed <= kClusters; ++seed) {
+    SyntheticProblem synthetic = SmallCampaign(seed, kScatter);
+    const CalibrationOutcome before = Calibrate(synthetic.problem());
+    ASSERT_TRUE(before.IsUsable()) << before.message;
+    const NextRuns next =
+        ChooseNextRuns(Model(before.cluster), target, CandidatePlans(target, {2, 64}),
+                       before.cluster.calibration->range, 3);
+    ASSERT_FALSE(next.runs.empty());
+    Noise noise(seed + 200);
+    for (const NextRun& run : next.runs) {
+      synthetic.Add("resnet50", run.plan, kScatter * noise.Next());
+    }
+    const CalibrationOutcome after = Calibrate(synthetic.problem());
+    ASSERT_TRUE(after.IsUsable()) << after.message;
+    const BelievedModel model = Model(after.cluster);
+    const double realised = std::sqrt(Variance(model, target, model.belief().log_covariance(),
+                                               after.cluster.calibration->range));
+    const double expected = next.runs.back().log_sd;
+    EXPECT_LT(std::abs(std::log(realised / expected)), std::log(2.5))
+        << "seed " << seed << ": expected " << expected << ", it is " << realised;
+    log_ratio += std::log(realised / expected) / kClusters;
+    gained += std::log(next.log_sd / expected) / kClusters;
+    // Nor is the interval narrow at the wrong place.
+    const double error = model.Evaluate(target).log_step -
+                         std::log(synthetic.TrueStep("resnet50", target).in(kSeconds));
+    EXPECT_LT(std::abs(error), 3 * realised) << seed;
+  }
+  EXPECT_LT(std::abs(log_ratio), std::log(1.5)) << "on average off by " << std::exp(log_ratio);
+  EXPECT_GT(gained, std::log(1.3)) << "the runs must have been worth it";
+}
+
+// Pairs say nothing of a node with two neighbours, nor of how transfers grow with the nodes.
+TEST(NextRuns, AThirdNodeIsAskedForWhereOnlyPairsWereMeasured) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const SyntheticProblem synthetic = SmallCampaign(seed, 0.04);
+    const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+    ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+    const Plan target = AllreducePlan(Placement(16, 4), 8);
+    const NextRuns next =
+        ChooseNextRuns(Model(outcome.cluster), target, CandidatePlans(target, {2, 64}),
+                       outcome.cluster.calibration->range, 2);
+    int most = 0;
+    for (const NextRun& run : next.runs) most = std::max(most, run.plan.nodes());
+    EXPECT_GE(most, 3) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,607 @@
+// The model's answers with their derivatives, and the residuals that the solver sees.
+#include "calibrate/plan_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "predictor/predictor.h"
+#include "tests/calibrate/synthetic_runs.h"
+#include "tests/model/support.h"
+
+namespace stepcast {
+namespace {
+
+// ---- Plans of every kind.
+
+struct PlanCase {
+  std::string name;
+  Plan plan;
+  bool named_link = false;
+};
+
+Plan OnNodes(int nodes, int devices, Strategy strategy, int servers = 0) {
+  Plan plan = AllreducePlan(Placement(static_cast<std::size_t>(nodes), devices), 32);
+  plan.strategy = strategy;
+  plan.servers = servers;
+  return plan;
+}
+
+std::vector<PlanCase> PlanCases() {
+  std::vector<PlanCase> cases = {
+      {"one_device", OnNodes(1, 1, Strategy::kNone)},
+      {"one_node", OnNodes(1, 4, Strategy::kAllreduce)},
+      {"pair", OnNodes(2, 1, Strategy::kRing)},
+      {"ring", OnNodes(4, 2, Strategy::kRing)},
+      {"many_nodes", OnNodes(16, 4, Strategy::kAllreduce)},
+      {"tree", OnNodes(4, 2, Strategy::kTree)},
+      {"halving_doubling", OnNodes(4, 1, Strategy::kHalvingDoubling)},
+      {"hierarchical", OnNodes(4, 4, Strategy::kHierarchical)},
+      {"ps_sync", OnNodes(4, 1, Strategy::kPsSync, 2)},
+      {"ps_async", OnNodes(4, 1, Strategy::kPsAsync, 2)},
+      {"ps_one_node", OnNodes(1, 1, Strategy::kPsSync, 1)},
+      {"byteps", OnNodes(4, 2, Strategy::kBytePs, 2)},
+      {"byteps_one_node", OnNodes(1, 4, Strategy::kBytePs, 1)},
+  };
+  const auto with = [&](const std::string& name, const Plan& plan, const auto& change) {
+    cases.push_back({name, plan});
+    change(&cases.back().plan);
+  };
+  const Plan ring = OnNodes(4, 2, Strategy::kRing);
+  const Plan servers = OnNodes(4, 2, Strategy::kPsSync, 2);
+  const Plan async = OnNodes(4, 2, Strategy::kPsAsync, 2);
+  const auto lossy = [](Plan* p) {
+    p->link.rtt = Milliseconds(8.0);
+    p->link.loss = 0.01;
+  };
+  with("ring_rtt", ring, [](Plan* p) { p->link.rtt = Milliseconds(20.0); });
+  with("ring_rtt_loss", ring, lossy);
+  with("ring_loss_alone", ring, [](Plan* p) { p->link.loss = 0.02; });
+  with("ring_bandwidth", ring, [](Plan* p) { p->link.bandwidth = GigabitsPerSecond(1.0); });
+  with("ring_accumulating", ring, [](Plan* p) { p->accumulation_steps = 5; });
+  with("ring_p_norm", ring, [](Plan* p) { p->overlap = Overlap::kPNorm; });
+  with("ring_no_overlap", ring, [](Plan* p) { p->overlap = Overlap::kNone; });
+  with("ring_backup", ring, [](Plan* p) { p->backup_workers = 2; });
+  with("bbr", ring, [&](Plan* p) {
+    lossy(p);
+    p->link.congestion_control = CongestionControl::kBbr;
+  });
+  with("ps_sync_rtt_loss", servers, lossy);
+  with("ps_async_rtt_loss", async, lossy);
+  with("ps_server_rtt", servers, [](Plan* p) { p->server_link.rtt = Milliseconds(20.0); });
+  with("ps_server_loss", servers, [](Plan* p) { p->server_link.loss = 0.01; });
+  with("ps_server_bandwidth", servers,
+       [](Plan* p) { p->server_link.bandwidth = GigabitsPerSecond(2.0); });
+  with("ps_colocated", servers, [](Plan* p) { p->server.colocated = true; });
+  with("ps_pipelined", servers, [](Plan* p) { p->server.pipelined = true; });
+  with("ps_bounded_staleness", async, [](Plan* p) { p->server.staleness_bound = 3; });
+  with("byteps_rtt", OnNodes(4, 2, Strategy::kBytePs, 2),
+       [](Plan* p) { p->server_link.rtt = Milliseconds(5.0); });
+  const std::size_t unnamed = cases.size();
+  for (std::size_t i = 0; i < unnamed; ++i) {
+    if (cases[i].plan.nodes() < 2 && !UsesServers(cases[i].plan.strategy)) continue;
+    PlanCase named = cases[i];
+    named.name += "_named_link";
+    named.named_link = true;
+    cases.push_back(named);
+  }
+  return cases;
+}
+
+StepFacts FactsOf(const Plan& plan, const std::string& name = "resnet50") {
+  const Workload workload = *FindWorkload(name);
+  const DataSize<> cap = plan.bucket.value_or(DefaultBucket(plan.strategy));
+  return MakeStepFacts(SyntheticCluster(), plan, workload,
+                       std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload, cap)));
+}
+
+// ln(SI value) by columns.
+using Point = std::array<double, kPlanColumns>;
+
+// Around the truth; the link of its own is 3 Gbit/s.
+Point RandomPoint(Noise* noise, double sd) {
+  const Truth truth = PlausibleTruth();
+  const WorkloadParameters<double>& workload = truth.workloads.at("resnet50");
+  Point point{};
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    const double si = i < kClusterParameterCount ? truth.cluster.si[i]
+                      : i < kLinkColumn          ? workload.si[i - kClusterParameterCount]
+                                                 : 3e9 / 8;
+    point[i] = std::log(si) + sd * noise->Next();
+  }
+  return point;
+}
+
+PlanAnswer Answer(const StepFacts& facts, bool named_link, const Point& at, bool with_gradient) {
+  return AnswerPlan(facts, at.data(), at.data() + kClusterParameterCount,
+                    named_link ? &at[kLinkColumn] : nullptr, with_gradient);
+}
+
+class AnswerOf : public ::testing::TestWithParam<PlanCase> {};
+
+// By central differences at two distances, which must agree first: where they do not, a maximum
+// changes sides in between, and there is no derivative.
+TEST_P(AnswerOf, HasTheDerivativesOfItsValues) {
+  constexpr int kPoints = 6;
+  constexpr double kDistance = 1e-4;
+  const PlanCase& its = GetParam();
+  const StepFacts facts = FactsOf(its.plan);
+  Noise noise(11);
+  int checked = 0;
+  int kinks = 0;
+  for (int round = 0; round < kPoints; ++round) {
+    const Point point = RandomPoint(&noise, 0.7);
+    const PlanAnswer answer = Answer(facts, its.named_link, point, true);
+    ASSERT_TRUE(std::isfinite(answer.log_step));
+    for (std::size_t column = 0; column < point.size(); ++column) {
+      const auto difference = [&](double h) {
+        Point above = point;
+        Point below = point;
+        above[column] += h;
+        below[column] -= h;
+        const PlanAnswer high = Answer(facts, its.named_link, above, false);
+        const PlanAnswer low = Answer(facts, its.named_link, below, false);
+        return std::pair{(high.log_step - low.log_step) / (2 * h),
+                         (high.sync_share - low.sync_share) / (2 * h)};
+      };
+      const auto coarse = difference(kDistance);
+      const auto fine = difference(kDistance / 2);
+      if (std::abs(coarse.first - fine.first) > 1e-6 ||
+          std::abs(coarse.second - fine.second) > 1e-6) {
+        ++kinks;
+        continue;
+      }
+      ++checked;
+      EXPECT_NEAR(answer.log_step_gradient[column], fine.first, 2e-7) << "column " << column;
+      EXPECT_NEAR(answer.sync_share_gradient[column], fine.second, 2e-7) << "column " << column;
+    }
+  }
+  EXPECT_GE(checked, 0.95 * (checked + kinks)) << kinks << " were skipped";
+}
+
+TEST_P(AnswerOf, IsTheSameWithDerivatives) {
+  const PlanCase& its = GetParam();
+  const StepFacts facts = FactsOf(its.plan);
+  Noise noise(12);
+  for (int round = 0; round < 10; ++round) {
+    const Point point = RandomPoint(&noise, 1);
+    const PlanAnswer with = Answer(facts, its.named_link, point, true);
+    const PlanAnswer without = Answer(facts, its.named_link, point, false);
+    // A Jet divides by multiplying with the reciprocal, which rounds twice.
+    EXPECT_NEAR(with.log_step, without.log_step, 1e-13);
+    EXPECT_NEAR(with.sync_share, without.sync_share, 1e-13);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, AnswerOf, ::testing::ValuesIn(PlanCases()),
+                         [](const auto& its) { return its.param.name; });
+
+TEST(Answer, IsWhatTheStepSays) {
+  const Truth truth = PlausibleTruth();
+  const SyntheticProblem synthetic(truth);
+  Noise noise(1);
+  const Point point = RandomPoint(&noise, 0);
+  for (const PlanCase& its : PlanCases()) {
+    // The synthetic runs have the default buckets of collectives.
+    if (its.named_link || UsesServers(its.plan.strategy)) continue;
+    const PlanAnswer answer = Answer(FactsOf(its.plan), false, point, false);
+    EXPECT_NEAR(std::exp(answer.log_step) / synthetic.TrueStep("resnet50", its.plan).si(), 1, 1e-12)
+        << its.name;
+    const StepTime<double> step = EvaluateStep(FactsOf(its.plan), truth.cluster,
+                                               truth.workloads.at("resnet50"));
+    EXPECT_NEAR(answer.sync_share, (step.exposed() + step.straggler_wait) / step.total(), 1e-12)
+        << its.name;
+  }
+}
+
+TEST(Answer, OfOneDeviceKnowsNoNetwork) {
+  Noise noise(2);
+  const PlanAnswer answer =
+      Answer(FactsOf(OnNodes(1, 1, Strategy::kNone)), false, RandomPoint(&noise, 0), true);
+  EXPECT_EQ(answer.sync_share, 0);
+  for (std::size_t i = 0; i < kClusterParameterCount; ++i) {
+    EXPECT_EQ(answer.log_step_gradient[i], 0) << kClusterParameterSpecs[i].name;
+  }
+  EXPECT_GT(answer.log_step_gradient[int{kClusterParameterCount} + kSampleTime], 0.5);
+}
+
+// ---- Residuals.
+
+PlanRows RowsOf(const Plan& plan, std::vector<MeasuredRow> rows, std::vector<int> hosts = {}) {
+  PlanRows result;
+  result.facts = FactsOf(plan);
+  result.host_offsets = std::move(hosts);
+  result.log_sd = 0.08;
+  result.rows = std::move(rows);
+  return result;
+}
+
+// Steps and shares around those of the model at `point`, from very near to very far.
+std::vector<MeasuredRow> SpreadRows(const Plan& plan, const Point& point, bool named_link) {
+  const PlanAnswer answer = Answer(FactsOf(plan), named_link, point, false);
+  const auto near_share = [&](double difference) {
+    return std::optional<double>(answer.sync_share + difference);
+  };
+  return {{0, answer.log_step + 0.01, near_share(0.02)},
+          {1, answer.log_step - 0.3, std::nullopt},
+          {2, answer.log_step + 2.5, near_share(-0.2)},
+          {3, answer.log_step - 0.05, near_share(0.4)},
+          {4, answer.log_step, std::nullopt}};
+}
+
+// What a cost says at a point, with one Jacobian over all its blocks.
+struct Evaluation {
+  std::vector<double> residuals;
+  std::vector<std::vector<double>> jacobian;  // by residual, then by parameter
+
+  double cost() const {
+    double sum = 0;
+    for (const double r : residuals) sum += r * r;
+    return sum;
+  }
+  // J'r and J'J.
+  std::vector<double> Gradient() const {
+    std::vector<double> gradient(jacobian.front().size());
+    for (std::size_t i = 0; i < residuals.size(); ++i) {
+      for (std::size_t j = 0; j < gradient.size(); ++j) {
+        gradient[j] += residuals[i] * jacobian[i][j];
+      }
+    }
+    return gradient;
+  }
+  std::vector<double> Normal() const {
+    const std::size_t n = jacobian.front().size();
+    std::vector<double> normal(n * n);
+    for (const std::vector<double>& row : jacobian) {
+      for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < n; ++j) normal[i * n + j] += row[i] * row[j];
+      }
+    }
+    return normal;
+  }
+};
+
+constexpr std::size_t kOwnColumns = kLinkColumn;  // of the cluster and the workload
+
+// `values`: the cluster's, the workload's, then one for each group of hosts.
+Evaluation EvaluateCost(const PlanRows& plan, const std::vector<double>& values) {
+  const PlanCost cost(&plan);
+  std::vector<const double*> blocks = {values.data(), values.data() + kClusterParameterCount};
+  std::vector<int> sizes = {kClusterParameterCount, kWorkloadParameterCount};
+  for (std::size_t h = kOwnColumns; h < values.size(); ++h) {
+    blocks.push_back(&values[h]);
+    sizes.push_back(1);
+  }
+  EXPECT_EQ(cost.parameter_block_sizes(), sizes);
+  Evaluation result;
+  const auto count = static_cast<std::size_t>(cost.num_residuals());
+  result.residuals.resize(count);
+  std::vector<std::vector<double>> jacobians;
+  for (const int size : sizes) jacobians.emplace_back(count * static_cast<std::size_t>(size), 777);
+  std::vector<double*> pointers;
+  for (auto& jacobian : jacobians) pointers.push_back(jacobian.data());
+  EXPECT_TRUE(cost.Evaluate(blocks.data(), result.residuals.data(), pointers.data()));
+  result.jacobian.resize(count);
+  for (std::size_t r = 0; r < count; ++r) {
+    for (std::size_t b = 0; b < sizes.size(); ++b) {
+      const auto size = static_cast<std::size_t>(sizes[b]);
+      for (std::size_t i = 0; i < size; ++i) {
+        result.jacobian[r].push_back(jacobians[b][r * size + i]);
+      }
+    }
+  }
+  // Without derivatives the residuals are the same.
+  std::vector<double> again(count);
+  EXPECT_TRUE(cost.Evaluate(blocks.data(), again.data(), nullptr));
+  for (std::size_t r = 0; r < count; ++r) EXPECT_NEAR(again[r], result.residuals[r], 1e-9);
+  return result;
+}
+
+std::vector<double> ValuesAt(const Point& point, const std::vector<double>& links = {}) {
+  std::vector<double> values(point.begin(), point.begin() + kOwnColumns);
+  values.insert(values.end(), links.begin(), links.end());
+  return values;
+}
+
+double Robust(double z) { return 2 * (std::sqrt(1 + z * z) - 1); }
+double RobustInverse(double cost) { return std::sqrt(std::pow(1 + cost / 2, 2) - 1); }
+
+// s_x of a measured share, from what one row of it costs.
+double ShareSd(double measured) {
+  const Plan plan = OnNodes(4, 2, Strategy::kRing);
+  Noise noise(3);
+  const Point point = RandomPoint(&noise, 0.2);
+  const PlanAnswer answer = Answer(FactsOf(plan), false, point, false);
+  const PlanRows one = RowsOf(plan, {{0, answer.log_step, measured}});
+  const double cost = EvaluateCost(one, ValuesAt(point)).cost();
+  return std::abs(answer.sync_share - measured) / RobustInverse(cost);
+}
+
+TEST(PlanCost, WeighsSharesAsTheHeaderSays) {
+  for (const double measured : {0.0, 0.1, 0.3, 0.95}) {
+    EXPECT_NEAR(ShareSd(measured), std::hypot(0.02, 0.15 * measured), 1e-6) << measured;
+  }
+}
+
+TEST(PlanCost, CostsWhatItsRowsCost) {
+  for (const PlanCase& its : PlanCases()) {
+    if (its.named_link) continue;
+    Noise noise(4);
+    const Point point = RandomPoint(&noise, 0.2);
+    const PlanRows plan = RowsOf(its.plan, SpreadRows(its.plan, point, false));
+    const PlanAnswer answer = Answer(plan.facts, false, point, false);
+    double expected = 0;
+    for (const MeasuredRow& row : plan.rows) {
+      expected += Robust((answer.log_step - row.log_step) / 0.08);
+      if (!row.sync_share) continue;
+      expected += Robust((answer.sync_share - *row.sync_share) / ShareSd(*row.sync_share));
+    }
+    EXPECT_NEAR(EvaluateCost(plan, ValuesAt(point)).cost(), expected, 1e-6 * expected) << its.name;
+  }
+}
+
+TEST(PlanCost, NearRowsCountBySquareAndFarOnesByDistance) {
+  const Plan plan = OnNodes(2, 1, Strategy::kRing);
+  Noise noise(5);
+  const Point point = RandomPoint(&noise, 0.2);
+  const double log_step = Answer(FactsOf(plan), false, point, false).log_step;
+  const auto cost_at = [&](double z) {
+    const PlanRows one = RowsOf(plan, {{0, log_step + z * 0.08, std::nullopt}});
+    return EvaluateCost(one, ValuesAt(point)).cost();
+  };
+  EXPECT_NEAR(cost_at(0.02) / cost_at(0.01), 4, 1e-2);
+  EXPECT_NEAR(cost_at(0.01), 1e-4, 1e-7);
+  EXPECT_NEAR(cost_at(2000) / cost_at(1000), 2, 1e-2);
+  EXPECT_NEAR(cost_at(-3), cost_at(3), 1e-9);
+}
+
+TEST(PlanCost, GradientIsThatOfHalfTheCost) {
+  for (const PlanCase& its : PlanCases()) {
+    Noise noise(6);
+    const Point point = RandomPoint(&noise, 0.3);
+    const std::vector<int> hosts = its.named_link ? std::vector<int>{100, 101} : std::vector<int>();
+    const PlanRows plan = RowsOf(its.plan, SpreadRows(its.plan, point, its.named_link), hosts);
+    // The slower of two links is the one that was answered.
+    const std::vector<double> values =
+        its.named_link ? ValuesAt(point, {point[kLinkColumn] + 0.5, point[kLinkColumn]})
+                       : ValuesAt(point);
+    const std::vector<double> gradient = EvaluateCost(plan, values).Gradient();
+    ASSERT_EQ(gradient.size(), values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto difference = [&](double h) {
+        std::vector<double> above = values;
+        std::vector<double> below = values;
+        above[i] += h;
+        below[i] -= h;
+        return (EvaluateCost(plan, above).cost() - EvaluateCost(plan, below).cost()) / (4 * h);
+      };
+      const double fine = difference(1e-5);
+      if (std::abs(fine - difference(2e-5)) > 1e-4) continue;  // a corner of the model
+      EXPECT_NEAR(gradient[i], fine, 1e-5 * (1 + std::abs(fine))) << its.name << ", value " << i;
+    }
+  }
+}
+
+// Cost, gradient and normal equations.
+TEST(PlanCost, RowsTogetherAreRowsApart) {
+  for (const Strategy strategy : {Strategy::kRing, Strategy::kPsAsync}) {
+    const Plan plan = OnNodes(4, 2, strategy, UsesServers(strategy) ? 2 : 0);
+    Noise noise(7);
+    const Point point = RandomPoint(&noise, 0.3);
+    const std::vector<MeasuredRow> rows = SpreadRows(plan, point, false);
+    const Evaluation together = EvaluateCost(RowsOf(plan, rows), ValuesAt(point));
+    double cost = 0;
+    std::vector<double> gradient(kOwnColumns);
+    std::vector<double> normal(kOwnColumns * kOwnColumns);
+    for (const MeasuredRow& row : rows) {
+      const Evaluation apart = EvaluateCost(RowsOf(plan, {row}), ValuesAt(point));
+      cost += apart.cost();
+      for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += apart.Gradient()[i];
+      for (std::size_t i = 0; i < normal.size(); ++i) normal[i] += apart.Normal()[i];
+    }
+    EXPECT_NEAR(together.cost(), cost, 1e-9 * cost);
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      EXPECT_NEAR(together.Gradient()[i], gradient[i], 1e-9 * (1 + std::abs(gradient[i])));
+    }
+    for (std::size_t i = 0; i < normal.size(); ++i) {
+      EXPECT_NEAR(together.Normal()[i], normal[i], 1e-9 * (1 + std::abs(normal[i])));
+    }
+  }
+}
+
+TEST(PlanCost, OneRowHasNothingLeftOver) {
+  const Plan plan = OnNodes(4, 2, Strategy::kRing);
+  Noise noise(8);
+  const Point point = RandomPoint(&noise, 0.3);
+  const double log_step = Answer(FactsOf(plan), false, point, false).log_step;
+  const Evaluation one =
+      EvaluateCost(RowsOf(plan, {{0, log_step + 0.5, std::nullopt}}), ValuesAt(point));
+  EXPECT_NEAR(one.residuals[0] * one.residuals[0], one.cost(), 1e-9 * one.cost());
+  EXPECT_LT(one.residuals[0], 0) << "the model is too fast: its residual has the sign of that";
+}
+
+TEST(PlanCost, SharesHaveAResidualOnlyWhereTheyWereMeasured) {
+  const auto count = [](const std::vector<MeasuredRow>& rows) {
+    const PlanRows plan = RowsOf(OnNodes(4, 2, Strategy::kRing), rows);
+    return PlanCost(&plan).num_residuals();
+  };
+  const int one = count({{0, 0.0, std::nullopt}});
+  EXPECT_EQ(count({{0, 0.0, 0.2}}), one + 1);
+  EXPECT_EQ(count({{0, 0.0, 0.0}}), one + 1) << "a share of nothing is a measurement too";
+  const int two = count({{0, 0.0, std::nullopt}, {1, 0.1, std::nullopt}});
+  EXPECT_EQ(count({{0, 0.0, std::nullopt}, {1, 0.1, 0.2}}), two + 1) << "of one row of two";
+  EXPECT_EQ(count({{0, 0.0, 0.3}, {1, 0.1, 0.2}}), two + 1) << "both have one gradient";
+}
+
+TEST(PlanCost, OnlyTheSlowestHostIsHeldResponsible) {
+  const Plan plan = OnNodes(4, 2, Strategy::kRing);
+  Noise noise(9);
+  const Point point = RandomPoint(&noise, 0.2);
+  const std::vector<MeasuredRow> rows = SpreadRows(plan, point, true);
+  const double slow = point[kLinkColumn];
+  for (std::size_t slowest = 0; slowest < 3; ++slowest) {
+    std::vector<double> links = {slow + 0.4, slow + 0.7, slow + 1};
+    links[slowest] = slow;
+    const Evaluation its = EvaluateCost(RowsOf(plan, rows, {50, 51, 52}), ValuesAt(point, links));
+    const Evaluation alone = EvaluateCost(RowsOf(plan, rows, {50}), ValuesAt(point, {slow}));
+    EXPECT_NEAR(its.cost(), alone.cost(), 1e-9 * alone.cost());
+    for (std::size_t r = 0; r < its.residuals.size(); ++r) {
+      for (std::size_t h = 0; h < 3; ++h) {
+        const double expected = h == slowest ? alone.jacobian[r][kOwnColumns] : 0;
+        EXPECT_NEAR(its.jacobian[r][kOwnColumns + h], expected, 1e-9) << slowest;
+      }
+      EXPECT_EQ(its.jacobian[r][kLinkBandwidth], 0) << "the cluster's link is not in use";
+    }
+    EXPECT_GT(std::abs(alone.Gradient()[kOwnColumns]), 0.01) << "the link must matter here";
+  }
+}
+
+// The solver asks for no derivatives of what is held constant.
+TEST(PlanCost, BlocksMayBeConstant) {
+  const Plan plan = OnNodes(4, 2, Strategy::kRing);
+  Noise noise(10);
+  const Point point = RandomPoint(&noise, 0.2);
+  const PlanRows rows = RowsOf(plan, SpreadRows(plan, point, true), {50, 51});
+  const std::vector<double> values = ValuesAt(point, {point[kLinkColumn], 30});
+  const Evaluation all = EvaluateCost(rows, values);
+  const PlanCost cost(&rows);
+  const double* blocks[] = {values.data(), values.data() + kClusterParameterCount,
+                            &values[kOwnColumns], &values[kOwnColumns + 1]};
+  std::vector<double> residuals(3);
+  std::vector<double> workload(3 * std::size_t{kWorkloadParameterCount});
+  double* jacobians[] = {nullptr, workload.data(), nullptr, nullptr};
+  ASSERT_TRUE(cost.Evaluate(blocks, residuals.data(), jacobians));
+  for (std::size_t r = 0; r < 3; ++r) {
+    EXPECT_DOUBLE_EQ(residuals[r], all.residuals[r]);
+    for (std::size_t i = 0; i < kWorkloadParameterCount; ++i) {
+      EXPECT_DOUBLE_EQ(workload[r * kWorkloadParameterCount + i],
+                       all.jacobian[r][kClusterParameterCount + i]);
+    }
+  }
+}
+
+// ---- What a fit makes of runs.
+
+SyntheticProblem OneWorkload() {
+  Truth truth = PlausibleTruth();
+  truth.workloads = {{"resnet50", truth.workloads.at("resnet50")}};
+  return SyntheticProblem(truth);
+}
+
+// Only equal plans may share an answer: what is predicted of each run is what its own plan takes.
+TEST(RowsOfAFit, AreThoseOfTheirOwnPlan) {
+  SyntheticProblem synthetic = OneWorkload();
+  const auto add = [&](const auto& change) {
+    Plan plan = AllreducePlan({1, 1, 1, 1}, 32);
+    change(&plan);
+    synthetic.Add("resnet50", plan);
+    synthetic.Add("resnet50", plan, 0.05);
+  };
+  add([](Plan*) {});
+  add([](Plan* p) { p->local_batch = 16; });
+  add([](Plan* p) { p->accumulation_steps = 2; });
+  add([](Plan* p) { p->strategy = Strategy::kTree; });
+  add([](Plan* p) { p->placement = {2, 1, 1}; });
+  add([](Plan* p) { p->placement = {2, 2}; });
+  add([](Plan* p) { p->overlap = Overlap::kNone; });
+  add([](Plan* p) { p->backup_workers = 1; });
+  add([](Plan* p) { p->link.bandwidth = GigabitsPerSecond(1.0); });
+  add([](Plan* p) { p->link.rtt = Milliseconds(5.0); });
+  add([](Plan* p) {
+    p->link.rtt = Milliseconds(5.0);
+    p->link.loss = 0.01;
+  });
+  add([](Plan* p) {
+    p->link.rtt = Milliseconds(5.0);
+    p->link.loss = 0.01;
+    p->link.congestion_control = CongestionControl::kReno;
+  });
+  // Among them some of as many buckets, which are cut elsewhere; where compute hides most of them,
+  // that counts.
+  for (int mebibytes = 18; mebibytes <= 28; mebibytes += 2) {
+    add([&](Plan* p) {
+      p->local_batch = 128;
+      p->bucket = Mebibytes(static_cast<double>(mebibytes));
+    });
+  }
+  const auto servers = [](Plan* p) {
+    p->strategy = Strategy::kPsSync;
+    p->servers = 2;
+  };
+  add(servers);
+  add([&](Plan* p) {
+    servers(p);
+    p->server.sharding = Sharding::kRoundRobin;
+  });
+  add([&](Plan* p) {
+    servers(p);
+    p->server.pipelined = true;
+  });
+  add([&](Plan* p) {
+    servers(p);
+    p->server_link.bandwidth = GigabitsPerSecond(1.0);
+  });
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+  const Predictor predictor(outcome.cluster, *FindWorkload("resnet50"), std::nullopt,
+                            kSyntheticDevice);
+  for (std::size_t i = 0; i < outcome.residuals.size(); ++i) {
+    const auto& run = synthetic.problem().runs[i];
+    const Duration<> expected = predictor.PredictStep(run.plan).total();
+    EXPECT_NEAR(outcome.residuals[i].predicted / expected, 1, 1e-9) << run.place.line;
+    EXPECT_NEAR(outcome.residuals[i].log_ratio, std::log(run.step_time / expected), 1e-9);
+  }
+}
+
+// The exposed synchronisation tells the overlap, which steps alone hardly do.
+TEST(RowsOfAFit, ExposedSynchronisationTellsMore) {
+  SyntheticProblem without = OneWorkload();
+  for (const Placement& placement : std::vector<Placement>{{1}, {2}, {1, 1}, {2, 2}}) {
+    for (const int batch : SyntheticBatches("resnet50")) {
+      without.Add("resnet50", AllreducePlan(placement, batch));
+    }
+  }
+  SyntheticProblem with = without;
+  for (auto& run : with.problem().runs) {
+    const StepTime<double> step = EvaluateStep(FactsOf(run.plan), without.truth().cluster,
+                                               without.truth().workloads.at("resnet50"));
+    run.exposed_sync = step.exposed() + step.straggler_wait;
+  }
+  const auto overlap = [](const SyntheticProblem& synthetic) {
+    const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+    EXPECT_TRUE(outcome.IsUsable()) << outcome.message;
+    return outcome.cluster.calibration->parameters[kOverlapShare];
+  };
+  EXPECT_LT(overlap(with).log_sd, 0.95 * overlap(without).log_sd);
+}
+
+// One device waits for nobody, whatever its framework spends in the call; servers' phases are not
+// the waits of an all-reduce.
+TEST(RowsOfAFit, ExposedSynchronisationCountsOnlyWhereWorkersWaitForEachOther) {
+  SyntheticProblem without = OneWorkload();
+  for (const int batch : SyntheticBatches("resnet50")) {
+    without.Add("resnet50", AllreducePlan({1}, batch));
+    Plan servers = AllreducePlan({1, 1, 1}, batch);
+    servers.strategy = Strategy::kPsSync;
+    servers.servers = 1;
+    without.Add("resnet50", servers);
+  }
+  SyntheticProblem with = without;
+  for (auto& run : with.problem().runs) run.exposed_sync = run.step_time * 0.9;
+  const CalibrationOutcome a = Calibrate(without.problem());
+  const CalibrationOutcome b = Calibrate(with.problem());
+  ASSERT_TRUE(a.IsUsable());
+  ASSERT_TRUE(b.IsUsable());
+  for (std::size_t i = 0; i < a.cluster.calibration->parameters.size(); ++i) {
+    EXPECT_EQ(a.cluster.calibration->parameters[i].value, b.cluster.calibration->parameters[i].value);
+  }
+}
+
+}  // namespace
+}  // namespace stepcast

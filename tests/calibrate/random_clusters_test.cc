@@ -1,0 +1,112 @@
+// Two hundred clusters drawn from what is believed beforehand, each measured and fitted: the true
+// parameters are inside their intervals as often as the intervals say.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "calibrate/calibrate.h"
+#include "model/compute/roofline.h"
+#include "model/step/priors.h"
+#include "tests/calibrate/synthetic_runs.h"
+
+namespace stepcast {
+namespace {
+
+constexpr int kClusters = 200;
+constexpr double kNoise = 0.05;
+constexpr double kNinetyFivePercent = 1.959964;
+
+Device T4() {
+  Device device;
+  device.name = kSyntheticDevice;
+  device.fp32 = TeraflopPerSecond(8.1);
+  device.memory_bandwidth = GigabytesPerSecond(320.0);
+  return device;
+}
+
+// A value of the prior that is within the parameter's range.
+double Draw(const Prior& prior, const ParameterSpec& spec, Noise* noise) {
+  for (int i = 0; i < 100; ++i) {
+    const double si = prior.si * std::exp(prior.log_sd * noise->Next());
+    const double value = si / spec.si_per_unit;
+    if (value >= spec.low && value <= spec.high) return si;
+  }
+  return prior.si;
+}
+
+struct RandomCluster {
+  Truth truth;
+  double efficiency = 0;
+};
+
+RandomCluster DrawCluster(Noise* noise) {
+  RandomCluster drawn;
+  const ClusterPriors cluster = MakeClusterPriors(SyntheticCluster());
+  for (std::size_t i = 0; i < cluster.size(); ++i) {
+    drawn.truth.cluster.si[i] = Draw(cluster[i], kClusterParameterSpecs[i], noise);
+  }
+  drawn.efficiency = Draw(DeviceEfficiencyPrior(), kKernelEfficiencySpec, noise);
+  for (const char* name : {"resnet50", "bert_base", "resnet18_cifar10"}) {
+    WorkloadPriors priors = MakeWorkloadPriors(*FindWorkload(name), T4());
+    priors[kSampleTime].si *= kKernelEfficiency / drawn.efficiency;
+    priors[kSampleTime].log_sd = kWorkloadEfficiencyLogSd;
+    for (std::size_t i = 0; i < priors.size(); ++i) {
+      drawn.truth.workloads[name].si[i] = Draw(priors[i], kWorkloadParameterSpecs[i], noise);
+    }
+  }
+  return drawn;
+}
+
+TEST(RandomClusters, TrueParametersAreInTheirIntervals) {
+  int parameters = 0;
+  int inside = 0;
+  int decided = 0;
+  int decided_inside = 0;
+  std::map<std::string, std::pair<int, int>> by_name;  // inside, all
+  for (int i = 0; i < kClusters; ++i) {
+    Noise noise(1000 + static_cast<std::uint64_t>(i));
+    const RandomCluster drawn = DrawCluster(&noise);
+    SyntheticProblem synthetic(drawn.truth);
+    synthetic.problem().devices[kSyntheticDevice] = T4();
+    AddCampaign(&synthetic, FittedPlacements(), kNoise, 5000 + static_cast<std::uint64_t>(i));
+    CalibrationOptions options;
+    options.profile = true;
+    const CalibrationOutcome outcome = Calibrate(synthetic.problem(), options);
+    ASSERT_TRUE(outcome.IsUsable()) << "cluster " << i << ": " << outcome.message;
+    for (const ParameterEstimate& p : outcome.cluster.calibration->parameters) {
+      const double truth =
+          p.name == kKernelEfficiencySpec.name ? drawn.efficiency : drawn.truth.ValueOf(p);
+      const bool in = p.low <= truth && truth <= p.high;
+      ++parameters;
+      inside += in ? 1 : 0;
+      if (p.decided_by == DecidedBy::kData) {
+        ++decided;
+        decided_inside += in ? 1 : 0;
+      }
+      auto& [ins, all] = by_name[p.name];
+      ins += in ? 1 : 0;
+      ++all;
+    }
+  }
+  const double share = static_cast<double>(inside) / parameters;
+  const double decided_share = static_cast<double>(decided_inside) / decided;
+  std::printf(
+      "[ measured ] %d clusters: %.1f %% of %d true parameters in their 95 %% intervals, "
+      "%.1f %% of the %d that the runs decided\n",
+      kClusters, 100 * share, parameters, 100 * decided_share, decided);
+  for (const auto& [name, count] : by_name) {
+    std::printf("[ measured ]   %-20s %5.1f %% of %d\n", name.c_str(),
+                100.0 * count.first / count.second, count.second);
+  }
+  EXPECT_GE(share, 0.95);
+  EXPECT_LE(share, 0.985) << "intervals are wider than they need be";
+  EXPECT_GE(decided_share, 0.93);
+}
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,550 @@
+// What is believed of a workload on a device: from priors, from runs of its own, from others.
+#include "model/step/belief.h"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Cholesky>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "data/workloads/catalog.h"
+#include "model/compute/roofline.h"
+#include "model/step/priors.h"
+#include "tests/support/input_error.h"
+
+namespace stepcast {
+namespace {
+
+Workload Resnet50() { return *FindWorkload("resnet50"); }
+
+Device T4() {
+  Device device;
+  device.name = "t4";
+  device.fp32 = TeraflopPerSecond(8.1);
+  device.memory_bandwidth = GigabytesPerSecond(320.0);
+  return device;
+}
+
+Device V100() {
+  Device device;
+  device.name = "v100";
+  device.fp32 = TeraflopPerSecond(15.7);
+  device.memory_bandwidth = GigabytesPerSecond(900.0);
+  return device;
+}
+
+const ParameterSpec& SpecOf(const std::string& name) {
+  for (const ParameterSpec& spec : kClusterParameterSpecs) {
+    if (spec.name == name) return spec;
+  }
+  for (const ParameterSpec& spec : kWorkloadParameterSpecs) {
+    if (spec.name == name) return spec;
+  }
+  return kKernelEfficiencySpec;
+}
+
+// A calibration by hand: parameters one after another, with any covariance.
+class Builder {
+ public:
+  // `value` in the parameter's unit; returns its index.
+  int Add(const std::string& scope, const std::string& name, double value, double prior = 1) {
+    ParameterEstimate e;
+    e.scope = scope;
+    e.name = name;
+    e.unit = SpecOf(name).unit;
+    e.value = value;
+    e.prior_value = prior;
+    e.decided_by = DecidedBy::kData;
+    calibration.parameters.push_back(e);
+    const auto size = static_cast<Eigen::Index>(calibration.parameters.size());
+    calibration.log_covariance.conservativeResizeLike(Eigen::MatrixXd::Zero(size, size));
+    return static_cast<int>(size) - 1;
+  }
+  void Covariance(int i, int j, double value) {
+    calibration.log_covariance(i, j) = calibration.log_covariance(j, i) = value;
+  }
+  Cluster AsCluster() const {
+    Cluster cluster;
+    cluster.name = "here";
+    cluster.nodes = 16;
+    cluster.calibration = calibration;
+    return cluster;
+  }
+
+  Calibration calibration;
+};
+
+constexpr int kSample = Belief::kWorkloadOffset + kSampleTime;
+constexpr int kFloor = Belief::kWorkloadOffset + kFloorTime;
+constexpr int kFixed = Belief::kWorkloadOffset + kFixedTime;
+constexpr int kUpdate = Belief::kWorkloadOffset + kUpdateTime;
+constexpr int kSpread = Belief::kWorkloadOffset + kStragglerSpread;
+
+// The roofline itself, at full efficiency, in milliseconds a sample.
+double FullRooflineMs(const Workload& workload, const Device& device) {
+  constexpr double kMany = 1e6;
+  const RooflineTime some = EvaluateRoofline(workload, device, kMany);
+  const RooflineTime twice = EvaluateRoofline(workload, device, 2 * kMany);
+  return ((twice.forward + twice.backward) - (some.forward + some.backward)).in(kMilliseconds) /
+         kMany;
+}
+
+double Ms(double log_si) { return 1e3 * std::exp(log_si); }
+
+// ---- Without a calibration.
+
+TEST(BeliefWithoutRuns, IsThePriors) {
+  Cluster cluster;
+  cluster.link.bandwidth = GigabitsPerSecond(25.0);
+  Host named;
+  named.name = "a";
+  named.link.bandwidth = GigabitsPerSecond(1.0);
+  Host silent;
+  silent.name = "b";
+  cluster.hosts = {named, silent};
+  const Belief belief(cluster, Resnet50(), T4(), "t4");
+
+  const ClusterPriors of_cluster = MakeClusterPriors(cluster);
+  const WorkloadPriors of_workload = MakeWorkloadPriors(Resnet50(), T4());
+  const auto expect = [&](int position, const Prior& prior) {
+    EXPECT_NEAR(belief.log_value(position), std::log(prior.si), 1e-12) << position;
+    EXPECT_NEAR(belief.log_covariance()(position, position), prior.log_sd * prior.log_sd, 1e-12);
+    EXPECT_EQ(belief.origin(position), Origin::kPrior) << position;
+  };
+  for (int i = 0; i < kClusterParameterCount; ++i) {
+    expect(i, of_cluster[static_cast<std::size_t>(i)]);
+  }
+  for (int i = 0; i < kWorkloadParameterCount; ++i) {
+    expect(Belief::kWorkloadOffset + i, of_workload[static_cast<std::size_t>(i)]);
+  }
+  ASSERT_EQ(belief.host_links().size(), 1U) << "b states no bandwidth";
+  EXPECT_EQ(belief.host_links()[0].first, "a");
+  expect(belief.host_links()[0].second, HostLinkPrior(cluster, "a"));
+  Eigen::MatrixXd off_diagonal = belief.log_covariance();
+  off_diagonal.diagonal().setZero();
+  EXPECT_EQ(off_diagonal.cwiseAbs().maxCoeff(), 0);
+  EXPECT_EQ(belief.compute(), ComputeBelief::kDataSheet);
+  for (const double share : {0.0, 0.4, 1.0}) EXPECT_NEAR(belief.ScatterAt(share), 0.06, 1e-12);
+}
+
+// ---- With runs of its own.
+
+TEST(BeliefWithItsOwnRuns, TakesValuesAndCovarianceInWhateverOrder) {
+  Builder b;
+  const int sample = b.Add("workload resnet50 on t4", "sample_time", 5);
+  const int flow = b.Add("cluster", "flow_bandwidth", 4);
+  const int foreign = b.Add("workload vgg16 on t4", "sample_time", 30);
+  const int fixed = b.Add("workload resnet50 on t4", "fixed_time", 12);
+  b.Covariance(sample, sample, 0.01);
+  b.Covariance(flow, flow, 0.04);
+  b.Covariance(foreign, foreign, 0.5);
+  b.Covariance(fixed, fixed, 0.09);
+  b.Covariance(sample, fixed, -0.02);
+  b.Covariance(sample, flow, 0.007);
+  b.Covariance(sample, foreign, 0.003);
+  const Belief belief(b.AsCluster(), Resnet50(), T4(), "t4");
+
+  EXPECT_EQ(belief.compute(), ComputeBelief::kFitted);
+  EXPECT_NEAR(Ms(belief.log_value(kSample)), 5, 1e-12);
+  EXPECT_NEAR(Ms(belief.log_value(kFixed)), 12, 1e-12);
+  EXPECT_NEAR(std::exp(belief.log_value(kFlowBandwidth)), 4e9 / 8, 1e-3);
+  const Eigen::MatrixXd& c = belief.log_covariance();
+  EXPECT_DOUBLE_EQ(c(kSample, kSample), 0.01);
+  EXPECT_DOUBLE_EQ(c(kFixed, kFixed), 0.09);
+  EXPECT_DOUBLE_EQ(c(kFlowBandwidth, kFlowBandwidth), 0.04);
+  EXPECT_DOUBLE_EQ(c(kSample, kFixed), -0.02);
+  EXPECT_DOUBLE_EQ(c(kFixed, kSample), -0.02);
+  EXPECT_DOUBLE_EQ(c(kFlowBandwidth, kSample), 0.007);
+  EXPECT_EQ(c(kFlowBandwidth, kFixed), 0);
+  // What was not fitted stays as it was believed, and is correlated with nothing.
+  EXPECT_NEAR(belief.log_value(kFloor),
+              std::log(MakeWorkloadPriors(Resnet50(), T4())[kFloorTime].si), 1e-12);
+  EXPECT_EQ(belief.origin(kFloor), Origin::kPrior);
+  EXPECT_EQ(c.row(kFloor).cwiseAbs().sum(), c(kFloor, kFloor));
+  EXPECT_EQ(belief.log_covariance().rows(), Belief::kHostOffset) << "no host has a link";
+}
+
+TEST(BeliefWithItsOwnRuns, SaysWhoDecided) {
+  struct Case {
+    DecidedBy decided_by;
+    Origin origin;
+  };
+  for (const Case& c :
+       {Case{DecidedBy::kData, Origin::kFitted}, Case{DecidedBy::kBoth, Origin::kFitted},
+        Case{DecidedBy::kPrior, Origin::kFittedPrior}, Case{DecidedBy::kStated, Origin::kStated}}) {
+    Builder b;
+    b.Add("cluster", "overlap_share", 0.5);
+    b.calibration.parameters[0].decided_by = c.decided_by;
+    const Belief belief(b.AsCluster(), Resnet50(), T4(), "t4");
+    EXPECT_EQ(belief.origin(kOverlapShare), c.origin);
+  }
+}
+
+TEST(BeliefWithItsOwnRuns, ScattersAsItDoes) {
+  Builder b;
+  b.Add("workload resnet50 on t4", "sample_time", 5);
+  b.calibration.residual_log_sd = 0.11;
+  const auto at = [&](const std::string& workload, double share) {
+    return Belief(b.AsCluster(), *FindWorkload(workload), T4(), "t4").ScatterAt(share);
+  };
+  EXPECT_DOUBLE_EQ(at("resnet50", 0), 0.11);
+  EXPECT_DOUBLE_EQ(at("resnet50", 1), 0.11);
+  b.calibration.scatter["all"] = {0.05, 0.2};
+  EXPECT_DOUBLE_EQ(at("resnet50", 0), 0.05);
+  EXPECT_DOUBLE_EQ(at("resnet50", 1), 0.2);
+  b.calibration.scatter["workload resnet50 on t4"] = {0.03, 0.4};
+  EXPECT_DOUBLE_EQ(at("resnet50", 0), 0.03);
+  EXPECT_DOUBLE_EQ(at("resnet50", 1), 0.4);
+  EXPECT_DOUBLE_EQ(at("resnet50", 0.5), std::hypot(0.015, 0.2));
+  EXPECT_DOUBLE_EQ(at("vgg16", 1), 0.2) << "another workload scatters as all do";
+}
+
+// ---- From the device's efficiency: c(d) = roofline(d) / e_d.
+
+TEST(BeliefFromTheDevice, IsTheRooflineAtItsEfficiency) {
+  Builder b;
+  const int efficiency = b.Add("device t4", "kernel_efficiency", 0.8);
+  const int flow = b.Add("cluster", "flow_bandwidth", 4);
+  b.Add("workload vgg16 on t4", "sample_time", 30);
+  b.Add("device v100", "kernel_efficiency", 0.2);
+  b.Covariance(efficiency, efficiency, 0.05);
+  b.Covariance(flow, flow, 0.04);
+  b.Covariance(efficiency, flow, 0.006);
+  const Belief belief(b.AsCluster(), Resnet50(), T4(), "t4");
+
+  EXPECT_EQ(belief.compute(), ComputeBelief::kFromDevice);
+  EXPECT_EQ(belief.origin(kSample), Origin::kTransferred);
+  EXPECT_NEAR(Ms(belief.log_value(kSample)) / (FullRooflineMs(Resnet50(), T4()) / 0.8), 1, 1e-9);
+  const Eigen::MatrixXd& c = belief.log_covariance();
+  EXPECT_NEAR(c(kSample, kSample), 0.05 + 0.5 * 0.5, 1e-12);
+  EXPECT_NEAR(c(kSample, kFlowBandwidth), -0.006, 1e-12) << "time falls with efficiency";
+  EXPECT_NEAR(c(kFlowBandwidth, kSample), -0.006, 1e-12);
+  EXPECT_NEAR(c(kFlowBandwidth, kFlowBandwidth), 0.04, 1e-12);
+  for (const int untouched : {kFixed, kFloor, kUpdate, kSpread}) {
+    EXPECT_EQ(belief.origin(untouched), Origin::kPrior);
+    EXPECT_EQ(c.row(untouched).cwiseAbs().sum(), c(untouched, untouched));
+  }
+}
+
+// ---- From another device.
+
+// resnet50 was fitted on v100, where its data sheet gave it the priors that it did.
+struct Elsewhere {
+  explicit Elsewhere(double efficiency) {
+    const WorkloadPriors priors = MakeWorkloadPriors(Resnet50(), V100());
+    const auto add = [&](int parameter, double ms) {
+      const std::string name(kWorkloadParameterSpecs[static_cast<std::size_t>(parameter)].name);
+      return b.Add("workload resnet50 on v100", name, ms,
+                   1e3 * priors[static_cast<std::size_t>(parameter)].si);
+    };
+    fixed = add(kFixedTime, 11);
+    floor = add(kFloorTime, 7);
+    sample = add(kSampleTime, 2.2);
+    update = add(kUpdateTime, 3);
+    spread = b.Add("workload resnet50 on v100", "straggler_spread", 0.2);
+    there = b.Add("device v100", "kernel_efficiency", efficiency);
+    b.Covariance(fixed, fixed, 0.08);
+    b.Covariance(floor, floor, 0.02);
+    b.Covariance(sample, sample, 0.01);
+    b.Covariance(update, update, 0.03);
+    b.Covariance(spread, spread, 0.04);
+    b.Covariance(there, there, 0.06);
+    b.Covariance(sample, there, -0.009);
+    b.Covariance(floor, sample, -0.005);
+  }
+
+  Builder b;
+  int fixed, floor, sample, update, spread, there;
+};
+
+double PriorRatio(int parameter) {
+  const auto at = static_cast<std::size_t>(parameter);
+  return MakeWorkloadPriors(Resnet50(), T4())[at].si /
+         MakeWorkloadPriors(Resnet50(), V100())[at].si;
+}
+
+TEST(BeliefFromAnotherDevice, ScalesByTheDataSheets) {
+  const Elsewhere elsewhere(0.4);
+  const Belief belief(elsewhere.b.AsCluster(), Resnet50(), T4(), "t4");
+  EXPECT_EQ(belief.compute(), ComputeBelief::kFromOtherDevice);
+  for (const int position : {kFixed, kFloor, kSample, kUpdate, kSpread}) {
+    EXPECT_EQ(belief.origin(position), Origin::kTransferred) << position;
+  }
+  // The ratio of the priors is that of the rooflines, whose efficiency cancels.
+  EXPECT_NEAR(Ms(belief.log_value(kSample)),
+              2.2 * FullRooflineMs(Resnet50(), T4()) / FullRooflineMs(Resnet50(), V100()), 1e-9);
+  EXPECT_NEAR(Ms(belief.log_value(kFloor)), 7 * PriorRatio(kFloorTime), 1e-9);
+  EXPECT_NEAR(Ms(belief.log_value(kUpdate)), 3 * PriorRatio(kUpdateTime), 1e-9);
+  EXPECT_GT(PriorRatio(kUpdateTime), 2.5) << "T4 has a third of the memory bandwidth";
+  // These do not depend on the device.
+  EXPECT_NEAR(Ms(belief.log_value(kFixed)), 11, 1e-9);
+  EXPECT_NEAR(std::exp(belief.log_value(kSpread)), 0.2, 1e-12);
+
+  const Eigen::MatrixXd& c = belief.log_covariance();
+  const double step = 0.15 * 0.15;       // of any workload between two devices
+  const double efficiencies = 0.5 * 0.5;  // of the device that nobody has measured
+  EXPECT_NEAR(c(kSample, kSample), 0.01 + step + efficiencies, 1e-12);
+  EXPECT_NEAR(c(kFloor, kFloor), 0.02 + step + efficiencies, 1e-12);
+  EXPECT_NEAR(c(kUpdate, kUpdate), 0.03 + step + efficiencies, 1e-12);
+  EXPECT_NEAR(c(kFixed, kFixed), 0.08 + 0.7 * 0.7, 1e-12);
+  EXPECT_NEAR(c(kSpread, kSpread), 0.04 + 0.3 * 0.3, 1e-12);
+  EXPECT_NEAR(c(kFloor, kSample), -0.005, 1e-12) << "what was fitted together stays correlated";
+}
+
+TEST(BeliefFromAnotherDevice, AndByTheEfficienciesOfBoth) {
+  Elsewhere elsewhere(0.4);
+  Builder& b = elsewhere.b;
+  const int here = b.Add("device t4", "kernel_efficiency", 0.7);
+  const int flow = b.Add("cluster", "flow_bandwidth", 4);
+  b.Covariance(here, here, 0.07);
+  b.Covariance(flow, flow, 0.09);
+  b.Covariance(here, elsewhere.there, 0.011);
+  b.Covariance(here, flow, 0.013);
+  b.Covariance(elsewhere.there, flow, 0.002);
+  b.Covariance(elsewhere.sample, flow, 0.001);
+  const Belief belief(b.AsCluster(), Resnet50(), T4(), "t4");
+
+  EXPECT_EQ(belief.compute(), ComputeBelief::kFromOtherDevice);
+  const double ratio = 0.4 / 0.7;
+  EXPECT_NEAR(Ms(belief.log_value(kSample)), 2.2 * PriorRatio(kSampleTime) * ratio, 1e-9);
+  EXPECT_NEAR(Ms(belief.log_value(kFloor)), 7 * PriorRatio(kFloorTime) * ratio, 1e-9);
+  EXPECT_NEAR(Ms(belief.log_value(kUpdate)), 3 * PriorRatio(kUpdateTime) * ratio, 1e-9);
+  EXPECT_NEAR(Ms(belief.log_value(kFixed)), 11, 1e-9);
+
+  const Eigen::MatrixXd& c = belief.log_covariance();
+  const double step = 0.15 * 0.15;
+  // Of ln c_x + ln e_x - ln e_d.
+  EXPECT_NEAR(c(kSample, kSample), 0.01 + 0.06 + 0.07 + 2 * (-0.009) - 2 * 0.011 + step, 1e-12);
+  EXPECT_NEAR(c(kFloor, kFloor), 0.02 + 0.06 + 0.07 - 2 * 0.011 + step, 1e-12);
+  // Both have the two efficiencies in them.
+  EXPECT_NEAR(c(kFloor, kSample), -0.005 - 0.009 + 0.06 + 0.07 - 2 * 0.011, 1e-12);
+  EXPECT_NEAR(c(kSample, kFlowBandwidth), 0.001 + 0.002 - 0.013, 1e-12);
+  EXPECT_EQ(c(kFixed, kSample), 0);
+}
+
+// Without the data sheet of either device there is nothing to scale by.
+TEST(BeliefFromAnotherDevice, NeedsBothDataSheets) {
+  Builder b;
+  b.Add("workload resnet50 on abacus", "sample_time", 2.2, 1);
+  EXPECT_EQ(Belief(b.AsCluster(), Resnet50(), T4(), "t4").compute(), ComputeBelief::kDataSheet);
+  const Elsewhere elsewhere(0.4);
+  const Belief belief(elsewhere.b.AsCluster(), Resnet50(), std::nullopt, "abacus");
+  EXPECT_EQ(belief.compute(), ComputeBelief::kDataSheet);
+  EXPECT_EQ(belief.origin(kSample), Origin::kPrior);
+}
+
+// A device whose data sheet was not known then must not hide the one whose was.
+TEST(BeliefFromAnotherDevice, TakesTheOneWithADataSheet) {
+  Elsewhere elsewhere(0.4);
+  Builder first;
+  first.Add("workload resnet50 on abacus", "sample_time", 2200, 1);
+  for (const ParameterEstimate& p : elsewhere.b.calibration.parameters) {
+    first.Add(p.scope, p.name, p.value, p.prior_value);
+  }
+  const Belief belief(first.AsCluster(), Resnet50(), T4(), "t4");
+  EXPECT_EQ(belief.compute(), ComputeBelief::kFromOtherDevice);
+  EXPECT_NEAR(Ms(belief.log_value(kSample)), 2.2 * PriorRatio(kSampleTime), 1e-9);
+}
+
+// What somebody stated of the other device says nothing of the data sheets.
+TEST(BeliefFromAnotherDevice, DoesNotTakeOverWhatWasStated) {
+  Elsewhere elsewhere(0.4);
+  const auto floor = static_cast<std::size_t>(elsewhere.floor);
+  elsewhere.b.calibration.parameters[floor].prior_source = "notebook";
+  const Belief belief(elsewhere.b.AsCluster(), Resnet50(), T4(), "t4");
+  EXPECT_EQ(belief.origin(kFloor), Origin::kPrior);
+  EXPECT_NEAR(belief.log_value(kFloor),
+              std::log(MakeWorkloadPriors(Resnet50(), T4())[kFloorTime].si), 1e-12);
+  EXPECT_EQ(belief.origin(kSample), Origin::kTransferred);
+}
+
+TEST(BeliefFromAnotherDevice, ItsOwnRunsComeFirst) {
+  Elsewhere elsewhere(0.4);
+  elsewhere.b.Add("device t4", "kernel_efficiency", 0.7);
+  elsewhere.b.Add("workload resnet50 on t4", "sample_time", 9);
+  const Belief belief(elsewhere.b.AsCluster(), Resnet50(), T4(), "t4");
+  EXPECT_EQ(belief.compute(), ComputeBelief::kFitted);
+  EXPECT_NEAR(Ms(belief.log_value(kSample)), 9, 1e-9);
+}
+
+// "resnet50" must not be taken for "resnet50v2", nor t4 for t4g.
+TEST(BeliefFromAnotherDevice, NamesAreWhole) {
+  Builder b;
+  b.Add("workload resnet50v2 on t4", "sample_time", 2.2, 1);
+  b.Add("workload resnet50 on t4g", "sample_time", 2.2, 1);
+  b.Add("device t4g", "kernel_efficiency", 0.3);
+  b.calibration.parameters[1].scope = "workload resnet501 on t4";
+  const Belief belief(b.AsCluster(), Resnet50(), T4(), "t4");
+  EXPECT_EQ(belief.compute(), ComputeBelief::kDataSheet);
+}
+
+// ---- Covariances.
+
+// With any covariance of the calibration, that of the belief is one too, in each of the four cases.
+TEST(BeliefCovariance, IsPositiveSemidefinite) {
+  std::mt19937_64 random(3);
+  const auto uniform = [&] { return static_cast<double>(random() >> 11) * 0x1p-53 - 0.5; };
+  for (int round = 0; round < 40; ++round) {
+    Elsewhere elsewhere(0.4);
+    Builder& b = elsewhere.b;
+    b.Add("cluster", "flow_bandwidth", 4);
+    b.Add("hosts a+b", "link_bandwidth", 1);
+    if (round % 2 == 0) b.Add("device t4", "kernel_efficiency", 0.7);
+    if (round % 3 == 0) b.Add("workload resnet50 on t4", "sample_time", 9);
+    const auto size = b.calibration.log_covariance.rows();
+    // Of low rank as often as not: what only sums are known of.
+    Eigen::MatrixXd root(size, round % 4 == 0 ? 2 : size);
+    for (Eigen::Index i = 0; i < root.size(); ++i) root.data()[i] = uniform();
+    b.calibration.log_covariance = root * root.transpose();
+    for (const auto& [name, facts] :
+         {std::pair{"t4", T4()}, std::pair{"v100", V100()}, std::pair{"k80", V100()}}) {
+      const Belief belief(b.AsCluster(), Resnet50(), facts, name);
+      const Eigen::MatrixXd& c = belief.log_covariance();
+      ASSERT_EQ(c.rows(), static_cast<Eigen::Index>(belief.log_values().size()));
+      EXPECT_LE((c - c.transpose()).cwiseAbs().maxCoeff(), 1e-14 * c.trace());
+      // No eigenvalue is below what rounding leaves.
+      const Eigen::MatrixXd rounding =
+          1e-12 * c.trace() * Eigen::MatrixXd::Identity(c.rows(), c.cols());
+      EXPECT_EQ(Eigen::LLT<Eigen::MatrixXd>(c + rounding).info(), Eigen::Success)
+          << name << " " << round;
+    }
+  }
+}
+
+// ---- Hosts and names.
+
+TEST(BeliefHosts, TheFittedLinkReplacesTheStatedOne) {
+  Builder b;
+  const int pair = b.Add("hosts a+b", "link_bandwidth", 0.1);
+  const int other = b.Add("hosts c", "link_bandwidth", 2);
+  b.Covariance(pair, pair, 0.01);
+  b.Covariance(other, other, 0.02);
+  b.Covariance(pair, other, 0.004);
+  Cluster cluster = b.AsCluster();
+  for (const char* name : {"a", "d"}) {
+    Host host;
+    host.name = name;
+    host.link.bandwidth = GigabitsPerSecond(40.0);
+    cluster.hosts.push_back(host);
+  }
+  const Belief belief(cluster, Resnet50(), T4(), "t4");
+  ASSERT_EQ(belief.host_links().size(), 4U) << "a, b, c and d, each once";
+  const int ab = belief.SlowestLink({"a", "d", "c"});
+  EXPECT_EQ(belief.SlowestLink({"b", "c"}), ab);
+  EXPECT_NEAR(std::exp(belief.log_value(ab)), 0.1e9 / 8, 1e-3);
+  const int c = belief.SlowestLink({"c", "d"});
+  EXPECT_NEAR(std::exp(belief.log_value(c)), 2e9 / 8, 1e-3);
+  EXPECT_DOUBLE_EQ(belief.log_covariance()(ab, ab), 0.01);
+  EXPECT_DOUBLE_EQ(belief.log_covariance()(ab, c), 0.004);
+  EXPECT_EQ(belief.NameOf(ab), "link_bandwidth of a+b");
+  EXPECT_EQ(belief.NameOf(c), "link_bandwidth of c");
+  EXPECT_EQ(belief.NameOf(belief.SlowestLink({"d"})), "link_bandwidth of d");
+}
+
+TEST(BeliefHosts, AnUnknownOneHasTheClustersLink) {
+  Builder b;
+  b.Add("cluster", "link_bandwidth", 5);
+  b.Add("hosts slow", "link_bandwidth", 0.1);
+  b.Add("hosts fast", "link_bandwidth", 50);
+  const Belief belief(b.AsCluster(), Resnet50(), T4(), "t4");
+  EXPECT_EQ(belief.SlowestLink({}), kLinkBandwidth);
+  EXPECT_EQ(belief.SlowestLink({"new"}), kLinkBandwidth);
+  EXPECT_EQ(belief.SlowestLink({"fast", "new"}), kLinkBandwidth);
+  EXPECT_EQ(belief.SlowestLink({"new", "fast"}), kLinkBandwidth);
+  EXPECT_EQ(belief.NameOf(belief.SlowestLink({"new", "slow"})), "link_bandwidth of slow");
+  EXPECT_EQ(belief.NameOf(belief.SlowestLink({"fast"})), "link_bandwidth of fast");
+}
+
+TEST(BeliefNames, SayWhoseParameterItIs) {
+  const Belief belief(Cluster(), Resnet50(), T4(), "t4");
+  for (int i = 0; i < kClusterParameterCount; ++i) {
+    EXPECT_EQ(belief.NameOf(i), kClusterParameterSpecs[static_cast<std::size_t>(i)].name);
+  }
+  EXPECT_EQ(belief.NameOf(kSample), "sample_time of resnet50 on t4");
+  EXPECT_EQ(belief.NameOf(kSpread), "straggler_spread of resnet50 on t4");
+}
+
+// ---- Calibrations of another version.
+
+std::optional<InputError> ErrorWith(const std::function<void(Builder*)>& spoil) {
+  Builder b;
+  spoil(&b);
+  return ErrorOf([&] { Belief(b.AsCluster(), Resnet50(), T4(), "t4"); });
+}
+
+TEST(BeliefErrors, UnknownParameters) {
+  for (const char* scope : {"cluster", "workload resnet50 on t4"}) {
+    const auto error = ErrorWith([&](Builder* b) {
+      b->Add(scope, "flow_bandwidth", 4);
+      b->calibration.parameters[0].name = "warp_factor";
+    });
+    EXPECT_TRUE(Says(error, std::string("calibration of ") + scope + ", warp_factor"));
+    EXPECT_TRUE(Says(error, "'warp_factor' is not a parameter of this version"));
+    EXPECT_TRUE(Says(error, "a new calibration"));
+  }
+  EXPECT_TRUE(Says(ErrorWith([](Builder* b) { b->Add("cluster", "sample_time", 4); }),
+                   "'sample_time' is not a parameter of this version"))
+      << "it is a workload's";
+}
+
+TEST(BeliefErrors, OtherUnits) {
+  for (const char* scope : {"cluster", "hosts a"}) {
+    const auto error = ErrorWith([&](Builder* b) {
+      b->Add(scope, "link_bandwidth", 4);
+      b->calibration.parameters[0].unit = "GB/s";
+    });
+    EXPECT_TRUE(Says(error, std::string("calibration of ") + scope + ", link_bandwidth"));
+    EXPECT_TRUE(Says(error, "'GB/s' is not its unit"));
+    EXPECT_TRUE(Says(error, "Gbit/s"));
+  }
+  const auto error = ErrorWith([](Builder* b) {
+    b->Add("cluster", "overlap_share", 0.4);
+    b->calibration.parameters[0].unit = "ms";
+  });
+  EXPECT_TRUE(Says(error, "a plain number"));
+}
+
+TEST(BeliefErrors, ValuesOutOfRange) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  for (const double value : {0.0, -1.0, 0.049, 0.951, 7.0, kNaN}) {
+    const auto error =
+        ErrorWith([&](Builder* b) { b->Add("cluster", "overlap_share", value); });
+    EXPECT_TRUE(Says(error, "calibration of cluster, overlap_share")) << value;
+    EXPECT_TRUE(Says(error, "out of range")) << value;
+    EXPECT_TRUE(Says(error, "0.05 to 0.95")) << value;
+  }
+  for (const double value : {0.05, 0.95}) {
+    EXPECT_NO_THROW(ErrorWith([&](Builder* b) { b->Add("cluster", "overlap_share", value); }));
+  }
+  EXPECT_TRUE(Says(ErrorWith([](Builder* b) { b->Add("hosts a", "link_bandwidth", 2e4); }),
+                   "calibration of hosts a, link_bandwidth"));
+}
+
+// What is taken over is looked at as closely.
+TEST(BeliefErrors, OfWhatIsTransferred) {
+  const auto of_workload = ErrorOf([] {
+    Elsewhere elsewhere(0.4);
+    elsewhere.b.calibration.parameters[static_cast<std::size_t>(elsewhere.sample)].value = -2;
+    Belief(elsewhere.b.AsCluster(), Resnet50(), T4(), "t4");
+  });
+  EXPECT_TRUE(Says(of_workload, "calibration of workload resnet50 on v100, sample_time"));
+  for (const double efficiency : {-0.5, 0.0, 0.001, 1000.0}) {
+    const auto own = ErrorWith(
+        [&](Builder* b) { b->Add("device t4", "kernel_efficiency", efficiency); });
+    EXPECT_TRUE(Says(own, "calibration of device t4, kernel_efficiency")) << efficiency;
+  }
+  const auto other = ErrorOf([] {
+    Elsewhere elsewhere(-0.4);
+    elsewhere.b.Add("device t4", "kernel_efficiency", 0.7);
+    Belief(elsewhere.b.AsCluster(), Resnet50(), T4(), "t4");
+  });
+  EXPECT_TRUE(Says(other, "calibration of device v100, kernel_efficiency"));
+}
+
+}  // namespace
+}  // namespace stepcast
