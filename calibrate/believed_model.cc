@@ -9,7 +9,9 @@ BelievedModel::BelievedModel(const Cluster& cluster, const Workload& workload,
     : cluster_(cluster),
       workload_(workload),
       device_(device),
-      belief_(cluster, workload, facts, device) {}
+      belief_(cluster, workload, facts, device) {
+  cluster_.calibration.reset();  // all that is needed of it is the belief
+}
 
 std::shared_ptr<const std::vector<Bucket>> BelievedModel::BucketsOf(const Plan& plan) const {
   const DataSize<> cap = plan.bucket.value_or(DefaultBucket(plan.strategy));
@@ -26,7 +28,7 @@ BelievedModel::Answer BelievedModel::Evaluate(const Plan& plan) const {
   const bool own_link = link != kLinkBandwidth;
   const PlanAnswer answer =
       AnswerPlan(facts, values.data(), values.data() + Belief::kWorkloadOffset,
-                 own_link ? &values[static_cast<std::size_t>(link)] : nullptr, true);
+                 own_link ? &values[static_cast<std::size_t>(link)] : nullptr, Derivatives::kAll);
   Answer result{answer.log_step, answer.sync_share,
                 Eigen::VectorXd::Zero(static_cast<long>(values.size()))};
   for (int i = 0; i < Belief::kHostOffset; ++i) {

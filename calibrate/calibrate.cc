@@ -16,17 +16,27 @@
 #include "calibrate/plan_rows.h"
 #include "calibrate/scatter.h"
 #include "calibrate/solver.h"
+#include "model/step/priors.h"
 
 namespace stepcast {
 namespace {
+
+// Quantile of the standard normal that leaves 2.5 % on each side.
+constexpr double kNinetyFivePercent = 1.959963984540054;
 
 // Relative changes of the cost at which a search ends: of the search for a start, and of the fit. A
 // fit to hundreds of runs then stands within a tenth of its standard errors.
 constexpr double kStartTolerance = 1e-4;
 constexpr double kFitTolerance = 1e-5;
+// Share of the variance of a step that its repeats have in common: other layouts of one shape differ
+// by 3 to 6 % where single steps scatter by 6 to 8 % (public traces).
+constexpr double kSharedByRepeats = 0.3;
+
 // Plans of the first sample, and by how much the next is larger.
-constexpr std::size_t kFirstSample = 120;
+constexpr std::size_t kFirstSample = 100;
 constexpr std::size_t kSampleGrowth = 8;
+// Plans on which the two shapes of a workload's curve are compared.
+constexpr std::size_t kCurveSample = 480;
 
 double Median(std::vector<double> values) {
   const auto nth = values.begin() + static_cast<long>(values.size() / 2);
@@ -65,7 +75,8 @@ class RelativePrior final : public ceres::CostFunction {
 // What decides a plan's answer, as numbers: equal keys have equal answers.
 using PlanKey = std::vector<double>;
 
-PlanKey KeyOf(const StepFacts& f, int workload_offset, const std::vector<int>& host_offsets) {
+PlanKey KeyOf(const StepFacts& f, const DataSize<>& bucket_cap, int workload_offset,
+              const std::vector<int>& host_offsets) {
   const auto known = [](const auto& optional, auto si) { return optional ? si(*optional) : -1.0; };
   const auto quantity = [](const auto& q) { return q.si(); };
   const auto number = [](const auto& n) { return static_cast<double>(n); };
@@ -85,8 +96,7 @@ PlanKey KeyOf(const StepFacts& f, int workload_offset, const std::vector<int>& h
                  number(f.server.multicast),
                  number(f.server.in_network_aggregation),
                  known(f.server.staleness_bound, number),
-                 number(f.buckets->size()),
-                 f.buckets->front().bytes.si()};
+                 bucket_cap.si()};
   for (const LinkFacts* link : {&f.link, &f.server_link}) {
     key.push_back(known(link->bandwidth, quantity));
     key.push_back(known(link->rtt, quantity));
@@ -128,7 +138,7 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
     }
     plan.workload_offset = layout.WorkloadOffset(run);
     plan.host_offsets = layout.HostOffsets(run);
-    PlanKey key = KeyOf(plan.facts, plan.workload_offset, plan.host_offsets);
+    PlanKey key = KeyOf(plan.facts, cap, plan.workload_offset, plan.host_offsets);
     PlanRows& group = plans.try_emplace(std::move(key), std::move(plan)).first->second;
     group.rows.push_back(
         {static_cast<int>(i), std::log(run.step_time.in(kSeconds)), SyncShare(run)});
@@ -178,7 +188,8 @@ std::optional<double> ImpliedLink(const PlanRows& plan, const MeasuredRow& row,
   constexpr int kHalvings = 30;
   constexpr double kSlowest = 12;  // e-folds below the fastest
   const auto log_step = [&](double link) {
-    return AnswerPlan(plan.facts, values.data(), values.data() + plan.workload_offset, &link, false)
+    return AnswerPlan(plan.facts, values.data(), values.data() + plan.workload_offset, &link,
+                      Derivatives::kNone)
         .log_step;
   };
   double high = fastest;
@@ -218,7 +229,6 @@ struct Fit {
   int iterations = 0;
   bool usable = false;
   bool converged = false;
-  std::string message;
 };
 
 // One minimisation over `plans`. Bounds cost the solver a line search in each step, and parameters
@@ -276,7 +286,6 @@ class Minimisation {
     fit.iterations = static_cast<int>(summary.iterations.size());
     fit.usable = summary.IsSolutionUsable();
     fit.converged = summary.termination_type == ceres::CONVERGENCE;
-    fit.message = summary.message;
     return fit;
   }
 
@@ -355,12 +364,11 @@ class Minimisation {
     }
   }
 
+  // The prior was made at the efficiency that is believed before any run.
   void AddRelativePrior(const FittedParameter& p, double* at, int index, int size) {
-    const FittedParameter& other = layout_.parameters()[static_cast<std::size_t>(p.relative_to)];
-    problem_.AddResidualBlock(
-        new RelativePrior(size, index, std::log(p.prior.si) + std::log(other.prior.si),
-                          p.prior.log_sd),
-        nullptr, at, values_.data() + p.relative_to);
+    const double centre = std::log(p.prior.si * DeviceEfficiencyPrior().si);
+    problem_.AddResidualBlock(new RelativePrior(size, index, centre, p.prior.log_sd), nullptr, at,
+                              values_.data() + p.relative_to);
   }
 
   const ParameterLayout& layout_;
@@ -369,14 +377,20 @@ class Minimisation {
   ceres::Problem problem_;
 };
 
-// In an order that has nothing to do with what they are, and is always the same: the first so many
-// are a sample.
+// In an order that has nothing to do with what they are, and is always the same, but for the first
+// few of each workload, which come first: the first so many are a sample of all.
 std::vector<const PlanRows*> Shuffled(const std::vector<PlanRows>& plans) {
+  constexpr int kFewOfEach = 8;
   std::vector<const PlanRows*> pointers;
   for (const PlanRows& plan : plans) pointers.push_back(&plan);
   std::mt19937_64 random;
-  for (std::size_t i = pointers.size(); i > 1; --i)
+  for (std::size_t i = pointers.size(); i > 1; --i) {
     std::swap(pointers[i - 1], pointers[random() % i]);
+  }
+  std::map<int, int> seen;
+  std::stable_partition(pointers.begin(), pointers.end(), [&](const PlanRows* plan) {
+    return ++seen[plan->workload_offset] <= kFewOfEach;
+  });
   return pointers;
 }
 
@@ -406,6 +420,11 @@ double CostOf(const std::vector<const PlanRows*>& plans, const std::vector<doubl
   return cost;
 }
 
+bool HaveServers(const std::vector<const PlanRows*>& plans) {
+  return std::any_of(plans.begin(), plans.end(),
+                     [](const PlanRows* plan) { return UsesServers(plan->facts.strategy); });
+}
+
 // Different starts where the cost has been seen to have several minima: whether the link, its flows,
 // the host, or the servers' processors hold a hop back; what does not is not felt, and a search that
 // begins with a bottleneck at the wrong place may never find the right one. Of a grid around the
@@ -414,7 +433,7 @@ std::vector<std::vector<double>> GridStarts(const ParameterLayout& layout,
                                             const std::vector<const PlanRows*>& sample,
                                             const std::vector<double>& centre) {
   constexpr double kStep = 1.2;  // in ln
-  constexpr std::size_t kStarts = 4;
+  constexpr std::size_t kStarts = 3;
   struct Axis {
     ClusterParameter parameter;
     std::vector<double> moves;
@@ -422,10 +441,7 @@ std::vector<std::vector<double>> GridStarts(const ParameterLayout& layout,
   std::vector<Axis> axes = {{kLinkBandwidth, {-kStep, 0, kStep}},
                             {kFlowBandwidth, {-kStep, 0, kStep}},
                             {kHostBandwidth, {-kStep, 0, kStep}}};
-  const bool servers = std::any_of(sample.begin(), sample.end(), [](const PlanRows* plan) {
-    return UsesServers(plan->facts.strategy);
-  });
-  if (servers) axes.push_back({kServerRate, {-kStep, 0}});
+  if (HaveServers(sample)) axes.push_back({kServerRate, {-kStep, 0}});
 
   std::vector<std::vector<double>> points = {centre};
   for (const Axis& axis : axes) {
@@ -453,12 +469,14 @@ std::vector<std::vector<double>> GridStarts(const ParameterLayout& layout,
 // For each workload whether what no batch changes is a fixed time or the floor of the device, the
 // other being small: two minima again.
 int ImproveCurves(const ParameterLayout& layout, const std::vector<const PlanRows*>& sample,
-                  int max_iterations, std::vector<double>* values) {
+                  std::vector<double>* values) {
   constexpr double kSmallShare = 0.1;
+  constexpr int kMaxIterations = 8;
   int iterations = 0;
   for (const ParameterLayout::Block& block : layout.blocks()) {
     if (block.kind != ParameterLayout::Kind::kWorkload) continue;
     const std::vector<const PlanRows*> own = OfWorkload(sample, block.offset);
+    if (own.empty()) continue;
     const auto fixed = static_cast<std::size_t>(block.offset + kFixedTime);
     const auto floor = static_cast<std::size_t>(block.offset + kFloorTime);
     if (layout.parameters()[fixed].fixed || layout.parameters()[floor].fixed) continue;
@@ -469,7 +487,7 @@ int ImproveCurves(const ParameterLayout& layout, const std::vector<const PlanRow
       start[fixed] = std::log(share * both);
       start[floor] = std::log((1 - share) * both);
       Fit fit = Minimisation(layout, own, std::move(start), block.offset)
-                    .Solve(max_iterations, kStartTolerance);
+                    .Solve(kMaxIterations, kStartTolerance);
       iterations += fit.iterations;
       if (fit.usable && fit.cost < best.cost) best = std::move(fit);
     }
@@ -481,7 +499,7 @@ int ImproveCurves(const ParameterLayout& layout, const std::vector<const PlanRow
 // A sample of the plans is enough to tell minima apart.
 Fit FindStart(const CalibrationProblem& problem, const ParameterLayout& layout,
               const std::vector<const PlanRows*>& sample, int max_iterations) {
-  constexpr int kEnoughToTell = 8;  // iterations of each start, before the best goes on
+  constexpr int kEnoughToTell = 20;  // iterations of each start, before the best goes on
   std::vector<double> centre = CurvesThroughFewestWorkers(problem, layout);
   StartHostsAtTheirFastestRun(layout, sample, &centre);
   Fit best;
@@ -496,8 +514,28 @@ Fit FindStart(const CalibrationProblem& problem, const ParameterLayout& layout,
   }
   best = Minimisation(layout, sample, best.values).Solve(max_iterations, kStartTolerance);
   iterations += best.iterations;
-  best.iterations = iterations + ImproveCurves(layout, sample, max_iterations, &best.values);
+  // A server that just about sets the pace holds a search on its corner.
+  const std::size_t server = ParameterLayout::kClusterOffset + kServerRate;
+  if (HaveServers(sample) && !layout.parameters()[server].fixed) {
+    for (const double move : {-1.0, 1.0}) {
+      std::vector<double> start = best.values;
+      start[server] += move;
+      Fit fit = Minimisation(layout, sample, std::move(start))
+                    .Solve(std::min(max_iterations, kEnoughToTell), kStartTolerance);
+      iterations += fit.iterations;
+      if (fit.usable && fit.cost < best.cost) best = std::move(fit);
+    }
+  }
+  best.iterations = iterations;
   return best;
+}
+
+// Of a parameter whose prior is around another one's value, with what is not known of that.
+double PriorLogSd(const ParameterLayout& layout, int parameter) {
+  const FittedParameter& p = layout.parameters()[static_cast<std::size_t>(parameter)];
+  if (p.relative_to < 0) return p.prior.log_sd;
+  const FittedParameter& other = layout.parameters()[static_cast<std::size_t>(p.relative_to)];
+  return other.fixed ? p.prior.log_sd : std::hypot(p.prior.log_sd, other.prior.log_sd);
 }
 
 // Where ln(value) of a parameter ends in each direction when the cost, with all others fitted anew,
@@ -511,14 +549,18 @@ class Profile {
 
   double Reach(int parameter, double sign) {
     const double linear = LinearReach(parameter);
-    const double prior =
-        kNinetyFivePercent * layout_.parameters()[static_cast<std::size_t>(parameter)].prior.log_sd;
-    // Well known is as far as the covariance says, and little known as far as the prior.
-    if (linear < kWellKnown || linear > kNothingKnown * prior) return linear;
+    const double prior = kNinetyFivePercent * PriorLogSd(layout_, parameter);
+    // Of what nothing is known the prior says how far.
+    if (linear > kNothingKnown * prior) return linear;
+    const FittedParameter& p = layout_.parameters()[static_cast<std::size_t>(parameter)];
+    const double value = fit_.values[static_cast<std::size_t>(parameter)];
+    const double edge =
+        std::abs(std::log((sign > 0 ? p.spec->high : p.spec->low) * p.spec->si_per_unit) - value);
     double inside = 0;
     double inside_root = 0;
     Fit at = fit_;
     for (double reach = linear;; reach *= kGrowth) {
+      if (reach >= edge) return std::max(linear, edge);
       at = FitHolding(parameter, sign * reach, at);
       if (!at.usable) return std::max(linear, inside);
       const double rise = at.cost - fit_.cost;
@@ -542,11 +584,9 @@ class Profile {
   const Fit& better() const { return better_; }
 
  private:
-  static constexpr double kNinetyFivePercent = 1.959964;
   static constexpr double kRootOfRise = kNinetyFivePercent / 1.4142135623730951;
-  static constexpr double kWellKnown = 0.05;
   static constexpr double kNothingKnown = 0.98;
-  static constexpr double kGrowth = 1.5;
+  static constexpr double kGrowth = 1.6;
   static constexpr double kFarthest = 1.2;
   static constexpr int kMaxIterations = 30;
 
@@ -585,8 +625,8 @@ std::vector<PlanPrediction> Predict(const std::vector<PlanRows>& plans,
       const double* const at = values.data() + offset;
       if (link == nullptr || *at < *link) link = at;
     }
-    const PlanAnswer answer =
-        AnswerPlan(plan.facts, values.data(), values.data() + plan.workload_offset, link, false);
+    const PlanAnswer answer = AnswerPlan(
+        plan.facts, values.data(), values.data() + plan.workload_offset, link, Derivatives::kNone);
     predictions.push_back({answer.log_step, answer.sync_share});
   }
   return predictions;
@@ -629,6 +669,12 @@ DecidedBy Decide(double log_sd, double prior_log_sd) {
   return kept < 0.25 ? DecidedBy::kData : kept < 0.75 ? DecidedBy::kBoth : DecidedBy::kPrior;
 }
 
+// Repeats share part of their deviation: what is special about a plan, its hosts or its hour. The
+// standard deviation of each of n rows that makes them worth as much together as they are.
+double RepeatFactor(std::size_t n) {
+  return std::sqrt(1 - kSharedByRepeats + kSharedByRepeats * static_cast<double>(n));
+}
+
 // In ln(value), both positive.
 struct Interval {
   double down = 0;
@@ -657,14 +703,10 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
     e.value = std::exp(values[static_cast<std::size_t>(i)]) / p.spec->si_per_unit;
     e.log_sd = std::sqrt(covariance(i, i));
     const Interval& interval = intervals[static_cast<std::size_t>(i)];
-    e.low = e.value * std::exp(-interval.down);
-    e.high = e.value * std::exp(interval.up);
+    e.low = std::max(p.spec->low, e.value * std::exp(-interval.down));
+    e.high = std::min(p.spec->high, e.value * std::exp(interval.up));
     e.prior_value = p.prior.si / p.spec->si_per_unit;
-    e.prior_log_sd = p.prior.log_sd;
-    if (p.relative_to >= 0) {
-      const Prior& other = layout.parameters()[static_cast<std::size_t>(p.relative_to)].prior;
-      e.prior_log_sd = std::hypot(p.prior.log_sd, other.log_sd);
-    }
+    e.prior_log_sd = PriorLogSd(layout, i);
     e.prior_source = p.source;
     e.decided_by = p.fixed ? DecidedBy::kStated : Decide(e.log_sd, e.prior_log_sd);
     c.parameters.push_back(std::move(e));
@@ -672,6 +714,9 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
   c.log_covariance = std::move(covariance);
   std::map<std::string, int> files;
   for (const Run& run : problem.runs) {
+    ++files[run.place.file];
+    // A bare message says nothing of how training scales.
+    if (problem.workloads.at(run.workload).communication_only) continue;
     c.range.max_workers = std::max(c.range.max_workers, run.plan.workers());
     c.range.max_nodes = std::max(c.range.max_nodes, run.plan.nodes());
     c.range.max_devices_per_node =
@@ -683,7 +728,6 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
                       .first->second;
     range.min = std::min(range.min, batch);
     range.max = std::max(range.max, batch);
-    ++files[run.place.file];
   }
   for (const auto& [file, runs] : files) c.sources.push_back({file, runs});
   return c;
@@ -694,6 +738,7 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
 CalibrationOutcome Calibrate(const CalibrationProblem& problem, const CalibrationOptions& options) {
   CalibrationOutcome outcome;
   outcome.cluster = problem.cluster;
+  outcome.cluster.calibration.reset();  // an earlier one is no part of this fit
   if (problem.runs.empty()) {
     outcome.status = CalibrationOutcome::Status::kNoRuns;
     outcome.message = "There are no runs to learn from.";
@@ -703,6 +748,16 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
     if (problem.workloads.count(run.workload) > 0) continue;
     throw InputError({run.place.file, run.place.line, "workload"}, run.workload,
                      "is not a known workload");
+  }
+  if (!(options.step_log_sd > 0) || !std::isfinite(options.step_log_sd)) {
+    throw InputError({"", 0, "step_log_sd"}, std::to_string(options.step_log_sd),
+                     "is no scatter of a step", "a finite number above 0");
+  }
+  for (const Run& run : problem.runs) {
+    const double seconds = run.step_time.in(kSeconds);
+    if (std::isfinite(seconds) && seconds > 0) continue;
+    throw InputError({run.place.file, run.place.line, "step_time_s"}, std::to_string(seconds),
+                     "is no time of a step", "a finite time above 0");
   }
   const ParameterLayout layout(problem.cluster, problem.runs, problem.workloads, problem.devices,
                                problem.statements);
@@ -717,19 +772,19 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
   };
   // Each fit to more plans starts where that to fewer ended.
   Fit fit = FindStart(problem, layout, sample(kFirstSample), options.max_iterations);
-  outcome.iterations = fit.iterations;
+  outcome.iterations = fit.iterations + ImproveCurves(layout, sample(kCurveSample), &fit.values);
   for (std::size_t size = kFirstSample; fit.usable && size < plans.size(); size *= kSampleGrowth) {
     fit = Minimisation(layout, sample(size), fit.values)
               .Solve(options.max_iterations, kStartTolerance);
     outcome.iterations += fit.iterations;
   }
   if (!fit.usable) {
-    outcome.message = "The solver found no usable fit: " + fit.message;
+    outcome.message = "The solver found no usable fit.";
     return outcome;
   }
   const double typical =
       TypicalScatter(MakeScatterRows(plans, Predict(plans, fit.values)).all, options.step_log_sd);
-  for (PlanRows& plan : plans) plan.log_sd = typical;
+  for (PlanRows& plan : plans) plan.log_sd = typical * RepeatFactor(plan.rows.size());
   std::optional<Eigen::MatrixXd> covariance;
   std::vector<Interval> intervals;
   for (int attempt = 0;; ++attempt) {
@@ -738,16 +793,17 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
     outcome.iterations += fit.iterations;
     if (fit.usable) covariance = minimisation.Covariance();
     if (!fit.usable || !covariance) {
-      outcome.message = "The solver found no usable fit: " + fit.message;
+      outcome.message = "The solver found no usable fit.";
       return outcome;
     }
     Profile profile(layout, shuffled, fit, *covariance);
+    const bool follow = plans.size() <= options.profiled_plans;
     intervals.clear();
     for (int i = 0; i < layout.size(); ++i) {
       const bool fixed = layout.parameters()[static_cast<std::size_t>(i)].fixed;
       Interval interval;
-      if (!fixed && options.profile) interval = {profile.Reach(i, -1), profile.Reach(i, 1)};
-      if (!fixed && !options.profile) interval = {profile.LinearReach(i), profile.LinearReach(i)};
+      if (!fixed && follow) interval = {profile.Reach(i, -1), profile.Reach(i, 1)};
+      if (!fixed && !follow) interval = {profile.LinearReach(i), profile.LinearReach(i)};
       intervals.push_back(interval);
     }
     constexpr int kAttempts = 4;

@@ -13,6 +13,7 @@
 #ifndef STEPCAST_CALIBRATE_CALIBRATE_H_
 #define STEPCAST_CALIBRATE_CALIBRATE_H_
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -39,10 +40,10 @@ inline constexpr double kStepLogSd = 0.06;
 struct CalibrationOptions {
   double step_log_sd = kStepLogSd;
   int max_iterations = 200;
-  // Whether the 95 % intervals of the parameters follow the cost itself, and minima beside the one
-  // found are looked for on the way; otherwise they are those of the covariance. Takes some tens of
-  // times as long as the fit.
-  bool profile = false;
+  // Up to so many different plans the 95 % intervals of the parameters follow the cost itself, and
+  // minima beside the one found are looked for on the way; beyond, they are as the curvature of the
+  // cost at its minimum says. Takes some tens of times as long as the fit.
+  std::size_t profiled_plans = 100;
 };
 
 // One run beside what the fitted model says of it.
@@ -64,7 +65,8 @@ struct CalibrationOutcome {
   bool IsUsable() const { return status == Status::kConverged || status == Status::kNotConverged; }
 };
 
-// Throws InputError for a run whose workload is not in the problem. Deterministic: the same problem
+// Throws InputError for a run whose workload is not in the problem, whose step time is none, or whose
+// plan no model covers, and for a statement about a parameter that the runs do not have. Deterministic: the same problem
 // gives the same bits.
 CalibrationOutcome Calibrate(const CalibrationProblem& problem,
                              const CalibrationOptions& options = {});

@@ -30,6 +30,7 @@ constexpr double kLevel = 0.01;    // of false alarms, of each of the two tests
 constexpr double kLeastZ = 3;
 constexpr double kLeastScatter =
     1.25;                             // a calibration whose intervals are nearly right still holds
+constexpr double kLeastMore = 0.05;   // of the runs, that a change must explain besides
 constexpr double kLeastEffect = 0.5;  // of s, on some run: less would not change a forecast much
 constexpr double kMet = 2;            // standard deviations
 // Calibrated runs as degrees of freedom of s^2: the quantile of nine tenths knows it with a
@@ -392,6 +393,7 @@ void DriftCheck::AddPlans() {
 void DriftCheck::MakeCandidates() {
   for (std::size_t i = 0; i < variables_.size(); ++i) {
     const Variable& v = variables_[i];
+    if (!v.estimate) continue;  // what was never calibrated cannot have changed since
     Candidate candidate{v.scope, v.spec, v.log_value, {{static_cast<int>(i), 1.0}}};
     const bool matters = std::any_of(plans_.begin(), plans_.end(), [&](const CheckedPlan& plan) {
       return DependsOn(plan, candidate);
@@ -433,7 +435,8 @@ PlanState DriftCheck::Answer(const CheckedPlan& plan, const std::vector<double>&
   state.link = SlowestLink(plan, values);
   const double* link =
       state.link == kLinkBandwidth ? nullptr : &values[static_cast<std::size_t>(state.link)];
-  state.answer = AnswerPlan(plan.facts, values.data(), values.data() + plan.workload, link, true);
+  state.answer =
+      AnswerPlan(plan.facts, values.data(), values.data() + plan.workload, link, Derivatives::kAll);
   return state;
 }
 
@@ -905,8 +908,12 @@ DriftReport DriftCheck::Check() {
     Fit fit;
     const double shift = Refine(all, *f.candidate, f.shift, sampled ? 3 : 0, &fit);
     Explanation explanation{Describe(*f.candidate, shift, fit), false, fit.distance};
+    // With thousands of runs every misfit of the formula is significant; what changed for none of
+    // them is no drift that anybody would feel.
+    const double more = std::max(1.0, kLeastMore * runs_);
     explanation.significant = std::abs(explanation.drift.z) >= least_z &&
-                              LargestEffect(*f.candidate, shift) >= kLeastEffect;
+                              LargestEffect(*f.candidate, shift) >= kLeastEffect &&
+                              explanation.drift.explained - report.met >= more;
     explanations.push_back(std::move(explanation));
   }
   std::stable_sort(explanations.begin(), explanations.end(),
@@ -922,7 +929,7 @@ DriftReport DriftCheck::Check() {
       const bool near =
           best->drift.improvement - e.drift.improvement < kTold && e.drift.log_shift != 0;
       e.drift.alternative = !first && near;
-      if (!e.significant && !near) continue;
+      if (!first && !near) continue;
       report.drifts.push_back(e.drift);
     }
     // What gains more without being significant does so by a run or two.

@@ -9,9 +9,14 @@
 namespace stepcast {
 namespace {
 
-constexpr double kCorrelation = 0.9;
-constexpr double kUncertain = 0.15;  // a parameter known better needs no partner
-constexpr double kWorthARun = 0.9;   // of the standard deviation, that may remain
+constexpr double kConditional = 0.55;  // of a standard deviation, that the other one would leave
+constexpr double kUncertain = 0.15;    // a parameter known better needs no partner
+constexpr double kWorthARun = 0.9;     // of the standard deviation, that may remain
+
+// The share of a standard deviation that remains once a correlated value is known.
+double Conditional(double correlation) {
+  return std::sqrt(std::max(0.0, 1 - correlation * correlation));
+}
 
 void FindSeparatingRun(const BelievedModel& model, const std::vector<Plan>& candidates,
                        int position, Ambiguity* ambiguity) {
@@ -45,7 +50,7 @@ std::vector<Ambiguity> FindAmbiguities(const BelievedModel& model,
     for (int j = i + 1; j < covariance.rows(); ++j) {
       if (std::min(sd(i), sd(j)) < kUncertain) continue;
       const double correlation = covariance(i, j) / (sd(i) * sd(j));
-      if (std::abs(correlation) >= kCorrelation) pairs.push_back({i, j, correlation});
+      if (Conditional(correlation) <= kConditional) pairs.push_back({i, j, correlation});
     }
   }
   std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) {
@@ -62,9 +67,7 @@ std::vector<Ambiguity> FindAmbiguities(const BelievedModel& model,
     ambiguity.product = pair.correlation < 0;
     const int worse = sd(pair.first) > sd(pair.second) ? pair.first : pair.second;
     ambiguity.log_sd = sd(worse);
-    ambiguity.together_log_sd = std::sqrt(
-        std::max(0.0, covariance(pair.first, pair.first) + covariance(pair.second, pair.second) -
-                          2 * std::abs(covariance(pair.first, pair.second))));
+    ambiguity.conditional_log_sd = ambiguity.log_sd * Conditional(pair.correlation);
     FindSeparatingRun(model, candidates, worse, &ambiguity);
     ambiguities.push_back(std::move(ambiguity));
   }

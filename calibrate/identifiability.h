@@ -1,10 +1,11 @@
 // What the runs cannot tell apart, and which single run would.
 //
-// Two parameters whose errors are correlated by at least 0.9 show as one number only: their ratio
-// where the correlation is positive, their product where it is negative. Each alone is uncertain by
-// sd_i, the two together by
+// Two parameters cannot be told apart where either would be known nearly twice as well if the other
+// were known:
 //
-//   sd_together = sqrt( C_ii + C_jj - 2 |C_ij| )
+//   sd_i sqrt(1 - r^2) <= 0.55 sd_i,   r the correlation of their errors, |r| >= 0.84
+//
+// A positive r leaves their ratio, a negative one their product.
 //
 // The run that separates them is the candidate after which ln(value) of the less certain one has the
 // least variance (calibrate/next_runs.h).
@@ -23,11 +24,11 @@
 namespace stepcast {
 
 struct Ambiguity {
-  std::string first;     // "flow_bandwidth"
-  std::string second;    // "sample_time of resnet50 on t4"
-  bool product = false;  // known as their product, otherwise as their ratio
-  double log_sd = 0;     // of the less certain one alone
-  double together_log_sd = 0;
+  std::string first;              // "flow_bandwidth"
+  std::string second;             // "sample_time of resnet50 on t4"
+  bool product = false;           // what is left is their product, otherwise their ratio
+  double log_sd = 0;              // of the less certain one
+  double conditional_log_sd = 0;  // the same, if the other one were known
   // The run that separates them best, and what it would leave of log_sd; none where no candidate
   // lowers it by a tenth.
   std::optional<Plan> separating;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "model/step/discrepancy.h"
 
@@ -133,6 +135,19 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
   return result;
 }
 
+namespace {
+
+// One worker alone.
+Plan WithoutServers(Plan plan) {
+  plan.strategy = Strategy::kNone;
+  plan.servers = 0;
+  plan.server = {};
+  plan.server_link = {};
+  return plan;
+}
+
+}  // namespace
+
 std::vector<Plan> CandidatePlans(const Plan& target, const CalibratedRange::BatchRange& batches) {
   const int nodes = target.nodes();
   const int devices = DevicesOnFullestNode(target.placement);
@@ -142,16 +157,25 @@ std::vector<Plan> CandidatePlans(const Plan& target, const CalibratedRange::Batc
   std::set<int> sizes = {target.local_batch, std::max(1, target.local_batch / 4)};
   if (batches.max > 0) sizes.insert({batches.min, batches.max});
   std::vector<Plan> plans;
+  Placement fullest_first = target.placement;
+  const bool named = !target.hosts.empty();
+  // With named hosts their order says which devices are whose.
+  if (!named) std::sort(fullest_first.begin(), fullest_first.end(), std::greater<>());
+  std::set<std::pair<Placement, int>> seen;
   for (const int n : node_counts) {
     if (n > nodes) continue;
     for (const int d : device_counts) {
       for (const int batch : sizes) {
         Plan plan = target;
-        plan.placement = Placement(static_cast<std::size_t>(n), d);
+        plan.placement.assign(fullest_first.begin(), fullest_first.begin() + n);
+        for (int& used : plan.placement) used = std::min(used, d);
         plan.local_batch = batch;
-        plan.hosts.clear();
+        if (!seen.insert({plan.placement, batch}).second) continue;
+        if (named) plan.hosts.resize(static_cast<std::size_t>(n));
         plan.backup_workers = std::min(target.backup_workers, plan.workers() - 1);
-        if (plan.workers() == 1 && !UsesServers(plan.strategy)) plan.strategy = Strategy::kNone;
+        if (plan.workers() == 1 && !UsesServers(plan.strategy)) {
+          plan = WithoutServers(std::move(plan));
+        }
         plans.push_back(std::move(plan));
       }
     }

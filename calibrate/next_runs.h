@@ -21,7 +21,8 @@
 // Holds as far as the model is linear in ln(value) over the width of its uncertainty. What a run
 // would show is not known before it is measured: the interval after it is the expected one.
 //
-// Note that V' never exceeds V, and that a plan that depends on nothing uncertain is never chosen.
+// Note that V' never exceeds V. A plan that tells nothing of the parameters may still be chosen
+// because it brings the measured range nearer to the target.
 //
 // Source: Fedorov, Theory of Optimal Experiments, 1972 (sequential design; here c-optimal: for the
 // variance of one answer).
@@ -60,8 +61,8 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
                         const std::vector<Plan>& candidates, const CalibratedRange& range,
                         int count);
 
-// Plans like `target` that could be measured on a cluster: fewer nodes, fewer devices on each, the
-// batches that were fitted or a quarter of the target's; up to the target's own size.
+// Plans like `target` that could be measured: its first nodes, fewer of its devices on each, the
+// batches that were fitted or a quarter of the target's; the target itself among them.
 std::vector<Plan> CandidatePlans(const Plan& target, const CalibratedRange::BatchRange& batches);
 
 // C' of the header.

@@ -14,7 +14,8 @@ namespace stepcast {
 namespace {
 
 // Hosts by the set of runs that they took part in: equal sets cannot be told apart.
-std::map<std::set<std::size_t>, std::vector<std::string>> GroupHosts(const std::vector<Run>& runs) {
+std::map<std::set<std::size_t>, std::vector<std::string>> GroupHosts(const Cluster& cluster,
+                                                                     const std::vector<Run>& runs) {
   std::map<std::string, std::set<std::size_t>> runs_of;
   bool some_without_hosts = false;
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -35,8 +36,16 @@ std::map<std::set<std::size_t>, std::vector<std::string>> GroupHosts(const std::
   }
   std::map<std::set<std::size_t>, std::vector<std::string>> groups;
   for (const auto& [host, seen] : layouts_of) groups[seen].push_back(host);
-  // Hosts that are all alike are the cluster, and their link is its link.
-  if (groups.size() == 1 && !some_without_hosts) groups.clear();
+  // Hosts that are all alike are the cluster, and their link is its link, unless they state their own.
+  const auto has_link = [&](const std::string& host) {
+    return std::any_of(cluster.hosts.begin(), cluster.hosts.end(), [&](const Host& known) {
+      return known.name == host && known.link.bandwidth;
+    });
+  };
+  if (groups.size() == 1 && !some_without_hosts &&
+      std::none_of(groups.begin()->second.begin(), groups.begin()->second.end(), has_link)) {
+    groups.clear();
+  }
   return groups;
 }
 
@@ -62,7 +71,7 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
   for (std::size_t i = 0; i < cluster_priors.size(); ++i) {
     add(kClusterScope, kClusterParameterSpecs[i], cluster_priors[i]);
   }
-  for (const auto& [layouts, hosts] : GroupHosts(runs)) {
+  for (const auto& [layouts, hosts] : GroupHosts(cluster, runs)) {
     const int offset = begin_block(Kind::kHosts, 1);
     Prior slowest = HostLinkPrior(cluster, hosts.front());
     for (const std::string& host : hosts) {
@@ -76,16 +85,21 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
     const auto it = devices.find(run.device);
     return it == devices.end() ? std::optional<Device>() : it->second;
   };
-  std::map<std::string, int> device_offset;
+  // By name, so that the order of the rows decides nothing.
+  std::map<std::string, const Run*> first_of;
   for (const Run& run : runs) {
+    first_of.try_emplace(WorkloadScope(run.workload, run.device), &run);
+  }
+  std::map<std::string, int> device_offset;
+  for (const auto& [scope, first] : first_of) {
+    const Run& run = *first;
     if (device_offset.count(run.device) > 0) continue;
     if (!HasRoofline(workloads.at(run.workload), device_of(run))) continue;
     device_offset[run.device] = begin_block(Kind::kDevice, 1);
     add(kDeviceScopePrefix + run.device, kKernelEfficiencySpec, DeviceEfficiencyPrior());
   }
-  for (const Run& run : runs) {
-    const std::string scope = WorkloadScope(run.workload, run.device);
-    if (workload_offset_.count(scope) > 0) continue;
+  for (const auto& [scope, first] : first_of) {
+    const Run& run = *first;
     const Workload& workload = workloads.at(run.workload);
     const std::optional<Device> device = device_of(run);
     const WorkloadPriors priors = MakeWorkloadPriors(workload, device);
@@ -119,6 +133,10 @@ void ParameterLayout::Apply(const ParameterStatement& statement) {
       text << value << unit;
       range << p.spec->low << " to " << p.spec->high << unit;
       throw InputError({"", 0, statement.name}, text.str(), "is out of range", range.str());
+    }
+    if (statement.factor && !(*statement.factor > 1)) {
+      throw InputError({"", 0, statement.name}, std::to_string(*statement.factor),
+                       "is no factor of a prior", "more than 1");
     }
     p.prior.si = statement.si;
     p.prior.log_sd = statement.factor ? std::log(*statement.factor) : p.prior.log_sd;

@@ -31,6 +31,12 @@ Columns ActiveColumns(const StepFacts& facts, bool named_link) {
   return columns;
 }
 
+Columns WorkloadColumns() {
+  Columns columns;
+  for (int i = 0; i < kWorkloadParameterCount; ++i) columns.Add(kClusterParameterCount + i);
+  return columns;
+}
+
 template <class T>
 struct Answer {
   T log_step;
@@ -75,10 +81,11 @@ void EvaluateGradient(const StepFacts& facts, const std::array<double, kPlanColu
 }  // namespace
 
 PlanAnswer AnswerPlan(const StepFacts& facts, const double* log_cluster, const double* log_workload,
-                      const double* log_link, bool with_gradient) {
+                      const double* log_link, Derivatives derivatives) {
   // Few derivatives are the rule, and cost less.
+  constexpr int kOfWorkload = 6;
   constexpr int kFew = 12;
-  constexpr int kMany = 20;
+  constexpr int kMany = 16;
   const bool named_link = log_link != nullptr;
   std::array<double, kPlanColumns> values{};
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -88,14 +95,17 @@ PlanAnswer AnswerPlan(const StepFacts& facts, const double* log_cluster, const d
                                            : 0;
   }
   PlanAnswer answer;
-  if (!with_gradient) {
+  if (derivatives == Derivatives::kNone) {
     const Answer<double> result = Evaluate(facts, values, named_link);
     answer.log_step = result.log_step;
     answer.sync_share = result.sync_share;
     return answer;
   }
-  const Columns columns = ActiveColumns(facts, named_link);
-  if (columns.count <= kFew) {
+  const Columns columns =
+      derivatives == Derivatives::kAll ? ActiveColumns(facts, named_link) : WorkloadColumns();
+  if (columns.count <= kOfWorkload) {
+    EvaluateGradient<kOfWorkload>(facts, values, named_link, columns, &answer);
+  } else if (columns.count <= kFew) {
     EvaluateGradient<kFew>(facts, values, named_link, columns, &answer);
   } else if (columns.count <= kMany) {
     EvaluateGradient<kMany>(facts, values, named_link, columns, &answer);
@@ -169,8 +179,16 @@ bool PlanCost::Evaluate(double const* const* parameters, double* residuals,
     if (parameters[2 + h][0] < parameters[2 + slowest][0]) slowest = h;
   }
   const double* link = plan_->host_offsets.empty() ? nullptr : parameters[2 + slowest];
+  // Blocks that are kept constant ask for none.
+  Derivatives derivatives = Derivatives::kNone;
+  if (jacobians != nullptr) {
+    derivatives = Derivatives::kOfWorkload;
+    for (std::size_t b = 0; b < parameter_block_sizes().size(); ++b) {
+      if (b != 1 && jacobians[b] != nullptr) derivatives = Derivatives::kAll;
+    }
+  }
   const PlanAnswer answer =
-      AnswerPlan(plan_->facts, parameters[0], parameters[1], link, jacobians != nullptr);
+      AnswerPlan(plan_->facts, parameters[0], parameters[1], link, derivatives);
   Joiner steps;
   Joiner shares;
   for (const MeasuredRow& row : plan_->rows) {

@@ -6,7 +6,7 @@
 //
 //   z   = (ln T_measured - ln T) / s_w                    of the step
 //   z   = (X/T measured - X/T) / s_x                      of the exposed synchronisation
-//   s_x = sqrt( 0.02^2 + (0.15 X/T measured)^2 )
+//   s_x = sqrt( 0.05^2 + (0.3 X/T measured)^2 )
 //   f   = sign(z) sqrt( 2 (sqrt(1 + z^2) - 1) )
 //
 //   T, X  step; exposed synchronisation with the wait for the slowest worker         [s]
@@ -20,8 +20,9 @@
 // and one more residual that holds the rest of the cost: cost, gradient and normal equations are
 // those of all rows.
 //
-// Sources: Charbonnier et al., ICIP 1994 (the loss). Repeats of a layout differ by 5 to 25 % in
-// their exposed synchronisation (public traces of 1 to 64 devices, four jobs).
+// Sources: Charbonnier et al., ICIP 1994 (the loss). Repeats of a layout differ by a
+// median of 5 to 25 % in their exposed synchronisation, hence 0.3 (public traces of 1 to 64 devices,
+// four jobs); 0.05 for what a framework counts as neither.
 #ifndef STEPCAST_CALIBRATE_PLAN_ROWS_H_
 #define STEPCAST_CALIBRATE_PLAN_ROWS_H_
 
@@ -49,10 +50,12 @@ struct PlanAnswer {
   PlanGradient sync_share_gradient{};
 };
 
+enum class Derivatives { kNone, kOfWorkload, kAll };
+
 // `log_cluster` and `log_workload` are arrays of ln(SI value); `log_link` the slowest named link, or
 // none where the plan takes the cluster's.
 PlanAnswer AnswerPlan(const StepFacts& facts, const double* log_cluster, const double* log_workload,
-                      const double* log_link, bool with_gradient);
+                      const double* log_link, Derivatives derivatives);
 
 struct MeasuredRow {
   int run = 0;  // index into the problem's runs

@@ -737,7 +737,7 @@ Explanation Predictor::Explain(const Plan& plan) const {
   explanation.terms = TermList(facts, cluster, workload).Make();
 
   std::vector<ExplainedParameter>& parameters = explanation.parameters;
-  const std::array<double, kActiveCount> elasticities = Elasticities(facts, active);
+  const ActiveGradient elasticities = Elasticities(facts, active).step;
   const auto add = [&](const ParameterSpec& spec, const std::string& name, std::size_t i) {
     if (std::abs(elasticities[i]) < kLeastElasticity) return;
     const int position = active.index[i];

@@ -25,7 +25,8 @@ inline constexpr const char* kComputeSourceNames[] = {"calibration", "data sheet
 
 struct Prediction {
   Duration<> step_time;
-  // 90 % prediction interval of one measured step.
+  // 90 % prediction interval of one measured step: as far below as above in ln(step), but never
+  // below that of the compute alone.
   Duration<> low;
   Duration<> high;
   double log_sd = 0;  // of ln(measured / predicted), of all that follows together

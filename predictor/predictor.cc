@@ -168,25 +168,59 @@ StepTerms<double> Predictor::Terms(const Plan& plan, Strategy* algorithm) const 
   return terms;
 }
 
-std::array<double, Predictor::kActiveCount> Predictor::Elasticities(const StepFacts& facts,
-                                                                    const Active& active) const {
+Predictor::StepGradient Predictor::Elasticities(const StepFacts& facts,
+                                                const Active& active) const {
   ClusterParameters<double> cluster = active.cluster();
   WorkloadParameters<double> workload = active.workload();
-  const double at = EvaluateStep(facts, cluster, workload).total().si();
+  const StepTime<double> at = EvaluateStep(facts, cluster, workload);
+  const bool computes = at.compute().si() > 0;
   const double factor = std::exp(kDerivativeStep);
-  std::array<double, kActiveCount> elasticities{};
-  for (std::size_t i = 0; i < elasticities.size(); ++i) {
+  StepGradient gradient;
+  for (std::size_t i = 0; i < std::size_t{kActiveCount}; ++i) {
     if (i < cluster.si.size() && !CanDependOn(facts, static_cast<ClusterParameter>(i))) continue;
     double& value = i < cluster.si.size()          ? cluster.si[i]
                     : i < std::size_t{kHostOffset} ? workload.si[i - kWorkloadOffset]
                                                    : cluster.node_link_si;
     const double kept = value;
     value *= factor;
-    elasticities[i] =
-        std::log(EvaluateStep(facts, cluster, workload).total().si() / at) / kDerivativeStep;
+    const StepTime<double> moved = EvaluateStep(facts, cluster, workload);
+    gradient.step[i] = std::log(moved.total() / at.total()) / kDerivativeStep;
+    if (computes) gradient.compute[i] = std::log(moved.compute() / at.compute()) / kDerivativeStep;
     value = kept;
   }
-  return elasticities;
+  return gradient;
+}
+
+double Predictor::ParameterLogSd(const ActiveGradient& gradient, const Active& active) const {
+  double variance = 0;
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    if (gradient[i] == 0) continue;
+    for (std::size_t j = 0; j < gradient.size(); ++j) {
+      variance +=
+          gradient[i] * gradient[j] * belief_.log_covariance()(active.index[i], active.index[j]);
+    }
+  }
+  return std::sqrt(std::max(0.0, variance));
+}
+
+void Predictor::SetInterval(const Plan& plan, const StepGradient& gradient, const Active& active,
+                            Prediction* prediction) const {
+  const StepTime<double>& step = prediction->breakdown;
+  const Duration<> shown = step.exposed() + step.straggler_wait;
+  prediction->parameter_log_sd = ParameterLogSd(gradient.step, active);
+  prediction->scatter_log_sd = belief_.ScatterAt(shown / prediction->step_time);
+  prediction->discrepancy_log_sd =
+      Discrepancy(plan, cluster_.calibration ? cluster_.calibration->range : CalibratedRange(),
+                  calibrated_batches());
+  prediction->log_sd = std::hypot(prediction->parameter_log_sd, prediction->scatter_log_sd,
+                                  prediction->discrepancy_log_sd);
+  const double factor = std::exp(kNinetyPercent * prediction->log_sd);
+  prediction->high = prediction->step_time * factor;
+  // However little is known of the network, no step is shorter than its compute.
+  const double compute_log_sd = std::hypot(ParameterLogSd(gradient.compute, active),
+                                           belief_.ScatterAt(0), prediction->discrepancy_log_sd);
+  prediction->low = Max(prediction->step_time / factor,
+                        step.compute() / std::exp(kNinetyPercent * compute_log_sd));
 }
 
 Prediction Predictor::Predict(const Plan& plan) const {
@@ -201,26 +235,7 @@ Prediction Predictor::Predict(const Plan& plan) const {
   prediction.breakdown = EvaluateStep(facts, cluster, workload, &terms);
   prediction.step_time = prediction.breakdown.total();
 
-  const std::array<double, kActiveCount> gradient = Elasticities(facts, active);
-  double variance = 0;
-  for (std::size_t i = 0; i < gradient.size(); ++i) {
-    for (std::size_t j = 0; j < gradient.size(); ++j) {
-      variance +=
-          gradient[i] * gradient[j] * belief_.log_covariance()(active.index[i], active.index[j]);
-    }
-  }
-  prediction.parameter_log_sd = std::sqrt(std::max(0.0, variance));
-  const StepTime<double>& step = prediction.breakdown;
-  prediction.scatter_log_sd =
-      belief_.ScatterAt((step.exposed() + step.straggler_wait) / prediction.step_time);
-  prediction.discrepancy_log_sd =
-      Discrepancy(plan, cluster_.calibration ? cluster_.calibration->range : CalibratedRange(),
-                  calibrated_batches());
-  prediction.log_sd = std::hypot(prediction.parameter_log_sd, prediction.scatter_log_sd,
-                                 prediction.discrepancy_log_sd);
-  const double factor = std::exp(kNinetyPercent * prediction.log_sd);
-  prediction.low = prediction.step_time / factor;
-  prediction.high = prediction.step_time * factor;
+  SetInterval(plan, Elasticities(facts, active), active, &prediction);
   SetQuantiles(facts, terms, workload, &prediction);
   // The gradients of backup workers come too late and are dropped.
   const double counted = 1 - 1.0 * plan.backup_workers / plan.workers();

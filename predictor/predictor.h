@@ -78,8 +78,17 @@ class Predictor {
   };
 
   Active ActiveParameters(const Plan& plan) const;
-  // d ln(step) / d ln(parameter), in the order of Active.
-  std::array<double, kActiveCount> Elasticities(const StepFacts& facts, const Active& active) const;
+  // d ln(step) / d ln(parameter), in the order of Active; and the same of its compute.
+  using ActiveGradient = std::array<double, kActiveCount>;
+  struct StepGradient {
+    ActiveGradient step{};
+    ActiveGradient compute{};
+  };
+  StepGradient Elasticities(const StepFacts& facts, const Active& active) const;
+  // Standard deviation of what has this gradient, by what is not known of the parameters.
+  double ParameterLogSd(const ActiveGradient& gradient, const Active& active) const;
+  void SetInterval(const Plan& plan, const StepGradient& gradient, const Active& active,
+                   Prediction* prediction) const;
   StepFacts Facts(const Plan& plan, const Active& active, std::string* why = nullptr) const;
   void CheckPlan(const Plan& plan) const;
   void SetQuantiles(const StepFacts& facts, const StepTerms<double>& terms,

@@ -171,6 +171,18 @@ Calibration TakeCalibration(YamlSection* section) {
     throw InputError(section->PlaceOf("log_covariance"), "", "has a negative variance",
                      "a diagonal of at least 0");
   }
+  constexpr double kRounding = 1e-5;
+  for (Eigen::Index row = 0; row < c.log_covariance.rows(); ++row) {
+    for (Eigen::Index column = 0; column < row; ++column) {
+      const double most = std::sqrt(c.log_covariance(row, row) * c.log_covariance(column, column));
+      if (std::abs(c.log_covariance(row, column)) <= most * (1 + kRounding)) continue;
+      throw InputError(section->PlaceOf("log_covariance"),
+                       fmt::format("{:.6g}", c.log_covariance(row, column)),
+                       fmt::format("in row {}, column {} is more than the two variances allow",
+                                   row + 1, column + 1),
+                       fmt::format("-{0:.6g} to {0:.6g}", most));
+    }
+  }
   section->Finish();
   return c;
 }

@@ -55,7 +55,7 @@ void Check(const ParameterEstimate& e, const ParameterSpec& spec) {
     Refuse(e, e.unit, "is not its unit",
            spec.unit.empty() ? "a plain number" : std::string(spec.unit));
   }
-  if (e.value < spec.low * (1 - kRounding) || e.value > spec.high * (1 + kRounding)) {
+  if (!(e.value >= spec.low * (1 - kRounding) && e.value <= spec.high * (1 + kRounding))) {
     Refuse(e, NumberText(e.value), "is out of range",
            NumberText(spec.low) + " to " + NumberText(spec.high) + " " + std::string(spec.unit));
   }
@@ -187,7 +187,10 @@ void Belief::Transfer(const Calibration& calibration, const Workload& workload,
     return calibration.parameters[static_cast<std::size_t>(index)];
   };
   const auto efficiency_of = [&](const std::string& name) {
-    return FindEstimate(calibration, kDeviceScopePrefix + name, kKernelEfficiencySpec.name);
+    const std::optional<int> index =
+        FindEstimate(calibration, kDeviceScopePrefix + name, kKernelEfficiencySpec.name);
+    if (index) Check(estimate(*index), kKernelEfficiencySpec);
+    return index;
   };
   const WorkloadPriors priors = MakeWorkloadPriors(workload, facts);
   const std::optional<int> own_efficiency = efficiency_of(device);

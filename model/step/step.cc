@@ -70,6 +70,10 @@ bool CanDependOn(const StepFacts& facts, ClusterParameter parameter) {
     case kHostSharing:
     case kNodeScaling:
       return between_nodes;
+    case kDeviceSyncOverhead:
+      return !between_nodes;
+    case kDeviceLatency:
+      return facts.devices_per_node > 1;
     case kTransferInitiation:
     case kServerRate:
     case kRpcRounds:

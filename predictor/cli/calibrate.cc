@@ -15,6 +15,7 @@
 #include "calibrate/suspects.h"
 #include "data/io/machines.h"
 #include "data/io/parse.h"
+#include "data/io/plan_fields.h"
 #include "model/step/parameters.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/runs_problem.h"
@@ -88,11 +89,12 @@ ParameterStatement ParseStatement(const std::string& text, const std::string& op
   const InputPlace place = OptionPlace(option);
   const bool prior = option == "prior";
   const std::string form = prior ? "NAME=VALUE x/ FACTOR; SOURCE" : "NAME=VALUE; SOURCE";
-  const std::size_t equals = text.find('=');
+  // A workload's name may have any character; a parameter's and a value's have none of these.
+  const std::size_t equals = text.substr(0, text.find(';')).rfind('=');
   if (equals == std::string::npos) throw InputError(place, text, "has no value", form);
   ParameterStatement statement;
   statement.name = Trim(std::string_view(text).substr(0, equals));
-  const std::size_t slash = statement.name.find('/');
+  const std::size_t slash = statement.name.rfind('/');
   if (slash != std::string::npos) {
     statement.workload = statement.name.substr(0, slash);
     statement.name = statement.name.substr(slash + 1);
@@ -138,6 +140,7 @@ Plan WholeCluster(const Cluster& cluster, int local_batch) {
   plan.placement.assign(static_cast<std::size_t>(cluster.nodes), cluster.devices_per_node);
   plan.local_batch = local_batch;
   if (plan.workers() == 1) plan.strategy = Strategy::kNone;
+  NameAllHosts(cluster, &plan);
   return plan;
 }
 
@@ -173,6 +176,7 @@ Findings FindAll(const CalibrationProblem& problem, const CalibrationOutcome& ou
   findings.caveats = Caveats(problem, outcome);
   std::set<std::string> named;
   for (const Measured& m : MeasuredWorkloads(problem, *outcome.cluster.calibration)) {
+    if (WholeCluster(outcome.cluster, 1).workers() > kMostCount) break;
     const BelievedModel model(outcome.cluster, problem.workloads.at(m.workload),
                               DeviceOf(problem, m.device), m.device);
     const Plan whole = WholeCluster(outcome.cluster, m.batches.min);
@@ -187,9 +191,11 @@ Findings FindAll(const CalibrationProblem& problem, const CalibrationOutcome& ou
 std::string AmbiguityText(const Ambiguity& a) {
   const auto within = [](double log_sd) { return fmt::format("{:.2f}", std::exp(log_sd)); };
   std::string text = fmt::format(
-      "{} and {} show as their {} only, known within a factor of {}; each alone within {}.",
-      a.first, a.second, a.product ? "product" : "ratio", within(a.together_log_sd),
-      within(a.log_sd));
+      "{} and {} cannot be told apart: the runs show their {}. The worse is known within a factor "
+      "of "
+      "{}, and would be within {} if the other were known.",
+      a.first, a.second, a.product ? "product" : "ratio", within(a.log_sd),
+      within(a.conditional_log_sd));
   if (a.separating) {
     text += fmt::format(" A run of {} would leave {}.", DescribePlan(*a.separating),
                         within(a.separated_log_sd));
@@ -207,17 +213,20 @@ std::string ErrorBudget(const CalibrationProblem& problem, const CalibrationOutc
                {"one step", "", Align::kRight},
                {"beyond the runs", "", Align::kRight},
                {"90 % interval", "", Align::kRight}});
+  int rows = 0;
   for (const Measured& m : MeasuredWorkloads(problem, *outcome.cluster.calibration)) {
     const Predictor predictor(outcome.cluster, problem.workloads.at(m.workload),
                               DeviceOf(problem, m.device), m.device);
     const Plan plan = WholeCluster(outcome.cluster, m.batches.min);
+    if (plan.workers() > kMostCount) continue;
+    ++rows;
     const Prediction p = predictor.Predict(plan);
     table.AddRow({m.workload, FormatCount(plan.local_batch), FormatDuration(p.step_time),
                   FormatPercent(p.parameter_log_sd), FormatPercent(p.scatter_log_sd),
                   FormatPercent(p.discrepancy_log_sd),
                   fmt::format("{} - {}", FormatDuration(p.low), FormatDuration(p.high))});
   }
-  return table.Render(style, 2);
+  return rows > 0 ? table.Render(style, 2) : "";
 }
 
 std::string SuspectText(const Suspect& suspect, const CalibrationProblem& problem,
@@ -356,7 +365,7 @@ Json ReportJson(const CalibrationProblem& problem, const CalibrationOutcome& out
          {"second", a.second},
          {"known", a.product ? "product" : "ratio"},
          {"log_sd", a.log_sd},
-         {"together_log_sd", a.together_log_sd},
+         {"conditional_log_sd", a.conditional_log_sd},
          {"separating_run", a.separating ? PlanJson(*a.separating) : Json(nullptr)},
          {"separated_log_sd", a.separating ? Json(a.separated_log_sd) : Json(nullptr)}});
   }
@@ -412,7 +421,8 @@ int RunCheck(const CalibrationProblem& problem, bool as_json) {
     }
     Print(out);
   }
-  return report.stale ? kAnswerIsNo : kDone;
+  // Too few runs to tell are no reason to go on trusting.
+  return report.stale || report.runs < kFewestDriftRuns ? kAnswerIsNo : kDone;
 }
 
 }  // namespace
@@ -441,12 +451,13 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
         "workload; hosts named in the runs get links of their own. F is the cluster file with\n"
         "values, covariance and where they come from; give it to the other commands as\n"
         "--cluster. Rows that the model does not meet are named with what they behave like.\n"
-        "--check fits nothing: exit code 1 if new runs say that a parameter has changed.",
+        "--check fits nothing: exit code 1 if new runs say that a parameter has changed, or\n"
+        "if they are too few to tell.",
         options,
         "  stepcast calibrate --cluster ufrgs-tupi --runs data/measurements/ufrgs-tupi-fit.csv "
         "--output fitted.yaml\n"
         "  stepcast calibrate --cluster fitted.yaml "
-        "--check data/measurements/ufrgs-tupi-holdout.csv\n");
+        "--check last-week.csv\n");
     return kDone;
   }
   if (args.Has("check")) {
@@ -460,13 +471,21 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
   CalibrationProblem problem = ReadRunsProblem(args);
   for (const char* option : {"fix", "prior"}) {
     for (const std::string& text : args.Texts(option)) {
-      problem.statements.push_back(ParseStatement(text, option));
+      ParameterStatement statement = ParseStatement(text, option);
+      for (const ParameterStatement& other : problem.statements) {
+        if (other.name != statement.name || other.workload != statement.workload) continue;
+        throw InputError(OptionPlace(option), text, "is stated twice", "each parameter once");
+      }
+      problem.statements.push_back(std::move(statement));
     }
   }
-  // Following the cost takes tens of times as long as the fit, which with so many runs is noticed.
-  constexpr std::size_t kMostProfiled = 10'000;
+  // Some seconds at most: each interval takes fits whose cost grows with plans and parameters.
+  constexpr double kProfileBudget = 4e6;
+  const double parameters =
+      int{kClusterParameterCount} +
+      (int{kWorkloadParameterCount} + 1) * static_cast<double>(problem.workloads.size());
   CalibrationOptions how;
-  how.profile = problem.runs.size() <= kMostProfiled;
+  how.profiled_plans = static_cast<std::size_t>(kProfileBudget / (parameters * parameters));
   const CalibrationOutcome outcome = Calibrate(problem, how);
   const Findings findings = outcome.IsUsable() ? FindAll(problem, outcome) : Findings();
   const std::string output = args.Has("output") ? args.Text("output") : "";

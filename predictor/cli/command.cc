@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <set>
 #include <sstream>
 
 #include "data/io/parse.h"
@@ -173,6 +174,22 @@ void RequireBatch(const Plan& plan) {
                    "samples of one micro-step on one device, like 32");
 }
 
+void NameAllHosts(const Cluster& cluster, Plan* plan) {
+  std::set<std::string> hosts;
+  for (const Host& host : cluster.hosts) hosts.insert(host.name);
+  if (cluster.calibration) {
+    const std::string prefix = kHostsScopePrefix;
+    for (const ParameterEstimate& p : cluster.calibration->parameters) {
+      if (p.scope.rfind(prefix, 0) != 0) continue;
+      for (const std::string& host : ParseHosts(p.scope.substr(prefix.size()), {})) {
+        hosts.insert(host);
+      }
+    }
+  }
+  if (static_cast<int>(hosts.size()) != plan->nodes()) return;
+  plan->hosts.assign(hosts.begin(), hosts.end());
+}
+
 Json CountJson(double value) {
   if (std::floor(value) == value && std::abs(value) < kLargestWholeDouble) {
     return static_cast<std::int64_t>(value);
@@ -202,6 +219,10 @@ Json PredictionJson(const Prediction& p, const Plan& plan, const Target& target)
   json["step_time_s"] = p.step_time.in(kSeconds);
   json["low_s"] = p.low.in(kSeconds);
   json["high_s"] = p.high.in(kSeconds);
+  json["uncertainty"] = {{"log_sd", p.log_sd},
+                         {"parameters_log_sd", p.parameter_log_sd},
+                         {"step_log_sd", p.scatter_log_sd},
+                         {"beyond_range_log_sd", p.discrepancy_log_sd}};
   json["quantiles"] = {
       {"p50_s", p.p50.in(kSeconds)}, {"p95_s", p.p95.in(kSeconds)}, {"p99_s", p.p99.in(kSeconds)}};
   json["throughput_samples_per_s"] = p.throughput.in(kSamplesPerSecond);

@@ -90,6 +90,9 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload = "");
 // The batch is 0 where --local-batch is missing: a command that needs it says so by RequireBatch.
 Plan ReadPlan(const Arguments& arguments, const Target& target);
 void RequireBatch(const Plan& plan);
+// Names the hosts of a plan for the whole cluster, where the cluster file or its calibration names
+// just as many: their links differ, and no plan for all of them is without the slowest.
+void NameAllHosts(const Cluster& cluster, Plan* plan);
 
 // Sets what the option `key` ("workers", "bandwidth", ...) says of a plan.
 void SetPlanOption(const std::string& key, const std::string& text, const Cluster& cluster,

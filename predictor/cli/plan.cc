@@ -1,5 +1,6 @@
 // stepcast plan: which runs to measure next, and what each would tell.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -44,6 +45,7 @@ Plan ReadGoal(const Arguments& args, const Target& target,
   if (!args.Has("workers") && !args.Has("placement") && !args.Has("hosts")) {
     plan.placement.assign(static_cast<std::size_t>(target.cluster.nodes),
                           target.cluster.devices_per_node);
+    NameAllHosts(target.cluster, &plan);
   }
   if (plan.local_batch == 0 && batches) plan.local_batch = batches->min;
   RequireBatch(plan);
@@ -56,6 +58,9 @@ std::vector<Plan> ReadCandidates(const Arguments& args, const Target& target, co
   std::vector<Plan> plans;
   if (!args.Has("among")) {
     for (const Plan& plan : CandidatePlans(goal, batches)) {
+      // A bare message needs somebody to send it to.
+      const bool alone = plan.workers() == 1 && plan.servers == 0;
+      if (alone && target.workload.communication_only) continue;
       if (plan.nodes() <= target.cluster.nodes) plans.push_back(plan);
     }
     return plans;
@@ -71,24 +76,61 @@ std::vector<Plan> ReadCandidates(const Arguments& args, const Target& target, co
 }
 
 std::string LaunchCommand(const Plan& plan) {
-  if (UsesServers(plan.strategy) || plan.servers > 0) {
-    return fmt::format(
-        "start {} servers, then on each of {} nodes {} workers: "
-        "python TRAIN.py --batch-size {}",
-        plan.servers, plan.nodes(), DevicesOnFullestNode(plan.placement), plan.local_batch);
+  std::string options = fmt::format("--batch-size {}", plan.local_batch);
+  if (plan.accumulation_steps > 1) {
+    options += fmt::format(" --accumulation-steps {}", plan.accumulation_steps);
   }
-  return fmt::format("torchrun --nnodes={} --nproc-per-node={} TRAIN.py --batch-size {}",
-                     plan.nodes(), DevicesOnFullestNode(plan.placement), plan.local_batch);
+  const std::string hosts =
+      plan.hosts.empty() ? "" : fmt::format("on {}: ", fmt::join(plan.hosts, ", "));
+  if (plan.servers > 0) {
+    return fmt::format(
+        "{}start {} servers, then the workers {} (devices of each node): "
+        "python TRAIN.py {}",
+        hosts, plan.servers, FormatPlacement(plan.placement), options);
+  }
+  const int fullest = DevicesOnFullestNode(plan.placement);
+  const bool even = plan.workers() == fullest * plan.nodes();
+  return fmt::format(
+      "{}torchrun --nnodes={} --nproc-per-node={} TRAIN.py {}", hosts, plan.nodes(),
+      even ? std::to_string(fullest) : "(of each node: " + FormatPlacement(plan.placement) + ")",
+      options);
 }
 
-// The run as it goes into the runs file, but for its time.
-std::string RunsRow(const Plan& plan, const Target& target) {
-  return fmt::format("{},{},{},{},{},{},{},STEP_TIME", target.workload.name, target.device,
-                     FormatPlacement(plan.placement), plan.servers, StrategyName(plan.strategy),
-                     plan.local_batch, plan.accumulation_steps);
+// A field of a CSV file.
+std::string CsvField(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
 }
-constexpr const char* kRunsHeader =
-    "workload,device,placement,servers,strategy,local_batch,accumulation_steps,step_time_s";
+
+// The runs as they go into a runs file, but for their times; the header comes first. All columns
+// that any of them needs.
+std::vector<std::string> RunsRows(const std::vector<NextRun>& runs, const Target& target) {
+  std::vector<std::string> rows = {"workload,device"};
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    rows.push_back(CsvField(target.workload.name) + "," + CsvField(target.device));
+  }
+  for (const PlanField& field : PlanFields()) {
+    const bool required = std::string_view(field.column) == "placement" ||
+                          std::string_view(field.column) == "servers" ||
+                          std::string_view(field.column) == "strategy" ||
+                          std::string_view(field.column) == "local_batch";
+    std::vector<std::string> values;
+    for (const NextRun& run : runs) values.push_back(field.write(run.plan));
+    const bool used = std::any_of(values.begin(), values.end(),
+                                  [](const std::string& value) { return !value.empty(); });
+    if (!required && !used) continue;
+    rows[0] += "," + std::string(field.column);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const bool none = values[i].empty() && std::string_view(field.column) == "servers";
+      rows[i + 1] += "," + (none ? "0" : CsvField(values[i]));
+    }
+  }
+  rows[0] += ",step_time_s";
+  for (std::size_t i = 0; i < runs.size(); ++i) rows[i + 1] += ",STEP_TIME";
+  return rows;
+}
 
 void PrintRuns(const NextRuns& next, const Plan& goal, const Target& target,
                const Prediction& now) {
@@ -121,18 +163,18 @@ void PrintRuns(const NextRuns& next, const Plan& goal, const Target& target,
     table.AddRow({std::to_string(++number), DescribePlan(run.plan), FormatDuration(run.step_time),
                   FormatDuration(Seconds(run.device_seconds)),
                   fmt::format("a factor of {:.2f}", 1 + HalfWidth(run.log_sd)),
-                  run.tells.empty() ? "how steps scatter" : run.tells});
+                  run.tells.empty() ? "the formula, nearer to the target" : run.tells});
   }
   out += table.Render(style, 2);
   out += NoteLine(fmt::format("Measure the mean step over about {:.0f} steps behind a warm-up, and "
                               "add a row to your runs:",
                               kMeasuredSteps),
                   style, width);
-  out += fmt::format("\n  {}\n", kRunsHeader);
-  number = 0;
-  for (const NextRun& run : next.runs) {
-    out += fmt::format("\n  # {}: {}\n  {}\n", ++number, LaunchCommand(run.plan),
-                       RunsRow(run.plan, target));
+  const std::vector<std::string> rows = RunsRows(next.runs, target);
+  out += fmt::format("\n  {}\n", rows[0]);
+  for (std::size_t i = 0; i < next.runs.size(); ++i) {
+    out +=
+        fmt::format("\n  # {}: {}\n  {}\n", i + 1, LaunchCommand(next.runs[i].plan), rows[i + 1]);
   }
   out += "\n" + NoteLine(
                     "Then fit all runs together (stepcast calibrate) and ask again: each "
@@ -150,8 +192,12 @@ Json RunsJson(const NextRuns& next, const Plan& goal, const Target& target, cons
   json["step_time_s"] = now.step_time.in(kSeconds);
   json["log_sd"] = next.log_sd;
   json["half_width"] = HalfWidth(next.log_sd);
+  const std::vector<std::string> rows = RunsRows(next.runs, target);
+  json["runs_header"] = rows[0];
+  json["flags"] = now.flags;
   json["runs"] = Json::array();
-  for (const NextRun& run : next.runs) {
+  for (std::size_t i = 0; i < next.runs.size(); ++i) {
+    const NextRun& run = next.runs[i];
     json["runs"].push_back({{"plan", PlanJson(run.plan)},
                             {"step_time_s", run.step_time.in(kSeconds)},
                             {"device_s", run.device_seconds},
@@ -159,7 +205,7 @@ Json RunsJson(const NextRuns& next, const Plan& goal, const Target& target, cons
                             {"half_width", HalfWidth(run.log_sd)},
                             {"tells", run.tells},
                             {"command", LaunchCommand(run.plan)},
-                            {"runs_row", RunsRow(run.plan, target)}});
+                            {"runs_row", rows[i + 1]}});
   }
   return json;
 }
@@ -194,7 +240,9 @@ int RunPlan(const std::vector<std::string>& arguments) {
   const Target target = ReadTarget(args, workload);
   const Predictor predictor = target.MakePredictor();
   const auto batches = predictor.calibrated_batches();
-  const Plan goal = ReadGoal(args, target, batches);
+  Plan goal = ReadGoal(args, target, batches);
+  const Prediction now = predictor.Predict(goal);
+  if (goal.strategy == Strategy::kAuto) goal.strategy = now.algorithm;  // what would be measured
   const int count = args.Has("count")
                         ? ParseInteger(args.Text("count"), OptionPlace("count"), 1, kMostRuns)
                         : kDefaultCount;
@@ -204,7 +252,6 @@ int RunPlan(const std::vector<std::string>& arguments) {
   const NextRuns next = ChooseNextRuns(
       model, goal, candidates,
       target.cluster.calibration ? target.cluster.calibration->range : CalibratedRange(), count);
-  const Prediction now = predictor.Predict(goal);
   if (args.Has("json")) {
     PrintJson(RunsJson(next, goal, target, now));
   } else {

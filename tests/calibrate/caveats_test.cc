@@ -62,13 +62,14 @@ Sentences After(const std::function<void(Case*)>& spoil) {
   return Caveats(its.problem, its.outcome);
 }
 
-constexpr const char* kNoNetwork =
-    "no run leaves its node: the network between nodes is a prior";
+constexpr const char* kNoNetwork = "no run leaves its node: the network between nodes is a prior";
 constexpr const char* kPairsOnly =
     "no run has three nodes: all flows between two share one path, and what a node with two "
     "neighbours does is a prior";
 
-TEST(Caveats, NoneOfACampaignThatTellsAll) { EXPECT_EQ(After([](Case*) {}), Sentences()); }
+TEST(Caveats, NoneOfACampaignThatTellsAll) {
+  EXPECT_EQ(After([](Case*) {}), Sentences());
+}
 
 TEST(Caveats, NoneWhereThereIsNoFit) {
   for (const auto status :
@@ -104,15 +105,17 @@ TEST(Caveats, AParameterAtTheEdgeOfItsRange) {
   const auto at = [](const std::string& scope, const std::string& name, double value) {
     return After([&](Case* its) { its->Find(scope, name).value = value; });
   };
-  EXPECT_EQ(at("cluster", "overlap_share", 0.95),
-            Sentences({"overlap_share of cluster stands at the edge of its range (0.95): these runs "
-                       "do not fit the formula"}));
+  EXPECT_EQ(
+      at("cluster", "overlap_share", 0.95),
+      Sentences({"overlap_share of cluster stands at the edge of its range (0.95): these runs "
+                 "do not fit the formula"}));
   EXPECT_EQ(at("cluster", "overlap_share", 0.05).size(), 1U);
   EXPECT_EQ(at("cluster", "overlap_share", 0.94).size(), 0U);
   EXPECT_EQ(at("cluster", "overlap_share", 0.06).size(), 0U);
-  EXPECT_EQ(at("workload resnet50 on t4", "straggler_spread", 1e-4),
-            Sentences({"straggler_spread of workload resnet50 on t4 stands at the edge of its range "
-                       "(0.0001): these runs do not fit the formula"}));
+  EXPECT_EQ(
+      at("workload resnet50 on t4", "straggler_spread", 1e-4),
+      Sentences({"straggler_spread of workload resnet50 on t4 stands at the edge of its range "
+                 "(0.0001): these runs do not fit the formula"}));
   EXPECT_EQ(at("cluster", "link_latency", 1e5),
             Sentences({"link_latency of cluster stands at the edge of its range (1e+05 us): these "
                        "runs do not fit the formula"}));
@@ -231,9 +234,12 @@ TEST(Caveats, TheGravestFirst) {
     its->OnNodes(2);
     for (auto& run : its->problem.runs) run.plan.local_batch = 16;
   });
-  const char* const starts[] = {"the model does not describe", "overlap_share of cluster",
-                                "no parameter was decided",    "no run has three nodes",
-                                "bert_base on t4",             "resnet18_cifar10 on t4",
+  const char* const starts[] = {"the model does not describe",
+                                "overlap_share of cluster",
+                                "no parameter was decided",
+                                "no run has three nodes",
+                                "bert_base on t4",
+                                "resnet18_cifar10 on t4",
                                 "resnet50 on t4"};
   ASSERT_EQ(found.size(), std::size(starts));
   for (std::size_t i = 0; i < found.size(); ++i) {

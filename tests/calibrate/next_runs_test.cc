@@ -107,8 +107,7 @@ TEST(CovarianceAfter, NeverRaisesAnyVariance) {
 TEST(CovarianceAfter, WhatDependsOnNothingTellsNothing) {
   Noise noise(4);
   const Problem problem = RandomProblem(&noise, 4);
-  EXPECT_EQ(CovarianceAfter(problem.covariance, Eigen::VectorXd::Zero(4), 0.1),
-            problem.covariance);
+  EXPECT_EQ(CovarianceAfter(problem.covariance, Eigen::VectorXd::Zero(4), 0.1), problem.covariance);
 }
 
 // ---- What is believed of a plan.
@@ -160,9 +159,8 @@ double Variance(const BelievedModel& model, const Plan& target, const Eigen::Mat
   return goal.gradient.dot(covariance * goal.gradient) +
          std::pow(model.belief().ScatterAt(goal.sync_share), 2) +
          std::pow(Discrepancy(target, range,
-                              batches == range.local_batch.end()
-                                  ? std::nullopt
-                                  : std::optional(batches->second)),
+                              batches == range.local_batch.end() ? std::nullopt
+                                                                 : std::optional(batches->second)),
                   2);
 }
 
@@ -248,10 +246,8 @@ TEST(NextRuns, TakesTheCheaperOfTwoThatTellTheSame) {
   const Plan target = AllreducePlan(Placement(8, 2), 64);
   const Plan cheap = AllreducePlan({1}, 64);
   const Plan dear = AllreducePlan({4, 4}, 64);
-  for (const auto& candidates :
-       std::vector<std::vector<Plan>>{{cheap, dear}, {dear, cheap}}) {
-    const NextRuns next =
-        ChooseNextRuns(model, target, candidates, cluster.calibration->range, 1);
+  for (const auto& candidates : std::vector<std::vector<Plan>>{{cheap, dear}, {dear, cheap}}) {
+    const NextRuns next = ChooseNextRuns(model, target, candidates, cluster.calibration->range, 1);
     ASSERT_EQ(next.runs.size(), 1U);
     EXPECT_EQ(next.runs[0].plan.workers(), 1);
     EXPECT_LT(next.runs[0].log_sd, 0.3 * next.log_sd);
@@ -275,8 +271,7 @@ TEST(NextRuns, ServersAreDevicesThatWait) {
   Plan plan = AllreducePlan({1, 1}, 64);
   plan.strategy = Strategy::kPsSync;
   plan.servers = 3;
-  const NextRuns next =
-      ChooseNextRuns(Model(cluster), plan, {plan}, cluster.calibration->range, 1);
+  const NextRuns next = ChooseNextRuns(Model(cluster), plan, {plan}, cluster.calibration->range, 1);
   ASSERT_EQ(next.runs.size(), 1U);
   const double measuring = 60 + 100 * next.runs[0].step_time.in(kSeconds);
   EXPECT_NEAR(next.runs[0].device_seconds, 5 * measuring, 1e-9);
@@ -364,7 +359,8 @@ TEST(CandidatePlans, WithoutFittedBatchesTakeTheTargets) {
 Truth VariedTruth(std::uint64_t seed) {
   Truth truth = PlausibleTruth();
   Noise noise(seed);
-  for (const int p : {kFlowBandwidth, kHostBandwidth, kLinkBandwidth, kNodeScaling, kOverlapShare}) {
+  for (const int p :
+       {kFlowBandwidth, kHostBandwidth, kLinkBandwidth, kNodeScaling, kOverlapShare}) {
     truth.cluster.si[static_cast<std::size_t>(p)] *= std::exp(0.2 * noise.Next());
   }
   return truth;
@@ -403,8 +399,8 @@ TEST(NextRuns, TheExpectedIntervalIsTheOneThatFollows) {
     const CalibrationOutcome after = Calibrate(synthetic.problem());
     ASSERT_TRUE(after.IsUsable()) << after.message;
     const BelievedModel model = Model(after.cluster);
-    const double realised = std::sqrt(Variance(model, target, model.belief().log_covariance(),
-                                               after.cluster.calibration->range));
+    const double realised = std::sqrt(
+        Variance(model, target, model.belief().log_covariance(), after.cluster.calibration->range));
     const double expected = next.runs.back().log_sd;
     EXPECT_LT(std::abs(std::log(realised / expected)), std::log(2.5))
         << "seed " << seed << ": expected " << expected << ", it is " << realised;

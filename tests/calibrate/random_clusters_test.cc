@@ -75,7 +75,7 @@ TEST(RandomClusters, TrueParametersAreInTheirIntervals) {
     synthetic.problem().devices[kSyntheticDevice] = T4();
     AddCampaign(&synthetic, FittedPlacements(), kNoise, 5000 + static_cast<std::uint64_t>(i));
     CalibrationOptions options;
-    options.profile = true;
+    options.profiled_plans = 1000;
     const CalibrationOutcome outcome = Calibrate(synthetic.problem(), options);
     ASSERT_TRUE(outcome.IsUsable()) << "cluster " << i << ": " << outcome.message;
     for (const ParameterEstimate& p : outcome.cluster.calibration->parameters) {

@@ -37,9 +37,12 @@ std::set<std::string> Scopes(const CalibrationOutcome& outcome) {
   return scopes;
 }
 
-// The distance from the truth in standard errors.
+// The distance from the truth in standard errors, of the side of the interval on which it lies.
 double StandardErrors(const ParameterEstimate& p, const Truth& truth) {
-  return std::log(p.value / truth.ValueOf(p)) / p.log_sd;
+  constexpr double kNinetyFivePercent = 1.959964;
+  const double distance = std::log(p.value / truth.ValueOf(p));
+  const double side = distance > 0 ? std::log(p.value / p.low) : std::log(p.high / p.value);
+  return kNinetyFivePercent * distance / side;
 }
 
 // ln(predicted / true) of every workload and batch on `placements`, none of which need be fitted.
@@ -81,7 +84,9 @@ class Recovery : public ::testing::TestWithParam<NoisyCase> {};
 TEST_P(Recovery, FindsWhatTheDataDecide) {
   const auto [noise, seed] = GetParam();
   const SyntheticProblem synthetic = Campaign(noise, seed);
-  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  CalibrationOptions follow;
+  follow.profiled_plans = 1000;
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem(), follow);
   ASSERT_EQ(outcome.status, CalibrationOutcome::Status::kConverged) << outcome.message;
 
   std::vector<double> distances;

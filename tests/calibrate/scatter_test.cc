@@ -187,8 +187,8 @@ TEST(NineTenths, AreWithinTheInterval) {
     // Of one width for all, whatever their share.
     const double bound = kNinetyOfNormal * TotalScatter(rows, 0.06);
     const std::vector<double> values = AbsoluteOf(rows);
-    const auto inside = std::count_if(values.begin(), values.end(),
-                                      [&](double value) { return value <= bound; });
+    const auto inside =
+        std::count_if(values.begin(), values.end(), [&](double value) { return value <= bound; });
     EXPECT_NEAR(static_cast<double>(inside) / static_cast<double>(values.size()), 0.9, 0.005);
   };
   expect(Rows(5000, truth, Normal, kShares, 2));
@@ -208,8 +208,8 @@ TEST(NineTenths, AreWithinTheIntervalAtEveryShare) {
     EXPECT_NEAR(ShareWithin(own, interval), 0.9, 0.02) << share;
     const double bound = kNinetyOfNormal * TotalScatter(rows, 0.06);
     const std::vector<double> values = AbsoluteOf(own);
-    const auto inside = std::count_if(values.begin(), values.end(),
-                                      [&](double value) { return value <= bound; });
+    const auto inside =
+        std::count_if(values.begin(), values.end(), [&](double value) { return value <= bound; });
     EXPECT_GT(std::abs(static_cast<double>(inside) / static_cast<double>(own.size()) - 0.9), 0.05)
         << "one width for all is wrong for each";
   }

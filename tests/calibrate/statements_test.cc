@@ -62,10 +62,9 @@ const ParameterEstimate& Find(const CalibrationOutcome& outcome, const std::stri
 // ---- Fixed values.
 
 TEST(FixedValues, StayExactly) {
-  const Statements statements = {Fixed("flow_bandwidth", GigabitsPerSecond(3.0).si()),
-                                 Fixed("overlap_share", 0.31),
-                                 Fixed("fixed_time", 0.015, "resnet50"),
-                                 Fixed("loss_timeout", 0.3)};
+  const Statements statements = {
+      Fixed("flow_bandwidth", GigabitsPerSecond(3.0).si()), Fixed("overlap_share", 0.31),
+      Fixed("fixed_time", 0.015, "resnet50"), Fixed("loss_timeout", 0.3)};
   const CalibrationOutcome outcome = Fit(Campaign(statements).problem());
   struct Expected {
     const char* scope;
@@ -166,9 +165,8 @@ TEST(FixedValues, AllOfThem) {
 // ---- Priors.
 
 TEST(GivenPriors, AreUsedWhereTheRunsAreSilent) {
-  const CalibrationOutcome outcome =
-      Fit(Campaign({Within("loss_timeout", 0.05, 1.5), Within("device_latency", 3e-6, 2)})
-              .problem());
+  const CalibrationOutcome outcome = Fit(
+      Campaign({Within("loss_timeout", 0.05, 1.5), Within("device_latency", 3e-6, 2)}).problem());
   const ParameterEstimate& silent = Find(outcome, "cluster", "loss_timeout");
   EXPECT_NEAR(silent.value, 50, 1e-3);
   EXPECT_NEAR(silent.prior_value, 50, 1e-9);
@@ -207,8 +205,8 @@ TEST(GivenPriors, TheLastWordCounts) {
 // ---- Whose parameter it is.
 
 TEST(StatementsOfAWorkload, TouchOnlyThatOne) {
-  const CalibrationOutcome outcome = Fit(Campaign({Fixed("update_time", 0.004, "resnet50")})
-                                             .problem());
+  const CalibrationOutcome outcome =
+      Fit(Campaign({Fixed("update_time", 0.004, "resnet50")}).problem());
   EXPECT_NEAR(Find(outcome, "workload resnet50 on t4", "update_time").value, 4, 1e-12);
   for (const char* other : {"workload bert_base on t4", "workload resnet18_cifar10 on t4"}) {
     EXPECT_NE(Find(outcome, other, "update_time").decided_by, DecidedBy::kStated);
@@ -219,8 +217,8 @@ TEST(StatementsOfAWorkload, TouchOnlyThatOne) {
 
 TEST(StatementsOfAWorkload, WithoutItsNameTouchAll) {
   const CalibrationOutcome outcome = Fit(Campaign({Fixed("update_time", 0.004)}).problem());
-  for (const char* scope : {"workload resnet50 on t4", "workload bert_base on t4",
-                            "workload resnet18_cifar10 on t4"}) {
+  for (const char* scope :
+       {"workload resnet50 on t4", "workload bert_base on t4", "workload resnet18_cifar10 on t4"}) {
     EXPECT_NEAR(Find(outcome, scope, "update_time").value, 4, 1e-12) << scope;
     EXPECT_EQ(Find(outcome, scope, "update_time").decided_by, DecidedBy::kStated);
   }
@@ -291,8 +289,7 @@ TEST(StatedEfficiency, IsThePriorOfTheEfficiency) {
   const auto fitted = [](double prior, double factor) {
     const CalibrationOutcome outcome =
         Fit(WithDataSheet({Within("kernel_efficiency", prior, factor)}).problem());
-    EXPECT_EQ(Find(outcome, "workload resnet50 on t4", "sample_time").decided_by,
-              DecidedBy::kData);
+    EXPECT_EQ(Find(outcome, "workload resnet50 on t4", "sample_time").decided_by, DecidedBy::kData);
     return Find(outcome, "device t4", "kernel_efficiency").value;
   };
   const double as_wide = std::exp(0.5);
@@ -336,8 +333,7 @@ TEST(StatedEfficiency, MovesWhatWasNotMeasured) {
 // ---- What cannot be stated.
 
 TEST(StatementErrors, AnUnknownNameListsThoseThatThereAre) {
-  const auto error =
-      ErrorOf([] { Calibrate(Campaign({Fixed("flow_bandwith", 1e9)}).problem()); });
+  const auto error = ErrorOf([] { Calibrate(Campaign({Fixed("flow_bandwith", 1e9)}).problem()); });
   EXPECT_TRUE(Says(error, "parameter: 'flow_bandwith' is no parameter of these runs"));
   for (const ParameterSpec& spec : kClusterParameterSpecs) {
     EXPECT_TRUE(Says(error, std::string(spec.name)));
@@ -355,13 +351,14 @@ TEST(StatementErrors, AnUnknownNameListsThoseThatThereAre) {
 TEST(StatementErrors, WhatIsNotTheWorkloads) {
   for (const auto& [name, workload] :
        {std::pair{"flow_bandwidth", "resnet50"}, std::pair{"sample_time", "vgg16"}}) {
-    const auto error =
-        ErrorOf([&, n = name, w = workload] { Calibrate(Campaign({Fixed(n, 0.01, w)}).problem()); });
+    const auto error = ErrorOf(
+        [&, n = name, w = workload] { Calibrate(Campaign({Fixed(n, 0.01, w)}).problem()); });
     EXPECT_TRUE(Says(error, std::string("'") + workload + "/" + name + "' is no parameter"));
   }
   // Without a data sheet no device has an efficiency here.
-  EXPECT_TRUE(Says(ErrorOf([] { Calibrate(Campaign({Fixed("kernel_efficiency", 0.5)}).problem()); }),
-                   "'kernel_efficiency' is no parameter of these runs"));
+  EXPECT_TRUE(
+      Says(ErrorOf([] { Calibrate(Campaign({Fixed("kernel_efficiency", 0.5)}).problem()); }),
+           "'kernel_efficiency' is no parameter of these runs"));
 }
 
 TEST(StatementErrors, OutOfRange) {
@@ -369,9 +366,9 @@ TEST(StatementErrors, OutOfRange) {
   for (const double value : {0.0, -1.0, 0.049, 0.96, kNaN}) {
     for (const bool fixed : {true, false}) {
       const auto error = ErrorOf([&] {
-        Calibrate(Campaign({fixed ? Fixed("overlap_share", value)
-                                  : Within("overlap_share", value, 1.5)})
-                      .problem());
+        Calibrate(
+            Campaign({fixed ? Fixed("overlap_share", value) : Within("overlap_share", value, 1.5)})
+                .problem());
       });
       EXPECT_TRUE(Says(error, "overlap_share: '")) << value;
       EXPECT_TRUE(Says(error, "is out of range")) << value;
@@ -379,8 +376,7 @@ TEST(StatementErrors, OutOfRange) {
     }
   }
   // In its own unit, not in SI.
-  const auto error =
-      ErrorOf([] { Calibrate(Campaign({Fixed("link_latency", 2.0)}).problem()); });
+  const auto error = ErrorOf([] { Calibrate(Campaign({Fixed("link_latency", 2.0)}).problem()); });
   EXPECT_TRUE(Says(error, "link_latency: '2e+06 us' is out of range"));
   EXPECT_TRUE(Says(error, "0.5 to 100000 us"));
 }

@@ -27,7 +27,7 @@ const std::string kFitRuns = kSource + "/data/measurements/ufrgs-tupi-fit.csv";
 const std::string kHeldOutRuns = kSource + "/data/measurements/ufrgs-tupi-holdout.csv";
 constexpr const char* kCommands[] = {"predict",   "sweep",    "limits", "recommend",
                                      "calibrate", "evaluate", "import", "workloads",
-                                     "machines",  "explain",  "models"};
+                                     "machines",  "explain",  "models", "plan"};
 // Gradients of ResNet-50: 25,583,592 trained parameters of 4 bytes.
 constexpr std::int64_t kResnet50Bytes = 102'334'368;
 
@@ -111,7 +111,7 @@ TEST(Help, ListsAllCommands) {
 }
 
 TEST(Help, NamesTheOptionsOfAPlan) {
-  for (const char* command : {"predict", "sweep", "limits", "recommend"}) {
+  for (const char* command : {"predict", "sweep", "limits", "recommend", "plan"}) {
     const std::string text = Stepcast({command, "--help"}).out;
     for (const char* option :
          {"--cluster", "--workload", "--workload-file", "--workers", "--placement", "--servers",
@@ -125,8 +125,8 @@ TEST(Help, NamesTheOptionsOfAPlan) {
 
 TEST(Help, TheExamplesWork) {
   // Those that need no file of the user.
-  for (const char* command :
-       {"predict", "sweep", "limits", "recommend", "workloads", "machines", "explain", "models"}) {
+  for (const char* command : {"predict", "sweep", "limits", "recommend", "workloads", "machines",
+                              "explain", "models", "plan"}) {
     const std::string text =
         std::regex_replace(Stepcast({command, "--help"}).out, std::regex(R"( \\\n *)"), " ");
     std::size_t at = text.find("examples:\n");

@@ -286,7 +286,7 @@ TEST(BeliefFromAnotherDevice, ScalesByTheDataSheets) {
   EXPECT_NEAR(std::exp(belief.log_value(kSpread)), 0.2, 1e-12);
 
   const Eigen::MatrixXd& c = belief.log_covariance();
-  const double step = 0.15 * 0.15;       // of any workload between two devices
+  const double step = 0.15 * 0.15;        // of any workload between two devices
   const double efficiencies = 0.5 * 0.5;  // of the device that nobody has measured
   EXPECT_NEAR(c(kSample, kSample), 0.01 + step + efficiencies, 1e-12);
   EXPECT_NEAR(c(kFloor, kFloor), 0.02 + step + efficiencies, 1e-12);
@@ -512,8 +512,7 @@ TEST(BeliefErrors, OtherUnits) {
 TEST(BeliefErrors, ValuesOutOfRange) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   for (const double value : {0.0, -1.0, 0.049, 0.951, 7.0, kNaN}) {
-    const auto error =
-        ErrorWith([&](Builder* b) { b->Add("cluster", "overlap_share", value); });
+    const auto error = ErrorWith([&](Builder* b) { b->Add("cluster", "overlap_share", value); });
     EXPECT_TRUE(Says(error, "calibration of cluster, overlap_share")) << value;
     EXPECT_TRUE(Says(error, "out of range")) << value;
     EXPECT_TRUE(Says(error, "0.05 to 0.95")) << value;
@@ -534,8 +533,8 @@ TEST(BeliefErrors, OfWhatIsTransferred) {
   });
   EXPECT_TRUE(Says(of_workload, "calibration of workload resnet50 on v100, sample_time"));
   for (const double efficiency : {-0.5, 0.0, 0.001, 1000.0}) {
-    const auto own = ErrorWith(
-        [&](Builder* b) { b->Add("device t4", "kernel_efficiency", efficiency); });
+    const auto own =
+        ErrorWith([&](Builder* b) { b->Add("device t4", "kernel_efficiency", efficiency); });
     EXPECT_TRUE(Says(own, "calibration of device t4, kernel_efficiency")) << efficiency;
   }
   const auto other = ErrorOf([] {

@@ -40,15 +40,15 @@ TEST(Discrepancy, CountsDoublings) {
   const Case cases[] = {
       {PlanOf(4, 2, 16), 0},
       {PlanOf(4, 2, 64), 0},
-      {PlanOf(8, 1, 32), 1},                   // nodes alone: 8 workers are in the range
-      {PlanOf(1, 4, 32), 1},                   // devices on a node
-      {PlanOf(1, 8, 32), 2},                   // 8 workers are in the range still
-      {PlanOf(4, 2, 128), 1},                  // a larger batch
-      {PlanOf(4, 2, 8), 1},                    // a smaller one
-      {PlanOf(4, 2, 1), 4},                    //
-      {PlanOf(4, 2, 96), std::log2(1.5)},      // parts of a doubling count
-      {PlanOf(8, 2, 32), std::sqrt(2.0)},      // nodes and workers
-      {PlanOf(16, 2, 32), std::sqrt(8.0)},     // two doublings of each
+      {PlanOf(8, 1, 32), 1},                // nodes alone: 8 workers are in the range
+      {PlanOf(1, 4, 32), 1},                // devices on a node
+      {PlanOf(1, 8, 32), 2},                // 8 workers are in the range still
+      {PlanOf(4, 2, 128), 1},               // a larger batch
+      {PlanOf(4, 2, 8), 1},                 // a smaller one
+      {PlanOf(4, 2, 1), 4},                 //
+      {PlanOf(4, 2, 96), std::log2(1.5)},   // parts of a doubling count
+      {PlanOf(8, 2, 32), std::sqrt(2.0)},   // nodes and workers
+      {PlanOf(16, 2, 32), std::sqrt(8.0)},  // two doublings of each
       {PlanOf(8, 4, 8), std::sqrt(1 + 4 + 1 + 1)},
   };
   for (const Case& c : cases) {

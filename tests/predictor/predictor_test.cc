@@ -129,6 +129,19 @@ TEST(Predictor, BucketsArePartOfThePlan) {
 
 // ---- The interval.
 
+// No step is shorter than its compute, however little is known of the network.
+TEST(Interval, EndsWhereTheComputeEnds) {
+  const Truth truth = PlausibleTruth();
+  Cluster cluster = CalibratedCluster(truth, 0.01);
+  const auto row = static_cast<Eigen::Index>(kFlowBandwidth);
+  cluster.calibration->log_covariance(row, row) = 4;
+  const Prediction p = Predictor(cluster, Resnet50(), T4()).Predict(AllreducePlan({1, 1}, 4));
+  const double symmetric = p.step_time / p.high * p.step_time.in(kSeconds);
+  EXPECT_LT(symmetric, 0.5 * p.breakdown.compute().in(kSeconds)) << "or the case is none";
+  EXPECT_GT(p.low, p.breakdown.compute() * 0.9);
+  EXPECT_LT(p.low, p.breakdown.compute());
+}
+
 TEST(Interval, ContainsThePointAndIsSymmetricInTheLogarithm) {
   const Predictor predictor = Calibrated();
   for (const Plan& plan : Plans()) {

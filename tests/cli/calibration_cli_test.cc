@@ -1,0 +1,248 @@
+// Fitting, planning and checking, as the command line tells them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/cli/process.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+const std::string kFit = std::string(STEPCAST_SOURCE_DIR) + "/data/measurements/ufrgs-tupi-fit.csv";
+const std::string kHeader = "workload,device,placement,servers,strategy,local_batch,step_time_s\n";
+
+Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+ProcessResult Stepcast(const Words& arguments) {
+  return RunProcess(Words{STEPCAST_PROGRAM} + arguments);
+}
+
+Json JsonOf(const Words& arguments, int exit_code = 0) {
+  const ProcessResult result = Stepcast(arguments + Words{"--json"});
+  EXPECT_EQ(result.exit_code, exit_code) << result.err;
+  const Json json = Json::parse(result.out, nullptr, false);
+  EXPECT_TRUE(json.is_object()) << result.out;
+  return json.is_object() ? json : Json::object();
+}
+
+void ExpectError(const Words& arguments, const Words& fragments) {
+  const ProcessResult result = Stepcast(arguments);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.out, "");
+  for (const std::string& fragment : fragments) {
+    EXPECT_NE(result.err.find(fragment), std::string::npos) << result.err << "lacks: " << fragment;
+  }
+}
+
+const Words kCalibrate = {"calibrate", "--cluster", "ufrgs-tupi", "--runs", kFit};
+
+const Json& Parameter(const Json& report, const std::string& scope, const std::string& name) {
+  for (const Json& p : report.at("parameters")) {
+    if (p.at("scope") == scope && p.at("name") == name) return p;
+  }
+  throw std::logic_error("no parameter " + scope + " " + name);
+}
+
+// ---- Statements.
+
+TEST(CalibrateStatements, AFixedValueStays) {
+  const Json report = JsonOf(kCalibrate + Words{"--fix", "overlap_share=0.6; a trace of one step",
+                                                "--fix", "flow_bandwidth=5 Gbit/s"});
+  const Json& share = Parameter(report, "cluster", "overlap_share");
+  EXPECT_DOUBLE_EQ(share.at("value"), 0.6);
+  EXPECT_EQ(share.at("log_sd"), 0);
+  EXPECT_EQ(share.at("low"), share.at("high"));
+  EXPECT_EQ(share.at("decided_by"), "stated");
+  EXPECT_EQ(share.at("prior_source"), "a trace of one step");
+  EXPECT_NEAR(Parameter(report, "cluster", "flow_bandwidth").at("value"), 5, 1e-12);
+}
+
+TEST(CalibrateStatements, APriorIsUsedAndNamed) {
+  const Json report = JsonOf(
+      kCalibrate + Words{"--prior", "resnet50/straggler_spread=0.02 x/ 1.5; inputs of one size"});
+  const Json& spread = Parameter(report, "workload resnet50 on rtx_4090", "straggler_spread");
+  EXPECT_NEAR(spread.at("prior_value"), 0.02, 1e-12);
+  EXPECT_NEAR(spread.at("prior_log_sd"), std::log(1.5), 1e-12);
+  EXPECT_EQ(spread.at("prior_source"), "inputs of one size");
+  EXPECT_NEAR(spread.at("value"), 0.02, 0.002) << "three runs say nothing of it";
+}
+
+TEST(CalibrateStatements, ErrorsNameWhatIsAllowed) {
+  ExpectError(kCalibrate + Words{"--fix", "foo=3"},
+              {"--fix: 'foo' is not a parameter", "overlap_share"});
+  ExpectError(kCalibrate + Words{"--fix", "overlap_share"}, {"has no value", "NAME=VALUE"});
+  ExpectError(kCalibrate + Words{"--fix", "overlap_share=3"},
+              {"overlap_share: '3' is out of range; allowed: 0.05 to 0.95\n"});
+  ExpectError(kCalibrate + Words{"--fix", "flow_bandwidth=5"}, {"--fix: '5'", "Gbit/s"});
+  ExpectError(kCalibrate + Words{"--fix", "flow_bandwidth=5 Gbit/s x/ 2"}, {"has a factor"});
+  ExpectError(kCalibrate + Words{"--prior", "flow_bandwidth=5 Gbit/s"}, {"has no factor"});
+  ExpectError(kCalibrate + Words{"--prior", "flow_bandwidth=5 Gbit/s x/ 1"}, {"leaves no doubt"});
+  ExpectError(kCalibrate + Words{"--fix", "vgg16/update_time=5 ms"},
+              {"is no parameter of these runs"});
+}
+
+// ---- What a report says beside the parameters.
+
+TEST(CalibrateReport, ContradictoryRunsBehaveLikeTheirLinks) {
+  const TempFolder folder;
+  const std::string runs =
+      folder.Write("runs.csv", kHeader +
+                                   "resnet50,rtx_4090,1,0,none,128,0.204\n"
+                                   "resnet50,rtx_4090,1-1,0,allreduce,128,1.37\n"
+                                   "resnet50,rtx_4090,1-1,0,allreduce,128,9.33\n"
+                                   "resnet50,rtx_4090,1-1-1,0,allreduce,128,12.30\n");
+  const Json report = JsonOf({"calibrate", "--cluster", "ufrgs-tupi", "--runs", runs});
+  std::vector<std::string> causes(6);
+  for (const Json& suspect : report.at("suspects")) {
+    causes.at(suspect.at("line").get<std::size_t>()) = suspect.at("cause");
+  }
+  EXPECT_NE(causes[3].find("1 Gbit/s"), std::string::npos) << causes[3];
+  EXPECT_NE(causes[4].find("100 Mbit/s"), std::string::npos) << causes[4];
+  EXPECT_NE(causes[5].find("100 Mbit/s"), std::string::npos) << causes[5];
+  EXPECT_EQ(causes[2], "") << "the run on one node is in order";
+}
+
+TEST(CalibrateReport, SaysWhatTheRunsCouldNotShow) {
+  const Json flags = JsonOf(kCalibrate).at("flags");
+  ASSERT_EQ(flags.size(), 2U);
+  EXPECT_NE(flags[0].get<std::string>().find("three nodes"), std::string::npos);
+  EXPECT_NE(flags[1].get<std::string>().find("one batch only (128)"), std::string::npos);
+}
+
+TEST(CalibrateReport, TheFileIsReadAsItWasWritten) {
+  const TempFolder folder;
+  const std::string file = folder.Path("fitted.yaml");
+  const Json report = JsonOf(kCalibrate + Words{"--output", file});
+  const Words predict = {"--workload", "resnet50", "--local-batch", "128", "--workers", "4"};
+  const Json p = JsonOf(Words{"predict", "--cluster", file} + predict);
+  const Json& u = p.at("uncertainty");
+  EXPECT_NEAR(u.at("log_sd"),
+              std::hypot(u.at("parameters_log_sd").get<double>(), u.at("step_log_sd").get<double>(),
+                         u.at("beyond_range_log_sd").get<double>()),
+              1e-12);
+  // Fitted to two workers on two nodes; four on four are a doubling in both directions.
+  EXPECT_NEAR(u.at("beyond_range_log_sd"), 0.03 * std::sqrt(2.0), 1e-12);
+}
+
+// ---- plan.
+
+TEST(PlanCommand, ChoosesRunsThatNarrowTheInterval) {
+  const Json plan = JsonOf({"plan", "--cluster", "ufrgs-tupi", "--workload", "resnet50",
+                            "--local-batch", "128", "--count", "4"});
+  EXPECT_EQ(plan.at("target").at("workers"), 4) << "the whole cluster";
+  double log_sd = plan.at("log_sd");
+  ASSERT_EQ(plan.at("runs").size(), 4U);
+  bool third_node = false;
+  for (const Json& run : plan.at("runs")) {
+    EXPECT_LT(run.at("log_sd"), log_sd);
+    log_sd = run.at("log_sd");
+    EXPECT_NEAR(run.at("half_width"), std::expm1(1.6448536 * log_sd), 1e-6);
+    EXPECT_GT(run.at("device_s"), 0);
+    const std::string row = run.at("runs_row");
+    EXPECT_EQ(row.rfind("resnet50,rtx_4090,", 0), 0U) << row;
+    EXPECT_NE(run.at("command").get<std::string>().find("torchrun"), std::string::npos);
+    third_node = third_node || run.at("plan").at("workers") >= 3;
+  }
+  EXPECT_TRUE(third_node) << "two nodes cannot show what distinct peers do";
+}
+
+TEST(PlanCommand, AMeasuredRunIsNotAskedForAgain) {
+  const TempFolder folder;
+  const std::string file = folder.Path("fitted.yaml");
+  JsonOf(kCalibrate + Words{"--output", file});
+  const Json before = JsonOf({"plan", "--cluster", "ufrgs-tupi", "--workload", "resnet50",
+                              "--local-batch", "128", "--count", "1"});
+  // The workload and the batch are those of the calibration.
+  const Json after = JsonOf({"plan", "--cluster", file, "--count", "1"});
+  EXPECT_EQ(after.at("workload"), "resnet50");
+  EXPECT_EQ(after.at("target").at("local_batch"), 128);
+  EXPECT_LT(after.at("log_sd"), before.at("log_sd"));
+}
+
+TEST(PlanCommand, ChoosesAmongWhatCanBeMeasured) {
+  const Json plan = JsonOf({"plan", "--cluster", "ufrgs-tupi", "--workload", "resnet50",
+                            "--local-batch", "128", "--among", kFit});
+  for (const Json& run : plan.at("runs")) EXPECT_LE(run.at("plan").at("workers"), 2);
+  EXPECT_GE(plan.at("runs").size(), 1U);
+}
+
+TEST(PlanCommand, Errors) {
+  const Words plan = {"plan", "--cluster", "ufrgs-tupi", "--workload", "resnet50"};
+  ExpectError(plan, {"--local-batch: is required"});
+  ExpectError(plan + Words{"--local-batch", "8", "--count", "0"}, {"--count: '0'", "1 to 100"});
+  ExpectError({"plan", "--cluster", "ufrgs-tupi"}, {"--workload: is required"});
+  ExpectError({"plan", "--cluster", "ufrgs-tupi", "--workload", "vgg16", "--local-batch", "8",
+               "--among", kFit},
+              {"--among", "holds no run of vgg16"});
+}
+
+// ---- --check.
+
+// A calibrated cluster, and runs as it predicts them, each multiplied by `factor`.
+class CheckCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string rows = kHeader;
+    for (const char* placement : {"1", "1-1", "1-1-1", "1-1-1-1"}) {
+      for (const int batch : {16, 32, 64, 128}) rows += Row(placement, batch, 1);
+    }
+    file = folder.Path("fitted.yaml");
+    JsonOf({"calibrate", "--cluster", "ufrgs-tupi", "--runs", folder.Write("runs.csv", rows),
+            "--output", file});
+  }
+
+  // As the uncalibrated cluster predicts it: a truth without noise.
+  static std::string Row(const std::string& placement, int batch, double factor) {
+    const Json p = JsonOf({"predict", "--cluster", "ufrgs-tupi", "--workload", "resnet50",
+                           "--placement", placement, "--local-batch", std::to_string(batch)});
+    const double step = p.at("step_time_s").get<double>() * factor;
+    return "resnet50,rtx_4090," + placement + ",0," + (placement == "1" ? "none," : "allreduce,") +
+           std::to_string(batch) + "," + std::to_string(step) + "\n";
+  }
+
+  Json Check(double factor_of_one, int exit_code) const {
+    std::string rows = kHeader;
+    for (const int batch : {16, 24, 32, 48, 64, 96, 128}) rows += Row("1", batch, factor_of_one);
+    return JsonOf({"calibrate", "--cluster", file, "--check", folder.Write("new.csv", rows)},
+                  exit_code);
+  }
+
+  TempFolder folder;
+  std::string file;
+};
+
+TEST_F(CheckCommand, ACalibrationHoldsForRunsLikeItsOwn) {
+  const Json report = Check(1, 0);
+  EXPECT_EQ(report.at("stale"), false);
+  EXPECT_EQ(report.at("runs"), 7);
+  EXPECT_EQ(report.at("drifts").size(), 0U);
+}
+
+TEST_F(CheckCommand, ASlowerDeviceIsNamed) {
+  const Json report = Check(1.5, 1);
+  EXPECT_EQ(report.at("stale"), true);
+  ASSERT_GE(report.at("drifts").size(), 1U);
+  const Json& drift = report.at("drifts").at(0);
+  EXPECT_EQ(drift.at("name"), "sample_time");
+  EXPECT_NEAR(drift.at("now").get<double>() / drift.at("before").get<double>(), 1.5, 0.15);
+}
+
+TEST_F(CheckCommand, Errors) {
+  ExpectError({"calibrate", "--cluster", "ufrgs-tupi", "--check", kFit},
+              {"--check", "has no calibration"});
+  ExpectError({"calibrate", "--cluster", file, "--check", kFit, "--runs", kFit},
+              {"--runs", "beside --check"});
+}
+
+}  // namespace
+}  // namespace stepcast
