@@ -29,8 +29,10 @@ constexpr double kTold = 6;        // less of a difference in L does not tell ex
 constexpr double kLevel = 0.01;    // of false alarms, of each of the two tests
 constexpr double kLeastZ = 3;
 constexpr double kLeastScatter =
-    1.25;                             // a calibration whose intervals are nearly right still holds
-constexpr double kLeastMore = 0.05;   // of the runs, that a change must explain besides
+    1.25;  // a calibration whose intervals are nearly right still holds
+// Of the runs, that a change must explain besides, or of s, that it must move them by.
+constexpr double kLeastMore = 0.01;
+constexpr double kLeastTypical = 0.25;
 constexpr double kLeastEffect = 0.5;  // of s, on some run: less would not change a forecast much
 constexpr double kMet = 2;            // standard deviations
 // Calibrated runs as degrees of freedom of s^2: the quantile of nine tenths knows it with a
