@@ -1,0 +1,176 @@
+#include "calibrate/minimisation.h"
+
+#include <ceres/ceres.h>
+#include <ceres/normal_prior.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "calibrate/solver.h"
+#include "model/step/priors.h"
+
+namespace stepcast {
+namespace {
+
+// ln(value) is normal around a centre, less the logarithm of another parameter.
+class RelativePrior final : public ceres::CostFunction {
+ public:
+  RelativePrior(int size, int index, double centre, double log_sd)
+      : size_(size), index_(index), centre_(centre), log_sd_(log_sd) {
+    set_num_residuals(1);
+    *mutable_parameter_block_sizes() = {size, 1};
+  }
+
+  bool Evaluate(double const* const* parameters, double* residuals,
+                double** jacobians) const override {
+    residuals[0] = (parameters[0][index_] + parameters[1][0] - centre_) / log_sd_;
+    if (jacobians == nullptr) return true;
+    if (jacobians[0] != nullptr) {
+      std::fill_n(jacobians[0], size_, 0.0);
+      jacobians[0][index_] = 1 / log_sd_;
+    }
+    if (jacobians[1] != nullptr) jacobians[1][0] = 1 / log_sd_;
+    return true;
+  }
+
+ private:
+  int size_;
+  int index_;
+  double centre_;
+  double log_sd_;
+};
+
+double Low(const FittedParameter& p) { return std::log(p.spec->low * p.spec->si_per_unit); }
+
+double High(const FittedParameter& p) { return std::log(p.spec->high * p.spec->si_per_unit); }
+
+}  // namespace
+
+Minimisation::Minimisation(const ParameterLayout& layout, const std::vector<const PlanRows*>& plans,
+                           std::vector<double> start, std::optional<int> only,
+                           std::optional<int> hold)
+    : layout_(layout), values_(std::move(start)), hold_(hold) {
+  for (const ParameterLayout::Block& block : layout.blocks()) {
+    AddBlock(block);
+    if (only && block.offset != *only) {
+      problem_.SetParameterBlockConstant(values_.data() + block.offset);
+    }
+  }
+  for (const PlanRows* plan : plans) {
+    std::vector<double*> blocks = {values_.data() + ParameterLayout::kClusterOffset,
+                                   values_.data() + plan->workload_offset};
+    for (const int offset : plan->host_offsets) blocks.push_back(values_.data() + offset);
+    problem_.AddResidualBlock(new PlanCost(plan), nullptr, blocks);
+  }
+}
+
+Fit Minimisation::Solve(int max_iterations, double tolerance) {
+  const std::vector<double> start = values_;
+  Fit fit = SolveAsSet(max_iterations, tolerance);
+  if (fit.usable && WithinBounds()) return fit;
+  values_ = start;
+  SetBounds();
+  const int iterations = fit.iterations;
+  fit = SolveAsSet(max_iterations, tolerance);
+  fit.iterations += iterations;
+  return fit;
+}
+
+Fit Minimisation::SolveAsSet(int max_iterations, double tolerance) {
+  ceres::Solver::Options options = MakeSolverOptions(max_iterations);
+  options.function_tolerance = tolerance;
+  // Each row has one workload: their blocks are eliminated first, at a cost linear in both.
+  options.linear_solver_type = ceres::DENSE_SCHUR;
+  auto ordering = std::make_shared<ceres::ParameterBlockOrdering>();
+  for (const ParameterLayout::Block& block : layout_.blocks()) {
+    const bool first = block.kind == ParameterLayout::Kind::kWorkload;
+    ordering->AddElementToGroup(values_.data() + block.offset, first ? 0 : 1);
+  }
+  options.linear_solver_ordering = ordering;
+  ceres::Solver::Summary summary;
+  ceres::Solve(options, &problem_, &summary);
+  Fit fit;
+  fit.values = values_;
+  fit.cost = summary.final_cost;
+  fit.iterations = static_cast<int>(summary.iterations.size());
+  fit.usable = summary.IsSolutionUsable();
+  fit.converged = summary.termination_type == ceres::CONVERGENCE;
+  return fit;
+}
+
+std::optional<Eigen::MatrixXd> Minimisation::Covariance() {
+  std::vector<const double*> all;
+  for (const ParameterLayout::Block& block : layout_.blocks()) {
+    all.push_back(values_.data() + block.offset);
+  }
+  ceres::Covariance::Options options;
+  options.algorithm_type = ceres::SPARSE_QR;
+  options.num_threads = 1;
+  ceres::Covariance estimate(options);
+  ceres::Matrix matrix(layout_.size(), layout_.size());
+  if (!estimate.Compute(all, &problem_) || !estimate.GetCovarianceMatrix(all, matrix.data())) {
+    return std::nullopt;
+  }
+  return matrix;
+}
+
+void Minimisation::AddBlock(const ParameterLayout::Block& block) {
+  double* const at = values_.data() + block.offset;
+  problem_.AddParameterBlock(at, block.size);
+  std::vector<int> fixed;
+  ceres::Matrix information = ceres::Matrix::Zero(block.size, block.size);
+  ceres::Vector centre = ceres::Vector::Zero(block.size);
+  for (int i = 0; i < block.size; ++i) {
+    const FittedParameter& p = layout_.parameters()[static_cast<std::size_t>(block.offset + i)];
+    if (p.fixed) {
+      fixed.push_back(i);
+      continue;
+    }
+    at[i] = std::clamp(at[i], Low(p), High(p));
+    if (hold_ == block.offset + i) fixed.push_back(i);
+    if (p.relative_to >= 0) {
+      AddRelativePrior(p, at, i, block.size);
+    } else {
+      information(i, i) = 1 / p.prior.log_sd;
+      centre[i] = std::log(p.prior.si);
+    }
+  }
+  problem_.AddResidualBlock(new ceres::NormalPrior(information, centre), nullptr, at);
+  if (static_cast<int>(fixed.size()) == block.size) {
+    problem_.SetParameterBlockConstant(at);
+  } else if (!fixed.empty()) {
+    problem_.SetManifold(at, new ceres::SubsetManifold(block.size, fixed));
+  }
+}
+
+// The prior was made at the efficiency that is believed before any run.
+void Minimisation::AddRelativePrior(const FittedParameter& p, double* at, int index, int size) {
+  const double centre = std::log(p.prior.si * DeviceEfficiencyPrior().si);
+  problem_.AddResidualBlock(new RelativePrior(size, index, centre, p.prior.log_sd), nullptr, at,
+                            values_.data() + p.relative_to);
+}
+
+bool Minimisation::WithinBounds() const {
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const FittedParameter& p = layout_.parameters()[i];
+    if (values_[i] < Low(p) || values_[i] > High(p)) return false;
+  }
+  return true;
+}
+
+void Minimisation::SetBounds() {
+  for (const ParameterLayout::Block& block : layout_.blocks()) {
+    double* const at = values_.data() + block.offset;
+    if (problem_.IsParameterBlockConstant(at)) continue;
+    for (int i = 0; i < block.size; ++i) {
+      const FittedParameter& p = layout_.parameters()[static_cast<std::size_t>(block.offset + i)];
+      if (p.fixed) continue;
+      problem_.SetParameterLowerBound(at, i, Low(p));
+      problem_.SetParameterUpperBound(at, i, High(p));
+    }
+  }
+}
+
+}  // namespace stepcast

@@ -1,0 +1,61 @@
+// One minimisation of the cost over some plans: the problem of calibrate.h as Ceres takes it.
+#ifndef STEPCAST_CALIBRATE_MINIMISATION_H_
+#define STEPCAST_CALIBRATE_MINIMISATION_H_
+
+#include <ceres/problem.h>
+
+#include <Eigen/Core>
+#include <optional>
+#include <vector>
+
+#include "calibrate/parameter_layout.h"
+#include "calibrate/plan_rows.h"
+
+namespace stepcast {
+
+// Relative changes of the cost at which a search ends: of the search for a start, and of the fit. A
+// fit to hundreds of runs then stands within a tenth of its standard errors.
+inline constexpr double kStartTolerance = 1e-4;
+inline constexpr double kFitTolerance = 1e-5;
+
+struct Fit {
+  std::vector<double> values;  // ln(SI value), in the order of the layout
+  double cost = 0;
+  int iterations = 0;
+  bool usable = false;
+  bool converged = false;
+};
+
+// Bounds cost the solver a line search in each step, and parameters hardly ever meet theirs: it goes
+// without them until a value has left its range. Workloads are eliminated first, since each row has
+// one: the cost of a step is linear in rows and workloads.
+class Minimisation {
+ public:
+  // `layout` and the plans must outlive it. With `only`, all blocks but the one at that offset keep
+  // their values; with `hold`, one parameter does.
+  Minimisation(const ParameterLayout& layout, const std::vector<const PlanRows*>& plans,
+               std::vector<double> start, std::optional<int> only = std::nullopt,
+               std::optional<int> hold = std::nullopt);
+
+  // From where the values are.
+  Fit Solve(int max_iterations, double tolerance);
+
+  // Of the values, where they are now; empty where there is none.
+  std::optional<Eigen::MatrixXd> Covariance();
+
+ private:
+  Fit SolveAsSet(int max_iterations, double tolerance);
+  void AddBlock(const ParameterLayout::Block& block);
+  void AddRelativePrior(const FittedParameter& p, double* at, int index, int size);
+  bool WithinBounds() const;
+  void SetBounds();
+
+  const ParameterLayout& layout_;
+  std::vector<double> values_;
+  std::optional<int> hold_;
+  ceres::Problem problem_;
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_CALIBRATE_MINIMISATION_H_
