@@ -2,14 +2,24 @@
 //
 // Minimises, over ln(value) of all parameters,
 //
-//   sum_runs rho( ((ln predicted - ln measured) / s)^2 )
-//     + sum_parameters ((ln value - ln prior) / sd)^2
+//   1/2 sum_runs [ rho( ((ln T - ln T_measured) / s)^2 ) + rho( ((X/T - X/T measured) / s_x)^2 ) ]
+//     + 1/2 sum_parameters ((ln value - ln prior) / sd)^2
 //
-// with rho(x) = 2 (sqrt(1 + x) - 1), which counts a run that is far off by its distance rather than
-// its square, and s the scatter of one measured step. s is estimated from the fit itself, starting
-// from kStepLogSd as if kStepLogSdRuns runs had shown it. Cluster parameters are shared by
-// all workloads; compute parameters belong to a workload on a device; priors are those of
-// model/step. The covariance is that of the minimum, in ln(value).
+//   T, X   step; exposed synchronisation with the wait for the slowest, where a run states it  [s]
+//   rho    2 (sqrt(1 + x) - 1): a run that is far off counts by its distance, not its square
+//   s      scatter of one measured step, estimated from a first fit; s_x as in plan_rows.h    [1]
+//
+// Blocks of parameters: the cluster's, shared by all workloads; a link for each group of hosts that
+// runs tell apart; the efficiency of each device, shared by the workloads on it; and a curve for each
+// workload on a device, whose time for a sample is believed to be its roofline's at that efficiency.
+// Priors are those of model/step, or stated in the problem; a stated value is kept.
+//
+// A fit begins at a sample of the plans (starting_point.h) and goes on with larger ones; the last is
+// of all. Standard errors are those of the covariance at the minimum, 95 % intervals those of the
+// cost (profile.h). The scatter of compute and of synchronisation comes last (scatter.h).
+//
+// Note that the order of the runs changes values within the tolerance of the search only, and that
+// the same problem gives the same bits.
 #ifndef STEPCAST_CALIBRATE_CALIBRATE_H_
 #define STEPCAST_CALIBRATE_CALIBRATE_H_
 

@@ -58,6 +58,7 @@ std::string Tells(const Belief& belief, const Eigen::MatrixXd& before,
   }
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return share(a) > share(b); });
   std::ostringstream text;
+  text << std::fixed;
   text.precision(2);
   for (std::size_t k = 0; k < order.size() && k < kMost; ++k) {
     text << (k == 0 ? "" : ", ") << belief.NameOf(order[k]) << " (within "

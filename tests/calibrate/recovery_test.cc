@@ -227,6 +227,45 @@ TEST(Hosts, TheSlowOneIsFound) {
   }
 }
 
+// What the fit says of its own runs is what the facade says of them, whoever states which link.
+TEST(Hosts, AFitForecastsItsOwnRuns) {
+  for (const bool stated : {false, true}) {
+    for (const bool all_together : {false, true}) {
+      Truth truth = PlausibleTruth();
+      Cluster cluster = SyntheticCluster();
+      for (const char* host : {"a", "b", "c"}) {
+        truth.host_links[host] = GigabitsPerSecond(0.3);
+        Host named;
+        named.name = host;
+        if (stated) named.link.bandwidth = GigabitsPerSecond(1.0);
+        cluster.hosts.push_back(named);
+      }
+      SyntheticProblem synthetic(truth, cluster);
+      for (const int batch : SyntheticBatches("resnet50")) {
+        synthetic.Add("resnet50", AllreducePlan({1}, batch));
+        Plan plan = AllreducePlan({1, 1, 1}, batch);
+        plan.hosts = {"a", "b", "c"};
+        synthetic.Add("resnet50", plan);
+        if (all_together) continue;
+        plan = AllreducePlan({1, 1}, batch);
+        plan.hosts = {"a", "b"};
+        synthetic.Add("resnet50", plan);
+      }
+      const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+      ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+      const Predictor predictor(outcome.cluster, synthetic.problem().workloads.at("resnet50"),
+                                std::nullopt, kSyntheticDevice);
+      for (std::size_t i = 0; i < outcome.residuals.size(); ++i) {
+        const Duration<> again = predictor.PredictStep(synthetic.problem().runs[i].plan).total();
+        EXPECT_NEAR(again / outcome.residuals[i].predicted, 1, 1e-6)
+            << "run " << i << (stated ? ", links stated" : "")
+            << (all_together ? ", one group" : "");
+        EXPECT_NEAR(again / synthetic.problem().runs[i].step_time, 1, 0.15) << "run " << i;
+      }
+    }
+  }
+}
+
 TEST(Hosts, NeverToldApartShareOneLink) {
   SyntheticProblem synthetic = HostProblem();
   Noise noise(6);
