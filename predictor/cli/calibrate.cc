@@ -419,6 +419,14 @@ int RunCheck(const CalibrationProblem& problem, bool as_json) {
     for (const ParameterDrift& drift : report.drifts) {
       out += NoteLine(DriftText(drift), style, width);
     }
+    // No cluster changes so much.
+    constexpr double kAnotherUnit = 30;
+    if (std::abs(report.mean_log_ratio) > std::log(kAnotherUnit)) {
+      out += FlagLine(fmt::format("on average the runs take {} times as long as forecast: are their "
+                                  "times in seconds?",
+                                  FormatNumber(std::exp(report.mean_log_ratio))),
+                      style, width);
+    }
     Print(out);
   }
   // Too few runs to tell are no reason to go on trusting.

@@ -1,6 +1,6 @@
-# cmake -DBENCH=PROGRAM -DFILTER=REGEX -DMOST_NS=N -P check_median.cmake
-# Fails when the median of a benchmark that FILTER names exceeds MOST_NS nanoseconds. Processor time
-# is compared, because others may share the machine.
+# cmake -DBENCH=PROGRAM -DFILTER=REGEX -DMOST=N -DUNIT=ns -P check_median.cmake
+# Fails when the median of a benchmark that FILTER names exceeds MOST, in the unit in which it
+# reports. Processor time is compared, because others may share the machine.
 execute_process(
   COMMAND ${BENCH} --benchmark_filter=${FILTER} --benchmark_min_time=0.02
     --benchmark_repetitions=9 --benchmark_report_aggregates_only=true --benchmark_format=json
@@ -21,9 +21,13 @@ foreach(i RANGE ${last})
   endif()
   math(EXPR medians "${medians} + 1")
   string(JSON name GET "${json}" benchmarks ${i} run_name)
-  string(JSON nanoseconds GET "${json}" benchmarks ${i} cpu_time)
-  message(STATUS "${name}: ${nanoseconds} ns")
-  if(nanoseconds GREATER MOST_NS)
+  string(JSON unit GET "${json}" benchmarks ${i} time_unit)
+  if(NOT unit STREQUAL UNIT)
+    message(FATAL_ERROR "${name} reports in ${unit}, not in ${UNIT}")
+  endif()
+  string(JSON time GET "${json}" benchmarks ${i} cpu_time)
+  message(STATUS "${name}: ${time} ${unit}")
+  if(time GREATER MOST)
     list(APPEND slow "${name}")
   endif()
 endforeach()
@@ -31,5 +35,5 @@ if(medians EQUAL 0)
   message(FATAL_ERROR "no benchmark matches ${FILTER}")
 endif()
 if(slow)
-  message(FATAL_ERROR "slower than ${MOST_NS} ns: ${slow}")
+  message(FATAL_ERROR "slower than ${MOST} ${UNIT}: ${slow}")
 endif()
