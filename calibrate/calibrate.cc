@@ -110,10 +110,11 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
     const int batch = run.plan.local_batch;
     auto& range = c.range.local_batch
                       .try_emplace(WorkloadScope(run.workload, run.device),
-                                   CalibratedRange::BatchRange{batch, batch})
+                                   CalibratedRange::BatchRange{batch, batch, 0})
                       .first->second;
     range.min = std::min(range.min, batch);
     range.max = std::max(range.max, batch);
+    range.max_workers = std::max(range.max_workers, run.plan.workers());
   }
   for (const auto& [file, runs] : files) c.sources.push_back({file, runs});
   return c;

@@ -32,10 +32,11 @@ CalibratedRange Extended(CalibratedRange range, const Plan& plan, const std::str
       std::max(range.max_devices_per_node, DevicesOnFullestNode(plan.placement));
   CalibratedRange::BatchRange& batches =
       range.local_batch
-          .try_emplace(scope, CalibratedRange::BatchRange{plan.local_batch, plan.local_batch})
+          .try_emplace(scope, CalibratedRange::BatchRange{plan.local_batch, plan.local_batch, 0})
           .first->second;
   batches.min = std::min(batches.min, plan.local_batch);
   batches.max = std::max(batches.max, plan.local_batch);
+  batches.max_workers = std::max(batches.max_workers, plan.workers());
   return range;
 }
 

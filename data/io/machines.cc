@@ -152,7 +152,9 @@ Calibration TakeCalibration(YamlSection* section) {
         std::optional<YamlSection> batch = batches->OptionalSection(key);
         if (!batch) continue;
         const int low = batch->Integer("min", 1, kMost);
-        c.range.local_batch[key] = {low, batch->Integer("max", low, kMost)};
+        const int high = batch->Integer("max", low, kMost);
+        const int workers = batch->Has("max_workers") ? batch->Integer("max_workers", 1, kMost) : 0;
+        c.range.local_batch[key] = {low, high, workers};
         batch->Finish();
       }
     }
@@ -263,8 +265,11 @@ void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
   *out << YAML::Key << "local_batch" << YAML::Value << YAML::BeginMap;
   for (const auto& [key, batch] : c.range.local_batch) {
     *out << YAML::Key << key << YAML::Value << YAML::Flow << YAML::BeginMap << YAML::Key << "min"
-         << YAML::Value << batch.min << YAML::Key << "max" << YAML::Value << batch.max
-         << YAML::EndMap << YAML::Block;
+         << YAML::Value << batch.min << YAML::Key << "max" << YAML::Value << batch.max;
+    if (batch.max_workers > 0) {
+      *out << YAML::Key << "max_workers" << YAML::Value << batch.max_workers;
+    }
+    *out << YAML::EndMap << YAML::Block;
   }
   *out << YAML::EndMap << YAML::EndMap;
   *out << YAML::Key << "parameters" << YAML::Value << YAML::BeginSeq;

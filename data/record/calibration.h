@@ -26,6 +26,7 @@ inline constexpr const char* kAllScope = "all";  // of what is shared by all wor
 inline constexpr const char* kClusterScope = "cluster";
 inline constexpr const char* kDeviceScopePrefix = "device ";
 inline constexpr const char* kHostsScopePrefix = "hosts ";
+inline constexpr const char* kWorkloadScopePrefix = "workload ";
 inline std::string WorkloadScope(const std::string& workload, const std::string& device) {
   return "workload " + workload + " on " + device;
 }
@@ -53,9 +54,11 @@ struct CalibratedRange {
   int max_workers = 0;
   int max_nodes = 0;
   int max_devices_per_node = 0;
+  // Of one workload's own runs.
   struct BatchRange {
     int min = 0;
     int max = 0;
+    int max_workers = 0;  // 0 where a file does not say
   };
   std::map<std::string, BatchRange> local_batch;  // by the workload's scope
 };

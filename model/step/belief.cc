@@ -173,6 +173,10 @@ void Belief::TakeCalibration(const Calibration& calibration, const Workload& wor
                           host_links_.end());
         host_links_.emplace_back(host, position);
       }
+    } else if (e.scope.rfind(kDeviceScopePrefix, 0) != 0 &&
+               e.scope.rfind(kWorkloadScopePrefix, 0) != 0) {
+      Refuse(e, e.scope, "is no scope of a parameter",
+             "cluster, hosts ..., device ..., workload ... on ...");
     }
   }
   if (compute_ != ComputeBelief::kFitted && HasRoofline(workload, facts)) {

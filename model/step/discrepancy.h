@@ -6,6 +6,7 @@
 //   D      standard deviation of ln(measured / predicted), beside that of parameters and steps [1]
 //   N, w   nodes and workers of the plan; g devices in use on its fullest node; b local batch
 //   _max   the most of the fitted runs; b_min, b_max of those of the workload
+//          l(w/w_max) grows by half of what the workload's own runs have fewer workers than others
 //   delta  kDiscrepancyPerDoubling                                                              [1]
 //
 // A fit makes a formula right where the runs are, and parameters uncertain where they are not; that
@@ -32,6 +33,9 @@
 namespace stepcast {
 
 inline constexpr double kDiscrepancyPerDoubling = 0.03;
+// Of how a step scales, half is the network's, which other workloads have shown, and half the
+// workload's own: how its workers spread, and when its gradients are ready.
+inline constexpr double kOwnShare = 0.5;
 
 // Doublings of a plan beyond the range, all directions together. `batches` of the workload, where
 // runs of it were fitted.
@@ -43,7 +47,10 @@ inline double DoublingsBeyond(const Plan& plan, const CalibratedRange& range,
   double squares = 0;
   const auto add = [&](double doublings) { squares += doublings * doublings; };
   add(beyond(plan.nodes(), range.max_nodes));
-  add(beyond(plan.workers(), range.max_workers));
+  const double workers = beyond(plan.workers(), range.max_workers);
+  const double own =
+      batches && batches->max_workers > 0 ? beyond(plan.workers(), batches->max_workers) : workers;
+  add(workers + kOwnShare * std::max(0.0, own - workers));
   add(beyond(DevicesOnFullestNode(plan.placement), range.max_devices_per_node));
   if (batches) {
     add(beyond(plan.local_batch, batches->max));

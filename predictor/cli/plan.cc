@@ -248,7 +248,7 @@ int RunPlan(const std::vector<std::string>& arguments) {
                         : kDefaultCount;
   const BelievedModel model(target.cluster, target.workload, target.facts, target.device);
   const std::vector<Plan> candidates =
-      ReadCandidates(args, target, goal, batches.value_or(CalibratedRange::BatchRange{0, 0}));
+      ReadCandidates(args, target, goal, batches.value_or(CalibratedRange::BatchRange{0, 0, 0}));
   const NextRuns next = ChooseNextRuns(
       model, goal, candidates,
       target.cluster.calibration ? target.cluster.calibration->range : CalibratedRange(), count);

@@ -171,7 +171,7 @@ TEST(NextRuns, ExpectsWhatTheFormulaSays) {
   range.max_nodes = 2;
   range.max_workers = 2;
   range.max_devices_per_node = 1;
-  range.local_batch[ScopeOfResnet()] = {16, 64};
+  range.local_batch[ScopeOfResnet()] = {16, 64, 0};
   const Plan target = AllreducePlan(Placement(16, 1), 16);
   const Plan run = AllreducePlan({1, 1, 1, 1}, 16);
   const NextRuns next = ChooseNextRuns(model, target, {run}, range, 3);

@@ -119,7 +119,7 @@ inline Cluster CalibratedCluster(const Truth& truth, double log_sd = 0.02) {
   for (const auto& [name, values] : truth.workloads) {
     const std::string scope = WorkloadScope(name, kSyntheticDevice);
     for (const ParameterSpec& spec : kWorkloadParameterSpecs) add(scope, spec);
-    calibration.range.local_batch[scope] = {8, 64};
+    calibration.range.local_batch[scope] = {8, 64, 32};
   }
   const auto size = static_cast<Eigen::Index>(calibration.parameters.size());
   calibration.log_covariance = log_sd * log_sd * Eigen::MatrixXd::Identity(size, size);

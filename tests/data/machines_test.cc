@@ -109,7 +109,7 @@ sources: {nodes: counted, link.bandwidth: "label: on the switch"}
   k.range.max_workers = 8;
   k.range.max_nodes = 4;
   k.range.max_devices_per_node = 2;
-  k.range.local_batch = {{"resnet50 on tpu", {16, 128}}, {"vgg16 on tpu", {8, 8}}};
+  k.range.local_batch = {{"resnet50 on tpu", {16, 128, 4}}, {"vgg16 on tpu", {8, 8, 0}}};
   k.parameters = {
       {"cluster", "link_bandwidth", "GB/s", 1.125, 0.03125, 1.0, 1.25, 1.25, 0.5,
        "a data sheet: p. 3", DecidedBy::kStated},
@@ -154,6 +154,9 @@ void ExpectEqual(const Calibration& a, const Calibration& b) {
   EXPECT_EQ(a.range.max_nodes, b.range.max_nodes);
   EXPECT_EQ(a.range.max_devices_per_node, b.range.max_devices_per_node);
   ASSERT_EQ(a.range.local_batch.size(), b.range.local_batch.size());
+  for (const auto& [key, range] : a.range.local_batch) {
+    EXPECT_EQ(range.max_workers, b.range.local_batch.at(key).max_workers);
+  }
   for (const auto& [key, batch] : a.range.local_batch) {
     ASSERT_TRUE(b.range.local_batch.count(key)) << key;
     EXPECT_EQ(batch.min, b.range.local_batch.at(key).min);

@@ -139,5 +139,20 @@ RC_GTEST_PROP(DiscrepancyProperty, DirectionsAddInSquares, ()) {
   RC_ASSERT(std::abs(square(Measured(), kBatches) - sum) <= 1e-12 * (1 + sum));
 }
 
+// What other workloads have shown of the network is half of what a step's scaling depends on.
+TEST(Discrepancy, AWorkloadThatRanOnFewWorkersIsLessCertainThanTheCluster) {
+  CalibratedRange range;
+  range.max_nodes = range.max_workers = 16;
+  range.max_devices_per_node = 1;
+  Plan plan;
+  plan.placement = Placement(16, 1);
+  plan.local_batch = 32;
+  EXPECT_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 16}), 0);
+  EXPECT_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 0}), 0) << "not known";
+  EXPECT_DOUBLE_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 1}), 2) << "half of four";
+  plan.placement = Placement(8, 1);
+  EXPECT_DOUBLE_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 1}), 1.5);
+}
+
 }  // namespace
 }  // namespace stepcast
