@@ -103,18 +103,7 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
     ++files[run.place.file];
     // A bare message says nothing of how training scales.
     if (problem.workloads.at(run.workload).communication_only) continue;
-    c.range.max_workers = std::max(c.range.max_workers, run.plan.workers());
-    c.range.max_nodes = std::max(c.range.max_nodes, run.plan.nodes());
-    c.range.max_devices_per_node =
-        std::max(c.range.max_devices_per_node, DevicesOnFullestNode(run.plan.placement));
-    const int batch = run.plan.local_batch;
-    auto& range = c.range.local_batch
-                      .try_emplace(WorkloadScope(run.workload, run.device),
-                                   CalibratedRange::BatchRange{batch, batch, 0})
-                      .first->second;
-    range.min = std::min(range.min, batch);
-    range.max = std::max(range.max, batch);
-    range.max_workers = std::max(range.max_workers, run.plan.workers());
+    c.range.Include(run.plan, WorkloadScope(run.workload, run.device));
   }
   for (const auto& [file, runs] : files) c.sources.push_back({file, runs});
   return c;

@@ -8,10 +8,10 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <random>
 #include <sstream>
 #include <utility>
 
+#include "calibrate/plan_key.h"
 #include "calibrate/plan_rows.h"
 #include "calibrate/scatter.h"
 #include "model/statistics/normal.h"
@@ -139,14 +139,6 @@ class DriftCheck {
  private:
   const Calibration& calibration() const { return *problem_.cluster.calibration; }
 
-  std::optional<int> FindEstimate(const std::string& scope, std::string_view name) const {
-    for (std::size_t i = 0; i < calibration().parameters.size(); ++i) {
-      const ParameterEstimate& e = calibration().parameters[i];
-      if (e.scope == scope && e.name == name) return static_cast<int>(i);
-    }
-    return std::nullopt;
-  }
-
   // A workload on a device: what is believed of it, and where its variables begin.
   struct Checked {
     const Workload* workload = nullptr;
@@ -243,7 +235,7 @@ void DriftCheck::AddVariables() {
   for (int i = 0; i < kClusterParameterCount; ++i) {
     const ParameterSpec& spec = kClusterParameterSpecs[static_cast<std::size_t>(i)];
     variables_.push_back(
-        {kClusterScope, &spec, first.log_value(i), FindEstimate(kClusterScope, spec.name)});
+        {kClusterScope, &spec, first.log_value(i), calibration().Find(kClusterScope, spec.name)});
   }
   AddHostVariables(first);
   for (Checked& checked : checked_) {
@@ -252,7 +244,7 @@ void DriftCheck::AddVariables() {
       const ParameterSpec& spec = kWorkloadParameterSpecs[static_cast<std::size_t>(i)];
       variables_.push_back({checked.scope, &spec,
                             checked.belief.log_value(Belief::kWorkloadOffset + i),
-                            FindEstimate(checked.scope, spec.name)});
+                            calibration().Find(checked.scope, spec.name)});
     }
   }
 }
@@ -267,7 +259,7 @@ void DriftCheck::AddHostVariables(const Belief& belief) {
     const ParameterSpec& spec = kClusterParameterSpecs[kLinkBandwidth];
     host_variable_[position] = static_cast<int>(variables_.size());
     variables_.push_back(
-        {scope, &spec, belief.log_value(position), FindEstimate(scope, spec.name)});
+        {scope, &spec, belief.log_value(position), calibration().Find(scope, spec.name)});
   }
 }
 
@@ -323,7 +315,7 @@ void DriftCheck::AddPlans() {
   }
   free_runs_ = std::max(free_runs_, kLeastFree * calibrated);
   fitted_ = std::sqrt(calibrated / free_runs_);
-  std::map<std::vector<double>, std::size_t> known;
+  std::map<PlanKey, std::size_t> known;
   for (const Run& run : problem_.runs) {
     Checked& checked = Of(run);
     const DataSize<> cap = run.plan.bucket.value_or(DefaultBucket(run.plan.strategy));
@@ -347,36 +339,17 @@ void DriftCheck::AddPlans() {
     }
     std::sort(plan.links.begin(), plan.links.end());
     plan.links.erase(std::unique(plan.links.begin(), plan.links.end()), plan.links.end());
-    std::optional<CalibratedRange::BatchRange> batches;
-    const auto range = calibration().range.local_batch.find(checked.scope);
-    if (range != calibration().range.local_batch.end()) batches = range->second;
-    plan.discrepancy = Discrepancy(run.plan, calibration().range, batches);
-    const PlanState state = Answer(plan, values_);
+    const CalibratedRange& range = calibration().range;
+    plan.discrepancy = Discrepancy(run.plan, range, range.BatchesOf(checked.scope));
     plan.belief = &checked.belief;
 
-    // Equal facts have equal answers; that the reverse holds takes the derivatives as well.
-    const StepFacts& f = plan.facts;
-    std::vector<double> key = {static_cast<double>(plan.workload),
-                               static_cast<double>(f.workers),
-                               static_cast<double>(f.nodes),
-                               static_cast<double>(f.devices_per_node),
-                               f.batch,
-                               static_cast<double>(f.accumulation_steps),
-                               static_cast<double>(f.strategy),
-                               static_cast<double>(f.servers),
-                               plan.discrepancy,
-                               state.answer.log_step,
-                               state.answer.sync_share};
-    key.insert(key.end(), state.answer.log_step_gradient.begin(),
-               state.answer.log_step_gradient.end());
-    for (const LinkFacts* link : {&f.link, &f.server_link}) {
-      key.push_back(link->bandwidth ? link->bandwidth->si() : -1);
-      key.push_back(link->rtt ? link->rtt->si() : -1);
-      key.push_back(link->loss.value_or(-1));
-    }
+    PlanKey key = {static_cast<double>(plan.workload)};
+    const PlanKey facts = FactsKey(run.plan, plan.facts, cap);
+    key.insert(key.end(), facts.begin(), facts.end());
     key.insert(key.end(), plan.links.begin(), plan.links.end());
     const auto [it, is_new] = known.try_emplace(std::move(key), plans_.size());
     if (is_new) {
+      const PlanState state = Answer(plan, values_);
       plans_.push_back(std::move(plan));
       plans_.back().SetScatter(fitted_, state);
       calibrated_.push_back(state);
@@ -384,11 +357,8 @@ void DriftCheck::AddPlans() {
     plans_[it->second].log_steps.push_back(std::log(run.step_time.in(kSeconds)));
     ++runs_;
   }
-  // In an order that has nothing to do with what they are, and is always the same.
-  for (std::size_t i = 0; i < plans_.size(); ++i) shuffled_.push_back(static_cast<int>(i));
-  std::mt19937_64 random;
-  for (std::size_t i = shuffled_.size(); i > 1; --i) {
-    std::swap(shuffled_[i - 1], shuffled_[random() % i]);
+  for (const std::size_t i : ShuffledOrder(plans_.size())) {
+    shuffled_.push_back(static_cast<int>(i));
   }
 }
 
@@ -406,7 +376,7 @@ void DriftCheck::MakeCandidates() {
   for (const Checked& checked : checked_) offsets[checked.device].push_back(checked.offset);
   for (const auto& [device, of] : offsets) {
     const std::string scope = kDeviceScopePrefix + device;
-    const std::optional<int> estimate = FindEstimate(scope, kKernelEfficiencySpec.name);
+    const std::optional<int> estimate = calibration().Find(scope, kKernelEfficiencySpec.name);
     if (!estimate || of.size() < 2) continue;
     Candidate candidate{
         scope,

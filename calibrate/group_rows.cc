@@ -4,10 +4,10 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 
+#include "calibrate/plan_key.h"
 #include "data/record/input_error.h"
 
 namespace stepcast {
@@ -16,42 +16,6 @@ namespace {
 // Share of the variance of a step that its repeats have in common: other layouts of one shape differ
 // by 3 to 6 % where single steps scatter by 6 to 8 % (public traces).
 constexpr double kSharedByRepeats = 0.3;
-
-// What decides a plan's answer, as numbers: equal keys have equal answers.
-using PlanKey = std::vector<double>;
-
-PlanKey KeyOf(const StepFacts& f, const DataSize<>& bucket_cap, int workload_offset,
-              const std::vector<int>& host_offsets) {
-  const auto known = [](const auto& optional, auto si) { return optional ? si(*optional) : -1.0; };
-  const auto quantity = [](const auto& q) { return q.si(); };
-  const auto number = [](const auto& n) { return static_cast<double>(n); };
-  PlanKey key = {number(workload_offset),
-                 number(f.workers),
-                 number(f.nodes),
-                 number(f.devices_per_node),
-                 f.batch,
-                 number(f.accumulation_steps),
-                 number(f.strategy),
-                 number(f.servers),
-                 number(f.overlap),
-                 number(f.backup_workers),
-                 number(f.server.colocated),
-                 number(f.server.sharding),
-                 number(f.server.pipelined),
-                 number(f.server.multicast),
-                 number(f.server.in_network_aggregation),
-                 known(f.server.staleness_bound, number),
-                 bucket_cap.si()};
-  for (const LinkFacts* link : {&f.link, &f.server_link}) {
-    key.push_back(known(link->bandwidth, quantity));
-    key.push_back(known(link->rtt, quantity));
-    key.push_back(known(link->loss, number));
-    key.push_back(known(link->congestion_control, number));
-    key.push_back(known(link->loss_burst, quantity));
-  }
-  for (const int offset : host_offsets) key.push_back(offset);
-  return key;
-}
 
 // The exposed synchronisation of an all-reduce includes the wait for the slowest worker, because
 // nobody's ends before everybody's began. What one device measures is the call alone.
@@ -84,7 +48,10 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
     }
     plan.workload_offset = layout.WorkloadOffset(run);
     plan.host_offsets = layout.HostOffsets(run);
-    PlanKey key = KeyOf(plan.facts, cap, plan.workload_offset, plan.host_offsets);
+    PlanKey key = {static_cast<double>(plan.workload_offset)};
+    const PlanKey facts = FactsKey(run.plan, plan.facts, cap);
+    key.insert(key.end(), facts.begin(), facts.end());
+    key.insert(key.end(), plan.host_offsets.begin(), plan.host_offsets.end());
     PlanRows& group = plans.try_emplace(std::move(key), std::move(plan)).first->second;
     group.rows.push_back(
         {static_cast<int>(i), std::log(run.step_time.in(kSeconds)), SyncShare(run)});
@@ -98,11 +65,7 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
 std::vector<const PlanRows*> Shuffled(const std::vector<PlanRows>& plans) {
   constexpr int kFewOfEach = 8;
   std::vector<const PlanRows*> pointers;
-  for (const PlanRows& plan : plans) pointers.push_back(&plan);
-  std::mt19937_64 random;
-  for (std::size_t i = pointers.size(); i > 1; --i) {
-    std::swap(pointers[i - 1], pointers[random() % i]);
-  }
+  for (const std::size_t i : ShuffledOrder(plans.size())) pointers.push_back(&plans[i]);
   std::map<int, int> seen;
   std::stable_partition(pointers.begin(), pointers.end(), [&](const PlanRows* plan) {
     return ++seen[plan->workload_offset] <= kFewOfEach;

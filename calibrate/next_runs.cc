@@ -26,25 +26,12 @@ struct Candidate {
 double Square(double x) { return x * x; }
 
 CalibratedRange Extended(CalibratedRange range, const Plan& plan, const std::string& scope) {
-  range.max_workers = std::max(range.max_workers, plan.workers());
-  range.max_nodes = std::max(range.max_nodes, plan.nodes());
-  range.max_devices_per_node =
-      std::max(range.max_devices_per_node, DevicesOnFullestNode(plan.placement));
-  CalibratedRange::BatchRange& batches =
-      range.local_batch
-          .try_emplace(scope, CalibratedRange::BatchRange{plan.local_batch, plan.local_batch, 0})
-          .first->second;
-  batches.min = std::min(batches.min, plan.local_batch);
-  batches.max = std::max(batches.max, plan.local_batch);
-  batches.max_workers = std::max(batches.max_workers, plan.workers());
+  range.Include(plan, scope);
   return range;
 }
 
 double DiscrepancyOf(const Plan& plan, const CalibratedRange& range, const std::string& scope) {
-  const auto batches = range.local_batch.find(scope);
-  return Discrepancy(
-      plan, range,
-      batches == range.local_batch.end() ? std::nullopt : std::optional(batches->second));
+  return Discrepancy(plan, range, range.BatchesOf(scope));
 }
 
 // "flow_bandwidth (within 1.1x)": those whose variance falls most, and what remains.

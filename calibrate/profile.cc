@@ -5,11 +5,12 @@
 #include <optional>
 #include <utility>
 
+#include "model/statistics/normal.h"
+
 namespace stepcast {
 namespace {
 
-// Quantile of the standard normal that leaves 2.5 % on each side, and the root of z^2/2.
-constexpr double kNinetyFivePercent = 1.959963984540054;
+// The root of z^2/2.
 constexpr double kRootOfRise = kNinetyFivePercent / 1.4142135623730951;
 constexpr double kNothingKnown = 0.98;
 constexpr double kGrowth = 1.6;

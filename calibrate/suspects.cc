@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "calibrate/believed_model.h"
+#include "calibrate/plan_key.h"
 #include "calibrate/scatter.h"
 
 namespace stepcast {
@@ -75,38 +76,13 @@ class Numbering {
 };
 
 // All that is stated of a run but its times: equal keys are the same experiment.
-using ExperimentKey = std::vector<double>;
-
-ExperimentKey KeyOf(const Run& run, Numbering* names) {
-  const auto known = [](const auto& optional, auto number_of) {
-    return optional ? static_cast<double>(number_of(*optional)) : -1.0;
-  };
-  const auto quantity = [](const auto& q) { return q.si(); };
-  const auto number = [](const auto& n) { return static_cast<double>(n); };
+PlanKey KeyOf(const Run& run, Numbering* names) {
   const Plan& plan = run.plan;
-  ExperimentKey key = {(*names)(run.workload),
-                       (*names)(run.device),
-                       number(plan.strategy),
-                       number(plan.servers),
-                       number(plan.local_batch),
-                       number(plan.accumulation_steps),
-                       known(plan.bucket, quantity),
-                       number(plan.overlap),
-                       number(plan.backup_workers),
-                       number(plan.server.colocated),
-                       number(plan.server.sharding),
-                       number(plan.server.pipelined),
-                       number(plan.server.multicast),
-                       number(plan.server.in_network_aggregation),
-                       known(plan.server.staleness_bound, number)};
-  for (const LinkFacts* link : {&plan.link, &plan.server_link}) {
-    key.push_back(known(link->bandwidth, quantity));
-    key.push_back(known(link->rtt, quantity));
-    key.push_back(known(link->loss, number));
-    key.push_back(known(link->congestion_control, number));
-    key.push_back(known(link->loss_burst, quantity));
-  }
-  key.push_back(number(plan.placement.size()));
+  PlanKey key = OptionsKey(plan);
+  key.insert(key.begin(), {(*names)(run.workload), (*names)(run.device)});
+  AppendLink(plan.link, &key);
+  AppendLink(plan.server_link, &key);
+  key.push_back(static_cast<double>(plan.placement.size()));
   for (const int devices : plan.placement) key.push_back(devices);
   for (const std::string& host : plan.hosts) key.push_back((*names)(host));
   return key;
@@ -179,7 +155,7 @@ void FindContradiction(const CalibrationProblem& problem, Experiment* experiment
 // In the order of their first runs.
 std::vector<Experiment> GroupRuns(const CalibrationProblem& problem) {
   Numbering names;
-  std::map<ExperimentKey, std::size_t> index;
+  std::map<PlanKey, std::size_t> index;
   std::vector<Experiment> experiments;
   for (std::size_t i = 0; i < problem.runs.size(); ++i) {
     const auto [it, is_new] = index.try_emplace(KeyOf(problem.runs[i], &names), experiments.size());
@@ -231,10 +207,9 @@ std::map<std::string, Scatter> ScatterWithoutContradictions(const CalibrationPro
 }
 
 double ScatterAt(const Calibration& calibration, const Run& run, double sync_share) {
-  auto scatter = calibration.scatter.find(WorkloadScope(run.workload, run.device));
-  if (scatter == calibration.scatter.end()) scatter = calibration.scatter.find(kAllScope);
-  return scatter == calibration.scatter.end() ? calibration.residual_log_sd
-                                              : scatter->second.At(sync_share);
+  const std::optional<Scatter> scatter =
+      calibration.ScatterOf(WorkloadScope(run.workload, run.device));
+  return scatter ? scatter->At(sync_share) : calibration.residual_log_sd;
 }
 
 struct Candidate {

@@ -8,13 +8,12 @@
 #include "data/io/plan_fields.h"
 #include "data/record/input_error.h"
 #include "model/compute/roofline.h"
+#include "model/statistics/normal.h"
 #include "model/step/discrepancy.h"
 
 namespace stepcast {
 namespace {
 
-// Quantile of the standard normal that leaves 5 % on each side.
-constexpr double kNinetyPercent = 1.6448536269514722;
 // From here on back-to-back timeouts, which the transport formula leaves out, show.
 constexpr double kCertainLoss = 0.05;
 // From here on BBR's second version takes loss for congestion, its first does not (BBRLossThresh,
@@ -74,10 +73,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
 
 std::optional<CalibratedRange::BatchRange> Predictor::calibrated_batches() const {
   if (!cluster_.calibration) return std::nullopt;
-  const auto& ranges = cluster_.calibration->range.local_batch;
-  const auto it = ranges.find(WorkloadScope(workload_.name, device_));
-  if (it == ranges.end()) return std::nullopt;
-  return it->second;
+  return cluster_.calibration->range.BatchesOf(WorkloadScope(workload_.name, device_));
 }
 
 ClusterParameters<double> Predictor::Active::cluster() const {

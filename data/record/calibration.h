@@ -3,11 +3,14 @@
 #define STEPCAST_DATA_RECORD_CALIBRATION_H_
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "data/record/plan.h"
 #include "data/record/scatter.h"
 
 namespace stepcast {
@@ -61,6 +64,24 @@ struct CalibratedRange {
     int max_workers = 0;  // 0 where a file does not say
   };
   std::map<std::string, BatchRange> local_batch;  // by the workload's scope
+
+  // Empty for a workload of which no run was fitted.
+  std::optional<BatchRange> BatchesOf(const std::string& scope) const {
+    const auto it = local_batch.find(scope);
+    return it == local_batch.end() ? std::nullopt : std::optional(it->second);
+  }
+
+  // Grows by a run of the workload of that scope.
+  void Include(const Plan& plan, const std::string& scope) {
+    max_workers = std::max(max_workers, plan.workers());
+    max_nodes = std::max(max_nodes, plan.nodes());
+    max_devices_per_node = std::max(max_devices_per_node, DevicesOnFullestNode(plan.placement));
+    const int batch = plan.local_batch;
+    BatchRange& own = local_batch.try_emplace(scope, BatchRange{batch, batch, 0}).first->second;
+    own.min = std::min(own.min, batch);
+    own.max = std::max(own.max, batch);
+    own.max_workers = std::max(own.max_workers, plan.workers());
+  }
 };
 
 struct Calibration {
@@ -81,6 +102,23 @@ struct Calibration {
   };
   std::vector<Source> sources;
   std::string version;  // of the program that fitted
+
+  // Index of an estimate; empty where there is none.
+  std::optional<int> Find(const std::string& scope, std::string_view name) const {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (parameters[i].scope == scope && parameters[i].name == name) return static_cast<int>(i);
+    }
+    return std::nullopt;
+  }
+
+  // Of a workload, else of all; empty where none was estimated by parts.
+  std::optional<Scatter> ScatterOf(const std::string& scope) const {
+    for (const std::string& whose : {scope, std::string(kAllScope)}) {
+      const auto it = scatter.find(whose);
+      if (it != scatter.end()) return it->second;
+    }
+    return std::nullopt;
+  }
 };
 
 }  // namespace stepcast

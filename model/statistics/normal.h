@@ -8,6 +8,10 @@
 
 namespace stepcast {
 
+// Half the width, in standard deviations, of the intervals that hold 90 and 95 % of a normal law.
+inline constexpr double kNinetyPercent = 1.6448536269514722;
+inline constexpr double kNinetyFivePercent = 1.959963984540054;
+
 // x with Phi(x) = p, 0 < p < 1, to seven figures. Note that it is odd around p = 1/2.
 double NormalQuantile(double p);
 

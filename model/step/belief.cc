@@ -72,15 +72,6 @@ Origin OriginOf(const ParameterEstimate& e) {
   }
 }
 
-std::optional<int> FindEstimate(const Calibration& calibration, const std::string& scope,
-                                std::string_view name) {
-  for (std::size_t i = 0; i < calibration.parameters.size(); ++i) {
-    const ParameterEstimate& e = calibration.parameters[i];
-    if (e.scope == scope && e.name == name) return static_cast<int>(i);
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 Belief::Belief(const Cluster& cluster, const Workload& workload, const std::optional<Device>& facts,
@@ -147,10 +138,7 @@ void Belief::TakeCalibration(const Calibration& calibration, const Workload& wor
                              const std::optional<Device>& facts, const std::string& device) {
   const std::string scope = WorkloadScope(workload.name, device);
   total_scatter_ = calibration.residual_log_sd;
-  for (const std::string& whose : {std::string(kAllScope), scope}) {
-    const auto it = calibration.scatter.find(whose);
-    if (it != calibration.scatter.end()) scatter_ = it->second;
-  }
+  scatter_ = calibration.ScatterOf(scope);
   for (std::size_t i = 0; i < calibration.parameters.size(); ++i) {
     const ParameterEstimate& e = calibration.parameters[i];
     const int index = static_cast<int>(i);
@@ -192,7 +180,7 @@ void Belief::Transfer(const Calibration& calibration, const Workload& workload,
   };
   const auto efficiency_of = [&](const std::string& name) {
     const std::optional<int> index =
-        FindEstimate(calibration, kDeviceScopePrefix + name, kKernelEfficiencySpec.name);
+        calibration.Find(kDeviceScopePrefix + name, kKernelEfficiencySpec.name);
     if (index) Check(estimate(*index), kKernelEfficiencySpec);
     return index;
   };
@@ -228,7 +216,7 @@ void Belief::Transfer(const Calibration& calibration, const Workload& workload,
   const std::string scope = WorkloadScope(workload.name, other);
   for (int i = 0; i < kWorkloadParameterCount; ++i) {
     const ParameterSpec& spec = kWorkloadParameterSpecs[static_cast<std::size_t>(i)];
-    const std::optional<int> index = FindEstimate(calibration, scope, spec.name);
+    const std::optional<int> index = calibration.Find(scope, spec.name);
     if (!index) continue;
     const ParameterEstimate& e = estimate(*index);
     if (!e.prior_source.empty()) continue;  // its prior was stated by hand, for that device

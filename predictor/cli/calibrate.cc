@@ -192,8 +192,7 @@ std::string AmbiguityText(const Ambiguity& a) {
   const auto within = [](double log_sd) { return fmt::format("{:.2f}", std::exp(log_sd)); };
   std::string text = fmt::format(
       "{} and {} cannot be told apart: the runs show their {}. The worse is known within a factor "
-      "of "
-      "{}, and would be within {} if the other were known.",
+      "of {}, and would be within {} if the other were known.",
       a.first, a.second, a.product ? "product" : "ratio", within(a.log_sd),
       within(a.conditional_log_sd));
   if (a.separating) {
@@ -422,10 +421,11 @@ int RunCheck(const CalibrationProblem& problem, bool as_json) {
     // No cluster changes so much.
     constexpr double kAnotherUnit = 30;
     if (std::abs(report.mean_log_ratio) > std::log(kAnotherUnit)) {
-      out += FlagLine(fmt::format("on average the runs take {} times as long as forecast: are their "
-                                  "times in seconds?",
-                                  FormatNumber(std::exp(report.mean_log_ratio))),
-                      style, width);
+      out +=
+          FlagLine(fmt::format("on average the runs take {} times as long as forecast: are their "
+                               "times in seconds?",
+                               FormatNumber(std::exp(report.mean_log_ratio))),
+                   style, width);
     }
     Print(out);
   }

@@ -9,6 +9,7 @@
 #include "data/io/parse.h"
 #include "data/io/plan_fields.h"
 #include "data/io/runs.h"
+#include "model/statistics/normal.h"
 #include "predictor/cli/command.h"
 
 namespace stepcast::cli {
@@ -16,7 +17,6 @@ namespace {
 
 constexpr int kDefaultCount = 5;
 constexpr int kMostRuns = 100;
-constexpr double kNinetyPercent = 1.6448536269514722;
 
 // Half the width of the 90 % interval of ln(step) with this standard deviation, as a share.
 double HalfWidth(double log_sd) { return std::expm1(kNinetyPercent * log_sd); }

@@ -6,43 +6,20 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/process.h"
+#include "tests/cli/program.h"
 #include "tests/support/temp_file.h"
 
 namespace stepcast {
 namespace {
 
-using Json = nlohmann::json;
-using Words = std::vector<std::string>;
+using program::ExpectError;
+using program::Json;
+using program::JsonOf;
+using program::Words;
+using program::operator+;
 
 const std::string kFit = std::string(STEPCAST_SOURCE_DIR) + "/data/measurements/ufrgs-tupi-fit.csv";
 const std::string kHeader = "workload,device,placement,servers,strategy,local_batch,step_time_s\n";
-
-Words operator+(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-ProcessResult Stepcast(const Words& arguments) {
-  return RunProcess(Words{STEPCAST_PROGRAM} + arguments);
-}
-
-Json JsonOf(const Words& arguments, int exit_code = 0) {
-  const ProcessResult result = Stepcast(arguments + Words{"--json"});
-  EXPECT_EQ(result.exit_code, exit_code) << result.err;
-  const Json json = Json::parse(result.out, nullptr, false);
-  EXPECT_TRUE(json.is_object()) << result.out;
-  return json.is_object() ? json : Json::object();
-}
-
-void ExpectError(const Words& arguments, const Words& fragments) {
-  const ProcessResult result = Stepcast(arguments);
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.out, "");
-  for (const std::string& fragment : fragments) {
-    EXPECT_NE(result.err.find(fragment), std::string::npos) << result.err << "lacks: " << fragment;
-  }
-}
 
 const Words kCalibrate = {"calibrate", "--cluster", "ufrgs-tupi", "--runs", kFit};
 

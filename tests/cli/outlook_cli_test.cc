@@ -7,48 +7,19 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/process.h"
+#include "tests/cli/program.h"
 #include "tests/support/temp_file.h"
 
 namespace stepcast {
 namespace {
 
-using Json = nlohmann::json;
-using Words = std::vector<std::string>;
-
-Words operator+(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-ProcessResult Stepcast(const Words& arguments) {
-  return RunProcess(Words{STEPCAST_PROGRAM} + arguments);
-}
-
-Json JsonOf(const Words& arguments, int exit_code = 0) {
-  const ProcessResult result = Stepcast(arguments + Words{"--json"});
-  EXPECT_EQ(result.exit_code, exit_code) << result.err;
-  const Json json = Json::parse(result.out, nullptr, false);
-  EXPECT_TRUE(json.is_object()) << result.out;
-  return json.is_object() ? json : Json::object();
-}
-
-void ExpectText(const Words& arguments, const Words& fragments, int exit_code = 0) {
-  const ProcessResult result = Stepcast(arguments);
-  EXPECT_EQ(result.exit_code, exit_code) << result.err;
-  for (const std::string& fragment : fragments) {
-    EXPECT_NE(result.out.find(fragment), std::string::npos) << result.out << "lacks: " << fragment;
-  }
-}
-
-void ExpectError(const Words& arguments, const Words& fragments) {
-  const ProcessResult result = Stepcast(arguments);
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.out, "");
-  for (const std::string& fragment : fragments) {
-    EXPECT_NE(result.err.find(fragment), std::string::npos) << result.err << "lacks: " << fragment;
-  }
-}
+using program::ExpectError;
+using program::ExpectText;
+using program::Json;
+using program::JsonOf;
+using program::Stepcast;
+using program::Words;
+using program::operator+;
 
 const Words kPredict = {"predict",       "--cluster", "ec2-g3-ps", "--workload", "vgg16",
                         "--local-batch", "32",        "--workers", "8"};
