@@ -3,21 +3,24 @@
 # Flags for our own code only; dependencies are SYSTEM and never judged by them.
 add_library(stepcast_build_flags INTERFACE)
 target_compile_features(stepcast_build_flags INTERFACE cxx_std_20)
+# CUDA sources have a compiler of their own, which does not know these.
+set(cxx_only "$<COMPILE_LANGUAGE:CXX>")
 target_compile_options(stepcast_build_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough
+  "$<${cxx_only}:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Wimplicit-fallthrough>"
   # g++ 12 warns wrongly about "literal" + std::string() in optimised code (GCC bug 105651).
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
+  $<$<AND:${cxx_only},$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
 # Instrumented code makes the compiler guess wrongly; there, warnings stay warnings.
 if(STEPCAST_WERROR AND NOT STEPCAST_SANITIZE)
-  target_compile_options(stepcast_build_flags INTERFACE -Werror)
+  target_compile_options(stepcast_build_flags INTERFACE "$<${cxx_only}:-Werror>")
 endif()
 if(STEPCAST_SANITIZE)
   target_compile_options(stepcast_build_flags INTERFACE
-    -fsanitize=${STEPCAST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    "$<${cxx_only}:-fsanitize=${STEPCAST_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
   target_link_options(stepcast_build_flags INTERFACE -fsanitize=${STEPCAST_SANITIZE})
 endif()
 if(STEPCAST_COVERAGE)
-  target_compile_options(stepcast_build_flags INTERFACE --coverage -fprofile-update=atomic)
+  target_compile_options(stepcast_build_flags INTERFACE
+    "$<${cxx_only}:--coverage;-fprofile-update=atomic>")
   target_link_options(stepcast_build_flags INTERFACE --coverage)
 endif()
 

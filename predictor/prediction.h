@@ -15,13 +15,16 @@
 
 namespace stepcast {
 
-// Where the compute time comes from: runs of the workload on the device; its data sheet; runs of
-// other workloads on the device, or of the workload on another one, beside data sheets; kNone for a
-// bare message.
-enum class ComputeSource { kFitted, kDataSheet, kFromDevice, kFromOtherDevice, kNone };
-inline constexpr const char* kComputeSourceNames[] = {"calibration", "data sheet",
+// Where the compute time comes from: runs of the workload on the device; its layers one by one on
+// it; its data sheet; runs of other workloads on the device, or of the workload on another one,
+// beside data sheets; kNone for a bare message.
+enum class ComputeSource { kFitted, kProfile, kDataSheet, kFromDevice, kFromOtherDevice, kNone };
+inline constexpr const char* kComputeSourceNames[] = {"calibration",
+                                                      "profile",
+                                                      "data sheet",
                                                       "calibration of the device",
-                                                      "calibration on another device", "none"};
+                                                      "calibration on another device",
+                                                      "none"};
 
 struct Prediction {
   Duration<> step_time;

@@ -26,6 +26,8 @@ ComputeSource SourceOf(ComputeBelief belief) {
   switch (belief) {
     case ComputeBelief::kFitted:
       return ComputeSource::kFitted;
+    case ComputeBelief::kProfile:
+      return ComputeSource::kProfile;
     case ComputeBelief::kFromDevice:
       return ComputeSource::kFromDevice;
     case ComputeBelief::kFromOtherDevice:
@@ -33,6 +35,16 @@ ComputeSource SourceOf(ComputeBelief belief) {
     default:
       return ComputeSource::kDataSheet;
   }
+}
+
+// Gradients are ready when the layers that were measured say so.
+Workload WithBackwardTimes(Workload workload, const ProfiledCompute* profile) {
+  if (profile == nullptr) return workload;
+  const std::vector<double> seconds = profile->BackwardSeconds(profile->batches().back());
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    workload.layers[i].backward_time = Seconds(seconds[i]);
+  }
+  return workload;
 }
 
 // The plan with the algorithm that strategy auto stands for.
@@ -45,13 +57,14 @@ Plan ResolvedPlan(const Plan& plan, const StepFacts& facts) {
 }  // namespace
 
 Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Device>& facts,
-                     const std::string& device)
+                     const std::string& device, std::shared_ptr<const ProfiledCompute> profile)
     : cluster_(std::move(cluster)),
-      workload_(std::move(workload)),
+      workload_(WithBackwardTimes(std::move(workload), profile.get())),
       device_(!device.empty() ? device
               : facts         ? facts->name
                               : cluster_.device),
-      belief_(cluster_, workload_, facts, device_),
+      profile_(std::move(profile)),
+      belief_(cluster_, workload_, facts, device_, profile_.get()),
       compute_source_(SourceOf(belief_.compute())),
       kept_activations_(KeptActivations(workload_)),
       default_buckets_(
@@ -59,6 +72,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
       server_buckets_(
           std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, kServerBucket))) {
   if (facts) device_memory_ = facts->memory;
+  if (compute_source_ != ComputeSource::kProfile) profile_.reset();
   if (workload_.communication_only) compute_source_ = ComputeSource::kNone;
   if (compute_source_ == ComputeSource::kDataSheet && !HasRoofline(workload_, facts)) {
     throw InputError(
@@ -110,6 +124,7 @@ StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* 
       : UsesServers(plan.strategy) ? server_buckets_
                                    : default_buckets_;
   StepFacts facts = MakeStepFacts(cluster_, plan, workload_, std::move(buckets));
+  if (profile_) facts.compute_shape = profile_->ShapeAt(plan.local_batch);
   if (plan.strategy == Strategy::kAuto) {
     const AllreduceChoice<double> choice = EvaluateChoice(facts, active.cluster());
     // The best for a bucket of mean size is nearly always the best for the step, which decides.
@@ -203,11 +218,14 @@ void Predictor::SetInterval(const Plan& plan, const StepGradient& gradient, cons
                             Prediction* prediction) const {
   const StepTime<double>& step = prediction->breakdown;
   const Duration<> shown = step.exposed() + step.straggler_wait;
+  // What the profile knows worse at this batch than at the one that the parameters stand for.
+  const double profile_log_sd = profile_ ? profile_->ExtraLogSd(plan.local_batch) : 0;
   prediction->parameter_log_sd = ParameterLogSd(gradient.step, active);
   prediction->scatter_log_sd = belief_.ScatterAt(shown / prediction->step_time);
-  prediction->discrepancy_log_sd =
+  prediction->discrepancy_log_sd = std::hypot(
+      profile_log_sd,
       Discrepancy(plan, cluster_.calibration ? cluster_.calibration->range : CalibratedRange(),
-                  calibrated_batches());
+                  calibrated_batches()));
   prediction->log_sd = std::hypot(prediction->parameter_log_sd, prediction->scatter_log_sd,
                                   prediction->discrepancy_log_sd);
   const double factor = std::exp(kNinetyPercent * prediction->log_sd);
@@ -267,6 +285,34 @@ void Predictor::SetQuantiles(const StepFacts& facts, const StepTerms<double>& te
   prediction->p99 = quantile(0.99);
 }
 
+void Predictor::AddProfileFlags(const Plan& plan, Prediction* prediction) const {
+  const ProfiledSum sum = profile_->Sum(plan.local_batch);
+  const Duration<> device = sum.forward + sum.backward;
+  std::vector<std::string>& flags = prediction->flags;
+  const auto percent = [&](Duration<> part) { return 100 * (part / device); };
+  if (sum.out_of_memory) {
+    flags.push_back(
+        fmt::format("out of memory: an operation of {} did not fit {} at local batch "
+                    "{} or less when it was measured",
+                    workload_.name, device_, plan.local_batch));
+  }
+  constexpr double kWorthSaying = 0.005;
+  if (sum.scaled > device * kWorthSaying) {
+    flags.push_back(
+        fmt::format("{:.0f} % of the compute is of layers that the profile does not have: scaled "
+                    "from others by roofline",
+                    percent(sum.scaled)));
+  }
+  if (sum.beyond > device * kWorthSaying) {
+    flags.push_back(fmt::format("local batch {} is beyond the measured ones, {:g} to {:g}",
+                                plan.local_batch, profile_->batches().front(),
+                                profile_->batches().back()));
+  }
+  if (sum.flagged) {
+    flags.emplace_back("the device was busy or throttled while some layers were measured");
+  }
+}
+
 void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, Prediction* prediction) const {
   std::vector<std::string>& flags = prediction->flags;
   if (prediction->memory.verdict == MemoryVerdict::kOutOfMemory) {
@@ -277,6 +323,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, Prediction* p
   if (!cluster_.calibration) {
     flags.emplace_back("cluster not calibrated: network and overlap are priors");
   }
+  if (profile_) AddProfileFlags(plan, prediction);
   if (compute_source_ == ComputeSource::kFromDevice) {
     flags.push_back(
         fmt::format("{} was not measured on {}: compute is a data-sheet roofline at the efficiency "
@@ -291,9 +338,9 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, Prediction* p
   }
   if (compute_source_ == ComputeSource::kDataSheet) {
     flags.push_back(
-        fmt::format("{} was not measured on {}: compute is a data-sheet roofline, good "
-                    "to a factor of three",
-                    workload_.name, device_));
+        fmt::format("{} was not measured on {}: compute is a data-sheet roofline at {:.0f} % "
+                    "efficiency, good to a factor of three",
+                    workload_.name, device_, 100 * kKernelEfficiency));
   }
   if (cluster_.calibration) {
     const CalibratedRange& range = cluster_.calibration->range;

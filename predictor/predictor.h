@@ -32,8 +32,10 @@ class Predictor {
   // `device` is what the workload runs on, by default the cluster's: with `facts` as far as its
   // data sheet is known. Throws InputError when the compute time has no source at all: the workload
   // was not calibrated on this device, and it has no layers or the device no data sheet.
+  // `profile`, where given, is of this workload on that device.
   Predictor(Cluster cluster, Workload workload, const std::optional<Device>& facts,
-            const std::string& device = "");
+            const std::string& device = "",
+            std::shared_ptr<const ProfiledCompute> profile = nullptr);
 
   // Throws InputError for a plan that no model covers: servers missing or superfluous, hosts that
   // do not match the placement, a number out of range. Loss without a round trip is a flag.
@@ -94,11 +96,13 @@ class Predictor {
   void SetQuantiles(const StepFacts& facts, const StepTerms<double>& terms,
                     const WorkloadParameters<double>& workload, Prediction* prediction) const;
   void AddFlags(const Plan& plan, const StepFacts& facts, Prediction* prediction) const;
+  void AddProfileFlags(const Plan& plan, Prediction* prediction) const;
 
   Cluster cluster_;
   Workload workload_;
   std::string device_;
   std::optional<DataSize<>> device_memory_;
+  std::shared_ptr<const ProfiledCompute> profile_;  // null where something else is believed
   Belief belief_;
   ComputeSource compute_source_ = ComputeSource::kDataSheet;
   DataSize<> kept_activations_;

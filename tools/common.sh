@@ -3,9 +3,10 @@
 # Sourced after `set -euo pipefail`.
 
 build_packages=(g++ cmake ninja-build libceres-dev libeigen3-dev libboost-program-options-dev
-  libyaml-cpp-dev nlohmann-json3-dev libfmt-dev)
+  libyaml-cpp-dev nlohmann-json3-dev libfmt-dev libdnnl-dev libonnx-dev libprotobuf-dev)
 # shellcheck disable=SC2034  # for those who source this file
-test_packages=("${build_packages[@]}" libgtest-dev librapidcheck-dev libbenchmark-dev)
+test_packages=("${build_packages[@]}" libgtest-dev librapidcheck-dev libbenchmark-dev
+  python3-torch)
 
 root=$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 log_name=build/$(basename "$0").log

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <optional>
 
+#include "data/io/operation_text.h"
 #include "data/io/yaml_section.h"
 
 namespace stepcast {
@@ -42,6 +43,9 @@ Layer TakeLayer(YamlSection* section, std::size_t index) {
   }
   layer.forward_flop = Flop(OptionalNumber(section, "forward_flop", kMostFlop));
   layer.activation_bytes = Bytes(OptionalNumber(section, "activation_bytes", kMostBytes));
+  if (const std::optional<std::string> operation = section->OptionalText("operation")) {
+    layer.operation = ParseOperation(*operation, section->PlaceOf("operation"));
+  }
   section->Finish();
   return layer;
 }
@@ -152,6 +156,9 @@ std::string FormatWorkload(const Workload& w) {
           << fmt::format("{}", layer.forward_flop.si());
       out << YAML::Key << "activation_bytes" << YAML::Value
           << fmt::format("{:.0f}", layer.activation_bytes.in(kBytes));
+      if (layer.operation.index() > 0) {
+        out << YAML::Key << "operation" << YAML::Value << FormatOperation(layer.operation);
+      }
       out << YAML::EndMap << YAML::Block;
     }
     out << YAML::EndSeq;

@@ -3,9 +3,11 @@
 #define STEPCAST_DATA_RECORD_WORKLOAD_H_
 
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
+#include "data/record/operation.h"
 #include "data/units/quantity.h"
 
 namespace stepcast {
@@ -43,6 +45,15 @@ struct Layer {
   Work<> forward_flop;
   // Output of the layer for one sample in 32-bit floats: what the backward pass may have to keep.
   DataSize<> activation_bytes;
+  // What the layer computes, in full; none where a file does not say.
+  Operation operation;
+  // Measured time of the backward pass on the device at hand; zero: not measured. Gradients are
+  // ready in proportion to these times or, where no layer has one, to the forward work.
+  Duration<> backward_time;
+
+  std::int64_t parameters() const {
+    return std::accumulate(tensors.begin(), tensors.end(), std::int64_t{0});
+  }
 };
 
 struct Workload {

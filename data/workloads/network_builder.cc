@@ -1,8 +1,11 @@
 #include "data/workloads/network_builder.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
+
+#include "data/record/operation_counts.h"
 
 namespace stepcast {
 namespace {
@@ -24,6 +27,30 @@ std::int64_t OutputLength(std::int64_t input, std::int64_t window, std::int64_t 
   return (output - 1) * stride >= input + zeros ? output - 1 : output;
 }
 
+// The zeros that a window needs before and behind an image's rows or columns to come to `output`
+// positions: what is odd goes behind, as TensorFlow has it; explicit zeros are the same on both
+// sides, and an incomplete last window adds what it lacks.
+std::pair<std::int64_t, std::int64_t> ZerosAround(std::int64_t input, std::int64_t window,
+                                                  std::int64_t stride, std::int64_t output,
+                                                  bool same, std::int64_t zeros) {
+  const std::int64_t needed = (output - 1) * stride + window - input;
+  if (!same) return {zeros, std::max(zeros, needed - zeros)};
+  const std::int64_t total = std::max<std::int64_t>(0, needed);
+  return {total / 2, total - total / 2};
+}
+
+Zeros2 ZerosOf(const Shape& input, const Extent& window, const Extent& stride,
+               const Padding& padding, const Shape& output) {
+  const auto [top, bottom] = ZerosAround(input.height, window.height, stride.height, output.height,
+                                         padding.same, padding.zeros.height);
+  const auto [left, right] = ZerosAround(input.width, window.width, stride.width, output.width,
+                                         padding.same, padding.zeros.width);
+  return {top, left, bottom, right};
+}
+
+Lengths2 LengthsOf(const Extent& extent) { return {extent.height, extent.width}; }
+Lengths2 LengthsOf(const Shape& shape) { return {shape.height, shape.width}; }
+
 // The positions after sliding a window over the input.
 Shape Slide(const Shape& input, const Extent& window, const Extent& stride, const Padding& padding,
             bool ceil) {
@@ -36,28 +63,6 @@ Shape Slide(const Shape& input, const Extent& window, const Extent& stride, cons
 
 std::int64_t Area(const Extent& window) { return window.height * window.width; }
 
-// FLOP for each element, by the counting rules in the header.
-std::int64_t FlopPerElement(Function function) {
-  switch (function) {
-    case Function::kRelu:
-    case Function::kTanh:
-      return 1;
-    case Function::kRelu6:      // two comparisons
-    case Function::kLeakyRelu:  // comparison, product
-    case Function::kHardtanh:
-      return 2;
-    case Function::kSigmoid:  // 1 / (1 + exp(-x))
-      return 4;
-    case Function::kSwish:    // x * sigmoid(x)
-    case Function::kGelu:     // x * 0.5 * (1 + erf(x * c))
-    case Function::kSoftmax:  // maximum, difference, exponential, sum, quotient
-      return 5;
-    case Function::kGeluTanh:  // 0.5 * x * (1 + tanh(c * (x + d * x^3)))
-      return 9;
-  }
-  return 0;
-}
-
 }  // namespace
 
 NetworkBuilder::NetworkBuilder(std::string name, std::string title, std::string source,
@@ -68,12 +73,18 @@ NetworkBuilder::NetworkBuilder(std::string name, std::string title, std::string 
   workload_.source = std::move(source);
 }
 
-void NetworkBuilder::Append(const std::string& name, LayerKind kind,
+bool NetworkBuilder::HasTrainedLayers() const {
+  return std::any_of(workload_.layers.begin(), workload_.layers.end(),
+                     [](const Layer& layer) { return !layer.tensors.empty(); });
+}
+
+void NetworkBuilder::Append(const std::string& name, LayerKind kind, Operation operation,
                             std::vector<std::int64_t> tensors, std::int64_t flop,
                             std::int64_t statistics) {
   Layer layer;
   layer.name = name;
   layer.kind = kind;
+  layer.operation = operation;
   layer.tensors = std::move(tensors);
   layer.statistics = statistics;
   layer.forward_flop = Flop(static_cast<double>(flop));
@@ -82,6 +93,7 @@ void NetworkBuilder::Append(const std::string& name, LayerKind kind,
 }
 
 void NetworkBuilder::Conv2d(const std::string& name, const ConvolutionOptions& options) {
+  const Shape input = shape_;
   const std::int64_t inputs = shape_.channels;
   Require(inputs % options.groups == 0 && options.filters % options.groups == 0, name,
           "channels do not divide into the groups");
@@ -95,10 +107,23 @@ void NetworkBuilder::Conv2d(const std::string& name, const ConvolutionOptions& o
     tensors.push_back(options.filters);
     flop += shape_.elements();
   }
-  Append(name, LayerKind::kConvolution, std::move(tensors), flop);
+  Append(name, LayerKind::kConvolution,
+         ConvolutionOp{
+             .channels = inputs,
+             .input = LengthsOf(input),
+             .filters = options.filters,
+             .kernel = LengthsOf(options.kernel),
+             .stride = LengthsOf(options.stride),
+             .dilation = {},
+             .padding = ZerosOf(input, options.kernel, options.stride, options.padding, shape_),
+             .groups = options.groups,
+             .bias = options.bias,
+             .input_gradient = HasTrainedLayers()},
+         std::move(tensors), flop);
 }
 
 void NetworkBuilder::DepthwiseConv2d(const std::string& name, const DepthwiseOptions& options) {
+  const Shape input = shape_;
   shape_ = Slide(shape_, options.kernel, options.stride, options.padding, /*ceil=*/false);
   Require(shape_.elements() > 0, name, "the kernel is larger than the input");
   const std::int64_t area = Area(options.kernel);
@@ -108,7 +133,19 @@ void NetworkBuilder::DepthwiseConv2d(const std::string& name, const DepthwiseOpt
     tensors.push_back(shape_.channels);
     flop += shape_.elements();
   }
-  Append(name, LayerKind::kDepthwiseConvolution, std::move(tensors), flop);
+  Append(name, LayerKind::kDepthwiseConvolution,
+         ConvolutionOp{
+             .channels = input.channels,
+             .input = LengthsOf(input),
+             .filters = input.channels,
+             .kernel = LengthsOf(options.kernel),
+             .stride = LengthsOf(options.stride),
+             .dilation = {},
+             .padding = ZerosOf(input, options.kernel, options.stride, options.padding, shape_),
+             .groups = input.channels,
+             .bias = options.bias,
+             .input_gradient = HasTrainedLayers()},
+         std::move(tensors), flop);
 }
 
 void NetworkBuilder::Dense(const std::string& name, const DenseOptions& options) {
@@ -121,49 +158,71 @@ void NetworkBuilder::Dense(const std::string& name, const DenseOptions& options)
     tensors.push_back(options.units);
     flop += shape_.elements();
   }
-  Append(name, LayerKind::kDense, std::move(tensors), flop);
+  Append(name, LayerKind::kDense,
+         DenseOp{.positions = shape_.positions(),
+                 .inputs = inputs,
+                 .units = options.units,
+                 .bias = options.bias,
+                 .input_gradient = HasTrainedLayers()},
+         std::move(tensors), flop);
 }
 
 void NetworkBuilder::BatchNorm(const std::string& name, const BatchNormOptions& options) {
   const std::int64_t channels = shape_.channels;
   std::vector<std::int64_t> tensors(options.scale ? 2 : 1, channels);
-  Append(name, LayerKind::kNormalization, std::move(tensors), 5 * shape_.elements(), 2 * channels);
+  Append(name, LayerKind::kNormalization,
+         NormalizationOp{NormalizationKind::kBatch, channels, LengthsOf(shape_)},
+         std::move(tensors), 5 * shape_.elements(), 2 * channels);
 }
 
 void NetworkBuilder::LayerNorm(const std::string& name) {
-  Append(name, LayerKind::kNormalization, {shape_.channels, shape_.channels},
-         7 * shape_.elements());
+  Append(name, LayerKind::kNormalization,
+         NormalizationOp{NormalizationKind::kLayer, shape_.channels, LengthsOf(shape_)},
+         {shape_.channels, shape_.channels}, 7 * shape_.elements());
 }
 
 void NetworkBuilder::InputNormalization(const std::string& name) {
-  Append(name, LayerKind::kNormalization, {}, 2 * shape_.elements(), 2 * shape_.channels + 1);
+  Append(name, LayerKind::kNormalization,
+         ElementwiseOp{ElementwiseKind::kMultiply, shape_.channels, shape_.positions(),
+                       /*broadcast=*/true},
+         {}, 2 * shape_.elements(), 2 * shape_.channels + 1);
 }
 
 void NetworkBuilder::Activation(const std::string& name, Function function) {
-  Append(name, LayerKind::kActivation, {}, FlopPerElement(function) * shape_.elements());
+  // Rows matter to softmax alone.
+  const std::int64_t columns = function == Function::kSoftmax ? shape_.channels : shape_.elements();
+  Append(name, LayerKind::kActivation, ActivationOp{function, shape_.elements() / columns, columns},
+         {}, FlopPerElement(function) * shape_.elements());
 }
 
-void NetworkBuilder::Pool(const std::string& name, const PoolingOptions& options) {
+void NetworkBuilder::Pool(const std::string& name, PoolingKind kind,
+                          const PoolingOptions& options) {
+  const Shape input = shape_;
   shape_ = Slide(shape_, options.window, options.stride, options.padding, options.ceil);
   Require(shape_.elements() > 0, name, "the window is larger than the input");
-  Append(name, LayerKind::kPooling, {}, Area(options.window) * shape_.elements());
+  Append(name, LayerKind::kPooling,
+         PoolingOp{kind, input.channels, LengthsOf(input), LengthsOf(options.window),
+                   LengthsOf(options.stride),
+                   ZerosOf(input, options.window, options.stride, options.padding, shape_)},
+         {}, Area(options.window) * shape_.elements());
 }
 
 void NetworkBuilder::MaxPool(const std::string& name, const PoolingOptions& options) {
-  Pool(name, options);
+  Pool(name, PoolingKind::kMax, options);
 }
 
 void NetworkBuilder::AveragePool(const std::string& name, const PoolingOptions& options) {
-  Pool(name, options);
+  Pool(name, PoolingKind::kAverage, options);
 }
 
 void NetworkBuilder::GlobalAveragePool(const std::string& name) {
-  Pool(name, {.window = {shape_.height, shape_.width}, .stride = 1});
+  Pool(name, PoolingKind::kAverage, {.window = {shape_.height, shape_.width}, .stride = 1});
 }
 
 void NetworkBuilder::Embedding(const std::string& name, const EmbeddingOptions& options) {
   shape_ = {options.tokens, 1, options.features};
-  Append(name, LayerKind::kEmbedding, {options.rows * options.features}, 0);
+  Append(name, LayerKind::kEmbedding, EmbeddingOp{options.rows, options.features, options.tokens},
+         {options.rows * options.features}, 0);
 }
 
 void NetworkBuilder::Attention(const std::string& name, const AttentionOptions& options) {
@@ -183,10 +242,17 @@ void NetworkBuilder::Attention(const std::string& name, const AttentionOptions& 
   // constant.
   shape_ = {options.heads * tokens, 1, tokens};
   const std::int64_t product_flop = 2 * tokens * tokens * features;
-  Append(name + ".scores", LayerKind::kAttention, {}, product_flop + shape_.elements());
+  const std::int64_t depth = features / options.heads;
+  Append(
+      name + ".scores", LayerKind::kAttention,
+      BatchedProductOp{.count = options.heads, .rows = tokens, .columns = tokens, .depth = depth},
+      {}, product_flop + shape_.elements());
   Activation(name + ".softmax", Function::kSoftmax);
   shape_ = sequence;
-  Append(name + ".context", LayerKind::kAttention, {}, product_flop);
+  Append(
+      name + ".context", LayerKind::kAttention,
+      BatchedProductOp{.count = options.heads, .rows = tokens, .columns = depth, .depth = tokens},
+      {}, product_flop);
   Dense(name + ".output", {.units = features});
 }
 
@@ -208,25 +274,32 @@ void NetworkBuilder::Recurrent(const std::string& name, const RecurrentOptions& 
   const std::int64_t flop =
       shape_.positions() * directions * hidden * (2 * gates * (inputs + hidden) + element_flop);
   shape_.channels = directions * hidden;
-  Append(name, LayerKind::kRecurrent, std::move(tensors), flop);
+  Append(name, LayerKind::kRecurrent,
+         RecurrentOp{options.cell, shape_.positions(), inputs, hidden, directions},
+         std::move(tensors), flop);
 }
 
 void NetworkBuilder::Add(const std::string& name, const Shape& other) {
   Require(shape_ == other, name, "the summands differ in shape");
-  Append(name, LayerKind::kElementwise, {}, shape_.elements());
+  Append(name, LayerKind::kElementwise,
+         ElementwiseOp{ElementwiseKind::kAdd, shape_.channels, shape_.positions()}, {},
+         shape_.elements());
 }
 
 void NetworkBuilder::Multiply(const std::string& name, const Shape& other) {
   Require(shape_ == other || (shape_.positions() == 1 && shape_.channels == other.channels), name,
           "the factors do not fit");
+  const bool broadcast = !(shape_ == other);
   shape_ = other;
-  Append(name, LayerKind::kElementwise, {}, shape_.elements());
+  Append(name, LayerKind::kElementwise,
+         ElementwiseOp{ElementwiseKind::kMultiply, other.channels, other.positions(), broadcast},
+         {}, shape_.elements());
 }
 
 void NetworkBuilder::Concat(const std::string& name, std::int64_t channels) {
   Require(channels >= shape_.channels, name, "the parts are more than the whole");
   shape_.channels = channels;
-  Append(name, LayerKind::kReshape, {}, 0);
+  Append(name, LayerKind::kReshape, CopyOp{shape_.elements()}, {}, 0);
 }
 
 void NetworkBuilder::Upsample(const std::string& name, std::int64_t factor) {
@@ -235,7 +308,7 @@ void NetworkBuilder::Upsample(const std::string& name, std::int64_t factor) {
 
 void NetworkBuilder::Rearrange(const std::string& name, const Shape& shape) {
   shape_ = shape;
-  Append(name, LayerKind::kReshape, {}, 0);
+  Append(name, LayerKind::kReshape, CopyOp{shape_.elements()}, {}, 0);
 }
 
 void NetworkBuilder::Branches(const std::string& name,

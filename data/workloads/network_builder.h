@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "data/record/operation.h"
 #include "data/record/workload.h"
 
 namespace stepcast {
@@ -60,21 +61,6 @@ struct Padding {
   bool same;
   Extent zeros;
 };
-
-enum class Function {
-  kRelu,
-  kRelu6,
-  kLeakyRelu,
-  kHardtanh,
-  kSigmoid,
-  kSwish,
-  kTanh,
-  kGelu,      // with the error function
-  kGeluTanh,  // with its approximation by a hyperbolic tangent, as GPT-2
-  kSoftmax,   // over the channels
-};
-
-enum class RecurrentCell { kLstm, kGru };
 
 // Whether a publisher's total counts the moving statistics: Keras does, torchvision does not.
 enum class Statistics { kInTotal, kNotInTotal };
@@ -182,9 +168,11 @@ class NetworkBuilder {
   Workload Finish(Statistics statistics);
 
  private:
-  void Append(const std::string& name, LayerKind kind, std::vector<std::int64_t> tensors,
-              std::int64_t flop, std::int64_t statistics = 0);
-  void Pool(const std::string& name, const PoolingOptions& options);
+  void Append(const std::string& name, LayerKind kind, Operation operation,
+              std::vector<std::int64_t> tensors, std::int64_t flop, std::int64_t statistics = 0);
+  // Whether a gradient has to go on to the tensors of earlier layers.
+  bool HasTrainedLayers() const;
+  void Pool(const std::string& name, PoolingKind kind, const PoolingOptions& options);
 
   Workload workload_;
   Shape shape_;

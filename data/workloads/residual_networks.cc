@@ -22,7 +22,11 @@ void BasicStage(NetworkBuilder& net, const std::string& stage, int blocks, std::
     const std::string block = stage + "." + to_string(i) + ".";
     const std::int64_t stride = i == 0 ? first_stride : 1;
     const Shape input = net.shape();
-    net.Conv2d(block + "conv1", {.filters = filters, .kernel = 3, .stride = stride, .bias = false});
+    net.Conv2d(block + "conv1", {.filters = filters,
+                                 .kernel = 3,
+                                 .stride = stride,
+                                 .padding = Padding::Explicit(1),
+                                 .bias = false});
     net.BatchNorm(block + "bn1");
     net.Activation(block + "relu1", Function::kRelu);
     net.Conv2d(block + "conv2", {.filters = filters, .kernel = 3, .bias = false});

@@ -1,151 +1,195 @@
-#include <cublas_v2.h>
+#include <cublasLt.h>
 #include <cuda_runtime.h>
 #include <cudnn.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
+#include "microbench/compute/cuda_kernels.h"
+#include "microbench/compute/cuda_product.h"
+#include "microbench/compute/cuda_support.h"
 #include "microbench/compute/device_ceilings.h"
 #include "microbench/harness/sampling.h"
 
 namespace stepcast {
 namespace {
 
-void Check(cudaError_t status, const char* what) {
-  if (status == cudaSuccess) return;
-  throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
-}
-void Check(cublasStatus_t status, const char* what) {
-  if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw std::runtime_error(std::string(what) + ": " + cublasGetStatusString(status));
-}
-void Check(cudnnStatus_t status, const char* what) {
-  if (status == CUDNN_STATUS_SUCCESS) return;
-  throw std::runtime_error(std::string(what) + ": " + cudnnGetErrorString(status));
-}
-
-class DeviceBuffer {
+class HostBuffer {
  public:
-  explicit DeviceBuffer(std::size_t bytes) : bytes_(bytes) {
-    Check(cudaMalloc(&data_, bytes), "device memory");
+  explicit HostBuffer(std::size_t bytes) {
+    Check(cudaMallocHost(&data_, bytes), "page-locked memory");
   }
-  ~DeviceBuffer() { cudaFree(data_); }
-  DeviceBuffer(const DeviceBuffer&) = delete;
-  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+  ~HostBuffer() { cudaFreeHost(data_); }
+  HostBuffer(const HostBuffer&) = delete;
+  HostBuffer& operator=(const HostBuffer&) = delete;
   void* data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }
 
  private:
   void* data_ = nullptr;
-  std::size_t bytes_;
 };
 
-// Pseudo-random bits whose every 16- or 32-bit piece is a finite number near one: units draw less
-// power, and run faster, on zeros than on data.
-__global__ void FillLikeData(std::uint32_t* words, std::size_t count, std::uint32_t exponents,
-                             std::uint32_t ones) {
-  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
-  for (std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; i < count;
-       i += stride) {
-    std::uint32_t x = static_cast<std::uint32_t>(i) * 2654435761U;
-    x ^= x >> 16;
-    x *= 2246822519U;
-    x ^= x >> 13;
-    words[i] = (x & ~exponents) | ones;
-  }
-}
-
-// Where the exponents of a word of numbers stand, and what they are for numbers from 1 to 2.
-struct WordFormat {
-  std::uint32_t exponents;
-  std::uint32_t ones;
-};
-constexpr WordFormat kFloat{0x7f800000U, 0x3f800000U};
-constexpr WordFormat kTwoBfloats{0x7f807f80U, 0x3f803f80U};
-constexpr WordFormat kTwoHalfs{0x7c007c00U, 0x3c003c00U};
-
-void Fill(const DeviceBuffer& buffer, const WordFormat& format) {
-  FillLikeData<<<1024, 256>>>(static_cast<std::uint32_t*>(buffer.data()), buffer.bytes() / 4,
-                              format.exponents, format.ones);
-  Check(cudaGetLastError(), "fill");
-}
-
-// Seconds of one call of `work` on the default stream, between two events.
-class EventTimer {
+// Measures on a stream of its own.
+class CeilingsBench {
  public:
-  EventTimer() {
-    Check(cudaEventCreate(&begin_), "event");
-    Check(cudaEventCreate(&end_), "event");
-  }
-  ~EventTimer() {
-    cudaEventDestroy(begin_);
-    cudaEventDestroy(end_);
-  }
-  EventTimer(const EventTimer&) = delete;
-  EventTimer& operator=(const EventTimer&) = delete;
+  CeilingsBench() { Check(cublasLtCreate(&cublas_lt_), "cuBLASLt"); }
+  ~CeilingsBench() { cublasLtDestroy(cublas_lt_); }
+  CeilingsBench(const CeilingsBench&) = delete;
+  CeilingsBench& operator=(const CeilingsBench&) = delete;
+
+  cudaStream_t stream() const { return stream_.get(); }
+  cublasLtHandle_t cublas_lt() const { return cublas_lt_; }
+  EventTimer& timer() { return timer_; }
 
   template <class Work>
-  double Time(const Work& work) {
-    Check(cudaEventRecord(begin_), "event");
+  MeasuredRate Rate(const char* name, double amount, const Work& work) {
+    const Samples samples =
+        SampleUntilStable([&] { return timer_.Time(stream(), work); }, StoppingRule());
+    return {name, amount / samples.summary.median, samples.summary.relative_error, samples.stable};
+  }
+
+  // Seconds of one of `count` things that `work` does.
+  template <class Work>
+  MeasuredTime Latency(const char* name, int count, const Work& work) {
+    const Samples samples =
+        SampleUntilStable([&] { return timer_.Time(stream(), work); }, StoppingRule());
+    return {name, samples.summary.median / count, samples.summary.relative_error, samples.stable};
+  }
+
+  // The least of a few runs, for choosing between ways to do one thing.
+  template <class Work>
+  double Least(const Work& work) {
+    constexpr int kTries = 5;
     work();
-    Check(cudaEventRecord(end_), "event");
-    Check(cudaEventSynchronize(end_), "event");
-    float milliseconds = 0;
-    Check(cudaEventElapsedTime(&milliseconds, begin_, end_), "event");
-    return milliseconds * 1e-3;
+    double least = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < kTries; ++i) least = std::min(least, timer_.Time(stream(), work));
+    return least;
   }
 
  private:
-  cudaEvent_t begin_ = nullptr;
-  cudaEvent_t end_ = nullptr;
+  CudaStream stream_;
+  EventTimer timer_;
+  cublasLtHandle_t cublas_lt_ = nullptr;
 };
 
-template <class Work>
-MeasuredRate Rate(const char* name, double amount, const Work& work) {
-  EventTimer timer;
-  const Samples samples = SampleUntilStable([&] { return timer.Time(work); }, StoppingRule());
-  return {name, amount / samples.median, samples.relative_error, samples.stable};
-}
-
-MeasuredRate CopyRate() {
+MeasuredRate CopyRate(CeilingsBench* bench) {
   constexpr std::size_t kBytes = std::size_t{512} << 20;
   const DeviceBuffer from(kBytes);
   const DeviceBuffer to(kBytes);
-  Fill(from, kFloat);
-  return Rate("copy", 2.0 * kBytes, [&] {
-    Check(cudaMemcpyAsync(to.data(), from.data(), kBytes, cudaMemcpyDeviceToDevice), "copy");
+  FillUniform(from.data(), kBytes / sizeof(float), ElementType::kFloat, -1, 1, bench->stream());
+  std::function<void()> best;
+  double least = std::numeric_limits<double>::infinity();
+  const auto consider = [&](const std::function<void()>& way) {
+    const double seconds = bench->Least(way);
+    if (seconds >= least) return;
+    least = seconds;
+    best = way;
+  };
+  consider([&] {
+    Check(
+        cudaMemcpyAsync(to.data(), from.data(), kBytes, cudaMemcpyDeviceToDevice, bench->stream()),
+        "copy");
   });
+  for (int variant = 0; variant < kCopyVariants; ++variant) {
+    consider([&, variant] { CopyWords(from.data(), to.data(), kBytes, variant, bench->stream()); });
+  }
+  return bench->Rate("copy", 2.0 * kBytes, best);
 }
 
-struct Precision {
+void AddHostCopies(CeilingsBench* bench, std::vector<MeasuredRate>* rates) {
+  constexpr std::size_t kBytes = std::size_t{256} << 20;
+  const DeviceBuffer on_device(kBytes);
+  const HostBuffer on_host(kBytes);
+  FillUniform(on_device.data(), kBytes / sizeof(float), ElementType::kFloat, -1, 1,
+              bench->stream());
+  // First to the host, so that there are pages with data to bring back.
+  const MeasuredRate to_host = bench->Rate("copy_device_to_host", kBytes, [&] {
+    Check(cudaMemcpyAsync(on_host.data(), on_device.data(), kBytes, cudaMemcpyDeviceToHost,
+                          bench->stream()),
+          "copy to the host");
+  });
+  rates->push_back(bench->Rate("copy_host_to_device", kBytes, [&] {
+    Check(cudaMemcpyAsync(on_device.data(), on_host.data(), kBytes, cudaMemcpyHostToDevice,
+                          bench->stream()),
+          "copy from the host");
+  }));
+  rates->push_back(to_host);
+}
+
+void AddLatencies(CeilingsBench* bench, std::vector<MeasuredTime>* latencies) {
+  constexpr int kLaunches = 1000;
+  latencies->push_back(bench->Latency("launch", kLaunches, [&] {
+    for (int i = 0; i < kLaunches; ++i) EmptyKernel(bench->stream());
+  }));
+  CudaGraph one;
+  if (one.Record(bench->stream(), [&] { EmptyKernel(bench->stream()); })) {
+    latencies->push_back(bench->Latency("graph_launch", kLaunches, [&] {
+      for (int i = 0; i < kLaunches; ++i) one.Launch(bench->stream());
+    }));
+  }
+  CudaGraph many;
+  const bool recorded = many.Record(bench->stream(), [&] {
+    for (int i = 0; i < kLaunches; ++i) EmptyKernel(bench->stream());
+  });
+  if (recorded) {
+    latencies->push_back(
+        bench->Latency("graph_kernel", kLaunches, [&] { many.Launch(bench->stream()); }));
+  }
+}
+
+struct ProductPrecision {
   const char* name;
   cudaDataType_t type;
   cublasComputeType_t compute;
-  std::size_t bytes;
-  WordFormat format;
+  ElementType element;
 };
 
-MeasuredRate ProductRate(cublasHandle_t cublas, const Precision& precision, int n) {
-  const std::size_t elements = static_cast<std::size_t>(n) * n;
-  const DeviceBuffer a(elements * precision.bytes);
-  const DeviceBuffer b(elements * precision.bytes);
-  const DeviceBuffer c(elements * precision.bytes);
-  Fill(a, precision.format);
-  Fill(b, precision.format);
-  const float one = 1;
-  const float zero = 0;
-  return Rate(precision.name, 2.0 * n * n * n, [&] {
-    Check(cublasGemmEx(cublas, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a.data(), precision.type, n,
-                       b.data(), precision.type, n, &zero, c.data(), precision.type, n,
-                       precision.compute, CUBLAS_GEMM_DEFAULT),
-          precision.name);
-  });
+// Square products of a side and half of it, with the first factor as it is and transposed: which of
+// them a device's kernels like best differs.
+MeasuredRate ProductRate(CeilingsBench* bench, const ProductPrecision& precision, int side) {
+  constexpr std::size_t kWorkspace = std::size_t{64} << 20;
+  constexpr int kCandidates = 6;
+  const std::int64_t elements = std::int64_t{side} * side;
+  const std::size_t bytes = static_cast<std::size_t>(elements) * ElementBytes(precision.element);
+  const DeviceBuffer a(bytes);
+  const DeviceBuffer b(bytes);
+  const DeviceBuffer c(bytes);
+  const DeviceBuffer workspace(kWorkspace);
+  FillUniform(a.data(), elements, precision.element, -1, 1, bench->stream());
+  FillUniform(b.data(), elements, precision.element, -1, 1, bench->stream());
+  const ProductOperands operands{a.data(), b.data(), c.data(), nullptr};
+  std::unique_ptr<LtProduct> best;
+  double best_rate = 0;
+  double best_flop = 0;
+  for (const int n : {side, side / 2}) {
+    for (const bool transposed : {false, true}) {
+      ProductShape shape;
+      shape.type = precision.type;
+      shape.compute = precision.compute;
+      shape.transpose_a = transposed;
+      shape.m = shape.n = shape.k = n;
+      auto product = std::make_unique<LtProduct>(bench->cublas_lt(), shape);
+      product->Choose(operands, workspace, kCandidates, &bench->timer(), bench->stream());
+      const double flop = 2.0 * n * n * n;
+      const double rate =
+          flop / bench->Least([&] { product->Run(operands, workspace, bench->stream()); });
+      if (rate <= best_rate) continue;
+      best_rate = rate;
+      best_flop = flop;
+      best = std::move(product);
+    }
+  }
+  return bench->Rate(precision.name, best_flop,
+                     [&] { best->Run(operands, workspace, bench->stream()); });
 }
 
 // A 3 x 3 convolution of 256 channels at 56 x 56, as in the middle of a residual network.
-MeasuredRate ConvolutionRate(cudnnHandle_t cudnn) {
+MeasuredRate ConvolutionRate(CeilingsBench* bench, cudnnHandle_t cudnn) {
   constexpr int kBatch = 32;
   constexpr int kChannels = 256;
   constexpr int kSide = 56;
@@ -172,17 +216,18 @@ MeasuredRate ConvolutionRate(cudnnHandle_t cudnn) {
                                                &choice),
         "convolution algorithm");
   if (found == 0) throw std::runtime_error("cuDNN offers no convolution algorithm");
-  const std::size_t image_bytes = std::size_t{4} * kBatch * kChannels * kSide * kSide;
-  const DeviceBuffer in(image_bytes);
-  const DeviceBuffer out(image_bytes);
-  const DeviceBuffer weights(std::size_t{4} * kChannels * kChannels * kKernel * kKernel);
-  const DeviceBuffer workspace(std::max<std::size_t>(choice.memory, 256));
-  Fill(in, kFloat);
-  Fill(weights, kFloat);
+  const std::int64_t pixels = std::int64_t{kBatch} * kChannels * kSide * kSide;
+  const std::int64_t weights_count = std::int64_t{kChannels} * kChannels * kKernel * kKernel;
+  const DeviceBuffer in(sizeof(float) * pixels);
+  const DeviceBuffer out(sizeof(float) * pixels);
+  const DeviceBuffer weights(sizeof(float) * weights_count);
+  const DeviceBuffer workspace(choice.memory);
+  FillUniform(in.data(), pixels, ElementType::kFloat, -1, 1, bench->stream());
+  FillUniform(weights.data(), weights_count, ElementType::kFloat, -1, 1, bench->stream());
   const float one = 1;
   const float zero = 0;
   const double flop = 2.0 * kBatch * kChannels * kSide * kSide * kChannels * kKernel * kKernel;
-  const MeasuredRate rate = Rate("convolution_fp32", flop, [&] {
+  const MeasuredRate rate = bench->Rate("convolution_fp32", flop, [&] {
     Check(cudnnConvolutionForward(cudnn, &one, image, in.data(), filter, weights.data(),
                                   convolution, choice.algo, workspace.data(), workspace.bytes(),
                                   &zero, image, out.data()),
@@ -194,22 +239,45 @@ MeasuredRate ConvolutionRate(cudnnHandle_t cudnn) {
   return rate;
 }
 
+void MeasureRates(const cudaDeviceProp& properties, DeviceCeilings* c) {
+  CeilingsBench bench;
+  AddLatencies(&bench, &c->latencies);
+  c->rates.push_back(CopyRate(&bench));
+  AddHostCopies(&bench, &c->rates);
+
+  constexpr int kFloatSide = 4096;
+  constexpr int kTensorSide = 8192;
+  constexpr int kHasHalf = 7;
+  constexpr int kHasTf32 = 8;
+  c->rates.push_back(ProductRate(
+      &bench, {"fp32", CUDA_R_32F, CUBLAS_COMPUTE_32F, ElementType::kFloat}, kFloatSide));
+  if (properties.major >= kHasTf32) {
+    c->rates.push_back(
+        ProductRate(&bench, {"tf32", CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, ElementType::kFloat},
+                    kTensorSide));
+  }
+  if (properties.major >= kHasHalf) {
+    c->rates.push_back(ProductRate(
+        &bench, {"fp16", CUDA_R_16F, CUBLAS_COMPUTE_32F, ElementType::kHalf}, kTensorSide));
+  }
+  if (properties.major >= kHasTf32) {
+    c->rates.push_back(ProductRate(
+        &bench, {"bf16", CUDA_R_16BF, CUBLAS_COMPUTE_32F, ElementType::kBfloat16}, kTensorSide));
+  }
+
+  cudnnHandle_t cudnn = nullptr;
+  Check(cudnnCreate(&cudnn), "cuDNN");
+  Check(cudnnSetStream(cudnn, bench.stream()), "cuDNN");
+  c->rates.push_back(ConvolutionRate(&bench, cudnn));
+  Check(cudnnDestroy(cudnn), "cuDNN");
+}
+
 }  // namespace
 
 CeilingsOutcome MeasureDeviceCeilings(int index) {
   CeilingsOutcome outcome;
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess || count == 0) {
-    outcome.message = std::string("no GPU can be used: ") +
-                      (status != cudaSuccess ? cudaGetErrorString(status) : "none is present");
-    return outcome;
-  }
-  if (index < 0 || index >= count) {
-    outcome.message =
-        "GPU " + std::to_string(index) + " does not exist; there are " + std::to_string(count);
-    return outcome;
-  }
+  outcome.message = WhyNoDevice(index);
+  if (!outcome.message.empty()) return outcome;
   try {
     Check(cudaSetDevice(index), "device");
     cudaDeviceProp properties;
@@ -221,34 +289,7 @@ CeilingsOutcome MeasureDeviceCeilings(int index) {
     Check(cudaDriverGetVersion(&c.driver_version), "driver version");
     Check(cudaRuntimeGetVersion(&c.cuda_version), "runtime version");
     c.cudnn_version = cudnnGetVersion();
-    c.rates.push_back(CopyRate());
-
-    cublasHandle_t cublas = nullptr;
-    Check(cublasCreate(&cublas), "cuBLAS");
-    constexpr int kFloatSide = 4096;
-    constexpr int kTensorSide = 8192;
-    c.rates.push_back(
-        ProductRate(cublas, {"fp32", CUDA_R_32F, CUBLAS_COMPUTE_32F, 4, kFloat}, kFloatSide));
-    constexpr int kHasHalf = 7;
-    constexpr int kHasTf32 = 8;
-    if (properties.major >= kHasTf32) {
-      c.rates.push_back(ProductRate(
-          cublas, {"tf32", CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 4, kFloat}, kTensorSide));
-    }
-    if (properties.major >= kHasHalf) {
-      c.rates.push_back(
-          ProductRate(cublas, {"fp16", CUDA_R_16F, CUBLAS_COMPUTE_32F, 2, kTwoHalfs}, kTensorSide));
-    }
-    if (properties.major >= kHasTf32) {
-      c.rates.push_back(ProductRate(
-          cublas, {"bf16", CUDA_R_16BF, CUBLAS_COMPUTE_32F, 2, kTwoBfloats}, kTensorSide));
-    }
-    Check(cublasDestroy(cublas), "cuBLAS");
-
-    cudnnHandle_t cudnn = nullptr;
-    Check(cudnnCreate(&cudnn), "cuDNN");
-    c.rates.push_back(ConvolutionRate(cudnn));
-    Check(cudnnDestroy(cudnn), "cuDNN");
+    MeasureRates(properties, &c);
     outcome.measured = true;
   } catch (const std::exception& e) {
     outcome.message = std::string("the GPU could not be measured: ") + e.what();

@@ -14,8 +14,8 @@
 // Buckets are filled as PyTorch's DistributedDataParallel fills them: in reverse order of the
 // forward pass, closed by the tensor that reaches the cap; the first has a cap of its own, 1 MiB,
 // to start early; a tensor is never split (Li et al., VLDB 2020; torch.nn.parallel documentation).
-// A layer's gradients exist when its share of the backward work is done, work being counted by
-// forward FLOP.
+// A layer's gradients exist when its share of the backward pass is done, by measured time where
+// layers have one, else by forward FLOP.
 //
 // Note that E_K is at least r_K + T_K, at least the sum of all T_k, and at most their sum with the
 // backward pass; one bucket means no overlap. A framework that fuses tensors into a buffer of its

@@ -75,15 +75,17 @@ Origin OriginOf(const ParameterEstimate& e) {
 }  // namespace
 
 Belief::Belief(const Cluster& cluster, const Workload& workload, const std::optional<Device>& facts,
-               const std::string& device)
-    : workload_(workload.name + " on " + device), total_scatter_(kUncalibratedScatter) {
+               const std::string& device, const ProfiledCompute* profile)
+    : workload_(workload.name + " on " + device),
+      compute_(profile != nullptr ? ComputeBelief::kProfile : ComputeBelief::kDataSheet),
+      total_scatter_(kUncalibratedScatter) {
   std::vector<double> sds;
   const auto add = [&](const Prior& prior) {
     log_values_.push_back(std::log(prior.si));
     sds.push_back(prior.log_sd);
   };
   for (const Prior& prior : MakeClusterPriors(cluster)) add(prior);
-  for (const Prior& prior : MakeWorkloadPriors(workload, facts)) add(prior);
+  for (const Prior& prior : MakeWorkloadPriors(workload, facts, profile)) add(prior);
   for (const Host& host : cluster.hosts) {
     if (!host.link.bandwidth) continue;
     host_links_.emplace_back(host.name, static_cast<int>(log_values_.size()));
@@ -167,7 +169,7 @@ void Belief::TakeCalibration(const Calibration& calibration, const Workload& wor
              "cluster, hosts ..., device ..., workload ... on ...");
     }
   }
-  if (compute_ != ComputeBelief::kFitted && HasRoofline(workload, facts)) {
+  if (compute_ == ComputeBelief::kDataSheet && HasRoofline(workload, facts)) {
     Transfer(calibration, workload, facts, device);
   }
   TakeCovariance(calibration);

@@ -28,6 +28,7 @@
 
 #include "data/record/machine.h"
 #include "data/record/workload.h"
+#include "model/compute/profiled_compute.h"
 #include "model/step/parameters.h"
 
 namespace stepcast {
@@ -41,6 +42,7 @@ inline constexpr const char* kOriginNames[] = {"fitted", "fitted, but the prior 
 enum class ComputeBelief {
   kFitted,           // its own runs
   kFromDevice,       // runs of other workloads on the device
+  kProfile,          // its layers one by one
   kFromOtherDevice,  // its runs on another device
   kDataSheet,
 };
@@ -51,8 +53,10 @@ class Belief {
   static constexpr int kWorkloadOffset = kClusterParameterCount;
   static constexpr int kHostOffset = kWorkloadOffset + int{kWorkloadParameterCount};
 
+  // `profile`, where given, is of this workload on this device; it yields to runs of the two
+  // together, and goes before what runs of others tell.
   Belief(const Cluster& cluster, const Workload& workload, const std::optional<Device>& facts,
-         const std::string& device);
+         const std::string& device, const ProfiledCompute* profile = nullptr);
 
   const std::vector<double>& log_values() const { return log_values_; }
   double log_value(int position) const { return log_values_[static_cast<std::size_t>(position)]; }

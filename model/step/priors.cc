@@ -1,5 +1,7 @@
 #include "model/step/priors.h"
 
+#include <cmath>
+
 #include "model/compute/roofline.h"
 
 namespace stepcast {
@@ -13,6 +15,10 @@ constexpr double kStatedLinkLogSd = 0.5;
 constexpr double kHostLinkLogSd = 1.0;
 constexpr double kStatedHostLinkLogSd = 0.2;
 constexpr double kStatedDeviceLinkLogSd = 0.7;
+// What a framework spends on an operation depends on the host's processor and on the framework.
+constexpr double kHostLogSd = 0.5;
+// Optimizers fuse their passes over memory, or do not.
+constexpr double kProfiledUpdateLogSd = 0.2;
 
 Prior FromSpec(const ParameterSpec& spec) {
   return {spec.prior * spec.si_per_unit, spec.prior_log_sd};
@@ -44,10 +50,18 @@ Prior HostLinkPrior(const Cluster& cluster, const std::string& host) {
 
 Prior DeviceEfficiencyPrior() { return FromSpec(kKernelEfficiencySpec); }
 
-WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<Device>& device) {
+WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<Device>& device,
+                                  const ProfiledCompute* profile) {
   WorkloadPriors priors;
   for (std::size_t i = 0; i < priors.size(); ++i) priors[i] = FromSpec(kWorkloadParameterSpecs[i]);
-  if (HasRoofline(workload, device)) {
+  if (profile != nullptr) {
+    const FittedCurve<double> curve = profile->Curve();
+    const double log_sd = profile->LogSd(profile->batches().back());
+    priors[kFixedTime] = {curve.fixed.si(), kHostLogSd};
+    priors[kFloorTime] = {curve.floor.si(), kHostLogSd};
+    priors[kSampleTime] = {curve.per_sample.si(), log_sd};
+    priors[kUpdateTime] = {profile->Update().si(), std::hypot(log_sd, kProfiledUpdateLogSd)};
+  } else if (HasRoofline(workload, device)) {
     const FittedCurve<double> curve = RooflineCurve(workload, *device);
     priors[kFixedTime].si = curve.fixed.si();
     priors[kFloorTime].si = curve.floor.si();

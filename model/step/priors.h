@@ -7,6 +7,7 @@
 
 #include "data/record/machine.h"
 #include "data/record/workload.h"
+#include "model/compute/profiled_compute.h"
 #include "model/step/parameters.h"
 
 namespace stepcast {
@@ -29,8 +30,10 @@ Prior HostLinkPrior(const Cluster& cluster, const std::string& host);
 Prior DeviceEfficiencyPrior();
 
 // The table's priors, centred on the roofline where there is one: at the efficiency that a device
-// is believed to have before any run, and as wide as that belief.
-WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<Device>& device);
+// is believed to have before any run, and as wide as that belief. A profile of the device, where
+// there is one, takes the roofline's place.
+WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<Device>& device,
+                                  const ProfiledCompute* profile = nullptr);
 
 }  // namespace stepcast
 

@@ -1,6 +1,6 @@
 // One optimizer step of data-parallel training, from its parts.
 //
-//   t        = (t_fixed + pnorm(t_floor, c b)) (1 + h (g-1))          one micro-step
+//   t        = (t_fixed + pnorm(t_floor, c b)) s_b (1 + h (g-1))      one micro-step
 //   t_f, t_b = (1 - phi) t, phi t                                     forward, backward
 //   S, E_K   = whole synchronisation, end of its last bucket          model/overlap
 //   step     = (a-1) t + t_f + t_b + kappa min(hidden, t_b) + exposed + u + o + wait
@@ -11,6 +11,7 @@
 //   1 / B_path = || 1 / B_link, 1 / (peers B_flow) ||_4, joined with R E / (f W) by a knee of q and
 //                with L / f by one of 4; all over 1-p (model/network/transport.h)
 //
+//   s_b      shape of a measured profile at this batch; 1 without one                 [1]
 //   a        micro-steps to a synchronisation, at least one                           [1]
 //   B_link   line rate of the node's link, less headers                              [B/s]
 //   peers    distinct nodes that one node exchanges with: 1 when N = 2, 2 in a longer ring
@@ -79,6 +80,8 @@ struct StepFacts {
   Overlap overlap = Overlap::kBuckets;
   int backup_workers = 0;
   bool has_compute = true;
+  // What a profile's interpolation at this batch is, as a multiple of the curve of the parameters.
+  double compute_shape = 1;
   DataSize<> gradient;
   double tensors = 1;
   ServerOptions server;

@@ -35,7 +35,7 @@ Duration<T> MicroStep(const StepFacts& facts, const ClusterParameters<T>& cluste
   const T sharing =
       1.0 + cluster.host_contention() * static_cast<double>(facts.devices_per_node - 1);
   const FittedCurve<T> curve{workload.fixed_time(), workload.floor_time(), workload.sample_time()};
-  return curve.Time(Samples(facts.batch)) * sharing;
+  return curve.Time(Samples(facts.batch)) * (sharing * facts.compute_shape);
 }
 
 // A link as stated, or as fitted where nothing is stated.

@@ -18,6 +18,7 @@
 #include "data/io/plan_fields.h"
 #include "model/step/parameters.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/profile_option.h"
 #include "predictor/cli/runs_problem.h"
 
 namespace stepcast::cli {
@@ -435,6 +436,35 @@ int RunCheck(const CalibrationProblem& problem, bool as_json) {
 
 }  // namespace
 
+namespace {
+
+// The profile's layers as beliefs about workloads that ran on the cluster's device and nowhere else,
+// unless the user states his own.
+void AddProfilePriors(const Arguments& args, CalibrationProblem* problem) {
+  const std::optional<ComputeProfile> profile = ReadProfileOption(args);
+  if (!profile) return;
+  const Library library;
+  const std::string device = library.CanonicalDevice(problem->cluster.device, problem->cluster);
+  std::set<std::string> elsewhere;
+  for (const Run& run : problem->runs) {
+    if (run.device != device) elsewhere.insert(run.workload);
+  }
+  const std::vector<ParameterStatement> stated = problem->statements;
+  for (const auto& [name, workload] : problem->workloads) {
+    if (elsewhere.count(name) > 0 || workload.communication_only) continue;
+    const std::string source = args.Text("profile") + ", of " + profile->device.name;
+    for (ParameterStatement& prior :
+         StatePriors(BindProfile(args, *profile, workload), workload, source)) {
+      const bool known = std::any_of(stated.begin(), stated.end(), [&](const auto& own) {
+        return own.name == prior.name && (own.workload.empty() || own.workload == prior.workload);
+      });
+      if (!known) problem->statements.push_back(std::move(prior));
+    }
+  }
+}
+
+}  // namespace
+
 int RunCalibrate(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   AddRunsOptions(&options);
@@ -449,6 +479,7 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
       "new runs: say whether the calibration of C still holds, and fit nothing")(
       "all", "show all: parameters that stayed on their priors, pairs, suspect rows")(
       "json", "print one JSON object")("help", "print this text");
+  AddProfileOptions(&options);
   const Arguments args("calibrate", options, "", arguments);
   if (args.Has("help")) {
     PrintHelp(
@@ -487,6 +518,7 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
       problem.statements.push_back(std::move(statement));
     }
   }
+  AddProfilePriors(args, &problem);
   // Some seconds at most: each interval takes fits whose cost grows with plans and parameters.
   constexpr double kProfileBudget = 4e6;
   const double parameters =

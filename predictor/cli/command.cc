@@ -10,6 +10,7 @@
 
 #include "data/io/parse.h"
 #include "data/io/plan_fields.h"
+#include "predictor/cli/profile_option.h"
 #include "predictor/search/placement.h"
 
 namespace stepcast::cli {
@@ -91,6 +92,7 @@ void AddTargetOptions(po::options_description* options) {
       "workload file; may be repeated")(
       "device", po::value<std::string>()->value_name("D"),
       "device, by default the cluster's; without --cluster one device a node");
+  AddProfileOptions(options);
 }
 
 void AddPlanOptions(po::options_description* options) {
@@ -112,14 +114,16 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload) {
   for (const std::string& path : arguments.Texts("workload-file")) {
     target.library.AddWorkloadFile(path);
   }
+  const std::optional<ComputeProfile> profile = ReadProfileOption(arguments);
   if (arguments.Has("cluster")) {
     target.cluster = target.library.LoadCluster(arguments.Text("cluster"));
-  } else if (arguments.Has("device")) {
+  } else if (arguments.Has("device") || profile) {
     target.cluster.name = target.cluster.title = "nodes with one device each";
-    target.cluster.device = arguments.Text("device");
+    target.cluster.device =
+        arguments.Has("device") ? arguments.Text("device") : profile->device.name;
     target.cluster.nodes = kMostCount;
   } else {
-    throw InputError(OptionPlace("cluster"), "", "is required, or --device",
+    throw InputError(OptionPlace("cluster"), "", "is required, or --device, or --profile",
                      "a cluster file, or one of stepcast machines");
   }
   const std::string device =
@@ -128,6 +132,10 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload) {
   target.device = target.facts ? target.facts->name : device;
   target.workload = target.library.LoadWorkload(
       arguments.Has("workload") || workload.empty() ? arguments.Required("workload") : workload);
+  if (profile) {
+    target.profile =
+        std::make_shared<const ProfiledCompute>(BindProfile(arguments, *profile, target.workload));
+  }
   return target;
 }
 

@@ -39,6 +39,7 @@ int RunEvaluate(const std::vector<std::string>& arguments);
 int RunPlan(const std::vector<std::string>& arguments);
 int RunImport(const std::vector<std::string>& arguments);
 int RunMicrobench(const std::vector<std::string>& arguments);
+int RunProfile(const std::vector<std::string>& arguments);
 int RunWorkloads(const std::vector<std::string>& arguments);
 int RunMachines(const std::vector<std::string>& arguments);
 int RunModels(const std::vector<std::string>& arguments);
@@ -66,6 +67,25 @@ class Arguments {
 // Where an option's value stands, for errors.
 InputPlace OptionPlace(const std::string& option);
 
+// The position of `text` among `names`; an InputError that lists them where it is none.
+template <class E, std::size_t N>
+E ParseChoice(const std::string& text, const std::string& option, const char* const (&names)[N]) {
+  std::string allowed;
+  for (std::size_t i = 0; i < N; ++i) {
+    if (text == names[i]) return static_cast<E>(i);
+    allowed += (i == 0 ? "" : ", ") + std::string(names[i]);
+  }
+  throw InputError(OptionPlace(option), text, "is not one of them", allowed);
+}
+
+// One of `names`, by its position; `otherwise` where the option is not given.
+template <class E, std::size_t N>
+E ReadChoice(const Arguments& arguments, const std::string& option, const char* const (&names)[N],
+             E otherwise) {
+  if (!arguments.Has(option)) return otherwise;
+  return ParseChoice<E>(arguments.Text(option), option, names);
+}
+
 // Prints usage, options and examples, one command a line: long ones are broken here.
 void PrintHelp(const std::string& usage, const std::string& what,
                const po::options_description& options, const std::string& examples);
@@ -81,8 +101,9 @@ struct Target {
   Workload workload;
   std::string device;
   std::optional<Device> facts;
+  std::shared_ptr<const ProfiledCompute> profile;  // null without --profile
 
-  Predictor MakePredictor() const { return {cluster, workload, facts, device}; }
+  Predictor MakePredictor() const { return {cluster, workload, facts, device, profile}; }
 };
 
 // `workload` where --workload is missing; it is required where that is empty.

@@ -1,55 +1,52 @@
-// stepcast import: runs from what people already have.
+// stepcast import: runs, networks and profiles from what people already have.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
+#include "data/io/compute_profile_file.h"
 #include "data/io/import_adaptdl.h"
+#include "data/io/import_kineto.h"
+#ifdef STEPCAST_HAS_ONNX
+#include "data/io/import_onnx.h"
+#endif
 #include "data/io/parse.h"
 #include "data/io/runs.h"
+#include "data/io/workload_file.h"
 #include "predictor/cli/command.h"
 
 namespace stepcast::cli {
+namespace {
 
-int RunImport(const std::vector<std::string>& arguments) {
+constexpr const char* kKinds[] = {"adaptdl", "onnx", "kineto"};
+
+po::options_description Options() {
   po::options_description options("options");
   options.add_options()("device", po::value<std::string>()->value_name("D"),
-                        "device that the trace was measured on (t4)")(
+                        "adaptdl: device that the trace was measured on (t4)")(
       "workload", po::value<std::string>()->value_name("W"),
-      "workload name of all files, instead of the one that each file is named after")(
-      "output", po::value<std::string>()->value_name("F"), "runs CSV to write (standard output)")(
+      "name of the workload, instead of the one that each file is named after")(
+      "dim", po::value<std::vector<std::string>>()->value_name("NAME=N")->composing(),
+      "onnx: length of a symbolic dimension, as sequence=128; may be repeated")(
+      "output", po::value<std::string>()->value_name("F"), "file to write (standard output)")(
       "json", "print one JSON object about what was written; needs --output")("help",
                                                                               "print this text");
-  po::options_description all;
-  all.add(options).add_options()("input", po::value<std::vector<std::string>>());
-  const Arguments args("import", all, "input", arguments);
-  if (args.Has("help")) {
-    PrintHelp("stepcast import adaptdl FILE.csv ... [--output RUNS.csv]",
-              "Turns measurements of other tools into a runs CSV.\n\n"
-              "  adaptdl   throughput traces of AdaptDL (Pollux): APP_placements.csv and\n"
-              "            APP_scalability.csv. bert is bert_base, cifar10 resnet18_cifar10,\n"
-              "            imagenet resnet50; other applications keep their name.",
-              options,
-              "  stepcast import adaptdl bert_placements.csv imagenet_placements.csv "
-              "--output runs.csv\n");
-    return kDone;
+  return options;
+}
+
+// Where an option means nothing for the kind.
+void Refuse(const Arguments& args, const std::string& kind,
+            std::initializer_list<const char*> options) {
+  for (const char* option : options) {
+    if (!args.Has(option)) continue;
+    throw InputError(OptionPlace(option), "", "has no meaning for " + kind,
+                     "see stepcast import --help");
   }
-  std::vector<std::string> inputs = args.Texts("input");
-  if (inputs.empty()) {
-    throw InputError({"", 0, "KIND"}, "", "is required", "adaptdl");
-  }
-  if (inputs.front() != "adaptdl") {
-    throw InputError({"", 0, "KIND"}, inputs.front(), "is not a kind of input", "adaptdl");
-  }
-  inputs.erase(inputs.begin());
-  if (inputs.empty()) throw InputError({"", 0, "FILE"}, "", "is required", "trace files");
-  std::vector<Run> runs;
-  for (const std::string& path : inputs) {
-    std::vector<Run> more = ImportAdaptdl(path, args.Has("workload") ? args.Text("workload") : "",
-                                          args.Has("device") ? args.Text("device") : "t4");
-    runs.insert(runs.end(), std::make_move_iterator(more.begin()),
-                std::make_move_iterator(more.end()));
-  }
-  const std::string text = FormatRuns(runs);
+}
+
+// Writes the text, and says what it is: as JSON, or in a sentence.
+int Deliver(const Arguments& args, const std::string& text, const std::string& sentence,
+            Json facts) {
   if (!args.Has("output")) {
     if (args.Has("json")) {
       throw InputError(OptionPlace("output"), "", "is required with --json", "a file to write");
@@ -59,20 +56,163 @@ int RunImport(const std::vector<std::string>& arguments) {
   }
   WriteTextFile(args.Text("output"), text);
   if (args.Has("json")) {
-    std::map<std::string, int> workloads;
-    for (const Run& run : runs) ++workloads[run.workload];
-    PrintJson({{"output", args.Text("output")},
-               {"files", inputs.size()},
-               {"runs", runs.size()},
-               {"workloads", workloads}});
+    Json json = {{"output", args.Text("output")}};
+    json.update(facts);
+    PrintJson(json);
     return kDone;
   }
-  std::fputs(
-      fmt::format("stepcast: {} runs from {} files written to {}\n",
-                  FormatCount(static_cast<double>(runs.size())), inputs.size(), args.Text("output"))
-          .c_str(),
-      stderr);
+  std::fputs(fmt::format("stepcast: {} written to {}\n", sentence, args.Text("output")).c_str(),
+             stderr);
   return kDone;
+}
+
+int ImportTraces(const Arguments& args, const std::vector<std::string>& files) {
+  Refuse(args, "adaptdl", {"dim"});
+  std::vector<Run> runs;
+  for (const std::string& path : files) {
+    std::vector<Run> more = ImportAdaptdl(path, args.Has("workload") ? args.Text("workload") : "",
+                                          args.Has("device") ? args.Text("device") : "t4");
+    runs.insert(runs.end(), std::make_move_iterator(more.begin()),
+                std::make_move_iterator(more.end()));
+  }
+  std::map<std::string, int> workloads;
+  for (const Run& run : runs) ++workloads[run.workload];
+  return Deliver(args, FormatRuns(runs),
+                 fmt::format("{} runs from {} files", FormatCount(static_cast<double>(runs.size())),
+                             files.size()),
+                 {{"files", files.size()}, {"runs", runs.size()}, {"workloads", workloads}});
+}
+
+void RequireOne(const std::vector<std::string>& files, const std::string& kind) {
+  if (files.size() == 1) return;
+  throw InputError({"", 0, "FILE"}, files[1], "is a second file", "one file of kind " + kind);
+}
+
+#ifdef STEPCAST_HAS_ONNX
+int ImportNetwork(const Arguments& args, const std::vector<std::string>& files) {
+  constexpr std::int64_t kLongest = 1'000'000'000;
+  Refuse(args, "onnx", {"device"});
+  RequireOne(files, "onnx");
+  OnnxOptions options;
+  if (args.Has("workload")) options.name = args.Text("workload");
+  for (const std::string& text : args.Texts("dim")) {
+    const std::size_t equals = text.rfind('=');
+    if (equals == std::string::npos) {
+      throw InputError(OptionPlace("dim"), text, "has no length", "NAME=N");
+    }
+    options.dims[text.substr(0, equals)] =
+        ParseLongInteger(text.substr(equals + 1), OptionPlace("dim"), 1, kLongest);
+  }
+  const Workload w = ImportOnnx(files.front(), options);
+  const auto measurable = std::count_if(w.layers.begin(), w.layers.end(), [](const Layer& layer) {
+    return layer.operation.index() > 0;
+  });
+  return Deliver(
+      args, FormatWorkload(w),
+      fmt::format("{}: {} layers, {} trainable parameters, {:.4g} GFLOP forward", w.name,
+                  w.layers.size(), FormatCount(static_cast<double>(w.trainable_parameters)),
+                  w.forward_flop().si() / 1e9),
+      {{"workload", w.name},
+       {"layers", w.layers.size()},
+       {"measurable_layers", measurable},
+       {"trainable_parameters", w.trainable_parameters},
+       {"forward_flop", CountJson(w.forward_flop().si())}});
+}
+#endif
+
+int ImportTrainingTrace(const Arguments& args, const std::vector<std::string>& files) {
+  Refuse(args, "kineto", {"device", "workload", "dim"});
+  RequireOne(files, "kineto");
+  const KinetoImport import = ImportKineto(files.front());
+  const KinetoSummary& s = import.summary;
+  std::size_t calls = 0;
+  for (const MeasuredSamples& samples : import.profile.samples) calls += samples.seconds.size();
+  Json kernels = Json::array();
+  for (const KernelTime& kernel : s.kernels) {
+    kernels.push_back({{"name", kernel.name},
+                       {"calls", kernel.calls},
+                       {"total_s", kernel.total_s},
+                       {"mean_s", kernel.mean_s}});
+  }
+  const int code = Deliver(
+      args, FormatComputeProfile(import.profile),
+      fmt::format("{} calls of layers in {} steps", FormatCount(static_cast<double>(calls)),
+                  s.steps),
+      {{"device", import.profile.device.name},
+       {"steps", s.steps},
+       {"step_time_s", s.step_time_s > 0 ? Json(s.step_time_s) : Json(nullptr)},
+       {"device_busy_share", s.device_busy_share > 0 ? Json(s.device_busy_share) : Json(nullptr)},
+       {"calls", calls},
+       {"unattributed_s", s.unattributed_s},
+       {"kernels", kernels}});
+  if (args.Has("json") || !args.Has("output")) return code;
+  const auto note = [](const std::string& text) {
+    std::fputs(("stepcast: " + text + "\n").c_str(), stderr);
+  };
+  if (s.step_time_s > 0) {
+    note(fmt::format("a step took {} (median)", FormatDuration(Seconds(s.step_time_s))));
+  }
+  std::vector<std::pair<double, std::string>> others;
+  for (const auto& [name, seconds] : s.unattributed_s) others.emplace_back(seconds, name);
+  std::sort(others.rbegin(), others.rend());
+  constexpr std::size_t kShown = 5;
+  for (std::size_t i = 0; i < std::min(kShown, others.size()); ++i) {
+    note(fmt::format("no layer: {} of {}", FormatDuration(Seconds(others[i].first)),
+                     others[i].second));
+  }
+  if (others.size() > kShown) {
+    note(fmt::format("and {} more: --json lists them", others.size() - kShown));
+  }
+  return code;
+}
+
+}  // namespace
+
+int RunImport(const std::vector<std::string>& arguments) {
+  const po::options_description options = Options();
+  po::options_description all;
+  all.add(options).add_options()("input", po::value<std::vector<std::string>>());
+  const Arguments args("import", all, "input", arguments);
+  if (args.Has("help")) {
+    PrintHelp("stepcast import KIND FILE ... [--output F]",
+              "Turns what other tools made into files of stepcast.\n\n"
+              "  adaptdl   throughput traces of AdaptDL (Pollux), APP_placements.csv and\n"
+              "            APP_scalability.csv, into a runs CSV. bert is bert_base, cifar10\n"
+              "            resnet18_cifar10, imagenet resnet50; others keep their name.\n"
+              "  onnx      a network (.onnx) into a workload file: layers with shapes, parameters\n"
+              "            and work. Export it for training (TrainingMode.TRAINING), or batch\n"
+              "            normalisations are gone.\n"
+              "  kineto    a PyTorch profiler trace (.json, record_shapes=True) of training steps\n"
+              "            into a profile: the times of its layers.",
+              options,
+              "  stepcast import adaptdl bert_placements.csv imagenet_placements.csv "
+              "--output runs.csv\n"
+              "  stepcast import onnx model.onnx --dim sequence=128 --output model.yaml\n"
+              "  stepcast import kineto trace.json --output gpu.profile.jsonl\n");
+    return kDone;
+  }
+  std::vector<std::string> files = args.Texts("input");
+  if (files.empty()) {
+    throw InputError({"", 0, "KIND"}, "", "is required",
+                     fmt::format("{}", fmt::join(kKinds, ", ")));
+  }
+  const std::string kind = files.front();
+  files.erase(files.begin());
+  if (std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds)) {
+    throw InputError({"", 0, "KIND"}, kind, "is not a kind of input",
+                     fmt::format("{}", fmt::join(kKinds, ", ")));
+  }
+  if (files.empty()) throw InputError({"", 0, "FILE"}, "", "is required", "files of kind " + kind);
+  if (kind == "adaptdl") return ImportTraces(args, files);
+  if (kind == "kineto") return ImportTrainingTrace(args, files);
+#ifdef STEPCAST_HAS_ONNX
+  return ImportNetwork(args, files);
+#else
+  std::fputs(
+      "stepcast: this stepcast was built without ONNX; install libonnx-dev and build again\n",
+      stderr);
+  return kAnswerIsNo;
+#endif
 }
 
 }  // namespace stepcast::cli

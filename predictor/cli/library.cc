@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kDeviceFile = "gpus.yaml";
+constexpr const char* kProfileEnding = ".profile.jsonl";
 
 bool LooksLikePath(const std::string& text) {
   const std::string extension = fs::path(text).extension().string();
@@ -64,6 +65,20 @@ Cluster Library::LoadCluster(const std::string& name_or_path) const {
   return ReadCluster(file.string());
 }
 
+ReadProfile Library::LoadProfile(const std::string& name_or_path) const {
+  if (name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".jsonl")) {
+    return ReadComputeProfile(name_or_path);
+  }
+  const fs::path file = fs::path(DataFolder()) / "profiles" / (name_or_path + kProfileEnding);
+  std::error_code error;
+  if (!fs::exists(file, error)) {
+    throw InputError({"", 0, "--profile"}, name_or_path, "is not a shipped profile",
+                     fmt::format("a .jsonl file of stepcast microbench, or one of {}",
+                                 fmt::join(ProfileNames(), ", ")));
+  }
+  return ReadComputeProfile(file.string());
+}
+
 Workload Library::LoadWorkload(const std::string& name) const {
   const auto own = own_workloads_.find(name);
   if (own != own_workloads_.end()) return own->second;
@@ -96,6 +111,18 @@ std::vector<std::string> Library::ClusterNames() const {
     if (entry.path().extension() == ".yaml" && entry.path().filename() != kDeviceFile) {
       names.push_back(entry.path().stem().string());
     }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> Library::ProfileNames() const {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(fs::path(DataFolder()) / "profiles", none)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.ends_with(kProfileEnding)) continue;
+    names.push_back(name.substr(0, name.size() - std::string(kProfileEnding).size()));
   }
   std::sort(names.begin(), names.end());
   return names;

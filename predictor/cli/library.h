@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "data/io/compute_profile_file.h"
 #include "data/record/machine.h"
 #include "data/record/workload.h"
 
@@ -26,6 +27,8 @@ class Library {
   // shipped cluster.
   Cluster LoadCluster(const std::string& name_or_path) const;
   Workload LoadWorkload(const std::string& name) const;
+  // A path (with a / or ending in .jsonl) is read; anything else is the name of a shipped profile.
+  ReadProfile LoadProfile(const std::string& name_or_path) const;
   // The device's data sheet: the cluster's own, or a shipped one; empty when unknown.
   std::optional<Device> LookUpDevice(const std::string& name, const Cluster& cluster) const;
   // The key of the data sheet that `name` means ("RTX 4090" -> "rtx_4090"), or the name itself.
@@ -33,6 +36,7 @@ class Library {
 
   const std::vector<Device>& Devices() const;
   std::vector<std::string> ClusterNames() const;
+  std::vector<std::string> ProfileNames() const;
   std::vector<std::string> AllWorkloadNames() const;
 
  private:

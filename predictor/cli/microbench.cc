@@ -1,46 +1,402 @@
-// stepcast microbench: what a GPU can do, measured, as the device block of a cluster file.
+// stepcast microbench: what each operation of some workloads costs on a device, measured.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
-#include <filesystem>
+#include <ctime>
+#include <sstream>
 
+#include "data/io/operation_text.h"
+#include "data/io/parse.h"
+#include "data/workloads/catalog.h"
+#include "microbench/harness/campaign.h"
+#include "microbench/harness/ceilings.h"
+#include "microbench/harness/journal.h"
+#include "microbench/harness/load_backend.h"
 #include "predictor/cli/command.h"
 
 namespace stepcast::cli {
+namespace {
 
-int RunMicrobench(const std::vector<std::string>& arguments) {
+constexpr const char* kAllWorkloads = "all";
+constexpr int kMostBatch = 1'000'000;
+constexpr int kMostThreads = 4096;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+// The first interrupt ends the campaign in order, a second one at once.
+void StopInOrder() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+std::vector<std::string> SplitList(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  return parts;
+}
+
+po::options_description Options() {
   po::options_description options("options");
-  options.add_options()("gpu", po::value<std::string>()->value_name("N"), "which GPU (0)")(
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  const auto texts = [](const char* name) {
+    return po::value<std::vector<std::string>>()->value_name(name)->composing();
+  };
+  options.add_options()("workload", texts("W"),
+                        "name in the catalogue (stepcast workloads) or of a workload file, or all; "
+                        "may be repeated")("workload-file", texts("F"),
+                                           "workload file; may be repeated")(
+      "batch", text("B,..."), "local batches to measure (1,8,32)")("precision", text("P,..."),
+                                                                   "fp32, tf32, fp16, bf16 (fp32)")(
+      "optimizer", text("O"), "sgd, momentum, adam (momentum)")(
+      "backend", text("K"), "cuda: a GPU with cuDNN and cuBLAS; onednn: the CPU (cuda)")(
+      "gpu", text("N"), "which GPU (0)")("threads", text("N"),
+                                         "threads of the CPU (as many as it has cores)")(
+      "layout", text("L"), "channels-first, channels-last: images on the GPU (channels-first)")(
+      "search", "time the library's algorithms and take the fastest, instead of its heuristic")(
+      "budget", text("T"), "time to spend at most (2 min)")(
+      "error", text("E"), "standard error of a step's sum that is good enough (0.005)")(
+      "output", text("F"), "profile to write, or to go on with (DEVICE.profile.jsonl)")(
+      "ceilings", "measure the device's peaks only, and print them as a cluster file's device")(
       "json", "print one JSON object")("help", "print this text");
-  const Arguments args("microbench", options, "", arguments);
-  if (args.Has("help")) {
-    PrintHelp("stepcast microbench [--gpu N]",
-              "Measures what a GPU reaches at best: matrix products in each precision (cuBLAS),\n"
-              "a convolution (cuDNN) and copies in its memory, until the medians are known to\n"
-              "half a per cent. Prints the device block of a cluster file, so that a GPU without\n"
-              "a shipped data sheet gets a roofline.",
-              options, "  stepcast microbench >> my-cluster.yaml\n");
-    return kDone;
+  return options;
+}
+
+constexpr const char* kWhat =
+    "Times every distinct operation of the workloads, forward, backward and update, and appends\n"
+    "each result to a profile, which predict, sweep, recommend and calibrate take with --profile.\n"
+    "Spends the budget where it cuts the uncertainty of a step most. Interrupted at any moment it\n"
+    "loses nothing: the same command goes on where it ended, and further workloads, batches and\n"
+    "precisions can be added to the same file.";
+constexpr const char* kExamples =
+    "  stepcast microbench --workload resnet50 --batch 8,32,128 --precision fp32,bf16\n"
+    "  stepcast microbench --backend onednn --threads 1 --workload resnet18 --batch 2,8\n"
+    "  stepcast microbench --ceilings >> my-cluster.yaml\n";
+
+std::string Now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+
+// "nvidia-h200.profile.jsonl"
+std::string FileNameOf(const std::string& device) {
+  std::string name;
+  for (const char c : device) {
+    const auto u = static_cast<unsigned char>(c);
+    if (std::isalnum(u) != 0) {
+      name += static_cast<char>(std::tolower(u));
+    } else if (!name.empty() && name.back() != '-') {
+      name += '-';
+    }
   }
-  // A program of its own, so that predictions never load CUDA.
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::string program = (self.parent_path() / "stepcast-gpu").string();
-  if (error || access(program.c_str(), X_OK) != 0) {
+  while (!name.empty() && name.back() == '-') name.pop_back();
+  return (name.empty() ? "device" : name) + ".profile.jsonl";
+}
+
+// ---- Ceilings.
+
+// Facts as one line: "cores 2, l2_cache 2 MiB".
+std::string Joined(const std::map<std::string, std::string>& facts) {
+  std::string text;
+  for (const auto& [name, value] : facts) text += (text.empty() ? "" : ", ") + name + " " + value;
+  return text;
+}
+
+std::string DeviceBlock(const ProfiledDevice& device, const std::vector<MeasuredRate>& rates,
+                        const std::map<std::string, std::string>& settings) {
+  std::string text = fmt::format("device:\n  name: \"{}\"\n", device.name);
+  std::string others;
+  for (const MeasuredRate& rate : rates) {
+    const bool known = std::any_of(std::begin(kPrecisionNames), std::end(kPrecisionNames),
+                                   [&](const char* name) { return rate.name == name; });
+    if (rate.name == "copy") {
+      text += fmt::format("  memory_bandwidth: {:.4g} GB/s\n", rate.per_second / 1e9);
+    } else if (known) {
+      text += fmt::format("  {}: {:.4g} TFLOP/s\n", rate.name, rate.per_second / 1e12);
+    } else {
+      others += fmt::format("; {} {:.4g}/s", rate.name, rate.per_second);
+    }
+  }
+  if (const auto memory = device.facts.find("memory"); memory != device.facts.end()) {
+    text += "  memory: " + memory->second + "\n";
+  }
+  return text + fmt::format("  source: \"measured by stepcast microbench: {}; {}{}\"\n",
+                            Joined(device.facts), Joined(settings), others);
+}
+
+Json CeilingsJson(const ProfiledDevice& device, const std::vector<MeasuredRate>& rates,
+                  const std::map<std::string, std::string>& settings) {
+  Json list = Json::array();
+  for (const MeasuredRate& rate : rates) {
+    const bool flop = rate.name.find("copy") == std::string::npos;
+    list.push_back({{"name", rate.name},
+                    {flop ? "flop_per_s" : "bytes_per_s", rate.per_second},
+                    {"relative_error", rate.relative_error},
+                    {"stable", rate.stable}});
+  }
+  return {{"name", device.name},
+          {"kind", device.kind},
+          {"facts", device.facts},
+          {"settings", settings},
+          {"rates", list}};
+}
+
+int PrintCeilings(Backend* backend, bool json) {
+  const ProfiledDevice device = backend->Device();
+  const std::vector<MeasuredRate> rates = MeasureCeilings(backend);
+  if (json) {
+    PrintJson(CeilingsJson(device, rates, backend->Settings()));
+  } else {
+    Print(DeviceBlock(device, rates, backend->Settings()));
+  }
+  for (const MeasuredRate& rate : rates) {
+    if (rate.stable) continue;
+    std::fputs(fmt::format("stepcast: {} did not settle ({:.1f} %): is the device busy or "
+                           "throttled?\n",
+                           rate.name, 100 * rate.relative_error)
+                   .c_str(),
+               stderr);
+  }
+  return kDone;
+}
+
+// ---- The campaign.
+
+StateSpaceAxes ReadAxes(const Arguments& args) {
+  Library library;
+  for (const std::string& path : args.Texts("workload-file")) library.AddWorkloadFile(path);
+  std::vector<std::string> names = args.Texts("workload");
+  if (names.empty()) {
+    throw InputError(OptionPlace("workload"), "", "is required, or --ceilings",
+                     "names of stepcast workloads, or all");
+  }
+  if (names.size() == 1 && names.front() == kAllWorkloads) names = WorkloadNames();
+  StateSpaceAxes axes;
+  for (const std::string& name : names) {
+    axes.workloads.push_back(library.LoadWorkload(name));
+    const Workload& w = axes.workloads.back();
+    if (std::all_of(w.layers.begin(), w.layers.end(),
+                    [](const Layer& layer) { return layer.operation.index() == 0; })) {
+      throw InputError(OptionPlace("workload"), name, "has no layers with operations to measure",
+                       "a workload whose file states them (stepcast import onnx writes such)");
+    }
+  }
+  for (const std::string& text : SplitList(args.Has("batch") ? args.Text("batch") : "1,8,32")) {
+    axes.batches.push_back(ParseInteger(text, OptionPlace("batch"), 1, kMostBatch));
+  }
+  for (const std::string& text :
+       SplitList(args.Has("precision") ? args.Text("precision") : "fp32")) {
+    axes.precisions.push_back(ParseChoice<Precision>(text, "precision", kPrecisionNames));
+  }
+  axes.optimizer = ReadChoice(args, "optimizer", kOptimizerNames, Optimizer::kMomentum);
+  return axes;
+}
+
+BackendOptions ReadBackendOptions(const Arguments& args) {
+  constexpr const char* kLayouts[] = {"channels-first", "channels-last"};
+  BackendOptions options;
+  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  options.threads = args.Has("threads") ? ParseInteger(args.Text("threads"), OptionPlace("threads"),
+                                                       1, kMostThreads)
+                                        : static_cast<int>(std::max(1L, cores));
+  if (args.Has("gpu")) {
+    options.device = ParseInteger(args.Text("gpu"), OptionPlace("gpu"), 0, kMostThreads);
+  }
+  options.channels_last = ReadChoice(args, "layout", kLayouts, 0) == 1;
+  options.search = args.Has("search");
+  return options;
+}
+
+// One line that is overwritten on a terminal, and now and then a line elsewhere.
+class ProgressLine {
+ public:
+  explicit ProgressLine(const CampaignOptions& options)
+      : options_(options), terminal_(isatty(STDERR_FILENO) != 0) {}
+
+  void Show(const CampaignProgress& p) {
+    constexpr double kQuietS = 10;
+    constexpr double kRedrawS = 0.1;
+    if (p.elapsed_s - last_ < (terminal_ ? kRedrawS : kQuietS)) return;
+    last_ = p.elapsed_s;
+    const std::string left = FormatDuration(Seconds(std::round(p.left_s)));
+    const std::string what = p.refining
+                                 ? fmt::format("refining: worst step known to {}, at most {} more",
+                                               FormatPercent(p.worst_error), left)
+                                 : fmt::format("{} of {} operations, {} left: {}", p.visited,
+                                               p.states, left, FormatOperation(p.state->operation));
+    constexpr std::size_t kWidth = 78;
+    if (terminal_) {
+      std::fputs(("\r\033[K" + what.substr(0, kWidth)).c_str(), stderr);
+    } else {
+      std::fputs(("stepcast: " + what + "\n").c_str(), stderr);
+    }
+  }
+  void End() const {
+    if (terminal_) std::fputs("\r\033[K", stderr);
+  }
+
+ private:
+  const CampaignOptions& options_;
+  bool terminal_;
+  double last_ = 0;
+};
+
+Json OutcomeJson(const CampaignOutcome& outcome, const std::string& path,
+                 const ProfiledDevice& device) {
+  constexpr const char* kEnds[] = {"known", "budget spent", "interrupted"};
+  Json sums = Json::array();
+  for (const SumOutcome& s : outcome.sums) {
+    sums.push_back({{"workload", s.sum.workload},
+                    {"local_batch", s.sum.batch},
+                    {"precision", kPrecisionNames[static_cast<int>(s.sum.precision)]},
+                    {"seconds", s.seconds},
+                    {"relative_error",
+                     std::isfinite(s.relative_error) ? Json(s.relative_error) : Json(nullptr)},
+                    {"points", s.points},
+                    {"measured", s.measured},
+                    {"out_of_memory", s.out_of_memory},
+                    {"unsupported", s.unsupported}});
+  }
+  return {{"output", path},
+          {"device", device.name},
+          {"end", kEnds[static_cast<int>(outcome.end)]},
+          {"points", outcome.points},
+          {"measured", outcome.measured},
+          {"taken_over", outcome.taken_over},
+          {"missing", outcome.missing},
+          {"out_of_memory", outcome.out_of_memory},
+          {"unsupported", outcome.unsupported},
+          {"busy", outcome.busy},
+          {"throttled", outcome.throttled},
+          {"samples", outcome.samples},
+          {"outliers", outcome.outliers},
+          {"elapsed_s", outcome.elapsed_s},
+          {"steps", sums}};
+}
+
+void PrintOutcome(const CampaignOutcome& outcome, const std::string& path,
+                  const ProfiledDevice& device) {
+  const Style style = DetectStyle();
+  Table table({{"workload", "", Align::kLeft},
+               {"batch", ""},
+               {"precision", "", Align::kLeft},
+               {"sum of layers", ""},
+               {"known to", ""},
+               {"operations", ""}});
+  for (const SumOutcome& s : outcome.sums) {
+    std::string operations = fmt::format("{} of {}", s.measured, s.points);
+    if (s.out_of_memory > 0) operations += fmt::format(", {} out of memory", s.out_of_memory);
+    if (s.unsupported > 0) operations += fmt::format(", {} unsupported", s.unsupported);
+    table.AddRow({s.sum.workload, std::to_string(s.sum.batch),
+                  kPrecisionNames[static_cast<int>(s.sum.precision)],
+                  s.measured > 0 ? FormatDuration(Seconds(s.seconds)) : "-",
+                  s.measured > 0 ? FormatPercent(s.relative_error) : "-", operations});
+  }
+  Print(Heading(device.name, style) + table.Render(style, 2));
+  std::string text =
+      fmt::format("{} samples of {} points in {}, {} of them outliers; profile: {}",
+                  FormatCount(static_cast<double>(outcome.samples)), outcome.measured,
+                  FormatDuration(Seconds(outcome.elapsed_s)), outcome.outliers, path);
+  if (outcome.taken_over > 0) {
+    text += fmt::format("; {} points were known from before", outcome.taken_over);
+  }
+  Print(NoteLine(text, style));
+  const auto flag = [&](std::size_t count, const std::string& sentence) {
+    if (count > 0) Print(FlagLine(fmt::format(fmt::runtime(sentence), count), style));
+  };
+  flag(outcome.missing, "{} points are missing: the same command measures them");
+  flag(outcome.busy,
+       "{} points were only measured while others used the device: their times may be too long");
+  flag(outcome.throttled,
+       "{} points were only measured while the device's clock was down: their times may be too "
+       "long");
+  flag(outcome.out_of_memory, "{} points do not fit the device's memory, and are recorded so");
+  flag(outcome.unsupported, "{} points are unsupported by the back end: they will be scaled");
+}
+
+int Measure(const Arguments& args, const StateSpaceAxes& axes, const CampaignOptions& options,
+            Backend* backend) {
+  ComputeProfile now;
+  now.device = backend->Device();
+  now.backend = backend->Name();
+  now.settings = backend->Settings();
+  now.version = STEPCAST_VERSION;
+  now.started = Now();
+  const std::string path = args.Has("output") ? args.Text("output") : FileNameOf(now.device.name);
+  Journal journal(path, now);
+  if (journal.was_torn()) {
     std::fputs(
-        "stepcast: this program was built without CUDA; install nvcc 12 or newer with cuBLAS and "
-        "cuDNN and build again\n",
+        fmt::format("stepcast: the last line of {} was torn and has been cut off\n", path).c_str(),
         stderr);
+  }
+  const StateSpace space = MakeStateSpace(axes);
+  for (const std::string& layer : space.unstated) {
+    std::fputs(fmt::format("stepcast: {} states no operation and is not measured\n", layer).c_str(),
+               stderr);
+  }
+  StopInOrder();
+  ProgressLine line(options);
+  CampaignHooks hooks;
+  hooks.now = [] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  };
+  hooks.time = Now;
+  hooks.stop = [] { return interrupted != 0; };
+  hooks.progress = [&](const CampaignProgress& progress) { line.Show(progress); };
+  const CampaignOutcome outcome = RunCampaign(space, backend, &journal, options, hooks);
+  line.End();
+  if (args.Has("json")) {
+    PrintJson(OutcomeJson(outcome, path, now.device));
+  } else {
+    PrintOutcome(outcome, path, now.device);
+  }
+  if (outcome.end == CampaignEnd::kStopped) {
+    std::fputs("stepcast: interrupted; the same command goes on from here\n", stderr);
     return kAnswerIsNo;
   }
-  std::vector<char*> argv = {const_cast<char*>(program.c_str())};  // NOLINT: execv's signature
-  for (const std::string& argument : arguments) {
-    argv.push_back(const_cast<char*>(argument.c_str()));  // NOLINT: execv's signature
+  return outcome.missing > 0 ? kAnswerIsNo : kDone;
+}
+
+}  // namespace
+
+int RunMicrobench(const std::vector<std::string>& arguments) {
+  const po::options_description options = Options();
+  const Arguments args("microbench", options, "", arguments);
+  if (args.Has("help")) {
+    PrintHelp("stepcast microbench --workload W ... [options]", kWhat, options, kExamples);
+    return kDone;
   }
-  argv.push_back(nullptr);
-  execv(program.c_str(), argv.data());
-  std::perror(("stepcast: " + program).c_str());
-  return kBadInput;
+  const std::string name = args.Has("backend") ? args.Text("backend") : kBackendNames[0];
+  ParseChoice<int>(name, "backend", kBackendNames);
+  const BackendOptions backend_options = ReadBackendOptions(args);
+  CampaignOptions campaign;
+  if (args.Has("budget")) {
+    campaign.budget_s = ParseDuration(args.Text("budget"), OptionPlace("budget")).si();
+  }
+  if (args.Has("error")) {
+    campaign.relative_error = ParseNumber(args.Text("error"), OptionPlace("error"), 1e-4, 1);
+  }
+  const bool ceilings = args.Has("ceilings");
+  const StateSpaceAxes axes = ceilings ? StateSpaceAxes() : ReadAxes(args);
+
+  const LoadedBackend loaded = LoadBackend(name, backend_options, ModuleFolders());
+  if (!loaded.backend) {
+    const char* remedy =
+        name == "cuda" ? "run this on a machine with an NVIDIA GPU, CUDA 12 or newer and cuDNN 9, "
+                         "or measure the CPU with --backend onednn"
+                       : "install oneDNN (libdnnl-dev) and build again";
+    std::fputs(fmt::format("stepcast: {}; {}\n", loaded.message, remedy).c_str(), stderr);
+    return kAnswerIsNo;
+  }
+  if (ceilings) return PrintCeilings(loaded.backend.get(), args.Has("json"));
+  return Measure(args, axes, campaign, loaded.backend.get());
 }
 
 }  // namespace stepcast::cli

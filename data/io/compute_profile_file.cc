@@ -1,0 +1,251 @@
+#include "data/io/compute_profile_file.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+
+#include "data/io/operation_text.h"
+#include "data/io/parse.h"
+#include "data/record/input_error.h"
+
+namespace stepcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+constexpr const char* kFormatKey = "stepcast_profile";
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+constexpr int kMostBatch = 1'000'000'000;
+// A run of one layer; a time of zero is none.
+constexpr double kLongestRun = 1e6;
+
+// One line's object, read strictly: every key once, none that nobody asks for.
+class Line {
+ public:
+  Line(std::string_view text, const std::string& path, int line) : path_(path), line_(line) {
+    try {
+      object_ = Json::parse(text);
+    } catch (const Json::exception&) {
+      throw InputError(PlaceOf(""), std::string(text.substr(0, 40)), "is not JSON",
+                       "one object a line");
+    }
+    if (!object_.is_object()) {
+      throw InputError(PlaceOf(""), std::string(text.substr(0, 40)), "is no object",
+                       "one object a line");
+    }
+  }
+
+  bool Has(const char* key) const { return object_.contains(key); }
+  InputPlace PlaceOf(const std::string& key) const { return {path_, line_, key}; }
+
+  const Json& Take(const char* key) {
+    asked_.insert(key);
+    const auto it = object_.find(key);
+    if (it == object_.end())
+      throw InputError(PlaceOf(key), "", "is a required key that is missing");
+    return *it;
+  }
+  std::string Text(const char* key) {
+    const Json& value = Take(key);
+    if (!value.is_string()) throw InputError(PlaceOf(key), value.dump(), "is no text", "a string");
+    return value.get<std::string>();
+  }
+  std::string OptionalText(const char* key) { return Has(key) ? Text(key) : std::string(); }
+  bool OptionalFlag(const char* key) {
+    if (!Has(key)) return false;
+    const Json& value = Take(key);
+    if (!value.is_boolean()) {
+      throw InputError(PlaceOf(key), value.dump(), "is no flag", "true, false");
+    }
+    return value.get<bool>();
+  }
+  int Integer(const char* key, int low, int high) {
+    const Json& value = Take(key);
+    if (!value.is_number_integer() || value.get<double>() < low || value.get<double>() > high) {
+      throw InputError(PlaceOf(key), value.dump(), "is not a whole number in range",
+                       std::to_string(low) + " to " + std::to_string(high));
+    }
+    return value.get<int>();
+  }
+  double Seconds(const char* key, const Json& value) const {
+    if (!value.is_number() || !(value.get<double>() > 0 && value.get<double>() <= kLongestRun)) {
+      throw InputError(PlaceOf(key), value.dump(), "is not a time",
+                       "seconds above 0 and at most 1e6");
+    }
+    return value.get<double>();
+  }
+  template <std::size_t N>
+  int Choice(const char* key, const char* const (&names)[N]) {
+    const std::string text = Text(key);
+    std::string allowed;
+    for (std::size_t i = 0; i < N; ++i) {
+      if (text == names[i]) return static_cast<int>(i);
+      allowed += (i == 0 ? "" : ", ") + std::string(names[i]);
+    }
+    throw InputError(PlaceOf(key), text, "is not one of them", allowed);
+  }
+  std::map<std::string, std::string> Texts(const char* key) {
+    const Json& object = Take(key);
+    if (!object.is_object()) {
+      throw InputError(PlaceOf(key), object.dump(), "is no object", "names with texts");
+    }
+    std::map<std::string, std::string> texts;
+    for (const auto& [name, value] : object.items()) {
+      if (!value.is_string()) {
+        throw InputError(PlaceOf(key + ("." + name)), value.dump(), "is no text", "a string");
+      }
+      texts[name] = value.get<std::string>();
+    }
+    return texts;
+  }
+  void Finish() const {
+    for (const auto& [key, value] : object_.items()) {
+      if (asked_.count(key) > 0) continue;
+      std::string allowed;
+      for (const std::string& known : asked_) allowed += (allowed.empty() ? "" : ", ") + known;
+      throw InputError(PlaceOf(key), "", "is not a key of this line", allowed);
+    }
+  }
+
+ private:
+  std::string path_;
+  int line_;
+  Json object_;
+  std::set<std::string> asked_;
+};
+
+ComputeProfile ParseHeader(Line line) {
+  if (!line.Has(kFormatKey)) {
+    throw InputError(line.PlaceOf(kFormatKey), "", "is a required key that is missing",
+                     "the first line of a profile that stepcast microbench wrote");
+  }
+  line.Integer(kFormatKey, kFormat, kFormat);
+  ComputeProfile profile;
+  profile.backend = line.Text("backend");
+  const Json& device = line.Take("device");
+  Line device_line(device.dump(), line.PlaceOf("").file, line.PlaceOf("").line);
+  profile.device.name = device_line.Text("name");
+  profile.device.kind = device_line.Text("kind");
+  profile.device.facts = device_line.Texts("facts");
+  device_line.Finish();
+  profile.settings = line.Texts("settings");
+  profile.version = line.Text("version");
+  profile.started = line.Text("started");
+  line.Finish();
+  return profile;
+}
+
+MeasuredSamples ParseSamples(Line line) {
+  MeasuredSamples samples;
+  MeasuredPoint& point = samples.point;
+  point.operation = ParseOperation(line.Text("operation"), line.PlaceOf("operation"));
+  point.batch = line.Integer("batch", 1, kMostBatch);
+  point.precision = static_cast<Precision>(line.Choice("precision", kPrecisionNames));
+  point.pass = static_cast<TrainingPass>(line.Choice("pass", kTrainingPassNames));
+  if (line.Has("status")) {
+    samples.status = static_cast<PointStatus>(line.Choice("status", kPointStatusNames));
+  }
+  const bool update = std::holds_alternative<UpdateOp>(point.operation);
+  if (update != (point.pass == TrainingPass::kUpdate)) {
+    throw InputError(line.PlaceOf("pass"), line.Text("pass"), "is not a pass of this operation",
+                     update ? "update" : "forward, backward");
+  }
+  if (samples.status == PointStatus::kMeasured) {
+    const Json& seconds = line.Take("seconds");
+    if (!seconds.is_array() || seconds.empty()) {
+      throw InputError(line.PlaceOf("seconds"), seconds.dump(), "is no list of times",
+                       "at least one");
+    }
+    samples.seconds.reserve(seconds.size());
+    for (const Json& value : seconds) samples.seconds.push_back(line.Seconds("seconds", value));
+  } else {
+    samples.reason = line.Text("reason");
+  }
+  samples.algorithm = line.OptionalText("algorithm");
+  samples.busy = line.OptionalFlag("busy");
+  samples.throttled = line.OptionalFlag("throttled");
+  if (line.Has("reference_s")) {
+    samples.reference_s = line.Seconds("reference_s", line.Take("reference_s"));
+  }
+  samples.at = line.OptionalText("at");
+  line.Finish();
+  return samples;
+}
+
+}  // namespace
+
+ReadProfile ReadComputeProfile(const std::string& path) {
+  return ParseComputeProfile(ReadTextFile(path, kMostBytes), path);
+}
+
+ReadProfile ParseComputeProfile(const std::string& text, const std::string& path) {
+  ReadProfile read;
+  int number = 0;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = text.find('\n', from);
+    if (end == std::string::npos) {
+      read.torn = true;
+      break;
+    }
+    Line line(std::string_view(text).substr(from, end - from), path, ++number);
+    if (number == 1) {
+      read.profile = ParseHeader(std::move(line));
+    } else {
+      read.profile.samples.push_back(ParseSamples(std::move(line)));
+    }
+    from = end + 1;
+    read.whole_bytes = from;
+  }
+  if (number == 0) {
+    throw InputError({path, 0, ""}, "", "is no profile: it has no line",
+                     "a file that stepcast microbench wrote");
+  }
+  return read;
+}
+
+std::string FormatProfileHeader(const ComputeProfile& profile) {
+  const Json header = {{kFormatKey, kFormat},
+                       {"backend", profile.backend},
+                       {"device",
+                        {{"name", profile.device.name},
+                         {"kind", profile.device.kind},
+                         {"facts", profile.device.facts}}},
+                       {"settings", profile.settings},
+                       {"version", profile.version},
+                       {"started", profile.started}};
+  return header.dump() + "\n";
+}
+
+std::string FormatProfileSamples(const MeasuredSamples& samples) {
+  const MeasuredPoint& point = samples.point;
+  Json line = {{"operation", FormatOperation(point.operation)},
+               {"batch", point.batch},
+               {"precision", kPrecisionNames[static_cast<int>(point.precision)]},
+               {"pass", kTrainingPassNames[static_cast<int>(point.pass)]}};
+  if (samples.status == PointStatus::kMeasured) {
+    // Seven digits are below what any clock can tell.
+    Json seconds = Json::array();
+    for (const double s : samples.seconds) seconds.push_back(std::stod(fmt::format("{:.7g}", s)));
+    line["seconds"] = std::move(seconds);
+  } else {
+    line["status"] = kPointStatusNames[static_cast<int>(samples.status)];
+    line["reason"] = samples.reason;
+  }
+  if (!samples.algorithm.empty()) line["algorithm"] = samples.algorithm;
+  if (samples.busy) line["busy"] = true;
+  if (samples.throttled) line["throttled"] = true;
+  if (samples.reference_s > 0) line["reference_s"] = samples.reference_s;
+  if (!samples.at.empty()) line["at"] = samples.at;
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string FormatComputeProfile(const ComputeProfile& profile) {
+  std::string text = FormatProfileHeader(profile);
+  for (const MeasuredSamples& samples : profile.samples) text += FormatProfileSamples(samples);
+  return text;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,97 @@
+#include "microbench/harness/journal.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "data/io/compute_profile_file.h"
+#include "data/record/input_error.h"
+
+namespace stepcast {
+namespace {
+
+// Facts that change from one start to the next and do not change what is measured.
+bool SameDevice(const ProfiledDevice& a, const ProfiledDevice& b) {
+  return a.name == b.name && a.kind == b.kind;
+}
+
+void RequireSame(const std::string& path, const ComputeProfile& old, const ComputeProfile& now) {
+  const auto refuse = [&](const std::string& key, const std::string& was, const std::string& is) {
+    throw InputError({path, 1, key}, was, "is not what is measured now, " + is,
+                     "another --output for it");
+  };
+  if (!SameDevice(old.device, now.device)) refuse("device", old.device.name, now.device.name);
+  if (old.backend != now.backend) refuse("backend", old.backend, now.backend);
+  for (const auto& [name, value] : now.settings) {
+    const auto it = old.settings.find(name);
+    const std::string was = it == old.settings.end() ? "" : it->second;
+    if (was != value) refuse("settings." + name, was, value);
+  }
+}
+
+}  // namespace
+
+Journal::Journal(const std::string& path, const ComputeProfile& now) : path_(path) {
+  constexpr int kMode = 0644;
+  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, kMode);
+  const auto fail = [&](const std::string& problem, const std::string& allowed) {
+    if (file_ >= 0) close(file_);
+    throw InputError({path, 0, ""}, "", problem, allowed);
+  };
+  if (file_ < 0) {
+    fail(std::string("cannot be written: ") + std::strerror(errno), "a path that can be");
+  }
+  if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
+    fail("is being written by another program", "another --output, or wait for it");
+  }
+  struct stat status {};
+  if (fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) {
+    fail("is no regular file", "a file that lines can be appended to");
+  }
+  try {
+    if (status.st_size > 0) {
+      ReadProfile read = ReadComputeProfile(path);
+      RequireSame(path, read.profile, now);
+      before_ = std::move(read.profile);
+      resumed_ = true;
+      was_torn_ = read.torn;
+      if (read.torn && ftruncate(file_, static_cast<off_t>(read.whole_bytes)) != 0) {
+        throw InputError({path, 0, ""}, "", "has a torn last line that cannot be cut off",
+                         "a file that can be written");
+      }
+    } else {
+      before_ = now;
+      Write(FormatProfileHeader(now));
+    }
+  } catch (...) {
+    close(file_);
+    throw;
+  }
+}
+
+Journal::~Journal() { close(file_); }
+
+void Journal::Append(const MeasuredSamples& samples) { Write(FormatProfileSamples(samples)); }
+
+void Journal::Write(const std::string& line) {
+  struct stat before {};
+  const bool known = fstat(file_, &before) == 0;
+  std::size_t done = 0;
+  while (done < line.size()) {
+    const ssize_t n = write(file_, line.data() + done, line.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      const std::string why = std::strerror(errno);
+      // Half a line is worse than none; should this fail too, the next start cuts it off.
+      if (known && done > 0 && ftruncate(file_, before.st_size) != 0) done = 0;
+      throw InputError({path_, 0, ""}, "", "cannot be written: " + why, "a disk with room");
+    }
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+}  // namespace stepcast

@@ -1,0 +1,107 @@
+// Times of operations from a device's profile, also at batches and lengths that were not measured.
+//
+// At a batch between two measured ones the time is the line between them, after the medians have
+// been made monotone in the batch (isotonic regression, weighted by their certainty): work and bytes
+// are linear in the batch, and what is not is a fixed cost. Beyond the largest batch the last line
+// goes on; below the smallest the first one, but never below the time in proportion to the batch.
+//
+// An operation that was not measured is scaled from the most alike of its kind:
+//
+//   t(o, b) = t(r, b) roof(o, b) / roof(r, b),    roof(o, b) = max(F b / P, E b / B)
+//
+//   r      measured operation of the same kind with the nearest arithmetic intensity and work
+//   F, E   FLOP and bytes of a sample (bytes of parameters once)                [FLOP], [B]
+//   P, B   best rates of any measured point of that precision and pass          [FLOP/s], [B/s]
+//
+// Holds on the device, at the settings and for the library versions that were measured. A scaled
+// time is good to a factor of kScaledLogSd; one beyond the measured batches loses kBeyondLogSd
+// for each doubling, kBeyondOneLogSd where there is only one batch. Note that times never fall with the batch.
+//
+// Sources: Williams, Waterman, Patterson, CACM 52 (2009) for the roofline; Barlow et al.,
+// Statistical Inference under Order Restrictions (1972) for pooling adjacent violators.
+#ifndef STEPCAST_MODEL_COMPUTE_OPERATION_TIMES_H_
+#define STEPCAST_MODEL_COMPUTE_OPERATION_TIMES_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/record/compute_profile.h"
+#include "data/record/operation_counts.h"
+#include "data/record/workload.h"
+#include "data/units/quantity.h"
+
+namespace stepcast {
+
+// ln-scatter of measured over scaled times, between layers of one kind.
+inline constexpr double kScaledLogSd = 0.4;
+// Of a line that goes on beyond its data, for each doubling of the batch.
+inline constexpr double kBeyondLogSd = 0.05;
+// The same of a time in proportion to the roofline, where a single batch was measured.
+inline constexpr double kBeyondOneLogSd = 0.15;
+
+// Worst last.
+enum class TimeOrigin { kNone, kMeasured, kBetweenBatches, kBeyondBatches, kScaled };
+inline constexpr const char* kTimeOriginNames[] = {"none", "measured", "between batches",
+                                                   "beyond batches", "scaled"};
+
+struct OperationTime {
+  Duration<> time;
+  double log_sd = 0;  // of ln(true / time)
+  TimeOrigin origin = TimeOrigin::kNone;
+  std::string relative;  // what it was scaled from, as "dense"; empty otherwise
+  bool flagged = false;  // measured only while the device was busy or throttled
+};
+
+class OperationTimes {
+ public:
+  OperationTimes(const ComputeProfile& profile, Precision precision);
+
+  // Empty where nothing of its kind was measured at this precision. Updates are looked up in 32
+  // bits, and their batch does not matter.
+  std::optional<OperationTime> Find(const Operation& operation, TrainingPass pass,
+                                    double batch) const;
+  // The same for a layer whose operation is not stated: by its kind, FLOP and bytes.
+  std::optional<OperationTime> Scale(LayerKind kind, const OperationCounts& counts,
+                                     TrainingPass pass, double batch) const;
+
+  // Batches of which layers were measured, rising.
+  const std::vector<double>& batches() const { return batches_; }
+  // Whether the point did not fit the device's memory.
+  bool OutOfMemory(const Operation& operation, double batch) const;
+
+ private:
+  struct AtBatch {
+    double batch = 0;
+    double seconds = 0;
+    double log_sd = 0;
+    bool flagged = false;
+  };
+  struct Curve {
+    TrainingPass pass = TrainingPass::kForward;
+    OperationCounts counts;
+    std::vector<AtBatch> at;  // batches rise, times do not fall
+  };
+  struct Peaks {
+    double flop_per_s = 0;
+    double elements_per_s = 0;
+  };
+
+  OperationTime On(const Curve& curve, double batch) const;
+  double Roof(const OperationCounts& counts, TrainingPass pass, double batch) const;
+  std::optional<OperationTime> FromRelative(LayerKind kind, const OperationCounts& counts,
+                                            TrainingPass pass, double batch) const;
+
+  std::map<Operation, Curve> curves_[kTrainingPassCount];
+  Peaks peaks_[kTrainingPassCount];
+  std::vector<double> batches_;
+  std::vector<std::pair<Operation, double>> out_of_memory_;
+};
+
+// The kind of layer that an operation is; an update has none and counts as elementwise.
+LayerKind KindOf(const Operation& operation);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_MODEL_COMPUTE_OPERATION_TIMES_H_

@@ -1,0 +1,104 @@
+// A workload's compute time from a device's profile: the sum of its layers.
+//
+//   D(b)   = sum over layers of forward and backward                         on the device  [s]
+//   host   = o 2 L                                                                          [s]
+//   t(b)   = host + D(b)               where the host computes and starts kernels in turn (CPU)
+//   t(b)   = || host, D(b) ||_4        where it runs ahead of the device (GPU)
+//   u      = sum of updates, and o_u for each tensor where the host's work adds               [s]
+//
+//   L      layers; a backward pass counts where there is one
+//   o, o_u what a framework spends on one operation of a layer, and on the update of one tensor,
+//          whatever their size: kHostOverhead, kUpdateHostOverhead                            [s]
+//
+// Layers are taken one by one, as an eager framework runs them: nothing is fused, nothing runs
+// beside anything else. A compiler that fuses element-wise layers saves up to the time of those. Both
+// o and fusion are what calibration finds out: they move fixed_time (CPU) or floor_time (GPU), and
+// sample_time, of which this sum gives the prior.
+//
+// Before the first layer with parameters nothing has a backward pass. The backward pass of a sum is
+// a fork's (data/record/operation.h). Note that t never falls with b.
+#ifndef STEPCAST_MODEL_COMPUTE_PROFILED_COMPUTE_H_
+#define STEPCAST_MODEL_COMPUTE_PROFILED_COMPUTE_H_
+
+#include <string>
+#include <vector>
+
+#include "data/record/compute_profile.h"
+#include "data/record/workload.h"
+#include "data/units/quantity.h"
+#include "model/compute/fitted_curve.h"
+#include "model/compute/operation_times.h"
+
+namespace stepcast {
+
+// Of PyTorch 1.13 in eager mode, autograd included: 5 us forward and 9 us backward of a layer of
+// eight elements, and 5 us for a tensor's update by momentum (three operations outside autograd),
+// each per layer or tensor that a perceptron has more, on one core of a 2023 Xeon.
+inline constexpr Duration<> kHostOverhead = Microseconds(7.0);
+inline constexpr Duration<> kUpdateHostOverhead = Microseconds(5.0);
+// What is not in a sum of layers measured one by one: neighbours in a cache, allocation, what a
+// framework does between operations. Of ln(step / sum), for all layers together.
+inline constexpr double kProfiledLogSd = 0.08;
+
+struct ProfiledLayer {
+  std::string name;
+  OperationTime forward;
+  OperationTime backward;  // origin kNone where there is none
+  OperationTime update;
+};
+
+struct ProfiledSum {
+  std::vector<ProfiledLayer> layers;
+  Duration<> forward;  // on the device
+  Duration<> backward;
+  Duration<> update;
+  Duration<> host;         // of forward and backward
+  Duration<> host_update;  // of the update
+  // Of ln(true / sum) of forward and backward, by what was measured alone.
+  double log_sd = 0;
+  Duration<> scaled;  // of forward and backward, the part of layers that were not measured
+  Duration<> beyond;  // and of those beyond the measured batches
+  bool flagged = false;
+  bool out_of_memory = false;
+};
+
+class ProfiledCompute {
+ public:
+  // Throws InputError, naming the layer, where the profile has nothing of its kind.
+  ProfiledCompute(const ComputeProfile& profile, const Workload& workload, Precision precision,
+                  Optimizer optimizer);
+
+  ProfiledSum Sum(double batch) const;
+
+  // Forward and backward of one micro-step, the host included; and the update.
+  Duration<> MicroStep(double batch) const;
+  Duration<> Update() const;
+  // Of ln(true / MicroStep), of everything together.
+  double LogSd(double batch) const;
+  // What LogSd is more than at the largest measured batch, in squares; 0 where it is not.
+  double ExtraLogSd(double batch) const;
+
+  // t(b) as the step model's curve, which is right at the largest measured batch; and what takes
+  // the curve to MicroStep elsewhere.
+  FittedCurve<double> Curve() const;
+  double ShapeAt(double batch) const;
+
+  // Seconds of each layer's backward pass at the batch, in forward order: when gradients are ready.
+  std::vector<double> BackwardSeconds(double batch) const;
+
+  const std::vector<double>& batches() const { return times_.batches(); }
+  bool runs_ahead() const { return runs_ahead_; }
+
+ private:
+  Duration<> Join(const Duration<>& host, const Duration<>& device) const;
+
+  OperationTimes times_;
+  Workload workload_;
+  Precision precision_;
+  Optimizer optimizer_;
+  bool runs_ahead_;
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_MODEL_COMPUTE_PROFILED_COMPUTE_H_

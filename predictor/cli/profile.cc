@@ -1,0 +1,262 @@
+// stepcast profile: what a profile holds, and what it says of a workload, layer by layer.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "data/io/compute_profile_file.h"
+#include "data/io/parse.h"
+#include "data/record/point_samples.h"
+#include "predictor/cli/command.h"
+#include "predictor/cli/profile_option.h"
+
+namespace stepcast::cli {
+namespace {
+
+constexpr int kMostBatch = 1'000'000;
+
+struct Contents {
+  std::map<MeasuredPoint, PointSamples> points;
+  // Points by kind of layer, or "update".
+  std::map<std::string, int> kinds;
+  std::set<int> batches;
+  std::set<std::string> precisions;
+  int measured = 0;
+  int out_of_memory = 0;
+  int unsupported = 0;
+  int busy = 0;
+  int throttled = 0;
+  std::size_t samples = 0;
+  std::size_t outliers = 0;
+};
+
+Contents Count(const ComputeProfile& profile) {
+  Contents contents;
+  for (const MeasuredSamples& samples : profile.samples) {
+    contents.points[samples.point].Add(samples);
+  }
+  for (const auto& [point, samples] : contents.points) {
+    contents.out_of_memory += samples.status() == PointStatus::kOutOfMemory ? 1 : 0;
+    contents.unsupported += samples.status() == PointStatus::kUnsupported ? 1 : 0;
+    if (!samples.measured()) continue;
+    ++contents.measured;
+    const bool update = point.pass == TrainingPass::kUpdate;
+    ++contents.kinds[update ? "update"
+                            : kLayerKindNames[static_cast<std::size_t>(KindOf(point.operation))]];
+    if (!update) {
+      contents.batches.insert(point.batch);
+      contents.precisions.insert(kPrecisionNames[static_cast<int>(point.precision)]);
+    }
+    contents.busy += samples.busy() ? 1 : 0;
+    contents.throttled += samples.throttled() ? 1 : 0;
+    contents.samples += samples.summary().count;
+    contents.outliers += samples.summary().outliers;
+  }
+  return contents;
+}
+
+std::string Joined(const std::map<std::string, std::string>& facts) {
+  std::string text;
+  for (const auto& [name, value] : facts) text += (text.empty() ? "" : ", ") + name + " " + value;
+  return text;
+}
+
+template <class List>
+std::string JoinedList(const List& list) {
+  return fmt::format("{}", fmt::join(list, ", "));
+}
+
+void PrintContents(const ComputeProfile& profile, const Contents& c) {
+  const Style style = DetectStyle();
+  Print(Heading(profile.device.name, style));
+  Print(HangingLine("  device    ", Joined(profile.device.facts)) +
+        HangingLine("  back end  ", profile.backend + "; " + Joined(profile.settings)) +
+        HangingLine("  started   ", profile.started + ", stepcast " + profile.version) +
+        HangingLine("  batches   ", JoinedList(c.batches)) +
+        HangingLine("  precision ", JoinedList(c.precisions)));
+  Table table({{"operations", "", Align::kLeft}, {"points", ""}});
+  for (const auto& [kind, count] : c.kinds) table.AddRow({kind, std::to_string(count)});
+  table.AddRule();
+  table.AddRow({"all", std::to_string(c.measured)});
+  Print("\n" + table.Render(style, 2));
+  Print(NoteLine(fmt::format("{} samples, {} of them outliers",
+                             FormatCount(static_cast<double>(c.samples)), c.outliers),
+                 style));
+  const auto flag = [&](int count, const char* what) {
+    if (count > 0) Print(FlagLine(fmt::format("{} points {}", count, what), style));
+  };
+  flag(c.busy, "were only measured while others used the device");
+  flag(c.throttled, "were only measured while the device's clock was down");
+  flag(c.out_of_memory, "do not fit the device's memory");
+  flag(c.unsupported, "are unsupported by the back end");
+}
+
+Json ContentsJson(const ComputeProfile& profile, const Contents& c) {
+  return {{"device",
+           {{"name", profile.device.name},
+            {"kind", profile.device.kind},
+            {"facts", profile.device.facts}}},
+          {"backend", profile.backend},
+          {"settings", profile.settings},
+          {"version", profile.version},
+          {"started", profile.started},
+          {"batches", c.batches},
+          {"precisions", c.precisions},
+          {"points", c.kinds},
+          {"measured", c.measured},
+          {"out_of_memory", c.out_of_memory},
+          {"unsupported", c.unsupported},
+          {"busy", c.busy},
+          {"throttled", c.throttled},
+          {"samples", c.samples},
+          {"outliers", c.outliers}};
+}
+
+Json TimeJson(const OperationTime& time) {
+  if (time.origin == TimeOrigin::kNone) return nullptr;
+  return {{"seconds", time.time.si()},
+          {"log_sd", time.log_sd},
+          {"origin", kTimeOriginNames[static_cast<int>(time.origin)]}};
+}
+
+Json SumJson(const ProfiledCompute& compute, const ProfiledSum& sum, const Workload& workload,
+             int batch) {
+  Json layers = Json::array();
+  for (const ProfiledLayer& layer : sum.layers) {
+    layers.push_back({{"name", layer.name},
+                      {"forward", TimeJson(layer.forward)},
+                      {"backward", TimeJson(layer.backward)},
+                      {"update", TimeJson(layer.update)}});
+  }
+  return {{"workload", workload.name},
+          {"local_batch", batch},
+          {"forward_s", sum.forward.si()},
+          {"backward_s", sum.backward.si()},
+          {"update_s", sum.update.si()},
+          {"host_s", sum.host.si()},
+          {"host_update_s", sum.host_update.si()},
+          {"micro_step_s", compute.MicroStep(batch).si()},
+          {"log_sd", compute.LogSd(batch)},
+          {"scaled_s", sum.scaled.si()},
+          {"beyond_batches_s", sum.beyond.si()},
+          {"layers", layers}};
+}
+
+// How well a layer is known: its worst origin.
+std::string OriginOf(const ProfiledLayer& layer) {
+  const TimeOrigin worst =
+      std::max({layer.forward.origin, layer.backward.origin, layer.update.origin});
+  return kTimeOriginNames[static_cast<int>(worst)];
+}
+
+void PrintSum(const ProfiledCompute& compute, const ProfiledSum& sum, const Workload& workload,
+              int batch, bool each) {
+  const Style style = DetectStyle();
+  Print(Heading(fmt::format("{} at batch {}", workload.name, batch), style));
+  const auto text = [](Duration<> time) {
+    return time.si() > 0 ? FormatDuration(time) : std::string();
+  };
+  std::vector<TableColumn> columns = {{each ? "layer" : "layers", "", Align::kLeft},
+                                      {"forward", ""},
+                                      {"backward", ""},
+                                      {"update", ""}};
+  columns.push_back(each ? TableColumn{"origin", "", Align::kLeft} : TableColumn{"share", ""});
+  Table table(columns);
+  const Duration<> all = sum.forward + sum.backward + sum.update;
+  if (each) {
+    for (const ProfiledLayer& layer : sum.layers) {
+      table.AddRow({layer.name, text(layer.forward.time), text(layer.backward.time),
+                    text(layer.update.time), OriginOf(layer)});
+    }
+  } else {
+    struct Kind {
+      Duration<> forward;
+      Duration<> backward;
+      Duration<> update;
+      int layers = 0;
+    };
+    std::map<std::string, Kind> kinds;
+    for (std::size_t i = 0; i < sum.layers.size(); ++i) {
+      Kind& kind = kinds[kLayerKindNames[static_cast<std::size_t>(workload.layers[i].kind)]];
+      kind.forward += sum.layers[i].forward.time;
+      kind.backward += sum.layers[i].backward.time;
+      kind.update += sum.layers[i].update.time;
+      ++kind.layers;
+    }
+    for (const auto& [name, kind] : kinds) {
+      table.AddRow({fmt::format("{} {}", kind.layers, name), text(kind.forward),
+                    text(kind.backward), text(kind.update),
+                    FormatPercent((kind.forward + kind.backward + kind.update) / all)});
+    }
+  }
+  table.AddRule();
+  table.AddRow({"sum", text(sum.forward), text(sum.backward), text(sum.update), ""});
+  Print(table.Render(style, 2));
+  Print(NoteLine(
+      fmt::format("The host adds {} of its own, {} a step with the update; {}. Micro-step {}, "
+                  "update {}.",
+                  FormatDuration(sum.host), FormatDuration(sum.host + sum.host_update),
+                  compute.runs_ahead() ? "it runs ahead of the device, so that the longer counts"
+                                       : "it and the device work in turn",
+                  FormatDuration(compute.MicroStep(batch)), FormatDuration(compute.Update())),
+      style));
+}
+
+}  // namespace
+
+int RunProfile(const std::vector<std::string>& arguments) {
+  po::options_description options("options");
+  options.add_options()("workload", po::value<std::string>()->value_name("W"),
+                        "show what its layers take")(
+      "workload-file", po::value<std::vector<std::string>>()->value_name("F")->composing(),
+      "workload file; may be repeated")("local-batch", po::value<std::string>()->value_name("B"),
+                                        "of the workload (the largest measured)")(
+      "precision", po::value<std::string>()->value_name("P"), "fp32, tf32, fp16, bf16 (fp32)")(
+      "optimizer", po::value<std::string>()->value_name("O"), "sgd, momentum, adam (momentum)")(
+      "layers", "each layer, not their kinds")("json", "print one JSON object")("help",
+                                                                                "print this text");
+  po::options_description all;
+  all.add(options).add_options()("profile", po::value<std::string>());
+  const Arguments args("profile", all, "profile", arguments);
+  if (args.Has("help")) {
+    PrintHelp("stepcast profile FILE [--workload W] [options]",
+              "Shows what stepcast microbench measured of a device and, with a workload, what its\n"
+              "layers take, one by one or by kind, and how they add up to a micro-step.",
+              options,
+              "  stepcast profile nvidia-h200.profile.jsonl\n"
+              "  stepcast profile nvidia-h200.profile.jsonl --workload resnet50 --local-batch 32 "
+              "--layers\n");
+    return kDone;
+  }
+  if (!args.Has("profile")) {
+    throw InputError({"", 0, "FILE"}, "", "is required", "a profile of stepcast microbench");
+  }
+  const ComputeProfile profile = *ReadProfileOption(args);
+  if (!args.Has("workload")) {
+    const Contents contents = Count(profile);
+    if (args.Has("json")) {
+      PrintJson(ContentsJson(profile, contents));
+    } else {
+      PrintContents(profile, contents);
+    }
+    return kDone;
+  }
+  Library library;
+  for (const std::string& path : args.Texts("workload-file")) library.AddWorkloadFile(path);
+  const Workload workload = library.LoadWorkload(args.Text("workload"));
+  const ProfiledCompute compute = BindProfile(args, profile, workload);
+  const int batch =
+      args.Has("local-batch")
+          ? ParseInteger(args.Text("local-batch"), OptionPlace("local-batch"), 1, kMostBatch)
+          : static_cast<int>(compute.batches().back());
+  const ProfiledSum sum = compute.Sum(batch);
+  if (args.Has("json")) {
+    PrintJson(SumJson(compute, sum, workload, batch));
+  } else {
+    PrintSum(compute, sum, workload, batch, args.Has("layers"));
+  }
+  return kDone;
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,61 @@
+#include "predictor/cli/profile_option.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "model/step/priors.h"
+
+namespace stepcast::cli {
+
+void AddProfileOptions(po::options_description* options) {
+  options->add_options()("profile", po::value<std::string>()->value_name("F"),
+                         "the device's layers: a file of stepcast microbench, or a shipped one")(
+      "precision", po::value<std::string>()->value_name("P"),
+      "of the profile: fp32, tf32, fp16, bf16 (fp32)")(
+      "optimizer", po::value<std::string>()->value_name("O"),
+      "of the profile: sgd, momentum, adam (momentum)");
+}
+
+std::optional<ComputeProfile> ReadProfileOption(const Arguments& arguments) {
+  if (!arguments.Has("profile")) {
+    for (const char* option : {"precision", "optimizer"}) {
+      if (!arguments.Has(option)) continue;
+      throw InputError(OptionPlace(option), arguments.Text(option), "is a choice of the profile",
+                       "with --profile");
+    }
+    return std::nullopt;
+  }
+  ReadProfile read = Library().LoadProfile(arguments.Text("profile"));
+  if (read.torn) {
+    std::fputs(("stepcast: " + arguments.Text("profile") +
+                ": the last line is torn and left out; stepcast microbench goes on from it\n")
+                   .c_str(),
+               stderr);
+  }
+  return std::move(read.profile);
+}
+
+ProfiledCompute BindProfile(const Arguments& arguments, const ComputeProfile& profile,
+                            const Workload& workload) {
+  return {profile, workload, ReadChoice(arguments, "precision", kPrecisionNames, Precision::kFp32),
+          ReadChoice(arguments, "optimizer", kOptimizerNames, Optimizer::kMomentum)};
+}
+
+std::vector<ParameterStatement> StatePriors(const ProfiledCompute& compute,
+                                            const Workload& workload, const std::string& source) {
+  const WorkloadPriors priors = MakeWorkloadPriors(workload, std::nullopt, &compute);
+  std::vector<ParameterStatement> statements;
+  for (const int parameter : {kFixedTime, kFloorTime, kSampleTime, kUpdateTime}) {
+    const auto i = static_cast<std::size_t>(parameter);
+    ParameterStatement statement;
+    statement.name = kWorkloadParameterSpecs[i].name;
+    statement.workload = workload.name;
+    statement.si = priors[i].si;
+    statement.factor = std::exp(priors[i].log_sd);
+    statement.source = source;
+    statements.push_back(std::move(statement));
+  }
+  return statements;
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,32 @@
+// A profile that stepcast microbench wrote, as commands take it.
+#ifndef STEPCAST_PREDICTOR_CLI_PROFILE_OPTION_H_
+#define STEPCAST_PREDICTOR_CLI_PROFILE_OPTION_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/record/statement.h"
+#include "model/compute/profiled_compute.h"
+#include "predictor/cli/command.h"
+
+namespace stepcast::cli {
+
+// --profile, --precision, --optimizer.
+void AddProfileOptions(po::options_description* options);
+
+// Empty without --profile; then the two others are errors.
+std::optional<ComputeProfile> ReadProfileOption(const Arguments& arguments);
+
+// The workload's layers in the profile, at --precision and with --optimizer.
+ProfiledCompute BindProfile(const Arguments& arguments, const ComputeProfile& profile,
+                            const Workload& workload);
+
+// What the profile says of the workload as priors of a calibration, from which its runs may move
+// them: fixed_time and floor_time hold a framework's overhead, sample_time what it fuses.
+std::vector<ParameterStatement> StatePriors(const ProfiledCompute& compute,
+                                            const Workload& workload, const std::string& source);
+
+}  // namespace stepcast::cli
+
+#endif  // STEPCAST_PREDICTOR_CLI_PROFILE_OPTION_H_

@@ -1,0 +1,893 @@
+#include "data/io/import_kineto.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/io/compute_profile_file.h"
+#include "data/io/kineto_layers.h"
+#include "data/io/operation_text.h"
+#include "tests/support/input_error.h"
+#include "tests/support/temp_file.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STEPCAST_TEST_SANITIZED 1
+#endif
+
+namespace stepcast {
+namespace {
+
+// ---- Traces, written as PyTorch writes them.
+
+class Trace {
+ public:
+  // Head: fields of the file beside the events.
+  explicit Trace(std::string head = R"("deviceProperties": [])") : head_(std::move(head)) {}
+
+  Trace& Event(const std::string& category, const std::string& name, double start, double duration,
+               int thread, const std::string& arguments = "") {
+    std::ostringstream out;
+    out << R"({"ph": "X", "cat": ")" << category << R"(", "name": ")" << name << R"(", "pid": 7, )"
+        << R"("tid": )" << thread << R"(, "ts": )" << 1000 + start << R"(, "dur": )" << duration
+        << R"(, "args": {)" << arguments << "}}";
+    return Raw(out.str());
+  }
+  Trace& Raw(const std::string& event) {
+    events_ += (events_.empty() ? "" : ",\n") + event;
+    return *this;
+  }
+  std::string Text() const {
+    return "{\n\"schemaVersion\": 1,\n" + head_ + ",\n\"traceEvents\": [\n" + events_ + "\n]}\n";
+  }
+
+ private:
+  std::string head_;
+  std::string events_;
+};
+
+constexpr int kMain = 1;
+constexpr int kEngine = 2;  // the thread of the backward pass
+
+std::string Sequence(int number, bool node = false) {
+  return R"("Sequence number": )" + std::to_string(number) + R"(, "Fwd thread id": )" +
+         (node ? "1" : "0");
+}
+std::string Inputs(const std::string& dims, const std::string& types,
+                   const std::string& values = "") {
+  return R"("Input Dims": )" + dims + R"(, "Input type": )" + types +
+         (values.empty() ? "" : R"(, "Concrete Inputs": )" + values);
+}
+std::string With(const std::string& a, const std::string& b) { return a + ", " + b; }
+
+KinetoImport Import(const std::string& text) {
+  const TempFolder folder;
+  return ImportKineto(folder.Write("trace.json", text));
+}
+KinetoImport Import(const Trace& trace) { return Import(trace.Text()); }
+
+// "b8 fp32 forward dense inputs=4 units=2: 0.000030 0.000040", in the order of the profile.
+std::vector<std::string> Lines(const KinetoImport& import) {
+  std::vector<std::string> lines;
+  for (const MeasuredSamples& samples : import.profile.samples) {
+    std::string line = "b" + std::to_string(samples.point.batch) + " " +
+                       kPrecisionNames[static_cast<int>(samples.point.precision)] + " " +
+                       kTrainingPassNames[static_cast<int>(samples.point.pass)] + " " +
+                       FormatOperation(samples.point.operation) + ":";
+    for (const double s : samples.seconds) {
+      char text[32];
+      std::snprintf(text, sizeof text, " %.7g", s * 1e6);
+      line += text;
+    }
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+// Microseconds by name.
+std::string Unattributed(const KinetoImport& import) {
+  std::string text;
+  for (const auto& [name, seconds] : import.summary.unattributed_s) {
+    char line[200];
+    std::snprintf(line, sizeof line, "%s %.7g\n", name.c_str(), seconds * 1e6);
+    text += line;
+  }
+  return text;
+}
+
+// ---- A CPU, as PyTorch 1.13 writes it: no numbers among the arguments, one thread.
+
+// One step of conv 3x3 of stride 2, batch norm, relu, linear; with momentum.
+void CpuStep(Trace* trace, double t, int sequence, const std::string& name) {
+  const std::string two = R"(["float", "float"])";
+  const auto node = [&](const std::string& what, int number, double start, double duration,
+                        const std::string& dims) {
+    trace->Event("cpu_op", "autograd::engine::evaluate_function: " + what, t + start, duration,
+                 kMain, Sequence(number, true));
+    trace->Event("cpu_op", what, t + start + 1, duration - 1, kMain,
+                 With(Sequence(number, true), Inputs(dims, R"(["float"])")));
+  };
+  const auto gradient = [&](double start, const std::string& dims) {
+    trace->Event("cpu_op", "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad",
+                 t + start, 2, kMain);
+    trace->Event("cpu_op", "torch::autograd::AccumulateGrad", t + start, 1, kMain,
+                 Inputs(dims, R"(["float"])"));
+  };
+  trace->Event("user_annotation", name, t, 1000, kMain);
+  const std::string conv = Inputs("[[4, 3, 8, 8], [6, 3, 3, 3], [], [], [], [], []]",
+                                  R"(["float", "float", "", "", "", "", "Scalar"])");
+  trace->Event("cpu_op", "aten::conv2d", t + 10, 100, kMain, With(Sequence(sequence), conv));
+  trace->Event("cpu_op", "aten::convolution", t + 11, 98, kMain, With(Sequence(sequence), conv));
+  trace->Event("cpu_op", "aten::mkldnn_convolution", t + 12, 96, kMain, conv);
+  // The number of batches, which is no layer.
+  trace->Event("cpu_op", "aten::add_", t + 111, 2, kMain,
+               With(Sequence(sequence + 1),
+                    Inputs("[[], [], []]", R"(["long int", "long int", "Scalar"])")));
+  trace->Event("cpu_op", "aten::batch_norm", t + 115, 50, kMain,
+               With(Sequence(sequence + 1), Inputs("[[4, 6, 4, 4], [6], [6], [6], [6]]",
+                                                   R"(["float", "float", "float"])")));
+  trace->Event("cpu_op", "aten::native_batch_norm", t + 116, 48, kMain, Sequence(sequence + 1));
+  trace->Event("cpu_op", "aten::relu_", t + 170, 20, kMain,
+               With(Sequence(sequence + 2), Inputs("[[4, 6, 4, 4]]", R"(["float"])")));
+  trace->Event("cpu_op", "aten::flatten", t + 191, 3, kMain, Sequence(sequence + 3));
+  trace->Event("cpu_op", "aten::linear", t + 195, 40, kMain,
+               With(Sequence(sequence + 4),
+                    Inputs("[[4, 96], [5, 96], [5]]", R"(["float", "float", "float"])")));
+  trace->Event("cpu_op", "aten::t", t + 196, 4, kMain, Sequence(sequence + 4));
+  trace->Event("cpu_op", "aten::addmm", t + 201, 33, kMain,
+               With(Sequence(sequence + 5), Inputs("[[5], [4, 96], [96, 5], [], []]",
+                                                   R"(["float", "float", "float", "Scalar"])")));
+
+  node("AddmmBackward0", sequence + 5, 300, 80, "[[4, 5]]");
+  trace->Event("cpu_op", "aten::mm", t + 305, 30, kMain, Inputs("[[4, 5], [5, 96]]", two));
+  trace->Event("cpu_op", "aten::mm", t + 340, 30, kMain, Inputs("[[5, 4], [4, 96]]", two));
+  gradient(381, "[[5]]");
+  node("TBackward0", sequence + 4, 384, 5, "[[96, 5]]");
+  gradient(390, "[[5, 96]]");
+  node("ReluBackward0", sequence + 2, 400, 15, "[[4, 6, 4, 4]]");
+  node("NativeBatchNormBackward0", sequence + 1, 420, 60, "[[4, 6, 4, 4]]");
+  gradient(481, "[[6]]");
+  gradient(484, "[[6]]");
+  node("ConvolutionBackward0", sequence, 500, 150, "[[4, 6, 4, 4]]");
+  gradient(651, "[[6, 3, 3, 3]]");
+
+  trace->Event("user_annotation", "Optimizer.step#SGD.step", t + 700, 90, kMain);
+  for (const char* dims :
+       {"[[6, 3, 3, 3], []]", "[[6], []]", "[[6], []]", "[[5, 96], []]", "[[5], []]"}) {
+    trace->Event("cpu_op", "aten::mul_", t + 710, 1, kMain, Inputs(dims, two));
+    trace->Event("cpu_op", "aten::add_", t + 712, 1, kMain, Inputs(dims, two));
+    trace->Event("cpu_op", "aten::add_", t + 714, 1, kMain, Inputs(dims, two));
+  }
+}
+
+Trace CpuTrace() {
+  Trace trace;
+  CpuStep(&trace, 0, 30, "ProfilerStep#1");
+  CpuStep(&trace, 1000, 60, "ProfilerStep#2");
+  trace.Event("user_annotation", "ProfilerStep#3", 2000, 4, kMain);  // the profiler is stopped
+  return trace;
+}
+
+TEST(ImportKineto, StepsOnACpu) {
+  const KinetoImport import = Import(CpuTrace());
+  const std::string conv =
+      "convolution channels=3 input=8x8 filters=6 kernel=3x3 stride=2x2 padding=1,1,1,1 "
+      "input_gradient=no";
+  EXPECT_EQ(Lines(import),
+            (std::vector<std::string>{
+                "b4 fp32 forward " + conv + ": 100 100",
+                "b4 fp32 forward normalization kind=batch channels=6 input=4x4: 50 50",
+                "b4 fp32 forward activation function=relu columns=96: 20 20",
+                "b4 fp32 forward dense inputs=96 units=5 bias=yes: 40 40",
+                "b4 fp32 backward dense inputs=96 units=5 bias=yes: 85 85",
+                "b4 fp32 backward activation function=relu columns=96: 15 15",
+                "b4 fp32 backward normalization kind=batch channels=6 input=4x4: 60 60",
+                "b4 fp32 backward " + conv + ": 150 150",
+                "b1 fp32 update update optimizer=momentum parameters=659: 90 90"}));
+  EXPECT_EQ(Unattributed(import),
+            "aten::add_ 4\naten::flatten 6\ntorch::autograd::AccumulateGrad 20\n");
+  EXPECT_EQ(import.summary.steps, 2) << "nothing is trained in the third";
+  EXPECT_DOUBLE_EQ(import.summary.step_time_s, 1e-3);
+  EXPECT_EQ(import.summary.device_busy_share, 0);
+  EXPECT_TRUE(import.summary.kernels.empty());
+  EXPECT_EQ(import.profile.backend, "kineto");
+  EXPECT_EQ(import.profile.device.name, "cpu");
+  EXPECT_EQ(import.profile.device.kind, "cpu");
+  EXPECT_EQ(import.profile.settings.at("steps"), "2");
+  EXPECT_EQ(import.profile.settings.at("source"), "trace.json");
+  EXPECT_EQ(import.profile.settings.count("convolutions"), 1U) << "strides are not in the trace";
+  EXPECT_EQ(import.profile.started, "") << "the clock began with the machine";
+}
+
+TEST(ImportKineto, WhatIsImportedIsAProfile) {
+  const ComputeProfile profile = Import(CpuTrace()).profile;
+  const std::string text = FormatComputeProfile(profile);
+  EXPECT_EQ(FormatComputeProfile(ParseComputeProfile(text, "profile").profile), text);
+}
+
+// Events may come in any order, and fields too.
+TEST(ImportKineto, OrderDoesNotMatter) {
+  Trace turned;
+  turned.Event("user_annotation", "ProfilerStep#3", 2000, 4, kMain);
+  CpuStep(&turned, 1000, 60, "ProfilerStep#2");
+  CpuStep(&turned, 0, 30, "ProfilerStep#1");
+  EXPECT_EQ(Lines(Import(turned)), Lines(Import(CpuTrace())));
+  EXPECT_EQ(Unattributed(Import(turned)), Unattributed(Import(CpuTrace())));
+}
+
+// ---- A GPU, as PyTorch 2 writes it.
+
+constexpr const char* kHead =
+    R"("deviceProperties": [{"id": 0, "name": "NVIDIA A", "totalGlobalMem": 1000},
+      {"id": 1, "name": "NVIDIA H200", "totalGlobalMem": 2000, "computeMajor": 9, "computeMinor": 0,
+       "numSms": 132}],
+  "cuda_runtime_version": 12040, "with_stack": 1, "pytorch_version": "2.4.1",
+  "baseTimeNanoseconds": 1767189312000000000)";
+
+class GpuTrace : public Trace {
+ public:
+  GpuTrace() : Trace(kHead) {}
+
+  // A launch at `start` of the thread, and what it launches.
+  void Kernel(double start, int thread, double begin, double duration,
+              const std::string& name = "some_kernel", const std::string& kind = "kernel") {
+    const std::string id = std::to_string(++correlation_);
+    Event("cuda_runtime", "cudaLaunchKernel", start, 1, thread, R"("correlation": )" + id);
+    Event(kind, name, begin, duration, 7, R"("device": 1, "stream": 7, "correlation": )" + id);
+  }
+  void Node(const std::string& what, int number, double start, double duration,
+            const std::string& dims) {
+    Event("cpu_op", "autograd::engine::evaluate_function: " + what, start, duration, kEngine,
+          Sequence(number, true));
+    Event("cpu_op", what, start + 1, duration - 5, kEngine,
+          With(Sequence(number, true), Inputs(dims, R"(["c10::Half"])", R"([""])")));
+  }
+
+ private:
+  int correlation_ = 100;
+};
+
+const char* const kConvTypes =
+    R"(["c10::Half", "c10::Half", "c10::Half", "ScalarList", "ScalarList", "ScalarList", "Scalar"])";
+
+TEST(ImportKineto, StepsOnAGpu) {
+  GpuTrace trace;
+  trace.Event("user_annotation", "ProfilerStep#5", 0, 2000, kMain);
+  trace.Event("gpu_user_annotation", "ProfilerStep#5", 0, 1500, 7);
+  const std::string dims = "[[8, 4, 10, 12], [6, 2, 3, 5], [6], [], [], [], []]";
+  const std::string values = R"(["", "", "", "[2, 1]", "[1, 2]", "[1, 1]", "2"])";
+  // Mixed precision: the arguments are converted first, and that is no part of the layer.
+  trace.Event("cpu_op", "aten::conv2d", 10, 90, kMain,
+              With(Sequence(3), Inputs(dims, R"(["float", "float", "float"])", values)));
+  trace.Event("cpu_op", "aten::to", 11, 10, kMain, Sequence(3));
+  trace.Event("cpu_op", "aten::copy_", 12, 8, kMain);
+  trace.Kernel(13, kMain, 100, 7);
+  trace.Event("cpu_op", "aten::conv2d", 30, 60, kMain,
+              With(Sequence(3), Inputs(dims, kConvTypes, values)));
+  trace.Event(
+      "cpu_op", "aten::convolution", 31, 58, kMain,
+      With(Sequence(3),
+           Inputs(dims, kConvTypes,
+                  R"(["", "", "", "[2, 1]", "[1, 2]", "[1, 1]", "False", "[0, 0]", "2"])")));
+  trace.Kernel(40, kMain, 110, 30, "nhwc_transform");
+  trace.Kernel(45, kMain, 140, 50, "implicit_gemm");
+  // Outside of any step's operators.
+  trace.Kernel(110, kMain, 190, 5, "mine");
+  trace.Event("cpu_op", "aten::linear", 120, 50, kMain,
+              With(Sequence(4), Inputs("[[8, 3, 16], [5, 16], []]", R"(["float", "float", ""])",
+                                       R"(["", "", ""])")));
+  trace.Event("cpu_op", "aten::matmul", 121, 48, kMain, Sequence(4));
+  trace.Event("cpu_op", "aten::mm", 125, 30, kMain,
+              With(Sequence(6), Inputs("[[24, 16], [16, 5]]", R"(["float", "float"])")));
+  trace.Kernel(130, kMain, 200, 40, "sm90_xmma_gemm_f32f32_tf32f32_f32_tn");
+  // On the CPU by itself: not timed.
+  trace.Event("cpu_op", "aten::relu", 180, 5, kMain,
+              With(Sequence(7), Inputs("[[8, 5]]", R"(["float"])")));
+
+  trace.Node("MmBackward0", 6, 300, 60, "[[24, 5]]");
+  trace.Event("cpu_op", "aten::mm", 310, 20, kEngine);
+  trace.Kernel(315, kEngine, 400, 45);
+  trace.Event("cpu_op", "aten::mm", 331, 20, kEngine);
+  trace.Kernel(335, kEngine, 445, 35);
+  trace.Node("ConvolutionBackward0", 3, 400, 100, "[[8, 6, 5, 12]]");
+  trace.Event(
+      "cpu_op", "aten::convolution_backward", 405, 80, kEngine,
+      Inputs(
+          "[[8, 6, 5, 12], [8, 4, 10, 12], [6, 2, 3, 5], [], [], [], [], [], [], [], []]",
+          R"(["c10::Half"])",
+          R"(["", "", "", "[6]", "[2, 1]", "[1, 2]", "[1, 1]", "False", "[0, 0]", "2", "[False, True, True]"])"));
+  trace.Kernel(410, kEngine, 480, 20, "Memset (Device)", "gpu_memset");
+  trace.Kernel(420, kEngine, 500, 100, "wgrad");
+  trace.Event("cpu_op", "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 510,
+              100, kEngine);
+  trace.Event("cpu_op", "torch::autograd::AccumulateGrad", 511, 90, kEngine,
+              Inputs("[[6, 2, 3, 5]]", R"(["float"])"));
+  trace.Event("cpu_op", "c10d::allreduce_", 520, 60, kEngine);
+  trace.Event("cpu_op", "nccl:all_reduce", 521, 50, kEngine);
+  trace.Kernel(530, kEngine, 600, 300, "ncclDevKernel");
+
+  trace.Event("user_annotation", "Optimizer.step#AdamW.step", 1000, 100, kMain);
+  trace.Event("cpu_op", "aten::_fused_adamw_", 1010, 80, kMain,
+              Inputs("[[[6, 2, 3, 5], [6], [5, 16]], [[6, 2, 3, 5], [6], [5, 16]]]",
+                     R"(["TensorList", "TensorList"])", R"(["", ""])"));
+  trace.Kernel(1020, kMain, 1100, 25, "adamw");
+  // Launched before the trace began; and an operator that is known by its number alone.
+  trace.Event("kernel", "old", 1, 2, 7, R"("device": 1, "correlation": 5)");
+  trace.Event("cpu_op", "aten::sort", 1200, 20, kMain, R"("External id": 77)");
+  trace.Event("kernel", "sort", 1300, 11, 7, R"("device": 1, "correlation": 9, "External id": 77)");
+
+  const KinetoImport import = Import(trace);
+  const std::string conv =
+      "convolution channels=4 input=10x12 filters=6 kernel=3x5 stride=2x1 padding=1,2,1,2 groups=2 "
+      "bias=yes input_gradient=no";
+  EXPECT_EQ(Lines(import),
+            (std::vector<std::string>{"b8 fp16 forward " + conv + ": 80",
+                                      "b8 tf32 forward dense positions=3 inputs=16 units=5: 40",
+                                      "b8 tf32 backward dense positions=3 inputs=16 units=5: 80",
+                                      "b8 fp16 backward " + conv + ": 120",
+                                      "b1 fp32 update update optimizer=adam parameters=266: 25"}));
+  EXPECT_EQ(import.profile.samples.back().algorithm, "fused");
+  EXPECT_EQ(Unattributed(import),
+            "aten::sort 11\naten::to 7\nc10d::allreduce_ 300\nkernels launched before the trace "
+            "2\nkernels of no operator 5\n");
+  EXPECT_EQ(import.summary.steps, 1);
+  EXPECT_DOUBLE_EQ(import.summary.step_time_s, 2e-3);
+  // 1-3, 100-107, 110-195, 200-240, 400-900, 1100-1125 and 1300-1311 of 2000.
+  EXPECT_NEAR(import.summary.device_busy_share, (2 + 7 + 85 + 40 + 500 + 25 + 11) / 2000.0, 1e-9);
+  ASSERT_EQ(import.summary.kernels.size(), 11U);
+  EXPECT_EQ(import.summary.kernels[0].name, "ncclDevKernel");
+  EXPECT_EQ(import.summary.kernels[1].name, "wgrad");
+  EXPECT_EQ(import.summary.kernels[2].name, "some_kernel");
+  EXPECT_EQ(import.summary.kernels[2].calls, 3);
+  EXPECT_NEAR(import.summary.kernels[2].total_s, 87e-6, 1e-12);
+  EXPECT_NEAR(import.summary.kernels[2].mean_s, 29e-6, 1e-12);
+  const ComputeProfile& profile = import.profile;
+  EXPECT_EQ(profile.device.name, "NVIDIA H200");
+  EXPECT_EQ(profile.device.kind, "gpu");
+  EXPECT_EQ(profile.device.facts.at("memory"), "2000 B");
+  EXPECT_EQ(profile.device.facts.at("compute_capability"), "9.0");
+  EXPECT_EQ(profile.device.facts.at("multiprocessors"), "132");
+  EXPECT_EQ(profile.device.facts.at("cuda_runtime_version"), "12040");
+  EXPECT_EQ(profile.settings.at("pytorch"), "2.4.1");
+  EXPECT_EQ(profile.settings.at("with_stack"), "yes");
+  EXPECT_EQ(profile.settings.at("calls_without_time"), "1");
+  EXPECT_EQ(profile.settings.count("convolutions"), 0U);
+  EXPECT_EQ(profile.started, "2025-12-31T13:55:12Z");
+}
+
+// What a checkpoint computes again is a forward pass, and no part of the node that asks for it.
+TEST(ImportKineto, CheckpointsAndForks) {
+  Trace trace;
+  const std::string relu = Inputs("[[4, 6]]", R"(["float"])");
+  trace.Event("cpu_op", "aten::relu", 10, 20, kMain, With(Sequence(5), relu));
+  trace.Event("cpu_op", "aten::tanh", 40, 25, kMain, With(Sequence(6), relu));
+  trace.Event("cpu_op", "autograd::engine::evaluate_function: TanhBackward0", 100, 100, kEngine,
+              Sequence(6, true));
+  trace.Event("cpu_op", "TanhBackward0", 101, 80, kEngine, With(Sequence(6, true), relu));
+  // The engine's thread counts by itself: that it is at five too means nothing.
+  trace.Event("cpu_op", "aten::relu", 110, 30, kEngine, With(Sequence(5), relu));
+  trace.Event("cpu_op", "aten::mul", 145, 5, kEngine, relu);
+  // Where the branches meet, after the node itself.
+  trace.Event("cpu_op", "aten::add", 185, 10, kEngine,
+              Inputs("[[4, 6], [4, 6], []]", R"(["float", "float", "Scalar"])"));
+  trace.Event("cpu_op", "autograd::engine::evaluate_function: ReluBackward0", 300, 50, kEngine,
+              Sequence(5, true));
+  trace.Event("cpu_op", "autograd::engine::evaluate_function: MmBackward0", 360, 20, kEngine,
+              Sequence(3, true));
+  trace.Event("cpu_op", "aten::add", 365, 6, kEngine,
+              Inputs("[[9, 7], [9, 7], []]", R"(["float", "float", "Scalar"])"));
+  const KinetoImport import = Import(trace);
+  EXPECT_EQ(Lines(import),
+            (std::vector<std::string>{"b4 fp32 forward activation function=relu columns=6: 20 30",
+                                      "b4 fp32 forward activation function=tanh columns=6: 25",
+                                      "b4 fp32 backward activation function=tanh columns=6: 60",
+                                      "b4 fp32 backward elementwise kind=add channels=6: 10",
+                                      "b4 fp32 backward activation function=relu columns=6: 50"}));
+  EXPECT_EQ(Unattributed(import), "MmBackward0 14\ngradients added up 6\n");
+  EXPECT_EQ(import.summary.steps, 0);
+  EXPECT_EQ(import.summary.step_time_s, 0);
+}
+
+// What is called without a gradient is no training: evaluation, averages of parameters.
+TEST(ImportKineto, NoGradientNoLayer) {
+  Trace trace = CpuTrace();
+  const std::string two = R"(["float", "float"])";
+  trace.Event("cpu_op", "aten::linear", 3000, 40, kMain, Inputs("[[4, 6], [5, 6]]", two));
+  trace.Event("cpu_op", "aten::mm", 3001, 30, kMain, Inputs("[[4, 6], [6, 5]]", two));
+  trace.Event("cpu_op", "aten::add_", 3100, 10, kMain, Inputs("[[5, 6], [5, 6]]", two));
+  const KinetoImport import = Import(trace);
+  EXPECT_EQ(Lines(import), Lines(Import(CpuTrace())));
+  EXPECT_EQ(
+      Unattributed(import),
+      "aten::add_ 14\naten::flatten 6\naten::linear 40\ntorch::autograd::AccumulateGrad 20\n");
+}
+
+// A loss's softmax is one, the loss around it is not.
+TEST(ImportKineto, TimeWithinIsCountedOnce) {
+  Trace trace = CpuTrace();
+  const std::string scores = Inputs("[[4, 9], [], []]", R"(["float", "Scalar", ""])");
+  trace.Event("cpu_op", "aten::cross_entropy_loss", 240, 40, kMain, Sequence(40));
+  trace.Event("cpu_op", "aten::log_softmax", 245, 25, kMain, With(Sequence(40), scores));
+  trace.Event("cpu_op", "aten::dropout", 285, 12, kMain, Sequence(41));
+  trace.Event("cpu_op", "aten::mul", 286, 10, kMain,
+              With(Sequence(41), Inputs("[[4, 9], [4, 9]]", R"(["float", "float"])")));
+  const KinetoImport import = Import(trace);
+  EXPECT_EQ(import.summary.unattributed_s.at("aten::cross_entropy_loss"), 15e-6);
+  EXPECT_EQ(import.summary.unattributed_s.at("aten::dropout"), 12e-6);
+  EXPECT_EQ(import.summary.unattributed_s.count("aten::log_softmax"), 0U);
+  EXPECT_EQ(import.summary.unattributed_s.count("aten::mul"), 0U);
+}
+
+// PyTorch 1.8: other categories, times as text, nodes without the engine around them.
+TEST(ImportKineto, OldVersions) {
+  Trace trace;
+  const auto raw = [&](const std::string& category, const std::string& name, int start,
+                       int duration, const std::string& arguments) {
+    trace.Raw(R"({"args": {)" + arguments + R"(}, "tid": "t1", "pid": "p", "dur": ")" +
+              std::to_string(duration) + R"(", "ts": "16661497150)" + std::to_string(start) +
+              R"(.125", "name": ")" + name + R"(", "cat": ")" + category + R"(", "ph": "X"})");
+  };
+  raw("Operator", "aten::addmm", 10000, 100,
+      R"("Input dims": [[5], [4, 6], [6, 5]], "Input type": ["float", "float", "float"],
+         "Sequence number": "12", "External id": "3")");
+  raw("Runtime", "cudaLaunchKernel", 10020, 5, R"("correlation": 900, "external id": "900")");
+  raw("Operator", "AddmmBackward", 11000, 100,
+      R"("Sequence number": "12", "Fwd thread id": "1", "Input dims": [[4, 5]])");
+  raw("Operator", "aten::mm", 11010, 50, R"("External id": "5")");
+  raw("Runtime", "cudaLaunchKernel", 11020, 5, R"("correlation": "901", "external id": "901")");
+  trace.Event("Kernel", "gemm", 0, 30, 0, R"("device": 0, "correlation": 900, "external id": 900)");
+  trace.Event("Kernel", "gemm", 40, 35, 0, R"("device": 0, "correlation": 901)");
+  trace.Event("Memcpy", "copy", 90, 4, 0, R"("device": 0, "correlation": 901)");
+  const KinetoImport import = Import(trace);
+  EXPECT_EQ(Lines(import),
+            (std::vector<std::string>{
+                "b4 fp32 forward dense inputs=6 units=5 bias=yes input_gradient=no: 30",
+                "b4 fp32 backward dense inputs=6 units=5 bias=yes input_gradient=no: 39"}));
+  EXPECT_EQ(import.profile.device.name, "gpu");
+}
+
+// The events alone, as Chrome's format also allows.
+TEST(ImportKineto, AListOfEvents) {
+  const std::string text = CpuTrace().Text();
+  const std::size_t from = text.find("[\n{");
+  const KinetoImport import = Import(text.substr(from, text.rfind(']') - from + 1));
+  EXPECT_EQ(Lines(import), Lines(Import(CpuTrace())));
+}
+
+// ---- Updates.
+
+KinetoImport ImportUpdate(const std::string& name, const std::string& operators, int passes = 1) {
+  Trace trace;
+  const std::string relu = Inputs("[[4, 6]]", R"(["float"])");
+  for (int i = 0; i < passes; ++i) {
+    trace.Event("cpu_op", "aten::relu", 10 + 200 * i, 20, kMain, With(Sequence(i), relu));
+    trace.Event("cpu_op", "ReluBackward0", 100 + 200 * i, 50, kMain, Sequence(i, true));
+    trace.Event("cpu_op", "torch::autograd::AccumulateGrad", 160 + 200 * i, 1, kMain,
+                Inputs("[[30, 10]]", R"(["c10::BFloat16"])"));
+  }
+  trace.Event("user_annotation", "Optimizer.step#" + name + ".step", 5000, 90, kMain);
+  std::istringstream lines(operators);
+  double start = 5001;
+  for (std::string line; std::getline(lines, line); ++start) {
+    const std::size_t blank = line.find(' ');
+    trace.Event("cpu_op", line.substr(0, blank), start, 1, kMain, line.substr(blank + 1));
+  }
+  return Import(trace);
+}
+std::string Update(const KinetoImport& import) {
+  for (const std::string& line : Lines(import)) {
+    if (line.find(" update ") != std::string::npos) return line;
+  }
+  return Unattributed(import);
+}
+
+TEST(ImportKineto, Updates) {
+  const std::string three =
+      " " + Inputs("[[[3, 4], [8]], [[3, 4], [8]], []]", R"(["TensorList", "TensorList"])");
+  const std::string hidden =
+      " " + Inputs("[[], [], []]", R"(["TensorList", "TensorList", "Scalar"])");
+  EXPECT_EQ(Update(ImportUpdate("SGD", "aten::_foreach_add_" + three)),
+            "b1 bf16 update update optimizer=sgd parameters=20: 90");
+  EXPECT_EQ(Update(ImportUpdate("SGD", "aten::_foreach_mul_" + three + "\naten::_foreach_add_" +
+                                           three + "\naten::_foreach_add_" + three)),
+            "b1 bf16 update update optimizer=momentum parameters=20: 90");
+  EXPECT_EQ(Update(ImportUpdate(
+                "AdamW", "aten::_foreach_mul_" + three + "\naten::_foreach_addcdiv_" + three)),
+            "b1 bf16 update update optimizer=adam parameters=20: 90");
+  const std::string fused =
+      " " + Inputs("[[[3, 4], [8]], [[3, 4], [8]], [[3, 4], [8]], [], [], []]",
+                   R"(["TensorList", "TensorList", "TensorList", "Scalar", "Scalar", "Scalar"])",
+                   R"(["", "", "", "0.", "MOMENTUM", "0.1"])");
+  const auto with = [&](const std::string& momentum) {
+    std::string text = "aten::_fused_sgd_" + fused;
+    return text.replace(text.find("MOMENTUM"), 8, momentum);
+  };
+  EXPECT_EQ(Update(ImportUpdate("SGD", with("0."))),
+            "b1 bf16 update update optimizer=sgd parameters=20: 90");
+  EXPECT_EQ(Update(ImportUpdate("SGD", with("0.90000000000000002"))),
+            "b1 bf16 update update optimizer=momentum parameters=20: 90");
+  // Lists without shapes: what was accumulated since the last update, once.
+  EXPECT_EQ(Update(ImportUpdate("SGD", "aten::_foreach_add_" + hidden)),
+            "b1 bf16 update update optimizer=sgd parameters=300: 90");
+  EXPECT_EQ(Update(ImportUpdate("SGD", "aten::_foreach_add_" + hidden, 3)),
+            "b1 bf16 update update optimizer=sgd parameters=300: 90");
+  EXPECT_EQ(Update(ImportUpdate("FusedAdam", "")),
+            "b1 bf16 update update optimizer=adam parameters=300: 90");
+  // The first step with momentum; one that is not known.
+  EXPECT_EQ(Update(ImportUpdate("SGD", "aten::clone" + three + "\naten::add_" + three)),
+            "Optimizer.step#SGD.step 90\ntorch::autograd::AccumulateGrad 1\n");
+  EXPECT_EQ(Update(ImportUpdate("Shampoo", "aten::add_" + three)),
+            "Optimizer.step#Shampoo.step 90\ntorch::autograd::AccumulateGrad 1\n");
+}
+
+// ---- Layers.
+
+KinetoInput Tensor(std::vector<std::int64_t> dims, const std::string& type = "float") {
+  return {std::move(dims), {}, type, ""};
+}
+KinetoInput Number(const std::string& value) { return {{}, {}, "Scalar", value}; }
+KinetoInput TensorList(std::vector<std::vector<std::int64_t>> list) {
+  return {{}, std::move(list), "TensorList", ""};
+}
+
+std::string Described(const char* name, const KinetoInputs& inputs, std::int64_t step_batch = 0,
+                      const std::vector<std::int64_t>& output = {}) {
+  KinetoCall call;
+  call.name = name;
+  call.inputs = &inputs;
+  call.step_batch = step_batch;
+  if (!output.empty()) call.output = &output;
+  const KinetoOperation what = DescribeKinetoCall(KinetoLayerOf(name), call);
+  if (what.operation.index() == 0) return what.problem.empty() ? "-" : what.problem;
+  return "b" + std::to_string(what.batch) + " " +
+         kPrecisionNames[static_cast<int>(what.precision)] + " " + FormatOperation(what.operation);
+}
+
+TEST(ImportKineto, DenseLayersAndProducts) {
+  EXPECT_EQ(Described("linear", {Tensor({32, 784}), Tensor({10, 784}), Tensor({10})}),
+            "b32 fp32 dense inputs=784 units=10 bias=yes");
+  EXPECT_EQ(Described("linear", {Tensor({8, 20, 64}), Tensor({10, 64})}, 8),
+            "b8 fp32 dense positions=20 inputs=64 units=10");
+  EXPECT_EQ(Described("linear", {Tensor({20, 8, 64}), Tensor({10, 64})}, 8),
+            "b8 fp32 dense positions=20 inputs=64 units=10")
+      << "the batch may come second";
+  EXPECT_EQ(Described("addmm", {Tensor({10}), Tensor({160, 64}), Tensor({64, 10})}, 8),
+            "b8 fp32 dense positions=20 inputs=64 units=10 bias=yes");
+  EXPECT_EQ(Described("addmm", {Tensor({10}), Tensor({7, 64}), Tensor({64, 10})}, 8),
+            "b7 fp32 dense inputs=64 units=10 bias=yes");
+  EXPECT_EQ(Described("mm", {Tensor({7, 64}, "c10::BFloat16"), Tensor({64, 10}, "c10::BFloat16")}),
+            "b7 bf16 dense inputs=64 units=10");
+  EXPECT_EQ(Described("matmul", {Tensor({7, 3, 64}), Tensor({64, 10})}),
+            "b7 fp32 dense positions=3 inputs=64 units=10");
+  EXPECT_EQ(Described("matmul", {Tensor({7, 12, 5, 64}), Tensor({7, 12, 64, 6})}),
+            "b7 fp32 batched_product count=12 rows=5 columns=6 depth=64");
+  EXPECT_EQ(Described("bmm", {Tensor({84, 5, 64}), Tensor({84, 64, 6})}, 7),
+            "b7 fp32 batched_product count=12 rows=5 columns=6 depth=64");
+  EXPECT_EQ(Described("baddbmm", {Tensor({84, 5, 6}), Tensor({84, 5, 64}), Tensor({84, 64, 6})}),
+            "b84 fp32 batched_product rows=5 columns=6 depth=64");
+  EXPECT_EQ(Described("matmul", {Tensor({7, 12, 5, 64}), Tensor({12, 64, 6})}),
+            "of shapes that are repeated");
+  EXPECT_EQ(Described("linear", {Tensor({32, 784}), Tensor({10, 700}), Tensor({10})}),
+            "of shapes that do not fit");
+  EXPECT_EQ(Described("linear", {Tensor({32, 7}), Tensor({10, 7}), Tensor({3, 3}), Tensor({2})}),
+            "of shapes that do not fit")
+      << "arguments of several calls in one";
+  EXPECT_EQ(Described("linear", {Tensor({32, 784}, "double"), Tensor({10, 784}, "double")}),
+            "in double");
+  EXPECT_EQ(Described("linear", {Tensor({0, 784}), Tensor({10, 784})}), "-");
+  EXPECT_EQ(Described("linear", {}), "-");
+  EXPECT_EQ(Described("linear", {Tensor({32, 9'000'000}), Tensor({10, 9'000'000})}),
+            "that is out of range");
+}
+
+TEST(ImportKineto, Convolutions) {
+  const auto conv = [](const std::string& stride, const std::string& padding,
+                       const std::string& dilation, const std::string& groups) {
+    return Described("conv2d", {Tensor({2, 8, 20, 20}), Tensor({8, 4, 3, 3}), Tensor({8}),
+                                Number(stride), Number(padding), Number(dilation), Number(groups)});
+  };
+  EXPECT_EQ(conv("[2, 2]", "[1, 1]", "[1, 1]", "2"),
+            "b2 fp32 convolution channels=8 input=20x20 filters=8 kernel=3x3 stride=2x2 "
+            "padding=1,1,1,1 groups=2 bias=yes");
+  EXPECT_EQ(conv("[1]", "[2]", "[2]", "2"),
+            "b2 fp32 convolution channels=8 input=20x20 filters=8 kernel=3x3 dilation=2x2 "
+            "padding=2,2,2,2 groups=2 bias=yes");
+  EXPECT_TRUE(conv("[1, 1]", "same", "[1, 1]", "2").starts_with("without stride: record the"));
+  EXPECT_EQ(conv("[0, 1]", "[1, 1]", "[1, 1]", "2"), "that is out of range");
+  EXPECT_EQ(Described("conv1d", {Tensor({2, 8, 20}), Tensor({6, 8, 3}), Tensor({}), Number("[2]"),
+                                 Number("[1]"), Number("[1]"), Number("1")}),
+            "b2 fp32 convolution channels=8 input=20x1 filters=6 kernel=3x1 stride=2x1 "
+            "padding=1,0,1,0");
+  EXPECT_EQ(Described("conv3d", {Tensor({2, 8, 20, 20, 20}), Tensor({6, 8, 3, 3, 3})}),
+            "three-dimensional");
+  EXPECT_EQ(Described("conv_transpose2d", {Tensor({2, 8, 20, 20}), Tensor({8, 6, 3, 3})}),
+            "transposed");
+}
+
+// What strides and zeros do to an image tells them, unless several pairs do the same.
+TEST(ImportKineto, StridesFromShapes) {
+  const auto derived = [](std::int64_t input, std::int64_t kernel, std::int64_t output) {
+    return Described("conv2d", {Tensor({2, 3, input, input}), Tensor({6, 3, kernel, kernel})}, 0,
+                     {2, 6, output, output});
+  };
+  const std::string start = "b2 fp32 convolution channels=3 ";
+  EXPECT_EQ(derived(224, 7, 112),
+            start + "input=224x224 filters=6 kernel=7x7 stride=2x2 padding=3,3,3,3");
+  EXPECT_EQ(derived(56, 3, 56), start + "input=56x56 filters=6 kernel=3x3 padding=1,1,1,1");
+  EXPECT_EQ(derived(56, 3, 54), start + "input=56x56 filters=6 kernel=3x3");
+  EXPECT_EQ(derived(56, 1, 28), start + "input=56x56 filters=6 stride=2x2");
+  EXPECT_TRUE(derived(224, 11, 55).starts_with("without stride")) << "zeros may be 2 or 3";
+  EXPECT_TRUE(derived(4, 3, 2).starts_with("without stride"));
+  EXPECT_TRUE(derived(56, 3, 99).starts_with("without stride"));
+}
+
+TEST(ImportKineto, OtherLayers) {
+  const KinetoInput image = Tensor({2, 8, 15, 15});
+  const KinetoInput none = Tensor({});
+  EXPECT_EQ(Described("batch_norm", {image, Tensor({8}), Tensor({8})}),
+            "b2 fp32 normalization kind=batch channels=8 input=15x15");
+  EXPECT_EQ(Described("batch_norm", {image, none, none, none, none, Number("False")}),
+            "in evaluation mode");
+  EXPECT_EQ(Described("layer_norm", {Tensor({4, 20, 64}), none, Tensor({64}), Tensor({64})}, 4),
+            "b4 fp32 normalization kind=layer channels=64 input=20x1");
+  EXPECT_EQ(Described("layer_norm", {Tensor({4, 20, 64}), Number("[20, 64]"), none, none}),
+            "b4 fp32 normalization kind=layer channels=1280");
+  EXPECT_EQ(Described("clamp", {image, Number("0."), Number("6.")}),
+            "b2 fp32 activation function=relu6 columns=1800");
+  EXPECT_EQ(Described("hardtanh", {image, Number("-1."), Number("1.")}),
+            "b2 fp32 activation function=hardtanh columns=1800");
+  EXPECT_EQ(Described("gelu", {image, Number("tanh")}),
+            "b2 fp32 activation function=gelu_tanh columns=1800");
+  EXPECT_EQ(Described("softmax", {Tensor({2, 12, 20, 30}), Number("-1"), none}),
+            "b2 fp32 activation function=softmax rows=240 columns=30");
+  EXPECT_EQ(Described("softmax", {Tensor({2, 12, 20, 30}), Number("1"), none}),
+            "over another dimension than the last");
+  EXPECT_EQ(Described("softmax", {Tensor({24, 20, 30}), Number("2"), none}, 2),
+            "b2 fp32 activation function=softmax rows=240 columns=30");
+  EXPECT_EQ(Described("max_pool2d", {image, Number("[3, 3]"), Number("[2, 2]"), Number("[0, 0]"),
+                                     Number("[1, 1]"), Number("True")}),
+            "b2 fp32 pooling kind=max channels=8 input=15x15 window=3x3 stride=2x2");
+  EXPECT_EQ(
+      Described("max_pool2d", {Tensor({2, 8, 16, 16}), Number("[3, 3]"), Number("[2, 2]"),
+                               Number("[0, 0]"), Number("[1, 1]"), Number("True")}),
+      "b2 fp32 pooling kind=max channels=8 input=16x16 window=3x3 stride=2x2 padding=0,0,1,1");
+  EXPECT_EQ(Described("avg_pool2d", {image, Number("[3]"), Number("[]"), Number("[0, 0]")}),
+            "b2 fp32 pooling kind=average channels=8 input=15x15 window=3x3 stride=3x3");
+  EXPECT_TRUE(Described("max_pool2d", {image, none, none, none}).starts_with("without window"));
+  EXPECT_EQ(Described("max_pool2d", {image, Number("[30]"), Number("[1]"), Number("[0]")}),
+            "of no usable window");
+  EXPECT_EQ(Described("max_pool2d", {image, Number("[3]"), Number("[0]"), Number("[0]")}),
+            "of no usable window");
+  EXPECT_EQ(Described("adaptive_avg_pool2d", {image, Number("[1, 1]")}),
+            "b2 fp32 pooling kind=average channels=8 input=15x15 window=15x15");
+  EXPECT_EQ(Described("adaptive_avg_pool2d", {image, none}, 0, {2, 8, 5, 3}),
+            "b2 fp32 pooling kind=average channels=8 input=15x15 window=3x5 stride=3x5");
+  EXPECT_EQ(Described("adaptive_avg_pool2d", {image, Number("[7, 7]")}), "of uneven windows");
+  EXPECT_EQ(Described("mean", {image, Number("[-1, -2]")}),
+            "b2 fp32 pooling kind=average channels=8 input=15x15 window=15x15");
+  EXPECT_EQ(Described("mean", {image, Number("[1]")}), "-");
+  EXPECT_EQ(Described("add", {image, image}),
+            "b2 fp32 elementwise kind=add channels=8 positions=225");
+  EXPECT_EQ(Described("mul", {Tensor({2, 8, 1, 1}), image}),
+            "b2 fp32 elementwise kind=multiply channels=8 positions=225 broadcast=yes");
+  EXPECT_EQ(Described("add", {Tensor({4, 20, 64}), Tensor({64})}, 4),
+            "b4 fp32 elementwise kind=add channels=64 positions=20 broadcast=yes");
+  EXPECT_EQ(Described("add", {Tensor({4, 20, 64}), Tensor({1, 20, 64})}),
+            "of shapes that are repeated");
+  EXPECT_EQ(Described("add", {image, Number("1")}), "-");
+  EXPECT_EQ(Described("cat", {TensorList({{2, 8, 15, 15}, {2, 4, 15, 15}}), Number("1")}),
+            "b2 fp32 copy elements=2700");
+  EXPECT_EQ(Described("embedding", {Tensor({1000, 64}), Tensor({4, 20}, "long int")}),
+            "b4 fp32 embedding rows=1000 features=64 tokens=20");
+  EXPECT_EQ(Described("sort", {image}), "-");
+}
+
+TEST(ImportKineto, RecurrentLayers) {
+  const auto lstm = [](std::int64_t stacked, const std::string& both) {
+    return Described(
+        "lstm", {Tensor({20, 8, 64}), TensorList({{stacked, 8, 128}, {stacked, 8, 128}}),
+                 TensorList({{512, 64}, {512, 128}, {512}, {512}}), Number("True"), Number("1"),
+                 Number("0."), Number("True"), Number(both), Number("False")});
+  };
+  EXPECT_EQ(lstm(1, "False"), "b8 fp32 recurrent cell=lstm positions=20 inputs=64 hidden=128");
+  EXPECT_EQ(lstm(2, "True"),
+            "b8 fp32 recurrent cell=lstm positions=20 inputs=64 hidden=128 directions=2");
+  EXPECT_EQ(lstm(2, "False"), "of several layers");
+  EXPECT_EQ(Described("gru", {Tensor({8, 20, 64}), Tensor({1, 8, 128}),
+                              TensorList({{384, 64}, {384, 128}})}),
+            "b8 fp32 recurrent cell=gru positions=20 inputs=64 hidden=128");
+  EXPECT_EQ(Described("gru", {Tensor({8, 20, 64}), Tensor({})}), "whose states have no shapes");
+}
+
+// ---- What is refused.
+
+TEST(ImportKineto, Errors) {
+  const auto with = [](const std::string& raw) { return Trace().Raw(raw).Text(); };
+  const std::string head =
+      R"({"ph": "X", "cat": "cpu_op", "name": "aten::relu", "pid": 1, "tid": 1)";
+  const struct {
+    std::string text;
+    const char* says;
+  } cases[] = {
+      {"", ": is empty; allowed: a trace in JSON"},
+      {"\x1f\x8b\x08 and so on", ": is compressed with gzip; allowed: plain JSON: gunzip"},
+      {"Name,Self CPU\n", ":1: byte 1: is not JSON; allowed: a trace as export_chrome_trace()"},
+      {"{\"traceEvents\": [\n{\"ph\": \"X\",\n\"dur\": nan}]}", ":3: byte 39: is not JSON"},
+      {"{\"traceEvents\": [\n{\"ph\": \"X\",\n\"dur\": 1e999}]}", ":3: byte 42: is not JSON"},
+      {"{\"traceEvents\": [\xff]}", ":1: byte 18: is not JSON"},
+      {"{\"traceEvents\": [\n", ":2: ends before its JSON does: the trace was cut off"},
+      {"{} {}", ": is not JSON"},
+      {"{}", "traceEvents: is missing; allowed: a trace as export_chrome_trace()"},
+      {"7", "'7' is not a trace"},
+      {"{\"traceEvents\": 7}", "traceEvents: '7' is not a list"},
+      {"{\"traceEvents\": [7]}", "traceEvents: '7' is not an event"},
+      {"{\"traceEvents\": [[{}]]}", "traceEvents: '[' is not an event"},
+      {"{\"traceEvents\": [], \"traceEvents\": []}", "traceEvents: is given twice"},
+      {"{\"traceEvents\": []}", ": has no operators; allowed: a trace of training steps"},
+      {with(head + R"(, "ts": 1, "dur": 2})"),
+       ": has no shapes; allowed: a trace of training steps recorded with "
+       "torch.profiler.profile(..., record_shapes=True)"},
+      {with(head + R"(, "ts": 1, "dur": 2, "args": {"Input Dims": [[2, 3]]}})"),
+       ": has no backward pass of a layer"},
+      {with(head + R"(, "ts": 1, "dur": -2})"), ":5: dur: '-2' is negative; allowed: 0 or more"},
+      {with(head + R"(, "ts": 1})"), ":5: dur: is not a time"},
+      {with(head + R"(, "ts": "soon", "dur": 1})"), ":5: ts: 'soon' is not a time"},
+      {with(head + R"(, "ts": "nan", "dur": 1})"), ":5: ts: 'nan' is not a time"},
+      {with(head + R"(, "ts": "inf", "dur": 1})"), ":5: ts: 'inf' is not a time"},
+      {with(head + R"(, "ts": 1e300, "dur": 1})"), ":5: ts: '1e300' is not a time"},
+      {with(head + R"(, "ts": [1], "dur": 1})"), ":5: ts: is not a time"},
+      {with(R"({"ph": "X", "cat": "cpu_op", "name": 7, "ts": 1, "dur": 1})"),
+       ":5: name: '7' is not a name; allowed: text"},
+      {with(head + R"(, "ts": 1, "dur": 2, "args": {"Input Dims": [[2, "x"]]}})"),
+       ":5: Input Dims: 'x' is not a length"},
+      {with(head + R"(, "ts": 1, "dur": 2, "args": {"Input Dims": [[2, -3]]}})"),
+       ":5: Input Dims: '[[2,-3]]' is not a list of shapes"},
+      {with(head + R"(, "ts": 1, "dur": 2, "args": {"Input Dims": [[2.5]]}})"),
+       ":5: Input Dims: '[[2.5]]' is not a list of shapes"},
+      {with(head + R"(, "ts": 1, "dur": 2, "args": {"Input Dims": [[[[2]]]]}})"),
+       ":5: Input Dims: '[[[[2]]]]' is not a list of shapes"},
+      {with(head + R"(, "ts": 1, "dur": 2, "args": {"Input Dims": [5]}})"),
+       ":5: Input Dims: '[5]' is not a list of shapes"},
+      {with(head + R"(, "ts": 1, "dur": 2, "args": {"Input Dims": [{}]}})"),
+       ":5: Input Dims: '{' is no list"},
+      {with(head + R"(, "ts": 1, "dur": 2, "args": {"Input type": [["float"]]}})"),
+       ":5: Input type: '[' is a list within the list"},
+      {"{\"traceEvents\": [" + std::string(5000, '['), "traceEvents: '[' is not an event"},
+      {"{\"x\": " + std::string(5000, '['), ":1: is nested too deeply; allowed: at most 64 levels"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_TRUE(Says(ErrorOf([&] { Import(c.text); }), c.says)) << c.text.substr(0, 400);
+  }
+  const TempFolder folder;
+  EXPECT_TRUE(Says(ErrorOf([&] { ImportKineto(folder.path()); }), "is a folder, not a file"));
+  EXPECT_TRUE(Says(ErrorOf([&] { ImportKineto(folder.Path("none")); }), "none: cannot be read: "));
+}
+
+// Two processes in one file: which of them launched a kernel is not known.
+TEST(ImportKineto, NumbersOfLaunchesMustBeUnique) {
+  Trace trace = CpuTrace();
+  trace.Event("cuda_runtime", "cudaLaunchKernel", 50, 1, kMain, R"("correlation": 4)");
+  trace.Event("kernel", "k", 60, 1, 0, R"("correlation": 4)");
+  EXPECT_TRUE(Says(ErrorOf([&] {
+                     Trace twice = trace;
+                     twice.Event("cuda_runtime", "cudaLaunchKernel", 180, 1, kMain,
+                                 R"("correlation": 4)");
+                     Import(twice);
+                   }),
+                   "correlation: '4' is the number of launches by several operators; allowed: a "
+                   "trace of one process"));
+}
+
+// Other events and arguments are not looked at, whatever they hold.
+TEST(ImportKineto, OtherEventsAreIgnored) {
+  Trace trace = CpuTrace();
+  trace.Raw(R"({"ph": "M", "name": "process_name", "args": {"name": [{"a": [1]}]}})");
+  trace.Raw(R"({"ph": "i", "name": 5, "ts": "x", "s": "g"})");
+  trace.Raw(R"({"ph": "X", "cat": "python_function", "name": null, "dur": -7})");
+  trace.Raw(R"({"ph": "s", "id": 1, "cat": "ac2g", "ts": -1e9})");
+  trace.Raw(R"({"name": "Record Window End", "ph": "i", "args": [{"Input Dims": [["x"]]}]})");
+  trace.Raw("{}");
+  EXPECT_EQ(Lines(Import(trace)), Lines(Import(CpuTrace())));
+}
+
+// Cut off anywhere, a trace is refused with one sentence.
+TEST(ImportKineto, EveryTruncation) {
+  const std::string text = CpuTrace().Text();
+  const TempFolder folder;
+  const std::size_t whole = text.rfind('}');
+  for (std::size_t size = 0; size <= whole; size += size < 600 ? 1 : 97) {
+    const std::string path = folder.Write("cut.json", text.substr(0, size));
+    EXPECT_TRUE(Says(ErrorOf([&] { ImportKineto(path); }), "cut.json")) << size;
+  }
+}
+
+// Damaged anywhere, it is read or refused.
+TEST(ImportKineto, DamagedBytes) {
+  GpuTrace gpu;
+  CpuStep(&gpu, 0, 30, "ProfilerStep#1");
+  gpu.Kernel(50, kMain, 60, 30);
+  gpu.Kernel(510, kMain, 520, 30);
+  const std::string text = gpu.Text();
+  const TempFolder folder;
+  std::mt19937 random(7);
+  const std::string bytes = "0123456789-.,:[]{}\"eEaX \n\x80";
+  int read = 0;
+  for (int round = 0; round < 600; ++round) {
+    std::string damaged = text;
+    for (unsigned i = 0; i <= random() % 3; ++i) {
+      damaged[random() % damaged.size()] = bytes[random() % bytes.size()];
+    }
+    const std::string path = folder.Write("damaged.json", damaged);
+    try {
+      const KinetoImport import = ImportKineto(path);
+      const std::string profile = FormatComputeProfile(import.profile);
+      EXPECT_NO_THROW(ParseComputeProfile(profile, "profile")) << profile;
+      ++read;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("damaged.json"), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_GT(read, 50);
+}
+
+// ---- Size.
+
+// Bytes of memory that the process has had at most.
+std::size_t MemoryPeak() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::stoul(line.substr(6)) * 1024;
+  }
+  return 0;
+}
+
+// A long trace takes less memory than it has bytes, and seconds.
+TEST(ImportKineto, LongTraces) {
+  constexpr int kSteps = 4000;
+  const TempFolder folder;
+  const std::string path = folder.Path("long.json");
+  {
+    std::ofstream out(path);
+    out << "{\"traceEvents\": [\n";
+    for (int step = 0; step < kSteps; ++step) {
+      Trace trace;
+      CpuStep(&trace, 1000.0 * step, 10 * step, "ProfilerStep#" + std::to_string(step));
+      const std::string text = trace.Text();
+      const std::size_t from = text.find("[\n{") + 2;
+      out << (step == 0 ? "" : ",") << text.substr(from, text.rfind(']') - from);
+      // Call stacks make up most of a real trace.
+      out << R"(,{"ph": "X", "cat": "python_function", "name": "f", "args": {"Call stack": ")"
+          << std::string(4000, 's') << "\"}}\n";
+    }
+    out << "]}";
+  }
+  const std::size_t size = FileContent(path).size();
+  ASSERT_GT(size, 40'000'000U);
+  const std::size_t before = MemoryPeak();
+  const auto start = std::chrono::steady_clock::now();
+  const KinetoImport import = ImportKineto(path);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  EXPECT_EQ(import.summary.steps, kSteps);
+  ASSERT_EQ(import.profile.samples.size(), 9U);
+  for (const MeasuredSamples& samples : import.profile.samples) {
+    EXPECT_EQ(samples.seconds.size(), static_cast<std::size_t>(kSteps));
+  }
+#ifndef STEPCAST_TEST_SANITIZED
+  EXPECT_LT(MemoryPeak() - before, size) << "of " << size << " bytes";
+  EXPECT_LT(took.count(), 30);
+#else
+  (void)before;
+  (void)took;
+#endif
+}
+
+}  // namespace
+}  // namespace stepcast

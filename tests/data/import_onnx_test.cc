@@ -1,0 +1,842 @@
+#include "data/io/import_onnx.h"
+
+#include <gtest/gtest.h>
+
+// Generated code is not judged by our warnings.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wall"
+#pragma GCC diagnostic ignored "-Wextra"
+#pragma GCC diagnostic ignored "-Wpedantic"
+#pragma GCC diagnostic ignored "-Wshadow"
+#include <onnx/onnx_pb.h>
+#pragma GCC diagnostic pop
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/io/workload_file.h"
+#include "data/workloads/catalog.h"
+#include "tests/support/input_error.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+using Names = std::vector<std::string>;
+constexpr int kReal = onnx::TensorProto::FLOAT;
+constexpr int kInteger = onnx::TensorProto::INT64;
+
+// Writes an ONNX model down node by node; each returns the name of its output.
+class Model {
+ public:
+  explicit Model(int opset = 13) {
+    proto.set_ir_version(8);
+    proto.set_producer_name("test");
+    proto.add_opset_import()->set_version(opset);
+    graph().set_name("net");
+  }
+
+  onnx::GraphProto& graph() { return *proto.mutable_graph(); }
+
+  // Lengths are numbers, names, or empty for neither.
+  std::string Input(const std::string& name, const Names& lengths, int type = kReal) {
+    onnx::ValueInfoProto* input = graph().add_input();
+    input->set_name(name);
+    auto* tensor = input->mutable_type()->mutable_tensor_type();
+    tensor->set_elem_type(type);
+    tensor->mutable_shape();
+    for (const std::string& length : lengths) {
+      auto* dim = tensor->mutable_shape()->add_dim();
+      if (length.empty()) continue;
+      const bool number = length.find_first_not_of("-0123456789") == std::string::npos;
+      if (number) {
+        dim->set_dim_value(std::stoll(length));
+      } else {
+        dim->set_dim_param(length);
+      }
+    }
+    return name;
+  }
+
+  // Only the shape: the values would be in a file that is not there.
+  std::string Weight(const std::string& name, const Dims& dims) {
+    onnx::TensorProto* tensor = graph().add_initializer();
+    tensor->set_name(name);
+    tensor->set_data_type(kReal);
+    for (const std::int64_t length : dims) tensor->add_dims(length);
+    tensor->set_data_location(onnx::TensorProto::EXTERNAL);
+    auto* entry = tensor->add_external_data();
+    entry->set_key("location");
+    entry->set_value("missing.bin");
+    return name;
+  }
+
+  std::string Integers(const std::string& name, const Dims& values) {
+    onnx::TensorProto* tensor = graph().add_initializer();
+    tensor->set_name(name);
+    tensor->set_data_type(kInteger);
+    tensor->add_dims(static_cast<std::int64_t>(values.size()));
+    for (const std::int64_t value : values) tensor->add_int64_data(value);
+    return name;
+  }
+
+  std::string Scalar(float value) {
+    onnx::NodeProto& node = Add("Constant", {});
+    onnx::AttributeProto* attribute = node.add_attribute();
+    attribute->set_name("value");
+    attribute->set_type(onnx::AttributeProto::TENSOR);
+    attribute->mutable_t()->set_data_type(kReal);
+    attribute->mutable_t()->add_float_data(value);
+    return node.output(0);
+  }
+
+  std::string Index(std::int64_t value) {
+    onnx::NodeProto& node = Add("Constant", {});
+    onnx::AttributeProto* attribute = node.add_attribute();
+    attribute->set_name("value");
+    attribute->set_type(onnx::AttributeProto::TENSOR);
+    attribute->mutable_t()->set_data_type(kInteger);
+    attribute->mutable_t()->add_int64_data(value);
+    return node.output(0);
+  }
+
+  onnx::NodeProto& Add(const std::string& op, const Names& inputs, int outputs = 1) {
+    onnx::NodeProto& node = *graph().add_node();
+    node.set_op_type(op);
+    node.set_name(op + std::to_string(graph().node_size()));
+    for (const std::string& input : inputs) node.add_input(input);
+    for (int i = 0; i < outputs; ++i) node.add_output(node.name() + ":" + std::to_string(i));
+    return node;
+  }
+
+  struct Ints {
+    const char* name;
+    Dims values;
+  };
+  struct Int {
+    const char* name;
+    std::int64_t value;
+  };
+  struct Word {
+    const char* name;
+    const char* value;
+  };
+  static void Set(onnx::NodeProto& node, const Ints& ints) {
+    onnx::AttributeProto* attribute = node.add_attribute();
+    attribute->set_name(ints.name);
+    attribute->set_type(onnx::AttributeProto::INTS);
+    for (const std::int64_t value : ints.values) attribute->add_ints(value);
+  }
+  static void Set(onnx::NodeProto& node, const Int& value) {
+    onnx::AttributeProto* attribute = node.add_attribute();
+    attribute->set_name(value.name);
+    attribute->set_type(onnx::AttributeProto::INT);
+    attribute->set_i(value.value);
+  }
+  static void Set(onnx::NodeProto& node, const Word& word) {
+    onnx::AttributeProto* attribute = node.add_attribute();
+    attribute->set_name(word.name);
+    attribute->set_type(onnx::AttributeProto::STRING);
+    attribute->set_s(word.value);
+  }
+
+  template <typename... Attributes>
+  std::string Node(const std::string& op, const Names& inputs, const Attributes&... attributes) {
+    onnx::NodeProto& node = Add(op, inputs);
+    (Set(node, attributes), ...);
+    return node.output(0);
+  }
+
+  void Output(const std::string& name) { graph().add_output()->set_name(name); }
+
+  std::string Convolution(const std::string& x, const std::string& name, std::int64_t inputs,
+                          std::int64_t filters, std::int64_t kernel, std::int64_t stride,
+                          std::int64_t pad, std::int64_t groups = 1) {
+    Weight(name, {filters, inputs / groups, kernel, kernel});
+    return Node("Conv", {x, name}, Ints{"kernel_shape", {kernel, kernel}},
+                Ints{"strides", {stride, stride}}, Ints{"pads", {pad, pad, pad, pad}},
+                Int{"group", groups});
+  }
+
+  std::string BatchNormalization(const std::string& x, const std::string& name,
+                                 std::int64_t channels) {
+    for (const char* part : {".weight", ".bias", ".mean", ".var"}) Weight(name + part, {channels});
+    return Node("BatchNormalization",
+                {x, name + ".weight", name + ".bias", name + ".mean", name + ".var"});
+  }
+
+  // As PyTorch exports torch.nn.Linear on a sequence.
+  std::string Linear(const std::string& x, const std::string& name, std::int64_t inputs,
+                     std::int64_t units) {
+    Weight(name + ".weight", {inputs, units});
+    Weight(name + ".bias", {units});
+    return Node("Add", {name + ".bias", Node("MatMul", {x, name + ".weight"})});
+  }
+
+  // As PyTorch exports it before opset 17.
+  std::string LayerNorm(const std::string& x, const std::string& name, std::int64_t features) {
+    Weight(name + ".weight", {features});
+    Weight(name + ".bias", {features});
+    const std::string difference = Node("Sub", {x, Node("ReduceMean", {x}, Ints{"axes", {-1}})});
+    const std::string square = Node("Pow", {difference, Scalar(2)});
+    const std::string variance = Node("ReduceMean", {square}, Ints{"axes", {-1}});
+    const std::string root = Node("Sqrt", {Node("Add", {variance, Scalar(1e-5F)})});
+    const std::string scaled = Node("Mul", {Node("Div", {difference, root}), name + ".weight"});
+    return Node("Add", {scaled, name + ".bias"});
+  }
+
+  std::string Gelu(const std::string& x) {
+    const std::string erf = Node("Erf", {Node("Div", {x, Scalar(1.4142135F)})});
+    return Node("Mul", {Node("Mul", {x, Node("Add", {erf, Scalar(1)})}), Scalar(0.5F)});
+  }
+
+  onnx::ModelProto proto;
+};
+
+Workload Import(const Model& model, const OnnxOptions& options = {}) {
+  const TempFolder folder;
+  return ImportOnnx(folder.Write("net.onnx", model.proto.SerializeAsString()), options);
+}
+Workload Import(const Model& model, std::map<std::string, std::int64_t> dims) {
+  return Import(model, OnnxOptions{std::move(dims), ""});
+}
+
+std::optional<InputError> ErrorIn(const Model& model, const OnnxOptions& options = {}) {
+  return ErrorOf([&] { Import(model, options); });
+}
+
+template <typename Op>
+Op OperationOf(const Workload& workload, std::size_t layer) {
+  EXPECT_LT(layer, workload.layers.size());
+  if (layer >= workload.layers.size()) return {};
+  const auto* op = std::get_if<Op>(&workload.layers[layer].operation);
+  EXPECT_NE(op, nullptr) << workload.layers[layer].name;
+  return op == nullptr ? Op{} : *op;
+}
+
+// Two layers are the same work; names are everybody's own.
+void ExpectSameLayer(const Layer& layer, const Layer& expected) {
+  SCOPED_TRACE(layer.name + " as " + expected.name);
+  EXPECT_EQ(layer.kind, expected.kind);
+  EXPECT_EQ(layer.tensors, expected.tensors);
+  EXPECT_EQ(layer.statistics, expected.statistics);
+  EXPECT_EQ(layer.forward_flop, expected.forward_flop);
+  EXPECT_EQ(layer.activation_bytes, expected.activation_bytes);
+  EXPECT_EQ(layer.operation, expected.operation);
+}
+
+// ResNet-18's stem and its first stage of two blocks.
+Model ResidualStage(const std::string& batch) {
+  Model m;
+  std::string x = m.Input("image", {batch, "3", "224", "224"});
+  x = m.Convolution(x, "conv1", 3, 64, 7, 2, 3);
+  x = m.Node("Relu", {m.BatchNormalization(x, "bn1", 64)});
+  x = m.Node("MaxPool", {x}, Model::Ints{"kernel_shape", {3, 3}}, Model::Ints{"strides", {2, 2}},
+             Model::Ints{"pads", {1, 1, 1, 1}});
+  for (const std::string block : {"0.", "1."}) {
+    std::string y = m.Convolution(x, block + "conv1", 64, 64, 3, 1, 1);
+    y = m.Node("Relu", {m.BatchNormalization(y, block + "bn1", 64)});
+    y = m.Convolution(y, block + "conv2", 64, 64, 3, 1, 1);
+    y = m.BatchNormalization(y, block + "bn2", 64);
+    x = m.Node("Relu", {m.Node("Add", {y, x})});
+  }
+  m.Output(x);
+  return m;
+}
+
+TEST(ImportOnnx, AResidualStageIsThatOfTheCatalogue) {
+  const Workload resnet = FindWorkload("resnet18").value();
+  for (const char* batch : {"1", "32", "batch", "N"}) {
+    SCOPED_TRACE(batch);
+    const Workload stage = Import(ResidualStage(batch));
+    ASSERT_EQ(stage.layers.size(), 18U);
+    for (std::size_t i = 0; i < stage.layers.size(); ++i) {
+      ExpectSameLayer(stage.layers[i], resnet.layers.at(i));
+    }
+    EXPECT_EQ(stage.parameters - stage.trainable_parameters, 2 * 5 * 64);
+    EXPECT_EQ(stage.gradient_bytes.in(kBytes),
+              4.0 * static_cast<double>(stage.trainable_parameters));
+  }
+}
+
+TEST(ImportOnnx, TheWorkloadIsNamedAfterTheFile) {
+  const Model m = ResidualStage("batch");
+  EXPECT_EQ(Import(m).name, "net");
+  EXPECT_EQ(Import(m).source, "ONNX graph net by test, opset 13");
+  EXPECT_EQ(Import(m, OnnxOptions{{}, "mine"}).name, "mine");
+}
+
+TEST(ImportOnnx, AWorkloadFileGivesItBack) {
+  const Workload stage = Import(ResidualStage("batch"));
+  const Workload back = ParseWorkload(FormatWorkload(stage), "stage.yaml");
+  EXPECT_EQ(back.trainable_parameters, stage.trainable_parameters);
+  ASSERT_EQ(back.layers.size(), stage.layers.size());
+  for (std::size_t i = 0; i < back.layers.size(); ++i) {
+    ExpectSameLayer(back.layers[i], stage.layers[i]);
+  }
+}
+
+// What mobilenet_v2 has after its stem: depthwise, with six as the upper bound.
+TEST(ImportOnnx, DepthwiseConvolution) {
+  const Workload mobilenet = FindWorkload("mobilenet_v2").value();
+  Model m;
+  std::string x = m.Input("x", {"n", "3", "224", "224"});
+  m.Weight("stem", {32, 3, 3, 3});
+  x = m.Node("Conv", {x, "stem"}, Model::Ints{"strides", {2, 2}},
+             Model::Word{"auto_pad", "SAME_UPPER"});
+  x = m.Node("Clip", {m.BatchNormalization(x, "bn0", 32), m.Scalar(0), m.Scalar(6)});
+  x = m.Convolution(x, "dw", 32, 32, 3, 1, 1, 32);
+  x = m.Node("Clip", {m.BatchNormalization(x, "bn1", 32), m.Scalar(0), m.Scalar(6)});
+  m.Output(x);
+  const Workload w = Import(m);
+  ASSERT_EQ(w.layers.size(), 6U);
+  for (std::size_t i = 0; i < 6; ++i) ExpectSameLayer(w.layers[i], mobilenet.layers.at(i));
+}
+
+TEST(ImportOnnx, MultilayerPerceptron) {
+  const Workload mlp = FindWorkload("mlp_mnist").value();
+  Model m(11);
+  std::string x = m.Node("Flatten", {m.Input("x", {"batch", "1", "28", "28"})});
+  const Dims units = {784, 512, 512, 10};
+  for (std::size_t i = 1; i < units.size(); ++i) {
+    const std::string name = "fc" + std::to_string(i);
+    m.Weight(name + ".weight", {units[i], units[i - 1]});
+    m.Weight(name + ".bias", {units[i]});
+    x = m.Node("Gemm", {x, name + ".weight", name + ".bias"}, Model::Int{"transB", 1});
+    x = i < 3 ? m.Node("Relu", {x}) : m.Node("Softmax", {x}, Model::Int{"axis", 1});
+  }
+  m.Output(x);
+  const Workload w = Import(m);
+  ASSERT_EQ(w.layers.size(), mlp.layers.size());
+  for (std::size_t i = 0; i < w.layers.size(); ++i) ExpectSameLayer(w.layers[i], mlp.layers[i]);
+  EXPECT_EQ(w.forward_flop(), mlp.forward_flop());
+}
+
+// The first layer of BERT-base, its shapes taken from the input as exporters write it. Copies are
+// this graph's own; all other layers are those of the catalogue.
+Model TransformerBlock(const std::string& batch, const std::string& tokens) {
+  constexpr std::int64_t kFeatures = 768;
+  constexpr std::int64_t kHeads = 12;
+  Model m;
+  const std::string ids = m.Input("ids", {batch, tokens}, kInteger);
+  const std::string types = m.Input("types", {batch, tokens}, kInteger);
+  m.Weight("word", {30522, kFeatures});
+  m.Weight("type", {2, kFeatures});
+  m.Weight("position", {512, kFeatures});
+  std::string x = m.Node("Gather", {"word", ids});
+  x = m.Node("Add", {x, m.Node("Gather", {"type", types})});
+  const std::string length = m.Node("Gather", {m.Node("Shape", {ids}), m.Index(1)});
+  const std::string places = m.Node("Range", {m.Index(0), length, m.Index(1)});
+  x = m.Node("Add", {x, m.Node("Gather", {"position", places})});
+  x = m.LayerNorm(x, "norm", kFeatures);
+
+  m.Integers("zero", {0});
+  m.Integers("heads", {kHeads, kFeatures / kHeads});
+  m.Integers("features", {kFeatures});
+  const auto first = [&](const std::string& of, std::int64_t count) {
+    m.Integers(of + ".from", {0});
+    m.Integers(of + ".to", {count});
+    return m.Node("Slice", {m.Node("Shape", {of}), of + ".from", of + ".to"});
+  };
+  const auto split = [&](const std::string& name, const Dims& order) {
+    const std::string y = m.Linear(x, name, kFeatures, kFeatures);
+    const std::string shape = m.Node("Concat", {first(y, 2), "heads"}, Model::Int{"axis", 0});
+    return m.Node("Transpose", {m.Node("Reshape", {y, shape})}, Model::Ints{"perm", order});
+  };
+  const std::string query = split("query", {0, 2, 1, 3});
+  const std::string key = split("key", {0, 2, 3, 1});
+  const std::string value = split("value", {0, 2, 1, 3});
+  const std::string scores = m.Node("Div", {m.Node("MatMul", {query, key}), m.Scalar(8)});
+  const std::string weights = m.Node("Softmax", {scores}, Model::Int{"axis", -1});
+  std::string y =
+      m.Node("Transpose", {m.Node("MatMul", {weights, value})}, Model::Ints{"perm", {0, 2, 1, 3}});
+  const std::string joined = m.Node("Concat", {first(y, 2), "features"}, Model::Int{"axis", 0});
+  y = m.Linear(m.Node("Reshape", {y, joined}), "output", kFeatures, kFeatures);
+  x = m.LayerNorm(m.Node("Add", {x, y}), "norm1", kFeatures);
+  y = m.Gelu(m.Linear(x, "intermediate", kFeatures, 4 * kFeatures));
+  y = m.Linear(y, "down", 4 * kFeatures, kFeatures);
+  x = m.LayerNorm(m.Node("Add", {x, y}), "norm2", kFeatures);
+  m.Output(x);
+  return m;
+}
+
+TEST(ImportOnnx, ATransformerBlockIsThatOfTheCatalogue) {
+  const Workload bert = FindWorkload("bert_base").value();
+  const std::vector<std::pair<Model, std::map<std::string, std::int64_t>>> cases = {
+      {TransformerBlock("batch", "tokens"), {{"tokens", 384}}},
+      {TransformerBlock("batch", "tokens"), {{"tokens", 384}, {"batch", 4}}},
+      {TransformerBlock("8", "384"), {}}};
+  for (const auto& [model, dims] : cases) {
+    const Workload w = Import(model, dims);
+    std::vector<Layer> layers;
+    for (const Layer& layer : w.layers) {
+      if (!std::holds_alternative<CopyOp>(layer.operation)) layers.push_back(layer);
+    }
+    EXPECT_EQ(w.layers.size() - layers.size(), 4U) << "transpositions";
+    ASSERT_EQ(layers.size(), 20U);
+    for (std::size_t i = 0; i < layers.size(); ++i) ExpectSameLayer(layers[i], bert.layers.at(i));
+  }
+}
+
+// Tensors, work and output as NetworkBuilder counts them.
+TEST(ImportOnnx, EmbeddingAndLstm) {
+  Model m;
+  const std::string ids = m.Input("ids", {"batch", "time"}, kInteger);
+  m.Weight("table", {200, 32});
+  std::string x =
+      m.Node("Transpose", {m.Node("Gather", {"table", ids})}, Model::Ints{"perm", {1, 0, 2}});
+  m.Weight("w", {2, 192, 32});
+  m.Weight("r", {2, 192, 48});
+  m.Weight("b", {2, 384});
+  x = m.Node("LSTM", {x, "w", "r", "b"}, Model::Int{"hidden_size", 48},
+             Model::Word{"direction", "bidirectional"});
+  m.Integers("shape", {0, 0, -1});
+  x = m.Node("Reshape", {m.Node("Transpose", {x}, Model::Ints{"perm", {0, 2, 1, 3}}), "shape"});
+  m.Weight("w1", {1, 48, 96});
+  m.Weight("r1", {1, 48, 16});
+  m.Output(m.Node("GRU", {x, "w1", "r1"}, Model::Int{"hidden_size", 16}));
+  const Workload w = Import(m, {{"time", 12}});
+  ASSERT_EQ(w.layers.size(), 5U);
+  EXPECT_EQ(OperationOf<EmbeddingOp>(w, 0), (EmbeddingOp{200, 32, 12}));
+  EXPECT_EQ(w.layers[0].tensors, (Dims{6400}));
+  EXPECT_EQ(OperationOf<RecurrentOp>(w, 2), (RecurrentOp{RecurrentCell::kLstm, 12, 32, 48, 2}));
+  EXPECT_EQ(w.layers[2].tensors, (Dims{6144, 9216, 192, 192, 6144, 9216, 192, 192}));
+  EXPECT_EQ(w.layers[2].forward_flop, Flop(12.0 * 2 * 48 * (2 * 4 * (32 + 48) + 3 * 4 + 18)));
+  EXPECT_EQ(w.layers[2].activation_bytes, Bytes(4.0 * 12 * 96));
+  EXPECT_EQ(OperationOf<RecurrentOp>(w, 4), (RecurrentOp{RecurrentCell::kGru, 12, 96, 16, 1}));
+  EXPECT_EQ(w.layers[4].tensors, (Dims{4608, 768})) << "without biases";
+  EXPECT_EQ(w.layers[4].forward_flop, Flop(12.0 * 16 * (2 * 3 * (96 + 16) + 3 + 13)));
+}
+
+TEST(ImportOnnx, ConvolutionsOfOneAndThreeDimensions) {
+  Model m;
+  m.Weight("w", {8, 2, 5});
+  m.Weight("b", {8});
+  std::string x = m.Node("Conv", {m.Input("x", {"batch", "4", "100"}), "w", "b"},
+                         Model::Int{"group", 2}, Model::Ints{"dilations", {2}},
+                         Model::Ints{"pads", {1, 3}}, Model::Ints{"strides", {3}});
+  m.Integers("shape", {0, 8, 2, 4, 4});
+  m.Integers("pads", {0, 0, 0, 0, 0, 0});
+  x = m.Node("Reshape", {x, "shape"});
+  m.Weight("v", {16, 8, 1, 2, 2});
+  m.Output(m.Node("Conv", {x, "v"}));
+  const Workload w = Import(m);
+  ASSERT_EQ(w.layers.size(), 2U);
+  const ConvolutionOp op = OperationOf<ConvolutionOp>(w, 0);
+  EXPECT_EQ(op.input, (Lengths2{1, 100}));
+  EXPECT_EQ(op.kernel, (Lengths2{1, 5}));
+  EXPECT_EQ(op.dilation, (Lengths2{1, 2}));
+  EXPECT_EQ(op.padding, (Zeros2{0, 1, 0, 3}));
+  EXPECT_EQ(op.groups, 2);
+  EXPECT_TRUE(op.bias);
+  EXPECT_FALSE(op.input_gradient);
+  EXPECT_EQ(op.output(), (Lengths2{1, 32}));
+  EXPECT_EQ(w.layers[0].forward_flop, Flop((2.0 * 5 * 2 + 1) * 8 * 32));
+  EXPECT_EQ(w.layers[1].forward_flop, Flop(2.0 * 8 * 4 * 16 * 2 * 3 * 3));
+  EXPECT_EQ(w.layers[1].operation.index(), 0U) << "volumes cannot be measured";
+}
+
+TEST(ImportOnnx, PaddingThatIsNamed) {
+  const auto zeros = [](const char* name) {
+    Model m;
+    m.Weight("w", {4, 3, 3, 3});
+    m.Output(m.Node("Conv", {m.Input("x", {"1", "3", "8", "7"}), "w"},
+                    Model::Ints{"strides", {2, 2}}, Model::Word{"auto_pad", name}));
+    return OperationOf<ConvolutionOp>(Import(m), 0).padding;
+  };
+  EXPECT_EQ(zeros("SAME_UPPER"), (Zeros2{0, 1, 1, 1}));
+  EXPECT_EQ(zeros("SAME_LOWER"), (Zeros2{1, 1, 0, 1}));
+  EXPECT_EQ(zeros("VALID"), (Zeros2{0, 0, 0, 0}));
+}
+
+TEST(ImportOnnx, Poolings) {
+  Model m;
+  std::string x = m.Convolution(m.Input("x", {"batch", "3", "9", "9"}), "w", 3, 4, 1, 1, 0);
+  x = m.Node("MaxPool", {x}, Model::Ints{"kernel_shape", {2, 2}}, Model::Ints{"strides", {2, 2}},
+             Model::Int{"ceil_mode", 1});
+  m.Output(m.Node("GlobalAveragePool", {x}));
+  m.Output(m.Node("ReduceMean", {x}, Model::Ints{"axes", {2, 3}}));
+  m.Output(m.Node("AveragePool", {x}, Model::Ints{"kernel_shape", {3, 3}}));
+  const Workload w = Import(m);
+  ASSERT_EQ(w.layers.size(), 5U);
+  const PoolingOp maximum = OperationOf<PoolingOp>(w, 1);
+  EXPECT_EQ(maximum, (PoolingOp{PoolingKind::kMax, 4, {9, 9}, {2, 2}, {2, 2}, {0, 0, 1, 1}}));
+  EXPECT_EQ(maximum.output(), (Lengths2{5, 5}));
+  EXPECT_EQ(w.layers[1].forward_flop, Flop(4.0 * 4 * 25));
+  const PoolingOp mean{PoolingKind::kAverage, 4, {5, 5}, {5, 5}, {}, {}};
+  EXPECT_EQ(OperationOf<PoolingOp>(w, 2), mean);
+  EXPECT_EQ(OperationOf<PoolingOp>(w, 3), mean);
+  EXPECT_EQ(OperationOf<PoolingOp>(w, 4).output(), (Lengths2{3, 3}));
+}
+
+// What an image classifier's squeeze and excitation needs.
+TEST(ImportOnnx, BroadcastProducts) {
+  Model m;
+  std::string x = m.Convolution(m.Input("x", {"batch", "3", "28", "28"}), "w", 3, 8, 1, 1, 0);
+  const std::string gate = m.Node("Sigmoid", {m.Node("GlobalAveragePool", {x})});
+  x = m.Node("Mul", {x, gate});
+  m.Output(m.Node("Mul", {x, m.Scalar(0.5F)}));
+  const Workload w = Import(m);
+  ASSERT_EQ(w.layers.size(), 5U);
+  const ElementwiseOp product{ElementwiseKind::kMultiply, 8, 784, true};
+  EXPECT_EQ(OperationOf<ElementwiseOp>(w, 3), product);
+  EXPECT_EQ(OperationOf<ElementwiseOp>(w, 4), product);
+}
+
+TEST(ImportOnnx, ActivationFunctions) {
+  const auto function = [](const std::function<std::string(Model&, const std::string&)>& f,
+                           int opset = 13) {
+    Model m(opset);
+    const std::string x = m.Linear(m.Input("x", {"batch", "6"}), "fc", 6, 10);
+    m.Output(f(m, x));
+    const Workload w = Import(m);
+    EXPECT_EQ(w.layers.size(), 2U);
+    EXPECT_EQ(w.layers.back().kind, LayerKind::kActivation);
+    return OperationOf<ActivationOp>(w, 1).function;
+  };
+  const auto node = [&](const char* op, int opset = 13) {
+    return function([op](Model& m, const std::string& x) { return m.Node(op, {x}); }, opset);
+  };
+  EXPECT_EQ(node("Relu"), Function::kRelu);
+  EXPECT_EQ(node("LeakyRelu"), Function::kLeakyRelu);
+  EXPECT_EQ(node("Sigmoid"), Function::kSigmoid);
+  EXPECT_EQ(node("HardSigmoid"), Function::kSigmoid);
+  EXPECT_EQ(node("HardSwish", 14), Function::kSwish);
+  EXPECT_EQ(node("Tanh"), Function::kTanh);
+  EXPECT_EQ(node("Gelu", 20), Function::kGelu);
+  EXPECT_EQ(node("LogSoftmax"), Function::kSoftmax);
+  EXPECT_EQ(node("Clip"), Function::kHardtanh);
+  EXPECT_EQ(function([](Model& m, const std::string& x) {
+              return m.Node("Clip", {x, m.Scalar(0), m.Scalar(6)});
+            }),
+            Function::kRelu6);
+  EXPECT_EQ(function([](Model& m, const std::string& x) {
+              return m.Node("Clip", {x, m.Scalar(-1), m.Scalar(1)});
+            }),
+            Function::kHardtanh);
+  EXPECT_EQ(function([](Model& m, const std::string& x) { return m.Gelu(x); }), Function::kGelu);
+  EXPECT_EQ(function([](Model& m, const std::string& x) {
+              return m.Node("Mul", {x, m.Node("Sigmoid", {x})});
+            }),
+            Function::kSwish);
+  EXPECT_EQ(function([](Model& m, const std::string& x) {
+              const std::string cubic =
+                  m.Node("Mul", {m.Node("Pow", {x, m.Scalar(3)}), m.Scalar(0.044715F)});
+              const std::string sum = m.Node("Mul", {m.Node("Add", {x, cubic}), m.Scalar(0.8F)});
+              const std::string one = m.Node("Add", {m.Node("Tanh", {sum}), m.Scalar(1)});
+              return m.Node("Mul", {m.Node("Mul", {x, m.Scalar(0.5F)}), one});
+            }),
+            Function::kGeluTanh);
+}
+
+// A pattern is one layer only where nothing else needs what is between.
+TEST(ImportOnnx, PatternsThatOthersReadAreNotFolded) {
+  Model m;
+  const std::string x = m.Linear(m.Input("x", {"batch", "6"}), "fc", 6, 10);
+  const std::string gate = m.Node("Sigmoid", {x});
+  m.Output(m.Node("Mul", {x, gate}));
+  m.Output(m.Node("Neg", {gate}));
+  const Workload w = Import(m);
+  ASSERT_EQ(w.layers.size(), 4U);
+  EXPECT_EQ(OperationOf<ActivationOp>(w, 1).function, Function::kSigmoid);
+  EXPECT_EQ(OperationOf<ElementwiseOp>(w, 2), (ElementwiseOp{ElementwiseKind::kMultiply, 10, 1}));
+}
+
+TEST(ImportOnnx, Normalizations) {
+  Model m(17);
+  const std::string x = m.Convolution(m.Input("x", {"batch", "3", "5", "6"}), "w", 3, 8, 1, 1, 0);
+  m.Weight("scale", {8});
+  m.Weight("shift", {8});
+  m.Output(m.Node("InstanceNormalization", {x, "scale", "shift"}));
+  m.Weight("scale1", {5, 6});
+  m.Weight("shift1", {5, 6});
+  m.Output(m.Node("LayerNormalization", {x, "scale1", "shift1"}, Model::Int{"axis", 2}));
+  const Workload w = Import(m);
+  ASSERT_EQ(w.layers.size(), 3U);
+  const NormalizationOp op{NormalizationKind::kLayer, 30, {8, 1}};
+  EXPECT_EQ(OperationOf<NormalizationOp>(w, 1), op);
+  EXPECT_EQ(OperationOf<NormalizationOp>(w, 2), op);
+  EXPECT_EQ(w.layers[1].tensors, (Dims{8, 8}));
+  EXPECT_EQ(w.layers[2].tensors, (Dims{30, 30}));
+  EXPECT_EQ(w.layers[2].forward_flop, Flop(7.0 * 240));
+}
+
+TEST(ImportOnnx, CopiesAndViews) {
+  Model m;
+  std::string x = m.Convolution(m.Input("x", {"batch", "3", "4", "4"}), "w", 3, 8, 1, 1, 0);
+  x = m.Node("Identity", {m.Node("Dropout", {x})});
+  x = m.Node("Concat", {x, x}, Model::Int{"axis", 1});
+  m.Integers("pads", {0, 0, 1, 1, 0, 0, 1, 1});
+  m.Integers("none", {0, 0, 0, 0, 0, 0, 0, 0});
+  x = m.Node("Pad", {m.Node("Pad", {x, "none"}), "pads"});
+  m.Integers("sizes", {1, 16, 12, 12});
+  x = m.Node("Resize", {x, "", "", "sizes"});
+  onnx::NodeProto& split = m.Add("Split", {x}, 2);
+  Model::Set(split, Model::Int{"axis", 1});
+  m.Output(split.output(0));
+  m.Output(m.Node("Flatten", {split.output(1)}));
+  const Workload w = Import(m);
+  ASSERT_EQ(w.layers.size(), 5U);
+  EXPECT_EQ(OperationOf<CopyOp>(w, 1), CopyOp{256});
+  EXPECT_EQ(OperationOf<CopyOp>(w, 2), CopyOp{576});
+  EXPECT_EQ(OperationOf<CopyOp>(w, 3), CopyOp{2304});
+  EXPECT_EQ(OperationOf<CopyOp>(w, 4), CopyOp{2304});
+  EXPECT_EQ(w.forward_flop(), w.layers[0].forward_flop);
+}
+
+// From opset 18 on, axes are inputs, and a split says how many parts it has.
+TEST(ImportOnnx, NewerOpsets) {
+  Model m(20);
+  std::string x = m.Convolution(m.Input("x", {"batch", "3", "4", "6"}), "w", 3, 8, 1, 1, 0);
+  m.Integers("pads", {1, 2});
+  m.Integers("axis", {-1});
+  x = m.Node("Pad", {x, "pads", "", "axis"});
+  onnx::NodeProto& split = m.Add("Split", {x}, 2);
+  Model::Set(split, Model::Int{"axis", 3});
+  Model::Set(split, Model::Int{"num_outputs", 2});
+  m.Integers("axes", {2, 3});
+  m.Output(m.Node("ReduceMean", {split.output(0), "axes"}, Model::Int{"keepdims", 0}));
+  m.Output(m.Node("ReduceMax", {split.output(1), "axes"}));
+  const Workload w = Import(m);
+  ASSERT_EQ(w.layers.size(), 5U);
+  EXPECT_EQ(OperationOf<CopyOp>(w, 1), CopyOp{288});
+  EXPECT_EQ(OperationOf<PoolingOp>(w, 3),
+            (PoolingOp{PoolingKind::kAverage, 8, {4, 5}, {4, 5}, {}, {}}));
+  EXPECT_EQ(OperationOf<PoolingOp>(w, 4),
+            (PoolingOp{PoolingKind::kMax, 8, {4, 4}, {4, 4}, {}, {}}));
+}
+
+TEST(ImportOnnx, ATiedWeightCountsOnce) {
+  Model m;
+  m.Weight("table", {500, 64});
+  std::string x = m.Node("Gather", {"table", m.Input("ids", {"batch", "7"}, kInteger)});
+  m.Output(m.Node("MatMul", {x, m.Node("Transpose", {"table"}, Model::Ints{"perm", {1, 0}})}));
+  const Workload w = Import(m);
+  ASSERT_EQ(w.layers.size(), 2U);
+  EXPECT_EQ(w.parameters, 500 * 64);
+  EXPECT_TRUE(w.layers[1].tensors.empty());
+  EXPECT_EQ(OperationOf<DenseOp>(w, 1), (DenseOp{7, 64, 500, false, true}));
+  EXPECT_NE(w.source.find("1 layer has a weight of earlier ones"), std::string::npos) << w.source;
+}
+
+// As PyTorch stores the ones and zeros of an untrained network.
+TEST(ImportOnnx, EqualVectorsAreNotTied) {
+  Model m(17);
+  m.Weight("one", {10});
+  m.Weight("zero", {10});
+  std::string x = m.Linear(m.Input("x", {"batch", "10"}), "fc", 10, 10);
+  x = m.Node("LayerNormalization", {x, "one", "zero"});
+  x = m.Node("LayerNormalization", {x, m.Node("Identity", {"one"}), m.Node("Identity", {"zero"})});
+  m.Output(x);
+  EXPECT_EQ(Import(m).parameters, 100 + 10 + 4 * 10);
+}
+
+TEST(ImportOnnx, OnlyWhatIsBehindAParameterHasAGradient) {
+  Model m;
+  const std::string x = m.Input("x", {"batch", "6"});
+  const std::string scaled = m.Node("Div", {x, m.Scalar(255)});
+  m.Weight("w", {6, 4});
+  m.Weight("w1", {4, 4});
+  m.Output(m.Node("MatMul", {m.Node("MatMul", {scaled, "w"}), "w1"}));
+  const Workload w = Import(m);
+  ASSERT_EQ(w.layers.size(), 3U);
+  EXPECT_FALSE(OperationOf<DenseOp>(w, 1).input_gradient);
+  EXPECT_TRUE(OperationOf<DenseOp>(w, 2).input_gradient);
+}
+
+// torch.onnx.export(export_params=False).
+TEST(ImportOnnx, ParametersAsInputs) {
+  const auto model = [](const std::string& batch) {
+    Model m;
+    std::string x = m.Input("x", {batch, "6"});
+    m.Input("0.weight", {"4", "6"});
+    m.Input("0.bias", {"4"});
+    m.Input("gain", {"4"});
+    x = m.Node("Gemm", {x, "0.weight", "0.bias"}, Model::Int{"transB", 1});
+    m.Output(m.Node("Mul", {x, "gain"}));
+    return m;
+  };
+  for (const char* batch : {"batch", "1", "4"}) {
+    const Workload w = Import(model(batch));
+    ASSERT_EQ(w.layers.size(), 2U);
+    EXPECT_EQ(w.layers[0].tensors, (Dims{24, 4}));
+    EXPECT_EQ(w.layers[1].tensors, (Dims{4}));
+  }
+  Model m;
+  m.Input("x", {"1", "6"});
+  m.Input("y", {"1", "6"});
+  m.Input("0.weight", {"4", "6"});
+  m.Output(m.Node("Gemm", {m.Node("Add", {"x", "y"}), "0.weight"}, Model::Int{"transB", 1}));
+  EXPECT_TRUE(Says(ErrorIn(m), "input y: is either data or a parameter"));
+}
+
+TEST(ImportOnnx, TheBatchIsTakenOut) {
+  // Recurrent networks may have it second.
+  Model m;
+  m.Weight("w", {1, 16, 8});
+  m.Weight("r", {1, 16, 4});
+  m.Output(
+      m.Node("LSTM", {m.Input("x", {"5", "batch", "8"}), "w", "r"}, Model::Int{"hidden_size", 4}));
+  EXPECT_EQ(OperationOf<RecurrentOp>(Import(m), 0).positions, 5);
+  Model fixed;
+  fixed.Weight("w", {1, 16, 8});
+  fixed.Weight("r", {1, 16, 4});
+  fixed.Output(fixed.Node("LSTM", {fixed.Input("x", {"5", "3", "8"}), "w", "r"},
+                          Model::Int{"hidden_size", 4}));
+  EXPECT_EQ(OperationOf<RecurrentOp>(Import(fixed, {{"batch", 3}}), 0).positions, 5);
+  EXPECT_TRUE(Says(ErrorIn(fixed), "does not divide by the batch of 5"));
+  EXPECT_TRUE(Says(ErrorIn(fixed, {{{"batch", 7}}, ""}), "'7' is not a length of the input x"));
+  // A constant holds the batch of the export.
+  Model traced;
+  traced.Integers("shape", {6, 20});
+  traced.Weight("w", {20, 3});
+  traced.Output(traced.Node(
+      "MatMul", {traced.Node("Reshape", {traced.Input("x", {"batch", "4", "5"}), "shape"}), "w"}));
+  EXPECT_EQ(OperationOf<DenseOp>(Import(traced, {{"batch", 6}}), 0).positions, 1);
+  EXPECT_TRUE(Says(ErrorIn(traced), "--dim batch=N"));
+}
+
+TEST(ImportOnnx, SymbolicDimensionsNeedValues) {
+  const Model m = TransformerBlock("batch", "tokens");
+  EXPECT_TRUE(Says(ErrorIn(m), "input ids: 'tokens' is a dimension without a value"));
+  EXPECT_TRUE(Says(ErrorIn(m), "--dim tokens=VALUE"));
+  EXPECT_TRUE(Says(ErrorIn(m, {{{"tokens", 9}, {"width", 3}}, ""}),
+                   "--dim: 'width' is not a dimension of this graph; allowed: batch, tokens"));
+  EXPECT_TRUE(Says(ErrorIn(m, {{{"tokens", 0}}, ""}), "--dim tokens: '0' is out of range"));
+  Model nameless;
+  nameless.Output(nameless.Linear(nameless.Input("x", {"", "", "6"}), "fc", 6, 10));
+  EXPECT_TRUE(Says(ErrorIn(nameless), "--dim x[1]=VALUE"));
+  EXPECT_EQ(OperationOf<DenseOp>(Import(nameless, {{"x[1]", 9}}), 0).positions, 9);
+}
+
+TEST(ImportOnnx, UnknownOperatorsAreErrors) {
+  const auto with = [](const std::string& op, const std::string& domain = "") {
+    Model m;
+    const std::string x = m.Linear(m.Input("x", {"batch", "6"}), "fc", 6, 6);
+    onnx::NodeProto& node = m.Add(op, {x});
+    node.set_name("here");
+    node.set_domain(domain);
+    m.Output(node.output(0));
+    return ErrorIn(m);
+  };
+  EXPECT_TRUE(Says(with("Det"), "node here (Det): "));
+  EXPECT_TRUE(Says(with("CumProduct"), "is not an operator of ONNX in opset 13"));
+  EXPECT_TRUE(Says(with("NonZero"), "'NonZero' is an operator (opset 13) whose work is not known"));
+  EXPECT_TRUE(Says(with("NonZero"), "BatchNormalization, Cast"));
+  EXPECT_TRUE(Says(with("Magic", "my.domain"), "of the domain my.domain"));
+  EXPECT_TRUE(Says(with("Loop"), "'Loop' is control flow"));
+  EXPECT_TRUE(Says(with("If"), "'If' is control flow"));
+  EXPECT_TRUE(Says(with("QuantizeLinear"), "is of a quantised network"));
+  EXPECT_TRUE(Says(with("QLinearConv"), "is of a quantised network"));
+}
+
+TEST(ImportOnnx, GraphsThatMakeNoSense) {
+  const auto error = [](const std::function<void(Model&)>& build, int opset = 13) {
+    Model m(opset);
+    build(m);
+    return ErrorIn(m);
+  };
+  EXPECT_TRUE(Says(error([](Model&) {}), "has no node"));
+  EXPECT_TRUE(Says(error([](Model& m) { m.Node("Relu", {"x"}); }), "'x' is read, but nothing"));
+  EXPECT_TRUE(Says(error([](Model& m) { m.Node("Relu", {m.Scalar(1)}); }), "has no input"));
+  EXPECT_TRUE(Says(error([](Model& m) {
+                     m.Node("Relu", {m.Input("x", {"1", "2"})});
+                   }),
+                   "has no trainable parameter"));
+  EXPECT_TRUE(Says(error([](Model& m) {
+                     m.Input("x", {"1"});
+                     m.Add("Add", {"x", "Relu2:0"});
+                     m.Node("Relu", {"Add1:0"});
+                   }),
+                   "waits for its own output"));
+  EXPECT_TRUE(Says(error([](Model& m) {
+                     m.Node("Relu", {m.Input("x", {"1"})});
+                     m.Add("Relu", {"x"}).set_output(0, "Relu1:0");
+                   }),
+                   "'Relu1:0' is computed twice"));
+  EXPECT_TRUE(Says(error([](Model& m) {
+                     m.Weight("x", {1});
+                     m.Weight("x", {2});
+                     m.Node("Relu", {"x"});
+                   }),
+                   "'x' is stored twice"));
+  EXPECT_TRUE(Says(error([](Model& m) {
+                     m.Weight("w", {4, 5});
+                     m.Node("MatMul", {m.Input("x", {"1", "3"}), "w"});
+                   }),
+                   "cannot work on its inputs: 1 x 3, 4 x 5"));
+  EXPECT_TRUE(Says(error([](Model& m) {
+                     m.Node("Relu", {m.Input("x", {"1", "-3"})});
+                   }),
+                   "input x: '-3' is not a length"));
+  EXPECT_TRUE(Says(error([](Model& m) {
+                     m.Node("Relu", {m.Input("x", {"9", "999999999999999"})});
+                   }),
+                   "input x: is too large"));
+  EXPECT_TRUE(Says(error([](Model& m) {
+                     m.Weight("w", {-4, 5});
+                     m.Node("MatMul", {m.Input("x", {"1", "3"}), "w"});
+                   }),
+                   "'w' is a tensor too large, or of a negative length"));
+  EXPECT_TRUE(Says(
+      error([](Model& m) {
+        m.Weight("w", {4, 3, 3, 3});
+        m.Node("Conv", {m.Input("x", {"1", "3", "8", "8"}), "w"}, Model::Ints{"strides", {0, 1}});
+      }),
+      "'0' is out of range in strides"));
+  EXPECT_TRUE(Says(error([](Model& m) { m.Node("Relu", {"x"}); }, 6), "'6' is an operator set"));
+  EXPECT_TRUE(Says(error([](Model& m) { m.Node("Relu", {"x"}); }, 99), "7 to 23"));
+  EXPECT_TRUE(Says(error([](Model& m) {
+                     m.Output(m.Node("Relu", {m.Input("x", {"1"})}));
+                     m.Output("nothing");
+                   }),
+                   "'nothing' is an output that nothing computes"));
+}
+
+TEST(ImportOnnx, NodesMayStandInAnyOrder) {
+  Model m = ResidualStage("batch");
+  auto* nodes = m.graph().mutable_node();
+  for (int i = 0; i < nodes->size() / 2; ++i) nodes->SwapElements(i, nodes->size() - 1 - i);
+  EXPECT_EQ(Import(m).forward_flop(), Import(ResidualStage("batch")).forward_flop());
+}
+
+TEST(ImportOnnx, FilesThatAreNoModels) {
+  const TempFolder folder;
+  const auto error = [&](const std::string& content) {
+    return ErrorOf([&] { ImportOnnx(folder.Write("f.onnx", content), {}); });
+  };
+  EXPECT_TRUE(Says(error(""), "is not an ONNX model"));
+  EXPECT_TRUE(Says(error("workload: resnet50\n"), "is not an ONNX model"));
+  const std::string whole = ResidualStage("batch").proto.SerializeAsString();
+  EXPECT_TRUE(Says(error(whole.substr(0, whole.size() / 2)), "is not an ONNX model"));
+  EXPECT_TRUE(Says(ErrorOf([&] { ImportOnnx(folder.Path("none.onnx"), {}); }), "cannot be read"));
+  EXPECT_TRUE(Says(ErrorOf([&] { ImportOnnx(folder.path(), {}); }), "is a directory"));
+}
+
+// Whatever stands in a file, the answer is a workload or an InputError.
+TEST(ImportOnnx, DamagedModels) {
+  std::mt19937 random(1);
+  const TempFolder folder;
+  for (const Model& model : {ResidualStage("batch"), TransformerBlock("2", "16")}) {
+    const std::string whole = model.proto.SerializeAsString();
+    for (int i = 0; i < 150; ++i) {
+      std::string damaged = whole;
+      for (int k = 0; k < 3; ++k) damaged[random() % damaged.size()] = static_cast<char>(random());
+      try {
+        const Workload w = ImportOnnx(folder.Write("f.onnx", damaged), {});
+        EXPECT_TRUE(std::isfinite(w.forward_flop().si()));
+      } catch (const InputError& error) {
+        EXPECT_FALSE(error.problem().empty());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepcast
