@@ -122,8 +122,12 @@ class TermList {
                Time("t_floor", workload_.floor_time(), "floor_time"),
                Time("c", workload_.sample_time() * Samples(1.0), "sample_time"),
                Plain("b", facts_.batch, "batch")}};
+    const bool shaped = facts_.compute_shape != 1;
+    if (shaped || facts_.devices_per_node > 1) text.formula = "(" + text.formula + ")";
+    if (shaped) {
+      text.Add(" s_b", {Plain("s_b", facts_.compute_shape, "shape of the profile at this batch")});
+    }
     if (facts_.devices_per_node > 1) {
-      text.formula = "(" + text.formula + ")";
       text.Add(" (1 + h (g-1))",
                {Plain("h", cluster_.host_contention(), "host_contention"), DevicesOfNode()});
     }

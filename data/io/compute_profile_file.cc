@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -19,15 +20,32 @@ constexpr int kFormat = 1;
 constexpr const char* kFormatKey = "stepcast_profile";
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr int kMostBatch = 1'000'000'000;
-// A run of one layer; a time of zero is none.
-constexpr double kLongestRun = 1e6;
+// A line, its device, and the facts of that; what nests without end is no profile.
+constexpr int kDeepest = 3;
 
 // One line's object, read strictly: every key once, none that nobody asks for.
 class Line {
  public:
   Line(std::string_view text, const std::string& path, int line) : path_(path), line_(line) {
     try {
-      object_ = Json::parse(text);
+      std::vector<std::set<std::string>> keys(kDeepest + 1);  // of the open object at each depth
+      object_ = Json::parse(text, [&](int depth, Json::parse_event_t event, const Json& parsed) {
+        const auto at = static_cast<std::size_t>(depth);
+        if (event == Json::parse_event_t::object_start ||
+            event == Json::parse_event_t::array_start) {
+          if (depth >= kDeepest) {
+            throw InputError(PlaceOf(""), std::string(text.substr(0, 40)), "is nested too deeply",
+                             "one object a line");
+          }
+          keys[at + 1].clear();
+        }
+        if (event == Json::parse_event_t::key &&
+            !keys[at].insert(parsed.get<std::string>()).second) {
+          throw InputError(PlaceOf(parsed.get<std::string>()), "", "is given twice",
+                           "each key once");
+        }
+        return true;
+      });
     } catch (const Json::exception&) {
       throw InputError(PlaceOf(""), std::string(text.substr(0, 40)), "is not JSON",
                        "one object a line");
@@ -71,7 +89,7 @@ class Line {
     return value.get<int>();
   }
   double Seconds(const char* key, const Json& value) const {
-    if (!value.is_number() || !(value.get<double>() > 0 && value.get<double>() <= kLongestRun)) {
+    if (!value.is_number() || !IsRunTime(value.get<double>())) {
       throw InputError(PlaceOf(key), value.dump(), "is not a time",
                        "seconds above 0 and at most 1e6");
     }
@@ -142,13 +160,13 @@ MeasuredSamples ParseSamples(Line line) {
   MeasuredSamples samples;
   MeasuredPoint& point = samples.point;
   point.operation = ParseOperation(line.Text("operation"), line.PlaceOf("operation"));
-  point.batch = line.Integer("batch", 1, kMostBatch);
+  const bool update = std::holds_alternative<UpdateOp>(point.operation);
+  point.batch = line.Integer("batch", 1, update ? 1 : kMostBatch);
   point.precision = static_cast<Precision>(line.Choice("precision", kPrecisionNames));
   point.pass = static_cast<TrainingPass>(line.Choice("pass", kTrainingPassNames));
   if (line.Has("status")) {
     samples.status = static_cast<PointStatus>(line.Choice("status", kPointStatusNames));
   }
-  const bool update = std::holds_alternative<UpdateOp>(point.operation);
   if (update != (point.pass == TrainingPass::kUpdate)) {
     throw InputError(line.PlaceOf("pass"), line.Text("pass"), "is not a pass of this operation",
                      update ? "update" : "forward, backward");
@@ -178,7 +196,13 @@ MeasuredSamples ParseSamples(Line line) {
 }  // namespace
 
 ReadProfile ReadComputeProfile(const std::string& path) {
-  return ParseComputeProfile(ReadTextFile(path, kMostBytes), path);
+  ReadProfile read = ParseComputeProfile(ReadTextFile(path, kMostBytes), path);
+  // Bytes of the file, of which a byte order mark is no text.
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  std::string start(kMark.size(), ' ');
+  std::ifstream(path, std::ios::binary).read(start.data(), std::ssize(start));
+  if (start == kMark) read.whole_bytes += kMark.size();
+  return read;
 }
 
 ReadProfile ParseComputeProfile(const std::string& text, const std::string& path) {
@@ -216,7 +240,7 @@ std::string FormatProfileHeader(const ComputeProfile& profile) {
                        {"settings", profile.settings},
                        {"version", profile.version},
                        {"started", profile.started}};
-  return header.dump() + "\n";
+  return header.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 std::string FormatProfileSamples(const MeasuredSamples& samples) {
@@ -239,7 +263,8 @@ std::string FormatProfileSamples(const MeasuredSamples& samples) {
   if (samples.throttled) line["throttled"] = true;
   if (samples.reference_s > 0) line["reference_s"] = samples.reference_s;
   if (!samples.at.empty()) line["at"] = samples.at;
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  // In ASCII: a write that is torn leaves no half of a letter.
+  return line.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 std::string FormatComputeProfile(const ComputeProfile& profile) {

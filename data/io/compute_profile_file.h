@@ -18,6 +18,9 @@
 
 namespace stepcast {
 
+// Whether a profile may hold it as the time of a run [s]: no clock tells less, no layer takes longer.
+inline bool IsRunTime(double seconds) { return seconds >= 1e-12 && seconds <= 1e6; }
+
 struct ReadProfile {
   ComputeProfile profile;
   // Bytes that hold whole lines; what is behind them is the torn end of an interrupted write.

@@ -178,7 +178,11 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
 
 class Reader {
  public:
-  Reader(std::string_view text, InputPlace place) : place_(std::move(place)) { place_.key = text; }
+  Reader(std::string_view text, InputPlace place) : place_(std::move(place)) {
+    constexpr std::size_t kLongestQuote = 200;  // an error is one readable line
+    place_.key = text.substr(0, kLongestQuote);
+    if (text.size() > kLongestQuote) place_.key += "...";
+  }
 
   void Take(std::int64_t* v, std::string_view text, std::int64_t low = 1,
             std::int64_t high = kLongest) const {

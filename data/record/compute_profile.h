@@ -23,7 +23,7 @@ struct MeasuredPoint {
   Precision precision = Precision::kFp32;
   TrainingPass pass = TrainingPass::kForward;
 
-  auto operator<=>(const MeasuredPoint&) const = default;
+  auto operator<=>(const MeasuredPoint&) const = default;  // NOLINT: as in operation.h
 };
 
 enum class PointStatus {

@@ -12,6 +12,9 @@
 
 namespace stepcast {
 
+// NOLINTBEGIN(modernize-use-nullptr): clang-tidy 14 takes the zero that a defaulted <=> compares
+// with for a pointer.
+
 // Of an image, a window, or a step.
 struct Lengths2 {
   std::int64_t height = 1;
@@ -175,6 +178,8 @@ struct UpdateOp {
 using Operation = std::variant<std::monostate, ConvolutionOp, DenseOp, BatchedProductOp,
                                NormalizationOp, ActivationOp, PoolingOp, ElementwiseOp, EmbeddingOp,
                                RecurrentOp, CopyOp, UpdateOp>;
+
+// NOLINTEND(modernize-use-nullptr)
 
 // What numbers are multiplied in. tf32 is stored in 32 bits.
 enum class Precision { kFp32, kTf32, kFp16, kBf16 };

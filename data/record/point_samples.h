@@ -15,11 +15,13 @@ namespace stepcast {
 class PointSamples {
  public:
   void Add(const MeasuredSamples& samples) {
+    // What was measured did fit: a failure after it is the doing of others.
+    if (samples.status != PointStatus::kMeasured && measured()) return;
     status_ = samples.status;
     reason_ = samples.reason;
     if (samples.status != PointStatus::kMeasured) return;
-    algorithm_ = samples.algorithm;
     const bool flagged = samples.busy || samples.throttled;
+    if (!flagged || clean_.empty()) algorithm_ = samples.algorithm;
     std::vector<double>& all = flagged ? flagged_ : clean_;
     all.insert(all.end(), samples.seconds.begin(), samples.seconds.end());
     busy_ = busy_ || samples.busy;

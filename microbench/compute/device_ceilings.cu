@@ -48,7 +48,7 @@ class CeilingsBench {
 
   template <class Work>
   MeasuredRate Rate(const char* name, double amount, const Work& work) {
-    const Samples samples =
+    const SampledTimes samples =
         SampleUntilStable([&] { return timer_.Time(stream(), work); }, StoppingRule());
     return {name, amount / samples.summary.median, samples.summary.relative_error, samples.stable};
   }
@@ -56,7 +56,7 @@ class CeilingsBench {
   // Seconds of one of `count` things that `work` does.
   template <class Work>
   MeasuredTime Latency(const char* name, int count, const Work& work) {
-    const Samples samples =
+    const SampledTimes samples =
         SampleUntilStable([&] { return timer_.Time(stream(), work); }, StoppingRule());
     return {name, samples.summary.median / count, samples.summary.relative_error, samples.stable};
   }

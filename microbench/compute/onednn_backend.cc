@@ -219,11 +219,6 @@ class OneDnnBackend : public Backend {
     cold.least_bytes = static_cast<std::size_t>(2 * l2);
     cold.most_bytes =
         std::max(cold.least_bytes, static_cast<std::size_t>(CacheBytes(_SC_LEVEL3_CACHE_SIZE)));
-#ifdef OB_EXP
-    if (const char* e = getenv("COLD_MB"))
-      cold.least_bytes = cold.most_bytes = static_cast<std::size_t>(atof(e) * 1048576);
-    if (const char* e = getenv("COLD_LAYERS")) cold.layers = static_cast<std::size_t>(atof(e));
-#endif
     return cold;
   }
 

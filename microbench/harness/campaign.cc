@@ -99,6 +99,27 @@ class Walk {
                         [](const PointSamples& point) { return point.empty(); });
   }
 
+  bool Flagged(std::size_t s, std::size_t p) const {
+    return points_[s][p].busy() || points_[s][p].throttled();
+  }
+  bool Full(std::size_t s, std::size_t p) const {
+    return runs_[s][p] >= static_cast<std::size_t>(options_.most_runs);
+  }
+  std::vector<std::size_t> Unknown(std::size_t s) const {
+    std::vector<std::size_t> passes;
+    for (std::size_t p = 0; p < points_[s].size(); ++p) {
+      if (points_[s][p].empty()) passes.push_back(p);
+    }
+    return passes;
+  }
+  std::vector<std::size_t> Improvable(std::size_t s) const {
+    std::vector<std::size_t> passes;
+    for (std::size_t p = 0; p < points_[s].size(); ++p) {
+      if (points_[s][p].measured() && (Flagged(s, p) || !Full(s, p))) passes.push_back(p);
+    }
+    return passes;
+  }
+
   CampaignEnd VisitAll() {
     for (std::size_t s = 0; s < space_.states.size(); ++s) {
       if (Complete(s)) continue;
@@ -106,7 +127,7 @@ class Walk {
       if (Spent()) return CampaignEnd::kBudgetSpent;
       Report(s, false, 0, space_.states[s]);
       const double before = Elapsed();
-      if (!Visit(s, options_.first_runs)) return CampaignEnd::kStopped;
+      if (!Visit(s, Unknown(s), options_.first_runs)) return CampaignEnd::kStopped;
       walk_s_ += Elapsed() - before;
       ++walked_;
     }
@@ -119,9 +140,11 @@ class Walk {
       if (Spent()) return CampaignEnd::kBudgetSpent;
       double worst = 0;
       const std::optional<std::size_t> next = MostTelling(&worst);
-      if (!next) return CampaignEnd::kKnown;
+      if (!next) {
+        return worst <= options_.relative_error ? CampaignEnd::kKnown : CampaignEnd::kExhausted;
+      }
       Report(space_.states.size(), true, worst, space_.states[*next]);
-      if (!Visit(*next, options_.more_runs)) return CampaignEnd::kStopped;
+      if (!Visit(*next, Improvable(*next), options_.more_runs)) return CampaignEnd::kStopped;
     }
   }
 
@@ -130,6 +153,19 @@ class Walk {
   std::optional<std::size_t> MostTelling(double* worst) {
     const std::vector<SumOutcome> sums = Sums();
     for (const SumOutcome& sum : sums) *worst = std::max(*worst, sum.relative_error);
+    std::optional<std::size_t> flagged;
+    for (std::size_t s = 0; s < space_.states.size(); ++s) {
+      for (std::size_t p = 0; p < points_[s].size(); ++p) {
+        if (Flagged(s, p) && repeats_[s] < kMostRepeats &&
+            (!flagged || repeats_[s] < repeats_[*flagged])) {
+          flagged = s;
+        }
+      }
+    }
+    if (flagged) {
+      ++repeats_[*flagged];
+      return flagged;
+    }
     std::optional<std::size_t> best;
     double best_gain = 0;
     for (std::size_t s = 0; s < space_.states.size(); ++s) {
@@ -139,15 +175,11 @@ class Walk {
       for (std::size_t p = 0; p < state.passes.size(); ++p) {
         const PointSamples& point = points_[s][p];
         if (!point.measured()) continue;
-        if ((point.busy() || point.throttled()) && repeats_[s] < kMostRepeats) {
-          ++repeats_[s];
-          return s;
-        }
         const Summary& summary = point.summary();
         // Runs that were flagged count too: where they are many, more of them promise little.
         const auto n = static_cast<double>(runs_[s][p]);
+        if (Full(s, p)) continue;
         cost += summary.median * options_.more_runs;
-        if (n >= options_.most_runs) continue;
         for (const State::Use& use : state.uses) {
           const SumOutcome& sum = sums[use.sum];
           if (sum.relative_error <= options_.relative_error) continue;
@@ -188,13 +220,15 @@ class Walk {
   }
 
   // False where it was stopped before anything was written.
-  bool Visit(std::size_t s, int runs) {
+  bool Visit(std::size_t s, const std::vector<std::size_t>& which, int runs) {
     const State& state = space_.states[s];
     const double begin = Elapsed();
     const Condition condition = Check();
-    Preparation prepared =
-        backend_->Prepare(state.operation, state.batch, state.precision, state.passes);
-    for (std::size_t p = 0; p < state.passes.size(); ++p) {
+    std::vector<TrainingPass> passes;
+    for (const std::size_t p : which) passes.push_back(state.passes[p]);
+    const Preparation prepared =
+        backend_->Prepare(state.operation, state.batch, state.precision, passes);
+    for (const std::size_t p : which) {
       MeasuredSamples samples;
       samples.point = state.Point(state.passes[p]);
       samples.status = prepared.status;
@@ -202,18 +236,26 @@ class Walk {
       samples.reference_s = condition.reference_s;
       samples.at = hooks_.time();
       if (prepared.status == PointStatus::kMeasured) {
-        if (!Sample(prepared.trial.get(), state.passes[p], runs, condition, &samples)) return false;
+        const int most = options_.most_runs - static_cast<int>(runs_[s][p]);
+        if (!Sample(prepared.trial.get(), state.passes[p], runs, most, condition, &samples)) {
+          return false;
+        }
         samples.algorithm = prepared.trial->Algorithm(state.passes[p]);
       }
       journal_->Append(samples);
       runs_[s][p] += samples.seconds.size();
+      // Where it cannot be prepared any more, there is no use in trying again.
+      if (prepared.status != PointStatus::kMeasured) {
+        runs_[s][p] = static_cast<std::size_t>(options_.most_runs);
+        repeats_[s] = kMostRepeats;
+      }
       points_[s][p].Add(samples);
     }
     visit_cost_[s] = Elapsed() - begin;
     return true;
   }
 
-  bool Sample(Trial* trial, TrainingPass pass, int runs, const Condition& condition,
+  bool Sample(Trial* trial, TrainingPass pass, int runs, int most, const Condition& condition,
               MeasuredSamples* samples) {
     constexpr std::size_t kLeastForError = 3;
     double spent = 0;
@@ -233,11 +275,11 @@ class Walk {
       const std::size_t n = samples->seconds.size();
       if (n < kLeastForError) continue;
       if (hooks_.stop() || spent >= options_.most_visit_s) break;
-      if (n >= static_cast<std::size_t>(options_.most_runs)) break;
+      if (static_cast<int>(n) >= most) break;
       if (n >= static_cast<std::size_t>(runs) && spent >= options_.least_visit_s) break;
     }
     samples->busy = condition.busy || Summarise(std::move(own)).median < kAlone;
-    samples->throttled = condition.throttled && !samples->busy;
+    samples->throttled = condition.throttled;
     return true;
   }
 

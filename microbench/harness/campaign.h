@@ -13,8 +13,8 @@
 //
 // so k more samples of point i, on top of n, cut it by (c t e)^2 k / (n + k) and cost k t.
 //
-// A point is visited with a few warm-up runs that do not count. Before each visit the device's
-// reference work is timed. Others use the device where it did not work for us all of the time;
+// A point is visited with a few warm-up runs that do not count. Before a visit the device's
+// reference work is timed, unless that was done a quarter of a second ago. Others use the device where it did not work for us all of the time;
 // it is throttled where its driver says so, or where the reference takes longer than at best
 // although nobody else is there. Such a visit is written down as flagged, and repeated later while
 // there is time; a point that has unflagged samples is judged by these alone.
@@ -82,7 +82,12 @@ struct CampaignHooks {
   std::function<void(const CampaignProgress&)> progress;
 };
 
-enum class CampaignEnd { kKnown, kBudgetSpent, kStopped };
+enum class CampaignEnd {
+  kKnown,      // every step, as well as asked for
+  kExhausted,  // not all of them, and no point may be measured more often
+  kBudgetSpent,
+  kStopped,
+};
 
 struct CampaignOutcome {
   CampaignEnd end = CampaignEnd::kKnown;

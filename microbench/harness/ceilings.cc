@@ -17,7 +17,7 @@ void Add(Backend* backend, const Operation& operation, int batch, Precision prec
   if (prepared.status != PointStatus::kMeasured) return;
   StoppingRule rule;
   rule.most = 100;
-  const Samples samples =
+  const SampledTimes samples =
       SampleUntilStable([&] { return prepared.trial->Run(TrainingPass::kForward).seconds; }, rule);
   rates->push_back(
       {name, amount / samples.summary.median, samples.summary.relative_error, samples.stable});

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -13,6 +14,9 @@
 
 namespace stepcast {
 namespace {
+
+// More than any header takes.
+constexpr off_t kMostHeader = 1 << 16;
 
 // Facts that change from one start to the next and do not change what is measured.
 bool SameDevice(const ProfiledDevice& a, const ProfiledDevice& b) {
@@ -26,6 +30,9 @@ void RequireSame(const std::string& path, const ComputeProfile& old, const Compu
   };
   if (!SameDevice(old.device, now.device)) refuse("device", old.device.name, now.device.name);
   if (old.backend != now.backend) refuse("backend", old.backend, now.backend);
+  for (const auto& [name, value] : old.settings) {
+    if (now.settings.count(name) == 0) refuse("settings." + name, value, "");
+  }
   for (const auto& [name, value] : now.settings) {
     const auto it = old.settings.find(name);
     const std::string was = it == old.settings.end() ? "" : it->second;
@@ -53,9 +60,25 @@ Journal::Journal(const std::string& path, const ComputeProfile& now) : path_(pat
     fail("is no regular file", "a file that lines can be appended to");
   }
   try {
+    // A header that was torn holds nothing to lose, and is written again.
+    const std::string header = FormatProfileHeader(now);
+    const std::string start = header.substr(0, header.find(':') + 1);
+    std::string head(static_cast<std::size_t>(std::min<off_t>(status.st_size, kMostHeader)), 0);
+    head.resize(
+        static_cast<std::size_t>(std::max<ssize_t>(0, pread(file_, head.data(), head.size(), 0))));
+    if (!head.empty() && head.find('\n') == std::string::npos &&
+        head.compare(0, start.size(), start, 0, head.size()) == 0) {
+      if (ftruncate(file_, 0) != 0) {
+        throw InputError({path, 0, ""}, "", "has a torn first line that cannot be cut off",
+                         "a file that can be written");
+      }
+      was_torn_ = true;
+      status.st_size = 0;
+    }
     if (status.st_size > 0) {
       ReadProfile read = ReadComputeProfile(path);
-      RequireSame(path, read.profile, now);
+      // As it would come back from the file.
+      RequireSame(path, read.profile, ParseComputeProfile(header, path).profile);
       before_ = std::move(read.profile);
       resumed_ = true;
       was_torn_ = read.torn;
@@ -65,7 +88,7 @@ Journal::Journal(const std::string& path, const ComputeProfile& now) : path_(pat
       }
     } else {
       before_ = now;
-      Write(FormatProfileHeader(now));
+      Write(header);
     }
   } catch (...) {
     close(file_);
@@ -75,7 +98,15 @@ Journal::Journal(const std::string& path, const ComputeProfile& now) : path_(pat
 
 Journal::~Journal() { close(file_); }
 
-void Journal::Append(const MeasuredSamples& samples) { Write(FormatProfileSamples(samples)); }
+void Journal::Append(const MeasuredSamples& samples) {
+  for (const double seconds : samples.seconds) {
+    if (!IsRunTime(seconds)) {
+      throw std::runtime_error("the device's clock gave a run of " + std::to_string(seconds) +
+                               " s, which is no time");
+    }
+  }
+  Write(FormatProfileSamples(samples));
+}
 
 void Journal::Write(const std::string& line) {
   struct stat before {};

@@ -16,7 +16,8 @@ LoadedBackend LoadBackend(const std::string& name, const BackendOptions& options
   std::string path;
   for (const std::string& folder : folders) {
     const std::string candidate = folder + "/stepcast-" + name + ".so";
-    if (path.empty() && std::filesystem::exists(candidate)) path = candidate;
+    std::error_code error;
+    if (path.empty() && std::filesystem::exists(candidate, error)) path = candidate;
   }
   if (path.empty()) {
     loaded.message = "this stepcast was built without the back end " + name;

@@ -20,16 +20,16 @@ struct StoppingRule {
   double relative_error = 0.005;
 };
 
-struct Samples {
+struct SampledTimes {
   std::vector<double> seconds;  // in the order in which they were taken
   Summary summary;
   bool stable = false;  // whether relative_error was reached, or only a limit
 };
 
 template <class Measure>
-Samples SampleUntilStable(const Measure& measure, const StoppingRule& rule) {
+SampledTimes SampleUntilStable(const Measure& measure, const StoppingRule& rule) {
   for (int i = 0; i < rule.warm_up; ++i) measure();
-  Samples samples;
+  SampledTimes samples;
   double total = 0;
   while (static_cast<int>(samples.seconds.size()) < rule.most) {
     samples.seconds.push_back(measure());

@@ -88,9 +88,11 @@ StateSpace MakeStateSpace(const StateSpaceAxes& axes) {
         bool gradients = false;
         for (const Layer& layer : workload.layers) {
           gradients = gradients || !layer.tensors.empty();
-          if (layer.operation.index() == 0) continue;
-          collector.Add(layer.operation, batch, precision, TrainingPass::kForward, sum);
-          if (gradients) {
+          const bool stated = layer.operation.index() > 0;
+          if (stated) {
+            collector.Add(layer.operation, batch, precision, TrainingPass::kForward, sum);
+          }
+          if (stated && gradients) {
             collector.Add(layer.operation, batch, precision, TrainingPass::kBackward, sum);
           }
           if (layer.parameters() > 0) {

@@ -79,39 +79,44 @@ OperationTimes::OperationTimes(const ComputeProfile& profile, Precision precisio
         peaks.elements_per_s = std::max(
             peaks.elements_per_s, (n.elements_per_sample * at.batch + n.elements) / at.seconds);
       }
-      // Pools of adjacent batches whose times fall: each takes the weighted mean of its logarithms.
-      struct Pool {
-        std::size_t first = 0;
-        double weight = 0;
-        double mean = 0;
-      };
-      std::vector<Pool> pools;
-      for (std::size_t i = 0; i < curve.at.size(); ++i) {
-        const double weight = 1 / (curve.at[i].log_sd * curve.at[i].log_sd);
-        pools.push_back({i, weight, std::log(curve.at[i].seconds)});
-        while (pools.size() > 1 && pools[pools.size() - 2].mean > pools.back().mean) {
-          const Pool last = pools.back();
-          pools.pop_back();
-          Pool& into = pools.back();
-          into.mean =
-              (into.mean * into.weight + last.mean * last.weight) / (into.weight + last.weight);
-          into.weight += last.weight;
-        }
-      }
-      for (std::size_t k = 0; k < pools.size(); ++k) {
-        const std::size_t end = k + 1 < pools.size() ? pools[k + 1].first : curve.at.size();
-        for (std::size_t i = pools[k].first; i < end; ++i) {
-          curve.at[i].seconds = std::exp(pools[k].mean);
-        }
-      }
+      Pool(&curve.at);
     }
+  }
+}
+
+// Pools of adjacent batches whose times fall: each takes the weighted mean of its logarithms.
+void OperationTimes::Pool(std::vector<AtBatch>* at) {
+  struct Level {
+    std::size_t first = 0;
+    double weight = 0;
+    double mean = 0;
+  };
+  std::vector<Level> levels;
+  for (std::size_t i = 0; i < at->size(); ++i) {
+    const double weight = 1 / ((*at)[i].log_sd * (*at)[i].log_sd);
+    levels.push_back({i, weight, std::log((*at)[i].seconds)});
+    while (levels.size() > 1 && levels[levels.size() - 2].mean > levels.back().mean) {
+      const Level last = levels.back();
+      levels.pop_back();
+      Level& into = levels.back();
+      into.mean = (into.mean * into.weight + last.mean * last.weight) / (into.weight + last.weight);
+      into.weight += last.weight;
+    }
+  }
+  for (std::size_t k = 0; k < levels.size(); ++k) {
+    const std::size_t end = k + 1 < levels.size() ? levels[k + 1].first : at->size();
+    for (std::size_t i = levels[k].first; i < end; ++i) (*at)[i].seconds = std::exp(levels[k].mean);
   }
 }
 
 OperationTime OperationTimes::On(const Curve& curve, double batch) const {
   const std::vector<AtBatch>& at = curve.at;
+  if (curve.pass == TrainingPass::kUpdate) batch = 1;
   const auto answer = [&](double seconds, double log_sd, TimeOrigin origin, bool flagged) {
-    return OperationTime{Seconds(seconds), log_sd, origin, "", flagged};
+    if (curve.relative == nullptr)
+      return OperationTime{Seconds(seconds), log_sd, origin, "", flagged};
+    return OperationTime{Seconds(seconds), std::hypot(log_sd, kScaledLogSd), TimeOrigin::kScaled,
+                         curve.relative, flagged};
   };
   const auto above = std::lower_bound(at.begin(), at.end(), batch,
                                       [](const AtBatch& a, double b) { return a.batch < b; });
@@ -131,9 +136,8 @@ OperationTime OperationTimes::On(const Curve& curve, double batch) const {
     if (at.size() > 1) {
       seconds = below ? line(at[0], at[1]) : line(at[at.size() - 2], at.back());
     } else {
-      const TrainingPass pass = TrainingPass::kForward;
-      seconds =
-          edge.seconds * Roof(curve.counts, pass, batch) / Roof(curve.counts, pass, edge.batch);
+      seconds = edge.seconds * Roof(curve.counts, curve.pass, batch) /
+                Roof(curve.counts, curve.pass, edge.batch);
     }
     seconds = below ? std::clamp(seconds, edge.seconds * batch / edge.batch, edge.seconds)
                     : std::max(seconds, edge.seconds);
@@ -153,14 +157,17 @@ double OperationTimes::Roof(const OperationCounts& counts, TrainingPass pass, do
                   peaks.elements_per_s > 0 ? elements / peaks.elements_per_s : 0);
 }
 
-std::optional<OperationTime> OperationTimes::FromRelative(LayerKind kind,
-                                                          const OperationCounts& counts,
-                                                          TrainingPass pass, double batch) const {
-  const double roof = Roof(counts, pass, batch);
+std::optional<OperationTimes::Curve> OperationTimes::ResolveScaled(LayerKind kind,
+                                                                   const OperationCounts& counts,
+                                                                   TrainingPass pass,
+                                                                   const UpdateOp* update) const {
+  // One batch decides who is the relative, or times would jump where another one gets nearer.
+  const double common = pass == TrainingPass::kUpdate || batches_.empty() ? 1 : batches_.back();
+  const double roof = Roof(counts, pass, common);
   if (!(roof > 0)) return std::nullopt;
   const auto intensity = [&](const OperationCounts& n) {
-    return std::log((n.flop_per_sample * batch + 1) /
-                    (n.elements_per_sample * batch + n.elements + 1));
+    return std::log((n.flop_per_sample * common + 1) /
+                    (n.elements_per_sample * common + n.elements + 1));
   };
   // Rates depend on the intensity first, and on the size less and less.
   constexpr double kSizeWeight = 0.3;
@@ -168,7 +175,10 @@ std::optional<OperationTime> OperationTimes::FromRelative(LayerKind kind,
   double least = std::numeric_limits<double>::infinity();
   for (const auto& [operation, curve] : curves_[Index(pass)]) {
     if (KindOf(operation) != kind) continue;
-    const double other = Roof(curve.counts, pass, batch);
+    // Another optimizer runs other kernels.
+    const auto* known = std::get_if<UpdateOp>(&operation);
+    if (update != nullptr && (known == nullptr || known->optimizer != update->optimizer)) continue;
+    const double other = Roof(curve.counts, pass, common);
     if (!(other > 0)) continue;
     const double distance = std::abs(intensity(curve.counts) - intensity(counts)) +
                             kSizeWeight * std::abs(std::log(roof / other));
@@ -178,25 +188,35 @@ std::optional<OperationTime> OperationTimes::FromRelative(LayerKind kind,
     }
   }
   if (nearest == nullptr) return std::nullopt;
-  OperationTime time = On(*nearest, batch);
-  time.time = time.time * (roof / Roof(nearest->counts, pass, batch));
-  time.log_sd = std::hypot(time.log_sd, kScaledLogSd);
-  time.origin = TimeOrigin::kScaled;
-  time.relative = kLayerKindNames[static_cast<std::size_t>(kind)];
-  return time;
+  // At the batches of the relative, and lines between them as for any other.
+  Curve scaled{pass, counts, nearest->at, kLayerKindNames[static_cast<std::size_t>(kind)]};
+  for (AtBatch& at : scaled.at) {
+    at.seconds *= Roof(counts, pass, at.batch) / Roof(nearest->counts, pass, at.batch);
+  }
+  Pool(&scaled.at);
+  return scaled;
+}
+
+std::optional<OperationTimes::Curve> OperationTimes::Resolve(const Operation& operation,
+                                                             TrainingPass pass) const {
+  const auto known = curves_[Index(pass)].find(operation);
+  if (known != curves_[Index(pass)].end()) return known->second;
+  return ResolveScaled(KindOf(operation), CountOperation(operation, pass), pass,
+                       std::get_if<UpdateOp>(&operation));
 }
 
 std::optional<OperationTime> OperationTimes::Find(const Operation& operation, TrainingPass pass,
                                                   double batch) const {
-  if (pass == TrainingPass::kUpdate) batch = 1;
-  const auto known = curves_[Index(pass)].find(operation);
-  if (known != curves_[Index(pass)].end()) return On(known->second, batch);
-  return FromRelative(KindOf(operation), CountOperation(operation, pass), pass, batch);
+  const std::optional<Curve> curve = Resolve(operation, pass);
+  if (!curve) return std::nullopt;
+  return On(*curve, batch);
 }
 
 std::optional<OperationTime> OperationTimes::Scale(LayerKind kind, const OperationCounts& counts,
                                                    TrainingPass pass, double batch) const {
-  return FromRelative(kind, counts, pass, batch);
+  const std::optional<Curve> curve = ResolveScaled(kind, counts, pass);
+  if (!curve) return std::nullopt;
+  return On(*curve, batch);
 }
 
 bool OperationTimes::OutOfMemory(const Operation& operation, double batch) const {

@@ -66,12 +66,7 @@ class OperationTimes {
   std::optional<OperationTime> Scale(LayerKind kind, const OperationCounts& counts,
                                      TrainingPass pass, double batch) const;
 
-  // Batches of which layers were measured, rising.
-  const std::vector<double>& batches() const { return batches_; }
-  // Whether the point did not fit the device's memory.
-  bool OutOfMemory(const Operation& operation, double batch) const;
-
- private:
+  // What answers at any batch, so that who asks at many looks up once.
   struct AtBatch {
     double batch = 0;
     double seconds = 0;
@@ -81,17 +76,27 @@ class OperationTimes {
   struct Curve {
     TrainingPass pass = TrainingPass::kForward;
     OperationCounts counts;
-    std::vector<AtBatch> at;  // batches rise, times do not fall
+    std::vector<AtBatch> at;         // batches rise, times do not fall
+    const char* relative = nullptr;  // of a scaled one
   };
+  std::optional<Curve> Resolve(const Operation& operation, TrainingPass pass) const;
+  std::optional<Curve> ResolveScaled(LayerKind kind, const OperationCounts& counts,
+                                     TrainingPass pass, const UpdateOp* update = nullptr) const;
+  OperationTime On(const Curve& curve, double batch) const;
+
+  // Batches of which layers were measured, rising.
+  const std::vector<double>& batches() const { return batches_; }
+  // Whether the point did not fit the device's memory.
+  bool OutOfMemory(const Operation& operation, double batch) const;
+
+ private:
   struct Peaks {
     double flop_per_s = 0;
     double elements_per_s = 0;
   };
 
-  OperationTime On(const Curve& curve, double batch) const;
   double Roof(const OperationCounts& counts, TrainingPass pass, double batch) const;
-  std::optional<OperationTime> FromRelative(LayerKind kind, const OperationCounts& counts,
-                                            TrainingPass pass, double batch) const;
+  static void Pool(std::vector<AtBatch>* at);
 
   std::map<Operation, Curve> curves_[kTrainingPassCount];
   Peaks peaks_[kTrainingPassCount];

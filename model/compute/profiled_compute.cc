@@ -38,66 +38,80 @@ ProfiledCompute::ProfiledCompute(const ComputeProfile& profile, const Workload& 
                      "was not measured on " + profile.device.name,
                      "a precision that the profile has");
   }
-  Sum(times_.batches().back());
-}
-
-ProfiledSum ProfiledCompute::Sum(double batch) const {
-  ProfiledSum sum;
-  double variance = 0;
-  double operations = 0;
-  double updated_tensors = 0;
   bool gradients = false;
   DataSize<> in;
   for (const Layer& layer : workload_.layers) {
     gradients = gradients || !layer.tensors.empty();
-    ProfiledLayer line;
-    line.name = layer.name;
+    Parts parts;
     const auto look_up = [&](TrainingPass pass) {
-      std::optional<OperationTime> time =
+      operations_ += 1;
+      std::optional<OperationTimes::Curve> curve =
           layer.operation.index() > 0
-              ? times_.Find(layer.operation, pass, batch)
-              : times_.Scale(layer.kind, CountLayer(layer, in, pass), pass, batch);
-      if (time) return *time;
+              ? times_.Resolve(layer.operation, pass)
+              : times_.ResolveScaled(layer.kind, CountLayer(layer, in, pass), pass);
+      if (curve) return curve;
       const char* kind = kLayerKindNames[static_cast<std::size_t>(layer.kind)];
       throw InputError({"", 0, "profile"}, workload_.name + ": " + layer.name,
                        std::string("is a layer of a kind that was not measured, ") + kind,
                        "a profile of this workload, or of one with such a layer, at precision " +
                            std::string(kPrecisionNames[static_cast<int>(precision_)]));
     };
-    const auto add = [&](const OperationTime& time, Duration<>* total) {
-      *total += time.time;
-      if (time.origin == TimeOrigin::kScaled) sum.scaled += time.time;
-      if (time.origin == TimeOrigin::kBeyondBatches) sum.beyond += time.time;
-      variance += std::pow(time.time.si() * time.log_sd, 2);
-      sum.flagged = sum.flagged || time.flagged;
-      operations += 1;
-    };
-    line.forward = look_up(TrainingPass::kForward);
-    add(line.forward, &sum.forward);
-    if (gradients) {
-      line.backward = look_up(TrainingPass::kBackward);
-      add(line.backward, &sum.backward);
-    }
-    sum.out_of_memory = sum.out_of_memory || times_.OutOfMemory(layer.operation, batch);
+    parts.forward = look_up(TrainingPass::kForward);
+    if (gradients) parts.backward = look_up(TrainingPass::kBackward);
     if (const std::int64_t parameters = layer.parameters(); parameters > 0) {
-      const UpdateOp update{optimizer_, parameters};
-      const std::optional<OperationTime> time = times_.Find(update, TrainingPass::kUpdate, 1);
-      if (!time) {
+      parts.update = times_.Resolve(UpdateOp{optimizer_, parameters}, TrainingPass::kUpdate);
+      if (!parts.update) {
         throw InputError({"", 0, "optimizer"}, kOptimizerNames[static_cast<int>(optimizer_)],
                          "has no update in the profile", "an optimizer that was measured");
       }
-      line.update = *time;
-      sum.update += time->time;
-      sum.flagged = sum.flagged || time->flagged;
-      updated_tensors += static_cast<double>(layer.tensors.size());
+      updated_tensors_ += static_cast<double>(layer.tensors.size());
     }
     in = layer.activation_bytes;
+    parts_.push_back(std::move(parts));
+  }
+  at_largest_ = OnDevice(times_.batches().back());
+}
+
+ProfiledCompute::Device ProfiledCompute::OnDevice(double batch) const {
+  Device device;
+  double variance = 0;
+  for (const Parts& parts : parts_) {
+    for (const auto* curve : {&parts.forward, &parts.backward}) {
+      if (!*curve) continue;
+      const OperationTime time = times_.On(**curve, batch);
+      device.time += time.time;
+      variance += std::pow(time.time.si() * time.log_sd, 2);
+    }
+  }
+  if (device.time.si() > 0) device.log_sd = std::sqrt(variance) / device.time.si();
+  return device;
+}
+
+ProfiledSum ProfiledCompute::Sum(double batch) const {
+  ProfiledSum sum;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Layer& layer = workload_.layers[i];
+    ProfiledLayer line;
+    line.name = layer.name;
+    const auto add = [&](const std::optional<OperationTimes::Curve>& curve, OperationTime* time,
+                         Duration<>* total) {
+      if (!curve) return;
+      *time = times_.On(*curve, batch);
+      *total += time->time;
+      sum.flagged = sum.flagged || time->flagged;
+      if (curve->pass == TrainingPass::kUpdate) return;
+      if (time->origin == TimeOrigin::kScaled) sum.scaled += time->time;
+      if (time->origin == TimeOrigin::kBeyondBatches) sum.beyond += time->time;
+    };
+    add(parts_[i].forward, &line.forward, &sum.forward);
+    add(parts_[i].backward, &line.backward, &sum.backward);
+    add(parts_[i].update, &line.update, &sum.update);
+    sum.out_of_memory = sum.out_of_memory || times_.OutOfMemory(layer.operation, batch);
     sum.layers.push_back(std::move(line));
   }
-  sum.host = kHostOverhead * operations;
-  sum.host_update = kUpdateHostOverhead * updated_tensors;
-  const Duration<> device = sum.forward + sum.backward;
-  if (device.si() > 0) sum.log_sd = std::sqrt(variance) / device.si();
+  sum.host = kHostOverhead * operations_;
+  sum.host_update = kUpdateHostOverhead * updated_tensors_;
+  sum.log_sd = OnDevice(batch).log_sd;
   return sum;
 }
 
@@ -106,8 +120,7 @@ Duration<> ProfiledCompute::Join(const Duration<>& host, const Duration<>& devic
 }
 
 Duration<> ProfiledCompute::MicroStep(double batch) const {
-  const ProfiledSum sum = Sum(batch);
-  return Join(sum.host, sum.forward + sum.backward);
+  return Join(kHostOverhead * operations_, OnDevice(batch).time);
 }
 
 Duration<> ProfiledCompute::Update() const {
@@ -117,7 +130,7 @@ Duration<> ProfiledCompute::Update() const {
 }
 
 double ProfiledCompute::LogSd(double batch) const {
-  return std::hypot(Sum(batch).log_sd, kProfiledLogSd);
+  return std::hypot(OnDevice(batch).log_sd, kProfiledLogSd);
 }
 
 double ProfiledCompute::ExtraLogSd(double batch) const {
@@ -128,13 +141,13 @@ double ProfiledCompute::ExtraLogSd(double batch) const {
 
 FittedCurve<double> ProfiledCompute::Curve() const {
   const double batch = times_.batches().back();
-  const ProfiledSum sum = Sum(batch);
+  const Duration<> host = kHostOverhead * operations_;
   FittedCurve<double> curve;
   // The step model wants three positive parts; what does not apply is far below what does.
   constexpr Duration<> kNothing = Microseconds(2.0);
-  curve.fixed = runs_ahead_ ? kNothing : sum.host;
-  curve.floor = runs_ahead_ ? sum.host : kNothing;
-  curve.per_sample = (sum.forward + sum.backward) / Samples(batch);
+  curve.fixed = runs_ahead_ ? kNothing : host;
+  curve.floor = runs_ahead_ ? host : kNothing;
+  curve.per_sample = at_largest_.time / Samples(batch);
   return curve;
 }
 

@@ -20,6 +20,7 @@
 #ifndef STEPCAST_MODEL_COMPUTE_PROFILED_COMPUTE_H_
 #define STEPCAST_MODEL_COMPUTE_PROFILED_COMPUTE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,18 @@ class ProfiledCompute {
   bool runs_ahead() const { return runs_ahead_; }
 
  private:
+  // What answers for a layer; none where it has no such pass.
+  struct Parts {
+    std::optional<OperationTimes::Curve> forward;
+    std::optional<OperationTimes::Curve> backward;
+    std::optional<OperationTimes::Curve> update;
+  };
+  // Forward and backward of all layers, and the error of that.
+  struct Device {
+    Duration<> time;
+    double log_sd = 0;
+  };
+  Device OnDevice(double batch) const;
   Duration<> Join(const Duration<>& host, const Duration<>& device) const;
 
   OperationTimes times_;
@@ -97,6 +110,10 @@ class ProfiledCompute {
   Precision precision_;
   Optimizer optimizer_;
   bool runs_ahead_;
+  std::vector<Parts> parts_;
+  double operations_ = 0;
+  double updated_tensors_ = 0;
+  Device at_largest_;  // measured batch
 };
 
 }  // namespace stepcast

@@ -249,7 +249,7 @@ class ProgressLine {
 
 Json OutcomeJson(const CampaignOutcome& outcome, const std::string& path,
                  const ProfiledDevice& device) {
-  constexpr const char* kEnds[] = {"known", "budget spent", "interrupted"};
+  constexpr const char* kEnds[] = {"known", "runs spent", "budget spent", "interrupted"};
   Json sums = Json::array();
   for (const SumOutcome& s : outcome.sums) {
     sums.push_back({{"workload", s.sum.workload},

@@ -25,7 +25,7 @@ class RecordedClock {
 TEST(SamplingTest, StopsAtOnceOnASteadySignal) {
   RecordedClock clock({0.002});
   const StoppingRule rule;
-  const Samples samples = SampleUntilStable([&] { return clock(); }, rule);
+  const SampledTimes samples = SampleUntilStable([&] { return clock(); }, rule);
   EXPECT_TRUE(samples.stable);
   EXPECT_EQ(static_cast<int>(samples.seconds.size()), rule.least);
   EXPECT_EQ(clock.calls(), rule.warm_up + rule.least);
@@ -36,7 +36,7 @@ TEST(SamplingTest, StopsAtOnceOnASteadySignal) {
 TEST(SamplingTest, WarmUpDoesNotCount) {
   RecordedClock clock(
       {1.0, 1.0, 1.0, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001});
-  const Samples samples = SampleUntilStable([&] { return clock(); }, StoppingRule());
+  const SampledTimes samples = SampleUntilStable([&] { return clock(); }, StoppingRule());
   EXPECT_DOUBLE_EQ(samples.summary.median, 0.001);
   for (const double s : samples.seconds) EXPECT_DOUBLE_EQ(s, 0.001);
 }
@@ -50,7 +50,7 @@ TEST(SamplingTest, ANoisySignalTakesMoreSamplesAndSaysHowWellItIsKnown) {
   rule.most = 5000;
   rule.enough_seconds = 100;
   RecordedClock clock(recorded);
-  const Samples samples = SampleUntilStable([&] { return clock(); }, rule);
+  const SampledTimes samples = SampleUntilStable([&] { return clock(); }, rule);
   ASSERT_TRUE(samples.stable);
   // A median's standard error is 1.2533 * 3 % / sqrt(n): 0.5 % needs about 57 samples.
   EXPECT_GT(samples.seconds.size(), 25U);
@@ -63,7 +63,7 @@ TEST(SamplingTest, ASignalThatNeverSettlesStopsAtTheLimitAndSaysSo) {
   StoppingRule rule;
   rule.most = 40;
   rule.enough_seconds = 100;
-  const Samples samples = SampleUntilStable([&] { return clock(); }, rule);
+  const SampledTimes samples = SampleUntilStable([&] { return clock(); }, rule);
   EXPECT_FALSE(samples.stable);
   EXPECT_EQ(samples.seconds.size(), 40U);
   EXPECT_GT(samples.summary.relative_error, rule.relative_error);
@@ -73,7 +73,7 @@ TEST(SamplingTest, EnoughMeasuredTimeStopsToo) {
   RecordedClock clock({0.1, 0.3});
   StoppingRule rule;
   rule.enough_seconds = 4;
-  const Samples samples = SampleUntilStable([&] { return clock(); }, rule);
+  const SampledTimes samples = SampleUntilStable([&] { return clock(); }, rule);
   // 0.2 s on average, give or take the rounding of the sum.
   EXPECT_NEAR(static_cast<double>(samples.seconds.size()), 20, 1);
 }
@@ -82,7 +82,7 @@ TEST(SamplingTest, EverySampleIsSummarised) {
   RecordedClock clock({0.001, 0.003});
   StoppingRule rule;
   rule.most = 3;  // fewer than the least: the rule is never asked
-  const Samples samples = SampleUntilStable([&] { return clock(); }, rule);
+  const SampledTimes samples = SampleUntilStable([&] { return clock(); }, rule);
   EXPECT_EQ(samples.summary.count, 3U);
   EXPECT_EQ(samples.seconds.size(), 3U);
   EXPECT_FALSE(samples.stable);
