@@ -79,6 +79,10 @@ inline std::string WhyNoDevice(int index) {
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {
     cudaGetLastError();
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) {
+      return "no GPU can be used: no NVIDIA driver is installed";
+    }
     return std::string("no GPU can be used: ") + cudaGetErrorString(status);
   }
   if (count == 0) return "no GPU can be used: none is present";

@@ -216,7 +216,7 @@ class OneDnnBackend : public Backend {
     // 1 MiB, as the least of today's cores, where the system does not tell.
     const double l2 = std::max(CacheBytes(_SC_LEVEL2_CACHE_SIZE), 1024.0 * 1024.0) * threads_;
     ColdCaches cold;
-    cold.least_bytes = static_cast<std::size_t>(2 * l2);
+    cold.least_bytes = std::max(kLeastColdBytes, static_cast<std::size_t>(2 * l2));
     cold.most_bytes =
         std::max(cold.least_bytes, static_cast<std::size_t>(CacheBytes(_SC_LEVEL3_CACHE_SIZE)));
     return cold;

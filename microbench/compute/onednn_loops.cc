@@ -194,16 +194,6 @@ void ZeroBytes(std::byte* to, std::size_t bytes) {
   });
 }
 
-void RewriteBytes(std::byte* to, std::size_t bytes) {
-  constexpr std::int64_t kLine = 64;  // of a cache
-  Share(static_cast<std::int64_t>(bytes), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; i += kLine) {
-      volatile std::byte* const at = to + i;
-      *at = *at;
-    }
-  });
-}
-
 void FillNoise(float* to, std::size_t count, float stretch) {
   const std::vector<float>& noise = Noise();
   for (std::size_t done = 0; done < count; done += kNoiseLength) {
@@ -225,7 +215,7 @@ void FillNoiseBf16(std::uint16_t* to, std::size_t count, float stretch) {
 }
 
 double SpinArithmetic(int threads) {
-  constexpr int kRounds = 100'000;
+  constexpr int kRounds = 500'000;
   double total = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : total)
   {

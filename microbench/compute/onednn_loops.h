@@ -27,8 +27,6 @@ void FillIndices(std::int64_t* index, std::int64_t tokens, std::int64_t rows);
 
 void CopyBytes(const std::byte* from, std::byte* to, std::size_t bytes);
 void ZeroBytes(std::byte* to, std::size_t bytes);
-// Writes what is there already: brings it into the caches.
-void RewriteBytes(std::byte* to, std::size_t bytes);
 
 // Numbers of mean 0 and variance 1, none of them tiny, each number `stretch` times as large.
 void FillNoise(float* to, std::size_t count, float stretch);

@@ -105,12 +105,6 @@ class Describer {
   TensorId Given(const Desc& desc, TensorFill fill = TensorFill::kNoise) {
     return plan_->Tensor(desc, kGiven, fill);
   }
-  // Given by the neighbouring layer a moment ago.
-  TensorId Arriving(TrainingPass pass, const Desc& desc) {
-    const TensorId tensor = Given(desc);
-    plan_->Arrives(pass, tensor);
-    return tensor;
-  }
   TensorId Made(const Desc& desc) { return plan_->Tensor(desc, kMade); }
   // Of an activation: memory of gradients goes round from layer to layer.
   TensorId Gradient(const Desc& desc) { return plan_->Tensor(desc, kTemporary); }
@@ -127,12 +121,6 @@ class Describer {
   }
   void HandOn(TrainingPass pass, const Result& result) {
     plan_->Reordered(pass, result.written, result.wanted, kMade);
-  }
-  // Of the activations that a layer keeps for its backward pass: forward they arrive.
-  TensorId Kept(const Desc& desc) {
-    const TensorId tensor = Given(desc);
-    plan_->Arrives(kForward, tensor);
-    return tensor;
   }
   // Images between layers, as convolutions like them.
   static Tag ImageTag() {
@@ -182,7 +170,7 @@ void Describer::operator()(const ConvolutionOp& op) {
        before, after},
       attr_, plan_->engine());
   const Desc src_format = op.input_gradient ? forward.src_desc() : Desc(src_dims, type_, Tag::nchw);
-  const TensorId src = Kept(src_format);
+  const TensorId src = Given(src_format);
   std::optional<TensorId> weights;
   if (forward_ || op.input_gradient) weights = Given(weights_plain);
   if (forward_) {
@@ -194,7 +182,7 @@ void Describer::operator()(const ConvolutionOp& op) {
   }
   if (!backward_) return;
 
-  const TensorId diff_dst = Arriving(kBackward, forward.dst_desc());
+  const TensorId diff_dst = Given(forward.dst_desc());
   if (op.input_gradient) {
     const convolution_backward_data::primitive_desc data(
         {direct, src_any, weights_any, dst_any, strides, dilation, before, after}, attr_,
@@ -233,7 +221,7 @@ void Describer::operator()(const DenseOp& op) {
   const inner_product_forward::primitive_desc forward(
       {prop_kind::forward_training, src_plain, weights_any, bias, dst_plain}, attr_,
       plan_->engine());
-  const TensorId src = Kept(src_plain);
+  const TensorId src = Given(src_plain);
   std::optional<TensorId> weights;
   if (forward_ || op.input_gradient) weights = Given(weights_plain);
   if (forward_) {
@@ -245,7 +233,7 @@ void Describer::operator()(const DenseOp& op) {
   }
   if (!backward_) return;
 
-  const TensorId diff_dst = Arriving(kBackward, dst_plain);
+  const TensorId diff_dst = Given(dst_plain);
   if (op.input_gradient) {
     // With weights as they are: frameworks do not reorder them for this gradient.
     const Desc weights_here({op.units, op.inputs}, type_, Tag::ab);
@@ -282,11 +270,11 @@ void Describer::operator()(const BatchedProductOp& op) {
     Do<dnnl::matmul>(pass, desc,
                      {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, result}});
   };
-  const TensorId a = Kept(left);
-  const TensorId b = Kept(right);
+  const TensorId a = Given(left);
+  const TensorId b = Given(right);
   if (forward_) multiply(kForward, a, b, Made(product));
   if (!backward_) return;
-  const TensorId diff = Arriving(kBackward, product);
+  const TensorId diff = Given(product);
   multiply(kBackward, diff, plan_->View(b, right_transposed), Gradient(left));
   multiply(kBackward, plan_->View(a, left_transposed), diff, Gradient(right));
 }
@@ -297,7 +285,7 @@ void Describer::operator()(const NormalizationOp& op) {
     using Forward = typename decltype(forward_kind)::type;
     using Backward = typename decltype(backward_kind)::type;
     const Desc scale_shift({2, op.channels}, Type::f32, Tag::nc);
-    const TensorId src = Kept(data);
+    const TensorId src = Given(data);
     const TensorId scale = Given(scale_shift);
     if (forward_) {
       Do<Forward>(kForward, forward,
@@ -313,7 +301,7 @@ void Describer::operator()(const NormalizationOp& op) {
                     {DNNL_ARG_SCALE_SHIFT, scale},
                     {DNNL_ARG_MEAN, Given(forward.mean_desc())},
                     {DNNL_ARG_VARIANCE, Given(forward.variance_desc(), TensorFill::kOne)},
-                    {DNNL_ARG_DIFF_DST, Arriving(kBackward, data)},
+                    {DNNL_ARG_DIFF_DST, Given(data)},
                     {DNNL_ARG_DIFF_SRC, Gradient(data)},
                     {DNNL_ARG_DIFF_SCALE_SHIFT, Made(scale_shift)}});
     }
@@ -348,14 +336,14 @@ void Describer::operator()(const ActivationOp& op) {
                                                         attr_, plan_->engine());
     if (forward_) {
       Do<dnnl::softmax_forward>(kForward, forward,
-                                {{DNNL_ARG_SRC, Kept(data)}, {DNNL_ARG_DST, Made(data)}});
+                                {{DNNL_ARG_SRC, Given(data)}, {DNNL_ARG_DST, Made(data)}});
     }
     if (backward_) {
       const dnnl::softmax_backward::primitive_desc backward({data, data, 1}, attr_, plan_->engine(),
                                                             forward);
       Do<dnnl::softmax_backward>(kBackward, backward,
                                  {{DNNL_ARG_DST, Given(data)},
-                                  {DNNL_ARG_DIFF_DST, Arriving(kBackward, data)},
+                                  {DNNL_ARG_DIFF_DST, Given(data)},
                                   {DNNL_ARG_DIFF_SRC, Gradient(data)}});
     }
     return;
@@ -366,7 +354,7 @@ void Describer::operator()(const ActivationOp& op) {
   const Desc data = Flat(batch_ * op.rows * op.columns);
   const dnnl::eltwise_forward::primitive_desc forward(
       {prop_kind::forward_training, choice.kind, data, choice.alpha, beta}, attr_, plan_->engine());
-  const TensorId kept = Kept(data);
+  const TensorId kept = Given(data);
   if (forward_) {
     Do<dnnl::eltwise_forward>(kForward, forward,
                               {{DNNL_ARG_SRC, kept}, {DNNL_ARG_DST, Made(data)}});
@@ -376,7 +364,7 @@ void Describer::operator()(const ActivationOp& op) {
         {choice.kind, data, data, choice.alpha, beta}, attr_, plan_->engine(), forward);
     Do<dnnl::eltwise_backward>(kBackward, backward,
                                {{choice.keeps_output ? DNNL_ARG_DST : DNNL_ARG_SRC, kept},
-                                {DNNL_ARG_DIFF_DST, Arriving(kBackward, data)},
+                                {DNNL_ARG_DIFF_DST, Given(data)},
                                 {DNNL_ARG_DIFF_SRC, Gradient(data)}});
   }
 }
@@ -398,14 +386,14 @@ void Describer::operator()(const PoolingOp& op) {
       {prop_kind::forward_training, kind, src, dst, strides, window, dilation, before, after},
       attr_, plan_->engine());
   if (forward_) {
-    Arguments arguments = {{DNNL_ARG_SRC, Kept(src)}, {DNNL_ARG_DST, Made(dst)}};
+    Arguments arguments = {{DNNL_ARG_SRC, Given(src)}, {DNNL_ARG_DST, Made(dst)}};
     if (max) arguments[DNNL_ARG_WORKSPACE] = Made(forward.workspace_desc());
     Do<pooling_v2_forward>(kForward, forward, arguments);
   }
   if (!backward_) return;
   const pooling_v2_backward::primitive_desc backward(
       {kind, src, dst, strides, window, dilation, before, after}, attr_, plan_->engine(), forward);
-  const TensorId diff_dst = Arriving(kBackward, dst);
+  const TensorId diff_dst = Given(dst);
   const TensorId diff_src = Gradient(src);
   Arguments arguments = {{DNNL_ARG_DIFF_DST, diff_dst}, {DNNL_ARG_DIFF_SRC, diff_src}};
   if (max) {
@@ -426,7 +414,7 @@ void Describer::operator()(const ElementwiseOp& op) {
   const auto add = [&](TrainingPass pass) {
     const dnnl::sum::primitive_desc desc(data, {1, 1}, {data, data}, plan_->engine(), attr_);
     Do<dnnl::sum>(pass, desc,
-                  {{DNNL_ARG_MULTIPLE_SRC, Arriving(pass, data)},
+                  {{DNNL_ARG_MULTIPLE_SRC, Given(data)},
                    {DNNL_ARG_MULTIPLE_SRC + 1, Given(data)},
                    {DNNL_ARG_DST, pass == kForward ? Made(data) : Gradient(data)}});
   };
@@ -456,26 +444,26 @@ void Describer::operator()(const ElementwiseOp& op) {
   if (op.kind == ElementwiseKind::kAdd) {
     if (forward_) {
       if (op.broadcast) {
-        combine(kForward, algorithm::binary_add, Kept(data), Given(second), kMade);
+        combine(kForward, algorithm::binary_add, Given(data), Given(second), kMade);
       } else {
         add(kForward);
       }
     }
     if (backward_) {
       if (op.broadcast) {
-        sum_up(kBackward, Arriving(kBackward, data));
+        sum_up(kBackward, Given(data));
       } else {
         add(kBackward);
       }
     }
     return;
   }
-  const TensorId a = Kept(data);
+  const TensorId a = Given(data);
   const TensorId b = Given(second);
   const algorithm times = algorithm::binary_mul;
   if (forward_) combine(kForward, times, a, b, kMade);
   if (backward_) {
-    const TensorId diff = Arriving(kBackward, data);
+    const TensorId diff = Given(data);
     combine(kBackward, times, diff, b, kTemporary);
     const TensorId other = combine(kBackward, times, diff, a, kTemporary);
     if (op.broadcast) sum_up(kBackward, other);
@@ -504,7 +492,7 @@ void Describer::operator()(const EmbeddingOp& op) {
     });
   }
   if (backward_) {
-    const TensorId diff = Arriving(kBackward, Floats(tokens * features));
+    const TensorId diff = Given(Floats(tokens * features));
     const TensorId gradient = Made(Floats(rows * features));
     plan_->Loop(kBackward, {index, diff, gradient}, [=](const TensorAddresses& at) {
       ScatterRows(floats(at, diff), indices(at), floats(at, gradient), tokens, features, rows);
@@ -535,7 +523,7 @@ void Describer::operator()(const RecurrentOp& op) {
                           auto backward_kind) {
     using Forward = typename decltype(forward_kind)::type;
     using Backward = typename decltype(backward_kind)::type;
-    const TensorId x = Kept(src);
+    const TensorId x = Given(src);
     const TensorId layer = Given(layer_plain);
     const TensorId iter = Given(iter_plain);
     const TensorId b = Given(bias);
@@ -574,7 +562,7 @@ void Describer::operator()(const RecurrentOp& op) {
                   {DNNL_ARG_BIAS, b},
                   {DNNL_ARG_DST_LAYER, y},
                   {DNNL_ARG_WORKSPACE, kept},
-                  {DNNL_ARG_DIFF_DST_LAYER, Arriving(kBackward, dst)},
+                  {DNNL_ARG_DIFF_DST_LAYER, Given(dst)},
                   {DNNL_ARG_DIFF_SRC_LAYER, Gradient(src)},
                   {DNNL_ARG_DIFF_WEIGHTS_LAYER, diff_layer.written},
                   {DNNL_ARG_DIFF_WEIGHTS_ITER, diff_iter.written},
@@ -629,7 +617,7 @@ void Describer::operator()(const CopyOp& op) {
   const Desc data = Flat(batch_ * op.elements);
   const std::size_t bytes = data.get_size();
   const auto append = [&](TrainingPass pass) {
-    const TensorId from = Arriving(pass, data);
+    const TensorId from = Given(data);
     const TensorId to = pass == kForward ? Made(data) : Gradient(data);
     plan_->Loop(pass, {from, to},
                 [=](const TensorAddresses& at) { CopyBytes(at[from], at[to], bytes); });

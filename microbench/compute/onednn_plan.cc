@@ -22,6 +22,9 @@ namespace {
 constexpr std::size_t kAlignment = 64;
 // Sets of small tensors end here, whatever the caches.
 constexpr std::size_t kMostBytes = std::size_t{1} << 30U;
+// Tensors of some bytes, as biases, stand beside each other in a framework: each on a page of its
+// own, more of them would measure translations of addresses.
+constexpr std::size_t kMostSets = 64;
 
 std::size_t Aligned(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -114,10 +117,6 @@ void OneDnnPlan::PrimeLoop(const std::vector<TensorId>& tensors,
     arguments.emplace(static_cast<int>(arguments.size()), tensor);
   }
   prime_.steps.push_back({{}, std::move(arguments), std::move(loop), {}});
-}
-
-void OneDnnPlan::Arrives(TrainingPass pass, TensorId tensor) {
-  StepsOf(pass)->arriving.push_back(tensor);
 }
 
 TensorId OneDnnPlan::Reordered(TrainingPass pass, TensorId tensor, const dnnl::memory::desc& desc,
@@ -216,7 +215,7 @@ void OneDnnPlan::Allocate(double free_bytes) {
   const std::size_t used = std::max<std::size_t>(1, layout.least_used);
   const std::size_t reach = std::clamp(used * cold_.layers, cold_.least_bytes, cold_.most_bytes);
   const std::size_t most =
-      std::max<std::size_t>(2, kMostBytes / std::max<std::size_t>(1, layout.set));
+      std::clamp<std::size_t>(kMostBytes / std::max<std::size_t>(1, layout.set), 2, kMostSets);
   std::size_t count = std::clamp<std::size_t>((reach + used - 1) / used, 2, most);
   const double others =
       static_cast<double>(layout.temporaries) + static_cast<double>(layout.mapped);
@@ -308,9 +307,6 @@ TimedRun OneDnnPlan::Run(TrainingPass pass) {
   omp_set_num_threads(threads_);
   const std::size_t set = next_set_;
   next_set_ = (next_set_ + 1) % sets_.size();
-  for (const TensorId id : steps->arriving) {
-    RewriteBytes(sets_[set].addresses[id], tensors_[id].bytes);
-  }
   try {
     return TimeRun(threads_, [&] { Execute(steps, set); });
   } catch (const dnnl::error& error) {

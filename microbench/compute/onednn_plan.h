@@ -41,6 +41,7 @@ inline constexpr std::size_t kAlwaysMappedBytes = std::size_t{32} << 20U;
 // How much memory runs go through before they come back to the same buffers. In training, a layer's
 // parameters and kept activations are used again after tens of other layers, of about its size:
 // those of a small network stay in the L3 cache, those of a large one do not.
+inline constexpr std::size_t kLeastColdBytes = std::size_t{64} << 20U;
 struct ColdCaches {
   std::size_t least_bytes = 0;  // more than the L2 caches hold
   std::size_t most_bytes = 0;   // as much as the L3 cache holds; more makes nothing colder
@@ -77,9 +78,6 @@ class OneDnnPlan {
   // Appends a loop of our own; `tensors` are those that it touches.
   void Loop(TrainingPass pass, const std::vector<TensorId>& tensors,
             std::function<void(const TensorAddresses&)> loop);
-  // The neighbouring layer has just written `tensor` when the pass begins: it is in the caches as
-  // far as they reach.
-  void Arrives(TrainingPass pass, TensorId tensor);
   // `tensor` in the format of `desc`: itself, or a new tensor that a reorder of the pass fills.
   TensorId Reordered(TrainingPass pass, TensorId tensor, const dnnl::memory::desc& desc,
                      TensorRole role = TensorRole::kTemporary);
@@ -130,7 +128,6 @@ class OneDnnPlan {
   struct Steps {
     std::vector<Step> steps;
     std::vector<TensorId> mapped;
-    std::vector<TensorId> arriving;
     std::string names;
   };
   struct BufferSet {

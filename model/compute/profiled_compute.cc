@@ -10,6 +10,7 @@ namespace stepcast {
 namespace {
 
 constexpr double kBytesPerElement = 4;
+constexpr const char* kOneDnnBackend = "onednn";
 
 // What the layer does, where no operation says so.
 OperationCounts CountLayer(const Layer& layer, const DataSize<>& in, TrainingPass pass) {
@@ -28,7 +29,8 @@ ProfiledCompute::ProfiledCompute(const ComputeProfile& profile, const Workload& 
       workload_(workload),
       precision_(precision),
       optimizer_(optimizer),
-      runs_ahead_(profile.device.kind == "gpu") {
+      runs_ahead_(profile.device.kind == "gpu"),
+      host_overhead_(profile.backend == kOneDnnBackend ? kOneDnnHostOverhead : kHostOverhead) {
   if (workload_.layers.empty()) {
     throw InputError({"", 0, "workload"}, workload_.name, "has no layers to look up in a profile",
                      "a workload with layers");
@@ -109,7 +111,7 @@ ProfiledSum ProfiledCompute::Sum(double batch) const {
     sum.out_of_memory = sum.out_of_memory || times_.OutOfMemory(layer.operation, batch);
     sum.layers.push_back(std::move(line));
   }
-  sum.host = kHostOverhead * operations_;
+  sum.host = Host();
   sum.host_update = kUpdateHostOverhead * updated_tensors_;
   sum.log_sd = OnDevice(batch).log_sd;
   return sum;
@@ -120,7 +122,7 @@ Duration<> ProfiledCompute::Join(const Duration<>& host, const Duration<>& devic
 }
 
 Duration<> ProfiledCompute::MicroStep(double batch) const {
-  return Join(kHostOverhead * operations_, OnDevice(batch).time);
+  return Join(Host(), OnDevice(batch).time);
 }
 
 Duration<> ProfiledCompute::Update() const {
@@ -141,7 +143,7 @@ double ProfiledCompute::ExtraLogSd(double batch) const {
 
 FittedCurve<double> ProfiledCompute::Curve() const {
   const double batch = times_.batches().back();
-  const Duration<> host = kHostOverhead * operations_;
+  const Duration<> host = Host();
   FittedCurve<double> curve;
   // The step model wants three positive parts; what does not apply is far below what does.
   constexpr Duration<> kNothing = Microseconds(2.0);

@@ -8,7 +8,7 @@
 //
 //   L      layers; a backward pass counts where there is one
 //   o, o_u what a framework spends on one operation of a layer, and on the update of one tensor,
-//          whatever their size: kHostOverhead, kUpdateHostOverhead                            [s]
+//          whatever their size: kHostOverhead or kOneDnnHostOverhead, kUpdateHostOverhead     [s]
 //
 // Layers are taken one by one, as an eager framework runs them: nothing is fused, nothing runs
 // beside anything else. A compiler that fuses element-wise layers saves up to the time of those. Both
@@ -32,10 +32,12 @@
 
 namespace stepcast {
 
-// Of PyTorch 1.13 in eager mode, autograd included: 5 us forward and 9 us backward of a layer of
-// eight elements, and 5 us for a tensor's update by momentum (three operations outside autograd),
-// each per layer or tensor that a perceptron has more, on one core of a 2023 Xeon.
+// Of PyTorch 1.13 in eager mode, autograd included, on one core of a 2023 Xeon, each per layer or
+// tensor that a perceptron of eight units has more: 5 us forward and 9 us backward; 5 us for a
+// tensor's update by momentum (three operations outside autograd). Where layers run in oneDNN, which
+// is handed each call's primitive anew, 15 us and 26 us.
 inline constexpr Duration<> kHostOverhead = Microseconds(7.0);
+inline constexpr Duration<> kOneDnnHostOverhead = Microseconds(20.0);
 inline constexpr Duration<> kUpdateHostOverhead = Microseconds(5.0);
 // What is not in a sum of layers measured one by one: neighbours in a cache, allocation, what a
 // framework does between operations. Of ln(step / sum), for all layers together.
@@ -103,6 +105,7 @@ class ProfiledCompute {
     double log_sd = 0;
   };
   Device OnDevice(double batch) const;
+  Duration<> Host() const { return host_overhead_ * operations_; }
   Duration<> Join(const Duration<>& host, const Duration<>& device) const;
 
   OperationTimes times_;
@@ -110,6 +113,7 @@ class ProfiledCompute {
   Precision precision_;
   Optimizer optimizer_;
   bool runs_ahead_;
+  Duration<> host_overhead_;  // of an operation
   std::vector<Parts> parts_;
   double operations_ = 0;
   double updated_tensors_ = 0;

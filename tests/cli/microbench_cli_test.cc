@@ -1,0 +1,248 @@
+// stepcast microbench, profile and what takes a profile, run as a user would.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "data/io/compute_profile_file.h"
+#include "tests/cli/program.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+using namespace program;  // NOLINT: the file's only subject
+
+const Words kMeasure = {"microbench", "--backend",  "onednn",    "--threads",
+                        "1",          "--workload", "mlp_mnist", "--batch"};
+
+bool HasCpuBackend() {
+  const ProcessResult result =
+      Stepcast({"microbench", "--backend", "onednn", "--threads", "1", "--ceilings", "--json"});
+  return result.exit_code == 0;
+}
+
+#define SKIP_WITHOUT_CPU_BACKEND() \
+  if (!HasCpuBackend()) GTEST_SKIP() << "this build has no oneDNN"
+
+// The exit code, or 128 + the signal, of a measurement that is sent `signal` after so long.
+ProcessResult MeasureUntil(const std::string& signal, const std::string& seconds,
+                           const std::string& output) {
+  return RunProcess(Words{"/usr/bin/timeout", "--signal=" + signal, "--preserve-status", seconds,
+                          STEPCAST_PROGRAM} +
+                    kMeasure + Words{"1,4,16", "--error", "0.0001", "--output", output});
+}
+
+TEST(MicrobenchCli, WithoutAGpuItSaysSoInOneLineAndWhatToDo) {
+  if (access("/dev/nvidiactl", F_OK) == 0) GTEST_SKIP() << "this machine has a GPU";
+  for (const Words& arguments :
+       {Words{"microbench", "--workload", "resnet18"}, Words{"microbench", "--ceilings"}}) {
+    const ProcessResult result = Stepcast(arguments);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+    EXPECT_NE(result.err.find("--backend onednn"), std::string::npos) << result.err;
+  }
+}
+
+TEST(MicrobenchCli, BadInputIsNamedBeforeAnythingIsMeasured) {
+  const Words start = {"microbench", "--workload", "resnet18"};
+  ExpectError({"microbench"}, {"--workload", "is required"});
+  ExpectError({"microbench", "--workload", "resnet17"}, {"resnet17", "is not a known workload"});
+  ExpectError(start + Words{"--batch", "8,0"}, {"--batch", "'0'"});
+  ExpectError(start + Words{"--batch", "8,x"}, {"--batch", "'x'"});
+  ExpectError(start + Words{"--precision", "fp8"}, {"--precision", "'fp8'", "fp32, tf32"});
+  ExpectError(start + Words{"--backend", "cpu"}, {"--backend", "'cpu'", "cuda, onednn"});
+  ExpectError(start + Words{"--budget", "2"}, {"--budget", "'2'", "unit"});
+  ExpectError(start + Words{"--threads", "0"}, {"--threads", "'0'"});
+  ExpectError(start + Words{"--optimizer", "lion"}, {"--optimizer", "'lion'", "momentum"});
+  ExpectError(start + Words{"--error", "0"}, {"--error"});
+  ExpectError(start + Words{"--layout", "nhwc"}, {"--layout", "channels-last"});
+  const TempFolder folder;
+  const std::string totals = folder.Write("totals.yaml", "name: totals\nparameters: 10\n");
+  ExpectError({"microbench", "--workload-file", totals, "--workload", "totals"},
+              {"totals", "has no layers with operations"});
+}
+
+TEST(MicrobenchCli, MeasuresShowsAndPredicts) {
+  SKIP_WITHOUT_CPU_BACKEND();
+  const TempFolder folder;
+  const std::string path = folder.Path("cpu.profile.jsonl");
+  const Json first =
+      JsonOf(kMeasure + Words{"4,16", "--budget", "20 s", "--error", "0.02", "--output", path});
+  EXPECT_EQ(first.at("missing"), 0);
+  EXPECT_EQ(first.at("measured"), first.at("points"));
+  EXPECT_EQ(first.at("taken_over"), 0);
+  ASSERT_EQ(first.at("steps").size(), 2U);
+  for (const Json& step : first.at("steps")) EXPECT_GT(step.at("seconds"), 1e-5);
+
+  // Another batch goes into the same file.
+  const Json more =
+      JsonOf(kMeasure + Words{"64", "--budget", "20 s", "--error", "0.02", "--output", path});
+  EXPECT_GT(more.at("taken_over"), 0);  // updates know no batch
+
+  const Json contents = JsonOf({"profile", path});
+  EXPECT_EQ(contents.at("batches"), Json({4, 16, 64}));
+  EXPECT_EQ(contents.at("backend"), "onednn");
+  EXPECT_EQ(contents.at("device").at("kind"), "cpu");
+
+  const Json sum = JsonOf({"profile", path, "--workload", "mlp_mnist", "--local-batch", "16"});
+  EXPECT_EQ(sum.at("layers").size(), 6U);
+  const double micro_step = sum.at("micro_step_s");
+  const Json p = JsonOf({"predict", "--profile", path, "--workload", "mlp_mnist", "--local-batch",
+                         "16", "--workers", "1", "--strategy", "none"});
+  EXPECT_EQ(p.at("compute_source"), "profile");
+  const double step = p.at("step_time_s");
+  EXPECT_NEAR(step, micro_step + p.at("breakdown").at("update_s").get<double>(), 1e-9);
+  EXPECT_LT(p.at("low_s"), step);
+  EXPECT_GT(p.at("high_s"), step);
+  ExpectText({"profile", path, "--workload", "mlp_mnist", "--layers"}, {"dense_1", "measured"});
+  ExpectError({"profile", path, "--workload", "mlp_mnist", "--precision", "bf16"},
+              {"'bf16'", "was not measured"});
+  ExpectError({"predict", "--profile", path, "--workload", "bert_base", "--local-batch", "1"},
+              {"bert_base", "was not measured"});
+  ExpectError({"predict", "--device", "t4", "--workload", "resnet18", "--local-batch", "1",
+               "--precision", "fp32"},
+              {"--precision", "with --profile"});
+
+  // A file of another number of threads is not gone on with.
+  ExpectError({"microbench", "--backend", "onednn", "--threads", "2", "--workload", "mlp_mnist",
+               "--output", path},
+              {path, "threads", "'1'"});
+}
+
+TEST(MicrobenchCli, AnInterruptLosesNothing) {
+  SKIP_WITHOUT_CPU_BACKEND();
+  const TempFolder folder;
+  const std::string path = folder.Path("cpu.profile.jsonl");
+  const ProcessResult interrupted = MeasureUntil("INT", "0.7", path);
+  EXPECT_EQ(interrupted.exit_code, 1) << interrupted.err;
+  EXPECT_NE(interrupted.err.find("the same command goes on"), std::string::npos);
+  const std::string before = FileContent(path);
+  const ReadProfile read = ReadComputeProfile(path);
+  EXPECT_FALSE(read.torn);
+  EXPECT_GT(read.profile.samples.size(), 0U);
+  const Json after =
+      JsonOf(kMeasure + Words{"1,4,16", "--error", "0.05", "--budget", "30 s", "--output", path});
+  EXPECT_GT(after.at("taken_over"), 0);
+  EXPECT_EQ(after.at("missing"), 0);
+  EXPECT_EQ(FileContent(path).substr(0, before.size()), before);
+}
+
+TEST(MicrobenchCli, KilledAtAnyMomentTheNextStartGoesOn) {
+  SKIP_WITHOUT_CPU_BACKEND();
+  const TempFolder folder;
+  const std::string path = folder.Path("cpu.profile.jsonl");
+  std::string before;
+  for (const char* moment : {"0.05", "0.11", "0.17", "0.23", "0.31", "0.41", "0.53"}) {
+    MeasureUntil("KILL", moment, path);
+    const std::string now = FileContent(path);
+    const std::size_t whole = before.rfind('\n') == std::string::npos ? 0 : before.rfind('\n') + 1;
+    EXPECT_EQ(now.substr(0, whole), before.substr(0, whole)) << moment;
+    before = now;
+  }
+  const Json after =
+      JsonOf(kMeasure + Words{"1,4,16", "--error", "0.05", "--budget", "30 s", "--output", path});
+  EXPECT_EQ(after.at("missing"), 0);
+  EXPECT_EQ(after.at("measured"), after.at("points"));
+  EXPECT_FALSE(ReadComputeProfile(path).torn);
+}
+
+TEST(MicrobenchCli, WhatDoesNotFitTheMemoryIsARecordedState) {
+  SKIP_WITHOUT_CPU_BACKEND();
+  const TempFolder folder;
+  const std::string path = folder.Path("cpu.profile.jsonl");
+  const Json outcome =
+      JsonOf({"microbench", "--backend", "onednn", "--threads", "1", "--workload", "mlp_imagenet",
+              "--batch", "1000000", "--budget", "20 s", "--output", path});
+  EXPECT_GT(outcome.at("out_of_memory"), 0);
+  EXPECT_NE(FileContent(path).find("out_of_memory"), std::string::npos);
+}
+
+TEST(MicrobenchCli, CeilingsAreTheDeviceBlockOfAClusterFile) {
+  SKIP_WITHOUT_CPU_BACKEND();
+  const TempFolder folder;
+  const ProcessResult block =
+      Stepcast({"microbench", "--backend", "onednn", "--threads", "1", "--ceilings"});
+  ASSERT_EQ(block.exit_code, 0) << block.err;
+  const std::string cluster =
+      folder.Write("here.yaml", "name: here\nnodes: 1\ndevices_per_node: 1\n" + block.out);
+  const Json p = JsonOf({"predict", "--cluster", cluster, "--workload", "resnet18", "--local-batch",
+                         "8", "--workers", "1"});
+  EXPECT_EQ(p.at("compute_source"), "data sheet");
+  EXPECT_GT(p.at("step_time_s"), 0.01);
+}
+
+// Where the shipped profile says how long compute takes, a few runs move it.
+TEST(MicrobenchCli, ACalibrationStartsFromAProfile) {
+  const TempFolder folder;
+  const std::string cluster =
+      folder.Write("cpus.yaml", "name: cpus\ndevice: xeon\nnodes: 2\ndevices_per_node: 1\n");
+  const Json told = JsonOf({"predict", "--profile", "xeon-onednn-1", "--workload", "resnet18",
+                            "--local-batch", "8", "--workers", "1", "--strategy", "none"});
+  const double step = 1.1 * told.at("step_time_s").get<double>();
+  const std::string runs =
+      folder.Write("runs.csv",
+                   "workload,device,placement,servers,strategy,local_batch,step_time_s\n"
+                   "resnet18,xeon,1,0,none,8," +
+                       std::to_string(step) + "\n");
+  const std::string fitted = folder.Path("fitted.yaml");
+  ASSERT_EQ(Stepcast({"calibrate", "--cluster", cluster, "--runs", runs, "--profile",
+                      "xeon-onednn-1", "--output", fitted})
+                .exit_code,
+            0);
+  const Json p = JsonOf({"predict", "--cluster", fitted, "--workload", "resnet18", "--local-batch",
+                         "2", "--workers", "1", "--strategy", "none"});
+  const Json two = JsonOf({"predict", "--profile", "xeon-onednn-1", "--workload", "resnet18",
+                           "--local-batch", "2", "--workers", "1", "--strategy", "none"});
+  // The slope is the profile's, moved by what one run at another batch told.
+  const double ratio = p.at("step_time_s").get<double>() / two.at("step_time_s").get<double>();
+  EXPECT_GT(ratio, 0.95);
+  EXPECT_LT(ratio, 1.2);
+  EXPECT_NE(FileContent(fitted).find("xeon-onednn-1, of "), std::string::npos);
+}
+
+TEST(ImportCli, WhatIsNoNetworkOrTraceIsRefused) {
+  const TempFolder folder;
+  const std::string text = folder.Write("x.txt", "hello\n");
+  ExpectError({"import", "kineto", text}, {text, "is not JSON"});
+  ExpectError({"import", "kineto", text, text}, {"second file"});
+  ExpectError({"import", "kineto", text, "--dim", "a=1"}, {"--dim", "kineto"});
+  ExpectError({"import", "torch", text}, {"'torch'", "adaptdl, onnx, kineto"});
+  const ProcessResult onnx = Stepcast({"import", "onnx", text});
+  if (onnx.exit_code == 1) GTEST_SKIP() << "this build has no ONNX";
+  ExpectError({"import", "onnx", text}, {text, "is not an ONNX model"});
+  ExpectError({"import", "onnx", text, "--dim", "sequence"}, {"--dim", "has no length"});
+  ExpectError({"import", "onnx", text, "--device", "t4"}, {"--device", "onnx"});
+}
+
+TEST(ImportCli, ATraceBecomesAProfile) {
+  const TempFolder folder;
+  const std::string trace = folder.Write("trace.json", R"({
+"schemaVersion": 1, "deviceProperties": [],
+"traceEvents": [
+{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 7, "tid": 1, "ts": 1, "dur": 5000, "args": {}},
+{"ph": "X", "cat": "cpu_op", "name": "aten::linear", "pid": 7, "tid": 1, "ts": 10, "dur": 300,
+ "args": {"External id": 1, "Input Dims": [[8, 16], [4, 16], [4]], "Input type": ["float", "float", "float"]}},
+{"ph": "X", "cat": "cpu_op", "name": "aten::addmm", "pid": 7, "tid": 1, "ts": 20, "dur": 280,
+ "args": {"External id": 2, "Sequence number": 5, "Fwd thread id": 0, "Input Dims": [[4], [8, 16], [16, 4]],
+          "Input type": ["float", "float", "float"]}},
+{"ph": "X", "cat": "cpu_op", "name": "autograd::engine::evaluate_function: AddmmBackward0", "pid": 7, "tid": 2,
+ "ts": 1000, "dur": 500, "args": {"External id": 3, "Sequence number": 5, "Fwd thread id": 1}},
+{"ph": "X", "cat": "cpu_op", "name": "AddmmBackward0", "pid": 7, "tid": 2, "ts": 1010, "dur": 480,
+ "args": {"External id": 4, "Sequence number": 5, "Fwd thread id": 1, "Input Dims": [[8, 4]], "Input type": ["float"]}}
+]})");
+  const std::string output = folder.Path("mine.profile.jsonl");
+  const Json facts = JsonOf({"import", "kineto", trace, "--output", output});
+  EXPECT_EQ(facts.at("steps"), 1);
+  EXPECT_NEAR(facts.at("step_time_s"), 5e-3, 1e-9);
+  const ReadProfile read = ReadComputeProfile(output);
+  ASSERT_EQ(read.profile.samples.size(), 2U);
+  EXPECT_EQ(read.profile.backend, "kineto");
+  EXPECT_EQ(JsonOf({"profile", output}).at("measured"), 2);
+}
+
+}  // namespace
+}  // namespace stepcast
