@@ -25,8 +25,9 @@ constexpr const char* kCellNames[] = {"lstm", "gru"};
 
 // In the order of the variant's alternatives.
 constexpr const char* kOperationNames[] = {
-    "",        "convolution", "dense",     "batched_product", "normalization", "activation",
-    "pooling", "elementwise", "embedding", "recurrent",       "copy",          "update"};
+    "",           "convolution", "dense",       "batched_product", "normalization",
+    "activation", "pooling",     "elementwise", "embedding",       "recurrent",
+    "copy",       "update",      "allocate"};
 static_assert(std::size(kOperationNames) == std::variant_size_v<Operation>);
 
 // A value of a fixed list of names.
@@ -125,6 +126,10 @@ template <class V>
 void Fields(UpdateOp& o, V visit) {
   visit("optimizer", Names(o.optimizer, kOptimizerNames));
   visit("parameters", Elements{&o.parameters});
+}
+template <class V>
+void Fields(AllocateOp& o, V visit) {
+  visit("elements", Elements{&o.elements});
 }
 template <class V>
 void Fields(std::monostate&, V) {}

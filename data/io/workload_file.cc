@@ -45,9 +45,10 @@ Layer TakeLayer(YamlSection* section, std::size_t index) {
   layer.activation_bytes = Bytes(OptionalNumber(section, "activation_bytes", kMostBytes));
   if (const std::optional<std::string> operation = section->OptionalText("operation")) {
     layer.operation = ParseOperation(*operation, section->PlaceOf("operation"));
-    if (std::holds_alternative<UpdateOp>(layer.operation)) {
-      throw InputError(section->PlaceOf("operation"), *operation,
-                       "is an optimizer's and no layer's", "what the layer computes");
+    if (std::holds_alternative<UpdateOp>(layer.operation) ||
+        std::holds_alternative<AllocateOp>(layer.operation)) {
+      throw InputError(section->PlaceOf("operation"), *operation, "is no layer's",
+                       "what the layer computes");
     }
   }
   section->Finish();

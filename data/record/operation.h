@@ -174,10 +174,17 @@ struct UpdateOp {
   auto operator<=>(const UpdateOp&) const = default;
 };
 
+// What a host's allocator costs a framework: so many elements of memory that the operating system
+// maps anew, page by page as they are first written, and takes back. A forward pass, at batch 1.
+struct AllocateOp {
+  std::int64_t elements = 1;
+  auto operator<=>(const AllocateOp&) const = default;
+};
+
 // monostate: not stated, so that the layer cannot be measured.
 using Operation = std::variant<std::monostate, ConvolutionOp, DenseOp, BatchedProductOp,
                                NormalizationOp, ActivationOp, PoolingOp, ElementwiseOp, EmbeddingOp,
-                               RecurrentOp, CopyOp, UpdateOp>;
+                               RecurrentOp, CopyOp, UpdateOp, AllocateOp>;
 
 // NOLINTEND(modernize-use-nullptr)
 

@@ -141,6 +141,9 @@ OperationCounts CountOne(const EmbeddingOp& o, TrainingPass pass) {
 OperationCounts CountOne(const CopyOp& o, TrainingPass) {
   return {0, 2 * static_cast<double>(o.elements), 0};
 }
+OperationCounts CountOne(const AllocateOp& o, TrainingPass) {
+  return {0, 0, static_cast<double>(o.elements)};
+}
 OperationCounts CountOne(const UpdateOp& o, TrainingPass) {
   const auto parameters = static_cast<double>(o.parameters);
   // Read and written, each arithmetic operation in a pass of its own. sgd: p -= a g. momentum:

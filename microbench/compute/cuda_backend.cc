@@ -220,6 +220,8 @@ class CudaBackend : public Backend {
         [&](const auto& op) -> std::unique_ptr<CudaLayer> {
           if constexpr (std::is_same_v<std::decay_t<decltype(op)>, std::monostate>) {
             ThrowUnsupported("the operation is not stated");
+          } else if constexpr (std::is_same_v<std::decay_t<decltype(op)>, AllocateOp>) {
+            ThrowUnsupported("frameworks keep a GPU's memory");
           } else {
             return MakeCudaLayer(op, request);
           }

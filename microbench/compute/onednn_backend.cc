@@ -1,6 +1,7 @@
 #include "microbench/compute/onednn_backend.h"
 
 #include <omp.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -122,6 +123,29 @@ class OneDnnTrial : public Trial {
   std::unique_ptr<OneDnnPlan> plan_;
 };
 
+// Maps memory, writes to each page and gives it back, as malloc does with large blocks.
+class AllocateTrial : public Trial {
+ public:
+  explicit AllocateTrial(std::int64_t elements)
+      : bytes_(static_cast<std::size_t>(elements) * sizeof(float)) {}
+
+  TimedRun Run(TrainingPass) override {
+    return TimeRun(1, [this] {
+      void* const at =
+          mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (at == MAP_FAILED) throw std::runtime_error("memory ran out during a run");  // NOLINT
+      const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+      auto* const begin = static_cast<volatile char*>(at);
+      for (std::size_t i = 0; i < bytes_; i += page) begin[i] = 1;
+      munmap(at, bytes_);
+    });
+  }
+  std::string Algorithm(TrainingPass) const override { return "mmap"; }
+
+ private:
+  std::size_t bytes_;
+};
+
 Preparation Refusal(PointStatus status, std::string reason) {
   return {nullptr, status, std::move(reason)};
 }
@@ -183,6 +207,9 @@ class OneDnnBackend : public Backend {
                      "a tensor has more than 2^31 elements, which kernels of oneDNN 2.6 count in "
                      "32 bits");
     }
+    if (const auto* allocate = std::get_if<AllocateOp>(&operation)) {
+      return {std::make_unique<AllocateTrial>(allocate->elements), PointStatus::kMeasured, {}};
+    }
     try {
       omp_set_num_threads(threads_);
       auto plan = std::make_unique<OneDnnPlan>(engine_, threads_, Cold());
@@ -198,6 +225,12 @@ class OneDnnBackend : public Backend {
     } catch (const std::bad_alloc&) {
       return Refusal(PointStatus::kOutOfMemory, "the system gave no memory");
     }
+  }
+
+  // As much as a layer's tensor takes.
+  std::vector<Operation> Overheads() const override {
+    constexpr std::int64_t kElements = std::int64_t{4} << 20;
+    return {AllocateOp{kElements}};
   }
 
   TimedRun RunReference() override {

@@ -93,6 +93,7 @@ class Describer {
   void operator()(const RecurrentOp& op);
   void operator()(const CopyOp& op);
   void operator()(const UpdateOp& op);
+  void operator()(const AllocateOp&) {}  // is none of oneDNN's
 
  private:
   using Arguments = std::unordered_map<int, TensorId>;
@@ -727,6 +728,7 @@ struct LengthsOf {
   }
   Lengths operator()(const CopyOp& op) const { return {{op.elements}, {}, {}}; }
   Lengths operator()(const UpdateOp& op) const { return {{op.parameters}, {}, {}}; }
+  Lengths operator()(const AllocateOp& op) const { return {{op.elements}, {}, {}}; }
 };
 
 double Product(std::initializer_list<std::int64_t> lengths) {
@@ -788,6 +790,7 @@ struct ElementsOf {
     const double data = Product({op.elements});
     return {{data, data}, {}, false};
   }
+  Elements operator()(const AllocateOp& op) const { return {{}, {Product({op.elements})}, false}; }
   Elements operator()(const UpdateOp& op) const {
     const double data = Product({op.parameters});
     return {{}, {data, data}, false};

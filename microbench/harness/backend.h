@@ -79,6 +79,9 @@ class Backend {
   // not, or the back end cannot tell.
   virtual std::string ThrottleReason() { return {}; }
 
+  // What a framework's step costs the host beside its layers, to be measured with them.
+  virtual std::vector<Operation> Overheads() const { return {}; }
+
   // What the device reaches at best. Empty: the harness finds it out by Prepare (ceilings.h).
   virtual std::vector<MeasuredRate> MeasureCeilings() { return {}; }
 };

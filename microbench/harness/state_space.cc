@@ -110,7 +110,10 @@ StateSpace MakeStateSpace(const StateSpaceAxes& axes) {
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
   std::vector<State> sorted;
-  sorted.reserve(order.size());
+  sorted.reserve(order.size() + axes.overheads.size());
+  for (const Operation& overhead : axes.overheads) {
+    sorted.push_back({overhead, 1, Precision::kFp32, {TrainingPass::kForward}, {}});
+  }
   for (const std::size_t i : order) sorted.push_back(std::move(space.states[i]));
   space.states = std::move(sorted);
   return space;

@@ -18,6 +18,7 @@ struct StateSpaceAxes {
   std::vector<int> batches;
   std::vector<Precision> precisions;
   Optimizer optimizer = Optimizer::kMomentum;
+  std::vector<Operation> overheads;  // measured once each, first, forward at batch 1
 };
 
 // A step whose time is the sum of its operations.

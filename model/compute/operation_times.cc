@@ -13,6 +13,7 @@ namespace {
 constexpr double kLeastLogSd = 0.01;
 // Where a single sample or two leave the error unknown.
 constexpr double kUnknownLogSd = 0.2;
+constexpr double kBytesPerElement = 4;
 // Between batches another algorithm may be chosen.
 constexpr double kBetweenLogSd = 0.03;
 
@@ -37,6 +38,7 @@ LayerKind KindOf(const Operation& operation) {
     LayerKind operator()(const RecurrentOp&) const { return LayerKind::kRecurrent; }
     LayerKind operator()(const CopyOp&) const { return LayerKind::kReshape; }
     LayerKind operator()(const UpdateOp&) const { return LayerKind::kElementwise; }
+    LayerKind operator()(const AllocateOp&) const { return LayerKind::kReshape; }
   };
   return std::visit(Visitor(), operation);
 }
@@ -53,6 +55,11 @@ OperationTimes::OperationTimes(const ComputeProfile& profile, Precision precisio
       out_of_memory_.emplace_back(point.operation, point.batch);
     }
     if (!samples.measured()) continue;
+    if (const auto* allocated = std::get_if<AllocateOp>(&point.operation)) {
+      allocation_ = Seconds(samples.summary().median) /
+                    Bytes(kBytesPerElement * static_cast<double>(allocated->elements));
+      continue;
+    }
     Curve& curve = curves_[Index(point.pass)][point.operation];
     curve.pass = point.pass;
     curve.counts = CountOperation(point.operation, point.pass);
@@ -174,7 +181,7 @@ std::optional<OperationTimes::Curve> OperationTimes::ResolveScaled(LayerKind kin
   const Curve* nearest = nullptr;
   double least = std::numeric_limits<double>::infinity();
   for (const auto& [operation, curve] : curves_[Index(pass)]) {
-    if (KindOf(operation) != kind) continue;
+    if (KindOf(operation) != kind || std::holds_alternative<AllocateOp>(operation)) continue;
     // Another optimizer runs other kernels.
     const auto* known = std::get_if<UpdateOp>(&operation);
     if (update != nullptr && (known == nullptr || known->optimizer != update->optimizer)) continue;

@@ -86,6 +86,8 @@ class OperationTimes {
 
   // Batches of which layers were measured, rising.
   const std::vector<double>& batches() const { return batches_; }
+  // Time for a byte of memory that the host maps anew; zero where that was not measured.
+  DurationPerByte<> allocation() const { return allocation_; }
   // Whether the point did not fit the device's memory.
   bool OutOfMemory(const Operation& operation, double batch) const;
 
@@ -100,11 +102,13 @@ class OperationTimes {
 
   std::map<Operation, Curve> curves_[kTrainingPassCount];
   Peaks peaks_[kTrainingPassCount];
+  DurationPerByte<> allocation_;
   std::vector<double> batches_;
   std::vector<std::pair<Operation, double>> out_of_memory_;
 };
 
-// The kind of layer that an operation is; an update has none and counts as elementwise.
+// The kind of layer that an operation is; an update has none and counts as elementwise, and an
+// allocation as a reshape.
 LayerKind KindOf(const Operation& operation);
 
 }  // namespace stepcast

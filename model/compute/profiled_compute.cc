@@ -40,6 +40,8 @@ ProfiledCompute::ProfiledCompute(const ComputeProfile& profile, const Workload& 
                      "was not measured on " + profile.device.name,
                      "a precision that the profile has");
   }
+  written_ = workload_.activation_bytes() * 2.0;
+  gradients_ = Bytes(kBytesPerElement * static_cast<double>(workload_.trainable_parameters));
   bool gradients = false;
   DataSize<> in;
   for (const Layer& layer : workload_.layers) {
@@ -86,7 +88,13 @@ ProfiledCompute::Device ProfiledCompute::OnDevice(double batch) const {
     }
   }
   if (device.time.si() > 0) device.log_sd = std::sqrt(variance) / device.time.si();
+  device.time += Allocation(batch);
   return device;
+}
+
+Duration<> ProfiledCompute::Allocation(double batch) const {
+  const DataSize<> remapped = gradients_ + written_ * (kRemappedShare * batch) - kKeptMemory;
+  return times_.allocation() * Max(remapped, DataSize<>());
 }
 
 ProfiledSum ProfiledCompute::Sum(double batch) const {
@@ -112,6 +120,7 @@ ProfiledSum ProfiledCompute::Sum(double batch) const {
     sum.layers.push_back(std::move(line));
   }
   sum.host = Host();
+  sum.allocation = Allocation(batch);
   sum.host_update = kUpdateHostOverhead * updated_tensors_;
   sum.log_sd = OnDevice(batch).log_sd;
   return sum;

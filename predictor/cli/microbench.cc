@@ -384,7 +384,7 @@ int RunMicrobench(const std::vector<std::string>& arguments) {
     campaign.relative_error = ParseNumber(args.Text("error"), OptionPlace("error"), 1e-4, 1);
   }
   const bool ceilings = args.Has("ceilings");
-  const StateSpaceAxes axes = ceilings ? StateSpaceAxes() : ReadAxes(args);
+  StateSpaceAxes axes = ceilings ? StateSpaceAxes() : ReadAxes(args);
 
   const LoadedBackend loaded = LoadBackend(name, backend_options, ModuleFolders());
   if (!loaded.backend) {
@@ -396,6 +396,7 @@ int RunMicrobench(const std::vector<std::string>& arguments) {
     return kAnswerIsNo;
   }
   if (ceilings) return PrintCeilings(loaded.backend.get(), args.Has("json"));
+  axes.overheads = loaded.backend->Overheads();
   return Measure(args, axes, campaign, loaded.backend.get());
 }
 

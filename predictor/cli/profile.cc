@@ -136,6 +136,7 @@ Json SumJson(const ProfiledCompute& compute, const ProfiledSum& sum, const Workl
           {"update_s", sum.update.si()},
           {"host_s", sum.host.si()},
           {"host_update_s", sum.host_update.si()},
+          {"allocation_s", sum.allocation.si()},
           {"micro_step_s", compute.MicroStep(batch).si()},
           {"log_sd", compute.LogSd(batch)},
           {"scaled_s", sum.scaled.si()},
@@ -194,9 +195,13 @@ void PrintSum(const ProfiledCompute& compute, const ProfiledSum& sum, const Work
   table.AddRow({"sum", text(sum.forward), text(sum.backward), text(sum.update), ""});
   Print(table.Render(style, 2));
   Print(NoteLine(
-      fmt::format("The host adds {} of its own, {} a step with the update; {}. Micro-step {}, "
+      fmt::format("The host adds {} of its own{}, {} a step with the update; {}. Micro-step {}, "
                   "update {}.",
-                  FormatDuration(sum.host), FormatDuration(sum.host + sum.host_update),
+                  FormatDuration(sum.host),
+                  sum.allocation.si() > 0
+                      ? " and " + FormatDuration(sum.allocation) + " for memory mapped anew"
+                      : "",
+                  FormatDuration(sum.host + sum.allocation + sum.host_update),
                   compute.runs_ahead() ? "it runs ahead of the device, so that the longer counts"
                                        : "it and the device work in turn",
                   FormatDuration(compute.MicroStep(batch)), FormatDuration(compute.Update())),

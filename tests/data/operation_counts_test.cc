@@ -194,6 +194,7 @@ double Outputs(const Operation& operation) {
     }
     double operator()(const std::monostate&) const { return -1; }
     double operator()(const UpdateOp&) const { return -1; }
+    double operator()(const AllocateOp&) const { return -1; }
     double operator()(const ConvolutionOp& o) const {
       return Of(o.filters, o.output().height, o.output().width);
     }
@@ -245,6 +246,7 @@ std::int64_t Parameters(const Operation& operation) {
     std::int64_t operator()(const ElementwiseOp&) const { return 0; }
     std::int64_t operator()(const CopyOp&) const { return 0; }
     std::int64_t operator()(const UpdateOp&) const { return 0; }
+    std::int64_t operator()(const AllocateOp&) const { return 0; }
   };
   return std::visit(Visitor(), operation);
 }

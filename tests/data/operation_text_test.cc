@@ -90,6 +90,11 @@ TEST(OperationText, OneOfEach) {
   EXPECT_EQ(seen.size(), std::variant_size_v<Operation> - 1) << "all but the unstated";
 }
 
+TEST(OperationText, AnAllocation) {
+  EXPECT_EQ(FormatOperation(AllocateOp{4096}), "allocate elements=4096");
+  EXPECT_TRUE(ParseOperation("allocate elements=4096", {}) == Operation(AllocateOp{4096}));
+}
+
 TEST(OperationText, AnUnstatedOneIsEmpty) { EXPECT_EQ(FormatOperation({}), ""); }
 
 TEST(OperationText, OrderAndSpacesDoNotMatter) {

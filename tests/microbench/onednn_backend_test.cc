@@ -176,6 +176,26 @@ TEST(OneDnnBackendTest, MapsLargeResults) {
   ExpectRuns(ActivationOp{Function::kRelu, 3, 1'000'000}, kBoth);
 }
 
+// Time to map memory grows with it: four times as much, at least twice and at most ten times as long.
+TEST(OneDnnBackendTest, MapsMemoryAnew) {
+  const std::unique_ptr<Backend> backend = MakeOneDnnBackend(1);
+  ASSERT_EQ(backend->Overheads().size(), 1U);
+  const auto least = [&](std::int64_t elements) {
+    const Preparation p =
+        backend->Prepare(AllocateOp{elements}, 1, Precision::kFp32, {TrainingPass::kForward});
+    EXPECT_EQ(p.status, PointStatus::kMeasured) << p.reason;
+    double best = 1;
+    for (int i = 0; i < 7; ++i) {
+      best = std::min(best, p.trial->Run(TrainingPass::kForward).seconds);
+    }
+    return best;
+  };
+  const double small = least(1 << 20);
+  const double large = least(4 << 20);
+  EXPECT_GT(large, 2 * small);
+  EXPECT_LT(large, 10 * small);
+}
+
 TEST(OneDnnBackendTest, NamesTheImplementation) {
   const Preparation prepared =
       MakeOneDnnBackend(1)->Prepare(Convolution(16, 14, 32, 3), 2, Precision::kFp32, kBoth);

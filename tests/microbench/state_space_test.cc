@@ -332,5 +332,19 @@ TEST(StateSpaceTest, NothingAskedIsNothingToMeasure) {
   EXPECT_TRUE(MakeStateSpace(OneNetwork({})).states.empty());
 }
 
+// What a step costs beside its layers is measured once, before them, and counts in no sum.
+TEST(StateSpace, OverheadsComeFirstAndOnce) {
+  StateSpaceAxes axes = Axes({"mlp_mnist"}, {1, 8}, {Precision::kFp32, Precision::kBf16});
+  const std::size_t before = MakeStateSpace(axes).states.size();
+  axes.overheads = {AllocateOp{4096}};
+  const StateSpace space = MakeStateSpace(axes);
+  ASSERT_EQ(space.states.size(), before + 1);
+  const State& first = space.states.front();
+  EXPECT_TRUE(first.operation == Operation(AllocateOp{4096}));
+  EXPECT_EQ(first.batch, 1);
+  EXPECT_EQ(first.passes, std::vector<TrainingPass>{TrainingPass::kForward});
+  EXPECT_TRUE(first.uses.empty());
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -162,6 +162,33 @@ TEST(ProfiledCompute, TheHostAddsOrRunsAhead) {
   EXPECT_TRUE(Near(gpu.Update().in(kMicroseconds), 3));
 }
 
+// A host that maps memory at 1 ns a byte: nothing up to what its allocator keeps, then gradients and
+// a share of what the layers write.
+TEST(ProfiledCompute, AllocationIsOfWhatTheAllocatorGivesBack) {
+  const Workload network = *FindWorkload("resnet18");
+  ComputeProfile profile = Measured(network, {2, 8}, "cpu");
+  const ProfiledCompute without = Compute(profile, network);
+  EXPECT_EQ(without.Sum(8).allocation, Duration<>());
+  constexpr std::int64_t kElements = 1 << 20;
+  Add(&profile, AllocateOp{kElements}, kForward, 1, 4e-9 * static_cast<double>(kElements));
+  const ProfiledCompute with = Compute(profile, network);
+  for (const double batch : {2.0, 5.0, 8.0, 64.0}) {
+    const double bytes = 4.0 * static_cast<double>(network.trainable_parameters) +
+                         0.1 * 2 * batch * network.activation_bytes().si() - 16 * 1048576;
+    ASSERT_GT(bytes, 0);
+    EXPECT_TRUE(Near(with.Sum(batch).allocation.si(), 1e-9 * bytes)) << batch;
+    EXPECT_TRUE(Near(with.MicroStep(batch).si(), without.MicroStep(batch).si() + 1e-9 * bytes));
+    EXPECT_TRUE(Near(with.Curve().Time(Samples(batch)).si() * with.ShapeAt(batch),
+                     with.MicroStep(batch).si(), 1e-9));
+  }
+  // A small network stays within what the allocator keeps; a copy is not scaled from it.
+  const Workload small = *FindWorkload("mlp_mnist");
+  ComputeProfile of_small = Measured(small, {2, 8}, "cpu");
+  Add(&of_small, AllocateOp{kElements}, kForward, 1, 1e-3);
+  EXPECT_EQ(Compute(of_small, small).Sum(8).allocation, Duration<>());
+  EXPECT_FALSE(OperationTimes(of_small, Precision::kFp32).Find(CopyOp{100}, kForward, 8));
+}
+
 // Each optimizer has updates of its own, of all tensors of a layer.
 TEST(ProfiledCompute, UpdatesByOptimizer) {
   ComputeProfile profile = SmallProfile("cpu");
