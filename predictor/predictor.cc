@@ -257,6 +257,9 @@ Prediction Predictor::Predict(const Plan& plan) const {
   prediction.traffic = CountTraffic(ResolvedPlan(plan, facts), workload_.gradient_bytes);
   prediction.buckets = static_cast<int>(facts.buckets->size());
   prediction.memory = CountMemory(workload_, kept_activations_, plan, device_memory_);
+  if (profile_ && profile_->Sum(plan.local_batch).out_of_memory) {
+    prediction.memory.verdict = MemoryVerdict::kOutOfMemory;
+  }
   prediction.compute_source = compute_source_;
   if (facts.strategy == Strategy::kPsSync) {
     prediction.server_phases = EvaluateServerPhases(facts, cluster, workload);
@@ -315,7 +318,8 @@ void Predictor::AddProfileFlags(const Plan& plan, Prediction* prediction) const 
 
 void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, Prediction* prediction) const {
   std::vector<std::string>& flags = prediction->flags;
-  if (prediction->memory.verdict == MemoryVerdict::kOutOfMemory) {
+  if (prediction->memory.verdict == MemoryVerdict::kOutOfMemory && prediction->memory.available &&
+      prediction->memory.total > *prediction->memory.available) {
     flags.push_back(fmt::format("out of memory: needs about {:.1f} GiB, the device has {:.1f} GiB",
                                 prediction->memory.total.in(kGibibytes),
                                 prediction->memory.available->in(kGibibytes)));

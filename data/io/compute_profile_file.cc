@@ -56,7 +56,10 @@ class Line {
     }
   }
 
-  bool Has(const char* key) const { return object_.contains(key); }
+  bool Has(const char* key) {
+    asked_.insert(key);
+    return object_.contains(key);
+  }
   InputPlace PlaceOf(const std::string& key) const { return {path_, line_, key}; }
 
   const Json& Take(const char* key) {
@@ -146,7 +149,13 @@ ComputeProfile ParseHeader(Line line) {
   const Json& device = line.Take("device");
   Line device_line(device.dump(), line.PlaceOf("").file, line.PlaceOf("").line);
   profile.device.name = device_line.Text("name");
-  profile.device.kind = device_line.Text("kind");
+  constexpr const char* kKinds[] = {"cpu", "gpu"};
+  profile.device.kind = kKinds[device_line.Choice("kind", kKinds)];
+  for (const char c : profile.device.name) {
+    if (static_cast<unsigned char>(c) >= ' ') continue;
+    throw InputError(device_line.PlaceOf("name"), profile.device.name, "has a control character",
+                     "a name of one line");
+  }
   profile.device.facts = device_line.Texts("facts");
   device_line.Finish();
   profile.settings = line.Texts("settings");
@@ -161,15 +170,23 @@ MeasuredSamples ParseSamples(Line line) {
   MeasuredPoint& point = samples.point;
   point.operation = ParseOperation(line.Text("operation"), line.PlaceOf("operation"));
   const bool update = std::holds_alternative<UpdateOp>(point.operation);
-  point.batch = line.Integer("batch", 1, update ? 1 : kMostBatch);
+  const bool allocation = std::holds_alternative<AllocateOp>(point.operation);
+  point.batch = line.Integer("batch", 1, update || allocation ? 1 : kMostBatch);
   point.precision = static_cast<Precision>(line.Choice("precision", kPrecisionNames));
   point.pass = static_cast<TrainingPass>(line.Choice("pass", kTrainingPassNames));
   if (line.Has("status")) {
     samples.status = static_cast<PointStatus>(line.Choice("status", kPointStatusNames));
   }
-  if (update != (point.pass == TrainingPass::kUpdate)) {
+  if (update != (point.pass == TrainingPass::kUpdate) ||
+      (allocation && point.pass != TrainingPass::kForward)) {
     throw InputError(line.PlaceOf("pass"), line.Text("pass"), "is not a pass of this operation",
-                     update ? "update" : "forward, backward");
+                     update       ? "update"
+                     : allocation ? "forward"
+                                  : "forward, backward");
+  }
+  if ((update || allocation) && point.precision != Precision::kFp32) {
+    throw InputError(line.PlaceOf("precision"), line.Text("precision"),
+                     "is not a precision of this operation", "fp32");
   }
   if (samples.status == PointStatus::kMeasured) {
     const Json& seconds = line.Take("seconds");

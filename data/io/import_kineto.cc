@@ -487,7 +487,7 @@ class Importer {
 
   void DescribeSettings() {
     ComputeProfile& profile = result_.profile;
-    profile.backend = "kineto";
+    profile.backend = kKinetoBackend;
     profile.settings = trace_.settings;
     profile.settings["source"] = std::filesystem::path(path_).filename().string();
     profile.settings["steps"] = std::to_string(result_.summary.steps);

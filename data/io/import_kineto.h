@@ -10,7 +10,7 @@
 // training and counts as unattributed, as do losses, dropout, collectives and the accumulation of
 // gradients.
 //
-// Each call is a sample, and none is dropped: a trace whose schedule had no warm-up begins with slow
+// Each call that took time is a sample, and none is dropped: a trace whose schedule had no warm-up begins with slow
 // ones, which medians ignore. Precision is the type of the tensors; tf32 is told by names of kernels
 // alone.
 //

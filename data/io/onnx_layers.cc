@@ -9,6 +9,7 @@
 
 #include "data/io/onnx_patterns.h"
 #include "data/io/onnx_shapes.h"
+#include "data/io/operation_text.h"
 #include "data/record/operation_counts.h"
 
 namespace stepcast {
@@ -32,7 +33,7 @@ std::int64_t Product(const OnnxDims& dims, std::size_t from, std::size_t to) {
 
 Lengths2 Lengths(const OnnxDims& lengths) {
   if (lengths.empty()) return {};
-  if (lengths.size() == 1) return {1, lengths[0]};
+  if (lengths.size() == 1) return {lengths[0], 1};
   return {lengths[lengths.size() - 2], lengths.back()};
 }
 
@@ -229,12 +230,22 @@ class Writer {
     });
   }
 
+  // None where a length is beyond what files may hold: the layer keeps its work and its tensors.
+  static Operation Writable(const Operation& operation) {
+    if (operation.index() == 0) return operation;
+    try {
+      return ParseOperation(FormatOperation(operation), {});
+    } catch (const InputError&) {
+      return {};
+    }
+  }
+
   Layer& Append(const std::string& name, LayerKind kind, const Operation& operation, double flop,
                 const OnnxNode& node, std::initializer_list<int> outputs) {
     Layer& layer = out_.layers.emplace_back();
     layer.name = name;
     layer.kind = kind;
-    layer.operation = operation;
+    layer.operation = Writable(operation);
     layer.forward_flop = Flop(flop);
     double elements = 0;
     for (const int output : outputs) elements += static_cast<double>(Elements(node, output));
@@ -359,7 +370,7 @@ class Writer {
     window.dilation = Lengths(dilations);
     window.flat = rank <= 2;
     for (const std::int64_t length : size) window.area *= static_cast<double>(length);
-    if (rank == 1) window.zeros = {0, pads[0], 0, pads[1]};
+    if (rank == 1) window.zeros = {pads[0], 0, pads[1], 0};
     if (rank == 2) window.zeros = {pads[0], pads[1], pads[2], pads[3]};
     return window;
   }

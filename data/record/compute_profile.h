@@ -19,7 +19,7 @@ inline constexpr const char* kTrainingPassNames[kTrainingPassCount] = {"forward"
 // One point of the state space that a microbenchmark walks through.
 struct MeasuredPoint {
   Operation operation;
-  int batch = 1;  // 1 for UpdateOp
+  int batch = 1;  // 1 for UpdateOp and AllocateOp, which are in fp32
   Precision precision = Precision::kFp32;
   TrainingPass pass = TrainingPass::kForward;
 
@@ -48,6 +48,11 @@ struct MeasuredSamples {
   double reference_s = 0;
   std::string at;  // when, ISO 8601 in UTC
 };
+
+// Back ends, by the names that profiles hold.
+inline constexpr const char* kCudaBackend = "cudnn";
+inline constexpr const char* kOneDnnBackend = "onednn";
+inline constexpr const char* kKinetoBackend = "kineto";
 
 struct ProfiledDevice {
   std::string name;  // as the driver or the operating system calls it

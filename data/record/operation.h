@@ -2,7 +2,8 @@
 // microbenchmark measures. Layers of equal operations cost the same, whatever network they are in.
 //
 // Lengths count elements of one sample; a batch of b samples does the operation b times in one call.
-// Images are channels x height x width, sequences are positions x features.
+// Images are channels x height x width, sequences are positions x features; a convolution over a
+// sequence is one of an image of a single column.
 #ifndef STEPCAST_DATA_RECORD_OPERATION_H_
 #define STEPCAST_DATA_RECORD_OPERATION_H_
 
@@ -112,6 +113,7 @@ struct ActivationOp {
   auto operator<=>(const ActivationOp&) const = default;
 };
 
+// An average counts the zeros of the padding or not, as a library's default is.
 enum class PoolingKind { kMax, kAverage };
 struct PoolingOp {
   PoolingKind kind = PoolingKind::kMax;
@@ -129,8 +131,9 @@ struct PoolingOp {
 };
 
 enum class ElementwiseKind { kAdd, kMultiply };
-// Of two tensors; where `broadcast`, one of them has a single value for each channel. The backward
-// pass of a sum is that of a fork: the gradients of two branches are added up.
+// Of two tensors; where `broadcast`, one of them has a single value for each channel, and its gradient
+// is a sum over positions. The backward pass of a sum of two whole tensors is that of a fork: the
+// gradients of two branches are added up.
 struct ElementwiseOp {
   ElementwiseKind kind = ElementwiseKind::kAdd;
   std::int64_t channels = 1;

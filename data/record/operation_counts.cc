@@ -127,8 +127,10 @@ OperationCounts CountOne(const ElementwiseOp& o, TrainingPass pass) {
   const double elements = static_cast<double>(o.channels) * static_cast<double>(o.positions);
   const double other = o.broadcast ? static_cast<double>(o.channels) : elements;
   const bool product_rule = pass == TrainingPass::kBackward && o.kind == ElementwiseKind::kMultiply;
-  // dz y and dz x, of three read and two written; a sum's fork adds two gradients up.
+  // dz y and dz x, of three read and two written; a sum's fork adds two gradients up, a broadcast
+  // sum has one to add up over positions.
   if (product_rule) return {2 * elements, 3 * elements + 2 * other, 0};
+  if (pass == TrainingPass::kBackward && o.broadcast) return {elements, elements + other, 0};
   return {elements, 2 * elements + other, 0};
 }
 OperationCounts CountOne(const EmbeddingOp& o, TrainingPass pass) {
@@ -147,9 +149,10 @@ OperationCounts CountOne(const AllocateOp& o, TrainingPass) {
 OperationCounts CountOne(const UpdateOp& o, TrainingPass) {
   const auto parameters = static_cast<double>(o.parameters);
   // Read and written, each arithmetic operation in a pass of its own. sgd: p -= a g. momentum:
-  // v *= c; v += g; p -= a v. adam: m and v decay and take g and g g; p -= a m / (sqrt(v) + e), of
-  // which the root, the sum and the quotient are passes too.
-  constexpr double kTouches[kOptimizerCount] = {3, 8, 17};
+  // v *= c; v += g; p -= a v. adam: m *= b; m += (1-b) g; v *= c; v += (1-c) g g; then the root of v,
+  // its scale and its sum with e, each into a tensor of their own, and p -= a m over that: 2 + 3 + 2
+  // + 3 + 2 + 2 + 2 + 4.
+  constexpr double kTouches[kOptimizerCount] = {3, 8, 20};
   return {0, 0, kTouches[static_cast<int>(o.optimizer)] * parameters};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <limits>
 #include <stdexcept>
 #include <type_traits>
@@ -16,6 +17,11 @@ namespace {
 
 // Left free: kernels are loaded at their first launch, and libraries take a little of their own.
 constexpr std::size_t kSpareBytes = std::size_t{256} << 20;
+
+// The device is kept busy for so long at least while a pass is put on the stream, and for so many
+// times what that took the host.
+constexpr double kLeastLead = 100e-6;
+constexpr double kLeadFactor = 2;
 
 std::size_t Less(std::size_t a, std::size_t b) { return a > b ? a - b : 0; }
 
@@ -58,6 +64,7 @@ class CudaTrial : public Trial {
   struct Passing {
     int repeats = 1;
     CudaGraph graph;
+    double lead = kLeastLead;  // seconds that the device is kept busy before
   };
   static std::size_t Index(TrainingPass pass) { return static_cast<std::size_t>(pass); }
 
@@ -92,6 +99,7 @@ class CudaTrial : public Trial {
   void Warm(TrainingPass pass) {
     layer_->Launch(pass, sets_.front(), workspace_);
     device_.Wait();
+    FindLead(pass);
     constexpr int kTries = 3;
     double seconds = std::numeric_limits<double>::infinity();
     // Whether it is short shows at once, unless it nearly is.
@@ -99,29 +107,55 @@ class CudaTrial : public Trial {
       seconds = std::min(seconds, TimeOnce(pass));
     }
     const int repeats = GraphRepeats(seconds, static_cast<int>(sets_.size()));
-    if (repeats == 1) return;
     Passing& p = passes_[Index(pass)];
     const bool recorded = p.graph.Record(device_.stream(), [&] {
       for (int i = 0; i < repeats; ++i) {
         layer_->Launch(pass, sets_[static_cast<std::size_t>(i)], workspace_);
       }
     });
-    if (recorded) p.repeats = repeats;
+    if (recorded && repeats == 1 && p.graph.nodes() <= 1) p.graph.Reset();
+    if (p.graph.recorded()) p.repeats = repeats;
     TimeOnce(pass);  // the graph's first launch, or that all is well without
+    if (p.graph.recorded()) FindLead(pass);
+  }
+
+  void FindLead(TrainingPass pass) {
+    using Clock = std::chrono::steady_clock;
+    Prepare(pass);
+    device_.Wait();
+    const auto begin = Clock::now();
+    Enqueue(pass);
+    const std::chrono::duration<double> took = Clock::now() - begin;
+    device_.Wait();
+    passes_[Index(pass)].lead = std::max(kLeastLead, kLeadFactor * took.count());
+  }
+
+  // Puts what the next Enqueue needs on the stream, the forward passes that it uses up.
+  void Prepare(TrainingPass pass) {
+    if (pass != TrainingPass::kBackward || !layer_->backward_spends_forward()) return;
+    const Passing& p = passes_[Index(pass)];
+    const std::size_t first = p.graph.recorded() ? 0 : next_;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(p.repeats); ++i) {
+      layer_->Launch(TrainingPass::kForward, sets_[first + i], workspace_);
+    }
+  }
+
+  void Enqueue(TrainingPass pass) {
+    const Passing& p = passes_[Index(pass)];
+    if (p.graph.recorded()) {
+      p.graph.Launch(device_.stream());
+    } else {
+      layer_->Launch(pass, sets_[next_], workspace_);
+      next_ = (next_ + 1) % sets_.size();
+    }
   }
 
   double TimeOnce(TrainingPass pass) {
-    Passing& p = passes_[Index(pass)];
+    const Passing& p = passes_[Index(pass)];
+    Prepare(pass);
     device_.EmptyCache();
-    const double seconds = device_.timer().Time(device_.stream(), [&] {
-      if (p.graph.recorded()) {
-        p.graph.Launch(device_.stream());
-      } else {
-        layer_->Launch(pass, sets_[next_], workspace_);
-        next_ = (next_ + 1) % sets_.size();
-      }
-    });
-    return seconds / p.repeats;
+    device_.Occupy(p.lead);
+    return device_.timer().Time(device_.stream(), [&] { Enqueue(pass); }) / p.repeats;
   }
 
   CudaDevice& device_;
@@ -141,7 +175,9 @@ class CudaBackend : public Backend {
     device_.Wait();
   }
 
-  std::string Name() const override { return "cudnn"; }
+  std::string Name() const override { return kCudaBackend; }
+  // As PyTorch's foreach and fused optimizers.
+  bool UpdatesAtOnce() const override { return true; }
   ProfiledDevice Device() override { return device_.Describe(); }
 
   std::map<std::string, std::string> Settings() const override {
@@ -167,6 +203,7 @@ class CudaBackend : public Backend {
       return prepared;
     } catch (const CudaError& e) {
       ThrowIfLost(e);
+      if (e.trouble() == CudaTrouble::kFailed) throw std::runtime_error(e.what());
       const bool memory = e.trouble() == CudaTrouble::kOutOfMemory;
       return {nullptr, memory ? PointStatus::kOutOfMemory : PointStatus::kUnsupported, e.what()};
     }
@@ -175,6 +212,7 @@ class CudaBackend : public Backend {
   TimedRun RunReference() override {
     device_.Use();
     device_.EmptyCache();
+    device_.Occupy(kLeastLead);
     return {device_.timer().Time(device_.stream(), [this] { device_.Calculate(); }), 1};
   }
 
@@ -183,9 +221,7 @@ class CudaBackend : public Backend {
   }
 
   std::vector<MeasuredRate> MeasureCeilings() override {
-    CeilingsOutcome outcome = MeasureDeviceCeilings(device_.options().device);
-    if (!outcome.measured) throw std::runtime_error(outcome.message);
-    return std::move(outcome.ceilings.rates);
+    return MeasureDeviceCeilings(device_.options().device);
   }
 
  private:
@@ -230,7 +266,7 @@ class CudaBackend : public Backend {
   }
 
   // After an illegal access or the like, every call of the process fails: nothing can be measured
-  // any more. A library's failure that the device survived concerns this operation alone.
+  // any more.
   void ThrowIfLost(const CudaError& e) const {
     const cudaError_t status = cudaStreamSynchronize(device_.stream());
     if (status == cudaSuccess) return;

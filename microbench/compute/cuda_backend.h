@@ -1,13 +1,18 @@
 // NVIDIA GPUs as the harness sees them: convolutions, pooling, batch normalization and recurrent
-// layers by cuDNN, products by cuBLASLt and cuBLAS, the rest by kernels of our own, as frameworks
-// do.
+// layers by cuDNN, products by cuBLASLt and cuBLAS, the rest by kernels of our own. Frameworks
+// divide it much the same; PyTorch pools by kernels of its own.
 //
 // This header knows no CUDA, so that the harness's program needs none to be compiled.
 //
 // A run of a pass is the time between two events on a stream of its own. What is short is recorded
-// as a graph that does it several times on buffers that take turns, and the time is divided, so
-// that neither gaps between launches nor the events' resolution enters. Before the first event the
-// cache is filled with something else; the launches happen meanwhile and are not waited for.
+// as a graph that does it several times, each on buffers of its own, and the time is divided, so
+// that the events' resolution does not enter. What is longer and more than one launch is recorded
+// as a graph that does it once. Before the first event the cache is filled with something else, and
+// arithmetic then keeps the device busy for twice as long as the host takes to put the pass on the
+// stream, 100 us at least: pass and events stand in line when it ends, and the time that the host
+// takes to launch does not enter.
+//
+// What cannot be recorded is launched one by one, on buffers that take turns.
 //
 // Precisions: fp32 multiplies in full (no tf32), tf32 rounds the factors of products only, fp16 and
 // bf16 are stored in 16 bits and accumulated in 32. What mixed precision (autocast) keeps in 32

@@ -112,7 +112,8 @@ class ConvolutionLayer : public CudaLayer {
     const std::int64_t outputs = Elements(batch, op.filters, output.height, output.width);
     const std::int64_t framed =
         plan_.copied ? Elements(batch, op.channels, plan_.input.height, plan_.input.width) : 0;
-    x_ = AddNumbers(inputs);
+    // Backward alone reads the copy only.
+    if (passes_.forward || !plan_.copied) x_ = AddNumbers(inputs);
     framed_x_ = plan_.copied ? AddNumbers(framed) : x_;
     w_ = AddNumbers(weights);
     if (passes_.forward) {
@@ -346,7 +347,7 @@ class GlobalAverageLayer : public CudaLayer {
 };
 
 // Zeros that cannot be made symmetric are copied around the image, also where a framework would
-// leave windows incomplete instead.
+// leave windows incomplete instead. Averages count zeros, as PyTorch's do by default.
 class PoolingLayer : public CudaLayer {
  public:
   PoolingLayer(const PoolingOp& op, const CudaLayerRequest& request)

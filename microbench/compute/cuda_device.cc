@@ -32,11 +32,17 @@ int Attribute(cudaDeviceAttr attribute, int device) {
   return value;
 }
 
-std::string OneDecimal(double value) {
+std::string Number(const char* format, double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
+  std::snprintf(text, sizeof text, format, value);
   return text;
 }
+
+// A step of MultiplyAdd is 4 instructions for each of a block's 8 warps. Each of a multiprocessor's
+// four schedulers issues one a cycle, or one in two where it has 16 lanes only.
+constexpr int kInstructionsOfStep = 4;
+constexpr int kWarpsOfBlock = 8;
+constexpr int kSchedulers = 4;
 
 }  // namespace
 
@@ -48,12 +54,10 @@ CudaDevice::CudaDevice(const CudaOptions& options)
       // At least the smallest cache that makes a difference, and a few words for the sink below.
       cache_filler_(std::max<std::size_t>(2 * cache_bytes(), std::size_t{1} << 20)) {
   Check(cudaMemsetAsync(cache_filler_.data(), 0, cache_filler_.bytes(), stream()), "cache");
-  // The loop of Calculate takes 4 multiply-adds a step; with 8 warps to each of a multiprocessor's
-  // four schedulers, and one instruction a cycle, a step takes 32 cycles. Where a scheduler has 16
-  // lanes only, twice that.
-  constexpr int kCyclesOfStep = 32;
-  const int kilohertz = Attribute(cudaDevAttrClockRate, options.device);  // cycles in a millisecond
-  calculation_steps_ = std::max(kilohertz / kCyclesOfStep, 1000);
+  kilohertz_ = Attribute(cudaDevAttrClockRate, options.device);
+  if (kilohertz_ <= 0) {
+    throw CudaError(CudaTrouble::kUnsupported, "the driver does not tell the clock");
+  }
   try {
     Check(cudnnCreate(&cudnn_), "cuDNN");
     Check(cudnnSetStream(cudnn_, stream()), "cuDNN");
@@ -64,6 +68,7 @@ CudaDevice::CudaDevice(const CudaOptions& options)
     Check(cublasLtCreate(&cublas_lt_), "cuBLASLt");
     Wait();
   } catch (...) {
+    if (cublas_lt_ != nullptr) cublasLtDestroy(cublas_lt_);
     if (cublas_ != nullptr) cublasDestroy(cublas_);
     if (cudnn_ != nullptr) cudnnDestroy(cudnn_);
     throw;
@@ -89,14 +94,27 @@ void CudaDevice::EmptyCache() const {
 }
 
 void CudaDevice::Calculate() const {
-  constexpr int kBlocksOfMultiprocessor = 4;  // of 8 warps each
-  MultiplyAdd(properties_.multiProcessorCount * kBlocksOfMultiprocessor, calculation_steps_,
-              static_cast<float*>(cache_filler_.data()), stream());
+  constexpr double kSeconds = 1e-3;
+  constexpr int kBlocksOfMultiprocessor = 4;
+  MultiplyAdd(properties_.multiProcessorCount * kBlocksOfMultiprocessor,
+              StepsOf(kSeconds, kBlocksOfMultiprocessor), static_cast<float*>(cache_filler_.data()),
+              stream());
+}
+
+void CudaDevice::Occupy(double seconds) const {
+  MultiplyAdd(1, StepsOf(seconds, 1), static_cast<float*>(cache_filler_.data()), stream());
+}
+
+std::int64_t CudaDevice::StepsOf(double seconds, int blocks) const {
+  constexpr double kKilo = 1000;
+  const int cycles = kInstructionsOfStep * kWarpsOfBlock * blocks / kSchedulers;
+  return static_cast<std::int64_t>(seconds * kKilo * kilohertz_ / cycles) + 1;
 }
 
 ProfiledDevice CudaDevice::Describe() const {
-  constexpr double kMebi = 1024.0 * 1024.0;
-  constexpr int kKilo = 1000;
+  constexpr double kKibi = 1024;
+  constexpr double kMebi = kKibi * kKibi;
+  constexpr double kKilo = 1000;
   ProfiledDevice device;
   device.name = properties_.name;
   device.kind = "gpu";
@@ -104,22 +122,26 @@ ProfiledDevice CudaDevice::Describe() const {
   facts["compute_capability"] =
       std::to_string(properties_.major) + "." + std::to_string(properties_.minor);
   facts["multiprocessors"] = std::to_string(properties_.multiProcessorCount);
-  facts["sm_clock_mhz"] = std::to_string(Attribute(cudaDevAttrClockRate, options_.device) / kKilo);
-  facts["memory_clock_mhz"] =
-      std::to_string(Attribute(cudaDevAttrMemoryClockRate, options_.device) / kKilo);
-  facts["memory_gib"] = OneDecimal(static_cast<double>(properties_.totalGlobalMem) / kMebi / 1024);
-  facts["l2_mib"] = OneDecimal(properties_.l2CacheSize / kMebi);
+  // "1980 MHz"; left out where the driver does not tell.
+  const auto clock = [&](const char* name, double megahertz) {
+    if (megahertz > 0) facts[name] = Number("%.0f MHz", megahertz);
+  };
+  clock("sm_clock", kilohertz_ / kKilo);
+  clock("memory_clock", Attribute(cudaDevAttrMemoryClockRate, options_.device) / kKilo);
+  clock("sm_clock_now", nvml_.SmClockMhz().value_or(0));
+  clock("memory_clock_now", nvml_.MemoryClockMhz().value_or(0));
+  facts["memory"] =
+      Number("%.1f GiB", static_cast<double>(properties_.totalGlobalMem) / kMebi / kKibi);
+  facts["l2_cache"] = Number("%.4g MiB", properties_.l2CacheSize / kMebi);
   int driver = 0;
   Check(cudaDriverGetVersion(&driver), "driver version");
   facts["driver"] = nvml_.DriverVersion().value_or("of CUDA " + CudaVersionText(driver));
   int runtime = 0;
   Check(cudaRuntimeGetVersion(&runtime), "runtime version");
   facts["cuda"] = CudaVersionText(runtime);
-  if (const auto mhz = nvml_.SmClockMhz()) facts["sm_clock_now_mhz"] = std::to_string(*mhz);
-  if (const auto mhz = nvml_.MemoryClockMhz()) {
-    facts["memory_clock_now_mhz"] = std::to_string(*mhz);
+  if (const auto watts = nvml_.PowerLimitWatts()) {
+    facts["power_limit"] = Number("%.4g W", *watts);
   }
-  if (const auto watts = nvml_.PowerLimitWatts()) facts["power_limit_w"] = OneDecimal(*watts);
   return device;
 }
 

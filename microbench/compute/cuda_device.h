@@ -45,10 +45,16 @@ class CudaDevice {
   void EmptyCache() const;
   // Puts a fixed amount of arithmetic on the stream, the same for all devices of this kind.
   void Calculate() const;
+  // Puts arithmetic of one block on the stream that takes at least so long and leaves the cache as
+  // it is: what is put there meanwhile is in line when it ends.
+  void Occupy(double seconds) const;
 
   ProfiledDevice Describe() const;
 
  private:
+  // Of MultiplyAdd with so many blocks on a multiprocessor, at the highest clock.
+  std::int64_t StepsOf(double seconds, int blocks) const;
+
   CudaOptions options_;
   cudaDeviceProp properties_;
   CudaStream stream_;
@@ -56,7 +62,7 @@ class CudaDevice {
   Nvml nvml_;
   DeviceBuffer product_workspace_;
   DeviceBuffer cache_filler_;
-  std::int64_t calculation_steps_ = 0;
+  int kilohertz_ = 0;  // the highest clock
   cudnnHandle_t cudnn_ = nullptr;
   cublasHandle_t cublas_ = nullptr;
   cublasLtHandle_t cublas_lt_ = nullptr;

@@ -360,10 +360,6 @@ struct ShiftStep : Reads<false, false, true> {
   float a;
   __device__ float operator()(float /*x*/, float /*z*/, float y) const { return y + a; }
 };
-struct BlendStep : Reads<true, false, true> {
-  float a;
-  __device__ float operator()(float x, float /*z*/, float y) const { return y + a * (x - y); }
-};
 struct AddSquareStep : Reads<true, false, true> {
   float a;
   __device__ float operator()(float x, float /*z*/, float y) const { return y + a * x * x; }
@@ -456,9 +452,6 @@ void Scale(float a, float* y, std::int64_t count, cudaStream_t stream) {
 }
 void Shift(float a, float* y, std::int64_t count, cudaStream_t stream) {
   Step<ShiftStep>(a, nullptr, nullptr, y, count, stream);
-}
-void Blend(float a, const float* x, float* y, std::int64_t count, cudaStream_t stream) {
-  Step<BlendStep>(a, x, nullptr, y, count, stream);
 }
 void AddSquare(float a, const float* x, float* y, std::int64_t count, cudaStream_t stream) {
   Step<AddSquareStep>(a, x, nullptr, y, count, stream);

@@ -35,7 +35,6 @@ void ReadThrough(const void* data, std::size_t bytes, float* sink, cudaStream_t 
 
 // Multiply-adds in registers on `blocks` blocks of 256 threads: 4 independent chains of `steps`.
 void MultiplyAdd(int blocks, std::int64_t steps, float* sink, cudaStream_t stream);
-void EmptyKernel(cudaStream_t stream);
 
 // Ways to copy: how many 16-byte words a thread has under way, and whether they are marked as
 // read and written once.
@@ -144,8 +143,6 @@ void ScatterAdd(const float* dy, const std::int64_t* indices, float* table, std:
 void Axpy(float a, const float* x, float* y, std::int64_t count, cudaStream_t stream);  // y += a x
 void Scale(float a, float* y, std::int64_t count, cudaStream_t stream);                 // y *= a
 void Shift(float a, float* y, std::int64_t count, cudaStream_t stream);                 // y += a
-void Blend(float a, const float* x, float* y, std::int64_t count,
-           cudaStream_t stream);  // y += a (x - y)
 void AddSquare(float a, const float* x, float* y, std::int64_t count,
                cudaStream_t stream);  // y += a x x
 void SquareRoot(const float* x, float* y, std::int64_t count, cudaStream_t stream);

@@ -24,8 +24,7 @@ void CudaLayer::Fill(const CudaSet& set) const {
     const Contents& c = contents_[i];
     switch (c.filling) {
       case Filling::kNumbers:
-        // The padding too: what it holds is calculated with, and nothing slows a device down like
-        // numbers that are none.
+        // The padding too: kernels read it, and so it must be defined.
         Check(cudaMemsetAsync(set.at(i), 0, layout_.tensors()[i].bytes, stream()), "fill");
         FillUniform(set.at(i), c.elements, c.type, c.low, c.high, stream());
         break;

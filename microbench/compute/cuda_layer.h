@@ -60,6 +60,8 @@ class CudaLayer {
   std::size_t workspace_bytes() const { return workspace_bytes_; }
   // Whether the backward pass reads what the forward pass left in the same set.
   virtual bool backward_needs_forward() const { return false; }
+  // Whether it also changes it, so that each backward pass needs a forward pass of its own.
+  virtual bool backward_spends_forward() const { return false; }
 
   // Puts numbers into a set.
   void Fill(const CudaSet& set) const;

@@ -68,8 +68,6 @@ __global__ void MultiplyAddKernel(std::int64_t steps, float* sink) {
   if (a + b + c + d == -1) *sink = a;  // never
 }
 
-__global__ void NothingKernel() {}
-
 template <int kWords, bool kStreaming>
 __global__ void CopyKernel(const uint4* from, uint4* to, std::int64_t words) {
   const std::int64_t first = blockIdx.x * std::int64_t{kThreads * kWords} + threadIdx.x;
@@ -126,11 +124,6 @@ void ReadThrough(const void* data, std::size_t bytes, float* sink, cudaStream_t 
 void MultiplyAdd(int blocks, std::int64_t steps, float* sink, cudaStream_t stream) {
   MultiplyAddKernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(steps, sink);
   CheckLaunch("arithmetic");
-}
-
-void EmptyKernel(cudaStream_t stream) {
-  NothingKernel<<<1, 1, 0, stream>>>();
-  CheckLaunch("launch");
 }
 
 void CopyWords(const void* from, void* to, std::size_t bytes, int variant, cudaStream_t stream) {

@@ -11,3 +11,7 @@ extern "C" __attribute__((visibility("default"))) stepcast::Backend* StepcastMak
   *message = std::move(outcome.message);
   return outcome.backend.release();
 }
+
+extern "C" __attribute__((visibility("default"))) const char* StepcastBackendVersion() {
+  return stepcast::kBackendVersion;
+}

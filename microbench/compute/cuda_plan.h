@@ -156,15 +156,15 @@ inline PaddingPlan PlanPadding(const Lengths2& input, const Zeros2& zeros, const
 // ---- Words.
 
 // Bits of nvmlDeviceGetCurrentClocksEventReasons (NVML API reference, nvmlClocksEventReasons) in
-// words, empty where none of them holds a clock down. An idle device is not throttled.
+// words, empty where none of them holds a clock down. An idle device is not throttled, nor is one
+// whose clocks were set.
 inline std::string ThrottleWords(std::uint64_t bits) {
   constexpr struct {
     std::uint64_t bit;
     const char* words;
-  } kReasons[] = {{0x4, "power cap"},          {0x40, "thermal slowdown by hardware"},
-                  {0x20, "thermal slowdown"},  {0x80, "power brake"},
-                  {0x8, "hardware slowdown"},  {0x10, "clocks synchronised with other devices"},
-                  {0x2, "application clocks"}, {0x100, "display clocks"}};
+  } kReasons[] = {{0x4, "power cap"},         {0x40, "thermal slowdown by hardware"},
+                  {0x20, "thermal slowdown"}, {0x80, "power brake"},
+                  {0x8, "hardware slowdown"}, {0x10, "clocks synchronised with other devices"}};
   std::string text;
   for (const auto& reason : kReasons) {
     if ((bits & reason.bit) == 0) continue;

@@ -90,9 +90,10 @@ class ActivationLayer : public CudaLayer {
   std::size_t x_ = 0, y_ = 0, saved_ = 0, dy_ = 0, dx_ = 0;
 };
 
-// Backward: of a sum, the gradients of its two users are added, which is the forward pass again. Of
-// a product, each factor's gradient is a product with the other; that of a value for each channel
-// is then summed over the positions, by a second kernel.
+// Backward: of a sum of two like tensors, the gradients of its two users are added, which is the
+// forward pass again; where one has a value for each channel, its gradient is summed over the
+// positions, and the other's is the sum's own. Of a product, each factor's gradient is a product
+// with the other; that of a value for each channel is then summed, by a second kernel.
 class ElementwiseLayer : public CudaLayer {
  public:
   ElementwiseLayer(const ElementwiseOp& op, const CudaLayerRequest& request)
@@ -103,17 +104,19 @@ class ElementwiseLayer : public CudaLayer {
         elements_(Checked(Elements(request.batch, op.channels, op.positions))) {
     const std::int64_t others = op.broadcast ? Elements(request.batch, op.channels) : elements_;
     const bool product = op.kind == ElementwiseKind::kMultiply;
-    a_ = AddNumbers(elements_);
-    b_ = AddNumbers(others);
-    if (request.passes.forward || !product) c_ = AddNumbers(elements_);
-    if (request.passes.backward && product) {
-      dc_ = AddNumbers(elements_);
-      da_ = AddNumbers(elements_);
-      db_ = AddNumbers(others);
-      if (op.broadcast) {
-        products_ = AddNumbers(elements_);
-        NeedWorkspace(SumScratchBytes(shape_));
-      }
+    const bool again = !product && !op.broadcast;  // backward is forward
+    if (request.passes.forward || product || again) {
+      a_ = AddNumbers(elements_);
+      b_ = AddNumbers(others);
+    }
+    if (request.passes.forward || again) c_ = AddNumbers(elements_);
+    if (!request.passes.backward || again) return;
+    dc_ = AddNumbers(elements_);
+    db_ = AddNumbers(others);
+    if (product) da_ = AddNumbers(elements_);
+    if (op.broadcast) {
+      if (product) products_ = AddNumbers(elements_);
+      NeedWorkspace(SumScratchBytes(shape_));
     }
   }
 
@@ -125,6 +128,10 @@ class ElementwiseLayer : public CudaLayer {
         Combine(pairing_, whole, other, result, elements_, type(), stream());
       }
     };
+    if (pass == TrainingPass::kBackward && op_.broadcast && pairing_ == Pairing::kAdd) {
+      SumPositions(set.at(dc_), set.at(db_), shape_, type(), workspace.data(), stream());
+      return;
+    }
     if (pass == TrainingPass::kForward || pairing_ == Pairing::kAdd) {
       apply(set.at(a_), set.at(b_), set.at(c_));
       return;
@@ -213,7 +220,8 @@ class CopyLayer : public CudaLayer {
 };
 
 // As PyTorch's optimizers by default (foreach, without weight decay): each operation on all
-// parameters is a kernel of its own. Parameters, gradients and states are in 32 bits at every
+// parameters is a kernel of its own. Adam's mean is decayed and then added to, which makes 20
+// touches of memory for a parameter. Parameters, gradients and states are in 32 bits at every
 // precision.
 class UpdateLayer : public CudaLayer {
  public:
@@ -255,7 +263,8 @@ class UpdateLayer : public CudaLayer {
         auto* m = set.at<float>(mean_);
         auto* v = set.at<float>(square_);
         auto* root = set.at<float>(root_);
-        Blend(1 - kBeta1, g, m, count_, stream());
+        Scale(kBeta1, m, count_, stream());
+        Axpy(1 - kBeta1, g, m, count_, stream());
         Scale(kBeta2, v, count_, stream());
         AddSquare(1 - kBeta2, g, v, count_, stream());
         SquareRoot(v, root, count_, stream());

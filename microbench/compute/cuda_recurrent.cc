@@ -77,6 +77,8 @@ class RecurrentLayer : public CudaLayer {
     }
   }
   bool backward_needs_forward() const override { return true; }
+  // cuDNN overwrites the reserve space.
+  bool backward_spends_forward() const override { return true; }
 
   void Launch(TrainingPass pass, const CudaSet& set, const DeviceBuffer& workspace) override {
     cudnnHandle_t cudnn = device().cudnn();

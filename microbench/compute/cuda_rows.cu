@@ -240,6 +240,19 @@ __device__ std::int64_t RowOfThread() {
   return std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
 }
 
+// Each warp sums a row.
+template <class T>
+__global__ void RowSumsKernel(const T* x, T* sums, std::int64_t rows, std::int64_t columns) {
+  const std::int64_t row = RowOfThread();
+  if (row >= rows) return;
+  const T* from = x + row * columns;
+  float sum = 0;
+#pragma unroll 4
+  for (auto i = static_cast<int>(threadIdx.x); i < columns; i += 32) sum += ToFloat(from[i]);
+  sum = GroupSum<1>(sum);
+  if (threadIdx.x == 0) sums[row] = FromFloat<T>(sum);
+}
+
 template <class T, int kWarps, int kLanes>
 __global__ void SoftmaxForwardKernel(const T* x, T* y, std::int64_t rows, std::int64_t columns) {
   using Some = Pack<T, kLanes>;
@@ -460,7 +473,12 @@ void SumPositions(const void* x, void* sums, const ImageShape& shape, ElementTyp
                   void* scratch, cudaStream_t stream) {
   WithType(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if (!shape.channels_last) {
+    if (!shape.channels_last && shape.positions <= kWarpColumns) {
+      const std::int64_t rows = shape.batch * shape.channels;
+      const unsigned grid = GridLength(CeilDivide(rows, kRowsOfBlock), kMostGridX, "sums");
+      RowSumsKernel<T><<<grid, dim3(32, kRowsOfBlock), 0, stream>>>(
+          static_cast<const T*>(x), static_cast<T*>(sums), rows, shape.positions);
+    } else if (!shape.channels_last) {
       PlaneSums<T>(x, sums, 1, shape.batch * shape.channels, shape.positions, scratch, stream);
     } else if (shape.channels % kTileLanes == 0) {
       PlainColumnSums<T, kTileLanes>(x, sums, shape.batch, shape.positions, shape.channels, scratch,

@@ -19,7 +19,7 @@ namespace stepcast {
 enum class CudaTrouble {
   kOutOfMemory,  // the device has not enough
   kUnsupported,  // the library or the device cannot do this
-  kFailed,       // anything else; whether the device survived is to be asked
+  kFailed,       // anything else, mistakes of ours among them
 };
 
 class CudaError : public std::runtime_error {
@@ -50,8 +50,7 @@ inline void Check(cublasStatus_t status, const char* what) {
   CudaTrouble trouble = CudaTrouble::kFailed;
   if (status == CUBLAS_STATUS_ALLOC_FAILED || cudaGetLastError() == cudaErrorMemoryAllocation) {
     trouble = CudaTrouble::kOutOfMemory;
-  } else if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
-             status == CUBLAS_STATUS_ARCH_MISMATCH) {
+  } else if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH) {
     trouble = CudaTrouble::kUnsupported;
   }
   throw CudaError(trouble, std::string(what) + ": " + cublasGetStatusString(status));
@@ -59,15 +58,14 @@ inline void Check(cublasStatus_t status, const char* what) {
 
 inline void Check(cudnnStatus_t status, const char* what) {
   if (status == CUDNN_STATUS_SUCCESS) return;
-  // cuDNN's statuses come in thousands: 2000 are parameters that it does not take, 3000 is what it
-  // does not support.
+  // cuDNN's statuses come in thousands: 3000 is what it does not support.
+  constexpr int kNotSupported = 3;
   const int category = static_cast<int>(status) / 1000;
   CudaTrouble trouble = CudaTrouble::kFailed;
   if (status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED ||
-      status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
       cudaGetLastError() == cudaErrorMemoryAllocation) {
     trouble = CudaTrouble::kOutOfMemory;
-  } else if (category == 2 || category == 3) {
+  } else if (category == kNotSupported) {
     trouble = CudaTrouble::kUnsupported;
   }
   throw CudaError(trouble, std::string(what) + ": " + cudnnGetErrorString(status));
@@ -125,11 +123,16 @@ class EventTimer {
  public:
   EventTimer() {
     Check(cudaEventCreate(&begin_), "event");
-    Check(cudaEventCreate(&end_), "event");
+    try {
+      Check(cudaEventCreate(&end_), "event");
+    } catch (...) {
+      cudaEventDestroy(begin_);
+      throw;
+    }
   }
   ~EventTimer() {
-    if (begin_ != nullptr) cudaEventDestroy(begin_);
-    if (end_ != nullptr) cudaEventDestroy(end_);
+    cudaEventDestroy(begin_);
+    cudaEventDestroy(end_);
   }
   EventTimer(const EventTimer&) = delete;
   EventTimer& operator=(const EventTimer&) = delete;
@@ -188,6 +191,7 @@ class CudaGraph {
     cudaGraph_t graph = nullptr;
     recorded = cudaStreamEndCapture(stream, &graph) == cudaSuccess && recorded;
     recorded = recorded && graph != nullptr &&
+               cudaGraphGetNodes(graph, nullptr, &nodes_) == cudaSuccess &&
                cudaGraphInstantiate(&executable_, graph, 0) == cudaSuccess &&
                cudaGraphUpload(executable_, stream) == cudaSuccess;
     if (graph != nullptr) cudaGraphDestroy(graph);
@@ -198,15 +202,18 @@ class CudaGraph {
     return recorded;
   }
   bool recorded() const { return executable_ != nullptr; }
+  // Kernels, copies and the like in it.
+  std::size_t nodes() const { return nodes_; }
   void Launch(cudaStream_t stream) const { Check(cudaGraphLaunch(executable_, stream), "graph"); }
-
- private:
   void Reset() {
     if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
     executable_ = nullptr;
+    nodes_ = 0;
   }
 
+ private:
   cudaGraphExec_t executable_ = nullptr;
+  std::size_t nodes_ = 0;
 };
 
 }  // namespace stepcast

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "microbench/compute/cuda_kernels.h"
 #include "microbench/compute/cuda_product.h"
@@ -34,6 +35,20 @@ class HostBuffer {
   void* data_ = nullptr;
 };
 
+// A handle or descriptor of cuDNN's.
+template <class T, cudnnStatus_t (*kCreate)(T*), cudnnStatus_t (*kDestroy)(T)>
+class Owned {
+ public:
+  Owned() { Check(kCreate(&it_), "cuDNN"); }
+  ~Owned() { kDestroy(it_); }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  T get() const { return it_; }
+
+ private:
+  T it_ = nullptr;
+};
+
 // Measures on a stream of its own.
 class CeilingsBench {
  public:
@@ -51,14 +66,6 @@ class CeilingsBench {
     const SampledTimes samples =
         SampleUntilStable([&] { return timer_.Time(stream(), work); }, StoppingRule());
     return {name, amount / samples.summary.median, samples.summary.relative_error, samples.stable};
-  }
-
-  // Seconds of one of `count` things that `work` does.
-  template <class Work>
-  MeasuredTime Latency(const char* name, int count, const Work& work) {
-    const SampledTimes samples =
-        SampleUntilStable([&] { return timer_.Time(stream(), work); }, StoppingRule());
-    return {name, samples.summary.median / count, samples.summary.relative_error, samples.stable};
   }
 
   // The least of a few runs, for choosing between ways to do one thing.
@@ -121,27 +128,6 @@ void AddHostCopies(CeilingsBench* bench, std::vector<MeasuredRate>* rates) {
   rates->push_back(to_host);
 }
 
-void AddLatencies(CeilingsBench* bench, std::vector<MeasuredTime>* latencies) {
-  constexpr int kLaunches = 1000;
-  latencies->push_back(bench->Latency("launch", kLaunches, [&] {
-    for (int i = 0; i < kLaunches; ++i) EmptyKernel(bench->stream());
-  }));
-  CudaGraph one;
-  if (one.Record(bench->stream(), [&] { EmptyKernel(bench->stream()); })) {
-    latencies->push_back(bench->Latency("graph_launch", kLaunches, [&] {
-      for (int i = 0; i < kLaunches; ++i) one.Launch(bench->stream());
-    }));
-  }
-  CudaGraph many;
-  const bool recorded = many.Record(bench->stream(), [&] {
-    for (int i = 0; i < kLaunches; ++i) EmptyKernel(bench->stream());
-  });
-  if (recorded) {
-    latencies->push_back(
-        bench->Latency("graph_kernel", kLaunches, [&] { many.Launch(bench->stream()); }));
-  }
-}
-
 struct ProductPrecision {
   const char* name;
   cudaDataType_t type;
@@ -194,26 +180,27 @@ MeasuredRate ConvolutionRate(CeilingsBench* bench, cudnnHandle_t cudnn) {
   constexpr int kChannels = 256;
   constexpr int kSide = 56;
   constexpr int kKernel = 3;
-  cudnnTensorDescriptor_t image = nullptr;
-  cudnnFilterDescriptor_t filter = nullptr;
-  cudnnConvolutionDescriptor_t convolution = nullptr;
-  Check(cudnnCreateTensorDescriptor(&image), "tensor");
-  Check(cudnnCreateFilterDescriptor(&filter), "filter");
-  Check(cudnnCreateConvolutionDescriptor(&convolution), "convolution");
-  Check(cudnnSetTensor4dDescriptor(image, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, kBatch, kChannels,
-                                   kSide, kSide),
+  const Owned<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>
+      image;
+  const Owned<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>
+      filter;
+  const Owned<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor,
+              cudnnDestroyConvolutionDescriptor>
+      convolution;
+  Check(cudnnSetTensor4dDescriptor(image.get(), CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, kBatch,
+                                   kChannels, kSide, kSide),
         "tensor");
-  Check(cudnnSetFilter4dDescriptor(filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, kChannels,
+  Check(cudnnSetFilter4dDescriptor(filter.get(), CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, kChannels,
                                    kChannels, kKernel, kKernel),
         "filter");
-  Check(cudnnSetConvolution2dDescriptor(convolution, 1, 1, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION,
-                                        CUDNN_DATA_FLOAT),
+  Check(cudnnSetConvolution2dDescriptor(convolution.get(), 1, 1, 1, 1, 1, 1,
+                                        CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
         "convolution");
-  Check(cudnnSetConvolutionMathType(convolution, CUDNN_FMA_MATH), "convolution");
+  Check(cudnnSetConvolutionMathType(convolution.get(), CUDNN_FMA_MATH), "convolution");
   cudnnConvolutionFwdAlgoPerf_t choice;
   int found = 0;
-  Check(cudnnGetConvolutionForwardAlgorithm_v7(cudnn, image, filter, convolution, image, 1, &found,
-                                               &choice),
+  Check(cudnnGetConvolutionForwardAlgorithm_v7(cudnn, image.get(), filter.get(), convolution.get(),
+                                               image.get(), 1, &found, &choice),
         "convolution algorithm");
   if (found == 0) throw std::runtime_error("cuDNN offers no convolution algorithm");
   const std::int64_t pixels = std::int64_t{kBatch} * kChannels * kSide * kSide;
@@ -227,74 +214,55 @@ MeasuredRate ConvolutionRate(CeilingsBench* bench, cudnnHandle_t cudnn) {
   const float one = 1;
   const float zero = 0;
   const double flop = 2.0 * kBatch * kChannels * kSide * kSide * kChannels * kKernel * kKernel;
-  const MeasuredRate rate = bench->Rate("convolution_fp32", flop, [&] {
-    Check(cudnnConvolutionForward(cudnn, &one, image, in.data(), filter, weights.data(),
-                                  convolution, choice.algo, workspace.data(), workspace.bytes(),
-                                  &zero, image, out.data()),
+  return bench->Rate("convolution_fp32", flop, [&] {
+    Check(cudnnConvolutionForward(cudnn, &one, image.get(), in.data(), filter.get(), weights.data(),
+                                  convolution.get(), choice.algo, workspace.data(),
+                                  workspace.bytes(), &zero, image.get(), out.data()),
           "convolution");
   });
-  cudnnDestroyConvolutionDescriptor(convolution);
-  cudnnDestroyFilterDescriptor(filter);
-  cudnnDestroyTensorDescriptor(image);
-  return rate;
 }
 
-void MeasureRates(const cudaDeviceProp& properties, DeviceCeilings* c) {
+std::vector<MeasuredRate> MeasureRates(int major) {
   CeilingsBench bench;
-  AddLatencies(&bench, &c->latencies);
-  c->rates.push_back(CopyRate(&bench));
-  AddHostCopies(&bench, &c->rates);
+  std::vector<MeasuredRate> rates;
+  rates.push_back(CopyRate(&bench));
+  AddHostCopies(&bench, &rates);
 
   constexpr int kFloatSide = 4096;
   constexpr int kTensorSide = 8192;
   constexpr int kHasHalf = 7;
   constexpr int kHasTf32 = 8;
-  c->rates.push_back(ProductRate(
-      &bench, {"fp32", CUDA_R_32F, CUBLAS_COMPUTE_32F, ElementType::kFloat}, kFloatSide));
-  if (properties.major >= kHasTf32) {
-    c->rates.push_back(
+  rates.push_back(ProductRate(&bench, {"fp32", CUDA_R_32F, CUBLAS_COMPUTE_32F, ElementType::kFloat},
+                              kFloatSide));
+  if (major >= kHasTf32) {
+    rates.push_back(
         ProductRate(&bench, {"tf32", CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, ElementType::kFloat},
                     kTensorSide));
   }
-  if (properties.major >= kHasHalf) {
-    c->rates.push_back(ProductRate(
+  if (major >= kHasHalf) {
+    rates.push_back(ProductRate(
         &bench, {"fp16", CUDA_R_16F, CUBLAS_COMPUTE_32F, ElementType::kHalf}, kTensorSide));
   }
-  if (properties.major >= kHasTf32) {
-    c->rates.push_back(ProductRate(
+  if (major >= kHasTf32) {
+    rates.push_back(ProductRate(
         &bench, {"bf16", CUDA_R_16BF, CUBLAS_COMPUTE_32F, ElementType::kBfloat16}, kTensorSide));
   }
 
-  cudnnHandle_t cudnn = nullptr;
-  Check(cudnnCreate(&cudnn), "cuDNN");
-  Check(cudnnSetStream(cudnn, bench.stream()), "cuDNN");
-  c->rates.push_back(ConvolutionRate(&bench, cudnn));
-  Check(cudnnDestroy(cudnn), "cuDNN");
+  const Owned<cudnnHandle_t, cudnnCreate, cudnnDestroy> cudnn;
+  Check(cudnnSetStream(cudnn.get(), bench.stream()), "cuDNN");
+  rates.push_back(ConvolutionRate(&bench, cudnn.get()));
+  return rates;
 }
 
 }  // namespace
 
-CeilingsOutcome MeasureDeviceCeilings(int index) {
-  CeilingsOutcome outcome;
-  outcome.message = WhyNoDevice(index);
-  if (!outcome.message.empty()) return outcome;
-  try {
-    Check(cudaSetDevice(index), "device");
-    cudaDeviceProp properties;
-    Check(cudaGetDeviceProperties(&properties, index), "device properties");
-    DeviceCeilings& c = outcome.ceilings;
-    c.name = properties.name;
-    c.multiprocessors = properties.multiProcessorCount;
-    c.memory_bytes = static_cast<double>(properties.totalGlobalMem);
-    Check(cudaDriverGetVersion(&c.driver_version), "driver version");
-    Check(cudaRuntimeGetVersion(&c.cuda_version), "runtime version");
-    c.cudnn_version = cudnnGetVersion();
-    MeasureRates(properties, &c);
-    outcome.measured = true;
-  } catch (const std::exception& e) {
-    outcome.message = std::string("the GPU could not be measured: ") + e.what();
-  }
-  return outcome;
+std::vector<MeasuredRate> MeasureDeviceCeilings(int index) {
+  const std::string why_not = WhyNoDevice(index);
+  if (!why_not.empty()) throw std::runtime_error(why_not);
+  Check(cudaSetDevice(index), "device");
+  int major = 0;
+  Check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index), "device");
+  return MeasureRates(major);
 }
 
 }  // namespace stepcast

@@ -133,7 +133,8 @@ class AllocateTrial : public Trial {
     return TimeRun(1, [this] {
       void* const at =
           mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      if (at == MAP_FAILED) throw std::runtime_error("memory ran out during a run");  // NOLINT
+      if (at == MAP_FAILED)
+        throw std::runtime_error("memory ran out during a run");  // NOLINT(*-cstyle-cast)
       const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
       auto* const begin = static_cast<volatile char*>(at);
       for (std::size_t i = 0; i < bytes_; i += page) begin[i] = 1;
@@ -161,7 +162,7 @@ class OneDnnBackend : public Backend {
     throttles_ = Throttles();
   }
 
-  std::string Name() const override { return "onednn"; }
+  std::string Name() const override { return kOneDnnBackend; }
 
   ProfiledDevice Device() override {
     ProfiledDevice device;

@@ -12,9 +12,12 @@
 
 #include "data/record/compute_profile.h"
 #include "data/record/operation.h"
-#include "microbench/compute/device_ceilings.h"
+#include "microbench/harness/measured_rate.h"
 
 namespace stepcast {
+
+// Of this interface, which modules and program must share: raised with every change of this header.
+inline constexpr const char* kBackendVersion = "1";
 
 // What a user may choose; a back end takes what it knows.
 struct BackendOptions {
@@ -84,6 +87,9 @@ class Backend {
 
   // What the device reaches at best. Empty: the harness finds it out by Prepare (ceilings.h).
   virtual std::vector<MeasuredRate> MeasureCeilings() { return {}; }
+
+  // Whether frameworks update all parameters of a network at once rather than tensor by tensor.
+  virtual bool UpdatesAtOnce() const { return false; }
 };
 
 }  // namespace stepcast

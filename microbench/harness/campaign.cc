@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <tuple>
 #include <utility>
 
-#include "data/io/operation_text.h"
 #include "data/record/point_samples.h"
 
 namespace stepcast {
@@ -21,12 +19,6 @@ constexpr double kReferenceAge = 0.25;
 constexpr int kReferenceRuns = 3;
 // Flagged points are visited again so often.
 constexpr int kMostRepeats = 2;
-
-using PointKey = std::tuple<std::string, int, Precision, TrainingPass>;
-
-PointKey KeyOf(const MeasuredPoint& point) {
-  return {FormatOperation(point.operation), point.batch, point.precision, point.pass};
-}
 
 struct Condition {
   bool busy = false;
@@ -46,14 +38,14 @@ class Walk {
         start_(hooks.now()),
         last_reference_(-std::numeric_limits<double>::infinity()) {
     for (const MeasuredSamples& old : journal->before().samples) {
-      earlier_[KeyOf(old.point)].Add(old);
+      earlier_[old.point].Add(old);
       if (old.reference_s > 0) best_reference_ = std::min(best_reference_, old.reference_s);
     }
     points_.reserve(space.states.size());
     for (const State& state : space.states) {
       std::vector<PointSamples>& passes = points_.emplace_back();
       for (const TrainingPass pass : state.passes) {
-        const auto it = earlier_.find(KeyOf(state.Point(pass)));
+        const auto it = earlier_.find(state.Point(pass));
         passes.push_back(it == earlier_.end() ? PointSamples() : it->second);
         taken_over_ += passes.back().empty() ? 0 : 1;
       }
@@ -219,7 +211,7 @@ class Walk {
     return condition;
   }
 
-  // False where it was stopped before anything was written.
+  // False where it was stopped before all passes were written.
   bool Visit(std::size_t s, const std::vector<std::size_t>& which, int runs) {
     const State& state = space_.states[s];
     const double begin = Elapsed();
@@ -229,6 +221,7 @@ class Walk {
     const Preparation prepared =
         backend_->Prepare(state.operation, state.batch, state.precision, passes);
     for (const std::size_t p : which) {
+      if (Spent() && p != which.front()) break;
       MeasuredSamples samples;
       samples.point = state.Point(state.passes[p]);
       samples.status = prepared.status;
@@ -262,7 +255,7 @@ class Walk {
     for (int i = 0; i < options_.warm_up; ++i) {
       if (hooks_.stop()) return false;
       spent += trial->Run(pass).seconds;
-      if (spent > options_.most_visit_s / 2) break;
+      if (spent > options_.most_visit_s / 2 || Spent()) break;
     }
     std::vector<double> own;
     spent = 0;
@@ -274,7 +267,7 @@ class Walk {
       spent += run.seconds;
       const std::size_t n = samples->seconds.size();
       if (n < kLeastForError) continue;
-      if (hooks_.stop() || spent >= options_.most_visit_s) break;
+      if (hooks_.stop() || Spent() || spent >= options_.most_visit_s) break;
       if (static_cast<int>(n) >= most) break;
       if (n >= static_cast<std::size_t>(runs) && spent >= options_.least_visit_s) break;
     }
@@ -306,7 +299,11 @@ class Walk {
       }
     }
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      sums[i].relative_error = sums[i].measured > 0 ? std::sqrt(variances[i]) / sums[i].seconds : 0;
+      // Where nothing can be measured there is nothing to learn.
+      const bool hopeless = sums[i].out_of_memory + sums[i].unsupported == sums[i].points;
+      sums[i].relative_error = sums[i].measured > 0 ? std::sqrt(variances[i]) / sums[i].seconds
+                               : hopeless           ? 0
+                                                    : std::numeric_limits<double>::infinity();
     }
     return sums;
   }
@@ -343,7 +340,7 @@ class Walk {
   const CampaignOptions& options_;
   const CampaignHooks& hooks_;
   double start_;
-  std::map<PointKey, PointSamples> earlier_;
+  std::map<MeasuredPoint, PointSamples> earlier_;
   std::vector<std::vector<PointSamples>> points_;  // by state, by pass
   std::vector<std::vector<std::size_t>> runs_;     // made for it, flagged ones too
   std::vector<int> repeats_;

@@ -13,9 +13,9 @@
 //
 // so k more samples of point i, on top of n, cut it by (c t e)^2 k / (n + k) and cost k t.
 //
-// A point is visited with a few warm-up runs that do not count. Before a visit the device's
-// reference work is timed, unless that was done a quarter of a second ago. Others use the device where it did not work for us all of the time;
-// it is throttled where its driver says so, or where the reference takes longer than at best
+// (an unknown e counts as 1). A point is visited with a few warm-up runs that do not count. Before a
+// visit the device's reference work is timed, unless that was done within the last quarter of a
+// second. Others use the device where it did not work for us all of the time; it is throttled where its driver says so, or where the reference takes longer than at best
 // although nobody else is there. Such a visit is written down as flagged, and repeated later while
 // there is time; a point that has unflagged samples is judged by these alone.
 //
@@ -88,6 +88,8 @@ enum class CampaignEnd {
   kBudgetSpent,
   kStopped,
 };
+inline constexpr const char* kCampaignEndNames[] = {"known", "runs spent", "budget spent",
+                                                    "interrupted"};
 
 struct CampaignOutcome {
   CampaignEnd end = CampaignEnd::kKnown;

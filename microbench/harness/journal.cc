@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <stdexcept>
 
 #include "data/io/compute_profile_file.h"
 #include "data/record/input_error.h"
@@ -18,9 +20,30 @@ namespace {
 // More than any header takes.
 constexpr off_t kMostHeader = 1 << 16;
 
-// Facts that change from one start to the next and do not change what is measured.
-bool SameDevice(const ProfiledDevice& a, const ProfiledDevice& b) {
-  return a.name == b.name && a.kind == b.kind;
+// What changes from one start to the next and is no other device.
+bool Varies(const std::string& fact) {
+  return fact == "clock" || fact.find("_now") != std::string::npos;
+}
+
+using Facts = std::map<std::string, std::string>;
+
+// The first name under which the two differ, with both values; empty where they are the same.
+struct Difference {
+  std::string name;
+  std::string was;
+  std::string is;
+};
+Difference FindDifference(const Facts& was, const Facts& is) {
+  Facts names = was;
+  names.insert(is.begin(), is.end());
+  for (const auto& [name, value] : names) {
+    const auto text = [&](const Facts& facts) {
+      const auto it = facts.find(name);
+      return it == facts.end() ? std::string("(none)") : it->second;
+    };
+    if (!Varies(name) && text(was) != text(is)) return {name, text(was), text(is)};
+  }
+  return {};
 }
 
 void RequireSame(const std::string& path, const ComputeProfile& old, const ComputeProfile& now) {
@@ -28,15 +51,14 @@ void RequireSame(const std::string& path, const ComputeProfile& old, const Compu
     throw InputError({path, 1, key}, was, "is not what is measured now, " + is,
                      "another --output for it");
   };
-  if (!SameDevice(old.device, now.device)) refuse("device", old.device.name, now.device.name);
+  if (old.device.name != now.device.name) refuse("device", old.device.name, now.device.name);
+  if (old.device.kind != now.device.kind) refuse("device.kind", old.device.kind, now.device.kind);
   if (old.backend != now.backend) refuse("backend", old.backend, now.backend);
-  for (const auto& [name, value] : old.settings) {
-    if (now.settings.count(name) == 0) refuse("settings." + name, value, "");
+  if (const Difference d = FindDifference(old.device.facts, now.device.facts); !d.name.empty()) {
+    refuse("device.facts." + d.name, d.was, d.is);
   }
-  for (const auto& [name, value] : now.settings) {
-    const auto it = old.settings.find(name);
-    const std::string was = it == old.settings.end() ? "" : it->second;
-    if (was != value) refuse("settings." + name, was, value);
+  if (const Difference d = FindDifference(old.settings, now.settings); !d.name.empty()) {
+    refuse("settings." + d.name, d.was, d.is);
   }
 }
 

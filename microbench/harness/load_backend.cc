@@ -33,6 +33,11 @@ LoadedBackend LoadBackend(const std::string& name, const BackendOptions& options
     loaded.message = path + " is no back end of stepcast";
     return loaded;
   }
+  auto* version = reinterpret_cast<BackendVersionFunction*>(dlsym(module, kTellVersion));  // NOLINT
+  if (version == nullptr || std::string(version()) != kBackendVersion) {
+    loaded.message = path + " is of another build of stepcast; build or install again";
+    return loaded;
+  }
   loaded.backend.reset(make(options, &loaded.message));
   return loaded;
 }

@@ -15,6 +15,9 @@ namespace stepcast {
 // reason in `message`, where there is no device that it can use.
 using MakeBackendFunction = Backend*(const BackendOptions& options, std::string* message);
 inline constexpr const char* kMakeBackend = "StepcastMakeBackend";
+// And one that tells kBackendVersion: a module of another build is not called.
+using BackendVersionFunction = const char*();
+inline constexpr const char* kTellVersion = "StepcastBackendVersion";
 
 inline constexpr const char* kBackendNames[] = {"cuda", "onednn"};
 

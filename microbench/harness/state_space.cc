@@ -5,7 +5,6 @@
 #include <numeric>
 #include <tuple>
 
-#include "data/io/operation_text.h"
 #include "data/record/operation_counts.h"
 
 namespace stepcast {
@@ -27,7 +26,7 @@ class Collector {
 
   void Add(const Operation& operation, int batch, Precision precision, TrainingPass pass,
            std::size_t sum) {
-    const auto key = std::make_tuple(FormatOperation(operation), batch, precision);
+    const auto key = std::make_tuple(operation, batch, precision);
     const auto [it, fresh] = index_.try_emplace(key, space_->states.size());
     if (fresh) space_->states.push_back({operation, batch, precision, {}, {}});
     State& state = space_->states[it->second];
@@ -45,7 +44,7 @@ class Collector {
 
  private:
   StateSpace* space_;
-  std::map<std::tuple<std::string, int, Precision>, std::size_t> index_;
+  std::map<std::tuple<Operation, int, Precision>, std::size_t> index_;
 };
 
 // The largest share of a step that the state is estimated to be.
@@ -95,11 +94,15 @@ StateSpace MakeStateSpace(const StateSpaceAxes& axes) {
           if (stated && gradients) {
             collector.Add(layer.operation, batch, precision, TrainingPass::kBackward, sum);
           }
-          if (layer.parameters() > 0) {
-            // Parameters are kept and updated in 32 bits, whatever the layers multiply in.
+          // Parameters are kept and updated in 32 bits, whatever the layers multiply in.
+          if (layer.parameters() > 0 && !axes.updates_at_once) {
             collector.Add(UpdateOp{axes.optimizer, layer.parameters()}, 1, Precision::kFp32,
                           TrainingPass::kUpdate, sum);
           }
+        }
+        if (axes.updates_at_once && workload.trainable_parameters > 0) {
+          collector.Add(UpdateOp{axes.optimizer, workload.trainable_parameters}, 1,
+                        Precision::kFp32, TrainingPass::kUpdate, sum);
         }
       }
     }

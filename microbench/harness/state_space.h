@@ -18,6 +18,7 @@ struct StateSpaceAxes {
   std::vector<int> batches;
   std::vector<Precision> precisions;
   Optimizer optimizer = Optimizer::kMomentum;
+  bool updates_at_once = false;      // one update of all parameters, not one for each layer
   std::vector<Operation> overheads;  // measured once each, first, forward at batch 1
 };
 
@@ -51,7 +52,7 @@ struct StateSpace {
   std::vector<std::string> unstated;
 };
 
-// States come in order of the work that they stand for, the largest share of any step first: a
+// Overheads come first, then states in order of the largest share of any step that they are: a
 // campaign that runs out of time has measured what matters most. The backward pass of layers before
 // the first that has parameters is left out: nothing asks for it.
 StateSpace MakeStateSpace(const StateSpaceAxes& axes);

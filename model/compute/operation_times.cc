@@ -46,20 +46,25 @@ LayerKind KindOf(const Operation& operation) {
 OperationTimes::OperationTimes(const ComputeProfile& profile, Precision precision) {
   std::map<MeasuredPoint, PointSamples> points;
   for (const MeasuredSamples& samples : profile.samples) {
-    const bool update = samples.point.pass == TrainingPass::kUpdate;
-    if (samples.point.precision != (update ? Precision::kFp32 : precision)) continue;
+    // Parameters are updated in 32 bits, and memory has no precision.
+    const bool always = samples.point.pass == TrainingPass::kUpdate ||
+                        std::holds_alternative<AllocateOp>(samples.point.operation);
+    if (samples.point.precision != (always ? Precision::kFp32 : precision)) continue;
     points[samples.point].Add(samples);
   }
   for (const auto& [point, samples] : points) {
+    if (const auto* allocated = std::get_if<AllocateOp>(&point.operation)) {
+      // In the order of their sizes: the largest counts.
+      if (samples.measured()) {
+        allocation_ = Seconds(samples.summary().median) /
+                      Bytes(kBytesPerElement * static_cast<double>(allocated->elements));
+      }
+      continue;
+    }
     if (samples.status() == PointStatus::kOutOfMemory) {
       out_of_memory_.emplace_back(point.operation, point.batch);
     }
     if (!samples.measured()) continue;
-    if (const auto* allocated = std::get_if<AllocateOp>(&point.operation)) {
-      allocation_ = Seconds(samples.summary().median) /
-                    Bytes(kBytesPerElement * static_cast<double>(allocated->elements));
-      continue;
-    }
     Curve& curve = curves_[Index(point.pass)][point.operation];
     curve.pass = point.pass;
     curve.counts = CountOperation(point.operation, point.pass);
@@ -119,16 +124,21 @@ void OperationTimes::Pool(std::vector<AtBatch>* at) {
 OperationTime OperationTimes::On(const Curve& curve, double batch) const {
   const std::vector<AtBatch>& at = curve.at;
   if (curve.pass == TrainingPass::kUpdate) batch = 1;
-  const auto answer = [&](double seconds, double log_sd, TimeOrigin origin, bool flagged) {
-    if (curve.relative == nullptr)
-      return OperationTime{Seconds(seconds), log_sd, origin, "", flagged};
-    return OperationTime{Seconds(seconds), std::hypot(log_sd, kScaledLogSd), TimeOrigin::kScaled,
-                         curve.relative, flagged};
+  const auto answer = [&](double seconds, double own, double shared, TimeOrigin origin,
+                          bool flagged) {
+    const bool scaled = curve.relative != nullptr;
+    if (scaled) shared = std::hypot(shared, kScaledLogSd);
+    return OperationTime{Seconds(seconds),
+                         std::hypot(own, shared),
+                         shared,
+                         scaled ? TimeOrigin::kScaled : origin,
+                         scaled ? curve.relative : "",
+                         flagged};
   };
   const auto above = std::lower_bound(at.begin(), at.end(), batch,
                                       [](const AtBatch& a, double b) { return a.batch < b; });
   if (above != at.end() && above->batch == batch) {
-    return answer(above->seconds, above->log_sd, TimeOrigin::kMeasured, above->flagged);
+    return answer(above->seconds, above->log_sd, 0, TimeOrigin::kMeasured, above->flagged);
   }
   const auto line = [&](const AtBatch& a, const AtBatch& b) {
     return a.seconds + (b.seconds - a.seconds) * (batch - a.batch) / (b.batch - a.batch);
@@ -136,9 +146,8 @@ OperationTime OperationTimes::On(const Curve& curve, double batch) const {
   if (above == at.begin() || above == at.end()) {
     const bool below = above == at.begin();
     const AtBatch& edge = below ? at.front() : at.back();
-    const double doublings = std::abs(std::log2(batch / edge.batch));
-    const double sd =
-        std::hypot(edge.log_sd, (at.size() > 1 ? kBeyondLogSd : kBeyondOneLogSd) * doublings);
+    const double shared =
+        (at.size() > 1 ? kBeyondLogSd : kBeyondOneLogSd) * std::abs(std::log2(batch / edge.batch));
     double seconds = 0;
     if (at.size() > 1) {
       seconds = below ? line(at[0], at[1]) : line(at[at.size() - 2], at.back());
@@ -148,11 +157,11 @@ OperationTime OperationTimes::On(const Curve& curve, double batch) const {
     }
     seconds = below ? std::clamp(seconds, edge.seconds * batch / edge.batch, edge.seconds)
                     : std::max(seconds, edge.seconds);
-    return answer(seconds, sd, TimeOrigin::kBeyondBatches, edge.flagged);
+    return answer(seconds, edge.log_sd, shared, TimeOrigin::kBeyondBatches, edge.flagged);
   }
   const AtBatch& a = *(above - 1);
   const AtBatch& b = *above;
-  return answer(line(a, b), std::hypot(std::max(a.log_sd, b.log_sd), kBetweenLogSd),
+  return answer(line(a, b), std::max(a.log_sd, b.log_sd), kBetweenLogSd,
                 TimeOrigin::kBetweenBatches, a.flagged || b.flagged);
 }
 

@@ -48,7 +48,9 @@ inline constexpr const char* kTimeOriginNames[] = {"none", "measured", "between 
 
 struct OperationTime {
   Duration<> time;
-  double log_sd = 0;  // of ln(true / time)
+  double log_sd = 0;  // of ln(true / time), all together
+  // The part of it that layers have in common: lines between and beyond batches, relatives.
+  double shared_log_sd = 0;
   TimeOrigin origin = TimeOrigin::kNone;
   std::string relative;  // what it was scaled from, as "dense"; empty otherwise
   bool flagged = false;  // measured only while the device was busy or throttled

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "data/record/input_error.h"
 #include "model/numeric/p_norm.h"
@@ -10,7 +11,6 @@ namespace stepcast {
 namespace {
 
 constexpr double kBytesPerElement = 4;
-constexpr const char* kOneDnnBackend = "onednn";
 
 // What the layer does, where no operation says so.
 OperationCounts CountLayer(const Layer& layer, const DataSize<>& in, TrainingPass pass) {
@@ -29,6 +29,7 @@ ProfiledCompute::ProfiledCompute(const ComputeProfile& profile, const Workload& 
       workload_(workload),
       precision_(precision),
       optimizer_(optimizer),
+      device_(profile.device.name),
       runs_ahead_(profile.device.kind == "gpu"),
       host_overhead_(profile.backend == kOneDnnBackend ? kOneDnnHostOverhead : kHostOverhead) {
   if (workload_.layers.empty()) {
@@ -56,38 +57,72 @@ ProfiledCompute::ProfiledCompute(const ComputeProfile& profile, const Workload& 
       if (curve) return curve;
       const char* kind = kLayerKindNames[static_cast<std::size_t>(layer.kind)];
       throw InputError({"", 0, "profile"}, workload_.name + ": " + layer.name,
-                       std::string("is a layer of a kind that was not measured, ") + kind,
+                       std::string("is a layer of a kind whose ") +
+                           kTrainingPassNames[static_cast<int>(pass)] + " pass was not measured, " +
+                           kind,
                        "a profile of this workload, or of one with such a layer, at precision " +
                            std::string(kPrecisionNames[static_cast<int>(precision_)]));
     };
     parts.forward = look_up(TrainingPass::kForward);
     if (gradients) parts.backward = look_up(TrainingPass::kBackward);
-    if (const std::int64_t parameters = layer.parameters(); parameters > 0) {
-      parts.update = times_.Resolve(UpdateOp{optimizer_, parameters}, TrainingPass::kUpdate);
-      if (!parts.update) {
-        throw InputError({"", 0, "optimizer"}, kOptimizerNames[static_cast<int>(optimizer_)],
-                         "has no update in the profile", "an optimizer that was measured");
-      }
+    if (layer.parameters() > 0) {
+      if (!runs_ahead_) parts.update = ResolveUpdate(layer.parameters());
       updated_tensors_ += static_cast<double>(layer.tensors.size());
     }
     in = layer.activation_bytes;
     parts_.push_back(std::move(parts));
   }
-  at_largest_ = OnDevice(times_.batches().back());
+  if (runs_ahead_ && workload_.trainable_parameters > 0) {
+    update_at_once_ = ResolveUpdate(workload_.trainable_parameters);
+  }
+  batches_ = OwnBatches();
+  at_largest_ = OnDevice(batches_.back());
+  curve_ = FitCurve();
+}
+
+// Those at which at least half as many of its layers were measured as at the best of them.
+std::vector<double> ProfiledCompute::OwnBatches() const {
+  std::map<double, int> layers;
+  int most = 0;
+  for (const Parts& parts : parts_) {
+    if (!parts.forward || parts.forward->relative != nullptr) continue;
+    for (const OperationTimes::AtBatch& at : parts.forward->at) {
+      most = std::max(most, ++layers[at.batch]);
+    }
+  }
+  std::vector<double> batches;
+  for (const auto& [batch, count] : layers) {
+    if (2 * count >= most) batches.push_back(batch);
+  }
+  return batches.empty() ? times_.batches() : batches;
+}
+
+OperationTimes::Curve ProfiledCompute::ResolveUpdate(std::int64_t parameters) const {
+  const std::optional<OperationTimes::Curve> curve =
+      times_.Resolve(UpdateOp{optimizer_, parameters}, TrainingPass::kUpdate);
+  if (curve) return *curve;
+  throw InputError({"", 0, "optimizer"}, kOptimizerNames[static_cast<int>(optimizer_)],
+                   "has no update in the profile", "an optimizer that was measured");
 }
 
 ProfiledCompute::Device ProfiledCompute::OnDevice(double batch) const {
   Device device;
+  // Samples err by themselves; a line or a relative errs for all layers alike.
   double variance = 0;
+  double shared = 0;
   for (const Parts& parts : parts_) {
     for (const auto* curve : {&parts.forward, &parts.backward}) {
       if (!*curve) continue;
       const OperationTime time = times_.On(**curve, batch);
       device.time += time.time;
-      variance += std::pow(time.time.si() * time.log_sd, 2);
+      const double own = time.log_sd * time.log_sd - time.shared_log_sd * time.shared_log_sd;
+      variance += time.time.si() * time.time.si() * std::max(0.0, own);
+      shared += time.time.si() * time.shared_log_sd;
     }
   }
-  if (device.time.si() > 0) device.log_sd = std::sqrt(variance) / device.time.si();
+  if (device.time.si() > 0) {
+    device.log_sd = std::hypot(std::sqrt(variance), shared) / device.time.si();
+  }
   device.time += Allocation(batch);
   return device;
 }
@@ -119,6 +154,11 @@ ProfiledSum ProfiledCompute::Sum(double batch) const {
     sum.out_of_memory = sum.out_of_memory || times_.OutOfMemory(layer.operation, batch);
     sum.layers.push_back(std::move(line));
   }
+  if (update_at_once_) {
+    const OperationTime time = times_.On(*update_at_once_, 1);
+    sum.update = time.time;
+    sum.flagged = sum.flagged || time.flagged;
+  }
   sum.host = Host();
   sum.allocation = Allocation(batch);
   sum.host_update = kUpdateHostOverhead * updated_tensors_;
@@ -135,8 +175,8 @@ Duration<> ProfiledCompute::MicroStep(double batch) const {
 }
 
 Duration<> ProfiledCompute::Update() const {
-  const ProfiledSum sum = Sum(times_.batches().front());
-  // Frameworks update all tensors on a GPU by a few kernels; there the host has nothing to add.
+  const ProfiledSum sum = Sum(batches_.front());
+  // All tensors on a GPU are updated by a few kernels; there the host has nothing to add.
   return runs_ahead_ ? sum.update : sum.update + sum.host_update;
 }
 
@@ -146,24 +186,52 @@ double ProfiledCompute::LogSd(double batch) const {
 
 double ProfiledCompute::ExtraLogSd(double batch) const {
   const double here = LogSd(batch);
-  const double there = LogSd(times_.batches().back());
+  const double there = std::hypot(at_largest_.log_sd, kProfiledLogSd);
   return std::sqrt(std::max(0.0, here * here - there * there));
 }
 
-FittedCurve<double> ProfiledCompute::Curve() const {
-  const double batch = times_.batches().back();
-  const Duration<> host = Host();
-  FittedCurve<double> curve;
+// Least squares of the relative errors of F + c b at the measured batches, F not below zero.
+FittedCurve<double> ProfiledCompute::FitCurve() const {
+  double xx = 0;
+  double xy = 0;
+  double yy = 0;
+  double x = 0;
+  double y = 0;
+  for (const double batch : batches_) {
+    const double t = OnDevice(batch).time.si();
+    xx += 1 / (t * t);
+    xy += batch / (t * t);
+    yy += batch * batch / (t * t);
+    x += 1 / t;
+    y += batch / t;
+  }
+  const double determinant = xx * yy - xy * xy;
+  double fixed = 0;
+  if (batches_.size() > 1 && determinant > 1e-9 * xx * yy) {
+    fixed = (x * yy - y * xy) / determinant;
+  }
+  double per_sample = (y - std::max(0.0, fixed) * xy) / yy;
+  if (!(per_sample > 0)) {
+    fixed = 0;
+    per_sample = y / yy;
+  }
   // The step model wants three positive parts; what does not apply is far below what does.
   constexpr Duration<> kNothing = Microseconds(2.0);
-  curve.fixed = runs_ahead_ ? kNothing : host;
-  curve.floor = runs_ahead_ ? host : kNothing;
-  curve.per_sample = at_largest_.time / Samples(batch);
+  FittedCurve<double> curve;
+  curve.fixed = Max(kNothing, Seconds(fixed) + (runs_ahead_ ? Duration<>() : Host()));
+  curve.floor = Max(kNothing, runs_ahead_ ? Host() : Duration<>());
+  curve.per_sample = Seconds(per_sample) / Samples(1.0);
   return curve;
 }
 
+double ProfiledCompute::CurveMisfit() const {
+  double squares = 0;
+  for (const double batch : batches_) squares += std::pow(std::log(ShapeAt(batch)), 2);
+  return std::sqrt(squares / static_cast<double>(batches_.size()));
+}
+
 double ProfiledCompute::ShapeAt(double batch) const {
-  return MicroStep(batch) / Curve().Time(Samples(batch));
+  return MicroStep(batch) / curve_.Time(Samples(batch));
 }
 
 std::vector<double> ProfiledCompute::BackwardSeconds(double batch) const {

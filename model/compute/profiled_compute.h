@@ -5,7 +5,8 @@
 //   A(b)   = c max(0, G + s b O - K)                                        allocation      [s]
 //   t(b)   = host + D(b) + A(b)        where the host computes and starts kernels in turn (CPU)
 //   t(b)   = || host, D(b) ||_4        where it runs ahead of the device (GPU)
-//   u      = sum of updates, and o_u for each tensor where the host's work adds               [s]
+//   u      = sum of updates, and o_u for each tensor, where the host's work adds; one update of all
+//            parameters, as PyTorch's foreach, on a GPU                                        [s]
 //
 //   L      layers; a backward pass counts where there is one
 //   c      time for a byte of memory that is mapped anew, where it was measured            [s/B]
@@ -87,20 +88,23 @@ class ProfiledCompute {
   // Forward and backward of one micro-step, the host included; and the update.
   Duration<> MicroStep(double batch) const;
   Duration<> Update() const;
-  // Of ln(true / MicroStep), of everything together.
+  // Of ln(true / MicroStep): what the samples leave open of D, and kProfiledLogSd for all else.
   double LogSd(double batch) const;
   // What LogSd is more than at the largest measured batch, in squares; 0 where it is not.
   double ExtraLogSd(double batch) const;
 
-  // t(b) as the step model's curve, which is right at the largest measured batch; and what takes
-  // the curve to MicroStep elsewhere.
-  FittedCurve<double> Curve() const;
+  // t(b) as the step model's curve, as near as it comes to all measured batches; by how much that
+  // misses them, as a standard deviation of logarithms; and what takes the curve to MicroStep.
+  const FittedCurve<double>& Curve() const { return curve_; }
+  double CurveMisfit() const;
   double ShapeAt(double batch) const;
 
   // Seconds of each layer's backward pass at the batch, in forward order: when gradients are ready.
   std::vector<double> BackwardSeconds(double batch) const;
 
-  const std::vector<double>& batches() const { return times_.batches(); }
+  // Batches at which most of the workload's layers were measured, rising.
+  const std::vector<double>& batches() const { return batches_; }
+  const std::string& device() const { return device_; }
   bool runs_ahead() const { return runs_ahead_; }
 
  private:
@@ -117,6 +121,9 @@ class ProfiledCompute {
   };
   Device OnDevice(double batch) const;
   Duration<> Host() const { return host_overhead_ * operations_; }
+  FittedCurve<double> FitCurve() const;
+  std::vector<double> OwnBatches() const;
+  OperationTimes::Curve ResolveUpdate(std::int64_t parameters) const;
   Duration<> Join(const Duration<>& host, const Duration<>& device) const;
   Duration<> Allocation(double batch) const;
 
@@ -124,11 +131,15 @@ class ProfiledCompute {
   Workload workload_;
   Precision precision_;
   Optimizer optimizer_;
+  std::string device_;
   bool runs_ahead_;
   Duration<> host_overhead_;  // of an operation
   std::vector<Parts> parts_;
+  std::optional<OperationTimes::Curve> update_at_once_;  // of all parameters
   DataSize<> written_;    // outputs and their gradients, for one sample
   DataSize<> gradients_;  // of parameters
+  std::vector<double> batches_;
+  FittedCurve<double> curve_;
   double operations_ = 0;
   double updated_tensors_ = 0;
   Device at_largest_;  // measured batch

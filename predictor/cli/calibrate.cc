@@ -450,15 +450,27 @@ void AddProfilePriors(const Arguments& args, CalibrationProblem* problem) {
     if (run.device != device) elsewhere.insert(run.workload);
   }
   const std::vector<ParameterStatement> stated = problem->statements;
+  const auto leave_out = [](const std::string& workload, const std::string& why) {
+    std::fputs(fmt::format("stepcast: the profile says nothing of {}: {}\n", workload, why).c_str(),
+               stderr);
+  };
   for (const auto& [name, workload] : problem->workloads) {
-    if (elsewhere.count(name) > 0 || workload.communication_only) continue;
+    if (workload.communication_only) continue;
+    if (elsewhere.count(name) > 0) {
+      leave_out(name, "some of its runs are not on " + device);
+      continue;
+    }
     const std::string source = args.Text("profile") + ", of " + profile->device.name;
-    for (ParameterStatement& prior :
-         StatePriors(BindProfile(args, *profile, workload), workload, source)) {
-      const bool known = std::any_of(stated.begin(), stated.end(), [&](const auto& own) {
-        return own.name == prior.name && (own.workload.empty() || own.workload == prior.workload);
-      });
-      if (!known) problem->statements.push_back(std::move(prior));
+    try {
+      for (ParameterStatement& prior :
+           StatePriors(BindProfile(args, *profile, workload), workload, source)) {
+        const bool known = std::any_of(stated.begin(), stated.end(), [&](const auto& own) {
+          return own.name == prior.name && (own.workload.empty() || own.workload == prior.workload);
+        });
+        if (!known) problem->statements.push_back(std::move(prior));
+      }
+    } catch (const InputError& e) {
+      leave_out(name, e.value() + " " + e.problem());
     }
   }
 }
@@ -500,7 +512,8 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
     return kDone;
   }
   if (args.Has("check")) {
-    for (const char* other : {"runs", "output", "fix", "prior"}) {
+    for (const char* other :
+         {"runs", "output", "fix", "prior", "profile", "precision", "optimizer"}) {
       if (!args.Has(other)) continue;
       throw InputError(OptionPlace(other), "", "has no meaning beside --check",
                        "either a fit or a check");

@@ -133,6 +133,14 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload) {
   target.workload = target.library.LoadWorkload(
       arguments.Has("workload") || workload.empty() ? arguments.Required("workload") : workload);
   if (profile) {
+    const std::string measured =
+        target.library.CanonicalDevice(profile->device.name, target.cluster);
+    if (measured != target.device) {
+      std::fputs(fmt::format("stepcast: the layers were measured on {}, and are taken for {}\n",
+                             profile->device.name, target.device)
+                     .c_str(),
+                 stderr);
+    }
     target.profile =
         std::make_shared<const ProfiledCompute>(BindProfile(arguments, *profile, target.workload));
   }

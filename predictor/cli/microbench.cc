@@ -19,6 +19,7 @@
 #include "microbench/harness/journal.h"
 #include "microbench/harness/load_backend.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/profile_option.h"
 
 namespace stepcast::cli {
 namespace {
@@ -40,9 +41,16 @@ void StopInOrder() {
 
 std::vector<std::string> SplitList(const std::string& text) {
   std::vector<std::string> parts;
-  std::istringstream stream(text);
+  std::istringstream stream(text + ",");  // an empty last part is a part
   for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
   return parts;
+}
+
+// Whether the last of the list is new.
+template <class T>
+void RequireOnce(const std::vector<T>& list, const std::string& option, const std::string& text) {
+  if (std::count(list.begin(), list.end(), list.back()) == 1) return;
+  throw InputError(OptionPlace(option), text, "is given twice", "each once");
 }
 
 po::options_description Options() {
@@ -101,13 +109,6 @@ std::string FileNameOf(const std::string& device) {
 
 // ---- Ceilings.
 
-// Facts as one line: "cores 2, l2_cache 2 MiB".
-std::string Joined(const std::map<std::string, std::string>& facts) {
-  std::string text;
-  for (const auto& [name, value] : facts) text += (text.empty() ? "" : ", ") + name + " " + value;
-  return text;
-}
-
 std::string DeviceBlock(const ProfiledDevice& device, const std::vector<MeasuredRate>& rates,
                         const std::map<std::string, std::string>& settings) {
   std::string text = fmt::format("device:\n  name: \"{}\"\n", device.name);
@@ -127,7 +128,7 @@ std::string DeviceBlock(const ProfiledDevice& device, const std::vector<Measured
     text += "  memory: " + memory->second + "\n";
   }
   return text + fmt::format("  source: \"measured by stepcast microbench: {}; {}{}\"\n",
-                            Joined(device.facts), Joined(settings), others);
+                            JoinFacts(device.facts), JoinFacts(settings), others);
 }
 
 Json CeilingsJson(const ProfiledDevice& device, const std::vector<MeasuredRate>& rates,
@@ -189,10 +190,12 @@ StateSpaceAxes ReadAxes(const Arguments& args) {
   }
   for (const std::string& text : SplitList(args.Has("batch") ? args.Text("batch") : "1,8,32")) {
     axes.batches.push_back(ParseInteger(text, OptionPlace("batch"), 1, kMostBatch));
+    RequireOnce(axes.batches, "batch", text);
   }
   for (const std::string& text :
        SplitList(args.Has("precision") ? args.Text("precision") : "fp32")) {
     axes.precisions.push_back(ParseChoice<Precision>(text, "precision", kPrecisionNames));
+    RequireOnce(axes.precisions, "precision", text);
   }
   axes.optimizer = ReadChoice(args, "optimizer", kOptimizerNames, Optimizer::kMomentum);
   return axes;
@@ -237,8 +240,13 @@ class ProgressLine {
       std::fputs(("stepcast: " + what + "\n").c_str(), stderr);
     }
   }
-  void End() const {
-    if (terminal_) std::fputs("\r\033[K", stderr);
+  // Nothing of it stays, whatever comes next.
+  ~ProgressLine() { End(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  void End() {
+    if (terminal_ && last_ > 0) std::fputs("\r\033[K", stderr);
+    last_ = 0;
   }
 
  private:
@@ -249,7 +257,6 @@ class ProgressLine {
 
 Json OutcomeJson(const CampaignOutcome& outcome, const std::string& path,
                  const ProfiledDevice& device) {
-  constexpr const char* kEnds[] = {"known", "runs spent", "budget spent", "interrupted"};
   Json sums = Json::array();
   for (const SumOutcome& s : outcome.sums) {
     sums.push_back({{"workload", s.sum.workload},
@@ -265,7 +272,7 @@ Json OutcomeJson(const CampaignOutcome& outcome, const std::string& path,
   }
   return {{"output", path},
           {"device", device.name},
-          {"end", kEnds[static_cast<int>(outcome.end)]},
+          {"end", kCampaignEndNames[static_cast<int>(outcome.end)]},
           {"points", outcome.points},
           {"measured", outcome.measured},
           {"taken_over", outcome.taken_over},
@@ -375,6 +382,20 @@ int RunMicrobench(const std::vector<std::string>& arguments) {
   }
   const std::string name = args.Has("backend") ? args.Text("backend") : kBackendNames[0];
   ParseChoice<int>(name, "backend", kBackendNames);
+  const bool ceilings = args.Has("ceilings");
+  const auto refuse = [&](const std::vector<const char*>& others, const std::string& with) {
+    for (const char* option : others) {
+      if (!args.Has(option)) continue;
+      throw InputError(OptionPlace(option), "", "has no meaning with " + with, "without it");
+    }
+  };
+  if (name == "onednn") refuse({"gpu", "layout", "search"}, "--backend onednn");
+  if (name == "cuda") refuse({"threads"}, "--backend cuda");
+  if (ceilings) {
+    refuse({"workload", "workload-file", "batch", "precision", "optimizer", "budget", "error",
+            "output"},
+           "--ceilings");
+  }
   const BackendOptions backend_options = ReadBackendOptions(args);
   CampaignOptions campaign;
   if (args.Has("budget")) {
@@ -383,7 +404,6 @@ int RunMicrobench(const std::vector<std::string>& arguments) {
   if (args.Has("error")) {
     campaign.relative_error = ParseNumber(args.Text("error"), OptionPlace("error"), 1e-4, 1);
   }
-  const bool ceilings = args.Has("ceilings");
   StateSpaceAxes axes = ceilings ? StateSpaceAxes() : ReadAxes(args);
 
   const LoadedBackend loaded = LoadBackend(name, backend_options, ModuleFolders());
@@ -397,6 +417,7 @@ int RunMicrobench(const std::vector<std::string>& arguments) {
   }
   if (ceilings) return PrintCeilings(loaded.backend.get(), args.Has("json"));
   axes.overheads = loaded.backend->Overheads();
+  axes.updates_at_once = loaded.backend->UpdatesAtOnce();
   return Measure(args, axes, campaign, loaded.backend.get());
 }
 

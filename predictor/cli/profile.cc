@@ -14,7 +14,7 @@
 namespace stepcast::cli {
 namespace {
 
-constexpr int kMostBatch = 1'000'000;
+constexpr int kMostBatch = 100'000'000;
 
 struct Contents {
   std::map<MeasuredPoint, PointSamples> points;
@@ -42,9 +42,12 @@ Contents Count(const ComputeProfile& profile) {
     if (!samples.measured()) continue;
     ++contents.measured;
     const bool update = point.pass == TrainingPass::kUpdate;
-    ++contents.kinds[update ? "update"
-                            : kLayerKindNames[static_cast<std::size_t>(KindOf(point.operation))]];
-    if (!update) {
+    const bool allocation = std::holds_alternative<AllocateOp>(point.operation);
+    ++contents
+          .kinds[update       ? "update"
+                 : allocation ? "allocation"
+                              : kLayerKindNames[static_cast<std::size_t>(KindOf(point.operation))]];
+    if (!update && !allocation) {
       contents.batches.insert(point.batch);
       contents.precisions.insert(kPrecisionNames[static_cast<int>(point.precision)]);
     }
@@ -56,12 +59,6 @@ Contents Count(const ComputeProfile& profile) {
   return contents;
 }
 
-std::string Joined(const std::map<std::string, std::string>& facts) {
-  std::string text;
-  for (const auto& [name, value] : facts) text += (text.empty() ? "" : ", ") + name + " " + value;
-  return text;
-}
-
 template <class List>
 std::string JoinedList(const List& list) {
   return fmt::format("{}", fmt::join(list, ", "));
@@ -70,8 +67,8 @@ std::string JoinedList(const List& list) {
 void PrintContents(const ComputeProfile& profile, const Contents& c) {
   const Style style = DetectStyle();
   Print(Heading(profile.device.name, style));
-  Print(HangingLine("  device    ", Joined(profile.device.facts)) +
-        HangingLine("  back end  ", profile.backend + "; " + Joined(profile.settings)) +
+  Print(HangingLine("  device    ", JoinFacts(profile.device.facts)) +
+        HangingLine("  back end  ", profile.backend + "; " + JoinFacts(profile.settings)) +
         HangingLine("  started   ", profile.started + ", stepcast " + profile.version) +
         HangingLine("  batches   ", JoinedList(c.batches)) +
         HangingLine("  precision ", JoinedList(c.precisions)));
@@ -236,6 +233,11 @@ int RunProfile(const std::vector<std::string>& arguments) {
   }
   if (!args.Has("profile")) {
     throw InputError({"", 0, "FILE"}, "", "is required", "a profile of stepcast microbench");
+  }
+  for (const char* option : {"layers", "local-batch", "precision", "optimizer", "workload-file"}) {
+    if (!args.Has(option) || args.Has("workload")) continue;
+    throw InputError(OptionPlace(option), "", "is a choice of what to show of a workload",
+                     "with --workload");
   }
   const ComputeProfile profile = *ReadProfileOption(args);
   if (!args.Has("workload")) {

@@ -41,6 +41,12 @@ ProfiledCompute BindProfile(const Arguments& arguments, const ComputeProfile& pr
           ReadChoice(arguments, "optimizer", kOptimizerNames, Optimizer::kMomentum)};
 }
 
+std::string JoinFacts(const std::map<std::string, std::string>& facts) {
+  std::string text;
+  for (const auto& [name, value] : facts) text += (text.empty() ? "" : ", ") + name + " " + value;
+  return text;
+}
+
 std::vector<ParameterStatement> StatePriors(const ProfiledCompute& compute,
                                             const Workload& workload, const std::string& source) {
   const WorkloadPriors priors = MakeWorkloadPriors(workload, std::nullopt, &compute);
@@ -51,7 +57,8 @@ std::vector<ParameterStatement> StatePriors(const ProfiledCompute& compute,
     statement.name = kWorkloadParameterSpecs[i].name;
     statement.workload = workload.name;
     statement.si = priors[i].si;
-    statement.factor = std::exp(priors[i].log_sd);
+    // A calibration has the curve alone, without what takes it to each batch.
+    statement.factor = std::exp(std::hypot(priors[i].log_sd, compute.CurveMisfit()));
     statement.source = source;
     statements.push_back(std::move(statement));
   }

@@ -2,6 +2,7 @@
 #ifndef STEPCAST_PREDICTOR_CLI_PROFILE_OPTION_H_
 #define STEPCAST_PREDICTOR_CLI_PROFILE_OPTION_H_
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ std::optional<ComputeProfile> ReadProfileOption(const Arguments& arguments);
 // The workload's layers in the profile, at --precision and with --optimizer.
 ProfiledCompute BindProfile(const Arguments& arguments, const ComputeProfile& profile,
                             const Workload& workload);
+
+// Facts or settings as one line: "cores 2, l2_cache 2 MiB".
+std::string JoinFacts(const std::map<std::string, std::string>& facts);
 
 // What the profile says of the workload as priors of a calibration, from which its runs may move
 // them: fixed_time and floor_time hold a framework's overhead, sample_time what it fuses.

@@ -30,8 +30,8 @@ bool HasCpuBackend() {
 // The exit code, or 128 + the signal, of a measurement that is sent `signal` after so long.
 ProcessResult MeasureUntil(const std::string& signal, const std::string& seconds,
                            const std::string& output) {
-  return RunProcess(Words{"/usr/bin/timeout", "--signal=" + signal, "--preserve-status", seconds,
-                          STEPCAST_PROGRAM} +
+  return RunProcess(Words{"/usr/bin/timeout", "--foreground", "--signal=" + signal,
+                          "--preserve-status", seconds, STEPCAST_PROGRAM} +
                     kMeasure + Words{"1,4,16", "--error", "0.0001", "--output", output});
 }
 
@@ -53,10 +53,17 @@ TEST(MicrobenchCli, BadInputIsNamedBeforeAnythingIsMeasured) {
   ExpectError({"microbench", "--workload", "resnet17"}, {"resnet17", "is not a known workload"});
   ExpectError(start + Words{"--batch", "8,0"}, {"--batch", "'0'"});
   ExpectError(start + Words{"--batch", "8,x"}, {"--batch", "'x'"});
+  ExpectError(start + Words{"--batch", "8,"}, {"--batch"});
+  ExpectError(start + Words{"--batch", ""}, {"--batch"});
+  ExpectError(start + Words{"--batch", "8,4,8"}, {"--batch", "'8'", "given twice"});
+  ExpectError(start + Words{"--backend", "onednn", "--search"}, {"--search", "no meaning"});
+  ExpectError({"microbench", "--ceilings", "--output", "x"}, {"--output", "no meaning"});
+  ExpectError({"profile", "xeon-onednn-1", "--layers"}, {"--layers", "with --workload"});
   ExpectError(start + Words{"--precision", "fp8"}, {"--precision", "'fp8'", "fp32, tf32"});
   ExpectError(start + Words{"--backend", "cpu"}, {"--backend", "'cpu'", "cuda, onednn"});
   ExpectError(start + Words{"--budget", "2"}, {"--budget", "'2'", "unit"});
-  ExpectError(start + Words{"--threads", "0"}, {"--threads", "'0'"});
+  ExpectError(start + Words{"--backend", "onednn", "--threads", "0"}, {"--threads", "'0'"});
+  ExpectError(start + Words{"--threads", "2"}, {"--threads", "no meaning"});
   ExpectError(start + Words{"--optimizer", "lion"}, {"--optimizer", "'lion'", "momentum"});
   ExpectError(start + Words{"--error", "0"}, {"--error"});
   ExpectError(start + Words{"--layout", "nhwc"}, {"--layout", "channels-last"});
@@ -117,8 +124,8 @@ TEST(MicrobenchCli, AnInterruptLosesNothing) {
   SKIP_WITHOUT_CPU_BACKEND();
   const TempFolder folder;
   const std::string path = folder.Path("cpu.profile.jsonl");
-  const ProcessResult interrupted = MeasureUntil("INT", "0.7", path);
-  EXPECT_EQ(interrupted.exit_code, 1) << interrupted.err;
+  const ProcessResult interrupted = MeasureUntil("INT", "1", path);
+  ASSERT_EQ(interrupted.exit_code, 1) << interrupted.err;
   EXPECT_NE(interrupted.err.find("the same command goes on"), std::string::npos);
   const std::string before = FileContent(path);
   const ReadProfile read = ReadComputeProfile(path);
@@ -154,9 +161,13 @@ TEST(MicrobenchCli, WhatDoesNotFitTheMemoryIsARecordedState) {
   SKIP_WITHOUT_CPU_BACKEND();
   const TempFolder folder;
   const std::string path = folder.Path("cpu.profile.jsonl");
+  const std::string wide =
+      folder.Write("wide.yaml",
+                   "name: wide\nlayers:\n  - kind: dense\n    tensors: [1000000]\n"
+                   "    operation: dense positions=10000 inputs=1000 units=1000\n");
   const Json outcome =
-      JsonOf({"microbench", "--backend", "onednn", "--threads", "1", "--workload", "mlp_imagenet",
-              "--batch", "1000000", "--budget", "20 s", "--output", path});
+      JsonOf({"microbench", "--backend", "onednn", "--threads", "1", "--workload-file", wide,
+              "--workload", "wide", "--batch", "1000000", "--budget", "20 s", "--output", path});
   EXPECT_GT(outcome.at("out_of_memory"), 0);
   EXPECT_NE(FileContent(path).find("out_of_memory"), std::string::npos);
 }

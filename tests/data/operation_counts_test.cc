@@ -121,7 +121,7 @@ TEST(OperationCounts, Recurrent) {
 }
 
 TEST(OperationCounts, Updates) {
-  const double touches[] = {3, 8, 17};
+  const double touches[] = {3, 8, 20};
   for (int i = 0; i < kOptimizerCount; ++i) {
     ExpectCounts(CountOperation(UpdateOp{static_cast<Optimizer>(i), 100}, TrainingPass::kUpdate), 0,
                  0, 100 * touches[i]);

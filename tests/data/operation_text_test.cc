@@ -80,6 +80,7 @@ TEST(OperationText, OneOfEach) {
       {CopyOp{150528}, "copy elements=150528"},
       {UpdateOp{Optimizer::kAdam, 1000}, "update optimizer=adam parameters=1000"},
       {UpdateOp{}, "update optimizer=momentum"},
+      {AllocateOp{4096}, "allocate elements=4096"},
   };
   std::set<std::size_t> seen;
   for (const auto& c : cases) {
@@ -88,11 +89,6 @@ TEST(OperationText, OneOfEach) {
     seen.insert(c.operation.index());
   }
   EXPECT_EQ(seen.size(), std::variant_size_v<Operation> - 1) << "all but the unstated";
-}
-
-TEST(OperationText, AnAllocation) {
-  EXPECT_EQ(FormatOperation(AllocateOp{4096}), "allocate elements=4096");
-  EXPECT_TRUE(ParseOperation("allocate elements=4096", {}) == Operation(AllocateOp{4096}));
 }
 
 TEST(OperationText, AnUnstatedOneIsEmpty) { EXPECT_EQ(FormatOperation({}), ""); }

@@ -361,7 +361,8 @@ TEST(CampaignTest, ASpentBudgetLeavesPointsMissingAndMoreOfItMeasuresThem) {
   EXPECT_EQ(whole.end, CampaignEnd::kKnown);
   EXPECT_EQ(whole.missing, 0U);
   EXPECT_EQ(whole.taken_over, spent.measured);
-  EXPECT_EQ(second.prepared().size(), spent.missing / 2);
+  // The budget may end between the two passes of a state.
+  EXPECT_EQ(second.prepared().size(), (spent.missing + 1) / 2);
 }
 
 TEST(CampaignTest, NoPointIsMeasuredMoreOftenThanAllowed) {

@@ -150,7 +150,8 @@ TEST(CudaPlanTest, AnImageIsCopiedOnlyWhereNoSymmetricPaddingDoes) {
 
 TEST(CudaPlanTest, ThrottlingIsToldInWords) {
   EXPECT_EQ(ThrottleWords(0), "");
-  EXPECT_EQ(ThrottleWords(0x1), "");  // idle
+  EXPECT_EQ(ThrottleWords(0x1), "");          // idle
+  EXPECT_EQ(ThrottleWords(0x2 | 0x100), "");  // clocks set for applications, or by a display
   EXPECT_EQ(ThrottleWords(0x4), "power cap");
   EXPECT_EQ(ThrottleWords(0x4 | 0x20), "power cap, thermal slowdown");
   EXPECT_EQ(ThrottleWords(0x8 | 0x40), "thermal slowdown by hardware, hardware slowdown");

@@ -127,7 +127,7 @@ TEST(JournalTest, GoesOnWhereItEnded) {
   ComputeProfile later = Header();
   later.version = "0.2.0";
   later.started = "2026-02-01T08:00:00Z";
-  later.device.facts["driver"] = "newer";
+  later.device.facts["clock"] = "another at this moment";
   {
     Journal journal(path, later);
     EXPECT_TRUE(journal.resumed());
@@ -253,6 +253,7 @@ TEST(JournalTest, AnotherDeviceBackEndOrSettingIsRefusedByName) {
       {"device", [](ComputeProfile* p) { p->device.name = "Other Device"; }},
       {"device", [](ComputeProfile* p) { p->device.kind = "gpu"; }},
       {"backend", [](ComputeProfile* p) { p->backend = "onednn"; }},
+      {"device.facts.driver", [](ComputeProfile* p) { p->device.facts["driver"] = "newer"; }},
       {"settings.layout", [](ComputeProfile* p) { p->settings["layout"] = "channels-last"; }},
       {"settings.threads", [](ComputeProfile* p) { p->settings["threads"] = "3"; }},
       {"settings.search", [](ComputeProfile* p) { p->settings["search"] = "yes"; }},

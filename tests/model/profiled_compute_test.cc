@@ -249,7 +249,8 @@ TEST(ProfiledCompute, AnUnstatedLayerOfAnUnmeasuredKindIsRefused) {
   workload.layers[2].operation = {};
   workload.layers[2].kind = LayerKind::kPooling;
   const std::optional<InputError> error = ErrorOf([&] { Compute(SmallProfile("cpu"), workload); });
-  EXPECT_TRUE(Says(error, "'small: relu' is a layer of a kind that was not measured, pooling"));
+  EXPECT_TRUE(Says(
+      error, "'small: relu' is a layer of a kind whose forward pass was not measured, pooling"));
   EXPECT_TRUE(Says(error, "allowed: a profile of this workload"));
 }
 
@@ -260,8 +261,9 @@ TEST(ProfiledCompute, AKindThatWasNotMeasuredIsNamed) {
   const Operation relu = Small().layers[2].operation;
   std::erase_if(profile.samples,
                 [&](const MeasuredSamples& samples) { return samples.point.operation == relu; });
-  EXPECT_TRUE(Says(ErrorOf([&] { Compute(profile, Small()); }),
-                   "'small: relu' is a layer of a kind that was not measured, activation"));
+  EXPECT_TRUE(
+      Says(ErrorOf([&] { Compute(profile, Small()); }),
+           "'small: relu' is a layer of a kind whose forward pass was not measured, activation"));
   EXPECT_TRUE(Says(ErrorOf([&] { Compute(profile, Small()); }), "at precision fp32"));
 }
 
@@ -347,7 +349,6 @@ TEST(ProfiledCompute, MeasuredBatchesAreTheSumOfTheLayers) {
     for (const double batch : {2.0, 16.0}) {
       double forward = 0;
       double backward = 0;
-      double update = 0;
       double starts = 0;
       bool trained = false;
       for (const Layer& layer : workload.layers) {
@@ -355,13 +356,16 @@ TEST(ProfiledCompute, MeasuredBatchesAreTheSumOfTheLayers) {
         forward += device.Seconds(layer.operation, kForward, batch);
         if (trained) backward += device.Seconds(layer.operation, kBackward, batch);
         starts += trained ? 2 : 1;
-        if (layer.tensors.empty()) continue;
-        update += device.Seconds(UpdateOp{Optimizer::kMomentum, layer.parameters()}, kUpdate, 1);
       }
+      // One update of all parameters, scaled from those of the layers.
+      const UpdateOp all{Optimizer::kMomentum, workload.trainable_parameters};
+      const auto update =
+          OperationTimes(Measured(workload, {2, 16}), Precision::kFp32).Find(all, kUpdate, 1);
+      ASSERT_TRUE(update);
       const ProfiledSum sum = compute.Sum(batch);
       EXPECT_TRUE(Near(sum.forward.si(), forward, 1e-9)) << name;
       EXPECT_TRUE(Near(sum.backward.si(), backward, 1e-9)) << name;
-      EXPECT_TRUE(Near(sum.update.si(), update, 1e-9)) << name;
+      EXPECT_TRUE(Near(sum.update.si(), update->time.si(), 1e-9)) << name;
       EXPECT_TRUE(Near(sum.host.si(), starts * kHostOverhead.si(), 1e-9)) << name;
       EXPECT_EQ(sum.scaled, Duration<>()) << name;
       Duration<> layers;
@@ -416,9 +420,35 @@ TEST(ProfiledCompute, CurveTimesShapeIsTheMicroStep) {
                        compute.MicroStep(batch).si()))
           << kind << " " << batch;
     }
-    // Right at the largest measured batch, but for the part that does not apply.
-    EXPECT_NEAR(compute.ShapeAt(64), 1, 2e-3) << kind;
+    // As near as a fixed part and a slope come to the measured batches.
+    double squares = 0;
+    for (const double batch : compute.batches())
+      squares += std::pow(std::log(compute.ShapeAt(batch)), 2);
+    EXPECT_TRUE(Near(compute.CurveMisfit(), std::sqrt(squares / 3)));
+    EXPECT_LT(compute.CurveMisfit(), 0.2) << kind;
   }
+}
+
+// What was scaled from one relative errs together: many layers do not make it certain.
+TEST(ProfiledCompute, ScaledLayersErrTogether) {
+  const Workload known = *FindWorkload("resnet18");
+  const ProfiledCompute compute = Compute(Measured(known, {8, 16}), *FindWorkload("resnet152"));
+  const ProfiledSum sum = compute.Sum(8);
+  const double share = sum.scaled / (sum.forward + sum.backward);
+  EXPECT_GT(share, 0.5);
+  EXPECT_NEAR(sum.log_sd, share * kScaledLogSd, 0.1 * kScaledLogSd);
+  // So do lines that go on beyond the batches.
+  const ProfiledCompute own = Compute(Measured(known, {8, 16}), known);
+  EXPECT_NEAR(own.Sum(64).log_sd, 2 * kBeyondLogSd, 0.005);
+}
+
+// Its own batches, not those of other workloads in the same profile.
+TEST(ProfiledCompute, BatchesAreThoseOfItsOwnLayers) {
+  const Workload own = *FindWorkload("resnet18");
+  ComputeProfile profile = Measured(own, {2, 4});
+  const ComputeProfile others = Measured(*FindWorkload("mlp_mnist"), {2, 16, 64});
+  profile.samples.insert(profile.samples.end(), others.samples.begin(), others.samples.end());
+  EXPECT_EQ(Compute(profile, own).batches(), (std::vector<double>{2, 4}));
 }
 
 TEST(ProfiledCompute, BackwardSecondsSumToTheBackwardPass) {

@@ -83,9 +83,9 @@ TEST(ShippedProfile, AFourthBatchIsPredictedFromThree) {
     }
     std::printf("batch %g from the others: %zu points, median error %.2f %%; sums:%s\n", left_out,
                 errors.size(), 100 * median, text.c_str());
-    const bool inside = left_out != truth.batches().front() && left_out != truth.batches().back();
-    EXPECT_LE(median, inside ? 0.05 : 0.10) << left_out;
-    EXPECT_LE(Median(of_sums), 0.05) << left_out;
+    EXPECT_LE(median, 0.05) << left_out;
+    // From 8 on outputs are so large that the allocator maps them anew: a knee, which no line meets.
+    EXPECT_LE(*std::max_element(of_sums.begin(), of_sums.end()), left_out < 8 ? 0.05 : 0.15);
   }
 }
 
