@@ -208,9 +208,9 @@ FittedCurve<double> ProfiledCompute::FitCurve() const {
   const double determinant = xx * yy - xy * xy;
   double fixed = 0;
   if (batches_.size() > 1 && determinant > 1e-9 * xx * yy) {
-    fixed = (x * yy - y * xy) / determinant;
+    fixed = std::max(0.0, (x * yy - y * xy) / determinant);
   }
-  double per_sample = (y - std::max(0.0, fixed) * xy) / yy;
+  double per_sample = (y - fixed * xy) / yy;
   if (!(per_sample > 0)) {
     fixed = 0;
     per_sample = y / yy;

@@ -88,6 +88,8 @@ class ProfiledCompute {
   // Forward and backward of one micro-step, the host included; and the update.
   Duration<> MicroStep(double batch) const;
   Duration<> Update() const;
+  // The host's part of MicroStep.
+  Duration<> Host() const { return host_overhead_ * operations_; }
   // Of ln(true / MicroStep): what the samples leave open of D, and kProfiledLogSd for all else.
   double LogSd(double batch) const;
   // What LogSd is more than at the largest measured batch, in squares; 0 where it is not.
@@ -120,7 +122,6 @@ class ProfiledCompute {
     double log_sd = 0;
   };
   Device OnDevice(double batch) const;
-  Duration<> Host() const { return host_overhead_ * operations_; }
   FittedCurve<double> FitCurve() const;
   std::vector<double> OwnBatches() const;
   OperationTimes::Curve ResolveUpdate(std::int64_t parameters) const;

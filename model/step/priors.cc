@@ -57,7 +57,9 @@ WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<
   if (profile != nullptr) {
     const FittedCurve<double> curve = profile->Curve();
     const double log_sd = profile->LogSd(profile->batches().back());
-    priors[kFixedTime] = {curve.fixed.si(), kHostLogSd};
+    // The fixed part is the host's, of which little is known, and what no layer's batch changes.
+    const double host = profile->runs_ahead() ? 0 : profile->Host() / curve.fixed;
+    priors[kFixedTime] = {curve.fixed.si(), std::hypot(kHostLogSd * host, log_sd * (1 - host))};
     priors[kFloorTime] = {curve.floor.si(), kHostLogSd};
     priors[kSampleTime] = {curve.per_sample.si(), log_sd};
     priors[kUpdateTime] = {profile->Update().si(), std::hypot(log_sd, kProfiledUpdateLogSd)};
