@@ -745,13 +745,15 @@ Explanation Predictor::Explain(const Plan& plan) const {
   const auto add = [&](const ParameterSpec& spec, const std::string& name, std::size_t i) {
     if (std::abs(elasticities[i]) < kLeastElasticity) return;
     const int position = active.index[i];
+    const bool of_layers = profile_ && i >= std::size_t{kWorkloadOffset} &&
+                           i < std::size_t{kHostOffset} && name != "straggler_spread";
     parameters.push_back(
         {{name, std::exp(active.log_values[i]) / spec.si_per_unit, std::string(spec.unit)},
          std::sqrt(belief_.log_covariance()(position, position)),
          elasticities[i],
          belief_.origin(position),
          std::string(spec.meaning),
-         std::string(spec.source)});
+         of_layers ? "its layers, measured on " + profile_->device() : std::string(spec.source)});
   };
   for (std::size_t i = 0; i < kClusterParameterCount; ++i) {
     add(kClusterParameterSpecs[i], std::string(kClusterParameterSpecs[i].name), i);
@@ -774,7 +776,10 @@ Explanation Predictor::Explain(const Plan& plan) const {
     parameters.push_back({value, 0, elasticity, Origin::kStated, meaning, "the plan"});
   };
   stated("local batch", Plain("", facts.batch), "samples of one micro-step on one device",
-         [](double f, StepFacts* x) { x->batch *= f; });
+         [this](double f, StepFacts* x) {
+           x->batch *= f;
+           if (profile_) x->compute_shape = profile_->ShapeAt(x->batch);
+         });
   const auto link_facts = [&](const std::string& whose, LinkFacts StepFacts::*link) {
     const LinkFacts& now = facts.*link;
     if (now.bandwidth) {

@@ -21,6 +21,22 @@ OperationCounts CountLayer(const Layer& layer, const DataSize<>& in, TrainingPas
           gradients * parameters};
 }
 
+// "fp32, bf16": those at which layers were measured.
+std::string PrecisionsOf(const ComputeProfile& profile) {
+  std::string names;
+  for (int i = 0; i < kPrecisionCount; ++i) {
+    const bool known = std::any_of(
+        profile.samples.begin(), profile.samples.end(), [&](const MeasuredSamples& samples) {
+          return samples.point.pass == TrainingPass::kForward &&
+                 samples.point.precision == static_cast<Precision>(i) &&
+                 samples.status == PointStatus::kMeasured &&
+                 !std::holds_alternative<AllocateOp>(samples.point.operation);
+        });
+    if (known) names += (names.empty() ? "" : ", ") + std::string(kPrecisionNames[i]);
+  }
+  return names.empty() ? "a profile with layers" : names;
+}
+
 }  // namespace
 
 ProfiledCompute::ProfiledCompute(const ComputeProfile& profile, const Workload& workload,
@@ -38,8 +54,7 @@ ProfiledCompute::ProfiledCompute(const ComputeProfile& profile, const Workload& 
   }
   if (times_.batches().empty()) {
     throw InputError({"", 0, "precision"}, kPrecisionNames[static_cast<int>(precision)],
-                     "was not measured on " + profile.device.name,
-                     "a precision that the profile has");
+                     "was not measured on " + profile.device.name, PrecisionsOf(profile));
   }
   written_ = workload_.activation_bytes() * 2.0;
   gradients_ = Bytes(kBytesPerElement * static_cast<double>(workload_.trainable_parameters));
