@@ -257,7 +257,9 @@ Prediction Predictor::Predict(const Plan& plan) const {
   prediction.traffic = CountTraffic(ResolvedPlan(plan, facts), workload_.gradient_bytes);
   prediction.buckets = static_cast<int>(facts.buckets->size());
   prediction.memory = CountMemory(workload_, kept_activations_, plan, device_memory_);
-  if (profile_ && profile_->Sum(plan.local_batch).out_of_memory) {
+  std::optional<ProfiledSum> profiled;
+  if (profile_) profiled = profile_->Sum(plan.local_batch);
+  if (profiled && profiled->out_of_memory) {
     prediction.memory.verdict = MemoryVerdict::kOutOfMemory;
   }
   prediction.compute_source = compute_source_;
@@ -266,7 +268,7 @@ Prediction Predictor::Predict(const Plan& plan) const {
   } else if (facts.strategy == Strategy::kPsAsync) {
     prediction.async_servers = terms.async;
   }
-  AddFlags(plan, facts, &prediction);
+  AddFlags(plan, facts, profiled, &prediction);
   return prediction;
 }
 
@@ -288,8 +290,8 @@ void Predictor::SetQuantiles(const StepFacts& facts, const StepTerms<double>& te
   prediction->p99 = quantile(0.99);
 }
 
-void Predictor::AddProfileFlags(const Plan& plan, Prediction* prediction) const {
-  const ProfiledSum sum = profile_->Sum(plan.local_batch);
+void Predictor::AddProfileFlags(const Plan& plan, const ProfiledSum& sum,
+                                Prediction* prediction) const {
   const Duration<> device = sum.forward + sum.backward;
   std::vector<std::string>& flags = prediction->flags;
   const auto percent = [&](Duration<> part) { return 100 * (part / device); };
@@ -316,7 +318,8 @@ void Predictor::AddProfileFlags(const Plan& plan, Prediction* prediction) const 
   }
 }
 
-void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, Prediction* prediction) const {
+void Predictor::AddFlags(const Plan& plan, const StepFacts& facts,
+                         const std::optional<ProfiledSum>& profiled, Prediction* prediction) const {
   std::vector<std::string>& flags = prediction->flags;
   if (prediction->memory.verdict == MemoryVerdict::kOutOfMemory && prediction->memory.available &&
       prediction->memory.total > *prediction->memory.available) {
@@ -327,7 +330,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, Prediction* p
   if (!cluster_.calibration) {
     flags.emplace_back("cluster not calibrated: network and overlap are priors");
   }
-  if (profile_) AddProfileFlags(plan, prediction);
+  if (profiled) AddProfileFlags(plan, *profiled, prediction);
   if (compute_source_ == ComputeSource::kFromDevice) {
     flags.push_back(
         fmt::format("{} was not measured on {}: compute is a data-sheet roofline at the efficiency "

@@ -95,8 +95,10 @@ class Predictor {
   void CheckPlan(const Plan& plan) const;
   void SetQuantiles(const StepFacts& facts, const StepTerms<double>& terms,
                     const WorkloadParameters<double>& workload, Prediction* prediction) const;
-  void AddFlags(const Plan& plan, const StepFacts& facts, Prediction* prediction) const;
-  void AddProfileFlags(const Plan& plan, Prediction* prediction) const;
+  // `profiled` is of the plan's batch, where there is a profile.
+  void AddFlags(const Plan& plan, const StepFacts& facts,
+                const std::optional<ProfiledSum>& profiled, Prediction* prediction) const;
+  void AddProfileFlags(const Plan& plan, const ProfiledSum& sum, Prediction* prediction) const;
 
   Cluster cluster_;
   Workload workload_;

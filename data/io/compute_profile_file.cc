@@ -98,15 +98,10 @@ class Line {
     }
     return value.get<double>();
   }
-  template <std::size_t N>
-  int Choice(const char* key, const char* const (&names)[N]) {
+  int Choice(const char* key, std::span<const char* const> names) {
     const std::string text = Text(key);
-    std::string allowed;
-    for (std::size_t i = 0; i < N; ++i) {
-      if (text == names[i]) return static_cast<int>(i);
-      allowed += (i == 0 ? "" : ", ") + std::string(names[i]);
-    }
-    throw InputError(PlaceOf(key), text, "is not one of them", allowed);
+    if (const auto found = FindName(text, names)) return *found;
+    throw InputError(PlaceOf(key), text, "is not one of them", JoinNames(names));
   }
   std::map<std::string, std::string> Texts(const char* key) {
     const Json& object = Take(key);

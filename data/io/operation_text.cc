@@ -4,6 +4,8 @@
 
 #include <array>
 #include <iterator>
+#include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -34,12 +36,11 @@ static_assert(std::size(kOperationNames) == std::variant_size_v<Operation>);
 template <class E>
 struct Named {
   E* value;
-  const char* const* names;
-  std::size_t count;
+  std::span<const char* const> names;
 };
 template <class E, std::size_t N>
 Named<E> Names(E& value, const char* const (&names)[N]) {
-  return {&value, names, N};
+  return {&value, names};
 }
 // A count that may be as large as a tensor.
 struct Elements {
@@ -214,15 +215,9 @@ class Reader {
   }
   template <class E>
   void Take(const Named<E>& v, std::string_view text) const {
-    std::string allowed;
-    for (std::size_t i = 0; i < v.count; ++i) {
-      if (text == v.names[i]) {
-        *v.value = static_cast<E>(i);
-        return;
-      }
-      allowed += (i == 0 ? "" : ", ") + std::string(v.names[i]);
-    }
-    throw Wrong(text, "is not one of them", allowed);
+    const std::optional<int> found = FindName(text, v.names);
+    if (!found) throw Wrong(text, "is not one of them", JoinNames(v.names));
+    *v.value = static_cast<E>(*found);
   }
 
   InputError Wrong(std::string_view value, const char* problem, const std::string& allowed) const {
@@ -290,10 +285,8 @@ void Check(const Op&, const Reader&) {}
 template <std::size_t I = 1>
 Operation ParseNamed(const std::vector<std::string_view>& words, const Reader& reader) {
   if constexpr (I == std::variant_size_v<Operation>) {
-    std::string allowed;
-    for (std::size_t i = 1; i < I; ++i)
-      allowed += (i == 1 ? "" : ", ") + std::string(kOperationNames[i]);
-    throw reader.Wrong(words.front(), "is not an operation", allowed);
+    throw reader.Wrong(words.front(), "is not an operation",
+                       JoinNames(std::span(kOperationNames).subspan(1)));
   } else {
     if (words.front() != kOperationNames[I]) return ParseNamed<I + 1>(words, reader);
     std::variant_alternative_t<I, Operation> op;

@@ -88,17 +88,10 @@ double ParseWithUnit(std::string_view raw, const InputPlace& place, const UnitNa
   return 0;
 }
 
-// The position of `text` among `names`.
-template <std::size_t N>
-int ParseName(std::string_view text, const InputPlace& place, const char* const (&names)[N],
+int ParseName(std::string_view text, const InputPlace& place, std::span<const char* const> names,
               const char* problem) {
-  const std::string_view name = Trim(text);
-  std::string allowed;
-  for (std::size_t i = 0; i < N; ++i) {
-    if (name == names[i]) return static_cast<int>(i);
-    allowed += (i == 0 ? "" : ", ") + std::string(names[i]);
-  }
-  throw InputError(place, std::string(text), problem, allowed);
+  if (const std::optional<int> found = FindName(Trim(text), names)) return *found;
+  throw InputError(place, std::string(text), problem, JoinNames(names));
 }
 
 }  // namespace
@@ -251,6 +244,18 @@ std::string JoinHosts(const std::vector<std::string>& hosts) {
     text += hosts[i];
   }
   return text;
+}
+
+std::optional<int> FindName(std::string_view name, std::span<const char* const> names) {
+  const auto it = std::find(names.begin(), names.end(), name);
+  if (it == names.end()) return std::nullopt;
+  return static_cast<int>(it - names.begin());
+}
+
+std::string JoinNames(std::span<const char* const> names) {
+  std::string joined;
+  for (const char* name : names) joined += (joined.empty() ? "" : ", ") + std::string(name);
+  return joined;
 }
 
 std::string_view Trim(std::string_view text) {

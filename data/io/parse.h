@@ -3,6 +3,8 @@
 #ifndef STEPCAST_DATA_IO_PARSE_H_
 #define STEPCAST_DATA_IO_PARSE_H_
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +45,11 @@ std::vector<std::string> ParseHosts(std::string_view text, const InputPlace& pla
 
 std::string FormatPlacement(const Placement& placement);
 std::string JoinHosts(const std::vector<std::string>& hosts);
+
+// The position of `name` among `names`, to the letter; empty where it is none of them.
+std::optional<int> FindName(std::string_view name, std::span<const char* const> names);
+// "a, b, c": what an error allows.
+std::string JoinNames(std::span<const char* const> names);
 
 // The text without white space at both ends.
 std::string_view Trim(std::string_view text);

@@ -18,12 +18,9 @@ constexpr double kBytesPerGradient = 4;
 
 LayerKind TakeKind(YamlSection* section) {
   const std::string text = section->Text("kind");
-  std::string allowed;
-  for (std::size_t i = 0; i < std::size(kLayerKindNames); ++i) {
-    if (text == kLayerKindNames[i]) return static_cast<LayerKind>(i);
-    allowed += (i == 0 ? "" : ", ") + std::string(kLayerKindNames[i]);
-  }
-  throw InputError(section->PlaceOf("kind"), text, "is not a kind of layer", allowed);
+  if (const auto found = FindName(text, kLayerKindNames)) return static_cast<LayerKind>(*found);
+  throw InputError(section->PlaceOf("kind"), text, "is not a kind of layer",
+                   JoinNames(kLayerKindNames));
 }
 
 double OptionalNumber(YamlSection* section, const std::string& key, double high) {

@@ -7,6 +7,9 @@
 
 namespace stepcast {
 
+// Elements are counted as 32-bit numbers.
+inline constexpr double kBytesPerElement = 4;
+
 // Of one pass at a batch of b: flop_per_sample b FLOP, and (elements_per_sample b + elements)
 // elements read or written.
 struct OperationCounts {

@@ -86,11 +86,6 @@ class Walk {
     hooks_.progress(progress);
   }
 
-  bool Complete(std::size_t s) const {
-    return std::none_of(points_[s].begin(), points_[s].end(),
-                        [](const PointSamples& point) { return point.empty(); });
-  }
-
   bool Flagged(std::size_t s, std::size_t p) const {
     return points_[s][p].busy() || points_[s][p].throttled();
   }
@@ -114,12 +109,13 @@ class Walk {
 
   CampaignEnd VisitAll() {
     for (std::size_t s = 0; s < space_.states.size(); ++s) {
-      if (Complete(s)) continue;
+      const std::vector<std::size_t> unknown = Unknown(s);
+      if (unknown.empty()) continue;
       if (hooks_.stop()) return CampaignEnd::kStopped;
       if (Spent()) return CampaignEnd::kBudgetSpent;
       Report(s, false, 0, space_.states[s]);
       const double before = Elapsed();
-      if (!Visit(s, Unknown(s), options_.first_runs)) return CampaignEnd::kStopped;
+      if (!Visit(s, unknown, options_.first_runs)) return CampaignEnd::kStopped;
       walk_s_ += Elapsed() - before;
       ++walked_;
     }

@@ -8,8 +8,6 @@
 namespace stepcast {
 namespace {
 
-constexpr double kBytesPerElement = 4;
-
 void Add(Backend* backend, const Operation& operation, int batch, Precision precision,
          double amount, const char* name, std::vector<MeasuredRate>* rates) {
   const Preparation prepared =

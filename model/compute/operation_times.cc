@@ -13,7 +13,6 @@ namespace {
 constexpr double kLeastLogSd = 0.01;
 // Where a single sample or two leave the error unknown.
 constexpr double kUnknownLogSd = 0.2;
-constexpr double kBytesPerElement = 4;
 // Between batches another algorithm may be chosen.
 constexpr double kBetweenLogSd = 0.03;
 

@@ -10,8 +10,6 @@
 namespace stepcast {
 namespace {
 
-constexpr double kBytesPerElement = 4;
-
 // What the layer does, where no operation says so.
 OperationCounts CountLayer(const Layer& layer, const DataSize<>& in, TrainingPass pass) {
   const auto parameters = static_cast<double>(layer.parameters());

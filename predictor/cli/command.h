@@ -4,9 +4,11 @@
 
 #include <boost/program_options.hpp>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "data/io/parse.h"
 #include "data/record/input_error.h"
 #include "predictor/cli/library.h"
 #include "predictor/predictor.h"
@@ -68,20 +70,17 @@ class Arguments {
 InputPlace OptionPlace(const std::string& option);
 
 // The position of `text` among `names`; an InputError that lists them where it is none.
-template <class E, std::size_t N>
-E ParseChoice(const std::string& text, const std::string& option, const char* const (&names)[N]) {
-  std::string allowed;
-  for (std::size_t i = 0; i < N; ++i) {
-    if (text == names[i]) return static_cast<E>(i);
-    allowed += (i == 0 ? "" : ", ") + std::string(names[i]);
-  }
-  throw InputError(OptionPlace(option), text, "is not one of them", allowed);
+template <class E>
+E ParseChoice(const std::string& text, const std::string& option,
+              std::span<const char* const> names) {
+  if (const auto found = FindName(text, names)) return static_cast<E>(*found);
+  throw InputError(OptionPlace(option), text, "is not one of them", JoinNames(names));
 }
 
 // One of `names`, by its position; `otherwise` where the option is not given.
-template <class E, std::size_t N>
-E ReadChoice(const Arguments& arguments, const std::string& option, const char* const (&names)[N],
-             E otherwise) {
+template <class E>
+E ReadChoice(const Arguments& arguments, const std::string& option,
+             std::span<const char* const> names, E otherwise) {
   if (!arguments.Has(option)) return otherwise;
   return ParseChoice<E>(arguments.Text(option), option, names);
 }

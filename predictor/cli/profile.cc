@@ -7,14 +7,13 @@
 
 #include "data/io/compute_profile_file.h"
 #include "data/io/parse.h"
+#include "data/io/plan_fields.h"
 #include "data/record/point_samples.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/profile_option.h"
 
 namespace stepcast::cli {
 namespace {
-
-constexpr int kMostBatch = 100'000'000;
 
 struct Contents {
   std::map<MeasuredPoint, PointSamples> points;

@@ -32,12 +32,9 @@ constexpr const char* kScoreKeys[kObjectiveCount] = {
     "throughput_samples_per_s", "goodput_samples_per_s", "samples_per_usd", "samples_per_j"};
 
 Objective ParseObjective(const std::string& text) {
-  std::string allowed;
-  for (int i = 0; i < kObjectiveCount; ++i) {
-    if (text == kObjectiveNames[i]) return static_cast<Objective>(i);
-    allowed += (i == 0 ? "" : ", ") + std::string(kObjectiveNames[i]);
-  }
-  throw InputError(OptionPlace("objective"), text, "is not an objective", allowed);
+  if (const auto found = FindName(text, kObjectiveNames)) return static_cast<Objective>(*found);
+  throw InputError(OptionPlace("objective"), text, "is not an objective",
+                   JoinNames(kObjectiveNames));
 }
 
 std::string ScoreText(Objective objective, double score) {
