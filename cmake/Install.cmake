@@ -8,14 +8,20 @@ if(STEPCAST_BUILD_CALIBRATE)
     DESTINATION ${stepcast_package_dir})
 endif()
 install(EXPORT stepcast-targets NAMESPACE stepcast:: DESTINATION ${stepcast_package_dir})
+install(EXPORT stepcast-io-targets NAMESPACE stepcast:: DESTINATION ${stepcast_package_dir})
+if(TARGET stepcast_capi)
+  install(EXPORT stepcast-capi-targets NAMESPACE stepcast:: DESTINATION ${stepcast_package_dir})
+endif()
 
-# Every header but those of the program and yaml_section.h, which needs yaml-cpp's own headers and
+# Every header but those of the program and the interfaces and yaml_section.h, which needs yaml-cpp's own headers and
 # is for the readers' sources alone. The test package.find_package compiles all that is installed.
 foreach(room IN LISTS stepcast_rooms)
   install(DIRECTORY ${stepcast_SOURCE_DIR}/${room}
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stepcast
     FILES_MATCHING PATTERN "*.h"
     PATTERN "predictor/cli" EXCLUDE PATTERN "predictor/python" EXCLUDE
+    PATTERN "predictor/serve" EXCLUDE PATTERN "predictor/capi" EXCLUDE
+    PATTERN "predictor/report/json.h" EXCLUDE
     PATTERN "data/io/yaml_section.h" EXCLUDE
     # Of a library that is not installed; and of one reader's own.
     REGEX "data/io/(import_)?onnx[a-z_]*\\.h$" EXCLUDE REGEX "data/io/kineto_[a-z_]*\\.h$" EXCLUDE
@@ -25,10 +31,11 @@ endforeach()
 foreach(folder machines measurements parameters profiles)
   if(IS_DIRECTORY ${stepcast_SOURCE_DIR}/data/${folder})
     install(DIRECTORY ${stepcast_SOURCE_DIR}/data/${folder}
-      DESTINATION ${CMAKE_INSTALL_DATADIR}/stepcast)
+      DESTINATION ${CMAKE_INSTALL_DATADIR}/stepcast COMPONENT data)
   endif()
 endforeach()
-install(FILES ${stepcast_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/stepcast)
+install(FILES ${stepcast_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/stepcast
+  COMPONENT license)
 
 configure_package_config_file(${stepcast_SOURCE_DIR}/cmake/stepcast-config.cmake.in
   ${stepcast_BINARY_DIR}/stepcast-config.cmake INSTALL_DESTINATION ${stepcast_package_dir})
@@ -37,3 +44,30 @@ write_basic_package_version_file(${stepcast_BINARY_DIR}/stepcast-config-version.
 install(FILES ${stepcast_BINARY_DIR}/stepcast-config.cmake
   ${stepcast_BINARY_DIR}/stepcast-config-version.cmake
   DESTINATION ${stepcast_package_dir})
+
+# Manual pages and completion, which the program writes of its own options.
+if(TARGET stepcast_program AND CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
+  message(STATUS "The program does not run here: manual pages and completion are left out")
+elseif(TARGET stepcast_program)
+  set(manual ${stepcast_BINARY_DIR}/manual)
+  file(MAKE_DIRECTORY ${manual}/man1)
+  set(program ${CMAKE_COMMAND} -E env STEPCAST_DATA=${stepcast_SOURCE_DIR}/data
+    ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:stepcast_program>)
+  add_custom_command(
+    OUTPUT ${manual}/man1/stepcast.1 ${manual}/stepcast ${manual}/_stepcast ${manual}/stepcast.fish
+    COMMAND ${program} man --output ${manual}/man1
+    COMMAND ${program} completion bash > ${manual}/stepcast
+    COMMAND ${program} completion zsh > ${manual}/_stepcast
+    COMMAND ${program} completion fish > ${manual}/stepcast.fish
+    DEPENDS stepcast_program
+    COMMENT "Writing manual pages and completion"
+    VERBATIM)
+  add_custom_target(stepcast_manual ALL DEPENDS ${manual}/man1/stepcast.1)
+  install(DIRECTORY ${manual}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT cli
+    FILES_MATCHING PATTERN "*.1")
+  set(share ${CMAKE_INSTALL_DATADIR})
+  install(FILES ${manual}/stepcast DESTINATION ${share}/bash-completion/completions COMPONENT cli)
+  install(FILES ${manual}/_stepcast DESTINATION ${share}/zsh/site-functions COMPONENT cli)
+  install(FILES ${manual}/stepcast.fish DESTINATION ${share}/fish/vendor_completions.d
+    COMPONENT cli)
+endif()

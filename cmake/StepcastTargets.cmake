@@ -36,14 +36,29 @@ function(stepcast_library room)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/stepcast>)
   target_link_libraries(stepcast_${room} PRIVATE $<BUILD_INTERFACE:stepcast_build_flags>)
+  # The binary interface changes with the minor number, as long as the major one is 0.
   set_target_properties(stepcast_${room} PROPERTIES
-    EXPORT_NAME ${room} POSITION_INDEPENDENT_CODE ON)
-  set(export stepcast-targets)
-  if(room STREQUAL calibrate)
-    set(export stepcast-calibrate-targets)  # apart, so that who only predicts need not have Ceres
+    EXPORT_NAME ${room} POSITION_INDEPENDENT_CODE ON
+    VERSION ${stepcast_VERSION} SOVERSION ${stepcast_VERSION_MAJOR}.${stepcast_VERSION_MINOR})
+  get_target_property(type stepcast_${room} TYPE)
+  if(type STREQUAL "SHARED_LIBRARY" AND NOT APPLE)
+    set(map ${stepcast_SOURCE_DIR}/cmake/exports.map)
+    target_link_options(stepcast_${room} PRIVATE -Wl,--version-script=${map})
+    set_target_properties(stepcast_${room} PROPERTIES LINK_DEPENDS ${map})
   endif()
-  install(TARGETS stepcast_${room} EXPORT ${export})
+  set(export stepcast-targets)
+  # Apart, so that who only predicts needs neither Ceres nor a parser of files.
+  if(room MATCHES "^(io|calibrate)$")
+    set(export stepcast-${room}-targets)
+  endif()
+  install(TARGETS stepcast_${room} EXPORT ${export}
+    LIBRARY COMPONENT runtime NAMELINK_COMPONENT development)
 endfunction()
+
+# Shared libraries find each other, and the program and its modules find them, wherever they lie.
+if(BUILD_SHARED_LIBS)
+  set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/..;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+endif()
 
 # <stepcast/...> in the build tree is the source tree.
 file(MAKE_DIRECTORY ${stepcast_BINARY_DIR}/include)

@@ -167,9 +167,7 @@ class TermList {
 
   // The round trip as stated for what leaves a node.
   std::optional<Duration<>> RoundTrip() const {
-    if (servers()) return internal::PathToServers(facts_).rtt;
-    const bool helpers = facts_.strategy == Strategy::kBytePs && facts_.servers > 0;
-    return helpers ? Overlay(facts_.link, facts_.server_link).rtt : facts_.link.rtt;
+    return (servers() ? internal::PathToServers(facts_) : internal::NodeLink(facts_)).rtt;
   }
 
   // R E/W: a window in each round trip, which loss makes longer.
@@ -501,12 +499,12 @@ class TermList {
   // What the first bucket loses, in one phase; returns it as an input of the whole.
   NamedValue SlowStartTerm(const std::string& name, const char* symbol, double flows, double passes,
                            DurationPerByte<double> per_byte, DataSize<> first, Duration<> idle) {
-    const LinkFacts link = servers() ? internal::PathToServers(facts_) : facts_.link;
+    const LinkFacts link = servers() ? internal::PathToServers(facts_) : internal::NodeLink(facts_);
+    const Duration<> trip = internal::SlowStartTrip(link, terms_.node_hop);
     const Duration<> lost =
-        internal::SlowStart(link, cluster_, flows, passes, per_byte, first, idle);
+        internal::SlowStart(trip, cluster_.loss_timeout(), flows, passes, per_byte, first, idle);
     const NamedValue result = Time(symbol, lost);
     if (!(lost.si() > 0)) return result;
-    const Duration<> trip = internal::MakePath(link, cluster_.node_link(), cluster_).rtt;
     const DataRate<> rate = passes / per_byte;
     const DataSize<> window = Bytes(kInitialSegments * kSegmentBytes * flows);
     Inputs inputs{Time("R", trip,
@@ -594,7 +592,8 @@ class TermList {
     const internal::AsyncDemands<double> demands =
         internal::MakeAsyncDemands(paths, facts_.gradient);
     const internal::AsyncNetwork<double> network = internal::MakeAsyncNetwork(
-        paths, demands, internal::WorkOf(facts_, workload_, terms_.micro, terms_.backward));
+        paths, demands,
+        internal::WorkOf(facts_, terms_.micro, terms_.backward, workload_.straggler_spread()));
     const internal::AsyncState<double> state = internal::Analyse(network, facts_.workers);
 
     const NamedValue hop = Rate("B_hop", terms_.node_hop.bandwidth);

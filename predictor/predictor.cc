@@ -163,6 +163,15 @@ void Predictor::CheckPlan(const Plan& plan) const {
   }
 }
 
+StepFacts Predictor::Facts(const Plan& plan) const {
+  CheckPlan(plan);
+  return Facts(plan, ActiveParameters(plan));
+}
+
+MemoryNeed Predictor::Memory(const Plan& plan) const {
+  return CountMemory(workload_, kept_activations_, plan, device_memory_);
+}
+
 StepTime<double> Predictor::PredictStep(const Plan& plan) const {
   CheckPlan(plan);
   const Active active = ActiveParameters(plan);
@@ -256,7 +265,7 @@ Prediction Predictor::Predict(const Plan& plan) const {
   prediction.throughput = Samples(plan.global_batch() * counted) / prediction.step_time;
   prediction.traffic = CountTraffic(ResolvedPlan(plan, facts), workload_.gradient_bytes);
   prediction.buckets = static_cast<int>(facts.buckets->size());
-  prediction.memory = CountMemory(workload_, kept_activations_, plan, device_memory_);
+  prediction.memory = Memory(plan);
   std::optional<ProfiledSum> profiled;
   if (profile_) profiled = profile_->Sum(plan.local_batch);
   if (profiled && profiled->out_of_memory) {

@@ -51,8 +51,16 @@ class Predictor {
   // given, is what strategy auto stands for.
   StepTerms<double> Terms(const Plan& plan, Strategy* algorithm = nullptr) const;
 
+  // What is counted of a plan, with the algorithm that strategy auto stands for. The links are those
+  // that the plan, its hosts and the cluster state.
+  StepFacts Facts(const Plan& plan) const;
+  MemoryNeed Memory(const Plan& plan) const;
+
   const Cluster& cluster() const { return cluster_; }
   const Workload& workload() const { return workload_; }
+  const Belief& belief() const { return belief_; }
+  // Null where something else is believed.
+  const std::shared_ptr<const ProfiledCompute>& profile() const { return profile_; }
   const std::string& device() const { return device_; }
   ComputeSource compute_source() const { return compute_source_; }
   // The batches that the calibration saw; empty when it saw none.

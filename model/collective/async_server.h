@@ -84,10 +84,15 @@
 #include <vector>
 
 #include "model/collective/parameter_server.h"
+#include "model/numeric/dual.h"
 
 namespace stepcast {
 
 inline constexpr int kExactCustomers = 32;
+
+namespace internal {
+struct OverlapLines;
+}  // namespace internal
 
 // What one worker does between two updates, besides exchanging the message.
 template <class T>
@@ -97,6 +102,8 @@ struct AsyncWork {
   T spread = T(0.0);  // sigma
   // Buckets of the message that leave during the backward pass; without any, all leaves after it.
   const std::vector<Bucket>* buckets = nullptr;
+  // What they come to, where somebody has worked it out before (internal::MakeOverlapLines).
+  const internal::OverlapLines* lines = nullptr;
 };
 
 // What more workers would queue for, or what the cycle is made of while they do not.
@@ -200,42 +207,6 @@ inline OverlapLines MakeOverlapLines(const std::vector<Bucket>* buckets) {
   return lines;
 }
 
-// A value and its derivative by one variable: what Newton's method asks of the formulas below.
-struct Dual {
-  double value = 0.0;
-  double slope = 0.0;
-
-  constexpr Dual() = default;
-  // A constant, which has none, is one of them wherever it appears.
-  constexpr Dual(double v, double s = 0.0)  // NOLINT(google-explicit-constructor): see above
-      : value(v), slope(s) {}
-
-  Dual& operator+=(const Dual& o) { return *this = *this + o; }
-  friend Dual operator+(const Dual& a, const Dual& b) {
-    return {a.value + b.value, a.slope + b.slope};
-  }
-  friend Dual operator-(const Dual& a, const Dual& b) {
-    return {a.value - b.value, a.slope - b.slope};
-  }
-  friend Dual operator*(const Dual& a, const Dual& b) {
-    return {a.value * b.value, a.slope * b.value + a.value * b.slope};
-  }
-  friend Dual operator/(const Dual& a, const Dual& b) {
-    const double inverse = 1.0 / b.value;
-    const double ratio = a.value * inverse;
-    return {ratio, (a.slope - ratio * b.slope) * inverse};
-  }
-  friend bool operator<(const Dual& a, const Dual& b) { return a.value < b.value; }
-};
-
-inline double ValueOf(double x) { return x; }
-inline double ValueOf(const Dual& x) { return x.value; }
-// Of a type that carries derivatives as ceres::Jet does.
-template <class T>
-double ValueOf(const T& x) {
-  return x.a;
-}
-
 // A root that was found in values, with the derivatives that it has as a function of what the
 // equation contains: those of one step of Newton's from it. `residual` is the equation's left side
 // at the root, `slope` its derivative by the unknown.
@@ -297,11 +268,6 @@ struct AsyncNetwork {
   }
   ClosedNetwork<T> WithoutQueues() const { return {demand, Think(demand)}; }
 };
-
-template <class T>
-Duration<> ValueOf(const Duration<T>& time) {
-  return Seconds(ValueOf(time.si()));
-}
 
 template <class T>
 AsyncNetwork<double> ValuesOf(const AsyncNetwork<T>& network) {
@@ -545,7 +511,7 @@ AsyncNetwork<T> MakeAsyncNetwork(const ServerPaths<T>& p, const AsyncDemands<T>&
   network.forward = work.forward;
   network.backward = work.backward;
   const Duration<T> calls = AsyncCalls(p);
-  network.lines = MakeOverlapLines(work.buckets);
+  network.lines = work.lines != nullptr ? *work.lines : MakeOverlapLines(work.buckets);
   const Duration<T> slowest = Max(demands.own_link, demands.connection);
   network.push_rest = network.pull_rest = calls + Max(slowest - station, Duration<T>());
   network.alone = network.Cycle(network.demand);

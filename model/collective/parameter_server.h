@@ -278,6 +278,21 @@ ServerEnd<T> ScheduleServers(const ServerPhases<T>& phases, const std::vector<Bu
   return end;
 }
 
+// The same by the lines of the buckets, for phases one after the other.
+template <class T>
+ServerEnd<T> ScheduleServers(const ServerPhases<T>& phases, const std::vector<BucketLine>& lines,
+                             const std::vector<BucketLine>& held, const Duration<T>& backward,
+                             const FirstBucketDelays<T>& late) {
+  const auto all = [](const BucketLine& whole, const SyncCost<T>& cost, const Duration<T>& first) {
+    return cost.per_call * whole.count + cost.per_byte * whole.bytes + first;
+  };
+  const Duration<T> pushed =
+      Max(LastSynchronisationEnd(lines, backward, phases.worker_push, late.worker_push),
+          LastSynchronisationEnd(held, backward, phases.server_push, late.server_push));
+  return {pushed, pushed + Max(all(lines.front(), phases.worker_pull, late.worker_pull),
+                               all(held.front(), phases.server_pull, late.server_pull))};
+}
+
 // What each phase still needs once the computation it can hide behind has ended: aggregation after
 // the backward pass, distribution after the last gradient has arrived; and what the network saves
 // by helping with one of them or with both.

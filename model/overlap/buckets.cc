@@ -17,7 +17,36 @@ std::vector<Bucket> EqualBuckets(DataSize<> total, DataSize<> cap) {
   return buckets;
 }
 
+// Whether `middle` is at most a mixture of the two others in all that times multiply, but for
+// rounding.
+bool Between(const BucketLine& before, const BucketLine& middle, const BucketLine& after) {
+  // Shares of `before` in the mixture: at least so much for the buckets and the bytes, and at most
+  // so much for the moment.
+  const double of_count = (middle.count - after.count) / (before.count - after.count);
+  const double of_bytes = (middle.bytes - after.bytes) / (before.bytes - after.bytes);
+  const double least = std::max(of_count, of_bytes);
+  constexpr double kRounding = 1e-14;
+  return least * (after.ready - before.ready) <= after.ready - middle.ready + kRounding;
+}
+
 }  // namespace
+
+std::vector<BucketLine> MakeBucketLines(const std::vector<Bucket>& buckets) {
+  std::vector<BucketLine> all;
+  BucketLine line{0, 0, DataSize<>()};
+  for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket) {
+    line = {bucket->ready, line.count + 1, line.bytes + bucket->bytes};
+    all.push_back(line);
+  }
+  std::vector<BucketLine> lines;
+  for (auto next = all.rbegin(); next != all.rend(); ++next) {
+    while (lines.size() > 1 && Between(lines[lines.size() - 2], lines.back(), *next)) {
+      lines.pop_back();
+    }
+    lines.push_back(*next);
+  }
+  return lines;
+}
 
 std::vector<Bucket> MakeBuckets(const Workload& workload, DataSize<> cap) {
   if (workload.layers.empty()) return EqualBuckets(workload.gradient_bytes, cap);

@@ -29,6 +29,7 @@
 #include "data/record/plan.h"
 #include "data/record/workload.h"
 #include "data/units/quantity.h"
+#include "model/numeric/dual.h"
 
 namespace stepcast {
 
@@ -62,6 +63,45 @@ Duration<T> LastSynchronisationEnd(const std::vector<Bucket>& buckets, const Dur
   }
   return end;
 }
+
+// E_K where all buckets cost alike, as the largest of few straight lines in (t_b, tau, 1/B):
+//
+//   E_K = max_k ( r_k t_b + n_k tau + M_k / B )
+//
+//   n_k, M_k   buckets from k on, and their bytes
+struct BucketLine {
+  double ready = 1;  // r_k
+  double count = 1;  // n_k
+  DataSize<> bytes;  // M_k
+};
+
+// E_K of these lines; `cost` has tau as per_call and 1/B as per_byte. `late` is what the first bucket
+// takes longer.
+template <class T, class Cost>
+Duration<T> LastSynchronisationEnd(const std::vector<BucketLine>& lines,
+                                   const Duration<T>& backward, const Cost& cost,
+                                   const Duration<T>& late) {
+  const auto pass = ValueOf(backward);
+  const auto call = ValueOf(cost.per_call);
+  const auto byte = ValueOf(cost.per_byte);
+  const BucketLine* binding = lines.data();
+  Duration<> most =
+      pass * binding->ready + call * binding->count + byte * binding->bytes + ValueOf(late);
+  for (std::size_t k = 1; k < lines.size(); ++k) {
+    const Duration<> end = pass * lines[k].ready + call * lines[k].count + byte * lines[k].bytes;
+    if (most < end) {
+      most = end;
+      binding = &lines[k];
+    }
+  }
+  const Duration<T> end =
+      backward * binding->ready + cost.per_call * binding->count + cost.per_byte * binding->bytes;
+  return binding == lines.data() ? end + late : end;
+}
+
+// The lines of `buckets`, first that of all of them; without those that lie nowhere above two others
+// together, whatever the times.
+std::vector<BucketLine> MakeBucketLines(const std::vector<Bucket>& buckets);
 
 }  // namespace stepcast
 

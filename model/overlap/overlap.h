@@ -24,6 +24,7 @@
 #ifndef STEPCAST_MODEL_OVERLAP_OVERLAP_H_
 #define STEPCAST_MODEL_OVERLAP_OVERLAP_H_
 
+#include "data/record/plan.h"
 #include "data/units/quantity.h"
 #include "model/numeric/p_norm.h"
 
@@ -51,6 +52,20 @@ OverlapSplit<T> PNormOverlap(const Duration<T>& backward, const Duration<T>& tot
   const Duration<T> exposed =
       Max(PNorm(backward, total, kOverlapSharpness) - backward, Duration<T>());
   return {exposed, Max(total - exposed, Duration<T>())};
+}
+
+// Of a plan's kind of overlap.
+template <class T>
+OverlapSplit<T> SplitOverlap(Overlap overlap, const Duration<T>& backward, const Duration<T>& total,
+                             const Duration<T>& end) {
+  switch (overlap) {
+    case Overlap::kNone:
+      return {total, {}};
+    case Overlap::kPNorm:
+      return PNormOverlap(backward, total);
+    default:
+      return BucketOverlap(backward, total, end);
+  }
 }
 
 // What the backward pass takes longer.

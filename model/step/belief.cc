@@ -244,6 +244,16 @@ void Belief::Transfer(const Calibration& calibration, const Workload& workload,
   }
 }
 
+Eigen::MatrixXd Belief::CovarianceWith(const Calibration& calibration) const {
+  const Eigen::MatrixXd& fitted = calibration.log_covariance;
+  Eigen::MatrixXd covariance =
+      Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(log_values_.size()), fitted.cols());
+  for (const Source& source : sources_) {
+    for (const auto& [i, a] : source.terms) covariance.row(source.position) += a * fitted.row(i);
+  }
+  return covariance;
+}
+
 void Belief::TakeCovariance(const Calibration& calibration) {
   const auto size = static_cast<Eigen::Index>(log_values_.size());
   const Eigen::Index before = log_covariance_.rows();

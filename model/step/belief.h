@@ -70,6 +70,9 @@ class Belief {
   }
   // Host -> position of its link, of all that have one of their own.
   const std::vector<std::pair<std::string, int>>& host_links() const { return host_links_; }
+  // Of these ln(value) with those that the calibration they were taken from has fitted, a column for
+  // each in its order. 0 for what is a prior.
+  Eigen::MatrixXd CovarianceWith(const Calibration& calibration) const;
   // "flow_bandwidth", "sample_time of resnet50 on t4", "link_bandwidth of tupi5".
   std::string NameOf(int position) const;
   // Position of the slowest link among named hosts; one of which nothing is known has the cluster's.

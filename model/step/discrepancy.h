@@ -37,21 +37,29 @@ inline constexpr double kDiscrepancyPerDoubling = 0.03;
 // workload's own: how its workers spread, and when its gradients are ready.
 inline constexpr double kOwnShare = 0.5;
 
+// What of a plan its distance from the range depends on.
+struct PlanSize {
+  int workers = 1;
+  int nodes = 1;
+  int devices_per_node = 1;  // in use, on the fullest node
+  int local_batch = 1;
+};
+
 // Doublings of a plan beyond the range, all directions together. `batches` of the workload, where
 // runs of it were fitted.
-inline double DoublingsBeyond(const Plan& plan, const CalibratedRange& range,
+inline double DoublingsBeyond(const PlanSize& plan, const CalibratedRange& range,
                               const std::optional<CalibratedRange::BatchRange>& batches) {
-  const auto beyond = [](double value, double most) {
-    return std::max(0.0, std::log2(value / std::max(1.0, most)));
+  const auto beyond = [](int value, int most) {
+    return value > std::max(1, most) ? std::log2(1.0 * value / std::max(1, most)) : 0.0;
   };
   double squares = 0;
   const auto add = [&](double doublings) { squares += doublings * doublings; };
-  add(beyond(plan.nodes(), range.max_nodes));
-  const double workers = beyond(plan.workers(), range.max_workers);
+  add(beyond(plan.nodes, range.max_nodes));
+  const double workers = beyond(plan.workers, range.max_workers);
   const double own =
-      batches && batches->max_workers > 0 ? beyond(plan.workers(), batches->max_workers) : workers;
+      batches && batches->max_workers > 0 ? beyond(plan.workers, batches->max_workers) : workers;
   add(workers + kOwnShare * std::max(0.0, own - workers));
-  add(beyond(DevicesOnFullestNode(plan.placement), range.max_devices_per_node));
+  add(beyond(plan.devices_per_node, range.max_devices_per_node));
   if (batches) {
     add(beyond(plan.local_batch, batches->max));
     add(beyond(batches->min, plan.local_batch));
@@ -59,9 +67,21 @@ inline double DoublingsBeyond(const Plan& plan, const CalibratedRange& range,
   return std::sqrt(squares);
 }
 
-inline double Discrepancy(const Plan& plan, const CalibratedRange& range,
+inline double Discrepancy(const PlanSize& plan, const CalibratedRange& range,
                           const std::optional<CalibratedRange::BatchRange>& batches) {
   return kDiscrepancyPerDoubling * DoublingsBeyond(plan, range, batches);
+}
+
+inline PlanSize SizeOf(const Plan& plan) {
+  return {plan.workers(), plan.nodes(), DevicesOnFullestNode(plan.placement), plan.local_batch};
+}
+inline double DoublingsBeyond(const Plan& plan, const CalibratedRange& range,
+                              const std::optional<CalibratedRange::BatchRange>& batches) {
+  return DoublingsBeyond(SizeOf(plan), range, batches);
+}
+inline double Discrepancy(const Plan& plan, const CalibratedRange& range,
+                          const std::optional<CalibratedRange::BatchRange>& batches) {
+  return Discrepancy(SizeOf(plan), range, batches);
 }
 
 }  // namespace stepcast

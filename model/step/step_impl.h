@@ -13,6 +13,7 @@
 #include "model/compute/fitted_curve.h"
 #include "model/network/slow_start.h"
 #include "model/network/transport.h"
+#include "model/numeric/dual.h"
 #include "model/overlap/overlap.h"
 #include "model/step/step.h"
 #include "model/sync/straggler.h"
@@ -68,12 +69,12 @@ template <class T>
 struct PathRate {
   DataRate<T> bandwidth;
   Limiter limiter = Limiter::kLink;
-  PathTerms<T> terms;
 };
 
 template <class T>
 PathRate<T> DeliverTo(const Path<T>& path, const FlowShape& shape,
-                      const DataRate<T>& flow_bandwidth, const Barrier<T>& barrier) {
+                      const DataRate<T>& flow_bandwidth, const Barrier<T>& barrier,
+                      PathTerms<T>* terms) {
   FlowLimits<T> limits;
   if (shape.connections > 0) limits = LimitsOfFlow(path, barrier);
   const DurationPerByte<T> line = 1.0 / path.bandwidth;
@@ -92,23 +93,55 @@ PathRate<T> DeliverTo(const Path<T>& path, const FlowShape& shape,
   join(limits.window, shape.window_knee, Limiter::kWindow);
   join(limits.loss, kLinkKnee, Limiter::kLoss);
   rate.bandwidth = (1.0 - path.loss) / time;
-  rate.terms = {path, limits, rate.bandwidth, shape.peers, shape.connections, shape.window_knee};
+  if (terms != nullptr) {
+    *terms = {path, limits, rate.bandwidth, shape.peers, shape.connections, shape.window_knee};
+  }
   return rate;
 }
 
-// A hop between nodes.
+// The parts of a step that few plans differ in: the rate of a path, a logarithm, an order statistic,
+// the end of a schedule. Here each is computed anew; a compiled plan looks them up
+// (predictor/compiled_plan.h).
+struct ComputedParts {
+  template <class T>
+  PathRate<T> NodeRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
+                       const FlowShape& shape, const Barrier<T>& barrier,
+                       PathTerms<T>* terms) const {
+    return DeliverTo(MakePath(link, cluster.node_link(), cluster), shape, cluster.flow_bandwidth(),
+                     barrier, terms);
+  }
+  // Of a server's link, or a helper's.
+  template <class T>
+  PathRate<T> ServerRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
+                         const FlowShape& shape, const Barrier<T>& barrier,
+                         PathTerms<T>* terms) const {
+    return DeliverTo(MakePath(link, cluster.link_bandwidth(), cluster), shape,
+                     cluster.flow_bandwidth(), barrier, terms);
+  }
+  double Doublings(int nodes) const { return std::log2(static_cast<double>(nodes)); }
+  // The slowest of a step's workers, in standard deviations.
+  double Slowest(const StepFacts& facts) const {
+    return ExpectedSlowest(facts.workers, facts.backup_workers);
+  }
+  template <class T>
+  Duration<T> ServersEnd(const StepFacts& facts, const ServerPhases<T>& phases,
+                         const Duration<T>& backward, const FirstBucketDelays<T>& late) const {
+    return ScheduleServers(phases, *facts.buckets, *facts.held_buckets, backward,
+                           facts.server.pipelined, late)
+        .pulled;
+  }
+  const OverlapLines* AsyncLines(const StepFacts& /*facts*/) const { return nullptr; }
+};
+
+// A hop between nodes over a path of `rate`.
 template <class T>
 Hop<T> NodeHop(const StepFacts& facts, const LinkFacts& link, const ClusterParameters<T>& cluster,
-               const FlowShape& shape, const Barrier<T>& barrier, Limiter* limiter,
-               PathTerms<T>* terms) {
-  const PathRate<T> rate = DeliverTo(MakePath(link, cluster.node_link(), cluster), shape,
-                                     cluster.flow_bandwidth(), barrier);
+               const PathRate<T>& rate, double doublings, Limiter* limiter) {
   const DataRate<T> host = cluster.host_bandwidth();
   const T crowding =
       (1.0 + cluster.host_sharing() * static_cast<double>(facts.devices_per_node - 1)) *
-      (1.0 + cluster.node_scaling() * std::log2(static_cast<double>(facts.nodes)));
+      (1.0 + cluster.node_scaling() * doublings);
   *limiter = host < rate.bandwidth ? Limiter::kHost : rate.limiter;
-  if (terms != nullptr) *terms = rate.terms;
   return {cluster.link_latency() + link.rtt.value_or(Duration<>()) / 2.0,
           1.0 / ((1.0 / rate.bandwidth + 1.0 / host) * crowding)};
 }
@@ -124,20 +157,27 @@ inline DataSize<> MeanBucket(const StepFacts& facts) {
   return facts.gradient / static_cast<double>(facts.buckets->size());
 }
 
-// Paths to servers, and what limits the two links of each.
+// The hops of a collective, and what limits that between nodes.
+template <class T>
+struct CollectiveHops {
+  Hop<T> node;               // for more than one node
+  Hop<T> device;             // between devices of a node
+  DataRate<T> helper_link;   // byteps
+  Limiter node_link = Limiter::kHost;
+};
+
+// The paths to servers, and what limits the two links of each.
 template <class T>
 struct ServerRoutes {
   ServerPaths<T> paths;
-  Limiter worker_link = Limiter::kLink;
+  Limiter node_link = Limiter::kLink;
   Limiter server_link = Limiter::kServerLink;
   Limiter connection = Limiter::kWindow;
-  PathTerms<T> node_path;
-  PathTerms<T> server_path;
 
   Limiter At(ServerLimiter part) const {
     switch (part) {
       case ServerLimiter::kWorkerLink:
-        return worker_link;
+        return node_link;
       case ServerLimiter::kServerRate:
         return Limiter::kServer;
       case ServerLimiter::kConnection:
@@ -160,14 +200,29 @@ struct ServerRoutes {
   }
 };
 
+// What a step is joined from, beside what is counted.
+template <class T>
+struct StepInputs {
+  Duration<T> micro;  // one micro-step
+  T overlap_share = T(0.0);
+  T overlap_contention = T(0.0);
+  T straggler_spread = T(0.0);
+  Duration<T> update;    // the optimizer's, on a worker
+  Duration<T> overhead;  // fixed cost of a synchronisation
+  Duration<T> timeout;   // of a retransmission, after which silent flows start slowly
+  CollectiveHops<T> hops;   // of a collective
+  ServerRoutes<T> servers;  // of ps-sync and ps-async
+};
+
 // What is known between a worker and a server, with the bandwidth of the server's link.
 inline LinkFacts PathToServers(const StepFacts& facts) {
   return facts.server.colocated ? facts.link : Overlay(facts.link, facts.server_link);
 }
 
-template <class T>
+template <class T, class Parts>
 ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters<T>& cluster,
-                                 const WorkloadParameters<T>& workload) {
+                       const WorkloadParameters<T>& workload, const Parts& parts,
+                       StepTerms<T>* terms) {
   const double servers = facts.servers;
   const double workers = facts.workers;
   ServerRoutes<T> routes;
@@ -189,22 +244,39 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
   const LinkFacts path = PathToServers(facts);
   LinkFacts node_link = path;
   node_link.bandwidth = facts.link.bandwidth;
+  const PathRate<T> at_node = parts.NodeRate(node_link, cluster, {servers, 0}, Barrier<T>(),
+                                             terms != nullptr ? &terms->node_path : nullptr);
   paths.worker =
-      NodeHop(facts, node_link, cluster, {servers, 0}, {}, &routes.worker_link, &routes.node_path);
-  const PathRate<T> rate = DeliverTo(MakePath(path, cluster.link_bandwidth(), cluster),
-                                     {workers, 0}, cluster.flow_bandwidth(), {});
+      NodeHop(facts, node_link, cluster, at_node, parts.Doublings(facts.nodes), &routes.node_link);
+  const PathRate<T> rate = parts.ServerRate(path, cluster, {workers, 0}, Barrier<T>(),
+                                            terms != nullptr ? &terms->server_path : nullptr);
   paths.server_bandwidth = rate.bandwidth;
-  // A phase ends with the slowest of all flows, one between each worker and each server.
-  const Barrier<T> barrier{MeanBucket(facts) / servers, workers * servers};
-  const FlowLimits<T> limits = LimitsOfFlow(rate.terms.path, barrier);
-  paths.connection = Max(limits.window, limits.loss) / (1.0 - rate.terms.path.loss);
-  if (limits.window < limits.loss) routes.connection = Limiter::kLoss;
-  routes.server_path = rate.terms;
-  routes.server_path.limits = limits;
+  const double loss = path.loss.value_or(0.0);
+  if (path.rtt || loss > 0.0) {
+    // A phase ends with the slowest of all flows, one between each worker and each server.
+    const Barrier<T> barrier{MeanBucket(facts) / servers, workers * servers};
+    const FlowLimits<T> limits =
+        LimitsOfFlow(MakePath(path, cluster.link_bandwidth(), cluster), barrier);
+    paths.connection = Max(limits.window, limits.loss) / (1.0 - loss);
+    if (limits.window < limits.loss) routes.connection = Limiter::kLoss;
+    if (terms != nullptr) terms->server_path.limits = limits;
+  }
   // A colocated server has its node's link.
-  const Limiter at_server = paths.colocated ? routes.worker_link : rate.limiter;
+  const Limiter at_server = paths.colocated ? routes.node_link : rate.limiter;
   if (at_server != Limiter::kLink) routes.server_link = at_server;
+  if (terms != nullptr) {
+    terms->node_hop = paths.worker;
+    terms->servers = paths;
+  }
   return routes;
+}
+
+// What is known between the nodes of a collective. Machines of BytePS exchange with helpers too.
+inline LinkFacts NodeLink(const StepFacts& facts) {
+  if (facts.strategy != Strategy::kBytePs || facts.servers == 0) return facts.link;
+  LinkFacts link = Overlay(facts.link, facts.server_link);
+  link.bandwidth = facts.link.bandwidth;
+  return link;
 }
 
 // Distinct nodes that a node of a ring exchanges with.
@@ -214,107 +286,137 @@ inline NodeShape ShapeOf(const StepFacts& facts) {
   return {facts.workers, facts.nodes, facts.devices_per_node, facts.nics};
 }
 
-// The hop of an all-reduce between nodes: one connection to the next, in rounds of which each waits
+// The hops of an all-reduce. Between nodes: one connection to the next, in rounds of which each waits
 // for the slowest hop. A ring of two has no round to pipeline with another: its round trips add.
 // Machines of BytePS exchange with all others and with all helpers at once.
-template <class T>
-Hop<T> CollectiveHop(const StepFacts& facts, const ClusterParameters<T>& cluster, Limiter* limiter,
-                     PathTerms<T>* terms) {
-  const Barrier<T> barrier{MeanBucket(facts) / static_cast<double>(facts.workers),
-                           static_cast<double>(facts.nodes)};
-  FlowShape shape{RingPeers(facts), 1, kSegmentKnee};
-  LinkFacts link = facts.link;
-  if (facts.strategy == Strategy::kBytePs) {
-    const double peers = facts.nodes - 1 + facts.servers;
-    shape = {peers, peers};
-    if (facts.servers > 0) {
-      link = Overlay(link, facts.server_link);
-      link.bandwidth = facts.link.bandwidth;
-    }
-  } else if (facts.nodes == 2 && facts.strategy != Strategy::kTree &&
-             facts.strategy != Strategy::kHalvingDoubling) {
-    shape.window_knee = kNoPipeline;
-  }
-  return NodeHop(facts, link, cluster, shape, barrier, limiter, terms);
-}
-
-// The cost of one collective call, and what limits its bytes. Only rings pipeline their rounds.
-// `terms` may be null, here and below.
-template <class T>
-PipelinedRing<T> CollectiveCost(const StepFacts& facts, const ClusterParameters<T>& cluster,
-                                Limiter* limiter, StepTerms<T>* terms) {
-  const NodeShape shape = ShapeOf(facts);
-  const Hop<T> intra = DeviceHop(facts, cluster);
-  Hop<T> inter;
-  *limiter = Limiter::kHost;
+template <class T, class Parts>
+CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParameters<T>& cluster,
+                           const Parts& parts, StepTerms<T>* terms) {
+  CollectiveHops<T> hops;
+  hops.device = DeviceHop(facts, cluster);
+  const DataSize<> mean = MeanBucket(facts);
+  const double machines = facts.nodes;
   if (facts.nodes > 1) {
-    inter = CollectiveHop(facts, cluster, limiter, terms != nullptr ? &terms->node_path : nullptr);
+    const Barrier<T> barrier{mean / static_cast<double>(facts.workers), machines};
+    FlowShape shape{RingPeers(facts), 1, kSegmentKnee};
+    const LinkFacts link = NodeLink(facts);
+    if (facts.strategy == Strategy::kBytePs) {
+      const double peers = facts.nodes - 1 + facts.servers;
+      shape = {peers, peers};
+    } else if (facts.nodes == 2 && facts.strategy != Strategy::kTree &&
+               facts.strategy != Strategy::kHalvingDoubling) {
+      shape.window_knee = kNoPipeline;
+    }
+    const PathRate<T> rate = parts.NodeRate(link, cluster, shape, barrier,
+                                            terms != nullptr ? &terms->node_path : nullptr);
+    hops.node = NodeHop(facts, link, cluster, rate, parts.Doublings(facts.nodes), &hops.node_link);
+  }
+  if (facts.strategy == Strategy::kBytePs) {
+    hops.helper_link =
+        parts
+            .ServerRate(Overlay(facts.link, facts.server_link), cluster, {machines, machines},
+                        Barrier<T>{mean / machines, machines},
+                        terms != nullptr ? &terms->server_path : nullptr)
+            .bandwidth;
   }
   if (terms != nullptr) {
-    terms->node_hop = inter;
-    terms->device_hop = intra;
+    terms->node_hop = hops.node;
+    terms->device_hop = hops.device;
   }
+  return hops;
+}
+
+// The cost of one collective call. Only rings pipeline their rounds.
+template <class T>
+PipelinedRing<T> CollectiveCost(const StepFacts& facts, const CollectiveHops<T>& hops) {
   if (facts.strategy == Strategy::kBytePs) {
-    const LinkFacts helper = Overlay(facts.link, facts.server_link);
-    const double machines = facts.nodes;
-    const Barrier<T> barrier{MeanBucket(facts) / machines, machines};
-    const PathRate<T> rate = DeliverTo(MakePath(helper, cluster.link_bandwidth(), cluster),
-                                       {machines, machines}, cluster.flow_bandwidth(), barrier);
-    if (terms != nullptr) terms->server_path = rate.terms;
-    const SyncCost<T> cost = BytePsOverNodes(facts.nodes, facts.devices_per_node, facts.servers,
-                                             inter, rate.bandwidth, intra, facts.nics);
+    const SyncCost<T> cost =
+        BytePsOverNodes(facts.nodes, facts.devices_per_node, facts.servers, hops.node,
+                        hops.helper_link, hops.device, facts.nics);
     return {cost, cost};
   }
-  const SyncCost<T> cost = AllreduceCost(facts.strategy, shape, inter, intra);
+  const SyncCost<T> cost =
+      AllreduceCost(facts.strategy, ShapeOf(facts), hops.node, hops.device);
   const bool ring = facts.strategy == Strategy::kAllreduce || facts.strategy == Strategy::kRing;
   if (!ring) return {cost, cost};
-  return PipelineRing(cost, facts.nodes > 1 ? inter.alpha : intra.alpha);
+  return PipelineRing(cost, facts.nodes > 1 ? hops.node.alpha : hops.device.alpha);
 }
 
 // What an asynchronous worker does between two updates.
 template <class T>
-AsyncWork<T> WorkOf(const StepFacts& facts, const WorkloadParameters<T>& workload,
-                    const Duration<T>& micro, const Duration<T>& backward) {
+AsyncWork<T> WorkOf(const StepFacts& facts, const Duration<T>& micro, const Duration<T>& backward,
+                    const T& spread, const OverlapLines* lines = nullptr) {
   AsyncWork<T> work;
   work.forward = micro * static_cast<double>(facts.accumulation_steps) - backward;
   work.backward = backward;
-  work.spread = workload.straggler_spread();
+  work.spread = spread;
   work.buckets = facts.overlap == Overlap::kNone ? nullptr : facts.buckets.get();
+  work.lines = lines;
   return work;
 }
 
-// The routes to the servers, which `terms` report.
-template <class T>
-ServerRoutes<T> TakeServerRoutes(const StepFacts& facts, const ClusterParameters<T>& cluster,
-                                 const WorkloadParameters<T>& workload, StepTerms<T>* terms) {
-  ServerRoutes<T> routes = MakeServerRoutes(facts, cluster, workload);
-  if (terms == nullptr) return routes;
-  terms->node_hop = routes.paths.worker;
-  terms->servers = routes.paths;
-  terms->node_path = routes.node_path;
-  terms->server_path = routes.server_path;
-  return routes;
+// Whether nobody is there to exchange anything with.
+inline bool Alone(const StepFacts& facts) {
+  return facts.strategy == Strategy::kNone ||
+         (facts.workers == 1 && (!UsesServers(facts.strategy) || facts.server.colocated));
+}
+
+template <class T, class Parts>
+StepInputs<T> MakeStepInputs(const StepFacts& facts, const ClusterParameters<T>& cluster,
+                             const WorkloadParameters<T>& workload, const Parts& parts,
+                             StepTerms<T>* terms) {
+  StepInputs<T> inputs;
+  inputs.micro = MicroStep(facts, cluster, workload);
+  inputs.overlap_share = cluster.overlap_share();
+  inputs.overlap_contention = cluster.overlap_contention();
+  inputs.straggler_spread = workload.straggler_spread();
+  inputs.update = workload.update_time();
+  if (Alone(facts)) return inputs;
+  const bool servers = UsesServers(facts.strategy);
+  inputs.overhead =
+      facts.nodes > 1 || servers ? cluster.node_sync_overhead() : cluster.device_sync_overhead();
+  inputs.timeout = cluster.loss_timeout();
+  if (servers) {
+    inputs.servers = MakeServerRoutes(facts, cluster, workload, parts, terms);
+  } else {
+    inputs.hops = MakeCollectiveHops(facts, cluster, parts, terms);
+  }
+  return inputs;
+}
+
+// Share of the backward pass that is left when a step's first bucket leaves.
+inline double HiddenSilence(const StepFacts& facts) {
+  return facts.overlap == Overlap::kBuckets ? 1 - facts.buckets->front().ready : 0;
 }
 
 // Silence of the links before a step's first bucket leaves.
 template <class T>
 Duration<T> IdleTime(const StepFacts& facts, const Duration<T>& micro,
                      const Duration<T>& backward) {
-  const double hidden = facts.overlap == Overlap::kBuckets ? 1 - facts.buckets->front().ready : 0;
-  return micro * static_cast<double>(facts.accumulation_steps) - backward * hidden;
+  return micro * static_cast<double>(facts.accumulation_steps) - backward * HiddenSilence(facts);
+}
+
+// The round trip of flows that start slowly: as stated, and what the hosts of `hop` add to it where
+// loss makes it count (MakePath).
+template <class T>
+Duration<T> SlowStartTrip(const LinkFacts& link, const Hop<T>& hop) {
+  if (!link.rtt) return {};
+  return link.loss.value_or(0.0) > 0.0 ? hop.alpha * 2.0 : Duration<T>(*link.rtt);
 }
 
 // What a step's first bucket loses because its flows were silent while the devices computed. A
 // node sends `passes` bytes of it for each byte of the message, which takes `per_byte` once the
 // flows are open, whatever limits it: a faster link that nobody can use loses no more.
 template <class T>
-Duration<T> SlowStart(const LinkFacts& link, const ClusterParameters<T>& cluster, double flows,
+Duration<T> SlowStart(const Duration<T>& trip, const Duration<T>& timeout, double flows,
                       double passes, const DurationPerByte<T>& per_byte, const DataSize<>& bucket,
                       const Duration<T>& idle) {
-  if (!link.rtt) return {};
-  Path<T> path = MakePath(link, cluster.node_link(), cluster);
+  if (!(trip.si() > 0.0)) return {};
+  // Windows and losses have their part in the rate.
+  Path<T> path;
   path.bandwidth = passes / per_byte;
-  path.loss = T(0.0);  // windows and losses have their part in the rate
+  path.rtt = trip;
+  path.timeout = timeout;
   path.window = DataSize<T>::FromSi(T(std::numeric_limits<double>::infinity()));
   return SlowStartDelay(path, DataSize<T>(bucket * passes), flows,
                         std::optional<Duration<T>>(idle));
@@ -323,18 +425,222 @@ Duration<T> SlowStart(const LinkFacts& link, const ClusterParameters<T>& cluster
 // The same in each phase of synchronous servers, at the worker and at the fullest server as fast as
 // either is.
 template <class T>
-FirstBucketDelays<T> SlowStarts(const StepFacts& facts, const ClusterParameters<T>& cluster,
-                                const ServerPhases<T>& phases, double passes,
-                                const Duration<T>& idle) {
-  const auto delay = [&](const SyncCost<T>& cost, double share,
-                         const std::vector<Bucket>& buckets) {
-    return SlowStart(PathToServers(facts), cluster, facts.servers, passes, cost.per_byte * share,
-                     buckets.front().bytes / share, idle);
+FirstBucketDelays<T> SlowStarts(const StepFacts& facts, const Duration<T>& trip,
+                                const Duration<T>& timeout, const ServerPhases<T>& phases,
+                                double passes, const Duration<T>& idle) {
+  const auto delay = [&](const SyncCost<T>& cost, double share, const Bucket& first) {
+    return SlowStart(trip, timeout, facts.servers, passes, cost.per_byte * share,
+                     first.bytes / share, idle);
   };
-  return {delay(phases.worker_push, 1, *facts.buckets),
-          delay(phases.worker_pull, 1, *facts.buckets),
-          delay(phases.server_push, phases.share, *facts.held_buckets),
-          delay(phases.server_pull, phases.share, *facts.held_buckets)};
+  const Bucket& first = facts.buckets->front();
+  const Bucket& held = facts.held_buckets->front();
+  return {delay(phases.worker_push, 1, first), delay(phases.worker_pull, 1, first),
+          delay(phases.server_push, phases.share, held),
+          delay(phases.server_pull, phases.share, held)};
+}
+
+// Bucket after bucket over a collective, of which each takes the larger of the ring's two times.
+template <class T>
+struct CollectiveSchedule {
+  Duration<T> end;    // E_K, from the start of the backward pass
+  Duration<T> calls;  // of all buckets; their bytes at the steady pace are the rest
+};
+
+template <class T>
+CollectiveSchedule<T> ScheduleCollective(const PipelinedRing<T>& ring,
+                                         const std::vector<Bucket>& buckets,
+                                         const Duration<T>& backward, const Duration<T>& late) {
+  // What buckets from one on sum up to: their number and bytes, and those of them that the chain
+  // holds up.
+  struct Tail {
+    double count = 0;
+    double bytes = 0;
+    double chained = 0;
+    double chained_bytes = 0;
+  };
+  const SyncCost<double> steady{ValueOf(ring.steady.per_call), ValueOf(ring.steady.per_byte)};
+  const SyncCost<double> chain{ValueOf(ring.chain.per_call), ValueOf(ring.chain.per_byte)};
+  const Duration<> pass = ValueOf(backward);
+  Tail tail;
+  Tail binding;
+  std::size_t from = 0;  // the bucket from which they bind
+  Duration<> rest;
+  Duration<> latest = Seconds(-1.0);
+  for (std::size_t k = buckets.size(); k-- > 0;) {
+    const Bucket& bucket = buckets[k];
+    const Duration<> at_pace = steady.Time(bucket.bytes);
+    const Duration<> around = chain.Time(bucket.bytes);
+    const double chained = at_pace < around ? 1.0 : 0.0;
+    tail.count += 1.0;
+    tail.bytes += bucket.bytes.si();
+    tail.chained += chained;
+    tail.chained_bytes += chained * bucket.bytes.si();
+    rest += Max(at_pace, around);
+    if (k == 0) rest += ValueOf(late);
+    const Duration<> end = pass * bucket.ready + rest;
+    if (latest < end) {
+      latest = end;
+      binding = tail;
+      from = k;
+    }
+  }
+  const auto calls = [&](const Tail& t) {
+    return ring.steady.per_call * (t.count - t.chained) + ring.chain.per_call * t.chained -
+           (ring.steady.per_byte - ring.chain.per_byte) * Bytes(t.chained_bytes);
+  };
+  CollectiveSchedule<T> schedule;
+  schedule.calls = calls(tail) + late;
+  schedule.end = backward * buckets[from].ready + calls(binding) +
+                 ring.steady.per_byte * Bytes(binding.bytes) + (from == 0 ? late : Duration<T>());
+  return schedule;
+}
+
+// A synchronisation beside the backward pass.
+template <class T>
+struct Synchronisation {
+  Duration<T> end;         // of the last bucket, from the start of the backward pass
+  Duration<T> calls;       // of all buckets; their bytes are the rest
+  Duration<T> slow_start;  // before the first bucket, within the calls
+  SyncCost<T> cost;
+  Limiter limiter = Limiter::kNothing;
+
+  Duration<T> Transfer(const StepFacts& facts) const { return cost.per_byte * facts.gradient; }
+  Duration<T> All(const StepFacts& facts) const { return calls + Transfer(facts); }
+};
+
+// With synchronous servers. `idle` is the silence of the links before, and `timeout` that of a
+// retransmission, in which their windows halve.
+template <class T, class Parts>
+Synchronisation<T> Synchronise(const StepFacts& facts, const ServerRoutes<T>& routes,
+                               const Duration<T>& backward, const Duration<T>& idle,
+                               const Duration<T>& timeout, const Parts& parts,
+                               StepTerms<T>* terms) {
+  Synchronisation<T> sync;
+  const ServerPaths<T>& paths = routes.paths;
+  // All buckets of a phase are on their way at once.
+  const Duration<T> latency = PhaseLatency(paths) * 2.0;
+  const ServerPhases<T> phases = SynchronousServers(WithoutLatency(paths));
+  if (terms != nullptr) terms->phases = phases;
+  sync.limiter = routes.At(phases.limiter());
+  sync.cost = phases.push + phases.pull;
+  FirstBucketDelays<T> late;
+  const Duration<T> trip = SlowStartTrip(PathToServers(facts), paths.worker);
+  if (trip.si() > 0.0) {
+    // Both directions of a link start slowly, a phase after the other.
+    const double passes = paths.worker_passes();
+    const DataSize<> first =
+        Max(facts.buckets->front().bytes, facts.held_buckets->front().bytes / phases.share);
+    for (const SyncCost<T>* phase : {&phases.push, &phases.pull}) {
+      sync.slow_start +=
+          SlowStart(trip, timeout, facts.servers, passes, phase->per_byte, first, idle);
+    }
+    late = SlowStarts(facts, trip, timeout, phases, passes, idle);
+  }
+  sync.calls = sync.cost.per_call * static_cast<double>(facts.buckets->size()) + latency +
+               sync.slow_start;
+  sync.end = parts.ServersEnd(facts, phases, backward, late) + latency;
+  return sync;
+}
+
+// By a collective.
+template <class T, class Parts>
+Synchronisation<T> Synchronise(const StepFacts& facts, const CollectiveHops<T>& hops,
+                               const Duration<T>& backward, const Duration<T>& idle,
+                               const Duration<T>& timeout, const Parts& /*parts*/,
+                               StepTerms<T>* /*terms*/) {
+  Synchronisation<T> sync;
+  const PipelinedRing<T> ring = CollectiveCost(facts, hops);
+  sync.limiter = hops.node_link;
+  sync.cost = ring.steady;
+  if (facts.nodes > 1) {
+    // A ring moves a message 2 (w-1)/w times, one w-th at once.
+    const double w = facts.workers;
+    sync.slow_start =
+        SlowStart(SlowStartTrip(NodeLink(facts), hops.node), timeout, 1, 1 / w,
+                  sync.cost.per_byte / (2 * (w - 1)), facts.buckets->front().bytes, idle);
+  }
+  const CollectiveSchedule<T> schedule =
+      ScheduleCollective(ring, *facts.buckets, backward, sync.slow_start);
+  sync.calls = schedule.calls;
+  sync.end = schedule.end;
+  return sync;
+}
+
+// The step of these inputs.
+template <class T, class Parts>
+StepTime<T> JoinStep(const StepFacts& facts, const StepInputs<T>& inputs, const Parts& parts,
+                     StepTerms<T>* terms) {
+  StepTime<T> step;
+  const double a = facts.accumulation_steps;
+  const bool servers = UsesServers(facts.strategy);
+  const bool alone = Alone(facts);
+  const Duration<T>& micro = inputs.micro;
+  const Duration<T> backward = micro * inputs.overlap_share;
+  step.forward = (micro - backward) * a;
+  step.backward = backward * a;
+  if (terms != nullptr) {
+    terms->micro = micro;
+    terms->backward = backward;
+  }
+  if (facts.has_compute && (!servers || alone)) step.update = inputs.update;
+  if (alone) {
+    if (terms != nullptr && facts.strategy != Strategy::kNone) {
+      terms->async.cycle = terms->async.alone = step.total();
+      if (step.total().si() > 0.0) terms->async.updates = 1.0 / step.total();
+    }
+    return step;
+  }
+
+  const Duration<T> wait =
+      micro * (inputs.straggler_spread * (std::sqrt(a) * parts.Slowest(facts)));
+  const Duration<T> idle = IdleTime(facts, micro, backward);
+  if (terms != nullptr) terms->overhead = inputs.overhead;
+
+  if (facts.strategy == Strategy::kPsAsync) {
+    const ServerRoutes<T>& routes = inputs.servers;
+    const ServerPaths<T>& paths = routes.paths;
+    const AsyncServers<T> async = AsynchronousServers(
+        paths, WorkOf(facts, micro, backward, inputs.straggler_spread, parts.AsyncLines(facts)),
+        facts.gradient);
+    if (terms != nullptr) terms->async = async;
+    step.limiter = routes.At(async);
+    const Duration<T> exposed =
+        Max(async.cycle - step.compute(), Duration<T>());  // rounding must not make it negative
+    step.exposed_latency =
+        Min(exposed,
+            (paths.worker.alpha + paths.initiation * static_cast<double>(facts.servers)) * 2.0) +
+        inputs.overhead;
+    step.exposed_transfer = exposed + inputs.overhead - step.exposed_latency;
+    step.synchronisation = step.exposed();
+    if (facts.server.staleness_bound) {
+      step.straggler_wait = BoundedStalenessWait(wait, step.total(), facts.server.staleness_bound);
+    }
+    return step;
+  }
+
+  const Synchronisation<T> sync =
+      servers ? Synchronise(facts, inputs.servers, backward, idle, inputs.timeout, parts, terms)
+              : Synchronise(facts, inputs.hops, backward, idle, inputs.timeout, parts, terms);
+  step.limiter = sync.limiter;
+  const Duration<T> transfer = sync.Transfer(facts);
+  const Duration<T> all = sync.All(facts);
+  const OverlapSplit<T> split = SplitOverlap(facts.overlap, backward, all, sync.end);
+  const Duration<T> contention = OverlapContention(split, backward, inputs.overlap_contention);
+  if (terms != nullptr) {
+    terms->cost = sync.cost;
+    terms->slow_start = sync.slow_start;
+    terms->end = sync.end;
+    terms->hidden = split.hidden;
+    terms->contention = contention;
+  }
+  step.backward += contention;
+  step.synchronisation = all + inputs.overhead;
+  // The exposed part beyond the fixed cost is shared out as the whole is made up.
+  step.exposed_transfer = all.si() > 0.0 ? split.exposed * (transfer / all) : Duration<T>();
+  step.exposed_latency = split.exposed - step.exposed_transfer + inputs.overhead;
+  if (step.exposed_transfer < step.exposed_latency) step.limiter = Limiter::kLatency;
+  step.straggler_wait = wait;
+  return step;
 }
 
 }  // namespace stepcast::internal
@@ -347,8 +653,9 @@ AllreduceChoice<T> EvaluateChoice(const StepFacts& facts, const ClusterParameter
   StepFacts one = facts;
   for (const Strategy algorithm : AllreduceAlgorithms(internal::ShapeOf(facts))) {
     one.strategy = algorithm;
-    Limiter limiter = Limiter::kNothing;
-    candidates.push_back({algorithm, internal::CollectiveCost<T>(one, cluster, &limiter, nullptr)});
+    const internal::CollectiveHops<T> hops =
+        internal::MakeCollectiveHops<T>(one, cluster, internal::ComputedParts(), nullptr);
+    candidates.push_back({algorithm, internal::CollectiveCost(one, hops)});
   }
   return ChooseAmong(candidates, facts.workers, internal::MeanBucket(facts));
 }
@@ -356,144 +663,21 @@ AllreduceChoice<T> EvaluateChoice(const StepFacts& facts, const ClusterParameter
 template <class T>
 PhaseBenefit<T> EvaluateServerPhases(const StepFacts& facts, const ClusterParameters<T>& cluster,
                                      const WorkloadParameters<T>& workload) {
+  const internal::ServerRoutes<T> routes =
+      internal::MakeServerRoutes<T>(facts, cluster, workload, internal::ComputedParts(), nullptr);
   return CompareNetworkServices(
-      WithoutLatency(internal::MakeServerRoutes(facts, cluster, workload).paths), *facts.buckets,
-      *facts.held_buckets, internal::MicroStep(facts, cluster, workload) * cluster.overlap_share(),
+      WithoutLatency(routes.paths), *facts.buckets, *facts.held_buckets,
+      internal::MicroStep(facts, cluster, workload) * cluster.overlap_share(),
       facts.server.pipelined);
 }
 
 template <class T>
 StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& cluster,
                          const WorkloadParameters<T>& workload, StepTerms<T>* terms) {
-  using internal::SlowStart;
+  const internal::ComputedParts parts;
   if (terms != nullptr) *terms = {};
-  StepTime<T> step;
-  const double a = facts.accumulation_steps;
-  const bool servers = UsesServers(facts.strategy);
-  const Duration<T> micro = internal::MicroStep(facts, cluster, workload);
-  const Duration<T> backward = micro * cluster.overlap_share();
-  step.forward = (micro - backward) * a;
-  step.backward = backward * a;
-  if (terms != nullptr) {
-    terms->micro = micro;
-    terms->backward = backward;
-  }
-  const bool alone = facts.workers == 1 && (!servers || facts.server.colocated);
-  if (facts.has_compute && (!servers || alone)) step.update = workload.update_time();
-  if (facts.strategy == Strategy::kNone) return step;
-  if (alone) {
-    if (terms != nullptr) {
-      terms->async.cycle = terms->async.alone = step.total();
-      if (step.total().si() > 0.0) terms->async.updates = 1.0 / step.total();
-    }
-    return step;
-  }
-
-  const Duration<T> wait =
-      StragglerWait(micro, workload.straggler_spread(), facts.accumulation_steps, facts.workers,
-                    facts.backup_workers);
-  const Duration<T> idle = internal::IdleTime(facts, micro, backward);
-  const Duration<T> overhead =
-      facts.nodes > 1 || servers ? cluster.node_sync_overhead() : cluster.device_sync_overhead();
-  if (terms != nullptr) terms->overhead = overhead;
-
-  if (facts.strategy == Strategy::kPsAsync) {
-    const internal::ServerRoutes<T> routes =
-        internal::TakeServerRoutes(facts, cluster, workload, terms);
-    const ServerPaths<T>& paths = routes.paths;
-    const AsyncServers<T> async = AsynchronousServers(
-        paths, internal::WorkOf(facts, workload, micro, backward), facts.gradient);
-    if (terms != nullptr) terms->async = async;
-    step.limiter = routes.At(async);
-    const Duration<T> exposed =
-        Max(async.cycle - step.compute(), Duration<T>());  // rounding must not make it negative
-    step.exposed_latency =
-        Min(exposed,
-            (paths.worker.alpha + paths.initiation * static_cast<double>(facts.servers)) * 2.0) +
-        overhead;
-    step.exposed_transfer = exposed + overhead - step.exposed_latency;
-    step.synchronisation = step.exposed();
-    if (facts.server.staleness_bound) {
-      step.straggler_wait = BoundedStalenessWait(wait, step.total(), facts.server.staleness_bound);
-    }
-    return step;
-  }
-
-  Duration<T> calls;
-  Duration<T> slow_start;  // before the first bucket
-  Duration<T> end;         // of the last bucket
-  SyncCost<T> cost;
-  if (facts.strategy == Strategy::kPsSync) {
-    const internal::ServerRoutes<T> routes =
-        internal::TakeServerRoutes(facts, cluster, workload, terms);
-    const ServerPaths<T>& paths = routes.paths;
-    // All buckets of a phase are on their way at once.
-    const Duration<T> latency = paths.alone() ? Duration<T>() : PhaseLatency(paths) * 2.0;
-    const ServerPhases<T> phases = SynchronousServers(WithoutLatency(paths));
-    if (terms != nullptr) terms->phases = phases;
-    step.limiter = routes.At(phases.limiter());
-    cost = phases.push + phases.pull;
-    calls = cost.per_call * static_cast<double>(facts.buckets->size()) + latency;
-    // Both directions of a link start slowly, a phase after the other.
-    const double passes = paths.worker_passes();
-    const DataSize<> first =
-        Max(facts.buckets->front().bytes, facts.held_buckets->front().bytes / phases.share);
-    for (const SyncCost<T>& phase : {phases.push, phases.pull}) {
-      slow_start += SlowStart(internal::PathToServers(facts), cluster, facts.servers, passes,
-                              phase.per_byte, first, idle);
-    }
-    end = ScheduleServers(phases, *facts.buckets, *facts.held_buckets, backward,
-                          facts.server.pipelined,
-                          internal::SlowStarts(facts, cluster, phases, passes, idle))
-              .pulled +
-          latency;
-  } else {
-    const PipelinedRing<T> ring = internal::CollectiveCost(facts, cluster, &step.limiter, terms);
-    cost = ring.steady;
-    const Bucket& first = facts.buckets->front();
-    if (facts.nodes > 1) {
-      // A ring moves a message 2 (w-1)/w times, one w-th at once.
-      const double w = facts.workers;
-      slow_start = SlowStart(facts.link, cluster, 1, 1 / w, cost.per_byte / (2 * (w - 1)),
-                             first.bytes, idle);
-    }
-    end = LastSynchronisationEnd(*facts.buckets, backward, [&](const Bucket& bucket) {
-      const Duration<T> time = ring.Time(bucket.bytes);
-      calls += time - ring.steady.per_byte * bucket.bytes;
-      return &bucket == &first ? time + slow_start : time;
-    });
-  }
-  calls += slow_start;
-  const Duration<T> transfer = cost.per_byte * facts.gradient;
-  const Duration<T> all = calls + transfer;
-  OverlapSplit<T> split;
-  switch (facts.overlap) {
-    case Overlap::kBuckets:
-      split = BucketOverlap(backward, all, end);
-      break;
-    case Overlap::kNone:
-      split = {all, {}};
-      break;
-    case Overlap::kPNorm:
-      split = PNormOverlap(backward, all);
-      break;
-  }
-  const Duration<T> contention = OverlapContention(split, backward, cluster.overlap_contention());
-  if (terms != nullptr) {
-    terms->cost = cost;
-    terms->slow_start = slow_start;
-    terms->end = end;
-    terms->hidden = split.hidden;
-    terms->contention = contention;
-  }
-  step.backward += contention;
-  step.synchronisation = all + overhead;
-  // The exposed part beyond the fixed cost is shared out as the whole is made up.
-  step.exposed_transfer = all.si() > 0.0 ? split.exposed * (transfer / all) : Duration<T>();
-  step.exposed_latency = split.exposed - step.exposed_transfer + overhead;
-  if (step.exposed_transfer < step.exposed_latency) step.limiter = Limiter::kLatency;
-  step.straggler_wait = wait;
-  return step;
+  return internal::JoinStep(facts, internal::MakeStepInputs(facts, cluster, workload, parts, terms),
+                            parts, terms);
 }
 
 }  // namespace stepcast

@@ -322,10 +322,12 @@ struct ByHand {
 
   // Of a burst that leaves at `rate` over `flows` flows.
   double SlowStart(double burst, double flows, double rate) const {
-    const FlowByHand flow = Flow(facts.strategy == Strategy::kPsSync ? Between() : facts.link);
-    const bool stated =
-        (facts.strategy == Strategy::kPsSync ? Between() : facts.link).rtt.has_value();
-    if (!stated) return 0;
+    const bool helped = facts.strategy == Strategy::kBytePs && n() > 0;
+    const LinkFacts link = facts.strategy == Strategy::kPsSync ? Between()
+                           : helped                            ? ServerLink()
+                                                               : facts.link;
+    const FlowByHand flow = Flow(link);
+    if (!link.rtt) return 0;
     if (flow.rtt == 0) return 0;
     const double first = 14480;
     const double silence =

@@ -1,0 +1,257 @@
+#include "predictor/compiled/compiled.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "data/io/plan_fields.h"
+#include "model/collective/sharding.h"
+
+namespace stepcast::internal {
+
+namespace {
+
+// How far the tables go; beyond, the same formulas are evaluated.
+constexpr int kTabledNodes = 1024;
+constexpr int kTabledWorkers = 4096;
+constexpr int kTabledPeers = 256;
+constexpr int kTabledBatches = 1024;
+
+bool IsTime(double seconds) { return seconds >= 0 && seconds < 1e9; }
+
+bool IsLink(const LinkFacts& link) {
+  if (link.bandwidth && !(link.bandwidth->si() > 0 && link.bandwidth->si() < 1e18)) return false;
+  if (link.rtt && !IsTime(link.rtt->si())) return false;
+  if (link.loss && !(*link.loss >= 0 && *link.loss < 1)) return false;
+  return !link.loss_burst || IsTime(link.loss_burst->si());
+}
+
+// A pointer that owns nothing, so that copies cost nothing.
+template <class T>
+std::shared_ptr<const T> Borrowed(const std::shared_ptr<const T>& owner) {
+  return std::shared_ptr<const T>(std::shared_ptr<const T>(), owner.get());
+}
+
+}  // namespace
+
+CompiledState::CompiledState(const Predictor& predictor, const Plan& compiled_plan,
+                             const CompileOptions& given)
+    : plan(compiled_plan),
+      options(given),
+      own(QueryOf(plan)),
+      belief(predictor.belief()),
+      facts(predictor.Facts(plan)),
+      buckets(facts.buckets),
+      lines(MakeBucketLines(*buckets)),
+      async_lines(MakeOverlapLines(facts.overlap == Overlap::kNone ? nullptr : buckets.get())),
+      profile(predictor.profile()),
+      batches(predictor.calibrated_batches()) {
+  plan.strategy = facts.strategy;
+  facts.buckets = Borrowed(buckets);
+  facts.held_buckets = nullptr;
+  if (predictor.cluster().calibration) range = predictor.cluster().calibration->range;
+  for (int b = 0; profile && b <= kTabledBatches; ++b) {
+    shape.push_back(profile->ShapeAt(std::max(b, 1)));
+    profile_log_sd.push_back(profile->ExtraLogSd(std::max(b, 1)));
+  }
+  if (UsesServers(plan.strategy)) SetShards(predictor.workload());
+  SetParameters(belief.SlowestLink(plan.hosts));
+  SetMemory(predictor);
+  SetTables();
+}
+
+void CompiledState::SetShards(const Workload& network) {
+  options.most_servers = std::max(options.most_servers, plan.servers);
+  shards.resize(static_cast<std::size_t>(options.most_servers) + 1);
+  for (int n = 1; n <= options.most_servers; ++n) {
+    Shards& shard = shards[static_cast<std::size_t>(n)];
+    shard.share = LargestShare(network, n, plan.server.sharding).share;
+    if (plan.strategy != Strategy::kPsSync) continue;
+    shard.held = n == 1 ? buckets
+                        : std::make_shared<const std::vector<Bucket>>(FullestServerBuckets(
+                              network, n, plan.server.sharding,
+                              plan.bucket.value_or(DefaultBucket(plan.strategy))));
+    shard.lines = MakeBucketLines(*shard.held);
+  }
+}
+
+void CompiledState::SetParameters(int link) {
+  for (int i = 0; i < kClusterParameterCount; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    cluster.si[at] = std::exp(belief.log_value(i));
+    cluster_by_link.si[at] = LinkDual(cluster.si[at]);
+    cluster_by_compute.si[at] = ComputeDual(cluster.si[at]);
+  }
+  for (int i = 0; i < kWorkloadParameterCount; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    workload.si[at] = std::exp(belief.log_value(kWorkloadOffset + i));
+    workload_by_link.si[at] = LinkDual(workload.si[at]);
+    workload_by_compute.si[at] = ComputeDual(workload.si[at]);
+  }
+  cluster.node_link_si = std::exp(belief.log_value(link));
+  cluster_by_link.node_link_si = LinkDual(cluster.node_link_si);
+  cluster_by_compute.node_link_si = ComputeDual(cluster.node_link_si);
+  // By ln(value): the derivative of a value is the value.
+  const auto vary = [](auto* dual, int lane) { dual->slope.Set(lane, dual->value); };
+  vary(&cluster_by_link.node_link_si, kNodeLinkLane);
+  for (int lane = kFlowLane; lane < kLinkLanesUsed; ++lane) {
+    vary(&cluster_by_link.si[static_cast<std::size_t>(kLinkLaneParameters[lane])], lane);
+  }
+  vary(&cluster_by_compute.si[kHostContention], kContentionLane);
+  vary(&workload_by_compute.si[kFixedTime], kFixedLane);
+  vary(&workload_by_compute.si[kFloorTime], kFloorLane);
+  vary(&workload_by_compute.si[kSampleTime], kSampleLane);
+
+  std::array<int, kActive> index{};
+  std::iota(index.begin(), index.end(), 0);
+  index[kNodeLink] = link;
+  for (int i = 0; i < kActive; ++i) {
+    for (int j = 0; j < kActive; ++j) {
+      covariance(i, j) = belief.log_covariance()(index[static_cast<std::size_t>(i)],
+                                                 index[static_cast<std::size_t>(j)]);
+    }
+  }
+}
+
+void CompiledState::SetMemory(const Predictor& predictor) {
+  const auto need = [&](int workers, int accumulation, int batch) {
+    Plan sized = plan;
+    sized.placement = {workers};
+    sized.accumulation_steps = accumulation;
+    sized.local_batch = batch;
+    return predictor.Memory(sized);
+  };
+  memory_per_sample = need(1, 1, 1).activations;
+  // From the batch on at which an operation did not fit when it was measured, none fits.
+  const auto fails = [&](int batch) { return profile->Sum(batch).out_of_memory; };
+  if (profile && fails(kMostBatch)) {
+    int failing = kMostBatch;
+    for (most_batch = 0; failing - most_batch > 1;) {
+      const int middle = most_batch + (failing - most_batch) / 2;
+      (fails(middle) ? failing : most_batch) = middle;
+    }
+  }
+  for (const int workers : {1, 2}) {
+    for (const int accumulation : {1, 2}) {
+      const MemoryNeed least = need(workers, accumulation, 0);
+      if (least.verdict == MemoryVerdict::kUnknown) continue;
+      memory_left[workers - 1][accumulation - 1] = *least.available - least.total;
+    }
+  }
+}
+
+void CompiledState::SetTables() {
+  const ComputedParts computed;
+  for (int n = 0; n <= kTabledNodes; ++n) {
+    doublings.push_back(n == 0 ? 0 : computed.Doublings(n));
+  }
+  StepFacts tried = facts;
+  for (int w = 0; w <= kTabledWorkers; ++w) {
+    tried.workers = w;
+    slowest.push_back(w <= tried.backup_workers ? 0 : computed.Slowest(tried));
+  }
+  // Where packets are lost a rate depends on more than the peers.
+  const bool lossy = facts.link.loss.value_or(0) > 0 || facts.server_link.loss.value_or(0) > 0;
+  if (lossy || facts.strategy == Strategy::kNone) return;
+  RecordedParts recorded;
+  recorded.rates = &rates;
+  recorded.rates_by_link = &rates_by_link;
+  tried.server_share = 1;
+  tried.devices_per_node = 1;
+  const auto record = [&](int workers, int servers) {
+    tried.workers = tried.nodes = workers;
+    tried.servers = servers;
+    if (UsesServers(facts.strategy)) {
+      MakeServerRoutes<double>(tried, cluster, workload, recorded, nullptr);
+      MakeServerRoutes<LinkDual>(tried, cluster_by_link, workload_by_link, recorded, nullptr);
+    } else {
+      MakeCollectiveHops<double>(tried, cluster, recorded, nullptr);
+      MakeCollectiveHops<LinkDual>(tried, cluster_by_link, recorded, nullptr);
+    }
+  };
+  const bool by_nodes = UsesServers(facts.strategy) || facts.strategy == Strategy::kBytePs;
+  for (int w = by_nodes ? 1 : 2; w <= (by_nodes ? kTabledPeers : 3); ++w) {
+    record(w, UsesServers(facts.strategy) ? 1 : facts.servers);
+  }
+  for (int n = 2; UsesServers(facts.strategy) && n <= options.most_servers; ++n) record(1, n);
+}
+
+bool CompiledState::IsBatch(int local_batch, int accumulation_steps) {
+  return local_batch >= 1 && local_batch <= kMostBatch && accumulation_steps >= 1 &&
+         accumulation_steps <= kMostCount;
+}
+
+QueryStatus CompiledState::Check(const PlanQuery& q) const {
+  const auto within = [](int value, int most) { return value >= 1 && value <= most; };
+  if (!within(q.workers, kMostCount) || !within(q.nodes, q.workers) ||
+      !within(q.devices_per_node, q.workers - q.nodes + 1) ||
+      q.workers > static_cast<long long>(q.nodes) * q.devices_per_node ||
+      (facts.backup_workers > 0 && q.workers <= facts.backup_workers)) {
+    return QueryStatus::kBadPlacement;
+  }
+  if (UsesServers(facts.strategy)) {
+    if (!within(q.servers, options.most_servers)) return QueryStatus::kBadServers;
+  } else if (q.servers < 0 || q.servers > kMostCount ||
+             (q.servers > 0 && facts.strategy != Strategy::kBytePs)) {
+    return QueryStatus::kBadServers;
+  }
+  if (!IsBatch(q.local_batch, q.accumulation_steps)) return QueryStatus::kBadBatch;
+  if (!IsLink(q.link) || !IsLink(q.server_link)) return QueryStatus::kBadLink;
+  if (!facts.has_compute) {
+    const bool exchanges =
+        facts.strategy != Strategy::kNone &&
+        (q.workers > 1 || (UsesServers(facts.strategy) && !facts.server.colocated));
+    if (!exchanges) return QueryStatus::kNothingExchanged;
+  }
+  return QueryStatus::kOk;
+}
+
+StepFacts CompiledState::FactsOf(const PlanQuery& q) const {
+  StepFacts f = facts;
+  f.workers = q.workers;
+  f.nodes = q.nodes;
+  f.devices_per_node = q.devices_per_node;
+  f.servers = q.servers;
+  f.accumulation_steps = q.accumulation_steps;
+  f.batch = q.local_batch;
+  f.compute_shape = ShapeAt(q.local_batch);
+  if (!shards.empty()) {
+    const Shards& shard = shards[static_cast<std::size_t>(q.servers)];
+    f.server_share = shard.share;
+    f.held_buckets = Borrowed(shard.held);
+  }
+  if (!q.link.empty()) f.link = Overlay(f.link, q.link);
+  if (!q.server_link.empty()) f.server_link = Overlay(f.server_link, q.server_link);
+  return f;
+}
+
+KnownParts CompiledState::PartsOf(const PlanQuery& q) const {
+  // The helpers' link counts where there are helpers.
+  const bool own_link =
+      q.link.empty() && q.server_link.empty() &&
+      (facts.strategy != Strategy::kBytePs || (q.servers > 0) == (facts.servers > 0));
+  KnownParts parts;
+  parts.rates = own_link ? &rates : nullptr;
+  parts.rates_by_link = own_link ? &rates_by_link : nullptr;
+  parts.doublings = &doublings;
+  parts.slowest = &slowest;
+  parts.lines = &lines;
+  if (!shards.empty()) parts.held = &shards[static_cast<std::size_t>(q.servers)].lines;
+  parts.async_lines = &async_lines;
+  return parts;
+}
+
+double CompiledState::ShapeAt(int batch) const {
+  if (!profile) return 1;
+  const auto at = static_cast<std::size_t>(batch);
+  return at < shape.size() ? shape[at] : profile->ShapeAt(batch);
+}
+
+double CompiledState::ProfileLogSd(int batch) const {
+  if (!profile) return 0;
+  const auto at = static_cast<std::size_t>(batch);
+  return at < profile_log_sd.size() ? profile_log_sd[at] : profile->ExtraLogSd(batch);
+}
+
+}  // namespace stepcast::internal

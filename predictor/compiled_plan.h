@@ -1,0 +1,144 @@
+// One kind of plan, compiled to be asked millions of times: what a scheduler sweeps.
+//
+//   const Predictor predictor(cluster, workload, facts);
+//   const CompiledPlan compiled(predictor, plan);      // once: microseconds to milliseconds
+//   PlanQuery query = QueryOf(plan);
+//   query.workers = 16; query.nodes = 4; query.devices_per_node = 4;
+//   const Forecast forecast = compiled.Predict(query); // many times: arithmetic alone
+//   if (forecast.status == QueryStatus::kOk) forecast.step_time.in(kMilliseconds);
+//
+// What the plan says of strategy, bucket, overlap, hosts, backup workers, servers' options and links
+// is bound, as are the workload and all parameters with their covariance; a query says the rest.
+//
+// A query allocates nothing, takes no lock and throws nothing; many threads may ask one compiled plan
+// at once, and the same question has the same bits. A question that makes no sense is answered by a
+// status and by times that are not a number.
+//
+// A compiled plan is a value: it keeps what it needs of the predictor, copies share it, and a new
+// calibration is a new compiled plan. The times are those of Predictor::Predict, to rounding.
+#ifndef STEPCAST_PREDICTOR_COMPILED_PLAN_H_
+#define STEPCAST_PREDICTOR_COMPILED_PLAN_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "data/record/plan.h"
+#include "data/units/quantity.h"
+#include "model/step/step.h"
+#include "predictor/predictor.h"
+
+namespace stepcast {
+
+namespace internal {
+struct CompiledState;
+}  // namespace internal
+
+// Where and with which batch. Nodes that are used unequally are told by the fullest:
+// 10 workers as 4-4-2 are workers 10, nodes 3, devices_per_node 4.
+struct PlanQuery {
+  int workers = 1;
+  int nodes = 1;             // in use
+  int devices_per_node = 1;  // in use, on the fullest node
+  int servers = 0;
+  int local_batch = 1;
+  int accumulation_steps = 1;
+  // What is known here replaces what the compiled plan and the cluster say.
+  LinkFacts link;
+  LinkFacts server_link;
+};
+
+// The query that asks for `plan` itself.
+PlanQuery QueryOf(const Plan& plan);
+
+// Why a query has no answer.
+enum class QueryStatus {
+  kOk,
+  kBadPlacement,     // workers do not fit nodes and devices_per_node, or are none
+  kBadServers,       // too many for the compiled plan, or none with a strategy that needs them
+  kBadBatch,         // local_batch or accumulation_steps below 1 or beyond what a plan may have
+  kBadLink,          // a bandwidth, round trip or loss out of range
+  kNothingExchanged  // a bare message between nobody
+};
+inline constexpr int kQueryStatusCount = 6;
+// A sentence each: "ok", "workers do not fit nodes and devices_per_node", ...
+const char* QueryStatusText(QueryStatus status);
+
+struct Forecast {
+  Duration<> step_time;
+  // 90 % prediction interval of one measured step; see Prediction.
+  Duration<> low;
+  Duration<> high;
+  double log_sd = 0;  // of ln(measured / predicted)
+  Limiter limiter = Limiter::kNothing;
+  QueryStatus status = QueryStatus::kOk;
+};
+
+// Many queries as arrays of `size`, element i of each belonging to query i. A null array is the
+// compiled plan's own value for all. Of the links, a value that is not a number stands for "not
+// stated": the compiled plan's and the cluster's holds.
+struct QueryArrays {
+  std::size_t size = 0;
+  const int* workers = nullptr;
+  const int* nodes = nullptr;
+  const int* devices_per_node = nullptr;
+  const int* servers = nullptr;
+  const int* local_batch = nullptr;
+  const int* accumulation_steps = nullptr;
+  const double* bandwidth_bytes_per_s = nullptr;  // of a node's link, each way
+  const double* rtt_s = nullptr;
+  const double* loss_rate = nullptr;
+};
+
+// Where the answers go, in the order of the queries; null where they are not wanted. Times of a
+// query without an answer are not a number.
+struct ForecastArrays {
+  double* step_time_s = nullptr;
+  double* low_s = nullptr;  // together with high_s and log_sd: the interval costs time
+  double* high_s = nullptr;
+  double* log_sd = nullptr;
+  QueryStatus* status = nullptr;
+};
+
+struct CompileOptions {
+  // Queries may ask for as many parameter servers; the shards of each number are computed before.
+  int most_servers = 64;
+};
+
+class CompiledPlan {
+ public:
+  // `plan` is one that predictor.Predict would answer. Strategy auto is resolved for `plan` as it
+  // is. Throws InputError as Predict does.
+  CompiledPlan(const Predictor& predictor, const Plan& plan, const CompileOptions& options = {});
+
+  // Step time and interval.
+  Forecast Predict(const PlanQuery& query) const noexcept;
+
+  // The step time alone, at about half the cost; not a number where there is no answer.
+  Duration<> StepTime(const PlanQuery& query) const noexcept;
+
+  // Returns how many queries had no answer. Takes a quarter of a megabyte of the stack: what it has
+  // worked out for placements, which neighbouring queries share.
+  std::size_t PredictMany(const QueryArrays& queries, const ForecastArrays& answers) const noexcept;
+
+  // The step times of one allocation with `count` batches; those of `allocation` are not read. What
+  // batches do not change is worked out once. Not a number where the status is not kOk or a batch is
+  // out of range.
+  QueryStatus StepTimes(const PlanQuery& allocation, const int* local_batches,
+                        const int* accumulation_steps, std::size_t count,
+                        double* step_times_s) const noexcept;
+
+  // The largest local batch that the device's memory holds; kMostBatch where nothing tells, 0 where
+  // not even one sample fits. Depends on `workers` and `accumulation_steps` of the query alone.
+  int MostLocalBatch(const PlanQuery& query) const noexcept;
+
+  // The plan as it was compiled, with the algorithm that strategy auto became.
+  const Plan& plan() const;
+  const CompileOptions& options() const;
+
+ private:
+  std::shared_ptr<const internal::CompiledState> compiled_;
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_PREDICTOR_COMPILED_PLAN_H_

@@ -1,0 +1,376 @@
+// What was learnt, as `stepcast calibrate` would leave it: the penalised least squares solved to its
+// end from where the rows have led, and the joint normal law of the job's parameters and of what
+// the calibration that it began with knows beside them.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "model/compute/roofline.h"
+#include "model/statistics/normal.h"
+#include "model/step/priors.h"
+#include "predictor/online/scatter.h"
+#include "predictor/online/state.h"
+
+namespace stepcast {
+namespace {
+
+using internal::Alone;
+using internal::Deviation;
+using internal::MeasuredTime;
+using internal::ObservedPlan;
+using internal::StepAnswer;
+using State = internal::OnlineState;
+
+// The cost of all rows and of the start at one y, with its normal equations.
+struct Normal {
+  double cost = 0;
+  Eigen::VectorXd gradient;
+  Eigen::MatrixXd a;
+  std::vector<StepAnswer> answers;  // of the plans
+};
+
+class Minimum {
+ public:
+  Minimum(const State& state, double scatter, bool repeats)
+      : state_(state), scatter_(scatter), repeats_(repeats) {}
+
+  // How much a row counts for in the normal equations: such that no step goes too far (Weight), or
+  // as curvature at a minimum (Curvature), for standard errors.
+  static double Weight(double root) { return 1 / root; }
+  static double Curvature(double root) { return (1 + root) / (2 * root * root); }
+
+  template <class Counts>
+  Normal At(const Eigen::VectorXd& y, const Counts& counts) const {
+    Normal normal;
+    normal.a = Eigen::MatrixXd::Identity(y.size(), y.size()) + state_.folded;
+    normal.gradient = normal.a.selfadjointView<Eigen::Lower>() * y - state_.folded_b;
+    normal.cost = 0.5 * (y.dot(normal.gradient) - state_.folded_b.dot(y));
+    const Eigen::VectorXd log_x = state_.LogValues(y);
+    const Eigen::VectorXd x = log_x.array().exp().matrix();
+    Eigen::VectorXd slopes = Eigen::VectorXd::Zero(y.size());
+    for (const ObservedPlan& plan : state_.plans) {
+      int link = 0;
+      const StepAnswer answer = state_.Answer(plan, log_x, x, &link);
+      state_.Slopes(answer, link, log_x, &slopes);
+      const double sd = scatter_ * (repeats_ ? internal::RepeatFactor(plan.rows) : 1);
+      double weight = 0;
+      double pull = 0;
+      for (const MeasuredTime& time : plan.times) {
+        const double z = (time.log_step - answer.log_step) / sd;
+        const double root = std::sqrt(1 + z * z);
+        normal.cost += time.rows * (root - 1);
+        weight += time.rows * counts(root) / (sd * sd);
+        pull += time.rows * z / (root * sd);
+      }
+      normal.a.selfadjointView<Eigen::Lower>().rankUpdate(slopes, weight);
+      normal.gradient -= pull * slopes;
+      normal.answers.push_back(answer);
+    }
+    return normal;
+  }
+
+  struct Point {
+    Eigen::VectorXd y;
+    double cost = 0;
+  };
+
+  // Levenberg and Marquardt's search.
+  Point From(Eigen::VectorXd y, int most_steps = 60) const {
+    constexpr double kSettled = 1e-9;  // relative change of the cost
+    constexpr double kLeastDamping = 1e-7;
+    constexpr double kMostDamping = 1e9;
+    constexpr double kEasier = 0.1;
+    constexpr double kHarder = 5;
+    Normal here = At(y, Weight);
+    double damping = 1e-3;
+    Eigen::LLT<Eigen::MatrixXd> solver(y.size());
+    for (int step = 0; step < most_steps && damping < kMostDamping; ++step) {
+      Eigen::MatrixXd damped = here.a;
+      damped.diagonal() += damping * here.a.diagonal();
+      solver.compute(damped);
+      const Eigen::VectorXd to = y - solver.solve(here.gradient);
+      Normal there = At(to, Weight);
+      if (!(there.cost <= here.cost)) {
+        damping *= kHarder;
+        continue;
+      }
+      const bool settled = here.cost - there.cost <= kSettled * here.cost;
+      y = to;
+      here = std::move(there);
+      damping = std::max(kLeastDamping, damping * kEasier);
+      if (settled) break;
+    }
+    return {std::move(y), here.cost};
+  }
+
+  // The same from where other explanations of the rows begin, as long as one of them is better:
+  // another part of the curve's constant that grows with no batch, another bottleneck.
+  Point Best(const Eigen::VectorXd& y) const {
+    constexpr int kMostRounds = 3;
+    constexpr int kEnoughToTell = 12;
+    constexpr double kLower = 0.01;  // of the cost: a better minimum, not the same one more exactly
+    Point best = From(y);
+    for (int round = 0; round < kMostRounds; ++round) {
+      Point better = best;
+      for (const Eigen::VectorXd& other : Others(best.y)) {
+        Point tried = From(other, kEnoughToTell);
+        if (tried.cost < better.cost) better = std::move(tried);
+      }
+      if (better.cost > best.cost - kLower) break;
+      best = From(better.y);
+    }
+    return best;
+  }
+
+ private:
+  std::vector<Eigen::VectorXd> Others(const Eigen::VectorXd& y) const {
+    constexpr double kFactor = 1.2;  // of a bottleneck, in ln
+    constexpr double kSmallShare = 0.1;
+    const Eigen::VectorXd x = state_.LogValues(y);
+    std::vector<Eigen::VectorXd> others;
+    const auto add = [&](const std::vector<std::pair<int, double>>& moves) {
+      Eigen::VectorXd to = x;
+      for (const auto& [position, log_value] : moves) to[position] = log_value;
+      others.push_back(state_.YOf(to));
+    };
+    const int fixed = Belief::kWorkloadOffset + kFixedTime;
+    const int floor = Belief::kWorkloadOffset + kFloorTime;
+    // The constant part of the curve is time that no batch hides, or a floor that ends at the batches
+    // in the middle of those observed; with what hides behind it as before, and as believed.
+    const double both = std::exp(x[fixed]) + std::exp(x[floor]);
+    const double small = std::log(kSmallShare * both);
+    const double large = std::log((1 - kSmallShare) * both);
+    double end = x[Belief::kWorkloadOffset + kSampleTime];
+    for (const ObservedPlan& plan : state_.plans) {
+      end += std::log(plan.model.facts().batch) / static_cast<double>(state_.plans.size());
+    }
+    add({{fixed, small}, {floor, large}});
+    add({{fixed, large}, {floor, small}});
+    add({{fixed, small}, {floor, end}});
+    add({{fixed, small}, {floor, end}, {kOverlapShare, state_.centre[kOverlapShare]}});
+    for (const int rate : {kLinkBandwidth, kFlowBandwidth, kHostBandwidth, kServerRate}) {
+      const bool matters =
+          std::any_of(state_.plans.begin(), state_.plans.end(), [&](const ObservedPlan& plan) {
+            return !Alone(plan.model.facts()) &&
+                   (rate != kServerRate || UsesServers(plan.model.facts().strategy)) &&
+                   (rate == kHostBandwidth || plan.model.facts().nodes > 1 ||
+                    UsesServers(plan.model.facts().strategy));
+          });
+      if (!matters) continue;
+      for (const double sign : {-1, 1}) add({{rate, x[rate] + sign * kFactor}});
+    }
+    return others;
+  }
+
+  const State& state_;
+  double scatter_;
+  bool repeats_;
+};
+
+std::vector<Deviation> Deviations(const std::vector<ObservedPlan>& plans,
+                                  const std::vector<StepAnswer>& answers,
+                                  const std::optional<Scatter>& in) {
+  std::vector<Deviation> deviations;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const double unit = in ? in->At(answers[i].sync_share) : 1;
+    for (const MeasuredTime& time : plans[i].times) {
+      deviations.push_back({std::abs(time.log_step - answers[i].log_step) / unit, time.rows});
+    }
+  }
+  return deviations;
+}
+
+// A parameter of the outcome: ln(SI value) = centre + slopes' y + what no row of the job tells.
+struct Slot {
+  ParameterEstimate estimate;  // but for what is learnt
+  const ParameterSpec* spec = nullptr;
+  double centre = 0;
+  Eigen::VectorXd slopes;
+  int fitted = -1;  // index in the calibration at the start
+};
+
+const ParameterSpec& SpecOf(const ParameterEstimate& estimate) {
+  if (estimate.name == kKernelEfficiencySpec.name) return kKernelEfficiencySpec;
+  for (const ParameterSpec& spec : kClusterParameterSpecs) {
+    if (spec.name == estimate.name) return spec;
+  }
+  return *std::find_if(kWorkloadParameterSpecs.begin(), kWorkloadParameterSpecs.end(),
+                       [&](const ParameterSpec& spec) { return spec.name == estimate.name; });
+}
+
+// The slopes of all that was fitted, which the job's parameters are only a part of: K of K L' = C,
+// C the covariance of fitted ones (rows) with the job's.
+Eigen::MatrixXd SlopesOf(const Eigen::MatrixXd& covariance, const Eigen::MatrixXd& root) {
+  Eigen::MatrixXd slopes = Eigen::MatrixXd::Zero(covariance.rows(), covariance.cols());
+  for (Eigen::Index j = 0; j < root.cols(); ++j) {
+    if (!(root(j, j) > 0)) continue;
+    slopes.col(j) =
+        (covariance.col(j) - slopes.leftCols(j) * root.row(j).head(j).transpose()) / root(j, j);
+  }
+  return slopes;
+}
+
+// Scope of a position in the belief.
+std::string ScopeOf(const Predictor& start, int position) {
+  if (position < Belief::kWorkloadOffset) return kClusterScope;
+  if (position < Belief::kHostOffset) {
+    return WorkloadScope(start.workload().name, start.device());
+  }
+  std::string hosts;
+  for (const auto& [host, at] : start.belief().host_links()) {
+    if (at == position) hosts += (hosts.empty() ? "" : "+") + host;
+  }
+  return kHostsScopePrefix + hosts;
+}
+
+const ParameterSpec& SpecAt(int position) {
+  const auto at = static_cast<std::size_t>(position);
+  return position < Belief::kWorkloadOffset ? kClusterParameterSpecs[at]
+         : position < Belief::kHostOffset   ? kWorkloadParameterSpecs[at - Belief::kWorkloadOffset]
+                                            : kClusterParameterSpecs[kLinkBandwidth];
+}
+
+Slot MakeSlot(const std::string& scope, const ParameterSpec& spec, double log_si, double log_sd) {
+  Slot slot;
+  slot.spec = &spec;
+  slot.centre = log_si;
+  slot.estimate.scope = scope;
+  slot.estimate.name = spec.name;
+  slot.estimate.unit = spec.unit;
+  slot.estimate.prior_value = std::exp(log_si) / spec.si_per_unit;
+  slot.estimate.prior_log_sd = log_sd;
+  return slot;
+}
+
+std::vector<Slot> SlotsOf(const State& state) {
+  const Predictor& start = state.start;
+  const Belief& belief = start.belief();
+  const std::optional<Calibration>& before = start.cluster().calibration;
+  std::vector<Slot> slots;
+  if (before) {
+    const Eigen::MatrixXd slopes = SlopesOf(belief.CovarianceWith(*before).transpose(), state.root);
+    for (std::size_t i = 0; i < before->parameters.size(); ++i) {
+      Slot slot;
+      slot.estimate = before->parameters[i];
+      slot.spec = &SpecOf(slot.estimate);
+      slot.centre = std::log(slot.estimate.value * slot.spec->si_per_unit);
+      slot.slopes = slopes.row(static_cast<Eigen::Index>(i));
+      slot.fitted = static_cast<int>(i);
+      slots.push_back(std::move(slot));
+    }
+  }
+  for (int i = 0; i < static_cast<int>(state.size()); ++i) {
+    const ParameterSpec& spec = SpecAt(i);
+    const std::string scope = ScopeOf(start, i);
+    if (before && before->Find(scope, spec.name)) continue;
+    if (scope == kHostsScopePrefix) continue;  // its hosts have another by now
+    Slot slot = MakeSlot(scope, spec, state.centre[i], state.root.row(i).norm());
+    slot.slopes = state.root.row(i);
+    slots.push_back(std::move(slot));
+  }
+  const std::string device = kDeviceScopePrefix + start.device();
+  const bool has_device = before && before->Find(device, kKernelEfficiencySpec.name);
+  if (!has_device && belief.compute() == ComputeBelief::kDataSheet &&
+      HasRoofline(start.workload(), state.device_facts)) {
+    // A slower workload is, by half, a slower device.
+    const Prior prior = DeviceEfficiencyPrior();
+    Slot slot = MakeSlot(device, kKernelEfficiencySpec, std::log(prior.si), prior.log_sd);
+    Eigen::MatrixXd covariance = Eigen::MatrixXd::Zero(1, state.size());
+    covariance(0, Belief::kWorkloadOffset + kSampleTime) = -prior.log_sd * prior.log_sd;
+    slot.slopes = SlopesOf(covariance, state.root).row(0);
+    slots.push_back(std::move(slot));
+  }
+  return slots;
+}
+
+// The variance after and before, as in calibrate/calibrate.h.
+DecidedBy Decide(const ParameterEstimate& e) {
+  if (e.decided_by == DecidedBy::kStated) return DecidedBy::kStated;
+  const double kept = std::pow(e.log_sd / e.prior_log_sd, 2);
+  return kept < 0.25 ? DecidedBy::kData : kept < 0.75 ? DecidedBy::kBoth : DecidedBy::kPrior;
+}
+
+}  // namespace
+
+void internal::OnlineState::Search() {
+  SetY(Minimum(*this, scatter, true).Best(y).y);
+  for (ObservedPlan& plan : plans) {
+    int link = 0;
+    const StepAnswer answer = Answer(plan, log_values, values, &link);
+    Linearise(&plan, answer, link);
+  }
+  Rebuild();
+  EstimateScatter();
+}
+
+Cluster internal::OnlineState::Learnt() const {
+  Cluster cluster = start.cluster();
+  if (rows == 0) return cluster;
+  // The scatter is that around a fit which takes every row alike, as the batch fit's is.
+  const Minimum equal(*this, start_scatter, false);
+  const Eigen::VectorXd first = equal.From(y).y;
+  const double typical =
+      std::max(internal::kLeastScatter,
+               internal::ScatterOf(Deviations(plans, equal.At(first, Minimum::Weight).answers, {}),
+                                   internal::kHalf, start_scatter));
+  const Minimum minimum(*this, typical, true);
+  const Eigen::VectorXd best = minimum.Best(first).y;
+  const Normal normal = minimum.At(best, Minimum::Curvature);
+  const Eigen::MatrixXd spread =
+      Eigen::LLT<Eigen::MatrixXd>(normal.a).solve(Eigen::MatrixXd::Identity(size(), size()));
+
+  Calibration calibration = cluster.calibration.value_or(Calibration());
+  const std::vector<Slot> slots = SlotsOf(*this);
+  const auto n = static_cast<Eigen::Index>(slots.size());
+  Eigen::MatrixXd slopes(n, size());
+  for (Eigen::Index i = 0; i < n; ++i) slopes.row(i) = slots[static_cast<std::size_t>(i)].slopes;
+  Eigen::MatrixXd covariance = slopes * spread * slopes.transpose();
+  for (Eigen::Index i = 0; i < n; ++i) {
+    for (Eigen::Index j = 0; j < n; ++j) {
+      // What the calibration knew and the job's parameters have no part in.
+      const Slot& one = slots[static_cast<std::size_t>(i)];
+      const Slot& other = slots[static_cast<std::size_t>(j)];
+      if (one.fitted < 0 || other.fitted < 0) continue;
+      covariance(i, j) +=
+          calibration.log_covariance(one.fitted, other.fitted) - one.slopes.dot(other.slopes);
+    }
+    const Slot& slot = slots[static_cast<std::size_t>(i)];
+    if (slot.spec == &kKernelEfficiencySpec && slot.fitted < 0) {
+      covariance(i, i) += std::pow(slot.estimate.prior_log_sd, 2) - slot.slopes.squaredNorm();
+    }
+    covariance(i, i) = std::max(0.0, covariance(i, i));
+  }
+  covariance = 0.5 * (covariance + covariance.transpose()).eval();
+
+  calibration.parameters.clear();
+  for (Eigen::Index i = 0; i < n; ++i) {
+    const Slot& slot = slots[static_cast<std::size_t>(i)];
+    ParameterEstimate e = slot.estimate;
+    const double log_si = slot.centre + slot.slopes.dot(best);
+    e.value =
+        std::clamp(std::exp(log_si) / slot.spec->si_per_unit, slot.spec->low, slot.spec->high);
+    e.log_sd = std::sqrt(covariance(i, i));
+    e.low = std::max(slot.spec->low, e.value * std::exp(-kNinetyFivePercent * e.log_sd));
+    e.high = std::min(slot.spec->high, e.value * std::exp(kNinetyFivePercent * e.log_sd));
+    e.decided_by = Decide(e);
+    calibration.parameters.push_back(std::move(e));
+  }
+  calibration.log_covariance = std::move(covariance);
+  const std::string scope = WorkloadScope(start.workload().name, start.device());
+  const std::optional<Scatter> parts = calibration.ScatterOf(scope);
+  if (parts) {
+    const double factor =
+        internal::ScatterOf(Deviations(plans, normal.answers, parts), internal::kNineTenths, 1);
+    calibration.scatter[scope] = {parts->compute * factor, parts->sync * factor};
+  }
+  calibration.residual_log_sd = internal::ScatterOf(Deviations(plans, normal.answers, {}),
+                                                    internal::kNineTenths, start_scatter);
+  calibration.range = range;
+  calibration.sources.push_back({"observed steps", static_cast<int>(rows)});
+  calibration.version = STEPCAST_VERSION;
+  cluster.calibration = std::move(calibration);
+  return cluster;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,33 @@
+#include "predictor/online/online_calibration.h"
+
+#include <utility>
+
+#include "predictor/online/state.h"
+
+namespace stepcast {
+
+OnlineCalibration::OnlineCalibration(Cluster cluster, Workload workload,
+                                     const std::optional<Device>& facts, const std::string& device)
+    : state_(std::make_unique<State>(std::move(cluster), std::move(workload), facts, device)) {}
+OnlineCalibration::~OnlineCalibration() = default;
+OnlineCalibration::OnlineCalibration(OnlineCalibration&&) noexcept = default;
+OnlineCalibration& OnlineCalibration::operator=(OnlineCalibration&&) noexcept = default;
+
+Observation OnlineCalibration::Observe(const Plan& plan, Duration<> step_time) {
+  return state_->Observe(plan, step_time);
+}
+
+Cluster OnlineCalibration::cluster() const { return state_->Learnt(); }
+int OnlineCalibration::rows() const { return static_cast<int>(state_->rows); }
+bool OnlineCalibration::drifted() const { return state_->cusum.alarm; }
+
+std::string OnlineCalibration::Export() const { return state_->Export(); }
+
+void OnlineCalibration::Import(const std::string& text) {
+  auto imported = std::make_unique<State>(state_->start.cluster(), state_->start.workload(),
+                                          state_->device_facts, state_->start.device());
+  imported->Import(text);
+  state_ = std::move(imported);
+}
+
+}  // namespace stepcast

@@ -1,0 +1,99 @@
+// Parameters that follow a job while it runs: each measured step moves them at once.
+//
+//   OnlineCalibration job(cluster, workload, facts);
+//   job.Observe(plan, Seconds(0.31));        // microseconds
+//   Predictor predictor(job.cluster(), workload, facts);
+//
+// The belief of the cluster's calibration (or its priors) is the start: a normal law of the ln(value)
+// of the cluster's and the workload's parameters, with their covariance. Observed plans are kept by
+// their times, one entry a distinct plan, and after each row the penalised least squares of
+// calibrate/calibrate.h,
+//
+//   sum_plans sum_rows ( (1 + z^2)^(1/2) - 1 ) + 1/2 (x - x_0)' C_0^-1 (x - x_0)
+//   z = ln(T_measured / T) / s_p,   s_p = s (0.7 + 0.3 n_p)^(1/2)
+//
+// takes a Gauss-Newton step from where it was, with derivatives of the observed plan and of another,
+// in turn, taken anew. cluster() goes on to the minimum and also begins at other explanations
+// of the rows; so does the row whose number is a power of two, from the 16th on.
+//
+//   x, x_0  ln(value) of the parameters; of the belief at the start
+//   C_0     its covariance
+//   T       step of a plan at x                                                        [s]
+//   s       scatter of one measured step, estimated from the rows                      [1]
+//   n_p     rows of the plan, which have a part of their scatter in common
+//
+// A job has drifted when the sum of what its steps are beyond chance, in one direction, is: of the
+// row's surprise z, less what the plan's earlier rows tell of it,
+//
+//   g = max(0, g + min(z, 3) - 1) > 7,   and the same of -z
+//
+// Rows count for it once the parameters are known better than one step is. It stays so, and rows go
+// on to be learnt together with those before: who wants to follow the changed job begins anew.
+//
+// Note that rows in another order give the same parameters to the tolerance of the search, as long as
+// the cost has one minimum, and that the same rows give the same bits. A plan keeps 32 times, beyond
+// which near ones are joined, and a job 256 plans, beyond which the one that was not observed for
+// longest is kept as its normal equations: what a job takes is bounded.
+//
+// Not covered: a measured profile of the device as the start, and own links of hosts that neither the
+// cluster file nor its calibration tells from others.
+//
+// Sources: Page, Biometrika 41 (1954) (cumulated sums); docs/explanation/online.md (what is measured
+// of it).
+#ifndef STEPCAST_PREDICTOR_ONLINE_ONLINE_CALIBRATION_H_
+#define STEPCAST_PREDICTOR_ONLINE_ONLINE_CALIBRATION_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "data/record/machine.h"
+#include "data/record/workload.h"
+
+namespace stepcast {
+
+// What one observed step said.
+struct Observation {
+  Duration<> predicted;  // before the row was learnt
+  double log_ratio = 0;  // ln(measured / predicted)
+  double surprise = 0;   // log_ratio in standard deviations of what was expected
+  bool drifted = false;  // the job no longer behaves as it did: see OnlineCalibration::drifted
+};
+
+class OnlineCalibration {
+ public:
+  // `facts` and `device` as for Predictor. Throws InputError as Predictor does.
+  OnlineCalibration(Cluster cluster, Workload workload, const std::optional<Device>& facts,
+                    const std::string& device = "");
+  ~OnlineCalibration();
+  OnlineCalibration(OnlineCalibration&&) noexcept;
+  OnlineCalibration& operator=(OnlineCalibration&&) noexcept;
+
+  // Learns a measured step of `plan` (strategy auto is not one: name the algorithm). Throws
+  // InputError for a plan that no model covers and for a time that is none; nothing is learnt then.
+  // Not to be called by two threads at once.
+  Observation Observe(const Plan& plan, Duration<> step_time);
+
+  // The cluster with the parameters as learnt, as `stepcast calibrate` would leave it: for Predictor,
+  // or to be written as a cluster file. What its calibration knew of other jobs moves with what they
+  // have in common. Without rows it is the start. Takes milliseconds; changes nothing here.
+  Cluster cluster() const;
+
+  int rows() const;  // observed so far
+  // Whether recent rows lie apart from the older ones by more than chance allows; for good.
+  bool drifted() const;
+
+  // All that was learnt, as JSON text, and back: the two have the same bits ahead of them. Import
+  // throws InputError for text of another version, cluster, workload or device, and changes nothing
+  // then.
+  std::string Export() const;
+  void Import(const std::string& text);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_PREDICTOR_ONLINE_ONLINE_CALIBRATION_H_

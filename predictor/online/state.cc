@@ -1,0 +1,361 @@
+#include "predictor/online/state.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "data/record/input_error.h"
+#include "model/step/discrepancy.h"
+#include "predictor/online/plan_text.h"
+#include "predictor/online/scatter.h"
+
+namespace stepcast {
+
+using internal::Cusum;
+using internal::kAnswerColumns;
+using internal::kLinkColumn;
+using internal::kMostPlans;
+using internal::MeasuredTime;
+using internal::ObservedPlan;
+using internal::StepAnswer;
+
+namespace {
+
+using internal::kLeastScatter;
+
+// Share of the variance of a step that its repeats have in common (calibrate/group_rows).
+constexpr double kSharedByRepeats = 0.3;
+// Plans beside the observed one that a row evaluates anew.
+constexpr std::size_t kAnew = 1;
+// Rows from one summation of the normal equations to the next, against rounding.
+constexpr std::int64_t kRebuilt = 256;
+// Row from which on the minimum is searched for from other starts, whenever rows have doubled.
+constexpr std::int64_t kFirstSearch = 16;
+// The longest step of y, in standard deviations of the start.
+constexpr double kLongestStep = 2;
+// Rows by which the number grows until the scatter is estimated anew.
+constexpr std::int64_t kScatterGrowth = 8;  // an eighth more
+
+// L of C = L L', lower triangular; of a singular C as well.
+Eigen::MatrixXd RootOf(const Eigen::MatrixXd& covariance) {
+  constexpr double kSingular = 1e-12;
+  const Eigen::Index n = covariance.rows();
+  Eigen::MatrixXd root = Eigen::MatrixXd::Zero(n, n);
+  for (Eigen::Index j = 0; j < n; ++j) {
+    const double left = covariance(j, j) - root.row(j).head(j).squaredNorm();
+    if (!(left > kSingular * covariance(j, j))) continue;
+    root(j, j) = std::sqrt(left);
+    for (Eigen::Index i = j + 1; i < n; ++i) {
+      root(i, j) = (covariance(i, j) - root.row(i).head(j).dot(root.row(j).head(j))) / root(j, j);
+    }
+  }
+  return root;
+}
+
+// Of ln(SI value) of a position.
+std::pair<double, double> BoundsOf(Eigen::Index position) {
+  const auto at = static_cast<std::size_t>(position);
+  const ParameterSpec& spec = at < Belief::kWorkloadOffset ? kClusterParameterSpecs[at]
+                              : at < Belief::kHostOffset
+                                  ? kWorkloadParameterSpecs[at - Belief::kWorkloadOffset]
+                                  : kClusterParameterSpecs[kLinkBandwidth];
+  return {std::log(spec.low * spec.si_per_unit), std::log(spec.high * spec.si_per_unit)};
+}
+
+}  // namespace
+
+namespace internal {
+
+void ObservedPlan::Add(double log_time) {
+  const auto at = std::lower_bound(
+      times.begin(), times.end(), log_time,
+      [](const MeasuredTime& time, double value) { return time.log_step < value; });
+  rows += 1;
+  if (at != times.end() && at->log_step == log_time) {
+    at->rows += 1;
+    return;
+  }
+  times.insert(at, {log_time, 1});
+  if (times.size() <= kMostTimes) return;
+  std::size_t nearest = 0;
+  double least = 0;
+  for (std::size_t i = 0; i + 1 < times.size(); ++i) {
+    const MeasuredTime& one = times[i];
+    const MeasuredTime& other = times[i + 1];
+    const double gap = other.log_step - one.log_step;
+    // What the sum of squares around the means grows by.
+    const double cost = gap * gap * one.rows * other.rows / (one.rows + other.rows);
+    if (i > 0 && cost >= least) continue;
+    least = cost;
+    nearest = i;
+  }
+  MeasuredTime& one = times[nearest];
+  const MeasuredTime other = times[nearest + 1];
+  const double both = one.rows + other.rows;
+  one = {one.log_step + (other.log_step - one.log_step) * (other.rows / both), both};
+  times.erase(times.begin() + static_cast<std::ptrdiff_t>(nearest) + 1);
+}
+
+double ObservedPlan::MeanResidual() const {
+  double sum = 0;
+  for (const MeasuredTime& time : times) sum += time.rows * (time.log_step - log_step);
+  return rows > 0 ? sum / rows : 0;
+}
+
+double RepeatFactor(double rows) {
+  return std::sqrt(1 - kSharedByRepeats + kSharedByRepeats * rows);
+}
+
+void Cusum::Add(double z) {
+  constexpr double kWinsor = 3;  // standard deviations that a row counts for at most
+  constexpr double kSlack = 1;   // half the shift that is looked for
+  constexpr double kAlarm = 7;
+  const double counted = std::clamp(z, -kWinsor, kWinsor);
+  up = std::max(0.0, up + counted - kSlack);
+  down = std::max(0.0, down - counted - kSlack);
+  alarm = alarm || up > kAlarm || down > kAlarm;
+}
+
+}  // namespace internal
+
+internal::OnlineState::OnlineState(Cluster cluster, Workload workload,
+                                   const std::optional<Device>& facts, const std::string& device)
+    : start(std::move(cluster), std::move(workload), facts, device), device_facts(facts) {
+  const Belief& belief = start.belief();
+  const auto n = static_cast<Eigen::Index>(belief.log_values().size());
+  centre = Eigen::Map<const Eigen::VectorXd>(belief.log_values().data(), n);
+  root = RootOf(belief.log_covariance());
+  low.resize(n);
+  high.resize(n);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    const auto [least, most] = BoundsOf(i);
+    low[i] = std::min(least, centre[i]);
+    high[i] = std::max(most, centre[i]);
+  }
+  const std::optional<Calibration>& calibration = start.cluster().calibration;
+  start_scatter =
+      std::max(kLeastScatter, calibration ? calibration->residual_log_sd : belief.ScatterAt(0));
+  if (calibration) range = calibration->range;
+  scatter = start_scatter;
+  folded = Eigen::MatrixXd::Zero(n, n);
+  folded_b = Eigen::VectorXd::Zero(n);
+  scratch = Eigen::VectorXd::Zero(n);
+  y = Eigen::VectorXd::Zero(n);
+  SetY(y);
+  Rebuild();
+}
+
+Eigen::VectorXd internal::OnlineState::LogValues(const Eigen::VectorXd& at) const {
+  Eigen::VectorXd x = centre;
+  x.noalias() += root.triangularView<Eigen::Lower>() * at;
+  return x.cwiseMax(low).cwiseMin(high);
+}
+
+Eigen::VectorXd internal::OnlineState::YOf(const Eigen::VectorXd& log_x) const {
+  Eigen::VectorXd at = Eigen::VectorXd::Zero(size());
+  for (Eigen::Index i = 0; i < size(); ++i) {
+    if (root(i, i) == 0) continue;
+    at[i] = (log_x[i] - centre[i] - root.row(i).head(i).dot(at.head(i))) / root(i, i);
+  }
+  return at;
+}
+
+void internal::OnlineState::SetY(const Eigen::VectorXd& to) {
+  y = to;
+  log_values = LogValues(y);
+  values = log_values.array().exp().matrix();
+}
+
+int internal::OnlineState::SlowestLink(const ObservedPlan& plan,
+                                       const Eigen::VectorXd& log_x) const {
+  int slowest = kLinkBandwidth;
+  for (std::size_t i = 0; i < plan.links.size(); ++i) {
+    if (i == 0 || log_x[plan.links[i]] < log_x[slowest]) slowest = plan.links[i];
+  }
+  return slowest;
+}
+
+StepAnswer internal::OnlineState::Answer(const ObservedPlan& plan, const Eigen::VectorXd& log_x,
+                                         const Eigen::VectorXd& x, int* link) const {
+  std::array<double, kAnswerColumns> columns{};
+  std::copy_n(x.data(), kLinkColumn, columns.begin());
+  *link = SlowestLink(plan, log_x);
+  if (*link != kLinkBandwidth) columns[kLinkColumn] = x[*link];
+  return plan.model.Answer(columns);
+}
+
+void internal::OnlineState::Slopes(const StepAnswer& answer, int link, const Eigen::VectorXd& at,
+                                   Eigen::VectorXd* slopes) const {
+  Eigen::VectorXd gradient = Eigen::VectorXd::Zero(size());
+  std::copy_n(answer.gradient.begin(), kLinkColumn, gradient.data());
+  gradient[link] += answer.gradient[kLinkColumn];
+  // A value that its bound holds does not move.
+  for (Eigen::Index i = 0; i < size(); ++i) {
+    if (gradient[i] == 0 || (at[i] > low[i] && at[i] < high[i])) continue;
+    gradient[i] = 0;
+  }
+  slopes->noalias() = root.triangularView<Eigen::Lower>().transpose() * gradient;
+}
+
+void internal::OnlineState::Enter(const ObservedPlan& plan, double sign) {
+  if (plan.weight == 0) return;
+  a.selfadjointView<Eigen::Lower>().rankUpdate(plan.slopes, sign * plan.weight);
+  b.noalias() += (sign * plan.weight * plan.target) * plan.slopes;
+}
+
+void internal::OnlineState::Linearise(ObservedPlan* plan, const StepAnswer& answer, int link) {
+  Enter(*plan, -1);
+  Slopes(answer, link, log_values, &plan->slopes);
+  plan->log_step = answer.log_step;
+  const double sd = scatter * internal::RepeatFactor(plan->rows);
+  double weight = 0;
+  double sum = 0;
+  for (const MeasuredTime& time : plan->times) {
+    const double residual = time.log_step - answer.log_step;
+    const double z = residual / sd;
+    const double w = time.rows / (std::sqrt(1 + z * z) * sd * sd);
+    weight += w;
+    sum += w * residual;
+  }
+  plan->weight = weight;
+  plan->target = plan->slopes.dot(y) + sum / weight;
+  Enter(*plan, 1);
+}
+
+void internal::OnlineState::Rebuild() {
+  a = Eigen::MatrixXd::Identity(size(), size()) + folded;
+  b = folded_b;
+  for (const ObservedPlan& plan : plans) Enter(plan, 1);
+  solver.compute(a);
+}
+
+void internal::OnlineState::Solve() {
+  solver.compute(a);
+  scratch = solver.solve(b) - y;
+  const double length = scratch.norm();
+  if (solver.info() != Eigen::Success || !std::isfinite(length)) {
+    Rebuild();
+    return;
+  }
+  if (length > kLongestStep) scratch *= kLongestStep / length;
+  SetY(y + scratch);
+}
+
+double internal::OnlineState::Variance(const Eigen::VectorXd& slopes) const {
+  return solver.matrixL().solve(slopes).squaredNorm();
+}
+
+void internal::OnlineState::EstimateScatter() {
+  std::vector<internal::Deviation> deviations;
+  for (const ObservedPlan& plan : plans) {
+    for (const MeasuredTime& time : plan.times) {
+      deviations.push_back({std::abs(time.log_step - plan.log_step), time.rows});
+    }
+  }
+  scatter = std::max(kLeastScatter,
+                     internal::ScatterOf(std::move(deviations), internal::kHalf, start_scatter));
+  next_scatter = rows + 1 + rows / kScatterGrowth;
+}
+
+void internal::OnlineState::Forget() {
+  const auto oldest = std::min_element(
+      plans.begin(), plans.end(),
+      [](const ObservedPlan& p, const ObservedPlan& q) { return p.last < q.last; });
+  folded.selfadjointView<Eigen::Lower>().rankUpdate(oldest->slopes, oldest->weight);
+  folded_b += oldest->weight * oldest->target * oldest->slopes;
+  std::string old;
+  internal::WriteKey(oldest->plan, &old);
+  index.erase(old);
+  // The last takes its place.
+  const auto at = static_cast<std::size_t>(oldest - plans.begin());
+  if (at + 1 < plans.size()) {
+    plans[at] = std::move(plans.back());
+    internal::WriteKey(plans[at].plan, &old);
+    index[old] = at;
+  }
+  plans.pop_back();
+}
+
+std::size_t internal::OnlineState::FindOrAdd(const Plan& plan) {
+  internal::WriteKey(plan, &key);
+  const auto known = index.find(key);
+  if (known != index.end()) return known->second;
+  if (plan.strategy == Strategy::kAuto) {
+    throw InputError({"", 0, "strategy"}, "auto", "is no algorithm that a step was measured with",
+                     "allreduce, ring, tree, halving-doubling, hierarchical, ...");
+  }
+  ObservedPlan observed;
+  observed.model = PlanModel(start.Facts(plan));
+  observed.plan = plan;
+  observed.slopes = Eigen::VectorXd::Zero(size());
+  for (const std::string& host : plan.hosts) {
+    const int link = start.belief().SlowestLink({host});
+    if (std::find(observed.links.begin(), observed.links.end(), link) == observed.links.end()) {
+      observed.links.push_back(link);
+    }
+  }
+  plans.push_back(std::move(observed));
+  return index[key] = plans.size() - 1;
+}
+
+Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_time) {
+  const double seconds = step_time.in(kSeconds);
+  if (!(std::isfinite(seconds) && seconds > 0)) {
+    throw InputError({"", 0, "step_time_s"}, std::to_string(seconds), "is no time of a step",
+                     "a finite time above 0");
+  }
+  const std::size_t at = FindOrAdd(plan);
+  const double log_time = std::log(seconds);
+  int link = kLinkBandwidth;
+  const StepAnswer answer = Answer(plans[at], log_values, values, &link);
+  if (!std::isfinite(answer.log_step)) {
+    if (plans[at].rows == 0) {
+      plans.pop_back();
+      index.erase(key);
+    }
+    throw InputError({"", 0, "plan"}, StrategyName(plan.strategy), "has no finite step time");
+  }
+  Observation said;
+  said.predicted = Seconds(std::exp(answer.log_step));
+  said.log_ratio = log_time - answer.log_step;
+
+  // What was expected of it.
+  ObservedPlan& observed = plans[at];
+  Slopes(answer, link, log_values, &scratch);
+  const double of_parameters = Variance(scratch);
+  const std::string scope = WorkloadScope(start.workload().name, start.device());
+  const double beyond = Discrepancy(plan, range, range.BatchesOf(scope));
+  const double of_step = start.belief().ScatterAt(answer.sync_share) * (scatter / start_scatter);
+  said.surprise = said.log_ratio / std::sqrt(of_parameters + of_step * of_step + beyond * beyond);
+  // And once more, as far as the formula is off for this plan: what its rows have in common.
+  const double variance = scatter * scatter;
+  const double common = kSharedByRepeats * variance;
+  const double own = variance - common;
+  const double known = common * observed.rows / (common * observed.rows + own);
+  observed.log_step = answer.log_step;
+  const double misfit = known * observed.MeanResidual();
+  const double unknown = of_parameters + beyond * beyond;
+  if (unknown < variance) {
+    cusum.Add((said.log_ratio - misfit) / std::sqrt(unknown + own + common * (1 - known)));
+  }
+  said.drifted = cusum.alarm;
+
+  observed.Add(log_time);
+  observed.last = ++rows;
+  if (observed.rows == 1) range.Include(plan, scope);
+  Linearise(&observed, answer, link);
+  for (std::size_t i = 0; i < std::min(kAnew, plans.size() - 1); ++i) {
+    next_plan = (next_plan + 1) % plans.size();
+    ObservedPlan& other = plans[next_plan];
+    Linearise(&other, Answer(other, log_values, values, &link), link);
+  }
+  if (plans.size() > kMostPlans) Forget();
+  if (rows % kRebuilt == 0) Rebuild();
+  Solve();
+  if (rows >= next_scatter) EstimateScatter();
+  const bool power_of_two = (rows & (rows - 1)) == 0;
+  if (rows >= kFirstSearch && power_of_two) Search();
+  return said;
+}
+
+}  // namespace stepcast

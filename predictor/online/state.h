@@ -1,0 +1,154 @@
+// What an OnlineCalibration knows, and the arithmetic on it.
+//
+// Parameters are x = x_0 + L y, where C_0 = L L' is the covariance of the belief at the start: y is
+// standard normal before any row, whatever is correlated, and however narrow (a stated value, of
+// variance 0, is no exception). Of a plan p, linearised where it was evaluated last,
+//
+//   ln T(y) = ln T_p + h_p' (y - y_p),   h_p = L' d ln T / d x
+//   w_p     = sum_rows 1 / ((1 + z^2)^(1/2) s_p^2),   z = (ln T_measured - ln T_p) / s_p
+//   t_p     = h_p' y_p + sum_rows w (ln T_measured - ln T_p) / w_p
+//
+// and the normal equations of all that was observed are sums over plans,
+//
+//   (I + sum_p w_p h_p h_p') y = sum_p w_p t_p h_p
+//
+// into which a plan is entered anew when it is evaluated anew. The weights are those of rho: where
+// y, h and w no longer change, the gradient of the penalised least squares is zero.
+#ifndef STEPCAST_PREDICTOR_ONLINE_STATE_H_
+#define STEPCAST_PREDICTOR_ONLINE_STATE_H_
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "data/record/calibration.h"
+#include "predictor/online/online_calibration.h"
+#include "predictor/online/step_answer.h"
+#include "predictor/predictor.h"
+
+namespace stepcast {
+namespace internal {
+
+// Rows of one plan that are so near to each other that their mean stands for them.
+struct MeasuredTime {
+  double log_step = 0;
+  double rows = 0;
+};
+
+// The most of them that a plan keeps.
+inline constexpr std::size_t kMostTimes = 32;
+// Distinct plans that are kept; beyond, the one that was not observed for longest is kept as it was
+// linearised last.
+inline constexpr std::size_t kMostPlans = 256;
+
+struct ObservedPlan {
+  Plan plan;
+  PlanModel model;
+  std::vector<int> links;           // of the hosts that have one of their own, by position
+  std::vector<MeasuredTime> times;  // ascending
+  double rows = 0;
+  std::int64_t last = 0;  // row at which it was observed last
+  // As linearised last.
+  double log_step = 0;     // ln T_p
+  double weight = 0;       // w_p
+  double target = 0;       // t_p
+  Eigen::VectorXd slopes;  // h_p
+
+  // A row more; the two nearest become one where there are too many.
+  void Add(double log_time);
+  double MeanResidual() const;  // of the times around log_step
+};
+
+// sqrt of the variance of a row where a plan has so many, in that of one: repeats have a share of
+// their scatter in common, as in calibrate/group_rows.
+double RepeatFactor(double rows);
+
+// Two-sided cumulated sums of what is beyond chance (Page, Biometrika 41, 1954).
+struct Cusum {
+  double up = 0;
+  double down = 0;
+  bool alarm = false;
+
+  void Add(double z);
+};
+
+struct OnlineState {
+  OnlineState(Cluster cluster, Workload workload, const std::optional<Device>& facts,
+              const std::string& device);
+
+  Observation Observe(const Plan& plan, Duration<> step_time);
+  Cluster Learnt() const;
+  std::string Export() const;
+  // Throws InputError; may leave a state that is of no use.
+  void Import(const std::string& text);
+
+  // ---- The start.
+  Predictor start;
+  std::optional<Device> device_facts;
+  Eigen::VectorXd centre;     // x_0
+  Eigen::MatrixXd root;       // L
+  Eigen::VectorXd low, high;  // of x
+  double start_scatter;       // of one step, before any row
+
+  // ---- What was learnt.
+  std::vector<ObservedPlan> plans;
+  Eigen::VectorXd y;
+  double scatter;            // s
+  Eigen::MatrixXd folded;    // sum of w h h' of plans that are no longer kept
+  Eigen::VectorXd folded_b;  // and of w t h
+  Eigen::MatrixXd a;         // of the normal equations, its lower triangle
+  Eigen::VectorXd b;
+  std::int64_t rows = 0;
+  std::int64_t next_scatter = 1;  // row after which the scatter is estimated anew
+  std::size_t next_plan = 0;      // whose turn it is to be evaluated anew
+  Cusum cusum;
+  CalibratedRange range;
+
+  // ---- Made of these.
+  std::unordered_map<std::string, std::size_t> index;  // of plans, by key
+  std::string key;                                     // of the plan at hand
+  Eigen::LLT<Eigen::MatrixXd> solver;                  // of a
+  Eigen::VectorXd log_values;                          // x, within its bounds
+  Eigen::VectorXd values;                              // exp of it
+  Eigen::VectorXd scratch;
+
+  // ---- Arithmetic.
+  Eigen::Index size() const { return centre.size(); }
+  // x of y, within bounds.
+  Eigen::VectorXd LogValues(const Eigen::VectorXd& at) const;
+  // y of x, as far as the start allows any.
+  Eigen::VectorXd YOf(const Eigen::VectorXd& log_x) const;
+  void SetY(const Eigen::VectorXd& to);
+  // Position of the slowest link among the plan's hosts.
+  int SlowestLink(const ObservedPlan& plan, const Eigen::VectorXd& log_x) const;
+  StepAnswer Answer(const ObservedPlan& plan, const Eigen::VectorXd& log_x,
+                    const Eigen::VectorXd& x, int* link) const;
+  // h of a plan's answer at y, whose x is `log_x`; a value at its bound does not move.
+  void Slopes(const StepAnswer& answer, int link, const Eigen::VectorXd& at,
+              Eigen::VectorXd* slopes) const;
+  // Enters a plan as it is at y. `answer` of it.
+  void Linearise(ObservedPlan* plan, const StepAnswer& answer, int link);
+  void Enter(const ObservedPlan& plan, double sign);
+  void Rebuild();  // a and b from their parts
+  void Solve();
+  // The minimum, from where the rows have led and from other starts: what y follows from then on.
+  void Search();
+  void EstimateScatter();
+  std::size_t FindOrAdd(const Plan& plan);
+  void Forget();  // the plan that was not observed for longest
+  double Variance(const Eigen::VectorXd& slopes) const;
+};
+
+}  // namespace internal
+
+struct OnlineCalibration::State : internal::OnlineState {
+  using OnlineState::OnlineState;
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_PREDICTOR_ONLINE_STATE_H_

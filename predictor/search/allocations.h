@@ -1,0 +1,65 @@
+// The best batch for every allocation that a job could get: what a scheduler asks of each job, each
+// time it plans anew.
+//
+// For an allocation of w workers, `candidates` global batches are tried, spaced evenly by their
+// logarithm from the least to the most that limits and memory leave. Of a global batch M a worker's
+// share is s = floor(M / w), the first rounded up, and is run in
+//
+//   a = ceil( s / b_max ) micro-steps of b = floor( s / a ) samples
+//
+//   b_max  the largest local batch: that of the limits, or what the device's memory holds
+//
+// and the best has the highest goodput = throughput x efficiency( b a w ), or throughput alone where
+// no noise scale says what a sample is worth; of equals the smaller batch wins.
+//
+//   efficiency(m) = (M_0 + B_noise) / (m + B_noise)                  model/statistics/noise_scale.h
+//
+//   m, M_0   samples of one update; the batch that counts as fully worth     [samples]
+//   B_noise  gradient noise scale                                            [samples]
+#ifndef STEPCAST_PREDICTOR_SEARCH_ALLOCATIONS_H_
+#define STEPCAST_PREDICTOR_SEARCH_ALLOCATIONS_H_
+
+#include <cstddef>
+#include <optional>
+
+#include "predictor/compiled_plan.h"
+
+namespace stepcast {
+
+struct Allocation {
+  int workers = 1;
+  int nodes = 1;
+  int devices_per_node = 1;  // on the fullest node
+  int servers = 0;
+};
+
+struct BatchSearch {
+  int least_global_batch = 1;
+  int most_global_batch = 1;
+  int least_local_batch = 1;
+  int most_local_batch = 0;  // 0: what memory holds
+  bool accumulate = true;    // whether micro-steps may be more than one
+  int candidates = 50;
+  // Both, or throughput decides.
+  std::optional<double> noise_scale;    // [samples]
+  std::optional<double> initial_batch;  // M_0 [samples]
+};
+
+struct BatchChoice {
+  int local_batch = 0;  // 0: no candidate fits
+  int accumulation_steps = 0;
+  double step_time_s = 0;
+  double throughput = 0;  // samples/s
+  double efficiency = 1;
+  double goodput = 0;  // throughput x efficiency
+};
+
+// Fills choices[0..count) for allocations[0..count). Allocates nothing and throws nothing. An
+// allocation without an answer has local_batch 0 and goodput 0. Returns how many those are.
+std::size_t ChooseBatches(const CompiledPlan& compiled, const Allocation* allocations,
+                          std::size_t count, const BatchSearch& search,
+                          BatchChoice* choices) noexcept;
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_PREDICTOR_SEARCH_ALLOCATIONS_H_

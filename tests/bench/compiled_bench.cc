@@ -1,0 +1,173 @@
+// What a scheduler asks of one compiled plan.
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "data/workloads/catalog.h"
+#include "predictor/compiled_plan.h"
+#include "predictor/predictor.h"
+#include "predictor/search/allocations.h"
+#include "tests/calibrate/synthetic_runs.h"
+
+namespace stepcast {
+namespace {
+
+Workload WithoutLayers() {
+  Workload workload = *FindWorkload("resnet50");
+  workload.layers.clear();
+  return workload;
+}
+
+// BERT's layers in 25 buckets.
+Plan InBuckets(Plan plan) {
+  plan.bucket = Mebibytes(16.0);
+  return plan;
+}
+
+Plan WithServers(Plan plan, Strategy strategy, int servers) {
+  plan.strategy = strategy;
+  plan.servers = servers;
+  return plan;
+}
+
+Plan With(Plan plan, Strategy strategy) {
+  plan.strategy = strategy;
+  return plan;
+}
+
+const Plan kRing = AllreducePlan(Placement(16, 4), 32);
+
+CompiledPlan Compile(const Workload& workload, const Plan& plan) {
+  return {Predictor(CalibratedCluster(PlausibleTruth()), workload, std::nullopt), plan};
+}
+
+// Plans of a scheduler's size, in random order: up to 64 workers on up to 16 nodes.
+std::vector<PlanQuery> RandomQueries(const Plan& plan, std::size_t count) {
+  std::mt19937 random(1);
+  std::vector<PlanQuery> queries(count, QueryOf(plan));
+  for (PlanQuery& query : queries) {
+    query.nodes = static_cast<int>(1 + random() % 16);
+    query.devices_per_node = static_cast<int>(1 + random() % 4);
+    query.workers = query.nodes * query.devices_per_node;
+    query.local_batch = static_cast<int>(1 + random() % 256);
+    query.accumulation_steps = static_cast<int>(1 + random() % 8);
+    if (plan.servers > 0) query.servers = static_cast<int>(1 + random() % 8);
+  }
+  return queries;
+}
+
+constexpr std::size_t kQueries = 1024;
+
+void StepTime(benchmark::State& state, const Workload& workload, const Plan& plan) {
+  const CompiledPlan compiled = Compile(workload, plan);
+  const std::vector<PlanQuery> queries = RandomQueries(plan, kQueries);
+  std::size_t i = 0;
+  while (state.KeepRunning()) {
+    benchmark::DoNotOptimize(compiled.StepTime(queries[i]));
+    i = (i + 1) % kQueries;
+  }
+}
+
+void WithInterval(benchmark::State& state, const Workload& workload, const Plan& plan) {
+  const CompiledPlan compiled = Compile(workload, plan);
+  const std::vector<PlanQuery> queries = RandomQueries(plan, kQueries);
+  std::size_t i = 0;
+  while (state.KeepRunning()) {
+    benchmark::DoNotOptimize(compiled.Predict(queries[i]));
+    i = (i + 1) % kQueries;
+  }
+}
+
+void Many(benchmark::State& state, const Plan& plan) {
+  constexpr std::size_t kMany = 100'000;
+  const CompiledPlan compiled = Compile(WithoutLayers(), plan);
+  std::vector<int> workers, nodes, devices, servers, batches, accumulation;
+  for (const PlanQuery& query : RandomQueries(plan, kMany)) {
+    workers.push_back(query.workers);
+    nodes.push_back(query.nodes);
+    devices.push_back(query.devices_per_node);
+    servers.push_back(query.servers);
+    batches.push_back(query.local_batch);
+    accumulation.push_back(query.accumulation_steps);
+  }
+  std::vector<double> step(kMany);
+  QueryArrays queries{kMany};
+  queries.workers = workers.data();
+  queries.nodes = nodes.data();
+  queries.devices_per_node = devices.data();
+  queries.servers = servers.data();
+  queries.local_batch = batches.data();
+  queries.accumulation_steps = accumulation.data();
+  ForecastArrays answers;
+  answers.step_time_s = step.data();
+  while (state.KeepRunning()) {
+    benchmark::DoNotOptimize(compiled.PredictMany(queries, answers));
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kMany));
+}
+
+// The best of 50 global batches, for each allocation of `replicas` on up to `nodes` nodes.
+void Choose(benchmark::State& state, int replicas, int nodes) {
+  const CompiledPlan compiled = Compile(WithoutLayers(), kRing);
+  std::vector<Allocation> allocations;
+  for (int w = replicas == 16 ? 16 : 1; w <= replicas; ++w) {
+    for (int n = nodes == 4 ? 4 : 1; n <= nodes; ++n) {
+      allocations.push_back({w, n, (w + n - 1) / n, 0});
+    }
+  }
+  BatchSearch search;
+  search.least_global_batch = 128;
+  search.most_global_batch = 16384;
+  search.most_local_batch = 256;
+  search.noise_scale = 2000;
+  search.initial_batch = 128;
+  std::vector<BatchChoice> choices(allocations.size());
+  while (state.KeepRunning()) {
+    benchmark::DoNotOptimize(
+        ChooseBatches(compiled, allocations.data(), allocations.size(), search, choices.data()));
+    benchmark::ClobberMemory();
+  }
+}
+
+void CompileTime(benchmark::State& state, const Workload& workload, const Plan& plan) {
+  const Predictor predictor(CalibratedCluster(PlausibleTruth()), workload, std::nullopt);
+  while (state.KeepRunning()) benchmark::DoNotOptimize(CompiledPlan(predictor, plan));
+}
+
+#define STEPCAST_BENCH(function)                                                              \
+  BENCHMARK_CAPTURE(function, ring_curve, WithoutLayers(), kRing);                            \
+  BENCHMARK_CAPTURE(function, tree_curve, WithoutLayers(), With(kRing, Strategy::kTree));     \
+  BENCHMARK_CAPTURE(function, halving_doubling_curve, WithoutLayers(),                        \
+                    With(kRing, Strategy::kHalvingDoubling));                                 \
+  BENCHMARK_CAPTURE(function, hierarchical_curve, WithoutLayers(),                            \
+                    With(kRing, Strategy::kHierarchical));                                    \
+  BENCHMARK_CAPTURE(function, byteps_curve, WithoutLayers(),                                  \
+                    WithServers(kRing, Strategy::kBytePs, 4));                                \
+  BENCHMARK_CAPTURE(function, ps_sync_curve, WithoutLayers(),                                 \
+                    WithServers(kRing, Strategy::kPsSync, 4));                                \
+  BENCHMARK_CAPTURE(function, ps_async_curve, WithoutLayers(),                                \
+                    WithServers(kRing, Strategy::kPsAsync, 4));                               \
+  BENCHMARK_CAPTURE(function, ring_25_buckets, *FindWorkload("bert_base"), InBuckets(kRing)); \
+  BENCHMARK_CAPTURE(function, ps_sync_layers, *FindWorkload("resnet50"),                      \
+                    WithServers(kRing, Strategy::kPsSync, 4))
+
+STEPCAST_BENCH(StepTime);
+STEPCAST_BENCH(WithInterval);
+BENCHMARK_CAPTURE(Many, ring, kRing);
+BENCHMARK_CAPTURE(Many, ps_sync, WithServers(kRing, Strategy::kPsSync, 4));
+BENCHMARK_CAPTURE(Choose, one_allocation, 16, 4)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(Choose, allocations_64_x_16, 64, 16)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(CompileTime, ring, *FindWorkload("bert_base"), kRing)
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(CompileTime, ps_sync, *FindWorkload("bert_base"),
+                  WithServers(kRing, Strategy::kPsSync, 4))
+    ->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace stepcast

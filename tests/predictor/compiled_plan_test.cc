@@ -1,0 +1,1151 @@
+// Compiled plans against the predictor that they are compiled from, and against themselves.
+#include "predictor/compiled_plan.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "data/io/plan_fields.h"
+#include "data/record/operation_counts.h"
+#include "data/workloads/catalog.h"
+#include "model/statistics/normal.h"
+#include "tests/calibrate/synthetic_runs.h"
+#include "tests/hot_path/random_plans.h"
+#include "tests/support/input_error.h"
+
+namespace stepcast {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+bool SameBits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+
+bool SameBits(const Forecast& a, const Forecast& b) {
+  return SameBits(a.step_time.si(), b.step_time.si()) && SameBits(a.low.si(), b.low.si()) &&
+         SameBits(a.high.si(), b.high.si()) && SameBits(a.log_sd, b.log_sd) &&
+         a.limiter == b.limiter && a.status == b.status;
+}
+
+// |a/b - 1|; two that are not numbers agree.
+double Apart(double a, double b) {
+  if (std::isnan(a) && std::isnan(b)) return 0;
+  const double apart = a == b ? 0 : std::abs(a / b - 1);
+  return std::isnan(apart) ? std::numeric_limits<double>::infinity() : apart;
+}
+
+// ---- Derivatives by central differences, from the belief itself.
+
+struct Interval {
+  double log_sd = 0;
+  double low_s = 0;
+};
+
+// The interval that the derivatives of the step give; none at a corner of the formulas, where there
+// is no derivative.
+std::optional<Interval> CentralInterval(const Predictor& predictor, const Plan& plan,
+                                        const Prediction& prediction) {
+  constexpr int kNodeLink = Belief::kHostOffset;
+  constexpr int kCount = kNodeLink + 1;
+  const Belief& belief = predictor.belief();
+  const StepFacts facts = predictor.Facts(plan);
+  std::array<int, kCount> index{};
+  for (int i = 0; i < kCount; ++i) index[static_cast<std::size_t>(i)] = i;
+  index[kNodeLink] = belief.SlowestLink(plan.hosts);
+  std::array<double, kCount> at{};
+  for (std::size_t i = 0; i < kCount; ++i) at[i] = belief.log_value(index[i]);
+  const auto step_at = [&](const std::array<double, kCount>& log_values) {
+    ClusterParameters<double> cluster{};
+    WorkloadParameters<double> workload{};
+    for (std::size_t i = 0; i < cluster.si.size(); ++i) cluster.si[i] = std::exp(log_values[i]);
+    for (std::size_t i = 0; i < workload.si.size(); ++i) {
+      workload.si[i] = std::exp(log_values[Belief::kWorkloadOffset + i]);
+    }
+    cluster.node_link_si = std::exp(log_values[kNodeLink]);
+    const StepTime<double> step = EvaluateStep(facts, cluster, workload);
+    return std::array<double, 2>{step.total().si(), step.compute().si()};
+  };
+  // Of the step and of its compute.
+  std::array<std::array<double, kCount>, 2> gradient{};
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const auto difference = [&](double h) {
+      std::array<double, kCount> above = at;
+      std::array<double, kCount> below = at;
+      above[i] += h;
+      below[i] -= h;
+      const std::array<double, 2> high = step_at(above);
+      const std::array<double, 2> low = step_at(below);
+      std::array<double, 2> by{};
+      for (std::size_t part = 0; part < 2; ++part) {
+        by[part] = low[part] > 0 ? std::log(high[part] / low[part]) / (2 * h) : 0;
+      }
+      return by;
+    };
+    constexpr double kDistance = 2e-4;
+    const std::array<double, 2> coarse = difference(kDistance);
+    const std::array<double, 2> fine = difference(kDistance / 2);
+    for (std::size_t part = 0; part < 2; ++part) {
+      if (std::abs(coarse[part] - fine[part]) > 1e-6) return std::nullopt;
+      gradient[part][i] = (4 * fine[part] - coarse[part]) / 3;  // Richardson
+    }
+  }
+  const auto variance = [&](const std::array<double, kCount>& g) {
+    double sum = 0;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      for (std::size_t j = 0; j < kCount; ++j) {
+        sum += g[i] * g[j] * belief.log_covariance()(index[i], index[j]);
+      }
+    }
+    return std::max(0.0, sum);
+  };
+  const double beyond = prediction.discrepancy_log_sd;
+  const double log_sd =
+      std::hypot(std::sqrt(variance(gradient[0])), prediction.scatter_log_sd, beyond);
+  const double compute_log_sd =
+      std::hypot(std::sqrt(variance(gradient[1])), belief.ScatterAt(0), beyond);
+  const double low = std::max(
+      prediction.step_time.si() / std::exp(kNinetyPercent * log_sd),
+      prediction.breakdown.compute().si() / std::exp(kNinetyPercent * compute_log_sd));
+  return Interval{log_sd, low};
+}
+
+// How far the answers are apart: of a whole test, so that it fails with the worst of them.
+struct Differences {
+  int asked = 0;
+  int corners = 0;
+  double step = 0;
+  double short_way = 0;  // StepTime and Predict
+  double interval = 0;   // by central differences
+};
+
+// What is wrong with the answer to one query; empty where nothing is.
+std::string Compare(const Predictor& predictor, const CompiledPlan& compiled,
+                    const PlanQuery& query, Differences* apart) {
+  const Plan plan = PlanOf(compiled.plan(), query);
+  const Prediction expected = predictor.Predict(plan);
+  const Forecast forecast = compiled.Predict(query);
+  std::string wrong;
+  const auto say = [&](const char* what, double got, double wanted) {
+    char line[200];
+    std::snprintf(line, sizeof line, "%s is %.17g, not %.17g (%.2g apart);", what, got, wanted,
+                  Apart(got, wanted));
+    wrong += line;
+  };
+  const auto compare = [&](const char* what, double got, double wanted, double tolerance,
+                           double* worst) {
+    const double a = Apart(got, wanted);
+    *worst = std::max(*worst, a);
+    if (a > tolerance) say(what, got, wanted);
+  };
+  ++apart->asked;
+  if (forecast.status != QueryStatus::kOk) {
+    wrong += std::string("status ") + QueryStatusText(forecast.status) + ";";
+  }
+  compare("step_time", forecast.step_time.si(), expected.step_time.si(), 1e-11, &apart->step);
+  compare("StepTime", compiled.StepTime(query).si(), forecast.step_time.si(), 1e-13,
+          &apart->short_way);
+  double alone = kNan;
+  const QueryStatus status = compiled.StepTimes(query, &query.local_batch,
+                                                &query.accumulation_steps, 1, &alone);
+  if (status != QueryStatus::kOk) wrong += "StepTimes has a status;";
+  compare("StepTimes", alone, forecast.step_time.si(), 1e-12, &apart->short_way);
+  if (forecast.limiter != expected.breakdown.limiter) {
+    // On the edge between latency and bytes either is right.
+    const StepTime<double>& b = expected.breakdown;
+    if (Apart(b.exposed_transfer.si(), b.exposed_latency.si()) > 1e-9) {
+      say("limiter", static_cast<double>(forecast.limiter), static_cast<double>(b.limiter));
+    }
+  }
+  const std::optional<Interval> central = CentralInterval(predictor, plan, expected);
+  if (!central) {
+    ++apart->corners;
+  } else {
+    // The predictor's own derivatives are one-sided.
+    double unused = 0;
+    compare("log_sd", forecast.log_sd, expected.log_sd, 1e-3, &unused);
+    compare("low", forecast.low.si(), expected.low.si(), 1e-3, &unused);
+    compare("high", forecast.high.si(), expected.high.si(), 1e-3, &unused);
+    compare("log_sd by central differences", forecast.log_sd, central->log_sd, 2e-5,
+            &apart->interval);
+    compare("low by central differences", forecast.low.si(), central->low_s, 2e-5,
+            &apart->interval);
+  }
+  if (!(forecast.low <= forecast.step_time && forecast.step_time <= forecast.high)) {
+    wrong += "the interval does not hold the step;";
+  }
+  return wrong.empty() ? wrong : wrong + " compiled:" + Describe(compiled.plan()) +
+                                     " | asked:" + Describe(plan);
+}
+
+// ---- One plan of each kind.
+
+Predictor Calibrated(const Workload& workload) {
+  return {CalibratedCluster(PlausibleTruth()), workload, T4()};
+}
+
+struct Kind {
+  std::string name;
+  Plan plan;
+};
+
+std::vector<Kind> Kinds() {
+  std::vector<Kind> kinds;
+  const auto add = [&](const std::string& name, Strategy strategy, int servers = 0) -> Plan& {
+    Plan plan;
+    plan.placement = {4, 4, 2};
+    plan.local_batch = 32;
+    plan.strategy = strategy;
+    plan.servers = servers;
+    kinds.push_back({name, plan});
+    return kinds.back().plan;
+  };
+  add("none", Strategy::kNone);
+  add("allreduce", Strategy::kAllreduce);
+  add("ring", Strategy::kRing);
+  add("tree", Strategy::kTree);
+  add("halving-doubling", Strategy::kHalvingDoubling);
+  add("hierarchical", Strategy::kHierarchical);
+  add("auto", Strategy::kAuto);
+  add("byteps", Strategy::kBytePs);
+  add("byteps with helpers", Strategy::kBytePs, 4);
+  add("ps-sync", Strategy::kPsSync, 3);
+  add("ps-async", Strategy::kPsAsync, 3);
+  add("ring without overlap", Strategy::kRing).overlap = Overlap::kNone;
+  add("ring, p-norm", Strategy::kRing).overlap = Overlap::kPNorm;
+  add("ring of small buckets", Strategy::kRing).bucket = Mebibytes(0.25);
+  add("ring of one bucket", Strategy::kRing).bucket = Gibibytes(10.0);
+  add("ring with backup workers", Strategy::kRing).backup_workers = 2;
+  add("ps-sync with backup workers", Strategy::kPsSync, 2).backup_workers = 1;
+  for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync}) {
+    const std::string name = StrategyName(strategy);
+    add(name + " colocated", strategy, 2).server.colocated = true;
+    add(name + " even", strategy, 5).server.sharding = Sharding::kEven;
+    add(name + " round-robin", strategy, 5).server.sharding = Sharding::kRoundRobin;
+    add(name + " without overlap", strategy, 2).overlap = Overlap::kNone;
+    add(name + " p-norm", strategy, 2).overlap = Overlap::kPNorm;
+    add(name + " of large buckets", strategy, 2).bucket = Mebibytes(64.0);
+    Plan& far = add(name + " behind a slow link", strategy, 2);
+    far.server_link.bandwidth = MegabitsPerSecond(300.0);
+    far.server_link.rtt = Milliseconds(5.0);
+    far.server_link.loss = 0.001;
+  }
+  add("ps-sync pipelined", Strategy::kPsSync, 3).server.pipelined = true;
+  Plan& shared = add("ps-sync pipelined colocated", Strategy::kPsSync, 3);
+  shared.server.pipelined = shared.server.colocated = true;
+  add("ps-sync multicast", Strategy::kPsSync, 1).server.multicast = true;
+  add("ps-sync aggregation", Strategy::kPsSync, 1).server.in_network_aggregation = true;
+  add("ps-async bounded", Strategy::kPsAsync, 1).server.staleness_bound = 3;
+  add("ps-async in step", Strategy::kPsAsync, 1).server.staleness_bound = 0;
+  for (const Strategy strategy : {Strategy::kRing, Strategy::kTree, Strategy::kBytePs,
+                                  Strategy::kPsSync, Strategy::kPsAsync}) {
+    for (const CongestionControl congestion :
+         {CongestionControl::kReno, CongestionControl::kCubic, CongestionControl::kBbr}) {
+      Plan& lossy = add(std::string(StrategyName(strategy)) + " with loss, " +
+                            kCongestionControlNames[static_cast<int>(congestion)],
+                        strategy, UsesServers(strategy) || strategy == Strategy::kBytePs ? 2 : 0);
+      lossy.link = {GigabitsPerSecond(1.0), Milliseconds(10.0), 0.005, congestion,
+                    Milliseconds(1.0)};
+    }
+    Plan& late = add(std::string(StrategyName(strategy)) + " with a round trip", strategy,
+                     UsesServers(strategy) ? 2 : 0);
+    late.link.rtt = Milliseconds(20.0);
+    Plan& lost = add(std::string(StrategyName(strategy)) + " with loss alone", strategy,
+                     UsesServers(strategy) ? 2 : 0);
+    lost.link.loss = 0.01;
+  }
+  return kinds;
+}
+
+// Placements, batches and servers of each plan.
+std::vector<PlanQuery> QueriesOf(const Plan& plan) {
+  std::vector<PlanQuery> queries;
+  // workers, nodes, devices_per_node
+  constexpr int kPlaces[][3] = {{1, 1, 1},  {4, 1, 4},   {2, 2, 1},    {8, 2, 4},
+                                {10, 3, 4}, {16, 16, 1}, {64, 16, 4}, {33, 33, 1}};
+  for (const auto& [workers, nodes, devices] : kPlaces) {
+    if (workers <= plan.backup_workers) continue;
+    for (const auto& [batch, accumulation] : {std::pair(1, 1), std::pair(48, 1), std::pair(20, 7)}) {
+      PlanQuery query;
+      query.workers = workers;
+      query.nodes = nodes;
+      query.devices_per_node = devices;
+      query.local_batch = batch;
+      query.accumulation_steps = accumulation;
+      query.servers = plan.servers;
+      if (plan.server.colocated) query.servers = std::min(query.servers, workers);
+      queries.push_back(query);
+    }
+  }
+  return queries;
+}
+
+class CompiledKinds : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(CompiledKinds, AnswerAsThePredictor) {
+  const Kind kind = Kinds()[GetParam()];
+  Differences apart;
+  Workload curve = *FindWorkload("resnet50");
+  curve.layers.clear();
+  for (const Workload& workload : {*FindWorkload("resnet50"), *FindWorkload("bert_base"), curve}) {
+    const Predictor predictor = Calibrated(workload);
+    const CompiledPlan compiled(predictor, kind.plan);
+    for (const PlanQuery& query : QueriesOf(kind.plan)) {
+      const std::string wrong = Compare(predictor, compiled, query, &apart);
+      ASSERT_EQ(wrong, "") << kind.name << ", " << workload.name;
+    }
+  }
+  EXPECT_LE(apart.corners, 0.1 * apart.asked);
+  RecordProperty("corners", apart.corners);
+}
+
+INSTANTIATE_TEST_SUITE_P(CompiledPlan, CompiledKinds,
+                         ::testing::Range<std::size_t>(0, Kinds().size()),
+                         [](const ::testing::TestParamInfo<std::size_t>& kind) {
+                           std::string name = Kinds()[kind.param].name;
+                           std::replace_if(
+                               name.begin(), name.end(),
+                               [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+                           return name;
+                         });
+
+// ---- Any plan.
+
+class CompiledStrategies : public ::testing::TestWithParam<int> {};
+
+TEST_P(CompiledStrategies, AnswerAsThePredictorWhateverThePlan) {
+  const auto strategy = static_cast<Strategy>(GetParam());
+  Differences apart;
+  const bool held = rc::check([&](std::uint64_t seed) {
+    const RandomCase made = MakeRandomCase(strategy, seed, 100);
+    const Predictor predictor = made.MakePredictor();
+    const CompiledPlan compiled(predictor, made.plan);
+    Random random(seed + 1);
+    for (int i = 0; i < 8; ++i) {
+      PlanQuery query = i == 0 ? QueryOf(made.plan) : RandomQuery(made.plan, &random);
+      if (random.Chance(0.3)) query.link = RandomLink(&random, 0.5);
+      if (random.Chance(0.3)) query.server_link = RandomLink(&random, 0.5);
+      if (compiled.Predict(query).status == QueryStatus::kNothingExchanged) continue;
+      const std::string wrong = Compare(predictor, compiled, query, &apart);
+      if (!wrong.empty()) RC_FAIL(wrong);
+    }
+  });
+  EXPECT_TRUE(held);
+  EXPECT_LE(apart.corners, 0.1 * apart.asked);
+  RecordProperty("asked", apart.asked);
+  RecordProperty("corners", apart.corners);
+  RecordProperty("step_apart", std::to_string(apart.step));
+  RecordProperty("interval_apart", std::to_string(apart.interval));
+}
+
+INSTANTIATE_TEST_SUITE_P(CompiledPlan, CompiledStrategies, ::testing::Range(0, kStrategyCount),
+                         [](const ::testing::TestParamInfo<int>& strategy) {
+                           std::string name = kStrategyNames[strategy.param];
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// Where tables of what was computed before end, the same formulas go on.
+TEST(CompiledPlan, KnowsNoEdgeWhereTablesEnd) {
+  for (const Strategy strategy :
+       {Strategy::kRing, Strategy::kTree, Strategy::kHierarchical, Strategy::kBytePs,
+        Strategy::kPsSync, Strategy::kPsAsync}) {
+    Plan plan = AllreducePlan({1, 1}, 8);
+    plan.strategy = strategy;
+    plan.servers = UsesServers(strategy) ? 2 : 0;
+    const Predictor predictor = Calibrated(*FindWorkload("resnet50"));
+    const CompiledPlan compiled(predictor, plan);
+    Differences apart;
+    for (const int nodes : {255, 256, 257, 258, 1023, 1024, 1025, 4095, 4096, 4097, 20'000}) {
+      PlanQuery query = QueryOf(plan);
+      query.workers = query.nodes = nodes;
+      query.devices_per_node = 1;
+      EXPECT_EQ(Compare(predictor, compiled, query, &apart), "");
+    }
+  }
+}
+
+// Servers of any number that was asked for, and helpers of any number at all.
+TEST(CompiledPlan, KnowsEveryNumberOfServers) {
+  const Predictor predictor = Calibrated(*FindWorkload("vgg16"));
+  for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync, Strategy::kBytePs}) {
+    Plan plan = AllreducePlan({2, 2}, 8);
+    plan.strategy = strategy;
+    plan.servers = 1;
+    const CompiledPlan compiled(predictor, plan, {70});
+    EXPECT_EQ(compiled.options().most_servers, 70);
+    Differences apart;
+    for (int servers = strategy == Strategy::kBytePs ? 0 : 1; servers <= 70; ++servers) {
+      PlanQuery query = QueryOf(plan);
+      query.servers = servers;
+      EXPECT_EQ(Compare(predictor, compiled, query, &apart), "") << servers;
+    }
+    if (strategy != Strategy::kBytePs) continue;
+    for (const int servers : {254, 255, 256, 257, 100'000}) {
+      PlanQuery query = QueryOf(plan);
+      query.servers = servers;
+      EXPECT_EQ(Compare(predictor, compiled, query, &apart), "") << servers;
+    }
+  }
+}
+
+TEST(CompiledPlan, MostServersIsAtLeastThePlans) {
+  const Predictor predictor = Calibrated(*FindWorkload("resnet50"));
+  Plan plan = AllreducePlan(Placement(100, 1), 8);
+  plan.strategy = Strategy::kPsSync;
+  plan.servers = 80;
+  for (const int most : {-1, 0, 64, 80}) {
+    const CompiledPlan compiled(predictor, plan, {most});
+    EXPECT_EQ(compiled.Predict(QueryOf(plan)).status, QueryStatus::kOk);
+    PlanQuery more = QueryOf(plan);
+    more.servers = 81;
+    EXPECT_EQ(compiled.Predict(more).status, QueryStatus::kBadServers);
+  }
+}
+
+// ---- What a query says replaces what the plan and the cluster say.
+
+TEST(CompiledPlan, AQuerysLinksGoBefore) {
+  Cluster cluster = CalibratedCluster(PlausibleTruth());
+  cluster.link.rtt = Milliseconds(1.0);
+  cluster.link.loss = 0.001;
+  cluster.server_link.rtt = Milliseconds(3.0);
+  const Predictor predictor(cluster, *FindWorkload("resnet50"), T4());
+  const std::vector<LinkFacts> links = {
+      {MegabitsPerSecond(500.0), {}, {}, {}, {}},
+      {{}, Milliseconds(30.0), {}, {}, {}},
+      {{}, Seconds(0.0), {}, {}, {}},
+      {{}, {}, 0.05, {}, {}},
+      {{}, {}, 0.0, {}, {}},
+      {{}, {}, {}, CongestionControl::kBbr, {}},
+      {{}, {}, {}, {}, Milliseconds(2.0)},
+      {GigabitsPerSecond(40.0), Milliseconds(0.5), 0.02, CongestionControl::kReno, Seconds(0.0)}};
+  for (const Kind& kind : Kinds()) {
+    const CompiledPlan compiled(predictor, kind.plan);
+    Differences apart;
+    for (const LinkFacts& link : links) {
+      PlanQuery query = QueryOf(kind.plan);
+      query.link = link;
+      EXPECT_EQ(Compare(predictor, compiled, query, &apart), "") << kind.name;
+      query.link = {};
+      query.server_link = link;
+      EXPECT_EQ(Compare(predictor, compiled, query, &apart), "") << kind.name << ", servers'";
+    }
+  }
+}
+
+// A link of its own must not be mixed up with what was computed for the compiled one.
+TEST(CompiledPlan, ForgetsAQuerysLink) {
+  for (const Kind& kind : Kinds()) {
+    const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), kind.plan);
+    const PlanQuery own = QueryOf(kind.plan);
+    PlanQuery other = own;
+    other.link = {MegabitsPerSecond(50.0), Milliseconds(3.0), 0.01, {}, {}};
+    const Forecast before = compiled.Predict(own);
+    const Forecast between = compiled.Predict(other);
+    EXPECT_TRUE(SameBits(before, compiled.Predict(own))) << kind.name;
+    EXPECT_TRUE(SameBits(between, compiled.Predict(other))) << kind.name;
+  }
+}
+
+TEST(CompiledPlan, UnequalNodesAreToldByTheFullest) {
+  const Predictor predictor = Calibrated(*FindWorkload("resnet50"));
+  for (const Kind& kind : Kinds()) {
+    Plan plan = kind.plan;
+    plan.placement = {4, 4, 2};
+    const PlanQuery query = QueryOf(plan);
+    EXPECT_EQ(query.workers, 10);
+    EXPECT_EQ(query.nodes, 3);
+    EXPECT_EQ(query.devices_per_node, 4);
+    const CompiledPlan compiled(predictor, AllreducePlan({2, 2}, 1));
+    if (kind.name != "allreduce") continue;
+    const Prediction expected = predictor.Predict(plan);
+    EXPECT_LT(Apart(compiled.Predict(query).step_time.si(), expected.step_time.si()), 1e-11);
+  }
+}
+
+TEST(CompiledPlan, HostsAreThePlans) {
+  Truth truth = PlausibleTruth();
+  truth.host_links["fast"] = GigabitsPerSecond(20.0);
+  truth.host_links["slow"] = GigabitsPerSecond(0.5);
+  const Predictor predictor(CalibratedCluster(truth), *FindWorkload("resnet50"), T4());
+  double before = 0;
+  for (const std::vector<std::string>& hosts :
+       {std::vector<std::string>{"fast", "fast"}, {"fast", "slow"}}) {
+    Plan plan = AllreducePlan({1, 1}, 16);
+    plan.hosts = hosts;
+    const CompiledPlan compiled(predictor, plan);
+    Differences apart;
+    for (const int devices : {1, 2, 4}) {
+      PlanQuery query = QueryOf(plan);
+      query.devices_per_node = devices;
+      query.workers = 2 * devices;
+      EXPECT_EQ(Compare(predictor, compiled, query, &apart), "");
+    }
+    EXPECT_GT(compiled.StepTime(QueryOf(plan)).si(), before) << "or the case is none";
+    before = compiled.StepTime(QueryOf(plan)).si();
+  }
+}
+
+TEST(CompiledPlan, AutoIsResolvedForThePlanAsItIs) {
+  const Predictor predictor = Calibrated(*FindWorkload("resnet50"));
+  for (const Placement& placement :
+       std::vector<Placement>{{1, 1}, {4, 4}, {4, 4, 4, 4}, Placement(64, 1)}) {
+    Plan plan = AllreducePlan(placement, 16);
+    plan.strategy = Strategy::kAuto;
+    plan.bucket = Mebibytes(0.5);
+    const CompiledPlan compiled(predictor, plan);
+    EXPECT_EQ(compiled.plan().strategy, predictor.Predict(plan).algorithm);
+    EXPECT_EQ(compiled.Predict(QueryOf(plan)).step_time.si(),
+              compiled.Predict(QueryOf(compiled.plan())).step_time.si());
+  }
+}
+
+// ---- Profiles.
+
+std::shared_ptr<const ProfiledCompute> Profile(const Workload& workload,
+                                               std::optional<int> fails_at = std::nullopt) {
+  ComputeProfile profile;
+  profile.device.name = "NVIDIA T4";
+  profile.device.kind = "gpu";
+  const auto add = [&](const Operation& operation, TrainingPass pass, int batch) {
+    const OperationCounts n = CountOperation(operation, pass);
+    MeasuredSamples samples;
+    samples.point = {operation, batch, Precision::kFp32, pass};
+    samples.seconds.assign(
+        5, 5e-6 + std::max(n.flop_per_sample * batch / 8e12,
+                           (n.elements_per_sample * batch + n.elements) * 4 / 300e9));
+    profile.samples.push_back(samples);
+  };
+  for (const Layer& layer : workload.layers) {
+    for (const int batch : {8, 32, 128}) {
+      add(layer.operation, TrainingPass::kForward, batch);
+      add(layer.operation, TrainingPass::kBackward, batch);
+    }
+    if (layer.tensors.empty()) continue;
+    add(UpdateOp{Optimizer::kMomentum, layer.parameters()}, TrainingPass::kUpdate, 1);
+  }
+  if (fails_at) {
+    MeasuredSamples failed;
+    failed.point = {workload.layers[0].operation, *fails_at, Precision::kFp32,
+                    TrainingPass::kForward};
+    failed.status = PointStatus::kOutOfMemory;
+    failed.reason = "needs 93 GiB";
+    profile.samples.push_back(failed);
+  }
+  return std::make_shared<const ProfiledCompute>(profile, workload, Precision::kFp32,
+                                                 Optimizer::kMomentum);
+}
+
+TEST(CompiledPlan, AProfilesShapeIsThatOfEveryBatch) {
+  const Workload resnet = *FindWorkload("resnet50");
+  for (const Cluster& cluster : {SyntheticCluster(), CalibratedCluster([] {
+                                   Truth truth = PlausibleTruth();
+                                   truth.workloads.erase("resnet50");
+                                   return truth;
+                                 }())}) {
+    const Predictor predictor(cluster, resnet, T4(), kSyntheticDevice, Profile(resnet));
+    ASSERT_EQ(predictor.compute_source(), ComputeSource::kProfile);
+    for (const Strategy strategy : {Strategy::kRing, Strategy::kPsSync, Strategy::kPsAsync}) {
+      Plan plan = AllreducePlan({4, 4}, 32);
+      plan.strategy = strategy;
+      plan.servers = UsesServers(strategy) ? 2 : 0;
+      const CompiledPlan compiled(predictor, plan);
+      Differences apart;
+      for (const int batch : {1, 7, 8, 9, 31, 32, 100, 128, 129, 1023, 1024, 1025, 5000}) {
+        PlanQuery query = QueryOf(plan);
+        query.local_batch = batch;
+        ASSERT_EQ(Compare(predictor, compiled, query, &apart), "");
+      }
+      EXPECT_LE(apart.corners, 2) << "of " << apart.asked;
+    }
+  }
+}
+
+// ---- Many at once.
+
+// Queries as arrays.
+struct Arrays {
+  std::vector<int> workers, nodes, devices, servers, batches, accumulation;
+  std::vector<double> bandwidth, rtt, loss;
+
+  void Add(const PlanQuery& query) {
+    workers.push_back(query.workers);
+    nodes.push_back(query.nodes);
+    devices.push_back(query.devices_per_node);
+    servers.push_back(query.servers);
+    batches.push_back(query.local_batch);
+    accumulation.push_back(query.accumulation_steps);
+    bandwidth.push_back(query.link.bandwidth ? query.link.bandwidth->si() : kNan);
+    rtt.push_back(query.link.rtt ? query.link.rtt->si() : kNan);
+    loss.push_back(query.link.loss.value_or(kNan));
+  }
+  QueryArrays View(std::size_t first, std::size_t size, bool with_links = true) const {
+    QueryArrays view{size};
+    view.workers = workers.data() + first;
+    view.nodes = nodes.data() + first;
+    view.devices_per_node = devices.data() + first;
+    view.servers = servers.data() + first;
+    view.local_batch = batches.data() + first;
+    view.accumulation_steps = accumulation.data() + first;
+    if (with_links) {
+      view.bandwidth_bytes_per_s = bandwidth.data() + first;
+      view.rtt_s = rtt.data() + first;
+      view.loss_rate = loss.data() + first;
+    }
+    return view;
+  }
+};
+
+// Compares all that PredictMany can be asked for with single queries.
+void ExpectManyAsSingles(const CompiledPlan& compiled, const std::vector<PlanQuery>& queries,
+                         std::size_t at_once, const std::string& name) {
+  Arrays arrays;
+  for (const PlanQuery& query : queries) arrays.Add(query);
+  std::vector<double> step(queries.size()), low(step), high(step), log_sd(step), alone(step);
+  std::vector<QueryStatus> status(queries.size()), status_alone(status);
+  for (std::size_t first = 0; first < queries.size(); first += at_once) {
+    const std::size_t size = std::min(at_once, queries.size() - first);
+    const QueryArrays view = arrays.View(first, size);
+    std::size_t bad = 0;
+    for (std::size_t i = first; i < first + size; ++i) {
+      bad += compiled.Predict(queries[i]).status != QueryStatus::kOk ? 1 : 0;
+    }
+    EXPECT_EQ(compiled.PredictMany(view, {&step[first], &low[first], &high[first], &log_sd[first],
+                                          &status[first]}),
+              bad)
+        << name;
+    ForecastArrays times;
+    times.step_time_s = &alone[first];
+    times.status = &status_alone[first];
+    EXPECT_EQ(compiled.PredictMany(view, times), bad) << name;
+  }
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    const Forecast single = compiled.Predict(queries[i]);
+    const std::string where = name + ", query " + std::to_string(i) + ", " +
+                              std::to_string(queries[i].workers) + " workers on " +
+                              std::to_string(queries[i].nodes) + " nodes";
+    ASSERT_EQ(status[i], single.status) << where;
+    ASSERT_EQ(status_alone[i], single.status) << where;
+    ASSERT_TRUE(SameBits(step[i], single.step_time.si())) << where;
+    ASSERT_TRUE(SameBits(low[i], single.low.si())) << where;
+    ASSERT_TRUE(SameBits(high[i], single.high.si())) << where;
+    ASSERT_TRUE(SameBits(log_sd[i], single.log_sd)) << where;
+    ASSERT_LE(Apart(alone[i], single.step_time.si()), 1e-12) << where;
+    ASSERT_EQ(std::isnan(alone[i]), single.status != QueryStatus::kOk) << where;
+  }
+}
+
+// Placements in any order, few and many, with links and with questions that make no sense.
+TEST(PredictMany, AnswersAsOneByOne) {
+  for (const Kind& kind : Kinds()) {
+    const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), kind.plan);
+    Random random(7);
+    std::vector<PlanQuery> queries;
+    for (int i = 0; i < 300; ++i) {
+      PlanQuery query = i % 3 == 0 ? QueryOf(kind.plan) : RandomQuery(kind.plan, &random);
+      query.local_batch = random.LogWhole(1, 512);
+      if (random.Chance(0.2)) query.link.bandwidth = GigabitsPerSecond(random.LogBetween(0.1, 50));
+      if (random.Chance(0.1)) query.link.rtt = Milliseconds(random.Between(0, 5));
+      if (random.Chance(0.1)) query.link.loss = random.Between(0, 0.05);
+      if (random.Chance(0.05)) query.workers = random.Whole(-1, 1);
+      if (random.Chance(0.05)) query.nodes = random.Whole(-1, 2000);
+      if (random.Chance(0.05)) query.local_batch = random.Whole(-1, 0);
+      if (random.Chance(0.05)) query.servers = random.Whole(-1, 100);
+      queries.push_back(query);
+    }
+    for (const std::size_t at_once : {1U, 5U, 63U, 64U, 65U, 300U}) {
+      ExpectManyAsSingles(compiled, queries, at_once, kind.name);
+    }
+  }
+}
+
+// More placements than any cache of them has places, each of them twice, far apart.
+TEST(PredictMany, AnswersMorePlacementsThanItKeeps) {
+  for (const Strategy strategy : {Strategy::kRing, Strategy::kPsSync}) {
+    Plan plan = AllreducePlan({1, 1}, 16);
+    plan.strategy = strategy;
+    plan.servers = UsesServers(strategy) ? 1 : 0;
+    const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), plan);
+    std::vector<PlanQuery> queries;
+    for (int again = 0; again < 2; ++again) {
+      for (int i = 0; i < 6000; ++i) {
+        PlanQuery query = QueryOf(plan);
+        query.nodes = 1 + i % 100;
+        query.devices_per_node = 1 + i / 100;
+        query.workers = query.nodes * query.devices_per_node;
+        if (plan.servers > 0) query.servers = 1 + i % 7;
+        query.local_batch = 1 + i % 50 + again;
+        queries.push_back(query);
+      }
+    }
+    ExpectManyAsSingles(compiled, queries, queries.size(), StrategyName(strategy));
+  }
+}
+
+// A query of zeros is no placement, however many are asked.
+TEST(PredictMany, ZerosAreNoPlacement) {
+  const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), AllreducePlan({1, 1}, 16));
+  for (const std::size_t size : {1U, 63U, 64U, 200U}) {
+    const std::vector<int> zeros(size, 0);
+    QueryArrays queries{size};
+    queries.workers = queries.nodes = queries.devices_per_node = queries.servers = zeros.data();
+    std::vector<double> step(size);
+    std::vector<QueryStatus> status(size);
+    ForecastArrays answers;
+    answers.step_time_s = step.data();
+    answers.status = status.data();
+    EXPECT_EQ(compiled.PredictMany(queries, answers), size);
+    for (std::size_t i = 0; i < size; ++i) {
+      ASSERT_EQ(status[i], QueryStatus::kBadPlacement) << i << " of " << size;
+      ASSERT_TRUE(std::isnan(step[i])) << i << " of " << size;
+    }
+  }
+}
+
+TEST(PredictMany, WhatIsNotGivenIsThePlansOwn) {
+  for (const Kind& kind : Kinds()) {
+    const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), kind.plan);
+    const double own = compiled.StepTime(QueryOf(kind.plan)).si();
+    for (const std::size_t size : {1U, 100U}) {
+      std::vector<double> step(size);
+      ForecastArrays answers;
+      answers.step_time_s = step.data();
+      EXPECT_EQ(compiled.PredictMany({size}, answers), 0U);
+      for (const double s : step) EXPECT_LE(Apart(s, own), 1e-12) << kind.name;
+    }
+  }
+}
+
+TEST(PredictMany, FillsNothingThatIsNotWanted) {
+  const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), AllreducePlan({1, 1}, 16));
+  EXPECT_EQ(compiled.PredictMany({0}, {}), 0U);
+  EXPECT_EQ(compiled.PredictMany({100}, {}), 0U);
+  const std::vector<int> bad(100, -1);
+  QueryArrays queries{100};
+  queries.local_batch = bad.data();
+  EXPECT_EQ(compiled.PredictMany(queries, {}), 100U);
+  std::vector<double> high(100);
+  ForecastArrays answers;
+  answers.high_s = high.data();
+  EXPECT_EQ(compiled.PredictMany({100}, answers), 0U);
+  const double expected = compiled.Predict(QueryOf(compiled.plan())).high.si();
+  for (const double h : high) EXPECT_TRUE(SameBits(h, expected));
+}
+
+// A placement is asked with a batch that makes no sense before one that does, and the other way.
+TEST(PredictMany, ABadQueryLeavesTheOthersAlone) {
+  const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), AllreducePlan({1, 1}, 16));
+  std::vector<PlanQuery> queries;
+  for (int i = 0; i < 200; ++i) {
+    PlanQuery query = QueryOf(compiled.plan());
+    query.nodes = 1 + i % 4;
+    query.workers = query.nodes + (i % 5 == 0 ? 1 : 0);  // one too many
+    if (i % 7 == 0) query.local_batch = 0;
+    if (i % 11 == 0) query.accumulation_steps = kMostCount + 1;
+    if (i % 13 == 0) query.servers = 1;
+    queries.push_back(query);
+  }
+  ExpectManyAsSingles(compiled, queries, queries.size(), "");
+}
+
+TEST(StepTimes, AnswerAsOneByOne) {
+  for (const Kind& kind : Kinds()) {
+    const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), kind.plan);
+    for (PlanQuery query : QueriesOf(kind.plan)) {
+      for (const bool own_link : {false, true}) {
+        if (own_link) query.link = {GigabitsPerSecond(1.0), Milliseconds(1.0), 0.001, {}, {}};
+        const std::vector<int> batches = {1, 2, 50, 0, 1000, -1, kMostBatch, kMostBatch + 1, 8};
+        const std::vector<int> accumulation = {1, 3, 1, 1, kMostCount, 1, 1, 1, kMostCount + 1};
+        std::vector<double> times(batches.size(), -1);
+        query.local_batch = query.accumulation_steps = -5;  // not read
+        ASSERT_EQ(compiled.StepTimes(query, batches.data(), accumulation.data(), batches.size(),
+                                     times.data()),
+                  QueryStatus::kOk);
+        for (std::size_t i = 0; i < batches.size(); ++i) {
+          query.local_batch = batches[i];
+          query.accumulation_steps = accumulation[i];
+          ASSERT_LE(Apart(times[i], compiled.StepTime(query).si()), 1e-12)
+              << kind.name << " " << batches[i] << " x " << accumulation[i];
+        }
+      }
+    }
+  }
+}
+
+TEST(StepTimes, HaveNoAnswerWhereTheAllocationHasNone) {
+  const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), AllreducePlan({1, 1}, 16));
+  PlanQuery query = QueryOf(compiled.plan());
+  query.workers = 3;
+  const int batches[] = {1, 2};
+  double times[] = {1, 1};
+  EXPECT_EQ(compiled.StepTimes(query, batches, batches, 2, times), QueryStatus::kBadPlacement);
+  EXPECT_TRUE(std::isnan(times[0]) && std::isnan(times[1]));
+  query.workers = 2;
+  EXPECT_EQ(compiled.StepTimes(query, nullptr, nullptr, 0, nullptr), QueryStatus::kOk);
+}
+
+// ---- What has no answer.
+
+struct Refusal {
+  QueryStatus status;
+  void (*change)(PlanQuery*);
+};
+
+void ExpectRefused(const CompiledPlan& compiled, const std::vector<Refusal>& refusals) {
+  for (std::size_t i = 0; i < refusals.size(); ++i) {
+    PlanQuery query = QueryOf(compiled.plan());
+    ASSERT_EQ(compiled.Predict(query).status, QueryStatus::kOk);
+    refusals[i].change(&query);
+    const Forecast forecast = compiled.Predict(query);
+    EXPECT_EQ(forecast.status, refusals[i].status)
+        << i << ": " << QueryStatusText(forecast.status);
+    for (const double number :
+         {forecast.step_time.si(), forecast.low.si(), forecast.high.si(), forecast.log_sd,
+          compiled.StepTime(query).si()}) {
+      EXPECT_TRUE(std::isnan(number)) << i;
+    }
+    EXPECT_EQ(forecast.limiter, Limiter::kNothing);
+    const int one = 1;
+    double time = 0;
+    const QueryStatus status = compiled.StepTimes(query, &one, &one, 1, &time);
+    if (refusals[i].status == QueryStatus::kBadBatch) {
+      EXPECT_EQ(status, QueryStatus::kOk) << "its own batches count";
+    } else {
+      EXPECT_EQ(status, refusals[i].status) << i;
+      EXPECT_TRUE(std::isnan(time)) << i;
+    }
+  }
+}
+
+constexpr int kMostInt = std::numeric_limits<int>::max();
+constexpr int kLeastInt = std::numeric_limits<int>::min();
+
+TEST(QueryStatus, SaysWhatIsWrong) {
+  const Predictor predictor = Calibrated(*FindWorkload("resnet50"));
+  const CompiledPlan ring(predictor, AllreducePlan({2, 2}, 16));
+  constexpr QueryStatus kPlace = QueryStatus::kBadPlacement;
+  constexpr QueryStatus kServers = QueryStatus::kBadServers;
+  constexpr QueryStatus kBatch = QueryStatus::kBadBatch;
+  constexpr QueryStatus kLink = QueryStatus::kBadLink;
+  ExpectRefused(
+      ring,
+      {{kPlace, [](PlanQuery* q) { q->workers = 0; }},
+       {kPlace, [](PlanQuery* q) { q->workers = -1; }},
+       {kPlace, [](PlanQuery* q) { q->workers = kLeastInt; }},
+       {kPlace, [](PlanQuery* q) { q->workers = kMostInt; }},
+       {kPlace, [](PlanQuery* q) { q->nodes = 0; }},
+       {kPlace, [](PlanQuery* q) { q->nodes = 5; }},
+       {kPlace, [](PlanQuery* q) { q->nodes = kLeastInt; }},
+       {kPlace, [](PlanQuery* q) { q->nodes = kMostInt; }},
+       {kPlace, [](PlanQuery* q) { q->devices_per_node = 0; }},
+       {kPlace, [](PlanQuery* q) { q->devices_per_node = 1; }},
+       {kPlace, [](PlanQuery* q) { q->devices_per_node = 4; }},
+       {kPlace, [](PlanQuery* q) { q->devices_per_node = kMostInt; }},
+       {kPlace, [](PlanQuery* q) { q->workers = q->nodes = q->devices_per_node = kMostInt; }},
+       {kPlace, [](PlanQuery* q) { q->workers = 5; }},
+       {kPlace, [](PlanQuery* q) { q->workers = 2; }},
+       {kPlace,
+        [](PlanQuery* q) {
+          q->workers = q->nodes = kMostCount + 1;
+          q->devices_per_node = 1;
+        }},
+       {kServers, [](PlanQuery* q) { q->servers = 1; }},
+       {kServers, [](PlanQuery* q) { q->servers = -1; }},
+       {kServers, [](PlanQuery* q) { q->servers = kMostInt; }},
+       {kBatch, [](PlanQuery* q) { q->local_batch = 0; }},
+       {kBatch, [](PlanQuery* q) { q->local_batch = kMostBatch + 1; }},
+       {kBatch, [](PlanQuery* q) { q->local_batch = kLeastInt; }},
+       {kBatch, [](PlanQuery* q) { q->accumulation_steps = 0; }},
+       {kBatch, [](PlanQuery* q) { q->accumulation_steps = kMostCount + 1; }},
+       {kBatch, [](PlanQuery* q) { q->accumulation_steps = kMostInt; }},
+       {kLink, [](PlanQuery* q) { q->link.bandwidth = BytesPerSecond(0.0); }},
+       {kLink, [](PlanQuery* q) { q->link.bandwidth = BytesPerSecond(-1.0); }},
+       {kLink, [](PlanQuery* q) { q->link.bandwidth = BytesPerSecond(kNan); }},
+       {kLink, [](PlanQuery* q) { q->link.bandwidth = BytesPerSecond(HUGE_VAL); }},
+       {kLink, [](PlanQuery* q) { q->link.rtt = Seconds(-1e-9); }},
+       {kLink, [](PlanQuery* q) { q->link.rtt = Seconds(kNan); }},
+       {kLink, [](PlanQuery* q) { q->link.rtt = Seconds(HUGE_VAL); }},
+       {kLink, [](PlanQuery* q) { q->link.loss = 1.0; }},
+       {kLink, [](PlanQuery* q) { q->link.loss = -1e-9; }},
+       {kLink, [](PlanQuery* q) { q->link.loss = kNan; }},
+       {kLink, [](PlanQuery* q) { q->link.loss_burst = Seconds(-1.0); }},
+       {kLink, [](PlanQuery* q) { q->link.loss_burst = Seconds(kNan); }},
+       {kLink, [](PlanQuery* q) { q->server_link.bandwidth = BytesPerSecond(0.0); }},
+       {kLink, [](PlanQuery* q) { q->server_link.rtt = Seconds(kNan); }},
+       {kLink, [](PlanQuery* q) { q->server_link.loss = 2.0; }}});
+
+  for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync}) {
+    Plan plan = AllreducePlan({2, 2}, 16);
+    plan.strategy = strategy;
+    plan.servers = 2;
+    ExpectRefused(CompiledPlan(predictor, plan, {8}),
+                  {{kServers, [](PlanQuery* q) { q->servers = 0; }},
+                   {kServers, [](PlanQuery* q) { q->servers = -1; }},
+                   {kServers, [](PlanQuery* q) { q->servers = 9; }},
+                   {kServers, [](PlanQuery* q) { q->servers = kMostInt; }},
+                   {kServers, [](PlanQuery* q) { q->servers = kLeastInt; }}});
+  }
+  Plan byteps = AllreducePlan({2, 2}, 16);
+  byteps.strategy = Strategy::kBytePs;
+  ExpectRefused(CompiledPlan(predictor, byteps),
+                {{kServers, [](PlanQuery* q) { q->servers = -1; }},
+                 {kServers, [](PlanQuery* q) { q->servers = kMostCount + 1; }}});
+
+  Plan backup = AllreducePlan({2, 2}, 16);
+  backup.backup_workers = 2;
+  ExpectRefused(CompiledPlan(predictor, backup), {{kPlace, [](PlanQuery* q) {
+                                                     q->workers = q->nodes = 2;
+                                                     q->devices_per_node = 1;
+                                                   }}});
+}
+
+TEST(QueryStatus, ABareMessageIsNotSentToNobody) {
+  Workload message = WithoutLayers(Megabytes(10.0));
+  message.communication_only = true;
+  const Predictor predictor(CalibratedCluster(PlausibleTruth()), message, std::nullopt);
+  const auto to_one = [](PlanQuery* q) { q->workers = q->nodes = q->devices_per_node = 1; };
+  ExpectRefused(CompiledPlan(predictor, AllreducePlan({1, 1}, 1)),
+                {{QueryStatus::kNothingExchanged, to_one}});
+  Plan plan = AllreducePlan({1, 1}, 1);
+  plan.strategy = Strategy::kPsSync;
+  plan.servers = 1;
+  const CompiledPlan apart(predictor, plan);
+  PlanQuery lone = QueryOf(plan);
+  to_one(&lone);
+  EXPECT_EQ(apart.Predict(lone).status, QueryStatus::kOk) << "to a server";
+  plan.server.colocated = true;
+  ExpectRefused(CompiledPlan(predictor, plan), {{QueryStatus::kNothingExchanged, to_one}});
+}
+
+// What the predictor answers has an answer, and what it refuses has none.
+TEST(QueryStatus, IsOkWhereThePredictorAnswers) {
+  const Predictor predictor = Calibrated(*FindWorkload("resnet50"));
+  for (const Kind& kind : Kinds()) {
+    const CompiledPlan compiled(predictor, kind.plan);
+    Random random(3);
+    for (int i = 0; i < 300; ++i) {
+      PlanQuery query = QueryOf(kind.plan);
+      query.nodes = random.Whole(0, 6);
+      query.devices_per_node = random.Whole(0, 4);
+      query.workers = random.Whole(0, 12);
+      query.servers = random.Whole(-1, 6);
+      query.local_batch = random.Whole(0, 4);
+      // As many nodes, of which one has the most; or there is no such plan.
+      const bool placed = query.nodes >= 1 && query.devices_per_node >= 1 &&
+                          query.workers >= query.nodes + query.devices_per_node - 1 &&
+                          query.workers <= query.nodes * query.devices_per_node;
+      bool answered = placed;
+      if (placed) {
+        try {
+          predictor.PredictStep(PlanOf(kind.plan, query));
+        } catch (const InputError&) {
+          answered = false;
+        }
+      }
+      ASSERT_EQ(compiled.Predict(query).status == QueryStatus::kOk, answered)
+          << kind.name << ": " << query.workers << " workers, " << query.nodes << " nodes, "
+          << query.devices_per_node << " devices, " << query.servers << " servers, batch "
+          << query.local_batch;
+    }
+  }
+}
+
+TEST(QueryStatus, HasASentenceEach) {
+  std::vector<std::string> sentences;
+  for (int i = 0; i < kQueryStatusCount; ++i) {
+    sentences.emplace_back(QueryStatusText(static_cast<QueryStatus>(i)));
+    EXPECT_FALSE(sentences.back().empty());
+  }
+  EXPECT_EQ(sentences[0], "ok");
+  std::sort(sentences.begin(), sentences.end());
+  EXPECT_EQ(std::unique(sentences.begin(), sentences.end()), sentences.end());
+}
+
+TEST(CompiledPlan, RefusesWhatThePredictorRefuses) {
+  const Predictor predictor = Calibrated(*FindWorkload("resnet50"));
+  Plan plan = AllreducePlan({1, 1}, 16);
+  plan.strategy = Strategy::kPsSync;
+  const auto compile = [&] { CompiledPlan compiled(predictor, plan); };
+  EXPECT_TRUE(Says(ErrorOf(compile), ErrorOf([&] { predictor.Predict(plan); })->what()));
+  plan = AllreducePlan({1, 1}, 16);
+  plan.local_batch = 0;
+  EXPECT_TRUE(Says(ErrorOf(compile), ErrorOf([&] { predictor.Predict(plan); })->what()));
+  plan = AllreducePlan({}, 16);
+  EXPECT_TRUE(Says(ErrorOf(compile), ErrorOf([&] { predictor.Predict(plan); })->what()));
+  plan = AllreducePlan({1, 1}, 16);
+  plan.hosts = {"only one"};
+  EXPECT_TRUE(Says(ErrorOf(compile), ErrorOf([&] { predictor.Predict(plan); })->what()));
+}
+
+static_assert(noexcept(std::declval<const CompiledPlan&>().Predict(PlanQuery())));
+static_assert(noexcept(std::declval<const CompiledPlan&>().StepTime(PlanQuery())));
+static_assert(noexcept(std::declval<const CompiledPlan&>().PredictMany(QueryArrays(),
+                                                                        ForecastArrays())));
+static_assert(noexcept(std::declval<const CompiledPlan&>().StepTimes(PlanQuery(), nullptr, nullptr,
+                                                                      0, nullptr)));
+static_assert(noexcept(std::declval<const CompiledPlan&>().MostLocalBatch(PlanQuery())));
+static_assert(std::is_nothrow_copy_constructible_v<CompiledPlan>);
+
+// ---- Memory.
+
+// The boundary is the predictor's, to the sample.
+TEST(MostLocalBatch, IsWhereThePredictorRunsOutOfMemory) {
+  int bounded = 0;
+  for (const char* name : {"resnet50", "bert_base", "vgg16"}) {
+    for (const double gibibytes : {1.5, 4.0, 16.0, 23.7}) {
+      const Workload workload = *FindWorkload(name);
+      const Predictor predictor(CalibratedCluster(PlausibleTruth()), workload,
+                                T4(Gibibytes(gibibytes)));
+      for (const Kind& kind : Kinds()) {
+        const CompiledPlan compiled(predictor, kind.plan);
+        for (PlanQuery query : QueriesOf(kind.plan)) {
+          const int most = compiled.MostLocalBatch(query);
+          const auto fits = [&](int batch) {
+            query.local_batch = batch;
+            const MemoryNeed need = predictor.Memory(PlanOf(compiled.plan(), query));
+            return need.verdict != MemoryVerdict::kOutOfMemory;
+          };
+          ASSERT_FALSE(fits(most + 1)) << name << ", " << kind.name << ", " << most;
+          ASSERT_TRUE(most == 0 || fits(most)) << name << ", " << kind.name << ", " << most;
+          ++bounded;
+        }
+      }
+    }
+  }
+  EXPECT_GT(bounded, 1000);
+}
+
+// Memory that holds a whole number of samples to the byte holds them.
+TEST(MostLocalBatch, CountsToTheByte) {
+  const Workload workload = *FindWorkload("resnet50");
+  for (const int batch : {1, 2, 63, 500}) {
+    Plan plan = AllreducePlan({1, 1}, batch);
+    const DataSize<> need =
+        Predictor(SyntheticCluster(), workload, T4()).Predict(plan).memory.total;
+    for (const double more : {-1.0, 0.0, 1.0}) {
+      const Predictor predictor(SyntheticCluster(), workload, T4(need + Bytes(more)));
+      EXPECT_EQ(CompiledPlan(predictor, plan).MostLocalBatch(QueryOf(plan)),
+                more < 0 ? batch - 1 : batch);
+    }
+  }
+}
+
+TEST(MostLocalBatch, IsAllWhereNothingTells) {
+  const Workload resnet = *FindWorkload("resnet50");
+  const Cluster cluster = CalibratedCluster(PlausibleTruth());
+  const Plan plan = AllreducePlan({1, 1}, 16);
+  EXPECT_EQ(CompiledPlan(Predictor(cluster, resnet, std::nullopt), plan).MostLocalBatch({}),
+            kMostBatch);
+  Workload curve = resnet;
+  curve.layers.clear();
+  EXPECT_EQ(CompiledPlan(Predictor(cluster, curve, T4()), plan).MostLocalBatch({}), kMostBatch);
+  EXPECT_EQ(CompiledPlan(Predictor(cluster, resnet, T4(Gibibytes(1e9))), plan).MostLocalBatch({}),
+            kMostBatch)
+      << "no plan has more";
+}
+
+TEST(MostLocalBatch, IsNothingWhereNothingFits) {
+  Workload network = *FindWorkload("resnet50");
+  const Cluster cluster = CalibratedCluster(PlausibleTruth());
+  const Plan plan = AllreducePlan({1, 1}, 16);
+  EXPECT_EQ(CompiledPlan(Predictor(cluster, network, T4(Gibibytes(1.0))), plan).MostLocalBatch({}),
+            0);
+  // Nor where a sample needs nothing, and the model alone is too large.
+  for (Layer& layer : network.layers) layer.activation_bytes = {};
+  const Predictor predictor(cluster, network, T4(Gibibytes(1.0)));
+  ASSERT_EQ(predictor.Predict(plan).memory.verdict, MemoryVerdict::kOutOfMemory);
+  EXPECT_EQ(CompiledPlan(predictor, plan).MostLocalBatch({}), 0);
+}
+
+// A batch at which an operation did not fit when it was measured does not fit.
+TEST(MostLocalBatch, IsBelowWhatAProfileSawFail) {
+  const Workload resnet = *FindWorkload("resnet50");
+  const Predictor predictor(SyntheticCluster(), resnet, T4(Gibibytes(1000.0)), kSyntheticDevice,
+                            Profile(resnet, 256));
+  Plan plan = AllreducePlan({1, 1}, 16);
+  const int most = CompiledPlan(predictor, plan).MostLocalBatch(QueryOf(plan));
+  const auto verdict = [&](int batch) {
+    plan.local_batch = batch;
+    return predictor.Predict(plan).memory.verdict;
+  };
+  ASSERT_EQ(verdict(255), MemoryVerdict::kFits);
+  ASSERT_EQ(verdict(256), MemoryVerdict::kOutOfMemory);
+  EXPECT_EQ(most, 255);
+}
+
+// ---- A value.
+
+TEST(CompiledPlan, OutlivesThePredictorAndItsCopiesShare) {
+  for (const Kind& kind : Kinds()) {
+    auto predictor = std::make_unique<Predictor>(Calibrated(*FindWorkload("resnet50")));
+    auto compiled = std::make_unique<CompiledPlan>(*predictor, kind.plan);
+    const PlanQuery query = QueryOf(kind.plan);
+    const Forecast expected = compiled->Predict(query);
+    predictor.reset();
+    const CompiledPlan copy = *compiled;
+    CompiledPlan assigned(Calibrated(*FindWorkload("bert_base")), AllreducePlan({1}, 1));
+    assigned = copy;
+    EXPECT_TRUE(SameBits(compiled->Predict(query), expected)) << kind.name;
+    compiled.reset();
+    EXPECT_TRUE(SameBits(copy.Predict(query), expected)) << kind.name;
+    EXPECT_TRUE(SameBits(assigned.Predict(query), expected)) << kind.name;
+    EXPECT_EQ(&copy.plan(), &assigned.plan()) << "one state";
+    const CompiledPlan moved = std::move(assigned);
+    EXPECT_TRUE(SameBits(moved.Predict(query), expected)) << kind.name;
+  }
+}
+
+TEST(CompiledPlan, CompiledAgainHasTheSameBits) {
+  for (const Kind& kind : Kinds()) {
+    const CompiledPlan one(Calibrated(*FindWorkload("resnet50")), kind.plan);
+    const CompiledPlan other(Calibrated(*FindWorkload("resnet50")), kind.plan);
+    for (const PlanQuery& query : QueriesOf(kind.plan)) {
+      EXPECT_TRUE(SameBits(one.Predict(query), other.Predict(query))) << kind.name;
+      EXPECT_TRUE(SameBits(one.StepTime(query).si(), other.StepTime(query).si())) << kind.name;
+    }
+  }
+}
+
+TEST(CompiledPlan, ManyThreadsHaveTheSameBits) {
+  constexpr int kThreads = 8;
+  constexpr int kRounds = 20;
+  for (const Kind& kind : Kinds()) {
+    const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), kind.plan);
+    const std::vector<PlanQuery> queries = QueriesOf(kind.plan);
+    std::vector<Forecast> expected;
+    for (const PlanQuery& query : queries) expected.push_back(compiled.Predict(query));
+    std::array<int, kThreads> others{};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        for (int round = 0; round < kRounds; ++round) {
+          for (std::size_t i = 0; i < queries.size(); ++i) {
+            const std::size_t at = (i + static_cast<std::size_t>(t)) % queries.size();
+            if (!SameBits(compiled.Predict(queries[at]), expected[at])) {
+              ++others[static_cast<std::size_t>(t)];
+            }
+          }
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const int other : others) EXPECT_EQ(other, 0) << kind.name;
+  }
+}
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,703 @@
+// Online calibration against the batch fit of the same rows, and against itself.
+#include "predictor/online/online_calibration.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calibrate/calibrate.h"
+#include "data/io/machines.h"
+#include "predictor/predictor.h"
+#include "tests/calibrate/adaptdl_traces.h"
+#include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/input_error.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+using Row = Run;  // inside a TEST, Run is a member of GoogleTest's class
+using Runs = std::vector<Row>;
+using Plans = std::vector<Plan>;
+
+constexpr std::size_t kRows = 100;
+constexpr double kAgreed = 0.02;
+
+const std::string kMachines = std::string(STEPCAST_SOURCE_DIR) + "/data/machines";
+
+Device T4() { return FindDevice(ReadDevices(kMachines + "/gpus.yaml"), "t4").value(); }
+
+bool SameBits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+
+// ---- Agreement with the batch fit.
+
+struct Job {
+  Cluster cluster;  // that it begins with
+  std::string workload;
+  Runs rows;
+  Plans others;  // in the range of the rows
+  Runs before;   // that the cluster's calibration was fitted to
+};
+
+struct Deviations {
+  std::vector<double> values;
+
+  void Add(const Deviations& more) {
+    values.insert(values.end(), more.values.begin(), more.values.end());
+  }
+  double Quantile(double q) const {
+    std::vector<double> sorted = values;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted.empty() ? 0 : sorted[static_cast<std::size_t>(q * (sorted.size() - 1.0))];
+  }
+  void Print(const char* job, const char* of) const {
+    std::printf(
+        "[ measured ] %-34s %-14s %4zu predictions: %6.3f %% of the batch fit's at most, "
+        "%.3f %% median\n",
+        job, of, values.size(), 100 * Quantile(1), 100 * Quantile(0.5));
+  }
+};
+
+struct Agreement {
+  Deviations observed;   // of plans with rows
+  Deviations others;     // of plans without
+  Deviations streaming;  // of what the next row is compared with, of all of these
+  bool drifted = false;
+
+  void Add(const Agreement& more) {
+    observed.Add(more.observed);
+    others.Add(more.others);
+    streaming.Add(more.streaming);
+  }
+  void Print(const char* job) const {
+    observed.Print(job, "observed plans");
+    others.Print(job, "other plans");
+    streaming.Print(job, "while it runs");
+  }
+};
+
+Cluster BatchFit(const Job& job) {
+  CalibrationProblem problem;
+  problem.cluster = job.cluster;
+  problem.runs = job.before;
+  problem.runs.insert(problem.runs.end(), job.rows.begin(), job.rows.end());
+  problem.devices["t4"] = T4();
+  for (Run& run : problem.runs) {
+    run.exposed_sync.reset();  // what is observed is a time
+    problem.workloads[run.workload] = *FindWorkload(run.workload);
+  }
+  return Calibrate(problem).cluster;
+}
+
+Agreement Compare(const Job& job) {
+  const Workload workload = *FindWorkload(job.workload);
+  const Predictor batch(BatchFit(job), workload, T4());
+  OnlineCalibration online(job.cluster, workload, T4());
+  for (const Row& row : job.rows) online.Observe(row.plan, row.step_time);
+  const std::string text = online.Export();
+  const Predictor learnt(online.cluster(), workload, T4());
+  Agreement agreement;
+  agreement.drifted = online.drifted();
+  const auto compare = [&](const Plan& plan, Deviations* deviations) {
+    const Duration<> expected = batch.PredictStep(plan).total();
+    deviations->values.push_back(std::abs(learnt.PredictStep(plan).total() / expected - 1));
+    OnlineCalibration next(job.cluster, workload, T4());
+    next.Import(text);
+    agreement.streaming.values.push_back(
+        std::abs(next.Observe(plan, expected).predicted / expected - 1));
+  };
+  for (const Row& row : job.rows) compare(row.plan, &agreement.observed);
+  for (const Plan& plan : job.others) compare(plan, &agreement.others);
+  return agreement;
+}
+
+template <class T>
+void Shuffle(std::vector<T>* values, std::uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  for (std::size_t i = values->size(); i > 1; --i)
+    std::swap((*values)[i - 1], (*values)[engine() % i]);
+}
+
+TEST(OnlineAgreement, WithFitsOfPublicTraces) {
+  const std::optional<Traces> traces = ReadTraces();
+  if (!traces) GTEST_SKIP() << MissingDataset("adaptdl");
+  std::map<std::string, Runs> of;
+  for (const Row& run : traces->All()) of[run.workload].push_back(run);
+  Agreement all;
+  for (auto& [workload, runs] : of) {
+    Agreement own;
+    for (const std::uint64_t seed : {0, 1, 2}) {
+      Shuffle(&runs, seed);
+      Job job{traces->cluster, workload, {}, {}, {}};
+      ASSERT_GT(runs.size(), kRows + 50);
+      job.rows.assign(runs.begin(), runs.begin() + kRows);
+      for (std::size_t i = kRows; i < kRows + 50; ++i) job.others.push_back(runs[i].plan);
+      own.Add(Compare(job));
+    }
+    own.Print(workload.c_str());
+    all.Add(own);
+  }
+  all.Print("public traces");
+  EXPECT_LT(all.observed.Quantile(1), kAgreed);
+  // The batch fit ends a tenth of its standard errors from its minimum, which shows where none of its
+  // rows is near.
+  EXPECT_LT(all.others.Quantile(0.99), kAgreed);
+  EXPECT_LT(all.streaming.Quantile(0.5), kAgreed);
+}
+
+enum class Way { kRing, kOneNode, kServers, kTrees, kMixed, kRoundTrips };
+const std::vector<std::pair<Way, const char*>> kWays = {
+    {Way::kRing, "ring"},   {Way::kOneNode, "one node"}, {Way::kServers, "servers"},
+    {Way::kTrees, "trees"}, {Way::kMixed, "mixed"},      {Way::kRoundTrips, "round trips"}};
+
+// Some thirty plans; every third is left for others.
+void MakePlans(Way way, const std::string& workload, Plans* observed, Plans* others) {
+  constexpr std::size_t kMostObserved = 30;
+  std::size_t i = 0;
+  for (const Placement& placement : FittedPlacements()) {
+    for (const int batch : SyntheticBatches(workload)) {
+      Plan plan = AllreducePlan(placement, batch);
+      if (way == Way::kOneNode && plan.nodes() > 1) continue;
+      if (plan.workers() > 1) {
+        if (way == Way::kServers) plan.strategy = Strategy::kPsSync;
+        if (way == Way::kTrees) {
+          plan.strategy = i % 2 == 0 ? Strategy::kHierarchical : Strategy::kTree;
+        }
+        if (way == Way::kMixed) {
+          constexpr Strategy kSome[] = {Strategy::kRing, Strategy::kPsSync, Strategy::kPsAsync,
+                                        Strategy::kTree};
+          plan.strategy = kSome[i % 4];
+          plan.accumulation_steps = 1 + static_cast<int>(i % 2);
+        }
+        if (UsesServers(plan.strategy)) plan.servers = 1 + static_cast<int>(i % 3);
+      }
+      if (way == Way::kRoundTrips && plan.nodes() > 1) {
+        plan.link.rtt = Milliseconds(1.0 + static_cast<double>(i % 5));
+      }
+      const bool other = i++ % 3 == 2 || observed->size() == kMostObserved;
+      (other ? others : observed)->push_back(plan);
+    }
+  }
+}
+
+// Rows of the truth in their turn.
+Runs MakeRows(const Truth& truth, const std::string& workload, const Plans& plans, std::size_t rows,
+              double noise_sd, std::uint64_t seed) {
+  SyntheticProblem synthetic(truth);
+  Noise noise(seed);
+  for (std::size_t i = 0; i < rows; ++i) {
+    synthetic.Add(workload, plans[7 * i % plans.size()], noise_sd * noise.Next());
+  }
+  return synthetic.problem().runs;
+}
+
+TEST(OnlineAgreement, WithFitsOfKnownTruthsFromPriors) {
+  Agreement all;
+  for (const auto& [way, name] : kWays) {
+    Agreement own;
+    for (const auto& [workload, values] : PlausibleTruth().workloads) {
+      for (const double noise : {0.03, 0.06}) {
+        Job job{SyntheticCluster(), workload, {}, {}, {}};
+        Plans observed;
+        MakePlans(way, workload, &observed, &job.others);
+        job.rows = MakeRows(PlausibleTruth(), workload, observed, kRows, noise, 17);
+        const Agreement agreement = Compare(job);
+        EXPECT_FALSE(agreement.drifted) << name << " " << workload;
+        own.Add(agreement);
+      }
+    }
+    own.Print(name);
+    all.Add(own);
+  }
+  all.Print("known truths, from priors");
+  EXPECT_LT(all.observed.Quantile(1), kAgreed);
+  EXPECT_LT(all.others.Quantile(1), kAgreed);
+  EXPECT_LT(all.streaming.Quantile(0.9), kAgreed);
+}
+
+// The start is what a campaign taught, of all three workloads or without the job's; the batch fit is
+// that of the campaign's runs and the job's.
+TEST(OnlineAgreement, WithFitsOfKnownTruthsFromACalibration) {
+  Agreement all;
+  for (const bool known : {true, false}) {
+    for (const auto& [workload, values] : PlausibleTruth().workloads) {
+      SyntheticProblem campaign(PlausibleTruth());
+      AddCampaign(&campaign, FittedPlacements(), 0.04, 3);
+      CalibrationProblem problem = campaign.problem();
+      problem.devices["t4"] = T4();
+      if (!known) {
+        problem.runs = RunsWhere(
+            problem.runs, [&, &of = workload](const Row& run) { return run.workload != of; });
+      }
+      Job job{Calibrate(problem).cluster, workload, {}, {}, problem.runs};
+      Plans observed;
+      MakePlans(Way::kRing, workload, &observed, &job.others);
+      job.rows = MakeRows(PlausibleTruth(), workload, observed, kRows, 0.04, 5);
+      const Agreement agreement = Compare(job);
+      EXPECT_FALSE(agreement.drifted) << workload;
+      agreement.Print((workload + (known ? ", known before" : ", new")).c_str());
+      all.Add(agreement);
+    }
+  }
+  all.Print("from a calibration");
+  // What a campaign has taught is a normal law here and rows there.
+  EXPECT_LT(all.observed.Quantile(1), 1.25 * kAgreed);
+  EXPECT_LT(all.others.Quantile(1), 1.25 * kAgreed);
+  EXPECT_LT(all.streaming.Quantile(0.9), kAgreed);
+}
+
+// ---- Learning.
+
+OnlineCalibration NewJob(const std::string& workload = "resnet50") {
+  return {SyntheticCluster(), *FindWorkload(workload), T4()};
+}
+
+Plans SomePlans() {
+  Plans plans;
+  Plans others;
+  MakePlans(Way::kRing, "resnet50", &plans, &others);
+  return plans;
+}
+
+Runs SomeRows(std::size_t rows, double noise_sd = 0.03, std::uint64_t seed = 1) {
+  return MakeRows(PlausibleTruth(), "resnet50", SomePlans(), rows, noise_sd, seed);
+}
+
+void ObserveAll(const Runs& rows, OnlineCalibration* job) {
+  for (const Row& row : rows) job->Observe(row.plan, row.step_time);
+}
+
+TEST(OnlineCalibration, BeginsWithWhatIsBelieved) {
+  for (const Cluster& cluster : {SyntheticCluster(), CalibratedCluster(PlausibleTruth())}) {
+    const Predictor predictor(cluster, *FindWorkload("resnet50"), T4());
+    for (const Plan& plan : SomePlans()) {
+      OnlineCalibration job(cluster, *FindWorkload("resnet50"), T4());
+      const Prediction expected = predictor.Predict(plan);
+      const Observation said = job.Observe(plan, expected.step_time * 2.0);
+      EXPECT_NEAR(said.predicted / expected.step_time, 1, 1e-12);
+      EXPECT_NEAR(said.log_ratio, std::log(2.0), 1e-12);
+      EXPECT_FALSE(said.drifted);
+      // Of one device the discrepancy's range is the same before the first run as after none.
+      if (cluster.calibration) {
+        EXPECT_NEAR(said.surprise * expected.log_sd, said.log_ratio, 1e-3);
+      }
+    }
+  }
+}
+
+TEST(OnlineCalibration, WithoutRowsTheClusterIsTheStart) {
+  EXPECT_FALSE(NewJob().cluster().calibration.has_value());
+  const Cluster cluster = CalibratedCluster(PlausibleTruth());
+  const OnlineCalibration job(cluster, *FindWorkload("resnet50"), T4());
+  EXPECT_EQ(FormatCluster(job.cluster()), FormatCluster(cluster));
+}
+
+TEST(OnlineCalibration, FindsTheTruth) {
+  OnlineCalibration job = NewJob();
+  ObserveAll(SomeRows(400), &job);
+  EXPECT_EQ(job.rows(), 400);
+  EXPECT_FALSE(job.drifted());
+  const Predictor learnt(job.cluster(), *FindWorkload("resnet50"), T4());
+  const SyntheticProblem synthetic(PlausibleTruth());
+  for (const Plan& plan : SomePlans()) {
+    const Prediction prediction = learnt.Predict(plan);
+    const Duration<> truth = synthetic.TrueStep("resnet50", plan);
+    EXPECT_NEAR(prediction.step_time / truth, 1, 0.03);
+    EXPECT_LT(prediction.low, truth);
+    EXPECT_GT(prediction.high, truth);
+  }
+}
+
+TEST(OnlineCalibration, AWrongPriorIsNoDrift) {
+  for (const double factor : {0.4, 1.7, 5.0}) {
+    const Predictor before(SyntheticCluster(), *FindWorkload("resnet50"), T4());
+    OnlineCalibration job = NewJob();
+    for (int round = 0; round < 10; ++round) {
+      for (const Plan& plan : SomePlans()) {
+        job.Observe(plan, before.PredictStep(plan).total() * factor);
+      }
+    }
+    EXPECT_FALSE(job.drifted()) << factor;
+    const Predictor learnt(job.cluster(), *FindWorkload("resnet50"), T4());
+    for (const Plan& plan : SomePlans()) {
+      const double ratio = learnt.PredictStep(plan).total() / before.PredictStep(plan).total();
+      EXPECT_NEAR(ratio / factor, 1, 0.03);
+    }
+  }
+}
+
+// A row that is far off counts by its distance, not its square.
+TEST(OnlineCalibration, OneWildRowChangesLittle) {
+  OnlineCalibration job = NewJob();
+  ObserveAll(SomeRows(100), &job);
+  const Predictor before(job.cluster(), *FindWorkload("resnet50"), T4());
+  const Plan plan = SomePlans()[3];
+  const Observation said = job.Observe(plan, before.PredictStep(plan).total() * 20.0);
+  EXPECT_GT(said.surprise, 10);
+  EXPECT_FALSE(said.drifted);
+  const Predictor after(job.cluster(), *FindWorkload("resnet50"), T4());
+  EXPECT_NEAR(after.PredictStep(plan).total() / before.PredictStep(plan).total(), 1, 0.02);
+}
+
+TEST(OnlineCalibration, TheSameRowsGiveTheSameBits) {
+  OnlineCalibration one = NewJob();
+  OnlineCalibration other = NewJob();
+  for (const Row& row : SomeRows(150)) {
+    const Observation a = one.Observe(row.plan, row.step_time);
+    if (one.rows() % 10 == 0) one.cluster();  // asking changes nothing
+    const Observation b = other.Observe(row.plan, row.step_time);
+    EXPECT_PRED2(SameBits, a.predicted.si(), b.predicted.si());
+    EXPECT_PRED2(SameBits, a.surprise, b.surprise);
+  }
+  EXPECT_EQ(one.Export(), other.Export());
+  EXPECT_EQ(FormatCluster(one.cluster()), FormatCluster(other.cluster()));
+}
+
+TEST(OnlineCalibration, AnotherOrderOfTheRowsLearnsTheSame) {
+  Runs rows = SomeRows(100);
+  OnlineCalibration first = NewJob();
+  ObserveAll(rows, &first);
+  const Predictor expected(first.cluster(), *FindWorkload("resnet50"), T4());
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    Shuffle(&rows, seed);
+    OnlineCalibration job = NewJob();
+    ObserveAll(rows, &job);
+    const Predictor learnt(job.cluster(), *FindWorkload("resnet50"), T4());
+    for (const Plan& plan : SomePlans()) {
+      EXPECT_NEAR(learnt.PredictStep(plan).total() / expected.PredictStep(plan).total(), 1, 1e-3);
+    }
+  }
+}
+
+// Beyond what is kept row by row and plan by plan.
+TEST(OnlineCalibration, ManyRowsAndPlansTakeABoundedState) {
+  OnlineCalibration job = NewJob();
+  const SyntheticProblem synthetic(PlausibleTruth());
+  Noise noise(1);
+  std::size_t longest = 0;
+  for (int i = 0; i < 3000; ++i) {
+    Plan plan = AllreducePlan(Placement(static_cast<std::size_t>(1 + i % 8), 1 + i / 8 % 4),
+                              4 + i * 37 % 90);
+    job.Observe(plan, synthetic.TrueStep("resnet50", plan) * std::exp(0.03 * noise.Next()));
+    if (i == 1500) longest = job.Export().size();
+  }
+  EXPECT_FALSE(job.drifted());
+  EXPECT_LT(job.Export().size(), 1.2 * static_cast<double>(longest));
+  EXPECT_LT(longest, 1'000'000U);
+  const Predictor learnt(job.cluster(), *FindWorkload("resnet50"), T4());
+  for (const Plan& plan : SomePlans()) {
+    EXPECT_NEAR(learnt.PredictStep(plan).total() / synthetic.TrueStep("resnet50", plan), 1, 0.03);
+  }
+  // The state goes on elsewhere.
+  OnlineCalibration again = NewJob();
+  again.Import(job.Export());
+  EXPECT_EQ(again.Export(), job.Export());
+}
+
+TEST(OnlineCalibration, NamedHostsHaveTheirOwnLinks) {
+  Cluster cluster = SyntheticCluster();
+  for (const char* name : {"a", "b", "c"}) {
+    Host host;
+    host.name = name;
+    host.link.bandwidth = GigabitsPerSecond(10.0);
+    cluster.hosts.push_back(host);
+  }
+  Truth truth = PlausibleTruth();
+  truth.host_links = {{"a", GigabitsPerSecond(10.0)},
+                      {"b", GigabitsPerSecond(10.0)},
+                      {"c", GigabitsPerSecond(7.0)}};
+  truth.cluster.si[kFlowBandwidth] = GigabitsPerSecond(40.0).si();  // so that links limit
+  const SyntheticProblem synthetic(truth, cluster);
+  OnlineCalibration job(cluster, *FindWorkload("resnet50"), T4());
+  for (int i = 0; i < 60; ++i) {
+    Plan plan =
+        AllreducePlan({1, 1}, SyntheticBatches("resnet50")[static_cast<std::size_t>(i % 4)]);
+    plan.hosts =
+        i % 2 == 0 ? std::vector<std::string>{"a", "b"} : std::vector<std::string>{"c", "a"};
+    job.Observe(plan, synthetic.TrueStep("resnet50", plan));
+  }
+  const Cluster learnt = job.cluster();
+  const Predictor predictor(learnt, *FindWorkload("resnet50"), T4());
+  Plan plan = AllreducePlan({1, 1}, 24);
+  plan.hosts = {"b", "c"};
+  EXPECT_NEAR(predictor.PredictStep(plan).total() / synthetic.TrueStep("resnet50", plan), 1, 0.04);
+  const auto link = learnt.calibration->Find("hosts c", "link_bandwidth");
+  ASSERT_TRUE(link.has_value());
+  EXPECT_LT(learnt.calibration->parameters[static_cast<std::size_t>(*link)].value, 8.5);
+}
+
+// ---- What is learnt, as a cluster.
+
+TEST(OnlineCluster, IsACalibrationThatFilesHold) {
+  for (const Cluster& start : {SyntheticCluster(), CalibratedCluster(PlausibleTruth())}) {
+    OnlineCalibration job(start, *FindWorkload("resnet50"), T4());
+    ObserveAll(SomeRows(100), &job);
+    const Cluster cluster = job.cluster();
+    const TempFolder folder;
+    const Cluster read = ReadCluster(folder.Write("learnt.yaml", FormatCluster(cluster)));
+    const Predictor one(cluster, *FindWorkload("resnet50"), T4());
+    const Predictor other(read, *FindWorkload("resnet50"), T4());
+    for (const Plan& plan : SomePlans()) {
+      const Prediction a = one.Predict(plan);
+      const Prediction b = other.Predict(plan);
+      EXPECT_NEAR(a.step_time / b.step_time, 1, 1e-7);
+      EXPECT_NEAR(a.log_sd / b.log_sd, 1, 1e-3);
+      EXPECT_EQ(a.compute_source, ComputeSource::kFitted);
+    }
+    const Calibration& c = *cluster.calibration;
+    EXPECT_EQ(c.sources.back().runs, 100);
+    EXPECT_EQ(c.range.max_nodes, 8);
+    EXPECT_EQ(c.range.BatchesOf(WorkloadScope("resnet50", "t4"))->min, 2);
+    const auto sample = c.Find(WorkloadScope("resnet50", "t4"), "sample_time");
+    ASSERT_TRUE(sample.has_value());
+    const ParameterEstimate& e = c.parameters[static_cast<std::size_t>(*sample)];
+    EXPECT_EQ(e.decided_by, start.calibration ? e.decided_by : DecidedBy::kData);
+    EXPECT_LT(e.low, e.value);
+    EXPECT_GT(e.high, e.value);
+  }
+}
+
+// What a job says of the network moves what is believed of other jobs, and no more than that.
+TEST(OnlineCluster, KeepsWhatItDoesNotTouch) {
+  const Cluster start = CalibratedCluster(PlausibleTruth(), 0.1);
+  OnlineCalibration job(start, *FindWorkload("resnet50"), T4());
+  ObserveAll(SomeRows(100), &job);
+  const Calibration after = *job.cluster().calibration;
+  const Calibration& before = *start.calibration;
+  ASSERT_EQ(after.parameters.size(), before.parameters.size());
+  for (std::size_t i = 0; i < before.parameters.size(); ++i) {
+    const ParameterEstimate& a = after.parameters[i];
+    const ParameterEstimate& b = before.parameters[i];
+    EXPECT_EQ(a.scope, b.scope);
+    EXPECT_EQ(a.name, b.name);
+    EXPECT_LE(a.log_sd, b.log_sd * (1 + 1e-9)) << a.scope << " " << a.name;
+    // All were independent, so that nothing was said of the others' curves.
+    if (a.scope == WorkloadScope("bert_base", "t4")) {
+      EXPECT_NEAR(a.value / b.value, 1, 1e-12);
+    }
+  }
+  EXPECT_LT(after.parameters[kLinkBandwidth].log_sd,
+            0.5 * before.parameters[kLinkBandwidth].log_sd);
+}
+
+// ---- Drift.
+
+// Rows until the alarm, at most `most`; of the truth with everything slower by `factor`.
+int RowsToAlarm(OnlineCalibration* job, double factor, double noise_sd, std::uint64_t seed,
+                int most) {
+  const SyntheticProblem synthetic(PlausibleTruth());
+  const Plans plans = SomePlans();
+  std::mt19937_64 engine(seed);
+  Noise noise(seed);
+  for (int i = 1; i <= most; ++i) {
+    const Plan& plan = plans[engine() % plans.size()];
+    const Duration<> step = synthetic.TrueStep("resnet50", plan) * factor;
+    if (job->Observe(plan, step * std::exp(noise_sd * noise.Next())).drifted) return i;
+  }
+  return most + 1;
+}
+
+TEST(OnlineDrift, FalseAlarmsAreRare) {
+  constexpr int kJobs = 40;
+  constexpr int kRowsEach = 1000;
+  int alarms = 0;
+  for (std::uint64_t seed = 1; seed <= kJobs; ++seed) {
+    OnlineCalibration job = NewJob();
+    if (RowsToAlarm(&job, 1, 0.02 + 0.002 * static_cast<double>(seed), seed, kRowsEach) <=
+        kRowsEach) {
+      ++alarms;
+    }
+  }
+  std::printf("[ measured ] %d false alarms in %d rows of %d jobs\n", alarms, kJobs * kRowsEach,
+              kJobs);
+  EXPECT_LE(alarms, 1);
+}
+
+TEST(OnlineDrift, ASlowdownOfAFifthIsSeenSoon) {
+  for (const double factor : {1.2, 1 / 1.2}) {
+    std::vector<int> delays;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      const double noise = seed % 2 == 0 ? 0.03 : 0.06;
+      OnlineCalibration job = NewJob();
+      ASSERT_GT(RowsToAlarm(&job, 1, noise, seed, 100), 100);
+      delays.push_back(RowsToAlarm(&job, factor, noise, 1000 + seed, 100));
+    }
+    std::sort(delays.begin(), delays.end());
+    std::printf(
+        "[ measured ] a change by %+.0f %% is seen after %d rows in the median, %d at most\n",
+        100 * (factor - 1), delays[delays.size() / 2], delays.back());
+    EXPECT_LE(delays[delays.size() / 2], 8);
+    EXPECT_LE(delays.back(), 25);
+  }
+}
+
+TEST(OnlineDrift, StaysUntilTheCallerBeginsAnew) {
+  OnlineCalibration job = NewJob();
+  ObserveAll(SomeRows(100), &job);
+  ASSERT_LE(RowsToAlarm(&job, 1.5, 0.03, 1, 50), 50);
+  EXPECT_TRUE(job.drifted());
+  const Row row = SomeRows(1)[0];
+  EXPECT_TRUE(job.Observe(row.plan, row.step_time).drifted);
+  EXPECT_TRUE(job.drifted());
+}
+
+// ---- State.
+
+TEST(OnlineState, GoesOnWithTheSameBits) {
+  rc::check("a copy by text and its original say the same of the rows that follow", [] {
+    const auto before = *rc::gen::inRange(0, 120);
+    const auto seed = *rc::gen::inRange<std::uint64_t>(1, 1000);
+    const Runs rows = SomeRows(static_cast<std::size_t>(before) + 30, 0.05, seed);
+    OnlineCalibration job = NewJob();
+    ObserveAll(Runs(rows.begin(), rows.begin() + before), &job);
+    OnlineCalibration copy = NewJob();
+    copy.Import(job.Export());
+    for (auto row = rows.begin() + before; row != rows.end(); ++row) {
+      const Observation a = job.Observe(row->plan, row->step_time);
+      const Observation b = copy.Observe(row->plan, row->step_time);
+      RC_ASSERT(SameBits(a.predicted.si(), b.predicted.si()));
+      RC_ASSERT(SameBits(a.surprise, b.surprise));
+      RC_ASSERT(a.drifted == b.drifted);
+    }
+    RC_ASSERT(job.Export() == copy.Export());
+  });
+}
+
+TEST(OnlineState, KeepsEverythingThatAPlanSays) {
+  OnlineCalibration job = NewJob();
+  Plan plan = AllreducePlan({2, 1, 1}, 16);
+  plan.strategy = Strategy::kPsSync;
+  plan.servers = 2;
+  plan.accumulation_steps = 3;
+  plan.bucket = Mebibytes(3.3);
+  plan.hosts = {"x", "y", "\xc3\xa9 \"z\""};
+  plan.backup_workers = 1;
+  plan.link = {GigabitsPerSecond(3.7), Milliseconds(1.1), 0.001, CongestionControl::kBbr,
+               Milliseconds(0.3)};
+  plan.server_link.bandwidth = GigabitsPerSecond(1.3);
+  plan.server.sharding = Sharding::kEven;
+  plan.server.pipelined = true;
+  job.Observe(plan, Seconds(1.0));
+  OnlineCalibration copy = NewJob();
+  copy.Import(job.Export());
+  EXPECT_EQ(copy.Export(), job.Export());
+  // It is the same plan to the copy: no second one appears.
+  job.Observe(plan, Seconds(1.1));
+  copy.Observe(plan, Seconds(1.1));
+  EXPECT_EQ(copy.Export(), job.Export());
+}
+
+TEST(OnlineState, OfAnotherJobIsRefused) {
+  OnlineCalibration job = NewJob();
+  ObserveAll(SomeRows(20), &job);
+  const std::string text = job.Export();
+  const auto refuses = [&](OnlineCalibration other, const std::string& of, const std::string& why) {
+    const std::string before = other.Export();
+    EXPECT_TRUE(Says(ErrorOf([&] { other.Import(of); }), why));
+    EXPECT_EQ(other.Export(), before) << "nothing changes";
+  };
+  refuses(NewJob("vgg16"), text, "workload");
+  Cluster elsewhere = SyntheticCluster();
+  elsewhere.name = "elsewhere";
+  refuses({elsewhere, *FindWorkload("resnet50"), T4()}, text, "cluster");
+  Device p100 = T4();
+  p100.name = "p100";
+  refuses({SyntheticCluster(), *FindWorkload("resnet50"), p100}, text, "device");
+  refuses({CalibratedCluster(PlausibleTruth()), *FindWorkload("resnet50"), T4()}, text,
+          "another calibration");
+  std::string newer = text;
+  const std::string version = "\"version\":1";
+  ASSERT_NE(newer.find(version), std::string::npos);
+  newer.replace(newer.find(version), version.size(), "\"version\":2");
+  refuses(NewJob(), newer, "version");
+  for (const char* none : {"", "{", "{}", "[]", "null", "calibration", "{\"version\": 99}"}) {
+    refuses(NewJob(), none, "");
+  }
+}
+
+// Whatever is done to the text: a state as good as any other, or an error and no change.
+TEST(OnlineState, DamagedTextIsRefusedOrHarmless) {
+  OnlineCalibration job = NewJob();
+  ObserveAll(SomeRows(12), &job);
+  const std::string text = job.Export();
+  OnlineCalibration other = NewJob();
+  const std::string before = other.Export();
+  std::mt19937_64 engine(1);
+  constexpr char kLetters[] = "0123456789.-+eE,:[]{}\"ntrufalsx \xff";
+  int refused = 0;
+  constexpr int kTries = 3000;
+  for (int i = 0; i < kTries; ++i) {
+    std::string damaged = text;
+    if (i % 4 == 0) {
+      damaged.resize(engine() % text.size());
+    } else if (i % 4 == 1) {
+      damaged.erase(engine() % text.size(), 1 + engine() % 20);
+    } else {
+      for (int n = 0; n < 1 + i % 3; ++n) {
+        damaged[engine() % text.size()] = kLetters[engine() % (sizeof kLetters - 1)];
+      }
+    }
+    try {
+      other.Import(damaged);
+      // It goes on somehow.
+      const Row row = SomeRows(1)[0];
+      try {
+        other.Observe(row.plan, row.step_time);
+        other.cluster();
+      } catch (const InputError&) {
+      }
+      other = NewJob();
+    } catch (const InputError&) {
+      ++refused;
+      ASSERT_EQ(other.Export(), before);
+    }
+  }
+  EXPECT_GT(refused, kTries / 2);
+}
+
+// ---- Bad input.
+
+TEST(OnlineInput, TeachesNothing) {
+  OnlineCalibration job = NewJob();
+  ObserveAll(SomeRows(5), &job);
+  const std::string before = job.Export();
+  const Plan good = SomePlans()[0];
+  const auto refuses = [&](const Plan& plan, double seconds, const std::string& why) {
+    EXPECT_TRUE(Says(ErrorOf([&] { job.Observe(plan, Seconds(seconds)); }), why));
+    EXPECT_EQ(job.Export(), before);
+    EXPECT_EQ(job.rows(), 5);
+  };
+  for (const double none : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(),
+                            std::numeric_limits<double>::infinity()}) {
+    refuses(good, none, "step_time_s");
+  }
+  Plan plan = good;
+  plan.strategy = Strategy::kAuto;
+  refuses(plan, 1, "auto");
+  plan.strategy = Strategy::kPsSync;
+  refuses(plan, 1, "servers");
+  plan = good;
+  plan.local_batch = 0;
+  refuses(plan, 1, "local-batch");
+  plan = good;
+  plan.placement = {};
+  refuses(plan, 1, "placement");
+  const auto without_compute = ErrorOf(
+      [] { OnlineCalibration(SyntheticCluster(), *FindWorkload("resnet50"), std::nullopt); });
+  EXPECT_TRUE(Says(without_compute, "has no known compute time"));
+}
+
+}  // namespace
+}  // namespace stepcast
