@@ -1,0 +1,276 @@
+// Compiled plans of the C interface: what is asked millions of times. Nothing here allocates once a
+// plan is compiled, and nothing but compiling throws.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "data/io/plan_fields.h"
+#include "predictor/capi/handles.h"
+#include "predictor/compiled_plan.h"
+#include "predictor/search/allocations.h"
+
+using stepcast::Allocation;
+using stepcast::BatchChoice;
+using stepcast::BatchSearch;
+using stepcast::CompiledPlan;
+using stepcast::CompileOptions;
+using stepcast::Forecast;
+using stepcast::PlanQuery;
+using stepcast::QueryStatus;
+using namespace stepcast::capi;  // NOLINT(google-build-using-namespace): these sources are its own
+
+// What crosses the border as it is.
+static_assert(static_cast<int>(QueryStatus::kOk) == STEPCAST_QUERY_OK);
+static_assert(static_cast<int>(QueryStatus::kBadPlacement) == STEPCAST_QUERY_BAD_PLACEMENT);
+static_assert(static_cast<int>(QueryStatus::kBadServers) == STEPCAST_QUERY_BAD_SERVERS);
+static_assert(static_cast<int>(QueryStatus::kBadBatch) == STEPCAST_QUERY_BAD_BATCH);
+static_assert(static_cast<int>(QueryStatus::kBadLink) == STEPCAST_QUERY_BAD_LINK);
+static_assert(static_cast<int>(QueryStatus::kNothingExchanged) == STEPCAST_QUERY_NOTHING_EXCHANGED);
+static_assert(stepcast::kQueryStatusCount == STEPCAST_QUERY_NOTHING_EXCHANGED + 1);
+static_assert(stepcast::kMostBatch == 100'000'000, "stepcast.h says so");
+
+struct stepcast_compiled {
+  CompiledPlan plan;
+  PlanQuery own;  // of the plan itself
+};
+
+namespace stepcast::capi {
+namespace {
+
+// Elements that are worked on at once where their types differ from the caller's arrays: on the
+// stack, and so many that what a call costs by itself does not show.
+constexpr std::size_t kChunk = 256;
+constexpr std::size_t kStatusChunk = 4096;
+
+LinkFacts Link(double bandwidth, double rtt, double loss) {
+  LinkFacts link;
+  link.bandwidth = Stated<DataRate<>>(bandwidth);
+  link.rtt = Stated<Duration<>>(rtt);
+  if (!std::isnan(loss)) link.loss = loss;
+  return link;
+}
+
+stepcast_query OwnQuery(const stepcast_compiled& compiled) {
+  const PlanQuery& own = compiled.own;
+  return {sizeof(stepcast_query),
+          own.workers,
+          own.nodes,
+          own.devices_per_node,
+          own.servers,
+          own.local_batch,
+          own.accumulation_steps,
+          kNotKnown,
+          kNotKnown,
+          kNotKnown,
+          kNotKnown,
+          kNotKnown,
+          kNotKnown};
+}
+
+// The query that a caller's struct asks; nothing for a struct that cannot be.
+std::optional<PlanQuery> QueryOf(const stepcast_compiled* compiled, const stepcast_query* given) {
+  if (compiled == nullptr) return std::nullopt;
+  stepcast_query q = OwnQuery(*compiled);
+  if (!TakeStruct(given, &q)) return std::nullopt;
+  return PlanQuery{
+      q.workers,
+      q.nodes,
+      q.devices_per_node,
+      q.servers,
+      q.local_batch,
+      q.accumulation_steps,
+      Link(q.link_bandwidth_bytes_per_s, q.link_rtt_s, q.link_loss_rate),
+      Link(q.server_link_bandwidth_bytes_per_s, q.server_link_rtt_s, q.server_link_loss_rate)};
+}
+
+// The part of an array that begins at an index; of none there is none.
+template <class T>
+T* From(T* array, std::size_t begin) {
+  return array != nullptr ? array + begin : nullptr;
+}
+
+// The element, or what holds where there is no array.
+int At(const int32_t* array, std::size_t i, int own) { return array != nullptr ? array[i] : own; }
+
+template <class T>
+void Put(T* array, std::size_t i, T value) {
+  if (array != nullptr) array[i] = value;
+}
+
+stepcast_batch_search DefaultSearch() {
+  const BatchSearch search;
+  return {sizeof(stepcast_batch_search),
+          search.least_global_batch,
+          search.most_global_batch,
+          search.least_local_batch,
+          search.most_local_batch,
+          search.accumulate ? 1 : 0,
+          search.candidates,
+          kNotKnown,
+          kNotKnown};
+}
+
+// Whether there is anything to search.
+bool IsSearch(const BatchSearch& s) {
+  return s.least_global_batch >= 1 && s.least_local_batch >= 1 && s.most_local_batch >= 0 &&
+         s.candidates >= 1 && s.noise_scale.value_or(0) >= 0 && s.initial_batch.value_or(1) > 0;
+}
+
+stepcast_compile_options DefaultOptions() {
+  return {sizeof(stepcast_compile_options), CompileOptions().most_servers};
+}
+
+}  // namespace
+}  // namespace stepcast::capi
+
+extern "C" {
+
+stepcast_status stepcast_compile_options_init(stepcast_compile_options* options) {
+  return GiveStruct(DefaultOptions(), options) ? STEPCAST_OK : STEPCAST_BAD_ARGUMENT;
+}
+
+stepcast_status stepcast_compiled_create(const stepcast_predictor* predictor,
+                                         const stepcast_plan* plan,
+                                         const stepcast_compile_options* options,
+                                         stepcast_compiled** compiled, char** error) {
+  return Made(compiled, {{predictor, "predictor"}, {plan, "plan"}}, error, [&] {
+    stepcast_compile_options taken = DefaultOptions();
+    if (options != nullptr && !TakeStruct(options, &taken)) {
+      throw Refusal{STEPCAST_BAD_ARGUMENT,
+                    "struct_size of options cannot be, or something is set behind the fields that "
+                    "this version has"};
+    }
+    CompileOptions ours;
+    ours.most_servers = taken.most_servers;
+    CompiledPlan made(predictor->predictor, plan->plan, ours);
+    const PlanQuery own = stepcast::QueryOf(made.plan());
+    return new stepcast_compiled{std::move(made), own};
+  });
+}
+
+const char* stepcast_compiled_strategy(const stepcast_compiled* compiled) {
+  return compiled != nullptr ? StrategyName(compiled->plan.plan().strategy) : nullptr;
+}
+
+void stepcast_compiled_free(stepcast_compiled* compiled) { delete compiled; }
+
+const char* stepcast_query_status_text(int32_t status) {
+  if (status < 0 || status >= stepcast::kQueryStatusCount) return "unknown status";
+  return QueryStatusText(static_cast<QueryStatus>(status));
+}
+
+stepcast_status stepcast_compiled_get_query(const stepcast_compiled* compiled,
+                                            stepcast_query* query) {
+  if (compiled == nullptr) return STEPCAST_BAD_ARGUMENT;
+  return GiveStruct(OwnQuery(*compiled), query) ? STEPCAST_OK : STEPCAST_BAD_ARGUMENT;
+}
+
+stepcast_status stepcast_compiled_predict(const stepcast_compiled* compiled,
+                                          const stepcast_query* query,
+                                          stepcast_forecast* forecast) {
+  const std::optional<PlanQuery> asked = QueryOf(compiled, query);
+  if (!asked) return STEPCAST_BAD_ARGUMENT;
+  if (!IsSizePossible(forecast)) return STEPCAST_BAD_ARGUMENT;
+  const Forecast f = compiled->plan.Predict(*asked);
+  GiveStruct({sizeof(stepcast_forecast), f.step_time.si(), f.low.si(), f.high.si(), f.log_sd,
+              static_cast<int32_t>(f.limiter), static_cast<int32_t>(f.status)},
+             forecast);
+  return f.status == QueryStatus::kOk ? STEPCAST_OK : STEPCAST_NO_ANSWER;
+}
+
+double stepcast_compiled_step_time_s(const stepcast_compiled* compiled,
+                                     const stepcast_query* query) {
+  const std::optional<PlanQuery> asked = QueryOf(compiled, query);
+  return asked ? compiled->plan.StepTime(*asked).si() : kNotKnown;
+}
+
+int32_t stepcast_compiled_most_local_batch(const stepcast_compiled* compiled,
+                                           const stepcast_query* query) {
+  const std::optional<PlanQuery> asked = QueryOf(compiled, query);
+  return asked ? compiled->plan.MostLocalBatch(*asked) : -1;
+}
+
+stepcast_status stepcast_compiled_predict_many(const stepcast_compiled* compiled,
+                                               const stepcast_query_arrays* queries,
+                                               const stepcast_forecast_arrays* answers,
+                                               size_t* unanswered) {
+  stepcast_query_arrays q{};
+  stepcast_forecast_arrays a{};
+  if (compiled == nullptr || !TakeStruct(queries, &q) || !TakeStruct(answers, &a)) {
+    return STEPCAST_BAD_ARGUMENT;
+  }
+  // Filled before it is read.
+  std::array<QueryStatus, kStatusChunk> status;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  const std::size_t chunk = a.status != nullptr ? kStatusChunk : q.count;
+  std::size_t bad = 0;
+  for (std::size_t begin = 0; begin < q.count; begin += chunk) {
+    const std::size_t size = std::min(chunk, q.count - begin);
+    bad += compiled->plan.PredictMany(
+        {size, From(q.workers, begin), From(q.nodes, begin), From(q.devices_per_node, begin),
+         From(q.servers, begin), From(q.local_batch, begin), From(q.accumulation_steps, begin),
+         From(q.link_bandwidth_bytes_per_s, begin), From(q.link_rtt_s, begin),
+         From(q.link_loss_rate, begin)},
+        {From(a.step_time_s, begin), From(a.low_s, begin), From(a.high_s, begin),
+         From(a.log_sd, begin), a.status != nullptr ? status.data() : nullptr});
+    if (a.status == nullptr) continue;
+    std::transform(status.begin(), status.begin() + size, a.status + begin,
+                   [](QueryStatus one) { return static_cast<int32_t>(one); });
+  }
+  if (unanswered != nullptr) *unanswered = bad;
+  return STEPCAST_OK;
+}
+
+stepcast_status stepcast_batch_search_init(stepcast_batch_search* search) {
+  return GiveStruct(DefaultSearch(), search) ? STEPCAST_OK : STEPCAST_BAD_ARGUMENT;
+}
+
+stepcast_status stepcast_compiled_choose_batches(const stepcast_compiled* compiled,
+                                                 const stepcast_allocation_arrays* allocations,
+                                                 const stepcast_batch_search* search,
+                                                 const stepcast_batch_choice_arrays* choices,
+                                                 size_t* unanswered) {
+  stepcast_allocation_arrays given{};
+  stepcast_batch_search s = DefaultSearch();
+  stepcast_batch_choice_arrays out{};
+  if (compiled == nullptr || !TakeStruct(allocations, &given) || !TakeStruct(search, &s) ||
+      !TakeStruct(choices, &out)) {
+    return STEPCAST_BAD_ARGUMENT;
+  }
+  BatchSearch ours;
+  ours.least_global_batch = s.least_global_batch;
+  ours.most_global_batch = s.most_global_batch;
+  ours.least_local_batch = s.least_local_batch;
+  ours.most_local_batch = s.most_local_batch;
+  ours.accumulate = s.accumulate != 0;
+  ours.candidates = s.candidates;
+  if (!std::isnan(s.noise_scale_samples)) ours.noise_scale = s.noise_scale_samples;
+  if (!std::isnan(s.initial_batch_samples)) ours.initial_batch = s.initial_batch_samples;
+  if (!IsSearch(ours)) return STEPCAST_BAD_INPUT;
+
+  std::array<Allocation, kChunk> asked;
+  std::array<BatchChoice, kChunk> chosen;
+  const PlanQuery& own = compiled->own;
+  std::size_t bad = 0;
+  for (std::size_t begin = 0; begin < given.count; begin += kChunk) {
+    const std::size_t size = std::min(kChunk, given.count - begin);
+    for (std::size_t i = 0; i < size; ++i) {
+      asked[i] = {At(given.workers, begin + i, own.workers), At(given.nodes, begin + i, own.nodes),
+                  At(given.devices_per_node, begin + i, own.devices_per_node),
+                  At(given.servers, begin + i, own.servers)};
+    }
+    bad += ChooseBatches(compiled->plan, asked.data(), size, ours, chosen.data());
+    for (std::size_t i = 0; i < size; ++i) {
+      const BatchChoice& choice = chosen[i];
+      Put(out.local_batch, begin + i, int32_t{choice.local_batch});
+      Put(out.accumulation_steps, begin + i, int32_t{choice.accumulation_steps});
+      Put(out.step_time_s, begin + i, choice.step_time_s);
+      Put(out.throughput_samples_per_s, begin + i, choice.throughput);
+      Put(out.efficiency, begin + i, choice.efficiency);
+      Put(out.goodput_samples_per_s, begin + i, choice.goodput);
+    }
+  }
+  if (unanswered != nullptr) *unanswered = bad;
+  return STEPCAST_OK;
+}
+
+}  // extern "C"

@@ -1,0 +1,73 @@
+// Online calibration of the C interface.
+#include <cstdint>
+
+#include "predictor/capi/handles.h"
+#include "predictor/online/online_calibration.h"
+
+using stepcast::Observation;
+using stepcast::OnlineCalibration;
+using namespace stepcast::capi;  // NOLINT(google-build-using-namespace): these sources are its own
+
+struct stepcast_online {
+  OnlineCalibration calibration;
+};
+
+extern "C" {
+
+stepcast_status stepcast_online_create(const stepcast_cluster* cluster,
+                                       const stepcast_workload* workload,
+                                       const stepcast_device* device, stepcast_online** online,
+                                       char** error) {
+  return Made(online, {{cluster, "cluster"}, {workload, "workload"}}, error, [&] {
+    return new stepcast_online{
+        OnlineCalibration(cluster->cluster, workload->workload, FactsOf(device, cluster->cluster))};
+  });
+}
+
+void stepcast_online_free(stepcast_online* online) { delete online; }
+
+stepcast_status stepcast_online_observe(stepcast_online* online, const stepcast_plan* plan,
+                                        double step_time_s, stepcast_observation* observation,
+                                        char** error) {
+  return Guarded({{online, "online"}, {plan, "plan"}}, error, [&] {
+    if (observation != nullptr && !IsSizePossible(observation)) {
+      throw Refusal{STEPCAST_BAD_ARGUMENT, "struct_size of observation cannot be"};
+    }
+    const Observation said =
+        online->calibration.Observe(plan->plan, stepcast::Seconds(step_time_s));
+    if (observation == nullptr) return;
+    GiveStruct({sizeof(stepcast_observation), said.predicted.si(), said.log_ratio, said.surprise,
+                said.drifted ? 1 : 0, online->calibration.rows()},
+               observation);
+  });
+}
+
+int32_t stepcast_online_rows(const stepcast_online* online) {
+  int32_t rows = -1;
+  Guarded({{online, "online"}}, nullptr, [&] { rows = online->calibration.rows(); });
+  return rows;
+}
+
+int32_t stepcast_online_drifted(const stepcast_online* online) {
+  int32_t drifted = -1;
+  Guarded({{online, "online"}}, nullptr, [&] { drifted = online->calibration.drifted() ? 1 : 0; });
+  return drifted;
+}
+
+stepcast_status stepcast_online_cluster(const stepcast_online* online, stepcast_cluster** cluster,
+                                        char** error) {
+  return Made(cluster, {{online, "online"}}, error,
+              [&] { return new stepcast_cluster{online->calibration.cluster()}; });
+}
+
+stepcast_status stepcast_online_export(const stepcast_online* online, char** text, char** error) {
+  return Made(text, {{online, "online"}}, error,
+              [&] { return CopyText(online->calibration.Export()); });
+}
+
+stepcast_status stepcast_online_import(stepcast_online* online, const char* text, char** error) {
+  return Guarded({{online, "online"}, {text, "text"}}, error,
+                 [&] { online->calibration.Import(text); });
+}
+
+}  // extern "C"

@@ -1,0 +1,351 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <iomanip>
+#include <new>
+#include <sstream>
+
+#include "data/io/machines.h"
+#include "data/io/plan_fields.h"
+#include "data/io/workload_file.h"
+#include "data/record/input_error.h"
+#include "data/workloads/catalog.h"
+#include "predictor/capi/handles.h"
+#include "predictor/prediction.h"
+
+using stepcast::InputError;
+using stepcast::Prediction;
+using namespace stepcast::capi;  // NOLINT(google-build-using-namespace): these sources are its own
+
+// What crosses the border as it is.
+static_assert(sizeof(int) == sizeof(int32_t));
+static_assert(static_cast<int>(stepcast::Limiter::kNothing) == STEPCAST_LIMITER_NOTHING);
+static_assert(static_cast<int>(stepcast::Limiter::kLink) == STEPCAST_LIMITER_LINK);
+static_assert(static_cast<int>(stepcast::Limiter::kFlow) == STEPCAST_LIMITER_FLOW);
+static_assert(static_cast<int>(stepcast::Limiter::kWindow) == STEPCAST_LIMITER_WINDOW);
+static_assert(static_cast<int>(stepcast::Limiter::kLoss) == STEPCAST_LIMITER_LOSS);
+static_assert(static_cast<int>(stepcast::Limiter::kHost) == STEPCAST_LIMITER_HOST);
+static_assert(static_cast<int>(stepcast::Limiter::kServerLink) == STEPCAST_LIMITER_SERVER_LINK);
+static_assert(static_cast<int>(stepcast::Limiter::kServer) == STEPCAST_LIMITER_SERVER);
+static_assert(static_cast<int>(stepcast::Limiter::kLatency) == STEPCAST_LIMITER_LATENCY);
+static_assert(static_cast<int>(stepcast::MemoryVerdict::kFits) == STEPCAST_MEMORY_FITS);
+static_assert(static_cast<int>(stepcast::MemoryVerdict::kTight) == STEPCAST_MEMORY_TIGHT);
+static_assert(static_cast<int>(stepcast::MemoryVerdict::kOutOfMemory) == STEPCAST_MEMORY_EXCEEDED);
+static_assert(static_cast<int>(stepcast::MemoryVerdict::kUnknown) == STEPCAST_MEMORY_UNKNOWN);
+static_assert(static_cast<int>(stepcast::ComputeSource::kFitted) == STEPCAST_COMPUTE_FITTED);
+static_assert(static_cast<int>(stepcast::ComputeSource::kProfile) == STEPCAST_COMPUTE_PROFILE);
+static_assert(static_cast<int>(stepcast::ComputeSource::kDataSheet) == STEPCAST_COMPUTE_DATA_SHEET);
+static_assert(static_cast<int>(stepcast::ComputeSource::kFromDevice) ==
+              STEPCAST_COMPUTE_FROM_DEVICE);
+static_assert(static_cast<int>(stepcast::ComputeSource::kFromOtherDevice) ==
+              STEPCAST_COMPUTE_FROM_OTHER_DEVICE);
+static_assert(static_cast<int>(stepcast::ComputeSource::kNone) == STEPCAST_COMPUTE_NONE);
+
+struct stepcast_prediction {
+  Prediction prediction;
+  std::vector<const char*> flags;  // of prediction.flags
+};
+
+namespace stepcast::capi {
+
+char* CopyText(const std::string& text) {
+  auto* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (copy == nullptr) throw std::bad_alloc();
+  std::memcpy(copy, text.c_str(), text.size() + 1);
+  return copy;
+}
+
+void Check(std::initializer_list<Required> required) {
+  for (const Required& one : required) {
+    if (one.pointer == nullptr) {
+      throw Refusal{STEPCAST_BAD_ARGUMENT, std::string(one.name) + " is NULL"};
+    }
+  }
+}
+
+stepcast_status Describe(char** error) noexcept {
+  const auto fail = [error](stepcast_status status, const char* text) {
+    if (error != nullptr) *error = ::strdup(text);
+    return status;
+  };
+  try {
+    throw;
+  } catch (const Refusal& refusal) {
+    return fail(refusal.status, refusal.text.c_str());
+  } catch (const InputError& input) {
+    return fail(STEPCAST_BAD_INPUT, input.what());
+  } catch (const std::bad_alloc&) {
+    return fail(STEPCAST_OUT_OF_MEMORY, stepcast_status_text(STEPCAST_OUT_OF_MEMORY));
+  } catch (const std::exception& other) {
+    return fail(STEPCAST_INTERNAL_ERROR, other.what());
+  } catch (...) {
+    return fail(STEPCAST_INTERNAL_ERROR, stepcast_status_text(STEPCAST_INTERNAL_ERROR));
+  }
+}
+
+namespace {
+
+// The text at `index`, or what is said of an index that this library does not know.
+template <std::size_t N>
+const char* TextOf(const std::array<const char*, N>& texts, int32_t index) {
+  const bool known = index >= 0 && static_cast<std::size_t>(index) < N;
+  return known ? texts[static_cast<std::size_t>(index)] : "unknown status";
+}
+
+[[noreturn]] void NotFound(const InputError& why) { throw Refusal{STEPCAST_NOT_FOUND, why.what()}; }
+
+// The field of a plan that a column names.
+const PlanField& FieldOf(const char* column) {
+  std::vector<const char*> columns;
+  for (const PlanField& field : stepcast::PlanFields()) {
+    if (std::strcmp(field.column, column) == 0) return field;
+    columns.push_back(field.column);
+  }
+  throw InputError({"", 0, "plan"}, column, "is not a field",
+                   fmt::format("{}", fmt::join(columns, ", ")));
+}
+
+void SetField(stepcast_plan* plan, const char* column, const std::string& value) {
+  const PlanField& field = FieldOf(column);
+  field.read_column(value, InputPlace{"", 0, field.column}, &plan->plan);
+}
+
+}  // namespace
+}  // namespace stepcast::capi
+
+extern "C" {
+
+int32_t stepcast_abi(void) { return STEPCAST_ABI; }
+const char* stepcast_version(void) { return STEPCAST_VERSION; }
+int32_t stepcast_version_major(void) { return STEPCAST_VERSION_MAJOR; }
+int32_t stepcast_version_minor(void) { return STEPCAST_VERSION_MINOR; }
+int32_t stepcast_version_patch(void) { return STEPCAST_VERSION_PATCH; }
+
+const char* stepcast_status_text(stepcast_status status) {
+  static constexpr std::array kTexts = {
+      "ok",
+      "an argument is NULL, or a struct_size cannot be",
+      "bad input",
+      "not found",
+      "the query has no answer",
+      "out of memory",
+      "internal error",
+  };
+  return TextOf(kTexts, status);
+}
+
+void stepcast_text_free(char* text) { std::free(text); }
+
+// ---- Clusters
+
+stepcast_status stepcast_cluster_read(const char* path, stepcast_cluster** cluster, char** error) {
+  return Made(cluster, {{path, "path"}}, error,
+              [&] { return new stepcast_cluster{stepcast::ReadCluster(path)}; });
+}
+
+stepcast_status stepcast_cluster_parse(const char* text, const char* name,
+                                       stepcast_cluster** cluster, char** error) {
+  return Made(cluster, {{text, "text"}, {name, "name"}}, error,
+              [&] { return new stepcast_cluster{stepcast::ParseCluster(text, name)}; });
+}
+
+stepcast_status stepcast_cluster_format(const stepcast_cluster* cluster, char** text,
+                                        char** error) {
+  return Made(text, {{cluster, "cluster"}}, error,
+              [&] { return CopyText(stepcast::FormatCluster(cluster->cluster)); });
+}
+
+stepcast_status stepcast_cluster_get_info(const stepcast_cluster* cluster,
+                                          stepcast_cluster_info* info) {
+  if (cluster == nullptr) return STEPCAST_BAD_ARGUMENT;
+  const stepcast::Cluster& c = cluster->cluster;
+  const stepcast_cluster_info ours = {sizeof ours,
+                                      c.name.c_str(),
+                                      c.device.c_str(),
+                                      c.nodes,
+                                      c.devices_per_node,
+                                      c.device_facts.has_value() ? 1 : 0,
+                                      c.calibration.has_value() ? 1 : 0};
+  return GiveStruct(ours, info) ? STEPCAST_OK : STEPCAST_BAD_ARGUMENT;
+}
+
+void stepcast_cluster_free(stepcast_cluster* cluster) { delete cluster; }
+
+// ---- Devices
+
+stepcast_status stepcast_device_read(const char* path, const char* name, stepcast_device** device,
+                                     char** error) {
+  return Made(device, {{path, "path"}, {name, "name"}}, error, [&] {
+    const std::vector<stepcast::Device> devices = stepcast::ReadDevices(path);
+    const std::optional<stepcast::Device> found = stepcast::FindDevice(devices, name);
+    if (!found) {
+      std::vector<std::string> names;
+      for (const stepcast::Device& known : devices) names.push_back(known.name);
+      NotFound(InputError({path, 0, "devices"}, name, "is not among them",
+                          fmt::format("{}", fmt::join(names, ", "))));
+    }
+    return new stepcast_device{*found};
+  });
+}
+
+const char* stepcast_device_name(const stepcast_device* device) {
+  return device != nullptr ? device->device.name.c_str() : nullptr;
+}
+
+void stepcast_device_free(stepcast_device* device) { delete device; }
+
+// ---- Workloads
+
+stepcast_status stepcast_workload_find(const char* name, stepcast_workload** workload,
+                                       char** error) {
+  return Made(workload, {{name, "name"}}, error, [&] {
+    const std::optional<stepcast::Workload> found = stepcast::FindWorkload(name);
+    if (!found) {
+      NotFound(InputError({"", 0, "workload"}, name, "is not in the catalogue",
+                          fmt::format("{}", fmt::join(stepcast::WorkloadNames(), ", "))));
+    }
+    return new stepcast_workload{*found};
+  });
+}
+
+stepcast_status stepcast_workload_read(const char* path, stepcast_workload** workload,
+                                       char** error) {
+  return Made(workload, {{path, "path"}}, error,
+              [&] { return new stepcast_workload{stepcast::ReadWorkload(path)}; });
+}
+
+stepcast_status stepcast_workload_parse(const char* text, const char* name,
+                                        stepcast_workload** workload, char** error) {
+  return Made(workload, {{text, "text"}, {name, "name"}}, error,
+              [&] { return new stepcast_workload{stepcast::ParseWorkload(text, name)}; });
+}
+
+stepcast_status stepcast_workload_from_totals(const char* name, int64_t parameters,
+                                              int64_t gradient_bytes, stepcast_workload** workload,
+                                              char** error) {
+  return Made(workload, {{name, "name"}}, error, [&] {
+    // What holds for a file holds here: it is read as one.
+    std::ostringstream file;
+    file << "name: " << std::quoted(name) << '\n';
+    if (parameters != 0) file << "parameters: " << fmt::format("{}\n", parameters);
+    if (gradient_bytes != 0) file << "gradient_bytes: " << fmt::format("{}\n", gradient_bytes);
+    return new stepcast_workload{stepcast::ParseWorkload(file.str(), name)};
+  });
+}
+
+stepcast_status stepcast_workload_get_info(const stepcast_workload* workload,
+                                           stepcast_workload_info* info) {
+  if (workload == nullptr) return STEPCAST_BAD_ARGUMENT;
+  const stepcast::Workload& w = workload->workload;
+  const stepcast_workload_info ours = {sizeof ours,
+                                       w.name.c_str(),
+                                       w.title.c_str(),
+                                       w.parameters,
+                                       w.trainable_parameters,
+                                       w.gradient_bytes.in(stepcast::kBytes),
+                                       static_cast<int64_t>(w.layers.size())};
+  return GiveStruct(ours, info) ? STEPCAST_OK : STEPCAST_BAD_ARGUMENT;
+}
+
+void stepcast_workload_free(stepcast_workload* workload) { delete workload; }
+
+// ---- Plans
+
+stepcast_status stepcast_plan_create(stepcast_plan** plan, char** error) {
+  return Made(plan, {}, error, [] { return new stepcast_plan; });
+}
+
+stepcast_status stepcast_plan_set_text(stepcast_plan* plan, const char* field, const char* value,
+                                       char** error) {
+  return Guarded({{plan, "plan"}, {field, "field"}, {value, "value"}}, error,
+                 [&] { SetField(plan, field, value); });
+}
+
+stepcast_status stepcast_plan_set_number(stepcast_plan* plan, const char* field, double value,
+                                         char** error) {
+  return Guarded({{plan, "plan"}, {field, "field"}}, error,
+                 [&] { SetField(plan, field, fmt::format("{}", value)); });
+}
+
+stepcast_status stepcast_plan_set_placement(stepcast_plan* plan, const int32_t* devices,
+                                            size_t nodes, char** error) {
+  return Guarded({{plan, "plan"}, {devices, "devices"}}, error, [&] {
+    // What a placement may be is found when the plan is used; that it is none at all
+    // must be found before it is read.
+    if (nodes > std::size_t{stepcast::kMostCount}) {
+      throw InputError({"", 0, "placement"}, std::to_string(nodes), "nodes are too many",
+                       fmt::format("at most {}", stepcast::kMostCount));
+    }
+    plan->plan.placement.assign(devices, devices + nodes);
+  });
+}
+
+void stepcast_plan_free(stepcast_plan* plan) { delete plan; }
+
+// ---- Predictions
+
+stepcast_status stepcast_predictor_create(const stepcast_cluster* cluster,
+                                          const stepcast_workload* workload,
+                                          const stepcast_device* device,
+                                          stepcast_predictor** predictor, char** error) {
+  return Made(predictor, {{cluster, "cluster"}, {workload, "workload"}}, error, [&] {
+    return new stepcast_predictor{stepcast::Predictor(cluster->cluster, workload->workload,
+                                                      FactsOf(device, cluster->cluster))};
+  });
+}
+
+void stepcast_predictor_free(stepcast_predictor* predictor) { delete predictor; }
+
+stepcast_status stepcast_predictor_predict(const stepcast_predictor* predictor,
+                                           const stepcast_plan* plan,
+                                           stepcast_prediction** prediction, char** error) {
+  return Made(prediction, {{predictor, "predictor"}, {plan, "plan"}}, error, [&] {
+    auto made = std::make_unique<stepcast_prediction>();
+    made->prediction = predictor->predictor.Predict(plan->plan);
+    for (const std::string& flag : made->prediction.flags) made->flags.push_back(flag.c_str());
+    return made.release();
+  });
+}
+
+stepcast_status stepcast_prediction_get_values(const stepcast_prediction* prediction,
+                                               stepcast_prediction_values* values) {
+  if (prediction == nullptr) return STEPCAST_BAD_ARGUMENT;
+  const Prediction& p = prediction->prediction;
+  stepcast_prediction_values ours{};
+  ours.step_time_s = p.step_time.si();
+  ours.low_s = p.low.si();
+  ours.high_s = p.high.si();
+  ours.log_sd = p.log_sd;
+  ours.p50_s = p.p50.si();
+  ours.p95_s = p.p95.si();
+  ours.p99_s = p.p99.si();
+  ours.throughput_samples_per_s = p.throughput.si();
+  ours.forward_s = p.breakdown.forward.si();
+  ours.backward_s = p.breakdown.backward.si();
+  ours.update_s = p.breakdown.update.si();
+  ours.exposed_latency_s = p.breakdown.exposed_latency.si();
+  ours.exposed_transfer_s = p.breakdown.exposed_transfer.si();
+  ours.straggler_wait_s = p.breakdown.straggler_wait.si();
+  ours.synchronisation_s = p.breakdown.synchronisation.si();
+  ours.memory_need_bytes = p.memory.total.si();
+  ours.memory_available_bytes = ValueOf(p.memory.available);
+  ours.strategy = StrategyName(p.algorithm);
+  ours.limiter = static_cast<int32_t>(p.breakdown.limiter);
+  ours.memory_verdict = static_cast<int32_t>(p.memory.verdict);
+  ours.compute_source = static_cast<int32_t>(p.compute_source);
+  ours.buckets = p.buckets;
+  return GiveStruct(ours, values) ? STEPCAST_OK : STEPCAST_BAD_ARGUMENT;
+}
+
+const char* const* stepcast_prediction_flags(const stepcast_prediction* prediction, size_t* count) {
+  if (count != nullptr) *count = prediction != nullptr ? prediction->flags.size() : 0;
+  return prediction != nullptr && count != nullptr ? prediction->flags.data() : nullptr;
+}
+
+void stepcast_prediction_free(stepcast_prediction* prediction) { delete prediction; }
+
+}  // extern "C"

@@ -1,0 +1,439 @@
+// The C interface of stepcast: what a scheduler in C, Go, Rust or anything that can call C links.
+//
+//   stepcast_cluster* cluster;      // who and where: files, names, counts
+//   stepcast_workload* workload;
+//   stepcast_predictor* predictor;  // made of the two, and of a device's data sheet
+//   stepcast_plan* plan;            // how a job is spread; its fields are those of the runs CSV
+//   stepcast_compiled* compiled;    // one kind of plan, to be asked millions of times
+//
+//   stepcast_query query = {.struct_size = sizeof query};
+//   stepcast_forecast forecast = {.struct_size = sizeof forecast};
+//   stepcast_compiled_get_query(compiled, &query);     // the plan itself
+//   query.workers = 16; query.nodes = 4; query.devices_per_node = 4;
+//   if (stepcast_compiled_predict(compiled, &query, &forecast) == STEPCAST_OK) {
+//     forecast.step_time_s ...
+//   }
+//
+// Handles. X_create, X_read and their like make a handle and X_free ends it; to free NULL does
+// nothing. A handle needs no other one: a cluster may be freed as soon as its predictor was made.
+//
+// Threads. Functions of a const handle may be called from many threads at once, on one handle, and
+// need no lock. A plan and an online calibration are changed by functions that take them without
+// const: one thread at a time. There is no global state.
+//
+// Status. Who can fail returns a status. A pointer that is NULL is STEPCAST_BAD_ARGUMENT unless the
+// function says what NULL means; what was to be filled is left as it was, and a handle or text that
+// was to be made is NULL. No C++ exception leaves a function. `error`, where a function has it and it
+// is not NULL, receives a sentence that names the file, the key and what is allowed, to be freed with
+// stepcast_text_free; NULL where there is none.
+//
+// Structs. Each begins with struct_size, which the caller sets to the size that it was compiled with.
+// Structs grow at their end: an older, shorter one is served as before; one that is longer than this
+// library knows is taken as long as what is beyond is zero.
+//
+// Values. Units are in the names, numbers are SI. A double that is not a number stands for "not
+// known" or "not stated". Text is UTF-8 and ends with a zero. A const char* belongs to the handle
+// that gave it, or to the library; a char* is the caller's, for stepcast_text_free.
+//
+// Enumerators have the values that stand here for ever; later libraries may return new ones.
+#ifndef STEPCAST_PREDICTOR_CAPI_STEPCAST_H_
+#define STEPCAST_PREDICTOR_CAPI_STEPCAST_H_
+
+// NOLINTBEGIN(modernize-*): this is C.
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---- Version
+
+// The binary interface that this header describes. A library with another number has another soname.
+enum { STEPCAST_ABI = 0 };
+
+int32_t stepcast_abi(void);          // that of the library in use
+const char* stepcast_version(void);  // "0.1.0"
+int32_t stepcast_version_major(void);
+int32_t stepcast_version_minor(void);
+int32_t stepcast_version_patch(void);
+
+// ---- Status and text
+
+typedef int32_t stepcast_status;
+enum {
+  STEPCAST_OK = 0,
+  STEPCAST_BAD_ARGUMENT = 1,   // NULL, or a struct_size that cannot be: a mistake of the program
+  STEPCAST_BAD_INPUT = 2,      // a file, a name or a number that a person can mend
+  STEPCAST_NOT_FOUND = 3,      // no workload or device of that name
+  STEPCAST_NO_ANSWER = 4,      // a query that makes no sense: stepcast_forecast.status says why
+  STEPCAST_OUT_OF_MEMORY = 5,  // of this process
+  STEPCAST_INTERNAL_ERROR = 6  // what should not happen
+};
+const char* stepcast_status_text(stepcast_status status);  // a few words; never NULL
+
+void stepcast_text_free(char* text);
+
+// ---- Clusters
+
+typedef struct stepcast_cluster stepcast_cluster;
+
+typedef struct stepcast_cluster_info {
+  size_t struct_size;
+  const char* name;
+  const char* device;  // key of its data sheet: "rtx_4090"
+  int32_t nodes;
+  int32_t devices_per_node;
+  int32_t describes_device;  // 1 where the file has the device's data sheet itself
+  int32_t calibrated;        // 1 where it has fitted parameters
+} stepcast_cluster_info;
+
+// A cluster file, as shipped or as `stepcast calibrate` writes it.
+stepcast_status stepcast_cluster_read(const char* path, stepcast_cluster** cluster, char** error);
+// The same from the text of such a file; errors call it `name`.
+stepcast_status stepcast_cluster_parse(const char* text, const char* name,
+                                       stepcast_cluster** cluster, char** error);
+// The text of its file; stepcast_cluster_parse gives the cluster back.
+stepcast_status stepcast_cluster_format(const stepcast_cluster* cluster, char** text, char** error);
+stepcast_status stepcast_cluster_get_info(const stepcast_cluster* cluster,
+                                          stepcast_cluster_info* info);
+void stepcast_cluster_free(stepcast_cluster* cluster);
+
+// ---- Devices
+
+typedef struct stepcast_device stepcast_device;
+
+// The data sheet that `name` means in a file of devices like the shipped machines/gpus.yaml: by its
+// key, title or alias, whatever the case and the separators. STEPCAST_NOT_FOUND where there is none.
+stepcast_status stepcast_device_read(const char* path, const char* name, stepcast_device** device,
+                                     char** error);
+const char* stepcast_device_name(const stepcast_device* device);  // its key; NULL of NULL
+void stepcast_device_free(stepcast_device* device);
+
+// ---- Workloads
+
+typedef struct stepcast_workload stepcast_workload;
+
+typedef struct stepcast_workload_info {
+  size_t struct_size;
+  const char* name;
+  const char* title;
+  int64_t parameters;
+  int64_t trainable_parameters;
+  double gradient_bytes;
+  int64_t layers;  // 0 where only the totals are known
+} stepcast_workload_info;
+
+// A network of the catalogue: "resnet50". STEPCAST_NOT_FOUND where it has none of that name.
+stepcast_status stepcast_workload_find(const char* name, stepcast_workload** workload,
+                                       char** error);
+// A workload file, or its text, which errors call `name`.
+stepcast_status stepcast_workload_read(const char* path, stepcast_workload** workload,
+                                       char** error);
+stepcast_status stepcast_workload_parse(const char* text, const char* name,
+                                        stepcast_workload** workload, char** error);
+// One of which only its size is known. Either number may be 0 for "not stated": a parameter has 4
+// bytes of gradient. Without layers compute time is what a calibration fitted under this name.
+stepcast_status stepcast_workload_from_totals(const char* name, int64_t parameters,
+                                              int64_t gradient_bytes, stepcast_workload** workload,
+                                              char** error);
+stepcast_status stepcast_workload_get_info(const stepcast_workload* workload,
+                                           stepcast_workload_info* info);
+void stepcast_workload_free(stepcast_workload* workload);
+
+// ---- Plans
+
+typedef struct stepcast_plan stepcast_plan;
+
+// One worker with one sample, and otherwise nothing stated.
+stepcast_status stepcast_plan_create(stepcast_plan** plan, char** error);
+// Sets a field by the name of its column in the runs CSV: "strategy" to "ring", "placement" to
+// "4-4-2", "hosts" to "a+b", "pipelined_servers" to "yes". What does not go together is found when
+// the plan is used. A field that is refused is left as it was.
+stepcast_status stepcast_plan_set_text(stepcast_plan* plan, const char* field, const char* value,
+                                       char** error);
+// The same for a number, whose unit is in the name: "local_batch" to 64, "link_gbit_per_s" to 10,
+// "rtt_ms" to 0.2, "loss_rate" to 0.001, "bucket_mib" to 25.
+stepcast_status stepcast_plan_set_number(stepcast_plan* plan, const char* field, double value,
+                                         char** error);
+// Devices used on each of `nodes` nodes.
+stepcast_status stepcast_plan_set_placement(stepcast_plan* plan, const int32_t* devices,
+                                            size_t nodes, char** error);
+void stepcast_plan_free(stepcast_plan* plan);
+
+// ---- Predictions
+
+typedef struct stepcast_predictor stepcast_predictor;
+typedef struct stepcast_prediction stepcast_prediction;
+
+// What holds a synchronisation back.
+enum {
+  STEPCAST_LIMITER_NOTHING = 0,  // there is no synchronisation
+  STEPCAST_LIMITER_LINK = 1,
+  STEPCAST_LIMITER_FLOW = 2,    // what the flows to one peer carry
+  STEPCAST_LIMITER_WINDOW = 3,  // bytes in flight per round trip
+  STEPCAST_LIMITER_LOSS = 4,
+  STEPCAST_LIMITER_HOST = 5,  // the exchange within the node
+  STEPCAST_LIMITER_SERVER_LINK = 6,
+  STEPCAST_LIMITER_SERVER = 7,  // the servers' processors
+  STEPCAST_LIMITER_LATENCY = 8
+};
+
+// Whether the device's memory holds the step.
+enum {
+  STEPCAST_MEMORY_FITS = 0,
+  STEPCAST_MEMORY_TIGHT = 1,
+  STEPCAST_MEMORY_EXCEEDED = 2,
+  STEPCAST_MEMORY_UNKNOWN = 3
+};
+
+// Where the compute time comes from.
+enum {
+  STEPCAST_COMPUTE_FITTED = 0,  // runs of the workload on the device
+  STEPCAST_COMPUTE_PROFILE = 1,
+  STEPCAST_COMPUTE_DATA_SHEET = 2,
+  STEPCAST_COMPUTE_FROM_DEVICE = 3,        // runs of other workloads on the device
+  STEPCAST_COMPUTE_FROM_OTHER_DEVICE = 4,  // runs of the workload on another device
+  STEPCAST_COMPUTE_NONE = 5                // a bare message
+};
+
+typedef struct stepcast_prediction_values {
+  size_t struct_size;
+  double step_time_s;
+  double low_s;  // to high_s: 90 % prediction interval of one measured step
+  double high_s;
+  double log_sd;  // of ln(measured / predicted)
+  double p50_s;   // quantiles of steps that scatter as expected
+  double p95_s;
+  double p99_s;
+  double throughput_samples_per_s;  // of all workers
+  // These six add up to step_time_s.
+  double forward_s;
+  double backward_s;
+  double update_s;
+  double exposed_latency_s;
+  double exposed_transfer_s;
+  double straggler_wait_s;
+  double synchronisation_s;       // whole, hidden or not
+  double memory_need_bytes;       // of one device
+  double memory_available_bytes;  // not a number where no data sheet tells
+  const char* strategy;           // what was evaluated: "ring" for "allreduce" and perhaps "auto"
+  int32_t limiter;
+  int32_t memory_verdict;
+  int32_t compute_source;
+  int32_t buckets;  // that the gradients are sent in
+} stepcast_prediction_values;
+
+// `device` is what the workload runs on; NULL is the cluster's, with the data sheet of the cluster
+// file if there is one. STEPCAST_BAD_INPUT when the compute time has no source at all: no run of the
+// workload in the calibration, and no layers or no data sheet.
+stepcast_status stepcast_predictor_create(const stepcast_cluster* cluster,
+                                          const stepcast_workload* workload,
+                                          const stepcast_device* device,
+                                          stepcast_predictor** predictor, char** error);
+void stepcast_predictor_free(stepcast_predictor* predictor);
+
+// One plan in full, in microseconds to milliseconds. STEPCAST_BAD_INPUT for one that no model covers.
+stepcast_status stepcast_predictor_predict(const stepcast_predictor* predictor,
+                                           const stepcast_plan* plan,
+                                           stepcast_prediction** prediction, char** error);
+stepcast_status stepcast_prediction_get_values(const stepcast_prediction* prediction,
+                                               stepcast_prediction_values* values);
+// What to know before trusting the numbers, a sentence each: `count` strings that the prediction
+// owns; NULL of NULL.
+const char* const* stepcast_prediction_flags(const stepcast_prediction* prediction, size_t* count);
+void stepcast_prediction_free(stepcast_prediction* prediction);
+
+// ---- Compiled plans: no function of these allocates, locks or waits
+
+typedef struct stepcast_compiled stepcast_compiled;
+
+// Set with stepcast_compile_options_init.
+typedef struct stepcast_compile_options {
+  size_t struct_size;
+  int32_t most_servers;  // that a query may ask for
+} stepcast_compile_options;
+
+// Where and with which batch. Nodes that are used unequally are told by the fullest: 10 workers as
+// 4-4-2 are workers 10, nodes 3, devices_per_node 4. Links that are stated replace the plan's.
+// Set with stepcast_compiled_get_query.
+typedef struct stepcast_query {
+  size_t struct_size;
+  int32_t workers;
+  int32_t nodes;             // in use
+  int32_t devices_per_node;  // in use, on the fullest node
+  int32_t servers;
+  int32_t local_batch;
+  int32_t accumulation_steps;
+  double link_bandwidth_bytes_per_s;  // of a node, each way
+  double link_rtt_s;
+  double link_loss_rate;
+  double server_link_bandwidth_bytes_per_s;
+  double server_link_rtt_s;
+  double server_link_loss_rate;
+} stepcast_query;
+
+// Why a query has no answer.
+enum {
+  STEPCAST_QUERY_OK = 0,
+  STEPCAST_QUERY_BAD_PLACEMENT = 1,  // workers do not fit nodes and devices_per_node, or are none
+  STEPCAST_QUERY_BAD_SERVERS = 2,    // too many, or none with a strategy that needs them
+  STEPCAST_QUERY_BAD_BATCH = 3,
+  STEPCAST_QUERY_BAD_LINK = 4,
+  STEPCAST_QUERY_NOTHING_EXCHANGED = 5  // a bare message between nobody
+};
+const char* stepcast_query_status_text(int32_t status);  // a few words; never NULL
+
+// Without an answer the doubles are not a number.
+typedef struct stepcast_forecast {
+  size_t struct_size;
+  double step_time_s;
+  double low_s;  // as in stepcast_prediction_values
+  double high_s;
+  double log_sd;
+  int32_t limiter;
+  int32_t status;  // STEPCAST_QUERY_OK, or why there is no answer
+} stepcast_forecast;
+
+// Many queries as arrays of `count`, element i of each belonging to query i. NULL is the compiled
+// plan's own value for all; of the links not a number is "not stated".
+typedef struct stepcast_query_arrays {
+  size_t struct_size;
+  size_t count;
+  const int32_t* workers;
+  const int32_t* nodes;
+  const int32_t* devices_per_node;
+  const int32_t* servers;
+  const int32_t* local_batch;
+  const int32_t* accumulation_steps;
+  const double* link_bandwidth_bytes_per_s;
+  const double* link_rtt_s;
+  const double* link_loss_rate;
+} stepcast_query_arrays;
+
+// Where the answers go; NULL where they are not wanted.
+typedef struct stepcast_forecast_arrays {
+  size_t struct_size;
+  double* step_time_s;
+  double* low_s;  // an interval costs time
+  double* high_s;
+  double* log_sd;
+  int32_t* status;
+} stepcast_forecast_arrays;
+
+// Allocations of devices that a job could get, as stepcast_query_arrays.
+typedef struct stepcast_allocation_arrays {
+  size_t struct_size;
+  size_t count;
+  const int32_t* workers;
+  const int32_t* nodes;
+  const int32_t* devices_per_node;
+  const int32_t* servers;
+} stepcast_allocation_arrays;
+
+// Which batches to try. Set with stepcast_batch_search_init.
+typedef struct stepcast_batch_search {
+  size_t struct_size;
+  int32_t least_global_batch;
+  int32_t most_global_batch;
+  int32_t least_local_batch;
+  int32_t most_local_batch;  // 0: what the device's memory holds
+  int32_t accumulate;        // 1: micro-steps may be more than one; 0: they may not
+  int32_t candidates;        // batches tried for an allocation, at most
+  // Both, and the best has the highest goodput; otherwise throughput decides.
+  double noise_scale_samples;
+  double initial_batch_samples;
+} stepcast_batch_search;
+
+// The best batch of each allocation; NULL where it is not wanted. local_batch is 0 where no
+// candidate fits.
+typedef struct stepcast_batch_choice_arrays {
+  size_t struct_size;
+  int32_t* local_batch;
+  int32_t* accumulation_steps;
+  double* step_time_s;
+  double* throughput_samples_per_s;
+  double* efficiency;             // what a sample is worth, from 0 to 1
+  double* goodput_samples_per_s;  // throughput x efficiency
+} stepcast_batch_choice_arrays;
+
+stepcast_status stepcast_compile_options_init(stepcast_compile_options* options);
+// `plan` is one that the predictor would answer; "auto" becomes the best algorithm for it. NULL
+// options are those of stepcast_compile_options_init.
+stepcast_status stepcast_compiled_create(const stepcast_predictor* predictor,
+                                         const stepcast_plan* plan,
+                                         const stepcast_compile_options* options,
+                                         stepcast_compiled** compiled, char** error);
+const char* stepcast_compiled_strategy(const stepcast_compiled* compiled);  // NULL of NULL
+void stepcast_compiled_free(stepcast_compiled* compiled);
+
+// The query that asks for the plan itself, with no link stated.
+stepcast_status stepcast_compiled_get_query(const stepcast_compiled* compiled,
+                                            stepcast_query* query);
+// Step time and interval. STEPCAST_NO_ANSWER where forecast->status says why.
+stepcast_status stepcast_compiled_predict(const stepcast_compiled* compiled,
+                                          const stepcast_query* query, stepcast_forecast* forecast);
+// The step time alone, at about half the cost; not a number where there is none.
+double stepcast_compiled_step_time_s(const stepcast_compiled* compiled,
+                                     const stepcast_query* query);
+// `unanswered`, if not NULL, receives how many queries had no answer; they are no error.
+stepcast_status stepcast_compiled_predict_many(const stepcast_compiled* compiled,
+                                               const stepcast_query_arrays* queries,
+                                               const stepcast_forecast_arrays* answers,
+                                               size_t* unanswered);
+// The largest local batch that the device's memory holds for workers and accumulation_steps of the
+// query: 0 where not even one sample fits, 100000000 where nothing tells, -1 for a bad argument.
+int32_t stepcast_compiled_most_local_batch(const stepcast_compiled* compiled,
+                                           const stepcast_query* query);
+
+stepcast_status stepcast_batch_search_init(stepcast_batch_search* search);
+// The best batch for every allocation. `unanswered` as above. STEPCAST_BAD_INPUT for a search with a
+// batch or candidates below 1, a noise scale below 0 or an initial batch of none.
+stepcast_status stepcast_compiled_choose_batches(const stepcast_compiled* compiled,
+                                                 const stepcast_allocation_arrays* allocations,
+                                                 const stepcast_batch_search* search,
+                                                 const stepcast_batch_choice_arrays* choices,
+                                                 size_t* unanswered);
+
+// ---- Online calibration: parameters that follow a job while it runs
+
+typedef struct stepcast_online stepcast_online;
+
+// What one observed step said.
+typedef struct stepcast_observation {
+  size_t struct_size;
+  double predicted_s;  // before the step was learnt
+  double log_ratio;    // ln(measured / predicted)
+  double surprise;     // log_ratio in standard deviations of what was expected
+  int32_t drifted;     // as stepcast_online_drifted
+  int32_t rows;        // observed so far, with this one
+} stepcast_observation;
+
+// `device` as for stepcast_predictor_create.
+stepcast_status stepcast_online_create(const stepcast_cluster* cluster,
+                                       const stepcast_workload* workload,
+                                       const stepcast_device* device, stepcast_online** online,
+                                       char** error);
+void stepcast_online_free(stepcast_online* online);
+// Learns a measured step of `plan`, whose strategy is not "auto". Nothing is learnt of one that is
+// refused. `observation` may be NULL.
+stepcast_status stepcast_online_observe(stepcast_online* online, const stepcast_plan* plan,
+                                        double step_time_s, stepcast_observation* observation,
+                                        char** error);
+int32_t stepcast_online_rows(const stepcast_online* online);  // observed so far; -1 of NULL
+// 1 where recent steps lie apart from the older ones by more than chance allows; -1 of NULL.
+int32_t stepcast_online_drifted(const stepcast_online* online);
+// The cluster with the parameters as learnt, for a new predictor or stepcast_cluster_format.
+stepcast_status stepcast_online_cluster(const stepcast_online* online, stepcast_cluster** cluster,
+                                        char** error);
+// All that was learnt as JSON text, and back into a calibration of the same cluster, workload and
+// device.
+stepcast_status stepcast_online_export(const stepcast_online* online, char** text, char** error);
+stepcast_status stepcast_online_import(stepcast_online* online, const char* text, char** error);
+
+#ifdef __cplusplus
+}
+#endif
+// NOLINTEND(modernize-*)
+
+#endif  // STEPCAST_PREDICTOR_CAPI_STEPCAST_H_

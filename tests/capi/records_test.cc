@@ -1,0 +1,610 @@
+// Clusters, devices, workloads, plans and predictions of the C interface: they say what the C++ ones
+// say, and refuse with a status and a line.
+#include <gtest/gtest.h>
+#include <stepcast.h>
+
+#include <limits>
+#include <locale>
+#include <string>
+#include <vector>
+
+#include "data/io/workload_file.h"
+#include "tests/capi/support.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+// ---- Version and status
+
+TEST(Version, IsTheProjects) {
+  const std::string version = std::to_string(stepcast_version_major()) + "." +
+                              std::to_string(stepcast_version_minor()) + "." +
+                              std::to_string(stepcast_version_patch());
+  EXPECT_EQ(version, STEPCAST_PROJECT_VERSION);
+  EXPECT_EQ(version, stepcast_version());
+  EXPECT_EQ(stepcast_abi(), STEPCAST_ABI) << "the soname has this number";
+}
+
+TEST(Status, EachHasAText) {
+  std::vector<std::string> texts;
+  for (stepcast_status s = STEPCAST_OK; s <= STEPCAST_INTERNAL_ERROR; ++s) {
+    texts.emplace_back(stepcast_status_text(s));
+  }
+  EXPECT_EQ(texts.front(), "ok");
+  for (int32_t s = STEPCAST_QUERY_OK; s <= STEPCAST_QUERY_NOTHING_EXCHANGED; ++s) {
+    EXPECT_STREQ(stepcast_query_status_text(s), QueryStatusText(static_cast<QueryStatus>(s)));
+  }
+  for (const int32_t none : {-1, 1000, std::numeric_limits<int32_t>::min()}) {
+    EXPECT_STREQ(stepcast_status_text(none), "unknown status");
+    EXPECT_STREQ(stepcast_query_status_text(none), "unknown status");
+  }
+  EXPECT_STREQ(stepcast_status_text(STEPCAST_INTERNAL_ERROR + 1), "unknown status")
+      << "a status without a text, or a text without a status";
+}
+
+TEST(Free, OfNullIsNothing) {
+  stepcast_text_free(nullptr);
+  stepcast_cluster_free(nullptr);
+  stepcast_device_free(nullptr);
+  stepcast_workload_free(nullptr);
+  stepcast_plan_free(nullptr);
+  stepcast_predictor_free(nullptr);
+  stepcast_prediction_free(nullptr);
+  stepcast_compiled_free(nullptr);
+  stepcast_online_free(nullptr);
+}
+
+// ---- Clusters
+
+TEST(CapiCluster, ReadsAFile) {
+  const std::string path = MachineFile("ufrgs-tupi.yaml");
+  const auto cluster = Get<ClusterHandle>([&](stepcast_cluster** made, char** error) {
+    return stepcast_cluster_read(path.c_str(), made, error);
+  });
+  auto info = Sized<stepcast_cluster_info>();
+  ASSERT_EQ(stepcast_cluster_get_info(cluster.get(), &info), STEPCAST_OK);
+  EXPECT_STREQ(info.name, "ufrgs-tupi");
+  EXPECT_STREQ(info.device, "rtx_4090");
+  EXPECT_EQ(info.nodes, 4);
+  EXPECT_EQ(info.devices_per_node, 1);
+  EXPECT_EQ(info.describes_device, 0);
+  EXPECT_EQ(info.calibrated, 0);
+}
+
+TEST(CapiCluster, TextGoesOutAndIn) {
+  const ClusterHandle cluster = FittedClusterHandle();
+  auto info = Sized<stepcast_cluster_info>();
+  ASSERT_EQ(stepcast_cluster_get_info(cluster.get(), &info), STEPCAST_OK);
+  EXPECT_EQ(info.describes_device, 1);
+  EXPECT_EQ(info.calibrated, 1);
+  char* text = nullptr;
+  ExpectWorks([&](char** error) {
+    stepcast_text_free(text);
+    return stepcast_cluster_format(cluster.get(), &text, error);
+  });
+  const Text owned(text);
+  EXPECT_EQ(std::string(text), FormatCluster(FittedCluster()));
+}
+
+TEST(CapiCluster, RefusesBadFiles) {
+  stepcast_cluster* made = nullptr;
+  const auto parse = [&](const char* text) {
+    return [&made, text](char** error) {
+      return stepcast_cluster_parse(text, "mine.yaml", &made, error);
+    };
+  };
+  ExpectFails(STEPCAST_BAD_INPUT, "/no/such.yaml",
+              [&](char** error) { return stepcast_cluster_read("/no/such.yaml", &made, error); });
+  ExpectFails(STEPCAST_BAD_INPUT, "mine.yaml", parse(""));
+  ExpectFails(STEPCAST_BAD_INPUT, "mine.yaml", parse("name: [a"));
+  ExpectFails(STEPCAST_BAD_INPUT, "mine.yaml", parse("name: a\nname: b\n"));
+  ExpectFails(STEPCAST_BAD_INPUT, "mine.yaml:3: nodes",
+              parse("name: a\ndevice: t4\nnodes: many\ndevices_per_node: 1\n"));
+  ExpectFails(STEPCAST_BAD_INPUT, "mine.yaml", parse("name: \xff\xfe\ndevice: t4\nnodes: x\n"));
+  EXPECT_EQ(made, nullptr);
+}
+
+TEST(CapiCluster, RefusesNull) {
+  const ClusterHandle cluster = FittedClusterHandle();
+  stepcast_cluster* made = nullptr;
+  char* text = nullptr;
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "path is NULL",
+              [&](char** error) { return stepcast_cluster_read(nullptr, &made, error); });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "the place of the result is NULL", [&](char** error) {
+    return stepcast_cluster_read(MachineFile("ufrgs-tupi.yaml").c_str(), nullptr, error);
+  });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "text is NULL",
+              [&](char** error) { return stepcast_cluster_parse(nullptr, "mine", &made, error); });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "name is NULL", [&](char** error) {
+    return stepcast_cluster_parse("name: a", nullptr, &made, error);
+  });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "the place of the result is NULL", [&](char** error) {
+    return stepcast_cluster_parse("name: a", "mine", nullptr, error);
+  });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "cluster is NULL",
+              [&](char** error) { return stepcast_cluster_format(nullptr, &text, error); });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "the place of the result is NULL",
+              [&](char** error) { return stepcast_cluster_format(cluster.get(), nullptr, error); });
+  auto info = Sized<stepcast_cluster_info>();
+  EXPECT_EQ(stepcast_cluster_get_info(nullptr, &info), STEPCAST_BAD_ARGUMENT);
+  EXPECT_EQ(stepcast_cluster_get_info(cluster.get(), nullptr), STEPCAST_BAD_ARGUMENT);
+  EXPECT_EQ(info.name, nullptr);
+  info.struct_size = 4;
+  EXPECT_EQ(stepcast_cluster_get_info(cluster.get(), &info), STEPCAST_BAD_ARGUMENT);
+}
+
+// What could not be made is NULL, whatever stood there.
+TEST(Handles, AreNullAfterAFailure) {
+  int stale = 0;
+  auto* cluster = reinterpret_cast<stepcast_cluster*>(&stale);
+  EXPECT_EQ(stepcast_cluster_parse("", "mine", &cluster, nullptr), STEPCAST_BAD_INPUT);
+  EXPECT_EQ(cluster, nullptr);
+  auto* workload = reinterpret_cast<stepcast_workload*>(&stale);
+  EXPECT_EQ(stepcast_workload_find(nullptr, &workload, nullptr), STEPCAST_BAD_ARGUMENT);
+  EXPECT_EQ(workload, nullptr);
+}
+
+TEST(Structs, NewerOnesAreFilledAsFarAsKnown) {
+  const ClusterHandle cluster = FittedClusterHandle();
+  Grown<stepcast_cluster_info> newer{};
+  newer.known.struct_size = sizeof newer;
+  newer.unknown = 7;
+  ASSERT_EQ(stepcast_cluster_get_info(cluster.get(), &newer.known), STEPCAST_OK);
+  EXPECT_EQ(newer.known.nodes, 4);
+  EXPECT_EQ(newer.unknown, 0);
+  EXPECT_EQ(newer.known.struct_size, sizeof newer);
+}
+
+// ---- Devices
+
+TEST(CapiDevice, IsFoundByAnyOfItsNames) {
+  const std::string path = MachineFile("gpus.yaml");
+  for (const char* name : {"rtx_4090", "RTX 4090", "rtx-4090"}) {
+    const auto device = Get<DeviceHandle>([&](stepcast_device** made, char** error) {
+      return stepcast_device_read(path.c_str(), name, made, error);
+    });
+    EXPECT_STREQ(stepcast_device_name(device.get()), "rtx_4090");
+  }
+  EXPECT_EQ(stepcast_device_name(nullptr), nullptr);
+}
+
+TEST(CapiDevice, RefusesWhatIsNone) {
+  const std::string path = MachineFile("gpus.yaml");
+  stepcast_device* made = nullptr;
+  ExpectFails(STEPCAST_NOT_FOUND,
+              "gpus.yaml: devices: 'abacus' is not among them; allowed: ", [&](char** error) {
+                return stepcast_device_read(path.c_str(), "abacus", &made, error);
+              });
+  ExpectFails(STEPCAST_BAD_INPUT, "/no/such.yaml", [&](char** error) {
+    return stepcast_device_read("/no/such.yaml", "t4", &made, error);
+  });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "path is NULL",
+              [&](char** error) { return stepcast_device_read(nullptr, "t4", &made, error); });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "name is NULL", [&](char** error) {
+    return stepcast_device_read(path.c_str(), nullptr, &made, error);
+  });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "the place of the result is NULL", [&](char** error) {
+    return stepcast_device_read(path.c_str(), "t4", nullptr, error);
+  });
+  EXPECT_EQ(made, nullptr);
+}
+
+// ---- Workloads
+
+void ExpectSame(const WorkloadHandle& handle, const Workload& workload) {
+  auto info = Sized<stepcast_workload_info>();
+  ASSERT_EQ(stepcast_workload_get_info(handle.get(), &info), STEPCAST_OK);
+  EXPECT_EQ(info.name, workload.name);
+  EXPECT_EQ(info.title, workload.title);
+  EXPECT_EQ(info.parameters, workload.parameters);
+  EXPECT_EQ(info.trainable_parameters, workload.trainable_parameters);
+  EXPECT_EQ(info.gradient_bytes, workload.gradient_bytes.in(kBytes));
+  EXPECT_EQ(info.layers, static_cast<int64_t>(workload.layers.size()));
+}
+
+TEST(CapiWorkload, TheWholeCatalogueIsFound) {
+  for (const std::string& name : WorkloadNames()) {
+    ExpectSame(FindWorkloadHandle(name.c_str()), *FindWorkload(name));
+  }
+}
+
+TEST(CapiWorkload, ReadsFilesAndTexts) {
+  const std::string text = FormatWorkload(*FindWorkload("mlp_mnist"));
+  const TempFolder folder;
+  const std::string path = folder.Write("mine.yaml", text);
+  ExpectSame(Get<WorkloadHandle>([&](stepcast_workload** made, char** error) {
+               return stepcast_workload_read(path.c_str(), made, error);
+             }),
+             ReadWorkload(path));
+  ExpectSame(Get<WorkloadHandle>([&](stepcast_workload** made, char** error) {
+               return stepcast_workload_parse(text.c_str(), "mine", made, error);
+             }),
+             ParseWorkload(text, "mine"));
+}
+
+TEST(CapiWorkload, IsMadeOfItsTotals) {
+  const auto totals = [](const char* name, int64_t parameters, int64_t bytes) {
+    const auto handle = Get<WorkloadHandle>([&](stepcast_workload** made, char** error) {
+      return stepcast_workload_from_totals(name, parameters, bytes, made, error);
+    });
+    auto info = Sized<stepcast_workload_info>();
+    EXPECT_EQ(stepcast_workload_get_info(handle.get(), &info), STEPCAST_OK);
+    EXPECT_STREQ(info.name, name);
+    EXPECT_EQ(info.layers, 0);
+    return std::pair(info.parameters, info.gradient_bytes);
+  };
+  using Totals = std::pair<int64_t, double>;
+  EXPECT_EQ(totals("mine", 1'000'000, 0), Totals(1'000'000, 4e6));
+  EXPECT_EQ(totals("mine", 0, 4'000'000), Totals(1'000'000, 4e6));
+  EXPECT_EQ(totals("mine", 1'000'000, 2'000'000), Totals(1'000'000, 2e6));
+  EXPECT_EQ(totals("it's \"mine\": {a} \\ # ?", 10, 0), Totals(10, 40.0));
+}
+
+TEST(CapiWorkload, RefusesWhatIsNone) {
+  stepcast_workload* made = nullptr;
+  const auto totals = [&made](const char* name, int64_t parameters, int64_t bytes) {
+    return [=, &made](char** error) {
+      return stepcast_workload_from_totals(name, parameters, bytes, &made, error);
+    };
+  };
+  ExpectFails(STEPCAST_NOT_FOUND,
+              "workload: 'resnet5000' is not in the catalogue; allowed: alexnet",
+              [&](char** error) { return stepcast_workload_find("resnet5000", &made, error); });
+  ExpectFails(STEPCAST_BAD_INPUT, "/no/such.yaml",
+              [&](char** error) { return stepcast_workload_read("/no/such.yaml", &made, error); });
+  ExpectFails(STEPCAST_BAD_INPUT, "mine: parameters", [&](char** error) {
+    return stepcast_workload_parse("name: a", "mine", &made, error);
+  });
+  ExpectFails(STEPCAST_BAD_INPUT, "parameters: is a required key", totals("mine", 0, 0));
+  ExpectFails(STEPCAST_BAD_INPUT, "parameters: '-1'", totals("mine", -1, 0));
+  ExpectFails(STEPCAST_BAD_INPUT, "gradient_bytes: '3'", totals("mine", 0, 3));
+  ExpectFails(STEPCAST_BAD_INPUT, "parameters: '9223372036854775807'",
+              totals("mine", std::numeric_limits<int64_t>::max(), 0));
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "name is NULL", totals(nullptr, 1, 0));
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "the place of the result is NULL", [&](char** error) {
+    return stepcast_workload_from_totals("mine", 1, 0, nullptr, error);
+  });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "name is NULL",
+              [&](char** error) { return stepcast_workload_find(nullptr, &made, error); });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "the place of the result is NULL",
+              [&](char** error) { return stepcast_workload_find("vgg16", nullptr, error); });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "path is NULL",
+              [&](char** error) { return stepcast_workload_read(nullptr, &made, error); });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "the place of the result is NULL",
+              [&](char** error) { return stepcast_workload_read("mine", nullptr, error); });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "text is NULL",
+              [&](char** error) { return stepcast_workload_parse(nullptr, "mine", &made, error); });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "name is NULL", [&](char** error) {
+    return stepcast_workload_parse("name: a", nullptr, &made, error);
+  });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "the place of the result is NULL", [&](char** error) {
+    return stepcast_workload_parse("name: a", "mine", nullptr, error);
+  });
+  EXPECT_EQ(made, nullptr);
+  auto info = Sized<stepcast_workload_info>();
+  EXPECT_EQ(stepcast_workload_get_info(nullptr, &info), STEPCAST_BAD_ARGUMENT);
+  EXPECT_EQ(stepcast_workload_get_info(FindWorkloadHandle("vgg16").get(), nullptr),
+            STEPCAST_BAD_ARGUMENT);
+}
+
+// ---- Plans, and what is predicted for them
+
+PredictionHandle PredictionOf(const PredictorHandle& predictor, const PlanHandle& plan) {
+  return Get<PredictionHandle>([&](stepcast_prediction** made, char** error) {
+    return stepcast_predictor_predict(predictor.get(), plan.get(), made, error);
+  });
+}
+
+void ExpectSame(const PredictionHandle& handle, const Prediction& p) {
+  auto v = Sized<stepcast_prediction_values>();
+  ASSERT_EQ(stepcast_prediction_get_values(handle.get(), &v), STEPCAST_OK);
+  EXPECT_PRED2(SameBits, v.step_time_s, p.step_time.si());
+  EXPECT_PRED2(SameBits, v.low_s, p.low.si());
+  EXPECT_PRED2(SameBits, v.high_s, p.high.si());
+  EXPECT_PRED2(SameBits, v.log_sd, p.log_sd);
+  EXPECT_PRED2(SameBits, v.p50_s, p.p50.si());
+  EXPECT_PRED2(SameBits, v.p95_s, p.p95.si());
+  EXPECT_PRED2(SameBits, v.p99_s, p.p99.si());
+  EXPECT_PRED2(SameBits, v.throughput_samples_per_s, p.throughput.in(kSamplesPerSecond));
+  EXPECT_PRED2(SameBits, v.forward_s, p.breakdown.forward.si());
+  EXPECT_PRED2(SameBits, v.backward_s, p.breakdown.backward.si());
+  EXPECT_PRED2(SameBits, v.update_s, p.breakdown.update.si());
+  EXPECT_PRED2(SameBits, v.exposed_latency_s, p.breakdown.exposed_latency.si());
+  EXPECT_PRED2(SameBits, v.exposed_transfer_s, p.breakdown.exposed_transfer.si());
+  EXPECT_PRED2(SameBits, v.straggler_wait_s, p.breakdown.straggler_wait.si());
+  EXPECT_PRED2(SameBits, v.synchronisation_s, p.breakdown.synchronisation.si());
+  EXPECT_PRED2(SameBits, v.memory_need_bytes, p.memory.total.in(kBytes));
+  EXPECT_PRED2(SameBits, v.memory_available_bytes,
+               p.memory.available ? p.memory.available->in(kBytes)
+                                  : std::numeric_limits<double>::quiet_NaN());
+  EXPECT_STREQ(v.strategy, StrategyName(p.algorithm));
+  EXPECT_EQ(v.limiter, static_cast<int>(p.breakdown.limiter));
+  EXPECT_EQ(v.memory_verdict, static_cast<int>(p.memory.verdict));
+  EXPECT_EQ(v.compute_source, static_cast<int>(p.compute_source));
+  EXPECT_EQ(v.buckets, p.buckets);
+  EXPECT_NEAR(v.forward_s + v.backward_s + v.update_s + v.exposed_latency_s + v.exposed_transfer_s +
+                  v.straggler_wait_s,
+              v.step_time_s, 1e-12 * v.step_time_s);
+  std::size_t count = 99;
+  const char* const* flags = stepcast_prediction_flags(handle.get(), &count);
+  ASSERT_EQ(count, p.flags.size());
+  for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(flags[i], p.flags[i]);
+}
+
+TEST(CapiPrediction, IsThatOfThePredictor) {
+  const PredictorHandle predictor = FittedPredictorHandle();
+  const Predictor reference = FittedPredictor();
+  ExpectSame(PredictionOf(predictor, NewPlan()), reference.Predict(Plan()));
+  ExpectSame(PredictionOf(predictor, UnequalPlanHandle()), reference.Predict(UnequalPlan()));
+
+  // Out of memory, out of range, a loss without a round trip: verdicts and flags.
+  const PlanHandle large = UnequalPlanHandle();
+  SetNumber(large, "local_batch", 4096);
+  SetNumber(large, "loss_rate", 0.01);
+  Plan reference_plan = UnequalPlan();
+  reference_plan.local_batch = 4096;
+  reference_plan.link.loss = 0.01;
+  const PredictionHandle flagged = PredictionOf(predictor, large);
+  ExpectSame(flagged, reference.Predict(reference_plan));
+  auto values = Sized<stepcast_prediction_values>();
+  ASSERT_EQ(stepcast_prediction_get_values(flagged.get(), &values), STEPCAST_OK);
+  EXPECT_EQ(values.memory_verdict, STEPCAST_MEMORY_EXCEEDED);
+  EXPECT_EQ(values.compute_source, STEPCAST_COMPUTE_FITTED);
+  std::size_t count = 0;
+  stepcast_prediction_flags(flagged.get(), &count);
+  EXPECT_GE(count, 2U);
+}
+
+TEST(CapiPrediction, UsesTheDeviceThatIsGiven) {
+  const std::string path = MachineFile("ufrgs-tupi.yaml");
+  const auto cluster = Get<ClusterHandle>([&](stepcast_cluster** made, char** error) {
+    return stepcast_cluster_read(path.c_str(), made, error);
+  });
+  const std::string gpus = MachineFile("gpus.yaml");
+  const auto device = Get<DeviceHandle>([&](stepcast_device** made, char** error) {
+    return stepcast_device_read(gpus.c_str(), "v100", made, error);
+  });
+  const WorkloadHandle workload = FindWorkloadHandle("resnet50");
+  const auto predictor = Get<PredictorHandle>([&](stepcast_predictor** made, char** error) {
+    return stepcast_predictor_create(cluster.get(), workload.get(), device.get(), made, error);
+  });
+  const Predictor reference(ReadCluster(path), *FindWorkload("resnet50"),
+                            FindDevice(ReadDevices(gpus), "v100"));
+  const PredictionHandle prediction = PredictionOf(predictor, UnequalPlanHandle());
+  ExpectSame(prediction, reference.Predict(UnequalPlan()));
+  auto values = Sized<stepcast_prediction_values>();
+  ASSERT_EQ(stepcast_prediction_get_values(prediction.get(), &values), STEPCAST_OK);
+  EXPECT_EQ(values.compute_source, STEPCAST_COMPUTE_DATA_SHEET);
+}
+
+// A value for every field that a plan has, by the names of the runs CSV.
+TEST(CapiPlan, EveryFieldCanBeSet) {
+  const PredictorHandle predictor = FittedPredictorHandle();
+  const Predictor reference = FittedPredictor();
+
+  const PlanHandle collective = NewPlan();
+  SetText(collective, "placement", "2-2");
+  SetText(collective, "hosts", "a+b");
+  SetText(collective, "strategy", "auto");
+  SetNumber(collective, "local_batch", 16);
+  SetNumber(collective, "accumulation_steps", 4);
+  SetNumber(collective, "link_gbit_per_s", 2.5);
+  SetNumber(collective, "rtt_ms", 0.3);
+  SetNumber(collective, "loss_rate", 1e-4);
+  SetText(collective, "congestion_control", "reno");
+  SetNumber(collective, "loss_burst_ms", 1);
+  SetNumber(collective, "bucket_mib", 12.5);
+  SetText(collective, "overlap", "none");
+  SetNumber(collective, "backup_workers", 1);
+  Plan plan;
+  plan.placement = {2, 2};
+  plan.hosts = {"a", "b"};
+  plan.strategy = Strategy::kAuto;
+  plan.local_batch = 16;
+  plan.accumulation_steps = 4;
+  plan.link.bandwidth = GigabitsPerSecond(2.5);
+  plan.link.rtt = Milliseconds(0.3);
+  plan.link.loss = 1e-4;
+  plan.link.congestion_control = CongestionControl::kReno;
+  plan.link.loss_burst = Milliseconds(1.0);
+  plan.bucket = Mebibytes(12.5);
+  plan.overlap = Overlap::kNone;
+  plan.backup_workers = 1;
+  ExpectSame(PredictionOf(predictor, collective), reference.Predict(plan));
+
+  const PlanHandle servers = NewPlan();
+  const int32_t devices[] = {1, 1, 1, 1};
+  ExpectWorks(
+      [&](char** error) { return stepcast_plan_set_placement(servers.get(), devices, 4, error); });
+  SetText(servers, "strategy", "ps-sync");
+  SetNumber(servers, "servers", 2);
+  SetNumber(servers, "local_batch", 8);
+  SetNumber(servers, "server_link_gbit_per_s", 25);
+  SetText(servers, "colocated_servers", "yes");
+  SetText(servers, "sharding", "even");
+  SetText(servers, "pipelined_servers", "yes");
+  SetText(servers, "multicast", "yes");
+  SetText(servers, "in_network_aggregation", "yes");
+  plan = Plan();
+  plan.placement = {1, 1, 1, 1};
+  plan.strategy = Strategy::kPsSync;
+  plan.servers = 2;
+  plan.local_batch = 8;
+  plan.server_link.bandwidth = GigabitsPerSecond(25.0);
+  plan.server.colocated = true;
+  plan.server.sharding = Sharding::kEven;
+  plan.server.pipelined = true;
+  plan.server.multicast = true;
+  plan.server.in_network_aggregation = true;
+  ExpectSame(PredictionOf(predictor, servers), reference.Predict(plan));
+
+  const PlanHandle async = NewPlan();
+  SetText(async, "placement", "1-1-1");
+  SetText(async, "strategy", "ps-async");
+  SetText(async, "servers", "1");
+  SetNumber(async, "staleness_bound", 3);
+  plan = Plan();
+  plan.placement = {1, 1, 1};
+  plan.strategy = Strategy::kPsAsync;
+  plan.servers = 1;
+  plan.server.staleness_bound = 3;
+  ExpectSame(PredictionOf(predictor, async), reference.Predict(plan));
+}
+
+TEST(CapiPlan, RefusesWhatNoFieldTakes) {
+  const PredictorHandle predictor = FittedPredictorHandle();
+  const PlanHandle plan = UnequalPlanHandle();
+  const auto text = [&](const char* field, const char* value) {
+    return [&, field, value](char** error) {
+      return stepcast_plan_set_text(plan.get(), field, value, error);
+    };
+  };
+  const auto number = [&](const char* field, double value) {
+    return [&, field, value](char** error) {
+      return stepcast_plan_set_number(plan.get(), field, value, error);
+    };
+  };
+  ExpectFails(STEPCAST_BAD_INPUT, "plan: 'batch' is not a field; allowed: placement, ",
+              number("batch", 1));
+  ExpectFails(STEPCAST_BAD_INPUT, "plan: 'local-batch' is not a field", number("local-batch", 1));
+  ExpectFails(STEPCAST_BAD_INPUT, "strategy: 'rings'", text("strategy", "rings"));
+  ExpectFails(STEPCAST_BAD_INPUT, "placement: '4-0'", text("placement", "4-0"));
+  ExpectFails(STEPCAST_BAD_INPUT, "pipelined_servers: '1'", text("pipelined_servers", "1"));
+  for (const double value :
+       {0.0, -1.0, 0.5, 1e9, 1e300, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    ExpectFails(STEPCAST_BAD_INPUT, "local_batch: ", number("local_batch", value));
+  }
+  for (const double value : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    ExpectFails(STEPCAST_BAD_INPUT, "link_gbit_per_s: ", number("link_gbit_per_s", value));
+    ExpectFails(STEPCAST_BAD_INPUT, "bucket_mib: ", number("bucket_mib", value));
+  }
+  const int32_t devices[] = {1};
+  ExpectFails(STEPCAST_BAD_INPUT, "placement: '1000001' nodes are too many", [&](char** error) {
+    return stepcast_plan_set_placement(plan.get(), devices, 1'000'001, error);
+  });
+  ExpectSame(PredictionOf(predictor, plan), FittedPredictor().Predict(UnequalPlan()));
+}
+
+TEST(CapiPlan, RefusesNull) {
+  stepcast_plan* plan = nullptr;
+  const int32_t devices[] = {1};
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "the place of the result is NULL",
+              [&](char** error) { return stepcast_plan_create(nullptr, error); });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "plan is NULL", [&](char** error) {
+    return stepcast_plan_set_text(nullptr, "strategy", "ring", error);
+  });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "plan is NULL", [&](char** error) {
+    return stepcast_plan_set_number(nullptr, "local_batch", 1, error);
+  });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "plan is NULL", [&](char** error) {
+    return stepcast_plan_set_placement(nullptr, devices, 1, error);
+  });
+  const PlanHandle owned = NewPlan();
+  plan = owned.get();
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "field is NULL",
+              [&](char** error) { return stepcast_plan_set_text(plan, nullptr, "ring", error); });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "value is NULL", [&](char** error) {
+    return stepcast_plan_set_text(plan, "strategy", nullptr, error);
+  });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "field is NULL",
+              [&](char** error) { return stepcast_plan_set_number(plan, nullptr, 1, error); });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "devices is NULL",
+              [&](char** error) { return stepcast_plan_set_placement(plan, nullptr, 1, error); });
+}
+
+TEST(CapiPredictor, RefusesWhatNoModelCovers) {
+  const PredictorHandle predictor = FittedPredictorHandle();
+  stepcast_prediction* made = nullptr;
+  const PlanHandle plan = NewPlan();
+  const auto predict = [&](char** error) {
+    return stepcast_predictor_predict(predictor.get(), plan.get(), &made, error);
+  };
+  ExpectWorks([&](char** error) {
+    return stepcast_plan_set_placement(plan.get(), std::vector<int32_t>{1}.data(), 0, error);
+  });
+  ExpectFails(STEPCAST_BAD_INPUT, "placement: is empty", predict);
+  const int32_t bad[] = {2, -1};
+  ExpectWorks([&](char** error) { return stepcast_plan_set_placement(plan.get(), bad, 2, error); });
+  ExpectFails(STEPCAST_BAD_INPUT, "placement: '-1' is out of range", predict);
+  SetText(plan, "placement", "1-1");
+  SetText(plan, "strategy", "ps-sync");
+  ExpectFails(STEPCAST_BAD_INPUT, "servers: are required", predict);
+  EXPECT_EQ(made, nullptr);
+}
+
+TEST(CapiPredictor, RefusesAWorkloadWithoutComputeTime) {
+  const ClusterHandle cluster = FittedClusterHandle();
+  const auto workload = Get<WorkloadHandle>([&](stepcast_workload** made, char** error) {
+    return stepcast_workload_from_totals("mine", 1000, 0, made, error);
+  });
+  stepcast_predictor* made = nullptr;
+  ExpectFails(
+      STEPCAST_BAD_INPUT, "workload: 'mine' has no known compute time on t4", [&](char** error) {
+        return stepcast_predictor_create(cluster.get(), workload.get(), nullptr, &made, error);
+      });
+  EXPECT_EQ(made, nullptr);
+}
+
+TEST(CapiPredictor, RefusesNull) {
+  const ClusterHandle cluster = FittedClusterHandle();
+  const WorkloadHandle workload = FindWorkloadHandle("resnet50");
+  const PredictorHandle predictor = FittedPredictorHandle();
+  const PlanHandle plan = NewPlan();
+  stepcast_predictor* made = nullptr;
+  stepcast_prediction* prediction = nullptr;
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "cluster is NULL", [&](char** error) {
+    return stepcast_predictor_create(nullptr, workload.get(), nullptr, &made, error);
+  });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "workload is NULL", [&](char** error) {
+    return stepcast_predictor_create(cluster.get(), nullptr, nullptr, &made, error);
+  });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "the place of the result is NULL", [&](char** error) {
+    return stepcast_predictor_create(cluster.get(), workload.get(), nullptr, nullptr, error);
+  });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "predictor is NULL", [&](char** error) {
+    return stepcast_predictor_predict(nullptr, plan.get(), &prediction, error);
+  });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "plan is NULL", [&](char** error) {
+    return stepcast_predictor_predict(predictor.get(), nullptr, &prediction, error);
+  });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "the place of the result is NULL", [&](char** error) {
+    return stepcast_predictor_predict(predictor.get(), plan.get(), nullptr, error);
+  });
+  const PredictionHandle made_one = PredictionOf(predictor, plan);
+  auto values = Sized<stepcast_prediction_values>();
+  EXPECT_EQ(stepcast_prediction_get_values(nullptr, &values), STEPCAST_BAD_ARGUMENT);
+  EXPECT_EQ(stepcast_prediction_get_values(made_one.get(), nullptr), STEPCAST_BAD_ARGUMENT);
+  std::size_t count = 99;
+  EXPECT_EQ(stepcast_prediction_flags(nullptr, &count), nullptr);
+  EXPECT_EQ(count, 0U);
+  EXPECT_EQ(stepcast_prediction_flags(made_one.get(), nullptr), nullptr);
+}
+
+// ---- The process around the library
+
+// A host program may have any locale: numbers are read and written as ever.
+TEST(Locale, OfTheProgramChangesNothing) {
+  struct Comma : std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+    char do_thousands_sep() const override { return '.'; }
+    std::string do_grouping() const override { return "\3"; }
+  };
+  const std::string text = FormatCluster(FittedCluster());
+  const Prediction expected = FittedPredictor().Predict(UnequalPlan());
+  const std::locale before = std::locale::global(std::locale(std::locale(), new Comma));
+  const PredictorHandle predictor = FittedPredictorHandle();
+  const PlanHandle plan = UnequalPlanHandle();
+  SetNumber(plan, "rtt_ms", 0.25);
+  const auto totals = Get<WorkloadHandle>([&](stepcast_workload** made, char** error) {
+    return stepcast_workload_from_totals("mine", 1234567, 0, made, error);
+  });
+  const std::string formatted = FormatCluster(FittedCluster());
+  const PredictionHandle prediction = PredictionOf(predictor, UnequalPlanHandle());
+  std::locale::global(before);
+  EXPECT_EQ(formatted, text);
+  ExpectSame(prediction, expected);
+}
+
+}  // namespace
+}  // namespace stepcast
