@@ -1,0 +1,79 @@
+// The extension module stepcast._calibrate: fitting, for builds that have Ceres. Its classes of data
+// are those of stepcast._core, which must be imported before.
+#include "calibrate/calibrate.h"
+
+#include <fmt/format.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stepcast::python {
+namespace {
+
+namespace py = pybind11;
+
+constexpr const char* kStatusNames[] = {"converged", "not converged", "no runs", "failed"};
+
+template <class Of>
+py::array_t<double> Collect(const CalibrationOutcome& outcome, Of of) {
+  py::array_t<double> values(static_cast<py::ssize_t>(outcome.residuals.size()));
+  double* next = values.mutable_data();
+  for (const RunResidual& residual : outcome.residuals) *next++ = of(residual);
+  return values;
+}
+
+CalibrationOutcome Fit(Cluster cluster, std::vector<Run> runs,
+                       std::map<std::string, Workload> workloads,
+                       std::map<std::string, Device> devices, double step_log_sd,
+                       int max_iterations, std::size_t profiled_plans) {
+  const CalibrationProblem problem{
+      std::move(cluster), std::move(runs), std::move(workloads), std::move(devices), {}};
+  py::gil_scoped_release release;
+  return Calibrate(problem, {step_log_sd, max_iterations, profiled_plans});
+}
+
+}  // namespace
+}  // namespace stepcast::python
+
+PYBIND11_MODULE(_calibrate, m) {
+  using namespace stepcast;          // NOLINT(google-build-using-namespace)
+  using namespace stepcast::python;  // NOLINT(google-build-using-namespace)
+  using Outcome = CalibrationOutcome;
+  const CalibrationOptions defaults;
+  py::class_<Outcome>(m, "CalibrationOutcome", "What a fit came to.")
+      .def_property_readonly(
+          "status", [](const Outcome& o) { return kStatusNames[static_cast<int>(o.status)]; },
+          "str : converged, not converged, no runs, failed")
+      .def_property_readonly("usable", &Outcome::IsUsable, "bool")
+      .def_readonly("message", &Outcome::message, "str : one sentence")
+      .def_property_readonly(
+          "cluster",
+          [](const Outcome& o) { return o.IsUsable() ? py::cast(o.cluster) : py::none(); },
+          "Cluster : with its calibration; None where the fit is not usable")
+      .def_readonly("mape", &Outcome::mape,
+                    "float : mean |predicted / measured - 1| of the fitted runs")
+      .def_readonly("iterations", &Outcome::iterations, "int")
+      .def_property_readonly(
+          "predicted_s",
+          [](const Outcome& o) {
+            return Collect(o, [](const RunResidual& r) { return r.predicted.in(kSeconds); });
+          },
+          "array of float64 : of the runs, in their order [s]")
+      .def_property_readonly(
+          "log_ratio",
+          [](const Outcome& o) {
+            return Collect(o, [](const RunResidual& r) { return r.log_ratio; });
+          },
+          "array of float64 : ln(measured / predicted) of the runs")
+      .def("__repr__",
+           [](const Outcome& o) { return fmt::format("<CalibrationOutcome: {}>", o.message); });
+  m.def("fit", &Fit, py::arg("cluster"), py::arg("runs"), py::arg("workloads"), py::arg("devices"),
+        py::arg("step_log_sd") = defaults.step_log_sd,
+        py::arg("max_iterations") = defaults.max_iterations,
+        py::arg("profiled_plans") = defaults.profiled_plans);
+}

@@ -1,0 +1,472 @@
+// stepcast.CompiledPlan: one kind of plan, asked by numbers or by arrays.
+#include "predictor/compiled_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "data/io/plan_fields.h"
+#include "predictor/python/arrays.h"
+#include "predictor/python/bindings.h"
+#include "predictor/search/allocations.h"
+
+namespace stepcast::python {
+namespace {
+
+constexpr const char* kPredictDoc =
+    "Step times of many queries, or of one.\n\n"
+    "All arguments broadcast against each other as NumPy does; with plain numbers the answer is a\n"
+    "float. What is not given is the compiled plan's own, but devices_per_node follows workers "
+    "and\n"
+    "nodes as evenly as can be where one of them is given, and workers follow nodes and\n"
+    "devices_per_node. A link value that is nan stands for not stated. int32 and float64 arrays "
+    "in\n"
+    "C order are read in place. Threads run meanwhile: a call on arrays lets go of the GIL.\n\n"
+    "Parameters\n"
+    "    workers, nodes, devices_per_node : int : devices in all, nodes in use, devices in use on\n"
+    "        the fullest node\n"
+    "    servers : int : parameter servers\n"
+    "    local_batch : int : samples of one micro-step on one device\n"
+    "    accumulation_steps : int : micro-steps between synchronisations\n"
+    "    bandwidth_bytes_per_s, rtt_s, loss_rate : float : of the links between nodes\n"
+    "    intervals : bool : also the 90 % prediction interval, at about twice the cost\n"
+    "    invalid : str : \"raise\" InputError for a query that makes no sense, or answer \"nan\"\n"
+    "    out : float64 array of the answers' shape, with intervals a tuple of three\n\n"
+    "Returns\n"
+    "    step times [s]; with intervals StepTimes(step_time_s, low_s, high_s)";
+
+constexpr const char* kChooseDoc =
+    "The best batch for every allocation that a job could get.\n\n"
+    "For an allocation of w workers, `candidates` global batches, evenly spaced by their "
+    "logarithm,\n"
+    "are split into local batches and micro-steps; the best has the highest goodput = throughput "
+    "x\n"
+    "efficiency, or the highest throughput without a noise scale.\n\n"
+    "Parameters (the first four broadcast)\n"
+    "    workers, nodes, devices_per_node, servers : int : as in predict\n"
+    "    least_global_batch, most_global_batch : int : limits, in samples\n"
+    "    least_local_batch, most_local_batch : int : limits of a micro-step; 0: what memory holds\n"
+    "    accumulate : bool : whether micro-steps may be more than one\n"
+    "    candidates : int : global batches that are tried\n"
+    "    noise_scale, initial_batch : float : gradient noise scale, and the batch that counts as\n"
+    "        fully worth [samples]; both or none\n\n"
+    "Returns BatchChoices(local_batch, accumulation_steps, step_time_s, throughput_samples_per_s,\n"
+    "efficiency, goodput): numbers, or arrays. Where no batch fits, local_batch and goodput are 0.";
+
+struct NamedArgument {
+  const char* name;
+  Argument::Kind kind;
+};
+enum {
+  kWorkers,
+  kNodes,
+  kDevicesPerNode,
+  kServers,
+  kLocalBatch,
+  kAccumulation,
+  kIntCount,
+  kBandwidth = kIntCount,
+  kRtt,
+  kLoss,
+  kArgumentCount
+};
+constexpr std::array<NamedArgument, kArgumentCount> kArguments = {{
+    {"workers", Argument::Kind::kWhole},
+    {"nodes", Argument::Kind::kWhole},
+    {"devices_per_node", Argument::Kind::kWhole},
+    {"servers", Argument::Kind::kWhole},
+    {"local_batch", Argument::Kind::kWhole},
+    {"accumulation_steps", Argument::Kind::kWhole},
+    {"bandwidth_bytes_per_s", Argument::Kind::kReal},
+    {"rtt_s", Argument::Kind::kReal},
+    {"loss_rate", Argument::Kind::kReal},
+}};
+
+// The arguments of a call as queries.
+class Queries {
+ public:
+  // Room for what is not read in place.
+  struct Buffers {
+    std::array<std::vector<int>, kIntCount> ints;
+    std::array<std::vector<double>, kArgumentCount - kIntCount> reals;
+  };
+
+  Queries(const std::array<py::handle, kArgumentCount>& values, const CompiledPlan& compiled)
+      : Queries(values, compiled, std::make_index_sequence<kArgumentCount>()) {}
+
+  bool scalar() const { return scalar_; }
+  const Shape& shape() const { return shape_; }
+
+  QueryArrays Block(py::ssize_t begin, py::ssize_t count, Buffers* buffers) const {
+    const auto whole = [&](std::size_t i) {
+      return Given(i) ? readers_[i].Ints(begin, count, &buffers->ints[i]) : nullptr;
+    };
+    const auto real = [&](std::size_t i) {
+      std::vector<double>* const buffer = &buffers->reals[i - kIntCount];
+      return Given(i) ? readers_[i].Reals(begin, count, buffer) : nullptr;
+    };
+    QueryArrays q;
+    q.size = static_cast<std::size_t>(count);
+    q.workers = whole(kWorkers);
+    q.nodes = whole(kNodes);
+    q.devices_per_node = whole(kDevicesPerNode);
+    q.servers = whole(kServers);
+    q.local_batch = whole(kLocalBatch);
+    q.accumulation_steps = whole(kAccumulation);
+    q.bandwidth_bytes_per_s = real(kBandwidth);
+    q.rtt_s = real(kRtt);
+    q.loss_rate = real(kLoss);
+    const auto fill = [&](std::size_t which, auto value_at) {
+      std::vector<int>& values = buffers->ints[which];
+      values.resize(q.size);
+      for (std::size_t i = 0; i < q.size; ++i) values[i] = value_at(i);
+      return values.data();
+    };
+    if (WorkersFollow()) {
+      q.workers = fill(kWorkers,
+                       [&](std::size_t i) { return WorkersOf(q.nodes[i], q.devices_per_node[i]); });
+    } else if (DevicesFollow()) {
+      q.devices_per_node = fill(kDevicesPerNode, [&](std::size_t i) {
+        return MostEven(q.workers != nullptr ? q.workers[i] : own_.workers,
+                        q.nodes != nullptr ? q.nodes[i] : own_.nodes);
+      });
+    }
+    return q;
+  }
+
+  PlanQuery At(py::ssize_t index) const {
+    PlanQuery q = own_;
+    int* const ints[kIntCount] = {&q.workers, &q.nodes,       &q.devices_per_node,
+                                  &q.servers, &q.local_batch, &q.accumulation_steps};
+    for (std::size_t i = 0; i < kIntCount; ++i) {
+      if (Given(i)) *ints[i] = readers_[i].IntAt(index);
+    }
+    if (WorkersFollow()) q.workers = WorkersOf(q.nodes, q.devices_per_node);
+    if (DevicesFollow()) q.devices_per_node = MostEven(q.workers, q.nodes);
+    const auto set = [&](std::size_t i, auto assign) {
+      if (!Given(i)) return;
+      const double value = readers_[i].RealAt(index);
+      if (!std::isnan(value)) assign(value);
+    };
+    set(kBandwidth, [&](double value) { q.link.bandwidth = BytesPerSecond(value); });
+    set(kRtt, [&](double value) { q.link.rtt = Seconds(value); });
+    set(kLoss, [&](double value) { q.link.loss = value; });
+    return q;
+  }
+
+ private:
+  static int WorkersOf(int nodes, int devices_per_node) {
+    const long long product = static_cast<long long>(nodes) * devices_per_node;
+    return nodes > 0 && product <= kMostCount ? static_cast<int>(product) : kNoInt;
+  }
+
+  bool Given(std::size_t i) const { return readers_[i].given(); }
+  bool WorkersFollow() const { return !Given(kWorkers) && Given(kNodes) && Given(kDevicesPerNode); }
+  bool DevicesFollow() const {
+    return !Given(kDevicesPerNode) && (Given(kWorkers) || Given(kNodes));
+  }
+
+  template <std::size_t... I>
+  Queries(const std::array<py::handle, kArgumentCount>& values, const CompiledPlan& compiled,
+          std::index_sequence<I...> sequence)
+      : Queries({Argument(values[I], kArguments[I].name, kArguments[I].kind)...}, compiled,
+                sequence) {}
+
+  template <std::size_t... I>
+  Queries(std::array<Argument, kArgumentCount> arguments, const CompiledPlan& compiled,
+          std::index_sequence<I...> /*unused*/)
+      : arguments_(std::move(arguments)),
+        scalar_((arguments_[I].scalar() && ...)),
+        shape_(scalar_ ? Shape() : BroadcastShape({&arguments_[I]...})),
+        readers_{Reader(arguments_[I], shape_)...},
+        own_(QueryOf(compiled.plan())) {}
+
+  std::array<Argument, kArgumentCount> arguments_;  // what the readers read
+  bool scalar_;
+  Shape shape_;
+  std::array<Reader, kArgumentCount> readers_;
+  PlanQuery own_;
+};
+
+// A named tuple of the package; it lives as long as the process.
+py::handle TupleType(const char* name) {
+  return py::object(py::module_::import("stepcast._types").attr(name)).release();
+}
+template <class... Parts>
+py::object MakeStepTimes(Parts&&... parts) {
+  static const py::handle type = TupleType("StepTimes");
+  return type(std::forward<Parts>(parts)...);
+}
+template <class... Parts>
+py::object MakeBatchChoices(Parts&&... parts) {
+  static const py::handle type = TupleType("BatchChoices");
+  return type(std::forward<Parts>(parts)...);
+}
+
+void RequireAnswer(QueryStatus status, const PlanQuery& q, const std::string& key) {
+  if (status == QueryStatus::kOk) return;
+  std::string value =
+      fmt::format("{} workers on {} nodes of {}", q.workers, q.nodes, q.devices_per_node);
+  if (q.servers != 0) value += fmt::format(", {} servers", q.servers);
+  value += fmt::format(", batch {} x {}", q.local_batch, q.accumulation_steps);
+  throw InputError(Keyword(key.c_str()), value, QueryStatusText(status),
+                   "what makes sense, or invalid=\"nan\"");
+}
+
+// The first query without an answer; -1 where all have one. Knows no Python.
+py::ssize_t PredictBlocks(const CompiledPlan& compiled, const Queries& queries, double* step,
+                          double* low, double* high) {
+  py::ssize_t first_bad = -1;
+  Queries::Buffers buffers;
+  std::vector<double> log_sd;
+  const py::ssize_t size = SizeOf(queries.shape());
+  if (low != nullptr) log_sd.resize(static_cast<std::size_t>(std::min(kBlock, size)));
+  for (py::ssize_t begin = 0; begin < size; begin += kBlock) {
+    const py::ssize_t count = std::min(kBlock, size - begin);
+    ForecastArrays answers;
+    answers.step_time_s = step + begin;
+    if (low != nullptr) {
+      answers.low_s = low + begin;
+      answers.high_s = high + begin;
+      answers.log_sd = log_sd.data();
+    }
+    if (compiled.PredictMany(queries.Block(begin, count, &buffers), answers) > 0 && first_bad < 0) {
+      first_bad = std::find_if(step + begin, step + begin + count,
+                               [](double time) { return std::isnan(time); }) -
+                  step;
+    }
+  }
+  return first_bad;
+}
+
+py::object Predict(const BoundPlan& plan, const Queries& queries, bool intervals,
+                   bool nan_for_invalid, const py::object& out) {
+  const CompiledPlan& compiled = plan.compiled;
+  if (queries.scalar() && out.is_none()) {
+    const PlanQuery query = queries.At(0);
+    if (!intervals) {
+      const double step_time_s = compiled.StepTime(query).in(kSeconds);
+      if (std::isnan(step_time_s) && !nan_for_invalid) {
+        RequireAnswer(compiled.Predict(query).status, query, "query");
+      }
+      return py::float_(step_time_s);
+    }
+    const Forecast f = compiled.Predict(query);
+    if (!nan_for_invalid) RequireAnswer(f.status, query, "query");
+    return MakeStepTimes(f.step_time.in(kSeconds), f.low.in(kSeconds), f.high.in(kSeconds));
+  }
+  std::array<py::object, 3> outs = {out, py::none(), py::none()};
+  if (intervals && !out.is_none()) {
+    if (!py::isinstance<py::tuple>(out) || py::len(out) != outs.size()) {
+      throw InputError(Keyword("out"), ReprOf(py::type::of(out)), "does not hold intervals",
+                       "a tuple of three float64 arrays");
+    }
+    for (std::size_t i = 0; i < outs.size(); ++i) outs[i] = py::tuple(out)[i];
+  }
+  py::array_t<double> step = Result(outs[0], queries.shape(), "out");
+  double* const step_s = step.mutable_data();
+  py::array_t<double> low(0);
+  py::array_t<double> high(0);
+  double* low_s = nullptr;
+  double* high_s = nullptr;
+  if (intervals) {
+    low = Result(outs[1], queries.shape(), "out");
+    high = Result(outs[2], queries.shape(), "out");
+    low_s = low.mutable_data();
+    high_s = high.mutable_data();
+  }
+  py::ssize_t bad = -1;
+  {
+    py::gil_scoped_release release;
+    bad = PredictBlocks(compiled, queries, step_s, low_s, high_s);
+  }
+  if (bad >= 0 && !nan_for_invalid) {
+    const PlanQuery query = queries.At(bad);
+    RequireAnswer(compiled.Predict(query).status, query, fmt::format("element {}", bad));
+  }
+  if (intervals) return MakeStepTimes(step, low, high);
+  return step;
+}
+
+// Answers of choose_batches, one array a member.
+struct Choices {
+  explicit Choices(const Shape& shape)
+      : local_batch(shape),
+        accumulation_steps(shape),
+        step_time_s(shape),
+        throughput(shape),
+        efficiency(shape),
+        goodput(shape) {}
+
+  py::array_t<std::int64_t> local_batch;
+  py::array_t<std::int64_t> accumulation_steps;
+  py::array_t<double> step_time_s;
+  py::array_t<double> throughput;
+  py::array_t<double> efficiency;
+  py::array_t<double> goodput;
+};
+
+py::object Choose(const BoundPlan& plan, const Queries& queries, const BatchSearch& search) {
+  if (queries.scalar()) {
+    const PlanQuery q = queries.At(0);
+    const Allocation allocation{q.workers, q.nodes, q.devices_per_node, q.servers};
+    BatchChoice c;
+    ChooseBatches(plan.compiled, &allocation, 1, search, &c);
+    return MakeBatchChoices(c.local_batch, c.accumulation_steps, c.step_time_s, c.throughput,
+                            c.efficiency, c.goodput);
+  }
+  Choices answers(queries.shape());
+  const auto local_batch = answers.local_batch.mutable_data();
+  const auto accumulation_steps = answers.accumulation_steps.mutable_data();
+  const auto step_time_s = answers.step_time_s.mutable_data();
+  const auto throughput = answers.throughput.mutable_data();
+  const auto efficiency = answers.efficiency.mutable_data();
+  const auto goodput = answers.goodput.mutable_data();
+  {
+    py::gil_scoped_release release;
+    Queries::Buffers buffers;
+    std::vector<Allocation> allocations;
+    std::vector<BatchChoice> choices;
+    const PlanQuery own = QueryOf(plan.compiled.plan());
+    const py::ssize_t size = SizeOf(queries.shape());
+    for (py::ssize_t begin = 0; begin < size; begin += kBlock) {
+      const py::ssize_t count = std::min(kBlock, size - begin);
+      const QueryArrays q = queries.Block(begin, count, &buffers);
+      allocations.clear();
+      for (std::size_t i = 0; i < q.size; ++i) {
+        const auto at = [i](const int* values, int otherwise) {
+          return values != nullptr ? values[i] : otherwise;
+        };
+        allocations.push_back({at(q.workers, own.workers), at(q.nodes, own.nodes),
+                               at(q.devices_per_node, own.devices_per_node),
+                               at(q.servers, own.servers)});
+      }
+      choices.resize(q.size);
+      ChooseBatches(plan.compiled, allocations.data(), q.size, search, choices.data());
+      for (py::ssize_t i = 0; i < count; ++i) {
+        const BatchChoice& c = choices[static_cast<std::size_t>(i)];
+        local_batch[begin + i] = c.local_batch;
+        accumulation_steps[begin + i] = c.accumulation_steps;
+        step_time_s[begin + i] = c.step_time_s;
+        throughput[begin + i] = c.throughput;
+        efficiency[begin + i] = c.efficiency;
+        goodput[begin + i] = c.goodput;
+      }
+    }
+  }
+  return MakeBatchChoices(answers.local_batch, answers.accumulation_steps, answers.step_time_s,
+                          answers.throughput, answers.efficiency, answers.goodput);
+}
+
+bool NanForInvalid(const std::string& invalid) {
+  if (invalid == "nan") return true;
+  if (invalid == "raise") return false;
+  throw InputError(Keyword("invalid"), invalid, "is neither of the two", "raise, nan");
+}
+
+// Throws InputError for limits that no batch meets.
+BatchSearch MakeSearch(int least_global, int most_global, int least_local, int most_local,
+                       bool accumulate, int candidates, std::optional<double> noise_scale,
+                       std::optional<double> initial_batch) {
+  const auto at_least = [](const char* name, int value, int least) {
+    if (value >= least) return;
+    throw InputError(Keyword(name), std::to_string(value), "is out of range",
+                     fmt::format("at least {}", least));
+  };
+  at_least("least_global_batch", least_global, 1);
+  at_least("most_global_batch", most_global, least_global);
+  at_least("least_local_batch", least_local, 1);
+  if (most_local != 0) at_least("most_local_batch", most_local, least_local);
+  at_least("candidates", candidates, 1);
+  if (noise_scale.has_value() != initial_batch.has_value()) {
+    throw InputError(Keyword(noise_scale ? "initial_batch" : "noise_scale"), "", "is missing",
+                     "noise_scale and initial_batch, or none of them");
+  }
+  const auto range = [](const char* name, const std::optional<double>& value, bool zero) {
+    if (!value || (std::isfinite(*value) && (*value > 0 || (zero && *value == 0)))) return;
+    throw InputError(Keyword(name), fmt::format("{}", *value), "is out of range",
+                     zero ? "at least 0" : "more than 0");
+  };
+  range("noise_scale", noise_scale, true);
+  range("initial_batch", initial_batch, false);
+  return {least_global, most_global, least_local, most_local,
+          accumulate,   candidates,  noise_scale, initial_batch};
+}
+
+}  // namespace
+
+BoundPlan::BoundPlan(SharedPredictor from, Plan plan, const CompileOptions& options)
+    : predictor(std::move(from)),
+      asked(std::move(plan)),
+      compiled(predictor->predictor, asked, options) {}
+
+void BindCompiledPlan(py::module_* m) {
+  const py::object none = py::none();
+  py::class_<BoundPlan>(*m, "CompiledPlan",
+                        "One kind of plan, compiled to be asked many times: made by "
+                        "Predictor.compile.\nMany threads may ask one.")
+      .def_property_readonly(
+          "plan", [](const BoundPlan& p) { return p.compiled.plan(); },
+          "Plan : as compiled, with the algorithm that strategy auto became")
+      .def_property_readonly(
+          "predictor", [](const BoundPlan& p) { return p.predictor; }, "Predictor")
+      .def(
+          "predict",
+          [](const BoundPlan& p, const py::object& workers, const py::object& nodes,
+             const py::object& devices_per_node, const py::object& servers,
+             const py::object& local_batch, const py::object& accumulation_steps,
+             const py::object& bandwidth, const py::object& rtt, const py::object& loss,
+             bool intervals, const std::string& invalid, const py::object& out) {
+            return Predict(p,
+                           Queries({workers, nodes, devices_per_node, servers, local_batch,
+                                    accumulation_steps, bandwidth, rtt, loss},
+                                   p.compiled),
+                           intervals, NanForInvalid(invalid), out);
+          },
+          py::arg("workers") = none, py::arg("nodes") = none, py::arg("devices_per_node") = none,
+          py::arg("servers") = none, py::arg("local_batch") = none,
+          py::arg("accumulation_steps") = none, py::arg("bandwidth_bytes_per_s") = none,
+          py::arg("rtt_s") = none, py::arg("loss_rate") = none, py::kw_only(),
+          py::arg("intervals") = false, py::arg("invalid") = "raise", py::arg("out") = none,
+          kPredictDoc)
+      .def(
+          "choose_batches",
+          [](const BoundPlan& p, const py::object& workers, const py::object& nodes,
+             const py::object& devices_per_node, const py::object& servers, int least_global_batch,
+             int most_global_batch, int least_local_batch, int most_local_batch, bool accumulate,
+             int candidates, std::optional<double> noise_scale,
+             std::optional<double> initial_batch) {
+            return Choose(
+                p,
+                Queries({workers, nodes, devices_per_node, servers, py::none(), py::none(),
+                         py::none(), py::none(), py::none()},
+                        p.compiled),
+                MakeSearch(least_global_batch, most_global_batch, least_local_batch,
+                           most_local_batch, accumulate, candidates, noise_scale, initial_batch));
+          },
+          py::arg("workers") = none, py::arg("nodes") = none, py::arg("devices_per_node") = none,
+          py::arg("servers") = none, py::kw_only(), py::arg("least_global_batch") = 1,
+          py::arg("most_global_batch"), py::arg("least_local_batch") = 1,
+          py::arg("most_local_batch") = 0, py::arg("accumulate") = true,
+          py::arg("candidates") = BatchSearch().candidates, py::arg("noise_scale") = none,
+          py::arg("initial_batch") = none, kChooseDoc)
+      .def("__repr__",
+           [](const BoundPlan& p) {
+             return fmt::format("<CompiledPlan of {} on {}: {}>", p.predictor->workload.name,
+                                p.predictor->predictor.cluster().name, PlanRepr(p.asked));
+           })
+      .def(py::pickle(
+          [](const BoundPlan& p) {
+            return py::make_tuple(p.predictor, p.asked, p.compiled.options().most_servers);
+          },
+          [](const py::tuple& state) {
+            return BoundPlan(state[0].cast<SharedPredictor>(), state[1].cast<Plan>(),
+                             {state[2].cast<int>()});
+          }));
+}
+
+}  // namespace stepcast::python

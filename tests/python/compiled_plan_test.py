@@ -1,0 +1,283 @@
+"""Array calls: broadcasting, types, places for answers, refusals, and the same bits as one by one."""
+
+import math
+import threading
+import time
+import unittest
+
+import numpy as np
+
+import stepcast
+import support
+
+NAN = math.nan
+
+
+class CompiledPlans(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.predictor = support.predictor()
+        cls.plan = stepcast.Plan(workers=8, devices_per_node=4, local_batch=64)
+        cls.compiled = cls.predictor.compile(cls.plan)
+
+    def one_by_one(self, shape, **arguments):
+        """The answers as a loop over numbers gives them."""
+        columns = {name: np.broadcast_to(value, shape) for name, value in arguments.items()}
+        return np.array([
+            self.compiled.predict(**{name: column[index].item()
+                                     for name, column in columns.items()})
+            for index in np.ndindex(*shape)
+        ]).reshape(shape)
+
+    def test_numbers(self):
+        time_s = self.compiled.predict()
+        self.assertIs(type(time_s), float)
+        self.assertAlmostEqual(time_s, self.predictor.predict(self.plan).step_time_s, places=12)
+        for plan in (
+            self.plan.replace(workers=16, nodes=4),
+            self.plan.replace(local_batch=3, accumulation_steps=7),
+            self.plan.replace(workers=10, nodes=3, devices_per_node=4),
+            self.plan.replace(bandwidth_bytes_per_s=1e8, rtt_s=1e-3, loss_rate=1e-3),
+        ):
+            answer = self.compiled.predict(
+                plan.workers, plan.nodes, plan.devices_per_node, None, plan.local_batch,
+                plan.accumulation_steps, plan.bandwidth_bytes_per_s, plan.rtt_s, plan.loss_rate)
+            self.assertAlmostEqual(answer / self.predictor.predict(plan).step_time_s, 1, places=9)
+
+    def test_intervals(self):
+        prediction = self.predictor.predict(self.plan)
+        answer = self.compiled.predict(intervals=True)
+        self.assertIsInstance(answer, stepcast.StepTimes)
+        for got, expected in zip(answer, (prediction.step_time_s, prediction.low_s,
+                                          prediction.high_s)):
+            self.assertAlmostEqual(got / expected, 1, places=6)
+        many = self.compiled.predict(local_batch=[[32, 64]], intervals=True)
+        self.assertEqual(many.low_s.shape, (1, 2))
+        np.testing.assert_allclose([part[0, 1] for part in many], answer, rtol=1e-12)
+
+    def test_what_is_left_out_follows(self):
+        p = self.compiled.predict
+        self.assertEqual(p(workers=8), p(workers=8, nodes=2, devices_per_node=4))
+        self.assertEqual(p(workers=10, nodes=3), p(10, 3, 4))
+        self.assertEqual(p(nodes=4), p(8, 4, 2))
+        self.assertEqual(p(nodes=3, devices_per_node=4), p(12, 3, 4))
+        np.testing.assert_allclose(p(workers=np.array([10, 12]), nodes=3),
+                                   [p(10, 3, 4), p(12, 3, 4)], rtol=1e-14)
+        np.testing.assert_allclose(p(nodes=np.array([2, 3]), devices_per_node=4),
+                                   [p(8, 2, 4), p(12, 3, 4)], rtol=1e-14)
+
+    def test_arrays_broadcast_as_in_numpy(self):
+        workers = np.array([4, 8, 16])
+        nodes = np.array([[1], [2], [4]]).T
+        batch = np.array([[[8]], [[16]]])
+        got = self.compiled.predict(workers=workers, nodes=nodes, local_batch=batch)
+        self.assertEqual(got.shape, (2, 1, 3))
+        np.testing.assert_allclose(
+            got, self.one_by_one((2, 1, 3), workers=workers, nodes=nodes, local_batch=batch),
+            rtol=1e-12)
+        self.assertEqual(self.compiled.predict(local_batch=[]).shape, (0,))
+        self.assertEqual(self.compiled.predict(local_batch=np.ones((3, 0), int)).shape, (3, 0))
+        self.assertEqual(self.compiled.predict(local_batch=(1, 2)).shape, (2,))
+        self.assertIs(type(self.compiled.predict(local_batch=np.int32(4))), float)
+
+    def test_all_memory_layouts_have_the_same_bits(self):
+        batch = np.arange(1, 25).reshape(2, 3, 4)
+        expected = self.compiled.predict(local_batch=batch)
+        np.testing.assert_allclose(expected, self.one_by_one(batch.shape, local_batch=batch),
+                                   rtol=1e-12)
+        base = np.zeros(2 * batch.size + 1, np.int32)
+        strided = base[1::2].reshape(batch.shape)
+        strided[...] = batch
+        unaligned = np.zeros(batch.size * 4 + 1, np.uint8)[1:].view(np.int32).reshape(batch.shape)
+        unaligned[...] = batch
+        for name, array in {
+            "int64": batch,
+            "int32": batch.astype(np.int32),
+            "int16": batch.astype(np.int16),
+            "uint8": batch.astype(np.uint8),
+            "swapped": batch.astype(">i4"),
+            "fortran": np.asfortranarray(batch),
+            "strided": strided,
+            "reversed": batch[::-1, :, ::-1][::-1, :, ::-1],
+            "unaligned": unaligned,
+            "list": batch.tolist(),
+        }.items():
+            with self.subTest(name):
+                np.testing.assert_array_equal(self.compiled.predict(local_batch=array), expected)
+
+    def test_many_blocks(self):
+        rng = np.random.default_rng(1)
+        nodes = rng.integers(1, 9, (7, 1, 300))
+        per_node = rng.integers(1, 5, (1, 11, 300))
+        batch = rng.integers(1, 200, 300)
+        bandwidth = np.where(rng.random((7, 1, 1)) < 0.5, NAN, rng.uniform(1e8, 1e10, (7, 1, 1)))
+        arguments = dict(nodes=nodes, devices_per_node=per_node, local_batch=batch,
+                         bandwidth_bytes_per_s=bandwidth)
+        got = self.compiled.predict(**arguments)
+        self.assertEqual(got.shape, (7, 11, 300))
+        for index in [(0, 0, 0), (6, 10, 299), (3, 4, 123), (2, 7, 31), (5, 1, 298)]:
+            at = {name: np.broadcast_to(value, got.shape)[index].item()
+                  for name, value in arguments.items()}
+            self.assertAlmostEqual(got[index] / self.compiled.predict(**at), 1, places=12)
+
+    def test_nan_is_not_stated(self):
+        stated = self.compiled.predict(bandwidth_bytes_per_s=np.array([NAN, 1e7]))
+        self.assertEqual(stated[0], self.compiled.predict())
+        self.assertGreater(stated[1], stated[0])
+        self.assertEqual(self.compiled.predict(rtt_s=NAN), self.compiled.predict())
+
+    def test_out(self):
+        batch = np.array([[1, 2], [3, 4]])
+        expected = self.compiled.predict(local_batch=batch)
+        out = np.empty((2, 2))
+        self.assertIs(self.compiled.predict(local_batch=batch, out=out), out)
+        np.testing.assert_array_equal(out, expected)
+        three = tuple(np.empty((2, 2)) for _ in range(3))
+        answer = self.compiled.predict(local_batch=batch, intervals=True, out=three)
+        self.assertIs(answer.high_s, three[2])
+        single = np.empty(())
+        self.assertIs(self.compiled.predict(local_batch=1, out=single), single)
+        self.assertEqual(single, expected[0, 0])
+        frozen = np.empty((2, 2))
+        frozen.flags.writeable = False
+        for bad in (np.empty(4), np.empty((2, 2), np.float32), np.empty((2, 2)).T[::-1], frozen,
+                    [[0, 0], [0, 0]]):
+            with self.assertRaises(stepcast.InputError) as caught:
+                self.compiled.predict(local_batch=batch, out=bad)
+            self.assertEqual(caught.exception.key, "out")
+
+    def test_refusals(self):
+        for arguments, key in [
+            (dict(workers=1.0), "workers"),
+            (dict(local_batch=np.array([1.0])), "local_batch"),
+            (dict(local_batch=np.array([True])), "local_batch"),
+            (dict(local_batch="64"), "local_batch"),
+            (dict(local_batch=[1, None]), "local_batch"),
+            (dict(local_batch=2**40), "local_batch"),
+            (dict(rtt_s="1 ms"), "rtt_s"),
+            (dict(nodes=[1, 2], local_batch=[1, 2, 3]), "local_batch"),
+            (dict(invalid="ignore"), "invalid"),
+            (dict(workers=0), "query"),
+            (dict(workers=3, nodes=4), "query"),
+            (dict(servers=1), "query"),
+            (dict(local_batch=0), "query"),
+            (dict(accumulation_steps=-1), "query"),
+            (dict(bandwidth_bytes_per_s=0.0), "query"),
+            (dict(rtt_s=-1.0), "query"),
+            (dict(loss_rate=1.0), "query"),
+        ]:
+            with self.subTest(arguments), self.assertRaises(stepcast.InputError) as caught:
+                self.compiled.predict(**arguments)
+            self.assertEqual(caught.exception.key, key)
+
+    def test_queries_that_make_no_sense(self):
+        batch = np.full((3, 700), 8)
+        batch[1, 5] = 0
+        batch[2, 600] = 2**40
+        with self.assertRaises(stepcast.InputError) as caught:
+            self.compiled.predict(local_batch=batch)
+        self.assertEqual(caught.exception.key, "element 705")
+        for intervals in (False, True):
+            answers = np.array(self.compiled.predict(local_batch=batch, invalid="nan",
+                                                     intervals=intervals))
+            wrong = np.isnan(answers.reshape(-1, 3, 700))
+            self.assertTrue((wrong == (batch != 8)).all())
+        self.assertTrue(math.isnan(self.compiled.predict(workers=0, invalid="nan")))
+
+    def test_servers(self):
+        plan = stepcast.Plan(workers=8, devices_per_node=4, local_batch=64, strategy="ps-sync",
+                             servers=2)
+        compiled = self.predictor.compile(plan, most_servers=4)
+        times = compiled.predict(servers=[1, 2, 4])
+        self.assertTrue((np.diff(times) < 0).all())
+        for servers, time_s in zip((1, 2, 4), times):
+            expected = self.predictor.predict(plan.replace(servers=servers)).step_time_s
+            self.assertAlmostEqual(time_s / expected, 1, places=9)
+        with self.assertRaises(stepcast.InputError):
+            compiled.predict(servers=5)
+
+    def test_auto_is_resolved(self):
+        compiled = self.predictor.compile(self.plan.replace(strategy="auto"))
+        self.assertNotEqual(compiled.plan.strategy, "auto")
+        self.assertIn("CompiledPlan of resnet50 on gce-t4", repr(compiled))
+        self.assertIs(compiled.predictor, self.predictor)
+
+    def test_threads_run_meanwhile_and_may_ask_at_once(self):
+        batch = np.arange(1, 400_001)
+        counted = [0]
+        done = threading.Event()
+
+        def count():
+            while not done.is_set():
+                counted[0] += 1
+                time.sleep(0)
+
+        answers = {}
+
+        def ask(i):
+            answers[i] = self.compiled.predict(local_batch=batch)
+
+        expected = self.compiled.predict(local_batch=batch)
+        counter = threading.Thread(target=count)
+        askers = [threading.Thread(target=ask, args=(i,)) for i in range(2)]
+        counter.start()
+        for thread in askers:
+            thread.start()
+        for thread in askers:
+            thread.join()
+        done.set()
+        counter.join()
+        self.assertGreater(counted[0], 0)
+        for i in range(2):
+            np.testing.assert_array_equal(answers[i], expected)
+
+
+class BatchChoices(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.compiled = support.predictor().compile(
+            stepcast.Plan(workers=8, devices_per_node=4, local_batch=64))
+
+    def test_one_is_the_same_as_of_many(self):
+        limits = dict(least_global_batch=128, most_global_batch=4096, noise_scale=2000.0,
+                      initial_batch=128.0)
+        workers = np.array([[1, 4], [8, 16]])
+        nodes = np.array([[1, 1], [2, 4]])
+        many = self.compiled.choose_batches(workers, nodes, **limits)
+        self.assertIsInstance(many, stepcast.BatchChoices)
+        for index in np.ndindex(2, 2):
+            one = self.compiled.choose_batches(int(workers[index]), int(nodes[index]), **limits)
+            self.assertEqual(tuple(part[index] for part in many), tuple(one))
+            samples = one.local_batch * one.accumulation_steps * workers[index]
+            self.assertTrue(128 <= samples <= 4096)
+            step = self.compiled.predict(int(workers[index]), int(nodes[index]),
+                                         local_batch=one.local_batch,
+                                         accumulation_steps=one.accumulation_steps)
+            self.assertAlmostEqual(one.step_time_s / step, 1, places=9)
+            self.assertAlmostEqual(one.throughput_samples_per_s, samples / step, places=6)
+            self.assertAlmostEqual(one.efficiency, 2128 / (samples + 2000), places=12)
+            self.assertAlmostEqual(one.goodput, one.throughput_samples_per_s * one.efficiency)
+
+    def test_what_does_not_fit(self):
+        choice = self.compiled.choose_batches(8, 2, most_global_batch=4)
+        self.assertEqual((choice.local_batch, choice.goodput), (0, 0))
+        without = self.compiled.choose_batches(1, 1, least_global_batch=256, most_global_batch=256,
+                                               most_local_batch=64, accumulate=False)
+        self.assertEqual(without.local_batch, 0)
+
+    def test_refusals(self):
+        for limits, key in [
+            (dict(most_global_batch=0), "most_global_batch"),
+            (dict(most_global_batch=8, least_global_batch=9), "most_global_batch"),
+            (dict(most_global_batch=8, least_local_batch=0), "least_local_batch"),
+            (dict(most_global_batch=8, candidates=0), "candidates"),
+            (dict(most_global_batch=8, noise_scale=1.0), "initial_batch"),
+            (dict(most_global_batch=8, noise_scale=-1.0, initial_batch=1.0), "noise_scale"),
+        ]:
+            with self.subTest(limits), self.assertRaises(stepcast.InputError) as caught:
+                self.compiled.choose_batches(1, 1, **limits)
+            self.assertEqual(caught.exception.key, key)
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,77 @@
+"""Predictions are those of the program, to the key."""
+
+import json
+import os
+import subprocess
+import unittest
+
+import stepcast
+import support
+
+PROGRAM = os.environ.get("STEPCAST_PROGRAM")
+
+
+class Predictions(unittest.TestCase):
+    def setUp(self):
+        self.plan = stepcast.Plan(workers=8, devices_per_node=4, local_batch=64)
+        self.predictor = support.predictor()
+        self.prediction = self.predictor.predict(self.plan)
+
+    def test_parts_add_up(self):
+        p = self.prediction
+        self.assertAlmostEqual(sum(p.breakdown.values()), p.step_time_s, places=12)
+        self.assertLess(p.low_s, p.step_time_s)
+        self.assertLess(p.step_time_s, p.high_s)
+        self.assertLessEqual(p.p50_s, p.p95_s)
+        self.assertLessEqual(p.p95_s, p.p99_s)
+        self.assertAlmostEqual(p.throughput_samples_per_s, 512 / p.step_time_s)
+        self.assertEqual(p.algorithm, "ring")
+        self.assertEqual(p.compute_source, "data sheet")
+        self.assertTrue(any("not calibrated" in flag for flag in p.flags))
+        self.assertEqual(p.binding["part"], "compute")
+        self.assertEqual(p.memory["verdict"], "fits")
+        self.assertGreater(p.traffic["bytes_per_worker"], 1e8)
+        self.assertEqual(p.plan, self.plan)
+
+    def test_reprs(self):
+        self.assertIn("resnet50 on gce-t4 (t4)", repr(self.prediction))
+        self.assertIn("90 % interval", repr(self.prediction))
+        html = self.prediction._repr_html_()
+        self.assertIn("<table>", html)
+        self.assertIn("straggler", html)
+        self.assertEqual(repr(self.predictor), "<Predictor of resnet50 on gce-t4 (t4)>")
+
+    def test_to_dict_has_what_properties_have(self):
+        answer = self.prediction.to_dict()
+        self.assertEqual(answer["step_time_s"], self.prediction.step_time_s)
+        self.assertEqual(answer["breakdown"], self.prediction.breakdown)
+        self.assertEqual(answer["plan"]["placement"], "4-4")
+        json.dumps(answer)
+
+    @unittest.skipUnless(PROGRAM, "the program was not built")
+    def test_the_program_says_the_same(self):
+        text = subprocess.run(
+            [PROGRAM, "predict", "--cluster", "gce-t4", "--workload", "resnet50", "--local-batch",
+             "64", "--workers", "8", "--json"], check=True, capture_output=True).stdout
+        self.assertEqual(self.prediction.to_dict(), json.loads(text))
+
+    def test_the_device(self):
+        cluster = stepcast.read_cluster("gce-t4")
+        workload = stepcast.workload("resnet50")
+        self.assertEqual(stepcast.Predictor(cluster, workload, "Tesla V100").device
+                         if stepcast.find_device("Tesla V100") else "v100", "v100")
+        p100 = stepcast.find_device("p100")
+        self.assertEqual(stepcast.Predictor(cluster, workload, p100).device, "p100")
+        for device in (7, "no such"):
+            with self.subTest(device), self.assertRaises(stepcast.InputError):
+                stepcast.Predictor(cluster, workload, device)
+
+    def test_a_workload_of_unknown_compute_is_refused(self):
+        with self.assertRaises(stepcast.InputError) as caught:
+            stepcast.Predictor(stepcast.read_cluster("gce-t4"),
+                               stepcast.workload("mine", parameters=1000))
+        self.assertEqual((caught.exception.key, caught.exception.value), ("workload", "mine"))
+
+
+if __name__ == "__main__":
+    support.main()

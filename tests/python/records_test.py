@@ -1,0 +1,155 @@
+"""Clusters, devices, workloads and plans: what is read, made, shown and refused."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import stepcast
+import support
+
+
+class Records(unittest.TestCase):
+    def test_shipped_clusters_are_read_by_name_and_by_path(self):
+        self.assertIn("gce-t4", stepcast.cluster_names())
+        self.assertNotIn("gpus", stepcast.cluster_names())
+        by_name = stepcast.read_cluster("gce-t4")
+        path = stepcast.data_folder() / "machines" / "gce-t4.yaml"
+        self.assertEqual(by_name, stepcast.read_cluster(path))
+        self.assertEqual(by_name, stepcast.parse_cluster(by_name.to_yaml()))
+        self.assertEqual((by_name.device, by_name.nodes, by_name.devices_per_node), ("t4", 4, 4))
+        self.assertFalse(by_name.calibrated)
+        self.assertEqual(by_name.parameters, [])
+
+    def test_devices(self):
+        t4 = stepcast.find_device("Tesla T4") or stepcast.find_device("T4")
+        self.assertEqual(t4.name, "t4")
+        self.assertAlmostEqual(t4.fp32_flop_per_s, 8.1e12, delta=0.2e12)
+        self.assertIsNone(stepcast.find_device("no such"))
+        self.assertIn("t4", [device.name for device in stepcast.read_devices()])
+
+    def test_a_cluster_without_a_file(self):
+        cluster = stepcast.cluster("t4", nodes=2, devices_per_node=4, bandwidth_bytes_per_s=1.25e9,
+                                   rtt_s=1e-4, loss_rate=0.01)
+        self.assertEqual(cluster.bandwidth_bytes_per_s, 1.25e9)
+        self.assertEqual(cluster.rtt_s, 1e-4)
+        self.assertEqual(cluster.loss_rate, 0.01)
+        with self.assertRaises(stepcast.InputError) as caught:
+            stepcast.cluster("t4", nodes=0)
+        self.assertEqual(caught.exception.key, "nodes")
+
+    def test_workloads(self):
+        resnet = stepcast.workload("resnet50")
+        self.assertEqual(resnet.gradient_bytes, 4 * resnet.trainable_parameters)
+        self.assertGreater(resnet.layers, 50)
+        self.assertEqual(stepcast.parse_workload(resnet.to_yaml()), resnet)
+        own = stepcast.workload("mine", parameters=25e6)
+        self.assertEqual((own.parameters, own.gradient_bytes, own.layers), (25_000_000, 1e8, 0))
+        self.assertEqual(stepcast.workload("mine", gradient_bytes=5000).gradient_bytes, 5000)
+        with self.assertRaises(stepcast.InputError) as caught:
+            stepcast.workload("resnet5")
+        self.assertEqual((caught.exception.key, caught.exception.value), ("workload", "resnet5"))
+        self.assertIn("resnet50", caught.exception.allowed)
+
+    def test_runs(self):
+        runs = stepcast.read_runs(str(support.SOURCE / "data/measurements/ufrgs-tupi-fit.csv"))
+        self.assertEqual(len(runs), 3)
+        self.assertEqual(runs[0].workload, "resnet50")
+        self.assertGreater(runs[0].step_time_s, 0)
+
+    def test_an_error_names_file_line_key_and_value(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "c.yaml"
+            path.write_text("name: c\ndevice: t4\nnodes: none\ndevices_per_node: 1\n")
+            with self.assertRaises(stepcast.InputError) as caught:
+                stepcast.read_cluster(path)
+        error = caught.exception
+        self.assertEqual((error.file, error.line, error.key, error.value),
+                         (str(path), 3, "nodes", "none"))
+        self.assertTrue(error.problem)
+        self.assertTrue(error.allowed)
+        self.assertIsInstance(error, ValueError)
+        self.assertIn("c.yaml:3: nodes", str(error))
+
+    def test_reprs_are_text_and_html(self):
+        cluster = stepcast.read_cluster("gce-t4")
+        self.assertEqual(repr(cluster), "<Cluster gce-t4: 4 x 4 t4, not calibrated>")
+        self.assertIn("<b>", cluster._repr_html_())
+        self.assertIn("resnet50", repr(stepcast.workload("resnet50")))
+        self.assertEqual(repr(stepcast.find_device("t4")), "<Device t4>")
+
+
+class Plans(unittest.TestCase):
+    def test_layouts(self):
+        for keywords, placement in [
+            ({}, [1]),
+            ({"workers": 1}, [1]),
+            ({"workers": 10, "devices_per_node": 4}, [4, 4, 2]),
+            ({"workers": 10, "nodes": 3}, [4, 3, 3]),
+            ({"workers": 10, "nodes": 3, "devices_per_node": 4}, [4, 4, 2]),
+            ({"workers": 8, "nodes": 3, "devices_per_node": 6}, [6, 1, 1]),
+            ({"nodes": 2, "devices_per_node": 3}, [3, 3]),
+            ({"placement": "4-4-2"}, [4, 4, 2]),
+            ({"placement": (2, 1)}, [2, 1]),
+        ]:
+            with self.subTest(keywords):
+                plan = stepcast.Plan(**keywords)
+                self.assertEqual(plan.placement, placement)
+                self.assertEqual(plan.workers, sum(placement))
+                self.assertEqual(plan.nodes, len(placement))
+                self.assertEqual(plan.devices_per_node, max(placement))
+
+    def test_refusals_name_the_keyword(self):
+        for keywords, key in [
+            ({"workers": 8}, "workers"),
+            ({"nodes": 2}, "nodes"),
+            ({"workers": 0, "nodes": 1}, "workers"),
+            ({"workers": 2, "nodes": 3}, "nodes"),
+            ({"workers": 9, "nodes": 2, "devices_per_node": 4}, "devices_per_node"),
+            ({"workers": 4, "nodes": 2, "placement": [2, 2]}, "placement"),
+            ({"local_batch": 0}, "local_batch"),
+            ({"local_batch": 1.5}, "local_batch"),
+            ({"local_batch": 10**12}, "local_batch"),
+            ({"accumulation_steps": 0}, "accumulation_steps"),
+            ({"bandwidth_bytes_per_s": -1.0}, "bandwidth_bytes_per_s"),
+            ({"bandwidth_bytes_per_s": "fast"}, "bandwidth_bytes_per_s"),
+            ({"rtt_s": -1}, "rtt_s"),
+            ({"loss_rate": 1.0}, "loss_rate"),
+            ({"strategy": "rings"}, "strategy"),
+            ({"strategy": "ps-sync"}, "servers"),
+            ({"strategy": "ring", "servers": 2}, "servers"),
+            ({"hosts": ["a", "b"]}, "hosts"),
+            ({"bucket_bytes": 0}, "bucket_bytes"),
+            ({"staleness_bound": 2}, "staleness_bound"),
+            ({"colocated_servers": 1}, "colocated_servers"),
+            ({"wokers": 2}, "Plan"),
+        ]:
+            with self.subTest(keywords), self.assertRaises(stepcast.InputError) as caught:
+                stepcast.Plan(**keywords)
+            self.assertEqual(caught.exception.key, key)
+
+    def test_replace_changes_what_it_names(self):
+        plan = stepcast.Plan(workers=8, devices_per_node=4, strategy="ring", rtt_s=1e-3)
+        other = plan.replace(workers=2, nodes=2, local_batch=7)
+        self.assertEqual((other.placement, other.local_batch), ([1, 1], 7))
+        self.assertEqual((other.strategy, other.rtt_s), ("ring", 1e-3))
+        self.assertEqual(plan.placement, [4, 4])
+        self.assertEqual(stepcast.Plan(**plan.to_dict()), plan)
+        self.assertNotEqual(plan, other)
+        self.assertEqual(eval(repr(plan), {"Plan": stepcast.Plan}), plan)
+
+    def test_every_keyword_is_a_property(self):
+        plan = stepcast.Plan(
+            workers=4, nodes=2, strategy="ps-sync", servers=2, local_batch=3, accumulation_steps=2,
+            bandwidth_bytes_per_s=1e9, rtt_s=1e-3, loss_rate=0.25, congestion_control="bbr",
+            loss_burst_s=2e-3, server_bandwidth_bytes_per_s=2e9, bucket_bytes=1e6, overlap="none",
+            backup_workers=1, colocated_servers=True, sharding="even", pipelined_servers=True,
+            multicast=True, in_network_aggregation=True, hosts=["a", "b"])
+        for name, value in plan.to_dict().items():
+            self.assertEqual(getattr(plan, name), value)
+        self.assertEqual(len(plan.to_dict()), 20)
+        self.assertEqual(stepcast.Plan(strategy="ps-async", servers=1,
+                                       staleness_bound=3).staleness_bound, 3)
+
+
+if __name__ == "__main__":
+    support.main()
