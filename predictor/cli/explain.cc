@@ -28,7 +28,7 @@ Json ValueJson(const NamedValue& value) {
 }
 
 Json ExplanationJson(const Explanation& explanation, const Plan& plan, const Target& target) {
-  Json json = PredictionJson(explanation.prediction, plan, target);
+  Json json = PredictionJson(explanation.prediction, plan, target.subject());
   Json terms = Json::array();
   for (const ExplainedTerm& term : explanation.terms) {
     Json inputs = Json::array();

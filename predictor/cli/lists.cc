@@ -29,18 +29,6 @@ Json DeviceJson(const Device& d) {
           {"source", d.source}};
 }
 
-Json ClusterJson(const Cluster& c) {
-  return {{"name", c.name},
-          {"title", c.title},
-          {"device", c.device},
-          {"nodes", c.nodes},
-          {"devices_per_node", c.devices_per_node},
-          {"link_gbit_per_s",
-           c.link.bandwidth ? Json(c.link.bandwidth->in(kGigabitsPerSecond)) : Json(nullptr)},
-          {"calibrated", c.calibration.has_value()},
-          {"source", c.source}};
-}
-
 }  // namespace
 
 int RunWorkloads(const std::vector<std::string>& arguments) {
@@ -75,15 +63,7 @@ int RunWorkloads(const std::vector<std::string>& arguments) {
   for (const std::string& name : wanted.empty() ? library.AllWorkloadNames() : wanted) {
     const Workload w = library.LoadWorkload(name);
     if (args.Has("json")) {
-      json.push_back({{"name", w.name},
-                      {"title", w.title},
-                      {"parameters", w.parameters},
-                      {"trainable_parameters", w.trainable_parameters},
-                      {"gradient_bytes", CountJson(w.gradient_bytes.in(kBytes))},
-                      {"forward_flop", w.forward_flop().si()},
-                      {"activation_bytes", CountJson(w.activation_bytes().in(kBytes))},
-                      {"layers", w.layers.size()},
-                      {"source", w.source}});
+      json.push_back(WorkloadJson(w));
     } else {
       table.AddRow({w.name, FormatCount(static_cast<double>(w.parameters)),
                     FormatSize(w.gradient_bytes),

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "data/io/parse.h"
 #include "model/collective/sharding.h"
 #include "model/failures/failures.h"
@@ -18,8 +16,6 @@ constexpr double kMostSteps = 1e12;
 constexpr double kHopeless = 1000;
 
 // Indexed by AsyncLimiter.
-constexpr const char* kAsyncLimiterNames[] = {"compute", "worker_link", "server_link",
-                                              "server_rate", "server_update"};
 constexpr const char* kAsyncLimiterTexts[] = {
     "compute sets the pace", "workers wait for their own links",
     "workers queue for the servers' links", "workers queue for the servers' processors",
@@ -35,10 +31,8 @@ std::string FormatEnergy(double joule) {
   return FormatNumber(KilowattHours(joule)) + " kWh";
 }
 
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-Json Number(const std::optional<double>& value) { return value ? Number(*value) : Json(nullptr); }
 Json SecondsJson(const std::optional<Duration<>>& value) {
-  return value ? Number(value->in(kSeconds)) : Json(nullptr);
+  return value ? NumberJson(value->in(kSeconds)) : Json(nullptr);
 }
 
 bool HasServers(const Plan& plan) { return UsesServers(plan.strategy); }
@@ -49,14 +43,6 @@ bool ServersBind(const Prediction& p) {
     return limiter != AsyncLimiter::kCompute && limiter != AsyncLimiter::kWorkerLink;
   }
   return p.breakdown.limiter == Limiter::kServerLink || p.breakdown.limiter == Limiter::kServer;
-}
-
-Json ShardJson(const Plan& plan, const Workload& workload) {
-  const LargestShard shard = LargestShare(workload, plan.servers, plan.server.sharding);
-  return {{"share", shard.share},
-          {"layer", shard.layer.empty() ? Json(nullptr) : Json(shard.layer)},
-          {"tensors", CountJson(shard.tensors)},
-          {"one_tensor", shard.one_tensor}};
 }
 
 std::string StretchText(const JobStretch& s, const StepSpending& spending, const char* unit) {
@@ -75,13 +61,13 @@ std::string StretchText(const JobStretch& s, const StepSpending& spending, const
 
 Json StretchJson(const std::optional<JobStretch>& s) {
   if (!s) return nullptr;
-  return {{"updates", Number(s->updates)},
+  return {{"updates", NumberJson(s->updates)},
           {"samples", CountJson(s->samples.in(kSamples))},
-          {"time_s", Number(s->time.in(kSeconds))},
-          {"price_usd", Number(s->price_usd)},
-          {"energy_j", Number(s->energy_j)},
+          {"time_s", NumberJson(s->time.in(kSeconds))},
+          {"price_usd", NumberJson(s->price_usd)},
+          {"energy_j", NumberJson(s->energy_j)},
           {"time_with_failures_s", SecondsJson(s->time_with_failures)},
-          {"price_with_failures_usd", Number(s->price_with_failures_usd)}};
+          {"price_with_failures_usd", NumberJson(s->price_with_failures_usd)}};
 }
 
 void AddFailureLines(const FailureOutlook& f, const Plan& plan, NamedLines* lines) {
@@ -117,30 +103,19 @@ void AddFailureLines(const FailureOutlook& f, const Plan& plan, NamedLines* line
 
 Json FailuresJson(const std::optional<FailureOutlook>& f) {
   if (!f) return nullptr;
-  Json json = {{"between_failures_s", Number(f->between.in(kSeconds))},
-               {"between_restarts_s", Number(f->between_restarts.in(kSeconds))},
-               {"young_interval_s", Number(f->young.in(kSeconds))},
-               {"daly_interval_s", Number(f->daly.in(kSeconds))},
-               {"slowdown", Number(f->slowdown)},
-               {"throughput_samples_per_s", Number(f->throughput.in(kSamplesPerSecond))},
-               {"chief_loss_s", Number(f->chief_loss.in(kSeconds))},
+  Json json = {{"between_failures_s", NumberJson(f->between.in(kSeconds))},
+               {"between_restarts_s", NumberJson(f->between_restarts.in(kSeconds))},
+               {"young_interval_s", NumberJson(f->young.in(kSeconds))},
+               {"daly_interval_s", NumberJson(f->daly.in(kSeconds))},
+               {"slowdown", NumberJson(f->slowdown)},
+               {"throughput_samples_per_s", NumberJson(f->throughput.in(kSamplesPerSecond))},
+               {"chief_loss_s", NumberJson(f->chief_loss.in(kSeconds))},
                {"worker_loss", nullptr},
                {"at_least", f->at_least}};
   if (f->worker) {
-    json["worker_loss"] = {{"stall_s", Number(f->worker->stall.in(kSeconds))},
-                           {"stalled_share", Number(f->worker->stalled_share)},
-                           {"slowdown", Number(f->worker->slowdown)}};
-  }
-  return json;
-}
-
-Json SpendingJson(const StepSpending& s) {
-  Json json = {{"price_usd", Number(s.price_usd)}, {"energy_j", Number(s.energy_j)}};
-  if (s.price_usd) json["servers_priced"] = !s.servers_unpriced;
-  if (s.energy_j) {
-    json["energy_at_most"] = s.energy_at_most;
-    json["energy_of_devices_alone"] = s.energy_of_devices;
-    json["device_busy_w"] = s.device_busy_w;
+    json["worker_loss"] = {{"stall_s", NumberJson(f->worker->stall.in(kSeconds))},
+                           {"stalled_share", NumberJson(f->worker->stalled_share)},
+                           {"slowdown", NumberJson(f->worker->slowdown)}};
   }
   return json;
 }
@@ -303,45 +278,13 @@ void AddJobJson(const JobOutlook& job, Json* json) {
   AddLimitJson(job, json);
   if (!job.epoch && !job.target && !job.efficiency && !job.failures) return;
   (*json)["outlook"] = {{"update_batch", CountJson(job.update_batch.in(kSamples))},
-                        {"update_interval_s", Number(job.update_interval.in(kSeconds))},
-                        {"statistical_efficiency", Number(job.efficiency)},
+                        {"update_interval_s", NumberJson(job.update_interval.in(kSeconds))},
+                        {"statistical_efficiency", NumberJson(job.efficiency)},
                         {"goodput_samples_per_s",
-                         job.goodput ? Number(job.goodput->in(kSamplesPerSecond)) : Json(nullptr)},
+                         job.goodput ? NumberJson(job.goodput->in(kSamplesPerSecond)) : Json(nullptr)},
                         {"epoch", StretchJson(job.epoch)},
                         {"target", StretchJson(job.target)},
                         {"failures", FailuresJson(job.failures)}};
-}
-
-Json OutlookJson(const Prediction& p, const Plan& plan, const Target& target) {
-  Json json;
-  json["algorithm"] = StrategyName(p.algorithm);
-  json["algorithm_reason"] = p.algorithm_reason.empty() ? Json(nullptr) : Json(p.algorithm_reason);
-  if (p.server_phases) {
-    const PhaseBenefit<double>& phases = *p.server_phases;
-    json["server_phases"] = {
-        {"remaining_aggregation_s", phases.remaining_aggregation.in(kSeconds)},
-        {"remaining_distribution_s", phases.remaining_distribution.in(kSeconds)},
-        {"multicast_saves_s", phases.multicast_saves.in(kSeconds)},
-        {"in_network_aggregation_saves_s", phases.in_network_aggregation_saves.in(kSeconds)},
-        {"both_save_s", phases.both_save.in(kSeconds)}};
-  }
-  if (p.async_servers) {
-    const AsyncServers<double>& a = *p.async_servers;
-    json["async_servers"] = {{"updates_per_s", a.updates.si()},
-                             {"cycle_s", a.cycle.in(kSeconds)},
-                             {"queueing_s", a.queueing().in(kSeconds)},
-                             {"server_link_busy", a.server_link},
-                             {"server_processor_busy", a.server_processor},
-                             {"server_update_busy", a.server_update},
-                             {"worker_link_busy", a.worker_link},
-                             {"mean_staleness", a.mean_staleness},
-                             {"staleness_sd", a.staleness_sd},
-                             {"limiter", kAsyncLimiterNames[static_cast<int>(a.limiter)]}};
-  }
-  if (HasServers(plan)) json["largest_shard"] = ShardJson(plan, target.workload);
-  json["spending"] =
-      SpendingJson(MakeOutlook(p, plan, target.cluster, target.facts, OutlookOptions()).spending);
-  return json;
 }
 
 }  // namespace stepcast::cli

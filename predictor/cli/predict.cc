@@ -127,7 +127,7 @@ int RunPredict(const std::vector<std::string>& arguments) {
   const Prediction prediction = target.MakePredictor().Predict(plan);
   const JobOutlook job = MakeOutlook(prediction, plan, target.cluster, target.facts, asked);
   if (args.Has("json")) {
-    Json json = PredictionJson(prediction, plan, target);
+    Json json = PredictionJson(prediction, plan, target.subject());
     AddJobJson(job, &json);
     PrintJson(json);
   } else {

@@ -51,7 +51,7 @@ std::string ScoreText(Objective objective, double score) {
 
 Json RecommendationJson(const Recommendation& r, const Target& target,
                         const RecommendOptions& search) {
-  Json json = PredictionJson(r.prediction, r.plan, target);
+  Json json = PredictionJson(r.prediction, r.plan, target.subject());
   json["efficiency"] = r.efficiency;
   json[kScoreKeys[static_cast<int>(search.objective)]] = r.score;
   if (search.outlook.noise_scale) {

@@ -278,7 +278,7 @@ int RunSweep(const std::vector<std::string>& arguments) {
   if (args.Has("json")) {
     Json rows = Json::array();
     for (const Point& point : points) {
-      rows.push_back(PredictionJson(point.prediction, point.plan, target));
+      rows.push_back(PredictionJson(point.prediction, point.plan, target.subject()));
     }
     PrintJson(Json{{"points", rows}});
     return kDone;

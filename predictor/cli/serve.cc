@@ -1,0 +1,197 @@
+// stepcast serve: predictions over HTTP and gRPC, for those who cannot link.
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <thread>
+
+#include "data/io/workload_file.h"
+#include "predictor/cli/command.h"
+#ifdef STEPCAST_HAS_SERVE
+#include "microbench/harness/load_backend.h"
+#include "predictor/serve/http_server.h"
+#include "predictor/serve/rpc_server.h"
+#endif
+
+namespace stepcast::cli {
+namespace {
+
+#ifdef STEPCAST_HAS_SERVE
+
+int ReadCount(const Arguments& args, const std::string& option, int otherwise, int most) {
+  if (!args.Has(option)) return otherwise;
+  return ParseInteger(args.Text(option), OptionPlace(option), 1, most);
+}
+
+void Tell(const std::string& sentence) {
+  std::fputs(("stepcast: " + sentence + "\n").c_str(), stderr);
+}
+
+void Warn(const serve::Address& address) {
+  if (address.loopback()) return;
+  Tell(address.text() +
+       " can be reached from other machines: whoever reaches it may ask, without "
+       "password and encryption");
+}
+
+// All that is served, read anew.
+serve::Inventory ReadInventory(const std::vector<std::string>& clusters,
+                               const std::vector<std::string>& workload_files) {
+  const Library library;
+  serve::Inventory inventory;
+  for (const std::string& cluster : clusters) {
+    inventory.clusters.push_back(library.LoadCluster(cluster));
+  }
+  for (const std::string& file : workload_files) {
+    inventory.workloads.push_back(ReadWorkload(file));
+  }
+  inventory.devices = library.Devices();
+  return inventory;
+}
+
+// Signals are taken by the thread that waits for them: all that are started from now on leave them
+// alone.
+sigset_t TakeSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+void ReloadFor(serve::Service* service, serve::Metrics* metrics) {
+  try {
+    const int snapshot = service->Reload();
+    ++metrics->reloads;
+    Tell(fmt::format("read anew: snapshot {}", snapshot));
+  } catch (const std::exception& e) {
+    ++metrics->failed_reloads;
+    Tell(fmt::format("{}; snapshot {} still answers", e.what(), service->Current()->number()));
+  }
+}
+
+int Serve(const Arguments& args) {
+  const std::vector<std::string> clusters = args.Texts("cluster");
+  if (clusters.empty()) args.Required("cluster");
+  serve::Address listen{"127.0.0.1", 8080};
+  if (args.Has("listen")) listen = serve::ParseAddress(args.Text("listen"), OptionPlace("listen"));
+  std::optional<serve::Address> grpc;
+  if (args.Has("grpc")) grpc = serve::ParseAddress(args.Text("grpc"), OptionPlace("grpc"));
+  serve::ServiceOptions service_options;
+  service_options.most_plans = static_cast<std::size_t>(
+      ReadCount(args, "max-plans", static_cast<int>(service_options.most_plans), 100'000'000));
+  const int threads = ReadCount(
+      args, "threads", std::max(2, static_cast<int>(std::thread::hardware_concurrency())), 1024);
+  serve::HttpOptions http;
+  http.threads = threads;
+  http.most_connections = static_cast<std::size_t>(
+      ReadCount(args, "max-connections", static_cast<int>(http.most_connections), 1'000'000));
+  if (args.Has("max-body")) {
+    const InputPlace place = OptionPlace("max-body");
+    const double bytes = ParseDataSize(args.Text("max-body"), place).in(kBytes);
+    constexpr double kMost = 1 << 30;
+    if (bytes < 1 || bytes > kMost) {
+      throw InputError(place, args.Text("max-body"), "is out of range", "1 B to 1 GiB");
+    }
+    http.most_body = static_cast<std::uint64_t>(bytes);
+  }
+  Duration<> drain = Seconds(10.0);
+  if (args.Has("drain")) drain = ParseDuration(args.Text("drain"), OptionPlace("drain"));
+  const auto patience = std::chrono::milliseconds(static_cast<long long>(drain.in(kMilliseconds)));
+
+  const sigset_t signals = TakeSignals();
+  const std::vector<std::string> files = args.Texts("workload-file");
+  serve::Service service([&] { return ReadInventory(clusters, files); }, service_options);
+  serve::Metrics metrics;
+  serve::Api api(&service, &metrics);
+  constexpr std::size_t kMostWaiting = 256;
+  serve::WorkPool pool(threads, kMostWaiting);
+  http.address = listen;
+  serve::HttpServer server(&api, &metrics, &pool, http);
+  listen.port = server.port();
+  Warn(listen);
+  std::unique_ptr<serve::RpcServer> rpc;
+  if (grpc) {
+    rpc = serve::LoadRpcServer(ModuleFolders(), &service, &metrics, &pool,
+                               {*grpc, static_cast<int>(http.most_body)});
+    grpc->port = rpc->port();
+    Warn(*grpc);
+  }
+  if (args.Has("json")) {
+    Json names = Json::array();
+    for (const Cluster& c : service.Current()->inventory().clusters) names.push_back(c.name);
+    Print(Json{{"listen", listen.text()},
+               {"grpc", grpc ? Json(grpc->text()) : Json(nullptr)},
+               {"clusters", names}}
+              .dump() +
+          "\n");
+    std::fflush(stdout);
+  } else {
+    Tell(
+        fmt::format("http://{} answers{}", listen.text(), grpc ? ", gRPC on " + grpc->text() : ""));
+  }
+
+  int signal = 0;
+  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) ReloadFor(&service, &metrics);
+  // A second signal ends the program at once.
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  Tell("stopping: answers what was asked");
+  api.SetStopping();
+  if (rpc) rpc->Stop(patience);
+  if (!server.Stop(patience)) Tell("requests were cut off that took longer than --drain");
+  pool.Stop();
+  return kDone;
+}
+
+#else
+
+int Serve(const Arguments& /*args*/) {
+  std::fputs(
+      "stepcast: this stepcast was built without serve; install libboost-dev and build again\n",
+      stderr);
+  return kAnswerIsNo;
+}
+
+#endif
+
+}  // namespace
+
+int RunServe(const std::vector<std::string>& arguments) {
+  po::options_description options("options");
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  const auto texts = [](const char* name) {
+    return po::value<std::vector<std::string>>()->value_name(name)->composing();
+  };
+  options.add_options()("cluster", texts("C"),
+                        "cluster file, or the name of a shipped one; may be repeated")(
+      "workload-file", texts("F"), "workload file; may be repeated")(
+      "listen", text("A:P"), "address and port of HTTP (127.0.0.1:8080); port 0 is any")(
+      "grpc", text("A:P"), "address and port of gRPC, which is not served without this option")(
+      "threads", text("N"),
+      "threads that answer, and as many for large requests (as many as cores)")(
+      "max-body", text("SIZE"), "the largest request (64 MiB)")(
+      "max-plans", text("N"), "the most plans of one request (1000000)")(
+      "max-connections", text("N"), "HTTP connections at once (1000)")(
+      "drain", text("T"), "time to finish what was asked, when stopped (\"10 s\")")(
+      "json", "print one JSON object with the addresses, once they answer")("help",
+                                                                            "print this text");
+  const Arguments args("serve", options, "", arguments);
+  if (args.Has("help")) {
+    PrintHelp(
+        "stepcast serve --cluster C [--cluster C ...] [--listen A:P] [--grpc A:P] ...",
+        "Answers predictions over HTTP (JSON) and gRPC until it is stopped (SIGTERM, SIGINT).\n"
+        "SIGHUP reads the cluster and workload files anew, without a pause; one that is wrong\n"
+        "leaves the old ones in place. There is neither authentication nor encryption: by\n"
+        "default only this machine is answered. GET /openapi.yaml tells what may be asked.",
+        options,
+        "  stepcast serve --cluster fitted.yaml\n"
+        "  stepcast serve --cluster a.yaml --cluster b.yaml --workload-file mine.yaml "
+        "--listen 127.0.0.1:9000 --grpc 127.0.0.1:9001\n"
+        "  curl -H \"Content-Type: application/json\" -d '{\"workload\": \"resnet50\", "
+        "\"workers\": 8, \"local_batch\": 32}' http://127.0.0.1:8080/v1/predict\n");
+    return kDone;
+  }
+  return Serve(args);
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,44 @@
+// Predictions as JSON: what `stepcast predict --json` prints and `stepcast serve` answers. Keys are a
+// contract; units are in their names.
+//
+// Needs nlohmann-json, as no other header of this library does: for the program and the service.
+#ifndef STEPCAST_PREDICTOR_REPORT_JSON_H_
+#define STEPCAST_PREDICTOR_REPORT_JSON_H_
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "data/record/machine.h"
+#include "data/record/workload.h"
+#include "predictor/prediction.h"
+
+namespace stepcast {
+
+// Keys keep the order in which they are written.
+using Json = nlohmann::ordered_json;
+
+// Whom a prediction is about. Refers to what the caller keeps.
+struct Subject {
+  const Cluster& cluster;
+  const Workload& workload;
+  const std::string& device;
+  const std::optional<Device>& facts;  // the device's data sheet
+};
+
+// A number of bytes or transfers: whole where it is whole.
+Json CountJson(double value);
+// null where there is none, or none that is finite.
+Json NumberJson(const std::optional<double>& value);
+
+// The plan by its columns (data/io/plan_fields.h), with workers and global_batch.
+Json PlanJson(const Plan& plan);
+Json PredictionJson(const Prediction& prediction, const Plan& plan, const Subject& subject);
+
+// What lists tell of each.
+Json ClusterJson(const Cluster& cluster);
+Json WorkloadJson(const Workload& workload);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_PREDICTOR_REPORT_JSON_H_

@@ -1,0 +1,95 @@
+// The HTTP interface without its sockets: a request as read, an answer to be written.
+//
+//   GET  /v1/clusters  /v1/workloads  /healthz  /readyz  /metrics  /openapi.yaml
+//   POST /v1/predict  /v1/predict_batch  /v1/recommend  /v1/reload
+//
+// Answers are JSON; errors are application/problem+json with one sentence that names key, value and
+// what is allowed (docs/reference/service.md).
+#ifndef STEPCAST_PREDICTOR_SERVE_API_H_
+#define STEPCAST_PREDICTOR_SERVE_API_H_
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "predictor/serve/metrics.h"
+#include "predictor/serve/service.h"
+
+namespace stepcast::serve {
+
+struct Request {
+  std::string_view method;
+  std::string_view target;  // path and query
+  std::string_view content_type;
+  std::string_view body;
+};
+
+struct Reply {
+  int status = 200;
+  const char* content_type = "application/json";
+  std::string body;
+  const char* allow = nullptr;  // methods, with status 405
+  bool retry_later = false;
+  int snapshot = 0;  // that answered; 0 for none
+};
+
+class Api;
+
+struct Endpoint {
+  const char* path;
+  const char* method;  // GET is HEAD as well
+  bool json;           // whether a body of JSON is required
+  bool columns;        // or one of columns (predictor/serve/binary.h)
+  bool slow;           // may take longer than others should wait for
+  Reply (Api::*answer)(const Request&) const;
+};
+
+class Api {
+ public:
+  // Both outlive the api.
+  Api(Service* service, Metrics* metrics) : service_(service), metrics_(metrics) {}
+
+  // The endpoint of a request's method, target and content type; nullptr, with the refusal in
+  // `refusal`, where there is none.
+  static const Endpoint* Find(const Request& request, Reply* refusal);
+  // The answer; never throws.
+  Reply Answer(const Endpoint& endpoint, const Request& request) const;
+  // Both.
+  Reply Answer(const Request& request) const;
+
+  // From now on /readyz says no.
+  void SetStopping() { stopping_ = true; }
+
+  // One sentence as application/problem+json.
+  static Reply Problem(int status, const std::string& sentence);
+
+ private:
+  friend struct Endpoints;
+
+  Reply Predict(const Request& request) const;
+  Reply PredictBatch(const Request& request) const;
+  Reply Recommend(const Request& request) const;
+  Reply Reload(const Request& request) const;
+  Reply Clusters(const Request& request) const;
+  Reply Workloads(const Request& request) const;
+  Reply Health(const Request& request) const;
+  Reply Ready(const Request& request) const;
+  Reply ShowMetrics(const Request& request) const;
+  Reply ShowOpenApi(const Request& request) const;
+
+  Service* service_;
+  Metrics* metrics_;
+  std::atomic<bool> stopping_{false};
+  mutable std::mutex reloading_;
+};
+
+// Of an HTTP status: "Not Found".
+const char* StatusText(int status);
+
+// predictor/serve/openapi.yaml.
+const char* OpenApiText();
+
+}  // namespace stepcast::serve
+
+#endif  // STEPCAST_PREDICTOR_SERVE_API_H_

@@ -1,0 +1,60 @@
+// Many plans as columns: the one list of what a query may hold, for JSON, binary and gRPC.
+#ifndef STEPCAST_PREDICTOR_SERVE_COLUMNS_H_
+#define STEPCAST_PREDICTOR_SERVE_COLUMNS_H_
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "predictor/compiled_plan.h"
+
+namespace stepcast::serve {
+
+struct CountColumn {
+  const char* name;
+  const int* QueryArrays::*member;
+};
+struct NumberColumn {
+  const char* name;
+  const double* QueryArrays::*member;
+  double to_si;  // a value of the request in the units of QueryArrays
+};
+
+enum CountIndex { kWorkers, kNodes, kDevicesPerNode, kServers, kLocalBatch, kAccumulationSteps };
+inline constexpr std::array<CountColumn, 6> kCountColumns = {
+    {{"workers", &QueryArrays::workers},
+     {"nodes", &QueryArrays::nodes},
+     {"devices_per_node", &QueryArrays::devices_per_node},
+     {"servers", &QueryArrays::servers},
+     {"local_batch", &QueryArrays::local_batch},
+     {"accumulation_steps", &QueryArrays::accumulation_steps}}};
+inline constexpr std::array<NumberColumn, 3> kNumberColumns = {
+    {{"link_gbit_per_s", &QueryArrays::bandwidth_bytes_per_s, 1e9 / 8},
+     {"rtt_ms", &QueryArrays::rtt_s, 1e-3},
+     {"loss_rate", &QueryArrays::loss_rate, 1}}};
+
+// Queries as a request states them: columns of `size`, or empty ones. In number columns a value that
+// is not a number stands for "not stated".
+struct QueryColumns {
+  std::size_t size = 0;
+  std::array<std::vector<int>, kCountColumns.size()> counts;
+  std::array<std::vector<double>, kNumberColumns.size()> numbers;
+
+  bool Has(CountIndex i) const { return !counts[i].empty(); }
+};
+
+// Step times and, where they were asked for, intervals; times are not a number where the status says
+// why.
+struct ForecastColumns {
+  std::vector<double> step_time_s;
+  std::vector<double> low_s;
+  std::vector<double> high_s;
+  std::vector<QueryStatus> status;
+  std::size_t failed = 0;
+};
+
+}  // namespace stepcast::serve
+
+#endif  // STEPCAST_PREDICTOR_SERVE_COLUMNS_H_

@@ -1,0 +1,325 @@
+#include "predictor/serve/service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "data/io/machines.h"
+#include "data/io/parse.h"
+#include "data/io/plan_fields.h"
+#include "data/workloads/catalog.h"
+#include "predictor/search/placement.h"
+
+namespace stepcast::serve {
+namespace {
+
+// Shards are computed for each number of servers: so many at most may be asked for.
+constexpr int kMostServers = 1024;
+// Of a plan by itself, which is told node by node; queries may ask for more.
+constexpr int kMostNodes = 100'000;
+
+template <class Named>
+std::string Names(const std::vector<Named>& all) {
+  std::string names;
+  for (const Named& one : all) names += (names.empty() ? "" : ", ") + one.name;
+  return names;
+}
+
+template <class Named>
+const Named* FindNamed(const std::vector<Named>& all, const std::string& name) {
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Named& one) { return one.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+template <class Named>
+void RequireDistinct(const std::vector<Named>& all, const char* what) {
+  for (const Named& one : all) {
+    if (FindNamed(all, one.name) == &one) continue;
+    throw InputError({"", 0, "name"}, one.name, fmt::format("is the name of two {}", what),
+                     "each name once");
+  }
+}
+
+// The queries as arrays, with the nodes that they leave open.
+QueryArrays BindQueries(const Target& target, QueryColumns* queries) {
+  if (queries->Has(kWorkers) && !queries->Has(kNodes)) {
+    // As FillNodes does. What is no number of workers is left for its status.
+    const int on_node = target.predictor.cluster().devices_per_node;
+    for (const int workers : queries->counts[kWorkers]) {
+      queries->counts[kNodes].push_back(workers < 1 ? 1 : 1 + (workers - 1) / on_node);
+      queries->counts[kDevicesPerNode].push_back(std::min(workers, on_node));
+    }
+  }
+  QueryArrays arrays;
+  arrays.size = queries->size;
+  for (std::size_t i = 0; i < kCountColumns.size(); ++i) {
+    if (!queries->counts[i].empty()) arrays.*kCountColumns[i].member = queries->counts[i].data();
+  }
+  for (std::size_t i = 0; i < kNumberColumns.size(); ++i) {
+    std::vector<double>& column = queries->numbers[i];
+    if (column.empty()) continue;
+    for (double& value : column) value *= kNumberColumns[i].to_si;
+    arrays.*kNumberColumns[i].member = column.data();
+  }
+  return arrays;
+}
+
+}  // namespace
+
+Snapshot::Snapshot(Inventory inventory, int number, const ServiceOptions& options)
+    : inventory_(std::move(inventory)),
+      number_(number),
+      targets_(options.most_compiled),
+      plans_(options.most_compiled) {
+  if (inventory_.clusters.empty()) {
+    throw InputError({"", 0, "cluster"}, "", "is required", "at least one cluster file");
+  }
+  RequireDistinct(inventory_.clusters, "clusters");
+  RequireDistinct(inventory_.workloads, "workload files");
+}
+
+std::vector<Workload> Snapshot::Workloads() const {
+  std::map<std::string, Workload> all;
+  for (const std::string& name : WorkloadNames()) all.emplace(name, *FindWorkload(name));
+  for (const Workload& own : inventory_.workloads) all.insert_or_assign(own.name, own);
+  std::vector<Workload> sorted;
+  for (auto& [name, workload] : all) sorted.push_back(std::move(workload));
+  return sorted;
+}
+
+std::shared_ptr<const Target> Snapshot::Find(const TargetName& name) const {
+  const std::vector<Cluster>& clusters = inventory_.clusters;
+  const Cluster* cluster = name.cluster.empty() && clusters.size() == 1
+                               ? &clusters.front()
+                               : FindNamed(clusters, name.cluster);
+  if (cluster == nullptr) {
+    throw InputError({"", 0, "cluster"}, name.cluster,
+                     name.cluster.empty() ? "is required" : "is not served", Names(clusters));
+  }
+  if (name.workload.empty()) {
+    throw InputError({"", 0, "workload"}, "", "is required", "a name that /v1/workloads lists");
+  }
+  std::string key = cluster->name;
+  for (const std::string& part : {name.workload, name.device}) {
+    key += '\0';
+    key += part;
+  }
+  return targets_.GetOr(key, [&] {
+    std::optional<Workload> workload;
+    if (const Workload* own = FindNamed(inventory_.workloads, name.workload)) workload = *own;
+    if (!workload) workload = FindWorkload(name.workload);
+    if (!workload) {
+      throw InputError({"", 0, "workload"}, name.workload, "is not a known workload",
+                       Names(Workloads()));
+    }
+    const std::string& asked = name.device.empty() ? cluster->device : name.device;
+    std::optional<Device> facts;
+    if (cluster->device_facts) facts = FindDevice({*cluster->device_facts}, asked);
+    if (!facts) facts = FindDevice(inventory_.devices, asked);
+    return std::make_shared<const Target>(
+        Target{key, facts, Predictor(*cluster, *workload, facts, facts ? facts->name : asked)});
+  });
+}
+
+CompiledPlan Snapshot::Compile(const Target& target, const Plan& plan, int servers) const {
+  CompileOptions options;
+  const int most = std::clamp(servers, options.most_servers, kMostServers);
+  options.most_servers = static_cast<int>(std::bit_ceil(static_cast<unsigned>(most)));
+  std::string key = target.key;
+  for (const PlanField& field : PlanFields()) {
+    key += '\0';
+    key += field.write(plan);
+  }
+  key += '\0' + std::to_string(options.most_servers);
+  return plans_.GetOr(key, [&] { return CompiledPlan(target.predictor, plan, options); });
+}
+
+Service::Service(Read read, const ServiceOptions& options)
+    : read_(std::move(read)),
+      options_(options),
+      current_(std::make_shared<const Snapshot>(read_(), 1, options)) {}
+
+std::shared_ptr<const Snapshot> Service::Current() const {
+  const std::lock_guard lock(mutex_);
+  return current_;
+}
+
+int Service::Reload() {
+  const std::lock_guard reading(reading_);
+  auto next = std::make_shared<const Snapshot>(read_(), Current()->number() + 1, options_);
+  const std::lock_guard lock(mutex_);
+  current_.swap(next);
+  return current_->number();
+}
+
+Plan ReadPlan(const PlanText& text, const std::string& prefix, const Cluster& cluster,
+              const StatedApart& apart) {
+  const auto place = [&](const char* column) { return InputPlace{"", 0, prefix + column}; };
+  Plan plan;
+  plan.local_batch = 0;
+  const std::optional<std::string> workers = text("workers", true);
+  if (workers) {
+    plan.placement = FillNodes(ParseInteger(*workers, place("workers"), 1, kMostCount),
+                               cluster.devices_per_node);
+  }
+  bool placed = workers.has_value();
+  for (const PlanField& field : PlanFields()) {
+    const std::optional<std::string> value = text(field.column, field.unit != nullptr);
+    if (!value) continue;
+    if (std::string_view(field.column) == "placement") {
+      if (workers) {
+        throw InputError(place("workers"), *workers, "says the same as placement",
+                         "one of the two");
+      }
+      placed = true;
+    }
+    field.read_column(*value, place(field.column), &plan);
+  }
+  // Named hosts say how many nodes there are.
+  if (!plan.hosts.empty() && !placed) {
+    plan.placement.assign(plan.hosts.size(), cluster.devices_per_node);
+  }
+  if (plan.nodes() > kMostNodes) {
+    throw InputError(place(workers ? "workers" : "placement"), "",
+                     fmt::format("uses {} nodes", plan.nodes()),
+                     fmt::format("at most {} nodes", kMostNodes));
+  }
+  if (plan.local_batch == 0) {
+    if (!apart.local_batch) {
+      throw InputError(place("local_batch"), "", "is required",
+                       "samples of one micro-step on one device, like 32");
+    }
+    plan.local_batch = 1;
+  }
+  if (apart.servers && plan.servers == 0 && UsesServers(plan.strategy)) plan.servers = 1;
+  CheckPlan(plan, [&](const PlanField& field) { return place(field.column); });
+  return plan;
+}
+
+void CheckColumns(const std::string& prefix, std::size_t most, QueryColumns* columns) {
+  const char* first = nullptr;
+  const auto check = [&](const char* name, std::size_t size) {
+    if (size == 0) return;
+    if (first == nullptr) {
+      first = name;
+      columns->size = size;
+    }
+    if (size == columns->size) return;
+    throw InputError({"", 0, prefix + name}, "",
+                     fmt::format("has {} numbers, {} has {}", size, first, columns->size),
+                     "columns of one length");
+  };
+  for (std::size_t i = 0; i < kCountColumns.size(); ++i) {
+    check(kCountColumns[i].name, columns->counts[i].size());
+  }
+  for (std::size_t i = 0; i < kNumberColumns.size(); ++i) {
+    check(kNumberColumns[i].name, columns->numbers[i].size());
+  }
+  const std::string whole = prefix.substr(0, prefix.rfind('.'));
+  if (first == nullptr) {
+    throw InputError({"", 0, whole}, "", "says nothing", "at least one column of numbers");
+  }
+  if (columns->size > most) {
+    throw InputError({"", 0, whole}, std::to_string(columns->size), "plans are too many",
+                     fmt::format("at most {}", most));
+  }
+  const bool nodes = columns->Has(kNodes);
+  if (nodes != columns->Has(kDevicesPerNode) || (nodes && !columns->Has(kWorkers))) {
+    throw InputError({"", 0, prefix + (nodes ? "nodes" : "devices_per_node")}, "",
+                     "says too little alone", "workers, nodes and devices_per_node, or workers");
+  }
+}
+
+void CheckSearch(const BatchSearch& search, std::size_t allocations, std::size_t most_plans) {
+  const auto place = [](const char* key) {
+    return InputPlace{"", 0, std::string("search.") + key};
+  };
+  if (search.most_global_batch == 0) {
+    throw InputError(place("most_global_batch"), "", "is required",
+                     "samples of one update that training tolerates, like 8192");
+  }
+  const auto check = [&](const char* key, int value, int low, int high) {
+    if (value >= low && value <= high) return;
+    throw InputError(place(key), std::to_string(value), "is out of range",
+                     fmt::format("a whole number from {} to {}", low, high));
+  };
+  check("least_global_batch", search.least_global_batch, 1, kMostBatch);
+  check("most_global_batch", search.most_global_batch, search.least_global_batch, kMostBatch);
+  check("least_local_batch", search.least_local_batch, 1, kMostBatch);
+  if (search.most_local_batch != 0) {  // which is what memory holds
+    check("most_local_batch", search.most_local_batch, search.least_local_batch, kMostBatch);
+  }
+  const std::size_t most_tried = 10 * most_plans / std::max<std::size_t>(1, allocations);
+  check("candidates", search.candidates, 1,
+        static_cast<int>(std::min<std::size_t>(most_tried, kMostCount)));
+  for (const auto& [key, value] : {std::pair("noise_scale", search.noise_scale),
+                                   std::pair("initial_batch", search.initial_batch)}) {
+    if (value && !(*value > 0 && std::isfinite(*value))) {
+      throw InputError(place(key), fmt::format("{}", *value), "is out of range", "more than 0");
+    }
+  }
+  if (search.noise_scale.has_value() != search.initial_batch.has_value()) {
+    throw InputError(place(search.noise_scale ? "noise_scale" : "initial_batch"), "",
+                     "says nothing alone", "noise_scale and initial_batch, or neither");
+  }
+}
+
+InputError InRequestTerms(const InputError& error) {
+  const PlanField* field = FindPlanField(error.place().key);
+  if (field == nullptr) return error;
+  return {{error.place().file, error.place().line, field->column},
+          error.value(),
+          error.problem(),
+          error.allowed()};
+}
+
+ForecastColumns PredictMany(const Snapshot& snapshot, const Target& target, const Plan& plan,
+                            bool interval, QueryColumns* queries) {
+  const std::vector<int>& servers = queries->counts[kServers];
+  const int most_servers =
+      servers.empty() ? plan.servers : *std::max_element(servers.begin(), servers.end());
+  const CompiledPlan compiled = snapshot.Compile(target, plan, most_servers);
+  const QueryArrays arrays = BindQueries(target, queries);
+  ForecastColumns answer;
+  answer.step_time_s.resize(arrays.size);
+  answer.status.resize(arrays.size);
+  ForecastArrays into;
+  into.step_time_s = answer.step_time_s.data();
+  into.status = answer.status.data();
+  if (interval) {
+    answer.low_s.resize(arrays.size);
+    answer.high_s.resize(arrays.size);
+    into.low_s = answer.low_s.data();
+    into.high_s = answer.high_s.data();
+  }
+  answer.failed = compiled.PredictMany(arrays, into);
+  return answer;
+}
+
+std::vector<BatchChoice> Recommend(const Snapshot& snapshot, const Target& target, const Plan& plan,
+                                   const BatchSearch& search, QueryColumns* allocations) {
+  BindQueries(target, allocations);
+  const auto value = [&](CountIndex i, std::size_t row, int otherwise) {
+    return allocations->Has(i) ? allocations->counts[i][row] : otherwise;
+  };
+  std::vector<Allocation> rows;
+  rows.reserve(allocations->size);
+  int most_servers = plan.servers;
+  for (std::size_t i = 0; i < allocations->size; ++i) {
+    rows.push_back({value(kWorkers, i, plan.workers()), value(kNodes, i, plan.nodes()),
+                    value(kDevicesPerNode, i, DevicesOnFullestNode(plan.placement)),
+                    value(kServers, i, plan.servers)});
+    most_servers = std::max(most_servers, rows.back().servers);
+  }
+  const CompiledPlan compiled = snapshot.Compile(target, plan, most_servers);
+  std::vector<BatchChoice> choices(rows.size());
+  ChooseBatches(compiled, rows.data(), rows.size(), search, choices.data());
+  return choices;
+}
+
+}  // namespace stepcast::serve

@@ -1,0 +1,141 @@
+// What `stepcast serve` answers, without any transport: plans, many plans, batches for allocations.
+//
+//   Service service(read, {});
+//   const std::shared_ptr<const Snapshot> now = service.Current();
+//   const std::shared_ptr<const Target> target = now->Find({"", "resnet50", ""});
+//   target->predictor.Predict(plan);
+//
+// A snapshot is what was read at one time, with all that was made of it: it never changes, and an
+// answer is made of one snapshot alone. Reload swaps it; who still answers from the old one keeps it.
+// Everything here may be called from many threads.
+#ifndef STEPCAST_PREDICTOR_SERVE_SERVICE_H_
+#define STEPCAST_PREDICTOR_SERVE_SERVICE_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/record/input_error.h"
+#include "data/record/machine.h"
+#include "data/record/workload.h"
+#include "predictor/compiled_plan.h"
+#include "predictor/predictor.h"
+#include "predictor/search/allocations.h"
+#include "predictor/serve/columns.h"
+#include "predictor/serve/lru_cache.h"
+
+namespace stepcast::serve {
+
+// What requests may name.
+struct Inventory {
+  std::vector<Cluster> clusters;    // at least one, each name once
+  std::vector<Workload> workloads;  // of files: before those of the catalogue
+  std::vector<Device> devices;      // data sheets
+};
+
+struct ServiceOptions {
+  std::size_t most_plans = 1'000'000;  // of one request
+  std::size_t most_compiled = 256;     // kept by a snapshot; the same of targets
+};
+
+// Whom a request is about, as it says so. `cluster` may be empty where there is one alone, `device`
+// where it is the cluster's.
+struct TargetName {
+  std::string cluster;
+  std::string workload;
+  std::string device;
+};
+
+struct Target {
+  std::string key;  // of its snapshot, each one's own
+  std::optional<Device> facts;
+  Predictor predictor;
+};
+
+class Snapshot {
+ public:
+  // Throws InputError for an inventory without a cluster or with a name twice.
+  Snapshot(Inventory inventory, int number, const ServiceOptions& options);
+
+  // 1 for the first that a service reads, and one more each time.
+  int number() const { return number_; }
+  const Inventory& inventory() const { return inventory_; }
+  // All workloads that may be named, by name.
+  std::vector<Workload> Workloads() const;
+  std::size_t compiled() const { return plans_.size(); }
+
+  // Throws InputError for a name that is not known, and as Predictor does.
+  std::shared_ptr<const Target> Find(const TargetName& name) const;
+  // `servers`: so many may be asked for, up to 1024. Throws InputError as CompiledPlan does.
+  CompiledPlan Compile(const Target& target, const Plan& plan, int servers) const;
+
+ private:
+  Inventory inventory_;
+  int number_;
+  mutable LruCache<std::shared_ptr<const Target>> targets_;
+  mutable LruCache<CompiledPlan> plans_;
+};
+
+class Service {
+ public:
+  // Reads what is served; called by the constructor and by each Reload, by one thread at a time.
+  using Read = std::function<Inventory()>;
+
+  // Throws what `read` throws.
+  Service(Read read, const ServiceOptions& options);
+
+  std::shared_ptr<const Snapshot> Current() const;
+  const ServiceOptions& options() const { return options_; }
+
+  // Reads anew and returns the number of the new snapshot. Throws what `read` throws; then the old
+  // one stays.
+  int Reload();
+
+ private:
+  Read read_;
+  ServiceOptions options_;
+  std::mutex reading_;
+  mutable std::mutex mutex_;  // of current_
+  std::shared_ptr<const Snapshot> current_;
+};
+
+// The text of a plan's column, or of "workers", as a request states it: a number, or a word. Empty
+// where it does not say.
+using PlanText = std::function<std::optional<std::string>(const char* column, bool is_number)>;
+// What a request states apart from its plan, for each query: the plan need not.
+struct StatedApart {
+  bool local_batch = false;
+  bool servers = false;
+};
+// The plan that a request states, strictly. `prefix` stands before a column in errors.
+Plan ReadPlan(const PlanText& text, const std::string& prefix, const Cluster& cluster,
+              const StatedApart& apart = {});
+
+// Sets the size of `columns`. Throws InputError, with `prefix` before a column's name, where there is
+// none, where lengths differ or exceed `most`, and for nodes without workers.
+void CheckColumns(const std::string& prefix, std::size_t most, QueryColumns* columns);
+
+// Throws InputError for a search that makes no sense, or tries more than ten times `most_plans`. A
+// most_global_batch of 0 is one that was not stated.
+void CheckSearch(const BatchSearch& search, std::size_t allocations, std::size_t most_plans);
+
+// The error with the key of a request where it names an option of the command line.
+InputError InRequestTerms(const InputError& error);
+
+// Answers `queries`, whose number columns become SI units; `plan` says what they do not. Where workers
+// are stated without nodes, nodes are filled one after another. Throws InputError as CompiledPlan does.
+ForecastColumns PredictMany(const Snapshot& snapshot, const Target& target, const Plan& plan,
+                            bool interval, QueryColumns* queries);
+
+// The best batch for each of `allocations`, of which the columns of workers, nodes, devices_per_node
+// and servers are read as PredictMany does.
+std::vector<BatchChoice> Recommend(const Snapshot& snapshot, const Target& target, const Plan& plan,
+                                   const BatchSearch& search, QueryColumns* allocations);
+
+}  // namespace stepcast::serve
+
+#endif  // STEPCAST_PREDICTOR_SERVE_SERVICE_H_

@@ -1,0 +1,453 @@
+// The HTTP interface without sockets: answers, and what is answered to wrong questions.
+#include "predictor/serve/api.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "data/io/plan_fields.h"
+#include "predictor/report/json.h"
+#include "tests/serve/mutations.h"
+#include "tests/serve/seeds.h"
+#include "tests/serve/support.h"
+
+namespace stepcast::serve {
+namespace {
+
+// A tenth of a percent of a million wrong requests, at some microseconds each.
+constexpr int kMutations = 100'000;
+
+constexpr const char* kGood =
+    R"({"cluster":"gce-t4","workload":"resnet50","workers":8,"local_batch":32})";
+
+// ---- One plan.
+
+TEST(Predict, IsWhatTheProgramPrints) {
+  const TestService test;
+  const Reply reply = test.Post("/v1/predict", kGood);
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  EXPECT_STREQ(reply.content_type, "application/json");
+  EXPECT_EQ(reply.snapshot, 1);
+  const auto target = test.service.Current()->Find({"gce-t4", "resnet50", ""});
+  const Predictor& predictor = target->predictor;
+  Plan plan;
+  plan.placement = {4, 4};
+  plan.local_batch = 32;
+  EXPECT_EQ(reply.body, PredictionJson(predictor.Predict(plan), plan,
+                                       {predictor.cluster(), predictor.workload(),
+                                        predictor.device(), target->facts})
+                            .dump());
+  const TestJson json = TestJson::parse(reply.body);
+  for (const char* key : {"step_time_s", "low_s", "high_s", "throughput_samples_per_s", "breakdown",
+                          "traffic", "memory", "flags"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+}
+
+// A plan that an answer shows can be asked for again, field by field.
+TEST(Predict, TakesEachFieldOfAPlan) {
+  const TestService test;
+  std::set<std::string> seen;
+  for (const Seed& seed : Seeds()) {
+    if (seed.path != "/v1/predict") continue;
+    const TestJson asked = TestJson::parse(seed.body);
+    const TestJson answer = test.JsonOf(seed.path, seed.body);
+    TestJson again = answer["plan"];
+    for (const auto& [key, value] : again.items()) seen.insert(key);
+    again.erase("workers");
+    again.erase("global_batch");
+    for (const char* key : {"cluster", "workload", "device"}) again[key] = answer[key];
+    EXPECT_EQ(test.JsonOf(seed.path, again.dump()), answer);
+  }
+  EXPECT_TRUE(seen.count("colocated_servers") && seen.count("rtt_ms") && seen.count("hosts"));
+}
+
+TEST(Predict, WordsOfYesAndNoMayBeBooleans) {
+  const TestService test;
+  const std::string body =
+      R"({"cluster":"ec2-g3-ps","workload":"vgg16","workers":2,"local_batch":16,)"
+      R"("strategy":"ps-sync","servers":1,"multicast":)";
+  EXPECT_EQ(test.JsonOf("/v1/predict", body + "true}"),
+            test.JsonOf("/v1/predict", body + "\"yes\"}"));
+  EXPECT_NE(test.JsonOf("/v1/predict", body + "true}"),
+            test.JsonOf("/v1/predict", body + "false}"));
+  EXPECT_EQ(test.JsonOf("/v1/predict", body + "null}"),
+            test.JsonOf("/v1/predict", body + "false}"));
+}
+
+// ---- Errors.
+
+TEST(Errors, NameKeyValueAndWhatIsAllowed) {
+  const TestService test;
+  const struct {
+    const char* path;
+    std::string body;
+    int status;
+    const char* key;
+    const char* fragment;
+  } cases[] = {
+      {"/v1/predict", "", 400, nullptr, "body: is not JSON"},
+      {"/v1/predict", "{", 400, nullptr, "byte "},
+      {"/v1/predict", "[1]", 400, nullptr, "body: is not JSON that is read here"},
+      {"/v1/predict", "7", 422, "body", "is a number; allowed: an object"},
+      {"/v1/predict", "{}", 422, "cluster", "is required; allowed: gce-t4, ec2-g3-ps"},
+      {"/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","workers":8})", 422,
+       "local_batch", "is required"},
+      {"/v1/predict", R"({"cluster":"gce-t4","workload":"x","local_batch":8})", 422, "workload",
+       "'x' is not a known workload; allowed: alexnet"},
+      {"/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","local_bach":8})", 422,
+       "local_bach", "is not a key; allowed: cluster, workload, device, workers, placement"},
+      {"/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","local_batch":"8"})", 422,
+       "local_batch", "is a text; allowed: a number"},
+      {"/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","local_batch":8.5})", 422,
+       "local_batch", "'8.5'"},
+      {"/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","local_batch":8,"strategy":3})",
+       422, "strategy", "is a number; allowed: a text"},
+      {"/v1/predict",
+       R"({"cluster":"gce-t4","workload":"resnet50","local_batch":8,"strategy":"rings"})", 422,
+       "strategy", "'rings'"},
+      {"/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","local_batch":8,"loss_rate":1})",
+       422, "loss_rate", "'1'"},
+      {"/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","local_batch":8,"servers":3})",
+       422, "servers", "with strategy allreduce"},
+      {"/v1/predict_batch", R"({"cluster":"gce-t4","workload":"resnet50"})", 422, "queries",
+       "says nothing"},
+      {"/v1/predict_batch", R"({"cluster":"gce-t4","workload":"resnet50","queries":[1]})", 422,
+       "queries", "is an array of numbers; allowed: an object"},
+      {"/v1/predict_batch",
+       R"({"cluster":"gce-t4","workload":"resnet50","queries":{"workers":[1.5]}})", 422,
+       "queries.workers", "'1.5' is not a whole number"},
+      {"/v1/predict_batch",
+       R"({"cluster":"gce-t4","workload":"resnet50","queries":{"workers":[1,null]}})", 422,
+       "queries.workers", "'null' is not a whole number"},
+      {"/v1/predict_batch",
+       R"({"cluster":"gce-t4","workload":"resnet50","queries":{"workers":[1]}})", 422,
+       "plan.local_batch", "is required"},
+      {"/v1/predict_batch",
+       R"({"cluster":"gce-t4","workload":"resnet50","queries":{"wrkers":[1]}})", 422,
+       "queries.wrkers", "is not a key; allowed: workers, nodes"},
+      {"/v1/predict_batch",
+       R"({"cluster":"gce-t4","workload":"resnet50","interval":1,"queries":{"workers":[1]}})", 422,
+       "interval", "is a number; allowed: true or false"},
+      {"/v1/recommend",
+       R"({"cluster":"gce-t4","workload":"resnet50","allocations":{"workers":[1]}})", 422,
+       "search.most_global_batch", "is required"},
+      {"/v1/reload", "{}", 400, nullptr, "takes no body"},
+  };
+  for (const auto& c : cases) {
+    const Reply reply = test.Post(c.path, c.body);
+    EXPECT_EQ(reply.status, c.status) << c.body << reply.body;
+    EXPECT_STREQ(reply.content_type, "application/problem+json");
+    const TestJson json = TestJson::parse(reply.body, nullptr, false);
+    ASSERT_TRUE(json.is_object()) << reply.body;
+    EXPECT_EQ(json["status"], c.status);
+    EXPECT_NE(json["detail"].get<std::string>().find(c.fragment), std::string::npos) << json;
+    EXPECT_EQ(json.value("key", ""), c.key == nullptr ? "" : c.key) << json;
+  }
+}
+
+// What the model itself refuses is named in the request's words, not in those of the command line.
+TEST(Errors, AreInTheWordsOfTheRequest) {
+  Inventory inventory = ShippedInventory();
+  Workload bare;
+  bare.name = "bare";
+  bare.parameters = bare.trainable_parameters = 1'000'000'000;
+  bare.gradient_bytes = Gigabytes(4.0);
+  bare.communication_only = true;
+  inventory.workloads.push_back(bare);
+  const TestService test([&] { return inventory; });
+  const Reply reply = test.Post(
+      "/v1/predict",
+      R"({"cluster":"gce-t4","workload":"bare","workers":8,"local_batch":1,"bucket_mib":0.001})");
+  EXPECT_EQ(reply.status, 422);
+  EXPECT_EQ(TestJson::parse(reply.body)["key"], "bucket_mib") << reply.body;
+}
+
+TEST(Errors, OfPathMethodAndType) {
+  const TestService test;
+  EXPECT_EQ(test.Get("/").status, 404);
+  EXPECT_EQ(test.Get("/v1/predict/").status, 404);
+  EXPECT_EQ(test.Get("/healthz?x=1").status, 400);
+  const Reply get = test.Get("/v1/predict");
+  EXPECT_EQ(get.status, 405);
+  EXPECT_STREQ(get.allow, "POST");
+  const Reply post = test.Post("/metrics", "");
+  EXPECT_EQ(post.status, 405);
+  EXPECT_STREQ(post.allow, "GET, HEAD");
+  EXPECT_EQ(test.Post("/v1/predict", kGood, "text/plain").status, 415);
+  EXPECT_EQ(test.Post("/v1/predict", kGood, "").status, 415);
+  EXPECT_EQ(test.Post("/v1/predict", kGood, "application/octet-stream").status, 415);
+  EXPECT_EQ(test.Post("/v1/predict", kGood, "Application/JSON ; charset=utf-8").status, 200);
+}
+
+// ---- Many plans.
+
+TEST(Batch, IsManySinglePlans) {
+  const TestService test;
+  const TestJson batch = test.JsonOf(
+      "/v1/predict_batch",
+      R"({"cluster":"gce-t4","workload":"resnet50","plan":{"strategy":"tree","rtt_ms":2},)"
+      R"("queries":{"workers":[1,8,16],"local_batch":[8,16,32],"link_gbit_per_s":[1,10,null]}})");
+  EXPECT_EQ(batch["size"], 3);
+  EXPECT_EQ(batch["failed"], 0);
+  EXPECT_EQ(batch["device"], "t4");
+  const char* single[] = {R"("workers":1,"local_batch":8,"link_gbit_per_s":1})",
+                          R"("workers":8,"local_batch":16,"link_gbit_per_s":10})",
+                          R"("workers":16,"local_batch":32})"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const TestJson one =
+        test.JsonOf("/v1/predict",
+                    R"({"cluster":"gce-t4","workload":"resnet50","strategy":"tree","rtt_ms":2,)" +
+                        std::string(single[i]));
+    for (const char* key : {"step_time_s", "low_s", "high_s"}) {
+      const double expected = one[key];
+      EXPECT_NEAR(batch[key][i].get<double>() / expected, 1, 1e-4) << key << i;
+    }
+  }
+}
+
+TEST(Batch, TellsWhichQueriesHaveNoAnswer) {
+  const TestService test;
+  const TestJson batch =
+      test.JsonOf("/v1/predict_batch", R"({"cluster":"gce-t4","workload":"resnet50",)"
+                                       R"("queries":{"workers":[1,0,4],"local_batch":[8,8,-1]}})");
+  EXPECT_EQ(batch["failed"], 2);
+  EXPECT_TRUE(batch["step_time_s"][0].is_number());
+  EXPECT_TRUE(batch["step_time_s"][1].is_null());
+  EXPECT_TRUE(batch["high_s"][2].is_null());
+  ASSERT_EQ(batch["problems"].size(), 2U);
+  EXPECT_EQ(batch["problems"][0]["index"], 1);
+  EXPECT_EQ(batch["problems"][1]["problem"], QueryStatusText(QueryStatus::kBadBatch));
+}
+
+TEST(Batch, WithoutIntervalHasStepTimesAlone) {
+  const TestService test;
+  const std::string tail = R"("cluster":"gce-t4","workload":"resnet50",)"
+                           R"("queries":{"workers":[4,8],"local_batch":[8,8]}})";
+  const TestJson without = test.JsonOf("/v1/predict_batch", R"({"interval":false,)" + tail);
+  EXPECT_FALSE(without.contains("low_s"));
+  const TestJson with = test.JsonOf("/v1/predict_batch", "{" + tail);
+  ASSERT_EQ(without["step_time_s"].size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_DOUBLE_EQ(without["step_time_s"][i].get<double>(), with["step_time_s"][i].get<double>());
+  }
+}
+
+TEST(Batch, BoundsThePlansOfOneRequest) {
+  ServiceOptions options;
+  options.most_plans = 3;
+  const TestService test(ShippedInventory, options);
+  const std::string head = R"({"cluster":"gce-t4","workload":"resnet50","plan":{"local_batch":8},)"
+                           R"("queries":{"workers":[)";
+  EXPECT_EQ(test.Post("/v1/predict_batch", head + "1,2,3]}}").status, 200);
+  EXPECT_EQ(test.Post("/v1/predict_batch", head + "1,2,3,4]}}").status, 400);
+  EXPECT_EQ(test.Post("/v1/recommend",
+                      R"({"cluster":"gce-t4","workload":"resnet50","allocations":{"workers":[1]},)"
+                      R"("search":{"most_global_batch":64,"candidates":31}})")
+                .status,
+            422);
+}
+
+// The columns of a binary answer, with its head.
+struct Columns {
+  TestJson head;
+  std::map<std::string, std::vector<double>> values;
+};
+
+Columns ReadAnswer(const std::string& body) {
+  BinaryReader reader(body);
+  Columns columns{TestJson::parse(reader.head()), {}};
+  const std::size_t size = columns.head["size"];
+  std::string names = columns.head["columns"];
+  for (std::size_t at = 0; at < names.size();) {
+    const std::size_t comma = std::min(names.find(',', at), names.size());
+    const std::string name = names.substr(at, comma - at);
+    if (name == "status") {
+      const std::vector<int> status = reader.Next<int>(name, size);
+      columns.values[name].assign(status.begin(), status.end());
+    } else {
+      columns.values[name] = reader.Next<double>(name, size);
+    }
+    at = comma + 1;
+  }
+  reader.Finish();
+  return columns;
+}
+
+TEST(Columns, AreTheNumbersOfTheTextToTheBit) {
+  const TestService test;
+  BinaryWriter writer(
+      R"({"cluster":"gce-t4","workload":"resnet50","size":3,"columns":"workers,rtt_ms,local_batch"})",
+      64);
+  writer.Add(std::vector<int>{1, 8, 0});
+  writer.Add(std::vector<double>{0, 2.5, std::nan("")});
+  writer.Add(std::vector<int>{8, 16, 32});
+  const Reply reply = test.Post("/v1/predict_batch", writer.Take(), "application/octet-stream");
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  EXPECT_STREQ(reply.content_type, "application/octet-stream");
+  const Columns columns = ReadAnswer(reply.body);
+  EXPECT_EQ(columns.head["failed"], 1);
+  const TestJson text = test.JsonOf(
+      "/v1/predict_batch",
+      R"({"cluster":"gce-t4","workload":"resnet50",)"
+      R"("queries":{"workers":[1,8,0],"rtt_ms":[0,2.5,null],"local_batch":[8,16,32]}})");
+  for (const char* key : {"step_time_s", "low_s", "high_s"}) {
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(columns.values.at(key)[i], text[key][i]);
+    EXPECT_TRUE(std::isnan(columns.values.at(key)[2]));
+  }
+  EXPECT_EQ(columns.values.at("status"),
+            (std::vector<double>{0, 0, static_cast<int>(QueryStatus::kBadPlacement)}));
+}
+
+TEST(Columns, CutOffOrTooLongIsAnError) {
+  const TestService test;
+  const std::string good = ColumnsSeed();
+  EXPECT_EQ(test.Post("/v1/predict_batch", good, "application/octet-stream").status, 200);
+  for (std::size_t length = 0; length < good.size(); ++length) {
+    const Reply reply =
+        test.Post("/v1/predict_batch", good.substr(0, length), "application/octet-stream");
+    EXPECT_EQ(reply.status, 422) << length << reply.body;
+  }
+  EXPECT_EQ(test.Post("/v1/predict_batch", good + '\0', "application/octet-stream").status, 422);
+  std::string endless = good;
+  std::memset(endless.data(), 0xff, 4);
+  EXPECT_EQ(test.Post("/v1/predict_batch", endless, "application/octet-stream").status, 422);
+}
+
+// ---- Batches for allocations.
+
+TEST(RecommendAnswer, HasAChoiceForEachAllocation) {
+  const TestService test;
+  const TestJson json =
+      test.JsonOf("/v1/recommend",
+                  R"({"cluster":"gce-t4","workload":"resnet50","allocations":{"workers":[1,8,0]},)"
+                  R"("search":{"most_global_batch":1024,"noise_scale":1000,"initial_batch":32}})");
+  EXPECT_EQ(json["size"], 3);
+  EXPECT_EQ(json["failed"], 1);
+  for (const char* key : {"local_batch", "accumulation_steps", "step_time_s",
+                          "throughput_samples_per_s", "efficiency", "goodput_samples_per_s"}) {
+    ASSERT_EQ(json[key].size(), 3U) << key;
+    EXPECT_GT(json[key][1], 0) << key;
+    EXPECT_TRUE(json[key][2].is_null()) << key;
+  }
+}
+
+// ---- What is served, and how it goes.
+
+TEST(Lists, NameClustersAndWorkloads) {
+  const TestService test;
+  const TestJson clusters = TestJson::parse(test.Get("/v1/clusters").body)["clusters"];
+  ASSERT_EQ(clusters.size(), 2U);
+  EXPECT_EQ(clusters[0]["name"], "gce-t4");
+  EXPECT_EQ(clusters[0]["calibrated"], false);
+  const TestJson workloads = TestJson::parse(test.Get("/v1/workloads").body)["workloads"];
+  EXPECT_GT(workloads.size(), 20U);
+  EXPECT_EQ(workloads[0]["name"], "alexnet");
+}
+
+TEST(Health, ReadinessEndsBeforeHealth) {
+  TestService test;
+  EXPECT_EQ(test.Get("/healthz").status, 200);
+  EXPECT_EQ(test.Get("/readyz").status, 200);
+  EXPECT_EQ(test.api.Answer({"HEAD", "/readyz", "", ""}).status, 200);
+  test.api.SetStopping();
+  EXPECT_EQ(test.Get("/readyz").status, 503);
+  EXPECT_EQ(test.Get("/healthz").status, 200);
+}
+
+TEST(MetricsText, CountsPlansReloadsAndRequests) {
+  TestService test;
+  test.Post("/v1/predict", kGood);
+  test.Post("/v1/predict_batch", R"({"cluster":"gce-t4","workload":"resnet50",)"
+                                 R"("queries":{"workers":[4,8],"local_batch":[8,8]}})");
+  test.Post("/v1/reload", "");
+  test.metrics.Answered("/v1/predict", "200", 0.0002);
+  test.metrics.Answered("/v1/predict", "200", 100);
+  const std::string text = test.Get("/metrics").body;
+  for (const char* line :
+       {"stepcast_plans_total 3\n", "stepcast_reloads_total{outcome=\"done\"} 1\n",
+        "stepcast_snapshot 2\n",
+        "stepcast_requests_total{endpoint=\"/v1/predict\",code=\"200\"} 2\n",
+        "stepcast_request_seconds_bucket{endpoint=\"/v1/predict\",le=\"0.0001\"} 0\n",
+        "stepcast_request_seconds_bucket{endpoint=\"/v1/predict\",le=\"0.00025\"} 1\n",
+        "stepcast_request_seconds_bucket{endpoint=\"/v1/predict\",le=\"5\"} 1\n",
+        "stepcast_request_seconds_bucket{endpoint=\"/v1/predict\",le=\"+Inf\"} 2\n",
+        "stepcast_request_seconds_count{endpoint=\"/v1/predict\"} 2\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << text << "lacks " << line;
+  }
+}
+
+TEST(ReloadAnswer, SaysWhatIsWrongAndWhoStillAnswers) {
+  bool broken = false;
+  const TestService test([&] {
+    if (broken) throw InputError({"c.yaml", 3, "nodes"}, "x", "is not a whole number");
+    return ShippedInventory();
+  });
+  EXPECT_EQ(test.Post("/v1/reload", "").body, R"({"snapshot":2})");
+  broken = true;
+  const Reply reply = test.Post("/v1/reload", "");
+  EXPECT_EQ(reply.status, 500);
+  EXPECT_NE(reply.body.find("c.yaml:3: nodes: 'x' is not a whole number"), std::string::npos);
+  EXPECT_EQ(reply.snapshot, 2);
+  EXPECT_EQ(test.Post("/v1/predict", kGood).snapshot, 2);
+}
+
+// The description that is served knows every path, every field of a plan and every column.
+TEST(OpenApi, IsComplete) {
+  const std::string text = TestService().Get("/openapi.yaml").body;
+  for (const char* path :
+       {"/v1/predict", "/v1/predict_batch", "/v1/recommend", "/v1/reload", "/v1/clusters",
+        "/v1/workloads", "/healthz", "/readyz", "/metrics", "/openapi.yaml"}) {
+    EXPECT_NE(text.find("\n  " + std::string(path) + ":\n"), std::string::npos) << path;
+    EXPECT_NE(TestService().Get(path).status, 404) << path;
+  }
+  const auto has_property = [&](const char* name) {
+    return text.find("\n        " + std::string(name) + ":") != std::string::npos;
+  };
+  for (const PlanField& field : PlanFields())
+    EXPECT_TRUE(has_property(field.column)) << field.column;
+  for (const CountColumn& column : kCountColumns) EXPECT_TRUE(has_property(column.name));
+  for (const NumberColumn& column : kNumberColumns) EXPECT_TRUE(has_property(column.name));
+  for (const char* strategy : kStrategyNames) {
+    EXPECT_NE(text.find(strategy), std::string::npos) << strategy;
+  }
+}
+
+// ---- Requests that nobody would send on purpose.
+
+// Whatever comes, the answer is good or says what is wrong: never a fault of the service, and never
+// text that is not JSON.
+TEST(Mutations, AreAnsweredOrRefused) {
+  const TestService test([inventory = ShippedInventory()] { return inventory; });
+  const std::vector<Seed> seeds = Seeds();
+  std::mt19937 random(1);
+  std::map<int, int> statuses;
+  for (int i = 0; i < kMutations; ++i) {
+    const Seed& seed = seeds[random() % seeds.size()];
+    const bool other_path = random() % 64 == 0;
+    const std::string path = other_path ? Mutate(seed.path, &random) : seed.path;
+    const std::string body = Mutate(seed.body, &random);
+    const Reply reply = test.api.Answer({seed.method, path, seed.type, body});
+    ++statuses[reply.status];
+    ASSERT_TRUE(reply.status == 200 || (reply.status >= 400 && reply.status < 500))
+        << reply.status << " " << reply.body << "\nto " << path << " " << body;
+    if (std::strstr(reply.content_type, "json") != nullptr) {
+      ASSERT_TRUE(TestJson::accept(reply.body)) << reply.body << "\nto " << body;
+    }
+  }
+  EXPECT_GT(statuses[200], kMutations / 100) << "or nothing behind the readers was reached";
+  EXPECT_GT(statuses[400], kMutations / 100);
+  EXPECT_GT(statuses[422], kMutations / 100);
+  EXPECT_GT(statuses[404], 0);
+  EXPECT_EQ(TestJson::parse(test.Post("/v1/predict", kGood).body)["cluster"], "gce-t4")
+      << "and the next is answered";
+}
+
+}  // namespace
+}  // namespace stepcast::serve

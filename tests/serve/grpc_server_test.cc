@@ -1,0 +1,220 @@
+// The same service over gRPC.
+#include <google/protobuf/descriptor.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <stepcast.grpc.pb.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "data/io/plan_fields.h"
+#include "predictor/serve/rpc_server.h"
+#include "tests/serve/support.h"
+#include "tests/support/input_error.h"
+
+namespace stepcast::serve {
+namespace {
+
+struct RunningRpc : TestService {
+  explicit RunningRpc(const ServiceOptions& options = {}, int most_message = 64 << 20)
+      : TestService(ShippedInventory, options),
+        server(StartRpcServer(&service, &metrics, &pool, {{}, most_message})) {
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(-1);
+    channel = grpc::CreateCustomChannel(Address{"127.0.0.1", server->port()}.text(),
+                                        grpc::InsecureChannelCredentials(), arguments);
+    stub = v1::Stepcast::NewStub(channel);
+  }
+  ~RunningRpc() { server->Stop(std::chrono::seconds(5)); }
+  RunningRpc(const RunningRpc&) = delete;
+  RunningRpc& operator=(const RunningRpc&) = delete;
+
+  WorkPool pool{2, 64};
+  std::unique_ptr<RpcServer> server;
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<v1::Stepcast::Stub> stub;
+};
+
+v1::Target ResNet() {
+  v1::Target target;
+  target.set_cluster("gce-t4");
+  target.set_workload("resnet50");
+  return target;
+}
+
+TEST(Rpc, PredictIsWhatHttpAnswers) {
+  RunningRpc running;
+  v1::PredictRequest request;
+  *request.mutable_target() = ResNet();
+  request.mutable_plan()->set_workers(10);
+  request.mutable_plan()->set_local_batch(32);
+  request.mutable_plan()->set_strategy("tree");
+  request.mutable_plan()->set_rtt_ms(2.5);
+  grpc::ClientContext context;
+  v1::PredictReply reply;
+  const grpc::Status status = running.stub->Predict(&context, request, &reply);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  const TestJson json = running.JsonOf(
+      "/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","workers":10,"local_batch":32,)"
+                     R"("strategy":"tree","rtt_ms":2.5})");
+  EXPECT_EQ(reply.snapshot(), 1);
+  EXPECT_EQ(reply.step_time_s(), json["step_time_s"]);
+  EXPECT_EQ(reply.low_s(), json["low_s"]);
+  EXPECT_EQ(reply.high_s(), json["high_s"]);
+  EXPECT_EQ(reply.throughput_samples_per_s(), json["throughput_samples_per_s"]);
+  EXPECT_EQ(reply.breakdown().exposed_transfer_s(), json["breakdown"]["exposed_transfer_s"]);
+  EXPECT_EQ(reply.traffic().bytes_total(), json["traffic"]["bytes_total"]);
+  EXPECT_FALSE(reply.traffic().has_bytes_per_server());
+  EXPECT_EQ(reply.memory().total_bytes(), json["memory"]["total_bytes"]);
+  EXPECT_EQ(reply.memory().verdict(), json["memory"]["verdict"]);
+  EXPECT_EQ(reply.algorithm(), json["algorithm"]);
+  EXPECT_EQ(reply.flags_size(), static_cast<int>(json["flags"].size()));
+}
+
+TEST(Rpc, PredictBatchIsWhatHttpAnswers) {
+  RunningRpc running;
+  v1::PredictBatchRequest request;
+  *request.mutable_target() = ResNet();
+  for (const int workers : {1, 8, 0}) request.mutable_queries()->add_workers(workers);
+  for (const int batch : {8, 16, 32}) request.mutable_queries()->add_local_batch(batch);
+  for (const double gbit : {1.0, std::nan(""), 10.0}) {
+    request.mutable_queries()->add_link_gbit_per_s(gbit);
+  }
+  grpc::ClientContext context;
+  v1::PredictBatchReply reply;
+  const grpc::Status status = running.stub->PredictBatch(&context, request, &reply);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  const TestJson json = running.JsonOf(
+      "/v1/predict_batch",
+      R"({"cluster":"gce-t4","workload":"resnet50","queries":)"
+      R"({"workers":[1,8,0],"local_batch":[8,16,32],"link_gbit_per_s":[1,null,10]}})");
+  ASSERT_EQ(reply.step_time_s_size(), 3);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(reply.step_time_s(i), json["step_time_s"][static_cast<std::size_t>(i)]);
+    EXPECT_EQ(reply.high_s(i), json["high_s"][static_cast<std::size_t>(i)]);
+  }
+  EXPECT_TRUE(std::isnan(reply.step_time_s(2)));
+  EXPECT_EQ(reply.failed(), 1);
+  ASSERT_EQ(reply.status_size(), 3);
+  EXPECT_EQ(reply.status(2), v1::QUERY_BAD_PLACEMENT);
+}
+
+TEST(Rpc, RecommendAnswersEachAllocation) {
+  RunningRpc running;
+  v1::RecommendRequest request;
+  *request.mutable_target() = ResNet();
+  for (const int workers : {4, 16, 0}) request.mutable_allocations()->add_workers(workers);
+  request.mutable_search()->set_most_global_batch(1024);
+  grpc::ClientContext context;
+  v1::RecommendReply reply;
+  const grpc::Status status = running.stub->Recommend(&context, request, &reply);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  const TestJson json = running.JsonOf(
+      "/v1/recommend", R"({"cluster":"gce-t4","workload":"resnet50","allocations":)"
+                       R"({"workers":[4,16,0]},"search":{"most_global_batch":1024}})");
+  ASSERT_EQ(reply.local_batch_size(), 3);
+  EXPECT_EQ(reply.failed(), 1);
+  for (int i = 0; i < 2; ++i) {
+    const auto row = static_cast<std::size_t>(i);
+    EXPECT_EQ(reply.local_batch(i), json["local_batch"][row]);
+    EXPECT_EQ(reply.accumulation_steps(i), json["accumulation_steps"][row]);
+    EXPECT_EQ(reply.goodput_samples_per_s(i), json["goodput_samples_per_s"][row]);
+  }
+}
+
+TEST(Rpc, ErrorsNameKeyValueAndWhatIsAllowed) {
+  ServiceOptions options;
+  options.most_plans = 2;
+  RunningRpc running(options);
+  const auto predict = [&](const v1::PredictRequest& request) {
+    grpc::ClientContext context;
+    v1::PredictReply reply;
+    const grpc::Status status = running.stub->Predict(&context, request, &reply);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    return status.error_message();
+  };
+  v1::PredictRequest request;
+  EXPECT_EQ(predict(request), "cluster: is required; allowed: gce-t4, ec2-g3-ps");
+  *request.mutable_target() = ResNet();
+  EXPECT_NE(predict(request).find("plan.local_batch: is required"), std::string::npos);
+  request.mutable_plan()->set_local_batch(8);
+  request.mutable_plan()->set_loss_rate(std::nan(""));
+  EXPECT_NE(predict(request).find("plan.loss_rate: 'nan'"), std::string::npos);
+  v1::PredictBatchRequest batch;
+  *batch.mutable_target() = ResNet();
+  for (int i = 0; i < 3; ++i) batch.mutable_queries()->add_workers(1);
+  grpc::ClientContext context;
+  v1::PredictBatchReply reply;
+  const grpc::Status status = running.stub->PredictBatch(&context, batch, &reply);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "queries: '3' plans are too many; allowed: at most 2");
+}
+
+TEST(Rpc, MessagesBeyondTheLimitAreRefused) {
+  RunningRpc running({}, 100'000);
+  v1::PredictBatchRequest batch;
+  *batch.mutable_target() = ResNet();
+  for (int i = 0; i < 200'000; ++i) batch.mutable_queries()->add_workers(1);
+  grpc::ClientContext context;
+  v1::PredictBatchReply reply;
+  EXPECT_EQ(running.stub->PredictBatch(&context, batch, &reply).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+// The messages know every field of a plan and every column, of a kind that reads them.
+TEST(Rpc, MessagesAreComplete) {
+  const google::protobuf::Descriptor* plan = v1::Plan::descriptor();
+  for (const PlanField& field : PlanFields()) {
+    const google::protobuf::FieldDescriptor* found = plan->FindFieldByName(field.column);
+    ASSERT_NE(found, nullptr) << field.column;
+    EXPECT_TRUE(found->has_presence()) << field.column;
+    const bool number = found->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_INT32 ||
+                        found->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_DOUBLE;
+    EXPECT_EQ(number, field.unit != nullptr) << field.column;
+  }
+  EXPECT_EQ(plan->field_count(), static_cast<int>(PlanFields().size()) + 1) << "and workers";
+  const google::protobuf::Descriptor* queries = v1::Queries::descriptor();
+  for (const CountColumn& column : kCountColumns) {
+    EXPECT_NE(queries->FindFieldByName(column.name), nullptr) << column.name;
+  }
+  for (const NumberColumn& column : kNumberColumns) {
+    EXPECT_NE(queries->FindFieldByName(column.name), nullptr) << column.name;
+  }
+  EXPECT_EQ(queries->field_count(), static_cast<int>(kCountColumns.size() + kNumberColumns.size()));
+  EXPECT_EQ(v1::QueryStatus_descriptor()->value_count(), kQueryStatusCount);
+}
+
+TEST(Rpc, APortInUseIsAnError) {
+  RunningRpc running;
+  EXPECT_TRUE(Says(ErrorOf([&] {
+                     StartRpcServer(&running.service, &running.metrics, &running.pool,
+                                    {{"127.0.0.1", running.server->port()}});
+                   }),
+                   "--grpc: '127.0.0.1:"));
+}
+
+TEST(Rpc, StopFinishesWhatHasBegun) {
+  RunningRpc running;
+  v1::PredictBatchRequest request;
+  *request.mutable_target() = ResNet();
+  for (int i = 0; i < 20'000; ++i) {
+    request.mutable_queries()->add_workers(1 + i % 16);
+    request.mutable_queries()->add_local_batch(8);
+  }
+  grpc::Status status(grpc::StatusCode::UNKNOWN, "");
+  v1::PredictBatchReply reply;
+  std::thread client([&] {
+    grpc::ClientContext context;
+    status = running.stub->PredictBatch(&context, request, &reply);
+  });
+  while (running.metrics.in_flight == 0 && running.metrics.plans == 0) std::this_thread::yield();
+  running.server->Stop(std::chrono::seconds(30));
+  client.join();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(reply.step_time_s_size(), 20'000);
+}
+
+}  // namespace
+}  // namespace stepcast::serve

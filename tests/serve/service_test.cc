@@ -1,0 +1,262 @@
+// The service without any transport: whom it knows, which plans it reads, what it keeps.
+#include "predictor/serve/service.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/workloads/catalog.h"
+#include "tests/serve/support.h"
+#include "tests/support/input_error.h"
+
+namespace stepcast::serve {
+namespace {
+
+std::shared_ptr<const Snapshot> Shipped() {
+  return std::make_shared<const Snapshot>(ShippedInventory(), 1, ServiceOptions{});
+}
+
+TEST(Snapshot, FindsByName) {
+  const auto snapshot = Shipped();
+  const auto target = snapshot->Find({"gce-t4", "resnet50", ""});
+  EXPECT_EQ(target->predictor.cluster().name, "gce-t4");
+  EXPECT_EQ(target->predictor.device(), "t4");
+  EXPECT_EQ(snapshot->Find({"gce-t4", "resnet50", ""}), target) << "made once";
+  EXPECT_EQ(snapshot->Find({"gce-t4", "resnet50", "V100"})->predictor.device(), "v100");
+}
+
+TEST(Snapshot, SaysWhichNamesThereAre) {
+  const auto snapshot = Shipped();
+  const auto error = [&](const TargetName& name) { return ErrorOf([&] { snapshot->Find(name); }); };
+  EXPECT_TRUE(
+      Says(error({"", "resnet50", ""}), "cluster: is required; allowed: gce-t4, ec2-g3-ps"));
+  EXPECT_TRUE(Says(error({"gce", "resnet50", ""}), "cluster: 'gce' is not served"));
+  EXPECT_TRUE(Says(error({"gce-t4", "", ""}), "workload: is required"));
+  EXPECT_TRUE(Says(error({"gce-t4", "resnet51", ""}), "allowed: alexnet, bert_base"));
+  EXPECT_TRUE(Says(error({"gce-t4", "resnet50", "abacus"}), "no known compute time on abacus"));
+}
+
+TEST(Snapshot, OneClusterNeedNotBeNamed) {
+  Inventory inventory = ShippedInventory();
+  inventory.clusters.pop_back();
+  const Snapshot snapshot(inventory, 1, {});
+  EXPECT_EQ(snapshot.Find({"", "resnet50", ""})->predictor.cluster().name, "gce-t4");
+}
+
+TEST(Snapshot, WorkloadFilesComeBeforeTheCatalogue) {
+  Inventory inventory = ShippedInventory();
+  inventory.workloads.push_back(*FindWorkload("vgg16"));
+  inventory.workloads.back().name = "resnet50";
+  inventory.workloads.push_back(*FindWorkload("vgg16"));
+  inventory.workloads.back().name = "mine";
+  const Snapshot snapshot(inventory, 1, {});
+  const std::int64_t vgg16 = FindWorkload("vgg16")->parameters;
+  EXPECT_EQ(snapshot.Find({"gce-t4", "resnet50", ""})->predictor.workload().parameters, vgg16);
+  EXPECT_EQ(snapshot.Find({"gce-t4", "mine", ""})->predictor.workload().parameters, vgg16);
+  EXPECT_EQ(snapshot.Workloads().size(), WorkloadNames().size() + 1);
+}
+
+TEST(Snapshot, RefusesNamesTwiceAndNone) {
+  EXPECT_TRUE(Says(ErrorOf([] { Snapshot({}, 1, {}); }), "at least one cluster file"));
+  Inventory inventory = ShippedInventory();
+  inventory.clusters.push_back(inventory.clusters.front());
+  EXPECT_TRUE(Says(ErrorOf([&] { Snapshot(inventory, 1, {}); }), "name of two clusters"));
+}
+
+// ---- Plans.
+
+Plan Read(const std::map<std::string, std::string>& texts, const StatedApart& apart = {}) {
+  return ReadPlan(
+      [&](const char* column, bool /*is_number*/) -> std::optional<std::string> {
+        const auto found = texts.find(column);
+        return found == texts.end() ? std::nullopt : std::optional(found->second);
+      },
+      "plan.", ReadCluster(DataFile("machines/gce-t4.yaml")), apart);
+}
+
+TEST(ReadPlan, FillsNodesOfTheCluster) {
+  EXPECT_EQ(Read({{"workers", "10"}, {"local_batch", "8"}}).placement, (Placement{4, 4, 2}));
+  EXPECT_EQ(Read({{"placement", "1-1"}, {"local_batch", "8"}}).placement, (Placement{1, 1}));
+  EXPECT_EQ(Read({{"hosts", "a+b"}, {"local_batch", "8"}}).placement, (Placement{4, 4}));
+}
+
+TEST(ReadPlan, NamesTheKeyOfTheRequest) {
+  const auto error = [&](const std::map<std::string, std::string>& texts) {
+    return ErrorOf([&] { Read(texts); });
+  };
+  EXPECT_TRUE(Says(error({}), "plan.local_batch: is required"));
+  EXPECT_TRUE(Says(error({{"local_batch", "0"}}), "plan.local_batch: '0'"));
+  EXPECT_TRUE(Says(error({{"local_batch", "8"}, {"workers", "x"}}), "plan.workers: 'x'"));
+  EXPECT_TRUE(Says(error({{"local_batch", "8"}, {"workers", "2"}, {"placement", "2"}}),
+                   "plan.workers: '2' says the same as placement"));
+  EXPECT_TRUE(Says(error({{"local_batch", "8"}, {"strategy", "ps-sync"}}),
+                   "plan.servers: are required with strategy ps-sync"));
+  EXPECT_TRUE(
+      Says(error({{"local_batch", "8"}, {"link_gbit_per_s", "0"}}), "plan.link_gbit_per_s: '0'"));
+  EXPECT_TRUE(Says(error({{"local_batch", "8"}, {"workers", "1000000"}}), "at most 100000 nodes"));
+}
+
+TEST(ReadPlan, WhatQueriesStateMayBeMissing) {
+  EXPECT_EQ(Read({}, {true, false}).local_batch, 1);
+  EXPECT_EQ(Read({{"strategy", "ps-sync"}}, {true, true}).servers, 1);
+}
+
+// ---- Many plans.
+
+QueryColumns Columns() {
+  QueryColumns columns;
+  columns.counts[kWorkers] = {1, 2, 7, 16, 16, 0};
+  columns.counts[kLocalBatch] = {8, 16, 32, 64, 0, 8};
+  columns.numbers[0] = {1, std::nan(""), 10, 25, 1, 1};
+  CheckColumns("queries.", 10, &columns);
+  return columns;
+}
+
+TEST(PredictMany, AnswersAsThePredictorDoes) {
+  const auto snapshot = Shipped();
+  const auto target = snapshot->Find({"gce-t4", "resnet50", ""});
+  QueryColumns columns = Columns();
+  const Plan plan = Read({{"strategy", "ring"}}, {true, false});
+  const ForecastColumns answer = PredictMany(*snapshot, *target, plan, true, &columns);
+  ASSERT_EQ(answer.step_time_s.size(), 6U);
+  EXPECT_EQ(answer.failed, 2U);
+  const std::vector<std::string> links = {"1", "", "10", "25"};
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    std::map<std::string, std::string> texts = {
+        {"strategy", "ring"},
+        {"workers", std::to_string(Columns().counts[kWorkers][i])},
+        {"local_batch", std::to_string(Columns().counts[kLocalBatch][i])}};
+    if (!links[i].empty()) texts["link_gbit_per_s"] = links[i];
+    const Prediction one = target->predictor.Predict(Read(texts));
+    EXPECT_EQ(answer.status[i], QueryStatus::kOk);
+    EXPECT_NEAR(answer.step_time_s[i] / one.step_time.in(kSeconds), 1, 1e-9) << i;
+    EXPECT_NEAR(answer.low_s[i] / one.low.in(kSeconds), 1, 1e-4) << i;
+    EXPECT_NEAR(answer.high_s[i] / one.high.in(kSeconds), 1, 1e-4) << i;
+  }
+  EXPECT_EQ(answer.status[4], QueryStatus::kBadBatch);
+  EXPECT_EQ(answer.status[5], QueryStatus::kBadPlacement);
+  EXPECT_TRUE(std::isnan(answer.step_time_s[5]));
+}
+
+TEST(PredictMany, StepTimesAloneAreTheSame) {
+  const auto snapshot = Shipped();
+  const auto target = snapshot->Find({"gce-t4", "resnet50", ""});
+  QueryColumns with = Columns();
+  QueryColumns without = Columns();
+  const Plan plan = Read({}, {true, false});
+  const ForecastColumns a = PredictMany(*snapshot, *target, plan, true, &with);
+  const ForecastColumns b = PredictMany(*snapshot, *target, plan, false, &without);
+  EXPECT_TRUE(b.low_s.empty());
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(a.step_time_s[i], b.step_time_s[i]);
+}
+
+TEST(PredictMany, CompilesOnceAndKeepsSoMany) {
+  ServiceOptions options;
+  options.most_compiled = 3;
+  const Snapshot snapshot(ShippedInventory(), 1, options);
+  const auto target = snapshot.Find({"gce-t4", "resnet50", ""});
+  for (int i = 0; i < 10; ++i) {
+    QueryColumns columns = Columns();
+    PredictMany(snapshot, *target, Read({{"bucket_mib", std::to_string(1 + i / 5)}}, {true, false}),
+                false, &columns);
+    EXPECT_EQ(snapshot.compiled(), i < 5 ? 1U : 2U);
+  }
+  for (int i = 0; i < 10; ++i) {
+    QueryColumns columns = Columns();
+    PredictMany(snapshot, *target, Read({{"bucket_mib", std::to_string(10 + i)}}, {true, false}),
+                false, &columns);
+  }
+  EXPECT_EQ(snapshot.compiled(), 3U);
+}
+
+TEST(CheckColumns, RefusesWhatMakesNoSense) {
+  const auto error = [](const QueryColumns& stated) {
+    QueryColumns columns = stated;
+    return ErrorOf([&] { CheckColumns("queries.", 3, &columns); });
+  };
+  QueryColumns columns;
+  EXPECT_TRUE(Says(error(columns), "queries: says nothing"));
+  columns.counts[kWorkers] = {1, 2};
+  columns.counts[kLocalBatch] = {1};
+  EXPECT_TRUE(Says(error(columns), "queries.local_batch: has 1 numbers, workers has 2"));
+  columns.counts[kLocalBatch] = {1, 2};
+  columns.counts[kNodes] = {1, 1};
+  EXPECT_TRUE(Says(error(columns), "queries.nodes: says too little alone"));
+  columns.counts[kNodes].clear();
+  columns.counts[kWorkers] = columns.counts[kLocalBatch] = {1, 2, 3, 4};
+  EXPECT_TRUE(Says(error(columns), "queries: '4' plans are too many; allowed: at most 3"));
+}
+
+// ---- Batches for allocations.
+
+TEST(Recommend, AnswersEachAllocation) {
+  const auto snapshot = Shipped();
+  const auto target = snapshot->Find({"gce-t4", "resnet50", ""});
+  QueryColumns columns;
+  columns.counts[kWorkers] = {1, 4, 16, 0};
+  CheckColumns("allocations.", 10, &columns);
+  BatchSearch search;
+  search.most_global_batch = 512;
+  const std::vector<BatchChoice> choices =
+      Recommend(*snapshot, *target, Read({}, {true, false}), search, &columns);
+  ASSERT_EQ(choices.size(), 4U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_GT(choices[i].local_batch, 0);
+    EXPECT_GT(choices[i].throughput, 0);
+    EXPECT_LE(choices[i].local_batch * choices[i].accumulation_steps * columns.counts[kWorkers][i],
+              512);
+  }
+  EXPECT_EQ(choices[3].local_batch, 0) << "no workers, no batch";
+}
+
+TEST(CheckSearch, RefusesWhatMakesNoSense) {
+  BatchSearch search;
+  const auto error = [&] { return ErrorOf([&] { CheckSearch(search, 10, 1000); }); };
+  search.most_global_batch = 0;
+  EXPECT_TRUE(Says(error(), "search.most_global_batch: is required"));
+  search.most_global_batch = 5;
+  search.least_global_batch = 6;
+  EXPECT_TRUE(Says(error(), "search.most_global_batch: '5' is out of range"));
+  search.least_global_batch = 1;
+  search.candidates = 1001;
+  EXPECT_TRUE(Says(error(), "allowed: a whole number from 1 to 1000"));
+  search.candidates = 50;
+  search.noise_scale = 100;
+  EXPECT_TRUE(Says(error(), "search.noise_scale: says nothing alone"));
+  search.initial_batch = -1;
+  EXPECT_TRUE(Says(error(), "search.initial_batch: '-1' is out of range"));
+  search.initial_batch = 32;
+  CheckSearch(search, 10, 1000);
+}
+
+// ---- Reading anew.
+
+TEST(Service, ReloadSwapsAndABrokenFileLeavesTheOld) {
+  bool broken = false;
+  int nodes = 4;
+  Service service(
+      [&] {
+        if (broken) throw InputError({"c.yaml", 3, "nodes"}, "x", "is not a whole number");
+        Inventory inventory = ShippedInventory();
+        inventory.clusters.front().nodes = nodes;
+        return inventory;
+      },
+      {});
+  const std::shared_ptr<const Snapshot> first = service.Current();
+  EXPECT_EQ(first->number(), 1);
+  nodes = 8;
+  EXPECT_EQ(service.Reload(), 2);
+  EXPECT_EQ(service.Current()->inventory().clusters.front().nodes, 8);
+  EXPECT_EQ(first->inventory().clusters.front().nodes, 4) << "who has a snapshot keeps it";
+  broken = true;
+  EXPECT_TRUE(Says(ErrorOf([&] { service.Reload(); }), "c.yaml:3: nodes: 'x'"));
+  EXPECT_EQ(service.Current()->number(), 2);
+}
+
+}  // namespace
+}  // namespace stepcast::serve
