@@ -22,10 +22,18 @@
 //
 //   (C - t_f - r_k - A - q_k (A + D_u)) (C - (g-1) d) = (1 + q_k) d C
 //
-// What of C is not spent at the stations is the think time Z = C - sum R. Mean value analysis adds
-// one worker after the other, k = 1..w:
+// What of C is not spent at the stations is the think time Z = C - sum R. The last of w workers to
+// arrive finds the queues of w - 1, and those of k workers have product form:
 //
-//   R_i(k) = D_i ( 1 + Q_i(k-1) ),   X(k) = k / (Z + sum R(k)),   Q_i(k) = X(k) R_i(k)
+//   R_i = D_i ( 1 + Q_i(w-1) )
+//   X(k) = G(k-1) / G(k),   Q_u(k) = D_u U(k-1) / G(k),   k = Z X + Q_in + Q_u + Q_out
+//
+// with Q_in = Q_out and the normalising constants G(k) = sum_j Z^j / j! H(k-j), where H(i) is the
+// sum of all products of i demands out of D, D_u and D, and U(k) the same with a second D_u. All
+// terms are positive, and one station more is G(k) <- G(k) + D_i G(k-1). Since dG(k)/dZ = G(k-1),
+// the last few G and U are the derivatives of X and Q_u as well, and make them power series in Z.
+// Where a part of the push hides, Z is the one at which the R of all w workers leave as much.
+// Mean value analysis, one worker after the other, gives the same numbers (tests).
 //
 //   m, s, u, P, B, B_s, g, f, c, c_x, alpha, rho, n   as in model/collective/parameter_server.h, as
 //          k in A; where servers are colocated, a server's link carries the pulls of its node's
@@ -35,17 +43,22 @@
 //   X      updates per second of all workers                                        [1/s]
 //   Q_i    updates that wait or are served at station i                             [1]
 //
-// and where a part of the push hides, Z is the one at which the R of all w workers leave as much.
 // This is exact for exponential service without overlap. Beyond kExactCustomers = 32 workers the
 // queue that one more worker finds is taken from the chord between 32 and w,
 //
 //   Q_i(w-1) = Q_i(w) (1 - 1/h) + Q_i(32) / h,   h = w - 32,
 //
-// which leaves one equation in X. Queues grow ever faster with w, so that the chord lies above: C
-// is an upper estimate. It is the exact recursion at h = 1 and has the exact limit, X = 1 / max D;
-// in between, where servers begin to saturate, it is at most 1.7 per cent too long, and 2.9 per
-// cent where updates alone fill the servers (the tests compare with the recursion up to 20000
-// workers). A million workers take as long as 33.
+// which leaves one equation more, in X. Queues grow ever faster with w, so that the chord lies
+// above: C is an upper estimate. It is exact at h = 1 and has the exact limit, X = 1 / max D; in
+// between, where servers begin to saturate, it is at most 1.7 per cent too long, and 2.9 per cent
+// where updates alone fill the servers (the tests compare with the exact recursion up to 20000
+// workers). A million workers take as long as 33. With s_i = D_i / max D and
+// y = 1 - (1 - 1/h) X max D
+//
+//   R_i = D_i ( 1 + Q_i(32) / h ) / ( (1 - s_i) + s_i y ),
+//   1 - y = w (1 - 1/h) max D / C,      1/h <= y <= 1
+//
+// y rather than X, since a full station has y near 0 and R near D/y, which keeps all digits.
 //
 // Staleness is the number of updates by others during one cycle of a worker. With equal workers
 // everybody updates once a cycle, so that its mean is w - 1 whatever the queues do. Its spread
@@ -68,9 +81,10 @@
 // Note that a lone worker meets no queue and takes as long as one worker of the synchronous case
 // with pipelining off; that X never exceeds 1 / max D; that X never falls and C never falls with w.
 //
-// Sources: Reiser & Lavenberg, JACM 27 (1980) (mean value analysis); Schweitzer, Proc. Int. Conf.
-// on Stochastic Control (1979) (queues of large populations); Li et al., OSDI 2014 (asynchronous
-// servers); Ho et al., NIPS 2013 (bounded staleness).
+// Sources: Gordon & Newell, Operations Research 15 (1967) (product form); Buzen, CACM 16 (1973)
+// (normalising constants); Reiser & Lavenberg, JACM 27 (1980) (mean value analysis); Schweitzer,
+// Proc. Int. Conf. on Stochastic Control (1979) (queues of large populations); Li et al., OSDI 2014
+// (asynchronous servers); Ho et al., NIPS 2013 (bounded staleness).
 #ifndef STEPCAST_MODEL_COLLECTIVE_ASYNC_SERVER_H_
 #define STEPCAST_MODEL_COLLECTIVE_ASYNC_SERVER_H_
 
@@ -143,10 +157,35 @@ struct OverlapLines {
     double ready = 1.0;   // r_k, as a share of the backward pass
     double suffix = 1.0;  // q_k, of the message
     double lost = 0.0;    // by which lines left out beside it may have been higher
+
+    template <class T, class U>
+    auto At(const T& backward, const U& push) const {
+      return backward * ready + push * suffix;
+    }
   };
+
+  OverlapLines() = default;
+  // Only what is there: a copy of all places takes as long as a step's time.
+  OverlapLines(const OverlapLines& other) { *this = other; }
+  OverlapLines& operator=(const OverlapLines& other) {
+    if (this != &other) std::copy(other.begin(), other.end(), lines.begin());
+    count = other.count;
+    return *this;
+  }
+  ~OverlapLines() = default;
 
   const Line* begin() const { return lines.data(); }
   const Line* end() const { return lines.data() + count; }
+
+  // The highest: of an envelope, the one that is higher than its neighbours. Sought from `line` on.
+  const Line* Highest(Duration<> backward, Duration<> push, const Line* line) const {
+    const auto rises = [&](const Line* to, const Line* from) {
+      return from->At(backward, push) < to->At(backward, push);
+    };
+    while (line + 1 < end() && rises(line + 1, line)) ++line;
+    while (line > begin() && rises(line - 1, line)) --line;
+    return line;
+  }
 
   // Lines rise less and start higher along the list.
   void Add(Line line) {
@@ -218,26 +257,23 @@ T ImplicitRoot(double root, const T& residual, double slope) {
 template <class T>
 using AsyncTimes = std::array<Duration<T>, kAsyncStations>;
 
-// A closed network in the plain sense: what is not spent at a station is think time. Demands may be
-// of another scalar than the think time, where derivatives are by that alone.
-template <class T, class D = T>
+template <class T>
+Duration<T> AtStations(const AsyncTimes<T>& residence) {
+  return residence[kInbound] + residence[kUpdateStation] + residence[kOutbound];
+}
+
+// A closed network in the plain sense: what is not spent at a station is think time.
+template <class T>
 struct ClosedNetwork {
-  AsyncTimes<D> demand;
+  AsyncTimes<T> demand;
   Duration<T> think;
 
-  Duration<T> Cycle(const AsyncTimes<T>& residence) const {
-    Duration<T> cycle = think;
-    for (const Duration<T>& time : residence) cycle += time;
-    return cycle;
-  }
-  Duration<D> Bottleneck() const {
-    return Max(Max(demand[kInbound], demand[kUpdateStation]), demand[kOutbound]);
-  }
+  Duration<T> Bottleneck() const { return Max(demand[kInbound], demand[kUpdateStation]); }
 };
 
 template <class T>
 struct AsyncNetwork {
-  AsyncTimes<T> demand;
+  AsyncTimes<T> demand;  // that of the outbound station is that of the inbound one
   Duration<T> forward;
   Duration<T> backward;
   Duration<T> push_rest;  // a: of a push beside the stations
@@ -246,21 +282,26 @@ struct AsyncNetwork {
   Duration<T> at_own_link;  // with those of its node only; zero where it has the link for itself
   OverlapLines lines;
 
-  // C of the times at the stations.
+  template <class U>
+  Duration<U> Push(const AsyncTimes<U>& residence) const {
+    return push_rest + residence[kInbound] + residence[kUpdateStation];
+  }
+  // C of the times at the stations where the bucket of this line ends last.
+  template <class U>
+  Duration<U> Along(const OverlapLines::Line& line, const AsyncTimes<U>& residence) const {
+    return forward + line.At(backward, Push(residence)) + pull_rest + residence[kOutbound];
+  }
   template <class U>
   Duration<U> Cycle(const AsyncTimes<U>& residence) const {
-    const Duration<U> push = push_rest + residence[kInbound] + residence[kUpdateStation];
-    Duration<U> end = backward;
-    for (const OverlapLines::Line& line : lines) {
-      end = Max(end, backward * line.ready + push * line.suffix);
-    }
-    return Max(forward + end + pull_rest + residence[kOutbound], at_own_link);
+    const OverlapLines::Line* last =
+        lines.Highest(ValueOf(backward), ValueOf(Push(residence)), lines.begin());
+    return Max(Along(*last, residence), Duration<U>(at_own_link));
   }
   // What of it is not spent at the stations: never negative, for the first bucket's line holds the
   // whole push, and never more with longer times.
   template <class U>
   Duration<U> Think(const AsyncTimes<U>& residence) const {
-    return Cycle(residence) - ClosedNetwork<U>{}.Cycle(residence);
+    return Cycle(residence) - AtStations(residence);
   }
   // The least that Think can be.
   Duration<T> LeastThink() const {
@@ -277,170 +318,371 @@ AsyncNetwork<double> ValuesOf(const AsyncNetwork<T>& network) {
   values.backward = ValueOf(network.backward);
   values.push_rest = ValueOf(network.push_rest);
   values.pull_rest = ValueOf(network.pull_rest);
+  values.alone = ValueOf(network.alone);
   values.at_own_link = ValueOf(network.at_own_link);
   values.lines = network.lines;
   return values;
 }
 
-// What mean value analysis keeps from one number of workers to the next.
+// The others that a worker finds, in the symbols of the header: exactly, or by the chord.
+struct Others {
+  explicit Others(int workers)
+      : exact(std::min(workers - 1, kExactCustomers)),
+        part(1.0 / std::max(workers - kExactCustomers, 1)),
+        load(workers * (1.0 - part)) {}
+
+  int exact;    // of whom the queues are known
+  double part;  // 1/h
+  double load;  // w (1 - 1/h); zero where all are known
+};
+
+// G and U from 0 customers on, but for a factor that all share, for demands of at most 1.
+class NormalisingConstants {
+ public:
+  NormalisingConstants() {
+    std::fill_n(g_, kBefore, 0.0);
+    std::fill_n(u_, kBefore, 0.0);
+  }
+  // Up to `customers`. With one more station of demand d, G(n) is G(n) + d G(n-1).
+  void Set(double link, double update, double think, int customers) {
+    double power = 0x1p-990;  // Z^n / n!, from where neither 1 nor 1e18^32 is out of range
+    double in = 0.0;
+    double out = 0.0;
+    double g = 0.0;
+    double u = 0.0;
+    for (int n = 0; n <= customers; ++n) {
+      in = power + link * in;
+      out = in + link * out;
+      g = out + update * g;
+      u = g + update * u;
+      g_[kBefore + n] = g;
+      u_[kBefore + n] = u;
+      power *= think * kInverses[n];
+    }
+  }
+  // Zero for less than no customers.
+  double g(int customers) const { return g_[kBefore + customers]; }
+  double u(int customers) const { return u_[kBefore + customers]; }
+
+ private:
+  static constexpr int kBefore = 6;  // of which a series asks for five
+  static constexpr int kRoom = kExactCustomers + 1;
+  // 1 / (n+1): divisions would stand one behind the other.
+  static constexpr std::array<double, kRoom> kInverses = [] {
+    std::array<double, kRoom> inverses{};
+    for (std::size_t n = 0; n < kRoom; ++n) inverses[n] = 1.0 / static_cast<double>(n + 1);
+    return inverses;
+  }();
+
+  double g_[kBefore + kRoom];
+  double u_[kBefore + kRoom];
+};
+
+// The queues of so many customers by their think time, for demands of at most 1: from X and Q_u as
+// power series around a think time nearby.
+class QueueSeries {
+ public:
+  struct Queues {
+    double link = 0.0;  // at each of the two
+    double update = 0.0;
+    double link_slope = 0.0;  // by the think time
+    double update_slope = 0.0;
+  };
+
+  QueueSeries(double link, double update, int customers)
+      : link_(link), update_(update), customers_(customers) {}
+
+  // Where the last expansion reaches, from that.
+  Queues At(double think) {
+    const double step = think - centre_;
+    constexpr double kReach = 1e-3;  // its power of kDegree + 1 is rounding
+    if (!(std::abs(step) * coefficients_[0][0] <= kReach)) return Expand(think);
+    Two value = coefficients_[kDegree];
+    Two slope = {0.0, 0.0};
+    for (int j = kDegree - 1; j >= 0; --j) {
+      slope = slope * step + value;
+      value = value * step + coefficients_[j];
+    }
+    return Make(think, value, slope);
+  }
+
+ private:
+  using Two = Lanes<2>::Two;
+  static constexpr int kDegree = 4;
+  static constexpr double kInverseFactorials[] = {1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24};
+
+  // X G = dG/dZ and Q_u G = D_u U, as power series.
+  Queues Expand(double think) {
+    centre_ = think;
+    constants_.Set(link_, update_, think, customers_);
+    const double inverse = 1.0 / constants_.g(customers_);
+    double g[kDegree + 1];
+    for (int j = 0; j <= kDegree; ++j) {
+      const double factor = inverse * kInverseFactorials[j];
+      const int left = customers_ - 1 - j;
+      g[j] = constants_.g(left + 1) * factor;
+      coefficients_[j] = Two{constants_.g(left), update_ * constants_.u(left)} * factor;
+      for (int i = 0; i < j; ++i) coefficients_[j] -= coefficients_[i] * g[j - i];
+    }
+    return Make(think, coefficients_[0], coefficients_[1]);
+  }
+  // Who neither thinks nor waits for an update is at a link.
+  Queues Make(double think, const Two& value, const Two& slope) const {
+    return {0.5 * (customers_ - think * value[0] - value[1]), value[1],
+            -0.5 * (value[0] + think * slope[0] + slope[1]), slope[1]};
+  }
+
+  double link_;
+  double update_;
+  int customers_;
+  double centre_ = 0.0;
+  Two coefficients_[kDegree + 1] = {{std::numeric_limits<double>::infinity(), 0.0}};
+  NormalisingConstants constants_;
+};
+
 template <class T>
 struct AsyncState {
-  std::array<T, kAsyncStations> queue = {T(0.0), T(0.0), T(0.0)};  // at w
   AsyncTimes<T> residence;  // D (1 + what the last of w workers to arrive finds)
   Duration<T> cycle;
 };
 
-// From k - 1 customers to k.
-template <class T, class D>
-void OneMore(const ClosedNetwork<T, D>& network, int k, AsyncState<T>* state) {
-  for (std::size_t i = 0; i < kAsyncStations; ++i) {
-    state->residence[i] = network.demand[i] * (1.0 + state->queue[i]);
-  }
-  state->cycle = network.Cycle(state->residence);
-  const auto updates = static_cast<double>(k) / state->cycle;
-  for (std::size_t i = 0; i < kAsyncStations; ++i) {
-    state->queue[i] = updates * state->residence[i];
-  }
+// A station beside the fullest, by its s = D_i / D: R = D_i (1 + Q/h) / ((1 - s) + s y).
+template <class T>
+struct StationShare {
+  StationShare(const Duration<T>& station, const Duration<T>& fullest)
+      : demand(station.si()), share(station / fullest), rest((fullest - station) / fullest) {}
+
+  T demand;
+  T share;
+  T rest;
+};
+
+// max D, or so little of the think time that nobody queues: 1e18^32 is still a number.
+template <class T>
+Duration<T> FullDemand(const AsyncTimes<T>& demand, Duration<> think) {
+  constexpr double kNothing = 1e-18;
+  const Duration<> least = think * kNothing + Seconds(std::numeric_limits<double>::min());
+  return Max(Max(demand[kInbound], demand[kUpdateStation]), Duration<T>(least));
 }
 
-template <class T, class D>
-AsyncState<T> ExactAnalysis(const ClosedNetwork<T, D>& network, int workers) {
-  AsyncState<T> state;
-  for (int k = 1; k <= workers; ++k) OneMore(network, k, &state);
-  return state;
+// Where y is held at 1/h the servers are full.
+template <class T>
+Duration<T> AtLeastFull(const AsyncNetwork<T>& network, int workers, const Duration<T>& cycle) {
+  if (!(Others(workers).load > 0.0)) return cycle;
+  return Max(cycle, Max(network.demand[kInbound], network.demand[kUpdateStation]) *
+                        static_cast<double>(workers));
 }
 
-// The chord from kExactCustomers to `workers`, h = w - kExactCustomers. With D the largest demand,
-// s_i = D_i / D and y = 1 - (1 - 1/h) X D it leaves
-//
-//   R_i(y) = D_i ( 1 + Q_i(kExactCustomers) / h ) / ( (1 - s_i) + s_i y ),
-//   1 - y  = w (1 - 1/h) D / C( R(y) ),      1/h <= y <= 1
-//
-// y rather than X, since a full station has y near 0 and R near D/y, which keeps all digits.
-template <class T, class D>
-AsyncState<T> ChordAnalysis(const ClosedNetwork<T, D>& network, int workers) {
-  using std::sqrt;
-  AsyncState<T> state = ExactAnalysis(network, kExactCustomers);
+// Where queues and cycle agree, in values.
+struct AsyncBalance {
+  AsyncState<double> state;
+  double think = 0.0;  // Z
+  double idle = 1.0;   // y; 1 without a chord
+};
+
+inline AsyncBalance Balance(const AsyncNetwork<double>& network, int workers) {
   const double w = workers;
-  const double part = 1.0 / (w - kExactCustomers);
-  const double load = w * (1.0 - part);
-  const Duration<D> bottleneck = network.Bottleneck();
-  if (!(bottleneck.si() > 0.0)) return state;
-  std::array<D, kAsyncStations> share{};
-  std::array<D, kAsyncStations> rest{};
-  std::array<T, kAsyncStations> weight{};
-  for (std::size_t i = 0; i < kAsyncStations; ++i) {
-    share[i] = network.demand[i] / bottleneck;
-    rest[i] = (bottleneck - network.demand[i]) / bottleneck;
-    weight[i] = share[i] * (1.0 + state.queue[i] * part);
-  }
-  const T think = network.think / bottleneck;
-  // In values. 1/C is concave in y (the parallel sum of straight lines), so that the left side of
-  // 1 - y - load D / C = 0 falls ever less: from the second step on Newton's method comes up to the
-  // root and never passes it.
-  double slope = 0.0;
-  const auto newton = [&](double y) {
-    double cycle = ValueOf(think);
-    double falls = 0.0;
-    for (std::size_t i = 0; i < kAsyncStations; ++i) {
-      const double inverse = 1.0 / (ValueOf(rest[i]) + ValueOf(share[i]) * y);
-      const double time = ValueOf(weight[i]) * inverse;
-      cycle += time;
-      falls += time * ValueOf(share[i]) * inverse;
-    }
-    const double rate = load / cycle;
-    slope = -1.0 - rate * falls / cycle;
-    return std::max(part, y - (1.0 - y - rate) / slope);
+  double low = network.LeastThink().si();
+  double high = std::max(low, network.Think(network.demand).si());
+  if (workers == 1) return {{network.demand, network.Cycle(network.demand)}, high, 1.0};
+  const Others others(workers);
+  const double full = FullDemand(network.demand, Seconds(high)).si();
+  const double unit = 1.0 / full;
+  const StationShare<double> link(network.demand[kInbound], Seconds(full));
+  const StationShare<double> update(network.demand[kUpdateStation], Seconds(full));
+  AsyncBalance balance;
+  double& z = balance.think;
+  double& y = balance.idle;
+
+  AsyncTimes<double>& residence = balance.state.residence;
+  const auto meet = [&](double at_link, double at_update) {
+    residence = {Seconds(at_link), Seconds(at_update), Seconds(at_link)};
   };
-  // It starts from the root that the equation has, a quadratic one, when each station counts as
-  // full for its s_i and as think time for the rest.
-  double full = 0.0;
-  double other = ValueOf(think);
-  for (std::size_t i = 0; i < kAsyncStations; ++i) {
-    full += ValueOf(weight[i]) * ValueOf(share[i]);
-    other += ValueOf(weight[i]) * ValueOf(rest[i]);
-  }
-  const double linear = load + full - other;
-  const double root = sqrt(linear * linear + 4.0 * other * full);
-  double value = linear > 0.0 ? 2.0 * full / (linear + root) : (root - linear) / (2.0 * other);
-  value = newton(std::clamp(value, part, 1.0));
-  constexpr int kSteps = 40;
+  const OverlapLines::Line* line = network.lines.begin();
+  double cycle = 0.0;
+  bool own_link = false;  // the cycle is at_own_link, otherwise that of `line`
+  const auto follow = [&] {
+    line = network.lines.Highest(network.backward, network.Push(residence), line);
+    cycle = network.Along(*line, residence).si();
+    own_link = cycle < network.at_own_link.si();
+    if (own_link) cycle = network.at_own_link.si();
+  };
+
+  // It starts from the queues that workers find who are as fast as a lone one, or as the fullest
+  // station lets them be: those of Schweitzer's estimate Q(w-1) = Q(w) (1 - 1/w).
+  const double fastest = std::max({network.alone.si(), network.at_own_link.si(), w * full});
+  const double busy = 1.0 - std::max(1.0 - (w - 1.0) * full / fastest, 1.0 / w);
+  meet(link.demand / (1.0 - busy * link.share), update.demand / (1.0 - busy * update.share));
+  follow();
+  z = std::clamp(cycle - AtStations(residence).si(), low, high);
+  y = std::clamp(1.0 - others.load * full / cycle, others.part, 1.0);
+
+  // gap = C(R) - sum R - Z falls in Z. Newton's method between bounds: where a step leaves them, or
+  // has not halved the gap, since another bucket ends last there, the middle is next.
+  QueueSeries queues(link.share, update.share, others.exact);
+  constexpr double kTolerance = 3e-14;
+  constexpr int kSteps = 100;
+  double before = std::numeric_limits<double>::infinity();
   for (int step = 0; step < kSteps; ++step) {
-    const double next = newton(value);
-    if (!(next > value * (1.0 + 1e-15))) break;
-    value = next;
-  }
-
-  const auto residence = [&](const T& y) {
-    for (std::size_t i = 0; i < kAsyncStations; ++i) {
-      state.residence[i] = bottleneck * (weight[i] / (rest[i] + share[i] * y));
+    const QueueSeries::Queues q = queues.At(z * unit);
+    const double link_weight = link.demand * (1.0 + q.link * others.part);
+    const double update_weight = update.demand * (1.0 + q.update * others.part);
+    double free_link = 1.0;
+    double free_update = 1.0;
+    double closed = 0.0;
+    double rate = 0.0;
+    double link_by_y = 0.0;
+    double update_by_y = 0.0;
+    double lag_by_y = -1.0;
+    bool held = false;
+    // 1 - y - w (1 - 1/h) max D / (Z + sum R) falls ever less in y, 1/C being the parallel sum of
+    // straight lines: from the second step on Newton's method comes up to the root.
+    for (int inner = 0; inner < kSteps; ++inner) {
+      free_link = 1.0 / (link.rest + link.share * y);
+      free_update = 1.0 / (update.rest + update.share * y);
+      meet(link_weight * free_link, update_weight * free_update);
+      closed = z + AtStations(residence).si();
+      if (others.load == 0.0) break;
+      rate = others.load * full / closed;
+      link_by_y = -residence[kInbound].si() * link.share * free_link;
+      update_by_y = -residence[kUpdateStation].si() * update.share * free_update;
+      lag_by_y = rate / closed * (2.0 * link_by_y + update_by_y) - 1.0;
+      const double next = y - (1.0 - y - rate) / lag_by_y;
+      held = !(next > others.part);
+      const double last = y;
+      y = std::clamp(next, others.part, 1.0);
+      if (!(std::abs(y - last) > kTolerance * y)) break;
     }
-    return network.Cycle(state.residence);
+    follow();
+    const double gap = cycle - closed;
+    if (!(std::abs(gap) > kTolerance * closed)) break;
+    // How gap moves with the time at the update, and with that at both links.
+    const double of_update = own_link ? -1.0 : line->suffix - 1.0;
+    const double of_link = own_link ? -2.0 : of_update;
+    const double link_by_z = link.share * others.part * q.link_slope * free_link;
+    const double update_by_z = update.share * others.part * q.update_slope * free_update;
+    const double lag_by_z = rate / closed * (1.0 + 2.0 * link_by_z + update_by_z);
+    const double y_by_z = held ? 0.0 : -lag_by_z / lag_by_y;
+    const double slope = of_link * (link_by_z + link_by_y * y_by_z) +
+                         of_update * (update_by_z + update_by_y * y_by_z) - 1.0;
+    (gap < 0.0 ? high : low) = z;
+    double next = std::clamp(z - gap / slope, low, high);
+    if (next == z || std::abs(gap) > 0.5 * before) next = low + 0.5 * (high - low);
+    if (next == z) break;
+    before = std::abs(gap);
+    y = std::clamp(y + y_by_z * (next - z), others.part, 1.0);
+    z = next;
+  }
+  balance.state.cycle = AtLeastFull(network, workers, Seconds(cycle));
+  return balance;
+}
+
+// The times at the stations by D, D_u and Z.
+inline AsyncTimes<DualOf<4>> ResidenceBy(const AsyncNetwork<double>& network, int workers,
+                                         const AsyncBalance& balance) {
+  using T = DualOf<4>;
+  enum Lane { kLink, kUpdate, kThink, kIdle };
+  const auto seeded = [](double value, Lane lane) {
+    T dual(value);
+    dual.slope.Set(lane, 1.0);
+    return dual;
   };
-  T y(value);
-  if constexpr (!std::is_same_v<T, double>) {
-    // Held at 1/h the servers are full, and no derivative moves it.
-    if (value > part) {
-      y = ImplicitRoot(value, T(1.0 - y - load * (bottleneck / residence(y))), slope);
+  const auto link_demand = Duration<T>::FromSi(seeded(network.demand[kInbound].si(), kLink));
+  const auto update_demand =
+      Duration<T>::FromSi(seeded(network.demand[kUpdateStation].si(), kUpdate));
+  const auto think = Duration<T>::FromSi(seeded(balance.think, kThink));
+  const T y = seeded(balance.idle, kIdle);
+  const Duration<T> full =
+      FullDemand<T>({link_demand, update_demand, link_demand}, Seconds(balance.think));
+  const StationShare<T> link(link_demand, full);
+  const StationShare<T> update(update_demand, full);
+
+  // The product form's derivatives: by Z a customer less, by a demand its station once more.
+  const Others others(workers);
+  const int k = others.exact;
+  const double s = link.share.value;
+  const double s_u = update.share.value;
+  NormalisingConstants constants;
+  constants.Set(s, s_u, ValueOf(think / full), k);
+  double in = 0.0;
+  double in_twice = 0.0;
+  double both = 0.0;
+  double update_twice = 0.0;
+  for (int n = 0; n < k - 1; ++n) {
+    in = constants.g(n) + s * in;
+    in_twice = in + s * in_twice;
+    both = constants.u(n) + s * both;
+    update_twice = constants.u(n) + s_u * update_twice;
+  }
+  const double g = 1.0 / constants.g(k);
+  const double by_link = 2.0 * g * (constants.g(k - 1) + s * in);  // of ln G
+  const double by_update = g * constants.u(k - 1);
+  const double by_think = g * constants.g(k - 1);
+  const double q_link = s * 0.5 * by_link;
+  const double q_update = s_u * by_update;
+  const double unit = 1.0 / full.si().value;
+  const auto queue = [unit](double value, double a, double b, double c) {
+    T dual(value);
+    dual.slope.Set(kLink, a * unit);
+    dual.slope.Set(kUpdate, b * unit);
+    dual.slope.Set(kThink, c * unit);
+    return dual;
+  };
+  const T at_link = queue(q_link, 0.5 * by_link + g * 3.0 * s * in_twice - q_link * by_link,
+                          g * s * both - q_link * by_update, g * s * in - q_link * by_think);
+  const T at_update = queue(q_update, g * s_u * 2.0 * both - q_update * by_link,
+                            by_update + g * 2.0 * s_u * update_twice - q_update * by_update,
+                            g * s_u * constants.u(k - 2) - q_update * by_think);
+
+  const auto time = [&](const StationShare<T>& station, const T& found) {
+    return Duration<T>::FromSi(station.demand * (1.0 + found * others.part) /
+                               (station.rest + station.share * y));
+  };
+  AsyncTimes<T> residence = {time(link, at_link), time(update, at_update), time(link, at_link)};
+  // y goes with them, unless it is held.
+  if (others.load > 0.0 && balance.idle > others.part) {
+    const T lag = 1.0 - y - full / (think + AtStations(residence)) * others.load;
+    for (Duration<T>& at : residence) {
+      T moved = at.si();
+      moved.slope = moved.slope - lag.slope * (moved.slope[kIdle] / lag.slope[kIdle]);
+      at = Duration<T>::FromSi(moved);
     }
   }
-  const Duration<T> cycle = residence(y);
-  state.cycle = Max(cycle, bottleneck * w);
-  for (std::size_t i = 0; i < kAsyncStations; ++i) {
-    state.queue[i] = w * (state.residence[i] / state.cycle);
-  }
-  return state;
+  return residence;
 }
 
-template <class T, class D>
-AsyncState<T> Analyse(const ClosedNetwork<T, D>& network, int workers) {
-  return workers <= kExactCustomers ? ExactAnalysis(network, workers)
-                                    : ChordAnalysis(network, workers);
-}
-
-// The think time at which the network's own queues leave as much of the cycle.
+// The derivatives are those of the equations at their root.
 template <class T>
 AsyncState<T> Analyse(const AsyncNetwork<T>& network, int workers) {
-  ClosedNetwork<T> closed = network.WithoutQueues();
-  // Where nothing hides behind the backward pass or another wait, or nobody queues, it is as without
-  // queues.
-  const bool hides = network.lines.count > 1 || network.at_own_link.si() > 0.0;
-  if (workers == 1 || !hides) return Analyse(closed, workers);
-  const AsyncNetwork<double> values = ValuesOf(network);
-  ClosedNetwork<Dual, double> by_think{values.demand, {}};
-  // Falls in the think time, by at most as much: queues take less, and hide less.
-  const auto excess = [&](double think) {
-    by_think.think = Duration<Dual>::FromSi(Dual(think, 1.0));
-    return (values.Think(Analyse(by_think, workers).residence) - by_think.think).si();
-  };
-  double low = values.LeastThink().si();
-  double high = ValueOf(closed.think.si());
-  if (!(low < high)) return Analyse(closed, workers);
-  Dual at = excess(high);
-  if (!(at < 0.0)) return Analyse(closed, workers);
-  // Newton's method between bounds. The maximum over the buckets has corners: where a step leaves
-  // the bounds, or the one before has not halved the excess, the middle is next.
-  constexpr int kSteps = 100;
-  // An error of the think time changes the cycle by no more.
-  const double tolerance = 1e-14 * values.Cycle(values.demand).si();
-  double think = high;
-  double before = std::numeric_limits<double>::infinity();
-  for (int step = 0; step < kSteps && std::abs(at.value) > tolerance; ++step) {
-    double next = think - at.value / at.slope;
-    const bool slow = std::abs(at.value) > 0.5 * before;
-    if (slow || !(next > low && next < high)) next = low + 0.5 * (high - low);
-    if (!(next > low && next < high)) break;
-    before = std::abs(at.value);
-    think = next;
-    at = excess(think);
-    (at < 0.0 ? high : low) = think;
+  if constexpr (std::is_same_v<T, double>) {
+    return Balance(network, workers).state;
+  } else {
+    const AsyncNetwork<double> values = ValuesOf(network);
+    const AsyncBalance balance = Balance(values, workers);
+    const AsyncTimes<DualOf<4>> by = ResidenceBy(values, workers, balance);
+    const auto change = [](const Duration<T>& x) { return x.si() - ValueOf(x.si()); };
+    const T link = change(network.demand[kInbound]);
+    const T update = change(network.demand[kUpdateStation]);
+    const auto residence = [&](const T& think) {
+      AsyncTimes<T> times;
+      for (std::size_t i = 0; i < kAsyncStations; ++i) {
+        const auto& slope = by[i].si().slope;
+        times[i] = Duration<T>::FromSi(by[i].si().value + link * slope[0] + update * slope[1] +
+                                       (think - balance.think) * slope[2]);
+      }
+      return times;
+    };
+    AsyncTimes<Dual> by_think;
+    for (std::size_t i = 0; i < kAsyncStations; ++i) {
+      by_think[i] = Duration<Dual>::FromSi({by[i].si().value, by[i].si().slope[2]});
+    }
+    const double slope = values.Think(by_think).si().slope - 1.0;
+    const T gap = network.Think(residence(T(balance.think))).si() - balance.think;
+    AsyncState<T> state;
+    state.residence = residence(ImplicitRoot(balance.think, gap, std::min(slope, -1e-9)));
+    state.cycle = AtLeastFull(network, workers, network.Cycle(state.residence));
+    return state;
   }
-  closed.think = Duration<T>::FromSi(T(think));
-  if constexpr (!std::is_same_v<T, double>) {
-    const T residual = network.Think(Analyse(closed, workers).residence).si() - think;
-    closed.think = Duration<T>::FromSi(ImplicitRoot(think, residual, std::min(at.slope, -1e-9)));
-  }
-  return Analyse(closed, workers);
 }
 
 // What each update costs the fullest server and the worker's link.
@@ -494,10 +736,13 @@ SharedLink<T> ShareOwnLink(const ServerPaths<T>& p, const AsyncDemands<T>& deman
   for (const OverlapLines::Line& line : network.lines) {
     const Duration<T> beside = network.forward + network.backward * line.ready +
                                calls * (1.0 + line.suffix) + demands.update * line.suffix;
-    const T rest = beside.si();
-    const T sum = rest + d * (others + 1.0 + line.suffix);
-    const auto cycle = Duration<T>::FromSi(0.5 * (sum + sqrt(sum * sum - 4.0 * others * d * rest)));
-    if (shared.cycle < cycle) shared = {cycle, beside, line.suffix};
+    const auto cycle = [&](const auto& rest, const auto& transfer) {
+      const auto sum = rest + transfer * (others + 1.0 + line.suffix);
+      return 0.5 * (sum + sqrt(sum * sum - 4.0 * others * transfer * rest));
+    };
+    // Derivatives only of the largest.
+    if (!(ValueOf(shared.cycle.si()) < cycle(ValueOf(beside.si()), ValueOf(d)))) continue;
+    shared = {Duration<T>::FromSi(cycle(beside.si(), d)), beside, line.suffix};
   }
   return shared;
 }
@@ -511,7 +756,11 @@ AsyncNetwork<T> MakeAsyncNetwork(const ServerPaths<T>& p, const AsyncDemands<T>&
   network.forward = work.forward;
   network.backward = work.backward;
   const Duration<T> calls = AsyncCalls(p);
-  network.lines = work.lines != nullptr ? *work.lines : MakeOverlapLines(work.buckets);
+  if (work.lines != nullptr) {
+    network.lines = *work.lines;
+  } else {
+    network.lines = MakeOverlapLines(work.buckets);
+  }
   const Duration<T> slowest = Max(demands.own_link, demands.connection);
   network.push_rest = network.pull_rest = calls + Max(slowest - station, Duration<T>());
   network.alone = network.Cycle(network.demand);
