@@ -14,7 +14,7 @@
 
 namespace stepcast {
 
-class YamlSection {
+class [[gnu::visibility("hidden")]] YamlSection {
  public:
   // The mapping at the top of a file.
   static YamlSection Read(const std::string& path);

@@ -16,25 +16,10 @@
 namespace stepcast::cli {
 namespace {
 
-constexpr double kLargestWholeDouble = 9007199254740992.0;  // 2^53
 constexpr std::size_t kHelpWidth = 100;
 
-// Long command lines, broken before options as a shell reads them.
-std::string BreakCommands(const std::string& lines) {
-  const std::string joint = " \\";
-  std::string out;
-  std::istringstream stream(lines);
-  for (std::string rest; std::getline(stream, rest);) {
-    while (rest.size() > kHelpWidth) {
-      const std::size_t at = rest.rfind(" --", kHelpWidth - joint.size());
-      if (at == std::string::npos || rest.find_first_not_of(' ') >= at) break;
-      out += rest.substr(0, at) + joint + '\n';
-      rest = "     " + rest.substr(at);
-    }
-    out += rest + '\n';
-  }
-  return out;
-}
+// Where PrintHelp leaves its words instead of printing them, while ReadHelp asks.
+Help* help_wanted = nullptr;
 
 }  // namespace
 
@@ -71,16 +56,51 @@ std::string Arguments::Required(const std::string& name) const {
 
 InputPlace OptionPlace(const std::string& option) { return {"", 0, "--" + option}; }
 
+std::string BreakCommands(const std::string& lines, std::size_t width) {
+  const std::string joint = " \\";
+  std::string out;
+  std::istringstream stream(lines);
+  for (std::string rest; std::getline(stream, rest);) {
+    while (rest.size() > width) {
+      const std::size_t at = rest.rfind(" --", width - joint.size());
+      if (at == std::string::npos || rest.find_first_not_of(' ') >= at) break;
+      out += rest.substr(0, at) + joint + '\n';
+      rest = "     " + rest.substr(at);
+    }
+    out += rest + '\n';
+  }
+  return out;
+}
+
 void PrintHelp(const std::string& usage, const std::string& what,
                const po::options_description& options, const std::string& examples) {
+  if (help_wanted != nullptr) {
+    *help_wanted = {usage, what, {}, examples};
+    for (const auto& option : options.options()) {
+      const po::value_semantic& value = *option->semantic();
+      const bool is_switch = value.max_tokens() == 0;
+      help_wanted->options.push_back({option->long_name(), is_switch ? "" : value.name(),
+                                      option->description(), !is_switch && value.min_tokens() == 0,
+                                      value.max_tokens() > 1});
+    }
+    return;
+  }
   std::stringstream text;
   text << "usage: " << usage << "\n\n" << what << "\n\n" << options;
   std::string out;
   for (std::string line; std::getline(text, line);) {
     out += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
   }
-  if (!examples.empty()) out += "\nexamples:\n" + BreakCommands(examples);
+  if (!examples.empty()) out += "\nexamples:\n" + BreakCommands(examples, kHelpWidth);
   Print(out);
+}
+
+Help ReadHelp(const Command& command) {
+  Help help;
+  help_wanted = &help;
+  command.run({"--help"});
+  help_wanted = nullptr;
+  return help;
 }
 
 void AddTargetOptions(po::options_description* options) {
@@ -204,81 +224,6 @@ void NameAllHosts(const Cluster& cluster, Plan* plan) {
   }
   if (static_cast<int>(hosts.size()) != plan->nodes()) return;
   plan->hosts.assign(hosts.begin(), hosts.end());
-}
-
-Json CountJson(double value) {
-  if (std::floor(value) == value && std::abs(value) < kLargestWholeDouble) {
-    return static_cast<std::int64_t>(value);
-  }
-  return value;
-}
-
-Json PlanJson(const Plan& plan) {
-  Json json;
-  json["workers"] = plan.workers();
-  for (const PlanField& field : PlanFields()) {
-    std::string text = field.write(plan);
-    if (std::string_view(field.column) == "accumulation_steps" && text.empty()) text = "1";
-    if (text.empty()) continue;
-    json[field.column] = field.unit != nullptr ? Json::parse(text) : Json(text);
-  }
-  json["global_batch"] = CountJson(plan.global_batch());
-  return json;
-}
-
-Json PredictionJson(const Prediction& p, const Plan& plan, const Target& target) {
-  Json json;
-  json["workload"] = target.workload.name;
-  json["device"] = target.device;
-  json["cluster"] = target.cluster.name;
-  json["plan"] = PlanJson(plan);
-  json["step_time_s"] = p.step_time.in(kSeconds);
-  json["low_s"] = p.low.in(kSeconds);
-  json["high_s"] = p.high.in(kSeconds);
-  json["uncertainty"] = {{"log_sd", p.log_sd},
-                         {"parameters_log_sd", p.parameter_log_sd},
-                         {"step_log_sd", p.scatter_log_sd},
-                         {"beyond_range_log_sd", p.discrepancy_log_sd}};
-  json["quantiles"] = {
-      {"p50_s", p.p50.in(kSeconds)}, {"p95_s", p.p95.in(kSeconds)}, {"p99_s", p.p99.in(kSeconds)}};
-  json["throughput_samples_per_s"] = p.throughput.in(kSamplesPerSecond);
-  const StepTime<double>& b = p.breakdown;
-  json["breakdown"] = {{"forward_s", b.forward.in(kSeconds)},
-                       {"backward_s", b.backward.in(kSeconds)},
-                       {"update_s", b.update.in(kSeconds)},
-                       {"exposed_transfer_s", b.exposed_transfer.in(kSeconds)},
-                       {"exposed_latency_s", b.exposed_latency.in(kSeconds)},
-                       {"straggler_wait_s", b.straggler_wait.in(kSeconds)}};
-  json["synchronisation_s"] = b.synchronisation.in(kSeconds);
-  json["idle_ratio"] = p.idle_ratio();
-  const Binding binding = FindBinding(p);
-  json["binding"] = {
-      {"part", binding.part}, {"share", binding.share}, {"sentence", binding.sentence}};
-  json["traffic"] = {
-      {"gradient_bytes", CountJson(target.workload.gradient_bytes.in(kBytes))},
-      {"transfers", CountJson(p.traffic.transfers)},
-      {"buckets", p.buckets},
-      {"bytes_per_worker", CountJson(p.traffic.per_worker.in(kBytes))},
-      {"bytes_per_server",
-       p.traffic.per_server ? CountJson(p.traffic.per_server->in(kBytes)) : Json(nullptr)},
-      {"bytes_total", CountJson(p.traffic.total.in(kBytes))}};
-  const MemoryNeed& m = p.memory;
-  json["memory"] = {
-      {"parameters_bytes", CountJson(m.parameters.in(kBytes))},
-      {"gradients_bytes", CountJson(m.gradients.in(kBytes))},
-      {"optimizer_bytes", CountJson(m.optimizer.in(kBytes))},
-      {"accumulation_bytes", CountJson(m.accumulation.in(kBytes))},
-      {"buckets_bytes", CountJson(m.buckets.in(kBytes))},
-      {"activations_bytes",
-       m.activations.si() > 0 ? CountJson(m.activations.in(kBytes)) : Json(nullptr)},
-      {"workspace_bytes", CountJson(m.workspace.in(kBytes))},
-      {"total_bytes", CountJson(m.total.in(kBytes))},
-      {"available_bytes", m.available ? CountJson(m.available->in(kBytes)) : Json(nullptr)},
-      {"verdict", kMemoryVerdictNames[static_cast<int>(m.verdict)]}};
-  json.update(OutlookJson(p, plan, target));
-  json["compute_source"] = kComputeSourceNames[static_cast<int>(p.compute_source)];
-  json["flags"] = p.flags;
-  return json;
 }
 
 std::string DescribePlan(const Plan& plan) {

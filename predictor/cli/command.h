@@ -3,7 +3,6 @@
 #define STEPCAST_PREDICTOR_CLI_COMMAND_H_
 
 #include <boost/program_options.hpp>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "data/record/input_error.h"
 #include "predictor/cli/library.h"
 #include "predictor/predictor.h"
+#include "predictor/report/json.h"
 #include "predictor/report/terminal.h"
 
 namespace stepcast::cli {
@@ -20,16 +20,22 @@ namespace stepcast::cli {
 inline constexpr int kDone = 0;
 inline constexpr int kAnswerIsNo = 1;
 inline constexpr int kBadInput = 2;
+inline constexpr const char* kExitCodes = "0 done, 1 the answer is no, 2 usage or bad input";
 
-// Keys keep the order in which they are written.
-using Json = nlohmann::ordered_json;
+inline constexpr const char* kWhatItDoes =
+    "stepcast forecasts the training step: how long one step of data-parallel training takes,\n"
+    "with what certainty, where scaling ends and why, and which batch to use.";
+
 namespace po = boost::program_options;
 
 struct Command {
-  const char* name;
-  const char* summary;  // one line of the list of commands
-  int (*run)(const std::vector<std::string>& arguments);
+  const char* name = nullptr;
+  const char* summary = nullptr;  // one line of the list of commands
+  int (*run)(const std::vector<std::string>& arguments) = nullptr;
+  bool is_listed = true;  // among those that forecast
 };
+// All of them, in the order of the list.
+std::span<const Command> Commands();
 
 int RunPredict(const std::vector<std::string>& arguments);
 int RunSweep(const std::vector<std::string>& arguments);
@@ -45,6 +51,12 @@ int RunProfile(const std::vector<std::string>& arguments);
 int RunWorkloads(const std::vector<std::string>& arguments);
 int RunMachines(const std::vector<std::string>& arguments);
 int RunModels(const std::vector<std::string>& arguments);
+int RunServe(const std::vector<std::string>& arguments);
+int RunMan(const std::vector<std::string>& arguments);
+int RunCompletion(const std::vector<std::string>& arguments);
+
+// What `stepcast import` reads.
+inline constexpr const char* kImportKinds[] = {"adaptdl", "onnx", "kineto"};
 
 // The parsed options of a command.
 class Arguments {
@@ -88,6 +100,25 @@ E ReadChoice(const Arguments& arguments, const std::string& option,
 // Prints usage, options and examples, one command a line: long ones are broken here.
 void PrintHelp(const std::string& usage, const std::string& what,
                const po::options_description& options, const std::string& examples);
+// Command lines of at most `width` columns, broken before options as a shell reads them.
+std::string BreakCommands(const std::string& lines, std::size_t width);
+
+// The words of --help, for manual pages and completion.
+struct Help {
+  struct Option {
+    std::string name;         // without its dashes
+    std::string placeholder;  // of its value; empty for a switch
+    std::string text;
+    bool value_is_optional = false;  // --NAME or --NAME=VALUE
+    bool takes_many = false;         // values that follow one another
+  };
+  std::string usage;  // a line for each form
+  std::string what;
+  std::vector<Option> options;
+  std::string examples;
+};
+// What `command` would print for --help.
+Help ReadHelp(const Command& command);
 
 // ---- The cluster, workload and plan that several commands ask for.
 
@@ -103,6 +134,7 @@ struct Target {
   std::shared_ptr<const ProfiledCompute> profile;  // null without --profile
 
   Predictor MakePredictor() const { return {cluster, workload, facts, device, profile}; }
+  Subject subject() const { return {cluster, workload, device, facts}; }
 };
 
 // `workload` where --workload is missing; it is required where that is empty.
@@ -119,13 +151,6 @@ void SetPlanOption(const std::string& key, const std::string& text, const Cluste
                    Plan* plan);
 
 // ---- Output.
-
-// A number of bytes or transfers: whole where it is whole.
-Json CountJson(double value);
-Json PlanJson(const Plan& plan);
-Json PredictionJson(const Prediction& prediction, const Plan& plan, const Target& target);
-// What a prediction holds beyond its times: the algorithm, the servers, money and energy.
-Json OutlookJson(const Prediction& prediction, const Plan& plan, const Target& target);
 
 // "8 workers (4 x 2), ring, local batch 128 x 4 accumulated": nodes x devices where all are equal,
 // else the placement.

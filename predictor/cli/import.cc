@@ -18,8 +18,6 @@
 namespace stepcast::cli {
 namespace {
 
-constexpr const char* kKinds[] = {"adaptdl", "onnx", "kineto"};
-
 po::options_description Options() {
   po::options_description options("options");
   options.add_options()("device", po::value<std::string>()->value_name("D"),
@@ -194,13 +192,13 @@ int RunImport(const std::vector<std::string>& arguments) {
   std::vector<std::string> files = args.Texts("input");
   if (files.empty()) {
     throw InputError({"", 0, "KIND"}, "", "is required",
-                     fmt::format("{}", fmt::join(kKinds, ", ")));
+                     fmt::format("{}", fmt::join(kImportKinds, ", ")));
   }
   const std::string kind = files.front();
   files.erase(files.begin());
-  if (std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds)) {
+  if (std::find(std::begin(kImportKinds), std::end(kImportKinds), kind) == std::end(kImportKinds)) {
     throw InputError({"", 0, "KIND"}, kind, "is not a kind of input",
-                     fmt::format("{}", fmt::join(kKinds, ", ")));
+                     fmt::format("{}", fmt::join(kImportKinds, ", ")));
   }
   if (files.empty()) throw InputError({"", 0, "FILE"}, "", "is required", "files of kind " + kind);
   if (kind == "adaptdl") return ImportTraces(args, files);

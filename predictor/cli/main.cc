@@ -21,22 +21,25 @@ constexpr Command kCommands[] = {
     {"import", "runs, profiles and networks from other tools", RunImport},
     {"microbench", "measure what layers cost on a device", RunMicrobench},
     {"profile", "what such measurements say, layer by layer", RunProfile},
+    {"serve", "answer predictions over HTTP and gRPC", RunServe},
     {"workloads", "the networks known by name", RunWorkloads},
     {"machines", "the clusters and devices known by name", RunMachines},
     {"models", "the formulas: what each says, where it holds, its source", RunModels},
+    {"man", "manual pages of the program and its commands", RunMan, false},
+    {"completion", "completion of commands and options in a shell", RunCompletion, false},
 };
 
 std::string Usage() {
-  std::string text =
-      "stepcast forecasts the training step: how long one step of data-parallel training takes,\n"
-      "with what certainty, where scaling ends and why, and which batch to use.\n\n"
-      "usage: stepcast COMMAND [options]\n\n";
+  std::string text = kWhatItDoes + std::string("\n\nusage: stepcast COMMAND [options]\n\n");
   for (const Command& command : kCommands) {
+    if (!command.is_listed) continue;
     text += fmt::format("  {:<12}{}\n", command.name, command.summary);
   }
   return text +
          "\nstepcast COMMAND --help tells more, with examples. All commands take --json.\n"
-         "Exit codes: 0 done, 1 the answer is no, 2 usage or bad input.\n";
+         "stepcast man prints manual pages, stepcast completion what a shell completes by.\n"
+         "Exit codes: " +
+         kExitCodes + ".\n";
 }
 
 int Run(const std::vector<std::string>& arguments) {
@@ -58,12 +61,16 @@ int Run(const std::vector<std::string>& arguments) {
   }
   std::string allowed;
   for (const Command& command : kCommands) {
+    if (!command.is_listed) continue;
     allowed += (allowed.empty() ? "" : ", ") + std::string(command.name);
   }
   throw InputError({"", 0, "COMMAND"}, name, "is not a command", allowed);
 }
 
 }  // namespace
+
+std::span<const Command> Commands() { return kCommands; }
+
 }  // namespace stepcast::cli
 
 int main(int argc, char** argv) {

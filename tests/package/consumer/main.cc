@@ -1,11 +1,27 @@
-// A program of another project that links stepcast.
+// A program of another project that forecasts: from records of its own, without files.
 #include <stepcast/data/workloads/catalog.h>
+#include <stepcast/predictor/predictor.h>
 
 #include <cstdio>
+#include <exception>
 
-int main() {
-  const auto workload = stepcast::FindWorkload("resnet50");
-  if (!workload) return 1;
-  std::printf("resnet50 has %.0f parameters\n", static_cast<double>(workload->parameters));
-  return workload->parameters > 25e6 && workload->parameters < 26e6 ? 0 : 1;
+int main() try {
+  stepcast::Device device;
+  device.name = "own";
+  device.fp32 = stepcast::TeraflopPerSecond(8.0);
+  device.memory_bandwidth = stepcast::GigabytesPerSecond(320.0);
+  stepcast::Cluster cluster;
+  cluster.device = device.name;
+  cluster.nodes = 2;
+  cluster.link.bandwidth = stepcast::GigabitsPerSecond(10.0);
+  const stepcast::Predictor predictor(cluster, stepcast::FindWorkload("resnet50").value(), device);
+  stepcast::Plan plan;
+  plan.placement = {1, 1};
+  plan.local_batch = 32;
+  const double step = predictor.Predict(plan).step_time.in(stepcast::kSeconds);
+  std::printf("a step takes %.3f s\n", step);
+  return step > 0.01 && step < 10 ? 0 : 1;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "%s\n", e.what());
+  return 1;
 }
