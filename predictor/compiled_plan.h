@@ -11,7 +11,7 @@
 // is bound, as are the workload and all parameters with their covariance; a query says the rest.
 //
 // A query allocates nothing, takes no lock and throws nothing; many threads may ask one compiled plan
-// at once, and the same question has the same bits. A question that makes no sense is answered by a
+// at once, and the same question to the same function has the same bits. A question that makes no sense is answered by a
 // status and by times that are not a number.
 //
 // A compiled plan is a value: it keeps what it needs of the predictor, copies share it, and a new
@@ -99,15 +99,18 @@ struct ForecastArrays {
   QueryStatus* status = nullptr;
 };
 
+inline constexpr int kMostCompiledServers = 65'536;
+
 struct CompileOptions {
-  // Queries may ask for as many parameter servers; the shards of each number are computed before.
+  // Queries may ask for as many parameter servers, up to kMostCompiledServers; the shards of each
+  // number are computed before, which takes some 50 microseconds each.
   int most_servers = 64;
 };
 
 class CompiledPlan {
  public:
   // `plan` is one that predictor.Predict would answer. Strategy auto is resolved for `plan` as it
-  // is. Throws InputError as Predict does.
+  // is. Throws InputError as Predict does, and for options out of range.
   CompiledPlan(const Predictor& predictor, const Plan& plan, const CompileOptions& options = {});
 
   // Step time and interval.

@@ -2,6 +2,7 @@
 // plan is compiled, and nothing but compiling throws.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 
 #include "data/io/plan_fields.h"
@@ -112,8 +113,10 @@ stepcast_batch_search DefaultSearch() {
 
 // Whether there is anything to search.
 bool IsSearch(const BatchSearch& s) {
-  return s.least_global_batch >= 1 && s.least_local_batch >= 1 && s.most_local_batch >= 0 &&
-         s.candidates >= 1 && s.noise_scale.value_or(0) >= 0 && s.initial_batch.value_or(1) > 0;
+  return s.least_global_batch >= 1 && s.most_global_batch >= 1 && s.least_local_batch >= 1 &&
+         s.most_local_batch >= 0 && s.candidates >= 1 && s.noise_scale.value_or(0) >= 0 &&
+         std::isfinite(s.noise_scale.value_or(0)) && s.initial_batch.value_or(1) > 0 &&
+         std::isfinite(s.initial_batch.value_or(1));
 }
 
 stepcast_compile_options DefaultOptions() {

@@ -244,7 +244,7 @@ stepcast_status stepcast_prediction_get_values(const stepcast_prediction* predic
 const char* const* stepcast_prediction_flags(const stepcast_prediction* prediction, size_t* count);
 void stepcast_prediction_free(stepcast_prediction* prediction);
 
-// ---- Compiled plans: no function of these allocates, locks or waits
+// ---- Compiled plans: no function that asks one allocates, locks or waits
 
 typedef struct stepcast_compiled stepcast_compiled;
 
@@ -353,7 +353,7 @@ typedef struct stepcast_batch_choice_arrays {
   int32_t* accumulation_steps;
   double* step_time_s;
   double* throughput_samples_per_s;
-  double* efficiency;             // what a sample is worth, from 0 to 1
+  double* efficiency;             // what a sample is worth, 1 at the initial batch
   double* goodput_samples_per_s;  // throughput x efficiency
 } stepcast_batch_choice_arrays;
 

@@ -1,6 +1,9 @@
 // stepcast serve: predictions over HTTP and gRPC, for those who cannot link.
 #include <fmt/format.h>
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <thread>
@@ -25,6 +28,15 @@ int ReadCount(const Arguments& args, const std::string& option, int otherwise, i
 
 void Tell(const std::string& sentence) {
   std::fputs(("stepcast: " + sentence + "\n").c_str(), stderr);
+}
+
+// As many descriptors as connections may be, where the system lets us.
+void AllowConnections(std::size_t most) {
+  constexpr rlim_t kOthers = 64;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::max(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, most + kOthers));
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 void Warn(const serve::Address& address) {
@@ -95,6 +107,7 @@ int Serve(const Arguments& args) {
     }
     http.most_body = static_cast<std::uint64_t>(bytes);
   }
+  AllowConnections(http.most_connections);
   Duration<> drain = Seconds(10.0);
   if (args.Has("drain")) drain = ParseDuration(args.Text("drain"), OptionPlace("drain"));
   const auto patience = std::chrono::milliseconds(static_cast<long long>(drain.in(kMilliseconds)));
@@ -132,13 +145,21 @@ int Serve(const Arguments& args) {
   }
 
   int signal = 0;
-  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) ReloadFor(&service, &metrics);
+  // By the pool: whatever a file takes to read, the next signal is heard.
+  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) {
+    if (!pool.Post([&] { ReloadFor(&service, &metrics); })) {
+      Tell("not read anew: too many requests wait for an answer");
+    }
+  }
   // A second signal ends the program at once.
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   Tell("stopping: answers what was asked");
   api.SetStopping();
-  if (rpc) rpc->Stop(patience);
+  std::thread rpc_stops([&] {
+    if (rpc) rpc->Stop(patience);
+  });
   if (!server.Stop(patience)) Tell("requests were cut off that took longer than --drain");
+  rpc_stops.join();
   pool.Stop();
   return kDone;
 }

@@ -4,8 +4,10 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <string>
 
 #include "data/io/plan_fields.h"
+#include "data/record/input_error.h"
 #include "model/collective/sharding.h"
 
 namespace stepcast::internal {
@@ -21,7 +23,8 @@ constexpr int kTabledBatches = 1024;
 bool IsTime(double seconds) { return seconds >= 0 && seconds < 1e9; }
 
 bool IsLink(const LinkFacts& link) {
-  if (link.bandwidth && !(link.bandwidth->si() > 0 && link.bandwidth->si() < 1e18)) return false;
+  // Below a byte a second numbers run out of their range.
+  if (link.bandwidth && !(link.bandwidth->si() >= 1 && link.bandwidth->si() < 1e18)) return false;
   if (link.rtt && !IsTime(link.rtt->si())) return false;
   if (link.loss && !(*link.loss >= 0 && *link.loss < 1)) return false;
   return !link.loss_burst || IsTime(link.loss_burst->si());
@@ -47,6 +50,13 @@ CompiledState::CompiledState(const Predictor& predictor, const Plan& compiled_pl
       async_lines(MakeOverlapLines(facts.overlap == Overlap::kNone ? nullptr : buckets.get())),
       profile(predictor.profile()),
       batches(predictor.calibrated_batches()) {
+  if (UsesServers(facts.strategy)) {
+    options.most_servers = std::max(options.most_servers, plan.servers);
+  }
+  if (given.most_servers < 1 || options.most_servers > kMostCompiledServers) {
+    throw InputError({"", 0, "most_servers"}, std::to_string(options.most_servers),
+                     "is out of range", "1 to " + std::to_string(kMostCompiledServers));
+  }
   plan.strategy = facts.strategy;
   facts.buckets = Borrowed(buckets);
   facts.held_buckets = nullptr;
@@ -62,7 +72,6 @@ CompiledState::CompiledState(const Predictor& predictor, const Plan& compiled_pl
 }
 
 void CompiledState::SetShards(const Workload& network) {
-  options.most_servers = std::max(options.most_servers, plan.servers);
   shards.resize(static_cast<std::size_t>(options.most_servers) + 1);
   for (int n = 1; n <= options.most_servers; ++n) {
     Shards& shard = shards[static_cast<std::size_t>(n)];

@@ -303,7 +303,11 @@ void internal::OnlineState::Import(const std::string& text) {
             own_scatter);
   rows = reader.Whole("rows", 0, kMostRows);
   SetY(reader.Vector("y", size()));
-  if (!values.allFinite()) Refuse("y", "", "is of no finite parameters");
+  // In standard deviations of the start.
+  constexpr double kFarthest = 1e3;
+  if (!values.allFinite() || y.cwiseAbs().maxCoeff() > kFarthest) {
+    Refuse("y", "", "is of no parameters that can be");
+  }
   scatter = reader.Number("scatter", 1e-6, 1e6);
   next_scatter = reader.Whole("next_scatter", 0, 2 * kMostRows);
   Reader drift(reader.Member("drift"), "drift");
@@ -311,6 +315,10 @@ void internal::OnlineState::Import(const std::string& text) {
   drift.Finish();
   folded = reader.Triangle("folded", size());
   folded_b = reader.Vector("folded_b", size());
+  const Eigen::MatrixXd with_start = Eigen::MatrixXd::Identity(size(), size()) + folded;
+  if (with_start.selfadjointView<Eigen::Lower>().llt().info() != Eigen::Success) {
+    Refuse("folded", "", "is of no normal equations");
+  }
   a = reader.Triangle("a", size());
   b = reader.Vector("b", size());
   Reader box(reader.Member("range"), "range");

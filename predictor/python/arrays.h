@@ -32,6 +32,10 @@ inline constexpr py::ssize_t kBlock = 1 << 16;
 // What a whole number becomes that an int cannot hold, or that is none: no query has such a value.
 inline constexpr int kNoInt = -1;
 
+inline bool MayShareMemory(const py::array& one, const py::array& other) {
+  return py::module_::import("numpy").attr("may_share_memory")(one, other).cast<bool>();
+}
+
 // One argument of an array call: a number, an array of any shape, a sequence, or None.
 class Argument {
  public:
@@ -48,6 +52,10 @@ class Argument {
   // Whether it is a plain number of Python, or None: no array to be broadcast.
   bool scalar() const { return !array_; }
   const char* name() const { return name_; }
+  // Whether what is written to `out` may change an element before it is read. In place is no harm.
+  bool MayBeChangedBy(const py::array& out) const {
+    return array_ && array_.data() != out.data() && MayShareMemory(array_, out);
+  }
   // Of a scalar that is given.
   int whole() const;
   double real() const { return real_; }

@@ -138,6 +138,14 @@ class Queries {
     return q;
   }
 
+  // The argument that writing to `out` may change before it is read; null where there is none.
+  const char* ChangedBy(const py::array& out) const {
+    for (const Argument& argument : arguments_) {
+      if (argument.MayBeChangedBy(out)) return argument.name();
+    }
+    return nullptr;
+  }
+
   PlanQuery At(py::ssize_t index) const {
     PlanQuery q = own_;
     int* const ints[kIntCount] = {&q.workers, &q.nodes,       &q.devices_per_node,
@@ -278,6 +286,18 @@ py::object Predict(const BoundPlan& plan, const Queries& queries, bool intervals
     high = Result(outs[2], queries.shape(), "out");
     low_s = low.mutable_data();
     high_s = high.mutable_data();
+  }
+  if (!out.is_none()) {
+    const auto refuse = [](const std::string& what) {
+      throw InputError(Keyword("out"), "", "shares memory with " + what, "arrays of their own");
+    };
+    if (intervals && (MayShareMemory(step, low) || MayShareMemory(step, high) ||
+                      MayShareMemory(low, high))) {
+      refuse("itself");
+    }
+    for (const py::array* array : {&step, &low, &high}) {
+      if (const char* name = queries.ChangedBy(*array)) refuse(name);
+    }
   }
   py::ssize_t bad = -1;
   {

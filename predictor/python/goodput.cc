@@ -331,7 +331,9 @@ BatchChoice Goodput::Best(int nodes, int workers, int most_batch, int least_loca
   const Allocation allocation{workers, nodes, MostEven(workers, nodes), 0};
   BatchSearch search;
   // Where the smallest local batch on all replicas is beyond the limit, it is the only one.
-  const double least = std::max<double>(initial_batch_, 1.0 * least_local * workers);
+  // So it is where replicas cannot share the initial batch evenly, and round it up.
+  const double share = std::ceil(1.0 * initial_batch_ / workers);
+  const double least = std::max(share, 1.0 * least_local) * workers;
   search.least_global_batch = static_cast<int>(std::min<double>(least, kMostBatch));
   search.most_global_batch = std::max(most_batch, search.least_global_batch);
   search.least_local_batch = least_local;

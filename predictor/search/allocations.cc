@@ -62,10 +62,15 @@ std::size_t ChooseBatches(const CompiledPlan& compiled, const Allocation* alloca
     query.nodes = allocations[i].nodes;
     query.devices_per_node = allocations[i].devices_per_node;
     query.servers = allocations[i].servers;
+    if (query.workers < 1) {
+      choices[i] = {};
+      ++none;
+      continue;
+    }
     const Range range = RangeOf(compiled, query, search);
     const double w = query.workers;
     const auto least_share = static_cast<long long>(std::ceil(range.least / w));
-    const int tried = range.empty(search) || query.workers < 1 ? 0 : std::max(1, search.candidates);
+    const int tried = range.empty(search) ? 0 : std::max(1, search.candidates);
     const double ratio =
         tried > 1 ? std::exp(std::log(range.most / range.least) / (tried - 1)) : 1.0;
     double wanted = range.least;

@@ -7,7 +7,7 @@
 //
 //   a = ceil( s / b_max ) micro-steps of b = floor( s / a ) samples
 //
-//   b_max  the largest local batch: that of the limits, or what the device's memory holds
+//   b_max  the largest local batch: that of the limits, and no more than the device's memory holds
 //
 // and the best has the highest goodput = throughput x efficiency( b a w ), or throughput alone where
 // no noise scale says what a sample is worth; of equals the smaller batch wins.

@@ -390,10 +390,12 @@ Reply ProblemReply(int status, const Json& problem) {
 Reply InputProblem(const InputError& error) {
   constexpr int kUnprocessable = 422;
   constexpr std::size_t kLongestValue = 200;
-  const InputError e = InRequestTerms(error);
+  const InputError whole = InRequestTerms(error);
+  const InputError e(whole.place(), whole.value().substr(0, kLongestValue), whole.problem(),
+                     whole.allowed());
   Json problem = ProblemJson(kUnprocessable, e.what());
   problem["key"] = e.place().key;
-  problem["value"] = e.value().substr(0, kLongestValue);
+  problem["value"] = e.value();
   problem["allowed"] = e.allowed();
   return ProblemReply(kUnprocessable, problem);
 }

@@ -124,7 +124,7 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
                                     const v1::PredictRequest* request,
                                     v1::PredictReply* reply) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(Answer("grpc/Predict", [&] {
+    reactor->Finish(Answer("grpc/Predict", std::chrono::steady_clock::now(), [&] {
       const std::shared_ptr<const Snapshot> snapshot = service_.Current();
       const std::shared_ptr<const Target> target = snapshot->Find(NameOf(request->target()));
       const Plan plan = ReadPlan(TextOf(request->plan()), "plan.", target->predictor.cluster());
@@ -193,8 +193,8 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
   std::size_t most_plans() const { return service_.options().most_plans; }
 
   template <class F>
-  grpc::Status Answer(const char* name, const F& answer) {
-    const auto begun = std::chrono::steady_clock::now();
+  grpc::Status Answer(const char* name, std::chrono::steady_clock::time_point begun,
+                      const F& answer) {
     grpc::Status status;
     try {
       answer();
@@ -216,13 +216,18 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
                                         F answer) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     ++metrics_.in_flight;
-    const bool posted = pool_.Post([this, reactor, name, answer = std::move(answer)] {
-      const grpc::Status status = Answer(name, answer);
+    const auto begun = std::chrono::steady_clock::now();
+    const bool posted = pool_.Post([=, this, answer = std::move(answer)] {
+      // Of a client that has left, or a server that stops, nobody wants the answer.
+      const grpc::Status status = context->IsCancelled()
+                                      ? grpc::Status(grpc::StatusCode::CANCELLED, "cancelled")
+                                      : Answer(name, begun, answer);
       --metrics_.in_flight;
       reactor->Finish(status);
     });
     if (!posted) {
       --metrics_.in_flight;
+      metrics_.Answered(name, CodeText(grpc::StatusCode::RESOURCE_EXHAUSTED), 0);
       reactor->Finish({grpc::StatusCode::RESOURCE_EXHAUSTED,
                        "too many requests wait for an answer; try again later"});
     }

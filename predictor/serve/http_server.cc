@@ -16,6 +16,7 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <condition_variable>
+#include <exception>
 #include <iterator>
 #include <limits>
 #include <list>
@@ -47,11 +48,15 @@ class Connection;
 // All open connections: those that wait for a request, the longest first, and the busy ones.
 class Connections {
  public:
-  using List = std::list<std::weak_ptr<Connection>>;
+  struct Entry {
+    std::weak_ptr<Connection> connection;
+    bool closing = false;  // for another
+  };
+  using List = std::list<Entry>;
 
   List::iterator Add(const std::weak_ptr<Connection>& connection) {
     const std::lock_guard lock(mutex_);
-    return busy_.insert(busy_.end(), connection);
+    return busy_.insert(busy_.end(), {connection});
   }
   void Remove(List::iterator place, bool waiting) {
     const std::lock_guard lock(mutex_);
@@ -67,9 +72,13 @@ class Connections {
     const std::lock_guard lock(mutex_);
     return waiting_.size() + busy_.size();
   }
-  std::shared_ptr<Connection> LongestWaiting() const {
+  // The one that has waited longest and is to be closed: each is returned once.
+  std::shared_ptr<Connection> TakeLongestWaiting() {
     const std::lock_guard lock(mutex_);
-    return waiting_.empty() ? nullptr : waiting_.front().lock();
+    for (Entry& entry : waiting_) {
+      if (!std::exchange(entry.closing, true)) return entry.connection.lock();
+    }
+    return nullptr;
   }
   List All() const {
     const std::lock_guard lock(mutex_);
@@ -131,7 +140,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (deadline_.load() > now.time_since_epoch().count()) return;
     asio::post(socket_.get_executor(), [self = shared_from_this()] {
       if (self->deadline_.load() > Clock::now().time_since_epoch().count()) return;
-      self->SetDeadline(Clock::duration::max());
+      // It stays, for the next look: what has just ended cannot be cancelled, and goes on.
       self->timed_out_ = true;
       error_code ignored;
       self->socket_.cancel(ignored);
@@ -217,7 +226,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     keep_alive_ = header.keep_alive();
     is_head_ = header.method() == http::verb::head;
     const std::uint64_t length = parser_->content_length().value_or(0);
-    if (parser_->chunked()) {
+    if (header.count(http::field::transfer_encoding) > 0) {
       return Refuse(411, "Transfer-Encoding: is not read; allowed: a body with its Content-Length");
     }
     if (length > shared_.options.most_body) {
@@ -241,6 +250,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void ReadBody(std::uint64_t length) {
     SetTransferDeadline(static_cast<double>(length));
     const auto expect = parser_->get().find(http::field::expect);
+    if (expect != parser_->get().end() &&
+        !boost::beast::iequals(expect->value(), "100-continue")) {
+      return Refuse(417, "Expect: is not met; allowed: 100-continue");
+    }
     if (length > 0 && expect != parser_->get().end()) {
       static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
       return asio::async_write(socket_, asio::buffer(kContinue), Then(&Connection::OnContinueSent));
@@ -263,7 +276,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
       reply_ = std::move(*refusal_);
       return Send();
     }
-    if (!endpoint_->slow) {
+    if (!endpoint_->slow && !large_) {
       reply_ = shared_.api.Answer(*endpoint_, RequestAsRead());
       return Send();
     }
@@ -392,7 +405,19 @@ struct HttpServer::State {
     port = acceptor.local_endpoint().port();
     Accept();
     Sweep();
-    for (int i = 0; i < options.threads; ++i) threads.emplace_back([this] { io.run(); });
+    for (int i = 0; i < options.threads; ++i) threads.emplace_back([this] { Run(); });
+  }
+
+  // What a handler throws, for want of memory say, ends its own connection, which it held.
+  void Run() {
+    for (;;) {
+      try {
+        io.run();
+        return;
+      } catch (const std::exception&) {
+        ++shared.metrics.failures;
+      }
+    }
   }
 
   void Accept() {
@@ -400,6 +425,7 @@ struct HttpServer::State {
       if (!acceptor.is_open()) return;
       if (error) {
         // No descriptors are left, say: those that are open go on.
+        CloseForAnother();
         again.expires_after(kSweepInterval);
         return again.async_wait([this](error_code /*error*/) { Accept(); });
       }
@@ -408,14 +434,20 @@ struct HttpServer::State {
     });
   }
 
+  // Closes the connection that has waited longest; false where none waits.
+  bool CloseForAnother() {
+    const std::shared_ptr<Connection> longest = shared.connections.TakeLongestWaiting();
+    if (longest == nullptr) return false;
+    ++shared.metrics.closed_for_others;
+    longest->CloseWaiting(true);
+    return true;
+  }
+
   void Admit(tcp::socket socket) {
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
     if (shared.connections.size() >= shared.options.most_connections) {
-      if (const std::shared_ptr<Connection> longest = shared.connections.LongestWaiting()) {
-        ++shared.metrics.closed_for_others;
-        longest->CloseWaiting(true);
-      } else {
+      if (!CloseForAnother()) {
         ++shared.metrics.refused_connections;
         static constexpr std::string_view kRefusal =
             "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
@@ -434,8 +466,8 @@ struct HttpServer::State {
     sweep.async_wait([this](error_code error) {
       if (error) return;
       const Clock::time_point now = Clock::now();
-      for (const std::weak_ptr<Connection>& weak : shared.connections.All()) {
-        if (const std::shared_ptr<Connection> connection = weak.lock()) {
+      for (const Connections::Entry& entry : shared.connections.All()) {
+        if (const std::shared_ptr<Connection> connection = entry.connection.lock()) {
           connection->CheckDeadline(now);
         }
       }
@@ -478,8 +510,8 @@ bool HttpServer::Stop(std::chrono::milliseconds patience) {
     error_code ignored;
     state.acceptor.close(ignored);
     // A connection that was accepted before is seen here, or finds out by itself.
-    for (const std::weak_ptr<Connection>& weak : state.shared.connections.All()) {
-      if (const std::shared_ptr<Connection> connection = weak.lock()) {
+    for (const Connections::Entry& entry : state.shared.connections.All()) {
+      if (const std::shared_ptr<Connection> connection = entry.connection.lock()) {
         connection->CloseWaiting(false);
       }
     }

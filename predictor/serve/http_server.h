@@ -33,7 +33,7 @@ struct HttpOptions {
   std::chrono::milliseconds idle_timeout{60'000};     // between requests
   std::chrono::milliseconds header_timeout{5'000};    // from a request's first byte
   std::chrono::milliseconds transfer_timeout{5'000};  // of a body or an answer, and
-  double least_bytes_per_s = 1 << 20;                 // longer by its length at this rate
+  double least_bytes_per_s = 8 << 20;                 // longer by its length at this rate
 };
 
 class HttpServer {

@@ -66,6 +66,8 @@ std::string Metrics::Text(int snapshot, std::size_t compiled) const {
          "HTTP connections that waited and were closed for new ones.", closed_for_others.load());
   single("timeouts_total", "counter", "HTTP requests and answers that took too long to transfer.",
          timeouts.load());
+  single("failures_total", "counter", "HTTP connections that ended by a failure of this program.",
+         failures.load());
   return text;
 }
 

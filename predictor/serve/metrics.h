@@ -26,6 +26,7 @@ class Metrics {
   std::atomic<std::int64_t> refused_connections{0};
   std::atomic<std::int64_t> closed_for_others{0};  // that waited, when a new one came
   std::atomic<std::int64_t> timeouts{0};
+  std::atomic<std::int64_t> failures{0};  // connections that ended for want of memory, say
 
   // The text format of Prometheus, 0.0.4. `snapshot` and `compiled` are of the service.
   std::string Text(int snapshot, std::size_t compiled) const;

@@ -19,6 +19,8 @@ namespace {
 
 // Shards are computed for each number of servers: so many at most may be asked for.
 constexpr int kMostServers = 1024;
+constexpr std::size_t kLongestName = 200;        // [B]
+constexpr std::size_t kLongestText = 64 << 10;  // of a placement, or of hosts [B]
 // Of a plan by itself, which is told node by node; queries may ask for more.
 constexpr int kMostNodes = 100'000;
 
@@ -104,6 +106,13 @@ std::shared_ptr<const Target> Snapshot::Find(const TargetName& name) const {
   if (name.workload.empty()) {
     throw InputError({"", 0, "workload"}, "", "is required", "a name that /v1/workloads lists");
   }
+  // What is kept is bounded in number, and so by the length of its key.
+  for (const auto& [key, text] : {std::pair("workload", &name.workload), {"device", &name.device}}) {
+    if (text->size() > kLongestName) {
+      throw InputError({"", 0, key}, text->substr(0, kLongestName), "is too long",
+                       fmt::format("at most {} bytes", kLongestName));
+    }
+  }
   std::string key = cluster->name;
   for (const std::string& part : {name.workload, name.device}) {
     key += '\0';
@@ -127,6 +136,10 @@ std::shared_ptr<const Target> Snapshot::Find(const TargetName& name) const {
 }
 
 CompiledPlan Snapshot::Compile(const Target& target, const Plan& plan, int servers) const {
+  if (UsesServers(plan.strategy) && plan.servers > kMostServers) {
+    throw InputError({"", 0, "plan.servers"}, std::to_string(plan.servers), "is out of range",
+                     fmt::format("at most {}", kMostServers));
+  }
   CompileOptions options;
   const int most = std::clamp(servers, options.most_servers, kMostServers);
   options.most_servers = static_cast<int>(std::bit_ceil(static_cast<unsigned>(most)));
@@ -171,6 +184,10 @@ Plan ReadPlan(const PlanText& text, const std::string& prefix, const Cluster& cl
   for (const PlanField& field : PlanFields()) {
     const std::optional<std::string> value = text(field.column, field.unit != nullptr);
     if (!value) continue;
+    if (value->size() > kLongestText) {
+      throw InputError(place(field.column), value->substr(0, kLongestName), "is too long",
+                       fmt::format("at most {} bytes", kLongestText));
+    }
     if (std::string_view(field.column) == "placement") {
       if (workers) {
         throw InputError(place("workers"), *workers, "says the same as placement",
@@ -254,13 +271,15 @@ void CheckSearch(const BatchSearch& search, std::size_t allocations, std::size_t
   if (search.most_local_batch != 0) {  // which is what memory holds
     check("most_local_batch", search.most_local_batch, search.least_local_batch, kMostBatch);
   }
-  const std::size_t most_tried = 10 * most_plans / std::max<std::size_t>(1, allocations);
+  const std::size_t most_tried = most_plans / std::max<std::size_t>(1, allocations);
   check("candidates", search.candidates, 1,
         static_cast<int>(std::min<std::size_t>(most_tried, kMostCount)));
   for (const auto& [key, value] : {std::pair("noise_scale", search.noise_scale),
                                    std::pair("initial_batch", search.initial_batch)}) {
-    if (value && !(*value > 0 && std::isfinite(*value))) {
-      throw InputError(place(key), fmt::format("{}", *value), "is out of range", "more than 0");
+    const bool may_be_zero = std::string_view(key) == "noise_scale";
+    if (value && !((may_be_zero ? *value >= 0 : *value > 0) && std::isfinite(*value))) {
+      throw InputError(place(key), fmt::format("{}", *value), "is out of range",
+                       may_be_zero ? "at least 0" : "more than 0");
     }
   }
   if (search.noise_scale.has_value() != search.initial_batch.has_value()) {
@@ -303,6 +322,17 @@ ForecastColumns PredictMany(const Snapshot& snapshot, const Target& target, cons
 
 std::vector<BatchChoice> Recommend(const Snapshot& snapshot, const Target& target, const Plan& plan,
                                    const BatchSearch& search, QueryColumns* allocations) {
+  const auto refuse = [](bool stated, const char* name) {
+    if (!stated) return;
+    throw InputError({"", 0, std::string("allocations.") + name}, "", "is not what allocations say",
+                     "workers, nodes, devices_per_node, servers");
+  };
+  for (const CountIndex i : {kLocalBatch, kAccumulationSteps}) {
+    refuse(allocations->Has(i), kCountColumns[i].name);
+  }
+  for (std::size_t i = 0; i < kNumberColumns.size(); ++i) {
+    refuse(!allocations->numbers[i].empty(), kNumberColumns[i].name);
+  }
   BindQueries(target, allocations);
   const auto value = [&](CountIndex i, std::size_t row, int otherwise) {
     return allocations->Has(i) ? allocations->counts[i][row] : otherwise;

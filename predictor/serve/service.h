@@ -119,7 +119,7 @@ Plan ReadPlan(const PlanText& text, const std::string& prefix, const Cluster& cl
 // none, where lengths differ or exceed `most`, and for nodes without workers.
 void CheckColumns(const std::string& prefix, std::size_t most, QueryColumns* columns);
 
-// Throws InputError for a search that makes no sense, or tries more than ten times `most_plans`. A
+// Throws InputError for a search that makes no sense, or tries more than `most_plans`. A
 // most_global_batch of 0 is one that was not stated.
 void CheckSearch(const BatchSearch& search, std::size_t allocations, std::size_t most_plans);
 

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <exception>
 #include <utility>
 
 namespace stepcast::serve {
@@ -49,7 +50,11 @@ void WorkPool::Work() {
       job = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    job();
+    try {
+      job();
+    } catch (const std::exception&) {
+      // For want of memory: what the job held, and so its client's connection, ends with it.
+    }
   }
 }
 

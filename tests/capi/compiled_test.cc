@@ -564,8 +564,16 @@ TEST(CapiCompiled, RefusesSearchesOfNothing) {
   EXPECT_EQ(choose([](stepcast_batch_search* s) { s->initial_batch_samples = 0; }),
             STEPCAST_BAD_INPUT);
   EXPECT_EQ(local_batch, 99) << "what is refused fills nothing";
+  EXPECT_EQ(choose([](stepcast_batch_search* s) { s->most_global_batch = 0; }), STEPCAST_BAD_INPUT);
+  EXPECT_EQ(choose([](stepcast_batch_search* s) { s->noise_scale_samples = INFINITY; }),
+            STEPCAST_BAD_INPUT);
+  EXPECT_EQ(local_batch, 99);
   // A range without a batch is a search that finds none.
-  EXPECT_EQ(choose([](stepcast_batch_search* s) { s->most_global_batch = 0; }), STEPCAST_OK);
+  EXPECT_EQ(choose([](stepcast_batch_search* s) {
+              s->least_global_batch = 10;
+              s->most_global_batch = 9;
+            }),
+            STEPCAST_OK);
   EXPECT_EQ(local_batch, 0);
 }
 

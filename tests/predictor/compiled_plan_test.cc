@@ -407,7 +407,10 @@ TEST(CompiledPlan, MostServersIsAtLeastThePlans) {
   Plan plan = AllreducePlan(Placement(100, 1), 8);
   plan.strategy = Strategy::kPsSync;
   plan.servers = 80;
-  for (const int most : {-1, 0, 64, 80}) {
+  for (const int most : {-1, 0, kMostCompiledServers + 1}) {
+    EXPECT_THROW(CompiledPlan(predictor, plan, {most}), InputError) << most;
+  }
+  for (const int most : {1, 64, 80}) {
     const CompiledPlan compiled(predictor, plan, {most});
     EXPECT_EQ(compiled.Predict(QueryOf(plan)).status, QueryStatus::kOk);
     PlanQuery more = QueryOf(plan);

@@ -239,6 +239,24 @@ TEST(Batch, WithoutIntervalHasStepTimesAlone) {
   }
 }
 
+// What would be kept or worked on for long is refused.
+TEST(Batch, BoundsServersNamesAndTexts) {
+  const TestService test;
+  const auto refused = [&](const std::string& members) {
+    const Reply reply =
+        test.Post("/v1/predict_batch",
+                  R"({"cluster":"gce-t4","queries":{"workers":[8],"local_batch":[1]},)" + members + "}");
+    EXPECT_EQ(reply.status, 422) << members.substr(0, 100);
+    return TestJson::parse(reply.body, nullptr, false)["key"].get<std::string>();
+  };
+  EXPECT_EQ(refused(R"("workload":"resnet50","plan":{"strategy":"ps-sync","servers":100000})"),
+            "plan.servers");
+  EXPECT_EQ(refused(R"("workload":"resnet50","device":")" + std::string(1000, 't') + '"'),
+            "device");
+  EXPECT_EQ(refused(R"("workload":"resnet50","plan":{"hosts":")" + std::string(100000, 'h') + "\"}"),
+            "plan.hosts");
+}
+
 TEST(Batch, BoundsThePlansOfOneRequest) {
   ServiceOptions options;
   options.most_plans = 3;

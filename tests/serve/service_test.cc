@@ -223,14 +223,17 @@ TEST(CheckSearch, RefusesWhatMakesNoSense) {
   search.least_global_batch = 6;
   EXPECT_TRUE(Says(error(), "search.most_global_batch: '5' is out of range"));
   search.least_global_batch = 1;
-  search.candidates = 1001;
-  EXPECT_TRUE(Says(error(), "allowed: a whole number from 1 to 1000"));
+  search.candidates = 101;
+  EXPECT_TRUE(Says(error(), "allowed: a whole number from 1 to 100"));
   search.candidates = 50;
   search.noise_scale = 100;
   EXPECT_TRUE(Says(error(), "search.noise_scale: says nothing alone"));
   search.initial_batch = -1;
   EXPECT_TRUE(Says(error(), "search.initial_batch: '-1' is out of range"));
   search.initial_batch = 32;
+  search.noise_scale = -1;
+  EXPECT_TRUE(Says(error(), "search.noise_scale: '-1' is out of range"));
+  search.noise_scale = 0;
   CheckSearch(search, 10, 1000);
 }
 
