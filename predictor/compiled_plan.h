@@ -119,7 +119,7 @@ class CompiledPlan {
   // The step time alone, at about half the cost; not a number where there is no answer.
   Duration<> StepTime(const PlanQuery& query) const noexcept;
 
-  // Returns how many queries had no answer. Takes a quarter of a megabyte of the stack: what it has
+  // Returns how many queries had no answer. Takes half a megabyte of the stack: what it has
   // worked out for placements, which neighbouring queries share.
   std::size_t PredictMany(const QueryArrays& queries, const ForecastArrays& answers) const noexcept;
 

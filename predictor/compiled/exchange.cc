@@ -80,7 +80,7 @@ double CompiledState::StepTime(const Exchange& exchange, int local_batch,
   const OverlapSplit<double> split =
       SplitOverlap(facts.overlap, backward, Seconds(exchange.all_s), end);
   return (fixed + split.exposed + OverlapContention(split, backward, cluster.overlap_contention()) +
-          micro * (exchange.wait * std::sqrt(a)))
+          micro * (exchange.wait * (accumulation_steps == 1 ? 1.0 : std::sqrt(a))))
       .si();
 }
 

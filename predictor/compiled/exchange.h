@@ -24,7 +24,7 @@ struct Exchange {
     return true;
   }
 
-  // Set by CompiledState::MakeExchange, and not before: a cache has a thousand of them.
+  // Set by CompiledState::MakeExchange, and not before: a cache has thousands of them.
   std::size_t count;  // of lines; 0: there is no synchronisation
   double ready[kMostLines];
   double rest_s[kMostLines];
@@ -78,7 +78,8 @@ class ExchangeCache {
   }
 
  private:
-  static constexpr int kBits = 10;
+  // As many as a scheduler has allocations of a job, with room to spare.
+  static constexpr int kBits = 11;
   static constexpr std::size_t kPlaces = std::size_t{1} << kBits;
 
   // Multiplicative hashing (Knuth, The Art of Computer Programming 3, section 6.4), by odd numbers

@@ -41,7 +41,7 @@ Range RangeOf(const CompiledPlan& compiled, PlanQuery query, const BatchSearch& 
 
 // Candidates of one allocation, as many as are answered at a time.
 struct Candidates {
-  static constexpr int kMost = 64;
+  static constexpr std::size_t kMost = 64;
   std::array<int, kMost> local_batches;
   std::array<int, kMost> accumulation_steps;
   std::array<double, kMost> step_times_s;
@@ -54,6 +54,10 @@ std::size_t ChooseBatches(const CompiledPlan& compiled, const Allocation* alloca
                           BatchChoice* choices) noexcept {
   const bool worth = search.noise_scale && search.initial_batch;
   const double noise = search.noise_scale.value_or(0);
+  // 1 / efficiency = constant + batch by_batch, so that a goodput takes one division.
+  const double all = worth ? noise + *search.initial_batch : 1.0;
+  const double constant = worth ? noise / all : 1.0;
+  const double by_batch = worth ? 1 / all : 0.0;
   std::size_t none = 0;
   Candidates candidates;
   for (std::size_t i = 0; i < count; ++i) {
@@ -75,41 +79,49 @@ std::size_t ChooseBatches(const CompiledPlan& compiled, const Allocation* alloca
         tried > 1 ? std::exp(std::log(range.most / range.least) / (tried - 1)) : 1.0;
     double wanted = range.least;
     BatchChoice best;
-    for (int done = 0; done < tried; done += Candidates::kMost) {
-      const int now = std::min(Candidates::kMost, tried - done);
-      for (int j = 0; j < now; ++j) {
-        const auto at = static_cast<std::size_t>(j);
-        if (done + j > 0 && done + j + 1 == tried) wanted = range.most;
+    long long before = 0;
+    for (int done = 0; done < tried;) {
+      std::size_t now = 0;
+      for (; now < Candidates::kMost && done < tried; ++done) {
+        if (done > 0 && done + 1 == tried) wanted = range.most;
         // Limits are those of int, and shares are smaller.
         const long long share = std::max(static_cast<long long>(wanted / w), least_share);
+        wanted *= ratio;
+        if (share == before) continue;
+        before = share;
         const bool accumulates = share > range.most_alone && range.most_accumulating > 0;
         const long long steps = accumulates ? (share - 1) / range.most_accumulating + 1 : 1;
-        candidates.accumulation_steps[at] = static_cast<int>(steps);
-        candidates.local_batches[at] = static_cast<int>(accumulates ? share / steps : share);
-        wanted *= ratio;
+        candidates.accumulation_steps[now] = static_cast<int>(steps);
+        candidates.local_batches[now] = static_cast<int>(accumulates ? share / steps : share);
+        ++now;
       }
       if (compiled.StepTimes(query, candidates.local_batches.data(),
-                             candidates.accumulation_steps.data(), static_cast<std::size_t>(now),
+                             candidates.accumulation_steps.data(), now,
                              candidates.step_times_s.data()) != QueryStatus::kOk) {
         break;
       }
-      for (int j = 0; j < now; ++j) {
-        const auto at = static_cast<std::size_t>(j);
+      for (std::size_t at = 0; at < now; ++at) {
         const int local = candidates.local_batches[at];
         const int steps = candidates.accumulation_steps[at];
         const double batch = w * local * steps;
         const bool allowed = batch >= range.least && batch <= range.most &&
                              local >= search.least_local_batch &&
                              local <= (steps > 1 ? range.most_accumulating : range.most_alone);
-        const double throughput = batch / candidates.step_times_s[at];
-        const double efficiency = worth ? (noise + *search.initial_batch) / (noise + batch) : 1.0;
-        if (allowed && throughput * efficiency > best.goodput) {
-          best = {local,      steps,      candidates.step_times_s[at],
-                  throughput, efficiency, throughput * efficiency};
+        const double step_s = candidates.step_times_s[at];
+        const double goodput = batch / (step_s * (constant + batch * by_batch));
+        if (allowed && goodput > best.goodput) {
+          best = {local, steps, step_s, 0, 1, goodput};
         }
       }
     }
-    if (best.local_batch == 0) ++none;
+    if (best.local_batch == 0) {
+      ++none;
+    } else {
+      const double batch = w * best.local_batch * best.accumulation_steps;
+      best.throughput = batch / best.step_time_s;
+      best.efficiency = 1 / (constant + batch * by_batch);
+      best.goodput = best.throughput * best.efficiency;
+    }
     choices[i] = best;
   }
   return none;
