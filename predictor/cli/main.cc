@@ -36,7 +36,7 @@ std::string Usage() {
     text += fmt::format("  {:<12}{}\n", command.name, command.summary);
   }
   return text +
-         "\nstepcast COMMAND --help tells more, with examples. All commands take --json.\n"
+         "\nstepcast COMMAND --help tells more, with examples. All of these take --json.\n"
          "stepcast man prints manual pages, stepcast completion what a shell completes by.\n"
          "Exit codes: " +
          kExitCodes + ".\n";
