@@ -6,7 +6,7 @@ set -euo pipefail
 fail() { echo "FAILED: $*"; exit 1; }
 # ctest takes this line for the reason why a test was skipped.
 skip() { echo "skipped: $*"; exit 0; }
-for tool in dpkg-deb dpkg-shlibdeps pkg-config; do
+for tool in dpkg-deb dpkg-shlibdeps file pkg-config; do
   command -v $tool >/dev/null || skip "$tool is not installed"
 done
 
