@@ -13,6 +13,7 @@
 #include "calibrate/profile.h"
 #include "calibrate/scatter.h"
 #include "calibrate/starting_point.h"
+#include "model/statistics/scatter.h"
 
 namespace stepcast {
 namespace {
@@ -62,11 +63,6 @@ ScatterRows MakeScatterRows(const std::vector<PlanRows>& plans,
   return rows;
 }
 
-DecidedBy Decide(double log_sd, double prior_log_sd) {
-  const double kept = log_sd * log_sd / (prior_log_sd * prior_log_sd);
-  return kept < 0.25 ? DecidedBy::kData : kept < 0.75 ? DecidedBy::kBoth : DecidedBy::kPrior;
-}
-
 Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLayout& layout,
                             const std::vector<double>& values, Eigen::MatrixXd covariance,
                             const std::vector<Interval>& intervals, const ScatterRows& rows,
@@ -94,7 +90,7 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
     e.prior_value = p.prior.si / p.spec->si_per_unit;
     e.prior_log_sd = PriorLogSd(layout, i);
     e.prior_source = p.source;
-    e.decided_by = p.fixed ? DecidedBy::kStated : Decide(e.log_sd, e.prior_log_sd);
+    e.decided_by = p.fixed ? DecidedBy::kStated : WhatDecided(e.log_sd, e.prior_log_sd);
     c.parameters.push_back(std::move(e));
   }
   c.log_covariance = std::move(covariance);
@@ -160,7 +156,9 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
   }
   const double typical =
       TypicalScatter(MakeScatterRows(plans, Predict(plans, fit.values)).all, options.step_log_sd);
-  for (PlanRows& plan : plans) plan.log_sd = typical * RepeatFactor(plan.rows.size());
+  for (PlanRows& plan : plans) {
+    plan.log_sd = typical * RepeatFactor(static_cast<double>(plan.rows.size()));
+  }
   std::optional<Eigen::MatrixXd> covariance;
   std::vector<Interval> intervals;
   for (int attempt = 0;; ++attempt) {

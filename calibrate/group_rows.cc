@@ -13,10 +13,6 @@
 namespace stepcast {
 namespace {
 
-// Share of the variance of a step that its repeats have in common: other layouts of one shape differ
-// by 3 to 6 % where single steps scatter by 6 to 8 % (public traces).
-constexpr double kSharedByRepeats = 0.3;
-
 // The exposed synchronisation of an all-reduce includes the wait for the slowest worker, because
 // nobody's ends before everybody's began. What one device measures is the call alone.
 std::optional<double> SyncShare(const Run& run) {
@@ -85,10 +81,6 @@ std::optional<double> RepeatScatter(const std::vector<PlanRows>& plans) {
   }
   if (degrees == 0) return std::nullopt;
   return std::sqrt(squares / degrees);
-}
-
-double RepeatFactor(std::size_t n) {
-  return std::sqrt(1 - kSharedByRepeats + kSharedByRepeats * static_cast<double>(n));
 }
 
 }  // namespace stepcast

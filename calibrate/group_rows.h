@@ -27,11 +27,6 @@ std::vector<const PlanRows*> Shuffled(const std::vector<PlanRows>& plans);
 // without repeats.
 std::optional<double> RepeatScatter(const std::vector<PlanRows>& plans);
 
-// Repeats share part of their deviation: what is special about a plan, its hosts or its hour. What
-// the standard deviation of each of n rows is multiplied by, so that they weigh as much together as
-// they tell.
-double RepeatFactor(std::size_t n);
-
 }  // namespace stepcast
 
 #endif  // STEPCAST_CALIBRATE_GROUP_ROWS_H_

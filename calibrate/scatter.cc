@@ -1,41 +1,26 @@
 #include "calibrate/scatter.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
-
-#include "model/statistics/normal.h"
 
 namespace stepcast {
 namespace {
 
 constexpr double kDegrees = 4;
-constexpr double kHalf = 0.5;
-constexpr double kNineTenths = 0.9;
-
-// The standard deviation of a normal law with the same quantile of |value|, drawn towards `before`.
-double FromQuantile(std::vector<double> values, double quantile, double before) {
-  const auto n = static_cast<double>(values.size());
-  const auto at = std::min(values.size() - 1, static_cast<std::size_t>(quantile * n));
-  std::nth_element(values.begin(), values.begin() + static_cast<long>(at), values.end());
-  const double seen = values[at] / NormalQuantile((1 + quantile) / 2);
-  return std::sqrt((n * seen * seen + kScatterRuns * before * before) / (n + kScatterRuns));
-}
-
-std::vector<double> Deviations(const std::vector<ScatterRow>& rows) {
-  std::vector<double> deviations;
-  for (const ScatterRow& row : rows) deviations.push_back(std::abs(row.log_ratio));
+std::vector<Deviation> Deviations(const std::vector<ScatterRow>& rows) {
+  std::vector<Deviation> deviations;
+  for (const ScatterRow& row : rows) deviations.push_back({std::abs(row.log_ratio)});
   return deviations;
 }
 
 }  // namespace
 
 double TypicalScatter(const std::vector<ScatterRow>& rows, double before) {
-  return FromQuantile(Deviations(rows), kHalf, before);
+  return ScatterOf(Deviations(rows), kTypicalShare, before);
 }
 
 double TotalScatter(const std::vector<ScatterRow>& rows, double before) {
-  return FromQuantile(Deviations(rows), kNineTenths, before);
+  return ScatterOf(Deviations(rows), kIntervalShare, before);
 }
 
 Scatter EstimateScatter(const std::vector<ScatterRow>& rows, const Scatter& before) {
@@ -72,11 +57,11 @@ Scatter EstimateScatter(const std::vector<ScatterRow>& rows, const Scatter& befo
 }
 
 Scatter IntervalScatter(const std::vector<ScatterRow>& rows, const Scatter& core) {
-  std::vector<double> distances;
+  std::vector<Deviation> distances;
   for (const ScatterRow& row : rows) {
-    distances.push_back(std::abs(row.log_ratio) / core.At(row.sync_share));
+    distances.push_back({std::abs(row.log_ratio) / core.At(row.sync_share)});
   }
-  const double factor = FromQuantile(std::move(distances), kNineTenths, 1);
+  const double factor = ScatterOf(std::move(distances), kIntervalShare, 1);
   return {core.compute * factor, core.sync * factor};
 }
 

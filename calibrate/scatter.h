@@ -16,10 +16,9 @@
 #include <vector>
 
 #include "data/record/scatter.h"
+#include "model/statistics/scatter.h"
 
 namespace stepcast {
-
-inline constexpr double kScatterRuns = 10;
 
 struct ScatterRow {
   double log_ratio = 0;   // ln(measured / predicted)

@@ -60,6 +60,15 @@ if(BUILD_SHARED_LIBS)
   set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/..;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 endif()
 
+# stepcast_inline_all(SOURCE): of a library in this folder, arithmetic on numbers with twenty
+# derivatives, half of which would be copying them between functions that g++ finds too large to inline.
+function(stepcast_inline_all source)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
+      "--param=large-function-growth=2000;--param=inline-unit-growth=1000;--param=max-inline-insns-auto=400;--param=large-unit-insns=100000;--param=large-stack-frame-growth=10000")
+  endif()
+endfunction()
+
 # <stepcast/...> in the build tree is the source tree.
 file(MAKE_DIRECTORY ${stepcast_BINARY_DIR}/include)
 file(CREATE_LINK ${stepcast_SOURCE_DIR} ${stepcast_BINARY_DIR}/include/stepcast SYMBOLIC)

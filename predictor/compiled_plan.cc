@@ -51,12 +51,7 @@ Duration<> CompiledPlan::StepTime(const PlanQuery& query) const noexcept {
   if (c.Check(query) != QueryStatus::kOk) {
     return Seconds(std::numeric_limits<double>::quiet_NaN());
   }
-  const StepFacts facts = c.FactsOf(query);
-  const internal::KnownParts parts = c.PartsOf(query);
-  return internal::JoinStep<double>(
-             facts, internal::MakeStepInputs<double>(facts, c.cluster, c.workload, parts, nullptr),
-             parts, nullptr)
-      .total();
+  return c.StepTime(query);
 }
 
 QueryStatus CompiledPlan::StepTimes(const PlanQuery& allocation, const int* local_batches,
@@ -78,7 +73,7 @@ QueryStatus CompiledPlan::StepTimes(const PlanQuery& allocation, const int* loca
     } else {
       query.local_batch = local_batches[i];
       query.accumulation_steps = accumulation_steps[i];
-      step_times_s[i] = StepTime(query).si();
+      step_times_s[i] = c.StepTime(query).si();
     }
   }
   return status;
@@ -133,7 +128,9 @@ std::size_t CompiledPlan::PredictMany(const QueryArrays& queries,
       f = Predict(q);
     } else {
       f.status = c.Check(q);
-      f.step_time = StepTime(q);
+      f.step_time = f.status == QueryStatus::kOk
+                        ? c.StepTime(q)
+                        : Seconds(std::numeric_limits<double>::quiet_NaN());
     }
     if (f.status != QueryStatus::kOk) ++bad;
     if (answers.step_time_s != nullptr) answers.step_time_s[i] = f.step_time.si();

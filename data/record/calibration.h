@@ -23,6 +23,12 @@ enum class DecidedBy { kData, kBoth, kPrior, kStated };
 inline constexpr int kDecidedByCount = 4;
 inline constexpr const char* kDecidedByNames[] = {"data", "both", "prior", "stated"};
 
+// Of a value that was not stated.
+inline DecidedBy WhatDecided(double log_sd, double prior_log_sd) {
+  const double kept = log_sd * log_sd / (prior_log_sd * prior_log_sd);
+  return kept < 0.25 ? DecidedBy::kData : kept < 0.75 ? DecidedBy::kBoth : DecidedBy::kPrior;
+}
+
 // What a parameter belongs to, as files and reports write it: "cluster", "hosts tupi5+tupi6",
 // "device rtx_4090", "workload resnet50 on rtx_4090".
 inline constexpr const char* kAllScope = "all";  // of what is shared by all workloads

@@ -100,19 +100,22 @@ Belief::Belief(const Cluster& cluster, const Workload& workload, const std::opti
   if (cluster.calibration) TakeCalibration(*cluster.calibration, workload, facts, device);
 }
 
+const ParameterSpec& Belief::SpecOf(int position) {
+  const auto at = static_cast<std::size_t>(position);
+  return position < kWorkloadOffset ? kClusterParameterSpecs[at]
+         : position < kHostOffset   ? kWorkloadParameterSpecs[at - kWorkloadOffset]
+                                    : kClusterParameterSpecs[kLinkBandwidth];
+}
+
 std::string Belief::NameOf(int position) const {
-  if (position < kWorkloadOffset) {
-    return std::string(kClusterParameterSpecs[static_cast<std::size_t>(position)].name);
-  }
-  if (position < kHostOffset) {
-    const auto parameter = static_cast<std::size_t>(position - kWorkloadOffset);
-    return std::string(kWorkloadParameterSpecs[parameter].name) + " of " + workload_;
-  }
+  const std::string name(SpecOf(position).name);
+  if (position < kWorkloadOffset) return name;
+  if (position < kHostOffset) return name + " of " + workload_;
   std::string hosts;
   for (const auto& [host, at] : host_links_) {
     if (at == position) hosts += (hosts.empty() ? "" : "+") + host;
   }
-  return std::string(kClusterParameterSpecs[kLinkBandwidth].name) + " of " + hosts;
+  return name + " of " + hosts;
 }
 
 int Belief::SlowestLink(const std::vector<std::string>& hosts) const {

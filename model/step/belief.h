@@ -73,6 +73,8 @@ class Belief {
   // Of these ln(value) with those that the calibration they were taken from has fitted, a column for
   // each in its order. 0 for what is a prior.
   Eigen::MatrixXd CovarianceWith(const Calibration& calibration) const;
+  // Of the cluster, the workload, or a host's link.
+  static const ParameterSpec& SpecOf(int position);
   // "flow_bandwidth", "sample_time of resnet50 on t4", "link_bandwidth of tupi5".
   std::string NameOf(int position) const;
   // Position of the slowest link among named hosts; one of which nothing is known has the cluster's.

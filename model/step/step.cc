@@ -10,14 +10,6 @@ namespace stepcast {
 
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
                         std::shared_ptr<const std::vector<Bucket>> buckets) {
-  const bool exchanges =
-      plan.strategy != Strategy::kNone &&
-      (plan.workers() > 1 || (UsesServers(plan.strategy) && !plan.server.colocated));
-  if (workload.communication_only && !exchanges) {
-    throw InputError({"", 0, "workload"}, workload.name,
-                     "is a bare message, and nothing is exchanged",
-                     "two workers or more, or servers on nodes of their own");
-  }
   StepFacts facts;
   facts.workers = plan.workers();
   facts.nodes = plan.nodes();
@@ -32,6 +24,11 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
   facts.has_compute = !workload.communication_only;
   facts.gradient = workload.gradient_bytes;
   facts.server = plan.server;
+  if (workload.communication_only && internal::Alone(facts)) {
+    throw InputError({"", 0, "workload"}, workload.name,
+                     "is a bare message, and nothing is exchanged",
+                     "two workers or more, or servers on nodes of their own");
+  }
   facts.buckets = std::move(buckets);
   if (UsesServers(plan.strategy)) {
     const LargestShard shard = LargestShare(workload, plan.servers, plan.server.sharding);

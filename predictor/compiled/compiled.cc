@@ -47,7 +47,7 @@ CompiledState::CompiledState(const Predictor& predictor, const Plan& compiled_pl
       facts(predictor.Facts(plan)),
       buckets(facts.buckets),
       lines(MakeBucketLines(*buckets)),
-      async_lines(MakeOverlapLines(facts.overlap == Overlap::kNone ? nullptr : buckets.get())),
+      async_lines(AsyncLinesOf(facts)),
       profile(predictor.profile()),
       batches(predictor.calibrated_batches()) {
   if (UsesServers(facts.strategy)) {
@@ -208,10 +208,9 @@ QueryStatus CompiledState::Check(const PlanQuery& q) const {
   if (!IsBatch(q.local_batch, q.accumulation_steps)) return QueryStatus::kBadBatch;
   if (!IsLink(q.link) || !IsLink(q.server_link)) return QueryStatus::kBadLink;
   if (!facts.has_compute) {
-    const bool exchanges =
-        facts.strategy != Strategy::kNone &&
-        (q.workers > 1 || (UsesServers(facts.strategy) && !facts.server.colocated));
-    if (!exchanges) return QueryStatus::kNothingExchanged;
+    StepFacts asked = facts;
+    asked.workers = q.workers;
+    if (Alone(asked)) return QueryStatus::kNothingExchanged;
   }
   return QueryStatus::kOk;
 }
@@ -249,6 +248,14 @@ KnownParts CompiledState::PartsOf(const PlanQuery& q) const {
   if (!shards.empty()) parts.held = &shards[static_cast<std::size_t>(q.servers)].lines;
   parts.async_lines = &async_lines;
   return parts;
+}
+
+Duration<> CompiledState::StepTime(const PlanQuery& query) const {
+  const StepFacts f = FactsOf(query);
+  const KnownParts parts = PartsOf(query);
+  return JoinStep<double>(f, MakeStepInputs<double>(f, cluster, workload, parts, nullptr), parts,
+                          nullptr)
+      .total();
 }
 
 double CompiledState::ShapeAt(int batch) const {

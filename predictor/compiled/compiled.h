@@ -60,10 +60,11 @@ struct CompiledState {
 
   static bool IsBatch(int local_batch, int accumulation_steps);
   QueryStatus Check(const PlanQuery& query) const;
-  // Of a query that Check has found right.
+  // What follows is of a query that Check has found right.
   StepFacts FactsOf(const PlanQuery& query) const;
   KnownParts PartsOf(const PlanQuery& query) const;
   double ShapeAt(int batch) const;
+  Duration<> StepTime(const PlanQuery& query) const;
   // False where lines do not tell: asynchronous or pipelined servers, flows that start slowly.
   bool MakeExchange(const PlanQuery& query, Exchange* exchange) const;
   double StepTime(const Exchange& exchange, int local_batch, int accumulation_steps) const;

@@ -67,15 +67,32 @@ struct RecordedParts : ComputedParts {
   }
 };
 
+// What the pushes of an asynchronous worker come to.
+inline OverlapLines AsyncLinesOf(const StepFacts& facts) {
+  return MakeOverlapLines(facts.overlap == Overlap::kNone ? nullptr : facts.buckets.get());
+}
+
+// Schedules by the lines that a plan's buckets come to.
+struct LineParts : ComputedParts {
+  const std::vector<BucketLine>* lines = nullptr;  // ps-sync
+  const std::vector<BucketLine>* held = nullptr;   // by the fullest server
+  const OverlapLines* async_lines = nullptr;       // ps-async
+
+  template <class T>
+  Duration<T> ServersEnd(const StepFacts& facts, const ServerPhases<T>& phases,
+                         const Duration<T>& backward, const FirstBucketDelays<T>& late) const {
+    if (facts.server.pipelined) return ComputedParts::ServersEnd(facts, phases, backward, late);
+    return ScheduleServers(phases, *lines, *held, backward, late).pulled;
+  }
+  const OverlapLines* AsyncLines(const StepFacts& /*facts*/) const { return async_lines; }
+};
+
 // Looks up what has been computed before, and computes the rest.
-struct KnownParts : ComputedParts {
+struct KnownParts : LineParts {
   const Rates<double>* rates = nullptr;  // none where the query has a link of its own
   const Rates<LinkDual>* rates_by_link = nullptr;
   const std::vector<double>* doublings = nullptr;
   const std::vector<double>* slowest = nullptr;
-  const std::vector<BucketLine>* lines = nullptr;
-  const std::vector<BucketLine>* held = nullptr;
-  const OverlapLines* async_lines = nullptr;
 
   template <class T>
   PathRate<T> NodeRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
@@ -105,13 +122,6 @@ struct KnownParts : ComputedParts {
     const auto at = static_cast<std::size_t>(facts.workers);
     return at < slowest->size() ? (*slowest)[at] : ComputedParts::Slowest(facts);
   }
-  template <class T>
-  Duration<T> ServersEnd(const StepFacts& facts, const ServerPhases<T>& phases,
-                         const Duration<T>& backward, const FirstBucketDelays<T>& late) const {
-    if (facts.server.pipelined) return ComputedParts::ServersEnd(facts, phases, backward, late);
-    return ScheduleServers(phases, *lines, *held, backward, late).pulled;
-  }
-  const OverlapLines* AsyncLines(const StepFacts& /*facts*/) const { return async_lines; }
 
  private:
   const Rates<double>* TablesOf(double /*scalar*/) const { return rates; }

@@ -9,14 +9,12 @@
 #include "model/compute/roofline.h"
 #include "model/statistics/normal.h"
 #include "model/step/priors.h"
-#include "predictor/online/scatter.h"
 #include "predictor/online/state.h"
 
 namespace stepcast {
 namespace {
 
 using internal::Alone;
-using internal::Deviation;
 using internal::MeasuredTime;
 using internal::ObservedPlan;
 using internal::StepAnswer;
@@ -53,7 +51,7 @@ class Minimum {
       int link = 0;
       const StepAnswer answer = state_.Answer(plan, log_x, x, &link);
       state_.Slopes(answer, link, log_x, &slopes);
-      const double sd = scatter_ * (repeats_ ? internal::RepeatFactor(plan.rows) : 1);
+      const double sd = scatter_ * (repeats_ ? RepeatFactor(plan.rows) : 1);
       double weight = 0;
       double pull = 0;
       for (const MeasuredTime& time : plan.times) {
@@ -224,13 +222,6 @@ std::string ScopeOf(const Predictor& start, int position) {
   return kHostsScopePrefix + hosts;
 }
 
-const ParameterSpec& SpecAt(int position) {
-  const auto at = static_cast<std::size_t>(position);
-  return position < Belief::kWorkloadOffset ? kClusterParameterSpecs[at]
-         : position < Belief::kHostOffset   ? kWorkloadParameterSpecs[at - Belief::kWorkloadOffset]
-                                            : kClusterParameterSpecs[kLinkBandwidth];
-}
-
 Slot MakeSlot(const std::string& scope, const ParameterSpec& spec, double log_si, double log_sd) {
   Slot slot;
   slot.spec = &spec;
@@ -261,7 +252,7 @@ std::vector<Slot> SlotsOf(const State& state) {
     }
   }
   for (int i = 0; i < static_cast<int>(state.size()); ++i) {
-    const ParameterSpec& spec = SpecAt(i);
+    const ParameterSpec& spec = Belief::SpecOf(i);
     const std::string scope = ScopeOf(start, i);
     if (before && before->Find(scope, spec.name)) continue;
     if (scope == kHostsScopePrefix) continue;  // its hosts have another by now
@@ -282,13 +273,6 @@ std::vector<Slot> SlotsOf(const State& state) {
     slots.push_back(std::move(slot));
   }
   return slots;
-}
-
-// The variance after and before, as in calibrate/calibrate.h.
-DecidedBy Decide(const ParameterEstimate& e) {
-  if (e.decided_by == DecidedBy::kStated) return DecidedBy::kStated;
-  const double kept = std::pow(e.log_sd / e.prior_log_sd, 2);
-  return kept < 0.25 ? DecidedBy::kData : kept < 0.75 ? DecidedBy::kBoth : DecidedBy::kPrior;
 }
 
 }  // namespace
@@ -312,8 +296,8 @@ Cluster internal::OnlineState::Learnt() const {
   const Eigen::VectorXd first = equal.From(y).y;
   const double typical =
       std::max(internal::kLeastScatter,
-               internal::ScatterOf(Deviations(plans, equal.At(first, Minimum::Weight).answers, {}),
-                                   internal::kHalf, start_scatter));
+               ScatterOf(Deviations(plans, equal.At(first, Minimum::Weight).answers, {}),
+                         kTypicalShare, start_scatter));
   const Minimum minimum(*this, typical, true);
   const Eigen::VectorXd best = minimum.Best(first).y;
   const Normal normal = minimum.At(best, Minimum::Curvature);
@@ -353,19 +337,20 @@ Cluster internal::OnlineState::Learnt() const {
     e.log_sd = std::sqrt(covariance(i, i));
     e.low = std::max(slot.spec->low, e.value * std::exp(-kNinetyFivePercent * e.log_sd));
     e.high = std::min(slot.spec->high, e.value * std::exp(kNinetyFivePercent * e.log_sd));
-    e.decided_by = Decide(e);
+    if (e.decided_by != DecidedBy::kStated) {
+      e.decided_by = WhatDecided(e.log_sd, e.prior_log_sd);
+    }
     calibration.parameters.push_back(std::move(e));
   }
   calibration.log_covariance = std::move(covariance);
   const std::string scope = WorkloadScope(start.workload().name, start.device());
   const std::optional<Scatter> parts = calibration.ScatterOf(scope);
   if (parts) {
-    const double factor =
-        internal::ScatterOf(Deviations(plans, normal.answers, parts), internal::kNineTenths, 1);
+    const double factor = ScatterOf(Deviations(plans, normal.answers, parts), kIntervalShare, 1);
     calibration.scatter[scope] = {parts->compute * factor, parts->sync * factor};
   }
-  calibration.residual_log_sd = internal::ScatterOf(Deviations(plans, normal.answers, {}),
-                                                    internal::kNineTenths, start_scatter);
+  calibration.residual_log_sd =
+      ScatterOf(Deviations(plans, normal.answers, {}), kIntervalShare, start_scatter);
   calibration.range = range;
   calibration.sources.push_back({"observed steps", static_cast<int>(rows)});
   calibration.version = STEPCAST_VERSION;

@@ -7,7 +7,6 @@
 #include "data/record/input_error.h"
 #include "model/step/discrepancy.h"
 #include "predictor/online/plan_text.h"
-#include "predictor/online/scatter.h"
 
 namespace stepcast {
 
@@ -23,8 +22,6 @@ namespace {
 
 using internal::kLeastScatter;
 
-// Share of the variance of a step that its repeats have in common (calibrate/group_rows).
-constexpr double kSharedByRepeats = 0.3;
 // Plans beside the observed one that a row evaluates anew.
 constexpr std::size_t kAnew = 1;
 // Rows from one summation of the normal equations to the next, against rounding.
@@ -54,11 +51,7 @@ Eigen::MatrixXd RootOf(const Eigen::MatrixXd& covariance) {
 
 // Of ln(SI value) of a position.
 std::pair<double, double> BoundsOf(Eigen::Index position) {
-  const auto at = static_cast<std::size_t>(position);
-  const ParameterSpec& spec = at < Belief::kWorkloadOffset ? kClusterParameterSpecs[at]
-                              : at < Belief::kHostOffset
-                                  ? kWorkloadParameterSpecs[at - Belief::kWorkloadOffset]
-                                  : kClusterParameterSpecs[kLinkBandwidth];
+  const ParameterSpec& spec = Belief::SpecOf(static_cast<int>(position));
   return {std::log(spec.low * spec.si_per_unit), std::log(spec.high * spec.si_per_unit)};
 }
 
@@ -100,10 +93,6 @@ double ObservedPlan::MeanResidual() const {
   double sum = 0;
   for (const MeasuredTime& time : times) sum += time.rows * (time.log_step - log_step);
   return rows > 0 ? sum / rows : 0;
-}
-
-double RepeatFactor(double rows) {
-  return std::sqrt(1 - kSharedByRepeats + kSharedByRepeats * rows);
 }
 
 void Cusum::Add(double z) {
@@ -207,7 +196,7 @@ void internal::OnlineState::Linearise(ObservedPlan* plan, const StepAnswer& answ
   Enter(*plan, -1);
   Slopes(answer, link, log_values, &plan->slopes);
   plan->log_step = answer.log_step;
-  const double sd = scatter * internal::RepeatFactor(plan->rows);
+  const double sd = scatter * RepeatFactor(plan->rows);
   double weight = 0;
   double sum = 0;
   for (const MeasuredTime& time : plan->times) {
@@ -246,14 +235,13 @@ double internal::OnlineState::Variance(const Eigen::VectorXd& slopes) const {
 }
 
 void internal::OnlineState::EstimateScatter() {
-  std::vector<internal::Deviation> deviations;
+  std::vector<Deviation> deviations;
   for (const ObservedPlan& plan : plans) {
     for (const MeasuredTime& time : plan.times) {
       deviations.push_back({std::abs(time.log_step - plan.log_step), time.rows});
     }
   }
-  scatter = std::max(kLeastScatter,
-                     internal::ScatterOf(std::move(deviations), internal::kHalf, start_scatter));
+  scatter = std::max(kLeastScatter, ScatterOf(std::move(deviations), kTypicalShare, start_scatter));
   next_scatter = rows + 1 + rows / kScatterGrowth;
 }
 

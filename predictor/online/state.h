@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "data/record/calibration.h"
+#include "model/statistics/scatter.h"
 #include "predictor/online/online_calibration.h"
 #include "predictor/online/step_answer.h"
 #include "predictor/predictor.h"
@@ -63,9 +64,8 @@ struct ObservedPlan {
   double MeanResidual() const;  // of the times around log_step
 };
 
-// sqrt of the variance of a row where a plan has so many, in that of one: repeats have a share of
-// their scatter in common, as in calibrate/group_rows.
-double RepeatFactor(double rows);
+// A scatter of all but nothing is none that a row can be held to.
+inline constexpr double kLeastScatter = 1e-3;
 
 // Two-sided cumulated sums of what is beyond chance (Page, Biometrika 41, 1954).
 struct Cusum {

@@ -41,13 +41,12 @@ Columns ActiveColumns(const StepFacts& facts, bool named_link) {
 
 PlanModel::PlanModel(StepFacts facts) : facts_(std::move(facts)) {
   if (Alone(facts_)) return;
-  parts_.slowest = ComputedParts().Slowest(facts_);
+  slowest_ = ComputedParts().Slowest(facts_);
   if (facts_.strategy == Strategy::kPsSync) {
-    parts_.lines = MakeBucketLines(*facts_.buckets);
-    parts_.held = MakeBucketLines(*facts_.held_buckets);
+    lines_ = MakeBucketLines(*facts_.buckets);
+    held_ = MakeBucketLines(*facts_.held_buckets);
   } else if (facts_.strategy == Strategy::kPsAsync) {
-    parts_.async_lines =
-        MakeOverlapLines(facts_.overlap == Overlap::kNone ? nullptr : facts_.buckets.get());
+    async_lines_ = AsyncLinesOf(facts_);
   }
 }
 
@@ -69,8 +68,13 @@ void PlanModel::Evaluate(const Values& values, StepAnswer* answer) const {
                                               : cluster.node_link_si;
     parameter.slope.Set(lane, values[column]);  // d value / d ln(value)
   }
+  Parts parts;
+  parts.lines = &lines_;
+  parts.held = &held_;
+  parts.async_lines = &async_lines_;
+  parts.slowest = slowest_;
   const StepTime<T> step = JoinStep<T>(
-      facts_, MakeStepInputs<T>(facts_, cluster, workload, parts_, nullptr), parts_, nullptr);
+      facts_, MakeStepInputs<T>(facts_, cluster, workload, parts, nullptr), parts, nullptr);
   const Duration<T> total = step.total();
   const T log_step = log(total.si());
   answer->log_step = log_step.value;

@@ -8,6 +8,7 @@
 
 #include "model/step/belief.h"
 #include "model/step/step.h"
+#include "predictor/compiled/known_parts.h"
 
 namespace stepcast::internal {
 
@@ -35,26 +36,18 @@ class PlanModel {
   StepAnswer Answer(const std::array<double, kAnswerColumns>& values) const;
 
  private:
-  struct Parts : ComputedParts {
-    std::vector<BucketLine> lines;  // ps-sync
-    std::vector<BucketLine> held;
-    OverlapLines async_lines;  // ps-async
+  struct Parts : LineParts {
     double slowest = 0;
-
     double Slowest(const StepFacts& /*facts*/) const { return slowest; }
-    template <class T>
-    Duration<T> ServersEnd(const StepFacts& facts, const ServerPhases<T>& phases,
-                           const Duration<T>& backward, const FirstBucketDelays<T>& late) const {
-      if (facts.server.pipelined) return ComputedParts::ServersEnd(facts, phases, backward, late);
-      return ScheduleServers(phases, lines, held, backward, late).pulled;
-    }
-    const OverlapLines* AsyncLines(const StepFacts& /*facts*/) const { return &async_lines; }
   };
   template <int kLanes>
   void Evaluate(const std::array<double, kAnswerColumns>& values, StepAnswer* answer) const;
 
   StepFacts facts_;
-  Parts parts_;
+  std::vector<BucketLine> lines_;  // ps-sync
+  std::vector<BucketLine> held_;
+  OverlapLines async_lines_;  // ps-async
+  double slowest_ = 0;
 };
 
 }  // namespace stepcast::internal

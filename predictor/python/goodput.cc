@@ -8,6 +8,7 @@
 
 #include "data/io/parse.h"
 #include "data/io/plan_fields.h"
+#include "model/statistics/noise_scale.h"
 #include "model/step/parameters.h"
 #include "model/step/priors.h"
 #include "predictor/python/arrays.h"
@@ -182,7 +183,8 @@ class Goodput {
 
   double Efficiency(double batch) const {
     if (!noise_scale_) return 1;
-    return (initial_batch_ + *noise_scale_) / (batch + *noise_scale_);
+    return StatisticalEfficiency(Samples(*noise_scale_), Samples(1.0 * initial_batch_),
+                                 Samples(batch));
   }
 
   // Throughput, times efficiency where `worth` is set.

@@ -119,7 +119,10 @@ std::size_t ChooseBatches(const CompiledPlan& compiled, const Allocation* alloca
     } else {
       const double batch = w * best.local_batch * best.accumulation_steps;
       best.throughput = batch / best.step_time_s;
-      best.efficiency = 1 / (constant + batch * by_batch);
+      if (worth) {
+        best.efficiency =
+            StatisticalEfficiency(Samples(noise), Samples(*search.initial_batch), Samples(batch));
+      }
       best.goodput = best.throughput * best.efficiency;
     }
     choices[i] = best;

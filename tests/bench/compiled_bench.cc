@@ -13,6 +13,7 @@
 #include "predictor/predictor.h"
 #include "predictor/search/allocations.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/query_columns.h"
 
 namespace stepcast {
 namespace {
@@ -86,23 +87,9 @@ void WithInterval(benchmark::State& state, const Workload& workload, const Plan&
 void Many(benchmark::State& state, const Plan& plan) {
   constexpr std::size_t kMany = 100'000;
   const CompiledPlan compiled = Compile(WithoutLayers(), plan);
-  std::vector<int> workers, nodes, devices, servers, batches, accumulation;
-  for (const PlanQuery& query : RandomQueries(plan, kMany)) {
-    workers.push_back(query.workers);
-    nodes.push_back(query.nodes);
-    devices.push_back(query.devices_per_node);
-    servers.push_back(query.servers);
-    batches.push_back(query.local_batch);
-    accumulation.push_back(query.accumulation_steps);
-  }
+  const QueryColumns columns(RandomQueries(plan, kMany));
   std::vector<double> step(kMany);
-  QueryArrays queries{kMany};
-  queries.workers = workers.data();
-  queries.nodes = nodes.data();
-  queries.devices_per_node = devices.data();
-  queries.servers = servers.data();
-  queries.local_batch = batches.data();
-  queries.accumulation_steps = accumulation.data();
+  const QueryArrays queries = columns.View(0, kMany, /*with_links=*/false);
   ForecastArrays answers;
   answers.step_time_s = step.data();
   while (state.KeepRunning()) {

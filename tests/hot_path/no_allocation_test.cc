@@ -10,6 +10,7 @@
 #include "predictor/search/allocations.h"
 #include "tests/hot_path/counted_allocations.h"
 #include "tests/hot_path/random_plans.h"
+#include "tests/support/query_columns.h"
 
 namespace stepcast {
 namespace {
@@ -26,19 +27,14 @@ TEST_P(NoAllocation, WhateverIsAsked) {
     const CompiledPlan compiled(made.MakePredictor(), made.plan);
     Random random(seed);
     std::vector<PlanQuery> queries;
-    std::vector<int> workers, nodes, devices, servers, batches, accumulation;
-    std::vector<double> bandwidth;
+    QueryColumns columns;
     std::vector<Allocation> allocations;
     for (std::size_t i = 0; i < kQueries; ++i) {
       PlanQuery query = RandomQuery(made.plan, &random);
-      workers.push_back(query.workers);
-      nodes.push_back(query.nodes);
-      devices.push_back(query.devices_per_node);
-      servers.push_back(query.servers);
-      batches.push_back(query.local_batch);
-      accumulation.push_back(query.accumulation_steps);
-      bandwidth.push_back(random.Chance(0.1) ? 1e9 : std::nan(""));
-      allocations.push_back({workers.back(), nodes.back(), devices.back(), servers.back()});
+      if (random.Chance(0.1)) query.link.bandwidth = BytesPerSecond(1e9);
+      columns.Add(query);
+      query.link = {};
+      allocations.push_back({query.workers, query.nodes, query.devices_per_node, query.servers});
       if (random.Chance(0.3)) query.link = RandomLink(&random, 0.5);
       if (random.Chance(0.2)) query.server_link = RandomLink(&random, 0.5);
       if (random.Chance(0.1)) query.workers = 0;
@@ -46,14 +42,7 @@ TEST_P(NoAllocation, WhateverIsAsked) {
     }
     std::vector<double> step(kQueries), low(step), high(step), log_sd(step);
     std::vector<QueryStatus> status(kQueries);
-    QueryArrays arrays{kQueries};
-    arrays.workers = workers.data();
-    arrays.nodes = nodes.data();
-    arrays.devices_per_node = devices.data();
-    arrays.servers = servers.data();
-    arrays.local_batch = batches.data();
-    arrays.accumulation_steps = accumulation.data();
-    arrays.bandwidth_bytes_per_s = bandwidth.data();
+    QueryArrays arrays = columns.View(0, kQueries);
     BatchSearch search;
     search.least_global_batch = 64;
     search.most_global_batch = 8192;
@@ -84,8 +73,8 @@ TEST_P(NoAllocation, WhateverIsAsked) {
         << "MostLocalBatch";
     EXPECT_EQ(allocated([&] {
                 for (const PlanQuery& query : queries) {
-                  compiled.StepTimes(query, batches.data(), accumulation.data(), kQueries,
-                                     step.data());
+                  compiled.StepTimes(query, columns.batches.data(), columns.accumulation.data(),
+                                     kQueries, step.data());
                 }
               }),
               0)

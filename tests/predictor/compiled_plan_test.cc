@@ -27,6 +27,7 @@
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/hot_path/random_plans.h"
 #include "tests/support/input_error.h"
+#include "tests/support/query_columns.h"
 
 namespace stepcast {
 namespace {
@@ -580,44 +581,10 @@ TEST(CompiledPlan, AProfilesShapeIsThatOfEveryBatch) {
 
 // ---- Many at once.
 
-// Queries as arrays.
-struct Arrays {
-  std::vector<int> workers, nodes, devices, servers, batches, accumulation;
-  std::vector<double> bandwidth, rtt, loss;
-
-  void Add(const PlanQuery& query) {
-    workers.push_back(query.workers);
-    nodes.push_back(query.nodes);
-    devices.push_back(query.devices_per_node);
-    servers.push_back(query.servers);
-    batches.push_back(query.local_batch);
-    accumulation.push_back(query.accumulation_steps);
-    bandwidth.push_back(query.link.bandwidth ? query.link.bandwidth->si() : kNan);
-    rtt.push_back(query.link.rtt ? query.link.rtt->si() : kNan);
-    loss.push_back(query.link.loss.value_or(kNan));
-  }
-  QueryArrays View(std::size_t first, std::size_t size, bool with_links = true) const {
-    QueryArrays view{size};
-    view.workers = workers.data() + first;
-    view.nodes = nodes.data() + first;
-    view.devices_per_node = devices.data() + first;
-    view.servers = servers.data() + first;
-    view.local_batch = batches.data() + first;
-    view.accumulation_steps = accumulation.data() + first;
-    if (with_links) {
-      view.bandwidth_bytes_per_s = bandwidth.data() + first;
-      view.rtt_s = rtt.data() + first;
-      view.loss_rate = loss.data() + first;
-    }
-    return view;
-  }
-};
-
 // Compares all that PredictMany can be asked for with single queries.
 void ExpectManyAsSingles(const CompiledPlan& compiled, const std::vector<PlanQuery>& queries,
                          std::size_t at_once, const std::string& name) {
-  Arrays arrays;
-  for (const PlanQuery& query : queries) arrays.Add(query);
+  const QueryColumns arrays(queries);
   std::vector<double> step(queries.size()), low(step), high(step), log_sd(step), alone(step);
   std::vector<QueryStatus> status(queries.size()), status_alone(status);
   for (std::size_t first = 0; first < queries.size(); first += at_once) {

@@ -1,14 +1,12 @@
-#include "predictor/online/scatter.h"
+#include "model/statistics/scatter.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "model/statistics/normal.h"
 
-namespace stepcast::internal {
+namespace stepcast {
 
 double ScatterOf(std::vector<Deviation> deviations, double quantile, double before) {
-  constexpr double kRowsBefore = 10;
   std::sort(deviations.begin(), deviations.end(),
             [](const Deviation& a, const Deviation& b) { return a.size < b.size; });
   double rows = 0;
@@ -22,7 +20,7 @@ double ScatterOf(std::vector<Deviation> deviations, double quantile, double befo
     if (passed > wanted) break;
   }
   const double seen = at / NormalQuantile((1 + quantile) / 2);
-  return std::sqrt((rows * seen * seen + kRowsBefore * before * before) / (rows + kRowsBefore));
+  return std::sqrt((rows * seen * seen + kScatterRuns * before * before) / (rows + kScatterRuns));
 }
 
-}  // namespace stepcast::internal
+}  // namespace stepcast
