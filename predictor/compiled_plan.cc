@@ -91,9 +91,12 @@ std::size_t CompiledPlan::PredictMany(const QueryArrays& queries,
   const auto stated = [](const double* array, std::size_t i) {
     return array != nullptr && !std::isnan(array[i]);
   };
+  const bool links = queries.bandwidth_bytes_per_s != nullptr || queries.rtt_s != nullptr ||
+                     queries.loss_rate != nullptr;
   std::size_t bad = 0;
+  PlanQuery q;
   for (std::size_t i = 0; i < queries.size; ++i) {
-    PlanQuery q;
+    if (links) q.link = {};
     q.workers = value(queries.workers, i, c.own.workers);
     q.nodes = value(queries.nodes, i, c.own.nodes);
     q.devices_per_node = value(queries.devices_per_node, i, c.own.devices_per_node);

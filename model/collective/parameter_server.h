@@ -155,35 +155,45 @@ DurationPerByte<T> BesideConnection(const DurationPerByte<T>& bytes,
   return connection.si() > 0.0 ? PNorm(bytes, connection, kKnee) : bytes;
 }
 
-// One phase: `copies` of the shard cross the server's link and `handled` pass its processor.
+// Time per byte of the model: over the worker's link, and of one copy of the shard over the fullest
+// server's link and through its processor.
 template <class T>
-void SetPhase(const ServerPaths<T>& p, double copies, double handled, bool update,
-              SyncCost<T>* whole, SyncCost<T>* worker, SyncCost<T>* server,
-              ServerLimiter* limiter) {
+struct ServerPaces {
+  DurationPerByte<T> worker;
+  DurationPerByte<T> link;
+  DurationPerByte<T> processor;
+};
+
+// One phase, of `latency` whatever its bytes: `copies` of the shard cross the server's link and
+// `handled` pass its processor.
+template <class T>
+void SetPhase(const ServerPaths<T>& p, const ServerPaces<T>& pace, const Duration<T>& latency,
+              double copies, double handled, bool update, SyncCost<T>* whole, SyncCost<T>* worker,
+              SyncCost<T>* server, ServerLimiter* limiter) {
   const double s = p.share();
-  const Duration<T> calls = PhaseLatency(p);
-  const DurationPerByte<T> at_worker = p.worker_passes() / p.worker.bandwidth;
-  const DurationPerByte<T> on_link = copies / p.server_link();
-  const DurationPerByte<T> processed = handled / p.server_rate;
   const DurationPerByte<T> updated = update ? p.update : DurationPerByte<T>();
-  const DurationPerByte<T> link = on_link * p.link_share();
-  const DurationPerByte<T> processor = processed * s;
-  *whole = {calls + p.initiation * std::max<double>(p.servers, handled),
-            BesideConnection(Max(Max(at_worker, link), processor), p.connection * s) + updated * s};
-  *worker = {calls + p.initiation * static_cast<double>(p.servers),
-             BesideConnection(at_worker, p.connection * s)};
-  *server = {calls + p.initiation * handled,
-             BesideConnection(Max(link / s, processed), p.connection) + updated};
-  *limiter = Max(Max(at_worker, link), processor) < p.connection * s ? ServerLimiter::kConnection
-             : Max(link, processor) < at_worker                      ? ServerLimiter::kWorkerLink
-             : link < processor                                      ? ServerLimiter::kServerRate
-                                                                     : ServerLimiter::kServerLink;
+  const DurationPerByte<T> link = pace.link * copies;
+  const DurationPerByte<T> processor = pace.processor * handled;
+  const DurationPerByte<T> at_server = Max(link, processor);
+  const DurationPerByte<T> bytes = Max(pace.worker, at_server);
+  const DurationPerByte<T> connection = p.connection * s;
+  *whole = {latency + p.initiation * std::max<double>(p.servers, handled),
+            BesideConnection(bytes, connection) + updated * s};
+  *worker = {latency + p.initiation * static_cast<double>(p.servers),
+             BesideConnection(pace.worker, connection)};
+  *server = {latency + p.initiation * handled,
+             BesideConnection(at_server, connection) / s + updated};
+  *limiter = bytes < connection        ? ServerLimiter::kConnection
+             : at_server < pace.worker ? ServerLimiter::kWorkerLink
+             : link < processor        ? ServerLimiter::kServerRate
+                                       : ServerLimiter::kServerLink;
 }
 
 }  // namespace internal
 
+// Phases of `latency` whatever their bytes: none for messages of which many are on their way at once.
 template <class T>
-ServerPhases<T> SynchronousServers(const ServerPaths<T>& p) {
+ServerPhases<T> SynchronousServers(const ServerPaths<T>& p, const Duration<T>& latency) {
   ServerPhases<T> phases;
   phases.share = p.share();
   if (p.alone()) return phases;
@@ -192,16 +202,24 @@ ServerPhases<T> SynchronousServers(const ServerPaths<T>& p) {
   const double one = std::min(1.0, remote);
   const double in = p.in_network_aggregation ? one : remote;
   const double out = p.multicast ? one : remote;
-  internal::SetPhase(p, in, p.in_network_aggregation ? 1.0 : w, true, &phases.push,
+  const internal::ServerPaces<T> pace{p.worker_passes() / p.worker.bandwidth,
+                                      p.link_share() / p.server_link(),
+                                      phases.share / p.server_rate};
+  internal::SetPhase(p, pace, latency, in, p.in_network_aggregation ? 1.0 : w, true, &phases.push,
                      &phases.worker_push, &phases.server_push, &phases.push_limiter);
-  internal::SetPhase(p, out, p.multicast ? 1.0 : w, false, &phases.pull, &phases.worker_pull,
-                     &phases.server_pull, &phases.pull_limiter);
+  internal::SetPhase(p, pace, latency, out, p.multicast ? 1.0 : w, false, &phases.pull,
+                     &phases.worker_pull, &phases.server_pull, &phases.pull_limiter);
   if (p.colocated) {
     // Inwards: what its server receives and what its workers pull; outwards likewise.
     phases.shared_link =
         (p.worker_passes() + p.link_share() * std::max(in, out)) / p.worker.bandwidth;
   }
   return phases;
+}
+
+template <class T>
+ServerPhases<T> SynchronousServers(const ServerPaths<T>& p) {
+  return SynchronousServers(p, PhaseLatency(p));
 }
 
 // Push and pull of one message by all workers, one after the other.

@@ -56,29 +56,34 @@ std::vector<Bucket> MakeBuckets(const Workload& workload, DataSize<> cap) {
   const double bytes_per_parameter =
       workload.gradient_bytes.in(kBytes) / static_cast<double>(workload.trainable_parameters);
   std::vector<Bucket> buckets;
-  Bucket open{DataSize<>(), 0};
+  DataSize<> open;
   Work<> done;
   Duration<> passed;
+  // Up to the last tensor.
+  Work<> done_then;
+  Duration<> passed_then;
   DataSize<> sent;
+  const auto close = [&] {
+    // Without any work stated, gradients become ready with the bytes.
+    const double share = all_time.si() > 0   ? passed_then / all_time
+                         : all_work.si() > 0 ? done_then / all_work
+                                             : sent / workload.gradient_bytes;
+    buckets.push_back({open, std::min(1.0, share)});
+    open = {};
+  };
   for (auto layer = workload.layers.rbegin(); layer != workload.layers.rend(); ++layer) {
     done += layer->forward_flop;
     passed += layer->backward_time;
     for (auto tensor = layer->tensors.rbegin(); tensor != layer->tensors.rend(); ++tensor) {
       const DataSize<> bytes = Bytes(bytes_per_parameter * static_cast<double>(*tensor));
-      open.bytes += bytes;
+      open += bytes;
       sent += bytes;
-      // Without any work stated, gradients become ready with the bytes.
-      const double share = all_time.si() > 0   ? passed / all_time
-                           : all_work.si() > 0 ? done / all_work
-                                               : sent / workload.gradient_bytes;
-      open.ready = std::min(1.0, share);
-      if (open.bytes >= (buckets.empty() ? Min(cap, kFirstBucket) : cap)) {
-        buckets.push_back(open);
-        open = {DataSize<>(), 0};
-      }
+      passed_then = passed;
+      done_then = done;
+      if (open >= (buckets.empty() ? Min(cap, kFirstBucket) : cap)) close();
     }
   }
-  if (open.bytes.si() > 0) buckets.push_back(open);
+  if (open.si() > 0) close();
   return buckets;
 }
 

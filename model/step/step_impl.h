@@ -29,14 +29,13 @@ inline constexpr double kNoPipeline = 1.0;
 // Share of a line rate that full frames leave to the payload.
 inline constexpr double kPayloadShare = kSegmentBytes / kFrameBytes;
 
-template <class T>
+template <class T, class Parts>
 Duration<T> MicroStep(const StepFacts& facts, const ClusterParameters<T>& cluster,
-                      const WorkloadParameters<T>& workload) {
+                      const WorkloadParameters<T>& workload, const Parts& parts) {
   if (!facts.has_compute) return {};
   const T sharing =
       1.0 + cluster.host_contention() * static_cast<double>(facts.devices_per_node - 1);
-  const FittedCurve<T> curve{workload.fixed_time(), workload.floor_time(), workload.sample_time()};
-  return curve.Time(Samples(facts.batch)) * (sharing * facts.compute_shape);
+  return parts.CurveTime(facts.batch, workload) * (sharing * facts.compute_shape);
 }
 
 // A link as stated, or as fitted where nothing is stated.
@@ -99,10 +98,16 @@ PathRate<T> DeliverTo(const Path<T>& path, const FlowShape& shape,
   return rate;
 }
 
-// The parts of a step that few plans differ in: the rate of a path, a logarithm, an order statistic,
-// the end of a schedule. Here each is computed anew; a compiled plan looks them up
-// (predictor/compiled_plan.h).
+// The parts of a step that few plans differ in: a curve's time of a batch, the rate of a path, a
+// logarithm, an order statistic, the end of a schedule. Here each is computed anew; a compiled plan
+// looks them up (predictor/compiled_plan.h).
 struct ComputedParts {
+  template <class T>
+  Duration<T> CurveTime(double batch, const WorkloadParameters<T>& workload) const {
+    const FittedCurve<T> curve{workload.fixed_time(), workload.floor_time(),
+                               workload.sample_time()};
+    return curve.Time(Samples(batch));
+  }
   template <class T>
   PathRate<T> NodeRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
                        const FlowShape& shape, const Barrier<T>& barrier,
@@ -117,6 +122,12 @@ struct ComputedParts {
                          PathTerms<T>* terms) const {
     return DeliverTo(MakePath(link, cluster.link_bandwidth(), cluster), shape,
                      cluster.flow_bandwidth(), barrier, terms);
+  }
+  // Of one connection between a worker and a server.
+  template <class T>
+  FlowLimits<T> ConnectionLimits(const LinkFacts& path, const ClusterParameters<T>& cluster,
+                                 const Barrier<T>& barrier) const {
+    return LimitsOfFlow(MakePath(path, cluster.link_bandwidth(), cluster), barrier);
   }
   double Doublings(int nodes) const { return std::log2(static_cast<double>(nodes)); }
   // The slowest of a step's workers, in standard deviations.
@@ -255,8 +266,7 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
   if (path.rtt || loss > 0.0) {
     // A phase ends with the slowest of all flows, one between each worker and each server.
     const Barrier<T> barrier{MeanBucket(facts) / servers, workers * servers};
-    const FlowLimits<T> limits =
-        LimitsOfFlow(MakePath(path, cluster.link_bandwidth(), cluster), barrier);
+    const FlowLimits<T> limits = parts.ConnectionLimits(path, cluster, barrier);
     paths.connection = Max(limits.window, limits.loss) / (1.0 - loss);
     if (limits.window < limits.loss) routes.connection = Limiter::kLoss;
     if (terms != nullptr) terms->server_path.limits = limits;
@@ -366,7 +376,7 @@ StepInputs<T> MakeStepInputs(const StepFacts& facts, const ClusterParameters<T>&
                              const WorkloadParameters<T>& workload, const Parts& parts,
                              StepTerms<T>* terms) {
   StepInputs<T> inputs;
-  inputs.micro = MicroStep(facts, cluster, workload);
+  inputs.micro = MicroStep(facts, cluster, workload, parts);
   inputs.overlap_share = cluster.overlap_share();
   inputs.overlap_contention = cluster.overlap_contention();
   inputs.straggler_spread = workload.straggler_spread();
@@ -519,7 +529,7 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const ServerRoutes<T>& ro
   const ServerPaths<T>& paths = routes.paths;
   // All buckets of a phase are on their way at once.
   const Duration<T> latency = PhaseLatency(paths) * 2.0;
-  const ServerPhases<T> phases = SynchronousServers(WithoutLatency(paths));
+  const ServerPhases<T> phases = SynchronousServers(paths, Duration<T>());
   if (terms != nullptr) terms->phases = phases;
   sync.limiter = routes.At(phases.limiter());
   sync.cost = phases.push + phases.pull;
@@ -667,7 +677,8 @@ PhaseBenefit<T> EvaluateServerPhases(const StepFacts& facts, const ClusterParame
       internal::MakeServerRoutes<T>(facts, cluster, workload, internal::ComputedParts(), nullptr);
   return CompareNetworkServices(
       WithoutLatency(routes.paths), *facts.buckets, *facts.held_buckets,
-      internal::MicroStep(facts, cluster, workload) * cluster.overlap_share(),
+      internal::MicroStep(facts, cluster, workload, internal::ComputedParts()) *
+          cluster.overlap_share(),
       facts.server.pipelined);
 }
 

@@ -15,8 +15,7 @@ namespace stepcast::internal {
 namespace {
 
 // How far the tables go; beyond, the same formulas are evaluated.
-constexpr int kTabledNodes = 1024;
-constexpr int kTabledWorkers = 4096;
+constexpr int kTabledCounts = 4096;
 constexpr int kTabledPeers = 256;
 constexpr int kTabledBatches = 1024;
 
@@ -90,12 +89,14 @@ void CompiledState::SetParameters(int link) {
     const auto at = static_cast<std::size_t>(i);
     cluster.si[at] = std::exp(belief.log_value(i));
     cluster_by_link.si[at] = LinkDual(cluster.si[at]);
+    cluster_by_hop.si[at] = HopDual(cluster.si[at]);
     cluster_by_compute.si[at] = ComputeDual(cluster.si[at]);
   }
   for (int i = 0; i < kWorkloadParameterCount; ++i) {
     const auto at = static_cast<std::size_t>(i);
     workload.si[at] = std::exp(belief.log_value(kWorkloadOffset + i));
     workload_by_link.si[at] = LinkDual(workload.si[at]);
+    workload_by_hop.si[at] = HopDual(workload.si[at]);
     workload_by_compute.si[at] = ComputeDual(workload.si[at]);
   }
   cluster.node_link_si = std::exp(belief.log_value(link));
@@ -104,9 +105,12 @@ void CompiledState::SetParameters(int link) {
   // By ln(value): the derivative of a value is the value.
   const auto vary = [](auto* dual, int lane) { dual->slope.Set(lane, dual->value); };
   vary(&cluster_by_link.node_link_si, kNodeLinkLane);
-  for (int lane = kFlowLane; lane < kLinkLanesUsed; ++lane) {
+  for (int lane = kFlowLane; lane < kLinkLanes; ++lane) {
     vary(&cluster_by_link.si[static_cast<std::size_t>(kLinkLaneParameters[lane])], lane);
   }
+  vary(&cluster_by_hop.si[kHostBandwidth], kHostLane);
+  vary(&cluster_by_hop.si[kHostSharing], kSharingLane);
+  vary(&cluster_by_hop.si[kNodeScaling], kScalingLane);
   vary(&cluster_by_compute.si[kHostContention], kContentionLane);
   vary(&workload_by_compute.si[kFixedTime], kFixedLane);
   vary(&workload_by_compute.si[kFloorTime], kFloorLane);
@@ -116,9 +120,10 @@ void CompiledState::SetParameters(int link) {
   std::iota(index.begin(), index.end(), 0);
   index[kNodeLink] = link;
   for (int i = 0; i < kActive; ++i) {
-    for (int j = 0; j < kActive; ++j) {
-      covariance(i, j) = belief.log_covariance()(index[static_cast<std::size_t>(i)],
-                                                 index[static_cast<std::size_t>(j)]);
+    for (int j = 0; j <= i; ++j) {
+      covariance.Set(i, j,
+                     belief.log_covariance()(index[static_cast<std::size_t>(i)],
+                                             index[static_cast<std::size_t>(j)]));
     }
   }
 }
@@ -152,13 +157,15 @@ void CompiledState::SetMemory(const Predictor& predictor) {
 
 void CompiledState::SetTables() {
   const ComputedParts computed;
-  for (int n = 0; n <= kTabledNodes; ++n) {
-    doublings.push_back(n == 0 ? 0 : computed.Doublings(n));
+  for (int b = 0; b <= kTabledBatches; ++b) {
+    curve_by_compute.push_back(computed.CurveTime(b, workload_by_compute));
+    curve.push_back(ValueOf(curve_by_compute.back()));
   }
   StepFacts tried = facts;
-  for (int w = 0; w <= kTabledWorkers; ++w) {
-    tried.workers = w;
-    slowest.push_back(w <= tried.backup_workers ? 0 : computed.Slowest(tried));
+  for (int n = 0; n <= kTabledCounts; ++n) {
+    doublings.push_back(n == 0 ? 0 : computed.Doublings(n));
+    tried.workers = n;
+    slowest.push_back(n <= tried.backup_workers ? 0 : computed.Slowest(tried));
   }
   // Where packets are lost a rate depends on more than the peers.
   const bool lossy = facts.link.loss.value_or(0) > 0 || facts.server_link.loss.value_or(0) > 0;
@@ -240,6 +247,8 @@ KnownParts CompiledState::PartsOf(const PlanQuery& q) const {
       q.link.empty() && q.server_link.empty() &&
       (facts.strategy != Strategy::kBytePs || (q.servers > 0) == (facts.servers > 0));
   KnownParts parts;
+  parts.curve = &curve;
+  parts.curve_by_compute = &curve_by_compute;
   parts.rates = own_link ? &rates : nullptr;
   parts.rates_by_link = own_link ? &rates_by_link : nullptr;
   parts.doublings = &doublings;

@@ -35,13 +35,18 @@ struct CompiledState {
   WorkloadParameters<double> workload;
   ClusterParameters<LinkDual> cluster_by_link;
   WorkloadParameters<LinkDual> workload_by_link;
+  ClusterParameters<HopDual> cluster_by_hop;
+  WorkloadParameters<HopDual> workload_by_hop;
   ClusterParameters<ComputeDual> cluster_by_compute;
   WorkloadParameters<ComputeDual> workload_by_compute;
 
+  // By local batch.
+  std::vector<Duration<>> curve;
+  std::vector<Duration<ComputeDual>> curve_by_compute;
   // Of paths whose link is the compiled one and loses nothing, by their peers: nodes' and servers'.
   Rates<double> rates;
   Rates<LinkDual> rates_by_link;
-  std::vector<double> doublings;  // by nodes
+  std::vector<double> doublings;  // by a count
   std::vector<double> slowest;    // by workers
 
   // Of a profile, by local batch: what it makes of the curve, and what it knows worse there.
@@ -49,7 +54,7 @@ struct CompiledState {
   std::vector<double> shape;
   std::vector<double> profile_log_sd;
 
-  Covariance covariance = Covariance::Zero();
+  QuadraticForm covariance;
   CalibratedRange range;
   std::optional<CalibratedRange::BatchRange> batches;
 
@@ -69,22 +74,25 @@ struct CompiledState {
   bool MakeExchange(const PlanQuery& query, Exchange* exchange) const;
   double StepTime(const Exchange& exchange, int local_batch, int accumulation_steps) const;
   double ProfileLogSd(int batch) const;
-  // The step with its derivatives: those by what it is joined from, times those of these by the
-  // parameters.
+  // Derivatives, stage by stage.
   template <bool kHeldBack>
-  SyncSlopes ByCollective(const StepFacts& f, const KnownParts& parts, Duration<> backward,
-                          Duration<> idle) const;
+  void ByCollective(const StepFacts& f, const KnownParts& parts, Duration<> backward,
+                    Duration<> idle, SyncSlopes* slopes) const;
   template <bool kHeldBack>
-  SyncSlopes ByServers(const StepFacts& f, const KnownParts& parts, Duration<> backward,
-                       Duration<> idle) const;
+  void ByServers(const StepFacts& f, const KnownParts& parts, Duration<> backward, Duration<> idle,
+                 SyncSlopes* slopes) const;
+  // Adds what a part of the step that has these by the lanes of a synchronisation, and so much by
+  // its rounds, depends on through it.
+  void AddSynchronisation(const StepFacts& f, const SyncSlopes& sync, const Lanes<kHeldLanes>& by,
+                          double by_rounds, Gradient* gradient) const;
   void Predict(const PlanQuery& query, const StepFacts& f, Forecast* forecast) const;
   void PredictAsynchronous(const PlanQuery& query, const StepFacts& f, Forecast* forecast) const;
   // `by_step()` and `by_compute()` are the gradients of the logarithms of the step and its compute;
   // `shown` is what of the step is not compute.
   template <class ByStep, class ByCompute>
-  void SetInterval(const PlanQuery& query, Duration<> step, Duration<> compute,
-                   const ByStep& by_step, const ByCompute& by_compute, Duration<> shown,
-                   Forecast* forecast) const;
+  void SetInterval(const PlanQuery& query, const KnownParts& parts, Duration<> step,
+                   Duration<> compute, const ByStep& by_step, const ByCompute& by_compute,
+                   Duration<> shown, Forecast* forecast) const;
   void SetShards(const Workload& network);
   void SetParameters(int link);
   void SetMemory(const Predictor& predictor);

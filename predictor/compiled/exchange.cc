@@ -15,7 +15,8 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
   const bool alone = Alone(f);
   exchange->overhead_s = f.has_compute && (!servers || alone) ? workload.update_time().si() : 0;
   if (alone) return true;
-  const bool slow_start = (servers ? PathToServers(f) : NodeLink(f)).rtt && (servers || f.nodes > 1);
+  const bool slow_start =
+      (servers ? PathToServers(f) : NodeLink(f)).rtt && (servers || f.nodes > 1);
   if (f.strategy == Strategy::kPsAsync || f.server.pipelined || slow_start) return false;
 
   const KnownParts parts = PartsOf(query);
@@ -28,13 +29,13 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
     for (const Bucket& bucket : *f.buckets) rest += ring.Time(bucket.bytes);
     exchange->all_s = rest.si();
     for (const Bucket& bucket : *f.buckets) {
-      if (!exchange->Add(bucket.ready, rest.si())) return false;
+      if (!exchange->Add({bucket.ready, rest.si()})) return false;
       rest -= ring.Time(bucket.bytes);
     }
     return true;
   }
   const ServerPaths<double>& paths = inputs.servers.paths;
-  const ServerPhases<double> phases = SynchronousServers(WithoutLatency(paths));
+  const ServerPhases<double> phases = SynchronousServers(paths, Duration<>());
   const Duration<> latency = PhaseLatency(paths) * 2.0;
   const SyncCost<double> cost = phases.push + phases.pull;
   exchange->all_s = (cost.per_call * static_cast<double>(f.buckets->size()) + latency +
@@ -55,7 +56,7 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
     const BucketLine& line = next_is_worker ? *worker++ : *server++;
     const Duration<> pushes =
         time_of(line, next_is_worker ? phases.worker_push : phases.server_push);
-    if (!exchange->Add(line.ready, (pushes + pulls + latency).si())) return false;
+    if (!exchange->Add({line.ready, (pushes + pulls + latency).si()})) return false;
   }
   return true;
 }
@@ -66,16 +67,17 @@ double CompiledState::StepTime(const Exchange& exchange, int local_batch,
   const double a = accumulation_steps;
   Duration<> micro;
   if (facts.has_compute) {
-    const FittedCurve<double> curve{workload.fixed_time(), workload.floor_time(),
-                                    workload.sample_time()};
-    micro = curve.Time(Samples(1.0 * local_batch)) * (exchange.sharing * ShapeAt(local_batch));
+    const auto at = static_cast<std::size_t>(local_batch);
+    const Duration<> time =
+        at < curve.size() ? curve[at] : ComputedParts().CurveTime(local_batch, workload);
+    micro = time * (exchange.sharing * ShapeAt(local_batch));
   }
   const Duration<> fixed = micro * a + Seconds(exchange.overhead_s);
   if (exchange.count == 0) return fixed.si();
   const Duration<> backward = micro * cluster.overlap_share();
   Duration<> end;
   for (std::size_t k = 0; k < exchange.count; ++k) {
-    end = Max(end, backward * exchange.ready[k] + Seconds(exchange.rest_s[k]));
+    end = Max(end, Seconds(exchange.lines[k].At(backward.si())));
   }
   const OverlapSplit<double> split =
       SplitOverlap(facts.overlap, backward, Seconds(exchange.all_s), end);

@@ -10,37 +10,41 @@ namespace stepcast::internal {
 
 // A synchronisation on one placement, whatever the batch: its end is the largest of straight lines in
 // the backward pass.
-struct Exchange {
+struct alignas(64) Exchange {  // a cache line, which most fit
   static constexpr std::size_t kMostLines = 12;
+  struct Line {
+    double rises;
+    double starts_s;
+
+    double At(double backward_s) const { return rises * backward_s + starts_s; }
+  };
 
   // The next line, which rises more than those before and starts lower, or is the highest nowhere.
   // False where there is no room.
-  bool Add(double rises, double starts_s) {
-    while (count > 0 && Covered(rises, starts_s)) --count;
+  bool Add(const Line& next) {
+    while (count > 0 && Covered(next)) --count;
     if (count == kMostLines) return false;
-    ready[count] = rises;
-    rest_s[count] = starts_s;
-    ++count;
+    lines[count++] = next;
     return true;
   }
 
   // Set by CompiledState::MakeExchange, and not before: a cache has thousands of them.
   std::size_t count;  // of lines; 0: there is no synchronisation
-  double ready[kMostLines];
-  double rest_s[kMostLines];
   double all_s;       // whole synchronisation
   double overhead_s;  // its fixed cost, and the update of a worker
   double wait;        // for the slowest worker, of a micro-step's time
   double sharing;     // growth of compute by the devices of a node
+  Line lines[kMostLines];
 
  private:
   // Whether the last line is nowhere above both the one before and the next.
-  bool Covered(double rises, double starts_s) const {
-    const std::size_t last = count - 1;
-    if (starts_s >= rest_s[last]) return true;
+  bool Covered(const Line& next) const {
+    const Line& last = lines[count - 1];
+    if (next.starts_s >= last.starts_s) return true;
     if (count == 1) return false;
-    return (rest_s[last] - starts_s) * (ready[last] - ready[last - 1]) <=
-           (rest_s[last - 1] - rest_s[last]) * (rises - ready[last]);
+    const Line& before = lines[count - 2];
+    return (last.starts_s - next.starts_s) * (last.rises - before.rises) <=
+           (before.starts_s - last.starts_s) * (next.rises - last.rises);
   }
 };
 

@@ -9,18 +9,16 @@ namespace {
 
 // What is counted rather than fitted.
 template <class T>
-ServerPaths<T> CountsOf(const ServerPaths<LinkDual>& from) {
-  ServerPaths<T> paths;
-  paths.workers = from.workers;
-  paths.servers = from.servers;
-  paths.workers_per_node = from.workers_per_node;
-  paths.nodes = from.nodes;
-  paths.colocated = from.colocated;
-  paths.multicast = from.multicast;
-  paths.in_network_aggregation = from.in_network_aggregation;
-  paths.largest_share = from.largest_share;
-  paths.tensors = from.tensors;
-  return paths;
+void SetCounts(const ServerPaths<HopDual>& from, ServerPaths<T>* paths) {
+  paths->workers = from.workers;
+  paths->servers = from.servers;
+  paths->workers_per_node = from.workers_per_node;
+  paths->nodes = from.nodes;
+  paths->colocated = from.colocated;
+  paths->multicast = from.multicast;
+  paths->in_network_aggregation = from.in_network_aggregation;
+  paths->largest_share = from.largest_share;
+  paths->tensors = from.tensors;
 }
 
 // The fixed cost of a synchronisation.
@@ -36,22 +34,61 @@ void SetCompute(const ComputeDual& micro, double by_micro, Gradient* gradient) {
   g[kHostContention] = by_micro * micro.slope[kContentionLane];
 }
 
-void SetLinks(const Lanes<kLinkLanes>& by_link, Gradient* gradient) {
-  (*gradient)[kNodeLink] = by_link[kNodeLinkLane];
-  for (int lane = kFlowLane; lane < kLinkLanesUsed; ++lane) {
-    (*gradient)[kLinkLaneParameters[lane]] = by_link[lane];
+// Lanes, of which some more are zero.
+template <int kFew>
+Lanes<kHeldLanes> Widened(const Lanes<kFew>& few) {
+  if constexpr (kFew == kHeldLanes) {
+    return few;
+  } else {
+    Lanes<kHeldLanes> lanes;
+    for (int i = 0; i < kFew; ++i) lanes.Set(i, few[i]);
+    return lanes;
+  }
+}
+
+// The times of a synchronisation, with their derivatives.
+template <class T>
+void SetTimes(const StepFacts& f, const Synchronisation<T>& sync, SyncSlopes* slopes) {
+  const Duration<T> all = sync.All(f);
+  slopes->limiter = sync.limiter;
+  slopes->end = ValueOf(sync.end);
+  slopes->all = ValueOf(all);
+  slopes->transfer = ValueOf(sync.Transfer(f));
+  slopes->of_end = Widened(sync.end.si().slope);
+  slopes->of_all = Widened(all.si().slope);
+}
+
+// Adds what a part of the step that depends so on a plan's routes depends on through them.
+void AddRoute(const RouteSlopes& route, double by_node_bandwidth, double by_server_rate,
+              double by_connection, Gradient* gradient) {
+  Gradient& g = *gradient;
+  const Lanes<kHopLanes> by_hop = route.node_bandwidth.slope * by_node_bandwidth;
+  g[kHostBandwidth] += by_hop[kHostLane];
+  g[kHostSharing] += by_hop[kSharingLane];
+  g[kNodeScaling] += by_hop[kScalingLane];
+  Lanes<kLinkLanes> by_link = route.node_rate.si().slope * by_hop[kRateLane] +
+                              route.server_rate.si().slope * by_server_rate;
+  if (by_connection != 0) {
+    const Lanes<kHopLanes> by_limits = route.connection.slope * by_connection;
+    by_link += route.limits.window.si().slope * by_limits[kWindowLimitLane] +
+               route.limits.loss.si().slope * by_limits[kLossLimitLane];
+  }
+  g[kNodeLink] += by_link[kNodeLinkLane];
+  for (int lane = kFlowLane; lane < kLinkLanes; ++lane) {
+    g[kLinkLaneParameters[lane]] += by_link[lane];
   }
 }
 
 }  // namespace
 
 template <bool kHeldBack>
-[[gnu::flatten]] SyncSlopes CompiledState::ByCollective(const StepFacts& f, const KnownParts& parts,
-                                                        Duration<> backward,
-                                                        Duration<> idle) const {
+[[gnu::flatten]] void CompiledState::ByCollective(const StepFacts& f, const KnownParts& parts,
+                                                  Duration<> backward, Duration<> idle,
+                                                  SyncSlopes* slopes) const {
   using T = DualOf<kHeldBack ? kHeldLanes : kFreeLanes>;
-  const CollectiveHops<LinkDual> from =
-      MakeCollectiveHops<LinkDual>(f, cluster_by_link, parts, nullptr);
+  const CollectiveHops<HopDual> from = MakeCollectiveHops<HopDual>(
+      f, cluster_by_hop, HopParts{parts, &cluster_by_link, &slopes->route}, nullptr);
+  slopes->route.node_bandwidth = from.node.bandwidth.si();
   CollectiveHops<T> hops;
   hops.node_link = from.node_link;
   hops.node = {Seeded<Duration<T>>(from.node.alpha, kAlphaLane),
@@ -66,43 +103,27 @@ template <bool kHeldBack>
     silence = Seeded<Duration<T>>(idle, kIdleLane);
     timeout = Seeded<Duration<T>>(cluster.loss_timeout(), kSilenceLane);
   }
-  const Synchronisation<T> sync = Synchronise<T>(f, hops, pass, silence, timeout, parts, nullptr);
-
-  SyncSlopes slopes;
-  slopes.limiter = sync.limiter;
-  const auto take = [&](const Duration<T>& time, Duration<>* value, TimeSlopes* to) {
-    const auto& by = time.si().slope;
-    *value = ValueOf(time);
-    to->by_backward = by[kBackwardLane];
-    to->by_link = from.node.alpha.si().slope * by[kAlphaLane] +
-                  from.node.bandwidth.si().slope * by[kBandwidthLane] +
-                  from.device.bandwidth.si().slope * by[kDeviceBandwidthLane] +
-                  from.helper_link.si().slope * by[kHelperLane];
-    to->other[kDeviceLatencyOf] = by[kDeviceAlphaLane] * cluster.si[kDeviceLatency];
-    if constexpr (kHeldBack) {
-      to->by_idle = by[kIdleLane];
-      to->by_timeout = by[kSilenceLane] * cluster.si[kLossTimeout];
-    }
-  };
-  take(sync.end, &slopes.end, &slopes.of_end);
-  take(sync.All(f), &slopes.all, &slopes.of_all);
-  slopes.transfer = ValueOf(sync.Transfer(f));
-  return slopes;
+  SetTimes(f, Synchronise<T>(f, hops, pass, silence, timeout, parts, nullptr), slopes);
 }
 
 template <bool kHeldBack>
-[[gnu::flatten]] SyncSlopes CompiledState::ByServers(const StepFacts& f, const KnownParts& parts,
-                                                     Duration<> backward, Duration<> idle) const {
+[[gnu::flatten]] void CompiledState::ByServers(const StepFacts& f, const KnownParts& parts,
+                                               Duration<> backward, Duration<> idle,
+                                               SyncSlopes* slopes) const {
   using T = DualOf<kHeldBack ? kHeldLanes : kFreeLanes>;
-  const ServerRoutes<LinkDual> routes =
-      MakeServerRoutes<LinkDual>(f, cluster_by_link, workload_by_link, parts, nullptr);
-  const ServerPaths<LinkDual>& from = routes.paths;
+  const ServerRoutes<HopDual> routes =
+      MakeServerRoutes<HopDual>(f, cluster_by_hop, workload_by_hop,
+                                HopParts{parts, &cluster_by_link, &slopes->route}, nullptr);
+  const ServerPaths<HopDual>& from = routes.paths;
+  slopes->route.node_bandwidth = from.worker.bandwidth.si();
+  slopes->route.connection = from.connection.si();
+  slopes->update_per_byte = from.update.si().value;
   ServerRoutes<T> to_routes;
   to_routes.node_link = routes.node_link;
   to_routes.server_link = routes.server_link;
   to_routes.connection = routes.connection;
-  to_routes.paths = CountsOf<T>(from);
   ServerPaths<T>& paths = to_routes.paths;
+  SetCounts(from, &paths);
   paths.worker.bandwidth = Seeded<DataRate<T>>(from.worker.bandwidth, kBandwidthLane);
   paths.server_bandwidth = Seeded<DataRate<T>>(from.server_bandwidth, kServerBandwidthLane);
   paths.initiation = Seeded<Duration<T>>(cluster.transfer_initiation(), kInitiationLane);
@@ -117,54 +138,58 @@ template <bool kHeldBack>
     }
     silence = Seeded<Duration<T>>(idle, kIdleLane);
     timeout = Seeded<Duration<T>>(cluster.loss_timeout(), kSilenceLane);
-    paths.worker.alpha = Seeded<Duration<T>>(from.worker.alpha, kHopLane);
+    paths.worker.alpha = Seeded<Duration<T>>(from.worker.alpha, kServerAlphaLane);
     paths.rpc_rounds = T(cluster.rpc_rounds());
   }
-  Synchronisation<T> sync = Synchronise<T>(f, to_routes, pass, silence, timeout, parts, nullptr);
-
+  SetTimes(f, Synchronise<T>(f, to_routes, pass, silence, timeout, parts, nullptr), slopes);
   // Two phases of alpha (1 + 2 rho k), in the end and in the whole. Where the hop has a lane they
-  // are in the value already, with rho as a constant.
+  // are there already, with rho as a constant.
   const double trips = 2 * cluster.rpc_rounds() * from.tensors;
-  const double alpha = from.worker.alpha.si().value;
-  const double by_alpha = kHeldBack ? 0 : 2 * (1 + trips);
-  SyncSlopes slopes;
-  slopes.limiter = sync.limiter;
-  const auto take = [&](const Duration<T>& time, Duration<>* value, TimeSlopes* to) {
-    const auto& by = time.si().slope;
-    *value = ValueOf(time) + Seconds(by_alpha * alpha);
-    to->by_backward = by[kBackwardLane];
-    double by_hop = by_alpha;
-    to->by_link = from.worker.bandwidth.si().slope * by[kBandwidthLane] +
-                  from.server_bandwidth.si().slope * by[kServerBandwidthLane];
-    if constexpr (kHeldBack) {
-      by_hop = by[kHopLane];
-      to->by_link += from.connection.si().slope * by[kConnectionLane];
-      to->by_idle = by[kIdleLane];
-      to->by_timeout = by[kSilenceLane] * cluster.si[kLossTimeout];
-    }
-    to->by_link += from.worker.alpha.si().slope * by_hop;
-    to->other[kInitiationOf] = by[kInitiationLane] * cluster.si[kTransferInitiation];
-    to->other[kServerRateOf] = by[kServerRateLane] * cluster.si[kServerRate];
-    to->other[kRoundsOf] = 2 * alpha * trips;
-    to->by_update = by[kUpdateLane] * from.update.si().value;
-  };
-  take(sync.end, &slopes.end, &slopes.of_end);
-  take(sync.All(f), &slopes.all, &slopes.of_all);
-  slopes.transfer = ValueOf(sync.Transfer(f));
-  return slopes;
+  const Duration<> alpha = ValueOf(from.worker.alpha);
+  slopes->by_rounds = 2 * trips * alpha.si();
+  if constexpr (!kHeldBack) {
+    const double phases = 2 * (1 + trips);
+    slopes->end += alpha * phases;
+    slopes->all += alpha * phases;
+    slopes->of_end.Set(kServerAlphaLane, phases);
+    slopes->of_all.Set(kServerAlphaLane, phases);
+  }
+}
+
+void CompiledState::AddSynchronisation(const StepFacts& f, const SyncSlopes& sync,
+                                       const Lanes<kHeldLanes>& by, double by_rounds,
+                                       Gradient* gradient) const {
+  Gradient& g = *gradient;
+  g[kLossTimeout] += by[kSilenceLane] * cluster.si[kLossTimeout];
+  if (!UsesServers(f.strategy)) {
+    g[kLinkLatency] += by[kAlphaLane] * cluster.si[kLinkLatency];
+    g[kDeviceLatency] += by[kDeviceAlphaLane] * cluster.si[kDeviceLatency];
+    g[kHostBandwidth] += by[kDeviceBandwidthLane] * cluster.si[kHostBandwidth];
+    AddRoute(sync.route, by[kBandwidthLane], by[kHelperLane], 0, &g);
+    return;
+  }
+  g[kLinkLatency] += by[kServerAlphaLane] * cluster.si[kLinkLatency];
+  g[kTransferInitiation] += by[kInitiationLane] * cluster.si[kTransferInitiation];
+  g[kServerRate] += by[kServerRateLane] * cluster.si[kServerRate];
+  g[kRpcRounds] += sync.by_rounds * by_rounds;
+  g[kWorkloadOffset + kUpdateTime] += by[kUpdateLane] * sync.update_per_byte;
+  AddRoute(sync.route, by[kBandwidthLane], by[kServerBandwidthLane], by[kConnectionLane], &g);
 }
 
 template <class ByStep, class ByCompute>
-void CompiledState::SetInterval(const PlanQuery& query, Duration<> step, Duration<> compute,
-                                const ByStep& by_step, const ByCompute& by_compute,
-                                Duration<> shown, Forecast* forecast) const {
+void CompiledState::SetInterval(const PlanQuery& query, const KnownParts& parts, Duration<> step,
+                                Duration<> compute, const ByStep& by_step,
+                                const ByCompute& by_compute, Duration<> shown,
+                                Forecast* forecast) const {
   const double profile_sd = ProfileLogSd(query.local_batch);
-  const double discrepancy = Discrepancy(
-      {query.workers, query.nodes, query.devices_per_node, query.local_batch}, range, batches);
+  const double discrepancy =
+      Discrepancy({query.workers, query.nodes, query.devices_per_node, query.local_batch}, range,
+                  batches, [&](int count) { return parts.Doublings(count); });
   const double beyond = profile_sd * profile_sd + discrepancy * discrepancy;
   const double scatter = belief.ScatterAt(shown / step);
   forecast->step_time = step;
-  forecast->log_sd = std::sqrt(Variance(covariance, by_step()) + scatter * scatter + beyond);
+  forecast->log_sd =
+      std::sqrt(std::max(0.0, covariance.Of(by_step())) + scatter * scatter + beyond);
   const double factor = std::exp(kNinetyPercent * forecast->log_sd);
   forecast->high = step * factor;
   forecast->low = step / factor;
@@ -173,7 +198,7 @@ void CompiledState::SetInterval(const PlanQuery& query, Duration<> step, Duratio
   const double compute_scatter = belief.ScatterAt(0);
   const double least = compute_scatter * compute_scatter + beyond;
   if (compute * factor < step * std::exp(kNinetyPercent * std::sqrt(least))) return;
-  const double log_sd = std::sqrt(Variance(covariance, by_compute()) + least);
+  const double log_sd = std::sqrt(std::max(0.0, covariance.Of(by_compute())) + least);
   forecast->low = Max(forecast->low, compute / std::exp(kNinetyPercent * log_sd));
 }
 
@@ -187,7 +212,7 @@ void CompiledState::SetInterval(const PlanQuery& query, Duration<> step, Duratio
   const bool servers = UsesServers(f.strategy);
   const bool alone = Alone(f);
   const double a = f.accumulation_steps;
-  const ComputeDual micro = MicroStep(f, cluster_by_compute, workload_by_compute).si();
+  const ComputeDual micro = MicroStep(f, cluster_by_compute, workload_by_compute, parts).si();
   const double share = cluster.overlap_share();
   const Duration<> backward = Seconds(micro.value * share);
   const bool updates = f.has_compute && (!servers || alone);
@@ -199,10 +224,13 @@ void CompiledState::SetInterval(const PlanQuery& query, Duration<> step, Duratio
     // Round trips and losses hold flows back.
     const auto holds = [](const LinkFacts& link) { return link.rtt || link.loss.value_or(0) > 0; };
     const bool held = holds(f.link) || holds(f.server_link);
-    sync = servers ? held ? ByServers<true>(f, parts, backward, idle)
-                          : ByServers<false>(f, parts, backward, idle)
-           : held ? ByCollective<true>(f, parts, backward, idle)
-                   : ByCollective<false>(f, parts, backward, idle);
+    if (servers) {
+      held ? ByServers<true>(f, parts, backward, idle, &sync)
+           : ByServers<false>(f, parts, backward, idle, &sync);
+    } else {
+      held ? ByCollective<true>(f, parts, backward, idle, &sync)
+           : ByCollective<false>(f, parts, backward, idle, &sync);
+    }
   }
 
   // The step, by what it is joined from.
@@ -226,34 +254,24 @@ void CompiledState::SetInterval(const PlanQuery& query, Duration<> step, Duratio
   const auto gradient_of = [&](const JoinDual& part, bool whole_step) {
     const double scale = 1 / part.value;
     const Lanes<kJoinLanes> by = part.slope * scale;
-    const double by_end = by[kEndLane];
-    const double by_all = by[kAllLane];
-    const auto weigh = [&](double of_end, double of_all) {
-      return by_end * of_end + by_all * of_all;
-    };
+    const Lanes<kHeldLanes> by_sync = sync.of_end * by[kEndLane] + sync.of_all * by[kAllLane];
     // Silence is all micro-steps but for what of the last hides behind its backward pass.
-    const double by_idle = weigh(sync.of_end.by_idle, sync.of_all.by_idle);
-    const double by_pass = by[kPassLane] + weigh(sync.of_end.by_backward, sync.of_all.by_backward) -
-                           by_idle * HiddenSilence(f);
+    const double by_idle = by_sync[kIdleLane];
+    const double by_pass = by[kPassLane] + by_sync[kBackwardLane] - by_idle * HiddenSilence(f);
     const double by_micro = by[kMicroLane] + by_pass * share + by_idle * a;
-    Gradient g = Gradient::Zero();
+    Gradient g = {};
     SetCompute(micro, by_micro, &g);
     g[kOverlapShare] = by_pass * backward.si();
     g[kOverlapContention] = contention.si().value * scale;
-    g[kWorkloadOffset + kUpdateTime] =
-        update * scale + weigh(sync.of_end.by_update, sync.of_all.by_update);
+    g[kWorkloadOffset + kUpdateTime] = update * scale;
     if (whole_step) g[kWorkloadOffset + kStragglerSpread] = wait.si().value * scale;
     if (alone) return g;
     if (whole_step) g[overhead] = fixed.si() * scale;
-    for (int i = 0; i < kOthers; ++i) {
-      g[kOtherParameters[i]] = weigh(sync.of_end.other[i], sync.of_all.other[i]);
-    }
-    SetLinks(sync.of_end.by_link * by_end + sync.of_all.by_link * by_all, &g);
-    g[kLossTimeout] += weigh(sync.of_end.by_timeout, sync.of_all.by_timeout);
+    AddSynchronisation(f, sync, by_sync, by[kEndLane] + by[kAllLane], &g);
     return g;
   };
   SetInterval(
-      query, ValueOf(step), ValueOf(compute), [&] { return gradient_of(step.si(), true); },
+      query, parts, ValueOf(step), ValueOf(compute), [&] { return gradient_of(step.si(), true); },
       [&] { return gradient_of(compute.si(), false); }, ValueOf(shown), forecast);
   const Duration<> transfer =
       sync.all.si() > 0 ? ValueOf(split.exposed) * (sync.transfer / sync.all) : Duration<>();
@@ -281,10 +299,13 @@ void CompiledState::PredictAsynchronous(const PlanQuery& query, const StepFacts&
   };
   using T = DualOf<kByAll>;
   const KnownParts parts = PartsOf(query);
-  const ComputeDual micro = MicroStep(f, cluster_by_compute, workload_by_compute).si();
-  const ServerRoutes<LinkDual> routes =
-      MakeServerRoutes<LinkDual>(f, cluster_by_link, workload_by_link, parts, nullptr);
-  const ServerPaths<LinkDual>& from = routes.paths;
+  const ComputeDual micro = MicroStep(f, cluster_by_compute, workload_by_compute, parts).si();
+  RouteSlopes route;
+  const ServerRoutes<HopDual> routes = MakeServerRoutes<HopDual>(
+      f, cluster_by_hop, workload_by_hop, HopParts{parts, &cluster_by_link, &route}, nullptr);
+  const ServerPaths<HopDual>& from = routes.paths;
+  route.node_bandwidth = from.worker.bandwidth.si();
+  route.connection = from.connection.si();
   const auto number = [](double value, int lane) {
     T dual(value);
     dual.slope.Set(lane, 1);
@@ -300,8 +321,8 @@ void CompiledState::PredictAsynchronous(const PlanQuery& query, const StepFacts&
   inputs.servers.node_link = routes.node_link;
   inputs.servers.server_link = routes.server_link;
   inputs.servers.connection = routes.connection;
-  inputs.servers.paths = CountsOf<T>(from);
   ServerPaths<T>& paths = inputs.servers.paths;
+  SetCounts(from, &paths);
   paths.worker = {Seeded<Duration<T>>(from.worker.alpha, kByAlpha),
                   Seeded<DataRate<T>>(from.worker.bandwidth, kByBandwidth)};
   paths.server_bandwidth = Seeded<DataRate<T>>(from.server_bandwidth, kByServerBandwidth);
@@ -316,7 +337,7 @@ void CompiledState::PredictAsynchronous(const PlanQuery& query, const StepFacts&
 
   const auto gradient_of = [&](const Duration<T>& part) {
     const Lanes<kByAll> by = part.si().slope * (1 / part.si().value);
-    Gradient g = Gradient::Zero();
+    Gradient g = {};
     SetCompute(micro, by[kByMicro], &g);
     g[kOverlapShare] = by[kByShare] * cluster.overlap_share();
     g[kWorkloadOffset + kStragglerSpread] = by[kBySpread] * workload.straggler_spread();
@@ -325,15 +346,12 @@ void CompiledState::PredictAsynchronous(const PlanQuery& query, const StepFacts&
     g[kTransferInitiation] = by[kByInitiation] * cluster.si[kTransferInitiation];
     g[kServerRate] = by[kByServerRate] * cluster.si[kServerRate];
     g[kRpcRounds] = by[kByRounds] * cluster.si[kRpcRounds];
-    SetLinks(from.worker.alpha.si().slope * by[kByAlpha] +
-                 from.worker.bandwidth.si().slope * by[kByBandwidth] +
-                 from.server_bandwidth.si().slope * by[kByServerBandwidth] +
-                 from.connection.si().slope * by[kByConnection],
-             &g);
+    g[kLinkLatency] = by[kByAlpha] * cluster.si[kLinkLatency];
+    AddRoute(route, by[kByBandwidth], by[kByServerBandwidth], by[kByConnection], &g);
     return g;
   };
   SetInterval(
-      query, ValueOf(step.total()), ValueOf(step.compute()),
+      query, parts, ValueOf(step.total()), ValueOf(step.compute()),
       [&] { return gradient_of(step.total()); }, [&] { return gradient_of(step.compute()); },
       ValueOf(step.exposed() + step.straggler_wait), forecast);
   forecast->limiter = step.limiter;

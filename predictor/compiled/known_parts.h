@@ -89,11 +89,19 @@ struct LineParts : ComputedParts {
 
 // Looks up what has been computed before, and computes the rest.
 struct KnownParts : LineParts {
+  const std::vector<Duration<>>* curve = nullptr;  // by local batch
+  const std::vector<Duration<ComputeDual>>* curve_by_compute = nullptr;
   const Rates<double>* rates = nullptr;  // none where the query has a link of its own
   const Rates<LinkDual>* rates_by_link = nullptr;
   const std::vector<double>* doublings = nullptr;
   const std::vector<double>* slowest = nullptr;
 
+  template <class T>
+  Duration<T> CurveTime(double batch, const WorkloadParameters<T>& workload) const {
+    const std::vector<Duration<T>>& known = *CurveOf(T());
+    const auto at = static_cast<std::size_t>(batch);
+    return at < known.size() ? known[at] : ComputedParts::CurveTime(batch, workload);
+  }
   template <class T>
   PathRate<T> NodeRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
                        const FlowShape& shape, const Barrier<T>& barrier,
@@ -126,6 +134,47 @@ struct KnownParts : LineParts {
  private:
   const Rates<double>* TablesOf(double /*scalar*/) const { return rates; }
   const Rates<LinkDual>* TablesOf(const LinkDual& /*scalar*/) const { return rates_by_link; }
+  const std::vector<Duration<>>* CurveOf(double /*scalar*/) const { return curve; }
+  const std::vector<Duration<ComputeDual>>* CurveOf(const ComputeDual& /*scalar*/) const {
+    return curve_by_compute;
+  }
+};
+
+// For hops by the rates of their paths, which it keeps with their derivatives by the parameters.
+struct HopParts : KnownParts {
+  const ClusterParameters<LinkDual>* cluster_by_link = nullptr;
+  RouteSlopes* route = nullptr;
+
+  PathRate<HopDual> NodeRate(const LinkFacts& link, const ClusterParameters<HopDual>& /*cluster*/,
+                             const FlowShape& shape, const Barrier<HopDual>& barrier,
+                             PathTerms<HopDual>* /*terms*/) const {
+    const PathRate<LinkDual> rate =
+        KnownParts::NodeRate<LinkDual>(link, *cluster_by_link, shape, ByLink(barrier), nullptr);
+    route->node_rate = rate.bandwidth;
+    return {Seeded<DataRate<HopDual>>(rate.bandwidth, kRateLane), rate.limiter};
+  }
+  PathRate<HopDual> ServerRate(const LinkFacts& link, const ClusterParameters<HopDual>& /*cluster*/,
+                               const FlowShape& shape, const Barrier<HopDual>& barrier,
+                               PathTerms<HopDual>* /*terms*/) const {
+    const PathRate<LinkDual> rate =
+        KnownParts::ServerRate<LinkDual>(link, *cluster_by_link, shape, ByLink(barrier), nullptr);
+    route->server_rate = rate.bandwidth;
+    return {Seeded<DataRate<HopDual>>(rate.bandwidth, kRateLane), rate.limiter};
+  }
+  FlowLimits<HopDual> ConnectionLimits(const LinkFacts& path,
+                                       const ClusterParameters<HopDual>& /*cluster*/,
+                                       const Barrier<HopDual>& barrier) const {
+    const FlowLimits<LinkDual> limits =
+        KnownParts::ConnectionLimits<LinkDual>(path, *cluster_by_link, ByLink(barrier));
+    route->limits = limits;
+    return {Seeded<DurationPerByte<HopDual>>(limits.window, kWindowLimitLane),
+            Seeded<DurationPerByte<HopDual>>(limits.loss, kLossLimitLane)};
+  }
+
+ private:
+  static Barrier<LinkDual> ByLink(const Barrier<HopDual>& barrier) {
+    return {DataSize<LinkDual>(ValueOf(barrier.message)), barrier.flows};
+  }
 };
 
 }  // namespace stepcast::internal

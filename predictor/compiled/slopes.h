@@ -1,12 +1,12 @@
-// Derivatives of a step by ln(parameter), by the chain rule in three stages: the step by what it is
-// joined from, a synchronisation by the hops that it takes, hops and compute by the parameters. Each
-// stage is the model's own formula on numbers with as many derivatives as it has variables, which is
-// a tenth of the work of carrying all parameters through all of it.
+// Derivatives of a step by ln(parameter), by the chain rule in stages: the step by what it is joined
+// from, a synchronisation by the hops that it takes, a hop by the rate of its path, rates and compute
+// by the parameters. Each stage is the model's own formula on numbers with as many derivatives as it
+// has variables, which is a tenth of the work of carrying all parameters through all of it.
 #ifndef STEPCAST_PREDICTOR_COMPILED_SLOPES_H_
 #define STEPCAST_PREDICTOR_COMPILED_SLOPES_H_
 
-#include <Eigen/Core>
-#include <algorithm>
+#include <array>
+#include <cstddef>
 
 #include "data/units/quantity.h"
 #include "model/numeric/dual.h"
@@ -16,34 +16,50 @@
 
 namespace stepcast::internal {
 
-// Parameters that hops between nodes depend on, in this order. A path's derivatives are by their
-// logarithms.
+// Parameters that the rate of a path depends on, in this order. Derivatives are by their logarithms.
 enum LinkLane {
   kNodeLinkLane,
   kFlowLane,
-  kHostLane,
   kLatencyLane,
-  kSharingLane,
-  kScalingLane,
   kWindowLane,
   kTimeoutLane,
   kServerLinkLane,
-  kLinkLanesUsed,
+  kLinkLanes,
 };
 // The first is that of the slowest host's link.
-inline constexpr ClusterParameter kLinkLaneParameters[kLinkLanesUsed] = {
-    kLinkBandwidth, kFlowBandwidth, kHostBandwidth, kLinkLatency,  kHostSharing,
-    kNodeScaling,   kFlowWindow,    kLossTimeout,   kLinkBandwidth};
-inline constexpr int kLinkLanes = (kLinkLanesUsed + 1) / 2 * 2;  // even, for registers of two
+inline constexpr ClusterParameter kLinkLaneParameters[kLinkLanes] = {
+    kLinkBandwidth, kFlowBandwidth, kLinkLatency, kFlowWindow, kLossTimeout, kLinkBandwidth};
 using LinkDual = DualOf<kLinkLanes>;
+
+// What the bandwidth of a hop depends on: the rate of its path, by the value, and parameters, by their
+// logarithms. What a single connection is held to depends on none of these, and has the first two
+// places for its limits.
+enum HopLane {
+  kRateLane,
+  kHostLane,
+  kSharingLane,
+  kScalingLane,
+  kHopLanes,
+  kWindowLimitLane = kRateLane,
+  kLossLimitLane = kHostLane,
+};
+using HopDual = DualOf<kHopLanes>;
+
+// What one plan's routes were made from, and the hops by these.
+struct RouteSlopes {
+  DataRate<LinkDual> node_rate;
+  DataRate<LinkDual> server_rate;  // or a helper's
+  FlowLimits<LinkDual> limits;     // of a connection
+  HopDual node_bandwidth;
+  HopDual connection;
+};
 
 // Those that a micro-step depends on.
 enum ComputeLane { kFixedLane, kFloorLane, kSampleLane, kContentionLane, kComputeLanes };
 using ComputeDual = DualOf<kComputeLanes>;
 
 // What a synchronisation depends on, by the values themselves: of a collective, and of servers in the
-// same places. The last ones are needed only where a round trip or loss holds flows back. The latency
-// of servers' phases stands beside all else and has no lane.
+// same places. The last ones are needed only where a round trip or loss holds flows back.
 enum SyncLane {
   kBackwardLane,
   kBandwidthLane,
@@ -57,7 +73,7 @@ enum SyncLane {
   kServerRateLane = kDeviceBandwidthLane,
   kUpdateLane = kHelperLane,
   kConnectionLane = kFreeLanes,
-  kHopLane,
+  kServerAlphaLane,
   kIdleLane,
   kSilenceLane,
   kHeldLanes,
@@ -67,29 +83,18 @@ enum SyncLane {
 enum JoinLane { kMicroLane, kPassLane, kEndLane, kAllLane, kJoinLanes };
 using JoinDual = DualOf<kJoinLanes>;
 
-// Parameters that a synchronisation depends on by themselves.
-enum Other { kDeviceLatencyOf, kInitiationOf, kServerRateOf, kRoundsOf, kOthers };
-inline constexpr ClusterParameter kOtherParameters[kOthers] = {kDeviceLatency, kTransferInitiation,
-                                                               kServerRate, kRpcRounds};
-
-// Derivatives of a time of the synchronisation: by the backward pass and the silence before it, and
-// by ln(parameter).
-struct TimeSlopes {
-  double by_backward = 0;
-  double by_idle = 0;
-  double by_timeout = 0;
-  double by_update = 0;
-  double other[kOthers] = {};
-  Lanes<kLinkLanes> by_link;
-};
-
+// A synchronisation, and the derivatives of its times by its lanes.
 struct SyncSlopes {
   Duration<> end;
   Duration<> all;
   Duration<> transfer;  // of it, bytes at their pace
   Limiter limiter = Limiter::kNothing;
-  TimeSlopes of_end;
-  TimeSlopes of_all;
+  Lanes<kHeldLanes> of_end;
+  Lanes<kHeldLanes> of_all;
+  double by_rounds = 0;  // of either, by ln(rpc_rounds)
+
+  RouteSlopes route;
+  double update_per_byte = 0;
 };
 
 // A quantity of this value, by itself.
@@ -106,19 +111,45 @@ inline constexpr int kWorkloadOffset = Belief::kWorkloadOffset;
 inline constexpr int kNodeLink = Belief::kHostOffset;
 inline constexpr int kActive = kNodeLink + 1;
 inline constexpr int kPadded = (kActive + 1) / 2 * 2;
-using Gradient = Eigen::Matrix<double, kPadded, 1>;
-using Covariance = Eigen::Matrix<double, kPadded, kPadded>;
+using Gradient = std::array<double, kPadded>;
 
-// Variance of what has this gradient. Column by column, which needs no sums across registers; most
-// plans depend on few parameters.
-inline double Variance(const Covariance& covariance, const Gradient& gradient) {
-  Gradient sum = Gradient::Zero();
-  for (int i = 0; i < kActive; ++i) {
-    if (gradient[i] == 0) continue;
-    for (int j = 0; j < kPadded; ++j) sum[j] += covariance(j, i) * gradient[i];
+// x^T C x of a symmetric C, by the lower triangle, in which what stands for two places counts twice.
+// Row by row into sums that stay in registers, without the rows of parameters that a plan does not
+// depend on: most plans depend on few.
+class QuadraticForm {
+ public:
+  void Set(int row, int column, double value) {
+    rows_[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)] =
+        row == column ? value : 2 * value;
   }
-  return std::max(0.0, sum.dot(gradient));
-}
+  double Of(const Gradient& x) const {
+    Lanes<kPadded> sums;
+    AddRows<0>(x, &sums);
+    return Dot(sums, x.data());
+  }
+
+ private:
+  template <std::size_t kRow>
+  void AddRows(const Gradient& x, Lanes<kPadded>* sums) const {
+    if constexpr (kRow < kActive) {
+      if (x[kRow] != 0) AddRow<kRow / 2 + 1>(rows_[kRow].data(), x[kRow], sums);
+      AddRows<kRow + 1>(x, sums);
+    }
+  }
+  template <std::size_t kPairs, int N>
+  static void AddRow(const double* row, double x, Lanes<N>* sums) {
+    sums->two += typename Lanes<N>::Two{row[0], row[1]} * x;
+    if constexpr (kPairs > 1) AddRow<kPairs - 1>(row + 2, x, &sums->rest);
+  }
+  template <int N>
+  static double Dot(const Lanes<N>& sums, const double* x) {
+    const double first = sums.two[0] * x[0] + sums.two[1] * x[1];
+    if constexpr (N > 2) return first + Dot(sums.rest, x + 2);
+    return first;
+  }
+
+  std::array<Gradient, kActive> rows_{};
+};
 
 }  // namespace stepcast::internal
 

@@ -1,13 +1,17 @@
 // A `predict` process must answer before a person or a script notices that it was started. Others
 // may share the machine: judged are the median of the processor time, and the shortest time by the
-// clock, in which waiting for anything but the processor would show.
+// clock, in which waiting for anything but the processor would show. Where the machine is slower than
+// the one that the time was promised for, as the reference work between processes shows, it is
+// allowed as many times longer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <string>
 #include <vector>
 
+#include "tests/bench/reference.h"
 #include "tests/cli/process.h"
 #include "tests/support/temp_file.h"
 
@@ -21,7 +25,18 @@ constexpr double kMostSeconds = 0.020;
 struct Times {
   std::vector<double> processor_s;
   std::vector<double> wall_s;
+  std::vector<double> reference_s;
 };
+
+double TimeReference() {
+  constexpr int kRepetitions = 200;
+  const auto start = std::chrono::steady_clock::now();
+  double sum = 0;
+  for (int i = 0; i < kRepetitions; ++i) sum += ReferenceWork();
+  EXPECT_GT(sum, 0);
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+  return passed.count() / kRepetitions;
+}
 
 Times TimePredict(const std::string& cluster) {
   Times times;
@@ -32,9 +47,11 @@ Times TimePredict(const std::string& cluster) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     times.processor_s.push_back(result.processor_s);
     times.wall_s.push_back(result.wall_s);
+    times.reference_s.push_back(TimeReference());
   }
   std::sort(times.processor_s.begin(), times.processor_s.end());
   std::sort(times.wall_s.begin(), times.wall_s.end());
+  std::sort(times.reference_s.begin(), times.reference_s.end());
   return times;
 }
 
@@ -50,13 +67,15 @@ TEST(ProcessTime, PredictTakesUnder20Milliseconds) {
   for (const std::string& cluster : {std::string("ufrgs-tupi"), fitted}) {
     const Times times = TimePredict(cluster);
     const double processor_s = times.processor_s[kRuns / 2];
+    const double slowness = times.reference_s[kRuns / 2] / kReferenceSeconds;
     std::printf(
         "[ measured ] predict --cluster %s, %d processes: processor time %.1f ms (median), "
-        "by the clock %.1f ms (median), %.1f ms (shortest)\n",
+        "by the clock %.1f ms (median), %.1f ms (shortest); the machine takes %.2f times as long\n",
         cluster.c_str(), kRuns, 1e3 * processor_s, 1e3 * times.wall_s[kRuns / 2],
-        1e3 * times.wall_s.front());
-    EXPECT_LT(processor_s, kMostSeconds) << cluster;
-    EXPECT_LT(times.wall_s.front(), kMostSeconds) << cluster;
+        1e3 * times.wall_s.front(), slowness);
+    const double most = kMostSeconds * std::max(1.0, slowness);
+    EXPECT_LT(processor_s, most) << cluster;
+    EXPECT_LT(times.wall_s.front(), most) << cluster;
   }
 }
 
