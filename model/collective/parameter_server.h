@@ -41,7 +41,7 @@
 // link.
 //
 // Holds for messages of some kilobytes up and a switch that does not block; bytes are processed
-// while others arrive. Buckets on their way at once wait for alpha together (WithoutLatency).
+// while others arrive. Buckets on their way at once wait for alpha together, and not in each phase.
 //
 // Note that a lone worker beside its own server costs exactly nothing; that multicast, in-network
 // aggregation, bandwidth and P never hurt; that more servers never slow a step while n <= w and

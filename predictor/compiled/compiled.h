@@ -81,10 +81,10 @@ struct CompiledState {
   template <bool kHeldBack>
   void ByServers(const StepFacts& f, const KnownParts& parts, Duration<> backward, Duration<> idle,
                  SyncSlopes* slopes) const;
-  // Adds what a part of the step that has these by the lanes of a synchronisation, and so much by
-  // its rounds, depends on through it.
+  // Adds what a part of the step depends on through a synchronisation: `by` its lanes it has these
+  // derivatives, and `by_end_and_all` is the sum of those by its end and by its length.
   void AddSynchronisation(const StepFacts& f, const SyncSlopes& sync, const Lanes<kHeldLanes>& by,
-                          double by_rounds, Gradient* gradient) const;
+                          double by_end_and_all, Gradient* gradient) const;
   void Predict(const PlanQuery& query, const StepFacts& f, Forecast* forecast) const;
   void PredictAsynchronous(const PlanQuery& query, const StepFacts& f, Forecast* forecast) const;
   // `by_step()` and `by_compute()` are the gradients of the logarithms of the step and its compute;

@@ -10,7 +10,7 @@ namespace stepcast::internal {
 
 // A synchronisation on one placement, whatever the batch: its end is the largest of straight lines in
 // the backward pass.
-struct alignas(64) Exchange {  // a cache line, which most fit
+struct Exchange {
   static constexpr std::size_t kMostLines = 12;
   struct Line {
     double rises;

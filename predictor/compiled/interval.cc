@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "model/statistics/normal.h"
@@ -157,7 +158,7 @@ template <bool kHeldBack>
 }
 
 void CompiledState::AddSynchronisation(const StepFacts& f, const SyncSlopes& sync,
-                                       const Lanes<kHeldLanes>& by, double by_rounds,
+                                       const Lanes<kHeldLanes>& by, double by_end_and_all,
                                        Gradient* gradient) const {
   Gradient& g = *gradient;
   g[kLossTimeout] += by[kSilenceLane] * cluster.si[kLossTimeout];
@@ -171,7 +172,7 @@ void CompiledState::AddSynchronisation(const StepFacts& f, const SyncSlopes& syn
   g[kLinkLatency] += by[kServerAlphaLane] * cluster.si[kLinkLatency];
   g[kTransferInitiation] += by[kInitiationLane] * cluster.si[kTransferInitiation];
   g[kServerRate] += by[kServerRateLane] * cluster.si[kServerRate];
-  g[kRpcRounds] += sync.by_rounds * by_rounds;
+  g[kRpcRounds] += sync.by_rounds * by_end_and_all;
   g[kWorkloadOffset + kUpdateTime] += by[kUpdateLane] * sync.update_per_byte;
   AddRoute(sync.route, by[kBandwidthLane], by[kServerBandwidthLane], by[kConnectionLane], &g);
 }

@@ -96,6 +96,7 @@ struct KnownParts : LineParts {
   const std::vector<double>* doublings = nullptr;
   const std::vector<double>* slowest = nullptr;
 
+  // Of a whole number of samples.
   template <class T>
   Duration<T> CurveTime(double batch, const WorkloadParameters<T>& workload) const {
     const std::vector<Duration<T>>& known = *CurveOf(T());

@@ -376,6 +376,11 @@ TEST(CompiledPlan, KnowsNoEdgeWhereTablesEnd) {
       query.devices_per_node = 1;
       EXPECT_EQ(Compare(predictor, compiled, query, &apart), "");
     }
+    for (const int batch : {1, 1023, 1024, 1025, 1'000'000}) {
+      PlanQuery query = QueryOf(plan);
+      query.local_batch = batch;
+      EXPECT_EQ(Compare(predictor, compiled, query, &apart), "");
+    }
   }
 }
 
