@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
 #include <sstream>
+#include <thread>
 
 #include "data/io/operation_text.h"
 #include "data/io/parse.h"
@@ -28,15 +30,26 @@ constexpr const char* kAllWorkloads = "all";
 constexpr int kMostBatch = 1'000'000;
 constexpr int kMostThreads = 4096;
 
-volatile std::sig_atomic_t interrupted = 0;
+std::atomic<bool> interrupted = false;
 
-// The first interrupt ends the campaign in order, a second one at once.
+// The first interrupt ends the campaign in order, a second one at once. A thread waits for them,
+// because no handler may run on one that measures: kernels that oneDNN makes have stacks of their
+// own with no room for a signal's frame, which then overwrites what lies below. Threads that are
+// started from now on leave them alone.
 void StopInOrder() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { interrupted = 1; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread([signals] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    interrupted = true;
+    sigwait(&signals, &signal);
+    std::signal(signal, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+    std::raise(signal);
+  }).detach();
 }
 
 std::vector<std::string> SplitList(const std::string& text) {
@@ -347,7 +360,6 @@ int Measure(const Arguments& args, const StateSpaceAxes& axes, const CampaignOpt
     std::fputs(fmt::format("stepcast: {} states no operation and is not measured\n", layer).c_str(),
                stderr);
   }
-  StopInOrder();
   ProgressLine line(options);
   CampaignHooks hooks;
   hooks.now = [] {
@@ -355,7 +367,7 @@ int Measure(const Arguments& args, const StateSpaceAxes& axes, const CampaignOpt
         .count();
   };
   hooks.time = Now;
-  hooks.stop = [] { return interrupted != 0; };
+  hooks.stop = [] { return interrupted.load(); };
   hooks.progress = [&](const CampaignProgress& progress) { line.Show(progress); };
   const CampaignOutcome outcome = RunCampaign(space, backend, &journal, options, hooks);
   line.End();
@@ -406,6 +418,7 @@ int RunMicrobench(const std::vector<std::string>& arguments) {
   }
   StateSpaceAxes axes = ceilings ? StateSpaceAxes() : ReadAxes(args);
 
+  if (!ceilings) StopInOrder();  // before the back end starts threads
   const LoadedBackend loaded = LoadBackend(name, backend_options, ModuleFolders());
   if (!loaded.backend) {
     const char* remedy =

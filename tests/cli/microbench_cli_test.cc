@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -136,6 +137,39 @@ TEST(MicrobenchCli, AnInterruptLosesNothing) {
   EXPECT_GT(after.at("taken_over"), 0);
   EXPECT_EQ(after.at("missing"), 0);
   EXPECT_EQ(FileContent(path).substr(0, before.size()), before);
+}
+
+// A handler's frame would land on stacks of kernels that have no room for it.
+TEST(MicrobenchCli, NoSignalIsHandledOnAThreadThatMeasures) {
+  SKIP_WITHOUT_CPU_BACKEND();
+  const TempFolder folder;
+  const ProcessResult result = RunProcess(
+      Words{"/bin/sh", "-c",
+            "\"$@\" & sleep 0.7; grep SigBlk /proc/$!/status; grep SigCgt /proc/$!/status;"
+            " kill -TERM $!; wait $!",
+            "sh", STEPCAST_PROGRAM} +
+      kMeasure + Words{"1,4,16", "--error", "0.0001", "--output", folder.Path("p.jsonl")});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  unsigned long long blocked = 0;
+  unsigned long long caught = 0;
+  ASSERT_EQ(std::sscanf(result.out.c_str(), "SigBlk: %llx SigCgt: %llx", &blocked, &caught), 2)
+      << result.out;
+  const auto bit = [](int signal) { return 1ULL << (signal - 1); };
+  EXPECT_EQ(blocked & bit(SIGINT), bit(SIGINT));
+  EXPECT_EQ(blocked & bit(SIGTERM), bit(SIGTERM));
+  EXPECT_EQ(caught & (bit(SIGINT) | bit(SIGTERM)), 0U);
+}
+
+TEST(MicrobenchCli, ASecondInterruptEndsAtOnce) {
+  SKIP_WITHOUT_CPU_BACKEND();
+  const TempFolder folder;
+  const ProcessResult result = RunProcess(
+      Words{"/bin/sh", "-c", "\"$@\" & sleep 0.7; kill -TERM $!; kill -INT $!; wait $!", "sh",
+            STEPCAST_PROGRAM} +
+      kMeasure + Words{"1,4,16", "--error", "0.0001", "--output", folder.Path("p.jsonl")});
+  EXPECT_TRUE(result.exit_code == 128 + SIGINT || result.exit_code == 128 + SIGTERM ||
+              result.exit_code == 1)  // where the end in order is faster
+      << result.exit_code << result.err;
 }
 
 TEST(MicrobenchCli, KilledAtAnyMomentTheNextStartGoesOn) {
