@@ -22,6 +22,7 @@
 #include "microbench/harness/load_backend.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/profile_option.h"
+#include "predictor/cli/signals.h"
 
 namespace stepcast::cli {
 namespace {
@@ -37,10 +38,7 @@ std::atomic<bool> interrupted = false;
 // own with no room for a signal's frame, which then overwrites what lies below. Threads that are
 // started from now on leave them alone.
 void StopInOrder() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM}) sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  const sigset_t signals = BlockSignals({SIGINT, SIGTERM});
   std::thread([signals] {
     int signal = 0;
     sigwait(&signals, &signal);

@@ -1,6 +1,5 @@
 // stepcast serve: predictions over HTTP and gRPC, for those who cannot link.
 #include <fmt/format.h>
-
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "data/io/workload_file.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/signals.h"
 #ifdef STEPCAST_HAS_SERVE
 #include "microbench/harness/load_backend.h"
 #include "predictor/serve/http_server.h"
@@ -61,16 +61,6 @@ serve::Inventory ReadInventory(const std::vector<std::string>& clusters,
   return inventory;
 }
 
-// Signals are taken by the thread that waits for them: all that are started from now on leave them
-// alone.
-sigset_t TakeSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return signals;
-}
-
 void ReloadFor(serve::Service* service, serve::Metrics* metrics) {
   try {
     const int snapshot = service->Reload();
@@ -112,7 +102,7 @@ int Serve(const Arguments& args) {
   if (args.Has("drain")) drain = ParseDuration(args.Text("drain"), OptionPlace("drain"));
   const auto patience = std::chrono::milliseconds(static_cast<long long>(drain.in(kMilliseconds)));
 
-  const sigset_t signals = TakeSignals();
+  const sigset_t signals = BlockSignals({SIGHUP, SIGINT, SIGTERM});
   const std::vector<std::string> files = args.Texts("workload-file");
   serve::Service service([&] { return ReadInventory(clusters, files); }, service_options);
   serve::Metrics metrics;

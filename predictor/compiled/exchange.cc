@@ -67,9 +67,7 @@ double CompiledState::StepTime(const Exchange& exchange, int local_batch,
   const double a = accumulation_steps;
   Duration<> micro;
   if (facts.has_compute) {
-    const auto at = static_cast<std::size_t>(local_batch);
-    const Duration<> time =
-        at < curve.size() ? curve[at] : ComputedParts().CurveTime(local_batch, workload);
+    const Duration<> time = CurveTimeIn(curve, local_batch, workload);
     micro = time * (exchange.sharing * ShapeAt(local_batch));
   }
   const Duration<> fixed = micro * a + Seconds(exchange.overhead_s);

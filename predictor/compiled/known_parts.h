@@ -87,6 +87,14 @@ struct LineParts : ComputedParts {
   const OverlapLines* AsyncLines(const StepFacts& /*facts*/) const { return async_lines; }
 };
 
+// The curve's time of a whole number of samples, looked up where the table reaches.
+template <class T>
+Duration<T> CurveTimeIn(const std::vector<Duration<T>>& curve, double batch,
+                        const WorkloadParameters<T>& workload) {
+  const auto at = static_cast<std::size_t>(batch);
+  return at < curve.size() ? curve[at] : ComputedParts().CurveTime(batch, workload);
+}
+
 // Looks up what has been computed before, and computes the rest.
 struct KnownParts : LineParts {
   const std::vector<Duration<>>* curve = nullptr;  // by local batch
@@ -96,12 +104,9 @@ struct KnownParts : LineParts {
   const std::vector<double>* doublings = nullptr;
   const std::vector<double>* slowest = nullptr;
 
-  // Of a whole number of samples.
   template <class T>
   Duration<T> CurveTime(double batch, const WorkloadParameters<T>& workload) const {
-    const std::vector<Duration<T>>& known = *CurveOf(T());
-    const auto at = static_cast<std::size_t>(batch);
-    return at < known.size() ? known[at] : ComputedParts::CurveTime(batch, workload);
+    return CurveTimeIn(*CurveOf(T()), batch, workload);
   }
   template <class T>
   PathRate<T> NodeRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
@@ -149,18 +154,16 @@ struct HopParts : KnownParts {
   PathRate<HopDual> NodeRate(const LinkFacts& link, const ClusterParameters<HopDual>& /*cluster*/,
                              const FlowShape& shape, const Barrier<HopDual>& barrier,
                              PathTerms<HopDual>* /*terms*/) const {
-    const PathRate<LinkDual> rate =
-        KnownParts::NodeRate<LinkDual>(link, *cluster_by_link, shape, ByLink(barrier), nullptr);
-    route->node_rate = rate.bandwidth;
-    return {Seeded<DataRate<HopDual>>(rate.bandwidth, kRateLane), rate.limiter};
+    return Kept(
+        KnownParts::NodeRate<LinkDual>(link, *cluster_by_link, shape, ByLink(barrier), nullptr),
+        &route->node_rate);
   }
   PathRate<HopDual> ServerRate(const LinkFacts& link, const ClusterParameters<HopDual>& /*cluster*/,
                                const FlowShape& shape, const Barrier<HopDual>& barrier,
                                PathTerms<HopDual>* /*terms*/) const {
-    const PathRate<LinkDual> rate =
-        KnownParts::ServerRate<LinkDual>(link, *cluster_by_link, shape, ByLink(barrier), nullptr);
-    route->server_rate = rate.bandwidth;
-    return {Seeded<DataRate<HopDual>>(rate.bandwidth, kRateLane), rate.limiter};
+    return Kept(
+        KnownParts::ServerRate<LinkDual>(link, *cluster_by_link, shape, ByLink(barrier), nullptr),
+        &route->server_rate);
   }
   FlowLimits<HopDual> ConnectionLimits(const LinkFacts& path,
                                        const ClusterParameters<HopDual>& /*cluster*/,
@@ -173,6 +176,10 @@ struct HopParts : KnownParts {
   }
 
  private:
+  static PathRate<HopDual> Kept(const PathRate<LinkDual>& rate, DataRate<LinkDual>* kept) {
+    *kept = rate.bandwidth;
+    return {Seeded<DataRate<HopDual>>(rate.bandwidth, kRateLane), rate.limiter};
+  }
   static Barrier<LinkDual> ByLink(const Barrier<HopDual>& barrier) {
     return {DataSize<LinkDual>(ValueOf(barrier.message)), barrier.flows};
   }
