@@ -11,10 +11,11 @@
 #include <sstream>
 #include <utility>
 
-#include "calibrate/plan_key.h"
+#include "calibrate/group_rows.h"
 #include "calibrate/plan_rows.h"
 #include "calibrate/scatter.h"
 #include "model/statistics/normal.h"
+#include "model/step/plan_key.h"
 #include "model/step/belief.h"
 #include "model/step/discrepancy.h"
 #include "model/step/step.h"
@@ -344,7 +345,7 @@ void DriftCheck::AddPlans() {
     plan.belief = &checked.belief;
 
     PlanKey key = {static_cast<double>(plan.workload)};
-    const PlanKey facts = FactsKey(run.plan, plan.facts, cap);
+    const PlanKey facts = FactsKey(problem_.cluster, run.plan);
     key.insert(key.end(), facts.begin(), facts.end());
     key.insert(key.end(), plan.links.begin(), plan.links.end());
     const auto [it, is_new] = known.try_emplace(std::move(key), plans_.size());

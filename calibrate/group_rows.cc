@@ -4,11 +4,13 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <random>
 #include <string>
 #include <utility>
 
-#include "calibrate/plan_key.h"
 #include "data/record/input_error.h"
+#include "model/step/plan_key.h"
 
 namespace stepcast {
 namespace {
@@ -45,7 +47,7 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
     plan.workload_offset = layout.WorkloadOffset(run);
     plan.host_offsets = layout.HostOffsets(run);
     PlanKey key = {static_cast<double>(plan.workload_offset)};
-    const PlanKey facts = FactsKey(run.plan, plan.facts, cap);
+    const PlanKey facts = FactsKey(problem.cluster, run.plan);
     key.insert(key.end(), facts.begin(), facts.end());
     key.insert(key.end(), plan.host_offsets.begin(), plan.host_offsets.end());
     PlanRows& group = plans.try_emplace(std::move(key), std::move(plan)).first->second;
@@ -56,6 +58,14 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
   result.reserve(plans.size());
   for (auto& [key, plan] : plans) result.push_back(std::move(plan));
   return result;
+}
+
+std::vector<std::size_t> ShuffledOrder(std::size_t n) {
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::mt19937_64 random;
+  for (std::size_t i = n; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+  return order;
 }
 
 std::vector<const PlanRows*> Shuffled(const std::vector<PlanRows>& plans) {

@@ -16,7 +16,7 @@ namespace stepcast {
 // Relative changes of the cost at which a search ends: of the search for a start, and of the fit. A
 // fit to hundreds of runs then stands within a tenth of its standard errors.
 inline constexpr double kStartTolerance = 1e-4;
-inline constexpr double kFitTolerance = 1e-5;
+inline constexpr double kFitTolerance = 1e-6;
 
 struct Fit {
   std::vector<double> values;  // ln(SI value), in the order of the layout

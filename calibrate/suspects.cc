@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "calibrate/believed_model.h"
-#include "calibrate/plan_key.h"
 #include "calibrate/scatter.h"
+#include "model/step/plan_key.h"
 
 namespace stepcast {
 namespace {

@@ -8,6 +8,22 @@
 
 namespace stepcast {
 
+LinkFacts LinkOf(const Cluster& cluster, const Plan& plan) {
+  LinkFacts link = cluster.link;
+  for (const Host& host : cluster.hosts) {
+    if (std::find(plan.hosts.begin(), plan.hosts.end(), host.name) == plan.hosts.end()) continue;
+    if (host.link.rtt) link.rtt = Max(link.rtt.value_or(Duration<>()), *host.link.rtt);
+    if (host.link.loss) link.loss = std::max(link.loss.value_or(0), *host.link.loss);
+  }
+  link = Overlay(link, plan.link);
+  link.bandwidth = plan.link.bandwidth;
+  return link;
+}
+
+LinkFacts ServerLinkOf(const Cluster& cluster, const Plan& plan) {
+  return Overlay(cluster.server_link, plan.server_link);
+}
+
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
                         std::shared_ptr<const std::vector<Bucket>> buckets) {
   StepFacts facts;
@@ -42,16 +58,9 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
                                      plan.bucket.value_or(DefaultBucket(plan.strategy))));
     }
   }
-  facts.link = cluster.link;
-  for (const Host& host : cluster.hosts) {
-    if (std::find(plan.hosts.begin(), plan.hosts.end(), host.name) == plan.hosts.end()) continue;
-    if (host.link.rtt) facts.link.rtt = Max(facts.link.rtt.value_or(Duration<>()), *host.link.rtt);
-    if (host.link.loss) facts.link.loss = std::max(facts.link.loss.value_or(0), *host.link.loss);
-  }
-  facts.link = Overlay(facts.link, plan.link);
-  facts.link.bandwidth = plan.link.bandwidth;
+  facts.link = LinkOf(cluster, plan);
   facts.device_rtt = cluster.device_link.rtt.value_or(Duration<>());
-  facts.server_link = Overlay(cluster.server_link, plan.server_link);
+  facts.server_link = ServerLinkOf(cluster, plan);
   return facts;
 }
 

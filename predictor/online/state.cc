@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "data/io/plan_fields.h"
 #include "data/record/input_error.h"
 #include "model/step/discrepancy.h"
-#include "predictor/online/plan_text.h"
 
 namespace stepcast {
 
@@ -251,39 +251,48 @@ void internal::OnlineState::Forget() {
       [](const ObservedPlan& p, const ObservedPlan& q) { return p.last < q.last; });
   folded.selfadjointView<Eigen::Lower>().rankUpdate(oldest->slopes, oldest->weight);
   folded_b += oldest->weight * oldest->target * oldest->slopes;
-  std::string old;
-  internal::WriteKey(oldest->plan, &old);
-  index.erase(old);
+  index.erase(KeyOf(oldest->plan));
   // The last takes its place.
   const auto at = static_cast<std::size_t>(oldest - plans.begin());
   if (at + 1 < plans.size()) {
     plans[at] = std::move(plans.back());
-    internal::WriteKey(plans[at].plan, &old);
-    index[old] = at;
+    index[KeyOf(plans[at].plan)] = at;
   }
   plans.pop_back();
 }
 
+std::vector<int> internal::OnlineState::LinksOf(const Plan& plan) const {
+  std::vector<int> links;
+  for (const std::string& host : plan.hosts) {
+    const int link = start.belief().SlowestLink({host});
+    if (std::find(links.begin(), links.end(), link) == links.end()) links.push_back(link);
+  }
+  return links;
+}
+
+PlanKey internal::OnlineState::KeyOf(const Plan& plan) const {
+  PlanKey key = FactsKey(start.cluster(), plan);
+  const std::vector<int> links = LinksOf(plan);
+  key.insert(key.end(), links.begin(), links.end());
+  return key;
+}
+
 std::size_t internal::OnlineState::FindOrAdd(const Plan& plan) {
-  internal::WriteKey(plan, &key);
-  const auto known = index.find(key);
-  if (known != index.end()) return known->second;
+  CheckPlan(plan);  // before it is taken for another
   if (plan.strategy == Strategy::kAuto) {
     throw InputError({"", 0, "strategy"}, "auto", "is no algorithm that a step was measured with",
                      "allreduce, ring, tree, halving-doubling, hierarchical, ...");
   }
+  PlanKey key = KeyOf(plan);
+  const auto known = index.find(key);
+  if (known != index.end()) return known->second;
   ObservedPlan observed;
   observed.model = PlanModel(start.Facts(plan));
   observed.plan = plan;
   observed.slopes = Eigen::VectorXd::Zero(size());
-  for (const std::string& host : plan.hosts) {
-    const int link = start.belief().SlowestLink({host});
-    if (std::find(observed.links.begin(), observed.links.end(), link) == observed.links.end()) {
-      observed.links.push_back(link);
-    }
-  }
+  observed.links = LinksOf(plan);
   plans.push_back(std::move(observed));
-  return index[key] = plans.size() - 1;
+  return index[std::move(key)] = plans.size() - 1;
 }
 
 Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_time) {
@@ -299,7 +308,7 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
   if (!std::isfinite(answer.log_step)) {
     if (plans[at].rows == 0) {
       plans.pop_back();
-      index.erase(key);
+      index.erase(KeyOf(plan));
     }
     throw InputError({"", 0, "plan"}, StrategyName(plan.strategy), "has no finite step time");
   }

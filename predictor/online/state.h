@@ -20,13 +20,14 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "data/record/calibration.h"
 #include "model/statistics/scatter.h"
+#include "model/step/plan_key.h"
 #include "predictor/online/online_calibration.h"
 #include "predictor/online/step_answer.h"
 #include "predictor/predictor.h"
@@ -109,11 +110,10 @@ struct OnlineState {
   CalibratedRange range;
 
   // ---- Made of these.
-  std::unordered_map<std::string, std::size_t> index;  // of plans, by key
-  std::string key;                                     // of the plan at hand
-  Eigen::LLT<Eigen::MatrixXd> solver;                  // of a
-  Eigen::VectorXd log_values;                          // x, within its bounds
-  Eigen::VectorXd values;                              // exp of it
+  std::map<PlanKey, std::size_t> index;  // of plans
+  Eigen::LLT<Eigen::MatrixXd> solver;    // of a
+  Eigen::VectorXd log_values;            // x, within its bounds
+  Eigen::VectorXd values;                // exp of it
   Eigen::VectorXd scratch;
 
   // ---- Arithmetic.
@@ -138,6 +138,9 @@ struct OnlineState {
   // The minimum, from where the rows have led and from other starts: what y follows from then on.
   void Search();
   void EstimateScatter();
+  std::vector<int> LinksOf(const Plan& plan) const;
+  // Equal keys, equal answers: such plans are one, as they are to the batch fit.
+  PlanKey KeyOf(const Plan& plan) const;
   std::size_t FindOrAdd(const Plan& plan);
   void Forget();  // the plan that was not observed for longest
   double Variance(const Eigen::VectorXd& slopes) const;

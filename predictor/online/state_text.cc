@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "data/record/input_error.h"
-#include "predictor/online/plan_text.h"
 #include "predictor/online/state.h"
 
 namespace stepcast {
@@ -18,7 +17,7 @@ using internal::MeasuredTime;
 using internal::ObservedPlan;
 using nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;  // 1 told plans apart that have one answer
 constexpr double kMostRows = 1e9;
 
 [[noreturn]] void Refuse(const std::string& key, const std::string& value,
@@ -129,6 +128,37 @@ class Reader {
 
 // ---- Plans.
 
+// Calls visit(name, value) for each part of a plan, const or not. Quantities are in SI units, so that
+// they come back bit by bit.
+template <class SomePlan, class Visitor>
+void VisitPlan(SomePlan& plan, const Visitor& visit) {
+  visit("placement", plan.placement);
+  visit("hosts", plan.hosts);
+  visit("strategy", plan.strategy);
+  visit("servers", plan.servers);
+  visit("local_batch", plan.local_batch);
+  visit("accumulation_steps", plan.accumulation_steps);
+  visit("bucket_bytes", plan.bucket);
+  visit("overlap", plan.overlap);
+  visit("backup_workers", plan.backup_workers);
+  visit("colocated_servers", plan.server.colocated);
+  visit("sharding", plan.server.sharding);
+  visit("pipelined_servers", plan.server.pipelined);
+  visit("multicast", plan.server.multicast);
+  visit("in_network_aggregation", plan.server.in_network_aggregation);
+  visit("staleness_bound", plan.server.staleness_bound);
+  visit("link_bytes_per_s", plan.link.bandwidth);
+  visit("rtt_s", plan.link.rtt);
+  visit("loss_rate", plan.link.loss);
+  visit("congestion_control", plan.link.congestion_control);
+  visit("loss_burst_s", plan.link.loss_burst);
+  visit("server_link_bytes_per_s", plan.server_link.bandwidth);
+  visit("server_rtt_s", plan.server_link.rtt);
+  visit("server_loss_rate", plan.server_link.loss);
+  visit("server_congestion_control", plan.server_link.congestion_control);
+  visit("server_loss_burst_s", plan.server_link.loss_burst);
+}
+
 class PlanWriter {
  public:
   explicit PlanWriter(json* to) : to_(to) {}
@@ -204,7 +234,7 @@ class PlanReader {
 
 json ToJson(const ObservedPlan& observed) {
   json plan = json::object();
-  internal::VisitPlan(observed.plan, PlanWriter(&plan));
+  VisitPlan(observed.plan, PlanWriter(&plan));
   json times = json::array();
   for (const MeasuredTime& time : observed.times) {
     times.push_back({{"log_step_time_s", time.log_step}, {"rows", time.rows}});
@@ -357,7 +387,7 @@ void internal::OnlineState::Import(const std::string& text) {
     Reader parts(of_plan.Member("plan"), "plan");
     Plan plan;
     plan.placement.clear();
-    internal::VisitPlan(plan, PlanReader(&parts));
+    VisitPlan(plan, PlanReader(&parts));
     parts.Finish();
     const std::size_t before = plans.size();
     const std::size_t at = FindOrAdd(plan);

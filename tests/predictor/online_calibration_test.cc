@@ -151,9 +151,7 @@ TEST(OnlineAgreement, WithFitsOfPublicTraces) {
   }
   all.Print("public traces");
   EXPECT_LT(all.observed.Quantile(1), kAgreed);
-  // The batch fit ends a tenth of its standard errors from its minimum, which shows where none of its
-  // rows is near.
-  EXPECT_LT(all.others.Quantile(0.99), kAgreed);
+  EXPECT_LT(all.others.Quantile(1), kAgreed);
   EXPECT_LT(all.streaming.Quantile(0.5), kAgreed);
 }
 
@@ -406,6 +404,38 @@ TEST(OnlineCalibration, ManyRowsAndPlansTakeABoundedState) {
   EXPECT_EQ(again.Export(), job.Export());
 }
 
+// Repeats of what has one answer have a part of their scatter in common, however they are stated.
+TEST(OnlineCalibration, PlansThatTheModelCannotTellApartAreOne) {
+  const auto times = [](const OnlineCalibration& job) {
+    const std::string text = job.Export();
+    std::size_t plans = 0;
+    for (std::size_t at = text.find("\"times\""); at != std::string::npos;
+         at = text.find("\"times\"", at + 1)) {
+      ++plans;
+    }
+    return plans;
+  };
+  OnlineCalibration job = NewJob();
+  OnlineCalibration same = NewJob();
+  Plan plan = AllreducePlan({2, 1, 1}, 32);
+  Plan turned = AllreducePlan({1, 1, 2}, 32);
+  for (int i = 0; i < 20; ++i) {
+    const Duration<> time = Seconds(0.2 + 0.001 * i);
+    same.Observe(plan, time);
+    job.Observe(i % 2 == 0 ? plan : turned, time);
+  }
+  EXPECT_EQ(times(job), 1);
+  EXPECT_EQ(job.Export(), same.Export());
+  // Their likeness makes no plan valid.
+  turned.hosts = {"a", "b"};
+  EXPECT_TRUE(Says(ErrorOf([&] { job.Observe(turned, Seconds(0.2)); }), "hosts"));
+  turned.hosts.clear();
+  for (const Placement& other : {Placement{2, 2}, Placement{4}, Placement{3, 1}}) {
+    job.Observe(AllreducePlan(other, 32), Seconds(0.2));
+  }
+  EXPECT_EQ(times(job), 4);
+}
+
 TEST(OnlineCalibration, NamedHostsHaveTheirOwnLinks) {
   Cluster cluster = SyntheticCluster();
   for (const char* name : {"a", "b", "c"}) {
@@ -618,9 +648,9 @@ TEST(OnlineState, OfAnotherJobIsRefused) {
   refuses({CalibratedCluster(PlausibleTruth()), *FindWorkload("resnet50"), T4()}, text,
           "another calibration");
   std::string newer = text;
-  const std::string version = "\"version\":1";
+  const std::string version = "\"version\":2";
   ASSERT_NE(newer.find(version), std::string::npos);
-  newer.replace(newer.find(version), version.size(), "\"version\":2");
+  newer.replace(newer.find(version), version.size(), "\"version\":3");
   refuses(NewJob(), newer, "version");
   for (const char* none : {"", "{", "{}", "[]", "null", "calibration", "{\"version\": 99}"}) {
     refuses(NewJob(), none, "");

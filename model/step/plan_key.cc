@@ -1,8 +1,6 @@
-#include "calibrate/plan_key.h"
+#include "model/step/plan_key.h"
 
-#include <numeric>
 #include <optional>
-#include <random>
 #include <type_traits>
 #include <utility>
 
@@ -46,22 +44,15 @@ void AppendLink(const LinkFacts& link, PlanKey* key) {
                            Known(link.congestion_control), Known(link.loss_burst)});
 }
 
-PlanKey FactsKey(const Plan& plan, const StepFacts& facts, const DataSize<>& bucket_cap) {
-  PlanKey key = {Number(facts.workers), Number(facts.nodes), Number(facts.devices_per_node)};
+PlanKey FactsKey(const Cluster& cluster, const Plan& plan) {
+  PlanKey key = {Number(plan.workers()), Number(plan.nodes()),
+                 Number(DevicesOnFullestNode(plan.placement)),
+                 Number(plan.bucket.value_or(DefaultBucket(plan.strategy)))};
   const PlanKey options = OptionsKey(plan);
   key.insert(key.end(), options.begin(), options.end());
-  key.push_back(Number(bucket_cap));
-  AppendLink(facts.link, &key);
-  AppendLink(facts.server_link, &key);
+  AppendLink(LinkOf(cluster, plan), &key);
+  AppendLink(ServerLinkOf(cluster, plan), &key);
   return key;
-}
-
-std::vector<std::size_t> ShuffledOrder(std::size_t n) {
-  std::vector<std::size_t> order(n);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::mt19937_64 random;
-  for (std::size_t i = n; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
-  return order;
 }
 
 }  // namespace stepcast

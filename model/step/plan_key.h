@@ -1,10 +1,10 @@
 // What tells two plans apart, as numbers: in one list, for all that groups runs by it.
-#ifndef STEPCAST_CALIBRATE_PLAN_KEY_H_
-#define STEPCAST_CALIBRATE_PLAN_KEY_H_
+#ifndef STEPCAST_MODEL_STEP_PLAN_KEY_H_
+#define STEPCAST_MODEL_STEP_PLAN_KEY_H_
 
-#include <cstddef>
 #include <vector>
 
+#include "data/record/machine.h"
 #include "data/record/plan.h"
 #include "model/step/step.h"
 
@@ -19,13 +19,10 @@ PlanKey OptionsKey(const Plan& plan);
 
 void AppendLink(const LinkFacts& link, PlanKey* key);
 
-// What decides the step of one workload, but for named hosts: equal keys have equal answers. `facts`
-// are those of `plan`, and `bucket_cap` the one that holds, stated or not.
-PlanKey FactsKey(const Plan& plan, const StepFacts& facts, const DataSize<>& bucket_cap);
-
-// 0 to n - 1 in an order that has nothing to do with what they stand for, and is always the same.
-std::vector<std::size_t> ShuffledOrder(std::size_t n);
+// What decides the step of one workload, but for hosts with links of their own: plans of equal keys
+// have equal answers. Costs no more than reading the plan does.
+PlanKey FactsKey(const Cluster& cluster, const Plan& plan);
 
 }  // namespace stepcast
 
-#endif  // STEPCAST_CALIBRATE_PLAN_KEY_H_
+#endif  // STEPCAST_MODEL_STEP_PLAN_KEY_H_
