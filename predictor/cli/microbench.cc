@@ -38,15 +38,12 @@ std::atomic<bool> interrupted = false;
 // own with no room for a signal's frame, which then overwrites what lies below. Threads that are
 // started from now on leave them alone.
 void StopInOrder() {
-  const sigset_t signals = BlockSignals({SIGINT, SIGTERM});
-  std::thread([signals] {
+  const sigset_t interrupts = BlockInterrupts();
+  std::thread([interrupts] {
     int signal = 0;
-    sigwait(&signals, &signal);
+    sigwait(&interrupts, &signal);
     interrupted = true;
-    sigwait(&signals, &signal);
-    std::signal(signal, SIG_DFL);
-    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
-    std::raise(signal);
+    EndAtNextInterrupt(interrupts);
   }).detach();
 }
 

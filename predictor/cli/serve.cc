@@ -102,9 +102,14 @@ int Serve(const Arguments& args) {
   if (args.Has("drain")) drain = ParseDuration(args.Text("drain"), OptionPlace("drain"));
   const auto patience = std::chrono::milliseconds(static_cast<long long>(drain.in(kMilliseconds)));
 
-  const sigset_t signals = BlockSignals({SIGHUP, SIGINT, SIGTERM});
+  std::signal(SIGPIPE, SIG_IGN);  // whoever read what is told may have gone
+  BlockSignals({SIGHUP});
   const std::vector<std::string> files = args.Texts("workload-file");
   serve::Service service([&] { return ReadInventory(clusters, files); }, service_options);
+  // Files may take for ever to read: only now.
+  const sigset_t interrupts = BlockInterrupts();
+  sigset_t signals = interrupts;
+  sigaddset(&signals, SIGHUP);
   serve::Metrics metrics;
   serve::Api api(&service, &metrics);
   constexpr std::size_t kMostWaiting = 256;
@@ -141,8 +146,7 @@ int Serve(const Arguments& args) {
       Tell("not read anew: too many requests wait for an answer");
     }
   }
-  // A second signal ends the program at once.
-  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  std::thread([interrupts] { EndAtNextInterrupt(interrupts); }).detach();
   Tell("stopping: answers what was asked");
   api.SetStopping();
   std::thread rpc_stops([&] {

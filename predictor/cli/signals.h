@@ -1,4 +1,4 @@
-// Signals that a thread waits for.
+// Signals that a thread waits for, and nothing handles: no handler may run on a thread that measures.
 #ifndef STEPCAST_PREDICTOR_CLI_SIGNALS_H_
 #define STEPCAST_PREDICTOR_CLI_SIGNALS_H_
 
@@ -7,15 +7,17 @@
 
 namespace stepcast::cli {
 
-// Signals are taken by the thread that waits for them: this one, and all that it starts from now on,
-// leave them alone.
-inline sigset_t BlockSignals(std::initializer_list<int> numbers) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int number : numbers) sigaddset(&signals, number);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return signals;
-}
+// This thread, and all that it starts from now on, leave these to the one that waits for them.
+sigset_t BlockSignals(std::initializer_list<int> numbers);
+
+// The same of SIGINT and SIGTERM, but for what the program was started to ignore, as a shell's
+// background jobs are to ignore the terminal's interrupt.
+sigset_t BlockInterrupts();
+
+// After an interrupt that ends the program in order: does not return before another one, which ends
+// the program at once. What comes within a moment of the first is the same one: a program that
+// passes interrupts on, such as timeout, sends a second to whom the terminal has sent one.
+void EndAtNextInterrupt(const sigset_t& interrupts);
 
 }  // namespace stepcast::cli
 

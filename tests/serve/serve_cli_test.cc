@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +42,7 @@ class ServeProcess {
       close(out[1]);
       const int err = open(errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
       dup2(err, STDERR_FILENO);
+      signal(SIGINT, SIG_DFL);  // the tests may run in a shell's background
       execv(STEPCAST_PROGRAM, argv.data());
       _exit(127);
     }
@@ -142,6 +144,56 @@ TEST(ServeProgram, FinishesWhatHasBegunWhenItIsStopped) {
   ASSERT_TRUE(client.Send(message.substr(message.size() - 5)));
   EXPECT_EQ(client.Receive().status, 200);
   EXPECT_EQ(serve.Wait(), 0);
+}
+
+// Interrupts while a request is open, for which the service waits.
+class Interrupted : public ServeProcess {
+ public:
+  Interrupted()
+      : ServeProcess({"--cluster", "gce-t4", "--listen", "127.0.0.1:0", "--drain", "60 s"}),
+        client(port()) {
+    const std::string message = HttpClient::Message(
+        "POST", "/v1/predict", R"({"workload":"resnet50","workers":8,"local_batch":32})");
+    rest = message.substr(message.size() - 5);
+    EXPECT_TRUE(client.Send(message.substr(0, message.size() - 5)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  HttpClient client;
+  std::string rest;
+};
+
+// From the terminal, and from `timeout`, whom the terminal interrupted too.
+TEST(ServeProgram, AnInterruptThatComesTwiceIsOne) {
+  Interrupted serve;
+  serve.Signal(SIGINT);
+  serve.Signal(SIGTERM);
+  EXPECT_TRUE(serve.Says("stopping"));
+  serve.Signal(SIGINT);
+  serve.Signal(SIGHUP);  // there is nothing to read anew
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  ASSERT_TRUE(serve.client.Send(serve.rest));
+  EXPECT_EQ(serve.client.Receive().status, 200);
+  EXPECT_EQ(serve.Wait(), 0);
+}
+
+TEST(ServeProgram, AnotherInterruptEndsItAtOnce) {
+  Interrupted serve;
+  serve.Signal(SIGINT);
+  EXPECT_TRUE(serve.Says("stopping"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(800));
+  serve.Signal(SIGTERM);
+  EXPECT_EQ(serve.Wait(), 128 + SIGTERM);
+}
+
+TEST(ServeProgram, CanBeInterruptedWhileAFileKeepsItWaiting) {
+  const TempFolder folder;
+  const std::string fifo = folder.Path("never.yaml");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const ProcessResult result =
+      RunProcess({"/usr/bin/timeout", "--signal=TERM", "--preserve-status", "--kill-after=10", "1",
+                  STEPCAST_PROGRAM, "serve", "--cluster", "gce-t4", "--workload-file", fifo,
+                  "--listen", "127.0.0.1:0"});
+  EXPECT_EQ(result.exit_code, 128 + SIGTERM);
 }
 
 TEST(ServeProgram, ServesGrpcWhereItIsBuilt) {

@@ -1,0 +1,51 @@
+#include "predictor/cli/signals.h"
+
+#include <chrono>
+#include <ctime>
+#include <thread>
+
+namespace stepcast::cli {
+namespace {
+
+sigset_t Block(const sigset_t& signals) {
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+bool IsIgnored(int number) {
+  struct sigaction current {};
+  return sigaction(number, nullptr, &current) == 0 && current.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+sigset_t BlockSignals(std::initializer_list<int> numbers) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : numbers) sigaddset(&signals, number);
+  return Block(signals);
+}
+
+sigset_t BlockInterrupts() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGINT, SIGTERM}) {
+    if (!IsIgnored(number)) sigaddset(&signals, number);
+  }
+  return Block(signals);
+}
+
+void EndAtNextInterrupt(const sigset_t& interrupts) {
+  constexpr std::chrono::milliseconds kMoment(300);
+  std::this_thread::sleep_for(kMoment);
+  const timespec now{};
+  while (sigtimedwait(&interrupts, nullptr, &now) > 0) {
+  }
+  int signal = 0;
+  if (sigwait(&interrupts, &signal) != 0) return;
+  std::signal(signal, SIG_DFL);
+  pthread_sigmask(SIG_UNBLOCK, &interrupts, nullptr);
+  std::raise(signal);
+}
+
+}  // namespace stepcast::cli
