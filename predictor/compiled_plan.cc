@@ -64,12 +64,14 @@ QueryStatus CompiledPlan::StepTimes(const PlanQuery& allocation, const int* loca
   const QueryStatus status = c.Check(query);
   internal::Exchange exchange;
   const bool lines = status == QueryStatus::kOk && c.MakeExchange(query, &exchange);
+  if (lines) {
+    c.StepTimes(exchange, local_batches, accumulation_steps, count, step_times_s);
+    return status;
+  }
   for (std::size_t i = 0; i < count; ++i) {
     if (status != QueryStatus::kOk ||
         !internal::CompiledState::IsBatch(local_batches[i], accumulation_steps[i])) {
       step_times_s[i] = kNone;
-    } else if (lines) {
-      step_times_s[i] = c.StepTime(exchange, local_batches[i], accumulation_steps[i]);
     } else {
       query.local_batch = local_batches[i];
       query.accumulation_steps = accumulation_steps[i];

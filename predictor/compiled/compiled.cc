@@ -193,11 +193,6 @@ void CompiledState::SetTables() {
   for (int n = 2; UsesServers(facts.strategy) && n <= options.most_servers; ++n) record(1, n);
 }
 
-bool CompiledState::IsBatch(int local_batch, int accumulation_steps) {
-  return local_batch >= 1 && local_batch <= kMostBatch && accumulation_steps >= 1 &&
-         accumulation_steps <= kMostCount;
-}
-
 QueryStatus CompiledState::Check(const PlanQuery& q) const {
   const auto within = [](int value, int most) { return value >= 1 && value <= most; };
   if (!within(q.workers, kMostCount) || !within(q.nodes, q.workers) ||
@@ -265,12 +260,6 @@ Duration<> CompiledState::StepTime(const PlanQuery& query) const {
   return JoinStep<double>(f, MakeStepInputs<double>(f, cluster, workload, parts, nullptr), parts,
                           nullptr)
       .total();
-}
-
-double CompiledState::ShapeAt(int batch) const {
-  if (!profile) return 1;
-  const auto at = static_cast<std::size_t>(batch);
-  return at < shape.size() ? shape[at] : profile->ShapeAt(batch);
 }
 
 double CompiledState::ProfileLogSd(int batch) const {

@@ -63,16 +63,27 @@ struct CompiledState {
   DataSize<> memory_per_sample;
   int most_batch = kMostBatch;  // that the profile knows to fit
 
-  static bool IsBatch(int local_batch, int accumulation_steps);
+  static bool IsBatch(int local_batch, int accumulation_steps) {
+    return local_batch >= 1 && local_batch <= kMostBatch && accumulation_steps >= 1 &&
+           accumulation_steps <= kMostCount;
+  }
   QueryStatus Check(const PlanQuery& query) const;
   // What follows is of a query that Check has found right.
   StepFacts FactsOf(const PlanQuery& query) const;
   KnownParts PartsOf(const PlanQuery& query) const;
-  double ShapeAt(int batch) const;
+  double ShapeAt(int batch) const {
+    if (!profile) return 1;
+    const auto at = static_cast<std::size_t>(batch);
+    return at < shape.size() ? shape[at] : profile->ShapeAt(batch);
+  }
   Duration<> StepTime(const PlanQuery& query) const;
   // False where lines do not tell: asynchronous or pipelined servers, flows that start slowly.
   bool MakeExchange(const PlanQuery& query, Exchange* exchange) const;
   double StepTime(const Exchange& exchange, int local_batch, int accumulation_steps) const;
+  // The same of many, to the bit; NaN for what IsBatch refuses.
+  void StepTimes(const Exchange& exchange, const int* local_batches, const int* accumulation_steps,
+                 std::size_t count, double* step_times_s) const;
+  double MicroStepIn(const Exchange& exchange, int local_batch) const;  // [s]
   double ProfileLogSd(int batch) const;
   // Derivatives, stage by stage.
   template <bool kHeldBack>

@@ -1,6 +1,9 @@
 #include "predictor/compiled/exchange.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <type_traits>
 
 #include "predictor/compiled/compiled.h"
 
@@ -61,27 +64,117 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
   return true;
 }
 
-// As JoinStep joins it.
+namespace {
+
+// What is the same for all batches on one placement.
+struct Joint {
+  double overhead_s;
+  double all_s;
+  double wait;
+  double share;       // of the backward pass in a micro-step
+  double contention;  // kappa
+};
+
+Joint JointOf(const Exchange& exchange, const ClusterParameters<double>& cluster) {
+  return {exchange.overhead_s, exchange.all_s, exchange.wait, cluster.overlap_share(),
+          cluster.overlap_contention()};
+}
+
+// As JoinStep joins it. `end` is that of the exchange, and `root` the square root of the micro-steps.
+template <Overlap kOverlap>
+double Join(const Joint& joint, double micro_s, double end_s, double steps, double root) {
+  const Duration<> micro = Seconds(micro_s);
+  const Duration<> backward = micro * joint.share;
+  const OverlapSplit<double> split =
+      SplitOverlap(kOverlap, backward, Seconds(joint.all_s), Seconds(end_s));
+  return (micro * steps + Seconds(joint.overhead_s) + split.exposed +
+          OverlapContention(split, backward, joint.contention) + micro * (joint.wait * root))
+      .si();
+}
+
+// Calls with(x), where x() is `overlap` as a constant.
+template <class With>
+auto OfKind(Overlap overlap, const With& with) {
+  switch (overlap) {
+    case Overlap::kNone:
+      return with(std::integral_constant<Overlap, Overlap::kNone>());
+    case Overlap::kPNorm:
+      return with(std::integral_constant<Overlap, Overlap::kPNorm>());
+    default:
+      return with(std::integral_constant<Overlap, Overlap::kBuckets>());
+  }
+}
+
+}  // namespace
+
+double CompiledState::MicroStepIn(const Exchange& exchange, int local_batch) const {
+  if (!facts.has_compute) return 0;
+  return CurveTimeIn(curve, local_batch, workload).si() * (exchange.sharing * ShapeAt(local_batch));
+}
+
 double CompiledState::StepTime(const Exchange& exchange, int local_batch,
                                int accumulation_steps) const {
-  const double a = accumulation_steps;
-  Duration<> micro;
-  if (facts.has_compute) {
-    const Duration<> time = CurveTimeIn(curve, local_batch, workload);
-    micro = time * (exchange.sharing * ShapeAt(local_batch));
-  }
-  const Duration<> fixed = micro * a + Seconds(exchange.overhead_s);
-  if (exchange.count == 0) return fixed.si();
-  const Duration<> backward = micro * cluster.overlap_share();
-  Duration<> end;
+  const Joint joint = JointOf(exchange, cluster);
+  const double micro_s = MicroStepIn(exchange, local_batch);
+  const double steps = accumulation_steps;
+  if (exchange.count == 0) return micro_s * steps + joint.overhead_s;
+  const double backward_s = micro_s * joint.share;
+  double end_s = 0;
   for (std::size_t k = 0; k < exchange.count; ++k) {
-    end = Max(end, Seconds(exchange.lines[k].At(backward.si())));
+    end_s = std::max(end_s, exchange.lines[k].At(backward_s));
   }
-  const OverlapSplit<double> split =
-      SplitOverlap(facts.overlap, backward, Seconds(exchange.all_s), end);
-  return (fixed + split.exposed + OverlapContention(split, backward, cluster.overlap_contention()) +
-          micro * (exchange.wait * (accumulation_steps == 1 ? 1.0 : std::sqrt(a))))
-      .si();
+  const double root = accumulation_steps == 1 ? 1 : std::sqrt(steps);
+  return OfKind(facts.overlap, [&](const auto overlap) {
+    return Join<overlap()>(joint, micro_s, end_s, steps, root);
+  });
+}
+
+void CompiledState::StepTimes(const Exchange& exchange, const int* local_batches,
+                              const int* accumulation_steps, std::size_t count,
+                              double* step_times_s) const {
+  // Loops of one kind of arithmetic, in which the compiler takes several batches at once.
+  constexpr std::size_t kAtOnce = 64;
+  double micro[kAtOnce];
+  double end[kAtOnce];
+  double steps[kAtOnce];
+  double root[kAtOnce];
+  const Joint joint = JointOf(exchange, cluster);
+  // Batches whose micro-step is looked up here, rather than by a call for each.
+  const std::size_t tabled = facts.has_compute && !profile ? curve.size() : 0;
+  for (std::size_t first = 0; first < count; first += kAtOnce) {
+    const std::size_t n = std::min(kAtOnce, count - first);
+    double* const step = step_times_s + first;
+    for (std::size_t i = 0; i < n; ++i) {
+      const int local_batch = local_batches[first + i];
+      const int a = accumulation_steps[first + i];
+      const auto at = static_cast<std::size_t>(local_batch);
+      micro[i] = std::numeric_limits<double>::quiet_NaN();
+      if (IsBatch(local_batch, a)) {
+        micro[i] =
+            at < tabled ? curve[at].si() * exchange.sharing : MicroStepIn(exchange, local_batch);
+      }
+      root[i] = a == 1 ? 1 : std::sqrt(static_cast<double>(a));
+    }
+    for (std::size_t i = 0; i < n; ++i) steps[i] = accumulation_steps[first + i];
+    if (exchange.count == 0) {
+      for (std::size_t i = 0; i < n; ++i) step[i] = micro[i] * steps[i] + joint.overhead_s;
+    } else {
+      for (std::size_t i = 0; i < n; ++i) {
+        end[i] = std::max(0.0, exchange.lines[0].At(micro[i] * joint.share));
+      }
+      for (std::size_t k = 1; k < exchange.count; ++k) {
+        const Exchange::Line line = exchange.lines[k];
+        for (std::size_t i = 0; i < n; ++i) {
+          end[i] = std::max(end[i], line.At(micro[i] * joint.share));
+        }
+      }
+      OfKind(facts.overlap, [&](const auto overlap) {
+        for (std::size_t i = 0; i < n; ++i) {
+          step[i] = Join<overlap()>(joint, micro[i], end[i], steps[i], root[i]);
+        }
+      });
+    }
+  }
 }
 
 }  // namespace stepcast::internal

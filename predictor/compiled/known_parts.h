@@ -91,7 +91,8 @@ struct LineParts : ComputedParts {
 template <class T>
 Duration<T> CurveTimeIn(const std::vector<Duration<T>>& curve, double batch,
                         const WorkloadParameters<T>& workload) {
-  const auto at = static_cast<std::size_t>(batch);
+  // By way of a signed number, which a processor converts in one step.
+  const auto at = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(batch));
   return at < curve.size() ? curve[at] : ComputedParts().CurveTime(batch, workload);
 }
 

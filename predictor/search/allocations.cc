@@ -45,6 +45,8 @@ struct Candidates {
   std::array<int, kMost> local_batches;
   std::array<int, kMost> accumulation_steps;
   std::array<double, kMost> step_times_s;
+  std::array<double, kMost> batches;  // of all workers
+  std::array<double, kMost> goodputs;
 };
 
 }  // namespace
@@ -73,26 +75,26 @@ std::size_t ChooseBatches(const CompiledPlan& compiled, const Allocation* alloca
     }
     const Range range = RangeOf(compiled, query, search);
     const double w = query.workers;
-    const auto least_share = static_cast<long long>(std::ceil(range.least / w));
+    // Limits are those of int, and shares are smaller.
+    const auto least_share = static_cast<int>(std::ceil(range.least / w));
     const int tried = range.empty(search) ? 0 : std::max(1, search.candidates);
     const double ratio =
         tried > 1 ? std::exp(std::log(range.most / range.least) / (tried - 1)) : 1.0;
     double wanted = range.least;
     BatchChoice best;
-    long long before = 0;
+    int before = 0;
     for (int done = 0; done < tried;) {
       std::size_t now = 0;
       for (; now < Candidates::kMost && done < tried; ++done) {
         if (done > 0 && done + 1 == tried) wanted = range.most;
-        // Limits are those of int, and shares are smaller.
-        const long long share = std::max(static_cast<long long>(wanted / w), least_share);
+        const int share = std::max(static_cast<int>(wanted / w), least_share);
         wanted *= ratio;
         if (share == before) continue;
         before = share;
         const bool accumulates = share > range.most_alone && range.most_accumulating > 0;
-        const long long steps = accumulates ? (share - 1) / range.most_accumulating + 1 : 1;
-        candidates.accumulation_steps[now] = static_cast<int>(steps);
-        candidates.local_batches[now] = static_cast<int>(accumulates ? share / steps : share);
+        const int steps = accumulates ? (share - 1) / range.most_accumulating + 1 : 1;
+        candidates.accumulation_steps[now] = steps;
+        candidates.local_batches[now] = accumulates ? share / steps : share;
         ++now;
       }
       if (compiled.StepTimes(query, candidates.local_batches.data(),
@@ -101,17 +103,21 @@ std::size_t ChooseBatches(const CompiledPlan& compiled, const Allocation* alloca
         break;
       }
       for (std::size_t at = 0; at < now; ++at) {
+        const double batch = w * candidates.local_batches[at] * candidates.accumulation_steps[at];
+        candidates.batches[at] = batch;
+        candidates.goodputs[at] =
+            batch / (candidates.step_times_s[at] * (constant + batch * by_batch));
+      }
+      for (std::size_t at = 0; at < now; ++at) {
+        if (!(candidates.goodputs[at] > best.goodput)) continue;
         const int local = candidates.local_batches[at];
         const int steps = candidates.accumulation_steps[at];
-        const double batch = w * local * steps;
+        const double batch = candidates.batches[at];
         const bool allowed = batch >= range.least && batch <= range.most &&
                              local >= search.least_local_batch &&
                              local <= (steps > 1 ? range.most_accumulating : range.most_alone);
-        const double step_s = candidates.step_times_s[at];
-        const double goodput = batch / (step_s * (constant + batch * by_batch));
-        if (allowed && goodput > best.goodput) {
-          best = {local, steps, step_s, 0, 1, goodput};
-        }
+        if (!allowed) continue;
+        best = {local, steps, candidates.step_times_s[at], 0, 1, candidates.goodputs[at]};
       }
     }
     if (best.local_batch == 0) {
