@@ -15,9 +15,9 @@
 #include "calibrate/plan_rows.h"
 #include "calibrate/scatter.h"
 #include "model/statistics/normal.h"
-#include "model/step/plan_key.h"
 #include "model/step/belief.h"
 #include "model/step/discrepancy.h"
+#include "model/step/plan_key.h"
 #include "model/step/step.h"
 
 namespace stepcast {

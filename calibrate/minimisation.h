@@ -14,7 +14,7 @@
 namespace stepcast {
 
 // Relative changes of the cost at which a search ends: of the search for a start, and of the fit. A
-// fit to hundreds of runs then stands within a tenth of its standard errors.
+// fit to hundreds of runs then stands within a few hundredths of its standard errors.
 inline constexpr double kStartTolerance = 1e-4;
 inline constexpr double kFitTolerance = 1e-6;
 

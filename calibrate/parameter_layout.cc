@@ -169,6 +169,7 @@ std::vector<int> ParameterLayout::HostOffsets(const Run& run) const {
       offsets.push_back(it->second);
     }
   }
+  std::sort(offsets.begin(), offsets.end());  // the order of the hosts decides nothing
   return offsets;
 }
 

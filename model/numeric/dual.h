@@ -87,8 +87,9 @@ struct DualNumber {
     return {a.value / b, a.slope * (1.0 / b)};
   }
   friend DualNumber operator/(double a, const DualNumber& b) {
+    const double inverse = 1.0 / b.value;
     const double ratio = a / b.value;
-    return {ratio, b.slope * (-ratio / b.value)};
+    return {ratio, b.slope * (-ratio * inverse)};
   }
   friend bool operator<(const DualNumber& a, const DualNumber& b) { return a.value < b.value; }
   friend bool operator>(const DualNumber& a, const DualNumber& b) { return a.value > b.value; }

@@ -21,14 +21,12 @@ double Known(const std::optional<T>& value) {
   return value ? Number(*value) : -1;
 }
 
-}  // namespace
-
-PlanKey OptionsKey(const Plan& plan) {
+PlanKey Options(const Plan& plan, double bucket) {
   return {Number(plan.strategy),
           Number(plan.servers),
           Number(plan.local_batch),
           Number(plan.accumulation_steps),
-          Known(plan.bucket),
+          bucket,
           Number(plan.overlap),
           Number(plan.backup_workers),
           Number(plan.server.colocated),
@@ -39,6 +37,10 @@ PlanKey OptionsKey(const Plan& plan) {
           Known(plan.server.staleness_bound)};
 }
 
+}  // namespace
+
+PlanKey OptionsKey(const Plan& plan) { return Options(plan, Known(plan.bucket)); }
+
 void AppendLink(const LinkFacts& link, PlanKey* key) {
   key->insert(key->end(), {Known(link.bandwidth), Known(link.rtt), Known(link.loss),
                            Known(link.congestion_control), Known(link.loss_burst)});
@@ -46,9 +48,9 @@ void AppendLink(const LinkFacts& link, PlanKey* key) {
 
 PlanKey FactsKey(const Cluster& cluster, const Plan& plan) {
   PlanKey key = {Number(plan.workers()), Number(plan.nodes()),
-                 Number(DevicesOnFullestNode(plan.placement)),
-                 Number(plan.bucket.value_or(DefaultBucket(plan.strategy)))};
-  const PlanKey options = OptionsKey(plan);
+                 Number(DevicesOnFullestNode(plan.placement))};
+  const DataSize<> bucket = plan.bucket.value_or(DefaultBucket(plan.strategy));
+  const PlanKey options = Options(plan, Number(bucket));
   key.insert(key.end(), options.begin(), options.end());
   AppendLink(LinkOf(cluster, plan), &key);
   AppendLink(ServerLinkOf(cluster, plan), &key);

@@ -10,7 +10,6 @@
 
 namespace stepcast {
 
-// Equal keys, equal plans.
 using PlanKey = std::vector<double>;
 
 // All that a plan states but where it runs and over which links: strategy, servers and their
@@ -20,7 +19,7 @@ PlanKey OptionsKey(const Plan& plan);
 void AppendLink(const LinkFacts& link, PlanKey* key);
 
 // What decides the step of one workload, but for hosts with links of their own: plans of equal keys
-// have equal answers. Costs no more than reading the plan does.
+// have equal answers.
 PlanKey FactsKey(const Cluster& cluster, const Plan& plan);
 
 }  // namespace stepcast

@@ -80,7 +80,7 @@ struct CompiledState {
   // False where lines do not tell: asynchronous or pipelined servers, flows that start slowly.
   bool MakeExchange(const PlanQuery& query, Exchange* exchange) const;
   double StepTime(const Exchange& exchange, int local_batch, int accumulation_steps) const;
-  // The same of many, to the bit; NaN for what IsBatch refuses.
+  // The same of many; NaN for what IsBatch refuses.
   void StepTimes(const Exchange& exchange, const int* local_batches, const int* accumulation_steps,
                  std::size_t count, double* step_times_s) const;
   double MicroStepIn(const Exchange& exchange, int local_batch) const;  // [s]

@@ -267,6 +267,9 @@ std::vector<int> internal::OnlineState::LinksOf(const Plan& plan) const {
     const int link = start.belief().SlowestLink({host});
     if (std::find(links.begin(), links.end(), link) == links.end()) links.push_back(link);
   }
+  std::sort(links.begin(), links.end());
+  // Hosts without links of their own are as good as none.
+  if (links.size() == 1 && links.front() == kLinkBandwidth) links.clear();
   return links;
 }
 

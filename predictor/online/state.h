@@ -50,7 +50,7 @@ inline constexpr std::size_t kMostPlans = 256;
 struct ObservedPlan {
   Plan plan;
   PlanModel model;
-  std::vector<int> links;           // of the hosts that have one of their own, by position
+  std::vector<int> links;           // of its hosts, by position; none where all have the cluster's
   std::vector<MeasuredTime> times;  // ascending
   double rows = 0;
   std::int64_t last = 0;  // row at which it was observed last

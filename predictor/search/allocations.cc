@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "data/io/plan_fields.h"
 #include "model/statistics/noise_scale.h"
@@ -75,8 +76,11 @@ std::size_t ChooseBatches(const CompiledPlan& compiled, const Allocation* alloca
     }
     const Range range = RangeOf(compiled, query, search);
     const double w = query.workers;
-    // Limits are those of int, and shares are smaller.
-    const auto least_share = static_cast<int>(std::ceil(range.least / w));
+    // Limits are those of int; shares are smaller, but for rounding.
+    const auto whole = [](double share) {
+      return static_cast<int>(std::min(share, 1.0 * std::numeric_limits<int>::max()));
+    };
+    const int least_share = whole(std::ceil(range.least / w));
     const int tried = range.empty(search) ? 0 : std::max(1, search.candidates);
     const double ratio =
         tried > 1 ? std::exp(std::log(range.most / range.least) / (tried - 1)) : 1.0;
@@ -87,7 +91,7 @@ std::size_t ChooseBatches(const CompiledPlan& compiled, const Allocation* alloca
       std::size_t now = 0;
       for (; now < Candidates::kMost && done < tried; ++done) {
         if (done > 0 && done + 1 == tried) wanted = range.most;
-        const int share = std::max(static_cast<int>(wanted / w), least_share);
+        const int share = std::max(whole(wanted / w), least_share);
         wanted *= ratio;
         if (share == before) continue;
         before = share;

@@ -743,8 +743,12 @@ TEST(StepTimes, AnswerAsOneByOne) {
     for (PlanQuery query : QueriesOf(kind.plan)) {
       for (const bool own_link : {false, true}) {
         if (own_link) query.link = {GigabitsPerSecond(1.0), Milliseconds(1.0), 0.001, {}, {}};
-        const std::vector<int> batches = {1, 2, 50, 0, 1000, -1, kMostBatch, kMostBatch + 1, 8};
-        const std::vector<int> accumulation = {1, 3, 1, 1, kMostCount, 1, 1, 1, kMostCount + 1};
+        std::vector<int> batches = {1, 2, 50, 0, 1000, -1, kMostBatch, kMostBatch + 1, 8};
+        std::vector<int> accumulation = {1, 3, 1, 1, kMostCount, 1, 1, 1, kMostCount + 1};
+        for (int i = 0; i < 130; ++i) {  // more than are worked out at a time
+          batches.push_back(1 + 7 * i);
+          accumulation.push_back(1 + i % 3);
+        }
         std::vector<double> times(batches.size(), -1);
         query.local_batch = query.accumulation_steps = -5;  // not read
         ASSERT_EQ(compiled.StepTimes(query, batches.data(), accumulation.data(), batches.size(),

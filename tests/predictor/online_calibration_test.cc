@@ -426,10 +426,12 @@ TEST(OnlineCalibration, PlansThatTheModelCannotTellApartAreOne) {
   }
   EXPECT_EQ(times(job), 1);
   EXPECT_EQ(job.Export(), same.Export());
-  // Their likeness makes no plan valid.
+  // Hosts of which nothing is known are none; and likeness makes no plan valid.
+  turned.hosts = {"a", "b", "c"};
+  job.Observe(turned, Seconds(0.2));
+  EXPECT_EQ(times(job), 1);
   turned.hosts = {"a", "b"};
   EXPECT_TRUE(Says(ErrorOf([&] { job.Observe(turned, Seconds(0.2)); }), "hosts"));
-  turned.hosts.clear();
   for (const Placement& other : {Placement{2, 2}, Placement{4}, Placement{3, 1}}) {
     job.Observe(AllreducePlan(other, 32), Seconds(0.2));
   }
@@ -460,7 +462,15 @@ TEST(OnlineCalibration, NamedHostsHaveTheirOwnLinks) {
   }
   const Cluster learnt = job.cluster();
   const Predictor predictor(learnt, *FindWorkload("resnet50"), T4());
+  // Their order tells nothing.
+  OnlineCalibration copy(cluster, *FindWorkload("resnet50"), T4());
+  copy.Import(job.Export());
   Plan plan = AllreducePlan({1, 1}, 24);
+  plan.hosts = {"a", "c"};
+  job.Observe(plan, Seconds(0.2));
+  plan.hosts = {"c", "a"};
+  copy.Observe(plan, Seconds(0.2));
+  EXPECT_EQ(FormatCluster(job.cluster()), FormatCluster(copy.cluster()));
   plan.hosts = {"b", "c"};
   EXPECT_NEAR(predictor.PredictStep(plan).total() / synthetic.TrueStep("resnet50", plan), 1, 0.04);
   const auto link = learnt.calibration->Find("hosts c", "link_bandwidth");

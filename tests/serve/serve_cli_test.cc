@@ -168,7 +168,6 @@ TEST(ServeProgram, AnInterruptThatComesTwiceIsOne) {
   serve.Signal(SIGINT);
   serve.Signal(SIGTERM);
   EXPECT_TRUE(serve.Says("stopping"));
-  serve.Signal(SIGINT);
   serve.Signal(SIGHUP);  // there is nothing to read anew
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
   ASSERT_TRUE(serve.client.Send(serve.rest));
