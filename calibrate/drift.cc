@@ -344,10 +344,8 @@ void DriftCheck::AddPlans() {
     plan.discrepancy = Discrepancy(run.plan, range, range.BatchesOf(checked.scope));
     plan.belief = &checked.belief;
 
-    PlanKey key = {static_cast<double>(plan.workload)};
-    const PlanKey facts = FactsKey(problem_.cluster, run.plan);
-    key.insert(key.end(), facts.begin(), facts.end());
-    key.insert(key.end(), plan.links.begin(), plan.links.end());
+    PlanKey key = FactsKey(problem_.cluster, run.plan, plan.links);
+    key.insert(key.begin(), plan.workload);
     const auto [it, is_new] = known.try_emplace(std::move(key), plans_.size());
     if (is_new) {
       const PlanState state = Answer(plan, values_);

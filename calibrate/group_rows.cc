@@ -46,10 +46,8 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
     }
     plan.workload_offset = layout.WorkloadOffset(run);
     plan.host_offsets = layout.HostOffsets(run);
-    PlanKey key = {static_cast<double>(plan.workload_offset)};
-    const PlanKey facts = FactsKey(problem.cluster, run.plan);
-    key.insert(key.end(), facts.begin(), facts.end());
-    key.insert(key.end(), plan.host_offsets.begin(), plan.host_offsets.end());
+    PlanKey key = FactsKey(problem.cluster, run.plan, plan.host_offsets);
+    key.insert(key.begin(), plan.workload_offset);
     PlanRows& group = plans.try_emplace(std::move(key), std::move(plan)).first->second;
     group.rows.push_back(
         {static_cast<int>(i), std::log(run.step_time.in(kSeconds)), SyncShare(run)});

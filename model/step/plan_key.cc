@@ -46,7 +46,7 @@ void AppendLink(const LinkFacts& link, PlanKey* key) {
                            Known(link.congestion_control), Known(link.loss_burst)});
 }
 
-PlanKey FactsKey(const Cluster& cluster, const Plan& plan) {
+PlanKey FactsKey(const Cluster& cluster, const Plan& plan, const std::vector<int>& links) {
   PlanKey key = {Number(plan.workers()), Number(plan.nodes()),
                  Number(DevicesOnFullestNode(plan.placement))};
   const DataSize<> bucket = plan.bucket.value_or(DefaultBucket(plan.strategy));
@@ -54,6 +54,7 @@ PlanKey FactsKey(const Cluster& cluster, const Plan& plan) {
   key.insert(key.end(), options.begin(), options.end());
   AppendLink(LinkOf(cluster, plan), &key);
   AppendLink(ServerLinkOf(cluster, plan), &key);
+  key.insert(key.end(), links.begin(), links.end());
   return key;
 }
 

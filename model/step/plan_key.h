@@ -18,9 +18,9 @@ PlanKey OptionsKey(const Plan& plan);
 
 void AppendLink(const LinkFacts& link, PlanKey* key);
 
-// What decides the step of one workload, but for hosts with links of their own: plans of equal keys
-// have equal answers.
-PlanKey FactsKey(const Cluster& cluster, const Plan& plan);
+// What decides the step of one workload: plans of equal keys have equal answers. `links` are the
+// caller's numbers of the links of the plan's hosts, in an order of their own.
+PlanKey FactsKey(const Cluster& cluster, const Plan& plan, const std::vector<int>& links);
 
 }  // namespace stepcast
 

@@ -103,7 +103,7 @@ int Serve(const Arguments& args) {
   const auto patience = std::chrono::milliseconds(static_cast<long long>(drain.in(kMilliseconds)));
 
   std::signal(SIGPIPE, SIG_IGN);  // whoever read what is told may have gone
-  BlockSignals({SIGHUP});
+  BlockSignal(SIGHUP);
   const std::vector<std::string> files = args.Texts("workload-file");
   serve::Service service([&] { return ReadInventory(clusters, files); }, service_options);
   // Files may take for ever to read: only now.

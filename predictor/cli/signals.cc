@@ -7,11 +7,6 @@
 namespace stepcast::cli {
 namespace {
 
-sigset_t Block(const sigset_t& signals) {
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return signals;
-}
-
 bool IsIgnored(int number) {
   struct sigaction current {};
   return sigaction(number, nullptr, &current) == 0 && current.sa_handler == SIG_IGN;
@@ -19,20 +14,22 @@ bool IsIgnored(int number) {
 
 }  // namespace
 
-sigset_t BlockSignals(std::initializer_list<int> numbers) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int number : numbers) sigaddset(&signals, number);
-  return Block(signals);
+void BlockSignal(int number) {
+  sigset_t signal;
+  sigemptyset(&signal);
+  sigaddset(&signal, number);
+  pthread_sigmask(SIG_BLOCK, &signal, nullptr);
 }
 
 sigset_t BlockInterrupts() {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int number : {SIGINT, SIGTERM}) {
-    if (!IsIgnored(number)) sigaddset(&signals, number);
+    if (IsIgnored(number)) continue;
+    BlockSignal(number);
+    sigaddset(&signals, number);
   }
-  return Block(signals);
+  return signals;
 }
 
 void EndAtNextInterrupt(const sigset_t& interrupts) {

@@ -3,12 +3,11 @@
 #define STEPCAST_PREDICTOR_CLI_SIGNALS_H_
 
 #include <csignal>
-#include <initializer_list>
 
 namespace stepcast::cli {
 
-// This thread, and all that it starts from now on, leave these to the one that waits for them.
-sigset_t BlockSignals(std::initializer_list<int> numbers);
+// This thread, and all that it starts from now on, leave it to the one that waits for it.
+void BlockSignal(int number);
 
 // The same of SIGINT and SIGTERM, but for what the program was started to ignore, as a shell's
 // background jobs are to ignore the terminal's interrupt.

@@ -251,12 +251,12 @@ void internal::OnlineState::Forget() {
       [](const ObservedPlan& p, const ObservedPlan& q) { return p.last < q.last; });
   folded.selfadjointView<Eigen::Lower>().rankUpdate(oldest->slopes, oldest->weight);
   folded_b += oldest->weight * oldest->target * oldest->slopes;
-  index.erase(KeyOf(oldest->plan));
+  index.erase(FactsKey(start.cluster(), oldest->plan, oldest->links));
   // The last takes its place.
   const auto at = static_cast<std::size_t>(oldest - plans.begin());
   if (at + 1 < plans.size()) {
     plans[at] = std::move(plans.back());
-    index[KeyOf(plans[at].plan)] = at;
+    index[FactsKey(start.cluster(), plans[at].plan, plans[at].links)] = at;
   }
   plans.pop_back();
 }
@@ -273,27 +273,21 @@ std::vector<int> internal::OnlineState::LinksOf(const Plan& plan) const {
   return links;
 }
 
-PlanKey internal::OnlineState::KeyOf(const Plan& plan) const {
-  PlanKey key = FactsKey(start.cluster(), plan);
-  const std::vector<int> links = LinksOf(plan);
-  key.insert(key.end(), links.begin(), links.end());
-  return key;
-}
-
 std::size_t internal::OnlineState::FindOrAdd(const Plan& plan) {
   CheckPlan(plan);  // before it is taken for another
   if (plan.strategy == Strategy::kAuto) {
     throw InputError({"", 0, "strategy"}, "auto", "is no algorithm that a step was measured with",
                      "allreduce, ring, tree, halving-doubling, hierarchical, ...");
   }
-  PlanKey key = KeyOf(plan);
+  std::vector<int> links = LinksOf(plan);
+  PlanKey key = FactsKey(start.cluster(), plan, links);
   const auto known = index.find(key);
   if (known != index.end()) return known->second;
   ObservedPlan observed;
   observed.model = PlanModel(start.Facts(plan));
   observed.plan = plan;
   observed.slopes = Eigen::VectorXd::Zero(size());
-  observed.links = LinksOf(plan);
+  observed.links = std::move(links);
   plans.push_back(std::move(observed));
   return index[std::move(key)] = plans.size() - 1;
 }
@@ -310,8 +304,8 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
   const StepAnswer answer = Answer(plans[at], log_values, values, &link);
   if (!std::isfinite(answer.log_step)) {
     if (plans[at].rows == 0) {
+      index.erase(FactsKey(start.cluster(), plan, plans[at].links));
       plans.pop_back();
-      index.erase(KeyOf(plan));
     }
     throw InputError({"", 0, "plan"}, StrategyName(plan.strategy), "has no finite step time");
   }

@@ -139,8 +139,7 @@ struct OnlineState {
   void Search();
   void EstimateScatter();
   std::vector<int> LinksOf(const Plan& plan) const;
-  // Equal keys, equal answers: such plans are one, as they are to the batch fit.
-  PlanKey KeyOf(const Plan& plan) const;
+  // Plans of equal answers are one, as they are to the batch fit.
   std::size_t FindOrAdd(const Plan& plan);
   void Forget();  // the plan that was not observed for longest
   double Variance(const Eigen::VectorXd& slopes) const;

@@ -36,11 +36,6 @@ function(measure)
   if(slowness STREQUAL "")
     message(FATAL_ERROR "${BENCH} has no reference")
   endif()
-  # Beyond this nothing is told of the work itself.
-  set(too_disturbed FALSE)
-  if(slowness GREATER 5)
-    set(too_disturbed TRUE)
-  endif()
   execute_process(
     COMMAND awk "BEGIN { print ${MOST} * (${slowness} > 1 ? ${slowness} : 1) }"
     OUTPUT_VARIABLE allowed OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
@@ -60,7 +55,8 @@ function(measure)
     endif()
     string(JSON time GET "${json}" benchmarks ${i} ${COUNTER})
     message(STATUS "${name}: ${time} ${UNIT}")
-    if(too_disturbed OR time GREATER allowed)
+    # On a machine beyond that slow nothing is told of the work itself.
+    if(slowness GREATER 5 OR time GREATER allowed)
       list(APPEND too_slow "${name}")
     endif()
   endforeach()
