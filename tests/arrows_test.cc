@@ -65,8 +65,14 @@ std::vector<std::string_view> OwnAllowed(std::string_view file) {
   }
   // The library knows none of its interfaces.
   if (file.starts_with("predictor/")) {
-    return {"predictor/compiled", "predictor/online/", "predictor/search/", "predictor/report/",
-            "predictor/predict", "predictor/explanation.h", "model/", "data/"};
+    return {"predictor/compiled",
+            "predictor/online/",
+            "predictor/search/",
+            "predictor/report/",
+            "predictor/predict",
+            "predictor/explanation.h",
+            "model/",
+            "data/"};
   }
   return {};
 }

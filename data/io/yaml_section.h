@@ -32,7 +32,7 @@ class [[gnu::visibility("hidden")]] YamlSection {
   // The value under `key` read by one of the parsers of data/io/parse.h; empty when it is absent.
   template <class Parser>
   auto Optional(const std::string& key, Parser parser)
-      -> std::optional<decltype(parser(std::string_view(), InputPlace()))> {
+      ->std::optional<decltype(parser(std::string_view(), InputPlace()))> {
     const std::optional<std::string> text = OptionalText(key);
     if (!text) return std::nullopt;
     return parser(*text, PlaceOf(key));

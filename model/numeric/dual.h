@@ -34,8 +34,12 @@ struct Lanes {
   }
   Lanes operator-() const { return {-two, -rest}; }
   Lanes& operator+=(const Lanes& o) { return *this = *this + o; }
-  friend Lanes operator+(const Lanes& a, const Lanes& b) { return {a.two + b.two, a.rest + b.rest}; }
-  friend Lanes operator-(const Lanes& a, const Lanes& b) { return {a.two - b.two, a.rest - b.rest}; }
+  friend Lanes operator+(const Lanes& a, const Lanes& b) {
+    return {a.two + b.two, a.rest + b.rest};
+  }
+  friend Lanes operator-(const Lanes& a, const Lanes& b) {
+    return {a.two - b.two, a.rest - b.rest};
+  }
   friend Lanes operator*(const Lanes& a, double b) { return {a.two * b, a.rest * b}; }
   friend Lanes operator*(double a, const Lanes& b) { return b * a; }
 };

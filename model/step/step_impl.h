@@ -171,9 +171,9 @@ inline DataSize<> MeanBucket(const StepFacts& facts) {
 // The hops of a collective, and what limits that between nodes.
 template <class T>
 struct CollectiveHops {
-  Hop<T> node;               // for more than one node
-  Hop<T> device;             // between devices of a node
-  DataRate<T> helper_link;   // byteps
+  Hop<T> node;              // for more than one node
+  Hop<T> device;            // between devices of a node
+  DataRate<T> helper_link;  // byteps
   Limiter node_link = Limiter::kHost;
 };
 
@@ -218,9 +218,9 @@ struct StepInputs {
   T overlap_share = T(0.0);
   T overlap_contention = T(0.0);
   T straggler_spread = T(0.0);
-  Duration<T> update;    // the optimizer's, on a worker
-  Duration<T> overhead;  // fixed cost of a synchronisation
-  Duration<T> timeout;   // of a retransmission, after which silent flows start slowly
+  Duration<T> update;       // the optimizer's, on a worker
+  Duration<T> overhead;     // fixed cost of a synchronisation
+  Duration<T> timeout;      // of a retransmission, after which silent flows start slowly
   CollectiveHops<T> hops;   // of a collective
   ServerRoutes<T> servers;  // of ps-sync and ps-async
 };
@@ -232,8 +232,8 @@ inline LinkFacts PathToServers(const StepFacts& facts) {
 
 template <class T, class Parts>
 ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters<T>& cluster,
-                       const WorkloadParameters<T>& workload, const Parts& parts,
-                       StepTerms<T>* terms) {
+                                 const WorkloadParameters<T>& workload, const Parts& parts,
+                                 StepTerms<T>* terms) {
   const double servers = facts.servers;
   const double workers = facts.workers;
   ServerRoutes<T> routes;
@@ -301,7 +301,7 @@ inline NodeShape ShapeOf(const StepFacts& facts) {
 // Machines of BytePS exchange with all others and with all helpers at once.
 template <class T, class Parts>
 CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParameters<T>& cluster,
-                           const Parts& parts, StepTerms<T>* terms) {
+                                     const Parts& parts, StepTerms<T>* terms) {
   CollectiveHops<T> hops;
   hops.device = DeviceHop(facts, cluster);
   const DataSize<> mean = MeanBucket(facts);
@@ -322,12 +322,11 @@ CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParame
     hops.node = NodeHop(facts, link, cluster, rate, parts.Doublings(facts.nodes), &hops.node_link);
   }
   if (facts.strategy == Strategy::kBytePs) {
-    hops.helper_link =
-        parts
-            .ServerRate(Overlay(facts.link, facts.server_link), cluster, {machines, machines},
-                        Barrier<T>{mean / machines, machines},
-                        terms != nullptr ? &terms->server_path : nullptr)
-            .bandwidth;
+    hops.helper_link = parts
+                           .ServerRate(Overlay(facts.link, facts.server_link), cluster,
+                                       {machines, machines}, Barrier<T>{mean / machines, machines},
+                                       terms != nullptr ? &terms->server_path : nullptr)
+                           .bandwidth;
   }
   if (terms != nullptr) {
     terms->node_hop = hops.node;
@@ -340,13 +339,11 @@ CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParame
 template <class T>
 PipelinedRing<T> CollectiveCost(const StepFacts& facts, const CollectiveHops<T>& hops) {
   if (facts.strategy == Strategy::kBytePs) {
-    const SyncCost<T> cost =
-        BytePsOverNodes(facts.nodes, facts.devices_per_node, facts.servers, hops.node,
-                        hops.helper_link, hops.device, facts.nics);
+    const SyncCost<T> cost = BytePsOverNodes(facts.nodes, facts.devices_per_node, facts.servers,
+                                             hops.node, hops.helper_link, hops.device, facts.nics);
     return {cost, cost};
   }
-  const SyncCost<T> cost =
-      AllreduceCost(facts.strategy, ShapeOf(facts), hops.node, hops.device);
+  const SyncCost<T> cost = AllreduceCost(facts.strategy, ShapeOf(facts), hops.node, hops.device);
   const bool ring = facts.strategy == Strategy::kAllreduce || facts.strategy == Strategy::kRing;
   if (!ring) return {cost, cost};
   return PipelineRing(cost, facts.nodes > 1 ? hops.node.alpha : hops.device.alpha);
@@ -546,8 +543,8 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const ServerRoutes<T>& ro
     }
     late = SlowStarts(facts, trip, timeout, phases, passes, idle);
   }
-  sync.calls = sync.cost.per_call * static_cast<double>(facts.buckets->size()) + latency +
-               sync.slow_start;
+  sync.calls =
+      sync.cost.per_call * static_cast<double>(facts.buckets->size()) + latency + sync.slow_start;
   sync.end = parts.ServersEnd(facts, phases, backward, late) + latency;
   return sync;
 }

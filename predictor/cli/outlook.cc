@@ -277,14 +277,15 @@ void AddLimitJson(const JobOutlook& job, Json* json) {
 void AddJobJson(const JobOutlook& job, Json* json) {
   AddLimitJson(job, json);
   if (!job.epoch && !job.target && !job.efficiency && !job.failures) return;
-  (*json)["outlook"] = {{"update_batch", CountJson(job.update_batch.in(kSamples))},
-                        {"update_interval_s", NumberJson(job.update_interval.in(kSeconds))},
-                        {"statistical_efficiency", NumberJson(job.efficiency)},
-                        {"goodput_samples_per_s",
-                         job.goodput ? NumberJson(job.goodput->in(kSamplesPerSecond)) : Json(nullptr)},
-                        {"epoch", StretchJson(job.epoch)},
-                        {"target", StretchJson(job.target)},
-                        {"failures", FailuresJson(job.failures)}};
+  (*json)["outlook"] = {
+      {"update_batch", CountJson(job.update_batch.in(kSamples))},
+      {"update_interval_s", NumberJson(job.update_interval.in(kSeconds))},
+      {"statistical_efficiency", NumberJson(job.efficiency)},
+      {"goodput_samples_per_s",
+       job.goodput ? NumberJson(job.goodput->in(kSamplesPerSecond)) : Json(nullptr)},
+      {"epoch", StretchJson(job.epoch)},
+      {"target", StretchJson(job.target)},
+      {"failures", FailuresJson(job.failures)}};
 }
 
 }  // namespace stepcast::cli

@@ -291,8 +291,8 @@ py::object Predict(const BoundPlan& plan, const Queries& queries, bool intervals
     const auto refuse = [](const std::string& what) {
       throw InputError(Keyword("out"), "", "shares memory with " + what, "arrays of their own");
     };
-    if (intervals && (MayShareMemory(step, low) || MayShareMemory(step, high) ||
-                      MayShareMemory(low, high))) {
+    if (intervals &&
+        (MayShareMemory(step, low) || MayShareMemory(step, high) || MayShareMemory(low, high))) {
       refuse("itself");
     }
     for (const py::array* array : {&step, &low, &high}) {

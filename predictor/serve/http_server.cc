@@ -250,8 +250,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void ReadBody(std::uint64_t length) {
     SetTransferDeadline(static_cast<double>(length));
     const auto expect = parser_->get().find(http::field::expect);
-    if (expect != parser_->get().end() &&
-        !boost::beast::iequals(expect->value(), "100-continue")) {
+    if (expect != parser_->get().end() && !boost::beast::iequals(expect->value(), "100-continue")) {
       return Refuse(417, "Expect: is not met; allowed: 100-continue");
     }
     if (length > 0 && expect != parser_->get().end()) {

@@ -19,7 +19,7 @@ namespace {
 
 // Shards are computed for each number of servers: so many at most may be asked for.
 constexpr int kMostServers = 1024;
-constexpr std::size_t kLongestName = 200;        // [B]
+constexpr std::size_t kLongestName = 200;       // [B]
 constexpr std::size_t kLongestText = 64 << 10;  // of a placement, or of hosts [B]
 // Of a plan by itself, which is told node by node; queries may ask for more.
 constexpr int kMostNodes = 100'000;
@@ -107,7 +107,8 @@ std::shared_ptr<const Target> Snapshot::Find(const TargetName& name) const {
     throw InputError({"", 0, "workload"}, "", "is required", "a name that /v1/workloads lists");
   }
   // What is kept is bounded in number, and so by the length of its key.
-  for (const auto& [key, text] : {std::pair("workload", &name.workload), {"device", &name.device}}) {
+  for (const auto& [key, text] :
+       {std::pair("workload", &name.workload), {"device", &name.device}}) {
     if (text->size() > kLongestName) {
       throw InputError({"", 0, key}, text->substr(0, kLongestName), "is too long",
                        fmt::format("at most {} bytes", kLongestName));

@@ -282,7 +282,8 @@ TEST(Uncalibrated, AnswersWithAWideInterval) {
         const Plan plan = AllreducePlan(placement, 32);
         const Prediction p = predictor.Predict(plan);
         EXPECT_TRUE(HasFlag(p, "cluster not calibrated"));
-        EXPECT_TRUE(HasFlag(p, "data-sheet roofline at 50 % efficiency, good to a factor of three"));
+        EXPECT_TRUE(
+            HasFlag(p, "data-sheet roofline at 50 % efficiency, good to a factor of three"));
         EXPECT_GT(p.high / p.low, 2.5);
         score.Add(p, world.TrueSeconds(name, plan));
       }

@@ -582,8 +582,8 @@ TEST(Docs, ReferenceNamesEveryJsonKey) {
   for (const std::string& command :
        {std::string("calibrate --cluster ufrgs-tupi --runs data/measurements/ufrgs-tupi-fit.csv "
                     "--output f.yaml --json"),
-        std::string(
-            "calibrate --cluster f.yaml --check data/measurements/ufrgs-tupi-fit.csv data/measurements/ufrgs-tupi-holdout.csv --json"),
+        std::string("calibrate --cluster f.yaml --check data/measurements/ufrgs-tupi-fit.csv "
+                    "data/measurements/ufrgs-tupi-holdout.csv --json"),
         "plan --count 1" + plan,
         "plan --count 1 --cluster ufrgs-tupi" + batch,
         "predict --workers 2 --bucket '1 MiB' --overlap none --backup-workers 1" + link + plan,

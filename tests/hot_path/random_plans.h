@@ -28,7 +28,9 @@ class Random {
   std::uint64_t Seed() { return engine_(); }
   double Uniform() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
   double Between(double low, double high) { return low + (high - low) * Uniform(); }
-  double LogBetween(double low, double high) { return low * std::exp(std::log(high / low) * Uniform()); }
+  double LogBetween(double low, double high) {
+    return low * std::exp(std::log(high / low) * Uniform());
+  }
   // Both ends included.
   int Whole(int low, int high) {
     return std::min(high, low + static_cast<int>(Uniform() * (1.0 + high - low)));
@@ -142,9 +144,9 @@ inline Workload WithLayers(Random* random, int layers) {
 
 // A network of the catalogue, layers or none of our own, or a bare message.
 inline Workload RandomWorkload(Random* random) {
-  static const std::vector<Workload> networks = {
-      *FindWorkload("resnet50"), *FindWorkload("vgg16"), *FindWorkload("bert_base"),
-      *FindWorkload("mobilenet_v2")};
+  static const std::vector<Workload> networks = {*FindWorkload("resnet50"), *FindWorkload("vgg16"),
+                                                 *FindWorkload("bert_base"),
+                                                 *FindWorkload("mobilenet_v2")};
   switch (random->Whole(0, 5)) {
     case 0:
     case 1: {
@@ -266,9 +268,9 @@ inline RandomCase MakeRandomCase(Strategy strategy, std::uint64_t seed, int most
   do {
     made.workload = RandomWorkload(&random);
   } while (made.workload.communication_only && strategy == Strategy::kNone);
-  const bool calibrated = made.workload.layers.empty() ? !made.workload.communication_only ||
-                                                             random.Chance(0.5)
-                                                       : random.Chance(0.7);
+  const bool calibrated = made.workload.layers.empty()
+                              ? !made.workload.communication_only || random.Chance(0.5)
+                              : random.Chance(0.7);
   made.cluster = RandomCluster(made.workload, calibrated, &random);
   if (!calibrated || random.Chance(0.7)) {
     made.device = T4(Gibibytes(random.LogBetween(1, 80)));
@@ -279,8 +281,7 @@ inline RandomCase MakeRandomCase(Strategy strategy, std::uint64_t seed, int most
   const bool sync = strategy != Strategy::kNone && strategy != Strategy::kPsAsync;
   if (UsesServers(strategy)) {
     plan.server.colocated = random.Chance(0.3);
-    plan.server.sharding =
-        random.Pick({Sharding::kTensor, Sharding::kEven, Sharding::kRoundRobin});
+    plan.server.sharding = random.Pick({Sharding::kTensor, Sharding::kEven, Sharding::kRoundRobin});
   }
   if (strategy == Strategy::kPsSync) {
     plan.server.pipelined = random.Chance(0.3);

@@ -1,5 +1,7 @@
 // Many random plans, each beside one that differs in one thing: no answer is no number, the interval
 // holds the step, and no step is shorter with less bandwidth or with more of anything else.
+#include "tests/hot_path/random_plans.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 #include <string>
 
 #include "predictor/compiled_plan.h"
-#include "tests/hot_path/random_plans.h"
 
 namespace stepcast {
 namespace {
@@ -40,16 +41,16 @@ double AllPlans() {
 }
 
 // Of all plans, in the order of the strategies; asynchronous ones take ten times as long.
-constexpr double kShares[kStrategyCount] = {0.05, 0.05, 0.2, 0.15, 0.12,
-                                            0.12, 0.15, 0.01, 0.1, 0.05};
+constexpr double kShares[kStrategyCount] = {0.05, 0.05, 0.2,  0.15, 0.12,
+                                            0.12, 0.15, 0.01, 0.1,  0.05};
 constexpr double kRounding = 1e-12;
 
 // The same case with so many times the bytes in as many buckets; none where their number follows
 // the bytes.
 std::optional<RandomCase> Heavier(RandomCase made, double times) {
   const Strategy strategy = made.plan.strategy;
-  const bool told = strategy == Strategy::kRing || strategy == Strategy::kAllreduce ||
-                    UsesServers(strategy);
+  const bool told =
+      strategy == Strategy::kRing || strategy == Strategy::kAllreduce || UsesServers(strategy);
   if (!told || !made.workload.layers.empty()) return std::nullopt;
   made.plan.bucket = made.plan.bucket.value_or(DefaultBucket(strategy)) * times;
   made.workload.gradient_bytes = made.workload.gradient_bytes * times;
@@ -126,14 +127,13 @@ TEST_P(RandomPlans, AreAnsweredInOrder) {
         heavier ? CompiledPlan(heavier->MakePredictor(), heavier->plan) : compiled;
     const bool servers = UsesServers(strategy) || strategy == Strategy::kBytePs;
     Random random(seed);
-    const auto say = [&](Wrong* to, const char* what, const PlanQuery& query,
-                         const PlanQuery& more, double got, double than) {
+    const auto say = [&](Wrong* to, const char* what, const PlanQuery& query, const PlanQuery& more,
+                         double got, double than) {
       ++to->count;
       to->worst = std::max(to->worst, std::isnan(got) ? HUGE_VAL : std::abs(got / than - 1));
       if (!to->first.empty()) return;
       char numbers_text[120];
-      std::snprintf(numbers_text, sizeof numbers_text, "%s: %.17g beside %.17g, ", what, got,
-                    than);
+      std::snprintf(numbers_text, sizeof numbers_text, "%s: %.17g beside %.17g, ", what, got, than);
       to->first = numbers_text + ("seed " + std::to_string(seed) + ", " + base.workload.name +
                                   " of " + std::to_string(base.workload.gradient_bytes.si()) +
                                   " B;" + Describe(PlanOf(compiled.plan(), query)) + " |" +
@@ -141,8 +141,7 @@ TEST_P(RandomPlans, AreAnsweredInOrder) {
     };
     for (long i = 0; i < kPlansOfACase && asked < plans; ++i) {
       PlanQuery query = RandomQuery(base.plan, &random);
-      auto direction = static_cast<Direction>(
-          random.Whole(0, servers ? kServerLoss : kLoss));
+      auto direction = static_cast<Direction>(random.Whole(0, servers ? kServerLoss : kLoss));
       if (heavier && random.Chance(0.1)) direction = kGradient;
       PlanQuery more;
       Perturb(direction, &random, &query, &more);
@@ -157,7 +156,8 @@ TEST_P(RandomPlans, AreAnsweredInOrder) {
       if (!fine) say(&numbers, "an interval", query, query, forecast.low.si(), step);
       const double other = (direction == kGradient ? heavy : compiled).StepTime(more).si();
       const bool wider = direction == kBandwidth || direction == kServerBandwidth;
-      const bool ordered = wider ? other <= step * (1 + kRounding) : other >= step * (1 - kRounding);
+      const bool ordered =
+          wider ? other <= step * (1 + kRounding) : other >= step * (1 - kRounding);
       if (!ordered) {
         say(&wrong[direction], kDirectionNames[direction], query, more, other, step);
       }

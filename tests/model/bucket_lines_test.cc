@@ -94,11 +94,10 @@ RC_GTEST_PROP(BucketLinesProperty, HaveTheDerivativesOfTheBuckets, ()) {
       DurationPerByte<DualOf<4>>::FromSi(seeded(cost.per_byte.si(), 2))};
   const auto late = Duration<DualOf<4>>::FromSi(seeded(*LogUniform(1e-6, 1), 3));
   const DualOf<4> by_lines = LastSynchronisationEnd(lines, backward, dual, late).si();
-  const DualOf<4> one_by_one =
-      LastSynchronisationEnd(buckets, backward, [&](const Bucket& bucket) {
-        const Duration<DualOf<4>> time = dual.Time(bucket.bytes);
-        return &bucket == &buckets.front() ? time + late : time;
-      }).si();
+  const DualOf<4> one_by_one = LastSynchronisationEnd(buckets, backward, [&](const Bucket& bucket) {
+                                 const Duration<DualOf<4>> time = dual.Time(bucket.bytes);
+                                 return &bucket == &buckets.front() ? time + late : time;
+                               }).si();
   RC_ASSERT(Near(by_lines.value, one_by_one.value));
   // Where two bind alike either is right.
   double ends = 0;
@@ -126,8 +125,7 @@ RC_GTEST_PROP(BucketLinesProperty, ServersEndWhereTheBucketsEnd, ()) {
   const Duration<> backward = DrawTime();
   FirstBucketDelays<double> late;
   if (*Whole(0, 1) == 1) late = {DrawTime(), DrawTime(), DrawTime(), DrawTime()};
-  const ServerEnd<double> expected =
-      ScheduleServers(phases, buckets, held, backward, false, late);
+  const ServerEnd<double> expected = ScheduleServers(phases, buckets, held, backward, false, late);
   const ServerEnd<double> end =
       ScheduleServers(phases, MakeBucketLines(buckets), MakeBucketLines(held), backward, late);
   RC_ASSERT(Near(end.pushed.si(), expected.pushed.si()));

@@ -59,8 +59,7 @@ std::vector<Function> Functions() {
       {"log2", [](const Dual& x) { return log2(x); }, [](double x) { return std::log2(x); },
        [](double x) { return 1 / (std::log(2.0) * x); }},
       {"x^2.5", [](const Dual& x) { return pow(x, 2.5); },
-       [](double x) { return std::pow(x, 2.5); },
-       [](double x) { return 2.5 * std::pow(x, 1.5); }},
+       [](double x) { return std::pow(x, 2.5); }, [](double x) { return 2.5 * std::pow(x, 1.5); }},
       {"x^-0.25", [](const Dual& x) { return pow(x, -0.25); },
        [](double x) { return std::pow(x, -0.25); },
        [](double x) { return -0.25 * std::pow(x, -1.25); }}};
@@ -78,9 +77,7 @@ RC_GTEST_PROP(DualProperty, FunctionsHaveTheirDerivatives, ()) {
 }
 
 RC_GTEST_PROP(DualProperty, OperatorsHaveTheirDerivatives, ()) {
-  const auto draw = [] {
-    return *LogUniform(1e-3, 1e3) * (*rc::gen::arbitrary<bool>() ? 1 : -1);
-  };
+  const auto draw = [] { return *LogUniform(1e-3, 1e3) * (*rc::gen::arbitrary<bool>() ? 1 : -1); };
   const double a = draw();
   const double b = draw();
   const double da = draw();
@@ -93,8 +90,8 @@ RC_GTEST_PROP(DualProperty, OperatorsHaveTheirDerivatives, ()) {
   RC_ASSERT(is(x + y, a + b, da + db, std::abs(da) + std::abs(db)));
   RC_ASSERT(is(x - y, a - b, da - db, std::abs(da) + std::abs(db)));
   RC_ASSERT(is(x * y, a * b, da * b + a * db, std::abs(da * b) + std::abs(a * db)));
-  RC_ASSERT(is(x / y, a / b, da / b - a * db / (b * b),
-               std::abs(da / b) + std::abs(a * db / (b * b))));
+  RC_ASSERT(
+      is(x / y, a / b, da / b - a * db / (b * b), std::abs(da / b) + std::abs(a * db / (b * b))));
   Dual sum = x;
   sum += y;
   RC_ASSERT(sum.value == (x + y).value && sum.slope == (x + y).slope);

@@ -120,8 +120,7 @@ Search BruteForce(const CompiledPlan& compiled, const Allocation& allocation,
                              std::max(first, std::floor(wanted * (1 + 1e-10) / w))};
     double certain = std::numeric_limits<double>::infinity();
     for (const double share : shares) {
-      const std::optional<Candidate> candidate =
-          CandidateOf(compiled, allocation, search, share);
+      const std::optional<Candidate> candidate = CandidateOf(compiled, allocation, search, share);
       certain = std::min(certain, candidate ? candidate->goodput() : 0);
       if (candidate) found.tried.push_back(*candidate);
     }
@@ -140,8 +139,7 @@ std::string Judge(const CompiledPlan& compiled, const Allocation& allocation,
     return found.certain > 0 ? "no batch, but there is one" : "";
   }
   const auto same = std::find_if(found.tried.begin(), found.tried.end(), [&](const Candidate& c) {
-    return c.local_batch == choice.local_batch &&
-           c.accumulation_steps == choice.accumulation_steps;
+    return c.local_batch == choice.local_batch && c.accumulation_steps == choice.accumulation_steps;
   });
   if (same == found.tried.end()) return "not a candidate";
   if (choice.goodput < found.certain * (1 - kRounding)) return "not the best";
@@ -161,9 +159,9 @@ std::string Judge(const CompiledPlan& compiled, const Allocation& allocation,
 BatchSearch RandomSearch(Random* random) {
   BatchSearch search;
   search.least_global_batch = random->LogWhole(1, 5000);
-  search.most_global_batch =
-      random->Chance(0.1) ? random->LogWhole(1, 1000)
-                          : random->LogWhole(search.least_global_batch, 1'000'000);
+  search.most_global_batch = random->Chance(0.1)
+                                 ? random->LogWhole(1, 1000)
+                                 : random->LogWhole(search.least_global_batch, 1'000'000);
   if (random->Chance(0.3)) search.least_local_batch = random->LogWhole(1, 200);
   if (random->Chance(0.5)) search.most_local_batch = random->LogWhole(1, 500);
   search.accumulate = random->Chance(0.7);
@@ -253,8 +251,7 @@ TEST(Allocations, KeepEveryLimit) {
           EXPECT_LE(choice.local_batch, most_local > 0 ? most_local : kMostInt);
           EXPECT_GE(choice.local_batch, least_local);
           EXPECT_LE(choice.accumulation_steps, accumulate ? kMostCount : 1);
-          const double batch =
-              1.0 * choice.local_batch * choice.accumulation_steps * query.workers;
+          const double batch = 1.0 * choice.local_batch * choice.accumulation_steps * query.workers;
           EXPECT_GE(batch, 100);
           EXPECT_LE(batch, 6000);
         }

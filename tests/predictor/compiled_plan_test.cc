@@ -118,9 +118,9 @@ std::optional<Interval> CentralInterval(const Predictor& predictor, const Plan& 
       std::hypot(std::sqrt(variance(gradient[0])), prediction.scatter_log_sd, beyond);
   const double compute_log_sd =
       std::hypot(std::sqrt(variance(gradient[1])), belief.ScatterAt(0), beyond);
-  const double low = std::max(
-      prediction.step_time.si() / std::exp(kNinetyPercent * log_sd),
-      prediction.breakdown.compute().si() / std::exp(kNinetyPercent * compute_log_sd));
+  const double low =
+      std::max(prediction.step_time.si() / std::exp(kNinetyPercent * log_sd),
+               prediction.breakdown.compute().si() / std::exp(kNinetyPercent * compute_log_sd));
   return Interval{log_sd, low};
 }
 
@@ -160,8 +160,8 @@ std::string Compare(const Predictor& predictor, const CompiledPlan& compiled,
   compare("StepTime", compiled.StepTime(query).si(), forecast.step_time.si(), 1e-13,
           &apart->short_way);
   double alone = kNan;
-  const QueryStatus status = compiled.StepTimes(query, &query.local_batch,
-                                                &query.accumulation_steps, 1, &alone);
+  const QueryStatus status =
+      compiled.StepTimes(query, &query.local_batch, &query.accumulation_steps, 1, &alone);
   if (status != QueryStatus::kOk) wrong += "StepTimes has a status;";
   compare("StepTimes", alone, forecast.step_time.si(), 1e-12, &apart->short_way);
   if (forecast.limiter != expected.breakdown.limiter) {
@@ -188,8 +188,9 @@ std::string Compare(const Predictor& predictor, const CompiledPlan& compiled,
   if (!(forecast.low <= forecast.step_time && forecast.step_time <= forecast.high)) {
     wrong += "the interval does not hold the step;";
   }
-  return wrong.empty() ? wrong : wrong + " compiled:" + Describe(compiled.plan()) +
-                                     " | asked:" + Describe(plan);
+  return wrong.empty()
+             ? wrong
+             : wrong + " compiled:" + Describe(compiled.plan()) + " | asked:" + Describe(plan);
 }
 
 // ---- One plan of each kind.
@@ -275,11 +276,12 @@ std::vector<Kind> Kinds() {
 std::vector<PlanQuery> QueriesOf(const Plan& plan) {
   std::vector<PlanQuery> queries;
   // workers, nodes, devices_per_node
-  constexpr int kPlaces[][3] = {{1, 1, 1},  {4, 1, 4},   {2, 2, 1},    {8, 2, 4},
+  constexpr int kPlaces[][3] = {{1, 1, 1},  {4, 1, 4},   {2, 2, 1},   {8, 2, 4},
                                 {10, 3, 4}, {16, 16, 1}, {64, 16, 4}, {33, 33, 1}};
   for (const auto& [workers, nodes, devices] : kPlaces) {
     if (workers <= plan.backup_workers) continue;
-    for (const auto& [batch, accumulation] : {std::pair(1, 1), std::pair(48, 1), std::pair(20, 7)}) {
+    for (const auto& [batch, accumulation] :
+         {std::pair(1, 1), std::pair(48, 1), std::pair(20, 7)}) {
       PlanQuery query;
       query.workers = workers;
       query.nodes = nodes;
@@ -361,9 +363,8 @@ INSTANTIATE_TEST_SUITE_P(CompiledPlan, CompiledStrategies, ::testing::Range(0, k
 
 // Where tables of what was computed before end, the same formulas go on.
 TEST(CompiledPlan, KnowsNoEdgeWhereTablesEnd) {
-  for (const Strategy strategy :
-       {Strategy::kRing, Strategy::kTree, Strategy::kHierarchical, Strategy::kBytePs,
-        Strategy::kPsSync, Strategy::kPsAsync}) {
+  for (const Strategy strategy : {Strategy::kRing, Strategy::kTree, Strategy::kHierarchical,
+                                  Strategy::kBytePs, Strategy::kPsSync, Strategy::kPsAsync}) {
     Plan plan = AllreducePlan({1, 1}, 8);
     plan.strategy = strategy;
     plan.servers = UsesServers(strategy) ? 2 : 0;
@@ -599,8 +600,8 @@ void ExpectManyAsSingles(const CompiledPlan& compiled, const std::vector<PlanQue
     for (std::size_t i = first; i < first + size; ++i) {
       bad += compiled.Predict(queries[i]).status != QueryStatus::kOk ? 1 : 0;
     }
-    EXPECT_EQ(compiled.PredictMany(view, {&step[first], &low[first], &high[first], &log_sd[first],
-                                          &status[first]}),
+    EXPECT_EQ(compiled.PredictMany(
+                  view, {&step[first], &low[first], &high[first], &log_sd[first], &status[first]}),
               bad)
         << name;
     ForecastArrays times;
@@ -790,11 +791,9 @@ void ExpectRefused(const CompiledPlan& compiled, const std::vector<Refusal>& ref
     ASSERT_EQ(compiled.Predict(query).status, QueryStatus::kOk);
     refusals[i].change(&query);
     const Forecast forecast = compiled.Predict(query);
-    EXPECT_EQ(forecast.status, refusals[i].status)
-        << i << ": " << QueryStatusText(forecast.status);
-    for (const double number :
-         {forecast.step_time.si(), forecast.low.si(), forecast.high.si(), forecast.log_sd,
-          compiled.StepTime(query).si()}) {
+    EXPECT_EQ(forecast.status, refusals[i].status) << i << ": " << QueryStatusText(forecast.status);
+    for (const double number : {forecast.step_time.si(), forecast.low.si(), forecast.high.si(),
+                                forecast.log_sd, compiled.StepTime(query).si()}) {
       EXPECT_TRUE(std::isnan(number)) << i;
     }
     EXPECT_EQ(forecast.limiter, Limiter::kNothing);
@@ -821,51 +820,50 @@ TEST(QueryStatus, SaysWhatIsWrong) {
   constexpr QueryStatus kBatch = QueryStatus::kBadBatch;
   constexpr QueryStatus kLink = QueryStatus::kBadLink;
   ExpectRefused(
-      ring,
-      {{kPlace, [](PlanQuery* q) { q->workers = 0; }},
-       {kPlace, [](PlanQuery* q) { q->workers = -1; }},
-       {kPlace, [](PlanQuery* q) { q->workers = kLeastInt; }},
-       {kPlace, [](PlanQuery* q) { q->workers = kMostInt; }},
-       {kPlace, [](PlanQuery* q) { q->nodes = 0; }},
-       {kPlace, [](PlanQuery* q) { q->nodes = 5; }},
-       {kPlace, [](PlanQuery* q) { q->nodes = kLeastInt; }},
-       {kPlace, [](PlanQuery* q) { q->nodes = kMostInt; }},
-       {kPlace, [](PlanQuery* q) { q->devices_per_node = 0; }},
-       {kPlace, [](PlanQuery* q) { q->devices_per_node = 1; }},
-       {kPlace, [](PlanQuery* q) { q->devices_per_node = 4; }},
-       {kPlace, [](PlanQuery* q) { q->devices_per_node = kMostInt; }},
-       {kPlace, [](PlanQuery* q) { q->workers = q->nodes = q->devices_per_node = kMostInt; }},
-       {kPlace, [](PlanQuery* q) { q->workers = 5; }},
-       {kPlace, [](PlanQuery* q) { q->workers = 2; }},
-       {kPlace,
-        [](PlanQuery* q) {
-          q->workers = q->nodes = kMostCount + 1;
-          q->devices_per_node = 1;
-        }},
-       {kServers, [](PlanQuery* q) { q->servers = 1; }},
-       {kServers, [](PlanQuery* q) { q->servers = -1; }},
-       {kServers, [](PlanQuery* q) { q->servers = kMostInt; }},
-       {kBatch, [](PlanQuery* q) { q->local_batch = 0; }},
-       {kBatch, [](PlanQuery* q) { q->local_batch = kMostBatch + 1; }},
-       {kBatch, [](PlanQuery* q) { q->local_batch = kLeastInt; }},
-       {kBatch, [](PlanQuery* q) { q->accumulation_steps = 0; }},
-       {kBatch, [](PlanQuery* q) { q->accumulation_steps = kMostCount + 1; }},
-       {kBatch, [](PlanQuery* q) { q->accumulation_steps = kMostInt; }},
-       {kLink, [](PlanQuery* q) { q->link.bandwidth = BytesPerSecond(0.0); }},
-       {kLink, [](PlanQuery* q) { q->link.bandwidth = BytesPerSecond(-1.0); }},
-       {kLink, [](PlanQuery* q) { q->link.bandwidth = BytesPerSecond(kNan); }},
-       {kLink, [](PlanQuery* q) { q->link.bandwidth = BytesPerSecond(HUGE_VAL); }},
-       {kLink, [](PlanQuery* q) { q->link.rtt = Seconds(-1e-9); }},
-       {kLink, [](PlanQuery* q) { q->link.rtt = Seconds(kNan); }},
-       {kLink, [](PlanQuery* q) { q->link.rtt = Seconds(HUGE_VAL); }},
-       {kLink, [](PlanQuery* q) { q->link.loss = 1.0; }},
-       {kLink, [](PlanQuery* q) { q->link.loss = -1e-9; }},
-       {kLink, [](PlanQuery* q) { q->link.loss = kNan; }},
-       {kLink, [](PlanQuery* q) { q->link.loss_burst = Seconds(-1.0); }},
-       {kLink, [](PlanQuery* q) { q->link.loss_burst = Seconds(kNan); }},
-       {kLink, [](PlanQuery* q) { q->server_link.bandwidth = BytesPerSecond(0.0); }},
-       {kLink, [](PlanQuery* q) { q->server_link.rtt = Seconds(kNan); }},
-       {kLink, [](PlanQuery* q) { q->server_link.loss = 2.0; }}});
+      ring, {{kPlace, [](PlanQuery* q) { q->workers = 0; }},
+             {kPlace, [](PlanQuery* q) { q->workers = -1; }},
+             {kPlace, [](PlanQuery* q) { q->workers = kLeastInt; }},
+             {kPlace, [](PlanQuery* q) { q->workers = kMostInt; }},
+             {kPlace, [](PlanQuery* q) { q->nodes = 0; }},
+             {kPlace, [](PlanQuery* q) { q->nodes = 5; }},
+             {kPlace, [](PlanQuery* q) { q->nodes = kLeastInt; }},
+             {kPlace, [](PlanQuery* q) { q->nodes = kMostInt; }},
+             {kPlace, [](PlanQuery* q) { q->devices_per_node = 0; }},
+             {kPlace, [](PlanQuery* q) { q->devices_per_node = 1; }},
+             {kPlace, [](PlanQuery* q) { q->devices_per_node = 4; }},
+             {kPlace, [](PlanQuery* q) { q->devices_per_node = kMostInt; }},
+             {kPlace, [](PlanQuery* q) { q->workers = q->nodes = q->devices_per_node = kMostInt; }},
+             {kPlace, [](PlanQuery* q) { q->workers = 5; }},
+             {kPlace, [](PlanQuery* q) { q->workers = 2; }},
+             {kPlace,
+              [](PlanQuery* q) {
+                q->workers = q->nodes = kMostCount + 1;
+                q->devices_per_node = 1;
+              }},
+             {kServers, [](PlanQuery* q) { q->servers = 1; }},
+             {kServers, [](PlanQuery* q) { q->servers = -1; }},
+             {kServers, [](PlanQuery* q) { q->servers = kMostInt; }},
+             {kBatch, [](PlanQuery* q) { q->local_batch = 0; }},
+             {kBatch, [](PlanQuery* q) { q->local_batch = kMostBatch + 1; }},
+             {kBatch, [](PlanQuery* q) { q->local_batch = kLeastInt; }},
+             {kBatch, [](PlanQuery* q) { q->accumulation_steps = 0; }},
+             {kBatch, [](PlanQuery* q) { q->accumulation_steps = kMostCount + 1; }},
+             {kBatch, [](PlanQuery* q) { q->accumulation_steps = kMostInt; }},
+             {kLink, [](PlanQuery* q) { q->link.bandwidth = BytesPerSecond(0.0); }},
+             {kLink, [](PlanQuery* q) { q->link.bandwidth = BytesPerSecond(-1.0); }},
+             {kLink, [](PlanQuery* q) { q->link.bandwidth = BytesPerSecond(kNan); }},
+             {kLink, [](PlanQuery* q) { q->link.bandwidth = BytesPerSecond(HUGE_VAL); }},
+             {kLink, [](PlanQuery* q) { q->link.rtt = Seconds(-1e-9); }},
+             {kLink, [](PlanQuery* q) { q->link.rtt = Seconds(kNan); }},
+             {kLink, [](PlanQuery* q) { q->link.rtt = Seconds(HUGE_VAL); }},
+             {kLink, [](PlanQuery* q) { q->link.loss = 1.0; }},
+             {kLink, [](PlanQuery* q) { q->link.loss = -1e-9; }},
+             {kLink, [](PlanQuery* q) { q->link.loss = kNan; }},
+             {kLink, [](PlanQuery* q) { q->link.loss_burst = Seconds(-1.0); }},
+             {kLink, [](PlanQuery* q) { q->link.loss_burst = Seconds(kNan); }},
+             {kLink, [](PlanQuery* q) { q->server_link.bandwidth = BytesPerSecond(0.0); }},
+             {kLink, [](PlanQuery* q) { q->server_link.rtt = Seconds(kNan); }},
+             {kLink, [](PlanQuery* q) { q->server_link.loss = 2.0; }}});
 
   for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync}) {
     Plan plan = AllreducePlan({2, 2}, 16);
@@ -973,9 +971,9 @@ TEST(CompiledPlan, RefusesWhatThePredictorRefuses) {
 static_assert(noexcept(std::declval<const CompiledPlan&>().Predict(PlanQuery())));
 static_assert(noexcept(std::declval<const CompiledPlan&>().StepTime(PlanQuery())));
 static_assert(noexcept(std::declval<const CompiledPlan&>().PredictMany(QueryArrays(),
-                                                                        ForecastArrays())));
+                                                                       ForecastArrays())));
 static_assert(noexcept(std::declval<const CompiledPlan&>().StepTimes(PlanQuery(), nullptr, nullptr,
-                                                                      0, nullptr)));
+                                                                     0, nullptr)));
 static_assert(noexcept(std::declval<const CompiledPlan&>().MostLocalBatch(PlanQuery())));
 static_assert(std::is_nothrow_copy_constructible_v<CompiledPlan>);
 

@@ -243,9 +243,9 @@ TEST(Batch, WithoutIntervalHasStepTimesAlone) {
 TEST(Batch, BoundsServersNamesAndTexts) {
   const TestService test;
   const auto refused = [&](const std::string& members) {
-    const Reply reply =
-        test.Post("/v1/predict_batch",
-                  R"({"cluster":"gce-t4","queries":{"workers":[8],"local_batch":[1]},)" + members + "}");
+    const Reply reply = test.Post(
+        "/v1/predict_batch",
+        R"({"cluster":"gce-t4","queries":{"workers":[8],"local_batch":[1]},)" + members + "}");
     EXPECT_EQ(reply.status, 422) << members.substr(0, 100);
     return TestJson::parse(reply.body, nullptr, false)["key"].get<std::string>();
   };
@@ -253,8 +253,9 @@ TEST(Batch, BoundsServersNamesAndTexts) {
             "plan.servers");
   EXPECT_EQ(refused(R"("workload":"resnet50","device":")" + std::string(1000, 't') + '"'),
             "device");
-  EXPECT_EQ(refused(R"("workload":"resnet50","plan":{"hosts":")" + std::string(100000, 'h') + "\"}"),
-            "plan.hosts");
+  EXPECT_EQ(
+      refused(R"("workload":"resnet50","plan":{"hosts":")" + std::string(100000, 'h') + "\"}"),
+      "plan.hosts");
 }
 
 TEST(Batch, BoundsThePlansOfOneRequest) {

@@ -23,7 +23,8 @@ struct Job {
 // The best batch of a job on 1, 2, ... devices, nodes filled one after another.
 std::vector<stepcast::BatchChoice> Choices(const stepcast::Cluster& cluster,
                                            const stepcast::Device& device, const Job& job) {
-  const stepcast::Predictor predictor(cluster, stepcast::FindWorkload(job.workload).value(), device);
+  const stepcast::Predictor predictor(cluster, stepcast::FindWorkload(job.workload).value(),
+                                      device);
   const stepcast::CompiledPlan compiled(predictor, stepcast::Plan());
   const int each = cluster.devices_per_node;
   std::vector<stepcast::Allocation> allocations;
@@ -36,8 +37,7 @@ std::vector<stepcast::BatchChoice> Choices(const stepcast::Cluster& cluster,
   search.noise_scale = job.noise_scale;
   search.initial_batch = job.initial_batch;
   std::vector<stepcast::BatchChoice> choices(allocations.size());
-  stepcast::ChooseBatches(compiled, allocations.data(), allocations.size(), search,
-                          choices.data());
+  stepcast::ChooseBatches(compiled, allocations.data(), allocations.size(), search, choices.data());
   return choices;
 }
 
@@ -48,9 +48,8 @@ int main(int argc, char** argv) try {
   const stepcast::Cluster cluster = stepcast::ReadCluster(folder + "/gce-t4.yaml");
   const stepcast::Device device =
       stepcast::FindDevice(stepcast::ReadDevices(folder + "/gpus.yaml"), cluster.device).value();
-  const std::vector<Job> jobs = {{"resnet50", 8000, 256, 8192},
-                                 {"vgg16", 8000, 256, 8192},
-                                 {"bert_base", 300, 32, 1024}};
+  const std::vector<Job> jobs = {
+      {"resnet50", 8000, 256, 8192}, {"vgg16", 8000, 256, 8192}, {"bert_base", 300, 32, 1024}};
 
   std::vector<std::vector<stepcast::BatchChoice>> choices;
   for (const Job& job : jobs) choices.push_back(Choices(cluster, device, job));
