@@ -8,7 +8,7 @@
 
 #include "data/record/plan.h"
 #include "data/units/quantity.h"
-#include "model/collective/traffic.h"
+#include "model/exchange/traffic.h"
 #include "model/memory/memory.h"
 #include "model/step/step.h"
 #include "model/sync/idleness.h"

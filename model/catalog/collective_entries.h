@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "model/catalog/catalog.h"
-#include "model/collective/allreduce.h"
-#include "model/collective/broadcast.h"
-#include "model/collective/byteps.h"
-#include "model/collective/choice.h"
-#include "model/collective/cost.h"
-#include "model/collective/segments.h"
+#include "model/exchange/allreduce.h"
+#include "model/exchange/broadcast.h"
+#include "model/exchange/byteps.h"
+#include "model/exchange/choice.h"
+#include "model/exchange/cost.h"
+#include "model/exchange/segments.h"
 
 namespace stepcast::internal {
 

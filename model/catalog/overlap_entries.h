@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/catalog/catalog.h"
-#include "model/collective/cost.h"
+#include "model/exchange/cost.h"
 #include "model/overlap/buckets.h"
 #include "model/overlap/overlap.h"
 

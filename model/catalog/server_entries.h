@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "model/catalog/catalog.h"
-#include "model/collective/async_server.h"
-#include "model/collective/parameter_server.h"
+#include "model/exchange/async_server.h"
+#include "model/exchange/parameter_server.h"
 #include "model/overlap/buckets.h"
 
 namespace stepcast::internal {

@@ -1,6 +1,6 @@
 // How the cost of one synchronisation grows with the workers: the form in which limits are closed.
 //
-// Every strategy of model/collective, taken as a function of a real number w of workers, is
+// Every strategy of model/exchange, taken as a function of a real number w of workers, is
 //
 //   S(w) = s_0 + s_1 f(w) - s_r / w + sum_k max(u_k, v_k w),     f(w) = w or log2 w
 //
@@ -55,7 +55,7 @@
 // Note that S never falls with w from `least` on, so that "where S reaches y" has one answer; and
 // that ring and halving-doubling cost exactly nothing at w = 1.
 //
-// Sources: those of model/collective, whose costs these are (the tests compare them); docs/
+// Sources: those of model/exchange, whose costs these are (the tests compare them); docs/
 // explanation/limits.md.
 #ifndef STEPCAST_MODEL_LIMITS_GROWTH_H_
 #define STEPCAST_MODEL_LIMITS_GROWTH_H_
@@ -67,9 +67,9 @@
 #include <type_traits>
 
 #include "data/units/quantity.h"
-#include "model/collective/allreduce.h"
-#include "model/collective/cost.h"
-#include "model/collective/parameter_server.h"
+#include "model/exchange/allreduce.h"
+#include "model/exchange/cost.h"
+#include "model/exchange/parameter_server.h"
 
 namespace stepcast {
 

@@ -46,7 +46,7 @@
 // Note that a limit may not exist, which is a value (Limit::None) and not a large number; and that
 // best counts of strong scaling are those of more than one worker: compare the step with C alone.
 //
-// Sources: derivatives of the formulas in model/collective; docs/explanation/limits.md. Corless et
+// Sources: derivatives of the formulas in model/exchange; docs/explanation/limits.md. Corless et
 // al., Advances in Computational Mathematics 5 (1996) (Lambert's function); Denning & Buzen, ACM
 // Computing Surveys 10 (1978) (bounds of operational analysis).
 #ifndef STEPCAST_MODEL_LIMITS_LIMITS_H_
@@ -62,9 +62,9 @@
 #include <vector>
 
 #include "data/units/quantity.h"
-#include "model/collective/async_server.h"
-#include "model/collective/cost.h"
-#include "model/collective/parameter_server.h"
+#include "model/exchange/async_server.h"
+#include "model/exchange/cost.h"
+#include "model/exchange/parameter_server.h"
 #include "model/limits/growth.h"
 
 namespace stepcast {
@@ -349,7 +349,7 @@ struct ServerQueues {
   Duration<T> largest;  // of the busiest
 };
 
-// The stations of model/collective/async_server.h for servers on nodes of their own: into the
+// The stations of model/exchange/async_server.h for servers on nodes of their own: into the
 // servers, their update, and out of them. `p.workers` is not read.
 template <class T>
 ServerQueues<T> AsyncServerQueues(const ServerPaths<T>& p,

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "data/record/input_error.h"
-#include "model/collective/sharding.h"
+#include "model/exchange/sharding.h"
 
 namespace stepcast {
 

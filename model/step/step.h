@@ -33,7 +33,7 @@
 // nodes and does not know this is wrong by two at four.
 //
 // With parameter servers the update is the servers' work, and each connection of a worker to a
-// server is held back for itself (model/collective/parameter_server.h).
+// server is held back for itself (model/exchange/parameter_server.h).
 // With accumulation only the last micro-step synchronises, and only its backward pass hides
 // anything. Flows that were silent while the devices computed start slowly, which delays the first
 // bucket and what follows it without a pause (model/network/slow_start.h).
@@ -57,10 +57,10 @@
 #include "data/record/plan.h"
 #include "data/record/workload.h"
 #include "data/units/quantity.h"
-#include "model/collective/async_server.h"
-#include "model/collective/choice.h"
-#include "model/collective/cost.h"
-#include "model/collective/parameter_server.h"
+#include "model/exchange/async_server.h"
+#include "model/exchange/choice.h"
+#include "model/exchange/cost.h"
+#include "model/exchange/parameter_server.h"
 #include "model/network/transport.h"
 #include "model/overlap/buckets.h"
 #include "model/step/parameters.h"

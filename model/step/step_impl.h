@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "model/collective/byteps.h"
-#include "model/collective/choice.h"
 #include "model/compute/fitted_curve.h"
+#include "model/exchange/byteps.h"
+#include "model/exchange/choice.h"
 #include "model/network/slow_start.h"
 #include "model/network/transport.h"
 #include "model/numeric/dual.h"
@@ -23,7 +23,7 @@ namespace stepcast::internal {
 // Sharpness of the knees between a link's own limit, that of its flows and that of their windows.
 inline constexpr double kLinkKnee = 4.0;
 // Collectives answer segment by segment, which rounds the corner more than a sliding window does
-// (model/collective/segments.h); with nobody to pipeline with, round trips add.
+// (model/exchange/segments.h); with nobody to pipeline with, round trips add.
 inline constexpr double kSegmentKnee = 2.0;
 inline constexpr double kNoPipeline = 1.0;
 // Share of a line rate that full frames leave to the payload.

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "data/io/parse.h"
-#include "model/collective/sharding.h"
+#include "model/exchange/sharding.h"
 #include "model/failures/failures.h"
 #include "model/spending/spending.h"
 

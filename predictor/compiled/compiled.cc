@@ -8,7 +8,7 @@
 
 #include "data/io/plan_fields.h"
 #include "data/record/input_error.h"
-#include "model/collective/sharding.h"
+#include "model/exchange/sharding.h"
 
 namespace stepcast::internal {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "data/io/plan_fields.h"
-#include "model/collective/sharding.h"
+#include "model/exchange/sharding.h"
 #include "predictor/search/outlook.h"
 
 namespace stepcast {

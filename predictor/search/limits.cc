@@ -10,7 +10,7 @@
 
 #include "data/io/plan_fields.h"
 #include "data/record/input_error.h"
-#include "model/collective/sharding.h"
+#include "model/exchange/sharding.h"
 #include "model/overlap/buckets.h"
 #include "predictor/search/placement.h"
 

@@ -1,5 +1,5 @@
 // All-reduce times against numbers worked out by hand, their limits, and the algorithms themselves.
-#include "model/collective/allreduce.h"
+#include "model/exchange/allreduce.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "model/collective/broadcast.h"
-#include "model/collective/byteps.h"
-#include "model/collective/choice.h"
-#include "model/collective/segments.h"
+#include "model/exchange/broadcast.h"
+#include "model/exchange/byteps.h"
+#include "model/exchange/choice.h"
+#include "model/exchange/segments.h"
 #include "tests/model/message_level.h"
 #include "tests/model/support.h"
 

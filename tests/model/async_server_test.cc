@@ -1,6 +1,6 @@
 // Asynchronous parameter servers against the queueing network that they are, solved in four other
 // ways: one worker after the other, by sums of logarithms, as a Markov chain, and event by event.
-#include "model/collective/async_server.h"
+#include "model/exchange/async_server.h"
 
 #include <ceres/jet.h>
 #include <gtest/gtest.h>

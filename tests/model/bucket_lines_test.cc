@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "data/workloads/catalog.h"
-#include "model/collective/allreduce.h"
-#include "model/collective/parameter_server.h"
-#include "model/collective/sharding.h"
+#include "model/exchange/allreduce.h"
+#include "model/exchange/parameter_server.h"
+#include "model/exchange/sharding.h"
 #include "model/overlap/buckets.h"
 #include "model/step/step.h"
 #include "tests/model/support.h"

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "data/io/csv.h"
-#include "model/collective/allreduce.h"
-#include "model/collective/broadcast.h"
-#include "model/collective/segments.h"
+#include "model/exchange/allreduce.h"
+#include "model/exchange/broadcast.h"
+#include "model/exchange/segments.h"
 #include "model/step/parameters.h"
 #include "tests/support/datasets.h"
 

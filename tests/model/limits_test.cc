@@ -10,10 +10,10 @@
 #include <optional>
 #include <vector>
 
-#include "model/collective/allreduce.h"
-#include "model/collective/async_server.h"
-#include "model/collective/byteps.h"
-#include "model/collective/parameter_server.h"
+#include "model/exchange/allreduce.h"
+#include "model/exchange/async_server.h"
+#include "model/exchange/byteps.h"
+#include "model/exchange/parameter_server.h"
 #include "model/limits/growth.h"
 #include "model/overlap/buckets.h"
 #include "tests/model/support.h"

@@ -1,5 +1,5 @@
 // Synchronisations run for real, message by message, on small vectors of whole numbers: what the
-// closed forms of model/collective claim to count.
+// closed forms of model/exchange claim to count.
 //
 // Messages of one round are sent from the values at its start and arrive at its end, so that
 // workers act at once. An element stands for one byte.

@@ -1,6 +1,6 @@
 // Synchronous parameter servers against numbers worked out by hand, and their schedule against the
 // closed form that it has.
-#include "model/collective/parameter_server.h"
+#include "model/exchange/parameter_server.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

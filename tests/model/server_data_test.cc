@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "data/workloads/catalog.h"
-#include "model/collective/allreduce.h"
-#include "model/collective/async_server.h"
-#include "model/collective/parameter_server.h"
-#include "model/collective/sharding.h"
+#include "model/exchange/allreduce.h"
+#include "model/exchange/async_server.h"
+#include "model/exchange/parameter_server.h"
+#include "model/exchange/sharding.h"
 #include "model/sync/straggler.h"
 #include "tests/support/datasets.h"
 

@@ -2,7 +2,7 @@
 #ifndef STEPCAST_TESTS_MODEL_SERVER_PATHS_H_
 #define STEPCAST_TESTS_MODEL_SERVER_PATHS_H_
 
-#include "model/collective/parameter_server.h"
+#include "model/exchange/parameter_server.h"
 
 namespace stepcast {
 

@@ -1,5 +1,5 @@
 // How a model lies on its servers, against spreads worked out by hand and published tensor sizes.
-#include "model/collective/sharding.h"
+#include "model/exchange/sharding.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "data/workloads/catalog.h"
-#include "model/collective/sharding.h"
+#include "model/exchange/sharding.h"
 #include "model/statistics/normal.h"
 #include "tests/model/support.h"
 

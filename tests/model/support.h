@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <string>
 
-#include "model/collective/async_server.h"
+#include "model/exchange/async_server.h"
 #include "model/step/parameters.h"
 
 namespace stepcast {

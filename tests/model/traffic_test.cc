@@ -1,6 +1,6 @@
 // Traffic is counted, not fitted: to the byte against the closed forms, and against the algorithms
 // themselves, run message by message.
-#include "model/collective/traffic.h"
+#include "model/exchange/traffic.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "model/collective/parameter_server.h"
+#include "model/exchange/parameter_server.h"
 #include "tests/model/message_level.h"
 
 namespace stepcast {

@@ -48,13 +48,13 @@
 // Sources: Patarasuk & Yuan, JPDC 69 (2009); Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005);
 // Sanders, Speck, Traff, Parallel Computing 35 (2009); Jeaugey, "Massively Scale Your Deep Learning
 // Training with NCCL 2.4" (2019) (chains within nodes, trees between them).
-#ifndef STEPCAST_MODEL_COLLECTIVE_ALLREDUCE_H_
-#define STEPCAST_MODEL_COLLECTIVE_ALLREDUCE_H_
+#ifndef STEPCAST_MODEL_EXCHANGE_ALLREDUCE_H_
+#define STEPCAST_MODEL_EXCHANGE_ALLREDUCE_H_
 
 #include <algorithm>
 #include <bit>
 
-#include "model/collective/cost.h"
+#include "model/exchange/cost.h"
 
 namespace stepcast {
 
@@ -178,4 +178,4 @@ SyncCost<T> TreeOverNodes(int nodes, int devices, const Hop<T>& inter, const Hop
 
 }  // namespace stepcast
 
-#endif  // STEPCAST_MODEL_COLLECTIVE_ALLREDUCE_H_
+#endif  // STEPCAST_MODEL_EXCHANGE_ALLREDUCE_H_

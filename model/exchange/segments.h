@@ -31,14 +31,14 @@
 // of its TCP transport (the request before each segment); the power and the two round trips from
 // measurements among 2 to 16 hosts at 100 to 1000 Mbit/s and 0 to 20 ms, see
 // docs/explanation/collectives.md.
-#ifndef STEPCAST_MODEL_COLLECTIVE_SEGMENTS_H_
-#define STEPCAST_MODEL_COLLECTIVE_SEGMENTS_H_
+#ifndef STEPCAST_MODEL_EXCHANGE_SEGMENTS_H_
+#define STEPCAST_MODEL_EXCHANGE_SEGMENTS_H_
 
 #include <algorithm>
 #include <cmath>
 
-#include "model/collective/allreduce.h"
-#include "model/collective/cost.h"
+#include "model/exchange/allreduce.h"
+#include "model/exchange/cost.h"
 #include "model/numeric/p_norm.h"
 
 namespace stepcast {
@@ -72,4 +72,4 @@ SyncCost<T> SegmentedRingAllreduce(int workers, const DataRate<T>& line,
 
 }  // namespace stepcast
 
-#endif  // STEPCAST_MODEL_COLLECTIVE_SEGMENTS_H_
+#endif  // STEPCAST_MODEL_EXCHANGE_SEGMENTS_H_

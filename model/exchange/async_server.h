@@ -35,7 +35,7 @@
 // Where a part of the push hides, Z is the one at which the R of all w workers leave as much.
 // Mean value analysis, one worker after the other, gives the same numbers (tests).
 //
-//   m, s, u, P, B, B_s, g, f, c, c_x, alpha, rho, n   as in model/collective/parameter_server.h, as
+//   m, s, u, P, B, B_s, g, f, c, c_x, alpha, rho, n   as in model/exchange/parameter_server.h, as
 //          k in A; where servers are colocated, a server's link carries the pulls of its node's
 //          workers too
 //   r_k    moment at which bucket k is ready, from the start of the backward pass   [s]
@@ -85,8 +85,8 @@
 // (normalising constants); Reiser & Lavenberg, JACM 27 (1980) (mean value analysis); Schweitzer,
 // Proc. Int. Conf. on Stochastic Control (1979) (queues of large populations); Li et al., OSDI 2014
 // (asynchronous servers); Ho et al., NIPS 2013 (bounded staleness).
-#ifndef STEPCAST_MODEL_COLLECTIVE_ASYNC_SERVER_H_
-#define STEPCAST_MODEL_COLLECTIVE_ASYNC_SERVER_H_
+#ifndef STEPCAST_MODEL_EXCHANGE_ASYNC_SERVER_H_
+#define STEPCAST_MODEL_EXCHANGE_ASYNC_SERVER_H_
 
 #include <algorithm>
 #include <array>
@@ -97,7 +97,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "model/collective/parameter_server.h"
+#include "model/exchange/parameter_server.h"
 #include "model/numeric/dual.h"
 
 namespace stepcast {
@@ -923,4 +923,4 @@ std::vector<ClassOutcome<T>> AsynchronousClasses(ServerPaths<T> p,
 
 }  // namespace stepcast
 
-#endif  // STEPCAST_MODEL_COLLECTIVE_ASYNC_SERVER_H_
+#endif  // STEPCAST_MODEL_EXCHANGE_ASYNC_SERVER_H_

@@ -10,7 +10,7 @@
 //   c_x    processor time to initiate one transfer; a worker starts n, a server serves w, one
 //          after another, and the busier of the two is waited for                   [s]
 //   m      gradient bytes of the message                                            [B]
-//   s      share of the model on the fullest server (model/collective/sharding.h)   [1]
+//   s      share of the model on the fullest server (model/exchange/sharding.h)   [1]
 //   B, B_s bandwidth of a node's link, of a server's link, each direction           [B/s]
 //   P      rate at which a server takes in and adds up, or copies out               [B/s]
 //   c      time per byte of one connection, of which every worker has one to every server; absent
@@ -52,14 +52,14 @@
 // transfers a phase, 2 m w bytes, multicast and in-network aggregation); Jiang et al., OSDI 2020
 // (colocated servers); Johnson, Naval Research Logistics Quarterly 1 (1954) (two-machine flow
 // shop).
-#ifndef STEPCAST_MODEL_COLLECTIVE_PARAMETER_SERVER_H_
-#define STEPCAST_MODEL_COLLECTIVE_PARAMETER_SERVER_H_
+#ifndef STEPCAST_MODEL_EXCHANGE_PARAMETER_SERVER_H_
+#define STEPCAST_MODEL_EXCHANGE_PARAMETER_SERVER_H_
 
 #include <algorithm>
 #include <limits>
 #include <vector>
 
-#include "model/collective/cost.h"
+#include "model/exchange/cost.h"
 #include "model/numeric/p_norm.h"
 #include "model/overlap/buckets.h"
 
@@ -358,4 +358,4 @@ T UsefulServers(const ServerPaths<T>& p, double largest_tensor) {
 
 }  // namespace stepcast
 
-#endif  // STEPCAST_MODEL_COLLECTIVE_PARAMETER_SERVER_H_
+#endif  // STEPCAST_MODEL_EXCHANGE_PARAMETER_SERVER_H_

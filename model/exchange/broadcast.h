@@ -32,11 +32,11 @@
 //
 // Sources: Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005) (binomial); Gloo, gloo/broadcast.cc and
 // gloo/reduce.cc (sends started together; scatter and gather); Patarasuk & Yuan, JPDC 69 (2009).
-#ifndef STEPCAST_MODEL_COLLECTIVE_BROADCAST_H_
-#define STEPCAST_MODEL_COLLECTIVE_BROADCAST_H_
+#ifndef STEPCAST_MODEL_EXCHANGE_BROADCAST_H_
+#define STEPCAST_MODEL_EXCHANGE_BROADCAST_H_
 
-#include "model/collective/allreduce.h"
-#include "model/collective/cost.h"
+#include "model/exchange/allreduce.h"
+#include "model/exchange/cost.h"
 
 namespace stepcast {
 
@@ -94,4 +94,4 @@ SyncCost<T> GatheringReduce(int workers, const Hop<T>& ring, const DataRate<T>& 
 
 }  // namespace stepcast
 
-#endif  // STEPCAST_MODEL_COLLECTIVE_BROADCAST_H_
+#endif  // STEPCAST_MODEL_EXCHANGE_BROADCAST_H_

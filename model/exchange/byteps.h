@@ -27,11 +27,11 @@
 // nothing from any helper; and that one machine costs nothing between machines.
 //
 // Source: Jiang, Zhu, Lan, Yi, Cui, Guo, OSDI 2020 (the optimum for r = 1; r is derived here).
-#ifndef STEPCAST_MODEL_COLLECTIVE_BYTEPS_H_
-#define STEPCAST_MODEL_COLLECTIVE_BYTEPS_H_
+#ifndef STEPCAST_MODEL_EXCHANGE_BYTEPS_H_
+#define STEPCAST_MODEL_EXCHANGE_BYTEPS_H_
 
-#include "model/collective/allreduce.h"
-#include "model/collective/cost.h"
+#include "model/exchange/allreduce.h"
+#include "model/exchange/cost.h"
 
 namespace stepcast {
 
@@ -65,4 +65,4 @@ SyncCost<T> BytePsOverNodes(int nodes, int devices, int helpers, const Hop<T>& i
 
 }  // namespace stepcast
 
-#endif  // STEPCAST_MODEL_COLLECTIVE_BYTEPS_H_
+#endif  // STEPCAST_MODEL_EXCHANGE_BYTEPS_H_

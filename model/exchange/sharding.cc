@@ -1,4 +1,4 @@
-#include "model/collective/sharding.h"
+#include "model/exchange/sharding.h"
 
 #include <algorithm>
 #include <cstddef>

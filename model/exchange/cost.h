@@ -1,7 +1,7 @@
 // The cost of one synchronisation: what every call costs, and what every byte costs.
 //
 // Every collective and each phase of parameter servers is affine in the message, T(m) = per_call +
-// per_byte m, and a pipelined ring the larger of two such costs (model/collective/allreduce.h). The
+// per_byte m, and a pipelined ring the larger of two such costs (model/exchange/allreduce.h). The
 // two numbers of an affine cost are the efficiency curve by which collectives are often described:
 //
 //   eta(m) = m / (m + m_half),   m_half = per_call / per_byte
@@ -25,8 +25,8 @@
 //
 // Sources: Hockney, Parallel Computing 20 (1994) (half-performance length); nccl-tests,
 // doc/PERFORMANCE.md (algbw, busbw); Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005) (reduction).
-#ifndef STEPCAST_MODEL_COLLECTIVE_COST_H_
-#define STEPCAST_MODEL_COLLECTIVE_COST_H_
+#ifndef STEPCAST_MODEL_EXCHANGE_COST_H_
+#define STEPCAST_MODEL_EXCHANGE_COST_H_
 
 #include "data/units/quantity.h"
 
@@ -87,4 +87,4 @@ SyncCost<T> WithReduction(const SyncCost<T>& cost, int workers, const DurationPe
 
 }  // namespace stepcast
 
-#endif  // STEPCAST_MODEL_COLLECTIVE_COST_H_
+#endif  // STEPCAST_MODEL_EXCHANGE_COST_H_

@@ -12,7 +12,7 @@
 //   a, b   cost of a call and of a byte                                       [s], [s/B]
 //   m*     the message at which the two best take equally long                [B]
 //
-// Holds as far as the formulas of model/collective/allreduce.h do, all with the same hops: the
+// Holds as far as the formulas of model/exchange/allreduce.h do, all with the same hops: the
 // implementations of a library may differ more than the algorithms. A tie says something about
 // messages near it only: far from the message at hand the ring may take its other cost, and another
 // algorithm may be better than both.
@@ -21,8 +21,8 @@
 // first: ring, tree, halving-doubling, hierarchical.
 //
 // Source: Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005) (choice by message size).
-#ifndef STEPCAST_MODEL_COLLECTIVE_CHOICE_H_
-#define STEPCAST_MODEL_COLLECTIVE_CHOICE_H_
+#ifndef STEPCAST_MODEL_EXCHANGE_CHOICE_H_
+#define STEPCAST_MODEL_EXCHANGE_CHOICE_H_
 
 #include <array>
 #include <cstddef>
@@ -32,8 +32,8 @@
 #include <vector>
 
 #include "data/record/plan.h"
-#include "model/collective/allreduce.h"
-#include "model/collective/cost.h"
+#include "model/exchange/allreduce.h"
+#include "model/exchange/cost.h"
 
 namespace stepcast {
 
@@ -159,4 +159,4 @@ inline std::string WhyChosen(const AllreduceChoice<double>& choice, const DataSi
 
 }  // namespace stepcast
 
-#endif  // STEPCAST_MODEL_COLLECTIVE_CHOICE_H_
+#endif  // STEPCAST_MODEL_EXCHANGE_CHOICE_H_

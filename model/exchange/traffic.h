@@ -26,7 +26,7 @@
 // of the other. Over nodes of several devices both span the nodes: halving-doubling as the
 // hierarchical all-reduce with halving and doubling in the place of its ring, the tree with a chain
 // in each node, whose head also hands m down the chain. byteps leaves each machine a share x of the
-// message to sum and each helper y (model/collective/byteps.h, cards all alike); its devices divide
+// message to sum and each helper y (model/exchange/byteps.h, cards all alike); its devices divide
 // the machine's bytes. ps-async counts one update by one worker; the others count one step of all.
 //
 // Colocated servers live on the workers' nodes in turn, from the first; the g_s workers' own
@@ -45,8 +45,8 @@
 // (halving-doubling); Sanders, Speck, Traff, Parallel Computing 2009 (double tree); Jiang et al.,
 // OSDI 2020 (byteps); Chang et al., "Network Evolution for DNNs" (n w transfers a phase and 2 m w
 // bytes with parameter servers; multicast distribution and in-network aggregation).
-#ifndef STEPCAST_MODEL_COLLECTIVE_TRAFFIC_H_
-#define STEPCAST_MODEL_COLLECTIVE_TRAFFIC_H_
+#ifndef STEPCAST_MODEL_EXCHANGE_TRAFFIC_H_
+#define STEPCAST_MODEL_EXCHANGE_TRAFFIC_H_
 
 #include <algorithm>
 #include <bit>
@@ -57,7 +57,7 @@
 
 #include "data/record/plan.h"
 #include "data/units/quantity.h"
-#include "model/collective/byteps.h"
+#include "model/exchange/byteps.h"
 
 namespace stepcast {
 
@@ -156,7 +156,7 @@ inline Traffic CountTraffic(const Plan& plan, DataSize<> gradient,
   if (plan.workers() == 1) return {};
   Traffic traffic;
   traffic.total = gradient * (2 * (w - 1));
-  // Trees, and halving and doubling, span nodes where there are some, as model/collective does.
+  // Trees, and halving and doubling, span nodes where there are some, as model/exchange does.
   const double fullest_devices = DevicesOnFullestNode(plan.placement);
   const bool two_levels = plan.nodes() > 1 && fullest_devices > 1;
   const int spanned = two_levels ? plan.nodes() : plan.workers();
@@ -191,4 +191,4 @@ inline Traffic CountTraffic(const Plan& plan, DataSize<> gradient,
 
 }  // namespace stepcast
 
-#endif  // STEPCAST_MODEL_COLLECTIVE_TRAFFIC_H_
+#endif  // STEPCAST_MODEL_EXCHANGE_TRAFFIC_H_

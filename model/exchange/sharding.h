@@ -18,8 +18,8 @@
 //
 // Sources: Graham, SIAM J. Appl. Math. 17 (1969) (largest first); Peng et al., SOSP 2019 (tensors
 // on one server as the bottleneck of parameter servers).
-#ifndef STEPCAST_MODEL_COLLECTIVE_SHARDING_H_
-#define STEPCAST_MODEL_COLLECTIVE_SHARDING_H_
+#ifndef STEPCAST_MODEL_EXCHANGE_SHARDING_H_
+#define STEPCAST_MODEL_EXCHANGE_SHARDING_H_
 
 #include <string>
 #include <vector>
@@ -49,4 +49,4 @@ std::vector<Bucket> FullestServerBuckets(const Workload& workload, int servers, 
 
 }  // namespace stepcast
 
-#endif  // STEPCAST_MODEL_COLLECTIVE_SHARDING_H_
+#endif  // STEPCAST_MODEL_EXCHANGE_SHARDING_H_
