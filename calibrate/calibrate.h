@@ -10,13 +10,13 @@
 //   s      scatter of one measured step, estimated from a first fit; s_x as in plan_rows.h    [1]
 //
 // Blocks of parameters: the cluster's, shared by all workloads; a link for each group of hosts that
-// runs tell apart; the efficiency of each device, shared by the workloads on it; and a curve for each
-// workload on a device, whose time for a sample is believed to be its roofline's at that efficiency.
-// Priors are those of model/step, or stated in the problem; a stated value is kept.
+// runs tell apart; the efficiency of each device, shared by the workloads on it; and a curve for
+// each workload on a device, whose time for a sample is believed to be its roofline's at that
+// efficiency. Priors are those of model/step, or stated in the problem; a stated value is kept.
 //
-// A fit begins at a sample of the plans (starting_point.h) and goes on with larger ones; the last is
-// of all. Standard errors are those of the covariance at the minimum, 95 % intervals those of the
-// cost (profile.h). The scatter of compute and of synchronisation comes last (scatter.h).
+// A fit begins at a sample of the plans (starting_point.h) and goes on with larger ones; the last
+// is of all. Standard errors are those of the covariance at the minimum, 95 % intervals those of
+// the cost (profile.h). The scatter of compute and of synchronisation comes last (scatter.h).
 //
 // Note that the order of the runs changes values within the tolerance of the search only, and that
 // the same problem gives the same bits.
@@ -75,9 +75,9 @@ struct CalibrationOutcome {
   bool IsUsable() const { return status == Status::kConverged || status == Status::kNotConverged; }
 };
 
-// Throws InputError for a run whose workload is not in the problem, whose step time is none, or whose
-// plan no model covers, and for a statement about a parameter that the runs do not have. Deterministic: the same problem
-// gives the same bits.
+// Throws InputError for a run whose workload is not in the problem, whose step time is none, or
+// whose plan no model covers, and for a statement about a parameter that the runs do not have.
+// Deterministic: the same problem gives the same bits.
 CalibrationOutcome Calibrate(const CalibrationProblem& problem,
                              const CalibrationOptions& options = {});
 

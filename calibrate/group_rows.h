@@ -1,7 +1,7 @@
 // Which rows of a problem are runs of one plan.
 //
-// Rows whose plans the model cannot tell apart share one evaluation: one workload on one device, and
-// equal facts, down to the cap of the buckets and the groups of hosts.
+// Rows whose plans the model cannot tell apart share one evaluation: one workload on one device,
+// and equal facts, down to the cap of the buckets and the groups of hosts.
 #ifndef STEPCAST_CALIBRATE_GROUP_ROWS_H_
 #define STEPCAST_CALIBRATE_GROUP_ROWS_H_
 
@@ -15,8 +15,8 @@
 
 namespace stepcast {
 
-// In the order of the workloads' blocks, then by size. Throws InputError, naming the row, for a plan
-// that no model covers.
+// In the order of the workloads' blocks, then by size. Throws InputError, naming the row, for a
+// plan that no model covers.
 std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const ParameterLayout& layout);
 
 // 0 to n - 1 in an order that has nothing to do with what they stand for, and is always the same.

@@ -7,8 +7,8 @@
 //
 // A positive r leaves their ratio, a negative one their product.
 //
-// The run that separates them is the candidate after which ln(value) of the less certain one has the
-// least variance (calibrate/next_runs.h).
+// The run that separates them is the candidate after which ln(value) of the less certain one has
+// the least variance (calibrate/next_runs.h).
 //
 // Note that parameters of which the runs say nothing are not correlated, and no pair.
 #ifndef STEPCAST_CALIBRATE_IDENTIFIABILITY_H_

@@ -26,9 +26,9 @@ struct Fit {
   bool converged = false;
 };
 
-// Bounds cost the solver a line search in each step, and parameters hardly ever meet theirs: it goes
-// without them until a value has left its range. Workloads are eliminated first, since each row has
-// one: the cost of a step is linear in rows and workloads.
+// Bounds cost the solver a line search in each step, and parameters hardly ever meet theirs: it
+// goes without them until a value has left its range. Workloads are eliminated first, since each
+// row has one: the cost of a step is linear in rows and workloads.
 class Minimisation {
  public:
   // `layout` and the plans must outlive it. With `only`, all blocks but the one at that offset keep

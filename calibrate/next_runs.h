@@ -11,11 +11,11 @@
 //   C      covariance of the parameters, in ln(value)
 //   g, h   d ln(step) / d ln(value) of plans c and t
 //   s      scatter of one measured step                                              [1]
-//   D      discrepancy of the formulas beyond the measured range (model/step/discrepancy.h); D' with
-//          the range that contains c
+//   D      discrepancy of the formulas beyond the measured range (model/step/discrepancy.h); D'
+//          with the range that contains c
 //
-// Runs are chosen one after another, each as if those before it had been measured: of the candidates
-// that lower V by at least half of what the best one does, the one that takes the fewest
+// Runs are chosen one after another, each as if those before it had been measured: of the
+// candidates that lower V by at least half of what the best one does, the one that takes the fewest
 // device-seconds. The candidate's step time comes from the model, its length from kMeasuredSteps.
 //
 // Holds as far as the model is linear in ln(value) over the width of its uncertainty. What a run

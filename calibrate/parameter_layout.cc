@@ -36,7 +36,7 @@ std::map<std::set<std::size_t>, std::vector<std::string>> GroupHosts(const Clust
   }
   std::map<std::set<std::size_t>, std::vector<std::string>> groups;
   for (const auto& [host, seen] : layouts_of) groups[seen].push_back(host);
-  // Hosts that are all alike are the cluster, and their link is its link, unless they state their own.
+  // Hosts that are all alike are the cluster, and their link is its, unless they state their own.
   const auto has_link = [&](const std::string& host) {
     return std::any_of(cluster.hosts.begin(), cluster.hosts.end(), [&](const Host& known) {
       return known.name == host && known.link.bandwidth;

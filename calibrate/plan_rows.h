@@ -21,8 +21,8 @@
 // those of all rows.
 //
 // Sources: Charbonnier et al., ICIP 1994 (the loss). Repeats of a layout differ by a
-// median of 5 to 25 % in their exposed synchronisation, hence 0.3 (public traces of 1 to 64 devices,
-// four jobs); 0.05 for what a framework counts as neither.
+// median of 5 to 25 % in their exposed synchronisation, hence 0.3 (public traces of 1 to
+// 64 devices, four jobs); 0.05 for what a framework counts as neither.
 #ifndef STEPCAST_CALIBRATE_PLAN_ROWS_H_
 #define STEPCAST_CALIBRATE_PLAN_ROWS_H_
 
@@ -52,8 +52,8 @@ struct PlanAnswer {
 
 enum class Derivatives { kNone, kOfWorkload, kAll };
 
-// `log_cluster` and `log_workload` are arrays of ln(SI value); `log_link` the slowest named link, or
-// none where the plan takes the cluster's.
+// `log_cluster` and `log_workload` are arrays of ln(SI value); `log_link` the slowest named link,
+// or none where the plan takes the cluster's.
 PlanAnswer AnswerPlan(const StepFacts& facts, const double* log_cluster, const double* log_workload,
                       const double* log_link, Derivatives derivatives);
 

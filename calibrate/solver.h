@@ -4,9 +4,9 @@
 // same problem gives the same bits. Normal equations square the condition number; parameters are
 // logarithms with priors, which keeps it small.
 //
-// Note that 52 of the 54 certified nonlinear regressions of NIST's Statistical Reference Datasets are
-// solved with these very options, and the other two are listed (tests/calibrate/nist_test.cc). A fit
-// to noisy runs may stop earlier.
+// Note that 52 of the 54 certified nonlinear regressions of NIST's Statistical Reference Datasets
+// are solved with these very options, and the other two are listed (tests/calibrate/nist_test.cc).
+// A fit to noisy runs may stop earlier.
 #ifndef STEPCAST_CALIBRATE_SOLVER_H_
 #define STEPCAST_CALIBRATE_SOLVER_H_
 

@@ -122,10 +122,10 @@ bool HaveServers(const std::vector<const PlanRows*>& plans) {
                      [](const PlanRows* plan) { return UsesServers(plan->facts.strategy); });
 }
 
-// Different starts where the cost has been seen to have several minima: whether the link, its flows,
-// the host, or the servers' processors hold a hop back; what does not is not felt, and a search that
-// begins with a bottleneck at the wrong place may never find the right one. Of a grid around the
-// priors the points that are nearest to the data.
+// Different starts where the cost has been seen to have several minima: whether the link, its
+// flows, the host, or the servers' processors hold a hop back; what does not is not felt, and a
+// search that begins with a bottleneck at the wrong place may never find the right one. Of a grid
+// around the priors the points that are nearest to the data.
 std::vector<std::vector<double>> GridStarts(const ParameterLayout& layout,
                                             const std::vector<const PlanRows*>& sample,
                                             const std::vector<double>& centre) {

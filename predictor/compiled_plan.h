@@ -7,12 +7,13 @@
 //   const Forecast forecast = compiled.Predict(query); // many times: arithmetic alone
 //   if (forecast.status == QueryStatus::kOk) forecast.step_time.in(kMilliseconds);
 //
-// What the plan says of strategy, bucket, overlap, hosts, backup workers, servers' options and links
-// is bound, as are the workload and all parameters with their covariance; a query says the rest.
+// What the plan says of strategy, bucket, overlap, hosts, backup workers, servers' options and
+// links is bound, as are the workload and all parameters with their covariance; a query says the
+// rest.
 //
-// A query allocates nothing, takes no lock and throws nothing; many threads may ask one compiled plan
-// at once, and the same question to the same function has the same bits. A question that makes no sense is answered by a
-// status and by times that are not a number.
+// A query allocates nothing, takes no lock and throws nothing; many threads may ask one compiled
+// plan at once, and the same question to the same function has the same bits. A question that makes
+// no sense is answered by a status and by times that are not a number.
 //
 // A compiled plan is a value: it keeps what it needs of the predictor, copies share it, and a new
 // calibration is a new compiled plan. The times are those of Predictor::Predict, to rounding.
@@ -124,8 +125,8 @@ class CompiledPlan {
   std::size_t PredictMany(const QueryArrays& queries, const ForecastArrays& answers) const noexcept;
 
   // The step times of one allocation with `count` batches; those of `allocation` are not read. What
-  // batches do not change is worked out once. Not a number where the status is not kOk or a batch is
-  // out of range.
+  // batches do not change is worked out once. Not a number where the status is not kOk or a batch
+  // is out of range.
   QueryStatus StepTimes(const PlanQuery& allocation, const int* local_batches,
                         const int* accumulation_steps, std::size_t count,
                         double* step_times_s) const noexcept;

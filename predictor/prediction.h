@@ -37,8 +37,8 @@ struct Prediction {
   double parameter_log_sd = 0;
   double scatter_log_sd = 0;
   double discrepancy_log_sd = 0;
-  // Half, 95 and 99 in 100 steps take at most so long, where the prediction is right: steps scatter,
-  // and a synchronous one waits for its slowest worker.
+  // Half, 95 and 99 in 100 steps take at most so long, where the prediction is right: steps
+  // scatter, and a synchronous one waits for its slowest worker.
   Duration<> p50;
   Duration<> p95;
   Duration<> p99;

@@ -1,4 +1,4 @@
-"""Medians of Google Benchmark's JSON beside a recorded baseline: RESULTS.json BASELINE.csv [--record]
+"""Medians of a benchmark's JSON beside a recorded baseline: RESULTS.json BASELINE.csv [--record]
 
 The baseline is a table of name and nanoseconds of processor time, under comment lines that say on
 what it was recorded. --record replaces it by the results.

@@ -1,7 +1,8 @@
 // Compute profiles as files: JSON, one object a line, so that measuring appends and an interrupted
 // measurement has lost at most the line that it was writing.
 //
-//   {"stepcast_profile": 1, "backend": "onednn", "device": {"name": ..., "kind": "cpu", "facts": {}},
+//   {"stepcast_profile": 1, "backend": "onednn", "device": {"name": ..., "kind": "cpu", "facts":
+//   {}},
 //    "settings": {...}, "version": "0.1.0", "started": "2026-01-31T12:00:00Z"}
 //   {"operation": "dense inputs=512 units=1000 bias=yes", "batch": 8, "precision": "fp32",
 //    "pass": "forward", "seconds": [...], "algorithm": ..., "reference_s": ..., "at": ...}
@@ -18,7 +19,7 @@
 
 namespace stepcast {
 
-// Whether a profile may hold it as the time of a run [s]: no clock tells less, no layer takes longer.
+// Whether a profile may hold the time of a run [s]: no clock tells less, no layer takes longer.
 inline bool IsRunTime(double seconds) { return seconds >= 1e-12 && seconds <= 1e6; }
 
 struct ReadProfile {

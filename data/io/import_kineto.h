@@ -10,9 +10,9 @@
 // training and counts as unattributed, as do losses, dropout, collectives and the accumulation of
 // gradients.
 //
-// Each call that took time is a sample, and none is dropped: a trace whose schedule had no warm-up begins with slow
-// ones, which medians ignore. Precision is the type of the tensors; tf32 is told by names of kernels
-// alone.
+// Each call that took time is a sample, and none is dropped: a trace whose schedule had no warm-up
+// begins with slow ones, which medians ignore. Precision is the type of the tensors; tf32 is told
+// by names of kernels alone.
 //
 // PyTorch before 2.1 does not write numbers among the arguments: strides and zeros of convolutions
 // are then derived from the shape of their output, with dilation taken as one, and pooling with a

@@ -1,9 +1,9 @@
 // Which operators of PyTorch are layers, and which operation each call is.
 //
-// Shapes are PyTorch's logical ones: images are batch x channels x height x width. Other tensors have
-// their features last; how their other lengths divide into batch and positions no shape tells, and
-// decides no time: the batch is that of the step where it divides them (the batch may come second,
-// or be folded into the positions), otherwise the first length.
+// Shapes are PyTorch's logical ones: images are batch x channels x height x width. Other tensors
+// have their features last; how their other lengths divide into batch and positions no shape tells,
+// and decides no time: the batch is that of the step where it divides them (the batch may come
+// second, or be folded into the positions), otherwise the first length.
 #ifndef STEPCAST_DATA_IO_KINETO_LAYERS_H_
 #define STEPCAST_DATA_IO_KINETO_LAYERS_H_
 

@@ -2,8 +2,8 @@
 // import does not use: call stacks, flows, counters. Read as a stream: an event takes some 80 bytes
 // here, and arguments that repeat from step to step are kept once.
 //
-// Categories are those of PyTorch 1.8 to 2.x (Operator and cpu_op, Kernel and kernel, ...); times are
-// microseconds, as numbers or as text, kept in whole nanoseconds.
+// Categories are those of PyTorch 1.8 to 2.x (Operator and cpu_op, Kernel and kernel, ...); times
+// are microseconds, as numbers or as text, kept in whole nanoseconds.
 #ifndef STEPCAST_DATA_IO_KINETO_TRACE_H_
 #define STEPCAST_DATA_IO_KINETO_TRACE_H_
 

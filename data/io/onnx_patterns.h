@@ -9,7 +9,7 @@
 
 namespace stepcast {
 
-// A chain of nodes from the value `input` to the value `output`; nothing else reads what is between.
+// A chain of nodes from value `input` to `output`; nobody else reads what is between.
 struct OnnxPattern {
   enum class Kind { kLayerNormalization, kGelu, kGeluTanh, kSwish };
   Kind kind = Kind::kSwish;

@@ -1,5 +1,5 @@
-// Shapes of ONNX operators whose inference does not need ONNX, or whose meaning has changed since the
-// opset that the library at hand infers.
+// Shapes of ONNX operators whose inference does not need ONNX, or whose meaning has changed since
+// the opset that the library at hand infers.
 #ifndef STEPCAST_DATA_IO_ONNX_SHAPES_H_
 #define STEPCAST_DATA_IO_ONNX_SHAPES_H_
 

@@ -149,7 +149,7 @@ std::string TextOf(const Named<E>& v) {
   return v.names[static_cast<std::size_t>(*v.value)];
 }
 
-// What kind of an operation it is stands in the text always, lengths where they are not the default.
+// The text always names the kind of the operation; lengths stand in it unless they are the default.
 template <class V>
 constexpr bool kAlwaysWritten = false;
 template <class E>

@@ -41,8 +41,8 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const PlanField&
 // The same with errors that name the flag alone.
 void CheckPlan(const Plan& plan);
 
-// The plan with `strategy`, without what CheckPlan refuses beside it: servers, their options, backup
-// workers. Servers that the strategy requires are for the caller to name.
+// The plan with `strategy`, without what CheckPlan refuses beside it: servers, their options,
+// backup workers. Servers that the strategy requires are for the caller to name.
 Plan WithStrategy(Plan plan, Strategy strategy);
 
 }  // namespace stepcast

@@ -44,7 +44,7 @@ struct MeasuredSamples {
   std::string reason;           // where not measured
   bool busy = false;            // others used the device meanwhile
   bool throttled = false;       // its clock was lower than at other times
-  // Time of the device's reference work just before: the same at every clock and load. 0: not taken.
+  // Time of the device's reference work just before, which is always the same work. 0: not taken.
   double reference_s = 0;
   std::string at;  // when, ISO 8601 in UTC
 };

@@ -1,9 +1,9 @@
 // What one layer computes for one sample, with every length that decides its time: the thing that a
 // microbenchmark measures. Layers of equal operations cost the same, whatever network they are in.
 //
-// Lengths count elements of one sample; a batch of b samples does the operation b times in one call.
-// Images are channels x height x width, sequences are positions x features; a convolution over a
-// sequence is one of an image of a single column.
+// Lengths count elements of one sample; a batch of b samples does the operation b times in one
+// call. Images are channels x height x width, sequences are positions x features; a convolution
+// over a sequence is one of an image of a single column.
 #ifndef STEPCAST_DATA_RECORD_OPERATION_H_
 #define STEPCAST_DATA_RECORD_OPERATION_H_
 
@@ -131,9 +131,9 @@ struct PoolingOp {
 };
 
 enum class ElementwiseKind { kAdd, kMultiply };
-// Of two tensors; where `broadcast`, one of them has a single value for each channel, and its gradient
-// is a sum over positions. The backward pass of a sum of two whole tensors is that of a fork: the
-// gradients of two branches are added up.
+// Of two tensors; where `broadcast`, one of them has a single value for each channel, and its
+// gradient is a sum over positions. The backward pass of a sum of two whole tensors is that of a
+// fork: the gradients of two branches are added up.
 struct ElementwiseOp {
   ElementwiseKind kind = ElementwiseKind::kAdd;
   std::int64_t channels = 1;

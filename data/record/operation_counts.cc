@@ -149,9 +149,9 @@ OperationCounts CountOne(const AllocateOp& o, TrainingPass) {
 OperationCounts CountOne(const UpdateOp& o, TrainingPass) {
   const auto parameters = static_cast<double>(o.parameters);
   // Read and written, each arithmetic operation in a pass of its own. sgd: p -= a g. momentum:
-  // v *= c; v += g; p -= a v. adam: m *= b; m += (1-b) g; v *= c; v += (1-c) g g; then the root of v,
-  // its scale and its sum with e, each into a tensor of their own, and p -= a m over that: 2 + 3 + 2
-  // + 3 + 2 + 2 + 2 + 4.
+  // v *= c; v += g; p -= a v. adam: m *= b; m += (1-b) g; v *= c; v += (1-c) g g; then the root of
+  // v, its scale and its sum with e, each into a tensor of their own, and p -= a m over that: 2 +
+  // 3 + 2 + 3 + 2 + 2 + 2 + 4.
   constexpr double kTouches[kOptimizerCount] = {3, 8, 20};
   return {0, 0, kTouches[static_cast<int>(o.optimizer)] * parameters};
 }

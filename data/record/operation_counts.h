@@ -1,4 +1,4 @@
-// What an operation has to do, counted: floating-point operations and elements that pass the memory.
+// The work of an operation, counted: floating-point operations and elements that pass the memory.
 #ifndef STEPCAST_DATA_RECORD_OPERATION_COUNTS_H_
 #define STEPCAST_DATA_RECORD_OPERATION_COUNTS_H_
 

@@ -21,8 +21,8 @@ struct Summary {
 };
 
 // Median and its standard error, free of any assumption on how the times are distributed: the order
-// statistics 0.98 sqrt(n) places to both sides of the middle enclose the median with 95 % confidence
-// (Conover, Practical Nonparametric Statistics), which is 1.96 standard errors each way.
+// statistics 0.98 sqrt(n) places to both sides of the middle enclose the median with 95 %
+// confidence (Conover, Practical Nonparametric Statistics), which is 1.96 standard errors each way.
 // Between the places the values are interpolated, so that one more value changes little; for fewer
 // than six the places are the ends, which enclose it less often.
 inline Summary Summarise(std::vector<double> values) {

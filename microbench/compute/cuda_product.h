@@ -1,4 +1,4 @@
-// One matrix product of cuBLASLt, with a choice of its algorithms. C++17, so that nvcc reads it too.
+// One matrix product of cuBLASLt, with a choice of its algorithms. C++17, since nvcc reads it too.
 #ifndef STEPCAST_MICROBENCH_COMPUTE_CUDA_PRODUCT_H_
 #define STEPCAST_MICROBENCH_COMPUTE_CUDA_PRODUCT_H_
 

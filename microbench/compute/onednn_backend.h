@@ -13,26 +13,26 @@
 //     reorders; updates and look-ups are in fp32. tf32 and fp16 are unknown to CPUs of oneDNN 2.6.
 //
 // Memory that a pass allocates. glibc's malloc, which frameworks call for each tensor, maps blocks
-// above 32 MiB anew where it has no free block as large, at the price of a page fault for each 4 KiB
-// (1 us, several times what writing them takes), and reuses smaller ones. Tensors made by a pass do
-// the same here. Note that in a process that has allocated and freed much, either may happen to any
-// tensor: of 118 thousand pages that the layers of MobileNet write forward at batch 8, PyTorch 1.13
-// had between 0 and 65 thousand faulted in a step, from process to process and from step to step.
-// That is a property of the process, not of a layer, and not in these times; mapping all tensors anew
-// would double the step. A malloc that keeps its memory (MALLOC_TRIM_THRESHOLD_ and
-// MALLOC_MMAP_THRESHOLD_ of 100 GB) makes steps steady, and the sums of these times agree with them.
+// above 32 MiB anew where it has no free block as large, at the price of a page fault for each
+// 4 KiB (1 us, several times what writing them takes), and reuses smaller ones. Tensors made by a
+// pass do the same here. Note that in a process that has allocated and freed much, either may
+// happen to any tensor: of 118 thousand pages that the layers of MobileNet write forward at batch
+// 8, PyTorch 1.13 had between 0 and 65 thousand faulted in a step, from process to process and from
+// step to step. That is a property of the process, not of a layer, and not in these times; mapping
+// all tensors anew would double the step. A malloc that keeps its memory (MALLOC_TRIM_THRESHOLD_
+// and MALLOC_MMAP_THRESHOLD_ of 100 GB) makes steps steady, and the sums of these times agree.
 //
-// Caches are as in a step: gradients of activations are written into the memory that other gradients
-// left; all else (parameters, activations, outputs) rotates: through 16 times its bytes, at least
-// 64 MiB and twice the L2 caches of the threads, at most the L3 cache, beyond which nothing gets
-// colder. What
+// Caches are as in a step: gradients of activations are written into the memory that other
+// gradients left; all else (parameters, activations, outputs) rotates: through 16 times its bytes,
+// at least 64 MiB and twice the L2 caches of the threads, at most the L3 cache, beyond which
+// nothing gets colder. What
 // the neighbouring layer has just written is not brought back into the caches before a run: with it
 // there, normalisations and activations of MobileNet at batch 2 took two thirds of their time in
 // PyTorch, and without nine tenths and more (kernels stream their output past the caches).
 //
 // Note that the backward pass of an average over the whole image takes a gradient in the format of
-// the kernels. Where a dense layer follows directly, oneDNN 2.6 gets it plain and falls back to slow
-// reference code (11 ms more for ResNet-18 at batch 8); that cannot be told from the layer alone.
+// the kernels. Where a dense layer follows directly, oneDNN 2.6 gets it plain and falls back to
+// slow reference code (11 ms more for ResNet-18 at batch 8); the layer alone does not tell.
 #ifndef STEPCAST_MICROBENCH_COMPUTE_ONEDNN_BACKEND_H_
 #define STEPCAST_MICROBENCH_COMPUTE_ONEDNN_BACKEND_H_
 

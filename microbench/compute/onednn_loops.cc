@@ -31,8 +31,8 @@ void Share(std::int64_t n, const Part& part) {
 
 // One arithmetic operation of an optimizer on a stretch of memory. The bodies are compiled for
 // three instruction sets, as frameworks' are: with data in the L2 cache the width matters. For a
-// root stands a division, which the same unit computes in about the time: sqrtf has to report errors
-// in errno, and compilers take such roots one by one.
+// root stands a division, which the same unit computes in about the time: sqrtf has to report
+// errors in errno, and compilers take such roots one by one.
 enum class Arithmetic { kScale, kAdd, kAddScaled, kAddSquare, kRoot, kDivide, kAddConstant, kStep };
 
 template <Arithmetic kWhat>

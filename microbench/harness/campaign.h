@@ -13,11 +13,12 @@
 //
 // so k more samples of point i, on top of n, cut it by (c t e)^2 k / (n + k) and cost k t.
 //
-// (an unknown e counts as 1). A point is visited with a few warm-up runs that do not count. Before a
-// visit the device's reference work is timed, unless that was done within the last quarter of a
-// second. Others use the device where it did not work for us all of the time; it is throttled where its driver says so, or where the reference takes longer than at best
-// although nobody else is there. Such a visit is written down as flagged, and repeated later while
-// there is time; a point that has unflagged samples is judged by these alone.
+// (an unknown e counts as 1). A point is visited with a few warm-up runs that do not count. Before
+// a visit the device's reference work is timed, unless that was done within the last quarter of a
+// second. Others use the device where it did not work for us all of the time; it is throttled where
+// its driver says so, or where the reference takes longer than at best although nobody else is
+// there. Such a visit is written down as flagged, and repeated later while there is time; a point
+// that has unflagged samples is judged by these alone.
 //
 // The clock and what happens between visits are the caller's, so that all of this is tested on
 // recorded times.

@@ -1,5 +1,6 @@
-// A profile file that grows while a campaign runs: a line is written when a point has been measured,
-// so that whatever ends the program, the file is a valid profile and the next start goes on from it.
+// A profile file that grows while a campaign runs: a line is written when a point has been
+// measured, so that whatever ends the program, the file is a valid profile and the next start goes
+// on from it.
 #ifndef STEPCAST_MICROBENCH_HARNESS_JOURNAL_H_
 #define STEPCAST_MICROBENCH_HARNESS_JOURNAL_H_
 

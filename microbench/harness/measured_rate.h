@@ -1,4 +1,4 @@
-// A rate that a device reaches at best. C++17, without the rest of the project: CUDA sources have it.
+// A rate that a device reaches at best. C++17, without the rest of the project, for CUDA sources.
 #ifndef STEPCAST_MICROBENCH_HARNESS_MEASURED_RATE_H_
 #define STEPCAST_MICROBENCH_HARNESS_MEASURED_RATE_H_
 

@@ -1,9 +1,9 @@
 // Times of operations from a device's profile, also at batches and lengths that were not measured.
 //
 // At a batch between two measured ones the time is the line between them, after the medians have
-// been made monotone in the batch (isotonic regression, weighted by their certainty): work and bytes
-// are linear in the batch, and what is not is a fixed cost. Beyond the largest batch the last line
-// goes on; below the smallest the first one, but never below the time in proportion to the batch.
+// been made monotone in the batch (isotonic regression, weighted by their certainty): work and
+// bytes are linear in the batch, and what is not is a fixed cost. Beyond the largest batch the last
+// line goes on; below the smallest the first one, but never below proportion to the batch.
 //
 // An operation that was not measured is scaled from the most alike of its kind:
 //
@@ -15,7 +15,8 @@
 //
 // Holds on the device, at the settings and for the library versions that were measured. A scaled
 // time is good to a factor of kScaledLogSd; one beyond the measured batches loses kBeyondLogSd
-// for each doubling, kBeyondOneLogSd where there is only one batch. Note that times never fall with the batch.
+// for each doubling, kBeyondOneLogSd where there is only one batch. Note that times never fall with
+// the batch.
 //
 // Sources: Williams, Waterman, Patterson, CACM 52 (2009) for the roofline; Barlow et al.,
 // Statistical Inference under Order Restrictions (1972) for pooling adjacent violators.

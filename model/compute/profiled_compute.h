@@ -11,14 +11,14 @@
 //   L      layers; a backward pass counts where there is one
 //   c      time for a byte of memory that is mapped anew, where it was measured            [s/B]
 //   G, O   bytes of gradients; of outputs and their gradients, for one sample               [B]
-//   s, K   kRemappedShare, kKeptMemory of the allocator                                     [1], [B]
+//   s, K   kRemappedShare, kKeptMemory of the allocator                                    [1], [B]
 //   o, o_u what a framework spends on one operation of a layer, and on the update of one tensor,
 //          whatever their size: kHostOverhead or kOneDnnHostOverhead, kUpdateHostOverhead     [s]
 //
 // Layers are taken one by one, as an eager framework runs them: nothing is fused, nothing runs
-// beside anything else. A compiler that fuses element-wise layers saves up to the time of those. Both
-// o and fusion are what calibration finds out: they move fixed_time (CPU) or floor_time (GPU), and
-// sample_time, of which this sum gives the prior.
+// beside anything else. A compiler that fuses element-wise layers saves up to the time of those.
+// Both o and fusion are what calibration finds out: they move fixed_time (CPU) or floor_time (GPU),
+// and sample_time, of which this sum gives the prior.
 //
 // Before the first layer with parameters nothing has a backward pass. The backward pass of a sum is
 // a fork's (data/record/operation.h). Note that t never falls with b.
@@ -39,8 +39,8 @@ namespace stepcast {
 
 // Of PyTorch 1.13 in eager mode, autograd included, on one core of a 2023 Xeon, each per layer or
 // tensor that a perceptron of eight units has more: 5 us forward and 9 us backward; 5 us for a
-// tensor's update by momentum (three operations outside autograd). Where layers run in oneDNN, which
-// is handed each call's primitive anew, 15 us and 26 us.
+// tensor's update by momentum (three operations outside autograd). Where layers run in oneDNN,
+// which is handed each call's primitive anew, 15 us and 26 us.
 inline constexpr Duration<> kHostOverhead = Microseconds(7.0);
 inline constexpr Duration<> kOneDnnHostOverhead = Microseconds(20.0);
 inline constexpr Duration<> kUpdateHostOverhead = Microseconds(5.0);

@@ -191,7 +191,7 @@ void SetPhase(const ServerPaths<T>& p, const ServerPaces<T>& pace, const Duratio
 
 }  // namespace internal
 
-// Phases of `latency` whatever their bytes: none for messages of which many are on their way at once.
+// Phases of `latency` whatever their bytes: none where many messages are on their way at once.
 template <class T>
 ServerPhases<T> SynchronousServers(const ServerPaths<T>& p, const Duration<T>& latency) {
   ServerPhases<T> phases;

@@ -16,8 +16,8 @@
 
 namespace stepcast {
 
-// N numbers, N even, that are added and multiplied one by one. As members, two in each register: g++
-// keeps an array in memory, which takes ten times as long.
+// N numbers, N even, that are added and multiplied one by one. As members, two in each register:
+// g++ keeps an array in memory, which takes ten times as long.
 template <int N>
 struct Lanes {
   using Two = double __attribute__((vector_size(16)));

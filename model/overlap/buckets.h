@@ -75,8 +75,8 @@ struct BucketLine {
   DataSize<> bytes;  // M_k
 };
 
-// E_K of these lines; `cost` has tau as per_call and 1/B as per_byte. `late` is what the first bucket
-// takes longer.
+// E_K of these lines; `cost` has tau as per_call and 1/B as per_byte. `late` is what the first
+// bucket takes longer.
 template <class T, class Cost>
 Duration<T> LastSynchronisationEnd(const std::vector<BucketLine>& lines,
                                    const Duration<T>& backward, const Cost& cost,
@@ -99,8 +99,8 @@ Duration<T> LastSynchronisationEnd(const std::vector<BucketLine>& lines,
   return binding == lines.data() ? end + late : end;
 }
 
-// The lines of `buckets`, first that of all of them; without those that lie nowhere above two others
-// together, whatever the times.
+// The lines of `buckets`, first that of all of them; without those that lie nowhere above two
+// others together, whatever the times.
 std::vector<BucketLine> MakeBucketLines(const std::vector<Bucket>& buckets);
 
 }  // namespace stepcast

@@ -1,5 +1,5 @@
-// The scatter of measured steps around what is predicted of them: from a quantile of their distances,
-// and what repeats of one plan have in common.
+// The scatter of measured steps around what is predicted of them: from a quantile of their
+// distances, and what repeats of one plan have in common.
 //
 //   s = ( (n q^2 + n_0 s_0^2) / (n + n_0) )^(1/2),   q = quantile of |distance| over that of a
 //                                                        standard normal law

@@ -15,9 +15,9 @@ namespace {
 // traces scatter by 6 %).
 constexpr double kUncalibratedScatter = 0.06;
 
-// How far a workload that is faster than others on one device is so on another: the speedups of five
-// networks from a K80 to a P100 lie within 5 % (tensorflow/docs, performance benchmarks of 2017);
-// three times that for devices of other kinds.
+// How far a workload that is faster than others on one device is so on another: the speedups of
+// five networks from a K80 to a P100 lie within 5 % (tensorflow/docs, performance benchmarks of
+// 2017); three times that for devices of other kinds.
 constexpr double kTransferLogSd = 0.15;
 // Launches and input depend on the host, spreads on the data.
 constexpr double kFixedTransferLogSd = 0.7;

@@ -1,5 +1,5 @@
-// What is believed of the parameters of one workload on one device of a cluster: values, how certain
-// they are, and where each comes from.
+// What is believed of the parameters of one workload on one device of a cluster: values, how
+// certain they are, and where each comes from.
 //
 // Each parameter is log-normal. What a calibration has fitted replaces the prior, with the whole
 // covariance. A workload that the calibration did not see on this device takes over what it can
@@ -70,14 +70,14 @@ class Belief {
   }
   // Host -> position of its link, of all that have one of their own.
   const std::vector<std::pair<std::string, int>>& host_links() const { return host_links_; }
-  // Of these ln(value) with those that the calibration they were taken from has fitted, a column for
-  // each in its order. 0 for what is a prior.
+  // Of these ln(value) with those that the calibration they were taken from has fitted, a column
+  // for each in its order. 0 for what is a prior.
   Eigen::MatrixXd CovarianceWith(const Calibration& calibration) const;
   // Of the cluster, the workload, or a host's link.
   static const ParameterSpec& SpecOf(int position);
   // "flow_bandwidth", "sample_time of resnet50 on t4", "link_bandwidth of tupi5".
   std::string NameOf(int position) const;
-  // Position of the slowest link among named hosts; one of which nothing is known has the cluster's.
+  // Position of the slowest link among named hosts; an unknown host has the cluster's link.
   int SlowestLink(const std::vector<std::string>& hosts) const;
 
  private:

@@ -94,9 +94,9 @@ struct StepFacts {
   Duration<> device_rtt;  // between devices of one node, where the cluster file states it
 };
 
-// The links between the plan's nodes, and to its servers, as stated. A bandwidth that the plan states
-// is taken as it is; that of the cluster file is the centre of a prior and not a fact here, but its
-// round trip and loss are, and those of the worst host that the plan names.
+// The links between the plan's nodes, and to its servers, as stated. A bandwidth that the plan
+// states is taken as it is; that of the cluster file is the centre of a prior and not a fact here,
+// but its round trip and loss are, and those of the worst host that the plan names.
 LinkFacts LinkOf(const Cluster& cluster, const Plan& plan);
 LinkFacts ServerLinkOf(const Cluster& cluster, const Plan& plan);
 

@@ -296,9 +296,9 @@ inline NodeShape ShapeOf(const StepFacts& facts) {
   return {facts.workers, facts.nodes, facts.devices_per_node, facts.nics};
 }
 
-// The hops of an all-reduce. Between nodes: one connection to the next, in rounds of which each waits
-// for the slowest hop. A ring of two has no round to pipeline with another: its round trips add.
-// Machines of BytePS exchange with all others and with all helpers at once.
+// The hops of an all-reduce. Between nodes: one connection to the next, in rounds of which each
+// waits for the slowest hop. A ring of two has no round to pipeline with another: its round trips
+// add. Machines of BytePS exchange with all others and with all helpers at once.
 template <class T, class Parts>
 CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParameters<T>& cluster,
                                      const Parts& parts, StepTerms<T>* terms) {

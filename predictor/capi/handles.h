@@ -72,8 +72,8 @@ struct Required {
 // Throws Refusal for the first that is.
 void Check(std::initializer_list<Required> required);
 
-// Called while an exception is handled: its status, and its text in *error, where that is wanted and
-// there is memory for it.
+// Called while an exception is handled: its status, and its text in *error, where that is wanted
+// and there is memory for it.
 stepcast_status Describe(char** error) noexcept;
 
 // Runs `body`; what it throws becomes a status and a text.

@@ -23,13 +23,13 @@
 //
 // Status. Who can fail returns a status. A pointer that is NULL is STEPCAST_BAD_ARGUMENT unless the
 // function says what NULL means; what was to be filled is left as it was, and a handle or text that
-// was to be made is NULL. No C++ exception leaves a function. `error`, where a function has it and it
-// is not NULL, receives a sentence that names the file, the key and what is allowed, to be freed with
-// stepcast_text_free; NULL where there is none.
+// was to be made is NULL. No C++ exception leaves a function. `error`, where a function has it and
+// it is not NULL, receives a sentence that names the file, the key and what is allowed, to be freed
+// with stepcast_text_free; NULL where there is none.
 //
-// Structs. Each begins with struct_size, which the caller sets to the size that it was compiled with.
-// Structs grow at their end: an older, shorter one is served as before; one that is longer than this
-// library knows is taken as long as what is beyond is zero.
+// Structs. Each begins with struct_size, which the caller sets to the size that it was compiled
+// with. Structs grow at their end: an older, shorter one is served as before; one that is longer
+// than this library knows is taken as long as what is beyond is zero.
 //
 // Values. Units are in the names, numbers are SI. A double that is not a number stands for "not
 // known" or "not stated". Text is UTF-8 and ends with a zero. A const char* belongs to the handle
@@ -49,7 +49,7 @@ extern "C" {
 
 // ---- Version
 
-// The binary interface that this header describes. A library with another number has another soname.
+// The binary interface of this header. A library with another number has another soname.
 enum { STEPCAST_ABI = 0 };
 
 int32_t stepcast_abi(void);          // that of the library in use
@@ -104,7 +104,7 @@ void stepcast_cluster_free(stepcast_cluster* cluster);
 typedef struct stepcast_device stepcast_device;
 
 // The data sheet that `name` means in a file of devices like the shipped machines/gpus.yaml: by its
-// key, title or alias, whatever the case and the separators. STEPCAST_NOT_FOUND where there is none.
+// key, title or alias, whatever the case and the separators. STEPCAST_NOT_FOUND if there is none.
 stepcast_status stepcast_device_read(const char* path, const char* name, stepcast_device** device,
                                      char** error);
 const char* stepcast_device_name(const stepcast_device* device);  // its key; NULL of NULL
@@ -225,15 +225,15 @@ typedef struct stepcast_prediction_values {
 } stepcast_prediction_values;
 
 // `device` is what the workload runs on; NULL is the cluster's, with the data sheet of the cluster
-// file if there is one. STEPCAST_BAD_INPUT when the compute time has no source at all: no run of the
-// workload in the calibration, and no layers or no data sheet.
+// file if there is one. STEPCAST_BAD_INPUT when the compute time has no source at all: no run of
+// the workload in the calibration, and no layers or no data sheet.
 stepcast_status stepcast_predictor_create(const stepcast_cluster* cluster,
                                           const stepcast_workload* workload,
                                           const stepcast_device* device,
                                           stepcast_predictor** predictor, char** error);
 void stepcast_predictor_free(stepcast_predictor* predictor);
 
-// One plan in full, in microseconds to milliseconds. STEPCAST_BAD_INPUT for one that no model covers.
+// One plan in full, in microseconds to milliseconds. STEPCAST_BAD_INPUT if no model covers it.
 stepcast_status stepcast_predictor_predict(const stepcast_predictor* predictor,
                                            const stepcast_plan* plan,
                                            stepcast_prediction** prediction, char** error);
@@ -387,8 +387,8 @@ int32_t stepcast_compiled_most_local_batch(const stepcast_compiled* compiled,
                                            const stepcast_query* query);
 
 stepcast_status stepcast_batch_search_init(stepcast_batch_search* search);
-// The best batch for every allocation. `unanswered` as above. STEPCAST_BAD_INPUT for a search with a
-// batch or candidates below 1, a noise scale below 0 or an initial batch of none.
+// The best batch for every allocation. `unanswered` as above. STEPCAST_BAD_INPUT for a search with
+// a batch or candidates below 1, a noise scale below 0 or an initial batch of none.
 stepcast_status stepcast_compiled_choose_batches(const stepcast_compiled* compiled,
                                                  const stepcast_allocation_arrays* allocations,
                                                  const stepcast_batch_search* search,

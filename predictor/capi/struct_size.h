@@ -25,8 +25,8 @@ bool IsSizePossible(const T* given) {
          given->struct_size <= sizeof(T) + kLongestTail;
 }
 
-// Reads a caller's struct over `taken`, which holds the defaults. False, with `taken` as it was, for
-// NULL, a size that cannot be, or something set that we do not know.
+// Reads a caller's struct over `taken`, which holds the defaults. False, with `taken` as it was,
+// for NULL, a size that cannot be, or something set that we do not know.
 template <class T>
 bool TakeStruct(const T* given, T* taken) {
   if (!IsSizePossible(given)) return false;

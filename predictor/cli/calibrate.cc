@@ -438,8 +438,8 @@ int RunCheck(const CalibrationProblem& problem, bool as_json) {
 
 namespace {
 
-// The profile's layers as beliefs about workloads that ran on the cluster's device and nowhere else,
-// unless the user states his own.
+// The profile's layers as beliefs about workloads that ran on the cluster's device and nowhere
+// else, unless the user states his own.
 void AddProfilePriors(const Arguments& args, CalibrationProblem* problem) {
   const std::optional<ComputeProfile> profile = ReadProfileOption(args);
   if (!profile) return;

@@ -1,5 +1,5 @@
-// stepcast completion: scripts by which bash, zsh and fish complete command lines, made of the words
-// that --help prints and of the names that the code knows.
+// stepcast completion: scripts by which bash, zsh and fish complete command lines, made of the
+// words that --help prints and of the names that the code knows.
 #include <fmt/ranges.h>
 
 #include <map>

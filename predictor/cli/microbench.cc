@@ -33,10 +33,10 @@ constexpr int kMostThreads = 4096;
 
 std::atomic<bool> interrupted = false;
 
-// The first interrupt ends the campaign in order, another one later at once. A thread waits for them,
-// because no handler may run on one that measures: kernels that oneDNN makes have stacks of their
-// own with no room for a signal's frame, which then overwrites what lies below. Threads that are
-// started from now on leave them alone.
+// The first interrupt ends the campaign in order, another one later at once. A thread waits for
+// them, because no handler may run on one that measures: kernels that oneDNN makes have stacks of
+// their own with no room for a signal's frame, which then overwrites what lies below. Threads that
+// are started from now on leave them alone.
 void StopInOrder() {
   const sigset_t interrupts = BlockInterrupts();
   std::thread([interrupts] {

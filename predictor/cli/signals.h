@@ -1,4 +1,4 @@
-// Signals that a thread waits for, and nothing handles: no handler may run on a thread that measures.
+// Signals that a thread waits for and nothing handles: no handler may run on a measuring thread.
 #ifndef STEPCAST_PREDICTOR_CLI_SIGNALS_H_
 #define STEPCAST_PREDICTOR_CLI_SIGNALS_H_
 

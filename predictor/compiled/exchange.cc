@@ -80,7 +80,7 @@ Joint JointOf(const Exchange& exchange, const ClusterParameters<double>& cluster
           cluster.overlap_contention()};
 }
 
-// As JoinStep joins it. `end` is that of the exchange, and `root` the square root of the micro-steps.
+// As JoinStep joins it. `end` is that of the exchange, `root` the square root of the micro-steps.
 template <Overlap kOverlap>
 double Join(const Joint& joint, double micro_s, double end_s, double steps, double root) {
   const Duration<> micro = Seconds(micro_s);

@@ -8,8 +8,8 @@
 
 namespace stepcast::internal {
 
-// A synchronisation on one placement, whatever the batch: its end is the largest of straight lines in
-// the backward pass.
+// A synchronisation on one placement, whatever the batch: its end is the largest of straight lines
+// in the backward pass.
 struct Exchange {
   static constexpr std::size_t kMostLines = 12;
   struct Line {

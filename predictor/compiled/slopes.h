@@ -1,7 +1,8 @@
-// Derivatives of a step by ln(parameter), by the chain rule in stages: the step by what it is joined
-// from, a synchronisation by the hops that it takes, a hop by the rate of its path, rates and compute
-// by the parameters. Each stage is the model's own formula on numbers with as many derivatives as it
-// has variables, which is a tenth of the work of carrying all parameters through all of it.
+// Derivatives of a step by ln(parameter), by the chain rule in stages: the step by what it is
+// joined from, a synchronisation by the hops that it takes, a hop by the rate of its path, rates
+// and compute by the parameters. Each stage is the model's own formula on numbers with as many
+// derivatives as it has variables, which is a tenth of the work of carrying all parameters through
+// all of it.
 #ifndef STEPCAST_PREDICTOR_COMPILED_SLOPES_H_
 #define STEPCAST_PREDICTOR_COMPILED_SLOPES_H_
 
@@ -16,7 +17,7 @@
 
 namespace stepcast::internal {
 
-// Parameters that the rate of a path depends on, in this order. Derivatives are by their logarithms.
+// Parameters of the rate of a path, in this order; derivatives are by their logarithms.
 enum LinkLane {
   kNodeLinkLane,
   kFlowLane,
@@ -31,9 +32,9 @@ inline constexpr ClusterParameter kLinkLaneParameters[kLinkLanes] = {
     kLinkBandwidth, kFlowBandwidth, kLinkLatency, kFlowWindow, kLossTimeout, kLinkBandwidth};
 using LinkDual = DualOf<kLinkLanes>;
 
-// What the bandwidth of a hop depends on: the rate of its path, by the value, and parameters, by their
-// logarithms. What a single connection is held to depends on none of these, and has the first two
-// places for its limits.
+// What the bandwidth of a hop depends on: the rate of its path, by the value, and parameters, by
+// their logarithms. What a single connection is held to depends on none of these, and has the first
+// two places for its limits.
 enum HopLane {
   kRateLane,
   kHostLane,
@@ -58,8 +59,8 @@ struct RouteSlopes {
 enum ComputeLane { kFixedLane, kFloorLane, kSampleLane, kContentionLane, kComputeLanes };
 using ComputeDual = DualOf<kComputeLanes>;
 
-// What a synchronisation depends on, by the values themselves: of a collective, and of servers in the
-// same places. The last ones are needed only where a round trip or loss holds flows back.
+// What a synchronisation depends on, by the values themselves: of a collective, and of servers in
+// the same places. The last ones are needed only where a round trip or loss holds flows back.
 enum SyncLane {
   kBackwardLane,
   kBandwidthLane,
@@ -113,9 +114,9 @@ inline constexpr int kActive = kNodeLink + 1;
 inline constexpr int kPadded = (kActive + 1) / 2 * 2;
 using Gradient = std::array<double, kPadded>;
 
-// x^T C x of a symmetric C, by the lower triangle, in which what stands for two places counts twice.
-// Row by row into sums that stay in registers, without the rows of parameters that a plan does not
-// depend on: most plans depend on few.
+// x^T C x of a symmetric C, by the lower triangle, in which what stands for two places counts
+// twice. Row by row into sums that stay in registers, without the rows of parameters that a plan
+// does not depend on: most plans depend on few.
 class QuadraticForm {
  public:
   void Set(int row, int column, double value) {

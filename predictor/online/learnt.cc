@@ -1,6 +1,6 @@
-// What was learnt, as `stepcast calibrate` would leave it: the penalised least squares solved to its
-// end from where the rows have led, and the joint normal law of the job's parameters and of what
-// the calibration that it began with knows beside them.
+// What was learnt, as `stepcast calibrate` would leave it: the penalised least squares solved to
+// its end from where the rows have led, and the joint normal law of the job's parameters and of
+// what the calibration that it began with knows beside them.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -134,8 +134,8 @@ class Minimum {
     };
     const int fixed = Belief::kWorkloadOffset + kFixedTime;
     const int floor = Belief::kWorkloadOffset + kFloorTime;
-    // The constant part of the curve is time that no batch hides, or a floor that ends at the batches
-    // in the middle of those observed; with what hides behind it as before, and as believed.
+    // The constant part of the curve is time that no batch hides, or a floor that ends at the
+    // batches in the middle of those observed; what hides behind it stays as believed.
     const double both = std::exp(x[fixed]) + std::exp(x[floor]);
     const double small = std::log(kSmallShare * both);
     const double large = std::log((1 - kSmallShare) * both);

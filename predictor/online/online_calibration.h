@@ -4,17 +4,17 @@
 //   job.Observe(plan, Seconds(0.31));        // microseconds
 //   Predictor predictor(job.cluster(), workload, facts);
 //
-// The belief of the cluster's calibration (or its priors) is the start: a normal law of the ln(value)
-// of the cluster's and the workload's parameters, with their covariance. Observed plans are kept by
-// their times, one entry a distinct plan, and after each row the penalised least squares of
-// calibrate/calibrate.h,
+// The belief of the cluster's calibration (or its priors) is the start: a normal law of the
+// ln(value) of the cluster's and the workload's parameters, with their covariance. Observed plans
+// are kept by their times, one entry a distinct plan, and after each row the penalised least
+// squares of calibrate/calibrate.h,
 //
 //   sum_plans sum_rows ( (1 + z^2)^(1/2) - 1 ) + 1/2 (x - x_0)' C_0^-1 (x - x_0)
 //   z = ln(T_measured / T) / s_p,   s_p = s (0.7 + 0.3 n_p)^(1/2)
 //
-// takes a Gauss-Newton step from where it was, with derivatives of the observed plan and of another,
-// in turn, taken anew. cluster() goes on to the minimum and also begins at other explanations
-// of the rows; so does the row whose number is a power of two, from the 16th on.
+// takes a Gauss-Newton step from where it was, with derivatives of the observed plan and of
+// another, in turn, taken anew. cluster() goes on to the minimum and also begins at other
+// explanations of the rows; so does the row whose number is a power of two, from the 16th on.
 //
 //   x, x_0  ln(value) of the parameters; of the belief at the start
 //   C_0     its covariance
@@ -30,16 +30,16 @@
 // Rows count for it once the parameters are known better than one step is. It stays so, and rows go
 // on to be learnt together with those before: who wants to follow the changed job begins anew.
 //
-// Note that rows in another order give the same parameters to the tolerance of the search, as long as
-// the cost has one minimum, and that the same rows give the same bits. A plan keeps 32 times, beyond
-// which near ones are joined, and a job 256 plans, beyond which the one that was not observed for
-// longest is kept as its normal equations: what a job takes is bounded.
+// Note that rows in another order give the same parameters to the tolerance of the search, as long
+// as the cost has one minimum, and that the same rows give the same bits. A plan keeps 32 times,
+// beyond which near ones are joined, and a job 256 plans, beyond which the one that was not
+// observed for longest is kept as its normal equations: what a job takes is bounded.
 //
-// Not covered: a measured profile of the device as the start, and own links of hosts that neither the
-// cluster file nor its calibration tells from others.
+// Not covered: a measured profile of the device as the start, and own links of hosts that neither
+// the cluster file nor its calibration tells from others.
 //
-// Sources: Page, Biometrika 41 (1954) (cumulated sums); docs/explanation/online.md (what is measured
-// of it).
+// Sources: Page, Biometrika 41 (1954) (cumulated sums); docs/explanation/online.md (what is
+// measured of it).
 #ifndef STEPCAST_PREDICTOR_ONLINE_ONLINE_CALIBRATION_H_
 #define STEPCAST_PREDICTOR_ONLINE_ONLINE_CALIBRATION_H_
 
@@ -74,9 +74,10 @@ class OnlineCalibration {
   // Not to be called by two threads at once.
   Observation Observe(const Plan& plan, Duration<> step_time);
 
-  // The cluster with the parameters as learnt, as `stepcast calibrate` would leave it: for Predictor,
-  // or to be written as a cluster file. What its calibration knew of other jobs moves with what they
-  // have in common. Without rows it is the start. Takes milliseconds; changes nothing here.
+  // The cluster with the parameters as learnt, as `stepcast calibrate` would leave it: for
+  // Predictor, or to be written as a cluster file. What its calibration knew of other jobs moves
+  // with what they have in common. Without rows it is the start. Takes milliseconds; changes
+  // nothing here.
   Cluster cluster() const;
 
   int rows() const;  // observed so far

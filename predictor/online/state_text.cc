@@ -1,5 +1,5 @@
-// What was learnt as JSON, and back. Numbers are written with as many digits as it takes to read the
-// same bits; what does not follow from the rest is written, such as the normal equations, whose
+// What was learnt as JSON, and back. Numbers are written with as many digits as it takes to read
+// the same bits; what does not follow from the rest is written, such as the normal equations, whose
 // rounding is that of the order in which rows came.
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -128,8 +128,8 @@ class Reader {
 
 // ---- Plans.
 
-// Calls visit(name, value) for each part of a plan, const or not. Quantities are in SI units, so that
-// they come back bit by bit.
+// Calls visit(name, value) for each part of a plan, const or not. Quantities are in SI units, so
+// that they come back bit by bit.
 template <class SomePlan, class Visitor>
 void VisitPlan(SomePlan& plan, const Visitor& visit) {
   visit("placement", plan.placement);

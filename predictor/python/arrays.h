@@ -6,8 +6,8 @@
 //   Reader reader(workers, shape);
 //   const int* ints = reader.Ints(begin, count, &buffer);   // elements [begin, begin + count)
 //
-// An int32 array that does not broadcast is read in place; everything else is copied block by block,
-// int64 as int32. Readers touch no Python object, and may run without the GIL.
+// An int32 array that does not broadcast is read in place; everything else is copied block by
+// block, int64 as int32. Readers touch no Python object, and may run without the GIL.
 #ifndef STEPCAST_PREDICTOR_PYTHON_ARRAYS_H_
 #define STEPCAST_PREDICTOR_PYTHON_ARRAYS_H_
 

@@ -38,7 +38,7 @@ inline InputPlace Keyword(const char* name) { return {"", 0, name}; }
 
 inline std::string ReprOf(py::handle value) { return py::repr(value).cast<std::string>(); }
 
-// A whole number of Python or NumPy. Throws InputError for all else and for what an int cannot hold.
+// A whole number of Python or NumPy. Throws InputError for all else, or what an int cannot hold.
 int IntOf(py::handle value, const char* name);
 // A number of Python or NumPy; throws InputError for all else.
 double RealOf(py::handle value, const char* name);

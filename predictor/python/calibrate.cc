@@ -1,5 +1,5 @@
-// The extension module stepcast._calibrate: fitting, for builds that have Ceres. Its classes of data
-// are those of stepcast._core, which must be imported before.
+// The extension module stepcast._calibrate: fitting, for builds that have Ceres. Its classes of
+// data are those of stepcast._core, which must be imported before.
 #include "calibrate/calibrate.h"
 
 #include <fmt/format.h>

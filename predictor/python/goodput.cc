@@ -326,8 +326,8 @@ py::object Goodput::Evaluate(py::handle nodes, py::handle workers, py::handle lo
 }
 
 // The batches that one replica may have follow from how its gradient's noise is estimated: from the
-// micro-steps of one update, where there are at least two. So a single replica has its initial batch
-// without accumulation, and any larger batch in at least two micro-steps.
+// micro-steps of one update, where there are at least two. So a single replica has its initial
+// batch without accumulation, and any larger batch in at least two micro-steps.
 BatchChoice Goodput::Best(int nodes, int workers, int most_batch, int least_local, int most_local,
                           bool accumulate) const {
   const Allocation allocation{workers, nodes, MostEven(workers, nodes), 0};

@@ -1,8 +1,8 @@
-// Predictions as JSON: what `stepcast predict --json` prints and `stepcast serve` answers. Keys are a
-// contract; units are in their names.
+// Predictions as JSON: what `stepcast predict --json` prints and `stepcast serve` answers. Keys are
+// a contract; units are in their names.
 //
-// Needs nlohmann-json, as no other header of this library does: for the program, the service and the
-// package for Python.
+// Needs nlohmann-json, as no other header of this library does: for the program, the service and
+// the package for Python.
 #ifndef STEPCAST_PREDICTOR_REPORT_JSON_H_
 #define STEPCAST_PREDICTOR_REPORT_JSON_H_
 

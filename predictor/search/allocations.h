@@ -9,8 +9,8 @@
 //
 //   b_max  the largest local batch: that of the limits, and no more than the device's memory holds
 //
-// and the best has the highest goodput = throughput x efficiency( b a w ), or throughput alone where
-// no noise scale says what a sample is worth; of equals the smaller batch wins.
+// and the best has the highest goodput = throughput x efficiency( b a w ), or throughput alone
+// where no noise scale says what a sample is worth; of equals the smaller batch wins.
 //
 //   efficiency(m) = (M_0 + B_noise) / (m + B_noise)                  model/statistics/noise_scale.h
 //

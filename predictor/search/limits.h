@@ -10,7 +10,8 @@
 // The closed forms (model/limits/limits.h) take their constants (hops, servers, backward pass) from
 // the prediction at their own answer, which is bisected for. They differ from the search, and
 // rightly,
-//   - by what they leave out: stragglers, whose wait grows about as the root of ln w, and slow start
+//   - by what they leave out: stragglers, whose wait grows about as the root of ln w, and slow
+//   start
 //     (both make the searched numbers smaller);
 //   - by the growth of B_hop with log2 N, which moves constants but not the derivative: searched
 //     best numbers are smaller where bytes matter, and throughput comes nowhere near a ceiling that

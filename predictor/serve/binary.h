@@ -2,10 +2,10 @@
 //
 //   4 bytes    length of the head, an unsigned number
 //   the head   JSON with "columns": "workers,link_gbit_per_s,..." and "size"
-//   columns    each in the order of the head, `size` values of 4 or 8 bytes: whole numbers as int32,
-//              all others as float64 (IEEE 754)
+//   columns    each in the order of the head, `size` values of 4 or 8 bytes: whole numbers as
+//              int32, all others as float64 (IEEE 754)
 //
-// All little endian; zeros fill up the head and each column to a multiple of 8 bytes from the start.
+// Little endian; zeros pad the head and each column to a multiple of 8 bytes from the start.
 #ifndef STEPCAST_PREDICTOR_SERVE_BINARY_H_
 #define STEPCAST_PREDICTOR_SERVE_BINARY_H_
 

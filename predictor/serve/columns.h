@@ -35,8 +35,8 @@ inline constexpr std::array<NumberColumn, 3> kNumberColumns = {
      {"rtt_ms", &QueryArrays::rtt_s, 1e-3},
      {"loss_rate", &QueryArrays::loss_rate, 1}}};
 
-// Queries as a request states them: columns of `size`, or empty ones. In number columns a value that
-// is not a number stands for "not stated".
+// Queries as a request states them: columns of `size`, or empty ones. In number columns a value
+// that is not a number stands for "not stated".
 struct QueryColumns {
   std::size_t size = 0;
   std::array<std::vector<int>, kCountColumns.size()> counts;
@@ -45,8 +45,8 @@ struct QueryColumns {
   bool Has(CountIndex i) const { return !counts[i].empty(); }
 };
 
-// Step times and, where they were asked for, intervals; times are not a number where the status says
-// why.
+// Step times and, where they were asked for, intervals; times are not a number where the status
+// says why.
 struct ForecastColumns {
   std::vector<double> step_time_s;
   std::vector<double> low_s;

@@ -39,7 +39,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kReadSize = 4096;
 constexpr auto kSweepInterval = std::chrono::milliseconds(100);
-// A closed connection may still receive so much and so long: a client that is sending gets to see why.
+// A closed connection may still receive so much and so long: a sending client gets to see why.
 constexpr std::size_t kMostLingering = 1 << 20;
 constexpr auto kLingerTimeout = std::chrono::milliseconds(1000);
 
@@ -109,8 +109,8 @@ struct Shared {
   std::atomic<int> large{0};
 };
 
-// One client's connection: its requests one after the other. All members but `deadline_` are used on
-// the socket's strand, or by the pool while it answers.
+// One client's connection: its requests one after the other. All members but `deadline_` are used
+// on the socket's strand, or by the pool while it answers.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(tcp::socket socket, Shared* shared) : socket_(std::move(socket)), shared_(*shared) {

@@ -1,11 +1,11 @@
 // HTTP/1.1 over TCP for the api, without encryption and authentication.
 //
-// A connection costs a descriptor and some kilobytes, whatever its client does: few threads serve all.
-// What each part of an exchange may take is bounded in bytes and, as a whole, in time: a client that
-// sends a byte now and then gets 408, and closes nobody else's connection. What takes longer than
-// others should wait for is answered by a pool of threads of lower priority; bodies of more than
-// kLargeBody are held for so many requests at once, and others get 503 meanwhile. When all connections
-// are in use, the one that has waited longest for a request is closed for a new one.
+// A connection costs a descriptor and some kilobytes, whatever its client does: few threads serve
+// all. What each part of an exchange may take is bounded in bytes and, as a whole, in time: a
+// client that sends a byte now and then gets 408, and closes nobody else's connection. What takes
+// longer than others should wait for is answered by a pool of threads of lower priority; bodies of
+// more than kLargeBody are held for so many requests at once, and others get 503 meanwhile. When
+// all connections are in use, the one idle longest is closed for a new one.
 #ifndef STEPCAST_PREDICTOR_SERVE_HTTP_SERVER_H_
 #define STEPCAST_PREDICTOR_SERVE_HTTP_SERVER_H_
 
@@ -48,8 +48,8 @@ class HttpServer {
 
   std::uint16_t port() const;
 
-  // Takes no new connections, answers requests that have begun, and returns when all are answered or
-  // after `patience`; then true where nothing was cut off.
+  // Takes no new connections, answers requests that have begun, and returns when all are answered
+  // or after `patience`; then true where nothing was cut off.
   bool Stop(std::chrono::milliseconds patience);
 
  private:

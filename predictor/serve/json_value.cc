@@ -119,7 +119,7 @@ class Builder {
 
   std::size_t most_numbers_;
   JsonValue root_;
-  // Objects that are not closed yet. Only the last one grows, so that those before it stay in place.
+  // Objects that are not closed yet. Only the last one grows, so that the others stay in place.
   std::vector<JsonValue*> open_;
   JsonValue* column_ = nullptr;
   bool in_column_ = false;

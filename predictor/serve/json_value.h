@@ -1,7 +1,7 @@
 // The JSON of a request: strict, bounded, with arrays of numbers kept as columns.
 //
-// Well-formed UTF-8 JSON only (RFC 8259), no comments, no key twice in an object. What nests deeper or
-// holds more than a request may is refused while it is read, so that a text costs memory in
+// Well-formed UTF-8 JSON only (RFC 8259), no comments, no key twice in an object. What nests deeper
+// or holds more than a request may is refused while it is read, so that a text costs memory in
 // proportion to its length and no stack.
 #ifndef STEPCAST_PREDICTOR_SERVE_JSON_VALUE_H_
 #define STEPCAST_PREDICTOR_SERVE_JSON_VALUE_H_

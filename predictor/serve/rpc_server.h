@@ -1,5 +1,5 @@
-// gRPC as a module, stepcast-grpc.so: loaded where it is asked for, so that who does without it need
-// not have its libraries.
+// gRPC as a module, stepcast-grpc.so: loaded where it is asked for, so that who does without it
+// need not have its libraries.
 #ifndef STEPCAST_PREDICTOR_SERVE_RPC_SERVER_H_
 #define STEPCAST_PREDICTOR_SERVE_RPC_SERVER_H_
 

@@ -6,8 +6,8 @@
 //   target->predictor.Predict(plan);
 //
 // A snapshot is what was read at one time, with all that was made of it: it never changes, and an
-// answer is made of one snapshot alone. Reload swaps it; who still answers from the old one keeps it.
-// Everything here may be called from many threads.
+// answer is made of one snapshot alone. Reload swaps it; who still answers from the old one keeps
+// it. Everything here may be called from many threads.
 #ifndef STEPCAST_PREDICTOR_SERVE_SERVICE_H_
 #define STEPCAST_PREDICTOR_SERVE_SERVICE_H_
 
@@ -115,8 +115,8 @@ struct StatedApart {
 Plan ReadPlan(const PlanText& text, const std::string& prefix, const Cluster& cluster,
               const StatedApart& apart = {});
 
-// Sets the size of `columns`. Throws InputError, with `prefix` before a column's name, where there is
-// none, where lengths differ or exceed `most`, and for nodes without workers.
+// Sets the size of `columns`. Throws InputError, with `prefix` before a column's name, where there
+// is none, where lengths differ or exceed `most`, and for nodes without workers.
 void CheckColumns(const std::string& prefix, std::size_t most, QueryColumns* columns);
 
 // Throws InputError for a search that makes no sense, or tries more than `most_plans`. A
@@ -126,13 +126,14 @@ void CheckSearch(const BatchSearch& search, std::size_t allocations, std::size_t
 // The error with the key of a request where it names an option of the command line.
 InputError InRequestTerms(const InputError& error);
 
-// Answers `queries`, whose number columns become SI units; `plan` says what they do not. Where workers
-// are stated without nodes, nodes are filled one after another. Throws InputError as CompiledPlan does.
+// Answers `queries`, whose number columns become SI units; `plan` says what they do not. Where
+// workers are stated without nodes, nodes are filled one after another. Throws as
+// CompiledPlan does.
 ForecastColumns PredictMany(const Snapshot& snapshot, const Target& target, const Plan& plan,
                             bool interval, QueryColumns* queries);
 
-// The best batch for each of `allocations`, of which the columns of workers, nodes, devices_per_node
-// and servers are read as PredictMany does.
+// The best batch for each of `allocations`, of which the columns of workers, nodes,
+// devices_per_node and servers are read as PredictMany does.
 std::vector<BatchChoice> Recommend(const Snapshot& snapshot, const Target& target, const Plan& plan,
                                    const BatchSearch& search, QueryColumns* allocations);
 

@@ -1,4 +1,4 @@
-// Threads for what others should not wait for: they yield the processor to those that answer at once.
+// Threads for what nobody should wait for: they yield the processor to those that answer at once.
 #ifndef STEPCAST_PREDICTOR_SERVE_WORK_POOL_H_
 #define STEPCAST_PREDICTOR_SERVE_WORK_POOL_H_
 

@@ -1,7 +1,7 @@
 // A `predict` process must answer before a person or a script notices that it was started. Others
 // may share the machine: judged are the median of the processor time, and the shortest time by the
-// clock, in which waiting for anything but the processor would show. Where the machine is slower than
-// the one that the time was promised for, as the reference work between processes shows, it is
+// clock, in which waiting for anything but the processor would show. Where the machine is slower
+// than the one that the time was promised for, as the reference work between processes shows, it is
 // allowed as many times longer.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Public traces of four jobs on 1 to 64 devices: fitted where measuring is cheap, judged where it is
-// not, beside the published model of the traces' own authors on the same rows.
+// Public traces of four jobs on 1 to 64 devices: fitted where measuring is cheap, judged where it
+// is not, beside the published model of the traces' own authors on the same rows.
 #include <gtest/gtest.h>
 
 #include <cmath>

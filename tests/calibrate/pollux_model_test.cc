@@ -1,5 +1,5 @@
-// The model of Pollux, written anew, against numbers of its authors' code; and how well it forecasts
-// the public traces from few workers.
+// The model of Pollux, written anew, against numbers of its authors' code; and how well it
+// forecasts the public traces from few workers.
 //
 // "Published" numbers here were computed once by running petuum/adaptdl, branch osdi21-artifact,
 // commit c793c708, simulator/goodput.py, unchanged, with Python 3.11, NumPy 1.24 and SciPy 1.10;

@@ -1,5 +1,5 @@
-// Clusters, devices, workloads, plans and predictions of the C interface: they say what the C++ ones
-// say, and refuse with a status and a line.
+// Clusters, devices, workloads, plans and predictions of the C interface: they say what the C++
+// ones say, and refuse with a status and a line.
 #include <gtest/gtest.h>
 #include <stepcast.h>
 

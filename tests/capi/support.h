@@ -49,8 +49,8 @@ Handle Get(const Make& make) {
   return Handle(made);
 }
 
-// `call(&error)` must fail with that status and a line that says so; and fail alike for who does not
-// want the text.
+// `call(&error)` must fail with that status and a line that says so; and fail alike for who does
+// not want the text.
 template <class Call>
 void ExpectFails(stepcast_status status, const std::string& fragment, const Call& call) {
   char* error = nullptr;

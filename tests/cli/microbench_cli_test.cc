@@ -45,8 +45,8 @@ ProcessResult MeasureUntil(const std::string& signal, const std::string& seconds
                     EndlessMeasure("1", output));
 }
 
-// The same once it has measured something, or half a minute is over: `commands` of a shell, in which
-// $pid is the measurement.
+// The same once it has measured something, or half a minute is over: `commands` of a shell, in
+// which $pid is the measurement.
 ProcessResult MeasureAnd(const std::string& commands, const std::string& threads,
                          const std::string& output) {
   return RunProcess(Words{"/bin/sh", "-c",

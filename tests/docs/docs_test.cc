@@ -154,8 +154,8 @@ class Sandbox {
 constexpr double kNoise = 0.02;
 constexpr double kNoiseNearZero = 0.05;
 
-// The text cut into numbers and what stands between them, without white space, rules and the lengths
-// of bars.
+// The text cut into numbers and what stands between them, without white space, rules and the
+// lengths of bars.
 std::vector<std::string> Pieces(const std::string& text) {
   static const std::regex piece(R"re([0-9][0-9,]*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?|[^0-9\s]+)re");
   static const std::regex fill("(\xe2[\x94-\x96][\x80-\xbf]|-)\\1+");
@@ -192,8 +192,8 @@ bool SameUpToNoise(const std::string& said, const std::string& actual) {
   return true;
 }
 
-// Whether `actual` is what a page says, in which a line "..." stands for any lines. Who writes pages
-// anew writes them to the letter, so that the numbers of one page belong together.
+// Whether `actual` is what a page says, in which a line "..." stands for any lines. Who writes
+// pages anew writes them to the letter, so that the numbers of one page belong together.
 bool Matches(const Lines& said, const Lines& actual, std::size_t i = 0, std::size_t j = 0) {
   const auto same = [&](const std::string& a, const std::string& b) {
     return Updating() ? a == b : SameUpToNoise(a, b);

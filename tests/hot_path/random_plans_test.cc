@@ -1,5 +1,5 @@
-// Many random plans, each beside one that differs in one thing: no answer is no number, the interval
-// holds the step, and no step is shorter with less bandwidth or with more of anything else.
+// Many random plans, each beside one that differs in one thing: no answer is no number, the
+// interval holds the step, and less bandwidth or more of anything else shortens no step.
 #include "tests/hot_path/random_plans.h"
 
 #include <gtest/gtest.h>

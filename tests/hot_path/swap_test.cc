@@ -31,8 +31,8 @@ Predictor Fitted(double faster) {
   return {CalibratedCluster(truth), *FindWorkload("resnet50"), std::nullopt};
 }
 
-// The plan that answers now, under a lock that is held to copy a pointer alone. An atomic shared_ptr
-// would do too; that of libstdc++ 12 unlocks without release, which a detector of races sees.
+// The plan that answers now, under a lock that is held to copy a pointer alone. An atomic
+// shared_ptr would do too; that of libstdc++ 12 unlocks without release, as race detectors see.
 class Current {
  public:
   explicit Current(std::shared_ptr<const CompiledPlan> plan) : plan_(std::move(plan)) {}

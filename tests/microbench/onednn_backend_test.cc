@@ -176,7 +176,7 @@ TEST(OneDnnBackendTest, MapsLargeResults) {
   ExpectRuns(ActivationOp{Function::kRelu, 3, 1'000'000}, kBoth);
 }
 
-// Time to map memory grows with it: four times as much, at least twice and at most ten times as long.
+// Time to map memory grows with it: four times as much takes two to ten times as long.
 TEST(OneDnnBackendTest, MapsMemoryAnew) {
   const std::unique_ptr<Backend> backend = MakeOneDnnBackend(1);
   ASSERT_EQ(backend->Overheads().size(), 1U);

@@ -1,6 +1,6 @@
-// A device on a recorded clock: nothing runs, and each run moves the clock on by a time that follows
-// from the point and a script of what happens to the device. The same script and seed give the same
-// times.
+// A device on a recorded clock: nothing runs, and each run moves the clock on by a time that
+// follows from the point and a script of what happens to the device. The same script and seed give
+// the same times.
 //
 //   RecordedBackend device(script);
 //   RunCampaign(space, &device, &journal, options, device.Hooks());

@@ -160,8 +160,9 @@ RC_GTEST_PROP(ServerAsyncProperty, IsTheProductFormSolution, ()) {
   RC_ASSERT(Near(AsyncServerCycle(paths, Seconds(compute), kMessage).si(), exact, 1e-9));
 }
 
-// Networks far beyond those of servers: think time from a billionth of the largest demand to 1e12 of
-// them, stations without work, buckets of all kinds, and links of nodes that are or are not felt.
+// Networks far beyond those of servers: think time from a billionth of the largest demand to 1e12
+// of them, stations without work, buckets of all kinds, and links of nodes that are or are not
+// felt.
 internal::AsyncNetwork<double> AnyNetwork(int workers, bool overlaps) {
   internal::AsyncNetwork<double> network;
   const double largest = *LogUniform(1e-6, 1);
@@ -190,8 +191,8 @@ internal::AsyncNetwork<double> AnyNetwork(int workers, bool overlaps) {
   return network;
 }
 
-// The times at the stations with so much think time, from the header: up to 33 workers the recursion,
-// beyond the chord.
+// The times at the stations with so much think time, from the header: up to 33 workers the
+// recursion, beyond the chord.
 std::array<double, 3> ResidenceAt(const internal::AsyncNetwork<double>& network, Duration<> think,
                                   Duration<> cycle, int workers) {
   const internal::ClosedNetwork<double> closed{network.demand, think};

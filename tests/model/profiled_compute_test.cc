@@ -162,8 +162,8 @@ TEST(ProfiledCompute, TheHostAddsOrRunsAhead) {
   EXPECT_TRUE(Near(gpu.Update().in(kMicroseconds), 3));
 }
 
-// A host that maps memory at 1 ns a byte: nothing up to what its allocator keeps, then gradients and
-// a share of what the layers write.
+// A host that maps memory at 1 ns a byte: nothing up to what its allocator keeps, then gradients
+// and a share of what the layers write.
 TEST(ProfiledCompute, AllocationIsOfWhatTheAllocatorGivesBack) {
   const Workload network = *FindWorkload("resnet18");
   ComputeProfile profile = Measured(network, {2, 8}, "cpu");

@@ -84,7 +84,7 @@ TEST(ShippedProfile, AFourthBatchIsPredictedFromThree) {
     std::printf("batch %g from the others: %zu points, median error %.2f %%; sums:%s\n", left_out,
                 errors.size(), 100 * median, text.c_str());
     EXPECT_LE(median, 0.05) << left_out;
-    // From 8 on outputs are so large that the allocator maps them anew: a knee, which no line meets.
+    // From 8 on outputs are so large that the allocator maps them anew: a knee that no line meets.
     EXPECT_LE(*std::max_element(of_sums.begin(), of_sums.end()), left_out < 8 ? 0.05 : 0.15);
   }
 }

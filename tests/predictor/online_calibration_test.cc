@@ -225,8 +225,8 @@ TEST(OnlineAgreement, WithFitsOfKnownTruthsFromPriors) {
   EXPECT_LT(all.streaming.Quantile(0.9), kAgreed);
 }
 
-// The start is what a campaign taught, of all three workloads or without the job's; the batch fit is
-// that of the campaign's runs and the job's.
+// The start is what a campaign taught, of all three workloads or without the job's; the batch fit
+// is that of the campaign's runs and the job's.
 TEST(OnlineAgreement, WithFitsOfKnownTruthsFromACalibration) {
   Agreement all;
   for (const bool known : {true, false}) {

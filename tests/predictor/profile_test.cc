@@ -1,4 +1,4 @@
-// Predictions from a profile of the device: when it speaks, what it says, and what it adds to doubt.
+// Predictions from a profile of the device: when it speaks, what it says, what it adds to doubt.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -165,8 +165,8 @@ double Si(const NamedValue& value) {
   return value.value;
 }
 
-// The formula that is shown gives its result from the inputs that are shown, also where the batch is
-// not the one that the parameters stand for.
+// The formula that is shown gives its result from the inputs that are shown, also where the batch
+// is not the one that the parameters stand for.
 TEST(ProfilePrediction, TheExplanationHasTheShapeOfTheProfile) {
   for (const int batch : {8, 20, 128, 300}) {
     const Explanation explanation = Profiled().Explain(AllreducePlan({1}, batch));

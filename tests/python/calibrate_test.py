@@ -33,7 +33,8 @@ class Calibrations(unittest.TestCase):
         fitted = outcome.cluster
         self.assertTrue(fitted.calibrated)
         slow = next(p for p in fitted.parameters if p.scope == "hosts tupi5+tupi6")
-        self.assertEqual((slow.name, slow.unit, slow.decided_by), ("link_bandwidth", "Gbit/s", "data"))
+        self.assertEqual((slow.name, slow.unit, slow.decided_by),
+                         ("link_bandwidth", "Gbit/s", "data"))
         self.assertTrue(0.09 < slow.value < 0.14)
         self.assertTrue(slow.low < slow.value < slow.high)
         self.assertIn("tupi5", fitted._repr_html_())

@@ -1,4 +1,4 @@
-"""Array calls: broadcasting, types, places for answers, refusals, and the same bits as one by one."""
+"""Array calls: broadcasting, types, places for answers, refusals, the same bits as one by one."""
 
 import math
 import threading

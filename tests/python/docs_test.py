@@ -1,8 +1,8 @@
 """The Python of docs/howto is run, and what it prints is compared.
 
 ```python blocks of a page are run in order, in one namespace, in a folder of their own where data/
-is the source tree's. A ```text block behind one is what it prints; numbers may differ by a hundredth.
-A block marked needs=calibrate is left out where that was not built.
+is the source tree's. A ```text block behind one is what it prints; numbers may differ by a
+hundredth. A block marked needs=calibrate is left out where that was not built.
 
 STEPCAST_UPDATE_DOCS=1 writes the outputs anew.
 """

@@ -1,4 +1,4 @@
-"""stepcast.pollux keeps the interface of Pollux-like goodput functions, and answers with the model."""
+"""stepcast.pollux has the interface of Pollux's goodput function, and answers with the model."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""package.pip: builds the wheel as pip does, installs it into an empty folder, and uses it there."""
+"""package.pip: builds the wheel as pip does, installs it in an empty folder, and uses it there."""
 
 import importlib.util
 import os

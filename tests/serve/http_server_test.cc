@@ -371,8 +371,8 @@ TEST(HttpServer, StopDoesNotWaitForEver) {
   EXPECT_LT(Clock::now() - asked, std::chrono::seconds(3));
 }
 
-// The clusters change between two calibrations while four clients ask: each answer is of one of them,
-// all of a batch too, and every request is answered.
+// The clusters change between two calibrations while four clients ask: each answer is of one of
+// them, all of a batch too, and every request is answered.
 TEST(HttpServer, ReloadDropsNothingAndMixesNothing) {
   constexpr int kReloads = 100;
   std::atomic<int> reads{0};

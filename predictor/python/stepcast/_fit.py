@@ -27,13 +27,14 @@ def calibrate(cluster: Cluster, runs: str | os.PathLike[str] | Iterable[Run], *,
         profiled_plans : up to so many different plans, 95 % intervals follow the cost itself, which
             takes some tens of times as long as the fit
 
-    Returns a CalibrationOutcome; the calibrated cluster is its `cluster`. Raises InputError for runs
-    that no model covers, and ImportError where stepcast was built without Ceres.
+    Returns a CalibrationOutcome; the calibrated cluster is its `cluster`. Raises InputError for
+    runs that no model covers, and ImportError where stepcast was built without Ceres.
     """
     try:
         from . import _calibrate
     except ImportError as error:
-        raise ImportError("this stepcast was built without calibration, which needs Ceres") from error
+        text = "this stepcast was built without calibration, which needs Ceres"
+        raise ImportError(text) from error
     if isinstance(runs, (str, os.PathLike)):
         runs = _core.read_runs(os.fspath(runs))
     devices = list(_library.read_devices())

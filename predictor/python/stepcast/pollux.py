@@ -12,8 +12,8 @@ code:
     fn.optimize(num_nodes, num_replicas, max_batch_size, atomic_bsz_range, accumulation)
 
 num_nodes and num_replicas are the nodes and devices in use, as evenly spread as can be; atomic_bsz
-is the batch of one micro-step on one device; accum_steps are the micro-steps of an update before its
-last; batch_size are the samples of one update. All are whole numbers, or arrays that broadcast.
+is the batch of one micro-step on one device; accum_steps are the micro-steps of an update before
+its last; batch_size are the samples of one update. All are whole numbers, or arrays that broadcast.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class GoodputFunction:
         for name, value in self._grad_params._asdict().items():
             if not (math.isfinite(value) and value >= 0):
                 raise _library.input_error(name, value, "is out of range", "at least 0")
-        # Samples beyond which a larger batch is worth little; without bound where only noise is seen.
+        # Samples beyond which a larger batch is worth little; no bound where only noise is seen.
         self._noise_scale = self._init_batch_size * var / sqr if sqr > 0 else math.inf * var
         if math.isnan(self._noise_scale):
             self._noise_scale = 0.0  # neither signal nor noise: more samples are worth nothing
@@ -168,8 +168,8 @@ def fit_perf_params(num_nodes, num_replicas, atomic_bsz, accum_step_time, optim_
         num_nodes, num_replicas, atomic_bsz : what was measured
         accum_step_time : seconds of a micro-step that does not synchronise
         optim_step_time : seconds of one that does
-        gradient_bytes : what a replica contributes to a synchronisation; where it is not given, only
-            the ratio of bytes to bandwidth is learnt
+        gradient_bytes : what a replica contributes to a synchronisation; where it is not given,
+            only the ratio of bytes to bandwidth is learnt
         cluster : what is known of the network, best calibrated; a stepcast.Cluster
         strategy : how gradients are exchanged, of those without servers
 
@@ -179,7 +179,8 @@ def fit_perf_params(num_nodes, num_replicas, atomic_bsz, accum_step_time, optim_
                                                     accum_step_time, optim_step_time)]
     nodes, replicas, batches, accum_s, optim_s = np.broadcast_arrays(*columns)
     known = _library.cluster("device", name="job") if cluster is None else cluster
-    job = _library.workload("job", gradient_bytes=_NOMINAL_BYTES if gradient_bytes is None else gradient_bytes)
+    size = _NOMINAL_BYTES if gradient_bytes is None else gradient_bytes
+    job = _library.workload("job", gradient_bytes=size)
     learnt = OnlineCalibration(
         _core.cluster_for_job(known, job, _NOMINAL_LOG_SD if gradient_bytes is None else 0.0), job)
     for n, w, b, accum, optim in zip(nodes, replicas, batches, accum_s, optim_s):
