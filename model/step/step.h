@@ -5,24 +5,15 @@
 //   S, E_K   = whole synchronisation, end of its last bucket          model/overlap
 //   step     = (a-1) t + t_f + t_b + kappa min(hidden, t_b) + exposed + u + o + wait
 //
-// A hop between nodes passes the sender's host and its link:
+// Hops between nodes are those of model/network/hop.h, with
 //
-//   1 / B_hop = ( 1 / B_path + 1 / B_host ) (1 + d (g-1)) (1 + s log2 N)
-//   1 / B_path = || 1 / B_link, 1 / (peers B_flow) ||_4, joined with R E / (f W) by a knee of q and
-//                with L / f by one of 4; all over 1-p (model/network/transport.h)
+//   k        1 when N = 2, 2 in a longer ring                                         [1]
+//   f, q     1 and 2 in a collective, 1 and 1 where a ring has two nodes, one to each other machine
+//            and helper and 4 with byteps, 0 with servers
 //
 //   s_b      shape of a measured profile at this batch; 1 without one                 [1]
 //   a        micro-steps to a synchronisation, at least one                           [1]
-//   B_link   line rate of the node's link, less headers                              [B/s]
-//   peers    distinct nodes that one node exchanges with: 1 when N = 2, 2 in a longer ring
-//   B_flow   most that the flows to one peer carry                                   [B/s]
-//   R, W     round trip, where it is stated; bytes in flight of one connection       [s], [B]
-//   E, L, p  round trips until a window has arrived; limit by loss [s/B]; packets lost
-//   f, q     connections at once, and sharpness of the knee: 1 and 2 in a collective, 1 and 1 where
-//            a ring has two nodes, one to each other machine and helper and 4 with byteps
-//   B_host   rate of an exchange within the node                                     [B/s]
-//   g, N     devices in use on the fullest node, nodes in use
-//   d, s     host sharing, node scaling                                              [1]
+//   g        devices in use on the fullest node                                    [1]
 //   h, kappa host contention, overlap contention                                     [1]
 //   u, o     optimizer's update; fixed cost of a synchronisation                     [s]
 //   phi      overlap share                                                           [1]
@@ -61,6 +52,8 @@
 #include "model/exchange/choice.h"
 #include "model/exchange/cost.h"
 #include "model/exchange/parameter_server.h"
+#include "model/network/hop.h"
+#include "model/network/limiter.h"
 #include "model/network/transport.h"
 #include "model/overlap/buckets.h"
 #include "model/step/parameters.h"
@@ -106,19 +99,6 @@ LinkFacts ServerLinkOf(const Cluster& cluster, const Plan& plan);
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
                         std::shared_ptr<const std::vector<Bucket>> buckets);
 
-// What holds a synchronisation back.
-enum class Limiter {
-  kNothing,     // there is no synchronisation
-  kLink,        // the node's network link
-  kFlow,        // what the flows to one peer carry
-  kWindow,      // bytes in flight per round trip
-  kLoss,        // packet loss
-  kHost,        // the exchange within the node
-  kServerLink,  // the servers' links
-  kServer,      // the servers' processors
-  kLatency,     // messages, initiations and fixed costs
-};
-
 template <class T>
 struct StepTime {
   Duration<T> forward;           // of all micro-steps, with what the curve holds fixed
@@ -133,17 +113,6 @@ struct StepTime {
   Duration<T> compute() const { return forward + backward + update; }
   Duration<T> exposed() const { return exposed_latency + exposed_transfer; }
   Duration<T> total() const { return compute() + exposed() + straggler_wait; }
-};
-
-// What the rate of a path was joined from.
-template <class T>
-struct PathTerms {
-  Path<T> path;
-  FlowLimits<T> limits;  // of one connection
-  DataRate<T> rate;
-  double peers = 1;        // that have a cap of their own
-  double connections = 0;  // that the limits are shared by; 0 where they are not part of the rate
-  double window_knee = 0;
 };
 
 // What a step's time is made of on the way: what `explain` shows.

@@ -11,6 +11,7 @@
 #include "model/compute/fitted_curve.h"
 #include "model/exchange/byteps.h"
 #include "model/exchange/choice.h"
+#include "model/network/hop.h"
 #include "model/network/slow_start.h"
 #include "model/network/transport.h"
 #include "model/numeric/dual.h"
@@ -19,15 +20,6 @@
 #include "model/sync/straggler.h"
 
 namespace stepcast::internal {
-
-// Sharpness of the knees between a link's own limit, that of its flows and that of their windows.
-inline constexpr double kLinkKnee = 4.0;
-// Collectives answer segment by segment, which rounds the corner more than a sliding window does
-// (model/exchange/segments.h); with nobody to pipeline with, round trips add.
-inline constexpr double kSegmentKnee = 2.0;
-inline constexpr double kNoPipeline = 1.0;
-// Share of a line rate that full frames leave to the payload.
-inline constexpr double kPayloadShare = kSegmentBytes / kFrameBytes;
 
 template <class T, class Parts>
 Duration<T> MicroStep(const StepFacts& facts, const ClusterParameters<T>& cluster,
@@ -54,48 +46,6 @@ Path<T> MakePath(const LinkFacts& stated, const DataRate<T>& fitted,
   // it decides, and what the hosts add to it counts.
   if (path.loss > 0.0) path.rtt += cluster.link_latency() * 2.0;
   return path;
-}
-
-// How many flows leave a node: to how many peers, of which each has a cap of its own, and over how
-// many connections at once. Latency hides behind bytes with a knee of sharpness `window_knee`.
-struct FlowShape {
-  double peers = 1;
-  double connections = 1;  // 0 where each is counted for itself
-  double window_knee = kLinkKnee;
-};
-
-template <class T>
-struct PathRate {
-  DataRate<T> bandwidth;
-  Limiter limiter = Limiter::kLink;
-};
-
-template <class T>
-PathRate<T> DeliverTo(const Path<T>& path, const FlowShape& shape,
-                      const DataRate<T>& flow_bandwidth, const Barrier<T>& barrier,
-                      PathTerms<T>* terms) {
-  FlowLimits<T> limits;
-  if (shape.connections > 0) limits = LimitsOfFlow(path, barrier);
-  const DurationPerByte<T> line = 1.0 / path.bandwidth;
-  const DurationPerByte<T> flows = 1.0 / (flow_bandwidth * shape.peers);
-  PathRate<T> rate;
-  rate.limiter = line < flows ? Limiter::kFlow : Limiter::kLink;
-  DurationPerByte<T> time = PNorm(line, flows, kLinkKnee);
-  DurationPerByte<T> most = Max(line, flows);
-  const auto join = [&](const DurationPerByte<T>& of_one, double knee, Limiter limiter) {
-    if (!(of_one.si() > 0.0)) return;
-    const DurationPerByte<T> limit = of_one / shape.connections;
-    time = PNorm(time, limit, knee);
-    if (most < limit) rate.limiter = limiter;
-    most = Max(most, limit);
-  };
-  join(limits.window, shape.window_knee, Limiter::kWindow);
-  join(limits.loss, kLinkKnee, Limiter::kLoss);
-  rate.bandwidth = (1.0 - path.loss) / time;
-  if (terms != nullptr) {
-    *terms = {path, limits, rate.bandwidth, shape.peers, shape.connections, shape.window_knee};
-  }
-  return rate;
 }
 
 // The parts of a step that few plans differ in: a curve's time of a batch, the rate of a path, a
@@ -149,18 +99,17 @@ template <class T>
 Hop<T> NodeHop(const StepFacts& facts, const LinkFacts& link, const ClusterParameters<T>& cluster,
                const PathRate<T>& rate, double doublings, Limiter* limiter) {
   const DataRate<T> host = cluster.host_bandwidth();
-  const T crowding =
-      (1.0 + cluster.host_sharing() * static_cast<double>(facts.devices_per_node - 1)) *
-      (1.0 + cluster.node_scaling() * doublings);
+  const Crowding<T> crowding{cluster.host_sharing(), static_cast<double>(facts.devices_per_node),
+                             cluster.node_scaling(), doublings};
   *limiter = host < rate.bandwidth ? Limiter::kHost : rate.limiter;
-  return {cluster.link_latency() + link.rtt.value_or(Duration<>()) / 2.0,
-          1.0 / ((1.0 / rate.bandwidth + 1.0 / host) * crowding)};
+  return {HopLatency(cluster.link_latency(), link.rtt.value_or(Duration<>())),
+          HopRate(rate.bandwidth, host, crowding)};
 }
 
 // A hop between devices of one node.
 template <class T>
 Hop<T> DeviceHop(const StepFacts& facts, const ClusterParameters<T>& cluster) {
-  return {cluster.device_latency() + facts.device_rtt / 2.0, cluster.host_bandwidth()};
+  return {HopLatency(cluster.device_latency(), facts.device_rtt), cluster.host_bandwidth()};
 }
 
 // The bytes of an average bucket.
@@ -267,7 +216,7 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
     // A phase ends with the slowest of all flows, one between each worker and each server.
     const Barrier<T> barrier{MeanBucket(facts) / servers, workers * servers};
     const FlowLimits<T> limits = parts.ConnectionLimits(path, cluster, barrier);
-    paths.connection = Max(limits.window, limits.loss) / (1.0 - loss);
+    paths.connection = ConnectionTime(limits, loss);
     if (limits.window < limits.loss) routes.connection = Limiter::kLoss;
     if (terms != nullptr) terms->server_path.limits = limits;
   }

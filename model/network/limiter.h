@@ -1,0 +1,21 @@
+// What holds a synchronisation back.
+#ifndef STEPCAST_MODEL_NETWORK_LIMITER_H_
+#define STEPCAST_MODEL_NETWORK_LIMITER_H_
+
+namespace stepcast {
+
+enum class Limiter {
+  kNothing,     // there is no synchronisation
+  kLink,        // the node's network link
+  kFlow,        // what the flows to one peer carry
+  kWindow,      // bytes in flight per round trip
+  kLoss,        // packet loss
+  kHost,        // the exchange within the node
+  kServerLink,  // the servers' links
+  kServer,      // the servers' processors
+  kLatency,     // messages, initiations and fixed costs
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_MODEL_NETWORK_LIMITER_H_
