@@ -15,7 +15,7 @@
 #include "model/network/slow_start.h"
 #include "model/network/transport.h"
 #include "model/numeric/dual.h"
-#include "model/overlap/overlap.h"
+#include "model/step/join.h"
 #include "model/step/step.h"
 #include "model/sync/straggler.h"
 
@@ -522,23 +522,75 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const CollectiveHops<T>& 
   return sync;
 }
 
+// Asynchronous servers: a worker's cycle takes the place of a synchronisation.
+template <class T, class Parts>
+StepTime<T> JoinCycle(const StepFacts& facts, const StepInputs<T>& inputs,
+                      const Duration<T>& backward, const T& wait, const Parts& parts,
+                      StepTerms<T>* terms) {
+  const Duration<T>& micro = inputs.micro;
+  const ServerRoutes<T>& routes = inputs.servers;
+  const ServerPaths<T>& paths = routes.paths;
+  const AsyncServers<T> async = AsynchronousServers(
+      paths, WorkOf(facts, micro, backward, inputs.straggler_spread, parts.AsyncLines(facts)),
+      facts.gradient);
+  StepTime<T> step;
+  step.forward = (micro - backward) * static_cast<double>(facts.accumulation_steps);
+  step.backward = backward * static_cast<double>(facts.accumulation_steps);
+  if (terms != nullptr) terms->async = async;
+  step.limiter = routes.At(async);
+  const Duration<T> exposed =
+      Max(async.cycle - step.compute(), Duration<T>());  // rounding must not make it negative
+  step.exposed_latency =
+      Min(exposed,
+          (paths.worker.alpha + paths.initiation * static_cast<double>(facts.servers)) * 2.0) +
+      inputs.overhead;
+  step.exposed_transfer = exposed + inputs.overhead - step.exposed_latency;
+  step.synchronisation = step.exposed();
+  if (facts.server.staleness_bound) {
+    step.straggler_wait =
+        BoundedStalenessWait(micro * wait, step.total(), facts.server.staleness_bound);
+  }
+  return step;
+}
+
 // The step of these inputs.
 template <class T, class Parts>
 StepTime<T> JoinStep(const StepFacts& facts, const StepInputs<T>& inputs, const Parts& parts,
                      StepTerms<T>* terms) {
-  StepTime<T> step;
-  const double a = facts.accumulation_steps;
   const bool servers = UsesServers(facts.strategy);
   const bool alone = Alone(facts);
-  const Duration<T>& micro = inputs.micro;
-  const Duration<T> backward = micro * inputs.overlap_share;
-  step.forward = (micro - backward) * a;
-  step.backward = backward * a;
+  const Duration<T> backward = inputs.micro * inputs.overlap_share;
   if (terms != nullptr) {
-    terms->micro = micro;
+    terms->micro = inputs.micro;
     terms->backward = backward;
+    if (!alone) terms->overhead = inputs.overhead;
   }
-  if (facts.has_compute && (!servers || alone)) step.update = inputs.update;
+  JoinInputs<T> in;
+  in.micro_steps = facts.accumulation_steps;
+  in.micro = inputs.micro;
+  in.backward = backward;
+  if (facts.has_compute && (!servers || alone)) in.update = inputs.update;
+  Synchronisation<T> sync;
+  if (!alone) {
+    in.wait = inputs.straggler_spread * (std::sqrt(in.micro_steps) * parts.Slowest(facts));
+    if (facts.strategy == Strategy::kPsAsync) {
+      return JoinCycle(facts, inputs, backward, in.wait, parts, terms);
+    }
+    const Duration<T> idle = IdleTime(facts, inputs.micro, backward);
+    sync = servers
+               ? Synchronise(facts, inputs.servers, backward, idle, inputs.timeout, parts, terms)
+               : Synchronise(facts, inputs.hops, backward, idle, inputs.timeout, parts, terms);
+    in.all = sync.All(facts);
+    in.end = sync.end;
+    in.contention = inputs.overlap_contention;
+    in.overhead = inputs.overhead;
+  }
+  const JoinedStep<T> joined = Join(facts.overlap, in);
+
+  StepTime<T> step;
+  step.forward = joined.forward;
+  step.backward = joined.backward;
+  step.update = joined.update;
   if (alone) {
     if (terms != nullptr && facts.strategy != Strategy::kNone) {
       terms->async.cycle = terms->async.alone = step.total();
@@ -546,56 +598,18 @@ StepTime<T> JoinStep(const StepFacts& facts, const StepInputs<T>& inputs, const 
     }
     return step;
   }
-
-  const Duration<T> wait =
-      micro * (inputs.straggler_spread * (std::sqrt(a) * parts.Slowest(facts)));
-  const Duration<T> idle = IdleTime(facts, micro, backward);
-  if (terms != nullptr) terms->overhead = inputs.overhead;
-
-  if (facts.strategy == Strategy::kPsAsync) {
-    const ServerRoutes<T>& routes = inputs.servers;
-    const ServerPaths<T>& paths = routes.paths;
-    const AsyncServers<T> async = AsynchronousServers(
-        paths, WorkOf(facts, micro, backward, inputs.straggler_spread, parts.AsyncLines(facts)),
-        facts.gradient);
-    if (terms != nullptr) terms->async = async;
-    step.limiter = routes.At(async);
-    const Duration<T> exposed =
-        Max(async.cycle - step.compute(), Duration<T>());  // rounding must not make it negative
-    step.exposed_latency =
-        Min(exposed,
-            (paths.worker.alpha + paths.initiation * static_cast<double>(facts.servers)) * 2.0) +
-        inputs.overhead;
-    step.exposed_transfer = exposed + inputs.overhead - step.exposed_latency;
-    step.synchronisation = step.exposed();
-    if (facts.server.staleness_bound) {
-      step.straggler_wait = BoundedStalenessWait(wait, step.total(), facts.server.staleness_bound);
-    }
-    return step;
-  }
-
-  const Synchronisation<T> sync =
-      servers ? Synchronise(facts, inputs.servers, backward, idle, inputs.timeout, parts, terms)
-              : Synchronise(facts, inputs.hops, backward, idle, inputs.timeout, parts, terms);
-  step.limiter = sync.limiter;
-  const Duration<T> transfer = sync.Transfer(facts);
-  const Duration<T> all = sync.All(facts);
-  const OverlapSplit<T> split = SplitOverlap(facts.overlap, backward, all, sync.end);
-  const Duration<T> contention = OverlapContention(split, backward, inputs.overlap_contention);
+  step.synchronisation = in.all + joined.overhead;
+  step.exposed_transfer = ExposedTransfer(joined.exposed, sync.Transfer(facts), in.all);
+  step.exposed_latency = joined.exposed - step.exposed_transfer + joined.overhead;
+  step.limiter = step.exposed_transfer < step.exposed_latency ? Limiter::kLatency : sync.limiter;
+  step.straggler_wait = joined.wait;
   if (terms != nullptr) {
     terms->cost = sync.cost;
     terms->slow_start = sync.slow_start;
     terms->end = sync.end;
-    terms->hidden = split.hidden;
-    terms->contention = contention;
+    terms->hidden = joined.hidden;
+    terms->contention = joined.contention;
   }
-  step.backward += contention;
-  step.synchronisation = all + inputs.overhead;
-  // The exposed part beyond the fixed cost is shared out as the whole is made up.
-  step.exposed_transfer = all.si() > 0.0 ? split.exposed * (transfer / all) : Duration<T>();
-  step.exposed_latency = split.exposed - step.exposed_transfer + inputs.overhead;
-  if (step.exposed_transfer < step.exposed_latency) step.limiter = Limiter::kLatency;
-  step.straggler_wait = wait;
   return step;
 }
 

@@ -68,7 +68,7 @@ namespace {
 
 // What is the same for all batches on one placement.
 struct Joint {
-  double overhead_s;
+  double overhead_s;  // with the update of a worker
   double all_s;
   double wait;
   double share;       // of the backward pass in a micro-step
@@ -80,16 +80,21 @@ Joint JointOf(const Exchange& exchange, const ClusterParameters<double>& cluster
           cluster.overlap_contention()};
 }
 
-// As JoinStep joins it. `end` is that of the exchange, `root` the square root of the micro-steps.
+// The step, its overlap known when this is compiled. `end_s` is that of the exchange, and `root`
+// the square root of the micro-steps.
 template <Overlap kOverlap>
-double Join(const Joint& joint, double micro_s, double end_s, double steps, double root) {
+double StepOf(const Joint& joint, double micro_s, double end_s, double steps, double root) {
   const Duration<> micro = Seconds(micro_s);
-  const Duration<> backward = micro * joint.share;
-  const OverlapSplit<double> split =
-      SplitOverlap(kOverlap, backward, Seconds(joint.all_s), Seconds(end_s));
-  return (micro * steps + Seconds(joint.overhead_s) + split.exposed +
-          OverlapContention(split, backward, joint.contention) + micro * (joint.wait * root))
-      .si();
+  JoinInputs<double> in;
+  in.micro_steps = steps;
+  in.micro = micro;
+  in.backward = micro * joint.share;
+  in.all = Seconds(joint.all_s);
+  in.end = Seconds(end_s);
+  in.contention = joint.contention;
+  in.overhead = Seconds(joint.overhead_s);
+  in.wait = joint.wait * root;
+  return Join(kOverlap, in).total().si();
 }
 
 // Calls with(x), where x() is `overlap` as a constant.
@@ -117,7 +122,6 @@ double CompiledState::StepTime(const Exchange& exchange, int local_batch,
   const Joint joint = JointOf(exchange, cluster);
   const double micro_s = MicroStepIn(exchange, local_batch);
   const double steps = accumulation_steps;
-  if (exchange.count == 0) return micro_s * steps + joint.overhead_s;
   const double backward_s = micro_s * joint.share;
   double end_s = 0;
   for (std::size_t k = 0; k < exchange.count; ++k) {
@@ -125,7 +129,7 @@ double CompiledState::StepTime(const Exchange& exchange, int local_batch,
   }
   const double root = accumulation_steps == 1 ? 1 : std::sqrt(steps);
   return OfKind(facts.overlap, [&](const auto overlap) {
-    return Join<overlap()>(joint, micro_s, end_s, steps, root);
+    return StepOf<overlap()>(joint, micro_s, end_s, steps, root);
   });
 }
 
@@ -156,24 +160,18 @@ void CompiledState::StepTimes(const Exchange& exchange, const int* local_batches
       root[i] = a == 1 ? 1 : std::sqrt(static_cast<double>(a));
     }
     for (std::size_t i = 0; i < n; ++i) steps[i] = accumulation_steps[first + i];
-    if (exchange.count == 0) {
-      for (std::size_t i = 0; i < n; ++i) step[i] = micro[i] * steps[i] + joint.overhead_s;
-    } else {
+    std::fill_n(end, n, 0.0);
+    for (std::size_t k = 0; k < exchange.count; ++k) {
+      const Exchange::Line line = exchange.lines[k];
       for (std::size_t i = 0; i < n; ++i) {
-        end[i] = std::max(0.0, exchange.lines[0].At(micro[i] * joint.share));
+        end[i] = std::max(end[i], line.At(micro[i] * joint.share));
       }
-      for (std::size_t k = 1; k < exchange.count; ++k) {
-        const Exchange::Line line = exchange.lines[k];
-        for (std::size_t i = 0; i < n; ++i) {
-          end[i] = std::max(end[i], line.At(micro[i] * joint.share));
-        }
-      }
-      OfKind(facts.overlap, [&](const auto overlap) {
-        for (std::size_t i = 0; i < n; ++i) {
-          step[i] = Join<overlap()>(joint, micro[i], end[i], steps[i], root[i]);
-        }
-      });
     }
+    OfKind(facts.overlap, [&](const auto overlap) {
+      for (std::size_t i = 0; i < n; ++i) {
+        step[i] = StepOf<overlap()>(joint, micro[i], end[i], steps[i], root[i]);
+      }
+    });
   }
 }
 

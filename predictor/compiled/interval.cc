@@ -235,20 +235,22 @@ void CompiledState::SetInterval(const PlanQuery& query, const KnownParts& parts,
   }
 
   // The step, by what it is joined from.
-  const auto t = Seeded<Duration<JoinDual>>(Seconds(micro.value), kMicroLane);
-  const auto t_b = Seeded<Duration<JoinDual>>(backward, kPassLane);
-  const OverlapSplit<JoinDual> split =
-      alone ? OverlapSplit<JoinDual>{}
-            : SplitOverlap(f.overlap, t_b, Seeded<Duration<JoinDual>>(sync.all, kAllLane),
-                           Seeded<Duration<JoinDual>>(sync.end, kEndLane));
-  const Duration<JoinDual> contention =
-      OverlapContention(split, t_b, JoinDual(cluster.overlap_contention()));
   const ClusterParameter overhead = OverheadOf(f);
-  const Duration<> fixed = alone ? Duration<>() : Seconds(cluster.si[overhead]);
-  const double spread = alone ? 0 : workload.straggler_spread() * (std::sqrt(a) * parts.Slowest(f));
-  const Duration<JoinDual> wait = t * spread;
-  const Duration<JoinDual> compute = t * a + contention + Duration<JoinDual>(Seconds(update));
-  const Duration<JoinDual> shown = split.exposed + Duration<JoinDual>(fixed) + wait;
+  JoinInputs<JoinDual> in;
+  in.micro_steps = a;
+  in.micro = Seeded<Duration<JoinDual>>(Seconds(micro.value), kMicroLane);
+  in.backward = Seeded<Duration<JoinDual>>(backward, kPassLane);
+  in.update = Seconds(update);
+  if (!alone) {
+    in.all = Seeded<Duration<JoinDual>>(sync.all, kAllLane);
+    in.end = Seeded<Duration<JoinDual>>(sync.end, kEndLane);
+    in.contention = cluster.overlap_contention();
+    in.overhead = Seconds(cluster.si[overhead]);
+    in.wait = workload.straggler_spread() * (std::sqrt(a) * parts.Slowest(f));
+  }
+  const JoinedStep<JoinDual> joined = Join(f.overlap, in);
+  const Duration<JoinDual> compute = joined.compute();
+  const Duration<JoinDual> shown = joined.shown();
   const Duration<JoinDual> step = compute + shown;
 
   // By ln(parameter), as a share of a part of the step.
@@ -263,21 +265,21 @@ void CompiledState::SetInterval(const PlanQuery& query, const KnownParts& parts,
     Gradient g = {};
     SetCompute(micro, by_micro, &g);
     g[kOverlapShare] = by_pass * backward.si();
-    g[kOverlapContention] = contention.si().value * scale;
+    g[kOverlapContention] = joined.contention.si().value * scale;
     g[kWorkloadOffset + kUpdateTime] = update * scale;
-    if (whole_step) g[kWorkloadOffset + kStragglerSpread] = wait.si().value * scale;
+    if (whole_step) g[kWorkloadOffset + kStragglerSpread] = joined.wait.si().value * scale;
     if (alone) return g;
-    if (whole_step) g[overhead] = fixed.si() * scale;
+    if (whole_step) g[overhead] = joined.overhead.si().value * scale;
     AddSynchronisation(f, sync, by_sync, by[kEndLane] + by[kAllLane], &g);
     return g;
   };
   SetInterval(
       query, parts, ValueOf(step), ValueOf(compute), [&] { return gradient_of(step.si(), true); },
       [&] { return gradient_of(compute.si(), false); }, ValueOf(shown), forecast);
-  const Duration<> transfer =
-      sync.all.si() > 0 ? ValueOf(split.exposed) * (sync.transfer / sync.all) : Duration<>();
+  const Duration<> exposed = ValueOf(joined.exposed);
+  const Duration<> transfer = ExposedTransfer(exposed, sync.transfer, sync.all);
   forecast->limiter =
-      transfer < ValueOf(split.exposed) - transfer + fixed ? Limiter::kLatency : sync.limiter;
+      transfer < exposed - transfer + ValueOf(joined.overhead) ? Limiter::kLatency : sync.limiter;
 }
 
 // Asynchronous workers have no synchronisation apart: the whole step is carried through.

@@ -1,0 +1,83 @@
+// The parts of a step, joined.
+//
+//   forward  = (t - t_b) a
+//   backward = t_b a + kappa min(hidden, t_b)
+//   exposed  = the part of S that the backward pass does not hide      (model/overlap/overlap.h)
+//   wait     = sigma t
+//   step     = forward + backward + u + exposed + o + wait
+//
+//   t, t_b   one micro-step; its backward pass                              [s]
+//   a        micro-steps to a synchronisation                               [1]
+//   u, o     the optimizer's update on a worker; fixed cost of a call       [s]
+//   S, E_K   whole synchronisation; its end, from the start of backward     [s]
+//   kappa    overlap contention                                             [1]
+//   sigma    wait for the slowest worker, as a multiple of a micro-step     [1]
+//
+// Holds for synchronous steps, and with S, E_K, o and sigma of 0 for a worker that exchanges
+// nothing. It is the one place where a step is joined: EvaluateStep, and the lines and derivatives
+// of compiled plans, all call it.
+//
+// Note that the parts add up to the step exactly, and that only the last micro-step hides anything.
+#ifndef STEPCAST_MODEL_STEP_JOIN_H_
+#define STEPCAST_MODEL_STEP_JOIN_H_
+
+#include "data/record/plan.h"
+#include "data/units/quantity.h"
+#include "model/overlap/overlap.h"
+
+namespace stepcast::internal {
+
+template <class T>
+struct JoinInputs {
+  double micro_steps = 1;
+  Duration<T> micro;
+  Duration<T> backward;
+  Duration<T> update;
+  Duration<T> all;
+  Duration<T> end;
+  T contention = T(0.0);
+  Duration<T> overhead;
+  T wait = T(0.0);
+};
+
+template <class T>
+struct JoinedStep {
+  Duration<T> forward;
+  Duration<T> backward;  // with the contention
+  Duration<T> contention;
+  Duration<T> update;
+  Duration<T> hidden;
+  Duration<T> exposed;
+  Duration<T> overhead;
+  Duration<T> wait;
+
+  Duration<T> compute() const { return forward + backward + update; }
+  // What of the step is not compute.
+  Duration<T> shown() const { return exposed + overhead + wait; }
+  Duration<T> total() const { return compute() + shown(); }
+};
+
+template <class T>
+JoinedStep<T> Join(Overlap overlap, const JoinInputs<T>& in) {
+  const OverlapSplit<T> split = SplitOverlap(overlap, in.backward, in.all, in.end);
+  const Duration<T> contention = OverlapContention(split, in.backward, in.contention);
+  return {(in.micro - in.backward) * in.micro_steps,
+          in.backward * in.micro_steps + contention,
+          contention,
+          in.update,
+          split.hidden,
+          split.exposed,
+          in.overhead,
+          in.micro * in.wait};
+}
+
+// What of an exposed synchronisation is bytes: it is shared out as the whole is made up.
+template <class T>
+Duration<T> ExposedTransfer(const Duration<T>& exposed, const Duration<T>& transfer,
+                            const Duration<T>& all) {
+  return all.si() > 0.0 ? exposed * (transfer / all) : Duration<T>();
+}
+
+}  // namespace stepcast::internal
+
+#endif  // STEPCAST_MODEL_STEP_JOIN_H_
