@@ -3,17 +3,17 @@
 #define STEPCAST_DATA_RECORD_CALIBRATION_H_
 
 #include <Eigen/Core>
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "data/record/plan.h"
 #include "data/record/scatter.h"
 
 namespace stepcast {
+
+struct Plan;
 
 // Who decided a fitted value. The variance of ln(value) after the fit is compared with the variance
 // before it: the data decided when they removed at least three quarters of it, the prior when they
@@ -78,16 +78,7 @@ struct CalibratedRange {
   }
 
   // Grows by a run of the workload of that scope.
-  void Include(const Plan& plan, const std::string& scope) {
-    max_workers = std::max(max_workers, plan.workers());
-    max_nodes = std::max(max_nodes, plan.nodes());
-    max_devices_per_node = std::max(max_devices_per_node, DevicesOnFullestNode(plan.placement));
-    const int batch = plan.local_batch;
-    BatchRange& own = local_batch.try_emplace(scope, BatchRange{batch, batch, 0}).first->second;
-    own.min = std::min(own.min, batch);
-    own.max = std::max(own.max, batch);
-    own.max_workers = std::max(own.max_workers, plan.workers());
-  }
+  void Include(const Plan& plan, const std::string& scope);
 };
 
 struct Calibration {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/record/calibration.h"
-#include "data/record/plan.h"
+#include "data/record/link.h"
 #include "data/units/quantity.h"
 
 namespace stepcast {

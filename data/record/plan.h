@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "data/record/link.h"
 #include "data/units/quantity.h"
 
 namespace stepcast {
@@ -40,12 +41,6 @@ inline constexpr bool UsesServers(Strategy s) {
   return s == Strategy::kPsSync || s == Strategy::kPsAsync;
 }
 
-// How TCP answers packet loss (Reno and CUBIC back off, BBR paces by measured bandwidth).
-enum class CongestionControl { kReno, kCubic, kBbr };
-inline constexpr int kCongestionControlCount = 3;
-inline constexpr const char* kCongestionControlNames[kCongestionControlCount] = {"reno", "cubic",
-                                                                                 "bbr"};
-
 // How a model is spread over parameter servers: whole tensors, the largest first to the server with
 // the fewest bytes; equal shares that cut tensors; or variables in turn, whatever their size, as
 // TensorFlow does by default.
@@ -58,27 +53,6 @@ inline constexpr const char* kShardingNames[kShardingCount] = {"tensor", "even",
 enum class Overlap { kBuckets, kNone, kPNorm };
 inline constexpr int kOverlapCount = 3;
 inline constexpr const char* kOverlapNames[kOverlapCount] = {"buckets", "none", "p-norm"};
-
-// What is known of one network path; unknown is a value.
-struct LinkFacts {
-  std::optional<DataRate<>> bandwidth;  // line rate, each direction
-  std::optional<Duration<>> rtt;
-  std::optional<double> loss;                           // probability that a packet is lost, [0, 1)
-  std::optional<CongestionControl> congestion_control;  // unknown: CUBIC, the default of Linux
-  // Packets within so long are lost together; about a millisecond where an emulator on the sender
-  // drops what the network card has yet to cut into packets. Unknown: each by itself.
-  std::optional<Duration<>> loss_burst;
-
-  bool empty() const { return !bandwidth && !rtt && !loss && !congestion_control && !loss_burst; }
-};
-
-// Fields of `over` that are known replace those of `base`.
-inline LinkFacts Overlay(const LinkFacts& base, const LinkFacts& over) {
-  return {over.bandwidth ? over.bandwidth : base.bandwidth, over.rtt ? over.rtt : base.rtt,
-          over.loss ? over.loss : base.loss,
-          over.congestion_control ? over.congestion_control : base.congestion_control,
-          over.loss_burst ? over.loss_burst : base.loss_burst};
-}
 
 // Devices used on each node, one entry a node in use: "4-4-2" is {4, 4, 2}.
 using Placement = std::vector<int>;

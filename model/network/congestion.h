@@ -54,7 +54,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/record/plan.h"
+#include "data/record/link.h"
 #include "data/units/quantity.h"
 
 namespace stepcast {

@@ -52,7 +52,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/record/plan.h"
+#include "data/record/link.h"
 #include "data/units/quantity.h"
 #include "model/network/congestion.h"
 #include "model/statistics/order_statistics.h"

@@ -1,0 +1,40 @@
+// One network path as its operator describes it.
+#ifndef STEPCAST_DATA_RECORD_LINK_H_
+#define STEPCAST_DATA_RECORD_LINK_H_
+
+#include <optional>
+
+#include "data/units/quantity.h"
+
+namespace stepcast {
+
+// How TCP answers packet loss (Reno and CUBIC back off, BBR paces by measured bandwidth).
+enum class CongestionControl { kReno, kCubic, kBbr };
+inline constexpr int kCongestionControlCount = 3;
+inline constexpr const char* kCongestionControlNames[kCongestionControlCount] = {"reno", "cubic",
+                                                                                 "bbr"};
+
+// What is known of one network path; unknown is a value.
+struct LinkFacts {
+  std::optional<DataRate<>> bandwidth;  // line rate, each direction
+  std::optional<Duration<>> rtt;
+  std::optional<double> loss;                           // probability that a packet is lost, [0, 1)
+  std::optional<CongestionControl> congestion_control;  // unknown: CUBIC, the default of Linux
+  // Packets within so long are lost together; about a millisecond where an emulator on the sender
+  // drops what the network card has yet to cut into packets. Unknown: each by itself.
+  std::optional<Duration<>> loss_burst;
+
+  bool empty() const { return !bandwidth && !rtt && !loss && !congestion_control && !loss_burst; }
+};
+
+// Fields of `over` that are known replace those of `base`.
+inline LinkFacts Overlay(const LinkFacts& base, const LinkFacts& over) {
+  return {over.bandwidth ? over.bandwidth : base.bandwidth, over.rtt ? over.rtt : base.rtt,
+          over.loss ? over.loss : base.loss,
+          over.congestion_control ? over.congestion_control : base.congestion_control,
+          over.loss_burst ? over.loss_burst : base.loss_burst};
+}
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_RECORD_LINK_H_
