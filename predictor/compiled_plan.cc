@@ -5,7 +5,6 @@
 #include <limits>
 #include <optional>
 
-#include "data/io/plan_fields.h"
 #include "predictor/compiled/compiled.h"
 
 namespace stepcast {

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "data/io/plan_fields.h"
 #include "model/catalog/catalog.h"
 #include "predictor/predictor.h"
 

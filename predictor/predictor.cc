@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/io/plan_fields.h"
+#include "data/plan/check.h"
 #include "data/record/input_error.h"
 #include "model/compute/roofline.h"
 #include "model/statistics/normal.h"

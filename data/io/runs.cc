@@ -7,7 +7,8 @@
 #include <functional>
 
 #include "data/io/parse.h"
-#include "data/io/plan_fields.h"
+#include "data/plan/check.h"
+#include "data/plan/fields.h"
 
 namespace stepcast {
 namespace {

@@ -1,7 +1,7 @@
 // Measured runs as CSV: the format that `--runs` reads and `import` writes.
 //
 // Required columns: workload, device, placement, servers, strategy, local_batch, step_time_s.
-// Optional: exposed_sync_s, source and the other columns of data/io/plan_fields.h; an empty field
+// Optional: exposed_sync_s, source and the other columns of data/plan/fields.h; an empty field
 // is an absent one. Order is free; other columns are kept and ignored.
 #ifndef STEPCAST_DATA_IO_RUNS_H_
 #define STEPCAST_DATA_IO_RUNS_H_

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "data/io/plan_fields.h"
+#include "data/plan/limits.h"
 #include "predictor/capi/handles.h"
 #include "predictor/compiled_plan.h"
 #include "predictor/search/allocations.h"

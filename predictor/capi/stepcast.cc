@@ -10,8 +10,9 @@
 #include <sstream>
 
 #include "data/io/machines.h"
-#include "data/io/plan_fields.h"
 #include "data/io/workload_file.h"
+#include "data/plan/fields.h"
+#include "data/plan/limits.h"
 #include "data/record/input_error.h"
 #include "data/workloads/catalog.h"
 #include "predictor/capi/handles.h"

@@ -15,7 +15,7 @@
 #include "calibrate/suspects.h"
 #include "data/io/machines.h"
 #include "data/io/parse.h"
-#include "data/io/plan_fields.h"
+#include "data/plan/limits.h"
 #include "model/step/parameters.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/profile_option.h"

@@ -9,7 +9,8 @@
 #include <sstream>
 
 #include "data/io/parse.h"
-#include "data/io/plan_fields.h"
+#include "data/plan/fields.h"
+#include "data/plan/limits.h"
 #include "predictor/cli/profile_option.h"
 #include "predictor/search/placement.h"
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/io/plan_fields.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/wrapped.h"
 

@@ -1,13 +1,13 @@
 // stepcast limits: where scaling ends, and why.
-#include "predictor/search/limits.h"
+#include "data/plan/limits.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "data/io/parse.h"
-#include "data/io/plan_fields.h"
 #include "predictor/cli/command.h"
+#include "predictor/search/limits.h"
 
 namespace stepcast::cli {
 namespace {

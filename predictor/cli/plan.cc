@@ -7,8 +7,9 @@
 
 #include "calibrate/next_runs.h"
 #include "data/io/parse.h"
-#include "data/io/plan_fields.h"
 #include "data/io/runs.h"
+#include "data/plan/check.h"
+#include "data/plan/fields.h"
 #include "model/statistics/normal.h"
 #include "predictor/cli/command.h"
 

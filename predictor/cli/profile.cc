@@ -7,7 +7,7 @@
 
 #include "data/io/compute_profile_file.h"
 #include "data/io/parse.h"
-#include "data/io/plan_fields.h"
+#include "data/plan/limits.h"
 #include "data/record/point_samples.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/profile_option.h"

@@ -9,7 +9,8 @@
 #include <sstream>
 
 #include "data/io/parse.h"
-#include "data/io/plan_fields.h"
+#include "data/plan/check.h"
+#include "data/plan/fields.h"
 #include "predictor/cli/command.h"
 #include "predictor/report/svg_plot.h"
 

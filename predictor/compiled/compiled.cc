@@ -6,7 +6,7 @@
 #include <numeric>
 #include <string>
 
-#include "data/io/plan_fields.h"
+#include "data/plan/limits.h"
 #include "data/record/input_error.h"
 #include "model/exchange/sharding.h"
 

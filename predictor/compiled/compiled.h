@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "data/io/plan_fields.h"
+#include "data/plan/limits.h"
 #include "model/step/belief.h"
 #include "model/step/step.h"
 #include "predictor/compiled/exchange.h"

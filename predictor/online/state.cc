@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "data/io/plan_fields.h"
+#include "data/plan/check.h"
 #include "data/record/input_error.h"
 #include "model/step/discrepancy.h"
 

@@ -9,7 +9,7 @@
 #include <limits>
 #include <utility>
 
-#include "data/io/plan_fields.h"
+#include "data/plan/limits.h"
 #include "predictor/python/arrays.h"
 #include "predictor/python/bindings.h"
 #include "predictor/search/allocations.h"

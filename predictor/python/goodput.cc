@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/io/parse.h"
-#include "data/io/plan_fields.h"
+#include "data/plan/limits.h"
 #include "model/statistics/noise_scale.h"
 #include "model/step/parameters.h"
 #include "model/step/priors.h"

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "data/io/parse.h"
-#include "data/io/plan_fields.h"
+#include "data/plan/check.h"
+#include "data/plan/fields.h"
+#include "data/plan/limits.h"
 #include "predictor/python/bindings.h"
 #include "predictor/search/placement.h"
 
@@ -15,7 +17,7 @@ namespace {
 // A part of a plan: keyword of the constructor and property.
 struct PlanKeyword {
   const char* name;
-  const char* flag;  // in data/io/plan_fields.h, whose check names it
+  const char* flag;  // in data/plan/fields.h, whose check names it
   void (*set)(py::handle value, const char* name, Plan* plan);
   py::object (*get)(const Plan& plan);
   const char* doc;

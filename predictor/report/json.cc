@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "data/io/plan_fields.h"
+#include "data/plan/fields.h"
 #include "model/exchange/sharding.h"
 #include "predictor/search/outlook.h"
 

@@ -32,7 +32,7 @@ Json CountJson(double value);
 // null where there is none, or none that is finite.
 Json NumberJson(const std::optional<double>& value);
 
-// The plan by its columns (data/io/plan_fields.h), with workers and global_batch.
+// The plan by its columns (data/plan/fields.h), with workers and global_batch.
 Json PlanJson(const Plan& plan);
 Json PredictionJson(const Prediction& prediction, const Plan& plan, const Subject& subject);
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "data/io/plan_fields.h"
 #include "model/statistics/noise_scale.h"
 
 namespace stepcast {

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "data/io/plan_fields.h"
+#include "data/plan/limits.h"
 #include "data/record/input_error.h"
 #include "model/exchange/sharding.h"
 #include "model/overlap/buckets.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "data/io/plan_fields.h"
+#include "data/plan/check.h"
 #include "data/record/input_error.h"
 #include "model/limits/limits.h"
 #include "predictor/search/placement.h"

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "data/io/parse.h"
-#include "data/io/plan_fields.h"
+#include "data/plan/fields.h"
 #include "data/record/input_error.h"
 #include "predictor/report/json.h"
 #include "predictor/serve/binary.h"

@@ -10,7 +10,9 @@
 
 #include "data/io/machines.h"
 #include "data/io/parse.h"
-#include "data/io/plan_fields.h"
+#include "data/plan/check.h"
+#include "data/plan/fields.h"
+#include "data/plan/limits.h"
 #include "data/workloads/catalog.h"
 #include "predictor/search/placement.h"
 

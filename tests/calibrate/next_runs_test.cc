@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "data/io/plan_fields.h"
+#include "data/plan/check.h"
 #include "model/step/discrepancy.h"
 #include "tests/calibrate/synthetic_runs.h"
 

@@ -1,5 +1,4 @@
 // The parts of a plan as flags and as columns, and the one check that every plan passes.
-#include "data/io/plan_fields.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -10,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "data/plan/check.h"
+#include "data/plan/fields.h"
+#include "data/plan/limits.h"
 #include "tests/support/input_error.h"
 
 namespace stepcast {

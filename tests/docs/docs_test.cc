@@ -34,8 +34,8 @@
 #include <utility>
 #include <vector>
 
-#include "data/io/plan_fields.h"
 #include "data/io/runs.h"
+#include "data/plan/fields.h"
 #include "data/record/workload.h"
 #include "model/catalog/catalog.h"
 #include "model/step/parameters.h"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "data/io/plan_fields.h"
+#include "data/plan/fields.h"
 #include "data/workloads/catalog.h"
 #include "predictor/compiled_plan.h"
 #include "tests/calibrate/synthetic_runs.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "data/io/plan_fields.h"
+#include "data/plan/limits.h"
 #include "data/workloads/catalog.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/hot_path/random_plans.h"

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/io/plan_fields.h"
+#include "data/plan/limits.h"
 #include "data/record/operation_counts.h"
 #include "data/workloads/catalog.h"
 #include "model/statistics/normal.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "data/io/plan_fields.h"
+#include "data/plan/fields.h"
 #include "predictor/report/json.h"
 #include "tests/serve/mutations.h"
 #include "tests/serve/seeds.h"

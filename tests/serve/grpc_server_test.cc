@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "data/io/plan_fields.h"
+#include "data/plan/fields.h"
 #include "predictor/serve/rpc_server.h"
 #include "tests/serve/support.h"
 #include "tests/support/input_error.h"

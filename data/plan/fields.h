@@ -1,9 +1,8 @@
 // The parts of a plan, as flags and as columns: one list for the command line, the runs CSV and
-// JSON, and one check that every plan passes, wherever it comes from.
-#ifndef STEPCAST_DATA_IO_PLAN_FIELDS_H_
-#define STEPCAST_DATA_IO_PLAN_FIELDS_H_
+// JSON.
+#ifndef STEPCAST_DATA_PLAN_FIELDS_H_
+#define STEPCAST_DATA_PLAN_FIELDS_H_
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,21 +29,6 @@ const std::vector<PlanField>& PlanFields();
 // The field of a flag; nullptr when there is none.
 const PlanField* FindPlanField(const std::string& flag);
 
-// The most that a plan may ask for, everywhere.
-inline constexpr int kMostCount = 1'000'000;  // workers, nodes, servers, accumulation steps
-inline constexpr int kMostBatch = 100'000'000;
-
-// Throws InputError for a plan that no model covers: a number out of range, servers missing or
-// superfluous, an option of servers without servers, hosts that do not match the placement.
-// `place` says where a field was read.
-void CheckPlan(const Plan& plan, const std::function<InputPlace(const PlanField&)>& place);
-// The same with errors that name the flag alone.
-void CheckPlan(const Plan& plan);
-
-// The plan with `strategy`, without what CheckPlan refuses beside it: servers, their options,
-// backup workers. Servers that the strategy requires are for the caller to name.
-Plan WithStrategy(Plan plan, Strategy strategy);
-
 }  // namespace stepcast
 
-#endif  // STEPCAST_DATA_IO_PLAN_FIELDS_H_
+#endif  // STEPCAST_DATA_PLAN_FIELDS_H_

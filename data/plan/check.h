@@ -1,0 +1,27 @@
+// One check that every plan passes, wherever it comes from, and what goes with a strategy.
+#ifndef STEPCAST_DATA_PLAN_CHECK_H_
+#define STEPCAST_DATA_PLAN_CHECK_H_
+
+#include <functional>
+
+#include "data/record/input_error.h"
+#include "data/record/plan.h"
+
+namespace stepcast {
+
+struct PlanField;
+
+// Throws InputError for a plan that no model covers: a number out of range, servers missing or
+// superfluous, an option of servers without servers, hosts that do not match the placement.
+// `place` says where a field was read.
+void CheckPlan(const Plan& plan, const std::function<InputPlace(const PlanField&)>& place);
+// The same with errors that name the flag alone.
+void CheckPlan(const Plan& plan);
+
+// The plan with `strategy`, without what CheckPlan refuses beside it: servers, their options,
+// backup workers. Servers that the strategy requires are for the caller to name.
+Plan WithStrategy(Plan plan, Strategy strategy);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_PLAN_CHECK_H_

@@ -1,0 +1,12 @@
+// The most that a plan may ask for, everywhere.
+#ifndef STEPCAST_DATA_PLAN_LIMITS_H_
+#define STEPCAST_DATA_PLAN_LIMITS_H_
+
+namespace stepcast {
+
+inline constexpr int kMostCount = 1'000'000;  // workers, nodes, servers, accumulation steps
+inline constexpr int kMostBatch = 100'000'000;
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_PLAN_LIMITS_H_
