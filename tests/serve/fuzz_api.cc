@@ -1,8 +1,8 @@
 // A libFuzzer target: any bytes as a request, the first of which chooses the endpoint.
 //
 //   CC=clang CXX=clang++ cmake -B build/fuzz -G Ninja -DSTEPCAST_SANITIZE=address,undefined
-//   ninja -C build/fuzz stepcast_serve_fuzz && build/fuzz/tests/serve/stepcast_serve_fuzz
-//   -max_total_time=60
+//   ninja -C build/fuzz stepcast_serve_fuzz
+//   build/fuzz/tests/serve/stepcast_serve_fuzz -max_total_time=60
 //
 // An argument of the form --seeds=FOLDER writes the seeds there and ends.
 #include <cstdint>

@@ -1,9 +1,9 @@
 // Asks a service that runs, and measures: rate, latency, one large batch, and all that beside
 // clients that are slow on purpose. Not a test: by hand, against `stepcast serve`.
 //
-//   stepcast_serve_load --port 8080 [--count 50000] [--connections 8] [--slow 200] [--batch
-//   1000000] stepcast_serve_load --grpc 127.0.0.1:8081 [--count 50000] [--connections 8] [--batch
-//   1000000]
+//   stepcast_serve_load --port 8080 [--count 50000] [--connections 8] [--slow 200]
+//                       [--batch 1000000]
+//   stepcast_serve_load --grpc 127.0.0.1:8081 [--count 50000] [--connections 8] [--batch 1000000]
 //
 // --workload W (resnet50). Every loop is bounded by its count and by a minute.
 #include <algorithm>
