@@ -1,6 +1,6 @@
 // No line of a source is longer than 100 columns. clang-format keeps code so; comments, which it
-// does not wrap, and Python are kept so here. What cannot be broken may be longer: the text of a raw
-// string, and an address.
+// does not wrap, and Python are kept so here. What cannot be broken may be longer: the text of a
+// raw string, and an address.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,14 +29,14 @@ bool HasRawText(std::string_view line, std::string* closing) {
   for (std::size_t at = 0;;) {
     if (closing->empty()) {
       at = line.find("R\"", at);
-      const std::size_t open = at == line.npos ? at : line.find('(', at);
-      if (open == line.npos) return found;
+      const std::size_t open = at == std::string_view::npos ? at : line.find('(', at);
+      if (open == std::string_view::npos) return found;
       *closing = ")" + std::string(line.substr(at + 2, open - at - 2)) + "\"";
       at = open + 1;
       found = true;
     }
     at = line.find(*closing, at);
-    if (at == line.npos) return true;
+    if (at == std::string_view::npos) return true;
     at += closing->size();
     closing->clear();
   }
@@ -51,7 +51,8 @@ std::vector<int> LongLines(const std::string& text, bool cpp) {
   for (std::string line; std::getline(in, line);) {
     ++number;
     if (cpp && HasRawText(line, &closing)) continue;
-    if (Columns(line) > kColumns && line.find("://") == line.npos) numbers.push_back(number);
+    if (Columns(line) > kColumns && line.find("://") == std::string::npos)
+      numbers.push_back(number);
   }
   return numbers;
 }
