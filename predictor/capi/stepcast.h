@@ -53,7 +53,7 @@ extern "C" {
 enum { STEPCAST_ABI = 0 };
 
 int32_t stepcast_abi(void);          // that of the library in use
-const char* stepcast_version(void);  // "0.1.0"
+const char* stepcast_version(void);  // "0.2.0"
 int32_t stepcast_version_major(void);
 int32_t stepcast_version_minor(void);
 int32_t stepcast_version_patch(void);

@@ -542,6 +542,20 @@ TEST(Docs, EveryPageIsReachableFromTheReadme) {
   for (const std::string& page : Pages()) EXPECT_EQ(seen.count(page), 1U) << page;
 }
 
+// The newest version of the changelog is that of the build, and what pages tell others to ask for.
+TEST(Docs, OneVersion) {
+  const std::string version =
+      FindAll(FileContent(kSource + "/CMakeLists.txt"), "project\\(stepcast VERSION ([0-9.]+)")
+          .at(0);
+  EXPECT_EQ(FindAll(FileContent(kSource + "/CHANGELOG.md"), "\n## \\[([0-9.]+)\\]").at(0), version);
+  const std::string minor = version.substr(0, version.rfind('.'));
+  for (const std::string& page : Pages()) {
+    for (const std::string& asked : FindAll(ReadPage(page), "find_package\\(stepcast ([0-9.]+)")) {
+      EXPECT_EQ(asked, minor) << page;
+    }
+  }
+}
+
 TEST(Docs, EverySourceIsListedOnce) {
   std::set<std::string> keys;
   for (const std::string& key :
