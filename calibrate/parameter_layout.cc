@@ -6,8 +6,8 @@
 #include <sstream>
 #include <utility>
 
-#include "data/io/parse.h"
 #include "data/record/input_error.h"
+#include "data/values/placement.h"
 #include "model/compute/roofline.h"
 
 namespace stepcast {

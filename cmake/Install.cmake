@@ -24,7 +24,7 @@ foreach(room IN LISTS stepcast_rooms)
     PATTERN "predictor/report/json.h" EXCLUDE
     PATTERN "data/io/yaml_section.h" EXCLUDE
     # Of a library that is not installed; and of one reader's own.
-    REGEX "data/io/(import_)?onnx[a-z_]*\\.h$" EXCLUDE REGEX "data/io/kineto_[a-z_]*\\.h$" EXCLUDE
+    PATTERN "data/onnx" EXCLUDE REGEX "data/kineto/(calls|layers|trace)\\.h$" EXCLUDE
     PATTERN "data/machines" EXCLUDE PATTERN "data/measurements" EXCLUDE
     PATTERN "data/parameters" EXCLUDE PATTERN "data/profiles" EXCLUDE)
 endforeach()

@@ -7,9 +7,10 @@
 #include <set>
 #include <string_view>
 
-#include "data/io/operation_text.h"
-#include "data/io/parse.h"
+#include "data/io/text_file.h"
 #include "data/record/input_error.h"
+#include "data/values/names.h"
+#include "data/values/operation_text.h"
 
 namespace stepcast {
 namespace {

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "data/io/parse.h"
+#include "data/io/text_file.h"
+#include "data/values/names.h"
 
 namespace stepcast {
 namespace {

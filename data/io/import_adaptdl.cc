@@ -3,7 +3,8 @@
 #include <filesystem>
 
 #include "data/io/csv.h"
-#include "data/io/parse.h"
+#include "data/values/names.h"
+#include "data/values/numbers.h"
 
 namespace stepcast {
 namespace {

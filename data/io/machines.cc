@@ -8,7 +8,10 @@
 #include <cmath>
 #include <set>
 
+#include "data/io/text_file.h"
 #include "data/io/yaml_section.h"
+#include "data/values/names.h"
+#include "data/values/numbers.h"
 
 namespace stepcast {
 namespace {

@@ -6,9 +6,10 @@
 #include <cstring>
 #include <functional>
 
-#include "data/io/parse.h"
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
+#include "data/values/names.h"
+#include "data/values/numbers.h"
 
 namespace stepcast {
 namespace {

@@ -5,8 +5,11 @@
 #include <iterator>
 #include <optional>
 
-#include "data/io/operation_text.h"
+#include "data/io/text_file.h"
 #include "data/io/yaml_section.h"
+#include "data/values/names.h"
+#include "data/values/numbers.h"
+#include "data/values/operation_text.h"
 
 namespace stepcast {
 namespace {

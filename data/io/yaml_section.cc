@@ -7,6 +7,10 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "data/io/text_file.h"
+#include "data/values/names.h"
+#include "data/values/numbers.h"
+
 namespace stepcast {
 namespace {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "data/io/parse.h"
+#include "data/record/input_error.h"
 
 namespace stepcast {
 
@@ -29,7 +29,7 @@ class [[gnu::visibility("hidden")]] YamlSection {
   long long LongInteger(const std::string& key, long long low, long long high);
   double Number(const std::string& key, double low, double high);
 
-  // The value under `key` read by one of the parsers of data/io/parse.h; empty when it is absent.
+  // The value under `key` read by one of the parsers of data/values; empty when it is absent.
   template <class Parser>
   auto Optional(const std::string& key, Parser parser)
       ->std::optional<decltype(parser(std::string_view(), InputPlace()))> {

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "data/io/parse.h"
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
+#include "data/values/placement.h"
 
 namespace stepcast {
 namespace {

@@ -4,8 +4,10 @@
 
 #include <cstring>
 
-#include "data/io/parse.h"
 #include "data/plan/limits.h"
+#include "data/values/names.h"
+#include "data/values/numbers.h"
+#include "data/values/placement.h"
 
 namespace stepcast {
 namespace {

@@ -62,6 +62,14 @@ inline int Nodes(const Placement& p) { return static_cast<int>(p.size()); }
 inline int DevicesOnFullestNode(const Placement& p) {
   return p.empty() ? 0 : *std::max_element(p.begin(), p.end());
 }
+// Nodes are filled one after another: 10 workers on nodes of 4 are 4-4-2.
+inline Placement FillNodes(int workers, int devices_per_node) {
+  Placement placement;
+  for (int left = workers; left > 0; left -= devices_per_node) {
+    placement.push_back(std::min(left, devices_per_node));
+  }
+  return placement;
+}
 
 // How parameter servers work, where a plan has them.
 struct ServerOptions {

@@ -8,11 +8,11 @@
 #include <set>
 #include <sstream>
 
-#include "data/io/parse.h"
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
+#include "data/values/numbers.h"
+#include "data/values/placement.h"
 #include "predictor/cli/profile_option.h"
-#include "predictor/search/placement.h"
 
 namespace stepcast::cli {
 namespace {

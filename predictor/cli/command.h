@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "data/io/parse.h"
 #include "data/record/input_error.h"
+#include "data/values/names.h"
 #include "predictor/cli/library.h"
 #include "predictor/predictor.h"
 #include "predictor/report/json.h"

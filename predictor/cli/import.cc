@@ -6,13 +6,14 @@
 
 #include "data/io/compute_profile_file.h"
 #include "data/io/import_adaptdl.h"
-#include "data/io/import_kineto.h"
+#include "data/kineto/import_kineto.h"
 #ifdef STEPCAST_HAS_ONNX
-#include "data/io/import_onnx.h"
+#include "data/onnx/import_onnx.h"
 #endif
-#include "data/io/parse.h"
 #include "data/io/runs.h"
+#include "data/io/text_file.h"
 #include "data/io/workload_file.h"
+#include "data/values/numbers.h"
 #include "predictor/cli/command.h"
 
 namespace stepcast::cli {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "data/io/parse.h"
+#include "data/values/numbers.h"
 #include "predictor/cli/command.h"
 #include "predictor/search/limits.h"
 

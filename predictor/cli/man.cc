@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "data/io/parse.h"
+#include "data/io/text_file.h"
 #include "predictor/cli/command.h"
 
 namespace stepcast::cli {

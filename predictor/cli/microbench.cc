@@ -13,8 +13,8 @@
 #include <sstream>
 #include <thread>
 
-#include "data/io/operation_text.h"
-#include "data/io/parse.h"
+#include "data/values/numbers.h"
+#include "data/values/operation_text.h"
 #include "data/workloads/catalog.h"
 #include "microbench/harness/campaign.h"
 #include "microbench/harness/ceilings.h"

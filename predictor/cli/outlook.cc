@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "data/io/parse.h"
+#include "data/values/numbers.h"
 #include "model/exchange/sharding.h"
 #include "model/failures/failures.h"
 #include "model/spending/spending.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "predictor/cli/command.h"
-#include "predictor/search/outlook.h"
+#include "predictor/outlook.h"
 
 namespace stepcast::cli {
 

@@ -6,10 +6,11 @@
 #include <cmath>
 
 #include "calibrate/next_runs.h"
-#include "data/io/parse.h"
 #include "data/io/runs.h"
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
+#include "data/values/numbers.h"
+#include "data/values/placement.h"
 #include "model/statistics/normal.h"
 #include "predictor/cli/command.h"
 

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "data/io/compute_profile_file.h"
-#include "data/io/parse.h"
 #include "data/plan/limits.h"
 #include "data/record/point_samples.h"
+#include "data/values/numbers.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/profile_option.h"
 

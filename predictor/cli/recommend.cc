@@ -3,7 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "data/io/parse.h"
+#include "data/values/names.h"
+#include "data/values/numbers.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/outlook.h"
 

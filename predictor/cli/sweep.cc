@@ -8,9 +8,11 @@
 #include <map>
 #include <sstream>
 
-#include "data/io/parse.h"
+#include "data/io/text_file.h"
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
+#include "data/values/names.h"
+#include "data/values/numbers.h"
 #include "predictor/cli/command.h"
 #include "predictor/report/svg_plot.h"
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "data/io/parse.h"
 #include "data/plan/limits.h"
+#include "data/values/names.h"
 #include "model/statistics/noise_scale.h"
 #include "model/step/parameters.h"
 #include "model/step/priors.h"

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "data/io/parse.h"
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
+#include "data/values/names.h"
+#include "data/values/placement.h"
 #include "predictor/python/bindings.h"
-#include "predictor/search/placement.h"
 
 namespace stepcast::python {
 namespace {

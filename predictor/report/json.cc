@@ -6,7 +6,7 @@
 
 #include "data/plan/fields.h"
 #include "model/exchange/sharding.h"
-#include "predictor/search/outlook.h"
+#include "predictor/outlook.h"
 
 namespace stepcast {
 namespace {

@@ -12,7 +12,6 @@
 #include "data/record/input_error.h"
 #include "model/exchange/sharding.h"
 #include "model/overlap/buckets.h"
-#include "predictor/search/placement.h"
 
 namespace stepcast {
 namespace {

@@ -8,7 +8,6 @@
 #include "data/plan/check.h"
 #include "data/record/input_error.h"
 #include "model/limits/limits.h"
-#include "predictor/search/placement.h"
 
 namespace stepcast {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "predictor/outlook.h"
 #include "predictor/predictor.h"
-#include "predictor/search/outlook.h"
 
 namespace stepcast {
 

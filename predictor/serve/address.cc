@@ -2,7 +2,7 @@
 
 #include <arpa/inet.h>
 
-#include "data/io/parse.h"
+#include "data/values/numbers.h"
 
 namespace stepcast::serve {
 namespace {

@@ -14,9 +14,10 @@
 #include <set>
 #include <utility>
 
-#include "data/io/parse.h"
 #include "data/plan/fields.h"
 #include "data/record/input_error.h"
+#include "data/values/names.h"
+#include "data/values/numbers.h"
 #include "predictor/report/json.h"
 #include "predictor/serve/binary.h"
 #include "predictor/serve/json_value.h"

@@ -9,12 +9,11 @@
 #include <utility>
 
 #include "data/io/machines.h"
-#include "data/io/parse.h"
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
+#include "data/values/numbers.h"
 #include "data/workloads/catalog.h"
-#include "predictor/search/placement.h"
 
 namespace stepcast::serve {
 namespace {

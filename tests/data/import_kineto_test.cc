@@ -1,4 +1,4 @@
-#include "data/io/import_kineto.h"
+#include "data/kineto/import_kineto.h"
 
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "data/io/compute_profile_file.h"
-#include "data/io/kineto_layers.h"
-#include "data/io/operation_text.h"
+#include "data/kineto/layers.h"
+#include "data/values/operation_text.h"
 #include "tests/support/input_error.h"
 #include "tests/support/temp_file.h"
 

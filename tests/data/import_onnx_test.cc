@@ -1,4 +1,4 @@
-#include "data/io/import_onnx.h"
+#include "data/onnx/import_onnx.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "data/io/parse.h"
+#include "data/values/utf8.h"
 
 namespace stepcast {
 namespace {

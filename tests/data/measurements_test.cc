@@ -10,8 +10,8 @@
 
 #include "data/io/csv.h"
 #include "data/io/machines.h"
-#include "data/io/parse.h"
 #include "data/io/runs.h"
+#include "data/values/numbers.h"
 #include "data/workloads/catalog.h"
 #include "tests/support/temp_file.h"
 

@@ -1,5 +1,5 @@
 // Operations as text: what is written is read again, and what cannot be meant is refused.
-#include "data/io/operation_text.h"
+#include "data/values/operation_text.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

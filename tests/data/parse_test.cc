@@ -1,5 +1,3 @@
-#include "data/io/parse.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -11,6 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "data/io/text_file.h"
+#include "data/values/names.h"
+#include "data/values/numbers.h"
+#include "data/values/placement.h"
+#include "data/values/utf8.h"
 #include "tests/support/input_error.h"
 #include "tests/support/temp_file.h"
 

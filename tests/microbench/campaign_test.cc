@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "data/io/compute_profile_file.h"
-#include "data/io/operation_text.h"
 #include "data/record/point_samples.h"
+#include "data/values/operation_text.h"
 #include "data/workloads/catalog.h"
 #include "microbench/harness/ceilings.h"
 #include "microbench/harness/journal.h"

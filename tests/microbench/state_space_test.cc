@@ -13,8 +13,8 @@
 #include <variant>
 #include <vector>
 
-#include "data/io/operation_text.h"
 #include "data/record/operation_counts.h"
+#include "data/values/operation_text.h"
 #include "data/workloads/catalog.h"
 
 namespace stepcast {

@@ -14,7 +14,6 @@
 #include "data/workloads/catalog.h"
 #include "model/network/transport.h"
 #include "model/overlap/buckets.h"
-#include "predictor/search/placement.h"
 #include "tests/calibrate/synthetic_runs.h"
 
 namespace stepcast {

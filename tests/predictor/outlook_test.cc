@@ -1,5 +1,5 @@
 // What a step means for a job, against figures worked out by hand.
-#include "predictor/search/outlook.h"
+#include "predictor/outlook.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/io/machines.h"
-#include "data/io/parse.h"
+#include "data/values/numbers.h"
 #include "data/workloads/catalog.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"

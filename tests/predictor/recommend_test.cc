@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/workloads/catalog.h"
-#include "predictor/search/outlook.h"
+#include "predictor/outlook.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/input_error.h"
 

@@ -1,0 +1,82 @@
+#include "data/io/text_file.h"
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+
+#include "data/record/input_error.h"
+#include "data/values/utf8.h"
+
+namespace stepcast {
+
+std::string ReadTextFile(const std::string& path, std::size_t most_bytes) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    throw InputError({path, 0, ""}, "", "is a folder, not a file");
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    throw InputError({path, 0, ""}, "", std::string("cannot be read: ") + std::strerror(errno));
+  }
+  const auto fail_too_large = [&] {
+    throw InputError({path, 0, ""}, "", "is too large",
+                     "at most " + std::to_string(most_bytes >> 20) + " MiB");
+  };
+  // A pipe has no size: it is counted as it is read.
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (!error && size > most_bytes) fail_too_large();
+  std::string text;
+  char buffer[1 << 16];
+  while (in.read(buffer, sizeof buffer) || in.gcount() > 0) {
+    text.append(buffer, static_cast<std::size_t>(in.gcount()));
+    if (text.size() > most_bytes) fail_too_large();
+  }
+  if (text.compare(0, 3, "\xef\xbb\xbf") == 0) text.erase(0, 3);
+  int line = 1;
+  for (std::size_t begin = 0; begin < text.size(); ++line) {
+    std::size_t end = text.find('\n', begin);
+    if (end == std::string::npos) end = text.size();
+    const std::string_view row(text.data() + begin, end - begin);
+    if (!IsUtf8(row)) {
+      throw InputError({path, line, ""}, "", "is not UTF-8 text", "a file saved as UTF-8");
+    }
+    if (row.find('\0') != std::string_view::npos) {
+      throw InputError({path, line, ""}, "", "contains a NUL byte", "a text file");
+    }
+    begin = end + 1;
+  }
+  return text;
+}
+
+void WriteTextFile(const std::string& path, const std::string& text) {
+  const auto fail = [&](const std::string& temporary) {
+    const std::string reason = std::strerror(errno);
+    std::error_code ignored;
+    if (!temporary.empty()) std::filesystem::remove(temporary, ignored);
+    throw InputError({path, 0, ""}, "", "cannot be written: " + reason);
+  };
+  // A device or a pipe (/dev/stdout) has no place for a file beside it.
+  std::error_code error;
+  const bool direct =
+      std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error);
+  const std::string target = direct ? path : path + ".partial";
+  {
+    std::ofstream out(target, std::ios::binary | std::ios::trunc);
+    if (!out) fail("");
+    out << text;
+    out.flush();
+    if (!out) fail(direct ? "" : target);
+  }
+  if (direct) return;
+  std::filesystem::rename(target, path, error);
+  if (error) {
+    errno = error.value();
+    fail(target);
+  }
+}
+
+}  // namespace stepcast

@@ -1,0 +1,682 @@
+#include "data/kineto/trace.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "data/record/input_error.h"
+
+namespace stepcast {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kDeepest = 64;  // JSON within JSON; Kineto needs eight
+constexpr std::size_t kMostEvents = 40'000'000;
+constexpr double kLongestTime = 4e15;  // us; the year 2096
+constexpr std::int64_t kLongestDim = 1'000'000'000'000;
+constexpr char kEndOfText = '\x1f';  // between texts of a key; JSON text has no such character
+
+// ---- The bytes of a file, one after the other, with the line they stand in.
+
+class Bytes {
+ public:
+  explicit Bytes(const std::string& path) : path_(path) {
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) {
+      throw InputError({path, 0, ""}, "", "is a folder, not a file");
+    }
+    file_.reset(std::fopen(path.c_str(), "rb"));
+    if (!file_) {
+      throw InputError({path, 0, ""}, "", std::string("cannot be read: ") + std::strerror(errno));
+    }
+    Fill();
+    if (size_ >= 2 && buffer_[0] == '\x1f' && buffer_[1] == '\x8b') {
+      throw InputError({path, 0, ""}, "", "is compressed with gzip",
+                       "plain JSON: gunzip the trace first");
+    }
+    if (size_ == 0) throw InputError({path, 0, ""}, "", "is empty", "a trace in JSON");
+  }
+
+  bool done() const { return size_ == 0; }
+  char current() const { return buffer_[at_]; }
+  void Advance() {
+    if (buffer_[at_] == '\n') ++line_;
+    if (++at_ == size_) Fill();
+  }
+  InputPlace place() const { return {path_, line_, ""}; }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  void Fill() {
+    at_ = 0;
+    size_ = std::fread(buffer_.data(), 1, buffer_.size(), file_.get());
+    if (size_ == 0 && std::ferror(file_.get()) != 0) {
+      throw InputError(place(), "", "cannot be read to its end");
+    }
+  }
+
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+  std::vector<char> buffer_ = std::vector<char>(1U << 18U);
+  std::size_t size_ = 0;
+  std::size_t at_ = 0;
+  int line_ = 1;
+};
+
+// What the parser reads from; all copies are at the same place. The end has no bytes.
+class ByteIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = char;
+
+  ByteIterator() = default;
+  explicit ByteIterator(Bytes* bytes) : bytes_(bytes) {}
+  char operator*() const { return bytes_->current(); }
+  ByteIterator& operator++() {
+    bytes_->Advance();
+    return *this;
+  }
+  ByteIterator operator++(int) {
+    bytes_->Advance();
+    return *this;
+  }
+  bool operator==(const ByteIterator& other) const { return done() == other.done(); }
+  bool operator!=(const ByteIterator& other) const { return done() != other.done(); }
+
+ private:
+  bool done() const { return bytes_ == nullptr || bytes_->done(); }
+  Bytes* bytes_ = nullptr;
+};
+
+// ---- Values.
+
+std::string Shown(std::string_view text) { return std::string(text.substr(0, 80)); }
+
+std::optional<std::int64_t> WholeNumber(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// Microseconds as nanoseconds. What a double would round is kept: 1666149715033200.125.
+std::optional<std::int64_t> Nanoseconds(std::string_view text) {
+  double rounded = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rounded);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty() ||
+      !(std::abs(rounded) <= kLongestTime)) {
+    return std::nullopt;
+  }
+  const std::size_t point = text.find('.');
+  const auto whole = WholeNumber(text.substr(0, point));
+  if (!whole || text.front() == '-') return std::llround(rounded * 1e3);
+  std::int64_t fraction = 0;
+  if (point != std::string_view::npos) {
+    std::string digits(text.substr(point + 1, 3));
+    digits.resize(3, '0');
+    const auto value = WholeNumber(digits);
+    if (!value || text.find_first_of("eE") != std::string_view::npos) {
+      return std::llround(rounded * 1e3);
+    }
+    fraction = *value;
+  }
+  return *whole * 1000 + fraction;
+}
+
+std::optional<KinetoCategory> CategoryOf(std::string_view text) {
+  static const std::unordered_map<std::string_view, KinetoCategory> known = {
+      {"", KinetoCategory::kOperator},  // the oldest state none
+      {"cpu_op", KinetoCategory::kOperator},
+      {"Operator", KinetoCategory::kOperator},
+      {"user_annotation", KinetoCategory::kAnnotation},
+      {"cuda_runtime", KinetoCategory::kLaunch},
+      {"cuda_driver", KinetoCategory::kLaunch},
+      {"hip_runtime", KinetoCategory::kLaunch},
+      {"xpu_runtime", KinetoCategory::kLaunch},
+      {"Runtime", KinetoCategory::kLaunch},
+      {"kernel", KinetoCategory::kKernel},
+      {"Kernel", KinetoCategory::kKernel},
+      {"gpu_memcpy", KinetoCategory::kTransfer},
+      {"Memcpy", KinetoCategory::kTransfer},
+      {"gpu_memset", KinetoCategory::kTransfer},
+      {"Memset", KinetoCategory::kTransfer}};
+  const auto it = known.find(text);
+  if (it == known.end()) return std::nullopt;
+  return it->second;
+}
+
+// ---- The arguments of an operator, from the texts that stand for them.
+
+// "[[8,3],[],[[2],[3]]]": dims, or lists of dims.
+class DimsReader {
+ public:
+  DimsReader(std::string_view text, const InputPlace& place) : text_(text), place_(place) {}
+
+  void Read(KinetoInputs* inputs) {
+    Enter();
+    for (std::size_t i = 0; !Leave(); ++i) {
+      if (inputs->size() <= i) inputs->emplace_back();
+      Enter();
+      while (!Leave()) {
+        if (text_[at_] == '[') {
+          Enter();
+          auto& dims = (*inputs)[i].list.emplace_back();
+          while (!Leave()) dims.push_back(Number());
+        } else {
+          (*inputs)[i].dims.push_back(Number());
+        }
+      }
+    }
+  }
+
+ private:
+  void Enter() {
+    if (text_.substr(at_, 1) != "[") throw Wrong();
+    ++at_;
+  }
+  bool Leave() {
+    if (text_.substr(at_, 1) == ",") ++at_;
+    if (at_ >= text_.size()) throw Wrong();
+    if (text_[at_] != ']') return false;
+    ++at_;
+    return true;
+  }
+  std::int64_t Number() {
+    const std::size_t end = std::min(text_.find_first_of(",]", at_), text_.size());
+    const auto value = WholeNumber(text_.substr(at_, end - at_));
+    if (!value || *value < 0 || *value > kLongestDim) throw Wrong();
+    at_ = end;
+    return *value;
+  }
+  InputError Wrong() const {
+    InputPlace place = place_;
+    place.key = "Input Dims";
+    return {place, Shown(text_), "is not a list of shapes",
+            "lists of whole numbers, e.g. [[8, 3, 224, 224], []]"};
+  }
+
+  std::string_view text_;
+  const InputPlace& place_;
+  std::size_t at_ = 0;
+};
+
+void TakeTexts(std::string_view texts, std::string KinetoInput::*field, KinetoInputs* inputs) {
+  for (std::size_t i = 0; !texts.empty(); ++i) {
+    const std::size_t end = texts.find(kEndOfText);
+    if (inputs->size() <= i) inputs->emplace_back();
+    (*inputs)[i].*field = std::string(texts.substr(0, end));
+    texts.remove_prefix(end + 1);
+  }
+}
+
+class Numbering {
+ public:
+  // The number of a text, and whether it is new.
+  std::pair<int, bool> Of(const std::string& text) {
+    const auto [it, fresh] = numbers_.try_emplace(text, static_cast<int>(numbers_.size()));
+    return {it->second, fresh};
+  }
+
+ private:
+  std::unordered_map<std::string, int> numbers_;
+};
+
+// ---- The parser's listener.
+
+enum class Key {
+  kOther,
+  // Of an event.
+  kPhase,
+  kCategory,
+  kName,
+  kStart,
+  kDuration,
+  kProcess,
+  kThread,
+  kArguments,
+  // Of its arguments.
+  kDims,
+  kTypes,
+  kValues,
+  kExternal,
+  kCorrelation,
+  kSequence,
+  kForwardThread,
+  kDevice,
+};
+
+Key EventKey(std::string_view text) {
+  if (text == "ph") return Key::kPhase;
+  if (text == "cat") return Key::kCategory;
+  if (text == "name") return Key::kName;
+  if (text == "ts") return Key::kStart;
+  if (text == "dur") return Key::kDuration;
+  if (text == "pid") return Key::kProcess;
+  if (text == "tid") return Key::kThread;
+  if (text == "args") return Key::kArguments;
+  return Key::kOther;
+}
+
+Key ArgumentKey(std::string_view text) {
+  if (text == "Input Dims" || text == "Input dims") return Key::kDims;
+  if (text == "Input type" || text == "Input Type") return Key::kTypes;
+  if (text == "Concrete Inputs") return Key::kValues;
+  if (text == "External id" || text == "external id") return Key::kExternal;
+  if (text == "correlation") return Key::kCorrelation;
+  if (text == "Sequence number") return Key::kSequence;
+  if (text == "Fwd thread id") return Key::kForwardThread;
+  if (text == "device") return Key::kDevice;
+  return Key::kOther;
+}
+
+// An event while its fields come in, in any order.
+struct OpenEvent {
+  std::string phase, category, name, start, duration, process, thread;
+  std::string dims, types, values;
+  bool named = false;
+  std::int64_t external = -1;
+  std::int64_t correlation = -1;
+  std::int64_t sequence = -1;
+  std::int64_t forward_thread = 0;
+  std::int64_t device = 0;
+
+  void Clear() {
+    for (std::string* text :
+         {&phase, &category, &name, &start, &duration, &process, &thread, &dims, &types, &values}) {
+      text->clear();
+    }
+    named = false;
+    external = correlation = sequence = -1;
+    forward_thread = device = 0;
+  }
+};
+
+class Listener {
+ public:
+  Listener(const Bytes& bytes, KinetoTrace* trace) : bytes_(bytes), trace_(*trace) {}
+
+  bool found_events() const { return found_events_; }
+
+  // The names below are the parser's.
+  bool null() { return Value("", Kind::kNothing); }
+  bool boolean(bool value) { return Value(value ? "True" : "False", Kind::kNothing); }
+  bool number_integer(Json::number_integer_t value) {
+    return Value(std::to_string(value), Kind::kNumber);
+  }
+  bool number_unsigned(Json::number_unsigned_t value) {
+    return Value(std::to_string(value), Kind::kNumber);
+  }
+  bool number_float(Json::number_float_t /*value*/, const std::string& text) {
+    return Value(text, Kind::kNumber);
+  }
+  bool string(std::string& text) { return Value(text, Kind::kText); }
+  bool binary(Json::binary_t& /*value*/) { return true; }
+
+  bool start_object(std::size_t /*size*/) {
+    Deeper();
+    if (depth_ == 1) {
+      place_ = Place::kFile;
+    } else if (place_ == Place::kEvents && depth_ == events_depth_ + 1) {
+      event_.Clear();
+      event_key_ = argument_key_ = Key::kOther;
+    } else if (InEvent() && depth_ == events_depth_ + 2) {
+      in_arguments_ = event_key_ == Key::kArguments;
+      argument_key_ = Key::kOther;
+    } else if (place_ == Place::kDevices && depth_ == 3) {
+      trace_.devices.emplace_back();
+    } else if (Collecting() != nullptr) {
+      throw Wrong(KeyName(), "{", "is no list", "a list");
+    }
+    return true;
+  }
+  bool key(std::string& text) {
+    if (place_ == Place::kFile && depth_ == 1) {
+      file_key_ = text;
+    } else if (InEvent() && depth_ == events_depth_ + 1) {
+      event_key_ = EventKey(text);
+    } else if (InEvent() && depth_ == events_depth_ + 2 && in_arguments_) {
+      argument_key_ = ArgumentKey(text);
+    } else if (place_ == Place::kDevices && depth_ == 3) {
+      device_key_ = text;
+    }
+    return true;
+  }
+  bool end_object() {
+    if (InEvent() && depth_ == events_depth_ + 1) {
+      TakeEvent();
+      event_key_ = Key::kOther;
+    }
+    if (InEvent() && depth_ == events_depth_ + 2) in_arguments_ = false;
+    --depth_;
+    return true;
+  }
+
+  bool start_array(std::size_t /*size*/) {
+    Deeper();
+    if (depth_ == 1) {  // the events alone
+      StartEvents();
+    } else if (place_ == Place::kFile && depth_ == 2) {
+      if (file_key_ == "traceEvents") StartEvents();
+      if (file_key_ == "deviceProperties") place_ = Place::kDevices;
+    } else if (place_ == Place::kEvents && depth_ == events_depth_ + 1) {
+      throw Wrong("traceEvents", "[", "is not an event", "objects");
+    } else if (std::string* dims = Collecting(); dims != nullptr) {
+      if (argument_key_ == Key::kDims) {
+        if (!dims->empty() && dims->back() != '[') *dims += ',';
+        *dims += '[';
+      } else if (depth_ > events_depth_ + 3) {
+        throw Wrong(KeyName(), "[", "is a list within the list", "a list of texts");
+      }
+    }
+    return true;
+  }
+  bool end_array() {
+    if (std::string* dims = Collecting(); dims != nullptr && argument_key_ == Key::kDims) {
+      *dims += ']';
+    }
+    --depth_;
+    if (depth_ == 1 && place_ != Place::kFile) place_ = Place::kFile;
+    return true;
+  }
+
+  bool parse_error(std::size_t byte, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*error*/) {
+    InputPlace place = bytes_.place();
+    if (bytes_.done()) {
+      throw InputError(place, "", "ends before its JSON does: the trace was cut off",
+                       "a trace that was written to its end");
+    }
+    place.key = "byte " + std::to_string(byte);
+    throw InputError(place, "", "is not JSON", "a trace as export_chrome_trace() writes it");
+  }
+
+ private:
+  enum class Kind { kNothing, kNumber, kText };
+  enum class Place { kFile, kEvents, kDevices };
+
+  void Deeper() {
+    if (++depth_ > kDeepest) {
+      throw InputError(bytes_.place(), "", "is nested too deeply",
+                       "at most " + std::to_string(kDeepest) + " levels");
+    }
+  }
+
+  void StartEvents() {
+    if (found_events_) throw Wrong("traceEvents", "", "is given twice", "one list of events");
+    found_events_ = true;
+    place_ = Place::kEvents;
+    events_depth_ = depth_;
+  }
+
+  bool InEvent() const { return place_ == Place::kEvents && depth_ > events_depth_; }
+
+  // Where elements of the list in which we are belong; null for a list of no interest.
+  std::string* Collecting() {
+    if (!InEvent() || !in_arguments_ || depth_ < events_depth_ + 3) return nullptr;
+    switch (argument_key_) {
+      case Key::kDims:
+        return &event_.dims;
+      case Key::kTypes:
+        return &event_.types;
+      case Key::kValues:
+        return &event_.values;
+      default:
+        return nullptr;
+    }
+  }
+
+  const char* KeyName() const {
+    switch (in_arguments_ ? argument_key_ : event_key_) {
+      case Key::kDims:
+        return "Input Dims";
+      case Key::kTypes:
+        return "Input type";
+      case Key::kValues:
+        return "Concrete Inputs";
+      case Key::kExternal:
+        return "External id";
+      case Key::kCorrelation:
+        return "correlation";
+      case Key::kSequence:
+        return "Sequence number";
+      case Key::kForwardThread:
+        return "Fwd thread id";
+      case Key::kDevice:
+        return "device";
+      default:
+        return "";
+    }
+  }
+
+  InputError Wrong(const char* key, std::string_view value, const char* problem,
+                   const char* allowed) const {
+    InputPlace place = bytes_.place();
+    place.key = key;
+    return {place, Shown(value), problem, allowed};
+  }
+
+  bool Value(const std::string& text, Kind kind) {
+    if (std::string* list = Collecting(); list != nullptr) {
+      TakeElement(text, kind, list);
+    } else if (InEvent() && depth_ == events_depth_ + 1) {
+      TakeField(text, kind);
+    } else if (InEvent() && depth_ == events_depth_ + 2 && in_arguments_) {
+      TakeArgument(text);
+    } else if (place_ == Place::kEvents && depth_ == events_depth_) {
+      throw Wrong("traceEvents", text, "is not an event", "objects");
+    } else if (place_ == Place::kFile && depth_ == 1) {
+      TakeFact(text);
+    } else if (place_ == Place::kDevices && depth_ == 3) {
+      TakeDevice(text);
+    } else if (depth_ == 0) {
+      throw Wrong("", text, "is not a trace", "an object with traceEvents");
+    }
+    return true;
+  }
+
+  void TakeElement(const std::string& text, Kind kind, std::string* list) {
+    if (argument_key_ == Key::kDims) {
+      if (kind != Kind::kNumber) {
+        throw Wrong("Input Dims", text, "is not a length", "whole numbers");
+      }
+      if (list->back() != '[') *list += ',';
+      *list += text;
+    } else {
+      *list += text;
+      *list += kEndOfText;
+    }
+  }
+
+  void TakeField(const std::string& text, Kind kind) {
+    switch (event_key_) {
+      case Key::kPhase:
+        event_.phase = text;
+        break;
+      case Key::kCategory:
+        event_.category = text;
+        break;
+      case Key::kName:
+        event_.name = text;
+        event_.named = kind == Kind::kText;
+        break;
+      case Key::kStart:
+        event_.start = text;
+        break;
+      case Key::kDuration:
+        event_.duration = text;
+        break;
+      case Key::kProcess:
+        event_.process = text;
+        break;
+      case Key::kThread:
+        event_.thread = text;
+        break;
+      default:
+        break;
+    }
+  }
+
+  void TakeArgument(const std::string& text) {
+    std::int64_t* target = nullptr;
+    switch (argument_key_) {
+      case Key::kExternal:
+        target = &event_.external;
+        break;
+      case Key::kCorrelation:
+        target = &event_.correlation;
+        break;
+      case Key::kSequence:
+        target = &event_.sequence;
+        break;
+      case Key::kForwardThread:
+        target = &event_.forward_thread;
+        break;
+      case Key::kDevice:
+        target = &event_.device;
+        break;
+      default:
+        return;
+    }
+    // Whose number does not fit 64 bits, or is no number, has none.
+    *target = WholeNumber(text).value_or(-1);
+  }
+
+  void TakeFact(const std::string& text) {
+    if (file_key_ == "traceEvents") {
+      throw Wrong("traceEvents", text, "is not a list", "a list of events");
+    }
+    if (file_key_ == "baseTimeNanoseconds") {
+      trace_.base_time = WholeNumber(text).value_or(0);
+    } else if (file_key_ == "pytorch_version" || file_key_ == "torch_version") {
+      trace_.settings["pytorch"] = text;
+    } else if (file_key_ == "with_stack" || file_key_ == "profile_memory" ||
+               file_key_ == "with_flops" || file_key_ == "with_modules") {
+      trace_.settings[file_key_] = text == "1" || text == "True" ? "yes" : "no";
+    } else if (file_key_ == "cuda_runtime_version" || file_key_ == "cuda_driver_version" ||
+               file_key_ == "hip_runtime_version" || file_key_ == "hip_driver_version") {
+      trace_.facts[file_key_] = text;
+    }
+  }
+
+  void TakeDevice(const std::string& text) {
+    KinetoDevice& device = trace_.devices.back();
+    if (device_key_ == "id") {
+      device.id = static_cast<int>(WholeNumber(text).value_or(-1) & 0xffff);
+    } else if (device_key_ == "name") {
+      device.name = text;
+    } else if (device_key_ == "totalGlobalMem") {
+      device.facts["memory"] = text + " B";
+    } else if (device_key_ == "numSms") {
+      device.facts["multiprocessors"] = text;
+    } else if (device_key_ == "computeMajor") {
+      device.facts["compute_capability"] = text + device.facts["compute_capability"];
+    } else if (device_key_ == "computeMinor") {
+      device.facts["compute_capability"] += "." + text;
+    }
+  }
+
+  void TakeEvent() {
+    if (event_.phase != "X") return;
+    const auto category = CategoryOf(event_.category);
+    if (!category) return;
+    if (!event_.named) throw Wrong("name", event_.name, "is not a name", "text");
+    if (trace_.events.size() >= kMostEvents) {
+      throw Wrong("traceEvents", "", "are too many", "40 million events: record fewer steps");
+    }
+    KinetoEvent event;
+    event.category = *category;
+    event.start = Time("ts", event_.start);
+    event.duration = Time("dur", event_.duration);
+    if (event.duration < 0) throw Wrong("dur", event_.duration, "is negative", "0 or more");
+    event.external = event_.external;
+    event.correlation = event_.correlation;
+    event.sequence = event_.sequence;
+    event.forward_thread = event_.forward_thread;
+    event.device = static_cast<int>(event_.device & 0xffff);
+    const auto [name, fresh_name] = names_.Of(event_.name);
+    if (fresh_name) trace_.names.push_back(event_.name);
+    event.name = name;
+    if (*category != KinetoCategory::kKernel && *category != KinetoCategory::kTransfer) {
+      event.thread = threads_.Of(event_.process + kEndOfText + event_.thread).first;
+      trace_.threads = std::max(trace_.threads, event.thread + 1);
+      event.inputs = Inputs();
+    }
+    trace_.events.push_back(event);
+  }
+
+  std::int64_t Time(const char* key, const std::string& text) const {
+    const auto time = Nanoseconds(text);
+    if (!time) throw Wrong(key, text, "is not a time", "microseconds as a number");
+    return *time;
+  }
+
+  int Inputs() {
+    if (event_.dims.empty()) return -1;
+    std::string key = event_.dims;
+    key += kEndOfText;
+    key += event_.types;
+    key += '\0';
+    key += event_.values;
+    const auto [number, fresh] = inputs_.Of(key);
+    if (fresh) {
+      KinetoInputs inputs;
+      const InputPlace place = bytes_.place();
+      DimsReader(event_.dims, place).Read(&inputs);
+      TakeTexts(event_.types, &KinetoInput::type, &inputs);
+      TakeTexts(event_.values, &KinetoInput::value, &inputs);
+      trace_.inputs.push_back(std::move(inputs));
+    }
+    return number;
+  }
+
+  const Bytes& bytes_;
+  KinetoTrace& trace_;
+  Numbering names_;
+  Numbering threads_;
+  Numbering inputs_;
+  OpenEvent event_;
+  Place place_ = Place::kFile;
+  Key event_key_ = Key::kOther;
+  Key argument_key_ = Key::kOther;
+  std::string file_key_;
+  std::string device_key_;
+  bool found_events_ = false;
+  bool in_arguments_ = false;
+  int depth_ = 0;
+  int events_depth_ = 0;
+};
+
+}  // namespace
+
+KinetoTrace ReadKinetoTrace(const std::string& path) {
+  KinetoTrace trace;
+  Bytes bytes(path);
+  Listener listener(bytes, &trace);
+  Json::sax_parse(ByteIterator(&bytes), ByteIterator(), &listener);
+  if (!listener.found_events()) {
+    throw InputError({path, 0, "traceEvents"}, "", "is missing",
+                     "a trace as export_chrome_trace() of torch.profiler writes it");
+  }
+  return trace;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,903 @@
+#include "data/onnx/layers.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "data/onnx/patterns.h"
+#include "data/onnx/shapes.h"
+#include "data/record/operation_counts.h"
+#include "data/values/operation_text.h"
+
+namespace stepcast {
+namespace {
+
+// A window that slides over an image.
+struct Window {
+  Lengths2 size;
+  Lengths2 stride;
+  Lengths2 dilation;
+  Zeros2 zeros;
+  bool flat = true;  // at most two dimensions
+  double area = 1;
+};
+
+std::int64_t Product(const OnnxDims& dims, std::size_t from, std::size_t to) {
+  std::int64_t product = 1;
+  for (std::size_t i = from; i < to; ++i) product *= dims[i];
+  return product;
+}
+
+Lengths2 Lengths(const OnnxDims& lengths) {
+  if (lengths.empty()) return {};
+  if (lengths.size() == 1) return {lengths[0], 1};
+  return {lengths[lengths.size() - 2], lengths.back()};
+}
+
+class Writer {
+ public:
+  explicit Writer(const OnnxGraph& graph)
+      : g_(graph),
+        trained_(graph.values.size(), false),
+        layer_of_(graph.values.size(), -1),
+        counted_(graph.parameters.size(), false) {}
+
+  OnnxLayers Write() {
+    std::vector<OnnxPattern> patterns = FindOnnxPatterns(g_);
+    std::map<int, const OnnxPattern*> by_last;
+    std::set<int> inside;
+    for (const OnnxPattern& pattern : patterns) {
+      by_last[pattern.last] = &pattern;
+      inside.insert(pattern.nodes.begin(), pattern.nodes.end());
+    }
+    for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
+      const OnnxNode& node = g_.nodes[i];
+      const auto pattern = by_last.find(static_cast<int>(i));
+      if (pattern != by_last.end()) {
+        WritePattern(*pattern->second);
+      } else if (inside.count(static_cast<int>(i)) == 0) {
+        WriteNode(node);
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  using Handler = void (Writer::*)(const OnnxNode&);
+
+  // One list of what is known; an operator that is not in it is an error.
+  static const std::map<std::string, Handler>& Handlers() {
+    static const std::map<std::string, Handler> kHandlers = {
+        {"Conv", &Writer::Convolution},
+        {"ConvTranspose", &Writer::TransposedConvolution},
+        {"Gemm", &Writer::Gemm},
+        {"MatMul", &Writer::MatMul},
+        {"BatchNormalization", &Writer::BatchNormalization},
+        {"InstanceNormalization", &Writer::InstanceNormalization},
+        {"GroupNormalization", &Writer::GroupNormalization},
+        {"LayerNormalization", &Writer::LayerNormalization},
+        {"LSTM", &Writer::Recurrent},
+        {"GRU", &Writer::Recurrent},
+        {"Gather", &Writer::Gather},
+        {"Relu", &Writer::Activation},
+        {"ThresholdedRelu", &Writer::Activation},
+        {"Clip", &Writer::Activation},
+        {"LeakyRelu", &Writer::Activation},
+        {"PRelu", &Writer::Activation},
+        {"Sigmoid", &Writer::Activation},
+        {"HardSigmoid", &Writer::Activation},
+        {"HardSwish", &Writer::Activation},
+        {"Mish", &Writer::Activation},
+        {"Elu", &Writer::Activation},
+        {"Selu", &Writer::Activation},
+        {"Celu", &Writer::Activation},
+        {"Softplus", &Writer::Activation},
+        {"Softsign", &Writer::Activation},
+        {"Tanh", &Writer::Activation},
+        {"Gelu", &Writer::Activation},
+        {"FastGelu", &Writer::Activation},
+        {"Softmax", &Writer::Softmax},
+        {"LogSoftmax", &Writer::Softmax},
+        {"MaxPool", &Writer::Pooling},
+        {"AveragePool", &Writer::Pooling},
+        {"LpPool", &Writer::Pooling},
+        {"GlobalAveragePool", &Writer::GlobalPooling},
+        {"GlobalMaxPool", &Writer::GlobalPooling},
+        {"ReduceMean", &Writer::Reduction},
+        {"ReduceSum", &Writer::Reduction},
+        {"ReduceMax", &Writer::Reduction},
+        {"ReduceMin", &Writer::Reduction},
+        {"Concat", &Writer::Copy},
+        {"Transpose", &Writer::Copy},
+        {"Slice", &Writer::Copy},
+        {"Split", &Writer::Copy},
+        {"Pad", &Writer::Copy},
+        {"Resize", &Writer::Copy},
+        {"Upsample", &Writer::Copy},
+        {"Expand", &Writer::Copy},
+        {"Tile", &Writer::Copy},
+        {"Trilu", &Writer::Copy},
+        {"GatherElements", &Writer::Copy},
+        {"GatherND", &Writer::Copy},
+        {"ScatterElements", &Writer::Copy},
+        {"ScatterND", &Writer::Copy},
+        {"DepthToSpace", &Writer::Copy},
+        {"SpaceToDepth", &Writer::Copy},
+        {"Flatten", &Writer::View},
+        {"Reshape", &Writer::View},
+        {"Squeeze", &Writer::View},
+        {"Unsqueeze", &Writer::View},
+        {"Identity", &Writer::View},
+        {"Dropout", &Writer::View},
+        {"Cast", &Writer::View},
+        {"CastLike", &Writer::View},
+        {"NegativeLogLikelihoodLoss", &Writer::View},
+        {"SoftmaxCrossEntropyLoss", &Writer::View},
+        {"Add", &Writer::Elementwise},
+        {"Sub", &Writer::Elementwise},
+        {"Mul", &Writer::Elementwise},
+        {"Div", &Writer::Elementwise},
+        {"Pow", &Writer::Elementwise},
+        {"Mod", &Writer::Elementwise},
+        {"Sum", &Writer::Elementwise},
+        {"Mean", &Writer::Elementwise},
+        {"Min", &Writer::Elementwise},
+        {"Max", &Writer::Elementwise},
+        {"Where", &Writer::Elementwise},
+        {"Equal", &Writer::Elementwise},
+        {"Greater", &Writer::Elementwise},
+        {"GreaterOrEqual", &Writer::Elementwise},
+        {"Less", &Writer::Elementwise},
+        {"LessOrEqual", &Writer::Elementwise},
+        {"And", &Writer::Elementwise},
+        {"Or", &Writer::Elementwise},
+        {"Xor", &Writer::Elementwise},
+        {"Not", &Writer::Elementwise},
+        {"Neg", &Writer::Elementwise},
+        {"Abs", &Writer::Elementwise},
+        {"Sqrt", &Writer::Elementwise},
+        {"Exp", &Writer::Elementwise},
+        {"Log", &Writer::Elementwise},
+        {"Reciprocal", &Writer::Elementwise},
+        {"Erf", &Writer::Elementwise},
+        {"Sin", &Writer::Elementwise},
+        {"Cos", &Writer::Elementwise},
+        {"Floor", &Writer::Elementwise},
+        {"Ceil", &Writer::Elementwise},
+        {"Round", &Writer::Elementwise},
+        {"Sign", &Writer::Elementwise},
+        {"IsNaN", &Writer::Elementwise},
+        {"IsInf", &Writer::Elementwise},
+    };
+    return kHandlers;
+  }
+
+  const OnnxValue& Value(int value) const { return g_.values[static_cast<std::size_t>(value)]; }
+  bool Is(int value, OnnxOrigin origin) const {
+    return value >= 0 && Value(value).origin == origin;
+  }
+  bool IsActivation(int value) const { return Is(value, OnnxOrigin::kActivation); }
+  // Stored, or computed from what is stored; also the tensor of a Constant node.
+  bool IsWeight(int value) const {
+    return value >= 0 && !IsActivation(value) && !Value(value).parameters.empty();
+  }
+
+  const OnnxDims& Dims(const OnnxNode& node, int value) const {
+    if (value < 0) g_.Fail(node, "", "lacks an input");
+    const std::optional<OnnxDims>& dims = Value(value).dims;
+    if (!dims) {
+      g_.Fail(node, Value(value).name,
+              "is a value whose shape is not known before the network runs",
+              "a network whose shapes follow from those of its inputs");
+    }
+    const std::optional<std::int64_t> elements = OnnxElements(*dims);
+    if (!elements) {
+      g_.Fail(node, Value(value).name, "is too large, or of a negative length", "10^15 elements");
+    }
+    if (*elements == 0) g_.Fail(node, Value(value).name, "has no elements");
+    return *dims;
+  }
+  const OnnxDims& Dims(const OnnxNode& node, int value, std::size_t least_rank) const {
+    const OnnxDims& dims = Dims(node, value);
+    if (dims.size() < least_rank) {
+      g_.Fail(node, Value(value).name, "has too few dimensions", std::to_string(least_rank));
+    }
+    return dims;
+  }
+
+  std::int64_t Samples(int value) const { return Value(value).batched ? g_.batch : 1; }
+
+  // A count over the whole batch, for one sample.
+  std::int64_t PerSample(const OnnxNode& node, int value, std::int64_t count) const {
+    const std::int64_t samples = Samples(value);
+    if (count % samples != 0) {
+      g_.Fail(node, std::to_string(count),
+              "does not divide by the batch of " + std::to_string(samples),
+              "the batch that the graph was exported with, by --dim batch=N");
+    }
+    return count / samples;
+  }
+  std::int64_t Elements(const OnnxNode& node, int value) const {
+    return PerSample(node, value, *OnnxElements(Dims(node, value)));
+  }
+
+  bool Trained(const OnnxNode& node) const {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](int value) {
+      return value >= 0 && trained_[static_cast<std::size_t>(value)];
+    });
+  }
+
+  // None where a length is beyond what files may hold: the layer keeps its work and its tensors.
+  static Operation Writable(const Operation& operation) {
+    if (operation.index() == 0) return operation;
+    try {
+      return ParseOperation(FormatOperation(operation), {});
+    } catch (const InputError&) {
+      return {};
+    }
+  }
+
+  Layer& Append(const std::string& name, LayerKind kind, const Operation& operation, double flop,
+                const OnnxNode& node, std::initializer_list<int> outputs) {
+    Layer& layer = out_.layers.emplace_back();
+    layer.name = name;
+    layer.kind = kind;
+    layer.operation = Writable(operation);
+    layer.forward_flop = Flop(flop);
+    double elements = 0;
+    for (const int output : outputs) elements += static_cast<double>(Elements(node, output));
+    layer.activation_bytes = Bytes(4 * elements);
+    for (const int output : outputs) {
+      layer_of_[static_cast<std::size_t>(output)] = static_cast<int>(out_.layers.size()) - 1;
+    }
+    return layer;
+  }
+  Layer& Append(const OnnxNode& node, LayerKind kind, const Operation& operation, double flop) {
+    return Append(node.name, kind, operation, flop, node, {node.outputs[0]});
+  }
+
+  // Adds the tensors that `value` is computed from, but those that an earlier layer has.
+  void AddTensors(int value, Layer* layer) {
+    if (value < 0) return;
+    reads_parameters_ = reads_parameters_ || !Value(value).parameters.empty();
+    for (const int index : Value(value).parameters) {
+      const OnnxParameter& parameter = g_.parameters[static_cast<std::size_t>(index)];
+      if (counted_[static_cast<std::size_t>(index)]) {
+        const bool whole =
+            Value(value).dims && OnnxElements(*Value(value).dims) == parameter.elements;
+        if (whole && parameter.dims.size() > 1) ++out_.shared;
+        continue;
+      }
+      counted_[static_cast<std::size_t>(index)] = true;
+      if (parameter.elements > 0) layer->tensors.push_back(parameter.elements);
+    }
+  }
+
+  void MarkTrained(const OnnxNode& node, bool trained) {
+    for (const int output : node.outputs) {
+      if (output >= 0) trained_[static_cast<std::size_t>(output)] = trained;
+    }
+  }
+
+  void WriteNode(const OnnxNode& node) {
+    const auto handler = Handlers().find(node.op);
+    if (handler == Handlers().end() && !IsFree(node)) {
+      std::string known;
+      for (const auto& [name, unused] : Handlers()) known += (known.empty() ? "" : ", ") + name;
+      g_.Fail(node, node.op,
+              "is an operator (opset " + std::to_string(node.opset) + ") whose work is not known",
+              known);
+    }
+    if (!IsActivation(node.outputs[0])) return;
+    if (handler == Handlers().end()) return;
+    reads_parameters_ = false;
+    (this->*handler->second)(node);
+    MarkTrained(node, Trained(node) || reads_parameters_);
+  }
+
+  // What depends on shapes, constants or parameters alone is not done for each sample.
+  bool IsFree(const OnnxNode& node) const {
+    if (node.op == "Shape" || node.op == "Size") return true;
+    return std::none_of(node.inputs.begin(), node.inputs.end(),
+                        [&](int value) { return IsActivation(value); });
+  }
+
+  void WritePattern(const OnnxPattern& pattern) {
+    const OnnxNode& node = g_.nodes[static_cast<std::size_t>(pattern.last)];
+    bool trained = trained_[static_cast<std::size_t>(pattern.input)];
+    const std::int64_t elements = Elements(node, pattern.output);
+    if (pattern.kind == OnnxPattern::Kind::kLayerNormalization) {
+      const OnnxNode& mean = g_.nodes[static_cast<std::size_t>(
+          *std::min_element(pattern.nodes.begin(), pattern.nodes.end()))];
+      const OnnxDims& dims = Dims(node, pattern.input);
+      const std::size_t axes = OnnxReductionAxes(g_, mean, dims.size()).size();
+      Layer& layer = Normalize(node, pattern.name, pattern.output,
+                               Product(dims, dims.size() - axes, dims.size()));
+      for (const int weight : pattern.weights) AddTensors(weight, &layer);
+      trained = trained || !pattern.weights.empty();
+    } else {
+      const Function function = pattern.kind == OnnxPattern::Kind::kGelu       ? Function::kGelu
+                                : pattern.kind == OnnxPattern::Kind::kGeluTanh ? Function::kGeluTanh
+                                                                               : Function::kSwish;
+      Append(pattern.name, LayerKind::kActivation, ActivationOp{function, 1, elements},
+             FlopPerElement(function) * static_cast<double>(elements), node, {pattern.output});
+    }
+    MarkTrained(node, trained);
+  }
+
+  // Of `node` with a window of `size`, over the image `input`, to the image `output`.
+  Window WindowOf(const OnnxNode& node, const OnnxDims& size, const OnnxDims& input,
+                  const OnnxDims& output) {
+    const std::size_t rank = size.size();
+    const auto lengths = [&](const char* name) {
+      OnnxDims given = node.Ints(name);
+      if (given.empty()) given.assign(rank, 1);
+      if (given.size() != rank) {
+        g_.Fail(node, name, "has not a length for each dimension", std::to_string(rank));
+      }
+      return given;
+    };
+    const OnnxDims strides = lengths("strides");
+    const OnnxDims dilations = lengths("dilations");
+    OnnxDims pads = node.Ints("pads");
+    const std::string automatic = node.Text("auto_pad", "NOTSET");
+    if (pads.empty() || automatic != "NOTSET") pads.assign(2 * rank, 0);
+    if (pads.size() != 2 * rank) {
+      g_.Fail(node, "pads", "has not two lengths for each dimension", std::to_string(2 * rank));
+    }
+    for (std::size_t i = 0; i < rank; ++i) {
+      if (static_cast<double>(output[i]) * static_cast<double>(strides[i]) > 4e18) {
+        g_.Fail(node, "strides", "do not fit the output");
+      }
+      const std::int64_t needed =
+          (output[i] - 1) * strides[i] + dilations[i] * (size[i] - 1) + 1 - input[i];
+      if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
+        const std::int64_t total = std::max<std::int64_t>(0, needed);
+        const std::int64_t larger = total - total / 2;
+        pads[i] = automatic == "SAME_UPPER" ? total / 2 : larger;
+        pads[i + rank] = total - pads[i];
+      } else {
+        // An incomplete last window adds what it lacks.
+        pads[i + rank] = std::max(pads[i + rank], needed - pads[i]);
+      }
+    }
+    Window window;
+    window.size = Lengths(size);
+    window.stride = Lengths(strides);
+    window.dilation = Lengths(dilations);
+    window.flat = rank <= 2;
+    for (const std::int64_t length : size) window.area *= static_cast<double>(length);
+    if (rank == 1) window.zeros = {pads[0], 0, pads[1], 0};
+    if (rank == 2) window.zeros = {pads[0], pads[1], pads[2], pads[3]};
+    return window;
+  }
+
+  void RequireWeight(const OnnxNode& node, std::size_t slot, const char* what) const {
+    if (IsWeight(node.input(slot))) return;
+    g_.Fail(node, what, "is computed from the data, or is no real tensor", "a parameter");
+  }
+
+  void Convolution(const OnnxNode& node) {
+    const OnnxDims& x = Dims(node, node.input(0), 3);
+    const OnnxDims& w = Dims(node, node.input(1), 3);
+    const OnnxDims& y = Dims(node, node.outputs[0], 3);
+    RequireWeight(node, 1, "weight");
+    const std::int64_t groups = node.Int("group", 1);
+    if (w.size() != x.size() || y.size() != x.size() || w[1] != x[1] / groups ||
+        x[1] % groups != 0 || w[0] % groups != 0) {
+      g_.Fail(node, Value(node.input(1)).name, "does not fit the channels of the input");
+    }
+    const Window window = WindowOf(node, {w.begin() + 2, w.end()}, {x.begin() + 2, x.end()},
+                                   {y.begin() + 2, y.end()});
+    const bool bias = node.input(2) >= 0;
+    ConvolutionOp op;
+    op.channels = x[1];
+    op.input = Lengths({x.begin() + 2, x.end()});
+    op.filters = w[0];
+    op.kernel = window.size;
+    op.stride = window.stride;
+    op.dilation = window.dilation;
+    op.padding = window.zeros;
+    op.groups = groups;
+    op.bias = bias;
+    op.input_gradient = trained_[static_cast<std::size_t>(node.input(0))];
+    const auto outputs = static_cast<double>(Elements(node, node.outputs[0]));
+    const double flop = (2 * window.area * static_cast<double>(w[1]) + (bias ? 1 : 0)) * outputs;
+    // Only what one sample has one of can be measured.
+    const bool once = PerSample(node, node.input(0), x[0]) == 1;
+    const bool depthwise = groups > 1 && groups == x[1];
+    Layer& layer =
+        Append(node, depthwise ? LayerKind::kDepthwiseConvolution : LayerKind::kConvolution,
+               window.flat && once ? Operation(op) : Operation(), flop);
+    AddTensors(node.input(1), &layer);
+    AddTensors(node.input(2), &layer);
+  }
+
+  // Every input meets every weight of its channel once; there is no operation of this kind.
+  void TransposedConvolution(const OnnxNode& node) {
+    const OnnxDims& w = Dims(node, node.input(1), 3);
+    RequireWeight(node, 1, "weight");
+    double weights = static_cast<double>(Product(w, 1, w.size()));
+    const auto inputs = static_cast<double>(Elements(node, node.input(0)));
+    const bool bias = node.input(2) >= 0;
+    const auto outputs = static_cast<double>(Elements(node, node.outputs[0]));
+    Layer& layer =
+        Append(node, LayerKind::kConvolution, {}, 2 * weights * inputs + (bias ? outputs : 0));
+    AddTensors(node.input(1), &layer);
+    AddTensors(node.input(2), &layer);
+  }
+
+  void Dense(const OnnxNode& node, int data, int weight, std::int64_t inputs, std::int64_t units,
+             int bias) {
+    const int output = node.outputs[0];
+    DenseOp op;
+    op.inputs = inputs;
+    op.units = units;
+    const std::int64_t outputs = Elements(node, output);
+    if (outputs % units != 0) g_.Fail(node, node.op, "has an output that does not fit its weight");
+    op.positions = outputs / units;
+    op.bias = bias >= 0;
+    op.input_gradient = trained_[static_cast<std::size_t>(data)];
+    const double flop =
+        (2 * static_cast<double>(inputs) + (op.bias ? 1 : 0)) * static_cast<double>(outputs);
+    Layer& layer = Append(node, LayerKind::kDense, op, flop);
+    AddTensors(weight, &layer);
+    AddTensors(bias, &layer);
+  }
+
+  // rows x depth times depth x columns, so many times in the whole batch.
+  Layer& Products(const OnnxNode& node, LayerKind kind, std::int64_t count, std::int64_t rows,
+                  std::int64_t columns, std::int64_t depth) {
+    const int output = node.outputs[0];
+    const double flop =
+        2 * static_cast<double>(depth) * static_cast<double>(Elements(node, output));
+    // The batch is among the products, or it is what one of them goes over.
+    const std::int64_t samples = Samples(output);
+    if (count % samples == 0) {
+      count /= samples;
+    } else if (count == 1 && rows % samples == 0) {
+      rows /= samples;
+    } else {
+      PerSample(node, output, count);  // says why not
+    }
+    return Append(
+        node, kind,
+        BatchedProductOp{.count = count, .rows = rows, .columns = columns, .depth = depth}, flop);
+  }
+
+  void Gemm(const OnnxNode& node) {
+    const int a = node.input(0);
+    const int b = node.input(1);
+    const OnnxDims& left = Dims(node, a, 2);
+    const OnnxDims& right = Dims(node, b, 2);
+    const bool turn_a = node.Int("transA", 0) != 0;
+    const bool turn_b = node.Int("transB", 0) != 0;
+    const std::int64_t depth = left[turn_a ? 0 : 1];
+    const std::int64_t rows = left[turn_a ? 1 : 0];
+    const std::int64_t columns = right[turn_b ? 0 : 1];
+    if (right[turn_b ? 1 : 0] != depth) g_.Fail(node, node.op, "has operands that do not fit");
+    if (IsWeight(b) && IsActivation(a)) {
+      Dense(node, a, b, depth, columns, node.input(2));
+    } else if (IsWeight(a) && IsActivation(b)) {
+      Dense(node, b, a, depth, rows, node.input(2));
+    } else {
+      AddTensors(node.input(2), &Products(node, LayerKind::kAttention, 1, rows, columns, depth));
+    }
+  }
+
+  void MatMul(const OnnxNode& node) {
+    const int a = node.input(0);
+    const int b = node.input(1);
+    OnnxDims left = Dims(node, a, 1);
+    OnnxDims right = Dims(node, b, 1);
+    if (left.size() == 1) left.insert(left.begin(), 1);
+    if (right.size() == 1) right.push_back(1);
+    const std::int64_t depth = left.back();
+    const std::int64_t rows = left[left.size() - 2];
+    const std::int64_t columns = right.back();
+    if (right[right.size() - 2] != depth) g_.Fail(node, node.op, "has operands that do not fit");
+    const bool weighted = IsWeight(a) || IsWeight(b);
+    if (weighted && IsWeight(b) && Product(right, 0, right.size() - 2) == 1) {
+      return Dense(node, a, b, depth, columns, -1);
+    }
+    if (weighted && IsWeight(a) && Product(left, 0, left.size() - 2) == 1) {
+      return Dense(node, b, a, depth, rows, -1);
+    }
+    const std::int64_t total = *OnnxElements(Dims(node, node.outputs[0]));
+    Layer& layer = Products(node, weighted ? LayerKind::kDense : LayerKind::kAttention,
+                            total / (rows * columns), rows, columns, depth);
+    if (IsWeight(a)) AddTensors(a, &layer);
+    if (IsWeight(b)) AddTensors(b, &layer);
+  }
+
+  void BatchNormalization(const OnnxNode& node) {
+    const OnnxDims& x = Dims(node, node.input(0), 2);
+    const std::int64_t elements = Elements(node, node.outputs[0]);
+    const std::int64_t channels = x[1];
+    if (elements % channels != 0) g_.Fail(node, node.op, "has channels that do not fit");
+    Lengths2 image = Lengths({x.begin() + 2, x.end()});
+    // Volumes, and several images a sample, are more rows.
+    image.height = elements / channels / image.width;
+    Layer& layer = Append(node, LayerKind::kNormalization,
+                          NormalizationOp{NormalizationKind::kBatch, channels, image},
+                          5 * static_cast<double>(elements));
+    AddTensors(node.input(1), &layer);
+    AddTensors(node.input(2), &layer);
+    for (const std::size_t slot : {3U, 4U}) {
+      layer.statistics += *OnnxElements(Dims(node, node.input(slot)));
+    }
+  }
+
+  Layer& Normalize(const OnnxNode& node, const std::string& name, int output,
+                   std::int64_t channels) {
+    const std::int64_t elements = Elements(node, output);
+    if (elements % channels != 0) g_.Fail(node, node.op, "normalises over the batch");
+    return Append(name, LayerKind::kNormalization,
+                  NormalizationOp{NormalizationKind::kLayer, channels, {elements / channels, 1}},
+                  7 * static_cast<double>(elements), node, {output});
+  }
+
+  void LayerNormalization(const OnnxNode& node) {
+    const OnnxDims& x = Dims(node, node.input(0), 1);
+    const auto rank = static_cast<std::int64_t>(x.size());
+    std::int64_t axis = node.Int("axis", -1);
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) g_.Fail(node, "axis", "is not an axis of the input");
+    Layer& layer = Normalize(node, node.name, node.outputs[0],
+                             Product(x, static_cast<std::size_t>(axis), x.size()));
+    AddAffine(node, &layer);
+  }
+
+  // Over the positions of a channel.
+  void InstanceNormalization(const OnnxNode& node) {
+    const OnnxDims& x = Dims(node, node.input(0), 3);
+    Layer& layer = Normalize(node, node.name, node.outputs[0], Product(x, 2, x.size()));
+    AddAffine(node, &layer);
+  }
+
+  void GroupNormalization(const OnnxNode& node) {
+    const OnnxDims& x = Dims(node, node.input(0), 3);
+    const std::int64_t groups = node.Int("num_groups", 1);
+    if (x[1] % groups != 0) g_.Fail(node, "num_groups", "does not divide the channels");
+    Layer& layer = Normalize(node, node.name, node.outputs[0], Product(x, 1, x.size()) / groups);
+    AddAffine(node, &layer);
+  }
+
+  // A Constant node stands for a normalisation without scale and shift.
+  void AddAffine(const OnnxNode& node, Layer* layer) {
+    for (const std::size_t slot : {1U, 2U}) {
+      if (Is(node.input(slot), OnnxOrigin::kParameters)) AddTensors(node.input(slot), layer);
+    }
+  }
+
+  void Recurrent(const OnnxNode& node) {
+    const OnnxDims& x = Dims(node, node.input(0), 3);
+    const OnnxDims& w = Dims(node, node.input(1), 3);
+    const OnnxDims& r = Dims(node, node.input(2), 3);
+    RequireWeight(node, 1, "weight");
+    RequireWeight(node, 2, "weight");
+    const bool lstm = node.op == "LSTM";
+    const std::int64_t gates = lstm ? 4 : 3;
+    if (lstm && node.input(7) >= 0) {
+      g_.Fail(node, Value(node.input(7)).name, "are peepholes", "an LSTM without them");
+    }
+    const bool batch_first = node.Int("layout", 0) != 0;
+    RecurrentOp op;
+    op.cell = lstm ? RecurrentCell::kLstm : RecurrentCell::kGru;
+    op.positions = x[batch_first ? 1 : 0];
+    op.inputs = x[2];
+    op.hidden = r[2];
+    op.directions = w[0];
+    if (op.directions > 2 || w[1] != gates * op.hidden || r[1] != w[1] || w[2] != op.inputs ||
+        r[0] != w[0]) {
+      g_.Fail(node, Value(node.input(1)).name, "does not fit the input and the hidden state");
+    }
+    const int data = node.input(0);
+    const std::int64_t sequences = PerSample(node, data, x[batch_first ? 0 : 1]);
+    const bool bias = node.input(3) >= 0;
+    const double element_flop = static_cast<double>((bias ? 3 : 1) * gates + (lstm ? 18 : 13));
+    const double outputs = static_cast<double>(sequences) * static_cast<double>(op.positions) *
+                           static_cast<double>(op.directions * op.hidden);
+    const double flop =
+        outputs * (2 * static_cast<double>(gates * (op.inputs + op.hidden)) + element_flop);
+    Layer& layer = out_.layers.emplace_back();
+    layer.name = node.name;
+    layer.kind = LayerKind::kRecurrent;
+    if (sequences == 1) layer.operation = op;
+    layer.forward_flop = Flop(flop);
+    layer.activation_bytes = Bytes(4 * outputs);
+    AddRecurrentTensors(node, op.directions, &layer);
+  }
+
+  // As frameworks store them: a tensor for each direction, and two biases. Exporters may have
+  // joined them.
+  void AddRecurrentTensors(const OnnxNode& node, std::int64_t directions, Layer* layer) {
+    std::vector<std::pair<int, std::int64_t>> joined;  // parameter, parts
+    for (const std::size_t slot : {1U, 2U, 3U}) {
+      const int value = node.input(slot);
+      if (value < 0) continue;
+      const OnnxValue& v = Value(value);
+      const bool whole = v.parameters.size() == 1 && v.producer < 0 &&
+                         !counted_[static_cast<std::size_t>(v.parameters[0])];
+      if (!whole) {
+        for (const auto& [parameter, parts] : joined) AddParts(parameter, parts, 1, layer);
+        joined.clear();
+        AddTensors(value, layer);
+        continue;
+      }
+      counted_[static_cast<std::size_t>(v.parameters[0])] = true;
+      reads_parameters_ = true;
+      joined.emplace_back(v.parameters[0], directions * (slot == 3 ? 2 : 1));
+    }
+    for (std::int64_t direction = 0; direction < directions; ++direction) {
+      for (const auto& [parameter, parts] : joined) {
+        AddParts(parameter, parts, parts / directions, layer);
+      }
+    }
+  }
+  void AddParts(int parameter, std::int64_t parts, std::int64_t count, Layer* layer) const {
+    const std::int64_t elements = g_.parameters[static_cast<std::size_t>(parameter)].elements;
+    layer->tensors.insert(layer->tensors.end(), static_cast<std::size_t>(count), elements / parts);
+  }
+
+  void Gather(const OnnxNode& node) {
+    const int table = node.input(0);
+    if (!IsWeight(table)) return Copy(node);
+    const OnnxDims& dims = Dims(node, table, 1);
+    std::int64_t axis = node.Int("axis", 0);
+    if (axis < 0) axis += static_cast<std::int64_t>(dims.size());
+    if (axis < 0 || axis >= static_cast<std::int64_t>(dims.size())) {
+      g_.Fail(node, "axis", "is not an axis of the table");
+    }
+    EmbeddingOp op;
+    op.rows = dims[static_cast<std::size_t>(axis)];
+    op.features = *OnnxElements(dims) / op.rows;
+    op.tokens = Elements(node, node.outputs[0]) / op.features;
+    Layer& layer = Append(node, LayerKind::kEmbedding, op, 0);
+    AddTensors(table, &layer);
+  }
+
+  Function FunctionOf(const OnnxNode& node) const {
+    // What has no function of its own is the one with the same work.
+    static const std::map<std::string, Function> kFunctions = {
+        {"Relu", Function::kRelu},           {"ThresholdedRelu", Function::kRelu},
+        {"LeakyRelu", Function::kLeakyRelu}, {"PRelu", Function::kLeakyRelu},
+        {"Sigmoid", Function::kSigmoid},     {"HardSigmoid", Function::kSigmoid},
+        {"Elu", Function::kSigmoid},         {"Selu", Function::kSigmoid},
+        {"Celu", Function::kSigmoid},        {"Softplus", Function::kSigmoid},
+        {"Softsign", Function::kSigmoid},    {"HardSwish", Function::kSwish},
+        {"Mish", Function::kSwish},          {"Tanh", Function::kTanh},
+        {"FastGelu", Function::kGeluTanh}};
+    if (node.op == "Gelu") {
+      return node.Text("approximate", "none") == "tanh" ? Function::kGeluTanh : Function::kGelu;
+    }
+    if (node.op != "Clip") return kFunctions.at(node.op);
+    const auto bound = [&](const char* attribute, std::size_t slot) -> std::optional<double> {
+      if (node.Has(attribute)) return node.Float(attribute, 0);
+      const int value = node.input(slot);
+      if (value < 0 || !Value(value).data || Value(value).data->values.size() != 1) {
+        return std::nullopt;
+      }
+      return Value(value).data->values[0];
+    };
+    const std::optional<double> low = bound("min", 1);
+    const std::optional<double> high = bound("max", 2);
+    if (low == 0.0 && high == 6.0) return Function::kRelu6;
+    const bool open = !node.Has("max") && node.input(2) < 0;
+    return low == 0.0 && open ? Function::kRelu : Function::kHardtanh;
+  }
+
+  void Activation(const OnnxNode& node) {
+    const Function function = FunctionOf(node);
+    const std::int64_t elements = Elements(node, node.outputs[0]);
+    Layer& layer = Append(node, LayerKind::kActivation, ActivationOp{function, 1, elements},
+                          FlopPerElement(function) * static_cast<double>(elements));
+    if (node.op == "PRelu") AddTensors(node.input(1), &layer);
+  }
+
+  void Softmax(const OnnxNode& node) {
+    const OnnxDims& x = Dims(node, node.input(0), 1);
+    constexpr int kOneAxis = 13;  // before it, all from the axis on
+    std::int64_t axis = node.Int("axis", node.opset < kOneAxis ? 1 : -1);
+    const auto rank = static_cast<std::int64_t>(x.size());
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis > rank || (axis == rank && node.opset >= kOneAxis)) {
+      g_.Fail(node, "axis", "is not an axis of the input");
+    }
+    const auto at = static_cast<std::size_t>(axis);
+    const std::int64_t columns = node.opset < kOneAxis ? Product(x, at, x.size()) : x[at];
+    const std::int64_t elements = Elements(node, node.outputs[0]);
+    if (elements % columns != 0) g_.Fail(node, node.op, "goes over the batch");
+    Append(node, LayerKind::kActivation,
+           ActivationOp{Function::kSoftmax, elements / columns, columns},
+           FlopPerElement(Function::kSoftmax) * static_cast<double>(elements));
+  }
+
+  void Pooling(const OnnxNode& node) {
+    const OnnxDims& x = Dims(node, node.input(0), 3);
+    const OnnxDims& y = Dims(node, node.outputs[0], 3);
+    const OnnxDims size = node.Ints("kernel_shape");
+    if (y.size() != x.size() || size.size() + 2 != x.size()) {
+      g_.Fail(node, "kernel_shape", "has not a length for each dimension");
+    }
+    const Window window = WindowOf(node, size, {x.begin() + 2, x.end()}, {y.begin() + 2, y.end()});
+    PoolingOp op;
+    op.kind = node.op == "MaxPool" ? PoolingKind::kMax : PoolingKind::kAverage;
+    op.channels = PerSample(node, node.input(0), x[0] * x[1]);
+    op.input = Lengths({x.begin() + 2, x.end()});
+    op.window = window.size;
+    op.stride = window.stride;
+    op.padding = window.zeros;
+    const double flop = window.area * static_cast<double>(Elements(node, node.outputs[0]));
+    const bool stated = window.flat && window.dilation == Lengths2{};
+    Append(node, LayerKind::kPooling, stated ? Operation(op) : Operation(), flop);
+  }
+
+  void GlobalPooling(const OnnxNode& node) {
+    const OnnxDims& x = Dims(node, node.input(0), 3);
+    Lengths2 image = Lengths({x.begin() + 2, x.end()});
+    image.height = Product(x, 2, x.size()) / image.width;
+    Pool(node, node.op == "GlobalMaxPool" ? PoolingKind::kMax : PoolingKind::kAverage, image);
+  }
+
+  // Over axes of one sample: pooling with a window of them all.
+  void Reduction(const OnnxNode& node) {
+    const OnnxDims& x = Dims(node, node.input(0));
+    const OnnxDims axes = OnnxReductionAxes(g_, node, x.size());
+    if (axes.empty()) return;
+    OnnxDims lengths;
+    for (const std::int64_t axis : axes) lengths.push_back(x[static_cast<std::size_t>(axis)]);
+    Lengths2 image{Product(lengths, 0, lengths.size()), 1};
+    if (axes.size() == 2 && axes[0] < axes[1]) image = {lengths[0], lengths[1]};
+    Pool(node,
+         node.op == "ReduceMax" || node.op == "ReduceMin" ? PoolingKind::kMax
+                                                          : PoolingKind::kAverage,
+         image);
+  }
+
+  void Pool(const OnnxNode& node, PoolingKind kind, const Lengths2& image) {
+    const std::int64_t inputs = Elements(node, node.input(0));
+    const std::int64_t area = image.height * image.width;
+    // A sum over the whole batch, as of a loss, is no work of one sample's own.
+    if (inputs % area != 0) g_.Fail(node, node.op, "goes over the batch", "axes of one sample");
+    PoolingOp op;
+    op.kind = kind;
+    op.channels = inputs / area;
+    op.input = image;
+    op.window = image;
+    Append(node, LayerKind::kPooling, op, static_cast<double>(inputs));
+  }
+
+  // The output is the input, seen otherwise.
+  void View(const OnnxNode&) {}
+
+  void Copy(const OnnxNode& node) {
+    const int output = node.outputs[0];
+    const bool moves = node.op == "Transpose" || node.op.starts_with("Gather") ||
+                       node.op.starts_with("Scatter") || node.op == "Trilu";
+    if (!moves && node.outputs.size() == 1 && Dims(node, output) == Dims(node, node.input(0))) {
+      return;
+    }
+    std::int64_t elements = 0;
+    for (const int value : node.outputs) {
+      if (value >= 0) elements += Elements(node, value);
+    }
+    Layer& layer = Append(node, LayerKind::kReshape, CopyOp{elements}, 0);
+    layer.activation_bytes = Bytes(4 * static_cast<double>(elements));
+    // What is joined may be a parameter; scales, sizes and what pads are none.
+    const std::size_t slots = node.op == "Concat" ? node.inputs.size() : 1;
+    for (std::size_t slot = 0; slot < slots; ++slot) {
+      if (Is(node.inputs[slot], OnnxOrigin::kParameters)) AddTensors(node.inputs[slot], &layer);
+    }
+  }
+
+  // Images have their channels second, everything else has them last.
+  static std::int64_t Channels(const OnnxDims& dims) {
+    if (dims.empty()) return 1;
+    return dims.size() >= 4 ? dims[1] : dims.back();
+  }
+
+  // The layer that alone computes `value`, where nothing else reads it.
+  Layer* OnlyReaderOf(int value) {
+    const int layer = layer_of_[static_cast<std::size_t>(value)];
+    if (layer < 0 || Value(value).consumers.size() != 1 || Value(value).is_output) return nullptr;
+    return &out_.layers[static_cast<std::size_t>(layer)];
+  }
+
+  // A vector added to a product or convolution without a bias is its bias; a constant factor
+  // of a batched product is part of it.
+  bool Folds(const OnnxNode& node) {
+    if (node.inputs.size() != 2) return false;
+    const bool first = IsActivation(node.inputs[0]);
+    const int data = node.inputs[first ? 0 : 1];
+    const int other = node.inputs[first ? 1 : 0];
+    if (!IsActivation(data) || IsActivation(other) || other < 0 || !Value(other).dims) return false;
+    if (node.op == "Div" && !first) return false;
+    Layer* layer = OnlyReaderOf(data);
+    if (layer == nullptr || Dims(node, data) != Dims(node, node.outputs[0])) return false;
+    const std::optional<std::int64_t> length = OnnxElements(*Value(other).dims);
+    const double elements = static_cast<double>(Elements(node, data));
+    if (node.op == "Add" && Is(other, OnnxOrigin::kParameters)) {
+      const OnnxDims& shape = *Value(other).dims;
+      auto* dense = std::get_if<DenseOp>(&layer->operation);
+      auto* convolution = std::get_if<ConvolutionOp>(&layer->operation);
+      if (dense != nullptr && !dense->bias && length == dense->units && !shape.empty() &&
+          shape.back() == dense->units && Dims(node, data).back() == dense->units) {
+        dense->bias = true;
+      } else if (convolution != nullptr && !convolution->bias && length == convolution->filters &&
+                 shape.size() + 1 >= Dims(node, data).size() &&
+                 shape[shape.size() + 1 - Dims(node, data).size()] == convolution->filters) {
+        convolution->bias = true;
+      } else {
+        return false;
+      }
+      AddTensors(other, layer);
+    } else if ((node.op == "Mul" || node.op == "Div") && length == 1 &&
+               std::holds_alternative<BatchedProductOp>(layer->operation) &&
+               layer->kind == LayerKind::kAttention) {
+      // The scale of attention's scores.
+    } else {
+      return false;
+    }
+    layer->forward_flop += Flop(elements);
+    layer_of_[static_cast<std::size_t>(node.outputs[0])] =
+        layer_of_[static_cast<std::size_t>(data)];
+    return true;
+  }
+
+  void Elementwise(const OnnxNode& node) {
+    if (Folds(node)) return;
+    const int output = node.outputs[0];
+    const OnnxDims& dims = Dims(node, output);
+    const std::int64_t elements = Elements(node, output);
+    static const std::set<std::string> kProducts = {"Mul", "Div", "Pow", "Sqrt", "Exp",       "Log",
+                                                    "Erf", "Sin", "Cos", "Mod",  "Reciprocal"};
+    ElementwiseOp op;
+    op.kind = kProducts.count(node.op) > 0 ? ElementwiseKind::kMultiply : ElementwiseKind::kAdd;
+    int whole = 0;  // operands as large as the output
+    std::int64_t smaller = 0;
+    for (const int value : node.inputs) {
+      if (value < 0 || (!IsActivation(value) && !Is(value, OnnxOrigin::kParameters))) continue;
+      const std::int64_t own = Elements(node, value);
+      if (own == elements) {
+        ++whole;
+      } else {
+        smaller = std::max(smaller, own);
+      }
+    }
+    op.broadcast = whole < 2;
+    op.channels = Channels(dims);
+    // A value for each channel, wherever these are.
+    if (op.broadcast && smaller > 1) op.channels = smaller;
+    if (elements % op.channels != 0) op.channels = 1;
+    op.positions = elements / op.channels;
+    const auto operands = static_cast<double>(std::count_if(node.inputs.begin(), node.inputs.end(),
+                                                            [](int value) { return value >= 0; }));
+    const bool many = node.op == "Sum" || node.op == "Mean" || node.op == "Max" || node.op == "Min";
+    const double flop = (many ? std::max(1.0, operands - 1) : 1) * static_cast<double>(elements);
+    Layer& layer = Append(node, LayerKind::kElementwise, op, flop);
+    // Sums and products have parameters; what is subtracted, compared or divided by is a constant.
+    if (node.op != "Add" && node.op != "Mul" && node.op != "Sum") return;
+    for (const int value : node.inputs) {
+      if (Is(value, OnnxOrigin::kParameters) && Elements(node, value) > 1) {
+        AddTensors(value, &layer);
+      }
+    }
+  }
+
+  const OnnxGraph& g_;
+  OnnxLayers out_;
+  std::vector<bool> trained_;      // values: whether they depend on a parameter
+  std::vector<int> layer_of_;      // values: the layer that computes them, or -1
+  std::vector<bool> counted_;      // parameters
+  bool reads_parameters_ = false;  // the node in hand does
+};
+
+}  // namespace
+
+OnnxLayers LayersOfOnnx(const OnnxGraph& graph) { return Writer(graph).Write(); }
+
+}  // namespace stepcast

@@ -1,0 +1,22 @@
+// What the nodes of an ONNX graph compute for one sample, as layers.
+#ifndef STEPCAST_DATA_ONNX_LAYERS_H_
+#define STEPCAST_DATA_ONNX_LAYERS_H_
+
+#include <vector>
+
+#include "data/onnx/graph.h"
+#include "data/record/workload.h"
+
+namespace stepcast {
+
+struct OnnxLayers {
+  std::vector<Layer> layers;
+  int shared = 0;  // further uses of a weight matrix that an earlier layer has
+};
+
+// In the order of the nodes. Throws InputError for an operator whose work is not known.
+OnnxLayers LayersOfOnnx(const OnnxGraph& graph);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_ONNX_LAYERS_H_

@@ -1,0 +1,162 @@
+#include "data/values/numbers.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <system_error>
+
+#include "data/values/names.h"
+
+namespace stepcast {
+namespace {
+
+struct UnitName {
+  const char* name;
+  double si;
+};
+
+constexpr UnitName kRateUnits[] = {
+    {"bit/s", 1.0 / 8},     {"kbit/s", 1e3 / 8}, {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8},
+    {"Tbit/s", 1e12 / 8},   {"B/s", 1.0},        {"kB/s", 1e3},       {"MB/s", 1e6},
+    {"GB/s", 1e9},          {"TB/s", 1e12},      {"KiB/s", 1024.0},   {"MiB/s", 1048576.0},
+    {"GiB/s", 1073741824.0}};
+constexpr UnitName kTimeUnits[] = {{"s", 1.0},    {"ms", 1e-3},  {"us", 1e-6},  {"ns", 1e-9},
+                                   {"min", 60.0}, {"h", 3600.0}, {"d", 86400.0}};
+constexpr UnitName kSizeUnits[] = {
+    {"B", 1.0},         {"kB", 1e3},           {"MB", 1e6},
+    {"GB", 1e9},        {"TB", 1e12},          {"KiB", 1024.0},
+    {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}};
+constexpr UnitName kWorkRateUnits[] = {
+    {"FLOP/s", 1.0}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}};
+constexpr UnitName kPowerUnits[] = {{"W", 1.0}, {"kW", 1e3}};
+
+// Beyond these no machine is meant; a larger figure is a slip of the unit.
+constexpr double kLargestRate = 1e15;
+constexpr double kLongestTime = 1e9;
+constexpr double kLargestSize = 1e18;
+constexpr double kLargestWorkRate = 1e21;
+constexpr double kLargestPower = 1e7;
+
+// The leading number of `text`; `rest` is what follows it. False when there is none. A number
+// beyond the range of double is an infinite one.
+bool TakeNumber(std::string_view text, double* value, std::string_view* rest) {
+  if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  if (error == std::errc::result_out_of_range) {
+    *value = std::numeric_limits<double>::infinity();
+  } else if (error != std::errc()) {
+    return false;
+  }
+  *rest = text.substr(static_cast<std::size_t>(end - text.data()));
+  return true;
+}
+
+template <std::size_t N>
+double ParseWithUnit(std::string_view raw, const InputPlace& place, const UnitName (&units)[N],
+                     double low, bool low_allowed, double high, const char* example) {
+  const std::string_view text = Trim(raw);
+  std::string allowed = "a number with one of the units";
+  for (const UnitName& unit : units) allowed += std::string(" ") + unit.name;
+  allowed += std::string(", like \"") + example + "\"";
+  const auto fail = [&](const std::string& problem, const std::string& range) {
+    throw InputError(place, std::string(raw), problem, range);
+  };
+  if (text.empty()) fail("is empty", allowed);
+  double number = 0;
+  std::string_view rest;
+  if (!TakeNumber(text, &number, &rest)) fail("is not a number with a unit", allowed);
+  if (!std::isfinite(number)) fail("is not a finite number", allowed);
+  const std::string_view name = Trim(rest);
+  if (name.empty()) fail("has no unit", allowed);
+  for (const UnitName& unit : units) {
+    if (name != unit.name) continue;
+    const double si = number * unit.si;
+    if (si < low || (si == low && !low_allowed) || si > high) {
+      std::ostringstream range;
+      range << (low_allowed ? "at least " : "more than ") << low << " and at most "
+            << high / unit.si << " " << unit.name;
+      fail("is out of range", range.str());
+    }
+    return si;
+  }
+  fail("has an unknown unit", allowed);
+  return 0;
+}
+
+}  // namespace
+
+DataRate<> ParseDataRate(std::string_view text, const InputPlace& place) {
+  return BytesPerSecond(
+      ParseWithUnit(text, place, kRateUnits, 0, false, kLargestRate, "10 Gbit/s"));
+}
+
+Duration<> ParseDuration(std::string_view text, const InputPlace& place) {
+  return Seconds(ParseWithUnit(text, place, kTimeUnits, 0, true, kLongestTime, "2 ms"));
+}
+
+DataSize<> ParseDataSize(std::string_view text, const InputPlace& place) {
+  return Bytes(ParseWithUnit(text, place, kSizeUnits, 0, false, kLargestSize, "25 MiB"));
+}
+
+WorkRate<> ParseWorkRate(std::string_view text, const InputPlace& place) {
+  return WorkRate<>::FromSi(
+      ParseWithUnit(text, place, kWorkRateUnits, 0, false, kLargestWorkRate, "8.1 TFLOP/s"));
+}
+
+double ParseWatts(std::string_view text, const InputPlace& place) {
+  return ParseWithUnit(text, place, kPowerUnits, 0, false, kLargestPower, "70 W");
+}
+
+double ParseNumber(std::string_view text, const InputPlace& place, double low, double high) {
+  const std::string_view trimmed = Trim(text);
+  std::ostringstream allowed;
+  allowed << "a number from " << low << " to " << high;
+  double number = 0;
+  std::string_view rest;
+  if (trimmed.empty()) throw InputError(place, "", "is empty", allowed.str());
+  if (!TakeNumber(trimmed, &number, &rest) || !Trim(rest).empty()) {
+    throw InputError(place, std::string(text), "is not a number", allowed.str());
+  }
+  if (!std::isfinite(number)) {
+    throw InputError(place, std::string(text), "is not a finite number", allowed.str());
+  }
+  if (number < low || number > high) {
+    throw InputError(place, std::string(text), "is out of range", allowed.str());
+  }
+  return number;
+}
+
+double ParseProbability(std::string_view text, const InputPlace& place) {
+  const double p = ParseNumber(text, place, 0, 1);
+  if (p == 1) {
+    throw InputError(place, std::string(text), "would lose every packet", "at least 0 and below 1");
+  }
+  return p;
+}
+
+long long ParseLongInteger(std::string_view text, const InputPlace& place, long long low,
+                           long long high) {
+  const std::string_view trimmed = Trim(text);
+  const std::string allowed =
+      "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
+  if (trimmed.empty()) throw InputError(place, "", "is empty", allowed);
+  long long number = 0;
+  const auto [end, error] =
+      std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
+  if (error == std::errc::invalid_argument || end != trimmed.data() + trimmed.size()) {
+    throw InputError(place, std::string(text), "is not a whole number", allowed);
+  }
+  if (error != std::errc() || number < low || number > high) {
+    throw InputError(place, std::string(text), "is out of range", allowed);
+  }
+  return number;
+}
+
+int ParseInteger(std::string_view text, const InputPlace& place, int low, int high) {
+  return static_cast<int>(ParseLongInteger(text, place, low, high));
+}
+
+}  // namespace stepcast
