@@ -84,7 +84,7 @@ const std::vector<ColumnFormat>& Columns() {
   return columns;
 }
 
-// What no single field can know.
+// Checks that concern several fields of a row together.
 void CheckWholeRow(const CsvTable& table, const CsvRow& row, const Run& run) {
   const auto place = [&](const char* column) { return InputPlace{table.path(), row.line, column}; };
   CheckPlan(run.plan, [&](const PlanField& field) { return place(field.column); });

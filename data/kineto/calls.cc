@@ -15,7 +15,7 @@ constexpr std::string_view kAccumulate = "torch::autograd::AccumulateGrad";
 constexpr std::string_view kStep = "Optimizer.step#";
 constexpr std::string_view kZeroGradients = "Optimizer.zero_grad#";
 
-// What a name means, once for each.
+// Meaning of an event's name, worked out once for each name.
 struct NameInfo {
   enum Class : std::uint8_t {
     kPlain,
@@ -33,7 +33,7 @@ struct NameInfo {
   bool product = false;   // mm or bmm
   bool addition = false;
   bool convolution_backward = false;
-  // "AddmmBackward0" and "aten::addmm" have the same.
+  // Number of the word that they are made of: "AddmmBackward0" and "aten::addmm" have the same.
   int stem = -1;
 };
 
@@ -256,7 +256,7 @@ class Finder {
     return New(event, i, parent, KinetoRole::kOther);
   }
 
-  // Whether what is within an unattributed unit belongs to it, whatever it is.
+  // Whether everything within an unattributed unit belongs to it.
   bool IsClosed(int unit) {
     const NameInfo::Class meaning = Info(Event(Unit(unit).event)).meaning;
     return meaning == NameInfo::kOpaque || meaning == NameInfo::kCollective;

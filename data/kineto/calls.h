@@ -28,8 +28,8 @@ struct KinetoUnit {
   std::int64_t start = 0;  // ns
   std::int64_t time = 0;   // ns, without that of units within
   int event = 0;           // index of its outermost event
-  // Of a layer: the first operator within that computes. Of a node: the operator within that bears
-  // the node's name and has the shape of the gradient. Of a gradient: that with its shape. -1: none
+  // The operator within that tells the work: for a layer the first that computes; for a node the
+  // one with its name and the gradient's shape; for a gradient the one with its shape. -1: none
   int inner = -1;
   int parent = -1;   // the unit around it
   int layer = -1;    // of a node: unit of its layer
@@ -41,7 +41,7 @@ struct KinetoUnit {
   bool tf32 = false;
 };
 
-// What an update did: operators by name, with the elements of their first tensors.
+// Operators that an update ran, by name, with the elements of their first tensors.
 struct KinetoUpdate {
   std::map<std::string, std::int64_t, std::less<>> elements;
   std::string type;      // of the tensors

@@ -27,7 +27,7 @@ constexpr const char* kWanted =
 
 double InSeconds(std::int64_t ns) { return static_cast<double>(ns) * kNanosecond; }
 
-// What the backward pass of one layer took and tells of it.
+// Time of one layer's backward pass, and where to find what decided it.
 struct Backward {
   std::int64_t time = 0;  // ns
   int nodes = 0;
@@ -359,7 +359,8 @@ class Importer {
     return UpdateOp{Optimizer::kSgd, Elements(update, {"aten::add_", "aten::_foreach_add_"})};
   }
 
-  // Whether one kernel does all arithmetic, or one operator all parameters.
+  // How the optimizer ran: "fused" where one kernel does all its arithmetic, "foreach" where one
+  // operator takes all parameters, else "".
   static const char* HowUpdated(std::string_view name, const KinetoUpdate& update) {
     const auto named = [&](std::string_view part) {
       return std::any_of(update.elements.begin(), update.elements.end(),

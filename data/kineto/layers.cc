@@ -81,7 +81,7 @@ struct Split {
   std::int64_t positions = 1;  // of one sample
 };
 
-// Of so many rows of features in all, of a tensor whose first length is `first`.
+// Batch and positions of a tensor with `rows` rows of features, whose first length is `first`.
 Split SplitRows(std::int64_t rows, std::int64_t first, std::int64_t step_batch) {
   if (first != step_batch && step_batch > 0 && rows % step_batch == 0) first = step_batch;
   first = std::max<std::int64_t>(first, 1);
@@ -348,7 +348,7 @@ KinetoOperation Pooling(PoolingKind kind, const KinetoCall& call) {
   return Layer(PoolingOf(kind, input, *window, stride, *zeros, ceil), input[0]);
 }
 
-// Of windows that divide the input; a single one has no stride.
+// An average whose windows divide the input evenly; a single window has no stride.
 KinetoOperation AverageTo(const Dims& input, const Dims& output) {
   Dims window(2);
   Dims stride(2, 1);

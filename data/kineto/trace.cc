@@ -79,7 +79,7 @@ class Bytes {
   int line_ = 1;
 };
 
-// What the parser reads from; all copies are at the same place. The end has no bytes.
+// Input of the parser. All copies stand at the same byte; the end has no bytes.
 class ByteIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -244,7 +244,7 @@ class Numbering {
 
 enum class Key {
   kOther,
-  // Of an event.
+  // Keys of an event.
   kPhase,
   kCategory,
   kName,
@@ -253,7 +253,7 @@ enum class Key {
   kProcess,
   kThread,
   kArguments,
-  // Of its arguments.
+  // Keys of its arguments.
   kDims,
   kTypes,
   kValues,
@@ -556,7 +556,7 @@ class Listener {
       default:
         return;
     }
-    // Whose number does not fit 64 bits, or is no number, has none.
+    // -1 for a number that does not fit 64 bits, and for what is no number.
     *target = WholeNumber(text).value_or(-1);
   }
 

@@ -309,7 +309,7 @@ std::optional<OnnxData> Range(const Inputs& inputs) {
   return out;
 }
 
-// Of all elements; `dims` tells whether the reduced axes stay.
+// Reduces all elements to one; `dims` is the shape of the result, which may keep the reduced axes.
 std::optional<OnnxData> Reduce(const std::string& op, const OnnxData& x,
                                const std::optional<OnnxDims>& dims) {
   if (!dims || OnnxElements(*dims) != 1 || x.values.empty()) return std::nullopt;

@@ -502,7 +502,7 @@ class Reader {
     return inputs;
   }
 
-  // What a value is computed from.
+  // Notes on the node's outputs whether they depend on parameters, activations or constants.
   void Mark(OnnxNode& node) {
     OnnxValue common;
     std::set<int> parameters;
@@ -623,7 +623,7 @@ class Reader {
     graph_.Fail(node, "Constant", "has no tensor");
   }
 
-  // What the file says of a value whose shape cannot be inferred.
+  // Takes the file's word for a value whose shape cannot be inferred.
   void TakeInfo(int value) {
     const auto found = infos_.find(At(value).name);
     if (found == infos_.end()) return;

@@ -298,7 +298,8 @@ class Writer {
     MarkTrained(node, Trained(node) || reads_parameters_);
   }
 
-  // What depends on shapes, constants or parameters alone is not done for each sample.
+  // Whether a node depends on shapes, constants or parameters alone: then it is not run for each
+  // sample.
   bool IsFree(const OnnxNode& node) const {
     if (node.op == "Shape" || node.op == "Size") return true;
     return std::none_of(node.inputs.begin(), node.inputs.end(),
@@ -328,7 +329,7 @@ class Writer {
     MarkTrained(node, trained);
   }
 
-  // Of `node` with a window of `size`, over the image `input`, to the image `output`.
+  // The window of `size` that `node` moves over the image `input`, giving the image `output`.
   Window WindowOf(const OnnxNode& node, const OnnxDims& size, const OnnxDims& input,
                   const OnnxDims& output) {
     const std::size_t rank = size.size();
@@ -661,7 +662,7 @@ class Writer {
   }
 
   Function FunctionOf(const OnnxNode& node) const {
-    // What has no function of its own is the one with the same work.
+    // An operator without a function of its own is taken as one with the same work.
     static const std::map<std::string, Function> kFunctions = {
         {"Relu", Function::kRelu},           {"ThresholdedRelu", Function::kRelu},
         {"LeakyRelu", Function::kLeakyRelu}, {"PRelu", Function::kLeakyRelu},
@@ -787,7 +788,8 @@ class Writer {
     }
     Layer& layer = Append(node, LayerKind::kReshape, CopyOp{elements}, 0);
     layer.activation_bytes = Bytes(4 * static_cast<double>(elements));
-    // What is joined may be a parameter; scales, sizes and what pads are none.
+    // Concat may join parameters; the other inputs of these operators are scales, sizes and
+    // paddings.
     const std::size_t slots = node.op == "Concat" ? node.inputs.size() : 1;
     for (std::size_t slot = 0; slot < slots; ++slot) {
       if (Is(node.inputs[slot], OnnxOrigin::kParameters)) AddTensors(node.inputs[slot], &layer);

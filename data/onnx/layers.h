@@ -1,4 +1,4 @@
-// What the nodes of an ONNX graph compute for one sample, as layers.
+// The layers of an ONNX graph: the work of its nodes for one sample.
 #ifndef STEPCAST_DATA_ONNX_LAYERS_H_
 #define STEPCAST_DATA_ONNX_LAYERS_H_
 

@@ -1,4 +1,4 @@
-// What protobuf reads of an ONNX file, and tensors and attributes in plain structs.
+// An ONNX file as protobuf reads it, with tensors and attributes in plain structs.
 #ifndef STEPCAST_DATA_ONNX_MODEL_H_
 #define STEPCAST_DATA_ONNX_MODEL_H_
 

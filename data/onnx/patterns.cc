@@ -52,7 +52,7 @@ class Finder {
     return Node(*readers.begin()).op == op ? *readers.begin() : -1;
   }
 
-  // What a node of two inputs reads beside `value`; -1 where it does not read it.
+  // The other input of a node that reads `value` and one more; -1 where it does not read it.
   int Other(int node, int value) const {
     const OnnxNode& n = Node(node);
     if (n.inputs.size() != 2) return -1;

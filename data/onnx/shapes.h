@@ -11,7 +11,7 @@
 
 namespace stepcast {
 
-// Of each output; none where it is not known before the network runs.
+// The shape of each output; none where it is not known before the network runs.
 using OnnxShapes = std::vector<std::optional<OnnxDims>>;
 
 // Nothing for an operator that is not one of these: ONNX knows its shapes.

@@ -9,7 +9,7 @@
 namespace stepcast {
 namespace {
 
-// What goes with a strategy.
+// Options of a plan that a strategy allows beside it.
 struct Allowed {
   bool servers;         // or helpers
   bool server_options;  // where servers live and what they hold

@@ -1,4 +1,4 @@
-// What a calibration learnt about a cluster: parameters with covariance, range and provenance.
+// The outcome of a calibration: parameters of a cluster with covariance, range and provenance.
 #ifndef STEPCAST_DATA_RECORD_CALIBRATION_H_
 #define STEPCAST_DATA_RECORD_CALIBRATION_H_
 
@@ -23,7 +23,7 @@ enum class DecidedBy { kData, kBoth, kPrior, kStated };
 inline constexpr int kDecidedByCount = 4;
 inline constexpr const char* kDecidedByNames[] = {"data", "both", "prior", "stated"};
 
-// Of a value that was not stated.
+// Who decided a value that nobody stated.
 inline DecidedBy WhatDecided(double log_sd, double prior_log_sd) {
   const double kept = log_sd * log_sd / (prior_log_sd * prior_log_sd);
   return kept < 0.25 ? DecidedBy::kData : kept < 0.75 ? DecidedBy::kBoth : DecidedBy::kPrior;
@@ -31,7 +31,7 @@ inline DecidedBy WhatDecided(double log_sd, double prior_log_sd) {
 
 // What a parameter belongs to, as files and reports write it: "cluster", "hosts tupi5+tupi6",
 // "device rtx_4090", "workload resnet50 on rtx_4090".
-inline constexpr const char* kAllScope = "all";  // of what is shared by all workloads
+inline constexpr const char* kAllScope = "all";  // of scatter that all workloads share
 inline constexpr const char* kClusterScope = "cluster";
 inline constexpr const char* kDeviceScopePrefix = "device ";
 inline constexpr const char* kHostsScopePrefix = "hosts ";
@@ -63,7 +63,7 @@ struct CalibratedRange {
   int max_workers = 0;
   int max_nodes = 0;
   int max_devices_per_node = 0;
-  // Of one workload's own runs.
+  // The batches of one workload's own runs.
   struct BatchRange {
     int min = 0;
     int max = 0;
@@ -84,11 +84,11 @@ struct CalibratedRange {
 struct Calibration {
   std::vector<ParameterEstimate> parameters;
   Eigen::MatrixXd log_covariance;  // of ln(value), in the order of `parameters`
-  // What one more step would scatter by: the standard deviation of the normal law that holds nine
-  // tenths of |ln(measured / predicted)| within the same bound as the fitted runs do.
+  // Scatter of one more step: the standard deviation of the normal law that holds nine tenths of
+  // |ln(measured / predicted)| within the same bound as the fitted runs do.
   double residual_log_sd = 0;
-  // The same by its parts, of each workload by its scope, and of all by kAllScope. Where there is
-  // none, every step scatters by residual_log_sd.
+  // Scatter of compute and of synchronisation apart: for each workload by its scope, for all
+  // together by kAllScope. Where there is none, every step scatters by residual_log_sd.
   std::map<std::string, Scatter> scatter;
   // Scatter of runs of one plan among themselves, where there were any.
   std::optional<double> repeat_log_sd;
@@ -108,7 +108,8 @@ struct Calibration {
     return std::nullopt;
   }
 
-  // Of a workload, else of all; empty where none was estimated by parts.
+  // Scatter of the workload by its parts, else that of all workloads; empty where none was
+  // estimated.
   std::optional<Scatter> ScatterOf(const std::string& scope) const {
     for (const std::string& whose : {scope, std::string(kAllScope)}) {
       const auto it = scatter.find(whose);

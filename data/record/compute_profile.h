@@ -1,4 +1,4 @@
-// What was measured of a device: the times of operations, sample by sample.
+// A measured profile of a device: the times of operations, sample by sample.
 #ifndef STEPCAST_DATA_RECORD_COMPUTE_PROFILE_H_
 #define STEPCAST_DATA_RECORD_COMPUTE_PROFILE_H_
 
@@ -64,7 +64,7 @@ struct ProfiledDevice {
 struct ComputeProfile {
   ProfiledDevice device;
   std::string backend;  // "onednn", "cudnn"; "kineto" for an imported trace
-  // What the times depend on beside the device: layout, threads, whether caches were cold.
+  // Settings that change the times on one device: layout, threads, whether caches were cold.
   std::map<std::string, std::string> settings;
   std::string version;                   // of the program that measured
   std::string started;                   // ISO 8601 in UTC

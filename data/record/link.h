@@ -14,7 +14,7 @@ inline constexpr int kCongestionControlCount = 3;
 inline constexpr const char* kCongestionControlNames[kCongestionControlCount] = {"reno", "cubic",
                                                                                  "bbr"};
 
-// What is known of one network path; unknown is a value.
+// One network path, as far as it is known; unknown is a value.
 struct LinkFacts {
   std::optional<DataRate<>> bandwidth;  // line rate, each direction
   std::optional<Duration<>> rtt;

@@ -1,4 +1,4 @@
-// What a workload runs on: devices from data sheets, clusters from their operators.
+// Devices, from their data sheets, and clusters, from their operators.
 #ifndef STEPCAST_DATA_RECORD_MACHINE_H_
 #define STEPCAST_DATA_RECORD_MACHINE_H_
 

@@ -1,5 +1,6 @@
-// What one layer computes for one sample, with every length that decides its time: the thing that a
-// microbenchmark measures. Layers of equal operations cost the same, whatever network they are in.
+// The computation of one layer for one sample, with every length that decides its time: the thing
+// that a microbenchmark measures. Layers of equal operations cost the same, whatever network they
+// are in.
 //
 // Lengths count elements of one sample; a batch of b samples does the operation b times in one
 // call. Images are channels x height x width, sequences are positions x features; a convolution
@@ -16,7 +17,7 @@ namespace stepcast {
 // NOLINTBEGIN(modernize-use-nullptr): clang-tidy 14 takes the zero that a defaulted <=> compares
 // with for a pointer.
 
-// Of an image, a window, or a step.
+// Height and width of an image, of a window, or of its step.
 struct Lengths2 {
   std::int64_t height = 1;
   std::int64_t width = 1;
@@ -131,9 +132,9 @@ struct PoolingOp {
 };
 
 enum class ElementwiseKind { kAdd, kMultiply };
-// Of two tensors; where `broadcast`, one of them has a single value for each channel, and its
-// gradient is a sum over positions. The backward pass of a sum of two whole tensors is that of a
-// fork: the gradients of two branches are added up.
+// An operation on two tensors, element by element. Where `broadcast`, one of them has a single
+// value for each channel, and its gradient is a sum over positions. The backward pass of a sum of
+// two whole tensors is that of a fork: the gradients of two branches are added up.
 struct ElementwiseOp {
   ElementwiseKind kind = ElementwiseKind::kAdd;
   std::int64_t channels = 1;
@@ -177,8 +178,9 @@ struct UpdateOp {
   auto operator<=>(const UpdateOp&) const = default;
 };
 
-// What a host's allocator costs a framework: so many elements of memory that the operating system
-// maps anew, page by page as they are first written, and takes back. A forward pass, at batch 1.
+// The cost of a host's allocator to a framework: so many elements of memory that the operating
+// system maps anew, page by page as they are first written, and takes back. A forward pass, at
+// batch 1.
 struct AllocateOp {
   std::int64_t elements = 1;
   auto operator<=>(const AllocateOp&) const = default;
@@ -191,7 +193,7 @@ using Operation = std::variant<std::monostate, ConvolutionOp, DenseOp, BatchedPr
 
 // NOLINTEND(modernize-use-nullptr)
 
-// What numbers are multiplied in. tf32 is stored in 32 bits.
+// Format in which numbers are multiplied. tf32 is stored in 32 bits.
 enum class Precision { kFp32, kTf32, kFp16, kBf16 };
 inline constexpr int kPrecisionCount = 4;
 inline constexpr const char* kPrecisionNames[kPrecisionCount] = {"fp32", "tf32", "fp16", "bf16"};

@@ -10,7 +10,7 @@ namespace stepcast {
 // Elements are counted as 32-bit numbers.
 inline constexpr double kBytesPerElement = 4;
 
-// Of one pass at a batch of b: flop_per_sample b FLOP, and (elements_per_sample b + elements)
+// Work of one pass: at a batch of b, flop_per_sample b FLOP, and (elements_per_sample b + elements)
 // elements read or written.
 struct OperationCounts {
   double flop_per_sample = 0;      // a multiply-add is 2

@@ -15,7 +15,7 @@ namespace stepcast {
 class PointSamples {
  public:
   void Add(const MeasuredSamples& samples) {
-    // What was measured did fit: a failure after it is the doing of others.
+    // A point that was measured once does fit: a later failure is the doing of others.
     if (samples.status != PointStatus::kMeasured && measured()) return;
     status_ = samples.status;
     reason_ = samples.reason;
@@ -35,7 +35,7 @@ class PointSamples {
   const std::string& reason() const { return reason_; }
   const std::string& algorithm() const { return algorithm_; }
   const Summary& summary() const { return summary_; }
-  // Whether flagged samples are all there is.
+  // Whether all samples are flagged, and for which reason.
   bool busy() const { return busy_ && clean_.empty(); }
   bool throttled() const { return throttled_ && clean_.empty(); }
 

@@ -1,4 +1,4 @@
-// What a person states about a parameter before a fit.
+// Statements of a person about a parameter before a fit.
 #ifndef STEPCAST_DATA_RECORD_STATEMENT_H_
 #define STEPCAST_DATA_RECORD_STATEMENT_H_
 

@@ -1,4 +1,4 @@
-// What is trained: a network, layer by layer, in the order of its forward pass.
+// The network that is trained, layer by layer, in the order of its forward pass.
 #ifndef STEPCAST_DATA_RECORD_WORKLOAD_H_
 #define STEPCAST_DATA_RECORD_WORKLOAD_H_
 
@@ -45,7 +45,7 @@ struct Layer {
   Work<> forward_flop;
   // Output of the layer for one sample in 32-bit floats: what the backward pass may have to keep.
   DataSize<> activation_bytes;
-  // What the layer computes, in full; none where a file does not say.
+  // The layer's computation in full; none where a file does not say.
   Operation operation;
   // Measured time of the backward pass on the device at hand; zero: not measured. Gradients are
   // ready in proportion to these times or, where no layer has one, to the forward work.
@@ -62,7 +62,7 @@ struct Workload {
   std::string source;           // where the structure and the published parameter count come from
   std::int64_t parameters = 0;  // all stored parameters, as published
   std::int64_t trainable_parameters = 0;  // those with a gradient
-  // What one worker contributes to a synchronisation: 4 bytes a trainable parameter unless the
+  // Bytes that one worker contributes to a synchronisation: 4 a trainable parameter unless the
   // source says otherwise.
   DataSize<> gradient_bytes;
   // Forward order; gradients become ready in the reverse order. Empty where only the totals are
@@ -76,7 +76,7 @@ struct Workload {
     for (const Layer& layer : layers) sum += layer.forward_flop;
     return sum;
   }
-  // Of the layers: none where these are unknown.
+  // Sums over the layers: zero where these are unknown.
   std::int64_t tensor_count() const {
     std::int64_t count = 0;
     for (const Layer& layer : layers) count += static_cast<std::int64_t>(layer.tensors.size());

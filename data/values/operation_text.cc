@@ -16,9 +16,9 @@
 namespace stepcast {
 namespace {
 
-// Beyond any layer; small enough that products of three stay exact in 64 bits.
+// Longer than any layer's length, and small enough that products of three stay exact in 64 bits.
 constexpr std::int64_t kLongest = 2'000'000;
-// Of whole tensors, which are counted in one number.
+// Elements of a whole tensor, which one number counts.
 constexpr std::int64_t kMostElements = 1'000'000'000'000;
 
 constexpr const char* kNormalizationNames[] = {"batch", "layer"};

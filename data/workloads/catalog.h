@@ -33,8 +33,8 @@
 //   parameters           = all tensors (+ all statistics, where the publisher is Keras)
 //   trainable_parameters = all tensors
 //   gradient_bytes       = 4 trainable_parameters.
-// What counts as work and as activation is stated in network_builder.h; where an input has no fixed
-// size (tokens, seconds), the one used is in the table and in `title`.
+// network_builder.h says what counts as work and as activation; where an input has no fixed size
+// (tokens, seconds), the one used is in the table and in `title`.
 #ifndef STEPCAST_DATA_WORKLOADS_CATALOG_H_
 #define STEPCAST_DATA_WORKLOADS_CATALOG_H_
 
