@@ -502,7 +502,7 @@ class Reader {
     return inputs;
   }
 
-  // Notes on the node's outputs whether they depend on parameters, activations or constants.
+  // Notes on each of the node's outputs what it depends on: parameters, activations or constants.
   void Mark(OnnxNode& node) {
     OnnxValue common;
     std::set<int> parameters;

@@ -41,7 +41,8 @@ class CudaTrial : public Trial {
       Warm(wanted);
     } catch (const CudaError& e) {
       if (e.trouble() != CudaTrouble::kOutOfMemory) throw;
-      // What was known to be needed would have fitted, but not all that the library wants as well.
+      // The buffers known before would have fitted, but not the scratch memory that the library
+      // wants too.
       throw CudaError(CudaTrouble::kOutOfMemory,
                       std::string(e.what()) + "; the operation itself " +
                           NeedsText(set_bytes + layer_->workspace_bytes(), free));
@@ -102,7 +103,7 @@ class CudaTrial : public Trial {
     FindLead(pass);
     constexpr int kTries = 3;
     double seconds = std::numeric_limits<double>::infinity();
-    // Whether it is short shows at once, unless it nearly is.
+    // One try shows whether the pass is short, unless it nearly is.
     for (int i = 0; i < kTries && (i == 0 || seconds < 2 * kShortSeconds); ++i) {
       seconds = std::min(seconds, TimeOnce(pass));
     }

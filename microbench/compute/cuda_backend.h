@@ -4,15 +4,15 @@
 //
 // This header knows no CUDA, so that the harness's program needs none to be compiled.
 //
-// A run of a pass is the time between two events on a stream of its own. What is short is recorded
+// A run of a pass is the time between two events on a stream of its own. A short pass is recorded
 // as a graph that does it several times, each on buffers of its own, and the time is divided, so
-// that the events' resolution does not enter. What is longer and more than one launch is recorded
-// as a graph that does it once. Before the first event the cache is filled with something else, and
+// that the events' resolution does not enter. A longer pass of more than one launch is recorded as
+// a graph that does it once. Before the first event the cache is filled with something else, and
 // arithmetic then keeps the device busy for twice as long as the host takes to put the pass on the
 // stream, 100 us at least: pass and events stand in line when it ends, and the time that the host
 // takes to launch does not enter.
 //
-// What cannot be recorded is launched one by one, on buffers that take turns.
+// A pass that cannot be recorded is launched kernel by kernel, on buffers that take turns.
 //
 // Precisions: fp32 multiplies in full (no tf32), tf32 rounds the factors of products only, fp16 and
 // bf16 are stored in 16 bits and accumulated in 32. What mixed precision (autocast) keeps in 32

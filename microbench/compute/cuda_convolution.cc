@@ -11,7 +11,7 @@ namespace {
 constexpr float kOne = 1;
 constexpr float kZero = 0;
 
-// What an image looks like to the kernels that pad and crop it.
+// An image with its margins, as the kernels that pad and crop it see it.
 Frame FrameOf(const Lengths2& image, const Zeros2& zeros) {
   return {image.height,
           image.width,

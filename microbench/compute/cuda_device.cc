@@ -9,8 +9,8 @@
 namespace stepcast {
 namespace {
 
-// What cuBLAS recommends for Hopper (its documentation of cublasSetWorkspace), and more than it
-// asks for elsewhere.
+// The size that cuBLAS recommends for Hopper (its documentation of cublasSetWorkspace); it asks for
+// less elsewhere.
 constexpr std::size_t kProductWorkspace = std::size_t{32} << 20;
 
 cudaDeviceProp PropertiesOf(int device) {

@@ -52,7 +52,7 @@ class CudaDevice {
   ProfiledDevice Describe() const;
 
  private:
-  // Of MultiplyAdd with so many blocks on a multiprocessor, at the highest clock.
+  // Steps of MultiplyAdd that take so long, with so many blocks on a multiprocessor at full clock.
   std::int64_t StepsOf(double seconds, int blocks) const;
 
   CudaOptions options_;

@@ -32,7 +32,7 @@ __device__ float Value(float x) {
   }
 }
 
-// Of the output for relu, sigmoid and tanh, of the input for the others.
+// Slope of the activation: `s` is its output for relu, sigmoid and tanh, its input for the others.
 template <Curve kCurve>
 __device__ float Slope(float s) {
   if constexpr (kCurve == Curve::kRelu) return s > 0 ? 1.0F : 0.0F;

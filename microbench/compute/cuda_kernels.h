@@ -14,7 +14,7 @@
 
 namespace stepcast {
 
-// What a tensor's numbers are stored as. Kernels calculate in 32 bits whatever they read.
+// Format of a tensor's numbers in memory. Kernels calculate in 32 bits whatever they read.
 enum class ElementType { kFloat, kHalf, kBfloat16 };
 constexpr std::size_t ElementBytes(ElementType type) { return type == ElementType::kFloat ? 4 : 2; }
 

@@ -1,5 +1,5 @@
-// What the GPU back end does with any operation: it names its tensors, gets sets of them, and puts
-// a pass over one set on the device's stream.
+// An operation on the GPU: it names its tensors, gets sets of them, and puts a pass over one set on
+// the device's stream.
 #ifndef STEPCAST_MICROBENCH_COMPUTE_CUDA_LAYER_H_
 #define STEPCAST_MICROBENCH_COMPUTE_CUDA_LAYER_H_
 
@@ -60,7 +60,7 @@ class CudaLayer {
   std::size_t workspace_bytes() const { return workspace_bytes_; }
   // Whether the backward pass reads what the forward pass left in the same set.
   virtual bool backward_needs_forward() const { return false; }
-  // Whether it also changes it, so that each backward pass needs a forward pass of its own.
+  // Whether the backward pass also changes that, so that each needs a forward pass of its own.
   virtual bool backward_spends_forward() const { return false; }
 
   // Puts numbers into a set.
@@ -108,7 +108,7 @@ class CudaLayer {
   std::size_t workspace_bytes_ = 0;
 };
 
-// What a layer is made for.
+// Device, batch, precision and passes that a layer is made for.
 struct CudaLayerRequest {
   CudaDevice& device;
   std::int64_t batch = 1;

@@ -1,4 +1,4 @@
-// What fills, reads and copies memory, and what measures the device itself.
+// Kernels that fill, read and copy memory, and that measure the device itself.
 #include "microbench/compute/cuda_kernels.h"
 #include "microbench/compute/cuda_numbers.h"
 

@@ -1,5 +1,5 @@
-// What the GPU back end decides without a GPU: where tensors lie in memory, how many copies of them
-// take turns, how often a short pass is repeated, which padding a library that knows only
+// Decisions of the GPU back end that need no GPU: where tensors lie in memory, how many copies of
+// them take turns, how often a short pass is repeated, which padding a library that knows only
 // symmetric ones is given, and what the driver's bits mean in words. Pure functions of numbers, so
 // that they are tested on any machine.
 #ifndef STEPCAST_MICROBENCH_COMPUTE_CUDA_PLAN_H_
@@ -101,7 +101,7 @@ inline int RotationSets(std::size_t set_bytes, std::size_t cache_bytes, std::siz
 // Passes shorter than this are repeated within one measurement: an event resolves half a
 // microsecond (CUDA runtime API, cudaEventElapsedTime), of which this is a hundred times as much.
 inline constexpr double kShortSeconds = 50e-6;
-// What repeated passes take together, unless there are too few sets.
+// Time that repeated passes take together, unless there are too few sets.
 inline constexpr double kRepeatedSeconds = 500e-6;
 
 // How often a pass of `seconds` is repeated, 1 for once. Each set is used once in a measurement:

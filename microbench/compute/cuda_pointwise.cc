@@ -1,5 +1,5 @@
-// What goes element by element or row by row: activations, sums and products of tensors, look-ups,
-// copies and optimizers, by our kernels as frameworks do by theirs.
+// Operations that go element by element or row by row: activations, sums and products of tensors,
+// look-ups, copies and optimizers. They run by our kernels, as frameworks have theirs.
 #include <limits>
 
 #include "microbench/compute/cuda_layer.h"

@@ -55,8 +55,8 @@ __global__ void FinishSums(SumTargets<Out, kSums> targets, std::int64_t chunks) 
   }
 }
 
-// What is summed: elements as they are, or what the gradients of a layer norm's parameters are made
-// of.
+// Terms of a sum: PlainTerms are the elements as they are, LayerNormTerms those of the gradients of
+// a layer norm's parameters.
 template <class T, int kLanes>
 struct PlainTerms {
   static constexpr int kSums = 1;

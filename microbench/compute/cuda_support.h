@@ -1,5 +1,5 @@
-// What all code that calls CUDA shares: statuses checked, memory and events owned. C++17, so that
-// nvcc reads it too.
+// Shared by all code that calls CUDA: statuses checked, memory and events owned. C++17, since nvcc
+// reads it too.
 #ifndef STEPCAST_MICROBENCH_COMPUTE_CUDA_SUPPORT_H_
 #define STEPCAST_MICROBENCH_COMPUTE_CUDA_SUPPORT_H_
 
@@ -15,7 +15,7 @@
 
 namespace stepcast {
 
-// What a failed call means for the operation that was tried.
+// Meaning of a failed call for the operation that was tried.
 enum class CudaTrouble {
   kOutOfMemory,  // the device has not enough
   kUnsupported,  // the library or the device cannot do this

@@ -1,4 +1,4 @@
-// What a GPU can do at best, measured: the figures that a roofline needs and a data sheet only
+// The best that a GPU can do, measured: the figures that a roofline needs and a data sheet only
 // promises. Matrix products by cuBLASLt, convolutions by cuDNN, copies within device memory and to
 // and from the host.
 //

@@ -48,8 +48,8 @@ std::optional<double> FirstNumber(const std::filesystem::path& path) {
   return std::nullopt;
 }
 
-// What can be allocated before the system begins to kill: of the machine, or of the container that
-// this runs in.
+// Bytes that can be allocated before the system begins to kill: of the machine, or of the container
+// that this runs in.
 double FreeBytes() {
   double free = std::numeric_limits<double>::infinity();
   if (const std::string text = ProcValue("/proc/meminfo", "MemAvailable"); !text.empty()) {

@@ -1,5 +1,5 @@
-// What frameworks do without a library: optimizers, look-ups, copies. Each loop is shared among the
-// OpenMP threads that the caller has set, where it is long enough to be worth it.
+// Operations that frameworks do without a library: optimizers, look-ups, copies. Each loop is
+// shared among the OpenMP threads that the caller has set, where it is long enough to be worth it.
 #ifndef STEPCAST_MICROBENCH_COMPUTE_ONEDNN_LOOPS_H_
 #define STEPCAST_MICROBENCH_COMPUTE_ONEDNN_LOOPS_H_
 

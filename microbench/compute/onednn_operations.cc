@@ -24,7 +24,7 @@ constexpr TensorRole kGiven = TensorRole::kGiven;
 constexpr TensorRole kMade = TensorRole::kMade;
 constexpr TensorRole kTemporary = TensorRole::kTemporary;
 
-// What torch.nn.BatchNorm2d and LayerNorm add to the variance; no time depends on it.
+// Added to the variance, as torch.nn.BatchNorm2d and LayerNorm do; no time depends on it.
 constexpr float kEpsilon = 1e-5F;
 
 bool HasIsa(dnnl::cpu_isa wanted) {
@@ -107,12 +107,12 @@ class Describer {
     return plan_->Tensor(desc, kGiven, fill);
   }
   TensorId Made(const Desc& desc) { return plan_->Tensor(desc, kMade); }
-  // Of an activation: memory of gradients goes round from layer to layer.
+  // The gradient of an activation: such memory goes round from layer to layer.
   TensorId Gradient(const Desc& desc) { return plan_->Tensor(desc, kTemporary); }
   TensorId Like(TrainingPass pass, TensorId tensor, const Desc& desc) {
     return plan_->Reordered(pass, tensor, desc);
   }
-  // Of `made` what the framework gets, in its own format.
+  // A tensor as the primitive writes it, and the format in which the framework gets it.
   struct Result {
     TensorId written = 0;  // by the primitive
     Desc wanted;

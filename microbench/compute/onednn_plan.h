@@ -82,8 +82,8 @@ class OneDnnPlan {
   TensorId Reordered(TrainingPass pass, TensorId tensor, const dnnl::memory::desc& desc,
                      TensorRole role = TensorRole::kTemporary);
 
-  // What is done once for each set of buffers, so that a backward pass finds what its forward pass
-  // would have left.
+  // Runs a primitive once for each set of buffers, so that a backward pass finds what its forward
+  // pass would have left.
   template <class Primitive>
   void Prime(const typename Primitive::primitive_desc& desc,
              std::unordered_map<int, TensorId> arguments) {

@@ -16,10 +16,11 @@
 
 namespace stepcast {
 
-// Of this interface, which modules and program must share: raised with every change of this header.
+// Version of this interface, which modules and program must share: each change of this header
+// raises it.
 inline constexpr const char* kBackendVersion = "1";
 
-// What a user may choose; a back end takes what it knows.
+// Choices of the user; a back end takes those that it knows.
 struct BackendOptions {
   int device = 0;              // which GPU
   int threads = 1;             // of a CPU
@@ -46,11 +47,11 @@ class Trial {
 
   // Runs the pass once. Throws std::runtime_error where the device failed.
   virtual TimedRun Run(TrainingPass pass) = 0;
-  // What the library chose for the pass; empty where it does not tell.
+  // The algorithm that the library chose for the pass; empty where it does not tell.
   virtual std::string Algorithm(TrainingPass pass) const = 0;
 };
 
-// What became of preparing: a trial, or why there is none.
+// Outcome of preparing: a trial, or why there is none.
 struct Preparation {
   std::unique_ptr<Trial> trial;
   PointStatus status = PointStatus::kMeasured;
@@ -66,7 +67,7 @@ class Backend {
 
   virtual std::string Name() const = 0;  // "onednn"
   virtual ProfiledDevice Device() = 0;
-  // What the times depend on beside the device.
+  // Settings that change the times on one device.
   virtual std::map<std::string, std::string> Settings() const = 0;
 
   // `passes` are those that will be run: their buffers are allocated, others' need not be. Too
@@ -82,10 +83,10 @@ class Backend {
   // not, or the back end cannot tell.
   virtual std::string ThrottleReason() { return {}; }
 
-  // What a framework's step costs the host beside its layers, to be measured with them.
+  // Costs of a framework's step to the host beside its layers, to be measured with them.
   virtual std::vector<Operation> Overheads() const { return {}; }
 
-  // What the device reaches at best. Empty: the harness finds it out by Prepare (ceilings.h).
+  // Rates that the device reaches at best. Empty: the harness finds them by Prepare (ceilings.h).
   virtual std::vector<MeasuredRate> MeasureCeilings() { return {}; }
 
   // Whether frameworks update all parameters of a network at once rather than tensor by tensor.

@@ -78,7 +78,7 @@ class Walk {
     const double budget_left = std::max(0.0, options_.budget_s - progress.elapsed_s);
     progress.left_s = budget_left;
     if (!refining && walked_ > 0) {
-      // What remains is the smaller half of the work: this is an upper bound, and a falling one.
+      // The smaller states remain: this is an upper bound, and a falling one.
       const double each = walk_s_ / static_cast<double>(walked_);
       progress.left_s =
           std::min(budget_left, each * static_cast<double>(progress.states - visited));

@@ -75,7 +75,7 @@ struct CampaignProgress {
   const State* state = nullptr;
 };
 
-// What the caller does between visits, and its clock.
+// The caller's clock, and its part between visits.
 struct CampaignHooks {
   std::function<double()> now;        // [s], from any moment on
   std::function<std::string()> time;  // of day, ISO 8601 in UTC
@@ -109,7 +109,7 @@ struct CampaignOutcome {
 };
 
 // Throws std::runtime_error where the device fails, InputError where the journal cannot be written.
-// What was measured until then stands in the journal.
+// The journal then holds all that was measured before.
 CampaignOutcome RunCampaign(const StateSpace& space, Backend* backend, Journal* journal,
                             const CampaignOptions& options, const CampaignHooks& hooks);
 

@@ -1,4 +1,4 @@
-// What a device reaches at best, found out with the operations that its back end has.
+// Rates that a device reaches at best, found out with the operations that its back end has.
 #ifndef STEPCAST_MICROBENCH_HARNESS_CEILINGS_H_
 #define STEPCAST_MICROBENCH_HARNESS_CEILINGS_H_
 

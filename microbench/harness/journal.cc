@@ -20,7 +20,7 @@ namespace {
 // More than any header takes.
 constexpr off_t kMostHeader = 1 << 16;
 
-// What changes from one start to the next and is no other device.
+// Whether a fact changes from one start to the next on the same device.
 bool Varies(const std::string& fact) {
   return fact == "clock" || fact.find("_now") != std::string::npos;
 }

@@ -21,7 +21,7 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  // What the file held when it was opened.
+  // Contents of the file when it was opened.
   const ComputeProfile& before() const { return before_; }
   bool resumed() const { return resumed_; }
   bool was_torn() const { return was_torn_; }

@@ -1,5 +1,5 @@
-// What a campaign measures: every distinct operation of some workloads at every batch and
-// precision, and how often each counts in each step.
+// The states that a campaign measures: every distinct operation of some workloads at every batch
+// and precision, and how often each counts in each step.
 #ifndef STEPCAST_MICROBENCH_HARNESS_STATE_SPACE_H_
 #define STEPCAST_MICROBENCH_HARNESS_STATE_SPACE_H_
 

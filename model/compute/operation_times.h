@@ -14,9 +14,9 @@
 //   P, B   best rates of any measured point of that precision and pass          [FLOP/s], [B/s]
 //
 // Holds on the device, at the settings and for the library versions that were measured. A scaled
-// time is good to a factor of kScaledLogSd; one beyond the measured batches loses kBeyondLogSd
-// for each doubling, kBeyondOneLogSd where there is only one batch. Note that times never fall with
-// the batch.
+// time is off by a factor of e^kScaledLogSd = 1.5 in one standard deviation; a time beyond the
+// measured batches loses kBeyondLogSd for each doubling, kBeyondOneLogSd where there is only one
+// batch. Note that times never fall with the batch.
 //
 // Sources: Williams, Waterman, Patterson, CACM 52 (2009) for the roofline; Barlow et al.,
 // Statistical Inference under Order Restrictions (1972) for pooling adjacent violators.
@@ -35,11 +35,11 @@
 
 namespace stepcast {
 
-// ln-scatter of measured over scaled times, between layers of one kind.
+// Standard deviation of ln(measured / scaled time) between layers of one kind: a factor of 1.5.
 inline constexpr double kScaledLogSd = 0.4;
-// Of a line that goes on beyond its data, for each doubling of the batch.
+// That of a line which goes on beyond its data, for each doubling of the batch.
 inline constexpr double kBeyondLogSd = 0.05;
-// The same of a time in proportion to the roofline, where a single batch was measured.
+// That of a time in proportion to the roofline, where a single batch was measured.
 inline constexpr double kBeyondOneLogSd = 0.15;
 
 // Worst last.
@@ -69,7 +69,7 @@ class OperationTimes {
   std::optional<OperationTime> Scale(LayerKind kind, const OperationCounts& counts,
                                      TrainingPass pass, double batch) const;
 
-  // What answers at any batch, so that who asks at many looks up once.
+  // A curve answers at any batch, so that who asks at many looks the operation up once.
   struct AtBatch {
     double batch = 0;
     double seconds = 0;

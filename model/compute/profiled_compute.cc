@@ -10,7 +10,7 @@
 namespace stepcast {
 namespace {
 
-// What the layer does, where no operation says so.
+// Work of a layer whose operation is not stated.
 OperationCounts CountLayer(const Layer& layer, const DataSize<>& in, TrainingPass pass) {
   const auto parameters = static_cast<double>(layer.parameters());
   const double gradients = pass == TrainingPass::kBackward && parameters > 0 ? 2 : 1;
@@ -93,7 +93,7 @@ ProfiledCompute::ProfiledCompute(const ComputeProfile& profile, const Workload& 
   curve_ = FitCurve();
 }
 
-// Those at which at least half as many of its layers were measured as at the best of them.
+// Batches at which at least half as many of its layers were measured as at the best of them.
 std::vector<double> ProfiledCompute::OwnBatches() const {
   std::map<double, int> layers;
   int most = 0;

@@ -37,8 +37,8 @@
 
 namespace stepcast {
 
-// Of PyTorch 1.13 in eager mode, autograd included, on one core of a 2023 Xeon, each per layer or
-// tensor that a perceptron of eight units has more: 5 us forward and 9 us backward; 5 us for a
+// Overheads of PyTorch 1.13 in eager mode, autograd included, on one core of a 2023 Xeon, per layer
+// or tensor that a perceptron of eight units has more: 5 us forward and 9 us backward; 5 us for a
 // tensor's update by momentum (three operations outside autograd). Where layers run in oneDNN,
 // which is handed each call's primitive anew, 15 us and 26 us.
 inline constexpr Duration<> kHostOverhead = Microseconds(7.0);
@@ -50,8 +50,8 @@ inline constexpr Duration<> kUpdateHostOverhead = Microseconds(5.0);
 // perceptron with 3 MB of gradients. Other allocators keep all.
 inline constexpr double kRemappedShare = 0.1;
 inline constexpr DataSize<> kKeptMemory = Mebibytes(16.0);
-// What is not in a sum of layers measured one by one: neighbours in a cache, allocation, what a
-// framework does between operations. Of ln(step / sum), for all layers together.
+// Standard deviation of ln(step / sum), for all layers together: a sum of layers measured one by
+// one knows nothing of neighbours in a cache, allocation, and the framework between operations.
 inline constexpr double kProfiledLogSd = 0.08;
 
 struct ProfiledLayer {
@@ -69,7 +69,7 @@ struct ProfiledSum {
   Duration<> host;         // of forward and backward
   Duration<> allocation;   // of memory that the host maps anew
   Duration<> host_update;  // of the update
-  // Of ln(true / sum) of forward and backward, by what was measured alone.
+  // Standard deviation of ln(true / sum) of forward and backward, by what was measured alone.
   double log_sd = 0;
   Duration<> scaled;  // of forward and backward, the part of layers that were not measured
   Duration<> beyond;  // and of those beyond the measured batches
@@ -90,9 +90,10 @@ class ProfiledCompute {
   Duration<> Update() const;
   // The host's part of MicroStep.
   Duration<> Host() const { return host_overhead_ * operations_; }
-  // Of ln(true / MicroStep): what the samples leave open of D, and kProfiledLogSd for all else.
+  // Standard deviation of ln(true / MicroStep): what the samples leave open of D, and
+  // kProfiledLogSd for all else.
   double LogSd(double batch) const;
-  // What LogSd is more than at the largest measured batch, in squares; 0 where it is not.
+  // By how much LogSd exceeds that at the largest measured batch, in squares; 0 where it does not.
   double ExtraLogSd(double batch) const;
 
   // t(b) as the step model's curve, as near as it comes to all measured batches; by how much that
@@ -110,7 +111,7 @@ class ProfiledCompute {
   bool runs_ahead() const { return runs_ahead_; }
 
  private:
-  // What answers for a layer; none where it has no such pass.
+  // The curves that answer for a layer; none where it has no such pass.
   struct Parts {
     std::optional<OperationTimes::Curve> forward;
     std::optional<OperationTimes::Curve> backward;

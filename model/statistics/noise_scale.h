@@ -1,4 +1,4 @@
-// What a sample is worth: the batch decides how far a step takes the training.
+// The worth of a sample: the batch decides how far a step takes the training.
 //
 //   steps to a target      S = S_min (1 + B_noise / B)
 //   samples to it          E = E_min (1 + B / B_noise) = S B,   E_min = S_min B_noise
@@ -66,7 +66,7 @@ SampleCount<T> CriticalBatch(const SampleCount<T>& least_samples, const T& least
   return least_samples / least_steps;
 }
 
-// What two batches' gradients tell. The norms are in units of the gradient, which the scale is not.
+// Estimates from two batches' gradients, in units of the gradient; the noise scale has none of it.
 template <class T>
 struct GradientNoise {
   T squared_gradient;         // |G|^2

@@ -1,5 +1,5 @@
-// What the r-th smallest of n equal and independent random values is: in the mean, and in its
-// quantiles. Ranks count from 1, so that rank n is the largest.
+// The r-th smallest of n equal and independent random values: its mean, and its quantiles. Ranks
+// count from 1, so that rank n is the largest.
 //
 //   normal, mean          E[X_(r:n)]   = Phi^-1( (r - 3/8) / (n + 1/4) )           (Blom)
 //   exponential, mean     E[Y_(n-k:n)] = H_n - H_k                                 (Renyi)

@@ -5,8 +5,8 @@
 //   compute  time a worker computes in one step, all micro-steps and the update            [s]
 //   step     from one optimizer step to the next, compute <= step                          [s]
 //
-// What is left is exposed synchronisation and the wait for stragglers; communication that hides
-// behind the backward pass is no idleness. Of one worker, in the mean.
+// The rest of the step is exposed synchronisation and the wait for stragglers; communication that
+// hides behind the backward pass is no idleness. This is the mean of one worker.
 //
 // Note that it lies in [0, 1), is 0 exactly where the step is all compute, grows with everything
 // that lengthens the step without computing, and that compute / (1 - idleness) is the step again.

@@ -20,7 +20,7 @@ using stepcast::PlanQuery;
 using stepcast::QueryStatus;
 using namespace stepcast::capi;  // NOLINT(google-build-using-namespace): these sources are its own
 
-// What crosses the border as it is.
+// Values that cross the border as they are.
 static_assert(static_cast<int>(QueryStatus::kOk) == STEPCAST_QUERY_OK);
 static_assert(static_cast<int>(QueryStatus::kBadPlacement) == STEPCAST_QUERY_BAD_PLACEMENT);
 static_assert(static_cast<int>(QueryStatus::kBadServers) == STEPCAST_QUERY_BAD_SERVERS);
@@ -111,7 +111,7 @@ stepcast_batch_search DefaultSearch() {
           kNotKnown};
 }
 
-// Whether there is anything to search.
+// Whether the search has any batch to try.
 bool IsSearch(const BatchSearch& s) {
   return s.least_global_batch >= 1 && s.most_global_batch >= 1 && s.least_local_batch >= 1 &&
          s.most_local_batch >= 0 && s.candidates >= 1 && s.noise_scale.value_or(0) >= 0 &&

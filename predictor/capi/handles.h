@@ -1,5 +1,5 @@
-// What the sources of the C interface share: what handles hold, and the border that no exception
-// crosses.
+// Shared by the sources of the C interface: the contents of handles, and the border that no
+// exception crosses.
 #ifndef STEPCAST_PREDICTOR_CAPI_HANDLES_H_
 #define STEPCAST_PREDICTOR_CAPI_HANDLES_H_
 

@@ -22,7 +22,7 @@ using stepcast::InputError;
 using stepcast::Prediction;
 using namespace stepcast::capi;  // NOLINT(google-build-using-namespace): these sources are its own
 
-// What crosses the border as it is.
+// Values that cross the border as they are.
 static_assert(sizeof(int) == sizeof(int32_t));
 static_assert(static_cast<int>(stepcast::Limiter::kNothing) == STEPCAST_LIMITER_NOTHING);
 static_assert(static_cast<int>(stepcast::Limiter::kLink) == STEPCAST_LIMITER_LINK);
@@ -229,7 +229,7 @@ stepcast_status stepcast_workload_from_totals(const char* name, int64_t paramete
                                               int64_t gradient_bytes, stepcast_workload** workload,
                                               char** error) {
   return Made(workload, {{name, "name"}}, error, [&] {
-    // What holds for a file holds here: it is read as one.
+    // The totals are read as a file would be, with the same checks.
     std::ostringstream file;
     file << "name: " << std::quoted(name) << '\n';
     if (parameters != 0) file << "parameters: " << fmt::format("{}\n", parameters);
@@ -275,8 +275,8 @@ stepcast_status stepcast_plan_set_number(stepcast_plan* plan, const char* field,
 stepcast_status stepcast_plan_set_placement(stepcast_plan* plan, const int32_t* devices,
                                             size_t nodes, char** error) {
   return Guarded({{plan, "plan"}, {devices, "devices"}}, error, [&] {
-    // What a placement may be is found when the plan is used; that it is none at all
-    // must be found before it is read.
+    // A placement is checked when the plan is used; a length that cannot be one must be found
+    // before it is read.
     if (nodes > std::size_t{stepcast::kMostCount}) {
       throw InputError({"", 0, "placement"}, std::to_string(nodes), "nodes are too many",
                        fmt::format("at most {}", stepcast::kMostCount));

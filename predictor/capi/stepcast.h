@@ -399,7 +399,7 @@ stepcast_status stepcast_compiled_choose_batches(const stepcast_compiled* compil
 
 typedef struct stepcast_online stepcast_online;
 
-// What one observed step said.
+// The answer to one observed step.
 typedef struct stepcast_observation {
   size_t struct_size;
   double predicted_s;  // before the step was learnt

@@ -20,7 +20,7 @@ std::string ShapeText(const py::array& array) {
   return py::repr(array.attr("shape")).cast<std::string>();
 }
 
-// What is read is a T: an int, a long or a double in memory, wherever it lies.
+// Reads a T, that is an int, a long or a double, from memory of any alignment.
 template <class T>
 T Load(const char* at) {
   T value;

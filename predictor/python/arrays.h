@@ -29,7 +29,7 @@ py::ssize_t SizeOf(const Shape& shape);
 // enough that PredictMany meets each placement of a sweep several times.
 inline constexpr py::ssize_t kBlock = 1 << 16;
 
-// What a whole number becomes that an int cannot hold, or that is none: no query has such a value.
+// Stands for a number that is not whole or that an int cannot hold: no query has such a value.
 inline constexpr int kNoInt = -1;
 
 inline bool MayShareMemory(const py::array& one, const py::array& other) {
@@ -56,7 +56,7 @@ class Argument {
   bool MayBeChangedBy(const py::array& out) const {
     return array_ && array_.data() != out.data() && MayShareMemory(array_, out);
   }
-  // Of a scalar that is given.
+  // Value of a scalar that is given.
   int whole() const;
   double real() const { return real_; }
 
@@ -82,7 +82,7 @@ class Reader {
   Reader(const Argument& argument, const Shape& shape);
 
   bool given() const { return type_ != Argument::Type::kNone; }
-  // What is returned is the array itself, or `buffer`, made large enough. One value needs no array.
+  // Returns the array's own memory, or `buffer` made large enough. One value needs no array.
   const int* Ints(py::ssize_t begin, py::ssize_t count, std::vector<int>* buffer) const;
   const double* Reals(py::ssize_t begin, py::ssize_t count, std::vector<double>* buffer) const;
   int IntAt(py::ssize_t index) const;

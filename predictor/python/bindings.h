@@ -1,4 +1,4 @@
-// What the sources of the Python module share. Each Bind function adds its classes and functions to
+// Shared by the sources of the Python module. Each Bind function adds its classes and functions to
 // the module; all of them together are stepcast._core, and the package stepcast shows them.
 //
 // Numbers cross this border as SI values with the unit in their name (rtt_s). Whatever a user can

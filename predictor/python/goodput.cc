@@ -1,5 +1,6 @@
-// What stepcast.pollux asks: a job of which nothing is known but its measured steps, its parameters
-// as plain numbers, and its throughput and goodput for the allocations that a scheduler considers.
+// Answers for stepcast.pollux: about a job of which nothing is known but its measured steps, its
+// parameters as plain numbers, and its throughput and goodput for the allocations that a scheduler
+// considers.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -74,7 +75,7 @@ class JobCalibration {
   const Calibration& calibration() const { return calibration_; }
 
  private:
-  // Of one measured step, where no calibration has told.
+  // Scatter of one measured step, where no calibration has told.
   static constexpr double kScatter = 0.06;
 
   static std::size_t At(Eigen::Index i) { return static_cast<std::size_t>(i); }
@@ -122,7 +123,7 @@ Cluster ClusterForJob(Cluster cluster, const Workload& workload, double message_
   return cluster;
 }
 
-// What the calibration has of the cluster and of the workload, in SI units by name.
+// Parameters that the calibration has of the cluster and of the workload, in SI units by name.
 py::dict SiParameters(const Cluster& cluster, const Workload& workload) {
   py::dict values;
   if (!cluster.calibration) return values;

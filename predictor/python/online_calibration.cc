@@ -28,7 +28,7 @@ struct BoundCalibration {
 }  // namespace
 
 void BindOnlineCalibration(py::module_* m) {
-  py::class_<Observation>(*m, "Observation", "What one observed step said.")
+  py::class_<Observation>(*m, "Observation", "The answer to one observed step.")
       .def_property_readonly(
           "predicted_s", [](const Observation& o) { return o.predicted.in(kSeconds); },
           "float : before the row was learnt")

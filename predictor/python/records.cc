@@ -1,4 +1,4 @@
-// What is known: devices, clusters with what a calibration learnt, workloads, measured runs.
+// Records in Python: devices, clusters with what a calibration learnt, workloads, measured runs.
 #include <fmt/format.h>
 
 #include <vector>
