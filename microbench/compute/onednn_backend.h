@@ -25,10 +25,10 @@
 // Caches are as in a step: gradients of activations are written into the memory that other
 // gradients left; all else (parameters, activations, outputs) rotates: through 16 times its bytes,
 // at least 64 MiB and twice the L2 caches of the threads, at most the L3 cache, beyond which
-// nothing gets colder. What
-// the neighbouring layer has just written is not brought back into the caches before a run: with it
-// there, normalisations and activations of MobileNet at batch 2 took two thirds of their time in
-// PyTorch, and without nine tenths and more (kernels stream their output past the caches).
+// nothing gets colder. The output of the neighbouring layer is not brought back into the caches
+// before a run: with it there, normalisations and activations of MobileNet at batch 2 took two
+// thirds of their time in PyTorch, and without nine tenths and more (kernels stream their output
+// past the caches).
 //
 // Note that the backward pass of an average over the whole image takes a gradient in the format of
 // the kernels. Where a dense layer follows directly, oneDNN 2.6 gets it plain and falls back to

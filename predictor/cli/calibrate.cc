@@ -32,7 +32,7 @@ std::string ValueText(double value, const std::string& unit) {
 
 bool IsHostLink(const ParameterEstimate& p) { return p.scope.rfind(kHostsScopePrefix, 0) == 0; }
 
-// What the links of named hosts turned out to be, a sentence for each group, slowest first.
+// The links that named hosts turned out to have, a sentence for each group, slowest first.
 std::vector<std::string> HostFindings(const Calibration& calibration, const Cluster& cluster) {
   std::vector<const ParameterEstimate*> links;
   for (const ParameterEstimate& p : calibration.parameters) {
@@ -130,7 +130,7 @@ std::string RunText(const Run& run) {
                      DescribePlan(run.plan));
 }
 
-// What a report says beside the parameters.
+// Parts of a report beside the parameters.
 struct Findings {
   std::vector<Suspect> suspects;
   std::vector<Ambiguity> ambiguities;
@@ -184,7 +184,7 @@ Findings FindAll(const CalibrationProblem& problem, const CalibrationOutcome& ou
                               DeviceOf(problem, m.device), m.device);
     const Plan whole = WholeCluster(outcome.cluster, m.batches.min);
     for (Ambiguity& a : FindAmbiguities(model, CandidatePlans(whole, m.batches))) {
-      // Those of the cluster appear with each workload.
+      // Pairs of the cluster's parameters appear with each workload.
       if (named.insert(a.first + " " + a.second).second) findings.ambiguities.push_back(a);
     }
   }
@@ -205,7 +205,7 @@ std::string AmbiguityText(const Ambiguity& a) {
   return text;
 }
 
-// What an interval for the whole cluster is made of, a row for each workload.
+// The parts of an interval for the whole cluster, a row for each workload.
 std::string ErrorBudget(const CalibrationProblem& problem, const CalibrationOutcome& outcome,
                         const Style& style) {
   Table table({{"whole cluster", "", Align::kLeft},

@@ -1,4 +1,4 @@
-// What every command shares: its entry in the list, its options, its errors, its output.
+// Shared by all commands: the entry in the list, options, errors, output.
 #ifndef STEPCAST_PREDICTOR_CLI_COMMAND_H_
 #define STEPCAST_PREDICTOR_CLI_COMMAND_H_
 
@@ -55,7 +55,7 @@ int RunServe(const std::vector<std::string>& arguments);
 int RunMan(const std::vector<std::string>& arguments);
 int RunCompletion(const std::vector<std::string>& arguments);
 
-// What `stepcast import` reads.
+// Formats that `stepcast import` reads.
 inline constexpr const char* kImportKinds[] = {"adaptdl", "onnx", "kineto"};
 
 // The parsed options of a command.
@@ -68,7 +68,7 @@ class Arguments {
 
   bool Has(const std::string& name) const { return values_.count(name) > 0; }
   std::string Text(const std::string& name) const { return values_[name].as<std::string>(); }
-  // Of a repeatable option; empty when it was not given.
+  // The texts of a repeatable option; empty when it was not given.
   std::vector<std::string> Texts(const std::string& name) const;
   // The text, or an InputError that says the option is required.
   std::string Required(const std::string& name) const;
@@ -117,7 +117,7 @@ struct Help {
   std::vector<Option> options;
   std::string examples;
 };
-// What `command` would print for --help.
+// The help that `command` would print for --help, by its parts.
 Help ReadHelp(const Command& command);
 
 // ---- The cluster, workload and plan that several commands ask for.

@@ -19,7 +19,7 @@ using Words = std::vector<std::string>;
 
 constexpr const char* kShells[] = {"bash", "zsh", "fish"};
 
-// What may stand for an option's value, or for a word that no option takes.
+// Words that may be completed as an option's value, or where no option takes the word.
 struct Values {
   Words words;
   bool files = false;
@@ -83,7 +83,8 @@ Values ValuesOf(const Help::Option& option, const std::map<std::string, Words>& 
   return values;
 }
 
-// Of "stepcast import KIND FILE ... [--output F]" those of KIND and FILE.
+// Words for arguments without an option: KIND and FILE of "stepcast import KIND FILE ... [--output
+// F]".
 std::vector<Values> PositionsOf(const std::string& usage,
                                 const std::map<std::string, Words>& names) {
   std::vector<Values> positions;

@@ -1,4 +1,4 @@
-// What the program knows by name: shipped machines, the workload catalogue, and the user's own
+// All that the program knows by name: shipped machines, the workload catalogue, the user's own
 // files.
 #ifndef STEPCAST_PREDICTOR_CLI_LIBRARY_H_
 #define STEPCAST_PREDICTOR_CLI_LIBRARY_H_

@@ -89,7 +89,7 @@ std::string RangeText(const CountRange& range) {
   return (*range.to == range.from ? from : from + " to " + FormatCount(*range.to)) + within;
 }
 
-// Those that are counts.
+// The limits that are counts.
 std::vector<LimitRow> Counts(const ScalingLimits& limits) {
   const ClosedLimits& closed = limits.closed;
   const std::string there = fmt::format(" on {}", Workers(limits.reference_workers));

@@ -54,7 +54,7 @@ std::vector<std::string> SplitList(const std::string& text) {
   return parts;
 }
 
-// Whether the last of the list is new.
+// Refuses the last of the list where it is in there twice.
 template <class T>
 void RequireOnce(const std::vector<T>& list, const std::string& option, const std::string& text) {
   if (std::count(list.begin(), list.end(), list.back()) == 1) return;

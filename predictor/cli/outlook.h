@@ -17,7 +17,7 @@ void AddLimitOption(po::options_description* options);
 void AddNoiseOptions(po::options_description* options);
 // --data-set, --least-steps and those of failures.
 void AddJobOptions(po::options_description* options);
-// What was given of these, checked.
+// The given ones of all these options, checked.
 OutlookOptions ReadOutlookOptions(const Arguments& arguments);
 
 // Lines of text, each with its name.
@@ -33,7 +33,7 @@ std::string LimitText(const LimitOutlook& limit);
 
 // The keys of a limit that was given: time_limit_s, finishes_within_limit, finishes_probability.
 void AddLimitJson(const JobOutlook& job, Json* json);
-// Those, and what was asked for of the job: outlook.
+// The keys of a limit, and outlook: what was asked for of the job.
 void AddJobJson(const JobOutlook& job, Json* json);
 
 }  // namespace stepcast::cli

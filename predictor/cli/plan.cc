@@ -39,8 +39,8 @@ std::string WorkloadOf(const Arguments& args, const Cluster& cluster) {
   return only;
 }
 
-// What is asked for beside the plan itself: by default the whole cluster, and of the batches that
-// were fitted the smallest, which synchronises most often.
+// The plan that `stepcast plan` narrows: by default the whole cluster, with the smallest of the
+// batches that were fitted, which synchronises most often.
 Plan ReadGoal(const Arguments& args, const Target& target,
               const std::optional<CalibratedRange::BatchRange>& batches) {
   Plan plan = ReadPlan(args, target);

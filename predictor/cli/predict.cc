@@ -74,7 +74,7 @@ void PrintPrediction(const Prediction& p, const Plan& plan, const Target& target
   part("exposed latency", b.exposed_latency);
   part("waiting for stragglers", b.straggler_wait);
   out += "\n" + StackedBar(parts, TerminalWidth() - 4, style);
-  // Of a worker at its own pace, what is hidden is not known apart.
+  // How much an asynchronous worker hides is not known apart.
   if (b.synchronisation.si() > 0 && plan.strategy != Strategy::kPsAsync) {
     out += fmt::format("  {} of synchronisation, {} of it hidden behind the backward pass\n",
                        FormatDuration(b.synchronisation),

@@ -26,7 +26,7 @@ ProfiledCompute BindProfile(const Arguments& arguments, const ComputeProfile& pr
 // Facts or settings as one line: "cores 2, l2_cache 2 MiB".
 std::string JoinFacts(const std::map<std::string, std::string>& facts);
 
-// What the profile says of the workload as priors of a calibration, from which its runs may move
+// The profile's figures of the workload as priors of a calibration, from which its runs may move
 // them: fixed_time and floor_time hold a framework's overhead, sample_time what it fuses.
 std::vector<ParameterStatement> StatePriors(const ProfiledCompute& compute,
                                             const Workload& workload, const std::string& source);

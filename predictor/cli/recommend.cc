@@ -26,7 +26,7 @@ auto ParseList(const Arguments& args, const std::string& option, Parse parse) {
   return values;
 }
 
-// Of scores, by Objective: a column's header and a key of JSON, each with the unit.
+// Names of scores, by Objective: a column's header and a key of JSON, each with the unit.
 constexpr const char* kScoreHeaders[kObjectiveCount] = {"throughput", "goodput", "samples per USD",
                                                         "samples per kJ"};
 constexpr const char* kScoreKeys[kObjectiveCount] = {

@@ -63,7 +63,7 @@ Axis ParseAxis(const std::string& text) {
   return axis;
 }
 
-// What a flag is about: along a sweep it differs in the words that are numbers, not in names.
+// The subject of a flag: along a sweep flags of one subject differ in their numbers, not in names.
 std::string KindOf(const std::string& flag) {
   std::istringstream words(flag);
   std::string kind;
@@ -189,7 +189,7 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
     for (std::size_t i = 0; i < axes.size(); ++i) {
       SetPlanOption(axes[i].key, point.values[i], target.cluster, &point.plan);
     }
-    // Of what is there for one strategy, another takes what it can have.
+    // Another strategy keeps those options of the plan that it can have.
     if (varied("strategy")) point.plan = WithStrategy(point.plan, point.plan.strategy);
     // Hosts say how many nodes there are, unless the plan does.
     if (!given("workers") && !given("placement") && !point.plan.hosts.empty()) {

@@ -52,7 +52,7 @@
 
 namespace stepcast {
 
-// What one observed step said.
+// The answer to one observed step.
 struct Observation {
   Duration<> predicted;  // before the row was learnt
   double log_ratio = 0;  // ln(measured / predicted)

@@ -13,13 +13,13 @@ struct Address {
   std::string host = "127.0.0.1";  // an IPv4 or IPv6 address of this machine
   std::uint16_t port = 0;          // 0: any that is free
 
-  // Whether this machine alone can reach it.
+  // Whether this machine alone can reach the address.
   bool loopback() const { return host.starts_with("127.") || host == "::1"; }
   // "127.0.0.1:8080", "[::1]:8080".
   std::string text() const;
 };
 
-// What text() gives. Throws InputError for anything else.
+// The address whose text() it is. Throws InputError for anything else.
 Address ParseAddress(const std::string& text, const InputPlace& place);
 
 }  // namespace stepcast::serve

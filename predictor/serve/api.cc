@@ -126,7 +126,7 @@ class Fields {
     if (value == nullptr) return std::nullopt;
     return ParseNumber(value->text, Place(key), -kAny, kAny);
   }
-  // Of a plan's column. What a flag without a value is on the command line may be true or false.
+  // The text of a plan's column. A flag of the command line may be true or false.
   std::optional<std::string> Column(const char* key, bool is_number) const {
     const JsonValue* value = Find(key);
     if (value == nullptr) return std::nullopt;

@@ -84,7 +84,7 @@ class Api {
   mutable std::mutex reloading_;
 };
 
-// Of an HTTP status: "Not Found".
+// The phrase of an HTTP status: "Not Found".
 const char* StatusText(int status);
 
 // predictor/serve/openapi.yaml.

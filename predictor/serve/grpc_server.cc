@@ -218,7 +218,7 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
     ++metrics_.in_flight;
     const auto begun = std::chrono::steady_clock::now();
     const bool posted = pool_.Post([=, this, answer = std::move(answer)] {
-      // Of a client that has left, or a server that stops, nobody wants the answer.
+      // Nobody wants the answer once the client has left or the server stops.
       const grpc::Status status = context->IsCancelled()
                                       ? grpc::Status(grpc::StatusCode::CANCELLED, "cancelled")
                                       : Answer(name, begun, answer);
@@ -253,7 +253,7 @@ class GrpcServer final : public RpcServer {
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
     builder.SetMaxReceiveMessageSize(options.most_message);
     builder.SetMaxSendMessageSize(-1);
-    // Of what is being received; what is less than some megabytes chokes gRPC itself.
+    // A bound on messages that are being received. Less than some megabytes chokes gRPC itself.
     constexpr std::size_t kMessagesAtOnce = 8;
     constexpr std::size_t kLeastQuota = std::size_t{64} << 20;
     grpc::ResourceQuota quota("stepcast");

@@ -98,7 +98,7 @@ class Connections {
   List busy_;
 };
 
-// What connections share.
+// Shared by all connections.
 struct Shared {
   Api& api;
   Metrics& metrics;
@@ -407,7 +407,7 @@ struct HttpServer::State {
     for (int i = 0; i < options.threads; ++i) threads.emplace_back([this] { Run(); });
   }
 
-  // What a handler throws, for want of memory say, ends its own connection, which it held.
+  // An exception of a handler, for want of memory say, ends its own connection, which it held.
   void Run() {
     for (;;) {
       try {

@@ -1,4 +1,4 @@
-// What was made last, by its key: bounded, and safe to use from many threads.
+// The values made last, by their keys: bounded, and safe to use from many threads.
 #ifndef STEPCAST_PREDICTOR_SERVE_LRU_CACHE_H_
 #define STEPCAST_PREDICTOR_SERVE_LRU_CACHE_H_
 
@@ -18,9 +18,9 @@ class LruCache {
  public:
   explicit LruCache(std::size_t most) : most_(most) {}
 
-  // What is kept under `key`, or what `make()` makes, which is then kept in place of what has not
-  // been used for longest. `make` runs outside the lock: two threads may make the same at once, and
-  // both get the first that is done. What it throws is thrown, and nothing is kept.
+  // The value kept under `key`, or the one that `make()` makes, which is then kept in place of the
+  // one unused for longest. `make` runs outside the lock: two threads may make the same at once,
+  // and both get the first that is done. If it throws, nothing is kept.
   template <class Make>
   Value GetOr(const std::string& key, const Make& make) {
     {

@@ -1,4 +1,4 @@
-// What a service has done, as Prometheus reads it.
+// Counts of a service's work, as Prometheus reads them.
 #ifndef STEPCAST_PREDICTOR_SERVE_METRICS_H_
 #define STEPCAST_PREDICTOR_SERVE_METRICS_H_
 

@@ -38,7 +38,7 @@ class RpcServer {
 std::unique_ptr<RpcServer> StartRpcServer(Service* service, Metrics* metrics, WorkPool* pool,
                                           const RpcOptions& options);
 
-// What the module has under the names kStartRpcServer and kTellRpcVersion. The caller owns the
+// Functions of the module under the names kStartRpcServer and kTellRpcVersion. The caller owns the
 // server.
 using StartRpcServerFunction = RpcServer*(Service* service, Metrics* metrics, WorkPool* pool,
                                           const RpcOptions& options);

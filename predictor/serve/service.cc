@@ -22,7 +22,7 @@ namespace {
 constexpr int kMostServers = 1024;
 constexpr std::size_t kLongestName = 200;       // [B]
 constexpr std::size_t kLongestText = 64 << 10;  // of a placement, or of hosts [B]
-// Of a plan by itself, which is told node by node; queries may ask for more.
+// Most nodes of a plan by itself, which is told node by node; queries may ask for more.
 constexpr int kMostNodes = 100'000;
 
 template <class Named>
@@ -107,7 +107,7 @@ std::shared_ptr<const Target> Snapshot::Find(const TargetName& name) const {
   if (name.workload.empty()) {
     throw InputError({"", 0, "workload"}, "", "is required", "a name that /v1/workloads lists");
   }
-  // What is kept is bounded in number, and so by the length of its key.
+  // Targets are kept by these names, whose length is bounded as their number is.
   for (const auto& [key, text] :
        {std::pair("workload", &name.workload), {"device", &name.device}}) {
     if (text->size() > kLongestName) {

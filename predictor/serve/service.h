@@ -1,4 +1,4 @@
-// What `stepcast serve` answers, without any transport: plans, many plans, batches for allocations.
+// Answers of `stepcast serve`, without any transport: plans, many plans, batches for allocations.
 //
 //   Service service(read, {});
 //   const std::shared_ptr<const Snapshot> now = service.Current();
@@ -30,7 +30,7 @@
 
 namespace stepcast::serve {
 
-// What requests may name.
+// Clusters, workloads and devices that requests may name.
 struct Inventory {
   std::vector<Cluster> clusters;    // at least one, each name once
   std::vector<Workload> workloads;  // of files: before those of the catalogue
@@ -42,7 +42,7 @@ struct ServiceOptions {
   std::size_t most_compiled = 256;     // kept by a snapshot; the same of targets
 };
 
-// Whom a request is about, as it says so. `cluster` may be empty where there is one alone, `device`
+// The target of a request, by its names. `cluster` may be empty where there is one alone, `device`
 // where it is the cluster's.
 struct TargetName {
   std::string cluster;
@@ -106,7 +106,7 @@ class Service {
 // The text of a plan's column, or of "workers", as a request states it: a number, or a word. Empty
 // where it does not say.
 using PlanText = std::function<std::optional<std::string>(const char* column, bool is_number)>;
-// What a request states apart from its plan, for each query: the plan need not.
+// Fields that a request states for each query, so that its plan need not.
 struct StatedApart {
   bool local_batch = false;
   bool servers = false;
