@@ -1,4 +1,4 @@
-// What a scheduler asks of one compiled plan.
+// The questions of a scheduler to one compiled plan.
 #include <benchmark/benchmark.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What a measured step costs that a job learns from while it runs.
+// The cost of learning from a measured step while the job runs.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

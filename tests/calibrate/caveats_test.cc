@@ -137,7 +137,7 @@ TEST(Caveats, TheEfficiencyOfADeviceHasARangeToo) {
   EXPECT_EQ(of(10).at(0).rfind("kernel_efficiency of device t4 stands at the edge", 0), 0U);
 }
 
-// Who fixes a value at the edge knows.
+// Whoever fixes a value at the edge of its range knows that it is there.
 TEST(Caveats, WhatWasStatedMayStandAtTheEdge) {
   EXPECT_EQ(After([](Case* its) {
               ParameterEstimate& p = its->Find("cluster", "overlap_share");

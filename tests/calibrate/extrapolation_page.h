@@ -53,7 +53,7 @@ inline Cluster FitTraces(const Traces& traces, const std::vector<Run>& runs) {
   return outcome.cluster;
 }
 
-// Of the workloads that are judged.
+// The published model, fitted to the workloads that are judged.
 inline std::map<std::string, PolluxParameters> FitPublished(const TraceSplit& split) {
   std::map<std::string, PolluxParameters> fits;
   for (const Run& judged : split.held_out) {
@@ -144,7 +144,7 @@ inline double MedianHalfWidth(const TraceScore& score) {
   return widths.at((widths.size() - 1) / 2);
 }
 
-// Those that have rows, from near to far.
+// The bins of distance that have rows, from near to far.
 inline std::vector<DistanceBin> BinsOf(const std::vector<HeldOutRow>& rows) {
   std::map<int, double> doublings;
   for (const HeldOutRow& row : rows) doublings[BinOf(row.doublings)] += row.doublings;

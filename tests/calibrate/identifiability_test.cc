@@ -67,7 +67,7 @@ TEST(Ambiguities, ARatioWhereErrorsGoTogether) {
   EXPECT_EQ(found[0].second, "sample_time of resnet50 on t4");
   EXPECT_FALSE(found[0].product) << "both too high leaves their ratio";
   EXPECT_NEAR(found[0].log_sd, 0.5, 1e-12);
-  // Of ln(flow) - ln(sample).
+  // The standard deviation of ln(flow) - ln(sample).
   EXPECT_NEAR(found[0].conditional_log_sd, found[0].log_sd * std::sqrt(1 - 0.95 * 0.95), 1e-12);
   EXPECT_FALSE(found[0].separating.has_value()) << "there is nothing to choose from";
 }
@@ -79,7 +79,7 @@ TEST(Ambiguities, AProductWhereTheyGoAgainstEachOther) {
   ASSERT_EQ(found.size(), 1U);
   EXPECT_TRUE(found[0].product) << "one too high and one too low leaves their product";
   EXPECT_NEAR(found[0].log_sd, 0.6, 1e-12) << "of the less certain one";
-  // Of ln(flow) + ln(host).
+  // The standard deviation of ln(flow) + ln(host).
   EXPECT_NEAR(found[0].conditional_log_sd, found[0].log_sd * std::sqrt(1 - 0.92 * 0.92), 1e-12);
 }
 

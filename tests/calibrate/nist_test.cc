@@ -440,8 +440,8 @@ const Unmet* FindUnmet(const std::string& set, int start) {
 
 // ---- tests ----
 
-// What was typed and the models against each other: the certified values have the certified sum of
-// squares and the certified standard deviations.
+// The typed data and models agree: the certified values have the certified sum of squares and the
+// certified standard deviations.
 TEST(Nist, TheCertifiedValuesFitTheData) {
   const std::vector<ReferenceSet> sets = ReadSets();
   ASSERT_EQ(sets.size(), std::size(kSets));

@@ -31,7 +31,7 @@ ParameterLayout Layout(const Runs& runs, const Cluster& cluster = {},
   return {cluster, runs, workloads, devices};
 }
 
-// Of the groups of hosts, in order.
+// Scopes of the groups of hosts, in order.
 std::vector<std::string> HostScopes(const ParameterLayout& layout) {
   std::vector<std::string> scopes;
   for (const FittedParameter& p : layout.parameters()) {

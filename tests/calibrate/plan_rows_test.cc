@@ -239,7 +239,7 @@ std::vector<MeasuredRow> SpreadRows(const Plan& plan, const Point& point, bool n
           {4, answer.log_step, std::nullopt}};
 }
 
-// What a cost says at a point, with one Jacobian over all its blocks.
+// The residuals of a cost at a point, with one Jacobian over all its blocks.
 struct Evaluation {
   std::vector<double> residuals;
   std::vector<std::vector<double>> jacobian;  // by residual, then by parameter

@@ -135,7 +135,7 @@ inline double PolluxStepSeconds(const PolluxParameters& p, const Plan& plan) {
          PolluxOptimizerSeconds(p, plan.nodes(), plan.workers(), plan.local_batch);
 }
 
-// What the model sees of a measured step.
+// A measured step, as the model sees it.
 struct PolluxRow {
   int nodes = 1;
   int workers = 1;
@@ -363,7 +363,7 @@ inline PolluxFit FitPolluxRows(const std::vector<PolluxRow>& rows) {
   return best;
 }
 
-// Of the runs of one job. Throws as ToPolluxRow and FitPolluxRows do.
+// Fits the runs of one job. Throws as ToPolluxRow and FitPolluxRows do.
 inline PolluxParameters FitPollux(const std::vector<Run>& runs) {
   return FitPolluxRows(ToPolluxRows(runs)).parameters;
 }

@@ -227,7 +227,7 @@ TEST(Hosts, TheSlowOneIsFound) {
   }
 }
 
-// What the fit says of its own runs is what the facade says of them, whoever states which link.
+// The facade forecasts a fit's own runs as the fit did, whoever states which link.
 TEST(Hosts, AFitForecastsItsOwnRuns) {
   for (const bool stated : {false, true}) {
     for (const bool all_together : {false, true}) {

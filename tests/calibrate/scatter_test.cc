@@ -16,7 +16,7 @@ namespace {
 
 constexpr Scatter kBefore = {0.06, 0.06};
 
-// Of the t-distribution with 4 degrees of freedom: what |t| does not exceed in nine cases of ten.
+// The bound that |t| keeps in nine cases of ten, for the t-distribution with 4 degrees of freedom.
 constexpr double kNinetyOfT4 = 2.1318;
 constexpr double kNinetyOfNormal = 1.6449;
 
@@ -184,7 +184,7 @@ TEST(NineTenths, AreWithinTheInterval) {
   const auto expect = [&](const std::vector<ScatterRow>& rows) {
     const Scatter interval = IntervalScatter(rows, EstimateScatter(rows, kBefore));
     EXPECT_NEAR(ShareWithin(rows, interval), 0.9, 0.005);
-    // Of one width for all, whatever their share.
+    // One width for all rows, whatever their share.
     const double bound = kNinetyOfNormal * TotalScatter(rows, 0.06);
     const std::vector<double> values = AbsoluteOf(rows);
     const auto inside =
@@ -196,7 +196,7 @@ TEST(NineTenths, AreWithinTheInterval) {
   expect(Rows(5000, truth, T4, {0.5}, 4));
 }
 
-// Of both small and large shares, which one number for all cannot give.
+// Nine tenths of small and of large shares, which one number for all cannot give.
 TEST(NineTenths, AreWithinTheIntervalAtEveryShare) {
   const std::vector<ScatterRow> rows = Rows(10000, {0.03, 0.2}, Normal, {0.05, 0.8}, 5);
   const Scatter interval = IntervalScatter(rows, EstimateScatter(rows, kBefore));

@@ -110,7 +110,7 @@ TEST(FixedValues, LeaveMoreToTheOthers) {
             Find(without, "cluster", "link_bandwidth").log_sd);
 }
 
-// Of a wrong one the others make the best, and it is still what was said.
+// The others make the best of a wrong value, and it is still what was said.
 TEST(FixedValues, AreBelievedWhateverTheRunsSay) {
   const CalibrationOutcome outcome =
       Fit(Campaign({Fixed("link_bandwidth", GigabitsPerSecond(0.5).si())}).problem());

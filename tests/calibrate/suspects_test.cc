@@ -49,8 +49,7 @@ SyntheticProblem Campaign(double noise, std::uint64_t seed) {
   return synthetic;
 }
 
-// What a row says and what it should say: the step of `truth` stands beside `stated`, as
-// `written` made of it.
+// A row spoilt on purpose: the step of `truth` stands beside `stated`, as `written` made of it.
 struct Spoilt {
   std::string name;
   std::string workload;

@@ -202,8 +202,8 @@ inline const std::vector<int>& SyntheticBatches(const std::string& workload) {
   return batches.at(workload);
 }
 
-// What a fit learns from: all workloads on `placements` at all batches, accumulation, and parameter
-// servers. `noise` is the standard deviation of ln(measured / true).
+// Adds the runs that a fit learns from: all workloads on `placements` at all batches, accumulation,
+// and parameter servers. `noise` is the standard deviation of ln(measured / true).
 inline void AddCampaign(SyntheticProblem* synthetic, const std::vector<Placement>& placements,
                         double noise, std::uint64_t seed) {
   Noise normal(seed);

@@ -438,7 +438,7 @@ TEST(CapiCompiled, ManyAreThoseOfTheArrays) {
 
 TEST(CapiCompiled, ManyOfTheirOwn) {
   const Both both = CompileBoth();
-  // Of nothing given all is the plan's own, and of nothing wanted nothing is written.
+  // Where nothing is given all is the plan's own, and where nothing is wanted nothing is written.
   auto queries = Sized<stepcast_query_arrays>();
   queries.count = kMany;
   auto answers = Sized<stepcast_forecast_arrays>();

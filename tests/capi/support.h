@@ -1,4 +1,4 @@
-// What the tests of the C interface share: handles that free themselves, and a cluster with a few
+// Shared by the tests of the C interface: handles that free themselves, and a cluster with a few
 // fitted parameters.
 #ifndef STEPCAST_TESTS_CAPI_SUPPORT_H_
 #define STEPCAST_TESTS_CAPI_SUPPORT_H_
@@ -36,7 +36,7 @@ using CompiledHandle = std::unique_ptr<stepcast_compiled, Freed<stepcast_compile
 using OnlineHandle = std::unique_ptr<stepcast_online, Freed<stepcast_online_free>>;
 using Text = std::unique_ptr<char, Freed<stepcast_text_free>>;
 
-// What `make(&handle, &error)` makes; it must.
+// The handle that `make(&handle, &error)` makes, which must not fail.
 template <class Handle, class Make>
 Handle Get(const Make& make) {
   typename Handle::pointer made = nullptr;
@@ -81,7 +81,7 @@ void ExpectWorks(const Call& call) {
   EXPECT_EQ(call(nullptr), STEPCAST_OK);
 }
 
-// Whether two doubles are the same to the bit; all that are not a number are one.
+// Whether two doubles have the same bits; all that are not a number count as equal.
 inline bool SameBits(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);

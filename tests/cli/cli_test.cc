@@ -124,7 +124,7 @@ TEST(Help, NamesTheOptionsOfAPlan) {
 }
 
 TEST(Help, TheExamplesWork) {
-  // Those that need no file of the user.
+  // Commands that need no file of the user.
   for (const char* command : {"predict", "sweep", "limits", "recommend", "workloads", "machines",
                               "explain", "models", "plan"}) {
     const std::string text =
@@ -145,7 +145,7 @@ TEST(Help, TheExamplesWork) {
   }
 }
 
-// Those of calibrate and evaluate name measurements of the repository, from its root.
+// The examples of calibrate and evaluate name measurements of the repository, from its root.
 TEST(Help, TheExamplesOfMeasurementsWork) {
   const std::string text =
       std::regex_replace(Stepcast({"evaluate", "--help"}).out, std::regex(R"( \\\n *)"), " ");

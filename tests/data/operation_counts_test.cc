@@ -1,4 +1,4 @@
-// What operations count, held against what the catalogue counts layer by layer.
+// The counts of operations, held against those of the catalogue layer by layer.
 #include "data/record/operation_counts.h"
 
 #include <gtest/gtest.h>
@@ -111,7 +111,7 @@ TEST(OperationCounts, Embedding) {
   ExpectCounts(Backward(o), 40, 120, 8000);
 }
 
-// Of one direction: 4 gates, 3 + 2 inputs, two biases a gate.
+// One direction: 4 gates, 3 + 2 inputs, two biases a gate.
 TEST(OperationCounts, Recurrent) {
   const RecurrentOp lstm{RecurrentCell::kLstm, 7, 3, 2, 1};
   ExpectCounts(Forward(lstm), 14 * (2 * 4 * 5 + 12 + 18), 21 + 14, 4 * 2 * (5 + 2));

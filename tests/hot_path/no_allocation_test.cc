@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(HotPath, NoAllocation, ::testing::Range(0, kStrategyCou
                            return name;
                          });
 
-// What counts counts.
+// The counter itself sees allocations.
 TEST(CountedAllocations, SeesThem) {
   if (WhyNotCounted() != nullptr) GTEST_SKIP() << WhyNotCounted();
   const long before = Allocations();

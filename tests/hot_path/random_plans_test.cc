@@ -18,7 +18,7 @@
 namespace stepcast {
 namespace {
 
-// What more of makes a step no shorter, bandwidth but for no longer.
+// Whatever more of makes a step no shorter, but for bandwidth, of which more makes it no longer.
 enum Direction {
   kBatch,
   kAccumulation,
@@ -40,7 +40,7 @@ double AllPlans() {
   return text != nullptr ? std::atof(text) : STEPCAST_DEFAULT_RANDOM_PLANS;
 }
 
-// Of all plans, in the order of the strategies; asynchronous ones take ten times as long.
+// Shares of all plans, in the order of the strategies; asynchronous ones take ten times as long.
 constexpr double kShares[kStrategyCount] = {0.05, 0.05, 0.2,  0.15, 0.12,
                                             0.12, 0.15, 0.01, 0.1,  0.05};
 constexpr double kRounding = 1e-12;

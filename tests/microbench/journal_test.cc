@@ -452,7 +452,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Whether it was this that ended the process.
+  // Kills the process, and says whether it was this that ended it.
   bool Kill() {
     if (pid_ <= 0) return false;
     kill(pid_, SIGKILL);

@@ -27,7 +27,7 @@
 
 namespace stepcast {
 
-// Of the recorded clock [s].
+// An interval of the recorded clock [s].
 struct RecordedInterval {
   double from = 0;
   double to = 0;

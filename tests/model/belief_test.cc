@@ -318,7 +318,7 @@ TEST(BeliefFromAnotherDevice, AndByTheEfficienciesOfBoth) {
 
   const Eigen::MatrixXd& c = belief.log_covariance();
   const double step = 0.15 * 0.15;
-  // Of ln c_x + ln e_x - ln e_d.
+  // The variance of ln c_x + ln e_x - ln e_d.
   EXPECT_NEAR(c(kSample, kSample), 0.01 + 0.06 + 0.07 + 2 * (-0.009) - 2 * 0.011 + step, 1e-12);
   EXPECT_NEAR(c(kFloor, kFloor), 0.02 + 0.06 + 0.07 - 2 * 0.011 + step, 1e-12);
   // Both have the two efficiencies in them.
@@ -397,7 +397,7 @@ TEST(BeliefCovariance, IsPositiveSemidefinite) {
     if (round % 2 == 0) b.Add("device t4", "kernel_efficiency", 0.7);
     if (round % 3 == 0) b.Add("workload resnet50 on t4", "sample_time", 9);
     const auto size = b.calibration.log_covariance.rows();
-    // Of low rank as often as not: what only sums are known of.
+    // Low rank, now and then, stands for parameters of which only sums are known.
     Eigen::MatrixXd root(size, round % 4 == 0 ? 2 : size);
     for (Eigen::Index i = 0; i < root.size(); ++i) root.data()[i] = uniform();
     b.calibration.log_covariance = root * root.transpose();

@@ -199,7 +199,7 @@ struct ByHand {
     flow.congestion = stated.congestion_control.value_or(CongestionControl::kCubic);
     return flow;
   }
-  // Of a node that is named, and of all others.
+  // The line rate of a node that is named, else that of all nodes.
   double NodeLine() const {
     return c.node_link_si > 0 && !facts.link.bandwidth ? c.node_link_si * 1448 / 1538
                                                        : Line(facts.link);
@@ -222,8 +222,8 @@ struct ByHand {
     return (path + 1 / c.si[kHostBandwidth]) * (1 + c.si[kHostSharing] * (g() - 1)) *
            (1 + c.si[kNodeScaling] * std::log2(nodes()));
   }
-  // Of a ring: a connection to each of one or two neighbours, of which one is sent to. BytePS has
-  // one to each machine and helper.
+  // A hop of a ring, with a connection to each of one or two neighbours, of which one is sent to.
+  // BytePS has one to each machine and helper.
   double RingHop() const {
     const double message = bytes() / buckets() / w();
     if (facts.strategy == Strategy::kBytePs) {
@@ -320,7 +320,7 @@ struct ByHand {
     return std::max(std::min(call, 4 * slowest) + byte * message, call + byte * message / 2);
   }
 
-  // Of a burst that leaves at `rate` over `flows` flows.
+  // Slow start of a burst that leaves at `rate` over `flows` flows.
   double SlowStart(double burst, double flows, double rate) const {
     const bool helped = facts.strategy == Strategy::kBytePs && n() > 0;
     const LinkFacts link = facts.strategy == Strategy::kPsSync ? Between()
@@ -361,11 +361,11 @@ struct ByHand {
     const double remote = Colocated() ? w() - g() : w();
     return one ? std::min(1.0, remote) : remote;
   }
-  // Of the model, behind one link.
+  // The share of the model behind one link.
   double LinkShare() const {
     return Colocated() ? std::max(Share(), 1 / std::min(n(), nodes())) : Share();
   }
-  // What a phase waits for, once for all of its buckets.
+  // The latency of a phase, once for all of its buckets.
   double Calls() const {
     return (c.si[kLinkLatency] + HalfRtt(Between())) * (1 + 2 * c.si[kRpcRounds] * facts.tensors);
   }
@@ -378,7 +378,7 @@ struct ByHand {
     return {n() * c.si[kTransferInitiation],
             Norm(Passes() * WorkerHop(), Share() * Connection(), 4)};
   }
-  // Of a byte on the fullest server; `one`: the network adds up, or copies.
+  // The cost of a byte on the fullest server; `one`: the network adds up, or copies.
   Cost AtServer(bool one, bool push) const {
     const double handled = one ? 1 : w();
     return {handled * c.si[kTransferInitiation],
@@ -387,7 +387,7 @@ struct ByHand {
                  Connection(), 4) +
                 (push ? Update() : 0)};
   }
-  // Of a byte of the model, everything together.
+  // The cost of a byte of the model, everything together.
   Cost Phase(bool one, bool push) const {
     const double handled = one ? 1 : w();
     const double bytes_time =
@@ -780,7 +780,7 @@ TEST(Step, HelpersHelpUpToTheNodes) {
   EXPECT_NEAR(transfer(8) / transfer(0), 8.0 / 14, 1e-9) << "m/B against 2 (w-1)/w m/B";
 }
 
-// What nodes bind: host and link so fast that flows, or their window, decide.
+// Hosts and links so fast that flows, or their window, decide.
 Parameters FastHosts() {
   Parameters cluster = PriorCluster();
   cluster.si[kLinkBandwidth] = 1e18;
@@ -790,7 +790,7 @@ Parameters FastHosts() {
   return cluster;
 }
 
-// What the hops and the servers' links of a plan deliver.
+// The rates of the hops and of the servers' links of a plan.
 StepTerms<double> Terms(const StepFacts& facts, const Parameters& cluster) {
   StepTerms<double> terms;
   EvaluateStep(facts, cluster, PriorWorkload(), &terms);

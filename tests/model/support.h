@@ -1,4 +1,4 @@
-// What several tests of the model share.
+// Shared by tests of the model.
 #ifndef STEPCAST_TESTS_MODEL_SUPPORT_H_
 #define STEPCAST_TESTS_MODEL_SUPPORT_H_
 

@@ -52,7 +52,7 @@ double Seconds(const Setup& setup, const std::string& workload, const Conditions
   return setup.Step(workload, PlanOf(c)).in(kSeconds);
 }
 
-// Of one worker, as the paper prints them.
+// Samples per second of one worker, as the paper prints them.
 double Throughput(const Setup& setup, const std::string& workload, const Conditions& c) {
   return c.batch / Seconds(setup, workload, c);
 }
@@ -114,7 +114,7 @@ std::shared_ptr<const Setup> MakeSlowServer(const Setup& base) {
   return setup;
 }
 
-// What the run of a mean step time takes at least.
+// Steps that a mean takes at least.
 constexpr double kStepsOfARun = 10;
 constexpr const char* kModels[] = {kMlp, kMobilenet, kResnet};
 

@@ -41,7 +41,7 @@ struct Tally {
   int predicted = 0;  // of those in reach
   int predicted_good = 0;
 };
-// Of the quantities or of the claims; of one paper, or of all where it is empty.
+// Counts the quantities or the claims; those of one paper, or of all where it is empty.
 Tally Count(const std::vector<Judgement>& judgements, bool claims, const std::string& paper = "");
 
 std::string RenderPage(const std::vector<Judgement>& judgements,

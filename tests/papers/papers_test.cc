@@ -29,9 +29,9 @@ std::vector<PaperModel> AllPaperModels() {
 namespace {
 
 const std::string kPage = std::string(STEPCAST_SOURCE_DIR) + "/docs/reference/papers.md";
-// Of what is in reach, the disputed rows among it.
+// Share of the rows in reach, the disputed ones among them.
 constexpr double kReproduced = 0.9;
-// Of all rows; mostly accuracies, memory and disks of one paper.
+// Share of all rows; mostly accuracies, memory and disks of one paper.
 constexpr double kMostOutOfReach = 0.12;
 
 // A fixture has a Setup of its own, which nobody is to write.
@@ -66,7 +66,7 @@ class PapersTest : public ::testing::Test {
     }
     throw std::runtime_error("no paper " + paper);
   }
-  // Of the network-evolution paper.
+  // A plan of the network-evolution paper.
   static Plan EightWorkers(int servers) {
     Plan plan;
     plan.placement = Placement(8, 1);

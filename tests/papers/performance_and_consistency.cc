@@ -51,13 +51,13 @@ Plan PlanOf(Strategy strategy, int workers, int servers, int batch, double rtt_m
 
 Plan Table(Strategy strategy) { return PlanOf(strategy, 8, kTableServers, kTableBatch); }
 
-// Of Table II, in milliseconds. The servers update their shares at the same time.
+// The pull of Table II, in milliseconds. The servers update their shares at the same time.
 double PullMs(const Setup& setup, const std::string& network) {
   const StepTerms<double> t = setup.Terms(network, Table(Strategy::kPsSync));
   return t.phases.pull.Time(setup.workload(network).gradient_bytes).in(kMilliseconds);
 }
 double UpdateMs(const Setup& setup, const std::string& network) {
-  // What the push has more than the pull.
+  // The part that the push has more than the pull.
   const StepTerms<double> t = setup.Terms(network, Table(Strategy::kPsSync));
   const DataSize<> m = setup.workload(network).gradient_bytes;
   return (t.phases.push.Time(m) - t.phases.pull.Time(m)).in(kMilliseconds);

@@ -14,7 +14,7 @@ struct Row {
   std::string place;
   std::string text;
   std::string note;
-  // Of a quantity or a ratio; a claim has none.
+  // The value of a quantity or a ratio; a claim has none.
   std::optional<double> value;
   std::string unit;
   int local_batch = 0;  // of a run

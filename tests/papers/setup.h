@@ -55,11 +55,11 @@ class Setup {
   const Predictor& predictor(const std::string& workload) const;
   Prediction Ask(const std::string& workload, const Plan& plan) const;
   Duration<> Step(const std::string& workload, const Plan& plan) const;
-  // What the step is made of, and what the phases of synchronous servers leave to wait for.
+  // The terms of the step, and the phases of synchronous servers that are left to wait for.
   StepTerms<double> Terms(const std::string& workload, const Plan& plan) const;
   PhaseBenefit<double> Phases(const std::string& workload, const Plan& plan) const;
 
-  // What was given or calibrated, in order, for the page.
+  // Values that were given or calibrated, in order, for the page.
   struct Line {
     std::string what;
     double value = 0;

@@ -80,7 +80,7 @@ std::optional<Interval> CentralInterval(const Predictor& predictor, const Plan& 
     const StepTime<double> step = EvaluateStep(facts, cluster, workload);
     return std::array<double, 2>{step.total().si(), step.compute().si()};
   };
-  // Of the step and of its compute.
+  // Gradients of the step and of its compute.
   std::array<std::array<double, kCount>, 2> gradient{};
   for (std::size_t i = 0; i < kCount; ++i) {
     const auto difference = [&](double h) {

@@ -391,7 +391,7 @@ TEST(ClosedForms, EveryStrategyHasThem) {
     EXPECT_EQ(closed.half_ceiling->exists(), closed.ceiling->exists());
     EXPECT_EQ(closed.knee.has_value(), strategy == Strategy::kPsAsync);
     EXPECT_EQ(closed.servers.has_value(), UsesServers(strategy));
-    // What ends and what does not.
+    // Which strategies have a ceiling and which have none.
     const bool ends = strategy == Strategy::kAllreduce || strategy == Strategy::kRing ||
                       strategy == Strategy::kHierarchical || UsesServers(strategy);
     if (strategy != Strategy::kAuto) {

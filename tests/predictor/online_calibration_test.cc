@@ -287,7 +287,7 @@ TEST(OnlineCalibration, BeginsWithWhatIsBelieved) {
       EXPECT_NEAR(said.predicted / expected.step_time, 1, 1e-12);
       EXPECT_NEAR(said.log_ratio, std::log(2.0), 1e-12);
       EXPECT_FALSE(said.drifted);
-      // Of one device the discrepancy's range is the same before the first run as after none.
+      // With one device the discrepancy's range is the same before the first run as after none.
       if (cluster.calibration) {
         EXPECT_NEAR(said.surprise * expected.log_sd, said.log_ratio, 1e-3);
       }

@@ -495,7 +495,7 @@ TEST(SvgPlot, LinesAreLabelledAtTheirEnd) {
   }
   EXPECT_EQ(Strings(EndLabels(RenderSvgPlot(series, {}))),
             (std::vector<std::string>{"line 2", "line 1", "line 0"}));  // from the top down
-  // Those that end too near each other are pushed apart.
+  // Labels that would end too near each other are pushed apart.
   series[1].y.back() = series[0].y.back();
   const std::vector<Element> labels = EndLabels(RenderSvgPlot(series, {}));
   ASSERT_EQ(labels.size(), 3U);

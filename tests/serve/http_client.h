@@ -101,7 +101,7 @@ class HttpClient {
     return response;
   }
 
-  // Whether the server closes the connection within the time, nothing more being sent.
+  // Whether the server closes the connection within the time, while nothing more is sent.
   bool IsClosed(int milliseconds = kPatienceMilliseconds) {
     pollfd wait{socket_, POLLIN, 0};
     char byte = 0;

@@ -1,4 +1,4 @@
-// What was made last is kept, and so much of it.
+// The values made last are kept, and so many of them.
 #include "predictor/serve/lru_cache.h"
 
 #include <gtest/gtest.h>

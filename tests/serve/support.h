@@ -38,7 +38,7 @@ struct TestService {
     return api.Answer({"POST", path, type, body});
   }
   Reply Get(const std::string& path) const { return api.Answer({"GET", path, "", ""}); }
-  // Of an answer that must be good.
+  // The JSON of an answer that must be good.
   TestJson JsonOf(const std::string& path, const std::string& body) const {
     const Reply reply = Post(path, body);
     EXPECT_EQ(reply.status, 200) << reply.body << "\nto " << body.substr(0, 200);

@@ -11,7 +11,7 @@
 
 namespace stepcast {
 
-// What `act` complains of. It must be an InputError, whose text is one line that says something.
+// The error that `act` throws: it must be an InputError, whose text is one line.
 template <class Act>
 std::optional<InputError> ErrorOf(Act&& act) {
   try {
