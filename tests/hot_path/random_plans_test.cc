@@ -18,7 +18,7 @@
 namespace stepcast {
 namespace {
 
-// Whatever more of makes a step no shorter, but for bandwidth, of which more makes it no longer.
+// Fields of which more never shortens a step; more bandwidth never lengthens it.
 enum Direction {
   kBatch,
   kAccumulation,
