@@ -43,7 +43,7 @@ void AddEdges(const Calibration& calibration, std::vector<std::string>* caveats)
   }
 }
 
-// What a campaign that is one run short of telling the network lacks.
+// Caveats of a campaign that is one run short of telling the network.
 void AddNetwork(const CalibrationProblem& problem, const Calibration& calibration,
                 std::vector<std::string>* caveats) {
   const bool servers = std::any_of(problem.runs.begin(), problem.runs.end(),

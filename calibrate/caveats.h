@@ -1,4 +1,4 @@
-// What speaks against a fit that converged: what the runs could not show, and what they contradict.
+// Caveats of a fit that converged: what the runs could not show, and what they contradict.
 #ifndef STEPCAST_CALIBRATE_CAVEATS_H_
 #define STEPCAST_CALIBRATE_CAVEATS_H_
 

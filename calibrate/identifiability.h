@@ -1,4 +1,4 @@
-// What the runs cannot tell apart, and which single run would.
+// Parameters that the runs cannot tell apart, and the single run that would.
 //
 // Two parameters cannot be told apart where either would be known nearly twice as well if the other
 // were known:

@@ -40,7 +40,7 @@ class Minimisation {
   // From where the values are.
   Fit Solve(int max_iterations, double tolerance);
 
-  // Of the values, where they are now; empty where there is none.
+  // Covariance of the values at the present point; empty where there is none.
   std::optional<Eigen::MatrixXd> Covariance();
 
  private:

@@ -13,7 +13,7 @@ namespace stepcast {
 namespace {
 
 constexpr double kGoodShare = 0.5;  // of what the best candidate brings
-// Of ln(step): less than a hundredth is not worth a run.
+// Variance of ln(step) that a run must gain: less than a hundredth is not worth it.
 constexpr double kLeastGain = 1e-4;
 
 struct Candidate {

@@ -39,7 +39,7 @@
 
 namespace stepcast {
 
-// What measuring a plan takes: steps after some of warm-up, and starting the job.
+// Cost of measuring a plan: steps after some of warm-up, and starting the job.
 inline constexpr double kMeasuredSteps = 100;
 inline constexpr Duration<> kJobStart = Seconds(60.0);
 

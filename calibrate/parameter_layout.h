@@ -44,7 +44,7 @@ class ParameterLayout {
   static constexpr int kClusterOffset = 0;
   int WorkloadOffset(const std::string& scope) const { return workload_offset_.at(scope); }
   int WorkloadOffset(const Run& run) const;
-  // Of the link parameters of the groups that the run's hosts belong to; empty without hosts.
+  // Offsets of the link parameters of the run's groups of hosts; empty without hosts.
   std::vector<int> HostOffsets(const Run& run) const;
 
   enum class Kind { kCluster, kHosts, kDevice, kWorkload };

@@ -29,7 +29,7 @@ double PriorLogSd(const ParameterLayout& layout, int parameter) {
 double Profile::Reach(int parameter, double sign) {
   const double linear = LinearReach(parameter);
   const double prior = kNinetyFivePercent * PriorLogSd(layout_, parameter);
-  // Of what nothing is known the prior says how far.
+  // The prior says how far, where the runs know nothing of the parameter.
   if (linear > kNothingKnown * prior) return linear;
   const FittedParameter& p = layout_.parameters()[static_cast<std::size_t>(parameter)];
   const double value = fit_.values[static_cast<std::size_t>(parameter)];

@@ -25,9 +25,9 @@ struct ScatterRow {
   double sync_share = 0;  // of the predicted step
 };
 
-// Of all parts together: the normal law with the rows' median of |ln(measured / predicted)|, drawn
-// towards `before`. What a fit weighs its rows by: all alike, although rows that synchronise long
-// scatter more, because they are the ones that tell about the network.
+// Scatter of all parts together: the normal law with the rows' median of |ln(measured /
+// predicted)|, drawn towards `before`. A fit weighs its rows by it: all alike, although rows that
+// synchronise long scatter more, because they are the ones that tell about the network.
 double TypicalScatter(const std::vector<ScatterRow>& rows, double before);
 
 // The same by the quantile of nine tenths.

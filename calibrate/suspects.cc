@@ -42,7 +42,7 @@ std::string NumberText(double value) {
 
 std::string RateText(DataRate<> rate) {
   const double megabits = rate.in(kMegabitsPerSecond);
-  // What three digits round up to 1000 is the next unit's.
+  // A rate that three digits round up to 1000 is told in the next unit.
   if (megabits < 999.5) return NumberText(megabits) + " Mbit/s";
   return NumberText(rate.in(kGigabitsPerSecond)) + " Gbit/s";
 }
@@ -222,7 +222,7 @@ struct Candidate {
   std::optional<double> log_spread;
 };
 
-// Whether something is exchanged over a network.
+// Whether the plan exchanges something over a network.
 bool UsesNetwork(const Plan& plan) {
   if (plan.strategy == Strategy::kNone) return false;
   return plan.nodes() > 1 || (UsesServers(plan.strategy) && !plan.server.colocated);
@@ -260,8 +260,8 @@ class Diagnosis {
   }
 
  private:
-  // Of a step, with what the fit does not know of the plan: it has learnt nothing from a row that
-  // is far off.
+  // Scatter of a step, with what the fit does not know of the plan: it has learnt nothing from a
+  // row that is far off.
   static double ScatterOfPrediction(const BelievedModel& model, const Plan& plan, double scatter) {
     const Eigen::VectorXd gradient = model.Evaluate(plan).gradient;
     const double variance = gradient.dot(model.belief().log_covariance() * gradient);
@@ -426,7 +426,7 @@ class Diagnosis {
     return DataRate<>::FromSi(std::exp((low + high) / 2));
   }
 
-  // What the row or the cluster file says of the link's rate, with who says it.
+  // The rate of the link as the row or the cluster file states it, with who says it.
   struct StatedRate {
     std::optional<DataRate<>> rate;
     const char* by = "the row";

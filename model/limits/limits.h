@@ -81,7 +81,7 @@ class Limit {
   }
 
   bool exists() const { return value_.has_value(); }
-  // Of a limit that exists.
+  // The value of a limit that exists.
   const Q& value() const {
     if (!value_) std::abort();
     return *value_;

@@ -65,7 +65,7 @@ struct PathRate {
   Limiter limiter = Limiter::kLink;
 };
 
-// What the rate of a path was joined from.
+// Parts from which the rate of a path was joined.
 template <class T>
 struct PathTerms {
   Path<T> path;
@@ -105,7 +105,7 @@ PathRate<T> DeliverTo(const Path<T>& path, const FlowShape& shape,
   return rate;
 }
 
-// What the transfers of a node's devices and of many nodes do to each other.
+// How much the transfers of a node's devices, and those of many nodes, slow each other.
 template <class T>
 struct Crowding {
   T host_sharing = T(0.0);      // d

@@ -39,7 +39,7 @@ T IncastSenders(const DataSize<T>& queue) {
   return queue / Bytes(kLeastQueueSegments * kSegmentBytes);
 }
 
-// What a burst of `senders` waits beyond the time of its bytes.
+// The wait of a burst of `senders` beyond the time of its bytes.
 template <class T>
 Duration<T> IncastWait(const DataSize<T>& queue, double senders, const Duration<T>& timeout) {
   return IncastSenders(queue) < senders ? timeout : Duration<T>();

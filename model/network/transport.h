@@ -84,7 +84,7 @@ struct Barrier {
   double flows = 1;
 };
 
-// What one flow is held to, as time per byte that it sends; zero where a limit is absent.
+// Limits of one flow, as time per byte that it sends; zero where a limit is absent.
 template <class T>
 struct FlowLimits {
   DurationPerByte<T> window;

@@ -54,7 +54,7 @@ OverlapSplit<T> PNormOverlap(const Duration<T>& backward, const Duration<T>& tot
   return {exposed, Max(total - exposed, Duration<T>())};
 }
 
-// Of a plan's kind of overlap.
+// Splits the synchronisation by a plan's kind of overlap.
 template <class T>
 OverlapSplit<T> SplitOverlap(Overlap overlap, const Duration<T>& backward, const Duration<T>& total,
                              const Duration<T>& end) {
@@ -68,7 +68,7 @@ OverlapSplit<T> SplitOverlap(Overlap overlap, const Duration<T>& backward, const
   }
 }
 
-// What the backward pass takes longer.
+// The time by which the backward pass gets longer.
 template <class T>
 Duration<T> OverlapContention(const OverlapSplit<T>& split, const Duration<T>& backward,
                               const T& kappa) {

@@ -33,11 +33,11 @@
 namespace stepcast {
 
 inline constexpr double kDiscrepancyPerDoubling = 0.03;
-// Of how a step scales, half is the network's, which other workloads have shown, and half the
-// workload's own: how its workers spread, and when its gradients are ready.
+// Share of a step's scaling that is the workload's own: how its workers spread, and when its
+// gradients are ready. The other half is the network's, which other workloads have shown.
 inline constexpr double kOwnShare = 0.5;
 
-// What of a plan its distance from the range depends on.
+// The sizes of a plan that decide its distance from the range.
 struct PlanSize {
   int workers = 1;
   int nodes = 1;

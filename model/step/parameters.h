@@ -15,8 +15,8 @@
 
 namespace stepcast {
 
-// What is known of a parameter before any run: it is log-normal around `prior` with `prior_log_sd`,
-// and a value outside [low, high] means that the formula is wrong. Values are in `unit`.
+// A parameter before any run: it is log-normal around `prior` with `prior_log_sd`, and a value
+// outside [low, high] means that the formula is wrong. Values are in `unit`.
 struct ParameterSpec {
   std::string_view name;
   std::string_view unit;  // as people read it; empty for a plain number
@@ -132,7 +132,7 @@ inline constexpr std::array<ParameterSpec, kWorkloadParameterCount> kWorkloadPar
      "from the device's memory bandwidth"},
 }};
 
-// Of a device, shared by all workloads on it: what takes its data sheet's roofline to a time.
+// Efficiency of a device, shared by all workloads on it: it makes a time of the roofline.
 inline constexpr ParameterSpec kKernelEfficiencySpec = {
     "kernel_efficiency",
     "",

@@ -15,7 +15,7 @@ constexpr double kStatedLinkLogSd = 0.5;
 constexpr double kHostLinkLogSd = 1.0;
 constexpr double kStatedHostLinkLogSd = 0.2;
 constexpr double kStatedDeviceLinkLogSd = 0.7;
-// What a framework spends on an operation depends on the host's processor and on the framework.
+// Overhead of an operation: it depends on the host's processor and on the framework.
 constexpr double kHostLogSd = 0.5;
 // Optimizers fuse their passes over memory, or do not.
 constexpr double kProfiledUpdateLogSd = 0.2;

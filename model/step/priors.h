@@ -1,4 +1,4 @@
-// What is known of the step model's parameters before any run is measured.
+// Priors of the step model's parameters, before any run is measured.
 #ifndef STEPCAST_MODEL_STEP_PRIORS_H_
 #define STEPCAST_MODEL_STEP_PRIORS_H_
 

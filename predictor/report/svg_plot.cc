@@ -461,7 +461,7 @@ Axis LinearAxis(Range range, bool is_y, int intervals, double smallest_step) {
   return axis;
 }
 
-// What widens a logarithmic x axis at either end.
+// The factor by which a logarithmic x axis widens at either end.
 double PadFactor(const Range& range) {
   return std::exp(0.025 * (std::log(range.high) - std::log(range.low)));
 }
@@ -693,7 +693,7 @@ Layout Arrange(const std::vector<Curve>& curves, const PlotOptions& options, con
   }
   layout.subtitle = Wrap(options.subtitle, kSubtitleSize, page, 2);
 
-  // Who is labelled at the line's end, who in the legend; a nameless series in neither.
+  // Series labelled at the line's end, and series in the legend; a nameless one is in neither.
   double label_width = 0.0;
   std::vector<std::size_t> listed;
   for (std::size_t i = 0; i < curves.size(); ++i) {
