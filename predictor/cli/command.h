@@ -9,10 +9,10 @@
 
 #include "data/record/input_error.h"
 #include "data/values/names.h"
+#include "predictor/cli/console.h"
 #include "predictor/cli/library.h"
+#include "predictor/json/json.h"
 #include "predictor/predictor.h"
-#include "predictor/report/json.h"
-#include "predictor/report/terminal.h"
 
 namespace stepcast::cli {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "predictor/report/terminal.h"
+#include "predictor/cli/console.h"
 
 namespace stepcast::cli {
 

@@ -5,8 +5,8 @@
 
 #include "data/io/machines.h"
 #include "data/io/workload_file.h"
+#include "predictor/json/json.h"
 #include "predictor/python/bindings.h"
-#include "predictor/report/json.h"
 #include "predictor/report/terminal.h"
 
 namespace stepcast::python {

@@ -1,8 +1,6 @@
 #include "predictor/report/terminal.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -16,28 +14,6 @@ namespace stepcast {
 namespace {
 
 // ---- The terminal.
-
-std::optional<std::string> Variable(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr) return std::nullopt;
-  return std::string(value);
-}
-
-TerminalEnvironment CurrentEnvironment() {
-  TerminalEnvironment environment;
-  environment.is_terminal = StdoutIsTerminal();
-  winsize size{};
-  if (environment.is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    environment.columns_of_terminal = size.ws_col;
-  }
-  environment.no_color = Variable("NO_COLOR");
-  environment.term = Variable("TERM");
-  environment.columns = Variable("COLUMNS");
-  environment.lc_all = Variable("LC_ALL");
-  environment.lc_ctype = Variable("LC_CTYPE");
-  environment.lang = Variable("LANG");
-  return environment;
-}
 
 bool NamesUtf8(std::string charset) {
   for (char& c : charset) {
@@ -305,8 +281,6 @@ std::string GroupThousands(const std::string& number) {
 
 // ---- The terminal.
 
-bool StdoutIsTerminal() { return isatty(STDOUT_FILENO) == 1; }
-
 Style StyleFor(const TerminalEnvironment& environment) {
   const auto is_set = [](const std::optional<std::string>& variable) {
     return variable.has_value() && !variable->empty();
@@ -323,8 +297,6 @@ Style StyleFor(const TerminalEnvironment& environment) {
   return style;
 }
 
-Style DetectStyle() { return StyleFor(CurrentEnvironment()); }
-
 int WidthFor(const TerminalEnvironment& environment) {
   int width = 100;
   if (environment.columns_of_terminal.has_value()) {
@@ -337,8 +309,6 @@ int WidthFor(const TerminalEnvironment& environment) {
   }
   return std::clamp(width, 60, 120);
 }
-
-int TerminalWidth() { return WidthFor(CurrentEnvironment()); }
 
 // ---- Numbers.
 

@@ -1,14 +1,13 @@
 // Text for a terminal: numbers with their units, tables, bars and marked lines.
 //
-// Everything here turns values into a std::string and prints nothing; only StdoutIsTerminal(),
-// TerminalWidth() and DetectStyle() look at the process (descriptor, environment). A string of
-// more than one line ends every line with '\n'; no line ends with a space; the digits do not
+// Everything here turns values into a std::string; nothing prints, or looks at the process. A string
+// of more than one line ends every line with '\n'; no line ends with a space; the digits do not
 // depend on the locale. A value that is not finite prints as "nan", "inf" or "-inf", without unit.
 //
-//   Style style = DetectStyle();
+//   const Style style = StyleFor(environment);
 //   std::cout << Heading("Step time", style)
 //             << StackedBar({{"compute", 0.204, "204 ms"}, {"exposed sync", 0.096, "96 ms"}},
-//                           TerminalWidth() - 4, style);
+//                           WidthFor(environment) - 4, style);
 #ifndef STEPCAST_PREDICTOR_REPORT_TERMINAL_H_
 #define STEPCAST_PREDICTOR_REPORT_TERMINAL_H_
 
@@ -30,7 +29,7 @@ struct Style {
   bool utf8 = false;    // box lines and blocks, otherwise ASCII
 };
 
-// What DetectStyle() and TerminalWidth() look at; an unset variable is nullopt.
+// Where text is shown; an unset variable is nullopt.
 struct TerminalEnvironment {
   bool is_terminal = false;
   std::optional<int> columns_of_terminal;
@@ -42,17 +41,12 @@ struct TerminalEnvironment {
   std::optional<std::string> lang;
 };
 
-// Whether standard output is a terminal.
-bool StdoutIsTerminal();
-
 // Colour on a terminal whose TERM is set and not "dumb", unless NO_COLOR is set and not empty
 // (no-color.org). UTF-8 if the first of LC_ALL, LC_CTYPE, LANG that is not empty names that
 // charset.
-Style DetectStyle();
 Style StyleFor(const TerminalEnvironment& environment);
 
 // Columns of the terminal, else of the variable COLUMNS, else 100; always within 60..120.
-int TerminalWidth();
 int WidthFor(const TerminalEnvironment& environment);
 
 // ---- Numbers. Three significant digits, without zeros at the end; digits before the point are

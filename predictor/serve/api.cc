@@ -18,7 +18,7 @@
 #include "data/record/input_error.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
-#include "predictor/report/json.h"
+#include "predictor/json/json.h"
 #include "predictor/serve/binary.h"
 #include "predictor/serve/json_value.h"
 

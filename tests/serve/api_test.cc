@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "data/plan/fields.h"
-#include "predictor/report/json.h"
+#include "predictor/json/json.h"
 #include "tests/serve/mutations.h"
 #include "tests/serve/seeds.h"
 #include "tests/serve/support.h"

@@ -1,10 +1,10 @@
 // Predictions as JSON: what `stepcast predict --json` prints and `stepcast serve` answers. Keys are
 // a contract; units are in their names.
 //
-// Needs nlohmann-json, as no other header of this library does: for the program, the service and
-// the package for Python.
-#ifndef STEPCAST_PREDICTOR_REPORT_JSON_H_
-#define STEPCAST_PREDICTOR_REPORT_JSON_H_
+// Needs nlohmann-json, and is a library of its own: of the program, the service and the package for
+// Python.
+#ifndef STEPCAST_PREDICTOR_JSON_JSON_H_
+#define STEPCAST_PREDICTOR_JSON_JSON_H_
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -42,4 +42,4 @@ Json WorkloadJson(const Workload& workload);
 
 }  // namespace stepcast
 
-#endif  // STEPCAST_PREDICTOR_REPORT_JSON_H_
+#endif  // STEPCAST_PREDICTOR_JSON_JSON_H_

@@ -1,4 +1,4 @@
-#include "predictor/report/json.h"
+#include "predictor/json/json.h"
 
 #include <cmath>
 #include <cstdint>
