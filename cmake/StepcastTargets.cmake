@@ -24,6 +24,21 @@ if(STEPCAST_COVERAGE)
   target_link_options(stepcast_build_flags INTERFACE --coverage)
 endif()
 
+# stepcast_precompile(TARGET header ... | AS another target): others' headers, which take most of a source's time to
+# compile, are read once for the target. A Debug build reads them with every source, so that one which
+# forgets an include fails there; so does a build with ccache, which keeps no source with them.
+function(stepcast_precompile target)
+  if(CMAKE_BUILD_TYPE STREQUAL "Debug" OR CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
+    return()
+  endif()
+  if(ARGV1 STREQUAL "AS")
+    target_precompile_headers(${target} REUSE_FROM ${ARGV2})
+    return()
+  endif()
+  list(TRANSFORM ARGN REPLACE "(.+)" "<\\1>")
+  target_precompile_headers(${target} PRIVATE ${ARGN})
+endfunction()
+
 # stepcast_library(ROOM source ...) makes the library stepcast::ROOM. Headers are included by their
 # place in the source tree ("data/record/run.h"); users outside write <stepcast/data/record/run.h>.
 function(stepcast_library room)
@@ -63,7 +78,7 @@ endif()
 # stepcast_inline_all(SOURCE): of a library in this folder, arithmetic on numbers with twenty
 # derivatives, half of which would be copying them between functions that g++ finds too large to inline.
 function(stepcast_inline_all source)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT STEPCAST_SANITIZE)
     set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
       "--param=large-function-growth=2000;--param=inline-unit-growth=1000;--param=max-inline-insns-auto=400;--param=large-unit-insns=100000;--param=large-stack-frame-growth=10000")
   endif()
