@@ -304,7 +304,7 @@ void DriftCheck::AddPlans() {
     const double ratio = *calibration().repeat_log_sd / calibration().residual_log_sd;
     repeat_share_ = std::clamp(ratio * ratio, 0.1, 1.0);
   } else {
-    repeat_share_ = kRepeatShare;
+    repeat_share_ = 1 - kSharedByRepeats;
   }
   double calibrated = kScatterRuns;
   for (const Calibration::Source& source : calibration().sources) calibrated += source.runs;

@@ -17,7 +17,8 @@
 //        N counts kScatterRuns more, as those that the scatter was estimated with
 //   q    sum over the calibrated parameters of 1 - (standard error / that of the prior)^2
 //   D    discrepancy of the plan beyond the calibrated range (model/step/discrepancy.h)
-//   w    share of repeats in s^2, by the calibration's repeat_log_sd; else kRepeatShare
+//   w    share of repeats in s^2, by the calibration's repeat_log_sd; else
+//        1 - kSharedByRepeats (model/statistics/scatter.h)
 //
 // Minus twice the logarithm of the penalised likelihood,
 //
@@ -72,10 +73,6 @@
 #include "data/record/workload.h"
 
 namespace stepcast {
-
-// Share of the variance of steps around the model that repeats of a plan have, where a calibration
-// saw no repeats: 5 % of 6 % on public traces (kStepLogSd).
-inline constexpr double kRepeatShare = 0.7;
 
 // One straggler among them still leaves a majority of three.
 inline constexpr int kFewestDriftRuns = 4;

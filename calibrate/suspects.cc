@@ -50,18 +50,12 @@ std::string RateText(DataRate<> rate) {
 // How many times as long, or as short: at least 1.
 std::string TimesText(double log_ratio) { return NumberText(std::exp(std::abs(log_ratio))); }
 
-// Rates that links are sold with; the next one where it is within 30 %, because hosts and protocols
-// take their share of a line rate.
-std::optional<DataRate<>> NominalRate(DataRate<> rate) {
-  constexpr double kNominalGbit[] = {0.01, 0.1, 1, 2.5, 5, 10, 25, 40, 50, 100, 200, 400};
+// The rate that a link was sold with, where it is within 30 % of what was found.
+std::optional<DataRate<>> SoldAs(DataRate<> rate) {
   constexpr double kWithin = 0.3;
-  const double gbit = rate.in(kGigabitsPerSecond);
-  const double* nearest =
-      std::min_element(std::begin(kNominalGbit), std::end(kNominalGbit), [&](double a, double b) {
-        return std::abs(std::log(a / gbit)) < std::abs(std::log(b / gbit));
-      });
-  if (std::abs(gbit / *nearest - 1) > kWithin) return std::nullopt;
-  return GigabitsPerSecond(*nearest);
+  const DataRate<> nominal = NominalRate(rate);
+  if (std::abs(rate / nominal - 1) > kWithin) return std::nullopt;
+  return nominal;
 }
 
 // Numbers for names, in the order of their first appearance.
@@ -306,7 +300,7 @@ class Diagnosis {
     }
     for (LinkFacts Plan::*link : Links()) {
       const std::optional<DataRate<>> found = RateOf(link);
-      const std::optional<DataRate<>> nominal = found ? NominalRate(*found) : std::nullopt;
+      const std::optional<DataRate<>> nominal = found ? SoldAs(*found) : std::nullopt;
       if (!nominal || *nominal < kSlowestInUse) continue;
       causes.push_back("behaves like a " + LinkName(link) + " of " + RateText(*nominal));
       break;
@@ -470,7 +464,7 @@ class Diagnosis {
     constexpr double kFarBelow = 3;
     const std::optional<DataRate<>> found = RateOf(link);
     if (!found) return "";
-    const DataRate<> rate = NominalRate(*found).value_or(*found);
+    const DataRate<> rate = SoldAs(*found).value_or(*found);
     std::string text = LinkName(link) + " of " + RateText(rate);
     const StatedRate stated = StatedRateOf(link);
     if (!stated.rate) return text;

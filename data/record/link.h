@@ -35,6 +35,10 @@ inline LinkFacts Overlay(const LinkFacts& base, const LinkFacts& over) {
           over.loss_burst ? over.loss_burst : base.loss_burst};
 }
 
+// Of the rates that Ethernet links are sold with the one that is nearest to this, as a ratio: hosts
+// and protocols take their share of a line rate.
+DataRate<> NominalRate(DataRate<> rate);
+
 }  // namespace stepcast
 
 #endif  // STEPCAST_DATA_RECORD_LINK_H_

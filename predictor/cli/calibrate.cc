@@ -48,9 +48,9 @@ std::vector<std::string> HostFindings(const Calibration& calibration, const Clus
       hosts.replace(plus, 1, hosts.find('+', plus + 1) == std::string::npos ? " and " : ", ");
     }
     const DataRate<> rate = GigabitsPerSecond(p->value);
-    std::string text = fmt::format("{} {} on a link of {} (fitted {}, standard error {}).", hosts,
-                                   several ? "sit" : "sits", NominalLink(rate), FormatRate(rate),
-                                   FormatPercent(p->log_sd));
+    std::string text = fmt::format("{} {} on a link of about {} (fitted {}, standard error {}).",
+                                   hosts, several ? "sit" : "sits", FormatRate(NominalRate(rate)),
+                                   FormatRate(rate), FormatPercent(p->log_sd));
     if (cluster.link.bandwidth && rate * 3.0 < *cluster.link.bandwidth) {
       text += fmt::format(" The cluster file says {}: look at the cable and the port.",
                           FormatRate(*cluster.link.bandwidth));

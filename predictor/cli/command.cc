@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <set>
 #include <sstream>
@@ -250,17 +249,6 @@ std::string DescribePlan(const Plan& plan) {
     text += fmt::format(" x {} accumulated", plan.accumulation_steps);
   }
   return text;
-}
-
-std::string NominalLink(DataRate<> rate) {
-  constexpr double kEthernetMbit[] = {10,    100,   1000,  2500,   5000,   10000,
-                                      25000, 40000, 50000, 100000, 200000, 400000};
-  const double mbit = rate.in(kMegabitsPerSecond);
-  double nearest = kEthernetMbit[0];
-  for (const double nominal : kEthernetMbit) {
-    if (std::abs(std::log(nominal / mbit)) < std::abs(std::log(nearest / mbit))) nearest = nominal;
-  }
-  return "about " + FormatRate(MegabitsPerSecond(nearest));
 }
 
 void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }

@@ -156,9 +156,6 @@ void SetPlanOption(const std::string& key, const std::string& text, const Cluste
 // else the placement.
 std::string DescribePlan(const Plan& plan);
 
-// "about 100 Mbit/s": the Ethernet rate that is nearest to a fitted one.
-std::string NominalLink(DataRate<> rate);
-
 void Print(const std::string& text);
 void PrintJson(const Json& json);
 
