@@ -542,6 +542,8 @@ TEST(Docs, EveryPageIsReachableFromTheReadme) {
   for (const std::string& page : Pages()) EXPECT_EQ(seen.count(page), 1U) << page;
 }
 
+TEST(Docs, TheReadmeIsAFirstPage) { EXPECT_LE(LinesOf(ReadPage("README.md")).size(), 250U); }
+
 // The newest version of the changelog is that of the build, and what pages tell others to ask for.
 TEST(Docs, OneVersion) {
   const std::string version =
