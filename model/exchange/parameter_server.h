@@ -60,6 +60,7 @@
 #include <vector>
 
 #include "model/exchange/cost.h"
+#include "model/exchange/server_outcomes.h"
 #include "model/numeric/p_norm.h"
 #include "model/overlap/buckets.h"
 
@@ -105,9 +106,6 @@ struct ServerPaths {
   }
   DataRate<T> server_link() const { return colocated ? worker.bandwidth : server_bandwidth; }
 };
-
-// What the bytes of a phase wait for.
-enum class ServerLimiter { kWorkerLink, kServerLink, kServerRate, kConnection };
 
 template <class T>
 struct ServerPhases {
@@ -310,18 +308,6 @@ ServerEnd<T> ScheduleServers(const ServerPhases<T>& phases, const std::vector<Bu
   return {pushed, pushed + Max(all(lines.front(), phases.worker_pull, late.worker_pull),
                                all(held.front(), phases.server_pull, late.server_pull))};
 }
-
-// What each phase still needs once the computation it can hide behind has ended: aggregation after
-// the backward pass, distribution after the last gradient has arrived; and what the network saves
-// by helping with one of them or with both.
-template <class T>
-struct PhaseBenefit {
-  Duration<T> remaining_aggregation;
-  Duration<T> remaining_distribution;
-  Duration<T> multicast_saves;
-  Duration<T> in_network_aggregation_saves;
-  Duration<T> both_save;
-};
 
 template <class T>
 PhaseBenefit<T> CompareNetworkServices(ServerPaths<T> paths, const std::vector<Bucket>& buckets,

@@ -8,6 +8,13 @@
 
 namespace stepcast {
 
+template StepTime<double> EvaluateStep(const StepFacts&, const ClusterParameters<double>&,
+                                       const WorkloadParameters<double>&, StepTerms<double>*);
+template AllreduceChoice<double> EvaluateChoice(const StepFacts&, const ClusterParameters<double>&);
+template PhaseBenefit<double> EvaluateServerPhases(const StepFacts&,
+                                                   const ClusterParameters<double>&,
+                                                   const WorkloadParameters<double>&);
+
 LinkFacts LinkOf(const Cluster& cluster, const Plan& plan) {
   LinkFacts link = cluster.link;
   for (const Host& host : cluster.hosts) {

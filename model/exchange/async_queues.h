@@ -1,0 +1,214 @@
+// The closed network of asynchronous servers (model/exchange/async_server.h): its stations, the
+// buckets that hide behind the backward pass, and where queues and cycle agree.
+#ifndef STEPCAST_MODEL_EXCHANGE_ASYNC_QUEUES_H_
+#define STEPCAST_MODEL_EXCHANGE_ASYNC_QUEUES_H_
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "data/units/quantity.h"
+#include "model/numeric/dual.h"
+#include "model/overlap/buckets.h"
+
+namespace stepcast {
+
+inline constexpr int kExactCustomers = 32;
+
+namespace internal {
+
+enum AsyncStation { kInbound, kUpdateStation, kOutbound, kAsyncStations };
+
+// max( t, r_k + q_k x ) as the lines that matter: the upper envelope, from the line that rises most
+// to the one that starts highest. Of an envelope with more than kCapacity lines that one is left
+// out whose absence lowers it least, again and again, which leaves a lower estimate (by less than a
+// thousandth for ten thousand buckets that all matter; tests). What is left out depends on no time,
+// so that the estimate keeps its trends.
+struct OverlapLines {
+  static constexpr std::size_t kCapacity = 32;
+  struct Line {
+    double ready = 1.0;   // r_k, as a share of the backward pass
+    double suffix = 1.0;  // q_k, of the message
+    double lost = 0.0;    // by which lines left out beside it may have been higher
+
+    template <class T, class U>
+    auto At(const T& backward, const U& push) const {
+      return backward * ready + push * suffix;
+    }
+  };
+
+  OverlapLines() = default;
+  // Only what is there: a copy of all places takes as long as a step's time.
+  OverlapLines(const OverlapLines& other) { *this = other; }
+  OverlapLines& operator=(const OverlapLines& other) {
+    if (this != &other) std::copy(other.begin(), other.end(), lines.begin());
+    count = other.count;
+    return *this;
+  }
+  ~OverlapLines() = default;
+
+  const Line* begin() const { return lines.data(); }
+  const Line* end() const { return lines.data() + count; }
+
+  // The highest: of an envelope, the one that is higher than its neighbours. Sought from `line` on.
+  const Line* Highest(Duration<> backward, Duration<> push, const Line* line) const {
+    const auto rises = [&](const Line* to, const Line* from) {
+      return from->At(backward, push) < to->At(backward, push);
+    };
+    while (line + 1 < end() && rises(line + 1, line)) ++line;
+    while (line > begin() && rises(line - 1, line)) --line;
+    return line;
+  }
+
+  // Lines rise less and start higher along the list.
+  void Add(Line line) {
+    if (count > 0 && line.ready <= lines[count - 1].ready) return;
+    while (count > 0 && Covered(count - 1, line)) --count;
+    if (count == kCapacity) LeaveOneOut(&line);
+    lines[count++] = line;
+  }
+
+  std::array<Line, kCapacity> lines;
+  std::size_t count = 0;
+
+ private:
+  // Whether line i is nowhere above both the one before and `next`, but for rounding.
+  bool Covered(std::size_t i, const Line& next) const {
+    constexpr double kRounding = 1e-14;
+    if (lines[i].suffix <= next.suffix) return true;
+    return i > 0 && Loss(i, next) <= kRounding;
+  }
+  // What the envelope loses without line i: at most this, where its neighbours cross.
+  double Loss(std::size_t i, const Line& next) const {
+    const Line& before = lines[i - 1];
+    const double crossing = (next.ready - before.ready) / (before.suffix - next.suffix);
+    return lines[i].ready - before.ready + (lines[i].suffix - before.suffix) * crossing;
+  }
+  void LeaveOneOut(Line* next);
+};
+
+OverlapLines MakeOverlapLines(const std::vector<Bucket>* buckets);
+
+// A root that was found in values, with the derivatives that it has as a function of what the
+// equation contains: those of one step of Newton's from it. `residual` is the equation's left side
+// at the root, `slope` its derivative by the unknown.
+template <class T>
+T ImplicitRoot(double root, const T& residual, double slope) {
+  return root - (residual - ValueOf(residual)) / slope;
+}
+
+template <class T>
+using AsyncTimes = std::array<Duration<T>, kAsyncStations>;
+
+template <class T>
+Duration<T> AtStations(const AsyncTimes<T>& residence) {
+  return residence[kInbound] + residence[kUpdateStation] + residence[kOutbound];
+}
+
+// A closed network in the plain sense: what is not spent at a station is think time.
+template <class T>
+struct ClosedNetwork {
+  AsyncTimes<T> demand;
+  Duration<T> think;
+
+  Duration<T> Bottleneck() const { return Max(demand[kInbound], demand[kUpdateStation]); }
+};
+
+template <class T>
+struct AsyncNetwork {
+  AsyncTimes<T> demand;  // that of the outbound station is that of the inbound one
+  Duration<T> forward;
+  Duration<T> backward;
+  Duration<T> push_rest;  // a: of a push beside the stations
+  Duration<T> pull_rest;
+  Duration<T> alone;        // the cycle of a worker without others
+  Duration<T> at_own_link;  // with those of its node only; zero where it has the link for itself
+  OverlapLines lines;
+
+  template <class U>
+  Duration<U> Push(const AsyncTimes<U>& residence) const {
+    return push_rest + residence[kInbound] + residence[kUpdateStation];
+  }
+  // C of the times at the stations where the bucket of this line ends last.
+  template <class U>
+  Duration<U> Along(const OverlapLines::Line& line, const AsyncTimes<U>& residence) const {
+    return forward + line.At(backward, Push(residence)) + pull_rest + residence[kOutbound];
+  }
+  template <class U>
+  Duration<U> Cycle(const AsyncTimes<U>& residence) const {
+    const OverlapLines::Line* last =
+        lines.Highest(ValueOf(backward), ValueOf(Push(residence)), lines.begin());
+    return Max(Along(*last, residence), Duration<U>(at_own_link));
+  }
+  // What of it is not spent at the stations: never negative, for the first bucket's line holds the
+  // whole push, and never more with longer times.
+  template <class U>
+  Duration<U> Think(const AsyncTimes<U>& residence) const {
+    return Cycle(residence) - AtStations(residence);
+  }
+  // The least that Think can be.
+  Duration<T> LeastThink() const {
+    return forward + backward * lines.lines.front().ready + push_rest + pull_rest;
+  }
+  ClosedNetwork<T> WithoutQueues() const { return {demand, Think(demand)}; }
+};
+
+template <class T>
+AsyncNetwork<double> ValuesOf(const AsyncNetwork<T>& network) {
+  AsyncNetwork<double> values;
+  for (std::size_t i = 0; i < kAsyncStations; ++i) values.demand[i] = ValueOf(network.demand[i]);
+  values.forward = ValueOf(network.forward);
+  values.backward = ValueOf(network.backward);
+  values.push_rest = ValueOf(network.push_rest);
+  values.pull_rest = ValueOf(network.pull_rest);
+  values.alone = ValueOf(network.alone);
+  values.at_own_link = ValueOf(network.at_own_link);
+  values.lines = network.lines;
+  return values;
+}
+
+// The others that a worker finds, in the symbols of the header: exactly, or by the chord.
+struct Others {
+  explicit Others(int workers)
+      : exact(std::min(workers - 1, kExactCustomers)),
+        part(1.0 / std::max(workers - kExactCustomers, 1)),
+        load(workers * (1.0 - part)) {}
+
+  int exact;    // of whom the queues are known
+  double part;  // 1/h
+  double load;  // w (1 - 1/h); zero where all are known
+};
+
+template <class T>
+struct AsyncState {
+  AsyncTimes<T> residence;  // D (1 + what the last of w workers to arrive finds)
+  Duration<T> cycle;
+};
+
+// Where y is held at 1/h the servers are full.
+template <class T>
+Duration<T> AtLeastFull(const AsyncNetwork<T>& network, int workers, const Duration<T>& cycle) {
+  if (!(Others(workers).load > 0.0)) return cycle;
+  return Max(cycle, Max(network.demand[kInbound], network.demand[kUpdateStation]) *
+                        static_cast<double>(workers));
+}
+
+// Where queues and cycle agree, in values.
+struct AsyncBalance {
+  AsyncState<double> state;
+  double think = 0.0;  // Z
+  double idle = 1.0;   // y; 1 without a chord
+};
+
+AsyncBalance Balance(const AsyncNetwork<double>& network, int workers);
+
+// The times at the stations by D, D_u and Z.
+AsyncTimes<DualOf<4>> ResidenceBy(const AsyncNetwork<double>& network, int workers,
+                                  const AsyncBalance& balance);
+
+}  // namespace internal
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_MODEL_EXCHANGE_ASYNC_QUEUES_H_

@@ -1,0 +1,50 @@
+// What exchanges with servers come to, as plain numbers: those of asynchronous ones
+// (model/exchange/async_server.h), and what a network that helps synchronous ones saves
+// (model/exchange/parameter_server.h).
+#ifndef STEPCAST_MODEL_EXCHANGE_SERVER_OUTCOMES_H_
+#define STEPCAST_MODEL_EXCHANGE_SERVER_OUTCOMES_H_
+
+#include "data/units/quantity.h"
+
+namespace stepcast {
+
+// What the bytes of a phase wait for.
+enum class ServerLimiter { kWorkerLink, kServerLink, kServerRate, kConnection };
+
+// What each phase still needs once the computation it can hide behind has ended: aggregation after
+// the backward pass, distribution after the last gradient has arrived; and what the network saves
+// by helping with one of them or with both.
+template <class T>
+struct PhaseBenefit {
+  Duration<T> remaining_aggregation;
+  Duration<T> remaining_distribution;
+  Duration<T> multicast_saves;
+  Duration<T> in_network_aggregation_saves;
+  Duration<T> both_save;
+};
+
+// What more workers would queue for, or what the cycle is made of while they do not.
+enum class AsyncLimiter { kCompute, kWorkerLink, kServerLink, kServerRate, kServerUpdate };
+
+template <class T>
+struct AsyncServers {
+  Duration<T> cycle;                   // C: a worker's time from one update to its next
+  Duration<T> alone;                   // the same without other workers
+  Quantity<RateDimension, T> updates;  // per second, of all workers
+  // Busy shares, of the fullest server and of one worker's exchanges; links and the processor work
+  // as long in one direction as in the other.
+  T server_link = T(0.0);
+  T server_processor = T(0.0);  // that takes in, or copies out
+  T server_update = T(0.0);     // that updates
+  T worker_link = T(0.0);
+  double mean_staleness = 0;  // updates by others in one cycle
+  T staleness_sd = T(0.0);
+  AsyncLimiter limiter = AsyncLimiter::kCompute;
+  ServerLimiter exchange = ServerLimiter::kWorkerLink;  // what the bytes of a lone worker wait for
+
+  Duration<T> queueing() const { return cycle - alone; }
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_MODEL_EXCHANGE_SERVER_OUTCOMES_H_

@@ -1,0 +1,59 @@
+// A plan as the formulas of a step see it.
+#ifndef STEPCAST_MODEL_STEP_STEP_FACTS_H_
+#define STEPCAST_MODEL_STEP_STEP_FACTS_H_
+
+#include <memory>
+#include <vector>
+
+#include "data/record/link.h"
+#include "data/record/plan.h"
+#include "data/units/quantity.h"
+
+namespace stepcast {
+
+struct Bucket;
+struct Cluster;
+struct Workload;
+
+// Everything about a plan that is counted rather than fitted, resolved once.
+struct StepFacts {
+  int workers = 1;
+  int nodes = 1;
+  int devices_per_node = 1;  // in use, on the fullest node
+  int nics = 1;              // of a node
+  int servers = 0;
+  int accumulation_steps = 1;
+  double batch = 1;
+  Strategy strategy = Strategy::kAllreduce;
+  Overlap overlap = Overlap::kBuckets;
+  int backup_workers = 0;
+  bool has_compute = true;
+  // What a profile's interpolation at this batch is, as a multiple of the curve of the parameters.
+  double compute_shape = 1;
+  DataSize<> gradient;
+  double tensors = 1;
+  ServerOptions server;
+  double server_share = 1;                                  // of the model, on the fullest server
+  std::shared_ptr<const std::vector<Bucket>> buckets;       // shared by the plans of a workload
+  std::shared_ptr<const std::vector<Bucket>> held_buckets;  // ps-sync: those of the fullest server
+  // Links as stated: a stated bandwidth replaces the fitted one.
+  LinkFacts link;
+  LinkFacts server_link;
+  Duration<> device_rtt;  // between devices of one node, where the cluster file states it
+};
+
+// The links between the plan's nodes, and to its servers, as stated. A bandwidth that the plan
+// states is taken as it is; that of the cluster file is the centre of a prior and not a fact here,
+// but its round trip and loss are, and those of the worst host that the plan names.
+LinkFacts LinkOf(const Cluster& cluster, const Plan& plan);
+LinkFacts ServerLinkOf(const Cluster& cluster, const Plan& plan);
+
+// The plan on the cluster. Loss where no round trip is stated meets the latency of the
+// link alone, which is a parameter. Throws InputError for a bare message that nobody exchanges: a
+// step of no time at all.
+StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
+                        std::shared_ptr<const std::vector<Bucket>> buckets);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_MODEL_STEP_STEP_FACTS_H_
