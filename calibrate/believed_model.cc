@@ -22,7 +22,7 @@ std::shared_ptr<const std::vector<Bucket>> BelievedModel::BucketsOf(const Plan& 
 
 BelievedModel::Answer BelievedModel::Evaluate(const Plan& plan) const {
   StepFacts facts = MakeStepFacts(cluster_, plan, workload_, BucketsOf(plan));
-  if (facts.strategy == Strategy::kAuto) facts.strategy = Strategy::kAllreduce;
+  if (TraitsOf(facts.strategy).to_be_chosen) facts.strategy = Strategy::kAllreduce;
   const std::vector<double>& values = belief_.log_values();
   const int link = belief_.SlowestLink(plan.hosts);
   const bool own_link = link != kLinkBandwidth;

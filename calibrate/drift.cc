@@ -331,7 +331,7 @@ void DriftCheck::AddPlans() {
       throw InputError({run.place.file, run.place.line, e.place().key}, e.value(), e.problem(),
                        e.allowed());
     }
-    if (plan.facts.strategy == Strategy::kAuto) plan.facts.strategy = Strategy::kAllreduce;
+    if (TraitsOf(plan.facts.strategy).to_be_chosen) plan.facts.strategy = Strategy::kAllreduce;
     plan.workload = checked.offset;
     for (const std::string& host : run.plan.hosts) {
       const int position = checked.belief.SlowestLink({host});

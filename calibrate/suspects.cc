@@ -218,7 +218,7 @@ struct Candidate {
 
 // Whether the plan exchanges something over a network.
 bool UsesNetwork(const Plan& plan) {
-  if (plan.strategy == Strategy::kNone) return false;
+  if (!TraitsOf(plan.strategy).exchanges) return false;
   return plan.nodes() > 1 || (UsesServers(plan.strategy) && !plan.server.colocated);
 }
 

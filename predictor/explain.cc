@@ -73,7 +73,7 @@ class TermList {
   std::vector<ExplainedTerm> Make() {
     if (facts_.has_compute) MicroStep();
     const bool exchanges = step_.synchronisation.si() > 0;
-    const bool async = facts_.strategy == Strategy::kPsAsync;
+    const bool async = TraitsOf(facts_.strategy).asynchronous();
     if (exchanges) {
       Hops();
       if (async) {
@@ -217,7 +217,7 @@ class TermList {
   }
 
   void Hops() {
-    const bool helpers = facts_.strategy == Strategy::kBytePs && facts_.servers > 0;
+    const bool helpers = TraitsOf(facts_.strategy).helpers && facts_.servers > 0;
     if (facts_.nodes > 1 || servers()) {
       const PathTerms<double>& terms = terms_.node_path;
       const NamedValue path = PerByte("P", 1.0 / terms.rate);
@@ -361,9 +361,7 @@ class TermList {
         "collective/ring", {"2 (w-1) " + one.symbol, {w, one}}, {"2 (w-1)/w" + over, {w, rate}}};
   }
 
-  bool ring() const {
-    return facts_.strategy == Strategy::kAllreduce || facts_.strategy == Strategy::kRing;
-  }
+  bool ring() const { return TraitsOf(facts_.strategy).ring; }
 
   // Adds the terms of a call; returns what all calls and their bytes take.
   Text AllreduceCalls() {
@@ -530,7 +528,7 @@ class TermList {
   }
 
   void Synchronisation() {
-    const bool sync_servers = facts_.strategy == Strategy::kPsSync;
+    const bool sync_servers = TraitsOf(facts_.strategy).has_phases();
     Text whole = sync_servers ? ServerCalls() : AllreduceCalls();
     if (terms_.slow_start.si() > 0) {
       const Duration<> idle = internal::IdleTime(facts_, terms_.micro, terms_.backward);
@@ -702,7 +700,7 @@ class TermList {
     if (backup) text.Add("", {Plain("k", facts_.backup_workers, "backup workers")});
     const char* const id = backup ? "sync/backup_workers" : "sync/straggler";
     const char* const name = "waiting for the slowest worker";
-    if (!facts_.server.staleness_bound || facts_.strategy != Strategy::kPsAsync) {
+    if (!facts_.server.staleness_bound || !TraitsOf(facts_.strategy).asynchronous()) {
       Part(name, id, 8, std::move(text), step_.straggler_wait);
       return;
     }

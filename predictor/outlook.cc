@@ -30,7 +30,7 @@ void RequireWith(bool given, const char* option, bool fulfilled, const char* oth
   }
 }
 
-bool IsAsynchronous(const Plan& plan) { return plan.strategy == Strategy::kPsAsync; }
+bool IsAsynchronous(const Plan& plan) { return TraitsOf(plan.strategy).asynchronous(); }
 
 StepSpending MakeSpending(const Prediction& p, const Plan& plan, const Cluster& cluster,
                           const std::optional<Device>& device) {

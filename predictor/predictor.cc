@@ -125,7 +125,7 @@ StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* 
                                    : default_buckets_;
   StepFacts facts = MakeStepFacts(cluster_, plan, workload_, std::move(buckets));
   if (profile_) facts.compute_shape = profile_->ShapeAt(plan.local_batch);
-  if (plan.strategy == Strategy::kAuto) {
+  if (TraitsOf(plan.strategy).to_be_chosen) {
     const AllreduceChoice<double> choice = EvaluateChoice(facts, active.cluster());
     // The best for a bucket of mean size is nearly always the best for the step, which decides.
     facts.strategy = choice.best.algorithm;
@@ -272,9 +272,9 @@ Prediction Predictor::Predict(const Plan& plan) const {
     prediction.memory.verdict = MemoryVerdict::kOutOfMemory;
   }
   prediction.compute_source = compute_source_;
-  if (facts.strategy == Strategy::kPsSync) {
+  if (TraitsOf(facts.strategy).has_phases()) {
     prediction.server_phases = EvaluateServerPhases(facts, cluster, workload);
-  } else if (facts.strategy == Strategy::kPsAsync) {
+  } else if (TraitsOf(facts.strategy).asynchronous()) {
     prediction.async_servers = terms.async;
   }
   AddFlags(plan, facts, profiled, &prediction);
@@ -285,7 +285,7 @@ void Predictor::SetQuantiles(const StepFacts& facts, const StepTerms<double>& te
                              const WorkloadParameters<double>& workload,
                              Prediction* prediction) const {
   // Asynchronous workers wait for nobody.
-  const bool together = facts.strategy != Strategy::kPsAsync && facts.strategy != Strategy::kNone;
+  const bool together = TraitsOf(facts.strategy).synchronous;
   const StepScatter scatter{Spread::kNormal, together ? facts.workers : 1,
                             together ? facts.backup_workers : 0};
   const Duration<> spread =
@@ -388,7 +388,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts,
                                 cluster_.devices_per_node));
   }
   const bool communicates =
-      plan.strategy != Strategy::kNone && (plan.nodes() > 1 || UsesServers(plan.strategy));
+      TraitsOf(plan.strategy).exchanges && (plan.nodes() > 1 || UsesServers(plan.strategy));
   if (communicates && !plan.link.bandwidth && !belief_.host_links().empty()) {
     if (plan.hosts.empty()) {
       flags.push_back(fmt::format(

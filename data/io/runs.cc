@@ -88,7 +88,7 @@ const std::vector<ColumnFormat>& Columns() {
 void CheckWholeRow(const CsvTable& table, const CsvRow& row, const Run& run) {
   const auto place = [&](const char* column) { return InputPlace{table.path(), row.line, column}; };
   CheckPlan(run.plan, [&](const PlanField& field) { return place(field.column); });
-  if (run.plan.strategy == Strategy::kAuto) {
+  if (TraitsOf(run.plan.strategy).to_be_chosen) {
     throw InputError(place("strategy"), "auto", "is a question and not a measurement",
                      "the algorithm that ran, or allreduce where the library chose");
   }

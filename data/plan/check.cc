@@ -9,26 +9,22 @@
 namespace stepcast {
 namespace {
 
-// Options of a plan that a strategy allows beside it.
-struct Allowed {
-  bool servers;         // or helpers
-  bool server_options;  // where servers live and what they hold
-  bool phases;          // options of a push and a pull by all
-  bool staleness_bound;
-  bool backup_workers;
-};
-
-Allowed AllowedWith(Strategy strategy) {
-  const bool sync = strategy == Strategy::kPsSync;
-  const bool async = strategy == Strategy::kPsAsync;
-  return {sync || async || strategy == Strategy::kBytePs, sync || async, sync, async,
-          !async && strategy != Strategy::kNone};
+// "strategy ps-sync, ps-async or byteps": those that `may`.
+std::string StrategiesThat(bool (*may)(const StrategyTraits&)) {
+  std::string text;
+  std::string last;
+  for (const StrategyTraits& traits : kStrategies) {
+    if (!may(traits)) continue;
+    if (!last.empty()) text += (text.empty() ? "" : ", ") + last;
+    last = traits.name;
+  }
+  return "strategy " + (text.empty() ? last : text + " or " + last);
 }
 
 }  // namespace
 
 void CheckPlan(const Plan& plan, const std::function<InputPlace(const PlanField&)>& place) {
-  const Allowed can = AllowedWith(plan.strategy);
+  const StrategyTraits& traits = TraitsOf(plan.strategy);
   const auto at = [&](const char* flag) { return place(*FindPlanField(flag)); };
   const auto check_range = [&](const char* flag, int value, int low, int high) {
     if (value >= low && value <= high) return;
@@ -50,12 +46,13 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const PlanField&
   }
   check_range("local-batch", plan.local_batch, 1, kMostBatch);
   check_range("accumulation", plan.accumulation_steps, 1, kMostCount);
-  if (UsesServers(plan.strategy) && plan.servers == 0) {
+  if (traits.servers && plan.servers == 0) {
     throw InputError(at("servers"), "", "are required " + with_strategy, "at least 1");
   }
-  if (!can.servers && plan.servers != 0) {
-    throw InputError(at("servers"), std::to_string(plan.servers), with_strategy,
-                     "0, or strategy ps-sync, ps-async or byteps");
+  if (!traits.may_have_servers() && plan.servers != 0) {
+    throw InputError(
+        at("servers"), std::to_string(plan.servers), with_strategy,
+        "0, or " + StrategiesThat([](const StrategyTraits& t) { return t.may_have_servers(); }));
   }
   check_range("servers", plan.servers, 0, kMostCount);
   const auto check_link = [&](const LinkFacts& link, const char* bandwidth) {
@@ -85,21 +82,21 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const PlanField&
                      fmt::format("{}, one for each node of placement {}", plan.nodes(),
                                  FormatPlacement(plan.placement)));
   }
-  const auto only_with = [&](bool set, const char* flag, bool may, const char* what) {
-    if (set && !may) throw InputError(at(flag), "", with_strategy, what);
+  const auto only_with = [&](bool set, const char* flag, bool (*may)(const StrategyTraits&)) {
+    if (set && !may(traits)) throw InputError(at(flag), "", with_strategy, StrategiesThat(may));
   };
-  only_with(plan.server.colocated, "colocated-servers", can.server_options,
-            "strategy ps-sync or ps-async");
-  only_with(plan.server.sharding != Sharding::kTensor, "sharding", can.server_options,
-            "strategy ps-sync or ps-async");
-  only_with(plan.server.pipelined, "pipelined-servers", can.phases, "strategy ps-sync");
-  only_with(plan.server.multicast, "multicast", can.phases, "strategy ps-sync");
-  only_with(plan.server.in_network_aggregation, "in-network-aggregation", can.phases,
-            "strategy ps-sync");
-  only_with(plan.server.staleness_bound.has_value(), "staleness-bound", can.staleness_bound,
-            "strategy ps-async");
-  only_with(plan.backup_workers != 0, "backup-workers", can.backup_workers,
-            "a synchronous strategy");
+  const auto holds_model = [](const StrategyTraits& t) { return t.servers; };
+  const auto has_phases = [](const StrategyTraits& t) { return t.has_phases(); };
+  const auto may_be_stale = [](const StrategyTraits& t) { return t.may_bound_staleness(); };
+  only_with(plan.server.colocated, "colocated-servers", holds_model);
+  only_with(plan.server.sharding != Sharding::kTensor, "sharding", holds_model);
+  only_with(plan.server.pipelined, "pipelined-servers", has_phases);
+  only_with(plan.server.multicast, "multicast", has_phases);
+  only_with(plan.server.in_network_aggregation, "in-network-aggregation", has_phases);
+  only_with(plan.server.staleness_bound.has_value(), "staleness-bound", may_be_stale);
+  if (plan.backup_workers != 0 && !traits.may_have_backup_workers()) {
+    throw InputError(at("backup-workers"), "", with_strategy, "a synchronous strategy");
+  }
   check_range("backup-workers", plan.backup_workers, 0, plan.workers() - 1);
   check_range("staleness-bound", plan.server.staleness_bound.value_or(0), 0, kMostCount);
 }
@@ -109,17 +106,17 @@ void CheckPlan(const Plan& plan) {
 }
 
 Plan WithStrategy(Plan plan, Strategy strategy) {
-  const Allowed can = AllowedWith(strategy);
+  const StrategyTraits& traits = TraitsOf(strategy);
   plan.strategy = strategy;
-  if (!can.servers) plan.servers = 0;
-  if (!can.server_options) plan.server = {};
-  if (!can.phases) {
+  if (!traits.may_have_servers()) plan.servers = 0;
+  if (!traits.servers) plan.server = {};
+  if (!traits.has_phases()) {
     plan.server.pipelined = false;
     plan.server.multicast = false;
     plan.server.in_network_aggregation = false;
   }
-  if (!can.staleness_bound) plan.server.staleness_bound.reset();
-  if (!can.backup_workers) plan.backup_workers = 0;
+  if (!traits.may_bound_staleness()) plan.server.staleness_bound.reset();
+  if (!traits.may_have_backup_workers()) plan.backup_workers = 0;
   return plan;
 }
 

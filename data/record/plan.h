@@ -9,37 +9,10 @@
 #include <vector>
 
 #include "data/record/link.h"
+#include "data/record/strategy.h"
 #include "data/units/quantity.h"
 
 namespace stepcast {
-
-// How gradients are exchanged. kAllreduce leaves the algorithm to the library, which stepcast takes
-// to be the ring; kAuto lets stepcast choose the fastest all-reduce. kBytePs sums on the workers
-// and on `servers` helper machines without devices.
-enum class Strategy {
-  kNone,
-  kAllreduce,
-  kRing,
-  kTree,
-  kHalvingDoubling,
-  kHierarchical,
-  kPsSync,
-  kPsAsync,
-  kBytePs,
-  kAuto,
-};
-inline constexpr int kStrategyCount = 10;
-
-// The names in files and flags, in the order of the enumerators.
-inline constexpr const char* kStrategyNames[kStrategyCount] = {
-    "none",         "allreduce", "ring",     "tree",   "halving-doubling",
-    "hierarchical", "ps-sync",   "ps-async", "byteps", "auto"};
-
-inline const char* StrategyName(Strategy s) { return kStrategyNames[static_cast<int>(s)]; }
-// Whether parameter servers hold the model.
-inline constexpr bool UsesServers(Strategy s) {
-  return s == Strategy::kPsSync || s == Strategy::kPsAsync;
-}
 
 // How a model is spread over parameter servers: whole tensors, the largest first to the server with
 // the fewest bytes; equal shares that cut tensors; or variables in turn, whatever their size, as

@@ -19,7 +19,7 @@ inline StepFacts EntryFacts(Strategy strategy) {
   facts.workers = 12;
   facts.nodes = 3;
   facts.devices_per_node = 4;
-  facts.servers = UsesServers(strategy) || strategy == Strategy::kBytePs ? 2 : 0;
+  facts.servers = TraitsOf(strategy).may_have_servers() ? 2 : 0;
   facts.accumulation_steps = 2;
   facts.batch = 32;
   facts.strategy = strategy;

@@ -76,7 +76,7 @@ namespace internal {
 inline Traffic ServerTraffic(const Plan& plan, DataSize<> gradient, DataSize<> shard) {
   const double w = plan.workers();
   const double n = plan.servers;
-  if (plan.strategy == Strategy::kPsAsync) {
+  if (TraitsOf(plan.strategy).asynchronous()) {
     return {2 * n, gradient, shard, gradient * 2.0, shard, shard};
   }
   // Workers at hand of each server: of all together and of the one with fewest, which serves most

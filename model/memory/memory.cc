@@ -21,7 +21,7 @@ MemoryNeed CountMemory(const Workload& workload, DataSize<> kept_activations, co
   need.gradients = workload.gradient_bytes;
   need.optimizer = workload.gradient_bytes * kOptimizerStates;
   if (plan.accumulation_steps > 1) need.accumulation = workload.gradient_bytes;
-  if (plan.workers() > 1 && plan.strategy != Strategy::kNone) {
+  if (plan.workers() > 1 && TraitsOf(plan.strategy).exchanges) {
     need.buckets = workload.gradient_bytes;
   }
   need.activations = kept_activations * static_cast<double>(plan.local_batch);

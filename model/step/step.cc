@@ -57,7 +57,7 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
     const LargestShard shard = LargestShare(workload, plan.servers, plan.server.sharding);
     facts.server_share = shard.share;
     facts.tensors = std::max(1.0, static_cast<double>(workload.tensor_count()));
-    if (plan.strategy == Strategy::kPsSync) {
+    if (TraitsOf(plan.strategy).has_phases()) {
       facts.held_buckets = plan.servers == 1
                                ? facts.buckets
                                : std::make_shared<const std::vector<Bucket>>(FullestServerBuckets(
@@ -76,7 +76,7 @@ bool CanDependOn(const StepFacts& facts, ClusterParameter parameter) {
   const bool between_nodes = facts.nodes > 1 || servers;
   switch (parameter) {
     case kLinkBandwidth:
-      return servers || (between_nodes && facts.strategy == Strategy::kBytePs);
+      return servers || (between_nodes && TraitsOf(facts.strategy).helpers);
     case kFlowBandwidth:
     case kLinkLatency:
     case kNodeSyncOverhead:

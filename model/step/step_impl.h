@@ -232,7 +232,7 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
 
 // What is known between the nodes of a collective. Machines of BytePS exchange with helpers too.
 inline LinkFacts NodeLink(const StepFacts& facts) {
-  if (facts.strategy != Strategy::kBytePs || facts.servers == 0) return facts.link;
+  if (!TraitsOf(facts.strategy).helpers || facts.servers == 0) return facts.link;
   LinkFacts link = Overlay(facts.link, facts.server_link);
   link.bandwidth = facts.link.bandwidth;
   return link;
@@ -259,7 +259,7 @@ CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParame
     const Barrier<T> barrier{mean / static_cast<double>(facts.workers), machines};
     FlowShape shape{RingPeers(facts), 1, kSegmentKnee};
     const LinkFacts link = NodeLink(facts);
-    if (facts.strategy == Strategy::kBytePs) {
+    if (TraitsOf(facts.strategy).helpers) {
       const double peers = facts.nodes - 1 + facts.servers;
       shape = {peers, peers};
     } else if (facts.nodes == 2 && facts.strategy != Strategy::kTree &&
@@ -270,7 +270,7 @@ CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParame
                                             terms != nullptr ? &terms->node_path : nullptr);
     hops.node = NodeHop(facts, link, cluster, rate, parts.Doublings(facts.nodes), &hops.node_link);
   }
-  if (facts.strategy == Strategy::kBytePs) {
+  if (TraitsOf(facts.strategy).helpers) {
     hops.helper_link = parts
                            .ServerRate(Overlay(facts.link, facts.server_link), cluster,
                                        {machines, machines}, Barrier<T>{mean / machines, machines},
@@ -287,13 +287,13 @@ CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParame
 // The cost of one collective call. Only rings pipeline their rounds.
 template <class T>
 PipelinedRing<T> CollectiveCost(const StepFacts& facts, const CollectiveHops<T>& hops) {
-  if (facts.strategy == Strategy::kBytePs) {
+  if (TraitsOf(facts.strategy).helpers) {
     const SyncCost<T> cost = BytePsOverNodes(facts.nodes, facts.devices_per_node, facts.servers,
                                              hops.node, hops.helper_link, hops.device, facts.nics);
     return {cost, cost};
   }
   const SyncCost<T> cost = AllreduceCost(facts.strategy, ShapeOf(facts), hops.node, hops.device);
-  const bool ring = facts.strategy == Strategy::kAllreduce || facts.strategy == Strategy::kRing;
+  const bool ring = TraitsOf(facts.strategy).ring;
   if (!ring) return {cost, cost};
   return PipelineRing(cost, facts.nodes > 1 ? hops.node.alpha : hops.device.alpha);
 }
@@ -313,7 +313,7 @@ AsyncWork<T> WorkOf(const StepFacts& facts, const Duration<T>& micro, const Dura
 
 // Whether nobody is there to exchange anything with.
 inline bool Alone(const StepFacts& facts) {
-  return facts.strategy == Strategy::kNone ||
+  return !TraitsOf(facts.strategy).exchanges ||
          (facts.workers == 1 && (!UsesServers(facts.strategy) || facts.server.colocated));
 }
 
@@ -573,7 +573,7 @@ StepTime<T> JoinStep(const StepFacts& facts, const StepInputs<T>& inputs, const 
   Synchronisation<T> sync;
   if (!alone) {
     in.wait = inputs.straggler_spread * (std::sqrt(in.micro_steps) * parts.Slowest(facts));
-    if (facts.strategy == Strategy::kPsAsync) {
+    if (TraitsOf(facts.strategy).asynchronous()) {
       return JoinCycle(facts, inputs, backward, in.wait, parts, terms);
     }
     const Duration<T> idle = IdleTime(facts, inputs.micro, backward);
@@ -592,7 +592,7 @@ StepTime<T> JoinStep(const StepFacts& facts, const StepInputs<T>& inputs, const 
   step.backward = joined.backward;
   step.update = joined.update;
   if (alone) {
-    if (terms != nullptr && facts.strategy != Strategy::kNone) {
+    if (terms != nullptr && TraitsOf(facts.strategy).exchanges) {
       terms->async.cycle = terms->async.alone = step.total();
       if (step.total().si() > 0.0) terms->async.updates = 1.0 / step.total();
     }

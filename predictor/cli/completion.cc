@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <span>
 #include <sstream>
 
 #include "data/workloads/catalog.h"
@@ -32,10 +33,7 @@ struct CommandWords {
   std::vector<Values> positions;  // the last may be repeated
 };
 
-template <std::size_t N>
-Words ListOf(const char* const (&names)[N]) {
-  return Words(std::begin(names), std::end(names));
-}
+Words ListOf(std::span<const char* const> names) { return Words(names.begin(), names.end()); }
 
 // The names behind options, and behind the capitals of a usage line.
 std::map<std::string, Words> KnownNames() {

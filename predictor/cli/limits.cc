@@ -177,7 +177,7 @@ Json LimitsJson(const ScalingLimits& limits, const Plan& plan) {
   json["closed_form"] = ClosedLimitsJson(limits);
   // Older names of three of these.
   const bool servers = UsesServers(plan.strategy);
-  const bool ring = plan.strategy == Strategy::kRing || plan.strategy == Strategy::kAllreduce;
+  const bool ring = TraitsOf(plan.strategy).ring;
   const ClosedForm<SampleRate<>>& ceiling = limits.closed.ceiling;
   json["server_ceiling_samples_per_s"] = servers && ceiling && ceiling->exists()
                                              ? Json(ceiling->value().in(kSamplesPerSecond))

@@ -71,7 +71,7 @@ Json StretchJson(const std::optional<JobStretch>& s) {
 }
 
 void AddFailureLines(const FailureOutlook& f, const Plan& plan, NamedLines* lines) {
-  const bool async = plan.strategy == Strategy::kPsAsync;
+  const bool async = TraitsOf(plan.strategy).asynchronous();
   std::string text = fmt::format("one in {}", FormatDuration(f.between));
   if (async) {
     text += fmt::format(", of a server's node one in {}", FormatDuration(f.between_restarts));
@@ -178,7 +178,7 @@ OutlookOptions ReadOutlookOptions(const Arguments& arguments) {
 
 NamedLines StrategyLines(const Prediction& p, const Plan& plan, const Target& target) {
   NamedLines lines;
-  if (plan.strategy == Strategy::kAuto && !p.algorithm_reason.empty()) {
+  if (TraitsOf(plan.strategy).to_be_chosen && !p.algorithm_reason.empty()) {
     lines.emplace_back("algorithm",
                        fmt::format("{}. {}", StrategyName(p.algorithm), p.algorithm_reason));
   }
@@ -252,7 +252,7 @@ NamedLines OutlookLines(const JobOutlook& job, const Plan& plan) {
     }
     lines.emplace_back("energy", text);
   }
-  const bool async = plan.strategy == Strategy::kPsAsync;
+  const bool async = TraitsOf(plan.strategy).asynchronous();
   const char* unit = async ? "updates" : "steps";
   if (job.epoch) lines.emplace_back("epoch", StretchText(*job.epoch, s, unit));
   if (job.efficiency) {

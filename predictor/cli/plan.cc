@@ -244,7 +244,8 @@ int RunPlan(const std::vector<std::string>& arguments) {
   const auto batches = predictor.calibrated_batches();
   Plan goal = ReadGoal(args, target, batches);
   const Prediction now = predictor.Predict(goal);
-  if (goal.strategy == Strategy::kAuto) goal.strategy = now.algorithm;  // what would be measured
+  if (TraitsOf(goal.strategy).to_be_chosen)
+    goal.strategy = now.algorithm;  // what would be measured
   const int count = args.Has("count")
                         ? ParseInteger(args.Text("count"), OptionPlace("count"), 1, kMostRuns)
                         : kDefaultCount;

@@ -75,7 +75,7 @@ void PrintPrediction(const Prediction& p, const Plan& plan, const Target& target
   part("waiting for stragglers", b.straggler_wait);
   out += "\n" + StackedBar(parts, TerminalWidth() - 4, style);
   // How much an asynchronous worker hides is not known apart.
-  if (b.synchronisation.si() > 0 && plan.strategy != Strategy::kPsAsync) {
+  if (b.synchronisation.si() > 0 && !TraitsOf(plan.strategy).asynchronous()) {
     out += fmt::format("  {} of synchronisation, {} of it hidden behind the backward pass\n",
                        FormatDuration(b.synchronisation),
                        FormatDuration(b.synchronisation - b.exposed()));

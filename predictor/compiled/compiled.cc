@@ -75,7 +75,7 @@ void CompiledState::SetShards(const Workload& network) {
   for (int n = 1; n <= options.most_servers; ++n) {
     Shards& shard = shards[static_cast<std::size_t>(n)];
     shard.share = LargestShare(network, n, plan.server.sharding).share;
-    if (plan.strategy != Strategy::kPsSync) continue;
+    if (!TraitsOf(plan.strategy).has_phases()) continue;
     shard.held = n == 1 ? buckets
                         : std::make_shared<const std::vector<Bucket>>(FullestServerBuckets(
                               network, n, plan.server.sharding,
@@ -169,7 +169,7 @@ void CompiledState::SetTables() {
   }
   // Where packets are lost a rate depends on more than the peers.
   const bool lossy = facts.link.loss.value_or(0) > 0 || facts.server_link.loss.value_or(0) > 0;
-  if (lossy || facts.strategy == Strategy::kNone) return;
+  if (lossy || !TraitsOf(facts.strategy).exchanges) return;
   RecordedParts recorded;
   recorded.rates = &rates;
   recorded.rates_by_link = &rates_by_link;
@@ -186,7 +186,7 @@ void CompiledState::SetTables() {
       MakeCollectiveHops<LinkDual>(tried, cluster_by_link, recorded, nullptr);
     }
   };
-  const bool by_nodes = UsesServers(facts.strategy) || facts.strategy == Strategy::kBytePs;
+  const bool by_nodes = TraitsOf(facts.strategy).may_have_servers();
   for (int w = by_nodes ? 1 : 2; w <= (by_nodes ? kTabledPeers : 3); ++w) {
     record(w, UsesServers(facts.strategy) ? 1 : facts.servers);
   }
@@ -204,7 +204,7 @@ QueryStatus CompiledState::Check(const PlanQuery& q) const {
   if (UsesServers(facts.strategy)) {
     if (!within(q.servers, options.most_servers)) return QueryStatus::kBadServers;
   } else if (q.servers < 0 || q.servers > kMostCount ||
-             (q.servers > 0 && facts.strategy != Strategy::kBytePs)) {
+             (q.servers > 0 && !TraitsOf(facts.strategy).helpers)) {
     return QueryStatus::kBadServers;
   }
   if (!IsBatch(q.local_batch, q.accumulation_steps)) return QueryStatus::kBadBatch;
@@ -240,7 +240,7 @@ KnownParts CompiledState::PartsOf(const PlanQuery& q) const {
   // The helpers' link counts where there are helpers.
   const bool own_link =
       q.link.empty() && q.server_link.empty() &&
-      (facts.strategy != Strategy::kBytePs || (q.servers > 0) == (facts.servers > 0));
+      (!TraitsOf(facts.strategy).helpers || (q.servers > 0) == (facts.servers > 0));
   KnownParts parts;
   parts.curve = &curve;
   parts.curve_by_compute = &curve_by_compute;

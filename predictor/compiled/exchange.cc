@@ -20,7 +20,7 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
   if (alone) return true;
   const bool slow_start =
       (servers ? PathToServers(f) : NodeLink(f)).rtt && (servers || f.nodes > 1);
-  if (f.strategy == Strategy::kPsAsync || f.server.pipelined || slow_start) return false;
+  if (TraitsOf(f.strategy).asynchronous() || f.server.pipelined || slow_start) return false;
 
   const KnownParts parts = PartsOf(query);
   const StepInputs<double> inputs = MakeStepInputs<double>(f, cluster, workload, parts, nullptr);

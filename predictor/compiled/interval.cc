@@ -205,7 +205,7 @@ void CompiledState::SetInterval(const PlanQuery& query, const KnownParts& parts,
 
 [[gnu::flatten]] void CompiledState::Predict(const PlanQuery& query, const StepFacts& f,
                                              Forecast* forecast) const {
-  if (f.strategy == Strategy::kPsAsync && !Alone(f)) {
+  if (TraitsOf(f.strategy).asynchronous() && !Alone(f)) {
     PredictAsynchronous(query, f, forecast);
     return;
   }

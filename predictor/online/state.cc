@@ -275,7 +275,7 @@ std::vector<int> internal::OnlineState::LinksOf(const Plan& plan) const {
 
 std::size_t internal::OnlineState::FindOrAdd(const Plan& plan) {
   CheckPlan(plan);  // before it is taken for another
-  if (plan.strategy == Strategy::kAuto) {
+  if (TraitsOf(plan.strategy).to_be_chosen) {
     throw InputError({"", 0, "strategy"}, "auto", "is no algorithm that a step was measured with",
                      "allreduce, ring, tree, halving-doubling, hierarchical, ...");
   }

@@ -42,10 +42,10 @@ Columns ActiveColumns(const StepFacts& facts, bool named_link) {
 PlanModel::PlanModel(StepFacts facts) : facts_(std::move(facts)) {
   if (Alone(facts_)) return;
   slowest_ = ComputedParts().Slowest(facts_);
-  if (facts_.strategy == Strategy::kPsSync) {
+  if (TraitsOf(facts_.strategy).has_phases()) {
     lines_ = MakeBucketLines(*facts_.buckets);
     held_ = MakeBucketLines(*facts_.held_buckets);
-  } else if (facts_.strategy == Strategy::kPsAsync) {
+  } else if (TraitsOf(facts_.strategy).asynchronous()) {
     async_lines_ = AsyncLinesOf(facts_);
   }
 }

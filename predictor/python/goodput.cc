@@ -165,7 +165,7 @@ CompiledPlan Compile(const py::dict& values) {
 
   Plan plan;
   plan.strategy = ParseStrategy(TextOf(values["strategy"], "strategy"), Keyword("strategy"));
-  if (UsesServers(plan.strategy) || plan.strategy == Strategy::kBytePs) {
+  if (TraitsOf(plan.strategy).may_have_servers()) {
     throw InputError(Keyword("strategy"), StrategyName(plan.strategy),
                      "needs servers, which allocations do not name",
                      "none, allreduce, ring, tree, halving-doubling, hierarchical");

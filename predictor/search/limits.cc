@@ -275,9 +275,9 @@ class Closed {
   }
 
   ClosedLimits Make() {
-    if (plan_.strategy == Strategy::kPsAsync) {
+    if (TraitsOf(plan_.strategy).asynchronous()) {
       Asynchronous();
-    } else if (plan_.strategy == Strategy::kNone) {
+    } else if (!TraitsOf(plan_.strategy).exchanges) {
       const Limit<double> none = Limit<double>::None();
       closed_.ceiling = Limit<SampleRate<>>::None();
       closed_.half_ceiling = closed_.half_efficiency = closed_.crossing = none;
@@ -491,7 +491,7 @@ class Closed {
           terms.micro));
       plan.accumulation_steps = plan_.accumulation_steps;
     }
-    const bool server_sync = plan.strategy == Strategy::kPsSync;
+    const bool server_sync = TraitsOf(plan.strategy).has_phases();
     if (terms.cost.per_call > Duration<>() && plan.overlap == Overlap::kBuckets) {
       closed_.buckets = Limit<double>::At(BestBuckets(plan, terms));
     }
@@ -520,17 +520,17 @@ class Closed {
   double BestBuckets(const Plan& plan, const StepTerms<double>& terms) const {
     SyncCost<double> steady = terms.cost;
     SyncCost<double> chain = steady;
-    if (plan.strategy == Strategy::kPsSync && plan.server.pipelined) {
+    if (TraitsOf(plan.strategy).has_phases() && plan.server.pipelined) {
       // The slower phase sets the pace.
       const SyncCost<double>& push = terms.phases.push;
       const SyncCost<double>& pull = terms.phases.pull;
       steady = chain = pull.Time(bytes()) < push.Time(bytes()) ? push : pull;
-    } else if (plan.strategy != Strategy::kPsSync) {
+    } else if (!TraitsOf(plan.strategy).has_phases()) {
       const double w = plan.workers();
       const Hop<double>& hop = plan.nodes() > 1 ? terms.node_hop : terms.device_hop;
       Strategy algorithm = plan.strategy;
       predictor_.Terms(plan, &algorithm);
-      if (algorithm == Strategy::kRing || algorithm == Strategy::kAllreduce) {
+      if (TraitsOf(algorithm).ring) {
         const CostGrowth<double> growth = plan.nodes() > 1 && devices_ > 1
                                               ? FlatRingGrowth(devices_, hop, terms.device_hop,
                                                                predictor_.cluster().nics_per_node)

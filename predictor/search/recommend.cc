@@ -163,9 +163,9 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
     for (const Strategy strategy : Or(options.strategies, {plan.strategy})) {
       base = options.strategies.empty() ? placed : WithStrategy(placed, strategy);
       const std::vector<int> servers =
-          UsesServers(strategy)           ? Or(options.servers, {std::max(1, plan.servers)})
-          : strategy == Strategy::kBytePs ? Or(options.servers, {plan.servers})
-                                          : std::vector<int>{0};
+          UsesServers(strategy)        ? Or(options.servers, {std::max(1, plan.servers)})
+          : TraitsOf(strategy).helpers ? Or(options.servers, {plan.servers})
+                                       : std::vector<int>{0};
       for (const int n : servers) {
         base.servers = n;
         std::vector<std::optional<DataSize<>>> buckets(options.buckets.begin(),
