@@ -8,6 +8,10 @@
 #include <vector>
 
 #include "model/catalog/catalog.h"
+#include "model/exchange/allreduce_limits.h"
+#include "model/exchange/async_server_limits.h"
+#include "model/exchange/byteps_limits.h"
+#include "model/exchange/parameter_server_limits.h"
 #include "model/limits/limits.h"
 
 namespace stepcast::internal {

@@ -1,6 +1,6 @@
 // Where scaling ends, in closed form.
 //
-// With S(w) the synchronisation of model/limits/growth.h, h its part that the backward pass hides
+// With S(w) the synchronisation of model/exchange/growth.h, h its part that the backward pass hides
 // and t the compute of a step, a step takes T(w) = t + max(0, S(w) - h). In a range of w where no
 // maximum in S changes sides, S(w) = s_0 + s_1 f(w) - s_r / w.
 //
@@ -19,21 +19,15 @@
 //                             w = ((1-p) C - s_r) ln 2 / s_1       for f(w) = log2 w
 //                             or, where it is larger, where S(w) = p C / w
 //
-//   others
+//   others (for those of servers see model/exchange/*_server_limits.h)
 //     accumulation            a = ceil( e / (1 - e)  x / t_micro )
 //     buckets                 J = max( 1, sqrt(t_b / tau), (t_b - m beta) / tau )
-//     servers that suffice    n = min( n_b, max( w, sqrt(w m / (J c_x B_s)) ), 1 / q_1 ),
-//                             n_b = w B / (g B_s)
-//     asynchronous servers    ceiling s / D_max, knee (Z + D) / D_max workers
 //
 //   W              Lambert's function, W e^W = x
 //   e, x, t_micro  wanted share of the time spent computing; exposed synchronisation of a step and
 //                  compute of a micro-step [s]
 //   t_b, tau, beta backward pass [s], cost of a bucket [s], cost of a byte [s/B]
-//   m, q_1         gradient bytes [B]; share of the largest tensor, which one server holds
-//   B, B_s, g, c_x link of a node and of a server [B/s], workers of a node, initiation [s]
-//   Z, D, D_max    what a worker does between its visits to the servers, what it needs of all of
-//                  them, and of the busiest station [s]
+//   m              gradient bytes [B]
 //
 // So the ring ends at s/(2 alpha J) samples a second and sqrt(C/(2 alpha J)) workers when messages
 // are short; halving-doubling and trees have no ceiling and C ln2/(2 alpha J) workers; servers end
@@ -47,8 +41,7 @@
 // best counts of strong scaling are those of more than one worker: compare the step with C alone.
 //
 // Sources: derivatives of the formulas in model/exchange; docs/explanation/limits.md. Corless et
-// al., Advances in Computational Mathematics 5 (1996) (Lambert's function); Denning & Buzen, ACM
-// Computing Surveys 10 (1978) (bounds of operational analysis).
+// al., Advances in Computational Mathematics 5 (1996) (Lambert's function).
 #ifndef STEPCAST_MODEL_LIMITS_LIMITS_H_
 #define STEPCAST_MODEL_LIMITS_LIMITS_H_
 
@@ -62,10 +55,8 @@
 #include <vector>
 
 #include "data/units/quantity.h"
-#include "model/exchange/async_server.h"
 #include "model/exchange/cost.h"
-#include "model/exchange/parameter_server.h"
-#include "model/limits/growth.h"
+#include "model/exchange/growth.h"
 
 namespace stepcast {
 
@@ -147,18 +138,6 @@ GrowthPieces<T> SplitAtHinges(const SyncGrowth<T>& growth) {
   }
   pieces.piece[pieces.count++] = piece;
   return pieces;
-}
-
-// A square root that stays defined, with no slope, below zero.
-template <class T>
-T SqrtOrZero(const T& x) {
-  using std::sqrt;
-  return x > T(0.0) ? T(sqrt(x)) : T(0.0);
-}
-
-template <class T>
-T AtLeast(double least, const T& x) {
-  return x < T(least) ? T(least) : x;
 }
 
 // Where fixed + slope f(w) - saved / w = y.
@@ -315,103 +294,6 @@ StrongScaling<T> BestStrongScaling(const SyncGrowth<T>& growth,
   best.workers = Limit<T>::At(workers);
   best.step = Max(work / workers, exposed_work / workers + growth.Time(workers));
   return best;
-}
-
-// From here on more servers do not make a synchronous step shorter: the workers' links bind
-// (UsefulServers), or starting further transfers costs what it saves, or the largest tensor, which
-// one server holds, does (`largest_tensor`, share of the bytes; 0 where tensors are cut). Servers
-// are on nodes of their own, hold equal shares and have no help of the network; `p.servers` is not
-// read. Left out is the update of the model, which every further server shortens.
-template <class T>
-T ServersThatSuffice(const ServerPaths<T>& p, const std::type_identity_t<DataSize<T>>& bytes,
-                     const std::type_identity_t<T>& calls = T(1.0), double largest_tensor = 0) {
-  using std::sqrt;
-  const double w = p.workers;
-  T servers = UsefulServers(p, 0.0);
-  const Duration<T> initiation = p.initiation * calls;
-  if (T(w) < servers && Duration<T>() < initiation) {
-    // Beyond w servers it is the worker that starts one transfer for each.
-    const Duration<T> one = bytes * Max(1.0 / p.server_bandwidth, 1.0 / p.server_rate);
-    const T balanced = internal::AtLeast(w, T(sqrt(one * w / initiation)));
-    if (balanced < servers) servers = balanced;
-  }
-  if (largest_tensor > 0 && T(1 / largest_tensor) < servers) servers = T(1 / largest_tensor);
-  return internal::AtLeast(1, servers);
-}
-
-// ---- Asynchronous servers, by operational analysis: each worker cycles alone, and nothing passes
-// the busiest station faster than 1 / D_max.
-
-template <class T>
-struct ServerQueues {
-  Duration<T> think;    // of a cycle outside of the stations, without compute
-  Duration<T> demand;   // of all stations
-  Duration<T> largest;  // of the busiest
-};
-
-// The stations of model/exchange/async_server.h for servers on nodes of their own: into the
-// servers, their update, and out of them. `p.workers` is not read.
-template <class T>
-ServerQueues<T> AsyncServerQueues(const ServerPaths<T>& p,
-                                  const std::type_identity_t<DataSize<T>>& bytes) {
-  ServerPaths<T> alone = p;
-  if (!p.colocated) alone.workers_per_node = 1;  // what workers of a node wait is left out
-  const internal::AsyncNetwork<T> network =
-      internal::MakeAsyncNetwork(alone, internal::MakeAsyncDemands(alone, bytes), AsyncWork<T>());
-  Duration<T> demand;
-  for (const Duration<T>& station : network.demand) demand += station;
-  return {network.LeastThink(), demand, network.WithoutQueues().Bottleneck()};
-}
-
-template <class T>
-SampleRate<T> AsyncCeiling(const std::type_identity_t<SampleCount<T>>& per_update,
-                           const ServerQueues<T>& queues) {
-  return per_update / queues.largest;
-}
-
-// Where the ceiling meets the throughput of workers that never wait for each other: with fewer the
-// stations idle, with more the workers queue. Half the ceiling is reached between half of this and
-// this less one.
-template <class T>
-T AsyncKnee(const ServerQueues<T>& queues, const std::type_identity_t<Duration<T>>& compute) {
-  return (compute + queues.think + queues.demand) / queues.largest;
-}
-
-// The workers from which on a cycle surely spends more time outside of compute than in it: t of
-// think time and w D_max at the busiest station. Mean value analysis gets there with fewer, but not
-// with fewer than (2 t - Z - D) / D_max + 1.
-template <class T>
-T AsyncCrossingWorkers(const ServerQueues<T>& queues,
-                       const std::type_identity_t<Duration<T>>& compute) {
-  if (compute < queues.think + queues.demand) return T(1.0);
-  return internal::AtLeast(1, T(compute * 2.0 / queues.largest));
-}
-
-// The workers that finish `work` soonest when each update is computed on its share of it: those at
-// the knee, w D_max = C/w + Z + D with Z less its compute. The cycle there is at most twice the
-// best one.
-template <class T>
-T AsyncBestWorkers(const ServerQueues<T>& queues, const std::type_identity_t<Duration<T>>& work) {
-  const T half = (queues.think + queues.demand) / queues.largest / 2.0;
-  return internal::AtLeast(1, half + internal::SqrtOrZero(T(half * half + work / queues.largest)));
-}
-
-// The servers with which the knee is at `p.workers`: with fewer the workers queue, with more the
-// links idle. For equal shares, whatever `p.servers`, and initiations and updates that are short
-// beside compute.
-template <class T>
-T AsyncServersThatSuffice(const ServerPaths<T>& p, const std::type_identity_t<DataSize<T>>& bytes,
-                          const std::type_identity_t<Duration<T>>& compute) {
-  const double w = p.workers;
-  // With D = m / (n B_s), w D = Z + 2 D, while a server's side of a transfer is the slower one ...
-  const Duration<T> one = bytes * Max(1.0 / p.server_bandwidth, 1.0 / p.server_rate);
-  const Duration<T> alone = compute + PhaseLatency(p) * 2.0;
-  const T slow = one * (w - 2) / alone;
-  // ... or else w D = t + 2 alpha + 2 m g / B.
-  const Duration<T> at_worker =
-      bytes * (static_cast<double>(p.workers_per_node) / p.worker.bandwidth);
-  const T fast = one * w / (alone + at_worker * 2.0);
-  return internal::AtLeast(1, at_worker * fast < one ? slow : fast);
 }
 
 // ---- Accumulation and buckets.

@@ -11,10 +11,13 @@
 #include <vector>
 
 #include "model/exchange/allreduce.h"
+#include "model/exchange/allreduce_limits.h"
 #include "model/exchange/async_server.h"
+#include "model/exchange/async_server_limits.h"
 #include "model/exchange/byteps.h"
+#include "model/exchange/byteps_limits.h"
 #include "model/exchange/parameter_server.h"
-#include "model/limits/growth.h"
+#include "model/exchange/parameter_server_limits.h"
 #include "model/overlap/buckets.h"
 #include "tests/model/support.h"
 
