@@ -53,7 +53,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <vector>
 
+#include "data/record/strategy.h"
 #include "model/exchange/cost.h"
 
 namespace stepcast {
@@ -174,6 +176,30 @@ SyncCost<T> TreeOverNodes(int nodes, int devices, const Hop<T>& inter, const Hop
   cost.per_call += intra.alpha * (2.0 * (devices - 1));
   cost.per_byte = Max(cost.per_byte / used, std::min(2.0, devices - 1.0) / intra.bandwidth);
   return cost;
+}
+
+// The cost of one algorithm; kAllreduce is the ring that libraries use. `shape` is any that has
+// workers; the algorithm one of kAllreduce, kRing, kTree, kHalvingDoubling, kHierarchical.
+template <class T>
+SyncCost<T> AllreduceCost(Strategy algorithm, const NodeShape& s, const Hop<T>& inter,
+                          const Hop<T>& intra) {
+  switch (algorithm) {
+    case Strategy::kTree:
+      return TreeOverNodes(s.nodes, s.devices, inter, intra, s.cards);
+    case Strategy::kHalvingDoubling:
+      return HalvingDoublingOverNodes(s.nodes, s.devices, inter, intra, s.cards);
+    case Strategy::kHierarchical:
+      return HierarchicalAllreduce(s.nodes, s.devices, inter, intra, s.cards);
+    default:
+      return FlatRingAllreduce(s, inter, intra);
+  }
+}
+
+// The algorithms that apply. Two levels are another one only where there are two.
+inline std::vector<Strategy> AllreduceAlgorithms(const NodeShape& shape) {
+  std::vector<Strategy> algorithms = {Strategy::kRing, Strategy::kTree, Strategy::kHalvingDoubling};
+  if (shape.nodes > 1 && shape.devices > 1) algorithms.push_back(Strategy::kHierarchical);
+  return algorithms;
 }
 
 }  // namespace stepcast

@@ -38,12 +38,25 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "data/record/plan.h"
 #include "data/units/quantity.h"
 #include "model/exchange/cost.h"
 #include "model/exchange/growth.h"
 #include "model/exchange/parameter_server.h"
 
 namespace stepcast {
+
+// Whether each node has a server of its own, and each that is added brings one.
+inline bool ServersOnEveryNode(const Plan& plan) {
+  return UsesServers(plan.strategy) && plan.server.colocated && plan.servers == plan.nodes();
+}
+
+// Servers as the laws take them, which know them on nodes of their own or on every node.
+template <class T>
+ServerPaths<T> PathsOfLaws(ServerPaths<T> paths) {
+  if (paths.colocated) paths.server_bandwidth = paths.worker.bandwidth;
+  return paths;
+}
 
 namespace internal {
 

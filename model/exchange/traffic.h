@@ -48,16 +48,10 @@
 #ifndef STEPCAST_MODEL_EXCHANGE_TRAFFIC_H_
 #define STEPCAST_MODEL_EXCHANGE_TRAFFIC_H_
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 
 #include "data/record/plan.h"
 #include "data/units/quantity.h"
-#include "model/exchange/byteps.h"
 
 namespace stepcast {
 
@@ -70,124 +64,10 @@ struct Traffic {
   std::optional<DataSize<>> server_out;
 };
 
-namespace internal {
-
-// `shard` is what the busiest server holds.
-inline Traffic ServerTraffic(const Plan& plan, DataSize<> gradient, DataSize<> shard) {
-  const double w = plan.workers();
-  const double n = plan.servers;
-  if (TraitsOf(plan.strategy).asynchronous()) {
-    return {2 * n, gradient, shard, gradient * 2.0, shard, shard};
-  }
-  // Workers at hand of each server: of all together and of the one with fewest, which serves most
-  // over the wire; and the servers with workers elsewhere, which are all but a lone node's.
-  double at_hand = 0;
-  double fewest = 0;
-  double stays = 0;  // share of a worker's bytes, where fewest of the servers are at hand
-  double serving = n;
-  if (plan.server.colocated) {
-    const auto nodes = static_cast<double>(plan.nodes());
-    fewest = w;
-    for (int server = 0; server < plan.servers; ++server) {
-      const int workers = plan.placement[static_cast<std::size_t>(server % plan.nodes())];
-      at_hand += workers;
-      fewest = std::min<double>(fewest, workers);
-    }
-    stays = std::floor(n / nodes) / n;
-    if (plan.nodes() == 1) serving = 0;
-  }
-  const auto phase = [&](bool merged, DataSize<>* server) {
-    *server = shard * (merged ? std::min(1.0, w - fewest) : w - fewest);
-    return gradient * (merged ? serving / n : w - at_hand / n);
-  };
-  DataSize<> in;
-  DataSize<> out;
-  Traffic traffic;
-  traffic.total =
-      phase(plan.server.in_network_aggregation, &in) + phase(plan.server.multicast, &out);
-  traffic.transfers = (n * w - at_hand) + (plan.server.multicast ? serving : n * w - at_hand);
-  traffic.per_worker = gradient * (1 - stays);
-  traffic.server_in = in;
-  traffic.server_out = out;
-  traffic.per_server = Max(in, out);
-  return traffic;
-}
-
-inline Traffic BytePsTraffic(const Plan& plan, DataSize<> gradient) {
-  const double nodes = plan.nodes();
-  const double fullest = DevicesOnFullestNode(plan.placement);
-  const double helpers = plan.servers;
-  Traffic traffic;
-  for (const int g : plan.placement) traffic.transfers += 2.0 * g * (g - 1);
-  traffic.per_worker = gradient * (2 * (fullest - 1) / fullest);
-  traffic.total = gradient * (2 * (plan.workers() - nodes));
-  if (plan.nodes() == 1) return traffic;
-  const double share = BytePsMachineShare(plan.nodes(), std::min(helpers, nodes));
-  traffic.transfers += 2 * fullest * nodes * (nodes - 1 + helpers);
-  traffic.per_worker += gradient * ((1 + (nodes - 2) * share) / fullest);
-  traffic.total += gradient * (2 * nodes * (1 - share));
-  if (plan.servers > 0) {
-    traffic.per_server = gradient * (nodes * (1 - nodes * share) / helpers);
-    traffic.server_in = traffic.per_server;
-    traffic.server_out = traffic.per_server;
-  }
-  return traffic;
-}
-
-}  // namespace internal
-
 // `largest_shard` is what the busiest server holds; equal shares when it is not given. kAuto counts
 // as the ring: let the choice be made first.
-inline Traffic CountTraffic(const Plan& plan, DataSize<> gradient,
-                            std::optional<DataSize<>> largest_shard = std::nullopt) {
-  const double w = plan.workers();
-  switch (plan.strategy) {
-    case Strategy::kNone:
-      return {};
-    case Strategy::kPsSync:
-    case Strategy::kPsAsync:
-      return internal::ServerTraffic(
-          plan, gradient, largest_shard.value_or(gradient / static_cast<double>(plan.servers)));
-    case Strategy::kBytePs:
-      return internal::BytePsTraffic(plan, gradient);
-    default:
-      break;
-  }
-  if (plan.workers() == 1) return {};
-  Traffic traffic;
-  traffic.total = gradient * (2 * (w - 1));
-  // Trees, and halving and doubling, span nodes where there are some, as model/exchange does.
-  const double fullest_devices = DevicesOnFullestNode(plan.placement);
-  const bool two_levels = plan.nodes() > 1 && fullest_devices > 1;
-  const int spanned = two_levels ? plan.nodes() : plan.workers();
-  if (plan.strategy == Strategy::kHalvingDoubling) {
-    const unsigned whole = std::bit_floor(static_cast<unsigned>(spanned));
-    const double folded = static_cast<double>(spanned) - whole;
-    traffic.transfers = 2.0 * whole * (std::bit_width(whole) - 1) + 2 * folded;
-    traffic.per_worker = gradient * 2.0 * (whole - 1.0) / static_cast<double>(whole) +
-                         gradient * (folded > 0 ? 1.0 : 0.0);
-    if (two_levels) {
-      traffic.transfers *= fullest_devices;
-      for (const int g : plan.placement) traffic.transfers += 2.0 * g * (g - 1);
-      traffic.per_worker = traffic.per_worker / fullest_devices +
-                           gradient * (2 * (fullest_devices - 1) / fullest_devices);
-    }
-  } else if (plan.strategy == Strategy::kTree) {
-    traffic.transfers = 4 * (w - 1);
-    traffic.per_worker = gradient * (std::min(2.0, spanned / 2.0) + (two_levels ? 1.0 : 0.0));
-  } else if (plan.strategy == Strategy::kHierarchical) {
-    const double nodes = plan.nodes();
-    const double fullest = DevicesOnFullestNode(plan.placement);
-    for (const int g : plan.placement) traffic.transfers += 2.0 * g * (g - 1);
-    traffic.transfers += 2 * fullest * nodes * (nodes - 1);
-    traffic.per_worker =
-        gradient * (2 * ((fullest - 1) / fullest + (nodes - 1) / (fullest * nodes)));
-  } else {
-    traffic.transfers = 2 * w * (w - 1);
-    traffic.per_worker = gradient * (2 * (w - 1)) / w;
-  }
-  return traffic;
-}
+Traffic CountTraffic(const Plan& plan, DataSize<> gradient,
+                     std::optional<DataSize<>> largest_shard = std::nullopt);
 
 }  // namespace stepcast
 

@@ -1,5 +1,7 @@
 #include "model/memory/memory.h"
 
+#include "model/exchange/exchange.h"
+
 namespace stepcast {
 
 DataSize<> KeptActivations(const Workload& workload) {
@@ -17,13 +19,14 @@ DataSize<> KeptActivations(const Workload& workload) {
 MemoryNeed CountMemory(const Workload& workload, DataSize<> kept_activations, const Plan& plan,
                        const std::optional<DataSize<>>& available) {
   MemoryNeed need;
-  need.parameters = Bytes(kBytesPerFloat * static_cast<double>(workload.parameters));
-  need.gradients = workload.gradient_bytes;
-  need.optimizer = workload.gradient_bytes * kOptimizerStates;
-  if (plan.accumulation_steps > 1) need.accumulation = workload.gradient_bytes;
-  if (plan.workers() > 1 && TraitsOf(plan.strategy).exchanges) {
-    need.buckets = workload.gradient_bytes;
-  }
+  const MemoryShares shares = ExchangeOf(plan.strategy).Memory(plan);
+  const DataSize<> gradients = workload.gradient_bytes;
+  need.parameters =
+      Bytes(kBytesPerFloat * static_cast<double>(workload.parameters)) * shares.parameters;
+  need.gradients = gradients * shares.gradients;
+  need.optimizer = gradients * (kOptimizerStates * shares.optimizer);
+  if (plan.accumulation_steps > 1) need.accumulation = gradients;
+  need.buckets = gradients * shares.buckets;
   need.activations = kept_activations * static_cast<double>(plan.local_batch);
   need.workspace = kWorkspace + kContext;
   need.total = need.parameters + need.gradients + need.optimizer + need.accumulation +

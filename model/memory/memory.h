@@ -1,12 +1,14 @@
 // Device memory of one training step in 32-bit floats.
 //
-//   total = 4 P + m + s m + [a > 1] m + m_buckets + A b + workspace + reserve
+//   total = p 4 P + q m + r s m + [a > 1] m + e m + A b + workspace + reserve
 //
 //   4 P        parameters and statistics                                   [B]
 //   m          gradients                                                   [B]
 //   s m        optimizer state: s = 1 with momentum (2 for Adam)           [B]
 //   [a > 1] m  accumulation buffer of a training loop that keeps its own   [B]
-//   m_buckets  flattened copies for the exchange, with more than 1 worker  [B]
+//   p, q, r    shares of them that one worker keeps: 1 wherever the model is not
+//              divided among the workers                                   [1]
+//   e m        flattened copies for the exchange: e = 1 with more than 1 worker
 //   A b        activations kept for the backward pass, of b samples        [B]
 //   workspace, reserve   library scratch space and the context             [B]
 //

@@ -238,6 +238,11 @@ inline LinkFacts NodeLink(const StepFacts& facts) {
   return link;
 }
 
+// The link that an exchange between nodes crosses.
+inline LinkFacts ExchangeLink(const StepFacts& facts) {
+  return UsesServers(facts.strategy) ? PathToServers(facts) : NodeLink(facts);
+}
+
 // Distinct nodes that a node of a ring exchanges with.
 inline double RingPeers(const StepFacts& facts) { return std::min(facts.nodes - 1, 2); }
 
@@ -317,6 +322,11 @@ inline bool Alone(const StepFacts& facts) {
          (facts.workers == 1 && (!UsesServers(facts.strategy) || facts.server.colocated));
 }
 
+// Whether an exchange leaves the node: servers are behind its link wherever they live.
+inline bool LeavesNode(const StepFacts& facts) {
+  return facts.nodes > 1 || UsesServers(facts.strategy);
+}
+
 template <class T, class Parts>
 StepInputs<T> MakeStepInputs(const StepFacts& facts, const ClusterParameters<T>& cluster,
                              const WorkloadParameters<T>& workload, const Parts& parts,
@@ -330,7 +340,7 @@ StepInputs<T> MakeStepInputs(const StepFacts& facts, const ClusterParameters<T>&
   if (Alone(facts)) return inputs;
   const bool servers = UsesServers(facts.strategy);
   inputs.overhead =
-      facts.nodes > 1 || servers ? cluster.node_sync_overhead() : cluster.device_sync_overhead();
+      LeavesNode(facts) ? cluster.node_sync_overhead() : cluster.device_sync_overhead();
   inputs.timeout = cluster.loss_timeout();
   if (servers) {
     inputs.servers = MakeServerRoutes(facts, cluster, workload, parts, terms);

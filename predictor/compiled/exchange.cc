@@ -18,8 +18,7 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
   const bool alone = Alone(f);
   exchange->overhead_s = f.has_compute && (!servers || alone) ? workload.update_time().si() : 0;
   if (alone) return true;
-  const bool slow_start =
-      (servers ? PathToServers(f) : NodeLink(f)).rtt && (servers || f.nodes > 1);
+  const bool slow_start = ExchangeLink(f).rtt && LeavesNode(f);
   if (TraitsOf(f.strategy).asynchronous() || f.server.pipelined || slow_start) return false;
 
   const KnownParts parts = PartsOf(query);

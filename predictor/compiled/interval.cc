@@ -24,7 +24,7 @@ void SetCounts(const ServerPaths<HopDual>& from, ServerPaths<T>* paths) {
 
 // The fixed cost of a synchronisation.
 ClusterParameter OverheadOf(const StepFacts& f) {
-  return f.nodes > 1 || UsesServers(f.strategy) ? kNodeSyncOverhead : kDeviceSyncOverhead;
+  return LeavesNode(f) ? kNodeSyncOverhead : kDeviceSyncOverhead;
 }
 
 void SetCompute(const ComputeDual& micro, double by_micro, Gradient* gradient) {

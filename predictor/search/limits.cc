@@ -10,6 +10,9 @@
 
 #include "data/plan/limits.h"
 #include "data/record/input_error.h"
+#include "model/exchange/async_server_limits.h"
+#include "model/exchange/exchange.h"
+#include "model/exchange/parameter_server_limits.h"
 #include "model/exchange/sharding.h"
 #include "model/overlap/buckets.h"
 
@@ -20,12 +23,6 @@ constexpr int kSamplesPerDoubling = 8;
 // An end beyond so many workers is none: they are about as many as all devices there are.
 constexpr double kMostMeant = 1e9;
 constexpr int kMostServersTried = 4096;
-// Shares up to so many times the equal one count as equal.
-constexpr double kEvenShare = 2;
-
-bool ServersOnEveryNode(const Plan& plan) {
-  return UsesServers(plan.strategy) && plan.server.colocated && plan.servers == plan.nodes();
-}
 
 // The plan on `workers` workers. Named hosts cannot be stretched over more nodes: the first ones
 // repeat, so that the slowest link still counts.
@@ -303,82 +300,28 @@ class Closed {
     return Samples(1.0 * plan_.local_batch * plan_.accumulation_steps);
   }
 
-  Duration<> Room(const StepTerms<double>& terms) const {
-    if (plan_.overlap == Overlap::kNone) return {};
-    if (plan_.overlap == Overlap::kPNorm) return terms.hidden;
-    return terms.backward * (1 - buckets_.front().ready);
-  }
-
-  // Servers as the laws take them, which know them on nodes of their own or on every node.
-  ServerPaths<double> Paths(const StepTerms<double>& terms) const {
-    ServerPaths<double> paths = terms.servers;
-    if (paths.colocated) paths.server_bandwidth = paths.worker.bandwidth;
-    return paths;
-  }
-
-  SyncGrowth<double> Servers(const StepTerms<double>& terms) const {
-    SyncGrowth<double> growth = ServersAlone(terms);
-    if (!terms.servers.alone()) growth.time.fixed += PhaseLatency(terms.servers) * 2.0;
-    return growth;
-  }
-
-  // Without the latency, which all buckets of a phase wait for together.
-  SyncGrowth<double> ServersAlone(const StepTerms<double>& terms) const {
-    const ServerPaths<double> paths = WithoutLatency(Paths(terms));
-    // Where more servers leave the fullest one as it is, they are as good as a fixed number.
-    if (ServersOnEveryNode(plan_) && paths.share() * paths.servers <= kEvenShare) {
-      return ColocatedServerGrowth(paths).Of(bytes(), calls());
-    }
-    const bool pipelined = plan_.server.pipelined && plan_.overlap == Overlap::kBuckets;
-    if (!pipelined || paths.colocated) {
-      return ServerGrowth(paths).Of(bytes(), calls());
-    }
-    DataSize<> largest;
-    for (const Bucket& bucket : buckets_) largest = Max(largest, bucket.bytes);
-    return ServerGrowth(paths, 1 / calls(), largest / bytes()).Of(bytes(), calls());
-  }
-
-  // Between devices of one node, or between full nodes.
-  SyncGrowth<double> Allreduce(Strategy algorithm, const StepTerms<double>& terms,
-                               int nodes) const {
-    const int g = nodes > 1 ? devices_ : 1;
-    const Hop<double>& hop = nodes > 1 ? terms.node_hop : terms.device_hop;
-    const Hop<double>& intra = terms.device_hop;
-    const int cards = predictor_.cluster().nics_per_node;
-    CostGrowth<double> growth;
-    switch (algorithm) {
-      case Strategy::kTree:
-        growth = g > 1 ? TreeOverNodesGrowth(g, hop, intra, cards) : DoubleTreeGrowth(hop);
-        break;
-      case Strategy::kHalvingDoubling:
-        growth = HalvingDoublingGrowth(hop);
-        if (g > 1) growth = HierarchicalGrowth(growth, g, intra, cards);
-        break;
-      case Strategy::kHierarchical:
-        growth = RingGrowth(hop);
-        if (g > 1) growth = HierarchicalGrowth(growth, g, intra, cards);
-        break;
-      case Strategy::kBytePs:
-        growth = nodes > 1 ? BytePsGrowth(std::min(1.0, 1.0 * plan_.servers / nodes), hop)
-                           : RingGrowth(hop);
-        if (g > 1) growth = HierarchicalGrowth(growth, g, intra, cards);
-        break;
-      default:
-        growth = g > 1 ? FlatRingGrowth(g, hop, intra, cards) : RingGrowth(hop);
-        return PipelinedRingGrowth(growth, hop.alpha, bytes(), calls());
-    }
-    return growth.Of(bytes(), calls());
+  GrowthQuestion Question(const Plan& plan, Strategy algorithm,
+                          const StepTerms<double>& terms) const {
+    return {plan,
+            algorithm,
+            terms,
+            buckets_,
+            bytes(),
+            devices_,
+            predictor_.cluster().nics_per_node,
+            ServersOnEveryNode(plan_)};
   }
 
   Law At(const Plan& plan) const {
     Strategy algorithm = plan.strategy;
     const StepTerms<double> terms = predictor_.Terms(plan, &algorithm);
     Law law;
-    law.growth =
-        UsesServers(algorithm) ? Servers(terms) : Allreduce(algorithm, terms, plan.nodes());
+    const Exchange& exchange = ExchangeOf(algorithm);
+    const GrowthQuestion question = Question(plan, algorithm, terms);
+    law.growth = exchange.Growth(question);
     law.growth.time.fixed += terms.overhead;
     law.compute = predictor_.PredictStep(plan).compute();
-    law.hidden = Room(terms);
+    law.hidden = exchange.Room(question);
     return law;
   }
 
@@ -463,7 +406,7 @@ class Closed {
     if (ServersOnEveryNode(plan_)) return;  // more nodes bring more servers
     const auto on = [&](int w) { return Scaled(plan_, w, devices_); };
     const auto queues = [&](const Plan& plan) {
-      return AsyncServerQueues(Paths(predictor_.Terms(plan)), bytes());
+      return AsyncServerQueues(PathsOfLaws(predictor_.Terms(plan).servers), bytes());
     };
     const auto compute = [&](const Plan& plan) { return predictor_.PredictStep(plan).compute(); };
     closed_.ceiling =
@@ -518,37 +461,21 @@ class Closed {
   // Of the costs of a call that may set the pace, each has its own best number, and they meet at
   // one: the best of these.
   double BestBuckets(const Plan& plan, const StepTerms<double>& terms) const {
-    SyncCost<double> steady = terms.cost;
-    SyncCost<double> chain = steady;
-    if (TraitsOf(plan.strategy).has_phases() && plan.server.pipelined) {
-      // The slower phase sets the pace.
-      const SyncCost<double>& push = terms.phases.push;
-      const SyncCost<double>& pull = terms.phases.pull;
-      steady = chain = pull.Time(bytes()) < push.Time(bytes()) ? push : pull;
-    } else if (!TraitsOf(plan.strategy).has_phases()) {
-      const double w = plan.workers();
-      const Hop<double>& hop = plan.nodes() > 1 ? terms.node_hop : terms.device_hop;
-      Strategy algorithm = plan.strategy;
-      predictor_.Terms(plan, &algorithm);
-      if (TraitsOf(algorithm).ring) {
-        const CostGrowth<double> growth = plan.nodes() > 1 && devices_ > 1
-                                              ? FlatRingGrowth(devices_, hop, terms.device_hop,
-                                                               predictor_.cluster().nics_per_node)
-                                              : RingGrowth(hop);
-        chain = {Max(growth.per_call.At(growth.shape, w), steady.per_call), steady.per_byte * 0.5};
-      }
-    }
+    Strategy algorithm = plan.strategy;
+    if (TraitsOf(algorithm).to_be_chosen) predictor_.Terms(plan, &algorithm);
+    const CallPaces paces = ExchangeOf(algorithm).Paces(Question(plan, algorithm, terms));
     const auto end = [&](double count) {
-      return Max(EqualBucketsEnd(count, terms.backward, steady, bytes()),
-                 EqualBucketsEnd(count, terms.backward, chain, bytes()));
+      return Max(EqualBucketsEnd(count, terms.backward, paces.steady, bytes()),
+                 EqualBucketsEnd(count, terms.backward, paces.chain, bytes()));
     };
-    double best = BestBucketCount(terms.backward, steady, bytes());
+    double best = BestBucketCount(terms.backward, paces.steady, bytes());
     const auto try_count = [&](double count) {
       if (count >= 1 && end(count) < end(best)) best = count;
     };
-    try_count(BestBucketCount(terms.backward, chain, bytes()));
-    if (steady.per_call < chain.per_call) {
-      try_count((steady.per_byte - chain.per_byte) * bytes() / (chain.per_call - steady.per_call));
+    try_count(BestBucketCount(terms.backward, paces.chain, bytes()));
+    if (paces.steady.per_call < paces.chain.per_call) {
+      try_count((paces.steady.per_byte - paces.chain.per_byte) * bytes() /
+                (paces.chain.per_call - paces.steady.per_call));
     }
     return best;
   }

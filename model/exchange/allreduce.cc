@@ -1,0 +1,199 @@
+// All-reduces among equal workers: rings, trees, halving and doubling, and two levels.
+#include "model/exchange/allreduce.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+
+#include "model/exchange/allreduce_limits.h"
+#include "model/exchange/collective_terms.h"
+#include "model/exchange/exchange.h"
+#include "model/step/explainer.h"
+#include "model/step/step.h"
+
+namespace stepcast {
+namespace {
+
+using internal::CallText;
+using internal::CollectiveTerms;
+
+CallText TextOf(const CollectiveTerms& t) {
+  const std::string over = " / " + t.rate.symbol;
+  const auto power = [](int count) {
+    return static_cast<int>(std::bit_floor(static_cast<unsigned>(count)));
+  };
+  const bool levels = t.between && t.within;
+  switch (t.facts.strategy) {
+    case Strategy::kTree:
+      if (levels) {
+        return {"collective/tree_over_nodes",
+                {"2 (g-1) alpha_i + 2 ceil(log2 N) alpha", {t.g, t.alpha_i, t.n, t.alpha}},
+                {"max(min(2, N/2)/(cards B_hop), min(2, g-1)/B_host)",
+                 {t.n, t.cards, t.b_hop, t.g, t.b_host}}};
+      }
+      return {"collective/tree",
+              {"2 ceil(log2 w) " + t.one.symbol, {t.w, t.one}},
+              {"min(2, w/2)" + over, {t.w, t.rate}}};
+    case Strategy::kHalvingDoubling: {
+      const int count = levels ? t.facts.nodes : t.facts.workers;
+      const bool odd = power(count) < count;
+      const char* const name = "largest power of two among them";
+      if (levels) {
+        return {"collective/halving_doubling_over_nodes",
+                {"2 (g-1) alpha_i + 2 ceil(log2 N) alpha", {t.g, t.alpha_i, t.n, t.alpha}},
+                {std::string("2 (g-1)/g / B_host + ") +
+                     (odd ? "(2 (N'-1)/N' + 2)" : "2 (N'-1)/N'") + " / (cards B_hop)",
+                 {t.g, t.b_host, PlainValue("N'", power(count), name), t.cards, t.b_hop}}};
+      }
+      return {"collective/halving_doubling",
+              {"2 ceil(log2 w) " + t.one.symbol, {t.w, t.one}},
+              {(odd ? "(2 (w'-1)/w' + 2)" : "2 (w'-1)/w'") + over,
+               {PlainValue("w'", power(count), name), t.rate}}};
+    }
+    case Strategy::kHierarchical:
+      if (!levels) break;
+      return {t.used > 1 ? "collective/hierarchical_two_cards" : "collective/hierarchical",
+              {"2 (g-1) alpha_i + 2 (N-1) alpha", {t.g, t.alpha_i, t.n, t.alpha}},
+              {"2 (g-1)/g / B_host + 2 (N-1)/N / (cards B_hop)",
+               {t.g, t.b_host, t.n, t.cards, t.b_hop}}};
+    default:
+      if (!levels) break;
+      return {"collective/flat_ring",
+              {"h alpha + (2 (w-1) - h) alpha_i, h = 2 N - max(0, 3-g)",
+               {t.alpha, t.w, t.alpha_i, t.n, t.g}},
+              {"2 (w-1)/w max(1/(cards B_hop), 1/B_host)", {t.w, t.cards, t.b_hop, t.b_host}}};
+  }
+  return t.RingText();
+}
+
+// A ring of one level, or one that passes all devices of a node before it leaves it.
+CostGrowth<double> RingGrowthOf(const GrowthQuestion& q) {
+  const StepTerms<double>& terms = q.terms;
+  if (q.plan.nodes() <= 1) return RingGrowth(terms.device_hop);
+  if (q.devices_per_node <= 1) return RingGrowth(terms.node_hop);
+  return FlatRingGrowth(q.devices_per_node, terms.node_hop, terms.device_hop, q.cards);
+}
+
+class Allreduces final : public Exchange {
+ public:
+  Traffic CountTraffic(const Plan& plan, DataSize<> gradient, DataSize<> /*shard*/) const override {
+    const double w = plan.workers();
+    if (plan.workers() == 1) return {};
+    Traffic traffic;
+    traffic.total = gradient * (2 * (w - 1));
+    // Trees, and halving and doubling, span nodes where there are some.
+    const double fullest_devices = DevicesOnFullestNode(plan.placement);
+    const bool two_levels = plan.nodes() > 1 && fullest_devices > 1;
+    const int spanned = two_levels ? plan.nodes() : plan.workers();
+    if (plan.strategy == Strategy::kHalvingDoubling) {
+      const unsigned whole = std::bit_floor(static_cast<unsigned>(spanned));
+      const double folded = static_cast<double>(spanned) - whole;
+      traffic.transfers = 2.0 * whole * (std::bit_width(whole) - 1) + 2 * folded;
+      traffic.per_worker = gradient * 2.0 * (whole - 1.0) / static_cast<double>(whole) +
+                           gradient * (folded > 0 ? 1.0 : 0.0);
+      if (two_levels) {
+        traffic.transfers *= fullest_devices;
+        for (const int g : plan.placement) traffic.transfers += 2.0 * g * (g - 1);
+        traffic.per_worker = traffic.per_worker / fullest_devices +
+                             gradient * (2 * (fullest_devices - 1) / fullest_devices);
+      }
+    } else if (plan.strategy == Strategy::kTree) {
+      traffic.transfers = 4 * (w - 1);
+      traffic.per_worker = gradient * (std::min(2.0, spanned / 2.0) + (two_levels ? 1.0 : 0.0));
+    } else if (plan.strategy == Strategy::kHierarchical) {
+      const double nodes = plan.nodes();
+      const double fullest = DevicesOnFullestNode(plan.placement);
+      for (const int g : plan.placement) traffic.transfers += 2.0 * g * (g - 1);
+      traffic.transfers += 2 * fullest * nodes * (nodes - 1);
+      traffic.per_worker =
+          gradient * (2 * ((fullest - 1) / fullest + (nodes - 1) / (fullest * nodes)));
+    } else {
+      traffic.transfers = 2 * w * (w - 1);
+      traffic.per_worker = gradient * (2 * (w - 1)) / w;
+    }
+    return traffic;
+  }
+
+  // Between devices of one node, or between full nodes.
+  SyncGrowth<double> Growth(const GrowthQuestion& q) const override {
+    const bool between = q.plan.nodes() > 1;
+    const int g = between ? q.devices_per_node : 1;
+    const Hop<double>& hop = between ? q.terms.node_hop : q.terms.device_hop;
+    const Hop<double>& intra = q.terms.device_hop;
+    CostGrowth<double> growth;
+    switch (q.algorithm) {
+      case Strategy::kTree:
+        growth = g > 1 ? TreeOverNodesGrowth(g, hop, intra, q.cards) : DoubleTreeGrowth(hop);
+        break;
+      case Strategy::kHalvingDoubling:
+        growth = HalvingDoublingGrowth(hop);
+        if (g > 1) growth = HierarchicalGrowth(growth, g, intra, q.cards);
+        break;
+      case Strategy::kHierarchical:
+        growth = RingGrowth(hop);
+        if (g > 1) growth = HierarchicalGrowth(growth, g, intra, q.cards);
+        break;
+      default:
+        return PipelinedRingGrowth(RingGrowthOf(q), hop.alpha, q.bytes, q.calls());
+    }
+    return growth.Of(q.bytes, q.calls());
+  }
+
+  CallPaces Paces(const GrowthQuestion& q) const override {
+    const SyncCost<double>& steady = q.terms.cost;
+    if (!TraitsOf(q.algorithm).ring) return {steady, steady};
+    const CostGrowth<double> growth = RingGrowthOf(q);
+    return {steady,
+            {Max(growth.per_call.At(growth.shape, q.plan.workers()), steady.per_call),
+             steady.per_byte * 0.5}};
+  }
+
+  void ExplainHops(Explainer* explainer) const override { explainer->DeviceHop(); }
+
+  FormulaText ExplainCalls(Explainer* explainer) const override {
+    const CollectiveTerms t(explainer);
+    CallText text = TextOf(t);
+    if (!TraitsOf(t.facts.strategy).ring) return t.AddCall(std::move(text));
+    const NamedValue bytes = t.to.Gradient();
+    const NodeShape shape = internal::ShapeOf(t.facts);
+    const SyncCost<double> rounds =
+        AllreduceCost(t.facts.strategy, shape, t.terms.node_hop, t.terms.device_hop);
+    const Duration<> slowest =
+        t.facts.nodes > 1 ? t.terms.node_hop.alpha : t.terms.device_hop.alpha;
+    const NamedValue latency = TimeValue("L", rounds.per_call);
+    const NamedValue alpha = TimeValue(t.facts.nodes > 1 ? "alpha" : "alpha_i", slowest);
+    t.to.Add("latency of all rounds", text.model, 4, std::move(text.per_call), latency);
+    t.to.Add("time per byte", text.model, 4, std::move(text.per_byte), t.per_byte);
+    const PipelinedRing<double> pipelined = PipelineRing(rounds, slowest);
+    const DataSize<> mean = internal::MeanBucket(t.facts);
+    const std::string steady = "min(L, 4 " + alpha.symbol + ")";
+    t.to.Add("one call, of a mean bucket", "collective/pipelined_ring", 4,
+             {"max(" + steady + " + per_byte m/K, L + per_byte m/(2 K))",
+              {latency, alpha, t.per_byte, bytes, t.count}},
+             TimeValue("T", pipelined.Time(mean)));
+    // Short buckets wait for one piece that goes all the way round.
+    double chains = 0;
+    DataSize<> in_chains;
+    for (const Bucket& bucket : *t.facts.buckets) {
+      if (!(pipelined.steady.Time(bucket.bytes) < pipelined.chain.Time(bucket.bytes))) continue;
+      ++chains;
+      in_chains += bucket.bytes;
+    }
+    if (chains == 0) {
+      return {"K " + steady + " + per_byte m", {t.count, latency, alpha, t.per_byte, bytes}};
+    }
+    return {"(K - K_L) " + steady + " + K_L L + per_byte (m - m_L/2)",
+            {t.count, PlainValue("K_L", chains, "buckets that latency sets"), latency, alpha,
+             t.per_byte, bytes, SizeValue("m_L", in_chains, "their bytes")}};
+  }
+};
+
+}  // namespace
+
+const Exchange& AllreduceExchange() {
+  static const Allreduces exchange;
+  return exchange;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,148 @@
+// Parameter servers that workers exchange with each at its own pace.
+#include "model/exchange/async_server.h"
+
+#include <string>
+#include <utility>
+
+#include "model/exchange/exchange.h"
+#include "model/exchange/growth.h"
+#include "model/exchange/server_terms.h"
+#include "model/step/step.h"
+
+namespace stepcast {
+namespace {
+
+class CycleTerms : public internal::ServerTerms {
+ public:
+  using ServerTerms::ServerTerms;
+
+  void Cycle() const {
+    const ServerPaths<double>& paths = terms.servers;
+    const internal::AsyncDemands<double> demands =
+        internal::MakeAsyncDemands(paths, facts.gradient);
+    const internal::AsyncNetwork<double> network = internal::MakeAsyncNetwork(
+        paths, demands,
+        internal::WorkOf(facts, terms.micro, terms.backward, workload.straggler_spread()));
+    const internal::AsyncState<double> state = internal::Analyse(network, facts.workers);
+
+    const NamedValue hop = RateValue("B_hop", terms.node_hop.bandwidth);
+    const NamedValue d_link = TimeValue("D", network.demand[internal::kInbound]);
+    FormulaText link;
+    if (facts.server.colocated) {
+      link = {"max(m (s_l v + g f)/(w B_hop), s m/P + c_x)",
+              {to.Gradient(), LinkShare(),
+               PlainValue("v", paths.remote_workers(), "workers on other nodes"),
+               to.DevicesOfNode(), LeavesNode(), to.WorkerCount(), hop}};
+    } else {
+      link = {"max(s m/B_s, s m/P + c_x)",
+              {to.Gradient(), RateValue("B_s", paths.server_bandwidth)}};
+    }
+    link.Add("", {FullestShare(), Handled(), Initiation()});
+    to.Add("one update at the fullest server, each way", "", 5, std::move(link), d_link);
+    const NamedValue d_update = TimeValue("D_u", network.demand[internal::kUpdateStation]);
+    to.Add("its update of the model", "", 7, {"s u", {FullestShare(), Update()}}, d_update);
+    const NamedValue own = TimeValue("D_w", demands.own_link);
+    to.Add("one update on a worker's link, each way", "", 5,
+           {"m f/B_hop", {to.Gradient(), LeavesNode(), hop}}, own);
+    const NamedValue rest = TimeValue("y", network.push_rest);
+    FormulaText beside{"alpha (1 + 2 rho k) + (n-1) c_x + max(0, D_w - D)", PhaseLatencyInputs()};
+    beside.Add("", {ServerCount(), Initiation(), own, d_link});
+    if (paths.connection.si() > 0) {
+      beside.formula = "alpha (1 + 2 rho k) + (n-1) c_x + max(0, D_w - D, m s c - D)";
+      beside.Add("", {to.Gradient(), FullestShare(), Connection()});
+    }
+    to.Add("messages and link beside the servers, each way", "", 5, std::move(beside), rest);
+
+    // The bucket that ends last, as the queues are.
+    const Duration<> at_in = state.residence[internal::kInbound];
+    const Duration<> at_update = state.residence[internal::kUpdateStation];
+    const Duration<> push = network.push_rest + at_in + at_update;
+    internal::OverlapLines::Line last;
+    Duration<> end;
+    for (const internal::OverlapLines::Line& line : network.lines) {
+      const Duration<> at = network.backward * line.ready + push * line.suffix;
+      if (at < end) continue;
+      end = at;
+      last = line;
+    }
+    const NamedValue think = TimeValue("Z", network.Think(state.residence));
+    FormulaText not_there{"t_f + r t_b + q (y + Q_in + Q_u) + y - Q_in - Q_u",
+                          {TimeValue("t_f", network.forward, "forward pass and micro-steps before"),
+                           PlainValue("r", last.ready, "share of it before the last buckets leave"),
+                           TimeValue("t_b", network.backward, "backward pass"),
+                           PlainValue("q", last.suffix, "their share of the bytes"), rest,
+                           TimeValue("Q_in", at_in, "inbound queue and service"),
+                           TimeValue("Q_u", at_update, "update queue and service")}};
+    if (network.at_own_link.si() > 0) {
+      const NamedValue shared = NodeCycle(internal::ShareOwnLink(paths, demands, network), own);
+      not_there.formula =
+          "max(t_f + r t_b + q (y + Q_in + Q_u) + y + Q_out, C_g) - Q_in - Q_u - Q_out";
+      not_there.Add("", {TimeValue("Q_out", state.residence[internal::kOutbound],
+                                   "outbound queue and service"),
+                         shared});
+    }
+    to.Add("time that a worker is not at the servers", "", 5, std::move(not_there), think);
+    const bool exact = facts.workers <= kExactCustomers;
+    to.Add("a worker's cycle", "collective/async_parameter_server", 5,
+           {exact ? "Z + sum of R_i(w), R_i(j) = D_i (1 + Q_i(j-1)), "
+                    "Q_i(j) = j R_i(j)/(Z + sum of R_i(j)), Q_i(0) = 0, D_i = D, D_u, D"
+                  : "Z + Q_in + Q_u + Q_out",
+            exact ? TermInputs{think, d_link, d_update, to.WorkerCount()}
+                  : TermInputs{think, TimeValue("Q_in", at_in), TimeValue("Q_u", at_update),
+                               TimeValue("Q_out", state.residence[internal::kOutbound],
+                                         "outbound queue and service")}},
+           TimeValue("C", terms.async.cycle));
+  }
+
+  // The cycle with the other workers of a node alone, who share its link.
+  NamedValue NodeCycle(const internal::SharedLink<double>& shared, const NamedValue& own) const {
+    const NamedValue result = TimeValue("C_g", shared.cycle);
+    to.Add(
+        "cycle of the workers of one node, who share its link", "", 5,
+        {"(z + sqrt(z^2 - 4 (g-1) D_w A))/2, z = A + (g + q) D_w",
+         {TimeValue("A", shared.beside, "what a cycle has beside its transfers"),
+          to.DevicesOfNode(),
+          PlainValue("q", shared.suffix, "share of the push that the backward pass does not hide"),
+          own}},
+        result);
+    return result;
+  }
+
+  void Parts() const {
+    const TermInputs inputs{TimeValue("C", terms.async.cycle),
+                            PlainValue("a", facts.accumulation_steps, "micro-steps"),
+                            TimeValue("t", terms.micro),
+                            TimeValue("alpha", terms.node_hop.alpha),
+                            ServerCount(),
+                            Initiation()};
+    to.Part("exposed transfer", "", 5, {"max(0, C - a t - 2 (alpha + n c_x))", inputs},
+            step.exposed_transfer);
+    FormulaText latency{"min(C - a t, 2 (alpha + n c_x))", inputs};
+    latency.Add(" + o", {to.Overhead()});
+    to.Part("exposed latency", "", 5, std::move(latency), step.exposed_latency);
+  }
+};
+
+class AsynchronousServerExchange final : public Exchange {
+ public:
+  Traffic CountTraffic(const Plan& plan, DataSize<> gradient, DataSize<> shard) const override {
+    return {2.0 * plan.servers, gradient, shard, gradient * 2.0, shard, shard};
+  }
+
+  // A cycle is no S(w): see async_server_limits.h.
+  SyncGrowth<double> Growth(const GrowthQuestion& /*question*/) const override { return {}; }
+
+  void ExplainHops(Explainer* explainer) const override { CycleTerms(explainer).AddHops(); }
+  void Explain(Explainer* explainer) const override { CycleTerms(explainer).Cycle(); }
+  void ExplainParts(Explainer* explainer) const override { CycleTerms(explainer).Parts(); }
+  FormulaText ExplainCalls(Explainer* /*explainer*/) const override { return {}; }
+};
+
+}  // namespace
+
+const Exchange& AsyncServerExchange() {
+  static const AsynchronousServerExchange exchange;
+  return exchange;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,96 @@
+// Machines that sum for each other, with helpers that have no devices.
+#include "model/exchange/byteps.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/exchange/allreduce_limits.h"
+#include "model/exchange/byteps_limits.h"
+#include "model/exchange/collective_terms.h"
+#include "model/exchange/exchange.h"
+#include "model/step/explainer.h"
+#include "model/step/step.h"
+
+namespace stepcast {
+namespace {
+
+using internal::CallText;
+using internal::CollectiveTerms;
+
+CallText TextOf(const CollectiveTerms& t) {
+  if (!t.between) return t.RingText();
+  CallText text{"collective/byteps", {"2 alpha", {t.alpha}}, {}};
+  if (t.facts.servers > 0) {
+    text.per_byte = {"(1 + (N-2) x) / (cards B_hop)",
+                     {t.n, t.cards, t.b_hop, PlainValue("k", t.facts.servers, "helpers"),
+                      RateValue("B_h", t.terms.server_path.rate)}};
+  } else {
+    text.per_byte = {"2 (N-1)/N / (cards B_hop)", {t.n, t.cards, t.b_hop}};
+  }
+  if (t.within) {
+    text.per_call.Add(" + 2 (g-1) alpha_i", {t.g, t.alpha_i});
+    text.per_byte.Add(" + 2 (g-1)/g / B_host", {t.g, t.b_host});
+  }
+  if (t.facts.servers > 0) {
+    text.per_byte.formula += ", x = (N - k')/(N^2 + k' (N-2)), k' = min(N, k B_h/(cards B_hop))";
+  }
+  return text;
+}
+
+class BytePs final : public Exchange {
+ public:
+  Traffic CountTraffic(const Plan& plan, DataSize<> gradient, DataSize<> /*shard*/) const override {
+    const double nodes = plan.nodes();
+    const double fullest = DevicesOnFullestNode(plan.placement);
+    const double helpers = plan.servers;
+    Traffic traffic;
+    for (const int g : plan.placement) traffic.transfers += 2.0 * g * (g - 1);
+    traffic.per_worker = gradient * (2 * (fullest - 1) / fullest);
+    traffic.total = gradient * (2 * (plan.workers() - nodes));
+    if (plan.nodes() == 1) return traffic;
+    const double share = BytePsMachineShare(plan.nodes(), std::min(helpers, nodes));
+    traffic.transfers += 2 * fullest * nodes * (nodes - 1 + helpers);
+    traffic.per_worker += gradient * ((1 + (nodes - 2) * share) / fullest);
+    traffic.total += gradient * (2 * nodes * (1 - share));
+    if (plan.servers > 0) {
+      traffic.per_server = gradient * (nodes * (1 - nodes * share) / helpers);
+      traffic.server_in = traffic.per_server;
+      traffic.server_out = traffic.per_server;
+    }
+    return traffic;
+  }
+
+  SyncGrowth<double> Growth(const GrowthQuestion& q) const override {
+    const int nodes = q.plan.nodes();
+    if (nodes <= 1) return RingGrowth(q.terms.device_hop).Of(q.bytes, q.calls());
+    CostGrowth<double> growth =
+        BytePsGrowth(std::min(1.0, 1.0 * q.plan.servers / nodes), q.terms.node_hop);
+    if (q.devices_per_node > 1) {
+      growth = HierarchicalGrowth(growth, q.devices_per_node, q.terms.device_hop, q.cards);
+    }
+    return growth.Of(q.bytes, q.calls());
+  }
+
+  void ExplainHops(Explainer* explainer) const override {
+    const StepFacts& facts = explainer->facts();
+    if (facts.nodes > 1 && facts.servers > 0) {
+      explainer->PathRateTerm("rate of a helper's link", "B_h", 4, explainer->terms().server_path,
+                              explainer->NodeCount());
+    }
+    explainer->DeviceHop();
+  }
+
+  FormulaText ExplainCalls(Explainer* explainer) const override {
+    const CollectiveTerms t(explainer);
+    return t.AddCall(TextOf(t));
+  }
+};
+
+}  // namespace
+
+const Exchange& BytePsExchange() {
+  static const BytePs exchange;
+  return exchange;
+}
+
+}  // namespace stepcast

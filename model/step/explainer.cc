@@ -1,0 +1,311 @@
+#include "model/step/explainer.h"
+
+#include <cmath>
+#include <utility>
+
+#include "model/sync/straggler.h"
+
+namespace stepcast {
+
+NamedValue TimeValue(const char* symbol, Duration<> t, const char* name) {
+  const double seconds = t.in(kSeconds);
+  const double size = std::abs(seconds);
+  if (size > 0 && size < 1e-3) return {symbol, t.in(kMicroseconds), "us", name};
+  if (size > 0 && size < 1) return {symbol, t.in(kMilliseconds), "ms", name};
+  return {symbol, seconds, "s", name};
+}
+// Of a network, and of what the cluster's parameters count in bytes.
+NamedValue RateValue(const char* symbol, DataRate<> rate, const char* name) {
+  return {symbol, rate.in(kGigabitsPerSecond), "Gbit/s", name};
+}
+NamedValue ByteRateValue(const char* symbol, DataRate<> rate, const char* name) {
+  return {symbol, rate.si() * 1e-9, "GB/s", name};
+}
+NamedValue SizeValue(const char* symbol, DataSize<> size, const char* name) {
+  if (size.si() < 1e5) return {symbol, size.si(), "B", name};
+  return {symbol, size.in(kMegabytes), "MB", name};
+}
+NamedValue PlainValue(const char* symbol, double value, const char* name) {
+  return {symbol, value, "", name};
+}
+NamedValue PerByteValue(const char* symbol, DurationPerByte<double> time, const char* name) {
+  return {symbol, time.si() * 1e9, "ns/B", name};
+}
+
+Explainer::Explainer(const StepFacts& facts, const ClusterParameters<double>& cluster,
+                     const WorkloadParameters<double>& workload)
+    : facts_(facts),
+      cluster_(cluster),
+      workload_(workload),
+      step_(EvaluateStep(facts, cluster, workload, &terms_)) {}
+
+std::vector<ExplainedTerm> Explainer::Make() {
+  const Exchange& exchange = ExchangeOf(facts_.strategy);
+  const bool exchanges = step_.synchronisation.si() > 0;
+  if (facts_.has_compute) MicroStep();
+  if (exchanges) {
+    Hops(exchange);
+    exchange.Explain(this);
+  }
+  Compute();
+  if (exchanges) exchange.ExplainParts(this);
+  Wait();
+  return std::move(list_);
+}
+
+void Explainer::Add(const std::string& name, const char* model, int section, FormulaText text,
+                    NamedValue result) {
+  list_.push_back({name, model, std::move(text.formula),
+                   "docs/explanation/step-model.md, section " + std::to_string(section),
+                   std::move(text.inputs), std::move(result)});
+}
+
+void Explainer::Part(const char* name, const char* model, int section, FormulaText text,
+                     Duration<> value) {
+  if (!(value.si() > 0)) return;
+  Add(name, model, section, std::move(text), TimeValue("", value));
+  list_.back().is_part = true;
+  list_.back().share = value / step_.total();
+}
+
+NamedValue Explainer::DevicesOfNode() const {
+  return PlainValue("g", facts_.devices_per_node, "devices of the fullest node");
+}
+NamedValue Explainer::NodeCount() const { return PlainValue("N", facts_.nodes, "nodes"); }
+NamedValue Explainer::WorkerCount() const { return PlainValue("w", facts_.workers, "workers"); }
+NamedValue Explainer::Gradient() const { return SizeValue("m", facts_.gradient, "gradient"); }
+NamedValue Explainer::Overhead() const {
+  return TimeValue("o", terms_.overhead,
+                   internal::LeavesNode(facts_) ? "node_sync_overhead" : "device_sync_overhead");
+}
+NamedValue Explainer::LinkLatency() const {
+  return TimeValue("alpha_link", cluster_.link_latency(), "link_latency");
+}
+
+std::optional<Duration<>> Explainer::RoundTrip() const {
+  return internal::ExchangeLink(facts_).rtt;
+}
+
+void Explainer::MicroStep() {
+  FormulaText text{"t_fixed + (t_floor^4 + (c b)^4)^(1/4)",
+                   {TimeValue("t_fixed", workload_.fixed_time(), "fixed_time"),
+                    TimeValue("t_floor", workload_.floor_time(), "floor_time"),
+                    TimeValue("c", workload_.sample_time() * Samples(1.0), "sample_time"),
+                    PlainValue("b", facts_.batch, "batch")}};
+  const bool shaped = facts_.compute_shape != 1;
+  if (shaped || facts_.devices_per_node > 1) text.formula = "(" + text.formula + ")";
+  if (shaped) {
+    text.Add(" s_b",
+             {PlainValue("s_b", facts_.compute_shape, "shape of the profile at this batch")});
+  }
+  if (facts_.devices_per_node > 1) {
+    text.Add(" (1 + h (g-1))",
+             {PlainValue("h", cluster_.host_contention(), "host_contention"), DevicesOfNode()});
+  }
+  Add("micro-step", "compute/fitted_curve", 1, std::move(text), TimeValue("t", terms_.micro));
+}
+
+void Explainer::Compute() {
+  const NamedValue a = PlainValue("a", facts_.accumulation_steps, "micro-steps");
+  const NamedValue phi = PlainValue("phi", cluster_.overlap_share(), "overlap_share");
+  const NamedValue t = TimeValue("t", terms_.micro);
+  Part("forward pass", "", 1, {"a (1 - phi) t", {a, phi, t}}, step_.forward);
+  FormulaText backward{"a phi t", {a, phi, t}};
+  const bool contention = terms_.contention.si() > 0;
+  if (contention) {
+    backward.Add(" + kappa min(S - o - X, phi t)",
+                 {PlainValue("kappa", cluster_.overlap_contention(), "overlap_contention"),
+                  TimeValue("S", step_.synchronisation), Overhead(), TimeValue("X", not_hidden_)});
+  }
+  Part("backward pass", contention ? "overlap/contention" : "", contention ? 2 : 1,
+       std::move(backward), step_.backward);
+  Part("update", "", 7, {"u", {TimeValue("u", workload_.update_time(), "update_time")}},
+       step_.update);
+}
+
+void Explainer::Hops(const Exchange& exchange) {
+  if (internal::LeavesNode(facts_)) {
+    const PathTerms<double>& terms = terms_.node_path;
+    const NamedValue path = PerByteValue("P", 1.0 / terms.rate);
+    Add("path between nodes", "", 3,
+        PathText(terms, TraitsOf(facts_.strategy).servers
+                            ? PlainValue("n", facts_.servers, "servers")
+                            : PlainValue("peers", terms.peers, "neighbours of a node")),
+        path);
+    FormulaText hop{"1 / ((P + 1/B_host)",
+                    {path, ByteRateValue("B_host", cluster_.host_bandwidth(), "host_bandwidth")}};
+    if (facts_.devices_per_node > 1) {
+      hop.Add(" (1 + d (g-1))",
+              {PlainValue("d", cluster_.host_sharing(), "host_sharing"), DevicesOfNode()});
+    }
+    if (facts_.nodes > 1) {
+      hop.Add(" (1 + s log2 N)",
+              {PlainValue("s", cluster_.node_scaling(), "node_scaling"), NodeCount()});
+    }
+    hop.formula += ")";
+    Add("rate of a hop between nodes", "", 3, std::move(hop),
+        RateValue("B_hop", terms_.node_hop.bandwidth));
+    FormulaText latency{"alpha_link", {LinkLatency()}};
+    if (RoundTrip()) latency.Add(" + R/2", {TimeValue("R", *RoundTrip(), "round trip")});
+    Add("latency of a hop between nodes", "", 3, std::move(latency),
+        TimeValue("alpha", terms_.node_hop.alpha));
+  }
+  exchange.ExplainHops(this);
+}
+
+FormulaText Explainer::WindowText(const PathTerms<double>& terms) const {
+  const Path<double>& path = terms.path;
+  const bool stated = RoundTrip() && RoundTrip()->si() > 0;
+  FormulaText text;
+  if (stated) text.Add("R", {TimeValue("R", *RoundTrip(), "round trip")});
+  if (path.loss > 0) {
+    text.Add(stated ? " + 2 alpha_link" : "2 alpha_link", {LinkLatency()});
+    if (stated) text.formula = "(" + text.formula + ")";
+    text.Add(" E", {PlainValue("E", terms.limits.window * path.window / path.rtt,
+                               "round trips until a window has arrived")});
+  }
+  text.Add("/W", {SizeValue("W", path.window, "flow_window")});
+  return text;
+}
+NamedValue Explainer::LossLimit(const PathTerms<double>& terms) {
+  return PerByteValue("t_loss", terms.limits.loss, "time per byte that loss allows");
+}
+
+// Time per byte of a path to `peers` others: only what applies.
+FormulaText Explainer::PathText(const PathTerms<double>& terms, const NamedValue& peers) const {
+  FormulaText text{"||1/B_link, 1/(" + peers.symbol + " B_flow)||_4",
+                   {RateValue("B_link", terms.path.bandwidth, "1448/1538 of the line rate"), peers,
+                    RateValue("B_flow", cluster_.flow_bandwidth(), "flow_bandwidth")}};
+  const std::string shared = terms.connections > 1 ? "/" + peers.symbol : "";
+  if (terms.connections > 0 && terms.limits.window.si() > 0) {
+    const FormulaText window = WindowText(terms);
+    text.formula = "|| " + text.formula;
+    text.Add(
+        ", " + window.formula + shared + "||_" + std::to_string(std::lround(terms.window_knee)),
+        window.inputs);
+  }
+  if (terms.connections > 0 && terms.limits.loss.si() > 0) {
+    text.formula = "|| " + text.formula;
+    text.Add(", t_loss" + shared + "||_4", {LossLimit(terms)});
+  }
+  if (terms.path.loss > 0) text.Add(" / (1 - p)", {PlainValue("p", terms.path.loss, "loss")});
+  return text;
+}
+
+void Explainer::PathRateTerm(const char* name, const char* symbol, int section,
+                             const PathTerms<double>& terms, const NamedValue& peers) {
+  FormulaText text = PathText(terms, peers);
+  text.formula = "1 / (" + text.formula + ")";
+  Add(name, "", section, std::move(text), RateValue(symbol, terms.rate));
+}
+
+void Explainer::DeviceHop() {
+  if (facts_.devices_per_node > 1) {
+    FormulaText latency{"alpha_device",
+                        {TimeValue("alpha_device", cluster_.device_latency(), "device_latency")}};
+    if (facts_.device_rtt.si() > 0) {
+      latency.Add(" + R/2", {TimeValue("R", facts_.device_rtt, "round trip within a node")});
+    }
+    Add("latency of a hop within a node", "", 3, std::move(latency),
+        TimeValue("alpha_i", terms_.device_hop.alpha));
+  }
+}
+
+NamedValue Explainer::SlowStart(const std::string& name, const char* symbol, double flows,
+                                double passes, DurationPerByte<double> per_byte, DataSize<> first) {
+  const Duration<> idle = internal::IdleTime(facts_, terms_.micro, terms_.backward);
+  const LinkFacts link = internal::ExchangeLink(facts_);
+  const Duration<> trip = internal::SlowStartTrip(link, terms_.node_hop);
+  const Duration<> lost =
+      internal::SlowStart(trip, cluster_.loss_timeout(), flows, passes, per_byte, first, idle);
+  const NamedValue result = TimeValue(symbol, lost);
+  if (!(lost.si() > 0)) return result;
+  const DataRate<> rate = passes / per_byte;
+  const DataSize<> window = Bytes(kInitialSegments * kSegmentBytes * flows);
+  TermInputs inputs{
+      TimeValue("R", trip,
+                link.loss.value_or(0) > 0 ? "round trip with 2 link_latency" : "round trip"),
+      SizeValue("d", first * passes, "bytes that leave"),
+      SizeValue("I", window, flows > 1 ? "ten segments of each flow" : "ten segments")};
+  const double halvings = idle / cluster_.loss_timeout() - 0.5;
+  if (halvings < std::log2(rate * trip / window)) {
+    inputs.push_back(TimeValue("idle", idle, "silence"));
+    inputs.push_back(TimeValue("T_0", cluster_.loss_timeout(), "loss_timeout"));
+    Add(name, "", 6,
+        {"R (j - (2^j - 1)/2^h), j = min(h, log2((1 + d/I)/2)), h = idle/T_0 - 1/2", inputs},
+        result);
+  } else {
+    inputs.push_back(RateValue("r", rate, "rate reached"));
+    Add(name, "network/slow_start", 6,
+        {"R (j - (2^j - 1) I/(r R)), j = log2 min(r R/I, (1 + d/I)/2)", inputs}, result);
+  }
+  return result;
+}
+
+void Explainer::Synchronisation(const Exchange& exchange, int section) {
+  FormulaText whole = exchange.ExplainCalls(this);
+  if (terms_.slow_start.si() > 0) exchange.ExplainSlowStart(this, &whole);
+  const NamedValue overhead = Overhead();
+  whole.Add(" + o", {overhead});
+  const NamedValue all = TimeValue("S", step_.synchronisation);
+  Add("whole synchronisation", "", section, std::move(whole), all);
+
+  // X, and the parts that it is shared out to.
+  not_hidden_ = step_.exposed() - terms_.overhead;
+  const NamedValue backward = TimeValue("t_b", terms_.backward, "backward pass");
+  const char* const name = "what the backward pass does not hide";
+  const NamedValue exposed = TimeValue("X", not_hidden_);
+  switch (facts_.overlap) {
+    case Overlap::kBuckets:
+      Add(name, "overlap/buckets", 2,
+          {"max(t_b, E_K) - t_b",
+           {backward, TimeValue("E_K", terms_.end, "end of the last bucket")}},
+          exposed);
+      break;
+    case Overlap::kNone:
+      Add(name, "", 2, {"S - o", {all, overhead}}, exposed);
+      break;
+    case Overlap::kPNorm:
+      Add(name, "overlap/p_norm", 2, {"(t_b^3 + (S - o)^3)^(1/3) - t_b", {backward, all, overhead}},
+          exposed);
+      break;
+  }
+}
+
+void Explainer::SynchronisationParts() {
+  const NamedValue overhead = Overhead();
+  const TermInputs inputs{TimeValue("X", not_hidden_),
+                          PerByteValue("c", terms_.cost.per_byte, "time per byte"), Gradient(),
+                          TimeValue("S", step_.synchronisation), overhead};
+  Part("exposed transfer", "", 2, {"X c m/(S - o)", inputs}, step_.exposed_transfer);
+  Part("exposed latency", "", 2, {"X (1 - c m/(S - o)) + o", inputs}, step_.exposed_latency);
+}
+
+void Explainer::Wait() {
+  if (!(step_.straggler_wait.si() > 0)) return;
+  const bool backup = facts_.backup_workers > 0;
+  FormulaText text{std::string("sigma t sqrt(a) max(0, Phi^-1((w - ") + (backup ? "k - " : "") +
+                       "3/8)/(w + 1/4)))",
+                   {PlainValue("sigma", workload_.straggler_spread(), "straggler_spread"),
+                    TimeValue("t", terms_.micro),
+                    PlainValue("a", facts_.accumulation_steps, "micro-steps"), WorkerCount()}};
+  if (backup) text.Add("", {PlainValue("k", facts_.backup_workers, "backup workers")});
+  const char* const id = backup ? "sync/backup_workers" : "sync/straggler";
+  const char* const name = "waiting for the slowest worker";
+  if (!facts_.server.staleness_bound) {
+    Part(name, id, 8, std::move(text), step_.straggler_wait);
+    return;
+  }
+  const Duration<> barrier =
+      StragglerWait(terms_.micro, workload_.straggler_spread(), facts_.accumulation_steps,
+                    facts_.workers, facts_.backup_workers);
+  Add("the wait of a synchronous step", id, 8, std::move(text), TimeValue("W", barrier));
+  Part(
+      name, "sync/bounded_staleness", 8,
+      {"W^2/(W + s T)",
+       {TimeValue("W", barrier), PlainValue("s", *facts_.server.staleness_bound, "staleness bound"),
+        TimeValue("T", step_.total() - step_.straggler_wait, "step without any wait")}},
+      step_.straggler_wait);
+}
+
+}  // namespace stepcast
