@@ -152,7 +152,7 @@ class Minimum {
           std::any_of(state_.plans.begin(), state_.plans.end(), [&](const ObservedPlan& plan) {
             return !Alone(plan.model.facts()) &&
                    (rate != kServerRate || UsesServers(plan.model.facts().strategy)) &&
-                   (rate == kHostBandwidth || LeavesNode(plan.model.facts()));
+                   (rate == kHostBandwidth || internal::LeavesNode(plan.model.facts()));
           });
       if (!matters) continue;
       for (const double sign : {-1, 1}) add({{rate, x[rate] + sign * kFactor}});
