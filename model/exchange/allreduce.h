@@ -195,6 +195,11 @@ SyncCost<T> AllreduceCost(Strategy algorithm, const NodeShape& s, const Hop<T>& 
   }
 }
 
+// Whether messages between nodes go round them, as a ring's do and those between two levels.
+inline bool RingBetweenNodes(Strategy algorithm) {
+  return algorithm != Strategy::kTree && algorithm != Strategy::kHalvingDoubling;
+}
+
 // The algorithms that apply. Two levels are another one only where there are two.
 inline std::vector<Strategy> AllreduceAlgorithms(const NodeShape& shape) {
   std::vector<Strategy> algorithms = {Strategy::kRing, Strategy::kTree, Strategy::kHalvingDoubling};

@@ -54,6 +54,39 @@ LinkFacts ServerLinkOf(const Cluster& cluster, const Plan& plan);
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
                         std::shared_ptr<const std::vector<Bucket>> buckets);
 
+namespace internal {
+
+// What is known between a worker and a server, with the bandwidth of the server's link.
+inline LinkFacts PathToServers(const StepFacts& facts) {
+  return facts.server.colocated ? facts.link : Overlay(facts.link, facts.server_link);
+}
+
+// What is known between the nodes of a collective. Machines of BytePS exchange with helpers too.
+inline LinkFacts NodeLink(const StepFacts& facts) {
+  if (!TraitsOf(facts.strategy).helpers || facts.servers == 0) return facts.link;
+  LinkFacts link = Overlay(facts.link, facts.server_link);
+  link.bandwidth = facts.link.bandwidth;
+  return link;
+}
+
+// The link that an exchange between nodes crosses.
+inline LinkFacts ExchangeLink(const StepFacts& facts) {
+  return UsesServers(facts.strategy) ? PathToServers(facts) : NodeLink(facts);
+}
+
+// Whether nobody is there to exchange anything with.
+inline bool Alone(const StepFacts& facts) {
+  return !TraitsOf(facts.strategy).exchanges ||
+         (facts.workers == 1 && (!UsesServers(facts.strategy) || facts.server.colocated));
+}
+
+// Whether an exchange leaves the node: servers are behind its link wherever they live.
+inline bool LeavesNode(const StepFacts& facts) {
+  return facts.nodes > 1 || UsesServers(facts.strategy);
+}
+
+}  // namespace internal
+
 }  // namespace stepcast
 
 #endif  // STEPCAST_MODEL_STEP_STEP_FACTS_H_

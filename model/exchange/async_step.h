@@ -1,0 +1,63 @@
+// The cycle of an asynchronous worker in the place of a step.
+//
+// The formulas are those of async_server.h.
+#ifndef STEPCAST_MODEL_EXCHANGE_ASYNC_STEP_H_
+#define STEPCAST_MODEL_EXCHANGE_ASYNC_STEP_H_
+
+#include "data/units/quantity.h"
+#include "model/exchange/async_server.h"
+#include "model/exchange/server_step.h"
+#include "model/step/step_terms.h"
+
+namespace stepcast::internal {
+
+template <class T>
+struct StepInputs;
+
+// What an asynchronous worker does between two updates.
+template <class T>
+AsyncWork<T> WorkOf(const StepFacts& facts, const Duration<T>& micro, const Duration<T>& backward,
+                    const T& spread, const OverlapLines* lines = nullptr) {
+  AsyncWork<T> work;
+  work.forward = micro * static_cast<double>(facts.accumulation_steps) - backward;
+  work.backward = backward;
+  work.spread = spread;
+  work.buckets = facts.overlap == Overlap::kNone ? nullptr : facts.buckets.get();
+  work.lines = lines;
+  return work;
+}
+
+// Asynchronous servers: a worker's cycle takes the place of a synchronisation.
+template <class T, class Parts>
+StepTime<T> JoinCycle(const StepFacts& facts, const StepInputs<T>& inputs,
+                      const Duration<T>& backward, const T& wait, const Parts& parts,
+                      StepTerms<T>* terms) {
+  const Duration<T>& micro = inputs.micro;
+  const ServerRoutes<T>& routes = inputs.servers;
+  const ServerPaths<T>& paths = routes.paths;
+  const AsyncServers<T> async = AsynchronousServers(
+      paths, WorkOf(facts, micro, backward, inputs.straggler_spread, parts.AsyncLines(facts)),
+      facts.gradient);
+  StepTime<T> step;
+  step.forward = (micro - backward) * static_cast<double>(facts.accumulation_steps);
+  step.backward = backward * static_cast<double>(facts.accumulation_steps);
+  if (terms != nullptr) terms->async = async;
+  step.limiter = routes.At(async);
+  const Duration<T> exposed =
+      Max(async.cycle - step.compute(), Duration<T>());  // rounding must not make it negative
+  step.exposed_latency =
+      Min(exposed,
+          (paths.worker.alpha + paths.initiation * static_cast<double>(facts.servers)) * 2.0) +
+      inputs.overhead;
+  step.exposed_transfer = exposed + inputs.overhead - step.exposed_latency;
+  step.synchronisation = step.exposed();
+  if (facts.server.staleness_bound) {
+    step.straggler_wait =
+        BoundedStalenessWait(micro * wait, step.total(), facts.server.staleness_bound);
+  }
+  return step;
+}
+
+}  // namespace stepcast::internal
+
+#endif  // STEPCAST_MODEL_EXCHANGE_ASYNC_STEP_H_

@@ -1,0 +1,155 @@
+// A step's synchronisation through parameter servers: the paths to them and the two phases.
+//
+// The formulas are those of parameter_server.h; both kinds of servers have the same paths.
+#ifndef STEPCAST_MODEL_EXCHANGE_SERVER_STEP_H_
+#define STEPCAST_MODEL_EXCHANGE_SERVER_STEP_H_
+
+#include <algorithm>
+
+#include "data/units/quantity.h"
+#include "model/exchange/async_server.h"
+#include "model/exchange/parameter_server.h"
+#include "model/exchange/synchronisation.h"
+#include "model/step/step_terms.h"
+
+namespace stepcast::internal {
+
+// The paths to servers, and what limits the two links of each.
+template <class T>
+struct ServerRoutes {
+  ServerPaths<T> paths;
+  Limiter node_link = Limiter::kLink;
+  Limiter server_link = Limiter::kServerLink;
+  Limiter connection = Limiter::kWindow;
+
+  Limiter At(ServerLimiter part) const {
+    switch (part) {
+      case ServerLimiter::kWorkerLink:
+        return node_link;
+      case ServerLimiter::kServerRate:
+        return Limiter::kServer;
+      case ServerLimiter::kConnection:
+        return connection;
+      case ServerLimiter::kServerLink:
+        break;
+    }
+    return server_link;
+  }
+  Limiter At(const AsyncServers<T>& async) const {
+    switch (async.limiter) {
+      case AsyncLimiter::kServerLink:
+        return server_link;
+      case AsyncLimiter::kServerRate:
+      case AsyncLimiter::kServerUpdate:
+        return Limiter::kServer;
+      default:
+        return At(async.exchange);
+    }
+  }
+};
+
+template <class T, class Parts>
+ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters<T>& cluster,
+                                 const WorkloadParameters<T>& workload, const Parts& parts,
+                                 StepTerms<T>* terms) {
+  const double servers = facts.servers;
+  const double workers = facts.workers;
+  ServerRoutes<T> routes;
+  ServerPaths<T>& paths = routes.paths;
+  paths.workers = facts.workers;
+  paths.servers = facts.servers;
+  paths.workers_per_node = facts.devices_per_node;
+  paths.nodes = facts.nodes;
+  paths.colocated = facts.server.colocated;
+  paths.multicast = facts.server.multicast;
+  paths.in_network_aggregation = facts.server.in_network_aggregation;
+  paths.largest_share = facts.server_share;
+  paths.tensors = facts.tensors;
+  paths.rpc_rounds = cluster.rpc_rounds();
+  paths.initiation = cluster.transfer_initiation();
+  paths.server_rate = cluster.server_rate();
+  paths.update = workload.update_time() / facts.gradient;
+  // Messages pass the worker's link and the server's: round trip and loss are those of the two.
+  const LinkFacts path = PathToServers(facts);
+  LinkFacts node_link = path;
+  node_link.bandwidth = facts.link.bandwidth;
+  const PathRate<T> at_node = parts.NodeRate(node_link, cluster, {servers, 0}, Barrier<T>(),
+                                             terms != nullptr ? &terms->node_path : nullptr);
+  paths.worker =
+      NodeHop(facts, node_link, cluster, at_node, parts.Doublings(facts.nodes), &routes.node_link);
+  const PathRate<T> rate = parts.ServerRate(path, cluster, {workers, 0}, Barrier<T>(),
+                                            terms != nullptr ? &terms->server_path : nullptr);
+  paths.server_bandwidth = rate.bandwidth;
+  const double loss = path.loss.value_or(0.0);
+  if (path.rtt || loss > 0.0) {
+    // A phase ends with the slowest of all flows, one between each worker and each server.
+    const Barrier<T> barrier{MeanBucket(facts) / servers, workers * servers};
+    const FlowLimits<T> limits = parts.ConnectionLimits(path, cluster, barrier);
+    paths.connection = ConnectionTime(limits, loss);
+    if (limits.window < limits.loss) routes.connection = Limiter::kLoss;
+    if (terms != nullptr) terms->server_path.limits = limits;
+  }
+  // A colocated server has its node's link.
+  const Limiter at_server = paths.colocated ? routes.node_link : rate.limiter;
+  if (at_server != Limiter::kLink) routes.server_link = at_server;
+  if (terms != nullptr) {
+    terms->node_hop = paths.worker;
+    terms->servers = paths;
+  }
+  return routes;
+}
+
+// The same in each phase of synchronous servers, at the worker and at the fullest server as fast as
+// either is.
+template <class T>
+FirstBucketDelays<T> SlowStarts(const StepFacts& facts, const Duration<T>& trip,
+                                const Duration<T>& timeout, const ServerPhases<T>& phases,
+                                double passes, const Duration<T>& idle) {
+  const auto delay = [&](const SyncCost<T>& cost, double share, const Bucket& first) {
+    return SlowStart(trip, timeout, facts.servers, passes, cost.per_byte * share,
+                     first.bytes / share, idle);
+  };
+  const Bucket& first = facts.buckets->front();
+  const Bucket& held = facts.held_buckets->front();
+  return {delay(phases.worker_push, 1, first), delay(phases.worker_pull, 1, first),
+          delay(phases.server_push, phases.share, held),
+          delay(phases.server_pull, phases.share, held)};
+}
+
+// With synchronous servers. `idle` is the silence of the links before, and `timeout` that of a
+// retransmission, in which their windows halve.
+template <class T, class Parts>
+Synchronisation<T> Synchronise(const StepFacts& facts, const ServerRoutes<T>& routes,
+                               const Duration<T>& backward, const Duration<T>& idle,
+                               const Duration<T>& timeout, const Parts& parts,
+                               StepTerms<T>* terms) {
+  Synchronisation<T> sync;
+  const ServerPaths<T>& paths = routes.paths;
+  // All buckets of a phase are on their way at once.
+  const Duration<T> latency = PhaseLatency(paths) * 2.0;
+  const ServerPhases<T> phases = SynchronousServers(paths, Duration<T>());
+  if (terms != nullptr) terms->phases = phases;
+  sync.limiter = routes.At(phases.limiter());
+  sync.cost = phases.push + phases.pull;
+  FirstBucketDelays<T> late;
+  const Duration<T> trip = SlowStartTrip(PathToServers(facts), paths.worker);
+  if (trip.si() > 0.0) {
+    // Both directions of a link start slowly, a phase after the other.
+    const double passes = paths.worker_passes();
+    const DataSize<> first =
+        Max(facts.buckets->front().bytes, facts.held_buckets->front().bytes / phases.share);
+    for (const SyncCost<T>* phase : {&phases.push, &phases.pull}) {
+      sync.slow_start +=
+          SlowStart(trip, timeout, facts.servers, passes, phase->per_byte, first, idle);
+    }
+    late = SlowStarts(facts, trip, timeout, phases, passes, idle);
+  }
+  sync.calls =
+      sync.cost.per_call * static_cast<double>(facts.buckets->size()) + latency + sync.slow_start;
+  sync.end = parts.ServersEnd(facts, phases, backward, late) + latency;
+  return sync;
+}
+
+}  // namespace stepcast::internal
+
+#endif  // STEPCAST_MODEL_EXCHANGE_SERVER_STEP_H_

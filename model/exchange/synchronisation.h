@@ -1,0 +1,118 @@
+// What every exchange of a step is made of: paths as stated or fitted, hops, the silence of the links
+// before the first bucket, and what comes of it.
+//
+// The formulas are those of model/network/hop.h and slow_start.h; here they meet the facts of a plan
+// and the fitted parameters.
+#ifndef STEPCAST_MODEL_EXCHANGE_SYNCHRONISATION_H_
+#define STEPCAST_MODEL_EXCHANGE_SYNCHRONISATION_H_
+
+#include <limits>
+#include <optional>
+
+#include "data/units/quantity.h"
+#include "model/exchange/cost.h"
+#include "model/network/hop.h"
+#include "model/network/limiter.h"
+#include "model/network/slow_start.h"
+#include "model/network/transport.h"
+#include "model/overlap/buckets.h"
+#include "model/step/parameters.h"
+#include "model/step/step_facts.h"
+
+namespace stepcast::internal {
+
+// The bytes of an average bucket.
+inline DataSize<> MeanBucket(const StepFacts& facts) {
+  return facts.gradient / static_cast<double>(facts.buckets->size());
+}
+
+// A link as stated, or as fitted where nothing is stated.
+template <class T>
+Path<T> MakePath(const LinkFacts& stated, const DataRate<T>& fitted,
+                 const ClusterParameters<T>& cluster) {
+  Path<T> path;
+  path.bandwidth = (stated.bandwidth ? DataRate<T>(*stated.bandwidth) : fitted) * kPayloadShare;
+  path.rtt = stated.rtt.value_or(Duration<>());
+  path.loss = T(stated.loss.value_or(0.0));
+  path.congestion = stated.congestion_control.value_or(CongestionControl::kCubic);
+  path.window = cluster.flow_window();
+  path.timeout = cluster.loss_timeout();
+  path.burst = stated.loss_burst.value_or(Duration<>());
+  // Without loss the round trip matters by the window alone, and only where it is stated. With loss
+  // it decides, and what the hosts add to it counts.
+  if (path.loss > 0.0) path.rtt += cluster.link_latency() * 2.0;
+  return path;
+}
+
+// A hop between nodes over a path of `rate`.
+template <class T>
+Hop<T> NodeHop(const StepFacts& facts, const LinkFacts& link, const ClusterParameters<T>& cluster,
+               const PathRate<T>& rate, double doublings, Limiter* limiter) {
+  const DataRate<T> host = cluster.host_bandwidth();
+  const Crowding<T> crowding{cluster.host_sharing(), static_cast<double>(facts.devices_per_node),
+                             cluster.node_scaling(), doublings};
+  *limiter = host < rate.bandwidth ? Limiter::kHost : rate.limiter;
+  return {HopLatency(cluster.link_latency(), link.rtt.value_or(Duration<>())),
+          HopRate(rate.bandwidth, host, crowding)};
+}
+
+// A hop between devices of one node.
+template <class T>
+Hop<T> DeviceHop(const StepFacts& facts, const ClusterParameters<T>& cluster) {
+  return {HopLatency(cluster.device_latency(), facts.device_rtt), cluster.host_bandwidth()};
+}
+
+// Share of the backward pass that is left when a step's first bucket leaves.
+inline double HiddenSilence(const StepFacts& facts) {
+  return facts.overlap == Overlap::kBuckets ? 1 - facts.buckets->front().ready : 0;
+}
+
+// Silence of the links before a step's first bucket leaves.
+template <class T>
+Duration<T> IdleTime(const StepFacts& facts, const Duration<T>& micro,
+                     const Duration<T>& backward) {
+  return micro * static_cast<double>(facts.accumulation_steps) - backward * HiddenSilence(facts);
+}
+
+// The round trip of flows that start slowly: as stated, and what the hosts of `hop` add to it where
+// loss makes it count (MakePath).
+template <class T>
+Duration<T> SlowStartTrip(const LinkFacts& link, const Hop<T>& hop) {
+  if (!link.rtt) return {};
+  return link.loss.value_or(0.0) > 0.0 ? hop.alpha * 2.0 : Duration<T>(*link.rtt);
+}
+
+// What a step's first bucket loses because its flows were silent while the devices computed. A
+// node sends `passes` bytes of it for each byte of the message, which takes `per_byte` once the
+// flows are open, whatever limits it: a faster link that nobody can use loses no more.
+template <class T>
+Duration<T> SlowStart(const Duration<T>& trip, const Duration<T>& timeout, double flows,
+                      double passes, const DurationPerByte<T>& per_byte, const DataSize<>& bucket,
+                      const Duration<T>& idle) {
+  if (!(trip.si() > 0.0)) return {};
+  // Windows and losses have their part in the rate.
+  Path<T> path;
+  path.bandwidth = passes / per_byte;
+  path.rtt = trip;
+  path.timeout = timeout;
+  path.window = DataSize<T>::FromSi(T(std::numeric_limits<double>::infinity()));
+  return SlowStartDelay(path, DataSize<T>(bucket * passes), flows,
+                        std::optional<Duration<T>>(idle));
+}
+
+// A synchronisation beside the backward pass.
+template <class T>
+struct Synchronisation {
+  Duration<T> end;         // of the last bucket, from the start of the backward pass
+  Duration<T> calls;       // of all buckets; their bytes are the rest
+  Duration<T> slow_start;  // before the first bucket, within the calls
+  SyncCost<T> cost;
+  Limiter limiter = Limiter::kNothing;
+
+  Duration<T> Transfer(const StepFacts& facts) const { return cost.per_byte * facts.gradient; }
+  Duration<T> All(const StepFacts& facts) const { return calls + Transfer(facts); }
+};
+
+}  // namespace stepcast::internal
+
+#endif  // STEPCAST_MODEL_EXCHANGE_SYNCHRONISATION_H_

@@ -1,0 +1,36 @@
+// The terms from which a step was joined.
+#ifndef STEPCAST_MODEL_STEP_STEP_TERMS_H_
+#define STEPCAST_MODEL_STEP_STEP_TERMS_H_
+
+#include "data/units/quantity.h"
+#include "model/exchange/async_server.h"
+#include "model/exchange/cost.h"
+#include "model/exchange/parameter_server.h"
+#include "model/network/hop.h"
+#include "model/step/step_time.h"
+
+namespace stepcast {
+
+// What a step's time is made of on the way: what `explain` shows.
+template <class T>
+struct StepTerms {
+  Duration<T> micro;         // one micro-step
+  Duration<T> backward;      // its backward pass, without contention
+  Hop<T> node_hop;           // between nodes; for more than one node, or a server
+  Hop<T> device_hop;         // between devices of a node
+  PathTerms<T> node_path;    // of node_hop
+  PathTerms<T> server_path;  // of a server's link, or a helper's; limits are those of a connection
+  SyncCost<T> cost;          // of a call of the collective; of push and pull with servers
+  ServerPaths<T> servers;    // ps-sync and ps-async
+  ServerPhases<T> phases;    // ps-sync
+  AsyncServers<T> async;     // ps-async
+  Duration<T> slow_start;    // before the first bucket
+  Duration<T> overhead;      // fixed cost of the synchronisation
+  Duration<T> end;           // of the last bucket, from the start of the backward pass
+  Duration<T> hidden;
+  Duration<T> contention;
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_MODEL_STEP_STEP_TERMS_H_
