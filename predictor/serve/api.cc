@@ -1,6 +1,7 @@
 #include "predictor/serve/api.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -12,6 +13,8 @@
 #include <new>
 #include <optional>
 #include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "data/plan/fields.h"
@@ -594,7 +597,10 @@ Reply Api::ShowMetrics(const Request& /*request*/) const {
 }
 
 Reply Api::ShowOpenApi(const Request& /*request*/) const {
-  return TextReply("application/yaml", OpenApiText());
+  std::string text = OpenApiText();
+  const std::string_view mark = "[STRATEGIES]";
+  text.replace(text.find(mark), mark.size(), fmt::format("[{}]", fmt::join(kStrategyNames, ", ")));
+  return TextReply("application/yaml", std::move(text));
 }
 
 const char* StatusText(int status) {
