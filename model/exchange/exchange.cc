@@ -59,6 +59,12 @@ const Exchange& NoExchange() {
   return exchange;
 }
 
+// Each in its own source.
+const Exchange& AllreduceExchange();
+const Exchange& ServerExchange();
+const Exchange& AsyncServerExchange();
+const Exchange& BytePsExchange();
+
 const Exchange& ExchangeOf(Strategy strategy) {
   switch (strategy) {
     case Strategy::kNone:

@@ -82,13 +82,8 @@ class Exchange {
 };
 
 const Exchange& ExchangeOf(Strategy strategy);
-
-// The exchanges, each in its own source.
+// That of strategy none.
 const Exchange& NoExchange();
-const Exchange& AllreduceExchange();
-const Exchange& ServerExchange();
-const Exchange& AsyncServerExchange();
-const Exchange& BytePsExchange();
 
 }  // namespace stepcast
 
