@@ -12,13 +12,12 @@
 #include <utility>
 
 #include "calibrate/group_rows.h"
-#include "calibrate/plan_rows.h"
 #include "calibrate/scatter.h"
 #include "model/statistics/normal.h"
+#include "model/step/answer.h"
 #include "model/step/belief.h"
 #include "model/step/discrepancy.h"
 #include "model/step/plan_key.h"
-#include "model/step/step.h"
 
 namespace stepcast {
 namespace {
@@ -68,7 +67,7 @@ struct PlanState {
 
 // Runs that the model does not tell apart.
 struct CheckedPlan {
-  StepFacts facts;
+  PlanModel model;
   int workload = 0;  // index of the first of its parameters
   const Belief* belief = nullptr;
   std::vector<int> links;         // indices of the links that its named hosts have
@@ -159,8 +158,6 @@ class DriftCheck {
   Checked& Of(const Run& run) {
     return checked_[index_.at(WorkloadScope(run.workload, run.device))];
   }
-  // Of a plan's links, the slowest; the cluster's where it names no hosts.
-  int SlowestLink(const CheckedPlan& plan, const std::vector<double>& values) const;
   PlanState Answer(const CheckedPlan& plan, const std::vector<double>& values) const;
   bool DependsOn(const CheckedPlan& plan, int variable) const;
   bool DependsOn(const CheckedPlan& plan, const Candidate& candidate) const;
@@ -325,13 +322,6 @@ void DriftCheck::AddPlans() {
       buckets = std::make_shared<const std::vector<Bucket>>(MakeBuckets(*checked.workload, cap));
     }
     CheckedPlan plan;
-    try {
-      plan.facts = MakeStepFacts(problem_.cluster, run.plan, *checked.workload, buckets);
-    } catch (const InputError& e) {
-      throw InputError({run.place.file, run.place.line, e.place().key}, e.value(), e.problem(),
-                       e.allowed());
-    }
-    if (plan.facts.strategy == Strategy::kAuto) plan.facts.strategy = Strategy::kAllreduce;
     plan.workload = checked.offset;
     for (const std::string& host : run.plan.hosts) {
       const int position = checked.belief.SlowestLink({host});
@@ -348,6 +338,14 @@ void DriftCheck::AddPlans() {
     key.insert(key.begin(), plan.workload);
     const auto [it, is_new] = known.try_emplace(std::move(key), plans_.size());
     if (is_new) {
+      try {
+        StepFacts facts = MakeStepFacts(problem_.cluster, run.plan, *checked.workload, buckets);
+        if (facts.strategy == Strategy::kAuto) facts.strategy = Strategy::kAllreduce;
+        plan.model = PlanModel(std::move(facts));
+      } catch (const InputError& e) {
+        throw InputError({run.place.file, run.place.line, e.place().key}, e.value(), e.problem(),
+                         e.allowed());
+      }
       const PlanState state = Answer(plan, values_);
       plans_.push_back(std::move(plan));
       plans_.back().SetScatter(fitted_, state);
@@ -391,36 +389,32 @@ void DriftCheck::MakeCandidates() {
   }
 }
 
-int DriftCheck::SlowestLink(const CheckedPlan& plan, const std::vector<double>& values) const {
-  int slowest = plan.links.empty() ? int{kLinkBandwidth} : plan.links.front();
-  for (const int link : plan.links) {
-    if (values[static_cast<std::size_t>(link)] < values[static_cast<std::size_t>(slowest)]) {
-      slowest = link;
-    }
-  }
-  return slowest;
-}
-
 PlanState DriftCheck::Answer(const CheckedPlan& plan, const std::vector<double>& values) const {
   PlanState state;
-  state.link = SlowestLink(plan, values);
+  const auto link_at = [&](std::size_t i) { return static_cast<std::size_t>(plan.links[i]); };
+  if (const auto slowest =
+          SlowestLink(plan.links.size(), [&](std::size_t i) { return values[link_at(i)]; })) {
+    state.link = plan.links[*slowest];
+  }
   const double* link =
       state.link == kLinkBandwidth ? nullptr : &values[static_cast<std::size_t>(state.link)];
-  state.answer =
-      AnswerPlan(plan.facts, values.data(), values.data() + plan.workload, link, Derivatives::kAll);
+  state.answer = plan.model.Answer(
+      PlanParameters::FromLogs(values.data(), values.data() + plan.workload, link),
+      Derivatives::kAll);
   return state;
 }
 
 bool DriftCheck::DependsOn(const CheckedPlan& plan, int variable) const {
-  if (variable == kLinkBandwidth) {
-    return CanDependOn(plan.facts, kLinkBandwidth) ||
-           (plan.facts.nodes > 1 && (plan.links.empty() || plan.links.front() == kLinkBandwidth));
-  }
+  // The links are in ascending order, the cluster's own first.
+  const bool own_link = !plan.links.empty() && plan.links.front() != kLinkBandwidth;
   if (variable < kClusterParameterCount) {
-    return CanDependOn(plan.facts, static_cast<ClusterParameter>(variable));
+    return MattersTo(plan.model.facts(), own_link, variable);
   }
-  if (variable >= plan.workload && variable < plan.workload + kWorkloadParameterCount) return true;
-  return std::binary_search(plan.links.begin(), plan.links.end(), variable);
+  if (variable >= plan.workload && variable < plan.workload + kWorkloadParameterCount) {
+    return MattersTo(plan.model.facts(), own_link, kWorkloadColumn + variable - plan.workload);
+  }
+  return std::binary_search(plan.links.begin(), plan.links.end(), variable) &&
+         MattersTo(plan.model.facts(), /*own_link=*/true, kLinkColumn);
 }
 
 bool DriftCheck::DependsOn(const CheckedPlan& plan, const Candidate& candidate) const {

@@ -27,9 +27,9 @@
 
 #include "data/record/calibration.h"
 #include "model/statistics/scatter.h"
+#include "model/step/answer.h"
 #include "model/step/plan_key.h"
 #include "predictor/online/online_calibration.h"
-#include "predictor/online/step_answer.h"
 #include "predictor/predictor.h"
 
 namespace stepcast {
@@ -123,15 +123,14 @@ struct OnlineState {
   // y of x, as far as the start allows any.
   Eigen::VectorXd YOf(const Eigen::VectorXd& log_x) const;
   void SetY(const Eigen::VectorXd& to);
-  // Position of the slowest link among the plan's hosts.
-  int SlowestLink(const ObservedPlan& plan, const Eigen::VectorXd& log_x) const;
-  StepAnswer Answer(const ObservedPlan& plan, const Eigen::VectorXd& log_x,
+  // `link` is the position of the slowest link among the plan's hosts.
+  PlanAnswer Answer(const ObservedPlan& plan, const Eigen::VectorXd& log_x,
                     const Eigen::VectorXd& x, int* link) const;
   // h of a plan's answer at y, whose x is `log_x`; a value at its bound does not move.
-  void Slopes(const StepAnswer& answer, int link, const Eigen::VectorXd& at,
+  void Slopes(const PlanAnswer& answer, int link, const Eigen::VectorXd& at,
               Eigen::VectorXd* slopes) const;
   // Enters a plan as it is at y. `answer` of it.
-  void Linearise(ObservedPlan* plan, const StepAnswer& answer, int link);
+  void Linearise(ObservedPlan* plan, const PlanAnswer& answer, int link);
   void Enter(const ObservedPlan& plan, double sign);
   void Rebuild();  // a and b from their parts
   void Solve();
