@@ -30,7 +30,7 @@ constexpr double kLevel = 0.01;    // of false alarms, of each of the two tests
 constexpr double kLeastZ = 3;
 constexpr double kLeastScatter =
     1.25;  // a calibration whose intervals are nearly right still holds
-// Of the runs, that a change must explain besides, or of s, that it must move them by.
+// Share of the runs that a change must explain besides, and share of s that it must move them by.
 constexpr double kLeastMore = 0.01;
 constexpr double kLeastTypical = 0.25;
 constexpr double kLeastEffect = 0.5;  // of s, on some run: less would not change a forecast much
@@ -38,9 +38,10 @@ constexpr double kMet = 2;            // standard deviations
 // Calibrated runs as degrees of freedom of s^2: the quantile of nine tenths knows it with a
 // relative variance of 3.13 / n, where a normal law's n squares have 2 / n.
 constexpr double kScatterEfficiency = 0.64;
-// Of ln(value): runs that know a value no better than to a factor of e^100 do not know it.
+// Information about ln(value): a value known no better than to a factor of e^100 is not known.
 constexpr double kLeastInformation = 1e-4;
-// Of the calibrated runs, however many parameters were fitted: priors decide some of these.
+// Share of the calibrated runs that stay free, however many parameters were fitted: priors decide
+// some of these.
 constexpr double kLeastFree = 0.25;
 // A scatter of all but nothing is none that a run can be held to.
 constexpr double kLeastSd = 1e-3;
@@ -80,7 +81,7 @@ struct CheckedPlan {
   }
 };
 
-// What was tried: a parameter, or several that move together.
+// A change that is tried: of one parameter, or of several that move together.
 struct Candidate {
   std::string scope;
   const ParameterSpec* spec = nullptr;
@@ -104,7 +105,7 @@ struct Fit {
   double distance = 0;        // Q
   int met = 0;
   Eigen::VectorXd deviations;  // d, by column of the subset
-  // Of the candidate: Gauss-Newton step, and its information g' V^-1 g.
+  // Gauss-Newton step of the candidate, and its information g' V^-1 g.
   double step = 0;
   double information = 0;
   // Where it is a single parameter: what the runs say of d, the change apart, and the variance of
@@ -271,7 +272,7 @@ void DriftCheck::MakeCovariance() {
       if (a && b) covariance_(i, j) = calibration().log_covariance(*a, *b);
     }
   }
-  // What was not fitted is as uncertain as the beliefs say, and depends on nothing that was.
+  // A value that was not fitted is as uncertain as the beliefs say, and depends on no fitted one.
   const auto take = [&](const Belief& belief, const std::vector<std::pair<int, int>>& where) {
     for (const auto& [i, from] : where) {
       for (const auto& [j, to] : where) {
@@ -897,7 +898,7 @@ DriftReport DriftCheck::Check() {
       if (!first && !near) continue;
       report.drifts.push_back(e.drift);
     }
-    // What gains more without being significant does so by a run or two.
+    // A change that gains more without being significant does so by a run or two.
     std::stable_partition(report.drifts.begin(), report.drifts.end(), [&](const ParameterDrift& d) {
       return d.scope == best->drift.scope && d.name == best->drift.name;
     });

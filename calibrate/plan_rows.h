@@ -1,4 +1,4 @@
-// What measured runs say to the solver: the rows of one plan, the model's answer to it, and the
+// Measured runs as the solver sees them: the rows of one plan, the model's answer to it, and the
 // residuals between the two.
 //
 // Runs that the model cannot tell apart (one workload, and plans of the same facts) share one

@@ -186,7 +186,7 @@ void Predictor::SetInterval(const Plan& plan, const PlanAnswer& answer, const Ac
                             Prediction* prediction) const {
   const StepTime<double>& step = prediction->breakdown;
   const Duration<> shown = step.exposed() + step.straggler_wait;
-  // What the profile knows worse at this batch than at the one that the parameters stand for.
+  // How much worse the profile knows this batch than the one that the parameters stand for.
   const double profile_log_sd = profile_ ? profile_->ExtraLogSd(plan.local_batch) : 0;
   prediction->parameter_log_sd = ParameterLogSd(answer.log_step_gradient, active);
   prediction->scatter_log_sd = belief_.ScatterAt(shown / prediction->step_time);

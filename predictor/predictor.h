@@ -47,11 +47,11 @@ class Predictor {
   // Every term of one prediction.
   Explanation Explain(const Plan& plan) const;
 
-  // What the step is made of on the way: the constants of the closed-form limits. `algorithm`,
-  // where given, is what strategy auto stands for.
+  // Terms on the way to the step: the constants of the closed-form limits. `algorithm`, where
+  // given, is what strategy auto stands for.
   StepTerms<double> Terms(const Plan& plan, Strategy* algorithm = nullptr) const;
 
-  // What is counted of a plan, with the algorithm that strategy auto stands for. The links are
+  // Counts and facts of a plan, with the algorithm that strategy auto stands for. The links are
   // those that the plan, its hosts and the cluster state.
   StepFacts Facts(const Plan& plan) const;
   MemoryNeed Memory(const Plan& plan) const;
