@@ -55,7 +55,7 @@ std::vector<std::string_view> OwnAllowed(std::string_view file) {
   if (file.starts_with("data/workloads/"))
     return {"data/workloads/", "data/record/", "data/units/"};
   if (file.starts_with("data/")) return {"data/"};
-  if (file.starts_with("model/")) return {"model/", "data/units/", "data/record/"};
+  if (file.starts_with("model/")) return {"model/", "data/units/", "data/record/", "data/plan/"};
   if (file.starts_with("calibrate/")) return {"calibrate/", "model/", "data/"};
   if (file.starts_with("microbench/")) return {"microbench/", "data/"};
   if (file.starts_with("predictor/cli/")) {

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
 #include "data/values/placement.h"
@@ -9,117 +14,130 @@
 namespace stepcast {
 namespace {
 
-// Options of a plan that a strategy allows beside it.
-struct Allowed {
-  bool servers;         // or helpers
-  bool server_options;  // where servers live and what they hold
-  bool phases;          // options of a push and a pull by all
-  bool staleness_bound;
-  bool backup_workers;
-};
-
-Allowed AllowedWith(Strategy strategy) {
-  const bool sync = strategy == Strategy::kPsSync;
-  const bool async = strategy == Strategy::kPsAsync;
-  return {sync || async || strategy == Strategy::kBytePs, sync || async, sync, async,
-          !async && strategy != Strategy::kNone};
+bool Allows(GoesWith with, Strategy strategy) {
+  switch (with) {
+    case GoesWith::kAll:
+      return true;
+    case GoesWith::kServers:
+      return UsesServers(strategy) || strategy == Strategy::kBytePs;
+    case GoesWith::kParameterServers:
+      return UsesServers(strategy);
+    case GoesWith::kPsSync:
+      return strategy == Strategy::kPsSync;
+    case GoesWith::kPsAsync:
+      return strategy == Strategy::kPsAsync;
+    case GoesWith::kSynchronous:
+      return strategy != Strategy::kNone && strategy != Strategy::kPsAsync;
+  }
+  return false;
 }
+
+// Indexed by GoesWith: what is allowed.
+constexpr const char* kStrategiesText[] = {"",
+                                           "0, or strategy ps-sync, ps-async or byteps",
+                                           "strategy ps-sync or ps-async",
+                                           "strategy ps-sync",
+                                           "strategy ps-async",
+                                           "a synchronous strategy"};
+
+constexpr const char* SiSymbol(const DataRate<>& /*kind*/) { return kBytesPerSecond.symbol; }
+constexpr const char* SiSymbol(const Duration<>& /*kind*/) { return kSeconds.symbol; }
+constexpr const char* SiSymbol(const DataSize<>& /*kind*/) { return kBytes.symbol; }
+
+// Throws where a number is out of the range of its field.
+class RangeCheck {
+ public:
+  RangeCheck(const FieldFacts& facts, const std::function<InputPlace(const FieldFacts&)>& place)
+      : facts_(facts), place_(place) {}
+
+  void operator()(int value) const {
+    if (value >= facts_.least && value <= facts_.most) return;
+    Refuse(value, fmt::format("a whole number from {} to {}", static_cast<int>(facts_.least),
+                              static_cast<int>(facts_.most)));
+  }
+  void operator()(double probability) const {
+    if (!(probability >= 0 && probability < 1)) Refuse(probability, "at least 0 and below 1");
+  }
+  template <class D>
+  void operator()(const Quantity<D>& value) const {
+    if (facts_.above_least ? value.si() > 0 : value.si() >= 0) return;
+    Refuse(value.si(),
+           fmt::format("{} 0 {}", facts_.above_least ? "more than" : "at least", SiSymbol(value)));
+  }
+  template <class T>
+  void operator()(const std::optional<T>& value) const {
+    if (value) (*this)(*value);
+  }
+  void operator()(const Placement& placement) const {
+    for (const int devices : placement) (*this)(devices);
+  }
+  void operator()(const std::vector<std::string>& /*names*/) const {}
+  void operator()(bool /*choice*/) const {}
+  template <class E>
+  requires std::is_enum_v<E>
+  void operator()(E /*choice*/) const {}
+
+ private:
+  template <class T>
+  [[noreturn]] void Refuse(T value, const std::string& allowed) const {
+    throw InputError(place_(facts_), fmt::format("{}", value), "is out of range", allowed);
+  }
+
+  const FieldFacts& facts_;
+  const std::function<InputPlace(const FieldFacts&)>& place_;
+};
 
 }  // namespace
 
-void CheckPlan(const Plan& plan, const std::function<InputPlace(const PlanField&)>& place) {
-  const Allowed can = AllowedWith(plan.strategy);
-  const auto at = [&](const char* flag) { return place(*FindPlanField(flag)); };
-  const auto check_range = [&](const char* flag, int value, int low, int high) {
-    if (value >= low && value <= high) return;
-    throw InputError(at(flag), std::to_string(value), "is out of range",
-                     fmt::format("a whole number from {} to {}", low, high));
+void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts&)>& place) {
+  const std::function<InputPlace(const FieldFacts&)> at = [&](const FieldFacts& facts) {
+    return facts.flag != nullptr ? place(facts) : InputPlace{"", 0, facts.state};
   };
-  const std::string with_strategy = fmt::format("with strategy {}", StrategyName(plan.strategy));
+  const auto refuse = [&](const char* flag, const std::string& value, const std::string& problem,
+                          const std::string& allowed) {
+    throw InputError(at(*FindPlanField(flag)), value, problem, allowed);
+  };
   if (plan.placement.empty()) {
-    throw InputError(at("placement"), "", "is empty", "devices used on each node, like 4-4-2");
+    refuse("placement", "", "is empty", "devices used on each node, like 4-4-2");
   }
+  ForEachField([&](const FieldFacts& facts, auto field) { RangeCheck(facts, at)(field.Of(plan)); });
   long long workers = 0;
-  for (const int devices : plan.placement) {
-    check_range("placement", devices, 1, kMostCount);
-    workers += devices;
-  }
+  for (const int devices : plan.placement) workers += devices;
   if (workers > kMostCount) {
-    throw InputError(at("placement"), std::to_string(workers), "workers are too many",
-                     fmt::format("at most {}", kMostCount));
-  }
-  check_range("local-batch", plan.local_batch, 1, kMostBatch);
-  check_range("accumulation", plan.accumulation_steps, 1, kMostCount);
-  if (UsesServers(plan.strategy) && plan.servers == 0) {
-    throw InputError(at("servers"), "", "are required " + with_strategy, "at least 1");
-  }
-  if (!can.servers && plan.servers != 0) {
-    throw InputError(at("servers"), std::to_string(plan.servers), with_strategy,
-                     "0, or strategy ps-sync, ps-async or byteps");
-  }
-  check_range("servers", plan.servers, 0, kMostCount);
-  const auto check_link = [&](const LinkFacts& link, const char* bandwidth) {
-    const auto refuse = [&](const char* flag, double value, const char* allowed) {
-      throw InputError(at(flag), fmt::format("{}", value), "is out of range", allowed);
-    };
-    if (link.bandwidth && !(link.bandwidth->si() > 0)) {
-      refuse(bandwidth, link.bandwidth->si(), "more than 0 B/s");
-    }
-    if (link.rtt && !(link.rtt->si() >= 0)) refuse("rtt", link.rtt->si(), "at least 0 s");
-    if (link.loss && !(*link.loss >= 0 && *link.loss < 1)) {
-      refuse("loss", *link.loss, "at least 0 and below 1");
-    }
-    if (link.loss_burst && !(link.loss_burst->si() >= 0)) {
-      refuse("loss-burst", link.loss_burst->si(), "at least 0 s");
-    }
-  };
-  check_link(plan.link, "bandwidth");
-  check_link(plan.server_link, "server-bandwidth");
-  if (plan.bucket && !(plan.bucket->si() > 0)) {
-    throw InputError(at("bucket"), fmt::format("{}", plan.bucket->si()), "is out of range",
-                     "more than 0 B");
+    refuse("placement", std::to_string(workers), "workers are too many",
+           fmt::format("at most {}", kMostCount));
   }
   if (!plan.hosts.empty() && static_cast<int>(plan.hosts.size()) != plan.nodes()) {
-    throw InputError(at("hosts"), JoinHosts(plan.hosts),
-                     fmt::format("names {} hosts", plan.hosts.size()),
-                     fmt::format("{}, one for each node of placement {}", plan.nodes(),
-                                 FormatPlacement(plan.placement)));
+    refuse("hosts", JoinHosts(plan.hosts), fmt::format("names {} hosts", plan.hosts.size()),
+           fmt::format("{}, one for each node of placement {}", plan.nodes(),
+                       FormatPlacement(plan.placement)));
   }
-  const auto only_with = [&](bool set, const char* flag, bool may, const char* what) {
-    if (set && !may) throw InputError(at(flag), "", with_strategy, what);
-  };
-  only_with(plan.server.colocated, "colocated-servers", can.server_options,
-            "strategy ps-sync or ps-async");
-  only_with(plan.server.sharding != Sharding::kTensor, "sharding", can.server_options,
-            "strategy ps-sync or ps-async");
-  only_with(plan.server.pipelined, "pipelined-servers", can.phases, "strategy ps-sync");
-  only_with(plan.server.multicast, "multicast", can.phases, "strategy ps-sync");
-  only_with(plan.server.in_network_aggregation, "in-network-aggregation", can.phases,
-            "strategy ps-sync");
-  only_with(plan.server.staleness_bound.has_value(), "staleness-bound", can.staleness_bound,
-            "strategy ps-async");
-  only_with(plan.backup_workers != 0, "backup-workers", can.backup_workers,
-            "a synchronous strategy");
-  check_range("backup-workers", plan.backup_workers, 0, plan.workers() - 1);
-  check_range("staleness-bound", plan.server.staleness_bound.value_or(0), 0, kMostCount);
+  const std::string with_strategy = fmt::format("with strategy {}", StrategyName(plan.strategy));
+  if (UsesServers(plan.strategy) && plan.servers == 0) {
+    refuse("servers", "", "are required " + with_strategy, "at least 1");
+  }
+  ForEachField([&](const FieldFacts& facts, auto field) {
+    const auto& value = field.Of(plan);
+    if (Allows(facts.with, plan.strategy) || value == field.Of(DefaultPlan())) return;
+    const bool is_servers = facts.with == GoesWith::kServers;
+    const std::string text = is_servers ? std::to_string(plan.servers) : "";
+    throw InputError(at(facts), text, with_strategy, kStrategiesText[static_cast<int>(facts.with)]);
+  });
+  if (plan.backup_workers >= plan.workers()) {
+    refuse("backup-workers", std::to_string(plan.backup_workers), "is out of range",
+           fmt::format("a whole number from 0 to {}", plan.workers() - 1));
+  }
 }
 
 void CheckPlan(const Plan& plan) {
-  CheckPlan(plan, [](const PlanField& field) { return InputPlace{"", 0, field.flag}; });
+  CheckPlan(plan, [](const FieldFacts& facts) { return InputPlace{"", 0, facts.flag}; });
 }
 
 Plan WithStrategy(Plan plan, Strategy strategy) {
-  const Allowed can = AllowedWith(strategy);
   plan.strategy = strategy;
-  if (!can.servers) plan.servers = 0;
-  if (!can.server_options) plan.server = {};
-  if (!can.phases) {
-    plan.server.pipelined = false;
-    plan.server.multicast = false;
-    plan.server.in_network_aggregation = false;
-  }
-  if (!can.staleness_bound) plan.server.staleness_bound.reset();
-  if (!can.backup_workers) plan.backup_workers = 0;
+  ForEachField([&](const FieldFacts& facts, auto field) {
+    if (!Allows(facts.with, strategy)) field.Of(plan) = field.Of(DefaultPlan());
+  });
   return plan;
 }
 

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "data/plan/field_list.h"
 #include "data/record/input_error.h"
+#include "data/values/names.h"
 #include "predictor/online/state.h"
 
 namespace stepcast {
@@ -126,38 +128,7 @@ class Reader {
   std::size_t read_ = 0;
 };
 
-// ---- Plans.
-
-// Calls visit(name, value) for each part of a plan, const or not. Quantities are in SI units, so
-// that they come back bit by bit.
-template <class SomePlan, class Visitor>
-void VisitPlan(SomePlan& plan, const Visitor& visit) {
-  visit("placement", plan.placement);
-  visit("hosts", plan.hosts);
-  visit("strategy", plan.strategy);
-  visit("servers", plan.servers);
-  visit("local_batch", plan.local_batch);
-  visit("accumulation_steps", plan.accumulation_steps);
-  visit("bucket_bytes", plan.bucket);
-  visit("overlap", plan.overlap);
-  visit("backup_workers", plan.backup_workers);
-  visit("colocated_servers", plan.server.colocated);
-  visit("sharding", plan.server.sharding);
-  visit("pipelined_servers", plan.server.pipelined);
-  visit("multicast", plan.server.multicast);
-  visit("in_network_aggregation", plan.server.in_network_aggregation);
-  visit("staleness_bound", plan.server.staleness_bound);
-  visit("link_bytes_per_s", plan.link.bandwidth);
-  visit("rtt_s", plan.link.rtt);
-  visit("loss_rate", plan.link.loss);
-  visit("congestion_control", plan.link.congestion_control);
-  visit("loss_burst_s", plan.link.loss_burst);
-  visit("server_link_bytes_per_s", plan.server_link.bandwidth);
-  visit("server_rtt_s", plan.server_link.rtt);
-  visit("server_loss_rate", plan.server_link.loss);
-  visit("server_congestion_control", plan.server_link.congestion_control);
-  visit("server_loss_burst_s", plan.server_link.loss_burst);
-}
+// ---- Plans: quantities are in SI units, so that they come back bit by bit.
 
 class PlanWriter {
  public:
@@ -185,11 +156,6 @@ class PlanWriter {
   json* to_;
 };
 
-int CountOf(Strategy /*kind*/) { return kStrategyCount; }
-int CountOf(Overlap /*kind*/) { return kOverlapCount; }
-int CountOf(Sharding /*kind*/) { return kShardingCount; }
-int CountOf(CongestionControl /*kind*/) { return kCongestionControlCount; }
-
 class PlanReader {
  public:
   explicit PlanReader(Reader* from) : from_(from) {}
@@ -204,7 +170,8 @@ class PlanReader {
   template <class T>
   requires std::is_enum_v<T>
   void operator()(const char* name, T& value) const {
-    value = static_cast<T>(from_->Whole(name, 0, CountOf(T()) - 1));
+    value =
+        static_cast<T>(from_->Whole(name, 0, static_cast<double>(NamesOf(T()).names.size()) - 1));
   }
   template <class D, class T>
   void operator()(const char* name, Quantity<D, T>& value) const {
@@ -234,7 +201,9 @@ class PlanReader {
 
 json ToJson(const ObservedPlan& observed) {
   json plan = json::object();
-  VisitPlan(observed.plan, PlanWriter(&plan));
+  const PlanWriter write(&plan);
+  ForEachField(
+      [&](const FieldFacts& facts, auto field) { write(facts.state, field.Of(observed.plan)); });
   json times = json::array();
   for (const MeasuredTime& time : observed.times) {
     times.push_back({{"log_step_time_s", time.log_step}, {"rows", time.rows}});
@@ -352,10 +321,10 @@ void internal::OnlineState::Import(const std::string& text) {
   a = reader.Triangle("a", size());
   b = reader.Vector("b", size());
   Reader box(reader.Member("range"), "range");
-  constexpr double kMostCount = 1e9;
-  range.max_workers = static_cast<int>(box.Whole("max_workers", 0, kMostCount));
-  range.max_nodes = static_cast<int>(box.Whole("max_nodes", 0, kMostCount));
-  range.max_devices_per_node = static_cast<int>(box.Whole("max_devices_per_node", 0, kMostCount));
+  constexpr double kMostSeen = 1e9;
+  range.max_workers = static_cast<int>(box.Whole("max_workers", 0, kMostSeen));
+  range.max_nodes = static_cast<int>(box.Whole("max_nodes", 0, kMostSeen));
+  range.max_devices_per_node = static_cast<int>(box.Whole("max_devices_per_node", 0, kMostSeen));
   const json& batches = box.Member("local_batch");
   if (!batches.is_object()) Refuse("range.local_batch", batches.type_name(), "is no object");
   range.local_batch.clear();
@@ -365,7 +334,7 @@ void internal::OnlineState::Import(const std::string& text) {
       for (const json& value : limits) {
         if (value.is_number_integer()) {
           numbers.push_back(
-              static_cast<int>(Reader::NumberOf(value, "range.local_batch", 0, kMostCount)));
+              static_cast<int>(Reader::NumberOf(value, "range.local_batch", 0, kMostSeen)));
         }
       }
     }
@@ -387,7 +356,9 @@ void internal::OnlineState::Import(const std::string& text) {
     Reader parts(of_plan.Member("plan"), "plan");
     Plan plan;
     plan.placement.clear();
-    VisitPlan(plan, PlanReader(&parts));
+    const PlanReader read_part(&parts);
+    ForEachField(
+        [&](const FieldFacts& facts, auto field) { read_part(facts.state, field.Of(plan)); });
     parts.Finish();
     const std::size_t before = plans.size();
     const std::size_t at = FindOrAdd(plan);
