@@ -95,7 +95,8 @@ bool OthersAllowed(std::string_view file, std::string_view header) {
     if (file.starts_with("data/io/") && header.starts_with("yaml-cpp/")) return true;
     // What programs write by the million lines is read by a parser of JSON alone.
     if (header.starts_with("nlohmann/")) {
-      return source && StartsWithAny(file, {"data/io/compute_profile", "data/kineto/"});
+      return source && StartsWithAny(file, {"data/io/compute_profile", "data/io/online_record",
+                                            "data/kineto/"});
     }
     if (StartsWithAny(header, {"onnx/", "google/protobuf/"})) {
       return file.starts_with("data/onnx/") && file != "data/onnx/import_onnx.h";
@@ -132,7 +133,7 @@ bool OthersAllowed(std::string_view file, std::string_view header) {
     return IsStandard(header) || IsPosix(header) || fmt || header == "dlfcn.h" ||
            StartsWithAny(header, {"boost/asio/", "boost/beast/", "boost/system/", "nlohmann/"});
   }
-  if (StartsWithAny(file, {"predictor/json/", "predictor/online/state_text.cc"})) {
+  if (file.starts_with("predictor/json/")) {
     return IsStandard(header) || eigen || header.starts_with("nlohmann/");
   }
   return IsStandard(header) || eigen || fmt;

@@ -15,7 +15,6 @@ namespace stepcast {
 namespace {
 
 using internal::Alone;
-using internal::MeasuredTime;
 using internal::ObservedPlan;
 using State = internal::OnlineState;
 

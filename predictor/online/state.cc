@@ -12,7 +12,6 @@ namespace stepcast {
 
 using internal::Cusum;
 using internal::kMostPlans;
-using internal::MeasuredTime;
 using internal::ObservedPlan;
 
 namespace {

@@ -1,6 +1,7 @@
-// What was learnt as JSON, and back. Numbers are written with as many digits as it takes to read
-// the same bits; what does not follow from the rest is written, such as the normal equations, whose
-// rounding is that of the order in which rows came.
+// What does not follow from the rest is written, such as the normal equations, whose rounding is
+// that of the order in which rows came.
+#include "data/io/online_record.h"
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <type_traits>
@@ -10,13 +11,10 @@
 #include "data/plan/field_list.h"
 #include "data/record/input_error.h"
 #include "data/values/names.h"
-#include "predictor/online/state.h"
 
 namespace stepcast {
 namespace {
 
-using internal::MeasuredTime;
-using internal::ObservedPlan;
 using nlohmann::json;
 
 constexpr int kVersion = 2;  // 1 told plans apart that have one answer
@@ -79,25 +77,25 @@ class Reader {
     if (!value.is_array()) Refuse(Place(name), value.type_name(), "is no array");
     return value;
   }
-  std::vector<double> Numbers(const char* name, std::size_t size) {
-    const json& array = Array(name);
-    if (array.size() != size) {
-      Refuse(Place(name), std::to_string(array.size()) + " numbers", "is of another length",
-             std::to_string(size));
-    }
+  std::vector<double> Numbers(const char* name) {
     std::vector<double> numbers;
-    for (const json& number : array) {
+    for (const json& number : Array(name)) {
       numbers.push_back(NumberOf(number, Place(name), -kMost, kMost));
     }
     return numbers;
   }
-  Eigen::VectorXd Vector(const char* name, Eigen::Index size) {
-    const std::vector<double> numbers = Numbers(name, static_cast<std::size_t>(size));
-    return Eigen::Map<const Eigen::VectorXd>(numbers.data(), size);
+  Eigen::VectorXd Vector(const char* name) {
+    const std::vector<double> numbers = Numbers(name);
+    return Eigen::Map<const Eigen::VectorXd>(numbers.data(),
+                                             static_cast<Eigen::Index>(numbers.size()));
   }
-  Eigen::MatrixXd Triangle(const char* name, Eigen::Index size) {
-    const std::vector<double> numbers =
-        Numbers(name, static_cast<std::size_t>(size * (size + 1) / 2));
+  Eigen::MatrixXd Triangle(const char* name) {
+    const std::vector<double> numbers = Numbers(name);
+    Eigen::Index size = 0;
+    while (static_cast<std::size_t>(size * (size + 1) / 2) < numbers.size()) ++size;
+    if (static_cast<std::size_t>(size * (size + 1) / 2) != numbers.size()) {
+      Refuse(Place(name), std::to_string(numbers.size()) + " numbers", "are no triangle");
+    }
     Eigen::MatrixXd matrix = Eigen::MatrixXd::Zero(size, size);
     std::size_t at = 0;
     for (Eigen::Index i = 0; i < size; ++i) {
@@ -199,7 +197,7 @@ class PlanReader {
   Reader* from_;
 };
 
-json ToJson(const ObservedPlan& observed) {
+json ToJson(const MeasuredPlan& observed) {
   json plan = json::object();
   const PlanWriter write(&plan);
   ForEachField(
@@ -228,113 +226,44 @@ std::vector<MeasuredTime> ReadTimes(const json& array) {
     }
     times.push_back(time);
   }
-  if (times.empty() || times.size() > internal::kMostTimes) {
-    Refuse("times", std::to_string(times.size()), "is no number of times that a plan has");
-  }
   return times;
 }
 
-// ---- The start, to which all that was learnt is relative.
-
-void CheckSame(const char* key, const std::string& text, const std::string& own) {
-  if (text != own) Refuse(key, text, "is another", own);
+MeasuredPlan ReadPlan(const json& value) {
+  Reader reader(value, "plans");
+  Reader parts(reader.Member("plan"), "plan");
+  MeasuredPlan read;
+  read.plan.placement.clear();
+  const PlanReader read_part(&parts);
+  ForEachField(
+      [&](const FieldFacts& facts, auto field) { read_part(facts.state, field.Of(read.plan)); });
+  parts.Finish();
+  read.times = ReadTimes(reader.Array("times"));
+  read.last = reader.Whole("last_row", 1, kMostRows);
+  read.log_step = reader.Number("log_step", -1e3, 1e3);
+  read.weight = reader.Number("weight", 0, Reader::kMost);
+  read.target = reader.Number("target", -Reader::kMost, Reader::kMost);
+  read.slopes = reader.Vector("slopes");
+  reader.Finish();
+  return read;
 }
 
-void CheckSame(const char* key, const Eigen::VectorXd& numbers, const Eigen::VectorXd& own) {
-  // Logarithms may be rounded otherwise on another machine.
-  constexpr double kRounding = 1e-9;
-  for (Eigen::Index i = 0; i < own.size(); ++i) {
-    if (std::abs(numbers[i] - own[i]) <= kRounding * (1 + std::abs(own[i]))) continue;
-    Refuse(key, std::to_string(numbers[i]),
-           "is of another calibration of the cluster, or another workload", std::to_string(own[i]));
-  }
-}
-
-}  // namespace
-
-std::string internal::OnlineState::Export() const {
-  json out;
-  out["version"] = kVersion;
-  out["cluster"] = start.cluster().name;
-  out["workload"] = start.workload().name;
-  out["device"] = start.device();
-  out["start_log_values"] = ToJson(centre);
-  out["start_log_sds"] = ToJson(Eigen::VectorXd(root.rowwise().norm()));
-  out["start_scatter"] = start_scatter;
-  out["rows"] = rows;
-  out["y"] = ToJson(y);
-  out["scatter"] = scatter;
-  out["next_scatter"] = next_scatter;
-  out["next_plan"] = next_plan;
-  out["drift"] = {{"up", cusum.up}, {"down", cusum.down}, {"alarm", cusum.alarm}};
-  out["folded"] = LowerTriangle(folded);
-  out["folded_b"] = ToJson(folded_b);
-  out["a"] = LowerTriangle(a);
-  out["b"] = ToJson(b);
-  json batches = json::object();
-  for (const auto& [scope, batch] : range.local_batch) {
-    batches[scope] = {batch.min, batch.max, batch.max_workers};
-  }
-  out["range"] = {{"max_workers", range.max_workers},
-                  {"max_nodes", range.max_nodes},
-                  {"max_devices_per_node", range.max_devices_per_node},
-                  {"local_batch", std::move(batches)}};
-  json observed = json::array();
-  for (const ObservedPlan& plan : plans) observed.push_back(ToJson(plan));
-  out["plans"] = std::move(observed);
-  return out.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-void internal::OnlineState::Import(const std::string& text) {
-  const json in = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (in.is_discarded()) Refuse("state", text.substr(0, 20), "is not JSON");
-  Reader reader(in, "");
-  if (reader.Whole("version", -1e9, 1e9) != kVersion) {
-    Refuse("version", reader.Member("version").dump(), "is another", std::to_string(kVersion));
-  }
-  CheckSame("cluster", reader.Text("cluster"), start.cluster().name);
-  CheckSame("workload", reader.Text("workload"), start.workload().name);
-  CheckSame("device", reader.Text("device"), start.device());
-  CheckSame("start_log_values", reader.Vector("start_log_values", size()), centre);
-  CheckSame("start_log_sds", reader.Vector("start_log_sds", size()), root.rowwise().norm());
-  const Eigen::VectorXd own_scatter = Eigen::VectorXd::Constant(1, start_scatter);
-  CheckSame("start_scatter", Eigen::VectorXd::Constant(1, reader.Number("start_scatter", 0, 1e6)),
-            own_scatter);
-  rows = reader.Whole("rows", 0, kMostRows);
-  SetY(reader.Vector("y", size()));
-  // In standard deviations of the start.
-  constexpr double kFarthest = 1e3;
-  if (!values.allFinite() || y.cwiseAbs().maxCoeff() > kFarthest) {
-    Refuse("y", "", "is of no parameters that can be");
-  }
-  scatter = reader.Number("scatter", 1e-6, 1e6);
-  next_scatter = reader.Whole("next_scatter", 0, 2 * kMostRows);
-  Reader drift(reader.Member("drift"), "drift");
-  cusum = {drift.Number("up", 0, 1e9), drift.Number("down", 0, 1e9), drift.YesNo("alarm")};
-  drift.Finish();
-  folded = reader.Triangle("folded", size());
-  folded_b = reader.Vector("folded_b", size());
-  const Eigen::MatrixXd with_start = Eigen::MatrixXd::Identity(size(), size()) + folded;
-  if (with_start.selfadjointView<Eigen::Lower>().llt().info() != Eigen::Success) {
-    Refuse("folded", "", "is of no normal equations");
-  }
-  a = reader.Triangle("a", size());
-  b = reader.Vector("b", size());
-  Reader box(reader.Member("range"), "range");
+CalibratedRange ReadRange(const json& value) {
   constexpr double kMostSeen = 1e9;
+  Reader box(value, "range");
+  CalibratedRange range;
   range.max_workers = static_cast<int>(box.Whole("max_workers", 0, kMostSeen));
   range.max_nodes = static_cast<int>(box.Whole("max_nodes", 0, kMostSeen));
   range.max_devices_per_node = static_cast<int>(box.Whole("max_devices_per_node", 0, kMostSeen));
   const json& batches = box.Member("local_batch");
   if (!batches.is_object()) Refuse("range.local_batch", batches.type_name(), "is no object");
-  range.local_batch.clear();
   for (const auto& [scope, limits] : batches.items()) {
     std::vector<int> numbers;
     if (limits.is_array() && limits.size() == 3) {
-      for (const json& value : limits) {
-        if (value.is_number_integer()) {
+      for (const json& limit : limits) {
+        if (limit.is_number_integer()) {
           numbers.push_back(
-              static_cast<int>(Reader::NumberOf(value, "range.local_batch", 0, kMostSeen)));
+              static_cast<int>(Reader::NumberOf(limit, "range.local_batch", 0, kMostSeen)));
         }
       }
     }
@@ -344,44 +273,75 @@ void internal::OnlineState::Import(const std::string& text) {
     range.local_batch[scope] = {numbers[0], numbers[1], numbers[2]};
   }
   box.Finish();
+  return range;
+}
 
-  const json& observed = reader.Array("plans");
-  if (observed.size() > internal::kMostPlans) {
-    Refuse("plans", std::to_string(observed.size()), "is too many",
-           std::to_string(internal::kMostPlans));
+}  // namespace
+
+std::string FormatOnlineRecord(const OnlineRecord& record) {
+  json out;
+  out["version"] = kVersion;
+  out["cluster"] = record.cluster;
+  out["workload"] = record.workload;
+  out["device"] = record.device;
+  out["start_log_values"] = ToJson(record.start_log_values);
+  out["start_log_sds"] = ToJson(record.start_log_sds);
+  out["start_scatter"] = record.start_scatter;
+  out["rows"] = record.rows;
+  out["y"] = ToJson(record.y);
+  out["scatter"] = record.scatter;
+  out["next_scatter"] = record.next_scatter;
+  out["next_plan"] = record.next_plan;
+  out["drift"] = {
+      {"up", record.drift.up}, {"down", record.drift.down}, {"alarm", record.drift.alarm}};
+  out["folded"] = LowerTriangle(record.folded);
+  out["folded_b"] = ToJson(record.folded_b);
+  out["a"] = LowerTriangle(record.a);
+  out["b"] = ToJson(record.b);
+  json batches = json::object();
+  for (const auto& [scope, batch] : record.range.local_batch) {
+    batches[scope] = {batch.min, batch.max, batch.max_workers};
   }
-  double kept = 0;
-  for (const json& value : observed) {
-    Reader of_plan(value, "plans");
-    Reader parts(of_plan.Member("plan"), "plan");
-    Plan plan;
-    plan.placement.clear();
-    const PlanReader read_part(&parts);
-    ForEachField(
-        [&](const FieldFacts& facts, auto field) { read_part(facts.state, field.Of(plan)); });
-    parts.Finish();
-    const std::size_t before = plans.size();
-    const std::size_t at = FindOrAdd(plan);
-    if (at < before) Refuse("plans", parts.Member("placement").dump(), "is there twice");
-    ObservedPlan& read = plans[at];
-    read.times = ReadTimes(of_plan.Array("times"));
-    for (const MeasuredTime& time : read.times) read.rows += time.rows;
-    kept += read.rows;
-    read.last = of_plan.Whole("last_row", 1, static_cast<double>(rows));
-    read.log_step = of_plan.Number("log_step", -1e3, 1e3);
-    read.weight = of_plan.Number("weight", 0, Reader::kMost);
-    read.target = of_plan.Number("target", -Reader::kMost, Reader::kMost);
-    read.slopes = of_plan.Vector("slopes", size());
-    of_plan.Finish();
+  out["range"] = {{"max_workers", record.range.max_workers},
+                  {"max_nodes", record.range.max_nodes},
+                  {"max_devices_per_node", record.range.max_devices_per_node},
+                  {"local_batch", std::move(batches)}};
+  json plans = json::array();
+  for (const MeasuredPlan& plan : record.plans) plans.push_back(ToJson(plan));
+  out["plans"] = std::move(plans);
+  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+OnlineRecord ParseOnlineRecord(const std::string& text) {
+  const json in = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (in.is_discarded()) Refuse("state", text.substr(0, 20), "is not JSON");
+  Reader reader(in, "");
+  if (reader.Whole("version", -1e9, 1e9) != kVersion) {
+    Refuse("version", reader.Member("version").dump(), "is another", std::to_string(kVersion));
   }
-  if (kept > static_cast<double>(rows) || (rows > 0 && plans.empty())) {
-    Refuse("rows", std::to_string(rows), "is not what the plans have");
-  }
-  next_plan = static_cast<std::size_t>(
-      reader.Whole("next_plan", 0, static_cast<double>(internal::kMostPlans)));
+  OnlineRecord record;
+  record.cluster = reader.Text("cluster");
+  record.workload = reader.Text("workload");
+  record.device = reader.Text("device");
+  record.start_log_values = reader.Vector("start_log_values");
+  record.start_log_sds = reader.Vector("start_log_sds");
+  record.start_scatter = reader.Number("start_scatter", 0, 1e6);
+  record.rows = reader.Whole("rows", 0, kMostRows);
+  record.y = reader.Vector("y");
+  record.scatter = reader.Number("scatter", 1e-6, 1e6);
+  record.next_scatter = reader.Whole("next_scatter", 0, 2 * kMostRows);
+  Reader drift(reader.Member("drift"), "drift");
+  record.drift = {drift.Number("up", 0, 1e9), drift.Number("down", 0, 1e9), drift.YesNo("alarm")};
+  drift.Finish();
+  record.folded = reader.Triangle("folded");
+  record.folded_b = reader.Vector("folded_b");
+  record.a = reader.Triangle("a");
+  record.b = reader.Vector("b");
+  record.range = ReadRange(reader.Member("range"));
+  for (const json& value : reader.Array("plans")) record.plans.push_back(ReadPlan(value));
+  record.next_plan = reader.Whole("next_plan", 0, kMostRows);
   reader.Finish();
-  solver.compute(a);
-  if (solver.info() != Eigen::Success) Refuse("a", "", "is not positive definite");
+  return record;
 }
 
 }  // namespace stepcast
