@@ -1,6 +1,6 @@
 #include "calibrate/believed_model.h"
 
-#include "calibrate/plan_rows.h"
+#include "model/step/answer.h"
 
 namespace stepcast {
 
@@ -26,9 +26,10 @@ BelievedModel::Answer BelievedModel::Evaluate(const Plan& plan) const {
   const std::vector<double>& values = belief_.log_values();
   const int link = belief_.SlowestLink(plan.hosts);
   const bool own_link = link != kLinkBandwidth;
-  const PlanAnswer answer =
-      AnswerPlan(facts, values.data(), values.data() + Belief::kWorkloadOffset,
-                 own_link ? &values[static_cast<std::size_t>(link)] : nullptr, Derivatives::kAll);
+  const PlanAnswer answer = PlanModel(facts).Answer(
+      PlanParameters::FromLogs(values.data(), values.data() + Belief::kWorkloadOffset,
+                               own_link ? &values[static_cast<std::size_t>(link)] : nullptr),
+      Derivatives::kAll);
   Answer result{answer.log_step, answer.sync_share,
                 Eigen::VectorXd::Zero(static_cast<long>(values.size()))};
   for (int i = 0; i < Belief::kHostOffset; ++i) {

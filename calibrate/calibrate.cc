@@ -34,13 +34,13 @@ std::vector<PlanPrediction> Predict(const std::vector<PlanRows>& plans,
   std::vector<PlanPrediction> predictions;
   predictions.reserve(plans.size());
   for (const PlanRows& plan : plans) {
-    const double* link = nullptr;
-    for (const int offset : plan.host_offsets) {
-      const double* const at = values.data() + offset;
-      if (link == nullptr || *at < *link) link = at;
-    }
-    const PlanAnswer answer = AnswerPlan(
-        plan.facts, values.data(), values.data() + plan.workload_offset, link, Derivatives::kNone);
+    const auto link_at = [&](std::size_t h) { return values.data() + plan.host_offsets[h]; };
+    const std::optional<std::size_t> slowest =
+        SlowestLink(plan.host_offsets.size(), [&](std::size_t h) { return *link_at(h); });
+    const PlanAnswer answer = plan.model.Answer(
+        PlanParameters::FromLogs(values.data(), values.data() + plan.workload_offset,
+                                 slowest ? link_at(*slowest) : nullptr),
+        Derivatives::kNone);
     predictions.push_back({answer.log_step, answer.sync_share});
   }
   return predictions;

@@ -12,13 +12,12 @@
 #include <utility>
 
 #include "calibrate/group_rows.h"
-#include "calibrate/plan_rows.h"
 #include "calibrate/scatter.h"
 #include "model/statistics/normal.h"
+#include "model/step/answer.h"
 #include "model/step/belief.h"
 #include "model/step/discrepancy.h"
 #include "model/step/plan_key.h"
-#include "model/step/step.h"
 
 namespace stepcast {
 namespace {
@@ -31,7 +30,7 @@ constexpr double kLevel = 0.01;    // of false alarms, of each of the two tests
 constexpr double kLeastZ = 3;
 constexpr double kLeastScatter =
     1.25;  // a calibration whose intervals are nearly right still holds
-// Of the runs, that a change must explain besides, or of s, that it must move them by.
+// Share of the runs that a change must explain besides, and share of s that it must move them by.
 constexpr double kLeastMore = 0.01;
 constexpr double kLeastTypical = 0.25;
 constexpr double kLeastEffect = 0.5;  // of s, on some run: less would not change a forecast much
@@ -39,9 +38,10 @@ constexpr double kMet = 2;            // standard deviations
 // Calibrated runs as degrees of freedom of s^2: the quantile of nine tenths knows it with a
 // relative variance of 3.13 / n, where a normal law's n squares have 2 / n.
 constexpr double kScatterEfficiency = 0.64;
-// Of ln(value): runs that know a value no better than to a factor of e^100 do not know it.
+// Information about ln(value): a value known no better than to a factor of e^100 is not known.
 constexpr double kLeastInformation = 1e-4;
-// Of the calibrated runs, however many parameters were fitted: priors decide some of these.
+// Share of the calibrated runs that stay free, however many parameters were fitted: priors decide
+// some of these.
 constexpr double kLeastFree = 0.25;
 // A scatter of all but nothing is none that a run can be held to.
 constexpr double kLeastSd = 1e-3;
@@ -68,7 +68,7 @@ struct PlanState {
 
 // Runs that the model does not tell apart.
 struct CheckedPlan {
-  StepFacts facts;
+  PlanModel model;
   int workload = 0;  // index of the first of its parameters
   const Belief* belief = nullptr;
   std::vector<int> links;         // indices of the links that its named hosts have
@@ -81,7 +81,7 @@ struct CheckedPlan {
   }
 };
 
-// What was tried: a parameter, or several that move together.
+// A change that is tried: of one parameter, or of several that move together.
 struct Candidate {
   std::string scope;
   const ParameterSpec* spec = nullptr;
@@ -105,7 +105,7 @@ struct Fit {
   double distance = 0;        // Q
   int met = 0;
   Eigen::VectorXd deviations;  // d, by column of the subset
-  // Of the candidate: Gauss-Newton step, and its information g' V^-1 g.
+  // Gauss-Newton step of the candidate, and its information g' V^-1 g.
   double step = 0;
   double information = 0;
   // Where it is a single parameter: what the runs say of d, the change apart, and the variance of
@@ -159,8 +159,6 @@ class DriftCheck {
   Checked& Of(const Run& run) {
     return checked_[index_.at(WorkloadScope(run.workload, run.device))];
   }
-  // Of a plan's links, the slowest; the cluster's where it names no hosts.
-  int SlowestLink(const CheckedPlan& plan, const std::vector<double>& values) const;
   PlanState Answer(const CheckedPlan& plan, const std::vector<double>& values) const;
   bool DependsOn(const CheckedPlan& plan, int variable) const;
   bool DependsOn(const CheckedPlan& plan, const Candidate& candidate) const;
@@ -274,7 +272,7 @@ void DriftCheck::MakeCovariance() {
       if (a && b) covariance_(i, j) = calibration().log_covariance(*a, *b);
     }
   }
-  // What was not fitted is as uncertain as the beliefs say, and depends on nothing that was.
+  // A value that was not fitted is as uncertain as the beliefs say, and depends on no fitted one.
   const auto take = [&](const Belief& belief, const std::vector<std::pair<int, int>>& where) {
     for (const auto& [i, from] : where) {
       for (const auto& [j, to] : where) {
@@ -325,13 +323,6 @@ void DriftCheck::AddPlans() {
       buckets = std::make_shared<const std::vector<Bucket>>(MakeBuckets(*checked.workload, cap));
     }
     CheckedPlan plan;
-    try {
-      plan.facts = MakeStepFacts(problem_.cluster, run.plan, *checked.workload, buckets);
-    } catch (const InputError& e) {
-      throw InputError({run.place.file, run.place.line, e.place().key}, e.value(), e.problem(),
-                       e.allowed());
-    }
-    if (TraitsOf(plan.facts.strategy).to_be_chosen) plan.facts.strategy = Strategy::kAllreduce;
     plan.workload = checked.offset;
     for (const std::string& host : run.plan.hosts) {
       const int position = checked.belief.SlowestLink({host});
@@ -348,6 +339,14 @@ void DriftCheck::AddPlans() {
     key.insert(key.begin(), plan.workload);
     const auto [it, is_new] = known.try_emplace(std::move(key), plans_.size());
     if (is_new) {
+      try {
+        StepFacts facts = MakeStepFacts(problem_.cluster, run.plan, *checked.workload, buckets);
+        if (TraitsOf(facts.strategy).to_be_chosen) facts.strategy = Strategy::kAllreduce;
+        plan.model = PlanModel(std::move(facts));
+      } catch (const InputError& e) {
+        throw InputError({run.place.file, run.place.line, e.place().key}, e.value(), e.problem(),
+                         e.allowed());
+      }
       const PlanState state = Answer(plan, values_);
       plans_.push_back(std::move(plan));
       plans_.back().SetScatter(fitted_, state);
@@ -391,36 +390,32 @@ void DriftCheck::MakeCandidates() {
   }
 }
 
-int DriftCheck::SlowestLink(const CheckedPlan& plan, const std::vector<double>& values) const {
-  int slowest = plan.links.empty() ? int{kLinkBandwidth} : plan.links.front();
-  for (const int link : plan.links) {
-    if (values[static_cast<std::size_t>(link)] < values[static_cast<std::size_t>(slowest)]) {
-      slowest = link;
-    }
-  }
-  return slowest;
-}
-
 PlanState DriftCheck::Answer(const CheckedPlan& plan, const std::vector<double>& values) const {
   PlanState state;
-  state.link = SlowestLink(plan, values);
+  const auto link_at = [&](std::size_t i) { return static_cast<std::size_t>(plan.links[i]); };
+  if (const auto slowest =
+          SlowestLink(plan.links.size(), [&](std::size_t i) { return values[link_at(i)]; })) {
+    state.link = plan.links[*slowest];
+  }
   const double* link =
       state.link == kLinkBandwidth ? nullptr : &values[static_cast<std::size_t>(state.link)];
-  state.answer =
-      AnswerPlan(plan.facts, values.data(), values.data() + plan.workload, link, Derivatives::kAll);
+  state.answer = plan.model.Answer(
+      PlanParameters::FromLogs(values.data(), values.data() + plan.workload, link),
+      Derivatives::kAll);
   return state;
 }
 
 bool DriftCheck::DependsOn(const CheckedPlan& plan, int variable) const {
-  if (variable == kLinkBandwidth) {
-    return CanDependOn(plan.facts, kLinkBandwidth) ||
-           (plan.facts.nodes > 1 && (plan.links.empty() || plan.links.front() == kLinkBandwidth));
-  }
+  // The links are in ascending order, the cluster's own first.
+  const bool own_link = !plan.links.empty() && plan.links.front() != kLinkBandwidth;
   if (variable < kClusterParameterCount) {
-    return CanDependOn(plan.facts, static_cast<ClusterParameter>(variable));
+    return MattersTo(plan.model.facts(), own_link, variable);
   }
-  if (variable >= plan.workload && variable < plan.workload + kWorkloadParameterCount) return true;
-  return std::binary_search(plan.links.begin(), plan.links.end(), variable);
+  if (variable >= plan.workload && variable < plan.workload + kWorkloadParameterCount) {
+    return MattersTo(plan.model.facts(), own_link, kWorkloadColumn + variable - plan.workload);
+  }
+  return std::binary_search(plan.links.begin(), plan.links.end(), variable) &&
+         MattersTo(plan.model.facts(), /*own_link=*/true, kLinkColumn);
 }
 
 bool DriftCheck::DependsOn(const CheckedPlan& plan, const Candidate& candidate) const {
@@ -903,7 +898,7 @@ DriftReport DriftCheck::Check() {
       if (!first && !near) continue;
       report.drifts.push_back(e.drift);
     }
-    // What gains more without being significant does so by a run or two.
+    // A change that gains more without being significant does so by a run or two.
     std::stable_partition(report.drifts.begin(), report.drifts.end(), [&](const ParameterDrift& d) {
       return d.scope == best->drift.scope && d.name == best->drift.name;
     });

@@ -37,18 +37,22 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
     if (!shared) {
       shared = std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload, cap));
     }
-    PlanRows plan;
-    try {
-      plan.facts = MakeStepFacts(problem.cluster, run.plan, workload, shared);
-    } catch (const InputError& e) {
-      throw InputError({run.place.file, run.place.line, e.place().key}, e.value(), e.problem(),
-                       e.allowed());
+    const int workload_offset = layout.WorkloadOffset(run);
+    std::vector<int> host_offsets = layout.HostOffsets(run);
+    PlanKey key = FactsKey(problem.cluster, run.plan, host_offsets);
+    key.insert(key.begin(), workload_offset);
+    const auto [at, first] = plans.try_emplace(std::move(key));
+    PlanRows& group = at->second;
+    if (first) {
+      try {
+        group.model = PlanModel(MakeStepFacts(problem.cluster, run.plan, workload, shared));
+      } catch (const InputError& e) {
+        throw InputError({run.place.file, run.place.line, e.place().key}, e.value(), e.problem(),
+                         e.allowed());
+      }
+      group.workload_offset = workload_offset;
+      group.host_offsets = std::move(host_offsets);
     }
-    plan.workload_offset = layout.WorkloadOffset(run);
-    plan.host_offsets = layout.HostOffsets(run);
-    PlanKey key = FactsKey(problem.cluster, run.plan, plan.host_offsets);
-    key.insert(key.begin(), plan.workload_offset);
-    PlanRows& group = plans.try_emplace(std::move(key), std::move(plan)).first->second;
     group.rows.push_back(
         {static_cast<int>(i), std::log(run.step_time.in(kSeconds)), SyncShare(run)});
   }

@@ -1,7 +1,5 @@
 #include "calibrate/plan_rows.h"
 
-#include <ceres/jet.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -11,111 +9,6 @@ namespace {
 // Scatter of the exposed share, and of it relative to itself.
 constexpr double kShareSd = 0.05;
 constexpr double kShareRelativeSd = 0.3;
-
-// The columns on which the plan's step can depend.
-struct Columns {
-  std::array<int, kPlanColumns> at{};
-  int count = 0;
-
-  void Add(int column) { at[static_cast<std::size_t>(count++)] = column; }
-};
-
-Columns ActiveColumns(const StepFacts& facts, bool named_link) {
-  Columns columns;
-  for (int i = 0; i < kClusterParameterCount; ++i) {
-    const bool own_link = i == kLinkBandwidth && !named_link;
-    if (own_link || CanDependOn(facts, static_cast<ClusterParameter>(i))) columns.Add(i);
-  }
-  for (int i = 0; i < kWorkloadParameterCount; ++i) columns.Add(kClusterParameterCount + i);
-  if (named_link) columns.Add(kLinkColumn);
-  return columns;
-}
-
-Columns WorkloadColumns() {
-  Columns columns;
-  for (int i = 0; i < kWorkloadParameterCount; ++i) columns.Add(kClusterParameterCount + i);
-  return columns;
-}
-
-template <class T>
-struct Answer {
-  T log_step;
-  T sync_share;
-};
-
-// `values` in SI units.
-template <class T>
-Answer<T> Evaluate(const StepFacts& facts, const std::array<T, kPlanColumns>& values,
-                   bool named_link) {
-  using std::log;
-  ClusterParameters<T> cluster{};
-  WorkloadParameters<T> workload{};
-  std::copy_n(values.begin(), cluster.si.size(), cluster.si.begin());
-  std::copy_n(values.begin() + kClusterParameterCount, workload.si.size(), workload.si.begin());
-  if (named_link) cluster.node_link_si = values[kLinkColumn];
-  const StepTime<T> step = EvaluateStep(facts, cluster, workload);
-  const Duration<T> total = step.total();
-  return {log(total.si()), (step.exposed() + step.straggler_wait) / total};
-}
-
-template <int kWidth>
-void EvaluateGradient(const StepFacts& facts, const std::array<double, kPlanColumns>& values,
-                      bool named_link, const Columns& columns, PlanAnswer* answer) {
-  using Jet = ceres::Jet<double, kWidth>;
-  std::array<Jet, kPlanColumns> jets;
-  for (std::size_t i = 0; i < jets.size(); ++i) jets[i] = Jet(values[i]);
-  for (int k = 0; k < columns.count; ++k) {
-    const auto column = static_cast<std::size_t>(columns.at[static_cast<std::size_t>(k)]);
-    jets[column].v[k] = values[column];  // d value / d ln(value)
-  }
-  const Answer<Jet> result = Evaluate(facts, jets, named_link);
-  answer->log_step = result.log_step.a;
-  answer->sync_share = result.sync_share.a;
-  for (int k = 0; k < columns.count; ++k) {
-    const auto column = static_cast<std::size_t>(columns.at[static_cast<std::size_t>(k)]);
-    answer->log_step_gradient[column] = result.log_step.v[k];
-    answer->sync_share_gradient[column] = result.sync_share.v[k];
-  }
-}
-
-}  // namespace
-
-PlanAnswer AnswerPlan(const StepFacts& facts, const double* log_cluster, const double* log_workload,
-                      const double* log_link, Derivatives derivatives) {
-  // Few derivatives are the rule, and cost less.
-  constexpr int kOfWorkload = 6;
-  constexpr int kFew = 12;
-  constexpr int kMany = 16;
-  const bool named_link = log_link != nullptr;
-  std::array<double, kPlanColumns> values{};
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = i < kClusterParameterCount ? std::exp(log_cluster[i])
-                : i < kLinkColumn          ? std::exp(log_workload[i - kClusterParameterCount])
-                : named_link               ? std::exp(*log_link)
-                                           : 0;
-  }
-  PlanAnswer answer;
-  if (derivatives == Derivatives::kNone) {
-    const Answer<double> result = Evaluate(facts, values, named_link);
-    answer.log_step = result.log_step;
-    answer.sync_share = result.sync_share;
-    return answer;
-  }
-  const Columns columns =
-      derivatives == Derivatives::kAll ? ActiveColumns(facts, named_link) : WorkloadColumns();
-  if (columns.count <= kOfWorkload) {
-    EvaluateGradient<kOfWorkload>(facts, values, named_link, columns, &answer);
-  } else if (columns.count <= kFew) {
-    EvaluateGradient<kFew>(facts, values, named_link, columns, &answer);
-  } else if (columns.count <= kMany) {
-    EvaluateGradient<kMany>(facts, values, named_link, columns, &answer);
-  } else {
-    EvaluateGradient<kPlanColumns + 1>(facts, values, named_link, columns, &answer);
-  }
-  return answer;
-}
-
-namespace {
 
 struct Robust {
   double f = 0;
@@ -174,11 +67,9 @@ PlanCost::PlanCost(const PlanRows* plan) : plan_(plan) {
 
 bool PlanCost::Evaluate(double const* const* parameters, double* residuals,
                         double** jacobians) const {
-  std::size_t slowest = 0;
-  for (std::size_t h = 1; h < plan_->host_offsets.size(); ++h) {
-    if (parameters[2 + h][0] < parameters[2 + slowest][0]) slowest = h;
-  }
-  const double* link = plan_->host_offsets.empty() ? nullptr : parameters[2 + slowest];
+  const std::optional<std::size_t> slowest =
+      SlowestLink(plan_->host_offsets.size(), [&](std::size_t h) { return parameters[2 + h][0]; });
+  const double* link = slowest ? parameters[2 + *slowest] : nullptr;
   // Blocks that are kept constant ask for none.
   Derivatives derivatives = Derivatives::kNone;
   if (jacobians != nullptr) {
@@ -187,8 +78,8 @@ bool PlanCost::Evaluate(double const* const* parameters, double* residuals,
       if (b != 1 && jacobians[b] != nullptr) derivatives = Derivatives::kAll;
     }
   }
-  const PlanAnswer answer =
-      AnswerPlan(plan_->facts, parameters[0], parameters[1], link, derivatives);
+  const PlanAnswer answer = plan_->model.Answer(
+      PlanParameters::FromLogs(parameters[0], parameters[1], link), derivatives);
   Joiner steps;
   Joiner shares;
   for (const MeasuredRow& row : plan_->rows) {

@@ -1,4 +1,4 @@
-// What measured runs say to the solver: the rows of one plan, the model's answer to it, and the
+// Measured runs as the solver sees them: the rows of one plan, the model's answer to it, and the
 // residuals between the two.
 //
 // Runs that the model cannot tell apart (one workload, and plans of the same facts) share one
@@ -28,34 +28,12 @@
 
 #include <ceres/cost_function.h>
 
-#include <array>
 #include <optional>
 #include <vector>
 
-#include "model/step/step.h"
+#include "model/step/answer.h"
 
 namespace stepcast {
-
-// Columns of a plan's gradient: the cluster's parameters, the workload's, and the slowest link of
-// the plan's groups of hosts.
-inline constexpr int kLinkColumn = kClusterParameterCount + int{kWorkloadParameterCount};
-inline constexpr int kPlanColumns = kLinkColumn + 1;
-using PlanGradient = std::array<double, kPlanColumns>;
-
-// The model's answer to a plan, with derivatives by ln(SI value) of each parameter.
-struct PlanAnswer {
-  double log_step = 0;    // ln(s)
-  double sync_share = 0;  // exposed synchronisation and wait, as a share of the step
-  PlanGradient log_step_gradient{};
-  PlanGradient sync_share_gradient{};
-};
-
-enum class Derivatives { kNone, kOfWorkload, kAll };
-
-// `log_cluster` and `log_workload` are arrays of ln(SI value); `log_link` the slowest named link,
-// or none where the plan takes the cluster's.
-PlanAnswer AnswerPlan(const StepFacts& facts, const double* log_cluster, const double* log_workload,
-                      const double* log_link, Derivatives derivatives);
 
 struct MeasuredRow {
   int run = 0;  // index into the problem's runs
@@ -64,7 +42,7 @@ struct MeasuredRow {
 };
 
 struct PlanRows {
-  StepFacts facts;
+  PlanModel model;
   int workload_offset = 0;
   std::vector<int> host_offsets;
   double log_sd = 1;  // s_w, of its steps

@@ -56,8 +56,10 @@ std::optional<double> ImpliedLink(const PlanRows& plan, const MeasuredRow& row,
   constexpr int kHalvings = 30;
   constexpr double kSlowest = 12;  // e-folds below the fastest
   const auto log_step = [&](double link) {
-    return AnswerPlan(plan.facts, values.data(), values.data() + plan.workload_offset, &link,
-                      Derivatives::kNone)
+    return plan.model
+        .Answer(
+            PlanParameters::FromLogs(values.data(), values.data() + plan.workload_offset, &link),
+            Derivatives::kNone)
         .log_step;
   };
   double high = fastest;
@@ -118,8 +120,9 @@ double CostOf(const std::vector<const PlanRows*>& plans, const std::vector<doubl
 }
 
 bool HaveServers(const std::vector<const PlanRows*>& plans) {
-  return std::any_of(plans.begin(), plans.end(),
-                     [](const PlanRows* plan) { return UsesServers(plan->facts.strategy); });
+  return std::any_of(plans.begin(), plans.end(), [](const PlanRows* plan) {
+    return UsesServers(plan->model.facts().strategy);
+  });
 }
 
 // Different starts where the cost has been seen to have several minima: whether the link, its

@@ -43,7 +43,7 @@ struct PlanQuery {
   int servers = 0;
   int local_batch = 1;
   int accumulation_steps = 1;
-  // What is known here replaces what the compiled plan and the cluster say.
+  // Facts of links that are known here replace those of the compiled plan and of the cluster.
   LinkFacts link;
   LinkFacts server_link;
 };

@@ -21,8 +21,7 @@ Explanation Predictor::Explain(const Plan& plan) const {
   explanation.prediction = Predict(plan);
   const Active active = ActiveParameters(plan);
   StepFacts facts = Facts(plan, active);
-  const ClusterParameters<double> cluster = active.cluster();
-  const WorkloadParameters<double> workload = active.workload();
+  const auto& [cluster, workload] = active.values;
   explanation.terms = Explainer(facts, cluster, workload).Make();
   const std::vector<Model<double>> catalog = Catalog<double>();
   for (ExplainedTerm& term : explanation.terms) {
@@ -32,30 +31,30 @@ Explanation Predictor::Explain(const Plan& plan) const {
   }
 
   std::vector<ExplainedParameter>& parameters = explanation.parameters;
-  const ActiveGradient elasticities = Elasticities(facts, active).step;
-  const auto add = [&](const ParameterSpec& spec, const std::string& name, std::size_t i) {
-    if (std::abs(elasticities[i]) < kLeastElasticity) return;
-    const int position = active.index[i];
-    const bool of_layers = profile_ && i >= std::size_t{kWorkloadOffset} &&
-                           i < std::size_t{kHostOffset} && name != "straggler_spread";
+  const PlanGradient elasticities =
+      PlanModel(facts).Answer(active.values, Derivatives::kAll).log_step_gradient;
+  const auto add = [&](const ParameterSpec& spec, const std::string& name, int column) {
+    const double elasticity = elasticities[static_cast<std::size_t>(column)];
+    if (std::abs(elasticity) < kLeastElasticity) return;
+    const int position = active.Position(column);
+    const bool of_layers =
+        profile_ && column >= kWorkloadColumn && column < kLinkColumn && name != "straggler_spread";
     parameters.push_back(
-        {{name, std::exp(active.log_values[i]) / spec.si_per_unit, std::string(spec.unit)},
+        {{name, std::exp(belief_.log_value(position)) / spec.si_per_unit, std::string(spec.unit)},
          std::sqrt(belief_.log_covariance()(position, position)),
-         elasticities[i],
+         elasticity,
          belief_.origin(position),
          std::string(spec.meaning),
          of_layers ? "its layers, measured on " + profile_->device() : std::string(spec.source)});
   };
-  for (std::size_t i = 0; i < kClusterParameterCount; ++i) {
-    add(kClusterParameterSpecs[i], std::string(kClusterParameterSpecs[i].name), i);
+  for (int column = 0; column < kLinkColumn; ++column) {
+    const ParameterSpec& spec = Belief::SpecOf(column);
+    add(spec, std::string(spec.name), column);
   }
-  for (std::size_t i = 0; i < kWorkloadParameterCount; ++i) {
-    add(kWorkloadParameterSpecs[i], std::string(kWorkloadParameterSpecs[i].name),
-        kClusterParameterCount + i);
-  }
-  add(kClusterParameterSpecs[kLinkBandwidth], "link_bandwidth of the slowest node", kNodeLink);
+  add(Belief::SpecOf(kLinkBandwidth), "link_bandwidth of the slowest node", kLinkColumn);
 
-  // What the plan and the cluster file state.
+  // The facts that the plan and the cluster file state are no parameters: by one-sided differences.
+  constexpr double kDerivativeStep = 1e-5;
   const double log_step = std::log(explanation.prediction.step_time.si());
   const auto stated = [&](const char* name, NamedValue value, const char* meaning, auto scale) {
     StepFacts moved = facts;

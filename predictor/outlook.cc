@@ -70,7 +70,7 @@ FailureOutlook MakeFailures(const Prediction& p, const Plan& plan, const JobOutl
   f.at_least = !options.restart_time;
   f.between =
       JobTimeBetweenFailures(node, plan.nodes() + ServerNodes(plan), device, plan.workers());
-  // Of an asynchronous job the servers' nodes alone, wherever they run.
+  // An asynchronous job is stopped by the servers' nodes alone, wherever they run.
   f.between_restarts =
       IsAsynchronous(plan) ? JobTimeBetweenFailures(node, plan.servers, never, 0) : f.between;
   f.young = YoungInterval(checkpoint, f.between_restarts);

@@ -62,7 +62,7 @@ struct OutlookOptions {
 // are named, as options of the command line.
 void CheckOutlookOptions(const OutlookOptions& options);
 
-// Whether a step keeps within a limit.
+// Outlook on a limit of the step's time.
 struct LimitOutlook {
   Duration<> limit;
   // False when the whole 90 % interval lies above the limit.
@@ -93,7 +93,7 @@ struct JobStretch {
   std::optional<double> price_with_failures_usd;
 };
 
-// What the loss of one worker costs where it is replaced in place.
+// Cost of the loss of one worker that is replaced in place.
 struct WorkerLoss {
   Duration<> stall;          // without it
   double stalled_share = 1;  // of the workers: all, or itself alone
@@ -124,12 +124,12 @@ struct JobOutlook {
   std::optional<FailureOutlook> failures;
 };
 
-// What the facts allow; options are not checked against each other. `device` is the data sheet of
-// the device in use.
+// The outlook as far as the facts allow; options are not checked against each other. `device` is
+// the data sheet of the device in use.
 JobOutlook MakeOutlook(const Prediction& prediction, const Plan& plan, const Cluster& cluster,
                        const std::optional<Device>& device, const OutlookOptions& options);
 
-// Whether a step keeps within `limit`, alone.
+// The outlook on the limit alone.
 LimitOutlook MakeLimitOutlook(const Prediction& prediction, Duration<> limit);
 
 // Servers or helpers that the plan puts on nodes of their own.

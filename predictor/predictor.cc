@@ -90,31 +90,12 @@ std::optional<CalibratedRange::BatchRange> Predictor::calibrated_batches() const
   return cluster_.calibration->range.BatchesOf(WorkloadScope(workload_.name, device_));
 }
 
-ClusterParameters<double> Predictor::Active::cluster() const {
-  ClusterParameters<double> values{};
-  for (std::size_t i = 0; i < values.si.size(); ++i) values.si[i] = std::exp(log_values[i]);
-  values.node_link_si = std::exp(log_values[kNodeLink]);
-  return values;
-}
-
-WorkloadParameters<double> Predictor::Active::workload() const {
-  WorkloadParameters<double> values{};
-  for (std::size_t i = 0; i < values.si.size(); ++i) {
-    values.si[i] = std::exp(log_values[kWorkloadOffset + i]);
-  }
-  return values;
-}
-
 Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
-  Active active{};
-  for (int i = 0; i < kHostOffset; ++i) {
-    active.log_values[static_cast<std::size_t>(i)] = belief_.log_value(i);
-    active.index[static_cast<std::size_t>(i)] = i;
-  }
-  const int slowest = belief_.SlowestLink(plan.hosts);
-  active.log_values[kNodeLink] = belief_.log_value(slowest);
-  active.index[kNodeLink] = slowest;
-  return active;
+  const std::vector<double>& values = belief_.log_values();
+  const int link = belief_.SlowestLink(plan.hosts);
+  return {PlanParameters::FromLogs(values.data(), values.data() + Belief::kWorkloadOffset,
+                                   &values[static_cast<std::size_t>(link)]),
+          link};
 }
 
 StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* why) const {
@@ -126,7 +107,7 @@ StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* 
   StepFacts facts = MakeStepFacts(cluster_, plan, workload_, std::move(buckets));
   if (profile_) facts.compute_shape = profile_->ShapeAt(plan.local_batch);
   if (TraitsOf(plan.strategy).to_be_chosen) {
-    const AllreduceChoice<double> choice = EvaluateChoice(facts, active.cluster());
+    const AllreduceChoice<double> choice = EvaluateChoice(facts, active.values.cluster);
     // The best for a bucket of mean size is nearly always the best for the step, which decides.
     facts.strategy = choice.best.algorithm;
     Duration<> shortest = active.Evaluate(facts).total();
@@ -184,52 +165,30 @@ StepTerms<double> Predictor::Terms(const Plan& plan, Strategy* algorithm) const 
   const StepFacts facts = Facts(plan, active);
   if (algorithm != nullptr) *algorithm = facts.strategy;
   StepTerms<double> terms;
-  EvaluateStep(facts, active.cluster(), active.workload(), &terms);
+  EvaluateStep(facts, active.values.cluster, active.values.workload, &terms);
   return terms;
 }
 
-Predictor::StepGradient Predictor::Elasticities(const StepFacts& facts,
-                                                const Active& active) const {
-  ClusterParameters<double> cluster = active.cluster();
-  WorkloadParameters<double> workload = active.workload();
-  const StepTime<double> at = EvaluateStep(facts, cluster, workload);
-  const bool computes = at.compute().si() > 0;
-  const double factor = std::exp(kDerivativeStep);
-  StepGradient gradient;
-  for (std::size_t i = 0; i < std::size_t{kActiveCount}; ++i) {
-    if (i < cluster.si.size() && !CanDependOn(facts, static_cast<ClusterParameter>(i))) continue;
-    double& value = i < cluster.si.size()          ? cluster.si[i]
-                    : i < std::size_t{kHostOffset} ? workload.si[i - kWorkloadOffset]
-                                                   : cluster.node_link_si;
-    const double kept = value;
-    value *= factor;
-    const StepTime<double> moved = EvaluateStep(facts, cluster, workload);
-    gradient.step[i] = std::log(moved.total() / at.total()) / kDerivativeStep;
-    if (computes) gradient.compute[i] = std::log(moved.compute() / at.compute()) / kDerivativeStep;
-    value = kept;
-  }
-  return gradient;
-}
-
-double Predictor::ParameterLogSd(const ActiveGradient& gradient, const Active& active) const {
+double Predictor::ParameterLogSd(const PlanGradient& gradient, const Active& active) const {
   double variance = 0;
-  for (std::size_t i = 0; i < gradient.size(); ++i) {
-    if (gradient[i] == 0) continue;
-    for (std::size_t j = 0; j < gradient.size(); ++j) {
-      variance +=
-          gradient[i] * gradient[j] * belief_.log_covariance()(active.index[i], active.index[j]);
+  for (int i = 0; i < kPlanColumns; ++i) {
+    const double by_i = gradient[static_cast<std::size_t>(i)];
+    if (by_i == 0) continue;
+    for (int j = 0; j < kPlanColumns; ++j) {
+      variance += by_i * gradient[static_cast<std::size_t>(j)] *
+                  belief_.log_covariance()(active.Position(i), active.Position(j));
     }
   }
   return std::sqrt(std::max(0.0, variance));
 }
 
-void Predictor::SetInterval(const Plan& plan, const StepGradient& gradient, const Active& active,
+void Predictor::SetInterval(const Plan& plan, const PlanAnswer& answer, const Active& active,
                             Prediction* prediction) const {
   const StepTime<double>& step = prediction->breakdown;
   const Duration<> shown = step.exposed() + step.straggler_wait;
-  // What the profile knows worse at this batch than at the one that the parameters stand for.
+  // How much worse the profile knows this batch than the one that the parameters stand for.
   const double profile_log_sd = profile_ ? profile_->ExtraLogSd(plan.local_batch) : 0;
-  prediction->parameter_log_sd = ParameterLogSd(gradient.step, active);
+  prediction->parameter_log_sd = ParameterLogSd(answer.log_step_gradient, active);
   prediction->scatter_log_sd = belief_.ScatterAt(shown / prediction->step_time);
   prediction->discrepancy_log_sd = std::hypot(
       profile_log_sd,
@@ -240,7 +199,7 @@ void Predictor::SetInterval(const Plan& plan, const StepGradient& gradient, cons
   const double factor = std::exp(kNinetyPercent * prediction->log_sd);
   prediction->high = prediction->step_time * factor;
   // However little is known of the network, no step is shorter than its compute.
-  const double compute_log_sd = std::hypot(ParameterLogSd(gradient.compute, active),
+  const double compute_log_sd = std::hypot(ParameterLogSd(answer.log_compute_gradient, active),
                                            belief_.ScatterAt(0), prediction->discrepancy_log_sd);
   prediction->low = Max(prediction->step_time / factor,
                         step.compute() / std::exp(kNinetyPercent * compute_log_sd));
@@ -252,13 +211,12 @@ Prediction Predictor::Predict(const Plan& plan) const {
   const Active active = ActiveParameters(plan);
   const StepFacts facts = Facts(plan, active, &prediction.algorithm_reason);
   prediction.algorithm = facts.strategy == Strategy::kAllreduce ? Strategy::kRing : facts.strategy;
-  const ClusterParameters<double> cluster = active.cluster();
-  const WorkloadParameters<double> workload = active.workload();
+  const auto& [cluster, workload] = active.values;
   StepTerms<double> terms;
   prediction.breakdown = EvaluateStep(facts, cluster, workload, &terms);
   prediction.step_time = prediction.breakdown.total();
 
-  SetInterval(plan, Elasticities(facts, active), active, &prediction);
+  SetInterval(plan, PlanModel(facts).Answer(active.values, Derivatives::kAll), active, &prediction);
   SetQuantiles(facts, terms, workload, &prediction);
   // The gradients of backup workers come too late and are dropped.
   const double counted = 1 - 1.0 * plan.backup_workers / plan.workers();

@@ -13,7 +13,6 @@
 #ifndef STEPCAST_PREDICTOR_PREDICTOR_H_
 #define STEPCAST_PREDICTOR_PREDICTOR_H_
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +20,7 @@
 
 #include "data/record/machine.h"
 #include "data/record/workload.h"
+#include "model/step/answer.h"
 #include "model/step/belief.h"
 #include "predictor/explanation.h"
 #include "predictor/prediction.h"
@@ -47,11 +47,11 @@ class Predictor {
   // Every term of one prediction.
   Explanation Explain(const Plan& plan) const;
 
-  // What the step is made of on the way: the constants of the closed-form limits. `algorithm`,
-  // where given, is what strategy auto stands for.
+  // Terms on the way to the step: the constants of the closed-form limits. `algorithm`, where
+  // given, is what strategy auto stands for.
   StepTerms<double> Terms(const Plan& plan, Strategy* algorithm = nullptr) const;
 
-  // What is counted of a plan, with the algorithm that strategy auto stands for. The links are
+  // Counts and facts of a plan, with the algorithm that strategy auto stands for. The links are
   // those that the plan, its hosts and the cluster state.
   StepFacts Facts(const Plan& plan) const;
   MemoryNeed Memory(const Plan& plan) const;
@@ -67,37 +67,23 @@ class Predictor {
   std::optional<CalibratedRange::BatchRange> calibrated_batches() const;
 
  private:
-  // Step of the one-sided derivatives in ln(value).
-  static constexpr double kDerivativeStep = 1e-5;
-
-  static constexpr int kWorkloadOffset = Belief::kWorkloadOffset;
-  static constexpr int kHostOffset = Belief::kHostOffset;
-
-  // The parameters that one plan uses: the cluster's, the workload's, and the slowest host's link.
-  static constexpr int kNodeLink = kHostOffset;
-  static constexpr int kActiveCount = kNodeLink + 1;
+  // The parameters that one plan uses. The slowest of its links has a column of its own, also where
+  // it is the cluster's, so that links to servers are told apart from it.
   struct Active {
-    std::array<double, kActiveCount> log_values;
-    std::array<int, kActiveCount> index;  // positions in the belief
+    PlanParameters values;
+    int link = kLinkBandwidth;  // position of the slowest link in the belief
 
-    ClusterParameters<double> cluster() const;
-    WorkloadParameters<double> workload() const;
     StepTime<double> Evaluate(const StepFacts& facts) const {
-      return EvaluateStep(facts, cluster(), workload());
+      return EvaluateStep(facts, values.cluster, values.workload);
     }
+    // Position of a column in the belief.
+    int Position(int column) const { return column == kLinkColumn ? link : column; }
   };
 
   Active ActiveParameters(const Plan& plan) const;
-  // d ln(step) / d ln(parameter), in the order of Active; and the same of its compute.
-  using ActiveGradient = std::array<double, kActiveCount>;
-  struct StepGradient {
-    ActiveGradient step{};
-    ActiveGradient compute{};
-  };
-  StepGradient Elasticities(const StepFacts& facts, const Active& active) const;
   // Standard deviation of what has this gradient, by what is not known of the parameters.
-  double ParameterLogSd(const ActiveGradient& gradient, const Active& active) const;
-  void SetInterval(const Plan& plan, const StepGradient& gradient, const Active& active,
+  double ParameterLogSd(const PlanGradient& gradient, const Active& active) const;
+  void SetInterval(const Plan& plan, const PlanAnswer& answer, const Active& active,
                    Prediction* prediction) const;
   StepFacts Facts(const Plan& plan, const Active& active, std::string* why = nullptr) const;
   void CheckPlan(const Plan& plan) const;

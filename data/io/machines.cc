@@ -37,14 +37,24 @@ Device TakeDevice(YamlSection* section) {
   return device;
 }
 
+template <class Fact>
+Fact ParseFact(std::string_view text, const InputPlace& place) {
+  if constexpr (std::is_enum_v<Fact>) {
+    return ParseEnum<Fact>(text, place);
+  } else if constexpr (std::is_same_v<Fact, double>) {
+    return ParseProbability(text, place);
+  } else {
+    return ParseQuantity<Fact>(text, place);
+  }
+}
+
 LinkFacts TakeLink(YamlSection* parent, const std::string& key) {
   LinkFacts link;
   if (std::optional<YamlSection> section = parent->OptionalSection(key)) {
-    link.bandwidth = section->Optional("bandwidth", ParseDataRate);
-    link.rtt = section->Optional("rtt", ParseDuration);
-    link.loss = section->Optional("loss", ParseProbability);
-    link.congestion_control = section->Optional("congestion_control", ParseCongestionControl);
-    link.loss_burst = section->Optional("loss_burst", ParseDuration);
+    LinkFacts::ForEach([&](const char* name, auto fact) {
+      using Fact = typename std::decay_t<decltype(link.*fact)>::value_type;
+      link.*fact = section->Optional(name, ParseFact<Fact>);
+    });
     section->Finish();
   }
   return link;
@@ -203,27 +213,22 @@ std::string Canonical(const std::string& name) {
 }
 
 // Rates are written in the unit that people use for them, with all their digits.
-std::string RateText(const DataRate<>& rate) {
+std::string FactText(const DataRate<>& rate) {
   const double gbit = rate.in(kGigabitsPerSecond);
   return gbit >= 1 ? fmt::format("{} Gbit/s", gbit)
                    : fmt::format("{} Mbit/s", rate.in(kMegabitsPerSecond));
 }
+std::string FactText(const Duration<>& time) {
+  return fmt::format("{} ms", time.in(kMilliseconds));
+}
+std::string FactText(double loss) { return fmt::format("{}", loss); }
+std::string FactText(CongestionControl control) { return NameOf(control); }
 
 void EmitLink(YAML::Emitter* out, const LinkFacts& link) {
   *out << YAML::Flow << YAML::BeginMap;
-  if (link.bandwidth) *out << YAML::Key << "bandwidth" << YAML::Value << RateText(*link.bandwidth);
-  if (link.rtt) {
-    *out << YAML::Key << "rtt" << YAML::Value << fmt::format("{} ms", link.rtt->in(kMilliseconds));
-  }
-  if (link.loss) *out << YAML::Key << "loss" << YAML::Value << fmt::format("{}", *link.loss);
-  if (link.congestion_control) {
-    *out << YAML::Key << "congestion_control" << YAML::Value
-         << kCongestionControlNames[static_cast<int>(*link.congestion_control)];
-  }
-  if (link.loss_burst) {
-    *out << YAML::Key << "loss_burst" << YAML::Value
-         << fmt::format("{} ms", link.loss_burst->in(kMilliseconds));
-  }
+  LinkFacts::ForEach([&](const char* name, auto fact) {
+    if (link.*fact) *out << YAML::Key << name << YAML::Value << FactText(*(link.*fact));
+  });
   *out << YAML::EndMap << YAML::Block;
 }
 

@@ -34,11 +34,10 @@ std::string Name(const std::string& text, const InputPlace& place) {
   return name;
 }
 
-ColumnFormat PlanColumn(const PlanField& field, Need need) {
-  return {
-      field.column, need,
-      [read = field.read_column](const auto& t, const auto& p, Run* r) { read(t, p, &r->plan); },
-      [write = field.write](const Run& r) { return write(r.plan); }};
+ColumnFormat PlanColumn(const PlanField& field) {
+  return {field.column, field.told == Told::kAlways ? Need::kRequired : Need::kOptional,
+          [&field](const auto& t, const auto& p, Run* r) { field.read_column(t, p, &r->plan); },
+          [&field](const Run& r) { return field.write(r.plan); }};
 }
 
 std::vector<ColumnFormat> MakeColumns() {
@@ -49,9 +48,8 @@ std::vector<ColumnFormat> MakeColumns() {
       {"device", Need::kRequired,
        [](const auto& t, const auto& p, Run* r) { r->device = Name(t, p); },
        [](const Run& r) { return r.device; }}};
-  constexpr const char* kRequired[] = {"placement", "servers", "strategy", "local-batch"};
-  for (const char* flag : kRequired) {
-    columns.push_back(PlanColumn(*FindPlanField(flag), Need::kRequired));
+  for (const char* flag : {"placement", "servers", "strategy", "local-batch"}) {
+    columns.push_back(PlanColumn(*FindPlanField(flag)));
   }
   columns.push_back({"step_time_s", Need::kRequired,
                      [](const auto& t, const auto& p, Run* r) {
@@ -71,7 +69,7 @@ std::vector<ColumnFormat> MakeColumns() {
     const bool known = std::any_of(columns.begin(), columns.end(), [&](const ColumnFormat& column) {
       return !std::strcmp(column.name, field.column);
     });
-    if (!known) columns.push_back(PlanColumn(field, Need::kOptional));
+    if (!known) columns.push_back(PlanColumn(field));
   }
   columns.push_back({"source", Need::kOptional,
                      [](const auto& t, const auto&, Run* r) { r->source = t; },
@@ -87,7 +85,7 @@ const std::vector<ColumnFormat>& Columns() {
 // Checks that concern several fields of a row together.
 void CheckWholeRow(const CsvTable& table, const CsvRow& row, const Run& run) {
   const auto place = [&](const char* column) { return InputPlace{table.path(), row.line, column}; };
-  CheckPlan(run.plan, [&](const PlanField& field) { return place(field.column); });
+  CheckPlan(run.plan, [&](const FieldFacts& field) { return place(field.column); });
   if (TraitsOf(run.plan.strategy).to_be_chosen) {
     throw InputError(place("strategy"), "auto", "is a question and not a measurement",
                      "the algorithm that ran, or allreduce where the library chose");

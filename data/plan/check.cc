@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
 #include "data/values/placement.h"
@@ -9,114 +14,136 @@
 namespace stepcast {
 namespace {
 
-// "strategy ps-sync, ps-async or byteps": those that `may`.
-std::string StrategiesThat(bool (*may)(const StrategyTraits&)) {
+bool Allows(GoesWith with, const StrategyTraits& strategy) {
+  switch (with) {
+    case GoesWith::kAll:
+      return true;
+    case GoesWith::kServers:
+      return strategy.may_have_servers();
+    case GoesWith::kParameterServers:
+      return strategy.servers;
+    case GoesWith::kPsSync:
+      return strategy.has_phases();
+    case GoesWith::kPsAsync:
+      return strategy.may_bound_staleness();
+    case GoesWith::kSynchronous:
+      return strategy.may_have_backup_workers();
+  }
+  return false;
+}
+
+// What is allowed: "strategy ps-sync, ps-async or byteps".
+std::string StrategiesWith(GoesWith with) {
+  if (with == GoesWith::kSynchronous) return "a synchronous strategy";
   std::string text;
   std::string last;
-  for (const StrategyTraits& traits : kStrategies) {
-    if (!may(traits)) continue;
+  for (const StrategyTraits& strategy : kStrategies) {
+    if (!Allows(with, strategy)) continue;
     if (!last.empty()) text += (text.empty() ? "" : ", ") + last;
-    last = traits.name;
+    last = strategy.name;
   }
-  return "strategy " + (text.empty() ? last : text + " or " + last);
+  text = "strategy " + (text.empty() ? last : text + " or " + last);
+  return with == GoesWith::kServers ? "0, or " + text : text;
 }
+
+constexpr const char* SiSymbol(const DataRate<>& /*kind*/) { return kBytesPerSecond.symbol; }
+constexpr const char* SiSymbol(const Duration<>& /*kind*/) { return kSeconds.symbol; }
+constexpr const char* SiSymbol(const DataSize<>& /*kind*/) { return kBytes.symbol; }
+
+// Throws where a number is out of the range of its field.
+class RangeCheck {
+ public:
+  RangeCheck(const FieldFacts& facts, const std::function<InputPlace(const FieldFacts&)>& place)
+      : facts_(facts), place_(place) {}
+
+  void operator()(int value) const {
+    if (value >= facts_.least && value <= facts_.most) return;
+    Refuse(value, fmt::format("a whole number from {} to {}", static_cast<int>(facts_.least),
+                              static_cast<int>(facts_.most)));
+  }
+  void operator()(double probability) const {
+    if (!(probability >= 0 && probability < 1)) Refuse(probability, "at least 0 and below 1");
+  }
+  template <class D>
+  void operator()(const Quantity<D>& value) const {
+    if (facts_.above_least ? value.si() > 0 : value.si() >= 0) return;
+    Refuse(value.si(),
+           fmt::format("{} 0 {}", facts_.above_least ? "more than" : "at least", SiSymbol(value)));
+  }
+  template <class T>
+  void operator()(const std::optional<T>& value) const {
+    if (value) (*this)(*value);
+  }
+  void operator()(const Placement& placement) const {
+    for (const int devices : placement) (*this)(devices);
+  }
+  void operator()(const std::vector<std::string>& /*names*/) const {}
+  void operator()(bool /*choice*/) const {}
+  template <class E>
+  requires std::is_enum_v<E>
+  void operator()(E /*choice*/) const {}
+
+ private:
+  template <class T>
+  [[noreturn]] void Refuse(T value, const std::string& allowed) const {
+    throw InputError(place_(facts_), fmt::format("{}", value), "is out of range", allowed);
+  }
+
+  const FieldFacts& facts_;
+  const std::function<InputPlace(const FieldFacts&)>& place_;
+};
 
 }  // namespace
 
-void CheckPlan(const Plan& plan, const std::function<InputPlace(const PlanField&)>& place) {
-  const StrategyTraits& traits = TraitsOf(plan.strategy);
-  const auto at = [&](const char* flag) { return place(*FindPlanField(flag)); };
-  const auto check_range = [&](const char* flag, int value, int low, int high) {
-    if (value >= low && value <= high) return;
-    throw InputError(at(flag), std::to_string(value), "is out of range",
-                     fmt::format("a whole number from {} to {}", low, high));
+void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts&)>& place) {
+  const std::function<InputPlace(const FieldFacts&)> at = [&](const FieldFacts& facts) {
+    return facts.flag != nullptr ? place(facts) : InputPlace{"", 0, facts.state};
   };
-  const std::string with_strategy = fmt::format("with strategy {}", StrategyName(plan.strategy));
+  const auto refuse = [&](const char* flag, const std::string& value, const std::string& problem,
+                          const std::string& allowed) {
+    throw InputError(at(*FindPlanField(flag)), value, problem, allowed);
+  };
   if (plan.placement.empty()) {
-    throw InputError(at("placement"), "", "is empty", "devices used on each node, like 4-4-2");
+    refuse("placement", "", "is empty", "devices used on each node, like 4-4-2");
   }
+  ForEachField([&](const FieldFacts& facts, auto field) { RangeCheck(facts, at)(field.Of(plan)); });
   long long workers = 0;
-  for (const int devices : plan.placement) {
-    check_range("placement", devices, 1, kMostCount);
-    workers += devices;
-  }
+  for (const int devices : plan.placement) workers += devices;
   if (workers > kMostCount) {
-    throw InputError(at("placement"), std::to_string(workers), "workers are too many",
-                     fmt::format("at most {}", kMostCount));
-  }
-  check_range("local-batch", plan.local_batch, 1, kMostBatch);
-  check_range("accumulation", plan.accumulation_steps, 1, kMostCount);
-  if (traits.servers && plan.servers == 0) {
-    throw InputError(at("servers"), "", "are required " + with_strategy, "at least 1");
-  }
-  if (!traits.may_have_servers() && plan.servers != 0) {
-    throw InputError(
-        at("servers"), std::to_string(plan.servers), with_strategy,
-        "0, or " + StrategiesThat([](const StrategyTraits& t) { return t.may_have_servers(); }));
-  }
-  check_range("servers", plan.servers, 0, kMostCount);
-  const auto check_link = [&](const LinkFacts& link, const char* bandwidth) {
-    const auto refuse = [&](const char* flag, double value, const char* allowed) {
-      throw InputError(at(flag), fmt::format("{}", value), "is out of range", allowed);
-    };
-    if (link.bandwidth && !(link.bandwidth->si() > 0)) {
-      refuse(bandwidth, link.bandwidth->si(), "more than 0 B/s");
-    }
-    if (link.rtt && !(link.rtt->si() >= 0)) refuse("rtt", link.rtt->si(), "at least 0 s");
-    if (link.loss && !(*link.loss >= 0 && *link.loss < 1)) {
-      refuse("loss", *link.loss, "at least 0 and below 1");
-    }
-    if (link.loss_burst && !(link.loss_burst->si() >= 0)) {
-      refuse("loss-burst", link.loss_burst->si(), "at least 0 s");
-    }
-  };
-  check_link(plan.link, "bandwidth");
-  check_link(plan.server_link, "server-bandwidth");
-  if (plan.bucket && !(plan.bucket->si() > 0)) {
-    throw InputError(at("bucket"), fmt::format("{}", plan.bucket->si()), "is out of range",
-                     "more than 0 B");
+    refuse("placement", std::to_string(workers), "workers are too many",
+           fmt::format("at most {}", kMostCount));
   }
   if (!plan.hosts.empty() && static_cast<int>(plan.hosts.size()) != plan.nodes()) {
-    throw InputError(at("hosts"), JoinHosts(plan.hosts),
-                     fmt::format("names {} hosts", plan.hosts.size()),
-                     fmt::format("{}, one for each node of placement {}", plan.nodes(),
-                                 FormatPlacement(plan.placement)));
+    refuse("hosts", JoinHosts(plan.hosts), fmt::format("names {} hosts", plan.hosts.size()),
+           fmt::format("{}, one for each node of placement {}", plan.nodes(),
+                       FormatPlacement(plan.placement)));
   }
-  const auto only_with = [&](bool set, const char* flag, bool (*may)(const StrategyTraits&)) {
-    if (set && !may(traits)) throw InputError(at(flag), "", with_strategy, StrategiesThat(may));
-  };
-  const auto holds_model = [](const StrategyTraits& t) { return t.servers; };
-  const auto has_phases = [](const StrategyTraits& t) { return t.has_phases(); };
-  const auto may_be_stale = [](const StrategyTraits& t) { return t.may_bound_staleness(); };
-  only_with(plan.server.colocated, "colocated-servers", holds_model);
-  only_with(plan.server.sharding != Sharding::kTensor, "sharding", holds_model);
-  only_with(plan.server.pipelined, "pipelined-servers", has_phases);
-  only_with(plan.server.multicast, "multicast", has_phases);
-  only_with(plan.server.in_network_aggregation, "in-network-aggregation", has_phases);
-  only_with(plan.server.staleness_bound.has_value(), "staleness-bound", may_be_stale);
-  if (plan.backup_workers != 0 && !traits.may_have_backup_workers()) {
-    throw InputError(at("backup-workers"), "", with_strategy, "a synchronous strategy");
+  const std::string with_strategy = fmt::format("with strategy {}", StrategyName(plan.strategy));
+  if (UsesServers(plan.strategy) && plan.servers == 0) {
+    refuse("servers", "", "are required " + with_strategy, "at least 1");
   }
-  check_range("backup-workers", plan.backup_workers, 0, plan.workers() - 1);
-  check_range("staleness-bound", plan.server.staleness_bound.value_or(0), 0, kMostCount);
+  ForEachField([&](const FieldFacts& facts, auto field) {
+    const auto& value = field.Of(plan);
+    if (Allows(facts.with, TraitsOf(plan.strategy)) || value == field.Of(DefaultPlan())) return;
+    const bool is_servers = facts.with == GoesWith::kServers;
+    const std::string text = is_servers ? std::to_string(plan.servers) : "";
+    throw InputError(at(facts), text, with_strategy, StrategiesWith(facts.with));
+  });
+  if (plan.backup_workers >= plan.workers()) {
+    refuse("backup-workers", std::to_string(plan.backup_workers), "is out of range",
+           fmt::format("a whole number from 0 to {}", plan.workers() - 1));
+  }
 }
 
 void CheckPlan(const Plan& plan) {
-  CheckPlan(plan, [](const PlanField& field) { return InputPlace{"", 0, field.flag}; });
+  CheckPlan(plan, [](const FieldFacts& facts) { return InputPlace{"", 0, facts.flag}; });
 }
 
 Plan WithStrategy(Plan plan, Strategy strategy) {
-  const StrategyTraits& traits = TraitsOf(strategy);
   plan.strategy = strategy;
-  if (!traits.may_have_servers()) plan.servers = 0;
-  if (!traits.servers) plan.server = {};
-  if (!traits.has_phases()) {
-    plan.server.pipelined = false;
-    plan.server.multicast = false;
-    plan.server.in_network_aggregation = false;
-  }
-  if (!traits.may_bound_staleness()) plan.server.staleness_bound.reset();
-  if (!traits.may_have_backup_workers()) plan.backup_workers = 0;
+  ForEachField([&](const FieldFacts& facts, auto field) {
+    if (!Allows(facts.with, TraitsOf(strategy))) field.Of(plan) = field.Of(DefaultPlan());
+  });
   return plan;
 }
 

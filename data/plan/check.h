@@ -9,12 +9,12 @@
 
 namespace stepcast {
 
-struct PlanField;
+struct FieldFacts;
 
 // Throws InputError for a plan that no model covers: a number out of range, servers missing or
 // superfluous, an option of servers without servers, hosts that do not match the placement.
 // `place` says where a field was read.
-void CheckPlan(const Plan& plan, const std::function<InputPlace(const PlanField&)>& place);
+void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts&)>& place);
 // The same with errors that name the flag alone.
 void CheckPlan(const Plan& plan);
 

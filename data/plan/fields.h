@@ -1,30 +1,43 @@
-// The parts of a plan, as flags and as columns: one list for the command line, the runs CSV and
-// JSON.
+// The fields of a plan as texts: for the command line, the runs CSV, JSON, messages and C.
 #ifndef STEPCAST_DATA_PLAN_FIELDS_H_
 #define STEPCAST_DATA_PLAN_FIELDS_H_
 
 #include <string>
 #include <vector>
 
+#include "data/plan/field_list.h"
 #include "data/record/input_error.h"
 #include "data/record/plan.h"
 
 namespace stepcast {
 
-struct PlanField {
-  const char* flag;         // "local-batch": --local-batch N, and what errors name
-  const char* column;       // "local_batch": of the runs CSV and of JSON, with the unit in the name
-  const char* placeholder;  // of the flag's value in help; nullptr for a flag without one
-  const char* help;
+struct PlanField : FieldFacts {
+  std::string help;  // of the flag
   const char* unit;  // of the column; empty for a plain number, nullptr for what is not a number
-  using Reader = void (*)(const std::string&, const InputPlace&, Plan*);
-  Reader read_flag;    // a value that carries its unit
-  Reader read_column;  // a plain number in `unit`
-  // As read_column reads it; empty where the plan does not say, or says the default.
-  std::string (*write)(const Plan&);
+  using Reader = void (*)(const std::string&, const InputPlace&, const FieldFacts&, Plan*);
+  Reader from_flag;
+  Reader from_column;
+  std::string (*text)(const Plan&);
+  bool (*is_default)(const Plan&);
+
+  // A value that carries its unit.
+  void read_flag(const std::string& value, const InputPlace& place, Plan* plan) const {
+    from_flag(value, place, *this, plan);
+  }
+  // A plain number in `unit`.
+  void read_column(const std::string& value, const InputPlace& place, Plan* plan) const {
+    from_column(value, place, *this, plan);
+  }
+  // As read_column reads it; empty where the plan does not say, or says the default of a field that
+  // need not be told.
+  std::string write(const Plan& plan) const {
+    return told != Told::kAlways && is_default(plan) ? "" : text(plan);
+  }
 };
 
-// In the order in which flags are applied: a strategy before what depends on it.
+// A plan that says nothing: the default of each field.
+const Plan& DefaultPlan();
+// All that have a flag, in the order in which flags are applied.
 const std::vector<PlanField>& PlanFields();
 // The field of a flag; nullptr when there is none.
 const PlanField* FindPlanField(const std::string& flag);

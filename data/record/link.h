@@ -24,15 +24,30 @@ struct LinkFacts {
   // drops what the network card has yet to cut into packets. Unknown: each by itself.
   std::optional<Duration<>> loss_burst;
 
-  bool empty() const { return !bandwidth && !rtt && !loss && !congestion_control && !loss_burst; }
+  // Calls visit(name in files, pointer to member) for each fact: all that treats every one of them
+  // follows from this list.
+  template <class Visit>
+  static constexpr void ForEach(const Visit& visit) {
+    visit("bandwidth", &LinkFacts::bandwidth);
+    visit("rtt", &LinkFacts::rtt);
+    visit("loss", &LinkFacts::loss);
+    visit("congestion_control", &LinkFacts::congestion_control);
+    visit("loss_burst", &LinkFacts::loss_burst);
+  }
+
+  bool empty() const {
+    bool known = false;
+    ForEach([&](const char*, auto fact) { known = known || (this->*fact).has_value(); });
+    return !known;
+  }
 };
 
 // Fields of `over` that are known replace those of `base`.
-inline LinkFacts Overlay(const LinkFacts& base, const LinkFacts& over) {
-  return {over.bandwidth ? over.bandwidth : base.bandwidth, over.rtt ? over.rtt : base.rtt,
-          over.loss ? over.loss : base.loss,
-          over.congestion_control ? over.congestion_control : base.congestion_control,
-          over.loss_burst ? over.loss_burst : base.loss_burst};
+inline LinkFacts Overlay(LinkFacts base, const LinkFacts& over) {
+  LinkFacts::ForEach([&](const char*, auto fact) {
+    if (over.*fact) base.*fact = over.*fact;
+  });
+  return base;
 }
 
 // Of the rates that Ethernet links are sold with the one that is nearest to this, as a ratio: hosts

@@ -3,31 +3,10 @@
 #include <algorithm>
 
 namespace stepcast {
-namespace {
 
-int ParseName(std::string_view text, const InputPlace& place, std::span<const char* const> names,
-              const char* problem) {
-  if (const std::optional<int> found = FindName(Trim(text), names)) return *found;
-  throw InputError(place, std::string(text), problem, JoinNames(names));
-}
-
-}  // namespace
-
-Strategy ParseStrategy(std::string_view text, const InputPlace& place) {
-  return static_cast<Strategy>(ParseName(text, place, kStrategyNames, "is not a strategy"));
-}
-
-CongestionControl ParseCongestionControl(std::string_view text, const InputPlace& place) {
-  return static_cast<CongestionControl>(
-      ParseName(text, place, kCongestionControlNames, "is not a known congestion control"));
-}
-
-Sharding ParseSharding(std::string_view text, const InputPlace& place) {
-  return static_cast<Sharding>(ParseName(text, place, kShardingNames, "is not a way to shard"));
-}
-
-Overlap ParseOverlap(std::string_view text, const InputPlace& place) {
-  return static_cast<Overlap>(ParseName(text, place, kOverlapNames, "is not a way to overlap"));
+int ParseName(std::string_view text, const InputPlace& place, const Names& known) {
+  if (const std::optional<int> found = FindName(Trim(text), known.names)) return *found;
+  throw InputError(place, std::string(text), known.problem, JoinNames(known.names));
 }
 
 std::optional<int> FindName(std::string_view name, std::span<const char* const> names) {

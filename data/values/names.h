@@ -12,11 +12,31 @@
 
 namespace stepcast {
 
+// The words of an enumeration in files and flags, in the order of its enumerators, and what is
+// wrong with any other word.
+struct Names {
+  std::span<const char* const> names;
+  const char* problem;
+};
+constexpr Names NamesOf(Strategy /*kind*/) { return {kStrategyNames, "is not a strategy"}; }
+constexpr Names NamesOf(CongestionControl /*kind*/) {
+  return {kCongestionControlNames, "is not a known congestion control"};
+}
+constexpr Names NamesOf(Sharding /*kind*/) { return {kShardingNames, "is not a way to shard"}; }
+constexpr Names NamesOf(Overlap /*kind*/) { return {kOverlapNames, "is not a way to overlap"}; }
+
+template <class E>
+const char* NameOf(E value) {
+  return NamesOf(value).names[static_cast<std::size_t>(value)];
+}
+
+// Throws InputError where `text` is none of the words.
+int ParseName(std::string_view text, const InputPlace& place, const Names& known);
 // "ring", "ps-sync", ...
-Strategy ParseStrategy(std::string_view text, const InputPlace& place);
-CongestionControl ParseCongestionControl(std::string_view text, const InputPlace& place);
-Sharding ParseSharding(std::string_view text, const InputPlace& place);
-Overlap ParseOverlap(std::string_view text, const InputPlace& place);
+template <class E>
+E ParseEnum(std::string_view text, const InputPlace& place) {
+  return static_cast<E>(ParseName(text, place, NamesOf(E())));
+}
 
 // The position of `name` among `names`, to the letter; empty where it is none of them.
 std::optional<int> FindName(std::string_view name, std::span<const char* const> names);

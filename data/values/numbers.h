@@ -1,9 +1,10 @@
-// Strict readers of single numbers and quantities: a quantity carries its unit, and a wrong one is an
-// InputError that names the place, the value and what is allowed.
+// Strict readers of single numbers and quantities: a quantity carries its unit, and a wrong one is
+// an InputError that names the place, the value and what is allowed.
 #ifndef STEPCAST_DATA_VALUES_NUMBERS_H_
 #define STEPCAST_DATA_VALUES_NUMBERS_H_
 
 #include <string_view>
+#include <type_traits>
 
 #include "data/record/input_error.h"
 #include "data/units/quantity.h"
@@ -16,6 +17,18 @@ DataRate<> ParseDataRate(std::string_view text, const InputPlace& place);
 Duration<> ParseDuration(std::string_view text, const InputPlace& place);
 // "25 MiB", "16 GB": positive.
 DataSize<> ParseDataSize(std::string_view text, const InputPlace& place);
+// One of these by its type.
+template <class Q>
+Q ParseQuantity(std::string_view text, const InputPlace& place) {
+  if constexpr (std::is_same_v<Q, DataRate<>>) {
+    return ParseDataRate(text, place);
+  } else if constexpr (std::is_same_v<Q, Duration<>>) {
+    return ParseDuration(text, place);
+  } else {
+    static_assert(std::is_same_v<Q, DataSize<>>);
+    return ParseDataSize(text, place);
+  }
+}
 // "82.6 TFLOP/s": positive.
 WorkRate<> ParseWorkRate(std::string_view text, const InputPlace& place);
 // "450 W": positive, returned in watts.

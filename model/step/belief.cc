@@ -6,6 +6,7 @@
 
 #include "data/record/input_error.h"
 #include "model/compute/roofline.h"
+#include "model/step/answer.h"
 #include "model/step/priors.h"
 
 namespace stepcast {
@@ -119,16 +120,15 @@ std::string Belief::NameOf(int position) const {
 }
 
 int Belief::SlowestLink(const std::vector<std::string>& hosts) const {
-  int slowest = kLinkBandwidth;
-  bool first = true;
+  std::vector<int> links;
   for (const std::string& host : hosts) {
     const auto known = std::find_if(host_links_.begin(), host_links_.end(),
                                     [&](const auto& entry) { return entry.first == host; });
-    const int link = known == host_links_.end() ? int{kLinkBandwidth} : known->second;
-    if (first || log_value(link) < log_value(slowest)) slowest = link;
-    first = false;
+    links.push_back(known == host_links_.end() ? int{kLinkBandwidth} : known->second);
   }
-  return slowest;
+  const auto slowest =
+      stepcast::SlowestLink(links.size(), [&](std::size_t i) { return log_value(links[i]); });
+  return slowest ? links[*slowest] : int{kLinkBandwidth};
 }
 
 void Belief::TakeEstimate(const ParameterEstimate& e, int index, const ParameterSpec& spec,

@@ -1,5 +1,5 @@
-// What is believed of the parameters of one workload on one device of a cluster: values, how
-// certain they are, and where each comes from.
+// Belief about the parameters of one workload on one device of a cluster: values, how certain they
+// are, and where each comes from.
 //
 // Each parameter is log-normal. What a calibration has fitted replaces the prior, with the whole
 // covariance. A workload that the calibration did not see on this device takes over what it can
@@ -38,7 +38,7 @@ enum class Origin { kFitted, kFittedPrior, kPrior, kStated, kTransferred };
 inline constexpr const char* kOriginNames[] = {"fitted", "fitted, but the prior decided", "prior",
                                                "stated", "transferred"};
 
-// What is known of a workload's compute time on the device.
+// Source of a workload's compute time on the device.
 enum class ComputeBelief {
   kFitted,           // its own runs
   kFromDevice,       // runs of other workloads on the device
@@ -70,10 +70,10 @@ class Belief {
   }
   // Host -> position of its link, of all that have one of their own.
   const std::vector<std::pair<std::string, int>>& host_links() const { return host_links_; }
-  // Of these ln(value) with those that the calibration they were taken from has fitted, a column
-  // for each in its order. 0 for what is a prior.
+  // Covariance of the believed ln(value) with those that the calibration has fitted, a column for
+  // each of these in its order. 0 for a prior.
   Eigen::MatrixXd CovarianceWith(const Calibration& calibration) const;
-  // Of the cluster, the workload, or a host's link.
+  // The table's entry of a parameter of the cluster, the workload, or a host's link.
   static const ParameterSpec& SpecOf(int position);
   // "flow_bandwidth", "sample_time of resnet50 on t4", "link_bandwidth of tupi5".
   std::string NameOf(int position) const;

@@ -52,7 +52,7 @@ struct JoinedStep {
   Duration<T> wait;
 
   Duration<T> compute() const { return forward + backward + update; }
-  // What of the step is not compute.
+  // The part of the step that is not compute.
   Duration<T> shown() const { return exposed + overhead + wait; }
   Duration<T> total() const { return compute() + shown(); }
 };
@@ -71,7 +71,7 @@ JoinedStep<T> Join(Overlap overlap, const JoinInputs<T>& in) {
           in.micro * in.wait};
 }
 
-// What of an exposed synchronisation is bytes: it is shared out as the whole is made up.
+// The part of an exposed synchronisation that is bytes: it is shared out as the whole is made up.
 template <class T>
 Duration<T> ExposedTransfer(const Duration<T>& exposed, const Duration<T>& transfer,
                             const Duration<T>& all) {

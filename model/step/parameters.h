@@ -8,6 +8,7 @@
 #define STEPCAST_MODEL_STEP_PARAMETERS_H_
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "data/units/quantity.h"
@@ -148,11 +149,11 @@ template <class T>
 struct ClusterParameters {
   std::array<T, kClusterParameterCount> si;
   // Line rate of the slowest of the nodes that a plan names, where they have links of their own
-  // [B/s]; 0 for the cluster's.
-  T node_link_si = T(0.0);
+  // [B/s]; otherwise they have the cluster's.
+  std::optional<T> node_link_si;
 
   DataRate<T> node_link() const {
-    return node_link_si > 0.0 ? DataRate<T>::FromSi(node_link_si) : link_bandwidth();
+    return node_link_si ? DataRate<T>::FromSi(*node_link_si) : link_bandwidth();
   }
   DataRate<T> link_bandwidth() const { return DataRate<T>::FromSi(si[kLinkBandwidth]); }
   DataRate<T> flow_bandwidth() const { return DataRate<T>::FromSi(si[kFlowBandwidth]); }

@@ -71,34 +71,4 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
   return facts;
 }
 
-bool CanDependOn(const StepFacts& facts, ClusterParameter parameter) {
-  const bool servers = UsesServers(facts.strategy);
-  const bool between_nodes = facts.nodes > 1 || servers;
-  switch (parameter) {
-    case kLinkBandwidth:
-      return servers || (between_nodes && TraitsOf(facts.strategy).helpers);
-    case kFlowBandwidth:
-    case kLinkLatency:
-    case kNodeSyncOverhead:
-    case kHostSharing:
-    case kNodeScaling:
-      return between_nodes;
-    case kDeviceSyncOverhead:
-      return !between_nodes;
-    case kDeviceLatency:
-      return facts.devices_per_node > 1;
-    case kTransferInitiation:
-    case kServerRate:
-    case kRpcRounds:
-      return servers;
-    case kFlowWindow:
-    case kLossTimeout: {
-      const bool loss = facts.link.loss.value_or(0) > 0 || facts.server_link.loss.value_or(0) > 0;
-      return between_nodes && (loss || facts.link.rtt || facts.server_link.rtt);
-    }
-    default:
-      return true;
-  }
-}
-
 }  // namespace stepcast

@@ -54,11 +54,6 @@ template <class T>
 StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& cluster,
                          const WorkloadParameters<T>& workload, StepTerms<T>* terms = nullptr);
 
-// Whether such a step can depend on the parameter at all: those between nodes matter where a plan
-// leaves its node, servers' with servers, those of round trips where there are any. `node_link_si`
-// is taken to be set.
-bool CanDependOn(const StepFacts& facts, ClusterParameter parameter);
-
 // The fastest all-reduce for this plan's mean bucket: what strategy auto means. EvaluateStep takes
 // the algorithm and not the question.
 template <class T>

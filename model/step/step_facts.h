@@ -28,7 +28,7 @@ struct StepFacts {
   Overlap overlap = Overlap::kBuckets;
   int backup_workers = 0;
   bool has_compute = true;
-  // What a profile's interpolation at this batch is, as a multiple of the curve of the parameters.
+  // The profile's interpolation at this batch as a multiple of the curve of the parameters.
   double compute_shape = 1;
   DataSize<> gradient;
   double tensors = 1;

@@ -11,10 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "data/record/input_error.h"
 #include "data/record/machine.h"
 #include "data/record/plan.h"
 #include "data/record/workload.h"
 #include "predictor/capi/struct_size.h"
+#include "predictor/online/online_calibration.h"
 #include "predictor/predictor.h"
 
 // The library is built with hidden symbols: these are not.
@@ -36,6 +38,10 @@ struct stepcast_plan {
 };
 struct stepcast_predictor {
   stepcast::Predictor predictor;
+};
+
+struct stepcast_online {
+  stepcast::OnlineCalibration calibration;
 };
 
 namespace stepcast::capi {
@@ -63,6 +69,8 @@ struct Refusal {
   stepcast_status status;
   std::string text;
 };
+
+[[noreturn]] void NotFound(const InputError& why);
 
 // A pointer that must not be NULL.
 struct Required {

@@ -8,10 +8,6 @@ using stepcast::Observation;
 using stepcast::OnlineCalibration;
 using namespace stepcast::capi;  // NOLINT(google-build-using-namespace): these sources are its own
 
-struct stepcast_online {
-  OnlineCalibration calibration;
-};
-
 extern "C" {
 
 stepcast_status stepcast_online_create(const stepcast_cluster* cluster,
@@ -58,16 +54,6 @@ stepcast_status stepcast_online_cluster(const stepcast_online* online, stepcast_
                                         char** error) {
   return Made(cluster, {{online, "online"}}, error,
               [&] { return new stepcast_cluster{online->calibration.cluster()}; });
-}
-
-stepcast_status stepcast_online_export(const stepcast_online* online, char** text, char** error) {
-  return Made(text, {{online, "online"}}, error,
-              [&] { return CopyText(online->calibration.Export()); });
-}
-
-stepcast_status stepcast_online_import(stepcast_online* online, const char* text, char** error) {
-  return Guarded({{online, "online"}, {text, "text"}}, error,
-                 [&] { online->calibration.Import(text); });
 }
 
 }  // extern "C"

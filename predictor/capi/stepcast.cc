@@ -5,12 +5,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <iomanip>
 #include <new>
-#include <sstream>
 
-#include "data/io/machines.h"
-#include "data/io/workload_file.h"
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
 #include "data/record/input_error.h"
@@ -52,6 +48,8 @@ struct stepcast_prediction {
 };
 
 namespace stepcast::capi {
+
+void NotFound(const InputError& why) { throw Refusal{STEPCAST_NOT_FOUND, why.what()}; }
 
 char* CopyText(const std::string& text) {
   auto* copy = static_cast<char*>(std::malloc(text.size() + 1));
@@ -97,8 +95,6 @@ const char* TextOf(const std::array<const char*, N>& texts, int32_t index) {
   return known ? texts[static_cast<std::size_t>(index)] : "unknown status";
 }
 
-[[noreturn]] void NotFound(const InputError& why) { throw Refusal{STEPCAST_NOT_FOUND, why.what()}; }
-
 // The field of a plan that a column names.
 const PlanField& FieldOf(const char* column) {
   std::vector<const char*> columns;
@@ -135,6 +131,7 @@ const char* stepcast_status_text(stepcast_status status) {
       "the query has no answer",
       "out of memory",
       "internal error",
+      "this library was built without it",
   };
   return TextOf(kTexts, status);
 }
@@ -142,23 +139,6 @@ const char* stepcast_status_text(stepcast_status status) {
 void stepcast_text_free(char* text) { std::free(text); }
 
 // ---- Clusters
-
-stepcast_status stepcast_cluster_read(const char* path, stepcast_cluster** cluster, char** error) {
-  return Made(cluster, {{path, "path"}}, error,
-              [&] { return new stepcast_cluster{stepcast::ReadCluster(path)}; });
-}
-
-stepcast_status stepcast_cluster_parse(const char* text, const char* name,
-                                       stepcast_cluster** cluster, char** error) {
-  return Made(cluster, {{text, "text"}, {name, "name"}}, error,
-              [&] { return new stepcast_cluster{stepcast::ParseCluster(text, name)}; });
-}
-
-stepcast_status stepcast_cluster_format(const stepcast_cluster* cluster, char** text,
-                                        char** error) {
-  return Made(text, {{cluster, "cluster"}}, error,
-              [&] { return CopyText(stepcast::FormatCluster(cluster->cluster)); });
-}
 
 stepcast_status stepcast_cluster_get_info(const stepcast_cluster* cluster,
                                           stepcast_cluster_info* info) {
@@ -178,21 +158,6 @@ void stepcast_cluster_free(stepcast_cluster* cluster) { delete cluster; }
 
 // ---- Devices
 
-stepcast_status stepcast_device_read(const char* path, const char* name, stepcast_device** device,
-                                     char** error) {
-  return Made(device, {{path, "path"}, {name, "name"}}, error, [&] {
-    const std::vector<stepcast::Device> devices = stepcast::ReadDevices(path);
-    const std::optional<stepcast::Device> found = stepcast::FindDevice(devices, name);
-    if (!found) {
-      std::vector<std::string> names;
-      for (const stepcast::Device& known : devices) names.push_back(known.name);
-      NotFound(InputError({path, 0, "devices"}, name, "is not among them",
-                          fmt::format("{}", fmt::join(names, ", "))));
-    }
-    return new stepcast_device{*found};
-  });
-}
-
 const char* stepcast_device_name(const stepcast_device* device) {
   return device != nullptr ? device->device.name.c_str() : nullptr;
 }
@@ -210,31 +175,6 @@ stepcast_status stepcast_workload_find(const char* name, stepcast_workload** wor
                           fmt::format("{}", fmt::join(stepcast::WorkloadNames(), ", "))));
     }
     return new stepcast_workload{*found};
-  });
-}
-
-stepcast_status stepcast_workload_read(const char* path, stepcast_workload** workload,
-                                       char** error) {
-  return Made(workload, {{path, "path"}}, error,
-              [&] { return new stepcast_workload{stepcast::ReadWorkload(path)}; });
-}
-
-stepcast_status stepcast_workload_parse(const char* text, const char* name,
-                                        stepcast_workload** workload, char** error) {
-  return Made(workload, {{text, "text"}, {name, "name"}}, error,
-              [&] { return new stepcast_workload{stepcast::ParseWorkload(text, name)}; });
-}
-
-stepcast_status stepcast_workload_from_totals(const char* name, int64_t parameters,
-                                              int64_t gradient_bytes, stepcast_workload** workload,
-                                              char** error) {
-  return Made(workload, {{name, "name"}}, error, [&] {
-    // The totals are read as a file would be, with the same checks.
-    std::ostringstream file;
-    file << "name: " << std::quoted(name) << '\n';
-    if (parameters != 0) file << "parameters: " << fmt::format("{}\n", parameters);
-    if (gradient_bytes != 0) file << "gradient_bytes: " << fmt::format("{}\n", gradient_bytes);
-    return new stepcast_workload{stepcast::ParseWorkload(file.str(), name)};
   });
 }
 

@@ -63,12 +63,13 @@ int32_t stepcast_version_patch(void);
 typedef int32_t stepcast_status;
 enum {
   STEPCAST_OK = 0,
-  STEPCAST_BAD_ARGUMENT = 1,   // NULL, or a struct_size that cannot be: a mistake of the program
-  STEPCAST_BAD_INPUT = 2,      // a file, a name or a number that a person can mend
-  STEPCAST_NOT_FOUND = 3,      // no workload or device of that name
-  STEPCAST_NO_ANSWER = 4,      // a query that makes no sense: stepcast_forecast.status says why
-  STEPCAST_OUT_OF_MEMORY = 5,  // of this process
-  STEPCAST_INTERNAL_ERROR = 6  // what should not happen
+  STEPCAST_BAD_ARGUMENT = 1,    // NULL, or a struct_size that cannot be: a mistake of the program
+  STEPCAST_BAD_INPUT = 2,       // a file, a name or a number that a person can mend
+  STEPCAST_NOT_FOUND = 3,       // no workload or device of that name
+  STEPCAST_NO_ANSWER = 4,       // a query that makes no sense: stepcast_forecast.status says why
+  STEPCAST_OUT_OF_MEMORY = 5,   // of this process
+  STEPCAST_INTERNAL_ERROR = 6,  // what should not happen
+  STEPCAST_NOT_BUILT = 7        // files are asked of a library that has no readers
 };
 const char* stepcast_status_text(stepcast_status status);  // a few words; never NULL
 

@@ -125,7 +125,7 @@ void AddPlanOptions(po::options_description* options) {
     } else {
       value->value_name(field.placeholder);
     }
-    options->add_options()(field.flag, value, field.help);
+    options->add_options()(field.flag, value, field.help.c_str());
   }
 }
 

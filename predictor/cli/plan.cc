@@ -114,19 +114,14 @@ std::vector<std::string> RunsRows(const std::vector<NextRun>& runs, const Target
     rows.push_back(CsvField(target.workload.name) + "," + CsvField(target.device));
   }
   for (const PlanField& field : PlanFields()) {
-    const bool required = std::string_view(field.column) == "placement" ||
-                          std::string_view(field.column) == "servers" ||
-                          std::string_view(field.column) == "strategy" ||
-                          std::string_view(field.column) == "local_batch";
     std::vector<std::string> values;
     for (const NextRun& run : runs) values.push_back(field.write(run.plan));
     const bool used = std::any_of(values.begin(), values.end(),
                                   [](const std::string& value) { return !value.empty(); });
-    if (!required && !used) continue;
+    if (field.told != Told::kAlways && !used) continue;
     rows[0] += "," + std::string(field.column);
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      const bool none = values[i].empty() && std::string_view(field.column) == "servers";
-      rows[i + 1] += "," + (none ? "0" : CsvField(values[i]));
+      rows[i + 1] += "," + CsvField(values[i]);
     }
   }
   rows[0] += ",step_time_s";

@@ -114,7 +114,7 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   search.local_batches = ParseList(args, "try-local-batch", counts);
   search.accumulation_steps = ParseList(args, "try-accumulation", counts);
   search.servers = ParseList(args, "try-servers", counts);
-  search.strategies = ParseList(args, "try-strategy", ParseStrategy);
+  search.strategies = ParseList(args, "try-strategy", ParseEnum<Strategy>);
   search.buckets = ParseList(args, "try-bucket", ParseDataSize);
   if (args.Has("most-global-batch")) {
     search.most_global_batch = ParseInteger(args.Text("most-global-batch"),

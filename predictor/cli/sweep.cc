@@ -89,9 +89,8 @@ double Coordinate(const std::string& key, const Plan& plan) {
   if (key == "workers") return plan.workers();
   const PlanField* field = FindPlanField(key);
   if (field == nullptr || field->unit == nullptr) return std::numeric_limits<double>::quiet_NaN();
-  const std::string text = field->write(plan);
-  // An absent number is a default: one accumulation step, no backup worker.
-  return text.empty() ? (key == "accumulation" ? 1 : 0) : std::stod(text);
+  const std::string text = field->text(plan);
+  return text.empty() ? 0 : std::stod(text);
 }
 
 std::string AxisLabel(const std::string& key) {

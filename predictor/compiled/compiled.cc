@@ -1,9 +1,7 @@
 #include "predictor/compiled/compiled.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <numeric>
 #include <string>
 
 #include "data/plan/limits.h"
@@ -85,26 +83,22 @@ void CompiledState::SetShards(const Workload& network) {
 }
 
 void CompiledState::SetParameters(int link) {
-  for (int i = 0; i < kClusterParameterCount; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    cluster.si[at] = std::exp(belief.log_value(i));
-    cluster_by_link.si[at] = LinkDual(cluster.si[at]);
-    cluster_by_hop.si[at] = HopDual(cluster.si[at]);
-    cluster_by_compute.si[at] = ComputeDual(cluster.si[at]);
-  }
-  for (int i = 0; i < kWorkloadParameterCount; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    workload.si[at] = std::exp(belief.log_value(kWorkloadOffset + i));
-    workload_by_link.si[at] = LinkDual(workload.si[at]);
-    workload_by_hop.si[at] = HopDual(workload.si[at]);
-    workload_by_compute.si[at] = ComputeDual(workload.si[at]);
-  }
-  cluster.node_link_si = std::exp(belief.log_value(link));
-  cluster_by_link.node_link_si = LinkDual(cluster.node_link_si);
-  cluster_by_compute.node_link_si = ComputeDual(cluster.node_link_si);
+  const std::vector<double>& values = belief.log_values();
+  const PlanParameters at = PlanParameters::FromLogs(values.data(), values.data() + kWorkloadColumn,
+                                                     &values[static_cast<std::size_t>(link)]);
+  cluster = at.cluster;
+  workload = at.workload;
+  const auto constants = [&](auto* of_cluster, auto* of_workload) {
+    std::copy(cluster.si.begin(), cluster.si.end(), of_cluster->si.begin());
+    std::copy(workload.si.begin(), workload.si.end(), of_workload->si.begin());
+    of_cluster->node_link_si = *cluster.node_link_si;
+  };
+  constants(&cluster_by_link, &workload_by_link);
+  constants(&cluster_by_hop, &workload_by_hop);
+  constants(&cluster_by_compute, &workload_by_compute);
   // By ln(value): the derivative of a value is the value.
   const auto vary = [](auto* dual, int lane) { dual->slope.Set(lane, dual->value); };
-  vary(&cluster_by_link.node_link_si, kNodeLinkLane);
+  vary(&*cluster_by_link.node_link_si, kNodeLinkLane);
   for (int lane = kFlowLane; lane < kLinkLanes; ++lane) {
     vary(&cluster_by_link.si[static_cast<std::size_t>(kLinkLaneParameters[lane])], lane);
   }
@@ -116,14 +110,10 @@ void CompiledState::SetParameters(int link) {
   vary(&workload_by_compute.si[kFloorTime], kFloorLane);
   vary(&workload_by_compute.si[kSampleTime], kSampleLane);
 
-  std::array<int, kActive> index{};
-  std::iota(index.begin(), index.end(), 0);
-  index[kNodeLink] = link;
-  for (int i = 0; i < kActive; ++i) {
+  const auto position = [&](int column) { return column == kLinkColumn ? link : column; };
+  for (int i = 0; i < kPlanColumns; ++i) {
     for (int j = 0; j <= i; ++j) {
-      covariance.Set(i, j,
-                     belief.log_covariance()(index[static_cast<std::size_t>(i)],
-                                             index[static_cast<std::size_t>(j)]));
+      covariance.Set(i, j, belief.log_covariance()(position(i), position(j)));
     }
   }
 }

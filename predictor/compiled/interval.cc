@@ -29,9 +29,9 @@ ClusterParameter OverheadOf(const StepFacts& f) {
 
 void SetCompute(const ComputeDual& micro, double by_micro, Gradient* gradient) {
   Gradient& g = *gradient;
-  g[kWorkloadOffset + kFixedTime] = by_micro * micro.slope[kFixedLane];
-  g[kWorkloadOffset + kFloorTime] = by_micro * micro.slope[kFloorLane];
-  g[kWorkloadOffset + kSampleTime] = by_micro * micro.slope[kSampleLane];
+  g[kWorkloadColumn + kFixedTime] = by_micro * micro.slope[kFixedLane];
+  g[kWorkloadColumn + kFloorTime] = by_micro * micro.slope[kFloorLane];
+  g[kWorkloadColumn + kSampleTime] = by_micro * micro.slope[kSampleLane];
   g[kHostContention] = by_micro * micro.slope[kContentionLane];
 }
 
@@ -74,7 +74,7 @@ void AddRoute(const RouteSlopes& route, double by_node_bandwidth, double by_serv
     by_link += route.limits.window.si().slope * by_limits[kWindowLimitLane] +
                route.limits.loss.si().slope * by_limits[kLossLimitLane];
   }
-  g[kNodeLink] += by_link[kNodeLinkLane];
+  g[kLinkColumn] += by_link[kNodeLinkLane];
   for (int lane = kFlowLane; lane < kLinkLanes; ++lane) {
     g[kLinkLaneParameters[lane]] += by_link[lane];
   }
@@ -173,7 +173,7 @@ void CompiledState::AddSynchronisation(const StepFacts& f, const SyncSlopes& syn
   g[kTransferInitiation] += by[kInitiationLane] * cluster.si[kTransferInitiation];
   g[kServerRate] += by[kServerRateLane] * cluster.si[kServerRate];
   g[kRpcRounds] += sync.by_rounds * by_end_and_all;
-  g[kWorkloadOffset + kUpdateTime] += by[kUpdateLane] * sync.update_per_byte;
+  g[kWorkloadColumn + kUpdateTime] += by[kUpdateLane] * sync.update_per_byte;
   AddRoute(sync.route, by[kBandwidthLane], by[kServerBandwidthLane], by[kConnectionLane], &g);
 }
 
@@ -266,8 +266,8 @@ void CompiledState::SetInterval(const PlanQuery& query, const KnownParts& parts,
     SetCompute(micro, by_micro, &g);
     g[kOverlapShare] = by_pass * backward.si();
     g[kOverlapContention] = joined.contention.si().value * scale;
-    g[kWorkloadOffset + kUpdateTime] = update * scale;
-    if (whole_step) g[kWorkloadOffset + kStragglerSpread] = joined.wait.si().value * scale;
+    g[kWorkloadColumn + kUpdateTime] = update * scale;
+    if (whole_step) g[kWorkloadColumn + kStragglerSpread] = joined.wait.si().value * scale;
     if (alone) return g;
     if (whole_step) g[overhead] = joined.overhead.si().value * scale;
     AddSynchronisation(f, sync, by_sync, by[kEndLane] + by[kAllLane], &g);
@@ -343,8 +343,8 @@ void CompiledState::PredictAsynchronous(const PlanQuery& query, const StepFacts&
     Gradient g = {};
     SetCompute(micro, by[kByMicro], &g);
     g[kOverlapShare] = by[kByShare] * cluster.overlap_share();
-    g[kWorkloadOffset + kStragglerSpread] = by[kBySpread] * workload.straggler_spread();
-    g[kWorkloadOffset + kUpdateTime] = by[kByUpdate] * workload.update_time().si();
+    g[kWorkloadColumn + kStragglerSpread] = by[kBySpread] * workload.straggler_spread();
+    g[kWorkloadColumn + kUpdateTime] = by[kByUpdate] * workload.update_time().si();
     g[overhead] = by[kByOverhead] * cluster.si[overhead];
     g[kTransferInitiation] = by[kByInitiation] * cluster.si[kTransferInitiation];
     g[kServerRate] = by[kByServerRate] * cluster.si[kServerRate];

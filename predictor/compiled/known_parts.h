@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/overlap/buckets.h"
-#include "model/step/step.h"
+#include "model/step/line_parts.h"
 #include "predictor/compiled/slopes.h"
 
 namespace stepcast::internal {
@@ -65,26 +65,6 @@ struct RecordedParts : ComputedParts {
     (*table)[at] = rate;
     return rate;
   }
-};
-
-// What the pushes of an asynchronous worker come to.
-inline OverlapLines AsyncLinesOf(const StepFacts& facts) {
-  return MakeOverlapLines(facts.overlap == Overlap::kNone ? nullptr : facts.buckets.get());
-}
-
-// Schedules by the lines that a plan's buckets come to.
-struct LineParts : ComputedParts {
-  const std::vector<BucketLine>* lines = nullptr;  // ps-sync
-  const std::vector<BucketLine>* held = nullptr;   // by the fullest server
-  const OverlapLines* async_lines = nullptr;       // ps-async
-
-  template <class T>
-  Duration<T> ServersEnd(const StepFacts& facts, const ServerPhases<T>& phases,
-                         const Duration<T>& backward, const FirstBucketDelays<T>& late) const {
-    if (facts.server.pipelined) return ComputedParts::ServersEnd(facts, phases, backward, late);
-    return ScheduleServers(phases, *lines, *held, backward, late).pulled;
-  }
-  const OverlapLines* AsyncLines(const StepFacts& /*facts*/) const { return async_lines; }
 };
 
 // The curve's time of a whole number of samples, looked up where the table reaches.

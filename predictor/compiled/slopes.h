@@ -11,7 +11,7 @@
 
 #include "data/units/quantity.h"
 #include "model/numeric/dual.h"
-#include "model/step/belief.h"
+#include "model/step/answer.h"
 #include "model/step/parameters.h"
 #include "model/step/step.h"
 
@@ -106,12 +106,8 @@ Q Seeded(const Quantity<D, S>& value, int lane) {
   return Q::FromSi(dual);
 }
 
-// The parameters that one plan uses, in the order of their gradient: the cluster's, the workload's,
-// the link of the slowest host.
-inline constexpr int kWorkloadOffset = Belief::kWorkloadOffset;
-inline constexpr int kNodeLink = Belief::kHostOffset;
-inline constexpr int kActive = kNodeLink + 1;
-inline constexpr int kPadded = (kActive + 1) / 2 * 2;
+// A gradient by the columns of model/step/answer.h, an even number of them.
+inline constexpr int kPadded = (kPlanColumns + 1) / 2 * 2;
 using Gradient = std::array<double, kPadded>;
 
 // x^T C x of a symmetric C, by the lower triangle, in which what stands for two places counts
@@ -132,7 +128,7 @@ class QuadraticForm {
  private:
   template <std::size_t kRow>
   void AddRows(const Gradient& x, Lanes<kPadded>* sums) const {
-    if constexpr (kRow < kActive) {
+    if constexpr (kRow < kPlanColumns) {
       if (x[kRow] != 0) AddRow<kRow / 2 + 1>(rows_[kRow].data(), x[kRow], sums);
       AddRows<kRow + 1>(x, sums);
     }
@@ -149,7 +145,7 @@ class QuadraticForm {
     return first;
   }
 
-  std::array<Gradient, kActive> rows_{};
+  std::array<Gradient, kPlanColumns> rows_{};
 };
 
 }  // namespace stepcast::internal

@@ -86,8 +86,7 @@ Json PlanJson(const Plan& plan) {
   Json json;
   json["workers"] = plan.workers();
   for (const PlanField& field : PlanFields()) {
-    std::string text = field.write(plan);
-    if (std::string_view(field.column) == "accumulation_steps" && text.empty()) text = "1";
+    const std::string text = field.told == Told::kInJson ? field.text(plan) : field.write(plan);
     if (text.empty()) continue;
     json[field.column] = field.unit != nullptr ? Json::parse(text) : Json(text);
   }

@@ -15,9 +15,7 @@ namespace stepcast {
 namespace {
 
 using internal::Alone;
-using internal::MeasuredTime;
 using internal::ObservedPlan;
-using internal::StepAnswer;
 using State = internal::OnlineState;
 
 // The cost of all rows and of the start at one y, with its normal equations.
@@ -25,7 +23,7 @@ struct Normal {
   double cost = 0;
   Eigen::VectorXd gradient;
   Eigen::MatrixXd a;
-  std::vector<StepAnswer> answers;  // of the plans
+  std::vector<PlanAnswer> answers;  // of the plans
 };
 
 class Minimum {
@@ -49,7 +47,7 @@ class Minimum {
     Eigen::VectorXd slopes = Eigen::VectorXd::Zero(y.size());
     for (const ObservedPlan& plan : state_.plans) {
       int link = 0;
-      const StepAnswer answer = state_.Answer(plan, log_x, x, &link);
+      const PlanAnswer answer = state_.Answer(plan, log_x, x, &link);
       state_.Slopes(answer, link, log_x, &slopes);
       const double sd = scatter_ * (repeats_ ? RepeatFactor(plan.rows) : 1);
       double weight = 0;
@@ -166,7 +164,7 @@ class Minimum {
 };
 
 std::vector<Deviation> Deviations(const std::vector<ObservedPlan>& plans,
-                                  const std::vector<StepAnswer>& answers,
+                                  const std::vector<PlanAnswer>& answers,
                                   const std::optional<Scatter>& in) {
   std::vector<Deviation> deviations;
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -280,7 +278,7 @@ void internal::OnlineState::Search() {
   SetY(Minimum(*this, scatter, true).Best(y).y);
   for (ObservedPlan& plan : plans) {
     int link = 0;
-    const StepAnswer answer = Answer(plan, log_values, values, &link);
+    const PlanAnswer answer = Answer(plan, log_values, values, &link);
     Linearise(&plan, answer, link);
   }
   Rebuild();

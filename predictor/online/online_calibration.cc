@@ -21,12 +21,12 @@ Cluster OnlineCalibration::cluster() const { return state_->Learnt(); }
 int OnlineCalibration::rows() const { return static_cast<int>(state_->rows); }
 bool OnlineCalibration::drifted() const { return state_->cusum.alarm; }
 
-std::string OnlineCalibration::Export() const { return state_->Export(); }
+OnlineRecord OnlineCalibration::Export() const { return state_->Export(); }
 
-void OnlineCalibration::Import(const std::string& text) {
+void OnlineCalibration::Import(const OnlineRecord& record) {
   auto imported = std::make_unique<State>(state_->start.cluster(), state_->start.workload(),
                                           state_->device_facts, state_->start.device());
-  imported->Import(text);
+  imported->Import(record);
   state_ = std::move(imported);
 }
 

@@ -48,6 +48,7 @@
 #include <string>
 
 #include "data/record/machine.h"
+#include "data/record/online_record.h"
 #include "data/record/workload.h"
 
 namespace stepcast {
@@ -84,11 +85,11 @@ class OnlineCalibration {
   // Whether recent rows lie apart from the older ones by more than chance allows; for good.
   bool drifted() const;
 
-  // All that was learnt, as JSON text, and back: the two have the same bits ahead of them. Import
-  // throws InputError for text of another version, cluster, workload or device, and changes nothing
-  // then.
-  std::string Export() const;
-  void Import(const std::string& text);
+  // All that was learnt, and back: the two have the same bits ahead of them. Import throws
+  // InputError for a record of another cluster, workload or device, or of none that can be, and
+  // changes nothing then. data/io/online_record.h has the text of a record.
+  OnlineRecord Export() const;
+  void Import(const OnlineRecord& record);
 
  private:
   struct State;

@@ -11,12 +11,8 @@
 namespace stepcast {
 
 using internal::Cusum;
-using internal::kAnswerColumns;
-using internal::kLinkColumn;
 using internal::kMostPlans;
-using internal::MeasuredTime;
 using internal::ObservedPlan;
-using internal::StepAnswer;
 
 namespace {
 
@@ -155,29 +151,23 @@ void internal::OnlineState::SetY(const Eigen::VectorXd& to) {
   values = log_values.array().exp().matrix();
 }
 
-int internal::OnlineState::SlowestLink(const ObservedPlan& plan,
-                                       const Eigen::VectorXd& log_x) const {
-  int slowest = kLinkBandwidth;
-  for (std::size_t i = 0; i < plan.links.size(); ++i) {
-    if (i == 0 || log_x[plan.links[i]] < log_x[slowest]) slowest = plan.links[i];
-  }
-  return slowest;
-}
-
-StepAnswer internal::OnlineState::Answer(const ObservedPlan& plan, const Eigen::VectorXd& log_x,
+PlanAnswer internal::OnlineState::Answer(const ObservedPlan& plan, const Eigen::VectorXd& log_x,
                                          const Eigen::VectorXd& x, int* link) const {
-  std::array<double, kAnswerColumns> columns{};
-  std::copy_n(x.data(), kLinkColumn, columns.begin());
-  *link = SlowestLink(plan, log_x);
-  if (*link != kLinkBandwidth) columns[kLinkColumn] = x[*link];
-  return plan.model.Answer(columns);
+  const auto slowest =
+      SlowestLink(plan.links.size(), [&](std::size_t i) { return log_x[plan.links[i]]; });
+  *link = slowest ? plan.links[*slowest] : int{kLinkBandwidth};
+  PlanParameters at;
+  std::copy_n(x.data(), at.cluster.si.size(), at.cluster.si.begin());
+  std::copy_n(x.data() + kWorkloadColumn, at.workload.si.size(), at.workload.si.begin());
+  if (*link != kLinkBandwidth) at.cluster.node_link_si = x[*link];
+  return plan.model.Answer(at, Derivatives::kAll);
 }
 
-void internal::OnlineState::Slopes(const StepAnswer& answer, int link, const Eigen::VectorXd& at,
+void internal::OnlineState::Slopes(const PlanAnswer& answer, int link, const Eigen::VectorXd& at,
                                    Eigen::VectorXd* slopes) const {
   Eigen::VectorXd gradient = Eigen::VectorXd::Zero(size());
-  std::copy_n(answer.gradient.begin(), kLinkColumn, gradient.data());
-  gradient[link] += answer.gradient[kLinkColumn];
+  std::copy_n(answer.log_step_gradient.begin(), kLinkColumn, gradient.data());
+  gradient[link] += answer.log_step_gradient[kLinkColumn];
   // A value that its bound holds does not move.
   for (Eigen::Index i = 0; i < size(); ++i) {
     if (gradient[i] == 0 || (at[i] > low[i] && at[i] < high[i])) continue;
@@ -192,7 +182,7 @@ void internal::OnlineState::Enter(const ObservedPlan& plan, double sign) {
   b.noalias() += (sign * plan.weight * plan.target) * plan.slopes;
 }
 
-void internal::OnlineState::Linearise(ObservedPlan* plan, const StepAnswer& answer, int link) {
+void internal::OnlineState::Linearise(ObservedPlan* plan, const PlanAnswer& answer, int link) {
   Enter(*plan, -1);
   Slopes(answer, link, log_values, &plan->slopes);
   plan->log_step = answer.log_step;
@@ -301,7 +291,7 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
   const std::size_t at = FindOrAdd(plan);
   const double log_time = std::log(seconds);
   int link = kLinkBandwidth;
-  const StepAnswer answer = Answer(plans[at], log_values, values, &link);
+  const PlanAnswer answer = Answer(plans[at], log_values, values, &link);
   if (!std::isfinite(answer.log_step)) {
     if (plans[at].rows == 0) {
       index.erase(FactsKey(start.cluster(), plan, plans[at].links));

@@ -22,43 +22,29 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "data/record/calibration.h"
+#include "data/record/online_record.h"
 #include "model/statistics/scatter.h"
+#include "model/step/answer.h"
 #include "model/step/plan_key.h"
 #include "predictor/online/online_calibration.h"
-#include "predictor/online/step_answer.h"
 #include "predictor/predictor.h"
 
 namespace stepcast {
 namespace internal {
 
-// Rows of one plan that are so near to each other that their mean stands for them.
-struct MeasuredTime {
-  double log_step = 0;
-  double rows = 0;
-};
-
-// The most of them that a plan keeps.
+// The most times that a plan keeps.
 inline constexpr std::size_t kMostTimes = 32;
 // Distinct plans that are kept; beyond, the one that was not observed for longest is kept as it was
 // linearised last.
 inline constexpr std::size_t kMostPlans = 256;
 
-struct ObservedPlan {
-  Plan plan;
+struct ObservedPlan : MeasuredPlan {
   PlanModel model;
-  std::vector<int> links;           // of its hosts, by position; none where all have the cluster's
-  std::vector<MeasuredTime> times;  // ascending
+  std::vector<int> links;  // of its hosts, by position; none where all have the cluster's
   double rows = 0;
-  std::int64_t last = 0;  // row at which it was observed last
-  // As linearised last.
-  double log_step = 0;     // ln T_p
-  double weight = 0;       // w_p
-  double target = 0;       // t_p
-  Eigen::VectorXd slopes;  // h_p
 
   // A row more; the two nearest become one where there are too many.
   void Add(double log_time);
@@ -83,9 +69,9 @@ struct OnlineState {
 
   Observation Observe(const Plan& plan, Duration<> step_time);
   Cluster Learnt() const;
-  std::string Export() const;
+  OnlineRecord Export() const;
   // Throws InputError; may leave a state that is of no use.
-  void Import(const std::string& text);
+  void Import(const OnlineRecord& record);
 
   // ---- The start.
   Predictor start;
@@ -123,15 +109,14 @@ struct OnlineState {
   // y of x, as far as the start allows any.
   Eigen::VectorXd YOf(const Eigen::VectorXd& log_x) const;
   void SetY(const Eigen::VectorXd& to);
-  // Position of the slowest link among the plan's hosts.
-  int SlowestLink(const ObservedPlan& plan, const Eigen::VectorXd& log_x) const;
-  StepAnswer Answer(const ObservedPlan& plan, const Eigen::VectorXd& log_x,
+  // `link` is the position of the slowest link among the plan's hosts.
+  PlanAnswer Answer(const ObservedPlan& plan, const Eigen::VectorXd& log_x,
                     const Eigen::VectorXd& x, int* link) const;
   // h of a plan's answer at y, whose x is `log_x`; a value at its bound does not move.
-  void Slopes(const StepAnswer& answer, int link, const Eigen::VectorXd& at,
+  void Slopes(const PlanAnswer& answer, int link, const Eigen::VectorXd& at,
               Eigen::VectorXd* slopes) const;
   // Enters a plan as it is at y. `answer` of it.
-  void Linearise(ObservedPlan* plan, const StepAnswer& answer, int link);
+  void Linearise(ObservedPlan* plan, const PlanAnswer& answer, int link);
   void Enter(const ObservedPlan& plan, double sign);
   void Rebuild();  // a and b from their parts
   void Solve();

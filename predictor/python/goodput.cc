@@ -164,7 +164,7 @@ CompiledPlan Compile(const py::dict& values) {
   cluster.calibration = job.calibration();
 
   Plan plan;
-  plan.strategy = ParseStrategy(TextOf(values["strategy"], "strategy"), Keyword("strategy"));
+  plan.strategy = ParseEnum<Strategy>(TextOf(values["strategy"], "strategy"), Keyword("strategy"));
   if (TraitsOf(plan.strategy).may_have_servers()) {
     throw InputError(Keyword("strategy"), StrategyName(plan.strategy),
                      "needs servers, which allocations do not name",

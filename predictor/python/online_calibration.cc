@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "data/io/online_record.h"
 #include "predictor/python/bindings.h"
 
 namespace stepcast::python {
@@ -78,10 +79,13 @@ void BindOnlineCalibration(py::module_* m) {
           },
           "A Predictor with what was learnt.")
       .def(
-          "to_json", [](const BoundCalibration& c) { return c.job.Export(); },
+          "to_json", [](const BoundCalibration& c) { return FormatOnlineRecord(c.job.Export()); },
           "All that was learnt, as JSON text.")
       .def(
-          "load_json", [](BoundCalibration& c, const std::string& text) { c.job.Import(text); },
+          "load_json",
+          [](BoundCalibration& c, const std::string& text) {
+            c.job.Import(ParseOnlineRecord(text));
+          },
           py::arg("text"),
           "Goes on from what to_json told.\n\n"
           "Raises InputError for text of another version, cluster, workload or device.")
@@ -93,13 +97,13 @@ void BindOnlineCalibration(py::module_* m) {
       .def(py::pickle(
           [](const BoundCalibration& c) {
             return py::make_tuple(c.start, c.workload, c.device.facts, c.device.name,
-                                  c.job.Export());
+                                  FormatOnlineRecord(c.job.Export()));
           },
           [](const py::tuple& state) {
             auto c = std::make_unique<BoundCalibration>(
                 state[0].cast<Cluster>(), state[1].cast<Workload>(),
                 ChosenDevice{state[2].cast<std::optional<Device>>(), state[3].cast<std::string>()});
-            c->job.Import(state[4].cast<std::string>());
+            c->job.Import(ParseOnlineRecord(state[4].cast<std::string>()));
             return c;
           }));
 }

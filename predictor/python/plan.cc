@@ -14,152 +14,105 @@
 namespace stepcast::python {
 namespace {
 
-// A part of a plan: keyword of the constructor and property.
-struct PlanKeyword {
-  const char* name;
-  const char* flag;  // in data/plan/fields.h, whose check names it
-  void (*set)(py::handle value, const char* name, Plan* plan);
-  py::object (*get)(const Plan& plan);
-  const char* doc;
-};
+// ---- Values of Python, by the type of the field.
 
-template <auto Member>
-void SetInt(py::handle value, const char* name, Plan* plan) {
-  plan->*Member = IntOf(value, name);
-}
-template <auto Member>
-py::object GetInt(const Plan& plan) {
-  return py::int_(plan.*Member);
-}
-
-template <auto Part, auto Field>
-void SetSi(py::handle value, const char* name, Plan* plan) {
-  auto& field = plan->*Part.*Field;
-  field = std::decay_t<decltype(*field)>::FromSi(RealOf(value, name));
-}
-template <auto Part, auto Field>
-py::object GetSi(const Plan& plan) {
-  return SiOrNone(plan.*Part.*Field);
-}
-
-template <auto Field>
-void SetServerOption(py::handle value, const char* name, Plan* plan) {
+void Set(py::handle value, const char* name, int* field) { *field = IntOf(value, name); }
+void Set(py::handle value, const char* name, double* field) { *field = RealOf(value, name); }
+void Set(py::handle value, const char* name, bool* field) {
   if (!py::isinstance<py::bool_>(value)) {
     throw InputError(Keyword(name), ReprOf(value), "is neither True nor False", "True, False");
   }
-  plan->server.*Field = value.cast<bool>();
+  *field = value.cast<bool>();
 }
-template <auto Field>
-py::object GetServerOption(const Plan& plan) {
-  return py::bool_(plan.server.*Field);
+void Set(py::handle value, const char* name, Placement* field) {
+  if (py::isinstance<py::str>(value)) {
+    *field = ParsePlacement(TextOf(value, name), Keyword(name));
+    return;
+  }
+  field->clear();
+  for (const py::handle devices : value) field->push_back(IntOf(devices, name));
+}
+void Set(py::handle value, const char* name, std::vector<std::string>* field) {
+  field->clear();
+  for (const py::handle text : value) field->push_back(TextOf(text, name));
+}
+template <class E>
+requires std::is_enum_v<E>
+void Set(py::handle value, const char* name, E* field) {
+  *field = ParseEnum<E>(TextOf(value, name), Keyword(name));
+}
+template <class D>
+void Set(py::handle value, const char* name, Quantity<D>* field) {
+  *field = Quantity<D>::FromSi(RealOf(value, name));
+}
+template <class T>
+void Set(py::handle value, const char* name, std::optional<T>* field) {
+  T known{};
+  Set(value, name, &known);
+  *field = known;
 }
 
-std::vector<std::string> TextsOf(py::handle value, const char* name) {
-  std::vector<std::string> texts;
-  for (const py::handle text : value) texts.push_back(TextOf(text, name));
-  return texts;
+template <class T>
+py::object Get(const T& field) {
+  return py::cast(field);
 }
+template <class E>
+requires std::is_enum_v<E> py::object Get(const E& field) { return py::str(NameOf(field)); }
+template <class D>
+py::object Get(const Quantity<D>& field) {
+  return py::float_(field.si());
+}
+template <class T>
+py::object Get(const std::optional<T>& field) {
+  return field ? Get(*field) : py::none();
+}
+
+// What a docstring says of the type, and after the meaning: a unit, or the names that there are.
+struct TypeText {
+  const char* name;
+  std::string more;
+};
+TypeText Describe(int /*kind*/) { return {"int", ""}; }
+TypeText Describe(double /*kind*/) { return {"float", ""}; }
+TypeText Describe(bool /*kind*/) { return {"bool", ""}; }
+TypeText Describe(const Placement& /*kind*/) { return {"list of int", ""}; }
+TypeText Describe(const std::vector<std::string>& /*kind*/) { return {"list of str", ""}; }
+TypeText Describe(const DataRate<>& /*kind*/) { return {"float", " [bytes/s]"}; }
+TypeText Describe(const Duration<>& /*kind*/) { return {"float", " [s]"}; }
+TypeText Describe(const DataSize<>& /*kind*/) { return {"float", " [bytes]"}; }
+template <class E>
+requires std::is_enum_v<E> TypeText Describe(E kind) {
+  return {"str", ": " + JoinNames(NamesOf(kind).names)};
+}
+template <class T>
+TypeText Describe(const std::optional<T>& /*kind*/) {
+  return Describe(T());
+}
+
+// A part of a plan: keyword of the constructor and property.
+struct PlanKeyword {
+  const char* name;
+  void (*set)(py::handle value, const char* name, Plan* plan);
+  py::object (*get)(const Plan& plan);
+  std::string doc;
+};
 
 const std::vector<PlanKeyword>& Keywords() {
-  static const std::vector<PlanKeyword> keywords = {
-      {"placement", "placement",
-       [](py::handle value, const char* name, Plan* plan) {
-         if (py::isinstance<py::str>(value)) {
-           plan->placement = ParsePlacement(TextOf(value, name), Keyword(name));
-           return;
-         }
-         plan->placement.clear();
-         for (const py::handle devices : value) plan->placement.push_back(IntOf(devices, name));
-       },
-       [](const Plan& plan) -> py::object { return py::cast(plan.placement); },
-       "list of int : devices used on each node, like [4, 4, 2] or \"4-4-2\""},
-      {"hosts", "hosts",
-       [](py::handle value, const char* name, Plan* plan) { plan->hosts = TextsOf(value, name); },
-       [](const Plan& plan) -> py::object { return py::cast(plan.hosts); },
-       "list of str : names of the nodes, in placement order"},
-      {"strategy", "strategy",
-       [](py::handle value, const char* name, Plan* plan) {
-         plan->strategy = ParseStrategy(TextOf(value, name), Keyword(name));
-       },
-       [](const Plan& plan) -> py::object { return py::str(StrategyName(plan.strategy)); },
-       "str : none, allreduce, ring, tree, halving-doubling, hierarchical, ps-sync, ps-async, "
-       "byteps, auto"},
-      {"servers", "servers", SetInt<&Plan::servers>, GetInt<&Plan::servers>,
-       "int : parameter servers (ps-sync, ps-async), helpers (byteps)"},
-      {"local_batch", "local-batch", SetInt<&Plan::local_batch>, GetInt<&Plan::local_batch>,
-       "int : samples of one micro-step on one device"},
-      {"accumulation_steps", "accumulation", SetInt<&Plan::accumulation_steps>,
-       GetInt<&Plan::accumulation_steps>, "int : micro-steps between synchronisations"},
-      {"bandwidth_bytes_per_s", "bandwidth", SetSi<&Plan::link, &LinkFacts::bandwidth>,
-       GetSi<&Plan::link, &LinkFacts::bandwidth>,
-       "float : line rate of a node's link, each way [bytes/s]"},
-      {"rtt_s", "rtt", SetSi<&Plan::link, &LinkFacts::rtt>, GetSi<&Plan::link, &LinkFacts::rtt>,
-       "float : round-trip time between nodes [s]"},
-      {"loss_rate", "loss",
-       [](py::handle value, const char* name, Plan* plan) {
-         plan->link.loss = RealOf(value, name);
-       },
-       [](const Plan& plan) { return OrNone(plan.link.loss); },
-       "float : probability that a packet is lost, in [0, 1)"},
-      {"congestion_control", "congestion-control",
-       [](py::handle value, const char* name, Plan* plan) {
-         plan->link.congestion_control = ParseCongestionControl(TextOf(value, name), Keyword(name));
-       },
-       [](const Plan& plan) -> py::object {
-         if (!plan.link.congestion_control) return py::none();
-         return py::str(kCongestionControlNames[static_cast<int>(*plan.link.congestion_control)]);
-       },
-       "str : how TCP answers loss: reno, cubic, bbr"},
-      {"loss_burst_s", "loss-burst", SetSi<&Plan::link, &LinkFacts::loss_burst>,
-       GetSi<&Plan::link, &LinkFacts::loss_burst>,
-       "float : packets within so long are lost together [s]"},
-      {"server_bandwidth_bytes_per_s", "server-bandwidth",
-       SetSi<&Plan::server_link, &LinkFacts::bandwidth>,
-       GetSi<&Plan::server_link, &LinkFacts::bandwidth>,
-       "float : line rate of a server's link [bytes/s]"},
-      {"bucket_bytes", "bucket",
-       [](py::handle value, const char* name, Plan* plan) {
-         plan->bucket = Bytes(RealOf(value, name));
-       },
-       [](const Plan& plan) { return SiOrNone(plan.bucket); },
-       "float : cap of a gradient bucket [bytes]"},
-      {"overlap", "overlap",
-       [](py::handle value, const char* name, Plan* plan) {
-         plan->overlap = ParseOverlap(TextOf(value, name), Keyword(name));
-       },
-       [](const Plan& plan) -> py::object {
-         return py::str(kOverlapNames[static_cast<int>(plan.overlap)]);
-       },
-       "str : how synchronisation hides behind the backward pass: buckets, none, p-norm"},
-      {"backup_workers", "backup-workers", SetInt<&Plan::backup_workers>,
-       GetInt<&Plan::backup_workers>, "int : slowest workers that a step does not wait for"},
-      {"colocated_servers", "colocated-servers", SetServerOption<&ServerOptions::colocated>,
-       GetServerOption<&ServerOptions::colocated>, "bool : servers run on the workers' nodes"},
-      {"sharding", "sharding",
-       [](py::handle value, const char* name, Plan* plan) {
-         plan->server.sharding = ParseSharding(TextOf(value, name), Keyword(name));
-       },
-       [](const Plan& plan) -> py::object {
-         return py::str(kShardingNames[static_cast<int>(plan.server.sharding)]);
-       },
-       "str : how the model is spread over servers: tensor, even, round-robin"},
-      {"pipelined_servers", "pipelined-servers", SetServerOption<&ServerOptions::pipelined>,
-       GetServerOption<&ServerOptions::pipelined>,
-       "bool : a bucket is pulled as soon as it has been pushed (ps-sync)"},
-      {"multicast", "multicast", SetServerOption<&ServerOptions::multicast>,
-       GetServerOption<&ServerOptions::multicast>,
-       "bool : the network copies what servers distribute (ps-sync)"},
-      {"in_network_aggregation", "in-network-aggregation",
-       SetServerOption<&ServerOptions::in_network_aggregation>,
-       GetServerOption<&ServerOptions::in_network_aggregation>,
-       "bool : the network adds up what workers push (ps-sync)"},
-      {"staleness_bound", "staleness-bound",
-       [](py::handle value, const char* name, Plan* plan) {
-         plan->server.staleness_bound = IntOf(value, name);
-       },
-       [](const Plan& plan) -> py::object { return py::cast(plan.server.staleness_bound); },
-       "int : ps-async: steps that a worker may be ahead of the slowest"},
-  };
+  static const std::vector<PlanKeyword> keywords = [] {
+    std::vector<PlanKeyword> all;
+    ForEachField([&](const FieldFacts& facts, auto field) {
+      using Field = decltype(field);
+      if (facts.flag == nullptr) return;
+      const TypeText type = Describe(field.Of(DefaultPlan()));
+      all.push_back({facts.keyword,
+                     [](py::handle value, const char* name, Plan* plan) {
+                       Set(value, name, &Field::Of(*plan));
+                     },
+                     [](const Plan& plan) { return Get(Field::Of(plan)); },
+                     fmt::format("{} : {}{}", type.name, facts.meaning, type.more)});
+    });
+    return all;
+  }();
   return keywords;
 }
 
@@ -240,22 +193,16 @@ Plan MakePlan(const py::kwargs& kwargs) {
                      "says the same as workers, nodes and devices_per_node", "one of the two");
   }
   if (has_layout) plan.placement = LayOut(layout[0], layout[1], layout[2]);
-  CheckPlan(plan, [](const PlanField& field) {
-    for (const PlanKeyword& k : Keywords()) {
-      if (std::string_view(k.flag) == field.flag) return Keyword(k.name);
-    }
-    return Keyword(field.column);
-  });
+  CheckPlan(plan, [](const FieldFacts& facts) { return Keyword(facts.keyword); });
   return plan;
 }
 
 // The keywords that make the plan, without those that say the default.
 py::dict PlanDict(const Plan& plan) {
-  static const Plan kDefault;
   py::dict dict;
   for (const PlanKeyword& k : Keywords()) {
     py::object value = k.get(plan);
-    if (&k == &Keywords().front() || !value.equal(k.get(kDefault))) dict[k.name] = value;
+    if (&k == &Keywords().front() || !value.equal(k.get(DefaultPlan()))) dict[k.name] = value;
   }
   return dict;
 }
@@ -316,7 +263,7 @@ void BindPlan(py::module_* m) {
         return MakePlan(py::reinterpret_borrow<py::kwargs>(dict));
       }));
   for (const PlanKeyword& k : Keywords()) {
-    plan.def_property_readonly(k.name, py::cpp_function(k.get), k.doc);
+    plan.def_property_readonly(k.name, py::cpp_function(k.get), k.doc.c_str());
   }
 }
 

@@ -181,7 +181,7 @@ std::string PlainBar(double cells, const Style& style) {
                 style);
 }
 
-// What stands for the parts of a bar with an interval: to low, to value, to high.
+// Glyphs for the parts of a bar with an interval: to low, to value, to high.
 std::array<const char*, 3> IntervalGlyphs(const Style& style) {
   if (style.utf8) return {"█", "▓", "░"};
   return {"#", "=", "-"};

@@ -1,8 +1,8 @@
 // Text for a terminal: numbers with their units, tables, bars and marked lines.
 //
-// Everything here turns values into a std::string; nothing prints, or looks at the process. A string
-// of more than one line ends every line with '\n'; no line ends with a space; the digits do not
-// depend on the locale. A value that is not finite prints as "nan", "inf" or "-inf", without unit.
+// Everything here turns values into a std::string; nothing prints, or looks at the process. A
+// string of more than one line ends every line with '\n'; no line ends with a space; the digits do
+// not depend on the locale. A value that is not finite prints as "nan", "inf" or "-inf".
 //
 //   const Style style = StyleFor(environment);
 //   std::cout << Heading("Step time", style)

@@ -217,7 +217,7 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
   while (!outcome.baseline) {
     outcome.best = *std::find_if(feasible.begin(), feasible.end(),
                                  [&](const Recommendation& r) { return enough <= r.score; });
-    // What is there for the strategies to try need not go with the plan's own.
+    // Options for the strategies that are tried need not go with the plan's own strategy.
     Recommendation given{
         options.strategies.empty() ? plan : WithStrategy(plan, plan.strategy), {}, 0, 0};
     if (outcome.best->plan.workers() != plan.workers()) {

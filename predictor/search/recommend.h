@@ -15,7 +15,7 @@ namespace stepcast {
 // samples a step (Goyal et al., "Accurate, Large Minibatch SGD", 2017).
 inline constexpr int kDefaultMostGlobalBatch = 8192;
 
-// What the best plan has most of. With the noise scale a sample counts for what it is worth.
+// The score of which the best plan has most. With the noise scale a sample counts for its worth.
 enum class Objective {
   kThroughput,  // samples/s
   kGoodput,     // useful samples/s: throughput x statistical efficiency
@@ -50,7 +50,7 @@ struct Recommendation {
   Plan plan;
   Prediction prediction;
   double efficiency = 0;  // throughput / (workers x that of one worker with the same batch)
-  // What the objective maximises, in its unit; throughput where there is no other.
+  // The score that the objective maximises, in its unit; throughput where there is no other.
   double score = 0;
 };
 

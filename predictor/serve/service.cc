@@ -216,7 +216,7 @@ Plan ReadPlan(const PlanText& text, const std::string& prefix, const Cluster& cl
     plan.local_batch = 1;
   }
   if (apart.servers && plan.servers == 0 && UsesServers(plan.strategy)) plan.servers = 1;
-  CheckPlan(plan, [&](const PlanField& field) { return place(field.column); });
+  CheckPlan(plan, [&](const FieldFacts& field) { return place(field.column); });
   return plan;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/io/machines.h"
+#include "data/io/online_record.h"
 #include "predictor/online/online_calibration.h"
 #include "tests/calibrate/synthetic_runs.h"
 
@@ -64,7 +65,7 @@ void Observe(benchmark::State& state, const std::string& workload, Strategy stra
   using Clock = std::chrono::steady_clock;
   const std::vector<Row> rows = Rows(workload, strategy, 2 * kRows);
   const OnlineCalibration start = After(workload, {rows.begin(), rows.begin() + kRows});
-  const std::string text = start.Export();
+  const OnlineRecord record = start.Export();
   std::optional<OnlineCalibration> job;
   std::vector<double> times;
   std::size_t i = rows.size();
@@ -72,7 +73,7 @@ void Observe(benchmark::State& state, const std::string& workload, Strategy stra
     if (i == rows.size()) {
       state.PauseTiming();
       job = After(workload, {});
-      job->Import(text);
+      job->Import(record);
       i = kRows;
       state.ResumeTiming();
     }
@@ -99,7 +100,9 @@ BENCHMARK(LearntCluster)->Unit(benchmark::kMillisecond);
 
 void ExportAndImport(benchmark::State& state) {
   OnlineCalibration job = After("resnet50", Rows("resnet50", Strategy::kAllreduce, kRows));
-  while (state.KeepRunning()) job.Import(job.Export());
+  while (state.KeepRunning()) {
+    job.Import(ParseOnlineRecord(FormatOnlineRecord(job.Export())));
+  }
 }
 BENCHMARK(ExportAndImport)->Unit(benchmark::kMillisecond);
 

@@ -122,9 +122,9 @@ Point RandomPoint(Noise* noise, double sd) {
 }
 
 PlanAnswer Answer(const StepFacts& facts, bool named_link, const Point& at, bool with_gradient) {
-  return AnswerPlan(facts, at.data(), at.data() + kClusterParameterCount,
-                    named_link ? &at[kLinkColumn] : nullptr,
-                    with_gradient ? Derivatives::kAll : Derivatives::kNone);
+  return PlanModel(facts).Answer(PlanParameters::FromLogs(at.data(), at.data() + kWorkloadColumn,
+                                                          named_link ? &at[kLinkColumn] : nullptr),
+                                 with_gradient ? Derivatives::kAll : Derivatives::kNone);
 }
 
 class AnswerOf : public ::testing::TestWithParam<PlanCase> {};
@@ -177,7 +177,6 @@ TEST_P(AnswerOf, IsTheSameWithDerivatives) {
     const Point point = RandomPoint(&noise, 1);
     const PlanAnswer with = Answer(facts, its.named_link, point, true);
     const PlanAnswer without = Answer(facts, its.named_link, point, false);
-    // A Jet divides by multiplying with the reciprocal, which rounds twice.
     EXPECT_NEAR(with.log_step, without.log_step, 1e-13);
     EXPECT_NEAR(with.sync_share, without.sync_share, 1e-13);
   }
@@ -219,7 +218,7 @@ TEST(Answer, OfOneDeviceKnowsNoNetwork) {
 
 PlanRows RowsOf(const Plan& plan, std::vector<MeasuredRow> rows, std::vector<int> hosts = {}) {
   PlanRows result;
-  result.facts = FactsOf(plan);
+  result.model = PlanModel(FactsOf(plan));
   result.host_offsets = std::move(hosts);
   result.log_sd = 0.08;
   result.rows = std::move(rows);
@@ -339,7 +338,7 @@ TEST(PlanCost, CostsWhatItsRowsCost) {
     Noise noise(4);
     const Point point = RandomPoint(&noise, 0.2);
     const PlanRows plan = RowsOf(its.plan, SpreadRows(its.plan, point, false));
-    const PlanAnswer answer = Answer(plan.facts, false, point, false);
+    const PlanAnswer answer = Answer(plan.model.facts(), false, point, false);
     double expected = 0;
     for (const MeasuredRow& row : plan.rows) {
       expected += Robust((answer.log_step - row.log_step) / 0.08);

@@ -159,7 +159,7 @@ class SyntheticProblem {
     ClusterParameters<double> cluster = truth_.cluster;
     for (std::size_t i = 0; i < plan.hosts.size(); ++i) {
       const double link = truth_.host_links.at(plan.hosts[i]).si();
-      cluster.node_link_si = i == 0 ? link : std::min(link, cluster.node_link_si);
+      cluster.node_link_si = i == 0 ? link : std::min(link, *cluster.node_link_si);
     }
     const StepFacts facts = MakeStepFacts(problem_.cluster, plan, problem_.workloads.at(workload),
                                           buckets_.at(workload));

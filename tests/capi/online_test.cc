@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "data/io/online_record.h"
 #include "predictor/online/online_calibration.h"
 #include "tests/capi/support.h"
 
@@ -79,7 +80,7 @@ TEST(CapiOnline, GoesOutAndIn) {
   Both both = NewBoth();
   ObserveSome(&both);
   const Text text = Exported(both.c);
-  EXPECT_EQ(std::string(text.get()), both.cpp.Export());
+  EXPECT_EQ(std::string(text.get()), FormatOnlineRecord(both.cpp.Export()));
   const OnlineHandle again = NewOnline();
   ExpectWorks([&](char** error) { return stepcast_online_import(again.get(), text.get(), error); });
   EXPECT_EQ(stepcast_online_rows(again.get()), 5);

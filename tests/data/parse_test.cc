@@ -285,11 +285,11 @@ RC_GTEST_PROP(Parse, PlacementsRoundTrip, ()) {
 
 TEST(Parse, Strategies) {
   for (int i = 0; i < kStrategyCount; ++i) {
-    EXPECT_EQ(ParseStrategy(kStrategyNames[i], kPlace), static_cast<Strategy>(i));
+    EXPECT_EQ(ParseEnum<Strategy>(kStrategyNames[i], kPlace), static_cast<Strategy>(i));
     EXPECT_STREQ(StrategyName(static_cast<Strategy>(i)), kStrategyNames[i]);
   }
   for (const char* text : {"", "Ring", "all-reduce", "ps", "ps_sync", "ring,tree"}) {
-    const auto error = ErrorOf([&] { ParseStrategy(text, kPlace); });
+    const auto error = ErrorOf([&] { ParseEnum<Strategy>(text, kPlace); });
     EXPECT_TRUE(Says(error,
                      "is not a strategy; allowed: none, allreduce, ring, tree, "
                      "halving-doubling, hierarchical, ps-sync, ps-async, byteps, auto"))
@@ -314,10 +314,10 @@ void ExpectNames(const char* const (&names)[n], int count,
 }
 
 TEST(Parse, NamesOfOptions) {
-  ExpectNames(kCongestionControlNames, kCongestionControlCount, ParseCongestionControl,
+  ExpectNames(kCongestionControlNames, kCongestionControlCount, ParseEnum<CongestionControl>,
               "is not a known congestion control");
-  ExpectNames(kShardingNames, kShardingCount, ParseSharding, "is not a way to shard");
-  ExpectNames(kOverlapNames, kOverlapCount, ParseOverlap, "is not a way to overlap");
+  ExpectNames(kShardingNames, kShardingCount, ParseEnum<Sharding>, "is not a way to shard");
+  ExpectNames(kOverlapNames, kOverlapCount, ParseEnum<Overlap>, "is not a way to overlap");
 }
 
 TEST(Parse, Hosts) {

@@ -349,7 +349,7 @@ TEST(CheckPlan, ErrorsStandWhereTheFieldWasRead) {
   Plan plan = With(Strategy::kRing);
   plan.server.multicast = true;
   const auto error = ErrorOf([&] {
-    CheckPlan(plan, [](const PlanField& field) { return InputPlace{"a.csv", 3, field.column}; });
+    CheckPlan(plan, [](const FieldFacts& field) { return InputPlace{"a.csv", 3, field.column}; });
   });
   EXPECT_TRUE(Says(error, "a.csv:3: multicast: with strategy ring; allowed: strategy ps-sync"));
 }

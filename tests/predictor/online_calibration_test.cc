@@ -19,6 +19,7 @@
 
 #include "calibrate/calibrate.h"
 #include "data/io/machines.h"
+#include "data/io/online_record.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/adaptdl_traces.h"
 #include "tests/calibrate/synthetic_runs.h"
@@ -38,6 +39,8 @@ constexpr double kAgreed = 0.02;
 const std::string kMachines = std::string(STEPCAST_SOURCE_DIR) + "/data/machines";
 
 Device T4() { return FindDevice(ReadDevices(kMachines + "/gpus.yaml"), "t4").value(); }
+
+std::string TextOf(const OnlineCalibration& job) { return FormatOnlineRecord(job.Export()); }
 
 bool SameBits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
@@ -106,7 +109,7 @@ Agreement Compare(const Job& job) {
   const Predictor batch(BatchFit(job), workload, T4());
   OnlineCalibration online(job.cluster, workload, T4());
   for (const Row& row : job.rows) online.Observe(row.plan, row.step_time);
-  const std::string text = online.Export();
+  const std::string text = TextOf(online);
   const Predictor learnt(online.cluster(), workload, T4());
   Agreement agreement;
   agreement.drifted = online.drifted();
@@ -114,7 +117,7 @@ Agreement Compare(const Job& job) {
     const Duration<> expected = batch.PredictStep(plan).total();
     deviations->values.push_back(std::abs(learnt.PredictStep(plan).total() / expected - 1));
     OnlineCalibration next(job.cluster, workload, T4());
-    next.Import(text);
+    next.Import(ParseOnlineRecord(text));
     agreement.streaming.values.push_back(
         std::abs(next.Observe(plan, expected).predicted / expected - 1));
   };
@@ -359,7 +362,7 @@ TEST(OnlineCalibration, TheSameRowsGiveTheSameBits) {
     EXPECT_PRED2(SameBits, a.predicted.si(), b.predicted.si());
     EXPECT_PRED2(SameBits, a.surprise, b.surprise);
   }
-  EXPECT_EQ(one.Export(), other.Export());
+  EXPECT_EQ(TextOf(one), TextOf(other));
   EXPECT_EQ(FormatCluster(one.cluster()), FormatCluster(other.cluster()));
 }
 
@@ -389,10 +392,10 @@ TEST(OnlineCalibration, ManyRowsAndPlansTakeABoundedState) {
     Plan plan = AllreducePlan(Placement(static_cast<std::size_t>(1 + i % 8), 1 + i / 8 % 4),
                               4 + i * 37 % 90);
     job.Observe(plan, synthetic.TrueStep("resnet50", plan) * std::exp(0.03 * noise.Next()));
-    if (i == 1500) longest = job.Export().size();
+    if (i == 1500) longest = TextOf(job).size();
   }
   EXPECT_FALSE(job.drifted());
-  EXPECT_LT(job.Export().size(), 1.2 * static_cast<double>(longest));
+  EXPECT_LT(TextOf(job).size(), 1.2 * static_cast<double>(longest));
   EXPECT_LT(longest, 1'000'000U);
   const Predictor learnt(job.cluster(), *FindWorkload("resnet50"), T4());
   for (const Plan& plan : SomePlans()) {
@@ -400,14 +403,14 @@ TEST(OnlineCalibration, ManyRowsAndPlansTakeABoundedState) {
   }
   // The state goes on elsewhere.
   OnlineCalibration again = NewJob();
-  again.Import(job.Export());
-  EXPECT_EQ(again.Export(), job.Export());
+  again.Import(ParseOnlineRecord(TextOf(job)));
+  EXPECT_EQ(TextOf(again), TextOf(job));
 }
 
 // Repeats of what has one answer have a part of their scatter in common, however they are stated.
 TEST(OnlineCalibration, PlansThatTheModelCannotTellApartAreOne) {
   const auto times = [](const OnlineCalibration& job) {
-    const std::string text = job.Export();
+    const std::string text = TextOf(job);
     std::size_t plans = 0;
     for (std::size_t at = text.find("\"times\""); at != std::string::npos;
          at = text.find("\"times\"", at + 1)) {
@@ -425,7 +428,7 @@ TEST(OnlineCalibration, PlansThatTheModelCannotTellApartAreOne) {
     job.Observe(i % 2 == 0 ? plan : turned, time);
   }
   EXPECT_EQ(times(job), 1);
-  EXPECT_EQ(job.Export(), same.Export());
+  EXPECT_EQ(TextOf(job), TextOf(same));
   // Hosts of which nothing is known are none; and likeness makes no plan valid.
   turned.hosts = {"a", "b", "c"};
   job.Observe(turned, Seconds(0.2));
@@ -464,7 +467,7 @@ TEST(OnlineCalibration, NamedHostsHaveTheirOwnLinks) {
   const Predictor predictor(learnt, *FindWorkload("resnet50"), T4());
   // Their order tells nothing.
   OnlineCalibration copy(cluster, *FindWorkload("resnet50"), T4());
-  copy.Import(job.Export());
+  copy.Import(ParseOnlineRecord(TextOf(job)));
   Plan plan = AllreducePlan({1, 1}, 24);
   plan.hosts = {"a", "c"};
   job.Observe(plan, Seconds(0.2));
@@ -603,7 +606,7 @@ TEST(OnlineState, GoesOnWithTheSameBits) {
     OnlineCalibration job = NewJob();
     ObserveAll(Runs(rows.begin(), rows.begin() + before), &job);
     OnlineCalibration copy = NewJob();
-    copy.Import(job.Export());
+    copy.Import(ParseOnlineRecord(TextOf(job)));
     for (auto row = rows.begin() + before; row != rows.end(); ++row) {
       const Observation a = job.Observe(row->plan, row->step_time);
       const Observation b = copy.Observe(row->plan, row->step_time);
@@ -611,7 +614,7 @@ TEST(OnlineState, GoesOnWithTheSameBits) {
       RC_ASSERT(SameBits(a.surprise, b.surprise));
       RC_ASSERT(a.drifted == b.drifted);
     }
-    RC_ASSERT(job.Export() == copy.Export());
+    RC_ASSERT(TextOf(job) == TextOf(copy));
   });
 }
 
@@ -631,22 +634,22 @@ TEST(OnlineState, KeepsEverythingThatAPlanSays) {
   plan.server.pipelined = true;
   job.Observe(plan, Seconds(1.0));
   OnlineCalibration copy = NewJob();
-  copy.Import(job.Export());
-  EXPECT_EQ(copy.Export(), job.Export());
+  copy.Import(ParseOnlineRecord(TextOf(job)));
+  EXPECT_EQ(TextOf(copy), TextOf(job));
   // It is the same plan to the copy: no second one appears.
   job.Observe(plan, Seconds(1.1));
   copy.Observe(plan, Seconds(1.1));
-  EXPECT_EQ(copy.Export(), job.Export());
+  EXPECT_EQ(TextOf(copy), TextOf(job));
 }
 
 TEST(OnlineState, OfAnotherJobIsRefused) {
   OnlineCalibration job = NewJob();
   ObserveAll(SomeRows(20), &job);
-  const std::string text = job.Export();
+  const std::string text = TextOf(job);
   const auto refuses = [&](OnlineCalibration other, const std::string& of, const std::string& why) {
-    const std::string before = other.Export();
-    EXPECT_TRUE(Says(ErrorOf([&] { other.Import(of); }), why));
-    EXPECT_EQ(other.Export(), before) << "nothing changes";
+    const std::string before = TextOf(other);
+    EXPECT_TRUE(Says(ErrorOf([&] { other.Import(ParseOnlineRecord(of)); }), why));
+    EXPECT_EQ(TextOf(other), before) << "nothing changes";
   };
   refuses(NewJob("vgg16"), text, "workload");
   Cluster elsewhere = SyntheticCluster();
@@ -671,9 +674,9 @@ TEST(OnlineState, OfAnotherJobIsRefused) {
 TEST(OnlineState, DamagedTextIsRefusedOrHarmless) {
   OnlineCalibration job = NewJob();
   ObserveAll(SomeRows(12), &job);
-  const std::string text = job.Export();
+  const std::string text = TextOf(job);
   OnlineCalibration other = NewJob();
-  const std::string before = other.Export();
+  const std::string before = TextOf(other);
   std::mt19937_64 engine(1);
   constexpr char kLetters[] = "0123456789.-+eE,:[]{}\"ntrufalsx \xff";
   int refused = 0;
@@ -690,7 +693,7 @@ TEST(OnlineState, DamagedTextIsRefusedOrHarmless) {
       }
     }
     try {
-      other.Import(damaged);
+      other.Import(ParseOnlineRecord(damaged));
       // It goes on somehow.
       const Row row = SomeRows(1)[0];
       try {
@@ -701,7 +704,7 @@ TEST(OnlineState, DamagedTextIsRefusedOrHarmless) {
       other = NewJob();
     } catch (const InputError&) {
       ++refused;
-      ASSERT_EQ(other.Export(), before);
+      ASSERT_EQ(TextOf(other), before);
     }
   }
   EXPECT_GT(refused, kTries / 2);
@@ -712,11 +715,11 @@ TEST(OnlineState, DamagedTextIsRefusedOrHarmless) {
 TEST(OnlineInput, TeachesNothing) {
   OnlineCalibration job = NewJob();
   ObserveAll(SomeRows(5), &job);
-  const std::string before = job.Export();
+  const std::string before = TextOf(job);
   const Plan good = SomePlans()[0];
   const auto refuses = [&](const Plan& plan, double seconds, const std::string& why) {
     EXPECT_TRUE(Says(ErrorOf([&] { job.Observe(plan, Seconds(seconds)); }), why));
-    EXPECT_EQ(job.Export(), before);
+    EXPECT_EQ(TextOf(job), before);
     EXPECT_EQ(job.rows(), 5);
   };
   for (const double none : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(),

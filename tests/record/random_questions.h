@@ -1,5 +1,5 @@
-// Questions at random, each the same for the same number, wherever it is asked: a cluster, calibrated
-// or not, a workload on a device, and plans for them.
+// Questions at random, each the same for the same number, wherever it is asked: a cluster,
+// calibrated or not, a workload on a device, and plans for them.
 #ifndef STEPCAST_TESTS_RECORD_RANDOM_QUESTIONS_H_
 #define STEPCAST_TESTS_RECORD_RANDOM_QUESTIONS_H_
 

@@ -124,11 +124,11 @@ class Plan:
         local_batch: Optional[int] = None,
         accumulation_steps: Optional[int] = None,
         bandwidth_bytes_per_s: Optional[float] = None,
+        server_bandwidth_bytes_per_s: Optional[float] = None,
         rtt_s: Optional[float] = None,
         loss_rate: Optional[float] = None,
         congestion_control: Optional[str] = None,
         loss_burst_s: Optional[float] = None,
-        server_bandwidth_bytes_per_s: Optional[float] = None,
         bucket_bytes: Optional[float] = None,
         overlap: Optional[str] = None,
         backup_workers: Optional[int] = None,
@@ -162,6 +162,8 @@ class Plan:
     @property
     def bandwidth_bytes_per_s(self) -> Optional[float]: ...
     @property
+    def server_bandwidth_bytes_per_s(self) -> Optional[float]: ...
+    @property
     def rtt_s(self) -> Optional[float]: ...
     @property
     def loss_rate(self) -> Optional[float]: ...
@@ -169,8 +171,6 @@ class Plan:
     def congestion_control(self) -> Optional[str]: ...
     @property
     def loss_burst_s(self) -> Optional[float]: ...
-    @property
-    def server_bandwidth_bytes_per_s(self) -> Optional[float]: ...
     @property
     def bucket_bytes(self) -> Optional[float]: ...
     @property

@@ -1,0 +1,347 @@
+// What does not follow from the rest is written, such as the normal equations, whose rounding is
+// that of the order in which rows came.
+#include "data/io/online_record.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "data/plan/field_list.h"
+#include "data/record/input_error.h"
+#include "data/values/names.h"
+
+namespace stepcast {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kVersion = 2;  // 1 told plans apart that have one answer
+constexpr double kMostRows = 1e9;
+
+[[noreturn]] void Refuse(const std::string& key, const std::string& value,
+                         const std::string& problem, const std::string& allowed = "") {
+  throw InputError({"", 0, key}, value, problem, allowed);
+}
+
+// ---- Values.
+
+json ToJson(const Eigen::VectorXd& vector) {
+  return std::vector<double>(vector.data(), vector.data() + vector.size());
+}
+// Row by row, up to the diagonal.
+json LowerTriangle(const Eigen::MatrixXd& matrix) {
+  std::vector<double> values;
+  for (Eigen::Index i = 0; i < matrix.rows(); ++i) {
+    for (Eigen::Index j = 0; j <= i; ++j) values.push_back(matrix(i, j));
+  }
+  return values;
+}
+
+// The members of an object, each of which has to be there; no other may be.
+class Reader {
+ public:
+  Reader(const json& object, std::string where) : object_(object), where_(std::move(where)) {
+    if (!object.is_object()) Refuse(where_, object.type_name(), "is no object");
+  }
+
+  const json& Member(const char* name) {
+    const auto it = object_.find(name);
+    if (it == object_.end()) Refuse(Place(name), "", "is missing");
+    ++read_;
+    return *it;
+  }
+  bool Has(const char* name) const { return object_.contains(name); }
+
+  double Number(const char* name, double least, double most) {
+    return NumberOf(Member(name), Place(name), least, most);
+  }
+  std::int64_t Whole(const char* name, double least, double most) {
+    const json& value = Member(name);
+    if (!value.is_number_integer()) Refuse(Place(name), value.type_name(), "is no whole number");
+    return static_cast<std::int64_t>(NumberOf(value, Place(name), least, most));
+  }
+  bool YesNo(const char* name) {
+    const json& value = Member(name);
+    if (!value.is_boolean()) Refuse(Place(name), value.type_name(), "is neither true nor false");
+    return value.get<bool>();
+  }
+  std::string Text(const char* name) {
+    const json& value = Member(name);
+    if (!value.is_string()) Refuse(Place(name), value.type_name(), "is no text");
+    return value.get<std::string>();
+  }
+  const json& Array(const char* name) {
+    const json& value = Member(name);
+    if (!value.is_array()) Refuse(Place(name), value.type_name(), "is no array");
+    return value;
+  }
+  std::vector<double> Numbers(const char* name) {
+    std::vector<double> numbers;
+    for (const json& number : Array(name)) {
+      numbers.push_back(NumberOf(number, Place(name), -kMost, kMost));
+    }
+    return numbers;
+  }
+  Eigen::VectorXd Vector(const char* name) {
+    const std::vector<double> numbers = Numbers(name);
+    return Eigen::Map<const Eigen::VectorXd>(numbers.data(),
+                                             static_cast<Eigen::Index>(numbers.size()));
+  }
+  Eigen::MatrixXd Triangle(const char* name) {
+    const std::vector<double> numbers = Numbers(name);
+    Eigen::Index size = 0;
+    while (static_cast<std::size_t>(size * (size + 1) / 2) < numbers.size()) ++size;
+    if (static_cast<std::size_t>(size * (size + 1) / 2) != numbers.size()) {
+      Refuse(Place(name), std::to_string(numbers.size()) + " numbers", "are no triangle");
+    }
+    Eigen::MatrixXd matrix = Eigen::MatrixXd::Zero(size, size);
+    std::size_t at = 0;
+    for (Eigen::Index i = 0; i < size; ++i) {
+      for (Eigen::Index j = 0; j <= i; ++j) matrix(i, j) = numbers[at++];
+    }
+    return matrix;
+  }
+  // After the last member.
+  void Finish() const {
+    if (read_ != object_.size()) {
+      Refuse(where_, std::to_string(object_.size()) + " members", "has members that are not known",
+             std::to_string(read_));
+    }
+  }
+  std::string Place(const char* name) const { return where_.empty() ? name : where_ + "." + name; }
+
+  static constexpr double kMost = 1e100;
+  static double NumberOf(const json& value, const std::string& place, double least, double most) {
+    if (!value.is_number()) Refuse(place, value.type_name(), "is no number");
+    const auto number = value.get<double>();
+    if (!(number >= least && number <= most)) Refuse(place, value.dump(), "is out of range");
+    return number;
+  }
+
+ private:
+  const json& object_;
+  std::string where_;
+  std::size_t read_ = 0;
+};
+
+// ---- Plans: quantities are in SI units, so that they come back bit by bit.
+
+class PlanWriter {
+ public:
+  explicit PlanWriter(json* to) : to_(to) {}
+
+  template <class T>
+  void operator()(const char* name, const T& value) const {
+    (*to_)[name] = value;
+  }
+  template <class T>
+  requires std::is_enum_v<T>
+  void operator()(const char* name, const T& value) const {
+    (*to_)[name] = static_cast<int>(value);
+  }
+  template <class D, class T>
+  void operator()(const char* name, const Quantity<D, T>& value) const {
+    (*to_)[name] = value.si();
+  }
+  template <class T>
+  void operator()(const char* name, const std::optional<T>& value) const {
+    if (value) (*this)(name, *value);
+  }
+
+ private:
+  json* to_;
+};
+
+class PlanReader {
+ public:
+  explicit PlanReader(Reader* from) : from_(from) {}
+
+  void operator()(const char* name, int& value) const {
+    value = static_cast<int>(from_->Whole(name, -1e9, 1e9));
+  }
+  void operator()(const char* name, double& value) const {
+    value = from_->Number(name, -Reader::kMost, Reader::kMost);
+  }
+  void operator()(const char* name, bool& value) const { value = from_->YesNo(name); }
+  template <class T>
+  requires std::is_enum_v<T>
+  void operator()(const char* name, T& value) const {
+    value =
+        static_cast<T>(from_->Whole(name, 0, static_cast<double>(NamesOf(T()).names.size()) - 1));
+  }
+  template <class D, class T>
+  void operator()(const char* name, Quantity<D, T>& value) const {
+    value = Quantity<D, T>::FromSi(from_->Number(name, -Reader::kMost, Reader::kMost));
+  }
+  template <class T>
+  void operator()(const char* name, std::optional<T>& value) const {
+    if (from_->Has(name)) (*this)(name, value.emplace());
+  }
+  void operator()(const char* name, std::vector<int>& values) const {
+    for (const json& value : from_->Array(name)) {
+      const double number = Reader::NumberOf(value, from_->Place(name), 0, 1e6);
+      if (number != std::floor(number)) Refuse(from_->Place(name), value.dump(), "is not whole");
+      values.push_back(static_cast<int>(number));
+    }
+  }
+  void operator()(const char* name, std::vector<std::string>& values) const {
+    for (const json& value : from_->Array(name)) {
+      if (!value.is_string()) Refuse(from_->Place(name), value.type_name(), "is no text");
+      values.push_back(value.get<std::string>());
+    }
+  }
+
+ private:
+  Reader* from_;
+};
+
+json ToJson(const MeasuredPlan& observed) {
+  json plan = json::object();
+  const PlanWriter write(&plan);
+  ForEachField(
+      [&](const FieldFacts& facts, auto field) { write(facts.state, field.Of(observed.plan)); });
+  json times = json::array();
+  for (const MeasuredTime& time : observed.times) {
+    times.push_back({{"log_step_time_s", time.log_step}, {"rows", time.rows}});
+  }
+  return {{"plan", std::move(plan)},          {"times", std::move(times)},
+          {"last_row", observed.last},        {"log_step", observed.log_step},
+          {"weight", observed.weight},        {"target", observed.target},
+          {"slopes", ToJson(observed.slopes)}};
+}
+
+std::vector<MeasuredTime> ReadTimes(const json& array) {
+  std::vector<MeasuredTime> times;
+  for (const json& value : array) {
+    Reader reader(value, "times");
+    MeasuredTime time;
+    time.log_step = reader.Number("log_step_time_s", -1e3, 1e3);
+    time.rows = reader.Number("rows", 1, kMostRows);
+    reader.Finish();
+    const bool whole = time.rows == std::floor(time.rows);
+    if (!whole || (!times.empty() && !(times.back().log_step < time.log_step))) {
+      Refuse("times", value.dump(), "is out of order, or no number of rows");
+    }
+    times.push_back(time);
+  }
+  return times;
+}
+
+MeasuredPlan ReadPlan(const json& value) {
+  Reader reader(value, "plans");
+  Reader parts(reader.Member("plan"), "plan");
+  MeasuredPlan read;
+  read.plan.placement.clear();
+  const PlanReader read_part(&parts);
+  ForEachField(
+      [&](const FieldFacts& facts, auto field) { read_part(facts.state, field.Of(read.plan)); });
+  parts.Finish();
+  read.times = ReadTimes(reader.Array("times"));
+  read.last = reader.Whole("last_row", 1, kMostRows);
+  read.log_step = reader.Number("log_step", -1e3, 1e3);
+  read.weight = reader.Number("weight", 0, Reader::kMost);
+  read.target = reader.Number("target", -Reader::kMost, Reader::kMost);
+  read.slopes = reader.Vector("slopes");
+  reader.Finish();
+  return read;
+}
+
+CalibratedRange ReadRange(const json& value) {
+  constexpr double kMostSeen = 1e9;
+  Reader box(value, "range");
+  CalibratedRange range;
+  range.max_workers = static_cast<int>(box.Whole("max_workers", 0, kMostSeen));
+  range.max_nodes = static_cast<int>(box.Whole("max_nodes", 0, kMostSeen));
+  range.max_devices_per_node = static_cast<int>(box.Whole("max_devices_per_node", 0, kMostSeen));
+  const json& batches = box.Member("local_batch");
+  if (!batches.is_object()) Refuse("range.local_batch", batches.type_name(), "is no object");
+  for (const auto& [scope, limits] : batches.items()) {
+    std::vector<int> numbers;
+    if (limits.is_array() && limits.size() == 3) {
+      for (const json& limit : limits) {
+        if (limit.is_number_integer()) {
+          numbers.push_back(
+              static_cast<int>(Reader::NumberOf(limit, "range.local_batch", 0, kMostSeen)));
+        }
+      }
+    }
+    if (numbers.size() != 3 || numbers[0] < 1 || numbers[1] < numbers[0]) {
+      Refuse("range.local_batch", limits.dump(), "is no range of batches", "least, most, workers");
+    }
+    range.local_batch[scope] = {numbers[0], numbers[1], numbers[2]};
+  }
+  box.Finish();
+  return range;
+}
+
+}  // namespace
+
+std::string FormatOnlineRecord(const OnlineRecord& record) {
+  json out;
+  out["version"] = kVersion;
+  out["cluster"] = record.cluster;
+  out["workload"] = record.workload;
+  out["device"] = record.device;
+  out["start_log_values"] = ToJson(record.start_log_values);
+  out["start_log_sds"] = ToJson(record.start_log_sds);
+  out["start_scatter"] = record.start_scatter;
+  out["rows"] = record.rows;
+  out["y"] = ToJson(record.y);
+  out["scatter"] = record.scatter;
+  out["next_scatter"] = record.next_scatter;
+  out["next_plan"] = record.next_plan;
+  out["drift"] = {
+      {"up", record.drift.up}, {"down", record.drift.down}, {"alarm", record.drift.alarm}};
+  out["folded"] = LowerTriangle(record.folded);
+  out["folded_b"] = ToJson(record.folded_b);
+  out["a"] = LowerTriangle(record.a);
+  out["b"] = ToJson(record.b);
+  json batches = json::object();
+  for (const auto& [scope, batch] : record.range.local_batch) {
+    batches[scope] = {batch.min, batch.max, batch.max_workers};
+  }
+  out["range"] = {{"max_workers", record.range.max_workers},
+                  {"max_nodes", record.range.max_nodes},
+                  {"max_devices_per_node", record.range.max_devices_per_node},
+                  {"local_batch", std::move(batches)}};
+  json plans = json::array();
+  for (const MeasuredPlan& plan : record.plans) plans.push_back(ToJson(plan));
+  out["plans"] = std::move(plans);
+  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+OnlineRecord ParseOnlineRecord(const std::string& text) {
+  const json in = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (in.is_discarded()) Refuse("state", text.substr(0, 20), "is not JSON");
+  Reader reader(in, "");
+  if (reader.Whole("version", -1e9, 1e9) != kVersion) {
+    Refuse("version", reader.Member("version").dump(), "is another", std::to_string(kVersion));
+  }
+  OnlineRecord record;
+  record.cluster = reader.Text("cluster");
+  record.workload = reader.Text("workload");
+  record.device = reader.Text("device");
+  record.start_log_values = reader.Vector("start_log_values");
+  record.start_log_sds = reader.Vector("start_log_sds");
+  record.start_scatter = reader.Number("start_scatter", 0, 1e6);
+  record.rows = reader.Whole("rows", 0, kMostRows);
+  record.y = reader.Vector("y");
+  record.scatter = reader.Number("scatter", 1e-6, 1e6);
+  record.next_scatter = reader.Whole("next_scatter", 0, 2 * kMostRows);
+  Reader drift(reader.Member("drift"), "drift");
+  record.drift = {drift.Number("up", 0, 1e9), drift.Number("down", 0, 1e9), drift.YesNo("alarm")};
+  drift.Finish();
+  record.folded = reader.Triangle("folded");
+  record.folded_b = reader.Vector("folded_b");
+  record.a = reader.Triangle("a");
+  record.b = reader.Vector("b");
+  record.range = ReadRange(reader.Member("range"));
+  for (const json& value : reader.Array("plans")) record.plans.push_back(ReadPlan(value));
+  record.next_plan = reader.Whole("next_plan", 0, kMostRows);
+  reader.Finish();
+  return record;
+}
+
+}  // namespace stepcast

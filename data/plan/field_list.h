@@ -1,0 +1,210 @@
+// The one list of what a plan says. All that treats every field follows from it: flags, columns of
+// runs, keys of JSON, messages, Python's keywords, saved states, the check, and the key that tells
+// plans apart. A new field is a member of data/record/plan.h and an entry here.
+#ifndef STEPCAST_DATA_PLAN_FIELD_LIST_H_
+#define STEPCAST_DATA_PLAN_FIELD_LIST_H_
+
+#include <type_traits>
+
+#include "data/plan/limits.h"
+#include "data/record/link.h"
+#include "data/record/plan.h"
+
+namespace stepcast {
+
+// The strategies beside which a field may say something else than its default.
+enum class GoesWith {
+  kAll,
+  kServers,           // ps-sync, ps-async; byteps with its helpers
+  kParameterServers,  // ps-sync, ps-async
+  kPsSync,
+  kPsAsync,
+  kSynchronous,  // all but none and ps-async
+};
+
+// When a text of the plan tells the field: where it does not say the default; always in JSON; or
+// always, which makes it a required column of runs.
+enum class Told { kUnlessDefault, kInJson, kAlways };
+
+struct FieldFacts {
+  // Of the runs CSV, JSON and messages, with its unit in its name; nullptr: only C++ states it.
+  const char* column;
+  const char* flag;         // of the command line; what errors name
+  const char* placeholder;  // of the flag's value in help; nullptr for yes and no
+  const char* meaning;
+  const char* more = "";         // for the help of the flag: examples, names, the default
+  const char* state = column;    // in saved states, in SI units
+  const char* keyword = column;  // of Python, in SI units
+  // Of a number, in the unit of the column.
+  double least = 0;
+  double most = kMostCount;
+  bool above_least = false;  // the least itself is too little
+  GoesWith with = GoesWith::kAll;
+  Told told = Told::kUnlessDefault;
+
+  constexpr FieldFacts InSi(const char* name) const { return InSi(name, name); }
+  constexpr FieldFacts InSi(const char* in_states, const char* in_python) const {
+    FieldFacts facts = *this;
+    facts.state = in_states;
+    facts.keyword = in_python;
+    return facts;
+  }
+  constexpr FieldFacts Within(double low, double high) const {
+    FieldFacts facts = *this;
+    facts.least = low;
+    facts.most = high;
+    return facts;
+  }
+  constexpr FieldFacts Above(double low, double high) const {
+    FieldFacts facts = Within(low, high);
+    facts.above_least = true;
+    return facts;
+  }
+  constexpr FieldFacts With(GoesWith strategies) const {
+    FieldFacts facts = *this;
+    facts.with = strategies;
+    return facts;
+  }
+  constexpr FieldFacts Tell(Told when) const {
+    FieldFacts facts = *this;
+    facts.told = when;
+    return facts;
+  }
+};
+
+// The path from a plan to one of its fields.
+template <auto... Path>
+struct FieldAt;
+template <auto Member>
+struct FieldAt<Member> {
+  static constexpr bool kIsOfLink = false;
+  template <class SomePlan>
+  static constexpr auto& Of(SomePlan& plan) {
+    return plan.*Member;
+  }
+};
+template <auto Part, auto Member>
+struct FieldAt<Part, Member> {
+  static constexpr bool kIsOfLink = std::is_same_v<decltype(Part), LinkFacts Plan::*const>;
+  template <class SomePlan>
+  static constexpr auto& Of(SomePlan& plan) {
+    return plan.*Part.*Member;
+  }
+};
+
+// Calls visit(FieldFacts, FieldAt<...>) for each field, in the order in which flags are applied: a
+// strategy before what depends on it.
+template <class Visit>
+constexpr void ForEachField(const Visit& visit) {
+  constexpr double kFastestLink = 1e6;    // Gbit/s
+  constexpr double kLongestTime = 1e6;    // ms
+  constexpr double kLargestBucket = 1e9;  // MiB
+  visit(FieldFacts{"placement", "placement", "P", "devices used on each node, like 4-4-2"}
+            .Within(1, kMostCount)
+            .Tell(Told::kAlways),
+        FieldAt<&Plan::placement>());
+  visit(FieldFacts{"hosts", "hosts", "A+B", "names of the nodes, in placement order"},
+        FieldAt<&Plan::hosts>());
+  visit(FieldFacts{"strategy", "strategy", "S", "how gradients are exchanged",
+                   ": none, allreduce, ring, tree, halving-doubling, hierarchical, byteps, auto "
+                   "(the fastest all-reduce), ps-sync, ps-async"}
+            .Tell(Told::kAlways),
+        FieldAt<&Plan::strategy>());
+  visit(FieldFacts{"servers", "servers", "N",
+                   "parameter servers (ps-sync, ps-async), helpers (byteps)"}
+            .With(GoesWith::kServers)
+            .Tell(Told::kAlways),
+        FieldAt<&Plan::servers>());
+  visit(FieldFacts{"local_batch", "local-batch", "N", "samples of one micro-step on one device"}
+            .Within(1, kMostBatch)
+            .Tell(Told::kAlways),
+        FieldAt<&Plan::local_batch>());
+  visit(
+      FieldFacts{"accumulation_steps", "accumulation", "N", "micro-steps between synchronisations"}
+          .Within(1, kMostCount)
+          .Tell(Told::kInJson),
+      FieldAt<&Plan::accumulation_steps>());
+  visit(FieldFacts{"link_gbit_per_s", "bandwidth", "RATE", "line rate of a node's link, each way",
+                   ", like \"1 Gbit/s\""}
+            .InSi("link_bytes_per_s", "bandwidth_bytes_per_s")
+            .Above(0, kFastestLink),
+        FieldAt<&Plan::link, &LinkFacts::bandwidth>());
+  visit(FieldFacts{"server_link_gbit_per_s", "server-bandwidth", "RATE",
+                   "line rate of a server's link"}
+            .InSi("server_link_bytes_per_s", "server_bandwidth_bytes_per_s")
+            .Above(0, kFastestLink),
+        FieldAt<&Plan::server_link, &LinkFacts::bandwidth>());
+  visit(FieldFacts{"rtt_ms", "rtt", "TIME", "round-trip time between nodes", ", like \"2 ms\""}
+            .InSi("rtt_s")
+            .Within(0, kLongestTime),
+        FieldAt<&Plan::link, &LinkFacts::rtt>());
+  visit(FieldFacts{"loss_rate", "loss", "P", "probability that a packet is lost, like 0.01"}.Within(
+            0, 1),
+        FieldAt<&Plan::link, &LinkFacts::loss>());
+  visit(FieldFacts{"congestion_control", "congestion-control", "CC", "how TCP answers loss",
+                   ": reno, cubic (the default), bbr"},
+        FieldAt<&Plan::link, &LinkFacts::congestion_control>());
+  visit(
+      FieldFacts{"loss_burst_ms", "loss-burst", "TIME", "packets within so long are lost together",
+                 ", like \"1 ms\" under tc netem on the sender"}
+          .InSi("loss_burst_s")
+          .Within(0, kLongestTime),
+      FieldAt<&Plan::link, &LinkFacts::loss_burst>());
+  // Of a server's link, only C++ states more than the line rate.
+  visit(FieldFacts{nullptr, nullptr, "TIME", "round-trip time of a server's link"}
+            .InSi("server_rtt_s")
+            .Within(0, kLongestTime),
+        FieldAt<&Plan::server_link, &LinkFacts::rtt>());
+  visit(FieldFacts{nullptr, nullptr, "P", "probability that a packet is lost at a server"}
+            .InSi("server_loss_rate")
+            .Within(0, 1),
+        FieldAt<&Plan::server_link, &LinkFacts::loss>());
+  visit(FieldFacts{nullptr, nullptr, "CC", "how a server's TCP answers loss"}.InSi(
+            "server_congestion_control"),
+        FieldAt<&Plan::server_link, &LinkFacts::congestion_control>());
+  visit(FieldFacts{nullptr, nullptr, "TIME", "packets of a server within so long are lost together"}
+            .InSi("server_loss_burst_s")
+            .Within(0, kLongestTime),
+        FieldAt<&Plan::server_link, &LinkFacts::loss_burst>());
+  visit(FieldFacts{"bucket_mib", "bucket", "SIZE", "cap of a gradient bucket",
+                   ", 25 MiB by default, 1 MiB with servers"}
+            .InSi("bucket_bytes")
+            .Above(0, kLargestBucket),
+        FieldAt<&Plan::bucket>());
+  visit(
+      FieldFacts{"overlap", "overlap", "HOW", "how synchronisation hides behind the backward pass",
+                 ": buckets (the default), none, p-norm"},
+      FieldAt<&Plan::overlap>());
+  visit(FieldFacts{"backup_workers", "backup-workers", "K",
+                   "slowest workers that a step does not wait for"}
+            .With(GoesWith::kSynchronous),
+        FieldAt<&Plan::backup_workers>());
+  visit(FieldFacts{"colocated_servers", "colocated-servers", nullptr,
+                   "servers run on the workers' nodes", " instead of nodes of their own"}
+            .With(GoesWith::kParameterServers),
+        FieldAt<&Plan::server, &ServerOptions::colocated>());
+  visit(FieldFacts{"sharding", "sharding", "HOW", "how the model is spread over servers",
+                   ": tensor (whole, the largest first; the default), even, round-robin"}
+            .With(GoesWith::kParameterServers),
+        FieldAt<&Plan::server, &ServerOptions::sharding>());
+  visit(FieldFacts{"pipelined_servers", "pipelined-servers", nullptr,
+                   "a bucket is pulled as soon as it has been pushed (ps-sync)"}
+            .With(GoesWith::kPsSync),
+        FieldAt<&Plan::server, &ServerOptions::pipelined>());
+  visit(FieldFacts{"multicast", "multicast", nullptr,
+                   "the network copies what servers distribute (ps-sync)"}
+            .With(GoesWith::kPsSync),
+        FieldAt<&Plan::server, &ServerOptions::multicast>());
+  visit(FieldFacts{"in_network_aggregation", "in-network-aggregation", nullptr,
+                   "the network adds up what workers push (ps-sync)"}
+            .With(GoesWith::kPsSync),
+        FieldAt<&Plan::server, &ServerOptions::in_network_aggregation>());
+  visit(FieldFacts{"staleness_bound", "staleness-bound", "S",
+                   "ps-async: steps that a worker may be ahead of the slowest"}
+            .With(GoesWith::kPsAsync),
+        FieldAt<&Plan::server, &ServerOptions::staleness_bound>());
+}
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_PLAN_FIELD_LIST_H_

@@ -1,0 +1,62 @@
+// All that an online calibration has learnt: what it is kept as between two processes.
+#ifndef STEPCAST_DATA_RECORD_ONLINE_RECORD_H_
+#define STEPCAST_DATA_RECORD_ONLINE_RECORD_H_
+
+#include <Eigen/Core>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/record/calibration.h"
+#include "data/record/plan.h"
+
+namespace stepcast {
+
+// Rows of one plan that are so near to each other that their mean stands for them.
+struct MeasuredTime {
+  double log_step = 0;  // ln(s)
+  double rows = 0;
+};
+
+// The measured steps of a plan, and the model's answer to it where it was linearised last.
+struct MeasuredPlan {
+  Plan plan;
+  std::vector<MeasuredTime> times;  // ascending
+  std::int64_t last = 0;            // row at which it was observed last
+  double log_step = 0;              // ln T_p
+  double weight = 0;                // w_p
+  double target = 0;                // t_p
+  Eigen::VectorXd slopes;           // h_p
+};
+
+// Symbols are those of calibrate/online/state.h.
+struct OnlineRecord {
+  // The job, and the belief at its start, to which all that was learnt is relative.
+  std::string cluster;
+  std::string workload;
+  std::string device;
+  Eigen::VectorXd start_log_values;
+  Eigen::VectorXd start_log_sds;
+  double start_scatter = 0;
+
+  std::int64_t rows = 0;
+  Eigen::VectorXd y;
+  double scatter = 0;
+  std::int64_t next_scatter = 0;
+  std::int64_t next_plan = 0;
+  struct Drift {
+    double up = 0;
+    double down = 0;
+    bool alarm = false;
+  } drift;
+  Eigen::MatrixXd folded;  // lower triangle, as of `a`
+  Eigen::VectorXd folded_b;
+  Eigen::MatrixXd a;
+  Eigen::VectorXd b;
+  CalibratedRange range;
+  std::vector<MeasuredPlan> plans;
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_RECORD_ONLINE_RECORD_H_

@@ -1,0 +1,91 @@
+// The model's answer to one plan, with its derivatives: facts and parameter values in; the step,
+// the part of it that synchronisation shows, and their gradients out.
+//
+// Everything that needs a derivative of a step asks here: the facade's intervals and elasticities,
+// calibration, the choice of runs, drift, and online learning. The derivatives are exact: the step
+// is evaluated on numbers that carry as many of them as the plan has parameters
+// (model/numeric/dual.h). They are by ln(SI value), because parameters are positive and their
+// uncertainty is a factor.
+//
+// Note that an answer with derivatives is the same as one without, to rounding; that the gradient
+// is 0 in each column that MattersTo denies; and that the gradient of a maximum is that of its
+// larger side.
+#ifndef STEPCAST_MODEL_STEP_ANSWER_H_
+#define STEPCAST_MODEL_STEP_ANSWER_H_
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "model/step/step.h"
+
+namespace stepcast {
+
+// Columns of a gradient: the cluster's parameters, the workload's, and the link of the slowest of
+// the hosts that the plan names, where they have links of their own.
+inline constexpr int kWorkloadColumn = kClusterParameterCount;
+inline constexpr int kLinkColumn = kWorkloadColumn + int{kWorkloadParameterCount};
+inline constexpr int kPlanColumns = kLinkColumn + 1;
+using PlanGradient = std::array<double, kPlanColumns>;
+
+// Whether the step of a plan can depend on the parameter of a column: those between nodes matter
+// where a plan leaves its node, those of servers where there are some, and windows and timeouts
+// where there are round trips or losses. `own_link` says whether each host that the plan names has
+// a link of its own, which then takes the place of the cluster's link_bandwidth between nodes.
+bool MattersTo(const StepFacts& facts, bool own_link, int column);
+
+// The index of the slowest of `count` links, the first of equal ones: the one that sets the pace of
+// a plan over all of them. `rate_of(index)` is its rate, or the logarithm of it; none for no links.
+template <class RateOf>
+std::optional<std::size_t> SlowestLink(std::size_t count, const RateOf& rate_of) {
+  std::optional<std::size_t> slowest;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!slowest || rate_of(i) < rate_of(*slowest)) slowest = i;
+  }
+  return slowest;
+}
+
+// The values at which a plan is evaluated.
+struct PlanParameters {
+  ClusterParameters<double> cluster;
+  WorkloadParameters<double> workload;
+
+  // From arrays of ln(SI value); `log_link` is the link of the slowest named host, and null where
+  // the plan takes the cluster's.
+  static PlanParameters FromLogs(const double* log_cluster, const double* log_workload,
+                                 const double* log_link);
+};
+
+struct PlanAnswer {
+  StepTime<double> step;
+  double log_step = 0;  // ln(s)
+  double sync_share =
+      0;  // exposed synchronisation and wait for the slowest, as a share of the step
+  PlanGradient log_step_gradient{};
+  PlanGradient log_compute_gradient{};  // of ln(forward + backward + update); 0 of a bare message
+  PlanGradient sync_share_gradient{};
+};
+
+enum class Derivatives { kNone, kOfWorkload, kAll };
+
+// A plan that is asked again and again: what is counted of it, and what depends on no parameter.
+class PlanModel {
+ public:
+  PlanModel() = default;
+  explicit PlanModel(StepFacts facts);
+
+  const StepFacts& facts() const { return facts_; }
+  PlanAnswer Answer(const PlanParameters& at, Derivatives derivatives) const;
+
+ private:
+  StepFacts facts_;
+  std::vector<BucketLine> lines_;       // ps-sync
+  std::vector<BucketLine> held_;        // ps-sync, those of the fullest server
+  internal::OverlapLines async_lines_;  // ps-async
+  double slowest_ = 0;                  // of the workers, in standard deviations
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_MODEL_STEP_ANSWER_H_
