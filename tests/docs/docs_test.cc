@@ -39,6 +39,7 @@
 #include "data/record/workload.h"
 #include "model/catalog/catalog.h"
 #include "model/step/parameters.h"
+#include "tests/support/changed_plans.h"
 #include "tests/support/datasets.h"
 #include "tests/support/temp_file.h"
 
@@ -643,19 +644,7 @@ TEST(Docs, ReferenceNamesEveryColumnAndKindOfLayer) {
   const std::string page = ReadPage("docs/reference/formats.md");
   stepcast::Run run;
   run.workload = run.device = run.source = "x";
-  run.plan.accumulation_steps = 2;
-  run.plan.link = run.plan.server_link = {BytesPerSecond(1.0), Seconds(1.0), 0.1,
-                                          CongestionControl::kReno, Seconds(1.0)};
-  run.plan.bucket = Bytes(1.0);
-  run.plan.hosts = {"x"};
-  run.plan.overlap = Overlap::kNone;
-  run.plan.backup_workers = 1;
-  run.plan.server.colocated = true;
-  run.plan.server.sharding = Sharding::kEven;
-  run.plan.server.pipelined = true;
-  run.plan.server.multicast = true;
-  run.plan.server.in_network_aggregation = true;
-  run.plan.server.staleness_bound = 1;
+  ForEachField([&](const FieldFacts&, auto field) { Change(&field.Of(run.plan)); });
   run.exposed_sync = Seconds(0.0);
   Lines names = Split(LinesOf(FormatRuns({run})).front(), ',');
   for (const PlanField& field : PlanFields()) {
