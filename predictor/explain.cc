@@ -213,7 +213,7 @@ class TermList {
                     const PathTerms<double>& terms, const NamedValue& peers) {
     Text text = PathText(terms, peers);
     text.formula = "1 / (" + text.formula + ")";
-    Add(name, "", section, std::move(text), Rate(symbol, terms.rate));
+    Add(name, "network/path", section, std::move(text), Rate(symbol, terms.rate));
   }
 
   void Hops() {
@@ -221,7 +221,7 @@ class TermList {
     if (facts_.nodes > 1 || servers()) {
       const PathTerms<double>& terms = terms_.node_path;
       const NamedValue path = PerByte("P", 1.0 / terms.rate);
-      Add("path between nodes", "", 3,
+      Add("path between nodes", "network/path", 3,
           PathText(terms,
                    servers() ? ServerCount() : Plain("peers", terms.peers, "neighbours of a node")),
           path);
@@ -236,11 +236,11 @@ class TermList {
                 {Plain("s", cluster_.node_scaling(), "node_scaling"), NodeCount()});
       }
       hop.formula += ")";
-      Add("rate of a hop between nodes", "", 3, std::move(hop),
+      Add("rate of a hop between nodes", "network/hop_rate", 3, std::move(hop),
           Rate("B_hop", terms_.node_hop.bandwidth));
       Text latency{"alpha_link", {LinkLatency()}};
       if (RoundTrip()) latency.Add(" + R/2", {Time("R", *RoundTrip(), "round trip")});
-      Add("latency of a hop between nodes", "", 3, std::move(latency),
+      Add("latency of a hop between nodes", "network/hop_latency", 3, std::move(latency),
           Time("alpha", terms_.node_hop.alpha));
       if (helpers)
         PathRateTerm("rate of a helper's link", "B_h", 4, terms_.server_path, NodeCount());
@@ -257,7 +257,8 @@ class TermList {
         text.inputs.push_back(LossLimit(terms));
       }
       if (terms.path.loss > 0) text.Add(" / (1 - p)", {Plain("p", terms.path.loss, "loss")});
-      Add("a connection between a worker and a server", "", 5, std::move(text), Connection());
+      Add("a connection between a worker and a server", "network/connection", 5, std::move(text),
+          Connection());
     }
     if (!servers() && facts_.devices_per_node > 1) {
       Text latency{"alpha_device",
@@ -265,7 +266,7 @@ class TermList {
       if (facts_.device_rtt.si() > 0) {
         latency.Add(" + R/2", {Time("R", facts_.device_rtt, "round trip within a node")});
       }
-      Add("latency of a hop within a node", "", 3, std::move(latency),
+      Add("latency of a hop within a node", "network/hop_latency", 3, std::move(latency),
           Time("alpha_i", terms_.device_hop.alpha));
     }
   }
