@@ -359,7 +359,7 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
        .sentence = "Rate of a hop between two of eight nodes with four devices in use on each: the "
                    "path and then the host, and what they all take from each other.",
        .formula = "1 / ((P + 1/B_host) (1 + d (g-1)) (1 + s log2 N)), g = 4, N = 8",
-       .source = "the form: public traces of 1 to 64 devices, docs/explanation/step-model.md",
+       .source = "public traces of 1 to 64 devices, docs/explanation",
        .validity = "equal nodes; a switch that other jobs leave alone",
        .output = "B/s",
        .inputs = {{"P", "s/B", 1e-11, 1e-6, kDown, "time of a byte on the path: network/path"},
