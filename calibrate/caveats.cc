@@ -22,19 +22,9 @@ std::string Rounded(double value) {
   return text.str();
 }
 
-const ParameterSpec* FindSpec(const std::string& name) {
-  for (const ParameterSpec& spec : kClusterParameterSpecs) {
-    if (spec.name == name) return &spec;
-  }
-  for (const ParameterSpec& spec : kWorkloadParameterSpecs) {
-    if (spec.name == name) return &spec;
-  }
-  return name == kKernelEfficiencySpec.name ? &kKernelEfficiencySpec : nullptr;
-}
-
 void AddEdges(const Calibration& calibration, std::vector<std::string>* caveats) {
   for (const ParameterEstimate& p : calibration.parameters) {
-    const ParameterSpec* spec = FindSpec(p.name);
+    const ParameterSpec* spec = FindParameterSpec(p.name);
     if (spec == nullptr || p.decided_by == DecidedBy::kStated) continue;
     if (p.value >= spec->low * (1 + kAtBound) && p.value <= spec->high * (1 - kAtBound)) continue;
     caveats->push_back(p.name + " of " + p.scope + " stands at the edge of its range (" +

@@ -85,7 +85,7 @@ struct FieldAt<Member> {
 };
 template <auto Part, auto Member>
 struct FieldAt<Part, Member> {
-  static constexpr bool kIsOfLink = std::is_same_v<decltype(Part), LinkFacts Plan::*const>;
+  static constexpr bool kIsOfLink = std::is_same_v<decltype(Part), LinkFacts Plan::*>;
   template <class SomePlan>
   static constexpr auto& Of(SomePlan& plan) {
     return plan.*Part.*Member;

@@ -29,6 +29,20 @@ struct KnownCase {
   double expected;             // SI
 };
 
+// Paths in the repository.
+struct Files {
+  const char* header = "";  // states the physics and declares what computes it
+  const char* page = "";    // derives it
+  const char* test = "";
+};
+
+// Where a formula stands.
+struct Home {
+  Files files = {};
+  const char* function = "";  // of the header, or its class
+  const char* section = "";   // of the page, as the anchor of its heading: "2-loss"
+};
+
 template <class T>
 struct Model {
   const char* id = "";
@@ -43,6 +57,7 @@ struct Model {
   std::vector<ModelInput> inputs = {};
   std::function<T(const std::vector<T>&)> evaluate = {};
   std::vector<KnownCase> known = {};
+  Home home = {};
 };
 
 // For double here; for another scalar include model/catalog/catalog_impl.h.

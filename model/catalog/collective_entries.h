@@ -16,6 +16,22 @@
 
 namespace stepcast::internal {
 
+inline constexpr Files kAllreduceFiles{"model/exchange/allreduce.h",
+                                       "docs/explanation/collectives.md",
+                                       "tests/model/allreduce_test.cc"};
+inline constexpr Files kCostFiles{"model/exchange/cost.h", "docs/explanation/collectives.md",
+                                  "tests/model/allreduce_test.cc"};
+inline constexpr Files kBroadcastFiles{"model/exchange/broadcast.h",
+                                       "docs/explanation/collectives.md",
+                                       "tests/model/allreduce_test.cc"};
+inline constexpr Files kChoiceFiles{"model/exchange/choice.h", "docs/explanation/collectives.md",
+                                    "tests/model/allreduce_test.cc"};
+inline constexpr Files kBytePsFiles{"model/exchange/byteps.h", "docs/explanation/collectives.md",
+                                    "tests/model/allreduce_test.cc"};
+inline constexpr Files kSegmentsFiles{"model/exchange/segments.h",
+                                      "docs/explanation/collectives.md",
+                                      "tests/model/allreduce_test.cc"};
+
 template <class T>
 void AddCollectiveEntries(std::vector<Model<T>>* models) {
   // Counts have no derivative, so they are constants: 12 workers, as 3 nodes of 4 devices where
@@ -54,7 +70,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
        .inputs = flat,
        .evaluate = [=](const Inputs& x) { return time(RingAllreduce(kW, hop(x, 0)), x[2]); },
        .known = {{"22 ms of latency and 22 ms of bytes", {1e-3, 1e9, 12e6}, 0.044},
-                 {"no latency: 11/6 passes", {0, 1e9, 6e8}, 1.1}}});
+                 {"no latency: 11/6 passes", {0, 1e9, 6e8}, 1.1}},
+       .home = {kAllreduceFiles, "RingAllreduce", "3-all-reduce-over-equal-hops"}});
   models->push_back(
       {.id = "collective/pipelined_ring",
        .sentence = "The ring whose pieces follow each other from round to round: latency hides "
@@ -72,7 +89,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
            },
        .known = {{"bytes set the pace: 4 ms and 44 ms", {1e-3, 1e9, 24e6}, 0.048},
                  {"a single piece: 22 ms and half of 22 ms", {1e-3, 1e9, 12e6}, 0.033},
-                 {"no latency: 11/6 passes", {0, 1e9, 6e8}, 1.1}}});
+                 {"no latency: 11/6 passes", {0, 1e9, 6e8}, 1.1}},
+       .home = {kAllreduceFiles, "PipelineRing", "3-all-reduce-over-equal-hops"}});
   models->push_back(
       {.id = "collective/ring_with_reduction",
        .sentence = "The ring where adding up does not hide behind the transfer.",
@@ -87,7 +105,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
                  x[2]);
            },
        .known = {{"no latency: 22 ms of bytes, 1.1 ms of sums", {0, 1e9, 12e6, 1e-10}, 0.0231},
-                 {"free sums are the plain ring", {1e-3, 1e9, 12e6, 0}, 0.044}}});
+                 {"free sums are the plain ring", {1e-3, 1e9, 12e6, 0}, 0.044}},
+       .home = {kCostFiles, "WithReduction", "3-all-reduce-over-equal-hops"}});
   models->push_back(
       {.id = "collective/halving_doubling",
        .sentence = "All-reduce by halving and doubling: few messages, the ring's bytes for powers "
@@ -99,7 +118,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
        .evaluate =
            [=](const Inputs& x) { return time(HalvingDoublingAllreduce(kW, hop(x, 0)), x[2]); },
        .known = {{"8 messages, 30 ms of bytes", {1e-3, 1e9, 8e6}, 0.038},
-                 {"no latency: 3.75 passes", {0, 1e9, 4e8}, 1.5}}});
+                 {"no latency: 3.75 passes", {0, 1e9, 4e8}, 1.5}},
+       .home = {kAllreduceFiles, "HalvingDoublingAllreduce", "3-all-reduce-over-equal-hops"}});
   models->push_back(
       {.id = "collective/tree",
        .sentence = "All-reduce over a double binary tree, pipelined: few messages, two passes.",
@@ -109,7 +129,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
        .inputs = flat,
        .evaluate = [=](const Inputs& x) { return time(TreeAllreduce(kW, hop(x, 0)), x[2]); },
        .known = {{"8 messages, 2 ms of bytes", {1e-3, 1e9, 1e6}, 0.01},
-                 {"no latency: 2 passes", {0, 1e9, 5e8}, 1.0}}});
+                 {"no latency: 2 passes", {0, 1e9, 5e8}, 1.0}},
+       .home = {kAllreduceFiles, "TreeAllreduce", "3-all-reduce-over-equal-hops"}});
   models->push_back(
       {.id = "collective/binomial",
        .sentence =
@@ -121,7 +142,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
        .inputs = flat,
        .evaluate = [=](const Inputs& x) { return time(BinomialAllreduce(kW, hop(x, 0)), x[2]); },
        .known = {{"8 messages of 1 ms after 1 ms", {1e-3, 1e9, 1e6}, 0.016},
-                 {"no latency: 8 passes", {0, 1e9, 1.25e8}, 1.0}}});
+                 {"no latency: 8 passes", {0, 1e9, 1.25e8}, 1.0}},
+       .home = {kBroadcastFiles, "BinomialAllreduce", "3-all-reduce-over-equal-hops"}});
 
   // ---- All-reduce over nodes of several devices.
 
@@ -141,7 +163,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
              return time(FlatRingAllreduce(shape, hop(x, 0), hop(x, 2)), x[4]);
            },
        .known = {{"6 hops between, 16 within, 22 ms", {1e-3, 1e9, 1e-4, 1e10, 12e6}, 0.0296},
-                 {"slower within: 11/6 passes there", {0, 1e9, 0, 5e8, 6e8}, 2.2}}});
+                 {"slower within: 11/6 passes there", {0, 1e9, 0, 5e8, 6e8}, 2.2}},
+       .home = {kAllreduceFiles, "FlatRingAllreduce", "4-over-nodes-of-several-devices"}});
   models->push_back(
       {.id = "collective/hierarchical",
        .sentence = "Reduce-scatter within nodes, a ring between them for each shard, all-gather "
@@ -156,7 +179,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
              return time(HierarchicalAllreduce(kN, kG, hop(x, 0), hop(x, 2)), x[4]);
            },
        .known = {{"0.6 + 0.9 ms within, 4 + 8 between", {1e-3, 1e9, 1e-4, 1e10, 6e6}, 0.0135},
-                 {"no latency: 90 ms within, 800 between", {0, 1e9, 0, 1e10, 6e8}, 0.89}}});
+                 {"no latency: 90 ms within, 800 between", {0, 1e9, 0, 1e10, 6e8}, 0.89}},
+       .home = {kAllreduceFiles, "HierarchicalAllreduce", "4-over-nodes-of-several-devices"}});
   models->push_back(
       {.id = "collective/hierarchical_two_cards",
        .sentence = "The hierarchical all-reduce with two network cards a node, each with half of "
@@ -171,7 +195,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
              return time(HierarchicalAllreduce(kN, kG, hop(x, 0), hop(x, 2), 2), x[4]);
            },
        .known = {{"0.6 + 0.9 ms within, 4 + 4 between", {1e-3, 1e9, 1e-4, 1e10, 6e6}, 0.0095},
-                 {"no latency: 90 ms within, 400 between", {0, 1e9, 0, 1e10, 6e8}, 0.49}}});
+                 {"no latency: 90 ms within, 400 between", {0, 1e9, 0, 1e10, 6e8}, 0.49}},
+       .home = {kAllreduceFiles, "HierarchicalAllreduce", "4-over-nodes-of-several-devices"}});
   models->push_back(
       {.id = "collective/halving_doubling_over_nodes",
        .sentence = "Reduce-scatter within nodes, halving and doubling between them, all-gather "
@@ -186,7 +211,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
              return time(HalvingDoublingOverNodes(kN, kG, hop(x, 0), hop(x, 2)), x[4]);
            },
        .known = {{"0.6 + 0.9 ms within, 4 + 18 between", {1e-3, 1e9, 1e-4, 1e10, 6e6}, 0.0235},
-                 {"no latency: 90 ms within, 1.8 s between", {0, 1e9, 0, 1e10, 6e8}, 1.89}}});
+                 {"no latency: 90 ms within, 1.8 s between", {0, 1e9, 0, 1e10, 6e8}, 1.89}},
+       .home = {kAllreduceFiles, "HalvingDoublingOverNodes", "4-over-nodes-of-several-devices"}});
   models->push_back(
       {.id = "collective/tree_over_nodes",
        .sentence = "Chains within nodes and a double binary tree between them, pipelined through.",
@@ -198,7 +224,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
        .evaluate =
            [=](const Inputs& x) { return time(TreeOverNodes(kN, kG, hop(x, 0), hop(x, 2)), x[4]); },
        .known = {{"0.6 + 4 ms of latency, 9 of bytes", {1e-3, 1e9, 1e-4, 1e10, 6e6}, 0.0136},
-                 {"slower within: 2 passes there", {0, 1e9, 0, 1e9, 1e9}, 2.0}}});
+                 {"slower within: 2 passes there", {0, 1e9, 0, 1e9, 1e9}, 2.0}},
+       .home = {kAllreduceFiles, "TreeOverNodes", "4-over-nodes-of-several-devices"}});
   models->push_back(
       {.id = "collective/auto",
        .sentence = "The fastest of flat ring, tree, halving-doubling and hierarchical all-reduce "
@@ -213,7 +240,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
              return choice.best.cost.Time(size(x[4])).si();
            },
        .known = {{"fast within: hierarchical", {1e-3, 1e9, 1e-4, 1e10, 6e8}, 0.8946},
-                 {"slow within: the flat ring", {1e-3, 1e9, 1e-4, 1e9, 6e8}, 1.104}}});
+                 {"slow within: the flat ring", {1e-3, 1e9, 1e-4, 1e9, 6e8}, 1.104}},
+       .home = {kChoiceFiles, "ChooseAllreduce", "7-which-is-best"}});
 
   // ---- Helpers, and exchanges with one worker.
 
@@ -231,7 +259,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
              return time(BytePsAllreduce(kW, kHelpers, hop(x, 0), rate_of(x[2])), x[3]);
            },
        .known = {{"helpers worth 12: one pass", {1e-3, 1e9, 3e9, 1e9}, 1.002},
-                 {"helpers worth 3.2: 1.5 passes", {1e-3, 1e9, 8e8, 2e6}, 0.005}}});
+                 {"helpers worth 3.2: 1.5 passes", {1e-3, 1e9, 8e8, 2e6}, 0.005}},
+       .home = {kBytePsFiles, "BytePsAllreduce", "5-with-helper-machines"}});
   models->push_back(
       {.id = "collective/broadcast_binomial",
        .sentence = "Broadcast along a binomial tree, one child after another.",
@@ -241,7 +270,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
        .inputs = flat,
        .evaluate = [=](const Inputs& x) { return time(BinomialBroadcast(kW, hop(x, 0)), x[2]); },
        .known = {{"4 rounds of 2 ms", {1e-3, 1e9, 1e6}, 0.008},
-                 {"no latency: 4 passes", {0, 1e9, 2.5e8}, 1.0}}});
+                 {"no latency: 4 passes", {0, 1e9, 2.5e8}, 1.0}},
+       .home = {kBroadcastFiles, "BinomialBroadcast", "6-to-and-from-one-worker"}});
   models->push_back(
       {.id = "collective/broadcast_at_once",
        .sentence = "Broadcast along a binomial tree whose workers start all their sends together.",
@@ -255,7 +285,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
              return time(ConcurrentBinomialBroadcast(kW, hop(x, 0), rate_of(x[2])), x[3]);
            },
        .known = {{"3 generations, 9 passes", {1e-3, 1e9, 1e9, 1e6}, 0.012},
-                 {"slow flows: 3 passes of a flow", {0, 1e9, 1e8, 1e8}, 3.0}}});
+                 {"slow flows: 3 passes of a flow", {0, 1e9, 1e8, 1e8}, 3.0}},
+       .home = {kBroadcastFiles, "ConcurrentBinomialBroadcast", "6-to-and-from-one-worker"}});
   models->push_back(
       {.id = "collective/broadcast_chain",
        .sentence = "Broadcast along a chain in pieces, pipelined.",
@@ -265,7 +296,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
        .inputs = flat,
        .evaluate = [=](const Inputs& x) { return time(ChainBroadcast(kW, hop(x, 0)), x[2]); },
        .known = {{"11 hops and one pass", {1e-3, 1e9, 1e6}, 0.012},
-                 {"no latency: one pass", {0, 1e9, 1e9}, 1.0}}});
+                 {"no latency: one pass", {0, 1e9, 1e9}, 1.0}},
+       .home = {kBroadcastFiles, "ChainBroadcast", "6-to-and-from-one-worker"}});
   models->push_back(
       {.id = "collective/reduce_gather",
        .sentence = "Reduction to one worker by a reduce-scatter around a ring and a gathering of "
@@ -282,7 +314,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
              return time(GatheringReduce(kW, hop(x, 0), rate_of(x[2])), x[3]);
            },
        .known = {{"12 ms of latency, 22 ms of bytes", {1e-3, 1e9, 1e9, 12e6}, 0.034},
-                 {"slow root: 110 + 220 ms", {0, 1e9, 5e8, 12e7}, 0.33}}});
+                 {"slow root: 110 + 220 ms", {0, 1e9, 5e8, 12e7}, 0.33}},
+       .home = {kBroadcastFiles, "GatheringReduce", "6-to-and-from-one-worker"}});
 
   // ---- A hop whose receiver asks for every segment, and the efficiency of a call.
 
@@ -304,7 +337,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
        .inputs = {line, round, segment},
        .evaluate = [=](const Inputs& x) { return segmented(kW, x); },
        .known = {{"far: two segments in 40 ms", {1e8, 0.03, 1e6}, 5e7 / joined},
-                 {"near: the line", {1e8, 0, 1e6}, 1e8 / joined}}});
+                 {"near: the line", {1e8, 0, 1e6}, 1e8 / joined}},
+       .home = {kSegmentsFiles, "SegmentedBandwidth", "2-a-hop-whose-receiver-asks-first"}});
   models->push_back(
       {.id = "collective/segments_of_two",
        .sentence = "The rate between two workers whose segments go on request: both wait together.",
@@ -315,7 +349,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
        .inputs = {line, round, segment},
        .evaluate = [=](const Inputs& x) { return segmented(2, x); },
        .known = {{"10 ms of bytes, 10 ms of waiting", {1e8, 0.02, 1e6}, 5e7},
-                 {"near: the line", {1e8, 0, 1e6}, 1e8}}});
+                 {"near: the line", {1e8, 0, 1e6}, 1e8}},
+       .home = {kSegmentsFiles, "SegmentedBandwidth", "2-a-hop-whose-receiver-asks-first"}});
   const std::vector<ModelInput> affine = {{"a", "s", 1e-6, 1, kDown, "cost of a call"},
                                           {"b", "s/B", 1e-12, 1e-6, kUp, "cost of a byte"},
                                           {"m", "B", 1e3, 1e11, kUp, "bytes of the message"}};
@@ -334,7 +369,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
        .inputs = affine,
        .evaluate = [=](const Inputs& x) { return Efficiency(cost(x), size(x[2])); },
        .known = {{"the half-rate message", {1e-3, 1e-9, 1e6}, 0.5},
-                 {"nine of them", {1e-3, 1e-9, 9e6}, 0.9}}});
+                 {"nine of them", {1e-3, 1e-9, 9e6}, 0.9}},
+       .home = {kCostFiles, "Efficiency", "1-two-numbers-and-their-other-names"}});
   models->push_back(
       {.id = "collective/algbw",
        .sentence = "Bytes of the message over the time of the call.",
@@ -345,7 +381,8 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
        .inputs = {affine[0], {"b", "s/B", 1e-12, 1e-6, kDown, "cost of a byte"}, affine[2]},
        .evaluate = [=](const Inputs& x) { return AlgorithmBandwidth(cost(x), size(x[2])).si(); },
        .known = {{"half of 1 GB/s", {1e-3, 1e-9, 1e6}, 5e8},
-                 {"free calls: 1 GB/s", {0, 1e-9, 1e6}, 1e9}}});
+                 {"free calls: 1 GB/s", {0, 1e-9, 1e6}, 1e9}},
+       .home = {kCostFiles, "AlgorithmBandwidth", "1-two-numbers-and-their-other-names"}});
 }
 
 }  // namespace stepcast::internal

@@ -9,6 +9,10 @@
 
 namespace stepcast::internal {
 
+inline constexpr Files kFittedCurveFiles{"model/compute/fitted_curve.h",
+                                         "docs/explanation/step-model.md",
+                                         "tests/model/fitted_curve_test.cc"};
+
 template <class T>
 void AddComputeEntries(std::vector<Model<T>>* models) {
   models->push_back(
@@ -30,7 +34,8 @@ void AddComputeEntries(std::vector<Model<T>>* models) {
              return curve.Time(Samples(32.0)).si();
            },
        .known = {{"a large batch costs its slope", {1e-5, 1e-5, 1}, 32.00001},
-                 {"floor and slope alike", {1e-3, 0.32, 0.01}, 1e-3 + 0.32 * 1.189207115002721}}});
+                 {"floor and slope alike", {1e-3, 0.32, 0.01}, 1e-3 + 0.32 * 1.189207115002721}},
+       .home = {kFittedCurveFiles, "FittedCurve", "1-compute"}});
 }
 
 }  // namespace stepcast::internal

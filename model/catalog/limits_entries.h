@@ -16,6 +16,15 @@
 
 namespace stepcast::internal {
 
+inline constexpr Files kServerLimitsFiles{"model/exchange/parameter_server_limits.h",
+                                          "docs/explanation/limits.md",
+                                          "tests/model/limits_test.cc"};
+inline constexpr Files kAsyncLimitsFiles{"model/exchange/async_server_limits.h",
+                                         "docs/explanation/limits.md",
+                                         "tests/model/limits_test.cc"};
+inline constexpr Files kLimitsFiles{"model/limits/limits.h", "docs/explanation/limits.md",
+                                    "tests/model/limits_test.cc"};
+
 // The shape at which the limits of servers and nodes are evaluated.
 inline constexpr int kLimitServers = 4;
 inline constexpr int kLimitDevices = 4;
@@ -100,7 +109,8 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
                  .si();
            },
        .known = {{"64 samples and 1 ms a message: 64 / 2 ms", {64, 1e-3}, 32000},
-                 {"1 sample and 0.5 ms a message: one a millisecond", {1, 5e-4}, 1000}}});
+                 {"1 sample and 0.5 ms a message: one a millisecond", {1, 5e-4}, 1000}},
+       .home = {kLimitsFiles, "WeakScalingCeiling", "2-weak-scaling-the-ceiling"}});
   models->push_back(
       {.id = "limits/server_ceiling",
        .sentence = "However many workers push to 4 synchronous servers, the servers cap the "
@@ -121,7 +131,8 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
        .known = {{"1 us is little beside 200 MB over 4 GB/s: 64 / (2 us + 50 ms)",
                   {64, 1e-6, 1e9, 1e8},
                   64 / (2e-6 + 0.05)},
-                 {"initiation and bytes equal: 10 / (2 ms + 2 ms)", {10, 1e-3, 1e9, 4e6}, 2500}}});
+                 {"initiation and bytes equal: 10 / (2 ms + 2 ms)", {10, 1e-3, 1e9, 4e6}, 2500}},
+       .home = {kLimitsFiles, "WeakScalingCeiling", "2-weak-scaling-the-ceiling"}});
   models->push_back(
       {.id = "limits/server_ceiling_in_network",
        .sentence = "When switches add up what workers push to 4 servers, only the pull caps the "
@@ -143,7 +154,8 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
                  .si();
            },
        .known = {{"64 / (1 us + 25 ms)", {64, 1e-6, 1e9, 1e8}, 64 / (1e-6 + 0.025)},
-                 {"initiation and bytes equal: 10 / (1 ms + 1 ms)", {10, 1e-3, 1e9, 4e6}, 5000}}});
+                 {"initiation and bytes equal: 10 / (1 ms + 1 ms)", {10, 1e-3, 1e9, 4e6}, 5000}},
+       .home = {kLimitsFiles, "WeakScalingCeiling", "2-weak-scaling-the-ceiling"}});
   models->push_back(
       {.id = "limits/async_ceiling",
        .sentence = "4 asynchronous servers pass no more updates than one direction of their links "
@@ -161,7 +173,8 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
                  .si();
            },
        .known = {{"32 samples, 4 GB/s, 100 MB: 40 updates a second", {32, 1e9, 1e8}, 1280},
-                 {"1 sample, 400 MB/s, 400 MB", {1, 1e8, 4e8}, 1}}});
+                 {"1 sample, 400 MB/s, 400 MB", {1, 1e8, 4e8}, 1}},
+       .home = {kAsyncLimitsFiles, "AsyncCeiling", "8-asynchronous-servers"}});
 
   // ---- Where synchronisation overtakes compute, and half of the ceiling.
   models->push_back(
@@ -180,7 +193,9 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
            },
        // Both sides of 2 (w-1) alpha + 2 (w-1)/w m/B = t by hand.
        .known = {{"w = 2: 2 x 10 ms + 10 ms", {0.03, 1e-2, 1e9, 1e7}, 2},
-                 {"w = 11: 20 x 1 ms + 20/11 x 11 ms", {0.04, 1e-3, 1e9, 1.1e7}, 11}}});
+                 {"w = 11: 20 x 1 ms + 20/11 x 11 ms", {0.04, 1e-3, 1e9, 1.1e7}, 11}},
+       .home = {kLimitsFiles, "CrossingWorkers",
+                "3-half-of-the-ceiling-and-where-transfer-exceeds-compute"}});
   models->push_back(
       {.id = "limits/halving_doubling_crossing",
        .sentence = "The workers from which on halving and doubling takes longer than compute: a "
@@ -197,7 +212,9 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
                  .value();
            },
        .known = {{"w = 2: 2 x 10 ms + 10 ms", {0.03, 0.01, 1e9, 1e7}, 2},
-                 {"w = 8: 6 x 10 ms + 14/8 x 16 ms", {0.088, 0.01, 1e9, 1.6e7}, 8}}});
+                 {"w = 8: 6 x 10 ms + 14/8 x 16 ms", {0.088, 0.01, 1e9, 1.6e7}, 8}},
+       .home = {kLimitsFiles, "CrossingWorkers",
+                "3-half-of-the-ceiling-and-where-transfer-exceeds-compute"}});
   models->push_back(
       {.id = "limits/double_tree_crossing",
        .sentence = "The workers from which on a double tree takes longer than compute.",
@@ -213,7 +230,9 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
                  .value();
            },
        .known = {{"6 x 10 ms + 2 x 10 ms is 80 ms with 8", {0.08, 0.01, 1e9, 1e7}, 8},
-                 {"too little compute even for 4", {0.03, 0.02, 1e9, 1e7}, 4}}});
+                 {"too little compute even for 4", {0.03, 0.02, 1e9, 1e7}, 4}},
+       .home = {kLimitsFiles, "CrossingWorkers",
+                "3-half-of-the-ceiling-and-where-transfer-exceeds-compute"}});
   models->push_back(
       {.id = "limits/server_crossing",
        .sentence = "The workers from which on 4 synchronous servers take longer than compute.",
@@ -232,7 +251,9 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
        .known = {{"w = 20: 4 ms + 40 x 1 ms + 40 x 25 ms", {1.044, 2e-3, 1e-3, 1e9, 1e9, 1e8}, 20},
                  {"the worker's link alone takes 2 s for 1 s of compute",
                   {1, 1e-6, 1e-6, 1e8, 1e9, 1e8},
-                  1}}});
+                  1}},
+       .home = {kLimitsFiles, "CrossingWorkers",
+                "3-half-of-the-ceiling-and-where-transfer-exceeds-compute"}});
   models->push_back(
       {.id = "limits/server_half_ceiling",
        .sentence = "The workers with which 4 synchronous servers reach half of their ceiling.",
@@ -254,7 +275,9 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
                   1.004 / 0.052},
                  {"links of the workers bind: (1 s + 4 ms + 2 s) / (2 x 22 ms - 2 ms)",
                   {1, 2e-3, 1e-3, 1e8, 2.5e9, 1e8},
-                  3.004 / 0.042}}});
+                  3.004 / 0.042}},
+       .home = {kLimitsFiles, "HalfCeilingWorkers",
+                "3-half-of-the-ceiling-and-where-transfer-exceeds-compute"}});
   models->push_back(
       {.id = "limits/async_knee",
        .sentence = "The workers with which 4 asynchronous servers would be busy all the time if "
@@ -273,11 +296,13 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
              return AsyncKnee(AsyncServerQueues(LimitServers(x, 1), LimitBytes(x, 5)),
                               LimitDuration(x, 0));
            },
-       .known = {
-           {"(1 s + 2 ms + 6 ms + 2 x 25 ms) / 25 ms", {1, 1e-3, 1e-3, 1e10, 1e9, 1e8}, 42.32},
-           {"slow workers: (1 s + 2 ms + 6 ms + 2 x 75 ms + 2 x 25 ms) / 25 ms",
-            {1, 1e-3, 1e-3, 1e9, 1e9, 1e8},
-            48.32}}});
+       .known = {{"(1 s + 2 ms + 6 ms + 2 x 25 ms) / 25 ms",
+                  {1, 1e-3, 1e-3, 1e10, 1e9, 1e8},
+                  42.32},
+                 {"slow workers: (1 s + 2 ms + 6 ms + 2 x 75 ms + 2 x 25 ms) / 25 ms",
+                  {1, 1e-3, 1e-3, 1e9, 1e9, 1e8},
+                  48.32}},
+       .home = {kAsyncLimitsFiles, "AsyncKnee", "8-asynchronous-servers"}});
 
   // ---- Strong scaling.
   const auto add_best = [&](const char* id, const char* sentence, const char* formula,
@@ -298,7 +323,9 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
                                         LimitDuration(x, 0))
                    .workers.value();
              },
-         .known = known});
+         .known = known,
+         .home = {kLimitsFiles, "BestStrongScaling",
+                  "4-strong-scaling-the-best-number-of-workers"}});
   };
   add_best("limits/ring_best_workers", "The workers of a ring that finish a fixed step soonest.",
            "w = sqrt((C - 2 m/B) / (2 alpha))", "one call a step, nothing hidden; at least 1",
@@ -335,7 +362,8 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
                  .workers.value();
            },
        .known = {{"20 s x ln 2 / 2 ms", {20, 1e-3}, 1e4 * ln2},
-                 {"too little work even for 4", {0.1, 1e-2}, 4}}});
+                 {"too little work even for 4", {0.1, 1e-2}, 4}},
+       .home = {kLimitsFiles, "BestStrongScaling", "4-strong-scaling-the-best-number-of-workers"}});
   add_best(
       "limits/hierarchical_best_workers",
       "The workers, 4 on a node, that finish a fixed step soonest with rings in and between nodes.",
@@ -367,7 +395,8 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
        .known = {{"sqrt(20.8 s / (2 ms + 50 ms)) = 20", {20.8, 1e-3, 1e9, 1e9, 1e8}, 20},
                  {"up to 40 workers their own links bind: sqrt(0.2 s / 2 ms) = 10",
                   {0.2, 1e-3, 1e9, 1e10, 1e8},
-                  10}}});
+                  10}},
+       .home = {kLimitsFiles, "BestStrongScaling", "4-strong-scaling-the-best-number-of-workers"}});
   models->push_back(
       {.id = "limits/colocated_best_workers",
        .sentence = "The workers that finish a fixed step soonest when each node serves a share.",
@@ -385,7 +414,8 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
                  .workers.value();
            },
        .known = {{"sqrt((20.2 s - 0.2 s) / 2 ms)", {20.2, 1e-3, 1e9, 1e8}, 100},
-                 {"less work than its transfer: no more than two", {0.1, 1e-3, 1e9, 1e8}, 2}}});
+                 {"less work than its transfer: no more than two", {0.1, 1e-3, 1e9, 1e8}, 2}},
+       .home = {kLimitsFiles, "BestStrongScaling", "4-strong-scaling-the-best-number-of-workers"}});
   models->push_back(
       {.id = "limits/byteps_floor",
        .sentence =
@@ -405,7 +435,8 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
                  .step.si();
            },
        .known = {{"2 ms + 4/3 x 90 ms", {1e-3, 1e9, 9e7}, 0.122},
-                 {"hardly a message: 2 us + 4/3 x 0.75 s", {1e-6, 1e9, 7.5e8}, 1.000002}}});
+                 {"hardly a message: 2 us + 4/3 x 0.75 s", {1e-6, 1e9, 7.5e8}, 1.000002}},
+       .home = {kLimitsFiles, "BestStrongScaling", "4-strong-scaling-the-best-number-of-workers"}});
   models->push_back(
       {.id = "limits/async_best_workers",
        .sentence = "The workers of 4 asynchronous servers beyond which sharing out the work of an "
@@ -427,7 +458,8 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
                   1.16 + std::sqrt(1000 + 1.16 * 1.16)},
                  {"D = 25 ms, z = 1 + 150/50 + 8/50: slow workers",
                   {25, 1e-3, 1e-3, 1e9, 1e9, 1e8},
-                  4.16 + std::sqrt(1000 + 4.16 * 4.16)}}});
+                  4.16 + std::sqrt(1000 + 4.16 * 4.16)}},
+       .home = {kAsyncLimitsFiles, "AsyncBestWorkers", "8-asynchronous-servers"}});
 
   // ---- Servers, accumulation, buckets.
   models->push_back(
@@ -451,7 +483,8 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
                   40},
                  {"starting transfers costs too much for more servers than workers",
                   {1e-3, 1e10, 1e9, 1e6},
-                  16}}});
+                  16}},
+       .home = {kServerLimitsFiles, "ServersThatSuffice", "5-the-number-of-servers"}});
   models->push_back(
       {.id = "limits/async_servers_that_suffice",
        .sentence = "The servers with which the knee of asynchronous servers is at 16 workers.",
@@ -470,7 +503,8 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
            },
        .known = {{"1 s x 16 / (0.19 s + 10 ms + 0.2 s)", {0.19, 5e-3, 1e10, 1e9, 1e9}, 40},
                  {"slow servers: 1 s x 14 / (2.79 s + 10 ms)", {2.79, 5e-3, 1e10, 1e9, 1e9}, 5},
-                 {"hardly any bytes: one", {10, 1e-3, 1e9, 1e9, 1e6}, 1}}});
+                 {"hardly any bytes: one", {10, 1e-3, 1e9, 1e9, 1e6}, 1}},
+       .home = {kAsyncLimitsFiles, "AsyncServersThatSuffice", "8-asynchronous-servers"}});
   models->push_back(
       {.id = "limits/accumulation",
        .sentence = "The micro-steps between synchronisations that keep three quarters of the time "
@@ -487,7 +521,8 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
                                                   LimitDuration(x, 1));
            },
        .known = {{"one exposed for one computed: three", {1, 1}, 3},
-                 {"half of one exposed: one and a half", {0.5, 1}, 1.5}}});
+                 {"half of one exposed: one and a half", {0.5, 1}, 1.5}},
+       .home = {kLimitsFiles, "RealAccumulationForEfficiency", "6-accumulation"}});
   models->push_back(
       {.id = "limits/best_buckets",
        .sentence = "The number of equal buckets whose last one is synchronised soonest.",
@@ -506,7 +541,8 @@ void AddLimitsEntries(std::vector<Model<T>>* models) {
            },
        .known = {{"bound by the network: sqrt(0.1 s / 1 ms)", {0.1, 1e-3, 1e-9, 1e8}, 10},
                  {"bound by compute: (0.1 s - 20 ms) / 1 ms", {0.1, 1e-3, 1e-9, 2e7}, 80},
-                 {"no time to hide behind: one", {1e-3, 1e-1, 1e-9, 1e8}, 1}}});
+                 {"no time to hide behind: one", {1e-3, 1e-1, 1e-9, 1e8}, 1}},
+       .home = {kLimitsFiles, "BestBucketCount", "7-buckets"}});
 }
 
 }  // namespace stepcast::internal

@@ -6,11 +6,23 @@
 
 #include "model/catalog/catalog.h"
 #include "model/network/congestion.h"
+#include "model/network/hop.h"
 #include "model/network/incast.h"
 #include "model/network/slow_start.h"
 #include "model/network/transport.h"
 
 namespace stepcast::internal {
+
+inline constexpr Files kTransportFiles{"model/network/transport.h", "docs/explanation/transport.md",
+                                       "tests/model/transport_test.cc"};
+inline constexpr Files kCongestionFiles{
+    "model/network/congestion.h", "docs/explanation/transport.md", "tests/model/transport_test.cc"};
+inline constexpr Files kSlowStartFiles{
+    "model/network/slow_start.h", "docs/explanation/transport.md", "tests/model/transport_test.cc"};
+inline constexpr Files kIncastFiles{"model/network/incast.h", "docs/explanation/transport.md",
+                                    "tests/model/transport_test.cc"};
+inline constexpr Files kHopFiles{"model/network/hop.h", "docs/explanation/step-model.md",
+                                 "tests/model/hop_test.cc"};
 
 inline constexpr double kEntryFlows = 2;
 inline constexpr double kEntryBarrierFlows = 8;
@@ -66,7 +78,8 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
            },
        .known = {{"a slow line: the line", {1e6, 1e-5, 1e8}, 1e6},
                  {"a small window and a long way: the window", {1e11, 1, 1e4}, 2e4},
-                 {"as much of either", {2e6, 0.01, 1e4}, 2e6 / 1.189207115002721}}});
+                 {"as much of either", {2e6, 0.01, 1e4}, 2e6 / 1.189207115002721}},
+       .home = {kTransportFiles, "Deliver", "1-window"}});
   models->push_back(
       {.id = "network/mathis",
        .sentence = "Rate of one Reno flow whose window loss halves, each packet acknowledged.",
@@ -81,7 +94,8 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
                  .si();
            },
        .known = {{"p = 0.015: ten segments a round trip", {0.01, 0.015, 1000}, 1e6},
-                 {"p = 0.00015: a hundred", {0.01, 0.00015, 1000}, 1e7}}});
+                 {"p = 0.00015: a hundred", {0.01, 0.00015, 1000}, 1e7}},
+       .home = {kCongestionFiles, "RenoSegmentTime", "2-loss"}});
   models->push_back(
       {.id = "network/pftk",
        .sentence = "Rate of one Reno flow with timeouts and delayed acknowledgements.",
@@ -101,7 +115,8 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
                   1000 / (0.02 + 0.2 * 0.0138888)},
                  {"p = 0.1875: every loss a timeout, 0.5 R + 0.1875 x 2.125 T_0",
                   {0.1, 0.1875, 0.2, 1000},
-                  1000 / (0.05 + 0.2 * 0.3984375)}}});
+                  1000 / (0.05 + 0.2 * 0.3984375)}},
+       .home = {kCongestionFiles, "PftkSegmentTime", "2-loss"}});
   models->push_back(
       {.id = "network/cubic",
        .sentence =
@@ -121,7 +136,8 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
        .known = {{"the Reno region: ten segments a round trip of 10 ms", {0.01, 0.015}, 1000},
                  {"a long way with little loss: 1.2333^(1/4) 10^4.5 a round trip of 1 s",
                   {1, 1e-6},
-                  33324.99687}}});
+                  33324.99687}},
+       .home = {kCongestionFiles, "AvoidanceSegmentTime", "2-loss"}});
   models->push_back(
       {.id = "network/sack_recovery",
        .sentence =
@@ -139,9 +155,11 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
                                      Duration<T>::FromSi(x[2]), CongestionControl::kReno))
                  .si();
            },
-       .known = {
-           {"p = 0.015: R/10 + 0.015 R + 0.000225 T_0", {0.01, 0.015, 0.2, 1000}, 1000 / 0.001195},
-           {"p = 0.06: R/5 + 0.06 R + 0.0036 T_0", {0.1, 0.06, 1, 1000}, 1000 / 0.0296}}});
+       .known = {{"p = 0.015: R/10 + 0.015 R + 0.000225 T_0",
+                  {0.01, 0.015, 0.2, 1000},
+                  1000 / 0.001195},
+                 {"p = 0.06: R/5 + 0.06 R + 0.0036 T_0", {0.1, 0.06, 1, 1000}, 1000 / 0.0296}},
+       .home = {kCongestionFiles, "SackSegmentTime", "2-loss"}});
   models->push_back(
       {.id = "network/loss_events",
        .sentence = "Losses of whole bursts of an offloading sender count once each.",
@@ -161,7 +179,8 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
                  {"fast flows: bursts of 64 KiB", {0.01, 1e-5, 1e-2}, 0.01 * 1448 / 65536},
                  {"K R = tau sqrt(6): p_e + sqrt(p_e / 6) = p, 0.01 + 0.04082",
                   {0.05082482904638630, 0.003, 0.001},
-                  0.01}}});
+                  0.01}},
+       .home = {kCongestionFiles, "LossEventRate", "2-loss"}});
   models->push_back(
       {.id = "network/window_rounds",
        .sentence = "Round trips until the unluckiest packet of a full window has arrived.",
@@ -175,7 +194,8 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
              return WindowRounds(x[0], DataSize<T>::FromSi(x[1]) / DataSize<T>::FromSi(x[2]));
            },
        .known = {{"one packet: 1 / (1-p)", {0.2, 8e3, 8e3}, 1.25},
-                 {"two packets: 2 / (1-p) - 1 / (1-p^2)", {0.2, 8e3, 4e3}, 2.5 - 1 / 0.96}}});
+                 {"two packets: 2 / (1-p) - 1 / (1-p^2)", {0.2, 8e3, 4e3}, 2.5 - 1 / 0.96}},
+       .home = {kCongestionFiles, "WindowRounds", "1-window"}});
   models->push_back(
       {.id = "network/bbr",
        .sentence = "Rate of one BBR flow: the line's, less what is sent again, or its window's.",
@@ -195,7 +215,8 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
        .known = {{"a large window: the line, less a fifth", {1e6, 1e-5, 0.2, 1e8}, 0.8e6},
                  {"a window of one packet a second, E = 1/(1-p): 1448 x 0.8 x 0.8",
                   {1e11, 1, 0.2, 1448},
-                  926.72}}});
+                  926.72}},
+       .home = {kTransportFiles, "Deliver", "3-one-rate"}});
   models->push_back(
       {.id = "network/transport_bandwidth",
        .sentence = "What two CUBIC flows deliver on one link: line, window and loss joined.",
@@ -216,7 +237,8 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
        .known = {{"a slow line: the line", {1e6, 1e-5, 1e-6, 1e8, 1e-3}, 0.999999e6},
                  {"loss alone, p = 0.015: 0.985 x 2 x 1448 / 1.195 ms",
                   {1e11, 0.01, 0.015, 1e8, 0.2},
-                  0.985 * 2896 / 0.001195}}});
+                  0.985 * 2896 / 0.001195}},
+       .home = {kTransportFiles, "Deliver", "3-one-rate"}});
   models->push_back(
       {.id = "network/slow_start",
        .sentence = "Time of a message on one flow that begins with ten segments.",
@@ -236,7 +258,8 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
        .known = {{"ten segments fill the pipe: nothing is lost", {1e6, 0.01, 1e6}, 1},
                  {"a pipe of 320 segments: R (5 - 31/32)",
                   {4633600, 0.1, 1e8},
-                  1e8 / 4633600 + 0.403125}}});
+                  1e8 / 4633600 + 0.403125}},
+       .home = {kSlowStartFiles, "SlowStartDelay", "5-slow-start"}});
   models->push_back(
       {.id = "network/barrier",
        .sentence = "Time until the slowest of eight lossy CUBIC flows has sent its message.",
@@ -258,7 +281,8 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
                   400 * (0.0260036 + 1.43420016 * 0.00200000225)},
                  {"the same with timers alone: x = z T_0 sqrt(0.0036 / 400)",
                   {1e-5, 0.06, 5, 579200},
-                  400 * (0.0180026 + 1.43420016 * 0.015)}}});
+                  400 * (0.0180026 + 1.43420016 * 0.015)}},
+       .home = {kTransportFiles, "LimitsOfFlow", "4-barrier"}});
   models->push_back(
       {.id = "network/retransmission",
        .sentence = "Bytes on the wire, with what is lost and sent again.",
@@ -270,7 +294,8 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
        .evaluate =
            [](const std::vector<T>& x) { return WireBytes(DataSize<T>::FromSi(x[0]), x[1]).si(); },
        .known = {{"a fifth lost: a quarter more", {1e6, 0.2}, 1.25e6},
-                 {"a tenth lost: a ninth more", {9e6, 0.1}, 1e7}}});
+                 {"a tenth lost: a ninth more", {9e6, 0.1}, 1e7}},
+       .home = {kTransportFiles, "WireBytes", "3-one-rate"}});
   models->push_back(
       {.id = "network/incast",
        .sentence = "Time of 32 senders' messages into one receiver, with one timer if they overrun "
@@ -291,7 +316,106 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
                  .si();
            },
        .known = {{"512 KiB are 90 senders' worth: no collapse", {1e8, 524288, 0.2, 1e6}, 0.32},
-                 {"64 KiB are 11 senders' worth: collapse", {1e8, 65536, 0.2, 1e6}, 0.52}}});
+                 {"64 KiB are 11 senders' worth: collapse", {1e8, 65536, 0.2, 1e6}, 0.52}},
+       .home = {kIncastFiles, "IncastWait", "6-incast"}});
+
+  // ---- Hops: a node with two neighbours, as in a ring, and one connection.
+
+  const ModelInput host{"B_host", "B/s", 5e7, 2e12, kUp, "rate of an exchange within the node"};
+  models->push_back(
+      {.id = "network/path",
+       .sentence = "Time of a byte from a node to two neighbours: the line, what flows carry, "
+                   "window and loss of the one connection in use, joined with knees.",
+       .formula = "|| || ||1/B, 1/(2 B_flow)||_4, R E/W||_2, t/M||_4 / (1-p), E and t as in "
+                  "network/window_rounds and network/sack_recovery",
+       .source = "as network/transport_bandwidth; the knee of 2 as collective/segments; public "
+                 "traces of 1 to 64 devices",
+       .validity = "a collective among three nodes or more; between two a byte has one neighbour "
+                   "and the knee of R E/W is 1",
+       .output = "s/B",
+       .constants = "M = 1448 B, C = 0.4 segments/s^3",
+       .inputs = {line(kDown),
+                  {"B_flow", "B/s", 1e6, 1e11, kDown, "most that the flows to one peer carry"},
+                  rtt(kUp),
+                  loss(kUp),
+                  window(kDown),
+                  timeout(kUp)},
+       .evaluate =
+           [](const std::vector<T>& x) {
+             Path<T> path = EntryPath(x[0], x[2], x[3]);
+             path.window = DataSize<T>::FromSi(x[4]);
+             path.timeout = Duration<T>::FromSi(x[5]);
+             const FlowShape ring{2, 1, kSegmentKnee};
+             return (1.0 / DeliverTo(path, ring, DataRate<T>::FromSi(x[1])).bandwidth).si();
+           },
+       .known = {{"a slow line: the line", {1e6, 1e11, 1e-5, 1e-6, 1e8, 1e-3}, 1e-6 / 0.999999},
+                 {"two slow flows", {1e11, 1e6, 1e-5, 1e-6, 1e8, 1e-3}, 5e-7 / 0.999999},
+                 {"without loss: 3 ns and 4 ns at a right angle",
+                  {1e9 / 3, 1e15, 0.004, 0, 1e6, 0.2},
+                  5e-9}},
+       .home = {kHopFiles, "DeliverTo", "3-a-hop-between-nodes"}});
+  models->push_back(
+      {.id = "network/hop_rate",
+       .sentence = "Rate of a hop between two of eight nodes with four devices in use on each: the "
+                   "path and then the host, and what they all take from each other.",
+       .formula = "1 / ((P + 1/B_host) (1 + d (g-1)) (1 + s log2 N)), g = 4, N = 8",
+       .source = "public traces of 1 to 64 devices, docs/explanation",
+       .validity = "equal nodes; a switch that other jobs leave alone",
+       .output = "B/s",
+       .inputs = {{"P", "s/B", 1e-11, 1e-6, kDown, "time of a byte on the path: network/path"},
+                  host,
+                  {"d", "", 1e-4, 2, kDown, "host sharing: growth for each further device"},
+                  {"s", "", 1e-4, 1, kDown, "node scaling: growth for each doubling of the nodes"}},
+       .evaluate =
+           [](const std::vector<T>& x) {
+             return HopRate(1.0 / DurationPerByte<T>::FromSi(x[0]), DataRate<T>::FromSi(x[1]),
+                            Crowding<T>{x[2], 4, x[3], 3})
+                 .si();
+           },
+       .known = {{"nothing but path and host, 1 ns each", {1e-9, 1e9, 0, 0}, 5e8},
+                 {"three further devices, three doublings: 1.3 x 1.6",
+                  {1e-9, 1e9, 0.1, 0.2},
+                  5e8 / 2.08}},
+       .home = {kHopFiles, "HopRate", "3-a-hop-between-nodes"}});
+  models->push_back(
+      {.id = "network/hop_latency",
+       .sentence = "Cost of a message on its way over a hop, before its bytes.",
+       .formula = "alpha_link + R/2",
+       .source = "Hockney, Parallel Computing 20 (1994)",
+       .validity = "a round trip of the two ways alike; one that nobody states is 0",
+       .inputs = {{"alpha_link", "s", 5e-7, 0.1, kUp, "one-way cost of a message at the hosts"},
+                  rtt(kUp)},
+       .evaluate =
+           [](const std::vector<T>& x) {
+             return HopLatency(Duration<T>::FromSi(x[0]), Duration<T>::FromSi(x[1])).si();
+           },
+       .known = {{"50 us and half of 1 ms", {5e-5, 1e-3}, 5.5e-4},
+                 {"no round trip stated", {5e-5, 0}, 5e-5}},
+       .home = {kHopFiles, "HopLatency", "3-a-hop-between-nodes"}});
+  models->push_back(
+      {.id = "network/connection",
+       .sentence =
+           "Time of a byte on the one connection between a worker and a server: that of its "
+           "window or that of its loss, whichever is longer.",
+       .formula = "max(R E/W, t/M) / (1-p), E and t as in network/window_rounds and "
+                  "network/sack_recovery",
+       .source = "as network/transport_bandwidth",
+       .validity = "exchanges with servers, whose other limits are the two ends' links",
+       .output = "s/B",
+       .constants = "M = 1448 B, C = 0.4 segments/s^3",
+       .inputs = {rtt(kUp), loss(kUp), window(kDown), timeout(kUp)},
+       .evaluate =
+           [](const std::vector<T>& x) {
+             Path<T> path = EntryPath(T(1e9), x[0], x[1]);
+             path.window = DataSize<T>::FromSi(x[2]);
+             path.timeout = Duration<T>::FromSi(x[3]);
+             return ConnectionTime(LimitsOfFlow(path), path.loss).si();
+           },
+       .known = {{"loss, p = 0.015: 1.195 ms a segment",
+                  {0.01, 0.015, 1e8, 0.2},
+                  0.001195 / 1448 / 0.985},
+                 {"no loss: a window in each round trip", {0.01, 0, 1e6, 0.2}, 1e-8}},
+       .home = {kHopFiles, "ConnectionTime", "3-a-hop-between-nodes"}});
 }
 
 }  // namespace stepcast::internal

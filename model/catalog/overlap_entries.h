@@ -12,6 +12,11 @@
 
 namespace stepcast::internal {
 
+inline constexpr Files kBucketsFiles{"model/overlap/buckets.h", "docs/explanation/step-model.md",
+                                     "tests/model/buckets_test.cc"};
+inline constexpr Files kOverlapFiles{"model/overlap/overlap.h", "docs/explanation/step-model.md",
+                                     "tests/model/overlap_test.cc"};
+
 // Four buckets of a message of `bytes`, the first a small one.
 inline std::shared_ptr<const std::vector<Bucket>> EntryBuckets(DataSize<> bytes) {
   return std::make_shared<const std::vector<Bucket>>(std::vector<Bucket>{
@@ -47,7 +52,8 @@ void AddOverlapEntries(std::vector<Model<T>>* models) {
        .known = {{"a slow network: all buckets, from the first that is ready",
                   {1e-3, 1e-6, 1e-6},
                   1e-4 + 4e-6 + 100},
-                 {"a fast network: the last bucket alone", {10, 1e-6, 1e-12}, 10 + 1e-6 + 2e-5}}});
+                 {"a fast network: the last bucket alone", {10, 1e-6, 1e-12}, 10 + 1e-6 + 2e-5}},
+       .home = {kBucketsFiles, "LastSynchronisationEnd", "2-buckets-and-overlap"}});
   models->push_back(
       {.id = "overlap/p_norm",
        .sentence = "Backward pass and synchronisation joined without knowing their order.",
@@ -61,7 +67,8 @@ void AddOverlapEntries(std::vector<Model<T>>* models) {
              return (t_b + PNormOverlap(t_b, Duration<T>::FromSi(x[1])).exposed).si();
            },
        .known = {{"both alike", {1, 1}, 1.259921049894873},
-                 {"a synchronisation to speak of: it alone", {1e-9, 10}, 10}}});
+                 {"a synchronisation to speak of: it alone", {1e-9, 10}, 10}},
+       .home = {kOverlapFiles, "PNormOverlap", "2-buckets-and-overlap"}});
   models->push_back(
       {.id = "overlap/contention",
        .sentence = "What hiding a synchronisation costs the backward pass that hides it.",
@@ -79,7 +86,8 @@ void AddOverlapEntries(std::vector<Model<T>>* models) {
              return OverlapContention(split, Duration<T>::FromSi(x[1]), x[0]).si();
            },
        .known = {{"3 s of 10 are hidden", {0.1, 4, 10, 11}, 0.3},
-                 {"pulls behind pushes: no more than the pass", {0.1, 1, 20, 11}, 0.1}}});
+                 {"pulls behind pushes: no more than the pass", {0.1, 1, 20, 11}, 0.1}},
+       .home = {kOverlapFiles, "OverlapContention", "2-buckets-and-overlap"}});
 }
 
 }  // namespace stepcast::internal

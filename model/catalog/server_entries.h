@@ -14,6 +14,13 @@
 
 namespace stepcast::internal {
 
+inline constexpr Files kParameterServerFiles{"model/exchange/parameter_server.h",
+                                             "docs/explanation/parameter-server.md",
+                                             "tests/model/parameter_server_test.cc"};
+inline constexpr Files kAsyncServerFiles{"model/exchange/async_server.h",
+                                         "docs/explanation/parameter-server.md",
+                                         "tests/model/async_server_test.cc"};
+
 // alpha, B, B_s, P, c_x, u, rho, m in this order; 12 workers on 3 nodes, 2 servers, 10 tensors.
 template <class T>
 ServerPaths<T> ServerEntryPaths(const std::vector<T>& x) {
@@ -56,15 +63,23 @@ void AddServerEntries(std::vector<Model<T>>* models) {
       "Li et al., OSDI 2014; Chang et al., Network Evolution for DNNs; Jiang et al., OSDI 2020";
   using Change = void (*)(ServerPaths<T>*);
   const auto synchronous = [&](const char* id, const char* sentence, const char* formula,
-                               const char* validity, Change change,
+                               const char* validity, const char* section, Change change,
                                const std::vector<KnownCase>& known) {
-    models->push_back({id, sentence, formula, kSynchronousSource, validity, "s", "", server_inputs,
+    models->push_back({id,
+                       sentence,
+                       formula,
+                       kSynchronousSource,
+                       validity,
+                       "s",
+                       "",
+                       server_inputs,
                        [change](const std::vector<T>& x) {
                          ServerPaths<T> p = ServerEntryPaths(x);
                          change(&p);
                          return CostOf(ServerSynchronisation(p), x[7]).si();
                        },
-                       known});
+                       known,
+                       {kParameterServerFiles, "ServerSynchronisation", section}});
   };
   constexpr double kFast = 1e30;
   synchronous(
@@ -73,7 +88,7 @@ void AddServerEntries(std::vector<Model<T>>* models) {
       "pace of its busiest part.",
       "2 (alpha (1 + 20 rho) + 12 c_x + m max(4/B, 6/B_s, 6/P)) + m u/2",
       "shares are even, servers have nodes of their own, push and pull one after the other",
-      [](ServerPaths<T>*) {},
+      "2-one-phase", [](ServerPaths<T>*) {},
       {{"a server's link carries six times the message, twice 0.6 s",
         {0, 1e9, 1e9, kFast, 0, 0, 0, 1e8},
         1.2},
@@ -87,7 +102,7 @@ void AddServerEntries(std::vector<Model<T>>* models) {
       "Three servers beside twelve workers on three nodes: a third of the bytes stays within its "
       "node.",
       "2 (alpha (1 + 20 rho) + 12 c_x + m max(8/(3 B), 4/P)) + m u/3",
-      "shares are even, a server on each node; B_s has no part",
+      "shares are even, a server on each node; B_s has no part", "2-one-phase",
       [](ServerPaths<T>* p) {
         p->servers = 3;
         p->colocated = true;
@@ -103,7 +118,7 @@ void AddServerEntries(std::vector<Model<T>>* models) {
       "A server sends the parameters once and the network copies them to twelve workers.",
       "alpha (2 + 40 rho) + 14 c_x + m (max(4/B, 6/B_s, 6/P) + max(4/B, 1/(2 B_s), 1/(2 P)) + u/2)",
       "the network has multicast; workers of one node still receive a copy each",
-      [](ServerPaths<T>* p) { p->multicast = true; },
+      "4-what-the-network-could-do", [](ServerPaths<T>* p) { p->multicast = true; },
       {{"the push as before, 0.6 s, the pull a twelfth",
         {0, kFast, 1e9, kFast, 0, 0, 0, 1e8},
         0.65},
@@ -115,7 +130,7 @@ void AddServerEntries(std::vector<Model<T>>* models) {
       "The network adds up what twelve workers push, so that a server receives it once.",
       "alpha (2 + 40 rho) + 14 c_x + m (max(4/B, 1/(2 B_s), 1/(2 P)) + max(4/B, 6/B_s, 6/P) + u/2)",
       "switches add at line rate; workers of one node still send a copy each",
-      [](ServerPaths<T>* p) { p->in_network_aggregation = true; },
+      "4-what-the-network-could-do", [](ServerPaths<T>* p) { p->in_network_aggregation = true; },
       {{"the pull as before, 0.6 s, the push a twelfth",
         {0, kFast, 1e9, kFast, 0, 0, 0, 1e8},
         0.65},
@@ -123,7 +138,7 @@ void AddServerEntries(std::vector<Model<T>>* models) {
   synchronous("collective/parameter_server_both",
               "The network both adds up and copies: a server exchanges its shard once each way.",
               "2 (alpha (1 + 20 rho) + 2 c_x + m max(4/B, 1/(2 B_s), 1/(2 P))) + m u/2",
-              "as multicast and in-network aggregation",
+              "as multicast and in-network aggregation", "4-what-the-network-could-do",
               [](ServerPaths<T>* p) { p->multicast = p->in_network_aggregation = true; },
               {{"half the message each way", {0, kFast, 1e9, kFast, 0, 0, 0, 1e8}, 0.1},
                {"2 initiations each way", {0, kFast, kFast, kFast, 1e-3, 0, 0, 1e8}, 0.004}});
@@ -152,7 +167,9 @@ void AddServerEntries(std::vector<Model<T>>* models) {
         {"slow pushes: the first is ready after 1 s, then four of them and a pull",
          {4, 3, 0.5},
          13.5},
-        {"slow pulls: four of them after the first push", {4, 0.5, 3}, 13.5}}});
+        {"slow pulls: four of them after the first push", {4, 0.5, 3}, 13.5}},
+       {kParameterServerFiles, "PipelinedServerEnd",
+        "3-push-and-pull-one-after-the-other-or-in-step"}});
   std::vector<ModelInput> async_inputs = server_inputs;
   async_inputs.pop_back();  // the message is counted: 100 MB
   async_inputs.push_back({"t_f", "s", 1e-3, 10, kUp, "forward pass"});
@@ -185,7 +202,8 @@ void AddServerEntries(std::vector<Model<T>>* models) {
          3.15},
         {"no compute: one more than twelve halves of the message at 1 MB/s, both ways busy at once",
          {0, 1e9, 1e6, kFast, 0, 0, 0, 0, 0},
-         650}}});
+         650}},
+       {kAsyncServerFiles, "AsynchronousServers", "5-nobody-waits"}});
   std::vector<ModelInput> class_inputs = async_inputs;
   class_inputs[7] = {"t_1", "s", 1e-3, 10, kUp, "compute of a fast worker"};
   class_inputs[8] = {"t_2", "s", 1e-3, 10, kEither, "compute of a slow worker"};
@@ -216,7 +234,8 @@ void AddServerEntries(std::vector<Model<T>>* models) {
        {{"nobody queues: 1 s, and 0.1 s each way", {0, 1e9, kFast, kFast, 0, 0, 0, 1, 3}, 1.2},
         {"all alike and no compute: twelve services and one more, of 50 s",
          {0, 1e9, 1e6, kFast, 0, 0, 0, 0, 0},
-         650}}});
+         650}},
+       {kAsyncServerFiles, "AsynchronousClasses", "5-nobody-waits"}});
   models->push_back(
       {"collective/async_staleness_sd",
        "Spread of the number of updates by others between two updates of one of twelve "
@@ -237,7 +256,8 @@ void AddServerEntries(std::vector<Model<T>>* models) {
        {{"nothing varies", {0, 1e9, kFast, kFast, 0, 0, 0, 1, 2}, 0},
         {"no compute: a cycle of 13 services, two of them the worker's own",
          {0, kFast, 5e10, kFast, 0, 0, 0, 0, 0},
-         1.2498520622951623}}});
+         1.2498520622951623}},
+       {kAsyncServerFiles, "AsynchronousServers", "6-staleness"}});
   models->push_back(
       {"sync/bounded_staleness",
        "Wait of a worker that may be four steps ahead of the slowest, an upper estimate.",
@@ -252,7 +272,8 @@ void AddServerEntries(std::vector<Model<T>>* models) {
          return BoundedStalenessWait(Duration<T>::FromSi(x[0]), Duration<T>::FromSi(x[1]), 4).si();
        },
        {{"a tenth of a step", {0.1, 1}, 0.01 / 4.1},
-        {"steps without length: the synchronous wait", {0.1, 0}, 0.1}}});
+        {"steps without length: the synchronous wait", {0.1, 0}, 0.1}},
+       {kAsyncServerFiles, "BoundedStalenessWait", "6-staleness"}});
   models->push_back(
       {"limits/useful_servers",
        "Servers beyond which sixteen synchronous workers gain nothing, since their own links are "
@@ -274,7 +295,8 @@ void AddServerEntries(std::vector<Model<T>>* models) {
          return UsefulServers(p, 0.25);
        },
        {{"a tensor of a quarter fills one of four", {1e9, 1e9, 1e9}, 4},
-        {"servers with sixteen times the bandwidth: one is enough", {1e9, 1.6e10, kFast}, 1}}});
+        {"servers with sixteen times the bandwidth: one is enough", {1e9, 1.6e10, kFast}, 1}},
+       {kParameterServerFiles, "UsefulServers", "2-one-phase"}});
 }
 
 }  // namespace stepcast::internal

@@ -16,6 +16,18 @@
 
 namespace stepcast::internal {
 
+inline constexpr Files kStragglerFiles{"model/sync/straggler.h", "docs/explanation/statistics.md",
+                                       "tests/model/straggler_test.cc"};
+inline constexpr Files kIdlenessFiles{"model/sync/idleness.h", "docs/explanation/statistics.md",
+                                      "tests/model/straggler_test.cc"};
+inline constexpr Files kNoiseScaleFiles{"model/statistics/noise_scale.h",
+                                        "docs/explanation/statistics.md",
+                                        "tests/model/statistics_test.cc"};
+inline constexpr Files kFailuresFiles{"model/failures/failures.h", "docs/explanation/statistics.md",
+                                      "tests/model/failures_test.cc"};
+inline constexpr Files kSpendingFiles{"model/spending/spending.h", "docs/explanation/statistics.md",
+                                      "tests/model/spending_test.cc"};
+
 inline constexpr int kStatisticsWorkers = 12;
 inline constexpr int kStatisticsNodes = 3;
 inline constexpr int kStatisticsBackup = 2;
@@ -47,7 +59,8 @@ void AddStragglerEntries(std::vector<Model<T>>* models) {
        .known = {{"100 ms, 5 %: 10 ms times the normal quantile of 11.625/12.25",
                   {0.1, 0.05},
                   0.01 * 1.6350392668},
-                 {"workers that do not differ", {0.1, 0}, 0}}});
+                 {"workers that do not differ", {0.1, 0}, 0}},
+       .home = {kStragglerFiles, "StragglerWait", "1-the-slowest-of-w"}});
   models->push_back(
       {.id = "sync/backup_workers",
        .sentence = "With k backup workers a step ends with the slowest but k: a shorter wait, "
@@ -68,7 +81,8 @@ void AddStragglerEntries(std::vector<Model<T>>* models) {
        .known = {{"100 ms, 5 %: 10 ms times the normal quantile of 9.625/12.25",
                   {0.1, 0.05},
                   0.01 * 0.7916386077},
-                 {"workers that do not differ", {0.1, 0}, 0}}});
+                 {"workers that do not differ", {0.1, 0}, 0}},
+       .home = {kStragglerFiles, "StragglerWait", "1-the-slowest-of-w"}});
   models->push_back(
       {.id = "sync/exponential_straggler",
        .sentence = "Where each worker is late by an exponential delay, the step waits for the "
@@ -84,7 +98,8 @@ void AddStragglerEntries(std::vector<Model<T>>* models) {
              return ExponentialStragglerWait(Duration<T>::FromSi(x[0]), kStatisticsWorkers).si();
            },
        .known = {{"H_12 is 86021/27720", {1}, 58301.0 / 27720},
-                 {"10 ms of delay", {0.01}, 583.01 / 27720}}});
+                 {"10 ms of delay", {0.01}, 583.01 / 27720}},
+       .home = {kStragglerFiles, "ExponentialStragglerWait", "1-the-slowest-of-w"}});
   models->push_back(
       {.id = "sync/exponential_backup_workers",
        .sentence = "Exponential delays with k backup workers: the step waits for the largest "
@@ -102,7 +117,8 @@ void AddStragglerEntries(std::vector<Model<T>>* models) {
                  .si();
            },
        .known = {{"H_12 - H_2 - 1", {1}, 86021.0 / 27720 - 2.5},
-                 {"a tenth of the delay", {0.1}, 0.1 * (86021.0 / 27720 - 2.5)}}});
+                 {"a tenth of the delay", {0.1}, 0.1 * (86021.0 / 27720 - 2.5)}},
+       .home = {kStragglerFiles, "ExponentialStragglerWait", "1-the-slowest-of-w"}});
   models->push_back(
       {.id = "sync/step_p95",
        .sentence = "The step that 19 of 20 steps do not exceed, from the spread of the slowest "
@@ -129,7 +145,8 @@ void AddStragglerEntries(std::vector<Model<T>>* models) {
                  {"no spread between workers: the log-normal quantile",
                   {1, 0, 0.1},
                   std::exp(0.1 * 1.6448536270)},
-                 {"neither: the step itself", {2, 0, 0}, 2}}});
+                 {"neither: the step itself", {2, 0, 0}, 2}},
+       .home = {kStragglerFiles, "StepQuantile", "2-p50-p95-and-p99-of-a-step"}});
   models->push_back(
       {.id = "sync/idleness",
        .sentence = "The share of a step in which a worker does not compute.",
@@ -146,7 +163,8 @@ void AddStragglerEntries(std::vector<Model<T>>* models) {
            },
        .known = {{"a quarter", {0.3, 0.1}, 0.25},
                  {"a step of nothing but compute", {0.3, 0}, 0},
-                 {"a step of nothing but waiting", {0, 0.1}, 1}}});
+                 {"a step of nothing but waiting", {0, 0.1}, 1}},
+       .home = {kIdlenessFiles, "IdlenessRatio", "3-idleness"}});
 }
 
 template <class T>
@@ -183,7 +201,8 @@ void AddNoiseScaleEntries(std::vector<Model<T>>* models) {
                                                 SampleCount<T>::FromSi(x[2]));
                          },
                      .known = {{"at the noise scale twice the least", {1000, 512, 512}, 2000},
-                               {"no noise: the least", {1000, 0, 64}, 1000}}});
+                               {"no noise: the least", {1000, 0, 64}, 1000}},
+                     .home = {kNoiseScaleFiles, "StepsToTarget", "4-what-a-sample-is-worth"}});
   models->push_back(
       {.id = "statistics/samples_to_target",
        .sentence = "Samples to a target: more with larger batches; twice the least number at the "
@@ -202,7 +221,8 @@ void AddNoiseScaleEntries(std::vector<Model<T>>* models) {
                  .si();
            },
        .known = {{"at the noise scale twice the least", {1e6, 512, 512}, 2e6},
-                 {"three times the noise scale", {1e6, 100, 300}, 4e6}}});
+                 {"three times the noise scale", {1e6, 100, 300}, 4e6}},
+       .home = {kNoiseScaleFiles, "SamplesToTarget", "4-what-a-sample-is-worth"}});
   models->push_back(
       {.id = "statistics/critical_batch",
        .sentence = "The batch beyond which more samples buy few steps: least samples over least "
@@ -218,7 +238,8 @@ void AddNoiseScaleEntries(std::vector<Model<T>>* models) {
              return CriticalBatch(SampleCount<T>::FromSi(x[0]), x[1]).si();
            },
        .known = {{"a million samples, a thousand steps", {1e6, 1e3}, 1000},
-                 {"one sample a step", {1e4, 1e4}, 1}}});
+                 {"one sample a step", {1e4, 1e4}, 1}},
+       .home = {kNoiseScaleFiles, "CriticalBatch", "4-what-a-sample-is-worth"}});
   models->push_back(
       {.id = "statistics/noise_scale",
        .sentence = "The gradient noise scale from the mean squared gradient norms of batches of 32 "
@@ -240,25 +261,28 @@ void AddNoiseScaleEntries(std::vector<Model<T>>* models) {
                  .si();
            },
        .known = {{"|G|^2 = 1 and tr = 1024: norms 2 and 33", {2, 15.5}, 1024},
-                 {"|G|^2 = 1 and tr = 32: norms 1 + 1/32 and 2", {1 + 1.0 / 32, 31.0 / 33}, 32}}});
-  models->push_back({.id = "statistics/efficiency",
-                     .sentence = "What a sample in batch m is worth, in samples of batch m0.",
-                     .formula = "(phi + m0) / (phi + m)",
-                     .source = pollux,
-                     .validity = holds,
-                     .output = "",
-                     .inputs = {{"phi", "samples", 1, 1e6, Trend::kEither, "gradient noise scale"},
-                                known_batch,
-                                {"m", "samples", 1, 1e6, kDown, "global batch of a step"}},
-                     .evaluate =
-                         [](const std::vector<T>& x) {
-                           return StatisticalEfficiency(SampleCount<T>::FromSi(x[0]),
-                                                        SampleCount<T>::FromSi(x[1]),
-                                                        SampleCount<T>::FromSi(x[2]));
-                         },
-                     .known = {{"at m0 exactly 1", {700, 128, 128}, 1},
-                               {"no noise: a larger batch is worth no more", {0, 128, 1024}, 0.125},
-                               {"(100 + 100) / (100 + 300)", {100, 100, 300}, 0.5}}});
+                 {"|G|^2 = 1 and tr = 32: norms 1 + 1/32 and 2", {1 + 1.0 / 32, 31.0 / 33}, 32}},
+       .home = {kNoiseScaleFiles, "EstimateGradientNoise", "4-what-a-sample-is-worth"}});
+  models->push_back(
+      {.id = "statistics/efficiency",
+       .sentence = "What a sample in batch m is worth, in samples of batch m0.",
+       .formula = "(phi + m0) / (phi + m)",
+       .source = pollux,
+       .validity = holds,
+       .output = "",
+       .inputs = {{"phi", "samples", 1, 1e6, Trend::kEither, "gradient noise scale"},
+                  known_batch,
+                  {"m", "samples", 1, 1e6, kDown, "global batch of a step"}},
+       .evaluate =
+           [](const std::vector<T>& x) {
+             return StatisticalEfficiency(SampleCount<T>::FromSi(x[0]),
+                                          SampleCount<T>::FromSi(x[1]),
+                                          SampleCount<T>::FromSi(x[2]));
+           },
+       .known = {{"at m0 exactly 1", {700, 128, 128}, 1},
+                 {"no noise: a larger batch is worth no more", {0, 128, 1024}, 0.125},
+                 {"(100 + 100) / (100 + 300)", {100, 100, 300}, 0.5}},
+       .home = {kNoiseScaleFiles, "StatisticalEfficiency", "4-what-a-sample-is-worth"}});
   models->push_back(
       {.id = "statistics/step_gain",
        .sentence = "How many steps of batch m0 one step of batch m replaces.",
@@ -276,7 +300,8 @@ void AddNoiseScaleEntries(std::vector<Model<T>>* models) {
            },
        .known = {{"at m0 exactly 1", {700, 128, 128}, 1},
                  {"no noise: a step is a step", {0, 128, 1024}, 1},
-                 {"3 times 200/400", {100, 100, 300}, 1.5}}});
+                 {"3 times 200/400", {100, 100, 300}, 1.5}},
+       .home = {kNoiseScaleFiles, "StepGain", "4-what-a-sample-is-worth"}});
   models->push_back({.id = "statistics/goodput",
                      .sentence = "Throughput times what its samples are worth.",
                      .formula = "X (phi + m0) / (phi + m)",
@@ -295,7 +320,8 @@ void AddNoiseScaleEntries(std::vector<Model<T>>* models) {
                                .si();
                          },
                      .known = {{"at m0 the throughput", {500, 700, 128, 128}, 500},
-                               {"half of it", {500, 100, 100, 300}, 250}}});
+                               {"half of it", {500, 100, 100, 300}, 250}},
+                     .home = {kNoiseScaleFiles, "Goodput", "4-what-a-sample-is-worth"}});
   models->push_back({.id = "statistics/time_to_target",
                      .sentence = "Steps to the target times the time of one.",
                      .formula = "T S_min (1 + B_noise / B)",
@@ -314,7 +340,8 @@ void AddNoiseScaleEntries(std::vector<Model<T>>* models) {
                                .si();
                          },
                      .known = {{"at the noise scale", {0.5, 1000, 512, 512}, 1000},
-                               {"no noise", {0.5, 1000, 0, 512}, 500}}});
+                               {"no noise", {0.5, 1000, 0, 512}, 500}},
+                     .home = {kNoiseScaleFiles, "TimeToTarget", "4-what-a-sample-is-worth"}});
   models->push_back(
       {.id = "statistics/best_batch",
        .sentence = "The global batch with the highest goodput and the shortest time to a target, "
@@ -333,7 +360,8 @@ void AddNoiseScaleEntries(std::vector<Model<T>>* models) {
                  .si();
            },
        .known = {{"400 samples, 100 ms, 1 ms a sample", {400, 0.1, 1e-3}, 200},
-                 {"fixed part and noise scale alike: the noise scale", {100, 0.1, 1e-3}, 100}}});
+                 {"fixed part and noise scale alike: the noise scale", {100, 0.1, 1e-3}, 100}},
+       .home = {kNoiseScaleFiles, "BestBatch", "4-what-a-sample-is-worth"}});
 }
 
 template <class T>
@@ -363,7 +391,8 @@ void AddFailureEntries(std::vector<Model<T>>* models) {
                  .si();
            },
        .known = {{"nodes and devices fail alike often", {3e6, 12e6}, 5e5},
-                 {"devices that hardly fail", {3e6, 1e30}, 1e6}}});
+                 {"devices that hardly fail", {3e6, 1e30}, 1e6}},
+       .home = {kFailuresFiles, "JobTimeBetweenFailures", "5-failures"}});
   models->push_back(
       {.id = "failures/young_interval",
        .sentence = "How long to work between checkpoints, to first order.",
@@ -377,7 +406,8 @@ void AddFailureEntries(std::vector<Model<T>>* models) {
              return YoungInterval(Duration<T>::FromSi(x[0]), Duration<T>::FromSi(x[1])).si();
            },
        .known = {{"2 minutes, a day and a bit", {120, 93750}, 4743.416490252569},
-                 {"a minute, 30000 s", {60, 30000}, std::sqrt(3.6e6)}}});
+                 {"a minute, 30000 s", {60, 30000}, std::sqrt(3.6e6)}},
+       .home = {kFailuresFiles, "YoungInterval", "5-failures"}});
   models->push_back(
       {.id = "failures/daly_interval",
        .sentence = "How long to work between checkpoints, to higher order.",
@@ -393,7 +423,8 @@ void AddFailureEntries(std::vector<Model<T>>* models) {
        .known = {{"x = 1/100: 2 M (0.1 (1 + 1/30 + 1/900) - 0.01)",
                   {200, 10000},
                   20000 * (0.1 * (931.0 / 900) - 0.01)},
-                 {"checkpoints longer than 2 M: M", {30000, 10000}, 10000}}});
+                 {"checkpoints longer than 2 M: M", {30000, 10000}, 10000}},
+       .home = {kFailuresFiles, "DalyInterval", "5-failures"}});
   models->push_back(
       {.id = "failures/checkpoint_slowdown",
        .sentence = "Wall time for each second of useful work, with checkpoints, failures and "
@@ -411,7 +442,8 @@ void AddFailureEntries(std::vector<Model<T>>* models) {
        .known = {{"hardly any failures: 1 + d / tau", {1000, 100, 10, 1e16}, 1.1},
                  {"tau + d = M, no restart: (e - 1) M / tau",
                   {900, 100, 0, 1000},
-                  (std::exp(1.0) - 1) / 0.9}}});
+                  (std::exp(1.0) - 1) / 0.9}},
+       .home = {kFailuresFiles, "CheckpointSlowdown", "5-failures"}});
   models->push_back(
       {.id = "failures/chief_loss",
        .sentence = "What losing the chief costs: half an interval of work, and the restart.",
@@ -428,7 +460,8 @@ void AddFailureEntries(std::vector<Model<T>>* models) {
                               Duration<T>::FromSi(x[2]))
                  .si();
            },
-       .known = {{"by hand", {1000, 100, 50}, 600}, {"the restart alone", {0, 0, 50}, 50}}});
+       .known = {{"by hand", {1000, 100, 50}, 600}, {"the restart alone", {0, 0, 50}, 50}},
+       .home = {kFailuresFiles, "ChiefLoss", "5-failures"}});
   models->push_back(
       {.id = "failures/synchronous_worker_loss",
        .sentence = "Wall time for each second of work where the loss of any worker stops all until "
@@ -447,7 +480,8 @@ void AddFailureEntries(std::vector<Model<T>>* models) {
                                             Duration<T>::FromSi(x[2]));
            },
        .known = {{"a minute in an hour, 2 s steps", {2, 59, 3600}, 1 + 1.0 / 60},
-                 {"no failures", {2, 60, 1e30}, 1}}});
+                 {"no failures", {2, 60, 1e30}, 1}},
+       .home = {kFailuresFiles, "SynchronousLossSlowdown", "5-failures"}});
   models->push_back(
       {.id = "failures/asynchronous_worker_loss",
        .sentence = "Wall time for each second of work where a lost worker takes along only its "
@@ -462,28 +496,28 @@ void AddFailureEntries(std::vector<Model<T>>* models) {
            [](const std::vector<T>& x) {
              return AsynchronousLossSlowdown(Duration<T>::FromSi(x[0]), Duration<T>::FromSi(x[1]));
            },
-       .known = {{"a minute in an hour", {60, 3600}, 1 + 1.0 / 60},
-                 {"no failures", {60, 1e30}, 1}}});
+       .known = {{"a minute in an hour", {60, 3600}, 1 + 1.0 / 60}, {"no failures", {60, 1e30}, 1}},
+       .home = {kFailuresFiles, "AsynchronousLossSlowdown", "5-failures"}});
 }
 
 template <class T>
 void AddSpendingEntries(std::vector<Model<T>>* models) {
   constexpr Trend kUp = Trend::kNeverFalls;
   const ModelInput step{"T", "s", 1e-3, 10, kUp, "step"};
-  models->push_back(
-      {.id = "spending/step_price",
-       .sentence = "What a step costs on 3 rented nodes.",
-       .formula = "N P T / 3600, N = 3",
-       .source = "the definition of a price by the hour",
-       .validity = "nodes paid for by the second, busy or not",
-       .output = "USD",
-       .constants = "3600 s in an hour",
-       .inputs = {step, {"P", "USD/h", 0.01, 100, kUp, "price of a node"}},
-       .evaluate =
-           [](const std::vector<T>& x) {
-             return StepPriceUsd(Duration<T>::FromSi(x[0]), kStatisticsNodes, x[1]);
-           },
-       .known = {{"3.6 s at 4 USD/h", {3.6, 4}, 0.012}, {"free nodes", {3.6, 0}, 0}}});
+  models->push_back({.id = "spending/step_price",
+                     .sentence = "What a step costs on 3 rented nodes.",
+                     .formula = "N P T / 3600, N = 3",
+                     .source = "the definition of a price by the hour",
+                     .validity = "nodes paid for by the second, busy or not",
+                     .output = "USD",
+                     .constants = "3600 s in an hour",
+                     .inputs = {step, {"P", "USD/h", 0.01, 100, kUp, "price of a node"}},
+                     .evaluate =
+                         [](const std::vector<T>& x) {
+                           return StepPriceUsd(Duration<T>::FromSi(x[0]), kStatisticsNodes, x[1]);
+                         },
+                     .known = {{"3.6 s at 4 USD/h", {3.6, 4}, 0.012}, {"free nodes", {3.6, 0}, 0}},
+                     .home = {kSpendingFiles, "StepPriceUsd", "6-money-and-energy"}});
   models->push_back(
       {.id = "spending/step_energy",
        .sentence = "What a step draws on 3 nodes with 12 devices, which draw less while they wait.",
@@ -503,7 +537,8 @@ void AddSpendingEntries(std::vector<Model<T>>* models) {
            },
        .known = {{"1 s of compute, 1 s of waiting", {1, 1, 50, 250, 100}, 3600 + 600 + 600},
                  {"nothing but compute", {1, 0, 50, 250, 0}, 3600},
-                 {"nothing but waiting", {0, 1, 50, 250, 0}, 600}}});
+                 {"nothing but waiting", {0, 1, 50, 250, 0}, 600}},
+       .home = {kSpendingFiles, "StepEnergyJ", "6-money-and-energy"}});
 }
 
 template <class T>

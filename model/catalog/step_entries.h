@@ -12,6 +12,9 @@
 
 namespace stepcast::internal {
 
+inline constexpr Files kStepFiles{"model/step/step.h", "docs/explanation/step-model.md",
+                                  "tests/model/step_test.cc"};
+
 // 12 devices on 3 nodes, and 2 servers where there are any.
 inline StepFacts EntryFacts(Strategy strategy) {
   constexpr DataSize<> kGradient = Megabytes(100.0);
@@ -48,7 +51,8 @@ Model<T> StepEntry(const char* id, const char* sentence, const StepFacts& facts)
       .formula = "(a-1) t + t_f + t_b + kappa min(hidden, t_b) + exposed + u + o + wait",
       .source = "model/step/step.h",
       .validity = "equal devices on equal nodes, synchronous steps; ps-async in the mean",
-      .constants = "m = 100 MB, R = 1 ms, M = 1448 B, I = 14480 B"};
+      .constants = "m = 100 MB, R = 1 ms, M = 1448 B, I = 14480 B",
+      .home = {kStepFiles, "EvaluateStep", "how-a-step-is-put-together"}};
   const auto add = [&](const ParameterSpec& spec, Trend trend) {
     const double centre = spec.prior * spec.si_per_unit;
     const bool share = spec.name == "overlap_share" || spec.name == "overlap_contention";

@@ -64,7 +64,8 @@ struct ServerTerms {
         text.inputs.push_back(to.LossLimit(path));
       }
       if (path.path.loss > 0) text.Add(" / (1 - p)", {PlainValue("p", path.path.loss, "loss")});
-      to.Add("a connection between a worker and a server", "", 5, std::move(text), Connection());
+      to.Add("a connection between a worker and a server", "network/connection", 5, std::move(text),
+             Connection());
     }
   }
 };

@@ -76,11 +76,11 @@ struct PathTerms {
   double window_knee = 0;
 };
 
-// 1/P, and what limits it. `terms` may be null.
+// 1/P, and what limits it.
 template <class T>
 PathRate<T> DeliverTo(const Path<T>& path, const FlowShape& shape,
-                      const DataRate<T>& flow_bandwidth, const Barrier<T>& barrier,
-                      PathTerms<T>* terms) {
+                      const DataRate<T>& flow_bandwidth, const Barrier<T>& barrier = {},
+                      PathTerms<T>* terms = nullptr) {
   FlowLimits<T> limits;
   if (shape.connections > 0) limits = LimitsOfFlow(path, barrier);
   const DurationPerByte<T> line = 1.0 / path.bandwidth;

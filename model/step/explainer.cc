@@ -127,7 +127,7 @@ void Explainer::Hops(const Exchange& exchange) {
   if (internal::LeavesNode(facts_)) {
     const PathTerms<double>& terms = terms_.node_path;
     const NamedValue path = PerByteValue("P", 1.0 / terms.rate);
-    Add("path between nodes", "", 3,
+    Add("path between nodes", "network/path", 3,
         PathText(terms, TraitsOf(facts_.strategy).servers
                             ? PlainValue("n", facts_.servers, "servers")
                             : PlainValue("peers", terms.peers, "neighbours of a node")),
@@ -143,11 +143,11 @@ void Explainer::Hops(const Exchange& exchange) {
               {PlainValue("s", cluster_.node_scaling(), "node_scaling"), NodeCount()});
     }
     hop.formula += ")";
-    Add("rate of a hop between nodes", "", 3, std::move(hop),
+    Add("rate of a hop between nodes", "network/hop_rate", 3, std::move(hop),
         RateValue("B_hop", terms_.node_hop.bandwidth));
     FormulaText latency{"alpha_link", {LinkLatency()}};
     if (RoundTrip()) latency.Add(" + R/2", {TimeValue("R", *RoundTrip(), "round trip")});
-    Add("latency of a hop between nodes", "", 3, std::move(latency),
+    Add("latency of a hop between nodes", "network/hop_latency", 3, std::move(latency),
         TimeValue("alpha", terms_.node_hop.alpha));
   }
   exchange.ExplainHops(this);
@@ -196,7 +196,7 @@ void Explainer::PathRateTerm(const char* name, const char* symbol, int section,
                              const PathTerms<double>& terms, const NamedValue& peers) {
   FormulaText text = PathText(terms, peers);
   text.formula = "1 / (" + text.formula + ")";
-  Add(name, "", section, std::move(text), RateValue(symbol, terms.rate));
+  Add(name, "network/path", section, std::move(text), RateValue(symbol, terms.rate));
 }
 
 void Explainer::DeviceHop() {
@@ -206,7 +206,7 @@ void Explainer::DeviceHop() {
     if (facts_.device_rtt.si() > 0) {
       latency.Add(" + R/2", {TimeValue("R", facts_.device_rtt, "round trip within a node")});
     }
-    Add("latency of a hop within a node", "", 3, std::move(latency),
+    Add("latency of a hop within a node", "network/hop_latency", 3, std::move(latency),
         TimeValue("alpha_i", terms_.device_hop.alpha));
   }
 }

@@ -28,6 +28,7 @@ struct ParameterSpec {
   double high;
   std::string_view meaning;
   std::string_view source;  // of the prior
+  std::string_view model;   // the entry of the catalogue whose formula reads it
 };
 
 enum ClusterParameter {
@@ -63,74 +64,85 @@ enum WorkloadParameter {
 inline constexpr std::array<ParameterSpec, kClusterParameterCount> kClusterParameterSpecs = {{
     {"link_bandwidth", "Gbit/s", 1e9 / 8, 10, 1.5, 1e-3, 1e4,
      "line rate of a node's network link, each way",
-     "between 1 and 100 Gbit/s Ethernet, where the cluster file states none"},
+     "between 1 and 100 Gbit/s Ethernet, where the cluster file states none", "network/path"},
     {"flow_bandwidth", "Gbit/s", 1e9 / 8, 8, 1.2, 1e-3, 1e4,
      "most that the flows to one peer carry, whatever the link",
      "one TCP flow: 5 Gbit/s across and 10 within a placement group (EC2 user guide), up to tens "
-     "on bare metal"},
+     "on bare metal",
+     "network/path"},
     {"host_bandwidth", "GB/s", 1e9, 5, 1.5, 0.05, 2000,
      "rate of an exchange within a node, which is also the host's end of a hop between nodes",
      "PCI Express 3.0 x16 carries 15.8 GB/s each way (PCI-SIG); staged through host memory a "
-     "third of it"},
+     "third of it",
+     "network/hop_rate"},
     {"link_latency", "us", 1e-6, 50, 0.5, 0.5, 1e5,
      "one-way cost of a message between nodes beyond half the stated round trip",
-     "kernel TCP within a data centre: tens of microseconds"},
+     "kernel TCP within a data centre: tens of microseconds", "network/hop_latency"},
     {"device_latency", "us", 1e-6, 10, 0.5, 0.1, 1e4,
      "one-way cost of a message between devices of a node",
-     "a copy between devices with its synchronisation: about ten microseconds"},
+     "a copy between devices with its synchronisation: about ten microseconds",
+     "network/hop_latency"},
     {"node_sync_overhead", "ms", 1e-3, 0.6, 0.7, 0.001, 100,
      "fixed cost of one synchronisation between nodes, before any byte",
-     "measured with a 6 MB model: about 0.6 ms a step"},
+     "measured with a 6 MB model: about 0.6 ms a step", "step/ring"},
     {"device_sync_overhead", "ms", 1e-3, 0.3, 0.7, 0.001, 100,
      "fixed cost of one synchronisation within a node, before any byte",
-     "measured with a 6 MB model: about 0.3 ms a step"},
+     "measured with a 6 MB model: about 0.3 ms a step", "step/ring"},
     {"host_sharing", "", 1, 0.06, 0.7, 1e-4, 2,
      "growth of the transfer time between nodes for each further device in use on a node",
-     "0 where the link alone limits; a tenth a device where the host does"},
+     "0 where the link alone limits; a tenth a device where the host does", "network/hop_rate"},
     {"node_scaling", "", 1, 0.09, 0.7, 1e-4, 1,
      "growth of the transfer time between nodes for each doubling of the nodes",
-     "ring all-reduce from 4 to 16 nodes: 10 to 20 per cent"},
+     "ring all-reduce from 4 to 16 nodes: 10 to 20 per cent", "network/hop_rate"},
     {"host_contention", "", 1, 0.015, 0.7, 1e-4, 0.5,
      "growth of the compute time for each further device in use on a node",
-     "1 to 2 per cent on public traces of 4-device hosts"},
+     "1 to 2 per cent on public traces of 4-device hosts", "compute/fitted_curve"},
     {"overlap_share", "", 1, 0.55, 0.3, 0.05, 0.95,
      "share of a micro-step behind which a synchronisation can hide: the backward pass, less what "
      "the exchange slows it",
-     "the backward pass is two thirds of the work of the layers with parameters"},
+     "the backward pass is two thirds of the work of the layers with parameters", "step/ring"},
     {"transfer_initiation", "us", 1e-6, 20, 1.0, 0.1, 1e5,
      "processor time to start one transfer to or from a parameter server",
-     "a remote procedure call of some kilobytes: tens of microseconds"},
+     "a remote procedure call of some kilobytes: tens of microseconds",
+     "collective/parameter_server"},
     {"server_rate", "GB/s", 1e9, 1.2, 0.7, 0.01, 1000,
      "rate at which one server takes in, adds up and gives out bytes, each way",
      "the largest tensor of VGG-16 passes one TensorFlow server at 1.0 to 1.3 GB/s (Horovod's "
-     "comparison of 2017)"},
+     "comparison of 2017)",
+     "collective/parameter_server"},
     {"rpc_rounds", "", 1, 0.01, 1.5, 1e-4, 100,
      "round trips that a phase of a parameter server waits for with each tensor, beyond the first: "
      "round trips of one call over calls in flight at once",
-     "calls for all tensors are in flight together"},
+     "calls for all tensors are in flight together", "collective/parameter_server"},
     {"flow_window", "MB", 1e6, 2.9, 1.0, 0.01, 1e4,
      "bytes that the flows to one peer have in flight before they wait for a round trip",
      "measured with the default TCP buffers of Linux: 2.9 MB; remote procedure calls and "
-     "collectives may have less (HTTP/2 streams: 64 KiB, RFC 9113)"},
+     "collectives may have less (HTTP/2 streams: 64 KiB, RFC 9113)",
+     "network/path"},
     {"loss_timeout", "ms", 1e-3, 200, 0.7, 1, 5000, "what a retransmission timeout costs",
-     "the least retransmission timeout of Linux: 200 ms"},
+     "the least retransmission timeout of Linux: 200 ms", "network/sack_recovery"},
     {"overlap_contention", "", 1, 0.05, 0.7, 1e-4, 1,
      "growth of the compute time while a synchronisation runs beside it",
-     "kernels of the exchange take processors and memory bandwidth from those of the network"},
+     "kernels of the exchange take processors and memory bandwidth from those of the network",
+     "overlap/contention"},
 }};
 
 inline constexpr std::array<ParameterSpec, kWorkloadParameterCount> kWorkloadParameterSpecs = {{
     {"fixed_time", "ms", 1e-3, 10, 2.0, 1e-3, 1e5,
-     "time of a micro-step that no batch changes: launches, input", "milliseconds"},
+     "time of a micro-step that no batch changes: launches, input", "milliseconds",
+     "compute/fitted_curve"},
     {"floor_time", "ms", 1e-3, 10, 2.0, 1e-3, 1e5,
-     "device time of a micro-step while the batch is too small to fill it", "milliseconds"},
+     "device time of a micro-step while the batch is too small to fill it", "milliseconds",
+     "compute/fitted_curve"},
     {"sample_time", "ms", 1e-3, 1, 4.0, 1e-6, 1e6,
-     "device time of one more sample once the device is full", "from the device's data sheet"},
+     "device time of one more sample once the device is full", "from the device's data sheet",
+     "compute/fitted_curve"},
     {"straggler_spread", "", 1, 0.06, 1.0, 1e-4, 2,
      "spread of a micro-step between workers, as a share of it",
-     "2 per cent for inputs of one size, up to 60 for inputs of varying length, on public traces"},
+     "2 per cent for inputs of one size, up to 60 for inputs of varying length, on public traces",
+     "sync/straggler"},
     {"update_time", "ms", 1e-3, 1, 1.5, 1e-3, 1e5, "time of the optimizer's update, once a step",
-     "from the device's memory bandwidth"},
+     "from the device's memory bandwidth", "step/ring"},
 }};
 
 // Efficiency of a device, shared by all workloads on it: it makes a time of the roofline.
@@ -143,7 +155,28 @@ inline constexpr ParameterSpec kKernelEfficiencySpec = {
     0.02,
     10,
     "share of the data sheet's roofline that the device reaches in training",
-    "0.4 to 0.7 on public step times of networks on P100, T4 and RTX 4090"};
+    "0.4 to 0.7 on public step times of networks on P100, T4 and RTX 4090",
+    "compute/fitted_curve"};
+
+// Every parameter: those of a cluster, of a workload, of a device.
+inline constexpr auto kParameterSpecs = [] {
+  std::array<const ParameterSpec*,
+             kClusterParameterSpecs.size() + kWorkloadParameterSpecs.size() + 1>
+      all{};
+  auto* next = all.begin();
+  for (const ParameterSpec& spec : kClusterParameterSpecs) *next++ = &spec;
+  for (const ParameterSpec& spec : kWorkloadParameterSpecs) *next++ = &spec;
+  *next = &kKernelEfficiencySpec;
+  return all;
+}();
+
+// The parameter of that name, if there is one.
+constexpr const ParameterSpec* FindParameterSpec(std::string_view name) {
+  for (const ParameterSpec* spec : kParameterSpecs) {
+    if (spec->name == name) return spec;
+  }
+  return nullptr;
+}
 
 template <class T>
 struct ClusterParameters {

@@ -72,19 +72,12 @@ double ParseParameterValue(const ParameterSpec& spec, const std::string& text,
 }
 
 const ParameterSpec& FindParameter(const std::string& name, const InputPlace& place) {
+  if (const ParameterSpec* spec = FindParameterSpec(name)) return *spec;
   std::string allowed;
-  const auto find = [&](const auto& specs) -> const ParameterSpec* {
-    for (const ParameterSpec& spec : specs) {
-      if (spec.name == name) return &spec;
-      allowed += (allowed.empty() ? "" : ", ") + std::string(spec.name);
-    }
-    return nullptr;
-  };
-  if (const ParameterSpec* spec = find(kClusterParameterSpecs)) return *spec;
-  if (const ParameterSpec* spec = find(kWorkloadParameterSpecs)) return *spec;
-  if (name == kKernelEfficiencySpec.name) return kKernelEfficiencySpec;
-  throw InputError(place, name, "is not a parameter",
-                   allowed + ", " + std::string(kKernelEfficiencySpec.name));
+  for (const ParameterSpec* spec : kParameterSpecs) {
+    allowed += (allowed.empty() ? "" : ", ") + std::string(spec->name);
+  }
+  throw InputError(place, name, "is not a parameter", allowed);
 }
 
 // "flow_bandwidth=5 Gbit/s", "resnet50/straggler_spread=0.02 x/ 1.5; inputs of one size".

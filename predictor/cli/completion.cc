@@ -10,6 +10,7 @@
 #include "data/workloads/catalog.h"
 #include "microbench/harness/load_backend.h"
 #include "model/catalog/catalog.h"
+#include "model/step/parameters.h"
 #include "predictor/cli/command.h"
 #include "predictor/search/recommend.h"
 
@@ -56,6 +57,7 @@ std::map<std::string, Words> KnownNames() {
   names["NAME"] = names["workload"];
   for (const Device& device : library.Devices()) names["device"].push_back(device.name);
   for (const Model<double>& model : Catalog<double>()) names["ID"].emplace_back(model.id);
+  for (const ParameterSpec* spec : kParameterSpecs) names["ID"].emplace_back(spec->name);
   for (const Command& command : Commands()) names["COMMAND"].emplace_back(command.name);
   return names;
 }

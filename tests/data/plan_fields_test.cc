@@ -11,7 +11,9 @@
 
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
+#include "data/plan/key.h"
 #include "data/plan/limits.h"
+#include "tests/support/changed_plans.h"
 #include "tests/support/input_error.h"
 
 namespace stepcast {
@@ -388,6 +390,56 @@ RC_GTEST_PROP(PlanFields, WhatIsWrittenIsRead, ()) {
   RC_ASSERT(read.link.congestion_control == plan.link.congestion_control);
   RC_ASSERT(read.link.loss == plan.link.loss);
   RC_ASSERT(read.server.pipelined == plan.server.pipelined);
+}
+
+// ---- What follows from the list knows each field of it: plans that differ in one alone.
+
+TEST(EveryPlanField, PassesTheCheckAndGoesWithItsStrategy) {
+  for (const ChangedPlan& plan : ChangedPlans()) {
+    EXPECT_NO_THROW(CheckPlan(plan.before)) << plan.facts.state;
+    EXPECT_NO_THROW(CheckPlan(plan.after)) << plan.facts.state;
+    if (plan.facts.with == GoesWith::kAll) continue;
+    EXPECT_EQ(OptionsKey(WithStrategy(plan.after, Strategy::kNone)),
+              OptionsKey(WithStrategy(plan.before, Strategy::kNone)))
+        << plan.facts.state;
+  }
+}
+
+// Where a plan runs is no part of the key: its callers count that.
+TEST(EveryPlanField, TellsPlansApartByTheKey) {
+  const auto key_of = [](const Plan& plan) {
+    PlanKey key = OptionsKey(plan);
+    AppendLink(plan.link, &key);
+    AppendLink(plan.server_link, &key);
+    return key;
+  };
+  for (const ChangedPlan& plan : ChangedPlans()) {
+    const bool is_where =
+        plan.facts.state == std::string("placement") || plan.facts.state == std::string("hosts");
+    EXPECT_EQ(key_of(plan.before) == key_of(plan.after), is_where) << plan.facts.state;
+  }
+}
+
+TEST(EveryPlanField, SurvivesItsColumn) {
+  for (const ChangedPlan& plan : ChangedPlans()) {
+    if (plan.facts.flag == nullptr) continue;
+    Plan read = plan.before;
+    const PlanField& field = *FindPlanField(plan.facts.flag);
+    field.read_column(field.text(plan.after), kPlace, &read);
+    EXPECT_EQ(field.text(read), field.text(plan.after)) << field.column;
+    EXPECT_NE(field.text(read), field.text(plan.before)) << field.column;
+    EXPECT_EQ(OptionsKey(read), OptionsKey(plan.after)) << field.column;
+  }
+}
+
+// A link of a plan has all that is known of one.
+TEST(EveryPlanField, ThereIsOneForEachFactOfBothLinks) {
+  int facts = 0;
+  LinkFacts::ForEach([&](const char*, auto) { ++facts; });
+  int fields = 0;
+  ForEachField(
+      [&](const FieldFacts&, auto field) { fields += decltype(field)::kIsOfLink ? 1 : 0; });
+  EXPECT_EQ(fields, 2 * facts);
 }
 
 }  // namespace

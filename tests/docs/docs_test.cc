@@ -39,14 +39,15 @@
 #include "data/record/workload.h"
 #include "model/catalog/catalog.h"
 #include "model/step/parameters.h"
+#include "tests/support/changed_plans.h"
 #include "tests/support/datasets.h"
+#include "tests/support/markdown.h"
 #include "tests/support/temp_file.h"
 
 namespace stepcast {
 namespace {
 
 namespace fs = std::filesystem;
-using Lines = std::vector<std::string>;
 
 const std::string kSource = STEPCAST_SOURCE_DIR;
 const std::string kAnyLines = "...";
@@ -54,20 +55,6 @@ const std::string kAnyLines = "...";
 const std::set<std::string> kDrawnByOtherTests = {"extrapolation.svg"};
 
 bool Updating() { return std::getenv("STEPCAST_UPDATE_DOCS") != nullptr; }
-
-Lines Split(const std::string& text, char separator) {
-  Lines parts;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, separator);) parts.push_back(part);
-  return parts;
-}
-
-// Without white space at line ends, which option lists of the program have and pages should not.
-Lines LinesOf(const std::string& text) {
-  Lines lines = Split(text, '\n');
-  for (std::string& line : lines) line.erase(line.find_last_not_of(" \t\r") + 1);
-  return lines;
-}
 
 std::string Join(const Lines& lines) {
   std::string text;
@@ -81,30 +68,6 @@ std::string ReadPage(const std::string& page) {
   const std::string text = FileContent(kSource + "/" + page);
   EXPECT_FALSE(text.empty()) << page;
   return text;
-}
-
-// All matches of the expression's first group.
-Lines FindAll(const std::string& text, const std::string& expression) {
-  const std::regex regex(expression);
-  Lines found;
-  for (std::sregex_iterator it(text.begin(), text.end(), regex), end; it != end; ++it) {
-    found.push_back((*it)[1]);
-  }
-  return found;
-}
-
-// The page without the blocks between ``` lines.
-std::string Prose(const std::string& text) {
-  std::string prose;
-  bool inside = false;
-  for (const std::string& line : LinesOf(text)) {
-    if (line.starts_with("```")) {
-      inside = !inside;
-    } else if (!inside) {
-      prose += line + '\n';
-    }
-  }
-  return prose;
 }
 
 // Where commands run: a folder with `stepcast`, `./run`, the snippets and data/.
@@ -250,6 +213,18 @@ std::string Cell(const std::string& text) {
   return std::regex_replace(text, std::regex(R"(\|)"), R"(\|)");
 }
 
+// A link from a page of the reference to a file, or to its section.
+std::string LinkTo(const std::string& text, const std::string& path) {
+  return "[" + text + "](" + fs::path(path).lexically_relative("docs/reference").string() + ")";
+}
+
+// Header with the function, page and test.
+std::string HomeCell(const Home& home) {
+  return LinkTo(Code(home.function), home.files.header) + ", " +
+         LinkTo("derived", std::string(home.files.page) + "#" + home.section) + ", " +
+         LinkTo("tested", home.files.test);
+}
+
 // Whole steps differ in what the ids say and in nothing else that a table shows.
 constexpr const char* kWholeSteps = "step";
 
@@ -286,13 +261,13 @@ Lines ModelTables() {
                       "id names the exchange, the loss or the overlap."
                     : Cell(model.sentence),
          Code(Cell(formula)), repeated ? "as " + Code(first->second) : Cell(model.validity),
-         Cell(model.source)}));
+         Cell(model.source), HomeCell(model.home)}));
   }
   Lines page;
   for (const std::string& group : groups) {
-    page.insert(page.end(),
-                {"", "### " + group, "", "| id | what it says | formula | holds for | source |",
-                 "|---|---|---|---|---|"});
+    page.insert(page.end(), {"", "### " + group, "",
+                             "| id | what it says | formula | holds for | source | where |",
+                             "|---|---|---|---|---|---|"});
     page.insert(page.end(), rows[group].begin(), rows[group].end());
   }
   page.push_back("");
@@ -301,14 +276,16 @@ Lines ModelTables() {
 
 template <std::size_t N>
 Lines ParameterTable(const std::array<ParameterSpec, N>& specs) {
-  Lines table = {"| parameter | unit | prior | range | what it is | where the prior comes from |",
-                 "|---|---|---|---|---|---|"};
+  Lines table = {
+      "| parameter | unit | prior | range | what it is | where the prior comes from | read by |",
+      "|---|---|---|---|---|---|---|"};
   for (const ParameterSpec& spec : specs) {
+    const std::string reader(spec.model);
     table.push_back(
         TableRow({std::string(spec.name), spec.unit.empty() ? "1" : std::string(spec.unit),
                   Short(spec.prior) + " x/ " + Short(std::exp(spec.prior_log_sd)),
                   Short(spec.low) + " to " + Short(spec.high), std::string(spec.meaning),
-                  std::string(spec.source)}));
+                  std::string(spec.source), "[" + Code(reader) + "](#" + GroupOf(reader) + ")"}));
   }
   return table;
 }
@@ -481,23 +458,6 @@ TEST_P(Page, ShowsWhatItsCommandsPrint) {
   }
 }
 
-// As GitHub makes them of headings.
-std::set<std::string> Anchors(const std::string& text) {
-  std::set<std::string> anchors;
-  for (const std::string& heading : FindAll(Prose(text), "(?:^|\n)#+ ([^\n]*)")) {
-    std::string anchor;
-    for (const char c : heading) {
-      if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_') {
-        anchor += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-      } else if (c == ' ') {
-        anchor += '-';
-      }
-    }
-    anchors.insert(anchor);
-  }
-  return anchors;
-}
-
 TEST_P(Page, LinksLeadSomewhere) {
   const std::string text = ReadPage(GetParam());
   for (const std::string& link : FindAll(Prose(text), "\\]\\(([^)]+)\\)")) {
@@ -643,19 +603,7 @@ TEST(Docs, ReferenceNamesEveryColumnAndKindOfLayer) {
   const std::string page = ReadPage("docs/reference/formats.md");
   stepcast::Run run;
   run.workload = run.device = run.source = "x";
-  run.plan.accumulation_steps = 2;
-  run.plan.link = run.plan.server_link = {BytesPerSecond(1.0), Seconds(1.0), 0.1,
-                                          CongestionControl::kReno, Seconds(1.0)};
-  run.plan.bucket = Bytes(1.0);
-  run.plan.hosts = {"x"};
-  run.plan.overlap = Overlap::kNone;
-  run.plan.backup_workers = 1;
-  run.plan.server.colocated = true;
-  run.plan.server.sharding = Sharding::kEven;
-  run.plan.server.pipelined = true;
-  run.plan.server.multicast = true;
-  run.plan.server.in_network_aggregation = true;
-  run.plan.server.staleness_bound = 1;
+  ForEachField([&](const FieldFacts&, auto field) { Change(&field.Of(run.plan)); });
   run.exposed_sync = Seconds(0.0);
   Lines names = Split(LinesOf(FormatRuns({run})).front(), ',');
   for (const PlanField& field : PlanFields()) {

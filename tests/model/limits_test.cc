@@ -669,6 +669,7 @@ double Efficiency(double accumulation, double exposed_over_micro_step) {
 
 TEST(Limits, AccumulationByHand) {
   // Three quarters of the time with an exposed half: 0.75 / 0.25 x 0.5 = 1.5, so 2.
+  EXPECT_EQ(RealAccumulationForEfficiency(0.75, Seconds(0.5), Seconds(1.0)), 1.5);
   EXPECT_EQ(AccumulationForEfficiency(0.75, Seconds(0.5), Seconds(1.0)), 2);
   // Whole numbers are kept, though 0.9 / (1 - 0.9) is 9.000000000000002.
   EXPECT_EQ(AccumulationForEfficiency(0.5, Seconds(3.0), Seconds(1.0)), 3);

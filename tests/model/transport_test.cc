@@ -274,6 +274,8 @@ TEST(BarrierWait, ByHand) {
   const double amplified =
       BarrierAmplification(path, Barrier<double>{Bytes(400 * kSegmentBytes), 8});
   EXPECT_NEAR(amplified, 1 + 1.4342002 * 0.002 / 0.026, 1e-7);
+  const FlowLimits<double> barrier = LimitsOfFlow(path, {Bytes(400 * kSegmentBytes), 8});
+  EXPECT_DOUBLE_EQ(barrier.loss.si(), LimitsOfFlow(path).loss.si() * amplified);
 }
 
 // The slowest of w simulated messages, against the formula without recovery and timers.

@@ -19,6 +19,7 @@
 
 #include "data/workloads/catalog.h"
 #include "model/catalog/catalog.h"
+#include "model/step/parameters.h"
 #include "predictor/predictor.h"
 
 namespace stepcast {
@@ -244,8 +245,9 @@ double ByHand(const ExplainedTerm& term) {
 struct Checker {
   std::set<std::string> ids;
   std::string page;
-  std::set<std::string> names;     // terms that were seen
-  std::set<std::string> formulas;  // and forms of them
+  std::set<std::string> names;                           // terms that were seen
+  std::set<std::string> formulas;                        // and forms of them
+  std::map<std::string, std::set<std::string>> readers;  // entries with a parameter, by its name
   double worst = 0;
 
   Checker() {
@@ -264,6 +266,9 @@ struct Checker {
     for (const ExplainedTerm& term : explanation.terms) {
       SCOPED_TRACE(term.name + ": " + term.formula);
       names.insert(term.name);
+      for (const NamedValue& input : term.inputs) {
+        if (!term.model.empty()) readers[input.name].insert(term.model);
+      }
       formulas.insert(term.name + ": " + term.formula);
       const double result = ToSi(term.result);
       // Differences of times of the step's size keep its rounding.
@@ -338,6 +343,12 @@ TEST(Explain, EveryFormulaGivesItsResultFromItsInputs) {
         }
       }
     }
+  }
+  // A parameter leads to an entry that reads it, or to whole steps.
+  for (const ParameterSpec* spec : kParameterSpecs) {
+    const auto read_by = checker.readers.find(std::string(spec->name));
+    if (read_by == checker.readers.end() || spec->model.starts_with("step/")) continue;
+    EXPECT_EQ(read_by->second.count(std::string(spec->model)), 1U) << spec->name;
   }
   RecordProperty("plans", plans);
   RecordProperty("worst", std::to_string(checker.worst));

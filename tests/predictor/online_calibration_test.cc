@@ -23,6 +23,7 @@
 #include "predictor/predictor.h"
 #include "tests/calibrate/adaptdl_traces.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/changed_plans.h"
 #include "tests/support/input_error.h"
 #include "tests/support/temp_file.h"
 
@@ -640,6 +641,25 @@ TEST(OnlineState, KeepsEverythingThatAPlanSays) {
   job.Observe(plan, Seconds(1.1));
   copy.Observe(plan, Seconds(1.1));
   EXPECT_EQ(TextOf(copy), TextOf(job));
+}
+
+// Of plans that differ in one field of the list alone, the state tells which was observed.
+TEST(OnlineState, KeepsEveryFieldOfAPlan) {
+  for (const ChangedPlan& plan : ChangedPlans()) {
+    if (plan.facts.state == std::string("strategy")) continue;  // the ring is what allreduce is
+    OnlineCalibration job = NewJob();
+    job.Observe(plan.before, Seconds(1.0));
+    const std::string before = job.Export();
+    OnlineCalibration other = NewJob();
+    other.Observe(plan.after, Seconds(1.0));
+    const std::string after = other.Export();
+    EXPECT_NE(after.find("\"" + std::string(plan.facts.state) + "\":"), std::string::npos)
+        << plan.facts.state;
+    OnlineCalibration copy = NewJob();
+    copy.Import(after);
+    EXPECT_EQ(copy.Export(), after) << plan.facts.state;
+    EXPECT_NE(before, after) << plan.facts.state;
+  }
 }
 
 TEST(OnlineState, OfAnotherJobIsRefused) {
