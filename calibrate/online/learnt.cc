@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "calibrate/online/state.h"
 #include "model/compute/roofline.h"
 #include "model/statistics/normal.h"
 #include "model/step/priors.h"
-#include "predictor/online/state.h"
 
 namespace stepcast {
 namespace {
@@ -208,7 +208,7 @@ Eigen::MatrixXd SlopesOf(const Eigen::MatrixXd& covariance, const Eigen::MatrixX
 }
 
 // Scope of a position in the belief.
-std::string ScopeOf(const Predictor& start, int position) {
+std::string ScopeOf(const BelievedModel& start, int position) {
   if (position < Belief::kWorkloadOffset) return kClusterScope;
   if (position < Belief::kHostOffset) {
     return WorkloadScope(start.workload().name, start.device());
@@ -233,9 +233,9 @@ Slot MakeSlot(const std::string& scope, const ParameterSpec& spec, double log_si
 }
 
 std::vector<Slot> SlotsOf(const State& state) {
-  const Predictor& start = state.start;
+  const BelievedModel& start = state.start;
   const Belief& belief = start.belief();
-  const std::optional<Calibration>& before = start.cluster().calibration;
+  const std::optional<Calibration>& before = state.cluster.calibration;
   std::vector<Slot> slots;
   if (before) {
     const Eigen::MatrixXd slopes = SlopesOf(belief.CovarianceWith(*before).transpose(), state.root);
@@ -287,8 +287,8 @@ void internal::OnlineState::Search() {
 }
 
 Cluster internal::OnlineState::Learnt() const {
-  Cluster cluster = start.cluster();
-  if (rows == 0) return cluster;
+  Cluster learnt = cluster;
+  if (rows == 0) return learnt;
   // The scatter is that around a fit which takes every row alike, as the batch fit's is.
   const Minimum equal(*this, start_scatter, false);
   const Eigen::VectorXd first = equal.From(y).y;
@@ -352,8 +352,8 @@ Cluster internal::OnlineState::Learnt() const {
   calibration.range = range;
   calibration.sources.push_back({"observed steps", static_cast<int>(rows)});
   calibration.version = STEPCAST_VERSION;
-  cluster.calibration = std::move(calibration);
-  return cluster;
+  learnt.calibration = std::move(calibration);
+  return learnt;
 }
 
 }  // namespace stepcast
