@@ -1,5 +1,5 @@
-// What was learnt, as `stepcast calibrate` would leave it: the penalised least squares solved to
-// its end from where the rows have led, and the joint normal law of the job's parameters and of
+// The cluster as learnt, as `stepcast calibrate` would leave it: the penalised least squares solved
+// to its end from where the rows have led, and the joint normal law of the job's parameters and of
 // what the calibration that it began with knows beside them.
 #include <algorithm>
 #include <cmath>
@@ -310,7 +310,7 @@ Cluster internal::OnlineState::Learnt() const {
   Eigen::MatrixXd covariance = slopes * spread * slopes.transpose();
   for (Eigen::Index i = 0; i < n; ++i) {
     for (Eigen::Index j = 0; j < n; ++j) {
-      // What the calibration knew and the job's parameters have no part in.
+      // Add the part that the calibration knew and that the job's parameters have no share in.
       const Slot& one = slots[static_cast<std::size_t>(i)];
       const Slot& other = slots[static_cast<std::size_t>(j)];
       if (one.fitted < 0 || other.fitted < 0) continue;

@@ -45,7 +45,7 @@ Eigen::MatrixXd RootOf(const Eigen::MatrixXd& covariance) {
   return root;
 }
 
-// Of ln(SI value) of a position.
+// Bounds of the ln(SI value) of a position.
 std::pair<double, double> BoundsOf(Eigen::Index position) {
   const ParameterSpec& spec = Belief::SpecOf(static_cast<int>(position));
   return {std::log(spec.low * spec.si_per_unit), std::log(spec.high * spec.si_per_unit)};
@@ -72,7 +72,7 @@ void ObservedPlan::Add(double log_time) {
     const MeasuredTime& one = times[i];
     const MeasuredTime& other = times[i + 1];
     const double gap = other.log_step - one.log_step;
-    // What the sum of squares around the means grows by.
+    // Growth of the sum of squares around the means.
     const double cost = gap * gap * one.rows * other.rows / (one.rows + other.rows);
     if (i > 0 && cost >= least) continue;
     least = cost;
@@ -304,7 +304,7 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
   said.predicted = Seconds(std::exp(answer.log_step));
   said.log_ratio = log_time - answer.log_step;
 
-  // What was expected of it.
+  // The scatter that was expected of the step.
   ObservedPlan& observed = plans[at];
   Slopes(answer, link, log_values, &scratch);
   const double of_parameters = Variance(scratch);

@@ -1,4 +1,4 @@
-// What an OnlineCalibration knows, and the arithmetic on it.
+// The inside of an OnlineCalibration: what it knows, and the arithmetic on it.
 //
 // Parameters are x = x_0 + L y, where C_0 = L L' is the covariance of the belief at the start: y is
 // standard normal before any row, whatever is correlated, and however narrow (a stated value, of
