@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/believed_model.h"
 #include "data/record/plan.h"
+#include "model/step/believed_model.h"
 
 namespace stepcast {
 

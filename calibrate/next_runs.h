@@ -33,9 +33,9 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/believed_model.h"
 #include "data/record/calibration.h"
 #include "data/record/plan.h"
+#include "model/step/believed_model.h"
 
 namespace stepcast {
 

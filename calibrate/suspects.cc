@@ -10,8 +10,8 @@
 #include <set>
 #include <utility>
 
-#include "calibrate/believed_model.h"
 #include "calibrate/scatter.h"
+#include "model/step/believed_model.h"
 #include "model/step/plan_key.h"
 
 namespace stepcast {

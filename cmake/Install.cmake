@@ -3,9 +3,12 @@
 set(stepcast_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stepcast)
 set(stepcast_rooms data model predictor)
 if(STEPCAST_BUILD_CALIBRATE)
-  list(APPEND stepcast_rooms calibrate)
+  list(APPEND stepcast_rooms calibrate)  # with calibrate/online
   install(EXPORT stepcast-calibrate-targets NAMESPACE stepcast::
     DESTINATION ${stepcast_package_dir})
+else()
+  install(DIRECTORY ${stepcast_SOURCE_DIR}/calibrate/online
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stepcast/calibrate FILES_MATCHING PATTERN "*.h")
 endif()
 install(EXPORT stepcast-targets NAMESPACE stepcast:: DESTINATION ${stepcast_package_dir})
 set(stepcast_no_headers)

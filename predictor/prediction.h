@@ -49,14 +49,14 @@ struct Prediction {
   Traffic traffic;  // bytes of all buckets, transfers of each
   int buckets = 1;  // that the gradients are sent in
   MemoryNeed memory;
-  // What was evaluated: the ring for allreduce, the choice of strategy auto with its reason.
+  // The evaluated algorithm: the ring for allreduce, the choice of strategy auto with its reason.
   Strategy algorithm = Strategy::kAllreduce;
   std::string algorithm_reason;
   // ps-sync; for overlap by buckets, whatever the plan's overlap.
   std::optional<PhaseBenefit<double>> server_phases;
   std::optional<AsyncServers<double>> async_servers;  // ps-async
   ComputeSource compute_source = ComputeSource::kFitted;
-  // What a reader must know before trusting the number, a sentence each: extrapolations, guesses.
+  // Caveats to know before trusting the number, a sentence each: extrapolations, guesses.
   std::vector<std::string> flags;
 
   // Share of the step in which the device does no work of its own.

@@ -20,8 +20,6 @@ constexpr double kCertainLoss = 0.05;
 // draft-cardwell-iccrg-bbr-congestion-control-02).
 constexpr double kCertainBbrLoss = 0.02;
 
-constexpr int kMostBuckets = 100'000;
-
 ComputeSource SourceOf(ComputeBelief belief) {
   switch (belief) {
     case ComputeBelief::kFitted:
@@ -60,9 +58,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
                      const std::string& device, std::shared_ptr<const ProfiledCompute> profile)
     : cluster_(std::move(cluster)),
       workload_(WithBackwardTimes(std::move(workload), profile.get())),
-      device_(!device.empty() ? device
-              : facts         ? facts->name
-                              : cluster_.device),
+      device_(DeviceName(cluster_, facts, device)),
       profile_(std::move(profile)),
       belief_(cluster_, workload_, facts, device_, profile_.get()),
       compute_source_(SourceOf(belief_.compute())),
@@ -74,15 +70,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
   if (facts) device_memory_ = facts->memory;
   if (compute_source_ != ComputeSource::kProfile) profile_.reset();
   if (workload_.communication_only) compute_source_ = ComputeSource::kNone;
-  if (compute_source_ == ComputeSource::kDataSheet && !HasRoofline(workload_, facts)) {
-    throw InputError(
-        {"", 0, "workload"}, workload_.name,
-        fmt::format("has no known compute time on {}: {}", device_,
-                    workload_.layers.empty() ? "it has no layers to count work from"
-                                             : "the device has no data sheet with fp32 and "
-                                               "memory_bandwidth"),
-        "a cluster file calibrated with at least one run of it (stepcast calibrate)");
-  }
+  CheckComputeIsKnown(belief_, workload_, facts, device_);
 }
 
 std::optional<CalibratedRange::BatchRange> Predictor::calibrated_batches() const {
@@ -135,13 +123,7 @@ StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* 
 
 void Predictor::CheckPlan(const Plan& plan) const {
   stepcast::CheckPlan(plan);
-  // Tensors are never cut, so layers bound the number of buckets.
-  if (plan.bucket && workload_.layers.empty() &&
-      !(*plan.bucket * static_cast<double>(kMostBuckets) >= workload_.gradient_bytes)) {
-    throw InputError({"", 0, "bucket"}, fmt::format("{} B", plan.bucket->in(kBytes)),
-                     fmt::format("cuts the gradients into more than {} buckets", kMostBuckets),
-                     "a larger cap");
-  }
+  if (plan.bucket) CheckBucketCap(workload_, *plan.bucket);
 }
 
 StepFacts Predictor::Facts(const Plan& plan) const {

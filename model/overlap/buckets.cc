@@ -1,6 +1,11 @@
 #include "model/overlap/buckets.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+
+#include "data/record/input_error.h"
 
 namespace stepcast {
 namespace {
@@ -46,6 +51,16 @@ std::vector<BucketLine> MakeBucketLines(const std::vector<Bucket>& buckets) {
     lines.push_back(*next);
   }
   return lines;
+}
+
+void CheckBucketCap(const Workload& workload, DataSize<> cap) {
+  constexpr double kMostBuckets = 100'000;
+  if (!workload.layers.empty() || cap * kMostBuckets >= workload.gradient_bytes) return;
+  std::array<char, 32> text{};
+  const char* end = std::to_chars(text.begin(), text.end(), cap.in(kBytes)).ptr;
+  throw InputError({"", 0, "bucket"},
+                   std::string(text.data(), static_cast<std::size_t>(end - text.data())) + " B",
+                   "cuts the gradients into more than 100000 buckets", "a larger cap");
 }
 
 std::vector<Bucket> MakeBuckets(const Workload& workload, DataSize<> cap) {

@@ -49,6 +49,10 @@ inline constexpr DataSize<> DefaultBucket(Strategy strategy) {
   return UsesServers(strategy) ? kServerBucket : kDefaultBucket;
 }
 
+// Throws InputError where this cap cuts the gradients into more than 100,000 buckets. Layers bound
+// the number where they are known: tensors are never cut.
+void CheckBucketCap(const Workload& workload, DataSize<> cap);
+
 // The buckets of `workload` under a cap. Without layers the bytes are cut into equal pieces of at
 // most the cap, or into 10,000, ready at equal distances.
 std::vector<Bucket> MakeBuckets(const Workload& workload, DataSize<> cap);

@@ -277,4 +277,24 @@ void Belief::TakeCovariance(const Calibration& calibration) {
   }
 }
 
+std::string DeviceName(const Cluster& cluster, const std::optional<Device>& facts,
+                       const std::string& device) {
+  if (!device.empty()) return device;
+  return facts ? facts->name : cluster.device;
+}
+
+void CheckComputeIsKnown(const Belief& belief, const Workload& workload,
+                         const std::optional<Device>& facts, const std::string& device) {
+  if (belief.compute() != ComputeBelief::kDataSheet || workload.communication_only ||
+      HasRoofline(workload, facts)) {
+    return;
+  }
+  throw InputError({"", 0, "workload"}, workload.name,
+                   "has no known compute time on " + device +
+                       (workload.layers.empty()
+                            ? ": it has no layers to count work from"
+                            : ": the device has no data sheet with fp32 and memory_bandwidth"),
+                   "a cluster file calibrated with at least one run of it (stepcast calibrate)");
+}
+
 }  // namespace stepcast

@@ -107,6 +107,15 @@ class Belief {
   std::optional<Scatter> scatter_;
 };
 
+// What a workload runs on: the device that is named, else that of the data sheet, else the cluster's.
+std::string DeviceName(const Cluster& cluster, const std::optional<Device>& facts,
+                       const std::string& device);
+
+// Throws InputError where the belief in the compute time has no source at all: the workload was not
+// calibrated on this device, and it has no layers or the device no data sheet.
+void CheckComputeIsKnown(const Belief& belief, const Workload& workload,
+                         const std::optional<Device>& facts, const std::string& device);
+
 }  // namespace stepcast
 
 #endif  // STEPCAST_MODEL_STEP_BELIEF_H_

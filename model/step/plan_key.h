@@ -11,8 +11,8 @@
 
 namespace stepcast {
 
-// What decides the step of one workload: plans of equal keys have equal answers. `links` are the
-// caller's numbers of the links of the plan's hosts, in an order of their own.
+// All that decides the step of one workload: plans of equal keys have equal answers. `links` are
+// the caller's numbers of the links of the plan's hosts, in an order of their own.
 PlanKey FactsKey(const Cluster& cluster, const Plan& plan, const std::vector<int>& links);
 
 }  // namespace stepcast

@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "calibrate/online/online_calibration.h"
 #include "data/record/input_error.h"
 #include "data/record/machine.h"
 #include "data/record/plan.h"
 #include "data/record/workload.h"
 #include "predictor/capi/struct_size.h"
-#include "predictor/online/online_calibration.h"
 #include "predictor/predictor.h"
 
 // The library is built with hidden symbols: these are not.

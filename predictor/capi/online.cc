@@ -1,8 +1,8 @@
 // Online calibration of the C interface.
 #include <cstdint>
 
+#include "calibrate/online/online_calibration.h"
 #include "predictor/capi/handles.h"
-#include "predictor/online/online_calibration.h"
 
 using stepcast::Observation;
 using stepcast::OnlineCalibration;

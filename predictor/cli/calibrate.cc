@@ -7,7 +7,6 @@
 #include <cmath>
 #include <set>
 
-#include "calibrate/believed_model.h"
 #include "calibrate/caveats.h"
 #include "calibrate/drift.h"
 #include "calibrate/identifiability.h"
@@ -18,6 +17,7 @@
 #include "data/plan/limits.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
+#include "model/step/believed_model.h"
 #include "model/step/parameters.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/profile_option.h"

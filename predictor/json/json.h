@@ -36,7 +36,7 @@ Json NumberJson(const std::optional<double>& value);
 Json PlanJson(const Plan& plan);
 Json PredictionJson(const Prediction& prediction, const Plan& plan, const Subject& subject);
 
-// What lists tell of each.
+// The keys of one cluster, or workload, in a list.
 Json ClusterJson(const Cluster& cluster);
 Json WorkloadJson(const Workload& workload);
 

@@ -1,5 +1,5 @@
 // stepcast.OnlineCalibration: parameters that follow a job while it runs.
-#include "predictor/online/online_calibration.h"
+#include "calibrate/online/online_calibration.h"
 
 #include <fmt/format.h>
 

@@ -9,9 +9,12 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "data/record/input_error.h"
+#include "predictor/prediction_fields.h"
 #include "predictor/serve/rpc_server.h"
 
 namespace stepcast::serve {
@@ -74,32 +77,44 @@ BatchSearch SearchOf(const v1::Search& stated) {
   return search;
 }
 
+// Sets a field of a message by its name; a test holds the messages to every name of the list.
+class FieldSetter {
+ public:
+  FieldSetter(google::protobuf::Message* message, const char* name)
+      : message_(message),
+        values_(*message->GetReflection()),
+        field_(message->GetDescriptor()->FindFieldByName(name)) {}
+
+  void operator()(double value) const { values_.SetDouble(message_, field_, value); }
+  void operator()(int value) const { values_.SetInt32(message_, field_, value); }
+  void operator()(const Count& count) const { (*this)(count.value); }
+  template <class D>
+  void operator()(const Quantity<D>& value) const {
+    (*this)(value.si());
+  }
+  void operator()(const std::string& text) const { values_.SetString(message_, field_, text); }
+  void operator()(const std::vector<std::string>& texts) const {
+    for (const std::string& text : texts) values_.AddString(message_, field_, text);
+  }
+  template <class T>
+  void operator()(const std::optional<T>& value) const {
+    if (value) (*this)(*value);
+  }
+
+  google::protobuf::Message* Group() const { return values_.MutableMessage(message_, field_); }
+
+ private:
+  google::protobuf::Message* message_;
+  const google::protobuf::Reflection& values_;
+  const FieldDescriptor* field_;
+};
+
 void SetReply(const Prediction& p, const Target& target, v1::PredictReply* reply) {
-  reply->set_step_time_s(p.step_time.in(kSeconds));
-  reply->set_low_s(p.low.in(kSeconds));
-  reply->set_high_s(p.high.in(kSeconds));
-  reply->set_throughput_samples_per_s(p.throughput.in(kSamplesPerSecond));
-  v1::Breakdown* breakdown = reply->mutable_breakdown();
-  breakdown->set_forward_s(p.breakdown.forward.in(kSeconds));
-  breakdown->set_backward_s(p.breakdown.backward.in(kSeconds));
-  breakdown->set_update_s(p.breakdown.update.in(kSeconds));
-  breakdown->set_exposed_transfer_s(p.breakdown.exposed_transfer.in(kSeconds));
-  breakdown->set_exposed_latency_s(p.breakdown.exposed_latency.in(kSeconds));
-  breakdown->set_straggler_wait_s(p.breakdown.straggler_wait.in(kSeconds));
-  v1::Traffic* traffic = reply->mutable_traffic();
-  traffic->set_gradient_bytes(target.predictor.workload().gradient_bytes.in(kBytes));
-  traffic->set_transfers(p.traffic.transfers);
-  traffic->set_buckets(p.buckets);
-  traffic->set_bytes_per_worker(p.traffic.per_worker.in(kBytes));
-  if (p.traffic.per_server) traffic->set_bytes_per_server(p.traffic.per_server->in(kBytes));
-  traffic->set_bytes_total(p.traffic.total.in(kBytes));
-  v1::Memory* memory = reply->mutable_memory();
-  memory->set_total_bytes(p.memory.total.in(kBytes));
-  if (p.memory.available) memory->set_available_bytes(p.memory.available->in(kBytes));
-  memory->set_verdict(kMemoryVerdictNames[static_cast<int>(p.memory.verdict)]);
-  reply->set_algorithm(StrategyName(p.algorithm));
-  reply->set_compute_source(kComputeSourceNames[static_cast<int>(p.compute_source)]);
-  for (const std::string& flag : p.flags) reply->add_flags(flag);
+  const auto tell = [reply](const char* group, const char* name, const auto& value) {
+    FieldSetter(group == nullptr ? reply : FieldSetter(reply, group).Group(), name)(value);
+  };
+  ForEachPredicted(p, target.predictor.workload(), tell);
+  ForEachCaveat(p, tell);
 }
 
 const char* CodeText(grpc::StatusCode code) {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "calibrate/online/online_calibration.h"
 #include "data/io/machines.h"
 #include "data/io/online_record.h"
-#include "predictor/online/online_calibration.h"
 #include "tests/calibrate/synthetic_runs.h"
 
 namespace stepcast {

@@ -5,8 +5,8 @@
 #include <limits>
 #include <string>
 
+#include "calibrate/online/online_calibration.h"
 #include "data/io/online_record.h"
-#include "predictor/online/online_calibration.h"
 #include "tests/capi/support.h"
 
 namespace stepcast {

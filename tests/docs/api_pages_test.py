@@ -14,17 +14,19 @@ loader.exec_module(api_pages)
 
 
 def declarations(code):
-    return "\n".join(api_pages.declarations("namespace stepcast {\n" + code + "\n}  // namespace\n"))
+    text = "namespace stepcast {\n" + code + "\n}  // namespace\n"
+    return "\n".join(api_pages.declarations(text))
 
 
 class Declarations(unittest.TestCase):
     def test_functions_lose_body_and_keep_comment(self):
-        self.assertEqual(declarations("// Doubles.\ninline int Twice(int x = 1) {\n  return {2 * x};\n}"),
-                         "// Doubles.\nint Twice(int x = 1);")
+        code = "// Doubles.\ninline int Twice(int x = 1) {\n  return {2 * x};\n}"
+        self.assertEqual(declarations(code), "// Doubles.\nint Twice(int x = 1);")
 
     def test_templates_and_wrapped_arguments(self):
         code = "template <class T>\nT Sum(const T& a,\n      const T& b) {\n  return a + b;\n}"
-        self.assertEqual(declarations(code), "template <class T>\nT Sum(const T& a,\n      const T& b);")
+        self.assertEqual(declarations(code),
+                         "template <class T>\nT Sum(const T& a,\n      const T& b);")
 
     def test_classes_show_what_is_public(self):
         code = ("class Box {\n public:\n  explicit Box(int x) : x_(x) {}\n\n  // Its edge.\n"
@@ -33,12 +35,15 @@ class Declarations(unittest.TestCase):
                          "class Box {\n  Box(int x);\n\n  // Its edge.\n  int x() const;\n};")
 
     def test_members_keep_comments_behind_them(self):
-        code = "struct P {\n  int a = 1;   // first,\n               // in two lines\n  std::map<int, F(T)> b = {};\n};"
+        code = ("struct P {\n  int a = 1;   // first,\n               // in two lines\n"
+                "  std::map<int, F(T)> b = {};\n};")
         self.assertEqual(declarations(code), code)
 
     def test_enumerations_and_short_constants_stand_as_they_are(self):
-        code = "enum class E { kA, kB };  // two\ninline constexpr int kE[] = {1,\n                              2};"
-        self.assertIn("enum class E { kA, kB };  // two\nconstexpr int kE[] = {1,", declarations(code))
+        code = ("enum class E { kA, kB };  // two\n"
+                "inline constexpr int kE[] = {1,\n                              2};")
+        self.assertIn("enum class E { kA, kB };  // two\nconstexpr int kE[] = {1,",
+                      declarations(code))
 
     def test_what_is_not_the_users_is_left_out(self):
         self.assertEqual(declarations("struct Later;\nnamespace internal {\nint Hidden();\n}\n"

@@ -51,7 +51,7 @@ case $way in
     consumer "$tree" "-DCONSUMER_WAY=$way" "-DCONSUMER_STEPCAST_SOURCE=$STEPCAST_SOURCE" \
       -DBUILD_SHARED_LIBS=ON "-DCONSUMER_WITH_CALIBRATE=$STEPCAST_WITH_CALIBRATE"
     [ "$way" = shared ] || exit 0
-    rooms=(data model predictor io)
+    rooms=(data model online predictor io)
     [ "$STEPCAST_WITH_CALIBRATE" != ON ] || rooms+=(calibrate)
     targets=("${rooms[@]/#/stepcast_}")
     [ "$WITH_CAPI" = 0 ] || targets+=(stepcast_capi)

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/online/online_calibration.h"
 #include "data/record/input_error.h"
-#include "predictor/online/online_calibration.h"
 #include "predictor/search/limits.h"
 #include "predictor/search/recommend.h"
 #include "tests/record/random_questions.h"

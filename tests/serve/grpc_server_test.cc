@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "data/plan/fields.h"
+#include "predictor/prediction_fields.h"
 #include "predictor/serve/rpc_server.h"
 #include "tests/serve/support.h"
 #include "tests/support/input_error.h"
@@ -184,6 +185,35 @@ TEST(Rpc, MessagesAreComplete) {
   }
   EXPECT_EQ(queries->field_count(), static_cast<int>(kCountColumns.size() + kNumberColumns.size()));
   EXPECT_EQ(v1::QueryStatus_descriptor()->value_count(), kQueryStatusCount);
+}
+
+// A reply has a place for all that a prediction tells, of a kind that takes it.
+TEST(Rpc, RepliesKnowEveryPartOfAPrediction) {
+  Prediction prediction;
+  prediction.server_phases.emplace();
+  prediction.async_servers.emplace();
+  int told = 0;
+  const auto expect = [&](const char* group, const char* name, const auto& value) {
+    ++told;
+    const google::protobuf::Descriptor* message = v1::PredictReply::descriptor();
+    if (group != nullptr) {
+      const google::protobuf::FieldDescriptor* part = message->FindFieldByName(group);
+      ASSERT_NE(part, nullptr) << group;
+      message = part->message_type();
+      ASSERT_NE(message, nullptr) << group;
+    }
+    const google::protobuf::FieldDescriptor* field = message->FindFieldByName(name);
+    ASSERT_NE(field, nullptr) << (group != nullptr ? group : "") << " " << name;
+    using Value = std::decay_t<decltype(value)>;
+    if constexpr (std::is_same_v<Value, int>) {
+      EXPECT_EQ(field->cpp_type(), google::protobuf::FieldDescriptor::CPPTYPE_INT32) << name;
+    } else if constexpr (std::is_same_v<Value, double> || std::is_same_v<Value, Count>) {
+      EXPECT_EQ(field->cpp_type(), google::protobuf::FieldDescriptor::CPPTYPE_DOUBLE) << name;
+    }
+  };
+  ForEachPredicted(prediction, Workload(), expect);
+  ForEachCaveat(prediction, expect);
+  EXPECT_GT(told, 40);
 }
 
 TEST(Rpc, APortInUseIsAnError) {

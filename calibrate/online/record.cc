@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/online/state.h"
 #include "data/record/input_error.h"
-#include "predictor/online/state.h"
 
 namespace stepcast {
 namespace {
@@ -38,7 +38,7 @@ void CheckSame(const char* key, const Eigen::VectorXd& numbers, const Eigen::Vec
 
 OnlineRecord internal::OnlineState::Export() const {
   OnlineRecord record;
-  record.cluster = start.cluster().name;
+  record.cluster = cluster.name;
   record.workload = start.workload().name;
   record.device = start.device();
   record.start_log_values = centre;
@@ -60,7 +60,7 @@ OnlineRecord internal::OnlineState::Export() const {
 }
 
 void internal::OnlineState::Import(const OnlineRecord& record) {
-  CheckSame("cluster", record.cluster, start.cluster().name);
+  CheckSame("cluster", record.cluster, cluster.name);
   CheckSame("workload", record.workload, start.workload().name);
   CheckSame("device", record.device, start.device());
   CheckSame("start_log_values", record.start_log_values, centre);

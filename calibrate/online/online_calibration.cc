@@ -1,14 +1,14 @@
-#include "predictor/online/online_calibration.h"
+#include "calibrate/online/online_calibration.h"
 
 #include <utility>
 
-#include "predictor/online/state.h"
+#include "calibrate/online/state.h"
 
 namespace stepcast {
 
-OnlineCalibration::OnlineCalibration(Cluster cluster, Workload workload,
+OnlineCalibration::OnlineCalibration(Cluster cluster, const Workload& workload,
                                      const std::optional<Device>& facts, const std::string& device)
-    : state_(std::make_unique<State>(std::move(cluster), std::move(workload), facts, device)) {}
+    : state_(std::make_unique<State>(std::move(cluster), workload, facts, device)) {}
 OnlineCalibration::~OnlineCalibration() = default;
 OnlineCalibration::OnlineCalibration(OnlineCalibration&&) noexcept = default;
 OnlineCalibration& OnlineCalibration::operator=(OnlineCalibration&&) noexcept = default;
@@ -24,7 +24,7 @@ bool OnlineCalibration::drifted() const { return state_->cusum.alarm; }
 OnlineRecord OnlineCalibration::Export() const { return state_->Export(); }
 
 void OnlineCalibration::Import(const OnlineRecord& record) {
-  auto imported = std::make_unique<State>(state_->start.cluster(), state_->start.workload(),
+  auto imported = std::make_unique<State>(state_->cluster, state_->start.workload(),
                                           state_->device_facts, state_->start.device());
   imported->Import(record);
   state_ = std::move(imported);

@@ -40,8 +40,8 @@
 //
 // Sources: Page, Biometrika 41 (1954) (cumulated sums); docs/explanation/online.md (what is
 // measured of it).
-#ifndef STEPCAST_PREDICTOR_ONLINE_ONLINE_CALIBRATION_H_
-#define STEPCAST_PREDICTOR_ONLINE_ONLINE_CALIBRATION_H_
+#ifndef STEPCAST_CALIBRATE_ONLINE_ONLINE_CALIBRATION_H_
+#define STEPCAST_CALIBRATE_ONLINE_ONLINE_CALIBRATION_H_
 
 #include <memory>
 #include <optional>
@@ -64,7 +64,7 @@ struct Observation {
 class OnlineCalibration {
  public:
   // `facts` and `device` as for Predictor. Throws InputError as Predictor does.
-  OnlineCalibration(Cluster cluster, Workload workload, const std::optional<Device>& facts,
+  OnlineCalibration(Cluster cluster, const Workload& workload, const std::optional<Device>& facts,
                     const std::string& device = "");
   ~OnlineCalibration();
   OnlineCalibration(OnlineCalibration&&) noexcept;
@@ -98,4 +98,4 @@ class OnlineCalibration {
 
 }  // namespace stepcast
 
-#endif  // STEPCAST_PREDICTOR_ONLINE_ONLINE_CALIBRATION_H_
+#endif  // STEPCAST_CALIBRATE_ONLINE_ONLINE_CALIBRATION_H_

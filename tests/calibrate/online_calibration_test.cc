@@ -1,5 +1,5 @@
 // Online calibration against the batch fit of the same rows, and against itself.
-#include "predictor/online/online_calibration.h"
+#include "calibrate/online/online_calibration.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

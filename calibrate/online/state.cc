@@ -1,4 +1,4 @@
-#include "predictor/online/state.h"
+#include "calibrate/online/state.h"
 
 #include <algorithm>
 #include <cmath>
@@ -45,7 +45,7 @@ Eigen::MatrixXd RootOf(const Eigen::MatrixXd& covariance) {
   return root;
 }
 
-// Of ln(SI value) of a position.
+// Bounds of the ln(SI value) of a position.
 std::pair<double, double> BoundsOf(Eigen::Index position) {
   const ParameterSpec& spec = Belief::SpecOf(static_cast<int>(position));
   return {std::log(spec.low * spec.si_per_unit), std::log(spec.high * spec.si_per_unit)};
@@ -72,7 +72,7 @@ void ObservedPlan::Add(double log_time) {
     const MeasuredTime& one = times[i];
     const MeasuredTime& other = times[i + 1];
     const double gap = other.log_step - one.log_step;
-    // What the sum of squares around the means grows by.
+    // Growth of the sum of squares around the means.
     const double cost = gap * gap * one.rows * other.rows / (one.rows + other.rows);
     if (i > 0 && cost >= least) continue;
     least = cost;
@@ -103,10 +103,11 @@ void Cusum::Add(double z) {
 
 }  // namespace internal
 
-internal::OnlineState::OnlineState(Cluster cluster, Workload workload,
+internal::OnlineState::OnlineState(Cluster of, const Workload& workload,
                                    const std::optional<Device>& facts, const std::string& device)
-    : start(std::move(cluster), std::move(workload), facts, device), device_facts(facts) {
+    : cluster(std::move(of)), start(cluster, workload, facts, device), device_facts(facts) {
   const Belief& belief = start.belief();
+  CheckComputeIsKnown(belief, workload, facts, start.device());
   const auto n = static_cast<Eigen::Index>(belief.log_values().size());
   centre = Eigen::Map<const Eigen::VectorXd>(belief.log_values().data(), n);
   root = RootOf(belief.log_covariance());
@@ -117,7 +118,7 @@ internal::OnlineState::OnlineState(Cluster cluster, Workload workload,
     low[i] = std::min(least, centre[i]);
     high[i] = std::max(most, centre[i]);
   }
-  const std::optional<Calibration>& calibration = start.cluster().calibration;
+  const std::optional<Calibration>& calibration = cluster.calibration;
   start_scatter =
       std::max(kLeastScatter, calibration ? calibration->residual_log_sd : belief.ScatterAt(0));
   if (calibration) range = calibration->range;
@@ -241,12 +242,12 @@ void internal::OnlineState::Forget() {
       [](const ObservedPlan& p, const ObservedPlan& q) { return p.last < q.last; });
   folded.selfadjointView<Eigen::Lower>().rankUpdate(oldest->slopes, oldest->weight);
   folded_b += oldest->weight * oldest->target * oldest->slopes;
-  index.erase(FactsKey(start.cluster(), oldest->plan, oldest->links));
+  index.erase(FactsKey(cluster, oldest->plan, oldest->links));
   // The last takes its place.
   const auto at = static_cast<std::size_t>(oldest - plans.begin());
   if (at + 1 < plans.size()) {
     plans[at] = std::move(plans.back());
-    index[FactsKey(start.cluster(), plans[at].plan, plans[at].links)] = at;
+    index[FactsKey(cluster, plans[at].plan, plans[at].links)] = at;
   }
   plans.pop_back();
 }
@@ -270,7 +271,7 @@ std::size_t internal::OnlineState::FindOrAdd(const Plan& plan) {
                      "allreduce, ring, tree, halving-doubling, hierarchical, ...");
   }
   std::vector<int> links = LinksOf(plan);
-  PlanKey key = FactsKey(start.cluster(), plan, links);
+  PlanKey key = FactsKey(cluster, plan, links);
   const auto known = index.find(key);
   if (known != index.end()) return known->second;
   ObservedPlan observed;
@@ -294,7 +295,7 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
   const PlanAnswer answer = Answer(plans[at], log_values, values, &link);
   if (!std::isfinite(answer.log_step)) {
     if (plans[at].rows == 0) {
-      index.erase(FactsKey(start.cluster(), plan, plans[at].links));
+      index.erase(FactsKey(cluster, plan, plans[at].links));
       plans.pop_back();
     }
     throw InputError({"", 0, "plan"}, StrategyName(plan.strategy), "has no finite step time");
@@ -303,7 +304,7 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
   said.predicted = Seconds(std::exp(answer.log_step));
   said.log_ratio = log_time - answer.log_step;
 
-  // What was expected of it.
+  // The scatter that was expected of the step.
   ObservedPlan& observed = plans[at];
   Slopes(answer, link, log_values, &scratch);
   const double of_parameters = Variance(scratch);

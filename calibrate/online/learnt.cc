@@ -1,15 +1,15 @@
-// What was learnt, as `stepcast calibrate` would leave it: the penalised least squares solved to
-// its end from where the rows have led, and the joint normal law of the job's parameters and of
+// The cluster as learnt, as `stepcast calibrate` would leave it: the penalised least squares solved
+// to its end from where the rows have led, and the joint normal law of the job's parameters and of
 // what the calibration that it began with knows beside them.
 #include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
+#include "calibrate/online/state.h"
 #include "model/compute/roofline.h"
 #include "model/statistics/normal.h"
 #include "model/step/priors.h"
-#include "predictor/online/state.h"
 
 namespace stepcast {
 namespace {
@@ -207,7 +207,7 @@ Eigen::MatrixXd SlopesOf(const Eigen::MatrixXd& covariance, const Eigen::MatrixX
 }
 
 // Scope of a position in the belief.
-std::string ScopeOf(const Predictor& start, int position) {
+std::string ScopeOf(const BelievedModel& start, int position) {
   if (position < Belief::kWorkloadOffset) return kClusterScope;
   if (position < Belief::kHostOffset) {
     return WorkloadScope(start.workload().name, start.device());
@@ -232,9 +232,9 @@ Slot MakeSlot(const std::string& scope, const ParameterSpec& spec, double log_si
 }
 
 std::vector<Slot> SlotsOf(const State& state) {
-  const Predictor& start = state.start;
+  const BelievedModel& start = state.start;
   const Belief& belief = start.belief();
-  const std::optional<Calibration>& before = start.cluster().calibration;
+  const std::optional<Calibration>& before = state.cluster.calibration;
   std::vector<Slot> slots;
   if (before) {
     const Eigen::MatrixXd slopes = SlopesOf(belief.CovarianceWith(*before).transpose(), state.root);
@@ -286,8 +286,8 @@ void internal::OnlineState::Search() {
 }
 
 Cluster internal::OnlineState::Learnt() const {
-  Cluster cluster = start.cluster();
-  if (rows == 0) return cluster;
+  Cluster learnt = cluster;
+  if (rows == 0) return learnt;
   // The scatter is that around a fit which takes every row alike, as the batch fit's is.
   const Minimum equal(*this, start_scatter, false);
   const Eigen::VectorXd first = equal.From(y).y;
@@ -309,7 +309,7 @@ Cluster internal::OnlineState::Learnt() const {
   Eigen::MatrixXd covariance = slopes * spread * slopes.transpose();
   for (Eigen::Index i = 0; i < n; ++i) {
     for (Eigen::Index j = 0; j < n; ++j) {
-      // What the calibration knew and the job's parameters have no part in.
+      // Add the part that the calibration knew and that the job's parameters have no share in.
       const Slot& one = slots[static_cast<std::size_t>(i)];
       const Slot& other = slots[static_cast<std::size_t>(j)];
       if (one.fitted < 0 || other.fitted < 0) continue;
@@ -351,8 +351,8 @@ Cluster internal::OnlineState::Learnt() const {
   calibration.range = range;
   calibration.sources.push_back({"observed steps", static_cast<int>(rows)});
   calibration.version = STEPCAST_VERSION;
-  cluster.calibration = std::move(calibration);
-  return cluster;
+  learnt.calibration = std::move(calibration);
+  return learnt;
 }
 
 }  // namespace stepcast

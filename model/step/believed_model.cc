@@ -1,4 +1,4 @@
-#include "calibrate/believed_model.h"
+#include "model/step/believed_model.h"
 
 #include "model/step/answer.h"
 
@@ -8,28 +8,35 @@ BelievedModel::BelievedModel(const Cluster& cluster, const Workload& workload,
                              const std::optional<Device>& facts, const std::string& device)
     : cluster_(cluster),
       workload_(workload),
-      device_(device),
-      belief_(cluster, workload, facts, device) {
+      device_(DeviceName(cluster, facts, device)),
+      belief_(cluster, workload, facts, device_) {
   cluster_.calibration.reset();  // all that is needed of it is the belief
 }
 
 std::shared_ptr<const std::vector<Bucket>> BelievedModel::BucketsOf(const Plan& plan) const {
+  if (plan.bucket) CheckBucketCap(workload_, *plan.bucket);
   const DataSize<> cap = plan.bucket.value_or(DefaultBucket(plan.strategy));
   auto& buckets = buckets_[cap.in(kBytes)];
   if (!buckets) buckets = std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, cap));
   return buckets;
 }
 
-BelievedModel::Answer BelievedModel::Evaluate(const Plan& plan) const {
+StepFacts BelievedModel::Facts(const Plan& plan) const {
   StepFacts facts = MakeStepFacts(cluster_, plan, workload_, BucketsOf(plan));
   if (TraitsOf(facts.strategy).to_be_chosen) facts.strategy = Strategy::kAllreduce;
+  return facts;
+}
+
+BelievedModel::Answer BelievedModel::Evaluate(const Plan& plan) const {
   const std::vector<double>& values = belief_.log_values();
   const int link = belief_.SlowestLink(plan.hosts);
   const bool own_link = link != kLinkBandwidth;
-  const PlanAnswer answer = PlanModel(facts).Answer(
-      PlanParameters::FromLogs(values.data(), values.data() + Belief::kWorkloadOffset,
-                               own_link ? &values[static_cast<std::size_t>(link)] : nullptr),
-      Derivatives::kAll);
+  const PlanAnswer answer =
+      PlanModel(Facts(plan))
+          .Answer(PlanParameters::FromLogs(
+                      values.data(), values.data() + Belief::kWorkloadOffset,
+                      own_link ? &values[static_cast<std::size_t>(link)] : nullptr),
+                  Derivatives::kAll);
   Answer result{answer.log_step, answer.sync_share,
                 Eigen::VectorXd::Zero(static_cast<long>(values.size()))};
   for (int i = 0; i < Belief::kHostOffset; ++i) {

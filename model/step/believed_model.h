@@ -1,7 +1,7 @@
 // The model's answer to plans of one workload, from what is believed of a cluster, with derivatives
-// by all that is believed: what plans of measurements and checks for drift are made of.
-#ifndef STEPCAST_CALIBRATE_BELIEVED_MODEL_H_
-#define STEPCAST_CALIBRATE_BELIEVED_MODEL_H_
+// by all that is believed: what the choice of runs, findings on runs and online calibration ask.
+#ifndef STEPCAST_MODEL_STEP_BELIEVED_MODEL_H_
+#define STEPCAST_MODEL_STEP_BELIEVED_MODEL_H_
 
 #include <Eigen/Core>
 #include <map>
@@ -23,13 +23,17 @@ class BelievedModel {
   BelievedModel(const Cluster& cluster, const Workload& workload,
                 const std::optional<Device>& facts, const std::string& device);
 
+  // What is counted of a plan, to be asked again and again. Strategy auto is taken as allreduce.
+  // Throws InputError for a plan that no model covers.
+  StepFacts Facts(const Plan& plan) const;
+
   struct Answer {
     double log_step = 0;       // ln(s)
     double sync_share = 0;     // exposed synchronisation and wait, as a share of the step
     Eigen::VectorXd gradient;  // of log_step, by the belief's ln(SI value)
   };
 
-  // Throws InputError for a plan that no model covers. Strategy auto is taken as allreduce.
+  // Of Facts(plan), at the values that are believed.
   Answer Evaluate(const Plan& plan) const;
 
   const Belief& belief() const { return belief_; }
@@ -48,4 +52,4 @@ class BelievedModel {
 
 }  // namespace stepcast
 
-#endif  // STEPCAST_CALIBRATE_BELIEVED_MODEL_H_
+#endif  // STEPCAST_MODEL_STEP_BELIEVED_MODEL_H_

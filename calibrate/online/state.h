@@ -1,4 +1,4 @@
-// What an OnlineCalibration knows, and the arithmetic on it.
+// The inside of an OnlineCalibration: what it knows, and the arithmetic on it.
 //
 // Parameters are x = x_0 + L y, where C_0 = L L' is the covariance of the belief at the start: y is
 // standard normal before any row, whatever is correlated, and however narrow (a stated value, of
@@ -14,8 +14,8 @@
 //
 // into which a plan is entered anew when it is evaluated anew. The weights are those of rho: where
 // y, h and w no longer change, the gradient of the penalised least squares is zero.
-#ifndef STEPCAST_PREDICTOR_ONLINE_STATE_H_
-#define STEPCAST_PREDICTOR_ONLINE_STATE_H_
+#ifndef STEPCAST_CALIBRATE_ONLINE_STATE_H_
+#define STEPCAST_CALIBRATE_ONLINE_STATE_H_
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
@@ -24,13 +24,13 @@
 #include <optional>
 #include <vector>
 
+#include "calibrate/online/online_calibration.h"
 #include "data/record/calibration.h"
 #include "data/record/online_record.h"
 #include "model/statistics/scatter.h"
 #include "model/step/answer.h"
+#include "model/step/believed_model.h"
 #include "model/step/plan_key.h"
-#include "predictor/online/online_calibration.h"
-#include "predictor/predictor.h"
 
 namespace stepcast {
 namespace internal {
@@ -64,7 +64,7 @@ struct Cusum {
 };
 
 struct OnlineState {
-  OnlineState(Cluster cluster, Workload workload, const std::optional<Device>& facts,
+  OnlineState(Cluster of, const Workload& workload, const std::optional<Device>& facts,
               const std::string& device);
 
   Observation Observe(const Plan& plan, Duration<> step_time);
@@ -74,7 +74,8 @@ struct OnlineState {
   void Import(const OnlineRecord& record);
 
   // ---- The start.
-  Predictor start;
+  Cluster cluster;
+  BelievedModel start;
   std::optional<Device> device_facts;
   Eigen::VectorXd centre;     // x_0
   Eigen::MatrixXd root;       // L
@@ -138,4 +139,4 @@ struct OnlineCalibration::State : internal::OnlineState {
 
 }  // namespace stepcast
 
-#endif  // STEPCAST_PREDICTOR_ONLINE_STATE_H_
+#endif  // STEPCAST_CALIBRATE_ONLINE_STATE_H_
