@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "data/io/workload_file.h"
+#include "data/values/numbers.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/signals.h"
 #ifdef STEPCAST_HAS_SERVE
