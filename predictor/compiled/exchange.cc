@@ -21,7 +21,7 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
   const bool slow_start = ExchangeLink(f).rtt && LeavesNode(f);
   if (TraitsOf(f.strategy).asynchronous() || f.server.pipelined || slow_start) return false;
 
-  const KnownParts parts = PartsOf(query);
+  const KnownParts<double> parts = PartsOf(query);
   const StepInputs<double> inputs = MakeStepInputs<double>(f, cluster, workload, parts, nullptr);
   exchange->overhead_s += inputs.overhead.si();
   exchange->wait = inputs.straggler_spread * parts.Slowest(f);
