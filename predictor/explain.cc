@@ -11,7 +11,7 @@
 namespace stepcast {
 namespace {
 
-// What changes the step by less than this share when it doubles is left out.
+// Parameters that change the step by less than this share when they double are left out.
 constexpr double kLeastElasticity = 5e-4;
 
 }  // namespace

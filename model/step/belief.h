@@ -107,7 +107,7 @@ class Belief {
   std::optional<Scatter> scatter_;
 };
 
-// What a workload runs on: the device that is named, else that of the data sheet, else the cluster's.
+// Device that a workload runs on: the named one, else that of the data sheet, else the cluster's.
 std::string DeviceName(const Cluster& cluster, const std::optional<Device>& facts,
                        const std::string& device);
 
