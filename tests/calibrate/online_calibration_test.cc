@@ -649,15 +649,15 @@ TEST(OnlineState, KeepsEveryFieldOfAPlan) {
     if (plan.facts.state == std::string("strategy")) continue;  // the ring is what allreduce is
     OnlineCalibration job = NewJob();
     job.Observe(plan.before, Seconds(1.0));
-    const std::string before = job.Export();
+    const std::string before = TextOf(job);
     OnlineCalibration other = NewJob();
     other.Observe(plan.after, Seconds(1.0));
-    const std::string after = other.Export();
+    const std::string after = TextOf(other);
     EXPECT_NE(after.find("\"" + std::string(plan.facts.state) + "\":"), std::string::npos)
         << plan.facts.state;
     OnlineCalibration copy = NewJob();
-    copy.Import(after);
-    EXPECT_EQ(copy.Export(), after) << plan.facts.state;
+    copy.Import(ParseOnlineRecord(after));
+    EXPECT_EQ(TextOf(copy), after) << plan.facts.state;
     EXPECT_NE(before, after) << plan.facts.state;
   }
 }
