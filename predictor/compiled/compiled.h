@@ -1,4 +1,4 @@
-// What a CompiledPlan keeps, and how it answers.
+// The inside of a CompiledPlan: what it keeps, and how it answers.
 #ifndef STEPCAST_PREDICTOR_COMPILED_COMPILED_H_
 #define STEPCAST_PREDICTOR_COMPILED_COMPILED_H_
 
@@ -24,7 +24,7 @@ struct CompiledState {
   PlanQuery own;
   Belief belief;
 
-  // What no query changes.
+  // Facts that no query changes.
   StepFacts facts;
   std::shared_ptr<const std::vector<Bucket>> buckets;
   std::vector<BucketLine> lines;
@@ -36,12 +36,13 @@ struct CompiledState {
 
   // By local batch.
   std::vector<Duration<>> curve;
-  // Of paths whose link is the compiled one and loses nothing, by their peers: nodes' and servers'.
+  // Rates of the paths whose link is the compiled one and loses nothing, by their peers: those of
+  // nodes and of servers.
   Rates<double> rates;
   std::vector<double> doublings;  // by a count
   std::vector<double> slowest;    // by workers
 
-  // Of a profile, by local batch: what it makes of the curve, and what it knows worse there.
+  // Where there is a profile, by local batch: its factor on the curve, and how much worse it knows.
   std::shared_ptr<const ProfiledCompute> profile;
   std::vector<double> shape;
   std::vector<double> profile_log_sd;
@@ -60,7 +61,7 @@ struct CompiledState {
            accumulation_steps <= kMostCount;
   }
   QueryStatus Check(const PlanQuery& query) const;
-  // What follows is of a query that Check has found right.
+  // The functions below take a query that Check has found right.
   StepFacts FactsOf(const PlanQuery& query) const;
   KnownParts<double> PartsOf(const PlanQuery& query) const { return PartsOf(query, curve, rates); }
   template <class Rate, class Curve>

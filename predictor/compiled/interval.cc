@@ -29,9 +29,9 @@ inline constexpr ClusterParameter kLinkLaneParameters[kLinkLanes] = {
     kLinkBandwidth, kFlowBandwidth, kLinkLatency, kFlowWindow, kLossTimeout, kLinkBandwidth};
 using LinkDual = DualOf<kLinkLanes>;
 
-// What the bandwidth of a hop depends on: the rate of its path, by the value, and parameters, by
-// their logarithms. What a single connection is held to depends on none of these, and has the first
-// two places for its limits.
+// The bandwidth of a hop depends on the rate of its path, by the value, and on parameters, by their
+// logarithms. The limits of a single connection depend on none of these, and have the first two
+// places for its limits.
 enum HopLane {
   kRateLane,
   kHostLane,
@@ -43,7 +43,7 @@ enum HopLane {
 };
 using HopDual = DualOf<kHopLanes>;
 
-// What one plan's routes were made from, and the hops by these.
+// The rates that one plan's routes were made from, and the hops by their derivatives.
 struct RouteSlopes {
   DataRate<LinkDual> node_rate;
   DataRate<LinkDual> server_rate;  // or a helper's
@@ -52,12 +52,12 @@ struct RouteSlopes {
   HopDual connection;
 };
 
-// Those that a micro-step depends on.
+// Parameters that a micro-step depends on.
 enum ComputeLane { kFixedLane, kFloorLane, kSampleLane, kContentionLane, kComputeLanes };
 using ComputeDual = DualOf<kComputeLanes>;
 
-// What a synchronisation depends on, by the values themselves: of a collective, and of servers in
-// the same places. The last ones are needed only where a round trip or loss holds flows back.
+// A synchronisation depends on these, by the values themselves: a collective, and servers in the
+// same places. The last ones are needed only where a round trip or loss holds flows back.
 enum SyncLane {
   kBackwardLane,
   kBandwidthLane,
@@ -77,7 +77,7 @@ enum SyncLane {
   kHeldLanes,
 };
 
-// What compute and synchronisation are joined to.
+// The step is joined from these, of compute and of synchronisation.
 enum JoinLane { kMicroLane, kPassLane, kEndLane, kAllLane, kJoinLanes };
 using JoinDual = DualOf<kJoinLanes>;
 
@@ -184,7 +184,7 @@ struct HopParts : StagedParts {
   }
 };
 
-// What is counted rather than fitted.
+// Copies what is counted rather than fitted.
 template <class T>
 void SetCounts(const ServerPaths<HopDual>& from, ServerPaths<T>* paths) {
   paths->workers = from.workers;

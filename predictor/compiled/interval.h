@@ -22,8 +22,8 @@ namespace stepcast::internal {
 struct CompiledState;
 struct IntervalTables;
 
-// Of a plan whose slowest link has this position in the belief, from the parameters in `state`.
-// `curve` gets the times of the batches from 0 to the last that is tabled.
+// Tables for plans whose slowest link has this position in the belief, from the parameters in
+// `state`. `curve` gets the times of the batches from 0 to the last that is tabled.
 std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& state, int link,
                                                          int last_batch,
                                                          std::vector<Duration<>>* curve);

@@ -12,7 +12,7 @@
 
 namespace stepcast::internal {
 
-// What a synchronisation over so many servers needs.
+// Shares of the fullest of so many servers, as a synchronisation needs them.
 struct Shards {
   double share = 1;
   std::shared_ptr<const std::vector<Bucket>> held;  // ps-sync

@@ -643,7 +643,7 @@ TEST(OnlineState, KeepsEverythingThatAPlanSays) {
   EXPECT_EQ(TextOf(copy), TextOf(job));
 }
 
-// Of plans that differ in one field of the list alone, the state tells which was observed.
+// The state tells which plan was observed, also among plans that differ in one field of the list.
 TEST(OnlineState, KeepsEveryFieldOfAPlan) {
   for (const ChangedPlan& plan : ChangedPlans()) {
     if (plan.facts.state == std::string("strategy")) continue;  // the ring is what allreduce is

@@ -65,7 +65,7 @@ class Line {
     names_ += std::string("\t") + name + ":" + kHowNames[static_cast<int>(how_)];
     line_ += '\t' + (text.empty() ? "-" : text);
   }
-  // Of what follows.
+  // How the values that follow are compared.
   void Compare(How how) { how_ = how; }
   void Add(const char* name, double value) { Text(name, Number(value)); }
   template <class Q>
