@@ -439,7 +439,6 @@ class Agreement {
 };
 
 constexpr double kRounding = 1e-12;
-constexpr double kOfDerivatives = 1e-4;
 
 void CheckAnswer(const Predictor& predictor, const Plan& plan, long number, Agreement* agreement) {
   const auto expect = [&](const char* what, double got, double expected, double tolerance) {
@@ -455,8 +454,8 @@ void CheckAnswer(const Predictor& predictor, const Plan& plan, long number, Agre
   const Forecast forecast = compiled.Predict(QueryOf(plan));
   expect("compiled step", forecast.step_time.si(), step, kRounding);
   expect("compiled step alone", compiled.StepTime(QueryOf(plan)).si(), step, kRounding);
-  expect("compiled interval's low end", forecast.low.si(), prediction.low.si(), kOfDerivatives);
-  expect("compiled interval's high end", forecast.high.si(), prediction.high.si(), kOfDerivatives);
+  expect("compiled interval's low end", forecast.low.si(), prediction.low.si(), kRounding);
+  expect("compiled interval's high end", forecast.high.si(), prediction.high.si(), kRounding);
 }
 
 // ---- The questions in their order.
