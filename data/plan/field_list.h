@@ -27,8 +27,7 @@ enum class GoesWith {
 enum class Told { kUnlessDefault, kInJson, kAlways };
 
 struct FieldFacts {
-  // Name in the runs CSV, JSON and messages, with the unit in it; nullptr: only C++ states the
-  // field.
+  // Name in the runs CSV, JSON and messages, with the unit; nullptr: only C++ states the field.
   const char* column;
   const char* flag;         // of the command line; what errors name
   const char* placeholder;  // of the flag's value in help; nullptr for yes and no
