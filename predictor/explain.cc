@@ -5,7 +5,10 @@
 #include <vector>
 
 #include "model/catalog/catalog.h"
+#include "model/compute/profiled_compute.h"
 #include "model/step/explainer.h"
+#include "predictor/active.h"
+#include "predictor/explanation.h"
 #include "predictor/predictor.h"
 
 namespace stepcast {

@@ -28,10 +28,11 @@
 
 #include "data/record/machine.h"
 #include "data/record/workload.h"
-#include "model/compute/profiled_compute.h"
 #include "model/step/parameters.h"
 
 namespace stepcast {
+
+class ProfiledCompute;
 
 // Where a parameter's value comes from; kStated: somebody fixed it.
 enum class Origin { kFitted, kFittedPrior, kPrior, kStated, kTransferred };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/plan/limits.h"
+#include "model/compute/profiled_compute.h"
 #include "model/step/belief.h"
 #include "model/step/step.h"
 #include "predictor/compiled/exchange.h"

@@ -15,6 +15,7 @@
 #include "model/exchange/parameter_server_limits.h"
 #include "model/exchange/sharding.h"
 #include "model/overlap/buckets.h"
+#include "model/step/step.h"
 
 namespace stepcast {
 namespace {

@@ -23,6 +23,7 @@
 #include "data/plan/limits.h"
 #include "data/record/operation_counts.h"
 #include "data/workloads/catalog.h"
+#include "model/compute/profiled_compute.h"
 #include "model/statistics/normal.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/hot_path/random_plans.h"
