@@ -41,7 +41,7 @@ Forecast CompiledPlan::Predict(const PlanQuery& query) const noexcept {
                     kNone,          Limiter::kNothing, compiled_->Check(query)};
   if (forecast.status != QueryStatus::kOk) return forecast;
   const StepFacts facts = compiled_->FactsOf(query);
-  compiled_->Predict(query, facts, &forecast);
+  internal::PredictInterval(*compiled_, query, facts, &forecast);
   return forecast;
 }
 

@@ -5,13 +5,16 @@
 #include <vector>
 
 #include "model/catalog/catalog.h"
+#include "model/compute/profiled_compute.h"
 #include "model/step/explainer.h"
+#include "predictor/active.h"
+#include "predictor/explanation.h"
 #include "predictor/predictor.h"
 
 namespace stepcast {
 namespace {
 
-// What changes the step by less than this share when it doubles is left out.
+// Parameters that change the step by less than this share when they double are left out.
 constexpr double kLeastElasticity = 5e-4;
 
 }  // namespace

@@ -8,9 +8,10 @@
 
 #include "data/record/plan.h"
 #include "data/units/quantity.h"
+#include "model/exchange/server_outcomes.h"
 #include "model/exchange/traffic.h"
 #include "model/memory/memory.h"
-#include "model/step/step.h"
+#include "model/step/step_time.h"
 #include "model/sync/idleness.h"
 
 namespace stepcast {

@@ -7,9 +7,11 @@
 
 #include "data/plan/check.h"
 #include "data/record/input_error.h"
+#include "model/compute/profiled_compute.h"
 #include "model/compute/roofline.h"
 #include "model/statistics/normal.h"
 #include "model/step/discrepancy.h"
+#include "predictor/active.h"
 
 namespace stepcast {
 namespace {
@@ -151,14 +153,14 @@ StepTerms<double> Predictor::Terms(const Plan& plan, Strategy* algorithm) const 
   return terms;
 }
 
-double Predictor::ParameterLogSd(const PlanGradient& gradient, const Active& active) const {
+double Predictor::Active::LogSd(const PlanGradient& gradient, const Belief& belief) const {
   double variance = 0;
   for (int i = 0; i < kPlanColumns; ++i) {
     const double by_i = gradient[static_cast<std::size_t>(i)];
     if (by_i == 0) continue;
     for (int j = 0; j < kPlanColumns; ++j) {
       variance += by_i * gradient[static_cast<std::size_t>(j)] *
-                  belief_.log_covariance()(active.Position(i), active.Position(j));
+                  belief.log_covariance()(Position(i), Position(j));
     }
   }
   return std::sqrt(std::max(0.0, variance));
@@ -170,7 +172,7 @@ void Predictor::SetInterval(const Plan& plan, const PlanAnswer& answer, const Ac
   const Duration<> shown = step.exposed() + step.straggler_wait;
   // How much worse the profile knows this batch than the one that the parameters stand for.
   const double profile_log_sd = profile_ ? profile_->ExtraLogSd(plan.local_batch) : 0;
-  prediction->parameter_log_sd = ParameterLogSd(answer.log_step_gradient, active);
+  prediction->parameter_log_sd = active.LogSd(answer.log_step_gradient, belief_);
   prediction->scatter_log_sd = belief_.ScatterAt(shown / prediction->step_time);
   prediction->discrepancy_log_sd = std::hypot(
       profile_log_sd,
@@ -181,7 +183,7 @@ void Predictor::SetInterval(const Plan& plan, const PlanAnswer& answer, const Ac
   const double factor = std::exp(kNinetyPercent * prediction->log_sd);
   prediction->high = prediction->step_time * factor;
   // However little is known of the network, no step is shorter than its compute.
-  const double compute_log_sd = std::hypot(ParameterLogSd(answer.log_compute_gradient, active),
+  const double compute_log_sd = std::hypot(active.LogSd(answer.log_compute_gradient, belief_),
                                            belief_.ScatterAt(0), prediction->discrepancy_log_sd);
   prediction->low = Max(prediction->step_time / factor,
                         step.compute() / std::exp(kNinetyPercent * compute_log_sd));

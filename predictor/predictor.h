@@ -20,12 +20,19 @@
 
 #include "data/record/machine.h"
 #include "data/record/workload.h"
-#include "model/step/answer.h"
 #include "model/step/belief.h"
-#include "predictor/explanation.h"
 #include "predictor/prediction.h"
 
 namespace stepcast {
+
+struct Bucket;
+struct Explanation;
+struct PlanAnswer;
+class ProfiledCompute;
+struct ProfiledSum;
+struct StepFacts;
+template <class T>
+struct StepTerms;
 
 class Predictor {
  public:
@@ -67,22 +74,8 @@ class Predictor {
   std::optional<CalibratedRange::BatchRange> calibrated_batches() const;
 
  private:
-  // The parameters that one plan uses. The slowest of its links has a column of its own, also where
-  // it is the cluster's, so that links to servers are told apart from it.
-  struct Active {
-    PlanParameters values;
-    int link = kLinkBandwidth;  // position of the slowest link in the belief
-
-    StepTime<double> Evaluate(const StepFacts& facts) const {
-      return EvaluateStep(facts, values.cluster, values.workload);
-    }
-    // Position of a column in the belief.
-    int Position(int column) const { return column == kLinkColumn ? link : column; }
-  };
-
+  struct Active;  // the parameters that one plan uses: predictor/active.h
   Active ActiveParameters(const Plan& plan) const;
-  // Standard deviation of what has this gradient, by what is not known of the parameters.
-  double ParameterLogSd(const PlanGradient& gradient, const Active& active) const;
   void SetInterval(const Plan& plan, const PlanAnswer& answer, const Active& active,
                    Prediction* prediction) const;
   StepFacts Facts(const Plan& plan, const Active& active, std::string* why = nullptr) const;

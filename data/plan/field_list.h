@@ -27,7 +27,7 @@ enum class GoesWith {
 enum class Told { kUnlessDefault, kInJson, kAlways };
 
 struct FieldFacts {
-  // Of the runs CSV, JSON and messages, with its unit in its name; nullptr: only C++ states it.
+  // Name in the runs CSV, JSON and messages, with the unit; nullptr: only C++ states the field.
   const char* column;
   const char* flag;         // of the command line; what errors name
   const char* placeholder;  // of the flag's value in help; nullptr for yes and no
@@ -35,7 +35,7 @@ struct FieldFacts {
   const char* more = "";         // for the help of the flag: examples, names, the default
   const char* state = column;    // in saved states, in SI units
   const char* keyword = column;  // of Python, in SI units
-  // Of a number, in the unit of the column.
+  // Range of a number, in the unit of the column.
   double least = 0;
   double most = kMostCount;
   bool above_least = false;  // the least itself is too little
@@ -150,7 +150,7 @@ constexpr void ForEachField(const Visit& visit) {
           .InSi("loss_burst_s")
           .Within(0, kLongestTime),
       FieldAt<&Plan::link, &LinkFacts::loss_burst>());
-  // Of a server's link, only C++ states more than the line rate.
+  // Only C++ states more of a server's link than the line rate.
   visit(FieldFacts{nullptr, nullptr, "TIME", "round-trip time of a server's link"}
             .InSi("server_rtt_s")
             .Within(0, kLongestTime),

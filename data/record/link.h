@@ -50,8 +50,8 @@ inline LinkFacts Overlay(LinkFacts base, const LinkFacts& over) {
   return base;
 }
 
-// Of the rates that Ethernet links are sold with the one that is nearest to this, as a ratio: hosts
-// and protocols take their share of a line rate.
+// The nearest, as a ratio, of the rates that Ethernet links are sold with: hosts and protocols take
+// their share of a line rate.
 DataRate<> NominalRate(DataRate<> rate);
 
 }  // namespace stepcast

@@ -1,5 +1,7 @@
 #include "model/compute/roofline.h"
 
+#include "model/compute/fitted_curve.h"
+
 namespace stepcast {
 
 bool HasRoofline(const Workload& workload, const std::optional<Device>& device) {

@@ -29,9 +29,11 @@
 #include "data/record/machine.h"
 #include "data/record/workload.h"
 #include "data/units/quantity.h"
-#include "model/compute/fitted_curve.h"
 
 namespace stepcast {
+
+template <class T>
+struct FittedCurve;
 
 // A framework's cost of starting one kernel: a few microseconds of driver time (CUDA C++ best
 // practices guide).

@@ -18,9 +18,9 @@
 //   pipelined ring     c m/2 + max( 4 alpha J + c m/2, J per_call(w) )     c m = m per_byte(w)
 //
 // Holds where w is a power of two (halving-doubling, trees) or fills its nodes (flat ring,
-// hierarchical); in between, the algorithms cost up to a round and, for halving-doubling, two passes
-// more. The pipelined ring is exact while bytes set the pace, and at most (m/B)/w too short where
-// latency does.
+// hierarchical); in between, the algorithms cost up to a round and, for halving-doubling, two
+// passes more. The pipelined ring is exact while bytes set the pace, and at most (m/B)/w too short
+// where latency does.
 //
 // Note that ring and halving-doubling cost exactly nothing at w = 1.
 //

@@ -101,7 +101,7 @@ class QueueSeries {
     }
     return Make(think, coefficients_[0], coefficients_[1]);
   }
-  // Who neither thinks nor waits for an update is at a link.
+  // A worker that neither thinks nor waits for an update is at a link.
   Queues Make(double think, const Two& value, const Two& slope) const {
     return {0.5 * (customers_ - think * value[0] - value[1]), value[1],
             -0.5 * (value[0] + think * slope[0] + slope[1]), slope[1]};

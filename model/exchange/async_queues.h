@@ -79,7 +79,7 @@ struct OverlapLines {
     if (lines[i].suffix <= next.suffix) return true;
     return i > 0 && Loss(i, next) <= kRounding;
   }
-  // What the envelope loses without line i: at most this, where its neighbours cross.
+  // The most that the envelope loses without line i, where its neighbours cross.
   double Loss(std::size_t i, const Line& next) const {
     const Line& before = lines[i - 1];
     const double crossing = (next.ready - before.ready) / (before.suffix - next.suffix);
@@ -141,8 +141,8 @@ struct AsyncNetwork {
         lines.Highest(ValueOf(backward), ValueOf(Push(residence)), lines.begin());
     return Max(Along(*last, residence), Duration<U>(at_own_link));
   }
-  // What of it is not spent at the stations: never negative, for the first bucket's line holds the
-  // whole push, and never more with longer times.
+  // The part of the cycle that is not spent at the stations: never negative, for the first bucket's
+  // line holds the whole push, and never more with longer times.
   template <class U>
   Duration<U> Think(const AsyncTimes<U>& residence) const {
     return Cycle(residence) - AtStations(residence);

@@ -22,8 +22,8 @@
 //
 //   (C - t_f - r_k - A - q_k (A + D_u)) (C - (g-1) d) = (1 + q_k) d C
 //
-// What of C is not spent at the stations is the think time Z = C - sum R. The last of w workers to
-// arrive finds the queues of w - 1, and those of k workers have product form:
+// The part of C that is not spent at the stations is the think time Z = C - sum R. The last of w
+// workers to arrive finds the queues of w - 1, and those of k workers have product form:
 //
 //   R_i = D_i ( 1 + Q_i(w-1) )
 //   X(k) = G(k-1) / G(k),   Q_u(k) = D_u U(k-1) / G(k),   k = Z X + Q_in + Q_u + Q_out
@@ -104,7 +104,7 @@
 
 namespace stepcast {
 
-// What one worker does between two updates, besides exchanging the message.
+// Work of one worker between two updates, besides exchanging the message.
 template <class T>
 struct AsyncWork {
   Duration<T> forward;
@@ -112,7 +112,8 @@ struct AsyncWork {
   T spread = T(0.0);  // sigma
   // Buckets of the message that leave during the backward pass; without any, all leaves after it.
   const std::vector<Bucket>* buckets = nullptr;
-  // What they come to, where somebody has worked it out before (internal::MakeOverlapLines).
+  // The lines that these come to, where the caller has made them before
+  // (internal::MakeOverlapLines).
   const internal::OverlapLines* lines = nullptr;
 };
 
@@ -152,7 +153,7 @@ AsyncState<T> Analyse(const AsyncNetwork<T>& network, int workers) {
   }
 }
 
-// What each update costs the fullest server and the worker's link.
+// Cost of each update to the fullest server and to the worker's link.
 template <class T>
 struct AsyncDemands {
   Duration<T> server_link;  // each way
@@ -235,7 +236,7 @@ AsyncNetwork<T> MakeAsyncNetwork(const ServerPaths<T>& p, const AsyncDemands<T>&
   return network;
 }
 
-// What the bytes of one exchange wait for where nobody else is there.
+// The limit of the bytes of one exchange where nobody else is there.
 template <class T>
 ServerLimiter WhatOneWaitsFor(const AsyncDemands<T>& d) {
   if (Max(d.own_link, Max(d.server_link, d.processor)) < d.connection) {

@@ -14,7 +14,7 @@ namespace stepcast::internal {
 template <class T>
 struct StepInputs;
 
-// What an asynchronous worker does between two updates.
+// Work of an asynchronous worker between two updates.
 template <class T>
 AsyncWork<T> WorkOf(const StepFacts& facts, const Duration<T>& micro, const Duration<T>& backward,
                     const T& spread, const OverlapLines* lines = nullptr) {

@@ -1,8 +1,8 @@
 // Which all-reduce is fastest for a message, and why.
 //
-// Of all algorithms that apply to w workers on N nodes, the one with the least T(m) = a + b m. The
-// ring counts with its rounds pipelined, the larger of two such costs, of which a message takes one
-// (PipelinedRing). Two costs with a_1 < a_2 and b_1 > b_2 tie at
+// The choice among all algorithms that apply to w workers on N nodes: the one with the least T(m) =
+// a + b m. The ring counts with its rounds pipelined, the larger of two such costs, of which a
+// message takes one (PipelinedRing). Two costs with a_1 < a_2 and b_1 > b_2 tie at
 //
 //   m* = (a_2 - a_1) / (b_1 - b_2)
 //
@@ -64,7 +64,7 @@ struct AllreduceChoice {
   std::optional<AllreduceCandidate<T>> next;
 };
 
-// Of at least one candidate.
+// The choice among one or more candidates.
 template <class T, class S>
 AllreduceChoice<T> ChooseAmong(const std::vector<AllreduceCandidate<T>>& candidates, int workers,
                                const DataSize<S>& message) {

@@ -1,4 +1,4 @@
-// A step's synchronisation by a collective: its hops, the cost of a call, and the schedule of buckets.
+// A step's synchronisation by a collective: hops, the cost of a call, and the schedule of buckets.
 //
 // All buckets follow each other over one link behind the backward pass; the formulas are those of
 // allreduce.h, byteps.h and model/overlap/buckets.h.
@@ -98,7 +98,7 @@ template <class T>
 CollectiveSchedule<T> ScheduleCollective(const PipelinedRing<T>& ring,
                                          const std::vector<Bucket>& buckets,
                                          const Duration<T>& backward, const Duration<T>& late) {
-  // What buckets from one on sum up to: their number and bytes, and those of them that the chain
+  // Sums over the buckets from one on: their number and bytes, and those of them that the chain
   // holds up.
   struct Tail {
     double count = 0;

@@ -1,5 +1,5 @@
-// What `explain` prints of collectives, whatever their algorithm: the values that their formulas take,
-// and the cost of a call.
+// What `explain` prints of collectives, whatever their algorithm: the values that their formulas
+// take, and the cost of a call.
 #ifndef STEPCAST_MODEL_EXCHANGE_COLLECTIVE_TERMS_H_
 #define STEPCAST_MODEL_EXCHANGE_COLLECTIVE_TERMS_H_
 
@@ -35,7 +35,7 @@ struct CollectiveTerms {
   const NamedValue n = to.NodeCount();
   const NamedValue g = to.DevicesOfNode();
   const NamedValue cards = PlainValue("cards", used, "network cards in use");
-  // Of one level the workers are the nodes, or the devices of the only node.
+  // With one level the workers are the nodes, or the devices of the only node.
   const NamedValue& one = between ? alpha : alpha_i;
   const NamedValue& rate = between ? b_hop : b_host;
   const NamedValue count = PlainValue("K", static_cast<double>(facts.buckets->size()), "buckets");

@@ -71,7 +71,7 @@ auto AlgorithmBandwidth(const SyncCost<T>& cost, const DataSize<S>& message) {
   return message / cost.Time(message);
 }
 
-// Of an all-reduce.
+// Bus bandwidth of an all-reduce.
 template <class T, class S>
 auto BusBandwidth(const SyncCost<T>& cost, int workers, const DataSize<S>& message) {
   const double w = workers;

@@ -26,8 +26,8 @@ struct StepTerms;
 template <class T>
 struct SyncGrowth;
 
-// What a worker keeps of the model in its device's memory, as shares of the whole; and of the copies
-// that it exchanges.
+// What a worker keeps of the model in its device's memory, as shares of the whole; and of the
+// copies that it exchanges.
 struct MemoryShares {
   double parameters = 1;
   double gradients = 1;
@@ -71,8 +71,8 @@ class Exchange {
   // first bucket leaves.
   virtual Duration<> Room(const GrowthQuestion& question) const;
 
-  // The terms that `explain` prints: of the hops beside that between nodes, before those of compute,
-  // and of the parts of a step.
+  // The terms that `explain` prints: of the hops beside that between nodes, before those of
+  // compute, and of the parts of a step.
   virtual void ExplainHops(Explainer* explainer) const = 0;
   virtual void Explain(Explainer* explainer) const;
   virtual void ExplainParts(Explainer* explainer) const;

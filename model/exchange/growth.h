@@ -19,8 +19,8 @@
 //
 // Note that S never falls with w from `least` on, so that "where S reaches y" has one answer.
 //
-// Sources: those of the exchanges, whose costs these are (the tests compare them); docs/explanation/
-// limits.md.
+// Sources: those of the exchanges, whose costs these are (the tests compare them);
+// docs/explanation/limits.md.
 #ifndef STEPCAST_MODEL_EXCHANGE_GROWTH_H_
 #define STEPCAST_MODEL_EXCHANGE_GROWTH_H_
 

@@ -123,13 +123,13 @@ struct ServerPhases {
   DurationPerByte<T> shared_link;
   double share = 1;  // of the model, on the fullest server
 
-  // Of the phase whose bytes take longer; of the pull where both take as long.
+  // The limit of the phase whose bytes take longer; of the pull where both take as long.
   ServerLimiter limiter() const {
     return pull.per_byte < push.per_byte ? push_limiter : pull_limiter;
   }
 };
 
-// What one phase waits for whatever its bytes: a message, and round trips of its tensors.
+// The wait of one phase whatever its bytes: a message, and round trips of its tensors.
 template <class T>
 Duration<T> PhaseLatency(const ServerPaths<T>& p) {
   return p.worker.alpha + p.worker.alpha * (p.rpc_rounds * (2.0 * p.tensors));
@@ -248,8 +248,8 @@ struct ServerEnd {
   Duration<T> pulled;
 };
 
-// What the first bucket of each phase takes longer than its cost, at the worker and at the fullest
-// server: flows that start slowly.
+// The time that the first bucket of each phase takes beyond its cost, at the worker and at the
+// fullest server: flows start slowly.
 template <class T>
 struct FirstBucketDelays {
   Duration<T> worker_push;

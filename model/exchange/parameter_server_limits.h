@@ -24,8 +24,8 @@
 //                grow alike, one of them counts once and the other q times (a flow shop of two
 //                machines). Colocated servers have one link for both phases and gain nothing.
 //
-// Holds where w fills its nodes (colocated servers, one on each node), which are taken to handle and
-// update bytes as fast as links bring them.
+// Holds where w fills its nodes (colocated servers, one on each node), which are taken to handle
+// and update bytes as fast as links bring them.
 //
 // Sources: those of model/exchange/parameter_server.h, whose costs these are; docs/explanation/
 // limits.md.
@@ -68,8 +68,9 @@ DurationPerByte<T> ServerPerByte(const ServerPaths<T>& p) {
 
 }  // namespace internal
 
-// Of servers on nodes of their own; `p.workers` is not read. `seen` is q for calls and for bytes
-// where a bucket is pulled while later ones are pushed; 1 where the phases take turns.
+// Growth of the cost of servers on nodes of their own; `p.workers` is not read. `seen` is q for
+// calls and for bytes where a bucket is pulled while later ones are pushed; 1 where the phases take
+// turns.
 template <class T>
 CostGrowth<T> ServerGrowth(const ServerPaths<T>& p, double seen_calls = 1, double seen_bytes = 1) {
   const double n = p.servers;
@@ -95,9 +96,9 @@ CostGrowth<T> ServerGrowth(const ServerPaths<T>& p, double seen_calls = 1, doubl
   return growth;
 }
 
-// Of one server on each of the workers' nodes; the numbers of servers, workers and nodes are not
-// read. What the network merges saves transfers at the server and no byte: a worker still sends and
-// receives all.
+// Growth of the cost of one server on each of the workers' nodes; the numbers of servers, workers
+// and nodes are not read. Merging in the network saves transfers at the server and no byte: a
+// worker still sends and receives all.
 template <class T>
 CostGrowth<T> ColocatedServerGrowth(const ServerPaths<T>& p) {
   const double g = p.workers_per_node;

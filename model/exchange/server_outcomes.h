@@ -8,12 +8,12 @@
 
 namespace stepcast {
 
-// What the bytes of a phase wait for.
+// The limit of the bytes of a phase.
 enum class ServerLimiter { kWorkerLink, kServerLink, kServerRate, kConnection };
 
-// What each phase still needs once the computation it can hide behind has ended: aggregation after
-// the backward pass, distribution after the last gradient has arrived; and what the network saves
-// by helping with one of them or with both.
+// The time that each phase still needs once the computation it can hide behind has ended:
+// aggregation after the backward pass, distribution after the last gradient has arrived; and the
+// time that the network saves by helping with one of them or with both.
 template <class T>
 struct PhaseBenefit {
   Duration<T> remaining_aggregation;
@@ -23,7 +23,7 @@ struct PhaseBenefit {
   Duration<T> both_save;
 };
 
-// What more workers would queue for, or what the cycle is made of while they do not.
+// The station that more workers would queue for, else the longest part of the cycle.
 enum class AsyncLimiter { kCompute, kWorkerLink, kServerLink, kServerRate, kServerUpdate };
 
 template <class T>

@@ -1,5 +1,5 @@
-// What `explain` prints of parameter servers, synchronous or not: the values that their formulas take,
-// and their links.
+// What `explain` prints of parameter servers, synchronous or not: the values that their formulas
+// take, and their links.
 #ifndef STEPCAST_MODEL_EXCHANGE_SERVER_TERMS_H_
 #define STEPCAST_MODEL_EXCHANGE_SERVER_TERMS_H_
 

@@ -34,12 +34,12 @@ namespace stepcast {
 struct LargestShard {
   double share = 1;   // of the gradient, on the fullest server
   std::string layer;  // whose tensor is the largest there; empty where shares are even
-  // Whether that tensor alone is more than an equal share, so that more servers do not help.
+  // Whether one tensor alone is more than an equal share, so that more servers do not help.
   bool one_tensor = false;
   double tensors = 1;  // on the fullest server
 };
 
-// What the fullest of `servers` holds; `servers` below 1 counts as 1.
+// The share of the fullest of `servers`; `servers` below 1 counts as 1.
 LargestShard LargestShare(const Workload& workload, int servers, Sharding sharding);
 
 // The part of MakeBuckets(workload, cap) that lives on the fullest server, in the order in which it

@@ -1,8 +1,8 @@
-// What every exchange of a step is made of: paths as stated or fitted, hops, the silence of the links
-// before the first bucket, and what comes of it.
+// What every exchange of a step is made of: paths as stated or fitted, hops, the silence of the
+// links before the first bucket, and what comes of it.
 //
-// The formulas are those of model/network/hop.h and slow_start.h; here they meet the facts of a plan
-// and the fitted parameters.
+// The formulas are those of model/network/hop.h and slow_start.h; here they meet the facts of a
+// plan and the fitted parameters.
 #ifndef STEPCAST_MODEL_EXCHANGE_SYNCHRONISATION_H_
 #define STEPCAST_MODEL_EXCHANGE_SYNCHRONISATION_H_
 
@@ -82,7 +82,7 @@ Duration<T> SlowStartTrip(const LinkFacts& link, const Hop<T>& hop) {
   return link.loss.value_or(0.0) > 0.0 ? hop.alpha * 2.0 : Duration<T>(*link.rtt);
 }
 
-// What a step's first bucket loses because its flows were silent while the devices computed. A
+// Time that a step's first bucket loses because flows were silent while the devices computed. A
 // node sends `passes` bytes of it for each byte of the message, which takes `per_byte` once the
 // flows are open, whatever limits it: a faster link that nobody can use loses no more.
 template <class T>

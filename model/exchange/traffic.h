@@ -1,4 +1,4 @@
-// What one synchronisation puts on the network: counted, not fitted.
+// Bytes and transfers that one synchronisation puts on the network: counted, not fitted.
 //
 //   m gradient bytes, w workers, n servers or helpers, N nodes, g devices on the fullest node
 //

@@ -19,8 +19,8 @@
 // next step, so that an exchange may hide behind the forward pass too: the buckets of an all-reduce
 // are ready in the backward pass and needed at its end (model/overlap/buckets.h, which is the case
 // of one need for all); a reduce-scatter is the same, and the all-gather that follows it is needed
-// bit by bit in the next forward pass; parameters that are gathered unit by unit are ready where the
-// unit before begins and needed where their own does.
+// bit by bit in the next forward pass; parameters that are gathered unit by unit are ready where
+// the unit before begins and needed where their own does.
 //
 // Holds for links that serve first in first out and one stream, neither of which slows the other.
 // Operations are in the order in which they leave. None may be needed at or before the point at
@@ -31,9 +31,9 @@
 // operation; and that operations which are all needed at the end of the backward pass stall it for
 // max(t_b, E_K) - t_b.
 //
-// Sources: Li et al., VLDB 2020 (buckets behind the backward pass); Rajbhandari et al., SC 2020, and
-// Zhao et al., VLDB 2023 (gathers before their units); Johnson, Naval Research Logistics Quarterly 1
-// (1954) (two machines in a row).
+// Sources: Li et al., VLDB 2020 (buckets behind the backward pass); Rajbhandari et al., SC
+// 2020, and Zhao et al., VLDB 2023 (gathers before their units); Johnson, Naval Research Logistics
+// Quarterly 1 (1954) (two machines in a row).
 #ifndef STEPCAST_MODEL_OVERLAP_SCHEDULE_H_
 #define STEPCAST_MODEL_OVERLAP_SCHEDULE_H_
 
@@ -89,8 +89,8 @@ struct LinkSchedule {
   Duration<T> hidden;
 };
 
-// The last of `steps` equal steps on a link that was idle before. One is enough where the operations
-// of a step are needed before those of the next are ready.
+// The last of `steps` equal steps on a link that was idle before. One is enough where the
+// operations of a step are needed before those of the next are ready.
 template <class T>
 LinkSchedule<T> ScheduleOnLink(const std::vector<LinkOperation<T>>& operations,
                                const StepPasses<T>& passes, int steps = 1) {

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "data/record/input_error.h"
+#include "model/compute/profiled_compute.h"
 #include "model/compute/roofline.h"
 #include "model/step/answer.h"
 #include "model/step/priors.h"

@@ -28,10 +28,11 @@
 
 #include "data/record/machine.h"
 #include "data/record/workload.h"
-#include "model/compute/profiled_compute.h"
 #include "model/step/parameters.h"
 
 namespace stepcast {
+
+class ProfiledCompute;
 
 // Where a parameter's value comes from; kStated: somebody fixed it.
 enum class Origin { kFitted, kFittedPrior, kPrior, kStated, kTransferred };
@@ -107,7 +108,7 @@ class Belief {
   std::optional<Scatter> scatter_;
 };
 
-// What a workload runs on: the device that is named, else that of the data sheet, else the cluster's.
+// Device that a workload runs on: the named one, else that of the data sheet, else the cluster's.
 std::string DeviceName(const Cluster& cluster, const std::optional<Device>& facts,
                        const std::string& device);
 

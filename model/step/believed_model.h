@@ -33,7 +33,7 @@ class BelievedModel {
     Eigen::VectorXd gradient;  // of log_step, by the belief's ln(SI value)
   };
 
-  // Of Facts(plan), at the values that are believed.
+  // The answer to Facts(plan), at the values that are believed.
   Answer Evaluate(const Plan& plan) const;
 
   const Belief& belief() const { return belief_; }

@@ -22,7 +22,7 @@ struct ExplainedTerm {
   std::string source;
   std::vector<NamedValue> inputs;
   NamedValue result;
-  // Whether it is one of the parts that add up to the step.
+  // Whether the term is one of the parts that add up to the step.
   bool is_part = false;
   double share = 0;  // of the step, of a part
 };

@@ -14,7 +14,6 @@ NamedValue TimeValue(const char* symbol, Duration<> t, const char* name) {
   if (size > 0 && size < 1) return {symbol, t.in(kMilliseconds), "ms", name};
   return {symbol, seconds, "s", name};
 }
-// Of a network, and of what the cluster's parameters count in bytes.
 NamedValue RateValue(const char* symbol, DataRate<> rate, const char* name) {
   return {symbol, rate.in(kGigabitsPerSecond), "Gbit/s", name};
 }

@@ -1,6 +1,6 @@
-// The terms of one step, as a person with a calculator reads them: each formula with the values that
-// it was evaluated from. What the model keeps to itself (limits of a flow, the queues of a cycle) is
-// asked of the model's own functions; what belongs to one exchange is added by it
+// The terms of one step, as a person with a calculator reads them: each formula with the values
+// that it was evaluated from. What the model keeps to itself (limits of a flow, the queues of a
+// cycle) is asked of the model's own functions; what belongs to one exchange is added by it
 // (model/exchange/exchange.h).
 #ifndef STEPCAST_MODEL_STEP_EXPLAINER_H_
 #define STEPCAST_MODEL_STEP_EXPLAINER_H_
@@ -20,7 +20,7 @@ using TermInputs = std::vector<NamedValue>;
 
 // Values with the unit that fits them.
 NamedValue TimeValue(const char* symbol, Duration<> t, const char* name = "");
-// Of a network, and of what the cluster's parameters count in bytes.
+// Rates are shown in bits, and in bytes where the cluster's parameters count in bytes.
 NamedValue RateValue(const char* symbol, DataRate<> rate, const char* name = "");
 NamedValue ByteRateValue(const char* symbol, DataRate<> rate, const char* name);
 NamedValue SizeValue(const char* symbol, DataSize<> size, const char* name);
@@ -73,7 +73,7 @@ class Explainer {
   FormulaText WindowText(const PathTerms<double>& terms) const;
   static NamedValue LossLimit(const PathTerms<double>& terms);
   void DeviceHop();
-  // What the first bucket loses, in one phase; returns it as an input of the whole.
+  // The time that the first bucket loses in one phase; returned as an input of the whole.
   NamedValue SlowStart(const std::string& name, const char* symbol, double flows, double passes,
                        DurationPerByte<double> per_byte, DataSize<> first);
   // A synchronisation beside the backward pass, and the parts of the step that it is shared out to.

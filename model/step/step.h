@@ -59,8 +59,8 @@ StepTime<T> EvaluateStep(const StepFacts& facts, const ClusterParameters<T>& clu
 template <class T>
 AllreduceChoice<T> EvaluateChoice(const StepFacts& facts, const ClusterParameters<T>& cluster);
 
-// What each phase of synchronous servers still needs after the compute it hides behind, and what
-// the network saves by helping with it.
+// The time that each phase of synchronous servers still needs after the compute it hides behind,
+// and how much the network saves by helping with it.
 template <class T>
 PhaseBenefit<T> EvaluateServerPhases(const StepFacts& facts, const ClusterParameters<T>& cluster,
                                      const WorkloadParameters<T>& workload);

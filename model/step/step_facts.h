@@ -56,12 +56,12 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
 
 namespace internal {
 
-// What is known between a worker and a server, with the bandwidth of the server's link.
+// The known path between a worker and a server, with the bandwidth of the server's link.
 inline LinkFacts PathToServers(const StepFacts& facts) {
   return facts.server.colocated ? facts.link : Overlay(facts.link, facts.server_link);
 }
 
-// What is known between the nodes of a collective. Machines of BytePS exchange with helpers too.
+// The known path between the nodes of a collective. Machines of BytePS exchange with helpers too.
 inline LinkFacts NodeLink(const StepFacts& facts) {
   if (!TraitsOf(facts.strategy).helpers || facts.servers == 0) return facts.link;
   LinkFacts link = Overlay(facts.link, facts.server_link);
@@ -74,7 +74,7 @@ inline LinkFacts ExchangeLink(const StepFacts& facts) {
   return UsesServers(facts.strategy) ? PathToServers(facts) : NodeLink(facts);
 }
 
-// Whether nobody is there to exchange anything with.
+// Whether the worker has nobody to exchange anything with.
 inline bool Alone(const StepFacts& facts) {
   return !TraitsOf(facts.strategy).exchanges ||
          (facts.workers == 1 && (!UsesServers(facts.strategy) || facts.server.colocated));

@@ -44,7 +44,7 @@ struct ComputedParts {
     return DeliverTo(MakePath(link, cluster.node_link(), cluster), shape, cluster.flow_bandwidth(),
                      barrier, terms);
   }
-  // Of a server's link, or a helper's.
+  // Rate of a server's link, or of a helper's.
   template <class T>
   PathRate<T> ServerRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
                          const FlowShape& shape, const Barrier<T>& barrier,
@@ -52,7 +52,7 @@ struct ComputedParts {
     return DeliverTo(MakePath(link, cluster.link_bandwidth(), cluster), shape,
                      cluster.flow_bandwidth(), barrier, terms);
   }
-  // Of one connection between a worker and a server.
+  // Limits of one connection between a worker and a server.
   template <class T>
   FlowLimits<T> ConnectionLimits(const LinkFacts& path, const ClusterParameters<T>& cluster,
                                  const Barrier<T>& barrier) const {
@@ -73,7 +73,7 @@ struct ComputedParts {
   const OverlapLines* AsyncLines(const StepFacts& /*facts*/) const { return nullptr; }
 };
 
-// What a step is joined from, beside what is counted.
+// Times that a step is joined from, beside the counts.
 template <class T>
 struct StepInputs {
   Duration<T> micro;  // one micro-step

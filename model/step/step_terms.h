@@ -11,7 +11,7 @@
 
 namespace stepcast {
 
-// What a step's time is made of on the way: what `explain` shows.
+// Terms on the way to a step's time, as `explain` shows them.
 template <class T>
 struct StepTerms {
   Duration<T> micro;         // one micro-step

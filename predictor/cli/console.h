@@ -6,7 +6,7 @@
 
 namespace stepcast::cli {
 
-// Of standard output and the environment: see StyleFor and WidthFor.
+// Style and width of standard output in this environment: see StyleFor and WidthFor.
 Style DetectStyle();
 int TerminalWidth();
 

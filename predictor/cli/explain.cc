@@ -6,6 +6,7 @@
 
 #include "predictor/cli/command.h"
 #include "predictor/cli/wrapped.h"
+#include "predictor/explanation.h"
 
 namespace stepcast::cli {
 namespace {

@@ -7,6 +7,7 @@
 #include "data/plan/limits.h"
 #include "data/record/input_error.h"
 #include "model/exchange/sharding.h"
+#include "model/step/answer.h"
 
 namespace stepcast::internal {
 
@@ -14,7 +15,6 @@ namespace {
 
 // How far the tables go; beyond, the same formulas are evaluated.
 constexpr int kTabledCounts = 4096;
-constexpr int kTabledPeers = 256;
 constexpr int kTabledBatches = 1024;
 
 bool IsTime(double seconds) { return seconds >= 0 && seconds < 1e9; }
@@ -63,7 +63,6 @@ CompiledState::CompiledState(const Predictor& predictor, const Plan& compiled_pl
     profile_log_sd.push_back(profile->ExtraLogSd(std::max(b, 1)));
   }
   if (UsesServers(plan.strategy)) SetShards(predictor.workload());
-  SetParameters(belief.SlowestLink(plan.hosts));
   SetMemory(predictor);
   SetTables();
 }
@@ -79,42 +78,6 @@ void CompiledState::SetShards(const Workload& network) {
                               network, n, plan.server.sharding,
                               plan.bucket.value_or(DefaultBucket(plan.strategy))));
     shard.lines = MakeBucketLines(*shard.held);
-  }
-}
-
-void CompiledState::SetParameters(int link) {
-  const std::vector<double>& values = belief.log_values();
-  const PlanParameters at = PlanParameters::FromLogs(values.data(), values.data() + kWorkloadColumn,
-                                                     &values[static_cast<std::size_t>(link)]);
-  cluster = at.cluster;
-  workload = at.workload;
-  const auto constants = [&](auto* of_cluster, auto* of_workload) {
-    std::copy(cluster.si.begin(), cluster.si.end(), of_cluster->si.begin());
-    std::copy(workload.si.begin(), workload.si.end(), of_workload->si.begin());
-    of_cluster->node_link_si = *cluster.node_link_si;
-  };
-  constants(&cluster_by_link, &workload_by_link);
-  constants(&cluster_by_hop, &workload_by_hop);
-  constants(&cluster_by_compute, &workload_by_compute);
-  // By ln(value): the derivative of a value is the value.
-  const auto vary = [](auto* dual, int lane) { dual->slope.Set(lane, dual->value); };
-  vary(&*cluster_by_link.node_link_si, kNodeLinkLane);
-  for (int lane = kFlowLane; lane < kLinkLanes; ++lane) {
-    vary(&cluster_by_link.si[static_cast<std::size_t>(kLinkLaneParameters[lane])], lane);
-  }
-  vary(&cluster_by_hop.si[kHostBandwidth], kHostLane);
-  vary(&cluster_by_hop.si[kHostSharing], kSharingLane);
-  vary(&cluster_by_hop.si[kNodeScaling], kScalingLane);
-  vary(&cluster_by_compute.si[kHostContention], kContentionLane);
-  vary(&workload_by_compute.si[kFixedTime], kFixedLane);
-  vary(&workload_by_compute.si[kFloorTime], kFloorLane);
-  vary(&workload_by_compute.si[kSampleTime], kSampleLane);
-
-  const auto position = [&](int column) { return column == kLinkColumn ? link : column; };
-  for (int i = 0; i < kPlanColumns; ++i) {
-    for (int j = 0; j <= i; ++j) {
-      covariance.Set(i, j, belief.log_covariance()(position(i), position(j)));
-    }
   }
 }
 
@@ -146,41 +109,20 @@ void CompiledState::SetMemory(const Predictor& predictor) {
 }
 
 void CompiledState::SetTables() {
-  const ComputedParts computed;
-  for (int b = 0; b <= kTabledBatches; ++b) {
-    curve_by_compute.push_back(computed.CurveTime(b, workload_by_compute));
-    curve.push_back(ValueOf(curve_by_compute.back()));
-  }
+  const int link = belief.SlowestLink(plan.hosts);
+  const std::vector<double>& values = belief.log_values();
+  const PlanParameters at = PlanParameters::FromLogs(values.data(), values.data() + kWorkloadColumn,
+                                                     &values[static_cast<std::size_t>(link)]);
+  cluster = at.cluster;
+  workload = at.workload;
   StepFacts tried = facts;
   for (int n = 0; n <= kTabledCounts; ++n) {
-    doublings.push_back(n == 0 ? 0 : computed.Doublings(n));
+    doublings.push_back(n == 0 ? 0 : ComputedParts().Doublings(n));
     tried.workers = n;
-    slowest.push_back(n <= tried.backup_workers ? 0 : computed.Slowest(tried));
+    slowest.push_back(n <= tried.backup_workers ? 0 : ComputedParts().Slowest(tried));
   }
-  // Where packets are lost a rate depends on more than the peers.
-  const bool lossy = facts.link.loss.value_or(0) > 0 || facts.server_link.loss.value_or(0) > 0;
-  if (lossy || !TraitsOf(facts.strategy).exchanges) return;
-  RecordedParts recorded;
-  recorded.rates = &rates;
-  recorded.rates_by_link = &rates_by_link;
-  tried.server_share = 1;
-  tried.devices_per_node = 1;
-  const auto record = [&](int workers, int servers) {
-    tried.workers = tried.nodes = workers;
-    tried.servers = servers;
-    if (UsesServers(facts.strategy)) {
-      MakeServerRoutes<double>(tried, cluster, workload, recorded, nullptr);
-      MakeServerRoutes<LinkDual>(tried, cluster_by_link, workload_by_link, recorded, nullptr);
-    } else {
-      MakeCollectiveHops<double>(tried, cluster, recorded, nullptr);
-      MakeCollectiveHops<LinkDual>(tried, cluster_by_link, recorded, nullptr);
-    }
-  };
-  const bool by_nodes = TraitsOf(facts.strategy).may_have_servers();
-  for (int w = by_nodes ? 1 : 2; w <= (by_nodes ? kTabledPeers : 3); ++w) {
-    record(w, UsesServers(facts.strategy) ? 1 : facts.servers);
-  }
-  for (int n = 2; UsesServers(facts.strategy) && n <= options.most_servers; ++n) record(1, n);
+  RecordRates(cluster, workload, &rates);
+  intervals = MakeIntervalTables(*this, link, kTabledBatches, &curve);
 }
 
 QueryStatus CompiledState::Check(const PlanQuery& q) const {
@@ -226,27 +168,9 @@ StepFacts CompiledState::FactsOf(const PlanQuery& q) const {
   return f;
 }
 
-KnownParts CompiledState::PartsOf(const PlanQuery& q) const {
-  // The helpers' link counts where there are helpers.
-  const bool own_link =
-      q.link.empty() && q.server_link.empty() &&
-      (!TraitsOf(facts.strategy).helpers || (q.servers > 0) == (facts.servers > 0));
-  KnownParts parts;
-  parts.curve = &curve;
-  parts.curve_by_compute = &curve_by_compute;
-  parts.rates = own_link ? &rates : nullptr;
-  parts.rates_by_link = own_link ? &rates_by_link : nullptr;
-  parts.doublings = &doublings;
-  parts.slowest = &slowest;
-  parts.lines = &lines;
-  if (!shards.empty()) parts.held = &shards[static_cast<std::size_t>(q.servers)].lines;
-  parts.async_lines = &async_lines;
-  return parts;
-}
-
 Duration<> CompiledState::StepTime(const PlanQuery& query) const {
   const StepFacts f = FactsOf(query);
-  const KnownParts parts = PartsOf(query);
+  const KnownParts<double> parts = PartsOf(query);
   return JoinStep<double>(f, MakeStepInputs<double>(f, cluster, workload, parts, nullptr), parts,
                           nullptr)
       .total();

@@ -1,4 +1,4 @@
-// What a CompiledPlan keeps, and how it answers.
+// The inside of a CompiledPlan: what it keeps, and how it answers.
 #ifndef STEPCAST_PREDICTOR_COMPILED_COMPILED_H_
 #define STEPCAST_PREDICTOR_COMPILED_COMPILED_H_
 
@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "data/plan/limits.h"
+#include "model/compute/profiled_compute.h"
 #include "model/step/belief.h"
 #include "model/step/step.h"
 #include "predictor/compiled/exchange.h"
+#include "predictor/compiled/interval.h"
 #include "predictor/compiled/known_parts.h"
-#include "predictor/compiled/slopes.h"
 #include "predictor/compiled_plan.h"
 
 namespace stepcast::internal {
@@ -24,7 +25,7 @@ struct CompiledState {
   PlanQuery own;
   Belief belief;
 
-  // What no query changes.
+  // Facts that no query changes.
   StepFacts facts;
   std::shared_ptr<const std::vector<Bucket>> buckets;
   std::vector<BucketLine> lines;
@@ -33,28 +34,21 @@ struct CompiledState {
 
   ClusterParameters<double> cluster;
   WorkloadParameters<double> workload;
-  ClusterParameters<LinkDual> cluster_by_link;
-  WorkloadParameters<LinkDual> workload_by_link;
-  ClusterParameters<HopDual> cluster_by_hop;
-  WorkloadParameters<HopDual> workload_by_hop;
-  ClusterParameters<ComputeDual> cluster_by_compute;
-  WorkloadParameters<ComputeDual> workload_by_compute;
 
   // By local batch.
   std::vector<Duration<>> curve;
-  std::vector<Duration<ComputeDual>> curve_by_compute;
-  // Of paths whose link is the compiled one and loses nothing, by their peers: nodes' and servers'.
+  // Rates of the paths whose link is the compiled one and loses nothing, by their peers: those of
+  // nodes and of servers.
   Rates<double> rates;
-  Rates<LinkDual> rates_by_link;
   std::vector<double> doublings;  // by a count
   std::vector<double> slowest;    // by workers
 
-  // Of a profile, by local batch: what it makes of the curve, and what it knows worse there.
+  // Where there is a profile, by local batch: its factor on the curve, and how much worse it knows.
   std::shared_ptr<const ProfiledCompute> profile;
   std::vector<double> shape;
   std::vector<double> profile_log_sd;
 
-  QuadraticForm covariance;
+  std::shared_ptr<const IntervalTables> intervals;
   CalibratedRange range;
   std::optional<CalibratedRange::BatchRange> batches;
 
@@ -68,9 +62,13 @@ struct CompiledState {
            accumulation_steps <= kMostCount;
   }
   QueryStatus Check(const PlanQuery& query) const;
-  // What follows is of a query that Check has found right.
+  // The functions below take a query that Check has found right.
   StepFacts FactsOf(const PlanQuery& query) const;
-  KnownParts PartsOf(const PlanQuery& query) const;
+  KnownParts<double> PartsOf(const PlanQuery& query) const { return PartsOf(query, curve, rates); }
+  template <class Rate, class Curve>
+  KnownParts<Rate, Curve> PartsOf(const PlanQuery& query,
+                                  const std::vector<Duration<Curve>>& of_curve,
+                                  const Rates<Rate>& of_rates) const;
   double ShapeAt(int batch) const {
     if (!profile) return 1;
     const auto at = static_cast<std::size_t>(batch);
@@ -85,30 +83,64 @@ struct CompiledState {
                  std::size_t count, double* step_times_s) const;
   double MicroStepIn(const Exchange& exchange, int local_batch) const;  // [s]
   double ProfileLogSd(int batch) const;
-  // Derivatives, stage by stage.
-  template <bool kHeldBack>
-  void ByCollective(const StepFacts& f, const KnownParts& parts, Duration<> backward,
-                    Duration<> idle, SyncSlopes* slopes) const;
-  template <bool kHeldBack>
-  void ByServers(const StepFacts& f, const KnownParts& parts, Duration<> backward, Duration<> idle,
-                 SyncSlopes* slopes) const;
-  // Adds what a part of the step depends on through a synchronisation: `by` its lanes it has these
-  // derivatives, and `by_end_and_all` is the sum of those by its end and by its length.
-  void AddSynchronisation(const StepFacts& f, const SyncSlopes& sync, const Lanes<kHeldLanes>& by,
-                          double by_end_and_all, Gradient* gradient) const;
-  void Predict(const PlanQuery& query, const StepFacts& f, Forecast* forecast) const;
-  void PredictAsynchronous(const PlanQuery& query, const StepFacts& f, Forecast* forecast) const;
-  // `by_step()` and `by_compute()` are the gradients of the logarithms of the step and its compute;
-  // `shown` is what of the step is not compute.
-  template <class ByStep, class ByCompute>
-  void SetInterval(const PlanQuery& query, const KnownParts& parts, Duration<> step,
-                   Duration<> compute, const ByStep& by_step, const ByCompute& by_compute,
-                   Duration<> shown, Forecast* forecast) const;
+  // The rates of the paths that queries on the plan's own links take, into a table of their scalar.
+  template <class T>
+  void RecordRates(const ClusterParameters<T>& of_cluster, const WorkloadParameters<T>& of_workload,
+                   Rates<T>* recorded) const;
   void SetShards(const Workload& network);
-  void SetParameters(int link);
   void SetMemory(const Predictor& predictor);
   void SetTables();
 };
+
+template <class Rate, class Curve>
+KnownParts<Rate, Curve> CompiledState::PartsOf(const PlanQuery& q,
+                                               const std::vector<Duration<Curve>>& of_curve,
+                                               const Rates<Rate>& of_rates) const {
+  // The helpers' link counts where there are helpers.
+  const bool own_link =
+      q.link.empty() && q.server_link.empty() &&
+      (!TraitsOf(facts.strategy).helpers || (q.servers > 0) == (facts.servers > 0));
+  KnownParts<Rate, Curve> parts;
+  parts.curve = &of_curve;
+  parts.rates = own_link ? &of_rates : nullptr;
+  parts.doublings = &doublings;
+  parts.slowest = &slowest;
+  parts.lines = &lines;
+  if (!shards.empty()) parts.held = &shards[static_cast<std::size_t>(q.servers)].lines;
+  parts.async_lines = &async_lines;
+  return parts;
+}
+
+template <class T>
+void CompiledState::RecordRates(const ClusterParameters<T>& of_cluster,
+                                const WorkloadParameters<T>& of_workload,
+                                Rates<T>* recorded) const {
+  // Peers up to which there is a table; beyond, the same formulas are evaluated.
+  constexpr int kTabledPeers = 256;
+  // Where packets are lost a rate depends on more than the peers.
+  const bool lossy = facts.link.loss.value_or(0) > 0 || facts.server_link.loss.value_or(0) > 0;
+  if (lossy || !TraitsOf(facts.strategy).exchanges) return;
+  RecordedParts<T> parts;
+  parts.rates = recorded;
+  StepFacts tried = facts;
+  tried.server_share = 1;
+  tried.devices_per_node = 1;
+  const bool servers = UsesServers(facts.strategy);
+  const auto record = [&](int workers, int of_servers) {
+    tried.workers = tried.nodes = workers;
+    tried.servers = of_servers;
+    if (servers) {
+      MakeServerRoutes<T>(tried, of_cluster, of_workload, parts, nullptr);
+    } else {
+      MakeCollectiveHops<T>(tried, of_cluster, parts, nullptr);
+    }
+  };
+  const bool by_nodes = TraitsOf(facts.strategy).may_have_servers();
+  for (int w = by_nodes ? 1 : 2; w <= (by_nodes ? kTabledPeers : 3); ++w) {
+    record(w, servers ? 1 : facts.servers);
+  }
+  for (int n = 2; servers && n <= options.most_servers; ++n) record(1, n);
+}
 
 }  // namespace stepcast::internal
 

@@ -21,7 +21,7 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
   const bool slow_start = ExchangeLink(f).rtt && LeavesNode(f);
   if (TraitsOf(f.strategy).asynchronous() || f.server.pipelined || slow_start) return false;
 
-  const KnownParts parts = PartsOf(query);
+  const KnownParts<double> parts = PartsOf(query);
   const StepInputs<double> inputs = MakeStepInputs<double>(f, cluster, workload, parts, nullptr);
   exchange->overhead_s += inputs.overhead.si();
   exchange->wait = inputs.straggler_spread * parts.Slowest(f);
@@ -49,7 +49,7 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
   const std::vector<BucketLine>& held = *parts.held;
   const Duration<> pulls =
       Max(time_of(lines.front(), phases.worker_pull), time_of(held.front(), phases.server_pull));
-  // Those of the worker and those of the fullest server, in the order in which they rise.
+  // The lines of the worker and those of the fullest server, in the order in which they rise.
   auto worker = lines.begin();
   auto server = held.begin();
   while (worker != lines.end() || server != held.end()) {
@@ -65,7 +65,7 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
 
 namespace {
 
-// What is the same for all batches on one placement.
+// Values that are the same for all batches on one placement.
 struct Joint {
   double overhead_s;  // with the update of a worker
   double all_s;

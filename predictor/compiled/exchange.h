@@ -1,4 +1,4 @@
-// What a compiled plan works out once for a placement, when many batches are asked of it.
+// The work that a compiled plan does once for a placement, when many batches are asked of it.
 #ifndef STEPCAST_PREDICTOR_COMPILED_EXCHANGE_H_
 #define STEPCAST_PREDICTOR_COMPILED_EXCHANGE_H_
 

@@ -1,14 +1,190 @@
-#include <algorithm>
-#include <cmath>
+#include "predictor/compiled/interval.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+#include "model/numeric/dual.h"
 #include "model/statistics/normal.h"
+#include "model/step/answer.h"
 #include "model/step/discrepancy.h"
 #include "predictor/compiled/compiled.h"
 
 namespace stepcast::internal {
 namespace {
 
-// What is counted rather than fitted.
+// Parameters of the rate of a path, in this order; derivatives are by their logarithms.
+enum LinkLane {
+  kNodeLinkLane,
+  kFlowLane,
+  kLatencyLane,
+  kWindowLane,
+  kTimeoutLane,
+  kServerLinkLane,
+  kLinkLanes,
+};
+// The first is that of the slowest host's link.
+inline constexpr ClusterParameter kLinkLaneParameters[kLinkLanes] = {
+    kLinkBandwidth, kFlowBandwidth, kLinkLatency, kFlowWindow, kLossTimeout, kLinkBandwidth};
+using LinkDual = DualOf<kLinkLanes>;
+
+// The bandwidth of a hop depends on the rate of its path, by the value, and on parameters, by their
+// logarithms. The limits of a single connection depend on none of these, and have the first two
+// places for its limits.
+enum HopLane {
+  kRateLane,
+  kHostLane,
+  kSharingLane,
+  kScalingLane,
+  kHopLanes,
+  kWindowLimitLane = kRateLane,
+  kLossLimitLane = kHostLane,
+};
+using HopDual = DualOf<kHopLanes>;
+
+// The rates that one plan's routes were made from, and the hops by their derivatives.
+struct RouteSlopes {
+  DataRate<LinkDual> node_rate;
+  DataRate<LinkDual> server_rate;  // or a helper's
+  FlowLimits<LinkDual> limits;     // of a connection
+  HopDual node_bandwidth;
+  HopDual connection;
+};
+
+// Parameters that a micro-step depends on.
+enum ComputeLane { kFixedLane, kFloorLane, kSampleLane, kContentionLane, kComputeLanes };
+using ComputeDual = DualOf<kComputeLanes>;
+
+// A synchronisation depends on these, by the values themselves: a collective, and servers in the
+// same places. The last ones are needed only where a round trip or loss holds flows back.
+enum SyncLane {
+  kBackwardLane,
+  kBandwidthLane,
+  kAlphaLane,
+  kDeviceAlphaLane,
+  kDeviceBandwidthLane,
+  kHelperLane,
+  kFreeLanes,
+  kServerBandwidthLane = kAlphaLane,
+  kInitiationLane = kDeviceAlphaLane,
+  kServerRateLane = kDeviceBandwidthLane,
+  kUpdateLane = kHelperLane,
+  kConnectionLane = kFreeLanes,
+  kServerAlphaLane,
+  kIdleLane,
+  kSilenceLane,
+  kHeldLanes,
+};
+
+// The step is joined from these, of compute and of synchronisation.
+enum JoinLane { kMicroLane, kPassLane, kEndLane, kAllLane, kJoinLanes };
+using JoinDual = DualOf<kJoinLanes>;
+
+// A synchronisation, and the derivatives of its times by its lanes.
+struct SyncSlopes {
+  Duration<> end;
+  Duration<> all;
+  Duration<> transfer;  // of it, bytes at their pace
+  Limiter limiter = Limiter::kNothing;
+  Lanes<kHeldLanes> of_end;
+  Lanes<kHeldLanes> of_all;
+  double by_rounds = 0;  // of either, by ln(rpc_rounds)
+
+  RouteSlopes route;
+  double update_per_byte = 0;
+};
+
+// A quantity of this value, by itself.
+template <class Q, class D, class S>
+Q Seeded(const Quantity<D, S>& value, int lane) {
+  typename Q::Scalar dual(ValueOf(value.si()));
+  dual.slope.Set(lane, 1);
+  return Q::FromSi(dual);
+}
+
+// A gradient by the columns of model/step/answer.h, an even number of them.
+inline constexpr int kPadded = (kPlanColumns + 1) / 2 * 2;
+using Gradient = std::array<double, kPadded>;
+
+// x^T C x of a symmetric C, by the lower triangle, in which what stands for two places counts
+// twice. Row by row into sums that stay in registers, without the rows of parameters that a plan
+// does not depend on: most plans depend on few.
+class QuadraticForm {
+ public:
+  void Set(int row, int column, double value) {
+    rows_[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)] =
+        row == column ? value : 2 * value;
+  }
+  double Of(const Gradient& x) const {
+    Lanes<kPadded> sums;
+    AddRows<0>(x, &sums);
+    return Dot(sums, x.data());
+  }
+
+ private:
+  template <std::size_t kRow>
+  void AddRows(const Gradient& x, Lanes<kPadded>* sums) const {
+    if constexpr (kRow < kPlanColumns) {
+      if (x[kRow] != 0) AddRow<kRow / 2 + 1>(rows_[kRow].data(), x[kRow], sums);
+      AddRows<kRow + 1>(x, sums);
+    }
+  }
+  template <std::size_t kPairs, int N>
+  static void AddRow(const double* row, double x, Lanes<N>* sums) {
+    sums->two += typename Lanes<N>::Two{row[0], row[1]} * x;
+    if constexpr (kPairs > 1) AddRow<kPairs - 1>(row + 2, x, &sums->rest);
+  }
+  template <int N>
+  static double Dot(const Lanes<N>& sums, const double* x) {
+    const double first = sums.two[0] * x[0] + sums.two[1] * x[1];
+    if constexpr (N > 2) return first + Dot(sums.rest, x + 2);
+    return first;
+  }
+
+  std::array<Gradient, kPlanColumns> rows_{};
+};
+
+using StagedParts = KnownParts<LinkDual, ComputeDual>;
+
+// For hops by the rates of their paths, which it keeps with their derivatives by the parameters.
+struct HopParts : StagedParts {
+  const ClusterParameters<LinkDual>* cluster_by_link = nullptr;
+  RouteSlopes* route = nullptr;
+
+  PathRate<HopDual> NodeRate(const LinkFacts& link, const ClusterParameters<HopDual>& /*cluster*/,
+                             const FlowShape& shape, const Barrier<HopDual>& barrier,
+                             PathTerms<HopDual>* /*terms*/) const {
+    return Kept(StagedParts::NodeRate(link, *cluster_by_link, shape, ByLink(barrier), nullptr),
+                &route->node_rate);
+  }
+  PathRate<HopDual> ServerRate(const LinkFacts& link, const ClusterParameters<HopDual>& /*cluster*/,
+                               const FlowShape& shape, const Barrier<HopDual>& barrier,
+                               PathTerms<HopDual>* /*terms*/) const {
+    return Kept(StagedParts::ServerRate(link, *cluster_by_link, shape, ByLink(barrier), nullptr),
+                &route->server_rate);
+  }
+  FlowLimits<HopDual> ConnectionLimits(const LinkFacts& path,
+                                       const ClusterParameters<HopDual>& /*cluster*/,
+                                       const Barrier<HopDual>& barrier) const {
+    const FlowLimits<LinkDual> limits =
+        StagedParts::ConnectionLimits<LinkDual>(path, *cluster_by_link, ByLink(barrier));
+    route->limits = limits;
+    return {Seeded<DurationPerByte<HopDual>>(limits.window, kWindowLimitLane),
+            Seeded<DurationPerByte<HopDual>>(limits.loss, kLossLimitLane)};
+  }
+
+ private:
+  static PathRate<HopDual> Kept(const PathRate<LinkDual>& rate, DataRate<LinkDual>* kept) {
+    *kept = rate.bandwidth;
+    return {Seeded<DataRate<HopDual>>(rate.bandwidth, kRateLane), rate.limiter};
+  }
+  static Barrier<LinkDual> ByLink(const Barrier<HopDual>& barrier) {
+    return {DataSize<LinkDual>(ValueOf(barrier.message)), barrier.flows};
+  }
+};
+
+// Copies what is counted rather than fitted.
 template <class T>
 void SetCounts(const ServerPaths<HopDual>& from, ServerPaths<T>* paths) {
   paths->workers = from.workers;
@@ -82,13 +258,52 @@ void AddRoute(const RouteSlopes& route, double by_node_bandwidth, double by_serv
 
 }  // namespace
 
+struct IntervalTables {
+  ClusterParameters<LinkDual> cluster_by_link;
+  WorkloadParameters<LinkDual> workload_by_link;
+  ClusterParameters<HopDual> cluster_by_hop;
+  WorkloadParameters<HopDual> workload_by_hop;
+  ClusterParameters<ComputeDual> cluster_by_compute;
+  WorkloadParameters<ComputeDual> workload_by_compute;
+  std::vector<Duration<ComputeDual>> curve;
+  Rates<LinkDual> rates;
+  QuadraticForm covariance;
+};
+
+namespace {
+
+// The stages.
+struct Staged {
+  const CompiledState& s;
+  const IntervalTables& t;
+
+  template <bool kHeldBack>
+  void ByCollective(const StepFacts& f, const StagedParts& parts, Duration<> backward,
+                    Duration<> idle, SyncSlopes* slopes) const;
+  template <bool kHeldBack>
+  void ByServers(const StepFacts& f, const StagedParts& parts, Duration<> backward, Duration<> idle,
+                 SyncSlopes* slopes) const;
+  // Adds what a part of the step depends on through a synchronisation: by its lanes it has the
+  // derivatives `by`, and `by_end_and_all` is the sum of those by its end and by its length.
+  void AddSynchronisation(const StepFacts& f, const SyncSlopes& sync, const Lanes<kHeldLanes>& by,
+                          double by_end_and_all, Gradient* gradient) const;
+  void Predict(const PlanQuery& query, const StepFacts& f, Forecast* forecast) const;
+  void PredictAsynchronous(const PlanQuery& query, const StepFacts& f, Forecast* forecast) const;
+  // `by_step()` and `by_compute()` are the gradients of the logarithms of the step and its compute;
+  // `shown` is the part of the step that is not compute.
+  template <class ByStep, class ByCompute>
+  void SetInterval(const PlanQuery& query, const StagedParts& parts, Duration<> step,
+                   Duration<> compute, const ByStep& by_step, const ByCompute& by_compute,
+                   Duration<> shown, Forecast* forecast) const;
+};
+
 template <bool kHeldBack>
-[[gnu::flatten]] void CompiledState::ByCollective(const StepFacts& f, const KnownParts& parts,
-                                                  Duration<> backward, Duration<> idle,
-                                                  SyncSlopes* slopes) const {
+[[gnu::flatten]] void Staged::ByCollective(const StepFacts& f, const StagedParts& parts,
+                                           Duration<> backward, Duration<> idle,
+                                           SyncSlopes* slopes) const {
   using T = DualOf<kHeldBack ? kHeldLanes : kFreeLanes>;
   const CollectiveHops<HopDual> from = MakeCollectiveHops<HopDual>(
-      f, cluster_by_hop, HopParts{parts, &cluster_by_link, &slopes->route}, nullptr);
+      f, t.cluster_by_hop, HopParts{parts, &t.cluster_by_link, &slopes->route}, nullptr);
   slopes->route.node_bandwidth = from.node.bandwidth.si();
   CollectiveHops<T> hops;
   hops.node_link = from.node_link;
@@ -99,22 +314,22 @@ template <bool kHeldBack>
   hops.helper_link = Seeded<DataRate<T>>(from.helper_link, kHelperLane);
   const Duration<T> pass = Seeded<Duration<T>>(backward, kBackwardLane);
   Duration<T> silence = idle;
-  Duration<T> timeout = cluster.loss_timeout();
+  Duration<T> timeout = s.cluster.loss_timeout();
   if constexpr (kHeldBack) {
     silence = Seeded<Duration<T>>(idle, kIdleLane);
-    timeout = Seeded<Duration<T>>(cluster.loss_timeout(), kSilenceLane);
+    timeout = Seeded<Duration<T>>(s.cluster.loss_timeout(), kSilenceLane);
   }
   SetTimes(f, Synchronise<T>(f, hops, pass, silence, timeout, parts, nullptr), slopes);
 }
 
 template <bool kHeldBack>
-[[gnu::flatten]] void CompiledState::ByServers(const StepFacts& f, const KnownParts& parts,
-                                               Duration<> backward, Duration<> idle,
-                                               SyncSlopes* slopes) const {
+[[gnu::flatten]] void Staged::ByServers(const StepFacts& f, const StagedParts& parts,
+                                        Duration<> backward, Duration<> idle,
+                                        SyncSlopes* slopes) const {
   using T = DualOf<kHeldBack ? kHeldLanes : kFreeLanes>;
   const ServerRoutes<HopDual> routes =
-      MakeServerRoutes<HopDual>(f, cluster_by_hop, workload_by_hop,
-                                HopParts{parts, &cluster_by_link, &slopes->route}, nullptr);
+      MakeServerRoutes<HopDual>(f, t.cluster_by_hop, t.workload_by_hop,
+                                HopParts{parts, &t.cluster_by_link, &slopes->route}, nullptr);
   const ServerPaths<HopDual>& from = routes.paths;
   slopes->route.node_bandwidth = from.worker.bandwidth.si();
   slopes->route.connection = from.connection.si();
@@ -127,25 +342,25 @@ template <bool kHeldBack>
   SetCounts(from, &paths);
   paths.worker.bandwidth = Seeded<DataRate<T>>(from.worker.bandwidth, kBandwidthLane);
   paths.server_bandwidth = Seeded<DataRate<T>>(from.server_bandwidth, kServerBandwidthLane);
-  paths.initiation = Seeded<Duration<T>>(cluster.transfer_initiation(), kInitiationLane);
-  paths.server_rate = Seeded<DataRate<T>>(cluster.server_rate(), kServerRateLane);
+  paths.initiation = Seeded<Duration<T>>(s.cluster.transfer_initiation(), kInitiationLane);
+  paths.server_rate = Seeded<DataRate<T>>(s.cluster.server_rate(), kServerRateLane);
   paths.update = Seeded<DurationPerByte<T>>(from.update, kUpdateLane);
   const Duration<T> pass = Seeded<Duration<T>>(backward, kBackwardLane);
   Duration<T> silence = idle;
-  Duration<T> timeout = cluster.loss_timeout();
+  Duration<T> timeout = s.cluster.loss_timeout();
   if constexpr (kHeldBack) {
     if (from.connection.si() > 0.0) {
       paths.connection = Seeded<DurationPerByte<T>>(from.connection, kConnectionLane);
     }
     silence = Seeded<Duration<T>>(idle, kIdleLane);
-    timeout = Seeded<Duration<T>>(cluster.loss_timeout(), kSilenceLane);
+    timeout = Seeded<Duration<T>>(s.cluster.loss_timeout(), kSilenceLane);
     paths.worker.alpha = Seeded<Duration<T>>(from.worker.alpha, kServerAlphaLane);
-    paths.rpc_rounds = T(cluster.rpc_rounds());
+    paths.rpc_rounds = T(s.cluster.rpc_rounds());
   }
   SetTimes(f, Synchronise<T>(f, to_routes, pass, silence, timeout, parts, nullptr), slopes);
   // Two phases of alpha (1 + 2 rho k), in the end and in the whole. Where the hop has a lane they
   // are there already, with rho as a constant.
-  const double trips = 2 * cluster.rpc_rounds() * from.tensors;
+  const double trips = 2 * s.cluster.rpc_rounds() * from.tensors;
   const Duration<> alpha = ValueOf(from.worker.alpha);
   slopes->by_rounds = 2 * trips * alpha.si();
   if constexpr (!kHeldBack) {
@@ -157,67 +372,66 @@ template <bool kHeldBack>
   }
 }
 
-void CompiledState::AddSynchronisation(const StepFacts& f, const SyncSlopes& sync,
-                                       const Lanes<kHeldLanes>& by, double by_end_and_all,
-                                       Gradient* gradient) const {
+void Staged::AddSynchronisation(const StepFacts& f, const SyncSlopes& sync,
+                                const Lanes<kHeldLanes>& by, double by_end_and_all,
+                                Gradient* gradient) const {
   Gradient& g = *gradient;
-  g[kLossTimeout] += by[kSilenceLane] * cluster.si[kLossTimeout];
+  g[kLossTimeout] += by[kSilenceLane] * s.cluster.si[kLossTimeout];
   if (!UsesServers(f.strategy)) {
-    g[kLinkLatency] += by[kAlphaLane] * cluster.si[kLinkLatency];
-    g[kDeviceLatency] += by[kDeviceAlphaLane] * cluster.si[kDeviceLatency];
-    g[kHostBandwidth] += by[kDeviceBandwidthLane] * cluster.si[kHostBandwidth];
+    g[kLinkLatency] += by[kAlphaLane] * s.cluster.si[kLinkLatency];
+    g[kDeviceLatency] += by[kDeviceAlphaLane] * s.cluster.si[kDeviceLatency];
+    g[kHostBandwidth] += by[kDeviceBandwidthLane] * s.cluster.si[kHostBandwidth];
     AddRoute(sync.route, by[kBandwidthLane], by[kHelperLane], 0, &g);
     return;
   }
-  g[kLinkLatency] += by[kServerAlphaLane] * cluster.si[kLinkLatency];
-  g[kTransferInitiation] += by[kInitiationLane] * cluster.si[kTransferInitiation];
-  g[kServerRate] += by[kServerRateLane] * cluster.si[kServerRate];
+  g[kLinkLatency] += by[kServerAlphaLane] * s.cluster.si[kLinkLatency];
+  g[kTransferInitiation] += by[kInitiationLane] * s.cluster.si[kTransferInitiation];
+  g[kServerRate] += by[kServerRateLane] * s.cluster.si[kServerRate];
   g[kRpcRounds] += sync.by_rounds * by_end_and_all;
   g[kWorkloadColumn + kUpdateTime] += by[kUpdateLane] * sync.update_per_byte;
   AddRoute(sync.route, by[kBandwidthLane], by[kServerBandwidthLane], by[kConnectionLane], &g);
 }
 
 template <class ByStep, class ByCompute>
-void CompiledState::SetInterval(const PlanQuery& query, const KnownParts& parts, Duration<> step,
-                                Duration<> compute, const ByStep& by_step,
-                                const ByCompute& by_compute, Duration<> shown,
-                                Forecast* forecast) const {
-  const double profile_sd = ProfileLogSd(query.local_batch);
+void Staged::SetInterval(const PlanQuery& query, const StagedParts& parts, Duration<> step,
+                         Duration<> compute, const ByStep& by_step, const ByCompute& by_compute,
+                         Duration<> shown, Forecast* forecast) const {
+  const double profile_sd = s.ProfileLogSd(query.local_batch);
   const double discrepancy =
-      Discrepancy({query.workers, query.nodes, query.devices_per_node, query.local_batch}, range,
-                  batches, [&](int count) { return parts.Doublings(count); });
+      Discrepancy({query.workers, query.nodes, query.devices_per_node, query.local_batch}, s.range,
+                  s.batches, [&](int count) { return parts.Doublings(count); });
   const double beyond = profile_sd * profile_sd + discrepancy * discrepancy;
-  const double scatter = belief.ScatterAt(shown / step);
+  const double scatter = s.belief.ScatterAt(shown / step);
   forecast->step_time = step;
   forecast->log_sd =
-      std::sqrt(std::max(0.0, covariance.Of(by_step())) + scatter * scatter + beyond);
+      std::sqrt(std::max(0.0, t.covariance.Of(by_step())) + scatter * scatter + beyond);
   const double factor = std::exp(kNinetyPercent * forecast->log_sd);
   forecast->high = step * factor;
   forecast->low = step / factor;
   // However little is known of the network, no step is shorter than its compute; which is looked at
   // only where it can matter.
-  const double compute_scatter = belief.ScatterAt(0);
+  const double compute_scatter = s.belief.ScatterAt(0);
   const double least = compute_scatter * compute_scatter + beyond;
   if (compute * factor < step * std::exp(kNinetyPercent * std::sqrt(least))) return;
-  const double log_sd = std::sqrt(std::max(0.0, covariance.Of(by_compute())) + least);
+  const double log_sd = std::sqrt(std::max(0.0, t.covariance.Of(by_compute())) + least);
   forecast->low = Max(forecast->low, compute / std::exp(kNinetyPercent * log_sd));
 }
 
-[[gnu::flatten]] void CompiledState::Predict(const PlanQuery& query, const StepFacts& f,
-                                             Forecast* forecast) const {
+[[gnu::flatten]] void Staged::Predict(const PlanQuery& query, const StepFacts& f,
+                                      Forecast* forecast) const {
   if (TraitsOf(f.strategy).asynchronous() && !Alone(f)) {
     PredictAsynchronous(query, f, forecast);
     return;
   }
-  const KnownParts parts = PartsOf(query);
+  const StagedParts parts = s.PartsOf(query, t.curve, t.rates);
   const bool servers = UsesServers(f.strategy);
   const bool alone = Alone(f);
   const double a = f.accumulation_steps;
-  const ComputeDual micro = MicroStep(f, cluster_by_compute, workload_by_compute, parts).si();
-  const double share = cluster.overlap_share();
+  const ComputeDual micro = MicroStep(f, t.cluster_by_compute, t.workload_by_compute, parts).si();
+  const double share = s.cluster.overlap_share();
   const Duration<> backward = Seconds(micro.value * share);
   const bool updates = f.has_compute && (!servers || alone);
-  const double update = updates ? workload.update_time().si() : 0;
+  const double update = updates ? s.workload.update_time().si() : 0;
 
   SyncSlopes sync;
   if (!alone) {
@@ -244,9 +458,9 @@ void CompiledState::SetInterval(const PlanQuery& query, const KnownParts& parts,
   if (!alone) {
     in.all = Seeded<Duration<JoinDual>>(sync.all, kAllLane);
     in.end = Seeded<Duration<JoinDual>>(sync.end, kEndLane);
-    in.contention = cluster.overlap_contention();
-    in.overhead = Seconds(cluster.si[overhead]);
-    in.wait = workload.straggler_spread() * (std::sqrt(a) * parts.Slowest(f));
+    in.contention = s.cluster.overlap_contention();
+    in.overhead = Seconds(s.cluster.si[overhead]);
+    in.wait = s.workload.straggler_spread() * (std::sqrt(a) * parts.Slowest(f));
   }
   const JoinedStep<JoinDual> joined = Join(f.overlap, in);
   const Duration<JoinDual> compute = joined.compute();
@@ -283,8 +497,8 @@ void CompiledState::SetInterval(const PlanQuery& query, const KnownParts& parts,
 }
 
 // Asynchronous workers have no synchronisation apart: the whole step is carried through.
-void CompiledState::PredictAsynchronous(const PlanQuery& query, const StepFacts& f,
-                                        Forecast* forecast) const {
+void Staged::PredictAsynchronous(const PlanQuery& query, const StepFacts& f,
+                                 Forecast* forecast) const {
   enum Lane {
     kByMicro,
     kByShare,
@@ -301,11 +515,11 @@ void CompiledState::PredictAsynchronous(const PlanQuery& query, const StepFacts&
     kByAll
   };
   using T = DualOf<kByAll>;
-  const KnownParts parts = PartsOf(query);
-  const ComputeDual micro = MicroStep(f, cluster_by_compute, workload_by_compute, parts).si();
+  const StagedParts parts = s.PartsOf(query, t.curve, t.rates);
+  const ComputeDual micro = MicroStep(f, t.cluster_by_compute, t.workload_by_compute, parts).si();
   RouteSlopes route;
   const ServerRoutes<HopDual> routes = MakeServerRoutes<HopDual>(
-      f, cluster_by_hop, workload_by_hop, HopParts{parts, &cluster_by_link, &route}, nullptr);
+      f, t.cluster_by_hop, t.workload_by_hop, HopParts{parts, &t.cluster_by_link, &route}, nullptr);
   const ServerPaths<HopDual>& from = routes.paths;
   route.node_bandwidth = from.worker.bandwidth.si();
   route.connection = from.connection.si();
@@ -317,10 +531,10 @@ void CompiledState::PredictAsynchronous(const PlanQuery& query, const StepFacts&
   const ClusterParameter overhead = OverheadOf(f);
   StepInputs<T> inputs;
   inputs.micro = Duration<T>::FromSi(number(micro.value, kByMicro));
-  inputs.overlap_share = number(cluster.overlap_share(), kByShare);
-  inputs.straggler_spread = number(workload.straggler_spread(), kBySpread);
-  inputs.update = Seeded<Duration<T>>(workload.update_time(), kByUpdate);
-  inputs.overhead = Duration<T>::FromSi(number(cluster.si[overhead], kByOverhead));
+  inputs.overlap_share = number(s.cluster.overlap_share(), kByShare);
+  inputs.straggler_spread = number(s.workload.straggler_spread(), kBySpread);
+  inputs.update = Seeded<Duration<T>>(s.workload.update_time(), kByUpdate);
+  inputs.overhead = Duration<T>::FromSi(number(s.cluster.si[overhead], kByOverhead));
   inputs.servers.node_link = routes.node_link;
   inputs.servers.server_link = routes.server_link;
   inputs.servers.connection = routes.connection;
@@ -329,9 +543,9 @@ void CompiledState::PredictAsynchronous(const PlanQuery& query, const StepFacts&
   paths.worker = {Seeded<Duration<T>>(from.worker.alpha, kByAlpha),
                   Seeded<DataRate<T>>(from.worker.bandwidth, kByBandwidth)};
   paths.server_bandwidth = Seeded<DataRate<T>>(from.server_bandwidth, kByServerBandwidth);
-  paths.initiation = Seeded<Duration<T>>(cluster.transfer_initiation(), kByInitiation);
-  paths.server_rate = Seeded<DataRate<T>>(cluster.server_rate(), kByServerRate);
-  paths.rpc_rounds = number(cluster.rpc_rounds(), kByRounds);
+  paths.initiation = Seeded<Duration<T>>(s.cluster.transfer_initiation(), kByInitiation);
+  paths.server_rate = Seeded<DataRate<T>>(s.cluster.server_rate(), kByServerRate);
+  paths.rpc_rounds = number(s.cluster.rpc_rounds(), kByRounds);
   paths.update = inputs.update / f.gradient;
   if (from.connection.si() > 0.0) {
     paths.connection = Seeded<DurationPerByte<T>>(from.connection, kByConnection);
@@ -342,14 +556,14 @@ void CompiledState::PredictAsynchronous(const PlanQuery& query, const StepFacts&
     const Lanes<kByAll> by = part.si().slope * (1 / part.si().value);
     Gradient g = {};
     SetCompute(micro, by[kByMicro], &g);
-    g[kOverlapShare] = by[kByShare] * cluster.overlap_share();
-    g[kWorkloadColumn + kStragglerSpread] = by[kBySpread] * workload.straggler_spread();
-    g[kWorkloadColumn + kUpdateTime] = by[kByUpdate] * workload.update_time().si();
-    g[overhead] = by[kByOverhead] * cluster.si[overhead];
-    g[kTransferInitiation] = by[kByInitiation] * cluster.si[kTransferInitiation];
-    g[kServerRate] = by[kByServerRate] * cluster.si[kServerRate];
-    g[kRpcRounds] = by[kByRounds] * cluster.si[kRpcRounds];
-    g[kLinkLatency] = by[kByAlpha] * cluster.si[kLinkLatency];
+    g[kOverlapShare] = by[kByShare] * s.cluster.overlap_share();
+    g[kWorkloadColumn + kStragglerSpread] = by[kBySpread] * s.workload.straggler_spread();
+    g[kWorkloadColumn + kUpdateTime] = by[kByUpdate] * s.workload.update_time().si();
+    g[overhead] = by[kByOverhead] * s.cluster.si[overhead];
+    g[kTransferInitiation] = by[kByInitiation] * s.cluster.si[kTransferInitiation];
+    g[kServerRate] = by[kByServerRate] * s.cluster.si[kServerRate];
+    g[kRpcRounds] = by[kByRounds] * s.cluster.si[kRpcRounds];
+    g[kLinkLatency] = by[kByAlpha] * s.cluster.si[kLinkLatency];
     AddRoute(route, by[kByBandwidth], by[kByServerBandwidth], by[kByConnection], &g);
     return g;
   };
@@ -358,6 +572,53 @@ void CompiledState::PredictAsynchronous(const PlanQuery& query, const StepFacts&
       [&] { return gradient_of(step.total()); }, [&] { return gradient_of(step.compute()); },
       ValueOf(step.exposed() + step.straggler_wait), forecast);
   forecast->limiter = step.limiter;
+}
+
+}  // namespace
+
+std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& state, int link,
+                                                         int last_batch,
+                                                         std::vector<Duration<>>* curve) {
+  auto made = std::make_shared<IntervalTables>();
+  IntervalTables& t = *made;
+  const auto constants = [&](auto* cluster, auto* workload) {
+    std::copy(state.cluster.si.begin(), state.cluster.si.end(), cluster->si.begin());
+    std::copy(state.workload.si.begin(), state.workload.si.end(), workload->si.begin());
+    cluster->node_link_si = *state.cluster.node_link_si;
+  };
+  constants(&t.cluster_by_link, &t.workload_by_link);
+  constants(&t.cluster_by_hop, &t.workload_by_hop);
+  constants(&t.cluster_by_compute, &t.workload_by_compute);
+  // By ln(value): the derivative of a value is the value.
+  const auto vary = [](auto* dual, int lane) { dual->slope.Set(lane, dual->value); };
+  vary(&*t.cluster_by_link.node_link_si, kNodeLinkLane);
+  for (int lane = kFlowLane; lane < kLinkLanes; ++lane) {
+    vary(&t.cluster_by_link.si[static_cast<std::size_t>(kLinkLaneParameters[lane])], lane);
+  }
+  vary(&t.cluster_by_hop.si[kHostBandwidth], kHostLane);
+  vary(&t.cluster_by_hop.si[kHostSharing], kSharingLane);
+  vary(&t.cluster_by_hop.si[kNodeScaling], kScalingLane);
+  vary(&t.cluster_by_compute.si[kHostContention], kContentionLane);
+  vary(&t.workload_by_compute.si[kFixedTime], kFixedLane);
+  vary(&t.workload_by_compute.si[kFloorTime], kFloorLane);
+  vary(&t.workload_by_compute.si[kSampleTime], kSampleLane);
+  for (int b = 0; b <= last_batch; ++b) {
+    t.curve.push_back(ComputedParts().CurveTime(b, t.workload_by_compute));
+    curve->push_back(ValueOf(t.curve.back()));
+  }
+  const auto position = [&](int column) { return column == kLinkColumn ? link : column; };
+  for (int i = 0; i < kPlanColumns; ++i) {
+    for (int j = 0; j <= i; ++j) {
+      t.covariance.Set(i, j, state.belief.log_covariance()(position(i), position(j)));
+    }
+  }
+  state.RecordRates(t.cluster_by_link, t.workload_by_link, &t.rates);
+  return made;
+}
+
+void PredictInterval(const CompiledState& state, const PlanQuery& query, const StepFacts& facts,
+                     Forecast* forecast) {
+  Staged{state, *state.intervals}.Predict(query, facts, forecast);
 }
 
 }  // namespace stepcast::internal

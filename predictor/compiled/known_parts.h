@@ -9,11 +9,10 @@
 
 #include "model/overlap/buckets.h"
 #include "model/step/line_parts.h"
-#include "predictor/compiled/slopes.h"
 
 namespace stepcast::internal {
 
-// What a synchronisation over so many servers needs.
+// Shares of the fullest of so many servers, as a synchronisation needs them.
 struct Shards {
   double share = 1;
   std::shared_ptr<const std::vector<Bucket>> held;  // ps-sync
@@ -35,29 +34,24 @@ struct Rates {
 };
 
 // Fills the tables with what a plan's routes ask for.
+template <class T>
 struct RecordedParts : ComputedParts {
-  Rates<double>* rates = nullptr;
-  Rates<LinkDual>* rates_by_link = nullptr;
+  Rates<T>* rates = nullptr;
 
-  template <class T>
   PathRate<T> NodeRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
                        const FlowShape& shape, const Barrier<T>& barrier,
                        PathTerms<T>* terms) const {
-    return Keep(&TablesOf(T())->node, shape.peers,
+    return Keep(&rates->node, shape.peers,
                 ComputedParts::NodeRate(link, cluster, shape, barrier, terms));
   }
-  template <class T>
   PathRate<T> ServerRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
                          const FlowShape& shape, const Barrier<T>& barrier,
                          PathTerms<T>* terms) const {
-    return Keep(&TablesOf(T())->server, shape.peers,
+    return Keep(&rates->server, shape.peers,
                 ComputedParts::ServerRate(link, cluster, shape, barrier, terms));
   }
 
  private:
-  Rates<double>* TablesOf(double /*scalar*/) const { return rates; }
-  Rates<LinkDual>* TablesOf(const LinkDual& /*scalar*/) const { return rates_by_link; }
-  template <class T>
   static PathRate<T> Keep(std::vector<std::optional<PathRate<T>>>* table, double peers,
                           const PathRate<T>& rate) {
     const auto at = static_cast<std::size_t>(peers);
@@ -76,36 +70,31 @@ Duration<T> CurveTimeIn(const std::vector<Duration<T>>& curve, double batch,
   return at < curve.size() ? curve[at] : ComputedParts().CurveTime(batch, workload);
 }
 
-// Looks up what has been computed before, and computes the rest.
+// Looks up what has been computed before, and computes the rest. Rate and
+// Curve are the scalars of the two tables.
+template <class Rate, class Curve = Rate>
 struct KnownParts : LineParts {
-  const std::vector<Duration<>>* curve = nullptr;  // by local batch
-  const std::vector<Duration<ComputeDual>>* curve_by_compute = nullptr;
-  const Rates<double>* rates = nullptr;  // none where the query has a link of its own
-  const Rates<LinkDual>* rates_by_link = nullptr;
+  const std::vector<Duration<Curve>>* curve = nullptr;  // by local batch
+  const Rates<Rate>* rates = nullptr;  // none where the query has a link of its own
   const std::vector<double>* doublings = nullptr;
   const std::vector<double>* slowest = nullptr;
 
-  template <class T>
-  Duration<T> CurveTime(double batch, const WorkloadParameters<T>& workload) const {
-    return CurveTimeIn(*CurveOf(T()), batch, workload);
+  Duration<Curve> CurveTime(double batch, const WorkloadParameters<Curve>& workload) const {
+    return CurveTimeIn(*curve, batch, workload);
   }
-  template <class T>
-  PathRate<T> NodeRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
-                       const FlowShape& shape, const Barrier<T>& barrier,
-                       PathTerms<T>* terms) const {
-    const Rates<T>* tables = TablesOf(T());
-    const PathRate<T>* known =
-        tables != nullptr ? Rates<T>::Find(tables->node, shape.peers) : nullptr;
+  PathRate<Rate> NodeRate(const LinkFacts& link, const ClusterParameters<Rate>& cluster,
+                          const FlowShape& shape, const Barrier<Rate>& barrier,
+                          PathTerms<Rate>* terms) const {
+    const PathRate<Rate>* known =
+        rates != nullptr ? Rates<Rate>::Find(rates->node, shape.peers) : nullptr;
     return known != nullptr ? *known
                             : ComputedParts::NodeRate(link, cluster, shape, barrier, terms);
   }
-  template <class T>
-  PathRate<T> ServerRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
-                         const FlowShape& shape, const Barrier<T>& barrier,
-                         PathTerms<T>* terms) const {
-    const Rates<T>* tables = TablesOf(T());
-    const PathRate<T>* known =
-        tables != nullptr ? Rates<T>::Find(tables->server, shape.peers) : nullptr;
+  PathRate<Rate> ServerRate(const LinkFacts& link, const ClusterParameters<Rate>& cluster,
+                            const FlowShape& shape, const Barrier<Rate>& barrier,
+                            PathTerms<Rate>* terms) const {
+    const PathRate<Rate>* known =
+        rates != nullptr ? Rates<Rate>::Find(rates->server, shape.peers) : nullptr;
     return known != nullptr ? *known
                             : ComputedParts::ServerRate(link, cluster, shape, barrier, terms);
   }
@@ -116,53 +105,6 @@ struct KnownParts : LineParts {
   double Slowest(const StepFacts& facts) const {
     const auto at = static_cast<std::size_t>(facts.workers);
     return at < slowest->size() ? (*slowest)[at] : ComputedParts::Slowest(facts);
-  }
-
- private:
-  const Rates<double>* TablesOf(double /*scalar*/) const { return rates; }
-  const Rates<LinkDual>* TablesOf(const LinkDual& /*scalar*/) const { return rates_by_link; }
-  const std::vector<Duration<>>* CurveOf(double /*scalar*/) const { return curve; }
-  const std::vector<Duration<ComputeDual>>* CurveOf(const ComputeDual& /*scalar*/) const {
-    return curve_by_compute;
-  }
-};
-
-// For hops by the rates of their paths, which it keeps with their derivatives by the parameters.
-struct HopParts : KnownParts {
-  const ClusterParameters<LinkDual>* cluster_by_link = nullptr;
-  RouteSlopes* route = nullptr;
-
-  PathRate<HopDual> NodeRate(const LinkFacts& link, const ClusterParameters<HopDual>& /*cluster*/,
-                             const FlowShape& shape, const Barrier<HopDual>& barrier,
-                             PathTerms<HopDual>* /*terms*/) const {
-    return Kept(
-        KnownParts::NodeRate<LinkDual>(link, *cluster_by_link, shape, ByLink(barrier), nullptr),
-        &route->node_rate);
-  }
-  PathRate<HopDual> ServerRate(const LinkFacts& link, const ClusterParameters<HopDual>& /*cluster*/,
-                               const FlowShape& shape, const Barrier<HopDual>& barrier,
-                               PathTerms<HopDual>* /*terms*/) const {
-    return Kept(
-        KnownParts::ServerRate<LinkDual>(link, *cluster_by_link, shape, ByLink(barrier), nullptr),
-        &route->server_rate);
-  }
-  FlowLimits<HopDual> ConnectionLimits(const LinkFacts& path,
-                                       const ClusterParameters<HopDual>& /*cluster*/,
-                                       const Barrier<HopDual>& barrier) const {
-    const FlowLimits<LinkDual> limits =
-        KnownParts::ConnectionLimits<LinkDual>(path, *cluster_by_link, ByLink(barrier));
-    route->limits = limits;
-    return {Seeded<DurationPerByte<HopDual>>(limits.window, kWindowLimitLane),
-            Seeded<DurationPerByte<HopDual>>(limits.loss, kLossLimitLane)};
-  }
-
- private:
-  static PathRate<HopDual> Kept(const PathRate<LinkDual>& rate, DataRate<LinkDual>* kept) {
-    *kept = rate.bandwidth;
-    return {Seeded<DataRate<HopDual>>(rate.bandwidth, kRateLane), rate.limiter};
-  }
-  static Barrier<LinkDual> ByLink(const Barrier<HopDual>& barrier) {
-    return {DataSize<LinkDual>(ValueOf(barrier.message)), barrier.flows};
   }
 };
 

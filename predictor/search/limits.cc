@@ -15,6 +15,7 @@
 #include "model/exchange/parameter_server_limits.h"
 #include "model/exchange/sharding.h"
 #include "model/overlap/buckets.h"
+#include "model/step/step.h"
 
 namespace stepcast {
 namespace {
@@ -458,8 +459,8 @@ class Closed {
     }
   }
 
-  // Of the costs of a call that may set the pace, each has its own best number, and they meet at
-  // one: the best of these.
+  // Each cost of a call that may set the pace has its own best number of buckets, and two of them
+  // meet at another: the best of all these.
   double BestBuckets(const Plan& plan, const StepTerms<double>& terms) const {
     Strategy algorithm = plan.strategy;
     if (TraitsOf(algorithm).to_be_chosen) predictor_.Terms(plan, &algorithm);

@@ -47,7 +47,8 @@ class Declarations(unittest.TestCase):
 
     def test_what_is_not_the_users_is_left_out(self):
         self.assertEqual(declarations("struct Later;\nnamespace internal {\nint Hidden();\n}\n"
-                                      "extern template int Sum<int>();"), "")
+                                      "extern template int Sum<int>();\n"
+                                      "template <>\nstruct Box<int> {\n  int x;\n};"), "")
 
     def test_quotes_and_comments_hide_brackets(self):
         code = "// {(\nconst char* Name(char c = '{', const char* s = \"}\");\nint Next();"

@@ -1,5 +1,5 @@
-// What must be true of every way to exchange gradients. A strategy that is added and forgotten in one
-// of its places fails here; see "a strategy" in CONTRIBUTING.md.
+// What must be true of every way to exchange gradients. A strategy that is added and forgotten in
+// one of its places fails here; see "a strategy" in CONTRIBUTING.md.
 #include "model/exchange/exchange.h"
 
 #include <gtest/gtest.h>

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "data/workloads/catalog.h"
+#include "model/compute/fitted_curve.h"
 #include "tests/model/support.h"
 
 namespace stepcast {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "model/step/parameters.h"
+#include "model/step/step.h"
 #include "predictor/predictor.h"
 
 namespace stepcast::papers {

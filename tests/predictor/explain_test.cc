@@ -20,6 +20,7 @@
 #include "data/workloads/catalog.h"
 #include "model/catalog/catalog.h"
 #include "model/step/parameters.h"
+#include "predictor/explanation.h"
 #include "predictor/predictor.h"
 
 namespace stepcast {

@@ -14,6 +14,7 @@
 #include "data/workloads/catalog.h"
 #include "model/compute/profiled_compute.h"
 #include "model/overlap/buckets.h"
+#include "predictor/explanation.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
 

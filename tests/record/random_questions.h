@@ -16,6 +16,7 @@
 #include "data/io/compute_profile_file.h"
 #include "data/io/machines.h"
 #include "data/workloads/catalog.h"
+#include "model/compute/profiled_compute.h"
 #include "predictor/compiled_plan.h"
 #include "predictor/predictor.h"
 

@@ -19,6 +19,7 @@
 
 #include "calibrate/online/online_calibration.h"
 #include "data/record/input_error.h"
+#include "predictor/explanation.h"
 #include "predictor/search/limits.h"
 #include "predictor/search/recommend.h"
 #include "tests/record/random_questions.h"
@@ -65,7 +66,7 @@ class Line {
     names_ += std::string("\t") + name + ":" + kHowNames[static_cast<int>(how_)];
     line_ += '\t' + (text.empty() ? "-" : text);
   }
-  // Of what follows.
+  // How the values that follow are compared.
   void Compare(How how) { how_ = how; }
   void Add(const char* name, double value) { Text(name, Number(value)); }
   template <class Q>
@@ -439,7 +440,6 @@ class Agreement {
 };
 
 constexpr double kRounding = 1e-12;
-constexpr double kOfDerivatives = 1e-4;
 
 void CheckAnswer(const Predictor& predictor, const Plan& plan, long number, Agreement* agreement) {
   const auto expect = [&](const char* what, double got, double expected, double tolerance) {
@@ -455,8 +455,8 @@ void CheckAnswer(const Predictor& predictor, const Plan& plan, long number, Agre
   const Forecast forecast = compiled.Predict(QueryOf(plan));
   expect("compiled step", forecast.step_time.si(), step, kRounding);
   expect("compiled step alone", compiled.StepTime(QueryOf(plan)).si(), step, kRounding);
-  expect("compiled interval's low end", forecast.low.si(), prediction.low.si(), kOfDerivatives);
-  expect("compiled interval's high end", forecast.high.si(), prediction.high.si(), kOfDerivatives);
+  expect("compiled interval's low end", forecast.low.si(), prediction.low.si(), kRounding);
+  expect("compiled interval's high end", forecast.high.si(), prediction.high.si(), kRounding);
 }
 
 // ---- The questions in their order.

@@ -1,0 +1,27 @@
+// The parameters that the facade evaluates one plan with.
+#ifndef STEPCAST_PREDICTOR_ACTIVE_H_
+#define STEPCAST_PREDICTOR_ACTIVE_H_
+
+#include "model/step/answer.h"
+#include "predictor/predictor.h"
+
+namespace stepcast {
+
+// The slowest of the plan's links has a column of its own, also where it is the cluster's, so that
+// links to servers are told apart from it.
+struct Predictor::Active {
+  PlanParameters values;
+  int link = kLinkBandwidth;  // position of the slowest link in the belief
+
+  StepTime<double> Evaluate(const StepFacts& facts) const {
+    return EvaluateStep(facts, values.cluster, values.workload);
+  }
+  // Position of a column in the belief.
+  int Position(int column) const { return column == kLinkColumn ? link : column; }
+  // Standard deviation of what has this gradient, by what is not known of the parameters.
+  double LogSd(const PlanGradient& gradient, const Belief& belief) const;
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_PREDICTOR_ACTIVE_H_
