@@ -80,6 +80,7 @@ std::vector<std::string_view> OwnAllowed(std::string_view file) {
             "predictor/report/",
             "predictor/predict",
             "predictor/explanation.h",
+            "predictor/active.h",
             "predictor/outlook.h",
             "model/",
             "data/"};
@@ -224,6 +225,30 @@ TEST(Arrows, EveryOwnHeaderExists) {
     EXPECT_TRUE(std::filesystem::exists(root / include.header) ||
                 std::filesystem::exists(root / (include.header + ".in")))
         << include.file << ":" << include.line << ": \"" << include.header << "\" does not exist";
+  }
+}
+
+// Our lines that who includes `header` compiles, each header once.
+int LinesBehind(const std::filesystem::path& root, const std::string& header,
+                std::set<std::string>* seen) {
+  if (!seen->insert(header).second || !std::filesystem::exists(root / header)) return 0;
+  std::ifstream in(root / header);
+  int lines = 0;
+  for (std::string text; std::getline(in, text);) ++lines;
+  for (const Include& include : IncludesOf(root, root / header)) {
+    if (include.quoted) lines += LinesBehind(root, include.header, seen);
+  }
+  return lines;
+}
+
+// Who asks for a prediction reads records and results, and no formula.
+TEST(Arrows, HeadersOfThePredictorAreLight) {
+  constexpr int kMostLines = 2000;
+  for (const char* header : {"predictor/prediction.h", "predictor/predictor.h"}) {
+    std::set<std::string> seen;
+    const int lines = LinesBehind(STEPCAST_SOURCE_DIR, header, &seen);
+    EXPECT_LE(lines, kMostLines) << header;
+    EXPECT_GT(seen.size(), 10U) << header << ": its includes are not found";
   }
 }
 
