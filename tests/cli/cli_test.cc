@@ -905,6 +905,18 @@ TEST(Models, OneIdAndAPrefix) {
   }
 }
 
+TEST(Models, AParameterLeadsToItsFormula) {
+  const Json one = JsonOf({"models", "host_sharing"});
+  EXPECT_TRUE(one.at("models").empty());
+  ASSERT_EQ(one.at("parameters").size(), 1U);
+  EXPECT_EQ(one.at("parameters")[0].at("model"), "network/hop_rate");
+  const std::string text = Stepcast({"models", "host_sharing"}).out;
+  for (const char* words : {"host_sharing", "prior", "source", "network/hop_rate",
+                            "model/network/hop.h: HopRate", "tests/model/hop_test.cc"}) {
+    EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+  }
+}
+
 TEST(Limits, FixedStep) {
   const Json json =
       JsonOf({"limits", "--cluster", "gce-t4", "--workload", "resnet50", "--local-batch", "32",
