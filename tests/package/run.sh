@@ -32,9 +32,10 @@ case $way in
     "$CMAKE" --install "$STEPCAST_BUILD" --prefix "$prefix" >"$WORK.install.log" ||
       { cat "$WORK.install.log"; fail "cmake --install"; }
     consumer "$WORK/build" -DCONSUMER_WAY=find_package "-DCMAKE_PREFIX_PATH=$prefix" \
-      "-DCONSUMER_HEADERS=$prefix/include" "-DCONSUMER_DATA=$prefix/share/stepcast" "-DCONSUMER_WITH_CALIBRATE=$STEPCAST_WITH_CALIBRATE" \
+      "-DCONSUMER_HEADERS=$prefix/include" "-DCONSUMER_DATA=$prefix/share/stepcast" -DCONSUMER_WITH_IO=ON \
+      "-DCONSUMER_WITH_CALIBRATE=$STEPCAST_WITH_CALIBRATE" \
       "-DCONSUMER_WITH_CAPI=$WITH_CAPI"
-    for program in "$WORK"/build/consumer_{io,calibrate,capi}; do
+    for program in "$WORK"/build/consumer_{online,io,calibrate,capi}; do
       [ ! -x "$program" ] || "$program" || fail "running $program"
     done
     [ -s "$prefix/share/stepcast/machines/gpus.yaml" ] || fail "the data files are not installed"
