@@ -14,7 +14,8 @@ namespace {
 // G and U from 0 customers on, but for a factor that all share, for demands of at most 1.
 class NormalisingConstants {
  public:
-  NormalisingConstants() {
+  // Set writes the rest before it is read.
+  NormalisingConstants() {  // NOLINT(cppcoreguidelines-pro-type-member-init): time counts here
     std::fill_n(g_, kBefore, 0.0);
     std::fill_n(u_, kBefore, 0.0);
   }
