@@ -69,9 +69,9 @@ OverlapSplit<T> SplitOverlap(Overlap overlap, const Duration<T>& backward, const
 }
 
 // The time by which the backward pass gets longer.
-template <class T>
+template <class T, class C>
 Duration<T> OverlapContention(const OverlapSplit<T>& split, const Duration<T>& backward,
-                              const T& kappa) {
+                              const C& kappa) {
   return Min(split.hidden, backward) * kappa;
 }
 

@@ -27,17 +27,18 @@
 
 namespace stepcast::internal {
 
-template <class T>
+// C is the scalar of those that are constants to who differentiates by the others.
+template <class T, class C = T>
 struct JoinInputs {
   double micro_steps = 1;
   Duration<T> micro;
   Duration<T> backward;
-  Duration<T> update;
   Duration<T> all;
   Duration<T> end;
-  T contention = T(0.0);
-  Duration<T> overhead;
-  T wait = T(0.0);
+  Duration<C> update;
+  Duration<C> overhead;
+  C contention = C(0.0);
+  C wait = C(0.0);
 };
 
 template <class T>
@@ -57,8 +58,8 @@ struct JoinedStep {
   Duration<T> total() const { return compute() + shown(); }
 };
 
-template <class T>
-JoinedStep<T> Join(Overlap overlap, const JoinInputs<T>& in) {
+template <class T, class C>
+JoinedStep<T> Join(Overlap overlap, const JoinInputs<T, C>& in) {
   const OverlapSplit<T> split = SplitOverlap(overlap, in.backward, in.all, in.end);
   const Duration<T> contention = OverlapContention(split, in.backward, in.contention);
   return {(in.micro - in.backward) * in.micro_steps,

@@ -236,8 +236,8 @@ void SetTimes(const StepFacts& f, const Synchronisation<T>& sync, SyncSlopes* sl
 }
 
 // Adds what a part of the step that depends so on a plan's routes depends on through them.
-void AddRoute(const RouteSlopes& route, double by_node_bandwidth, double by_server_rate,
-              double by_connection, Gradient* gradient) {
+[[gnu::noinline]] void AddRoute(const RouteSlopes& route, double by_node_bandwidth,
+                                double by_server_rate, double by_connection, Gradient* gradient) {
   Gradient& g = *gradient;
   const Lanes<kHopLanes> by_hop = route.node_bandwidth.slope * by_node_bandwidth;
   g[kHostBandwidth] += by_hop[kHostLane];
@@ -372,9 +372,9 @@ template <bool kHeldBack>
   }
 }
 
-void Staged::AddSynchronisation(const StepFacts& f, const SyncSlopes& sync,
-                                const Lanes<kHeldLanes>& by, double by_end_and_all,
-                                Gradient* gradient) const {
+[[gnu::noinline]] void Staged::AddSynchronisation(const StepFacts& f, const SyncSlopes& sync,
+                                                  const Lanes<kHeldLanes>& by,
+                                                  double by_end_and_all, Gradient* gradient) const {
   Gradient& g = *gradient;
   g[kLossTimeout] += by[kSilenceLane] * s.cluster.si[kLossTimeout];
   if (!UsesServers(f.strategy)) {
@@ -450,7 +450,7 @@ void Staged::SetInterval(const PlanQuery& query, const StagedParts& parts, Durat
 
   // The step, by what it is joined from.
   const ClusterParameter overhead = OverheadOf(f);
-  JoinInputs<JoinDual> in;
+  JoinInputs<JoinDual, double> in;
   in.micro_steps = a;
   in.micro = Seeded<Duration<JoinDual>>(Seconds(micro.value), kMicroLane);
   in.backward = Seeded<Duration<JoinDual>>(backward, kPassLane);
@@ -497,8 +497,8 @@ void Staged::SetInterval(const PlanQuery& query, const StagedParts& parts, Durat
 }
 
 // Asynchronous workers have no synchronisation apart: the whole step is carried through.
-void Staged::PredictAsynchronous(const PlanQuery& query, const StepFacts& f,
-                                 Forecast* forecast) const {
+[[gnu::noinline]] void Staged::PredictAsynchronous(const PlanQuery& query, const StepFacts& f,
+                                                   Forecast* forecast) const {
   enum Lane {
     kByMicro,
     kByShare,
