@@ -67,7 +67,7 @@ void BindPrediction(py::module_* m) {
     return [time](const P& p) { return (p.prediction.*time).in(kSeconds); };
   };
   const auto part = [](const char* name) {
-    return [name](const P& p) -> py::object { return PredictionDict(p)[name]; };
+    return [name](const P& p) -> py::object { return PredictionDict(p).attr("get")(name); };
   };
   py::class_<P>(*m, "Prediction", "The answer to one plan. Times are in seconds.")
       .def_property_readonly(
@@ -89,6 +89,10 @@ void BindPrediction(py::module_* m) {
           "throughput_samples_per_s",
           [](const P& p) { return p.prediction.throughput.in(kSamplesPerSecond); },
           "float : of all workers")
+      .def_property_readonly("uncertainty", part("uncertainty"),
+                             "dict : standard deviations of ln(measured / predicted), by cause")
+      .def_property_readonly("quantiles", part("quantiles"),
+                             "dict : so many in 100 steps take at most so long [s]")
       .def_property_readonly("breakdown", part("breakdown"),
                              "dict : parts of the step that add up to it [s]")
       .def_property_readonly(
@@ -105,6 +109,12 @@ void BindPrediction(py::module_* m) {
       .def_property_readonly(
           "algorithm", [](const P& p) { return StrategyName(p.prediction.algorithm); },
           "str : what was evaluated: ring for allreduce, the choice of strategy auto")
+      .def_property_readonly("algorithm_reason", part("algorithm_reason"),
+                             "str : why auto chose it, or None")
+      .def_property_readonly("server_phases", part("server_phases"),
+                             "dict : what the network's services save (ps-sync), or None")
+      .def_property_readonly("async_servers", part("async_servers"),
+                             "dict : queues of the servers (ps-async), or None")
       .def_property_readonly(
           "compute_source",
           [](const P& p) {
