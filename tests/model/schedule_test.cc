@@ -55,9 +55,9 @@ Simulated Simulate(const std::vector<Operation>& operations, const Passes& passe
   constexpr double kRounding = 1e-12;
   Simulated simulated;
   double now = 0;
-  double done = 0;              // compute
-  std::size_t head = 0;         // of the queue
-  std::optional<double> until;  // the link serves the head
+  double done = 0;        // compute
+  std::size_t head = 0;   // of the queue
+  double until = kNever;  // that the link serves the head
   while (head < queue.size() || done < all) {
     // The stream's next mark, and whether it may pass.
     double mark = all;
@@ -67,11 +67,12 @@ Simulated Simulate(const std::vector<Operation>& operations, const Passes& passe
       if (job.needed > done + kRounding * (1 + done)) mark = std::min(mark, job.needed);
       if (job.ready > done + kRounding * (1 + done)) mark = std::min(mark, job.ready);
     }
-    if (!until && head < queue.size() && queue[head].ready <= done + kRounding * (1 + done)) {
+    if (until == kNever && head < queue.size() &&
+        queue[head].ready <= done + kRounding * (1 + done)) {
       until = now + queue[head].time;
     }
     const double at_mark = waits || done >= all ? kNever : now + (mark - done);
-    const double at_end = until.value_or(kNever);
+    const double at_end = until;
     if (at_mark == kNever && at_end == kNever) break;  // nothing moves any more
     const double next = std::min(at_mark, at_end);
     if (waits) {
@@ -80,9 +81,9 @@ Simulated Simulate(const std::vector<Operation>& operations, const Passes& passe
       done = at_mark <= at_end ? mark : done + (next - now);
     }
     now = next;
-    if (until && at_end <= next) {
+    if (until <= next) {
       queue[head++].end = now;
-      until.reset();
+      until = kNever;
     }
   }
   for (const Job& job : queue) simulated.ends.push_back(job.end.value_or(kNever));
