@@ -199,7 +199,9 @@ class GoodputFunctions(unittest.TestCase):
 
     def test_whole_floats_are_whole_numbers(self):
         self.assertEqual(self.fn(2.0, 8.0, 32.0, 0.0), self.fn(2, 8, 32, 0))
-        np.testing.assert_array_equal(self.fn(np.array([2.0]), 8, 32, 0), [self.fn(2, 8, 32, 0)])
+        whole = self.fn(np.array([2]), 8, 32, 0)
+        np.testing.assert_array_equal(self.fn(np.array([2.0]), 8, 32, 0), whole)
+        np.testing.assert_allclose(whole, self.fn(2, 8, 32, 0), rtol=1e-14)
 
     def test_refusals(self):
         fn = self.fn
