@@ -86,7 +86,7 @@ std::vector<std::string> Caveats(const CalibrationProblem& problem,
         return p.decided_by == DecidedBy::kData || p.decided_by == DecidedBy::kBoth;
       });
   if (!any) {
-    caveats.push_back("no parameter was decided by the runs: forecasts rest on priors alone");
+    caveats.emplace_back("no parameter was decided by the runs: forecasts rest on priors alone");
   }
   AddNetwork(problem, calibration, &caveats);
   AddBatches(problem, &caveats);

@@ -30,7 +30,8 @@ std::vector<double> CurvesThroughFewestWorkers(const CalibrationProblem& problem
     if (!chosen.empty() && run.plan.workers() < chosen.front()->plan.workers()) chosen.clear();
     chosen.push_back(&run);
   }
-  for (const auto& [offset, runs] : fewest) {
+  for (const auto& [workload_offset, runs] : fewest) {
+    const int offset = workload_offset;  // which the lambda below may capture
     std::vector<double> per_sample;
     int smallest = runs.front()->plan.local_batch;
     for (const Run* run : runs) {

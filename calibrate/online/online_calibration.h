@@ -67,6 +67,8 @@ class OnlineCalibration {
   OnlineCalibration(Cluster cluster, const Workload& workload, const std::optional<Device>& facts,
                     const std::string& device = "");
   ~OnlineCalibration();
+  OnlineCalibration(const OnlineCalibration&) = delete;
+  OnlineCalibration& operator=(const OnlineCalibration&) = delete;
   OnlineCalibration(OnlineCalibration&&) noexcept;
   OnlineCalibration& operator=(OnlineCalibration&&) noexcept;
 

@@ -10,13 +10,7 @@
 
 namespace stepcast {
 
-using internal::Cusum;
-using internal::kMostPlans;
-using internal::ObservedPlan;
-
 namespace {
-
-using internal::kLeastScatter;
 
 // Plans beside the observed one that a row evaluates anew.
 constexpr std::size_t kAnew = 1;

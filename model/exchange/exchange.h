@@ -57,6 +57,9 @@ struct CallPaces {
 
 class Exchange {
  public:
+  Exchange() = default;
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
   virtual ~Exchange() = default;
 
   // What one synchronisation puts on the network; `shard` is what the busiest server holds.

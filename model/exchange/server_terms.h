@@ -61,7 +61,7 @@ struct ServerTerms {
       if (path.limits.window.si() > 0) text = to.WindowText(path);
       if (path.limits.loss.si() > 0) {
         text.formula = "max(" + text.formula + ", t_loss)";
-        text.inputs.push_back(to.LossLimit(path));
+        text.inputs.push_back(Explainer::LossLimit(path));
       }
       if (path.path.loss > 0) text.Add(" / (1 - p)", {PlainValue("p", path.path.loss, "loss")});
       to.Add("a connection between a worker and a server", "network/connection", 5, std::move(text),

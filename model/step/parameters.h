@@ -180,7 +180,7 @@ constexpr const ParameterSpec* FindParameterSpec(std::string_view name) {
 
 template <class T>
 struct ClusterParameters {
-  std::array<T, kClusterParameterCount> si;
+  std::array<T, kClusterParameterCount> si{};
   // Line rate of the slowest of the nodes that a plan names, where they have links of their own
   // [B/s]; otherwise they have the cluster's.
   std::optional<T> node_link_si;
@@ -209,7 +209,7 @@ struct ClusterParameters {
 
 template <class T>
 struct WorkloadParameters {
-  std::array<T, kWorkloadParameterCount> si;
+  std::array<T, kWorkloadParameterCount> si{};
 
   Duration<T> fixed_time() const { return Duration<T>::FromSi(si[kFixedTime]); }
   Duration<T> floor_time() const { return Duration<T>::FromSi(si[kFloorTime]); }

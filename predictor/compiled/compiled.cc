@@ -168,7 +168,7 @@ StepFacts CompiledState::FactsOf(const PlanQuery& q) const {
   return f;
 }
 
-[[gnu::flatten]] Duration<> CompiledState::StepTime(const PlanQuery& query) const {
+STEPCAST_FLATTEN Duration<> CompiledState::StepTime(const PlanQuery& query) const {
   const StepFacts f = FactsOf(query);
   const KnownParts<double> parts = PartsOf(query);
   return JoinStep<double>(f, MakeStepInputs<double>(f, cluster, workload, parts, nullptr), parts,

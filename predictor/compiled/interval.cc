@@ -298,7 +298,7 @@ struct Staged {
 };
 
 template <bool kHeldBack>
-[[gnu::flatten]] void Staged::ByCollective(const StepFacts& f, const StagedParts& parts,
+STEPCAST_FLATTEN void Staged::ByCollective(const StepFacts& f, const StagedParts& parts,
                                            Duration<> backward, Duration<> idle,
                                            SyncSlopes* slopes) const {
   using T = DualOf<kHeldBack ? kHeldLanes : kFreeLanes>;
@@ -323,7 +323,7 @@ template <bool kHeldBack>
 }
 
 template <bool kHeldBack>
-[[gnu::flatten]] void Staged::ByServers(const StepFacts& f, const StagedParts& parts,
+STEPCAST_FLATTEN void Staged::ByServers(const StepFacts& f, const StagedParts& parts,
                                         Duration<> backward, Duration<> idle,
                                         SyncSlopes* slopes) const {
   using T = DualOf<kHeldBack ? kHeldLanes : kFreeLanes>;
@@ -417,7 +417,7 @@ void Staged::SetInterval(const PlanQuery& query, const StagedParts& parts, Durat
   forecast->low = Max(forecast->low, compute / std::exp(kNinetyPercent * log_sd));
 }
 
-[[gnu::flatten]] void Staged::Predict(const PlanQuery& query, const StepFacts& f,
+STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f,
                                       Forecast* forecast) const {
   if (TraitsOf(f.strategy).asynchronous() && !Alone(f)) {
     PredictAsynchronous(query, f, forecast);

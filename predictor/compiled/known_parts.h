@@ -10,6 +10,14 @@
 #include "model/overlap/buckets.h"
 #include "model/step/line_parts.h"
 
+// Marks a function that everything it calls is compiled into, for speed. With sanitizers it would
+// take minutes to compile.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STEPCAST_FLATTEN
+#else
+#define STEPCAST_FLATTEN [[gnu::flatten]]
+#endif
+
 namespace stepcast::internal {
 
 // Shares of the fullest of so many servers, as a synchronisation needs them.
