@@ -153,7 +153,7 @@ def all_sets(program, folder, datasets):
         print("no folder of data sets: the shipped measurements alone")
         return sets
     sets += trace_sets(program, folder, datasets, "adaptdl", "t4", 16, 4)
-    # The fit of its two nodes is left out: it ends elsewhere, by 1e-2 of a parameter, when step times
+    # The fit of its two nodes is left out: it ends elsewhere, by 1e-2 of a parameter, when times
     # move by 1e-14.
     sets += [of for of in trace_sets(program, folder, datasets, "sia-rtx", "rtx_2080_ti", 3, 8)
              if of.name != "sia-rtx-two-nodes"]
