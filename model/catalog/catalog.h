@@ -13,12 +13,12 @@ namespace stepcast {
 enum class Trend { kNeverFalls, kNeverRises, kEither };
 
 struct ModelInput {
-  const char* symbol;
-  const char* unit;  // SI: "s", "B", "B/s", "s/B", "FLOP/s", ...; empty for a plain number
+  const char* symbol = "";
+  const char* unit = "";  // SI: "s", "B", "B/s", "s/B", "FLOP/s", ...; empty for a plain number
   // Plausible range, in which the model must be finite, not negative, and keep its trend.
-  double low;
-  double high;
-  Trend trend;
+  double low = 0;
+  double high = 0;
+  Trend trend = Trend::kEither;
   const char* meaning = "";
 };
 

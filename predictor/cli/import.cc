@@ -45,7 +45,7 @@ void Refuse(const Arguments& args, const std::string& kind,
 
 // Writes the text, and says what it is: as JSON, or in a sentence.
 int Deliver(const Arguments& args, const std::string& text, const std::string& sentence,
-            Json facts) {
+            const Json& facts) {
   if (!args.Has("output")) {
     if (args.Has("json")) {
       throw InputError(OptionPlace("output"), "", "is required with --json", "a file to write");

@@ -58,6 +58,7 @@ struct PlacementKey {
 };
 
 // The exchanges of placements that came before, as many as have a place: each has two.
+// NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): an exchange without a key is never read
 class ExchangeCache {
  public:
   // Null where there is none.
