@@ -61,6 +61,7 @@ QueryStatus CompiledPlan::StepTimes(const PlanQuery& allocation, const int* loca
   PlanQuery query = allocation;
   query.local_batch = query.accumulation_steps = 1;
   const QueryStatus status = c.Check(query);
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): MakeExchange sets it
   internal::Exchange exchange;
   const bool lines = status == QueryStatus::kOk && c.MakeExchange(query, &exchange);
   if (lines) {

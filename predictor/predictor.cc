@@ -374,9 +374,9 @@ Binding FindBinding(const Prediction& prediction) {
   const StepTime<double>& step = prediction.breakdown;
   const double total = step.total().in(kSeconds);
   struct Part {
-    const char* name;
-    const char* subject;
-    double seconds;
+    const char* name = "";
+    const char* subject = "";
+    double seconds = 0;
     const char* verb = "binds";
   };
   const auto transfer = [&]() -> Part {

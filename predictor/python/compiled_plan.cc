@@ -194,7 +194,7 @@ class Queries {
         own_(QueryOf(compiled.plan())) {}
 
   std::array<Argument, kArgumentCount> arguments_;  // what the readers read
-  bool scalar_;
+  bool scalar_ = false;
   Shape shape_;
   std::array<Reader, kArgumentCount> readers_;
   PlanQuery own_;
