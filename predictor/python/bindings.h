@@ -69,7 +69,7 @@ ChosenDevice ChooseDevice(py::handle device, const Cluster& cluster);
 
 // A predictor with what it was made of.
 struct BoundPredictor {
-  BoundPredictor(Cluster cluster, Workload workload, ChosenDevice device);
+  BoundPredictor(Cluster cluster, Workload of, ChosenDevice on);
 
   Predictor predictor;
   ChosenDevice device;

@@ -40,6 +40,7 @@ void BindErrors(py::module_* m) {
       PyErr_NewExceptionWithDoc("stepcast.InputError", kDoc, PyExc_ValueError, defaults.ptr());
   if (g_input_error == nullptr) throw py::error_already_set();
   m->attr("InputError") = py::reinterpret_borrow<py::object>(g_input_error);
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): the type that pybind11 asks for
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
       if (thrown) std::rethrow_exception(thrown);
