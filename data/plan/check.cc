@@ -118,16 +118,20 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts
            fmt::format("{}, one for each node of placement {}", plan.nodes(),
                        FormatPlacement(plan.placement)));
   }
-  const std::string with_strategy = fmt::format("with strategy {}", StrategyName(plan.strategy));
+  // Nearly all plans are right, and pay for no text.
+  const auto with_strategy = [&] {
+    return fmt::format("with strategy {}", StrategyName(plan.strategy));
+  };
   if (UsesServers(plan.strategy) && plan.servers == 0) {
-    refuse("servers", "", "are required " + with_strategy, "at least 1");
+    refuse("servers", "", "are required " + with_strategy(), "at least 1");
   }
+  const StrategyTraits& strategy = TraitsOf(plan.strategy);
   ForEachField([&](const FieldFacts& facts, auto field) {
     const auto& value = field.Of(plan);
-    if (Allows(facts.with, TraitsOf(plan.strategy)) || value == field.Of(DefaultPlan())) return;
+    if (Allows(facts.with, strategy) || value == field.Of(DefaultPlan())) return;
     const bool is_servers = facts.with == GoesWith::kServers;
     const std::string text = is_servers ? std::to_string(plan.servers) : "";
-    throw InputError(at(facts), text, with_strategy, StrategiesWith(facts.with));
+    throw InputError(at(facts), text, with_strategy(), StrategiesWith(facts.with));
   });
   if (plan.backup_workers >= plan.workers()) {
     refuse("backup-workers", std::to_string(plan.backup_workers), "is out of range",
