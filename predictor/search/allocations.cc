@@ -61,7 +61,7 @@ std::size_t ChooseBatches(const CompiledPlan& compiled, const Allocation* alloca
   const double constant = worth ? noise / all : 1.0;
   const double by_batch = worth ? 1 / all : 0.0;
   std::size_t none = 0;
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): those tried are set before they are read
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): set as far as it is read
   Candidates candidates;
   for (std::size_t i = 0; i < count; ++i) {
     PlanQuery query;
