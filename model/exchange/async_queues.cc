@@ -7,7 +7,8 @@
 #include <limits>
 #include <vector>
 
-namespace stepcast::internal {
+namespace stepcast {
+namespace internal {
 
 namespace {
 
@@ -154,7 +155,10 @@ void OverlapLines::LeaveOneOut(Line* next) {
   --count;
 }
 
-OverlapLines MakeOverlapLines(const std::vector<Bucket>* buckets) {
+}  // namespace internal
+
+internal::OverlapLines MakeOverlapLines(const std::vector<Bucket>* buckets) {
+  using namespace internal;  // NOLINT(google-build-using-namespace): of its own
   OverlapLines lines;
   if (buckets == nullptr || buckets->empty()) {
     lines.Add({});
@@ -171,7 +175,8 @@ OverlapLines MakeOverlapLines(const std::vector<Bucket>* buckets) {
   return lines;
 }
 
-AsyncBalance Balance(const AsyncNetwork<double>& network, int workers) {
+internal::AsyncBalance Balance(const internal::AsyncNetwork<double>& network, int workers) {
+  using namespace internal;  // NOLINT(google-build-using-namespace): of its own
   const double w = workers;
   double low = network.LeastThink().si();
   double high = std::max(low, network.Think(network.demand).si());
@@ -268,8 +273,9 @@ AsyncBalance Balance(const AsyncNetwork<double>& network, int workers) {
   return balance;
 }
 
-AsyncTimes<DualOf<4>> ResidenceBy(const AsyncNetwork<double>& network, int workers,
-                                  const AsyncBalance& balance) {
+internal::AsyncTimes<DualOf<4>> ResidenceBy(const internal::AsyncNetwork<double>& network,
+                                            int workers, const internal::AsyncBalance& balance) {
+  using namespace internal;  // NOLINT(google-build-using-namespace): of its own
   using T = DualOf<4>;
   enum Lane { kLink, kUpdate, kThink, kIdle };
   const auto seeded = [](double value, Lane lane) {
@@ -341,4 +347,4 @@ AsyncTimes<DualOf<4>> ResidenceBy(const AsyncNetwork<double>& network, int worke
   return residence;
 }
 
-}  // namespace stepcast::internal
+}  // namespace stepcast

@@ -88,8 +88,6 @@ struct OverlapLines {
   void LeaveOneOut(Line* next);
 };
 
-OverlapLines MakeOverlapLines(const std::vector<Bucket>* buckets);
-
 // A root that was found in values, with the derivatives that it has as a function of what the
 // equation contains: those of one step of Newton's from it. `residual` is the equation's left side
 // at the root, `slope` its derivative by the unknown.
@@ -201,13 +199,15 @@ struct AsyncBalance {
   double idle = 1.0;   // y; 1 without a chord
 };
 
-AsyncBalance Balance(const AsyncNetwork<double>& network, int workers);
+}  // namespace internal
+
+// Not internal, since templates that are installed call them in a shared library.
+internal::OverlapLines MakeOverlapLines(const std::vector<Bucket>* buckets);
+internal::AsyncBalance Balance(const internal::AsyncNetwork<double>& network, int workers);
 
 // The times at the stations by D, D_u and Z.
-AsyncTimes<DualOf<4>> ResidenceBy(const AsyncNetwork<double>& network, int workers,
-                                  const AsyncBalance& balance);
-
-}  // namespace internal
+internal::AsyncTimes<DualOf<4>> ResidenceBy(const internal::AsyncNetwork<double>& network,
+                                            int workers, const internal::AsyncBalance& balance);
 
 }  // namespace stepcast
 

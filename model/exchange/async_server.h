@@ -363,7 +363,7 @@ std::vector<ClassOutcome<T>> AsynchronousClasses(ServerPaths<T> p,
   }
   // The equal workers: no overlap, and a think time Z to be found.
   internal::AsyncNetwork<T> equal = networks.front();
-  equal.lines = internal::MakeOverlapLines(nullptr);
+  equal.lines = MakeOverlapLines(nullptr);
   equal.backward = equal.push_rest = equal.pull_rest = equal.at_own_link = {};
   const auto rate = [&](const internal::AsyncTimes<T>& residence) {
     Quantity<RateDimension, T> sum;

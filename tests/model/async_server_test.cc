@@ -182,7 +182,7 @@ internal::AsyncNetwork<double> AnyNetwork(int workers, bool overlaps) {
       buckets.push_back({Bytes(*LogUniform(1e4, 1e8)), std::sqrt(static_cast<double>(k) / count)});
     }
   }
-  network.lines = internal::MakeOverlapLines(&buckets);
+  network.lines = MakeOverlapLines(&buckets);
   network.alone = network.Cycle(network.demand);
   if (overlaps && *Whole(0, 1) == 1) {
     network.at_own_link = *Whole(0, 1) == 1 ? network.alone * *LogUniform(0.9, 3)
@@ -515,7 +515,7 @@ RC_GTEST_PROP(OverlapLinesProperty, AreTheEnvelope, ()) {
   }
   const double last = *LogUniform(0.5, 1);
   for (Bucket& bucket : buckets) bucket.ready *= last / ready;
-  const internal::OverlapLines lines = internal::MakeOverlapLines(&buckets);
+  const internal::OverlapLines lines = MakeOverlapLines(&buckets);
   const internal::OverlapLines copy = lines;
   for (double push = 0.001; push < 1000; push *= 1.3) {
     RC_ASSERT(Near(LargestKept(lines, push), LargestLine(buckets, push), 1e-11));
@@ -534,7 +534,7 @@ TEST(OverlapLines, ManyBucketsAreUnderestimatedALittle) {
       buckets.push_back(
           {kMessage / static_cast<double>(count), std::sqrt(static_cast<double>(k) / count)});
     }
-    const internal::OverlapLines lines = internal::MakeOverlapLines(&buckets);
+    const internal::OverlapLines lines = MakeOverlapLines(&buckets);
     EXPECT_LE(lines.count, internal::OverlapLines::kCapacity);
     double worst = 0;
     for (double push = 0.001; push < 1000; push *= 1.01) {
