@@ -185,15 +185,6 @@ struct Slot {
   int fitted = -1;  // index in the calibration at the start
 };
 
-const ParameterSpec& SpecOf(const ParameterEstimate& estimate) {
-  if (estimate.name == kKernelEfficiencySpec.name) return kKernelEfficiencySpec;
-  for (const ParameterSpec& spec : kClusterParameterSpecs) {
-    if (spec.name == estimate.name) return spec;
-  }
-  return *std::find_if(kWorkloadParameterSpecs.begin(), kWorkloadParameterSpecs.end(),
-                       [&](const ParameterSpec& spec) { return spec.name == estimate.name; });
-}
-
 // The slopes of all that was fitted, which the job's parameters are only a part of: K of K L' = C,
 // C the covariance of fitted ones (rows) with the job's.
 Eigen::MatrixXd SlopesOf(const Eigen::MatrixXd& covariance, const Eigen::MatrixXd& root) {
@@ -241,7 +232,7 @@ std::vector<Slot> SlotsOf(const State& state) {
     for (std::size_t i = 0; i < before->parameters.size(); ++i) {
       Slot slot;
       slot.estimate = before->parameters[i];
-      slot.spec = &SpecOf(slot.estimate);
+      slot.spec = FindParameterSpec(slot.estimate.name);
       slot.centre = std::log(slot.estimate.value * slot.spec->si_per_unit);
       slot.slopes = slopes.row(static_cast<Eigen::Index>(i));
       slot.fitted = static_cast<int>(i);
