@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
+#include <utility>
 
 #include "data/plan/check.h"
 #include "data/record/input_error.h"
@@ -70,22 +73,18 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
       server_buckets_(
           std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, kServerBucket))) {
   if (facts) device_memory_ = facts->memory;
+  if (cluster_.calibration) {
+    calibrated_batches_ =
+        cluster_.calibration->range.BatchesOf(WorkloadScope(workload_.name, device_));
+  }
   if (compute_source_ != ComputeSource::kProfile) profile_.reset();
   if (workload_.communication_only) compute_source_ = ComputeSource::kNone;
   CheckComputeIsKnown(belief_, workload_, facts, device_);
 }
 
-std::optional<CalibratedRange::BatchRange> Predictor::calibrated_batches() const {
-  if (!cluster_.calibration) return std::nullopt;
-  return cluster_.calibration->range.BatchesOf(WorkloadScope(workload_.name, device_));
-}
-
 Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
-  const std::vector<double>& values = belief_.log_values();
   const int link = belief_.SlowestLink(plan.hosts);
-  return {PlanParameters::FromLogs(values.data(), values.data() + Belief::kWorkloadOffset,
-                                   &values[static_cast<std::size_t>(link)]),
-          link};
+  return {belief_.ParametersOver(link), link};
 }
 
 StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* why) const {
@@ -154,14 +153,21 @@ StepTerms<double> Predictor::Terms(const Plan& plan, Strategy* algorithm) const 
 }
 
 double Predictor::Active::LogSd(const PlanGradient& gradient, const Belief& belief) const {
-  double variance = 0;
+  // A plan depends on half of the columns, or less.
+  std::array<std::pair<double, int>, kPlanColumns> slopes;  // with their positions
+  std::size_t count = 0;
   for (int i = 0; i < kPlanColumns; ++i) {
-    const double by_i = gradient[static_cast<std::size_t>(i)];
-    if (by_i == 0) continue;
-    for (int j = 0; j < kPlanColumns; ++j) {
-      variance += by_i * gradient[static_cast<std::size_t>(j)] *
-                  belief.log_covariance()(Position(i), Position(j));
+    const double slope = gradient[static_cast<std::size_t>(i)];
+    if (slope != 0) slopes[count++] = {slope, Position(i)};
+  }
+  double variance = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& [by_i, at_i] = slopes[i];
+    double others = 0;
+    for (std::size_t j = 0; j < i; ++j) {
+      others += slopes[j].first * belief.log_covariance()(slopes[j].second, at_i);
     }
+    variance += by_i * (by_i * belief.log_covariance()(at_i, at_i) + 2 * others);
   }
   return std::sqrt(std::max(0.0, variance));
 }
@@ -177,7 +183,7 @@ void Predictor::SetInterval(const Plan& plan, const PlanAnswer& answer, const Ac
   prediction->discrepancy_log_sd = std::hypot(
       profile_log_sd,
       Discrepancy(plan, cluster_.calibration ? cluster_.calibration->range : CalibratedRange(),
-                  calibrated_batches()));
+                  calibrated_batches_));
   prediction->log_sd = std::hypot(prediction->parameter_log_sd, prediction->scatter_log_sd,
                                   prediction->discrepancy_log_sd);
   const double factor = std::exp(kNinetyPercent * prediction->log_sd);
@@ -233,12 +239,10 @@ void Predictor::SetQuantiles(const StepFacts& facts, const StepTerms<double>& te
   const Duration<> spread =
       terms.micro * (workload.straggler_spread() * std::sqrt(1.0 * facts.accumulation_steps));
   const Duration<> without_wait = prediction->step_time - prediction->breakdown.straggler_wait;
-  const auto quantile = [&](double q) {
-    return StepQuantile(without_wait, spread, prediction->scatter_log_sd, scatter, q);
-  };
-  prediction->p50 = quantile(0.5);
-  prediction->p95 = quantile(0.95);
-  prediction->p99 = quantile(0.99);
+  const StepQuantiles quantiles(without_wait, spread, prediction->scatter_log_sd, scatter);
+  prediction->p50 = quantiles.median();
+  prediction->p95 = quantiles.At(0.95);
+  prediction->p99 = quantiles.At(0.99);
 }
 
 void Predictor::AddProfileFlags(const Plan& plan, const ProfiledSum& sum,
@@ -311,7 +315,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts,
     beyond(plan.workers(), range.max_workers, "workers");
     beyond(plan.nodes(), range.max_nodes, "nodes");
     beyond(DevicesOnFullestNode(plan.placement), range.max_devices_per_node, "devices per node");
-    if (const auto batches = calibrated_batches();
+    if (const auto& batches = calibrated_batches_;
         batches && (plan.local_batch < batches->min || plan.local_batch > batches->max)) {
       const std::string seen = batches->min == batches->max
                                    ? fmt::format("at {} only", batches->min)

@@ -71,7 +71,9 @@ class Predictor {
   const std::string& device() const { return device_; }
   ComputeSource compute_source() const { return compute_source_; }
   // The batches that the calibration saw; empty when it saw none.
-  std::optional<CalibratedRange::BatchRange> calibrated_batches() const;
+  const std::optional<CalibratedRange::BatchRange>& calibrated_batches() const {
+    return calibrated_batches_;
+  }
 
  private:
   struct Active;  // the parameters that one plan uses: predictor/active.h
@@ -94,6 +96,7 @@ class Predictor {
   std::shared_ptr<const ProfiledCompute> profile_;  // null where something else is believed
   Belief belief_;
   ComputeSource compute_source_ = ComputeSource::kDataSheet;
+  std::optional<CalibratedRange::BatchRange> calibrated_batches_;
   DataSize<> kept_activations_;
   std::shared_ptr<const std::vector<Bucket>> default_buckets_;  // of collectives
   std::shared_ptr<const std::vector<Bucket>> server_buckets_;   // of parameter servers

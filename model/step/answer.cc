@@ -64,17 +64,6 @@ bool MattersTo(const StepFacts& facts, bool own_link, int column) {
   }
 }
 
-PlanParameters PlanParameters::FromLogs(const double* log_cluster, const double* log_workload,
-                                        const double* log_link) {
-  PlanParameters parameters{};
-  auto& cluster = parameters.cluster;
-  auto& workload = parameters.workload;
-  for (std::size_t i = 0; i < cluster.si.size(); ++i) cluster.si[i] = std::exp(log_cluster[i]);
-  for (std::size_t i = 0; i < workload.si.size(); ++i) workload.si[i] = std::exp(log_workload[i]);
-  if (log_link != nullptr) cluster.node_link_si = std::exp(*log_link);
-  return parameters;
-}
-
 PlanModel::PlanModel(StepFacts facts) : facts_(std::move(facts)) {
   if (internal::Alone(facts_)) return;
   slowest_ = internal::ComputedParts().Slowest(facts_);

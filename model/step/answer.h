@@ -46,17 +46,6 @@ std::optional<std::size_t> SlowestLink(std::size_t count, const RateOf& rate_of)
   return slowest;
 }
 
-// The values at which a plan is evaluated.
-struct PlanParameters {
-  ClusterParameters<double> cluster;
-  WorkloadParameters<double> workload;
-
-  // From arrays of ln(SI value); `log_link` is the link of the slowest named host, and null where
-  // the plan takes the cluster's.
-  static PlanParameters FromLogs(const double* log_cluster, const double* log_workload,
-                                 const double* log_link);
-};
-
 struct PlanAnswer {
   StepTime<double> step;
   double log_step = 0;  // ln(s)

@@ -100,6 +100,7 @@ Belief::Belief(const Cluster& cluster, const Workload& workload, const std::opti
                         .asDiagonal();
   origins_.assign(log_values_.size(), Origin::kPrior);
   if (cluster.calibration) TakeCalibration(*cluster.calibration, workload, facts, device);
+  values_ = PlanParameters::FromLogs(log_values_.data(), &log_values_[kWorkloadOffset], nullptr);
 }
 
 const ParameterSpec& Belief::SpecOf(int position) {
@@ -130,6 +131,12 @@ int Belief::SlowestLink(const std::vector<std::string>& hosts) const {
   const auto slowest =
       stepcast::SlowestLink(links.size(), [&](std::size_t i) { return log_value(links[i]); });
   return slowest ? links[*slowest] : int{kLinkBandwidth};
+}
+
+PlanParameters Belief::ParametersOver(int link) const {
+  PlanParameters values = values_;
+  values.cluster.node_link_si = std::exp(log_value(link));
+  return values;
 }
 
 void Belief::TakeEstimate(const ParameterEstimate& e, int index, const ParameterSpec& spec,

@@ -80,6 +80,9 @@ class Belief {
   std::string NameOf(int position) const;
   // Position of the slowest link among named hosts; an unknown host has the cluster's link.
   int SlowestLink(const std::vector<std::string>& hosts) const;
+  // The values at which a plan is evaluated whose slowest link is at position `link`. That link has
+  // a column of its own, also where it is the cluster's, so that links to servers are told apart.
+  PlanParameters ParametersOver(int link) const;
 
  private:
   // ln(value) as a sum of fitted ones, and what that adds to its variance.
@@ -99,6 +102,7 @@ class Belief {
 
   std::string workload_;  // "resnet50 on t4"
   std::vector<double> log_values_;
+  PlanParameters values_;  // without a link of its own
   std::vector<Origin> origins_;
   std::vector<Source> sources_;
   Eigen::MatrixXd log_covariance_;

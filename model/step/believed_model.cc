@@ -28,21 +28,15 @@ StepFacts BelievedModel::Facts(const Plan& plan) const {
 }
 
 BelievedModel::Answer BelievedModel::Evaluate(const Plan& plan) const {
-  const std::vector<double>& values = belief_.log_values();
   const int link = belief_.SlowestLink(plan.hosts);
-  const bool own_link = link != kLinkBandwidth;
   const PlanAnswer answer =
-      PlanModel(Facts(plan))
-          .Answer(PlanParameters::FromLogs(
-                      values.data(), values.data() + Belief::kWorkloadOffset,
-                      own_link ? &values[static_cast<std::size_t>(link)] : nullptr),
-                  Derivatives::kAll);
+      PlanModel(Facts(plan)).Answer(belief_.ParametersOver(link), Derivatives::kAll);
   Answer result{answer.log_step, answer.sync_share,
-                Eigen::VectorXd::Zero(static_cast<long>(values.size()))};
+                Eigen::VectorXd::Zero(static_cast<long>(belief_.log_values().size()))};
   for (int i = 0; i < Belief::kHostOffset; ++i) {
     result.gradient[i] = answer.log_step_gradient[static_cast<std::size_t>(i)];
   }
-  if (own_link) result.gradient[link] += answer.log_step_gradient[kLinkColumn];
+  result.gradient[link] += answer.log_step_gradient[kLinkColumn];
   return result;
 }
 

@@ -8,6 +8,8 @@
 #define STEPCAST_MODEL_STEP_PARAMETERS_H_
 
 #include <array>
+#include <cmath>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
@@ -216,6 +218,24 @@ struct WorkloadParameters {
   DurationPerSample<T> sample_time() const { return DurationPerSample<T>::FromSi(si[kSampleTime]); }
   const T& straggler_spread() const { return si[kStragglerSpread]; }
   Duration<T> update_time() const { return Duration<T>::FromSi(si[kUpdateTime]); }
+};
+
+// The values at which a plan is evaluated.
+struct PlanParameters {
+  ClusterParameters<double> cluster;
+  WorkloadParameters<double> workload;
+
+  // From arrays of ln(SI value); `log_link` is the link of the slowest named host, and null where
+  // the plan takes the cluster's.
+  static PlanParameters FromLogs(const double* log_cluster, const double* log_workload,
+                                 const double* log_link) {
+    PlanParameters parameters;
+    auto& [cluster, workload] = parameters;
+    for (std::size_t i = 0; i < cluster.si.size(); ++i) cluster.si[i] = std::exp(log_cluster[i]);
+    for (std::size_t i = 0; i < workload.si.size(); ++i) workload.si[i] = std::exp(log_workload[i]);
+    if (log_link != nullptr) cluster.node_link_si = std::exp(*log_link);
+    return parameters;
+  }
 };
 
 }  // namespace stepcast

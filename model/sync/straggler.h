@@ -112,18 +112,47 @@ T RootOfSquares(const T& a, const T& b) {
 
 }  // namespace internal
 
-// A quantile of one synchronous step, 0 < q < 1. `without_wait` is the step but for the wait, c;
+// The quantiles of one synchronous step. `without_wait` is the step but for the wait, c;
 // `worker_spread` is d, and `log_sd` is s.
+template <class T>
+class StepQuantiles {
+ public:
+  StepQuantiles(const Duration<T>& without_wait, const Duration<T>& worker_spread, const T& log_sd,
+                const StepScatter& scatter)
+      : without_wait_(without_wait),
+        share_(worker_spread / without_wait),
+        log_sd_(log_sd),
+        scatter_(scatter),
+        median_(SlowestOverMean(0.5)) {}
+
+  Duration<T> median() const { return without_wait_ * median_; }
+
+  // The quantile q, 0 < q < 1.
+  Duration<T> At(double q) const {
+    using std::exp;
+    using std::log;
+    const T distance = internal::RootOfSquares(T(log(SlowestOverMean(q) / median_)),
+                                               T(log_sd_ * NormalQuantile(q)));
+    return without_wait_ * (median_ * exp(q < 0.5 ? T(-distance) : distance));
+  }
+
+ private:
+  T SlowestOverMean(double q) const {
+    return internal::SlowestOverMean(share_, scatter_.spread, SlowestQuantile(scatter_, q));
+  }
+
+  Duration<T> without_wait_;
+  T share_;
+  T log_sd_;
+  StepScatter scatter_;
+  T median_;  // as a multiple of c
+};
+
+// One of them.
 template <class T>
 Duration<T> StepQuantile(const Duration<T>& without_wait, const Duration<T>& worker_spread,
                          const T& log_sd, const StepScatter& scatter, double q) {
-  using std::exp;
-  using std::log;
-  const T share = worker_spread / without_wait;
-  const T median = internal::SlowestOverMean(share, scatter.spread, SlowestQuantile(scatter, 0.5));
-  const T at = internal::SlowestOverMean(share, scatter.spread, SlowestQuantile(scatter, q));
-  const T distance = internal::RootOfSquares(T(log(at / median)), T(log_sd * NormalQuantile(q)));
-  return without_wait * (median * exp(q < 0.5 ? T(-distance) : distance));
+  return StepQuantiles<T>(without_wait, worker_spread, log_sd, scatter).At(q);
 }
 
 }  // namespace stepcast

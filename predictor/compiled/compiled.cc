@@ -110,9 +110,7 @@ void CompiledState::SetMemory(const Predictor& predictor) {
 
 void CompiledState::SetTables() {
   const int link = belief.SlowestLink(plan.hosts);
-  const std::vector<double>& values = belief.log_values();
-  const PlanParameters at = PlanParameters::FromLogs(values.data(), values.data() + kWorkloadColumn,
-                                                     &values[static_cast<std::size_t>(link)]);
+  const PlanParameters at = belief.ParametersOver(link);
   cluster = at.cluster;
   workload = at.workload;
   StepFacts tried = facts;
