@@ -15,6 +15,7 @@
 #include "data/plan/limits.h"
 #include "tests/support/changed_plans.h"
 #include "tests/support/input_error.h"
+#include "tests/support/members.h"
 
 namespace stepcast {
 namespace {
@@ -58,6 +59,32 @@ TEST(PlanFields, NamesAreUniqueAndSpelledAlike) {
   }
   EXPECT_EQ(FindPlanField("workers"), nullptr);
   EXPECT_EQ(FindPlanField(""), nullptr);
+}
+
+// The members of a plan that listed fields are, or are parts of; and how many are parts.
+struct Listed {
+  Plan plan;
+  std::set<const void*> members;
+  std::size_t parts = 0;
+
+  template <auto Member>
+  void Add(FieldAt<Member> /*field*/) {
+    members.insert(&(plan.*Member));
+  }
+  template <auto Part, auto Member>
+  void Add(FieldAt<Part, Member> /*field*/) {
+    members.insert(&(plan.*Part));
+    ++parts;
+  }
+};
+
+TEST(PlanFields, EachMemberOfAPlanIsListed) {
+  Listed listed;
+  ForEachField([&](const FieldFacts& /*facts*/, auto field) { listed.Add(field); });
+  EXPECT_EQ(listed.members.size(), CountMembers<Plan>())
+      << "data/plan/field_list.h lacks a member of a plan";
+  EXPECT_EQ(listed.parts, 2 * CountMembers<LinkFacts>() + CountMembers<ServerOptions>())
+      << "data/plan/field_list.h lacks a fact of a link, or an option of servers";
 }
 
 TEST(PlanFields, TheContractOfNames) {
