@@ -45,6 +45,11 @@ Workload AtSize(Workload workload, double size, double of) {
   return workload;
 }
 
+constexpr const char* kPackets =
+    "packets that carry no gradients, acknowledgements and negotiation, are not modelled; the "
+    "bytes "
+    "of the same runs are held against the model beside it";
+
 double Step(const Setup& setup, const std::string& workload) {
   return setup.Step(workload, Cluster16()).in(kSeconds);
 }
@@ -111,6 +116,9 @@ PaperModel CommunicationPatterns() {
   const auto value = [](auto f) { return [f] { return Answer::Value(f()); }; };
   const auto claim = [](auto f) { return std::function<Answer()>(f); };
   const auto add = [&](Evaluator e) { paper.evaluators.push_back(std::move(e)); };
+  const auto out = [&](const std::string& id, const char* why) {
+    add({id, Role::kPredicted, nullptr, why, Standing::kOutOfReach});
+  };
   const auto mean = [setup](double (*of)(const Setup&, const std::string&)) {
     double sum = 0;
     for (const char* network : kNetworks) sum += of(*setup, network);
@@ -132,15 +140,11 @@ PaperModel CommunicationPatterns() {
            return Bytes(4.0 * static_cast<double>(setup->workload(name).parameters)).in(kMebibytes);
          }),
          "4 bytes a parameter, in MiB, which the paper calls MB"});
-    add({fmt::format("cp-packets-{}", slug), Role::kCounted,
-         value([=] { return ShareDuring(*setup, name); }),
-         "the share of bytes; packets that carry none, acknowledgements and negotiation, are not "
-         "counted, and make up more of a small model's traffic"});
+    out(fmt::format("cp-packets-{}", slug), kPackets);
     add({fmt::format("cp-bytes-{}", slug), Role::kCounted,
          value([=] { return ShareDuring(*setup, name); })});
   }
-  add({"cp-packets-summary", Role::kCounted, value([=] { return mean(ShareDuring); }),
-       "the paper's own table has 90 to 97 %"});
+  out("cp-packets-summary", kPackets);
   add({"cp-bytes-summary", Role::kCounted, value([=] { return mean(ShareDuring); })});
   add({"cp-flow-over-model", Role::kCounted, value([=] { return flow(kResnet); }),
        "2 x 15/16; twice the model is its limit for many workers"});
@@ -164,10 +168,9 @@ PaperModel CommunicationPatterns() {
          return Answer::Claim(most - least < 1e-9,
                               fmt::format("every network sends {:.4g} times its size", most));
        })});
-  add({"cp-ring-order", Role::kPredicted, nullptr,
-       "which host follows which is a fact of mpirun; the model's ring takes the placement in its "
-       "order, and equal links make every order alike",
-       Standing::kOutOfReach});
+  out("cp-ring-order",
+      "which host follows which is a fact of mpirun; the model's ring takes the placement in its "
+      "order, and equal links make every order alike");
   add({"cp-size-not-time", Role::kPredicted, claim([=] {
          const double densenet = Step(*setup, kDensenet);
          const double resnet = Step(*setup, kResnet);
@@ -178,9 +181,8 @@ PaperModel CommunicationPatterns() {
                          "Inception-v3 {:.2g} s with as much",
                          densenet, resnet, inception));
        })});
-  add({"cp-flow-classes", Role::kPredicted, nullptr,
-       "connections that carry no gradients (start-up, control) are not modelled",
-       Standing::kOutOfReach});
+  out("cp-flow-classes",
+      "connections that carry no gradients (start-up, control) are not modelled");
   return paper;
 }
 

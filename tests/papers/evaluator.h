@@ -15,8 +15,10 @@ namespace stepcast::papers {
 // Where the model's answer comes from.
 enum class Role {
   kPredicted,     // no row it is judged by was used for it
-  kCalibratedOn,  // the row fixed a value that the paper does not give
-  kCounted,       // exact arithmetic: parameters, transfers, bytes, updates
+  kCalibratedOn,  // the row fixed a value, or a choice, that the paper does not give
+  // Arithmetic: of parameters, transfers and bytes; quotients and sums of rows calibrated on; and
+  // what holds by definition.
+  kCounted,
 };
 inline constexpr const char* kRoleNames[] = {"predicted", "calibrated on", "counted"};
 
@@ -29,9 +31,9 @@ enum class Standing {
 
 // How a value is held against the printed one.
 enum class Compare {
-  kRatio,      // within 25 % of it
-  kRemaining,  // a loss of throughput in per cent: by the throughput that remains
-  kAtLeast,    // the printed one is a lower bound
+  kRatio,    // by their ratio
+  kLoss,     // a loss of throughput in per cent: by what is lost, and by what remains
+  kAtLeast,  // the printed one is a lower bound
 };
 
 struct Answer {

@@ -189,7 +189,7 @@ PaperModel NetworkEvolution() {
          std::string says = "eight workers, multicast and aggregation in the network save:";
          for (const char* network : {kInception, kResnet, kVgg}) {
            const PhaseBenefit<double> p = setup->Phases(network, PlanOf(kWorkers, 10));
-           holds = holds && p.multicast_saves >= p.in_network_aggregation_saves * 0.95 &&
+           holds = holds && p.multicast_saves > p.in_network_aggregation_saves &&
                    p.remaining_distribution > p.remaining_aggregation;
            says +=
                fmt::format(" {} {:.2g} s and {:.2g} s,", network, p.multicast_saves.in(kSeconds),
@@ -197,7 +197,13 @@ PaperModel NetworkEvolution() {
          }
          says.pop_back();
          return Answer::Claim(holds, says);
-       })});
+       }),
+       "shown for two of three networks: VGG-16's first bucket to be sent is most of the model, "
+       "the "
+       "server's link binds both phases, and either saves as much, to a few per cent. The paper "
+       "bounds the gain by the overhead that it measured of each phase, more of it in "
+       "distribution; "
+       "it is likelier right"});
   add({"ne-grows-with-workers", Role::kPredicted, claim([=] {
          bool holds = true;
          double last = -1;

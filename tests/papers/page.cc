@@ -26,11 +26,15 @@ double Judged(const Row& row, const Evaluator& evaluator) {
 bool Good(const Row& row, const Evaluator& evaluator, const Answer& answer) {
   if (row.is_claim()) return answer.holds;
   const double printed = Judged(row, evaluator);
+  const auto near = [&](double value, double wanted) {
+    const double tolerance = evaluator.role == Role::kCounted ? kCountedTolerance : kTolerance;
+    return std::abs(value / wanted - 1) <= tolerance;
+  };
   switch (evaluator.compare) {
     case Compare::kRatio:
-      return std::abs(answer.value / printed - 1) <= kTolerance;
-    case Compare::kRemaining:
-      return std::abs((100 - answer.value) / (100 - printed) - 1) <= kTolerance;
+      return near(answer.value, printed);
+    case Compare::kLoss:
+      return near(answer.value, printed) && near(100 - answer.value, 100 - printed);
     case Compare::kAtLeast:
       return answer.value >= printed;
   }
@@ -60,23 +64,17 @@ std::string TableRow(const std::vector<std::string>& cells) {
   return row + "\n";
 }
 
-// Losses of throughput are shown as what is left of it, in per cent.
-bool IsLoss(const Judgement& j) {
-  return j.evaluator.compare == Compare::kRemaining ||
-         (j.evaluator.compare == Compare::kAtLeast && j.row.unit == "%");
-}
-
-double Shown(const Judgement& j, double value) { return IsLoss(j) ? 100 - value : value; }
-
+// Beside a share of throughput that is lost stands what remains.
 std::string ShownWithUnit(const Judgement& j, double value) {
-  return WithUnit(Shown(j, value), j.row.unit) + (IsLoss(j) ? " left" : "");
+  const bool loss = j.evaluator.compare == Compare::kLoss ||
+                    (j.evaluator.compare == Compare::kAtLeast && j.row.unit == "%");
+  const std::string shown = WithUnit(value, j.row.unit);
+  return loss ? fmt::format("{} lost, {} left", shown, WithUnit(100 - value, j.row.unit)) : shown;
 }
 
 std::string PaperSays(const Judgement& j) {
   std::string says = ShownWithUnit(j, *j.row.value);
-  if (j.evaluator.compare == Compare::kAtLeast) {
-    says = (IsLoss(j) ? "at most " : "at least ") + says;
-  }
+  if (j.evaluator.compare == Compare::kAtLeast) says = "at least " + says;
   if (j.evaluator.standing == Standing::kOtherFigure) {
     says += "; elsewhere " + ShownWithUnit(j, j.evaluator.other);
   }
@@ -84,7 +82,7 @@ std::string PaperSays(const Judgement& j) {
 }
 
 std::string Ratio(const Judgement& j) {
-  return fmt::format("{:.2f}", Shown(j, j.answer.value) / Shown(j, Judged(j.row, j.evaluator)));
+  return fmt::format("{:.2f}", j.answer.value / Judged(j.row, j.evaluator));
 }
 
 std::string Verdict(const Judgement& j) {
@@ -98,8 +96,7 @@ std::string Verdict(const Judgement& j) {
     case Standing::kInScope:
       break;
   }
-  if (!j.good) return "**no**";
-  return IsLoss(j) ? "yes, of what remains" : "yes";
+  return j.good ? "yes" : "**no**";
 }
 
 constexpr const char* kIntroduction = R"(# The papers, reproduced
@@ -114,14 +111,16 @@ What a paper does not give (compute times, windows, round trips, sizes) is calib
 documents. Each row tells what the model's answer is:
 
 - **predicted**: no row that it is judged by went into it;
-- **calibrated on**: the row fixed a value that the paper does not give;
-- **counted**: arithmetic, as for parameters, transfers, bytes and updates.
+- **calibrated on**: the row fixed a value, or a choice, that the paper does not give;
+- **counted**: arithmetic, as for parameters, transfers and bytes; quotients and sums of rows that were calibrated on; and
+  what holds by definition.
 
 How a row is judged:
 
-- A number is reproduced when the model is within 25 % of it, a bound when the model keeps it.
-- A loss of throughput is shown, and judged, as the throughput that remains. For small losses that is the kinder way:
-  a tenth and three tenths are three times apart, and 0.9 and 0.7 are within 25 %.
+- A number is reproduced when the model is within 25 % of it, and within 10 % where it is counted; a bound when a step
+  keeps it.
+- A loss of throughput is judged by what is lost and by what remains: 90 % and 70 % left are within 25 % of each other,
+  but a tenth and three tenths lost are three times apart.
 - A finding is reproduced when the model's numbers, which stand beside it, show it.
 - **By the other figure**: the paper prints two figures for one thing. The row is judged by the one that the remark
   names, which is not the one in the row.

@@ -10,8 +10,9 @@
 
 namespace stepcast::papers {
 
-// A value within this share of the printed one is reproduced.
+// A value within this share of the printed one is reproduced; what is counted has nothing to fit.
 inline constexpr double kTolerance = 0.25;
+inline constexpr double kCountedTolerance = 0.1;
 
 struct Judgement {
   Row row;

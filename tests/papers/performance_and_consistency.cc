@@ -6,7 +6,6 @@
 #include <limits>
 #include <memory>
 #include <stdexcept>
-#include <tuple>
 #include <utility>
 
 #include "tests/papers/evaluator.h"
@@ -165,6 +164,15 @@ Setups MakeSetups() {
   return {sync, async, push, far};
 }
 
+constexpr const char* kByDefinition =
+    "each of w workers makes an update in a cycle: it holds by definition";
+constexpr const char* kDisk = "checkpoints and reads of the data set are not modelled";
+constexpr const char* kMachineUse =
+    "use of a whole machine, its servers and both its workers; the model has the share of a step "
+    "that one worker computes";
+// Times that are "about the same" differ by less than this share; an effect that is seen is more.
+constexpr double kAlike = 0.25;
+constexpr double kVisible = 0.01;
 constexpr const char* kAccuracy = "how well the trained network predicts is not modelled";
 
 }  // namespace
@@ -206,8 +214,11 @@ PaperModel PerformanceAndConsistency() {
       "device needs for a step";
   for (const char* of : {"inception-sync", "resnet18-sync", "inception-async", "resnet18-async"}) {
     out(fmt::format("pc-memory-{}", of).c_str(), kMemory);
+    out(fmt::format("pc-cpu-{}", of).c_str(), kMachineUse);
+    out(fmt::format("pc-disk-reads-{}", of).c_str(), kDisk);
+    out(fmt::format("pc-disk-writes-{}", of).c_str(), kDisk);
   }
-  out("pc-disk", "checkpoints and reads of the data set are not modelled");
+  out("pc-disk", kDisk);
 
   for (const auto& [network, slug] :
        {std::pair{kInception, "inception"}, std::pair{kResnet, "resnet18"}}) {
@@ -219,11 +230,15 @@ PaperModel PerformanceAndConsistency() {
       const double steps = std::ceil(kImages / plan.global_batch());
       return steps * std::round(Printed(counted) / steps);
     };
-    add({counted, Role::kCalibratedOn, value(updates), "the number of epochs is not stated"});
-    add({fmt::format("pc-updates-{}-async", slug), Role::kPredicted, value([=] {
+    add({counted, Role::kCounted, value(updates),
+         "whole steps of an epoch, times the number of epochs, which is not stated and was read "
+         "off "
+         "the row"});
+    add({fmt::format("pc-updates-{}-async", slug), Role::kCounted, value([=] {
            const StepTerms<double> t = sync->Terms(name, Table(Strategy::kPsAsync));
            return updates() * (t.async.updates * t.async.cycle);
-         })});
+         }),
+         kByDefinition});
     add({fmt::format("pc-update-time-{}-sync", slug), Role::kCalibratedOn,
          value([=] { return UpdateMs(*sync, name); })});
     add({fmt::format("pc-update-time-{}-async", slug),
@@ -232,8 +247,9 @@ PaperModel PerformanceAndConsistency() {
     add({fmt::format("pc-pull-{}-sync", slug), Role::kCalibratedOn,
          value([=] { return PullMs(*sync, name); })});
     // A pull asks for the weights that the push before it has changed.
-    add({fmt::format("pc-pull-{}-async", slug), Role::kPredicted,
-         value([=] { return PullMs(*async, name) + UpdateMs(*async, name); })});
+    add({fmt::format("pc-pull-{}-async", slug), Role::kCounted,
+         value([=] { return PullMs(*async, name) + UpdateMs(*async, name); }),
+         "the sum of two times that are calibrated on, but for ResNet's update"});
     add({fmt::format("pc-push-{}-sync", slug), Role::kCalibratedOn,
          value([=] { return SyncPushMs(*sync, name); })});
     add({fmt::format("pc-push-{}-async", slug),
@@ -243,24 +259,12 @@ PaperModel PerformanceAndConsistency() {
          "what the update alone would add: servers also take in and add up the gradients, on CPUs "
          "that compute at the time. That work is calibrated on Inception and goes with the bytes"});
   }
-  for (const auto& [slug, network, strategy] :
-       {std::tuple{"inception-sync", kInception, Strategy::kPsSync},
-        std::tuple{"resnet18-sync", kResnet, Strategy::kPsSync},
-        std::tuple{"inception-async", kInception, Strategy::kPsAsync},
-        std::tuple{"resnet18-async", kResnet, Strategy::kPsAsync}}) {
-    const auto setup = strategy == Strategy::kPsSync ? sync : async;
-    add({fmt::format("pc-cpu-{}", slug), Role::kPredicted,
-         value([=, network = network, strategy = strategy] {
-           return 100 - IdlePercent(*setup, network, Table(strategy));
-         }),
-         "the share of a step that a worker computes; servers and the other worker of a machine "
-         "fill some of its waits"});
-  }
-  add({"pc-update-ratio", Role::kPredicted, value([=] {
+  add({"pc-update-ratio", Role::kCounted, value([=] {
          const StepTerms<double> t = sync->Terms(kResnet, Table(Strategy::kPsAsync));
          return t.async.updates * t.async.cycle;
-       })});
-  add({"pc-push-ratio", Role::kCalibratedOn, value([=] {
+       }),
+       kByDefinition});
+  add({"pc-push-ratio", Role::kCounted, value([=] {
          double product = 1;
          for (const char* network : {kInception, kResnet}) {
            product *= SyncPushMs(*sync, network) / PushMs(*push, network);
@@ -268,8 +272,8 @@ PaperModel PerformanceAndConsistency() {
          return std::sqrt(product);
        }),
        "ten is the text's; Table II has 1114 / 86 = 13 and 2534 / 104 = 24, 17.8 in the geometric "
-       "mean, which is likelier right since the table is what was measured. Three of its four "
-       "numbers are calibrated on",
+       "mean, which is likelier right since the table is what was measured. A quotient: three "
+       "of its four numbers are calibrated on",
        Standing::kOtherFigure, Compare::kRatio,
        std::sqrt(Printed("pc-push-inception-sync") / Printed("pc-push-inception-async") *
                  Printed("pc-push-resnet18-sync") / Printed("pc-push-resnet18-async"))});
@@ -316,10 +320,10 @@ PaperModel PerformanceAndConsistency() {
   };
   for (const int workers : {4, 8, 12}) {
     add({fmt::format("pc-staleness-{}", workers),
-         workers == 4 ? Role::kCalibratedOn : Role::kPredicted,
+         workers == 4 ? Role::kCalibratedOn : Role::kCounted,
          value([=] { return Printed("pc-staleness-4") * staleness(workers) / staleness(4); }),
          "the paper's unit is not that of its definition: 4 workers make 3 updates in a cycle of "
-         "each. The unit is calibrated on 4 workers"});
+         "each. The unit is calibrated on 4 workers, and the others follow as w - 1"});
   }
   add({"pc-staleness-workers", Role::kPredicted, claim([=] {
          return Answer::Claim(
@@ -362,8 +366,11 @@ PaperModel PerformanceAndConsistency() {
                                steps * b.compute().in(kSeconds), waiting);
          }
          says.pop_back();
-         return Answer::Claim(most < 2 * least, says);
-       })});
+         return Answer::Claim(most < (1 + kAlike) * least, says);
+       }),
+       "what shows of the communication falls as the wait for the slowest worker does, which is a "
+       "share of a compute time that is spread over more workers. The paper does not say how long "
+       "either is; it is likelier right"});
   add({"pc-async-faster", Role::kPredicted, claim([=] {
          bool holds = true;
          std::string says = "epoch, asynchronous over synchronous:";
@@ -386,7 +393,7 @@ PaperModel PerformanceAndConsistency() {
            says += fmt::format(" {}", StrategyName(strategy));
            for (const int servers : {4, 8, 12}) {
              const double t = Epoch(setup, kResnet, PlanOf(strategy, 4, servers, kTableBatch));
-             holds = holds && t > last;
+             holds = holds && t > last * (1 + kVisible);
              last = t;
              says += fmt::format(" {:.0f} s,", t);
            }
@@ -395,24 +402,23 @@ PaperModel PerformanceAndConsistency() {
          return Answer::Claim(holds, says);
        }),
        "in the model by the transfers that each worker starts; that server processes take "
-       "processor time from the workers is not modelled, so the effect is smaller than the "
-       "paper's"});
+       "processor time from the workers is not modelled, so that the effect is too small to "
+       "be seen. The paper is likelier right"});
   add({"pc-small-batch-servers", Role::kPredicted, claim([=] {
          const double few = Epoch(*async, kInception, PlanOf(Strategy::kPsAsync, 4, 4, 16));
          const double many = Epoch(*async, kInception, PlanOf(Strategy::kPsAsync, 4, 8, 16));
          const StepTerms<double> t = async->Terms(kInception, PlanOf(Strategy::kPsAsync, 4, 4, 16));
          return Answer::Claim(
-             many > few, fmt::format("batch 16: an epoch takes {:.0f} s with four servers, which "
+             many < few, fmt::format("batch 16: an epoch takes {:.0f} s with four servers, which "
                                      "are busy {:.2g} % of the time, and {:.0f} s with eight",
                                      few,
                                      100 * std::max({t.async.server_link, t.async.server_processor,
                                                      t.async.server_update}),
                                      many));
        }),
-       "advice without a run of it. Section IV.C measures that more servers lengthen training on "
-       "these machines, and the model is held against that: servers that are hardly busy are no "
-       "reason for more of them",
-       Standing::kOtherFigure});
+       "advice without a run of it, against section IV.C, where more servers lengthen training on "
+       "these machines: servers that are hardly busy are no reason for more of them. The model is "
+       "likelier right"});
 
   // ---- Batch.
   add({"pc-batch-32-sync", Role::kCalibratedOn,
