@@ -5,7 +5,6 @@
 
 #include <optional>
 
-#include "data/record/workload.h"
 #include "predictor/prediction.h"
 
 namespace stepcast {
@@ -23,7 +22,7 @@ struct Count {
 // what stands by itself. A value is a number, a Count, a time [s], a size [bytes], a text, or an
 // optional one of these; a group that the plan has no part of is left out.
 template <class Visit>
-void ForEachPredicted(const Prediction& p, const Workload& workload, const Visit& visit) {
+void ForEachPredicted(const Prediction& p, const Visit& visit) {
   visit(nullptr, "step_time_s", p.step_time);
   visit(nullptr, "low_s", p.low);
   visit(nullptr, "high_s", p.high);
@@ -48,7 +47,7 @@ void ForEachPredicted(const Prediction& p, const Workload& workload, const Visit
   visit("binding", "part", binding.part);
   visit("binding", "share", binding.share);
   visit("binding", "sentence", binding.sentence);
-  visit("traffic", "gradient_bytes", workload.gradient_bytes);
+  visit("traffic", "gradient_bytes", p.traffic.gradient);
   visit("traffic", "transfers", Count{p.traffic.transfers});
   visit("traffic", "buckets", p.buckets);
   visit("traffic", "bytes_per_worker", p.traffic.per_worker);

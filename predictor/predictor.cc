@@ -211,7 +211,7 @@ Prediction Predictor::Predict(const Plan& plan) const {
   // The gradients of backup workers come too late and are dropped.
   const double counted = 1 - 1.0 * plan.backup_workers / plan.workers();
   prediction.throughput = Samples(plan.global_batch() * counted) / prediction.step_time;
-  prediction.traffic = CountTraffic(ResolvedPlan(plan, facts), workload_.gradient_bytes);
+  prediction.traffic = CountTraffic(ResolvedPlan(plan, facts), facts.gradient);
   prediction.buckets = static_cast<int>(facts.buckets->size());
   prediction.memory = Memory(plan);
   std::optional<ProfiledSum> profiled;

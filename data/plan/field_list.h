@@ -99,6 +99,7 @@ constexpr void ForEachField(const Visit& visit) {
   constexpr double kFastestLink = 1e6;    // Gbit/s
   constexpr double kLongestTime = 1e6;    // ms
   constexpr double kLargestBucket = 1e9;  // MiB
+  constexpr double kMostBytesPerParameter = 64;
   visit(FieldFacts{"placement", "placement", "P", "devices used on each node, like 4-4-2"}
             .Within(1, kMostCount)
             .Tell(Told::kAlways),
@@ -179,6 +180,11 @@ constexpr void ForEachField(const Visit& visit) {
                    "slowest workers that a step does not wait for"}
             .With(GoesWith::kSynchronous),
         FieldAt<&Plan::backup_workers>());
+  visit(FieldFacts{"bytes_per_parameter", "bytes-per-parameter", "N",
+                   "bytes of a parameter that a synchronisation exchanges",
+                   ": 4 (float32, the default), 2 (float16), 6 (both, one after the other)"}
+            .Within(1, kMostBytesPerParameter),
+        FieldAt<&Plan::bytes_per_parameter>());
   visit(FieldFacts{"colocated_servers", "colocated-servers", nullptr,
                    "servers run on the workers' nodes", " instead of nodes of their own"}
             .With(GoesWith::kParameterServers),

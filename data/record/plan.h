@@ -27,6 +27,8 @@ enum class Overlap { kBuckets, kNone, kPNorm };
 inline constexpr int kOverlapCount = 3;
 inline constexpr const char* kOverlapNames[kOverlapCount] = {"buckets", "none", "p-norm"};
 
+inline constexpr double kBytesPerFloat = 4;  // float32
+
 // Devices used on each node, one entry a node in use: "4-4-2" is {4, 4, 2}.
 using Placement = std::vector<int>;
 
@@ -71,7 +73,12 @@ struct Plan {
   ServerOptions server;
   Overlap overlap = Overlap::kBuckets;
   int backup_workers = 0;  // a synchronous step does not wait for its slowest so many
+  // Bytes of each parameter that one synchronisation exchanges; 4 where gradients are float32. The
+  // sizes of buckets stay those of float32, which libraries cut before they convert.
+  int bytes_per_parameter = 4;
 
+  // What a synchronisation exchanges, as a share of the gradients in float32.
+  double exchanged_share() const { return bytes_per_parameter / kBytesPerFloat; }
   int workers() const { return Workers(placement); }
   int nodes() const { return Nodes(placement); }
   double global_batch() const {

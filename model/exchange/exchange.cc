@@ -89,7 +89,10 @@ const Exchange& ExchangeOf(Strategy strategy) {
 Traffic CountTraffic(const Plan& plan, DataSize<> gradient,
                      std::optional<DataSize<>> largest_shard) {
   const DataSize<> equal = gradient / std::max(1.0, static_cast<double>(plan.servers));
-  return ExchangeOf(plan.strategy).CountTraffic(plan, gradient, largest_shard.value_or(equal));
+  Traffic traffic =
+      ExchangeOf(plan.strategy).CountTraffic(plan, gradient, largest_shard.value_or(equal));
+  traffic.gradient = gradient;
+  return traffic;
 }
 
 }  // namespace stepcast

@@ -62,6 +62,7 @@ struct Traffic {
   DataSize<> total;
   std::optional<DataSize<>> server_in;  // of the busiest server
   std::optional<DataSize<>> server_out;
+  DataSize<> gradient = {};  // what each worker has to exchange
 };
 
 // `largest_shard` is what the busiest server holds; equal shares when it is not given. kAuto counts

@@ -26,7 +26,7 @@ MemoryNeed CountMemory(const Workload& workload, DataSize<> kept_activations, co
   need.gradients = gradients * shares.gradients;
   need.optimizer = gradients * (kOptimizerStates * shares.optimizer);
   if (plan.accumulation_steps > 1) need.accumulation = gradients;
-  need.buckets = gradients * shares.buckets;
+  need.buckets = gradients * (shares.buckets * plan.exchanged_share());
   need.activations = kept_activations * static_cast<double>(plan.local_batch);
   need.workspace = kWorkspace + kContext;
   need.total = need.parameters + need.gradients + need.optimizer + need.accumulation +

@@ -38,7 +38,7 @@ enum class MemoryVerdict { kFits, kTight, kOutOfMemory, kUnknown };
 inline constexpr const char* kMemoryVerdictNames[] = {"fits", "tight", "out of memory", "unknown"};
 
 inline constexpr double kTightShare = 0.85;
-inline constexpr double kBytesPerFloat = 4;
+
 inline constexpr double kOptimizerStates = 1;  // SGD with momentum
 inline constexpr DataSize<> kWorkspace = Mebibytes(512.0);
 inline constexpr DataSize<> kContext = Mebibytes(512.0);

@@ -102,4 +102,9 @@ std::vector<Bucket> MakeBuckets(const Workload& workload, DataSize<> cap) {
   return buckets;
 }
 
+std::vector<Bucket> Scaled(std::vector<Bucket> buckets, double share) {
+  for (Bucket& bucket : buckets) bucket.bytes = bucket.bytes * share;
+  return buckets;
+}
+
 }  // namespace stepcast

@@ -57,6 +57,9 @@ void CheckBucketCap(const Workload& workload, DataSize<> cap);
 // most the cap, or into 10,000, ready at equal distances.
 std::vector<Bucket> MakeBuckets(const Workload& workload, DataSize<> cap);
 
+// The buckets with `share` of their bytes, ready as they were.
+std::vector<Bucket> Scaled(std::vector<Bucket> buckets, double share);
+
 // E_K, from the start of the backward pass. `time_of(bucket)` is the bucket's T_k.
 template <class T, class TimeOf>
 Duration<T> LastSynchronisationEnd(const std::vector<Bucket>& buckets, const Duration<T>& backward,

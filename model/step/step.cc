@@ -31,6 +31,12 @@ LinkFacts ServerLinkOf(const Cluster& cluster, const Plan& plan) {
   return Overlay(cluster.server_link, plan.server_link);
 }
 
+std::vector<Bucket> HeldBuckets(const Workload& workload, const Plan& plan, int servers) {
+  return Scaled(FullestServerBuckets(workload, servers, plan.server.sharding,
+                                     plan.bucket.value_or(DefaultBucket(plan.strategy))),
+                plan.exchanged_share());
+}
+
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
                         std::shared_ptr<const std::vector<Bucket>> buckets) {
   StepFacts facts;
@@ -45,24 +51,25 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
   facts.overlap = plan.overlap;
   facts.backup_workers = plan.backup_workers;
   facts.has_compute = !workload.communication_only;
-  facts.gradient = workload.gradient_bytes;
+  facts.gradient = workload.gradient_bytes * plan.exchanged_share();
   facts.server = plan.server;
   if (workload.communication_only && internal::Alone(facts)) {
     throw InputError({"", 0, "workload"}, workload.name,
                      "is a bare message, and nothing is exchanged",
                      "two workers or more, or servers on nodes of their own");
   }
-  facts.buckets = std::move(buckets);
+  facts.buckets =
+      plan.exchanged_share() == 1
+          ? std::move(buckets)
+          : std::make_shared<const std::vector<Bucket>>(Scaled(*buckets, plan.exchanged_share()));
   if (UsesServers(plan.strategy)) {
     const LargestShard shard = LargestShare(workload, plan.servers, plan.server.sharding);
     facts.server_share = shard.share;
     facts.tensors = std::max(1.0, static_cast<double>(workload.tensor_count()));
     if (TraitsOf(plan.strategy).has_phases()) {
-      facts.held_buckets = plan.servers == 1
-                               ? facts.buckets
-                               : std::make_shared<const std::vector<Bucket>>(FullestServerBuckets(
-                                     workload, plan.servers, plan.server.sharding,
-                                     plan.bucket.value_or(DefaultBucket(plan.strategy))));
+      facts.held_buckets = plan.servers == 1 ? facts.buckets
+                                             : std::make_shared<const std::vector<Bucket>>(
+                                                   HeldBuckets(workload, plan, plan.servers));
     }
   }
   facts.link = LinkOf(cluster, plan);

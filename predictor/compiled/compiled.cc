@@ -74,9 +74,7 @@ void CompiledState::SetShards(const Workload& network) {
     shard.share = LargestShare(network, n, plan.server.sharding).share;
     if (!TraitsOf(plan.strategy).has_phases()) continue;
     shard.held = n == 1 ? buckets
-                        : std::make_shared<const std::vector<Bucket>>(FullestServerBuckets(
-                              network, n, plan.server.sharding,
-                              plan.bucket.value_or(DefaultBucket(plan.strategy))));
+                        : std::make_shared<const std::vector<Bucket>>(HeldBuckets(network, plan, n));
     shard.lines = MakeBucketLines(*shard.held);
   }
 }

@@ -80,7 +80,7 @@ Json PredictionJson(const Prediction& p, const Plan& plan, const Subject& subjec
   const auto tell = [&json](const char* group, const char* name, const auto& value) {
     (group == nullptr ? json : json[group])[name] = ValueJson(value);
   };
-  ForEachPredicted(p, subject.workload, tell);
+  ForEachPredicted(p, tell);
   if (UsesServers(plan.strategy)) json["largest_shard"] = ShardJson(plan, subject.workload);
   json["spending"] =
       SpendingJson(MakeOutlook(p, plan, subject.cluster, subject.facts, OutlookOptions()).spending);

@@ -264,8 +264,7 @@ class Closed {
         plan_(plan),
         devices_(devices_per_node),
         limits_(limits),
-        buckets_(
-            MakeBuckets(predictor.workload(), plan.bucket.value_or(DefaultBucket(plan.strategy)))) {
+        facts_(predictor.Facts(plan)) {
     single_ = predictor_.PredictStep(Scaled(plan, 1, devices_)).total();
     const Plan whole = Shared(plan, 1, devices_, limits.strong_global_batch);
     const StepTime<double> step = predictor_.PredictStep(whole);
@@ -295,8 +294,9 @@ class Closed {
     Duration<> hidden;  // what the backward pass has room for
   };
 
-  double calls() const { return static_cast<double>(buckets_.size()); }
-  DataSize<> bytes() const { return predictor_.workload().gradient_bytes; }
+  const std::vector<Bucket>& buckets() const { return *facts_.buckets; }
+  double calls() const { return static_cast<double>(buckets().size()); }
+  DataSize<> bytes() const { return facts_.gradient; }
   SampleCount<> samples() const {
     return Samples(1.0 * plan_.local_batch * plan_.accumulation_steps);
   }
@@ -306,7 +306,7 @@ class Closed {
     return {plan,
             algorithm,
             terms,
-            buckets_,
+            buckets(),
             bytes(),
             devices_,
             predictor_.cluster().nics_per_node,
@@ -485,7 +485,7 @@ class Closed {
   const Plan& plan_;
   const int devices_;
   const ScalingLimits& limits_;
-  const std::vector<Bucket> buckets_;
+  const StepFacts facts_;
   Duration<> single_;  // step of one worker
   Duration<> work_;    // of the fixed step
   ClosedLimits closed_;

@@ -113,7 +113,7 @@ void SetReply(const Prediction& p, const Target& target, v1::PredictReply* reply
   const auto tell = [reply](const char* group, const char* name, const auto& value) {
     FieldSetter(group == nullptr ? reply : FieldSetter(reply, group).Group(), name)(value);
   };
-  ForEachPredicted(p, target.predictor.workload(), tell);
+  ForEachPredicted(p, tell);
   ForEachCaveat(p, tell);
 }
 

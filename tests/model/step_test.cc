@@ -594,6 +594,24 @@ RC_GTEST_PROP(StepProperty, OneWorkerKnowsNoNetwork, ()) {
   RC_ASSERT(Step(Facts(with_link), elsewhere, workload).total() == step.total());
 }
 
+// Strategies with what each needs to exchange anything over two nodes.
+TEST(StepFacts, ExchangeWhatThePlanSaysOfEachParameter) {
+  const DataSize<> gradient = Megabytes(100.0);
+  for (int i = 0; i < kStrategyCount; ++i) {
+    const auto strategy = static_cast<Strategy>(i);
+    Plan plan = MakePlan({2, 2}, strategy, UsesServers(strategy) ? 1 : 0);
+    const StepFacts longer = Facts(plan, gradient * 1.5);
+    plan.bytes_per_parameter = 6;
+    const StepFacts six = Facts(plan, gradient);
+    EXPECT_DOUBLE_EQ(six.gradient.si(), longer.gradient.si());
+    ASSERT_EQ(six.buckets->size(), longer.buckets->size());
+    for (std::size_t b = 0; b < six.buckets->size(); ++b) {
+      EXPECT_DOUBLE_EQ((*six.buckets)[b].bytes.si(), (*longer.buckets)[b].bytes.si());
+      EXPECT_EQ((*six.buckets)[b].ready, (*longer.buckets)[b].ready);
+    }
+  }
+}
+
 TEST(Step, StrategyNoneOnlyComputes) {
   for (const Placement& placement : {Placement{1}, Placement{8}, Placement{4, 4, 4}}) {
     const Plan plan = MakePlan(placement, Strategy::kNone);

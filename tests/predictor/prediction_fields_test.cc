@@ -31,7 +31,7 @@ Names NamesOfThePrediction() {
     names.keys.insert(group != nullptr ? group : name);
     if (group != nullptr) names.leaves.insert(name);
   };
-  ForEachPredicted(prediction, Workload(), note);
+  ForEachPredicted(prediction, note);
   ForEachCaveat(prediction, note);
   return names;
 }
@@ -91,7 +91,7 @@ TEST(PredictionFields, CHasAMemberForEachPartOfTheStep) {
     if (!of_step || !text.ends_with("_s")) return;
     EXPECT_EQ(of_the_step.count(text), 1U) << name;
   };
-  ForEachPredicted(Prediction(), Workload(), expect);
+  ForEachPredicted(Prediction(), expect);
 }
 
 }  // namespace

@@ -211,7 +211,7 @@ TEST(Rpc, RepliesKnowEveryPartOfAPrediction) {
       EXPECT_EQ(field->cpp_type(), google::protobuf::FieldDescriptor::CPPTYPE_DOUBLE) << name;
     }
   };
-  ForEachPredicted(prediction, Workload(), expect);
+  ForEachPredicted(prediction, expect);
   ForEachCaveat(prediction, expect);
   EXPECT_GT(told, 40);
 }

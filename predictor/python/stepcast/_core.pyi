@@ -132,6 +132,7 @@ class Plan:
         bucket_bytes: Optional[float] = None,
         overlap: Optional[str] = None,
         backup_workers: Optional[int] = None,
+        bytes_per_parameter: Optional[int] = None,
         colocated_servers: Optional[bool] = None,
         sharding: Optional[str] = None,
         pipelined_servers: Optional[bool] = None,
@@ -177,6 +178,8 @@ class Plan:
     def overlap(self) -> str: ...
     @property
     def backup_workers(self) -> int: ...
+    @property
+    def bytes_per_parameter(self) -> int: ...
     @property
     def colocated_servers(self) -> bool: ...
     @property
