@@ -99,6 +99,47 @@ std::string AxisLabel(const std::string& key) {
   return key + " [" + field->unit + "]";
 }
 
+// What all the plans say alike, where it is not the default: "ring, local batch 64, rtt 2 ms".
+std::string SettingsText(const std::vector<Point>& points) {
+  const Plan& first = points.front().plan;
+  const auto alike = [&](const auto& of) {
+    return std::all_of(points.begin(), points.end(),
+                       [&](const Point& point) { return of(point.plan) == of(first); });
+  };
+  std::vector<std::string> settings;
+  if (alike([](const Plan& plan) { return plan.workers(); })) {
+    settings.push_back(first.workers() == 1 ? "1 worker"
+                                            : fmt::format("{} workers", first.workers()));
+  }
+  for (const PlanField& field : PlanFields()) {
+    const std::string name = field.flag;
+    if (name == "placement" || (field.is_default(first) && name != "strategy") ||
+        !alike([&](const Plan& plan) { return field.text(plan); })) {
+      continue;
+    }
+    std::string text = name == "strategy" ? "" : name + " ";
+    std::replace(text.begin(), text.end(), '-', ' ');
+    text += field.text(first);
+    if (field.unit != nullptr && *field.unit != '\0') text += std::string(" ") + field.unit;
+    settings.push_back(text);
+  }
+  return fmt::format("{}", fmt::join(settings, ", "));
+}
+
+// An axis over decades, which a linear one would press into its left end.
+bool SpansDecades(const std::vector<PlotSeries>& series) {
+  constexpr double kDecades = 50;
+  double least = std::numeric_limits<double>::infinity();
+  double most = 0;
+  for (const PlotSeries& one : series) {
+    for (const double x : one.x) {
+      if (x > 0) least = std::min(least, x);
+      most = std::max(most, x);
+    }
+  }
+  return most >= kDecades * least;
+}
+
 std::string Plot(const std::vector<Axis>& axes, const std::vector<Point>& points,
                  const Target& target, bool step_time) {
   std::map<std::string, std::size_t> index;
@@ -126,8 +167,9 @@ std::string Plot(const std::vector<Axis>& axes, const std::vector<Point>& points
     }
   }
   const bool workers = axes[0].key == "workers";
-  // Where throughput grows with workers, linear scaling from the first point shows what is lost.
-  if (workers && !step_time && !series.empty() && series[0].x.size() > 1) {
+  // Where throughput grows with workers, linear scaling from the first point shows what is lost; of
+  // several series each would have its own.
+  if (workers && !step_time && series.size() == 1 && series[0].x.size() > 1) {
     PlotSeries ideal{.name = "linear scaling", .dashed = true};
     for (const double x : series[0].x) {
       ideal.x.push_back(x);
@@ -137,11 +179,13 @@ std::string Plot(const std::vector<Axis>& axes, const std::vector<Point>& points
   }
   PlotOptions options;
   options.title = fmt::format("{} on {}", target.workload.name, target.cluster.name);
-  options.subtitle = fmt::format("local batch {}; bands are 90 % prediction intervals",
-                                 points.front().plan.local_batch);
+  options.subtitle =
+      fmt::format("{}: {}{}; bands are 90 % prediction intervals", target.device,
+                  SettingsText(points), target.cluster.calibration ? "" : "; not calibrated");
   options.x_label = AxisLabel(axes[0].key);
   options.y_label = step_time ? "step time [s]" : "throughput [samples/s]";
   options.x_powers_of_two = workers && axes[0].values.size() > 3;
+  options.log_x = !options.x_powers_of_two && SpansDecades(series);
   // Over doublings of the workers, linear scaling is to be a straight line.
   options.log_y = step_time || options.x_powers_of_two;
   return RenderSvgPlot(series, options);
@@ -271,6 +315,10 @@ int RunSweep(const std::vector<std::string>& arguments) {
   const Target target = ReadTarget(args);
   const std::vector<Point> points = EvaluatePoints(args, target, axes);
   if (args.Has("plot")) {
+    if (!args.Text("plot").ends_with(".svg")) {
+      throw InputError(OptionPlace("plot"), args.Text("plot"), "is no name of an SVG file",
+                       "a name that ends in .svg");
+    }
     if (std::isnan(Coordinate(axes[0].key, points.front().plan))) {
       throw InputError(OptionPlace("over"), axes[0].key, "has no numbers to plot over",
                        "a first --over with numbers");

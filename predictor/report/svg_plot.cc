@@ -31,11 +31,14 @@ constexpr double kMarkRow = 16.0;
 constexpr int kMarkRows = 4;
 
 // Labels at the right end of lines.
-constexpr double kLabelGap = 8.0;            // from the plot to the labels
-constexpr double kLabelMaxGap = 40.0;        // from the line's end, without a thin line in between
-constexpr double kLabelWidth = 156.0;        // where they wrap
-constexpr double kLabelMaxShift = 40.0;      // from the line's end, lest the eye lose it
-constexpr double kLabelMinReach = 0.93;      // of the x axis, for a line to be labelled there
+constexpr double kLabelGap = 8.0;             // from the plot to the labels
+constexpr double kLabelMaxGap = 40.0;         // from the line's end, without a thin line in between
+constexpr double kLabelWidth = 156.0;         // where they wrap
+constexpr double kLabelMaxShift = 40.0;       // from the line's end, lest the eye lose it
+constexpr double kLabelMinReach = 0.93;       // of the x axis, for a line to be labelled there
+constexpr std::ptrdiff_t kMostFullBands = 4;  // more are drawn lightly, lest they hide each other
+constexpr double kFullBand = 0.14;            // opacity
+constexpr double kLightBand = 0.05;
 constexpr std::size_t kMaxLineMarkers = 24;  // a line of more points leaves all without markers
 
 constexpr const char* kFont = "Helvetica, Arial, 'DejaVu Sans', sans-serif";
@@ -244,6 +247,7 @@ struct Point {
 
 struct Curve {
   std::string name;
+  double band_opacity = 0.0;
   bool dashed = false;
   bool points_only = false;
   std::size_t colour = 0;                // counts on behind the end of the palette
@@ -260,7 +264,8 @@ double WithoutExtremes(double value) {
   return value;
 }
 
-Curve Clean(const PlotSeries& series, std::size_t position, bool log_x, bool log_y) {
+// `zero_x` stands for an x of zero on a logarithmic axis, where it is above zero.
+Curve Clean(const PlotSeries& series, std::size_t position, bool log_x, bool log_y, double zero_x) {
   const std::size_t n = series.x.size();
   const auto has_length = [n](const std::vector<double>& v) { return v.empty() || v.size() == n; };
   if (series.y.size() != n || !has_length(series.low) || !has_length(series.high) ||
@@ -279,6 +284,9 @@ Curve Clean(const PlotSeries& series, std::size_t position, bool log_x, bool log
   for (std::size_t i = 0; i < n; ++i) {
     Point point;
     point.x = WithoutExtremes(series.x[i]);
+    // Zero is infinitely far from its neighbours, and no line leads there.
+    const bool apart = log_x && point.x == 0.0 && zero_x > 0.0;
+    if (apart) point.x = zero_x;
     point.y = WithoutExtremes(series.y[i]);
     if (!std::isfinite(point.x) || !std::isfinite(point.y) || (log_x && point.x <= 0.0) ||
         (log_y && point.y <= 0.0)) {
@@ -291,12 +299,28 @@ Curve Clean(const PlotSeries& series, std::size_t position, bool log_x, bool log
       point.has_interval =
           std::isfinite(point.low) && std::isfinite(point.high) && (!log_y || point.high > 0.0);
     }
-    if (gap) curve.runs.emplace_back();
-    gap = false;
+    if (gap || apart) curve.runs.emplace_back();
+    gap = apart;
     curve.runs.back().push_back(point);
     ++curve.points;
   }
   return curve;
+}
+
+// Where an x of zero is drawn on a logarithmic axis: some way below the least one above zero. Zero
+// where no x is.
+double StandInForZero(const std::vector<PlotSeries>& series) {
+  constexpr double kAway = 4.0;
+  double least = std::numeric_limits<double>::infinity();
+  bool any = false;
+  for (const PlotSeries& one : series) {
+    for (const double raw : one.x) {
+      const double x = WithoutExtremes(raw);
+      any = any || x == 0.0;
+      if (x > 0.0) least = std::min(least, x);
+    }
+  }
+  return any && std::isfinite(least) ? least / kAway : 0.0;
 }
 
 struct Range {
@@ -517,6 +541,16 @@ Axis LogAxis(Range range, bool is_y) {
     LabelLog(&axis);
   }
   return axis;
+}
+
+// The tick of zero, with none between it and the others.
+void LabelZero(double zero, Axis* axis) {
+  while (!axis->ticks.empty() && axis->ticks.front() < 2.0 * zero) {
+    axis->ticks.erase(axis->ticks.begin());
+    axis->labels.erase(axis->labels.begin());
+  }
+  axis->ticks.insert(axis->ticks.begin(), zero);
+  axis->labels.insert(axis->labels.begin(), "0");
 }
 
 Axis PowerOfTwoAxis(Range range) {
@@ -875,8 +909,8 @@ class Writer {
           for (std::size_t k = end; k-- > i;) {
             path += fmt::format(" L{} {}", Num(X(run[k].x)), Num(Y(run[k].low)));
           }
-          Raw(fmt::format(R"(<path d="{} Z" fill="{}" fill-opacity="0.14" stroke="none"/>)", path,
-                          curve.hue().line));
+          Raw(fmt::format(R"(<path d="{} Z" fill="{}" fill-opacity="{}" stroke="none"/>)", path,
+                          curve.hue().line, Num(curve.band_opacity)));
         }
         i = end + 1;
       }
@@ -952,7 +986,8 @@ void DrawAxes(const Layout& layout, const Axis& x_axis, const Axis& y_axis, Writ
   }
   // Every n-th label, so that they do not touch.
   const auto room = [&](std::size_t stride) {
-    for (std::size_t i = 0; i + stride < x_axis.ticks.size(); i += stride) {
+    for (std::size_t i = (x_axis.ticks.size() - 1) % stride; i + stride < x_axis.ticks.size();
+         i += stride) {
       const double half = 0.5 * (TextWidth(x_axis.labels[i], kTextSize) +
                                  TextWidth(x_axis.labels[i + stride], kTextSize));
       if (writer->X(x_axis.ticks[i + stride]) - writer->X(x_axis.ticks[i]) < half + 8.0)
@@ -967,7 +1002,7 @@ void DrawAxes(const Layout& layout, const Axis& x_axis, const Axis& y_axis, Writ
     const double x = writer->X(x_axis.ticks[i]);
     writer->Line(x, layout.top, x, layout.bottom, grid);
     writer->Line(x, layout.bottom, x, layout.bottom + 5.0, axis_line);
-    if (i % stride != 0) continue;
+    if ((x_axis.ticks.size() - 1 - i) % stride != 0) continue;  // the last has one
     writer->Text(x, layout.bottom + 19.0, x_axis.labels[i],
                  TextStyle(kTextSize, kSoftInk, R"( text-anchor="middle")"));
   }
@@ -1081,7 +1116,7 @@ std::vector<double> PowerOfTwoTicks(double low, double high) {
   while ((last - first) / stride > 11) ++stride;
   std::vector<double> ticks;
   for (int exponent = first; exponent <= last; ++exponent) {
-    if (exponent % stride == 0) ticks.push_back(std::exp2(exponent));
+    if ((last - exponent) % stride == 0) ticks.push_back(std::exp2(exponent));
   }
   return ticks;
 }
@@ -1116,11 +1151,12 @@ std::string EscapeXml(const std::string& text) {
 
 std::string RenderSvgPlot(const std::vector<PlotSeries>& series, const PlotOptions& options) {
   const bool log_x = options.log_x || options.x_powers_of_two;
+  const double zero_x = options.log_x ? StandInForZero(series) : 0.0;
   std::vector<Curve> curves;
   Range x_range, y_range;
   bool whole_x = true;
   for (const PlotSeries& one : series) {
-    curves.push_back(Clean(one, curves.size(), log_x, options.log_y));
+    curves.push_back(Clean(one, curves.size(), log_x, options.log_y, zero_x));
     for (const std::vector<Point>& run : curves.back().runs) {
       for (const Point& point : run) {
         x_range.Include(point.x);
@@ -1140,11 +1176,17 @@ std::string RenderSvgPlot(const std::vector<PlotSeries>& series, const PlotOptio
     if (std::isfinite(x) && (!log_x || x > 0.0)) x_range.Include(x);
   }
 
-  const Axis x_axis = options.x_powers_of_two ? PowerOfTwoAxis(x_range)
-                      : log_x                 ? LogAxis(x_range, false)
-                                              : LinearAxis(x_range, false, 10, whole_x ? 1.0 : 0.0);
+  Axis x_axis = options.x_powers_of_two ? PowerOfTwoAxis(x_range)
+                : log_x                 ? LogAxis(x_range, false)
+                                        : LinearAxis(x_range, false, 10, whole_x ? 1.0 : 0.0);
+  if (zero_x > 0.0) LabelZero(zero_x, &x_axis);
   const Axis y_axis = options.log_y ? LogAxis(y_range, true) : LinearAxis(y_range, true, 7, 0.0);
 
+  const auto bands = std::count_if(series.begin(), series.end(),
+                                   [](const PlotSeries& one) { return !one.low.empty(); });
+  for (Curve& curve : curves) {
+    curve.band_opacity = bands > kMostFullBands ? kLightBand : kFullBand;
+  }
   bool line_markers = true;
   for (const Curve& curve : curves) {
     line_markers = line_markers && (curve.points_only || curve.points <= kMaxLineMarkers);

@@ -109,7 +109,7 @@ class FieldSetter {
   const FieldDescriptor* field_;
 };
 
-void SetReply(const Prediction& p, const Target& target, v1::PredictReply* reply) {
+void SetReply(const Prediction& p, v1::PredictReply* reply) {
   const auto tell = [reply](const char* group, const char* name, const auto& value) {
     FieldSetter(group == nullptr ? reply : FieldSetter(reply, group).Group(), name)(value);
   };
@@ -144,7 +144,7 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
       const std::shared_ptr<const Target> target = snapshot->Find(NameOf(request->target()));
       const Plan plan = ReadPlan(TextOf(request->plan()), "plan.", target->predictor.cluster());
       reply->set_snapshot(snapshot->number());
-      SetReply(target->predictor.Predict(plan), *target, reply);
+      SetReply(target->predictor.Predict(plan), reply);
       ++metrics_.plans;
     }));
     return reactor;

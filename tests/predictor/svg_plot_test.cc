@@ -351,6 +351,51 @@ TEST(SvgPlot, PowersOfTwo) {
             (std::vector<std::string>{"4", "8"}));
 }
 
+TEST(SvgPlot, ZeroStandsApartOnALogarithmicAxis) {
+  PlotOptions options;
+  options.log_x = true;
+  PlotSeries series;
+  series.x = {0, 1e-4, 1e-3, 1e-2};
+  series.y = {4, 3, 2, 1};
+  const std::string svg = RenderSvgPlot({series}, options);
+  EXPECT_EQ(Strings(XTicks(svg)).front(), "0");
+  EXPECT_EQ(Strings(XTicks(svg))[1], "0.0001");
+  // Four markers, and a line that begins at the second point.
+  std::size_t markers = 0;
+  for (std::size_t at = 0; (at = svg.find("<circle", at)) != std::string::npos; ++at) ++markers;
+  EXPECT_EQ(markers, 4U);
+  const std::size_t line = svg.find("<path d=\"M");
+  ASSERT_NE(line, std::string::npos);
+  const std::string path = svg.substr(line, svg.find("/>", line) - line);
+  EXPECT_EQ(std::count(path.begin(), path.end(), 'L'), 2);
+}
+
+TEST(SvgPlot, TheLastTickHasALabel) {
+  PlotOptions options;
+  options.x_powers_of_two = true;
+  PlotSeries series;
+  for (int i = 0; i <= 20; ++i) {
+    series.x.push_back(std::exp2(i));
+    series.y.push_back(i + 1.0);
+  }
+  const auto ticks = internal::PowerOfTwoTicks(1, std::exp2(20));
+  EXPECT_EQ(ticks.back(), std::exp2(20));
+  EXPECT_EQ(Strings(XTicks(RenderSvgPlot({series}, options))).back(), "2²⁰");
+}
+
+TEST(SvgPlot, ManyBandsAreDrawnLightly) {
+  PlotSeries one = Ring();
+  one.low = one.y;
+  one.high = one.y;
+  for (double& high : one.high) high *= 1.1;
+  const auto opacity = [](const std::string& svg) {
+    const std::size_t at = svg.find("fill-opacity=\"") + 14;
+    return std::stod(svg.substr(at));
+  };
+  const double few = opacity(RenderSvgPlot({one, one, one, one}, {}));
+  EXPECT_LT(opacity(RenderSvgPlot({one, one, one, one, one}, {})), few / 2);
+}
+
 TEST(SvgPlot, LogarithmicTicks) {
   PlotSeries series;
   series.x = {0.5, 100};
