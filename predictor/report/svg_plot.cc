@@ -307,10 +307,11 @@ Curve Clean(const PlotSeries& series, std::size_t position, bool log_x, bool log
   return curve;
 }
 
+constexpr double kZeroAway = 4.0;
+
 // Where an x of zero is drawn on a logarithmic axis: some way below the least one above zero. Zero
 // where no x is.
 double StandInForZero(const std::vector<PlotSeries>& series) {
-  constexpr double kAway = 4.0;
   double least = std::numeric_limits<double>::infinity();
   bool any = false;
   for (const PlotSeries& one : series) {
@@ -320,7 +321,7 @@ double StandInForZero(const std::vector<PlotSeries>& series) {
       if (x > 0.0) least = std::min(least, x);
     }
   }
-  return any && std::isfinite(least) ? least / kAway : 0.0;
+  return any && std::isfinite(least) ? least / kZeroAway : 0.0;
 }
 
 struct Range {
@@ -545,10 +546,11 @@ Axis LogAxis(Range range, bool is_y) {
 
 // The tick of zero, with none between it and the others.
 void LabelZero(double zero, Axis* axis) {
-  while (!axis->ticks.empty() && axis->ticks.front() < 2.0 * zero) {
-    axis->ticks.erase(axis->ticks.begin());
-    axis->labels.erase(axis->labels.begin());
-  }
+  const double least = zero * kZeroAway * (1.0 - 1e-9);
+  std::erase_if(axis->ticks, [least](double tick) { return tick < least; });
+  if (axis->ticks.empty()) axis->ticks.push_back(zero * kZeroAway);
+  axis->labels.clear();
+  LabelLog(axis);
   axis->ticks.insert(axis->ticks.begin(), zero);
   axis->labels.insert(axis->labels.begin(), "0");
 }

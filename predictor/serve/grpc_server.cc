@@ -25,8 +25,8 @@ using google::protobuf::FieldDescriptor;
 // The plan's fields are called as its columns.
 PlanText TextOf(const v1::Plan& plan) {
   return [&plan](const char* column, bool /*is_number*/) -> std::optional<std::string> {
-    const FieldDescriptor* field = plan.GetDescriptor()->FindFieldByName(column);
-    const google::protobuf::Reflection& values = *plan.GetReflection();
+    const FieldDescriptor* field = v1::Plan::GetDescriptor()->FindFieldByName(column);
+    const google::protobuf::Reflection& values = *v1::Plan::GetReflection();
     if (field == nullptr || !values.HasField(plan, field)) return std::nullopt;
     switch (field->cpp_type()) {
       case FieldDescriptor::CPPTYPE_INT32:
@@ -44,8 +44,8 @@ PlanText TextOf(const v1::Plan& plan) {
 // And so are the columns of queries.
 QueryColumns ColumnsOf(const v1::Queries& queries, const std::string& prefix, std::size_t most) {
   QueryColumns columns;
-  const google::protobuf::Descriptor& fields = *queries.GetDescriptor();
-  const google::protobuf::Reflection& values = *queries.GetReflection();
+  const google::protobuf::Descriptor& fields = *v1::Queries::GetDescriptor();
+  const google::protobuf::Reflection& values = *v1::Queries::GetReflection();
   for (std::size_t i = 0; i < kCountColumns.size(); ++i) {
     const auto column = values.GetRepeatedFieldRef<std::int32_t>(
         queries, fields.FindFieldByName(kCountColumns[i].name));

@@ -46,15 +46,14 @@ class Builder {
     return true;
   }
   bool key(const std::string& name) {
-    std::vector<std::pair<std::string, JsonValue>>& members = open_.back()->members;
+    std::vector<JsonMember>& members = open_.back()->members;
     if (members.size() == kMostJsonMembers) {
       return Refuse(fmt::format("an object has more than {} keys", kMostJsonMembers));
     }
-    if (std::any_of(members.begin(), members.end(),
-                    [&](const auto& m) { return m.first == name; })) {
+    if (std::any_of(members.begin(), members.end(), [&](const auto& m) { return m.key == name; })) {
       return Refuse(fmt::format("key \"{}\" is there twice", name.substr(0, 60)));
     }
-    members.emplace_back(name, JsonValue());
+    members.push_back({name, JsonValue()});
     return true;
   }
   bool end_object() {
@@ -88,7 +87,7 @@ class Builder {
     return false;
   }
   // Where the next value goes: under the key that was read last, or at the top.
-  JsonValue* Place() { return open_.empty() ? &root_ : &open_.back()->members.back().second; }
+  JsonValue* Place() { return open_.empty() ? &root_ : &open_.back()->members.back().value; }
   JsonValue* PlaceOutsideColumn(Kind kind) {
     if (in_column_) {
       Refuse("an array holds something else than numbers");

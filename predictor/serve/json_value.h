@@ -20,13 +20,20 @@ class JsonError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+struct JsonMember;
+
 struct JsonValue {
   enum class Kind { kNull, kBoolean, kNumber, kString, kColumn, kObject };
   Kind kind = Kind::kNull;
   bool boolean = false;
   std::string text;            // of a string; a number in its digits
   std::vector<double> column;  // an array of numbers; null is not a number
-  std::vector<std::pair<std::string, JsonValue>> members;
+  std::vector<JsonMember> members;
+};
+
+struct JsonMember {
+  std::string key;
+  JsonValue value;
 };
 
 inline constexpr std::size_t kMostJsonMembers = 64;  // of an object
