@@ -64,6 +64,14 @@ struct Prediction {
   double idle_ratio() const { return IdlenessRatio(breakdown.compute(), step_time); }
 };
 
+// Samples of one step that count: the gradients of backup workers come too late and are dropped.
+inline SampleCount<> CountedSamples(const Plan& plan) {
+  return Samples(plan.global_batch() * (1 - 1.0 * plan.backup_workers / plan.workers()));
+}
+
+// The subject of a flag: those of one subject differ in their numbers, not in names.
+std::string KindOfFlag(const std::string& flag);
+
 // The part of the step that binds, in words with its share: "The node links bind: 92 % of the
 // step".
 struct Binding {

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <sstream>
 #include <utility>
 
 #include "data/plan/check.h"
 #include "data/record/input_error.h"
+#include "data/values/device_name.h"
 #include "model/compute/profiled_compute.h"
 #include "model/compute/roofline.h"
 #include "model/statistics/normal.h"
@@ -72,6 +75,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
           std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, kDefaultBucket))),
       server_buckets_(
           std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, kServerBucket))) {
+  if (profile_) RequireProfileOf(profile_->device(), device_, facts, {"", 0, "profile"});
   if (facts) device_memory_ = facts->memory;
   if (cluster_.calibration) {
     calibrated_batches_ =
@@ -208,9 +212,7 @@ Prediction Predictor::Predict(const Plan& plan) const {
 
   SetInterval(plan, PlanModel(facts).Answer(active.values, Derivatives::kAll), active, &prediction);
   SetQuantiles(facts, terms, workload, &prediction);
-  // The gradients of backup workers come too late and are dropped.
-  const double counted = 1 - 1.0 * plan.backup_workers / plan.workers();
-  prediction.throughput = Samples(plan.global_batch() * counted) / prediction.step_time;
+  prediction.throughput = CountedSamples(plan) / prediction.step_time;
   prediction.traffic = CountTraffic(ResolvedPlan(plan, facts), facts.gradient);
   prediction.buckets = static_cast<int>(facts.buckets->size());
   prediction.memory = Memory(plan);
@@ -372,6 +374,19 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts,
     flags.push_back(fmt::format("loss without a round trip: {:.3g} us assumed",
                                 2e6 * std::exp(belief_.log_value(kLinkLatency))));
   }
+}
+
+std::string KindOfFlag(const std::string& flag) {
+  std::istringstream words(flag);
+  std::string kind;
+  for (std::string word; words >> word;) {
+    const std::string number = word.substr(0, word.find_last_not_of(",:;") + 1);
+    double value = 0;
+    const char* const end = number.data() + number.size();
+    const auto [stop, error] = std::from_chars(number.data(), end, value);
+    kind += (error == std::errc() && stop == end ? "0" : word) + " ";
+  }
+  return kind;
 }
 
 Binding FindBinding(const Prediction& prediction) {

@@ -1,14 +1,18 @@
 #include "data/io/csv.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "data/io/text_file.h"
 #include "data/values/names.h"
+#include "data/values/suggest.h"
 
 namespace stepcast {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+constexpr std::size_t kMostColumns = 10'000;
+constexpr std::size_t kMostNamed = 50;  // columns that an error lists
 
 // Splits one row that begins at `*at`; moves `*at` past its line end and `*line` past its lines.
 CsvRow TakeRow(const std::string& text, const std::string& path, std::size_t* at, int* line) {
@@ -77,12 +81,17 @@ CsvTable CsvTable::Parse(const std::string& text, const std::string& path) {
     if (table.header_.empty()) {
       for (std::string& name : row.fields) name = std::string(Trim(name));
       table.header_ = std::move(row.fields);
+      if (table.header_.size() > kMostColumns) {
+        throw InputError({path, row.line, "header"}, "",
+                         "has " + std::to_string(table.header_.size()) + " columns",
+                         "at most " + std::to_string(kMostColumns));
+      }
+      std::unordered_set<std::string_view> names;
       for (std::size_t i = 0; i < table.header_.size(); ++i) {
         const std::string& name = table.header_[i];
         const InputPlace place{path, row.line, "column " + std::to_string(i + 1)};
         if (name.empty()) throw InputError(place, "", "has no name in the header");
-        if (std::find(table.header_.begin(), table.header_.begin() + static_cast<long>(i), name) !=
-            table.header_.begin() + static_cast<long>(i)) {
+        if (!names.insert(name).second) {
           throw InputError(place, name, "is the name of an earlier column too", "each column once");
         }
       }
@@ -108,8 +117,16 @@ std::optional<std::size_t> CsvTable::Column(std::string_view name) const {
 std::size_t CsvTable::RequiredColumn(std::string_view name) const {
   if (const auto column = Column(name)) return *column;
   std::string present;
-  for (const std::string& column : header_) present += (present.empty() ? "" : ", ") + column;
-  throw InputError({path_, 1, std::string(name)}, "", "is a required column that is missing",
+  for (std::size_t i = 0; i < std::min(header_.size(), kMostNamed); ++i) {
+    present += (i == 0 ? "" : ", ") + header_[i];
+  }
+  if (header_.size() > kMostNamed) {
+    present += ", ... (" + std::to_string(header_.size()) + " columns)";
+  }
+  const std::string meant = NearestName(name, header_);
+  throw InputError({path_, 1, std::string(name)}, "",
+                   "is a required column that is missing" +
+                       (meant.empty() ? "" : " (is it meant by " + meant + "?)"),
                    "a header with it; this file has " + present);
 }
 

@@ -10,6 +10,7 @@
 
 #include "data/io/text_file.h"
 #include "data/io/yaml_section.h"
+#include "data/values/device_name.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 
@@ -202,16 +203,6 @@ Calibration TakeCalibration(YamlSection* section) {
   return c;
 }
 
-std::string Canonical(const std::string& name) {
-  std::string out;
-  for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c))) {
-      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-  }
-  return out;
-}
-
 // Rates are written in the unit that people use for them, with all their digits.
 std::string FactText(const DataRate<>& rate) {
   const double gbit = rate.in(kGigabitsPerSecond);
@@ -314,7 +305,7 @@ std::vector<Device> ReadDevices(const std::string& path) {
   std::set<std::string> names;
   for (YamlSection& section : file.Sections("devices")) {
     devices.push_back(TakeDevice(&section));
-    if (!names.insert(Canonical(devices.back().name)).second) {
+    if (!names.insert(CanonicalName(devices.back().name)).second) {
       throw InputError(section.PlaceOf("name"), devices.back().name, "is the name of two devices",
                        "each device once");
     }
@@ -327,16 +318,9 @@ std::vector<Device> ReadDevices(const std::string& path) {
 }
 
 std::optional<Device> FindDevice(const std::vector<Device>& devices, const std::string& name) {
-  const std::string wanted = Canonical(name);
-  if (wanted.empty()) return std::nullopt;
-  for (const Device& device : devices) {
-    if (Canonical(device.name) == wanted || Canonical(device.title) == wanted ||
-        std::any_of(device.aliases.begin(), device.aliases.end(),
-                    [&](const std::string& alias) { return Canonical(alias) == wanted; })) {
-      return device;
-    }
-  }
-  return std::nullopt;
+  const auto found = std::find_if(devices.begin(), devices.end(),
+                                  [&](const Device& device) { return IsNamed(device, name); });
+  return found == devices.end() ? std::nullopt : std::optional(*found);
 }
 
 Cluster ReadCluster(const std::string& path) {
@@ -383,6 +367,11 @@ Cluster ParseCluster(const std::string& text, const std::string& path) {
     host.link = TakeLink(&section, "link");
     section.Finish();
     cluster.hosts.push_back(std::move(host));
+  }
+  if (static_cast<int>(cluster.hosts.size()) > cluster.nodes) {
+    throw InputError(file.PlaceOf("hosts"), std::to_string(cluster.hosts.size()),
+                     "hosts are more than the cluster has nodes",
+                     fmt::format("at most nodes, {}", cluster.nodes));
   }
   if (std::optional<YamlSection> prices = file.OptionalSection("prices")) {
     cluster.node_price_per_hour = prices->Number("node_per_hour", 0, kHighestPrice);

@@ -10,6 +10,7 @@
 #include "data/io/text_file.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
+#include "data/values/suggest.h"
 
 namespace stepcast {
 namespace {
@@ -140,7 +141,9 @@ std::optional<YAML::Node> YamlSection::Take(const std::string& key) {
   for (Entry& entry : entries_) {
     if (entry.key != key) continue;
     entry.asked = true;
-    if (entry.value.IsNull()) return std::nullopt;
+    if (entry.value.IsNull()) {
+      throw InputError(PlaceOf(key), "", "is empty", "a value, or no such key");
+    }
     return entry.value;
   }
   return std::nullopt;
@@ -149,7 +152,10 @@ std::optional<YAML::Node> YamlSection::Take(const std::string& key) {
 std::string YamlSection::ScalarOf(const YAML::Node& node, const std::string& key) const {
   if (!node.IsScalar()) {
     throw InputError({file_, node.Mark().line + 1, prefix_ + key}, "",
-                     node.IsMap() ? "is a mapping" : "is a list", "a single value");
+                     node.IsMap()    ? "is a mapping"
+                     : node.IsNull() ? "is empty"
+                                     : "is a list",
+                     "a single value");
   }
   return node.Scalar();
 }
@@ -224,7 +230,8 @@ void YamlSection::Finish() const {
     if (entry.asked) continue;
     std::string allowed;
     for (const std::string& key : known_) allowed += (allowed.empty() ? "" : ", ") + key;
-    throw InputError({file_, entry.line, prefix_ + entry.key}, "", "is an unknown key", allowed);
+    throw InputError({file_, entry.line, prefix_ + entry.key}, "",
+                     "is an unknown key" + DidYouMean(entry.key, known_), allowed);
   }
 }
 

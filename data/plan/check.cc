@@ -42,8 +42,7 @@ std::string StrategiesWith(GoesWith with) {
     if (!last.empty()) text += (text.empty() ? "" : ", ") + last;
     last = strategy.name;
   }
-  text = "strategy " + (text.empty() ? last : text + " or " + last);
-  return with == GoesWith::kServers ? "0, or " + text : text;
+  return "strategy " + (text.empty() ? last : text + " or " + last);
 }
 
 constexpr const char* SiSymbol(const DataRate<>& /*kind*/) { return kBytesPerSecond.symbol; }
@@ -129,9 +128,9 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts
   ForEachField([&](const FieldFacts& facts, auto field) {
     const auto& value = field.Of(plan);
     if (Allows(facts.with, strategy) || value == field.Of(DefaultPlan())) return;
-    const bool is_servers = facts.with == GoesWith::kServers;
-    const std::string text = is_servers ? std::to_string(plan.servers) : "";
-    throw InputError(at(facts), text, with_strategy(), StrategiesWith(facts.with));
+    const bool is_servers = &value == static_cast<const void*>(&plan.servers);
+    throw InputError(at(facts), is_servers ? std::to_string(plan.servers) : "", with_strategy(),
+                     (is_servers ? "0, or " : "") + StrategiesWith(facts.with));
   });
   if (plan.backup_workers >= plan.workers()) {
     refuse("backup-workers", std::to_string(plan.backup_workers), "is out of range",

@@ -133,7 +133,8 @@ constexpr void ForEachField(const Visit& visit) {
   visit(FieldFacts{"server_link_gbit_per_s", "server-bandwidth", "RATE",
                    "line rate of a server's link"}
             .InSi("server_link_bytes_per_s", "server_bandwidth_bytes_per_s")
-            .Above(0, kFastestLink),
+            .Above(0, kFastestLink)
+            .With(GoesWith::kServers),
         FieldAt<&Plan::server_link, &LinkFacts::bandwidth>());
   visit(FieldFacts{"rtt_ms", "rtt", "TIME", "round-trip time between nodes", ", like \"2 ms\""}
             .InSi("rtt_s")

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "data/values/suggest.h"
+
 namespace stepcast {
 
 int ParseName(std::string_view text, const InputPlace& place, const Names& known) {
   if (const std::optional<int> found = FindName(Trim(text), known.names)) return *found;
-  throw InputError(place, std::string(text), known.problem, JoinNames(known.names));
+  throw InputError(place, std::string(text), known.problem + DidYouMean(text, known.names),
+                   JoinNames(known.names));
 }
 
 std::optional<int> FindName(std::string_view name, std::span<const char* const> names) {

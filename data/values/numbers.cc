@@ -1,5 +1,6 @@
 #include "data/values/numbers.h"
 
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <system_error>
 
 #include "data/values/names.h"
+#include "data/values/suggest.h"
 
 namespace stepcast {
 namespace {
@@ -54,6 +56,55 @@ bool TakeNumber(std::string_view text, double* value, std::string_view* rest) {
   return true;
 }
 
+// Words for units that are not those of this program, without regard to case.
+struct Synonym {
+  const char* word;
+  const char* unit;
+};
+constexpr Synonym kSynonyms[] = {
+    {"sec", "s"},    {"second", "s"},   {"seconds", "s"},   {"msec", "ms"}, {"millisecond", "ms"},
+    {"usec", "us"},  {"\u00b5s", "us"}, {"\u03bcs", "us"},  {"nsec", "ns"}, {"m", "min"},
+    {"mins", "min"}, {"minute", "min"}, {"minutes", "min"}, {"hr", "h"},    {"hour", "h"},
+    {"hours", "h"},  {"day", "d"},      {"days", "d"},      {"byte", "B"},  {"bytes", "B"},
+    {"watt", "W"},   {"watts", "W"},    {"FLOPS", "FLOP/s"}};
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
+// The unit that another way to write it means: "Gbps", "gbit/s", "Gb/s", "msec"; empty for none.
+template <std::size_t N>
+std::string UnitMeant(std::string_view name, const UnitName (&units)[N]) {
+  const auto known = [&](const std::string& word, bool to_the_letter) -> std::string {
+    for (const UnitName& unit : units) {
+      if (to_the_letter ? word == unit.name : Lower(word) == Lower(unit.name)) return unit.name;
+    }
+    return "";
+  };
+  std::string word(name);
+  for (const Synonym& synonym : kSynonyms) {
+    if (Lower(word) == Lower(synonym.word) && !known(synonym.unit, true).empty()) {
+      return synonym.unit;
+    }
+  }
+  if (word.ends_with("PS") || word.ends_with("ps")) word.replace(word.size() - 2, 2, "/s");
+  if (Lower(word).ends_with("flop/s") || Lower(word).ends_with("flo/s")) {
+    word.replace(word.size() - (Lower(word).ends_with("flop/s") ? 6 : 5), std::string::npos,
+                 "FLOP/s");
+  }
+  // A small b is a bit, a large one a byte.
+  if (word.ends_with("b/s")) word.replace(word.size() - 3, 3, "bit/s");
+  for (const std::string& tried : {word, word + "/s"}) {
+    for (const bool to_the_letter : {true, false}) {
+      const std::string unit = known(tried, to_the_letter);
+      if (!unit.empty()) return unit;
+    }
+  }
+  return "";
+}
+
 template <std::size_t N>
 double ParseWithUnit(std::string_view raw, const InputPlace& place, const UnitName (&units)[N],
                      double low, bool low_allowed, double high, const char* example) {
@@ -82,7 +133,7 @@ double ParseWithUnit(std::string_view raw, const InputPlace& place, const UnitNa
     }
     return si;
   }
-  fail("has an unknown unit", allowed);
+  fail("has an unknown unit" + DidYouMean(UnitMeant(name, units)), allowed);
   return 0;
 }
 

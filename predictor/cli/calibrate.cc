@@ -15,6 +15,7 @@
 #include "data/io/machines.h"
 #include "data/io/text_file.h"
 #include "data/plan/limits.h"
+#include "data/values/device_name.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "model/step/believed_model.h"
@@ -40,7 +41,27 @@ std::vector<std::string> HostFindings(const Calibration& calibration, const Clus
   }
   std::sort(links.begin(), links.end(),
             [](const auto* a, const auto* b) { return a->value < b->value; });
+  const auto is_slow = [&](const ParameterEstimate& p) {
+    return cluster.link.bandwidth && GigabitsPerSecond(p.value) * 3.0 < *cluster.link.bandwidth;
+  };
   std::vector<std::string> findings;
+  // Many that are as the cluster file says are told together.
+  constexpr std::ptrdiff_t kToldApart = 2;
+  const auto sound = std::find_if(links.begin(), links.end(), [&](const ParameterEstimate* p) {
+    return cluster.link.bandwidth && !is_slow(*p);
+  });
+  std::string together;
+  if (links.end() - sound > kToldApart) {
+    std::ptrdiff_t hosts = 0;
+    for (auto link = sound; link != links.end(); ++link) {
+      hosts += 1 + std::count((*link)->scope.begin(), (*link)->scope.end(), '+');
+    }
+    together = fmt::format("{} {}hosts sit on links as the cluster file says (fitted {} to {}).",
+                           hosts, sound == links.begin() ? "" : "other ",
+                           FormatRate(GigabitsPerSecond((*sound)->value)),
+                           FormatRate(GigabitsPerSecond(links.back()->value)));
+    links.erase(sound, links.end());
+  }
   for (const ParameterEstimate* p : links) {
     std::string hosts = p->scope.substr(std::string(kHostsScopePrefix).size());
     const bool several = hosts.find('+') != std::string::npos;
@@ -51,13 +72,14 @@ std::vector<std::string> HostFindings(const Calibration& calibration, const Clus
     std::string text = fmt::format("{} {} on a link of about {} (fitted {}, standard error {}).",
                                    hosts, several ? "sit" : "sits", FormatRate(NominalRate(rate)),
                                    FormatRate(rate), FormatPercent(p->log_sd));
-    if (cluster.link.bandwidth && rate * 3.0 < *cluster.link.bandwidth) {
+    if (is_slow(*p)) {
       text += fmt::format(" The cluster file says {}: look at the cable and the port.",
                           FormatRate(*cluster.link.bandwidth));
     }
     if (p->decided_by == DecidedBy::kPrior) text += " The runs hardly tell.";
     findings.push_back(text);
   }
+  if (!together.empty()) findings.push_back(together);
   return findings;
 }
 
@@ -440,6 +462,8 @@ void AddProfilePriors(const Arguments& args, CalibrationProblem* problem) {
   if (!profile) return;
   const Library library;
   const std::string device = library.CanonicalDevice(problem->cluster.device, problem->cluster);
+  RequireProfileOf(library.CanonicalDevice(profile->device.name, problem->cluster), device,
+                   library.LookUpDevice(device, problem->cluster), OptionPlace("profile"));
   std::set<std::string> elsewhere;
   for (const Run& run : problem->runs) {
     if (run.device != device) elsewhere.insert(run.workload);

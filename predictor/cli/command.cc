@@ -9,8 +9,10 @@
 
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
+#include "data/values/device_name.h"
 #include "data/values/numbers.h"
 #include "data/values/placement.h"
+#include "data/values/suggest.h"
 #include "predictor/cli/profile_option.h"
 
 namespace stepcast::cli {
@@ -28,17 +30,27 @@ Arguments::Arguments(const std::string& command, const po::options_description& 
     : command_(command) {
   po::positional_options_description positions;
   if (!positional.empty()) positions.add(positional.c_str(), -1);
+  const std::string see = "see stepcast " + command + " --help";
   try {
-    po::store(
-        po::command_line_parser(arguments)
-            .options(options)
-            .positional(positions)
-            .style(po::command_line_style::unix_style & ~po::command_line_style::allow_guessing)
-            .run(),
-        values_);
+    po::command_line_parser parser(arguments);
+    parser.options(options).style(po::command_line_style::unix_style &
+                                  ~po::command_line_style::allow_guessing);
+    if (!positional.empty()) parser.positional(positions);
+    const po::parsed_options parsed = parser.run();
+    for (const po::option& option : parsed.options) {
+      if (!option.string_key.empty() || option.value.empty()) continue;
+      throw InputError({"", 0, ""}, option.value.front(), "belongs to no option", see);
+    }
+    po::store(parsed, values_);
     po::notify(values_);
+  } catch (const po::unknown_option& e) {
+    std::vector<std::string> known;
+    for (const auto& option : options.options()) known.push_back("--" + option->long_name());
+    throw InputError(
+        {"", 0, ""}, e.get_option_name(),
+        "is not an option of stepcast " + command + DidYouMean(e.get_option_name(), known), see);
   } catch (const po::error& e) {
-    throw InputError({"", 0, ""}, "", e.what(), "see stepcast " + command + " --help");
+    throw InputError({"", 0, ""}, "", e.what(), see);
   }
 }
 
@@ -134,7 +146,7 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload) {
   for (const std::string& path : arguments.Texts("workload-file")) {
     target.library.AddWorkloadFile(path);
   }
-  const std::optional<ComputeProfile> profile = ReadProfileOption(arguments);
+  std::optional<ComputeProfile> profile = ReadProfileOption(arguments);
   if (arguments.Has("cluster")) {
     target.cluster = target.library.LoadCluster(arguments.Text("cluster"));
   } else if (arguments.Has("device") || profile) {
@@ -152,15 +164,17 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload) {
   target.device = target.facts ? target.facts->name : device;
   target.workload = target.library.LoadWorkload(
       arguments.Has("workload") || workload.empty() ? arguments.Required("workload") : workload);
+  // Without a data sheet only measurements tell how long it computes.
+  if (!target.facts && !profile && !target.cluster.calibration &&
+      !target.workload.communication_only) {
+    throw NoDataSheet(device, target.library.Devices(),
+                      arguments.Has("device")
+                          ? OptionPlace("device")
+                          : InputPlace{"", 0, target.cluster.name + ": device"});
+  }
   if (profile) {
-    const std::string measured =
-        target.library.CanonicalDevice(profile->device.name, target.cluster);
-    if (measured != target.device) {
-      std::fputs(fmt::format("stepcast: the layers were measured on {}, and are taken for {}\n",
-                             profile->device.name, target.device)
-                     .c_str(),
-                 stderr);
-    }
+    profile->device.name = target.library.CanonicalDevice(profile->device.name, target.cluster);
+    RequireProfileOf(profile->device.name, target.device, target.facts, OptionPlace("profile"));
     target.profile =
         std::make_shared<const ProfiledCompute>(BindProfile(arguments, *profile, target.workload));
   }
@@ -178,7 +192,10 @@ void SetPlanOption(const std::string& key, const std::string& text, const Cluste
   if (field == nullptr) {
     std::string allowed = "workers";
     for (const PlanField& known : PlanFields()) allowed += ", " + std::string(known.flag);
-    throw InputError(OptionPlace("over"), key, "is not a part of a plan", allowed);
+    std::vector<std::string> keys = {"workers"};
+    for (const PlanField& known : PlanFields()) keys.emplace_back(known.flag);
+    throw InputError(OptionPlace("over"), key, "is not a part of a plan" + DidYouMean(key, keys),
+                     allowed);
   }
   field->read_flag(text, place, plan);
 }

@@ -9,6 +9,7 @@
 
 #include "data/record/input_error.h"
 #include "data/values/names.h"
+#include "data/values/suggest.h"
 #include "predictor/cli/console.h"
 #include "predictor/cli/library.h"
 #include "predictor/json/json.h"
@@ -80,13 +81,16 @@ class Arguments {
 
 // Where an option's value stands, for errors.
 InputPlace OptionPlace(const std::string& option);
+// The error with its dashes where a check of the plan names an option of the command line.
+InputError InOptionTerms(const InputError& error);
 
 // The position of `text` among `names`; an InputError that lists them where it is none.
 template <class E>
 E ParseChoice(const std::string& text, const std::string& option,
               std::span<const char* const> names) {
   if (const auto found = FindName(text, names)) return static_cast<E>(*found);
-  throw InputError(OptionPlace(option), text, "is not one of them", JoinNames(names));
+  throw InputError(OptionPlace(option), text, "is not one of them" + DidYouMean(text, names),
+                   JoinNames(names));
 }
 
 // One of `names`, by its position; `otherwise` where the option is not given.

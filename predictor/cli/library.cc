@@ -9,6 +9,7 @@
 #include "data/io/machines.h"
 #include "data/io/workload_file.h"
 #include "data/record/input_error.h"
+#include "data/values/suggest.h"
 #include "data/workloads/catalog.h"
 
 namespace stepcast {
@@ -59,7 +60,8 @@ Cluster Library::LoadCluster(const std::string& name_or_path) const {
   const fs::path file = fs::path(DataFolder()) / "machines" / (name_or_path + ".yaml");
   std::error_code error;
   if (name_or_path + ".yaml" == kDeviceFile || !fs::exists(file, error)) {
-    throw InputError({"", 0, "--cluster"}, name_or_path, "is not a shipped cluster",
+    throw InputError({"", 0, "--cluster"}, name_or_path,
+                     "is not a shipped cluster" + DidYouMean(name_or_path, ClusterNames()),
                      fmt::format("a cluster file, or one of {}", fmt::join(ClusterNames(), ", ")));
   }
   return ReadCluster(file.string());
@@ -72,7 +74,8 @@ ReadProfile Library::LoadProfile(const std::string& name_or_path) const {
   const fs::path file = fs::path(DataFolder()) / "profiles" / (name_or_path + kProfileEnding);
   std::error_code error;
   if (!fs::exists(file, error)) {
-    throw InputError({"", 0, "--profile"}, name_or_path, "is not a shipped profile",
+    throw InputError({"", 0, "--profile"}, name_or_path,
+                     "is not a shipped profile" + DidYouMean(name_or_path, ProfileNames()),
                      fmt::format("a .jsonl file of stepcast microbench, or one of {}",
                                  fmt::join(ProfileNames(), ", ")));
   }
@@ -83,7 +86,8 @@ Workload Library::LoadWorkload(const std::string& name) const {
   const auto own = own_workloads_.find(name);
   if (own != own_workloads_.end()) return own->second;
   if (std::optional<Workload> found = FindWorkload(name)) return *found;
-  throw InputError({"", 0, "workload"}, name, "is not a known workload",
+  throw InputError({"", 0, "--workload"}, name,
+                   "is not a known workload" + DidYouMean(name, AllWorkloadNames()),
                    fmt::format("a file given with --workload-file, or one of {}",
                                fmt::join(AllWorkloadNames(), ", ")));
 }

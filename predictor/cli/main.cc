@@ -3,7 +3,10 @@
 
 #include <cstdio>
 #include <exception>
+#include <new>
 
+#include "data/plan/fields.h"
+#include "data/values/suggest.h"
 #include "predictor/cli/command.h"
 
 namespace stepcast::cli {
@@ -59,17 +62,23 @@ int Run(const std::vector<std::string>& arguments) {
   for (const Command& command : kCommands) {
     if (name == command.name) return command.run({arguments.begin() + 1, arguments.end()});
   }
-  std::string allowed;
+  std::vector<const char*> names;
   for (const Command& command : kCommands) {
-    if (!command.is_listed) continue;
-    allowed += (allowed.empty() ? "" : ", ") + std::string(command.name);
+    if (command.is_listed) names.push_back(command.name);
   }
-  throw InputError({"", 0, "COMMAND"}, name, "is not a command", allowed);
+  throw InputError({"", 0, "COMMAND"}, name, "is not a command" + DidYouMean(name, names),
+                   JoinNames(names));
 }
 
 }  // namespace
 
 std::span<const Command> Commands() { return kCommands; }
+
+InputError InOptionTerms(const InputError& error) {
+  const InputPlace& place = error.place();
+  if (!place.file.empty() || FindPlanField(place.key) == nullptr) return error;
+  return {OptionPlace(place.key), error.value(), error.problem(), error.allowed()};
+}
 
 }  // namespace stepcast::cli
 
@@ -77,11 +86,21 @@ int main(int argc, char** argv) {
   int code = stepcast::cli::kBadInput;
   try {
     code = stepcast::cli::Run({argv + 1, argv + argc});
+  } catch (const stepcast::InputError& e) {
+    std::fprintf(stderr, "stepcast: %s\n", stepcast::cli::InOptionTerms(e).what());
+    return stepcast::cli::kBadInput;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr,
+                 "stepcast: %s: there is no memory for so much; fewer workers, plans or layers at "
+                 "once take less\n",
+                 argc > 1 ? argv[1] : "");
+    return stepcast::cli::kBadInput;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "stepcast: %s\n", e.what());
     return stepcast::cli::kBadInput;
   }
-  if (std::fflush(stdout) != 0) {
+  // Also where an earlier write failed, of which a flush tells nothing.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     std::fputs("stepcast: standard output cannot be written\n", stderr);
     return stepcast::cli::kBadInput;
   }

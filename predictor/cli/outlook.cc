@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kMostSamples = 1e15;
 constexpr double kMostSteps = 1e12;
+constexpr long long kMostDataSet = 1'000'000'000'000'000;
 // A job that takes so many times its time because of failures is no job.
 constexpr double kHopeless = 1000;
 
@@ -165,7 +166,10 @@ OutlookOptions ReadOutlookOptions(const Arguments& arguments) {
   duration("device-mtbf", &options.device_mtbf);
   duration("checkpoint-time", &options.checkpoint_time);
   duration("restart-time", &options.restart_time);
-  samples("data-set", &options.data_set);
+  if (arguments.Has("data-set")) {
+    options.data_set = Samples(static_cast<double>(
+        ParseLongInteger(arguments.Text("data-set"), OptionPlace("data-set"), 1, kMostDataSet)));
+  }
   samples("noise-scale", &options.noise_scale);
   samples("known-batch", &options.known_batch);
   if (arguments.Has("least-steps")) {

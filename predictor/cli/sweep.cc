@@ -2,11 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
-#include <sstream>
 
 #include "data/io/text_file.h"
 #include "data/plan/check.h"
@@ -20,6 +18,8 @@ namespace stepcast::cli {
 namespace {
 
 constexpr std::size_t kMostPoints = 100'000;
+// Each plan is kept node by node.
+constexpr long long kMostNodesInAll = 50'000'000;
 
 struct Axis {
   std::string key;
@@ -61,20 +61,6 @@ Axis ParseAxis(const std::string& text) {
     }
   }
   return axis;
-}
-
-// The subject of a flag: along a sweep flags of one subject differ in their numbers, not in names.
-std::string KindOf(const std::string& flag) {
-  std::istringstream words(flag);
-  std::string kind;
-  for (std::string word; words >> word;) {
-    const std::string number = word.substr(0, word.find_last_not_of(",:;") + 1);
-    double value = 0;
-    const char* const end = number.data() + number.size();
-    const auto [stop, error] = std::from_chars(number.data(), end, value);
-    kind += (error == std::errc() && stop == end ? "0" : word) + " ";
-  }
-  return kind;
 }
 
 struct Point {
@@ -193,7 +179,15 @@ std::string Plot(const std::vector<Axis>& axes, const std::vector<Point>& points
 
 std::vector<Axis> ReadAxes(const Arguments& args) {
   std::vector<Axis> axes;
-  for (const std::string& text : args.Texts("over")) axes.push_back(ParseAxis(text));
+  for (const std::string& text : args.Texts("over")) {
+    Axis axis = ParseAxis(text);
+    if (std::any_of(axes.begin(), axes.end(),
+                    [&](const Axis& other) { return other.key == axis.key; })) {
+      throw InputError(OptionPlace("over"), axis.key, "is varied twice",
+                       "each key once: " + axis.key + "=V,V,... takes all its values");
+    }
+    axes.push_back(std::move(axis));
+  }
   if (axes.empty()) {
     throw InputError(OptionPlace("over"), "", "is required", "at least one KEY=VALUES");
   }
@@ -220,6 +214,7 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
   std::size_t count = 1;
   for (const Axis& axis : axes) count *= axis.values.size();
   std::vector<Point> points;
+  long long nodes = 0;
   for (std::size_t n = 0; n < count; ++n) {
     Point point;
     point.plan = base;
@@ -239,6 +234,13 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
       point.plan.placement.assign(point.plan.hosts.size(), target.cluster.devices_per_node);
     }
     RequireBatch(point.plan);
+    nodes += point.plan.nodes();
+    if (nodes > kMostNodesInAll) {
+      throw InputError(
+          OptionPlace("over"), "",
+          fmt::format("makes {} plans, of {} nodes already in the first {}", count, nodes, n + 1),
+          fmt::format("at most {} nodes in all plans together", kMostNodesInAll));
+    }
     point.prediction = predictor.Predict(point.plan);
     points.push_back(std::move(point));
   }
@@ -268,7 +270,7 @@ std::string TableText(const std::vector<Axis>& axes, const std::vector<Point>& p
     row.push_back(FindBinding(p).part);
     row.emplace_back(p.memory.verdict == MemoryVerdict::kOutOfMemory ? "out of memory" : "");
     table.AddRow(std::move(row));
-    for (const std::string& flag : p.flags) flags[KindOf(flag)] = flag;
+    for (const std::string& flag : p.flags) flags[KindOfFlag(flag)] = flag;
   }
   std::string out = Heading(
       fmt::format("{} on {} ({})", target.workload.name, target.cluster.name, target.device),
@@ -307,9 +309,10 @@ int RunSweep(const std::vector<std::string>& arguments) {
               "--over workers=1..64 --plot scaling.svg\n");
     return kDone;
   }
-  const std::string y = args.Has("y") ? args.Text("y") : "throughput";
-  if (y != "throughput" && y != "step_time") {
-    throw InputError(OptionPlace("y"), y, "is unknown", "throughput, step_time");
+  static constexpr const char* kShown[] = {"throughput", "step_time"};
+  const bool step_time = ReadChoice(args, "y", kShown, 0) == 1;
+  if (args.Has("y") && !args.Has("plot")) {
+    throw InputError(OptionPlace("y"), args.Text("y"), "is what a plot shows", "with --plot");
   }
   const std::vector<Axis> axes = ReadAxes(args);
   const Target target = ReadTarget(args);
@@ -323,7 +326,7 @@ int RunSweep(const std::vector<std::string>& arguments) {
       throw InputError(OptionPlace("over"), axes[0].key, "has no numbers to plot over",
                        "a first --over with numbers");
     }
-    WriteTextFile(args.Text("plot"), Plot(axes, points, target, y == "step_time"));
+    WriteTextFile(args.Text("plot"), Plot(axes, points, target, step_time));
   }
   if (args.Has("json")) {
     Json rows = Json::array();

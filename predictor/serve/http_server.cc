@@ -43,6 +43,14 @@ constexpr auto kSweepInterval = std::chrono::milliseconds(100);
 constexpr std::size_t kMostLingering = 1 << 20;
 constexpr auto kLingerTimeout = std::chrono::milliseconds(1000);
 
+// Whether a line of the header goes on the line before it, which RFC 9112 (5.2) has servers refuse:
+// who reads the two apart sees another request.
+bool HasFoldedLine(std::string_view text) {
+  const std::string_view header = text.substr(0, text.find("\r\n\r\n"));
+  return header.find("\r\n ") != std::string_view::npos ||
+         header.find("\r\n\t") != std::string_view::npos;
+}
+
 class Connection;
 
 // All open connections: those that wait for a request, the longest first, and the busy ones.
@@ -199,7 +207,31 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void ReadHeader() {
     SetDeadline(shared_.options.header_timeout);
-    http::async_read_header(socket_, buffer_, *parser_, Then(&Connection::OnHeader));
+    ParseHeader();
+  }
+
+  // The parser takes nothing before the whole header is there, so that it can be looked at here.
+  void ParseHeader() {
+    error_code error;
+    if (buffer_.size() > 0) {
+      const auto bytes = buffer_.cdata();
+      if (HasFoldedLine({static_cast<const char*>(bytes.data()), bytes.size()})) {
+        return OnHeader(http::error::bad_obs_fold, 0);
+      }
+      buffer_.consume(parser_->put(bytes, error));
+      if (parser_->is_header_done()) return OnHeader({}, 0);
+      if (error && error != http::error::need_more) return OnHeader(error, 0);
+    }
+    socket_.async_read_some(buffer_.prepare(kReadSize), Then(&Connection::OnMoreHeader));
+  }
+
+  void OnMoreHeader(error_code error, std::size_t count) {
+    if (error == asio::error::eof) {
+      error = parser_->got_some() ? http::error::partial_message : http::error::end_of_stream;
+    }
+    if (error) return OnHeader(error, 0);
+    buffer_.commit(count);
+    ParseHeader();
   }
 
   void OnHeader(error_code error, std::size_t /*count*/) {

@@ -110,7 +110,11 @@ class Builder {
   }
   bool Append(double value) {
     if (column_->column.size() == most_numbers_) {
-      return Refuse(fmt::format("an array has more than {} numbers", most_numbers_));
+      const std::string key =
+          open_.empty() ? "" : fmt::format("key \"{}\": ", open_.back()->members.back().first);
+      return Refuse(key + (most_numbers_ == 0
+                               ? "is an array; allowed: a single value"
+                               : fmt::format("an array has more than {} numbers", most_numbers_)));
     }
     column_->column.push_back(value);
     return true;

@@ -247,7 +247,9 @@ TEST(MicrobenchCli, CeilingsAreTheDeviceBlockOfAClusterFile) {
 TEST(MicrobenchCli, ACalibrationStartsFromAProfile) {
   const TempFolder folder;
   const std::string cluster =
-      folder.Write("cpus.yaml", "name: cpus\ndevice: xeon\nnodes: 2\ndevices_per_node: 1\n");
+      folder.Write("cpus.yaml",
+                   "name: cpus\ndevice: {name: xeon, aliases: [Intel(R) Xeon(R) Processor]}\n"
+                   "nodes: 2\ndevices_per_node: 1\n");
   const Json told = JsonOf({"predict", "--profile", "xeon-onednn-1", "--workload", "resnet18",
                             "--local-batch", "8", "--workers", "1", "--strategy", "none"});
   const double step = 1.1 * told.at("step_time_s").get<double>();

@@ -152,7 +152,7 @@ TEST(OutlookCli, AJobIsToldWhenAskedFor) {
   ExpectError(kServers + Words{"--noise-scale", "8000"}, {"--noise-scale", "--known-batch"});
   ExpectError(kServers + Words{"--node-mtbf", "60 d"}, {"--node-mtbf", "--checkpoint-time"});
   ExpectError(kServers + Words{"--time-limit", "30"}, {"--time-limit: '30' has no unit"});
-  ExpectError(kServers + Words{"--data-set", "many"}, {"--data-set: 'many' is not a number"});
+  ExpectError(kServers + Words{"--data-set", "many"}, {"--data-set: 'many' is not a whole number"});
 }
 
 TEST(OutlookCli, RecommendTakesAnObjective) {

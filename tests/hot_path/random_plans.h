@@ -303,7 +303,9 @@ inline RandomCase MakeRandomCase(Strategy strategy, std::uint64_t seed, int most
   while (made.workload.communication_only && query.workers == 1) query = RandomQuery(plan, &random);
   plan = PlanOf(plan, query);
   if (random.Chance(0.4)) plan.link = RandomLink(&random, 0.4);
-  if (random.Chance(0.4)) plan.server_link = RandomLink(&random, 0.4);
+  if (TraitsOf(strategy).may_have_servers() && random.Chance(0.4)) {
+    plan.server_link = RandomLink(&random, 0.4);
+  }
   const DataSize<> gradient = made.workload.gradient_bytes;
   const DataSize<> least_bucket = gradient / static_cast<double>(most_buckets);
   if (random.Chance(0.5) || DefaultBucket(strategy) < least_bucket) {

@@ -531,7 +531,7 @@ TEST(CompiledPlan, AutoIsResolvedForThePlanAsItIs) {
 std::shared_ptr<const ProfiledCompute> Profile(const Workload& workload,
                                                std::optional<int> fails_at = std::nullopt) {
   ComputeProfile profile;
-  profile.device.name = "NVIDIA T4";
+  profile.device.name = "t4";
   profile.device.kind = "gpu";
   const auto add = [&](const Operation& operation, TrainingPass pass, int batch) {
     const OperationCounts n = CountOperation(operation, pass);

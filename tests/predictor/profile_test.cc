@@ -17,6 +17,7 @@
 #include "predictor/explanation.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/input_error.h"
 
 namespace stepcast {
 namespace {
@@ -37,7 +38,7 @@ void Add(ComputeProfile* profile, const Operation& operation, TrainingPass pass,
 
 ComputeProfile Measured(const Workload& workload, const std::string& kind = "gpu") {
   ComputeProfile profile;
-  profile.device.name = "NVIDIA T4";
+  profile.device.name = "t4";
   profile.device.kind = kind;
   for (const Layer& layer : workload.layers) {
     for (const int batch : {8, 32, 128}) {
@@ -86,6 +87,27 @@ bool HasFlag(const Prediction& prediction, const std::string& fragment) {
 // ---- The number.
 
 // No data sheet is needed, and where there is one the profile goes before it.
+// Times of one device say nothing of another, whatever else is known of it.
+TEST(ProfilePrediction, IsOfItsDeviceAlone) {
+  ComputeProfile profile = Measured(Resnet50());
+  profile.device.name = "NVIDIA H100";
+  const auto compute = Compute(profile, Resnet50());
+  const auto error = [&](const std::optional<Device>& facts, const std::string& device) {
+    return ErrorOf([&] { Predictor(SyntheticCluster(), Resnet50(), facts, device, compute); });
+  };
+  for (const std::optional<InputError>& e :
+       {error(T4(), "t4"), error(std::nullopt, "t4"), error(T4(), ""), ErrorOf([&] {
+          Predictor(CalibratedCluster(PlausibleTruth()), Resnet50(), T4(), "t4", compute);
+        })}) {
+    EXPECT_TRUE(Says(e, "profile: 'NVIDIA H100' is the device that was measured"));
+    EXPECT_TRUE(Says(e, "allowed: a profile of t4"));
+  }
+  Device alias = T4();
+  alias.aliases = {"nvidia-h100"};
+  EXPECT_EQ(error(alias, "t4"), std::nullopt) << "another name of the same device";
+  EXPECT_EQ(error(std::nullopt, "nvidia h100"), std::nullopt);
+}
+
 TEST(ProfilePrediction, IsTheSource) {
   for (const std::optional<Device>& facts : {std::optional<Device>(), std::optional(T4())}) {
     const Predictor predictor = Profiled(facts);

@@ -165,6 +165,35 @@ TEST(HttpServer, RefusesBeforeItReads) {
 }
 
 // A client that is still sending what is refused gets to see why.
+// RFC 9112 (5.2): a server refuses a line that goes on on the next, wherever the reads end.
+TEST(HttpServer, RefusesFoldedHeaderLines) {
+  Running running;
+  for (const char* fold : {"\r\n ", "\r\n\t", "\r\n  \t"}) {
+    for (const bool at_once : {true, false}) {
+      HttpClient client(running.port());
+      const std::string ask =
+          "GET /healthz HTTP/1.1\r\nX-One: a" + std::string(fold) + "b\r\nHost: h\r\n\r\n";
+      if (at_once) {
+        ASSERT_TRUE(client.Send(ask));
+      } else {
+        for (const char c : ask) {
+          if (!client.Send(std::string(1, c))) break;
+        }
+      }
+      const HttpResponse reply = client.Receive();
+      EXPECT_EQ(reply.status, 400) << reply.body;
+      EXPECT_NE(reply.body.find("header: is not HTTP"), std::string::npos) << reply.body;
+    }
+  }
+  // What only looks like one is none: spaces within a line, and in a body.
+  HttpClient client(running.port());
+  ASSERT_TRUE(client.Send("GET /healthz HTTP/1.1\r\nX-One: a  b\t\r\nHost: h\r\n\r\n"));
+  EXPECT_EQ(client.Receive().status, 200);
+  ASSERT_TRUE(
+      client.Send(HttpClient::Message("POST", "/v1/predict", "\r\n " + std::string(kGood))));
+  EXPECT_EQ(client.Receive().status, 200);
+}
+
 TEST(HttpServer, ARefusalReachesWhoIsStillSending) {
   HttpOptions options;
   options.most_body = 200'000;

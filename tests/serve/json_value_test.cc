@@ -104,7 +104,7 @@ TEST(JsonValue, BoundsWhatItReads) {
   EXPECT_EQ(Refusal(R"({"a":{"b":{"c":{}}}})"), "");
   EXPECT_EQ(Refusal(R"({"a":{"b":{"c":{"d":{}}}}})"), "nests too deeply");
   EXPECT_EQ(Refusal("{\"a\":[1,2,3,4,5]}"), "");
-  EXPECT_EQ(Refusal("{\"a\":[1,2,3,4,5,6]}"), "an array has more than 5 numbers");
+  EXPECT_EQ(Refusal("{\"a\":[1,2,3,4,5,6]}"), "key \"a\": an array has more than 5 numbers");
   EXPECT_EQ(Refusal("{\"a\":1,\"a\":2}"), "key \"a\" is there twice");
   EXPECT_EQ(Refusal("{\"a\":[[1]]}"), "an array holds something else than numbers");
   EXPECT_EQ(Refusal("{\"a\":[\"x\"]}"), "an array holds something else than numbers");

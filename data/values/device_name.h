@@ -1,0 +1,31 @@
+// When two names mean one device: case, spaces and signs do not count.
+#ifndef STEPCAST_DATA_VALUES_DEVICE_NAME_H_
+#define STEPCAST_DATA_VALUES_DEVICE_NAME_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/record/input_error.h"
+#include "data/record/machine.h"
+
+namespace stepcast {
+
+// "rtx4090" of "RTX 4090": letters in lower case, and digits.
+std::string CanonicalName(const std::string& name);
+
+// Whether `name` is the device's name, its title or one of its aliases.
+bool IsNamed(const Device& device, const std::string& name);
+
+// A device without a data sheet, told with those that have one.
+InputError NoDataSheet(const std::string& device, const std::vector<Device>& known,
+                       const InputPlace& place);
+
+// Throws InputError where a profile of `measured` is asked about another device: times of one
+// device say nothing of another. `facts` is the device's data sheet, as far as it is known.
+void RequireProfileOf(const std::string& measured, const std::string& device,
+                      const std::optional<Device>& facts, const InputPlace& place);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_VALUES_DEVICE_NAME_H_
