@@ -143,18 +143,29 @@ std::size_t CompiledPlan::PredictMany(const QueryArrays& queries,
     if (answers.high_s != nullptr) answers.high_s[i] = f.high.si();
     if (answers.log_sd != nullptr) answers.log_sd[i] = f.log_sd;
     if (answers.status != nullptr) answers.status[i] = f.status;
+    if (answers.memory != nullptr) {
+      answers.memory[i] = f.status == QueryStatus::kOk ? c.Memory(q) : MemoryVerdict::kUnknown;
+    }
   }
   return bad;
 }
 
 int CompiledPlan::MostLocalBatch(const PlanQuery& query) const noexcept {
   const internal::CompiledState& c = *compiled_;
-  const bool together = query.workers > 1;
-  const std::optional<DataSize<>>& left = c.memory_left[together][query.accumulation_steps > 1];
+  const std::optional<DataSize<>>& left = c.MemoryLeft(query);
   if (!left) return c.most_batch;
   if (left->si() < 0) return 0;
   if (!(c.memory_per_sample.si() > 0)) return c.most_batch;
   return static_cast<int>(std::min(std::floor(*left / c.memory_per_sample), 1.0 * c.most_batch));
+}
+
+MemoryVerdict CompiledPlan::Memory(const PlanQuery& query) const noexcept {
+  return compiled_->Check(query) == QueryStatus::kOk ? compiled_->Memory(query)
+                                                     : MemoryVerdict::kUnknown;
+}
+
+const std::optional<CalibratedRange::BatchRange>& CompiledPlan::calibrated_batches() const {
+  return compiled_->batches;
 }
 
 const Plan& CompiledPlan::plan() const { return compiled_->plan; }

@@ -22,9 +22,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 
+#include "data/record/calibration.h"
 #include "data/record/plan.h"
 #include "data/units/quantity.h"
+#include "model/memory/memory.h"
 #include "model/step/step.h"
 #include "predictor/predictor.h"
 
@@ -98,6 +101,7 @@ struct ForecastArrays {
   double* high_s = nullptr;
   double* log_sd = nullptr;
   QueryStatus* status = nullptr;
+  MemoryVerdict* memory = nullptr;
 };
 
 inline constexpr int kMostCompiledServers = 65'536;
@@ -134,6 +138,13 @@ class CompiledPlan {
   // The largest local batch that the device's memory holds; kMostBatch where nothing tells, 0 where
   // not even one sample fits. Depends on `workers` and `accumulation_steps` of the query alone.
   int MostLocalBatch(const PlanQuery& query) const noexcept;
+
+  // The batches that the calibration saw; empty when it saw none.
+  const std::optional<CalibratedRange::BatchRange>& calibrated_batches() const;
+
+  // Whether the device's memory holds the query's batch; kUnknown where nothing
+  // tells, and for a query without an answer.
+  MemoryVerdict Memory(const PlanQuery& query) const noexcept;
 
   // The plan as it was compiled, with the algorithm that strategy auto became.
   const Plan& plan() const;

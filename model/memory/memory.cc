@@ -32,11 +32,7 @@ MemoryNeed CountMemory(const Workload& workload, DataSize<> kept_activations, co
   need.total = need.parameters + need.gradients + need.optimizer + need.accumulation +
                need.buckets + need.activations + need.workspace;
   need.available = available;
-  if (available && !workload.layers.empty()) {
-    need.verdict = *available < need.total                 ? MemoryVerdict::kOutOfMemory
-                   : *available * kTightShare < need.total ? MemoryVerdict::kTight
-                                                           : MemoryVerdict::kFits;
-  }
+  if (available && !workload.layers.empty()) need.verdict = VerdictOf(need.total, *available);
   return need;
 }
 

@@ -56,6 +56,12 @@ struct MemoryNeed {
   MemoryVerdict verdict = MemoryVerdict::kUnknown;
 };
 
+inline MemoryVerdict VerdictOf(DataSize<> need, DataSize<> available) {
+  return available < need                 ? MemoryVerdict::kOutOfMemory
+         : available * kTightShare < need ? MemoryVerdict::kTight
+                                          : MemoryVerdict::kFits;
+}
+
 // Activations that one sample leaves in memory until its backward pass.
 DataSize<> KeptActivations(const Workload& workload);
 

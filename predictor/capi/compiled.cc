@@ -114,7 +114,7 @@ stepcast_batch_search DefaultSearch() {
 // Whether the search has any batch to try.
 bool IsSearch(const BatchSearch& s) {
   return s.least_global_batch >= 1 && s.most_global_batch >= 1 && s.least_local_batch >= 1 &&
-         s.most_local_batch >= 0 && s.candidates >= 1 && s.noise_scale.value_or(0) >= 0 &&
+         s.most_local_batch >= 0 && s.candidates >= 0 && s.noise_scale.value_or(0) >= 0 &&
          std::isfinite(s.noise_scale.value_or(0)) && s.initial_batch.value_or(1) > 0 &&
          std::isfinite(s.initial_batch.value_or(1));
 }
@@ -268,7 +268,7 @@ stepcast_status stepcast_compiled_choose_batches(const stepcast_compiled* compil
       Put(out.accumulation_steps, begin + i, int32_t{choice.accumulation_steps});
       Put(out.step_time_s, begin + i, choice.step_time_s);
       Put(out.throughput_samples_per_s, begin + i, choice.throughput);
-      Put(out.efficiency, begin + i, choice.efficiency);
+      Put(out.statistical_efficiency, begin + i, choice.statistical_efficiency);
       Put(out.goodput_samples_per_s, begin + i, choice.goodput);
     }
   }

@@ -340,8 +340,9 @@ typedef struct stepcast_batch_search {
   int32_t least_local_batch;
   int32_t most_local_batch;  // 0: what the device's memory holds
   int32_t accumulate;        // 1: micro-steps may be more than one; 0: they may not
-  int32_t candidates;        // batches tried for an allocation, at most
-  // Both, and the best has the highest goodput; otherwise throughput decides.
+  int32_t candidates;        // global batches tried for an allocation; 0: those of the program
+  // Both, and the best has the highest goodput. Otherwise the smallest global batch within 5 % of the
+  // highest throughput is best, unless the compiled plan's own batch is better.
   double noise_scale_samples;
   double initial_batch_samples;
 } stepcast_batch_search;
@@ -354,8 +355,8 @@ typedef struct stepcast_batch_choice_arrays {
   int32_t* accumulation_steps;
   double* step_time_s;
   double* throughput_samples_per_s;
-  double* efficiency;             // what a sample is worth, 1 at the initial batch
-  double* goodput_samples_per_s;  // throughput x efficiency
+  double* statistical_efficiency;  // what a sample is worth, 1 at the initial batch
+  double* goodput_samples_per_s;   // throughput x statistical efficiency
 } stepcast_batch_choice_arrays;
 
 stepcast_status stepcast_compile_options_init(stepcast_compile_options* options);
@@ -389,7 +390,7 @@ int32_t stepcast_compiled_most_local_batch(const stepcast_compiled* compiled,
 
 stepcast_status stepcast_batch_search_init(stepcast_batch_search* search);
 // The best batch for every allocation. `unanswered` as above. STEPCAST_BAD_INPUT for a search with
-// a batch or candidates below 1, a noise scale below 0 or an initial batch of none.
+// a batch below 1, candidates or a noise scale below 0 or an initial batch of none.
 stepcast_status stepcast_compiled_choose_batches(const stepcast_compiled* compiled,
                                                  const stepcast_allocation_arrays* allocations,
                                                  const stepcast_batch_search* search,

@@ -25,9 +25,24 @@ std::string Workers(int count) {
   return fmt::format("{} worker{}", FormatCount(count), count == 1 ? "" : "s");
 }
 
+// What the machines that there are give, and what would make them worth it.
+std::string GivenText(const GivenScaling& given, const Plan& plan) {
+  const std::string text =
+      fmt::format("{} give {} the throughput of one: {} at {} efficiency.",
+                  Workers(given.point.workers), FormatFactor(given.speedup),
+                  FormatThroughput(given.point.throughput), FormatPercent(given.point.efficiency));
+  if (given.speedup >= 1) return text;
+  Plan scaled = plan;
+  scaled.placement = {given.point.workers};
+  const std::string payoff = PayoffText(given.payoff, scaled);
+  return text + (payoff.empty() ? " Neither a faster network nor accumulation makes them worth it."
+                                : fmt::format(" They are worth it with {}.", payoff));
+}
+
 // The findings, a sentence each.
-std::vector<std::string> Findings(const ScalingLimits& limits) {
+std::vector<std::string> Findings(const ScalingLimits& limits, const Plan& plan) {
   std::vector<std::string> findings;
+  if (limits.given) findings.push_back(GivenText(*limits.given, plan));
   if (limits.worth_it) {
     findings.push_back(
         fmt::format("More than one worker pays from {} on.", Workers(*limits.worth_it)));
@@ -153,9 +168,25 @@ Json NumberJson(const ClosedForm<double>& closed, bool applies) {
   return applies && closed && closed->exists() ? Json(closed->value()) : Json(nullptr);
 }
 
+Json PointJson(const ScalingPoint& point) {
+  return {{"workers", point.workers},
+          {"step_time_s", point.step_time.in(kSeconds)},
+          {"throughput_samples_per_s", point.throughput.in(kSamplesPerSecond)},
+          {"efficiency", point.efficiency}};
+}
+
+Json GivenJson(const std::optional<GivenScaling>& given) {
+  if (!given) return nullptr;
+  Json json = PointJson(given->point);
+  json["times_one_worker"] = given->speedup;
+  json["pays_from"] = given->speedup < 1 ? PayoffJson(given->payoff) : Json(nullptr);
+  return json;
+}
+
 Json LimitsJson(const ScalingLimits& limits, const Plan& plan) {
   Json json;
   json["plan"] = PlanJson(plan);
+  json["given"] = GivenJson(limits.given);
   json["most_workers"] = limits.most_workers;
   json["worth_it_workers"] = OptionalJson(limits.worth_it);
   json["crossing_workers"] = OptionalJson(limits.crossing);
@@ -186,13 +217,10 @@ Json LimitsJson(const ScalingLimits& limits, const Plan& plan) {
   json["ring_best_workers"] = NumberJson(limits.closed.strong_best_workers, ring);
   Json curve = Json::array();
   for (const ScalingPoint& point : limits.curve) {
-    curve.push_back({{"workers", point.workers},
-                     {"step_time_s", point.step_time.in(kSeconds)},
-                     {"throughput_samples_per_s", point.throughput.in(kSamplesPerSecond)},
-                     {"efficiency", point.efficiency}});
+    curve.push_back(PointJson(point));
   }
   json["curve"] = curve;
-  json["findings"] = Findings(limits);
+  json["findings"] = Findings(limits, plan);
   json["flags"] = limits.flags;
   return json;
 }
@@ -254,12 +282,17 @@ int RunLimits(const std::vector<std::string>& arguments) {
                {"step", "", Align::kRight},
                {"throughput", "", Align::kRight},
                {"efficiency", "", Align::kRight}});
-  for (const ScalingPoint& point : limits.curve) {
-    table.AddRow({std::to_string(point.workers), FormatDuration(point.step_time),
+  const auto row = [&](const ScalingPoint& point) {
+    table.AddRow({FormatCount(point.workers), FormatDuration(point.step_time),
                   FormatThroughput(point.throughput), FormatPercent(point.efficiency)});
+  };
+  if (limits.given) {
+    row(limits.given->point);
+    table.AddRule();
   }
+  for (const ScalingPoint& point : limits.curve) row(point);
   out += table.Render(style, 2) + "\n" + LimitTable(limits, style) + "\n";
-  for (const std::string& finding : Findings(limits)) {
+  for (const std::string& finding : Findings(limits, plan)) {
     out += NoteLine(finding, style, TerminalWidth());
   }
   for (const std::string& flag : limits.flags) out += FlagLine(flag, style, TerminalWidth());

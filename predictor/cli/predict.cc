@@ -22,9 +22,11 @@ std::string TrafficText(const Traffic& traffic, int buckets) {
   if (traffic.per_server) {
     text += fmt::format(", {} per server", FormatSize(*traffic.per_server));
   }
-  text += fmt::format("; {} in {} transfers", FormatSizeExact(traffic.total),
-                      FormatCount(traffic.transfers));
-  return buckets > 1 ? text + fmt::format(" for each of {} buckets", FormatCount(buckets)) : text;
+  text += fmt::format("; in all {} in {} transfers", FormatSize(traffic.total),
+                      FormatCount(traffic.transfers * buckets));
+  return buckets > 1 ? text + fmt::format(", {} for each of {} buckets",
+                                          FormatCount(traffic.transfers), FormatCount(buckets))
+                     : text;
 }
 
 // "  name        text", wrapped at `width` columns under the text.

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "predictor/cli/command.h"
@@ -33,9 +35,7 @@ constexpr const char* kScoreKeys[kObjectiveCount] = {
     "throughput_samples_per_s", "goodput_samples_per_s", "samples_per_usd", "samples_per_j"};
 
 Objective ParseObjective(const std::string& text) {
-  if (const auto found = FindName(text, kObjectiveNames)) return static_cast<Objective>(*found);
-  throw InputError(OptionPlace("objective"), text, "is not an objective",
-                   JoinNames(kObjectiveNames));
+  return ParseChoice<Objective>(text, "objective", kObjectiveNames);
 }
 
 std::string ScoreText(Objective objective, double score) {
@@ -62,6 +62,120 @@ Json RecommendationJson(const Recommendation& r, const Target& target,
   return json;
 }
 
+std::string BucketText(const Plan& plan) {
+  return plan.bucket ? FormatSize(*plan.bucket) : "default";
+}
+
+// A column of the table that is shown where its rows differ.
+struct RowFact {
+  const char* header;
+  std::string (*text)(const Plan&);
+};
+constexpr RowFact kRowFacts[] = {
+    {"workers", [](const Plan& plan) { return FormatCount(plan.workers()); }},
+    {"strategy", [](const Plan& plan) { return std::string(StrategyName(plan.strategy)); }},
+    {"servers", [](const Plan& plan) { return FormatCount(plan.servers); }},
+    {"bucket", BucketText},
+};
+
+// The rows: the plan as given, the recommended one, and some of the choices in between.
+std::string OutcomeTable(const RecommendOutcome& outcome, const RecommendOptions& search,
+                         const Style& style) {
+  std::vector<std::pair<const char*, const Recommendation*>> rows = {
+      {"as given", &*outcome.baseline},
+      {outcome.is_advice ? "recommended" : "best of these", &*outcome.best}};
+  const std::size_t stride = outcome.pareto.size() / 8 + 1;
+  for (std::size_t i = 0; i + 1 < outcome.pareto.size(); i += stride) {
+    if (outcome.pareto[i].score == outcome.baseline->score) continue;
+    rows.emplace_back("or", &outcome.pareto[i]);
+  }
+  const bool own_score = search.objective != Objective::kThroughput;
+  std::vector<RowFact> facts;
+  for (const RowFact& fact : kRowFacts) {
+    const bool differs = std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
+      return fact.text(row.second->plan) != fact.text(outcome.baseline->plan);
+    });
+    if (differs) facts.push_back(fact);
+  }
+  std::vector<TableColumn> columns = {{"", "", Align::kLeft}};
+  const auto add_column = [&](const char* header) {
+    columns.push_back({header, "", Align::kRight});
+  };
+  for (const RowFact& fact : facts) add_column(fact.header);
+  for (const char* header : {"batch", "global batch", "step", "throughput", "efficiency"}) {
+    add_column(header);
+  }
+  if (own_score) add_column(kScoreHeaders[static_cast<int>(search.objective)]);
+  Table table(columns);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Recommendation& r = *rows[i].second;
+    if (i == 2) table.AddRule();
+    std::vector<std::string> cells = {rows[i].first};
+    for (const RowFact& fact : facts) cells.push_back(fact.text(r.plan));
+    cells.insert(cells.end(),
+                 {fmt::format("{} x {}", r.plan.local_batch, r.plan.accumulation_steps),
+                  FormatCount(r.plan.global_batch()), FormatDuration(r.prediction.step_time),
+                  FormatThroughput(r.prediction.throughput), FormatPercent(r.efficiency)});
+    if (own_score) cells.push_back(ScoreText(search.objective, r.score));
+    table.AddRow(cells);
+  }
+  return table.Render(style, 2);
+}
+
+// What the outcome says of the plan as given.
+std::string Advice(const RecommendOutcome& outcome, const RecommendOptions& search) {
+  const Recommendation& given = *outcome.baseline;
+  const char* score = kScoreHeaders[static_cast<int>(search.objective)];
+  if (given.prediction.memory.verdict == MemoryVerdict::kOutOfMemory) {
+    return "The plan as given runs out of memory.";
+  }
+  if (!IsUsable(given, search)) {
+    return fmt::format("The plan as given exceeds the global batch of {}; this one has {} its {}.",
+                       search.most_global_batch, FormatFactor(outcome.score_gain), score);
+  }
+  if (outcome.is_advice) {
+    return outcome.score_gain > 1
+               ? fmt::format("Expected gain: {} the {} of the plan as given.",
+                             FormatFactor(outcome.score_gain), score)
+               : std::string("None of the plans tried is better: keep the plan as given.");
+  }
+  std::string text = fmt::format(
+      "No: the best of the plans tried has {} the {} of the plan as given. Keep that one.",
+      FormatFactor(outcome.score_gain), score);
+  if (search.objective != Objective::kThroughput) return text;
+  const std::string payoff = PayoffText(outcome.payoff, outcome.best->plan);
+  return text + (payoff.empty()
+                     ? fmt::format(" Neither a faster network nor accumulation within a global "
+                                   "batch of {} would make it as good.",
+                                   search.most_global_batch)
+                     : fmt::format(" It would be as good with {}.", payoff));
+}
+
+std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
+                        const RecommendOptions& search) {
+  const Style style = DetectStyle();
+  const Recommendation& best = *outcome.best;
+  const std::string subject = fmt::format("{} on {}", target.workload.name, target.cluster.name);
+  std::string out = Heading(
+      outcome.is_advice ? fmt::format("{}: {}", subject, DescribePlan(best.plan))
+                        : fmt::format("{}: keep {}", subject, DescribePlan(outcome.baseline->plan)),
+      style);
+  const auto note = [&](const std::string& text) { out += NoteLine(text, style, TerminalWidth()); };
+  out += OutcomeTable(outcome, search, style) + "\n";
+  note(Advice(outcome, search));
+  if (outcome.is_advice) note("What keeps it from being better: " + outcome.binding + ".");
+  if (best.efficiency * best.plan.workers() < 1 && outcome.is_advice) {
+    out += FlagLine(fmt::format("one worker alone gives {}: more than this plan",
+                                FormatThroughput(best.prediction.throughput /
+                                                 (best.efficiency * best.plan.workers()))),
+                    style, TerminalWidth());
+  }
+  for (const std::string& flag : best.prediction.flags) {
+    out += FlagLine(flag, style, TerminalWidth());
+  }
+  return out;
+}
+
 }  // namespace
 
 int RunRecommend(const std::vector<std::string>& arguments) {
@@ -74,8 +188,8 @@ int RunRecommend(const std::vector<std::string>& arguments) {
       "batches to choose from (the plan's, and powers of two: up to a factor of four beyond the "
       "calibrated ones, or all where none is)")(
       "try-accumulation", list(),
-      "intervals to choose from (powers of two, the largest that --most-global-batch allows, at "
-      "most 4096, and those with which computing takes 50, 75, 90 and 95 % of a step)")(
+      "intervals to choose from (the plan's, powers of two and half as much again, and the largest "
+      "that --most-global-batch allows, at most 4096)")(
       "try-servers", list(), "numbers of servers to choose from (the plan's)")(
       "try-strategy", list(), "strategies to choose from (the plan's)")(
       "try-bucket", list(), "bucket caps to choose from (the plan's)")(
@@ -92,7 +206,8 @@ int RunRecommend(const std::vector<std::string>& arguments) {
               "Recommends a plan: the smallest global batch within 5 % of the highest throughput\n"
               "that memory and --most-global-batch allow, compared with the plan as given. With\n"
               "another --objective that is what is highest; where --noise-scale tells what a\n"
-              "sample is worth, useful samples count.",
+              "sample is worth, useful samples count. Where all that is tried is worse than the\n"
+              "plan as given the answer is no (exit code 1), with what would make it pay.",
               options,
               "  stepcast recommend --cluster ufrgs-tupi --workload resnet50 --local-batch 128 "
               "--workers 2\n"
@@ -124,7 +239,8 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   search.outlook = ReadOutlookOptions(args);
   search.device = target.facts;
   if (search.objective == Objective::kGoodput && !search.outlook.noise_scale) {
-    throw InputError(OptionPlace("objective"), "goodput", "needs --noise-scale and --known-batch");
+    throw InputError(OptionPlace("objective"), "goodput", "needs the noise scale",
+                     "with --noise-scale and --known-batch");
   }
   const RecommendOutcome outcome =
       Recommend(target.MakePredictor(), plan, target.cluster.devices_per_node, search);
@@ -142,6 +258,10 @@ int RunRecommend(const std::vector<std::string>& arguments) {
     json["objective"] = kObjectiveNames[static_cast<int>(search.objective)];
     json["objective_gain"] = outcome.best ? Json(outcome.score_gain) : Json(nullptr);
     json["gain"] = outcome.best ? Json(outcome.gain) : Json(nullptr);
+    json["recommended"] = outcome.is_advice;
+    json["baseline_usable"] =
+        outcome.baseline ? Json(IsUsable(*outcome.baseline, search)) : Json(nullptr);
+    json["pays_from"] = outcome.best && !outcome.is_advice ? PayoffJson(outcome.payoff) : nullptr;
     json["binding_constraint"] = outcome.best                ? outcome.binding
                                  : outcome.out_of_memory > 0 ? "the device's memory"
                                                              : "the global batch limit";
@@ -150,9 +270,8 @@ int RunRecommend(const std::vector<std::string>& arguments) {
       json["pareto"].push_back(RecommendationJson(r, target, search));
     }
     PrintJson(json);
-    return outcome.best ? kDone : kAnswerIsNo;
+    return outcome.is_advice ? kDone : kAnswerIsNo;
   }
-  const Style style = DetectStyle();
   if (!outcome.best) {
     Print(
         fmt::format("No plan fits: of {} considered, {} run out of memory and {} exceed the "
@@ -161,65 +280,8 @@ int RunRecommend(const std::vector<std::string>& arguments) {
                     search.most_global_batch));
     return kAnswerIsNo;
   }
-  const Recommendation& best = *outcome.best;
-  std::string out = Heading(fmt::format("{} on {}: {}", target.workload.name, target.cluster.name,
-                                        DescribePlan(best.plan)),
-                            style);
-  const bool own_score = search.objective != Objective::kThroughput;
-  std::vector<TableColumn> columns = {{"", "", Align::kLeft}};
-  // With a score of its own, batch x accumulation are one column, so that all fit a terminal.
-  for (const char* header : own_score ? std::vector<const char*>{"workers", "batch"}
-                                      : std::vector<const char*>{"local batch", "accumulate"}) {
-    columns.push_back({header, "", Align::kRight});
-  }
-  for (const char* header : {"global batch", "step", "throughput", "efficiency"}) {
-    columns.push_back({header, "", Align::kRight});
-  }
-  if (own_score) {
-    columns.push_back({kScoreHeaders[static_cast<int>(search.objective)], "", Align::kRight});
-  }
-  Table table(columns);
-  const auto row = [&](const char* name, const Recommendation& r) {
-    const std::string batch = std::to_string(r.plan.local_batch);
-    const std::string accumulation = std::to_string(r.plan.accumulation_steps);
-    std::vector<std::string> cells = {name};
-    if (own_score) {
-      cells.insert(cells.end(), {FormatCount(r.plan.workers()), batch + " x " + accumulation});
-    } else {
-      cells.insert(cells.end(), {batch, accumulation});
-    }
-    for (const std::string& cell :
-         {FormatCount(r.plan.global_batch()), FormatDuration(r.prediction.step_time),
-          FormatThroughput(r.prediction.throughput), FormatPercent(r.efficiency)}) {
-      cells.push_back(cell);
-    }
-    if (own_score) cells.push_back(ScoreText(search.objective, r.score));
-    table.AddRow(cells);
-  };
-  row("as given", *outcome.baseline);
-  row("recommended", best);
-  table.AddRule();
-  // A few of the choices in between.
-  const std::size_t stride = outcome.pareto.size() / 8 + 1;
-  for (std::size_t i = 0; i < outcome.pareto.size(); i += stride) row("or", outcome.pareto[i]);
-  out += table.Render(style, 2) + "\n";
-  out += NoteLine(fmt::format("Expected gain: {} the {} of the plan as given.",
-                              FormatFactor(outcome.score_gain),
-                              kScoreHeaders[static_cast<int>(search.objective)]),
-                  style, TerminalWidth());
-  out +=
-      NoteLine("What keeps it from being better: " + outcome.binding + ".", style, TerminalWidth());
-  if (best.efficiency * best.plan.workers() < 1) {
-    out += FlagLine(fmt::format("one worker alone gives {}: more than this plan",
-                                FormatThroughput(best.prediction.throughput /
-                                                 (best.efficiency * best.plan.workers()))),
-                    style, TerminalWidth());
-  }
-  for (const std::string& flag : best.prediction.flags) {
-    out += FlagLine(flag, style, TerminalWidth());
-  }
-  Print(out);
-  return kDone;
+  Print(OutcomeText(outcome, target, search));
+  return outcome.is_advice ? kDone : kAnswerIsNo;
 }
 
 }  // namespace stepcast::cli

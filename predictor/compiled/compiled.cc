@@ -101,6 +101,7 @@ void CompiledState::SetMemory(const Predictor& predictor) {
     for (const int accumulation : {1, 2}) {
       const MemoryNeed least = need(workers, accumulation, 0);
       if (least.verdict == MemoryVerdict::kUnknown) continue;
+      memory_available = *least.available;
       memory_left[workers - 1][accumulation - 1] = *least.available - least.total;
     }
   }
@@ -143,6 +144,14 @@ QueryStatus CompiledState::Check(const PlanQuery& q) const {
     if (Alone(asked)) return QueryStatus::kNothingExchanged;
   }
   return QueryStatus::kOk;
+}
+
+MemoryVerdict CompiledState::Memory(const PlanQuery& q) const {
+  const std::optional<DataSize<>>& left = MemoryLeft(q);
+  if (q.local_batch > most_batch) return MemoryVerdict::kOutOfMemory;
+  if (!left) return MemoryVerdict::kUnknown;
+  return VerdictOf(memory_available - *left + memory_per_sample * (1.0 * q.local_batch),
+                   memory_available);
 }
 
 StepFacts CompiledState::FactsOf(const PlanQuery& q) const {

@@ -54,6 +54,7 @@ struct CompiledState {
 
   // Memory that activations may take, [more than one worker][accumulation]; none: unknown.
   std::optional<DataSize<>> memory_left[2][2];
+  DataSize<> memory_available;  // where it is known
   DataSize<> memory_per_sample;
   int most_batch = kMostBatch;  // that the profile knows to fit
 
@@ -62,7 +63,11 @@ struct CompiledState {
            accumulation_steps <= kMostCount;
   }
   QueryStatus Check(const PlanQuery& query) const;
+  const std::optional<DataSize<>>& MemoryLeft(const PlanQuery& query) const {
+    return memory_left[query.workers > 1][query.accumulation_steps > 1];
+  }
   // The functions below take a query that Check has found right.
+  MemoryVerdict Memory(const PlanQuery& query) const;
   StepFacts FactsOf(const PlanQuery& query) const;
   KnownParts<double> PartsOf(const PlanQuery& query) const { return PartsOf(query, curve, rates); }
   template <class Rate, class Curve>

@@ -88,6 +88,13 @@ Json PredictionJson(const Prediction& p, const Plan& plan, const Subject& subjec
   return json;
 }
 
+Json PayoffJson(const Payoff& payoff) {
+  return {{"link_gbit_per_s",
+           payoff.bandwidth ? Json(payoff.bandwidth->in(kGigabitsPerSecond)) : Json(nullptr)},
+          {"accumulation_steps",
+           payoff.accumulation_steps ? Json(*payoff.accumulation_steps) : Json(nullptr)}};
+}
+
 Json ClusterJson(const Cluster& c) {
   return {{"name", c.name},
           {"title", c.title},

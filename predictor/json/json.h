@@ -13,6 +13,7 @@
 #include "data/record/machine.h"
 #include "data/record/workload.h"
 #include "predictor/prediction.h"
+#include "predictor/search/payoff.h"
 
 namespace stepcast {
 
@@ -35,6 +36,9 @@ Json NumberJson(const std::optional<double>& value);
 // The plan by its columns (data/plan/fields.h), with workers and global_batch.
 Json PlanJson(const Plan& plan);
 Json PredictionJson(const Prediction& prediction, const Plan& plan, const Subject& subject);
+
+// What would make a plan pay: null where nothing does.
+Json PayoffJson(const Payoff& payoff);
 
 // The keys of one cluster, or workload, in a list.
 Json ClusterJson(const Cluster& cluster);

@@ -41,21 +41,26 @@ constexpr const char* kPredictDoc =
 
 constexpr const char* kChooseDoc =
     "The best batch for every allocation that a job could get.\n\n"
-    "For an allocation of w workers, `candidates` global batches, evenly spaced by their "
-    "logarithm,\n"
-    "are split into local batches and micro-steps; the best has the highest goodput = throughput "
-    "x\n"
-    "efficiency, or the highest throughput without a noise scale.\n\n"
+    "The best has the highest goodput = throughput x statistical efficiency. Without a noise "
+    "scale it\n"
+    "is what `stepcast recommend` says: the smallest global batch within 5 % of the highest "
+    "throughput,\n"
+    "unless the compiled plan's own batch is better.\n\n"
     "Parameters (the first four broadcast)\n"
     "    workers, nodes, devices_per_node, servers : int : as in predict\n"
     "    least_global_batch, most_global_batch : int : limits, in samples\n"
-    "    least_local_batch, most_local_batch : int : limits of a micro-step; 0: what memory holds\n"
+    "    least_local_batch, most_local_batch : int : limits of a micro-step; 0: what memory "
+    "holds,\n"
+    "        and of the program's candidates at most four times a calibrated batch\n"
     "    accumulate : bool : whether micro-steps may be more than one\n"
-    "    candidates : int : global batches that are tried\n"
+    "    candidates : int : global batches that are tried, evenly spaced by their logarithm; 0: "
+    "those\n"
+    "        that the program tries\n"
     "    noise_scale, initial_batch : float : gradient noise scale, and the batch that counts as\n"
     "        fully worth [samples]; both or none\n\n"
     "Returns BatchChoices(local_batch, accumulation_steps, step_time_s, throughput_samples_per_s,\n"
-    "efficiency, goodput): numbers, or arrays. Where no batch fits, local_batch and goodput are 0.";
+    "statistical_efficiency, goodput): numbers, or arrays. Where no batch fits, local_batch and\n"
+    "goodput are 0.";
 
 struct NamedArgument {
   const char* name;
@@ -319,14 +324,14 @@ struct Choices {
         accumulation_steps(shape),
         step_time_s(shape),
         throughput(shape),
-        efficiency(shape),
+        statistical_efficiency(shape),
         goodput(shape) {}
 
   py::array_t<std::int64_t> local_batch;
   py::array_t<std::int64_t> accumulation_steps;
   py::array_t<double> step_time_s;
   py::array_t<double> throughput;
-  py::array_t<double> efficiency;
+  py::array_t<double> statistical_efficiency;
   py::array_t<double> goodput;
 };
 
@@ -337,14 +342,14 @@ py::object Choose(const BoundPlan& plan, const Queries& queries, const BatchSear
     BatchChoice c;
     ChooseBatches(plan.compiled, &allocation, 1, search, &c);
     return MakeBatchChoices(c.local_batch, c.accumulation_steps, c.step_time_s, c.throughput,
-                            c.efficiency, c.goodput);
+                            c.statistical_efficiency, c.goodput);
   }
   Choices answers(queries.shape());
   const auto local_batch = answers.local_batch.mutable_data();
   const auto accumulation_steps = answers.accumulation_steps.mutable_data();
   const auto step_time_s = answers.step_time_s.mutable_data();
   const auto throughput = answers.throughput.mutable_data();
-  const auto efficiency = answers.efficiency.mutable_data();
+  const auto efficiency = answers.statistical_efficiency.mutable_data();
   const auto goodput = answers.goodput.mutable_data();
   {
     py::gil_scoped_release release;
@@ -373,13 +378,13 @@ py::object Choose(const BoundPlan& plan, const Queries& queries, const BatchSear
         accumulation_steps[begin + i] = c.accumulation_steps;
         step_time_s[begin + i] = c.step_time_s;
         throughput[begin + i] = c.throughput;
-        efficiency[begin + i] = c.efficiency;
+        efficiency[begin + i] = c.statistical_efficiency;
         goodput[begin + i] = c.goodput;
       }
     }
   }
   return MakeBatchChoices(answers.local_batch, answers.accumulation_steps, answers.step_time_s,
-                          answers.throughput, answers.efficiency, answers.goodput);
+                          answers.throughput, answers.statistical_efficiency, answers.goodput);
 }
 
 bool NanForInvalid(const std::string& invalid) {
@@ -401,7 +406,7 @@ BatchSearch MakeSearch(int least_global, int most_global, int least_local, int m
   at_least("most_global_batch", most_global, least_global);
   at_least("least_local_batch", least_local, 1);
   if (most_local != 0) at_least("most_local_batch", most_local, least_local);
-  at_least("candidates", candidates, 1);
+  at_least("candidates", candidates, 0);
   if (noise_scale.has_value() != initial_batch.has_value()) {
     throw InputError(Keyword(noise_scale ? "initial_batch" : "noise_scale"), "", "is missing",
                      "noise_scale and initial_batch, or none of them");
@@ -413,8 +418,8 @@ BatchSearch MakeSearch(int least_global, int most_global, int least_local, int m
   };
   range("noise_scale", noise_scale, true);
   range("initial_batch", initial_batch, false);
-  return {least_global, most_global, least_local, most_local,
-          accumulate,   candidates,  noise_scale, initial_batch};
+  return {least_global, most_global, least_local,   most_local,  accumulate,
+          candidates,   noise_scale, initial_batch, kEqualScores};
 }
 
 }  // namespace
@@ -470,7 +475,7 @@ void BindCompiledPlan(py::module_* m) {
           },
           py::arg("workers") = none, py::arg("nodes") = none, py::arg("devices_per_node") = none,
           py::arg("servers") = none, py::kw_only(), py::arg("least_global_batch") = 1,
-          py::arg("most_global_batch"), py::arg("least_local_batch") = 1,
+          py::arg("most_global_batch") = kDefaultMostGlobalBatch, py::arg("least_local_batch") = 1,
           py::arg("most_local_batch") = 0, py::arg("accumulate") = true,
           py::arg("candidates") = BatchSearch().candidates, py::arg("noise_scale") = none,
           py::arg("initial_batch") = none, kChooseDoc)

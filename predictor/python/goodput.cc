@@ -22,6 +22,8 @@ namespace {
 // Names of what has none.
 constexpr const char* kJob = "job";
 constexpr const char* kDevice = "device";
+// Batches that Pollux tries for an allocation.
+constexpr int kPolluxCandidates = 50;
 
 // "link_bandwidth_bytes_per_s": the parameter's name with its SI unit.
 std::string SiName(const ParameterSpec& spec) {
@@ -333,6 +335,9 @@ BatchChoice Goodput::Best(int nodes, int workers, int most_batch, int least_loca
                           bool accumulate) const {
   const Allocation allocation{workers, nodes, MostEven(workers, nodes), 0};
   BatchSearch search;
+  // Pollux's own candidates and rule: the highest goodput wins, whatever its batch.
+  search.candidates = kPolluxCandidates;
+  search.tolerance = 0;
   // Where the smallest local batch on all replicas is beyond the limit, it is the only one.
   // So it is where replicas cannot share the initial batch evenly, and round it up.
   const double share = std::ceil(1.0 * initial_batch_ / workers);

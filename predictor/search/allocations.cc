@@ -39,103 +39,212 @@ Range RangeOf(const CompiledPlan& compiled, PlanQuery query, const BatchSearch& 
   return range;
 }
 
-// Candidates of one allocation, as many as are answered at a time.
-struct Candidates {
-  static constexpr std::size_t kMost = 64;
-  std::array<int, kMost> local_batches;
-  std::array<int, kMost> accumulation_steps;
-  std::array<double, kMost> step_times_s;
-  std::array<double, kMost> batches;  // of all workers
-  std::array<double, kMost> goodputs;
+// The log-spaced candidates that are tried where limits leave none of the default ones.
+constexpr int kFallbackCandidates = 50;
+
+PlanQuery QueryFor(const Allocation& allocation) {
+  PlanQuery query;
+  query.workers = allocation.workers;
+  query.nodes = allocation.nodes;
+  query.devices_per_node = allocation.devices_per_node;
+  query.servers = allocation.servers;
+  return query;
+}
+
+// The search of one allocation. Candidates are answered many at a time.
+class Chooser {
+ public:
+  Chooser(const CompiledPlan& compiled, const Allocation& allocation, const BatchSearch& search)
+      : compiled_(compiled),
+        search_(search),
+        query_(QueryFor(allocation)),
+        range_(RangeOf(compiled, query_, search)),
+        workers_(query_.workers) {
+    const Plan& plan = compiled.plan();
+    const bool alone = TraitsOf(plan.strategy).asynchronous();
+    counted_ = 1 - plan.backup_workers / workers_;
+    update_share_ = alone ? 1 / workers_ : counted_;
+    if (!worth()) return;
+    // 1 / efficiency = constant + update batch x by_batch, so that a goodput takes one division.
+    const double all = *search.noise_scale + *search.initial_batch;
+    constant_ = *search.noise_scale / all;
+    by_batch_ = update_share_ / all;
+  }
+
+  BatchChoice Choose() {
+    const bool by_default = search_.candidates < 1;
+    // Only limits that Recommend does not know may leave none of the default candidates.
+    const bool limited = search_.least_global_batch > 1 || search_.least_local_batch > 1 ||
+                         search_.most_local_batch > 0 || !search_.accumulate;
+    if (by_default) {
+      ChooseAmong([this] { TryGrid(); });
+      if (best_.local_batch > 0 || !limited) return Finished();
+    }
+    const int tried = by_default ? kFallbackCandidates : search_.candidates;
+    ChooseAmong([this, tried] { TrySpaced(tried); });
+    return Finished();
+  }
+
+ private:
+  static constexpr std::size_t kAtOnce = 64;
+
+  bool worth() const { return search_.noise_scale && search_.initial_batch; }
+
+  // The best of the candidates that `try_all` tries; in a second pass the smallest that is good
+  // enough.
+  template <class TryAll>
+  void ChooseAmong(const TryAll& try_all) {
+    enough_ = 0;
+    best_ = {};
+    own_score_ = 0;
+    try_all();
+    Answer();
+    if (worth() || !(search_.tolerance > 0) || best_.local_batch == 0) return;
+    enough_ = std::max(best_.goodput * (1 - search_.tolerance), own_score_);
+    best_ = {};
+    try_all();
+    Answer();
+  }
+
+  void TryGrid() {
+    const double most = search_.most_global_batch / workers_;
+    const Plan& plan = compiled_.plan();
+    const TrustedBatches trusted = search_.most_local_batch > 0
+                                       ? TrustedBatches()
+                                       : TrustedBatchesOf(compiled_.calibrated_batches());
+    ForEachLocalBatch(trusted, Whole(most), plan.local_batch, [&](int batch) {
+      const double intervals = std::clamp(most / batch, 1.0, 1.0 * kMostTriedAccumulation);
+      ForEachInterval(Whole(intervals), plan.accumulation_steps, [&](int a) {
+        const bool own = batch == plan.local_batch && a == plan.accumulation_steps;
+        Try(batch, a, own);
+      });
+    });
+  }
+
+  void TrySpaced(int tried) {
+    if (range_.empty(search_)) return;
+    const int least_share = Whole(std::ceil(range_.least / workers_));
+    const double ratio =
+        tried > 1 ? std::exp(std::log(range_.most / range_.least) / (tried - 1)) : 1.0;
+    double wanted = range_.least;
+    int before = 0;
+    for (int i = 0; i < tried; ++i) {
+      if (i > 0 && i + 1 == tried) wanted = range_.most;
+      const int share = std::max(Whole(wanted / workers_), least_share);
+      wanted *= ratio;
+      if (share == before) continue;
+      before = share;
+      const bool accumulates = share > range_.most_alone && range_.most_accumulating > 0;
+      const int steps = accumulates ? (share - 1) / range_.most_accumulating + 1 : 1;
+      Try(accumulates ? share / steps : share, steps, false);
+    }
+  }
+
+  // Limits are those of int; shares are smaller, but for rounding.
+  static int Whole(double share) {
+    return static_cast<int>(std::min(share, 1.0 * std::numeric_limits<int>::max()));
+  }
+
+  void Try(int local_batch, int accumulation_steps, bool own) {
+    const double batch = workers_ * local_batch * accumulation_steps;
+    const bool allowed =
+        batch >= range_.least && batch <= range_.most && local_batch >= search_.least_local_batch &&
+        local_batch <= (accumulation_steps > 1 ? range_.most_accumulating : range_.most_alone);
+    if (!allowed) return;
+    if (own) own_at_ = static_cast<int>(waiting_);
+    local_batches_[waiting_] = local_batch;
+    accumulation_steps_[waiting_] = accumulation_steps;
+    if (++waiting_ == kAtOnce) Answer();
+  }
+
+  // Answers those that wait, and keeps the best.
+  void Answer() {
+    const std::size_t now = waiting_;
+    const int own_at = own_at_;
+    waiting_ = 0;
+    own_at_ = -1;
+    if (now == 0 || compiled_.StepTimes(query_, local_batches_.data(), accumulation_steps_.data(),
+                                        now, step_times_s_.data()) != QueryStatus::kOk) {
+      return;
+    }
+    for (std::size_t i = 0; i < now; ++i) {
+      const double batch = workers_ * local_batches_[i] * accumulation_steps_[i];
+      batches_[i] = batch;
+      goodputs_[i] = batch * counted_ / (step_times_s_[i] * (constant_ + batch * by_batch_));
+    }
+    for (std::size_t i = 0; i < now; ++i) {
+      const double goodput = goodputs_[i];
+      if (own_at == static_cast<int>(i)) own_score_ = goodput;
+      const double best_batch = workers_ * best_.local_batch * best_.accumulation_steps;
+      const bool better = goodput > best_.goodput;
+      const bool smaller = batches_[i] < best_batch;
+      // Before it is known what is enough the highest score leads; then the smallest batch does.
+      const bool leads =
+          enough_ == 0 ? better || (goodput == best_.goodput && smaller)
+                       : best_.local_batch == 0 || smaller || (batches_[i] == best_batch && better);
+      if (!leads || !(goodput >= enough_)) continue;
+      best_ = {local_batches_[i], accumulation_steps_[i], step_times_s_[i], 0, 1, goodput};
+    }
+  }
+
+  BatchChoice Finished() const {
+    BatchChoice choice = best_;
+    if (choice.local_batch == 0) return choice;
+    const double batch = workers_ * choice.local_batch * choice.accumulation_steps;
+    choice.throughput = batch * counted_ / choice.step_time_s;
+    if (worth()) {
+      choice.statistical_efficiency =
+          StatisticalEfficiency(Samples(*search_.noise_scale), Samples(*search_.initial_batch),
+                                Samples(batch * update_share_));
+    }
+    choice.goodput = choice.throughput * choice.statistical_efficiency;
+    return choice;
+  }
+
+  const CompiledPlan& compiled_;
+  const BatchSearch& search_;
+  PlanQuery query_;
+  Range range_;
+  double workers_;
+  double counted_ = 1;       // share of the samples that count
+  double update_share_ = 1;  // samples of one update / those of all workers
+  double constant_ = 1;
+  double by_batch_ = 0;
+  double enough_ = 0;  // score from which on the smallest batch wins; 0: the highest score wins
+  double own_score_ = 0;
+  BatchChoice best_;
+  std::size_t waiting_ = 0;
+  int own_at_ = -1;  // among those that wait
+  std::array<int, kAtOnce> local_batches_;
+  std::array<int, kAtOnce> accumulation_steps_;
+  std::array<double, kAtOnce> step_times_s_;
+  std::array<double, kAtOnce> batches_;  // of all workers
+  std::array<double, kAtOnce> goodputs_;
 };
 
 }  // namespace
 
+int MostTried(const BatchSearch& search) {
+  if (search.candidates > 0) return search.candidates;
+  int tried = 0;
+  ForEachLocalBatch({}, search.most_global_batch, 1, [&](int batch) {
+    const int most = std::clamp(search.most_global_batch / batch, 1, kMostTriedAccumulation);
+    ForEachInterval(most, 1, [&](int /*interval*/) { ++tried; });
+  });
+  return tried;
+}
+
 std::size_t ChooseBatches(const CompiledPlan& compiled, const Allocation* allocations,
                           std::size_t count, const BatchSearch& search,
                           BatchChoice* choices) noexcept {
-  const bool worth = search.noise_scale && search.initial_batch;
-  const double noise = search.noise_scale.value_or(0);
-  // 1 / efficiency = constant + batch by_batch, so that a goodput takes one division.
-  const double all = worth ? noise + *search.initial_batch : 1.0;
-  const double constant = worth ? noise / all : 1.0;
-  const double by_batch = worth ? 1 / all : 0.0;
   std::size_t none = 0;
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): set as far as it is read
-  Candidates candidates;
   for (std::size_t i = 0; i < count; ++i) {
-    PlanQuery query;
-    query.workers = allocations[i].workers;
-    query.nodes = allocations[i].nodes;
-    query.devices_per_node = allocations[i].devices_per_node;
-    query.servers = allocations[i].servers;
-    if (query.workers < 1) {
-      choices[i] = {};
-      ++none;
-      continue;
+    choices[i] = {};
+    if (allocations[i].workers > compiled.plan().backup_workers) {
+      // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): arrays are set as far as read
+      choices[i] = Chooser(compiled, allocations[i], search).Choose();
     }
-    const Range range = RangeOf(compiled, query, search);
-    const double w = query.workers;
-    // Limits are those of int; shares are smaller, but for rounding.
-    const auto whole = [](double share) {
-      return static_cast<int>(std::min(share, 1.0 * std::numeric_limits<int>::max()));
-    };
-    const int least_share = whole(std::ceil(range.least / w));
-    const int tried = range.empty(search) ? 0 : std::max(1, search.candidates);
-    const double ratio =
-        tried > 1 ? std::exp(std::log(range.most / range.least) / (tried - 1)) : 1.0;
-    double wanted = range.least;
-    BatchChoice best;
-    int before = 0;
-    for (int done = 0; done < tried;) {
-      std::size_t now = 0;
-      for (; now < Candidates::kMost && done < tried; ++done) {
-        if (done > 0 && done + 1 == tried) wanted = range.most;
-        const int share = std::max(whole(wanted / w), least_share);
-        wanted *= ratio;
-        if (share == before) continue;
-        before = share;
-        const bool accumulates = share > range.most_alone && range.most_accumulating > 0;
-        const int steps = accumulates ? (share - 1) / range.most_accumulating + 1 : 1;
-        candidates.accumulation_steps[now] = steps;
-        candidates.local_batches[now] = accumulates ? share / steps : share;
-        ++now;
-      }
-      if (compiled.StepTimes(query, candidates.local_batches.data(),
-                             candidates.accumulation_steps.data(), now,
-                             candidates.step_times_s.data()) != QueryStatus::kOk) {
-        break;
-      }
-      for (std::size_t at = 0; at < now; ++at) {
-        const double batch = w * candidates.local_batches[at] * candidates.accumulation_steps[at];
-        candidates.batches[at] = batch;
-        candidates.goodputs[at] =
-            batch / (candidates.step_times_s[at] * (constant + batch * by_batch));
-      }
-      for (std::size_t at = 0; at < now; ++at) {
-        if (!(candidates.goodputs[at] > best.goodput)) continue;
-        const int local = candidates.local_batches[at];
-        const int steps = candidates.accumulation_steps[at];
-        const double batch = candidates.batches[at];
-        const bool allowed = batch >= range.least && batch <= range.most &&
-                             local >= search.least_local_batch &&
-                             local <= (steps > 1 ? range.most_accumulating : range.most_alone);
-        if (!allowed) continue;
-        best = {local, steps, candidates.step_times_s[at], 0, 1, candidates.goodputs[at]};
-      }
-    }
-    if (best.local_batch == 0) {
-      ++none;
-    } else {
-      const double batch = w * best.local_batch * best.accumulation_steps;
-      best.throughput = batch / best.step_time_s;
-      if (worth) {
-        best.efficiency =
-            StatisticalEfficiency(Samples(noise), Samples(*search.initial_batch), Samples(batch));
-      }
-      best.goodput = best.throughput * best.efficiency;
-    }
-    choices[i] = best;
+    if (choices[i].local_batch == 0) ++none;
   }
   return none;
 }

@@ -1,21 +1,26 @@
 // The best batch for every allocation that a job could get: what a scheduler asks of each job, each
 // time it plans anew.
 //
-// For an allocation of w workers, `candidates` global batches are tried, spaced evenly by their
-// logarithm from the least to the most that limits and memory leave. Of a global batch M a worker's
-// share is s = floor(M / w), the first rounded up, and is run in
+// By default an allocation is tried with the batches of predictor/search/batch_grid.h, those of
+// Recommend. With `candidates` of them, global batches are spaced evenly by their logarithm from
+// the least to the most that limits and memory leave; of a global batch M a worker's share is
+// s = floor(M / w), the first rounded up, and is run in
 //
 //   a = ceil( s / b_max ) micro-steps of b = floor( s / a ) samples
 //
 //   b_max  the largest local batch: that of the limits, and no more than the device's memory holds
 //
-// and the best has the highest goodput = throughput x efficiency( b a w ), or throughput alone
-// where no noise scale says what a sample is worth; of equals the smaller batch wins.
+// The best has the highest goodput = throughput x statistical efficiency( m ). Where no noise scale
+// says what a sample is worth, scores are throughputs, and the rule is that of Recommend: of the
+// candidates within `tolerance` of the highest the smallest global batch wins, unless it is worse
+// than the compiled plan's own batch, where that is among them.
 //
 //   efficiency(m) = (M_0 + B_noise) / (m + B_noise)                  model/statistics/noise_scale.h
 //
-//   m, M_0   samples of one update; the batch that counts as fully worth     [samples]
-//   B_noise  gradient noise scale                                            [samples]
+//   m        samples of one update: b a (w - k), synchronous; b a, ps-async      [samples]
+//   w, k     workers, backup workers among them
+//   M_0      the batch that counts as fully worth                                [samples]
+//   B_noise  gradient noise scale                                                [samples]
 #ifndef STEPCAST_PREDICTOR_SEARCH_ALLOCATIONS_H_
 #define STEPCAST_PREDICTOR_SEARCH_ALLOCATIONS_H_
 
@@ -23,6 +28,7 @@
 #include <optional>
 
 #include "predictor/compiled_plan.h"
+#include "predictor/search/batch_grid.h"
 
 namespace stepcast {
 
@@ -35,23 +41,27 @@ struct Allocation {
 
 struct BatchSearch {
   int least_global_batch = 1;
-  int most_global_batch = 1;
+  int most_global_batch = kDefaultMostGlobalBatch;
   int least_local_batch = 1;
-  int most_local_batch = 0;  // 0: what memory holds
+  int most_local_batch = 0;  // 0: what memory holds and, of the default candidates, is trusted
   bool accumulate = true;    // whether micro-steps may be more than one
-  int candidates = 50;
+  int candidates = 0;        // 0: those of Recommend
   // Both, or throughput decides.
   std::optional<double> noise_scale;    // [samples]
   std::optional<double> initial_batch;  // M_0 [samples]
+  double tolerance = kEqualScores;      // where throughput decides
 };
+
+// How many batches a search tries for an allocation, at most.
+int MostTried(const BatchSearch& search);
 
 struct BatchChoice {
   int local_batch = 0;  // 0: no candidate fits
   int accumulation_steps = 0;
   double step_time_s = 0;
   double throughput = 0;  // samples/s
-  double efficiency = 1;
-  double goodput = 0;  // throughput x efficiency
+  double statistical_efficiency = 1;
+  double goodput = 0;  // throughput x statistical efficiency
 };
 
 // Fills choices[0..count) for allocations[0..count). Allocates nothing and throws nothing. An

@@ -24,6 +24,7 @@ constexpr int kSamplesPerDoubling = 8;
 // An end beyond so many workers is none: they are about as many as all devices there are.
 constexpr double kMostMeant = 1e9;
 constexpr int kMostServersTried = 4096;
+constexpr double kAnyBatch = std::numeric_limits<double>::infinity();
 
 // The plan on `workers` workers. Named hosts cannot be stretched over more nodes: the first ones
 // repeat, so that the slowest link still counts.
@@ -122,16 +123,34 @@ class Search {
   Search(const Predictor& predictor, const Plan& plan, int devices_per_node, ScalingLimits* limits)
       : predictor_(predictor), plan_(plan), devices_(devices_per_node), limits_(*limits) {}
 
+  void Given(const Cluster& cluster) {
+    const long long all = 1LL * cluster.nodes * devices_;
+    const bool stated = plan_.workers() > 1;
+    if (!stated && (all < 2 || all > limits_.most_workers)) return;
+    const Plan plan = stated ? plan_ : Scaled(plan_, static_cast<int>(all), devices_);
+    const Plan single = Scaled(plan_, 1, devices_);
+    const SampleRate<> alone = CountedSamples(single) / Step(single).total();
+    GivenScaling given;
+    given.point.workers = plan.workers();
+    given.point.step_time = Step(plan).total();
+    given.point.throughput = CountedSamples(plan) / given.point.step_time;
+    given.speedup = given.point.throughput / alone;
+    given.point.efficiency = given.speedup / plan.workers();
+    if (given.speedup < 1) given.payoff = FindPayoff(predictor_, plan, alone, kAnyBatch);
+    limits_.given = given;
+  }
+
   void WeakScaling(const ClosedForm<SampleRate<>>& ceiling) {
     const int most = limits_.most_workers;
     const std::vector<int> sampled = SampledWorkers(most, devices_);
     std::vector<ScalingPoint> points;
-    const Duration<> single = Step(Scaled(plan_, 1, devices_)).total();
+    const Plan single = Scaled(plan_, 1, devices_);
+    const SampleRate<> alone = CountedSamples(single) / Step(single).total();
     const auto look = [&](int w) {
       const Plan plan = Scaled(plan_, w, devices_);
       const StepTime<double> step = Step(plan);
-      ScalingPoint point{w, step.total(), Samples(plan.global_batch()) / step.total(),
-                         single / step.total()};
+      const SampleRate<> throughput = CountedSamples(plan) / step.total();
+      ScalingPoint point{w, step.total(), throughput, throughput / (alone * (1.0 * w))};
       return std::pair(point, step.compute() < step.exposed());
     };
     const auto first = [&](std::optional<int>* answer, std::size_t i, const auto& holds) {
@@ -521,6 +540,7 @@ ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, in
       ReferenceWorkers(plan, predictor.cluster(), devices_per_node, options.most_workers);
   limits.closed = Closed(predictor, plan, devices_per_node, limits).Make();
   Search search(predictor, plan, devices_per_node, &limits);
+  search.Given(predictor.cluster());
   search.WeakScaling(limits.closed.ceiling);
   search.StrongScaling();
   search.Reference();

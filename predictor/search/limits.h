@@ -34,6 +34,7 @@
 
 #include "model/limits/limits.h"
 #include "predictor/predictor.h"
+#include "predictor/search/payoff.h"
 
 namespace stepcast {
 
@@ -76,7 +77,17 @@ struct LimitsOptions {
   double target_efficiency = 0.9;  // between 0 and 1
 };
 
+// The machines that there are: the plan as given, or on all of the cluster where it says one
+// worker.
+struct GivenScaling {
+  ScalingPoint point;
+  double speedup = 1;  // its throughput / that of one worker
+  Payoff payoff;       // where it is slower than one worker: what would make it as fast
+};
+
 struct ScalingLimits {
+  // Absent for one worker on a cluster of no stated size.
+  std::optional<GivenScaling> given;
   std::vector<ScalingPoint> curve;  // powers of two, and the last
   int most_workers = 1;             // to which the search went
   // Weak scaling: every worker keeps its batch.

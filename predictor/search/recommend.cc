@@ -3,60 +3,41 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "data/plan/check.h"
 #include "data/record/input_error.h"
-#include "model/limits/limits.h"
 
 namespace stepcast {
 namespace {
 
-// Shares of the time spent computing for which an accumulation interval is offered.
-constexpr double kWantedEfficiencies[] = {0.5, 0.75, 0.9, 0.95};
-constexpr int kMostAccumulation = 4096;
+// Candidates are kept node by node.
+constexpr long long kMostNodesInAll = 100'000'000;
 
 template <class T>
 std::vector<T> Or(const std::vector<T>& given, std::vector<T> otherwise) {
   return given.empty() ? otherwise : given;
 }
 
-// Powers of two, within a factor of four of what was calibrated: farther out the curve is a guess.
 std::vector<int> BatchCandidates(const Predictor& predictor, const Plan& plan, int most) {
-  constexpr int kTrustedFactor = 4;
-  const auto range = predictor.calibrated_batches();
-  const int low = range ? (range->min + kTrustedFactor - 1) / kTrustedFactor : 1;
-  const int high = range ? static_cast<int>(std::min<long long>(
-                               static_cast<long long>(range->max) * kTrustedFactor, most))
-                         : most;
-  std::set<int> batches;
-  if (plan.local_batch <= most) batches.insert(plan.local_batch);
-  for (long long b = 1; b <= high; b *= 2) {
-    if (b >= low) batches.insert(static_cast<int>(b));
-  }
-  return {batches.begin(), batches.end()};
+  const TrustedBatches trusted = TrustedBatchesOf(predictor.calibrated_batches());
+  std::vector<int> batches;
+  ForEachLocalBatch(trusted, most, plan.local_batch, [&](int b) { batches.push_back(b); });
+  return batches;
 }
 
-std::vector<int> AccumulationCandidates(const Predictor& predictor, Plan plan, int most) {
-  std::set<int> intervals = {1};
-  for (int a = 2; a <= most; a *= 2) intervals.insert(a);
-  if (most > 1) intervals.insert(most);
-  plan.accumulation_steps = 1;
-  const StepTime<double> step = predictor.PredictStep(plan);
-  for (const double efficiency : kWantedEfficiencies) {
-    const double a =
-        AccumulationForEfficiency(efficiency, step.exposed() + step.straggler_wait, step.compute());
-    if (a <= most) intervals.insert(static_cast<int>(a));
-  }
-  return {intervals.begin(), intervals.end()};
+std::vector<int> AccumulationCandidates(const Plan& plan, int most) {
+  std::vector<int> intervals;
+  ForEachInterval(most, plan.accumulation_steps, [&](int a) { intervals.push_back(a); });
+  return intervals;
 }
 
 double Efficiency(const Predictor& predictor, const Plan& plan, const Prediction& prediction) {
   Plan single = WithStrategy(plan, Strategy::kNone);
   single.placement = {1};
+  single.backup_workers = 0;
   single.hosts.clear();
-  const Duration<> alone = predictor.PredictStep(single).total();
-  return alone / prediction.step_time;
+  const SampleRate<> alone = CountedSamples(single) / predictor.PredictStep(single).total();
+  return prediction.throughput / (alone * static_cast<double>(plan.workers()));
 }
 
 bool KnowsWorth(const RecommendOptions& options) {
@@ -136,6 +117,7 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
                            const RecommendOptions& options) {
   RecommendOutcome outcome;
   std::vector<Recommendation> feasible;
+  long long nodes = 0;
   const auto consider = [&](const Plan& candidate) {
     ++outcome.considered;
     if (candidate.global_batch() > options.most_global_batch) {
@@ -146,6 +128,14 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
     if (r.prediction.memory.verdict == MemoryVerdict::kOutOfMemory) {
       ++outcome.out_of_memory;
       return;
+    }
+    nodes += candidate.nodes();
+    if (nodes > kMostNodesInAll) {
+      throw InputError({"", 0, "--try-workers"}, std::to_string(candidate.workers()),
+                       fmt::format("and the rest of what is tried make plans of more than {} nodes "
+                                   "together",
+                                   kMostNodesInAll),
+                       "fewer workers, or fewer batches and intervals to try");
     }
     r.efficiency = Efficiency(predictor, candidate, r.prediction);
     r.score = Score(predictor, candidate, r.prediction, options);
@@ -178,9 +168,9 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
             base.local_batch = batch;
             const long long micro_step = 1LL * workers * batch;
             const int most_interval = static_cast<int>(std::clamp<long long>(
-                options.most_global_batch / micro_step, 1, kMostAccumulation));
-            for (const int a : Or(options.accumulation_steps,
-                                  AccumulationCandidates(predictor, base, most_interval))) {
+                options.most_global_batch / micro_step, 1, kMostTriedAccumulation));
+            for (const int a :
+                 Or(options.accumulation_steps, AccumulationCandidates(plan, most_interval))) {
               base.accumulation_steps = a;
               consider(base);
             }
@@ -190,6 +180,14 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
     }
   }
   if (feasible.empty()) return outcome;
+
+  // Options for the strategies that are tried need not go with the plan's own strategy.
+  Recommendation given{
+      options.strategies.empty() ? plan : WithStrategy(plan, plan.strategy), {}, 0, 0};
+  given.prediction = predictor.Predict(given.plan);
+  given.efficiency = Efficiency(predictor, given.plan, given.prediction);
+  given.score = Score(predictor, given.plan, given.prediction, options);
+  const bool may_keep = IsUsable(given, options);
 
   const auto faster = [](const Recommendation& a, const Recommendation& b) {
     return a.prediction.throughput < b.prediction.throughput;
@@ -204,44 +202,35 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
             [&](const Recommendation& a, const Recommendation& b) {
               const double batch_a = a.plan.global_batch();
               const double batch_b = b.plan.global_batch();
-              if (batch_a != batch_b) return batch_a < batch_b;
-              return faster(b, a);
+              return batch_a != batch_b ? batch_a < batch_b : a.score > b.score;
             });
-  for (const Recommendation& r : feasible) {
-    if (outcome.pareto.empty() ||
-        outcome.pareto.back().prediction.throughput < r.prediction.throughput) {
-      outcome.pareto.push_back(r);
-    }
-  }
+  const bool no_worse = !may_keep || given.score <= top;
   double enough = top * (1 - (KnowsWorth(options) ? 0 : options.tolerance));
-  while (!outcome.baseline) {
-    outcome.best = *std::find_if(feasible.begin(), feasible.end(),
-                                 [&](const Recommendation& r) { return enough <= r.score; });
-    // Options for the strategies that are tried need not go with the plan's own strategy.
-    Recommendation given{
-        options.strategies.empty() ? plan : WithStrategy(plan, plan.strategy), {}, 0, 0};
-    if (outcome.best->plan.workers() != plan.workers()) {
-      given.plan.placement = outcome.best->plan.placement;
-      given.plan.hosts = outcome.best->plan.hosts;
-    }
-    given.prediction = predictor.Predict(given.plan);
-    given.efficiency = Efficiency(predictor, given.plan, given.prediction);
-    given.score = Score(predictor, given.plan, given.prediction, options);
-    // However close to the best, a plan that is worse than the one given is no recommendation.
-    const bool better = given.prediction.memory.verdict != MemoryVerdict::kOutOfMemory &&
-                        outcome.best->score < given.score;
-    if (better && given.score <= top) {
-      enough = given.score;
-      continue;
-    }
-    // It need not be among the candidates.
-    if (better && given.plan.global_batch() <= options.most_global_batch) outcome.best = given;
-    outcome.baseline = given;
+  if (may_keep && no_worse) enough = std::max(enough, given.score);
+  outcome.best = *std::find_if(feasible.begin(), feasible.end(),
+                               [&](const Recommendation& r) { return enough <= r.score; });
+  // Nobody who has a plan takes a worse one; without one, half of the best is little.
+  const double least = may_keep ? given.score : outcome.best->score / 2;
+  for (const Recommendation& r : feasible) {
+    if (r.score < least || outcome.best->score < r.score) continue;
+    if (!outcome.pareto.empty() && r.score <= outcome.pareto.back().score) continue;
+    outcome.pareto.push_back(r);
   }
-  outcome.gain = outcome.best->prediction.throughput / outcome.baseline->prediction.throughput;
-  outcome.score_gain = outcome.best->score / outcome.baseline->score;
+  outcome.baseline = given;
+  outcome.is_advice = no_worse;
+  outcome.gain = outcome.best->prediction.throughput / given.prediction.throughput;
+  outcome.score_gain = outcome.best->score / given.score;
+  if (!no_worse && options.objective == Objective::kThroughput) {
+    outcome.payoff = FindPayoff(predictor, outcome.best->plan, given.prediction.throughput,
+                                options.most_global_batch);
+  }
   outcome.binding = BindingConstraint(predictor, *outcome.best, fastest, options);
   return outcome;
+}
+
+bool IsUsable(const Recommendation& given, const RecommendOptions& options) {
+  return given.prediction.memory.verdict != MemoryVerdict::kOutOfMemory &&
+         given.plan.global_batch() <= options.most_global_batch;
 }
 
 }  // namespace stepcast

@@ -8,12 +8,10 @@
 
 #include "predictor/outlook.h"
 #include "predictor/predictor.h"
+#include "predictor/search/batch_grid.h"
+#include "predictor/search/payoff.h"
 
 namespace stepcast {
-
-// Global batches beyond this have needed special optimizers: ResNet-50 keeps its accuracy to 8192
-// samples a step (Goyal et al., "Accurate, Large Minibatch SGD", 2017).
-inline constexpr int kDefaultMostGlobalBatch = 8192;
 
 // The score of which the best plan has most. With the noise scale a sample counts for its worth.
 enum class Objective {
@@ -28,8 +26,7 @@ inline constexpr const char* kObjectiveNames[kObjectiveCount] = {"throughput", "
 
 struct RecommendOptions {
   // Candidates; an empty list means the sensible ones: the plan's own value for strategies, servers
-  // and bucket; for batches powers of two within a factor of four of the calibrated range, or up to
-  // memory where there is none; for accumulation powers of two, and the closed-form interval.
+  // and bucket; for batches and accumulation those of predictor/search/batch_grid.h.
   std::vector<int> workers;
   std::vector<int> local_batches;
   std::vector<int> accumulation_steps;
@@ -37,10 +34,10 @@ struct RecommendOptions {
   std::vector<Strategy> strategies;
   std::vector<DataSize<>> buckets;
   int most_global_batch = kDefaultMostGlobalBatch;
-  // Scores within this share of the best count as equal; the smallest global batch then wins,
-  // because it is worth more to the optimizer, unless the plan as given is better. Where the noise
-  // scale says what a sample is worth, the best score wins alone.
-  double tolerance = 0.05;
+  // Scores within this share of the best count as equal; the smallest global batch then wins, of
+  // those that are no worse than the plan as given. Where the noise scale says what a sample is
+  // worth, the best score wins alone.
+  double tolerance = kEqualScores;
   Objective objective = Objective::kThroughput;
   OutlookOptions outlook;        // noise_scale and known_batch; both for goodput
   std::optional<Device> device;  // its data sheet: the power, where the cluster does not state it
@@ -55,18 +52,28 @@ struct Recommendation {
 };
 
 struct RecommendOutcome {
-  // Empty when no candidate fits the memory and the global batch.
+  // The best candidate; empty when none fits the memory and the global batch.
   std::optional<Recommendation> best;
-  std::optional<Recommendation> baseline;  // the plan as given, on the workers recommended
-  double gain = 1;                         // throughput of best / baseline
-  double score_gain = 1;                   // score of best / baseline
-  // No other candidate has both a higher throughput and a smaller global batch; by global batch.
+  // The plan as given, exactly. It may not fit the memory, or exceed the global batch.
+  std::optional<Recommendation> baseline;
+  // Whether to change to `best`, or to keep what is given where that is best: the answer is no
+  // where there is no candidate, and where a plan as given that may be used is better than all.
+  bool is_advice = false;
+  double gain = 1;        // throughput of best / baseline
+  double score_gain = 1;  // score of best / baseline
+  Payoff payoff;  // where the answer is no: what would make `best` as good as the given plan
+  // Candidates that are no worse than the plan as given (where that cannot be used, than half of the
+  // best) and no better than the best, of which none has both a higher score and a smaller global
+  // batch; by global batch. The last is the best.
   std::vector<Recommendation> pareto;
   std::string binding;  // the constraint that keeps the answer from being better, in words
   int considered = 0;
   int out_of_memory = 0;
   int over_global_batch = 0;
 };
+
+// Whether the plan as given could be used: it fits the memory, and the global batch.
+bool IsUsable(const Recommendation& given, const RecommendOptions& options);
 
 // `plan` gives what is not searched: links, hosts, and the values compared against. Throws
 // InputError when the objective needs a fact that is not known: the noise scale, a price, a power.

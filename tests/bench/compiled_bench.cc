@@ -109,6 +109,7 @@ void Choose(benchmark::State& state, int replicas, int nodes) {
     }
   }
   BatchSearch search;
+  search.candidates = 50;
   search.least_global_batch = 128;
   search.most_global_batch = 16384;
   search.most_local_batch = 256;

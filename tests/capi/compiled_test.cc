@@ -502,7 +502,7 @@ TEST(CapiCompiled, ChoosesBatches) {
       EXPECT_EQ(accumulation_steps[i], choices[i].accumulation_steps) << i;
       EXPECT_PRED2(SameBits, step[i], choices[i].step_time_s) << i;
       EXPECT_PRED2(SameBits, throughput[i], choices[i].throughput) << i;
-      EXPECT_PRED2(SameBits, efficiency[i], choices[i].efficiency) << i;
+      EXPECT_PRED2(SameBits, efficiency[i], choices[i].statistical_efficiency) << i;
       EXPECT_PRED2(SameBits, goodput[i], choices[i].goodput) << i;
     }
     EXPECT_EQ(local_batch[kMany], -1) << "nothing is written behind the end";
@@ -558,7 +558,7 @@ TEST(CapiCompiled, RefusesSearchesOfNothing) {
             STEPCAST_BAD_INPUT);
   EXPECT_EQ(choose([](stepcast_batch_search* s) { s->least_local_batch = 0; }), STEPCAST_BAD_INPUT);
   EXPECT_EQ(choose([](stepcast_batch_search* s) { s->most_local_batch = -1; }), STEPCAST_BAD_INPUT);
-  EXPECT_EQ(choose([](stepcast_batch_search* s) { s->candidates = 0; }), STEPCAST_BAD_INPUT);
+  EXPECT_EQ(choose([](stepcast_batch_search* s) { s->candidates = -1; }), STEPCAST_BAD_INPUT);
   EXPECT_EQ(choose([](stepcast_batch_search* s) { s->noise_scale_samples = -1; }),
             STEPCAST_BAD_INPUT);
   EXPECT_EQ(choose([](stepcast_batch_search* s) { s->initial_batch_samples = 0; }),

@@ -255,8 +255,9 @@ class BatchChoices(unittest.TestCase):
                                          accumulation_steps=one.accumulation_steps)
             self.assertAlmostEqual(one.step_time_s / step, 1, places=9)
             self.assertAlmostEqual(one.throughput_samples_per_s, samples / step, places=6)
-            self.assertAlmostEqual(one.efficiency, 2128 / (samples + 2000), places=12)
-            self.assertAlmostEqual(one.goodput, one.throughput_samples_per_s * one.efficiency)
+            self.assertAlmostEqual(one.statistical_efficiency, 2128 / (samples + 2000), places=12)
+            self.assertAlmostEqual(
+                one.goodput, one.throughput_samples_per_s * one.statistical_efficiency)
 
     def test_what_does_not_fit(self):
         choice = self.compiled.choose_batches(8, 2, most_global_batch=4)
@@ -270,7 +271,7 @@ class BatchChoices(unittest.TestCase):
             (dict(most_global_batch=0), "most_global_batch"),
             (dict(most_global_batch=8, least_global_batch=9), "most_global_batch"),
             (dict(most_global_batch=8, least_local_batch=0), "least_local_batch"),
-            (dict(most_global_batch=8, candidates=0), "candidates"),
+            (dict(most_global_batch=8, candidates=-1), "candidates"),
             (dict(most_global_batch=8, noise_scale=1.0), "initial_batch"),
             (dict(most_global_batch=8, noise_scale=-1.0, initial_batch=1.0), "noise_scale"),
         ]:

@@ -308,11 +308,11 @@ class CompiledPlan:
         servers: _Ints = None,
         *,
         least_global_batch: int = 1,
-        most_global_batch: int,
+        most_global_batch: int = 8192,
         least_local_batch: int = 1,
         most_local_batch: int = 0,
         accumulate: bool = True,
-        candidates: int = 50,
+        candidates: int = 0,
         noise_scale: Optional[float] = None,
         initial_batch: Optional[float] = None,
     ) -> BatchChoices: ...

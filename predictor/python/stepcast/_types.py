@@ -18,5 +18,5 @@ class BatchChoices(NamedTuple):
     accumulation_steps: Any
     step_time_s: Any
     throughput_samples_per_s: Any
-    efficiency: Any
+    statistical_efficiency: Any
     goodput: Any

@@ -32,6 +32,7 @@ std::vector<stepcast::BatchChoice> Choices(const stepcast::Cluster& cluster,
     allocations.push_back({devices, (devices + each - 1) / each, devices < each ? devices : each});
   }
   stepcast::BatchSearch search;
+  search.candidates = 50;
   search.least_global_batch = job.initial_batch;
   search.most_global_batch = job.most_batch;
   search.noise_scale = job.noise_scale;

@@ -1,0 +1,236 @@
+// What a recommendation promises, for random plans on random clusters: it is never worse than the
+// plan as given, its gain is what its throughputs say, and schedulers get the same answer.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/plan/check.h"
+#include "predictor/search/allocations.h"
+#include "predictor/search/payoff.h"
+#include "predictor/search/recommend.h"
+#include "tests/hot_path/random_plans.h"
+#include "tests/model/support.h"
+
+namespace stepcast {
+namespace {
+
+constexpr int kDevicesPerNode = 4;
+
+struct Asked {
+  RandomCase made;
+  RecommendOptions options;
+};
+
+// A plan of moderate size, and some of what may be tried beside it.
+Asked RandomQuestion(std::uint64_t seed) {
+  Random random(seed);
+  Asked asked;
+  const auto strategy = static_cast<Strategy>(random.Whole(0, kStrategyCount - 1));
+  do {
+    asked.made = MakeRandomCase(strategy, random.Seed(), 30);
+  } while (asked.made.workload.communication_only || asked.made.plan.workers() > 128 ||
+           asked.made.plan.global_batch() > 1e6);
+  RecommendOptions& options = asked.options;
+  options.most_global_batch = random.LogWhole(64, 16384);
+  if (random.Chance(0.4)) options.workers = {2, 8};
+  if (random.Chance(0.3)) options.local_batches = {1, 16, 48};
+  if (random.Chance(0.3)) options.accumulation_steps = {1, 3};
+  if (random.Chance(0.3)) options.strategies = {Strategy::kRing, Strategy::kTree};
+  if (random.Chance(0.2)) options.buckets = {Mebibytes(8.0), Mebibytes(64.0)};
+  return asked;
+}
+
+TEST(Advice, IsNeverWorseThanThePlanAsGiven) {
+  int no = 0;
+  int yes = 0;
+  EXPECT_TRUE(rc::check([&](std::uint64_t seed) {
+    const Asked asked = RandomQuestion(seed);
+    const Predictor predictor = asked.made.MakePredictor();
+    const Plan& plan = asked.made.plan;
+    const RecommendOutcome outcome = Recommend(predictor, plan, kDevicesPerNode, asked.options);
+    if (!outcome.best) {
+      RC_ASSERT(!outcome.is_advice);
+      return;
+    }
+    const Recommendation& given = *outcome.baseline;
+    const Recommendation& best = *outcome.best;
+    // The plan as given is just that.
+    RC_ASSERT(given.plan.placement == plan.placement);
+    RC_ASSERT(given.plan.strategy == plan.strategy);
+    RC_ASSERT(given.plan.local_batch == plan.local_batch);
+    RC_ASSERT(given.plan.accumulation_steps == plan.accumulation_steps);
+    RC_ASSERT(given.prediction.step_time == predictor.Predict(given.plan).step_time);
+    RC_ASSERT(Near(outcome.gain, best.prediction.throughput / given.prediction.throughput, 1e-15));
+    const bool usable = IsUsable(given, asked.options);
+    RC_ASSERT(outcome.is_advice == (!usable || best.score >= given.score));
+    ++(outcome.is_advice ? yes : no);
+    for (const Recommendation& row : outcome.pareto) {
+      RC_ASSERT(row.score <= best.score);
+      if (usable) RC_ASSERT(row.score >= given.score);
+    }
+    if (outcome.is_advice) {
+      RC_ASSERT(outcome.pareto.back().score == best.score);
+      RC_ASSERT(!outcome.payoff.bandwidth && !outcome.payoff.accumulation_steps);
+    } else {
+      RC_ASSERT(outcome.pareto.empty());
+    }
+  }));
+  EXPECT_GT(yes, 0);
+  EXPECT_GT(no, 0);
+}
+
+// Throughput is samples that count over time, whatever tells it; efficiency is what is left of the
+// workers' throughputs alone.
+TEST(Advice, EfficiencyIsThatOfTheWorkers) {
+  EXPECT_TRUE(rc::check([](std::uint64_t seed) {
+    const Asked asked = RandomQuestion(seed);
+    const Predictor predictor = asked.made.MakePredictor();
+    const RecommendOutcome outcome =
+        Recommend(predictor, asked.made.plan, kDevicesPerNode, asked.options);
+    if (!outcome.baseline) return;
+    const Recommendation& given = *outcome.baseline;
+    Plan alone = WithStrategy(given.plan, Strategy::kNone);
+    alone.placement = {1};
+    alone.hosts.clear();
+    alone.backup_workers = 0;
+    const SampleRate<> one = predictor.Predict(alone).throughput;
+    RC_ASSERT(Near(given.efficiency,
+                   given.prediction.throughput / (one * (1.0 * given.plan.workers())), 1e-12));
+  }));
+}
+
+// One rule for the best: Recommend by whole predictions, ChooseBatches by a compiled plan.
+TEST(Advice, SchedulersGetTheSameAnswer) {
+  int answered = 0;
+  EXPECT_TRUE(rc::check([&](std::uint64_t seed) {
+    Random random(seed);
+    Asked asked = RandomQuestion(seed);
+    asked.options.workers.clear();
+    asked.options.local_batches.clear();
+    asked.options.accumulation_steps.clear();
+    asked.options.strategies.clear();
+    asked.options.buckets.clear();
+    Plan& plan = asked.made.plan;
+    if (TraitsOf(plan.strategy).to_be_chosen) return;  // for each batch anew, or once for all
+    if (plan.placement != PlacementOf(QueryOf(plan))) return;
+    BatchSearch search;
+    search.most_global_batch = asked.options.most_global_batch;
+    if (random.Chance(0.5)) {
+      const double noise = random.LogBetween(10, 1e5);
+      const double known = random.LogBetween(10, 1000);
+      asked.options.objective = Objective::kGoodput;
+      asked.options.outlook.noise_scale = Samples(noise);
+      asked.options.outlook.known_batch = Samples(known);
+      search.noise_scale = noise;
+      search.initial_batch = known;
+    }
+    const Predictor predictor = asked.made.MakePredictor();
+    const RecommendOutcome outcome = Recommend(predictor, plan, kDevicesPerNode, asked.options);
+    const PlanQuery own = QueryOf(plan);
+    const Allocation allocation{own.workers, own.nodes, own.devices_per_node, own.servers};
+    BatchChoice choice;
+    ChooseBatches(CompiledPlan(predictor, plan), &allocation, 1, search, &choice);
+    const std::string text = Describe(plan);
+    if (!outcome.best) {
+      if (choice.local_batch != 0) RC_FAIL(text + ": a batch for nothing that fits");
+      return;
+    }
+    ++answered;
+    const Plan& best = outcome.best->plan;
+    if (choice.local_batch != best.local_batch ||
+        choice.accumulation_steps != best.accumulation_steps) {
+      // Scores that differ by rounding alone are equals.
+      if (Near(choice.goodput, outcome.best->score, 1e-9) && search.noise_scale) return;
+      RC_FAIL(text + ": " + std::to_string(choice.local_batch) + " x " +
+              std::to_string(choice.accumulation_steps) + ", not " +
+              std::to_string(best.local_batch) + " x " + std::to_string(best.accumulation_steps));
+    }
+    RC_ASSERT(
+        Near(choice.throughput, outcome.best->prediction.throughput.in(kSamplesPerSecond), 1e-9));
+    RC_ASSERT(Near(choice.goodput, outcome.best->score, 1e-9));
+  }));
+  EXPECT_GT(answered, 20);
+}
+
+// The batches of the grid rise, are told once, and hold what they must.
+TEST(Advice, TheGridRises) {
+  EXPECT_TRUE(rc::check([](std::uint64_t seed) {
+    Random random(seed);
+    const int most = random.LogWhole(1, 1'000'000);
+    const int own = random.Chance(0.3) ? 0 : random.LogWhole(1, 2'000'000);
+    std::vector<int> intervals;
+    ForEachInterval(most, own, [&](int a) { intervals.push_back(a); });
+    RC_ASSERT(std::adjacent_find(intervals.begin(), intervals.end(), std::greater_equal<>()) ==
+              intervals.end());
+    RC_ASSERT(intervals.front() == 1);
+    RC_ASSERT(intervals.back() == most);
+    if (own >= 1 && own <= most) {
+      RC_ASSERT(std::binary_search(intervals.begin(), intervals.end(), own));
+    }
+    for (std::size_t i = 1; i < intervals.size(); ++i) {
+      RC_ASSERT(intervals[i] <= 2 * intervals[i - 1]);
+    }
+    TrustedBatches trusted;
+    if (random.Chance(0.5)) {
+      trusted.least = random.LogWhole(1, 1000);
+      trusted.most = trusted.least * random.Whole(16, 100);
+    }
+    std::vector<int> batches;
+    ForEachLocalBatch(trusted, most, own, [&](int b) { batches.push_back(b); });
+    RC_ASSERT(!batches.empty());
+    RC_ASSERT(std::adjacent_find(batches.begin(), batches.end(), std::greater_equal<>()) ==
+              batches.end());
+    for (const int b : batches) {
+      RC_ASSERT(b <= most);
+      if (b != own && trusted.least <= most / 2) RC_ASSERT(b >= trusted.least);
+      if (b != own) RC_ASSERT(b <= std::max(trusted.most, 1));
+    }
+  }));
+}
+
+// With what would make it pay a plan does, and with less it does not.
+TEST(Payoff, IsWhereItBeginsToPay) {
+  int by_network = 0;
+  int by_accumulation = 0;
+  EXPECT_TRUE(rc::check([&](std::uint64_t seed) {
+    Random random(seed);
+    const Asked asked = RandomQuestion(seed);
+    const Predictor predictor = asked.made.MakePredictor();
+    const Plan& plan = asked.made.plan;
+    const SampleRate<> wanted = predictor.Predict(plan).throughput * random.LogBetween(1.01, 3);
+    const Payoff payoff = FindPayoff(predictor, plan, wanted, 1e9);
+    const auto reaches = [&](const Plan& tried) {
+      return predictor.Predict(tried).throughput >= wanted;
+    };
+    if (payoff.bandwidth) {
+      ++by_network;
+      Plan tried = plan;
+      const auto with = [&](double factor) {
+        tried.link.bandwidth = *payoff.bandwidth * factor;
+        if (plan.server_link.bandwidth) tried.server_link.bandwidth = tried.link.bandwidth;
+        return reaches(tried);
+      };
+      RC_ASSERT(with(1));
+      RC_ASSERT(!with(0.998));
+    }
+    if (payoff.accumulation_steps) {
+      ++by_accumulation;
+      Plan tried = plan;
+      tried.accumulation_steps = *payoff.accumulation_steps;
+      RC_ASSERT(reaches(tried));
+      tried.accumulation_steps -= 1;
+      if (tried.accumulation_steps > plan.accumulation_steps) RC_ASSERT(!reaches(tried));
+    }
+  }));
+  EXPECT_GT(by_network, 0);
+  EXPECT_GT(by_accumulation, 0);
+}
+
+}  // namespace
+}  // namespace stepcast
