@@ -21,6 +21,7 @@
 #include "data/record/input_error.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
+#include "data/values/suggest.h"
 #include "predictor/json/json.h"
 #include "predictor/serve/binary.h"
 #include "predictor/serve/json_value.h"
@@ -100,12 +101,12 @@ class Fields {
     for (const auto& [key, value] : object_.members) {
       const auto same = [&, name = &key](const char* known) { return *name == known; };
       if (std::any_of(allowed.begin(), allowed.end(), same)) continue;
-      throw InputError({"", 0, prefix_ + key.substr(0, kLongestKey)}, "", "is not a key",
-                       JoinNames(allowed));
+      throw InputError({"", 0, prefix_ + key.substr(0, kLongestKey)}, "",
+                       "is not a key" + DidYouMean(key, allowed), JoinNames(allowed));
     }
   }
 
-  // The value of `key`; nullptr where there is none, or null.
+  // The value of `key`; nullptr where there is none.
   const JsonValue* Find(const char* key, Kind kind) const {
     const JsonValue* value = Find(key);
     if (value != nullptr) Require(*value, prefix_ + key, kind);
@@ -143,7 +144,7 @@ class Fields {
  private:
   const JsonValue* Find(const char* key) const {
     for (const auto& [name, value] : object_.members) {
-      if (name == key) return value.kind == Kind::kNull ? nullptr : &value;
+      if (name == key) return &value;
     }
     return nullptr;
   }
@@ -250,7 +251,7 @@ BatchSearch ReadSearch(const Fields& fields, std::size_t allocations, std::size_
     return keys.Integer(key, otherwise, -kAny, kAny);
   };
   search.least_global_batch = read("least_global_batch", search.least_global_batch);
-  search.most_global_batch = read("most_global_batch", 0);
+  search.most_global_batch = read("most_global_batch", search.most_global_batch);
   search.least_local_batch = read("least_local_batch", search.least_local_batch);
   search.most_local_batch = read("most_local_batch", search.most_local_batch);
   search.accumulate = keys.Flag("accumulate", search.accumulate);
@@ -301,6 +302,14 @@ std::string OpenObject(const Json& head, std::size_t bytes_to_come) {
   return text;
 }
 
+Json FlagsJson(const ForecastColumns& forecasts) {
+  Json json = Json::array();
+  for (const BatchFlag& flag : forecasts.flags) {
+    json.push_back({{"index", flag.index}, {"flag", flag.flag}});
+  }
+  return json;
+}
+
 std::string BatchJson(const Target& target, const ForecastColumns& forecasts) {
   Json head = HeadJson(target, forecasts.status.size(), forecasts.failed);
   head["problems"] = Json::array();
@@ -309,6 +318,7 @@ std::string BatchJson(const Target& target, const ForecastColumns& forecasts) {
     if (head["problems"].size() == kMostProblems) break;
     head["problems"].push_back({{"index", i}, {"problem", QueryStatusText(forecasts.status[i])}});
   }
+  head["flags"] = FlagsJson(forecasts);
   constexpr std::size_t kBytesOfNumber = 22;
   const bool interval = !forecasts.low_s.empty();
   std::string text =
@@ -319,15 +329,22 @@ std::string BatchJson(const Target& target, const ForecastColumns& forecasts) {
     AppendColumn("low_s", forecasts.low_s, same, &text);
     AppendColumn("high_s", forecasts.high_s, same, &text);
   }
-  text += '}';
+  text += ",\"memory\":[";
+  for (std::size_t i = 0; i < forecasts.memory.size(); ++i) {
+    text += fmt::format("{}\"{}\"", i == 0 ? "" : ",",
+                        kMemoryVerdictNames[static_cast<int>(forecasts.memory[i])]);
+  }
+  text += "]}";
   return text;
 }
 
 std::string BatchBinary(const Target& target, const ForecastColumns& forecasts) {
   const bool interval = !forecasts.low_s.empty();
   Json head = HeadJson(target, forecasts.status.size(), forecasts.failed);
-  head["columns"] = interval ? "step_time_s,low_s,high_s,status" : "step_time_s,status";
-  BinaryWriter writer(Dump(head), forecasts.status.size() * (interval ? 28 : 12));
+  head["columns"] =
+      interval ? "step_time_s,low_s,high_s,status,memory" : "step_time_s,status,memory";
+  head["flags"] = FlagsJson(forecasts);
+  BinaryWriter writer(Dump(head), forecasts.status.size() * (interval ? 32 : 16));
   writer.Add(forecasts.step_time_s);
   if (interval) {
     writer.Add(forecasts.low_s);
@@ -337,6 +354,10 @@ std::string BatchBinary(const Target& target, const ForecastColumns& forecasts) 
   status.reserve(forecasts.status.size());
   for (const QueryStatus one : forecasts.status) status.push_back(static_cast<int>(one));
   writer.Add(status);
+  std::vector<int> memory;
+  memory.reserve(forecasts.memory.size());
+  for (const MemoryVerdict one : forecasts.memory) memory.push_back(static_cast<int>(one));
+  writer.Add(memory);
   return writer.Take();
 }
 
@@ -356,7 +377,7 @@ std::string RecommendJson(const Target& target, const std::vector<BatchChoice>& 
   add("accumulation_steps", &BatchChoice::accumulation_steps);
   add("step_time_s", &BatchChoice::step_time_s);
   add("throughput_samples_per_s", &BatchChoice::throughput);
-  add("efficiency", &BatchChoice::efficiency);
+  add("statistical_efficiency", &BatchChoice::statistical_efficiency);
   add("goodput_samples_per_s", &BatchChoice::goodput);
   text += '}';
   return text;
@@ -538,10 +559,11 @@ Reply Api::Recommend(const Request& request) const {
   const BatchSearch search = ReadSearch(fields, allocations.size, most);
   const std::shared_ptr<const Snapshot> snapshot = service_->Current();
   const std::shared_ptr<const Target> target = snapshot->Find(name);
-  const Plan plan = ReadSharedPlan(fields, *target, {true, allocations.Has(kServers)});
+  const Plan plan = ReadSharedPlan(fields, *target,
+                                   {UnstatedBatch(target->predictor), allocations.Has(kServers)});
   const std::vector<BatchChoice> choices =
       serve::Recommend(*snapshot, *target, plan, search, &allocations);
-  metrics_->plans += static_cast<std::int64_t>(choices.size()) * search.candidates;
+  metrics_->plans += static_cast<std::int64_t>(choices.size()) * MostTried(search);
   return JsonReply(*snapshot, RecommendJson(*target, choices));
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +46,12 @@ struct QueryColumns {
   bool Has(CountIndex i) const { return !counts[i].empty(); }
 };
 
+// What to know before trusting the times, and the first query of which it was found.
+struct BatchFlag {
+  std::size_t index = 0;
+  std::string flag;
+};
+
 // Step times and, where they were asked for, intervals; times are not a number where the status
 // says why.
 struct ForecastColumns {
@@ -52,6 +59,8 @@ struct ForecastColumns {
   std::vector<double> low_s;
   std::vector<double> high_s;
   std::vector<QueryStatus> status;
+  std::vector<MemoryVerdict> memory;
+  std::vector<BatchFlag> flags;
   std::size_t failed = 0;
 };
 

@@ -67,7 +67,7 @@ TargetName NameOf(const v1::Target& target) {
 BatchSearch SearchOf(const v1::Search& stated) {
   BatchSearch search;
   if (stated.has_least_global_batch()) search.least_global_batch = stated.least_global_batch();
-  search.most_global_batch = stated.most_global_batch();
+  if (stated.has_most_global_batch()) search.most_global_batch = stated.most_global_batch();
   if (stated.has_least_local_batch()) search.least_local_batch = stated.least_local_batch();
   if (stated.has_most_local_batch()) search.most_local_batch = stated.most_local_batch();
   if (stated.has_accumulate()) search.accumulate = stated.accumulate();
@@ -174,6 +174,14 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
           reply->add_status(static_cast<v1::QueryStatus>(status));
         }
       }
+      for (const MemoryVerdict verdict : forecasts.memory) {
+        reply->add_memory(static_cast<v1::MemoryVerdict>(verdict));
+      }
+      for (const BatchFlag& flag : forecasts.flags) {
+        v1::BatchFlag* told = reply->add_flags();
+        told->set_index(static_cast<std::int64_t>(flag.index));
+        told->set_flag(flag.flag);
+      }
       metrics_.plans += static_cast<std::int64_t>(queries.size);
     });
   }
@@ -188,7 +196,7 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
       const std::shared_ptr<const Snapshot> snapshot = service_.Current();
       const std::shared_ptr<const Target> target = snapshot->Find(NameOf(request->target()));
       const Plan plan = ReadPlan(TextOf(request->plan()), "plan.", target->predictor.cluster(),
-                                 {true, allocations.Has(kServers)});
+                                 {UnstatedBatch(target->predictor), allocations.Has(kServers)});
       reply->set_snapshot(snapshot->number());
       for (const BatchChoice& choice :
            serve::Recommend(*snapshot, *target, plan, search, &allocations)) {
@@ -196,11 +204,11 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
         reply->add_accumulation_steps(choice.accumulation_steps);
         reply->add_step_time_s(choice.step_time_s);
         reply->add_throughput_samples_per_s(choice.throughput);
-        reply->add_efficiency(choice.efficiency);
+        reply->add_statistical_efficiency(choice.statistical_efficiency);
         reply->add_goodput_samples_per_s(choice.goodput);
         if (choice.local_batch == 0) reply->set_failed(reply->failed() + 1);
       }
-      metrics_.plans += static_cast<std::int64_t>(allocations.size) * search.candidates;
+      metrics_.plans += static_cast<std::int64_t>(allocations.size) * MostTried(search);
     });
   }
 

@@ -6,13 +6,17 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "data/io/machines.h"
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
+#include "data/values/device_name.h"
 #include "data/values/numbers.h"
+#include "data/values/suggest.h"
 #include "data/workloads/catalog.h"
 
 namespace stepcast::serve {
@@ -29,6 +33,13 @@ template <class Named>
 std::string Names(const std::vector<Named>& all) {
   std::string names;
   for (const Named& one : all) names += (names.empty() ? "" : ", ") + one.name;
+  return names;
+}
+
+template <class Named>
+std::vector<std::string> NamesOf(const std::vector<Named>& all) {
+  std::vector<std::string> names;
+  for (const Named& one : all) names.push_back(one.name);
   return names;
 }
 
@@ -72,6 +83,65 @@ QueryArrays BindQueries(const Target& target, QueryColumns* queries) {
   return arrays;
 }
 
+// Query i as a plan of its own, with as many devices on each node as there may be.
+Plan PlanOf(const Plan& plan, const QueryArrays& q, std::size_t i) {
+  const auto take = [i](const int* column, int* value) {
+    if (column != nullptr) *value = column[i];
+  };
+  const auto take_fact = [i](const double* column, const auto& set) {
+    if (column != nullptr && !std::isnan(column[i])) set(column[i]);
+  };
+  Plan one = plan;
+  take(q.servers, &one.servers);
+  take(q.local_batch, &one.local_batch);
+  take(q.accumulation_steps, &one.accumulation_steps);
+  take_fact(q.bandwidth_bytes_per_s, [&](double v) { one.link.bandwidth = BytesPerSecond(v); });
+  take_fact(q.rtt_s, [&](double v) { one.link.rtt = Seconds(v); });
+  take_fact(q.loss_rate, [&](double v) { one.link.loss = v; });
+  if (q.workers == nullptr) return one;
+  const int nodes = q.nodes[i];
+  if (nodes != plan.nodes()) one.hosts.clear();
+  one.placement.assign(static_cast<std::size_t>(nodes), 1);
+  int left = q.workers[i] - nodes;
+  for (int& devices : one.placement) {
+    const int more = std::min(left, q.devices_per_node[i] - 1);
+    devices += more;
+    left -= more;
+  }
+  return one;
+}
+
+// The caveats of the queries with the least and the most of each column: whatever is outside of
+// what is known is so at an end. Plans told node by node are bounded in size.
+std::vector<BatchFlag> FlagsOf(const Predictor& predictor, const Plan& plan, const QueryArrays& q,
+                               const std::vector<QueryStatus>& status) {
+  std::set<std::size_t> ends;
+  const auto add_ends = [&](const auto* column) {
+    if (column == nullptr) return;
+    std::optional<std::size_t> least;
+    std::optional<std::size_t> most;
+    for (std::size_t i = 0; i < q.size; ++i) {
+      if (status[i] != QueryStatus::kOk || std::isnan(static_cast<double>(column[i]))) continue;
+      if (!least || column[i] < column[*least]) least = i;
+      if (!most || column[*most] < column[i]) most = i;
+    }
+    if (least) ends.insert({*least, *most});
+  };
+  for (const CountColumn& column : kCountColumns) add_ends(q.*column.member);
+  for (const NumberColumn& column : kNumberColumns) add_ends(q.*column.member);
+  std::vector<BatchFlag> flags;
+  for (const std::size_t i : ends) {
+    if (q.nodes != nullptr && q.nodes[i] > kMostNodes) continue;
+    for (const std::string& flag : predictor.Predict(PlanOf(plan, q, i)).flags) {
+      const bool told = std::any_of(flags.begin(), flags.end(), [&](const BatchFlag& known) {
+        return KindOfFlag(known.flag) == KindOfFlag(flag);
+      });
+      if (!told) flags.push_back({i, flag});
+    }
+  }
+  return flags;
+}
+
 }  // namespace
 
 Snapshot::Snapshot(Inventory inventory, int number, const ServiceOptions& options)
@@ -102,7 +172,10 @@ std::shared_ptr<const Target> Snapshot::Find(const TargetName& name) const {
                                : FindNamed(clusters, name.cluster);
   if (cluster == nullptr) {
     throw InputError({"", 0, "cluster"}, name.cluster,
-                     name.cluster.empty() ? "is required" : "is not served", Names(clusters));
+                     name.cluster.empty()
+                         ? "is required"
+                         : "is not served" + DidYouMean(name.cluster, NamesOf(clusters)),
+                     Names(clusters));
   }
   if (name.workload.empty()) {
     throw InputError({"", 0, "workload"}, "", "is required", "a name that /v1/workloads lists");
@@ -125,13 +198,19 @@ std::shared_ptr<const Target> Snapshot::Find(const TargetName& name) const {
     if (const Workload* own = FindNamed(inventory_.workloads, name.workload)) workload = *own;
     if (!workload) workload = FindWorkload(name.workload);
     if (!workload) {
-      throw InputError({"", 0, "workload"}, name.workload, "is not a known workload",
-                       Names(Workloads()));
+      const std::vector<Workload> known = Workloads();
+      throw InputError({"", 0, "workload"}, name.workload,
+                       "is not a known workload" + DidYouMean(name.workload, NamesOf(known)),
+                       Names(known));
     }
     const std::string& asked = name.device.empty() ? cluster->device : name.device;
     std::optional<Device> facts;
     if (cluster->device_facts) facts = FindDevice({*cluster->device_facts}, asked);
     if (!facts) facts = FindDevice(inventory_.devices, asked);
+    // Without a data sheet only measurements tell how long it computes.
+    if (!facts && !cluster->calibration && !workload->communication_only) {
+      throw NoDataSheet(asked, inventory_.devices, {"", 0, "device"});
+    }
     return std::make_shared<const Target>(
         Target{key, facts, Predictor(*cluster, *workload, facts, facts ? facts->name : asked)});
   });
@@ -209,15 +288,19 @@ Plan ReadPlan(const PlanText& text, const std::string& prefix, const Cluster& cl
                      fmt::format("at most {} nodes", kMostNodes));
   }
   if (plan.local_batch == 0) {
-    if (!apart.local_batch) {
+    if (apart.local_batch == 0) {
       throw InputError(place("local_batch"), "", "is required",
                        "samples of one micro-step on one device, like 32");
     }
-    plan.local_batch = 1;
+    plan.local_batch = apart.local_batch;
   }
   if (apart.servers && plan.servers == 0 && UsesServers(plan.strategy)) plan.servers = 1;
   CheckPlan(plan, [&](const FieldFacts& field) { return place(field.column); });
   return plan;
+}
+
+int UnstatedBatch(const Predictor& predictor) {
+  return TrustedBatchesOf(predictor.calibrated_batches()).least;
 }
 
 void CheckColumns(const std::string& prefix, std::size_t most, QueryColumns* columns) {
@@ -258,10 +341,6 @@ void CheckSearch(const BatchSearch& search, std::size_t allocations, std::size_t
   const auto place = [](const char* key) {
     return InputPlace{"", 0, std::string("search.") + key};
   };
-  if (search.most_global_batch == 0) {
-    throw InputError(place("most_global_batch"), "", "is required",
-                     "samples of one update that training tolerates, like 8192");
-  }
   const auto check = [&](const char* key, int value, int low, int high) {
     if (value >= low && value <= high) return;
     throw InputError(place(key), std::to_string(value), "is out of range",
@@ -274,8 +353,13 @@ void CheckSearch(const BatchSearch& search, std::size_t allocations, std::size_t
     check("most_local_batch", search.most_local_batch, search.least_local_batch, kMostBatch);
   }
   const std::size_t most_tried = most_plans / std::max<std::size_t>(1, allocations);
-  check("candidates", search.candidates, 1,
+  check("candidates", search.candidates, 0,
         static_cast<int>(std::min<std::size_t>(most_tried, kMostCount)));
+  if (static_cast<std::size_t>(MostTried(search)) > most_tried) {
+    throw InputError({"", 0, "allocations"}, std::to_string(allocations),
+                     fmt::format("with {} batches each are too many", MostTried(search)),
+                     fmt::format("at most {} batches in all, or fewer candidates", most_plans));
+  }
   for (const auto& [key, value] : {std::pair("noise_scale", search.noise_scale),
                                    std::pair("initial_batch", search.initial_batch)}) {
     const bool may_be_zero = std::string_view(key) == "noise_scale";
@@ -309,9 +393,11 @@ ForecastColumns PredictMany(const Snapshot& snapshot, const Target& target, cons
   ForecastColumns answer;
   answer.step_time_s.resize(arrays.size);
   answer.status.resize(arrays.size);
+  answer.memory.resize(arrays.size);
   ForecastArrays into;
   into.step_time_s = answer.step_time_s.data();
   into.status = answer.status.data();
+  into.memory = answer.memory.data();
   if (interval) {
     answer.low_s.resize(arrays.size);
     answer.high_s.resize(arrays.size);
@@ -319,6 +405,7 @@ ForecastColumns PredictMany(const Snapshot& snapshot, const Target& target, cons
     into.high_s = answer.high_s.data();
   }
   answer.failed = compiled.PredictMany(arrays, into);
+  answer.flags = FlagsOf(target.predictor, plan, arrays, answer.status);
   return answer;
 }
 

@@ -108,19 +108,21 @@ class Service {
 using PlanText = std::function<std::optional<std::string>(const char* column, bool is_number)>;
 // Fields that a request states for each query, so that its plan need not.
 struct StatedApart {
-  bool local_batch = false;
+  int local_batch = 0;  // what holds where the plan does not say; 0: the plan has to
   bool servers = false;
 };
 // The plan that a request states, strictly. `prefix` stands before a column in errors.
 Plan ReadPlan(const PlanText& text, const std::string& prefix, const Cluster& cluster,
               const StatedApart& apart = {});
 
+// The batch of a plan for which one is to be recommended, where it states none: the least to trust.
+int UnstatedBatch(const Predictor& predictor);
+
 // Sets the size of `columns`. Throws InputError, with `prefix` before a column's name, where there
 // is none, where lengths differ or exceed `most`, and for nodes without workers.
 void CheckColumns(const std::string& prefix, std::size_t most, QueryColumns* columns);
 
-// Throws InputError for a search that makes no sense, or tries more than `most_plans`. A
-// most_global_batch of 0 is one that was not stated.
+// Throws InputError for a search that makes no sense, or tries more than `most_plans`.
 void CheckSearch(const BatchSearch& search, std::size_t allocations, std::size_t most_plans);
 
 // The error with the key of a request where it names an option of the command line.

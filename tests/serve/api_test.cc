@@ -77,8 +77,7 @@ TEST(Predict, WordsOfYesAndNoMayBeBooleans) {
             test.JsonOf("/v1/predict", body + "\"yes\"}"));
   EXPECT_NE(test.JsonOf("/v1/predict", body + "true}"),
             test.JsonOf("/v1/predict", body + "false}"));
-  EXPECT_EQ(test.JsonOf("/v1/predict", body + "null}"),
-            test.JsonOf("/v1/predict", body + "false}"));
+  EXPECT_EQ(test.Post("/v1/predict", body + "null}").status, 422) << "null says nothing";
 }
 
 // ---- Errors.
@@ -102,7 +101,8 @@ TEST(Errors, NameKeyValueAndWhatIsAllowed) {
       {"/v1/predict", R"({"cluster":"gce-t4","workload":"x","local_batch":8})", 422, "workload",
        "'x' is not a known workload; allowed: alexnet"},
       {"/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","local_bach":8})", 422,
-       "local_bach", "is not a key; allowed: cluster, workload, device, workers, placement"},
+       "local_bach",
+       "is not a key (did you mean local_batch?); allowed: cluster, workload, device, workers"},
       {"/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","local_batch":"8"})", 422,
        "local_batch", "is a text; allowed: a number"},
       {"/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","local_batch":8.5})", 422,
@@ -131,13 +131,16 @@ TEST(Errors, NameKeyValueAndWhatIsAllowed) {
        "plan.local_batch", "is required"},
       {"/v1/predict_batch",
        R"({"cluster":"gce-t4","workload":"resnet50","queries":{"wrkers":[1]}})", 422,
-       "queries.wrkers", "is not a key; allowed: workers, nodes"},
+       "queries.wrkers", "is not a key (did you mean workers?); allowed: workers, nodes"},
       {"/v1/predict_batch",
        R"({"cluster":"gce-t4","workload":"resnet50","interval":1,"queries":{"workers":[1]}})", 422,
        "interval", "is a number; allowed: true or false"},
       {"/v1/recommend",
-       R"({"cluster":"gce-t4","workload":"resnet50","allocations":{"workers":[1]}})", 422,
-       "search.most_global_batch", "is required"},
+       R"({"cluster":"gce-t4","workload":"resnet50","allocations":{"workers":[1]},)"
+       R"("search":{"most_global_batch":0}})",
+       422, "search.most_global_batch", "is out of range"},
+      {"/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","local_batch":null})", 422,
+       "local_batch", "is null; allowed: a number"},
       {"/v1/reload", "{}", 400, nullptr, "takes no body"},
   };
   for (const auto& c : cases) {
@@ -209,7 +212,94 @@ TEST(Batch, IsManySinglePlans) {
       const double expected = one[key];
       EXPECT_NEAR(batch[key][i].get<double>() / expected, 1, 1e-4) << key << i;
     }
+    EXPECT_EQ(batch["memory"][i], one["memory"]["verdict"]) << i;
   }
+}
+
+// A step that no device holds is told as such, as are caveats, each once with its query.
+TEST(Batch, TellsMemoryAndFlags) {
+  const TestService test;
+  const std::string target = R"({"cluster":"gce-t4","workload":"resnet50",)";
+  const TestJson batch = test.JsonOf(
+      "/v1/predict_batch",
+      target + R"("queries":{"workers":[4,4,4,640,0],"local_batch":[1,32,100000,32,32]}})");
+  EXPECT_EQ(batch["memory"], (TestJson{"fits", "fits", "out of memory", "fits", "unknown"}));
+  ASSERT_FALSE(batch["flags"].empty());
+  for (const TestJson& flag : batch["flags"]) {
+    const auto i = flag["index"].get<std::size_t>();
+    const int workers[] = {4, 4, 4, 640};
+    const int batches[] = {1, 32, 100000, 32};
+    ASSERT_LT(i, 4U);
+    const TestJson one =
+        test.JsonOf("/v1/predict", target + R"("workers":)" + std::to_string(workers[i]) +
+                                       R"(,"local_batch":)" + std::to_string(batches[i]) + "}");
+    const auto flags = one["flags"].get<std::vector<std::string>>();
+    EXPECT_EQ(std::count(flags.begin(), flags.end(), flag["flag"].get<std::string>()), 1) << flag;
+  }
+  const auto told = [&](const char* text) {
+    return std::any_of(batch["flags"].begin(), batch["flags"].end(), [&](const TestJson& flag) {
+      return flag["flag"].get<std::string>().find(text) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(told("the plan uses 160 nodes")) << batch["flags"];
+}
+
+// Bodies that are wrong in one place each, by kind.
+TEST(Errors, OfEverySpoiltKey) {
+  const TestService test;
+  const std::vector<std::pair<std::string, std::string>> plan = {{"workers", "4"},
+                                                                 {"strategy", "\"ps-sync\""},
+                                                                 {"servers", "1"},
+                                                                 {"local_batch", "8"},
+                                                                 {"accumulation_steps", "2"},
+                                                                 {"link_gbit_per_s", "1"},
+                                                                 {"rtt_ms", "1"},
+                                                                 {"loss_rate", "0.01"},
+                                                                 {"bucket_mib", "25"},
+                                                                 {"overlap", "\"none\""},
+                                                                 {"backup_workers", "1"},
+                                                                 {"sharding", "\"even\""},
+                                                                 {"multicast", "true"},
+                                                                 {"congestion_control", "\"bbr\""},
+                                                                 {"loss_burst_ms", "1"},
+                                                                 {"server_link_gbit_per_s", "10"}};
+  const auto body = [&](const std::string& key, const std::string& value) {
+    std::string text = R"({"cluster":"ec2-g3-ps","workload":"vgg16")";
+    for (const auto& [name, right] : plan) {
+      text += ",\"" + name + "\":" + (name == key ? value : right);
+    }
+    return text + "}";
+  };
+  ASSERT_EQ(test.Post("/v1/predict", body("", "")).status, 200)
+      << test.Post("/v1/predict", body("", "")).body;
+  int refused = 0;
+  for (const auto& [key, right] : plan) {
+    const Reply array = test.Post("/v1/predict", body(key, "[1]"));
+    EXPECT_EQ(array.status, 400);
+    EXPECT_NE(array.body.find("key \\\"" + key + "\\\": is an array"), std::string::npos)
+        << array.body;
+    std::vector<std::string> values = {"null", "{}", "\"nonsense\"", "-1"};
+    if (right[0] == '"' || right == "true") {
+      values.insert(values.end(), {"\"\"", "3"});
+    } else {
+      values.insert(values.end(), {"true", "1e300", "\"1\"", "-0.5"});
+      if (right.find('.') == std::string::npos && key.find("_ms") == std::string::npos &&
+          key.find("gbit") == std::string::npos && key != "bucket_mib") {
+        values.insert(values.end(), {"1.5", "2147483648"});
+      }
+    }
+    for (const std::string& value : values) {
+      const Reply reply = test.Post("/v1/predict", body(key, value));
+      EXPECT_EQ(reply.status, 422) << key << ": " << value << reply.body;
+      EXPECT_STREQ(reply.content_type, "application/problem+json");
+      const TestJson json = TestJson::parse(reply.body, nullptr, false);
+      ASSERT_TRUE(json.is_object()) << reply.body;
+      EXPECT_EQ(json.value("key", ""), key) << json;
+      EXPECT_FALSE(json.value("allowed", "").empty()) << json;
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 120);
 }
 
 TEST(Batch, TellsWhichQueriesHaveNoAnswer) {
@@ -287,7 +377,7 @@ Columns ReadAnswer(const std::string& body) {
   for (std::size_t at = 0; at < names.size();) {
     const std::size_t comma = std::min(names.find(',', at), names.size());
     const std::string name = names.substr(at, comma - at);
-    if (name == "status") {
+    if (name == "status" || name == "memory") {
       const std::vector<int> status = reader.Next<int>(name, size);
       columns.values[name].assign(status.begin(), status.end());
     } else {
@@ -322,6 +412,8 @@ TEST(Columns, AreTheNumbersOfTheTextToTheBit) {
   }
   EXPECT_EQ(columns.values.at("status"),
             (std::vector<double>{0, 0, static_cast<int>(QueryStatus::kBadPlacement)}));
+  EXPECT_EQ(columns.values.at("memory"),
+            (std::vector<double>{0, 0, static_cast<int>(MemoryVerdict::kUnknown)}));
 }
 
 TEST(Columns, CutOffOrTooLongIsAnError) {
@@ -349,8 +441,9 @@ TEST(RecommendAnswer, HasAChoiceForEachAllocation) {
                   R"("search":{"most_global_batch":1024,"noise_scale":1000,"initial_batch":32}})");
   EXPECT_EQ(json["size"], 3);
   EXPECT_EQ(json["failed"], 1);
-  for (const char* key : {"local_batch", "accumulation_steps", "step_time_s",
-                          "throughput_samples_per_s", "efficiency", "goodput_samples_per_s"}) {
+  for (const char* key :
+       {"local_batch", "accumulation_steps", "step_time_s", "throughput_samples_per_s",
+        "statistical_efficiency", "goodput_samples_per_s"}) {
     ASSERT_EQ(json[key].size(), 3U) << key;
     EXPECT_GT(json[key][1], 0) << key;
     EXPECT_TRUE(json[key][2].is_null()) << key;

@@ -38,7 +38,7 @@ TEST(Snapshot, SaysWhichNamesThereAre) {
   EXPECT_TRUE(Says(error({"gce", "resnet50", ""}), "cluster: 'gce' is not served"));
   EXPECT_TRUE(Says(error({"gce-t4", "", ""}), "workload: is required"));
   EXPECT_TRUE(Says(error({"gce-t4", "resnet51", ""}), "allowed: alexnet, bert_base"));
-  EXPECT_TRUE(Says(error({"gce-t4", "resnet50", "abacus"}), "no known compute time on abacus"));
+  EXPECT_TRUE(Says(error({"gce-t4", "resnet50", "abacus"}), "device: 'abacus' has no data sheet"));
 }
 
 TEST(Snapshot, OneClusterNeedNotBeNamed) {
@@ -217,14 +217,15 @@ TEST(Recommend, AnswersEachAllocation) {
 TEST(CheckSearch, RefusesWhatMakesNoSense) {
   BatchSearch search;
   const auto error = [&] { return ErrorOf([&] { CheckSearch(search, 10, 1000); }); };
+  CheckSearch(search, 1, 1000);  // the limits of the program
   search.most_global_batch = 0;
-  EXPECT_TRUE(Says(error(), "search.most_global_batch: is required"));
+  EXPECT_TRUE(Says(error(), "search.most_global_batch: '0' is out of range"));
   search.most_global_batch = 5;
   search.least_global_batch = 6;
   EXPECT_TRUE(Says(error(), "search.most_global_batch: '5' is out of range"));
   search.least_global_batch = 1;
   search.candidates = 101;
-  EXPECT_TRUE(Says(error(), "allowed: a whole number from 1 to 100"));
+  EXPECT_TRUE(Says(error(), "allowed: a whole number from 0 to 100"));
   search.candidates = 50;
   search.noise_scale = 100;
   EXPECT_TRUE(Says(error(), "search.noise_scale: says nothing alone"));
