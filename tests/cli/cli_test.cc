@@ -1188,5 +1188,30 @@ TEST(MainJob, SaysWhatItIsFor) {
   EXPECT_EQ(FileContent(folder.Path("stepcast-tour/scaling.svg")).rfind("<?xml", 0), 0U);
 }
 
+// Hosts as the cluster file says them to be are told together, and slow ones one by one.
+TEST(Pipeline, SoundHostsAreToldTogether) {
+  const TempFolder folder;
+  const std::string cluster =
+      folder.Write("six.yaml",
+                   "name: six\ndevice: rtx_4090\nnodes: 8\ndevices_per_node: 1\n"
+                   "link: {bandwidth: 1 Gbit/s}\n");
+  std::string runs =
+      "workload,device,placement,servers,strategy,local_batch,step_time_s,hosts\n"
+      "resnet50,rtx_4090,1,0,none,128,0.204,a\n";
+  for (const char* pair : {"a+b", "c+d", "e+f"}) {
+    runs += "resnet50,rtx_4090,1-1,0,allreduce,128,1.37," + std::string(pair) + "\n";
+  }
+  runs += "resnet50,rtx_4090,1-1,0,allreduce,128,9.3,g+h\n";
+  const ProcessResult result =
+      Stepcast({"calibrate", "--cluster", cluster, "--runs", folder.Write("runs.csv", runs),
+                "--output", folder.Path("fitted.yaml")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::string text = Unwrapped(result.out);
+  EXPECT_NE(text.find("g and h sit on a link of about 100 Mbit/s"), std::string::npos) << text;
+  EXPECT_NE(text.find("6 other hosts sit on links as the cluster file says"), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("a and b sit"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -282,7 +282,11 @@ inline Plan DrawPlan(const Place& place, Draw* draw) {
   plan.local_batch = draw->LogWhole(1, draw->Chance(0.02) ? 1'000'000 : 2048);
   plan.accumulation_steps = draw->Chance(0.5) ? 1 : draw->LogWhole(1, 64);
   if (draw->Chance(0.4)) plan.link = DrawLink(draw, 0.4);
-  if (draw->Chance(0.4)) plan.server_link = DrawLink(draw, 0.4);
+  if (draw->Chance(0.4)) {
+    // Drawn for all strategies, so that the rest of the draw is the same.
+    const LinkFacts of_servers = DrawLink(draw, 0.4);
+    if (TraitsOf(plan.strategy).may_have_servers()) plan.server_link = of_servers;
+  }
   // Many buckets take long, and tell no more than some.
   constexpr double kMostBuckets = 300;
   const DataSize<> least = workload.gradient_bytes / kMostBuckets;
