@@ -70,7 +70,10 @@ inline Plan PlanOf(const Plan& compiled, const PlanQuery& query) {
   plan.local_batch = query.local_batch;
   plan.accumulation_steps = query.accumulation_steps;
   plan.link = Overlay(plan.link, query.link);
-  plan.server_link = Overlay(plan.server_link, query.server_link);
+  // A link of servers says nothing of a plan without them, which a check refuses.
+  if (TraitsOf(plan.strategy).may_have_servers()) {
+    plan.server_link = Overlay(plan.server_link, query.server_link);
+  }
   return plan;
 }
 

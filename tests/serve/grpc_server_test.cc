@@ -100,6 +100,10 @@ TEST(Rpc, PredictBatchIsWhatHttpAnswers) {
   EXPECT_EQ(reply.failed(), 1);
   ASSERT_EQ(reply.status_size(), 3);
   EXPECT_EQ(reply.status(2), v1::QUERY_BAD_PLACEMENT);
+  ASSERT_EQ(reply.memory_size(), 3);
+  EXPECT_EQ(reply.memory(0), v1::MEMORY_FITS);
+  EXPECT_EQ(reply.memory(2), v1::MEMORY_UNKNOWN);
+  EXPECT_EQ(static_cast<std::size_t>(reply.flags_size()), json["flags"].size());
 }
 
 TEST(Rpc, RecommendAnswersEachAllocation) {
