@@ -341,8 +341,8 @@ typedef struct stepcast_batch_search {
   int32_t most_local_batch;  // 0: what the device's memory holds
   int32_t accumulate;        // 1: micro-steps may be more than one; 0: they may not
   int32_t candidates;        // global batches tried for an allocation; 0: those of the program
-  // Both, and the best has the highest goodput. Otherwise the smallest global batch within 5 % of the
-  // highest throughput is best, unless the compiled plan's own batch is better.
+  // Both, and the best has the highest goodput. Otherwise the smallest global batch within 5 % of
+  // the highest throughput is best, unless the compiled plan's own batch is better.
   double noise_scale_samples;
   double initial_batch_samples;
 } stepcast_batch_search;

@@ -62,9 +62,9 @@ struct RecommendOutcome {
   double gain = 1;        // throughput of best / baseline
   double score_gain = 1;  // score of best / baseline
   Payoff payoff;  // where the answer is no: what would make `best` as good as the given plan
-  // Candidates that are no worse than the plan as given (where that cannot be used, than half of the
-  // best) and no better than the best, of which none has both a higher score and a smaller global
-  // batch; by global batch. The last is the best.
+  // Candidates that are no worse than the plan as given (where that cannot be used, than half of
+  // the best) and no better than the best, of which none has both a higher score and a smaller
+  // global batch; by global batch. The last is the best.
   std::vector<Recommendation> pareto;
   std::string binding;  // the constraint that keeps the answer from being better, in words
   int considered = 0;

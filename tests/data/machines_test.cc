@@ -41,7 +41,7 @@ TEST(Cluster, TheLeastThatIsNeeded) {
 }
 
 TEST(Cluster, AnUnknownIsNoZero) {
-  const Cluster cluster = Parse(kSmall + "link: {bandwidth: 1 Gbit/s, rtt: null, loss: 0}\n");
+  const Cluster cluster = Parse(kSmall + "link: {bandwidth: 1 Gbit/s, loss: 0}\n");
   EXPECT_EQ(cluster.link.bandwidth, GigabitsPerSecond(1.0));
   EXPECT_FALSE(cluster.link.rtt.has_value());
   EXPECT_EQ(cluster.link.loss, 0.0);
@@ -287,7 +287,8 @@ TEST(Cluster, Errors) {
        "has device, nodes, devices_per_node"},
       {"# remark\n\nname: lab\nnodes: 2\ndevices_per_node: 1\n",
        "lab.yaml:3: device: is a required key that is missing"},
-      {kSmall + "nodess: 3\n", "lab.yaml:5: nodess: is an unknown key; allowed: name, title,"},
+      {kSmall + "nodess: 3\n",
+       "lab.yaml:5: nodess: is an unknown key (did you mean nodes?); allowed: name, title,"},
       {kSmall + "nics: 2\n", "devices_per_node, nics_per_node, link,"},
       {kSmall + "link:\n  latency: 2 ms\n",
        "lab.yaml:6: link.latency: is an unknown key; allowed: bandwidth, rtt, loss"},
@@ -372,7 +373,7 @@ TEST(Devices, Errors) {
       {"devices:\n  - {title: t4}\n", ":2: devices[0].name: is a required key that is missing"},
       {"devices:\n  - {name: t4, fp8: 1 TFLOP/s}\n", ":2: devices[0].fp8: is an unknown key"},
       {"devices: []\n", ":1: devices: is missing or empty; allowed: a list of devices"},
-      {"device: []\n", ": device: is an unknown key; allowed: devices"},
+      {"device: []\n", ": device: is an unknown key (did you mean devices?); allowed: devices"},
       {"{}\n", "devices: is missing or empty"}};
   for (const auto& c : cases) {
     EXPECT_TRUE(Says(ErrorOf([&] { Devices(c.text); }), c.says)) << c.text;

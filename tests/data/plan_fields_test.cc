@@ -180,8 +180,9 @@ TEST(PlanFields, Words) {
                    "cubic, bbr"));
   EXPECT_TRUE(Says(ErrorOf([] { ReadFlag("overlap", "full"); }),
                    "'full' is not a way to overlap; allowed: buckets, none, p-norm"));
-  EXPECT_TRUE(Says(ErrorOf([] { ReadFlag("sharding", "tensors"); }),
-                   "'tensors' is not a way to shard; allowed: tensor, even"));
+  EXPECT_TRUE(
+      Says(ErrorOf([] { ReadFlag("sharding", "tensors"); }),
+           "'tensors' is not a way to shard (did you mean tensor?); allowed: tensor, even"));
 }
 
 TEST(PlanFields, YesAndNo) {

@@ -68,8 +68,6 @@ TEST(Runs, OptionalColumns) {
   EXPECT_EQ(ParseWith("exposed_sync_s", "0.25")[0].exposed_sync, Seconds(0.25));
   EXPECT_EQ(ParseWith("exposed_sync_s", "0")[0].exposed_sync, Seconds(0.0)) << "0 is known";
   EXPECT_EQ(ParseWith("link_gbit_per_s", "10")[0].plan.link.bandwidth, GigabitsPerSecond(10.0));
-  EXPECT_EQ(ParseWith("server_link_gbit_per_s", "3.5")[0].plan.server_link.bandwidth,
-            GigabitsPerSecond(3.5));
   EXPECT_EQ(ParseWith("rtt_ms", "2")[0].plan.link.rtt, Milliseconds(2.0));
   EXPECT_EQ(ParseWith("loss_rate", "0.01")[0].plan.link.loss, 0.01);
   EXPECT_EQ(ParseWith("bucket_mib", "25")[0].plan.bucket, Mebibytes(25.0));
@@ -96,6 +94,10 @@ TEST(Runs, ColumnsOfLinksOverlapAndBackups) {
 }
 
 TEST(Runs, ColumnsOfServers) {
+  EXPECT_EQ(ParseServers("ps-sync", "server_link_gbit_per_s", "3.5")[0].plan.server_link.bandwidth,
+            GigabitsPerSecond(3.5));
+  EXPECT_TRUE(Says(ErrorOf([] { ParseWith("server_link_gbit_per_s", "3.5"); }),
+                   "server_link_gbit_per_s: with strategy"));
   EXPECT_TRUE(ParseServers("ps-sync", "colocated_servers", "yes")[0].plan.server.colocated);
   EXPECT_FALSE(ParseServers("ps-sync", "colocated_servers", "no")[0].plan.server.colocated);
   EXPECT_EQ(ParseServers("ps-async", "sharding", "even")[0].plan.server.sharding, Sharding::kEven);
@@ -280,7 +282,9 @@ Run AnyRun() {
   if (Coin()) run.plan.accumulation_steps = *rc::gen::inRange(1, 1'000'000);
   if (Coin()) run.exposed_sync = run.step_time * Positive(1);
   if (Coin()) run.plan.link.bandwidth = GigabitsPerSecond(Positive(1e3));
-  if (Coin()) run.plan.server_link.bandwidth = GigabitsPerSecond(Positive(1e3));
+  if (TraitsOf(run.plan.strategy).may_have_servers() && Coin()) {
+    run.plan.server_link.bandwidth = GigabitsPerSecond(Positive(1e3));
+  }
   if (Coin()) run.plan.link.rtt = Milliseconds(Coin() ? Positive(1e3) : 0.0);
   if (Coin()) run.plan.link.loss = Coin() ? Positive(1) : 0.0;
   if (Coin()) run.plan.bucket = Mebibytes(Positive(1e3));

@@ -147,7 +147,8 @@ TEST(WorkloadFile, Errors) {
       {"name: mine\nlayers:\n  - kind: pooling\n",
        "net.yaml:2: layers: have no trainable tensor; allowed: at least one layer with tensors"},
       {"name: mine\nlayers:\n  - kind: dense\n    tensor: [1]\n",
-       "net.yaml:4: layers[0].tensor: is an unknown key; allowed: name, kind, tensors"},
+       "net.yaml:4: layers[0].tensor: is an unknown key (did you mean tensors?); allowed: name, "
+       "kind, tensors"},
       {"name: mine\nlayers: {kind: dense}\n", "net.yaml:2: layers: is not a list"},
       {"name: mine\nlayers: [dense]\n", "net.yaml:2: layers[0]: 'dense' is not a mapping"},
       {"name: mine\nlayers: [{kind: dense, tensors: 5}]\n", "layers[0].tensors: is not a list"}};

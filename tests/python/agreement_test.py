@@ -1,4 +1,4 @@
-"""The program, the service, the package and the C library answer the same random questions alike."""
+"""The program, the service, the package and the C library answer random questions alike."""
 
 import ctypes
 import json
