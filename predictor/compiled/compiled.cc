@@ -73,8 +73,9 @@ void CompiledState::SetShards(const Workload& network) {
     Shards& shard = shards[static_cast<std::size_t>(n)];
     shard.share = LargestShare(network, n, plan.server.sharding).share;
     if (!TraitsOf(plan.strategy).has_phases()) continue;
-    shard.held = n == 1 ? buckets
-                        : std::make_shared<const std::vector<Bucket>>(HeldBuckets(network, plan, n));
+    shard.held = n == 1
+                     ? buckets
+                     : std::make_shared<const std::vector<Bucket>>(HeldBuckets(network, plan, n));
     shard.lines = MakeBucketLines(*shard.held);
   }
 }
