@@ -111,7 +111,7 @@ class Builder {
   bool Append(double value) {
     if (column_->column.size() == most_numbers_) {
       const std::string key =
-          open_.empty() ? "" : fmt::format("key \"{}\": ", open_.back()->members.back().first);
+          open_.empty() ? "" : fmt::format("key \"{}\": ", open_.back()->members.back().key);
       return Refuse(key + (most_numbers_ == 0
                                ? "is an array; allowed: a single value"
                                : fmt::format("an array has more than {} numbers", most_numbers_)));
