@@ -11,13 +11,17 @@ namespace stepcast {
 // links to servers are told apart from it.
 struct Predictor::Active {
   PlanParameters values;
-  int link = kLinkBandwidth;  // position of the slowest link in the belief
+  Belief::AtHosts hosts;  // positions in the belief
 
   StepTime<double> Evaluate(const StepFacts& facts) const {
     return EvaluateStep(facts, values.cluster, values.workload);
   }
   // Position of a column in the belief.
-  int Position(int column) const { return column == kLinkColumn ? link : column; }
+  int Position(int column) const {
+    if (column == kLinkColumn) return hosts.link;
+    // Without a factor its column is 0, and any position will do.
+    return column == kSlowdownColumn ? hosts.slowdown.value_or(hosts.link) : column;
+  }
   // Standard deviation of what has this gradient, by what is not known of the parameters.
   double LogSd(const PlanGradient& gradient, const Belief& belief) const;
 };

@@ -51,10 +51,13 @@ Explanation Predictor::Explain(const Plan& plan) const {
          of_layers ? "its layers, measured on " + profile_->device() : std::string(spec.source)});
   };
   for (int column = 0; column < kLinkColumn; ++column) {
-    const ParameterSpec& spec = Belief::SpecOf(column);
+    const ParameterSpec& spec = belief_.SpecOf(column);
     add(spec, std::string(spec.name), column);
   }
-  add(Belief::SpecOf(kLinkBandwidth), "link_bandwidth of the slowest node", kLinkColumn);
+  add(belief_.SpecOf(kLinkBandwidth), "link_bandwidth of the slowest node", kLinkColumn);
+  if (active.hosts.slowdown) {
+    add(kComputeSlowdownSpec, belief_.NameOf(*active.hosts.slowdown), kSlowdownColumn);
+  }
 
   // The facts that the plan and the cluster file state are no parameters: by one-sided differences.
   constexpr double kDerivativeStep = 1e-5;

@@ -87,8 +87,8 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
 }
 
 Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
-  const int link = belief_.SlowestLink(plan.hosts);
-  return {belief_.ParametersOver(link), link};
+  const Belief::AtHosts hosts = belief_.SlowestOf(plan.hosts);
+  return {belief_.ParametersAt(hosts), hosts};
 }
 
 StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* why) const {
@@ -287,6 +287,11 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts,
   if (!cluster_.calibration) {
     flags.emplace_back("cluster not calibrated: network and overlap are priors");
   }
+  if (cluster_.calibration && !cluster_.calibration->has_covariance) {
+    flags.emplace_back(
+        "the calibration has no covariance: its parameters are taken as independent of each other, "
+        "and the interval may be too wide or too narrow");
+  }
   if (profiled) AddProfileFlags(plan, *profiled, prediction);
   if (compute_source_ == ComputeSource::kFromDevice) {
     flags.push_back(
@@ -351,6 +356,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts,
       }
     }
   }
+  AddComputeFlags(plan, &flags);
   for (const std::string& host : plan.hosts) {
     if (!cluster_.hosts.empty() &&
         std::none_of(cluster_.hosts.begin(), cluster_.hosts.end(),
@@ -387,6 +393,21 @@ std::string KindOfFlag(const std::string& flag) {
     kind += (error == std::errc() && stop == end ? "0" : word) + " ";
   }
   return kind;
+}
+
+void Predictor::AddComputeFlags(const Plan& plan, std::vector<std::string>* flags) const {
+  if (!cluster_.calibration || workload_.communication_only) return;
+  for (const ParameterEstimate& p : cluster_.calibration->parameters) {
+    if (p.name != kComputeSlowdownSpec.name) continue;
+    const std::vector<std::string> hosts = HostsOfScope(p.scope);
+    const bool named = std::any_of(hosts.begin(), hosts.end(), [&](const std::string& host) {
+      return std::find(plan.hosts.begin(), plan.hosts.end(), host) != plan.hosts.end();
+    });
+    if (named) flags->push_back(ComputeText(p));
+    if (plan.hosts.empty()) {
+      flags->push_back(ComputeText(p) + " and no host is named: the others' pace assumed");
+    }
+  }
 }
 
 Binding FindBinding(const Prediction& prediction) {

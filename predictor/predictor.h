@@ -87,6 +87,7 @@ class Predictor {
   // `profiled` is of the plan's batch, where there is a profile.
   void AddFlags(const Plan& plan, const StepFacts& facts,
                 const std::optional<ProfiledSum>& profiled, Prediction* prediction) const;
+  void AddComputeFlags(const Plan& plan, std::vector<std::string>* flags) const;
   void AddProfileFlags(const Plan& plan, const ProfiledSum& sum, Prediction* prediction) const;
 
   Cluster cluster_;

@@ -46,9 +46,9 @@ class Minimum {
     const Eigen::VectorXd x = log_x.array().exp().matrix();
     Eigen::VectorXd slopes = Eigen::VectorXd::Zero(y.size());
     for (const ObservedPlan& plan : state_.plans) {
-      int link = 0;
-      const PlanAnswer answer = state_.Answer(plan, log_x, x, &link);
-      state_.Slopes(answer, link, log_x, &slopes);
+      Belief::AtHosts at_hosts;
+      const PlanAnswer answer = state_.Answer(plan, log_x, x, &at_hosts);
+      state_.Slopes(answer, at_hosts, log_x, &slopes);
       const double sd = scatter_ * (repeats_ ? RepeatFactor(plan.rows) : 1);
       double weight = 0;
       double pull = 0;
@@ -203,11 +203,7 @@ std::string ScopeOf(const BelievedModel& start, int position) {
   if (position < Belief::kHostOffset) {
     return WorkloadScope(start.workload().name, start.device());
   }
-  std::string hosts;
-  for (const auto& [host, at] : start.belief().host_links()) {
-    if (at == position) hosts += (hosts.empty() ? "" : "+") + host;
-  }
-  return kHostsScopePrefix + hosts;
+  return kHostsScopePrefix + start.belief().HostsOf(position);
 }
 
 Slot MakeSlot(const std::string& scope, const ParameterSpec& spec, double log_si, double log_sd) {
@@ -240,7 +236,7 @@ std::vector<Slot> SlotsOf(const State& state) {
     }
   }
   for (int i = 0; i < static_cast<int>(state.size()); ++i) {
-    const ParameterSpec& spec = Belief::SpecOf(i);
+    const ParameterSpec& spec = belief.SpecOf(i);
     const std::string scope = ScopeOf(start, i);
     if (before && before->Find(scope, spec.name)) continue;
     if (scope == kHostsScopePrefix) continue;  // its hosts have another by now
@@ -268,9 +264,9 @@ std::vector<Slot> SlotsOf(const State& state) {
 void internal::OnlineState::Search() {
   SetY(Minimum(*this, scatter, true).Best(y).y);
   for (ObservedPlan& plan : plans) {
-    int link = 0;
-    const PlanAnswer answer = Answer(plan, log_values, values, &link);
-    Linearise(&plan, answer, link);
+    Belief::AtHosts at_hosts;
+    const PlanAnswer answer = Answer(plan, log_values, values, &at_hosts);
+    Linearise(&plan, answer, at_hosts);
   }
   Rebuild();
   EstimateScatter();

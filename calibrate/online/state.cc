@@ -40,8 +40,8 @@ Eigen::MatrixXd RootOf(const Eigen::MatrixXd& covariance) {
 }
 
 // Bounds of the ln(SI value) of a position.
-std::pair<double, double> BoundsOf(Eigen::Index position) {
-  const ParameterSpec& spec = Belief::SpecOf(static_cast<int>(position));
+std::pair<double, double> BoundsOf(const Belief& belief, Eigen::Index position) {
+  const ParameterSpec& spec = belief.SpecOf(static_cast<int>(position));
   return {std::log(spec.low * spec.si_per_unit), std::log(spec.high * spec.si_per_unit)};
 }
 
@@ -108,7 +108,7 @@ internal::OnlineState::OnlineState(Cluster of, const Workload& workload,
   low.resize(n);
   high.resize(n);
   for (Eigen::Index i = 0; i < n; ++i) {
-    const auto [least, most] = BoundsOf(i);
+    const auto [least, most] = BoundsOf(belief, i);
     low[i] = std::min(least, centre[i]);
     high[i] = std::max(most, centre[i]);
   }
@@ -147,22 +147,31 @@ void internal::OnlineState::SetY(const Eigen::VectorXd& to) {
 }
 
 PlanAnswer internal::OnlineState::Answer(const ObservedPlan& plan, const Eigen::VectorXd& log_x,
-                                         const Eigen::VectorXd& x, int* link) const {
+                                         const Eigen::VectorXd& x,
+                                         Belief::AtHosts* at_hosts) const {
   const auto slowest =
       SlowestLink(plan.links.size(), [&](std::size_t i) { return log_x[plan.links[i]]; });
-  *link = slowest ? plan.links[*slowest] : int{kLinkBandwidth};
+  at_hosts->link = slowest ? plan.links[*slowest] : int{kLinkBandwidth};
+  const auto slowest_compute = SlowestCompute(
+      plan.slowdowns.size(), plan.others, [&](std::size_t i) { return log_x[plan.slowdowns[i]]; });
+  at_hosts->slowdown.reset();
+  if (slowest_compute) at_hosts->slowdown = plan.slowdowns[*slowest_compute];
   PlanParameters at;
   std::copy_n(x.data(), at.cluster.si.size(), at.cluster.si.begin());
   std::copy_n(x.data() + kWorkloadColumn, at.workload.si.size(), at.workload.si.begin());
-  if (*link != kLinkBandwidth) at.cluster.node_link_si = x[*link];
+  if (at_hosts->link != kLinkBandwidth) at.cluster.node_link_si = x[at_hosts->link];
+  if (at_hosts->slowdown) at.cluster.node_slowdown = x[*at_hosts->slowdown];
   return plan.model.Answer(at, Derivatives::kAll);
 }
 
-void internal::OnlineState::Slopes(const PlanAnswer& answer, int link, const Eigen::VectorXd& at,
-                                   Eigen::VectorXd* slopes) const {
+void internal::OnlineState::Slopes(const PlanAnswer& answer, const Belief::AtHosts& at_hosts,
+                                   const Eigen::VectorXd& at, Eigen::VectorXd* slopes) const {
   Eigen::VectorXd gradient = Eigen::VectorXd::Zero(size());
   std::copy_n(answer.log_step_gradient.begin(), kLinkColumn, gradient.data());
-  gradient[link] += answer.log_step_gradient[kLinkColumn];
+  gradient[at_hosts.link] += answer.log_step_gradient[kLinkColumn];
+  if (at_hosts.slowdown) {
+    gradient[*at_hosts.slowdown] += answer.log_step_gradient[kSlowdownColumn];
+  }
   // A value that its bound holds does not move.
   for (Eigen::Index i = 0; i < size(); ++i) {
     if (gradient[i] == 0 || (at[i] > low[i] && at[i] < high[i])) continue;
@@ -177,9 +186,10 @@ void internal::OnlineState::Enter(const ObservedPlan& plan, double sign) {
   b.noalias() += (sign * plan.weight * plan.target) * plan.slopes;
 }
 
-void internal::OnlineState::Linearise(ObservedPlan* plan, const PlanAnswer& answer, int link) {
+void internal::OnlineState::Linearise(ObservedPlan* plan, const PlanAnswer& answer,
+                                      const Belief::AtHosts& at_hosts) {
   Enter(*plan, -1);
-  Slopes(answer, link, log_values, &plan->slopes);
+  Slopes(answer, at_hosts, log_values, &plan->slopes);
   plan->log_step = answer.log_step;
   const double sd = scatter * RepeatFactor(plan->rows);
   double weight = 0;
@@ -236,12 +246,12 @@ void internal::OnlineState::Forget() {
       [](const ObservedPlan& p, const ObservedPlan& q) { return p.last < q.last; });
   folded.selfadjointView<Eigen::Lower>().rankUpdate(oldest->slopes, oldest->weight);
   folded_b += oldest->weight * oldest->target * oldest->slopes;
-  index.erase(FactsKey(cluster, oldest->plan, oldest->links));
+  index.erase(KeyOf(*oldest));
   // The last takes its place.
   const auto at = static_cast<std::size_t>(oldest - plans.begin());
   if (at + 1 < plans.size()) {
     plans[at] = std::move(plans.back());
-    index[FactsKey(cluster, plans[at].plan, plans[at].links)] = at;
+    index[KeyOf(plans[at])] = at;
   }
   plans.pop_back();
 }
@@ -258,21 +268,44 @@ std::vector<int> internal::OnlineState::LinksOf(const Plan& plan) const {
   return links;
 }
 
+void internal::OnlineState::SetSlowdowns(ObservedPlan* observed) const {
+  for (const std::string& host : observed->plan.hosts) {
+    const std::optional<int> slowdown = start.belief().SlowdownOf(host);
+    if (slowdown) {
+      observed->slowdowns.push_back(*slowdown);
+    } else {
+      observed->others = true;
+    }
+  }
+  std::vector<int>& all = observed->slowdowns;
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+}
+
+PlanKey internal::OnlineState::KeyOf(const ObservedPlan& observed) const {
+  std::vector<int> hosts = observed.links;
+  if (!observed.slowdowns.empty()) {
+    hosts.push_back(observed.others ? -1 : -2);  // no position, which parts the two
+    hosts.insert(hosts.end(), observed.slowdowns.begin(), observed.slowdowns.end());
+  }
+  return FactsKey(cluster, observed.plan, hosts);
+}
+
 std::size_t internal::OnlineState::FindOrAdd(const Plan& plan) {
   CheckPlan(plan);  // before it is taken for another
   if (TraitsOf(plan.strategy).to_be_chosen) {
     throw InputError({"", 0, "strategy"}, "auto", "is no algorithm that a step was measured with",
                      "allreduce, ring, tree, halving-doubling, hierarchical, ...");
   }
-  std::vector<int> links = LinksOf(plan);
-  PlanKey key = FactsKey(cluster, plan, links);
+  ObservedPlan observed;
+  observed.plan = plan;
+  observed.links = LinksOf(plan);
+  SetSlowdowns(&observed);
+  PlanKey key = KeyOf(observed);
   const auto known = index.find(key);
   if (known != index.end()) return known->second;
-  ObservedPlan observed;
   observed.model = PlanModel(start.Facts(plan));
-  observed.plan = plan;
   observed.slopes = Eigen::VectorXd::Zero(size());
-  observed.links = std::move(links);
   plans.push_back(std::move(observed));
   return index[std::move(key)] = plans.size() - 1;
 }
@@ -285,11 +318,11 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
   }
   const std::size_t at = FindOrAdd(plan);
   const double log_time = std::log(seconds);
-  int link = kLinkBandwidth;
-  const PlanAnswer answer = Answer(plans[at], log_values, values, &link);
+  Belief::AtHosts at_hosts;
+  const PlanAnswer answer = Answer(plans[at], log_values, values, &at_hosts);
   if (!std::isfinite(answer.log_step)) {
     if (plans[at].rows == 0) {
-      index.erase(FactsKey(cluster, plan, plans[at].links));
+      index.erase(KeyOf(plans[at]));
       plans.pop_back();
     }
     throw InputError({"", 0, "plan"}, StrategyName(plan.strategy), "has no finite step time");
@@ -300,7 +333,7 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
 
   // The scatter that was expected of the step.
   ObservedPlan& observed = plans[at];
-  Slopes(answer, link, log_values, &scratch);
+  Slopes(answer, at_hosts, log_values, &scratch);
   const double of_parameters = Variance(scratch);
   const std::string scope = WorkloadScope(start.workload().name, start.device());
   const double beyond = Discrepancy(plan, range, range.BatchesOf(scope));
@@ -322,11 +355,12 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
   observed.Add(log_time);
   observed.last = ++rows;
   if (observed.rows == 1) range.Include(plan, scope);
-  Linearise(&observed, answer, link);
+  Linearise(&observed, answer, at_hosts);
   for (std::size_t i = 0; i < std::min(kAnew, plans.size() - 1); ++i) {
     next_plan = (next_plan + 1) % plans.size();
     ObservedPlan& other = plans[next_plan];
-    Linearise(&other, Answer(other, log_values, values, &link), link);
+    const PlanAnswer anew = Answer(other, log_values, values, &at_hosts);
+    Linearise(&other, anew, at_hosts);
   }
   if (plans.size() > kMostPlans) Forget();
   if (rows % kRebuilt == 0) Rebuild();

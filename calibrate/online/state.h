@@ -43,7 +43,9 @@ inline constexpr std::size_t kMostPlans = 256;
 
 struct ObservedPlan : MeasuredPlan {
   PlanModel model;
-  std::vector<int> links;  // of its hosts, by position; none where all have the cluster's
+  std::vector<int> links;      // of its hosts, by position; none where all have the cluster's
+  std::vector<int> slowdowns;  // of the compute of its hosts, by position
+  bool others = false;         // whether some of its hosts compute like most
   double rows = 0;
 
   // A row more; the two nearest become one where there are too many.
@@ -110,14 +112,14 @@ struct OnlineState {
   // y of x, as far as the start allows any.
   Eigen::VectorXd YOf(const Eigen::VectorXd& log_x) const;
   void SetY(const Eigen::VectorXd& to);
-  // `link` is the position of the slowest link among the plan's hosts.
+  // `at_hosts` becomes what holds the plan's hosts back.
   PlanAnswer Answer(const ObservedPlan& plan, const Eigen::VectorXd& log_x,
-                    const Eigen::VectorXd& x, int* link) const;
+                    const Eigen::VectorXd& x, Belief::AtHosts* at_hosts) const;
   // h of a plan's answer at y, whose x is `log_x`; a value at its bound does not move.
-  void Slopes(const PlanAnswer& answer, int link, const Eigen::VectorXd& at,
+  void Slopes(const PlanAnswer& answer, const Belief::AtHosts& at_hosts, const Eigen::VectorXd& at,
               Eigen::VectorXd* slopes) const;
   // Enters a plan as it is at y. `answer` of it.
-  void Linearise(ObservedPlan* plan, const PlanAnswer& answer, int link);
+  void Linearise(ObservedPlan* plan, const PlanAnswer& answer, const Belief::AtHosts& at_hosts);
   void Enter(const ObservedPlan& plan, double sign);
   void Rebuild();  // a and b from their parts
   void Solve();
@@ -125,6 +127,9 @@ struct OnlineState {
   void Search();
   void EstimateScatter();
   std::vector<int> LinksOf(const Plan& plan) const;
+  // Sets what hosts with a compute_slowdown have to do with the plan.
+  void SetSlowdowns(ObservedPlan* plan) const;
+  PlanKey KeyOf(const ObservedPlan& plan) const;
   // Plans of equal answers are one, as they are to the batch fit.
   std::size_t FindOrAdd(const Plan& plan);
   void Forget();  // the plan that was not observed for longest

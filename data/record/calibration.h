@@ -5,6 +5,7 @@
 #include <Eigen/Core>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,9 @@ inline std::string WorkloadScope(const std::string& workload, const std::string&
   return "workload " + workload + " on " + device;
 }
 
+// The hosts of a scope "hosts a+b"; none of another scope.
+std::vector<std::string> HostsOfScope(const std::string& scope);
+
 // One fitted parameter. All are positive and are fitted as ln(value / unit).
 struct ParameterEstimate {
   std::string scope;
@@ -56,7 +60,14 @@ struct ParameterEstimate {
   double prior_log_sd = 0;
   std::string prior_source;  // where somebody stated it; empty for the table's
   DecidedBy decided_by = DecidedBy::kPrior;
+  // Of a host's compute: the runs that it held back, and those of them that the factor brings
+  // nearer. 0 of others.
+  int runs = 0;
+  int runs_nearer = 0;
 };
+
+// "n3 computes 1.30 times slower (2 of 2 runs)": of an estimate of compute_slowdown.
+std::string ComputeText(const ParameterEstimate& slowdown);
 
 // The box that the fitted runs span. Outside it a prediction is an extrapolation and says so.
 struct CalibratedRange {
@@ -70,6 +81,7 @@ struct CalibratedRange {
     int max_workers = 0;  // 0 where a file does not say
   };
   std::map<std::string, BatchRange> local_batch;  // by the workload's scope
+  std::set<std::string> hosts_alone;              // those that were measured by themselves
 
   // Empty for a workload of which no run was fitted.
   std::optional<BatchRange> BatchesOf(const std::string& scope) const {
@@ -84,6 +96,9 @@ struct CalibratedRange {
 struct Calibration {
   std::vector<ParameterEstimate> parameters;
   Eigen::MatrixXd log_covariance;  // of ln(value), in the order of `parameters`
+  // False where a file has none, or no more than variances: what a fit knows together is then taken
+  // as known apart, and intervals are too wide or too narrow.
+  bool has_covariance = true;
   // Scatter of one more step: the standard deviation of the normal law that holds nine tenths of
   // |ln(measured / predicted)| within the same bound as the fitted runs do.
   double residual_log_sd = 0;

@@ -26,6 +26,7 @@ StepTime<T> Evaluate(const StepFacts& facts, const ClusterParameters<T>& cluster
 
 bool MattersTo(const StepFacts& facts, bool own_link, int column) {
   if (column >= kWorkloadColumn && column < kLinkColumn) return true;
+  if (column == kSlowdownColumn) return facts.has_compute;
   const bool several = facts.devices_per_node > 1;  // devices on a node
   if (column == kHostContention) return several;
   if (internal::Alone(facts)) return false;
@@ -85,11 +86,14 @@ struct Columns {
   void Add(int column) { at[static_cast<std::size_t>(count++)] = column; }
 };
 
-Columns ColumnsOf(const StepFacts& facts, bool own_link, Derivatives derivatives) {
+Columns ColumnsOf(const StepFacts& facts, const ClusterParameters<double>& at,
+                  Derivatives derivatives) {
+  const bool own_link = at.node_link_si.has_value();
   Columns columns;
   for (int column = 0; column < kPlanColumns; ++column) {
     const bool wanted =
         derivatives == Derivatives::kAll || (column >= kWorkloadColumn && column < kLinkColumn);
+    if (column == kSlowdownColumn && !at.node_slowdown) continue;
     if (wanted && MattersTo(facts, own_link, column)) columns.Add(column);
   }
   return columns;
@@ -115,6 +119,7 @@ void Differentiate(const StepFacts& facts, const KnownToPlan& parts, const PlanP
   for (std::size_t i = 0; i < cluster.si.size(); ++i) cluster.si[i] = T(at.cluster.si[i]);
   for (std::size_t i = 0; i < workload.si.size(); ++i) workload.si[i] = T(at.workload.si[i]);
   if (at.cluster.node_link_si) cluster.node_link_si = T(*at.cluster.node_link_si);
+  if (at.cluster.node_slowdown) cluster.node_slowdown = T(*at.cluster.node_slowdown);
   const auto column_of = [&](int lane) {
     return static_cast<std::size_t>(columns.at[static_cast<std::size_t>(lane)]);
   };
@@ -122,7 +127,8 @@ void Differentiate(const StepFacts& facts, const KnownToPlan& parts, const PlanP
     const std::size_t column = column_of(lane);
     T& parameter = column < kWorkloadColumn ? cluster.si[column]
                    : column < kLinkColumn   ? workload.si[column - kWorkloadColumn]
-                                            : *cluster.node_link_si;
+                   : column == kLinkColumn  ? *cluster.node_link_si
+                                            : *cluster.node_slowdown;
     parameter.slope.Set(lane, parameter.value);  // d value / d ln(value)
   }
   const StepTime<T> step = Evaluate(facts, cluster, workload, parts);
@@ -157,7 +163,7 @@ PlanAnswer PlanModel::Answer(const PlanParameters& at, Derivatives derivatives) 
   constexpr int kFew = 14;
   constexpr int kMany = 18;
   constexpr int kAll = (kPlanColumns + 1) / 2 * 2;
-  const Columns columns = ColumnsOf(facts_, at.cluster.node_link_si.has_value(), derivatives);
+  const Columns columns = ColumnsOf(facts_, at.cluster, derivatives);
   if (columns.count <= kAlone) {
     Differentiate<kAlone>(facts_, parts, at, columns, &answer);
   } else if (columns.count <= kFew) {

@@ -22,17 +22,20 @@
 
 namespace stepcast {
 
-// Columns of a gradient: the cluster's parameters, the workload's, and the link of the slowest of
-// the hosts that the plan names, where they have links of their own.
+// Columns of a gradient: the cluster's parameters, the workload's, the link of the slowest of the
+// hosts that the plan names, where they have links of their own, and the factor of the one of them
+// that computes slowest, where one does.
 inline constexpr int kWorkloadColumn = kClusterParameterCount;
 inline constexpr int kLinkColumn = kWorkloadColumn + int{kWorkloadParameterCount};
-inline constexpr int kPlanColumns = kLinkColumn + 1;
+inline constexpr int kSlowdownColumn = kLinkColumn + 1;
+inline constexpr int kPlanColumns = kSlowdownColumn + 1;
 using PlanGradient = std::array<double, kPlanColumns>;
 
 // Whether the step of a plan can depend on the parameter of a column: those between nodes matter
 // where a plan leaves its node, those of servers where there are some, and windows and timeouts
 // where there are round trips or losses. `own_link` says whether each host that the plan names has
-// a link of its own, which then takes the place of the cluster's link_bandwidth between nodes.
+// a link of its own, which then takes the place of the cluster's link_bandwidth between nodes. A
+// factor on compute matters to all that computes.
 bool MattersTo(const StepFacts& facts, bool own_link, int column);
 
 // The index of the slowest of `count` links, the first of equal ones: the one that sets the pace of
@@ -42,6 +45,20 @@ std::optional<std::size_t> SlowestLink(std::size_t count, const RateOf& rate_of)
   std::optional<std::size_t> slowest;
   for (std::size_t i = 0; i < count; ++i) {
     if (!slowest || rate_of(i) < rate_of(*slowest)) slowest = i;
+  }
+  return slowest;
+}
+
+// The index of the slowest of `count` factors on compute, the first of equal ones: a step waits for
+// it. `log_slowdown_of(index)` is the logarithm of a factor. With `others` the plan has hosts
+// without a factor, too, which compute as ever: none where no host is slower than these.
+template <class LogSlowdownOf>
+std::optional<std::size_t> SlowestCompute(std::size_t count, bool others,
+                                          const LogSlowdownOf& log_slowdown_of) {
+  std::optional<std::size_t> slowest;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double least = slowest ? log_slowdown_of(*slowest) : 0;
+    if ((!slowest && !others) || log_slowdown_of(i) > least) slowest = i;
   }
   return slowest;
 }

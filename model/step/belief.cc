@@ -1,6 +1,7 @@
 #include "model/step/belief.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <sstream>
 
@@ -24,13 +25,6 @@ constexpr double kTransferLogSd = 0.15;
 // Launches and input depend on the host, spreads on the data.
 constexpr double kFixedTransferLogSd = 0.7;
 constexpr double kSpreadTransferLogSd = 0.3;
-
-std::vector<std::string> SplitHosts(const std::string& joined) {
-  std::vector<std::string> hosts;
-  std::istringstream stream(joined);
-  for (std::string host; std::getline(stream, host, '+');) hosts.push_back(host);
-  return hosts;
-}
 
 std::string NumberText(double value) {
   std::ostringstream text;
@@ -103,22 +97,30 @@ Belief::Belief(const Cluster& cluster, const Workload& workload, const std::opti
   values_ = PlanParameters::FromLogs(log_values_.data(), &log_values_[kWorkloadOffset], nullptr);
 }
 
-const ParameterSpec& Belief::SpecOf(int position) {
+const ParameterSpec& Belief::SpecOf(int position) const {
   const auto at = static_cast<std::size_t>(position);
-  return position < kWorkloadOffset ? kClusterParameterSpecs[at]
-         : position < kHostOffset   ? kWorkloadParameterSpecs[at - kWorkloadOffset]
-                                    : kClusterParameterSpecs[kLinkBandwidth];
+  if (position < kWorkloadOffset) return kClusterParameterSpecs[at];
+  if (position < kHostOffset) return kWorkloadParameterSpecs[at - kWorkloadOffset];
+  const bool slows = std::any_of(host_slowdowns_.begin(), host_slowdowns_.end(),
+                                 [&](const auto& entry) { return entry.second == position; });
+  return slows ? kComputeSlowdownSpec : kClusterParameterSpecs[kLinkBandwidth];
+}
+
+std::string Belief::HostsOf(int position) const {
+  std::string hosts;
+  for (const auto* known : {&host_links_, &host_slowdowns_}) {
+    for (const auto& [host, at] : *known) {
+      if (at == position) hosts += (hosts.empty() ? "" : "+") + host;
+    }
+  }
+  return hosts;
 }
 
 std::string Belief::NameOf(int position) const {
   const std::string name(SpecOf(position).name);
   if (position < kWorkloadOffset) return name;
   if (position < kHostOffset) return name + " of " + workload_;
-  std::string hosts;
-  for (const auto& [host, at] : host_links_) {
-    if (at == position) hosts += (hosts.empty() ? "" : "+") + host;
-  }
-  return name + " of " + hosts;
+  return name + " of " + HostsOf(position);
 }
 
 int Belief::SlowestLink(const std::vector<std::string>& hosts) const {
@@ -133,10 +135,34 @@ int Belief::SlowestLink(const std::vector<std::string>& hosts) const {
   return slowest ? links[*slowest] : int{kLinkBandwidth};
 }
 
-PlanParameters Belief::ParametersOver(int link) const {
+PlanParameters Belief::ParametersAt(const AtHosts& hosts) const {
   PlanParameters values = values_;
-  values.cluster.node_link_si = std::exp(log_value(link));
+  values.cluster.node_link_si = std::exp(log_value(hosts.link));
+  if (hosts.slowdown) values.cluster.node_slowdown = std::exp(log_value(*hosts.slowdown));
   return values;
+}
+
+std::optional<int> Belief::SlowdownOf(const std::string& host) const {
+  for (const auto& [known, position] : host_slowdowns_) {
+    if (known == host) return position;
+  }
+  return std::nullopt;
+}
+
+std::optional<int> Belief::SlowestCompute(const std::vector<std::string>& hosts) const {
+  std::vector<int> factors;
+  bool others = false;
+  for (const std::string& host : hosts) {
+    const std::optional<int> factor = SlowdownOf(host);
+    if (factor) {
+      factors.push_back(*factor);
+    } else {
+      others = true;
+    }
+  }
+  const auto slowest = stepcast::SlowestCompute(
+      factors.size(), others, [&](std::size_t i) { return log_value(factors[i]); });
+  return slowest ? std::optional(factors[*slowest]) : std::nullopt;
 }
 
 void Belief::TakeEstimate(const ParameterEstimate& e, int index, const ParameterSpec& spec,
@@ -166,13 +192,17 @@ void Belief::TakeCalibration(const Calibration& calibration, const Workload& wor
       const int position = static_cast<int>(log_values_.size());
       log_values_.push_back(0);
       origins_.push_back(Origin::kFitted);
-      TakeEstimate(e, index, kClusterParameterSpecs[kLinkBandwidth], position);
-      for (const std::string& host :
-           SplitHosts(e.scope.substr(std::string(kHostsScopePrefix).size()))) {
-        host_links_.erase(std::remove_if(host_links_.begin(), host_links_.end(),
-                                         [&](const auto& known) { return known.first == host; }),
-                          host_links_.end());
-        host_links_.emplace_back(host, position);
+      const std::array<ParameterSpec, 2> of_hosts = {kClusterParameterSpecs[kLinkBandwidth],
+                                                     kComputeSlowdownSpec};
+      const bool slows = FindSpec(e, of_hosts) == 1;
+      TakeEstimate(e, index, slows ? kComputeSlowdownSpec : kClusterParameterSpecs[kLinkBandwidth],
+                   position);
+      auto& of_host = slows ? host_slowdowns_ : host_links_;
+      for (const std::string& host : HostsOfScope(e.scope)) {
+        of_host.erase(std::remove_if(of_host.begin(), of_host.end(),
+                                     [&](const auto& known) { return known.first == host; }),
+                      of_host.end());
+        of_host.emplace_back(host, position);
       }
     } else if (e.scope.rfind(kDeviceScopePrefix, 0) != 0 &&
                e.scope.rfind(kWorkloadScopePrefix, 0) != 0) {

@@ -50,7 +50,8 @@ enum class ComputeBelief {
 
 class Belief {
  public:
-  // Positions in the vector of ln(SI value): the cluster's parameters, the workload's, host links.
+  // Positions in the vector of ln(SI value): the cluster's parameters, the workload's, those of
+  // hosts: their links and what slows their compute.
   static constexpr int kWorkloadOffset = kClusterParameterCount;
   static constexpr int kHostOffset = kWorkloadOffset + int{kWorkloadParameterCount};
 
@@ -74,15 +75,30 @@ class Belief {
   // Covariance of the believed ln(value) with those that the calibration has fitted, a column for
   // each of these in its order. 0 for a prior.
   Eigen::MatrixXd CovarianceWith(const Calibration& calibration) const;
-  // The table's entry of a parameter of the cluster, the workload, or a host's link.
-  static const ParameterSpec& SpecOf(int position);
-  // "flow_bandwidth", "sample_time of resnet50 on t4", "link_bandwidth of tupi5".
+  // The table's entry of a parameter of the cluster, the workload, or a host.
+  const ParameterSpec& SpecOf(int position) const;
+  // "flow_bandwidth", "sample_time of resnet50 on t4", "link_bandwidth of tupi5+tupi6". The hosts
+  // alone are empty for what no host has any more.
   std::string NameOf(int position) const;
   // Position of the slowest link among named hosts; an unknown host has the cluster's link.
   int SlowestLink(const std::vector<std::string>& hosts) const;
-  // The values at which a plan is evaluated whose slowest link is at position `link`. That link has
-  // a column of its own, also where it is the cluster's, so that links to servers are told apart.
-  PlanParameters ParametersOver(int link) const;
+  // Position of a host's compute_slowdown; none where it computes like most.
+  std::optional<int> SlowdownOf(const std::string& host) const;
+  // Position of the compute_slowdown that named hosts are held back by; none where none is.
+  std::optional<int> SlowestCompute(const std::vector<std::string>& hosts) const;
+  // "tupi5+tupi6": the hosts that a position is of.
+  std::string HostsOf(int position) const;
+  // Positions of what holds named hosts back.
+  struct AtHosts {
+    int link = kLinkBandwidth;
+    std::optional<int> slowdown;
+  };
+  AtHosts SlowestOf(const std::vector<std::string>& hosts) const {
+    return {SlowestLink(hosts), SlowestCompute(hosts)};
+  }
+  // The values at which a plan is evaluated that these hold back. The link has a column of its own,
+  // also where it is the cluster's, so that links to servers are told apart.
+  PlanParameters ParametersAt(const AtHosts& hosts) const;
 
  private:
   // ln(value) as a sum of fitted ones, and what that adds to its variance.
@@ -107,6 +123,7 @@ class Belief {
   std::vector<Source> sources_;
   Eigen::MatrixXd log_covariance_;
   std::vector<std::pair<std::string, int>> host_links_;
+  std::vector<std::pair<std::string, int>> host_slowdowns_;
   ComputeBelief compute_ = ComputeBelief::kDataSheet;
   double total_scatter_ = 0;
   std::optional<Scatter> scatter_;

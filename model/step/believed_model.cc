@@ -28,15 +28,18 @@ StepFacts BelievedModel::Facts(const Plan& plan) const {
 }
 
 BelievedModel::Answer BelievedModel::Evaluate(const Plan& plan) const {
-  const int link = belief_.SlowestLink(plan.hosts);
+  const Belief::AtHosts hosts = belief_.SlowestOf(plan.hosts);
   const PlanAnswer answer =
-      PlanModel(Facts(plan)).Answer(belief_.ParametersOver(link), Derivatives::kAll);
+      PlanModel(Facts(plan)).Answer(belief_.ParametersAt(hosts), Derivatives::kAll);
   Answer result{answer.log_step, answer.sync_share,
                 Eigen::VectorXd::Zero(static_cast<long>(belief_.log_values().size()))};
   for (int i = 0; i < Belief::kHostOffset; ++i) {
     result.gradient[i] = answer.log_step_gradient[static_cast<std::size_t>(i)];
   }
-  result.gradient[link] += answer.log_step_gradient[kLinkColumn];
+  result.gradient[hosts.link] += answer.log_step_gradient[kLinkColumn];
+  if (hosts.slowdown) {
+    result.gradient[*hosts.slowdown] += answer.log_step_gradient[kSlowdownColumn];
+  }
   return result;
 }
 

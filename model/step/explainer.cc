@@ -77,6 +77,9 @@ NamedValue Explainer::Overhead() const {
   return TimeValue("o", terms_.overhead,
                    internal::LeavesNode(facts_) ? "node_sync_overhead" : "device_sync_overhead");
 }
+NamedValue Explainer::Slowdown() const {
+  return PlainValue("q", *cluster_.node_slowdown, "compute_slowdown");
+}
 NamedValue Explainer::LinkLatency() const {
   return TimeValue("alpha_link", cluster_.link_latency(), "link_latency");
 }
@@ -92,7 +95,9 @@ void Explainer::MicroStep() {
                     TimeValue("c", workload_.sample_time() * Samples(1.0), "sample_time"),
                     PlainValue("b", facts_.batch, "batch")}};
   const bool shaped = facts_.compute_shape != 1;
-  if (shaped || facts_.devices_per_node > 1) text.formula = "(" + text.formula + ")";
+  if (shaped || facts_.devices_per_node > 1 || cluster_.node_slowdown) {
+    text.formula = "(" + text.formula + ")";
+  }
   if (shaped) {
     text.Add(" s_b",
              {PlainValue("s_b", facts_.compute_shape, "shape of the profile at this batch")});
@@ -101,6 +106,7 @@ void Explainer::MicroStep() {
     text.Add(" (1 + h (g-1))",
              {PlainValue("h", cluster_.host_contention(), "host_contention"), DevicesOfNode()});
   }
+  if (cluster_.node_slowdown) text.Add(" q", {Slowdown()});
   Add("micro-step", "compute/fitted_curve", 1, std::move(text), TimeValue("t", terms_.micro));
 }
 
@@ -118,8 +124,9 @@ void Explainer::Compute() {
   }
   Part("backward pass", contention ? "overlap/contention" : "", contention ? 2 : 1,
        std::move(backward), step_.backward);
-  Part("update", "", 7, {"u", {TimeValue("u", workload_.update_time(), "update_time")}},
-       step_.update);
+  FormulaText update{"u", {TimeValue("u", workload_.update_time(), "update_time")}};
+  if (cluster_.node_slowdown) update.Add(" q", {Slowdown()});
+  Part("update", "", 7, std::move(update), step_.update);
 }
 
 void Explainer::Hops(const Exchange& exchange) {

@@ -86,6 +86,7 @@ class Explainer {
   void Hops(const Exchange& exchange);
   void Wait();
   std::optional<Duration<>> RoundTrip() const;
+  NamedValue Slowdown() const;  // where a named host has one
   NamedValue LinkLatency() const;
   FormulaText PathText(const PathTerms<double>& terms, const NamedValue& peers) const;
 

@@ -160,15 +160,32 @@ inline constexpr ParameterSpec kKernelEfficiencySpec = {
     "0.4 to 0.7 on public step times of networks on P100, T4 and RTX 4090",
     "compute/fitted_curve"};
 
-// Every parameter: those of a cluster, of a workload, of a device.
+// Compute of one host against the others: all that its devices compute takes so many times as long.
+// A host has this parameter only where runs show that it differs (calibrate/slow_hosts.h); the
+// others compute like each other, which is exactly 1.
+inline constexpr ParameterSpec kComputeSlowdownSpec = {
+    "compute_slowdown",
+    "",
+    1,
+    1,
+    0.4,
+    0.2,
+    20,
+    "how many times as long a host computes as the others do: throttled, shared or older devices",
+    "devices of one kind differ by 8 per cent on average and by half at most within a cluster "
+    "(Sinha et al., Not All GPUs Are Created Equal, SC 2022)",
+    "compute/fitted_curve"};
+
+// Every parameter: those of a cluster, of a workload, of a device, of a host.
 inline constexpr auto kParameterSpecs = [] {
   std::array<const ParameterSpec*,
-             kClusterParameterSpecs.size() + kWorkloadParameterSpecs.size() + 1>
+             kClusterParameterSpecs.size() + kWorkloadParameterSpecs.size() + 2>
       all{};
   auto* next = all.begin();
   for (const ParameterSpec& spec : kClusterParameterSpecs) *next++ = &spec;
   for (const ParameterSpec& spec : kWorkloadParameterSpecs) *next++ = &spec;
-  *next = &kKernelEfficiencySpec;
+  *next++ = &kKernelEfficiencySpec;
+  *next = &kComputeSlowdownSpec;
   return all;
 }();
 
@@ -186,6 +203,9 @@ struct ClusterParameters {
   // Line rate of the slowest of the nodes that a plan names, where they have links of their own
   // [B/s]; otherwise they have the cluster's.
   std::optional<T> node_link_si;
+  // compute_slowdown of the slowest of the nodes that a plan names, where that differs from the
+  // others'.
+  std::optional<T> node_slowdown;
 
   DataRate<T> node_link() const {
     return node_link_si ? DataRate<T>::FromSi(*node_link_si) : link_bandwidth();
@@ -226,14 +246,16 @@ struct PlanParameters {
   WorkloadParameters<double> workload;
 
   // From arrays of ln(SI value); `log_link` is the link of the slowest named host, and null where
-  // the plan takes the cluster's.
+  // the plan takes the cluster's; `log_slowdown` is the largest factor on compute, and null where
+  // no host has one.
   static PlanParameters FromLogs(const double* log_cluster, const double* log_workload,
-                                 const double* log_link) {
+                                 const double* log_link, const double* log_slowdown = nullptr) {
     PlanParameters parameters;
     auto& [cluster, workload] = parameters;
     for (std::size_t i = 0; i < cluster.si.size(); ++i) cluster.si[i] = std::exp(log_cluster[i]);
     for (std::size_t i = 0; i < workload.si.size(); ++i) workload.si[i] = std::exp(log_workload[i]);
     if (log_link != nullptr) cluster.node_link_si = std::exp(*log_link);
+    if (log_slowdown != nullptr) cluster.node_slowdown = std::exp(*log_slowdown);
     return parameters;
   }
 };

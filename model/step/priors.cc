@@ -50,6 +50,8 @@ Prior HostLinkPrior(const Cluster& cluster, const std::string& host) {
 
 Prior DeviceEfficiencyPrior() { return FromSpec(kKernelEfficiencySpec); }
 
+Prior ComputeSlowdownPrior() { return FromSpec(kComputeSlowdownSpec); }
+
 WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<Device>& device,
                                   const ProfiledCompute* profile) {
   WorkloadPriors priors;

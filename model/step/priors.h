@@ -29,6 +29,9 @@ Prior HostLinkPrior(const Cluster& cluster, const std::string& host);
 
 Prior DeviceEfficiencyPrior();
 
+// Of a host that is known to differ.
+Prior ComputeSlowdownPrior();
+
 // The table's priors, centred on the roofline where there is one: at the efficiency that a device
 // is believed to have before any run, and as wide as that belief. A profile of the device, where
 // there is one, takes the roofline's place.

@@ -24,7 +24,9 @@ Duration<T> MicroStep(const StepFacts& facts, const ClusterParameters<T>& cluste
   if (!facts.has_compute) return {};
   const T sharing =
       1.0 + cluster.host_contention() * static_cast<double>(facts.devices_per_node - 1);
-  return parts.CurveTime(facts.batch, workload) * (sharing * facts.compute_shape);
+  const Duration<T> micro =
+      parts.CurveTime(facts.batch, workload) * (sharing * facts.compute_shape);
+  return cluster.node_slowdown ? micro * *cluster.node_slowdown : micro;
 }
 
 // The parts of a step that few plans differ in: a curve's time of a batch, the rate of a path, a
@@ -97,6 +99,7 @@ StepInputs<T> MakeStepInputs(const StepFacts& facts, const ClusterParameters<T>&
   inputs.overlap_contention = cluster.overlap_contention();
   inputs.straggler_spread = workload.straggler_spread();
   inputs.update = workload.update_time();
+  if (cluster.node_slowdown) inputs.update = inputs.update * *cluster.node_slowdown;
   if (Alone(facts)) return inputs;
   const bool servers = UsesServers(facts.strategy);
   inputs.overhead =

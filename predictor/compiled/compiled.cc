@@ -109,8 +109,8 @@ void CompiledState::SetMemory(const Predictor& predictor) {
 }
 
 void CompiledState::SetTables() {
-  const int link = belief.SlowestLink(plan.hosts);
-  const PlanParameters at = belief.ParametersOver(link);
+  const Belief::AtHosts at_hosts = belief.SlowestOf(plan.hosts);
+  const PlanParameters at = belief.ParametersAt(at_hosts);
   cluster = at.cluster;
   workload = at.workload;
   StepFacts tried = facts;
@@ -120,7 +120,7 @@ void CompiledState::SetTables() {
     slowest.push_back(n <= tried.backup_workers ? 0 : ComputedParts().Slowest(tried));
   }
   RecordRates(cluster, workload, &rates);
-  intervals = MakeIntervalTables(*this, link, kTabledBatches, &curve);
+  intervals = MakeIntervalTables(*this, at_hosts, kTabledBatches, &curve);
 }
 
 QueryStatus CompiledState::Check(const PlanQuery& q) const {

@@ -13,10 +13,13 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
   const StepFacts f = FactsOf(query);
   exchange->count = 0;
   exchange->all_s = exchange->wait = 0;
-  exchange->sharing = 1 + cluster.host_contention() * static_cast<double>(f.devices_per_node - 1);
+  const double slowdown = cluster.node_slowdown.value_or(1);
+  exchange->sharing =
+      (1 + cluster.host_contention() * static_cast<double>(f.devices_per_node - 1)) * slowdown;
   const bool servers = UsesServers(f.strategy);
   const bool alone = Alone(f);
-  exchange->overhead_s = f.has_compute && (!servers || alone) ? workload.update_time().si() : 0;
+  const bool updates = f.has_compute && (!servers || alone);
+  exchange->overhead_s = updates ? workload.update_time().si() * slowdown : 0;
   if (alone) return true;
   const bool slow_start = ExchangeLink(f).rtt && LeavesNode(f);
   if (TraitsOf(f.strategy).asynchronous() || f.server.pipelined || slow_start) return false;

@@ -211,6 +211,12 @@ void SetCompute(const ComputeDual& micro, double by_micro, Gradient* gradient) {
   g[kHostContention] = by_micro * micro.slope[kContentionLane];
 }
 
+// What slows all compute of a host moves it in proportion; `update` is a share of the same whole.
+void SetSlowdown(const ClusterParameters<double>& cluster, const ComputeDual& micro,
+                 double by_micro, double update, Gradient* gradient) {
+  if (cluster.node_slowdown) (*gradient)[kSlowdownColumn] = by_micro * micro.value + update;
+}
+
 // Lanes, of which some more are zero.
 template <int kFew>
 Lanes<kHeldLanes> Widened(const Lanes<kFew>& few) {
@@ -431,7 +437,8 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
   const double share = s.cluster.overlap_share();
   const Duration<> backward = Seconds(micro.value * share);
   const bool updates = f.has_compute && (!servers || alone);
-  const double update = updates ? s.workload.update_time().si() : 0;
+  const double update =
+      updates ? s.workload.update_time().si() * s.cluster.node_slowdown.value_or(1) : 0;
 
   SyncSlopes sync;
   if (!alone) {
@@ -478,6 +485,7 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
     const double by_micro = by[kMicroLane] + by_pass * share + by_idle * a;
     Gradient g = {};
     SetCompute(micro, by_micro, &g);
+    SetSlowdown(s.cluster, micro, by_micro, update * scale, &g);
     g[kOverlapShare] = by_pass * backward.si();
     g[kOverlapContention] = joined.contention.si().value * scale;
     g[kWorkloadColumn + kUpdateTime] = update * scale;
@@ -556,6 +564,7 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
     const Lanes<kByAll> by = part.si().slope * (1 / part.si().value);
     Gradient g = {};
     SetCompute(micro, by[kByMicro], &g);
+    SetSlowdown(s.cluster, micro, by[kByMicro], 0, &g);
     g[kOverlapShare] = by[kByShare] * s.cluster.overlap_share();
     g[kWorkloadColumn + kStragglerSpread] = by[kBySpread] * s.workload.straggler_spread();
     g[kWorkloadColumn + kUpdateTime] = by[kByUpdate] * s.workload.update_time().si();
@@ -576,7 +585,8 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
 
 }  // namespace
 
-std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& state, int link,
+std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& state,
+                                                         const Belief::AtHosts& at_hosts,
                                                          int last_batch,
                                                          std::vector<Duration<>>* curve) {
   auto made = std::make_shared<IntervalTables>();
@@ -585,6 +595,7 @@ std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& st
     std::copy(state.cluster.si.begin(), state.cluster.si.end(), cluster->si.begin());
     std::copy(state.workload.si.begin(), state.workload.si.end(), workload->si.begin());
     cluster->node_link_si = *state.cluster.node_link_si;
+    if (state.cluster.node_slowdown) cluster->node_slowdown = *state.cluster.node_slowdown;
   };
   constants(&t.cluster_by_link, &t.workload_by_link);
   constants(&t.cluster_by_hop, &t.workload_by_hop);
@@ -606,7 +617,11 @@ std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& st
     t.curve.push_back(ComputedParts().CurveTime(b, t.workload_by_compute));
     curve->push_back(ValueOf(t.curve.back()));
   }
-  const auto position = [&](int column) { return column == kLinkColumn ? link : column; };
+  // Without a factor on compute its column is 0, and any position will do.
+  const auto position = [&](int column) {
+    if (column == kLinkColumn) return at_hosts.link;
+    return column == kSlowdownColumn ? at_hosts.slowdown.value_or(at_hosts.link) : column;
+  };
   for (int i = 0; i < kPlanColumns; ++i) {
     for (int j = 0; j <= i; ++j) {
       t.covariance.Set(i, j, state.belief.log_covariance()(position(i), position(j)));

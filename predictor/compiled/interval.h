@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "data/units/quantity.h"
+#include "model/step/belief.h"
 #include "model/step/step_facts.h"
 #include "predictor/compiled_plan.h"
 
@@ -22,9 +23,10 @@ namespace stepcast::internal {
 struct CompiledState;
 struct IntervalTables;
 
-// Tables for plans whose slowest link has this position in the belief, from the parameters in
-// `state`. `curve` gets the times of the batches from 0 to the last that is tabled.
-std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& state, int link,
+// Tables for plans whose hosts have these positions in the belief, from the parameters in `state`.
+// `curve` gets the times of the batches from 0 to the last that is tabled.
+std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& state,
+                                                         const Belief::AtHosts& at_hosts,
                                                          int last_batch,
                                                          std::vector<Duration<>>* curve);
 

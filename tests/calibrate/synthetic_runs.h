@@ -29,6 +29,7 @@ struct Truth {
   ClusterParameters<double> cluster = {};
   std::map<std::string, WorkloadParameters<double>> workloads;
   std::map<std::string, DataRate<>> host_links;
+  std::map<std::string, double> host_slowdowns;  // of the others there is none
 
   // The true value of what `estimate` estimates, in its unit.
   double ValueOf(const ParameterEstimate& estimate) const {
@@ -47,6 +48,10 @@ struct Truth {
     // "hosts a+b": all of them have one link.
     const std::size_t begin = std::string(kHostsScopePrefix).size();
     const std::string host = estimate.scope.substr(begin, estimate.scope.find('+', begin) - begin);
+    if (estimate.name == kComputeSlowdownSpec.name) {
+      const auto slow = host_slowdowns.find(host);
+      return slow == host_slowdowns.end() ? 1 : slow->second;
+    }
     return host_links.at(host).in(kGigabitsPerSecond);
   }
 };
@@ -116,6 +121,9 @@ inline Cluster CalibratedCluster(const Truth& truth, double log_sd = 0.02) {
     named.name = host;
     cluster.hosts.push_back(named);
   }
+  for (const auto& [host, slowdown] : truth.host_slowdowns) {
+    add(kHostsScopePrefix + host, kComputeSlowdownSpec);
+  }
   for (const auto& [name, values] : truth.workloads) {
     const std::string scope = WorkloadScope(name, kSyntheticDevice);
     for (const ParameterSpec& spec : kWorkloadParameterSpecs) add(scope, spec);
@@ -154,12 +162,15 @@ class SyntheticProblem {
     }
   }
 
-  // The step without noise. Named hosts set the link by the slowest of them.
+  // The step without noise. Named hosts set the link and the compute by the slowest of them.
   Duration<> TrueStep(const std::string& workload, const Plan& plan) const {
     ClusterParameters<double> cluster = truth_.cluster;
     for (std::size_t i = 0; i < plan.hosts.size(); ++i) {
       const double link = truth_.host_links.at(plan.hosts[i]).si();
       cluster.node_link_si = i == 0 ? link : std::min(link, *cluster.node_link_si);
+      const auto slow = truth_.host_slowdowns.find(plan.hosts[i]);
+      const double slowdown = slow == truth_.host_slowdowns.end() ? 1 : slow->second;
+      cluster.node_slowdown = i == 0 ? slowdown : std::max(slowdown, *cluster.node_slowdown);
     }
     const StepFacts facts = MakeStepFacts(problem_.cluster, plan, problem_.workloads.at(workload),
                                           buckets_.at(workload));

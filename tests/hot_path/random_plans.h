@@ -211,6 +211,7 @@ inline Cluster RandomCluster(const Workload& workload, bool calibrated, Random* 
     if (random->Chance(0.3)) {
       for (const char* host : {"a", "b", "c"}) {
         truth.host_links[host] = GigabitsPerSecond(random->LogBetween(0.1, 100));
+        if (random->Chance(0.5)) truth.host_slowdowns[host] = random->LogBetween(0.5, 5);
       }
     }
     const double log_sd = random->LogBetween(0.005, 0.5);

@@ -692,11 +692,31 @@ RC_GTEST_PROP(StepProperty, DependsOnNothingElse, ()) {
     if (column < kWorkloadColumn) {
       moved.si[static_cast<std::size_t>(column)] *= 7;
     } else {
-      ASSERT_EQ(column, kLinkColumn);
-      if (own_link) *moved.node_link_si *= 7;
+      ASSERT_TRUE(column == kLinkColumn || column == kSlowdownColumn);
+      if (column == kSlowdownColumn) moved.node_slowdown = 7;
+      if (column == kLinkColumn && own_link) *moved.node_link_si *= 7;
     }
     RC_ASSERT(Near(Step(facts, moved, workload).total().si(), step.si()));
   }
+}
+
+// A host that computes q times as long is a device whose every time is q times as long.
+RC_GTEST_PROP(StepProperty, ASlowHostIsASlowDevice, ()) {
+  // A server's update is its own.
+  const auto strategy =
+      *rc::gen::element(Strategy::kNone, Strategy::kRing, Strategy::kTree, Strategy::kHierarchical);
+  const StepFacts facts = AnyFacts(AnyPlan(strategy));
+  const double q = *LogUniform(0.2, 20);
+  const Parameters cluster = AnyCluster();
+  Parameters slow_host = cluster;
+  slow_host.node_slowdown = q;
+  const WorkloadParameters<double> workload = AnyWorkload();
+  WorkloadParameters<double> slow_device = workload;
+  for (const int i : {kFixedTime, kFloorTime, kSampleTime, kUpdateTime}) slow_device.si[i] *= q;
+  RC_ASSERT(Near(Step(facts, slow_host, workload).total().si(),
+                 Step(facts, cluster, slow_device).total().si()));
+  slow_host.node_slowdown = 1;
+  RC_ASSERT(Step(facts, slow_host, workload).total() == Step(facts, cluster, workload).total());
 }
 
 // One more micro-step costs one micro-step, and the growth of the spread of their sum: only the

@@ -62,12 +62,16 @@ struct Interval {
 std::optional<Interval> CentralInterval(const Predictor& predictor, const Plan& plan,
                                         const Prediction& prediction) {
   constexpr int kNodeLink = Belief::kHostOffset;
-  constexpr int kCount = kNodeLink + 1;
+  constexpr int kSlowdown = kNodeLink + 1;
+  constexpr int kCount = kSlowdown + 1;
   const Belief& belief = predictor.belief();
   const StepFacts facts = predictor.Facts(plan);
   std::array<int, kCount> index{};
   for (int i = 0; i < kCount; ++i) index[static_cast<std::size_t>(i)] = i;
-  index[kNodeLink] = belief.SlowestLink(plan.hosts);
+  const auto [link, slowdown] = belief.SlowestOf(plan.hosts);
+  const bool slowed = slowdown.has_value();
+  index[kNodeLink] = link;
+  index[kSlowdown] = slowdown.value_or(link);
   std::array<double, kCount> at{};
   for (std::size_t i = 0; i < kCount; ++i) at[i] = belief.log_value(index[i]);
   const auto step_at = [&](const std::array<double, kCount>& log_values) {
@@ -78,6 +82,7 @@ std::optional<Interval> CentralInterval(const Predictor& predictor, const Plan& 
       workload.si[i] = std::exp(log_values[Belief::kWorkloadOffset + i]);
     }
     cluster.node_link_si = std::exp(log_values[kNodeLink]);
+    if (slowed) cluster.node_slowdown = std::exp(log_values[kSlowdown]);
     const StepTime<double> step = EvaluateStep(facts, cluster, workload);
     return std::array<double, 2>{step.total().si(), step.compute().si()};
   };
