@@ -13,6 +13,7 @@
 #include "data/values/device_name.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
+#include "data/values/placement.h"
 
 namespace stepcast {
 namespace {
@@ -71,6 +72,7 @@ std::map<std::string, std::string> TakeTexts(YamlSection* parent, const std::str
 
 ParameterEstimate TakeEstimate(YamlSection* section) {
   constexpr double kMost = 1e30;
+  constexpr int kMostRuns = 1'000'000'000;
   ParameterEstimate p;
   p.scope = section->Text("scope");
   p.name = section->Text("name");
@@ -84,6 +86,10 @@ ParameterEstimate TakeEstimate(YamlSection* section) {
   p.prior_value = section->Number("prior_value", 1e-30, kMost);
   p.prior_log_sd = section->Number("prior_log_sd", 0, kMost);
   p.prior_source = section->OptionalText("prior_source").value_or("");
+  if (section->Has("runs") || section->Has("runs_nearer")) {
+    p.runs = section->Integer("runs", 0, kMostRuns);
+    p.runs_nearer = section->Integer("runs_nearer", 0, p.runs);
+  }
   const std::string decided = section->Text("decided_by");
   bool known = false;
   for (int i = 0; i < kDecidedByCount; ++i) {
@@ -139,6 +145,23 @@ std::string FormatLowerTriangle(const Eigen::MatrixXd& matrix) {
   return text;
 }
 
+Eigen::MatrixXd VariancesOf(const std::vector<ParameterEstimate>& parameters) {
+  Eigen::VectorXd variances(static_cast<Eigen::Index>(parameters.size()));
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    variances[static_cast<Eigen::Index>(i)] = parameters[i].log_sd * parameters[i].log_sd;
+  }
+  return variances.asDiagonal();
+}
+
+// No fit of two values or more leaves them all independent.
+bool HasCovariance(const Eigen::MatrixXd& covariance) {
+  Eigen::Index free = 0;
+  for (Eigen::Index i = 0; i < covariance.rows(); ++i) {
+    if (covariance(i, i) > 0) ++free;
+  }
+  return free < 2 || !covariance.isDiagonal(0);
+}
+
 Calibration TakeCalibration(YamlSection* section) {
   constexpr int kMost = 1'000'000'000;
   Calibration c;
@@ -161,6 +184,10 @@ Calibration TakeCalibration(YamlSection* section) {
     c.range.max_workers = range->Integer("max_workers", 0, kMost);
     c.range.max_nodes = range->Integer("max_nodes", 0, kMost);
     c.range.max_devices_per_node = range->Integer("max_devices_per_node", 0, kMost);
+    if (const std::optional<std::string> hosts = range->OptionalText("hosts_alone")) {
+      const std::vector<std::string> names = ParseHosts(*hosts, range->PlaceOf("hosts_alone"));
+      c.range.hosts_alone = {names.begin(), names.end()};
+    }
     if (std::optional<YamlSection> batches = range->OptionalSection("local_batch")) {
       for (const std::string& key : batches->Keys()) {
         std::optional<YamlSection> batch = batches->OptionalSection(key);
@@ -177,12 +204,16 @@ Calibration TakeCalibration(YamlSection* section) {
   for (YamlSection& parameter : section->Sections("parameters")) {
     c.parameters.push_back(TakeEstimate(&parameter));
   }
-  // Nothing was fitted: an empty matrix is an empty text.
-  const std::string triangle = c.parameters.empty()
-                                   ? section->OptionalText("log_covariance").value_or("")
-                                   : section->Text("log_covariance");
-  c.log_covariance = ParseLowerTriangle(triangle, static_cast<int>(c.parameters.size()),
-                                        section->PlaceOf("log_covariance"));
+  // Nothing was fitted: an empty matrix is an empty text. A file that was written by hand may state
+  // standard errors alone.
+  const bool written = c.parameters.empty() || section->Has("log_covariance");
+  if (written) {
+    const std::string triangle = section->OptionalText("log_covariance").value_or("");
+    c.log_covariance = ParseLowerTriangle(triangle, static_cast<int>(c.parameters.size()),
+                                          section->PlaceOf("log_covariance"));
+  }
+  if (!written || c.log_covariance.isZero(0)) c.log_covariance = VariancesOf(c.parameters);
+  c.has_covariance = HasCovariance(c.log_covariance);
   if (c.log_covariance.size() > 0 && c.log_covariance.diagonal().minCoeff() < 0) {
     throw InputError(section->PlaceOf("log_covariance"), "", "has a negative variance",
                      "a diagonal of at least 0");
@@ -261,6 +292,7 @@ void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
   *out << YAML::Key << "max_workers" << YAML::Value << c.range.max_workers;
   *out << YAML::Key << "max_nodes" << YAML::Value << c.range.max_nodes;
   *out << YAML::Key << "max_devices_per_node" << YAML::Value << c.range.max_devices_per_node;
+  EmitText(out, "hosts_alone", JoinHosts({c.range.hosts_alone.begin(), c.range.hosts_alone.end()}));
   *out << YAML::Key << "local_batch" << YAML::Value << YAML::BeginMap;
   for (const auto& [key, batch] : c.range.local_batch) {
     *out << YAML::Key << key << YAML::Value << YAML::Flow << YAML::BeginMap << YAML::Key << "min"
@@ -289,6 +321,10 @@ void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
     *out << YAML::Key << "prior_log_sd" << YAML::Value << number(p.prior_log_sd);
     *out << YAML::Key << "decided_by" << YAML::Value
          << kDecidedByNames[static_cast<int>(p.decided_by)];
+    if (p.runs > 0) {
+      *out << YAML::Key << "runs" << YAML::Value << p.runs << YAML::Key << "runs_nearer"
+           << YAML::Value << p.runs_nearer;
+    }
     *out << YAML::EndMap << YAML::Block;
   }
   *out << YAML::EndSeq;

@@ -272,6 +272,12 @@ CalibratedRange ReadRange(const json& value) {
     }
     range.local_batch[scope] = {numbers[0], numbers[1], numbers[2]};
   }
+  if (box.Has("hosts_alone")) {
+    for (const json& host : box.Array("hosts_alone")) {
+      if (!host.is_string()) Refuse("range.hosts_alone", host.type_name(), "is no text");
+      range.hosts_alone.insert(host.get<std::string>());
+    }
+  }
   box.Finish();
   return range;
 }
@@ -306,6 +312,7 @@ std::string FormatOnlineRecord(const OnlineRecord& record) {
                   {"max_nodes", record.range.max_nodes},
                   {"max_devices_per_node", record.range.max_devices_per_node},
                   {"local_batch", std::move(batches)}};
+  if (!record.range.hosts_alone.empty()) out["range"]["hosts_alone"] = record.range.hosts_alone;
   json plans = json::array();
   for (const MeasuredPlan& plan : record.plans) plans.push_back(ToJson(plan));
   out["plans"] = std::move(plans);

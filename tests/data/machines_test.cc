@@ -109,11 +109,12 @@ sources: {nodes: counted, link.bandwidth: "label: on the switch"}
   k.range.max_workers = 8;
   k.range.max_nodes = 4;
   k.range.max_devices_per_node = 2;
+  k.range.hosts_alone = {"a1", "a2"};
   k.range.local_batch = {{"resnet50 on tpu", {16, 128, 4}}, {"vgg16 on tpu", {8, 8, 0}}};
   k.parameters = {
       {"cluster", "link_bandwidth", "GB/s", 1.125, 0.03125, 1.0, 1.25, 1.25, 0.5,
        "a data sheet: p. 3", DecidedBy::kStated},
-      {"hosts a1+a2", "straggler", "", 0.01, 0.25, 0, 0, 0.02, 0.75, "", DecidedBy::kBoth},
+      {"hosts a1+a2", "straggler", "", 0.01, 0.25, 0, 0, 0.02, 0.75, "", DecidedBy::kBoth, 7, 5},
       {"workload resnet50 on tpu", "overhead", "ms", 3.0, 1.0, 0.5, 24.0, 3.0, 1.0, "",
        DecidedBy::kPrior}};
   k.log_covariance.resize(3, 3);
@@ -153,6 +154,7 @@ void ExpectEqual(const Calibration& a, const Calibration& b) {
   EXPECT_EQ(a.range.max_workers, b.range.max_workers);
   EXPECT_EQ(a.range.max_nodes, b.range.max_nodes);
   EXPECT_EQ(a.range.max_devices_per_node, b.range.max_devices_per_node);
+  EXPECT_EQ(a.range.hosts_alone, b.range.hosts_alone);
   ASSERT_EQ(a.range.local_batch.size(), b.range.local_batch.size());
   for (const auto& [key, range] : a.range.local_batch) {
     EXPECT_EQ(range.max_workers, b.range.local_batch.at(key).max_workers);
@@ -176,6 +178,8 @@ void ExpectEqual(const Calibration& a, const Calibration& b) {
     EXPECT_NEAR(p.prior_log_sd, q.prior_log_sd, 1e-9 * p.prior_log_sd);
     EXPECT_EQ(p.decided_by, q.decided_by);
     EXPECT_EQ(p.prior_source, q.prior_source);
+    EXPECT_EQ(p.runs, q.runs);
+    EXPECT_EQ(p.runs_nearer, q.runs_nearer);
     EXPECT_EQ(p.low, q.low);
     EXPECT_EQ(p.high, q.high);
   }
@@ -325,9 +329,29 @@ TEST(Cluster, Errors) {
            "data}]\n  log_covariance: nan\n",
        "lab.yaml:9: calibration.log_covariance: 'nan' is not a number"},
       {kSmall + "calibration:\n  residual_log_sd: 0\n" + range + "  parameters: [" + estimate +
-           "data}]\n",
-       "calibration.log_covariance: is a required key that is missing"}};
+           "data}]\n  log_covariance: x\n",
+       "calibration.log_covariance: 'x' is not a number"}};
   for (const auto& c : cases) EXPECT_TRUE(Says(ErrorOf([&] { Parse(c.text); }), c.says)) << c.text;
+}
+
+// A file written by hand has no covariance, or one of variances alone; a fit's has more.
+TEST(Cluster, WithoutACovarianceTheStandardErrorsStandAlone) {
+  const std::string estimates =
+      "calibration:\n  residual_log_sd: 0.05\n  parameters:\n"
+      "    - {scope: cluster, name: link_bandwidth, unit: Gbit/s, value: 9, log_sd: 0.5, "
+      "prior_value: 10, prior_log_sd: 1.5, decided_by: data}\n"
+      "    - {scope: cluster, name: node_scaling, value: 0.1, log_sd: 0.25, prior_value: 0.1, "
+      "prior_log_sd: 0.7, decided_by: data}\n";
+  for (const char* covariance : {"", "  log_covariance: |\n    0\n    0 0\n",
+                                 "  log_covariance: |\n    0.25\n    0 0.0625\n"}) {
+    const Calibration read = *Parse(kSmall + estimates + covariance).calibration;
+    EXPECT_FALSE(read.has_covariance) << covariance;
+    EXPECT_EQ(read.log_covariance(0, 0), 0.25) << covariance;
+    EXPECT_EQ(read.log_covariance(1, 1), 0.0625) << covariance;
+    EXPECT_EQ(read.log_covariance(0, 1), 0) << covariance;
+  }
+  const char* const fitted = "  log_covariance: |\n    0.25\n    0.01 0.0625\n";
+  EXPECT_TRUE(Parse(kSmall + estimates + fitted).calibration->has_covariance);
 }
 
 TEST(Cluster, ACovarianceOfTheWrongSizeIsRefused) {

@@ -372,6 +372,14 @@ TEST_F(Hosts, AreAskedForWhereTheyDiffer) {
   EXPECT_TRUE(Predict({"fast", "slow"}).flags.empty());
 }
 
+TEST_F(Hosts, ACalibrationWithoutCovarianceSaysSo) {
+  Cluster cluster = CalibratedCluster(TruthWithHosts());
+  const Plan plan = AllreducePlan({1}, 32);
+  EXPECT_FALSE(HasFlag(Predictor(cluster, Resnet50(), T4()).Predict(plan), "no covariance"));
+  cluster.calibration->has_covariance = false;
+  EXPECT_TRUE(HasFlag(Predictor(cluster, Resnet50(), T4()).Predict(plan), "no covariance"));
+}
+
 TEST_F(Hosts, TheirUncertaintyCounts) {
   Cluster cluster = CalibratedCluster(TruthWithHosts());
   const Calibration& calibration = *cluster.calibration;
