@@ -12,6 +12,7 @@
 #include "calibrate/plan_rows.h"
 #include "calibrate/profile.h"
 #include "calibrate/scatter.h"
+#include "calibrate/slow_hosts.h"
 #include "calibrate/starting_point.h"
 #include "model/statistics/scatter.h"
 
@@ -34,13 +35,8 @@ std::vector<PlanPrediction> Predict(const std::vector<PlanRows>& plans,
   std::vector<PlanPrediction> predictions;
   predictions.reserve(plans.size());
   for (const PlanRows& plan : plans) {
-    const auto link_at = [&](std::size_t h) { return values.data() + plan.host_offsets[h]; };
-    const std::optional<std::size_t> slowest =
-        SlowestLink(plan.host_offsets.size(), [&](std::size_t h) { return *link_at(h); });
-    const PlanAnswer answer = plan.model.Answer(
-        PlanParameters::FromLogs(values.data(), values.data() + plan.workload_offset,
-                                 slowest ? link_at(*slowest) : nullptr),
-        Derivatives::kNone);
+    const PlanAnswer answer =
+        AnswerAt(plan, BlocksOf(plan, values.data()).data(), Derivatives::kNone);
     predictions.push_back({answer.log_step, answer.sync_share});
   }
   return predictions;
@@ -131,13 +127,13 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
     throw InputError({run.place.file, run.place.line, "step_time_s"}, std::to_string(seconds),
                      "is no time of a step", "a finite time above 0");
   }
-  const ParameterLayout layout(problem.cluster, problem.runs, problem.workloads, problem.devices,
-                               problem.statements);
+  ParameterLayout layout(problem.cluster, problem.runs, problem.workloads, problem.devices,
+                         problem.statements);
   std::vector<PlanRows> plans = GroupRows(problem, layout);
   const Scatter prior_scatter = {options.step_log_sd, options.step_log_sd};
   for (PlanRows& plan : plans) plan.log_sd = options.step_log_sd;
 
-  const std::vector<const PlanRows*> shuffled = Shuffled(plans);
+  std::vector<const PlanRows*> shuffled = Shuffled(plans);
   const auto sample = [&](std::size_t size) {
     return std::vector<const PlanRows*>(
         shuffled.begin(), shuffled.begin() + static_cast<long>(std::min(size, shuffled.size())));
@@ -153,6 +149,12 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
   if (!fit.usable) {
     outcome.message = "The solver found no usable fit.";
     return outcome;
+  }
+  while (std::optional<SlowHosts> slow = NextSlowHosts(problem, layout, plans, fit, options)) {
+    layout = std::move(slow->layout);
+    plans = std::move(slow->plans);
+    fit = std::move(slow->fit);
+    shuffled = Shuffled(plans);
   }
   const double typical =
       TypicalScatter(MakeScatterRows(plans, Predict(plans, fit.values)).all, options.step_log_sd);
@@ -202,6 +204,7 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
       MakeCalibration(problem, layout, fit.values, std::move(*covariance), intervals,
                       MakeScatterRows(plans, predictions), prior_scatter);
   calibration.repeat_log_sd = RepeatScatter(plans);
+  CountSlowRuns(layout, plans, fit.values, &calibration.parameters);
   outcome.cluster.calibration = std::move(calibration);
   return outcome;
 }

@@ -39,7 +39,13 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
     }
     const int workload_offset = layout.WorkloadOffset(run);
     std::vector<int> host_offsets = layout.HostOffsets(run);
-    PlanKey key = FactsKey(problem.cluster, run.plan, host_offsets);
+    ParameterLayout::Slowdowns slowdowns = layout.SlowdownsOf(run);
+    std::vector<int> of_hosts = host_offsets;
+    if (!slowdowns.offsets.empty()) {
+      of_hosts.push_back(slowdowns.others ? -1 : -2);  // no offset, which parts the two
+      of_hosts.insert(of_hosts.end(), slowdowns.offsets.begin(), slowdowns.offsets.end());
+    }
+    PlanKey key = FactsKey(problem.cluster, run.plan, of_hosts);
     key.insert(key.begin(), workload_offset);
     const auto [at, first] = plans.try_emplace(std::move(key));
     PlanRows& group = at->second;
@@ -52,6 +58,8 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
       }
       group.workload_offset = workload_offset;
       group.host_offsets = std::move(host_offsets);
+      group.slowdown_offsets = std::move(slowdowns.offsets);
+      group.others = slowdowns.others;
     }
     group.rows.push_back(
         {static_cast<int>(i), std::log(run.step_time.in(kSeconds)), SyncShare(run)});

@@ -59,10 +59,7 @@ Minimisation::Minimisation(const ParameterLayout& layout, const std::vector<cons
     }
   }
   for (const PlanRows* plan : plans) {
-    std::vector<double*> blocks = {values_.data() + ParameterLayout::kClusterOffset,
-                                   values_.data() + plan->workload_offset};
-    for (const int offset : plan->host_offsets) blocks.push_back(values_.data() + offset);
-    problem_.AddResidualBlock(new PlanCost(plan), nullptr, blocks);
+    problem_.AddResidualBlock(new PlanCost(plan), nullptr, BlocksOf(*plan, values_.data()));
   }
 }
 

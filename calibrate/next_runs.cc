@@ -25,6 +25,11 @@ struct Candidate {
 
 double Square(double x) { return x * x; }
 
+double DeviceSeconds(const Plan& plan, double log_step) {
+  const double measuring = kJobStart.si() + kMeasuredSteps * std::exp(log_step);
+  return (plan.workers() + plan.servers) * measuring;
+}
+
 CalibratedRange Extended(CalibratedRange range, const Plan& plan, const std::string& scope) {
   range.Include(plan, scope);
   return range;
@@ -70,8 +75,7 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
   std::vector<Candidate> all;
   for (const Plan& plan : candidates) {
     Candidate candidate{plan, model.Evaluate(plan), 0, false};
-    const double measuring = kJobStart.si() + kMeasuredSteps * std::exp(candidate.answer.log_step);
-    candidate.device_seconds = (plan.workers() + plan.servers) * measuring;
+    candidate.device_seconds = DeviceSeconds(plan, candidate.answer.log_step);
     all.push_back(std::move(candidate));
   }
   const BelievedModel::Answer goal = model.Evaluate(target);
@@ -136,6 +140,31 @@ Plan WithoutServers(Plan plan) {
 }
 
 }  // namespace
+
+void AddHostRuns(const BelievedModel& model, const Plan& target, const CalibratedRange& range,
+                 const std::set<std::string>& hosts, NextRuns* next) {
+  if (model.workload().communication_only || hosts.size() < 2) return;
+  const double log_sd = next->runs.empty() ? next->log_sd : next->runs.back().log_sd;
+  for (const std::string& host : hosts) {
+    if (range.hosts_alone.count(host) > 0) continue;
+    Plan plan = WithoutServers(target);
+    plan.placement = {1};
+    plan.hosts = {host};
+    plan.backup_workers = 0;
+    if (!UsesServers(target.strategy) && DevicesOnFullestNode(target.placement) > 1) {
+      // All of its devices: the slowest of them sets the pace.
+      plan.placement = {DevicesOnFullestNode(target.placement)};
+      plan.strategy = target.strategy;
+    }
+    const bool chosen = std::any_of(next->runs.begin(), next->runs.end(), [&](const NextRun& run) {
+      return run.plan.hosts == plan.hosts;
+    });
+    if (chosen) continue;
+    const double log_step = model.Evaluate(plan).log_step;
+    next->runs.push_back({plan, Seconds(std::exp(log_step)), DeviceSeconds(plan, log_step), log_sd,
+                          "whether " + host + " computes like the others"});
+  }
+}
 
 std::vector<Plan> CandidatePlans(const Plan& target, const CalibratedRange::BatchRange& batches) {
   const int nodes = target.nodes();

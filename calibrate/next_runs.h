@@ -30,6 +30,7 @@
 #define STEPCAST_CALIBRATE_NEXT_RUNS_H_
 
 #include <Eigen/Core>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,13 @@ struct NextRuns {
 NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
                         const std::vector<Plan>& candidates, const CalibratedRange& range,
                         int count);
+
+// Adds one run of each of the hosts by itself that the range has not seen so: nothing else tells
+// whether a host computes slower than the others (slow_hosts.h). They come beside those that were
+// chosen, and are taken to tell nothing of the target. None for a bare message, nor for one host,
+// which has nobody to be compared with. `hosts` are all that are known.
+void AddHostRuns(const BelievedModel& model, const Plan& target, const CalibratedRange& range,
+                 const std::set<std::string>& hosts, NextRuns* next);
 
 // Plans like `target` that could be measured: its first nodes, fewer of its devices on each, the
 // batches that were fitted or a quarter of the target's; the target itself among them.

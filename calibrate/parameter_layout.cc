@@ -13,15 +13,35 @@
 namespace stepcast {
 namespace {
 
-// Hosts by the set of runs that they took part in: equal sets cannot be told apart.
-std::map<std::set<std::size_t>, std::vector<std::string>> GroupHosts(const Cluster& cluster,
-                                                                     const std::vector<Run>& runs) {
+// Groups of hosts that have a link of their own.
+std::vector<std::vector<std::string>> GroupHosts(const Cluster& cluster,
+                                                 const std::vector<Run>& runs) {
+  // A run on one node says nothing about links.
+  HostGroups found = GroupByLayouts(
+      runs, [](const Run& run) { return run.plan.nodes() > 1 || UsesServers(run.plan.strategy); });
+  std::vector<std::vector<std::string>>& groups = found.groups;
+  // Hosts that are all alike are the cluster, and their link is its, unless they state their own.
+  const auto has_link = [&](const std::string& host) {
+    return std::any_of(cluster.hosts.begin(), cluster.hosts.end(), [&](const Host& known) {
+      return known.name == host && known.link.bandwidth;
+    });
+  };
+  if (groups.size() == 1 && !found.some_without_hosts &&
+      std::none_of(groups.front().begin(), groups.front().end(), has_link)) {
+    groups.clear();
+  }
+  return groups;
+}
+
+}  // namespace
+
+HostGroups GroupByLayouts(const std::vector<Run>& runs,
+                          const std::function<bool(const Run&)>& counts) {
+  HostGroups result;
   std::map<std::string, std::set<std::size_t>> runs_of;
-  bool some_without_hosts = false;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    // A run on one node says nothing about links.
-    if (runs[i].plan.nodes() < 2 && !UsesServers(runs[i].plan.strategy)) continue;
-    if (runs[i].plan.hosts.empty()) some_without_hosts = true;
+    if (!counts(runs[i])) continue;
+    if (runs[i].plan.hosts.empty()) result.some_without_hosts = true;
     for (const std::string& host : runs[i].plan.hosts) runs_of[host].insert(i);
   }
   // Repeats of one layout must not split a group: compare layouts, not runs.
@@ -36,20 +56,9 @@ std::map<std::set<std::size_t>, std::vector<std::string>> GroupHosts(const Clust
   }
   std::map<std::set<std::size_t>, std::vector<std::string>> groups;
   for (const auto& [host, seen] : layouts_of) groups[seen].push_back(host);
-  // Hosts that are all alike are the cluster, and their link is its, unless they state their own.
-  const auto has_link = [&](const std::string& host) {
-    return std::any_of(cluster.hosts.begin(), cluster.hosts.end(), [&](const Host& known) {
-      return known.name == host && known.link.bandwidth;
-    });
-  };
-  if (groups.size() == 1 && !some_without_hosts &&
-      std::none_of(groups.begin()->second.begin(), groups.begin()->second.end(), has_link)) {
-    groups.clear();
-  }
-  return groups;
+  for (auto& [seen, hosts] : groups) result.groups.push_back(std::move(hosts));
+  return result;
 }
-
-}  // namespace
 
 ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>& runs,
                                  const std::map<std::string, Workload>& workloads,
@@ -71,7 +80,7 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
   for (std::size_t i = 0; i < cluster_priors.size(); ++i) {
     add(kClusterScope, kClusterParameterSpecs[i], cluster_priors[i]);
   }
-  for (const auto& [layouts, hosts] : GroupHosts(cluster, runs)) {
+  for (const std::vector<std::string>& hosts : GroupHosts(cluster, runs)) {
     const int offset = begin_block(Kind::kHosts, 1);
     Prior slowest = HostLinkPrior(cluster, hosts.front());
     for (const std::string& host : hosts) {
@@ -154,6 +163,33 @@ void ParameterLayout::Apply(const ParameterStatement& statement) {
       {"", 0, "parameter"},
       statement.workload.empty() ? statement.name : statement.workload + "/" + statement.name,
       "is no parameter of these runs", names);
+}
+
+int ParameterLayout::AddSlowHosts(const std::vector<std::string>& hosts) {
+  blocks_.push_back({Kind::kHosts, size(), 1});
+  FittedParameter parameter;
+  parameter.scope = kHostsScopePrefix + JoinHosts(hosts);
+  parameter.spec = &kComputeSlowdownSpec;
+  parameter.prior = ComputeSlowdownPrior();
+  parameters_.push_back(std::move(parameter));
+  for (const std::string& host : hosts) slowdown_offset_[host] = blocks_.back().offset;
+  return blocks_.back().offset;
+}
+
+ParameterLayout::Slowdowns ParameterLayout::SlowdownsOf(const Run& run) const {
+  Slowdowns slowdowns;
+  for (const std::string& host : run.plan.hosts) {
+    const auto it = slowdown_offset_.find(host);
+    if (it == slowdown_offset_.end()) {
+      slowdowns.others = true;
+    } else {
+      slowdowns.offsets.push_back(it->second);
+    }
+  }
+  std::vector<int>& offsets = slowdowns.offsets;
+  std::sort(offsets.begin(), offsets.end());
+  offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
+  return slowdowns;
 }
 
 int ParameterLayout::WorkloadOffset(const Run& run) const {

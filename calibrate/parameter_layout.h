@@ -2,6 +2,7 @@
 #ifndef STEPCAST_CALIBRATE_PARAMETER_LAYOUT_H_
 #define STEPCAST_CALIBRATE_PARAMETER_LAYOUT_H_
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,8 +26,19 @@ struct FittedParameter {
   std::string source;  // of a prior or value that was stated; empty for the table's
 };
 
+// Hosts that took part in the same layouts, which nothing can tell apart, as one group.
+struct HostGroups {
+  std::vector<std::vector<std::string>> groups;
+  bool some_without_hosts = false;  // some of the runs name no hosts
+};
+
+// `counts` says which of the runs tell about what is asked of the hosts.
+HostGroups GroupByLayouts(const std::vector<Run>& runs,
+                          const std::function<bool(const Run&)>& counts);
+
 // Blocks: the cluster's parameters first; then the link of each group of hosts; then the efficiency
-// of each device; then, for each workload on a device, its curve. Hosts that no run tells apart
+// of each device; then, for each workload on a device, its curve; and last the compute of the hosts
+// that differ from the others in it. Hosts that no run tells apart
 // share one link, because nothing could tell their two rates apart either. A workload's time for a
 // sample is believed to be what the data sheet says at the efficiency of its device.
 class ParameterLayout {
@@ -47,6 +59,15 @@ class ParameterLayout {
   // Offsets of the link parameters of the run's groups of hosts; empty without hosts.
   std::vector<int> HostOffsets(const Run& run) const;
 
+  // Gives these hosts one compute_slowdown; returns its offset, which is the last.
+  int AddSlowHosts(const std::vector<std::string>& hosts);
+  // What the run's hosts have of these. `others`: some of them compute like most.
+  struct Slowdowns {
+    std::vector<int> offsets;
+    bool others = false;
+  };
+  Slowdowns SlowdownsOf(const Run& run) const;
+
   enum class Kind { kCluster, kHosts, kDevice, kWorkload };
   struct Block {
     Kind kind = Kind::kCluster;
@@ -62,6 +83,7 @@ class ParameterLayout {
   std::vector<Block> blocks_;
   std::map<std::string, int> workload_offset_;  // by scope
   std::map<std::string, int> host_offset_;      // by host
+  std::map<std::string, int> slowdown_offset_;  // by host
 };
 
 }  // namespace stepcast

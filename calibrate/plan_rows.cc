@@ -50,26 +50,46 @@ class Joiner {
   double product_ = 0;
 };
 
+struct SlowestBlocks {
+  std::optional<std::size_t> link;
+  std::optional<std::size_t> slowdown;
+};
+
+SlowestBlocks FindSlowest(const PlanRows& plan, double const* const* blocks) {
+  const std::size_t links = plan.host_offsets.size();
+  SlowestBlocks slowest;
+  slowest.link = SlowestLink(links, [&](std::size_t h) { return blocks[2 + h][0]; });
+  slowest.slowdown = SlowestCompute(plan.slowdown_offsets.size(), plan.others,
+                                    [&](std::size_t h) { return blocks[2 + links + h][0]; });
+  if (slowest.link) *slowest.link += 2;
+  if (slowest.slowdown) *slowest.slowdown += 2 + links;
+  return slowest;
+}
+
 double ShareSd(double measured) { return std::hypot(kShareSd, kShareRelativeSd * measured); }
 
 }  // namespace
+
+PlanAnswer AnswerAt(const PlanRows& plan, double const* const* blocks, Derivatives derivatives) {
+  const SlowestBlocks slowest = FindSlowest(plan, blocks);
+  return plan.model.Answer(
+      PlanParameters::FromLogs(blocks[0], blocks[1], slowest.link ? blocks[*slowest.link] : nullptr,
+                               slowest.slowdown ? blocks[*slowest.slowdown] : nullptr),
+      derivatives);
+}
 
 PlanCost::PlanCost(const PlanRows* plan) : plan_(plan) {
   for (const MeasuredRow& row : plan->rows) has_sync_ = has_sync_ || row.sync_share.has_value();
   mutable_parameter_block_sizes()->push_back(kClusterParameterCount);
   mutable_parameter_block_sizes()->push_back(kWorkloadParameterCount);
-  for (std::size_t h = 0; h < plan->host_offsets.size(); ++h) {
-    mutable_parameter_block_sizes()->push_back(1);
-  }
+  const std::size_t of_hosts = plan->host_offsets.size() + plan->slowdown_offsets.size();
+  for (std::size_t h = 0; h < of_hosts; ++h) mutable_parameter_block_sizes()->push_back(1);
   has_rest_ = plan->rows.size() > 1;
   set_num_residuals(1 + (has_sync_ ? 1 : 0) + (has_rest_ ? 1 : 0));
 }
 
 bool PlanCost::Evaluate(double const* const* parameters, double* residuals,
                         double** jacobians) const {
-  const std::optional<std::size_t> slowest =
-      SlowestLink(plan_->host_offsets.size(), [&](std::size_t h) { return parameters[2 + h][0]; });
-  const double* link = slowest ? parameters[2 + *slowest] : nullptr;
   // Blocks that are kept constant ask for none.
   Derivatives derivatives = Derivatives::kNone;
   if (jacobians != nullptr) {
@@ -78,8 +98,7 @@ bool PlanCost::Evaluate(double const* const* parameters, double* residuals,
       if (b != 1 && jacobians[b] != nullptr) derivatives = Derivatives::kAll;
     }
   }
-  const PlanAnswer answer = plan_->model.Answer(
-      PlanParameters::FromLogs(parameters[0], parameters[1], link), derivatives);
+  const PlanAnswer answer = AnswerAt(*plan_, parameters, derivatives);
   Joiner steps;
   Joiner shares;
   for (const MeasuredRow& row : plan_->rows) {
@@ -107,12 +126,15 @@ bool PlanCost::Evaluate(double const* const* parameters, double* residuals,
   };
   fill(jacobians[0], 0, kClusterParameterCount);
   fill(jacobians[1], kClusterParameterCount, kWorkloadParameterCount);
-  for (std::size_t h = 0; h < plan_->host_offsets.size(); ++h) {
-    if (jacobians[2 + h] == nullptr) continue;
-    if (h == slowest) {
-      fill(jacobians[2 + h], kLinkColumn, 1);
+  const SlowestBlocks slowest = FindSlowest(*plan_, parameters);
+  for (std::size_t b = 2; b < parameter_block_sizes().size(); ++b) {
+    if (jacobians[b] == nullptr) continue;
+    if (b == slowest.link) {
+      fill(jacobians[b], kLinkColumn, 1);
+    } else if (b == slowest.slowdown) {
+      fill(jacobians[b], kSlowdownColumn, 1);
     } else {
-      std::fill_n(jacobians[2 + h], num_residuals(), 0.0);
+      std::fill_n(jacobians[b], num_residuals(), 0.0);
     }
   }
   return std::isfinite(answer.log_step);

@@ -44,12 +44,27 @@ struct MeasuredRow {
 struct PlanRows {
   PlanModel model;
   int workload_offset = 0;
-  std::vector<int> host_offsets;
-  double log_sd = 1;  // s_w, of its steps
+  std::vector<int> host_offsets;      // of links
+  std::vector<int> slowdown_offsets;  // of compute
+  bool others = false;                // whether some of its hosts compute like most
+  double log_sd = 1;                  // s_w, of its steps
   std::vector<MeasuredRow> rows;
 };
 
-// Residuals of one plan's rows over the blocks (cluster, workload, links of host groups ...).
+// The blocks of a plan's cost, in its order, of a vector of all values.
+template <class Value>
+std::vector<Value*> BlocksOf(const PlanRows& plan, Value* values) {
+  std::vector<Value*> blocks = {values, values + plan.workload_offset};
+  for (const int offset : plan.host_offsets) blocks.push_back(values + offset);
+  for (const int offset : plan.slowdown_offsets) blocks.push_back(values + offset);
+  return blocks;
+}
+
+// The model's answer where the blocks have these values.
+PlanAnswer AnswerAt(const PlanRows& plan, double const* const* blocks, Derivatives derivatives);
+
+// Residuals of one plan's rows over the blocks (cluster, workload, links of host groups ..., slow
+// hosts ...).
 class PlanCost final : public ceres::CostFunction {
  public:
   // `plan` must outlive the cost.

@@ -107,9 +107,7 @@ double CostOf(const std::vector<const PlanRows*>& plans, const std::vector<doubl
   constexpr int kMostResiduals = 3;
   double cost = 0;
   for (const PlanRows* plan : plans) {
-    std::vector<const double*> blocks = {values.data() + ParameterLayout::kClusterOffset,
-                                         values.data() + plan->workload_offset};
-    for (const int offset : plan->host_offsets) blocks.push_back(values.data() + offset);
+    const std::vector<const double*> blocks = BlocksOf(*plan, values.data());
     std::array<double, kMostResiduals> residuals{};
     const PlanCost plan_cost(plan);
     if (!plan_cost.Evaluate(blocks.data(), residuals.data(), nullptr)) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <map>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "calibrate/scatter.h"
+#include "calibrate/text.h"
 #include "model/step/believed_model.h"
 #include "model/step/plan_key.h"
 
@@ -33,19 +33,6 @@ constexpr double kNetworkShare = 0.5;
 constexpr double kNetworkFactor = 2;
 // The slowest link that is worth a thought beside a simpler explanation.
 constexpr DataRate<> kSlowestInUse = MegabitsPerSecond(100.0);
-
-std::string NumberText(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
-
-std::string RateText(DataRate<> rate) {
-  const double megabits = rate.in(kMegabitsPerSecond);
-  // A rate that three digits round up to 1000 is told in the next unit.
-  if (megabits < 999.5) return NumberText(megabits) + " Mbit/s";
-  return NumberText(rate.in(kGigabitsPerSecond)) + " Gbit/s";
-}
 
 // How many times as long, or as short: at least 1.
 std::string TimesText(double log_ratio) { return NumberText(std::exp(std::abs(log_ratio))); }
@@ -299,9 +286,9 @@ class Diagnosis {
       return causes;
     }
     for (LinkFacts Plan::*link : Links()) {
-      const std::optional<DataRate<>> found = RateOf(link);
+      const std::optional<DataRate<>> found = RateWithinPort(link);
       const std::optional<DataRate<>> nominal = found ? SoldAs(*found) : std::nullopt;
-      if (!nominal || *nominal < kSlowestInUse) continue;
+      if (!nominal || *nominal < kSlowestInUse || IsBeyondPort(link, *nominal)) continue;
       causes.push_back("behaves like a " + LinkName(link) + " of " + RateText(*nominal));
       break;
     }
@@ -441,6 +428,19 @@ class Diagnosis {
     return stated;
   }
 
+  // What a row states may be mistaken, but no link is faster than the port of the cluster file.
+  bool IsBeyondPort(LinkFacts Plan::*link, DataRate<> rate) const {
+    if ((plan_.*link).bandwidth) return false;
+    const StatedRate port = StatedRateOf(link);
+    return port.rate && rate > *port.rate;
+  }
+
+  std::optional<DataRate<>> RateWithinPort(LinkFacts Plan::*link) const {
+    std::optional<DataRate<>> rate = RateOf(link);
+    if (rate && IsBeyondPort(link, *rate)) rate.reset();
+    return rate;
+  }
+
   static std::string LinkName(LinkFacts Plan::*link) {
     return link == &Plan::server_link ? "server link" : "link";
   }
@@ -462,9 +462,10 @@ class Diagnosis {
   // As "link of 100 Mbit/s"; empty where no rate explains the row.
   std::string LinkText(LinkFacts Plan::*link) const {
     constexpr double kFarBelow = 3;
-    const std::optional<DataRate<>> found = RateOf(link);
+    const std::optional<DataRate<>> found = RateWithinPort(link);
     if (!found) return "";
-    const DataRate<> rate = SoldAs(*found).value_or(*found);
+    const DataRate<> nominal = SoldAs(*found).value_or(*found);
+    const DataRate<> rate = IsBeyondPort(link, nominal) ? *found : nominal;
     std::string text = LinkName(link) + " of " + RateText(rate);
     const StatedRate stated = StatedRateOf(link);
     if (!stated.rate) return text;
@@ -504,7 +505,7 @@ class Diagnosis {
                                 " than its like: a straggling node, a device that is throttled or "
                                 "shared, ";
       for (LinkFacts Plan::*link : Links()) {
-        const std::optional<DataRate<>> rate = RateOf(link);
+        const std::optional<DataRate<>> rate = RateWithinPort(link);
         if (!rate) continue;
         return cause + "steps of the warm-up, or a " + LinkName(link) + " of " + RateText(*rate);
       }

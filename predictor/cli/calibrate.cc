@@ -9,6 +9,7 @@
 
 #include "calibrate/caveats.h"
 #include "calibrate/drift.h"
+#include "calibrate/host_findings.h"
 #include "calibrate/identifiability.h"
 #include "calibrate/next_runs.h"
 #include "calibrate/suspects.h"
@@ -32,56 +33,6 @@ std::string ValueText(double value, const std::string& unit) {
 }
 
 bool IsHostLink(const ParameterEstimate& p) { return p.scope.rfind(kHostsScopePrefix, 0) == 0; }
-
-// The links that named hosts turned out to have, a sentence for each group, slowest first.
-std::vector<std::string> HostFindings(const Calibration& calibration, const Cluster& cluster) {
-  std::vector<const ParameterEstimate*> links;
-  for (const ParameterEstimate& p : calibration.parameters) {
-    if (IsHostLink(p)) links.push_back(&p);
-  }
-  std::sort(links.begin(), links.end(),
-            [](const auto* a, const auto* b) { return a->value < b->value; });
-  const auto is_slow = [&](const ParameterEstimate& p) {
-    return cluster.link.bandwidth && GigabitsPerSecond(p.value) * 3.0 < *cluster.link.bandwidth;
-  };
-  std::vector<std::string> findings;
-  // Many that are as the cluster file says are told together.
-  constexpr std::ptrdiff_t kToldApart = 2;
-  const auto sound = std::find_if(links.begin(), links.end(), [&](const ParameterEstimate* p) {
-    return cluster.link.bandwidth && !is_slow(*p);
-  });
-  std::string together;
-  if (links.end() - sound > kToldApart) {
-    std::ptrdiff_t hosts = 0;
-    for (auto link = sound; link != links.end(); ++link) {
-      hosts += 1 + std::count((*link)->scope.begin(), (*link)->scope.end(), '+');
-    }
-    together = fmt::format("{} {}hosts sit on links as the cluster file says (fitted {} to {}).",
-                           hosts, sound == links.begin() ? "" : "other ",
-                           FormatRate(GigabitsPerSecond((*sound)->value)),
-                           FormatRate(GigabitsPerSecond(links.back()->value)));
-    links.erase(sound, links.end());
-  }
-  for (const ParameterEstimate* p : links) {
-    std::string hosts = p->scope.substr(std::string(kHostsScopePrefix).size());
-    const bool several = hosts.find('+') != std::string::npos;
-    for (std::size_t plus = hosts.find('+'); plus != std::string::npos; plus = hosts.find('+')) {
-      hosts.replace(plus, 1, hosts.find('+', plus + 1) == std::string::npos ? " and " : ", ");
-    }
-    const DataRate<> rate = GigabitsPerSecond(p->value);
-    std::string text = fmt::format("{} {} on a link of about {} (fitted {}, standard error {}).",
-                                   hosts, several ? "sit" : "sits", FormatRate(NominalRate(rate)),
-                                   FormatRate(rate), FormatPercent(p->log_sd));
-    if (is_slow(*p)) {
-      text += fmt::format(" The cluster file says {}: look at the cable and the port.",
-                          FormatRate(*cluster.link.bandwidth));
-    }
-    if (p->decided_by == DecidedBy::kPrior) text += " The runs hardly tell.";
-    findings.push_back(text);
-  }
-  if (!together.empty()) findings.push_back(together);
-  return findings;
-}
 
 // "fitted 3 GB/s" as the option --fix or --prior states it.
 double ParseParameterValue(const ParameterSpec& spec, const std::string& text,
@@ -433,6 +384,12 @@ int RunCheck(const CalibrationProblem& problem, bool as_json) {
     const int width = TerminalWidth();
     out += report.stale ? FlagLine(report.verdict, style, width)
                         : NoteLine(report.verdict, style, width);
+    if (!problem.cluster.calibration->has_covariance) {
+      out += FlagLine(
+          "the calibration has no covariance: its parameters are taken as independent of each "
+          "other, and runs may seem to scatter more or less than they do",
+          style, width);
+    }
     for (const ParameterDrift& drift : report.drifts) {
       out += NoteLine(DriftText(drift), style, width);
     }

@@ -227,18 +227,21 @@ void RequireBatch(const Plan& plan) {
                    "samples of one micro-step on one device, like 32");
 }
 
-void NameAllHosts(const Cluster& cluster, Plan* plan) {
+std::set<std::string> KnownHosts(const Cluster& cluster) {
   std::set<std::string> hosts;
   for (const Host& host : cluster.hosts) hosts.insert(host.name);
   if (cluster.calibration) {
-    const std::string prefix = kHostsScopePrefix;
+    hosts.insert(cluster.calibration->range.hosts_alone.begin(),
+                 cluster.calibration->range.hosts_alone.end());
     for (const ParameterEstimate& p : cluster.calibration->parameters) {
-      if (p.scope.rfind(prefix, 0) != 0) continue;
-      for (const std::string& host : ParseHosts(p.scope.substr(prefix.size()), {})) {
-        hosts.insert(host);
-      }
+      for (const std::string& host : HostsOfScope(p.scope)) hosts.insert(host);
     }
   }
+  return hosts;
+}
+
+void NameAllHosts(const Cluster& cluster, Plan* plan) {
+  const std::set<std::string> hosts = KnownHosts(cluster);
   if (static_cast<int>(hosts.size()) != plan->nodes()) return;
   plan->hosts.assign(hosts.begin(), hosts.end());
 }

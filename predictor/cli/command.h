@@ -3,6 +3,7 @@
 #define STEPCAST_PREDICTOR_CLI_COMMAND_H_
 
 #include <boost/program_options.hpp>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -148,6 +149,7 @@ Plan ReadPlan(const Arguments& arguments, const Target& target);
 void RequireBatch(const Plan& plan);
 // Names the hosts of a plan for the whole cluster, where the cluster file or its calibration names
 // just as many: their links differ, and no plan for all of them is without the slowest.
+std::set<std::string> KnownHosts(const Cluster& cluster);
 void NameAllHosts(const Cluster& cluster, Plan* plan);
 
 // Sets what the option `key` ("workers", "bandwidth", ...) says of a plan.

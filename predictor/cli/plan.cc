@@ -224,8 +224,10 @@ int RunPlan(const std::vector<std::string>& arguments) {
         "stepcast plan --cluster F [--workload W] [--local-batch N] [--workers N] ...",
         "Chooses the runs that would narrow the forecast of a plan the most: by default of\n"
         "the whole cluster. Each is chosen as if those before it had been measured, the\n"
-        "cheapest of those that bring at least half of what the best would. F may be\n"
-        "calibrated or not: without any measured run the choice rests on priors.",
+        "cheapest of those that bring at least half of what the best would. Beside them\n"
+        "come one run of each known host alone, where there was none: a host that computes\n"
+        "slower does not show otherwise. F may be calibrated or not: without any measured\n"
+        "run the choice rests on priors.",
         options,
         "  stepcast plan --cluster ufrgs-tupi --workload resnet50 --local-batch 128 --count 3\n");
     return kDone;
@@ -247,9 +249,12 @@ int RunPlan(const std::vector<std::string>& arguments) {
   const BelievedModel model(target.cluster, target.workload, target.facts, target.device);
   const std::vector<Plan> candidates =
       ReadCandidates(args, target, goal, batches.value_or(CalibratedRange::BatchRange{0, 0, 0}));
-  const NextRuns next = ChooseNextRuns(
-      model, goal, candidates,
-      target.cluster.calibration ? target.cluster.calibration->range : CalibratedRange(), count);
+  const CalibratedRange range =
+      target.cluster.calibration ? target.cluster.calibration->range : CalibratedRange();
+  NextRuns next = ChooseNextRuns(model, goal, candidates, range, count);
+  if (!args.Has("among")) {
+    AddHostRuns(model, goal, range, KnownHosts(target.cluster), &next);
+  }
   if (args.Has("json")) {
     PrintJson(RunsJson(next, goal, target, now));
   } else {

@@ -107,7 +107,7 @@ StepFacts FactsOf(const Plan& plan, const std::string& name = "resnet50") {
 // ln(SI value) by columns.
 using Point = std::array<double, kPlanColumns>;
 
-// Around the truth; the link of its own is 3 Gbit/s.
+// Around the truth; the link of its own is 3 Gbit/s, and its host computes 1.2 times slower.
 Point RandomPoint(Noise* noise, double sd) {
   const Truth truth = PlausibleTruth();
   const WorkloadParameters<double>& workload = truth.workloads.at("resnet50");
@@ -115,16 +115,20 @@ Point RandomPoint(Noise* noise, double sd) {
   for (std::size_t i = 0; i < point.size(); ++i) {
     const double si = i < kClusterParameterCount ? truth.cluster.si[i]
                       : i < kLinkColumn          ? workload.si[i - kClusterParameterCount]
-                                                 : 3e9 / 8;
+                      : i == kLinkColumn         ? 3e9 / 8
+                                                 : 1.2;
     point[i] = std::log(si) + sd * noise->Next();
   }
   return point;
 }
 
+// A named host has a link of its own, and a factor on its compute.
 PlanAnswer Answer(const StepFacts& facts, bool named_link, const Point& at, bool with_gradient) {
-  return PlanModel(facts).Answer(PlanParameters::FromLogs(at.data(), at.data() + kWorkloadColumn,
-                                                          named_link ? &at[kLinkColumn] : nullptr),
-                                 with_gradient ? Derivatives::kAll : Derivatives::kNone);
+  return PlanModel(facts).Answer(
+      PlanParameters::FromLogs(at.data(), at.data() + kWorkloadColumn,
+                               named_link ? &at[kLinkColumn] : nullptr,
+                               named_link ? &at[kSlowdownColumn] : nullptr),
+      with_gradient ? Derivatives::kAll : Derivatives::kNone);
 }
 
 class AnswerOf : public ::testing::TestWithParam<PlanCase> {};
@@ -463,6 +467,32 @@ TEST(PlanCost, OnlyTheSlowestHostIsHeldResponsible) {
     }
     EXPECT_GT(std::abs(alone.Gradient()[kOwnColumns]), 0.01) << "the link must matter here";
   }
+}
+
+// A step waits for the host that computes slowest; hosts without a factor compute as ever.
+TEST(PlanCost, OnlyTheSlowestComputeIsHeldResponsible) {
+  const Plan plan = OnNodes(4, 2, Strategy::kRing);
+  Noise noise(9);
+  const Point point = RandomPoint(&noise, 0.2);
+  const std::vector<MeasuredRow> rows = SpreadRows(plan, point, false);
+  const auto evaluate = [&](const std::vector<double>& factors, bool others) {
+    PlanRows of_hosts = RowsOf(plan, rows);
+    of_hosts.slowdown_offsets.assign(factors.size(), 50);
+    of_hosts.others = others;
+    return EvaluateCost(of_hosts, ValuesAt(point, factors));
+  };
+  const Evaluation none = EvaluateCost(RowsOf(plan, rows), ValuesAt(point));
+  const Evaluation slow = evaluate({0.3}, false);
+  EXPECT_GT(std::abs(slow.Gradient()[kOwnColumns]), 0.01);
+  for (const bool others : {false, true}) {
+    const Evaluation two = evaluate({0.1, 0.3}, others);
+    EXPECT_NEAR(two.cost(), slow.cost(), 1e-9 * slow.cost());
+    EXPECT_EQ(two.Gradient()[kOwnColumns], 0);
+    EXPECT_NEAR(two.Gradient()[kOwnColumns + 1], slow.Gradient()[kOwnColumns], 1e-9);
+  }
+  EXPECT_NEAR(evaluate({-0.3}, true).cost(), none.cost(), 1e-9 * none.cost());
+  EXPECT_EQ(evaluate({-0.3}, true).Gradient()[kOwnColumns], 0) << "a fast host waits";
+  EXPECT_GT(std::abs(evaluate({-0.3}, false).cost() - none.cost()), 1e-3);
 }
 
 // The solver asks for no derivatives of what is held constant.

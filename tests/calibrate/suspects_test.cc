@@ -210,6 +210,19 @@ TEST(Suspects, SayWhatTheClusterFileSays) {
             "and the port");
 }
 
+// A row that is faster than the model does not behave like a link beyond the port.
+TEST(Suspects, NameNoLinkBeyondThePort) {
+  SyntheticProblem synthetic = Campaign(kNoise, 1);
+  synthetic.problem().cluster.link.bandwidth = GigabitsPerSecond(10.0);
+  Plan fast = AllreducePlan({1, 1, 1, 1, 1}, 8);
+  fast.link.bandwidth = GigabitsPerSecond(100.0);
+  synthetic.Add("bert_base", fast, -0.7);
+  synthetic.problem().runs.back().plan.link = {};
+  const Suspects suspects = FindIn(synthetic.problem());
+  ASSERT_EQ(suspects.size(), 1U) << Text(suspects);
+  EXPECT_FALSE(Says(suspects[0], "link of")) << suspects[0].cause;
+}
+
 // A row within the fit's scatter is reported where another run of its plan contradicts it.
 TEST(Suspects, AllRowsOfAContradiction) {
   SyntheticProblem synthetic = Campaign(kNoise, 2);

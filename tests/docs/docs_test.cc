@@ -295,6 +295,7 @@ Lines Generated(const std::string& name) {
       {"models", ModelTables},
       {"cluster parameters", [] { return ParameterTable(kClusterParameterSpecs); }},
       {"workload parameters", [] { return ParameterTable(kWorkloadParameterSpecs); }},
+      {"host parameters", [] { return ParameterTable(std::array{kComputeSlowdownSpec}); }},
   };
   return kTables.at(name)();
 }

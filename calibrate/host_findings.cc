@@ -1,0 +1,102 @@
+#include "calibrate/host_findings.h"
+
+#include <algorithm>
+
+#include "calibrate/text.h"
+#include "model/step/parameters.h"
+
+namespace stepcast {
+namespace {
+
+// "a", "a and b", "a, b and c".
+std::string Listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  }
+  return text;
+}
+
+constexpr double kContradicts = 1.25;  // a port whose hosts carry so much more is misstated
+
+// Whether the link is about the port that the cluster file states.
+bool IsAsStated(const ParameterEstimate& p, const Cluster& cluster) {
+  constexpr double kNear = 1.5;
+  const std::optional<DataRate<>> port = PortOf(cluster, p.scope);
+  return port && p.decided_by != DecidedBy::kPrior &&
+         !(GigabitsPerSecond(p.low) > *port * kContradicts) &&
+         GigabitsPerSecond(p.value) * kNear >= *port;
+}
+
+std::string LinkFinding(const ParameterEstimate& p, const Cluster& cluster) {
+  constexpr double kFarBelow = 3;
+  const std::vector<std::string> hosts = HostsOfScope(p.scope);
+  const bool several = hosts.size() > 1;
+  const DataRate<> rate = GigabitsPerSecond(p.value);
+  const std::optional<DataRate<>> port = PortOf(cluster, p.scope);
+  std::string text = Listed(hosts);
+  if (port && GigabitsPerSecond(p.low) > *port * kContradicts) {
+    text += std::string(several ? " carry" : " carries") + " more than the port of " +
+            RateText(*port) + " that the cluster file states: correct it.";
+  } else if (port && Max(rate, NominalRate(rate)) > *port) {
+    text += std::string(several ? " sit on ports" : " sits on a port") + " of " + RateText(*port) +
+            ", and the runs show nothing slower.";
+  } else {
+    text += std::string(several ? " sit" : " sits") + " on a link of about " +
+            RateText(NominalRate(rate)) + " (fitted " + RateText(rate) + ", standard error " +
+            NumberText(100 * p.log_sd) + " %).";
+    if (port && rate * kFarBelow < *port) {
+      text += " The cluster file says " + RateText(*port) + ": look at the cable and the port.";
+    }
+  }
+  if (p.decided_by == DecidedBy::kPrior) text += " The runs hardly tell.";
+  return text;
+}
+
+}  // namespace
+
+std::optional<DataRate<>> PortOf(const Cluster& cluster, const std::string& scope) {
+  std::optional<DataRate<>> slowest;
+  for (const std::string& name : HostsOfScope(scope)) {
+    std::optional<DataRate<>> port = cluster.link.bandwidth;
+    for (const Host& host : cluster.hosts) {
+      if (host.name == name && host.link.bandwidth) port = host.link.bandwidth;
+    }
+    if (port && (!slowest || *port < *slowest)) slowest = port;
+  }
+  return slowest;
+}
+
+std::vector<std::string> HostFindings(const Calibration& calibration, const Cluster& cluster) {
+  std::vector<const ParameterEstimate*> links;
+  std::vector<std::string> findings;
+  for (const ParameterEstimate& p : calibration.parameters) {
+    if (p.name == kComputeSlowdownSpec.name) findings.push_back(ComputeText(p) + ".");
+    const bool is_link = p.name == kClusterParameterSpecs[kLinkBandwidth].name;
+    if (is_link && !HostsOfScope(p.scope).empty()) links.push_back(&p);
+  }
+  std::sort(links.begin(), links.end(),
+            [](const auto* a, const auto* b) { return a->value < b->value; });
+  // Many that are as stated are told together.
+  const auto stated =
+      std::stable_partition(links.begin(), links.end(),
+                            [&](const ParameterEstimate* p) { return !IsAsStated(*p, cluster); });
+  constexpr std::ptrdiff_t kToldApart = 2;
+  const bool together = links.end() - stated > kToldApart;
+  for (auto link = links.begin(); link != (together ? stated : links.end()); ++link) {
+    findings.push_back(LinkFinding(**link, cluster));
+  }
+  if (together) {
+    std::size_t hosts = 0;
+    for (auto link = stated; link != links.end(); ++link) {
+      hosts += HostsOfScope((*link)->scope).size();
+    }
+    findings.push_back(std::to_string(hosts) + (stated == links.begin() ? "" : " other") +
+                       " hosts sit on links as the cluster file says (fitted " +
+                       RateText(GigabitsPerSecond((*stated)->value)) + " to " +
+                       RateText(GigabitsPerSecond(links.back()->value)) + ").");
+  }
+  return findings;
+}
+
+}  // namespace stepcast

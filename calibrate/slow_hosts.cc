@@ -1,0 +1,237 @@
+#include "calibrate/slow_hosts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "calibrate/group_rows.h"
+#include "calibrate/scatter.h"
+#include "calibrate/solver.h"
+#include "calibrate/starting_point.h"
+#include "model/statistics/normal.h"
+
+namespace stepcast {
+namespace {
+
+constexpr double kLevel = 0.01;
+constexpr double kLeastZ = 3;
+constexpr double kMostOfARow = 8;  // of z^2: no row is enough alone
+constexpr double kLeastFactor = 1.1;
+constexpr double kTold = 6;  // less of a difference in z^2 does not tell groups apart
+constexpr std::size_t kMostTried = 4;
+constexpr double kMostlyCompute = 0.2;  // share of a step from which on its time tells of compute
+constexpr int kEnoughToTell = 20;       // iterations of a fit
+
+// How far a row's ln(step) is off, and what a factor on compute does to it.
+struct RowState {
+  int run = 0;
+  double off = 0;      // ln(measured / predicted)
+  double compute = 0;  // share of the step
+  double log_sd = 1;
+};
+
+std::vector<RowState> StatesOf(const std::vector<PlanRows>& plans,
+                               const std::vector<double>& values) {
+  std::vector<RowState> states;
+  for (const PlanRows& plan : plans) {
+    const PlanAnswer answer =
+        AnswerAt(plan, BlocksOf(plan, values.data()).data(), Derivatives::kNone);
+    for (const MeasuredRow& row : plan.rows) {
+      states.push_back(
+          {row.run, row.log_step - answer.log_step, 1 - answer.sync_share, plan.log_sd});
+    }
+  }
+  return states;
+}
+
+void SetScatter(double typical, std::vector<PlanRows>* plans) {
+  for (PlanRows& plan : *plans) {
+    plan.log_sd = typical * RepeatFactor(static_cast<double>(plan.rows.size()));
+  }
+}
+
+double TypicalOf(const std::vector<RowState>& states, double before) {
+  std::vector<ScatterRow> rows;
+  rows.reserve(states.size());
+  for (const RowState& state : states) rows.push_back({state.off, 1 - state.compute});
+  return TypicalScatter(rows, before);
+}
+
+double RobustCost(double z) { return 2 * (std::sqrt(1 + z * z) - 1); }
+
+struct Group {
+  std::vector<std::string> hosts;
+  std::vector<bool> holds;  // by run
+  double score = 0;
+  double log_factor = 0;
+};
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<long>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Which groups are worth a fit of their own, the likeliest first: by the slope of the cost at a
+// factor of 1. A fit begins at the factor that the middle one of its rows asks for, because rows
+// that are far off hardly pull.
+std::vector<Group> Candidates(const CalibrationProblem& problem, const ParameterLayout& layout,
+                              const std::vector<RowState>& states) {
+  const HostGroups found = GroupByLayouts(problem.runs, [&](const Run& run) {
+    return !problem.workloads.at(run.workload).communication_only;
+  });
+  std::vector<Group> groups;
+  // All hosts together are the cluster.
+  if (found.groups.size() < 2 && !found.some_without_hosts) return groups;
+  const auto known = [&](const std::string& host) {
+    Run alone;
+    alone.plan.hosts = {host};
+    return !layout.SlowdownsOf(alone).offsets.empty();
+  };
+  for (const std::vector<std::string>& hosts : found.groups) {
+    if (known(hosts.front())) continue;
+    Group group;
+    group.hosts = hosts;
+    const std::set<std::string> names(hosts.begin(), hosts.end());
+    for (const Run& run : problem.runs) {
+      group.holds.push_back(std::any_of(run.plan.hosts.begin(), run.plan.hosts.end(),
+                                        [&](const auto& host) { return names.count(host) > 0; }));
+    }
+    double slope = 0;
+    double curvature = 0;
+    std::vector<double> asked;
+    for (const RowState& state : states) {
+      if (!group.holds[static_cast<std::size_t>(state.run)]) continue;
+      const double z = state.off / state.log_sd;
+      const double weight = 1 / (std::sqrt(1 + z * z) * state.log_sd * state.log_sd);
+      slope += weight * state.off * state.compute;
+      curvature += weight * state.compute * state.compute;
+      if (state.compute > kMostlyCompute) asked.push_back(state.off / state.compute);
+    }
+    if (asked.size() < 2 || !(curvature > 0)) continue;
+    group.score = slope * slope / curvature;
+    group.log_factor = Median(std::move(asked));
+    groups.push_back(std::move(group));
+  }
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const Group& a, const Group& b) { return a.score > b.score; });
+  constexpr double kLeastScore = 1;
+  while (!groups.empty() && (groups.size() > kMostTried || groups.back().score < kLeastScore)) {
+    groups.pop_back();
+  }
+  return groups;
+}
+
+// What a fit's cost has beside its steps: the distances of values from their priors, and of shares
+// of exposed synchronisation from the measured ones.
+double CostBeside(const Fit& fit, const std::vector<RowState>& states) {
+  double steps = 0;
+  for (const RowState& state : states) steps += RobustCost(state.off / state.log_sd) / 2;
+  return fit.cost - steps;
+}
+
+struct Tried {
+  SlowHosts with;
+  double z2 = 0;
+  double log_factor = 0;
+};
+
+std::optional<Tried> Try(const CalibrationProblem& problem, const ParameterLayout& layout,
+                         const Fit& fit, const Group& group, const CalibrationOptions& options) {
+  Tried tried{{layout, {}, {}}, 0, 0};
+  ParameterLayout& own = tried.with.layout;
+  const int offset = own.AddSlowHosts(group.hosts);
+  std::vector<PlanRows>& plans = tried.with.plans;
+  plans = GroupRows(problem, own);
+  const std::vector<const PlanRows*> shuffled = Shuffled(plans);
+  std::vector<double> start = fit.values;
+  start.push_back(group.log_factor);
+  SetScatter(options.step_log_sd, &plans);
+  const int iterations = std::min(options.max_iterations, kEnoughToTell);
+  const auto solve = [&](std::vector<double> from, std::optional<int> hold) {
+    return Minimisation(own, shuffled, std::move(from), std::nullopt, hold)
+        .Solve(iterations, kStartTolerance);
+  };
+  // The scatter around the fit with the factor, then both fits by it.
+  Fit with = solve(start, std::nullopt);
+  if (!with.usable) return std::nullopt;
+  SetScatter(TypicalOf(StatesOf(plans, with.values), options.step_log_sd), &plans);
+  with = solve(with.values, std::nullopt);
+  start.back() = 0;
+  const Fit without = solve(start, offset);
+  if (!with.usable || !without.usable) return std::nullopt;
+  const std::vector<RowState> near = StatesOf(plans, with.values);
+  const std::vector<RowState> far = StatesOf(plans, without.values);
+  tried.log_factor = with.values.back();
+  // Whether there is a factor is asked of the runs alone: its own prior says how large it may be.
+  const double log_sd = own.parameters().back().prior.log_sd;
+  tried.z2 = 2 * (CostBeside(without, far) - CostBeside(with, near)) +
+             tried.log_factor * tried.log_factor / (log_sd * log_sd);
+  int nearer = 0;
+  for (std::size_t i = 0; i < near.size(); ++i) {
+    const double fall =
+        RobustCost(far[i].off / far[i].log_sd) - RobustCost(near[i].off / near[i].log_sd);
+    tried.z2 += std::min(fall, kMostOfARow);
+    if (group.holds[static_cast<std::size_t>(near[i].run)] && fall > 0) ++nearer;
+  }
+  if (nearer < 2 || std::abs(tried.log_factor) < std::log(kLeastFactor)) return std::nullopt;
+  tried.with.fit = with;
+  return tried;
+}
+
+}  // namespace
+
+std::optional<SlowHosts> NextSlowHosts(const CalibrationProblem& problem,
+                                       const ParameterLayout& layout,
+                                       const std::vector<PlanRows>& plans, const Fit& fit,
+                                       const CalibrationOptions& options) {
+  const std::vector<Group> groups = Candidates(problem, layout, StatesOf(plans, fit.values));
+  if (groups.empty()) return std::nullopt;
+  std::set<std::string> hosts;
+  for (const Run& run : problem.runs) hosts.insert(run.plan.hosts.begin(), run.plan.hosts.end());
+  const double least_z =
+      std::max(kLeastZ, NormalQuantile(1 - kLevel / (2 * static_cast<double>(hosts.size()))));
+  std::optional<Tried> best;
+  const auto slower = [](const Tried& tried) { return tried.log_factor > 0; };
+  for (const Group& group : groups) {
+    std::optional<Tried> tried = Try(problem, layout, fit, group, options);
+    if (!tried || tried->z2 < least_z * least_z) continue;
+    bool better = !best || tried->z2 > best->z2;
+    if (best && slower(*tried) != slower(*best) && std::abs(tried->z2 - best->z2) < kTold) {
+      better = slower(*tried);
+    }
+    if (better) best = std::move(tried);
+  }
+  if (!best) return std::nullopt;
+  return std::move(best->with);
+}
+
+void CountSlowRuns(const ParameterLayout& layout, const std::vector<PlanRows>& plans,
+                   const std::vector<double>& values, std::vector<ParameterEstimate>* estimates) {
+  for (int i = 0; i < layout.size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (layout.parameters()[at].spec != &kComputeSlowdownSpec) continue;
+    std::vector<double> as_others = values;
+    as_others[at] = 0;
+    for (const PlanRows& plan : plans) {
+      const std::vector<int>& own = plan.slowdown_offsets;
+      if (std::find(own.begin(), own.end(), i) == own.end()) continue;
+      const auto log_step = [&](const std::vector<double>& of) {
+        return AnswerAt(plan, BlocksOf(plan, of.data()).data(), Derivatives::kNone).log_step;
+      };
+      const double with = log_step(values);
+      const double without = log_step(as_others);
+      if (with == without) continue;  // another host holds it back
+      for (const MeasuredRow& row : plan.rows) {
+        ParameterEstimate& estimate = (*estimates)[at];
+        ++estimate.runs;
+        const bool nearer = std::abs(row.log_step - with) < std::abs(row.log_step - without);
+        if (nearer) ++estimate.runs_nearer;
+      }
+    }
+  }
+}
+
+}  // namespace stepcast

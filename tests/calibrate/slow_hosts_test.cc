@@ -1,0 +1,264 @@
+// Hosts that compute slower than the others: found where runs show them, and nowhere else.
+#include "calibrate/slow_hosts.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "calibrate/drift.h"
+#include "calibrate/host_findings.h"
+#include "calibrate/next_runs.h"
+#include "calibrate/online/online_calibration.h"
+#include "data/io/machines.h"
+#include "predictor/predictor.h"
+#include "tests/calibrate/synthetic_runs.h"
+
+namespace stepcast {
+namespace {
+
+constexpr double kNoise = 0.02;
+
+using Hosts = std::vector<std::string>;
+
+Truth TruthOf(const Hosts& hosts) {
+  Truth truth = PlausibleTruth();
+  truth.workloads = {{"resnet50", truth.workloads.at("resnet50")}};
+  for (const std::string& host : hosts) truth.host_links[host] = GigabitsPerSecond(9.0);
+  return truth;
+}
+
+Plan OnHosts(const Hosts& hosts, int batch) {
+  Plan plan = AllreducePlan(Placement(hosts.size(), 1), batch);
+  plan.hosts = hosts;
+  return plan;
+}
+
+// Each host alone twice, and what else there is.
+SyntheticProblem AloneTwice(const Truth& truth, std::uint64_t seed,
+                            const std::vector<Hosts>& together = {}) {
+  SyntheticProblem synthetic(truth);
+  Noise noise(seed);
+  for (const auto& [host, link] : truth.host_links) {
+    for (const int batch : {32, 32}) {
+      synthetic.Add("resnet50", OnHosts({host}, batch), kNoise * noise.Next());
+    }
+  }
+  for (const Hosts& hosts : together) {
+    synthetic.Add("resnet50", OnHosts(hosts, 32), kNoise * noise.Next());
+  }
+  return synthetic;
+}
+
+std::vector<const ParameterEstimate*> Slowdowns(const Cluster& cluster) {
+  std::vector<const ParameterEstimate*> found;
+  for (const ParameterEstimate& p : cluster.calibration->parameters) {
+    if (p.name == kComputeSlowdownSpec.name) found.push_back(&p);
+  }
+  return found;
+}
+
+const Hosts kFour = {"n1", "n2", "n3", "n4"};
+
+TEST(SlowHosts, OneMeasuredAloneTwiceIsFound) {
+  for (const double factor : {1.3, 1.6, 3.0}) {
+    Truth truth = TruthOf(kFour);
+    truth.host_slowdowns["n3"] = factor;
+    for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
+      const Cluster cluster =
+          Calibrate(AloneTwice(truth, seed, {{"n1", "n2"}, {"n1", "n4"}}).problem()).cluster;
+      const auto slow = Slowdowns(cluster);
+      ASSERT_EQ(slow.size(), 1U) << factor << ", seed " << seed;
+      EXPECT_EQ(slow.front()->scope, "hosts n3");
+      EXPECT_NEAR(std::log(slow.front()->value / factor), 0, 3 * slow.front()->log_sd);
+      EXPECT_LT(slow.front()->log_sd, 0.08);
+      EXPECT_LE(slow.front()->low, factor);
+      EXPECT_GE(slow.front()->high, factor);
+      EXPECT_EQ(slow.front()->runs, 2);
+      EXPECT_EQ(slow.front()->runs_nearer, 2);
+      const std::string finding = HostFindings(*cluster.calibration, cluster).front();
+      EXPECT_EQ(finding.find("n3 computes "), 0U) << finding;
+      EXPECT_NE(finding.find(" times slower (2 of 2 runs)."), std::string::npos) << finding;
+    }
+  }
+}
+
+TEST(SlowHosts, HealthyHardwareHasNone) {
+  int alarms = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const SyntheticProblem synthetic =
+        AloneTwice(TruthOf(kFour), seed, {{"n1", "n2"}, {"n3", "n4"}, {"n2", "n3"}, kFour});
+    alarms += Slowdowns(Calibrate(synthetic.problem()).cluster).empty() ? 0 : 1;
+  }
+  EXPECT_LE(alarms, 1);
+}
+
+TEST(SlowHosts, TwoAreFoundOneAfterTheOther) {
+  Truth truth = TruthOf({"n1", "n2", "n3", "n4", "n5", "n6"});
+  truth.host_slowdowns = {{"n2", 1.4}, {"n5", 2.0}};
+  const Cluster cluster = Calibrate(AloneTwice(truth, 1).problem()).cluster;
+  const auto slow = Slowdowns(cluster);
+  ASSERT_EQ(slow.size(), 2U);
+  for (const ParameterEstimate* p : slow) {
+    EXPECT_NEAR(std::log(p->value / truth.ValueOf(*p)), 0, 3 * p->log_sd) << p->scope;
+  }
+}
+
+// Either may be the odd one: devices break rather than improve.
+TEST(SlowHosts, OfTwoTheSlowerIsNamed) {
+  Truth truth = TruthOf({"n1", "n2"});
+  truth.host_slowdowns["n2"] = 1.5;
+  const Cluster cluster = Calibrate(AloneTwice(truth, 1).problem()).cluster;
+  const auto slow = Slowdowns(cluster);
+  ASSERT_EQ(slow.size(), 1U);
+  EXPECT_EQ(slow.front()->scope, "hosts n2");
+  EXPECT_GT(slow.front()->value, 1.3);
+}
+
+TEST(SlowHosts, OneRunAloneDecidesNothing) {
+  Truth truth = TruthOf(kFour);
+  SyntheticProblem synthetic = AloneTwice(truth, 1);
+  synthetic.problem().runs[4].step_time = synthetic.problem().runs[4].step_time * 1.5;
+  EXPECT_TRUE(Slowdowns(Calibrate(synthetic.problem()).cluster).empty());
+}
+
+TEST(SlowHosts, ForecastsSayAndCountIt) {
+  Truth truth = TruthOf(kFour);
+  truth.host_slowdowns["n3"] = 1.3;
+  const Cluster fitted =
+      Calibrate(AloneTwice(truth, 1, {{"n1", "n2"}, {"n1", "n4"}, {"n2", "n4"}}).problem()).cluster;
+  // As files hold it.
+  const Cluster cluster = ParseCluster(FormatCluster(fitted), "fitted.yaml");
+  const Predictor predictor(cluster, *FindWorkload("resnet50"), std::nullopt, kSyntheticDevice);
+  const auto flag = [&](const Hosts& hosts) {
+    Plan plan = OnHosts(hosts.empty() ? Hosts{"n1", "n2"} : hosts, 32);
+    plan.hosts = hosts;
+    for (const std::string& text : predictor.Predict(plan).flags) {
+      if (text.find("computes") != std::string::npos) return text;
+    }
+    return std::string();
+  };
+  EXPECT_NE(flag({"n1", "n3"}).find("times slower (2 of 2 runs)"), std::string::npos);
+  EXPECT_EQ(flag({"n1", "n2"}), "");
+  EXPECT_NE(flag({}).find("no host is named"), std::string::npos);
+  const double factor = Slowdowns(cluster).front()->value;
+  const auto step = [&](const Hosts& hosts) {
+    return predictor.Predict(OnHosts(hosts, 32)).step_time;
+  };
+  EXPECT_NEAR(step({"n3"}) / step({"n1"}), factor, 1e-9) << "all of a step alone is compute";
+  EXPECT_EQ(step({"n2"}), step({"n1"}));
+  EXPECT_GT(step({"n1", "n3"}), step({"n1", "n2"}));
+  // What is not known of the factor widens the forecasts that depend on it, and no others.
+  const auto width = [&](const Hosts& hosts) {
+    return predictor.Predict(OnHosts(hosts, 32)).parameter_log_sd;
+  };
+  EXPECT_GT(width({"n3"}), 0);
+  EXPECT_EQ(width({"n2"}), width({"n1"}));
+}
+
+TEST(SlowHosts, ProposedRunsShowThem) {
+  const Cluster cluster = Calibrate(AloneTwice(TruthOf({"n1", "n2"}), 1).problem()).cluster;
+  const BelievedModel model(cluster, *FindWorkload("resnet50"), std::nullopt, kSyntheticDevice);
+  const CalibratedRange& range = cluster.calibration->range;
+  EXPECT_EQ(range.hosts_alone, (std::set<std::string>{"n1", "n2"}));
+  NextRuns next;
+  AddHostRuns(model, OnHosts(kFour, 32), range, {"n1", "n2", "n3", "n4"}, &next);
+  ASSERT_EQ(next.runs.size(), 2U);
+  EXPECT_EQ(next.runs[0].plan.hosts, Hosts{"n3"});
+  EXPECT_EQ(next.runs[1].plan.hosts, Hosts{"n4"});
+  for (const NextRun& run : next.runs) {
+    EXPECT_EQ(run.plan.workers(), 1);
+    EXPECT_EQ(run.plan.strategy, Strategy::kNone);
+    EXPECT_GT(run.device_seconds, 0);
+    EXPECT_NE(run.tells.find("computes like the others"), std::string::npos);
+  }
+  NextRuns of_one;
+  AddHostRuns(model, OnHosts({"n1"}, 32), {}, {"n1"}, &of_one);
+  EXPECT_TRUE(of_one.runs.empty()) << "one host has nobody to be compared with";
+}
+
+// ---- Elsewhere.
+
+TEST(SlowHosts, OnlineLearningTakesThemOver) {
+  Truth truth = TruthOf(kFour);
+  truth.host_slowdowns["n3"] = 1.4;
+  const Cluster cluster = CalibratedCluster(truth);
+  const Predictor predictor(cluster, *FindWorkload("resnet50"), std::nullopt, kSyntheticDevice);
+  OnlineCalibration job(cluster, *FindWorkload("resnet50"), std::nullopt, kSyntheticDevice);
+  for (const Hosts& hosts : {Hosts{"n3"}, Hosts{"n1", "n3"}, Hosts{"n1", "n2"}}) {
+    const Plan plan = OnHosts(hosts, 32);
+    // Each the first of its kind, from where the calibration stands.
+    OnlineCalibration anew(cluster, *FindWorkload("resnet50"), std::nullopt, kSyntheticDevice);
+    const Duration<> forecast = predictor.Predict(plan).step_time;
+    EXPECT_NEAR(anew.Observe(plan, Seconds(0.2)).predicted / forecast, 1, 1e-12);
+    // The host got worse.
+    const bool slow = plan.hosts.back() == "n3";
+    for (int i = 0; i < 30; ++i) job.Observe(plan, forecast * (slow ? 1.2 : 1.0));
+  }
+  const auto learnt = Slowdowns(job.cluster());
+  ASSERT_EQ(learnt.size(), 1U);
+  EXPECT_GT(learnt.front()->value, 1.42);
+}
+
+TEST(SlowHosts, ThatRecoverAreADrift) {
+  Truth truth = TruthOf(kFour);
+  truth.host_slowdowns["n3"] = 1.4;
+  const std::vector<Hosts> together = {{"n1", "n2"}, {"n1", "n4"}, {"n3", "n4"}};
+  const SyntheticProblem before = AloneTwice(truth, 1, together);
+  DriftProblem problem;
+  problem.cluster = Calibrate(before.problem()).cluster;
+  problem.workloads = before.problem().workloads;
+  problem.runs = AloneTwice(truth, 2, together).problem().runs;
+  EXPECT_FALSE(CheckDrift(problem).stale);
+  problem.runs = AloneTwice(TruthOf(kFour), 3, together).problem().runs;
+  const DriftReport report = CheckDrift(problem);
+  ASSERT_FALSE(report.drifts.empty()) << report.verdict;
+  EXPECT_EQ(report.drifts.front().scope, "hosts n3");
+  EXPECT_EQ(report.drifts.front().name, "compute_slowdown");
+  EXPECT_NEAR(report.drifts.front().now, 1, 0.1);
+}
+
+// ---- What is said of links.
+
+TEST(HostFindings, NameNoRateBeyondThePort) {
+  Cluster cluster = SyntheticCluster();
+  cluster.link.bandwidth = GigabitsPerSecond(10.0);
+  Host own;
+  own.name = "d";
+  own.link.bandwidth = GigabitsPerSecond(25.0);
+  cluster.hosts = {own};
+  const auto finding = [&](const std::string& scope, double value, double low) {
+    ParameterEstimate p;
+    p.scope = scope;
+    p.name = "link_bandwidth";
+    p.unit = "Gbit/s";
+    p.value = value;
+    p.low = low;
+    p.log_sd = 0.1;
+    p.decided_by = DecidedBy::kData;
+    Calibration calibration;
+    calibration.parameters = {p};
+    return HostFindings(calibration, cluster).front();
+  };
+  EXPECT_EQ(finding("hosts a+b", 17, 9),
+            "a and b sit on ports of 10 Gbit/s, and the runs show nothing slower.");
+  EXPECT_EQ(finding("hosts a", 11, 9),
+            "a sits on a port of 10 Gbit/s, and the runs show nothing slower.");
+  EXPECT_EQ(finding("hosts a", 40, 20),
+            "a carries more than the port of 10 Gbit/s that the cluster file states: correct it.");
+  EXPECT_EQ(finding("hosts d", 17, 9).find("d sits on a link of about 25 Gbit/s"), 0U)
+      << "its own port is of 25";
+  EXPECT_EQ(finding("hosts a+b+c", 0.95, 0.9),
+            "a, b and c sit on a link of about 1 Gbit/s (fitted 950 Mbit/s, standard error 10 %). "
+            "The cluster file says 10 Gbit/s: look at the cable and the port.");
+  cluster.link = {};
+  EXPECT_EQ(finding("hosts a", 17, 9).find("a sits on a link of about 25 Gbit/s"), 0U)
+      << "nobody states a port";
+}
+
+}  // namespace
+}  // namespace stepcast
