@@ -8,11 +8,15 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <sstream>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "calibrate/group_rows.h"
+#include "calibrate/host_findings.h"
+#include "calibrate/parameter_layout.h"
 #include "calibrate/scatter.h"
+#include "calibrate/text.h"
 #include "model/statistics/normal.h"
 #include "model/step/answer.h"
 #include "model/step/belief.h"
@@ -63,7 +67,9 @@ struct Variable {
 
 struct PlanState {
   PlanAnswer answer;
-  int link = kLinkBandwidth;  // the variable that the plan's link is
+  // The variables that the plan's link is, and what holds back the compute of its hosts.
+  int link = kLinkBandwidth;
+  std::optional<int> slowdown;
 };
 
 // Runs that the model does not tell apart.
@@ -72,6 +78,7 @@ struct CheckedPlan {
   int workload = 0;  // index of the first of its parameters
   const Belief* belief = nullptr;
   std::vector<int> links;         // indices of the links that its named hosts have
+  std::vector<int> slowdowns;     // and of their compute
   double scatter = 0;             // s
   double discrepancy = 0;         // D
   std::vector<double> log_steps;  // ln(s), as measured
@@ -87,7 +94,32 @@ struct Candidate {
   const ParameterSpec* spec = nullptr;
   double log_value = 0;                       // ln(SI value)
   std::vector<std::pair<int, double>> terms;  // (variable, how it moves with ln(value))
+  // The most that it can have become: a link is no faster than its port.
+  double log_high = 0;
+
+  Candidate(std::string of, const ParameterSpec& which, double at)
+      : scope(std::move(of)),
+        spec(&which),
+        log_value(at),
+        log_high(std::log(which.high * which.si_per_unit)) {}
 };
+
+// How readily a parameter changes of itself: of explanations that the runs do not tell apart, those
+// of a lower number are named first. Cables, ports and neighbours change what a link carries, and
+// heat or a neighbour what a device computes; drivers, code and settings come next, then the buses
+// of a host. The rest are shares and growths of the formula, which hardware has no part of.
+int Rarity(const ParameterSpec& spec) {
+  static constexpr std::string_view kHardware[] = {"link_bandwidth", "kernel_efficiency",
+                                                   "compute_slowdown"};
+  static constexpr std::string_view kBuses[] = {"host_bandwidth", "device_latency"};
+  static constexpr std::string_view kFormula[] = {
+      "host_sharing", "node_scaling",       "host_contention", "overlap_share",
+      "rpc_rounds",   "overlap_contention", "loss_timeout"};
+  const auto among = [&](const auto& names) {
+    return std::find(std::begin(names), std::end(names), spec.name) != std::end(names);
+  };
+  return among(kHardware) ? 0 : among(kBuses) ? 2 : among(kFormula) ? 3 : 1;
+}
 
 using States = std::vector<PlanState>;
 
@@ -155,6 +187,13 @@ class DriftCheck {
   void MakeCovariance();
   void AddPlans();
   void MakeCandidates();
+  void AddAllLinks();
+  void AddSlowHosts();
+  double RoomToPort(int link) const;
+  bool Matters(const Candidate& candidate) const {
+    return std::any_of(plans_.begin(), plans_.end(),
+                       [&](const CheckedPlan& plan) { return DependsOn(plan, candidate); });
+  }
 
   Checked& Of(const Run& run) {
     return checked_[index_.at(WorkloadScope(run.workload, run.device))];
@@ -200,6 +239,7 @@ class DriftCheck {
   std::map<std::string, std::size_t> index_;  // in checked_, by scope
   std::vector<Variable> variables_;
   std::map<int, int> host_variable_;  // by position in the beliefs, which share their hosts
+  std::map<std::string, int> slowdown_variable_;  // by host, of all that the runs name
   Eigen::MatrixXd covariance_;
   std::vector<CheckedPlan> plans_;
   std::vector<Candidate> candidates_;
@@ -259,6 +299,25 @@ void DriftCheck::AddHostVariables(const Belief& belief) {
     host_variable_[position] = static_cast<int>(variables_.size());
     variables_.push_back(
         {scope, &spec, belief.log_value(position), calibration().Find(scope, spec.name)});
+  }
+  // A host without a factor computes exactly like the others, as calibrated.
+  for (const Run& run : problem_.runs) {
+    for (const std::string& host : run.plan.hosts) {
+      if (slowdown_variable_.count(host) > 0) continue;
+      const std::optional<int> position = belief.SlowdownOf(host);
+      const auto known = position ? host_variable_.find(*position) : host_variable_.end();
+      if (known != host_variable_.end()) {
+        slowdown_variable_[host] = known->second;
+        continue;
+      }
+      const auto variable = static_cast<int>(variables_.size());
+      slowdown_variable_[host] = variable;
+      const std::string scope = kHostsScopePrefix + (position ? belief.HostsOf(*position) : host);
+      const double log_value = position ? belief.log_value(*position) : 0;
+      if (position) host_variable_[*position] = variable;
+      variables_.push_back({scope, &kComputeSlowdownSpec, log_value,
+                            calibration().Find(scope, kComputeSlowdownSpec.name)});
+    }
   }
 }
 
@@ -329,13 +388,20 @@ void DriftCheck::AddPlans() {
       plan.links.push_back(position == kLinkBandwidth ? int{kLinkBandwidth}
                                                       : host_variable_.at(position));
     }
-    std::sort(plan.links.begin(), plan.links.end());
-    plan.links.erase(std::unique(plan.links.begin(), plan.links.end()), plan.links.end());
+    for (const std::string& host : run.plan.hosts) {
+      plan.slowdowns.push_back(slowdown_variable_.at(host));
+    }
+    for (std::vector<int>* of_hosts : {&plan.links, &plan.slowdowns}) {
+      std::sort(of_hosts->begin(), of_hosts->end());
+      of_hosts->erase(std::unique(of_hosts->begin(), of_hosts->end()), of_hosts->end());
+    }
     const CalibratedRange& range = calibration().range;
     plan.discrepancy = Discrepancy(run.plan, range, range.BatchesOf(checked.scope));
     plan.belief = &checked.belief;
 
-    PlanKey key = FactsKey(problem_.cluster, run.plan, plan.links);
+    std::vector<int> of_hosts = plan.links;
+    of_hosts.insert(of_hosts.end(), plan.slowdowns.begin(), plan.slowdowns.end());
+    PlanKey key = FactsKey(problem_.cluster, run.plan, of_hosts);
     key.insert(key.begin(), plan.workload);
     const auto [it, is_new] = known.try_emplace(std::move(key), plans_.size());
     if (is_new) {
@@ -364,23 +430,25 @@ void DriftCheck::MakeCandidates() {
   for (std::size_t i = 0; i < variables_.size(); ++i) {
     const Variable& v = variables_[i];
     if (!v.estimate) continue;  // what was never calibrated cannot have changed since
-    Candidate candidate{v.scope, v.spec, v.log_value, {{static_cast<int>(i), 1.0}}};
-    const bool matters = std::any_of(plans_.begin(), plans_.end(), [&](const CheckedPlan& plan) {
-      return DependsOn(plan, candidate);
-    });
-    if (matters) candidates_.push_back(std::move(candidate));
+    if (v.spec == &kComputeSlowdownSpec) continue;
+    Candidate candidate(v.scope, *v.spec, v.log_value);
+    candidate.terms = {{static_cast<int>(i), 1.0}};
+    if (v.spec == &kClusterParameterSpecs[kLinkBandwidth]) {
+      candidate.log_high = v.log_value + RoomToPort(static_cast<int>(i));
+    }
+    if (Matters(candidate)) candidates_.push_back(std::move(candidate));
   }
+  AddAllLinks();
+  AddSlowHosts();
   std::map<std::string, std::vector<int>> offsets;  // by device
   for (const Checked& checked : checked_) offsets[checked.device].push_back(checked.offset);
   for (const auto& [device, of] : offsets) {
     const std::string scope = kDeviceScopePrefix + device;
     const std::optional<int> estimate = calibration().Find(scope, kKernelEfficiencySpec.name);
-    if (!estimate || of.size() < 2) continue;
-    Candidate candidate{
-        scope,
-        &kKernelEfficiencySpec,
-        std::log(calibration().parameters[static_cast<std::size_t>(*estimate)].value),
-        {}};
+    if (!estimate) continue;
+    Candidate candidate(
+        scope, kKernelEfficiencySpec,
+        std::log(calibration().parameters[static_cast<std::size_t>(*estimate)].value));
     for (const int offset : of) {
       for (const int i : {kFloorTime, kSampleTime, kUpdateTime}) {
         candidate.terms.emplace_back(offset + i, -1.0);
@@ -388,6 +456,66 @@ void DriftCheck::MakeCandidates() {
     }
     candidates_.push_back(std::move(candidate));
   }
+}
+
+// A switch, or a neighbour on it, holds back all nodes at once: where hosts have links of their
+// own, these move together, as the cluster's one does where they have none.
+void DriftCheck::AddAllLinks() {
+  std::set<int> links;
+  for (const CheckedPlan& plan : plans_) links.insert(plan.links.begin(), plan.links.end());
+  links.erase(kLinkBandwidth);
+  if (links.size() < 2) return;
+  double centre = 0;
+  double room = std::numeric_limits<double>::infinity();
+  for (const int link : links) {
+    const Variable& variable = variables_[static_cast<std::size_t>(link)];
+    centre += variable.log_value / static_cast<double>(links.size());
+    room = std::min(room, RoomToPort(link));
+  }
+  Candidate candidate(kClusterScope, kClusterParameterSpecs[kLinkBandwidth], centre);
+  candidate.log_high = centre + room;
+  for (const int link : links) candidate.terms.emplace_back(link, 1.0);
+  if (!Matters(candidate)) return;
+  // Servers and hosts without links of their own have the cluster's.
+  if (std::any_of(plans_.begin(), plans_.end(),
+                  [&](const CheckedPlan& plan) { return DependsOn(plan, kLinkBandwidth); })) {
+    candidate.terms.emplace_back(kLinkBandwidth, 1.0);
+  }
+  candidates_.push_back(std::move(candidate));
+}
+
+// A host that has begun to compute slower than the others: of hosts that the runs do not tell
+// apart, all of them. All hosts together are the device.
+void DriftCheck::AddSlowHosts() {
+  const HostGroups found = GroupByLayouts(problem_.runs, [](const Run& /*run*/) { return true; });
+  if (found.groups.size() < 2 && !found.some_without_hosts) return;
+  for (const std::vector<std::string>& hosts : found.groups) {
+    std::set<int> variables;
+    for (const std::string& host : hosts) variables.insert(slowdown_variable_.at(host));
+    std::set<std::string> moved(hosts.begin(), hosts.end());
+    for (const auto& [host, variable] : slowdown_variable_) {
+      if (variables.count(variable) > 0) moved.insert(host);
+    }
+    std::string scope = kHostsScopePrefix;
+    for (const std::string& host : moved) scope += (host == *moved.begin() ? "" : "+") + host;
+    const double at = variables_[static_cast<std::size_t>(*variables.begin())].log_value;
+    Candidate candidate(scope, kComputeSlowdownSpec, at);
+    for (const int variable : variables) candidate.terms.emplace_back(variable, 1.0);
+    const bool known = std::any_of(candidates_.begin(), candidates_.end(), [&](const auto& other) {
+      return other.scope == scope && other.spec == candidate.spec;
+    });
+    if (!known && Matters(candidate)) candidates_.push_back(std::move(candidate));
+  }
+}
+
+// By how much ln(rate) of a link may have grown, up to its port: none where it is fitted beyond it.
+double DriftCheck::RoomToPort(int link) const {
+  const Variable& variable = variables_[static_cast<std::size_t>(link)];
+  const std::optional<DataRate<>> port = variable.scope == kClusterScope
+                                             ? problem_.cluster.link.bandwidth
+                                             : PortOf(problem_.cluster, variable.scope);
+  if (!port) return std::log(variable.spec->high * variable.spec->si_per_unit) - variable.log_value;
+  return std::max(0.0, std::log(port->si()) - variable.log_value);
 }
 
 PlanState DriftCheck::Answer(const CheckedPlan& plan, const std::vector<double>& values) const {
@@ -399,8 +527,17 @@ PlanState DriftCheck::Answer(const CheckedPlan& plan, const std::vector<double>&
   }
   const double* link =
       state.link == kLinkBandwidth ? nullptr : &values[static_cast<std::size_t>(state.link)];
+  const auto slowdown_at = [&](std::size_t i) {
+    return static_cast<std::size_t>(plan.slowdowns[i]);
+  };
+  if (const auto slowest = SlowestCompute(plan.slowdowns.size(), /*others=*/false,
+                                          [&](std::size_t i) { return values[slowdown_at(i)]; })) {
+    state.slowdown = plan.slowdowns[*slowest];
+  }
+  const double* slowdown =
+      state.slowdown ? &values[static_cast<std::size_t>(*state.slowdown)] : nullptr;
   state.answer = plan.model.Answer(
-      PlanParameters::FromLogs(values.data(), values.data() + plan.workload, link),
+      PlanParameters::FromLogs(values.data(), values.data() + plan.workload, link, slowdown),
       Derivatives::kAll);
   return state;
 }
@@ -413,6 +550,9 @@ bool DriftCheck::DependsOn(const CheckedPlan& plan, int variable) const {
   }
   if (variable >= plan.workload && variable < plan.workload + kWorkloadParameterCount) {
     return MattersTo(plan.model.facts(), own_link, kWorkloadColumn + variable - plan.workload);
+  }
+  if (std::binary_search(plan.slowdowns.begin(), plan.slowdowns.end(), variable)) {
+    return MattersTo(plan.model.facts(), own_link, kSlowdownColumn);
   }
   return std::binary_search(plan.links.begin(), plan.links.end(), variable) &&
          MattersTo(plan.model.facts(), /*own_link=*/true, kLinkColumn);
@@ -433,6 +573,7 @@ void DriftCheck::ForEachDerivative(const CheckedPlan& plan, const PlanState& sta
     take(plan.workload + i, g[static_cast<std::size_t>(kClusterParameterCount + i)]);
   }
   if (state.link != kLinkBandwidth) take(state.link, g[kLinkColumn]);
+  if (state.slowdown) take(*state.slowdown, g[kSlowdownColumn]);
 }
 
 Subset DriftCheck::MakeSubset(std::vector<int> plans) const {
@@ -638,8 +779,8 @@ Fit DriftCheck::SolveShifted(const Subset& subset, const Candidate& candidate, d
 double DriftCheck::Clamp(const Candidate& candidate, double shift) const {
   const ParameterSpec& spec = *candidate.spec;
   const double at = candidate.log_value + Moved(candidate);
-  return std::clamp(shift, std::log(spec.low * spec.si_per_unit) - at,
-                    std::log(spec.high * spec.si_per_unit) - at);
+  const double low = std::log(spec.low * spec.si_per_unit) - at;
+  return std::clamp(shift, low, std::max(low, candidate.log_high - at));
 }
 
 // Moves what was never calibrated, and is hardly known, to where the new runs have it: over the
@@ -757,6 +898,17 @@ ParameterDrift DriftCheck::Describe(const Candidate& candidate, double shift,
     judged += std::min(before_.costs[i] - fit.costs[i], kMostOfARun);
   }
   drift.z = std::copysign(std::sqrt(std::max(0.0, judged)), shift);
+  const std::vector<double> values = Shifted(candidate, shift);
+  for (std::size_t p = 0; p < plans_.size(); ++p) {
+    if (!DependsOn(plans_[p], candidate)) continue;
+    const double before = calibrated_[p].answer.log_step;
+    const double now = Answer(plans_[p], values).answer.log_step;
+    if (now == before) continue;
+    for (const double log_step : plans_[p].log_steps) {
+      ++drift.moved;
+      if (std::abs(log_step - now) < std::abs(log_step - before)) ++drift.nearer;
+    }
+  }
   return drift;
 }
 
@@ -765,19 +917,20 @@ double DriftCheck::TailProbability(double distance) const {
   return TailOfF(distance / n, n, kScatterEfficiency * free_runs_);
 }
 
-std::string NumberText(double value) {
-  std::ostringstream text;
-  text.precision(3);
-  text << value;
-  return text.str();
-}
-
 std::string ValueText(double value, const std::string& unit) {
   return NumberText(value) + (unit.empty() ? "" : " " + unit);
 }
 
 // "link_bandwidth of cluster fell from 9.4 to 4.6 Gbit/s"
 std::string ChangeText(const ParameterDrift& d) {
+  if (d.name == kComputeSlowdownSpec.name && d.before == 1) {
+    ParameterEstimate slowdown;
+    slowdown.scope = d.scope;
+    slowdown.value = d.now;
+    slowdown.runs = d.moved;
+    slowdown.runs_nearer = d.nearer;
+    return ComputeText(slowdown);
+  }
   constexpr double kBound = 0.7;  // beyond a factor of two the new value is hardly known
   return d.name + " of " + d.scope + (d.log_shift < 0 ? " fell" : " rose") + " from " +
          NumberText(d.before) + " to " +
@@ -868,12 +1021,14 @@ DriftReport DriftCheck::Check() {
     ParameterDrift drift;
     bool significant = false;
     double distance = 0;
+    int rarity = 0;
   };
   std::vector<Explanation> explanations;
   for (const Found& f : found) {
     Fit fit;
     const double shift = Refine(all, *f.candidate, f.shift, sampled ? 3 : 0, &fit);
-    Explanation explanation{Describe(*f.candidate, shift, fit), false, fit.distance};
+    Explanation explanation{Describe(*f.candidate, shift, fit), false, fit.distance,
+                            Rarity(*f.candidate->spec)};
     // With thousands of runs every misfit of the formula is significant; what changed for none of
     // them is no drift that anybody would feel.
     const double more = std::max(1.0, kLeastMore * runs_);
@@ -889,22 +1044,27 @@ DriftReport DriftCheck::Check() {
   const auto best = std::find_if(explanations.begin(), explanations.end(),
                                  [](const Explanation& e) { return e.significant; });
   if (best != explanations.end()) {
-    report.p_value_after = TailProbability(best->distance);
+    const double most = best->drift.improvement;
+    explanations.erase(std::remove_if(explanations.begin(), explanations.end(),
+                                      [&](const Explanation& e) {
+                                        return most - e.drift.improvement >= kTold ||
+                                               e.drift.log_shift == 0;
+                                      }),
+                       explanations.end());
+    // A change that gains more without being significant does so by a run or two.
+    std::stable_sort(explanations.begin(), explanations.end(),
+                     [](const Explanation& a, const Explanation& b) {
+                       if (a.significant != b.significant) return a.significant;
+                       return a.rarity < b.rarity;
+                     });
+    report.p_value_after = TailProbability(explanations.front().distance);
     for (Explanation& e : explanations) {
-      const bool first = &e == &*best;
-      const bool near =
-          best->drift.improvement - e.drift.improvement < kTold && e.drift.log_shift != 0;
-      e.drift.alternative = !first && near;
-      if (!first && !near) continue;
+      e.drift.alternative = &e != &explanations.front();
       report.drifts.push_back(e.drift);
     }
-    // A change that gains more without being significant does so by a run or two.
-    std::stable_partition(report.drifts.begin(), report.drifts.end(), [&](const ParameterDrift& d) {
-      return d.scope == best->drift.scope && d.name == best->drift.name;
-    });
   }
   report.stale =
-      best != explanations.end() || (report.p_value < kLevel && report.scatter > kLeastScatter);
+      !report.drifts.empty() || (report.p_value < kLevel && report.scatter > kLeastScatter);
   return report;
 }
 

@@ -40,14 +40,18 @@
 //
 // What changed? For each parameter the change t of its ln(value) that minimises L is searched over
 // its whole range with the formula itself, not its linearisation: first on a grid, then by
-// Gauss-Newton steps along its derivatives at t. Beside single parameters, the efficiency of a
-// device is tried, which moves the compute times of all workloads on it, where there are two or
-// more. The fall of L tells explanations apart. Whether one is significant, z tells: z^2 is the
-// fall of L where no run counts for more than 6, so that a straggler or two change nothing. It
-// takes |z| > 3, at a level of 1 % for all parameters tried together (Bonferroni), and a change of
-// some run by half its s. Explanations whose L is within 6 of the best one's are alternatives that
-// these runs do not tell from it. Parameters whose derivatives are parallel on the new runs are of
-// them.
+// Gauss-Newton steps along its derivatives at t. A link is searched up to its stated port. Beside
+// single parameters two joint changes are tried: the efficiency of a device, which moves the
+// compute times of all workloads on it, and the links of all hosts that have their own, as
+// link_bandwidth of the cluster. So is the compute of each host that the runs tell apart, which is
+// exactly the others' where it was not calibrated otherwise. The fall of L tells explanations
+// apart. Whether one is significant, z tells: z^2 is the fall of L where no run counts for more
+// than 6, so that a straggler or two change nothing. It takes |z| > 3, at a level of 1 % for all
+// parameters tried together (Bonferroni), and a change of some run by half its s. Explanations
+// whose L is within 6 of the best one's are alternatives that these runs do not tell from it;
+// parameters whose derivatives are parallel on the new runs are of them. What changes more readily
+// of itself is named first: links and devices, then what drivers and code decide, then the buses of
+// a host, then what is a share or a growth of the formula.
 //
 // A calibration is stale when a change is significant, or Q with p < 0.01 and (Q/n)^(1/2) > 1.25. A
 // parameter that the calibration hardly knew has a wide C: as far as the formula is linear over it,
@@ -99,6 +103,8 @@ struct ParameterDrift {
   double z = 0;              // signed; z^2 is the fall of L where no run counts for more than 6
   double improvement = 0;    // fall of L
   int explained = 0;         // runs within two standard deviations once it has changed
+  int moved = 0;             // runs that the change moves
+  int nearer = 0;            // those of them that it brings nearer
   bool alternative = false;  // the runs do not tell it from the first
 };
 
@@ -110,8 +116,9 @@ struct DriftReport {
   double p_value_after = 1;   // the same once the first of `drifts` has changed
   int met = 0;                // runs within two standard deviations as calibrated
   bool stale = false;
-  std::vector<ParameterDrift> drifts;  // significant ones and alternatives, the likeliest first
-  std::string verdict;                 // one sentence
+  // The likeliest first, then its alternatives.
+  std::vector<ParameterDrift> drifts;
+  std::string verdict;  // one sentence
 };
 
 // Throws InputError for a cluster without calibration or with one of another version, for a run
