@@ -91,10 +91,11 @@ std::vector<std::string> HostFindings(const Calibration& calibration, const Clus
     for (auto link = stated; link != links.end(); ++link) {
       hosts += HostsOfScope((*link)->scope).size();
     }
+    const DataRate<> slowest =
+        Min(GigabitsPerSecond((*stated)->value), *PortOf(cluster, (*stated)->scope));
     findings.push_back(std::to_string(hosts) + (stated == links.begin() ? "" : " other") +
-                       " hosts sit on links as the cluster file says (fitted " +
-                       RateText(GigabitsPerSecond((*stated)->value)) + " to " +
-                       RateText(GigabitsPerSecond(links.back()->value)) + ").");
+                       " hosts sit on links as the cluster file says (the slowest fitted " +
+                       RateText(slowest) + ").");
   }
   return findings;
 }

@@ -51,9 +51,9 @@ LinkFacts ServerLinkOf(const Cluster& cluster, const Plan& plan);
 // The part of the plan's buckets that lives on the fullest server, as it is exchanged.
 std::vector<Bucket> HeldBuckets(const Workload& workload, const Plan& plan, int servers);
 
-// The plan on the cluster, with the buckets of its gradients in float32. Loss where no round trip is stated meets the latency of the
-// link alone, which is a parameter. Throws InputError for a bare message that nobody exchanges: a
-// step of no time at all.
+// The plan on the cluster, with the buckets of its gradients in float32. Loss where no round trip
+// is stated meets the latency of the link alone, which is a parameter. Throws InputError for a bare
+// message that nobody exchanges: a step of no time at all.
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
                         std::shared_ptr<const std::vector<Bucket>> buckets);
 

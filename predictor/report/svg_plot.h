@@ -25,10 +25,11 @@ namespace stepcast {
 
 // One line or set of points.
 //
-// A point is drawn if x and y are finite (and above zero on a logarithmic axis, but for an x of zero
-// with log_x, which stands apart at the left end); where one is not, the line has a gap. Magnitudes below 1e-200 count as zero and above 1e200 as not finite. `low`
-// and `high` are both empty or as long as `x`; an interval that is not finite is left out at its
-// point, and one that reaches zero on a logarithmic axis runs off the bottom.
+// A point is drawn if x and y are finite (and above zero on a logarithmic axis, but for an x of
+// zero with log_x, which stands apart at the left end); where one is not, the line has a gap.
+// Magnitudes below 1e-200 count as zero and above 1e200 as not finite. `low` and `high` are both
+// empty or as long as `x`; an interval that is not finite is left out at its point, and one that
+// reaches zero on a logarithmic axis runs off the bottom.
 struct PlotSeries {
   std::string name = {};
   std::vector<double> x = {};

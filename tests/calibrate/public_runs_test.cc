@@ -421,8 +421,8 @@ Runs LowBandwidthRuns(const std::string& path, const LowBandwidthJob& job,
   return runs;
 }
 
-// Calibrated on all runs of one node and the first run of two, a ResNet-50 that exchanges after every
-// batch; the errors of all other runs, by job.
+// Calibrated on all runs of one node and the first run of two, a ResNet-50 that exchanges after
+// every batch; the errors of all other runs, by job.
 std::map<std::string, Score> LowBandwidthScores(const std::string& path, int bytes_of_the_loop) {
   Workloads workloads;
   Runs fitted;
