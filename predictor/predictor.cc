@@ -234,17 +234,29 @@ Prediction Predictor::Predict(const Plan& plan) const {
 void Predictor::SetQuantiles(const StepFacts& facts, const StepTerms<double>& terms,
                              const WorkloadParameters<double>& workload,
                              Prediction* prediction) const {
-  // Asynchronous workers wait for nobody.
-  const bool together = TraitsOf(facts.strategy).synchronous;
-  const StepScatter scatter{Spread::kNormal, together ? facts.workers : 1,
-                            together ? facts.backup_workers : 0};
+  // Asynchronous workers wait for nobody, but for the share of their cycles that a staleness bound
+  // makes synchronous steps of; the mean of both is that of the step.
+  const double together = TraitsOf(facts.strategy).synchronous ? 1 : terms.async.together;
   const Duration<> spread =
       terms.micro * (workload.straggler_spread() * std::sqrt(1.0 * facts.accumulation_steps));
   const Duration<> without_wait = prediction->step_time - prediction->breakdown.straggler_wait;
-  const StepQuantiles quantiles(without_wait, spread, prediction->scatter_log_sd, scatter);
-  prediction->p50 = quantiles.median();
-  prediction->p95 = quantiles.At(0.95);
-  prediction->p99 = quantiles.At(0.99);
+  const auto of = [&](const StepScatter& scatter) {
+    return StepQuantiles(without_wait, spread, prediction->scatter_log_sd, scatter);
+  };
+  const StepQuantiles alone = of({});
+  if (together == 0) {
+    prediction->p50 = alone.median();
+    prediction->p95 = alone.At(0.95);
+    prediction->p99 = alone.At(0.99);
+    return;
+  }
+  const StepQuantiles step = of({Spread::kNormal, facts.workers, facts.backup_workers});
+  const auto quantile = [&](double q) {
+    return together == 1 ? step.At(q) : alone.At(q) * (1 - together) + step.At(q) * together;
+  };
+  prediction->p50 = together == 1 ? step.median() : quantile(0.5);
+  prediction->p95 = quantile(0.95);
+  prediction->p99 = quantile(0.99);
 }
 
 void Predictor::AddProfileFlags(const Plan& plan, const ProfiledSum& sum,

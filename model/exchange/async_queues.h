@@ -122,6 +122,8 @@ struct AsyncNetwork {
   Duration<T> pull_rest;
   Duration<T> alone;        // the cycle of a worker without others
   Duration<T> at_own_link;  // with those of its node only; zero where it has the link for itself
+  Duration<T> phase;        // A + P: a push or a pull, of all workers at once
+  Duration<T> at_once;      // C_0: the cycle of workers who all push and pull at once
   OverlapLines lines;
 
   template <class U>
@@ -138,6 +140,12 @@ struct AsyncNetwork {
     const OverlapLines::Line* last =
         lines.Highest(ValueOf(backward), ValueOf(Push(residence)), lines.begin());
     return Max(Along(*last, residence), Duration<U>(at_own_link));
+  }
+  // C_0, with `updates` of the model by all of them.
+  Duration<T> AtOnce(const Duration<T>& updates) const {
+    const Duration<T> push = phase + updates;
+    const OverlapLines::Line* last = lines.Highest(ValueOf(backward), ValueOf(push), lines.begin());
+    return forward + last->At(backward, push) + phase;
   }
   // The part of the cycle that is not spent at the stations: never negative, for the first bucket's
   // line holds the whole push, and never more with longer times.

@@ -8,6 +8,7 @@
 #include "model/exchange/growth.h"
 #include "model/exchange/server_terms.h"
 #include "model/step/step.h"
+#include "model/sync/straggler.h"
 
 namespace stepcast {
 namespace {
@@ -22,7 +23,8 @@ class CycleTerms : public internal::ServerTerms {
         internal::MakeAsyncDemands(paths, facts.gradient);
     const internal::AsyncNetwork<double> network = internal::MakeAsyncNetwork(
         paths, demands,
-        internal::WorkOf(facts, terms.micro, terms.backward, workload.straggler_spread()));
+        internal::WorkOf(facts, terms.micro, terms.backward, terms.overhead,
+                         workload.straggler_spread(), Barrier()));
     const internal::AsyncState<double> state = internal::Analyse(network, facts.workers);
 
     const NamedValue hop = RateValue("B_hop", terms.node_hop.bandwidth);
@@ -66,13 +68,14 @@ class CycleTerms : public internal::ServerTerms {
       last = line;
     }
     const NamedValue think = TimeValue("Z", network.Think(state.residence));
-    FormulaText not_there{"t_f + r t_b + q (y + Q_in + Q_u) + y - Q_in - Q_u",
-                          {TimeValue("t_f", network.forward, "forward pass and micro-steps before"),
-                           PlainValue("r", last.ready, "share of it before the last buckets leave"),
-                           TimeValue("t_b", network.backward, "backward pass"),
-                           PlainValue("q", last.suffix, "their share of the bytes"), rest,
-                           TimeValue("Q_in", at_in, "inbound queue and service"),
-                           TimeValue("Q_u", at_update, "update queue and service")}};
+    FormulaText not_there{
+        "t_f + r t_b + q (y + Q_in + Q_u) + y - Q_in - Q_u",
+        {TimeValue("t_f", network.forward, "forward pass, micro-steps before and the fixed cost"),
+         PlainValue("r", last.ready, "share of it before the last buckets leave"),
+         TimeValue("t_b", network.backward, "backward pass"),
+         PlainValue("q", last.suffix, "their share of the bytes"), rest,
+         TimeValue("Q_in", at_in, "inbound queue and service"),
+         TimeValue("Q_u", at_update, "update queue and service")}};
     if (network.at_own_link.si() > 0) {
       const NamedValue shared = NodeCycle(internal::ShareOwnLink(paths, demands, network), own);
       not_there.formula =
@@ -83,7 +86,12 @@ class CycleTerms : public internal::ServerTerms {
     }
     to.Add("time that a worker is not at the servers", "", 5, std::move(not_there), think);
     const bool exact = facts.workers <= kExactCustomers;
-    to.Add("a worker's cycle", "collective/async_parameter_server", 5,
+    // Whether workers ever do all at once, and whether they wait for that.
+    const bool waits = terms.async.together > 0 && Barrier().si() > 0;
+    const bool at_once = waits || network.at_once < state.cycle;
+    const NamedValue queues = TimeValue(at_once ? "C_q" : "C", state.cycle);
+    to.Add(at_once ? "a worker's cycle by the queues" : "a worker's cycle",
+           "collective/async_parameter_server", 5,
            {exact ? "Z + sum of R_i(w), R_i(j) = D_i (1 + Q_i(j-1)), "
                     "Q_i(j) = j R_i(j)/(Z + sum of R_i(j)), Q_i(0) = 0, D_i = D, D_u, D"
                   : "Z + Q_in + Q_u + Q_out",
@@ -91,7 +99,63 @@ class CycleTerms : public internal::ServerTerms {
                   : TermInputs{think, TimeValue("Q_in", at_in), TimeValue("Q_u", at_update),
                                TimeValue("Q_out", state.residence[internal::kOutbound],
                                          "outbound queue and service")}},
-           TimeValue("C", terms.async.cycle));
+           queues);
+    if (!at_once) return;
+    const NamedValue all = AllAtOnce(network, own, d_update);
+    const NamedValue cycle = TimeValue("C", terms.async.cycle);
+    const NamedValue free = waits ? TimeValue("C_f", terms.async.unbounded) : cycle;
+    to.Add(waits ? "a worker's cycle that never waits" : "a worker's cycle", "", 5,
+           {"min(C_q, C_0)", {queues, all}}, free);
+    if (!waits) return;
+    const NamedValue barrier = TimeValue("W", Barrier(), "wait of a synchronous step");
+    const NamedValue share = PlainValue("f", terms.async.together);
+    to.Add("share of the cycles that end as a synchronous step does", "", 6,
+           {"W/(W + s C_f)",
+            {barrier, PlainValue("s", *facts.server.staleness_bound, "staleness bound"), free}},
+           share);
+    to.Add("a worker's cycle", "", 6, {"C_f + f (C_0 - C_f) + f W", {free, share, all, barrier}},
+           cycle);
+  }
+
+  // The wait of a synchronous step for the slowest worker.
+  Duration<> Barrier() const {
+    return StragglerWait(terms.micro, workload.straggler_spread(), facts.accumulation_steps,
+                         facts.workers);
+  }
+
+  // The cycle of workers who all push and all pull at the same time.
+  NamedValue AllAtOnce(const internal::AsyncNetwork<double>& network, const NamedValue& own,
+                       const NamedValue& update) const {
+    const ServerPaths<double>& paths = terms.servers;
+    const std::string link = facts.server.colocated ? "m s_l v/B_hop" : "m s w/B_s";
+    FormulaText text{"alpha (1 + 2 rho k) + (n-1) c_x + max(" + link + ", w (s m/P + c_x), g D_w",
+                     PhaseLatencyInputs()};
+    text.Add("", {ServerCount(), Initiation(), to.Gradient(), FullestShare(), Handled(),
+                  to.WorkerCount(), to.DevicesOfNode(), own});
+    if (facts.server.colocated) {
+      text.Add("", {LinkShare(), PlainValue("v", paths.remote_workers(), "workers on other nodes"),
+                    RateValue("B_hop", terms.node_hop.bandwidth)});
+    } else {
+      text.Add("", {RateValue("B_s", paths.server_bandwidth)});
+    }
+    if (paths.connection.si() > 0) text.Add(", m s c", {Connection()});
+    text.formula += ")";
+    const NamedValue phase = TimeValue("y_0", network.phase);
+    to.Add("one phase of all workers at once", "", 5, std::move(text), phase);
+    const auto push = network.phase + network.demand[internal::kUpdateStation] * facts.workers;
+    const internal::OverlapLines::Line* const last =
+        network.lines.Highest(network.backward, push, network.lines.begin());
+    const NamedValue result = TimeValue("C_0", network.at_once);
+    to.Add(
+        "cycle of workers who exchange at the same time", "", 5,
+        {"t_f + r t_b + q (y_0 + w D_u) + y_0",
+         {TimeValue("t_f", network.forward, "forward pass, micro-steps before and the fixed cost"),
+          PlainValue("r", last->ready, "share of it before the last buckets leave"),
+          TimeValue("t_b", network.backward, "backward pass"),
+          PlainValue("q", last->suffix, "their share of the bytes"), phase, to.WorkerCount(),
+          update}},
+        result);
+    return result;
   }
 
   // The cycle with the other workers of a node alone, who share its link.
@@ -109,17 +173,20 @@ class CycleTerms : public internal::ServerTerms {
   }
 
   void Parts() const {
-    const TermInputs inputs{TimeValue("C", terms.async.cycle),
-                            PlainValue("a", facts.accumulation_steps, "micro-steps"),
-                            TimeValue("t", terms.micro),
-                            TimeValue("alpha", terms.node_hop.alpha),
-                            ServerCount(),
-                            Initiation()};
-    to.Part("exposed transfer", "", 5, {"max(0, C - a t - 2 (alpha + n c_x))", inputs},
+    const bool waits = step.straggler_wait.si() > 0;
+    const std::string rest = std::string("C - ") + (waits ? "x - " : "") + "o - a t";
+    TermInputs inputs{TimeValue("C", terms.async.cycle),
+                      to.Overhead(),
+                      PlainValue("a", facts.accumulation_steps, "micro-steps"),
+                      TimeValue("t", terms.micro),
+                      TimeValue("alpha", terms.node_hop.alpha),
+                      ServerCount(),
+                      Initiation()};
+    if (waits) inputs.push_back(TimeValue("x", step.straggler_wait, "wait for the slowest"));
+    to.Part("exposed transfer", "", 5, {"max(0, " + rest + " - 2 (alpha + n c_x))", inputs},
             step.exposed_transfer);
-    FormulaText latency{"min(C - a t, 2 (alpha + n c_x))", inputs};
-    latency.Add(" + o", {to.Overhead()});
-    to.Part("exposed latency", "", 5, std::move(latency), step.exposed_latency);
+    to.Part("exposed latency", "", 5, {"min(" + rest + ", 2 (alpha + n c_x)) + o", inputs},
+            step.exposed_latency);
   }
 };
 

@@ -4,6 +4,8 @@
 #ifndef STEPCAST_MODEL_EXCHANGE_ASYNC_STEP_H_
 #define STEPCAST_MODEL_EXCHANGE_ASYNC_STEP_H_
 
+#include <cmath>
+
 #include "data/units/quantity.h"
 #include "model/exchange/async_server.h"
 #include "model/exchange/server_step.h"
@@ -17,11 +19,16 @@ struct StepInputs;
 // Work of an asynchronous worker between two updates.
 template <class T>
 AsyncWork<T> WorkOf(const StepFacts& facts, const Duration<T>& micro, const Duration<T>& backward,
-                    const T& spread, const OverlapLines* lines = nullptr) {
+                    const Duration<T>& overhead, const T& spread, const Duration<T>& slowest,
+                    const OverlapLines* lines = nullptr) {
   AsyncWork<T> work;
   work.forward = micro * static_cast<double>(facts.accumulation_steps) - backward;
   work.backward = backward;
-  work.spread = spread;
+  work.fixed = overhead;
+  work.bound = facts.server.staleness_bound;
+  work.slowest = slowest;
+  // The spreads of micro-steps add up as independent ones do.
+  work.spread = spread / std::sqrt(static_cast<double>(facts.accumulation_steps));
   work.buckets = facts.overlap == Overlap::kNone ? nullptr : facts.buckets.get();
   work.lines = lines;
   return work;
@@ -35,26 +42,25 @@ StepTime<T> JoinCycle(const StepFacts& facts, const StepInputs<T>& inputs,
   const Duration<T>& micro = inputs.micro;
   const ServerRoutes<T>& routes = inputs.servers;
   const ServerPaths<T>& paths = routes.paths;
-  const AsyncServers<T> async = AsynchronousServers(
-      paths, WorkOf(facts, micro, backward, inputs.straggler_spread, parts.AsyncLines(facts)),
-      facts.gradient);
+  const AsyncServers<T> async =
+      AsynchronousServers(paths,
+                          WorkOf(facts, micro, backward, inputs.overhead, inputs.straggler_spread,
+                                 micro * wait, parts.AsyncLines(facts)),
+                          facts.gradient);
   StepTime<T> step;
   step.forward = (micro - backward) * static_cast<double>(facts.accumulation_steps);
   step.backward = backward * static_cast<double>(facts.accumulation_steps);
   if (terms != nullptr) terms->async = async;
   step.limiter = routes.At(async);
-  const Duration<T> exposed =
-      Max(async.cycle - step.compute(), Duration<T>());  // rounding must not make it negative
+  step.straggler_wait = async.wait;
+  const Duration<T> exposed = Max(async.cycle - async.wait - step.compute() - inputs.overhead,
+                                  Duration<T>());  // rounding must not make it negative
   step.exposed_latency =
       Min(exposed,
           (paths.worker.alpha + paths.initiation * static_cast<double>(facts.servers)) * 2.0) +
       inputs.overhead;
   step.exposed_transfer = exposed + inputs.overhead - step.exposed_latency;
   step.synchronisation = step.exposed();
-  if (facts.server.staleness_bound) {
-    step.straggler_wait =
-        BoundedStalenessWait(micro * wait, step.total(), facts.server.staleness_bound);
-  }
   return step;
 }
 

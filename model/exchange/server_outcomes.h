@@ -28,8 +28,11 @@ enum class AsyncLimiter { kCompute, kWorkerLink, kServerLink, kServerRate, kServ
 
 template <class T>
 struct AsyncServers {
-  Duration<T> cycle;                   // C: a worker's time from one update to its next
+  Duration<T> cycle;                   // C_s: a worker's time from one update to its next
   Duration<T> alone;                   // the same without other workers
+  Duration<T> unbounded;               // C: the same if nobody waited for the slowest
+  Duration<T> wait;                    // in the cycle, for the slowest: f W
+  T together = T(0.0);                 // f: share of the cycles that end as a synchronous step
   Quantity<RateDimension, T> updates;  // per second, of all workers
   // Busy shares, of the fullest server and of one worker's exchanges; links and the processor work
   // as long in one direction as in the other.
@@ -42,7 +45,7 @@ struct AsyncServers {
   AsyncLimiter limiter = AsyncLimiter::kCompute;
   ServerLimiter exchange = ServerLimiter::kWorkerLink;  // what the bytes of a lone worker wait for
 
-  Duration<T> queueing() const { return cycle - alone; }
+  Duration<T> queueing() const { return cycle - wait - alone; }
 };
 
 }  // namespace stepcast

@@ -310,7 +310,7 @@ void Explainer::Wait() {
       name, "sync/bounded_staleness", 8,
       {"W^2/(W + s T)",
        {TimeValue("W", barrier), PlainValue("s", *facts_.server.staleness_bound, "staleness bound"),
-        TimeValue("T", step_.total() - step_.straggler_wait, "step without any wait")}},
+        TimeValue("T", terms_.async.unbounded, "cycle without a bound")}},
       step_.straggler_wait);
 }
 

@@ -426,7 +426,10 @@ class Closed {
     if (ServersOnEveryNode(plan_)) return;  // more nodes bring more servers
     const auto on = [&](int w) { return Scaled(plan_, w, devices_); };
     const auto queues = [&](const Plan& plan) {
-      return AsyncServerQueues(PathsOfLaws(predictor_.Terms(plan).servers), bytes());
+      const StepTerms<double> terms = predictor_.Terms(plan);
+      ServerQueues<double> result = AsyncServerQueues(PathsOfLaws(terms.servers), bytes());
+      result.think += terms.overhead;
+      return result;
     };
     const auto compute = [&](const Plan& plan) { return predictor_.PredictStep(plan).compute(); };
     closed_.ceiling =

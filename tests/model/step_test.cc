@@ -1531,5 +1531,46 @@ TEST(Step, AMillionWorkersAnswerAsFastAsTwo) {
   }
 }
 
+// ---- Bounds of staleness.
+
+// With a bound of nought every cycle is a synchronous step, whose phases follow each other.
+// Latencies that hide with their bytes, calls, updates by each message and what overlap costs the
+// compute are counted in other ways, and are next to nothing here.
+TEST(BoundedStaleness, OfNoughtIsTheSynchronousStep) {
+  Parameters cluster = PriorCluster();
+  for (const int i : {kTransferInitiation, kLinkLatency, kOverlapContention}) {
+    cluster.si[static_cast<std::size_t>(i)] = 1e-12;
+  }
+  WorkloadParameters<double> workload = PriorWorkload();
+  workload.si[kUpdateTime] = 1e-12;
+  for (const Placement& placement :
+       std::vector<Placement>{{1}, {1, 1}, {4, 4}, {3}, Placement(40, 1), Placement(7, 2)}) {
+    for (const int servers : {1, 2, 5}) {
+      for (const double gbit : {0.1, 1.0, 10.0, 400.0}) {
+        for (const Overlap overlap : {Overlap::kNone, Overlap::kBuckets}) {
+          for (const bool colocated : {false, true}) {
+            Plan plan = MakePlan(placement, Strategy::kPsSync, servers);
+            plan.server.colocated = colocated;
+            plan.overlap = overlap;
+            plan.link.bandwidth = GigabitsPerSecond(gbit);
+            const StepTime<double> sync = Step(Facts(plan), cluster, workload);
+            plan.strategy = Strategy::kPsAsync;
+            const double free = Step(Facts(plan), cluster, workload).total().si();
+            plan.server.staleness_bound = 0;
+            const StepTime<double> bounded = Step(Facts(plan), cluster, workload);
+            SCOPED_TRACE(std::to_string(plan.workers()) + " workers, " + std::to_string(servers) +
+                         " servers, " + std::to_string(gbit) + (colocated ? ", colocated" : ""));
+            const double step = sync.total().si();
+            EXPECT_NEAR(bounded.total().si() / step, 1, 1e-6);
+            EXPECT_NEAR(bounded.straggler_wait.si(), sync.straggler_wait.si(), 1e-6 * step);
+            // And nobody is slower for waiting for nobody.
+            EXPECT_LE(free, step * (1 + 1e-6));
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -396,9 +396,8 @@ TEST(Outlook, AgreesWithThePrediction) {
     const SampleCount<> known = Samples(256.0 * 14000 * (1 + 4000.0 / 256));
     EXPECT_NEAR(known / job.target->time / *job.goodput, 1, 1e-12);
     if (strategy == Strategy::kPsAsync) {
-      // A step also has the fixed cost of an exchange, which is no business of the queues.
       const double in_one_step = p.async_servers->updates.si() * p.step_time.in(kSeconds);
-      EXPECT_NEAR(in_one_step / plan.workers(), 1, 0.005);
+      EXPECT_NEAR(in_one_step / plan.workers(), 1, 1e-12);
     }
   }
 }
