@@ -5,6 +5,7 @@
 #include <bit>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "model/exchange/allreduce_limits.h"
 #include "model/exchange/collective_terms.h"
@@ -18,7 +19,7 @@ namespace {
 using internal::CallText;
 using internal::CollectiveTerms;
 
-CallText TextOf(const CollectiveTerms& t) {
+std::vector<CallText> TextOf(const CollectiveTerms& t) {
   const std::string over = " / " + t.rate.symbol;
   const auto power = [](int count) {
     return static_cast<int>(std::bit_floor(static_cast<unsigned>(count)));
@@ -27,44 +28,46 @@ CallText TextOf(const CollectiveTerms& t) {
   switch (t.facts.strategy) {
     case Strategy::kTree:
       if (levels) {
-        return {"collective/tree_over_nodes",
-                {"2 (g-1) alpha_i + 2 ceil(log2 N) alpha", {t.g, t.alpha_i, t.n, t.alpha}},
-                {"max(min(2, N/2)/(cards B_hop), min(2, g-1)/B_host)",
-                 {t.n, t.cards, t.b_hop, t.g, t.b_host}}};
+        return {{"collective/tree_over_nodes",
+                 {"2 (g-1) alpha_i + 2 ceil(log2 N) alpha", {t.g, t.alpha_i, t.n, t.alpha}},
+                 {"max(min(2, N/2)/(cards B_hop), min(2, g-1)/B_host)",
+                  {t.n, t.cards, t.b_hop, t.g, t.b_host}}}};
       }
-      return {"collective/tree",
-              {"2 ceil(log2 w) " + t.one.symbol, {t.w, t.one}},
-              {"min(2, w/2)" + over, {t.w, t.rate}}};
+      return {{"collective/tree",
+               {"2 ceil(log2 w) " + t.one.symbol, {t.w, t.one}},
+               {"min(2, w/2)" + over, {t.w, t.rate}}}};
     case Strategy::kHalvingDoubling: {
       const int count = levels ? t.facts.nodes : t.facts.workers;
       const bool odd = power(count) < count;
       const char* const name = "largest power of two among them";
       if (levels) {
-        return {"collective/halving_doubling_over_nodes",
-                {"2 (g-1) alpha_i + 2 ceil(log2 N) alpha", {t.g, t.alpha_i, t.n, t.alpha}},
-                {std::string("2 (g-1)/g / B_host + ") +
-                     (odd ? "(2 (N'-1)/N' + 2)" : "2 (N'-1)/N'") + " / (cards B_hop)",
-                 {t.g, t.b_host, PlainValue("N'", power(count), name), t.cards, t.b_hop}}};
+        return {{"collective/halving_doubling_over_nodes",
+                 {"2 ceil(log2 N) alpha", {t.n, t.alpha}},
+                 {std::string(odd ? "(2 (N'-1)/N' + 2)" : "2 (N'-1)/N'") + " / (cards B_hop)",
+                  {PlainValue("N'", power(count), name), t.cards, t.b_hop}}},
+                t.RingWithin()};
       }
-      return {"collective/halving_doubling",
-              {"2 ceil(log2 w) " + t.one.symbol, {t.w, t.one}},
-              {(odd ? "(2 (w'-1)/w' + 2)" : "2 (w'-1)/w'") + over,
-               {PlainValue("w'", power(count), name), t.rate}}};
+      return {{"collective/halving_doubling",
+               {"2 ceil(log2 w) " + t.one.symbol, {t.w, t.one}},
+               {(odd ? "(2 (w'-1)/w' + 2)" : "2 (w'-1)/w'") + over,
+                {PlainValue("w'", power(count), name), t.rate}}}};
     }
     case Strategy::kHierarchical:
       if (!levels) break;
-      return {t.used > 1 ? "collective/hierarchical_two_cards" : "collective/hierarchical",
-              {"2 (g-1) alpha_i + 2 (N-1) alpha", {t.g, t.alpha_i, t.n, t.alpha}},
-              {"2 (g-1)/g / B_host + 2 (N-1)/N / (cards B_hop)",
-               {t.g, t.b_host, t.n, t.cards, t.b_hop}}};
+      return {{t.used > 1 ? "collective/hierarchical_two_cards" : "collective/hierarchical",
+               {"2 (N-1) alpha", {t.n, t.alpha}},
+               {"2 (N-1)/N / (cards B_hop)", {t.n, t.cards, t.b_hop}},
+               t.alpha},
+              t.RingWithin()};
     default:
       if (!levels) break;
-      return {"collective/flat_ring",
-              {"h alpha + (2 (w-1) - h) alpha_i, h = 2 N - max(0, 3-g)",
-               {t.alpha, t.w, t.alpha_i, t.n, t.g}},
-              {"2 (w-1)/w max(1/(cards B_hop), 1/B_host)", {t.w, t.cards, t.b_hop, t.b_host}}};
+      return {{"collective/flat_ring",
+               {"h alpha + (2 (w-1) - h) alpha_i, h = 2 N - max(0, 3-g)",
+                {t.alpha, t.w, t.alpha_i, t.n, t.g}},
+               {"2 (w-1)/w max(1/(cards B_hop), 1/B_host)", {t.w, t.cards, t.b_hop, t.b_host}},
+               t.alpha}};
   }
-  return t.RingText();
+  return {t.RingText()};
 }
 
 // A ring of one level, or one that passes all devices of a node before it leaves it.
@@ -121,71 +124,42 @@ class Allreduces final : public Exchange {
     const int g = between ? q.devices_per_node : 1;
     const Hop<double>& hop = between ? q.terms.node_hop : q.terms.device_hop;
     const Hop<double>& intra = q.terms.device_hop;
-    CostGrowth<double> growth;
+    const bool levels = g > 1;
     switch (q.algorithm) {
       case Strategy::kTree:
-        growth = g > 1 ? TreeOverNodesGrowth(g, hop, intra, q.cards) : DoubleTreeGrowth(hop);
-        break;
-      case Strategy::kHalvingDoubling:
-        growth = HalvingDoublingGrowth(hop);
-        if (g > 1) growth = HierarchicalGrowth(growth, g, intra, q.cards);
-        break;
+        return (levels ? TreeOverNodesGrowth(g, hop, intra, q.cards) : DoubleTreeGrowth(hop))
+            .Of(q.bytes, q.calls());
+      case Strategy::kHalvingDoubling: {
+        const CostGrowth<double> growth = HalvingDoublingGrowth(hop);
+        if (!levels) return growth.Of(q.bytes, q.calls());
+        return internal::BesideRingsWithin(OverFullNodes(growth, g, q.cards).Of(q.bytes, q.calls()),
+                                           g, q);
+      }
       case Strategy::kHierarchical:
-        growth = RingGrowth(hop);
-        if (g > 1) growth = HierarchicalGrowth(growth, g, intra, q.cards);
-        break;
+        if (!levels) break;
+        return internal::BesideRingsWithin(
+            PipelinedRingGrowth(OverFullNodes(RingGrowth(hop), g, q.cards), hop.alpha, q.bytes,
+                                q.calls()),
+            g, q);
       default:
-        return PipelinedRingGrowth(RingGrowthOf(q), hop.alpha, q.bytes, q.calls());
+        break;
     }
-    return growth.Of(q.bytes, q.calls());
+    return PipelinedRingGrowth(RingGrowthOf(q), hop.alpha, q.bytes, q.calls());
   }
 
   CallPaces Paces(const GrowthQuestion& q) const override {
-    const SyncCost<double>& steady = q.terms.cost;
-    if (!TraitsOf(q.algorithm).ring) return {steady, steady};
-    const CostGrowth<double> growth = RingGrowthOf(q);
-    return {steady,
-            {Max(growth.per_call.At(growth.shape, q.plan.workers()), steady.per_call),
-             steady.per_byte * 0.5}};
+    const NodeShape shape{q.plan.workers(), q.plan.nodes(), DevicesOnFullestNode(q.plan.placement),
+                          q.cards};
+    const CallCost<double> call =
+        PipelinedAllreduce(q.algorithm, shape, q.terms.node_hop, q.terms.device_hop);
+    return {call.Steady(), call.Chain()};
   }
 
   void ExplainHops(Explainer* explainer) const override { explainer->DeviceHop(); }
 
   FormulaText ExplainCalls(Explainer* explainer) const override {
     const CollectiveTerms t(explainer);
-    CallText text = TextOf(t);
-    if (!TraitsOf(t.facts.strategy).ring) return t.AddCall(std::move(text));
-    const NamedValue bytes = t.to.Gradient();
-    const NodeShape shape = internal::ShapeOf(t.facts);
-    const SyncCost<double> rounds =
-        AllreduceCost(t.facts.strategy, shape, t.terms.node_hop, t.terms.device_hop);
-    const Duration<> slowest =
-        t.facts.nodes > 1 ? t.terms.node_hop.alpha : t.terms.device_hop.alpha;
-    const NamedValue latency = TimeValue("L", rounds.per_call);
-    const NamedValue alpha = TimeValue(t.facts.nodes > 1 ? "alpha" : "alpha_i", slowest);
-    t.to.Add("latency of all rounds", text.model, 4, std::move(text.per_call), latency);
-    t.to.Add("time per byte", text.model, 4, std::move(text.per_byte), t.per_byte);
-    const PipelinedRing<double> pipelined = PipelineRing(rounds, slowest);
-    const DataSize<> mean = internal::MeanBucket(t.facts);
-    const std::string steady = "min(L, 4 " + alpha.symbol + ")";
-    t.to.Add("one call, of a mean bucket", "collective/pipelined_ring", 4,
-             {"max(" + steady + " + per_byte m/K, L + per_byte m/(2 K))",
-              {latency, alpha, t.per_byte, bytes, t.count}},
-             TimeValue("T", pipelined.Time(mean)));
-    // Short buckets wait for one piece that goes all the way round.
-    double chains = 0;
-    DataSize<> in_chains;
-    for (const Bucket& bucket : *t.facts.buckets) {
-      if (!(pipelined.steady.Time(bucket.bytes) < pipelined.chain.Time(bucket.bytes))) continue;
-      ++chains;
-      in_chains += bucket.bytes;
-    }
-    if (chains == 0) {
-      return {"K " + steady + " + per_byte m", {t.count, latency, alpha, t.per_byte, bytes}};
-    }
-    return {"(K - K_L) " + steady + " + K_L L + per_byte (m - m_L/2)",
-            {t.count, PlainValue("K_L", chains, "buckets that latency sets"), latency, alpha,
-             t.per_byte, bytes, SizeValue("m_L", in_chains, "their bytes")}};
+    return t.AddCalls(TextOf(t));
   }
 };
 

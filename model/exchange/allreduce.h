@@ -41,13 +41,24 @@
 //
 // with c the ring's time per byte, of which half is the first of two pieces.
 //
+// Rings within the nodes and those between them do so alike, each on its level, and the levels
+// follow each other: what a library cuts into pieces is the transfer of one collective, and the
+// next one takes its whole result (CallCost). A tree is cut into pieces as well, which is why it
+// costs two passes and not two for each level; but its last piece leaves when all others have left,
+// and still goes all the way up and down, so that bytes hide nothing of its latency. In halving and
+// doubling each round sends what the round before has received from another partner, and nothing
+// hides.
+//
 // Note that one worker (one node, one device) costs exactly nothing, that no term falls with w
 // (halving-doubling apart, which pays for what is beyond a power of two), that every form over
 // nodes is the plain one when g = 1 or N = 1, and that cards beyond the devices do nothing.
 //
 // Sources: Patarasuk & Yuan, JPDC 69 (2009); Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005);
 // Sanders, Speck, Traff, Parallel Computing 35 (2009); Jeaugey, "Massively Scale Your Deep Learning
-// Training with NCCL 2.4" (2019) (chains within nodes, trees between them).
+// Training with NCCL 2.4" (2019) (chains within nodes, trees between them); Horovod,
+// horovod/common/ops/nccl_operations.cc, NCCLHierarchicalAllreduce (a reduce-scatter within the
+// nodes, an all-reduce between them and an all-gather, one after the other); Gloo,
+// gloo/allreduce_halving_doubling.h (each step waits for its partner's part).
 #ifndef STEPCAST_MODEL_EXCHANGE_ALLREDUCE_H_
 #define STEPCAST_MODEL_EXCHANGE_ALLREDUCE_H_
 
@@ -140,6 +151,29 @@ PipelinedRing<T> PipelineRing(const SyncCost<T>& ring, const Duration<T>& slowes
   return {{Min(ring.per_call, slowest * 4.0), ring.per_byte}, {ring.per_call, ring.per_byte * 0.5}};
 }
 
+// What a call costs whose levels follow each other, each at the larger of its two paces.
+template <class T>
+struct CallCost {
+  PipelinedRing<T> between;  // or the only level
+  PipelinedRing<T> within;   // nothing where there is one level
+
+  bool two_levels() const { return within.steady.per_byte.si() > 0.0; }
+
+  template <class S>
+  auto Time(const DataSize<S>& message) const {
+    return between.Time(message) + within.Time(message);
+  }
+  // The cost while bytes set the pace.
+  SyncCost<T> Steady() const { return between.steady + within.steady; }
+  // That of a single piece.
+  SyncCost<T> Chain() const { return between.chain + within.chain; }
+  // The cost that a message takes.
+  template <class S>
+  SyncCost<T> Binding(const DataSize<S>& message) const {
+    return between.Binding(message) + within.Binding(message);
+  }
+};
+
 namespace internal {
 
 // Reduce-scatter and all-gather within the nodes, and between them whatever `between` costs for one
@@ -178,7 +212,7 @@ SyncCost<T> TreeOverNodes(int nodes, int devices, const Hop<T>& inter, const Hop
   return cost;
 }
 
-// The cost of one algorithm; kAllreduce is the ring that libraries use. `shape` is any that has
+// The cost of one algorithm, round after round; kAllreduce is the ring that libraries use. `shape` is any that has
 // workers; the algorithm one of kAllreduce, kRing, kTree, kHalvingDoubling, kHierarchical.
 template <class T>
 SyncCost<T> AllreduceCost(Strategy algorithm, const NodeShape& s, const Hop<T>& inter,
@@ -198,6 +232,26 @@ SyncCost<T> AllreduceCost(Strategy algorithm, const NodeShape& s, const Hop<T>& 
 // Whether messages between nodes go round them, as a ring's do and those between two levels.
 inline bool RingBetweenNodes(Strategy algorithm) {
   return algorithm != Strategy::kTree && algorithm != Strategy::kHalvingDoubling;
+}
+
+// The same as libraries send it: rings in pieces that follow each other, on each of their levels.
+template <class T>
+CallCost<T> PipelinedAllreduce(Strategy algorithm, const NodeShape& s, const Hop<T>& inter,
+                               const Hop<T>& intra) {
+  const bool levels = s.nodes > 1 && s.devices > 1;
+  const bool over_nodes =
+      algorithm == Strategy::kHierarchical || algorithm == Strategy::kHalvingDoubling;
+  if (levels && over_nodes) {
+    const bool ring = RingBetweenNodes(algorithm);
+    SyncCost<T> cost =
+        ring ? RingAllreduce(s.nodes, inter) : HalvingDoublingAllreduce(s.nodes, inter);
+    cost.per_byte = cost.per_byte / static_cast<double>(s.used_cards());
+    return {ring ? PipelineRing(cost, inter.alpha) : PipelinedRing<T>{cost, cost},
+            PipelineRing(RingAllreduce(s.devices, intra), intra.alpha)};
+  }
+  const SyncCost<T> cost = AllreduceCost(algorithm, s, inter, intra);
+  if (!RingBetweenNodes(algorithm)) return {{cost, cost}, {}};
+  return {PipelineRing(cost, s.nodes > 1 ? inter.alpha : intra.alpha), {}};
 }
 
 // The algorithms that apply. Two levels are another one only where there are two.

@@ -95,20 +95,28 @@ CostGrowth<T> FlatRingGrowth(int devices, const Hop<T>& inter, const Hop<T>& int
   return growth;
 }
 
-// `between` is the law of one device of each node: of a ring, or of halving-doubling.
+// `between` is the law of one device of each node, over nodes of `devices`.
 template <class T>
-CostGrowth<T> HierarchicalGrowth(const CostGrowth<T>& between, int devices, const Hop<T>& intra,
-                                 int cards = 1) {
-  const SyncCost<T> within = RingAllreduce(devices, intra);
+CostGrowth<T> OverFullNodes(const CostGrowth<T>& between, int devices, int cards = 1) {
   const double used = std::min(devices, cards);
   CostGrowth<T> growth = between;
   growth.least = between.least * devices;
   internal::CountWorkers(growth.shape, devices, &growth.per_call);
   internal::CountWorkers(growth.shape, devices, &growth.per_byte);
-  growth.per_call.fixed += within.per_call;
-  growth.per_byte.fixed = growth.per_byte.fixed / used + within.per_byte;
+  growth.per_byte.fixed = growth.per_byte.fixed / used;
   growth.per_byte.slope = growth.per_byte.slope / used;
   growth.per_byte.saved = growth.per_byte.saved / used;
+  return growth;
+}
+
+// `between` is that of a ring, or of halving-doubling.
+template <class T>
+CostGrowth<T> HierarchicalGrowth(const CostGrowth<T>& between, int devices, const Hop<T>& intra,
+                                 int cards = 1) {
+  const SyncCost<T> within = RingAllreduce(devices, intra);
+  CostGrowth<T> growth = OverFullNodes(between, devices, cards);
+  growth.per_call.fixed += within.per_call;
+  growth.per_byte.fixed += within.per_byte;
   return growth;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "model/exchange/allreduce_limits.h"
 #include "model/exchange/byteps_limits.h"
@@ -17,24 +18,20 @@ namespace {
 using internal::CallText;
 using internal::CollectiveTerms;
 
-CallText TextOf(const CollectiveTerms& t) {
-  if (!t.between) return t.RingText();
+std::vector<CallText> TextOf(const CollectiveTerms& t) {
+  if (!t.between) return {t.RingText()};
   CallText text{"collective/byteps", {"2 alpha", {t.alpha}}, {}};
   if (t.facts.servers > 0) {
-    text.per_byte = {"(1 + (N-2) x) / (cards B_hop)",
-                     {t.n, t.cards, t.b_hop, PlainValue("k", t.facts.servers, "helpers"),
-                      RateValue("B_h", t.terms.server_path.rate)}};
+    text.per_byte = {
+        "(1 + (N-2) x) / (cards B_hop), x = (N - k')/(N^2 + k' (N-2)), "
+        "k' = min(N, k B_h/(cards B_hop))",
+        {t.n, t.cards, t.b_hop, PlainValue("k", t.facts.servers, "helpers"),
+         RateValue("B_h", t.terms.server_path.rate)}};
   } else {
     text.per_byte = {"2 (N-1)/N / (cards B_hop)", {t.n, t.cards, t.b_hop}};
   }
-  if (t.within) {
-    text.per_call.Add(" + 2 (g-1) alpha_i", {t.g, t.alpha_i});
-    text.per_byte.Add(" + 2 (g-1)/g / B_host", {t.g, t.b_host});
-  }
-  if (t.facts.servers > 0) {
-    text.per_byte.formula += ", x = (N - k')/(N^2 + k' (N-2)), k' = min(N, k B_h/(cards B_hop))";
-  }
-  return text;
+  if (!t.within) return {text};
+  return {text, t.RingWithin()};
 }
 
 class BytePs final : public Exchange {
@@ -62,13 +59,15 @@ class BytePs final : public Exchange {
 
   SyncGrowth<double> Growth(const GrowthQuestion& q) const override {
     const int nodes = q.plan.nodes();
-    if (nodes <= 1) return RingGrowth(q.terms.device_hop).Of(q.bytes, q.calls());
-    CostGrowth<double> growth =
+    const Hop<double>& device = q.terms.device_hop;
+    if (nodes <= 1)
+      return PipelinedRingGrowth(RingGrowth(device), device.alpha, q.bytes, q.calls());
+    const CostGrowth<double> growth =
         BytePsGrowth(std::min(1.0, 1.0 * q.plan.servers / nodes), q.terms.node_hop);
-    if (q.devices_per_node > 1) {
-      growth = HierarchicalGrowth(growth, q.devices_per_node, q.terms.device_hop, q.cards);
-    }
-    return growth.Of(q.bytes, q.calls());
+    const int g = q.devices_per_node;
+    if (g <= 1) return growth.Of(q.bytes, q.calls());
+    return internal::BesideRingsWithin(OverFullNodes(growth, g, q.cards).Of(q.bytes, q.calls()), g,
+                                       q);
   }
 
   void ExplainHops(Explainer* explainer) const override {
@@ -82,7 +81,7 @@ class BytePs final : public Exchange {
 
   FormulaText ExplainCalls(Explainer* explainer) const override {
     const CollectiveTerms t(explainer);
-    return t.AddCall(TextOf(t));
+    return t.AddCalls(TextOf(t));
   }
 };
 

@@ -63,6 +63,20 @@ SyncCost<T> BytePsOverNodes(int nodes, int devices, int helpers, const Hop<T>& i
   return BytePsAllreduce(nodes, helpers, machine, helper_bandwidth) + RingAllreduce(devices, intra);
 }
 
+// The same with the pieces of the rings within machines following each other.
+template <class T>
+CallCost<T> PipelinedBytePs(int nodes, int devices, int helpers, const Hop<T>& inter,
+                            const DataRate<T>& helper_bandwidth, const Hop<T>& intra,
+                            int cards = 1) {
+  const PipelinedRing<T> within = PipelineRing(RingAllreduce(devices, intra), intra.alpha);
+  if (nodes <= 1) return {within, {}};
+  const SyncCost<T> cost = BytePsOverNodes(
+      nodes, 1, helpers,
+      {inter.alpha, inter.bandwidth * static_cast<double>(std::min(devices, cards))},
+      helper_bandwidth, intra);
+  return {{cost, cost}, within};
+}
+
 }  // namespace stepcast
 
 #endif  // STEPCAST_MODEL_EXCHANGE_BYTEPS_H_

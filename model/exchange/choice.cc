@@ -15,8 +15,8 @@ std::optional<DataSize<>> TieMessage(const SyncCost<double>& a, const SyncCost<d
 std::string WhyChosen(const AllreduceChoice<double>& choice, const DataSize<>& message) {
   constexpr double kNear = 4;
   if (!choice.next) return "One worker has nothing to exchange.";
-  const SyncCost<double>& best = choice.best.cost.Binding(message);
-  const SyncCost<double>& next = choice.next->cost.Binding(message);
+  const SyncCost<double> best = choice.best.cost.Binding(message);
+  const SyncCost<double> next = choice.next->cost.Binding(message);
   const Duration<> time = best.Time(message);
   const Duration<> other = next.Time(message);
   const bool fewer_bytes = best.per_byte < next.per_byte;

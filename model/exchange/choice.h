@@ -1,8 +1,8 @@
 // Which all-reduce is fastest for a message, and why.
 //
 // The choice among all algorithms that apply to w workers on N nodes: the one with the least T(m) =
-// a + b m. The ring counts with its rounds pipelined, the larger of two such costs, of which a
-// message takes one (PipelinedRing). Two costs with a_1 < a_2 and b_1 > b_2 tie at
+// a + b m. Rings count with their rounds pipelined, the larger of two such costs, of which a
+// message takes one on each level (CallCost). Two costs with a_1 < a_2 and b_1 > b_2 tie at
 //
 //   m* = (a_2 - a_1) / (b_1 - b_2)
 //
@@ -38,7 +38,7 @@ namespace stepcast {
 template <class T>
 struct AllreduceCandidate {
   Strategy algorithm = Strategy::kRing;
-  PipelinedRing<T> cost;  // both alike but for a ring
+  CallCost<T> cost;
 };
 
 // All of them over the same hops.
@@ -47,12 +47,7 @@ std::vector<AllreduceCandidate<T>> AllreduceCandidates(const NodeShape& shape, c
                                                        const Hop<T>& intra) {
   std::vector<AllreduceCandidate<T>> candidates;
   for (const Strategy algorithm : AllreduceAlgorithms(shape)) {
-    const SyncCost<T> cost = AllreduceCost(algorithm, shape, inter, intra);
-    PipelinedRing<T> pipelined{cost, cost};
-    if (TraitsOf(algorithm).ring) {
-      pipelined = PipelineRing(cost, shape.nodes > 1 ? inter.alpha : intra.alpha);
-    }
-    candidates.push_back({algorithm, pipelined});
+    candidates.push_back({algorithm, PipelinedAllreduce(algorithm, shape, inter, intra)});
   }
   return candidates;
 }

@@ -6,6 +6,7 @@
 #define STEPCAST_MODEL_EXCHANGE_COLLECTIVE_STEP_H_
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -73,21 +74,17 @@ CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParame
   return hops;
 }
 
-// The cost of one collective call. Only rings pipeline their rounds.
+// The cost of one collective call.
 template <class T>
-PipelinedRing<T> CollectiveCost(const StepFacts& facts, const CollectiveHops<T>& hops) {
+CallCost<T> CollectiveCost(const StepFacts& facts, const CollectiveHops<T>& hops) {
   if (TraitsOf(facts.strategy).helpers) {
-    const SyncCost<T> cost = BytePsOverNodes(facts.nodes, facts.devices_per_node, facts.servers,
-                                             hops.node, hops.helper_link, hops.device, facts.nics);
-    return {cost, cost};
+    return PipelinedBytePs(facts.nodes, facts.devices_per_node, facts.servers, hops.node,
+                           hops.helper_link, hops.device, facts.nics);
   }
-  const SyncCost<T> cost = AllreduceCost(facts.strategy, ShapeOf(facts), hops.node, hops.device);
-  const bool ring = TraitsOf(facts.strategy).ring;
-  if (!ring) return {cost, cost};
-  return PipelineRing(cost, facts.nodes > 1 ? hops.node.alpha : hops.device.alpha);
+  return PipelinedAllreduce(facts.strategy, ShapeOf(facts), hops.node, hops.device);
 }
 
-// Bucket after bucket over a collective, of which each takes the larger of the ring's two times.
+// Bucket after bucket over a collective, of which each takes the larger of two times on each level.
 template <class T>
 struct CollectiveSchedule {
   Duration<T> end;    // E_K, from the start of the backward pass
@@ -95,19 +92,31 @@ struct CollectiveSchedule {
 };
 
 template <class T>
-CollectiveSchedule<T> ScheduleCollective(const PipelinedRing<T>& ring,
+CollectiveSchedule<T> ScheduleCollective(const CallCost<T>& call,
                                          const std::vector<Bucket>& buckets,
                                          const Duration<T>& backward, const Duration<T>& late) {
-  // Sums over the buckets from one on: their number and bytes, and those of them that the chain
-  // holds up.
+  // Sums over the buckets from one on: their number and bytes, and those of them that the chain of
+  // a level holds up.
+  struct Chained {
+    double count = 0;
+    double bytes = 0;
+  };
   struct Tail {
     double count = 0;
     double bytes = 0;
-    double chained = 0;
-    double chained_bytes = 0;
+    std::array<Chained, 2> chained;
   };
-  const SyncCost<double> steady{ValueOf(ring.steady.per_call), ValueOf(ring.steady.per_byte)};
-  const SyncCost<double> chain{ValueOf(ring.chain.per_call), ValueOf(ring.chain.per_byte)};
+  struct Level {
+    const PipelinedRing<T>& ring;
+    SyncCost<double> steady;
+    SyncCost<double> chain;
+    explicit Level(const PipelinedRing<T>& of)
+        : ring(of),
+          steady{ValueOf(of.steady.per_call), ValueOf(of.steady.per_byte)},
+          chain{ValueOf(of.chain.per_call), ValueOf(of.chain.per_byte)} {}
+  };
+  const std::array<Level, 2> levels = {Level(call.between), Level(call.within)};
+  const std::size_t count = call.two_levels() ? 2 : 1;
   const Duration<> pass = ValueOf(backward);
   Tail tail;
   Tail binding;
@@ -116,14 +125,16 @@ CollectiveSchedule<T> ScheduleCollective(const PipelinedRing<T>& ring,
   Duration<> latest = Seconds(-1.0);
   for (std::size_t k = buckets.size(); k-- > 0;) {
     const Bucket& bucket = buckets[k];
-    const Duration<> at_pace = steady.Time(bucket.bytes);
-    const Duration<> around = chain.Time(bucket.bytes);
-    const double chained = at_pace < around ? 1.0 : 0.0;
     tail.count += 1.0;
     tail.bytes += bucket.bytes.si();
-    tail.chained += chained;
-    tail.chained_bytes += chained * bucket.bytes.si();
-    rest += Max(at_pace, around);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Duration<> at_pace = levels[i].steady.Time(bucket.bytes);
+      const Duration<> around = levels[i].chain.Time(bucket.bytes);
+      const double chained = at_pace < around ? 1.0 : 0.0;
+      tail.chained[i].count += chained;
+      tail.chained[i].bytes += chained * bucket.bytes.si();
+      rest += Max(at_pace, around);
+    }
     if (k == 0) rest += ValueOf(late);
     const Duration<> end = pass * bucket.ready + rest;
     if (latest < end) {
@@ -133,13 +144,20 @@ CollectiveSchedule<T> ScheduleCollective(const PipelinedRing<T>& ring,
     }
   }
   const auto calls = [&](const Tail& t) {
-    return ring.steady.per_call * (t.count - t.chained) + ring.chain.per_call * t.chained -
-           (ring.steady.per_byte - ring.chain.per_byte) * Bytes(t.chained_bytes);
+    Duration<T> sum;
+    for (std::size_t i = 0; i < count; ++i) {
+      const PipelinedRing<T>& ring = levels[i].ring;
+      const Chained& chained = t.chained[i];
+      sum += ring.steady.per_call * (t.count - chained.count) +
+             ring.chain.per_call * chained.count -
+             (ring.steady.per_byte - ring.chain.per_byte) * Bytes(chained.bytes);
+    }
+    return sum;
   };
   CollectiveSchedule<T> schedule;
   schedule.calls = calls(tail) + late;
   schedule.end = backward * buckets[from].ready + calls(binding) +
-                 ring.steady.per_byte * Bytes(binding.bytes) + (from == 0 ? late : Duration<T>());
+                 call.Steady().per_byte * Bytes(binding.bytes) + (from == 0 ? late : Duration<T>());
   return schedule;
 }
 
@@ -150,9 +168,9 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const CollectiveHops<T>& 
                                const Duration<T>& timeout, const Parts& /*parts*/,
                                StepTerms<T>* /*terms*/) {
   Synchronisation<T> sync;
-  const PipelinedRing<T> ring = CollectiveCost(facts, hops);
+  const CallCost<T> call = CollectiveCost(facts, hops);
   sync.limiter = hops.node_link;
-  sync.cost = ring.steady;
+  sync.cost = call.Steady();
   if (facts.nodes > 1) {
     // A ring moves a message 2 (w-1)/w times, one w-th at once.
     const double w = facts.workers;
@@ -161,7 +179,7 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const CollectiveHops<T>& 
                   sync.cost.per_byte / (2 * (w - 1)), facts.buckets->front().bytes, idle);
   }
   const CollectiveSchedule<T> schedule =
-      ScheduleCollective(ring, *facts.buckets, backward, sync.slow_start);
+      ScheduleCollective(call, *facts.buckets, backward, sync.slow_start);
   sync.calls = schedule.calls;
   sync.end = schedule.end;
   return sync;

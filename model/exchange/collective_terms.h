@@ -4,18 +4,35 @@
 #define STEPCAST_MODEL_EXCHANGE_COLLECTIVE_TERMS_H_
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "model/exchange/collective_step.h"
+#include "model/exchange/exchange.h"
+#include "model/exchange/growth.h"
 #include "model/step/explainer.h"
 
 namespace stepcast::internal {
 
+// One level of a call. The level of a ring has the latency of its slowest hop.
 struct CallText {
   const char* model = "";
   FormulaText per_call;
   FormulaText per_byte;
+  std::optional<NamedValue> slowest = std::nullopt;
 };
+
+// A law of the nodes with rings of `devices` within them, before and after it.
+inline SyncGrowth<double> BesideRingsWithin(SyncGrowth<double> growth, int devices,
+                                            const GrowthQuestion& q) {
+  const Hop<double>& hop = q.terms.device_hop;
+  const PipelinedRing<double> within = PipelineRing(RingAllreduce(devices, hop), hop.alpha);
+  for (const Bucket& bucket : q.buckets) growth.time.fixed += within.Time(bucket.bytes);
+  return growth;
+}
 
 struct CollectiveTerms {
   explicit CollectiveTerms(Explainer* explainer)
@@ -39,21 +56,88 @@ struct CollectiveTerms {
   const NamedValue& one = between ? alpha : alpha_i;
   const NamedValue& rate = between ? b_hop : b_host;
   const NamedValue count = PlainValue("K", static_cast<double>(facts.buckets->size()), "buckets");
-  const NamedValue per_byte = PerByteValue("per_byte", terms.cost.per_byte);
 
   // A ring of one level.
   CallText RingText() const {
     return {"collective/ring",
             {"2 (w-1) " + one.symbol, {w, one}},
-            {"2 (w-1)/w / " + rate.symbol, {w, rate}}};
+            {"2 (w-1)/w / " + rate.symbol, {w, rate}},
+            one};
+  }
+  // The rings within nodes, of two levels.
+  CallText RingWithin() const {
+    return {"collective/ring",
+            {"2 (g-1) alpha_i", {g, alpha_i}},
+            {"2 (g-1)/g / B_host", {g, b_host}},
+            alpha_i};
   }
 
-  // Adds the terms of a call that is affine in its bytes; returns what all calls take.
-  FormulaText AddCall(CallText text) const {
-    const NamedValue per_call = TimeValue("per_call", terms.cost.per_call);
-    to.Add("cost of a call", text.model, 4, std::move(text.per_call), per_call);
-    to.Add("time per byte", text.model, 4, std::move(text.per_byte), per_byte);
-    return {"K per_call + per_byte m", {count, per_call, per_byte, to.Gradient()}};
+  // Adds the terms of a call, level by level; returns what all calls take.
+  FormulaText AddCalls(std::vector<CallText> levels) const {
+    CollectiveHops<double> hops;
+    hops.node = terms.node_hop;
+    hops.device = terms.device_hop;
+    hops.helper_link = terms.server_path.rate;
+    const CallCost<double> cost = CollectiveCost(facts, hops);
+    FormulaText all;
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+      AddLevel(std::move(levels[i]), i == 0 ? cost.between : cost.within, levels.size() > 1, i == 1,
+               &all);
+    }
+    return all;
+  }
+
+ private:
+  // What all calls take on one level, beside what they take on those before.
+  void AddLevel(CallText text, const PipelinedRing<double>& cost, bool one_of_two, bool inside,
+                FormulaText* all) const {
+    const std::string where = !one_of_two ? "" : inside ? " within nodes" : " between nodes";
+    const std::string mark = inside ? "_i" : "";
+    const std::string join = all->formula.empty() ? "" : " + ";
+    const auto symbol = [&](const char* name) { return name + mark; };
+    const NamedValue byte = PerByteValue(symbol("c").c_str(), cost.steady.per_byte);
+    const NamedValue latency = TimeValue(symbol("L").c_str(), cost.chain.per_call);
+    to.Add((text.slowest ? "latency of all rounds" : "cost of a call") + where, text.model, 4,
+           std::move(text.per_call), latency);
+    to.Add("time per byte" + where, text.model, 4, std::move(text.per_byte), byte);
+    TermInputs inputs{latency, byte};
+    if (join.empty()) {
+      inputs.push_back(count);
+      inputs.push_back(to.Gradient());
+    }
+    if (!text.slowest) {
+      all->Add(join + "K " + latency.symbol + " + " + byte.symbol + " m", inputs);
+      return;
+    }
+    const NamedValue& slowest = *text.slowest;
+    const std::string steady = "min(" + latency.symbol + ", 4 " + slowest.symbol + ")";
+    const std::string bytes = byte.symbol;
+    to.Add(
+        "one call, of a mean bucket" + where, "collective/pipelined_ring", 4,
+        {"max(" + steady + " + " + bytes + " m/K, " + latency.symbol + " + " + bytes + " m/(2 K))",
+         {latency, slowest, byte, to.Gradient(), count}},
+        TimeValue(symbol("T").c_str(), cost.Time(MeanBucket(facts))));
+    inputs.push_back(slowest);
+    // Short buckets wait for one piece that goes all the way round.
+    double chains = 0;
+    DataSize<> in_chains;
+    for (const Bucket& bucket : *facts.buckets) {
+      if (!(cost.steady.Time(bucket.bytes) < cost.chain.Time(bucket.bytes))) continue;
+      ++chains;
+      in_chains += bucket.bytes;
+    }
+    if (chains == 0) {
+      all->Add(join + "K " + steady + " + " + bytes + " m", inputs);
+      return;
+    }
+    const NamedValue number =
+        PlainValue(symbol("K_L").c_str(), chains, "buckets that latency sets");
+    const NamedValue size = SizeValue(symbol("m_L").c_str(), in_chains, "their bytes");
+    inputs.push_back(number);
+    inputs.push_back(size);
+    all->Add(join + "(K - " + number.symbol + ") " + steady + " + " + number.symbol + " " +
+                 latency.symbol + " + " + bytes + " (m - " + size.symbol + "/2)",
+             inputs);
   }
 };
 

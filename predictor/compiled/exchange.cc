@@ -29,13 +29,13 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
   exchange->overhead_s += inputs.overhead.si();
   exchange->wait = inputs.straggler_spread * parts.Slowest(f);
   if (!servers) {
-    const PipelinedRing<double> ring = CollectiveCost(f, inputs.hops);
+    const CallCost<double> call = CollectiveCost(f, inputs.hops);
     Duration<> rest;
-    for (const Bucket& bucket : *f.buckets) rest += ring.Time(bucket.bytes);
+    for (const Bucket& bucket : *f.buckets) rest += call.Time(bucket.bytes);
     exchange->all_s = rest.si();
     for (const Bucket& bucket : *f.buckets) {
       if (!exchange->Add({bucket.ready, rest.si()})) return false;
-      rest -= ring.Time(bucket.bytes);
+      rest -= call.Time(bucket.bytes);
     }
     return true;
   }

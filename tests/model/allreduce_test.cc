@@ -391,6 +391,58 @@ TEST(SyncCostTest, ReductionAddsUpWhatArrives) {
   EXPECT_EQ(Milli(WithReduction(RingAllreduce(1, kHop), 1, reduce)), 0);
 }
 
+// ---- Pipelines.
+
+// Two calls of which each takes the same time as the other, for messages of all sizes.
+void ExpectSame(const CallCost<double>& a, const CallCost<double>& b) {
+  for (double bytes = 1; bytes < 1e11; bytes *= 10) {
+    RC_ASSERT(Near(a.Time(Bytes(bytes)).si(), b.Time(Bytes(bytes)).si()));
+  }
+}
+
+// With one device a node, or with one node, every algorithm is the one among as many workers, and
+// one that is rings on two levels is the ring.
+RC_GTEST_PROP(PipelinedProperty, OneLevelIsTheAlgorithmOfOneLevel, ()) {
+  const int workers = *Whole(1, 80);
+  const int cards = *Whole(1, 8);
+  const Hop<double> inter{Seconds(*LogUniform(1e-7, 1e-2)), BytesPerSecond(*LogUniform(1e6, 1e11))};
+  const Hop<double> intra{Seconds(*LogUniform(1e-7, 1e-3)), BytesPerSecond(*LogUniform(1e8, 1e12))};
+  const NodeShape apart{workers, workers, 1, cards};
+  const NodeShape together{workers, 1, workers, cards};
+  const auto call = [&](Strategy algorithm, const NodeShape& shape, bool swapped = false) {
+    return swapped ? PipelinedAllreduce(algorithm, shape, intra, inter)
+                   : PipelinedAllreduce(algorithm, shape, inter, intra);
+  };
+  for (const Strategy algorithm :
+       {Strategy::kRing, Strategy::kTree, Strategy::kHalvingDoubling, Strategy::kHierarchical}) {
+    ExpectSame(call(algorithm, apart), call(algorithm, together, true));
+  }
+  ExpectSame(call(Strategy::kHierarchical, apart), call(Strategy::kRing, apart));
+  ExpectSame(call(Strategy::kHierarchical, together), call(Strategy::kRing, together));
+  ExpectSame(PipelinedBytePs(1, workers, 3, inter, inter.bandwidth, intra, cards),
+             call(Strategy::kRing, together));
+}
+
+// Levels follow each other, and a pipeline takes no longer than rounds, nor less than bytes.
+RC_GTEST_PROP(PipelinedProperty, LevelsFollowEachOther, ()) {
+  const NodeShape shape{0, *Whole(2, 40), *Whole(2, 9), *Whole(1, 9)};
+  const Hop<double> inter{Seconds(*LogUniform(1e-7, 1e-2)), BytesPerSecond(*LogUniform(1e6, 1e11))};
+  const Hop<double> intra{Seconds(*LogUniform(1e-7, 1e-3)), BytesPerSecond(*LogUniform(1e8, 1e12))};
+  const DataSize<> message = Bytes(*LogUniform(1, 1e11));
+  const auto of = [&](const NodeShape& s) {
+    return PipelinedAllreduce(Strategy::kHierarchical, s, inter, intra);
+  };
+  const Duration<> time = of(shape).Time(message);
+  const Duration<> within = of({shape.devices, 1, shape.devices, 1}).Time(message);
+  NodeShape cards = {shape.nodes, shape.nodes, 1, 1};
+  const Duration<> between = of(cards).Time(message / static_cast<double>(shape.used_cards()));
+  RC_ASSERT(Near(time.si(), (within + between).si()));
+  const SyncCost<double> rounds =
+      HierarchicalAllreduce(shape.nodes, shape.devices, inter, intra, shape.cards);
+  RC_ASSERT(time <= rounds.Time(message) * (1 + 1e-12));
+  RC_ASSERT(time >= rounds.per_byte * message);
+}
+
 // ---- The choice.
 
 TEST(Choice, ChangesWhereTwoTie) {

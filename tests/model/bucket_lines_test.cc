@@ -170,20 +170,23 @@ TEST(BucketLines, OfEqualBucketsAreTwo) {
   EXPECT_EQ(MakeBucketLines({{Bytes(1.0), 1}}).size(), 1U);
 }
 
-// ---- Rings, whose buckets cost what the larger of two lines says.
+// ---- Collectives, whose buckets cost on each level what the larger of two lines says.
 
 RC_GTEST_PROP(CollectiveScheduleProperty, IsTheRecursion, ()) {
   const std::vector<Bucket> buckets = DrawBuckets();
-  PipelinedRing<double> ring{DrawCost(), DrawCost()};
-  if (*Whole(0, 3) == 0) ring.chain = ring.steady;
+  CallCost<double> call;
+  call.between = {DrawCost(), DrawCost()};
+  if (*Whole(0, 1) == 0) call.within = {DrawCost(), DrawCost()};
+  if (*Whole(0, 3) == 0) call.between.chain = call.between.steady;
   const Duration<> backward = DrawTime();
   const Duration<> late = *Whole(0, 1) == 0 ? Duration<>() : DrawTime();
   const internal::CollectiveSchedule<double> schedule =
-      internal::ScheduleCollective(ring, buckets, backward, late);
+      internal::ScheduleCollective(call, buckets, backward, late);
   Duration<> all = late;
   DataSize<> bytes;
   const auto time = [&](const Bucket& bucket) {
-    return Max(ring.steady.Time(bucket.bytes), ring.chain.Time(bucket.bytes));
+    return Max(call.between.steady.Time(bucket.bytes), call.between.chain.Time(bucket.bytes)) +
+           Max(call.within.steady.Time(bucket.bytes), call.within.chain.Time(bucket.bytes));
   };
   for (const Bucket& bucket : buckets) {
     all += time(bucket);
@@ -193,7 +196,7 @@ RC_GTEST_PROP(CollectiveScheduleProperty, IsTheRecursion, ()) {
     return &bucket == &buckets.front() ? time(bucket) + late : time(bucket);
   });
   RC_ASSERT(Near(schedule.end.si(), end.si()));
-  RC_ASSERT(Near((schedule.calls + ring.steady.per_byte * bytes).si(), all.si()));
+  RC_ASSERT(Near((schedule.calls + call.Steady().per_byte * bytes).si(), all.si()));
 }
 
 }  // namespace

@@ -253,22 +253,26 @@ std::vector<Bucket> SomeBuckets() {
 
 RC_GTEST_PROP(Schedule, HoldsTheBucketsOfACollective, ()) {
   const std::vector<Bucket> buckets = SomeBuckets();
-  const PipelinedRing<double> ring = PipelineRing(
-      RingAllreduce(*Whole(2, 64), Hop<double>{Seconds(*LogUniform(1e-6, 1e-3)),
-                                               GigabitsPerSecond(*LogUniform(1, 100))}),
-      Seconds(*LogUniform(1e-6, 1e-3)));
+  const auto level = [] {
+    return PipelineRing(
+        RingAllreduce(*Whole(2, 64), Hop<double>{Seconds(*LogUniform(1e-6, 1e-3)),
+                                                 GigabitsPerSecond(*LogUniform(1, 100))}),
+        Seconds(*LogUniform(1e-6, 1e-3)));
+  };
+  CallCost<double> call{level(), {}};
+  if (*Whole(0, 1) == 0) call.within = level();
   const Passes passes{Seconds(0.1), Seconds(*LogUniform(1e-3, 1)), {}};
   const Duration<> late = Seconds(*rc::gen::element(0.0, 0.01));
   std::vector<Operation> operations;
   Duration<> all;
   for (const Bucket& bucket : buckets) {
     const Duration<> time =
-        ring.Time(bucket.bytes) + (&bucket == &buckets.front() ? late : Duration<>());
+        call.Time(bucket.bytes) + (&bucket == &buckets.front() ? late : Duration<>());
     operations.push_back({time, Backward(bucket.ready), Backward(1)});
     all += time;
   }
   const auto schedule = ScheduleOnLink(operations, passes);
-  const auto collective = internal::ScheduleCollective(ring, buckets, passes.backward, late);
+  const auto collective = internal::ScheduleCollective(call, buckets, passes.backward, late);
   RC_ASSERT(Near((schedule.ends.back() - passes.forward).si(), collective.end.si(), 1e-9));
   const OverlapSplit<double> split = BucketOverlap(passes.backward, all, collective.end);
   RC_ASSERT(std::abs((schedule.stall - split.exposed).si()) < 1e-9);
