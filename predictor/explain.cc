@@ -62,14 +62,15 @@ Explanation Predictor::Explain(const Plan& plan) const {
   // The facts that the plan and the cluster file state are no parameters: by one-sided differences.
   constexpr double kDerivativeStep = 1e-5;
   const double log_step = std::log(explanation.prediction.step_time.si());
-  const auto stated = [&](const char* name, NamedValue value, const char* meaning, auto scale) {
+  const auto stated = [&](const char* name, NamedValue value, const char* meaning, auto scale,
+                          double log_sd = 0) {
     StepFacts moved = facts;
     scale(std::exp(kDerivativeStep), &moved);
     const double at = std::log(active.Evaluate(moved).total().si());
     const double elasticity = (at - log_step) / kDerivativeStep;
     if (std::abs(elasticity) < kLeastElasticity) return;
     value.symbol = name;
-    parameters.push_back({value, 0, elasticity, Origin::kStated, meaning, "the plan"});
+    parameters.push_back({value, log_sd, elasticity, Origin::kStated, meaning, "the plan"});
   };
   stated("local batch", PlainValue("", facts.batch), "samples of one micro-step on one device",
          [this](double f, StepFacts* x) {
@@ -80,7 +81,8 @@ Explanation Predictor::Explain(const Plan& plan) const {
     const LinkFacts& now = facts.*link;
     if (now.bandwidth) {
       stated((whose + " bandwidth").c_str(), RateValue("", *now.bandwidth), "line rate, each way",
-             [link](double f, StepFacts* x) { (x->*link).bandwidth = *(x->*link).bandwidth * f; });
+             [link](double f, StepFacts* x) { (x->*link).bandwidth = *(x->*link).bandwidth * f; },
+             belief_.stated_share_log_sd());
     }
     if (now.rtt && now.rtt->si() > 0) {
       stated((whose + " round trip").c_str(), TimeValue("", *now.rtt), "round-trip time",

@@ -160,11 +160,12 @@ double Predictor::Active::LogSd(const PlanGradient& gradient, const Belief& beli
   // A plan depends on half of the columns, or less.
   std::array<std::pair<double, int>, kPlanColumns> slopes;  // with their positions
   std::size_t count = 0;
-  for (int i = 0; i < kPlanColumns; ++i) {
+  for (int i = 0; i < kShareColumn; ++i) {
     const double slope = gradient[static_cast<std::size_t>(i)];
     if (slope != 0) slopes[count++] = {slope, Position(i)};
   }
-  double variance = 0;
+  const double by_share = gradient[kShareColumn] * belief.stated_share_log_sd();
+  double variance = by_share * by_share;
   for (std::size_t i = 0; i < count; ++i) {
     const auto& [by_i, at_i] = slopes[i];
     double others = 0;
@@ -287,6 +288,66 @@ void Predictor::AddProfileFlags(const Plan& plan, const ProfiledSum& sum,
   }
 }
 
+void Predictor::AddPriorFlag(const Plan& plan, const StepFacts& facts,
+                             Prediction* prediction) const {
+  constexpr double kWorthSaying = 0.05;  // of the step
+  const StepTime<double>& step = prediction->breakdown;
+  if (step.exposed_transfer < step.total() * kWorthSaying) return;
+  const bool link_stated = plan.link.bandwidth || cluster_.link.bandwidth;
+  int parameter = -1;
+  const char* what = "";
+  const char* runs = "with runs between nodes";
+  switch (step.limiter) {
+    case Limiter::kFlow:
+      parameter = kFlowBandwidth;
+      what = "what the flows to one peer carry";
+      break;
+    case Limiter::kWindow:
+      parameter = kFlowWindow;
+      what = "the bytes in flight per round trip";
+      break;
+    case Limiter::kServer:
+      parameter = kServerRate;
+      what = "the processors of the parameter servers";
+      runs = "with runs that use servers";
+      break;
+    case Limiter::kHost:
+      if (cluster_.device_link.bandwidth) return;
+      parameter = kHostBandwidth;
+      what = "the exchange within the node";
+      runs = "with runs on several devices, or state device_link in the cluster file";
+      break;
+    case Limiter::kLink:
+      if (link_stated) return;
+      parameter = kLinkBandwidth;
+      what = "the network link of a node";
+      runs = "with runs between nodes, or state it with the plan or in the cluster file";
+      break;
+    case Limiter::kServerLink:
+      if (link_stated || facts.server_link.bandwidth) return;
+      parameter = kLinkBandwidth;
+      what = "the link of a parameter server";
+      runs = "with runs that use servers, or state it with the plan or in the cluster file";
+      break;
+    default:
+      return;
+  }
+  if (step.limiter == Limiter::kServer && prediction->async_servers &&
+      prediction->async_servers->limiter == AsyncLimiter::kServerUpdate) {
+    return;  // of the workload
+  }
+  const Origin origin = belief_.origin(parameter);
+  if (origin != Origin::kPrior && origin != Origin::kFittedPrior) return;
+  const ParameterSpec& spec = Belief::SpecOf(parameter);
+  const double log_sd = std::sqrt(belief_.log_covariance()(parameter, parameter));
+  prediction->flags.push_back(
+      fmt::format("{} sets the pace, and {} is a prior that nobody measured here: {:.3g} {} "
+                  "assumed, known to a "
+                  "factor of {:.2g}; calibrate {}, or state it with calibrate --fix or --prior",
+                  what, spec.name, std::exp(belief_.log_value(parameter)) / spec.si_per_unit,
+                  spec.unit, std::exp(kNinetyPercent * log_sd), runs));
+}
+
 void Predictor::AddFlags(const Plan& plan, const StepFacts& facts,
                          const std::optional<ProfiledSum>& profiled, Prediction* prediction) const {
   std::vector<std::string>& flags = prediction->flags;
@@ -304,6 +365,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts,
         "the calibration has no covariance: its parameters are taken as independent of each other, "
         "and the interval may be too wide or too narrow");
   }
+  AddPriorFlag(plan, facts, prediction);
   if (profiled) AddProfileFlags(plan, *profiled, prediction);
   if (compute_source_ == ComputeSource::kFromDevice) {
     flags.push_back(

@@ -88,6 +88,8 @@ class Predictor {
   void AddFlags(const Plan& plan, const StepFacts& facts,
                 const std::optional<ProfiledSum>& profiled, Prediction* prediction) const;
   void AddComputeFlags(const Plan& plan, std::vector<std::string>* flags) const;
+  // Where a parameter sets the pace that nobody has stated or measured.
+  void AddPriorFlag(const Plan& plan, const StepFacts& facts, Prediction* prediction) const;
   void AddProfileFlags(const Plan& plan, const ProfiledSum& sum, Prediction* prediction) const;
 
   Cluster cluster_;

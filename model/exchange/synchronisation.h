@@ -31,7 +31,8 @@ template <class T>
 Path<T> MakePath(const LinkFacts& stated, const DataRate<T>& fitted,
                  const ClusterParameters<T>& cluster) {
   Path<T> path;
-  path.bandwidth = (stated.bandwidth ? DataRate<T>(*stated.bandwidth) : fitted) * kPayloadShare;
+  path.bandwidth =
+      (stated.bandwidth ? *stated.bandwidth * cluster.stated_share : fitted) * kPayloadShare;
   path.rtt = stated.rtt.value_or(Duration<>());
   path.loss = T(stated.loss.value_or(0.0));
   path.congestion = stated.congestion_control.value_or(CongestionControl::kCubic);

@@ -35,6 +35,8 @@ bool MattersTo(const StepFacts& facts, bool own_link, int column) {
   switch (column) {
     case kLinkColumn:
       return own_link && between_nodes;
+    case kShareColumn:
+      return between_nodes && (facts.link.bandwidth || facts.server_link.bandwidth);
     case kLinkBandwidth:
       // Servers, and the helpers of BytePS, have the cluster's link.
       return servers || (facts.nodes > 1 && (!own_link || TraitsOf(facts.strategy).helpers));
@@ -125,10 +127,11 @@ void Differentiate(const StepFacts& facts, const KnownToPlan& parts, const PlanP
   };
   for (int lane = 0; lane < columns.count; ++lane) {
     const std::size_t column = column_of(lane);
-    T& parameter = column < kWorkloadColumn ? cluster.si[column]
-                   : column < kLinkColumn   ? workload.si[column - kWorkloadColumn]
-                   : column == kLinkColumn  ? *cluster.node_link_si
-                                            : *cluster.node_slowdown;
+    T& parameter = column < kWorkloadColumn    ? cluster.si[column]
+                   : column < kLinkColumn      ? workload.si[column - kWorkloadColumn]
+                   : column == kLinkColumn     ? *cluster.node_link_si
+                   : column == kSlowdownColumn ? *cluster.node_slowdown
+                                               : cluster.stated_share;
     parameter.slope.Set(lane, parameter.value);  // d value / d ln(value)
   }
   const StepTime<T> step = Evaluate(facts, cluster, workload, parts);

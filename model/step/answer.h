@@ -23,12 +23,14 @@
 namespace stepcast {
 
 // Columns of a gradient: the cluster's parameters, the workload's, the link of the slowest of the
-// hosts that the plan names, where they have links of their own, and the factor of the one of them
-// that computes slowest, where one does.
+// hosts that the plan names, where they have links of their own, the factor of the one of them that
+// computes slowest, where one does, and the share that is reached of the line rates that the plan
+// states.
 inline constexpr int kWorkloadColumn = kClusterParameterCount;
 inline constexpr int kLinkColumn = kWorkloadColumn + int{kWorkloadParameterCount};
 inline constexpr int kSlowdownColumn = kLinkColumn + 1;
-inline constexpr int kPlanColumns = kSlowdownColumn + 1;
+inline constexpr int kShareColumn = kSlowdownColumn + 1;
+inline constexpr int kPlanColumns = kShareColumn + 1;
 using PlanGradient = std::array<double, kPlanColumns>;
 
 // Whether the step of a plan can depend on the parameter of a column: those between nodes matter

@@ -93,7 +93,11 @@ Belief::Belief(const Cluster& cluster, const Workload& workload, const std::opti
                         .matrix()
                         .asDiagonal();
   origins_.assign(log_values_.size(), Origin::kPrior);
-  if (cluster.calibration) TakeCalibration(*cluster.calibration, workload, facts, device);
+  if (cluster.calibration) {
+    TakeCalibration(*cluster.calibration, workload, facts, device);
+  } else {
+    stated_share_log_sd_ = kStatedLinkLogSd;
+  }
   values_ = PlanParameters::FromLogs(log_values_.data(), &log_values_[kWorkloadOffset], nullptr);
 }
 

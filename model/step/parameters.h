@@ -206,6 +206,9 @@ struct ClusterParameters {
   // compute_slowdown of the slowest of the nodes that a plan names, where that differs from the
   // others'.
   std::optional<T> node_slowdown;
+  // Share of a line rate that a plan states which is reached, beyond the share of the payload: 1 in
+  // every forecast, and uncertain in its interval.
+  T stated_share = T(1.0);
 
   DataRate<T> node_link() const {
     return node_link_si ? DataRate<T>::FromSi(*node_link_si) : link_bandwidth();

@@ -7,9 +7,6 @@
 namespace stepcast {
 namespace {
 
-// A data sheet's link is what the port can do; what a cluster delivers has been half of it and
-// less.
-constexpr double kStatedLinkLogSd = 0.5;
 // A port may have negotiated a lower rate than its switch offers (10, 100 or 1000 Mbit/s),
 // unnoticed.
 constexpr double kHostLinkLogSd = 1.0;

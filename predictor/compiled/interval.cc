@@ -22,10 +22,13 @@ enum LinkLane {
   kWindowLane,
   kTimeoutLane,
   kServerLinkLane,
+  kLinkParameterLanes,
+  kStatedShareLane = kLinkParameterLanes,  // of the line rates that the plan states
+  kUnusedLane,                             // lanes are even
   kLinkLanes,
 };
 // The first is that of the slowest host's link.
-inline constexpr ClusterParameter kLinkLaneParameters[kLinkLanes] = {
+inline constexpr ClusterParameter kLinkLaneParameters[kLinkParameterLanes] = {
     kLinkBandwidth, kFlowBandwidth, kLinkLatency, kFlowWindow, kLossTimeout, kLinkBandwidth};
 using LinkDual = DualOf<kLinkLanes>;
 
@@ -257,9 +260,10 @@ void SetTimes(const StepFacts& f, const Synchronisation<T>& sync, SyncSlopes* sl
                route.limits.loss.si().slope * by_limits[kLossLimitLane];
   }
   g[kLinkColumn] += by_link[kNodeLinkLane];
-  for (int lane = kFlowLane; lane < kLinkLanes; ++lane) {
+  for (int lane = kFlowLane; lane < kLinkParameterLanes; ++lane) {
     g[kLinkLaneParameters[lane]] += by_link[lane];
   }
+  g[kShareColumn] += by_link[kStatedShareLane];
 }
 
 }  // namespace
@@ -603,7 +607,8 @@ std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& st
   // By ln(value): the derivative of a value is the value.
   const auto vary = [](auto* dual, int lane) { dual->slope.Set(lane, dual->value); };
   vary(&*t.cluster_by_link.node_link_si, kNodeLinkLane);
-  for (int lane = kFlowLane; lane < kLinkLanes; ++lane) {
+  vary(&t.cluster_by_link.stated_share, kStatedShareLane);
+  for (int lane = kFlowLane; lane < kLinkParameterLanes; ++lane) {
     vary(&t.cluster_by_link.si[static_cast<std::size_t>(kLinkLaneParameters[lane])], lane);
   }
   vary(&t.cluster_by_hop.si[kHostBandwidth], kHostLane);
@@ -622,11 +627,13 @@ std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& st
     if (column == kLinkColumn) return at_hosts.link;
     return column == kSlowdownColumn ? at_hosts.slowdown.value_or(at_hosts.link) : column;
   };
-  for (int i = 0; i < kPlanColumns; ++i) {
+  for (int i = 0; i < kShareColumn; ++i) {
     for (int j = 0; j <= i; ++j) {
       t.covariance.Set(i, j, state.belief.log_covariance()(position(i), position(j)));
     }
   }
+  const double share_log_sd = state.belief.stated_share_log_sd();
+  t.covariance.Set(kShareColumn, kShareColumn, share_log_sd * share_log_sd);
   state.RecordRates(t.cluster_by_link, t.workload_by_link, &t.rates);
   return made;
 }

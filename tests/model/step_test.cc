@@ -691,6 +691,8 @@ RC_GTEST_PROP(StepProperty, DependsOnNothingElse, ()) {
     Parameters moved = cluster;
     if (column < kWorkloadColumn) {
       moved.si[static_cast<std::size_t>(column)] *= 7;
+    } else if (column == kShareColumn) {
+      moved.stated_share *= 7;
     } else {
       ASSERT_TRUE(column == kLinkColumn || column == kSlowdownColumn);
       if (column == kSlowdownColumn) moved.node_slowdown = 7;

@@ -63,7 +63,8 @@ std::optional<Interval> CentralInterval(const Predictor& predictor, const Plan& 
                                         const Prediction& prediction) {
   constexpr int kNodeLink = Belief::kHostOffset;
   constexpr int kSlowdown = kNodeLink + 1;
-  constexpr int kCount = kSlowdown + 1;
+  constexpr int kShare = kSlowdown + 1;
+  constexpr int kCount = kShare + 1;
   const Belief& belief = predictor.belief();
   const StepFacts facts = predictor.Facts(plan);
   std::array<int, kCount> index{};
@@ -73,7 +74,7 @@ std::optional<Interval> CentralInterval(const Predictor& predictor, const Plan& 
   index[kNodeLink] = link;
   index[kSlowdown] = slowdown.value_or(link);
   std::array<double, kCount> at{};
-  for (std::size_t i = 0; i < kCount; ++i) at[i] = belief.log_value(index[i]);
+  for (std::size_t i = 0; i < kShare; ++i) at[i] = belief.log_value(index[i]);
   const auto step_at = [&](const std::array<double, kCount>& log_values) {
     ClusterParameters<double> cluster{};
     WorkloadParameters<double> workload{};
@@ -83,6 +84,7 @@ std::optional<Interval> CentralInterval(const Predictor& predictor, const Plan& 
     }
     cluster.node_link_si = std::exp(log_values[kNodeLink]);
     if (slowed) cluster.node_slowdown = std::exp(log_values[kSlowdown]);
+    cluster.stated_share = std::exp(log_values[kShare]);
     const StepTime<double> step = EvaluateStep(facts, cluster, workload);
     return std::array<double, 2>{step.total().si(), step.compute().si()};
   };
@@ -111,9 +113,10 @@ std::optional<Interval> CentralInterval(const Predictor& predictor, const Plan& 
     }
   }
   const auto variance = [&](const std::array<double, kCount>& g) {
-    double sum = 0;
-    for (std::size_t i = 0; i < kCount; ++i) {
-      for (std::size_t j = 0; j < kCount; ++j) {
+    const double by_share = g[kShare] * belief.stated_share_log_sd();
+    double sum = by_share * by_share;
+    for (std::size_t i = 0; i < kShare; ++i) {
+      for (std::size_t j = 0; j < kShare; ++j) {
         sum += g[i] * g[j] * belief.log_covariance()(index[i], index[j]);
       }
     }

@@ -13,6 +13,7 @@
 
 #include "data/io/machines.h"
 #include "data/workloads/catalog.h"
+#include "predictor/explanation.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/input_error.h"
 
@@ -585,6 +586,110 @@ TEST(Threads, AllGetTheSameAnswers) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const int count : differences) EXPECT_EQ(count, 0);
+}
+
+// ---- What is stated, and what is assumed.
+
+Cluster PlainCluster() {
+  Cluster cluster;
+  cluster.name = "plain";
+  cluster.device = "t4";
+  cluster.nodes = 16;
+  cluster.devices_per_node = 8;
+  return cluster;
+}
+
+// A line rate is worth the same wherever it is stated, since its share that is reached is.
+TEST(Predictor, ALineRateIsKnownAsWellWhereverItIsStated) {
+  for (const Strategy strategy :
+       {Strategy::kRing, Strategy::kTree, Strategy::kHalvingDoubling, Strategy::kHierarchical,
+        Strategy::kBytePs, Strategy::kAuto, Strategy::kPsSync, Strategy::kPsAsync}) {
+    for (const double gbit : {0.1, 1.0, 10.0, 100.0}) {
+      for (const int devices : {1, 4}) {
+        SCOPED_TRACE(std::string(StrategyName(strategy)) + " at " + std::to_string(gbit));
+        Plan plan = AllreducePlan(Placement(4, devices), 32);
+        plan.strategy = strategy;
+        plan.servers = UsesServers(strategy) ? 2 : 0;
+        Cluster cluster = PlainCluster();
+        cluster.link.bandwidth = GigabitsPerSecond(gbit);
+        const Prediction in_file = Predictor(cluster, Resnet50(), T4()).Predict(plan);
+        plan.link.bandwidth = cluster.link.bandwidth;
+        const Prediction in_both = Predictor(cluster, Resnet50(), T4()).Predict(plan);
+        const Prediction in_plan = Predictor(PlainCluster(), Resnet50(), T4()).Predict(plan);
+        for (const Prediction& p : {in_both, in_plan}) {
+          EXPECT_NEAR(p.step_time / in_file.step_time, 1, 1e-12);
+          EXPECT_NEAR(p.low / in_file.low, 1, 1e-9);
+          EXPECT_NEAR(p.high / in_file.high, 1, 1e-9);
+        }
+      }
+    }
+  }
+}
+
+const ExplainedParameter* ParameterCalled(const Explanation& explanation, const std::string& name) {
+  for (const ExplainedParameter& parameter : explanation.parameters) {
+    if (parameter.value.symbol.rfind(name, 0) == 0) return &parameter;
+  }
+  return nullptr;
+}
+
+// Faster cards than the flows can use gain nothing, which the answer says and its interval shows.
+TEST(Predictor, SaysWhichPriorSetsThePace) {
+  Cluster cluster = PlainCluster();
+  cluster.nics_per_node = 8;
+  const Predictor predictor(cluster, Resnet50(), T4());
+  Plan plan = AllreducePlan(Placement(4, 8), 8);
+  std::vector<double> steps;
+  for (const double gbit : {100.0, 200.0, 400.0}) {
+    plan.link.bandwidth = GigabitsPerSecond(gbit);
+    const Prediction p = predictor.Predict(plan);
+    EXPECT_TRUE(HasFlag(p, "flow_bandwidth is a prior that nobody measured here: 8 Gbit/s assumed"))
+        << gbit;
+    EXPECT_TRUE(HasFlag(p, "stepcast") || HasFlag(p, "calibrate --fix"));
+    steps.push_back(p.step_time.si());
+  }
+  EXPECT_NEAR(steps.back() / steps.front(), 1, 0.01);
+  // Nothing is said where the stated link binds, or where runs have told.
+  plan.link.bandwidth = GigabitsPerSecond(1.0);
+  EXPECT_FALSE(HasFlag(predictor.Predict(plan), "is a prior that nobody measured"));
+  plan.link.bandwidth = GigabitsPerSecond(400.0);
+  EXPECT_FALSE(HasFlag(Calibrated().Predict(plan), "is a prior that nobody measured"));
+}
+
+// Whatever prior is named, the interval is at least as wide as that alone makes it.
+TEST(Predictor, APriorThatSetsThePaceIsInTheInterval) {
+  int named = 0;
+  for (const Strategy strategy : {Strategy::kRing, Strategy::kTree, Strategy::kHalvingDoubling,
+                                  Strategy::kHierarchical, Strategy::kPsSync, Strategy::kPsAsync}) {
+    for (const double gbit : {0.0, 1.0, 10.0, 100.0}) {
+      for (const int nodes : {1, 4}) {
+        for (const int devices : {1, 8}) {
+          if (nodes * devices == 1) continue;
+          Plan plan = AllreducePlan(Placement(static_cast<std::size_t>(nodes), devices), 8);
+          plan.strategy = strategy;
+          plan.servers = UsesServers(strategy) ? 2 : 0;
+          if (gbit > 0) plan.link.bandwidth = GigabitsPerSecond(gbit);
+          const Predictor predictor(PlainCluster(), Resnet50(), T4());
+          const Explanation explained = predictor.Explain(plan);
+          for (const std::string& flag : explained.prediction.flags) {
+            const std::size_t ends = flag.find(" is a prior that nobody measured");
+            if (ends == std::string::npos) continue;
+            const std::size_t begins = flag.rfind(' ', ends - 1) + 1;
+            const std::string name = flag.substr(begins, ends - begins);
+            SCOPED_TRACE(flag);
+            const ExplainedParameter* parameter = ParameterCalled(explained, name);
+            ASSERT_NE(parameter, nullptr);
+            EXPECT_EQ(parameter->origin, Origin::kPrior);
+            EXPECT_GE(explained.prediction.parameter_log_sd,
+                      std::abs(parameter->elasticity) * parameter->log_sd * (1 - 1e-9));
+            EXPECT_LT(parameter->elasticity, 0);
+            ++named;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(named, 10);
 }
 
 }  // namespace
