@@ -259,7 +259,7 @@ struct FirstBucketDelays {
 };
 
 // `buckets` are those of the model; `held` are the parts of them on the fullest server
-// (FullestServerBuckets). `pipelined`: a bucket is pulled as soon as it has been pushed; otherwise
+// (LastServerBuckets). `pipelined`: a bucket is pulled as soon as it has been pushed; otherwise
 // nothing is pulled before all has been pushed. `late` is what the first bucket takes longer.
 template <class T>
 ServerEnd<T> ScheduleServers(const ServerPhases<T>& phases, const std::vector<Bucket>& buckets,

@@ -63,8 +63,8 @@ void DealInTurn(const Workload& workload, Servers* held) {
   }
 }
 
-// The tensors of the fullest server, the largest first; empty where shares are even.
-std::vector<Tensor> OnFullestServer(const Workload& workload, int servers, Sharding sharding) {
+// The tensors of each server; nothing where shares are even.
+Servers Deal(const Workload& workload, int servers, Sharding sharding) {
   const std::vector<Tensor> all = AllTensors(workload);
   if (sharding == Sharding::kEven || all.empty()) return {};
   std::size_t variables = all.size();
@@ -78,6 +78,13 @@ std::vector<Tensor> OnFullestServer(const Workload& workload, int servers, Shard
   } else {
     DealInTurn(workload, &held);
   }
+  return held;
+}
+
+// The tensors of the fullest server, the largest first; empty where shares are even.
+std::vector<Tensor> OnFullestServer(const Workload& workload, int servers, Sharding sharding) {
+  Servers held = Deal(workload, servers, sharding);
+  if (held.empty()) return {};
   std::vector<Tensor>& fullest = *std::max_element(
       held.begin(), held.end(), [](const auto& a, const auto& b) { return Sum(a) < Sum(b); });
   std::stable_sort(fullest.begin(), fullest.end(),
@@ -103,42 +110,60 @@ LargestShard LargestShare(const Workload& workload, int servers, Sharding shardi
   return shard;
 }
 
-std::vector<Bucket> FullestServerBuckets(const Workload& workload, int servers, Sharding sharding,
-                                         DataSize<> cap) {
-  const std::vector<Tensor> held = OnFullestServer(workload, servers, sharding);
+std::vector<Bucket> LastServerBuckets(const Workload& workload, int servers, Sharding sharding,
+                                      DataSize<> cap) {
+  const Servers held = Deal(workload, servers, sharding);
   std::vector<Bucket> buckets = MakeBuckets(workload, cap);
   if (held.empty()) {
     for (Bucket& bucket : buckets)
       bucket.bytes = bucket.bytes / std::max(1.0, static_cast<double>(servers));
     return buckets;
   }
-  std::vector<std::vector<bool>> here(workload.layers.size());
-  for (std::size_t i = 0; i < here.size(); ++i) here[i].resize(workload.layers[i].tensors.size());
-  for (const Tensor& tensor : held) here[tensor.layer][tensor.place] = true;
-  // Walk the tensors as the buckets were filled, and keep of each bucket what is held here.
+  std::vector<std::vector<std::size_t>> server_of(workload.layers.size());
+  for (std::size_t i = 0; i < server_of.size(); ++i) {
+    server_of[i].resize(workload.layers[i].tensors.size());
+  }
+  for (std::size_t server = 0; server < held.size(); ++server) {
+    for (const Tensor& tensor : held[server]) server_of[tensor.layer][tensor.place] = server;
+  }
+  // Walk the tensors as the buckets were filled.
+  struct Part {
+    std::size_t bucket;
+    std::size_t server;
+    double bytes;
+  };
+  std::vector<Part> parts;
   const double bytes_per_parameter =
       workload.gradient_bytes.in(kBytes) / static_cast<double>(workload.trainable_parameters);
-  std::vector<Bucket> kept;
   std::size_t bucket = 0;
   double filled = 0;
-  DataSize<> mine;
-  const auto close = [&] {
-    if (mine.si() > 0) kept.push_back({mine, buckets[bucket].ready});
-    mine = {};
-    filled = 0;
-    ++bucket;
-  };
   for (std::size_t layer = workload.layers.size(); layer-- > 0;) {
     const std::vector<std::int64_t>& tensors = workload.layers[layer].tensors;
     for (std::size_t place = tensors.size(); place-- > 0;) {
       const double bytes = bytes_per_parameter * static_cast<double>(tensors[place]);
+      parts.push_back({bucket, server_of[layer][place], bytes});
       filled += bytes;
-      if (here[layer][place]) mine += Bytes(bytes);
       // MakeBuckets adds up the same numbers in the same order.
-      if (bucket < buckets.size() && filled >= buckets[bucket].bytes.in(kBytes)) close();
+      if (bucket + 1 < buckets.size() && filled >= buckets[bucket].bytes.in(kBytes)) {
+        filled = 0;
+        ++bucket;
+      }
     }
   }
-  if (mine.si() > 0 && bucket < buckets.size()) close();
+  // From the last bucket on, the most that one server has of it and all later ones.
+  std::vector<double> later(held.size(), 0);
+  std::vector<double> growth(buckets.size(), 0);
+  double most = 0;
+  for (std::size_t i = parts.size(); i-- > 0;) {
+    const Part& part = parts[i];
+    const double mine = later[part.server] += part.bytes;
+    growth[part.bucket] += std::max(0.0, mine - most);
+    most = std::max(most, mine);
+  }
+  std::vector<Bucket> kept;
+  for (std::size_t k = 0; k < buckets.size(); ++k) {
+    if (growth[k] > 0) kept.push_back({Bytes(growth[k]), buckets[k].ready});
+  }
   return kept;
 }
 

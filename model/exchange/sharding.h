@@ -42,10 +42,15 @@ struct LargestShard {
 // The share of the fullest of `servers`; `servers` below 1 counts as 1.
 LargestShard LargestShare(const Workload& workload, int servers, Sharding sharding);
 
-// The part of MakeBuckets(workload, cap) that lives on the fullest server, in the order in which it
-// becomes ready. Where shares are even these are the buckets, each 1/n as large.
-std::vector<Bucket> FullestServerBuckets(const Workload& workload, int servers, Sharding sharding,
-                                         DataSize<> cap);
+// What the server that ends last gets of MakeBuckets(workload, cap): each bucket is as large as the
+// most that one server holds of it and all later ones exceeds the same of those after it. The
+// schedule of these, max_k ( r_k + sum_{j >= k} m_j / B ), is the latest of all servers' schedules;
+// the fullest server may have most of its tensors early, and end before another that is nearly as
+// full. Their sum is what the fullest holds. Where shares are even these are the buckets, each 1/n
+// as large, and no spread of whole tensors ends earlier by its bytes. Calls are counted for each
+// bucket that is left, which may be more than one server has.
+std::vector<Bucket> LastServerBuckets(const Workload& workload, int servers, Sharding sharding,
+                                      DataSize<> cap);
 
 }  // namespace stepcast
 

@@ -32,8 +32,8 @@ LinkFacts ServerLinkOf(const Cluster& cluster, const Plan& plan) {
 }
 
 std::vector<Bucket> HeldBuckets(const Workload& workload, const Plan& plan, int servers) {
-  return Scaled(FullestServerBuckets(workload, servers, plan.server.sharding,
-                                     plan.bucket.value_or(DefaultBucket(plan.strategy))),
+  return Scaled(LastServerBuckets(workload, servers, plan.server.sharding,
+                                  plan.bucket.value_or(DefaultBucket(plan.strategy))),
                 plan.exchanged_share());
 }
 

@@ -433,7 +433,7 @@ double HorovodStep(const Stack& stack, const Workload& workload, double single, 
     // TensorFlow exchanges tensor by tensor.
     const DataSize<> tensor = Bytes(1.0);
     end = ScheduleServers(SynchronousServers(paths), MakeBuckets(workload, tensor),
-                          FullestServerBuckets(workload, paths.servers, Sharding::kTensor, tensor),
+                          LastServerBuckets(workload, paths.servers, Sharding::kTensor, tensor),
                           backward, pipelined)
               .pulled;
   } else {

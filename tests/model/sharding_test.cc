@@ -126,7 +126,7 @@ TEST(Sharding, HeldBucketsAddUpToTheShare) {
     for (const int servers : {1, 4, 16}) {
       for (const DataSize<> cap : {Bytes(1.0), Mebibytes(1.0), Mebibytes(25.0)}) {
         for (const Sharding sharding : {Sharding::kTensor, Sharding::kEven}) {
-          const auto held = FullestServerBuckets(workload, servers, sharding, cap);
+          const auto held = LastServerBuckets(workload, servers, sharding, cap);
           const double share = LargestShare(workload, servers, sharding).share;
           EXPECT_TRUE(Near(Total(held) / workload.gradient_bytes, share, 1e-9))
               << name << ' ' << servers;
@@ -141,16 +141,42 @@ TEST(Sharding, HeldBucketsAddUpToTheShare) {
 }
 
 TEST(Sharding, HeldBucketsByHand) {
-  // Reverse order: 4, 6, 5, 7, 3; the fullest server holds 7, 4 and 3.
-  const auto held =
-      FullestServerBuckets(Tensors({3, 7, 5, 6, 4}), 2, Sharding::kTensor, Bytes(1.0));
-  ASSERT_EQ(held.size(), 3u);
-  EXPECT_EQ(held[0].bytes, Bytes(16.0));
-  EXPECT_EQ(held[1].bytes, Bytes(28.0));
-  EXPECT_EQ(held[2].bytes, Bytes(12.0));
+  // Reverse order: 4, 6, 5, 7, 3; one server holds 7, 4 and 3, the other 6 and 5. From each on, the
+  // one with more has 14, 11, 10, 10, 3.
+  const auto held = LastServerBuckets(Tensors({3, 7, 5, 6, 4}), 2, Sharding::kTensor, Bytes(1.0));
+  ASSERT_EQ(held.size(), 4u);
+  EXPECT_EQ(held[0].bytes, Bytes(12.0));
+  EXPECT_EQ(held[1].bytes, Bytes(4.0));
+  EXPECT_EQ(held[2].bytes, Bytes(28.0));
+  EXPECT_EQ(held[3].bytes, Bytes(12.0));
   EXPECT_DOUBLE_EQ(held[0].ready, 0.2);
-  EXPECT_DOUBLE_EQ(held[1].ready, 0.8);
-  EXPECT_DOUBLE_EQ(held[2].ready, 1.0);
+  EXPECT_DOUBLE_EQ(held[1].ready, 0.4);
+  EXPECT_DOUBLE_EQ(held[2].ready, 0.8);
+  EXPECT_DOUBLE_EQ(held[3].ready, 1.0);
+}
+
+// Whole tensors never end earlier than equal shares of each, whatever the pace of the servers.
+TEST(Sharding, WholeTensorsEndNoEarlierThanEqualShares) {
+  for (const char* name : {"vgg16", "resnet50", "inception_v3", "bert_base"}) {
+    const Workload workload = *FindWorkload(name);
+    for (const int servers : {2, 3, 8, 16}) {
+      for (const DataSize<> cap : {Mebibytes(1.0), Mebibytes(25.0), Mebibytes(200.0)}) {
+        for (const double seconds : {0.01, 0.3, 10.0}) {
+          const auto end = [&](Sharding sharding) {
+            return LastSynchronisationEnd(
+                       LastServerBuckets(workload, servers, sharding, cap), Seconds(1.0),
+                       [&](const Bucket& bucket) {
+                         return Seconds(seconds) * (bucket.bytes / workload.gradient_bytes);
+                       })
+                .si();
+          };
+          const double even = end(Sharding::kEven);
+          EXPECT_GE(end(Sharding::kTensor), even * (1 - 1e-9)) << name << ' ' << servers;
+          EXPECT_GE(end(Sharding::kRoundRobin), even * (1 - 1e-9)) << name << ' ' << servers;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace
