@@ -314,11 +314,26 @@ struct ByHand {
   bool IsRing() const {
     return facts.strategy == Strategy::kAllreduce || facts.strategy == Strategy::kRing;
   }
+  // Rings in pieces that follow each other, on each level by itself; other rounds do not.
   double Collective(double message) const {
-    const auto [call, byte] = Rounds();
-    if (!IsRing()) return call + byte * message;
-    const double slowest = nodes() > 1 ? Alpha() : c.si[kDeviceLatency] + facts.device_rtt.si() / 2;
-    return std::max(std::min(call, 4 * slowest) + byte * message, call + byte * message / 2);
+    const double within = c.si[kDeviceLatency] + facts.device_rtt.si() / 2;
+    const auto ring = [&](double call, double byte, double slowest) {
+      return std::max(std::min(call, 4 * slowest) + byte * message, call + byte * message / 2);
+    };
+    auto [call, byte] = Rounds();
+    const bool levels = nodes() > 1 && g() > 1 && !IsRing() && facts.strategy != Strategy::kTree;
+    double inside = 0;
+    if (levels) {
+      const double around_call = 2 * (g() - 1) * within;
+      const double around_byte = 2 * (g() - 1) / g() / c.si[kHostBandwidth];
+      inside = ring(around_call, around_byte, within);
+      call -= around_call;
+      byte -= around_byte;
+    }
+    const bool outer_ring = IsRing() || facts.strategy == Strategy::kHierarchical ||
+                            (facts.strategy == Strategy::kBytePs && nodes() == 1);
+    if (!outer_ring) return inside + call + byte * message;
+    return inside + ring(call, byte, nodes() > 1 ? Alpha() : within);
   }
 
   // Slow start of a burst that leaves at `rate` over `flows` flows.
@@ -788,18 +803,16 @@ TEST(Step, HidingIsNotFree) {
 
 // ---- Placement.
 
-// One device a node: nothing within, so that the two move the same bytes; a ring's rounds are
-// pipelined, so that it is never slower.
-RC_GTEST_PROP(StepProperty, RingIsHierarchicalButForItsPipeline, ()) {
+// With one device a node, or with one node, there is one level: the ring.
+RC_GTEST_PROP(StepProperty, OneLevelOfTheHierarchicalIsTheRing, ()) {
+  const int workers = *Whole(1, 40);
   const Placement placement =
-      Flip() ? Placement(static_cast<std::size_t>(*Whole(2, 64)), 1) : Placement{*Whole(2, 64)};
+      Flip() ? Placement(static_cast<std::size_t>(workers), 1) : Placement{workers};
   const Parameters cluster = AnyCluster();
-  const StepFacts ring = Facts(MakePlan(placement, Strategy::kRing));
-  const StepFacts hierarchical = Facts(MakePlan(placement, Strategy::kHierarchical));
-  const ByHand a{ring, cluster, PriorWorkload()};
-  const ByHand b{hierarchical, cluster, PriorWorkload()};
-  RC_ASSERT(Near(a.Rounds().second, b.Rounds().second));
-  RC_ASSERT(Step(ring, cluster).total() <= Step(hierarchical, cluster).total() * (1 + 1e-12));
+  const double ring = Step(Facts(MakePlan(placement, Strategy::kRing)), cluster).total().si();
+  const double hierarchical =
+      Step(Facts(MakePlan(placement, Strategy::kHierarchical)), cluster).total().si();
+  RC_ASSERT(Near(ring, hierarchical));
 }
 
 TEST(Step, AllreduceIsTheRing) {
@@ -1013,13 +1026,13 @@ TEST(Step, ANamedHostsRoundTripAndLossAreFacts) {
   EXPECT_EQ(link().rtt, Milliseconds(2.0));
 }
 
-// Half of it one way, in each of the 2 x 3 messages around four devices, once for each bucket; the
-// ring sees four of them.
+// Half of it one way, once for each bucket: of the 2 x 3 messages around four devices a pipelined
+// ring, which the hierarchical all-reduce is on one node, sees four.
 TEST(Step, ADeviceLinksRoundTripIsAFact) {
   const DataSize<> gradient = Megabytes(100.0);
   Cluster cluster;
   for (const auto& [strategy, messages] :
-       {std::pair{Strategy::kHierarchical, 6}, std::pair{Strategy::kRing, 4}}) {
+       {std::pair{Strategy::kHierarchical, 4}, std::pair{Strategy::kRing, 4}}) {
     const Plan plan = MakePlan({4}, strategy);
     const auto synchronisation = [&] {
       return Step(MakeStepFacts(cluster, plan, Message(gradient), OneBucket(gradient)))
