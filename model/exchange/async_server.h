@@ -148,16 +148,16 @@ template <class T>
 struct AsyncWork {
   Duration<T> forward;
   Duration<T> backward;
-  Duration<T> fixed;  // o
   T spread = T(0.0);  // sigma
-  // s, in steps; without one nobody waits.
-  std::optional<int> bound;
-  Duration<T> slowest;  // W; needed with a bound only
   // Buckets of the message that leave during the backward pass; without any, all leaves after it.
   const std::vector<Bucket>* buckets = nullptr;
   // The lines that these come to, where the caller has made them before
   // (internal::MakeOverlapLines).
   const internal::OverlapLines* lines = nullptr;
+  Duration<T> fixed = {};  // o
+  // s, in steps; without one nobody waits.
+  std::optional<int> bound = std::nullopt;
+  Duration<T> slowest = {};  // W; needed with a bound only
 };
 
 namespace internal {
