@@ -211,7 +211,8 @@ Prediction Predictor::Predict(const Plan& plan) const {
   prediction.breakdown = EvaluateStep(facts, cluster, workload, &terms);
   prediction.step_time = prediction.breakdown.total();
 
-  SetInterval(plan, PlanModel(facts).Answer(active.values, Derivatives::kAll), active, &prediction);
+  const PlanAnswer answer = PlanModel(facts).Answer(active.values, Derivatives::kAll);
+  SetInterval(plan, answer, active, &prediction);
   SetQuantiles(facts, terms, workload, &prediction);
   prediction.throughput = CountedSamples(plan) / prediction.step_time;
   prediction.traffic = CountTraffic(ResolvedPlan(plan, facts), facts.gradient);
@@ -228,7 +229,7 @@ Prediction Predictor::Predict(const Plan& plan) const {
   } else if (TraitsOf(facts.strategy).asynchronous()) {
     prediction.async_servers = terms.async;
   }
-  AddFlags(plan, facts, profiled, &prediction);
+  AddFlags(plan, facts, answer, profiled, &prediction);
   return prediction;
 }
 
@@ -288,67 +289,50 @@ void Predictor::AddProfileFlags(const Plan& plan, const ProfiledSum& sum,
   }
 }
 
-void Predictor::AddPriorFlag(const Plan& plan, const StepFacts& facts,
+void Predictor::AddPriorFlag(const Plan& plan, const PlanAnswer& answer,
                              Prediction* prediction) const {
-  constexpr double kWorthSaying = 0.05;  // of the step
-  const StepTime<double>& step = prediction->breakdown;
-  if (step.exposed_transfer < step.total() * kWorthSaying) return;
-  const bool link_stated = plan.link.bandwidth || cluster_.link.bandwidth;
-  int parameter = -1;
-  const char* what = "";
-  const char* runs = "with runs between nodes";
-  switch (step.limiter) {
-    case Limiter::kFlow:
-      parameter = kFlowBandwidth;
-      what = "what the flows to one peer carry";
-      break;
-    case Limiter::kWindow:
-      parameter = kFlowWindow;
-      what = "the bytes in flight per round trip";
-      break;
-    case Limiter::kServer:
-      parameter = kServerRate;
-      what = "the processors of the parameter servers";
-      runs = "with runs that use servers";
-      break;
-    case Limiter::kHost:
-      if (cluster_.device_link.bandwidth) return;
-      parameter = kHostBandwidth;
-      what = "the exchange within the node";
-      runs = "with runs on several devices, or state device_link in the cluster file";
-      break;
-    case Limiter::kLink:
-      if (link_stated) return;
-      parameter = kLinkBandwidth;
-      what = "the network link of a node";
-      runs = "with runs between nodes, or state it with the plan or in the cluster file";
-      break;
-    case Limiter::kServerLink:
-      if (link_stated || facts.server_link.bandwidth) return;
-      parameter = kLinkBandwidth;
-      what = "the link of a parameter server";
-      runs = "with runs that use servers, or state it with the plan or in the cluster file";
-      break;
-    default:
-      return;
+  constexpr double kWorthSaying =
+      0.05;  // per cent that the step shortens with one of the parameter
+  struct Pace {
+    ClusterParameter parameter;
+    const char* runs;
+  };
+  constexpr Pace kPaces[] = {
+      {kFlowBandwidth, "with runs between nodes"},
+      {kFlowWindow, "with runs between nodes"},
+      {kServerRate, "with runs that use servers"},
+      {kHostBandwidth, "with runs on several devices, or state device_link in the cluster file"},
+      {kLinkBandwidth, "with runs between nodes, or state it with the plan or in the cluster file"},
+  };
+  const auto by = [&](int column) {
+    return answer.log_step_gradient[static_cast<std::size_t>(column)];
+  };
+  // What the plan or the cluster's file states sets the pace where it does so more than any other.
+  double most = by(kShareColumn);
+  const Pace* pace = nullptr;
+  for (const Pace& one : kPaces) {
+    const bool is_link = one.parameter == kLinkBandwidth;
+    const double elasticity = by(one.parameter) + (is_link ? by(kLinkColumn) : 0.0);
+    if (elasticity >= most) continue;
+    most = elasticity;
+    const bool stated = is_link ? plan.link.bandwidth || cluster_.link.bandwidth
+                                : one.parameter == kHostBandwidth && cluster_.device_link.bandwidth;
+    pace = stated ? nullptr : &one;
   }
-  if (step.limiter == Limiter::kServer && prediction->async_servers &&
-      prediction->async_servers->limiter == AsyncLimiter::kServerUpdate) {
-    return;  // of the workload
-  }
-  const Origin origin = belief_.origin(parameter);
+  if (pace == nullptr || most > -kWorthSaying) return;
+  const Origin origin = belief_.origin(pace->parameter);
   if (origin != Origin::kPrior && origin != Origin::kFittedPrior) return;
-  const ParameterSpec& spec = Belief::SpecOf(parameter);
-  const double log_sd = std::sqrt(belief_.log_covariance()(parameter, parameter));
+  const ParameterSpec& spec = belief_.SpecOf(pace->parameter);
+  const double log_sd = std::sqrt(belief_.log_covariance()(pace->parameter, pace->parameter));
   prediction->flags.push_back(
-      fmt::format("{} sets the pace, and {} is a prior that nobody measured here: {:.3g} {} "
-                  "assumed, known to a "
-                  "factor of {:.2g}; calibrate {}, or state it with calibrate --fix or --prior",
-                  what, spec.name, std::exp(belief_.log_value(parameter)) / spec.si_per_unit,
-                  spec.unit, std::exp(kNinetyPercent * log_sd), runs));
+      fmt::format("{} sets the pace, a prior that nobody measured here: {:.3g} {} assumed, known "
+                  "to a factor of "
+                  "{:.2g}; calibrate {}, or state it with calibrate --fix or --prior",
+                  spec.name, std::exp(belief_.log_value(pace->parameter)) / spec.si_per_unit,
+                  spec.unit, std::exp(kNinetyPercent * log_sd), pace->runs));
 }
 
-void Predictor::AddFlags(const Plan& plan, const StepFacts& facts,
+void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
                          const std::optional<ProfiledSum>& profiled, Prediction* prediction) const {
   std::vector<std::string>& flags = prediction->flags;
   if (prediction->memory.verdict == MemoryVerdict::kOutOfMemory && prediction->memory.available &&
@@ -365,7 +349,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts,
         "the calibration has no covariance: its parameters are taken as independent of each other, "
         "and the interval may be too wide or too narrow");
   }
-  AddPriorFlag(plan, facts, prediction);
+  AddPriorFlag(plan, answer, prediction);
   if (profiled) AddProfileFlags(plan, *profiled, prediction);
   if (compute_source_ == ComputeSource::kFromDevice) {
     flags.push_back(

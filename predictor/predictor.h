@@ -85,11 +85,10 @@ class Predictor {
   void SetQuantiles(const StepFacts& facts, const StepTerms<double>& terms,
                     const WorkloadParameters<double>& workload, Prediction* prediction) const;
   // `profiled` is of the plan's batch, where there is a profile.
-  void AddFlags(const Plan& plan, const StepFacts& facts,
+  void AddFlags(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
                 const std::optional<ProfiledSum>& profiled, Prediction* prediction) const;
   void AddComputeFlags(const Plan& plan, std::vector<std::string>* flags) const;
-  // Where a parameter sets the pace that nobody has stated or measured.
-  void AddPriorFlag(const Plan& plan, const StepFacts& facts, Prediction* prediction) const;
+  void AddPriorFlag(const Plan& plan, const PlanAnswer& answer, Prediction* prediction) const;
   void AddProfileFlags(const Plan& plan, const ProfiledSum& sum, Prediction* prediction) const;
 
   Cluster cluster_;
@@ -106,5 +105,4 @@ class Predictor {
 };
 
 }  // namespace stepcast
-
 #endif  // STEPCAST_PREDICTOR_PREDICTOR_H_

@@ -154,8 +154,8 @@ PipelinedRing<T> PipelineRing(const SyncCost<T>& ring, const Duration<T>& slowes
 // What a call costs whose levels follow each other, each at the larger of its two paces.
 template <class T>
 struct CallCost {
-  PipelinedRing<T> between;  // or the only level
-  PipelinedRing<T> within;   // nothing where there is one level
+  PipelinedRing<T> between;      // or the only level
+  PipelinedRing<T> within = {};  // nothing where there is one level
 
   bool two_levels() const { return within.steady.per_byte.si() > 0.0; }
 
@@ -212,8 +212,8 @@ SyncCost<T> TreeOverNodes(int nodes, int devices, const Hop<T>& inter, const Hop
   return cost;
 }
 
-// The cost of one algorithm, round after round; kAllreduce is the ring that libraries use. `shape` is any that has
-// workers; the algorithm one of kAllreduce, kRing, kTree, kHalvingDoubling, kHierarchical.
+// The cost of one algorithm, round after round, for any shape that has workers: the ring (which is
+// kAllreduce too, as in libraries), the tree, halving and doubling, or the hierarchical one.
 template <class T>
 SyncCost<T> AllreduceCost(Strategy algorithm, const NodeShape& s, const Hop<T>& inter,
                           const Hop<T>& intra) {

@@ -6,7 +6,7 @@
 //   update     D_u = m s u                                a server's processor
 //   outbound   D                                          its link, and what copies out
 //
-// and the rest of the cycle as think time: t_f, the fixed cost o of an exchange, which stands in t_f
+// and the rest of the cycle as think time: t_f, the fixed cost o of an exchange, which is in t_f
 // below, and, each way, what messages cost before their bytes and what the worker's own link or
 // connection takes longer than a server,
 //
@@ -81,7 +81,7 @@
 //   C_0 = t_f + max_k ( r_k + q_k (A + P + w D_u) ) + A + P,     C = min( C, C_0 )
 //   P   = m max( s v / B_s, s w / P_s + w c_x / m, g f / B, s c )
 //
-//   P, P_s  one phase of all workers at once; the rate P of the first lines                [s], [B/s]
+//   P, P_s  one phase of all workers at once; the rate P of the first lines            [s], [B/s]
 //
 // It decides where the workers' own links are slower than a server's, and few workers are more than
 // enough to be in each other's way by the formula above, but not in truth.

@@ -24,6 +24,17 @@ StepTime<T> Evaluate(const StepFacts& facts, const ClusterParameters<T>& cluster
 
 }  // namespace
 
+PlanParameters PlanParameters::FromLogs(const double* log_cluster, const double* log_workload,
+                                        const double* log_link, const double* log_slowdown) {
+  PlanParameters parameters;
+  auto& [cluster, workload] = parameters;
+  for (std::size_t i = 0; i < cluster.si.size(); ++i) cluster.si[i] = std::exp(log_cluster[i]);
+  for (std::size_t i = 0; i < workload.si.size(); ++i) workload.si[i] = std::exp(log_workload[i]);
+  if (log_link != nullptr) cluster.node_link_si = std::exp(*log_link);
+  if (log_slowdown != nullptr) cluster.node_slowdown = std::exp(*log_slowdown);
+  return parameters;
+}
+
 bool MattersTo(const StepFacts& facts, bool own_link, int column) {
   if (column >= kWorkloadColumn && column < kLinkColumn) return true;
   if (column == kSlowdownColumn) return facts.has_compute;
@@ -121,6 +132,7 @@ void Differentiate(const StepFacts& facts, const KnownToPlan& parts, const PlanP
   for (std::size_t i = 0; i < cluster.si.size(); ++i) cluster.si[i] = T(at.cluster.si[i]);
   for (std::size_t i = 0; i < workload.si.size(); ++i) workload.si[i] = T(at.workload.si[i]);
   if (at.cluster.node_link_si) cluster.node_link_si = T(*at.cluster.node_link_si);
+  cluster.stated_share = T(at.cluster.stated_share);
   if (at.cluster.node_slowdown) cluster.node_slowdown = T(*at.cluster.node_slowdown);
   const auto column_of = [&](int lane) {
     return static_cast<std::size_t>(columns.at[static_cast<std::size_t>(lane)]);

@@ -8,7 +8,6 @@
 #define STEPCAST_MODEL_STEP_PARAMETERS_H_
 
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -252,15 +251,7 @@ struct PlanParameters {
   // the plan takes the cluster's; `log_slowdown` is the largest factor on compute, and null where
   // no host has one.
   static PlanParameters FromLogs(const double* log_cluster, const double* log_workload,
-                                 const double* log_link, const double* log_slowdown = nullptr) {
-    PlanParameters parameters;
-    auto& [cluster, workload] = parameters;
-    for (std::size_t i = 0; i < cluster.si.size(); ++i) cluster.si[i] = std::exp(log_cluster[i]);
-    for (std::size_t i = 0; i < workload.si.size(); ++i) workload.si[i] = std::exp(log_workload[i]);
-    if (log_link != nullptr) cluster.node_link_si = std::exp(*log_link);
-    if (log_slowdown != nullptr) cluster.node_slowdown = std::exp(*log_slowdown);
-    return parameters;
-  }
+                                 const double* log_link, const double* log_slowdown = nullptr);
 };
 
 }  // namespace stepcast

@@ -378,8 +378,11 @@ class Closed {
 
   void Synchronous() {
     const auto on = [&](int w) { return Scaled(plan_, w, devices_); };
-    // The law for many workers; those of one node would have an end of their own.
-    const int many = std::max(limits_.most_workers, 2 * devices_);
+    // The law for many workers; those of one node would have an end of their own. What auto chooses
+    // changes with the workers, and only the last choice tells whether there is an end.
+    const int many = TraitsOf(plan_.strategy).to_be_chosen
+                         ? kMostCount
+                         : std::max(limits_.most_workers, 2 * devices_);
     closed_.ceiling = WeakScalingCeiling(samples(), At(on(many)).growth);
     closed_.half_ceiling = Limit<double>::None();
     if (closed_.ceiling->exists()) {

@@ -116,7 +116,8 @@ Point RandomPoint(Noise* noise, double sd) {
     const double si = i < kClusterParameterCount ? truth.cluster.si[i]
                       : i < kLinkColumn          ? workload.si[i - kClusterParameterCount]
                       : i == kLinkColumn         ? 3e9 / 8
-                                                 : 1.2;
+                      : i == kSlowdownColumn     ? 1.2
+                                                 : 1;  // of a stated rate
     point[i] = std::log(si) + sd * noise->Next();
   }
   return point;
@@ -124,11 +125,12 @@ Point RandomPoint(Noise* noise, double sd) {
 
 // A named host has a link of its own, and a factor on its compute.
 PlanAnswer Answer(const StepFacts& facts, bool named_link, const Point& at, bool with_gradient) {
-  return PlanModel(facts).Answer(
-      PlanParameters::FromLogs(at.data(), at.data() + kWorkloadColumn,
-                               named_link ? &at[kLinkColumn] : nullptr,
-                               named_link ? &at[kSlowdownColumn] : nullptr),
-      with_gradient ? Derivatives::kAll : Derivatives::kNone);
+  PlanParameters parameters = PlanParameters::FromLogs(at.data(), at.data() + kWorkloadColumn,
+                                                       named_link ? &at[kLinkColumn] : nullptr,
+                                                       named_link ? &at[kSlowdownColumn] : nullptr);
+  parameters.cluster.stated_share = std::exp(at[kShareColumn]);
+  return PlanModel(facts).Answer(parameters,
+                                 with_gradient ? Derivatives::kAll : Derivatives::kNone);
 }
 
 class AnswerOf : public ::testing::TestWithParam<PlanCase> {};

@@ -89,7 +89,9 @@ TEST(ServerSimulation, SlowLinksOfWorkersAreOverestimatedALittle) {
       const double ratio = Forecast(servers).cycle.si() / SimulateServers(servers).cycle;
       EXPECT_GT(ratio, 0.94);
       EXPECT_LT(ratio, 1.16);
-      if (servers.workers <= slower) EXPECT_NEAR(ratio, 1, 0.01);
+      if (servers.workers <= slower) {
+        EXPECT_NEAR(ratio, 1, 0.01);
+      }
       ratios.Add(ratio);
     });
   }
@@ -138,7 +140,9 @@ TEST(ServerSimulation, BoundsOfStaleness) {
       // As long as all wait for the slowest the first ones push in its time, which no step counts.
       (servers.spread > 0.1 ? uneven : cycles).Add(ratio);
       EXPECT_NEAR(simulated.staleness, forecast.mean_staleness, 0.01 * servers.workers);
-      if (bound == 0) EXPECT_NEAR(forecast.staleness_sd / simulated.staleness_sd, 1, 0.05);
+      if (bound == 0) {
+        EXPECT_NEAR(forecast.staleness_sd / simulated.staleness_sd, 1, 0.05);
+      }
       if (simulated.staleness_sd > 1) spreads.Add(forecast.staleness_sd / simulated.staleness_sd);
     }
   });

@@ -635,25 +635,31 @@ const ExplainedParameter* ParameterCalled(const Explanation& explanation, const 
 
 // Faster cards than the flows can use gain nothing, which the answer says and its interval shows.
 TEST(Predictor, SaysWhichPriorSetsThePace) {
+  // One card's flows, or with eight cards the exchange within the node.
   Cluster cluster = PlainCluster();
-  cluster.nics_per_node = 8;
-  const Predictor predictor(cluster, Resnet50(), T4());
-  Plan plan = AllreducePlan(Placement(4, 8), 8);
-  std::vector<double> steps;
-  for (const double gbit : {100.0, 200.0, 400.0}) {
-    plan.link.bandwidth = GigabitsPerSecond(gbit);
-    const Prediction p = predictor.Predict(plan);
-    EXPECT_TRUE(HasFlag(p, "flow_bandwidth is a prior that nobody measured here: 8 Gbit/s assumed"))
-        << gbit;
-    EXPECT_TRUE(HasFlag(p, "stepcast") || HasFlag(p, "calibrate --fix"));
-    steps.push_back(p.step_time.si());
+  Plan plan = AllreducePlan(Placement(4, 8), 1);
+  for (const auto& [cards, said] :
+       {std::pair{1, "flow_bandwidth sets the pace, a prior that nobody measured here: 8 Gbit/s"},
+        std::pair{8, "host_bandwidth sets the pace, a prior that nobody measured here: 5 GB/s"}}) {
+    cluster.nics_per_node = cards;
+    const Predictor predictor(cluster, Resnet50(), T4());
+    std::vector<double> steps;
+    for (const double gbit : {100.0, 200.0, 400.0}) {
+      plan.link.bandwidth = GigabitsPerSecond(gbit);
+      const Prediction p = predictor.Predict(plan);
+      EXPECT_TRUE(HasFlag(p, said)) << gbit;
+      EXPECT_TRUE(HasFlag(p, "calibrate --fix")) << gbit;
+      steps.push_back(p.step_time.si());
+    }
+    EXPECT_NEAR(steps.back() / steps.front(), 1, 0.01);
   }
-  EXPECT_NEAR(steps.back() / steps.front(), 1, 0.01);
+  cluster.nics_per_node = 1;
+  const Predictor predictor(cluster, Resnet50(), T4());
   // Nothing is said where the stated link binds, or where runs have told.
   plan.link.bandwidth = GigabitsPerSecond(1.0);
-  EXPECT_FALSE(HasFlag(predictor.Predict(plan), "is a prior that nobody measured"));
+  EXPECT_FALSE(HasFlag(predictor.Predict(plan), "a prior that nobody measured"));
   plan.link.bandwidth = GigabitsPerSecond(400.0);
-  EXPECT_FALSE(HasFlag(Calibrated().Predict(plan), "is a prior that nobody measured"));
+  EXPECT_FALSE(HasFlag(Calibrated().Predict(plan), "a prior that nobody measured"));
 }
 
 // Whatever prior is named, the interval is at least as wide as that alone makes it.
@@ -672,10 +678,9 @@ TEST(Predictor, APriorThatSetsThePaceIsInTheInterval) {
           const Predictor predictor(PlainCluster(), Resnet50(), T4());
           const Explanation explained = predictor.Explain(plan);
           for (const std::string& flag : explained.prediction.flags) {
-            const std::size_t ends = flag.find(" is a prior that nobody measured");
+            const std::size_t ends = flag.find(" sets the pace, a prior that nobody measured");
             if (ends == std::string::npos) continue;
-            const std::size_t begins = flag.rfind(' ', ends - 1) + 1;
-            const std::string name = flag.substr(begins, ends - begins);
+            const std::string name = flag.substr(0, ends);
             SCOPED_TRACE(flag);
             const ExplainedParameter* parameter = ParameterCalled(explained, name);
             ASSERT_NE(parameter, nullptr);
