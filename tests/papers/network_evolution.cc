@@ -43,6 +43,7 @@ std::shared_ptr<const Setup> MakeSetup() {
     Plan alone = PlanOf(1, 10, 0);
     alone.strategy = Strategy::kNone;
     alone.server = {};
+    alone.server_link = {};
     return setup->Step(network, alone).in(kSeconds);
   };
   const double inception = sheet(kInception);

@@ -438,6 +438,7 @@ PaperModel NetworkingPerspective() {
          alone.strategy = Strategy::kNone;
          alone.server = {};
          alone.servers = 0;
+         alone.server_link = {};
          const double single = 32 / one_worker->Step(kResnet, alone).in(kSeconds);
          const double three = 3 * throughput(kResnet, {.workers = 3});
          return Answer::Claim(

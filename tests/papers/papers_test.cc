@@ -144,6 +144,7 @@ TEST_F(PapersTest, AThrottledServerTakesTwoAndAHalfTimesAsLong) {
   Plan alone = plan;
   alone.placement = {1};
   alone.servers = 0;
+  alone.server_link = {};
   alone.strategy = Strategy::kNone;
   alone.server = {};
   const double images = plan.local_batch / setup.Step("inception_v3", alone).in(kSeconds);
