@@ -26,7 +26,9 @@ struct CollectiveHops {
   Hop<T> node;              // for more than one node
   Hop<T> device;            // between devices of a node
   DataRate<T> helper_link;  // byteps
-  Limiter node_link = Limiter::kHost;
+  // What limits the path between nodes, and the share of a hop's time that is the path's.
+  Limiter path = Limiter::kHost;
+  double path_share = 0;
 };
 
 // Distinct nodes that a node of a ring exchanges with.
@@ -58,7 +60,9 @@ CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParame
     }
     const PathRate<T> rate = parts.NodeRate(link, cluster, shape, barrier,
                                             terms != nullptr ? &terms->node_path : nullptr);
-    hops.node = NodeHop(facts, link, cluster, rate, parts.Doublings(facts.nodes), &hops.node_link);
+    hops.node = NodeHop(facts, link, cluster, rate, parts.Doublings(facts.nodes));
+    hops.path = rate.limiter;
+    hops.path_share = PathShare(cluster, rate);
   }
   if (TraitsOf(facts.strategy).helpers) {
     hops.helper_link = parts
@@ -82,6 +86,24 @@ CallCost<T> CollectiveCost(const StepFacts& facts, const CollectiveHops<T>& hops
                            hops.helper_link, hops.device, facts.nics);
   }
   return PipelinedAllreduce(facts.strategy, ShapeOf(facts), hops.node, hops.device);
+}
+
+// What would speed up a collective over an average bucket most by being faster: the path between
+// nodes, or the exchange within them, which has its part in hops between nodes and between devices.
+template <class T>
+Limiter CollectiveLimiter(const StepFacts& facts, const CollectiveHops<T>& hops) {
+  if (facts.nodes <= 1) return Limiter::kHost;
+  constexpr double kFaster = 1 + 0x1p-10;
+  const auto time = [&](double path, double host) {
+    CollectiveHops<double> faster;
+    faster.node = {
+        ValueOf(hops.node.alpha),
+        ValueOf(hops.node.bandwidth) / (hops.path_share / path + (1 - hops.path_share) / host)};
+    faster.device = {ValueOf(hops.device.alpha), ValueOf(hops.device.bandwidth) * host};
+    faster.helper_link = ValueOf(hops.helper_link) * path;
+    return CollectiveCost(facts, faster).Time(MeanBucket(facts));
+  };
+  return time(1, kFaster) < time(kFaster, 1) ? Limiter::kHost : hops.path;
 }
 
 // Bucket after bucket over a collective, of which each takes the larger of two times on each level.
@@ -169,7 +191,7 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const CollectiveHops<T>& 
                                StepTerms<T>* /*terms*/) {
   Synchronisation<T> sync;
   const CallCost<T> call = CollectiveCost(facts, hops);
-  sync.limiter = hops.node_link;
+  sync.limiter = CollectiveLimiter(facts, hops);
   sync.cost = call.Steady();
   if (facts.nodes > 1) {
     // A ring moves a message 2 (w-1)/w times, one w-th at once.

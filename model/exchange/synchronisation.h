@@ -48,13 +48,19 @@ Path<T> MakePath(const LinkFacts& stated, const DataRate<T>& fitted,
 // A hop between nodes over a path of `rate`.
 template <class T>
 Hop<T> NodeHop(const StepFacts& facts, const LinkFacts& link, const ClusterParameters<T>& cluster,
-               const PathRate<T>& rate, double doublings, Limiter* limiter) {
+               const PathRate<T>& rate, double doublings) {
   const DataRate<T> host = cluster.host_bandwidth();
   const Crowding<T> crowding{cluster.host_sharing(), static_cast<double>(facts.devices_per_node),
                              cluster.node_scaling(), doublings};
-  *limiter = host < rate.bandwidth ? Limiter::kHost : rate.limiter;
   return {HopLatency(cluster.link_latency(), link.rtt.value_or(Duration<>())),
           HopRate(rate.bandwidth, host, crowding)};
+}
+
+// Of the time that a byte takes over such a hop, the share that is the path's; the rest is the
+// exchange within the nodes.
+template <class T>
+double PathShare(const ClusterParameters<T>& cluster, const PathRate<T>& rate) {
+  return 1 / (1 + ValueOf(rate.bandwidth) / ValueOf(cluster.host_bandwidth()));
 }
 
 // A hop between devices of one node.

@@ -316,7 +316,8 @@ STEPCAST_FLATTEN void Staged::ByCollective(const StepFacts& f, const StagedParts
       f, t.cluster_by_hop, HopParts{parts, &t.cluster_by_link, &slopes->route}, nullptr);
   slopes->route.node_bandwidth = from.node.bandwidth.si();
   CollectiveHops<T> hops;
-  hops.node_link = from.node_link;
+  hops.path = from.path;
+  hops.path_share = from.path_share;
   hops.node = {Seeded<Duration<T>>(from.node.alpha, kAlphaLane),
                Seeded<DataRate<T>>(from.node.bandwidth, kBandwidthLane)};
   hops.device = {Seeded<Duration<T>>(from.device.alpha, kDeviceAlphaLane),

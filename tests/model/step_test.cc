@@ -1207,6 +1207,36 @@ RC_GTEST_PROP(StepProperty, ParametersKeepTheirDirection, ()) {
   }
 }
 
+// Between the path and the exchange within nodes, what is said to limit a collective is what speeds
+// it up most.
+RC_GTEST_PROP(StepProperty, TheLimiterOfACollectiveSpeedsItUpMost, ()) {
+  Plan plan = AnyPlan(*rc::gen::elementOf(
+      std::vector<Strategy>(kSynchronous.begin(), kSynchronous.end() - 1)));  // all but servers
+  plan.link = plan.server_link = {};
+  plan.overlap = Overlap::kNone;
+  StepFacts facts = AnyFacts(plan);
+  facts.buckets = std::make_shared<const std::vector<Bucket>>(1, Bucket{facts.gradient, 1.0});
+  const Parameters cluster = AnyCluster();
+  const auto step = [&](std::initializer_list<int> parameters) {
+    Parameters faster = cluster;
+    for (const int i : parameters) {
+      faster.si[static_cast<std::size_t>(i)] *= 1.0001;
+      if (i == kLinkBandwidth && faster.node_link_si) *faster.node_link_si *= 1.0001;
+    }
+    return Step(facts, faster);
+  };
+  const StepTime<double> now = step({});
+  const auto saved = [&](std::initializer_list<int> parameters) {
+    return (now.total() - step(parameters).total()).si();
+  };
+  const double path = saved({kLinkBandwidth, kFlowBandwidth, kFlowWindow});
+  const double host = saved({kHostBandwidth});
+  RC_PRE(std::abs(path - host) > 0.05 * (path + host));
+  RC_PRE(now.limiter != Limiter::kLatency && now.limiter != Limiter::kNothing);
+  RC_LOG() << StrategyName(facts.strategy) << " " << path << " " << host << "\n";
+  RC_ASSERT((now.limiter == Limiter::kHost) == (path < host));
+}
+
 RC_GTEST_PROP(StepProperty, HelpFromTheNetworkNeverHurts, ()) {
   Plan plan = AnyPlan(Strategy::kPsSync);
   const Compared compared{AnyFacts(plan)};
