@@ -1,4 +1,7 @@
-"""The program, the service, the package and the C library answer random questions alike."""
+"""The program, the service, the package and the C library answer random questions alike.
+
+STEPCAST_QUESTIONS of them: 40, or 2,000 in a long run.
+"""
 
 import ctypes
 import json
@@ -17,7 +20,7 @@ PROGRAM = os.environ.get("STEPCAST_PROGRAM")
 LIBRARY = os.environ.get("STEPCAST_C_LIBRARY")
 CLUSTER = str(support.SOURCE / "data/machines/gce-t4.yaml")
 DEVICES = str(support.SOURCE / "data/machines/gpus.yaml")
-QUESTIONS = 40
+QUESTIONS = int(os.environ.get("STEPCAST_QUESTIONS", "40"))
 
 
 def questions():
