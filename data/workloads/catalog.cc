@@ -1,41 +1,57 @@
 #include "data/workloads/catalog.h"
 
+#include <fmt/format.h>
+
+#include "data/record/input_error.h"
+#include "data/values/numbers.h"
 #include "data/workloads/families.h"
 
 namespace stepcast {
 namespace {
 
+// The least sides are those that Keras allows; YOLOv3's grids meet at multiples of 32 only.
+constexpr const char* kPixels = "pixels";
+constexpr int kMostPixels = 4096;
+constexpr InputSizes kImage = {kPixels, 224, 32, kMostPixels};
+constexpr InputSizes Tokens(int usual, int most) { return {"tokens", usual, 1, most}; }
+
 struct Entry {
   std::string_view name;
-  Workload (*make)();
+  Workload (*make)() = nullptr;
+  Workload (*make_sized)(std::int64_t) = nullptr;
+  InputSizes sizes = {};
+
+  constexpr Entry(std::string_view its, Workload (*of_it)()) : name(its), make(of_it) {}
+  constexpr Entry(std::string_view its, Workload (*of_size)(std::int64_t), const InputSizes& all)
+      : name(its), make_sized(of_size), sizes(all) {}
 };
 
 // Sorted by name.
 constexpr Entry kEntries[] = {
     {"alexnet", AlexNet},
-    {"bert_base", BertBase},
-    {"bert_large", BertLarge},
+    {"bert_base", BertBase, Tokens(kSquadTokens, kBertPositions)},
+    {"bert_large", BertLarge, Tokens(kSquadTokens, kBertPositions)},
     {"deepspeech2", DeepSpeech2},
-    {"densenet121", DenseNet121},
-    {"efficientnet_b0", EfficientNetB0},
-    {"gpt2", Gpt2},
-    {"inception_v1", InceptionV1},
-    {"inception_v3", InceptionV3},
+    {"densenet121", DenseNet121, kImage},
+    {"efficientnet_b0", EfficientNetB0, kImage},
+    {"gpt2", Gpt2, Tokens(kGpt2Positions, kGpt2Positions)},
+    {"inception_v1", InceptionV1, kImage},
+    {"inception_v3", InceptionV3, {kPixels, 299, 75, kMostPixels}},
     {"mlp_imagenet", MlpImagenet},
     {"mlp_mnist", MlpMnist},
-    {"mobilenet", MobileNet},
-    {"mobilenet_v2", MobileNetV2},
+    {"mobilenet", MobileNet, kImage},
+    {"mobilenet_v2", MobileNetV2, kImage},
     {"ncf", NeuralCollaborativeFiltering},
-    {"resnet101", ResNet101},
-    {"resnet152", ResNet152},
-    {"resnet18", ResNet18},
+    {"resnet101", ResNet101, kImage},
+    {"resnet152", ResNet152, kImage},
+    {"resnet18", ResNet18, kImage},
     {"resnet18_cifar10", ResNet18Cifar10},
-    {"resnet200", ResNet200},
+    {"resnet200", ResNet200, kImage},
     {"resnet32", ResNet32},
-    {"resnet50", ResNet50},
+    {"resnet50", ResNet50, kImage},
     {"vgg16", Vgg16},
     {"vgg19", Vgg19},
-    {"yolov3", YoloV3},
+    {"yolov3", YoloV3, {kPixels, 416, 32, kMostPixels, 32}},
 };
 
 struct Alias {
@@ -49,6 +65,34 @@ constexpr Alias kAliases[] = {
     {"neumf", "ncf"},       {"resnet200_v2", "resnet200"},
 };
 
+constexpr char kAtSize = '@';
+
+const Entry* FindEntry(std::string_view name) {
+  for (const Alias& alias : kAliases) {
+    if (alias.alias == name) name = alias.name;
+  }
+  for (const Entry& entry : kEntries) {
+    if (entry.name == name) return &entry;
+  }
+  return nullptr;
+}
+
+// The size after the @ of a name.
+std::int64_t SizeOf(const Entry& entry, std::string_view name, std::string_view text) {
+  if (entry.make_sized == nullptr) {
+    throw InputError({"", 0, "workload"}, std::string(name), "takes one size of input only",
+                     std::string(entry.name));
+  }
+  const InputSizes& sizes = entry.sizes;
+  const InputPlace place = {"", 0, fmt::format("{} of workload {}", sizes.unit, name)};
+  const int size = ParseInteger(text, place, sizes.least, sizes.most);
+  if (size % sizes.step != 0) {
+    throw InputError(place, std::string(text), "does not fit its grids",
+                     fmt::format("multiples of {}", sizes.step));
+  }
+  return size;
+}
+
 }  // namespace
 
 std::vector<std::string> WorkloadNames() {
@@ -58,13 +102,22 @@ std::vector<std::string> WorkloadNames() {
 }
 
 std::optional<Workload> FindWorkload(std::string_view name) {
-  for (const Alias& alias : kAliases) {
-    if (alias.alias == name) name = alias.name;
+  const std::size_t at = name.find(kAtSize);
+  const Entry* entry = FindEntry(name.substr(0, at));
+  if (entry == nullptr) return std::nullopt;
+  if (at == std::string_view::npos) {
+    return entry->make_sized != nullptr ? entry->make_sized(entry->sizes.usual) : entry->make();
   }
-  for (const Entry& entry : kEntries) {
-    if (entry.name == name) return entry.make();
-  }
-  return std::nullopt;
+  const std::int64_t size = SizeOf(*entry, name, name.substr(at + 1));
+  Workload workload = entry->make_sized(size);
+  if (size != entry->sizes.usual) workload.name += kAtSize + std::to_string(size);
+  return workload;
+}
+
+std::optional<InputSizes> SizesOf(std::string_view name) {
+  const Entry* entry = FindEntry(name);
+  if (entry == nullptr || entry->make_sized == nullptr) return std::nullopt;
+  return entry->sizes;
 }
 
 }  // namespace stepcast

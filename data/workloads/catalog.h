@@ -35,6 +35,11 @@
 //   gradient_bytes       = 4 trainable_parameters.
 // network_builder.h says what counts as work and as activation; where an input has no fixed size
 // (tokens, seconds), the one used is in the table and in `title`.
+//
+// A network that takes images or sequences of any size is known with each, as NAME@SIZE, the pixels
+// of an image's side or the tokens of a sequence: resnet50@160, bert_base@128. Its tensors are the
+// same, its work and activations are not. Those that end in pooling over the whole image do; a dense
+// layer on a grid (AlexNet, VGG) or sizes of CIFAR are what makes the others.
 #ifndef STEPCAST_DATA_WORKLOADS_CATALOG_H_
 #define STEPCAST_DATA_WORKLOADS_CATALOG_H_
 
@@ -51,8 +56,21 @@ namespace stepcast {
 std::vector<std::string> WorkloadNames();
 
 // The network of that name, generated anew at each call (well below 1 ms), or nothing. Other common
-// spellings are understood: googlenet, mobilenet_v1, bert, gpt2_small, neumf, resnet200_v2.
+// spellings are understood: googlenet, mobilenet_v1, bert, gpt2_small, neumf, resnet200_v2. Throws
+// InputError for a known network with a size that it does not take.
 std::optional<Workload> FindWorkload(std::string_view name);
+
+// The sizes of input that a network takes: all from least to most that are multiples of `step`.
+struct InputSizes {
+  const char* unit = "";  // "pixels" or "tokens"
+  int usual = 0;
+  int least = 0;
+  int most = 0;
+  int step = 1;
+};
+
+// Those of the network of that name, or nothing where it takes one size only.
+std::optional<InputSizes> SizesOf(std::string_view name);
 
 }  // namespace stepcast
 

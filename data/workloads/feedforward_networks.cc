@@ -96,10 +96,10 @@ Workload AlexNet() {
 Workload Vgg16() { return Vgg("16", {2, 2, 3, 3, 3}); }
 Workload Vgg19() { return Vgg("19", {2, 2, 4, 4, 4}); }
 
-Workload DenseNet121() {
-  NetworkBuilder net("densenet121", "DenseNet-121, 224 x 224 x 3",
+Workload DenseNet121(std::int64_t pixels) {
+  NetworkBuilder net("densenet121", "DenseNet-121, " + ImageText(pixels),
                      "Keras applications, DenseNet121; Huang et al., arXiv 1608.06993",
-                     {224, 224, 3});
+                     {pixels, pixels, 3});
   constexpr std::array<int, 4> kBlocks = {6, 12, 24, 16};
   constexpr std::int64_t kGrowth = 32;
   const auto norm_relu = [&net](const std::string& name) {

@@ -34,12 +34,12 @@ class ConvNormRelu {
 }  // namespace
 
 // torchvision's "5 x 5" branch has 3 x 3 kernels (github.com/pytorch/vision/issues/906).
-Workload InceptionV1() {
+Workload InceptionV1(std::int64_t pixels) {
   NetworkBuilder net("inception_v1",
-                     "Inception v1 (GoogLeNet with batch normalisation), 224 x 224 x 3",
+                     "Inception v1 (GoogLeNet with batch normalisation), " + ImageText(pixels),
                      "torchvision.models.googlenet, aux_logits=False; Szegedy et al., "
                      "arXiv 1409.4842",
-                     {224, 224, 3});
+                     {pixels, pixels, 3});
   const ConvNormRelu conv(net, /*scale=*/true);
   const auto pool = [&net](const std::string& name, std::int64_t window) {
     net.MaxPool(name, {.window = window, .stride = 2, .ceil = true});
@@ -85,10 +85,10 @@ Workload InceptionV1() {
   return net.Finish(Statistics::kNotInTotal);
 }
 
-Workload InceptionV3() {
-  NetworkBuilder net("inception_v3", "Inception v3, 299 x 299 x 3",
+Workload InceptionV3(std::int64_t pixels) {
+  NetworkBuilder net("inception_v3", "Inception v3, " + ImageText(pixels),
                      "Keras applications, InceptionV3; Szegedy et al., arXiv 1512.00567",
-                     {299, 299, 3});
+                     {pixels, pixels, 3});
   const ConvNormRelu conv(net, /*scale=*/false);
   const auto pool = [&net](const std::string& name) {
     net.MaxPool(name, {.window = 3, .stride = 2});
@@ -107,7 +107,7 @@ Workload InceptionV3() {
   conv("conv2d_5", 192, 3, 1, Padding::Valid());
   pool("max_pooling2d_2");
 
-  // 35 x 35.
+  // 35 x 35 of 299 x 299 pixels.
   for (int i = 0; i < 3; ++i) {
     const std::string name = "mixed" + to_string(i);
     net.Branches(name, {[&] { conv(name + ".1x1", 64, 1); },

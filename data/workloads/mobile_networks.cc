@@ -86,10 +86,10 @@ void AppendTop(NetworkBuilder& net, Function activation) {
 
 }  // namespace
 
-Workload MobileNet() {
-  NetworkBuilder net("mobilenet", "MobileNet v1 (width 1), 224 x 224 x 3",
+Workload MobileNet(std::int64_t pixels) {
+  NetworkBuilder net("mobilenet", "MobileNet v1 (width 1), " + ImageText(pixels),
                      "Keras applications, MobileNet; Howard et al., arXiv 1704.04861",
-                     {224, 224, 3});
+                     {pixels, pixels, 3});
   net.Conv2d("conv1", {.filters = 32, .kernel = 3, .stride = 2, .bias = false});
   net.BatchNorm("conv1_bn");
   net.Activation("conv1_relu", Function::kRelu6);
@@ -118,10 +118,10 @@ Workload MobileNet() {
   return net.Finish(Statistics::kInTotal);
 }
 
-Workload MobileNetV2() {
-  NetworkBuilder net("mobilenet_v2", "MobileNet v2 (width 1), 224 x 224 x 3",
+Workload MobileNetV2(std::int64_t pixels) {
+  NetworkBuilder net("mobilenet_v2", "MobileNet v2 (width 1), " + ImageText(pixels),
                      "Keras applications, MobileNetV2; Sandler et al., arXiv 1801.04381",
-                     {224, 224, 3});
+                     {pixels, pixels, 3});
   AppendStem(net, Function::kRelu6);
   AppendStages(net,
                {{1, 1, 16, 3, 1},
@@ -138,10 +138,10 @@ Workload MobileNetV2() {
 
 // Note that the total has 7 statistics of the input's normalisation: mean and variance of three
 // channels and a count.
-Workload EfficientNetB0() {
-  NetworkBuilder net("efficientnet_b0", "EfficientNet-B0, 224 x 224 x 3",
+Workload EfficientNetB0(std::int64_t pixels) {
+  NetworkBuilder net("efficientnet_b0", "EfficientNet-B0, " + ImageText(pixels),
                      "Keras applications, EfficientNetB0; Tan and Le, arXiv 1905.11946",
-                     {224, 224, 3});
+                     {pixels, pixels, 3});
   net.InputNormalization("normalization");
   AppendStem(net, Function::kSwish);
   AppendStages(net,

@@ -65,6 +65,11 @@ std::int64_t Area(const Extent& window) { return window.height * window.width; }
 
 }  // namespace
 
+std::string ImageText(std::int64_t pixels) {
+  const std::string side = std::to_string(pixels);
+  return side + " x " + side + " x 3";
+}
+
 NetworkBuilder::NetworkBuilder(std::string name, std::string title, std::string source,
                                const Shape& input)
     : shape_(input) {

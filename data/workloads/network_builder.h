@@ -42,6 +42,9 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
+// "224 x 224 x 3", as titles name what colour images a network takes.
+std::string ImageText(std::int64_t pixels);
+
 // Height and width of a window or of a step; one number means a square.
 struct Extent {
   constexpr Extent(std::int64_t side) : height(side), width(side) {}  // NOLINT: meant

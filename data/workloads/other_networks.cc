@@ -35,11 +35,11 @@ class DarknetConv {
 
 // Redmon, Farhadi: YOLOv3 (arXiv 1804.02767). Note that the AdaptDL traces trained it on VOC, 20
 // classes, which is 0.5 % fewer parameters, at sizes varying around 448 x 448.
-Workload YoloV3() {
-  NetworkBuilder net("yolov3", "YOLOv3, 416 x 416 x 3, 80 classes (COCO)",
+Workload YoloV3(std::int64_t pixels) {
+  NetworkBuilder net("yolov3", "YOLOv3, " + ImageText(pixels) + ", 80 classes (COCO)",
                      "Darknet cfg/yolov3.cfg; total as ultralytics/yolov3; Redmon and Farhadi, "
                      "arXiv 1804.02767",
-                     {416, 416, 3});
+                     {pixels, pixels, 3});
   constexpr std::int64_t kOutputs = 255;  // 3 anchors x (4 of the box + objectness + 80 classes)
   DarknetConv conv(net);
 

@@ -47,10 +47,11 @@ void BasicStage(NetworkBuilder& net, const std::string& stage, int blocks, std::
 }
 
 // Keras's version 1: convolutions have biases and the stride is in the first 1 x 1 convolution.
-Workload KerasResNet(const std::string& depth, const std::array<int, 4>& blocks) {
-  NetworkBuilder net("resnet" + depth, "ResNet-" + depth + " (v1), 224 x 224 x 3",
+Workload KerasResNet(const std::string& depth, const std::array<int, 4>& blocks,
+                     std::int64_t pixels) {
+  NetworkBuilder net("resnet" + depth, "ResNet-" + depth + " (v1), " + ImageText(pixels),
                      "Keras applications, ResNet" + depth + "; He et al., arXiv 1512.03385",
-                     {224, 224, 3});
+                     {pixels, pixels, 3});
   net.Conv2d("conv1_conv",
              {.filters = 64, .kernel = 7, .stride = 2, .padding = Padding::Explicit(3)});
   net.BatchNorm("conv1_bn");
@@ -89,9 +90,10 @@ Workload KerasResNet(const std::string& depth, const std::array<int, 4>& blocks)
 
 }  // namespace
 
-Workload ResNet18() {
-  NetworkBuilder net("resnet18", "ResNet-18, 224 x 224 x 3",
-                     "torchvision.models.resnet18; He et al., arXiv 1512.03385", {224, 224, 3});
+Workload ResNet18(std::int64_t pixels) {
+  NetworkBuilder net("resnet18", "ResNet-18, " + ImageText(pixels),
+                     "torchvision.models.resnet18; He et al., arXiv 1512.03385",
+                     {pixels, pixels, 3});
   net.Conv2d(
       "conv1",
       {.filters = 64, .kernel = 7, .stride = 2, .padding = Padding::Explicit(3), .bias = false});
@@ -138,17 +140,17 @@ Workload ResNet18Cifar10() {
   return net.Finish(Statistics::kNotInTotal);
 }
 
-Workload ResNet50() { return KerasResNet("50", {3, 4, 6, 3}); }
-Workload ResNet101() { return KerasResNet("101", {3, 4, 23, 3}); }
-Workload ResNet152() { return KerasResNet("152", {3, 8, 36, 3}); }
+Workload ResNet50(std::int64_t pixels) { return KerasResNet("50", {3, 4, 6, 3}, pixels); }
+Workload ResNet101(std::int64_t pixels) { return KerasResNet("101", {3, 4, 23, 3}, pixels); }
+Workload ResNet152(std::int64_t pixels) { return KerasResNet("152", {3, 8, 36, 3}, pixels); }
 
 // Normalisation and activation come before each convolution; a projection starts from the activated
 // tensor, an identity from the raw one; the stride is in the 3 x 3 convolution. 64,666,280
 // parameters and 15.07 G multiply-adds, as PreResNet-200b in github.com/osmr/imgclsmob.
-Workload ResNet200() {
-  NetworkBuilder net("resnet200", "ResNet-200 (v2, pre-activation), 224 x 224 x 3",
+Workload ResNet200(std::int64_t pixels) {
+  NetworkBuilder net("resnet200", "ResNet-200 (v2, pre-activation), " + ImageText(pixels),
                      "He et al., arXiv 1603.05027; total as PreResNet-200b of osmr/imgclsmob",
-                     {224, 224, 3});
+                     {pixels, pixels, 3});
   net.Conv2d(
       "conv1",
       {.filters = 64, .kernel = 7, .stride = 2, .padding = Padding::Explicit(3), .bias = false});

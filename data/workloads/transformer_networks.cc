@@ -10,21 +10,21 @@ namespace {
 
 using std::to_string;
 
-// The sequence length of the SQuAD fine-tuning in google-research/bert, README.
-constexpr std::int64_t kSquadTokens = 384;
-
-Workload Bert(const std::string& size, int blocks, std::int64_t features, std::int64_t heads) {
+Workload Bert(const std::string& size, int blocks, std::int64_t features, std::int64_t heads,
+              std::int64_t tokens) {
   NetworkBuilder net("bert_" + size,
-                     "BERT-" + size + " uncased with pooler, 384 tokens (as for SQuAD)",
+                     "BERT-" + size + " uncased with pooler, " + to_string(tokens) + " tokens" +
+                         (tokens == kSquadTokens ? " (as for SQuAD)" : ""),
                      "Hugging Face BertModel, bert-" + size +
                          "-uncased; Devlin et al., "
                          "arXiv 1810.04805",
-                     {kSquadTokens, 1, 1});
-  net.Embedding("embeddings.word", {.rows = 30522, .features = features, .tokens = kSquadTokens});
-  net.Embedding("embeddings.token_type", {.rows = 2, .features = features, .tokens = kSquadTokens});
+                     {tokens, 1, 1});
+  net.Embedding("embeddings.word", {.rows = 30522, .features = features, .tokens = tokens});
+  net.Embedding("embeddings.token_type", {.rows = 2, .features = features, .tokens = tokens});
   const Shape sequence = net.shape();
   net.Add("embeddings.add_token_type", sequence);
-  net.Embedding("embeddings.position", {.rows = 512, .features = features, .tokens = kSquadTokens});
+  net.Embedding("embeddings.position",
+                {.rows = kBertPositions, .features = features, .tokens = tokens});
   net.Add("embeddings.add_position", sequence);
   net.LayerNorm("embeddings.norm");
   for (int i = 0; i < blocks; ++i) {
@@ -46,19 +46,19 @@ Workload Bert(const std::string& size, int blocks, std::int64_t features, std::i
 
 }  // namespace
 
-Workload BertBase() { return Bert("base", 12, 768, 12); }
-Workload BertLarge() { return Bert("large", 24, 1024, 16); }
+Workload BertBase(std::int64_t tokens) { return Bert("base", 12, 768, 12, tokens); }
+Workload BertLarge(std::int64_t tokens) { return Bert("large", 24, 1024, 16, tokens); }
 
 // The output layer shares its weight with the token embedding: its work counts here, its tensor
 // there, where the shared gradient is complete, at the end of the backward pass.
-Workload Gpt2() {
-  constexpr std::int64_t kTokens = 1024;
+Workload Gpt2(std::int64_t tokens) {
   constexpr std::int64_t kFeatures = 768;
   constexpr std::int64_t kVocabulary = 50257;
-  NetworkBuilder net("gpt2", "GPT-2 small, 1024 tokens, output layer tied to the embedding",
-                     "Hugging Face GPT2LMHeadModel, gpt2; Radford et al. 2019", {kTokens, 1, 1});
-  net.Embedding("wte", {.rows = kVocabulary, .features = kFeatures, .tokens = kTokens});
-  net.Embedding("wpe", {.rows = kTokens, .features = kFeatures, .tokens = kTokens});
+  NetworkBuilder net(
+      "gpt2", "GPT-2 small, " + to_string(tokens) + " tokens, output layer tied to the embedding",
+      "Hugging Face GPT2LMHeadModel, gpt2; Radford et al. 2019", {tokens, 1, 1});
+  net.Embedding("wte", {.rows = kVocabulary, .features = kFeatures, .tokens = tokens});
+  net.Embedding("wpe", {.rows = kGpt2Positions, .features = kFeatures, .tokens = tokens});
   const Shape sequence = net.shape();
   net.Add("add_wpe", sequence);
   for (int i = 0; i < 12; ++i) {

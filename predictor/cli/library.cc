@@ -88,7 +88,8 @@ Workload Library::LoadWorkload(const std::string& name) const {
   if (std::optional<Workload> found = FindWorkload(name)) return *found;
   throw InputError({"", 0, "--workload"}, name,
                    "is not a known workload" + DidYouMean(name, AllWorkloadNames()),
-                   fmt::format("a file given with --workload-file, or one of {}",
+                   fmt::format("a file given with --workload-file, or one of {}; with another size "
+                               "of input like resnet50@160 or bert_base@128",
                                fmt::join(AllWorkloadNames(), ", ")));
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/workloads/catalog.h"
+#include "tests/support/input_error.h"
 
 namespace stepcast {
 namespace {
@@ -188,6 +189,64 @@ TEST(WorkloadCatalog, MatrixWorkIsNearThePublished) {
     EXPECT_NEAR(gigaflop, published.gigaflop, published.tolerance * published.gigaflop)
         << published.name;
   }
+}
+
+// Howard et al., MobileNets, table 7; tensorflow/models, mobilenet_v2's README; pjreddie.com/darknet
+// for YOLOv3.
+constexpr PublishedWork kPublishedWorkOfSizes[] = {
+    {"mobilenet@192", 2 * 0.418, 0.005},    {"mobilenet@160", 2 * 0.290, 0.005},
+    {"mobilenet@128", 2 * 0.186, 0.005},    {"mobilenet_v2@192", 2 * 0.221, 0.005},
+    {"mobilenet_v2@160", 2 * 0.154, 0.005}, {"mobilenet_v2@128", 2 * 0.099, 0.01},
+    {"yolov3@320", 38.97, 0.005},           {"yolov3@608", 140.69, 0.005},
+    {"bert_base@128", 22.5, 0.02},  // TinyBERT (arXiv 1909.10351), table 1
+};
+
+TEST(WorkloadCatalog, MatrixWorkOfOtherSizesIsNearThePublished) {
+  for (const PublishedWork& published : kPublishedWorkOfSizes) {
+    const double gigaflop = 1e-9 * MatrixFlop(Find(published.name));
+    EXPECT_NEAR(gigaflop, published.gigaflop, published.tolerance * published.gigaflop)
+        << published.name;
+  }
+}
+
+// Whatever the size, the tensors are the same, and more of it is more work.
+TEST(WorkloadCatalog, SizesOfInputChangeWorkAndNoTensor) {
+  int sized = 0;
+  for (const std::string& name : WorkloadNames()) {
+    const std::optional<InputSizes> sizes = SizesOf(name);
+    if (!sizes) {
+      EXPECT_TRUE(Says(ErrorOf([&] { FindWorkload(name + "@64"); }), "takes one size")) << name;
+      continue;
+    }
+    ++sized;
+    const Workload usual = Find(name);
+    EXPECT_EQ(Find(name + "@" + std::to_string(sizes->usual)).name, name);
+    double last = 0;
+    for (const int size :
+         {sizes->least, sizes->least + 3 * sizes->step, sizes->usual - sizes->step, sizes->most}) {
+      const std::string asked = name + "@" + std::to_string(size);
+      const Workload workload = Find(asked);
+      EXPECT_EQ(workload.name, asked == name + "@" + std::to_string(sizes->usual) ? name : asked);
+      EXPECT_NE(workload.title.find(std::to_string(size)), std::string::npos) << workload.title;
+      EXPECT_EQ(workload.parameters, usual.parameters) << asked;
+      ASSERT_EQ(workload.layers.size(), usual.layers.size()) << asked;
+      for (std::size_t i = 0; i < usual.layers.size(); ++i) {
+        EXPECT_EQ(workload.layers[i].tensors, usual.layers[i].tensors) << asked;
+      }
+      EXPECT_GT(MatrixFlop(workload), last) << asked;
+      last = MatrixFlop(workload);
+    }
+    for (const std::string& wrong :
+         {std::to_string(sizes->least - 1), std::to_string(sizes->most + 1), std::string("big"),
+          std::string(), std::to_string(sizes->usual) + "x", std::string("1e3"), std::string("-64"),
+          std::string("99999999999999999999")}) {
+      EXPECT_TRUE(Says(ErrorOf([&] { FindWorkload(name + "@" + wrong); }), name + "@" + wrong));
+    }
+  }
+  EXPECT_EQ(sized, 15);
+  EXPECT_TRUE(Says(ErrorOf([] { FindWorkload("yolov3@400"); }), "multiples of 32"));
+  EXPECT_FALSE(FindWorkload("resnet5@64").has_value());
+  EXPECT_EQ(Find("googlenet@128").name, "inception_v1@128");
 }
 
 // TinyBERT (arXiv 1909.10351), table 1: 22.5 G for BERT-base at 128 tokens. Dense layers grow with
