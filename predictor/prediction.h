@@ -12,7 +12,6 @@
 #include "model/exchange/traffic.h"
 #include "model/memory/memory.h"
 #include "model/step/step_time.h"
-#include "model/sync/idleness.h"
 
 namespace stepcast {
 
@@ -53,6 +52,8 @@ struct Prediction {
   // The evaluated algorithm: the ring for allreduce, the choice of strategy auto with its reason.
   Strategy algorithm = Strategy::kAllreduce;
   std::string algorithm_reason;
+  // ps-sync and ps-async, of a plan whose workers are not alone.
+  std::optional<ServerTimes<double>> server_times;
   // ps-sync; for overlap by buckets, whatever the plan's overlap.
   std::optional<PhaseBenefit<double>> server_phases;
   std::optional<AsyncServers<double>> async_servers;  // ps-async
@@ -61,7 +62,7 @@ struct Prediction {
   std::vector<std::string> flags;
 
   // Share of the step in which the device does no work of its own.
-  double idle_ratio() const { return IdlenessRatio(breakdown.compute(), step_time); }
+  double idle_ratio() const;
 };
 
 // Samples of one step that count: the gradients of backup workers come too late and are dropped.

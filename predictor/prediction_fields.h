@@ -68,6 +68,11 @@ void ForEachPredicted(const Prediction& p, const Visit& visit) {
   visit(nullptr, "algorithm", StrategyName(p.algorithm));
   visit(nullptr, "algorithm_reason",
         p.algorithm_reason.empty() ? std::nullopt : std::optional(p.algorithm_reason));
+  if (p.server_times) {
+    visit("server_times", "push_s", p.server_times->push);
+    visit("server_times", "update_s", p.server_times->update);
+    visit("server_times", "pull_s", p.server_times->pull);
+  }
   if (p.server_phases) {
     const PhaseBenefit<double>& phases = *p.server_phases;
     visit("server_phases", "remaining_aggregation_s", phases.remaining_aggregation);

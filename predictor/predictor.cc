@@ -17,6 +17,7 @@
 #include "model/compute/roofline.h"
 #include "model/statistics/normal.h"
 #include "model/step/discrepancy.h"
+#include "model/sync/idleness.h"
 #include "predictor/active.h"
 
 namespace stepcast {
@@ -224,6 +225,9 @@ Prediction Predictor::Predict(const Plan& plan) const {
     prediction.memory.verdict = MemoryVerdict::kOutOfMemory;
   }
   prediction.compute_source = compute_source_;
+  if (UsesServers(facts.strategy) && !internal::Alone(facts)) {
+    prediction.server_times = terms.server_times;
+  }
   if (TraitsOf(facts.strategy).has_phases()) {
     prediction.server_phases = EvaluateServerPhases(facts, cluster, workload);
   } else if (TraitsOf(facts.strategy).asynchronous()) {
@@ -439,6 +443,8 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
                                 2e6 * std::exp(belief_.log_value(kLinkLatency))));
   }
 }
+
+double Prediction::idle_ratio() const { return IdlenessRatio(breakdown.compute(), step_time); }
 
 std::string KindOfFlag(const std::string& flag) {
   std::istringstream words(flag);

@@ -1,9 +1,9 @@
 #include "data/workloads/catalog.h"
 
-#include <fmt/format.h>
+#include <charconv>
+#include <system_error>
 
 #include "data/record/input_error.h"
-#include "data/values/numbers.h"
 #include "data/workloads/families.h"
 
 namespace stepcast {
@@ -78,17 +78,24 @@ const Entry* FindEntry(std::string_view name) {
 }
 
 // The size after the @ of a name.
-std::int64_t SizeOf(const Entry& entry, std::string_view name, std::string_view text) {
+int SizeOf(const Entry& entry, std::string_view name, std::string_view text) {
+  const auto wrong = [&](const char* problem, const std::string& allowed) {
+    return InputError({"", 0, "workload"}, std::string(name), problem, allowed);
+  };
   if (entry.make_sized == nullptr) {
-    throw InputError({"", 0, "workload"}, std::string(name), "takes one size of input only",
-                     std::string(entry.name));
+    throw wrong("takes one size of input only", std::string(entry.name));
   }
   const InputSizes& sizes = entry.sizes;
-  const InputPlace place = {"", 0, fmt::format("{} of workload {}", sizes.unit, name)};
-  const int size = ParseInteger(text, place, sizes.least, sizes.most);
-  if (size % sizes.step != 0) {
-    throw InputError(place, std::string(text), "does not fit its grids",
-                     fmt::format("multiples of {}", sizes.step));
+  int size = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, size);
+  if (error != std::errc() || stopped != end || size < sizes.least || size > sizes.most ||
+      size % sizes.step != 0) {
+    throw wrong("has no such size of input",
+                std::string(entry.name) + kAtSize + "N, N " +
+                    (sizes.step > 1 ? "a multiple of " + std::to_string(sizes.step) : "whole") +
+                    " from " + std::to_string(sizes.least) + " to " + std::to_string(sizes.most) +
+                    " " + sizes.unit);
   }
   return size;
 }
@@ -108,7 +115,7 @@ std::optional<Workload> FindWorkload(std::string_view name) {
   if (at == std::string_view::npos) {
     return entry->make_sized != nullptr ? entry->make_sized(entry->sizes.usual) : entry->make();
   }
-  const std::int64_t size = SizeOf(*entry, name, name.substr(at + 1));
+  const int size = SizeOf(*entry, name, name.substr(at + 1));
   Workload workload = entry->make_sized(size);
   if (size != entry->sizes.usual) workload.name += kAtSize + std::to_string(size);
   return workload;

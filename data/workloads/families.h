@@ -1,5 +1,5 @@
-// The networks of the catalogue, one function each; catalog.h is what other rooms include. Those that
-// take images or sequences of any size are told theirs: the pixels of an image's side, or tokens.
+// The networks of the catalogue, one function each; catalog.h is what other rooms include. Those
+// that take images or sequences of any size are told theirs: pixels of an image's side, or tokens.
 #ifndef STEPCAST_DATA_WORKLOADS_FAMILIES_H_
 #define STEPCAST_DATA_WORKLOADS_FAMILIES_H_
 

@@ -135,11 +135,15 @@ struct AsyncNetwork {
   Duration<U> Along(const OverlapLines::Line& line, const AsyncTimes<U>& residence) const {
     return forward + line.At(backward, Push(residence)) + pull_rest + residence[kOutbound];
   }
+  // The same of the bucket that ends last.
+  template <class U>
+  Duration<U> AlongLast(const AsyncTimes<U>& residence) const {
+    return Along(*lines.Highest(ValueOf(backward), ValueOf(Push(residence)), lines.begin()),
+                 residence);
+  }
   template <class U>
   Duration<U> Cycle(const AsyncTimes<U>& residence) const {
-    const OverlapLines::Line* last =
-        lines.Highest(ValueOf(backward), ValueOf(Push(residence)), lines.begin());
-    return Max(Along(*last, residence), Duration<U>(at_own_link));
+    return Max(AlongLast(residence), Duration<U>(at_own_link));
   }
   // C_0, with `updates` of the model by all of them.
   Duration<T> AtOnce(const Duration<T>& updates) const {

@@ -373,6 +373,27 @@ AsyncServers<T> AsynchronousServers(const ServerPaths<T>& p, const AsyncWork<T>&
   return result;
 }
 
+// The phases of one cycle, `together` of which end as a synchronous step does.
+template <class T>
+ServerTimes<T> AsynchronousTimes(const ServerPaths<T>& p, const AsyncWork<T>& work,
+                                 DataSize<> message, const T& together) {
+  if (p.alone()) return {};
+  const internal::AsyncDemands<T> demands = internal::MakeAsyncDemands(p, message);
+  const internal::AsyncNetwork<T> network = internal::MakeAsyncNetwork(p, demands, work);
+  const internal::AsyncState<T> free = internal::Analyse(network, p.workers);
+  const ServerTimes<T> at_once{network.phase, demands.update * static_cast<double>(p.workers),
+                               network.phase};
+  if (network.at_once < free.cycle) return at_once;
+  // Workers of one node also wait for each other at its link, in both directions alike.
+  const Duration<T> at_link = (free.cycle - network.AlongLast(free.residence)) * 0.5;
+  const auto mean = [&](const Duration<T>& in_queues, const Duration<T>& of_all) {
+    return in_queues + (of_all - in_queues) * together;
+  };
+  return {mean(network.push_rest + at_link + free.residence[internal::kInbound], at_once.push),
+          mean(free.residence[internal::kUpdateStation], at_once.update),
+          mean(network.pull_rest + at_link + free.residence[internal::kOutbound], at_once.pull)};
+}
+
 // ---- Workers of several kinds.
 
 template <class T>

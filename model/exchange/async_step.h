@@ -42,15 +42,16 @@ StepTime<T> JoinCycle(const StepFacts& facts, const StepInputs<T>& inputs,
   const Duration<T>& micro = inputs.micro;
   const ServerRoutes<T>& routes = inputs.servers;
   const ServerPaths<T>& paths = routes.paths;
-  const AsyncServers<T> async =
-      AsynchronousServers(paths,
-                          WorkOf(facts, micro, backward, inputs.overhead, inputs.straggler_spread,
-                                 micro * wait, parts.AsyncLines(facts)),
-                          facts.gradient);
+  const AsyncWork<T> work = WorkOf(facts, micro, backward, inputs.overhead, inputs.straggler_spread,
+                                   micro * wait, parts.AsyncLines(facts));
+  const AsyncServers<T> async = AsynchronousServers(paths, work, facts.gradient);
   StepTime<T> step;
   step.forward = (micro - backward) * static_cast<double>(facts.accumulation_steps);
   step.backward = backward * static_cast<double>(facts.accumulation_steps);
-  if (terms != nullptr) terms->async = async;
+  if (terms != nullptr) {
+    terms->async = async;
+    terms->server_times = AsynchronousTimes(paths, work, facts.gradient, async.together);
+  }
   step.limiter = routes.At(async);
   step.straggler_wait = async.wait;
   const Duration<T> exposed = Max(async.cycle - async.wait - step.compute() - inputs.overhead,

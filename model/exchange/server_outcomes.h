@@ -1,6 +1,6 @@
-// What exchanges with servers come to, as plain numbers: those of asynchronous ones
-// (model/exchange/async_server.h), and what a network that helps synchronous ones saves
-// (model/exchange/parameter_server.h).
+// What exchanges with servers come to, as plain numbers: the times of their phases, the queues of
+// asynchronous ones (model/exchange/async_server.h), and what a network that helps synchronous ones
+// saves (model/exchange/parameter_server.h).
 #ifndef STEPCAST_MODEL_EXCHANGE_SERVER_OUTCOMES_H_
 #define STEPCAST_MODEL_EXCHANGE_SERVER_OUTCOMES_H_
 
@@ -10,6 +10,16 @@ namespace stepcast {
 
 // The limit of the bytes of a phase.
 enum class ServerLimiter { kWorkerLink, kServerLink, kServerRate, kConnection };
+
+// What one worker's exchange of the whole model with the servers takes, hidden or not, with its
+// queues and slow starts: gradients to the servers, their update of the fullest share, parameters
+// back.
+template <class T>
+struct ServerTimes {
+  Duration<T> push;
+  Duration<T> update;
+  Duration<T> pull;
+};
 
 // The time that each phase still needs once the computation it can hide behind has ended:
 // aggregation after the backward pass, distribution after the last gradient has arrived; and the

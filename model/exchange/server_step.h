@@ -126,27 +126,39 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const ServerRoutes<T>& ro
   Synchronisation<T> sync;
   const ServerPaths<T>& paths = routes.paths;
   // All buckets of a phase are on their way at once.
-  const Duration<T> latency = PhaseLatency(paths) * 2.0;
+  const Duration<T> latency = PhaseLatency(paths);
   const ServerPhases<T> phases = SynchronousServers(paths, Duration<T>());
-  if (terms != nullptr) terms->phases = phases;
   sync.limiter = routes.At(phases.limiter());
   sync.cost = phases.push + phases.pull;
   FirstBucketDelays<T> late;
+  Duration<T> push_start;
+  Duration<T> pull_start;
   const Duration<T> trip = SlowStartTrip(PathToServers(facts), paths.worker);
   if (trip.si() > 0.0) {
     // Both directions of a link start slowly, a phase after the other.
     const double passes = paths.worker_passes();
     const DataSize<> first =
         Max(facts.buckets->front().bytes, facts.held_buckets->front().bytes / phases.share);
-    for (const SyncCost<T>* phase : {&phases.push, &phases.pull}) {
-      sync.slow_start +=
-          SlowStart(trip, timeout, facts.servers, passes, phase->per_byte, first, idle);
-    }
+    const auto start = [&](const SyncCost<T>& phase) {
+      return SlowStart(trip, timeout, facts.servers, passes, phase.per_byte, first, idle);
+    };
+    push_start = start(phases.push);
+    pull_start = start(phases.pull);
     late = SlowStarts(facts, trip, timeout, phases, passes, idle);
   }
-  sync.calls =
-      sync.cost.per_call * static_cast<double>(facts.buckets->size()) + latency + sync.slow_start;
-  sync.end = parts.ServersEnd(facts, phases, backward, late) + latency;
+  sync.slow_start = push_start + pull_start;
+  const auto calls = static_cast<double>(facts.buckets->size());
+  sync.calls = sync.cost.per_call * calls + latency * 2.0 + sync.slow_start;
+  sync.end = parts.ServersEnd(facts, phases, backward, late) + latency * 2.0;
+  if (terms != nullptr) {
+    const auto time = [&](const SyncCost<T>& phase, const Duration<T>& start) {
+      return phase.per_call * calls + latency + start + phase.per_byte * facts.gradient;
+    };
+    const Duration<T> update = paths.update * facts.gradient * phases.share;
+    terms->phases = phases;
+    terms->server_times = {time(phases.push, push_start) - update, update,
+                           time(phases.pull, pull_start)};
+  }
   return sync;
 }
 

@@ -24,9 +24,10 @@ struct StepTerms {
   ServerPaths<T> servers;    // ps-sync and ps-async
   ServerPhases<T> phases;    // ps-sync
   AsyncServers<T> async;     // ps-async
-  Duration<T> slow_start;    // before the first bucket
-  Duration<T> overhead;      // fixed cost of the synchronisation
-  Duration<T> end;           // of the last bucket, from the start of the backward pass
+  ServerTimes<T> server_times;  // ps-sync and ps-async
+  Duration<T> slow_start;       // before the first bucket
+  Duration<T> overhead;         // fixed cost of the synchronisation
+  Duration<T> end;              // of the last bucket, from the start of the backward pass
   Duration<T> hidden;
   Duration<T> contention;
 };

@@ -186,6 +186,12 @@ NamedLines StrategyLines(const Prediction& p, const Plan& plan, const Target& ta
     lines.emplace_back("algorithm",
                        fmt::format("{}. {}", StrategyName(p.algorithm), p.algorithm_reason));
   }
+  if (p.server_times) {
+    lines.emplace_back("servers", fmt::format("push {}, update {}, pull {} of the whole model",
+                                              FormatDuration(p.server_times->push),
+                                              FormatDuration(p.server_times->update),
+                                              FormatDuration(p.server_times->pull)));
+  }
   if (p.server_phases) {
     const PhaseBenefit<double>& phases = *p.server_phases;
     const bool helped = plan.server.multicast || plan.server.in_network_aggregation;

@@ -111,6 +111,9 @@ void BindPrediction(py::module_* m) {
           "str : what was evaluated: ring for allreduce, the choice of strategy auto")
       .def_property_readonly("algorithm_reason", part("algorithm_reason"),
                              "str : why auto chose it, or None")
+      .def_property_readonly(
+          "server_times", part("server_times"),
+          "dict : push, update and pull of the whole model (ps-sync, ps-async), or None")
       .def_property_readonly("server_phases", part("server_phases"),
                              "dict : what the network's services save (ps-sync), or None")
       .def_property_readonly("async_servers", part("async_servers"),

@@ -191,8 +191,8 @@ TEST(WorkloadCatalog, MatrixWorkIsNearThePublished) {
   }
 }
 
-// Howard et al., MobileNets, table 7; tensorflow/models, mobilenet_v2's README; pjreddie.com/darknet
-// for YOLOv3.
+// Howard et al., MobileNets, table 7; tensorflow/models, mobilenet_v2's README; for YOLOv3
+// pjreddie.com/darknet.
 constexpr PublishedWork kPublishedWorkOfSizes[] = {
     {"mobilenet@192", 2 * 0.418, 0.005},    {"mobilenet@160", 2 * 0.290, 0.005},
     {"mobilenet@128", 2 * 0.186, 0.005},    {"mobilenet_v2@192", 2 * 0.221, 0.005},

@@ -38,6 +38,19 @@ TEST_P(Consistency, OfTimesRatesAndQuantiles) {
     EXPECT_LE(p.p50, p.high);
     EXPECT_LE(p.low, p.step_time);
     EXPECT_LE(p.step_time, p.high);
+    if (p.server_times) {
+      const ServerTimes<double>& times = *p.server_times;
+      for (const Duration<>& time : {times.push, times.update, times.pull}) {
+        EXPECT_GE(time.si(), -kRounding * step);
+      }
+      // All that a worker shows of the servers is within what it exchanges.
+      const double all = (times.push + times.update + times.pull).si();
+      EXPECT_LE(p.breakdown.exposed().si(),
+                all + p.breakdown.exposed_latency.si() + kRounding * step);
+      if (!p.async_servers) {
+        EXPECT_LE(all, p.breakdown.synchronisation.si() + kRounding * step);
+      }
+    }
     if (!p.async_servers) continue;
     const AsyncServers<double>& servers = *p.async_servers;
     EXPECT_NEAR(servers.cycle.si() / step, 1, kRounding);
@@ -60,6 +73,28 @@ INSTANTIATE_TEST_SUITE_P(Strategies, Consistency, ::testing::Range(0, kStrategyC
                            for (char& c : name) c = c == '-' ? '_' : c;
                            return name;
                          });
+
+// Without overlap a worker computes, pushes, waits for the update, pulls, and pays the fixed cost;
+// and an asynchronous step bound to no lead pushes as a synchronous one does.
+TEST(ServerTimes, FillTheStepOfWhoHidesNothing) {
+  for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync}) {
+    for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
+      RandomCase made = MakeRandomCase(strategy, seed);
+      made.plan.overlap = Overlap::kNone;
+      made.plan.server.staleness_bound.reset();
+      SCOPED_TRACE(std::to_string(seed) + Describe(made.plan));
+      const Predictor predictor = made.MakePredictor();
+      const Prediction p = predictor.Predict(made.plan);
+      ASSERT_EQ(p.server_times.has_value(), made.plan.workers() > 1 || !made.plan.server.colocated);
+      if (!p.server_times) continue;
+      const double fixed = std::exp(predictor.belief().log_value(kNodeSyncOverhead));
+      const ServerTimes<double>& times = *p.server_times;
+      const double rest =
+          p.step_time.si() - p.breakdown.compute().si() - p.breakdown.straggler_wait.si() - fixed;
+      EXPECT_NEAR((times.push + times.update + times.pull).si() / rest, 1, 1e-6);
+    }
+  }
+}
 
 // A tighter bound on staleness takes longer, between a synchronous step and one that never waits,
 // and what a cycle sees of others goes from one to the other.

@@ -24,6 +24,7 @@ struct Names {
 
 Names NamesOfThePrediction() {
   Prediction prediction;
+  prediction.server_times.emplace();
   prediction.server_phases.emplace();
   prediction.async_servers.emplace();
   Names names;

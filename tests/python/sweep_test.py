@@ -1,7 +1,7 @@
 """Physics that `stepcast sweep` keeps on whatever plans it is asked for.
 
-Each question is a random plan and a grid over what must have a direction: STEPCAST_PLANS rows in all
-(2,000; a long run takes 50,000).
+Each question is a random plan and a grid over what must have a direction: STEPCAST_PLANS rows in
+all (2,000; a long run takes 50,000).
 """
 
 import itertools

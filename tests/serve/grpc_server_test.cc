@@ -194,6 +194,7 @@ TEST(Rpc, MessagesAreComplete) {
 // A reply has a place for all that a prediction tells, of a kind that takes it.
 TEST(Rpc, RepliesKnowEveryPartOfAPrediction) {
   Prediction prediction;
+  prediction.server_times.emplace();
   prediction.server_phases.emplace();
   prediction.async_servers.emplace();
   int told = 0;
