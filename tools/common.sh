@@ -8,6 +8,8 @@ build_packages=(g++ cmake ninja-build libceres-dev libeigen3-dev libboost-progra
 test_packages=("${build_packages[@]}" libgtest-dev librapidcheck-dev libbenchmark-dev
   python3-torch python3-dev python3-numpy pybind11-dev libgrpc++-dev protobuf-compiler
   protobuf-compiler-grpc dpkg-dev file pkg-config groff clang-format)
+# shellcheck disable=SC2034
+fuzz_packages=(clang libclang-rt-dev llvm)
 
 root=$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 log_name=build/$(basename "$0").log

@@ -18,12 +18,12 @@
 #include "data/plan/limits.h"
 #include "data/values/device_name.h"
 #include "data/values/names.h"
-#include "data/values/numbers.h"
 #include "model/step/believed_model.h"
 #include "model/step/parameters.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/profile_option.h"
 #include "predictor/cli/runs_problem.h"
+#include "predictor/cli/settings.h"
 
 namespace stepcast::cli {
 namespace {
@@ -33,63 +33,6 @@ std::string ValueText(double value, const std::string& unit) {
 }
 
 bool IsHostLink(const ParameterEstimate& p) { return p.scope.rfind(kHostsScopePrefix, 0) == 0; }
-
-// "fitted 3 GB/s" as the option --fix or --prior states it.
-double ParseParameterValue(const ParameterSpec& spec, const std::string& text,
-                           const InputPlace& place) {
-  const std::string unit(spec.unit);
-  if (unit.empty()) return ParseNumber(text, place, 0, 1e30);
-  if (unit == "Gbit/s" || unit == "GB/s") return ParseDataRate(text, place).si();
-  if (unit == "MB") return ParseDataSize(text, place).si();
-  return ParseDuration(text, place).si();
-}
-
-const ParameterSpec& FindParameter(const std::string& name, const InputPlace& place) {
-  if (const ParameterSpec* spec = FindParameterSpec(name)) return *spec;
-  std::string allowed;
-  for (const ParameterSpec* spec : kParameterSpecs) {
-    allowed += (allowed.empty() ? "" : ", ") + std::string(spec->name);
-  }
-  throw InputError(place, name, "is not a parameter", allowed);
-}
-
-// "flow_bandwidth=5 Gbit/s", "resnet50/straggler_spread=0.02 x/ 1.5; inputs of one size".
-ParameterStatement ParseStatement(const std::string& text, const std::string& option) {
-  const InputPlace place = OptionPlace(option);
-  const bool prior = option == "prior";
-  const std::string form = prior ? "NAME=VALUE x/ FACTOR; SOURCE" : "NAME=VALUE; SOURCE";
-  // A workload's name may have any character; a parameter's and a value's have none of these.
-  const std::size_t equals = text.substr(0, text.find(';')).rfind('=');
-  if (equals == std::string::npos) throw InputError(place, text, "has no value", form);
-  ParameterStatement statement;
-  statement.name = Trim(std::string_view(text).substr(0, equals));
-  const std::size_t slash = statement.name.rfind('/');
-  if (slash != std::string::npos) {
-    statement.workload = statement.name.substr(0, slash);
-    statement.name = statement.name.substr(slash + 1);
-  }
-  std::string value = text.substr(equals + 1);
-  const std::size_t semicolon = value.find(';');
-  if (semicolon != std::string::npos) {
-    statement.source = Trim(std::string_view(value).substr(semicolon + 1));
-    value = value.substr(0, semicolon);
-  }
-  if (statement.source.empty()) statement.source = "stated on the command line";
-  const std::size_t times = value.find("x/");
-  if (prior != (times != std::string::npos)) {
-    throw InputError(place, text, prior ? "has no factor" : "has a factor, as a prior has", form);
-  }
-  if (prior) {
-    const double factor =
-        ParseNumber(Trim(std::string_view(value).substr(times + 2)), place, 1, 1e6);
-    if (factor == 1) throw InputError(place, text, "leaves no doubt", "a factor above 1, or --fix");
-    statement.factor = factor;
-    value = value.substr(0, times);
-  }
-  const ParameterSpec& spec = FindParameter(statement.name, place);
-  statement.si = ParseParameterValue(spec, std::string(Trim(value)), place);
-  return statement;
-}
 
 std::string RunText(const Run& run) {
   return fmt::format("{}:{} {}, {}", run.place.file, run.place.line, run.workload,
@@ -499,7 +442,8 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
   CalibrationProblem problem = ReadRunsProblem(args);
   for (const char* option : {"fix", "prior"}) {
     for (const std::string& text : args.Texts(option)) {
-      ParameterStatement statement = ParseStatement(text, option);
+      ParameterStatement statement =
+          ParseStatement(text, option == std::string("prior"), OptionPlace(option));
       for (const ParameterStatement& other : problem.statements) {
         if (other.name != statement.name || other.workload != statement.workload) continue;
         throw InputError(OptionPlace(option), text, "is stated twice", "each parameter once");

@@ -10,58 +10,15 @@
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/values/names.h"
-#include "data/values/numbers.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/settings.h"
 #include "predictor/report/svg_plot.h"
 
 namespace stepcast::cli {
 namespace {
 
-constexpr std::size_t kMostPoints = 100'000;
 // Each plan is kept node by node.
 constexpr long long kMostNodesInAll = 50'000'000;
-
-struct Axis {
-  std::string key;
-  std::vector<std::string> values;
-};
-
-// "workers=1..64", "workers=1..64..8", "loss=0,0.001,0.01", "bandwidth=1 Gbit/s,10 Gbit/s".
-Axis ParseAxis(const std::string& text) {
-  const InputPlace place = OptionPlace("over");
-  const std::size_t equals = text.find('=');
-  const std::string allowed = "KEY=V,V,... or KEY=FROM..TO or KEY=FROM..TO..STEP";
-  if (equals == std::string::npos || equals == 0) {
-    throw InputError(place, text, "names no values", allowed);
-  }
-  Axis axis;
-  axis.key = text.substr(0, equals);
-  const std::string list = text.substr(equals + 1);
-  for (std::size_t at = 0; at <= list.size();) {
-    std::size_t comma = list.find(',', at);
-    if (comma == std::string::npos) comma = list.size();
-    const std::string item(Trim(list.substr(at, comma - at)));
-    at = comma + 1;
-    const std::size_t dots = item.find("..");
-    if (item.empty()) throw InputError(place, text, "has an empty value", allowed);
-    if (dots == std::string::npos) {
-      axis.values.push_back(item);
-      continue;
-    }
-    const std::size_t second = item.find("..", dots + 2);
-    const auto whole = [&](const std::string& part) {
-      return ParseInteger(part, place, 0, static_cast<int>(kMostPoints) * 10);
-    };
-    const int from = whole(item.substr(0, dots));
-    const int to = whole(item.substr(dots + 2, second - dots - 2));
-    const int step = second == std::string::npos ? 1 : whole(item.substr(second + 2));
-    if (to < from || step == 0) throw InputError(place, item, "is an empty range", allowed);
-    for (int value = from; value <= to; value += step) {
-      axis.values.push_back(std::to_string(value));
-    }
-  }
-  return axis;
-}
 
 struct Point {
   std::vector<std::string> values;  // by axis
@@ -126,7 +83,7 @@ bool SpansDecades(const std::vector<PlotSeries>& series) {
   return most >= kDecades * least;
 }
 
-std::string Plot(const std::vector<Axis>& axes, const std::vector<Point>& points,
+std::string Plot(const std::vector<SweepAxis>& axes, const std::vector<Point>& points,
                  const Target& target, bool step_time) {
   std::map<std::string, std::size_t> index;
   std::vector<PlotSeries> series;
@@ -177,12 +134,12 @@ std::string Plot(const std::vector<Axis>& axes, const std::vector<Point>& points
   return RenderSvgPlot(series, options);
 }
 
-std::vector<Axis> ReadAxes(const Arguments& args) {
-  std::vector<Axis> axes;
+std::vector<SweepAxis> ReadAxes(const Arguments& args) {
+  std::vector<SweepAxis> axes;
   for (const std::string& text : args.Texts("over")) {
-    Axis axis = ParseAxis(text);
+    SweepAxis axis = ParseSweepAxis(text, OptionPlace("over"));
     if (std::any_of(axes.begin(), axes.end(),
-                    [&](const Axis& other) { return other.key == axis.key; })) {
+                    [&](const SweepAxis& other) { return other.key == axis.key; })) {
       throw InputError(OptionPlace("over"), axis.key, "is varied twice",
                        "each key once: " + axis.key + "=V,V,... takes all its values");
     }
@@ -192,11 +149,11 @@ std::vector<Axis> ReadAxes(const Arguments& args) {
     throw InputError(OptionPlace("over"), "", "is required", "at least one KEY=VALUES");
   }
   std::size_t count = 1;
-  for (const Axis& axis : axes) {
+  for (const SweepAxis& axis : axes) {
     count *= axis.values.size();
-    if (count > kMostPoints) {
+    if (count > kMostSweepPoints) {
       throw InputError(OptionPlace("over"), "", "makes too many combinations",
-                       "at most " + std::to_string(kMostPoints));
+                       "at most " + std::to_string(kMostSweepPoints));
     }
   }
   return axes;
@@ -204,15 +161,16 @@ std::vector<Axis> ReadAxes(const Arguments& args) {
 
 // Every combination of the axes' values, the last axis fastest.
 std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
-                                  const std::vector<Axis>& axes) {
+                                  const std::vector<SweepAxis>& axes) {
   const Plan base = ReadPlan(args, target);
   const Predictor predictor = target.MakePredictor();
   const auto varied = [&](const char* key) {
-    return std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.key == key; });
+    return std::any_of(axes.begin(), axes.end(),
+                       [&](const SweepAxis& axis) { return axis.key == key; });
   };
   const auto given = [&](const char* key) { return args.Has(key) || varied(key); };
   std::size_t count = 1;
-  for (const Axis& axis : axes) count *= axis.values.size();
+  for (const SweepAxis& axis : axes) count *= axis.values.size();
   std::vector<Point> points;
   long long nodes = 0;
   for (std::size_t n = 0; n < count; ++n) {
@@ -247,11 +205,11 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
   return points;
 }
 
-std::string TableText(const std::vector<Axis>& axes, const std::vector<Point>& points,
+std::string TableText(const std::vector<SweepAxis>& axes, const std::vector<Point>& points,
                       const Target& target) {
   const Style style = DetectStyle();
   std::vector<TableColumn> columns;
-  for (const Axis& axis : axes) columns.push_back({axis.key, "", Align::kRight});
+  for (const SweepAxis& axis : axes) columns.push_back({axis.key, "", Align::kRight});
   for (const char* name : {"step", "90 % interval", "throughput", "idle"}) {
     columns.push_back({name, "", Align::kRight});
   }
@@ -314,7 +272,7 @@ int RunSweep(const std::vector<std::string>& arguments) {
   if (args.Has("y") && !args.Has("plot")) {
     throw InputError(OptionPlace("y"), args.Text("y"), "is what a plot shows", "with --plot");
   }
-  const std::vector<Axis> axes = ReadAxes(args);
+  const std::vector<SweepAxis> axes = ReadAxes(args);
   const Target target = ReadTarget(args);
   const std::vector<Point> points = EvaluatePoints(args, target, axes);
   if (args.Has("plot")) {
