@@ -11,6 +11,7 @@
 #include "data/record/input_error.h"
 #include "data/values/names.h"
 #include "data/values/operation_text.h"
+#include "data/values/size_limits.h"
 
 namespace stepcast {
 namespace {
@@ -19,7 +20,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 constexpr const char* kFormatKey = "stepcast_profile";
-constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr int kMostBatch = 1'000'000'000;
 // A line, its device, and the facts of that; what nests without end is no profile.
 constexpr int kDeepest = 3;
@@ -209,7 +209,7 @@ MeasuredSamples ParseSamples(Line line) {
 }  // namespace
 
 ReadProfile ReadComputeProfile(const std::string& path) {
-  ReadProfile read = ParseComputeProfile(ReadTextFile(path, kMostBytes), path);
+  ReadProfile read = ParseComputeProfile(ReadTextFile(path, kMostProfileBytes), path);
   // Bytes of the file, of which a byte order mark is no text.
   constexpr std::string_view kMark = "\xef\xbb\xbf";
   std::string start(kMark.size(), ' ');

@@ -5,13 +5,12 @@
 
 #include "data/io/text_file.h"
 #include "data/values/names.h"
+#include "data/values/size_limits.h"
 #include "data/values/suggest.h"
 
 namespace stepcast {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{256} << 20;
-constexpr std::size_t kMostColumns = 10'000;
 constexpr std::size_t kMostNamed = 50;  // columns that an error lists
 
 // Splits one row that begins at `*at`; moves `*at` past its line end and `*line` past its lines.
@@ -67,7 +66,7 @@ CsvRow TakeRow(const std::string& text, const std::string& path, std::size_t* at
 }  // namespace
 
 CsvTable CsvTable::Read(const std::string& path) {
-  return Parse(ReadTextFile(path, kMostBytes), path);
+  return Parse(ReadTextFile(path, kMostCsvBytes), path);
 }
 
 CsvTable CsvTable::Parse(const std::string& text, const std::string& path) {

@@ -14,12 +14,11 @@
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/placement.h"
+#include "data/values/size_limits.h"
 
 namespace stepcast {
 namespace {
 
-constexpr int kMostNodes = 1'000'000;
-constexpr int kMostDevicesPerNode = 1024;
 constexpr double kHighestPrice = 1e6;
 
 Device TakeDevice(YamlSection* section) {
@@ -360,7 +359,7 @@ std::optional<Device> FindDevice(const std::vector<Device>& devices, const std::
 }
 
 Cluster ReadCluster(const std::string& path) {
-  return ParseCluster(ReadTextFile(path, std::size_t{64} << 20), path);
+  return ParseCluster(ReadTextFile(path, kMostYamlBytes), path);
 }
 
 Cluster ParseCluster(const std::string& text, const std::string& path) {

@@ -10,6 +10,7 @@
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/operation_text.h"
+#include "data/values/size_limits.h"
 
 namespace stepcast {
 namespace {
@@ -70,7 +71,7 @@ void RequireMeant(const YamlSection& file, long long sum) {
 }  // namespace
 
 Workload ReadWorkload(const std::string& path) {
-  return ParseWorkload(ReadTextFile(path, std::size_t{64} << 20), path);
+  return ParseWorkload(ReadTextFile(path, kMostYamlBytes), path);
 }
 
 Workload ParseWorkload(const std::string& text, const std::string& path) {

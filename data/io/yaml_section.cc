@@ -10,12 +10,11 @@
 #include "data/io/text_file.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
+#include "data/values/size_limits.h"
 #include "data/values/suggest.h"
 
 namespace stepcast {
 namespace {
-
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
 // Listens to the parser for the line on which a document begins.
 class DocumentStart : public YAML::EventHandler {
@@ -58,7 +57,7 @@ bool MayHaveMore(const std::string& text, const YAML::Node& document) {
 }  // namespace
 
 YamlSection YamlSection::Read(const std::string& path) {
-  return Parse(ReadTextFile(path, kMostBytes), path);
+  return Parse(ReadTextFile(path, kMostYamlBytes), path);
 }
 
 YamlSection YamlSection::Parse(const std::string& text, const std::string& path) {

@@ -6,12 +6,11 @@
 #include <system_error>
 
 #include "data/values/names.h"
+#include "data/values/size_limits.h"
 
 namespace stepcast {
 
 Placement ParsePlacement(std::string_view text, const InputPlace& place) {
-  constexpr int kMostDevices = 1024;
-  constexpr std::size_t kMostNodes = 1'000'000;
   const std::string allowed = "devices used on each node joined by -, like 4-4-2";
   Placement placement;
   std::string_view rest = Trim(text);
@@ -22,12 +21,13 @@ Placement ParsePlacement(std::string_view text, const InputPlace& place) {
     int devices = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), devices);
     if (error != std::errc() || end != part.data() + part.size() || devices < 1 ||
-        devices > kMostDevices) {
+        devices > kMostDevicesPerNode) {
       throw InputError(place, std::string(text), "is not a placement", allowed);
     }
     placement.push_back(devices);
-    if (placement.size() > kMostNodes) {
-      throw InputError(place, std::string(text), "names too many nodes", "at most 1000000");
+    if (placement.size() > static_cast<std::size_t>(kMostNodes)) {
+      throw InputError(place, std::string(text), "names too many nodes",
+                       "at most " + std::to_string(kMostNodes));
     }
     if (dash == std::string_view::npos) return placement;
     rest.remove_prefix(dash + 1);
