@@ -16,6 +16,8 @@
 namespace stepcast {
 namespace {
 
+constexpr std::size_t kFew = 16;  // keys that are found as quickly one after another
+
 // Listens to the parser for the line on which a document begins.
 class DocumentStart : public YAML::EventHandler {
  public:
@@ -96,56 +98,70 @@ YamlSection::YamlSection(std::string file, std::string prefix, const YAML::Node&
     throw InputError({file_, line_, key}, node.IsScalar() ? node.Scalar() : "", "is not a mapping",
                      "keys with values");
   }
-  std::unordered_map<std::string, int> line_of;
+  const bool many = node.size() > kFew;
+  if (many) index_.reserve(node.size());
+  entries_.reserve(node.size());
   for (const auto& pair : node) {
     const int line = pair.first.Mark().line + 1;
     if (!pair.first.IsScalar()) {
       throw InputError({file_, line, prefix_}, "", "has a key that is not a word");
     }
     const std::string& key = pair.first.Scalar();
-    const auto [earlier, is_new] = line_of.emplace(key, line);
-    if (!is_new) {
+    if (const Entry* earlier = Find(key)) {
       throw InputError({file_, line, prefix_ + key}, "",
-                       "is given twice, first on line " + std::to_string(earlier->second),
+                       "is given twice, first on line " + std::to_string(earlier->line),
                        "each key once");
     }
-    entries_.push_back({key, line, pair.second, false});
+    if (many) index_.emplace(key, entries_.size());
+    entries_.push_back({key, line, pair.second});
   }
 }
 
-bool YamlSection::Has(const std::string& key) {
-  Know(key);
-  return std::any_of(entries_.begin(), entries_.end(),
-                     [&](const Entry& entry) { return entry.key == key; });
+const YamlSection::Entry* YamlSection::Find(const std::string& key) const {
+  if (!index_.empty()) {
+    const auto found = index_.find(key);
+    return found == index_.end() ? nullptr : &entries_[found->second];
+  }
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& entry) { return entry.key == key; });
+  return found == entries_.end() ? nullptr : &*found;
 }
 
+bool YamlSection::Has(const std::string& key) { return Know(key) != nullptr; }
+
 bool YamlSection::IsSection(const std::string& key) const {
-  return std::any_of(entries_.begin(), entries_.end(),
-                     [&](const Entry& entry) { return entry.key == key && entry.value.IsMap(); });
+  const Entry* entry = Find(key);
+  return entry != nullptr && entry->value.IsMap();
 }
 
 InputPlace YamlSection::PlaceOf(const std::string& key) const {
-  for (const Entry& entry : entries_) {
-    if (entry.key == key) return {file_, entry.line, prefix_ + key};
-  }
-  return {file_, line_, prefix_ + key};
+  const Entry* entry = Find(key);
+  return {file_, entry != nullptr ? entry->line : line_, prefix_ + key};
 }
 
-void YamlSection::Know(const std::string& key) {
-  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.push_back(key);
+YamlSection::Entry* YamlSection::Know(const std::string& key) {
+  auto* entry = const_cast<Entry*>(Find(key));  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  const bool is_new = entry != nullptr
+                          ? !entry->known
+                          : std::find(known_.begin(), known_.end(), key) == known_.end();
+  if (is_new) known_.push_back(key);
+  if (entry != nullptr) entry->known = true;
+  return entry;
+}
+
+const YAML::Node& YamlSection::Ask(Entry* entry) const {
+  entry->asked = true;
+  if (entry->value.IsNull()) {
+    throw InputError({file_, entry->line, prefix_ + entry->key}, "", "is empty",
+                     "a value, or no such key");
+  }
+  return entry->value;
 }
 
 std::optional<YAML::Node> YamlSection::Take(const std::string& key) {
-  Know(key);
-  for (Entry& entry : entries_) {
-    if (entry.key != key) continue;
-    entry.asked = true;
-    if (entry.value.IsNull()) {
-      throw InputError(PlaceOf(key), "", "is empty", "a value, or no such key");
-    }
-    return entry.value;
-  }
-  return std::nullopt;
+  Entry* entry = Know(key);
+  if (entry == nullptr) return std::nullopt;
+  return Ask(entry);
 }
 
 std::string YamlSection::ScalarOf(const YAML::Node& node, const std::string& key) const {
@@ -168,13 +184,17 @@ std::optional<std::string> YamlSection::OptionalText(const std::string& key) {
 std::string YamlSection::Text(const std::string& key) {
   std::optional<std::string> text = OptionalText(key);
   if (!text || Trim(*text).empty()) {
-    std::string present;
-    for (const Entry& entry : entries_) present += (present.empty() ? "" : ", ") + entry.key;
+    std::vector<std::string> present;
+    for (const Entry& entry : entries_) present.push_back(entry.key);
     const bool given = Has(key);
     throw InputError(PlaceOf(key), "", given ? "is empty" : "is a required key that is missing",
-                     given ? "a value" : "a mapping with it; this one has " + present);
+                     given ? "a value" : "a mapping with it; this one has " + JoinNames(present));
   }
   return *text;
+}
+
+std::string YamlSection::Name(const std::string& key) {
+  return CheckedName(Text(key), PlaceOf(key));
 }
 
 int YamlSection::Integer(const std::string& key, int low, int high) {
@@ -218,19 +238,32 @@ std::vector<std::string> YamlSection::Texts(const std::string& key) {
   return texts;
 }
 
-std::vector<std::string> YamlSection::Keys() const {
-  std::vector<std::string> keys;
-  for (const Entry& entry : entries_) keys.push_back(entry.key);
-  return keys;
+std::vector<std::pair<std::string, YamlSection>> YamlSection::NamedSections() {
+  std::vector<std::pair<std::string, YamlSection>> sections;
+  sections.reserve(entries_.size());
+  for (Entry& entry : entries_) {
+    sections.emplace_back(entry.key, YamlSection(file_, prefix_ + entry.key + ".", Ask(&entry)));
+  }
+  return sections;
+}
+
+std::map<std::string, std::string> YamlSection::NamedTexts() {
+  std::map<std::string, std::string> texts;
+  for (Entry& entry : entries_) {
+    std::string text = ScalarOf(Ask(&entry), entry.key);
+    if (Trim(text).empty()) {
+      throw InputError({file_, entry.line, prefix_ + entry.key}, "", "is empty", "a value");
+    }
+    texts[entry.key] = std::move(text);
+  }
+  return texts;
 }
 
 void YamlSection::Finish() const {
   for (const Entry& entry : entries_) {
     if (entry.asked) continue;
-    std::string allowed;
-    for (const std::string& key : known_) allowed += (allowed.empty() ? "" : ", ") + key;
     throw InputError({file_, entry.line, prefix_ + entry.key}, "",
-                     "is an unknown key" + DidYouMean(entry.key, known_), allowed);
+                     "is an unknown key" + DidYouMean(entry.key, known_), JoinNames(known_));
   }
 }
 

@@ -6,8 +6,12 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "data/record/input_error.h"
@@ -25,6 +29,7 @@ class [[gnu::visibility("hidden")]] YamlSection {
   // Values. The plain forms throw when the key is missing, naming the keys that are there.
   std::string Text(const std::string& key);
   std::optional<std::string> OptionalText(const std::string& key);
+  std::string Name(const std::string& key);
   int Integer(const std::string& key, int low, int high);
   long long LongInteger(const std::string& key, long long low, long long high);
   double Number(const std::string& key, double low, double high);
@@ -41,11 +46,12 @@ class [[gnu::visibility("hidden")]] YamlSection {
   // Sections and sequences; empty when the key is absent.
   std::optional<YamlSection> OptionalSection(const std::string& key);
   std::vector<YamlSection> Sections(const std::string& key);
+  // The mappings of this one by their keys, each of which is asked for by it.
+  std::vector<std::pair<std::string, YamlSection>> NamedSections();
   std::vector<std::string> Texts(const std::string& key);
+  std::map<std::string, std::string> NamedTexts();
   // Whether the value under `key` is itself a mapping.
   bool IsSection(const std::string& key) const;
-
-  std::vector<std::string> Keys() const;
 
   // To be called last: throws for the first key that was never asked for.
   void Finish() const;
@@ -56,21 +62,28 @@ class [[gnu::visibility("hidden")]] YamlSection {
  private:
   YamlSection(std::string file, std::string prefix, const YAML::Node& node);
 
-  void Know(const std::string& key);
-  std::optional<YAML::Node> Take(const std::string& key);
-  std::string ScalarOf(const YAML::Node& node, const std::string& key) const;
-
   struct Entry {
     std::string key;
     int line = 0;
     YAML::Node value;
-    bool asked = false;
+    bool known = false;  // it was asked after
+    bool asked = false;  // it was asked for
   };
+
+  // The entry of `key`, nullptr where there is none; Know notes that somebody asked after it.
+  const Entry* Find(const std::string& key) const;
+  Entry* Know(const std::string& key);
+  // Asks for an entry that is there.
+  const YAML::Node& Ask(Entry * entry) const;
+  std::optional<YAML::Node> Take(const std::string& key);
+  std::string ScalarOf(const YAML::Node& node, const std::string& key) const;
+
   std::string file_;
   std::string prefix_;  // "link." inside the section link
   int line_ = 0;
   std::vector<Entry> entries_;
-  std::vector<std::string> known_;  // keys asked for or after, present or not
+  std::unordered_map<std::string, std::size_t> index_;  // of entries_, where they are many
+  std::vector<std::string> known_;  // keys asked after, present or not, in that order
 };
 
 }  // namespace stepcast

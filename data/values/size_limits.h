@@ -17,7 +17,8 @@ inline constexpr int kMostNodes = 1'000'000;  // of a cluster or a placement, so
 inline constexpr int kMostDevicesPerNode = 1024;
 inline constexpr std::size_t kMostColumns = 10'000;   // of a table
 inline constexpr std::size_t kMostRows = 10'000'000;  // of a table, lines of a profile
-// Fitted values of a calibration: a file of the most bytes holds the covariance of about so many.
+// Of what a covariance is kept, fitted values of a calibration and hosts with a bandwidth of their
+// own: a file of the most bytes holds that of about so many.
 inline constexpr std::size_t kMostEstimates = 3'000;
 
 inline constexpr std::size_t kLongestName = 1'000;  // bytes
