@@ -1,6 +1,7 @@
 #include "data/io/machines.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cctype>

@@ -1,6 +1,7 @@
 #include "data/io/workload_file.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
 
 #include <iterator>
 #include <optional>

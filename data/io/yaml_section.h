@@ -1,13 +1,13 @@
 // A mapping of a YAML (or JSON) file, read strictly: every key is asked for once, and a key that
 // nobody asked for, one given twice, or a value of another kind is an InputError with its line.
-// Included by the readers of this folder only: nobody else sees the parser.
+// For the readers of this folder.
 #ifndef STEPCAST_DATA_IO_YAML_SECTION_H_
 #define STEPCAST_DATA_IO_YAML_SECTION_H_
 
-#include <yaml-cpp/yaml.h>
-
 #include <cstddef>
+#include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -17,6 +17,19 @@
 #include "data/record/input_error.h"
 
 namespace stepcast {
+
+// What a document holds, in the order of the text: each node before what it holds.
+struct YamlNode {
+  enum class Kind { kNull, kScalar, kSequence, kMap };
+  Kind kind = Kind::kNull;
+  int line = 0;
+  std::string scalar;
+  std::vector<const YamlNode*> children;  // of a map its keys and values in turn
+};
+struct YamlDocument {
+  std::string file;
+  std::deque<YamlNode> nodes;
+};
 
 class [[gnu::visibility("hidden")]] YamlSection {
  public:
@@ -57,15 +70,16 @@ class [[gnu::visibility("hidden")]] YamlSection {
   void Finish() const;
 
   InputPlace PlaceOf(const std::string& key) const;
-  const std::string& file() const { return file_; }
+  const std::string& file() const { return document_->file; }
 
  private:
-  YamlSection(std::string file, std::string prefix, const YAML::Node& node);
+  YamlSection(std::shared_ptr<const YamlDocument> document, std::string prefix,
+              const YamlNode& node);
 
   struct Entry {
     std::string key;
     int line = 0;
-    YAML::Node value;
+    const YamlNode* value = nullptr;
     bool known = false;  // it was asked after
     bool asked = false;  // it was asked for
   };
@@ -74,11 +88,14 @@ class [[gnu::visibility("hidden")]] YamlSection {
   const Entry* Find(const std::string& key) const;
   Entry* Know(const std::string& key);
   // Asks for an entry that is there.
-  const YAML::Node& Ask(Entry * entry) const;
-  std::optional<YAML::Node> Take(const std::string& key);
-  std::string ScalarOf(const YAML::Node& node, const std::string& key) const;
+  const YamlNode& Ask(Entry * entry) const;
+  // nullptr where there is none.
+  const YamlNode* Take(const std::string& key);
+  const std::string& ScalarOf(const YamlNode& node, const std::string& key) const;
+  const std::vector<const YamlNode*>& ItemsOf(const YamlNode& node, const std::string& key,
+                                              const char* allowed) const;
 
-  std::string file_;
+  std::shared_ptr<const YamlDocument> document_;
   std::string prefix_;  // "link." inside the section link
   int line_ = 0;
   std::vector<Entry> entries_;
