@@ -140,7 +140,7 @@ std::vector<Run> ParseRuns(const std::string& text, const std::string& path) {
   return runs;
 }
 
-void ReadRuns(const std::string& path, const std::function<void(Run&&)>& take) {
+void ForEachRun(const std::string& path, const std::function<void(Run&&)>& take) {
   TakeRuns(ReadTextFile(path, kMostCsvBytes), path, take);
 }
 

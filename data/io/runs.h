@@ -22,7 +22,7 @@ inline constexpr NumberRange kExposedTimes{0, 1e7};
 std::vector<Run> ReadRuns(const std::string& path);
 std::vector<Run> ParseRuns(const std::string& text, const std::string& path);
 // The same run by run, for files of which not all is to be held.
-void ReadRuns(const std::string& path, const std::function<void(Run&&)>& take);
+void ForEachRun(const std::string& path, const std::function<void(Run&&)>& take);
 
 // The runs as CSV text: all known columns that any run uses, then the extra ones.
 std::string FormatRuns(const std::vector<Run>& runs);

@@ -38,7 +38,7 @@ CalibrationProblem ReadEachRun(
   }
   std::map<std::string, std::string> canonical;
   for (const std::string& file : files) {
-    ReadRuns(file, [&](Run&& run) {
+    ForEachRun(file, [&](Run&& run) {
       const auto [it, is_new] = canonical.try_emplace(run.device);
       if (is_new) {
         const std::optional<Device> facts = library.LookUpDevice(run.device, problem.cluster);
