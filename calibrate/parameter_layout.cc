@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <optional>
 #include <set>
 #include <sstream>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "data/record/input_error.h"
@@ -14,17 +18,17 @@ namespace stepcast {
 namespace {
 
 // Groups of hosts that have a link of their own.
-std::vector<std::vector<std::string>> GroupHosts(const Cluster& cluster,
-                                                 const std::vector<Run>& runs) {
+std::vector<std::vector<std::string>> GroupHosts(
+    const std::unordered_map<std::string_view, const LinkFacts*>& own_links,
+    const std::vector<Run>& runs) {
   // A run on one node says nothing about links.
   HostGroups found = GroupByLayouts(
       runs, [](const Run& run) { return run.plan.nodes() > 1 || UsesServers(run.plan.strategy); });
   std::vector<std::vector<std::string>>& groups = found.groups;
   // Hosts that are all alike are the cluster, and their link is its, unless they state their own.
   const auto has_link = [&](const std::string& host) {
-    return std::any_of(cluster.hosts.begin(), cluster.hosts.end(), [&](const Host& known) {
-      return known.name == host && known.link.bandwidth;
-    });
+    const auto known = own_links.find(host);
+    return known != own_links.end() && known->second->bandwidth;
   };
   if (groups.size() == 1 && !found.some_without_hosts &&
       std::none_of(groups.front().begin(), groups.front().end(), has_link)) {
@@ -45,13 +49,20 @@ HostGroups GroupByLayouts(const std::vector<Run>& runs,
     for (const std::string& host : runs[i].plan.hosts) runs_of[host].insert(i);
   }
   // Repeats of one layout must not split a group: compare layouts, not runs.
-  std::map<std::vector<std::string>, std::size_t> layouts;
+  std::map<std::vector<std::string>, std::optional<std::size_t>> layouts;
+  std::vector<std::optional<std::size_t>*> layout_of;  // by run
+  for (const Run& run : runs) {
+    std::vector<std::string> hosts = run.plan.hosts;
+    std::sort(hosts.begin(), hosts.end());
+    layout_of.push_back(&layouts[std::move(hosts)]);
+  }
+  // Numbered by the names of hosts, so that the order of the rows decides nothing.
+  std::size_t numbered = 0;
   std::map<std::string, std::set<std::size_t>> layouts_of;
   for (const auto& [host, indices] : runs_of) {
     for (const std::size_t i : indices) {
-      std::vector<std::string> hosts = runs[i].plan.hosts;
-      std::sort(hosts.begin(), hosts.end());
-      layouts_of[host].insert(layouts.try_emplace(hosts, layouts.size()).first->second);
+      if (!*layout_of[i]) *layout_of[i] = numbered++;
+      layouts_of[host].insert(**layout_of[i]);
     }
   }
   std::map<std::set<std::size_t>, std::vector<std::string>> groups;
@@ -80,11 +91,17 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
   for (std::size_t i = 0; i < cluster_priors.size(); ++i) {
     add(kClusterScope, kClusterParameterSpecs[i], cluster_priors[i]);
   }
-  for (const std::vector<std::string>& hosts : GroupHosts(cluster, runs)) {
+  std::unordered_map<std::string_view, const LinkFacts*> own_links;
+  for (const Host& host : cluster.hosts) own_links.emplace(host.name, &host.link);
+  const auto link_prior = [&](const std::string& host) {
+    const auto known = own_links.find(host);
+    return HostLinkPrior(cluster, known == own_links.end() ? LinkFacts() : *known->second);
+  };
+  for (const std::vector<std::string>& hosts : GroupHosts(own_links, runs)) {
     const int offset = begin_block(Kind::kHosts, 1);
-    Prior slowest = HostLinkPrior(cluster, hosts.front());
+    Prior slowest = link_prior(hosts.front());
     for (const std::string& host : hosts) {
-      const Prior prior = HostLinkPrior(cluster, host);
+      const Prior prior = link_prior(host);
       if (prior.si < slowest.si) slowest = prior;
     }
     for (const std::string& host : hosts) host_offset_[host] = offset;

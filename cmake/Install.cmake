@@ -21,8 +21,8 @@ if(TARGET stepcast_capi)
   install(EXPORT stepcast-capi-targets NAMESPACE stepcast:: DESTINATION ${stepcast_package_dir})
 endif()
 
-# Every header but those of the program and the interfaces and yaml_section.h, which needs yaml-cpp's own headers and
-# is for the readers' sources alone. The test package.find_package compiles all that is installed.
+# Every header but those of the program and the interfaces, and yaml_section.h and strict_json.h, which need the
+# parsers' own headers and are for the readers' sources alone. The test package.find_package compiles all that is installed.
 foreach(room IN LISTS stepcast_rooms)
   install(DIRECTORY ${stepcast_SOURCE_DIR}/${room}
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stepcast
@@ -30,7 +30,7 @@ foreach(room IN LISTS stepcast_rooms)
     PATTERN "predictor/cli" EXCLUDE PATTERN "predictor/python" EXCLUDE
     PATTERN "predictor/serve" EXCLUDE PATTERN "predictor/capi" EXCLUDE
     PATTERN "predictor/json" EXCLUDE PATTERN "predictor/active.h" EXCLUDE
-    PATTERN "data/io/yaml_section.h" EXCLUDE
+    PATTERN "data/io/yaml_section.h" EXCLUDE PATTERN "data/io/strict_json.h" EXCLUDE
     # Of a library that is not installed; and of one reader's own.
     PATTERN "data/onnx" EXCLUDE REGEX "data/kineto/(calls|layers|trace)\\.h$" EXCLUDE
     PATTERN "data/machines" EXCLUDE PATTERN "data/measurements" EXCLUDE

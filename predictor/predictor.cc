@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstddef>
 #include <sstream>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "data/plan/check.h"
@@ -42,6 +44,22 @@ ComputeSource SourceOf(ComputeBelief belief) {
     default:
       return ComputeSource::kDataSheet;
   }
+}
+
+// Those of `hosts` that have no entry among the known ones.
+template <class Entries, class NameOf>
+std::vector<std::string> NotAmong(const std::vector<std::string>& hosts, const Entries& known,
+                                  const NameOf& name_of) {
+  std::unordered_set<std::string_view> left(hosts.begin(), hosts.end());
+  for (const auto& entry : known) {
+    if (left.empty()) break;
+    left.erase(name_of(entry));
+  }
+  std::vector<std::string> unknown;
+  for (const std::string& host : hosts) {
+    if (left.count(host) > 0) unknown.push_back(host);
+  }
+  return unknown;
 }
 
 // Gradients are ready when the layers that were measured say so.
@@ -411,18 +429,17 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
           "assumed",
           BytesPerSecond(std::exp(belief_.log_value(kLinkBandwidth))).in(kGigabitsPerSecond)));
     }
-    for (const std::string& host : plan.hosts) {
-      if (std::none_of(belief_.host_links().begin(), belief_.host_links().end(),
-                       [&](const auto& known) { return known.first == host; })) {
-        flags.push_back(fmt::format("no run has shown the link of host {}", host));
-      }
+    for (const std::string& host :
+         NotAmong(plan.hosts, belief_.host_links(),
+                  [](const auto& known) -> std::string_view { return known.first; })) {
+      flags.push_back(fmt::format("no run has shown the link of host {}", host));
     }
   }
   AddComputeFlags(plan, &flags);
-  for (const std::string& host : plan.hosts) {
-    if (!cluster_.hosts.empty() &&
-        std::none_of(cluster_.hosts.begin(), cluster_.hosts.end(),
-                     [&](const Host& known) { return known.name == host; })) {
+  if (!cluster_.hosts.empty()) {
+    for (const std::string& host :
+         NotAmong(plan.hosts, cluster_.hosts,
+                  [](const Host& known) -> std::string_view { return known.name; })) {
       flags.push_back(fmt::format("{} has no host {}", cluster_.name, host));
     }
   }
@@ -461,12 +478,12 @@ std::string KindOfFlag(const std::string& flag) {
 
 void Predictor::AddComputeFlags(const Plan& plan, std::vector<std::string>* flags) const {
   if (!cluster_.calibration || workload_.communication_only) return;
+  const std::unordered_set<std::string_view> used(plan.hosts.begin(), plan.hosts.end());
   for (const ParameterEstimate& p : cluster_.calibration->parameters) {
     if (p.name != kComputeSlowdownSpec.name) continue;
     const std::vector<std::string> hosts = HostsOfScope(p.scope);
-    const bool named = std::any_of(hosts.begin(), hosts.end(), [&](const std::string& host) {
-      return std::find(plan.hosts.begin(), plan.hosts.end(), host) != plan.hosts.end();
-    });
+    const bool named = std::any_of(hosts.begin(), hosts.end(),
+                                   [&](const std::string& host) { return used.count(host) > 0; });
     if (named) flags->push_back(ComputeText(p));
     if (plan.hosts.empty()) {
       flags->push_back(ComputeText(p) + " and no host is named: the others' pace assumed");

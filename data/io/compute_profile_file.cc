@@ -6,53 +6,37 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "data/io/strict_json.h"
 #include "data/io/text_file.h"
 #include "data/record/input_error.h"
 #include "data/values/names.h"
 #include "data/values/operation_text.h"
+#include "data/values/size_limits.h"
 
 namespace stepcast {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using nlohmann::json;
+using Ordered = nlohmann::ordered_json;  // what is written
 
 constexpr int kFormat = 1;
 constexpr const char* kFormatKey = "stepcast_profile";
-constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr int kMostBatch = 1'000'000'000;
 // A line, its device, and the facts of that; what nests without end is no profile.
 constexpr int kDeepest = 3;
 
-// One line's object, read strictly: every key once, none that nobody asks for.
+// An object of a line, read strictly: none of its keys is one that nobody asks for.
 class Line {
  public:
-  Line(std::string_view text, const std::string& path, int line) : path_(path), line_(line) {
-    try {
-      std::vector<std::set<std::string>> keys(kDeepest + 1);  // of the open object at each depth
-      object_ = Json::parse(text, [&](int depth, Json::parse_event_t event, const Json& parsed) {
-        const auto at = static_cast<std::size_t>(depth);
-        if (event == Json::parse_event_t::object_start ||
-            event == Json::parse_event_t::array_start) {
-          if (depth >= kDeepest) {
-            throw InputError(PlaceOf(""), std::string(text.substr(0, 40)), "is nested too deeply",
-                             "one object a line");
-          }
-          keys[at + 1].clear();
-        }
-        if (event == Json::parse_event_t::key &&
-            !keys[at].insert(parsed.get<std::string>()).second) {
-          throw InputError(PlaceOf(parsed.get<std::string>()), "", "is given twice",
-                           "each key once");
-        }
-        return true;
-      });
-    } catch (const Json::exception&) {
-      throw InputError(PlaceOf(""), std::string(text.substr(0, 40)), "is not JSON",
-                       "one object a line");
-    }
+  Line(std::string_view text, const std::string& path, int line)
+      : Line(ParseStrictJson(text, kDeepest, {path, line, ""}, "one object a line"), path, line) {}
+  Line(json object, const std::string& path, int line)
+      : path_(path), line_(line), object_(std::move(object)) {
     if (!object_.is_object()) {
-      throw InputError(PlaceOf(""), std::string(text.substr(0, 40)), "is no object",
+      throw InputError(PlaceOf(""), object_.dump().substr(0, 40), "is no object",
                        "one object a line");
     }
   }
@@ -63,7 +47,7 @@ class Line {
   }
   InputPlace PlaceOf(const std::string& key) const { return {path_, line_, key}; }
 
-  const Json& Take(const char* key) {
+  const json& Take(const char* key) {
     asked_.insert(key);
     const auto it = object_.find(key);
     if (it == object_.end())
@@ -71,28 +55,28 @@ class Line {
     return *it;
   }
   std::string Text(const char* key) {
-    const Json& value = Take(key);
+    const json& value = Take(key);
     if (!value.is_string()) throw InputError(PlaceOf(key), value.dump(), "is no text", "a string");
     return value.get<std::string>();
   }
   std::string OptionalText(const char* key) { return Has(key) ? Text(key) : std::string(); }
   bool OptionalFlag(const char* key) {
     if (!Has(key)) return false;
-    const Json& value = Take(key);
+    const json& value = Take(key);
     if (!value.is_boolean()) {
       throw InputError(PlaceOf(key), value.dump(), "is no flag", "true, false");
     }
     return value.get<bool>();
   }
   int Integer(const char* key, int low, int high) {
-    const Json& value = Take(key);
+    const json& value = Take(key);
     if (!value.is_number_integer() || value.get<double>() < low || value.get<double>() > high) {
       throw InputError(PlaceOf(key), value.dump(), "is not a whole number in range",
                        std::to_string(low) + " to " + std::to_string(high));
     }
     return value.get<int>();
   }
-  double Seconds(const char* key, const Json& value) const {
+  double Seconds(const char* key, const json& value) const {
     if (!value.is_number() || !IsRunTime(value.get<double>())) {
       throw InputError(PlaceOf(key), value.dump(), "is not a time",
                        "seconds above 0 and at most 1e6");
@@ -105,7 +89,7 @@ class Line {
     throw InputError(PlaceOf(key), text, "is not one of them", JoinNames(names));
   }
   std::map<std::string, std::string> Texts(const char* key) {
-    const Json& object = Take(key);
+    const json& object = Take(key);
     if (!object.is_object()) {
       throw InputError(PlaceOf(key), object.dump(), "is no object", "names with texts");
     }
@@ -121,16 +105,15 @@ class Line {
   void Finish() const {
     for (const auto& [key, value] : object_.items()) {
       if (asked_.count(key) > 0) continue;
-      std::string allowed;
-      for (const std::string& known : asked_) allowed += (allowed.empty() ? "" : ", ") + known;
-      throw InputError(PlaceOf(key), "", "is not a key of this line", allowed);
+      const std::vector<std::string> known(asked_.begin(), asked_.end());
+      throw InputError(PlaceOf(key), "", "is not a key of this line", JoinNames(known));
     }
   }
 
  private:
   std::string path_;
   int line_;
-  Json object_;
+  json object_;
   std::set<std::string> asked_;
 };
 
@@ -142,8 +125,8 @@ ComputeProfile ParseHeader(Line line) {
   line.Integer(kFormatKey, kFormat, kFormat);
   ComputeProfile profile;
   profile.backend = line.Text("backend");
-  const Json& device = line.Take("device");
-  Line device_line(device.dump(), line.PlaceOf("").file, line.PlaceOf("").line);
+  const json& device = line.Take("device");
+  Line device_line(device, line.PlaceOf("").file, line.PlaceOf("").line);
   profile.device.name = device_line.Text("name");
   constexpr const char* kKinds[] = {"cpu", "gpu"};
   profile.device.kind = kKinds[device_line.Choice("kind", kKinds)];
@@ -185,13 +168,13 @@ MeasuredSamples ParseSamples(Line line) {
                      "is not a precision of this operation", "fp32");
   }
   if (samples.status == PointStatus::kMeasured) {
-    const Json& seconds = line.Take("seconds");
+    const json& seconds = line.Take("seconds");
     if (!seconds.is_array() || seconds.empty()) {
       throw InputError(line.PlaceOf("seconds"), seconds.dump(), "is no list of times",
                        "at least one");
     }
     samples.seconds.reserve(seconds.size());
-    for (const Json& value : seconds) samples.seconds.push_back(line.Seconds("seconds", value));
+    for (const json& value : seconds) samples.seconds.push_back(line.Seconds("seconds", value));
   } else {
     samples.reason = line.Text("reason");
   }
@@ -209,7 +192,7 @@ MeasuredSamples ParseSamples(Line line) {
 }  // namespace
 
 ReadProfile ReadComputeProfile(const std::string& path) {
-  ReadProfile read = ParseComputeProfile(ReadTextFile(path, kMostBytes), path);
+  ReadProfile read = ParseComputeProfile(ReadTextFile(path, kMostProfileBytes), path);
   // Bytes of the file, of which a byte order mark is no text.
   constexpr std::string_view kMark = "\xef\xbb\xbf";
   std::string start(kMark.size(), ' ');
@@ -244,27 +227,27 @@ ReadProfile ParseComputeProfile(const std::string& text, const std::string& path
 }
 
 std::string FormatProfileHeader(const ComputeProfile& profile) {
-  const Json header = {{kFormatKey, kFormat},
-                       {"backend", profile.backend},
-                       {"device",
-                        {{"name", profile.device.name},
-                         {"kind", profile.device.kind},
-                         {"facts", profile.device.facts}}},
-                       {"settings", profile.settings},
-                       {"version", profile.version},
-                       {"started", profile.started}};
-  return header.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+  const Ordered header = {{kFormatKey, kFormat},
+                          {"backend", profile.backend},
+                          {"device",
+                           {{"name", profile.device.name},
+                            {"kind", profile.device.kind},
+                            {"facts", profile.device.facts}}},
+                          {"settings", profile.settings},
+                          {"version", profile.version},
+                          {"started", profile.started}};
+  return header.dump(-1, ' ', true, Ordered::error_handler_t::replace) + "\n";
 }
 
 std::string FormatProfileSamples(const MeasuredSamples& samples) {
   const MeasuredPoint& point = samples.point;
-  Json line = {{"operation", FormatOperation(point.operation)},
-               {"batch", point.batch},
-               {"precision", kPrecisionNames[static_cast<int>(point.precision)]},
-               {"pass", kTrainingPassNames[static_cast<int>(point.pass)]}};
+  Ordered line = {{"operation", FormatOperation(point.operation)},
+                  {"batch", point.batch},
+                  {"precision", kPrecisionNames[static_cast<int>(point.precision)]},
+                  {"pass", kTrainingPassNames[static_cast<int>(point.pass)]}};
   if (samples.status == PointStatus::kMeasured) {
     // Seven digits are below what any clock can tell.
-    Json seconds = Json::array();
+    Ordered seconds = Ordered::array();
     for (const double s : samples.seconds) seconds.push_back(std::stod(fmt::format("{:.7g}", s)));
     line["seconds"] = std::move(seconds);
   } else {
@@ -277,7 +260,7 @@ std::string FormatProfileSamples(const MeasuredSamples& samples) {
   if (samples.reference_s > 0) line["reference_s"] = samples.reference_s;
   if (!samples.at.empty()) line["at"] = samples.at;
   // In ASCII: a write that is torn leaves no half of a letter.
-  return line.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+  return line.dump(-1, ' ', true, Ordered::error_handler_t::replace) + "\n";
 }
 
 std::string FormatComputeProfile(const ComputeProfile& profile) {

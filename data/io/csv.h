@@ -4,6 +4,7 @@
 #ifndef STEPCAST_DATA_IO_CSV_H_
 #define STEPCAST_DATA_IO_CSV_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,18 +19,11 @@ struct CsvRow {
   std::vector<std::string> fields;
 };
 
-class CsvTable {
+// What the header says.
+class CsvColumns {
  public:
-  // Reads `path`: a header and rows with as many fields. Quotes may enclose commas, quotes and line
-  // ends; CRLF and a byte order mark are accepted; empty lines are skipped. Throws InputError for a
-  // row with another number of fields (a truncated file), an unclosed quote, a column named twice
-  // or not at all, or a file without a header.
-  static CsvTable Read(const std::string& path);
-  static CsvTable Parse(const std::string& text, const std::string& path);
-
   const std::string& path() const { return path_; }
   const std::vector<std::string>& header() const { return header_; }
-  const std::vector<CsvRow>& rows() const { return rows_; }
 
   // The index of a column; empty when the file has none of that name.
   std::optional<std::size_t> Column(std::string_view name) const;
@@ -40,9 +34,42 @@ class CsvTable {
     return {path_, row.line, header_[column]};
   }
 
- private:
+ protected:
   std::string path_;
   std::vector<std::string> header_;
+};
+
+// Row by row: a header and rows with as many fields. Quotes may enclose commas, quotes and line
+// ends; CRLF is accepted; empty lines are skipped.
+class CsvReader : public CsvColumns {
+ public:
+  // Throws InputError for a column named twice or not at all, and for a text without a header.
+  CsvReader(std::string text, const std::string& path);
+
+  // False behind the last row. Throws InputError for a row with another number of fields (a
+  // truncated file) or an unclosed quote.
+  bool Next(CsvRow* row);
+
+ private:
+  bool TakeRow(CsvRow* row);
+  bool TakeField(int first, std::size_t number, std::string* field);
+
+  std::string text_;
+  std::size_t at_ = 0;
+  int line_ = 1;
+  std::size_t rows_ = 0;
+};
+
+// All rows together.
+class CsvTable : public CsvColumns {
+ public:
+  // Throws what CsvReader throws. A byte order mark is accepted.
+  static CsvTable Read(const std::string& path);
+  static CsvTable Parse(const std::string& text, const std::string& path);
+
+  const std::vector<CsvRow>& rows() const { return rows_; }
+
+ private:
   std::vector<CsvRow> rows_;
 };
 

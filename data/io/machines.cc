@@ -1,6 +1,7 @@
 #include "data/io/machines.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cctype>
@@ -14,17 +15,16 @@
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/placement.h"
+#include "data/values/size_limits.h"
 
 namespace stepcast {
 namespace {
 
-constexpr int kMostNodes = 1'000'000;
-constexpr int kMostDevicesPerNode = 1024;
 constexpr double kHighestPrice = 1e6;
 
 Device TakeDevice(YamlSection* section) {
   Device device;
-  device.name = section->Text("name");
+  device.name = section->Name("name");
   device.title = section->OptionalText("title").value_or(device.name);
   device.source = section->OptionalText("source").value_or("");
   device.aliases = section->Texts("aliases");
@@ -63,11 +63,10 @@ LinkFacts TakeLink(YamlSection* parent, const std::string& key) {
 }
 
 std::map<std::string, std::string> TakeTexts(YamlSection* parent, const std::string& key) {
-  std::map<std::string, std::string> texts;
   if (std::optional<YamlSection> section = parent->OptionalSection(key)) {
-    for (const std::string& name : section->Keys()) texts[name] = section->Text(name);
+    return section->NamedTexts();
   }
-  return texts;
+  return {};
 }
 
 ParameterEstimate TakeEstimate(YamlSection* section) {
@@ -110,27 +109,34 @@ ParameterEstimate TakeEstimate(YamlSection* section) {
 Eigen::MatrixXd ParseLowerTriangle(const std::string& text, int size, const InputPlace& place) {
   const std::string allowed =
       fmt::format("the lower triangle of a {0} x {0} symmetric matrix, a row a line", size);
-  Eigen::MatrixXd matrix = Eigen::MatrixXd::Zero(size, size);
+  // Not before the text has shown that it holds so many is the matrix worth its memory.
+  std::vector<double> values;
+  const auto count = static_cast<std::size_t>(size) * (static_cast<std::size_t>(size) + 1) / 2;
   const char* at = text.data();
   const char* const end = text.data() + text.size();
   const auto skip_space = [&] {
     while (at < end && std::isspace(static_cast<unsigned char>(*at))) ++at;
   };
-  for (int row = 0; row < size; ++row) {
-    for (int column = 0; column <= row; ++column) {
-      skip_space();
-      double value = 0;
-      const auto [next, error] = std::from_chars(at, end, value);
-      if (error != std::errc() || !std::isfinite(value)) {
-        throw InputError(place, std::string(at, std::min<std::size_t>(20, end - at)),
-                         "is not a number", allowed);
-      }
-      matrix(row, column) = matrix(column, row) = value;
-      at = next;
+  while (values.size() < count) {
+    skip_space();
+    double value = 0;
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc() || !std::isfinite(value)) {
+      throw InputError(place, std::string(at, std::min<std::size_t>(20, end - at)),
+                       "is not a number", allowed);
     }
+    values.push_back(value);
+    at = next;
   }
   skip_space();
   if (at != end) throw InputError(place, std::string(at, end), "is left over", allowed);
+  Eigen::MatrixXd matrix(size, size);
+  auto value = values.begin();
+  for (int row = 0; row < size; ++row) {
+    for (int column = 0; column <= row; ++column) {
+      matrix(row, column) = matrix(column, row) = *value++;
+    }
+  }
   return matrix;
 }
 
@@ -168,11 +174,9 @@ Calibration TakeCalibration(YamlSection* section) {
   c.version = section->OptionalText("version").value_or("");
   c.residual_log_sd = section->Number("residual_log_sd", 0, 1e6);
   if (std::optional<YamlSection> scatter = section->OptionalSection("scatter")) {
-    for (const std::string& scope : scatter->Keys()) {
-      std::optional<YamlSection> own = scatter->OptionalSection(scope);
-      const Scatter value = {own->Number("compute", 0, 1e6), own->Number("sync", 0, 1e6)};
-      own->Finish();
-      c.scatter[scope] = value;
+    for (auto& [scope, own] : scatter->NamedSections()) {
+      c.scatter[scope] = {own.Number("compute", 0, 1e6), own.Number("sync", 0, 1e6)};
+      own.Finish();
     }
   }
   if (section->Has("repeat_log_sd")) c.repeat_log_sd = section->Number("repeat_log_sd", 0, 1e6);
@@ -189,19 +193,22 @@ Calibration TakeCalibration(YamlSection* section) {
       c.range.hosts_alone = {names.begin(), names.end()};
     }
     if (std::optional<YamlSection> batches = range->OptionalSection("local_batch")) {
-      for (const std::string& key : batches->Keys()) {
-        std::optional<YamlSection> batch = batches->OptionalSection(key);
-        if (!batch) continue;
-        const int low = batch->Integer("min", 1, kMost);
-        const int high = batch->Integer("max", low, kMost);
-        const int workers = batch->Has("max_workers") ? batch->Integer("max_workers", 1, kMost) : 0;
-        c.range.local_batch[key] = {low, high, workers};
-        batch->Finish();
+      for (auto& [scope, batch] : batches->NamedSections()) {
+        const int low = batch.Integer("min", 1, kMost);
+        const int high = batch.Integer("max", low, kMost);
+        const int workers = batch.Has("max_workers") ? batch.Integer("max_workers", 1, kMost) : 0;
+        c.range.local_batch[scope] = {low, high, workers};
+        batch.Finish();
       }
     }
     range->Finish();
   }
-  for (YamlSection& parameter : section->Sections("parameters")) {
+  std::vector<YamlSection> parameters = section->Sections("parameters");
+  if (parameters.size() > kMostEstimates) {
+    throw InputError(section->PlaceOf("parameters"), std::to_string(parameters.size()),
+                     "are too many", fmt::format("at most {}", kMostEstimates));
+  }
+  for (YamlSection& parameter : parameters) {
     c.parameters.push_back(TakeEstimate(&parameter));
   }
   // Nothing was fitted: an empty matrix is an empty text. A file that was written by hand may state
@@ -360,13 +367,13 @@ std::optional<Device> FindDevice(const std::vector<Device>& devices, const std::
 }
 
 Cluster ReadCluster(const std::string& path) {
-  return ParseCluster(ReadTextFile(path, std::size_t{64} << 20), path);
+  return ParseCluster(ReadTextFile(path, kMostYamlBytes), path);
 }
 
 Cluster ParseCluster(const std::string& text, const std::string& path) {
   YamlSection file = YamlSection::Parse(text, path);
   Cluster cluster;
-  cluster.name = file.Text("name");
+  cluster.name = file.Name("name");
   cluster.title = file.OptionalText("title").value_or(cluster.name);
   cluster.source = file.OptionalText("source").value_or("");
   cluster.notes = file.OptionalText("notes").value_or("");
@@ -375,7 +382,7 @@ Cluster ParseCluster(const std::string& text, const std::string& path) {
     cluster.device_facts = TakeDevice(&*device);
     cluster.device = cluster.device_facts->name;
   } else {
-    cluster.device = file.Text("device");
+    cluster.device = file.Name("device");
   }
   cluster.nodes = file.Integer("nodes", 1, kMostNodes);
   cluster.devices_per_node = file.Integer("devices_per_node", 1, kMostDevicesPerNode);
@@ -392,7 +399,7 @@ Cluster ParseCluster(const std::string& text, const std::string& path) {
   std::set<std::string> names;
   for (YamlSection& section : file.Sections("hosts")) {
     Host host;
-    host.name = section.Text("name");
+    host.name = section.Name("name");
     if (host.name.find('+') != std::string::npos) {
       throw InputError(section.PlaceOf("name"), host.name, "contains +, which joins host names");
     }
@@ -403,6 +410,14 @@ Cluster ParseCluster(const std::string& text, const std::string& path) {
     host.link = TakeLink(&section, "link");
     section.Finish();
     cluster.hosts.push_back(std::move(host));
+  }
+  const auto own_links = static_cast<std::size_t>(
+      std::count_if(cluster.hosts.begin(), cluster.hosts.end(),
+                    [](const Host& host) { return host.link.bandwidth.has_value(); }));
+  if (own_links > kMostEstimates) {
+    throw InputError(file.PlaceOf("hosts"), std::to_string(own_links),
+                     "hosts state a bandwidth of their own",
+                     fmt::format("at most {}; the others have that of link", kMostEstimates));
   }
   if (static_cast<int>(cluster.hosts.size()) > cluster.nodes) {
     throw InputError(file.PlaceOf("hosts"), std::to_string(cluster.hosts.size()),

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/io/strict_json.h"
 #include "data/plan/field_list.h"
 #include "data/record/input_error.h"
 #include "data/values/names.h"
@@ -320,8 +321,9 @@ std::string FormatOnlineRecord(const OnlineRecord& record) {
 }
 
 OnlineRecord ParseOnlineRecord(const std::string& text) {
-  const json in = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (in.is_discarded()) Refuse("state", text.substr(0, 20), "is not JSON");
+  // The record, its plans, one of them, what it is a plan of, and its placement.
+  constexpr int kDeepest = 5;
+  const json in = ParseStrictJson(text, kDeepest, {"", 0, "state"}, "what was saved");
   Reader reader(in, "");
   if (reader.Whole("version", -1e9, 1e9) != kVersion) {
     Refuse("version", reader.Member("version").dump(), "is another", std::to_string(kVersion));

@@ -5,16 +5,19 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <unordered_map>
 
+#include "data/io/csv.h"
+#include "data/io/text_file.h"
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
+#include "data/values/size_limits.h"
 
 namespace stepcast {
 namespace {
-
-constexpr double kLongestStep = 1e7;  // s
 
 enum class Need { kRequired, kOptional };
 
@@ -29,9 +32,7 @@ struct ColumnFormat {
 std::string Number(double value) { return fmt::format("{}", value); }
 
 std::string Name(const std::string& text, const InputPlace& place) {
-  const std::string name(Trim(text));
-  if (name.empty()) throw InputError(place, "", "is empty", "a name");
-  return name;
+  return CheckedName(Trim(text), place);
 }
 
 ColumnFormat PlanColumn(const PlanField& field) {
@@ -53,14 +54,12 @@ std::vector<ColumnFormat> MakeColumns() {
   }
   columns.push_back({"step_time_s", Need::kRequired,
                      [](const auto& t, const auto& p, Run* r) {
-                       const double seconds = ParseNumber(t, p, 0, kLongestStep);
-                       if (seconds == 0) throw InputError(p, t, "is out of range", "more than 0");
-                       r->step_time = Seconds(seconds);
+                       r->step_time = Seconds(ParseNumber(t, p, kStepTimes));
                      },
                      [](const Run& r) { return Number(r.step_time.in(kSeconds)); }});
   columns.push_back({"exposed_sync_s", Need::kOptional,
                      [](const auto& t, const auto& p, Run* r) {
-                       r->exposed_sync = Seconds(ParseNumber(t, p, 0, kLongestStep));
+                       r->exposed_sync = Seconds(ParseNumber(t, p, kExposedTimes));
                      },
                      [](const Run& r) {
                        return r.exposed_sync ? Number(r.exposed_sync->in(kSeconds)) : std::string();
@@ -83,8 +82,10 @@ const std::vector<ColumnFormat>& Columns() {
 }
 
 // Checks that concern several fields of a row together.
-void CheckWholeRow(const CsvTable& table, const CsvRow& row, const Run& run) {
-  const auto place = [&](const char* column) { return InputPlace{table.path(), row.line, column}; };
+void CheckWholeRow(const Run& run) {
+  const auto place = [&](const char* column) {
+    return InputPlace{run.place.file, run.place.line, column};
+  };
   CheckPlan(run.plan, [&](const FieldFacts& field) { return place(field.column); });
   if (TraitsOf(run.plan.strategy).to_be_chosen) {
     throw InputError(place("strategy"), "auto", "is a question and not a measurement",
@@ -97,50 +98,70 @@ void CheckWholeRow(const CsvTable& table, const CsvRow& row, const Run& run) {
   }
 }
 
-}  // namespace
-
-std::vector<Run> ReadRuns(const std::string& path) {
-  const CsvTable table = CsvTable::Read(path);
-  return ParseRuns(table);
-}
-
-std::vector<Run> ParseRuns(const CsvTable& table) {
-  const std::vector<ColumnFormat>& formats = Columns();
-  std::vector<const ColumnFormat*> format_of(table.header().size(), nullptr);
-  for (const ColumnFormat& format : formats) {
-    if (format.need == Need::kRequired) table.RequiredColumn(format.name);
-    if (const auto column = table.Column(format.name)) format_of[*column] = &format;
+void TakeRuns(std::string text, const std::string& path, const std::function<void(Run&&)>& take) {
+  CsvReader reader(std::move(text), path);
+  std::vector<const ColumnFormat*> format_of(reader.header().size(), nullptr);
+  for (const ColumnFormat& format : Columns()) {
+    if (format.need == Need::kRequired) reader.RequiredColumn(format.name);
+    if (const auto column = reader.Column(format.name)) format_of[*column] = &format;
   }
-  std::vector<Run> runs;
-  runs.reserve(table.rows().size());
-  for (const CsvRow& row : table.rows()) {
+  std::vector<std::string> unknown;
+  for (std::size_t i = 0; i < format_of.size(); ++i) {
+    if (format_of[i] == nullptr) unknown.push_back(reader.header()[i]);
+  }
+  const auto extra_columns = std::make_shared<const std::vector<std::string>>(std::move(unknown));
+  for (CsvRow row; reader.Next(&row);) {
     Run run;
+    run.place = {path, row.line, ""};
+    if (!extra_columns->empty()) run.extra_columns = extra_columns;
+    run.extra.reserve(extra_columns->size());
     for (std::size_t i = 0; i < row.fields.size(); ++i) {
       const ColumnFormat* format = format_of[i];
       if (format == nullptr) {
-        run.extra.emplace_back(table.header()[i], row.fields[i]);
+        run.extra.push_back(row.fields[i]);
       } else if (format->need == Need::kRequired || !Trim(row.fields[i]).empty()) {
-        format->read(row.fields[i], table.Place(row, i), &run);
+        format->read(row.fields[i], reader.Place(row, i), &run);
       }
     }
-    CheckWholeRow(table, row, run);
-    run.place = {table.path(), row.line, ""};
-    runs.push_back(std::move(run));
+    CheckWholeRow(run);
+    take(std::move(run));
   }
+}
+
+}  // namespace
+
+std::vector<Run> ReadRuns(const std::string& path) {
+  return ParseRuns(ReadTextFile(path, kMostCsvBytes), path);
+}
+
+std::vector<Run> ParseRuns(const std::string& text, const std::string& path) {
+  std::vector<Run> runs;
+  TakeRuns(text, path, [&](Run&& run) { runs.push_back(std::move(run)); });
   return runs;
+}
+
+void ForEachRun(const std::string& path, const std::function<void(Run&&)>& take) {
+  TakeRuns(ReadTextFile(path, kMostCsvBytes), path, take);
 }
 
 std::string FormatRuns(const std::vector<Run>& runs) {
   std::vector<const ColumnFormat*> used;
-  std::vector<std::string> extra;
   for (const ColumnFormat& format : Columns()) {
     const bool any = std::any_of(runs.begin(), runs.end(),
                                  [&](const Run& run) { return !format.write(run).empty(); });
     if (format.need == Need::kRequired || any) used.push_back(&format);
   }
+  // The unknown columns of all files, each once, and where those of a file are among them.
+  std::vector<std::string> extra;
+  std::unordered_map<std::string, std::size_t> index;
+  std::unordered_map<const std::vector<std::string>*, std::vector<std::size_t>> places;
   for (const Run& run : runs) {
-    for (const auto& [name, value] : run.extra) {
-      if (std::find(extra.begin(), extra.end(), name) == extra.end()) extra.push_back(name);
+    if (!run.extra_columns || places.count(run.extra_columns.get()) > 0) continue;
+    std::vector<std::size_t>& own = places[run.extra_columns.get()];
+    for (const std::string& name : *run.extra_columns) {
+      const auto [it, is_new] = index.emplace(name, extra.size());
+      if (is_new) extra.push_back(name);
+      own.push_back(it->second);
     }
   }
   std::string text;
@@ -159,10 +180,14 @@ std::string FormatRuns(const std::vector<Run>& runs) {
       text +=
           CsvField(field.empty() && !std::strcmp(format->name, "accumulation_steps") ? "1" : field);
     }
-    for (const std::string& name : extra) {
-      const auto it = std::find_if(run.extra.begin(), run.extra.end(),
-                                   [&](const auto& column) { return column.first == name; });
-      text += "," + (it == run.extra.end() ? std::string() : CsvField(it->second));
+    std::vector<const std::string*> values(extra.size(), nullptr);
+    if (run.extra_columns) {
+      const std::vector<std::size_t>& own = places.at(run.extra_columns.get());
+      for (std::size_t i = 0; i < own.size(); ++i) values[own[i]] = &run.extra[i];
+    }
+    for (const std::string* value : values) {
+      text += ',';
+      if (value != nullptr) text += CsvField(*value);
     }
     text += '\n';
   }

@@ -6,16 +6,23 @@
 #ifndef STEPCAST_DATA_IO_RUNS_H_
 #define STEPCAST_DATA_IO_RUNS_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "data/io/csv.h"
 #include "data/record/run.h"
+#include "data/values/numbers.h"
 
 namespace stepcast {
 
+// What step_time_s and exposed_sync_s may be [s].
+inline constexpr NumberRange kStepTimes{kLeastTime, 1e7};
+inline constexpr NumberRange kExposedTimes{0, 1e7};
+
 std::vector<Run> ReadRuns(const std::string& path);
-std::vector<Run> ParseRuns(const CsvTable& table);
+std::vector<Run> ParseRuns(const std::string& text, const std::string& path);
+// The same run by run, for files of which not all is to be held.
+void ForEachRun(const std::string& path, const std::function<void(Run&&)>& take);
 
 // The runs as CSV text: all known columns that any run uses, then the extra ones.
 std::string FormatRuns(const std::vector<Run>& runs);

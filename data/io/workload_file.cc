@@ -1,6 +1,7 @@
 #include "data/io/workload_file.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
 
 #include <iterator>
 #include <optional>
@@ -10,11 +11,13 @@
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/operation_text.h"
+#include "data/values/size_limits.h"
 
 namespace stepcast {
 namespace {
 
 constexpr long long kMostParameters = 1'000'000'000'000'000;
+constexpr long long kMostGradientBytes = 4 * kMostParameters;  // what the parameters have
 constexpr double kMostFlop = 1e24;
 constexpr double kMostBytes = 1e18;
 constexpr double kBytesPerGradient = 4;
@@ -70,22 +73,23 @@ void RequireMeant(const YamlSection& file, long long sum) {
 }  // namespace
 
 Workload ReadWorkload(const std::string& path) {
-  return ParseWorkload(ReadTextFile(path, std::size_t{64} << 20), path);
+  return ParseWorkload(ReadTextFile(path, kMostYamlBytes), path);
 }
 
 Workload ParseWorkload(const std::string& text, const std::string& path) {
   YamlSection file = YamlSection::Parse(text, path);
   Workload w;
-  w.name = file.Text("name");
+  w.name = file.Name("name");
   w.title = file.OptionalText("title").value_or(w.name);
   w.source = file.OptionalText("source").value_or("");
-  const auto count = [&](const char* key, long long least = 1) -> std::optional<long long> {
+  const auto count = [&](const char* key, long long least = 1,
+                         long long most = kMostParameters) -> std::optional<long long> {
     if (!file.Has(key)) return std::nullopt;
-    return file.LongInteger(key, least, kMostParameters);
+    return file.LongInteger(key, least, most);
   };
   const std::optional<long long> parameters = count("parameters");
   const std::optional<long long> trainable = count("trainable_parameters");
-  const std::optional<long long> gradient_bytes = count("gradient_bytes", 4);
+  const std::optional<long long> gradient_bytes = count("gradient_bytes", 4, kMostGradientBytes);
   if (const std::optional<std::string> compute = file.OptionalText("compute")) {
     if (*compute != "none") {
       throw InputError(file.PlaceOf("compute"), *compute, "is not a kind of compute",

@@ -2,6 +2,7 @@
 
 #include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <sstream>
@@ -10,65 +11,90 @@
 #include "data/io/text_file.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
+#include "data/values/size_limits.h"
 #include "data/values/suggest.h"
 
 namespace stepcast {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+constexpr std::size_t kFew = 16;  // keys that are found as quickly one after another
 
-// Listens to the parser for the line on which a document begins.
-class DocumentStart : public YAML::EventHandler {
+// Builds the first document, and notes the line on which a second begins. The parser's own tree
+// takes longer than its text.
+class TreeBuilder : public YAML::EventHandler {
  public:
-  int line() const { return line_; }
+  explicit TreeBuilder(const std::string& file) { document_->file = file; }
 
-  void OnDocumentStart(const YAML::Mark& mark) override { line_ = mark.line + 1; }
+  std::shared_ptr<const YamlDocument> document() const { return document_; }
+  int second_line() const { return second_line_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (started_) second_line_ = mark.line + 1;
+    started_ = true;
+  }
   void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                       YAML::EmitterStyle::value) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                  YAML::EmitterStyle::value) override {}
-  void OnMapEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Add(YamlNode::Kind::kNull, mark, anchor);
+  }
+  void OnAlias(const YAML::Mark& /*mark*/, YAML::anchor_t anchor) override {
+    if (second_line_ == 0) Put(anchors_.at(anchor));
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                const std::string& value) override {
+    if (YamlNode* node = Add(YamlNode::Kind::kScalar, mark, anchor)) node->scalar = value;
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value /*style*/) override {
+    Open(Add(YamlNode::Kind::kSequence, mark, anchor));
+  }
+  void OnSequenceEnd() override { Close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value /*style*/) override {
+    Open(Add(YamlNode::Kind::kMap, mark, anchor));
+  }
+  void OnMapEnd() override { Close(); }
 
  private:
-  int line_ = 0;
+  // nullptr behind the first document, of which alone there is a tree.
+  YamlNode* Add(YamlNode::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (second_line_ > 0) return nullptr;
+    YamlNode* node = &document_->nodes.emplace_back(YamlNode{kind, mark.line + 1, {}, {}});
+    if (anchor != 0) anchors_[anchor] = node;
+    Put(node);
+    return node;
+  }
+  void Put(const YamlNode* node) {
+    if (!open_.empty()) open_.back()->children.push_back(node);
+  }
+  void Open(YamlNode* node) {
+    if (node != nullptr) open_.push_back(node);
+  }
+  void Close() {
+    if (second_line_ == 0) open_.pop_back();
+  }
+
+  std::shared_ptr<YamlDocument> document_ = std::make_shared<YamlDocument>();
+  std::unordered_map<YAML::anchor_t, const YamlNode*> anchors_;
+  std::vector<YamlNode*> open_;
+  bool started_ = false;
+  int second_line_ = 0;
 };
-
-// The line on which something follows the first document; 0 when nothing does. YAML::Load would not
-// look at it, and YAML::LoadAll does not end on every text.
-int LineOfSecondDocument(const std::string& text) {
-  std::istringstream stream(text);
-  YAML::Parser parser(stream);
-  DocumentStart start;
-  if (!parser.HandleNextDocument(start)) return 0;
-  return parser.HandleNextDocument(start) ? start.line() : 0;
-}
-
-// Whether something may follow the document: behind a mapping in lines there can only be a mark.
-bool MayHaveMore(const std::string& text, const YAML::Node& document) {
-  return !document.IsMap() || document.Style() == YAML::EmitterStyle::Flow ||
-         text.find("\n---") != std::string::npos || text.find("\n...") != std::string::npos;
-}
 
 }  // namespace
 
 YamlSection YamlSection::Read(const std::string& path) {
-  return Parse(ReadTextFile(path, kMostBytes), path);
+  return Parse(ReadTextFile(path, kMostYamlBytes), path);
 }
 
 YamlSection YamlSection::Parse(const std::string& text, const std::string& path) {
   // The end-of-document mark lets the parser notice a quote that is open at the end of the file.
   const std::string marked = text + (text.empty() || text.back() == '\n' ? "...\n" : "\n...\n");
-  YAML::Node node;
-  int second_line = 0;
+  TreeBuilder tree(path);
   try {
-    node = YAML::Load(marked);
-    if (MayHaveMore(text, node)) second_line = LineOfSecondDocument(marked);
+    std::istringstream stream(marked);
+    YAML::Parser parser(stream);
+    // What follows the document would not be looked at otherwise.
+    if (parser.HandleNextDocument(tree)) parser.HandleNextDocument(tree);
   } catch (const YAML::Exception& e) {
     const int last_line = static_cast<int>(std::count(marked.begin(), marked.end(), '\n')) - 1;
     const InputPlace place{path, e.mark.is_null() ? 0 : std::min(e.mark.line + 1, last_line), ""};
@@ -80,102 +106,126 @@ YamlSection YamlSection::Parse(const std::string& text, const std::string& path)
     }
     throw InputError(place, "", "is not valid YAML or JSON: " + e.msg);
   }
-  if (second_line > 0) {
-    throw InputError({path, second_line, ""}, "", "begins a second document",
+  if (tree.second_line() > 0) {
+    throw InputError({path, tree.second_line(), ""}, "", "begins a second document",
                      "one document in a file");
   }
-  if (node.IsNull()) {
+  const std::shared_ptr<const YamlDocument> document = tree.document();
+  if (document->nodes.empty() || document->nodes.front().kind == YamlNode::Kind::kNull) {
     throw InputError({path, 0, ""}, "", "is empty", "a mapping of keys to values");
   }
-  return {path, "", node};
+  return {document, "", document->nodes.front()};
 }
 
-YamlSection::YamlSection(std::string file, std::string prefix, const YAML::Node& node)
-    : file_(std::move(file)), prefix_(std::move(prefix)), line_(node.Mark().line + 1) {
-  if (!node.IsMap()) {
+YamlSection::YamlSection(std::shared_ptr<const YamlDocument> document, std::string prefix,
+                         const YamlNode& node)
+    : document_(std::move(document)), prefix_(std::move(prefix)), line_(node.line) {
+  if (node.kind != YamlNode::Kind::kMap) {
     const std::string key = prefix_.empty() ? "" : prefix_.substr(0, prefix_.size() - 1);
-    throw InputError({file_, line_, key}, node.IsScalar() ? node.Scalar() : "", "is not a mapping",
-                     "keys with values");
+    throw InputError({file(), line_, key}, node.scalar, "is not a mapping", "keys with values");
   }
-  std::unordered_map<std::string, int> line_of;
-  for (const auto& pair : node) {
-    const int line = pair.first.Mark().line + 1;
-    if (!pair.first.IsScalar()) {
-      throw InputError({file_, line, prefix_}, "", "has a key that is not a word");
+  const std::size_t size = node.children.size() / 2;
+  const bool many = size > kFew;
+  if (many) index_.reserve(size);
+  entries_.reserve(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    const YamlNode& named = *node.children[2 * i];
+    if (named.kind != YamlNode::Kind::kScalar) {
+      throw InputError({file(), named.line, prefix_}, "", "has a key that is not a word");
     }
-    const std::string& key = pair.first.Scalar();
-    const auto [earlier, is_new] = line_of.emplace(key, line);
-    if (!is_new) {
-      throw InputError({file_, line, prefix_ + key}, "",
-                       "is given twice, first on line " + std::to_string(earlier->second),
+    const std::string& key = named.scalar;
+    if (const Entry* earlier = Find(key)) {
+      throw InputError({file(), named.line, prefix_ + key}, "",
+                       "is given twice, first on line " + std::to_string(earlier->line),
                        "each key once");
     }
-    entries_.push_back({key, line, pair.second, false});
+    if (many) index_.emplace(key, entries_.size());
+    entries_.push_back({key, named.line, node.children[2 * i + 1]});
   }
 }
 
-bool YamlSection::Has(const std::string& key) {
-  Know(key);
-  return std::any_of(entries_.begin(), entries_.end(),
-                     [&](const Entry& entry) { return entry.key == key; });
+const YamlSection::Entry* YamlSection::Find(const std::string& key) const {
+  if (!index_.empty()) {
+    const auto found = index_.find(key);
+    return found == index_.end() ? nullptr : &entries_[found->second];
+  }
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& entry) { return entry.key == key; });
+  return found == entries_.end() ? nullptr : &*found;
 }
 
+bool YamlSection::Has(const std::string& key) { return Know(key) != nullptr; }
+
 bool YamlSection::IsSection(const std::string& key) const {
-  return std::any_of(entries_.begin(), entries_.end(),
-                     [&](const Entry& entry) { return entry.key == key && entry.value.IsMap(); });
+  const Entry* entry = Find(key);
+  return entry != nullptr && entry->value->kind == YamlNode::Kind::kMap;
 }
 
 InputPlace YamlSection::PlaceOf(const std::string& key) const {
-  for (const Entry& entry : entries_) {
-    if (entry.key == key) return {file_, entry.line, prefix_ + key};
-  }
-  return {file_, line_, prefix_ + key};
+  const Entry* entry = Find(key);
+  return {file(), entry != nullptr ? entry->line : line_, prefix_ + key};
 }
 
-void YamlSection::Know(const std::string& key) {
-  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.push_back(key);
+YamlSection::Entry* YamlSection::Know(const std::string& key) {
+  auto* entry = const_cast<Entry*>(Find(key));  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  const bool is_new = entry != nullptr
+                          ? !entry->known
+                          : std::find(known_.begin(), known_.end(), key) == known_.end();
+  if (is_new) known_.push_back(key);
+  if (entry != nullptr) entry->known = true;
+  return entry;
 }
 
-std::optional<YAML::Node> YamlSection::Take(const std::string& key) {
-  Know(key);
-  for (Entry& entry : entries_) {
-    if (entry.key != key) continue;
-    entry.asked = true;
-    if (entry.value.IsNull()) {
-      throw InputError(PlaceOf(key), "", "is empty", "a value, or no such key");
-    }
-    return entry.value;
+const YamlNode& YamlSection::Ask(Entry* entry) const {
+  entry->asked = true;
+  if (entry->value->kind == YamlNode::Kind::kNull) {
+    throw InputError({file(), entry->line, prefix_ + entry->key}, "", "is empty",
+                     "a value, or no such key");
   }
-  return std::nullopt;
+  return *entry->value;
 }
 
-std::string YamlSection::ScalarOf(const YAML::Node& node, const std::string& key) const {
-  if (!node.IsScalar()) {
-    throw InputError({file_, node.Mark().line + 1, prefix_ + key}, "",
-                     node.IsMap()    ? "is a mapping"
-                     : node.IsNull() ? "is empty"
-                                     : "is a list",
-                     "a single value");
-  }
-  return node.Scalar();
+const YamlNode* YamlSection::Take(const std::string& key) {
+  Entry* entry = Know(key);
+  return entry == nullptr ? nullptr : &Ask(entry);
+}
+
+const std::string& YamlSection::ScalarOf(const YamlNode& node, const std::string& key) const {
+  if (node.kind == YamlNode::Kind::kScalar) return node.scalar;
+  throw InputError({file(), node.line, prefix_ + key}, "",
+                   node.kind == YamlNode::Kind::kMap    ? "is a mapping"
+                   : node.kind == YamlNode::Kind::kNull ? "is empty"
+                                                        : "is a list",
+                   "a single value");
+}
+
+const std::vector<const YamlNode*>& YamlSection::ItemsOf(const YamlNode& node,
+                                                         const std::string& key,
+                                                         const char* allowed) const {
+  if (node.kind == YamlNode::Kind::kSequence) return node.children;
+  throw InputError(PlaceOf(key), "", "is not a list", allowed);
 }
 
 std::optional<std::string> YamlSection::OptionalText(const std::string& key) {
-  const std::optional<YAML::Node> node = Take(key);
-  if (!node) return std::nullopt;
+  const YamlNode* node = Take(key);
+  if (node == nullptr) return std::nullopt;
   return ScalarOf(*node, key);
 }
 
 std::string YamlSection::Text(const std::string& key) {
   std::optional<std::string> text = OptionalText(key);
   if (!text || Trim(*text).empty()) {
-    std::string present;
-    for (const Entry& entry : entries_) present += (present.empty() ? "" : ", ") + entry.key;
+    std::vector<std::string> present;
+    for (const Entry& entry : entries_) present.push_back(entry.key);
     const bool given = Has(key);
     throw InputError(PlaceOf(key), "", given ? "is empty" : "is a required key that is missing",
-                     given ? "a value" : "a mapping with it; this one has " + present);
+                     given ? "a value" : "a mapping with it; this one has " + JoinNames(present));
   }
   return *text;
+}
+
+std::string YamlSection::Name(const std::string& key) {
+  return CheckedName(Text(key), PlaceOf(key));
 }
 
 int YamlSection::Integer(const std::string& key, int low, int high) {
@@ -191,47 +241,61 @@ double YamlSection::Number(const std::string& key, double low, double high) {
 }
 
 std::optional<YamlSection> YamlSection::OptionalSection(const std::string& key) {
-  const std::optional<YAML::Node> node = Take(key);
-  if (!node) return std::nullopt;
-  return YamlSection(file_, prefix_ + key + ".", *node);
+  const YamlNode* node = Take(key);
+  if (node == nullptr) return std::nullopt;
+  return YamlSection(document_, prefix_ + key + ".", *node);
 }
 
 std::vector<YamlSection> YamlSection::Sections(const std::string& key) {
   std::vector<YamlSection> sections;
-  const std::optional<YAML::Node> node = Take(key);
-  if (!node) return sections;
-  if (!node->IsSequence()) {
-    throw InputError(PlaceOf(key), "", "is not a list", "a list of mappings");
-  }
-  for (std::size_t i = 0; i < node->size(); ++i) {
+  const YamlNode* node = Take(key);
+  if (node == nullptr) return sections;
+  const std::vector<const YamlNode*>& items = ItemsOf(*node, key, "a list of mappings");
+  sections.reserve(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
     sections.push_back(
-        YamlSection(file_, prefix_ + key + "[" + std::to_string(i) + "].", (*node)[i]));
+        YamlSection(document_, prefix_ + key + "[" + std::to_string(i) + "].", *items[i]));
   }
   return sections;
 }
 
 std::vector<std::string> YamlSection::Texts(const std::string& key) {
   std::vector<std::string> texts;
-  const std::optional<YAML::Node> node = Take(key);
-  if (!node) return texts;
-  if (!node->IsSequence()) throw InputError(PlaceOf(key), "", "is not a list", "a list of values");
-  for (const YAML::Node& item : *node) texts.push_back(ScalarOf(item, key));
+  const YamlNode* node = Take(key);
+  if (node == nullptr) return texts;
+  for (const YamlNode* item : ItemsOf(*node, key, "a list of values")) {
+    texts.push_back(ScalarOf(*item, key));
+  }
   return texts;
 }
 
-std::vector<std::string> YamlSection::Keys() const {
-  std::vector<std::string> keys;
-  for (const Entry& entry : entries_) keys.push_back(entry.key);
-  return keys;
+std::vector<std::pair<std::string, YamlSection>> YamlSection::NamedSections() {
+  std::vector<std::pair<std::string, YamlSection>> sections;
+  sections.reserve(entries_.size());
+  for (Entry& entry : entries_) {
+    sections.emplace_back(entry.key,
+                          YamlSection(document_, prefix_ + entry.key + ".", Ask(&entry)));
+  }
+  return sections;
+}
+
+std::map<std::string, std::string> YamlSection::NamedTexts() {
+  std::map<std::string, std::string> texts;
+  for (Entry& entry : entries_) {
+    std::string text = ScalarOf(Ask(&entry), entry.key);
+    if (Trim(text).empty()) {
+      throw InputError({file(), entry.line, prefix_ + entry.key}, "", "is empty", "a value");
+    }
+    texts[entry.key] = std::move(text);
+  }
+  return texts;
 }
 
 void YamlSection::Finish() const {
   for (const Entry& entry : entries_) {
     if (entry.asked) continue;
-    std::string allowed;
-    for (const std::string& key : known_) allowed += (allowed.empty() ? "" : ", ") + key;
-    throw InputError({file_, entry.line, prefix_ + entry.key}, "",
-                     "is an unknown key" + DidYouMean(entry.key, known_), allowed);
+    throw InputError({file(), entry.line, prefix_ + entry.key}, "",
+                     "is an unknown key" + DidYouMean(entry.key, known_), JoinNames(known_));
   }
 }
 

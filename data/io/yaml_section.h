@@ -1,18 +1,35 @@
 // A mapping of a YAML (or JSON) file, read strictly: every key is asked for once, and a key that
 // nobody asked for, one given twice, or a value of another kind is an InputError with its line.
-// Included by the readers of this folder only: nobody else sees the parser.
+// For the readers of this folder.
 #ifndef STEPCAST_DATA_IO_YAML_SECTION_H_
 #define STEPCAST_DATA_IO_YAML_SECTION_H_
 
-#include <yaml-cpp/yaml.h>
-
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "data/record/input_error.h"
 
 namespace stepcast {
+
+// What a document holds, in the order of the text: each node before what it holds.
+struct YamlNode {
+  enum class Kind { kNull, kScalar, kSequence, kMap };
+  Kind kind = Kind::kNull;
+  int line = 0;
+  std::string scalar;
+  std::vector<const YamlNode*> children;  // of a map its keys and values in turn
+};
+struct YamlDocument {
+  std::string file;
+  std::deque<YamlNode> nodes;
+};
 
 class [[gnu::visibility("hidden")]] YamlSection {
  public:
@@ -25,6 +42,7 @@ class [[gnu::visibility("hidden")]] YamlSection {
   // Values. The plain forms throw when the key is missing, naming the keys that are there.
   std::string Text(const std::string& key);
   std::optional<std::string> OptionalText(const std::string& key);
+  std::string Name(const std::string& key);
   int Integer(const std::string& key, int low, int high);
   long long LongInteger(const std::string& key, long long low, long long high);
   double Number(const std::string& key, double low, double high);
@@ -41,36 +59,48 @@ class [[gnu::visibility("hidden")]] YamlSection {
   // Sections and sequences; empty when the key is absent.
   std::optional<YamlSection> OptionalSection(const std::string& key);
   std::vector<YamlSection> Sections(const std::string& key);
+  // The mappings of this one by their keys, each of which is asked for by it.
+  std::vector<std::pair<std::string, YamlSection>> NamedSections();
   std::vector<std::string> Texts(const std::string& key);
+  std::map<std::string, std::string> NamedTexts();
   // Whether the value under `key` is itself a mapping.
   bool IsSection(const std::string& key) const;
-
-  std::vector<std::string> Keys() const;
 
   // To be called last: throws for the first key that was never asked for.
   void Finish() const;
 
   InputPlace PlaceOf(const std::string& key) const;
-  const std::string& file() const { return file_; }
+  const std::string& file() const { return document_->file; }
 
  private:
-  YamlSection(std::string file, std::string prefix, const YAML::Node& node);
-
-  void Know(const std::string& key);
-  std::optional<YAML::Node> Take(const std::string& key);
-  std::string ScalarOf(const YAML::Node& node, const std::string& key) const;
+  YamlSection(std::shared_ptr<const YamlDocument> document, std::string prefix,
+              const YamlNode& node);
 
   struct Entry {
     std::string key;
     int line = 0;
-    YAML::Node value;
-    bool asked = false;
+    const YamlNode* value = nullptr;
+    bool known = false;  // it was asked after
+    bool asked = false;  // it was asked for
   };
-  std::string file_;
+
+  // The entry of `key`, nullptr where there is none; Know notes that somebody asked after it.
+  const Entry* Find(const std::string& key) const;
+  Entry* Know(const std::string& key);
+  // Asks for an entry that is there.
+  const YamlNode& Ask(Entry * entry) const;
+  // nullptr where there is none.
+  const YamlNode* Take(const std::string& key);
+  const std::string& ScalarOf(const YamlNode& node, const std::string& key) const;
+  const std::vector<const YamlNode*>& ItemsOf(const YamlNode& node, const std::string& key,
+                                              const char* allowed) const;
+
+  std::shared_ptr<const YamlDocument> document_;
   std::string prefix_;  // "link." inside the section link
   int line_ = 0;
   std::vector<Entry> entries_;
-  std::vector<std::string> known_;  // keys asked for or after, present or not
+  std::unordered_map<std::string, std::size_t> index_;  // of entries_, where they are many
+  std::vector<std::string> known_;  // keys asked after, present or not, in that order
 };
 
 }  // namespace stepcast

@@ -56,18 +56,21 @@ class RangeCheck {
       : facts_(facts), place_(place) {}
 
   void operator()(int value) const {
-    if (value >= facts_.least && value <= facts_.most) return;
-    Refuse(value, fmt::format("a whole number from {} to {}", static_cast<int>(facts_.least),
-                              static_cast<int>(facts_.most)));
+    if (facts_.range.Holds(value)) return;
+    Refuse(value,
+           fmt::format("a whole number from {} to {}", facts_.range.least, facts_.range.most));
   }
   void operator()(double probability) const {
-    if (!(probability >= 0 && probability < 1)) Refuse(probability, "at least 0 and below 1");
+    if (facts_.range.Holds(probability) && probability < 1) return;
+    Refuse(probability, fmt::format("0, or from {} to below 1", facts_.range.least));
   }
   template <class D>
   void operator()(const Quantity<D>& value) const {
-    if (facts_.above_least ? value.si() > 0 : value.si() >= 0) return;
-    Refuse(value.si(),
-           fmt::format("{} 0 {}", facts_.above_least ? "more than" : "at least", SiSymbol(value)));
+    const NumberRange& range = facts_.range;
+    const double unit = ColumnUnit(value).si;
+    if (range.Holds(value.si() / unit)) return;
+    const NumberRange in_si{range.least * unit, range.most * unit, range.or_nought};
+    Refuse(value.si(), in_si.Text() + " " + SiSymbol(value));
   }
   template <class T>
   void operator()(const std::optional<T>& value) const {

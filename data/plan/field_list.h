@@ -9,6 +9,7 @@
 #include "data/plan/limits.h"
 #include "data/record/link.h"
 #include "data/record/plan.h"
+#include "data/values/numbers.h"
 
 namespace stepcast {
 
@@ -35,10 +36,8 @@ struct FieldFacts {
   const char* more = "";         // for the help of the flag: examples, names, the default
   const char* state = column;    // in saved states, in SI units
   const char* keyword = column;  // of Python, in SI units
-  // Range of a number, in the unit of the column.
-  double least = 0;
-  double most = kMostCount;
-  bool above_least = false;  // the least itself is too little
+  // Of a number, in the unit of the column, however it is given.
+  NumberRange range = {0, kMostCount};
   GoesWith with = GoesWith::kAll;
   Told told = Told::kUnlessDefault;
 
@@ -51,13 +50,12 @@ struct FieldFacts {
   }
   constexpr FieldFacts Within(double low, double high) const {
     FieldFacts facts = *this;
-    facts.least = low;
-    facts.most = high;
+    facts.range = {low, high};
     return facts;
   }
-  constexpr FieldFacts Above(double low, double high) const {
-    FieldFacts facts = Within(low, high);
-    facts.above_least = true;
+  constexpr FieldFacts NoughtOrWithin(double low, double high) const {
+    FieldFacts facts = *this;
+    facts.range = {low, high, true};
     return facts;
   }
   constexpr FieldFacts With(GoesWith strategies) const {
@@ -96,9 +94,12 @@ struct FieldAt<Part, Member> {
 // strategy before what depends on it.
 template <class Visit>
 constexpr void ForEachField(const Visit& visit) {
-  constexpr double kFastestLink = 1e6;    // Gbit/s
-  constexpr double kLongestTime = 1e6;    // ms
-  constexpr double kLargestBucket = 1e9;  // MiB
+  constexpr double kSlowestLink = 8e-9 * kLeastRate;   // Gbit/s
+  constexpr double kFastestLink = 1e6;                 // Gbit/s
+  constexpr double kShortestTime = 1e3 * kLeastTime;   // ms
+  constexpr double kLongestTime = 1e6;                 // ms
+  constexpr double kSmallestBucket = 1.0 / (1 << 20);  // MiB: one byte
+  constexpr double kLargestBucket = 1e9;               // MiB
   constexpr double kMostBytesPerParameter = 64;
   visit(FieldFacts{"placement", "placement", "P", "devices used on each node, like 4-4-2"}
             .Within(1, kMostCount)
@@ -128,20 +129,20 @@ constexpr void ForEachField(const Visit& visit) {
   visit(FieldFacts{"link_gbit_per_s", "bandwidth", "RATE", "line rate of a node's link, each way",
                    ", like \"1 Gbit/s\""}
             .InSi("link_bytes_per_s", "bandwidth_bytes_per_s")
-            .Above(0, kFastestLink),
+            .Within(kSlowestLink, kFastestLink),
         FieldAt<&Plan::link, &LinkFacts::bandwidth>());
   visit(FieldFacts{"server_link_gbit_per_s", "server-bandwidth", "RATE",
                    "line rate of a server's link"}
             .InSi("server_link_bytes_per_s", "server_bandwidth_bytes_per_s")
-            .Above(0, kFastestLink)
+            .Within(kSlowestLink, kFastestLink)
             .With(GoesWith::kServers),
         FieldAt<&Plan::server_link, &LinkFacts::bandwidth>());
   visit(FieldFacts{"rtt_ms", "rtt", "TIME", "round-trip time between nodes", ", like \"2 ms\""}
             .InSi("rtt_s")
-            .Within(0, kLongestTime),
+            .NoughtOrWithin(kShortestTime, kLongestTime),
         FieldAt<&Plan::link, &LinkFacts::rtt>());
-  visit(FieldFacts{"loss_rate", "loss", "P", "probability that a packet is lost, like 0.01"}.Within(
-            0, 1),
+  visit(FieldFacts{"loss_rate", "loss", "P", "probability that a packet is lost, like 0.01"}
+            .NoughtOrWithin(kLeastLoss, 1),
         FieldAt<&Plan::link, &LinkFacts::loss>());
   visit(FieldFacts{"congestion_control", "congestion-control", "CC", "how TCP answers loss",
                    ": reno, cubic (the default), bbr"},
@@ -150,28 +151,28 @@ constexpr void ForEachField(const Visit& visit) {
       FieldFacts{"loss_burst_ms", "loss-burst", "TIME", "packets within so long are lost together",
                  ", like \"1 ms\" under tc netem on the sender"}
           .InSi("loss_burst_s")
-          .Within(0, kLongestTime),
+          .NoughtOrWithin(kShortestTime, kLongestTime),
       FieldAt<&Plan::link, &LinkFacts::loss_burst>());
   // Only C++ states more of a server's link than the line rate.
   visit(FieldFacts{nullptr, nullptr, "TIME", "round-trip time of a server's link"}
             .InSi("server_rtt_s")
-            .Within(0, kLongestTime),
+            .NoughtOrWithin(kShortestTime, kLongestTime),
         FieldAt<&Plan::server_link, &LinkFacts::rtt>());
   visit(FieldFacts{nullptr, nullptr, "P", "probability that a packet is lost at a server"}
             .InSi("server_loss_rate")
-            .Within(0, 1),
+            .NoughtOrWithin(kLeastLoss, 1),
         FieldAt<&Plan::server_link, &LinkFacts::loss>());
   visit(FieldFacts{nullptr, nullptr, "CC", "how a server's TCP answers loss"}.InSi(
             "server_congestion_control"),
         FieldAt<&Plan::server_link, &LinkFacts::congestion_control>());
   visit(FieldFacts{nullptr, nullptr, "TIME", "packets of a server within so long are lost together"}
             .InSi("server_loss_burst_s")
-            .Within(0, kLongestTime),
+            .NoughtOrWithin(kShortestTime, kLongestTime),
         FieldAt<&Plan::server_link, &LinkFacts::loss_burst>());
   visit(FieldFacts{"bucket_mib", "bucket", "SIZE", "cap of a gradient bucket",
                    ", 25 MiB by default, 1 MiB with servers"}
             .InSi("bucket_bytes")
-            .Above(0, kLargestBucket),
+            .Within(kSmallestBucket, kLargestBucket),
         FieldAt<&Plan::bucket>());
   visit(
       FieldFacts{"overlap", "overlap", "HOW", "how synchronisation hides behind the backward pass",

@@ -12,10 +12,6 @@
 namespace stepcast {
 namespace {
 
-const Unit<ByteRateDimension>& ColumnUnit(const DataRate<>& /*kind*/) { return kGigabitsPerSecond; }
-const Unit<TimeDimension>& ColumnUnit(const Duration<>& /*kind*/) { return kMilliseconds; }
-const Unit<ByteDimension>& ColumnUnit(const DataSize<>& /*kind*/) { return kMebibytes; }
-
 // What is read as a flag and as a column: the value, and for a number its range.
 struct Source {
   const std::string& text;
@@ -38,10 +34,11 @@ void Read(const Source& from, bool* value) {
 void Read(const Source& from, int* value) {
   const FieldFacts& facts = from.facts;
   // A required column of counts that may be none is left empty where they are.
-  const bool none = facts.told == Told::kAlways && facts.least == 0 && Trim(from.text).empty();
+  const bool none =
+      facts.told == Told::kAlways && facts.range.least == 0 && Trim(from.text).empty();
   *value = none ? 0
-                : ParseInteger(from.text, from.place, static_cast<int>(facts.least),
-                               static_cast<int>(facts.most));
+                : ParseInteger(from.text, from.place, static_cast<int>(facts.range.least),
+                               static_cast<int>(facts.range.most));
 }
 void Read(const Source& from, double* value) { *value = ParseProbability(from.text, from.place); }
 template <class E>
@@ -49,15 +46,16 @@ requires std::is_enum_v<E>
 void Read(const Source& from, E* value) { *value = ParseEnum<E>(from.text, from.place); }
 template <class D>
 void Read(const Source& from, Quantity<D>* value) {
-  if (from.is_flag) {
-    *value = ParseQuantity<Quantity<D>>(from.text, from.place);
+  const Unit<D>& unit = ColumnUnit(*value);
+  const NumberRange& range = from.facts.range;
+  if (!from.is_flag) {
+    *value = Quantity<D>::FromSi(ParseNumber(from.text, from.place, range) * unit.si);
     return;
   }
-  const double number = ParseNumber(from.text, from.place, from.facts.least, from.facts.most);
-  if (number == from.facts.least && from.facts.above_least) {
-    throw InputError(from.place, from.text, "is out of range", "more than 0");
+  *value = ParseQuantity<Quantity<D>>(from.text, from.place);
+  if (!range.Holds(value->in(unit))) {
+    throw InputError(from.place, from.text, "is out of range", range.Text() + " " + unit.symbol);
   }
-  *value = Quantity<D>::FromSi(number * ColumnUnit(*value).si);
 }
 template <class T>
 void Read(const Source& from, std::optional<T>* value) {

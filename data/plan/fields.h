@@ -35,6 +35,15 @@ struct PlanField : FieldFacts {
   }
 };
 
+// The units of columns.
+constexpr const Unit<ByteRateDimension>& ColumnUnit(const DataRate<>& /*kind*/) {
+  return kGigabitsPerSecond;
+}
+constexpr const Unit<TimeDimension>& ColumnUnit(const Duration<>& /*kind*/) {
+  return kMilliseconds;
+}
+constexpr const Unit<ByteDimension>& ColumnUnit(const DataSize<>& /*kind*/) { return kMebibytes; }
+
 // A plan that says nothing: the default of each field.
 const Plan& DefaultPlan();
 // All that have a flag, in the order in which flags are applied.

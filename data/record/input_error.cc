@@ -6,8 +6,7 @@
 namespace stepcast {
 namespace {
 
-// A value is quoted whole up to this length: an error must stay one readable line.
-constexpr std::size_t kLongestQuote = 60;
+constexpr std::size_t kLongestKey = 200;
 
 // Control characters are written out: an error is one line, wherever its parts come from.
 std::string Printable(const std::string& text) {
@@ -25,30 +24,30 @@ std::string Printable(const std::string& text) {
   return out;
 }
 
-std::string Quote(const std::string& value) {
-  std::size_t length = value.size();
-  if (length > kLongestQuote) {
-    length = kLongestQuote;
-    // Not within a character of several bytes.
-    while (length > 0 && (static_cast<unsigned char>(value[length]) & 0xc0U) == 0x80U) --length;
-  }
-  return "'" + value.substr(0, length) + (length < value.size() ? "...'" : "'");
-}
-
 std::string Compose(const InputPlace& place, const std::string& value, const std::string& problem,
                     const std::string& allowed) {
   std::string text;
   if (!place.file.empty()) text += place.file;
   if (place.line > 0) text += ":" + std::to_string(place.line);
   if (!text.empty()) text += ": ";
-  if (!place.key.empty()) text += place.key + ": ";
-  if (!value.empty()) text += Quote(value) + " ";
+  if (!place.key.empty()) text += Shortened(place.key, kLongestKey) + ": ";
+  if (!value.empty()) text += "'" + Shortened(value) + "' ";
   text += problem;
   if (!allowed.empty()) text += "; allowed: " + allowed;
   return Printable(text);
 }
 
 }  // namespace
+
+std::string Shortened(const std::string& text, std::size_t most_bytes) {
+  std::size_t length = text.size();
+  if (length > most_bytes) {
+    length = most_bytes;
+    // Not within a character of several bytes.
+    while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0U) == 0x80U) --length;
+  }
+  return text.substr(0, length) + (length < text.size() ? "..." : "");
+}
 
 InputError::InputError(InputPlace place, std::string value, std::string problem,
                        std::string allowed)

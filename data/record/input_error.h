@@ -2,6 +2,7 @@
 #ifndef STEPCAST_DATA_RECORD_INPUT_ERROR_H_
 #define STEPCAST_DATA_RECORD_INPUT_ERROR_H_
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -15,6 +16,9 @@ struct InputPlace {
   int line = 0;  // 1-based
   std::string key;
 };
+
+// A text of which an error quotes the beginning only: an error must stay one readable line.
+std::string Shortened(const std::string& text, std::size_t most_bytes = 60);
 
 // what() reads "FILE:LINE: KEY: 'VALUE' PROBLEM; allowed: ALLOWED", on one line.
 class InputError : public std::runtime_error {

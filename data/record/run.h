@@ -2,9 +2,9 @@
 #ifndef STEPCAST_DATA_RECORD_RUN_H_
 #define STEPCAST_DATA_RECORD_RUN_H_
 
+#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "data/record/input_error.h"
@@ -22,8 +22,10 @@ struct Run {
   // The part of a synchronisation that compute did not hide, where it was measured.
   std::optional<Duration<>> exposed_sync;
   std::string source;
-  // Columns that the format does not know, by name: kept, and otherwise ignored.
-  std::vector<std::pair<std::string, std::string>> extra;
+  // Columns that the format does not know, kept and otherwise ignored: their names, which all rows
+  // of a file share, and what the row has in each.
+  std::shared_ptr<const std::vector<std::string>> extra_columns;
+  std::vector<std::string> extra;
   InputPlace place;  // where the row was read, for messages
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "data/values/names.h"
 #include "data/values/suggest.h"
 
 namespace stepcast {
@@ -27,14 +28,10 @@ bool IsNamed(const Device& device, const std::string& name) {
 InputError NoDataSheet(const std::string& device, const std::vector<Device>& known,
                        const InputPlace& place) {
   std::vector<std::string> names;  // by which it may have been meant
-  std::string allowed;
-  for (const Device& one : known) {
-    names.push_back(one.name);
-    allowed += (allowed.empty() ? "" : ", ") + one.name;
-  }
+  for (const Device& one : known) names.push_back(one.name);
   return {
       place, device, "has no data sheet" + DidYouMean(device, names),
-      allowed +
+      JoinNames(names) +
           "; or a device that a cluster file describes (device: {name: ...}), or that runs were "
           "measured on (stepcast calibrate)"};
 }

@@ -1,7 +1,10 @@
 #include "data/values/names.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
+#include "data/values/size_limits.h"
 #include "data/values/suggest.h"
 
 namespace stepcast {
@@ -18,10 +21,33 @@ std::optional<int> FindName(std::string_view name, std::span<const char* const> 
   return static_cast<int>(it - names.begin());
 }
 
+std::string JoinNames(std::span<const std::string> names) {
+  constexpr std::size_t kMostListed = 20;
+  constexpr std::size_t kFirst = 10;
+  const std::size_t listed = names.size() > kMostListed ? kFirst : names.size();
+  std::string joined;
+  for (const std::string& name : names.first(listed)) {
+    joined += (joined.empty() ? "" : ", ") + Shortened(name);
+  }
+  if (listed == names.size()) return joined;
+  std::string more = std::to_string(names.size() - listed);
+  for (std::size_t at = more.size(); at > 3;) more.insert(at -= 3, ",");
+  return joined + " and " + more + " more";
+}
+
 std::string JoinNames(std::span<const char* const> names) {
   std::string joined;
   for (const char* name : names) joined += (joined.empty() ? "" : ", ") + std::string(name);
   return joined;
+}
+
+std::string CheckedName(std::string_view text, const InputPlace& place) {
+  if (text.empty()) throw InputError(place, "", "is empty", "a name");
+  if (text.size() > kLongestName) {
+    throw InputError(place, std::string(text), "is too long for a name",
+                     "at most " + std::to_string(kLongestName) + " bytes");
+  }
+  return std::string(text);
 }
 
 std::string_view Trim(std::string_view text) {

@@ -42,6 +42,12 @@ E ParseEnum(std::string_view text, const InputPlace& place) {
 std::optional<int> FindName(std::string_view name, std::span<const char* const> names);
 // "a, b, c": what an error allows.
 std::string JoinNames(std::span<const char* const> names);
+// The same of names that a file may have in any number: of more than twenty the first ten, "and
+// 1,190 more".
+std::string JoinNames(std::span<const std::string> names);
+
+// `text` as the name of something. Throws InputError where it is empty or longer than kLongestName.
+std::string CheckedName(std::string_view text, const InputPlace& place);
 
 // The text without white space at both ends.
 std::string_view Trim(std::string_view text);

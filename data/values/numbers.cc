@@ -35,20 +35,32 @@ constexpr UnitName kWorkRateUnits[] = {
     {"FLOP/s", 1.0}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}};
 constexpr UnitName kPowerUnits[] = {{"W", 1.0}, {"kW", 1e3}};
 
-// Beyond these no machine is meant; a larger figure is a slip of the unit.
-constexpr double kLargestRate = 1e15;
-constexpr double kLongestTime = 1e9;
-constexpr double kLargestSize = 1e18;
-constexpr double kLargestWorkRate = 1e21;
-constexpr double kLargestPower = 1e7;
+// In SI units. Beyond these no machine is meant; another figure is a slip of the unit.
+constexpr NumberRange kRates{kLeastRate, 1e15};
+constexpr NumberRange kTimes{kLeastTime, 1e9, true};
+constexpr NumberRange kSizes{1, 1e18};
+constexpr NumberRange kWorkRates{1, 1e21};
+constexpr NumberRange kPowers{1e-3, 1e7};
+
+// Whether a number that no double holds is too small rather than too large.
+bool IsTooSmall(std::string_view text) {
+  long double wide = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), wide);
+  if (error == std::errc()) return std::abs(wide) < 1;
+  const std::size_t exponent = text.find_first_of("eE");
+  return exponent < text.size() && text.substr(exponent + 1).starts_with('-');
+}
 
 // The leading number of `text`; `rest` is what follows it. False when there is none. A number
-// beyond the range of double is an infinite one.
+// beyond the range of double is an infinite one, one that is nearer to 0 than any double the
+// nearest of them that is not 0.
 bool TakeNumber(std::string_view text, double* value, std::string_view* rest) {
   if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
   if (error == std::errc::result_out_of_range) {
-    *value = std::numeric_limits<double>::infinity();
+    *value = IsTooSmall(text) ? std::numeric_limits<double>::denorm_min()
+                              : std::numeric_limits<double>::infinity();
+    if (text.front() == '-') *value = -*value;
   } else if (error != std::errc()) {
     return false;
   }
@@ -107,13 +119,13 @@ std::string UnitMeant(std::string_view name, const UnitName (&units)[N]) {
 
 template <std::size_t N>
 double ParseWithUnit(std::string_view raw, const InputPlace& place, const UnitName (&units)[N],
-                     double low, bool low_allowed, double high, const char* example) {
+                     const NumberRange& range, const char* example) {
   const std::string_view text = Trim(raw);
   std::string allowed = "a number with one of the units";
   for (const UnitName& unit : units) allowed += std::string(" ") + unit.name;
   allowed += std::string(", like \"") + example + "\"";
-  const auto fail = [&](const std::string& problem, const std::string& range) {
-    throw InputError(place, std::string(raw), problem, range);
+  const auto fail = [&](const std::string& problem, const std::string& instead) {
+    throw InputError(place, std::string(raw), problem, instead);
   };
   if (text.empty()) fail("is empty", allowed);
   double number = 0;
@@ -125,11 +137,9 @@ double ParseWithUnit(std::string_view raw, const InputPlace& place, const UnitNa
   for (const UnitName& unit : units) {
     if (name != unit.name) continue;
     const double si = number * unit.si;
-    if (si < low || (si == low && !low_allowed) || si > high) {
-      std::ostringstream range;
-      range << (low_allowed ? "at least " : "more than ") << low << " and at most "
-            << high / unit.si << " " << unit.name;
-      fail("is out of range", range.str());
+    if (!range.Holds(si)) {
+      const NumberRange in_unit{range.least / unit.si, range.most / unit.si, range.or_nought};
+      fail("is out of range", in_unit.Text() + " " + unit.name);
     }
     return si;
   }
@@ -139,51 +149,53 @@ double ParseWithUnit(std::string_view raw, const InputPlace& place, const UnitNa
 
 }  // namespace
 
+std::string NumberRange::Text() const {
+  std::ostringstream text;
+  text << (or_nought ? "0, or from " : "from ") << least << " to " << most;
+  return text.str();
+}
+
 DataRate<> ParseDataRate(std::string_view text, const InputPlace& place) {
-  return BytesPerSecond(
-      ParseWithUnit(text, place, kRateUnits, 0, false, kLargestRate, "10 Gbit/s"));
+  return BytesPerSecond(ParseWithUnit(text, place, kRateUnits, kRates, "10 Gbit/s"));
 }
 
 Duration<> ParseDuration(std::string_view text, const InputPlace& place) {
-  return Seconds(ParseWithUnit(text, place, kTimeUnits, 0, true, kLongestTime, "2 ms"));
+  return Seconds(ParseWithUnit(text, place, kTimeUnits, kTimes, "2 ms"));
 }
 
 DataSize<> ParseDataSize(std::string_view text, const InputPlace& place) {
-  return Bytes(ParseWithUnit(text, place, kSizeUnits, 0, false, kLargestSize, "25 MiB"));
+  return Bytes(ParseWithUnit(text, place, kSizeUnits, kSizes, "25 MiB"));
 }
 
 WorkRate<> ParseWorkRate(std::string_view text, const InputPlace& place) {
-  return WorkRate<>::FromSi(
-      ParseWithUnit(text, place, kWorkRateUnits, 0, false, kLargestWorkRate, "8.1 TFLOP/s"));
+  return WorkRate<>::FromSi(ParseWithUnit(text, place, kWorkRateUnits, kWorkRates, "8.1 TFLOP/s"));
 }
 
 double ParseWatts(std::string_view text, const InputPlace& place) {
-  return ParseWithUnit(text, place, kPowerUnits, 0, false, kLargestPower, "70 W");
+  return ParseWithUnit(text, place, kPowerUnits, kPowers, "70 W");
 }
 
-double ParseNumber(std::string_view text, const InputPlace& place, double low, double high) {
+double ParseNumber(std::string_view text, const InputPlace& place, const NumberRange& range) {
   const std::string_view trimmed = Trim(text);
-  std::ostringstream allowed;
-  allowed << "a number from " << low << " to " << high;
+  const auto fail = [&](const char* problem) {
+    throw InputError(place, std::string(trimmed.empty() ? trimmed : text), problem,
+                     (range.or_nought ? "" : "a number ") + range.Text());
+  };
   double number = 0;
   std::string_view rest;
-  if (trimmed.empty()) throw InputError(place, "", "is empty", allowed.str());
-  if (!TakeNumber(trimmed, &number, &rest) || !Trim(rest).empty()) {
-    throw InputError(place, std::string(text), "is not a number", allowed.str());
-  }
-  if (!std::isfinite(number)) {
-    throw InputError(place, std::string(text), "is not a finite number", allowed.str());
-  }
-  if (number < low || number > high) {
-    throw InputError(place, std::string(text), "is out of range", allowed.str());
-  }
+  if (trimmed.empty()) fail("is empty");
+  if (!TakeNumber(trimmed, &number, &rest) || !Trim(rest).empty()) fail("is not a number");
+  if (!std::isfinite(number)) fail("is not a finite number");
+  if (!range.Holds(number)) fail("is out of range");
+  if (std::fpclassify(number) == FP_SUBNORMAL) fail("is too near to 0");
   return number;
 }
 
 double ParseProbability(std::string_view text, const InputPlace& place) {
-  const double p = ParseNumber(text, place, 0, 1);
+  const double p = ParseNumber(text, place, NumberRange{kLeastLoss, 1, true});
   if (p == 1) {
-    throw InputError(place, std::string(text), "would lose every packet", "at least 0 and below 1");
+    throw InputError(place, std::string(text), "would lose every packet",
+                     "0, or from 1e-15 to below 1");
   }
   return p;
 }

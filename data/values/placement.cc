@@ -1,17 +1,17 @@
 #include "data/values/placement.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <string>
 #include <system_error>
+#include <unordered_set>
 
 #include "data/values/names.h"
+#include "data/values/size_limits.h"
 
 namespace stepcast {
 
 Placement ParsePlacement(std::string_view text, const InputPlace& place) {
-  constexpr int kMostDevices = 1024;
-  constexpr std::size_t kMostNodes = 1'000'000;
   const std::string allowed = "devices used on each node joined by -, like 4-4-2";
   Placement placement;
   std::string_view rest = Trim(text);
@@ -22,12 +22,13 @@ Placement ParsePlacement(std::string_view text, const InputPlace& place) {
     int devices = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), devices);
     if (error != std::errc() || end != part.data() + part.size() || devices < 1 ||
-        devices > kMostDevices) {
+        devices > kMostDevicesPerNode) {
       throw InputError(place, std::string(text), "is not a placement", allowed);
     }
     placement.push_back(devices);
-    if (placement.size() > kMostNodes) {
-      throw InputError(place, std::string(text), "names too many nodes", "at most 1000000");
+    if (placement.size() > static_cast<std::size_t>(kMostNodes)) {
+      throw InputError(place, std::string(text), "names too many nodes",
+                       "at most " + std::to_string(kMostNodes));
     }
     if (dash == std::string_view::npos) return placement;
     rest.remove_prefix(dash + 1);
@@ -45,6 +46,7 @@ std::string FormatPlacement(const Placement& placement) {
 
 std::vector<std::string> ParseHosts(std::string_view text, const InputPlace& place) {
   std::vector<std::string> hosts;
+  std::unordered_set<std::string_view> names;
   std::string_view rest = Trim(text);
   while (true) {
     const std::size_t plus = rest.find('+');
@@ -53,10 +55,14 @@ std::vector<std::string> ParseHosts(std::string_view text, const InputPlace& pla
       throw InputError(place, std::string(text), "has an empty host name",
                        "host names joined by +, like tupi1+tupi2");
     }
-    if (std::find(hosts.begin(), hosts.end(), name) != hosts.end()) {
+    if (!names.insert(name).second) {
       throw InputError(place, std::string(text), "names a host twice", "each host once");
     }
-    hosts.emplace_back(name);
+    hosts.push_back(CheckedName(name, place));
+    if (hosts.size() > static_cast<std::size_t>(kMostNodes)) {
+      throw InputError(place, std::string(text), "names too many hosts",
+                       "at most " + std::to_string(kMostNodes));
+    }
     if (plus == std::string_view::npos) return hosts;
     rest.remove_prefix(plus + 1);
   }

@@ -37,7 +37,8 @@ std::string NearestName(std::string_view text, std::span<const std::string> name
   std::string nearest;
   std::size_t least = std::max<std::size_t>(1, wanted.size() / 3) + 1;
   for (const std::string& name : names) {
-    const std::string known = CanonicalName(name.substr(0, kLongestWord));
+    if (name.size() > kLongestWord) continue;
+    const std::string known = CanonicalName(name);
     // A beginning is as near as one letter.
     const bool begins = wanted.size() >= 3 && known.starts_with(wanted);
     const std::size_t distance = begins ? std::min<std::size_t>(1, known.size() - wanted.size())

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <sstream>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "data/record/input_error.h"
 #include "model/compute/profiled_compute.h"
@@ -68,6 +72,49 @@ Origin OriginOf(const ParameterEstimate& e) {
   }
 }
 
+using HostPositions = std::vector<std::pair<std::string, int>>;
+
+// The position of each of `hosts` among those that are known. Few are sought among them one by one.
+std::vector<std::optional<int>> PositionsOf(const std::vector<std::string>& hosts,
+                                            const HostPositions& known) {
+  std::vector<std::optional<int>> positions(hosts.size());
+  constexpr std::size_t kFew = 16;
+  std::unordered_map<std::string_view, int> at;
+  if (hosts.size() > kFew) at.insert(known.begin(), known.end());
+  for (std::size_t i = 0; i < hosts.size() && !known.empty(); ++i) {
+    if (hosts.size() > kFew) {
+      const auto found = at.find(hosts[i]);
+      if (found != at.end()) positions[i] = found->second;
+      continue;
+    }
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [&](const auto& entry) { return entry.first == hosts[i]; });
+    if (found != known.end()) positions[i] = found->second;
+  }
+  return positions;
+}
+
+// What is learnt of hosts replaces what was believed of them, and comes behind it.
+class HostsLearnt {
+ public:
+  explicit HostsLearnt(HostPositions* known) : known_(known) {
+    for (std::size_t i = 0; i < known->size(); ++i) at_[(*known)[i].first] = i;
+  }
+  void Set(const std::string& host, int position) {
+    const auto [it, is_new] = at_.try_emplace(host, known_->size());
+    if (!is_new) (*known_)[std::exchange(it->second, known_->size())].second = kReplaced;
+    known_->emplace_back(host, position);
+  }
+  void Finish() {
+    std::erase_if(*known_, [](const auto& entry) { return entry.second == kReplaced; });
+  }
+
+ private:
+  static constexpr int kReplaced = -1;
+  HostPositions* known_;
+  std::unordered_map<std::string, std::size_t> at_;
+};
+
 }  // namespace
 
 Belief::Belief(const Cluster& cluster, const Workload& workload, const std::optional<Device>& facts,
@@ -85,7 +132,7 @@ Belief::Belief(const Cluster& cluster, const Workload& workload, const std::opti
   for (const Host& host : cluster.hosts) {
     if (!host.link.bandwidth) continue;
     host_links_.emplace_back(host.name, static_cast<int>(log_values_.size()));
-    add(HostLinkPrior(cluster, host.name));
+    add(HostLinkPrior(cluster, host.link));
   }
   log_covariance_ = Eigen::Map<const Eigen::VectorXd>(sds.data(), static_cast<long>(sds.size()))
                         .array()
@@ -129,10 +176,8 @@ std::string Belief::NameOf(int position) const {
 
 int Belief::SlowestLink(const std::vector<std::string>& hosts) const {
   std::vector<int> links;
-  for (const std::string& host : hosts) {
-    const auto known = std::find_if(host_links_.begin(), host_links_.end(),
-                                    [&](const auto& entry) { return entry.first == host; });
-    links.push_back(known == host_links_.end() ? int{kLinkBandwidth} : known->second);
+  for (const std::optional<int>& own : PositionsOf(hosts, host_links_)) {
+    links.push_back(own.value_or(kLinkBandwidth));
   }
   const auto slowest =
       stepcast::SlowestLink(links.size(), [&](std::size_t i) { return log_value(links[i]); });
@@ -156,8 +201,7 @@ std::optional<int> Belief::SlowdownOf(const std::string& host) const {
 std::optional<int> Belief::SlowestCompute(const std::vector<std::string>& hosts) const {
   std::vector<int> factors;
   bool others = false;
-  for (const std::string& host : hosts) {
-    const std::optional<int> factor = SlowdownOf(host);
+  for (const std::optional<int>& factor : PositionsOf(hosts, host_slowdowns_)) {
     if (factor) {
       factors.push_back(*factor);
     } else {
@@ -182,6 +226,8 @@ void Belief::TakeCalibration(const Calibration& calibration, const Workload& wor
   const std::string scope = WorkloadScope(workload.name, device);
   total_scatter_ = calibration.residual_log_sd;
   scatter_ = calibration.ScatterOf(scope);
+  HostsLearnt links(&host_links_);
+  HostsLearnt slowdowns(&host_slowdowns_);
   for (std::size_t i = 0; i < calibration.parameters.size(); ++i) {
     const ParameterEstimate& e = calibration.parameters[i];
     const int index = static_cast<int>(i);
@@ -201,12 +247,8 @@ void Belief::TakeCalibration(const Calibration& calibration, const Workload& wor
       const bool slows = FindSpec(e, of_hosts) == 1;
       TakeEstimate(e, index, slows ? kComputeSlowdownSpec : kClusterParameterSpecs[kLinkBandwidth],
                    position);
-      auto& of_host = slows ? host_slowdowns_ : host_links_;
       for (const std::string& host : HostsOfScope(e.scope)) {
-        of_host.erase(std::remove_if(of_host.begin(), of_host.end(),
-                                     [&](const auto& known) { return known.first == host; }),
-                      of_host.end());
-        of_host.emplace_back(host, position);
+        (slows ? slowdowns : links).Set(host, position);
       }
     } else if (e.scope.rfind(kDeviceScopePrefix, 0) != 0 &&
                e.scope.rfind(kWorkloadScopePrefix, 0) != 0) {
@@ -214,6 +256,8 @@ void Belief::TakeCalibration(const Calibration& calibration, const Workload& wor
              "cluster, hosts ..., device ..., workload ... on ...");
     }
   }
+  links.Finish();
+  slowdowns.Finish();
   if (compute_ == ComputeBelief::kDataSheet && HasRoofline(workload, facts)) {
     Transfer(calibration, workload, facts, device);
   }

@@ -1,5 +1,6 @@
 #include "model/step/priors.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "model/compute/roofline.h"
@@ -35,14 +36,16 @@ ClusterPriors MakeClusterPriors(const Cluster& cluster) {
   return priors;
 }
 
-Prior HostLinkPrior(const Cluster& cluster, const std::string& host) {
-  for (const Host& known : cluster.hosts) {
-    if (known.name == host && known.link.bandwidth) {
-      return {known.link.bandwidth->si(), kStatedHostLinkLogSd};
-    }
-  }
+Prior HostLinkPrior(const Cluster& cluster, const LinkFacts& own) {
+  if (own.bandwidth) return {own.bandwidth->si(), kStatedHostLinkLogSd};
   if (cluster.link.bandwidth) return {cluster.link.bandwidth->si(), kHostLinkLogSd};
   return FromSpec(kClusterParameterSpecs[kLinkBandwidth]);
+}
+
+Prior HostLinkPrior(const Cluster& cluster, const std::string& host) {
+  const auto known = std::find_if(cluster.hosts.begin(), cluster.hosts.end(),
+                                  [&](const Host& one) { return one.name == host; });
+  return HostLinkPrior(cluster, known == cluster.hosts.end() ? LinkFacts() : known->link);
 }
 
 Prior DeviceEfficiencyPrior() { return FromSpec(kKernelEfficiencySpec); }

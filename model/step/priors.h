@@ -31,6 +31,7 @@ using WorkloadPriors = std::array<Prior, kWorkloadParameterCount>;
 ClusterPriors MakeClusterPriors(const Cluster& cluster);
 
 // The line rate of one host's link: its own statement, else the cluster's.
+Prior HostLinkPrior(const Cluster& cluster, const LinkFacts& own);
 Prior HostLinkPrior(const Cluster& cluster, const std::string& host);
 
 Prior DeviceEfficiencyPrior();

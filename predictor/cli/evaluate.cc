@@ -4,22 +4,60 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
+#include <utility>
 
+#include "data/plan/key.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/runs_problem.h"
 
 namespace stepcast::cli {
 namespace {
 
-struct Row {
-  const Run* run = nullptr;
-  Prediction prediction;
+// What is kept of a prediction.
+struct Answer {
+  Duration<> step_time;
+  Duration<> low;
+  Duration<> high;
+  std::vector<std::string> flags;
+};
 
-  double relative_error() const { return prediction.step_time / run->step_time - 1; }
-  bool covered() const {
-    return prediction.low <= run->step_time && run->step_time <= prediction.high;
+struct Row {
+  std::string workload;
+  Plan plan;
+  Duration<> measured;
+  Answer predicted;
+};
+
+// Predicts plans of one workload on one device. Runs repeat plans: so many answers are remembered.
+class Evaluated {
+ public:
+  explicit Evaluated(Predictor predictor) : predictor_(std::move(predictor)) {}
+
+  const Answer& Of(const Plan& plan) {
+    if (!plan.hosts.empty()) return last_ = Ask(plan);
+    PlanKey key = OptionsKey(plan);
+    AppendLink(plan.link, &key);
+    AppendLink(plan.server_link, &key);
+    key.insert(key.end(), plan.placement.begin(), plan.placement.end());
+    const auto known = answers_.find(key);
+    if (known != answers_.end()) return known->second;
+    if (answers_.size() >= kMostRemembered) return last_ = Ask(plan);
+    return answers_.emplace(std::move(key), Ask(plan)).first->second;
   }
+
+ private:
+  static constexpr std::size_t kMostRemembered = 20'000;
+
+  Answer Ask(const Plan& plan) const {
+    Prediction prediction = predictor_.Predict(plan);
+    return {prediction.step_time, prediction.low, prediction.high, std::move(prediction.flags)};
+  }
+
+  Predictor predictor_;
+  std::map<PlanKey, Answer> answers_;
+  Answer last_;
 };
 
 // Fractions, not per cent.
@@ -32,6 +70,17 @@ struct Score {
   double coverage90 = 0;
 };
 
+// What is kept of many runs.
+struct Errors {
+  std::vector<double> relative;  // predicted / measured - 1
+  int covered = 0;
+
+  void Add(Duration<> measured, const Answer& predicted) {
+    relative.push_back(predicted.step_time / measured - 1);
+    covered += predicted.low <= measured && measured <= predicted.high ? 1 : 0;
+  }
+};
+
 // Linear interpolation between order statistics; `sorted` is not empty.
 double Quantile(const std::vector<double>& sorted, double q) {
   const double at = q * static_cast<double>(sorted.size() - 1);
@@ -40,19 +89,19 @@ double Quantile(const std::vector<double>& sorted, double q) {
   return sorted[below] + (at - std::floor(at)) * (sorted[above] - sorted[below]);
 }
 
-Score ScoreOf(const std::vector<const Row*>& rows) {
+Score ScoreOf(const Errors& all) {
   Score score;
-  score.runs = static_cast<int>(rows.size());
+  score.runs = static_cast<int>(all.relative.size());
   std::vector<double> errors;
-  for (const Row* row : rows) {
-    errors.push_back(std::abs(row->relative_error()));
-    score.bias += row->relative_error();
+  errors.reserve(all.relative.size());
+  for (const double error : all.relative) {
+    errors.push_back(std::abs(error));
+    score.bias += error;
     score.mape += errors.back();
-    score.coverage90 += row->covered() ? 1.0 : 0.0;
   }
   score.bias /= score.runs;
   score.mape /= score.runs;
-  score.coverage90 /= score.runs;
+  score.coverage90 = static_cast<double>(all.covered) / score.runs;
   std::sort(errors.begin(), errors.end());
   score.median_ape = Quantile(errors, 0.5);
   score.p90_ape = Quantile(errors, 0.9);
@@ -118,38 +167,40 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
     for (const auto& [name, of] : Groupings()) allowed += (allowed.empty() ? "" : ", ") + name;
     throw InputError(OptionPlace("group-by"), group_by, "is not a grouping", allowed);
   }
-  const CalibrationProblem problem = ReadRunsProblem(args);
-  if (problem.runs.empty()) {
-    throw InputError(OptionPlace("runs"), "", "holds no runs", "at least one row");
-  }
-  std::map<std::pair<std::string, std::string>, Predictor> predictors;
+  constexpr std::size_t kFewRows = 12;
+  const std::size_t most_rows =
+      args.Has("json") ? (args.Has("rows") ? std::numeric_limits<std::size_t>::max() : 0)
+                       : kFewRows + 1;
+  std::map<std::pair<std::string, std::string>, Evaluated> predictors;
   std::vector<Row> rows;
-  for (const Run& run : problem.runs) {
+  Errors all;
+  std::map<std::string, Errors, decltype(&GroupLess)> groups(&GroupLess);
+  const auto take = [&](Run&& run, const CalibrationProblem& problem) {
     try {
       auto it = predictors.find({run.workload, run.device});
       if (it == predictors.end()) {
         const auto device = problem.devices.find(run.device);
-        it = predictors
-                 .emplace(std::pair(run.workload, run.device),
-                          Predictor(problem.cluster, problem.workloads.at(run.workload),
-                                    device == problem.devices.end() ? std::optional<Device>()
-                                                                    : device->second,
-                                    run.device))
-                 .first;
+        Predictor predictor(
+            problem.cluster, problem.workloads.at(run.workload),
+            device == problem.devices.end() ? std::optional<Device>() : device->second, run.device);
+        it = predictors.emplace(std::pair(run.workload, run.device), std::move(predictor)).first;
       }
-      rows.push_back({&run, it->second.Predict(run.plan)});
+      const Answer& predicted = it->second.Of(run.plan);
+      all.Add(run.step_time, predicted);
+      if (!group_by.empty()) groups[Groupings().at(group_by)(run)].Add(run.step_time, predicted);
+      if (rows.size() < most_rows) {
+        rows.push_back({run.workload, std::move(run.plan), run.step_time, predicted});
+      }
     } catch (const InputError& e) {
       throw InputError({run.place.file, run.place.line, e.place().key}, e.value(), e.problem(),
                        e.allowed());
     }
+  };
+  const CalibrationProblem problem = ReadEachRun(args, "runs", take);
+  if (all.relative.empty()) {
+    throw InputError(OptionPlace("runs"), "", "holds no runs", "at least one row");
   }
 
-  std::vector<const Row*> all;
-  std::map<std::string, std::vector<const Row*>, decltype(&GroupLess)> groups(&GroupLess);
-  for (const Row& row : rows) {
-    all.push_back(&row);
-    if (!group_by.empty()) groups[Groupings().at(group_by)(*row.run)].push_back(&row);
-  }
   if (args.Has("json")) {
     Json json;
     json["overall"] = ScoreJson(ScoreOf(all));
@@ -162,11 +213,11 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
     if (args.Has("rows")) {
       json["rows"] = Json::array();
       for (const Row& row : rows) {
-        json["rows"].push_back({{"predicted_step_time_s", row.prediction.step_time.in(kSeconds)},
-                                {"low_s", row.prediction.low.in(kSeconds)},
-                                {"high_s", row.prediction.high.in(kSeconds)},
-                                {"measured_step_time_s", row.run->step_time.in(kSeconds)},
-                                {"flags", row.prediction.flags}});
+        json["rows"].push_back({{"predicted_step_time_s", row.predicted.step_time.in(kSeconds)},
+                                {"low_s", row.predicted.low.in(kSeconds)},
+                                {"high_s", row.predicted.high.in(kSeconds)},
+                                {"measured_step_time_s", row.measured.in(kSeconds)},
+                                {"flags", row.predicted.flags}});
       }
     }
     PrintJson(json);
@@ -191,7 +242,6 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
   add("all", ScoreOf(all));
   std::string out =
       Heading(fmt::format("{}: predicted against measured", problem.cluster.name), style);
-  constexpr std::size_t kFewRows = 12;
   if (rows.size() <= kFewRows) {
     Table detail({{"workload", "", Align::kLeft},
                   {"plan", "", Align::kLeft},
@@ -200,12 +250,11 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
                   {"90 % interval", "", Align::kRight},
                   {"error", "", Align::kRight}});
     for (const Row& row : rows) {
-      const double error = row.relative_error();
-      detail.AddRow(
-          {row.run->workload, DescribePlan(row.run->plan), FormatDuration(row.run->step_time),
-           FormatDuration(row.prediction.step_time),
-           FormatDuration(row.prediction.low) + " - " + FormatDuration(row.prediction.high),
-           (error > 0 ? "+" : "") + FormatPercent(error)});
+      const double error = row.predicted.step_time / row.measured - 1;
+      detail.AddRow({row.workload, DescribePlan(row.plan), FormatDuration(row.measured),
+                     FormatDuration(row.predicted.step_time),
+                     FormatDuration(row.predicted.low) + " - " + FormatDuration(row.predicted.high),
+                     (error > 0 ? "+" : "") + FormatPercent(error)});
     }
     out += detail.Render(style, 2) + "\n";
   }

@@ -93,7 +93,8 @@ int ImportNetwork(const Arguments& args, const std::vector<std::string>& files) 
   Refuse(args, "onnx", {"device"});
   RequireOne(files, "onnx");
   OnnxOptions options;
-  if (args.Has("workload")) options.name = args.Text("workload");
+  if (args.Has("workload"))
+    options.name = CheckedName(args.Text("workload"), OptionPlace("workload"));
   for (const std::string& text : args.Texts("dim")) {
     const std::size_t equals = text.rfind('=');
     if (equals == std::string::npos) {

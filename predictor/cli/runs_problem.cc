@@ -1,5 +1,8 @@
 #include "predictor/cli/runs_problem.h"
 
+#include <utility>
+#include <vector>
+
 #include "data/io/runs.h"
 
 namespace stepcast::cli {
@@ -14,6 +17,17 @@ void AddRunsOptions(po::options_description* options) {
 }
 
 CalibrationProblem ReadRunsProblem(const Arguments& arguments, const std::string& option) {
+  std::vector<Run> runs;
+  CalibrationProblem problem = ReadEachRun(
+      arguments, option,
+      [&](Run&& run, const CalibrationProblem& /*problem*/) { runs.push_back(std::move(run)); });
+  problem.runs = std::move(runs);
+  return problem;
+}
+
+CalibrationProblem ReadEachRun(
+    const Arguments& arguments, const std::string& option,
+    const std::function<void(Run&& run, const CalibrationProblem& problem)>& take) {
   Library library;
   for (const std::string& path : arguments.Texts("workload-file")) library.AddWorkloadFile(path);
   CalibrationProblem problem;
@@ -24,7 +38,7 @@ CalibrationProblem ReadRunsProblem(const Arguments& arguments, const std::string
   }
   std::map<std::string, std::string> canonical;
   for (const std::string& file : files) {
-    for (Run& run : ReadRuns(file)) {
+    ForEachRun(file, [&](Run&& run) {
       const auto [it, is_new] = canonical.try_emplace(run.device);
       if (is_new) {
         const std::optional<Device> facts = library.LookUpDevice(run.device, problem.cluster);
@@ -39,8 +53,8 @@ CalibrationProblem ReadRunsProblem(const Arguments& arguments, const std::string
           throw InputError({file, run.place.line, "workload"}, e.value(), e.problem(), e.allowed());
         }
       }
-      problem.runs.push_back(std::move(run));
-    }
+      take(std::move(run), problem);
+    });
   }
   return problem;
 }

@@ -2,6 +2,7 @@
 #ifndef STEPCAST_PREDICTOR_CLI_RUNS_PROBLEM_H_
 #define STEPCAST_PREDICTOR_CLI_RUNS_PROBLEM_H_
 
+#include <functional>
 #include <string>
 
 #include "calibrate/calibrate.h"
@@ -16,6 +17,12 @@ void AddRunsOptions(po::options_description* options);
 // workloads and data sheets that they name.
 // `option` is the one that names the files.
 CalibrationProblem ReadRunsProblem(const Arguments& arguments, const std::string& option = "runs");
+
+// The same run by run: `take` is given each, and the problem, which has all that the run names and
+// no runs.
+CalibrationProblem ReadEachRun(
+    const Arguments& arguments, const std::string& option,
+    const std::function<void(Run&& run, const CalibrationProblem& problem)>& take);
 
 }  // namespace stepcast::cli
 

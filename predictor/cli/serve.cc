@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <thread>
@@ -141,11 +142,18 @@ int Serve(const Arguments& args) {
   }
 
   int signal = 0;
-  // By the pool: whatever a file takes to read, the next signal is heard.
-  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) {
-    if (!pool.Post([&] { ReloadFor(&service, &metrics); })) {
-      Tell("not read anew: too many requests wait for an answer");
+  // By the pool: whatever a file takes to read, the next signal is heard. By one of its threads,
+  // however many signals come, so that the others go on answering.
+  std::atomic<int> asked{0};
+  const auto reload = [&] {
+    for (int heard = asked; heard > 0; heard = asked.fetch_sub(heard) - heard) {
+      ReloadFor(&service, &metrics);
     }
+  };
+  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) {
+    if (asked.fetch_add(1) > 0 || pool.Post(reload)) continue;
+    asked = 0;
+    Tell("not read anew: too many requests wait for an answer");
   }
   std::thread([interrupts] { EndAtNextInterrupt(interrupts); }).detach();
   Tell("stopping: answers what was asked");

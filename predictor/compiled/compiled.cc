@@ -6,6 +6,7 @@
 
 #include "data/plan/limits.h"
 #include "data/record/input_error.h"
+#include "data/values/numbers.h"
 #include "model/exchange/sharding.h"
 #include "model/step/answer.h"
 
@@ -21,7 +22,8 @@ bool IsTime(double seconds) { return seconds >= 0 && seconds < 1e9; }
 
 bool IsLink(const LinkFacts& link) {
   // Below a byte a second numbers run out of their range.
-  if (link.bandwidth && !(link.bandwidth->si() >= 1 && link.bandwidth->si() < 1e18)) return false;
+  if (link.bandwidth && !(link.bandwidth->si() >= kLeastRate && link.bandwidth->si() < 1e18))
+    return false;
   if (link.rtt && !IsTime(link.rtt->si())) return false;
   if (link.loss && !(*link.loss >= 0 && *link.loss < 1)) return false;
   return !link.loss_burst || IsTime(link.loss_burst->si());

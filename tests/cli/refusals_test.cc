@@ -66,17 +66,21 @@ Words PlanWithout(const std::string& option) {
 // What is wrong with a value, by the kind of its option.
 const Words kNoCounts = {"",    " ",  "x", "-1", "1.5", "1e3", "0x10", "99999999999999999999",
                          "4 x", "nan"};
-const Words kNoNumbers = {"", "x", "-1", "nan", "inf", "1e999", "1,5", "0.1 x"};
-const Words kNoTimes = {"", "5", "x", "-1 s", "1e99 s", "5 parsec", "nan s", "ms", "5 Gbit/s"};
-const Words kNoRates = {"", "5", "x", "-1 Gbit/s", "0 Gbit/s", "1e99 Gbit/s", "5 parsec", "5 ms"};
-const Words kNoSizes = {"", "5", "x", "-1 MiB", "0 B", "1e99 GB", "5 parsec", "5 s"};
+const Words kNoNumbers = {"", "x", "-1", "1e-400", "nan", "inf", "1e999", "1,5", "0.1 x"};
+const Words kNoTimes = {"",        "5",        "x",     "-1 s", "1e99 s",
+                        "1e-99 s", "5 parsec", "nan s", "ms",   "5 Gbit/s"};
+const Words kNoRates = {
+    "", "5", "x", "-1 Gbit/s", "0 Gbit/s", "1e99 Gbit/s", "1e-300 bit/s", "5 parsec", "5 ms"};
+const Words kNoSizes = {"", "5", "x", "-1 MiB", "0 B", "1e99 GB", "1e-400 B", "5 parsec", "5 s"};
 const Words kNoWords = {"", "x", "RING", "tensors!", "0"};
 
 TEST(Refusals, OfThePlan) {
   // By the placeholder of the option's help.
   const std::map<std::string, Words> wrong = {
-      {"N", kNoCounts},   {"K", kNoCounts},  {"RATE", kNoRates}, {"TIME", kNoTimes},
-      {"SIZE", kNoSizes}, {"HOW", kNoWords}, {"CC", kNoWords},   {"P", {"x", "-1", "1-x", "nan"}}};
+      {"N", kNoCounts},   {"K", kNoCounts},
+      {"RATE", kNoRates}, {"TIME", kNoTimes},
+      {"SIZE", kNoSizes}, {"HOW", kNoWords},
+      {"CC", kNoWords},   {"P", {"x", "-1", "1-x", "nan", "1e-400"}}};
   int refused = 0;
   for (const PlanField& field : PlanFields()) {
     Words values = {"", "maybe", "1"};  // of yes and no

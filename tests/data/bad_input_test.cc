@@ -133,9 +133,7 @@ void ParseAsCluster(const std::string& text, const std::string& path) { ParseClu
 void ParseAsWorkload(const std::string& text, const std::string& path) {
   ParseWorkload(text, path);
 }
-void ParseAsRuns(const std::string& text, const std::string& path) {
-  ParseRuns(CsvTable::Parse(text, path));
-}
+void ParseAsRuns(const std::string& text, const std::string& path) { ParseRuns(text, path); }
 
 constexpr Reader kReaders[] = {
     {"Cluster", kCluster, true, 64,
@@ -330,7 +328,8 @@ const std::vector<BadValue>& BadValues() {
       {"Runs", "MissingUnitInName", "step_time_s", "step_time", 1, "step_time_s",
        "is a required column that is missing"},
       {"Runs", "Negative", "0.5,2", "-0.5,2", 3, "step_time_s", "is out of range"},
-      {"Runs", "Zero", "0.5,2", "0,2", 3, "step_time_s", "is out of range; allowed: more than 0"},
+      {"Runs", "Zero", "0.5,2", "0,2", 3, "step_time_s",
+       "is out of range; allowed: a number from 1e-12 to 1e+07"},
       {"Runs", "NegativeOptional", "0.5,2", "0.5,-2", 3, "rtt_ms", "is out of range"},
       {"Runs", "NaN", "0.5,2", "nan,2", 3, "step_time_s", "is not a finite number"},
       {"Runs", "Inf", "0.5,2", "inf,2", 3, "step_time_s", "is not a finite number"},

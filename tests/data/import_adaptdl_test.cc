@@ -92,7 +92,7 @@ TEST(ImportAdaptdl, KnownApplicationsAreCatalogueWorkloads) {
 TEST(ImportAdaptdl, WhatIsImportedIsARunsFile) {
   const Runs runs = Import("bert_placements.csv", kPlacements);
   const std::string text = FormatRuns(runs);
-  EXPECT_EQ(FormatRuns(ParseRuns(CsvTable::Parse(text, "out.csv"))), text);
+  EXPECT_EQ(FormatRuns(ParseRuns(text, "out.csv")), text);
 }
 
 TEST(ImportAdaptdl, Errors) {
@@ -143,7 +143,7 @@ TEST(ImportAdaptdl, TheTraces) {
       EXPECT_LE(DevicesOnFullestNode(run.plan.placement), 4) << run.source;
     }
     const std::string text = FormatRuns(runs);
-    EXPECT_EQ(FormatRuns(ParseRuns(CsvTable::Parse(text, "out.csv"))), text);
+    EXPECT_EQ(FormatRuns(ParseRuns(text, "out.csv")), text);
   }
   EXPECT_EQ(files, 8U);
   EXPECT_EQ(rows, 4336U);

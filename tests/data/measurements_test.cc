@@ -35,8 +35,8 @@ std::map<std::string, Runs> ShippedRuns() {
 }
 
 std::string Extra(const Run& run, const std::string& column) {
-  for (const auto& [name, value] : run.extra) {
-    if (name == column) return value;
+  for (std::size_t i = 0; i < run.extra.size(); ++i) {
+    if ((*run.extra_columns)[i] == column) return run.extra[i];
   }
   return "";
 }

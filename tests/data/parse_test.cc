@@ -161,16 +161,37 @@ TEST(Parse, UnitsAreCaseSensitive) {
 TEST(Parse, ZeroIsATimeAndNothingElse) {
   EXPECT_EQ(Time("0 s"), 0.0);
   EXPECT_EQ(Time("0 ms"), 0.0);
-  EXPECT_TRUE(Says(ErrorOf([] { Rate("0 Gbit/s"); }), "is out of range; allowed: more than 0"));
-  EXPECT_TRUE(Says(ErrorOf([] { Size("0 B"); }), "is out of range; allowed: more than 0"));
-  EXPECT_TRUE(Says(ErrorOf([] { WorkPerSecond("0 FLOP/s"); }), "allowed: more than 0"));
-  EXPECT_TRUE(Says(ErrorOf([] { Watts("0 W"); }), "is out of range; allowed: more than 0"));
+  EXPECT_TRUE(Says(ErrorOf([] { Rate("0 bit/s"); }), "is out of range; allowed: from 1 to "));
+  EXPECT_TRUE(Says(ErrorOf([] { Size("0 B"); }), "is out of range; allowed: from 1 to 1e+18 B"));
+  EXPECT_TRUE(Says(ErrorOf([] { WorkPerSecond("0 FLOP/s"); }), "allowed: from 1 to "));
+  EXPECT_TRUE(Says(ErrorOf([] { Watts("0 W"); }), "is out of range; allowed: from 0.001 to "));
+}
+
+// Each kind has a least value that means something: less is a slip, and the error tells it. It may
+// be given in any unit, and survives being written in another.
+TEST(Parse, EachKindHasALeastValue) {
+  for (const Family& family : Families()) {
+    const UnitCase& unit = family.units.front();
+    for (const char* number : {"1e-13", "1e-300", "1e-400", "1e-320", "-1e-400", "-1"}) {
+      const auto error = ErrorOf([&] { family.parse(std::string(number) + " " + unit.unit); });
+      EXPECT_TRUE(Says(error, "is out of range; allowed: ")) << family.name << " " << number;
+      EXPECT_TRUE(Says(error, "from ")) << family.name;
+    }
+  }
+  EXPECT_EQ(Rate("1 bit/s"), 0.125);
+  EXPECT_DOUBLE_EQ(Rate("1e-9 Gbit/s"), 0.125);
+  EXPECT_DOUBLE_EQ(Time("1e-9 ms"), 1e-12);
+  EXPECT_EQ(Size("1e-9 GB"), 1.0);
+  EXPECT_EQ(WorkPerSecond("1e-12 TFLOP/s"), 1.0);
+  EXPECT_TRUE(Says(ErrorOf([] { Rate("1e-300 bit/s"); }),
+                   "'1e-300 bit/s' is out of range; allowed: from 1 to 8e+15 bit/s"));
+  EXPECT_TRUE(Says(ErrorOf([] { Time("1e-300 s"); }), "allowed: 0, or from 1e-12 to 1e+09 s"));
 }
 
 // The range is told in the unit of the value.
 TEST(Parse, TheRangeIsInTheUnitGiven) {
-  EXPECT_TRUE(Says(ErrorOf([] { Time("-1 ms"); }), "at least 0 and at most 1e+12 ms"));
-  EXPECT_TRUE(Says(ErrorOf([] { Rate("9e9 Tbit/s"); }), "more than 0 and at most 8000 Tbit/s"));
+  EXPECT_TRUE(Says(ErrorOf([] { Time("-1 ms"); }), "allowed: 0, or from 1e-09 to 1e+12 ms"));
+  EXPECT_TRUE(Says(ErrorOf([] { Rate("9e9 Tbit/s"); }), "allowed: from 1e-12 to 8000 Tbit/s"));
 }
 
 RC_GTEST_PROP(Parse, WhatIsWrittenIsRead, ()) {
@@ -180,7 +201,8 @@ RC_GTEST_PROP(Parse, WhatIsWrittenIsRead, ()) {
   for (const Family& family : Families()) {
     const UnitCase& unit = family.units[*rc::gen::inRange<std::size_t>(0, family.units.size())];
     const double expected = std::stod(number) * unit.si;
-    if (expected > 1e7) continue;  // the least of the upper bounds
+    // The least of the upper bounds, the most of the lower ones.
+    if (expected > 1e7 || expected < 1) continue;
     const double read = family.parse(number + " " + unit.unit);
     RC_ASSERT(std::abs(read - expected) <= 1e-15 * expected);
   }
@@ -203,6 +225,10 @@ TEST(Parse, Numbers) {
                {"1,5", "is not a number"},
                {"one", "is not a number"},
                {"1e400", "is not a finite number"},
+               {"-1e5000", "is not a finite number"},
+               {"1e-400", "is too near to 0"},
+               {"1e-5000", "is too near to 0"},
+               {"-1e-5000", "is out of range"},
                {"nan", "is not a finite number"},
                {"-nan", "is not a finite number"},
                {"infinity", "is not a finite number"}};
@@ -222,6 +248,11 @@ TEST(Parse, Probabilities) {
   EXPECT_TRUE(Says(ErrorOf([] { ParseProbability("1.0", kPlace); }), "below 1"));
   EXPECT_TRUE(Says(ErrorOf([] { ParseProbability("1 %", kPlace); }), "is not a number"));
   EXPECT_TRUE(Says(ErrorOf([] { ParseProbability("-0.1", kPlace); }), "is out of range"));
+  EXPECT_EQ(ParseProbability("1e-15", kPlace), 1e-15);
+  for (const char* text : {"1e-16", "1e-300", "1e-400"}) {
+    EXPECT_TRUE(Says(ErrorOf([&] { ParseProbability(text, kPlace); }),
+                     "is out of range; allowed: 0, or from 1e-15 to 1"));
+  }
 }
 
 TEST(Parse, Integers) {

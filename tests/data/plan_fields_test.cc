@@ -1,9 +1,12 @@
 // The parts of a plan as flags and as columns, and the one check that every plan passes.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <string>
@@ -164,7 +167,7 @@ TEST(PlanFields, FlagsCarryTheirUnitAndColumnsHaveIt) {
       Says(ErrorOf([] { ReadFlag("loss-burst", "1"); }), "runs.csv:7: column: '1' has no unit"));
   EXPECT_TRUE(Says(ErrorOf([] { ReadColumn("loss-burst", "1 ms"); }), "'1 ms' is not a number"));
   EXPECT_TRUE(Says(ErrorOf([] { ReadColumn("bucket", "0"); }),
-                   "'0' is out of range; allowed: more than 0"));
+                   "'0' is out of range; allowed: a number from 9.53674e-07 to 1e+09"));
   EXPECT_TRUE(Says(ErrorOf([] { ReadColumn("bandwidth", "-1"); }), "'-1' is out of range"));
 }
 
@@ -420,6 +423,57 @@ RC_GTEST_PROP(PlanFields, WhatIsWrittenIsRead, ()) {
   RC_ASSERT(read.link.congestion_control == plan.link.congestion_control);
   RC_ASSERT(read.link.loss == plan.link.loss);
   RC_ASSERT(read.server.pipelined == plan.server.pipelined);
+}
+
+// A flag and a column of one field have one range, which the check of every plan holds too: what a
+// flag takes, a row that is written of it gives back.
+RC_GTEST_PROP(PlanFields, WhatAFlagTakesAColumnTakes, ()) {
+  const struct {
+    const char* flag;
+    const char* unit;
+    double si;
+  } kinds[] = {{"bandwidth", " bit/s", 0.125},
+               {"bandwidth", " Tbit/s", 1.25e11},
+               {"rtt", " h", 3600},
+               {"rtt", " ns", 1e-9},
+               {"loss-burst", " s", 1},
+               {"bucket", " B", 1},
+               {"bucket", " TiB", 1099511627776.0},
+               {"loss", "", 1}};
+  const auto& kind = kinds[*rc::gen::inRange<std::size_t>(0, std::size(kinds))];
+  const PlanField& field = *FindPlanField(kind.flag);
+  // Around both ends of the range, and over all of it.
+  const double unit = field.unit == std::string("ms")       ? 1e-3
+                      : field.unit == std::string("MiB")    ? 1048576
+                      : field.unit == std::string("Gbit/s") ? 1.25e8
+                                                            : 1;
+  const double end = *rc::gen::element(field.range.least, field.range.most);
+  double number = end * unit / kind.si * (1 + *rc::gen::inRange(-3, 4) * 1e-16);
+  if (*rc::gen::arbitrary<bool>()) number = std::pow(10.0, *rc::gen::inRange(-25, 20));
+  const std::string text = fmt::format("{}{}", number, kind.unit);
+  Plan plan;
+  plan.placement = {2};
+  try {
+    field.read_flag(text, kPlace, &plan);
+  } catch (const InputError&) {
+    RC_ASSERT(number * kind.si <= field.range.least * unit * (1 + 1e-14) ||
+              number * kind.si >= field.range.most * unit * (1 - 1e-14));
+    return;
+  }
+  CheckPlan(plan);
+  const Plan read = ReadColumn(kind.flag, field.write(plan), plan);
+  CheckPlan(read);
+  RC_ASSERT(ReadColumn(kind.flag, field.write(read)).link.rtt == read.link.rtt);
+}
+
+TEST(PlanFields, ATimeThatNoColumnTakesIsNoFlagEither) {
+  EXPECT_TRUE(Says(ErrorOf([] { ReadFlag("rtt", "1 h"); }),
+                   "'1 h' is out of range; allowed: 0, or from 1e-09 to 1e+06 ms"));
+  EXPECT_TRUE(Says(ErrorOf([] { ReadColumn("rtt", "3600000"); }), "is out of range"));
+  Plan plan;
+  plan.link.rtt = Seconds(3600.0);
+  EXPECT_TRUE(Says(ErrorOf([&] { CheckPlan(plan); }),
+                   "rtt: '3600' is out of range; allowed: 0, or from 1e-12 to 1000 s"));
 }
 
 // ---- What follows from the list knows each field of it: plans that differ in one alone.

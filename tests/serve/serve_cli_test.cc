@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -68,6 +70,12 @@ class ServeProcess {
   std::uint16_t port(const char* key = "listen") const {
     const std::string address = told_.value(key, "");
     return static_cast<std::uint16_t>(std::atoi(address.substr(address.rfind(':') + 1).c_str()));
+  }
+  // Memory that it holds [B].
+  double resident() const {
+    const std::string status = FileContent("/proc/" + std::to_string(pid_) + "/status");
+    const std::size_t at = status.find("VmRSS:");
+    return at == std::string::npos ? 0 : 1024 * std::strtod(status.c_str() + at + 6, nullptr);
   }
   void Signal(int signal) const { kill(pid_, signal); }
   // The exit code, within half a minute; -1 where it goes on.
@@ -130,6 +138,113 @@ TEST(ServeProgram, AnswersReadsAnewAndStops) {
   serve.Signal(SIGTERM);
   EXPECT_EQ(serve.Wait(), 0);
   EXPECT_TRUE(client.IsClosed());
+}
+
+// Files that no reader takes; the numbered ones differ.
+std::string BrokenCluster(const std::string& good, int number) {
+  const auto hosts = [&](int count) {
+    std::string text =
+        "name: gce-t4\ndevice: t4\nnodes: 1\ndevices_per_node: 1\n"
+        "calibration: {residual_log_sd: 0, range: {max_workers: 1, max_nodes: 1, "
+        "max_devices_per_node: 1, hosts_alone: a";
+    for (int i = 0; i < count; ++i) text += "+h" + std::to_string(i);
+    return text + "+a}}\n";
+  };
+  const std::string head = "{name: gce-t4, device: t4, nodes: 16, devices_per_node: 4, ";
+  const std::string broken[] = {
+      "",
+      "name: gce-t4\nnodes: many\n",
+      good.substr(0, static_cast<std::size_t>(number) % good.size()) + "\x01\xff",
+      good + "nodes: 3\n",
+      good + "link: {bandwidth: \"1e-300 bit/s\"}\n",
+      head + "calibration: {residual_log_sd: 0, scatter: {x: }}}",
+      head + "calibration: {residual_log_sd: 0, log_covariance: \"1\", parameters: [" +
+          std::string(4000, '0') + "]}}",
+      std::string(20'000, '['),
+      "{" + std::string(20'000, '?') + "}",
+      "name: \"" + std::string(20'000, 'n') + "\"\n",
+      hosts(2000),
+  };
+  return broken[static_cast<std::size_t>(number) % std::size(broken)];
+}
+
+// Reads anew again and again, every other time a broken file, while clients ask: each answer is
+// there, and is that of the snapshot that it names. STEPCAST_SOAK_RELOADS=10000 for the whole.
+TEST(ServeProgram, ReadingAnewManyTimesLosesNothing) {
+  const char* const soak = std::getenv("STEPCAST_SOAK_RELOADS");
+  const int reloads = soak != nullptr ? std::atoi(soak) : 400;
+  const TempFolder folder;
+  const std::string good[] = {
+      FileContent(kMachines + "gce-t4.yaml") + "link: {bandwidth: 25 Gbit/s}\n",
+      FileContent(kMachines + "gce-t4.yaml") + "link: {bandwidth: 1 Gbit/s}\n"};
+  // Snapshot 1 is the first read: odd ones have the slow link.
+  const std::string cluster = folder.Write("mine.yaml", good[1]);
+  ServeProcess serve({"--cluster", cluster, "--listen", "127.0.0.1:0", "--threads", "2"});
+  const std::string ask = R"({"workload":"resnet50","workers":16,"local_batch":32})";
+  HttpClient client(serve.port());
+  std::string expected[2];
+  expected[1] = client.Post("/v1/predict", ask).body;
+  folder.Write("mine.yaml", good[0]);
+  ASSERT_EQ(client.Post("/v1/reload", "").body, R"({"snapshot":2})");
+  expected[0] = client.Post("/v1/predict", ask).body;
+  ASSERT_NE(expected[0], expected[1]);
+
+  std::atomic<bool> stop{false};
+  std::atomic<int> lost{0};
+  std::atomic<int> wrong{0};
+  std::atomic<int> answered{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&] {
+      HttpClient mine(serve.port());
+      while (!stop) {
+        const HttpResponse response = mine.Post("/v1/predict", ask);
+        if (response.status != 200) ++lost;
+        if (response.status == 0) return;
+        const int snapshot = std::atoi(response.Field("stepcast-snapshot").c_str());
+        if (response.body != expected[snapshot % 2]) ++wrong;
+        ++answered;
+      }
+    });
+  }
+  int snapshot = 2;
+  double warm = 0;
+  for (int i = 0; i < reloads; ++i) {
+    const bool is_good = i % 2 == 0;
+    folder.Write("mine.yaml", is_good ? good[(snapshot + 1) % 2] : BrokenCluster(good[0], i / 2));
+    if (i % 4 < 2) {
+      const HttpResponse response = client.Post("/v1/reload", "");
+      ASSERT_EQ(response.status, is_good ? 200 : 500) << i << " " << response.body;
+      ASSERT_LT(response.body.size(), 2000U) << response.body;
+    } else {
+      // Counted when it is over.
+      const std::string count = std::string("reloads_total{outcome=\"") +
+                                (is_good ? "done" : "failed") + "\"} " +
+                                std::to_string(i / 2 + (is_good ? 2 : 1)) + "\n";
+      serve.Signal(SIGHUP);
+      bool counted = false;
+      for (int wait = 0; wait < 10'000 && !counted; ++wait) {
+        counted = client.Get("/metrics").body.find(count) != std::string::npos;
+        if (!counted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      ASSERT_TRUE(counted) << i << " " << count << client.Get("/metrics").body;
+    }
+    if (is_good) ++snapshot;
+    if (i == reloads / 4) warm = serve.resident();
+  }
+  const double grown = serve.resident() - warm;
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(lost, 0);
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(answered, reloads);
+  EXPECT_EQ(client.Post("/v1/predict", ask).body, expected[snapshot % 2]);
+  // The heap breathes by a few MB; a snapshot that stayed each time would be seen.
+  EXPECT_LT(grown, 8e6);
+  RecordProperty("grown_bytes", std::to_string(grown));
+  RecordProperty("answered", answered.load());
+  serve.Signal(SIGTERM);
+  EXPECT_EQ(serve.Wait(), 0);
 }
 
 TEST(ServeProgram, FinishesWhatHasBegunWhenItIsStopped) {

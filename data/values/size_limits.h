@@ -1,0 +1,28 @@
+// The most that a file may ask for, whoever reads it: generous for what is real, and little enough
+// that no small file makes a reader work for long. docs/reference/formats.md tells the same.
+#ifndef STEPCAST_DATA_VALUES_SIZE_LIMITS_H_
+#define STEPCAST_DATA_VALUES_SIZE_LIMITS_H_
+
+#include <cstddef>
+
+namespace stepcast {
+
+// Bytes of a file.
+inline constexpr std::size_t kMostYamlBytes = std::size_t{64} << 20;
+inline constexpr std::size_t kMostCsvBytes = std::size_t{256} << 20;
+inline constexpr std::size_t kMostProfileBytes = std::size_t{1} << 30;
+
+// Counts.
+inline constexpr int kMostNodes = 1'000'000;  // of a cluster or a placement, so of named hosts too
+inline constexpr int kMostDevicesPerNode = 1024;
+inline constexpr std::size_t kMostColumns = 10'000;   // of a table
+inline constexpr std::size_t kMostRows = 10'000'000;  // of a table, lines of a profile
+// Of what a covariance is kept, fitted values of a calibration and hosts with a bandwidth of their
+// own: a file of the most bytes holds that of about so many.
+inline constexpr std::size_t kMostEstimates = 3'000;
+
+inline constexpr std::size_t kLongestName = 1'000;  // bytes
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_VALUES_SIZE_LIMITS_H_
