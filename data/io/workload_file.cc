@@ -16,11 +16,7 @@
 namespace stepcast {
 namespace {
 
-constexpr long long kMostParameters = 1'000'000'000'000'000;
-constexpr long long kMostGradientBytes = 4 * kMostParameters;  // what the parameters have
-constexpr double kMostFlop = 1e24;
-constexpr double kMostBytes = 1e18;
-constexpr double kBytesPerGradient = 4;
+constexpr long long kBytesPerGradient = 4;
 
 LayerKind TakeKind(YamlSection* section) {
   const std::string text = section->Text("kind");
@@ -33,11 +29,18 @@ double OptionalNumber(YamlSection* section, const std::string& key, double high)
   return section->Has(key) ? section->Number(key, 0, high) : 0;
 }
 
-Layer TakeLayer(YamlSection* section, std::size_t index) {
+// `tensors` counts those of all layers: an alias repeats a list in a few bytes.
+Layer TakeLayer(YamlSection* section, std::size_t index, std::size_t* tensors) {
   Layer layer;
   layer.name = section->OptionalText("name").value_or("layer" + std::to_string(index + 1));
   layer.kind = TakeKind(section);
-  for (const std::string& text : section->Texts("tensors")) {
+  const std::vector<std::string> lengths = section->Texts("tensors");
+  *tensors += lengths.size();
+  if (*tensors > kMostTensors) {
+    throw InputError(section->PlaceOf("tensors"), "", "are too many with those before",
+                     "at most " + std::to_string(kMostTensors) + " in all layers");
+  }
+  for (const std::string& text : lengths) {
     layer.tensors.push_back(
         ParseLongInteger(text, section->PlaceOf("tensors"), 1, kMostParameters));
   }
@@ -45,7 +48,7 @@ Layer TakeLayer(YamlSection* section, std::size_t index) {
     layer.statistics = section->LongInteger("statistics", 0, kMostParameters);
   }
   layer.forward_flop = Flop(OptionalNumber(section, "forward_flop", kMostFlop));
-  layer.activation_bytes = Bytes(OptionalNumber(section, "activation_bytes", kMostBytes));
+  layer.activation_bytes = Bytes(OptionalNumber(section, "activation_bytes", kMostActivationBytes));
   if (const std::optional<std::string> operation = section->OptionalText("operation")) {
     layer.operation = ParseOperation(*operation, section->PlaceOf("operation"));
     if (std::holds_alternative<UpdateOp>(layer.operation) ||
@@ -82,14 +85,13 @@ Workload ParseWorkload(const std::string& text, const std::string& path) {
   w.name = file.Name("name");
   w.title = file.OptionalText("title").value_or(w.name);
   w.source = file.OptionalText("source").value_or("");
-  const auto count = [&](const char* key, long long least = 1,
-                         long long most = kMostParameters) -> std::optional<long long> {
+  const auto count = [&](const char* key, long long each = 1) -> std::optional<long long> {
     if (!file.Has(key)) return std::nullopt;
-    return file.LongInteger(key, least, most);
+    return file.LongInteger(key, each, each * kMostParameters);
   };
   const std::optional<long long> parameters = count("parameters");
   const std::optional<long long> trainable = count("trainable_parameters");
-  const std::optional<long long> gradient_bytes = count("gradient_bytes", 4, kMostGradientBytes);
+  const std::optional<long long> gradient_bytes = count("gradient_bytes", kBytesPerGradient);
   if (const std::optional<std::string> compute = file.OptionalText("compute")) {
     if (*compute != "none") {
       throw InputError(file.PlaceOf("compute"), *compute, "is not a kind of compute",
@@ -98,7 +100,10 @@ Workload ParseWorkload(const std::string& text, const std::string& path) {
     w.communication_only = true;
   }
   const std::vector<YamlSection> sections = file.Sections("layers");
-  for (YamlSection section : sections) w.layers.push_back(TakeLayer(&section, w.layers.size()));
+  std::size_t tensors = 0;
+  for (YamlSection section : sections) {
+    w.layers.push_back(TakeLayer(&section, w.layers.size(), &tensors));
+  }
   file.Finish();
 
   if (!w.layers.empty()) {
@@ -127,15 +132,13 @@ Workload ParseWorkload(const std::string& text, const std::string& path) {
                        "is more than all parameters", "at most " + std::to_string(w.parameters));
     }
   } else if (gradient_bytes) {
-    w.parameters = w.trainable_parameters =
-        trainable.value_or(static_cast<long long>(*gradient_bytes / kBytesPerGradient));
+    w.parameters = w.trainable_parameters = trainable.value_or(*gradient_bytes / kBytesPerGradient);
   } else {
     throw InputError({path, 0, "parameters"}, "", "is a required key that is missing",
                      "parameters (a count), gradient_bytes, or layers with tensors");
   }
-  w.gradient_bytes =
-      Bytes(gradient_bytes ? static_cast<double>(*gradient_bytes)
-                           : kBytesPerGradient * static_cast<double>(w.trainable_parameters));
+  w.gradient_bytes = Bytes(static_cast<double>(
+      gradient_bytes ? *gradient_bytes : kBytesPerGradient * w.trainable_parameters));
   return w;
 }
 

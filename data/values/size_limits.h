@@ -4,6 +4,7 @@
 #define STEPCAST_DATA_VALUES_SIZE_LIMITS_H_
 
 #include <cstddef>
+#include <cstdint>
 
 namespace stepcast {
 
@@ -15,11 +16,24 @@ inline constexpr std::size_t kMostProfileBytes = std::size_t{1} << 30;
 // Counts.
 inline constexpr int kMostNodes = 1'000'000;  // of a cluster or a placement, so of named hosts too
 inline constexpr int kMostDevicesPerNode = 1024;
-inline constexpr std::size_t kMostColumns = 10'000;   // of a table
-inline constexpr std::size_t kMostRows = 10'000'000;  // of a table, lines of a profile
+inline constexpr std::size_t kMostPlacedNodes = 20'000'000;  // of all placements of a file
+inline constexpr std::size_t kMostColumns = 10'000;          // of a table
+inline constexpr std::size_t kMostRows = 10'000'000;         // of a table, lines of a profile
 // Of what a covariance is kept, fitted values of a calibration and hosts with a bandwidth of their
 // own: a file of the most bytes holds that of about so many.
 inline constexpr std::size_t kMostEstimates = 3'000;
+
+// Networks and their tensors.
+inline constexpr std::int64_t kMostParameters = 1'000'000'000'000'000;
+inline constexpr std::size_t kMostTensors = 1'000'000;  // of a network
+inline constexpr double kMostFlop = 1e24;               // of a layer
+inline constexpr double kMostActivationBytes = 1e18;    // of a layer
+inline constexpr std::int64_t kMostTensorElements = 1'000'000'000'000'000;
+inline constexpr int kMostRank = 64;
+
+// Samples of profiles, and traces that they come from.
+inline constexpr int kMostSampleBatch = 1'000'000'000;
+inline constexpr std::size_t kMostEvents = 40'000'000;
 
 inline constexpr std::size_t kLongestName = 1'000;  // bytes
 
