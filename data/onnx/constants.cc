@@ -17,11 +17,12 @@ bool IsKnown(const Inputs& inputs, std::size_t count) {
                      [](const OnnxData* data) { return data != nullptr; });
 }
 
-// Elements, where they are few enough to be computed.
-std::optional<std::size_t> FewElements(const OnnxDims& dims) {
-  const std::optional<std::int64_t> elements = OnnxElements(dims);
-  if (!elements || *elements > kMostKnownElements) return std::nullopt;
-  return static_cast<std::size_t>(*elements);
+// Elements of an output that are few enough to be computed, each from so many values.
+std::optional<std::size_t> Computable(const OnnxDims& dims, OnnxBudget* budget,
+                                      std::size_t values = 1) {
+  const std::optional<std::size_t> elements = FewOnnxElements(dims);
+  if (!elements || !budget->Affords(*elements * values)) return std::nullopt;
+  return elements;
 }
 
 std::optional<std::size_t> Axis(std::int64_t axis, std::size_t rank) {
@@ -47,6 +48,7 @@ OnnxData Pick(const OnnxData& x, std::size_t axis, const OnnxDims& picks) {
   const Around around(x.dims, axis);
   OnnxData out{x.dims, {}, x.integer};
   out.dims[axis] = static_cast<std::int64_t>(picks.size());
+  if (x.values.empty() || picks.empty()) return out;
   for (std::int64_t b = 0; b < around.before; ++b) {
     for (const std::int64_t pick : picks) {
       const auto from = x.values.begin() + (b * around.at + pick) * around.behind;
@@ -89,11 +91,12 @@ std::size_t BroadcastIndex(const OnnxData& x, const OnnxDims& dims, std::size_t 
   return at;
 }
 
-std::optional<OnnxData> Elementwise(const Inputs& inputs, bool integer,
+std::optional<OnnxData> Elementwise(const Inputs& inputs, bool integer, OnnxBudget* budget,
                                     const std::function<double(const std::vector<double>&)>& f) {
   const std::optional<OnnxDims> dims = BroadcastDims(inputs);
   if (!dims) return std::nullopt;
-  const std::optional<std::size_t> elements = FewElements(*dims);
+  const std::optional<std::size_t> elements =
+      Computable(*dims, budget, inputs.size() * std::max<std::size_t>(1, dims->size()));
   if (!elements) return std::nullopt;
   OnnxData out{*dims, std::vector<double>(*elements), integer};
   std::vector<double> operands(inputs.size());
@@ -158,7 +161,8 @@ bool IsView(const std::string& op) {
          op == "Unsqueeze" || op == "Dropout";
 }
 
-std::optional<OnnxData> Gather(const OnnxNode& node, const OnnxData& x, const OnnxData& indices) {
+std::optional<OnnxData> Gather(const OnnxNode& node, const OnnxData& x, const OnnxData& indices,
+                               OnnxBudget* budget) {
   const std::optional<std::size_t> axis = Axis(node.Int("axis", 0), x.dims.size());
   if (!axis) return std::nullopt;
   OnnxDims picks;
@@ -170,14 +174,14 @@ std::optional<OnnxData> Gather(const OnnxNode& node, const OnnxData& x, const On
   }
   OnnxDims most = x.dims;
   most[*axis] = static_cast<std::int64_t>(picks.size());
-  if (!FewElements(most)) return std::nullopt;
+  if (!Computable(most, budget)) return std::nullopt;
   OnnxData out = Pick(x, *axis, picks);
   const auto at = out.dims.begin() + static_cast<std::ptrdiff_t>(*axis);
   out.dims.insert(out.dims.erase(at), indices.dims.begin(), indices.dims.end());
-  return FewElements(out.dims) ? std::optional(out) : std::nullopt;
+  return FewOnnxElements(out.dims) ? std::optional(out) : std::nullopt;
 }
 
-std::optional<OnnxData> Concat(const OnnxNode& node, const Inputs& inputs) {
+std::optional<OnnxData> Concat(const OnnxNode& node, const Inputs& inputs, OnnxBudget* budget) {
   const std::optional<std::size_t> axis = Axis(node.Int("axis", 0), inputs[0]->dims.size());
   if (!axis) return std::nullopt;
   OnnxData out{inputs[0]->dims, {}, inputs[0]->integer};
@@ -189,7 +193,9 @@ std::optional<OnnxData> Concat(const OnnxNode& node, const Inputs& inputs) {
     }
     out.dims[*axis] += x->dims[*axis];
   }
-  if (!FewElements(out.dims)) return std::nullopt;
+  const std::optional<std::size_t> elements = Computable(out.dims, budget);
+  if (!elements) return std::nullopt;
+  if (*elements == 0) return out;
   const std::int64_t before = Around(out.dims, *axis).before;
   for (std::int64_t b = 0; b < before; ++b) {
     for (const OnnxData* x : inputs) {
@@ -211,12 +217,13 @@ std::optional<OnnxDims> Parameter(const OnnxNode& node, const char* attribute, c
   return integers;
 }
 
-std::optional<OnnxData> Slice(const OnnxNode& node, const Inputs& inputs) {
+std::optional<OnnxData> Slice(const OnnxNode& node, const Inputs& inputs, OnnxBudget* budget) {
   const std::optional<OnnxDims> starts = Parameter(node, "starts", inputs, 1);
   const std::optional<OnnxDims> ends = Parameter(node, "ends", inputs, 2);
   const std::optional<OnnxDims> axes = Parameter(node, "axes", inputs, 3);
   const std::optional<OnnxDims> steps = Parameter(node, "steps", inputs, 4);
   if (!starts || !ends || starts->size() != ends->size()) return std::nullopt;
+  if (starts->size() > inputs[0]->dims.size()) return std::nullopt;  // each axis once
   if ((axes && axes->size() != starts->size()) || (steps && steps->size() != starts->size())) {
     return std::nullopt;
   }
@@ -225,29 +232,21 @@ std::optional<OnnxData> Slice(const OnnxNode& node, const Inputs& inputs) {
     const std::optional<std::size_t> axis =
         Axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), out.dims.size());
     const std::int64_t step = steps ? (*steps)[i] : 1;
-    if (!axis || step == 0 || step < -kMostKnownElements) return std::nullopt;
-    const std::int64_t length = out.dims[*axis];
-    // Backwards, a slice ends before its first element: at -1.
-    const std::int64_t least = step > 0 ? 0 : -1;
-    const std::int64_t most = step > 0 ? length : length - 1;
-    const auto place = [&](std::int64_t at) {
-      return std::clamp(at < 0 ? std::max<std::int64_t>(at, -length - 1) + length : at, least,
-                        most);
-    };
-    const std::int64_t end = place((*ends)[i]);
-    OnnxDims picks;
-    for (std::int64_t at = std::max<std::int64_t>(0, place((*starts)[i]));
-         at < length && (step > 0 ? at < end : at > end);
-         at += std::min<std::int64_t>(step, length)) {
-      picks.push_back(at);
+    if (!axis || step == 0) return std::nullopt;
+    const OnnxPicks taken = OnnxPicksOf(out.dims[*axis], (*starts)[i], (*ends)[i], step);
+    if (!budget->Affords(out.values.size() + static_cast<std::size_t>(taken.count))) {
+      return std::nullopt;
     }
+    OnnxDims picks;
+    for (std::int64_t k = 0; k < taken.count; ++k) picks.push_back(taken.first + k * taken.step);
     out = Pick(out, *axis, picks);
   }
   return out;
 }
 
-std::optional<OnnxData> Transpose(const OnnxNode& node, const OnnxData& x) {
+std::optional<OnnxData> Transpose(const OnnxNode& node, const OnnxData& x, OnnxBudget* budget) {
   const std::size_t rank = x.dims.size();
+  if (!budget->Affords(rank * x.values.size())) return std::nullopt;
   OnnxDims order = node.Ints("perm");
   if (order.empty()) {
     for (std::size_t i = rank; i > 0; --i) order.push_back(static_cast<std::int64_t>(i) - 1);
@@ -274,8 +273,9 @@ std::optional<OnnxData> Transpose(const OnnxNode& node, const OnnxData& x) {
   return out;
 }
 
-std::optional<OnnxData> Filled(const OnnxDims& dims, double value, bool integer) {
-  const std::optional<std::size_t> elements = FewElements(dims);
+std::optional<OnnxData> Filled(const OnnxDims& dims, double value, bool integer,
+                               OnnxBudget* budget) {
+  const std::optional<std::size_t> elements = Computable(dims, budget);
   if (!elements) return std::nullopt;
   return OnnxData{dims, std::vector<double>(*elements, value), integer};
 }
@@ -286,15 +286,16 @@ OnnxDims Integers(const OnnxData& data) {
   return integers;
 }
 
-std::optional<OnnxData> ConstantOfShape(const OnnxNode& node, const OnnxData& shape) {
+std::optional<OnnxData> ConstantOfShape(const OnnxNode& node, const OnnxData& shape,
+                                        OnnxBudget* budget) {
   const auto found = node.attributes.find("value");
-  if (found == node.attributes.end()) return Filled(Integers(shape), 0, /*integer=*/false);
+  if (found == node.attributes.end()) return Filled(Integers(shape), 0, /*integer=*/false, budget);
   const auto* value = std::get_if<OnnxData>(&found->second);
   if (value == nullptr || value->values.size() != 1) return std::nullopt;
-  return Filled(Integers(shape), value->values[0], value->integer);
+  return Filled(Integers(shape), value->values[0], value->integer, budget);
 }
 
-std::optional<OnnxData> Range(const Inputs& inputs) {
+std::optional<OnnxData> Range(const Inputs& inputs, OnnxBudget* budget) {
   for (const OnnxData* x : inputs) {
     if (x->values.size() != 1) return std::nullopt;
   }
@@ -303,6 +304,7 @@ std::optional<OnnxData> Range(const Inputs& inputs) {
   const double count = std::ceil((inputs[1]->values[0] - start) / step);
   if (!(count >= 0 && count <= static_cast<double>(kMostKnownElements))) return std::nullopt;
   OnnxData out{{static_cast<std::int64_t>(count)}, {}, inputs[0]->integer};
+  if (!Computable(out.dims, budget)) return std::nullopt;
   for (std::int64_t i = 0; i < out.dims[0]; ++i) {
     out.values.push_back(start + static_cast<double>(i) * step);
   }
@@ -354,36 +356,68 @@ std::int64_t OnnxInteger(double value) {
   return static_cast<std::int64_t>(value);
 }
 
+std::optional<std::size_t> FewOnnxElements(const OnnxDims& dims) {
+  // A length of 0 makes no tensor small whose other lengths somebody may count to.
+  OnnxDims counted = dims;
+  for (std::int64_t& length : counted) {
+    if (length == 0) length = 1;
+  }
+  const std::optional<std::int64_t> most = OnnxElements(counted);
+  if (!most || *most > kMostKnownElements) return std::nullopt;
+  return static_cast<std::size_t>(*OnnxElements(dims));
+}
+
+OnnxPicks OnnxPicksOf(std::int64_t length, std::int64_t start, std::int64_t end,
+                      std::int64_t step) {
+  if (length == 0) return {};
+  const bool backwards = step < 0;
+  // Backwards, a slice ends before its first element: at -1.
+  const std::int64_t least = backwards ? -1 : 0;
+  const std::int64_t most = backwards ? length - 1 : length;
+  const auto place = [&](std::int64_t at) {
+    return std::clamp(at < 0 ? std::max<std::int64_t>(at, -length - 1) + length : at, least, most);
+  };
+  const std::int64_t first = std::max<std::int64_t>(0, place(start));
+  const std::int64_t distance = backwards ? first - place(end) : place(end) - first;
+  step = std::clamp(step, -kMostTensorElements, kMostTensorElements);
+  return {first, step, distance > 0 ? (distance - 1) / std::abs(step) + 1 : 0};
+}
+
 std::optional<OnnxData> ComputeOnnxConstant(const OnnxNode& node, const Inputs& inputs,
-                                            const std::optional<OnnxDims>& dims) {
+                                            const std::optional<OnnxDims>& dims,
+                                            OnnxBudget* budget) {
   const std::string& op = node.op;
   if (!IsKnown(inputs, 1)) return std::nullopt;
   const OnnxData& x = *inputs[0];
+  std::size_t read = 0;
+  for (const OnnxData* input : inputs) read += input == nullptr ? 0 : input->values.size();
+  if (!budget->Affords(read)) return std::nullopt;
   if (IsView(op)) {
-    if (!dims || FewElements(*dims) != x.values.size()) return std::nullopt;
+    if (!dims || FewOnnxElements(*dims) != x.values.size()) return std::nullopt;
     return OnnxData{*dims, x.values, x.integer};
   }
   if (op == "Cast") return Cast(node, x);
-  if (op == "Gather" && IsKnown(inputs, 2)) return Gather(node, x, *inputs[1]);
-  if (op == "Concat" && IsKnown(inputs, inputs.size())) return Concat(node, inputs);
-  if (op == "Slice" && IsKnown(inputs, inputs.size())) return Slice(node, inputs);
-  if (op == "Transpose") return Transpose(node, x);
-  if (op == "ConstantOfShape") return ConstantOfShape(node, x);
-  if (op == "Range" && inputs.size() == 3 && IsKnown(inputs, 3)) return Range(inputs);
+  if (op == "Gather" && IsKnown(inputs, 2)) return Gather(node, x, *inputs[1], budget);
+  if (op == "Concat" && IsKnown(inputs, inputs.size())) return Concat(node, inputs, budget);
+  if (op == "Slice" && IsKnown(inputs, inputs.size())) return Slice(node, inputs, budget);
+  if (op == "Transpose") return Transpose(node, x, budget);
+  if (op == "ConstantOfShape") return ConstantOfShape(node, x, budget);
+  if (op == "Range" && inputs.size() == 3 && IsKnown(inputs, 3)) return Range(inputs, budget);
   if (op == "ReduceProd" || op == "ReduceSum" || op == "ReduceMax" || op == "ReduceMin") {
     return Reduce(op, x, dims);
   }
   if (op == "Where" && inputs.size() == 3 && IsKnown(inputs, 3)) {
-    return Elementwise(inputs, inputs[1]->integer,
+    return Elementwise(inputs, inputs[1]->integer, budget,
                        [](const std::vector<double>& v) { return v[0] != 0 ? v[1] : v[2]; });
   }
   if (op == "Expand" && IsKnown(inputs, 2)) {
-    const std::optional<OnnxData> zeros = Filled(Integers(*inputs[1]), 0, x.integer);
+    const std::optional<OnnxData> zeros = Filled(Integers(*inputs[1]), 0, x.integer, budget);
     if (!zeros) return std::nullopt;
-    return Elementwise({&x, &*zeros}, x.integer, [](const std::vector<double>& v) { return v[0]; });
+    return Elementwise({&x, &*zeros}, x.integer, budget,
+                       [](const std::vector<double>& v) { return v[0]; });
   }
   if (const Function1 f = UnaryOf(op)) {
-    return Elementwise({&x}, x.integer || GivesBool(op),
+    return Elementwise({&x}, x.integer || GivesBool(op), budget,
                        [f](const std::vector<double>& v) { return f(v[0]); });
   }
   if (const Function2 f = BinaryOf(op); f != nullptr && IsKnown(inputs, inputs.size())) {
@@ -393,7 +427,7 @@ std::optional<OnnxData> ComputeOnnxConstant(const OnnxNode& node, const Inputs& 
       const std::vector<double>& divisors = inputs[1]->values;
       if (std::count(divisors.begin(), divisors.end(), 0.0) > 0) return std::nullopt;
     }
-    return Elementwise(inputs, integer, [&](const std::vector<double>& v) {
+    return Elementwise(inputs, integer, budget, [&](const std::vector<double>& v) {
       double result = v[0];
       for (std::size_t i = 1; i < v.size(); ++i) result = f(result, v[i]);
       return divides ? std::trunc(result) : result;

@@ -1,7 +1,6 @@
 #include "data/onnx/graph.h"
 
 #include <algorithm>
-#include <deque>
 #include <functional>
 #include <queue>
 #include <set>
@@ -9,48 +8,34 @@
 #include <unordered_set>
 #include <utility>
 
-// ONNX's own headers are not judged by our warnings.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wall"
-#pragma GCC diagnostic ignored "-Wextra"
-#pragma GCC diagnostic ignored "-Wpedantic"
-#pragma GCC diagnostic ignored "-Wshadow"
-#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
-#include <onnx/shape_inference/implementation.h>
-#pragma GCC diagnostic pop
-
 #include "data/onnx/constants.h"
 #include "data/onnx/model.h"
 #include "data/onnx/shapes.h"
 #include "data/record/input_error.h"
+#include "data/values/names.h"
 #include "data/values/utf8.h"
 
 namespace stepcast {
 namespace {
 
-// Operators up to this opset have the shapes of ONNX's own inference; what later ones changed in
-// meaning is inferred here.
-constexpr int kInferredOpset = 17;
 constexpr int kNewestOpset = 23;
 // Before it, operands broadcast by attributes.
 constexpr int kOldestOpset = 7;
-constexpr std::int64_t kMostElements = 1'000'000'000'000'000;
-constexpr int kMostRank = 64;
 
 bool IsOneOf(const std::string& text, std::initializer_list<const char*> list) {
   return std::any_of(list.begin(), list.end(), [&](const char* one) { return text == one; });
 }
 
 // Inputs of an operator that are parameters wherever it is used in a network.
-bool IsWeightSlot(const std::string& op, int slot, int rank) {
+bool IsWeightSlot(const std::string& op, std::size_t slot, bool matrix) {
   if (IsOneOf(op, {"Conv", "ConvTranspose", "Gemm", "InstanceNormalization", "LayerNormalization",
                    "GroupNormalization"})) {
     return slot == 1 || slot == 2;
   }
   if (op == "BatchNormalization") return slot >= 1 && slot <= 4;
   if (op == "LSTM" || op == "GRU") return slot >= 1 && slot <= 3;
-  if (op == "MatMul") return slot == 1 && rank == 2;
-  if (op == "Gather") return slot == 0 && rank == 2;
+  if (op == "MatMul") return slot == 1 && matrix;
+  if (op == "Gather") return slot == 0 && matrix;
   return op == "PRelu" && slot == 1;
 }
 
@@ -96,7 +81,7 @@ class Reader {
 
   void CheckDims() const {
     for (const auto& [name, length] : given_) {
-      if (length >= 1 && length <= kMostElements) continue;
+      if (length >= 1 && length <= kMostTensorElements) continue;
       throw InputError({path_, 0, "--dim " + name}, std::to_string(length), "is out of range",
                        "1 or more");
     }
@@ -125,70 +110,50 @@ class Reader {
 
   int AddValue(const std::string& name) {
     const auto [found, fresh] = index_.emplace(name, static_cast<int>(graph_.values.size()));
-    if (fresh) {
-      graph_.values.emplace_back().name = name;
-      types_.emplace_back();
-    }
+    if (fresh) graph_.values.emplace_back().name = name;
     return found->second;
   }
 
   OnnxValue& At(int value) { return graph_.values[static_cast<std::size_t>(value)]; }
 
-  // Types are handed to ONNX by name.
-  void SetType(int value, const onnx::TypeProto& type) {
-    onnx::TypeProto& stored = types_[static_cast<std::size_t>(value)];
-    stored = type;
-    OnnxValue& v = At(value);
-    types_by_name_[v.name] = &stored;
-    v.dims.reset();
-    v.real = IsOnnxReal(type.tensor_type().elem_type());
-    if (!type.has_tensor_type() || !type.tensor_type().has_shape()) return;
-    OnnxDims dims;
-    for (const auto& dim : type.tensor_type().shape().dim()) {
-      if (!dim.has_dim_value()) return;
-      dims.push_back(dim.dim_value());
-    }
-    v.dims = dims;
-  }
-
-  void SetType(int value, int element, const OnnxDims& dims) {
-    onnx::TypeProto type;
-    auto* tensor = type.mutable_tensor_type();
-    tensor->set_elem_type(element);
-    tensor->mutable_shape();
-    for (const std::int64_t length : dims)
-      tensor->mutable_shape()->add_dim()->set_dim_value(length);
-    SetType(value, type);
-  }
-
-  void SetData(int value, const OnnxData& data) {
-    OnnxValue& v = At(value);
-    v.data = data;
-    tensors_.push_back(
-        TensorOf(data, types_[static_cast<std::size_t>(value)].tensor_type().elem_type()));
-    data_by_name_[v.name] = &tensors_.back();
-  }
-
-  int AddParameter(const std::string& name, const OnnxDims& dims, bool of_node) {
-    const std::optional<std::int64_t> elements = OnnxElements(dims);
-    if (!elements)
-      FailFile(name, "is a tensor too large, or of a negative length", "10^15 elements");
-    graph_.parameters.push_back({name, dims, *elements, of_node});
+  int AddParameter(const std::string& name, const OnnxDims& dims) {
+    graph_.parameters.push_back({name, dims, *OnnxElements(dims)});
     return static_cast<int>(graph_.parameters.size()) - 1;
+  }
+
+  // Shapes of what the file states, and of what `node` computes.
+  void SetDims(int value, const OnnxDims& dims) {
+    if (dims.size() > static_cast<std::size_t>(kMostRank)) {
+      FailFile(At(value).name, "has too many dimensions", std::to_string(kMostRank));
+    }
+    if (!OnnxElements(dims)) {
+      FailFile(At(value).name, "is a tensor too large, or of a negative length", "10^15 elements");
+    }
+    At(value).dims = dims;
+  }
+  void SetDims(const OnnxNode& node, int value, const OnnxDims& dims) {
+    if (dims.size() > static_cast<std::size_t>(kMostRank)) {
+      graph_.Fail(node, At(value).name, "has too many dimensions", std::to_string(kMostRank));
+    }
+    if (!OnnxElements(dims)) {
+      graph_.Fail(node, At(value).name, "is too large, or of a negative length", "10^15 elements");
+    }
+    At(value).dims = dims;
+  }
+  void SetData(const OnnxNode& node, int value, OnnxData data) {
+    SetDims(node, value, data.dims);
+    At(value).data = std::move(data);
   }
 
   // A tensor stored in the file, as initializer or by a Constant node.
   void SetStored(int value, const onnx::TensorProto& tensor, bool of_node) {
     const OnnxDims dims = DimsOf(tensor);
-    if (dims.size() > static_cast<std::size_t>(kMostRank) || !OnnxElements(dims)) {
-      FailFile(At(value).name, "is a tensor too large, or of a negative length", "10^15 elements");
-    }
-    SetType(value, tensor.data_type(), dims);
+    SetDims(value, dims);
     if (IsOnnxReal(tensor.data_type())) {
-      At(value).parameters = {AddParameter(At(value).name, dims, of_node)};
+      At(value).parameter = AddParameter(At(value).name, dims);
       if (!of_node) At(value).origin = OnnxOrigin::kParameters;
     }
-    if (const std::optional<OnnxData> data = DataOf(tensor)) SetData(value, *data);
+    At(value).data = DataOf(tensor);
   }
 
   void ReadInitializers() {
@@ -236,7 +201,9 @@ class Reader {
       node.opset = opset == opsets_.end() ? 0 : opset->second;
       node.name = from.name();
       if (node.name.empty() && from.output_size() > 0) node.name = from.output(0);
-      if (!IsUtf8(node.name)) node.name = node.op + std::to_string(graph_.nodes.size());
+      if (!IsUtf8(node.name) || node.name.size() > kLongestName) {
+        node.name = node.op + std::to_string(graph_.nodes.size());
+      }
       for (const onnx::AttributeProto& attribute : from.attribute()) {
         node.attributes[attribute.name()] = AttributeOf(attribute);
       }
@@ -317,30 +284,27 @@ class Reader {
     }
   }
 
-  // Whether a value goes, perhaps by views, only to where operators have their parameters.
-  bool FeedsOnlyWeights(int start, int rank) {
-    std::vector<int> open = {start};
-    std::set<int> seen = {start};
-    while (!open.empty()) {
-      const int value = open.back();
-      open.pop_back();
-      const OnnxValue& v = At(value);
-      if (v.consumers.empty() || v.is_output) return false;
-      for (const int consumer : v.consumers) {
-        const OnnxNode& node = graph_.nodes[static_cast<std::size_t>(consumer)];
-        const bool view = IsOneOf(node.op, {"Transpose", "Identity", "Unsqueeze", "Squeeze",
-                                            "Reshape", "Slice", "Cast", "Split", "Concat"});
-        for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
-          if (node.inputs[slot] != value) continue;
-          if (IsWeightSlot(node.op, static_cast<int>(slot), rank)) continue;
-          if (!view || (slot > 0 && node.op != "Concat")) return false;
-          for (const int output : node.outputs) {
-            if (output >= 0 && seen.insert(output).second) open.push_back(output);
-          }
-        }
+  // Whether each value goes, perhaps by views, only to where operators have their parameters; for a
+  // tensor of two dimensions, or of another number.
+  std::vector<bool> FeedsOnlyWeights(bool matrix) {
+    std::vector<bool> only(graph_.values.size());
+    for (std::size_t i = 0; i < only.size(); ++i) {
+      only[i] = !graph_.values[i].consumers.empty() && !graph_.values[i].is_output;
+    }
+    // Nodes stand in an order in which they can run: behind a value are only later ones.
+    for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
+      const bool view = IsOneOf(node->op, {"Transpose", "Identity", "Unsqueeze", "Squeeze",
+                                           "Reshape", "Slice", "Cast", "Split", "Concat"}) &&
+                        std::all_of(node->outputs.begin(), node->outputs.end(), [&](int output) {
+                          return output < 0 || only[static_cast<std::size_t>(output)];
+                        });
+      for (std::size_t slot = 0; slot < node->inputs.size(); ++slot) {
+        if (node->inputs[slot] < 0 || IsWeightSlot(node->op, slot, matrix)) continue;
+        if (view && (slot == 0 || node->op == "Concat")) continue;
+        only[static_cast<std::size_t>(node->inputs[slot])] = false;
       }
     }
-    return true;
+    return only;
   }
 
   static bool IsFixed(const onnx::ValueInfoProto& input) {
@@ -360,8 +324,11 @@ class Reader {
       return true;
     }
     const auto& tensor = input.type().tensor_type();
-    return IsOnnxReal(tensor.elem_type()) &&
-           FeedsOnlyWeights(AddValue(name), tensor.shape().dim_size());
+    if (!IsOnnxReal(tensor.elem_type())) return false;
+    const bool matrix = tensor.shape().dim_size() == 2;
+    std::optional<std::vector<bool>>& only = only_weights_[matrix ? 1 : 0];
+    if (!only) only = FeedsOnlyWeights(matrix);
+    return (*only)[static_cast<std::size_t>(AddValue(name))];
   }
 
   void ReadInputs() {
@@ -396,10 +363,9 @@ class Reader {
     for (const onnx::ValueInfoProto* input : parameters) SetParameter(*input);
     for (const auto& [name, length] : given_) {
       if (name == "batch" || symbols_.count(name) > 0) continue;
-      std::string names;
       symbols_.insert("batch");
-      for (const std::string& symbol : symbols_) names += (names.empty() ? "" : ", ") + symbol;
-      throw InputError({path_, 0, "--dim"}, name, "is not a dimension of this graph", names);
+      throw InputError({path_, 0, "--dim"}, name, "is not a dimension of this graph",
+                       JoinNames(std::vector<std::string>(symbols_.begin(), symbols_.end())));
     }
   }
 
@@ -410,12 +376,10 @@ class Reader {
     for (const auto& dim : input.type().tensor_type().shape().dim()) {
       dims.push_back(dim.dim_value());
     }
-    const int element = input.type().tensor_type().elem_type();
-    const int parameter = AddParameter(input.name(), dims, /*of_node=*/false);
-    SetType(value, element, dims);
-    if (!IsOnnxReal(element)) return;
+    SetDims(value, dims);
+    if (!IsOnnxReal(input.type().tensor_type().elem_type())) return;
     At(value).origin = OnnxOrigin::kParameters;
-    At(value).parameters = {parameter};
+    At(value).parameter = AddParameter(input.name(), dims);
   }
 
   // The name of the batch dimension, from the first input: what is called so, else the first.
@@ -490,7 +454,7 @@ class Reader {
     if (!OnnxElements(dims)) {
       throw InputError({path_, 0, "input " + input.name()}, "", "is too large", "10^15 elements");
     }
-    SetType(value, input.type().tensor_type().elem_type(), dims);
+    v.dims = dims;
     v.origin = OnnxOrigin::kActivation;
   }
 
@@ -505,7 +469,6 @@ class Reader {
   // Notes on each of the node's outputs what it depends on: parameters, activations or constants.
   void Mark(OnnxNode& node) {
     OnnxValue common;
-    std::set<int> parameters;
     bool activation = false;
     bool from_parameters = false;
     for (const int input : node.inputs) {
@@ -514,12 +477,8 @@ class Reader {
       activation |= v.origin == OnnxOrigin::kActivation;
       from_parameters |= v.origin == OnnxOrigin::kParameters;
       common.batched |= v.batched && v.origin == OnnxOrigin::kActivation;
-      parameters.insert(v.parameters.begin(), v.parameters.end());
     }
-    if (IsOneOf(node.op, {"Shape", "Size"})) {
-      activation = from_parameters = false;
-      parameters.clear();
-    }
+    if (IsOneOf(node.op, {"Shape", "Size"})) activation = from_parameters = false;
     // A look-up in a table is work for every sample, wherever the indices come from.
     if (node.op == "Gather" && !activation && from_parameters && node.input(0) >= 0) {
       const OnnxValue& table = At(node.inputs[0]);
@@ -538,48 +497,39 @@ class Reader {
                  : from_parameters ? OnnxOrigin::kParameters
                                    : OnnxOrigin::kConstant;
       v.batched = activation && common.batched;
-      if (v.origin == OnnxOrigin::kParameters) {
-        v.parameters.assign(parameters.begin(), parameters.end());
-      }
     }
   }
 
   void Infer(std::size_t index) {
     OnnxNode& node = graph_.nodes[index];
-    const onnx::NodeProto& from = proto().node(source_[index]);
-    if (node.op == "Constant" && node.domain.empty()) return InferConstant(node, from);
+    if (node.op == "Constant" && node.domain.empty()) {
+      return InferConstant(node, proto().node(source_[index]));
+    }
     CheckOnnxAttributes(graph_, node);
     Mark(node);
     const int output = node.outputs[0];
-    if (At(output).origin != OnnxOrigin::kActivation || At(output).dims) {
-      if (std::optional<OnnxData> data =
-              ComputeOnnxConstant(node, DataInputs(node), std::nullopt)) {
-        SetType(output, data->integer ? onnx::TensorProto::INT64 : onnx::TensorProto::FLOAT,
-                data->dims);
-        SetData(output, *data);
-        return;
-      }
-    }
+    if (At(output).origin != OnnxOrigin::kActivation && Compute(node)) return;
     if (node.op == "Shape" || node.op == "Size") {
       InferShapeOf(node);
-    } else if (const std::optional<OnnxShapes> shapes = InferOnnxShapes(graph_, node)) {
-      for (std::size_t i = 0; i < std::min(shapes->size(), node.outputs.size()); ++i) {
-        if ((*shapes)[i] && node.outputs[i] >= 0) {
-          SetType(node.outputs[i], ElementType(node), *(*shapes)[i]);
-        }
-      }
     } else {
-      InferByOnnx(node, from);
+      const OnnxShapes shapes = InferOnnxShapes(graph_, node);
+      for (std::size_t i = 0; i < std::min(shapes.size(), node.outputs.size()); ++i) {
+        if (shapes[i] && node.outputs[i] >= 0) SetDims(node, node.outputs[i], *shapes[i]);
+      }
     }
     for (const int value : node.outputs) {
       if (value >= 0 && !At(value).dims) TakeInfo(value);
     }
     SeparateVectors(node);
-    if (At(output).origin == OnnxOrigin::kActivation || At(output).data) return;
-    if (std::optional<OnnxData> data =
-            ComputeOnnxConstant(node, DataInputs(node), At(output).dims)) {
-      SetData(output, *data);
-    }
+    if (At(output).origin != OnnxOrigin::kActivation && !At(output).data) Compute(node);
+  }
+
+  // Notes the values of a node's output where they are known.
+  bool Compute(const OnnxNode& node) {
+    std::optional<OnnxData> data =
+        ComputeOnnxConstant(node, DataInputs(node), At(node.outputs[0]).dims, &budget_);
+    if (data) SetData(node, node.outputs[0], std::move(*data));
+    return data.has_value();
   }
 
   // Exporters store equal tensors once, and an Identity gives the others their names. Two vectors
@@ -587,7 +537,7 @@ class Reader {
   void SeparateVectors(const OnnxNode& node) {
     if (node.op != "Identity" || At(node.outputs[0]).origin != OnnxOrigin::kParameters) return;
     OnnxValue& v = At(node.outputs[0]);
-    if (v.dims && v.dims->size() <= 1) v.parameters = {AddParameter(v.name, *v.dims, false)};
+    if (v.dims && v.dims->size() <= 1) v.parameter = AddParameter(v.name, *v.dims);
   }
 
   void InferConstant(const OnnxNode& node, const onnx::NodeProto& from) {
@@ -616,9 +566,7 @@ class Reader {
         default:
           continue;
       }
-      SetType(output, data.integer ? onnx::TensorProto::INT64 : onnx::TensorProto::FLOAT,
-              data.dims);
-      return SetData(output, data);
+      return SetData(node, output, std::move(data));
     }
     graph_.Fail(node, "Constant", "has no tensor");
   }
@@ -639,13 +587,7 @@ class Reader {
       if (length < 1) return;
       dims.push_back(length);
     }
-    if (tensor.has_shape() && OnnxElements(dims)) SetType(value, tensor.elem_type(), dims);
-  }
-
-  int ElementType(const OnnxNode& node) {
-    const int first = node.input(0);
-    return first < 0 ? onnx::TensorProto::FLOAT
-                     : types_[static_cast<std::size_t>(first)].tensor_type().elem_type();
+    if (tensor.has_shape()) SetDims(value, dims);
   }
 
   void InferShapeOf(const OnnxNode& node) {
@@ -655,9 +597,7 @@ class Reader {
     const int output = node.outputs[0];
     OnnxData data;
     if (node.op == "Size") {
-      const std::optional<std::int64_t> elements = OnnxElements(dims);
-      if (!elements) graph_.Fail(node, "", "reads a tensor that is too large");
-      data.values = {static_cast<double>(*elements)};
+      data.values = {static_cast<double>(*OnnxElements(dims))};
     } else {
       const auto rank = static_cast<std::int64_t>(dims.size());
       const auto place = [&](std::int64_t at) {
@@ -669,66 +609,7 @@ class Reader {
       }
       data.dims = {static_cast<std::int64_t>(data.values.size())};
     }
-    SetType(output, onnx::TensorProto::INT64, data.dims);
-    SetData(output, data);
-  }
-
-  void InferByOnnx(const OnnxNode& node, const onnx::NodeProto& from) {
-    const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(
-        node.op, std::min(graph_.opset, kInferredOpset), node.domain);
-    if (schema == nullptr) {
-      graph_.Fail(node, node.op,
-                  "is not an operator of ONNX in opset " + std::to_string(graph_.opset) +
-                      ", or none whose work is known",
-                  "a network made of simpler operators");
-    }
-    try {
-      onnx::NodeProto copy = from;
-      if (graph_.opset <= kInferredOpset) schema->Verify(copy);
-      if (!schema->has_type_and_shape_inference_function()) return;
-      onnx::shape_inference::InferenceContextImpl context(copy, types_by_name_, data_by_name_, {});
-      schema->GetTypeAndShapeInferenceFunction()(context);
-      for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-        if (node.outputs[i] >= 0) SetType(node.outputs[i], context.allOutputTypes_.at(i));
-      }
-    } catch (const std::exception& error) {
-      FailInputs(node, std::string(" (ONNX: ") + error.what() + ")");
-    }
-    CheckReshape(node);
-  }
-
-  // ONNX's inference believes a shape that is written out.
-  void CheckReshape(const OnnxNode& node) {
-    if (node.op != "Reshape" || node.input(0) < 0) return;
-    const std::optional<OnnxDims>& before = At(node.inputs[0]).dims;
-    const std::optional<OnnxDims>& after = At(node.outputs[0]).dims;
-    if (before && after && OnnxElements(*before) != OnnxElements(*after)) FailInputs(node, "");
-  }
-
-  [[noreturn]] void FailInputs(const OnnxNode& node, const std::string& reason) {
-    graph_.Fail(node, node.op, "cannot work on its inputs: " + Shapes(node) + reason,
-                graph_.batch == 1
-                    ? "inputs that fit; --dim batch=N where the graph was exported with a batch of "
-                      "N and holds it in its constants"
-                    : "inputs that fit");
-  }
-
-  std::string Shapes(const OnnxNode& node) {
-    std::string text;
-    for (const int value : node.inputs) {
-      if (value < 0) continue;
-      text += text.empty() ? "" : ", ";
-      if (!At(value).dims) {
-        text += "unknown";
-        continue;
-      }
-      std::string lengths;
-      for (const std::int64_t length : *At(value).dims) {
-        lengths += (lengths.empty() ? "" : " x ") + std::to_string(length);
-      }
-      text += lengths.empty() ? "scalar" : lengths;
-    }
-    return text;
+    SetData(node, output, std::move(data));
   }
 
   std::string path_;
@@ -741,11 +622,8 @@ class Reader {
   std::vector<int> source_;                     // of each node, its place in the file
   std::set<std::string> symbols_;               // names of the inputs' dimensions
   bool batch_is_symbolic_ = false;
-  // Addresses are kept in the maps by name, so that elements must not move.
-  std::deque<onnx::TypeProto> types_;
-  std::deque<onnx::TensorProto> tensors_;
-  std::unordered_map<std::string, onnx::TypeProto*> types_by_name_;
-  std::unordered_map<std::string, const onnx::TensorProto*> data_by_name_;
+  std::optional<std::vector<bool>> only_weights_[2];  // see FeedsOnlyWeights; once they are asked
+  OnnxBudget budget_;
   std::unordered_map<std::string, const onnx::ValueInfoProto*> infos_;
 };
 
@@ -779,13 +657,34 @@ OnnxDims OnnxNode::Ints(const std::string& attribute) const {
   return value == nullptr ? OnnxDims() : *value;
 }
 
-std::optional<OnnxDims> OnnxGraph::KnownIntegers(int value) const {
+std::optional<OnnxDims> OnnxGraph::KnownIntegers(int value, std::size_t most) const {
   if (value < 0) return std::nullopt;
   const std::optional<OnnxData>& data = values[static_cast<std::size_t>(value)].data;
-  if (!data) return std::nullopt;
+  if (!data || data->values.size() > most) return std::nullopt;
   OnnxDims integers;
   for (const double one : data->values) integers.push_back(OnnxInteger(one));
   return integers;
+}
+
+const std::optional<OnnxDims>& OnnxGraph::DimsOf(int value) const {
+  static const std::optional<OnnxDims> none;
+  return value < 0 ? none : values[static_cast<std::size_t>(value)].dims;
+}
+
+void OnnxGraph::FailInputs(const OnnxNode& node) const {
+  std::vector<std::string> shapes;
+  for (const int value : node.inputs) {
+    if (value < 0) continue;
+    std::string lengths;
+    for (const std::int64_t length : DimsOf(value).value_or(OnnxDims())) {
+      lengths += (lengths.empty() ? "" : " x ") + std::to_string(length);
+    }
+    shapes.push_back(!DimsOf(value) ? "unknown" : lengths.empty() ? "scalar" : lengths);
+  }
+  Fail(node, node.op, "cannot work on its inputs: " + JoinNames(shapes),
+       batch == 1 ? "inputs that fit; --dim batch=N where the graph was exported with a batch of "
+                    "N and holds it in its constants"
+                  : "inputs that fit");
 }
 
 void OnnxGraph::Fail(const OnnxNode& node, const std::string& value, const std::string& problem,
@@ -797,8 +696,8 @@ void OnnxGraph::Fail(const OnnxNode& node, const std::string& value, const std::
 std::optional<std::int64_t> OnnxElements(const OnnxDims& dims) {
   std::int64_t elements = 1;
   for (const std::int64_t length : dims) {
-    if (length < 0 || length > kMostElements) return std::nullopt;
-    if (length > 0 && elements > kMostElements / length) return std::nullopt;
+    if (length < 0 || length > kMostTensorElements) return std::nullopt;
+    if (length > 0 && elements > kMostTensorElements / length) return std::nullopt;
     elements *= length;
   }
   return elements;

@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "data/values/size_limits.h"
+
 namespace stepcast {
 
 using OnnxDims = std::vector<std::int64_t>;
@@ -23,12 +25,11 @@ struct OnnxData {
   bool integer = true;
 };
 
-// A stored tensor that training may change; of a Constant node where `of_node`.
+// A stored tensor that training may change.
 struct OnnxParameter {
   std::string name;
   OnnxDims dims;
   std::int64_t elements = 1;
-  bool of_node = false;
 };
 
 enum class OnnxOrigin {
@@ -41,13 +42,15 @@ struct OnnxValue {
   std::string name;
   OnnxOrigin origin = OnnxOrigin::kConstant;
   bool batched = false;          // computed from an input that has the batch dimension
-  std::vector<int> parameters;   // what it is computed from, for origin kParameters
+  int parameter = -1;            // that it is; -1: it is none, or computed from some
   std::optional<OnnxDims> dims;  // none where it cannot be known
   std::optional<OnnxData> data;  // where known
-  bool real = true;              // floating point
   int producer = -1;             // node
   std::vector<int> consumers;    // nodes, one for each use
   bool is_output = false;        // of the graph
+
+  // Stored, or computed from what is stored; also the real tensor of a Constant node.
+  bool is_weight() const { return parameter >= 0 || origin == OnnxOrigin::kParameters; }
 };
 
 using OnnxAttribute = std::variant<std::int64_t, double, std::string, OnnxDims, std::vector<double>,
@@ -80,10 +83,14 @@ struct OnnxGraph {
   std::vector<OnnxValue> values;
   std::vector<OnnxParameter> parameters;
 
-  // Integers of an input that is known, as axes or sizes are.
-  std::optional<OnnxDims> KnownIntegers(int value) const;
+  // Integers of an input that is known, as axes or sizes are; nothing where they are more than
+  // `most`: two for each axis.
+  std::optional<OnnxDims> KnownIntegers(int value, std::size_t most = 2 * kMostRank) const;
+  const std::optional<OnnxDims>& DimsOf(int value) const;  // none where `value` is left out
   [[noreturn]] void Fail(const OnnxNode& node, const std::string& value, const std::string& problem,
                          const std::string& allowed = "") const;
+  // For inputs whose shapes do not fit each other.
+  [[noreturn]] void FailInputs(const OnnxNode& node) const;
 };
 
 // Product of the lengths, or nothing where it is beyond 10^15 or a length is negative.

@@ -1,5 +1,7 @@
 #include "data/onnx/import_onnx.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -7,16 +9,17 @@
 #include "data/onnx/graph.h"
 #include "data/onnx/layers.h"
 #include "data/record/input_error.h"
+#include "data/values/names.h"
+#include "data/values/size_limits.h"
 #include "data/values/utf8.h"
 
 namespace stepcast {
 namespace {
 
-constexpr std::int64_t kMostParameters = 1'000'000'000'000'000;
 constexpr double kBytesPerGradient = 4;
 
 std::string TextOf(const std::string& text, const std::string& otherwise) {
-  return text.empty() || !IsUtf8(text) ? otherwise : text;
+  return Trim(text).empty() || !IsUtf8(text) ? otherwise : text;
 }
 
 std::string Source(const OnnxGraph& graph, int shared) {
@@ -32,6 +35,24 @@ std::string Source(const OnnxGraph& graph, int shared) {
   return text;
 }
 
+// What a workload file cannot hold is refused here.
+void CheckLayer(const std::string& path, const Layer& layer) {
+  const InputPlace place{path, 0, "node " + layer.name};
+  if (layer.forward_flop.si() > kMostFlop) {
+    throw InputError(place, "", "does too much work", fmt::format("at most {} FLOP", kMostFlop));
+  }
+  if (layer.activation_bytes.in(kBytes) > kMostActivationBytes) {
+    throw InputError(place, "", "has too large an output",
+                     fmt::format("at most {} bytes", kMostActivationBytes));
+  }
+}
+
+void CheckSize(const std::string& path, bool fits) {
+  if (fits) return;
+  throw InputError({path, 0, ""}, "", "has too many parameters",
+                   fmt::format("at most 10^15 in {} tensors", kMostTensors));
+}
+
 }  // namespace
 
 Workload ImportOnnx(const std::string& path, const OnnxOptions& options) {
@@ -44,12 +65,16 @@ Workload ImportOnnx(const std::string& path, const OnnxOptions& options) {
       workload.name + ", imported from " + TextOf(file.filename().string(), "an ONNX file");
   workload.source = Source(graph, found.shared);
   workload.layers = std::move(found.layers);
+  std::size_t tensors = 0;
   for (const Layer& layer : workload.layers) {
-    workload.trainable_parameters += layer.parameters();
-    workload.parameters += layer.statistics;
-    if (workload.trainable_parameters > kMostParameters) {
-      throw InputError({path, 0, ""}, "", "has too many parameters", "10^15");
+    CheckLayer(path, layer);
+    for (const std::int64_t tensor : layer.tensors) {
+      workload.trainable_parameters += tensor;
+      CheckSize(path,
+                ++tensors <= kMostTensors && workload.trainable_parameters <= kMostParameters);
     }
+    workload.parameters += layer.statistics;
+    CheckSize(path, workload.parameters + workload.trainable_parameters <= kMostParameters);
   }
   workload.parameters += workload.trainable_parameters;
   if (workload.trainable_parameters == 0) {

@@ -10,6 +10,7 @@
 #include "data/onnx/patterns.h"
 #include "data/onnx/shapes.h"
 #include "data/record/operation_counts.h"
+#include "data/values/names.h"
 #include "data/values/operation_text.h"
 
 namespace stepcast {
@@ -43,9 +44,11 @@ class Writer {
       : g_(graph),
         trained_(graph.values.size(), false),
         layer_of_(graph.values.size(), -1),
-        counted_(graph.parameters.size(), false) {}
+        counted_(graph.parameters.size(), false),
+        walked_(graph.nodes.size(), false) {}
 
   OnnxLayers Write() {
+    FindTied();
     std::vector<OnnxPattern> patterns = FindOnnxPatterns(g_);
     std::map<int, const OnnxPattern*> by_last;
     std::set<int> inside;
@@ -182,7 +185,7 @@ class Writer {
   bool IsActivation(int value) const { return Is(value, OnnxOrigin::kActivation); }
   // Stored, or computed from what is stored; also the tensor of a Constant node.
   bool IsWeight(int value) const {
-    return value >= 0 && !IsActivation(value) && !Value(value).parameters.empty();
+    return value >= 0 && !IsActivation(value) && Value(value).is_weight();
   }
 
   const OnnxDims& Dims(const OnnxNode& node, int value) const {
@@ -259,20 +262,59 @@ class Writer {
     return Append(node.name, kind, operation, flop, node, {node.outputs[0]});
   }
 
-  // Adds the tensors that `value` is computed from, but those that an earlier layer has.
-  void AddTensors(int value, Layer* layer) {
-    if (value < 0) return;
-    reads_parameters_ = reads_parameters_ || !Value(value).parameters.empty();
-    for (const int index : Value(value).parameters) {
-      const OnnxParameter& parameter = g_.parameters[static_cast<std::size_t>(index)];
-      if (counted_[static_cast<std::size_t>(index)]) {
-        const bool whole =
-            Value(value).dims && OnnxElements(*Value(value).dims) == parameter.elements;
-        if (whole && parameter.dims.size() > 1) ++out_.shared;
+  // Finds the matrix that each value is, seen otherwise or scaled: of as many elements.
+  void FindTied() {
+    tied_.assign(g_.values.size(), -1);
+    for (std::size_t i = 0; i < g_.values.size(); ++i) {
+      const int parameter = g_.values[i].parameter;
+      if (parameter >= 0 && g_.parameters[static_cast<std::size_t>(parameter)].dims.size() > 1) {
+        tied_[i] = parameter;
+      }
+    }
+    for (const OnnxNode& node : g_.nodes) {
+      const OnnxValue& output = Value(node.outputs[0]);
+      if (output.parameter >= 0 || output.origin != OnnxOrigin::kParameters || !output.dims) {
         continue;
       }
-      counted_[static_cast<std::size_t>(index)] = true;
-      if (parameter.elements > 0) layer->tensors.push_back(parameter.elements);
+      for (const int input : node.inputs) {
+        const int tied = input < 0 ? -1 : tied_[static_cast<std::size_t>(input)];
+        if (tied < 0 ||
+            g_.parameters[static_cast<std::size_t>(tied)].elements != OnnxElements(*output.dims)) {
+          continue;
+        }
+        tied_[static_cast<std::size_t>(node.outputs[0])] = tied;
+        break;
+      }
+    }
+  }
+
+  // Adds the tensors that `value` is computed from, but those that an earlier layer has.
+  void AddTensors(int value, Layer* layer) {
+    if (value < 0 || !Value(value).is_weight()) return;
+    reads_parameters_ = true;
+    const int tied = tied_[static_cast<std::size_t>(value)];
+    if (tied >= 0 && counted_[static_cast<std::size_t>(tied)]) ++out_.shared;
+    std::vector<int> found;
+    std::vector<int> open = {value};
+    while (!open.empty()) {
+      const OnnxValue& v = Value(open.back());
+      open.pop_back();
+      if (v.parameter >= 0) {
+        if (!counted_[static_cast<std::size_t>(v.parameter)]) found.push_back(v.parameter);
+        counted_[static_cast<std::size_t>(v.parameter)] = true;
+      } else if (v.origin == OnnxOrigin::kParameters) {
+        const auto node = static_cast<std::size_t>(v.producer);
+        if (walked_[node]) continue;
+        walked_[node] = true;
+        for (const int input : g_.nodes[node].inputs) {
+          if (input >= 0 && Value(input).is_weight()) open.push_back(input);
+        }
+      }
+    }
+    std::sort(found.begin(), found.end());
+    for (const int parameter : found) {
+      const std::int64_t elements = g_.parameters[static_cast<std::size_t>(parameter)].elements;
+      if (elements > 0) layer->tensors.push_back(elements);
     }
   }
 
@@ -285,11 +327,11 @@ class Writer {
   void WriteNode(const OnnxNode& node) {
     const auto handler = Handlers().find(node.op);
     if (handler == Handlers().end() && !IsFree(node)) {
-      std::string known;
-      for (const auto& [name, unused] : Handlers()) known += (known.empty() ? "" : ", ") + name;
+      std::vector<std::string> known;
+      for (const auto& [name, unused] : Handlers()) known.push_back(name);
       g_.Fail(node, node.op,
               "is an operator (opset " + std::to_string(node.opset) + ") whose work is not known",
-              known);
+              JoinNames(known));
     }
     if (!IsActivation(node.outputs[0])) return;
     if (handler == Handlers().end()) return;
@@ -333,32 +375,15 @@ class Writer {
   Window WindowOf(const OnnxNode& node, const OnnxDims& size, const OnnxDims& input,
                   const OnnxDims& output) {
     const std::size_t rank = size.size();
-    const auto lengths = [&](const char* name) {
-      OnnxDims given = node.Ints(name);
-      if (given.empty()) given.assign(rank, 1);
-      if (given.size() != rank) {
-        g_.Fail(node, name, "has not a length for each dimension", std::to_string(rank));
-      }
-      return given;
-    };
-    const OnnxDims strides = lengths("strides");
-    const OnnxDims dilations = lengths("dilations");
-    OnnxDims pads = node.Ints("pads");
-    const std::string automatic = node.Text("auto_pad", "NOTSET");
-    if (pads.empty() || automatic != "NOTSET") pads.assign(2 * rank, 0);
-    if (pads.size() != 2 * rank) {
-      g_.Fail(node, "pads", "has not two lengths for each dimension", std::to_string(2 * rank));
-    }
+    const OnnxWindow moves = OnnxWindowOf(g_, node, rank);
+    OnnxDims pads = moves.pads;
     for (std::size_t i = 0; i < rank; ++i) {
-      if (static_cast<double>(output[i]) * static_cast<double>(strides[i]) > 4e18) {
-        g_.Fail(node, "strides", "do not fit the output");
-      }
       const std::int64_t needed =
-          (output[i] - 1) * strides[i] + dilations[i] * (size[i] - 1) + 1 - input[i];
-      if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
+          (output[i] - 1) * moves.strides[i] + moves.dilations[i] * (size[i] - 1) + 1 - input[i];
+      if (moves.same) {
         const std::int64_t total = std::max<std::int64_t>(0, needed);
         const std::int64_t larger = total - total / 2;
-        pads[i] = automatic == "SAME_UPPER" ? total / 2 : larger;
+        pads[i] = moves.upper ? total / 2 : larger;
         pads[i + rank] = total - pads[i];
       } else {
         // An incomplete last window adds what it lacks.
@@ -367,8 +392,8 @@ class Writer {
     }
     Window window;
     window.size = Lengths(size);
-    window.stride = Lengths(strides);
-    window.dilation = Lengths(dilations);
+    window.stride = Lengths(moves.strides);
+    window.dilation = Lengths(moves.dilations);
     window.flat = rank <= 2;
     for (const std::int64_t length : size) window.area *= static_cast<double>(length);
     if (rank == 1) window.zeros = {pads[0], 0, pads[1], 0};
@@ -599,6 +624,9 @@ class Writer {
     const int data = node.input(0);
     const std::int64_t sequences = PerSample(node, data, x[batch_first ? 0 : 1]);
     const bool bias = node.input(3) >= 0;
+    if (bias && Dims(node, node.input(3)) != OnnxDims{op.directions, 2 * gates * op.hidden}) {
+      g_.Fail(node, Value(node.input(3)).name, "does not fit the input and the hidden state");
+    }
     const double element_flop = static_cast<double>((bias ? 3 : 1) * gates + (lstm ? 18 : 13));
     const double outputs = static_cast<double>(sequences) * static_cast<double>(op.positions) *
                            static_cast<double>(op.directions * op.hidden);
@@ -621,17 +649,17 @@ class Writer {
       const int value = node.input(slot);
       if (value < 0) continue;
       const OnnxValue& v = Value(value);
-      const bool whole = v.parameters.size() == 1 && v.producer < 0 &&
-                         !counted_[static_cast<std::size_t>(v.parameters[0])];
+      const bool whole =
+          v.parameter >= 0 && v.producer < 0 && !counted_[static_cast<std::size_t>(v.parameter)];
       if (!whole) {
         for (const auto& [parameter, parts] : joined) AddParts(parameter, parts, 1, layer);
         joined.clear();
         AddTensors(value, layer);
         continue;
       }
-      counted_[static_cast<std::size_t>(v.parameters[0])] = true;
+      counted_[static_cast<std::size_t>(v.parameter)] = true;
       reads_parameters_ = true;
-      joined.emplace_back(v.parameters[0], directions * (slot == 3 ? 2 : 1));
+      joined.emplace_back(v.parameter, directions * (slot == 3 ? 2 : 1));
     }
     for (std::int64_t direction = 0; direction < directions; ++direction) {
       for (const auto& [parameter, parts] : joined) {
@@ -785,6 +813,7 @@ class Writer {
     std::int64_t elements = 0;
     for (const int value : node.outputs) {
       if (value >= 0) elements += Elements(node, value);
+      if (elements > kMostTensorElements) g_.Fail(node, "", "copies too much", "10^15 elements");
     }
     Layer& layer = Append(node, LayerKind::kReshape, CopyOp{elements}, 0);
     layer.activation_bytes = Bytes(4 * static_cast<double>(elements));
@@ -894,7 +923,9 @@ class Writer {
   OnnxLayers out_;
   std::vector<bool> trained_;      // values: whether they depend on a parameter
   std::vector<int> layer_of_;      // values: the layer that computes them, or -1
+  std::vector<int> tied_;          // values: the matrix that they are, or -1
   std::vector<bool> counted_;      // parameters
+  std::vector<bool> walked_;       // nodes: their parameters are counted
   bool reads_parameters_ = false;  // the node in hand does
 };
 

@@ -74,9 +74,10 @@ OnnxDims DimsOf(const onnx::TensorProto& tensor) {
 std::optional<OnnxData> DataOf(const onnx::TensorProto& tensor) {
   if (tensor.data_location() == onnx::TensorProto::EXTERNAL) return std::nullopt;
   const OnnxDims dims = DimsOf(tensor);
-  const std::optional<std::int64_t> elements = OnnxElements(dims);
-  if (!elements || *elements > kMostKnownElements) return std::nullopt;
+  const std::optional<std::size_t> elements = FewOnnxElements(dims);
   OnnxData data{dims, {}, !IsOnnxReal(tensor.data_type())};
+  // Of real tensors only scales and bounds are asked for, at most one for each axis.
+  if (!elements || (!data.integer && *elements > kMostRank)) return std::nullopt;
   const bool raw = tensor.has_raw_data();
   switch (tensor.data_type()) {
     case onnx::TensorProto::INT64:
@@ -107,27 +108,8 @@ std::optional<OnnxData> DataOf(const onnx::TensorProto& tensor) {
     default:
       return std::nullopt;
   }
-  if (data.values.size() != static_cast<std::size_t>(*elements)) return std::nullopt;
+  if (data.values.size() != *elements) return std::nullopt;
   return data;
-}
-
-onnx::TensorProto TensorOf(const OnnxData& data, int type) {
-  onnx::TensorProto tensor;
-  for (const std::int64_t length : data.dims) tensor.add_dims(length);
-  if (!data.integer) {
-    tensor.set_data_type(onnx::TensorProto::FLOAT);
-    for (const double value : data.values) tensor.add_float_data(static_cast<float>(value));
-  } else if (type == onnx::TensorProto::INT32) {
-    tensor.set_data_type(type);
-    for (const double value : data.values) {
-      tensor.add_int32_data(
-          static_cast<std::int32_t>(std::clamp(value, -2147483648.0, 2147483647.0)));
-    }
-  } else {
-    tensor.set_data_type(onnx::TensorProto::INT64);
-    for (const double value : data.values) tensor.add_int64_data(OnnxInteger(value));
-  }
-  return tensor;
 }
 
 OnnxAttribute AttributeOf(const onnx::AttributeProto& attribute) {

@@ -30,9 +30,6 @@ OnnxDims DimsOf(const onnx::TensorProto& tensor);
 // The values of a small tensor, where they are in the file.
 std::optional<OnnxData> DataOf(const onnx::TensorProto& tensor);
 
-// The tensor as ONNX's inference reads it; integers of `type` where that is 32 bits wide.
-onnx::TensorProto TensorOf(const OnnxData& data, int type);
-
 OnnxAttribute AttributeOf(const onnx::AttributeProto& attribute);
 
 }  // namespace stepcast

@@ -107,8 +107,9 @@ class Finder {
                             rank - static_cast<std::int64_t>(axes.size())) {
       return std::nullopt;
     }
-    // Some exporters compute the difference twice.
     const int mean_value = Take(mean);
+    // Some exporters compute the difference twice.
+    if (Value(mean_value).consumers.size() > 2) return std::nullopt;
     int variance = -1;
     int quotient = -1;
     for (const int node : Value(mean_value).consumers) {

@@ -1,5 +1,4 @@
-// Shapes of ONNX operators whose inference does not need ONNX, or whose meaning has changed since
-// the opset that the library at hand infers.
+// Shapes of the outputs of ONNX operators, from those of their inputs.
 #ifndef STEPCAST_DATA_ONNX_SHAPES_H_
 #define STEPCAST_DATA_ONNX_SHAPES_H_
 
@@ -14,14 +13,24 @@ namespace stepcast {
 // The shape of each output; none where it is not known before the network runs.
 using OnnxShapes = std::vector<std::optional<OnnxDims>>;
 
-// Nothing for an operator that is not one of these: ONNX knows its shapes.
-std::optional<OnnxShapes> InferOnnxShapes(const OnnxGraph& graph, const OnnxNode& node);
+// Throws InputError for inputs that no kernel could work with. Nothing is known of operators that
+// no layer is made of.
+OnnxShapes InferOnnxShapes(const OnnxGraph& graph, const OnnxNode& node);
+
+// How a window moves over `rank` axes.
+struct OnnxWindow {
+  OnnxDims strides;
+  OnnxDims dilations;
+  OnnxDims pads;       // in front, then behind
+  bool same = false;   // as many places as strides fit the input; the pads follow from that
+  bool upper = false;  // ... with the odd one behind
+};
+OnnxWindow OnnxWindowOf(const OnnxGraph& graph, const OnnxNode& node, std::size_t rank);
 
 // The axes that a reduction goes over, 0-based, as attribute or input; all where none are named.
 OnnxDims OnnxReductionAxes(const OnnxGraph& graph, const OnnxNode& node, std::size_t rank);
 
-// Throws InputError for lengths and axes that no kernel could work with and that ONNX's inference
-// does not look at, or would divide by.
+// Throws InputError for lengths that no kernel could work with.
 void CheckOnnxAttributes(const OnnxGraph& graph, const OnnxNode& node);
 
 }  // namespace stepcast
