@@ -192,11 +192,11 @@ class Finder {
   int New(const KinetoEvent& event, int i, int parent, KinetoRole role) {
     KinetoUnit unit;
     unit.start = event.start;
-    unit.time = event.duration;
+    unit.time = static_cast<double>(event.duration);
     unit.event = i;
     unit.parent = parent;
     unit.role = role;
-    if (parent >= 0) Unit(parent).time = std::max<std::int64_t>(0, Unit(parent).time - unit.time);
+    if (parent >= 0) Unit(parent).time = std::max(0.0, Unit(parent).time - unit.time);
     calls_.units.push_back(unit);
     return static_cast<int>(calls_.units.size()) - 1;
   }
@@ -301,12 +301,12 @@ class Finder {
     const KinetoInputs& inputs = trace_.inputs[static_cast<std::size_t>(event.inputs)];
     if (inputs.empty()) return;
     KinetoUpdate& update = calls_.updates[unit];
-    std::int64_t elements = 0;
-    if (!inputs[0].dims.empty()) elements = KinetoElements(inputs[0].dims);
-    for (const auto& dims : inputs[0].list) elements += KinetoElements(dims);
+    std::int64_t elements = KinetoElements(inputs[0].list);
+    if (!inputs[0].dims.empty()) elements = KinetoSum(elements, KinetoElements(inputs[0].dims));
     if (inputs[0].type == "TensorList" && inputs[0].list.empty()) update.unknown = true;
     const std::string_view name = trace_.names[static_cast<std::size_t>(event.name)];
-    update.elements[std::string(name)] += elements;
+    std::int64_t& sum = update.elements[std::string(name)];
+    sum = KinetoSum(sum, elements);
     Precision precision = Precision::kFp32;
     if (update.type.empty() && KinetoPrecision(inputs[0].type, &precision)) {
       update.type = inputs[0].type;
@@ -346,10 +346,10 @@ class Finder {
       const auto [unit, launched] = Launcher(event);
       if (unit < 0) {
         calls_.stray[launched ? "kernels of no operator" : "kernels launched before the trace"] +=
-            event.duration;
+            static_cast<double>(event.duration);
         continue;
       }
-      Unit(unit).time += event.duration;
+      Unit(unit).time += static_cast<double>(event.duration);
       if (tf32[static_cast<std::size_t>(event.name)] != 0) Unit(unit).tf32 = true;
     }
   }

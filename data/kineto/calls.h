@@ -26,7 +26,7 @@ enum class KinetoRole : std::uint8_t {
 
 struct KinetoUnit {
   std::int64_t start = 0;  // ns
-  std::int64_t time = 0;   // ns, without that of units within
+  double time = 0;         // ns, without that of units within; whole, and no sum overflows
   int event = 0;           // index of its outermost event
   // The operator within that tells the work: for a layer the first that computes; for a node the
   // one with its name and the gradient's shape; for a gradient the one with its shape. -1: none
@@ -57,7 +57,7 @@ struct KinetoCalls {
   // traces of several processes in one. -1: none
   std::int64_t ambiguous = -1;
   // On the GPU, launched by no operator of the trace, by why.
-  std::map<std::string, std::int64_t> stray;  // ns
+  std::map<std::string, double> stray;  // ns
 };
 
 KinetoCalls FindKinetoCalls(const KinetoTrace& trace);

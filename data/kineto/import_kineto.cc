@@ -1,5 +1,7 @@
 #include "data/kineto/import_kineto.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +13,7 @@
 #include <tuple>
 #include <utility>
 
+#include "data/io/compute_profile_file.h"
 #include "data/kineto/calls.h"
 #include "data/kineto/layers.h"
 #include "data/kineto/trace.h"
@@ -25,11 +28,11 @@ constexpr double kNanosecond = 1e-9;
 constexpr const char* kWanted =
     "a trace of training steps recorded with torch.profiler.profile(..., record_shapes=True)";
 
-double InSeconds(std::int64_t ns) { return static_cast<double>(ns) * kNanosecond; }
+double InSeconds(double ns) { return ns * kNanosecond; }
 
 // Time of one layer's backward pass, and where to find what decided it.
 struct Backward {
-  std::int64_t time = 0;  // ns
+  double time = 0;  // ns
   int nodes = 0;
   int first = -1;    // unit of its first node
   int products = 0;  // matrix products: one for each gradient
@@ -157,18 +160,23 @@ class Importer {
     return (*inputs)[data].dims.front();
   }
 
-  void Leave(std::string_view name, std::int64_t time) {
+  void Leave(std::string_view name, double time) {
     if (time > 0) result_.summary.unattributed_s[std::string(name)] += InSeconds(time);
   }
-  void Leave(std::string_view name, const std::string& problem, std::int64_t time) {
+  void Leave(std::string_view name, const std::string& problem, double time) {
     Leave(problem.empty() ? std::string(name) : std::string(name) + ": " + problem, time);
   }
 
-  void Add(const KinetoOperation& what, int batch, TrainingPass pass, std::int64_t time,
-           const char* algorithm = "") {
+  // `unit` is the call, or the layer whose backward pass it is.
+  void Add(const KinetoUnit& unit, const KinetoOperation& what, int batch, TrainingPass pass,
+           double time, const char* algorithm = "") {
     if (time <= 0) {  // on a GPU: nothing was launched; else shorter than the trace can tell
       ++untimed_;
       return;
+    }
+    if (!IsRunTime(InSeconds(time))) {
+      throw InputError({path_, 0, std::string(Name(unit))}, fmt::format("{} s", InSeconds(time)),
+                       "is longer than a call may take", "at most 1e6 s");
     }
     auto key = std::make_tuple(FormatOperation(what.operation), batch, what.precision, pass);
     std::vector<MeasuredSamples>& all = result_.profile.samples;
@@ -278,7 +286,7 @@ class Importer {
     }
     derived_ = derived_ || what.derived;
     layer_starts_.push_back(unit.start);
-    Add(what, what.batch, TrainingPass::kForward, unit.time);
+    Add(unit, what, what.batch, TrainingPass::kForward, unit.time);
   }
 
   void TakeBackward(int layer) {
@@ -289,7 +297,7 @@ class Importer {
       return;
     }
     trained_ = true;
-    Add(what, what.batch, TrainingPass::kBackward, backward.time);
+    Add(Unit(layer), what, what.batch, TrainingPass::kBackward, backward.time);
   }
 
   void TakeFork(int i) {
@@ -306,7 +314,7 @@ class Importer {
       Leave("gradients added up", unit.time);
       return;
     }
-    Add(what, what.batch, TrainingPass::kBackward, unit.time);
+    Add(unit, what, what.batch, TrainingPass::kBackward, unit.time);
   }
 
   // ---- The update.
@@ -314,7 +322,7 @@ class Importer {
   void NoteGradient(const KinetoUnit& unit) {
     const KinetoInputs* inputs = InputsOf(unit.inner);
     if (inputs == nullptr || inputs->empty() || inputs->front().type.empty()) return;
-    gradients_ += KinetoElements(inputs->front().dims);
+    gradients_ = KinetoSum(gradients_, KinetoElements(inputs->front().dims));
     gradient_type_ = inputs->front().type;
   }
 
@@ -328,7 +336,7 @@ class Importer {
     std::int64_t elements = 0;
     for (const std::string_view name : names) {
       const auto it = update.elements.find(name);
-      if (it != update.elements.end()) elements += it->second;
+      if (it != update.elements.end()) elements = KinetoSum(elements, it->second);
     }
     return elements;
   }
@@ -393,7 +401,11 @@ class Importer {
       Leave(Name(unit), "in " + type, unit.time);
       return;
     }
-    Add(what, 1, TrainingPass::kUpdate, unit.time, HowUpdated(Name(unit), update));
+    if (const std::string problem = KinetoProblem(what.operation); !problem.empty()) {
+      Leave(Name(unit), problem, unit.time);
+      return;
+    }
+    Add(unit, what, 1, TrainingPass::kUpdate, unit.time, HowUpdated(Name(unit), update));
   }
 
   // ---- The summary.
@@ -409,7 +421,7 @@ class Importer {
       if (it == layer_starts_.end() || *it >= event.end()) continue;  // trains nothing
       if (times.empty() || event.start < from) from = event.start;
       if (times.empty() || event.end() > to) to = event.end();
-      times.push_back(InSeconds(event.duration));
+      times.push_back(InSeconds(static_cast<double>(event.duration)));
     }
     summary.steps = times.empty() ? updates_ : static_cast<int>(times.size());
     if (!times.empty()) summary.step_time_s = stepcast::Summarise(std::move(times)).median;
@@ -429,17 +441,17 @@ class Importer {
   void SummariseGpu(std::int64_t from, std::int64_t to) {
     struct Total {
       int calls = 0;
-      std::int64_t time = 0;
+      double time = 0;
     };
     std::map<int, Total> kernels;  // by the number of the name
-    std::map<int, std::int64_t> devices;
+    std::map<int, double> devices;
     std::vector<std::pair<std::int64_t, std::int64_t>> spans;
     for (const KinetoEvent& event : trace_.events) {
       if (!IsOfGpu(event)) continue;
       Total& total = kernels[event.name];
       ++total.calls;
-      total.time += event.duration;
-      devices[event.device] += event.duration;
+      total.time += static_cast<double>(event.duration);
+      devices[event.device] += static_cast<double>(event.duration);
     }
     for (const auto& [name, total] : kernels) {
       result_.summary.kernels.push_back({trace_.names[static_cast<std::size_t>(name)], total.calls,
@@ -460,17 +472,16 @@ class Importer {
       from = spans.front().first;
       for (const auto& span : spans) to = std::max(to, span.second);
     }
-    std::int64_t busy = 0;
+    double busy = 0;
     std::int64_t done = from;
     for (const auto& [start, end] : spans) {
       const std::int64_t low = std::max(start, done);
       const std::int64_t high = std::min(end, to);
-      if (high > low) busy += high - low;
+      if (high > low) busy += static_cast<double>(high - low);
       done = std::max(done, high);
     }
     if (to > from) {
-      result_.summary.device_busy_share =
-          static_cast<double>(busy) / static_cast<double>(to - from);
+      result_.summary.device_busy_share = busy / static_cast<double>(to - from);
     }
   }
 

@@ -5,20 +5,19 @@
 #include <charconv>
 #include <cstddef>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "data/record/input_error.h"
 #include "data/values/operation_text.h"
+#include "data/values/size_limits.h"
 
 namespace stepcast {
 namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-constexpr std::int64_t kMostElements = 1'000'000'000'000'000;
 constexpr const char* kNeedsValues =
     "record the trace with PyTorch 2.1 or newer, which writes Concrete Inputs";
 
@@ -95,7 +94,7 @@ Split SplitDims(const Dims& dims, std::int64_t step_batch) {
 }
 
 KinetoOperation Layer(const Operation& operation, std::int64_t batch) {
-  if (batch < 1 || batch > std::numeric_limits<int>::max()) return Problem("of no usable batch");
+  if (batch < 1 || batch > kMostSampleBatch) return Problem("of no usable batch");
   KinetoOperation described;
   described.operation = operation;
   described.batch = static_cast<int>(batch);
@@ -111,16 +110,19 @@ struct Slide {
   std::int64_t zeros = 0;
 };
 std::optional<Slide> DeriveSlide(std::int64_t input, std::int64_t window, std::int64_t output) {
+  constexpr std::int64_t kWidest = 10'000;
+  if (window > kWidest || output < 1) return std::nullopt;
   std::optional<Slide> found;
   const std::int64_t most = window == 1 ? std::min<std::int64_t>(input, 64) : window;
   for (std::int64_t zeros = 0; zeros <= window / 2; ++zeros) {
     const std::int64_t room = input + 2 * zeros - window;
     if (room < 0) continue;
-    for (std::int64_t stride = 1; stride <= most; ++stride) {
-      if (room / stride + 1 != output) continue;
-      if (found) return std::nullopt;
-      found = Slide{stride, zeros};
-    }
+    // The strides for which room / stride + 1 is the output.
+    const std::int64_t least = room / output + 1;
+    const std::int64_t last = output > 1 ? std::min(most, room / (output - 1)) : most;
+    if (least > last) continue;
+    if (found || least < last) return std::nullopt;
+    found = Slide{least, zeros};
   }
   return found;
 }
@@ -405,10 +407,9 @@ KinetoOperation Elementwise(ElementwiseKind kind, const KinetoCall& call) {
 }
 
 KinetoOperation Concatenation(const KinetoCall& call) {
-  std::int64_t elements = 0;
+  const std::int64_t elements = KinetoElements(Input(call.inputs, 0).list);
   std::int64_t first = 0;
   for (const Dims& dims : Input(call.inputs, 0).list) {
-    elements += KinetoElements(dims);
     if (first == 0 && !dims.empty()) first = dims.front();
   }
   if (elements < 1 || first < 1) return Plain();
@@ -600,10 +601,29 @@ std::int64_t KinetoElements(const std::vector<std::int64_t>& dims) {
   std::int64_t elements = 1;
   for (const std::int64_t length : dims) {
     if (length < 1) return 0;
-    if (elements > kMostElements / length) return kMostElements;
+    if (elements > kMostTensorElements / length) return kMostTensorElements;
     elements *= length;
   }
   return elements;
+}
+
+std::int64_t KinetoElements(const std::vector<std::vector<std::int64_t>>& list) {
+  std::int64_t elements = 0;
+  for (const Dims& dims : list) elements = KinetoSum(elements, KinetoElements(dims));
+  return elements;
+}
+
+std::int64_t KinetoSum(std::int64_t a, std::int64_t b) {
+  return std::min(a + b, kMostTensorElements);
+}
+
+std::string KinetoProblem(const Operation& operation) {
+  try {
+    ParseOperation(FormatOperation(operation), {});
+  } catch (const InputError& error) {
+    return "that " + error.problem();
+  }
+  return "";
 }
 
 KinetoOperation DescribeKinetoCall(KinetoLayer layer, const KinetoCall& call) {
@@ -612,7 +632,9 @@ KinetoOperation DescribeKinetoCall(KinetoLayer layer, const KinetoCall& call) {
     for (const KinetoInput& input : *inputs) {
       const std::int64_t elements = KinetoElements(input.dims);
       if (elements == 0) return Plain();  // nothing to compute
-      if (elements == kMostElements) return Problem("of no usable size");
+      if (std::max(elements, KinetoElements(input.list)) == kMostTensorElements) {
+        return Problem("of no usable size");
+      }
     }
   }
   KinetoOperation described = Describe(layer, call);
@@ -621,12 +643,8 @@ KinetoOperation DescribeKinetoCall(KinetoLayer layer, const KinetoCall& call) {
   std::string type = TypeOf(call.inner);
   if (type.empty()) type = TypeOf(call.inputs);
   if (!type.empty() && !KinetoPrecision(type, &described.precision)) return Problem("in " + type);
-  try {
-    ParseOperation(FormatOperation(described.operation), {});
-  } catch (const InputError& error) {
-    return Problem("that " + error.problem());
-  }
-  return described;
+  std::string problem = KinetoProblem(described.operation);
+  return problem.empty() ? described : Problem(std::move(problem));
 }
 
 }  // namespace stepcast

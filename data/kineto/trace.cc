@@ -17,15 +17,16 @@
 #include <utility>
 
 #include "data/record/input_error.h"
+#include "data/values/size_limits.h"
 
 namespace stepcast {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kDeepest = 64;  // JSON within JSON; Kineto needs eight
-constexpr std::size_t kMostEvents = 40'000'000;
+constexpr int kDeepest = 64;           // JSON within JSON; Kineto needs eight
 constexpr double kLongestTime = 4e15;  // us; the year 2096
+constexpr std::int64_t kLongestCall = 1'000'000'000'000'000;  // ns; a million seconds
 constexpr std::int64_t kLongestDim = 1'000'000'000'000;
 constexpr char kEndOfText = '\x1f';  // between texts of a key; JSON text has no such character
 
@@ -343,6 +344,8 @@ class Listener {
       argument_key_ = Key::kOther;
     } else if (place_ == Place::kDevices && depth_ == 3) {
       trace_.devices.emplace_back();
+      major_.clear();
+      minor_.clear();
     } else if (Collecting() != nullptr) {
       throw Wrong(KeyName(), "{", "is no list", "a list");
     }
@@ -582,15 +585,17 @@ class Listener {
     if (device_key_ == "id") {
       device.id = static_cast<int>(WholeNumber(text).value_or(-1) & 0xffff);
     } else if (device_key_ == "name") {
+      const bool control =
+          std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < ' '; });
+      if (control) throw Wrong("name", text, "has a control character", "a name of one line");
       device.name = text;
     } else if (device_key_ == "totalGlobalMem") {
       device.facts["memory"] = text + " B";
     } else if (device_key_ == "numSms") {
       device.facts["multiprocessors"] = text;
-    } else if (device_key_ == "computeMajor") {
-      device.facts["compute_capability"] = text + device.facts["compute_capability"];
-    } else if (device_key_ == "computeMinor") {
-      device.facts["compute_capability"] += "." + text;
+    } else if (device_key_ == "computeMajor" || device_key_ == "computeMinor") {
+      (device_key_ == "computeMajor" ? major_ : minor_) = text;
+      device.facts["compute_capability"] = major_ + (minor_.empty() ? "" : "." + minor_);
     }
   }
 
@@ -607,6 +612,9 @@ class Listener {
     event.start = Time("ts", event_.start);
     event.duration = Time("dur", event_.duration);
     if (event.duration < 0) throw Wrong("dur", event_.duration, "is negative", "0 or more");
+    if (event.duration > kLongestCall) {
+      throw Wrong("dur", event_.duration, "is out of range", "at most 1e6 s");
+    }
     event.external = event_.external;
     event.correlation = event_.correlation;
     event.sequence = event_.sequence;
@@ -659,6 +667,7 @@ class Listener {
   Key argument_key_ = Key::kOther;
   std::string file_key_;
   std::string device_key_;
+  std::string major_, minor_;  // of the device's compute capability
   bool found_events_ = false;
   bool in_arguments_ = false;
   int depth_ = 0;
