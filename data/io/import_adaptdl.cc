@@ -1,16 +1,18 @@
 #include "data/io/import_adaptdl.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "data/io/csv.h"
+#include "data/plan/limits.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
+#include "data/values/size_limits.h"
+#include "data/values/utf8.h"
 
 namespace stepcast {
 namespace {
 
-constexpr int kMostBatch = 100'000'000;
-constexpr int kMostNodes = 1'000'000;
 constexpr double kLongestStep = 1e7;  // s
 
 Placement DigitPlacement(const std::string& field, const InputPlace& place) {
@@ -62,6 +64,9 @@ std::string AdaptdlWorkload(const std::string& application) {
 std::vector<Run> ImportAdaptdl(const std::string& path, const std::string& workload,
                                const std::string& device) {
   const CsvTable table = CsvTable::Read(path);
+  if (!IsUtf8(path)) {
+    throw InputError({path, 0, ""}, "", "has a name that is not UTF-8", "a name for its runs");
+  }
   const std::string file = std::filesystem::path(path).filename().string();
   const auto placement_column = table.Column("placement");
   const bool scalability = !placement_column && table.Column("num_nodes");
@@ -75,10 +80,14 @@ std::vector<Run> ImportAdaptdl(const std::string& path, const std::string& workl
   const std::size_t step_column = table.RequiredColumn("step_time");
   const std::size_t sync_column = table.RequiredColumn("sync_time");
 
+  const std::string name = workload.empty() ? AdaptdlWorkload(AdaptdlApplication(path)) : workload;
+  if (Trim(name).empty()) throw InputError({path, 0, "workload"}, "", "is empty", "a name");
+  if (Trim(device).empty()) throw InputError({path, 0, "device"}, "", "is empty", "a name");
+  std::size_t placed_nodes = 0;
   std::vector<Run> runs;
   for (const CsvRow& row : table.rows()) {
     Run run;
-    run.workload = workload.empty() ? AdaptdlWorkload(AdaptdlApplication(path)) : workload;
+    run.workload = name;
     run.device = device;
     run.place = {path, row.line, ""};
     run.source = file + " line " + std::to_string(row.line);
@@ -87,7 +96,13 @@ std::vector<Run> ImportAdaptdl(const std::string& path, const std::string& workl
       const int nodes =
           ParseInteger(field(nodes_column), table.Place(row, nodes_column), 1, kMostNodes);
       const int replicas = ParseInteger(field(replicas_column), table.Place(row, replicas_column),
-                                        nodes, kMostNodes);
+                                        nodes, std::min(kMostCount, nodes * kMostDevicesPerNode));
+      placed_nodes += static_cast<std::size_t>(nodes);
+      if (placed_nodes > kMostPlacedNodes) {
+        throw InputError(table.Place(row, nodes_column), field(nodes_column),
+                         "are too many with those before",
+                         "at most " + std::to_string(kMostPlacedNodes) + " in all rows");
+      }
       run.plan.placement = EvenPlacement(nodes, replicas);
       if (replicas % nodes != 0) run.source += "; layout within nodes taken as even";
     } else {
