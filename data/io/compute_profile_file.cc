@@ -24,7 +24,6 @@ using Ordered = nlohmann::ordered_json;  // what is written
 
 constexpr int kFormat = 1;
 constexpr const char* kFormatKey = "stepcast_profile";
-constexpr int kMostBatch = 1'000'000'000;
 // A line, its device, and the facts of that; what nests without end is no profile.
 constexpr int kDeepest = 3;
 
@@ -150,7 +149,7 @@ MeasuredSamples ParseSamples(Line line) {
   point.operation = ParseOperation(line.Text("operation"), line.PlaceOf("operation"));
   const bool update = std::holds_alternative<UpdateOp>(point.operation);
   const bool allocation = std::holds_alternative<AllocateOp>(point.operation);
-  point.batch = line.Integer("batch", 1, update || allocation ? 1 : kMostBatch);
+  point.batch = line.Integer("batch", 1, update || allocation ? 1 : kMostSampleBatch);
   point.precision = static_cast<Precision>(line.Choice("precision", kPrecisionNames));
   point.pass = static_cast<TrainingPass>(line.Choice("pass", kTrainingPassNames));
   if (line.Has("status")) {
@@ -163,7 +162,7 @@ MeasuredSamples ParseSamples(Line line) {
                      : allocation ? "forward"
                                   : "forward, backward");
   }
-  if ((update || allocation) && point.precision != Precision::kFp32) {
+  if (allocation && point.precision != Precision::kFp32) {
     throw InputError(line.PlaceOf("precision"), line.Text("precision"),
                      "is not a precision of this operation", "fp32");
   }

@@ -19,7 +19,7 @@ inline constexpr const char* kTrainingPassNames[kTrainingPassCount] = {"forward"
 // One point of the state space that a microbenchmark walks through.
 struct MeasuredPoint {
   Operation operation;
-  int batch = 1;  // 1 for UpdateOp and AllocateOp, which are in fp32
+  int batch = 1;  // 1 for UpdateOp and AllocateOp, which is in fp32
   Precision precision = Precision::kFp32;
   TrainingPass pass = TrainingPass::kForward;
 

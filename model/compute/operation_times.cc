@@ -44,10 +44,18 @@ LayerKind KindOf(const Operation& operation) {
 
 OperationTimes::OperationTimes(const ComputeProfile& profile, Precision precision) {
   std::map<MeasuredPoint, PointSamples> points;
+  const auto updates = [](const MeasuredSamples& samples) {
+    return samples.point.pass == TrainingPass::kUpdate;
+  };
+  // Parameters are updated in 32 bits, but where the job keeps them as its layers compute.
+  const bool kept = std::any_of(profile.samples.begin(), profile.samples.end(),
+                                [&](const MeasuredSamples& samples) {
+                                  return updates(samples) && samples.point.precision == precision;
+                                });
   for (const MeasuredSamples& samples : profile.samples) {
-    // Parameters are updated in 32 bits, and memory has no precision.
-    const bool always = samples.point.pass == TrainingPass::kUpdate ||
-                        std::holds_alternative<AllocateOp>(samples.point.operation);
+    // Memory has no precision.
+    const bool always =
+        (updates(samples) && !kept) || std::holds_alternative<AllocateOp>(samples.point.operation);
     if (samples.point.precision != (always ? Precision::kFp32 : precision)) continue;
     points[samples.point].Add(samples);
   }

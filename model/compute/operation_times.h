@@ -61,8 +61,8 @@ class OperationTimes {
  public:
   OperationTimes(const ComputeProfile& profile, Precision precision);
 
-  // Empty where nothing of its kind was measured at this precision. Updates are looked up in 32
-  // bits, and their batch does not matter.
+  // Empty where nothing of its kind was measured at this precision. Updates are those of this
+  // precision or, without any, in 32 bits; their batch does not matter.
   std::optional<OperationTime> Find(const Operation& operation, TrainingPass pass,
                                     double batch) const;
   // The same for a layer whose operation is not stated: by its kind, FLOP and bytes.
