@@ -14,6 +14,7 @@
 #include "data/io/text_file.h"
 #include "data/io/workload_file.h"
 #include "data/values/numbers.h"
+#include "data/values/size_limits.h"
 #include "predictor/cli/command.h"
 
 namespace stepcast::cli {
@@ -44,8 +45,14 @@ void Refuse(const Arguments& args, const std::string& kind,
 }
 
 // Writes the text, and says what it is: as JSON, or in a sentence.
-int Deliver(const Arguments& args, const std::string& text, const std::string& sentence,
-            const Json& facts) {
+// What no reader of such files would take is refused: at most so many bytes.
+int Deliver(const Arguments& args, const std::string& text, std::size_t most_bytes,
+            const std::string& sentence, const Json& facts) {
+  if (text.size() > most_bytes) {
+    throw InputError(OptionPlace("output"), fmt::format("{} MiB", text.size() >> 20),
+                     "is more than such a file may hold",
+                     fmt::format("at most {} MiB", most_bytes >> 20));
+  }
   if (!args.Has("output")) {
     if (args.Has("json")) {
       throw InputError(OptionPlace("output"), "", "is required with --json", "a file to write");
@@ -76,7 +83,7 @@ int ImportTraces(const Arguments& args, const std::vector<std::string>& files) {
   }
   std::map<std::string, int> workloads;
   for (const Run& run : runs) ++workloads[run.workload];
-  return Deliver(args, FormatRuns(runs),
+  return Deliver(args, FormatRuns(runs), kMostCsvBytes,
                  fmt::format("{} runs from {} files", FormatCount(static_cast<double>(runs.size())),
                              files.size()),
                  {{"files", files.size()}, {"runs", runs.size()}, {"workloads", workloads}});
@@ -108,7 +115,7 @@ int ImportNetwork(const Arguments& args, const std::vector<std::string>& files) 
     return layer.operation.index() > 0;
   });
   return Deliver(
-      args, FormatWorkload(w),
+      args, FormatWorkload(w), kMostYamlBytes,
       fmt::format("{}: {} layers, {} trainable parameters, {:.4g} GFLOP forward", w.name,
                   w.layers.size(), FormatCount(static_cast<double>(w.trainable_parameters)),
                   w.forward_flop().si() / 1e9),
@@ -135,7 +142,7 @@ int ImportTrainingTrace(const Arguments& args, const std::vector<std::string>& f
                        {"mean_s", kernel.mean_s}});
   }
   const int code = Deliver(
-      args, FormatComputeProfile(import.profile),
+      args, FormatComputeProfile(import.profile), kMostProfileBytes,
       fmt::format("{} calls of layers in {} steps", FormatCount(static_cast<double>(calls)),
                   s.steps),
       {{"device", import.profile.device.name},
