@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -121,6 +122,44 @@ TEST(ImportAdaptdl, Errors) {
   for (const auto& c : cases) {
     EXPECT_TRUE(Says(ErrorOf([&] { Import("x_placements.csv", c.text); }), c.says)) << c.text;
   }
+}
+
+// A line of a few bytes may ask for a million nodes, but not each line of a file.
+TEST(ImportAdaptdl, PlacementsAreBoundedTogether) {
+  std::string text = "num_nodes,num_replicas,local_bsz,step_time,sync_time\n";
+  for (int i = 0; i < 21; ++i) text += "1000000,1000000,1,1,0\n";
+  EXPECT_TRUE(Says(ErrorOf([&] { Import("x_scalability.csv", text); }),
+                   ":22: num_nodes: '1000000' are too many with those before; allowed: at most "
+                   "20000000 in all rows"));
+}
+
+// What is read is written, and read as what it was; the rest is refused.
+TEST(ImportAdaptdl, WhatIsWrittenIsRead) {
+  const std::vector<std::string> numbers = {"1",    "2",         "3",         "1024",      "1025",
+                                            "9999", "100000000", "100000001", "1e7",       "1e-300",
+                                            "0",    "0.5",       "9",         "999999999", "12"};
+  std::mt19937 random(3);
+  int read = 0;
+  for (int i = 0; i < 400; ++i) {
+    const auto any = [&] { return numbers[random() % numbers.size()]; };
+    const bool placed = random() % 2 == 0;
+    std::string text = placed ? "placement," : "num_nodes,num_replicas,";
+    text += "local_bsz,step_time,sync_time\n" + any() + "," + any() + "," + any() + "," + any();
+    text += placed ? "\n" : "," + any() + "\n";
+    try {
+      const Runs runs = Import("a,\"b_placements.csv", text);
+      const std::string written = FormatRuns(runs);
+      EXPECT_EQ(FormatRuns(ParseRuns(CsvTable::Parse(written, "out.csv"))), written) << text;
+      ++read;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("_placements.csv"), std::string::npos) << text;
+    }
+  }
+  EXPECT_GT(read, 30);
+  EXPECT_TRUE(Says(ErrorOf([] { Import("b\xff_placements.csv", kPlacements); }),
+                   "has a name that is not UTF-8"));
+  EXPECT_TRUE(
+      Says(ErrorOf([] { Import("x_placements.csv", kPlacements, " "); }), "workload: is empty"));
 }
 
 // ---- The traces themselves.

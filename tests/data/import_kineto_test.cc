@@ -68,9 +68,17 @@ std::string Inputs(const std::string& dims, const std::string& types,
 }
 std::string With(const std::string& a, const std::string& b) { return a + ", " + b; }
 
+// Whatever is imported, the profile that is written of it is read again.
 KinetoImport Import(const std::string& text) {
   const TempFolder folder;
-  return ImportKineto(folder.Write("trace.json", text));
+  KinetoImport import = ImportKineto(folder.Write("trace.json", text));
+  const ReadProfile read = ParseComputeProfile(FormatComputeProfile(import.profile), "profile");
+  EXPECT_EQ(read.profile.samples.size(), import.profile.samples.size());
+  for (std::size_t i = 0; i < import.profile.samples.size(); ++i) {
+    EXPECT_EQ(read.profile.samples[i].point, import.profile.samples[i].point);
+    EXPECT_EQ(read.profile.samples[i].seconds.size(), import.profile.samples[i].seconds.size());
+  }
+  return import;
 }
 KinetoImport Import(const Trace& trace) { return Import(trace.Text()); }
 
@@ -528,6 +536,23 @@ TEST(ImportKineto, Updates) {
             "Optimizer.step#Shampoo.step 90\ntorch::autograd::AccumulateGrad 1\n");
 }
 
+TEST(ImportKineto, UpdatesBeyondAnyNetwork) {
+  const auto update = [](const std::string& list) {
+    return Update(ImportUpdate(
+        "SGD", "aten::_foreach_add_ " + Inputs("[" + list + ", []]", R"(["TensorList", ""])")));
+  };
+  EXPECT_EQ(update("[[1000000, 1000000]]"),
+            "b1 bf16 update update optimizer=sgd parameters=1000000000000: 90");
+  EXPECT_EQ(
+      update("[[1000000, 1000000], [1]]"),
+      "Optimizer.step#SGD.step: that is out of range 90\ntorch::autograd::AccumulateGrad 1\n");
+  std::string many = "[[1000000000000, 1000]";
+  for (int i = 0; i < 20'000; ++i) many += ", [1000000000000, 1000]";
+  EXPECT_EQ(
+      update(many + "]"),
+      "Optimizer.step#SGD.step: that is out of range 90\ntorch::autograd::AccumulateGrad 1\n");
+}
+
 // ---- Layers.
 
 KinetoInput Tensor(std::vector<std::int64_t> dims, const std::string& type = "float") {
@@ -586,6 +611,12 @@ TEST(ImportKineto, DenseLayersAndProducts) {
   EXPECT_EQ(Described("linear", {}), "-");
   EXPECT_EQ(Described("linear", {Tensor({32, 9'000'000}), Tensor({10, 9'000'000})}),
             "that is out of range");
+  EXPECT_EQ(Described("linear", {Tensor({1'000'000'000, 4}), Tensor({2, 4})}),
+            "b1000000000 fp32 dense inputs=4 units=2");
+  EXPECT_EQ(Described("linear", {Tensor({1'000'000'001, 4}), Tensor({2, 4})}),
+            "of no usable batch");
+  EXPECT_EQ(Described("cat", {TensorList({20'000, {1'000'000'000'000, 1000}})}),
+            "of no usable size");
 }
 
 TEST(ImportKineto, Convolutions) {
@@ -627,6 +658,9 @@ TEST(ImportKineto, StridesFromShapes) {
   EXPECT_TRUE(derived(224, 11, 55).starts_with("without stride")) << "zeros may be 2 or 3";
   EXPECT_TRUE(derived(4, 3, 2).starts_with("without stride"));
   EXPECT_TRUE(derived(56, 3, 99).starts_with("without stride"));
+  EXPECT_TRUE(derived(56, 3, 0).starts_with("without stride"));
+  EXPECT_EQ(derived(9000, 9000, 1).substr(0, 14), "without stride");
+  EXPECT_TRUE(derived(100'000, 100'000, 7).starts_with("without stride"));
 }
 
 TEST(ImportKineto, OtherLayers) {
@@ -738,6 +772,10 @@ TEST(ImportKineto, Errors) {
       {with(head + R"(, "ts": 1, "dur": 2, "args": {"Input Dims": [[2, 3]]}})"),
        ": has no backward pass of a layer"},
       {with(head + R"(, "ts": 1, "dur": -2})"), ":5: dur: '-2' is negative; allowed: 0 or more"},
+      {with(head + R"(, "ts": 1, "dur": 1000000000001})"),
+       ":5: dur: '1000000000001' is out of range; allowed: at most 1e6 s"},
+      {Trace(R"("deviceProperties": [{"id": 0, "name": "a\nb"}])").Text(),
+       ":3: name: 'a\\x0ab' has a control character"},
       {with(head + R"(, "ts": 1})"), ":5: dur: is not a time"},
       {with(head + R"(, "ts": "soon", "dur": 1})"), ":5: ts: 'soon' is not a time"},
       {with(head + R"(, "ts": "nan", "dur": 1})"), ":5: ts: 'nan' is not a time"},
@@ -769,6 +807,32 @@ TEST(ImportKineto, Errors) {
   const TempFolder folder;
   EXPECT_TRUE(Says(ErrorOf([&] { ImportKineto(folder.path()); }), "is a folder, not a file"));
   EXPECT_TRUE(Says(ErrorOf([&] { ImportKineto(folder.Path("none")); }), "none: cannot be read: "));
+}
+
+// Times that no step takes are refused where they belong to a layer, and add up where they do not.
+TEST(ImportKineto, TimesThatNoStepTakes) {
+  const std::string relu = Inputs("[[30, 10]]", R"(["float"])");
+  const auto backward = [&](double first, double second) {
+    Trace trace;
+    trace.Event("cpu_op", "aten::relu", 10, 20, kMain, With(Sequence(1), relu));
+    trace.Event("cpu_op", "ReluBackward0", 100, first, kMain, Sequence(1, true));
+    trace.Event("cpu_op", "ReluBackward0", 2e12, second, kMain, Sequence(1, true));
+    return trace;
+  };
+  EXPECT_EQ(Import(backward(5e11, 4e11)).profile.samples.back().seconds.front(), 9e5);
+  EXPECT_TRUE(Says(ErrorOf([&] { Import(backward(9e11, 9e11)); }),
+                   "aten::relu: '1800000 s' is longer than a call may take"));
+
+  GpuTrace gpu;
+  CpuStep(&gpu, 0, 30, "ProfilerStep#1");
+  gpu.Kernel(50, kMain, 60, 30);
+  gpu.Kernel(310, kMain, 320, 30);
+  for (int i = 0; i < 20'000; ++i) gpu.Event("kernel", "endless", 400, 1e12, 0);
+  const KinetoSummary summary = Import(gpu).summary;
+  EXPECT_EQ(summary.kernels.front().total_s, 2e10);
+  EXPECT_EQ(summary.unattributed_s.at("kernels launched before the trace"), 2e10);
+  EXPECT_GT(summary.device_busy_share, 0);
+  EXPECT_LE(summary.device_busy_share, 1);
 }
 
 // Two processes in one file: which of them launched a kernel is not known.
@@ -836,6 +900,44 @@ TEST(ImportKineto, DamagedBytes) {
     }
   }
   EXPECT_GT(read, 50);
+}
+
+// Whatever its numbers are, it is refused or gives a profile that is read, and figures.
+TEST(ImportKineto, NumbersOfAnySize) {
+  GpuTrace gpu;
+  CpuStep(&gpu, 0, 30, "ProfilerStep#1");
+  gpu.Kernel(50, kMain, 60, 30);
+  gpu.Kernel(510, kMain, 520, 30);
+  const std::string text = gpu.Text();
+  std::vector<std::pair<std::size_t, std::size_t>> numbers;
+  for (std::size_t at = 0; (at = text.find_first_of("0123456789", at)) != std::string::npos;) {
+    const std::size_t end = text.find_first_not_of("0123456789", at);
+    if (text[at - 1] != 'd' && text[at - 1] != '#') numbers.emplace_back(at, end - at);
+    at = end;
+  }
+  const std::vector<std::string> others = {"0",          "1",    "3",    "64",           "1000000",
+                                           "2000000000", "1e12", "4e15", "999999999999", "-1",
+                                           "1000000000", "0.001"};
+  std::mt19937 random(11);
+  int read = 0;
+  for (int round = 0; round < 300; ++round) {
+    std::string changed = text;
+    // From behind, so that places stay.
+    for (std::size_t i = numbers.size(); i-- > 0;) {
+      if (random() % numbers.size() > 2) continue;
+      changed.replace(numbers[i].first, numbers[i].second, others[random() % others.size()]);
+    }
+    try {
+      const KinetoSummary summary = Import(changed).summary;
+      EXPECT_TRUE(summary.device_busy_share >= 0 && summary.device_busy_share <= 1);
+      for (const KernelTime& kernel : summary.kernels) EXPECT_GE(kernel.total_s, 0);
+      for (const auto& [name, seconds] : summary.unattributed_s) EXPECT_GE(seconds, 0) << name;
+      ++read;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("trace.json"), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_GT(read, 100);
 }
 
 // ---- Size.

@@ -163,6 +163,29 @@ TEST(WorkloadFile, SumsDoNotOverflow) {
       Says(ErrorOf([&] { Parse(text + "1]\n"); }), "net.yaml:2: layers: have too many parameters"));
 }
 
+// An alias repeats a list in two bytes.
+TEST(WorkloadFile, TensorsByAliasAreCounted) {
+  std::string text = "name: mine\nlayers:\n  - {kind: dense, tensors: &t [1";
+  for (int i = 1; i < 20'000; ++i) text += ",1";
+  text += "]}\n";
+  const std::string more = "  - {kind: dense, tensors: *t}\n";
+  std::string honest = text;
+  for (int i = 0; i < 40; ++i) honest += more;
+  EXPECT_EQ(Parse(honest).parameters, 41 * 20'000);
+  for (int i = 0; i < 3000; ++i) text += more;
+  EXPECT_TRUE(Says(ErrorOf([&] { Parse(text); }),
+                   "net.yaml:53: layers[50].tensors: are too many with those before; allowed: at "
+                   "most 1000000 in all layers"));
+}
+
+// As many as there may be parameters, of 4 bytes each.
+TEST(WorkloadFile, GradientsOfTheLargestNetwork) {
+  EXPECT_EQ(Parse("name: mine\ngradient_bytes: 4000000000000000\n").parameters,
+            1'000'000'000'000'000);
+  EXPECT_TRUE(Says(ErrorOf([] { Parse("name: mine\ngradient_bytes: 4000000000000001\n"); }),
+                   "gradient_bytes: '4000000000000001' is out of range"));
+}
+
 TEST(WorkloadFile, ReadNamesTheFile) {
   const TempFolder folder;
   const std::string path = folder.Write("net.yaml", "name: mine\nparameters: none\n");

@@ -501,6 +501,18 @@ TEST(OperationTimes, UpdatesAreInFullPrecisionAtAnyBatch) {
   EXPECT_EQ(larger.origin, TimeOrigin::kScaled);
 }
 
+// Where a job keeps its parameters in 16 bits, it updates them so.
+TEST(OperationTimes, UpdatesIn16BitsCountWhereThereAreSome) {
+  ComputeProfile profile;
+  const UpdateOp adam{Optimizer::kAdam, 1000};
+  Add(&profile, adam, 1, {6e-6, 6e-6, 6e-6}, kUpdate, Precision::kBf16);
+  EXPECT_TRUE(Near(Find(Times(profile, Precision::kBf16), adam, 1, kUpdate).time.si(), 6e-6));
+  EXPECT_FALSE(Times(profile, Precision::kFp16).Find(adam, kUpdate, 1).has_value());
+  AddSure(&profile, adam, 1, 1e-5, kUpdate);
+  EXPECT_TRUE(Near(Find(Times(profile, Precision::kBf16), adam, 1, kUpdate).time.si(), 6e-6));
+  EXPECT_TRUE(Near(Find(Times(profile, Precision::kFp16), adam, 1, kUpdate).time.si(), 1e-5));
+}
+
 // Another optimizer runs other kernels.
 TEST(OperationTimes, AnotherOptimizerIsNoRelative) {
   ComputeProfile profile;
