@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <limits>
 #include <numeric>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -382,30 +384,35 @@ class Finder {
 
   // ---- Nodes and their layers.
 
-  template <class Take>
-  void ForEachMatch(const KinetoUnit& node, Take take) const {
-    const KinetoEvent& event = Event(node.event);
-    if (event.sequence < 0) return;
-    const int stem = Info(event).stem;
-    auto it = std::lower_bound(
-        made_.begin(), made_.end(), event.sequence,
-        [](const Made& made, std::int64_t value) { return made.sequence < value; });
-    for (; it != made_.end() && it->sequence == event.sequence; ++it) {
-      if (it->stem == stem && it->start <= event.start) take(*it);
-    }
+  // Forward operators of one number and word come thread by thread, each in the order of time.
+  static auto Order(const Made& made) {
+    return std::tie(made.sequence, made.stem, made.thread, made.start);
+  }
+  // Behind the last operator that may have made a node of this thread's: started no later.
+  std::vector<Made>::const_iterator Behind(const KinetoEvent& node, int thread,
+                                           std::int64_t start) const {
+    const Made latest{node.sequence, start, Info(node).stem, thread, -1};
+    return std::upper_bound(made_.begin(), made_.end(), latest,
+                            [](const Made& x, const Made& y) { return Order(x) < Order(y); });
+  }
+  bool Fits(std::vector<Made>::const_iterator made, const KinetoEvent& node) const {
+    return made != made_.end() && made->sequence == node.sequence && made->stem == Info(node).stem;
   }
 
   // Sequence numbers count within a thread, and nodes name the forward thread by a number of its
   // own: the thread whose operators match most of a number's nodes is taken.
   void LinkNodes() {
-    std::sort(made_.begin(), made_.end(), [](const Made& a, const Made& b) {
-      return a.sequence != b.sequence ? a.sequence < b.sequence : a.start < b.start;
-    });
+    std::sort(made_.begin(), made_.end(),
+              [](const Made& x, const Made& y) { return Order(x) < Order(y); });
+    constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();
     std::map<std::pair<std::int64_t, int>, std::int64_t> votes;
     for (const KinetoUnit& unit : calls_.units) {
-      if (unit.role != KinetoRole::kNode) continue;
-      const std::int64_t number = Event(unit.event).forward_thread;
-      ForEachMatch(unit, [&](const Made& made) { ++votes[{number, made.thread}]; });
+      const KinetoEvent& node = Event(unit.event);
+      if (unit.role != KinetoRole::kNode || node.sequence < 0) continue;
+      for (auto it = Behind(node, -1, kEver); Fits(it, node);
+           it = Behind(node, it->thread, kEver)) {
+        if (it->start <= node.start) ++votes[{node.forward_thread, it->thread}];
+      }
     }
     std::map<std::int64_t, int> threads;
     std::map<std::int64_t, std::int64_t> most;
@@ -417,12 +424,14 @@ class Finder {
     }
     for (KinetoUnit& unit : calls_.units) {
       if (unit.role != KinetoRole::kNode) continue;
-      int found = -1;
-      const std::int64_t number = Event(unit.event).forward_thread;
+      const KinetoEvent& node = Event(unit.event);
+      const auto thread = threads.find(node.forward_thread);
+      if (node.sequence < 0 || thread == threads.end()) continue;
       // The last operator before the number went up is the one that made the node.
-      ForEachMatch(unit, [&](const Made& made) {
-        if (made.thread == threads[number]) found = made.unit;
-      });
+      const auto behind = Behind(node, thread->second, node.start);
+      if (behind == made_.begin()) continue;
+      const auto made = behind - 1;
+      const int found = Fits(made, node) && made->thread == thread->second ? made->unit : -1;
       if (found >= 0 && Unit(found).role == KinetoRole::kLayer) unit.layer = found;
     }
   }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -941,6 +942,25 @@ TEST(ImportKineto, NumbersOfAnySize) {
 }
 
 // ---- Size.
+
+// Operators and nodes that all have one number: four times as many take about four times as long.
+TEST(ImportKineto, NumbersThatMeanNothing) {
+  const auto cost = [](int count) {
+    Trace trace;
+    const std::string relu = Inputs("[[30, 10]]", R"(["float"])");
+    for (int i = 0; i < count; ++i) {
+      trace.Event("cpu_op", "aten::relu", 2 * i, 1, kMain, With(Sequence(1), relu));
+      trace.Event("cpu_op", "ReluBackward0", 1e6 + 2 * i, 1, kMain, Sequence(1, true));
+    }
+    const TempFolder folder;
+    const std::string path = folder.Write("trace.json", trace.Text());
+    const std::clock_t start = std::clock();
+    EXPECT_EQ(ImportKineto(path).profile.samples.size(), 2U);
+    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  };
+  const double small = cost(2500) + 2e-3;
+  EXPECT_LT(cost(40'000) / small, 16 * 3.0);
+}
 
 // Bytes of memory that the process has had at most.
 std::size_t MemoryPeak() {
