@@ -44,30 +44,35 @@ class Bytes {
       throw InputError({path, 0, ""}, "", std::string("cannot be read: ") + std::strerror(errno));
     }
     Fill();
-    if (size_ >= 2 && buffer_[0] == '\x1f' && buffer_[1] == '\x8b') {
+    if (end_ - at_ >= 2 && at_[0] == '\x1f' && at_[1] == '\x8b') {
       throw InputError({path, 0, ""}, "", "is compressed with gzip",
                        "plain JSON: gunzip the trace first");
     }
-    if (size_ == 0) throw InputError({path, 0, ""}, "", "is empty", "a trace in JSON");
+    if (done()) throw InputError({path, 0, ""}, "", "is empty", "a trace in JSON");
   }
 
-  bool done() const { return size_ == 0; }
-  char current() const { return buffer_[at_]; }
+  bool done() const { return at_ == end_; }
+  char current() const { return *at_; }
   void Advance() {
-    if (buffer_[at_] == '\n') ++line_;
-    if (++at_ == size_) Fill();
+    if (++at_ == end_) Fill();
   }
-  InputPlace place() const { return {path_, line_, ""}; }
+  // Lines are counted when somebody asks.
+  InputPlace place() const { return {path_, line_ + LinesTo(at_), ""}; }
 
  private:
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
 
+  int LinesTo(const char* end) const {
+    return static_cast<int>(std::count(buffer_.data(), end, '\n'));
+  }
+
   void Fill() {
-    at_ = 0;
-    size_ = std::fread(buffer_.data(), 1, buffer_.size(), file_.get());
-    if (size_ == 0 && std::ferror(file_.get()) != 0) {
+    line_ += LinesTo(end_);
+    at_ = buffer_.data();
+    end_ = at_ + std::fread(buffer_.data(), 1, buffer_.size(), file_.get());
+    if (done() && std::ferror(file_.get()) != 0) {
       throw InputError(place(), "", "cannot be read to its end");
     }
   }
@@ -75,9 +80,9 @@ class Bytes {
   std::string path_;
   std::unique_ptr<std::FILE, Close> file_;
   std::vector<char> buffer_ = std::vector<char>(1U << 18U);
-  std::size_t size_ = 0;
-  std::size_t at_ = 0;
-  int line_ = 1;
+  const char* at_ = buffer_.data();
+  const char* end_ = at_;
+  int line_ = 1;  // that the buffer begins in
 };
 
 // Input of the parser. All copies stand at the same byte; the end has no bytes.
@@ -170,7 +175,7 @@ std::optional<KinetoCategory> CategoryOf(std::string_view text) {
 // "[[8,3],[],[[2],[3]]]": dims, or lists of dims.
 class DimsReader {
  public:
-  DimsReader(std::string_view text, const InputPlace& place) : text_(text), place_(place) {}
+  DimsReader(std::string_view text, const Bytes& bytes) : text_(text), bytes_(bytes) {}
 
   void Read(KinetoInputs* inputs) {
     Enter();
@@ -209,14 +214,14 @@ class DimsReader {
     return *value;
   }
   InputError Wrong() const {
-    InputPlace place = place_;
+    InputPlace place = bytes_.place();
     place.key = "Input Dims";
     return {place, Shown(text_), "is not a list of shapes",
             "lists of whole numbers, e.g. [[8, 3, 224, 224], []]"};
   }
 
   std::string_view text_;
-  const InputPlace& place_;
+  const Bytes& bytes_;
   std::size_t at_ = 0;
 };
 
@@ -647,8 +652,7 @@ class Listener {
     const auto [number, fresh] = inputs_.Of(key);
     if (fresh) {
       KinetoInputs inputs;
-      const InputPlace place = bytes_.place();
-      DimsReader(event_.dims, place).Read(&inputs);
+      DimsReader(event_.dims, bytes_).Read(&inputs);
       TakeTexts(event_.types, &KinetoInput::type, &inputs);
       TakeTexts(event_.values, &KinetoInput::value, &inputs);
       trace_.inputs.push_back(std::move(inputs));
