@@ -81,8 +81,8 @@ std::vector<Run> ImportAdaptdl(const std::string& path, const std::string& workl
   const std::size_t sync_column = table.RequiredColumn("sync_time");
 
   const std::string name = workload.empty() ? AdaptdlWorkload(AdaptdlApplication(path)) : workload;
-  if (Trim(name).empty()) throw InputError({path, 0, "workload"}, "", "is empty", "a name");
-  if (Trim(device).empty()) throw InputError({path, 0, "device"}, "", "is empty", "a name");
+  CheckedName(Trim(name), {path, 0, "workload"});
+  CheckedName(Trim(device), {path, 0, "device"});
   std::size_t placed_nodes = 0;
   std::vector<Run> runs;
   for (const CsvRow& row : table.rows()) {

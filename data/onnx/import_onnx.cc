@@ -60,7 +60,8 @@ Workload ImportOnnx(const std::string& path, const OnnxOptions& options) {
   OnnxLayers found = LayersOfOnnx(graph);
   const std::filesystem::path file(path);
   Workload workload;
-  workload.name = options.name.empty() ? TextOf(file.stem().string(), "network") : options.name;
+  workload.name = options.name.empty() ? TextOf(file.stem().string(), "network")
+                                       : CheckedName(Trim(options.name), {path, 0, "workload"});
   workload.title =
       workload.name + ", imported from " + TextOf(file.filename().string(), "an ONNX file");
   workload.source = Source(graph, found.shared);
