@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "data/io/csv.h"
+#include "data/io/runs.h"
 #include "data/plan/limits.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
@@ -12,8 +13,6 @@
 
 namespace stepcast {
 namespace {
-
-constexpr double kLongestStep = 1e7;  // s
 
 Placement DigitPlacement(const std::string& field, const InputPlace& place) {
   const std::string text(Trim(field));
@@ -112,15 +111,10 @@ std::vector<Run> ImportAdaptdl(const std::string& path, const std::string& workl
     run.plan.strategy = run.plan.workers() == 1 ? Strategy::kNone : Strategy::kAllreduce;
     run.plan.local_batch =
         ParseInteger(field(batch_column), table.Place(row, batch_column), 1, kMostBatch);
-    const double step =
-        ParseNumber(field(step_column), table.Place(row, step_column), 0, kLongestStep);
-    if (step == 0) {
-      throw InputError(table.Place(row, step_column), field(step_column), "is out of range",
-                       "more than 0");
-    }
+    const double step = ParseNumber(field(step_column), table.Place(row, step_column), kStepTimes);
     run.step_time = Seconds(step);
     const double sync =
-        ParseNumber(field(sync_column), table.Place(row, sync_column), 0, kLongestStep);
+        ParseNumber(field(sync_column), table.Place(row, sync_column), kExposedTimes);
     if (sync <= step) {
       run.exposed_sync = Seconds(sync);
     } else {

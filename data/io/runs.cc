@@ -131,10 +131,13 @@ void TakeRuns(std::string text, const std::string& path, const std::function<voi
 }  // namespace
 
 std::vector<Run> ReadRuns(const std::string& path) {
-  return ParseRuns(ReadTextFile(path, kMostCsvBytes), path);
+  std::vector<Run> runs;
+  ForEachRun(path, [&](Run&& run) { runs.push_back(std::move(run)); });
+  return runs;
 }
 
 std::vector<Run> ParseRuns(const std::string& text, const std::string& path) {
+  CheckText(text, path);
   std::vector<Run> runs;
   TakeRuns(text, path, [&](Run&& run) { runs.push_back(std::move(run)); });
   return runs;

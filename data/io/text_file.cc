@@ -1,5 +1,6 @@
 #include "data/io/text_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +13,21 @@
 #include "data/values/utf8.h"
 
 namespace stepcast {
+
+void CheckText(std::string_view text, const std::string& path) {
+  int line = 1;
+  for (std::size_t begin = 0; begin < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view row = text.substr(begin, end - begin);
+    if (!IsUtf8(row)) {
+      throw InputError({path, line, ""}, "", "is not UTF-8 text", "a file saved as UTF-8");
+    }
+    if (row.find('\0') != std::string_view::npos) {
+      throw InputError({path, line, ""}, "", "contains a NUL byte", "a text file");
+    }
+    begin = end + 1;
+  }
+}
 
 std::string ReadTextFile(const std::string& path, std::size_t most_bytes) {
   std::error_code error;
@@ -36,19 +52,7 @@ std::string ReadTextFile(const std::string& path, std::size_t most_bytes) {
     if (text.size() > most_bytes) fail_too_large();
   }
   if (text.compare(0, 3, "\xef\xbb\xbf") == 0) text.erase(0, 3);
-  int line = 1;
-  for (std::size_t begin = 0; begin < text.size(); ++line) {
-    std::size_t end = text.find('\n', begin);
-    if (end == std::string::npos) end = text.size();
-    const std::string_view row(text.data() + begin, end - begin);
-    if (!IsUtf8(row)) {
-      throw InputError({path, line, ""}, "", "is not UTF-8 text", "a file saved as UTF-8");
-    }
-    if (row.find('\0') != std::string_view::npos) {
-      throw InputError({path, line, ""}, "", "contains a NUL byte", "a text file");
-    }
-    begin = end + 1;
-  }
+  CheckText(text, path);
   return text;
 }
 

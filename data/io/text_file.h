@@ -4,8 +4,13 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace stepcast {
+
+// Throws InputError where `text`, which `path` names, is no UTF-8 or has a NUL byte (naming the
+// line).
+void CheckText(std::string_view text, const std::string& path);
 
 // The whole of a file, as UTF-8 text without its byte order mark. Throws InputError when it cannot
 // be read, is larger than `most_bytes`, or is not UTF-8 (naming the line).

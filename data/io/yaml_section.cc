@@ -83,10 +83,15 @@ class TreeBuilder : public YAML::EventHandler {
 }  // namespace
 
 YamlSection YamlSection::Read(const std::string& path) {
-  return Parse(ReadTextFile(path, kMostYamlBytes), path);
+  return ParseChecked(ReadTextFile(path, kMostYamlBytes), path);
 }
 
 YamlSection YamlSection::Parse(const std::string& text, const std::string& path) {
+  CheckText(text, path);
+  return ParseChecked(text, path);
+}
+
+YamlSection YamlSection::ParseChecked(const std::string& text, const std::string& path) {
   // The end-of-document mark lets the parser notice a quote that is open at the end of the file.
   const std::string marked = text + (text.empty() || text.back() == '\n' ? "...\n" : "\n...\n");
   TreeBuilder tree(path);

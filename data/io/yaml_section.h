@@ -33,7 +33,7 @@ struct YamlDocument {
 
 class [[gnu::visibility("hidden")]] YamlSection {
  public:
-  // The mapping at the top of a file.
+  // The mapping at the top of a file, or of a text that is that of a file named `path`.
   static YamlSection Read(const std::string& path);
   static YamlSection Parse(const std::string& text, const std::string& path);
 
@@ -73,6 +73,7 @@ class [[gnu::visibility("hidden")]] YamlSection {
   const std::string& file() const { return document_->file; }
 
  private:
+  static YamlSection ParseChecked(const std::string& text, const std::string& path);
   YamlSection(std::shared_ptr<const YamlDocument> document, std::string prefix,
               const YamlNode& node);
 

@@ -38,8 +38,8 @@
 //
 // A network that takes images or sequences of any size is known with each, as NAME@SIZE, the pixels
 // of an image's side or the tokens of a sequence: resnet50@160, bert_base@128. Its tensors are the
-// same, its work and activations are not. A network whose dense layer takes the whole grid (AlexNet,
-// VGG, perceptrons) or that is made for CIFAR has one size.
+// same, its work and activations are not. A network whose dense layer takes the whole grid
+// (AlexNet, VGG, perceptrons) or that is made for CIFAR has one size.
 #ifndef STEPCAST_DATA_WORKLOADS_CATALOG_H_
 #define STEPCAST_DATA_WORKLOADS_CATALOG_H_
 

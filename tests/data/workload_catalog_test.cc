@@ -244,7 +244,7 @@ TEST(WorkloadCatalog, SizesOfInputChangeWorkAndNoTensor) {
     }
   }
   EXPECT_EQ(sized, 15);
-  EXPECT_TRUE(Says(ErrorOf([] { FindWorkload("yolov3@400"); }), "multiples of 32"));
+  EXPECT_TRUE(Says(ErrorOf([] { FindWorkload("yolov3@400"); }), "a multiple of 32"));
   EXPECT_FALSE(FindWorkload("resnet5@64").has_value());
   EXPECT_EQ(Find("googlenet@128").name, "inception_v1@128");
 }

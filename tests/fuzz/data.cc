@@ -92,7 +92,7 @@ STEPCAST_DOOR(workload) {
   RequireAnswers(cluster, workload, T4());
 }
 
-STEPCAST_DOOR(runs) { RequireReadAgain(ParseRuns(CsvTable::Parse(input, "runs.csv"))); }
+STEPCAST_DOOR(runs) { RequireReadAgain(ParseRuns(input, "runs.csv")); }
 
 STEPCAST_DOOR(profile) {
   const ReadProfile read = ParseComputeProfile(input, "device.profile.jsonl");

@@ -1,7 +1,7 @@
 // Doors: where files, texts and messages of others come in, each with what must hold of any input.
 //
 //   STEPCAST_DOOR(runs) {                       // `input` is a std::string of any bytes
-//     const std::vector<Run> runs = ParseRuns(CsvTable::Parse(input, "runs.csv"));
+//     const std::vector<Run> runs = ParseRuns(input, "runs.csv");
 //     RequireReadAgain(runs);
 //   }
 //

@@ -79,7 +79,7 @@ inline void RequireSamePlan(const Plan& a, const Plan& b) {
 inline void RequireReadAgain(const std::vector<Run>& runs) {
   const std::string text = FormatRuns(runs);
   const std::vector<Run> again =
-      ReadAgain(text, [](const auto& t) { return ParseRuns(CsvTable::Parse(t, "again")); });
+      ReadAgain(text, [](const auto& t) { return ParseRuns(t, "again"); });
   RequireSame(FormatRuns(again), text);
   Require(again.size() == runs.size(), "other runs are read");
   for (std::size_t i = 0; i < runs.size(); ++i) {
