@@ -112,7 +112,7 @@ TEST(ImportAdaptdl, Errors) {
       {placements + "40,8,1,0\n", ":2: placement: '40' is not a placement"},
       {placements + ",8,1,0\n", ":2: placement: is empty"},
       {placements + "4,0,1,0\n", ":2: local_bsz: '0' is out of range"},
-      {placements + "4,8,0,0\n", ":2: step_time: '0' is out of range; allowed: a number from 1e-12"},
+      {placements + "4,8,0,0\n", ":2: step_time: '0' is out of range; allowed: a number from 1"},
       {placements + "4,8,1,-0.5\n", ":2: sync_time: '-0.5' is out of range"},
       {scalability + "2,1,8,1,0\n",
        ":2: num_replicas: '1' is out of range; allowed: a whole number "
