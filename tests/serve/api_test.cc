@@ -155,6 +155,42 @@ TEST(Errors, NameKeyValueAndWhatIsAllowed) {
   }
 }
 
+// Every key of a plan with values of other kinds than its own: those of no number where it is one,
+// and what no key takes.
+TEST(Errors, OfEveryKeyOfAPlan) {
+  const TestService test;
+  const char* const kNever[] = {"null",  "[]",      "{}",      "[1]",       "\"\"",
+                                "-1",    "-0.5",    "1e400",   "-1e999",    "\"\\u0000\"",
+                                "\"x\"", "\"nan\"", "\"1 x\"", "{\"a\":1}", "\"1e999\""};
+  const std::map<std::string, const char*> own = {
+      {"strategy", R"("ps-sync")"}, {"servers", "1"}, {"local_batch", "8"}, {"workers", "4"}};
+  int refused = 0;
+  for (const PlanField& field : PlanFields()) {
+    if (std::string(field.column) == "hosts") continue;  // any text is a name
+    for (const char* value : kNever) {
+      std::string body = R"({"cluster":"ec2-g3-ps","workload":"resnet50")";
+      for (const auto& [key, right] : own) {
+        if (key == field.column || (key == "workers" && field.column == std::string("placement"))) {
+          continue;
+        }
+        body += ",\"" + key + "\":" + right;
+      }
+      body += std::string(",\"") + field.column + "\":" + value + "}";
+      const Reply reply = test.Post("/v1/predict", body);
+      EXPECT_TRUE(reply.status == 422 || reply.status == 400) << body << reply.status;
+      EXPECT_STREQ(reply.content_type, "application/problem+json") << body;
+      const TestJson json = TestJson::parse(reply.body, nullptr, false);
+      ASSERT_TRUE(json.is_object()) << body;
+      if (reply.status == 422) {
+        EXPECT_EQ(json.value("key", ""), field.column) << body << json;
+        EXPECT_NE(json.value("allowed", ""), "") << body << json;
+      }
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 250);
+}
+
 // What the model itself refuses is named in the request's words, not in those of the command line.
 TEST(Errors, AreInTheWordsOfTheRequest) {
   Inventory inventory = ShippedInventory();
