@@ -10,6 +10,7 @@
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
 #include "data/record/input_error.h"
+#include "data/values/suggest.h"
 #include "data/workloads/catalog.h"
 #include "predictor/capi/handles.h"
 #include "predictor/prediction.h"
@@ -171,8 +172,10 @@ stepcast_status stepcast_workload_find(const char* name, stepcast_workload** wor
   return Made(workload, {{name, "name"}}, error, [&] {
     const std::optional<stepcast::Workload> found = stepcast::FindWorkload(name);
     if (!found) {
-      NotFound(InputError({"", 0, "workload"}, name, "is not in the catalogue",
-                          fmt::format("{}", fmt::join(stepcast::WorkloadNames(), ", "))));
+      const std::vector<std::string> names = stepcast::WorkloadNames();
+      NotFound(InputError({"", 0, "workload"}, name,
+                          "is not in the catalogue" + stepcast::DidYouMean(name, names),
+                          fmt::format("{}", fmt::join(names, ", "))));
     }
     return new stepcast_workload{*found};
   });

@@ -6,6 +6,7 @@
 #include "data/io/machines.h"
 #include "data/io/runs.h"
 #include "data/io/workload_file.h"
+#include "data/values/suggest.h"
 #include "data/workloads/catalog.h"
 #include "predictor/python/bindings.h"
 
@@ -217,6 +218,12 @@ void BindWorkload(py::module_* m) {
       .def(py::pickle(&FormatWorkload,
                       [](const std::string& text) { return ParseWorkload(text, "pickle"); }));
   m->def("find_workload", &FindWorkload, py::arg("name"));
+  m->def(
+      "did_you_mean",
+      [](const std::string& text, const std::vector<std::string>& names) {
+        return DidYouMean(text, names);
+      },
+      py::arg("text"), py::arg("names"));
   m->def("workload_names", &WorkloadNames, "Names of the catalogue.");
   m->def("read_workload", &ReadWorkload, py::arg("path"), "The workload of a workload file.");
   m->def("parse_workload", parse, py::arg("text"), py::arg("path") = "",

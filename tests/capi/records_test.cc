@@ -248,9 +248,10 @@ TEST(CapiWorkload, RefusesWhatIsNone) {
       return stepcast_workload_from_totals(name, parameters, bytes, &made, error);
     };
   };
-  ExpectFails(STEPCAST_NOT_FOUND,
-              "workload: 'resnet5000' is not in the catalogue; allowed: alexnet",
-              [&](char** error) { return stepcast_workload_find("resnet5000", &made, error); });
+  ExpectFails(
+      STEPCAST_NOT_FOUND,
+      "workload: 'resnet5000' is not in the catalogue (did you mean resnet200?); allowed: alexnet",
+      [&](char** error) { return stepcast_workload_find("resnet5000", &made, error); });
   ExpectFails(STEPCAST_BAD_INPUT, "/no/such.yaml",
               [&](char** error) { return stepcast_workload_read("/no/such.yaml", &made, error); });
   ExpectFails(STEPCAST_BAD_INPUT, "mine: parameters", [&](char** error) {

@@ -49,6 +49,14 @@ class Records(unittest.TestCase):
             stepcast.workload("resnet5")
         self.assertEqual((caught.exception.key, caught.exception.value), ("workload", "resnet5"))
         self.assertIn("resnet50", caught.exception.allowed)
+        self.assertIn("did you mean resnet50?", caught.exception.problem)
+        with self.assertRaises(stepcast.InputError) as caught:
+            stepcast.read_cluster("gce_t4")
+        self.assertIn("did you mean gce-t4?", caught.exception.problem)
+        self.assertEqual(stepcast.workload("resnet50@64").name, "resnet50@64")
+        with self.assertRaises(stepcast.InputError) as caught:
+            stepcast.workload("resnet50@6")
+        self.assertIn("32 to 4096 pixels", caught.exception.allowed)
 
     def test_runs(self):
         runs = stepcast.read_runs(str(support.SOURCE / "data/measurements/ufrgs-tupi-fit.csv"))

@@ -78,8 +78,9 @@ def read_cluster(path: str | os.PathLike[str]) -> Cluster:
     if is_path:
         return _core.read_cluster(text)
     if text not in cluster_names():
-        raise input_error("cluster", text, "is not a shipped cluster",
-                           "a path, or one of " + ", ".join(cluster_names()))
+        raise input_error("cluster", text, "is not a shipped cluster" +
+                          _core.did_you_mean(text, cluster_names()),
+                          "a path, or one of " + ", ".join(cluster_names()))
     return _core.read_cluster(str(data_folder() / "machines" / f"{text}.yaml"))
 
 
@@ -132,7 +133,8 @@ def workload(name: str, *, parameters: int | None = None,
         known = _core.find_workload(name)
         if known is None:
             raise input_error(
-                "workload", name, "is not a known workload",
+                "workload", name, "is not a known workload" +
+                _core.did_you_mean(name, _core.workload_names()),
                 "its parameters or gradient_bytes, or one of " + ", ".join(_core.workload_names()))
         return known
     return _core.parse_workload(_file_text(
