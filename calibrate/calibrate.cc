@@ -14,6 +14,8 @@
 #include "calibrate/scatter.h"
 #include "calibrate/slow_hosts.h"
 #include "calibrate/starting_point.h"
+#include "data/record/input_error.h"
+#include "data/values/size_limits.h"
 #include "model/statistics/scatter.h"
 
 namespace stepcast {
@@ -129,6 +131,13 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
   }
   ParameterLayout layout(problem.cluster, problem.runs, problem.workloads, problem.devices,
                          problem.statements);
+  // A fit of more would be written, and read by nobody.
+  if (layout.parameters().size() > kMostEstimates) {
+    throw InputError({problem.runs.front().place.file, 0, ""}, "",
+                     "has runs of too many workloads, devices and hosts: " +
+                         std::to_string(layout.parameters().size()) + " values to fit",
+                     "at most " + std::to_string(kMostEstimates));
+  }
   std::vector<PlanRows> plans = GroupRows(problem, layout);
   const Scatter prior_scatter = {options.step_log_sd, options.step_log_sd};
   for (PlanRows& plan : plans) plan.log_sd = options.step_log_sd;

@@ -268,17 +268,11 @@ void Predictor::SetQuantiles(const StepFacts& facts, const StepTerms<double>& te
     return StepQuantiles(without_wait, spread, prediction->scatter_log_sd, scatter);
   };
   const StepQuantiles alone = of({});
-  if (together == 0) {
-    prediction->p50 = alone.median();
-    prediction->p95 = alone.At(0.95);
-    prediction->p99 = alone.At(0.99);
-    return;
-  }
   const StepQuantiles step = of({Spread::kNormal, facts.workers, facts.backup_workers});
   const auto quantile = [&](double q) {
-    return together == 1 ? step.At(q) : alone.At(q) * (1 - together) + step.At(q) * together;
+    return alone.At(q) * (1 - together) + step.At(q) * together;
   };
-  prediction->p50 = together == 1 ? step.median() : quantile(0.5);
+  prediction->p50 = quantile(0.5);
   prediction->p95 = quantile(0.95);
   prediction->p99 = quantile(0.99);
 }
@@ -313,8 +307,8 @@ void Predictor::AddProfileFlags(const Plan& plan, const ProfiledSum& sum,
 
 void Predictor::AddPriorFlag(const Plan& plan, const PlanAnswer& answer,
                              Prediction* prediction) const {
-  constexpr double kWorthSaying =
-      0.05;  // per cent that the step shortens with one of the parameter
+  // Per cent by which the step shortens with one per cent more of the parameter.
+  constexpr double kWorthSaying = 0.05;
   struct Pace {
     ClusterParameter parameter;
     const char* runs;
@@ -347,9 +341,9 @@ void Predictor::AddPriorFlag(const Plan& plan, const PlanAnswer& answer,
   const ParameterSpec& spec = belief_.SpecOf(pace->parameter);
   const double log_sd = std::sqrt(belief_.log_covariance()(pace->parameter, pace->parameter));
   prediction->flags.push_back(
-      fmt::format("{} sets the pace, a prior that nobody measured here: {:.3g} {} assumed, known "
-                  "to a factor of "
-                  "{:.2g}; calibrate {}, or state it with calibrate --fix or --prior",
+      fmt::format("{} sets the pace of the exchange, a prior that nobody measured here: {:.3g} {} "
+                  "assumed, known to a factor of {:.2g}; calibrate {}, or use calibrate --fix or "
+                  "--prior",
                   spec.name, std::exp(belief_.log_value(pace->parameter)) / spec.si_per_unit,
                   spec.unit, std::exp(kNinetyPercent * log_sd), pace->runs));
 }

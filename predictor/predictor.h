@@ -105,4 +105,5 @@ class Predictor {
 };
 
 }  // namespace stepcast
+
 #endif  // STEPCAST_PREDICTOR_PREDICTOR_H_

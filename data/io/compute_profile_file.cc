@@ -35,7 +35,7 @@ class Line {
   Line(json object, const std::string& path, int line)
       : path_(path), line_(line), object_(std::move(object)) {
     if (!object_.is_object()) {
-      throw InputError(PlaceOf(""), object_.dump().substr(0, 40), "is no object",
+      throw InputError(PlaceOf(""), Shortened(object_.dump(), 40), "is no object",
                        "one object a line");
     }
   }

@@ -79,15 +79,16 @@ std::vector<Run> ImportAdaptdl(const std::string& path, const std::string& workl
   const std::size_t step_column = table.RequiredColumn("step_time");
   const std::size_t sync_column = table.RequiredColumn("sync_time");
 
-  const std::string name = workload.empty() ? AdaptdlWorkload(AdaptdlApplication(path)) : workload;
-  CheckedName(Trim(name), {path, 0, "workload"});
-  CheckedName(Trim(device), {path, 0, "device"});
+  const std::string name =
+      CheckedName(Trim(workload.empty() ? AdaptdlWorkload(AdaptdlApplication(path)) : workload),
+                  {path, 0, "workload"});
+  const std::string its_device = CheckedName(Trim(device), {path, 0, "device"});
   std::size_t placed_nodes = 0;
   std::vector<Run> runs;
   for (const CsvRow& row : table.rows()) {
     Run run;
     run.workload = name;
-    run.device = device;
+    run.device = its_device;
     run.place = {path, row.line, ""};
     run.source = file + " line " + std::to_string(row.line);
     const auto field = [&](std::size_t column) -> const std::string& { return row.fields[column]; };

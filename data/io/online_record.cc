@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kVersion = 2;  // 1 told plans apart that have one answer
-constexpr double kMostRows = 1e9;
+constexpr double kMostSeenRows = 1e9;
 
 [[noreturn]] void Refuse(const std::string& key, const std::string& value,
                          const std::string& problem, const std::string& allowed = "") {
@@ -219,7 +219,7 @@ std::vector<MeasuredTime> ReadTimes(const json& array) {
     Reader reader(value, "times");
     MeasuredTime time;
     time.log_step = reader.Number("log_step_time_s", -1e3, 1e3);
-    time.rows = reader.Number("rows", 1, kMostRows);
+    time.rows = reader.Number("rows", 1, kMostSeenRows);
     reader.Finish();
     const bool whole = time.rows == std::floor(time.rows);
     if (!whole || (!times.empty() && !(times.back().log_step < time.log_step))) {
@@ -240,7 +240,7 @@ MeasuredPlan ReadPlan(const json& value) {
       [&](const FieldFacts& facts, auto field) { read_part(facts.state, field.Of(read.plan)); });
   parts.Finish();
   read.times = ReadTimes(reader.Array("times"));
-  read.last = reader.Whole("last_row", 1, kMostRows);
+  read.last = reader.Whole("last_row", 1, kMostSeenRows);
   read.log_step = reader.Number("log_step", -1e3, 1e3);
   read.weight = reader.Number("weight", 0, Reader::kMost);
   read.target = reader.Number("target", -Reader::kMost, Reader::kMost);
@@ -335,10 +335,10 @@ OnlineRecord ParseOnlineRecord(const std::string& text) {
   record.start_log_values = reader.Vector("start_log_values");
   record.start_log_sds = reader.Vector("start_log_sds");
   record.start_scatter = reader.Number("start_scatter", 0, 1e6);
-  record.rows = reader.Whole("rows", 0, kMostRows);
+  record.rows = reader.Whole("rows", 0, kMostSeenRows);
   record.y = reader.Vector("y");
   record.scatter = reader.Number("scatter", 1e-6, 1e6);
-  record.next_scatter = reader.Whole("next_scatter", 0, 2 * kMostRows);
+  record.next_scatter = reader.Whole("next_scatter", 0, 2 * kMostSeenRows);
   Reader drift(reader.Member("drift"), "drift");
   record.drift = {drift.Number("up", 0, 1e9), drift.Number("down", 0, 1e9), drift.YesNo("alarm")};
   drift.Finish();
@@ -348,7 +348,7 @@ OnlineRecord ParseOnlineRecord(const std::string& text) {
   record.b = reader.Vector("b");
   record.range = ReadRange(reader.Member("range"));
   for (const json& value : reader.Array("plans")) record.plans.push_back(ReadPlan(value));
-  record.next_plan = reader.Whole("next_plan", 0, kMostRows);
+  record.next_plan = reader.Whole("next_plan", 0, kMostSeenRows);
   reader.Finish();
   return record;
 }

@@ -11,7 +11,7 @@ nlohmann::json ParseStrictJson(std::string_view text, int deepest, const InputPl
                                const std::string& allowed) {
   using nlohmann::json;
   const auto fail = [&](const char* problem) {
-    throw InputError(place, std::string(text.substr(0, 40)), problem, allowed);
+    throw InputError(place, Shortened(text, 40), problem, allowed);
   };
   std::vector<std::set<std::string>> keys;  // of the open object at each depth
   json parsed;

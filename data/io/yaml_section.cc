@@ -36,21 +36,36 @@ class TreeBuilder : public YAML::EventHandler {
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     Add(YamlNode::Kind::kNull, mark, anchor);
   }
-  void OnAlias(const YAML::Mark& /*mark*/, YAML::anchor_t anchor) override {
-    if (second_line_ == 0) Put(anchors_.at(anchor));
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (second_line_ > 0) return;
+    const InputPlace place{document_->file, mark.line + 1, ""};
+    const auto weight = weights_.find(anchor);
+    if (weight == weights_.end()) throw InputError(place, "", "is an alias within its own anchor");
+    // Readers copy what they are given as often as it is told.
+    if (weight->second > kMostRepeated - repeated_) {
+      throw InputError(place, "", "repeats too much by aliases",
+                       "at most " + std::to_string(kMostRepeated >> 20) + " MiB in all");
+    }
+    repeated_ += weight->second;
+    taken_ += weight->second;
+    Put(anchors_.at(anchor));
   }
   void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
                 const std::string& value) override {
-    if (YamlNode* node = Add(YamlNode::Kind::kScalar, mark, anchor)) node->scalar = value;
+    YamlNode* node = Add(YamlNode::Kind::kScalar, mark, anchor);
+    if (node == nullptr) return;
+    node->scalar = value;
+    taken_ += value.size();
+    if (anchor != 0) weights_[anchor] = 1 + value.size();
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value /*style*/) override {
-    Open(Add(YamlNode::Kind::kSequence, mark, anchor));
+    Open(Add(YamlNode::Kind::kSequence, mark, anchor), anchor);
   }
   void OnSequenceEnd() override { Close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value /*style*/) override {
-    Open(Add(YamlNode::Kind::kMap, mark, anchor));
+    Open(Add(YamlNode::Kind::kMap, mark, anchor), anchor);
   }
   void OnMapEnd() override { Close(); }
 
@@ -59,23 +74,41 @@ class TreeBuilder : public YAML::EventHandler {
   YamlNode* Add(YamlNode::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
     if (second_line_ > 0) return nullptr;
     YamlNode* node = &document_->nodes.emplace_back(YamlNode{kind, mark.line + 1, {}, {}});
-    if (anchor != 0) anchors_[anchor] = node;
+    ++taken_;
+    if (anchor != 0) {
+      anchors_[anchor] = node;
+      if (kind == YamlNode::Kind::kNull) weights_[anchor] = 1;
+    }
     Put(node);
     return node;
   }
   void Put(const YamlNode* node) {
-    if (!open_.empty()) open_.back()->children.push_back(node);
+    if (!open_.empty()) open_.back().node->children.push_back(node);
   }
-  void Open(YamlNode* node) {
-    if (node != nullptr) open_.push_back(node);
+  void Open(YamlNode* node, YAML::anchor_t anchor) {
+    if (node != nullptr) open_.push_back({node, anchor, taken_ - 1});
   }
   void Close() {
-    if (second_line_ == 0) open_.pop_back();
+    if (second_line_ > 0) return;
+    const Opened& closed = open_.back();
+    if (closed.anchor != 0) weights_[closed.anchor] = taken_ - closed.before;
+    open_.pop_back();
   }
+
+  struct Opened {
+    YamlNode* node;
+    YAML::anchor_t anchor;
+    std::size_t before;  // taken_
+  };
 
   std::shared_ptr<YamlDocument> document_ = std::make_shared<YamlDocument>();
   std::unordered_map<YAML::anchor_t, const YamlNode*> anchors_;
-  std::vector<YamlNode*> open_;
+  std::vector<Opened> open_;
+  // Nodes and bytes of their values, those that aliases repeat included: so far, of them by
+  // aliases, and of each anchor that is closed.
+  std::size_t taken_ = 0;
+  std::size_t repeated_ = 0;
+  std::unordered_map<YAML::anchor_t, std::size_t> weights_;
   bool started_ = false;
   int second_line_ = 0;
 };

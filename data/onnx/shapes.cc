@@ -569,10 +569,8 @@ const std::map<std::string, Rule>& Rules() {
                            "HardSwish",
                            "Hardmax",
                            "Identity",
-                           "InstanceNormalization"}) {
-      rules[op] = Kept;
-    }
-    for (const char* op : {"IsInf",
+                           "InstanceNormalization",
+                           "IsInf",
                            "IsNaN",
                            "LayerNormalization",
                            "LeakyRelu",
@@ -679,13 +677,10 @@ OnnxDims OnnxReductionAxes(const OnnxGraph& graph, const OnnxNode& node, std::si
     axes = *known;
   }
   if (axes.empty() && node.Int("noop_with_empty_axes", 0) == 0) {
-    for (std::size_t i = 0; i < rank; ++i) axes.push_back(static_cast<std::int64_t>(i));
+    axes = AllAxes(rank);
   }
   for (std::int64_t& axis : axes) {
-    if (axis < 0) axis += static_cast<std::int64_t>(rank);
-    if (axis < 0 || axis >= static_cast<std::int64_t>(rank)) {
-      graph.Fail(node, std::to_string(axis), "is not an axis of the input");
-    }
+    axis = static_cast<std::int64_t>(AxisOf(graph, node, axis, rank));
   }
   return axes;
 }

@@ -7,6 +7,8 @@ namespace stepcast {
 namespace {
 
 constexpr std::size_t kLongestKey = 200;
+constexpr std::size_t kLongestProblem = 1000;
+constexpr std::size_t kLongestAllowed = 2500;
 
 // Control characters are written out: an error is one line, wherever its parts come from.
 std::string Printable(const std::string& text) {
@@ -32,21 +34,21 @@ std::string Compose(const InputPlace& place, const std::string& value, const std
   if (!text.empty()) text += ": ";
   if (!place.key.empty()) text += Shortened(place.key, kLongestKey) + ": ";
   if (!value.empty()) text += "'" + Shortened(value) + "' ";
-  text += problem;
-  if (!allowed.empty()) text += "; allowed: " + allowed;
+  text += Shortened(problem, kLongestProblem);
+  if (!allowed.empty()) text += "; allowed: " + Shortened(allowed, kLongestAllowed);
   return Printable(text);
 }
 
 }  // namespace
 
-std::string Shortened(const std::string& text, std::size_t most_bytes) {
+std::string Shortened(std::string_view text, std::size_t most_bytes) {
   std::size_t length = text.size();
   if (length > most_bytes) {
     length = most_bytes;
     // Not within a character of several bytes.
     while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0U) == 0x80U) --length;
   }
-  return text.substr(0, length) + (length < text.size() ? "..." : "");
+  return std::string(text.substr(0, length)) + (length < text.size() ? "..." : "");
 }
 
 InputError::InputError(InputPlace place, std::string value, std::string problem,

@@ -18,7 +18,7 @@ struct InputPlace {
 };
 
 // A text of which an error quotes the beginning only: an error must stay one readable line.
-std::string Shortened(const std::string& text, std::size_t most_bytes = 60);
+std::string Shortened(std::string_view text, std::size_t most_bytes = 60);
 
 // what() reads "FILE:LINE: KEY: 'VALUE' PROBLEM; allowed: ALLOWED", on one line.
 class InputError : public std::runtime_error {

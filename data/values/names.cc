@@ -6,6 +6,7 @@
 
 #include "data/values/size_limits.h"
 #include "data/values/suggest.h"
+#include "data/values/utf8.h"
 
 namespace stepcast {
 
@@ -47,6 +48,7 @@ std::string CheckedName(std::string_view text, const InputPlace& place) {
     throw InputError(place, std::string(text), "is too long for a name",
                      "at most " + std::to_string(kLongestName) + " bytes");
   }
+  if (!IsUtf8(text)) throw InputError(place, "", "is not UTF-8 text", "a name in UTF-8");
   return std::string(text);
 }
 

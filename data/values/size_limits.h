@@ -13,17 +13,21 @@ inline constexpr std::size_t kMostYamlBytes = std::size_t{64} << 20;
 inline constexpr std::size_t kMostCsvBytes = std::size_t{256} << 20;
 inline constexpr std::size_t kMostProfileBytes = std::size_t{1} << 30;
 
+// Parts of a YAML document, and bytes of its values, that aliases repeat.
+inline constexpr std::size_t kMostRepeated = std::size_t{4} << 20;
+
 // Counts.
 inline constexpr int kMostNodes = 1'000'000;  // of a cluster or a placement, so of named hosts too
 inline constexpr int kMostDevicesPerNode = 1024;
 inline constexpr std::size_t kMostPlacedNodes = 20'000'000;  // of all placements of a file
 inline constexpr std::size_t kMostColumns = 10'000;          // of a table
-inline constexpr std::size_t kMostRows = 10'000'000;         // of a table, lines of a profile
+inline constexpr std::size_t kMostRows = 10'000'000;         // of a table
 // Of what a covariance is kept, fitted values of a calibration and hosts with a bandwidth of their
 // own: a file of the most bytes holds that of about so many.
 inline constexpr std::size_t kMostEstimates = 3'000;
 
 // Networks and their tensors.
+inline constexpr std::size_t kMostWorkloads = 500;  // that the runs of one command name
 inline constexpr std::int64_t kMostParameters = 1'000'000'000'000'000;
 inline constexpr std::size_t kMostTensors = 1'000'000;  // of a network
 inline constexpr double kMostFlop = 1e24;               // of a layer

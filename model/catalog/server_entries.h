@@ -192,7 +192,9 @@ void AddServerEntries(std::vector<Model<T>>* models) {
        "queues of two servers.",
        "t_f + max(t_b, t_b/2 + R_push, t_b + R_push/2) + R_pull by mean value analysis, m = 100 MB",
        "Reiser & Lavenberg, JACM 27 (1980); Li et al., OSDI 2014",
-       "exponential service in the mean; two equal buckets leave during the backward pass",
+       "flows that share links fairly; two equal buckets leave during the backward pass; at most "
+       "the "
+       "cycle of workers who all exchange at once",
        "s",
        "m = 100 MB",
        async_inputs,
@@ -225,7 +227,7 @@ void AddServerEntries(std::vector<Model<T>>* models) {
        "m/(2 P) + c_x), R that of 12 equal workers of a cycle C* with 12/C* = 6/C_1 + 6/C_2, each "
        "with stations D, m u/2, D; m = 100 MB",
        "Bard, Some extensions to multiclass queueing network analysis (1979)",
-       "exponential service in the mean, nothing hidden; within 9 per cent of an exact analysis of "
+       "flows that share links fairly, nothing hidden; within 9 per cent of an exact analysis of "
        "two classes of up to six workers",
        "s",
        "m = 100 MB",
@@ -260,14 +262,15 @@ void AddServerEntries(std::vector<Model<T>>* models) {
        {kAsyncServerFiles, "AsynchronousServers", "6-staleness"}});
   models->push_back(
       {"sync/bounded_staleness",
-       "Wait of a worker that may be four steps ahead of the slowest, an upper estimate.",
+       "Wait of a worker that may be four steps ahead of the slowest, in most cases an "
+       "upper estimate.",
        "W^2 / (W + 4 t)",
        "Ho et al., NIPS 2013 (the bound); interpolation between the barrier and diffusion",
        "equal workers with independent spreads; at most about four times the simulated wait",
        "s",
        "",
        {{"W", "s", 1e-5, 10, kUp, "wait of a synchronous step"},
-        {"t", "s", 1e-3, 10, kDown, "a step without wait"}},
+        {"t", "s", 1e-3, 10, kDown, "a cycle without a bound"}},
        [](const std::vector<T>& x) {
          return BoundedStalenessWait(Duration<T>::FromSi(x[0]), Duration<T>::FromSi(x[1]), 4).si();
        },

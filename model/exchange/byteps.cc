@@ -60,14 +60,22 @@ class BytePs final : public Exchange {
   SyncGrowth<double> Growth(const GrowthQuestion& q) const override {
     const int nodes = q.plan.nodes();
     const Hop<double>& device = q.terms.device_hop;
-    if (nodes <= 1)
+    if (nodes <= 1) {
       return PipelinedRingGrowth(RingGrowth(device), device.alpha, q.bytes, q.calls());
+    }
     const CostGrowth<double> growth =
         BytePsGrowth(std::min(1.0, 1.0 * q.plan.servers / nodes), q.terms.node_hop);
     const int g = q.devices_per_node;
     if (g <= 1) return growth.Of(q.bytes, q.calls());
     return internal::BesideRingsWithin(OverFullNodes(growth, g, q.cards).Of(q.bytes, q.calls()), g,
                                        q);
+  }
+
+  CallPaces Paces(const GrowthQuestion& q) const override {
+    const CallCost<double> call =
+        PipelinedBytePs(q.plan.nodes(), DevicesOnFullestNode(q.plan.placement), q.plan.servers,
+                        q.terms.node_hop, q.terms.server_path.rate, q.terms.device_hop, q.cards);
+    return {call.Steady(), call.Chain()};
   }
 
   void ExplainHops(Explainer* explainer) const override {

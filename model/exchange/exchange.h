@@ -49,7 +49,8 @@ struct GrowthQuestion {
   double calls() const { return static_cast<double>(buckets.size()); }
 };
 
-// The costs of a call of which the larger one sets the pace.
+// The costs of a call of which the larger one sets the pace. On two levels they are the sums of
+// both: a lower bound where bytes hold up one level and latency the other.
 struct CallPaces {
   SyncCost<double> steady;
   SyncCost<double> chain;

@@ -11,7 +11,6 @@ namespace {
 // A port may have negotiated a lower rate than its switch offers (10, 100 or 1000 Mbit/s),
 // unnoticed.
 constexpr double kHostLinkLogSd = 1.0;
-constexpr double kStatedHostLinkLogSd = 0.2;
 constexpr double kStatedDeviceLinkLogSd = 0.7;
 // Overhead of an operation: it depends on the host's processor and on the framework.
 constexpr double kHostLogSd = 0.5;
@@ -37,15 +36,9 @@ ClusterPriors MakeClusterPriors(const Cluster& cluster) {
 }
 
 Prior HostLinkPrior(const Cluster& cluster, const LinkFacts& own) {
-  if (own.bandwidth) return {own.bandwidth->si(), kStatedHostLinkLogSd};
+  if (own.bandwidth) return {own.bandwidth->si(), kStatedLinkLogSd};
   if (cluster.link.bandwidth) return {cluster.link.bandwidth->si(), kHostLinkLogSd};
   return FromSpec(kClusterParameterSpecs[kLinkBandwidth]);
-}
-
-Prior HostLinkPrior(const Cluster& cluster, const std::string& host) {
-  const auto known = std::find_if(cluster.hosts.begin(), cluster.hosts.end(),
-                                  [&](const Host& one) { return one.name == host; });
-  return HostLinkPrior(cluster, known == cluster.hosts.end() ? LinkFacts() : known->link);
 }
 
 Prior DeviceEfficiencyPrior() { return FromSpec(kKernelEfficiencySpec); }

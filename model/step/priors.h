@@ -18,10 +18,11 @@ struct Prior {
   double log_sd = 1;
 };
 
-// Of ln(share of a stated line rate that is reached), beyond the share of the payload, wherever it
-// is stated: in the cluster's file, where it is the width of a prior, or with the plan. Libraries
-// reach 0.98 and 0.57 of 10 Gbit/s on the same wire, a pair of machines 0.77 of 1 Gbit/s and
-// another, whose port had negotiated a lower rate, 0.1 (docs/explanation/step-model.md).
+// Of ln(share of a stated line rate that is reached), beyond the share of the payload, wherever
+// it is stated: in the cluster's file, for all hosts or one, where it is the width of a prior,
+// or with the plan. Libraries reach 0.98 and 0.57 of 10 Gbit/s on the same wire, a pair of
+// machines 0.77 of 1 Gbit/s and another, whose port had negotiated a lower rate, 0.1
+// (docs/explanation/step-model.md).
 inline constexpr double kStatedLinkLogSd = 0.5;
 
 using ClusterPriors = std::array<Prior, kClusterParameterCount>;
@@ -32,7 +33,6 @@ ClusterPriors MakeClusterPriors(const Cluster& cluster);
 
 // The line rate of one host's link: its own statement, else the cluster's.
 Prior HostLinkPrior(const Cluster& cluster, const LinkFacts& own);
-Prior HostLinkPrior(const Cluster& cluster, const std::string& host);
 
 Prior DeviceEfficiencyPrior();
 

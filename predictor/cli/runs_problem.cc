@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "data/io/runs.h"
+#include "data/values/size_limits.h"
 
 namespace stepcast::cli {
 
@@ -47,6 +48,11 @@ CalibrationProblem ReadEachRun(
       }
       run.device = it->second;
       if (problem.workloads.count(run.workload) == 0) {
+        if (problem.workloads.size() == kMostWorkloads) {
+          throw InputError({file, run.place.line, "workload"}, run.workload,
+                           "is one more than may be named",
+                           "at most " + std::to_string(kMostWorkloads) + " workloads");
+        }
         try {
           problem.workloads[run.workload] = library.LoadWorkload(run.workload);
         } catch (const InputError& e) {

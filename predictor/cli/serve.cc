@@ -6,9 +6,11 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <thread>
 
 #include "data/io/workload_file.h"
+#include "data/record/input_error.h"
 #include "data/values/numbers.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/signals.h"
@@ -48,15 +50,25 @@ void Warn(const serve::Address& address) {
        "password and encryption");
 }
 
+// A pipe would hold up whoever reads it anew until somebody writes.
+void RequireNoPipe(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_fifo(path, error)) {
+    throw InputError({path, 0, ""}, "", "is a pipe", "a file, which can be read anew");
+  }
+}
+
 // All that is served, read anew.
 serve::Inventory ReadInventory(const std::vector<std::string>& clusters,
                                const std::vector<std::string>& workload_files) {
   const Library library;
   serve::Inventory inventory;
   for (const std::string& cluster : clusters) {
+    RequireNoPipe(cluster);
     inventory.clusters.push_back(library.LoadCluster(cluster));
   }
   for (const std::string& file : workload_files) {
+    RequireNoPipe(file);
     inventory.workloads.push_back(ReadWorkload(file));
   }
   inventory.devices = library.Devices();

@@ -21,7 +21,7 @@ constexpr int kTabledBatches = 1024;
 bool IsTime(double seconds) { return seconds >= 0 && seconds < 1e9; }
 
 bool IsLink(const LinkFacts& link) {
-  // Below a byte a second numbers run out of their range.
+  // Below a bit a second numbers run out of their range.
   if (link.bandwidth && !(link.bandwidth->si() >= kLeastRate && link.bandwidth->si() < 1e18))
     return false;
   if (link.rtt && !IsTime(link.rtt->si())) return false;

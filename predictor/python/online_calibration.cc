@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "data/io/online_record.h"
+#include "data/record/input_error.h"
 #include "predictor/python/bindings.h"
 
 namespace stepcast::python {
@@ -100,6 +101,10 @@ void BindOnlineCalibration(py::module_* m) {
                                   FormatOnlineRecord(c.job.Export()));
           },
           [](const py::tuple& state) {
+            if (state.size() != 5) {
+              throw InputError({"", 0, "state"}, std::to_string(state.size()),
+                               "are not the parts of a saved calibration", "5");
+            }
             auto c = std::make_unique<BoundCalibration>(
                 state[0].cast<Cluster>(), state[1].cast<Workload>(),
                 ChosenDevice{state[2].cast<std::optional<Device>>(), state[3].cast<std::string>()});

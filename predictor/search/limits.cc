@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "data/plan/fields.h"
 #include "data/plan/limits.h"
 #include "data/record/input_error.h"
 #include "model/exchange/async_server_limits.h"
@@ -233,9 +234,10 @@ class Search {
 
   void Buckets(Plan plan) {
     constexpr int kMostPieces = 4096;
+    const DataSize<> largest = Mebibytes(FindPlanField("bucket")->range.most);
     std::vector<std::pair<int, Duration<>>> tried;  // by falling cap
     for (double pieces = 1; pieces <= kMostPieces; pieces *= std::sqrt(2.0)) {
-      plan.bucket = predictor_.workload().gradient_bytes / pieces;
+      plan.bucket = Min(predictor_.workload().gradient_bytes / pieces, largest);
       const auto count = MakeBuckets(predictor_.workload(), *plan.bucket).size();
       tried.emplace_back(static_cast<int>(count), Step(plan).total());
     }

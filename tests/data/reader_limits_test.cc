@@ -1,4 +1,4 @@
-// Small files that ask for much: each gets one short error, at once and for little memory.
+// Small files that ask for much: each gets one short error.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -151,6 +151,41 @@ TEST(ReaderLimits, ErrorsAreShort) {
     const auto error = ErrorOf([&] { ParseComputeProfile(header + rest, "p.jsonl"); });
     ASSERT_TRUE(error);
     EXPECT_LT(std::string(error->what()).size(), kLongest);
+  }
+}
+
+// Whatever is repeated, wherever: maps, long values, and aliases of what holds aliases.
+TEST(ReaderLimits, AliasesRepeatWhatAFileCouldHold) {
+  const std::string cluster = "name: a\ndevice: t4\nnodes: 9000\ndevices_per_node: 1\n";
+  const std::string map = "&a {" + Times(30'000, "k#: 1, ") + "z: 1}";
+  const std::string text = "&a " + std::string(500'000, 'x');
+  const std::string many = Times(2000, ", *a");
+  for (const std::string& file :
+       {cluster + "hosts: [" + map + many + "]",
+        cluster + "calibration: {sources: [" + map + many + "]}",
+        cluster + "calibration: {sources: {k: " + text + Times(2000, ", k#: *a") + "}}",
+        cluster + "x: [&a [1, 2, 3, 4, 5, 6, 7, 8], &b [*a" + Times(999, ", *a") + "], *b" +
+            Times(999, ", *b") + "]"}) {
+    EXPECT_TRUE(
+        Says(ErrorOf([&] { ParseCluster(file, "c.yaml"); }), "repeats too much by aliases"));
+  }
+  EXPECT_TRUE(Says(ErrorOf([&] { ParseCluster(cluster + "hosts: &a [*a]", "c.yaml"); }),
+                   "c.yaml:5: is an alias within its own anchor"));
+  const std::string layer =
+      "{kind: dense, tensors: &t [1000, 1000], forward_flop: 1, "
+      "activation_bytes: 1}, {kind: dense, tensors: *t, forward_flop: 1, "
+      "activation_bytes: 1}";
+  EXPECT_EQ(ParseWorkload("name: n\nlayers: [" + layer + "]\n", "w.yaml").layers[1].tensors,
+            (std::vector<std::int64_t>{1000, 1000}));
+}
+
+TEST(ReaderLimits, NoPartOfAnErrorIsEndless) {
+  constexpr std::size_t kLongest = 5000;
+  const std::string endless(1'000'000, 'z');
+  for (const InputError& error :
+       {InputError({endless, 1, endless}, endless, endless, endless),
+        InputError({"f", 1, "k"}, "", "is wrong in " + endless, "that of " + endless)}) {
+    EXPECT_LT(std::string(error.what()).size(), kLongest + error.place().file.size());
   }
 }
 

@@ -21,17 +21,17 @@ double TimeToRead(const ReaderInput& input, const std::string& text) {
   return least;
 }
 
-// A sixteenth of what is honest, a quarter, and all of it, or as much of it as a test has time for.
+// A sixteenth of what is honest, and all of it, or as much of it as a test has time for.
 // The square of the size would be a slope of 2; caches and trees make somewhat more than 1.
 TEST(Readers, TimeGoesWithTheSizeOfTheFile) {
   constexpr int kMost = 40'000;
   constexpr double kSteepest = 1.35;
-  constexpr double kLeastTime = 2e-3;  // below it start-up would be measured
+  constexpr double kQuickest = 2e-3;  // below it start-up would be measured
   for (const ReaderInput& input : ReaderInputs()) {
     const int most = std::min(input.most, kMost);
     const std::string small = input.text(most / 16);
     const std::string large = input.text(most);
-    const double quick = std::max(kLeastTime, TimeToRead(input, small));
+    const double quick = std::max(kQuickest, TimeToRead(input, small));
     const double slow = TimeToRead(input, large);
     const double slope = std::log(slow / quick) / std::log(static_cast<double>(large.size()) /
                                                            static_cast<double>(small.size()));

@@ -170,11 +170,11 @@ STEPCAST_DOOR(values) {
       Require(std::isfinite(value) && value >= least, input + " is " + std::to_string(value));
     });
   };
-  number([&] { return ParseDataRate(input, place).si(); }, 0);
+  number([&] { return ParseDataRate(input, place).si(); }, kLeastRate);
   number([&] { return ParseDuration(input, place).si(); }, 0);
-  number([&] { return ParseDataSize(input, place).si(); }, 0);
-  number([&] { return ParseWorkRate(input, place).si(); }, 0);
-  number([&] { return ParseWatts(input, place); }, 0);
+  number([&] { return ParseDataSize(input, place).si(); }, 1);
+  number([&] { return ParseWorkRate(input, place).si(); }, 1);
+  number([&] { return ParseWatts(input, place); }, 1e-3);
   number([&] { return ParseNumber(input, place, -1e9, 1e9); }, -1e9);
   number([&] { return ParseProbability(input, place); }, 0);
   number([&] { return ParseInteger(input, place, -7, 7); }, -7);

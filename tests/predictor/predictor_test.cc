@@ -638,9 +638,12 @@ TEST(Predictor, SaysWhichPriorSetsThePace) {
   // One card's flows, or with eight cards the exchange within the node.
   Cluster cluster = PlainCluster();
   Plan plan = AllreducePlan(Placement(4, 8), 1);
-  for (const auto& [cards, said] :
-       {std::pair{1, "flow_bandwidth sets the pace, a prior that nobody measured here: 8 Gbit/s"},
-        std::pair{8, "host_bandwidth sets the pace, a prior that nobody measured here: 5 GB/s"}}) {
+  for (const auto& [cards, said] : {std::pair{1,
+                                              "flow_bandwidth sets the pace of the exchange, a "
+                                              "prior that nobody measured here: 8 Gbit/s"},
+                                    std::pair{8,
+                                              "host_bandwidth sets the pace of the exchange, a "
+                                              "prior that nobody measured here: 5 GB/s"}}) {
     cluster.nics_per_node = cards;
     const Predictor predictor(cluster, Resnet50(), T4());
     std::vector<double> steps;
@@ -678,7 +681,8 @@ TEST(Predictor, APriorThatSetsThePaceIsInTheInterval) {
           const Predictor predictor(PlainCluster(), Resnet50(), T4());
           const Explanation explained = predictor.Explain(plan);
           for (const std::string& flag : explained.prediction.flags) {
-            const std::size_t ends = flag.find(" sets the pace, a prior that nobody measured");
+            const std::size_t ends =
+                flag.find(" sets the pace of the exchange, a prior that nobody measured");
             if (ends == std::string::npos) continue;
             const std::string name = flag.substr(0, ends);
             SCOPED_TRACE(flag);

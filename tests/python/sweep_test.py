@@ -112,9 +112,9 @@ class Sweep(unittest.TestCase):
             options, chosen = question(draw)
             over = [word for axis in chosen
                     for word in ("--over", f"{axis}={','.join(AXES[axis][1])}")]
+            told += math.prod(len(AXES[axis][1]) for axis in chosen)
             with self.subTest(options=" ".join(options), over=chosen):
                 rows = ask("sweep", options + over)["points"]
-                told += len(rows)
                 for row in rows:
                     self.check_row(row)
                 self.check_directions(chosen, rows)
