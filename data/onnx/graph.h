@@ -85,7 +85,8 @@ struct OnnxGraph {
 
   // Integers of an input that is known, as axes or sizes are; nothing where they are more than
   // `most`: two for each axis.
-  std::optional<OnnxDims> KnownIntegers(int value, std::size_t most = 2 * kMostRank) const;
+  std::optional<OnnxDims> KnownIntegers(int value,
+                                        std::size_t most = std::size_t{2} * kMostRank) const;
   const std::optional<OnnxDims>& DimsOf(int value) const;  // none where `value` is left out
   [[noreturn]] void Fail(const OnnxNode& node, const std::string& value, const std::string& problem,
                          const std::string& allowed = "") const;

@@ -32,7 +32,8 @@ OnnxDims AllAxes(std::size_t rank) {
 // The integers of an attribute or, in later opsets, of an input; empty where left out. False where
 // they are not known before the network runs.
 bool TakeIntegers(const OnnxGraph& graph, const OnnxNode& node, const char* attribute,
-                  std::size_t slot, OnnxDims* integers, std::size_t most = 2 * kMostRank) {
+                  std::size_t slot, OnnxDims* integers,
+                  std::size_t most = std::size_t{2} * kMostRank) {
   *integers = node.Ints(attribute);
   if (node.input(slot) < 0) return true;
   const std::optional<OnnxDims> known = graph.KnownIntegers(node.input(slot), most);
