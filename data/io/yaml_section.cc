@@ -39,16 +39,16 @@ class TreeBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     if (second_line_ > 0) return;
     const InputPlace place{document_->file, mark.line + 1, ""};
-    const auto weight = weights_.find(anchor);
-    if (weight == weights_.end()) throw InputError(place, "", "is an alias within its own anchor");
+    const Anchored& anchored = anchors_.at(anchor);
+    if (anchored.weight == 0) throw InputError(place, "", "is an alias within its own anchor");
     // Readers copy what they are given as often as it is told.
-    if (weight->second > kMostRepeated - repeated_) {
+    if (anchored.weight > kMostRepeated - repeated_) {
       throw InputError(place, "", "repeats too much by aliases",
                        "at most " + std::to_string(kMostRepeated >> 20) + " MiB in all");
     }
-    repeated_ += weight->second;
-    taken_ += weight->second;
-    Put(anchors_.at(anchor));
+    repeated_ += anchored.weight;
+    taken_ += anchored.weight;
+    Put(anchored.node);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
                 const std::string& value) override {
@@ -56,7 +56,7 @@ class TreeBuilder : public YAML::EventHandler {
     if (node == nullptr) return;
     node->scalar = value;
     taken_ += value.size();
-    if (anchor != 0) weights_[anchor] = 1 + value.size();
+    if (anchor != 0) anchors_.at(anchor).weight += value.size();
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value /*style*/) override {
@@ -75,10 +75,8 @@ class TreeBuilder : public YAML::EventHandler {
     if (second_line_ > 0) return nullptr;
     YamlNode* node = &document_->nodes.emplace_back(YamlNode{kind, mark.line + 1, {}, {}});
     ++taken_;
-    if (anchor != 0) {
-      anchors_[anchor] = node;
-      if (kind == YamlNode::Kind::kNull) weights_[anchor] = 1;
-    }
+    const bool whole = kind == YamlNode::Kind::kNull || kind == YamlNode::Kind::kScalar;
+    if (anchor != 0) anchors_[anchor] = {node, std::size_t{whole}};
     Put(node);
     return node;
   }
@@ -91,10 +89,14 @@ class TreeBuilder : public YAML::EventHandler {
   void Close() {
     if (second_line_ > 0) return;
     const Opened& closed = open_.back();
-    if (closed.anchor != 0) weights_[closed.anchor] = taken_ - closed.before;
+    if (closed.anchor != 0) anchors_.at(closed.anchor).weight = taken_ - closed.before;
     open_.pop_back();
   }
 
+  struct Anchored {
+    const YamlNode* node;
+    std::size_t weight;  // nodes and bytes of their values, with what aliases repeat; 0 while open
+  };
   struct Opened {
     YamlNode* node;
     YAML::anchor_t anchor;
@@ -102,13 +104,10 @@ class TreeBuilder : public YAML::EventHandler {
   };
 
   std::shared_ptr<YamlDocument> document_ = std::make_shared<YamlDocument>();
-  std::unordered_map<YAML::anchor_t, const YamlNode*> anchors_;
+  std::unordered_map<YAML::anchor_t, Anchored> anchors_;
   std::vector<Opened> open_;
-  // Nodes and bytes of their values, those that aliases repeat included: so far, of them by
-  // aliases, and of each anchor that is closed.
-  std::size_t taken_ = 0;
-  std::size_t repeated_ = 0;
-  std::unordered_map<YAML::anchor_t, std::size_t> weights_;
+  std::size_t taken_ = 0;     // the weight of what there is so far
+  std::size_t repeated_ = 0;  // of which by aliases
   bool started_ = false;
   int second_line_ = 0;
 };
