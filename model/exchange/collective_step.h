@@ -90,20 +90,26 @@ CallCost<T> CollectiveCost(const StepFacts& facts, const CollectiveHops<T>& hops
 
 // What would speed up a collective over an average bucket most by being faster: the path between
 // nodes, or the exchange within them, which has its part in hops between nodes and between devices.
+// Bytes that meet both twice as fast take half as long, so that what the one does not save of them
+// the other does.
 template <class T>
-Limiter CollectiveLimiter(const StepFacts& facts, const CollectiveHops<T>& hops) {
+Limiter CollectiveLimiter(const StepFacts& facts, const CollectiveHops<T>& hops,
+                          const CallCost<T>& call) {
   if (facts.nodes <= 1) return Limiter::kHost;
+  if (facts.devices_per_node <= 1 && !TraitsOf(facts.strategy).helpers) {
+    return hops.path_share < 0.5 ? Limiter::kHost : hops.path;
+  }
   constexpr double kFaster = 1 + 0x1p-10;
-  const auto time = [&](double path, double host) {
-    CollectiveHops<double> faster;
-    faster.node = {
-        ValueOf(hops.node.alpha),
-        ValueOf(hops.node.bandwidth) / (hops.path_share / path + (1 - hops.path_share) / host)};
-    faster.device = {ValueOf(hops.device.alpha), ValueOf(hops.device.bandwidth) * host};
-    faster.helper_link = ValueOf(hops.helper_link) * path;
-    return CollectiveCost(facts, faster).Time(MeanBucket(facts));
-  };
-  return time(1, kFaster) < time(kFaster, 1) ? Limiter::kHost : hops.path;
+  CollectiveHops<double> faster;
+  faster.node = {ValueOf(hops.node.alpha), ValueOf(hops.node.bandwidth) /
+                                               (hops.path_share + (1 - hops.path_share) / kFaster)};
+  faster.device = {ValueOf(hops.device.alpha), ValueOf(hops.device.bandwidth) * kFaster};
+  faster.helper_link = ValueOf(hops.helper_link);
+  const DataSize<> bucket = MeanBucket(facts);
+  const Duration<> by_host =
+      ValueOf(call.Time(bucket)) - CollectiveCost(facts, faster).Time(bucket);
+  const Duration<> by_both = ValueOf(call.Binding(bucket).per_byte) * bucket * (1 - 1 / kFaster);
+  return by_both - by_host < by_host ? Limiter::kHost : hops.path;
 }
 
 // Bucket after bucket over a collective, of which each takes the larger of two times on each level.
@@ -191,7 +197,7 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const CollectiveHops<T>& 
                                StepTerms<T>* /*terms*/) {
   Synchronisation<T> sync;
   const CallCost<T> call = CollectiveCost(facts, hops);
-  sync.limiter = CollectiveLimiter(facts, hops);
+  sync.limiter = CollectiveLimiter(facts, hops, call);
   sync.cost = call.Steady();
   if (facts.nodes > 1) {
     // A ring moves a message 2 (w-1)/w times, one w-th at once.
