@@ -260,7 +260,285 @@ def read_tc(folder, program, scratch):
         ("broadcast, reduce, point to point", "no plan stands for them")])
 
 
+CATALOGUE = {"InceptionV3": "inception_v3", "ResNet-50": "resnet50", "ResNet-101": "resnet101",
+             "ResNet-152": "resnet152", "VGG16": "vgg16", "VGG-16": "vgg16", "AlexNet": "alexnet"}
+
+
+def read_lab(folder, program, scratch):
+    name = "lab"
+    path = folder.parent / "lab" / "gloo_sweep_cases.csv"
+    rows, singles, workloads, busy = [], {}, {}, 0
+    for row in csv.DictReader(path.open()):
+        if row["op"] == "ddp" or not row["mean_s"]:
+            continue
+        if float(row["cpu_pct"]) >= 80:  # the lab's own limit of what to trust
+            busy += 1
+            continue
+        compute, size = float(row["compute_s"]), float(row["bytes"])
+        workload = f"message_{size:.0f}" + (f"_compute_{compute:g}" if compute else "")
+        workloads[workload] = message(size) if not compute else [f"gradient_bytes: {size:.0f}"]
+        servers = int(row["servers"])
+        # The lab counts 1514 bytes a frame and not 1538; its switch adds 0.3 ms to a round trip.
+        columns = {"workload": workload, "device": "none",
+                   "placement": placement(1, int(row["workers"])), "servers": servers,
+                   "strategy": "ps-sync" if servers else "ring", "local_batch": 1,
+                   "pipelined_servers": "yes" if servers else "", "step_time_s": row["mean_s"],
+                   "link_gbit_per_s": float(row["link_mbit"]) * 1538 / 1514 / 1000,
+                   "rtt_ms": float(row["rtt_ms"]) + 0.3, "loss_rate": float(row["loss_pct"]) / 100,
+                   "congestion_control": row["cc"], "library": "gloo",
+                   "bucket_mib": size / 2**20 / int(row["buckets"]) * 1.0001}
+        kind = "servers" if servers else "overlap" if compute else "rings"
+        rows.append(Row(columns, job=f"{workload} {kind} {row['rtt_ms']}", method=kind,
+                        network=row["link_mbit"], bytes=size,
+                        tags={"kind": kind, "loss": row["loss_pct"] + " % lost"}))
+        if compute:
+            # What the emulated device computes is stated, not measured.
+            singles[workload] = Row(
+                {"workload": workload, "device": "none", "placement": "1", "servers": 0,
+                 "strategy": "none", "local_batch": 1, "step_time_s": compute}, workload, "",
+                bytes=size)
+    singles = list(singles.values())
+    quiet = [row for row in rows if not row.columns["loss_rate"]]
+    lossy = [row for row in rows if row.columns["loss_rate"]]
+    cluster = Cluster("lab", "none", 16, 1)
+
+    def quietly(split, fits):
+        fitted, judged = beyond(quiet, fits)
+        return Case(name, split, "", cluster, singles + fitted, judged, workloads,
+                    between_networks=split == "new network")
+
+    twelve = set(map(id, quiet[::len(quiet) // 12][:12]))
+    cases = [quietly("distance", lambda row: row.workers + int(row.columns["servers"]) <= 2),
+             quietly("some", lambda row: id(row) in twelve),
+             quietly("new network", lambda row: row.network == "250"),
+             quietly("cold", lambda row: False),
+             Case(name, "loss", "", cluster, singles + quiet, lossy, workloads)]
+    return Source(name, "Gloo's rings and servers over emulated links, 2-16 hosts", cases, [
+        ("new job", "bare messages and emulated compute"),
+        ("DistributedDataParallel", "real networks of all ranks share two cores"),
+        (f"{busy} rows", "the processor was busier than the lab trusts"),
+        ("other engines", "Open MPI's ranks poll; their rows are indicative only")])
+
+
+def read_cells(folder, program, scratch):
+    name = "ufrgs_low_bandwidth_cells"
+    # Trainable parameters, counted from the two programs; the loop sums its gradients as float16
+    # and then again as float32.
+    jobs = {"ResNet50_sync": (1, 25.84e6, 4), "EfficientNetB0_sync": (1, 5.52e6, 4),
+            "ResNet50_ctl": (4, 23.94e6, 6), "EfficientNetB0_ctl": (4, 4.26e6, 6)}
+    rows = []
+    for row in wide(folder, f"{name}.csv"):
+        # The series 734... had a host on a slower link; some cells ran out of memory.
+        if "_734" in row["source"] or not row["step_time_s"]:
+            continue
+        job = next(job for job in jobs if job in row["source"])
+        accumulation, parameters, each = jobs[job]
+        rows.append(Row({"workload": job, "device": "rtx_4070",
+                         "placement": placement(1, int(row["nodes"])), "servers": 0,
+                         "strategy": "ring" if int(row["nodes"]) > 1 else "none",
+                         "overlap": "none", "local_batch": row["local_batch"],
+                         "accumulation_steps": accumulation, "bytes_per_parameter": each,
+                         "step_time_s": row["step_time_s"]},
+                        job, "ring", bytes=each * parameters, tags={"job": job}))
+    workloads = {job: [f"parameters: {count:.0f}"] for job, (_, count, _) in jobs.items()}
+    cluster = Cluster("ufrgs-poti", "rtx_4070", 5, 1, 1)
+    fitted, judged = beyond(rows, lambda row: row.nodes <= 2)
+    return Source(name, "two networks, two loops, 1-3 nodes on 1 Gbit/s", [
+        Case(name, "distance", "", cluster, fitted, judged, workloads),
+        *new_jobs(name, cluster, rows, workloads, jobs),
+        cold(name, cluster, rows, workloads)], [
+            ("new network", "one network"), ("series 734...", "a host had a slower link")])
+
+
+def read_tupi(folder, program, scratch):
+    name = "ufrgs_tf_resnet50"
+    rows = []
+    for row in wide(folder, f"{name}.csv"):
+        nodes = int(row["nodes"])
+        # A printed step of one node has the validation in it; the data's description takes it out.
+        seconds = 0.204 if nodes == 1 else row["step_time_s"]
+        hosts = re.search(r"hosts (\S+?);", row["notes"]).group(1)
+        rows.append(Row({"workload": "resnet50_keras", "device": "rtx_4090",
+                         "placement": placement(1, nodes), "servers": 0,
+                         "strategy": "none" if nodes == 1 else "ring", "overlap": "none",
+                         "local_batch": row["local_batch"], "hosts": hosts,
+                         "step_time_s": seconds}, "resnet50", "ring"))
+    rows = [row for i, row in enumerate(rows) if row.nodes > 1 or i == 0]
+    for row in rows:
+        row.bytes = 4 * 25.64e6
+    cluster = Cluster("ufrgs-tupi", "rtx_4090", 4, 1, None, ("tupi1", "tupi2", "tupi5", "tupi6"))
+    fitted, judged = beyond(rows, lambda row: row.nodes <= 2)
+    return Source(name, "ResNet-50 on named hosts, 1-3 nodes", [
+        Case(name, "distance", "", cluster, fitted, judged,
+             {"resnet50_keras": ["parameters: 25640000"]})], [
+                 ("new job", "one job"), ("cold, new network", "no link speed is stated")])
+
+
+def read_cmdare(folder, program, scratch):
+    name = "cmdare"
+    workloads = {}
+
+    def rows_of(file):
+        rows = []
+        for row in wide(folder, file):
+            job = re.sub(r"\W+", "_", row["model"]).lower()
+            workloads[job] = [f"parameters: {note(row, 'params'):.0f}"]
+            rows.append(Row({"workload": job, "device": "k80",
+                             "placement": placement(1, int(row["workers"])), "servers": 1,
+                             "strategy": "ps-async", "local_batch": row["local_batch"],
+                             "rtt_ms": row["latency_ms"], "step_time_s": row["step_time_s"],
+                             "library": "grpc"},
+                            job, "ps-async", row["latency_ms"], 4 * note(row, "params"),
+                            {"job": job}))
+        return rows
+
+    rows, delayed = rows_of("cmdare_ps_async_scaling.csv"), rows_of("cmdare_ps_latency.csv")
+    cluster = Cluster("cmdare", "k80", 9, 1)
+    fitted, judged = beyond(rows, lambda row: row.workers <= 2)
+    return Source(name, "one asynchronous server, 1-8 K80; one worker at 0.3 and 30.3 ms", [
+        Case(name, "distance", "", cluster, fitted, judged, workloads),
+        *new_jobs(name, cluster, rows, workloads, list(workloads)),
+        Case(name, "new network", "0.3 ms fitted, 30.3 ms stated", cluster,
+             [row for row in delayed if row.network == "0.3"],
+             [row for row in delayed if row.network != "0.3"], workloads, between_networks=True),
+        cold(name, cluster, rows, workloads)], [
+            ("one device's steps", "those of one worker and its server: none is without")])
+
+
+def read_syncswitch(folder, program, scratch):
+    name = "syncswitch"
+    known = {"ResNet-32": ("resnet32_t2t", 1944330), "ResNet-50 (CIFAR)": ("resnet50_cifar", 23705252)}
+    rows = []
+    for row in wide(folder, f"{name}_bsp_vs_asp.csv"):
+        job, count = known[row["model"]]
+        strategy = row["strategy"].replace("_", "-")
+        rows.append(Row({"workload": job, "device": "k80",
+                         "placement": placement(1, int(row["workers"])), "servers": row["servers"],
+                         "strategy": strategy, "local_batch": row["local_batch"],
+                         "colocated_servers": "yes", "sharding": "round-robin",
+                         "step_time_s": row["step_time_s"], "library": "grpc"},
+                        f"{job} {strategy}", strategy, bytes=4 * count, tags={"job": job}))
+    fitted, judged = beyond(rows, lambda row: row.workers <= 8)
+    return Source(name, "servers on the workers' hosts, 8 and 16 K80", [
+        Case(name, "distance", "", Cluster(name, "k80", 16, 1), fitted, judged,
+             {job: [f"parameters: {count}"] for job, count in known.values()})], [
+                 ("new job, cold", "no step of one device"), ("new network", "one network")])
+
+
+def read_deepbench(folder, program, scratch):
+    name = "deepbench_allreduce"
+    systems, workloads = {}, {}
+    for row in wide(folder, f"{name}.csv"):
+        size = int(note(row, "message_bytes"))
+        workloads[f"message_{size}"] = message(size)
+        library = next(of for of in ("OSU", "MLSL", "Baidu", "NCCL") if of in row["notes"])
+        system = f"{row['gpu'].split(' (')[0]}, {library}"
+        systems.setdefault(system, []).append(
+            Row({"workload": f"message_{size}", "device": "x",
+                 "placement": placement(int(row["gpus_per_node"]), int(row["workers"])),
+                 "servers": 0, "strategy": "ring", "local_batch": 1, "bucket_mib": 512,
+                 "step_time_s": row["sync_time_s"],
+                 "library": {"NCCL": "nccl", "MLSL": "mpi", "OSU": "mpi", "Baidu": "mpi"}[library]},
+                f"{system} {size}", system, bytes=size,
+                tags={"size": "below 1 MB" if size < 1e6 else "1-20 MB" if size < 2e7
+                      else "above 20 MB"}))
+    cases, few = [], []
+    for system, rows in sorted(systems.items()):
+        fitted, judged = beyond(rows, lambda row: row.nodes <= 2)
+        if len(fitted) < 3 or not judged:
+            few.append(system)
+            continue
+        cases.append(Case(name, "distance", system, Cluster("deepbench", "x", 32, 8), fitted,
+                          judged, workloads))
+    return Source(name, "all-reduce of 0.4-258 MB, 2-32 ranks, fitted to two nodes", cases, [
+        ("cold, one node, new network", "no interconnect is stated"), ("new job", "bare messages"),
+        ("; ".join(few), "too few rows below or beyond two nodes")])
+
+
+def read_tensorflow(folder, program, scratch):
+    name = "tf_benchmarks_2017"
+    sets = {}
+    for row in wide(folder, f"{name}.csv"):
+        strategy = {"ps_sync": "ps-sync", "allreduce(local)": "ring",
+                    "replicated(local)": "ring"}.get(row["strategy"])
+        if strategy is None or row["dataset"] != "synthetic ImageNet":
+            continue
+        job = CATALOGUE[row["model"]]
+        columns = {"workload": job, "device": row["gpu"].lower(),
+                   "placement": placement(int(row["gpus_per_node"]), int(row["workers"])),
+                   "servers": row["servers"] or 0, "strategy": strategy,
+                   "local_batch": row["local_batch"], "step_time_s": row["step_time_s"]}
+        if strategy == "ps-sync":
+            columns.update(colocated_servers="yes", sharding="round-robin", library="grpc")
+        elif columns["placement"] == "1":
+            columns["strategy"] = "none"
+        machine = row["notes"].split(";")[0]
+        label = ("EC2, " if "EC2" in machine else "DGX-1, ") + (
+            "servers" if strategy == "ps-sync" else "one node")
+        sets.setdefault(label, []).append(Row(columns, job, strategy, tags={"job": job}))
+    cases = []
+    for label, rows in sets.items():
+        cluster = Cluster(label.split(",")[0].lower(), rows[0].columns["device"], 8, 8)
+        several = "servers" in label
+        fitted, judged = beyond(rows, lambda row: row.workers <= (16 if several else 2))
+        cases.append(Case(name, "distance", label, cluster, fitted, judged, {}))
+        cases.append(cold(name, cluster, rows, {}, label))
+        cases += new_jobs(name, cluster, rows, {}, sorted({row.job for row in rows}), f"{label}, ")
+    return Source(name, "TensorFlow's servers on EC2 to 64 K80; NCCL in one node, fitted to 2", cases, [
+        ("new network", "no link is stated"),
+        ("a local parameter device", "no plan stands for it"),
+        ("real ImageNet", "reading it may bound the step")])
+
+
+def read_horovod(folder, program, scratch):
+    name = "horovod_2017"
+    singles, stacks = {}, {}
+    for row in wide(folder, f"{name}_ps_vs_ring.csv"):
+        devices = 64 if "cluster: 16" in row["notes"] else 16
+        job = CATALOGUE[row["model"]]
+        stack = row["notes"].split(";")[0]
+        columns = {"workload": job, "device": f"pascal_{devices}",
+                   "placement": placement(4, int(row["workers"])), "servers": 0,
+                   "local_batch": 64, "step_time_s": row["step_time_s"]}
+        if row["strategy"] == "single":
+            singles.setdefault(devices, []).append(
+                Row({**columns, "strategy": "none"}, job, "", tags={"job": job}))
+            continue
+        columns.update(link_gbit_per_s=row["link_gbps"],
+                       transport="rdma" if "RDMA" in stack else "tcp")
+        if row["strategy"] == "ps_sync":  # how many servers is not stated: one a node
+            columns.update(strategy="ps-sync", servers=devices // 4, colocated_servers="yes",
+                           pipelined_servers="yes", library="grpc")
+        else:  # Horovod's fusion buffer
+            columns.update(strategy="ring", bucket_mib=64,
+                           library="nccl" if "NCCL" in stack else "mpi")
+        stacks.setdefault(stack, {}).setdefault(devices, []).append(
+            Row(columns, job, stack, str(devices), tags={"job": job, "stack": stack}))
+    cases = []
+    for stack, sizes in stacks.items():
+        for devices, rows in sizes.items():
+            cluster = Cluster(name, f"pascal_{devices}", 16, 4)
+            label = f"{devices} devices"
+            cases.append(cold(name, cluster, singles[devices] + rows, {}, label))
+            cases += new_jobs(name, cluster, singles[devices] + rows, {},
+                              sorted({row.job for row in rows}), "")
+        if len(sizes) == 2:
+            cases.append(Case(name, "new network", "", Cluster(name, "pascal_64", 16, 4),
+                              singles[16] + singles[64] + sizes[16], sizes[64], {},
+                              between_networks=True))
+    return Source(name, "servers against rings on 25 Gbit/s RoCE and 40 Gbit/s, by software", cases, [
+        ("distance", "one scale a cluster; the second network has four times the devices")])
+
+
 READERS = {
+    "lab": read_lab,
+    "ufrgs_low_bandwidth_cells": read_cells,
+    "ufrgs_tf_resnet50": read_tupi,
+    "cmdare": read_cmdare,
+    "syncswitch": read_syncswitch,
+    "deepbench_allreduce": read_deepbench,
+    "tf_benchmarks_2017": read_tensorflow,
+    "horovod_2017": read_horovod,
     "adaptdl": read_traces("adaptdl", "t4", "aws-g4dn-12xlarge", 4),
     "sia-rtx": read_traces("sia-rtx", "rtx_2080_ti", Cluster("sia-rtx", "rtx_2080_ti", 3, 8), 6),
     "hkbu_methods": read_hkbu,

@@ -20,7 +20,7 @@ class Step:
     batch: float           # samples of a worker's micro-step; 0 in a bare message
     accumulation: int      # micro-steps of a step
     bytes: float           # what a worker contributes to one synchronisation
-    rate: float            # bytes a second of the stated link; 1 where none is stated
+    rate: float | None     # bytes a second of the stated link
     seconds: float
     exposed: float | None  # seconds of the step that wait for the synchronisation
     bare: bool             # a message without compute
@@ -92,23 +92,25 @@ class Ring:
     """Compute of a step and of a sample, alpha for each other worker, beta for each byte.
 
     The exchange counts between nodes, or between devices where no row leaves its node. The two
-    numbers of the network come from the job's own rows between nodes, else from other jobs'.
+    numbers of the network come from the job's own exchanges, else from other jobs'; where nobody's
+    were fitted, a byte goes twice at the stated rate.
     """
 
     def fit(self, rows, others):
         self.between_nodes = any(row.nodes > 1 for row in itertools.chain(rows, others))
-        self.network = None
-        if not any(self._exchanges(row) for row in rows):
-            jobs = {}
-            for row in others:
-                jobs.setdefault(row.bytes, []).append(row)
-            fits = [relative_fit(self._features, job) for job in jobs.values()
-                    if any(self._exchanges(row) for row in job)]
-            if fits:
-                self.network = np.median(np.array(fits), axis=0)[2:]
-        self.numbers = relative_fit(self._features, rows)
-        if self.network is not None:
-            self.numbers[2:] = self.network
+        self.closed = False
+        self.numbers = relative_fit(self._features, rows) if rows else np.zeros(4)
+        if any(self._exchanges(row) for row in rows):
+            return
+        jobs = {}
+        for row in others:
+            jobs.setdefault(row.bytes, []).append(row)
+        fits = [relative_fit(self._features, job) for job in jobs.values()
+                if any(self._exchanges(row) for row in job)]
+        self.between_nodes = self.between_nodes or not fits
+        if fits:
+            self.numbers[2:] = np.median(np.array(fits), axis=0)[2:]
+        self.closed = not fits
 
     def _exchanges(self, row):
         return row.nodes > 1 if self.between_nodes else row.workers > 1
@@ -117,11 +119,14 @@ class Ring:
         exchange = (0, 0)
         if self._exchanges(row):
             w = row.workers
-            exchange = (row.bytes * (w - 1) / w / row.rate, w - 1)
+            exchange = (row.bytes * (w - 1) / w / (row.rate or 1), w - 1)
         return _compute(row) + exchange
 
     def seconds(self, row):
-        return np.dot(self._features(row), self.numbers)
+        numbers = self.numbers
+        if self.closed and row.rate:
+            numbers = np.array([*numbers[:2], 2, 0])
+        return np.dot(self._features(row), numbers)
 
 
 class Optimus:
@@ -324,30 +329,28 @@ RIVALS = {"last point": LastPoint, "ring": Ring, "Pollux": Pollux, "Optimus": Op
 
 
 def forecasts(fitted, asked):
-    """{rival: seconds of the asked rows}. Both are lists of (job, method, Step); a row gets nan
-    where nothing of its job was fitted. Bare messages of one method are one job to the ring, which
-    alone knows bytes and rates."""
-    methods = {}
-    for job, method, step in fitted:
-        methods.setdefault(method, []).append((job, step))
+    """{rival: seconds of the asked rows}. Both are lists of (keys, step): the keys of a row name
+    its job, the job on any network, and its method. A row is forecast from the first of its keys
+    that has fitted rows, with those of its method beside them; without any it gets nan. The ring
+    takes bare messages of one method as one job: it alone knows their bytes and rates."""
+    index = {}
+    for keys, step in fitted:
+        for key in keys:
+            index.setdefault(key, []).append((keys, step))
     answers = {}
     for name, kind in RIVALS.items():
-        def job_of(job, method, step):
-            return method if step.bare and kind is Ring else job
-
-        jobs = {}
-        for row in fitted:
-            jobs.setdefault(job_of(*row), []).append(row[2])
         models, seconds = {}, []
-        for job, method, step in asked:
-            job = job_of(job, method, step)
-            if job not in models:
-                models[job] = None
-                if job in jobs:
-                    models[job] = kind()
-                    models[job].fit(jobs[job], [s for other, s in methods.get(method, [])
-                                                if other != job])
-            model = models[job]
-            seconds.append(float(model.seconds(step)) if model else math.nan)
+        for keys, step in asked:
+            if kind is Ring and step.bare:
+                keys = keys[-1:]
+            key = next((key for key in keys if key in index), None)
+            if key not in models:
+                models[key] = kind()
+                own = index.get(key, [])
+                if own or kind is Ring:
+                    models[key].fit([s for _, s in own], [s for other, s in index.get(keys[-1], [])
+                                                          if key not in other])
+            known = key is not None or (kind is Ring and step.bare and step.rate)
+            seconds.append(float(models[key].seconds(step)) if known else math.nan)
         answers[name] = seconds
     return answers
