@@ -11,7 +11,7 @@ import subprocess
 
 SPLITS = {
     "distance": "fitted to the smallest scale of several nodes, judged beyond it",
-    "one node": "fitted within one node, judged across nodes; the link is stated",
+    "one node": "fitted within one node, judged across nodes, with the link that the source states, if any",
     "new job": "all jobs fitted but one, of which only one device's steps are",
     "new network": "one network fitted, another stated",
     "cold": "nothing fitted but one device's steps; nothing at all for bare messages",
@@ -197,6 +197,8 @@ def read_traces(name, device, cluster, most_devices):
             return row.nodes <= 2 and row.workers <= most_devices
 
         fitted, judged = beyond(rows, small)
+        for row in judged:
+            row.tags["many nodes"] = f"{row.job} on 12-16" if row.nodes >= 12 else ""
         sizes = {f"{job}_by_size": [f"parameters: {count:.0f}"]
                  for job, count in TRACE_JOBS.items()}
 
