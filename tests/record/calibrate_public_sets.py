@@ -4,12 +4,12 @@
     calibrate_public_sets.py compare BEFORE AFTER
 
 `run` fits each set with the program and leaves NAME.json (what was fitted) and NAME.check.json
-(whether the same runs agree with the fit) in FOLDER. Sets of DATASETS are left out where the folder
-is not there. `compare` prints the largest difference of each kind of number, and ends with 1 where
-a parameter differs by more than 1e-6, another number by more than 1e-4, or a text at all.
+(whether the same runs agree with the fit) in FOLDER: the shipped measurements and, of DATASETS, all
+rows of each cluster, and of each two networks, that tools/judge_sources judges. What is not there
+is left out. `compare` prints the largest difference of each kind of number, and ends with 1 where a
+parameter differs by more than 1e-6, another number by more than 1e-4, or a text at all.
 """
 import argparse
-import csv
 import json
 import pathlib
 import re
@@ -19,17 +19,13 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from sources import public_sets  # noqa: E402
+
 MEASUREMENTS = ROOT / "data" / "measurements"
 
 PARAMETER_TOLERANCE = 1e-6
 OTHER_TOLERANCE = 1e-4  # ends of intervals are searched for
-
-CATALOGUE = {"InceptionV3": "inception_v3", "ResNet-101": "resnet101", "VGG-16": "vgg16",
-             "VGG16": "vgg16", "ResNet-50": "resnet50", "ResNet-152": "resnet152"}
-# Of which only the parameters are known: name, parameters.
-OWN = {"ResNet-15": ("resnet15", 693818), "ResNet-32": ("resnet32_t2t", 1944330),
-       "Shake-Shake big": ("shake_big", 26204362), "Shake-Shake small": ("shake_small", 3000000),
-       "ResNet-50 (CIFAR)": ("resnet50_cifar", 23705252)}
 
 
 class Set:
@@ -52,117 +48,28 @@ def shipped_sets():
     ]
 
 
-def write_cluster(folder, name, device, nodes, devices):
-    path = folder / f"{name}.yaml"
-    path.write_text(f"name: {name}\ntitle: {name}\nsource: public runs\ndevice: {device}\n"
-                    f"nodes: {nodes}\ndevices_per_node: {devices}\n")
-    return path
-
-
-def write_runs(folder, name, rows):
-    path = folder / f"{name}.csv"
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
-
-
-def write_workloads(folder, rows):
-    used = {row["workload"] for row in rows}
-    paths = []
-    for name, parameters in OWN.values():
-        if name in used:
-            path = folder / f"{name}.yaml"
-            path.write_text(f"name: {name}\ntitle: {name}\nparameters: {parameters}\n")
-            paths.append(path)
-    return paths
-
-
-def trace_sets(program, folder, datasets, source, device, nodes, devices):
-    """One set for each job, one of all, and one of at most two nodes."""
-    jobs = ("bert", "cifar10", "deepspeech2", "imagenet")
-    cluster = write_cluster(folder, source, device, nodes, devices)
-    paths = []
-    for job in jobs:
-        paths.append(folder / f"{source}-{job}.csv")
-        files = sorted((datasets / source).glob(f"{job}_*.csv"))
-        subprocess.run([program, "import", "adaptdl", *files, "--device", device, "--output",
-                        paths[-1]], check=True, capture_output=True)
-    sets = [Set(path.stem, cluster, [path]) for path in paths]
-    sets.append(Set(f"{source}-all", cluster, paths))
-    rows = [row for path in paths for row in csv.DictReader(path.open())]
-    few = [row for row in rows if row["placement"].count("-") < 2]
-    columns = list(dict.fromkeys(key for row in few for key in row))
-    few = [{key: row.get(key, "") for key in columns} for row in few]
-    sets.append(Set(f"{source}-two-nodes", cluster,
-                    [write_runs(folder, f"{source}-two-nodes", few)]))
-    return sets
-
-
-def placement(workers, devices):
-    full, rest = divmod(workers, devices)
-    return "-".join([str(devices)] * full + ([str(rest)] if rest else []))
-
-
-def run_of(row, device):
-    """A row of the wide files as a run; nothing for what no plan stands for."""
-    names = {**CATALOGUE, **{model: name for model, (name, _) in OWN.items()}}
-    strategy = {"single": "none", "ps_sync": "ps-sync", "ps_async": "ps-async",
-                "allreduce": "ring"}.get(row["strategy"])
-    if strategy is None or row["model"] not in names:
-        return None
-    workers = int(row["workers"])
-    nodes = placement(workers, int(row["gpus_per_node"]))
-    servers = 0
-    if strategy.startswith("ps"):
-        servers = int(row["servers"] or nodes.count("-") + 1)
-    return {"workload": names[row["model"]], "device": device, "placement": nodes,
-            "servers": servers, "strategy": strategy, "local_batch": row["local_batch"],
-            "step_time_s": row["step_time_s"], "link_gbit_per_s": row["link_gbps"],
-            "rtt_ms": row["latency_ms"], "source": "row of " + row["source"][:40]}
-
-
-def wide_set(folder, datasets, file, name, device, nodes, devices):
-    with (datasets / file).open() as table:
-        rows = [run_of(row, device) for row in csv.DictReader(table)]
-    rows = [row for row in rows if row]
-    return Set(name, write_cluster(folder, name, device, nodes, devices),
-               [write_runs(folder, name, rows)], write_workloads(folder, rows))
-
-
-def method_sets(folder, datasets):
-    """Data-parallel methods on two networks of one cluster."""
-    sets = []
-    with (datasets / "hkbu_methods.csv").open() as table:
-        rows = [row for row in csv.DictReader(table) if row["strategy"]]
-    for network, name in (("10GbE", "hkbu-ethernet"), ("100GbIB", "hkbu-infiniband")):
-        runs = [{"workload": row["model"], "device": "rtx_2080_ti", "placement": row["placement"],
-                 "servers": row["servers"], "strategy": row["strategy"],
-                 "local_batch": row["local_batch"], "step_time_s": row["step_time_s"],
-                 "overlap": row["overlap"], "bucket_mib": row["bucket_mib"]}
-                for row in rows if row["network"] in (network, "none")]
-        sets.append(Set(name, write_cluster(folder, name, "rtx_2080_ti", 8, 4),
-                        [write_runs(folder, name, runs)]))
-    return sets
-
-
 def all_sets(program, folder, datasets):
     sets = shipped_sets()
     if datasets is None or not datasets.is_dir():
         print("no folder of data sets: the shipped measurements alone")
         return sets
-    sets += trace_sets(program, folder, datasets, "adaptdl", "t4", 16, 4)
-    # The fit of its two nodes is left out: it ends elsewhere, by 1e-2 of a parameter, when times
-    # move by 1e-14.
-    sets += [of for of in trace_sets(program, folder, datasets, "sia-rtx", "rtx_2080_ti", 3, 8)
-             if of.name != "sia-rtx-two-nodes"]
-    sets.append(wide_set(folder, datasets, "horovod_2017_ps_vs_ring.csv", "horovod", "p100", 16, 4))
-    sets.append(wide_set(folder, datasets, "tf_benchmarks_2017.csv", "tensorflow", "k80", 8, 8))
-    sets.append(wide_set(folder, datasets, "cmdare_ps_async_scaling.csv", "cmdare", "k80", 8, 1))
-    sets.append(wide_set(folder, datasets, "cmdare_ps_latency.csv", "cmdare-latency", "k80", 2, 1))
-    sets.append(wide_set(folder, datasets, "syncswitch_bsp_vs_asp.csv", "syncswitch", "k80", 16, 1))
-    return sets + method_sets(folder, datasets)
+    for read in public_sets.READERS.values():
+        try:
+            source = read(datasets, program, folder)
+        except FileNotFoundError as error:
+            print(f"left out: {error}")
+            continue
+        for case in source.cases:
+            if case.split not in ("distance", "new network"):
+                continue
+            name = re.sub(r"\W+", "-", f"{case.source} {case.split} {case.label}").strip("-")
+            place = folder / name
+            place.mkdir()
+            rows = case.fitted + case.judged
+            cluster, workloads = case.write(place, rows)
+            runs = public_sets.write_runs(place / f"{name}.csv", rows)
+            sets.append(Set(name, cluster, [runs], workloads))
+    return sets
 
 
 def calibrate(program, output, of, folder):

@@ -4,6 +4,8 @@ A Source has cases: what is fitted, what is judged, and under which split. Only 
 description of the data states is stated here. Each reader below is one source; the folder's
 README.md says where the files come from.
 """
+from __future__ import annotations
+
 import csv
 import dataclasses
 import re
@@ -11,7 +13,8 @@ import subprocess
 
 SPLITS = {
     "distance": "fitted to the smallest scale of several nodes, judged beyond it",
-    "one node": "fitted within one node, judged across nodes, with the link that the source states, if any",
+    "one node": "fitted within one node, judged across nodes, with the link that the source "
+                "states, if any",
     "new job": "all jobs fitted but one, of which only one device's steps are",
     "new network": "one network fitted, another stated",
     "cold": "nothing fitted but one device's steps; nothing at all for bare messages",
@@ -78,6 +81,18 @@ class Case:
     workloads: dict     # name: lines of a workload file
     between_networks: bool = False  # a rival knows the other network's row as its last point
 
+    def write(self, folder, rows):
+        """The cluster (a file or the name of a shipped one) and the workload files of rows."""
+        cluster = self.cluster
+        if not isinstance(cluster, str):
+            cluster = folder / "cluster.yaml"
+            cluster.write_text(self.cluster.text())
+        files = []
+        for name in sorted({row.columns["workload"] for row in rows} & self.workloads.keys()):
+            files.append(folder / f"{name}.yaml")
+            files[-1].write_text("\n".join([f"name: {name}"] + self.workloads[name]) + "\n")
+        return cluster, files
+
 
 @dataclasses.dataclass
 class Source:
@@ -85,6 +100,15 @@ class Source:
     what: str
     cases: list
     unjudged: list      # (split or what, why)
+
+
+def write_runs(path, rows):
+    keys = list(dict.fromkeys(key for row in rows for key in row.columns))
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, keys, restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(row.columns for row in rows)
+    return path
 
 
 def placement(devices, workers):
@@ -409,7 +433,8 @@ def read_cmdare(folder, program, scratch):
 
 def read_syncswitch(folder, program, scratch):
     name = "syncswitch"
-    known = {"ResNet-32": ("resnet32_t2t", 1944330), "ResNet-50 (CIFAR)": ("resnet50_cifar", 23705252)}
+    known = {"ResNet-32": ("resnet32_t2t", 1944330),
+             "ResNet-50 (CIFAR)": ("resnet50_cifar", 23705252)}
     rows = []
     for row in wide(folder, f"{name}_bsp_vs_asp.csv"):
         job, count = known[row["model"]]
@@ -486,7 +511,8 @@ def read_tensorflow(folder, program, scratch):
         cases.append(Case(name, "distance", label, cluster, fitted, judged, {}))
         cases.append(cold(name, cluster, rows, {}, label))
         cases += new_jobs(name, cluster, rows, {}, sorted({row.job for row in rows}), f"{label}, ")
-    return Source(name, "TensorFlow's servers on EC2 to 64 K80; NCCL in one node, fitted to 2", cases, [
+    what = "TensorFlow's servers on EC2 to 64 K80; NCCL in one node, fitted to 2"
+    return Source(name, what, cases, [
         ("new network", "no link is stated"),
         ("a local parameter device", "no plan stands for it"),
         ("real ImageNet", "reading it may bound the step")])
@@ -525,10 +551,11 @@ def read_horovod(folder, program, scratch):
             cases += new_jobs(name, cluster, singles[devices] + rows, {},
                               sorted({row.job for row in rows}), "")
         if len(sizes) == 2:
-            cases.append(Case(name, "new network", "", Cluster(name, "pascal_64", 16, 4),
+            cases.append(Case(name, "new network", stack, Cluster(name, "pascal_64", 16, 4),
                               singles[16] + singles[64] + sizes[16], sizes[64], {},
                               between_networks=True))
-    return Source(name, "servers against rings on 25 Gbit/s RoCE and 40 Gbit/s, by software", cases, [
+    what = "servers against rings on 25 Gbit/s RoCE and 40 Gbit/s, by software"
+    return Source(name, what, cases, [
         ("distance", "one scale a cluster; the second network has four times the devices")])
 
 

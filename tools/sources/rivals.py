@@ -4,6 +4,8 @@ A row is a Step. Each class is fitted by `fit(rows, others)` and asked by `secon
 of the asked row's job, `others` are fitted rows of other jobs by the same method. Linear forms are
 fitted by least squares of relative errors, with coefficients of at least 0.
 """
+from __future__ import annotations
+
 import dataclasses
 import itertools
 import math
@@ -132,7 +134,7 @@ class Ring:
 
 
 class Optimus:
-    """Peng et al.: theta0 b + theta1 + theta2 w / p + theta3 w + theta4 p; no terms of p without."""
+    """Peng et al.: theta0 b + theta1 + theta2 w / p + theta3 w + theta4 p, or without servers."""
 
     def fit(self, rows, others):
         self.numbers = relative_fit(self._features, rows)
