@@ -196,7 +196,8 @@ def read_hkbu(folder, program, scratch):
         cases.append(Case(name, "new network", f"{network} fitted, {other} stated", cluster, of,
                           [row.but(link_gbit_per_s=networks[other]) for row in rows[other]
                            if row.nodes > 1], {}, between_networks=True))
-    return Source(name, "seven methods, ResNet-50 and BERT-base, 4-32 GPUs", cases, [
+    what = "six of seven methods, ResNet-50 and BERT-base, fitted to 8 GPUs, to 32 judged"
+    return Source(name, what, cases, [
         ("ByteScheduler-A2A", "no plan stands for priorities between rings"),
         ("100 Gbit/s Ethernet", "not in the public file")])
 
