@@ -1,16 +1,17 @@
 #include "data/kineto/trace.h"
 
+#include <rapidjson/reader.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -18,11 +19,10 @@
 
 #include "data/record/input_error.h"
 #include "data/values/size_limits.h"
+#include "data/values/utf8.h"
 
 namespace stepcast {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr int kDeepest = 64;           // JSON within JSON; Kineto needs eight
 constexpr double kLongestTime = 4e15;  // us; the year 2096
@@ -32,8 +32,11 @@ constexpr char kEndOfText = '\x1f';  // between texts of a key; JSON text has no
 
 // ---- The bytes of a file, one after the other, with the line they stand in.
 
+// A stream as the parser takes them; its end reads as a nought.
 class Bytes {
  public:
+  using Ch = char;
+
   explicit Bytes(const std::string& path) : path_(path) {
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) {
@@ -44,20 +47,34 @@ class Bytes {
       throw InputError({path, 0, ""}, "", std::string("cannot be read: ") + std::strerror(errno));
     }
     Fill();
-    if (end_ - at_ >= 2 && at_[0] == '\x1f' && at_[1] == '\x8b') {
+    const std::string_view head(at_, static_cast<std::size_t>(end_ - at_));
+    if (head.starts_with("\x1f\x8b")) {
       throw InputError({path, 0, ""}, "", "is compressed with gzip",
                        "plain JSON: gunzip the trace first");
     }
-    if (done()) throw InputError({path, 0, ""}, "", "is empty", "a trace in JSON");
+    if (head.empty()) throw InputError({path, 0, ""}, "", "is empty", "a trace in JSON");
+    if (head.starts_with("\xef\xbb\xbf")) at_ += 3;
   }
 
-  bool done() const { return at_ == end_; }
-  char current() const { return *at_; }
-  void Advance() {
-    if (++at_ == end_) Fill();
+  bool done() { return Peek() == '\0' && at_ == end_; }
+  char Peek() {
+    if (at_ == end_) [[unlikely]]
+      Fill();
+    return *at_;
   }
+  char Take() {
+    const char taken = Peek();
+    if (at_ != end_) ++at_;
+    return taken;
+  }
+  std::size_t Tell() const { return before_ + static_cast<std::size_t>(at_ - buffer_.data()); }
   // Lines are counted when somebody asks.
   InputPlace place() const { return {path_, line_ + LinesTo(at_), ""}; }
+
+  // Only of streams that are written to.
+  char* PutBegin() { std::abort(); }
+  void Put(char /*byte*/) { std::abort(); }
+  std::size_t PutEnd(char* /*begin*/) { std::abort(); }
 
  private:
   struct Close {
@@ -70,47 +87,23 @@ class Bytes {
 
   void Fill() {
     line_ += LinesTo(end_);
+    before_ += static_cast<std::size_t>(end_ - buffer_.data());
+    const std::size_t size = std::fread(buffer_.data(), 1, buffer_.size() - 1, file_.get());
     at_ = buffer_.data();
-    end_ = at_ + std::fread(buffer_.data(), 1, buffer_.size(), file_.get());
-    if (done() && std::ferror(file_.get()) != 0) {
+    end_ = at_ + size;
+    buffer_[size] = '\0';
+    if (size == 0 && std::ferror(file_.get()) != 0) {
       throw InputError(place(), "", "cannot be read to its end");
     }
   }
 
   std::string path_;
   std::unique_ptr<std::FILE, Close> file_;
-  std::vector<char> buffer_ = std::vector<char>(1U << 18U);
+  std::vector<char> buffer_ = std::vector<char>((1U << 18U) + 1);
   const char* at_ = buffer_.data();
   const char* end_ = at_;
-  int line_ = 1;  // that the buffer begins in
-};
-
-// Input of the parser. All copies stand at the same byte; the end has no bytes.
-class ByteIterator {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = char;
-
-  ByteIterator() = default;
-  explicit ByteIterator(Bytes* bytes) : bytes_(bytes) {}
-  char operator*() const { return bytes_->current(); }
-  ByteIterator& operator++() {
-    bytes_->Advance();
-    return *this;
-  }
-  ByteIterator operator++(int) {
-    bytes_->Advance();
-    return *this;
-  }
-  bool operator==(const ByteIterator& other) const { return done() == other.done(); }
-  bool operator!=(const ByteIterator& other) const { return done() != other.done(); }
-
- private:
-  bool done() const { return bytes_ == nullptr || bytes_->done(); }
-  Bytes* bytes_ = nullptr;
+  std::size_t before_ = 0;  // bytes before the buffer
+  int line_ = 1;            // that the buffer begins in
 };
 
 // ---- Values.
@@ -248,7 +241,7 @@ class Numbering {
 
 // ---- The parser's listener.
 
-enum class Key {
+enum class Field {
   kOther,
   // Keys of an event.
   kPhase,
@@ -270,28 +263,28 @@ enum class Key {
   kDevice,
 };
 
-Key EventKey(std::string_view text) {
-  if (text == "ph") return Key::kPhase;
-  if (text == "cat") return Key::kCategory;
-  if (text == "name") return Key::kName;
-  if (text == "ts") return Key::kStart;
-  if (text == "dur") return Key::kDuration;
-  if (text == "pid") return Key::kProcess;
-  if (text == "tid") return Key::kThread;
-  if (text == "args") return Key::kArguments;
-  return Key::kOther;
+Field EventKey(std::string_view text) {
+  if (text == "ph") return Field::kPhase;
+  if (text == "cat") return Field::kCategory;
+  if (text == "name") return Field::kName;
+  if (text == "ts") return Field::kStart;
+  if (text == "dur") return Field::kDuration;
+  if (text == "pid") return Field::kProcess;
+  if (text == "tid") return Field::kThread;
+  if (text == "args") return Field::kArguments;
+  return Field::kOther;
 }
 
-Key ArgumentKey(std::string_view text) {
-  if (text == "Input Dims" || text == "Input dims") return Key::kDims;
-  if (text == "Input type" || text == "Input Type") return Key::kTypes;
-  if (text == "Concrete Inputs") return Key::kValues;
-  if (text == "External id" || text == "external id") return Key::kExternal;
-  if (text == "correlation") return Key::kCorrelation;
-  if (text == "Sequence number") return Key::kSequence;
-  if (text == "Fwd thread id") return Key::kForwardThread;
-  if (text == "device") return Key::kDevice;
-  return Key::kOther;
+Field ArgumentKey(std::string_view text) {
+  if (text == "Input Dims" || text == "Input dims") return Field::kDims;
+  if (text == "Input type" || text == "Input Type") return Field::kTypes;
+  if (text == "Concrete Inputs") return Field::kValues;
+  if (text == "External id" || text == "external id") return Field::kExternal;
+  if (text == "correlation") return Field::kCorrelation;
+  if (text == "Sequence number") return Field::kSequence;
+  if (text == "Fwd thread id") return Field::kForwardThread;
+  if (text == "device") return Field::kDevice;
+  return Field::kOther;
 }
 
 // An event while its fields come in, in any order.
@@ -316,37 +309,37 @@ struct OpenEvent {
   }
 };
 
-class Listener {
+class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener> {
  public:
+  using Size = rapidjson::SizeType;
+
   Listener(const Bytes& bytes, KinetoTrace* trace) : bytes_(bytes), trace_(*trace) {}
 
   bool found_events() const { return found_events_; }
 
   // The names below are the parser's.
-  bool null() { return Value("", Kind::kNothing); }
-  bool boolean(bool value) { return Value(value ? "True" : "False", Kind::kNothing); }
-  bool number_integer(Json::number_integer_t value) {
-    return Value(std::to_string(value), Kind::kNumber);
+  bool Null() { return Value("", Kind::kNothing); }
+  bool Bool(bool value) { return Value(value ? "True" : "False", Kind::kNothing); }
+  bool RawNumber(const char* text, Size size, bool /*copy*/) {
+    return Value({text, size}, Kind::kNumber);
   }
-  bool number_unsigned(Json::number_unsigned_t value) {
-    return Value(std::to_string(value), Kind::kNumber);
+  bool String(const char* text, Size size, bool /*copy*/) {
+    const std::string_view whole(text, size);
+    // The parser lets half a surrogate pair pass, "\udc00", which is no text.
+    if (whole.find('\xed') != std::string_view::npos && !IsUtf8(whole)) return false;
+    return Value(whole, Kind::kText);
   }
-  bool number_float(Json::number_float_t /*value*/, const std::string& text) {
-    return Value(text, Kind::kNumber);
-  }
-  bool string(std::string& text) { return Value(text, Kind::kText); }
-  bool binary(Json::binary_t& /*value*/) { return true; }
 
-  bool start_object(std::size_t /*size*/) {
+  bool StartObject() {
     Deeper();
     if (depth_ == 1) {
       place_ = Place::kFile;
     } else if (place_ == Place::kEvents && depth_ == events_depth_ + 1) {
       event_.Clear();
-      event_key_ = argument_key_ = Key::kOther;
+      event_key_ = argument_key_ = Field::kOther;
     } else if (InEvent() && depth_ == events_depth_ + 2) {
-      in_arguments_ = event_key_ == Key::kArguments;
-      argument_key_ = Key::kOther;
+      in_arguments_ = event_key_ == Field::kArguments;
+      argument_key_ = Field::kOther;
     } else if (place_ == Place::kDevices && depth_ == 3) {
       trace_.devices.emplace_back();
       major_.clear();
@@ -356,7 +349,8 @@ class Listener {
     }
     return true;
   }
-  bool key(std::string& text) {
+  bool Key(const char* begin, Size size, bool /*copy*/) {
+    const std::string_view text(begin, size);
     if (place_ == Place::kFile && depth_ == 1) {
       file_key_ = text;
     } else if (InEvent() && depth_ == events_depth_ + 1) {
@@ -368,17 +362,17 @@ class Listener {
     }
     return true;
   }
-  bool end_object() {
+  bool EndObject(Size /*members*/) {
     if (InEvent() && depth_ == events_depth_ + 1) {
       TakeEvent();
-      event_key_ = Key::kOther;
+      event_key_ = Field::kOther;
     }
     if (InEvent() && depth_ == events_depth_ + 2) in_arguments_ = false;
     --depth_;
     return true;
   }
 
-  bool start_array(std::size_t /*size*/) {
+  bool StartArray() {
     Deeper();
     if (depth_ == 1) {  // the events alone
       StartEvents();
@@ -388,7 +382,7 @@ class Listener {
     } else if (place_ == Place::kEvents && depth_ == events_depth_ + 1) {
       throw Wrong("traceEvents", "[", "is not an event", "objects");
     } else if (std::string* dims = Collecting(); dims != nullptr) {
-      if (argument_key_ == Key::kDims) {
+      if (argument_key_ == Field::kDims) {
         if (!dims->empty() && dims->back() != '[') *dims += ',';
         *dims += '[';
       } else if (depth_ > events_depth_ + 3) {
@@ -397,24 +391,13 @@ class Listener {
     }
     return true;
   }
-  bool end_array() {
-    if (std::string* dims = Collecting(); dims != nullptr && argument_key_ == Key::kDims) {
+  bool EndArray(Size /*elements*/) {
+    if (std::string* dims = Collecting(); dims != nullptr && argument_key_ == Field::kDims) {
       *dims += ']';
     }
     --depth_;
     if (depth_ == 1 && place_ != Place::kFile) place_ = Place::kFile;
     return true;
-  }
-
-  bool parse_error(std::size_t byte, const std::string& /*token*/,
-                   const nlohmann::detail::exception& /*error*/) {
-    InputPlace place = bytes_.place();
-    if (bytes_.done()) {
-      throw InputError(place, "", "ends before its JSON does: the trace was cut off",
-                       "a trace that was written to its end");
-    }
-    place.key = "byte " + std::to_string(byte);
-    throw InputError(place, "", "is not JSON", "a trace as export_chrome_trace() writes it");
   }
 
  private:
@@ -441,11 +424,11 @@ class Listener {
   std::string* Collecting() {
     if (!InEvent() || !in_arguments_ || depth_ < events_depth_ + 3) return nullptr;
     switch (argument_key_) {
-      case Key::kDims:
+      case Field::kDims:
         return &event_.dims;
-      case Key::kTypes:
+      case Field::kTypes:
         return &event_.types;
-      case Key::kValues:
+      case Field::kValues:
         return &event_.values;
       default:
         return nullptr;
@@ -454,21 +437,21 @@ class Listener {
 
   const char* KeyName() const {
     switch (in_arguments_ ? argument_key_ : event_key_) {
-      case Key::kDims:
+      case Field::kDims:
         return "Input Dims";
-      case Key::kTypes:
+      case Field::kTypes:
         return "Input type";
-      case Key::kValues:
+      case Field::kValues:
         return "Concrete Inputs";
-      case Key::kExternal:
+      case Field::kExternal:
         return "External id";
-      case Key::kCorrelation:
+      case Field::kCorrelation:
         return "correlation";
-      case Key::kSequence:
+      case Field::kSequence:
         return "Sequence number";
-      case Key::kForwardThread:
+      case Field::kForwardThread:
         return "Fwd thread id";
-      case Key::kDevice:
+      case Field::kDevice:
         return "device";
       default:
         return "";
@@ -482,7 +465,7 @@ class Listener {
     return {place, Shown(value), problem, allowed};
   }
 
-  bool Value(const std::string& text, Kind kind) {
+  bool Value(std::string_view text, Kind kind) {
     if (std::string* list = Collecting(); list != nullptr) {
       TakeElement(text, kind, list);
     } else if (InEvent() && depth_ == events_depth_ + 1) {
@@ -501,8 +484,8 @@ class Listener {
     return true;
   }
 
-  void TakeElement(const std::string& text, Kind kind, std::string* list) {
-    if (argument_key_ == Key::kDims) {
+  void TakeElement(std::string_view text, Kind kind, std::string* list) {
+    if (argument_key_ == Field::kDims) {
       if (kind != Kind::kNumber) {
         throw Wrong("Input Dims", text, "is not a length", "whole numbers");
       }
@@ -514,28 +497,28 @@ class Listener {
     }
   }
 
-  void TakeField(const std::string& text, Kind kind) {
+  void TakeField(std::string_view text, Kind kind) {
     switch (event_key_) {
-      case Key::kPhase:
+      case Field::kPhase:
         event_.phase = text;
         break;
-      case Key::kCategory:
+      case Field::kCategory:
         event_.category = text;
         break;
-      case Key::kName:
+      case Field::kName:
         event_.name = text;
         event_.named = kind == Kind::kText;
         break;
-      case Key::kStart:
+      case Field::kStart:
         event_.start = text;
         break;
-      case Key::kDuration:
+      case Field::kDuration:
         event_.duration = text;
         break;
-      case Key::kProcess:
+      case Field::kProcess:
         event_.process = text;
         break;
-      case Key::kThread:
+      case Field::kThread:
         event_.thread = text;
         break;
       default:
@@ -543,22 +526,22 @@ class Listener {
     }
   }
 
-  void TakeArgument(const std::string& text) {
+  void TakeArgument(std::string_view text) {
     std::int64_t* target = nullptr;
     switch (argument_key_) {
-      case Key::kExternal:
+      case Field::kExternal:
         target = &event_.external;
         break;
-      case Key::kCorrelation:
+      case Field::kCorrelation:
         target = &event_.correlation;
         break;
-      case Key::kSequence:
+      case Field::kSequence:
         target = &event_.sequence;
         break;
-      case Key::kForwardThread:
+      case Field::kForwardThread:
         target = &event_.forward_thread;
         break;
-      case Key::kDevice:
+      case Field::kDevice:
         target = &event_.device;
         break;
       default:
@@ -568,38 +551,47 @@ class Listener {
     *target = WholeNumber(text).value_or(-1);
   }
 
-  void TakeFact(const std::string& text) {
+  // As a profile keeps it.
+  std::string Fact(const std::string& key, std::string_view text) const {
+    if (text.size() > kLongestName) {
+      throw Wrong(key.c_str(), text, "is too long",
+                  ("at most " + std::to_string(kLongestName) + " bytes").c_str());
+    }
+    if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < ' '; })) {
+      throw Wrong(key.c_str(), text, "has a control character", "a text of one line");
+    }
+    return std::string(text);
+  }
+
+  void TakeFact(std::string_view text) {
     if (file_key_ == "traceEvents") {
       throw Wrong("traceEvents", text, "is not a list", "a list of events");
     }
     if (file_key_ == "baseTimeNanoseconds") {
       trace_.base_time = WholeNumber(text).value_or(0);
     } else if (file_key_ == "pytorch_version" || file_key_ == "torch_version") {
-      trace_.settings["pytorch"] = text;
+      trace_.settings["pytorch"] = Fact(file_key_, text);
     } else if (file_key_ == "with_stack" || file_key_ == "profile_memory" ||
                file_key_ == "with_flops" || file_key_ == "with_modules") {
       trace_.settings[file_key_] = text == "1" || text == "True" ? "yes" : "no";
     } else if (file_key_ == "cuda_runtime_version" || file_key_ == "cuda_driver_version" ||
                file_key_ == "hip_runtime_version" || file_key_ == "hip_driver_version") {
-      trace_.facts[file_key_] = text;
+      trace_.facts[file_key_] = Fact(file_key_, text);
     }
   }
 
-  void TakeDevice(const std::string& text) {
+  void TakeDevice(std::string_view text) {
     KinetoDevice& device = trace_.devices.back();
     if (device_key_ == "id") {
       device.id = static_cast<int>(WholeNumber(text).value_or(-1) & 0xffff);
     } else if (device_key_ == "name") {
-      const bool control =
-          std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < ' '; });
-      if (control) throw Wrong("name", text, "has a control character", "a name of one line");
-      device.name = text;
+      device.name = Fact(device_key_, text);
     } else if (device_key_ == "totalGlobalMem") {
-      device.facts["memory"] = text + " B";
+      device.facts["memory"] = Fact(device_key_, text) + " B";
     } else if (device_key_ == "numSms") {
-      device.facts["multiprocessors"] = text;
+      device.facts["multiprocessors"] = Fact(device_key_, text);
     } else if (device_key_ == "computeMajor" || device_key_ == "computeMinor") {
-      (device_key_ == "computeMajor" ? major_ : minor_) = text;
+      (device_key_ == "computeMajor" ? major_ : minor_) = Fact(device_key_, text);
       device.facts["compute_capability"] = major_ + (minor_.empty() ? "" : "." + minor_);
     }
   }
@@ -667,8 +659,8 @@ class Listener {
   Numbering inputs_;
   OpenEvent event_;
   Place place_ = Place::kFile;
-  Key event_key_ = Key::kOther;
-  Key argument_key_ = Key::kOther;
+  Field event_key_ = Field::kOther;
+  Field argument_key_ = Field::kOther;
   std::string file_key_;
   std::string device_key_;
   std::string major_, minor_;  // of the device's compute capability
@@ -684,7 +676,19 @@ KinetoTrace ReadKinetoTrace(const std::string& path) {
   KinetoTrace trace;
   Bytes bytes(path);
   Listener listener(bytes, &trace);
-  Json::sax_parse(ByteIterator(&bytes), ByteIterator(), &listener);
+  // A number is looked at where it matters, as its text.
+  constexpr unsigned kHow =
+      rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseValidateEncodingFlag;
+  const rapidjson::ParseResult result = rapidjson::Reader().Parse<kHow>(bytes, listener);
+  if (result.IsError() && bytes.done()) {
+    throw InputError(bytes.place(), "", "ends before its JSON does: the trace was cut off",
+                     "a trace that was written to its end");
+  }
+  if (result.IsError() || !bytes.done()) {
+    InputPlace place = bytes.place();
+    place.key = "byte " + std::to_string((result.IsError() ? result.Offset() : bytes.Tell()) + 1);
+    throw InputError(place, "", "is not JSON", "a trace as export_chrome_trace() writes it");
+  }
   if (!listener.found_events()) {
     throw InputError({path, 0, "traceEvents"}, "", "is missing",
                      "a trace as export_chrome_trace() of torch.profiler writes it");

@@ -11,8 +11,8 @@ build=$WORK/build prefix=$WORK/prefix
 
 # Headers of parsers that nobody can include.
 poison=$WORK/poison
-mkdir -p "$poison/yaml-cpp" "$poison/nlohmann"
-for header in yaml-cpp/yaml.h nlohmann/json.hpp nlohmann/json_fwd.hpp; do
+mkdir -p "$poison/yaml-cpp" "$poison/nlohmann" "$poison/rapidjson"
+for header in yaml-cpp/yaml.h nlohmann/json.hpp nlohmann/json_fwd.hpp rapidjson/reader.h; do
   echo '#error "a library that predicts includes a parser"' >"$poison/$header"
 done
 "$CMAKE" -S "$STEPCAST_SOURCE" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug \
