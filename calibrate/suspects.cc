@@ -11,6 +11,7 @@
 
 #include "calibrate/scatter.h"
 #include "calibrate/text.h"
+#include "data/plan/key.h"
 #include "model/step/believed_model.h"
 #include "model/step/plan_key.h"
 
@@ -59,10 +60,8 @@ class Numbering {
 // All that is stated of a run but its times: equal keys are the same experiment.
 PlanKey KeyOf(const Run& run, Numbering* names) {
   const Plan& plan = run.plan;
-  PlanKey key = OptionsKey(plan);
+  PlanKey key = StatedKey(plan);
   key.insert(key.begin(), {(*names)(run.workload), (*names)(run.device)});
-  AppendLink(plan.link, &key);
-  AppendLink(plan.server_link, &key);
   key.push_back(static_cast<double>(plan.placement.size()));
   for (const int devices : plan.placement) key.push_back(devices);
   for (const std::string& host : plan.hosts) key.push_back((*names)(host));

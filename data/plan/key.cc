@@ -38,6 +38,13 @@ PlanKey OptionsKey(const Plan& plan, std::optional<DataSize<>> default_bucket) {
   return key;
 }
 
+PlanKey StatedKey(const Plan& plan) {
+  PlanKey key = OptionsKey(plan);
+  AppendLink(plan.link, &key);
+  AppendLink(plan.server_link, &key);
+  return key;
+}
+
 void AppendLink(const LinkFacts& link, PlanKey* key) {
   LinkFacts::ForEach([&](const char*, auto fact) { key->push_back(Number(link.*fact)); });
 }

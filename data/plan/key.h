@@ -17,6 +17,9 @@ using PlanKey = std::vector<double>;
 // plan that states no cap of its buckets has `default_bucket`, if that is given.
 PlanKey OptionsKey(const Plan& plan, std::optional<DataSize<>> default_bucket = {});
 
+// All that a plan states but its placement and hosts.
+PlanKey StatedKey(const Plan& plan);
+
 void AppendLink(const LinkFacts& link, PlanKey* key);
 
 }  // namespace stepcast

@@ -37,9 +37,7 @@ class Evaluated {
 
   const Answer& Of(const Plan& plan) {
     if (!plan.hosts.empty()) return last_ = Ask(plan);
-    PlanKey key = OptionsKey(plan);
-    AppendLink(plan.link, &key);
-    AppendLink(plan.server_link, &key);
+    PlanKey key = StatedKey(plan);
     key.insert(key.end(), plan.placement.begin(), plan.placement.end());
     const auto known = answers_.find(key);
     if (known != answers_.end()) return known->second;

@@ -492,9 +492,7 @@ TEST(EveryPlanField, PassesTheCheckAndGoesWithItsStrategy) {
 // Where a plan runs is no part of the key: its callers count that.
 TEST(EveryPlanField, TellsPlansApartByTheKey) {
   const auto key_of = [](const Plan& plan) {
-    PlanKey key = OptionsKey(plan);
-    AppendLink(plan.link, &key);
-    AppendLink(plan.server_link, &key);
+    PlanKey key = StatedKey(plan);
     return key;
   };
   for (const ChangedPlan& plan : ChangedPlans()) {
