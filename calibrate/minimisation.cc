@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -52,7 +53,17 @@ Minimisation::Minimisation(const ParameterLayout& layout, const std::vector<cons
                            std::vector<double> start, std::optional<int> only,
                            std::optional<int> hold)
     : layout_(layout), values_(std::move(start)), hold_(hold) {
-  for (const ParameterLayout::Block& block : layout.blocks()) {
+  const auto matters = [&](const ParameterLayout::Block& block) {
+    if (!only || block.offset == *only) return true;
+    if (block.kind == ParameterLayout::Kind::kDevice) {
+      const auto sample = static_cast<std::size_t>(*only + kSampleTime);
+      return layout.parameters()[sample].relative_to == block.offset;
+    }
+    return block.kind != ParameterLayout::Kind::kWorkload;
+  };
+  std::copy_if(layout.blocks().begin(), layout.blocks().end(), std::back_inserter(blocks_),
+               matters);
+  for (const ParameterLayout::Block& block : blocks_) {
     AddBlock(block);
     if (only && block.offset != *only) {
       problem_.SetParameterBlockConstant(values_.data() + block.offset);
@@ -81,7 +92,7 @@ Fit Minimisation::SolveAsSet(int max_iterations, double tolerance) {
   // Each row has one workload: their blocks are eliminated first, at a cost linear in both.
   options.linear_solver_type = ceres::DENSE_SCHUR;
   auto ordering = std::make_shared<ceres::ParameterBlockOrdering>();
-  for (const ParameterLayout::Block& block : layout_.blocks()) {
+  for (const ParameterLayout::Block& block : blocks_) {
     const bool first = block.kind == ParameterLayout::Kind::kWorkload;
     ordering->AddElementToGroup(values_.data() + block.offset, first ? 0 : 1);
   }
@@ -99,7 +110,7 @@ Fit Minimisation::SolveAsSet(int max_iterations, double tolerance) {
 
 std::optional<Eigen::MatrixXd> Minimisation::Covariance() {
   std::vector<const double*> all;
-  for (const ParameterLayout::Block& block : layout_.blocks()) {
+  for (const ParameterLayout::Block& block : blocks_) {
     all.push_back(values_.data() + block.offset);
   }
   ceres::Covariance::Options options;
@@ -158,7 +169,7 @@ bool Minimisation::WithinBounds() const {
 }
 
 void Minimisation::SetBounds() {
-  for (const ParameterLayout::Block& block : layout_.blocks()) {
+  for (const ParameterLayout::Block& block : blocks_) {
     double* const at = values_.data() + block.offset;
     if (problem_.IsParameterBlockConstant(at)) continue;
     for (int i = 0; i < block.size; ++i) {

@@ -31,8 +31,8 @@ struct Fit {
 // row has one: the cost of a step is linear in rows and workloads.
 class Minimisation {
  public:
-  // `layout` and the plans must outlive it. With `only`, all blocks but the one at that offset keep
-  // their values; with `hold`, one parameter does.
+  // `layout` and the plans must outlive it. With `only`, all blocks but the one at that offset, a
+  // workload's with its plans, keep their values; with `hold`, one parameter does.
   Minimisation(const ParameterLayout& layout, const std::vector<const PlanRows*>& plans,
                std::vector<double> start, std::optional<int> only = std::nullopt,
                std::optional<int> hold = std::nullopt);
@@ -51,6 +51,7 @@ class Minimisation {
   void SetBounds();
 
   const ParameterLayout& layout_;
+  std::vector<ParameterLayout::Block> blocks_;  // those that may matter
   std::vector<double> values_;
   std::optional<int> hold_;
   ceres::Problem problem_;

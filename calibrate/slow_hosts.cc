@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "calibrate/group_rows.h"
@@ -63,7 +65,7 @@ double RobustCost(double z) { return 2 * (std::sqrt(1 + z * z) - 1); }
 
 struct Group {
   std::vector<std::string> hosts;
-  std::vector<bool> holds;  // by run
+  std::set<int> runs;  // that it takes part in
   double score = 0;
   double log_factor = 0;
 };
@@ -90,20 +92,30 @@ std::vector<Group> Candidates(const CalibrationProblem& problem, const Parameter
     alone.plan.hosts = {host};
     return !layout.SlowdownsOf(alone).offsets.empty();
   };
-  for (const std::vector<std::string>& hosts : found.groups) {
-    if (known(hosts.front())) continue;
-    Group group;
-    group.hosts = hosts;
-    const std::set<std::string> names(hosts.begin(), hosts.end());
-    for (const Run& run : problem.runs) {
-      group.holds.push_back(std::any_of(run.plan.hosts.begin(), run.plan.hosts.end(),
-                                        [&](const auto& host) { return names.count(host) > 0; }));
+  std::unordered_map<std::string_view, std::size_t> group_of;
+  for (std::size_t i = 0; i < found.groups.size(); ++i) {
+    for (const std::string& host : found.groups[i]) group_of.emplace(host, i);
+  }
+  std::vector<std::vector<std::size_t>> states_of(found.groups.size());
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    for (const std::string& host :
+         problem.runs[static_cast<std::size_t>(states[i].run)].plan.hosts) {
+      const auto it = group_of.find(host);
+      if (it == group_of.end()) continue;
+      std::vector<std::size_t>& own = states_of[it->second];
+      if (own.empty() || own.back() != i) own.push_back(i);
     }
+  }
+  for (std::size_t i = 0; i < found.groups.size(); ++i) {
+    if (known(found.groups[i].front())) continue;
+    Group group;
+    group.hosts = found.groups[i];
     double slope = 0;
     double curvature = 0;
     std::vector<double> asked;
-    for (const RowState& state : states) {
-      if (!group.holds[static_cast<std::size_t>(state.run)]) continue;
+    for (const std::size_t at : states_of[i]) {
+      const RowState& state = states[at];
+      group.runs.insert(state.run);
       const double z = state.off / state.log_sd;
       const double weight = 1 / (std::sqrt(1 + z * z) * state.log_sd * state.log_sd);
       slope += weight * state.off * state.compute;
@@ -174,7 +186,7 @@ std::optional<Tried> Try(const CalibrationProblem& problem, const ParameterLayou
     const double fall =
         RobustCost(far[i].off / far[i].log_sd) - RobustCost(near[i].off / near[i].log_sd);
     tried.z2 += std::min(fall, kMostOfARow);
-    if (group.holds[static_cast<std::size_t>(near[i].run)] && fall > 0) ++nearer;
+    if (fall > 0 && group.runs.count(near[i].run) > 0) ++nearer;
   }
   if (nearer < 2 || std::abs(tried.log_factor) < std::log(kLeastFactor)) return std::nullopt;
   tried.with.fit = with;

@@ -7,8 +7,11 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
+#include "calibrate/excerpt.h"
 #include "calibrate/scatter.h"
 #include "calibrate/text.h"
 #include "data/plan/key.h"
@@ -72,14 +75,14 @@ PlanKey KeyOf(const Run& run, Numbering* names) {
 class Models {
  public:
   Models(const CalibrationProblem& problem, const CalibrationOutcome& outcome)
-      : problem_(problem), outcome_(outcome) {}
+      : problem_(problem), excerpts_(outcome.cluster) {}
 
   const BelievedModel& Of(const Run& run) {
     std::unique_ptr<BelievedModel>& model = models_[{run.workload, run.device}];
     if (!model) {
       const auto facts = problem_.devices.find(run.device);
       model = std::make_unique<BelievedModel>(
-          outcome_.cluster, problem_.workloads.at(run.workload),
+          excerpts_.Of(run.workload, run.device), problem_.workloads.at(run.workload),
           facts == problem_.devices.end() ? std::nullopt : std::optional<Device>(facts->second),
           run.device);
     }
@@ -88,7 +91,7 @@ class Models {
 
  private:
   const CalibrationProblem& problem_;
-  const CalibrationOutcome& outcome_;
+  Excerpts excerpts_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<BelievedModel>> models_;
 };
 
@@ -418,10 +421,9 @@ class Diagnosis {
                          "the cluster file"};
     if (servers) return stated;
     // The slowest of the hosts' own links.
+    const std::unordered_set<std::string_view> named(plan_.hosts.begin(), plan_.hosts.end());
     for (const Host& host : cluster_.hosts) {
-      const bool named =
-          std::find(plan_.hosts.begin(), plan_.hosts.end(), host.name) != plan_.hosts.end();
-      if (!named || !host.link.bandwidth) continue;
+      if (!host.link.bandwidth || named.count(host.name) == 0) continue;
       stated.rate = stated.rate ? Min(*stated.rate, *host.link.bandwidth) : *host.link.bandwidth;
     }
     return stated;

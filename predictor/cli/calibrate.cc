@@ -9,6 +9,7 @@
 
 #include "calibrate/caveats.h"
 #include "calibrate/drift.h"
+#include "calibrate/excerpt.h"
 #include "calibrate/host_findings.h"
 #include "calibrate/identifiability.h"
 #include "calibrate/next_runs.h"
@@ -87,9 +88,10 @@ Findings FindAll(const CalibrationProblem& problem, const CalibrationOutcome& ou
   findings.suspects = FindSuspects(problem, outcome);
   findings.caveats = Caveats(problem, outcome);
   std::set<std::string> named;
+  const Excerpts excerpts(outcome.cluster);
   for (const Measured& m : MeasuredWorkloads(problem, *outcome.cluster.calibration)) {
     if (WholeCluster(outcome.cluster, 1).workers() > kMostCount) break;
-    const BelievedModel model(outcome.cluster, problem.workloads.at(m.workload),
+    const BelievedModel model(excerpts.Of(m.workload, m.device), problem.workloads.at(m.workload),
                               DeviceOf(problem, m.device), m.device);
     const Plan whole = WholeCluster(outcome.cluster, m.batches.min);
     for (Ambiguity& a : FindAmbiguities(model, CandidatePlans(whole, m.batches))) {
@@ -125,8 +127,9 @@ std::string ErrorBudget(const CalibrationProblem& problem, const CalibrationOutc
                {"beyond the runs", "", Align::kRight},
                {"90 % interval", "", Align::kRight}});
   int rows = 0;
+  const Excerpts excerpts(outcome.cluster);
   for (const Measured& m : MeasuredWorkloads(problem, *outcome.cluster.calibration)) {
-    const Predictor predictor(outcome.cluster, problem.workloads.at(m.workload),
+    const Predictor predictor(excerpts.Of(m.workload, m.device), problem.workloads.at(m.workload),
                               DeviceOf(problem, m.device), m.device);
     const Plan plan = WholeCluster(outcome.cluster, m.batches.min);
     if (plan.workers() > kMostCount) continue;
@@ -454,9 +457,10 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
   AddProfilePriors(args, &problem);
   // Some seconds at most: each interval takes fits whose cost grows with plans and parameters.
   constexpr double kProfileBudget = 4e6;
-  const double parameters =
-      int{kClusterParameterCount} +
-      (int{kWorkloadParameterCount} + 1) * static_cast<double>(problem.workloads.size());
+  std::set<std::string> scopes;
+  for (const Run& run : problem.runs) scopes.insert(WorkloadScope(run.workload, run.device));
+  const double parameters = int{kClusterParameterCount} +
+                            (int{kWorkloadParameterCount} + 1) * static_cast<double>(scopes.size());
   CalibrationOptions how;
   how.profiled_plans = static_cast<std::size_t>(kProfileBudget / (parameters * parameters));
   const CalibrationOutcome outcome = Calibrate(problem, how);
