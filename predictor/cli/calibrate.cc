@@ -13,6 +13,7 @@
 #include "calibrate/host_findings.h"
 #include "calibrate/identifiability.h"
 #include "calibrate/next_runs.h"
+#include "calibrate/parameter_layout.h"
 #include "calibrate/suspects.h"
 #include "data/io/machines.h"
 #include "data/io/text_file.h"
@@ -457,10 +458,9 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
   AddProfilePriors(args, &problem);
   // Some seconds at most: each interval takes fits whose cost grows with plans and parameters.
   constexpr double kProfileBudget = 4e6;
-  std::set<std::string> scopes;
-  for (const Run& run : problem.runs) scopes.insert(WorkloadScope(run.workload, run.device));
-  const double parameters = int{kClusterParameterCount} +
-                            (int{kWorkloadParameterCount} + 1) * static_cast<double>(scopes.size());
+  const double parameters = ParameterLayout(problem.cluster, problem.runs, problem.workloads,
+                                            problem.devices, problem.statements)
+                                .size();
   CalibrationOptions how;
   how.profiled_plans = static_cast<std::size_t>(kProfileBudget / (parameters * parameters));
   const CalibrationOutcome outcome = Calibrate(problem, how);
