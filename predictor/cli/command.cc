@@ -23,6 +23,15 @@ constexpr std::size_t kHelpWidth = 100;
 // Where PrintHelp leaves its words instead of printing them, while ReadHelp asks.
 Help* help_wanted = nullptr;
 
+// Of many hosts the first few: "h0+h1+... (1,190 more)".
+std::string HostsText(const std::vector<std::string>& hosts) {
+  constexpr std::size_t kMostNamed = 20;
+  constexpr std::size_t kFirst = 10;
+  if (hosts.size() <= kMostNamed) return JoinHosts(hosts);
+  return fmt::format("{}+... ({} more)", JoinHosts({hosts.begin(), hosts.begin() + kFirst}),
+                     FormatCount(static_cast<double>(hosts.size() - kFirst)));
+}
+
 }  // namespace
 
 Arguments::Arguments(const std::string& command, const po::options_description& options,
@@ -258,7 +267,7 @@ std::string DescribePlan(const Plan& plan) {
     text += placement.size() <= 24 ? fmt::format(" ({})", placement)
                                    : fmt::format(" on {} nodes", plan.nodes());
   }
-  if (!plan.hosts.empty()) text += " on " + JoinHosts(plan.hosts);
+  if (!plan.hosts.empty()) text += " on " + HostsText(plan.hosts);
   if (plan.workers() > 1 || plan.servers > 0) {
     text += fmt::format(", {}", StrategyName(plan.strategy));
     if (plan.servers > 0) {

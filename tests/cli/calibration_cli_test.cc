@@ -1,11 +1,14 @@
 // Fitting, planning and checking, as the command line tells them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "data/plan/fields.h"
 #include "tests/cli/program.h"
 #include "tests/support/temp_file.h"
 
@@ -151,6 +154,71 @@ TEST(PlanCommand, AMeasuredRunIsNotAskedForAgain) {
   EXPECT_LT(after.at("log_sd"), before.at("log_sd"));
 }
 
+// Whatever a plan states that `plan` takes, up to the ends of its range, `calibrate` reads the rows
+// that come of it once they have times.
+TEST(PlanCommand, CalibrateReadsWhatPlanWrites) {
+  const TempFolder folder;
+  const std::string fitted = folder.Path("fitted.yaml");
+  const Words base = {"plan", "--cluster", "gce-t4", "--workload", "resnet50", "--local-batch",
+                      "32",   "--workers", "8",      "--count",    "2"};
+  constexpr double kLongestStep = 1e7;  // s; what a row may state
+  int read = 0;
+  const auto check = [&](const Words& flags) {
+    const ProcessResult plan = program::Stepcast(base + flags + Words{"--json"});
+    if (plan.exit_code == 2) return;
+    ASSERT_EQ(plan.exit_code, 0) << plan.err;
+    const Json next = Json::parse(plan.out);
+    std::string rows = next.at("runs_header").get<std::string>() + "\n";
+    for (const Json& run : next.at("runs")) {
+      const std::string row = run.at("runs_row");
+      const std::size_t at = row.find("STEP_TIME");
+      ASSERT_NE(at, std::string::npos) << row;
+      const double step = std::min(run.at("step_time_s").get<double>(), kLongestStep);
+      rows += fmt::format("{}{}{}\n", row.substr(0, at), step, row.substr(at + 9));
+    }
+    const std::string file = folder.Write("next.csv", rows);
+    const ProcessResult fit =
+        program::Stepcast({"calibrate", "--cluster", "gce-t4", "--runs", file, "--output", fitted});
+    EXPECT_NE(fit.exit_code, 2) << fit.err << rows;
+    if (fit.exit_code != 0) return;
+    const ProcessResult again = program::Stepcast(
+        {"predict", "--cluster", fitted, "--workload", "resnet50", "--local-batch", "32"});
+    EXPECT_EQ(again.exit_code, 0) << again.err;
+    ++read;
+  };
+  const auto strategy_of = [](const PlanField& field) -> const char* {
+    switch (field.with) {
+      case GoesWith::kServers:
+      case GoesWith::kParameterServers:
+      case GoesWith::kPsSync:
+        return "ps-sync";
+      case GoesWith::kPsAsync:
+        return "ps-async";
+      default:
+        return "allreduce";
+    }
+  };
+  int numbers = 0;
+  for (const PlanField& field : PlanFields()) {
+    if (field.unit == nullptr || field.flag == std::string("local-batch")) continue;
+    ++numbers;
+    const std::string strategy = strategy_of(field);
+    Words with = {"--strategy", strategy};
+    const bool of_servers = field.flag == std::string("servers");
+    if (of_servers || strategy != "allreduce") with = {"--strategy", "ps-sync", "--servers", "2"};
+    if (strategy == "ps-async") with[1] = strategy;
+    if (of_servers) with.resize(2);
+    for (const double value : {field.range.least, field.range.most, 1.0, 0.123456789012345}) {
+      const std::string text =
+          fmt::format("{}{}{}", value, *field.unit == '\0' ? "" : " ", field.unit);
+      SCOPED_TRACE(fmt::format("--{} {}", field.flag, text));
+      check(with + Words{std::string("--") + field.flag, text});
+    }
+  }
+  EXPECT_GT(numbers, 8);
+  EXPECT_GT(read, numbers);
+}
+
 TEST(PlanCommand, ChoosesAmongWhatCanBeMeasured) {
   const Json plan = JsonOf({"plan", "--cluster", "ufrgs-tupi", "--workload", "resnet50",
                             "--local-batch", "128", "--among", kFit});
@@ -224,6 +292,23 @@ TEST_F(CheckCommand, Errors) {
               {"--check", "has no calibration"});
   ExpectError({"calibrate", "--cluster", file, "--check", kFit, "--runs", kFit},
               {"--runs", "beside --check"});
+}
+
+// ---- evaluate.
+
+TEST(EvaluateCommand, NamesTheFirstOfManyHosts) {
+  const TempFolder folder;
+  std::string placement = "1";
+  std::string hosts = "h0";
+  for (int i = 1; i < 1200; ++i) {
+    placement += "-1";
+    hosts += "+h" + std::to_string(i);
+  }
+  const std::string runs =
+      "workload,device,placement,servers,strategy,local_batch,step_time_s,hosts\n" +
+      ("resnet50,t4," + placement + ",0,ring,32,0.5," + hosts + "\n");
+  program::ExpectText({"evaluate", "--cluster", "gce-t4", "--runs", folder.Write("r.csv", runs)},
+                      {" on h0+h1+h2+h3+h4+h5+h6+h7+h8+h9+... (1,190 more), ring"});
 }
 
 }  // namespace
