@@ -31,8 +31,9 @@ TEST(Readers, TimeGoesWithTheSizeOfTheFile) {
     const int most = std::min(input.most, kMost);
     const std::string small = input.text(most / 16);
     const std::string large = input.text(most);
-    const double quick = std::max(kQuickest, TimeToRead(input, small));
-    const double slow = TimeToRead(input, large);
+    const TempFolder folder;
+    const double quick = std::max(kQuickest, TimeToRead(input, Given(input, small, folder)));
+    const double slow = TimeToRead(input, Given(input, large, folder));
     const double slope = std::log(slow / quick) / std::log(static_cast<double>(large.size()) /
                                                            static_cast<double>(small.size()));
     EXPECT_LT(slope, kSteepest) << input.name << ": " << quick << " s, " << slow << " s";

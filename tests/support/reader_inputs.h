@@ -7,10 +7,17 @@
 #include <vector>
 
 #include "data/io/compute_profile_file.h"
+#include "data/io/import_adaptdl.h"
 #include "data/io/machines.h"
 #include "data/io/online_record.h"
 #include "data/io/runs.h"
 #include "data/io/workload_file.h"
+#include "data/kineto/import_kineto.h"
+#include "tests/support/temp_file.h"
+#ifdef STEPCAST_HAS_ONNX
+#include "data/onnx/import_onnx.h"
+#include "tests/support/onnx_model.h"
+#endif
 
 namespace stepcast {
 
@@ -19,7 +26,14 @@ struct ReaderInput {
   int most;  // an honest large file has as many
   std::string (*text)(int count);
   void (*read)(const std::string& text);
+  const char* file = nullptr;  // whose path `read` takes instead of the text
 };
+
+// What the input's reader is given: the text, or the path of a file that holds it.
+inline std::string Given(const ReaderInput& input, const std::string& text,
+                         const TempFolder& folder) {
+  return input.file == nullptr ? text : folder.Write(input.file, text);
+}
 
 // `item` with its number in place of each #, `count` times.
 inline std::string Times(int count, const std::string& item) {
@@ -143,7 +157,43 @@ inline std::vector<ReaderInput> ReaderInputs() {
                      "\"w\":[1,2,3]" + Times(count, ",\"w#\":[1,2,3]"));
          return text;
        },
-       [](const std::string& text) { ParseOnlineRecord(text); }}};
+       [](const std::string& text) { ParseOnlineRecord(text); }},
+      {"rows of an AdaptDL trace", 200'000,
+       [](int count) {
+         return "placement,local_bsz,step_time,sync_time\n" + Times(count, "13,6,0.75#,0.25\n");
+       },
+       [](const std::string& path) { ImportAdaptdl(path, "", "t4"); }, "bert_placements.csv"},
+#ifdef STEPCAST_HAS_ONNX
+      {"nodes of an ONNX graph", 20'000,
+       [](int count) {
+         Model model;
+         std::string last = model.Input("x", {"4", "8"});
+         const std::string weight = model.Weight("w", {8, 8});
+         for (int i = 0; i < count / 2; ++i) {
+           last = model.Add("MatMul", {last, weight}).output(0);
+           last = model.Add("Relu", {last}).output(0);
+         }
+         model.graph().add_output()->set_name(last);
+         return model.proto.SerializeAsString();
+       },
+       [](const std::string& path) { ImportOnnx(path, {}); }, "net.onnx"},
+#endif
+      // A forward operator and its backward node each.
+      {"operators of a PyTorch trace", 200'000,
+       [](int count) {
+         return "{\"traceEvents\": [\n" +
+                Times(
+                    count,
+                    R"({"ph": "X", "cat": "cpu_op", "name": "aten::relu", "pid": 1, "tid": 1, )"
+                    R"("ts": 1#0, "dur": 4, "args": {"Sequence number": #, "Fwd thread id": 0, )"
+                    R"("Input Dims": [[4, 6]], "Input type": ["float"]}},)"
+                    "\n"
+                    R"({"ph": "X", "cat": "cpu_op", "name": "ReluBackward0", "pid": 1, "tid": 2, )"
+                    R"("ts": 1#5, "dur": 4, "args": {"Sequence number": #, "Fwd thread id": 1}},)"
+                    "\n") +
+                R"({"ph": "M"}]})";
+       },
+       [](const std::string& path) { ImportKineto(path); }, "trace.json"}};
 }
 
 }  // namespace stepcast
