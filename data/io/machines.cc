@@ -252,6 +252,7 @@ std::string FactText(const Duration<>& time) {
 }
 std::string FactText(double loss) { return fmt::format("{}", loss); }
 std::string FactText(CongestionControl control) { return NameOf(control); }
+std::string FactText(Transport transport) { return NameOf(transport); }
 
 void EmitLink(YAML::Emitter* out, const LinkFacts& link) {
   *out << YAML::Flow << YAML::BeginMap;

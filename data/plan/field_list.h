@@ -153,6 +153,9 @@ constexpr void ForEachField(const Visit& visit) {
           .InSi("loss_burst_s")
           .NoughtOrWithin(kShortestTime, kLongestTime),
       FieldAt<&Plan::link, &LinkFacts::loss_burst>());
+  visit(FieldFacts{"transport", "transport", "T", "what carries bytes between nodes",
+                   ": tcp (the default), rdma"},
+        FieldAt<&Plan::link, &LinkFacts::transport>());
   // Only C++ states more of a server's link than the line rate.
   visit(FieldFacts{nullptr, nullptr, "TIME", "round-trip time of a server's link"}
             .InSi("server_rtt_s")
@@ -169,6 +172,9 @@ constexpr void ForEachField(const Visit& visit) {
             .InSi("server_loss_burst_s")
             .NoughtOrWithin(kShortestTime, kLongestTime),
         FieldAt<&Plan::server_link, &LinkFacts::loss_burst>());
+  visit(
+      FieldFacts{nullptr, nullptr, "T", "what carries bytes to a server"}.InSi("server_transport"),
+      FieldAt<&Plan::server_link, &LinkFacts::transport>());
   visit(FieldFacts{"bucket_mib", "bucket", "SIZE", "cap of a gradient bucket",
                    ", 25 MiB by default, 1 MiB with servers"}
             .InSi("bucket_bytes")

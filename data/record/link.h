@@ -14,6 +14,11 @@ inline constexpr int kCongestionControlCount = 3;
 inline constexpr const char* kCongestionControlNames[kCongestionControlCount] = {"reno", "cubic",
                                                                                  "bbr"};
 
+// What carries bytes between nodes: the kernel's TCP, or RDMA (InfiniBand, RoCE).
+enum class Transport { kTcp, kRdma };
+inline constexpr int kTransportCount = 2;
+inline constexpr const char* kTransportNames[kTransportCount] = {"tcp", "rdma"};
+
 // One network path, as far as it is known; unknown is a value.
 struct LinkFacts {
   std::optional<DataRate<>> bandwidth;  // line rate, each direction
@@ -23,6 +28,9 @@ struct LinkFacts {
   // Packets within so long are lost together; about a millisecond where an emulator on the sender
   // drops what the network card has yet to cut into packets. Unknown: each by itself.
   std::optional<Duration<>> loss_burst;
+  std::optional<Transport> transport;  // unknown: TCP
+
+  bool rdma() const { return transport == Transport::kRdma; }
 
   // Calls visit(name in files, pointer to member) for each fact: all that treats every one of them
   // follows from this list.
@@ -33,6 +41,7 @@ struct LinkFacts {
     visit("loss", &LinkFacts::loss);
     visit("congestion_control", &LinkFacts::congestion_control);
     visit("loss_burst", &LinkFacts::loss_burst);
+    visit("transport", &LinkFacts::transport);
   }
 
   bool empty() const {

@@ -22,6 +22,7 @@ constexpr Names NamesOf(Strategy /*kind*/) { return {kStrategyNames, "is not a s
 constexpr Names NamesOf(CongestionControl /*kind*/) {
   return {kCongestionControlNames, "is not a known congestion control"};
 }
+constexpr Names NamesOf(Transport /*kind*/) { return {kTransportNames, "is not a transport"}; }
 constexpr Names NamesOf(Sharding /*kind*/) { return {kShardingNames, "is not a way to shard"}; }
 constexpr Names NamesOf(Overlap /*kind*/) { return {kOverlapNames, "is not a way to overlap"}; }
 

@@ -324,10 +324,11 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
   const ModelInput host{"B_host", "B/s", 5e7, 2e12, kUp, "rate of an exchange within the node"};
   models->push_back(
       {.id = "network/path",
-       .sentence = "Time of a byte from a node to two neighbours: the line, what flows carry, "
-                   "window and loss of the one connection in use, joined with knees.",
-       .formula = "|| || ||1/B, 1/(2 B_flow)||_4, R E/W||_2, t/M||_4 / (1-p), E and t as in "
-                  "network/window_rounds and network/sack_recovery",
+       .sentence = "Time of a byte from one of eight nodes to two neighbours: the line, what flows "
+                   "carry on the slowest hop, window and loss of the one connection in use, joined "
+                   "with knees.",
+       .formula = "|| || ||1/B, (1 + s z)/(2 B_flow)||_4, R E/W||_2, t/M||_4 / (1-p), z = 1.434, E "
+                  "and t as in network/window_rounds and network/sack_recovery",
        .source = "as network/transport_bandwidth; the knee of 2 as collective/segments; public "
                  "traces of 1 to 64 devices",
        .validity = "a collective among three nodes or more; between two a byte has one neighbour "
@@ -339,43 +340,49 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
                   rtt(kUp),
                   loss(kUp),
                   window(kDown),
-                  timeout(kUp)},
+                  timeout(kUp),
+                  {"s", "", 1e-4, 2, kUp,
+                   "hop spread: of what flows carry between pairs of nodes"}},
        .evaluate =
            [](const std::vector<T>& x) {
              Path<T> path = EntryPath(x[0], x[2], x[3]);
              path.window = DataSize<T>::FromSi(x[4]);
              path.timeout = Duration<T>::FromSi(x[5]);
-             const FlowShape ring{2, 1, kSegmentKnee};
-             return (1.0 / DeliverTo(path, ring, DataRate<T>::FromSi(x[1])).bandwidth).si();
+             const FlowShape ring{2, 1, kSegmentKnee, false, 8, ExpectedNormalRank(8, 8)};
+             return (1.0 / DeliverTo(path, ring, {DataRate<T>::FromSi(x[1]), x[6]}).bandwidth).si();
            },
-       .known = {{"a slow line: the line", {1e6, 1e11, 1e-5, 1e-6, 1e8, 1e-3}, 1e-6 / 0.999999},
-                 {"two slow flows", {1e11, 1e6, 1e-5, 1e-6, 1e8, 1e-3}, 5e-7 / 0.999999},
+       .known = {{"a slow line: the line", {1e6, 1e11, 1e-5, 1e-6, 1e8, 1e-3, 0}, 1e-6 / 0.999999},
+                 {"two slow flows", {1e11, 1e6, 1e-5, 1e-6, 1e8, 1e-3, 0}, 5e-7 / 0.999999},
+                 {"the slowest of eight: 1.4342 standard deviations",
+                  {1e11, 1e6, 1e-5, 1e-6, 1e8, 1e-3, 0.5},
+                  8.5855085e-7},
                  {"without loss: 3 ns and 4 ns at a right angle",
-                  {1e9 / 3, 1e15, 0.004, 0, 1e6, 0.2},
+                  {1e9 / 3, 1e15, 0.004, 0, 1e6, 0.2, 0},
                   5e-9}},
        .home = {kHopFiles, "DeliverTo", "3-a-hop-between-nodes"}});
   models->push_back(
       {.id = "network/hop_rate",
-       .sentence = "Rate of a hop between two of eight nodes with four devices in use on each: the "
-                   "path and then the host, and what they all take from each other.",
-       .formula = "1 / ((P + 1/B_host) (1 + d (g-1)) (1 + s log2 N)), g = 4, N = 8",
+       .sentence = "Rate of a hop between two nodes with four devices in use on each: the slower "
+                   "of the path and the shared host.",
+       .formula = "1 / || P, (1 + d (g-1)) / B_host ||_4, g = 4",
        .source = "public traces of 1 to 64 devices, docs/explanation",
        .validity = "equal nodes; a switch that other jobs leave alone",
        .output = "B/s",
        .inputs = {{"P", "s/B", 1e-11, 1e-6, kDown, "time of a byte on the path: network/path"},
                   host,
-                  {"d", "", 1e-4, 2, kDown, "host sharing: growth for each further device"},
-                  {"s", "", 1e-4, 1, kDown, "node scaling: growth for each doubling of the nodes"}},
+                  {"d", "", 1e-4, 2, kDown, "host sharing: growth for each further device"}},
        .evaluate =
            [](const std::vector<T>& x) {
-             return HopRate(1.0 / DurationPerByte<T>::FromSi(x[0]), DataRate<T>::FromSi(x[1]),
-                            Crowding<T>{x[2], 4, x[3], 3})
+             return HopRate(1.0 / DurationPerByte<T>::FromSi(x[0]),
+                            SharedHost(DataRate<T>::FromSi(x[1]), x[2], 4))
                  .si();
            },
-       .known = {{"nothing but path and host, 1 ns each", {1e-9, 1e9, 0, 0}, 5e8},
-                 {"three further devices, three doublings: 1.3 x 1.6",
-                  {1e-9, 1e9, 0.1, 0.2},
-                  5e8 / 2.08}},
+       .known = {{"path and host at 1 ns each: the fourth root of 2",
+                  {1e-9, 1e9, 0},
+                  8.408964152537145e8},
+                 {"three further devices share a host that sets the pace: 1.3 ns",
+                  {1e-14, 1e9, 0.1},
+                  1e9 / 1.3}},
        .home = {kHopFiles, "HopRate", "3-a-hop-between-nodes"}});
   models->push_back(
       {.id = "network/hop_latency",

@@ -50,24 +50,27 @@ CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParame
   const double machines = facts.nodes;
   if (facts.nodes > 1) {
     const Barrier<T> barrier{mean / static_cast<double>(facts.workers), machines};
-    FlowShape shape{RingPeers(facts), 1, kSegmentKnee};
+    FlowShape shape{
+        RingPeers(facts), 1, kSegmentKnee, false, facts.nodes, parts.SlowestHop(facts.nodes)};
     const LinkFacts link = NodeLink(facts);
     if (TraitsOf(facts.strategy).helpers) {
       const double peers = facts.nodes - 1 + facts.servers;
-      shape = {peers, peers};
+      shape = {peers, peers, kLinkKnee, true};
     } else if (facts.nodes == 2 && RingBetweenNodes(facts.strategy)) {
       shape.window_knee = kNoPipeline;
     }
     const PathRate<T> rate = parts.NodeRate(link, cluster, shape, barrier,
                                             terms != nullptr ? &terms->node_path : nullptr);
-    hops.node = NodeHop(facts, link, cluster, rate, parts.Doublings(facts.nodes));
+    const NodeHop<T> node = MakeNodeHop(facts, link, cluster, rate);
+    hops.node = node.hop;
     hops.path = rate.limiter;
-    hops.path_share = PathShare(cluster, rate);
+    hops.path_share = node.path_share;
   }
   if (TraitsOf(facts.strategy).helpers) {
     hops.helper_link = parts
                            .ServerRate(Overlay(facts.link, facts.server_link), cluster,
-                                       {machines, machines}, Barrier<T>{mean / machines, machines},
+                                       {machines, machines, kLinkKnee, true},
+                                       Barrier<T>{mean / machines, machines},
                                        terms != nullptr ? &terms->server_path : nullptr)
                            .bandwidth;
   }

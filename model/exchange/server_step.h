@@ -75,8 +75,9 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
   node_link.bandwidth = facts.link.bandwidth;
   const PathRate<T> at_node = parts.NodeRate(node_link, cluster, {servers, 0}, Barrier<T>(),
                                              terms != nullptr ? &terms->node_path : nullptr);
-  paths.worker = NodeHop(facts, node_link, cluster, at_node, parts.Doublings(facts.nodes));
-  routes.node_link = PathShare(cluster, at_node) < 0.5 ? Limiter::kHost : at_node.limiter;
+  const NodeHop<T> node = MakeNodeHop(facts, node_link, cluster, at_node);
+  paths.worker = node.hop;
+  routes.node_link = node.path_share < 0.5 ? Limiter::kHost : at_node.limiter;
   const PathRate<T> rate = parts.ServerRate(path, cluster, {workers, 0}, Barrier<T>(),
                                             terms != nullptr ? &terms->server_path : nullptr);
   paths.server_bandwidth = rate.bandwidth;

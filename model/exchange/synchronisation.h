@@ -26,41 +26,58 @@ inline DataSize<> MeanBucket(const StepFacts& facts) {
   return facts.gradient / static_cast<double>(facts.buckets->size());
 }
 
-// A link as stated, or as fitted where nothing is stated.
+// The parameter that is the one-way cost of a message over the link, and its value.
+inline ClusterParameter LatencyParameter(const LinkFacts& link) {
+  return link.rdma() ? kRdmaLatency : kLinkLatency;
+}
+template <class T>
+Duration<T> LatencyOf(const LinkFacts& link, const ClusterParameters<T>& cluster) {
+  return Duration<T>::FromSi(cluster.si[LatencyParameter(link)]);
+}
+
+template <class T>
+Flows<T> FlowsOf(const ClusterParameters<T>& cluster) {
+  return {cluster.flow_bandwidth(), cluster.hop_spread()};
+}
+
+// A link as stated, or as fitted where nothing is stated. Where all nodes send to all, their flows
+// collide at the receivers, and TCP backs off.
 template <class T>
 Path<T> MakePath(const LinkFacts& stated, const DataRate<T>& fitted,
-                 const ClusterParameters<T>& cluster) {
+                 const ClusterParameters<T>& cluster, bool from_all = false) {
   Path<T> path;
   path.bandwidth =
       (stated.bandwidth ? *stated.bandwidth * cluster.stated_share : fitted) * kPayloadShare;
+  if (from_all && !stated.rdma()) path.bandwidth = path.bandwidth * cluster.mesh_share();
   path.rtt = stated.rtt.value_or(Duration<>());
   path.loss = T(stated.loss.value_or(0.0));
+  path.transport = stated.transport.value_or(Transport::kTcp);
   path.congestion = stated.congestion_control.value_or(CongestionControl::kCubic);
   path.window = cluster.flow_window();
   path.timeout = cluster.loss_timeout();
   path.burst = stated.loss_burst.value_or(Duration<>());
   // Without loss the round trip matters by the window alone, and only where it is stated. With loss
   // it decides, and what the hosts add to it counts.
-  if (path.loss > 0.0) path.rtt += cluster.link_latency() * 2.0;
+  if (path.loss > 0.0) path.rtt += LatencyOf(stated, cluster) * 2.0;
   return path;
 }
 
-// A hop between nodes over a path of `rate`.
+// A hop between nodes, and the share of it that a faster path saves.
 template <class T>
-Hop<T> NodeHop(const StepFacts& facts, const LinkFacts& link, const ClusterParameters<T>& cluster,
-               const PathRate<T>& rate, double doublings) {
-  const DataRate<T> host = cluster.host_bandwidth();
-  const Crowding<T> crowding{cluster.host_sharing(), static_cast<double>(facts.devices_per_node),
-                             cluster.node_scaling(), doublings};
-  return {HopLatency(cluster.link_latency(), link.rtt.value_or(Duration<>())),
-          HopRate(rate.bandwidth, host, crowding)};
-}
+struct NodeHop {
+  Hop<T> hop;
+  double path_share = 0;
+};
 
-// Of the time that a byte takes over such a hop, the share that is the path's; the rest is the
-// exchange within the nodes.
+// The same over a path of `rate`.
 template <class T>
-double PathShare(const ClusterParameters<T>& cluster, const PathRate<T>& rate) {
-  return 1 / (1 + ValueOf(rate.bandwidth) / ValueOf(cluster.host_bandwidth()));
+NodeHop<T> MakeNodeHop(const StepFacts& facts, const LinkFacts& link,
+                       const ClusterParameters<T>& cluster, const PathRate<T>& rate) {
+  const DataRate<T> host =
+      SharedHost(cluster.host_bandwidth(), cluster.host_sharing(), facts.devices_per_node);
+  return {{HopLatency(LatencyOf(link, cluster), link.rtt.value_or(Duration<>())),
+           HopRate(rate.bandwidth, host)},
+          PathShare(rate.bandwidth, host)};
 }
 
 // A hop between devices of one node.
@@ -81,11 +98,11 @@ Duration<T> IdleTime(const StepFacts& facts, const Duration<T>& micro,
   return micro * static_cast<double>(facts.accumulation_steps) - backward * HiddenSilence(facts);
 }
 
-// The round trip of flows that start slowly: as stated, and what the hosts of `hop` add to it where
+// The round trip of flows that start slowly, which those of TCP do: as stated, and what the hosts of `hop` add to it where
 // loss makes it count (MakePath).
 template <class T>
 Duration<T> SlowStartTrip(const LinkFacts& link, const Hop<T>& hop) {
-  if (!link.rtt) return {};
+  if (!link.rtt || link.rdma()) return {};
   return link.loss.value_or(0.0) > 0.0 ? hop.alpha * 2.0 : Duration<T>(*link.rtt);
 }
 

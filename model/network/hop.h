@@ -1,7 +1,7 @@
 // The rate and the latency of a hop between two nodes: the heart of every exchange.
 //
-//   P       = || || || 1/B_link, 1/(k B_flow) ||_4, v/f ||_q, l/f ||_4 / (1-p)      the path
-//   1/B_hop = (P + 1/B_host) (1 + d (g-1)) (1 + s log2 N)                           the hop
+//   P       = || || || 1/B_link, (1 + s z)/(k B_flow) ||_4, v/f ||_q, l/f ||_4 / (1-p)   the path
+//   1/B_hop = || P, (1 + d (g-1)) / B_host ||_4                                      the hop
 //   alpha   = alpha_link + R/2                                                      its latency
 //   t       = max(v, l) / (1-p)                                                     a connection
 //
@@ -15,20 +15,25 @@
 //   p       probability that a packet is lost                                       [0, 1)
 //   B_host  rate of an exchange within the node                                     [B/s]   > 0
 //   d, g    host sharing; devices in use on the fullest node                        [1]
-//   s, N    node scaling; nodes in use                                              [1]
+//   s       spread of what flows carry between one pair of nodes and another        [1]
+//   z       the largest of N standard normal values, for the hops of N nodes        [1]
 //   alpha_link, R   one-way cost of a message; round trip, where it is stated       [s]
 //
-// The sender's bytes pass its host and then its link, one after the other: times add. What limits
-// the link joins with knees: no limit is sharp while transfers of many nodes meet. Crowding is a
-// plain growth for each further device and each doubling of the nodes.
+// Bytes pass the sender's host and its link in a pipeline, piece by piece: the slower of the two
+// sets the pace. All limits join with knees, since none is sharp while transfers of many nodes
+// meet. The devices of a node share its host, and not its link. Rounds wait for the slowest of N
+// hops, whose flows share the network with others: where that differs by a share s, as among the
+// neighbours of a cloud, they go at 1 + s z times the mean's time a byte. Ports have one line rate,
+// so that where the link sets the pace nothing grows with the nodes. A node that exchanges with many
+// peers at once sees their mean, of which little spread is left; z is then 0.
 //
 // Holds for equal nodes and messages of many segments. It leaves out what several jobs on one
 // switch do to each other.
 //
 // Note that a path is never faster than its link, nor than its flows or its windows alone; that a
 // hop is never faster than its path or its host; that B_hop never falls with B_link, k, B_flow, f,
-// B_host and never rises with v, l, p, d, g, s, N; and that with f = 0, p = 0, one device and no
-// node scaling it is the path and the host alone.
+// B_host and never rises with v, l, p, d, g, s, N; and that a host much faster than the path, or
+// devices that share one, change nothing.
 //
 // Sources: public traces of 1 to 64 devices for the form of B_hop (docs/explanation/step-model.md,
 // section 3); those of model/network/transport.h for v and l; a ring simulated segment by segment
@@ -39,6 +44,7 @@
 #include "data/units/quantity.h"
 #include "model/network/limiter.h"
 #include "model/network/transport.h"
+#include "model/numeric/dual.h"
 #include "model/numeric/p_norm.h"
 
 namespace stepcast {
@@ -57,6 +63,16 @@ struct FlowShape {
   double peers = 1;
   double connections = 1;  // 0 where each is counted for itself
   double window_knee = kLinkKnee;
+  bool mesh = false;   // all nodes send to all at once
+  int hops = 1;        // that wait for each other
+  double slowest = 0;  // of them, in standard deviations: z
+};
+
+// What the flows to one peer carry.
+template <class T>
+struct Flows {
+  DataRate<T> bandwidth;  // B_flow
+  T spread = T(0.0);      // s
 };
 
 template <class T>
@@ -74,21 +90,33 @@ struct PathTerms {
   double peers = 1;        // that have a cap of their own
   double connections = 0;  // that the limits are shared by; 0 where they are not part of the rate
   double window_knee = 0;
+  double slowest = 0;  // of the hops that wait for each other, in standard deviations
 };
 
 // 1/P, and what limits it.
 template <class T>
-PathRate<T> DeliverTo(const Path<T>& path, const FlowShape& shape,
-                      const DataRate<T>& flow_bandwidth, const Barrier<T>& barrier = {},
-                      PathTerms<T>* terms = nullptr) {
+PathRate<T> DeliverTo(const Path<T>& path, const FlowShape& shape, const Flows<T>& each,
+                      const Barrier<T>& barrier = {}, PathTerms<T>* terms = nullptr) {
   FlowLimits<T> limits;
   if (shape.connections > 0) limits = LimitsOfFlow(path, barrier);
   const DurationPerByte<T> line = 1.0 / path.bandwidth;
-  const DurationPerByte<T> flows = 1.0 / (flow_bandwidth * shape.peers);
+  const DurationPerByte<T> flows =
+      (1.0 + each.spread * shape.slowest) / (each.bandwidth * shape.peers);
   PathRate<T> rate;
   rate.limiter = line < flows ? Limiter::kFlow : Limiter::kLink;
-  DurationPerByte<T> time = PNorm(line, flows, kLinkKnee);
-  DurationPerByte<T> most = Max(line, flows);
+  DurationPerByte<T> time = line;
+  DurationPerByte<T> most = line;
+  if (path.transport == Transport::kRdma) {
+    rate.limiter = Limiter::kLink;
+    if (path.loss > 0.0) {
+      const T share = GoBackShare(path);
+      if (share < 0.5) rate.limiter = Limiter::kLoss;
+      time = time / share;
+    }
+  } else {
+    time = PNorm(line, flows, kLinkKnee);
+    most = Max(line, flows);
+  }
   const auto join = [&](const DurationPerByte<T>& of_one, double knee, Limiter limiter) {
     if (!(of_one.si() > 0.0)) return;
     const DurationPerByte<T> limit = of_one / shape.connections;
@@ -100,26 +128,32 @@ PathRate<T> DeliverTo(const Path<T>& path, const FlowShape& shape,
   join(limits.loss, kLinkKnee, Limiter::kLoss);
   rate.bandwidth = (1.0 - path.loss) / time;
   if (terms != nullptr) {
-    *terms = {path, limits, rate.bandwidth, shape.peers, shape.connections, shape.window_knee};
+    *terms = {
+        path,         limits, rate.bandwidth, shape.peers, shape.connections, shape.window_knee,
+        shape.slowest};
   }
   return rate;
 }
 
-// How much the transfers of a node's devices, and those of many nodes, slow each other.
+// What a host's end of a hop carries while `devices` of its devices share it: B_host/(1 + d (g-1)).
 template <class T>
-struct Crowding {
-  T host_sharing = T(0.0);      // d
-  double devices_per_node = 1;  // g
-  T node_scaling = T(0.0);      // s
-  double doublings = 0;         // log2 N
-};
+DataRate<T> SharedHost(const DataRate<T>& host, const T& host_sharing, double devices) {
+  return host / (1.0 + host_sharing * (devices - 1.0));
+}
 
-// B_hop, over a path of 1/P.
+// B_hop, over a path of 1/P from a host that carries `host`.
 template <class T>
-DataRate<T> HopRate(const DataRate<T>& path, const DataRate<T>& host, const Crowding<T>& crowding) {
-  const T growth = (1.0 + crowding.host_sharing * (crowding.devices_per_node - 1.0)) *
-                   (1.0 + crowding.node_scaling * crowding.doublings);
-  return 1.0 / ((1.0 / path + 1.0 / host) * growth);
+DataRate<T> HopRate(const DataRate<T>& path, const DataRate<T>& host) {
+  return 1.0 / PNorm(1.0 / path, 1.0 / host, kLinkKnee);
+}
+
+// The share of a byte's time over such a hop that a faster path saves; a faster host saves the
+// rest.
+template <class T>
+double PathShare(const DataRate<T>& path, const DataRate<T>& host) {
+  const double ratio = ValueOf(path) / ValueOf(host);
+  const double square = ratio * ratio;
+  return 1 / (1 + square * square);
 }
 
 // alpha; a round trip that nobody states is 0.

@@ -24,6 +24,10 @@
 // simulated window with random losses gives exponents of 4.6 (Reno) to 6.2 (CUBIC) where the two
 // limits are equal, more elsewhere.
 //
+// RDMA has no window and no limit of a flow below the line: cards do what the kernel does for TCP.
+// Its links lose next to nothing; where one does, cards go back to the packet that was lost
+// (GoBackShare).
+//
 // BBR paces by the bandwidth that it measures, and random loss up to about 20 % costs no more than
 // what is sent again, as long as the window is no limit.
 //
@@ -43,7 +47,7 @@
 // falls with c or its bytes.
 //
 // Sources: those of model/network/congestion.h; Cardwell, Cheng, Gunn, Yeganeh, Jacobson, ACM Queue
-// 14 (2016) (BBR); Altman, Avrachenkov, Barakat, SIGCOMM 2000 (windows under random losses); Blom
+// 14 (2016) (BBR); Mittal et al., SIGCOMM 2018 (what a loss costs RDMA); Altman, Avrachenkov, Barakat, SIGCOMM 2000 (windows under random losses); Blom
 // 1958; tcp(7) of Linux for the buffer limit, of which measurements on a shaped link with default
 // buffers show 2.9 MB in flight.
 #ifndef STEPCAST_MODEL_NETWORK_TRANSPORT_H_
@@ -67,6 +71,7 @@ inline constexpr Duration<> kLeastTimeout = Milliseconds(200.0);
 
 template <class T>
 struct Path {
+  Transport transport = Transport::kTcp;
   DataRate<T> bandwidth;  // usable: headers already taken off
   Duration<T> rtt;
   T loss = T(0.0);
@@ -95,6 +100,14 @@ struct FlowLimits {
 template <class T>
 DataSize<T> WireBytes(const DataSize<T>& bytes, const T& loss) {
   return bytes / (1.0 - loss);
+}
+
+// Share of a line that RDMA's recovery leaves: after a loss it sends again all that was on the way,
+// 1 / (1 + p N / (1-p)) with the N = B R / M packets of a round trip.
+template <class T>
+T GoBackShare(const Path<T>& path) {
+  const T flight = path.bandwidth * path.rtt / Bytes(kSegmentBytes);
+  return 1.0 / (1.0 + path.loss * flight / (1.0 - path.loss));
 }
 
 namespace internal {
@@ -135,6 +148,7 @@ T BarrierAmplification(const Path<T>& path, const Barrier<T>& barrier) {
 template <class T>
 FlowLimits<T> LimitsOfFlow(const Path<T>& path, const Barrier<T>& barrier = {}) {
   FlowLimits<T> limits;
+  if (path.transport == Transport::kRdma) return limits;
   if (path.rtt.si() > 0.0) {
     const T segments = path.window / Bytes(kSegmentBytes);
     limits.window = path.rtt * WindowRounds(path.loss, segments) / path.window;

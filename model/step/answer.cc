@@ -43,6 +43,7 @@ bool MattersTo(const StepFacts& facts, bool own_link, int column) {
   if (internal::Alone(facts)) return false;
   const bool servers = UsesServers(facts.strategy);
   const bool between_nodes = internal::LeavesNode(facts);
+  const bool rdma = internal::ExchangeLink(facts).rdma();
   switch (column) {
     case kLinkColumn:
       return own_link && between_nodes;
@@ -51,14 +52,20 @@ bool MattersTo(const StepFacts& facts, bool own_link, int column) {
     case kLinkBandwidth:
       // Servers, and the helpers of BytePS, have the cluster's link.
       return servers || (facts.nodes > 1 && (!own_link || TraitsOf(facts.strategy).helpers));
-    case kFlowBandwidth:
-    case kLinkLatency:
     case kNodeSyncOverhead:
       return between_nodes;
+    case kFlowBandwidth:
+    case kLinkLatency:
+      return between_nodes && !rdma;
+    case kRdmaLatency:
+      return between_nodes && rdma;
     case kHostSharing:
       return between_nodes && several;
-    case kNodeScaling:
-      return facts.nodes > 1;
+    case kHopSpread:
+      // Of one who exchanges with many at once, the mean is what counts.
+      return facts.nodes > 1 && !rdma && !servers && !TraitsOf(facts.strategy).helpers;
+    case kMeshShare:
+      return facts.nodes > 1 && !rdma && TraitsOf(facts.strategy).helpers;
     case kDeviceSyncOverhead:
       return !between_nodes;
     case kDeviceLatency:
@@ -71,7 +78,7 @@ bool MattersTo(const StepFacts& facts, bool own_link, int column) {
     case kFlowWindow:
     case kLossTimeout: {
       const bool loss = facts.link.loss.value_or(0) > 0 || facts.server_link.loss.value_or(0) > 0;
-      return between_nodes && (loss || facts.link.rtt || facts.server_link.rtt);
+      return between_nodes && !rdma && (loss || facts.link.rtt || facts.server_link.rtt);
     }
     default:
       return true;

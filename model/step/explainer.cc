@@ -81,7 +81,9 @@ NamedValue Explainer::Slowdown() const {
   return PlainValue("q", *cluster_.node_slowdown, "compute_slowdown");
 }
 NamedValue Explainer::LinkLatency() const {
-  return TimeValue("alpha_link", cluster_.link_latency(), "link_latency");
+  const LinkFacts link = internal::ExchangeLink(facts_);
+  return TimeValue("alpha_link", internal::LatencyOf(link, cluster_),
+                   kClusterParameterSpecs[internal::LatencyParameter(link)].name.data());
 }
 
 std::optional<Duration<>> Explainer::RoundTrip() const {
@@ -138,17 +140,14 @@ void Explainer::Hops(const Exchange& exchange) {
                             ? PlainValue("n", facts_.servers, "servers")
                             : PlainValue("peers", terms.peers, "neighbours of a node")),
         path);
-    FormulaText hop{"1 / ((P + 1/B_host)",
-                    {path, ByteRateValue("B_host", cluster_.host_bandwidth(), "host_bandwidth")}};
-    if (facts_.devices_per_node > 1) {
-      hop.Add(" (1 + d (g-1))",
-              {PlainValue("d", cluster_.host_sharing(), "host_sharing"), DevicesOfNode()});
+    const bool shared = facts_.devices_per_node > 1;
+    FormulaText hop{"1 / || P, ", {path}};
+    hop.Add(shared ? "(1 + d (g-1)) / B_host" : "1/B_host",
+            {ByteRateValue("B_host", cluster_.host_bandwidth(), "host_bandwidth")});
+    if (shared) {
+      hop.Add("", {PlainValue("d", cluster_.host_sharing(), "host_sharing"), DevicesOfNode()});
     }
-    if (facts_.nodes > 1) {
-      hop.Add(" (1 + s log2 N)",
-              {PlainValue("s", cluster_.node_scaling(), "node_scaling"), NodeCount()});
-    }
-    hop.formula += ")";
+    hop.formula += " ||_4";
     Add("rate of a hop between nodes", "network/hop_rate", 3, std::move(hop),
         RateValue("B_hop", terms_.node_hop.bandwidth));
     FormulaText latency{"alpha_link", {LinkLatency()}};
@@ -179,9 +178,28 @@ NamedValue Explainer::LossLimit(const PathTerms<double>& terms) {
 
 // Time per byte of a path to `peers` others: only what applies.
 FormulaText Explainer::PathText(const PathTerms<double>& terms, const NamedValue& peers) const {
-  FormulaText text{"||1/B_link, 1/(" + peers.symbol + " B_flow)||_4",
-                   {RateValue("B_link", terms.path.bandwidth, "1448/1538 of the line rate"), peers,
-                    RateValue("B_flow", cluster_.flow_bandwidth(), "flow_bandwidth")}};
+  const NamedValue line = RateValue("B_link", terms.path.bandwidth, "1448/1538 of the line rate");
+  if (terms.path.transport == Transport::kRdma) {
+    FormulaText text{"1/B_link", {line}};
+    if (terms.path.loss > 0) {
+      text.Add(" (1 + p N/(1-p)) / (1 - p)",
+               {PlainValue("p", terms.path.loss, "loss"),
+                PlainValue("N", terms.path.bandwidth * terms.path.rtt / Bytes(kSegmentBytes),
+                           "packets of a round trip")});
+    }
+    return text;
+  }
+  FormulaText text{"||1/B_link, ", {line}};
+  if (terms.slowest > 0) {
+    text.Add("(1 + s z)",
+             {PlainValue("s", cluster_.hop_spread(), "hop_spread"),
+              PlainValue("z", terms.slowest,
+                         "the largest of as many standard normal values as there are nodes")});
+  } else {
+    text.formula += "1";
+  }
+  text.Add("/(" + peers.symbol + " B_flow)||_4",
+           {peers, RateValue("B_flow", cluster_.flow_bandwidth(), "flow_bandwidth")});
   const std::string shared = terms.connections > 1 ? "/" + peers.symbol : "";
   if (terms.connections > 0 && terms.limits.window.si() > 0) {
     const FormulaText window = WindowText(terms);

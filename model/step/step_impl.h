@@ -43,16 +43,16 @@ struct ComputedParts {
   PathRate<T> NodeRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
                        const FlowShape& shape, const Barrier<T>& barrier,
                        PathTerms<T>* terms) const {
-    return DeliverTo(MakePath(link, cluster.node_link(), cluster), shape, cluster.flow_bandwidth(),
-                     barrier, terms);
+    return DeliverTo(MakePath(link, cluster.node_link(), cluster, shape.mesh), shape,
+                     FlowsOf(cluster), barrier, terms);
   }
   // Rate of a server's link, or of a helper's.
   template <class T>
   PathRate<T> ServerRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
                          const FlowShape& shape, const Barrier<T>& barrier,
                          PathTerms<T>* terms) const {
-    return DeliverTo(MakePath(link, cluster.link_bandwidth(), cluster), shape,
-                     cluster.flow_bandwidth(), barrier, terms);
+    return DeliverTo(MakePath(link, cluster.link_bandwidth(), cluster, shape.mesh), shape,
+                     FlowsOf(cluster), barrier, terms);
   }
   // Limits of one connection between a worker and a server.
   template <class T>
@@ -61,6 +61,8 @@ struct ComputedParts {
     return LimitsOfFlow(MakePath(path, cluster.link_bandwidth(), cluster), barrier);
   }
   double Doublings(int nodes) const { return std::log2(static_cast<double>(nodes)); }
+  // The slowest of a hop of each node, in standard deviations.
+  double SlowestHop(int nodes) const { return ExpectedNormalRank(nodes, nodes); }
   // The slowest of a step's workers, in standard deviations.
   double Slowest(const StepFacts& facts) const {
     return ExpectedSlowest(facts.workers, facts.backup_workers);

@@ -41,6 +41,7 @@ std::map<std::string, Words> KnownNames() {
   const Library library;
   std::map<std::string, Words> names = {{"strategy", ListOf(kStrategyNames)},
                                         {"congestion-control", ListOf(kCongestionControlNames)},
+                                        {"transport", ListOf(kTransportNames)},
                                         {"overlap", ListOf(kOverlapNames)},
                                         {"sharding", ListOf(kShardingNames)},
                                         {"precision", ListOf(kPrecisionNames)},

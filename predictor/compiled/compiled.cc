@@ -118,6 +118,7 @@ void CompiledState::SetTables() {
   StepFacts tried = facts;
   for (int n = 0; n <= kTabledCounts; ++n) {
     doublings.push_back(n == 0 ? 0 : ComputedParts().Doublings(n));
+    slowest_hop.push_back(n == 0 ? 0 : ComputedParts().SlowestHop(n));
     tried.workers = n;
     slowest.push_back(n <= tried.backup_workers ? 0 : ComputedParts().Slowest(tried));
   }

@@ -21,15 +21,16 @@ enum LinkLane {
   kLatencyLane,
   kWindowLane,
   kTimeoutLane,
+  kSpreadLane,
   kServerLinkLane,
   kLinkParameterLanes,
   kStatedShareLane = kLinkParameterLanes,  // of the line rates that the plan states
-  kUnusedLane,                             // lanes are even
   kLinkLanes,
 };
-// The first is that of the slowest host's link.
+// The first is that of the slowest host's link; the latency is that of the plan's transport.
 inline constexpr ClusterParameter kLinkLaneParameters[kLinkParameterLanes] = {
-    kLinkBandwidth, kFlowBandwidth, kLinkLatency, kFlowWindow, kLossTimeout, kLinkBandwidth};
+    kLinkBandwidth, kFlowBandwidth, kLinkLatency,  kFlowWindow,
+    kLossTimeout,   kHopSpread,     kLinkBandwidth};
 using LinkDual = DualOf<kLinkLanes>;
 
 // The bandwidth of a hop depends on the rate of its path, by the value, and on parameters, by their
@@ -39,7 +40,7 @@ enum HopLane {
   kRateLane,
   kHostLane,
   kSharingLane,
-  kScalingLane,
+  kUnusedLane,  // lanes are even
   kHopLanes,
   kWindowLimitLane = kRateLane,
   kLossLimitLane = kHostLane,
@@ -244,14 +245,22 @@ void SetTimes(const StepFacts& f, const Synchronisation<T>& sync, SyncSlopes* sl
   slopes->of_all = Widened(all.si().slope);
 }
 
+// The columns of lanes that differ from plan to plan.
+struct LaneColumns {
+  ClusterParameter latency;
+  bool mesh;  // the lane of hop_spread is that of mesh_share
+  explicit LaneColumns(const StepFacts& f)
+      : latency(LatencyParameter(ExchangeLink(f))), mesh(TraitsOf(f.strategy).helpers) {}
+};
+
 // Adds what a part of the step that depends so on a plan's routes depends on through them.
-[[gnu::noinline]] void AddRoute(const RouteSlopes& route, double by_node_bandwidth,
-                                double by_server_rate, double by_connection, Gradient* gradient) {
+[[gnu::noinline]] void AddRoute(const RouteSlopes& route, const LaneColumns& columns,
+                                double by_node_bandwidth, double by_server_rate,
+                                double by_connection, Gradient* gradient) {
   Gradient& g = *gradient;
   const Lanes<kHopLanes> by_hop = route.node_bandwidth.slope * by_node_bandwidth;
   g[kHostBandwidth] += by_hop[kHostLane];
   g[kHostSharing] += by_hop[kSharingLane];
-  g[kNodeScaling] += by_hop[kScalingLane];
   Lanes<kLinkLanes> by_link = route.node_rate.si().slope * by_hop[kRateLane] +
                               route.server_rate.si().slope * by_server_rate;
   if (by_connection != 0) {
@@ -261,7 +270,9 @@ void SetTimes(const StepFacts& f, const Synchronisation<T>& sync, SyncSlopes* sl
   }
   g[kLinkColumn] += by_link[kNodeLinkLane];
   for (int lane = kFlowLane; lane < kLinkParameterLanes; ++lane) {
-    g[kLinkLaneParameters[lane]] += by_link[lane];
+    g[lane == kLatencyLane                  ? columns.latency
+      : lane == kSpreadLane && columns.mesh ? kMeshShare
+                                            : kLinkLaneParameters[lane]] += by_link[lane];
   }
   g[kShareColumn] += by_link[kStatedShareLane];
 }
@@ -387,20 +398,22 @@ STEPCAST_FLATTEN void Staged::ByServers(const StepFacts& f, const StagedParts& p
                                                   const Lanes<kHeldLanes>& by,
                                                   double by_end_and_all, Gradient* gradient) const {
   Gradient& g = *gradient;
+  const LaneColumns columns(f);
   g[kLossTimeout] += by[kSilenceLane] * s.cluster.si[kLossTimeout];
   if (!UsesServers(f.strategy)) {
-    g[kLinkLatency] += by[kAlphaLane] * s.cluster.si[kLinkLatency];
+    g[columns.latency] += by[kAlphaLane] * s.cluster.si[columns.latency];
     g[kDeviceLatency] += by[kDeviceAlphaLane] * s.cluster.si[kDeviceLatency];
     g[kHostBandwidth] += by[kDeviceBandwidthLane] * s.cluster.si[kHostBandwidth];
-    AddRoute(sync.route, by[kBandwidthLane], by[kHelperLane], 0, &g);
+    AddRoute(sync.route, columns, by[kBandwidthLane], by[kHelperLane], 0, &g);
     return;
   }
-  g[kLinkLatency] += by[kServerAlphaLane] * s.cluster.si[kLinkLatency];
+  g[columns.latency] += by[kServerAlphaLane] * s.cluster.si[columns.latency];
   g[kTransferInitiation] += by[kInitiationLane] * s.cluster.si[kTransferInitiation];
   g[kServerRate] += by[kServerRateLane] * s.cluster.si[kServerRate];
   g[kRpcRounds] += sync.by_rounds * by_end_and_all;
   g[kWorkloadColumn + kUpdateTime] += by[kUpdateLane] * sync.update_per_byte;
-  AddRoute(sync.route, by[kBandwidthLane], by[kServerBandwidthLane], by[kConnectionLane], &g);
+  AddRoute(sync.route, columns, by[kBandwidthLane], by[kServerBandwidthLane], by[kConnectionLane],
+           &g);
 }
 
 template <class ByStep, class ByCompute>
@@ -565,6 +578,7 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
   }
   const stepcast::StepTime<T> step = JoinStep<T>(f, inputs, parts, nullptr);
 
+  const LaneColumns columns(f);
   const auto gradient_of = [&](const Duration<T>& part) {
     const Lanes<kByAll> by = part.si().slope * (1 / part.si().value);
     Gradient g = {};
@@ -577,8 +591,8 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
     g[kTransferInitiation] = by[kByInitiation] * s.cluster.si[kTransferInitiation];
     g[kServerRate] = by[kByServerRate] * s.cluster.si[kServerRate];
     g[kRpcRounds] = by[kByRounds] * s.cluster.si[kRpcRounds];
-    g[kLinkLatency] = by[kByAlpha] * s.cluster.si[kLinkLatency];
-    AddRoute(route, by[kByBandwidth], by[kByServerBandwidth], by[kByConnection], &g);
+    g[columns.latency] = by[kByAlpha] * s.cluster.si[columns.latency];
+    AddRoute(route, columns, by[kByBandwidth], by[kByServerBandwidth], by[kByConnection], &g);
     return g;
   };
   SetInterval(
@@ -612,9 +626,10 @@ std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& st
   for (int lane = kFlowLane; lane < kLinkParameterLanes; ++lane) {
     vary(&t.cluster_by_link.si[static_cast<std::size_t>(kLinkLaneParameters[lane])], lane);
   }
+  vary(&t.cluster_by_link.si[kRdmaLatency], kLatencyLane);
+  vary(&t.cluster_by_link.si[kMeshShare], kSpreadLane);
   vary(&t.cluster_by_hop.si[kHostBandwidth], kHostLane);
   vary(&t.cluster_by_hop.si[kHostSharing], kSharingLane);
-  vary(&t.cluster_by_hop.si[kNodeScaling], kScalingLane);
   vary(&t.cluster_by_compute.si[kHostContention], kContentionLane);
   vary(&t.workload_by_compute.si[kFixedTime], kFixedLane);
   vary(&t.workload_by_compute.si[kFloorTime], kFloorLane);

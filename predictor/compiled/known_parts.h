@@ -2,6 +2,7 @@
 #ifndef STEPCAST_PREDICTOR_COMPILED_KNOWN_PARTS_H_
 #define STEPCAST_PREDICTOR_COMPILED_KNOWN_PARTS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -41,6 +42,9 @@ struct Rates {
   }
 };
 
+// Of the shapes that one strategy has: hops that wait for each other have a fixed number of peers.
+inline double KeyOf(const FlowShape& shape) { return std::max<double>(shape.peers, shape.hops); }
+
 // Fills the tables with what a plan's routes ask for.
 template <class T>
 struct RecordedParts : ComputedParts {
@@ -49,7 +53,7 @@ struct RecordedParts : ComputedParts {
   PathRate<T> NodeRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
                        const FlowShape& shape, const Barrier<T>& barrier,
                        PathTerms<T>* terms) const {
-    return Keep(&rates->node, shape.peers,
+    return Keep(&rates->node, KeyOf(shape),
                 ComputedParts::NodeRate(link, cluster, shape, barrier, terms));
   }
   PathRate<T> ServerRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
@@ -85,6 +89,7 @@ struct KnownParts : LineParts {
   const std::vector<Duration<Curve>>* curve = nullptr;  // by local batch
   const Rates<Rate>* rates = nullptr;  // none where the query has a link of its own
   const std::vector<double>* doublings = nullptr;
+  const std::vector<double>* slowest_hop = nullptr;
   const std::vector<double>* slowest = nullptr;
 
   Duration<Curve> CurveTime(double batch, const WorkloadParameters<Curve>& workload) const {
@@ -94,7 +99,7 @@ struct KnownParts : LineParts {
                           const FlowShape& shape, const Barrier<Rate>& barrier,
                           PathTerms<Rate>* terms) const {
     const PathRate<Rate>* known =
-        rates != nullptr ? Rates<Rate>::Find(rates->node, shape.peers) : nullptr;
+        rates != nullptr ? Rates<Rate>::Find(rates->node, KeyOf(shape)) : nullptr;
     return known != nullptr ? *known
                             : ComputedParts::NodeRate(link, cluster, shape, barrier, terms);
   }
@@ -109,6 +114,10 @@ struct KnownParts : LineParts {
   double Doublings(int nodes) const {
     const auto at = static_cast<std::size_t>(nodes);
     return at < doublings->size() ? (*doublings)[at] : ComputedParts::Doublings(nodes);
+  }
+  double SlowestHop(int nodes) const {
+    const auto at = static_cast<std::size_t>(nodes);
+    return at < slowest_hop->size() ? (*slowest_hop)[at] : ComputedParts::SlowestHop(nodes);
   }
   double Slowest(const StepFacts& facts) const {
     const auto at = static_cast<std::size_t>(facts.workers);

@@ -131,8 +131,8 @@ INSTANTIATE_TEST_SUITE_P(
                       OfCluster("FlowHalved", kFlowBandwidth, 0.5),
                       OfCluster("FlowDoubled", kFlowBandwidth, 2),
                       OfCluster("HostHalved", kHostBandwidth, 0.5),
-                      OfCluster("SharingTenfold", kHostSharing, 10),
-                      OfCluster("ScalingFourfold", kNodeScaling, 4),
+                      OfCluster("SharingFifteenfold", kHostSharing, 15),
+                      OfCluster("ScalingFourfold", kHopSpread, 4),
                       OfCluster("ContentionFivefold", kHostContention, 5),
                       OfCluster("OverlapHalved", kOverlapShare, 0.5),
                       OfWorkload("SampleTimeMore", "resnet50", kSampleTime, 1.25),
@@ -212,7 +212,7 @@ TEST(DriftOnOnePlan, NamesTheAlternatives) {
   const DriftReport report = CheckDrift(Problem(Calibrated(), synthetic.problem().runs));
   EXPECT_TRUE(report.stale) << report.verdict;
   EXPECT_NE(Find(report, kClusterScope, "link_bandwidth"), nullptr) << report.verdict;
-  EXPECT_NE(Find(report, kClusterScope, "node_scaling"), nullptr) << report.verdict;
+  EXPECT_NE(Find(report, kClusterScope, "hop_spread"), nullptr) << report.verdict;
   EXPECT_NE(report.verdict.find(", or "), std::string::npos) << report.verdict;
 }
 

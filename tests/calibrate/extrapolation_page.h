@@ -388,9 +388,9 @@ inline std::string CauseTable(const Traces& traces, const Measured& measured) {
     return WithValuesOf(measured.small, measured.all, names);
   };
   add("nothing: as fitted to *small*", measured.small);
-  add("`node_scaling`", with({"node_scaling"}));
+  add("`hop_spread`", with({"hop_spread"}));
   add("`straggler_spread`", with({"straggler_spread"}));
-  add("both", with({"node_scaling", "straggler_spread"}));
+  add("both", with({"hop_spread", "straggler_spread"}));
   add("everything", with({}));
   return table.text();
 }

@@ -110,8 +110,8 @@ void ExpectComparison(const std::vector<JudgedFit>& fits) {
 }
 
 void ExpectCauses(const Measured& measured) {
-  const double scaling = ValueOf(measured.all, kClusterScope, "node_scaling") /
-                         ValueOf(measured.small, kClusterScope, "node_scaling");
+  const double scaling = ValueOf(measured.all, kClusterScope, "hop_spread") /
+                         ValueOf(measured.small, kClusterScope, "hop_spread");
   EXPECT_GT(scaling, 1.5);
   EXPECT_LT(scaling, 3);
   const std::string deepspeech = "workload deepspeech2 on t4";

@@ -114,7 +114,7 @@ TEST(Ambiguities, TheWorstFirstAndEachParameterOnce) {
   Believed believed;
   believed.Set("overlap_share", "fixed_time", 0.4, 0.4, 0.93);
   believed.Set("flow_bandwidth", "host_bandwidth", 0.5, 0.5, -0.99);
-  believed.Set("host_bandwidth", "node_scaling", 0.5, 0.5, 0.94);
+  believed.Set("host_bandwidth", "hop_spread", 0.5, 0.5, 0.94);
   const std::vector<Ambiguity> found = believed.Find();
   ASSERT_EQ(found.size(), 2U) << "host_bandwidth has its partner already";
   EXPECT_EQ(found[0].first, "flow_bandwidth");
@@ -142,7 +142,7 @@ TEST(SeparatingRun, LeavesTheLeastOfTheLessCertainOne) {
     const double scatter = model.belief().ScatterAt(answer.sync_share);
     const double joint = answer.gradient.dot(c * answer.gradient) + scatter * scatter;
     const double shown = c.row(kHostBandwidth).dot(answer.gradient);
-    const double sd = std::sqrt(c(kHostBandwidth, kHostBandwidth) - shown * shown / joint);
+    const double sd = std::sqrt(c(kHopSpread, kHopSpread) - shown * shown / joint);
     if (sd < least) {
       least = sd;
       best = plan.placement;
@@ -167,7 +167,7 @@ TEST(SeparatingRun, NoneWhereNoCandidateTells) {
 
 // A cluster whose ports are known to be far from the bottleneck, so that what a hop costs is the
 // flow's part and the host's.
-SyntheticProblem FastPorts(DataRate<> host = GigabytesPerSecond(1.2)) {
+SyntheticProblem FastPorts(DataRate<> host = GigabytesPerSecond(7)) {
   Truth truth = PlausibleTruth();
   truth.workloads = {{"resnet50", truth.workloads.at("resnet50")}};
   truth.cluster.si[kLinkBandwidth] = GigabitsPerSecond(200.0).si();
@@ -203,38 +203,31 @@ const Ambiguity* FindPair(const std::vector<Ambiguity>& all, const std::string& 
   return nullptr;
 }
 
-class Pairs : public ::testing::TestWithParam<double> {};
-
-// Whichever of the two holds a hop back: 5 Gbit/s of the flow are 0.625 GB/s.
-TEST_P(Pairs, CannotTellTheFlowFromTheHost) {
-  SyntheticProblem synthetic = FastPorts(GigabytesPerSecond(GetParam()));
+// Between two nodes a faster flow makes up for a wider spread.
+TEST(Pairs, CannotTellTheFlowFromItsSpread) {
+  SyntheticProblem synthetic = FastPorts();
   AddPlacements(&synthetic, {{1}, {1, 1}});
   const std::vector<Ambiguity> found = AmbiguitiesOf(synthetic);
-  const Ambiguity* pair = FindPair(found, "flow_bandwidth", "host_bandwidth");
+  const Ambiguity* pair = FindPair(found, "flow_bandwidth", "hop_spread");
   ASSERT_NE(pair, nullptr) << found.size() << " others";
-  EXPECT_TRUE(pair->product) << "a faster flow makes up for a slower host";
   ASSERT_TRUE(pair->separating.has_value());
   const Plan& run = *pair->separating;
-  EXPECT_TRUE(run.nodes() >= 3 || DevicesOnFullestNode(run.placement) > 1)
-      << "another pair of single devices shows the same again";
+  EXPECT_GE(run.nodes(), 3) << "another pair shows the same again";
   EXPECT_LT(pair->separated_log_sd, 0.9 * pair->log_sd);
 }
-
-INSTANTIATE_TEST_SUITE_P(HostGigabytes, Pairs, ::testing::Values(1.2, 2.0),
-                         [](const auto& its) { return "Case" + std::to_string(its.index); });
 
 // The run that was proposed does separate them.
 TEST(Campaigns, TheProposedRunKeepsItsPromise) {
   SyntheticProblem synthetic = FastPorts();
   AddPlacements(&synthetic, {{1}, {1, 1}});
   const std::vector<Ambiguity> before = AmbiguitiesOf(synthetic);
-  const Ambiguity* pair = FindPair(before, "flow_bandwidth", "host_bandwidth");
+  const Ambiguity* pair = FindPair(before, "flow_bandwidth", "hop_spread");
   ASSERT_NE(pair, nullptr);
   ASSERT_TRUE(pair->separating.has_value());
   for (int repeat = 0; repeat < 4; ++repeat) synthetic.Add("resnet50", *pair->separating);
   const CalibrationOutcome after = Calibrate(synthetic.problem());
   ASSERT_TRUE(after.IsUsable()) << after.message;
-  const int worse = pair->first == "host_bandwidth" ? kHostBandwidth : kFlowBandwidth;
+  const int worse = pair->first == "hop_spread" ? kHopSpread : kFlowBandwidth;
   const Eigen::MatrixXd& c = after.cluster.calibration->log_covariance;
   EXPECT_LT(std::min(c(kFlowBandwidth, kFlowBandwidth), c(kHostBandwidth, kHostBandwidth)),
             0.8 * pair->log_sd * pair->log_sd);

@@ -359,8 +359,7 @@ TEST(CandidatePlans, WithoutFittedBatchesTakeTheTargets) {
 Truth VariedTruth(std::uint64_t seed) {
   Truth truth = PlausibleTruth();
   Noise noise(seed);
-  for (const int p :
-       {kFlowBandwidth, kHostBandwidth, kLinkBandwidth, kNodeScaling, kOverlapShare}) {
+  for (const int p : {kFlowBandwidth, kHostBandwidth, kLinkBandwidth, kHopSpread, kOverlapShare}) {
     truth.cluster.si[static_cast<std::size_t>(p)] *= std::exp(0.2 * noise.Next());
   }
   return truth;

@@ -104,10 +104,8 @@ TEST(FixedValues, LeaveMoreToTheOthers) {
       Fit(Campaign({Fixed("flow_bandwidth", truth.cluster.si[kFlowBandwidth]),
                     Fixed("host_bandwidth", truth.cluster.si[kHostBandwidth])})
               .problem());
-  EXPECT_LT(Find(with, "cluster", "node_scaling").log_sd,
-            Find(without, "cluster", "node_scaling").log_sd);
-  EXPECT_LT(Find(with, "cluster", "link_bandwidth").log_sd,
-            Find(without, "cluster", "link_bandwidth").log_sd);
+  EXPECT_LT(Find(with, "cluster", "hop_spread").log_sd,
+            Find(without, "cluster", "hop_spread").log_sd);
 }
 
 // The others make the best of a wrong value, and it is still what was said.

@@ -340,7 +340,7 @@ TEST(Cluster, WithoutACovarianceTheStandardErrorsStandAlone) {
       "calibration:\n  residual_log_sd: 0.05\n  parameters:\n"
       "    - {scope: cluster, name: link_bandwidth, unit: Gbit/s, value: 9, log_sd: 0.5, "
       "prior_value: 10, prior_log_sd: 1.5, decided_by: data}\n"
-      "    - {scope: cluster, name: node_scaling, value: 0.1, log_sd: 0.25, prior_value: 0.1, "
+      "    - {scope: cluster, name: hop_spread, value: 0.1, log_sd: 0.25, prior_value: 0.1, "
       "prior_log_sd: 0.7, decided_by: data}\n";
   for (const char* covariance : {"", "  log_covariance: |\n    0\n    0 0\n",
                                  "  log_covariance: |\n    0.25\n    0 0.0625\n"}) {

@@ -102,6 +102,7 @@ TEST(PlanFields, TheContractOfNames) {
                                "rtt",
                                "loss",
                                "congestion-control",
+                               "transport",
                                "loss-burst",
                                "bucket",
                                "overlap",

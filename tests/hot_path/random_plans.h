@@ -115,6 +115,7 @@ inline LinkFacts RandomLink(Random* random, double known) {
         {CongestionControl::kReno, CongestionControl::kCubic, CongestionControl::kBbr});
   }
   if (random->Chance(known / 2)) link.loss_burst = Milliseconds(random->LogBetween(0.01, 10));
+  if (random->Chance(known / 4)) link.transport = Transport::kRdma;
   return link;
 }
 

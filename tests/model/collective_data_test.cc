@@ -17,6 +17,7 @@
 #include "model/exchange/allreduce.h"
 #include "model/exchange/broadcast.h"
 #include "model/exchange/segments.h"
+#include "model/statistics/order_statistics.h"
 #include "model/step/parameters.h"
 #include "tests/support/datasets.h"
 
@@ -327,7 +328,7 @@ TEST(CollectiveData, LabRingWithoutLoss) {
 
 // ---- DeepBench: each system and library fitted on 4 and 16 ranks, judged on 8 and 32.
 
-enum DeepBenchUnknown { kAlpha, kRate, kDeviceAlpha, kDeviceRate, kScaling };
+enum DeepBenchUnknown { kAlpha, kRate, kDeviceAlpha, kDeviceRate };
 
 TEST(CollectiveData, DeepBench) {
   const auto path = DatasetFolder("deepbench_allreduce.csv");
@@ -367,12 +368,10 @@ TEST(CollectiveData, DeepBench) {
     return Unknown{spec.prior * spec.si_per_unit, spec.prior_log_sd};
   };
   const std::vector<Unknown> unknowns = {prior(kLinkLatency), prior(kLinkBandwidth),
-                                         prior(kDeviceLatency), prior(kHostBandwidth),
-                                         prior(kNodeScaling)};
+                                         prior(kDeviceLatency), prior(kHostBandwidth)};
   const auto predict = [&](std::size_t i, const Values& v) {
     const NodeShape& shape = rows[i].shape;
-    const double growth = 1 + v[kScaling] * std::log2(static_cast<double>(shape.nodes));
-    const Hop<double> inter{Seconds(v[kAlpha]), BytesPerSecond(v[kRate] / growth)};
+    const Hop<double> inter{Seconds(v[kAlpha]), BytesPerSecond(v[kRate])};
     const Hop<double> intra{Seconds(v[kDeviceAlpha]), BytesPerSecond(v[kDeviceRate])};
     return FlatRingAllreduce(shape, inter, intra).Time(rows[i].message).si();
   };
@@ -393,9 +392,8 @@ TEST(CollectiveData, DeepBench) {
       }
     }
     Print(name, errors);
-    std::printf("      link %.2f GB/s, %.0f us; device %.2f GB/s, %.0f us; growth %.3f\n",
-                v[kRate] / 1e9, v[kAlpha] * 1e6, v[kDeviceRate] / 1e9, v[kDeviceAlpha] * 1e6,
-                v[kScaling]);
+    std::printf("      link %.2f GB/s, %.0f us; device %.2f GB/s, %.0f us\n", v[kRate] / 1e9,
+                v[kAlpha] * 1e6, v[kDeviceRate] / 1e9, v[kDeviceAlpha] * 1e6);
     RecordProperty(name, std::to_string(errors.median()));
     all.Add(errors);
     medians.all.push_back(errors.median());

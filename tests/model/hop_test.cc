@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/statistics/order_statistics.h"
 #include "tests/model/support.h"
 
 namespace stepcast {
@@ -25,17 +26,19 @@ Path<double> AnyPath() {
 
 FlowShape AnyShape() {
   const auto peers = static_cast<double>(*Whole(1, 16));
-  return {peers, static_cast<double>(*Whole(0, 16)), *LogUniform(1, 4)};
+  const int nodes = *Whole(1, 64);
+  return {peers, static_cast<double>(*Whole(0, 16)), *LogUniform(1, 4), false,
+          nodes, ExpectedNormalRank(nodes, nodes)};
 }
 
 RC_GTEST_PROP(Path, IsNoFasterThanAnyOfItsLimits, ()) {
   const Path<double> path = AnyPath();
   const FlowShape shape = AnyShape();
-  const DataRate<> flow = BytesPerSecond(*LogUniform(1e6, 1e11));
-  const double rate = DeliverTo(path, shape, flow).bandwidth.si();
+  const Flows<double> each{BytesPerSecond(*LogUniform(1e6, 1e11)), *LogUniform(1e-4, 2)};
+  const double rate = DeliverTo(path, shape, each).bandwidth.si();
   const double least = 1 - 1e-12;
   RC_ASSERT(rate * least <= path.bandwidth.si());
-  RC_ASSERT(rate * least <= flow.si() * shape.peers);
+  RC_ASSERT(rate * least * (1 + each.spread * shape.slowest) <= each.bandwidth.si() * shape.peers);
   const FlowLimits<double> one = LimitsOfFlow(path);
   if (shape.connections > 0) {
     RC_ASSERT(rate * one.window.si() * least <= shape.connections);
@@ -47,7 +50,7 @@ RC_GTEST_PROP(Path, TermsAreWhatItWasJoinedFrom, ()) {
   const Path<double> path = AnyPath();
   const FlowShape shape = AnyShape();
   PathTerms<double> terms;
-  const PathRate<double> rate = DeliverTo(path, shape, BytesPerSecond(1e9), {}, &terms);
+  const PathRate<double> rate = DeliverTo(path, shape, {BytesPerSecond(1e9)}, {}, &terms);
   RC_ASSERT(terms.rate.si() == rate.bandwidth.si());
   RC_ASSERT(terms.peers == shape.peers);
   RC_ASSERT(terms.connections == shape.connections);
@@ -58,7 +61,7 @@ TEST(Path, NamesWhatLimitsIt) {
   Path<double> path;
   path.bandwidth = BytesPerSecond(kGigabit);
   const auto limiter = [&](const FlowShape& shape, double flow) {
-    return DeliverTo(path, shape, BytesPerSecond(flow)).limiter;
+    return DeliverTo(path, shape, {BytesPerSecond(flow)}).limiter;
   };
   EXPECT_EQ(limiter({2, 1, kSegmentKnee}, 1e12), Limiter::kLink);
   EXPECT_EQ(limiter({2, 1, kSegmentKnee}, 1e6), Limiter::kFlow);
@@ -74,7 +77,7 @@ TEST(Path, RoundTripsAddBetweenTwoNodes) {
   Path<double> path;
   path.bandwidth = BytesPerSecond(1e8);
   path.rtt = Milliseconds(29.0);  // 10 ns a byte in a window of 2.9 MB
-  const DataRate<> flow = BytesPerSecond(1e15);
+  const Flows<double> flow{BytesPerSecond(1e15)};
   EXPECT_NEAR(DeliverTo(path, {1, 1, kNoPipeline}, flow).bandwidth.si(), 5e7, 1);
   EXPECT_NEAR(DeliverTo(path, {2, 1, kSegmentKnee}, flow).bandwidth.si(), 1e8 / std::sqrt(2.0), 1);
 }
@@ -82,19 +85,60 @@ TEST(Path, RoundTripsAddBetweenTwoNodes) {
 RC_GTEST_PROP(Hop, IsNoFasterThanPathOrHost, ()) {
   const DataRate<> path = BytesPerSecond(*LogUniform(1e6, 1e11));
   const DataRate<> host = BytesPerSecond(*LogUniform(1e6, 1e12));
-  const Crowding<double> crowding{*LogUniform(1e-4, 2), static_cast<double>(*Whole(1, 16)),
-                                  *LogUniform(1e-4, 1), *LogUniform(1, 10)};
-  const double hop = HopRate(path, host, crowding).si();
-  RC_ASSERT(hop <= path.si());
-  RC_ASSERT(hop <= host.si());
-  RC_ASSERT(
-      Near(HopRate(path, host, Crowding<double>{}).si(), 1 / (1 / path.si() + 1 / host.si())));
+  const double hop = HopRate(path, host).si();
+  RC_ASSERT(hop <= path.si() * (1 + 1e-12));
+  RC_ASSERT(hop <= host.si() * (1 + 1e-12));
+  // In a pipeline the slower sets the pace: at most a fifth is lost, where both are alike.
+  RC_ASSERT(hop >= std::min(path.si(), host.si()) * 0.84);
 }
 
-TEST(Hop, CrowdingCountsFurtherDevicesAndDoublings) {
-  const DataRate<> rate = GigabytesPerSecond(2.0);
-  EXPECT_NEAR(HopRate(rate, rate, Crowding<double>{0.5, 1, 0.25, 0}).si(), 1e9, 1);
-  EXPECT_NEAR(HopRate(rate, rate, Crowding<double>{0.5, 3, 0.25, 4}).si(), 1e9 / 4, 1);
+// The share of the path is what the hop gains by a faster one, and the host's is the rest.
+RC_GTEST_PROP(Hop, SharesAreWhatIsGained, ()) {
+  const DataRate<> path = BytesPerSecond(*LogUniform(1e6, 1e11));
+  const DataRate<> host = path * *LogUniform(0.1, 10);
+  const double share = PathShare(path, host);
+  constexpr double kMore = 1 + 1e-6;
+  const double before = HopRate(path, host).si();
+  const double by_path = std::log(HopRate(path * kMore, host).si() / before) / std::log(kMore);
+  const double by_host = std::log(HopRate(path, host * kMore).si() / before) / std::log(kMore);
+  RC_ASSERT(std::abs(by_path - share) < 1e-5);
+  RC_ASSERT(std::abs(by_host - (1 - share)) < 1e-5);
+}
+
+TEST(Hop, DevicesShareTheirHost) {
+  const DataRate<> host = GigabytesPerSecond(2.0);
+  EXPECT_NEAR(SharedHost(host, 0.5, 1).si(), 2e9, 1);
+  EXPECT_NEAR(SharedHost(host, 0.5, 3).si(), 1e9, 1);
+}
+
+// What flows carry differs from hop to hop, what ports carry does not.
+TEST(Path, OnlyFlowsGrowWithTheNodes) {
+  Path<double> path;
+  path.bandwidth = BytesPerSecond(kGigabit);
+  const auto time = [&](double flow, int nodes) {
+    const FlowShape ring{2, 1, kSegmentKnee, false, nodes, ExpectedNormalRank(nodes, nodes)};
+    return 1 / DeliverTo(path, ring, {BytesPerSecond(flow), 0.5}).bandwidth.si();
+  };
+  EXPECT_NEAR(time(1e15, 64) / time(1e15, 2), 1, 1e-9);
+  // Phi^-1 of 63.625/64.25 and of 1.625/2.25.
+  EXPECT_NEAR(time(1e3, 64) / time(1e3, 2), (1 + 0.5 * 2.3367) / (1 + 0.5 * 0.5895), 1e-3);
+}
+
+// RDMA knows neither windows nor caps of flows, and goes back to what was lost.
+TEST(Path, RdmaIsTheLine) {
+  Path<double> path;
+  path.bandwidth = BytesPerSecond(kGigabit);
+  path.transport = Transport::kRdma;
+  path.rtt = Milliseconds(10.0);
+  const FlowShape ring{2, 1, kSegmentKnee};
+  PathRate<double> rate = DeliverTo(path, ring, {BytesPerSecond(1.0)});
+  EXPECT_DOUBLE_EQ(rate.bandwidth.si(), path.bandwidth.si());
+  EXPECT_EQ(rate.limiter, Limiter::kLink);
+  path.loss = 0.01;
+  const double flight = path.bandwidth.si() * 0.01 / 1448;
+  rate = DeliverTo(path, ring, {BytesPerSecond(1.0)});
+  EXPECT_NEAR(rate.bandwidth.si() / path.bandwidth.si(), 0.99 / (1 + 0.01 * flight / 0.99), 1e-12);
+  EXPECT_EQ(rate.limiter, Limiter::kLoss);
 }
 
 TEST(Hop, LatencyIsTheHostsAndHalfTheRoundTrip) {

@@ -42,10 +42,12 @@ TEST(ParameterTable, IsSound) {
 // The enumerators are indices into the tables: each accessor reads the parameter of its name.
 TEST(ParameterTable, IsInTheOrderOfTheEnumerators) {
   const ClusterParameters<double> c = PriorCluster();
+  const auto name = [](std::size_t i) { return kClusterParameterSpecs[i].name; };
   EXPECT_EQ(c.link_bandwidth(), GigabitsPerSecond(10.0));
-  EXPECT_EQ(c.flow_bandwidth(), GigabitsPerSecond(8.0));
-  EXPECT_EQ(c.host_bandwidth(), GigabytesPerSecond(5.0));
+  EXPECT_EQ(c.flow_bandwidth(), GigabitsPerSecond(10.0));
+  EXPECT_EQ(c.host_bandwidth(), GigabytesPerSecond(4.0));
   EXPECT_EQ(c.link_latency(), Microseconds(50.0));
+  EXPECT_EQ(name(kRdmaLatency), "rdma_latency");
   EXPECT_EQ(c.device_latency(), Microseconds(10.0));
   EXPECT_EQ(c.node_sync_overhead(), Milliseconds(0.6));
   EXPECT_EQ(c.device_sync_overhead(), Milliseconds(0.3));
@@ -54,9 +56,9 @@ TEST(ParameterTable, IsInTheOrderOfTheEnumerators) {
   EXPECT_EQ(c.flow_window(), Megabytes(2.9));
   EXPECT_EQ(c.loss_timeout(), Milliseconds(200.0));
   EXPECT_EQ(PriorWorkload().update_time(), Milliseconds(1.0));
-  const auto name = [](std::size_t i) { return kClusterParameterSpecs[i].name; };
   EXPECT_EQ(name(kHostSharing), "host_sharing");
-  EXPECT_EQ(name(kNodeScaling), "node_scaling");
+  EXPECT_EQ(name(kHopSpread), "hop_spread");
+  EXPECT_EQ(name(kMeshShare), "mesh_share");
   EXPECT_EQ(name(kHostContention), "host_contention");
   EXPECT_EQ(name(kOverlapShare), "overlap_share");
   EXPECT_EQ(name(kTransferInitiation), "transfer_initiation");
@@ -107,13 +109,13 @@ TEST(HostLinkPrior, GoesFromTheHostToTheClusterToTheTable) {
   const Prior of_cluster = HostLinkPrior(cluster, LinkFacts());
   EXPECT_EQ(of_cluster.si, 1e9 / 8);
   const Prior of_host =
-      HostLinkPrior(cluster, {MegabitsPerSecond(100.0), std::nullopt, std::nullopt, {}, {}});
+      HostLinkPrior(cluster, {MegabitsPerSecond(100.0), std::nullopt, std::nullopt, {}, {}, {}});
   EXPECT_EQ(of_host.si, 100e6 / 8);
   // A statement is as certain wherever it stands; one about all says less of a single host.
   EXPECT_EQ(of_host.log_sd, MakeClusterPriors(cluster)[kLinkBandwidth].log_sd);
   EXPECT_LT(of_host.log_sd, of_cluster.log_sd);
   EXPECT_LT(of_cluster.log_sd, table.log_sd);
-  const LinkFacts slow = {std::nullopt, Milliseconds(1.0), std::nullopt, {}, {}};
+  const LinkFacts slow = {std::nullopt, Milliseconds(1.0), std::nullopt, {}, {}, {}};
   EXPECT_EQ(HostLinkPrior(cluster, slow).si, of_cluster.si);
 }
 

@@ -193,12 +193,15 @@ struct ByHand {
     flow.rtt = stated.rtt ? stated.rtt->si() : 0;
     flow.loss = stated.loss.value_or(0);
     // With loss, what the hosts add to the round trip counts.
-    if (flow.loss > 0) flow.rtt += 2 * c.si[kLinkLatency];
+    if (flow.loss > 0) flow.rtt += 2 * Latency(stated);
     flow.window = c.si[kFlowWindow];
     flow.timeout = c.si[kLossTimeout];
     flow.burst = stated.loss_burst ? stated.loss_burst->si() : 0;
     flow.congestion = stated.congestion_control.value_or(CongestionControl::kCubic);
     return flow;
+  }
+  double Latency(const LinkFacts& link) const {
+    return c.si[link.rdma() ? kRdmaLatency : kLinkLatency];
   }
   // The line rate of a node that is named, else that of all nodes.
   double NodeLine() const {
@@ -211,17 +214,24 @@ struct ByHand {
   // Seconds a byte to `peers` peers over `connections`; `knee` joins the window, and the slowest of
   // `flows` flows of `message` bytes is waited for.
   double Path(const LinkFacts& stated, double line, double peers, double connections, double knee,
-              double flows, double message) const {
+              double flows, double message, double spread = 1) const {
     const FlowByHand flow = Flow(stated);
-    double time = Norm(1 / line, 1 / (peers * c.si[kFlowBandwidth]), 4);
+    if (stated.rdma()) {
+      const double flight = line * flow.rtt / 1448;
+      return (1 + flow.loss * flight / (1 - flow.loss)) / line / (1 - flow.loss);
+    }
+    double time = Norm(1 / line, spread / (peers * c.si[kFlowBandwidth]), 4);
     if (flow.rtt > 0) time = Norm(time, flow.Window() / connections, knee);
     const double loss = flow.Loss(flows, message);
     if (loss > 0) time = Norm(time, loss / connections, 4);
     return time / (1 - flow.loss);
   }
   double Hop(double path) const {
-    return (path + 1 / c.si[kHostBandwidth]) * (1 + c.si[kHostSharing] * (g() - 1)) *
-           (1 + c.si[kNodeScaling] * std::log2(nodes()));
+    return Norm(path, (1 + c.si[kHostSharing] * (g() - 1)) / c.si[kHostBandwidth], 4);
+  }
+  // What the slowest of all hops of a ring takes longer.
+  double Spread() const {
+    return 1 + c.si[kHopSpread] * NormalQuantile((nodes() - 0.375) / (nodes() + 0.25));
   }
   // A hop of a ring, with a connection to each of one or two neighbours, of which one is sent to.
   // BytePS has one to each machine and helper.
@@ -229,21 +239,25 @@ struct ByHand {
     const double message = bytes() / buckets() / w();
     if (facts.strategy == Strategy::kBytePs) {
       const double peers = nodes() - 1 + n();
-      return Hop(
-          Path(n() > 0 ? ServerLink() : facts.link, NodeLine(), peers, peers, 4, nodes(), message));
+      const LinkFacts link = n() > 0 ? ServerLink() : facts.link;
+      return Hop(Path(link, NodeLine() * Mesh(link), peers, peers, 4, nodes(), message));
     }
     const bool pair = nodes() == 2;
     const bool adds =
         pair && facts.strategy != Strategy::kTree && facts.strategy != Strategy::kHalvingDoubling;
-    return Hop(Path(facts.link, NodeLine(), pair ? 1 : 2, 1, adds ? 1 : 2, nodes(), message));
+    return Hop(
+        Path(facts.link, NodeLine(), pair ? 1 : 2, 1, adds ? 1 : 2, nodes(), message, Spread()));
   }
   double HelperHop() const {
-    return Path(ServerLink(), Line(ServerLink()), nodes(), nodes(), 4, nodes(),
+    return Path(ServerLink(), Line(ServerLink()) * Mesh(ServerLink()), nodes(), nodes(), 4, nodes(),
                 bytes() / buckets() / nodes());
   }
+  // What is left of a line where all send to all.
+  double Mesh(const LinkFacts& link) const { return link.rdma() ? 1 : c.si[kMeshShare]; }
   // Between a worker and a server, on nodes of its own or not.
   LinkFacts Between() const { return facts.server.colocated ? facts.link : ServerLink(); }
   double Wires(double line, double peers) const {
+    if (Between().rdma()) return Path(Between(), line, peers, 0, 4, 1, 0);
     return Norm(1 / line, 1 / (peers * c.si[kFlowBandwidth]), 4) / (1 - Between().loss.value_or(0));
   }
   double WorkerHop() const { return Hop(Wires(NodeLine(), n())); }
@@ -251,6 +265,7 @@ struct ByHand {
     return facts.server.colocated ? WorkerHop() : Wires(Line(ServerLink()), w());
   }
   double Connection() const {
+    if (Between().rdma()) return 0;
     const FlowByHand flow = Flow(Between());
     const double window = flow.rtt > 0 ? flow.Window() : 0;
     const double loss = flow.Loss(w() * n(), bytes() / buckets() / n());
@@ -264,12 +279,14 @@ struct ByHand {
     if (over.loss) link.loss = over.loss;
     if (over.congestion_control) link.congestion_control = over.congestion_control;
     if (over.loss_burst) link.loss_burst = over.loss_burst;
+    if (over.transport) link.transport = over.transport;
     return link;
   }
   static double HalfRtt(const LinkFacts& link) { return link.rtt ? link.rtt->si() / 2 : 0; }
   double Alpha() const {
     const bool helped = facts.strategy == Strategy::kBytePs && n() > 0;
-    return c.si[kLinkLatency] + HalfRtt(helped ? ServerLink() : facts.link);
+    const LinkFacts link = helped ? ServerLink() : facts.link;
+    return Latency(link) + HalfRtt(link);
   }
 
   // An all-reduce's cost of a call and of a byte, with its rounds one after another.
@@ -343,7 +360,7 @@ struct ByHand {
                            : helped                            ? ServerLink()
                                                                : facts.link;
     const FlowByHand flow = Flow(link);
-    if (!link.rtt) return 0;
+    if (!link.rtt || link.rdma()) return 0;
     if (flow.rtt == 0) return 0;
     const double first = 14480;
     const double silence =
@@ -383,7 +400,7 @@ struct ByHand {
   }
   // The latency of a phase, once for all of its buckets.
   double Calls() const {
-    return (c.si[kLinkLatency] + HalfRtt(Between())) * (1 + 2 * c.si[kRpcRounds] * facts.tensors);
+    return (Latency(Between()) + HalfRtt(Between())) * (1 + 2 * c.si[kRpcRounds] * facts.tensors);
   }
   struct Cost {
     double call;
@@ -543,6 +560,7 @@ Plan AnyPlan(Strategy strategy) {
         static_cast<CongestionControl>(*Whole(0, kCongestionControlCount - 1));
   }
   if (Flip()) plan.link.loss_burst = Seconds(*LogUniform(1e-5, 1e-2));
+  if (Flip()) plan.link.transport = Flip() ? Transport::kRdma : Transport::kTcp;
   if (TakesServers(strategy) && !plan.server.colocated && Flip()) {
     plan.server_link.bandwidth = BytesPerSecond(*LogUniform(1e7, 1e10));
     if (Flip()) plan.server_link.rtt = Seconds(*LogUniform(1e-5, 0.1));
@@ -605,7 +623,7 @@ RC_GTEST_PROP(StepProperty, OneWorkerKnowsNoNetwork, ()) {
   Parameters elsewhere = AnyCluster();
   elsewhere.si[kOverlapShare] = cluster.si[kOverlapShare];
   Plan with_link = plan;
-  with_link.link = {MegabitsPerSecond(1.0), Seconds(1.0), 0.1, CongestionControl::kReno, {}};
+  with_link.link = {MegabitsPerSecond(1.0), Seconds(1.0), 0.1, CongestionControl::kReno, {}, {}};
   RC_ASSERT(Step(Facts(with_link), elsewhere, workload).total() == step.total());
 }
 
@@ -826,7 +844,7 @@ TEST(Step, HelpersHelpUpToTheNodes) {
   const Placement placement(8, 1);
   Parameters cluster = PriorCluster();
   cluster.si[kFlowBandwidth] = cluster.si[kHostBandwidth] = 1e18;
-  cluster.si[kNodeScaling] = 0;
+  cluster.si[kMeshShare] = 1;
   const auto transfer = [&](int helpers) {
     StepFacts facts = Facts(MakePlan(placement, Strategy::kBytePs, helpers));
     facts.overlap = Overlap::kNone;
@@ -848,7 +866,7 @@ Parameters FastHosts() {
   cluster.si[kLinkBandwidth] = 1e18;
   cluster.si[kFlowBandwidth] = 1e18;
   cluster.si[kHostBandwidth] = 1e18;
-  cluster.si[kNodeScaling] = 0;
+  cluster.si[kHopSpread] = 0;
   return cluster;
 }
 
@@ -879,7 +897,7 @@ TEST(Step, TwoNodesAreSpecial) {
 // 2.9 MB in flight on 2.9 ms of round trip: 1 GB/s through the one connection to the next node,
 // however many there are.
 TEST(Step, ARingHasOneWindowAHop) {
-  const LinkFacts far = {{}, Milliseconds(2.9), {}, {}, {}};
+  const LinkFacts far = {{}, Milliseconds(2.9), {}, {}, {}, {}};
   for (const int nodes : {2, 3, 16}) EXPECT_NEAR(HopRate(nodes, FastHosts(), far), 1, 1e-6);
   // Beside a line of 1 GB/s: two nodes add the times, more have rounds to pipeline.
   Parameters cluster = FastHosts();
@@ -961,7 +979,7 @@ TEST(Step, LossWithoutARoundTripMeetsTheLatencyOfTheLink) {
   EXPECT_EQ(Total(plan), unstated) << "none stated is none added";
   plan.link.loss = 0.0;
   EXPECT_LT(Total(plan), unstated) << "loss costs";
-  plan.link = {{}, Milliseconds(10.0), 0.01, {}, {}};
+  plan.link = {{}, Milliseconds(10.0), 0.01, {}, {}, {}};
   EXPECT_GT(Total(plan), 2 * unstated) << "and more on a long path";
 }
 
@@ -975,7 +993,7 @@ TEST(Step, LossOfTheServersCountsToo) {
 // BBR does not back off; packets that are lost together count once.
 TEST(Step, CongestionControlAndBurstsMatterWithLossAlone) {
   Plan plan = MakePlan({1, 1, 1}, Strategy::kRing);
-  plan.link = {GigabitsPerSecond(1.0), Milliseconds(2.0), 0.005, {}, {}};
+  plan.link = {GigabitsPerSecond(1.0), Milliseconds(2.0), 0.005, {}, {}, {}};
   Plan bbr = plan;
   bbr.link.congestion_control = CongestionControl::kBbr;
   Plan burst = plan;
@@ -998,7 +1016,7 @@ TEST(Step, LossOfTheClusterIsAFact) {
 // A lost packet in a million is not what holds a slow link back.
 TEST(Step, RareLossOnASlowLinkIsNotTheLimiter) {
   Plan plan = MakePlan({1, 1}, Strategy::kRing);
-  plan.link = {MegabitsPerSecond(100.0), Milliseconds(0.05), 1e-9, {}, {}};
+  plan.link = {MegabitsPerSecond(100.0), Milliseconds(0.05), 1e-9, {}, {}, {}};
   EXPECT_EQ(Step(Facts(plan)).limiter, Limiter::kLink);
   plan.link.loss = 0.05;
   plan.link.rtt = Milliseconds(20.0);
@@ -1009,8 +1027,8 @@ TEST(Step, RareLossOnASlowLinkIsNotTheLimiter) {
 TEST(Step, ANamedHostsRoundTripAndLossAreFacts) {
   Cluster cluster;
   cluster.link.rtt = Milliseconds(1.0);
-  cluster.hosts = {{"near", {std::nullopt, Milliseconds(0.5), std::nullopt, {}, {}}},
-                   {"far", {std::nullopt, Milliseconds(5.0), 0.01, {}, {}}}};
+  cluster.hosts = {{"near", {std::nullopt, Milliseconds(0.5), std::nullopt, {}, {}, {}}},
+                   {"far", {std::nullopt, Milliseconds(5.0), 0.01, {}, {}, {}}}};
   Plan plan = MakePlan({1, 1}, Strategy::kRing);
   const DataSize<> gradient = Megabytes(1.0);
   const auto link = [&] {
@@ -1059,7 +1077,7 @@ RC_GTEST_PROP(StepProperty, NoLossIsTheSameStatedOrNot, ()) {
 // The cluster file's bandwidth is the centre of a prior; what the plan states is a fact.
 TEST(Step, StatedBandwidthIsAFactOnlyInThePlan) {
   Cluster cluster;
-  cluster.link = {GigabitsPerSecond(1.0), Milliseconds(2.0), std::nullopt, {}, {}};
+  cluster.link = {GigabitsPerSecond(1.0), Milliseconds(2.0), std::nullopt, {}, {}, {}};
   Plan plan = MakePlan({1, 1}, Strategy::kRing);
   const DataSize<> gradient = Megabytes(1.0);
   StepFacts facts = MakeStepFacts(cluster, plan, Message(gradient), OneBucket(gradient));
@@ -1074,7 +1092,7 @@ TEST(Step, StatedBandwidthIsAFactOnlyInThePlan) {
 // long backward pass nobody sees it.
 TEST(Step, SlowStartIsSeenWhereTheFirstBucketIs) {
   Plan plan = MakePlan({1, 1, 1, 1}, Strategy::kRing);
-  plan.link = {GigabitsPerSecond(10.0), Milliseconds(10.0), {}, {}, {}};
+  plan.link = {GigabitsPerSecond(10.0), Milliseconds(10.0), {}, {}, {}, {}};
   WorkloadParameters<double> slow = PriorWorkload();
   slow.si[kFixedTime] = 2;
   Parameters quick_timer = PriorCluster();
@@ -1194,7 +1212,7 @@ RC_GTEST_PROP(StepProperty, ParametersKeepTheirDirection, ()) {
     if (i == kLinkBandwidth && other.node_link_si) *other.node_link_si *= factor;
     const double after = Step(facts, other, workload).total().si();
     const bool rate = i == kLinkBandwidth || i == kFlowBandwidth || i == kHostBandwidth ||
-                      i == kServerRate || i == kFlowWindow;
+                      i == kServerRate || i == kFlowWindow || i == kMeshShare;
     RC_LOG() << kClusterParameterSpecs[static_cast<std::size_t>(i)].name << " "
              << StrategyName(facts.strategy) << " " << before << " " << after << "\n";
     const double worse = (rate ? before - after : after - before) + 1e-12 * before;
@@ -1399,6 +1417,7 @@ Parameters FastCluster() {
   cluster.si[kFlowBandwidth] = 1e11;
   cluster.si[kHostBandwidth] = 1e12;
   cluster.si[kServerRate] = 1e12;
+  cluster.si[kHopSpread] = 1e-3;
   cluster.si[kNodeSyncOverhead] = cluster.si[kDeviceSyncOverhead] = 1e-6;
   return cluster;
 }

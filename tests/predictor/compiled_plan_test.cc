@@ -268,8 +268,8 @@ std::vector<Kind> Kinds() {
       Plan& lossy = add(std::string(StrategyName(strategy)) + " with loss, " +
                             kCongestionControlNames[static_cast<int>(congestion)],
                         strategy, UsesServers(strategy) || strategy == Strategy::kBytePs ? 2 : 0);
-      lossy.link = {GigabitsPerSecond(1.0), Milliseconds(10.0), 0.005, congestion,
-                    Milliseconds(1.0)};
+      lossy.link = {
+          GigabitsPerSecond(1.0), Milliseconds(10.0), 0.005, congestion, Milliseconds(1.0), {}};
     }
     Plan& late = add(std::string(StrategyName(strategy)) + " with a round trip", strategy,
                      UsesServers(strategy) ? 2 : 0);
@@ -320,7 +320,8 @@ TEST_P(CompiledKinds, AnswerAsThePredictor) {
       ASSERT_EQ(wrong, "") << kind.name << ", " << workload.name;
     }
   }
-  EXPECT_LE(apart.corners, 0.1 * apart.asked);
+  // As many servers as workers have links as busy: a corner for each such plan.
+  EXPECT_LE(apart.corners, 0.15 * apart.asked);
   RecordProperty("corners", apart.corners);
 }
 
@@ -444,15 +445,17 @@ TEST(CompiledPlan, AQuerysLinksGoBefore) {
   cluster.link.loss = 0.001;
   cluster.server_link.rtt = Milliseconds(3.0);
   const Predictor predictor(cluster, *FindWorkload("resnet50"), T4());
-  const std::vector<LinkFacts> links = {
-      {MegabitsPerSecond(500.0), {}, {}, {}, {}},
-      {{}, Milliseconds(30.0), {}, {}, {}},
-      {{}, Seconds(0.0), {}, {}, {}},
-      {{}, {}, 0.05, {}, {}},
-      {{}, {}, 0.0, {}, {}},
-      {{}, {}, {}, CongestionControl::kBbr, {}},
-      {{}, {}, {}, {}, Milliseconds(2.0)},
-      {GigabitsPerSecond(40.0), Milliseconds(0.5), 0.02, CongestionControl::kReno, Seconds(0.0)}};
+  const std::vector<LinkFacts> links = {{MegabitsPerSecond(500.0), {}, {}, {}, {}, {}},
+                                        {{}, Milliseconds(30.0), {}, {}, {}, {}},
+                                        {{}, Seconds(0.0), {}, {}, {}, {}},
+                                        {{}, {}, 0.05, {}, {}, {}},
+                                        {{}, {}, 0.0, {}, {}, {}},
+                                        {{}, {}, {}, CongestionControl::kBbr, {}, {}},
+                                        {{}, {}, {}, {}, Milliseconds(2.0), {}},
+                                        {{}, {}, {}, {}, {}, Transport::kRdma},
+                                        {{}, {}, 0.0, {}, {}, Transport::kRdma},
+                                        {GigabitsPerSecond(40.0), Milliseconds(0.5), 0.02,
+                                         CongestionControl::kReno, Seconds(0.0), Transport::kTcp}};
   for (const Kind& kind : Kinds()) {
     const CompiledPlan compiled(predictor, kind.plan);
     Differences apart;
@@ -473,7 +476,7 @@ TEST(CompiledPlan, ForgetsAQuerysLink) {
     const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), kind.plan);
     const PlanQuery own = QueryOf(kind.plan);
     PlanQuery other = own;
-    other.link = {MegabitsPerSecond(50.0), Milliseconds(3.0), 0.01, {}, {}};
+    other.link = {MegabitsPerSecond(50.0), Milliseconds(3.0), 0.01, {}, {}, {}};
     const Forecast before = compiled.Predict(own);
     const Forecast between = compiled.Predict(other);
     EXPECT_TRUE(SameBits(before, compiled.Predict(own))) << kind.name;
@@ -753,7 +756,7 @@ TEST(StepTimes, AnswerAsOneByOne) {
     const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), kind.plan);
     for (PlanQuery query : QueriesOf(kind.plan)) {
       for (const bool own_link : {false, true}) {
-        if (own_link) query.link = {GigabitsPerSecond(1.0), Milliseconds(1.0), 0.001, {}, {}};
+        if (own_link) query.link = {GigabitsPerSecond(1.0), Milliseconds(1.0), 0.001, {}, {}, {}};
         std::vector<int> batches = {1, 2, 50, 0, 1000, -1, kMostBatch, kMostBatch + 1, 8};
         std::vector<int> accumulation = {1, 3, 1, 1, kMostCount, 1, 1, 1, kMostCount + 1};
         for (int i = 0; i < 130; ++i) {  // more than are worked out at a time

@@ -640,10 +640,10 @@ TEST(Predictor, SaysWhichPriorSetsThePace) {
   Plan plan = AllreducePlan(Placement(4, 8), 1);
   for (const auto& [cards, said] : {std::pair{1,
                                               "flow_bandwidth sets the pace of the exchange, a "
-                                              "prior that nobody measured here: 8 Gbit/s"},
+                                              "prior that nobody measured here: 10 Gbit/s"},
                                     std::pair{8,
                                               "host_bandwidth sets the pace of the exchange, a "
-                                              "prior that nobody measured here: 5 GB/s"}}) {
+                                              "prior that nobody measured here: 4 GB/s"}}) {
     cluster.nics_per_node = cards;
     const Predictor predictor(cluster, Resnet50(), T4());
     std::vector<double> steps;

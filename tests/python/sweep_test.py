@@ -49,6 +49,8 @@ def question(draw):
             options += ["--bucket", draw.choice(("100 KiB", "1 MiB", "25 MiB", "4 GiB"))]
         if draw.random() < 0.5:
             options += ["--congestion-control", draw.choice(("reno", "cubic", "bbr"))]
+        if draw.random() < 0.2:
+            options += ["--transport", draw.choice(("tcp", "rdma"))]
     if strategy.startswith("ps-"):
         options += ["--servers", str(draw.choice((1, 2, 4))),
                     "--sharding", draw.choice(("tensor", "even", "round-robin"))]

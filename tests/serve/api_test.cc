@@ -297,6 +297,7 @@ TEST(Errors, OfEverySpoiltKey) {
                                                                  {"sharding", "\"even\""},
                                                                  {"multicast", "true"},
                                                                  {"congestion_control", "\"bbr\""},
+                                                                 {"transport", "\"rdma\""},
                                                                  {"loss_burst_ms", "1"},
                                                                  {"server_link_gbit_per_s", "10"}};
   const auto body = [&](const std::string& key, const std::string& value) {

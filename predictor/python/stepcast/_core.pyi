@@ -129,6 +129,7 @@ class Plan:
         loss_rate: Optional[float] = None,
         congestion_control: Optional[str] = None,
         loss_burst_s: Optional[float] = None,
+        transport: Optional[str] = None,
         bucket_bytes: Optional[float] = None,
         overlap: Optional[str] = None,
         backup_workers: Optional[int] = None,
@@ -172,6 +173,8 @@ class Plan:
     def congestion_control(self) -> Optional[str]: ...
     @property
     def loss_burst_s(self) -> Optional[float]: ...
+    @property
+    def transport(self) -> Optional[str]: ...
     @property
     def bucket_bytes(self) -> Optional[float]: ...
     @property

@@ -49,7 +49,7 @@ class PerfParams(NamedTuple):
     node_sync_overhead_s: float
     device_sync_overhead_s: float
     host_sharing: float
-    node_scaling: float
+    hop_spread: float
     host_contention: float
     overlap_share: float
     flow_window_bytes: float
