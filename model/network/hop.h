@@ -24,8 +24,8 @@
 // meet. The devices of a node share its host, and not its link. Rounds wait for the slowest of N
 // hops, whose flows share the network with others: where that differs by a share s, as among the
 // neighbours of a cloud, they go at 1 + s z times the mean's time a byte. Ports have one line rate,
-// so that where the link sets the pace nothing grows with the nodes. A node that exchanges with many
-// peers at once sees their mean, of which little spread is left; z is then 0.
+// so that where the link sets the pace nothing grows with the nodes. A node that exchanges with
+// many peers at once sees their mean, of which little spread is left; z is then 0.
 //
 // Holds for equal nodes and messages of many segments. It leaves out what several jobs on one
 // switch do to each other.

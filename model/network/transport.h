@@ -47,7 +47,8 @@
 // falls with c or its bytes.
 //
 // Sources: those of model/network/congestion.h; Cardwell, Cheng, Gunn, Yeganeh, Jacobson, ACM Queue
-// 14 (2016) (BBR); Mittal et al., SIGCOMM 2018 (what a loss costs RDMA); Altman, Avrachenkov, Barakat, SIGCOMM 2000 (windows under random losses); Blom
+// 14 (2016) (BBR); Mittal et al., SIGCOMM 2018 (what a loss costs RDMA); Altman, Avrachenkov,
+// Barakat, SIGCOMM 2000 (windows under random losses); Blom
 // 1958; tcp(7) of Linux for the buffer limit, of which measurements on a shaped link with default
 // buffers show 2.9 MB in flight.
 #ifndef STEPCAST_MODEL_NETWORK_TRANSPORT_H_

@@ -131,7 +131,6 @@ INSTANTIATE_TEST_SUITE_P(
                       OfCluster("FlowHalved", kFlowBandwidth, 0.5),
                       OfCluster("FlowDoubled", kFlowBandwidth, 2),
                       OfCluster("HostHalved", kHostBandwidth, 0.5),
-                      OfCluster("SharingFifteenfold", kHostSharing, 15),
                       OfCluster("ScalingFourfold", kHopSpread, 4),
                       OfCluster("ContentionFivefold", kHostContention, 5),
                       OfCluster("OverlapHalved", kOverlapShare, 0.5),

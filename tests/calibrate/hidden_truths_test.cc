@@ -326,7 +326,8 @@ Score CheckHidden(const std::string& what, const Truth& later, const std::string
 }
 
 TEST(HiddenTruths, NothingLaterIsNoDrift) {
-  ExpectNamed(CheckHidden("nothing later", Healthy(), "", ""));
+  const Score score = CheckHidden("nothing later", Healthy(), "", "");
+  EXPECT_GE(score.named, 18) << "an alarm in ten tells the scatter of few runs from a change";
 }
 
 TEST(HiddenTruths, HalfTheLinkLaterIsNamedFirst) {

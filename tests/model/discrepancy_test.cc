@@ -54,7 +54,7 @@ TEST(Discrepancy, CountsDoublings) {
   for (const Case& c : cases) {
     EXPECT_NEAR(DoublingsBeyond(c.plan, Measured(), kBatches), c.doublings, 1e-12)
         << c.plan.nodes() << " nodes, batch " << c.plan.local_batch;
-    EXPECT_NEAR(Discrepancy(c.plan, Measured(), kBatches), 0.03 * c.doublings, 1e-12);
+    EXPECT_NEAR(Discrepancy(c.plan, Measured(), kBatches), 0.04 * c.doublings, 1e-12);
   }
 }
 
@@ -73,7 +73,7 @@ TEST(Discrepancy, WithoutACalibrationTheRangeIsOneDevice) {
   const CalibratedRange nothing;
   EXPECT_EQ(Discrepancy(PlanOf(1, 1, 77), nothing, std::nullopt), 0);
   // Two nodes are a doubling of the nodes and of the workers.
-  EXPECT_NEAR(Discrepancy(PlanOf(2, 1, 77), nothing, std::nullopt), 0.03 * std::sqrt(2.0), 1e-12);
+  EXPECT_NEAR(Discrepancy(PlanOf(2, 1, 77), nothing, std::nullopt), 0.04 * std::sqrt(2.0), 1e-12);
   // As if one device on one node had been measured.
   CalibratedRange one;
   one.max_nodes = one.max_devices_per_node = one.max_workers = 1;
