@@ -132,7 +132,7 @@ std::vector<std::vector<double>> GridStarts(const ParameterLayout& layout,
                                             const std::vector<const PlanRows*>& sample,
                                             const std::vector<double>& centre) {
   constexpr double kStep = 1.2;  // in ln
-  constexpr std::size_t kStarts = 5;
+  constexpr std::size_t kStarts = 4;
   struct Axis {
     ClusterParameter parameter;
     std::vector<double> moves;

@@ -98,9 +98,8 @@ Duration<T> IdleTime(const StepFacts& facts, const Duration<T>& micro,
   return micro * static_cast<double>(facts.accumulation_steps) - backward * HiddenSilence(facts);
 }
 
-// The round trip of flows that start slowly, which those of TCP do: as stated, and what the hosts of
-// `hop` add to it where
-// loss makes it count (MakePath).
+// The round trip of flows that start slowly, as those of TCP do: as stated, and what the hosts of
+// `hop` add to it where loss makes it count (MakePath).
 template <class T>
 Duration<T> SlowStartTrip(const LinkFacts& link, const Hop<T>& hop) {
   if (!link.rtt || link.rdma()) return {};
