@@ -11,21 +11,15 @@
 #include <vector>
 
 #include "calibrate/online/online_calibration.h"
-#include "data/io/machines.h"
 #include "data/io/online_record.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/devices.h"
 
 namespace stepcast {
 namespace {
 
 constexpr std::size_t kPlans = 25;
 constexpr std::size_t kRows = 100;
-
-Device T4() {
-  return FindDevice(ReadDevices(std::string(STEPCAST_SOURCE_DIR) + "/data/machines/gpus.yaml"),
-                    "t4")
-      .value();
-}
 
 struct Row {
   Plan plan;

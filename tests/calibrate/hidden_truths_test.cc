@@ -22,6 +22,7 @@
 #include "model/step/believed_model.h"
 #include "model/step/discrepancy.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/devices.h"
 
 namespace stepcast {
 namespace {
@@ -55,14 +56,6 @@ Cluster Described() {
     cluster.hosts.push_back(host);
   }
   return cluster;
-}
-
-Device T4() {
-  Device device;
-  device.name = kSyntheticDevice;
-  device.fp32 = WorkRate<>::FromSi(8.1e12);
-  device.memory_bandwidth = DataRate<>::FromSi(320e9);
-  return device;
 }
 
 struct Layout {

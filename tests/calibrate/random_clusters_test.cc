@@ -13,6 +13,7 @@
 #include "model/compute/roofline.h"
 #include "model/step/priors.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/devices.h"
 
 namespace stepcast {
 namespace {
@@ -20,14 +21,6 @@ namespace {
 constexpr int kClusters = 200;
 constexpr double kNoise = 0.05;
 constexpr double kNinetyFivePercent = 1.959964;
-
-Device T4() {
-  Device device;
-  device.name = kSyntheticDevice;
-  device.fp32 = TeraflopPerSecond(8.1);
-  device.memory_bandwidth = GigabytesPerSecond(320.0);
-  return device;
-}
 
 // A value of the prior that is within the parameter's range.
 double Draw(const Prior& prior, const ParameterSpec& spec, Noise* noise) {

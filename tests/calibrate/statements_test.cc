@@ -16,6 +16,7 @@
 #include "model/step/belief.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/devices.h"
 #include "tests/support/input_error.h"
 
 namespace stepcast {
@@ -254,14 +255,6 @@ TEST(StatementsOfTheCluster, LeaveNamedHostsAlone) {
 }
 
 // ---- The efficiency of a device.
-
-Device T4() {
-  Device device;
-  device.name = kSyntheticDevice;
-  device.fp32 = TeraflopPerSecond(8.1);
-  device.memory_bandwidth = GigabytesPerSecond(320.0);
-  return device;
-}
 
 // resnet50 reaches this share of its roofline.
 constexpr double kReached = 0.3;

@@ -19,18 +19,11 @@
 #include "model/compute/roofline.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/devices.h"
 #include "tests/support/input_error.h"
 
 namespace stepcast {
 namespace {
-
-Device T4() {
-  Device device;
-  device.name = "t4";
-  device.fp32 = TeraflopPerSecond(8.1);
-  device.memory_bandwidth = GigabytesPerSecond(320.0);
-  return device;
-}
 
 Device V100() {
   Device device;

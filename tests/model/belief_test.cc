@@ -15,20 +15,13 @@
 #include "data/workloads/catalog.h"
 #include "model/compute/roofline.h"
 #include "model/step/priors.h"
+#include "tests/support/devices.h"
 #include "tests/support/input_error.h"
 
 namespace stepcast {
 namespace {
 
 Workload Resnet50() { return *FindWorkload("resnet50"); }
-
-Device T4() {
-  Device device;
-  device.name = "t4";
-  device.fp32 = TeraflopPerSecond(8.1);
-  device.memory_bandwidth = GigabytesPerSecond(320.0);
-  return device;
-}
 
 Device V100() {
   Device device;

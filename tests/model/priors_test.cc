@@ -14,6 +14,7 @@
 #include "model/compute/roofline.h"
 #include "model/step/parameters.h"
 #include "tests/model/support.h"
+#include "tests/support/devices.h"
 
 namespace stepcast {
 namespace {
@@ -117,13 +118,6 @@ TEST(HostLinkPrior, GoesFromTheHostToTheClusterToTheTable) {
   EXPECT_LT(of_cluster.log_sd, table.log_sd);
   const LinkFacts slow = {std::nullopt, Milliseconds(1.0), std::nullopt, {}, {}, {}};
   EXPECT_EQ(HostLinkPrior(cluster, slow).si, of_cluster.si);
-}
-
-Device T4() {
-  Device device;
-  device.fp32 = TeraflopPerSecond(8.1);
-  device.memory_bandwidth = GigabytesPerSecond(320.0);
-  return device;
 }
 
 TEST(WorkloadPriors, AreTheTableWithoutADataSheet) {
