@@ -15,6 +15,7 @@
 #include "data/io/runs.h"
 #include "data/workloads/catalog.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/changed_plans.h"
 
 namespace stepcast {
 namespace {
@@ -239,6 +240,52 @@ TEST(Suspects, AllRowsOfAContradiction) {
     EXPECT_TRUE(Says(suspect, "; runs of this plan differ by a factor of 2.5: name the hosts"))
         << suspect.cause;
   }
+}
+
+// Runs of these times, as a fit has met each of them: only that they differ is to be said.
+Suspects FindAmong(const std::vector<std::pair<Plan, double>>& timed) {
+  CalibrationProblem problem;
+  problem.cluster = SyntheticCluster();
+  problem.workloads["resnet50"] = *FindWorkload("resnet50");
+  CalibrationOutcome outcome;
+  outcome.status = CalibrationOutcome::Status::kConverged;
+  outcome.cluster = CalibratedCluster(PlausibleTruth());
+  for (const auto& [plan, seconds] : timed) {
+    stepcast::Run run;
+    run.workload = "resnet50";
+    run.device = kSyntheticDevice;
+    run.plan = plan;
+    run.step_time = Seconds(seconds);
+    problem.runs.push_back(run);
+    outcome.residuals.push_back({run.step_time, 0});
+  }
+  return FindSuspects(problem, outcome);
+}
+
+// Plans that differ in one field of the list are two experiments, which may take what they will.
+TEST(Suspects, APlanThatSaysSomethingElseIsAnotherExperiment) {
+  for (const ChangedPlan& changed : ChangedPlans()) {
+    const std::vector<std::pair<Plan, double>> runs = {
+        {changed.before, 1}, {changed.before, 1}, {changed.after, 3}, {changed.after, 3}};
+    EXPECT_TRUE(FindAmong(runs).empty()) << changed.facts.state << "\n" << Text(FindAmong(runs));
+    const Suspects same = FindAmong({{changed.after, 1}, {changed.after, 3}});
+    ASSERT_EQ(same.size(), 2U) << changed.facts.state;
+    EXPECT_TRUE(Says(same[0], "runs of this plan differ by a factor of 3")) << same[0].cause;
+  }
+}
+
+// A contradiction is as grave as half of what parts its runs, or as the row is off, if that is more.
+TEST(Suspects, AContradictionIsAsGraveAsHalfOfItsSpread) {
+  SyntheticProblem synthetic = Campaign(kNoise, 2);
+  const Plan plan = AllreducePlan({1, 1, 1, 1, 1}, 24);
+  const std::size_t apart = synthetic.problem().runs.size();
+  synthetic.Add("resnet50", plan, -std::log(6.0) / 2);
+  synthetic.Add("resnet50", plan, std::log(6.0) / 2);
+  // Off by more than the root of six, and by less than six.
+  synthetic.Add("resnet50", AllreducePlan({1, 1, 1, 1, 1, 1}, 24), std::log(4.0));
+  const Suspects suspects = FindIn(synthetic.problem());
+  ASSERT_EQ(suspects.size(), 3U) << Text(suspects);
+  EXPECT_EQ(suspects[0].run, apart + 2) << Text(suspects);
 }
 
 TEST(Suspects, OneAgainstManyIsAlone) {

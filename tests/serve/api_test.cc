@@ -16,6 +16,7 @@
 #include "tests/serve/mutations.h"
 #include "tests/serve/seeds.h"
 #include "tests/serve/support.h"
+#include "tests/support/changed_plans.h"
 
 namespace stepcast::serve {
 namespace {
@@ -189,6 +190,29 @@ TEST(Errors, OfEveryKeyOfAPlan) {
     }
   }
   EXPECT_GT(refused, 250);
+}
+
+// What a request says of a plan is what is asked, field by field, and what the answer repeats.
+TEST(Predict, PassesEveryFieldOn) {
+  const TestService test;
+  const auto target = test.service.Current()->Find({"ec2-g3-ps", "resnet50", ""});
+  for (const ChangedPlan& changed : ChangedPlans()) {
+    if (changed.facts.column == nullptr) continue;
+    TestJson body = {{"cluster", "ec2-g3-ps"}, {"workload", "resnet50"}};
+    for (const PlanField& field : PlanFields()) {
+      const std::string text = field.write(changed.after);
+      if (text.empty()) continue;
+      body[field.column] = field.unit != nullptr ? TestJson::parse(text) : TestJson(text);
+    }
+    const TestJson answer = test.JsonOf("/v1/predict", body.dump());
+    const Prediction expected = target->predictor.Predict(changed.after);
+    EXPECT_EQ(answer.at("step_time_s"), expected.step_time.in(kSeconds)) << body;
+    EXPECT_EQ(answer.at("high_s"), expected.high.in(kSeconds)) << body;
+    EXPECT_EQ(answer.at("flags"), expected.flags) << body;
+    const auto repeated = answer.at("plan").find(changed.facts.column);
+    ASSERT_NE(repeated, answer.at("plan").end()) << body;
+    EXPECT_EQ(*repeated, body.value(changed.facts.column, TestJson())) << body;
+  }
 }
 
 // What the model itself refuses is named in the request's words, not in those of the command line.

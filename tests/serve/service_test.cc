@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "data/plan/key.h"
 #include "data/workloads/catalog.h"
 #include "tests/serve/support.h"
+#include "tests/support/changed_plans.h"
 #include "tests/support/input_error.h"
 
 namespace stepcast::serve {
@@ -172,6 +174,54 @@ TEST(PredictMany, CompilesOnceAndKeepsSoMany) {
                 false, &columns);
   }
   EXPECT_EQ(snapshot.compiled(), 3U);
+}
+
+// A compiled plan that is kept answers its own plan alone, whatever field another differs in.
+TEST(Snapshot, KeepsPlansApartFieldByField) {
+  const auto snapshot = Shipped();
+  const auto target = snapshot->Find({"ec2-g3-ps", "resnet50", ""});
+  for (const ChangedPlan& changed : ChangedPlans()) {
+    if (changed.facts.column == nullptr) continue;  // no request states it
+    for (const Plan& plan : {changed.before, changed.after}) {
+      const Plan kept = snapshot->Compile(*target, plan, 0).plan();
+      PlanKey of_kept = OptionsKey(kept);
+      AppendLink(kept.link, &of_kept);
+      AppendLink(kept.server_link, &of_kept);
+      PlanKey own = OptionsKey(plan);
+      AppendLink(plan.link, &own);
+      AppendLink(plan.server_link, &own);
+      if (plan.strategy == Strategy::kAllreduce) continue;  // which is compiled as the ring
+      EXPECT_EQ(of_kept, own) << changed.facts.state;
+      EXPECT_EQ(kept.placement, plan.placement) << changed.facts.state;
+      EXPECT_EQ(kept.hosts, plan.hosts) << changed.facts.state;
+    }
+    const auto forecast = [&](const Plan& plan) {
+      const CompiledPlan compiled = snapshot->Compile(*target, plan, 0);
+      return compiled.Predict(QueryOf(compiled.plan())).step_time /
+             target->predictor.Predict(plan).step_time;
+    };
+    EXPECT_NEAR(forecast(changed.before), 1, 1e-9) << changed.facts.state;
+    EXPECT_NEAR(forecast(changed.after), 1, 1e-9) << changed.facts.state;
+  }
+}
+
+// A plan that was compiled for few servers is compiled again for many.
+TEST(Snapshot, CompilesForAsManyServersAsAreAsked) {
+  const auto snapshot = Shipped();
+  const auto target = snapshot->Find({"ec2-g3-ps", "resnet50", ""});
+  Plan plan =
+      Read({{"placement", "1-1"}, {"strategy", "ps-sync"}, {"servers", "1"}, {"local_batch", "8"}});
+  const int few = CompileOptions().most_servers;
+  for (const int servers : {1, 4 * few, 2}) {
+    const CompiledPlan compiled = snapshot->Compile(*target, plan, servers);
+    PlanQuery query = QueryOf(plan);
+    query.servers = servers;
+    EXPECT_EQ(compiled.Predict(query).status, QueryStatus::kOk) << servers;
+    plan.servers = servers;
+    EXPECT_NEAR(compiled.Predict(query).step_time / target->predictor.Predict(plan).step_time, 1,
+                1e-9);
+    plan.servers = 1;
+  }
 }
 
 TEST(CheckColumns, RefusesWhatMakesNoSense) {

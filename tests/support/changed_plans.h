@@ -2,6 +2,7 @@
 #ifndef STEPCAST_TESTS_SUPPORT_CHANGED_PLANS_H_
 #define STEPCAST_TESTS_SUPPORT_CHANGED_PLANS_H_
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -34,18 +35,22 @@ struct ChangedPlan {
   Plan after;
 };
 
-inline std::vector<ChangedPlan> ChangedPlans() {
+// Other fields are as `base` has them, but for servers where the strategy has none; else there is
+// one at least.
+inline std::vector<ChangedPlan> ChangedPlans(const Plan& base = {}) {
   std::vector<ChangedPlan> all;
   ForEachField([&](const FieldFacts& facts, auto field) {
-    Plan plan;
+    Plan plan = base;
     plan.placement = {2, 2};
     plan.strategy = Strategy::kAllreduce;
     if (facts.with == GoesWith::kPsAsync) plan.strategy = Strategy::kPsAsync;
-    if (facts.with == GoesWith::kPsSync || facts.with == GoesWith::kServers ||
+    const bool of_servers = std::string(facts.state).starts_with("server");
+    if (facts.with == GoesWith::kPsSync || of_servers ||
         facts.with == GoesWith::kParameterServers) {
       plan.strategy = Strategy::kPsSync;
     }
-    if (UsesServers(plan.strategy)) plan.servers = 1;
+    plan.servers = UsesServers(plan.strategy) ? std::max(1, base.servers) : 0;
+    if (plan.servers == 0) plan.server_link = {};
     all.push_back({facts, plan, plan});
     Change(&field.Of(all.back().after));
   });
