@@ -1,0 +1,749 @@
+// Every number, yes and no that a command prints as JSON, beside the answer of C++ that it stands
+// for: one table a command, which must name all that is printed. The plans are such that what may
+// be mixed up differs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibrate/calibrate.h"
+#include "calibrate/drift.h"
+#include "data/io/machines.h"
+#include "data/io/runs.h"
+#include "data/plan/fields.h"
+#include "data/workloads/catalog.h"
+#include "model/exchange/sharding.h"
+#include "predictor/explanation.h"
+#include "predictor/outlook.h"
+#include "predictor/predictor.h"
+#include "predictor/report/terminal.h"
+#include "predictor/search/limits.h"
+#include "predictor/search/recommend.h"
+#include "tests/cli/program.h"
+#include "tests/support/changed_plans.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+using Runs = std::vector<Run>;  // inside a TEST, Run is a member of GoogleTest's class
+using program::Json;
+using program::JsonOf;
+using program::Stepcast;
+using program::Words;
+using program::operator+;
+
+const std::string kData = std::string(STEPCAST_SOURCE_DIR) + "/data";
+
+// ---- Tables: what stands at a JSON pointer.
+
+using NumberTable = std::map<std::string, Json>;
+
+template <class T>
+Json Or(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+Json Or(const std::optional<Duration<>>& value) {
+  return value ? Json(value->in(kSeconds)) : Json(nullptr);
+}
+
+void AddUnder(const std::string& prefix, const NumberTable& part, NumberTable* table) {
+  for (const auto& [key, value] : part) (*table)[prefix + key] = value;
+}
+
+bool Same(const Json& printed, const Json& expected) {
+  if (!printed.is_number() || !expected.is_number()) return printed == expected;
+  const auto a = printed.get<double>();
+  const auto b = expected.get<double>();
+  return std::abs(a - b) <= 1e-12 * std::abs(b);
+}
+
+// The table and what is printed have the same numbers, under all but the keys in `elsewhere`.
+void ExpectNumbers(const Json& printed, const NumberTable& table,
+                   const std::vector<std::string>& elsewhere = {}) {
+  const auto skipped = [&](const std::string& pointer) {
+    for (const std::string& prefix : elsewhere) {
+      if (pointer.rfind(prefix, 0) == 0) return true;
+    }
+    return false;
+  };
+  NumberTable left = table;
+  const Json flat = printed.flatten();
+  for (const auto& [pointer, value] : flat.items()) {
+    if (skipped(pointer) || value.is_string() || value.is_structured()) continue;
+    const auto known = left.find(pointer);
+    if (known == left.end()) {
+      EXPECT_TRUE(value.is_null()) << pointer << " is in no table: " << value;
+      continue;
+    }
+    EXPECT_TRUE(Same(value, known->second))
+        << pointer << ": printed " << value << ", stands for " << known->second;
+    left.erase(known);
+  }
+  for (const auto& [pointer, value] : left) ADD_FAILURE() << pointer << " is not printed";
+}
+
+// ---- A prediction.
+
+NumberTable OfPrediction(const Prediction& p) {
+  NumberTable table = {
+      {"/step_time_s", p.step_time.in(kSeconds)},
+      {"/low_s", p.low.in(kSeconds)},
+      {"/high_s", p.high.in(kSeconds)},
+      {"/uncertainty/log_sd", p.log_sd},
+      {"/uncertainty/parameters_log_sd", p.parameter_log_sd},
+      {"/uncertainty/step_log_sd", p.scatter_log_sd},
+      {"/uncertainty/beyond_range_log_sd", p.discrepancy_log_sd},
+      {"/quantiles/p50_s", p.p50.in(kSeconds)},
+      {"/quantiles/p95_s", p.p95.in(kSeconds)},
+      {"/quantiles/p99_s", p.p99.in(kSeconds)},
+      {"/throughput_samples_per_s", p.throughput.in(kSamplesPerSecond)},
+      {"/breakdown/forward_s", p.breakdown.forward.in(kSeconds)},
+      {"/breakdown/backward_s", p.breakdown.backward.in(kSeconds)},
+      {"/breakdown/update_s", p.breakdown.update.in(kSeconds)},
+      {"/breakdown/exposed_transfer_s", p.breakdown.exposed_transfer.in(kSeconds)},
+      {"/breakdown/exposed_latency_s", p.breakdown.exposed_latency.in(kSeconds)},
+      {"/breakdown/straggler_wait_s", p.breakdown.straggler_wait.in(kSeconds)},
+      {"/synchronisation_s", p.breakdown.synchronisation.in(kSeconds)},
+      {"/idle_ratio", 1 - p.breakdown.compute() / p.step_time},
+      {"/binding/share", FindBinding(p).share},
+      {"/traffic/gradient_bytes", p.traffic.gradient.in(kBytes)},
+      {"/traffic/transfers", p.traffic.transfers},
+      {"/traffic/buckets", p.buckets},
+      {"/traffic/bytes_per_worker", p.traffic.per_worker.in(kBytes)},
+      {"/traffic/bytes_per_server",
+       p.traffic.per_server ? Json(p.traffic.per_server->in(kBytes)) : Json(nullptr)},
+      {"/traffic/bytes_total", p.traffic.total.in(kBytes)},
+      {"/memory/parameters_bytes", p.memory.parameters.in(kBytes)},
+      {"/memory/gradients_bytes", p.memory.gradients.in(kBytes)},
+      {"/memory/optimizer_bytes", p.memory.optimizer.in(kBytes)},
+      {"/memory/accumulation_bytes", p.memory.accumulation.in(kBytes)},
+      {"/memory/buckets_bytes", p.memory.buckets.in(kBytes)},
+      {"/memory/activations_bytes", p.memory.activations.in(kBytes)},
+      {"/memory/workspace_bytes", p.memory.workspace.in(kBytes)},
+      {"/memory/total_bytes", p.memory.total.in(kBytes)},
+      {"/memory/available_bytes", p.memory.available->in(kBytes)}};
+  if (p.server_times) {
+    AddUnder("/server_times",
+             {{"/push_s", p.server_times->push.in(kSeconds)},
+              {"/update_s", p.server_times->update.in(kSeconds)},
+              {"/pull_s", p.server_times->pull.in(kSeconds)}},
+             &table);
+  }
+  if (p.server_phases) {
+    const PhaseBenefit<double>& phases = *p.server_phases;
+    AddUnder("/server_phases",
+             {{"/remaining_aggregation_s", phases.remaining_aggregation.in(kSeconds)},
+              {"/remaining_distribution_s", phases.remaining_distribution.in(kSeconds)},
+              {"/multicast_saves_s", phases.multicast_saves.in(kSeconds)},
+              {"/in_network_aggregation_saves_s", phases.in_network_aggregation_saves.in(kSeconds)},
+              {"/both_save_s", phases.both_save.in(kSeconds)}},
+             &table);
+  }
+  if (p.async_servers) {
+    const AsyncServers<double>& a = *p.async_servers;
+    AddUnder("/async_servers",
+             {{"/updates_per_s", a.updates.si()},
+              {"/cycle_s", a.cycle.in(kSeconds)},
+              {"/queueing_s", a.queueing().in(kSeconds)},
+              {"/server_link_busy", a.server_link},
+              {"/server_processor_busy", a.server_processor},
+              {"/server_update_busy", a.server_update},
+              {"/worker_link_busy", a.worker_link},
+              {"/mean_staleness", a.mean_staleness},
+              {"/staleness_sd", a.staleness_sd}},
+             &table);
+  }
+  return table;
+}
+
+NumberTable OfPlan(const Plan& plan) {
+  NumberTable table = {{"/workers", plan.workers()},
+                       {"/servers", plan.servers},
+                       {"/local_batch", plan.local_batch},
+                       {"/accumulation_steps", plan.accumulation_steps},
+                       {"/global_batch", plan.global_batch()}};
+  if (plan.link.bandwidth) {
+    table["/link_gbit_per_s"] = plan.link.bandwidth->in(kGigabitsPerSecond);
+  }
+  if (plan.backup_workers > 0) table["/backup_workers"] = plan.backup_workers;
+  return table;
+}
+
+NumberTable OfStretch(const JobStretch& s) {
+  return {{"/updates", s.updates},
+          {"/samples", s.samples.in(kSamples)},
+          {"/time_s", s.time.in(kSeconds)},
+          {"/price_usd", Or(s.price_usd)},
+          {"/energy_j", Or(s.energy_j)},
+          {"/time_with_failures_s", Or(s.time_with_failures)},
+          {"/price_with_failures_usd", Or(s.price_with_failures_usd)}};
+}
+
+NumberTable OfJob(const JobOutlook& job) {
+  NumberTable table = {{"/spending/price_usd", Or(job.spending.price_usd)},
+                       {"/spending/energy_j", Or(job.spending.energy_j)},
+                       {"/spending/servers_priced", !job.spending.servers_unpriced},
+                       {"/spending/energy_at_most", job.spending.energy_at_most},
+                       {"/spending/energy_of_devices_alone", job.spending.energy_of_devices},
+                       {"/spending/device_busy_w", job.spending.device_busy_w},
+                       {"/time_limit_s", job.limit->limit.in(kSeconds)},
+                       {"/finishes_within_limit", job.limit->finishes},
+                       {"/finishes_probability", job.limit->probability},
+                       {"/outlook/update_batch", job.update_batch.in(kSamples)},
+                       {"/outlook/update_interval_s", job.update_interval.in(kSeconds)},
+                       {"/outlook/statistical_efficiency", *job.efficiency},
+                       {"/outlook/goodput_samples_per_s", job.goodput->in(kSamplesPerSecond)}};
+  AddUnder("/outlook/epoch", OfStretch(*job.epoch), &table);
+  AddUnder("/outlook/target", OfStretch(*job.target), &table);
+  const FailureOutlook& f = *job.failures;
+  AddUnder("/outlook/failures",
+           {{"/between_failures_s", f.between.in(kSeconds)},
+            {"/between_restarts_s", f.between_restarts.in(kSeconds)},
+            {"/young_interval_s", f.young.in(kSeconds)},
+            {"/daly_interval_s", f.daly.in(kSeconds)},
+            {"/slowdown", f.slowdown},
+            {"/throughput_samples_per_s", f.throughput.in(kSamplesPerSecond)},
+            {"/chief_loss_s", f.chief_loss.in(kSeconds)},
+            {"/at_least", f.at_least},
+            {"/worker_loss/stall_s", f.worker->stall.in(kSeconds)},
+            {"/worker_loss/stalled_share", f.worker->stalled_share},
+            {"/worker_loss/slowdown", f.worker->slowdown}},
+           &table);
+  return table;
+}
+
+// A cluster whose machines cost money and power, and what C++ knows of it.
+struct Lab {
+  TempFolder folder;
+  std::string file = folder.Write(
+      "lab.yaml",
+      "name: lab\ndevice: t4\nnodes: 8\ndevices_per_node: 2\nlink: {bandwidth: 10 Gbit/s}\n"
+      "power: {device: 70 W, device_idle: 30 W, node: 200 W}\n"
+      "prices: {node_per_hour: 1.5, server_per_hour: 0.4}\n");
+  Cluster cluster = ReadCluster(file);
+  Workload workload = *FindWorkload("vgg16");
+  Device device = *FindDevice(ReadDevices(kData + "/machines/gpus.yaml"), "t4");
+  Predictor predictor{cluster, workload, device};
+};
+
+TEST(Numbers, OfAPredictionAndItsJob) {
+  const Lab lab;
+  OutlookOptions asked;
+  asked.time_limit = Seconds(2.0);
+  asked.data_set = Samples(1e6);
+  asked.noise_scale = Samples(8000.0);
+  asked.known_batch = Samples(200.0);
+  asked.least_steps = 14000;
+  asked.node_mtbf = Seconds(60.0 * 86400);
+  asked.device_mtbf = Seconds(400.0 * 86400);
+  asked.checkpoint_time = Seconds(20.0);
+  asked.restart_time = Seconds(300.0);
+  const Words options = {
+      "--time-limit",  "2 s",   "--data-set",        "1000000", "--noise-scale",  "8000",
+      "--known-batch", "200",   "--least-steps",     "14000",   "--node-mtbf",    "60 d",
+      "--device-mtbf", "400 d", "--checkpoint-time", "20 s",    "--restart-time", "5 min"};
+  for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync, Strategy::kTree}) {
+    SCOPED_TRACE(StrategyName(strategy));
+    Plan plan;
+    plan.placement = {2, 2, 2, 1};
+    plan.strategy = strategy;
+    plan.servers = UsesServers(strategy) ? 3 : 0;
+    plan.local_batch = 24;
+    plan.accumulation_steps = 2;
+    plan.backup_workers = strategy == Strategy::kPsSync ? 1 : 0;
+    plan.link.bandwidth = GigabitsPerSecond(5.0);
+    Words words = {"predict",
+                   "--cluster",
+                   lab.file,
+                   "--workload",
+                   "vgg16",
+                   "--placement",
+                   "2-2-2-1",
+                   "--strategy",
+                   StrategyName(strategy),
+                   "--servers",
+                   std::to_string(plan.servers),
+                   "--local-batch",
+                   "24",
+                   "--accumulation",
+                   "2",
+                   "--bandwidth",
+                   "5 Gbit/s",
+                   "--backup-workers",
+                   std::to_string(plan.backup_workers)};
+    const Prediction p = lab.predictor.Predict(plan);
+    const JobOutlook job = MakeOutlook(p, plan, lab.cluster, lab.device, asked);
+    NumberTable table = OfPrediction(p);
+    AddUnder("/plan", OfPlan(plan), &table);
+    AddUnder("", OfJob(job), &table);
+    if (UsesServers(strategy)) {
+      const LargestShard shard = LargestShare(lab.workload, 3, Sharding::kTensor);
+      AddUnder(
+          "/largest_shard",
+          {{"/share", shard.share}, {"/tensors", shard.tensors}, {"/one_tensor", shard.one_tensor}},
+          &table);
+    }
+    ExpectNumbers(JsonOf(words + options, job.limit->finishes ? 0 : 1), table);
+
+    // The same in words.
+    const auto text = [](Duration<> time) { return FormatDuration(time); };
+    const FailureOutlook& f = *job.failures;
+    std::vector<std::string> said = {
+        text(p.step_time),
+        text(p.low) + " to " + text(p.high),
+        FormatThroughput(p.throughput),
+        "half the steps within " + text(p.p50),
+        "95 % within " + text(p.p95),
+        "99 % within " + text(p.p99),
+        "save every " + text(f.daly) + " of training (Daly; Young " + text(f.young) + ")",
+        text(f.chief_loss),
+        text(f.worker->stall),
+        FormatPercent(*job.efficiency) + " statistical efficiency",
+        text(job.epoch->time),
+        text(*job.epoch->time_with_failures),
+        text(job.target->time),
+        FormatCount(job.target->updates)};
+    if (p.server_times && strategy == Strategy::kPsSync) {
+      said.push_back("push " + text(p.server_times->push) + ", update " +
+                     text(p.server_times->update) + ", pull " + text(p.server_times->pull));
+      const PhaseBenefit<double>& phases = *p.server_phases;
+      said.push_back("multicast saves " + text(phases.multicast_saves) +
+                     ", in-network aggregation " + text(phases.in_network_aggregation_saves) +
+                     ", both " + text(phases.both_save));
+    }
+    if (p.async_servers) {
+      const AsyncServers<double>& a = *p.async_servers;
+      said.push_back("link " + FormatPercent(a.server_link) + ", processor " +
+                     FormatPercent(a.server_processor) + ", update " +
+                     FormatPercent(a.server_update) + "; worker's link " +
+                     FormatPercent(a.worker_link));
+      said.push_back(FormatNumber(a.mean_staleness) + " updates by others, give or take " +
+                     FormatNumber(a.staleness_sd));
+    }
+    const ProcessResult printed =
+        RunProcess(Words{STEPCAST_PROGRAM} + words + options, {.variables = {"COLUMNS=120"}});
+    std::string line;  // no matter how it is wrapped
+    for (const char c : printed.out) {
+      if (c == '\n' || (c == ' ' && !line.empty() && line.back() == ' ')) {
+        if (!line.empty() && line.back() != ' ') line += ' ';
+      } else {
+        line += c;
+      }
+    }
+    for (const std::string& one : said) {
+      EXPECT_NE(line.find(one), std::string::npos) << printed.out << "lacks: " << one;
+    }
+  }
+}
+
+// A flag for each field: the forecast is that of the plan that it states, and the answer repeats it.
+TEST(Numbers, OfEachFlagOfAPlan) {
+  const Lab lab;
+  for (const ChangedPlan& changed : ChangedPlans()) {
+    if (changed.facts.flag == nullptr) continue;
+    Words words = {"predict", "--cluster", lab.file, "--workload", "vgg16"};
+    for (const PlanField& field : PlanFields()) {
+      const std::string text = field.write(changed.after);
+      if (text.empty()) continue;
+      words.push_back(std::string("--") + field.flag);
+      if (field.placeholder == nullptr) continue;  // yes
+      const bool has_unit = field.unit != nullptr && *field.unit != '\0';
+      words.push_back(has_unit ? text + " " + field.unit : text);
+    }
+    const Json printed = JsonOf(words);
+    const Prediction expected = lab.predictor.Predict(changed.after);
+    EXPECT_TRUE(Same(printed.at("step_time_s"), expected.step_time.in(kSeconds)))
+        << changed.facts.flag;
+    EXPECT_TRUE(Same(printed.at("high_s"), expected.high.in(kSeconds))) << changed.facts.flag;
+    EXPECT_EQ(printed.at("flags"), expected.flags) << changed.facts.flag;
+    EXPECT_TRUE(printed.at("plan").contains(changed.facts.column)) << changed.facts.flag;
+  }
+}
+
+// ---- Searches.
+
+template <class Q, class Value>
+Json OfClosed(const ClosedForm<Q>& closed, const Value& value) {
+  if (!closed || !closed->exists()) return nullptr;
+  return value(closed->value());
+}
+Json OfClosed(const ClosedForm<double>& closed) {
+  return OfClosed(closed, [](double value) { return value; });
+}
+
+NumberTable OfPoint(const ScalingPoint& point) {
+  return {{"/workers", point.workers},
+          {"/step_time_s", point.step_time.in(kSeconds)},
+          {"/throughput_samples_per_s", point.throughput.in(kSamplesPerSecond)},
+          {"/efficiency", point.efficiency}};
+}
+
+TEST(Numbers, OfTheLimits) {
+  const Lab lab;
+  for (const Strategy strategy : {Strategy::kPsSync, Strategy::kRing}) {
+    SCOPED_TRACE(StrategyName(strategy));
+    Plan plan;
+    plan.placement = {2, 2, 2};
+    plan.strategy = strategy;
+    plan.servers = UsesServers(strategy) ? 2 : 0;
+    plan.local_batch = 4;
+    plan.link.bandwidth = GigabitsPerSecond(0.5);
+    LimitsOptions options;
+    options.most_workers = 20;
+    options.strong_global_batch = 300;
+    options.target_efficiency = 0.8;
+    const ScalingLimits limits = FindScalingLimits(lab.predictor, plan, 2, options);
+    const auto rate = [](SampleRate<> r) { return r.in(kSamplesPerSecond); };
+    const ClosedLimits& closed = limits.closed;
+    NumberTable table = {{"/most_workers", limits.most_workers},
+                         {"/worth_it_workers", Or(limits.worth_it)},
+                         {"/crossing_workers", Or(limits.crossing)},
+                         {"/half_efficiency_workers", Or(limits.half_efficiency)},
+                         {"/efficiency_at_most", limits.efficiency_at_most},
+                         {"/best_workers", limits.best_workers},
+                         {"/strong_scaling/global_batch", 300},
+                         {"/strong_scaling/best_workers", limits.strong_best_workers},
+                         {"/strong_scaling/step_time_s", limits.strong_best_step.in(kSeconds)},
+                         {"/reference_workers", limits.reference_workers},
+                         {"/target_efficiency", 0.8},
+                         {"/half_ceiling_workers", Or(limits.half_ceiling)},
+                         {"/accumulation", Or(limits.accumulation)},
+                         {"/buckets", limits.buckets ? Json(limits.buckets->from) : Json(nullptr)},
+                         {"/most_buckets", limits.buckets ? Or(limits.buckets->to) : Json(nullptr)},
+                         {"/servers", Or(limits.servers)}};
+    AddUnder("/plan", OfPlan(plan), &table);
+    AddUnder("/closed_form",
+             {{"/ceiling_samples_per_s", OfClosed(closed.ceiling, rate)},
+              {"/half_ceiling_workers", OfClosed(closed.half_ceiling)},
+              {"/half_efficiency_workers", OfClosed(closed.half_efficiency)},
+              {"/crossing_workers", OfClosed(closed.crossing)},
+              {"/strong_best_workers", OfClosed(closed.strong_best_workers)},
+              {"/knee_workers", OfClosed(closed.knee)},
+              {"/accumulation", OfClosed(closed.accumulation)},
+              {"/buckets", OfClosed(closed.buckets)},
+              {"/servers", OfClosed(closed.servers)}},
+             &table);
+    const bool servers = UsesServers(strategy);
+    table["/server_ceiling_samples_per_s"] =
+        servers ? OfClosed(closed.ceiling, rate) : Json(nullptr);
+    table["/server_half_ceiling_workers"] = servers ? OfClosed(closed.half_ceiling) : Json(nullptr);
+    table["/ring_best_workers"] = servers ? Json(nullptr) : OfClosed(closed.strong_best_workers);
+    const GivenScaling& given = *limits.given;
+    AddUnder("/given", OfPoint(given.point), &table);
+    table["/given/times_one_worker"] = given.speedup;
+    if (given.speedup < 1) {
+      table["/given/pays_from/link_gbit_per_s"] =
+          given.payoff.bandwidth ? Json(given.payoff.bandwidth->in(kGigabitsPerSecond))
+                                 : Json(nullptr);
+      table["/given/pays_from/accumulation_steps"] = Or(given.payoff.accumulation_steps);
+    } else {
+      table["/given/pays_from"] = nullptr;
+    }
+    for (std::size_t i = 0; i < limits.curve.size(); ++i) {
+      AddUnder("/curve/" + std::to_string(i), OfPoint(limits.curve[i]), &table);
+    }
+    const Words words = {"limits",
+                         "--cluster",
+                         lab.file,
+                         "--workload",
+                         "vgg16",
+                         "--placement",
+                         "2-2-2",
+                         "--strategy",
+                         StrategyName(strategy),
+                         "--servers",
+                         std::to_string(plan.servers),
+                         "--local-batch",
+                         "4",
+                         "--bandwidth",
+                         "500 Mbit/s",
+                         "--most-workers",
+                         "20",
+                         "--global-batch",
+                         "300",
+                         "--target-efficiency",
+                         "0.8"};
+    Json printed = JsonOf(words);
+    // A closed form that says that there is no such limit is a word.
+    for (auto& [key, value] : printed["closed_form"].items()) {
+      if (value == "none") value = nullptr;
+    }
+    ExpectNumbers(printed, table);
+    if (servers) continue;
+    const std::string text = Stepcast(words).out;
+    for (const ScalingPoint& point : limits.curve) {
+      std::size_t at = 0;
+      for (const std::string& cell :
+           {FormatCount(point.workers), FormatDuration(point.step_time),
+            FormatThroughput(point.throughput), FormatPercent(point.efficiency)}) {
+        at = text.find(cell, at);
+        EXPECT_NE(at, std::string::npos) << cell << "\n" << text;
+        if (at == std::string::npos) break;
+      }
+    }
+    EXPECT_NE(text.find(FormatFactor(given.speedup)), std::string::npos) << text;
+  }
+}
+
+TEST(Numbers, OfARecommendation) {
+  const Lab lab;
+  Plan plan;
+  plan.placement = {2, 2, 2, 2};
+  plan.strategy = Strategy::kRing;
+  plan.local_batch = 8;
+  RecommendOptions options;
+  options.objective = Objective::kPrice;
+  options.device = lab.device;
+  const RecommendOutcome outcome = Recommend(lab.predictor, plan, 2, options);
+  const Json printed =
+      JsonOf({"recommend", "--cluster", lab.file, "--workload", "vgg16", "--placement", "2-2-2-2",
+              "--strategy", "ring", "--local-batch", "8", "--objective", "price"});
+  NumberTable table = {{"/feasible", true},
+                       {"/considered", outcome.considered},
+                       {"/out_of_memory", outcome.out_of_memory},
+                       {"/over_global_batch", outcome.over_global_batch},
+                       {"/objective_gain", outcome.score_gain},
+                       {"/gain", outcome.gain},
+                       {"/recommended", outcome.is_advice},
+                       {"/baseline_usable", true}};
+  const auto add = [&](const std::string& where, const Recommendation& r) {
+    const JobOutlook job = MakeOutlook(r.prediction, r.plan, lab.cluster, lab.device, {});
+    AddUnder(where, OfPrediction(r.prediction), &table);
+    AddUnder(where + "/plan", OfPlan(r.plan), &table);
+    AddUnder(where,
+             {{"/efficiency", r.efficiency},
+              {"/samples_per_usd", r.score},
+              {"/spending/price_usd", *job.spending.price_usd},
+              {"/spending/servers_priced", true},
+              {"/spending/energy_j", *job.spending.energy_j},
+              {"/spending/energy_at_most", false},
+              {"/spending/energy_of_devices_alone", false},
+              {"/spending/device_busy_w", 70}},
+             &table);
+  };
+  add("/best", *outcome.best);
+  add("/baseline", *outcome.baseline);
+  for (std::size_t i = 0; i < outcome.pareto.size(); ++i) {
+    add("/pareto/" + std::to_string(i), outcome.pareto[i]);
+  }
+  ExpectNumbers(printed, table);
+}
+
+TEST(Numbers, OfAnExplanation) {
+  const Lab lab;
+  Plan plan;
+  plan.placement = {2, 2, 1};
+  plan.strategy = Strategy::kRing;
+  plan.local_batch = 16;
+  const Explanation explanation = lab.predictor.Explain(plan);
+  const Json printed =
+      JsonOf({"explain", "--cluster", lab.file, "--workload", "vgg16", "--placement", "2-2-1",
+              "--strategy", "ring", "--local-batch", "16"});
+  ASSERT_EQ(printed.at("terms").size(), explanation.terms.size());
+  for (std::size_t i = 0; i < explanation.terms.size(); ++i) {
+    const ExplainedTerm& term = explanation.terms[i];
+    NumberTable table = {
+        {"/result/value", term.result.value}, {"/is_part", term.is_part}, {"/share", term.share}};
+    for (std::size_t k = 0; k < term.inputs.size(); ++k) {
+      table["/inputs/" + std::to_string(k) + "/value"] = term.inputs[k].value;
+    }
+    ExpectNumbers(printed.at("terms").at(i), table);
+  }
+  ASSERT_EQ(printed.at("parameters").size(), explanation.parameters.size());
+  for (std::size_t i = 0; i < explanation.parameters.size(); ++i) {
+    const ExplainedParameter& parameter = explanation.parameters[i];
+    ExpectNumbers(printed.at("parameters").at(i), {{"/value", parameter.value.value},
+                                                   {"/log_sd", parameter.log_sd},
+                                                   {"/elasticity", parameter.elasticity}});
+  }
+}
+
+// ---- Fits, checks, and what they are judged by.
+
+constexpr const char* kHeader =
+    "workload,device,placement,servers,strategy,local_batch,accumulation_steps,step_time_s\n";
+
+std::string RunsOf(const Predictor& truth, const std::vector<Placement>& placements,
+                   const std::vector<int>& batches, double factor, double* worst = nullptr) {
+  std::string rows = kHeader;
+  int at = 0;
+  for (const Placement& placement : placements) {
+    for (const int batch : batches) {
+      Plan plan;
+      plan.placement = placement;
+      plan.strategy = plan.workers() == 1 ? Strategy::kNone : Strategy::kAllreduce;
+      plan.local_batch = batch;
+      // A scatter of some per cent, the same each time.
+      const double noise = 1 + 0.03 * ((at * 7) % 5 - 2);
+      std::string text;
+      for (const int devices : placement)
+        text += (text.empty() ? "" : "-") + std::to_string(devices);
+      double step = truth.PredictStep(plan).total().in(kSeconds)*factor * noise;
+      if (worst != nullptr && at == 3) step *= *worst;
+      rows += "vgg16,t4," + text + ",0," + StrategyName(plan.strategy) + "," +
+              std::to_string(batch) + ",1," + Json(step).dump() + "\n";
+      ++at;
+    }
+  }
+  return rows;
+}
+
+TEST(Numbers, OfAFitItsCheckAndItsErrors) {
+  const Lab lab;
+  double spoilt = 6;
+  const std::string runs = lab.folder.Write(
+      "runs.csv",
+      RunsOf(lab.predictor, {{1}, {2}, {1, 1}, {2, 2}, {1, 1, 1}}, {4, 8, 16, 32}, 1, &spoilt));
+  const std::string fitted = lab.folder.Path("fitted.yaml");
+  const Json printed =
+      JsonOf({"calibrate", "--cluster", lab.file, "--runs", runs, "--output", fitted, "--all"});
+  CalibrationProblem problem;
+  problem.cluster = lab.cluster;
+  problem.runs = ReadRuns(runs);
+  problem.workloads["vgg16"] = lab.workload;
+  problem.devices["t4"] = lab.device;
+  const CalibrationOutcome outcome = Calibrate(problem);
+  ASSERT_TRUE(outcome.IsUsable());
+  // The fit's own summary, by arithmetic.
+  double mape = 0;
+  for (std::size_t i = 0; i < problem.runs.size(); ++i) {
+    mape += std::abs(outcome.residuals[i].predicted / problem.runs[i].step_time - 1) /
+            static_cast<double>(problem.runs.size());
+  }
+  const Calibration& calibration = *outcome.cluster.calibration;
+  NumberTable table = {{"/usable", true},
+                       {"/runs", 20},
+                       {"/iterations", outcome.iterations},
+                       {"/mape", outcome.mape},
+                       {"/residual_log_sd", calibration.residual_log_sd},
+                       {"/repeat_log_sd", Or(calibration.repeat_log_sd)}};
+  EXPECT_NEAR(outcome.mape, mape, 1e-12);
+  for (const auto& [scope, scatter] : calibration.scatter) {
+    table["/scatter/" + scope + "/compute"] = scatter.compute;
+    table["/scatter/" + scope + "/sync"] = scatter.sync;
+  }
+  for (std::size_t i = 0; i < calibration.parameters.size(); ++i) {
+    const ParameterEstimate& p = calibration.parameters[i];
+    AddUnder("/parameters/" + std::to_string(i),
+             {{"/value", p.value},
+              {"/log_sd", p.log_sd},
+              {"/low", p.low},
+              {"/high", p.high},
+              {"/prior_value", p.prior_value},
+              {"/prior_log_sd", p.prior_log_sd}},
+             &table);
+    EXPECT_LE(p.low, p.value) << p.name;
+    EXPECT_LE(p.value, p.high) << p.name;
+  }
+  EXPECT_EQ(printed.at("suspects").size(), 1U);
+  table["/suspects/0/line"] = 5;
+  table["/suspects/0/measured_step_time_s"] = problem.runs[3].step_time.in(kSeconds);
+  table["/suspects/0/predicted_step_time_s"] = outcome.residuals[3].predicted.in(kSeconds);
+  ExpectNumbers(printed, table, {"/ambiguities"});
+  // Pairs are known less well alone than beside the other, and a run that parts them helps.
+  for (const Json& pair : printed.at("ambiguities")) {
+    EXPECT_LT(pair.at("conditional_log_sd"), pair.at("log_sd")) << pair;
+    if (!pair.at("separating_run").is_null()) {
+      EXPECT_LT(pair.at("separated_log_sd"), pair.at("log_sd")) << pair;
+    }
+  }
+
+  const Cluster known = ReadCluster(fitted);
+  const Predictor forecast(known, lab.workload, lab.device);
+  const std::string slower =
+      lab.folder.Write("slower.csv", RunsOf(forecast, {{1}, {2}, {2, 2}}, {4, 8, 16, 32}, 1.5));
+  DriftProblem check{known, ReadRuns(slower), problem.workloads, problem.devices};
+  const DriftReport report = CheckDrift(check);
+  ASSERT_FALSE(report.drifts.empty());
+  NumberTable of_check = {{"/stale", report.stale},
+                          {"/runs", 12},
+                          {"/mean_log_ratio", report.mean_log_ratio},
+                          {"/scatter", report.scatter},
+                          {"/p_value", report.p_value}};
+  for (std::size_t i = 0; i < report.drifts.size(); ++i) {
+    const ParameterDrift& d = report.drifts[i];
+    AddUnder("/drifts/" + std::to_string(i),
+             {{"/before", d.before},
+              {"/now", d.now},
+              {"/log_sd", d.log_sd},
+              {"/z", d.z},
+              {"/alternative", d.alternative}},
+             &of_check);
+  }
+  const Words check_words = {"calibrate", "--cluster", fitted, "--check", slower};
+  ExpectNumbers(JsonOf(check_words, 1), of_check);
+  const ParameterDrift& first = report.drifts.front();
+  char factor[80];
+  std::snprintf(factor, sizeof factor, "(x %.3g, %.1f standard errors)", first.now / first.before,
+                std::abs(first.z));
+  EXPECT_NE(Stepcast(check_words).out.find(factor), std::string::npos) << factor;
+
+  // Too few runs to tell are a no, though nothing seems stale.
+  const std::string few = lab.folder.Write("few.csv", RunsOf(forecast, {{1}}, {4, 8}, 1));
+  ASSERT_LT(2, kFewestDriftRuns);
+  const Json too_few = JsonOf({"calibrate", "--cluster", fitted, "--check", few}, 1);
+  EXPECT_EQ(too_few.at("stale"), false);
+  EXPECT_EQ(too_few.at("runs"), 2);
+}
+
+// A row for each change of each field that a column states: evaluate takes none for another.
+TEST(Numbers, EvaluateForecastsEachPlanFieldByField) {
+  const Lab lab;
+  Runs runs;
+  for (const ChangedPlan& changed : ChangedPlans()) {
+    if (changed.facts.column == nullptr) continue;
+    for (Plan plan : {changed.before, changed.after}) {
+      plan.local_batch += 7;
+      stepcast::Run run;
+      run.workload = "vgg16";
+      run.device = "t4";
+      run.plan = plan;
+      run.step_time = Seconds(1.0 + 0.001 * static_cast<double>(runs.size()));
+      runs.push_back(run);
+    }
+  }
+  const Json printed = JsonOf({"evaluate", "--cluster", lab.file, "--rows", "--runs",
+                               lab.folder.Write("fields.csv", FormatRuns(runs))});
+  ASSERT_EQ(printed.at("rows").size(), runs.size());
+  std::vector<double> errors;
+  double bias = 0;
+  double covered = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Prediction p = lab.predictor.Predict(runs[i].plan);
+    ExpectNumbers(printed.at("rows").at(i),
+                  {{"/predicted_step_time_s", p.step_time.in(kSeconds)},
+                   {"/low_s", p.low.in(kSeconds)},
+                   {"/high_s", p.high.in(kSeconds)},
+                   {"/measured_step_time_s", runs[i].step_time.in(kSeconds)}});
+    const double error = p.step_time / runs[i].step_time - 1;
+    bias += error / static_cast<double>(runs.size());
+    errors.push_back(std::abs(error));
+    const bool inside = p.low <= runs[i].step_time && runs[i].step_time <= p.high;
+    covered += inside ? 1.0 / static_cast<double>(runs.size()) : 0;
+  }
+  std::sort(errors.begin(), errors.end());
+  double mape = 0;
+  for (const double error : errors) mape += error / static_cast<double>(errors.size());
+  const auto quantile = [&](double q) {
+    const double at = q * static_cast<double>(errors.size() - 1);
+    const auto below = static_cast<std::size_t>(at);
+    return errors[below] +
+           (at - std::floor(at)) * (errors[std::min(below + 1, errors.size() - 1)] - errors[below]);
+  };
+  const Json& overall = printed.at("overall");
+  EXPECT_EQ(overall.at("runs"), runs.size());
+  EXPECT_NEAR(overall.at("mape"), mape, 1e-12);
+  EXPECT_NEAR(overall.at("bias"), bias, 1e-12);
+  EXPECT_NEAR(overall.at("median_ape"), quantile(0.5), 1e-12);
+  EXPECT_NEAR(overall.at("p90_ape"), quantile(0.9), 1e-12);
+  EXPECT_NEAR(overall.at("coverage90"), covered, 1e-12);
+}
+
+}  // namespace
+}  // namespace stepcast
