@@ -2,7 +2,6 @@
 #include "calibrate/online/online_calibration.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,6 +23,7 @@
 #include "tests/calibrate/adaptdl_traces.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/changed_plans.h"
+#include "tests/support/devices.h"
 #include "tests/support/input_error.h"
 #include "tests/support/temp_file.h"
 
@@ -36,10 +36,6 @@ using Plans = std::vector<Plan>;
 
 constexpr std::size_t kRows = 100;
 constexpr double kAgreed = 0.02;
-
-const std::string kMachines = std::string(STEPCAST_SOURCE_DIR) + "/data/machines";
-
-Device T4() { return FindDevice(ReadDevices(kMachines + "/gpus.yaml"), "t4").value(); }
 
 std::string TextOf(const OnlineCalibration& job) { return FormatOnlineRecord(job.Export()); }
 
@@ -600,24 +596,92 @@ TEST(OnlineDrift, StaysUntilTheCallerBeginsAnew) {
 
 // ---- State.
 
+// At random moments of random histories, some of them of jobs that drift.
 TEST(OnlineState, GoesOnWithTheSameBits) {
-  rc::check("a copy by text and its original say the same of the rows that follow", [] {
-    const auto before = *rc::gen::inRange(0, 120);
-    const auto seed = *rc::gen::inRange<std::uint64_t>(1, 1000);
-    const Runs rows = SomeRows(static_cast<std::size_t>(before) + 30, 0.05, seed);
+  std::mt19937_64 engine(1);
+  for (int history = 0; history < 40; ++history) {
+    const std::size_t before = engine() % 120;
+    Runs rows = SomeRows(before + 30, 0.05, 1 + engine() % 1000);
+    // From some row on the job is slower or faster than it was, or as it was.
+    constexpr double kFactors[] = {0.8, 1.0, 1.1, 1.3};
+    const double factor = kFactors[engine() % 4];
+    for (std::size_t i = engine() % rows.size(); i < rows.size(); ++i) {
+      rows[i].step_time = rows[i].step_time * factor;
+    }
+    const auto moment = rows.begin() + static_cast<std::ptrdiff_t>(before);
     OnlineCalibration job = NewJob();
-    ObserveAll(Runs(rows.begin(), rows.begin() + before), &job);
+    ObserveAll(Runs(rows.begin(), moment), &job);
     OnlineCalibration copy = NewJob();
     copy.Import(ParseOnlineRecord(TextOf(job)));
-    for (auto row = rows.begin() + before; row != rows.end(); ++row) {
+    ASSERT_EQ(TextOf(copy), TextOf(job));
+    for (auto row = moment; row != rows.end(); ++row) {
       const Observation a = job.Observe(row->plan, row->step_time);
       const Observation b = copy.Observe(row->plan, row->step_time);
-      RC_ASSERT(SameBits(a.predicted.si(), b.predicted.si()));
-      RC_ASSERT(SameBits(a.surprise, b.surprise));
-      RC_ASSERT(a.drifted == b.drifted);
+      ASSERT_TRUE(SameBits(a.predicted.si(), b.predicted.si()));
+      ASSERT_TRUE(SameBits(a.surprise, b.surprise));
+      ASSERT_EQ(a.drifted, b.drifted);
     }
-    RC_ASSERT(TextOf(job) == TextOf(copy));
-  });
+    ASSERT_EQ(TextOf(job), TextOf(copy));
+  }
+}
+
+// More plans than are kept one by one, some of them again and again: the oldest are forgotten, and
+// the state goes on with the same bits from any moment.
+TEST(OnlineState, GoesOnWithTheSameBitsWhilePlansAreForgotten) {
+  constexpr int kRowsInAll = 420;
+  const SyntheticProblem synthetic(PlausibleTruth());
+  Noise noise(7);
+  std::mt19937_64 engine(7);
+  std::vector<std::pair<Plan, Duration<>>> rows;
+  for (int i = 0; i < kRowsInAll; ++i) {
+    // Another plan most times, else one of the last three or of the first ten.
+    int batch = 1 + i;
+    if (i > 10 && i % 7 == 0) batch = 1 + static_cast<int>(engine() % 10);
+    if (i > 10 && i % 5 == 0) batch = i - static_cast<int>(engine() % 3);
+    const Plan plan = AllreducePlan(i % 2 == 0 ? Placement{1, 1} : Placement{2, 2}, batch);
+    rows.emplace_back(plan, synthetic.TrueStep("resnet50", plan) * std::exp(0.03 * noise.Next()));
+  }
+  OnlineCalibration job = NewJob();
+  std::vector<std::pair<int, OnlineCalibration>> copies;
+  for (int i = 0; i < kRowsInAll; ++i) {
+    if (i == 100 || i == 257 || i == 300 || i == 390) {
+      copies.emplace_back(i, NewJob());
+      copies.back().second.Import(ParseOnlineRecord(TextOf(job)));
+      ASSERT_EQ(TextOf(copies.back().second), TextOf(job));
+    }
+    const Observation said = job.Observe(rows[i].first, rows[i].second);
+    for (auto& [from, copy] : copies) {
+      if (i >= from + 30) continue;
+      const Observation same = copy.Observe(rows[i].first, rows[i].second);
+      ASSERT_TRUE(SameBits(same.surprise, said.surprise)) << from << " at " << i;
+      ASSERT_TRUE(SameBits(same.predicted.si(), said.predicted.si())) << from << " at " << i;
+    }
+  }
+}
+
+// The plan that takes the place of a forgotten one is found again, and is no second one.
+TEST(OnlineState, KnowsThePlanThatMovedWhenAnotherWasForgotten) {
+  OnlineCalibration job = NewJob();
+  const auto plans = [&] { return job.Export().plans; };
+  constexpr int kKept = 256;
+  for (int batch = 1; batch <= kKept + 1; ++batch) {
+    job.Observe(AllreducePlan({1}, batch), Seconds(0.1 + 0.005 * batch));
+  }
+  ASSERT_EQ(plans().size(), static_cast<std::size_t>(kKept));
+  for (const MeasuredPlan& plan : plans()) EXPECT_NE(plan.plan.local_batch, 1) << "the oldest";
+  for (const int again : {kKept + 1, 2, kKept}) {
+    job.Observe(AllreducePlan({1}, again), Seconds(0.1 + 0.005 * again));
+    int rows = 0;
+    for (const MeasuredPlan& plan : plans()) {
+      if (plan.plan.local_batch != again) continue;
+      for (const MeasuredTime& time : plan.times) rows += static_cast<int>(time.rows);
+    }
+    EXPECT_EQ(rows, 2) << again;
+    EXPECT_EQ(plans().size(), static_cast<std::size_t>(kKept));
+  }
+  // What was forgotten comes back as one that is new, and the next oldest goes.
+  job.Observe(AllreducePlan({1}, 1), Seconds(0.105));
+  EXPECT_EQ(plans().size(), static_cast<std::size_t>(kKept));
 }
 
 TEST(OnlineState, KeepsEverythingThatAPlanSays) {
