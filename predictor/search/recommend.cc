@@ -34,7 +34,6 @@ std::vector<int> AccumulationCandidates(const Plan& plan, int most) {
 double Efficiency(const Predictor& predictor, const Plan& plan, const Prediction& prediction) {
   Plan single = WithStrategy(plan, Strategy::kNone);
   single.placement = {1};
-  single.backup_workers = 0;
   single.hosts.clear();
   const SampleRate<> alone = CountedSamples(single) / predictor.PredictStep(single).total();
   return prediction.throughput / (alone * static_cast<double>(plan.workers()));

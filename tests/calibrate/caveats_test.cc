@@ -172,6 +172,13 @@ TEST(Caveats, NoRunBetweenNodes) {
 
 TEST(Caveats, NoRunOnThreeNodes) {
   EXPECT_EQ(After([](Case* its) { its->OnNodes(2); }), Sentences({kPairsOnly}));
+  for (const int nodes : {2, 3}) {  // of a cluster that has just as many as it takes
+    EXPECT_EQ(After([&](Case* its) {
+                its->OnNodes(nodes);
+                its->problem.cluster.nodes = 3;
+              }),
+              nodes == 2 ? Sentences({kPairsOnly}) : Sentences());
+  }
   EXPECT_EQ(After([](Case* its) {
               its->OnNodes(2);
               its->problem.cluster.nodes = 2;

@@ -15,6 +15,7 @@
 
 #include "data/record/input_error.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/devices.h"
 
 namespace stepcast {
 namespace {
@@ -22,14 +23,6 @@ namespace {
 using Runs = std::vector<Run>;
 
 constexpr double kNoise = 0.04;
-
-Device T4() {
-  Device device;
-  device.name = kSyntheticDevice;
-  device.fp32 = WorkRate<>::FromSi(8.1e12);
-  device.memory_bandwidth = DataRate<>::FromSi(320e9);
-  return device;
-}
 
 const Cluster& Calibrated(std::uint64_t seed = 1) {
   static std::map<std::uint64_t, Cluster> clusters;
@@ -121,6 +114,12 @@ TEST_P(OneChange, IsNamedWithItsNewValue) {
         << report.verdict;
     EXPECT_GT(drift->explained, report.met);
     EXPECT_NEAR(drift->now, drift->before * std::exp(drift->log_shift), 1e-9 * drift->now);
+    // A shift that is not so large that single runs count for all they may is as many standard
+    // errors as the fall of the cost says, or nearly.
+    if (std::abs(drift->log_shift) > 1) continue;
+    EXPECT_LT(std::abs(std::log(std::abs(drift->log_shift / (drift->log_sd * drift->z)))),
+              std::log(6.0))
+        << drift->log_shift << " +- " << drift->log_sd << ", z " << drift->z;
   }
 }
 

@@ -372,6 +372,42 @@ TEST(ImportKineto, StepsOnAGpu) {
   EXPECT_EQ(profile.started, "2025-12-31T13:55:12Z");
 }
 
+// Kernels of several streams run side by side: the device is busy once. Data that have a gradient,
+// as the mask of the first convolution says, are differentiated.
+TEST(ImportKineto, OverlappingKernelsAndMasks) {
+  for (const std::string first : {"True", "False"}) {
+    GpuTrace trace;
+    trace.Event("user_annotation", "ProfilerStep#5", 0, 1000, kMain);
+    trace.Event(
+        "cpu_op", "aten::conv2d", 10, 60, kMain,
+        With(Sequence(3), Inputs("[[8, 4, 10, 12], [6, 4, 3, 3], [], [], [], [], []]", kConvTypes,
+                                 R"(["", "", "", "[1, 1]", "[1, 1]", "[1, 1]", "1"])")));
+    trace.Event(
+        "cpu_op", "aten::convolution", 11, 58, kMain,
+        With(Sequence(3),
+             Inputs("[[8, 4, 10, 12], [6, 4, 3, 3], [], [], [], [], []]", kConvTypes,
+                    R"(["", "", "", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1"])")));
+    trace.Kernel(20, kMain, 100, 100, "gemm");
+    trace.Kernel(110, kMain, 150, 100, "elsewhere");  // half of it beside the first
+    trace.Kernel(112, kMain, 160, 10, "elsewhere");   // and this within both
+    trace.Node("ConvolutionBackward0", 3, 300, 100, "[[8, 6, 10, 12]]");
+    trace.Event("cpu_op", "aten::convolution_backward", 305, 80, kEngine,
+                Inputs("[[8, 6, 10, 12], [8, 4, 10, 12], [6, 4, 3, 3], [], [], [], [], [], [], [], "
+                       "[]]",
+                       R"(["c10::Half"])",
+                       R"(["", "", "", "[0]", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", )"
+                       R"("1", "[)" +
+                           first + R"(, True, False]"])"));
+    trace.Kernel(310, kEngine, 400, 60, "dgrad");
+    trace.Kernel(320, kEngine, 460, 40, "wgrad");
+    const KinetoImport import = Import(trace);
+    EXPECT_NEAR(import.summary.device_busy_share, 0.25, 1e-12);
+    for (const std::string& line : Lines(import)) {
+      EXPECT_EQ(line.find("input_gradient=no") == std::string::npos, first == "True") << line;
+    }
+  }
+}
+
 // What a checkpoint computes again is a forward pass, and no part of the node that asks for it.
 TEST(ImportKineto, CheckpointsAndForks) {
   Trace trace;

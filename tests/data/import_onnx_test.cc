@@ -459,6 +459,19 @@ TEST(ImportOnnx, EqualVectorsAreNotTied) {
   EXPECT_EQ(Import(m).parameters, 100 + 10 + 4 * 10);
 }
 
+// A vector that two layers read is one parameter, but no weight that a layer has of another.
+TEST(ImportOnnx, SharedVectorsAreNotTied) {
+  Model m(17);
+  m.Weight("one", {10});
+  m.Weight("zero", {10});
+  std::string x = m.Linear(m.Input("x", {"batch", "10"}), "fc", 10, 10);
+  for (int i = 0; i < 2; ++i) x = m.Node("LayerNormalization", {x, "one", "zero"});
+  m.Output(x);
+  const Workload w = Import(m);
+  EXPECT_EQ(w.parameters, 100 + 10 + 2 * 10);
+  EXPECT_EQ(w.source.find("of earlier ones"), std::string::npos) << w.source;
+}
+
 TEST(ImportOnnx, OnlyWhatIsBehindAParameterHasAGradient) {
   Model m;
   const std::string x = m.Input("x", {"batch", "6"});

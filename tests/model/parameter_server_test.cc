@@ -103,6 +103,16 @@ TEST(ServerSync, ServersBesideTheirWorkersByHand) {
   EXPECT_NEAR(SyncMilli(paths), 2 * (0.05 + 4 * 0.02 + 200.0), 1e-9);
 }
 
+// 4 servers on 2 nodes of 2 workers: a link carries, each way, what its workers exchange with the
+// other node's half, and what the other's 2 workers exchange with its own half.
+TEST(ServerSync, ServersThatShareANodeShareItsLink) {
+  ServerPaths<double> paths = Paths(4, 4, 2);
+  paths.colocated = true;
+  paths.nodes = 2;
+  const DurationPerByte<> shared = SynchronousServers(paths).shared_link;
+  EXPECT_NEAR((shared * kMessage).in(kMilliseconds), 80.0 + 80.0, 1e-9);
+}
+
 TEST(ServerSync, ALoneWorkerBesideItsServerCommunicatesNothing) {
   ServerPaths<double> paths = Paths(1, 1);
   paths.colocated = true;

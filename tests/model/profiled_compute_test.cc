@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "data/workloads/catalog.h"
+#include "model/step/priors.h"
 #include "tests/model/support.h"
 #include "tests/support/input_error.h"
 
@@ -449,6 +450,48 @@ TEST(ProfiledCompute, BatchesAreThoseOfItsOwnLayers) {
   const ComputeProfile others = Measured(*FindWorkload("mlp_mnist"), {2, 16, 64});
   profile.samples.insert(profile.samples.end(), others.samples.begin(), others.samples.end());
   EXPECT_EQ(Compute(profile, own).batches(), (std::vector<double>{2, 4}));
+}
+
+// Half of the layers that the best batch has are enough for another, and fewer are not.
+TEST(ProfiledCompute, ABatchNeedsHalfOfTheLayers) {
+  Workload workload = Small();
+  Layer more = workload.layers.back();
+  more.name = "sigmoid";
+  more.operation = ActivationOp{Function::kSigmoid, 1, 4};
+  workload.layers.push_back(more);
+  for (const std::size_t measured : {1, 2, 3}) {
+    ComputeProfile profile = Measured(workload, {8});
+    for (std::size_t i = 0; i < measured; ++i) {
+      for (const TrainingPass pass : {kForward, kBackward}) {
+        Add(&profile, workload.layers[i].operation, pass, 16, 1e-4);
+      }
+    }
+    EXPECT_EQ(Compute(profile, workload).batches(),
+              measured < 2 ? std::vector<double>{8} : (std::vector<double>{8, 16}))
+        << measured;
+  }
+}
+
+// What no batch changes is the host's part, hardly known, and the device's, which is measured.
+TEST(ProfiledCompute, BothPartsOfTheFixedTimeAreDoubtedByThemselves) {
+  const Workload workload = *FindWorkload("resnet18");
+  for (const char* kind : {"cpu", "gpu"}) {
+    const ProfiledCompute compute = Compute(Measured(workload, {8, 16, 32}, kind), workload);
+    const WorkloadPriors priors = MakeWorkloadPriors(workload, std::nullopt, &compute);
+    const Prior prior = priors[kFixedTime];
+    // Optimizers fuse their passes or do not, beside what is not known of the samples.
+    EXPECT_NEAR(priors[kUpdateTime].log_sd, std::hypot(compute.LogSd(32), 0.2), 1e-12) << kind;
+    const FittedCurve<double> curve = compute.Curve();
+    EXPECT_EQ(prior.si, curve.fixed.si());
+    const bool runs_ahead = kind == std::string("gpu");
+    const double host = runs_ahead ? 0 : compute.Host() / curve.fixed;
+    if (!runs_ahead) {
+      EXPECT_GT(host, 0.3);
+      EXPECT_LT(host, 1);
+    }
+    EXPECT_NEAR(prior.log_sd, std::hypot(0.5 * host, compute.LogSd(32) * (1 - host)), 1e-12)
+        << kind;
+  }
 }
 
 TEST(ProfiledCompute, BackwardSecondsSumToTheBackwardPass) {

@@ -14,6 +14,7 @@
 #include "data/workloads/catalog.h"
 #include "model/network/transport.h"
 #include "model/overlap/buckets.h"
+#include "predictor/search/payoff.h"
 #include "tests/calibrate/synthetic_runs.h"
 
 namespace stepcast {
@@ -135,6 +136,79 @@ TEST(Limits, WeakScalingAgreesWithASearchByHand) {
   EXPECT_LT(crossing, all);
   EXPECT_GT(half, 0);
   EXPECT_LT(half, all);
+}
+
+// What is given is compared with one worker, and shared out among all workers, not nodes.
+TEST(Limits, TheGivenPlanByHand) {
+  const Predictor predictor = MakePredictor();
+  const Plan plan = On(BasePlan(), 10);
+  const ScalingLimits limits = FindScalingLimits(predictor, plan, kDevicesPerNode, {kMost});
+  const double step = predictor.PredictStep(plan).total().in(kSeconds);
+  const double alone = predictor.PredictStep(On(BasePlan(), 1)).total().in(kSeconds);
+  ASSERT_TRUE(limits.given);
+  EXPECT_EQ(limits.given->point.workers, 10);
+  EXPECT_NEAR(limits.given->speedup, 10 * alone / step, 1e-9);
+  EXPECT_NEAR(limits.given->point.efficiency, alone / step, 1e-9);
+}
+
+// ---- What would make a plan pay.
+
+// The rate, and the number of micro-steps, from which on a plan reaches a throughput: those below
+// do not.
+TEST(Payoff, IsTheLeastThatPays) {
+  const Predictor predictor = MakePredictor();
+  Plan ring = On(BasePlan(), 8);
+  Plan servers = BasePlan(Strategy::kPsSync, 1);
+  servers.placement = {2};  // one node: only the servers are elsewhere
+  Plan stated = servers;
+  stated.server_link.bandwidth = MegabitsPerSecond(50.0);
+  for (Plan plan : {ring, servers, stated}) {
+    SCOPED_TRACE(StrategyName(plan.strategy));
+    plan.link.bandwidth = MegabitsPerSecond(50.0);
+    const auto throughput = [&](const Plan& tried) { return predictor.Predict(tried).throughput; };
+    const auto at_rate = [&](DataRate<> rate) {
+      Plan tried = plan;
+      tried.link.bandwidth = rate;
+      if (plan.server_link.bandwidth) tried.server_link.bandwidth = rate;
+      return throughput(tried);
+    };
+    const SampleRate<> wanted = at_rate(MegabitsPerSecond(500.0));
+    const Payoff payoff = FindPayoff(predictor, plan, wanted, 1e9);
+    ASSERT_TRUE(payoff.bandwidth);
+    EXPECT_NEAR(*payoff.bandwidth / MegabitsPerSecond(500.0), 1, 2e-3);
+    EXPECT_GE(at_rate(*payoff.bandwidth).si(), wanted.si());
+    ASSERT_TRUE(payoff.accumulation_steps);
+    Plan accumulating = plan;
+    accumulating.accumulation_steps = *payoff.accumulation_steps;
+    EXPECT_GE(throughput(accumulating).si(), wanted.si());
+    --accumulating.accumulation_steps;
+    EXPECT_LT(throughput(accumulating).si(), wanted.si());
+  }
+}
+
+// Micro-steps that are accumulated keep a buffer: where it does not fit, none pay.
+TEST(Payoff, AccumulatesNothingThatDoesNotFit) {
+  Device device;
+  device.name = kSyntheticDevice;
+  device.memory = Gibibytes(16.0);
+  const Predictor predictor(CalibratedCluster(PlausibleTruth()), *FindWorkload("resnet50"), device);
+  Plan plan = On(BasePlan(), 8);
+  plan.link.bandwidth = MegabitsPerSecond(50.0);
+  const auto fits = [&](int batch, int steps) {
+    Plan tried = plan;
+    tried.local_batch = batch;
+    tried.accumulation_steps = steps;
+    return predictor.Memory(tried).verdict != MemoryVerdict::kOutOfMemory;
+  };
+  int most = 1;
+  while (fits(most + 1, 1)) ++most;
+  ASSERT_FALSE(fits(most, 2));
+  for (const int batch : {most, most / 2}) {
+    plan.local_batch = batch;
+    const SampleRate<> wanted = predictor.Predict(plan).throughput * 1.5;
+    EXPECT_EQ(FindPayoff(predictor, plan, wanted, 1e9).accumulation_steps.has_value(),
+              batch != most);
+  }
 }
 
 TEST(Limits, HalfEfficiencyIsForGood) {

@@ -15,21 +15,13 @@
 #include "data/workloads/catalog.h"
 #include "predictor/explanation.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/devices.h"
 #include "tests/support/input_error.h"
 
 namespace stepcast {
 namespace {
 
 Workload Resnet50() { return *FindWorkload("resnet50"); }
-
-Device T4() {
-  Device t4;
-  t4.name = "t4";
-  t4.fp32 = TeraflopPerSecond(8.1);
-  t4.memory = Gibibytes(16.0);
-  t4.memory_bandwidth = GigabytesPerSecond(320.0);
-  return t4;
-}
 
 Workload WithoutLayers() {
   Workload workload;
@@ -301,6 +293,54 @@ TEST(Flags, BbrUnderLoss) {
   EXPECT_TRUE(HasFlag(predictor.Predict(plan), "BBR with a loss of 0.1:"));
   plan.link.congestion_control = CongestionControl::kCubic;
   EXPECT_FALSE(HasFlag(predictor.Predict(plan), "BBR"));
+}
+
+// Loss at the servers' end alone is loss, and its round trip may be known from there.
+TEST(Flags, LossOfTheServersLinkAlone) {
+  const Predictor predictor = Calibrated();
+  Plan plan = ServerPlan(Strategy::kPsSync, 8, 2);
+  plan.link.bandwidth = plan.server_link.bandwidth = GigabitsPerSecond(1.0);
+  const std::string unknown = "loss without a round trip";
+  EXPECT_FALSE(HasFlag(predictor.Predict(plan), unknown));
+  plan.server_link.loss = 0.2;
+  EXPECT_TRUE(HasFlag(predictor.Predict(plan), unknown));
+  EXPECT_TRUE(HasFlag(predictor.Predict(plan), "packet loss of 0.2 sets the pace"));
+  plan.server_link.rtt = Milliseconds(1.0);
+  EXPECT_FALSE(HasFlag(predictor.Predict(plan), unknown));
+  EXPECT_TRUE(HasFlag(predictor.Predict(plan), "packet loss of 0.2 sets the pace"));
+  plan.link.loss = 0.001;
+  EXPECT_TRUE(HasFlag(predictor.Predict(plan), "packet loss of 0.2 sets the pace"));
+}
+
+// A step that leaves its slowest k of w workers out counts the samples of the others, and its
+// quantiles are those of the (w - k)-th of w normal times.
+TEST(Predictor, BackupWorkersAreNeitherCountedNorWaitedFor) {
+  const Predictor predictor = Calibrated();
+  Plan plan = AllreducePlan({4, 4}, 32);
+  plan.accumulation_steps = 2;
+  plan.backup_workers = 2;
+  const Prediction p = predictor.Predict(plan);
+  EXPECT_NEAR(p.throughput.in(kSamplesPerSecond)*p.step_time.in(kSeconds), 6 * 32 * 2, 1e-9);
+  const double sd = p.scatter_log_sd;
+  const double without_wait = (p.step_time - p.breakdown.straggler_wait).in(kSeconds);
+  const double micro = predictor.Terms(plan).micro.in(kSeconds);
+  const double spread =
+      micro * PlausibleTruth().workloads.at("resnet50").straggler_spread() * std::sqrt(2.0);
+  Noise normal(3);
+  std::vector<double> steps;
+  for (int i = 0; i < 40'000; ++i) {
+    std::vector<double> workers;
+    for (int w = 0; w < 8; ++w) workers.push_back(normal.Next());
+    std::nth_element(workers.begin(), workers.begin() + 5, workers.end());
+    steps.push_back((without_wait + spread * workers[5]) * std::exp(sd * normal.Next()));
+  }
+  std::sort(steps.begin(), steps.end());
+  const auto quantile = [&](double q) { return steps[static_cast<std::size_t>(q * 40'000)]; };
+  EXPECT_NEAR(p.p50.in(kSeconds) / quantile(0.5), 1, 0.004);
+  EXPECT_NEAR(p.p95.in(kSeconds) / quantile(0.95), 1, 0.006);
+  EXPECT_NEAR(p.p99.in(kSeconds) / quantile(0.99), 1, 0.01);
+  plan.backup_workers = 0;
+  EXPECT_GT(predictor.Predict(plan).p50 / p.p50, 1.005) << "the test tells the two apart";
 }
 
 TEST(Predictor, SaysWhatWasEvaluatedAndInHowManyBuckets) {
@@ -663,6 +703,53 @@ TEST(Predictor, SaysWhichPriorSetsThePace) {
   EXPECT_FALSE(HasFlag(predictor.Predict(plan), "a prior that nobody measured"));
   plan.link.bandwidth = GigabitsPerSecond(400.0);
   EXPECT_FALSE(HasFlag(Calibrated().Predict(plan), "a prior that nobody measured"));
+}
+
+// A host's own link that runs have told sets the pace, though no run told what a flow carries.
+TEST(Predictor, ALinkOfAHostSetsThePaceBeforeAPrior) {
+  Truth truth = PlausibleTruth();
+  for (const double gbit : {4.0, 20.0}) {  // below and above what a flow carries
+    truth.host_links = {{"a", GigabitsPerSecond(gbit)}, {"b", GigabitsPerSecond(gbit)}};
+    Cluster cluster = CalibratedCluster(truth);
+    for (ParameterEstimate& p : cluster.calibration->parameters) {
+      if (p.name == "flow_bandwidth") p.decided_by = DecidedBy::kPrior;
+    }
+    Plan plan = AllreducePlan({1, 1}, 1);
+    plan.hosts = {"a", "b"};
+    EXPECT_EQ(
+        HasFlag(Predictor(cluster, Resnet50(), T4()).Predict(plan), "flow_bandwidth sets the pace"),
+        gbit > 5)
+        << gbit;
+  }
+}
+
+// Auto is the algorithm whose step is the shortest, also where another is faster for a bucket.
+TEST(Predictor, AutoIsTheShortestStep) {
+  int by_the_step = 0;
+  for (const char* workload : {"resnet50", "vgg16", "mlp_mnist"}) {
+    for (const double gbit : {0.3, 1.0, 10.0, 100.0}) {
+      for (const int nodes : {2, 3, 5, 8}) {
+        for (const int devices : {1, 2, 8}) {
+          for (const double mib : {0.5, 25.0}) {
+            const Predictor predictor(PlainCluster(), *FindWorkload(workload), T4());
+            Plan plan = AllreducePlan(Placement(static_cast<std::size_t>(nodes), devices), 16);
+            plan.bucket = Mebibytes(mib);
+            plan.link.bandwidth = GigabitsPerSecond(gbit);
+            plan.strategy = Strategy::kAuto;
+            const Prediction p = predictor.Predict(plan);
+            by_the_step += p.algorithm_reason.find("makes the shortest step") != std::string::npos;
+            for (const Strategy other : {Strategy::kRing, Strategy::kTree,
+                                         Strategy::kHalvingDoubling, Strategy::kHierarchical}) {
+              plan.strategy = other;
+              EXPECT_LE(p.step_time / predictor.PredictStep(plan).total(), 1 + 1e-12)
+                  << workload << gbit << " " << nodes << " " << devices << StrategyName(other);
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(by_the_step, 0);
 }
 
 // Whatever prior is named, the interval is at least as wide as that alone makes it.

@@ -17,6 +17,7 @@
 #include "predictor/explanation.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/devices.h"
 #include "tests/support/input_error.h"
 
 namespace stepcast {
@@ -65,15 +66,6 @@ const std::shared_ptr<const ProfiledCompute>& Resnet50Profile() {
   return profile;
 }
 
-Device T4() {
-  Device t4;
-  t4.name = "t4";
-  t4.fp32 = TeraflopPerSecond(8.1);
-  t4.memory = Gibibytes(16.0);
-  t4.memory_bandwidth = GigabytesPerSecond(320.0);
-  return t4;
-}
-
 Predictor Profiled(const std::optional<Device>& facts = std::nullopt) {
   return {SyntheticCluster(), Resnet50(), facts, "t4", Resnet50Profile()};
 }
@@ -118,6 +110,51 @@ TEST(ProfilePrediction, IsTheSource) {
     EXPECT_FALSE(HasFlag(p, "was not measured"));
   }
   EXPECT_STREQ(kComputeSourceNames[static_cast<int>(ComputeSource::kProfile)], "profile");
+}
+
+// A few per cent of the compute are worth saying that they are of layers which nobody measured.
+TEST(ProfilePrediction, SaysThatALayerIsScaled) {
+  Workload workload = Resnet50();
+  const ComputeProfile profile = Measured(workload);
+  const auto said = [&] {
+    const auto compute = Compute(profile, workload);
+    const Predictor predictor(SyntheticCluster(), workload, std::nullopt, "t4", compute);
+    return HasFlag(predictor.Predict(AllreducePlan({1}, 32)), "scaled from others by roofline");
+  };
+  EXPECT_FALSE(said());
+  const auto convolution = std::find_if(
+      workload.layers.begin() + 20, workload.layers.end(),
+      [](const Layer& layer) { return std::holds_alternative<ConvolutionOp>(layer.operation); });
+  convolution->operation = {};
+  const ProfiledSum sum = Compute(profile, workload)->Sum(32);
+  ASSERT_GT(sum.scaled / (sum.forward + sum.backward), 0.006);
+  ASSERT_LT(sum.scaled / (sum.forward + sum.backward), 0.1);
+  EXPECT_TRUE(said());
+}
+
+// The elasticity by the local batch is that of the layers as measured, not of a curve through them.
+TEST(ProfilePrediction, ElasticityByTheBatchFollowsTheLayers) {
+  for (const char* kind : {"gpu", "cpu"}) {
+    ComputeProfile profile = Measured(Resnet50(), kind);
+    for (MeasuredSamples& samples : profile.samples) {
+      if (samples.point.batch != 128) continue;  // a cache is too small, and no line fits
+      for (double& seconds : samples.seconds) seconds *= 1.4;
+    }
+    const auto compute = Compute(profile, Resnet50());
+    const Predictor predictor(SyntheticCluster(), Resnet50(), std::nullopt, "t4", compute);
+    double told = 0;
+    constexpr int kBatch = 80;  // between two measured ones
+    for (const ExplainedParameter& p : predictor.Explain(AllreducePlan({1}, kBatch)).parameters) {
+      if (p.value.symbol == "local batch") told = p.elasticity;
+    }
+    const auto step = [&](double batch) {
+      return (compute->MicroStep(batch) + compute->Update()).si();
+    };
+    const double h = 0.01;
+    const double expected =
+        std::log(step(kBatch * (1 + h)) / step(kBatch * (1 - h))) / std::log((1 + h) / (1 - h));
+    EXPECT_NEAR(told, expected, 1e-4) << kind;
+  }
 }
 
 // One worker does its layers and its update, at any batch.
