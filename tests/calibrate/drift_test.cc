@@ -236,6 +236,22 @@ TEST(NoDrift, FalseAlarmsAreRare) {
   EXPECT_LE(alarms, kSeeds / 20);
 }
 
+// Runs that scatter more than the calibrated ones do so by as many of their standard deviations,
+// not by the square of that.
+TEST(MoreScatter, IsToldAsAFactor) {
+  SyntheticProblem synthetic(PlausibleTruth());
+  Noise noise(11);
+  const auto scatter = [&](double factor) {
+    Runs runs = NewRuns(PlausibleTruth(), 3);
+    for (stepcast::Run& run : runs) {
+      const Duration<> truth = synthetic.TrueStep(run.workload, run.plan);
+      run.step_time = truth * std::exp(factor * kNoise * noise.Next());
+    }
+    return CheckDrift(Problem(Calibrated(), runs)).scatter;
+  };
+  EXPECT_NEAR(scatter(2) / scatter(1), 2, 0.5);
+}
+
 TEST(NoDrift, OneWildRunIsNone) {
   for (const double factor : {0.2, 1.5, 3.0, 20.0}) {
     for (const std::size_t wild : {0U, 6U, 12U, 19U}) {

@@ -8,11 +8,13 @@
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "calibrate/calibrate.h"
 #include "calibrate/drift.h"
+#include "calibrate/next_runs.h"
 #include "data/io/machines.h"
 #include "data/io/runs.h"
 #include "data/plan/fields.h"
@@ -171,6 +173,7 @@ NumberTable OfPlan(const Plan& plan) {
   if (plan.link.bandwidth) {
     table["/link_gbit_per_s"] = plan.link.bandwidth->in(kGigabitsPerSecond);
   }
+  if (plan.link.rtt) table["/rtt_ms"] = plan.link.rtt->in(kMilliseconds);
   if (plan.backup_workers > 0) table["/backup_workers"] = plan.backup_workers;
   return table;
 }
@@ -309,6 +312,9 @@ TEST(Numbers, OfAPredictionAndItsJob) {
         text(*job.epoch->time_with_failures),
         text(job.target->time),
         FormatCount(job.target->updates)};
+    const double joule = *job.spending.energy_j;
+    ASSERT_TRUE(1e3 < joule && joule < 3.6e6);
+    said.push_back(FormatNumber(1e-3 * joule) + " kJ a step");
     if (p.server_times && strategy == Strategy::kPsSync) {
       said.push_back("push " + text(p.server_times->push) + ", update " +
                      text(p.server_times->update) + ", pull " + text(p.server_times->pull));
@@ -342,7 +348,8 @@ TEST(Numbers, OfAPredictionAndItsJob) {
   }
 }
 
-// A flag for each field: the forecast is that of the plan that it states, and the answer repeats it.
+// A flag for each field: the forecast is that of the plan that it states, and the answer repeats
+// it.
 TEST(Numbers, OfEachFlagOfAPlan) {
   const Lab lab;
   for (const ChangedPlan& changed : ChangedPlans()) {
@@ -393,12 +400,14 @@ TEST(Numbers, OfTheLimits) {
     plan.strategy = strategy;
     plan.servers = UsesServers(strategy) ? 2 : 0;
     plan.local_batch = 4;
-    plan.link.bandwidth = GigabitsPerSecond(0.5);
+    plan.link.bandwidth = GigabitsPerSecond(1.0);
+    plan.link.rtt = Milliseconds(5.0);
     LimitsOptions options;
     options.most_workers = 20;
     options.strong_global_batch = 300;
     options.target_efficiency = 0.8;
     const ScalingLimits limits = FindScalingLimits(lab.predictor, plan, 2, options);
+    EXPECT_TRUE(UsesServers(strategy) || limits.buckets->to) << "more of them cost something";
     const auto rate = [](SampleRate<> r) { return r.in(kSamplesPerSecond); };
     const ClosedLimits& closed = limits.closed;
     NumberTable table = {{"/most_workers", limits.most_workers},
@@ -462,7 +471,9 @@ TEST(Numbers, OfTheLimits) {
                          "--local-batch",
                          "4",
                          "--bandwidth",
-                         "500 Mbit/s",
+                         "1 Gbit/s",
+                         "--rtt",
+                         "5 ms",
                          "--most-workers",
                          "20",
                          "--global-batch",
@@ -493,46 +504,69 @@ TEST(Numbers, OfTheLimits) {
 
 TEST(Numbers, OfARecommendation) {
   const Lab lab;
-  Plan plan;
-  plan.placement = {2, 2, 2, 2};
-  plan.strategy = Strategy::kRing;
-  plan.local_batch = 8;
-  RecommendOptions options;
-  options.objective = Objective::kPrice;
-  options.device = lab.device;
-  const RecommendOutcome outcome = Recommend(lab.predictor, plan, 2, options);
-  const Json printed =
-      JsonOf({"recommend", "--cluster", lab.file, "--workload", "vgg16", "--placement", "2-2-2-2",
-              "--strategy", "ring", "--local-batch", "8", "--objective", "price"});
-  NumberTable table = {{"/feasible", true},
-                       {"/considered", outcome.considered},
-                       {"/out_of_memory", outcome.out_of_memory},
-                       {"/over_global_batch", outcome.over_global_batch},
-                       {"/objective_gain", outcome.score_gain},
-                       {"/gain", outcome.gain},
-                       {"/recommended", outcome.is_advice},
-                       {"/baseline_usable", true}};
-  const auto add = [&](const std::string& where, const Recommendation& r) {
-    const JobOutlook job = MakeOutlook(r.prediction, r.plan, lab.cluster, lab.device, {});
-    AddUnder(where, OfPrediction(r.prediction), &table);
-    AddUnder(where + "/plan", OfPlan(r.plan), &table);
-    AddUnder(where,
-             {{"/efficiency", r.efficiency},
-              {"/samples_per_usd", r.score},
-              {"/spending/price_usd", *job.spending.price_usd},
-              {"/spending/servers_priced", true},
-              {"/spending/energy_j", *job.spending.energy_j},
-              {"/spending/energy_at_most", false},
-              {"/spending/energy_of_devices_alone", false},
-              {"/spending/device_busy_w", 70}},
-             &table);
-  };
-  add("/best", *outcome.best);
-  add("/baseline", *outcome.baseline);
-  for (std::size_t i = 0; i < outcome.pareto.size(); ++i) {
-    add("/pareto/" + std::to_string(i), outcome.pareto[i]);
+  for (const bool worse : {false, true}) {
+    SCOPED_TRACE(worse);
+    Plan plan;
+    plan.placement = {2, 2, 2, 2};
+    plan.strategy = Strategy::kRing;
+    plan.local_batch = worse ? 32 : 8;
+    RecommendOptions options;
+    options.objective = worse ? Objective::kThroughput : Objective::kPrice;
+    options.device = lab.device;
+    options.most_global_batch = 512;
+    options.workers = worse ? std::vector<int>{1, 2} : std::vector<int>{2, 8};
+    if (worse) options.local_batches = {1};
+    const RecommendOutcome outcome = Recommend(lab.predictor, plan, 2, options);
+    EXPECT_EQ(outcome.is_advice, !worse);
+    Words words = {"recommend",
+                   "--cluster",
+                   lab.file,
+                   "--workload",
+                   "vgg16",
+                   "--placement",
+                   "2-2-2-2",
+                   "--strategy",
+                   "ring",
+                   "--local-batch",
+                   std::to_string(plan.local_batch),
+                   "--objective",
+                   worse ? "throughput" : "price",
+                   "--most-global-batch",
+                   "512",
+                   "--try-workers",
+                   worse ? "1,2" : "2,8"};
+    if (worse) words = words + Words{"--try-local-batch", "1"};
+    const Json printed = JsonOf(words, worse ? 1 : 0);
+    NumberTable table = {{"/feasible", true},
+                         {"/considered", outcome.considered},
+                         {"/out_of_memory", outcome.out_of_memory},
+                         {"/over_global_batch", outcome.over_global_batch},
+                         {"/objective_gain", outcome.score_gain},
+                         {"/gain", outcome.gain},
+                         {"/recommended", outcome.is_advice},
+                         {"/baseline_usable", true}};
+    const auto add = [&](const std::string& where, const Recommendation& r) {
+      const JobOutlook job = MakeOutlook(r.prediction, r.plan, lab.cluster, lab.device, {});
+      AddUnder(where, OfPrediction(r.prediction), &table);
+      AddUnder(where + "/plan", OfPlan(r.plan), &table);
+      AddUnder(where,
+               {{"/efficiency", r.efficiency},
+                {worse ? "/throughput_samples_per_s" : "/samples_per_usd", r.score},
+                {"/spending/price_usd", *job.spending.price_usd},
+                {"/spending/servers_priced", true},
+                {"/spending/energy_j", *job.spending.energy_j},
+                {"/spending/energy_at_most", false},
+                {"/spending/energy_of_devices_alone", false},
+                {"/spending/device_busy_w", 70}},
+               &table);
+    };
+    add("/best", *outcome.best);
+    add("/baseline", *outcome.baseline);
+    for (std::size_t i = 0; i < outcome.pareto.size(); ++i) {
+      add("/pareto/" + std::to_string(i), outcome.pareto[i]);
+    }
+    ExpectNumbers(printed, table, {"/pays_from"});
   }
-  ExpectNumbers(printed, table);
 }
 
 TEST(Numbers, OfAnExplanation) {
@@ -562,6 +596,61 @@ TEST(Numbers, OfAnExplanation) {
                                                    {"/log_sd", parameter.log_sd},
                                                    {"/elasticity", parameter.elasticity}});
   }
+}
+
+TEST(Numbers, OfTheLists) {
+  const Json workloads = JsonOf({"workloads"}).at("workloads");
+  ASSERT_EQ(workloads.size(), WorkloadNames().size());
+  for (const Json& printed : workloads) {
+    const Workload w = *FindWorkload(printed.at("name").get<std::string>());
+    ExpectNumbers(printed, {{"/parameters", w.parameters},
+                            {"/trainable_parameters", w.trainable_parameters},
+                            {"/gradient_bytes", w.gradient_bytes.in(kBytes)},
+                            {"/forward_flop", w.forward_flop().si()},
+                            {"/activation_bytes", w.activation_bytes().in(kBytes)},
+                            {"/layers", w.layers.size()}});
+  }
+  for (const Json& printed : JsonOf({"machines"}).at("clusters")) {
+    const Cluster c =
+        ReadCluster(kData + "/machines/" + printed.at("name").get<std::string>() + ".yaml");
+    NumberTable table = {{"/nodes", c.nodes},
+                         {"/devices_per_node", c.devices_per_node},
+                         {"/calibrated", c.calibration.has_value()}};
+    if (c.link.bandwidth) table["/link_gbit_per_s"] = c.link.bandwidth->in(kGigabitsPerSecond);
+    ExpectNumbers(printed, table);
+  }
+}
+
+// What remains unknown falls from run to run, and each takes the time of all of its devices.
+TEST(Numbers, OfTheNextRuns) {
+  const Lab lab;
+  const Json json = JsonOf(
+      {"plan", "--cluster", lab.file, "--workload", "vgg16", "--local-batch", "8", "--count", "4"});
+  const auto half_width = [](double log_sd) { return std::exp(1.6448536269514722 * log_sd) - 1; };
+  double before = json.at("log_sd");
+  EXPECT_NEAR(json.at("half_width"), half_width(before), 1e-9);
+  ASSERT_EQ(json.at("runs").size(), 4U);
+  std::vector<double> started;
+  for (const Json& run : json.at("runs")) {
+    const double log_sd = run.at("log_sd");
+    EXPECT_LT(log_sd, before);
+    before = log_sd;
+    EXPECT_NEAR(run.at("half_width"), half_width(log_sd), 1e-9);
+    Plan plan;
+    plan.placement.clear();
+    std::istringstream placement(run.at("plan").at("placement").get<std::string>());
+    for (std::string node; std::getline(placement, node, '-');) {
+      plan.placement.push_back(std::stoi(node));
+    }
+    plan.strategy = plan.workers() == 1 ? Strategy::kNone : Strategy::kAllreduce;
+    plan.local_batch = run.at("plan").at("local_batch");
+    const double step = lab.predictor.PredictStep(plan).total().in(kSeconds);
+    EXPECT_NEAR(run.at("step_time_s"), step, 1e-9 * step);
+    // As many steps for each, behind what a job takes to start.
+    started.push_back(run.at("device_s").get<double>() / plan.workers() - kMeasuredSteps * step);
+  }
+  for (const double start : started) EXPECT_NEAR(start, started.front(), 1e-6 * start);
+  EXPECT_GT(started.front(), 1);
 }
 
 // ---- Fits, checks, and what they are judged by.
@@ -654,6 +743,22 @@ TEST(Numbers, OfAFitItsCheckAndItsErrors) {
     }
   }
 
+  // What makes the interval of the whole cluster, in words.
+  Plan whole;
+  whole.placement = Placement(8, 2);
+  whole.local_batch = 4;
+  const Prediction p = Predictor(outcome.cluster, lab.workload, lab.device).Predict(whole);
+  const std::string budget = Stepcast({"calibrate", "--cluster", lab.file, "--runs", runs}).out;
+  std::size_t at = budget.find("beyond the runs");
+  for (const std::string& cell :
+       {FormatDuration(p.step_time), FormatPercent(p.parameter_log_sd),
+        FormatPercent(p.scatter_log_sd), FormatPercent(p.discrepancy_log_sd),
+        FormatDuration(p.low) + " - " + FormatDuration(p.high)}) {
+    at = budget.find(cell, at);
+    ASSERT_NE(at, std::string::npos) << cell << "\n" << budget;
+    at += cell.size();
+  }
+
   const Cluster known = ReadCluster(fitted);
   const Predictor forecast(known, lab.workload, lab.device);
   const std::string slower =
@@ -704,7 +809,9 @@ TEST(Numbers, EvaluateForecastsEachPlanFieldByField) {
       run.workload = "vgg16";
       run.device = "t4";
       run.plan = plan;
-      run.step_time = Seconds(1.0 + 0.001 * static_cast<double>(runs.size()));
+      // Some forecasts are too high, and some too low.
+      run.step_time =
+          Seconds((runs.size() % 3 == 0 ? 50.0 : 0.05) + 0.001 * static_cast<double>(runs.size()));
       runs.push_back(run);
     }
   }

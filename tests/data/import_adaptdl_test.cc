@@ -52,6 +52,13 @@ TEST(ImportAdaptdl, Placements) {
   EXPECT_EQ(runs[2].plan.servers, 0);
 }
 
+TEST(ImportAdaptdl, DevicesOfOneNodeExchangeToo) {
+  const Runs runs =
+      Import("bert_placements.csv", "placement,local_bsz,step_time,sync_time\n4,6,0.75,0.75\n");
+  EXPECT_EQ(runs.at(0).plan.strategy, Strategy::kAllreduce);
+  EXPECT_EQ(runs.at(0).exposed_sync, Seconds(0.75)) << "as long as the step, but no longer";
+}
+
 // The exposed part of the step cannot be longer than the step: such a figure is dropped, and said.
 TEST(ImportAdaptdl, AnImpossibleSyncTimeIsLeftOut) {
   const Runs runs = Import("bert_placements.csv", kPlacements);
@@ -76,6 +83,7 @@ TEST(ImportAdaptdl, NamesComeFromTheFileUnlessGiven) {
   EXPECT_EQ(AdaptdlApplication("deepspeech2_scalability.csv"), "deepspeech2");
   EXPECT_EQ(AdaptdlApplication("my_net_placements.csv"), "my_net");
   EXPECT_EQ(AdaptdlApplication("trace.csv"), "trace");
+  EXPECT_EQ(AdaptdlApplication("_trace.csv"), "_trace");
   EXPECT_EQ(AdaptdlWorkload("cifar10"), "resnet18_cifar10");
   EXPECT_EQ(AdaptdlWorkload("my_net"), "my_net");
   EXPECT_EQ(Import("my_net_placements.csv", kPlacements).at(0).workload, "my_net");

@@ -390,6 +390,9 @@ TEST(ImportKineto, OverlappingKernelsAndMasks) {
     trace.Kernel(20, kMain, 100, 100, "gemm");
     trace.Kernel(110, kMain, 150, 100, "elsewhere");  // half of it beside the first
     trace.Kernel(112, kMain, 160, 10, "elsewhere");   // and this within both
+    trace.Kernel(114, kMain, 180, 60, "elsewhere");   // as is this, which ends later
+    trace.Event("kernel", "of another", 600, 300, 7,
+                R"("device": 0, "stream": 7, "correlation": 99)");
     trace.Node("ConvolutionBackward0", 3, 300, 100, "[[8, 6, 10, 12]]");
     trace.Event("cpu_op", "aten::convolution_backward", 305, 80, kEngine,
                 Inputs("[[8, 6, 10, 12], [8, 4, 10, 12], [6, 4, 3, 3], [], [], [], [], [], [], [], "
@@ -557,6 +560,8 @@ TEST(ImportKineto, Updates) {
   };
   EXPECT_EQ(Update(ImportUpdate("SGD", with("0."))),
             "b1 bf16 update update optimizer=sgd parameters=20: 90");
+  EXPECT_EQ(Update(ImportUpdate("SGD", with("0"))),
+            "b1 bf16 update update optimizer=sgd parameters=20: 90");
   EXPECT_EQ(Update(ImportUpdate("SGD", with("0.90000000000000002"))),
             "b1 bf16 update update optimizer=momentum parameters=20: 90");
   // Lists without shapes: what was accumulated since the last update, once.
@@ -668,6 +673,14 @@ TEST(ImportKineto, Convolutions) {
   EXPECT_EQ(conv("[1]", "[2]", "[2]", "2"),
             "b2 fp32 convolution channels=8 input=20x20 filters=8 kernel=3x3 dilation=2x2 "
             "padding=2,2,2,2 groups=2 bias=yes");
+  for (const char* name : {"convolution", "_convolution"}) {
+    EXPECT_EQ(Described(name, {Tensor({2, 8, 20, 20}), Tensor({8, 2, 3, 3}), Tensor({8}),
+                               Number("[2, 2]"), Number("[1, 1]"), Number("[1, 1]"),
+                               Number("False"), Number("[0, 0]"), Number("4")}),
+              "b2 fp32 convolution channels=8 input=20x20 filters=8 kernel=3x3 stride=2x2 "
+              "padding=1,1,1,1 groups=4 bias=yes")
+        << name;
+  }
   EXPECT_TRUE(conv("[1, 1]", "same", "[1, 1]", "2").starts_with("without stride: record the"));
   EXPECT_EQ(conv("[0, 1]", "[1, 1]", "[1, 1]", "2"), "that is out of range");
   EXPECT_EQ(Described("conv1d", {Tensor({2, 8, 20}), Tensor({6, 8, 3}), Tensor({}), Number("[2]"),
@@ -709,6 +722,8 @@ TEST(ImportKineto, OtherLayers) {
             "in evaluation mode");
   EXPECT_EQ(Described("layer_norm", {Tensor({4, 20, 64}), none, Tensor({64}), Tensor({64})}, 4),
             "b4 fp32 normalization kind=layer channels=64 input=20x1");
+  EXPECT_EQ(Described("layer_norm", {Tensor({4, 20, 64}), none, Tensor({20, 64}), none}),
+            "b4 fp32 normalization kind=layer channels=1280");
   EXPECT_EQ(Described("layer_norm", {Tensor({4, 20, 64}), Number("[20, 64]"), none, none}),
             "b4 fp32 normalization kind=layer channels=1280");
   EXPECT_EQ(Described("clamp", {image, Number("0."), Number("6.")}),
@@ -730,6 +745,10 @@ TEST(ImportKineto, OtherLayers) {
       Described("max_pool2d", {Tensor({2, 8, 16, 16}), Number("[3, 3]"), Number("[2, 2]"),
                                Number("[0, 0]"), Number("[1, 1]"), Number("True")}),
       "b2 fp32 pooling kind=max channels=8 input=16x16 window=3x3 stride=2x2 padding=0,0,1,1");
+  // A last window that begins behind the image is none.
+  EXPECT_EQ(Described("max_pool2d", {Tensor({2, 8, 3, 3}), Number("[2, 2]"), Number("[4, 4]"),
+                                     Number("[0, 0]"), Number("[1, 1]"), Number("True")}),
+            "b2 fp32 pooling kind=max channels=8 input=3x3 window=2x2 stride=4x4");
   EXPECT_EQ(Described("avg_pool2d", {image, Number("[3]"), Number("[]"), Number("[0, 0]")}),
             "b2 fp32 pooling kind=average channels=8 input=15x15 window=3x3 stride=3x3");
   EXPECT_TRUE(Described("max_pool2d", {image, none, none, none}).starts_with("without window"));

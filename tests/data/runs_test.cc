@@ -174,6 +174,23 @@ TEST(Runs, UnknownColumnsAreKeptAndWrittenBack) {
                                   "vgg16,t4,1,0,none,16,0.25,,\n");
 }
 
+// Where one run accumulates, the others say that they do not.
+TEST(Runs, AccumulationIsWrittenForAllOrNone) {
+  Runs runs = ParseWith("accumulation_steps", "8");
+  runs.push_back(runs.front());
+  runs.back().plan.accumulation_steps = 1;
+  const auto last_fields = [&] {
+    const std::string text = FormatRuns(runs);
+    return std::pair(
+        std::count(text.begin(), text.begin() + text.find('\n'), ','),
+        text.find(",8\n") != std::string::npos && text.find(",1\n") != std::string::npos);
+  };
+  const auto with = last_fields();
+  EXPECT_TRUE(with.second) << FormatRuns(runs);
+  runs.erase(runs.begin());
+  EXPECT_EQ(last_fields().first + 1, with.first) << FormatRuns(runs);
+}
+
 TEST(Runs, FilesOfOneColumnEachAreJoined) {
   Runs runs = Parse(kHeader + ",note\nresnet50,t4,1,0,none,32,0.5,first\n");
   const Runs more = Parse(kHeader + ",rtt_ms\nresnet50,t4,1,0,none,32,0.5,2\n");

@@ -1,4 +1,5 @@
-// Nothing that a plan says is ignored: a change of one field moves the answer, or what is said of it.
+// Nothing that a plan says is ignored: a change of one field moves the answer, or what is said of
+// it.
 #include <gtest/gtest.h>
 
 #include <set>
