@@ -249,7 +249,10 @@ TEST(MoreScatter, IsToldAsAFactor) {
     }
     return CheckDrift(Problem(Calibrated(), runs)).scatter;
   };
-  EXPECT_NEAR(scatter(2) / scatter(1), 2, 0.5);
+  // A run counts for three standard deviations at most, which makes it less than twice.
+  const double ratio = scatter(2) / scatter(1);
+  EXPECT_GT(ratio, 1.3);
+  EXPECT_LT(ratio, 2.1);
 }
 
 TEST(NoDrift, OneWildRunIsNone) {

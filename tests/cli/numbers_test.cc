@@ -610,7 +610,9 @@ TEST(Numbers, OfTheLists) {
                             {"/activation_bytes", w.activation_bytes().in(kBytes)},
                             {"/layers", w.layers.size()}});
   }
-  for (const Json& printed : JsonOf({"machines"}).at("clusters")) {
+  const Json clusters = JsonOf({"machines"}).at("clusters");
+  ASSERT_GT(clusters.size(), 5U);
+  for (const Json& printed : clusters) {
     const Cluster c =
         ReadCluster(kData + "/machines/" + printed.at("name").get<std::string>() + ".yaml");
     NumberTable table = {{"/nodes", c.nodes},
