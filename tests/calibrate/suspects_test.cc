@@ -274,7 +274,8 @@ TEST(Suspects, APlanThatSaysSomethingElseIsAnotherExperiment) {
   }
 }
 
-// A contradiction is as grave as half of what parts its runs, or as the row is off, if that is more.
+// A contradiction is as grave as half of what parts its runs, or as the row is off where that is
+// more.
 TEST(Suspects, AContradictionIsAsGraveAsHalfOfItsSpread) {
   SyntheticProblem synthetic = Campaign(kNoise, 2);
   const Plan plan = AllreducePlan({1, 1, 1, 1, 1}, 24);
