@@ -8,6 +8,8 @@
 #include <charconv>
 #include <cmath>
 #include <set>
+#include <span>
+#include <string_view>
 
 #include "data/io/text_file.h"
 #include "data/io/yaml_section.h"
@@ -50,10 +52,17 @@ Fact ParseFact(std::string_view text, const InputPlace& place) {
   }
 }
 
-LinkFacts TakeLink(YamlSection* parent, const std::string& key) {
+// Of the link between devices, and of one host's, only some facts are read: the rest are refused as
+// unknown keys.
+constexpr std::string_view kOfDevices[] = {"bandwidth", "rtt", "loss"};
+constexpr std::string_view kOfHost[] = {"bandwidth", "rtt", "loss", "transport"};
+
+LinkFacts TakeLink(YamlSection* parent, const std::string& key,
+                   std::span<const std::string_view> known = {}) {
   LinkFacts link;
   if (std::optional<YamlSection> section = parent->OptionalSection(key)) {
     LinkFacts::ForEach([&](const char* name, auto fact) {
+      if (!known.empty() && std::find(known.begin(), known.end(), name) == known.end()) return;
       using Fact = typename std::decay_t<decltype(link.*fact)>::value_type;
       link.*fact = section->Optional(name, ParseFact<Fact>);
     });
@@ -391,7 +400,7 @@ Cluster ParseCluster(const std::string& text, const std::string& path) {
     cluster.nics_per_node = file.Integer("nics_per_node", 1, kMostDevicesPerNode);
   }
   cluster.link = TakeLink(&file, "link");
-  cluster.device_link = TakeLink(&file, "device_link");
+  cluster.device_link = TakeLink(&file, "device_link", kOfDevices);
   if (cluster.device_link.loss.value_or(0) > 0) {
     throw InputError(file.PlaceOf("device_link"), fmt::format("loss {}", *cluster.device_link.loss),
                      "is not a thing between devices of one node", "loss 0, or none");
@@ -408,7 +417,7 @@ Cluster ParseCluster(const std::string& text, const std::string& path) {
       throw InputError(section.PlaceOf("name"), host.name, "is the name of two hosts",
                        "each host once");
     }
-    host.link = TakeLink(&section, "link");
+    host.link = TakeLink(&section, "link", kOfHost);
     section.Finish();
     cluster.hosts.push_back(std::move(host));
   }

@@ -17,10 +17,22 @@ template PhaseBenefit<double> EvaluateServerPhases(const StepFacts&,
 
 LinkFacts LinkOf(const Cluster& cluster, const Plan& plan) {
   LinkFacts link = cluster.link;
+  bool stated = false;  // by a host
+  bool tcp = false;
+  std::size_t others = plan.hosts.size();
   for (const Host& host : cluster.hosts) {
-    if (std::find(plan.hosts.begin(), plan.hosts.end(), host.name) == plan.hosts.end()) continue;
+    const auto named = std::count(plan.hosts.begin(), plan.hosts.end(), host.name);
+    if (named == 0) continue;
+    others -= static_cast<std::size_t>(named);
+    stated = stated || host.link.transport;
+    tcp = tcp || !Overlay(cluster.link, host.link).rdma();
     if (host.link.rtt) link.rtt = Max(link.rtt.value_or(Duration<>()), *host.link.rtt);
     if (host.link.loss) link.loss = std::max(link.loss.value_or(0), *host.link.loss);
+  }
+  // One host without RDMA has all others speak TCP.
+  if (stated) {
+    tcp = tcp || (others > 0 && !cluster.link.rdma());
+    link.transport = tcp ? Transport::kTcp : Transport::kRdma;
   }
   link = Overlay(link, plan.link);
   link.bandwidth = plan.link.bandwidth;

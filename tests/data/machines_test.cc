@@ -299,6 +299,12 @@ TEST(Cluster, Errors) {
       {kSmall + "link: {congestion_control: fast}\n",
        "lab.yaml:5: link.congestion_control: 'fast' is not a known congestion control; allowed: "
        "reno, cubic, bbr"},
+      {kSmall + "link: {transport: ib}\n",
+       "lab.yaml:5: link.transport: 'ib' is not a transport; allowed: tcp, rdma"},
+      {kSmall + "device_link: {transport: rdma}\n",
+       "lab.yaml:5: device_link.transport: is an unknown key; allowed: bandwidth, rtt, loss"},
+      {kSmall + "hosts: [{name: a, link: {congestion_control: bbr}}]\n",
+       "link.congestion_control: is an unknown key; allowed: bandwidth, rtt, loss, transport"},
       {kSmall + "link: {loss_burst: 1}\n", "lab.yaml:5: link.loss_burst: '1' has no unit"},
       {kSmall + "nics_per_node: 0\n", "lab.yaml:5: nics_per_node: '0' is out of range"},
       {kSmall + "nics_per_node: two\n", "lab.yaml:5: nics_per_node: 'two' is not a whole number"},

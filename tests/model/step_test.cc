@@ -1044,6 +1044,29 @@ TEST(Step, ANamedHostsRoundTripAndLossAreFacts) {
   EXPECT_EQ(link().rtt, Milliseconds(2.0));
 }
 
+// RDMA takes both ends.
+TEST(Step, OneHostWithoutRdmaHasAllSpeakTcp) {
+  Cluster cluster;
+  LinkFacts rdma;
+  rdma.transport = Transport::kRdma;
+  LinkFacts tcp;
+  tcp.transport = Transport::kTcp;
+  cluster.hosts = {{"fast", rdma}, {"quick", rdma}, {"plain", tcp}, {"silent", {}}};
+  Plan plan = MakePlan({1, 1}, Strategy::kRing);
+  const DataSize<> gradient = Megabytes(1.0);
+  const auto is_rdma = [&](const char* other) {
+    plan.hosts = {"fast", other};
+    return MakeStepFacts(cluster, plan, Message(gradient), OneBucket(gradient)).link.rdma();
+  };
+  EXPECT_TRUE(is_rdma("quick"));
+  for (const char* other : {"plain", "silent", "unknown"}) EXPECT_FALSE(is_rdma(other)) << other;
+  cluster.link.transport = Transport::kRdma;
+  for (const char* other : {"quick", "silent", "unknown"}) EXPECT_TRUE(is_rdma(other)) << other;
+  EXPECT_FALSE(is_rdma("plain"));
+  plan.link.transport = Transport::kTcp;
+  EXPECT_FALSE(is_rdma("quick")) << "the plan says otherwise";
+}
+
 // Half of it one way, once for each bucket: of the 2 x 3 messages around four devices a pipelined
 // ring, which the hierarchical all-reduce is on one node, sees four.
 TEST(Step, ADeviceLinksRoundTripIsAFact) {
