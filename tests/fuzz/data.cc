@@ -20,21 +20,13 @@
 #include "predictor/json/json.h"
 #include "tests/fuzz/door.h"
 #include "tests/fuzz/written.h"
+#include "tests/support/devices.h"
 #include "tests/support/markdown.h"
 
 namespace stepcast::fuzz {
 namespace {
 
 Workload Perceptron() { return FindWorkload("mlp_mnist").value(); }
-
-Device T4() {
-  Device t4;
-  t4.name = "t4";
-  t4.fp32 = TeraflopPerSecond(8.1);
-  t4.memory = Gibibytes(16.0);
-  t4.memory_bandwidth = GigabytesPerSecond(320.0);
-  return t4;
-}
 
 void RequireFiniteJson(const Json& json, const std::string& what) {
   if (json.is_number_float()) RequireFinite(json.get<double>(), what);
