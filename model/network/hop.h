@@ -87,10 +87,7 @@ struct PathTerms {
   Path<T> path;
   FlowLimits<T> limits;  // of one connection
   DataRate<T> rate;
-  double peers = 1;        // that have a cap of their own
-  double connections = 0;  // that the limits are shared by; 0 where they are not part of the rate
-  double window_knee = 0;
-  double slowest = 0;  // of the hops that wait for each other, in standard deviations
+  FlowShape shape;
 };
 
 // 1/P, and what limits it.
@@ -100,22 +97,17 @@ PathRate<T> DeliverTo(const Path<T>& path, const FlowShape& shape, const Flows<T
   FlowLimits<T> limits;
   if (shape.connections > 0) limits = LimitsOfFlow(path, barrier);
   const DurationPerByte<T> line = 1.0 / path.bandwidth;
-  const DurationPerByte<T> flows =
-      (1.0 + each.spread * shape.slowest) / (each.bandwidth * shape.peers);
+  const bool rdma = path.transport == Transport::kRdma;  // whose flows have no cap
+  DurationPerByte<T> flows;
+  if (!rdma) flows = (1.0 + each.spread * shape.slowest) / (each.bandwidth * shape.peers);
   PathRate<T> rate;
   rate.limiter = line < flows ? Limiter::kFlow : Limiter::kLink;
-  DurationPerByte<T> time = line;
-  DurationPerByte<T> most = line;
-  if (path.transport == Transport::kRdma) {
-    rate.limiter = Limiter::kLink;
-    if (path.loss > 0.0) {
-      const T share = GoBackShare(path);
-      if (share < 0.5) rate.limiter = Limiter::kLoss;
-      time = time / share;
-    }
-  } else {
-    time = PNorm(line, flows, kLinkKnee);
-    most = Max(line, flows);
+  DurationPerByte<T> time = rdma ? line : PNorm(line, flows, kLinkKnee);
+  DurationPerByte<T> most = Max(line, flows);
+  if (rdma && path.loss > 0.0) {
+    const T share = GoBackShare(path);
+    if (share < 0.5) rate.limiter = Limiter::kLoss;
+    time = time / share;
   }
   const auto join = [&](const DurationPerByte<T>& of_one, double knee, Limiter limiter) {
     if (!(of_one.si() > 0.0)) return;
@@ -127,11 +119,7 @@ PathRate<T> DeliverTo(const Path<T>& path, const FlowShape& shape, const Flows<T
   join(limits.window, shape.window_knee, Limiter::kWindow);
   join(limits.loss, kLinkKnee, Limiter::kLoss);
   rate.bandwidth = (1.0 - path.loss) / time;
-  if (terms != nullptr) {
-    *terms = {
-        path,         limits, rate.bandwidth, shape.peers, shape.connections, shape.window_knee,
-        shape.slowest};
-  }
+  if (terms != nullptr) *terms = {path, limits, rate.bandwidth, shape};
   return rate;
 }
 

@@ -103,12 +103,17 @@ DataSize<T> WireBytes(const DataSize<T>& bytes, const T& loss) {
   return bytes / (1.0 - loss);
 }
 
+// N = B R / M, the packets of a round trip at the line's rate.
+template <class T>
+T PacketsInFlight(const Path<T>& path) {
+  return path.bandwidth * path.rtt / Bytes(kSegmentBytes);
+}
+
 // Share of a line that RDMA's recovery leaves: after a loss it sends again all that was on the way,
-// 1 / (1 + p N / (1-p)) with the N = B R / M packets of a round trip.
+// 1 / (1 + p N / (1-p)).
 template <class T>
 T GoBackShare(const Path<T>& path) {
-  const T flight = path.bandwidth * path.rtt / Bytes(kSegmentBytes);
-  return 1.0 / (1.0 + path.loss * flight / (1.0 - path.loss));
+  return 1.0 / (1.0 + path.loss * PacketsInFlight(path) / (1.0 - path.loss));
 }
 
 namespace internal {

@@ -138,7 +138,7 @@ void Explainer::Hops(const Exchange& exchange) {
     Add("path between nodes", "network/path", 3,
         PathText(terms, TraitsOf(facts_.strategy).servers
                             ? PlainValue("n", facts_.servers, "servers")
-                            : PlainValue("peers", terms.peers, "neighbours of a node")),
+                            : PlainValue("peers", terms.shape.peers, "neighbours of a node")),
         path);
     const bool shared = facts_.devices_per_node > 1;
     FormulaText hop{"1 / || P, ", {path}};
@@ -178,37 +178,41 @@ NamedValue Explainer::LossLimit(const PathTerms<double>& terms) {
 
 // Time per byte of a path to `peers` others: only what applies.
 FormulaText Explainer::PathText(const PathTerms<double>& terms, const NamedValue& peers) const {
-  const NamedValue line = RateValue("B_link", terms.path.bandwidth, "1448/1538 of the line rate");
+  const double mesh = terms.shape.mesh ? cluster_.mesh_share() : 1;
+  const auto line = [](DataRate<double> rate) {
+    return RateValue("B_link", rate, "1448/1538 of the line rate");
+  };
   if (terms.path.transport == Transport::kRdma) {
-    FormulaText text{"1/B_link", {line}};
+    FormulaText text{"1/B_link", {line(terms.path.bandwidth)}};
     if (terms.path.loss > 0) {
       text.Add(" (1 + p N/(1-p)) / (1 - p)",
                {PlainValue("p", terms.path.loss, "loss"),
-                PlainValue("N", terms.path.bandwidth * terms.path.rtt / Bytes(kSegmentBytes),
-                           "packets of a round trip")});
+                PlainValue("N", PacketsInFlight(terms.path), "packets of a round trip")});
     }
     return text;
   }
-  FormulaText text{"||1/B_link, ", {line}};
-  if (terms.slowest > 0) {
+  FormulaText text{mesh == 1 ? "||1/B_link, " : "||1/(m B_link), ",
+                   {line(terms.path.bandwidth / mesh)}};
+  if (mesh != 1) text.inputs.insert(text.inputs.begin(), PlainValue("m", mesh, "mesh_share"));
+  if (terms.shape.slowest > 0) {
     text.Add("(1 + s z)",
              {PlainValue("s", cluster_.hop_spread(), "hop_spread"),
-              PlainValue("z", terms.slowest,
+              PlainValue("z", terms.shape.slowest,
                          "the largest of as many standard normal values as there are nodes")});
   } else {
     text.formula += "1";
   }
   text.Add("/(" + peers.symbol + " B_flow)||_4",
            {peers, RateValue("B_flow", cluster_.flow_bandwidth(), "flow_bandwidth")});
-  const std::string shared = terms.connections > 1 ? "/" + peers.symbol : "";
-  if (terms.connections > 0 && terms.limits.window.si() > 0) {
+  const std::string shared = terms.shape.connections > 1 ? "/" + peers.symbol : "";
+  if (terms.shape.connections > 0 && terms.limits.window.si() > 0) {
     const FormulaText window = WindowText(terms);
     text.formula = "|| " + text.formula;
-    text.Add(
-        ", " + window.formula + shared + "||_" + std::to_string(std::lround(terms.window_knee)),
-        window.inputs);
+    text.Add(", " + window.formula + shared + "||_" +
+                 std::to_string(std::lround(terms.shape.window_knee)),
+             window.inputs);
   }
-  if (terms.connections > 0 && terms.limits.loss.si() > 0) {
+  if (terms.shape.connections > 0 && terms.limits.loss.si() > 0) {
     text.formula = "|| " + text.formula;
     text.Add(", t_loss" + shared + "||_4", {LossLimit(terms)});
   }

@@ -99,7 +99,7 @@ inline constexpr std::array<ParameterSpec, kClusterParameterCount> kClusterParam
      "0.9 on public traces of one cloud; it is not felt where links set the pace", "network/path"},
     {"mesh_share", "", 1, 0.75, 0.3, 0.05, 1.5,
      "share of a link's rate that is left where all nodes send to all at once over TCP (byteps)",
-     "BytePS reaches 5.4 of 10 Gbit/s, a ring 9.2 (HKBU's comparison)", "collective/byteps"},
+     "BytePS reaches 5.4 of 10 Gbit/s, a ring 9.2 (HKBU's comparison)", "network/path"},
     {"host_contention", "", 1, 0.015, 0.7, 1e-4, 0.5,
      "growth of the compute time for each further device in use on a node",
      "1 to 2 per cent on public traces of 4-device hosts", "compute/fitted_curve"},

@@ -52,8 +52,8 @@ RC_GTEST_PROP(Path, TermsAreWhatItWasJoinedFrom, ()) {
   PathTerms<double> terms;
   const PathRate<double> rate = DeliverTo(path, shape, {BytesPerSecond(1e9)}, {}, &terms);
   RC_ASSERT(terms.rate.si() == rate.bandwidth.si());
-  RC_ASSERT(terms.peers == shape.peers);
-  RC_ASSERT(terms.connections == shape.connections);
+  RC_ASSERT(terms.shape.peers == shape.peers);
+  RC_ASSERT(terms.shape.connections == shape.connections);
   RC_ASSERT((terms.limits.window.si() > 0) == (shape.connections > 0));
 }
 
