@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -37,5 +38,23 @@ TerminalEnvironment CurrentEnvironment() {
 Style DetectStyle() { return StyleFor(CurrentEnvironment()); }
 
 int TerminalWidth() { return WidthFor(CurrentEnvironment()); }
+
+ProgressLine::ProgressLine() : terminal_(isatty(STDERR_FILENO) != 0) {}
+
+void ProgressLine::Show(double elapsed_s, const std::string& text) {
+  constexpr double kQuietS = 10;
+  constexpr double kRedrawS = 0.1;
+  constexpr std::size_t kWidth = 78;
+  if (elapsed_s - last_ < (terminal_ ? kRedrawS : kQuietS)) return;
+  last_ = elapsed_s;
+  const std::string line =
+      terminal_ ? "\r\033[K" + text.substr(0, kWidth) : "stepcast: " + text + "\n";
+  std::fputs(line.c_str(), stderr);
+}
+
+void ProgressLine::End() {
+  if (terminal_ && last_ > 0) std::fputs("\r\033[K", stderr);
+  last_ = 0;
+}
 
 }  // namespace stepcast::cli

@@ -7,11 +7,9 @@
 #include <atomic>
 #include <cctype>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <ctime>
 #include <sstream>
-#include <thread>
 
 #include "data/values/numbers.h"
 #include "data/values/operation_text.h"
@@ -32,20 +30,6 @@ constexpr int kMostBatch = 1'000'000;
 constexpr int kMostThreads = 4096;
 
 std::atomic<bool> interrupted = false;
-
-// The first interrupt ends the campaign in order, another one later at once. A thread waits for
-// them, because no handler may run on one that measures: kernels that oneDNN makes have stacks of
-// their own with no room for a signal's frame, which then overwrites what lies below. Threads that
-// are started from now on leave them alone.
-void StopInOrder() {
-  const sigset_t interrupts = BlockInterrupts();
-  std::thread([interrupts] {
-    int signal = 0;
-    sigwait(&interrupts, &signal);
-    interrupted = true;
-    EndAtNextInterrupt(interrupts);
-  }).detach();
-}
 
 std::vector<std::string> SplitList(const std::string& text) {
   std::vector<std::string> parts;
@@ -224,44 +208,13 @@ BackendOptions ReadBackendOptions(const Arguments& args) {
   return options;
 }
 
-// One line that is overwritten on a terminal, and now and then a line elsewhere.
-class ProgressLine {
- public:
-  explicit ProgressLine(const CampaignOptions& options)
-      : options_(options), terminal_(isatty(STDERR_FILENO) != 0) {}
-
-  void Show(const CampaignProgress& p) {
-    constexpr double kQuietS = 10;
-    constexpr double kRedrawS = 0.1;
-    if (p.elapsed_s - last_ < (terminal_ ? kRedrawS : kQuietS)) return;
-    last_ = p.elapsed_s;
-    const std::string left = FormatDuration(Seconds(std::round(p.left_s)));
-    const std::string what = p.refining
-                                 ? fmt::format("refining: worst step known to {}, at most {} more",
-                                               FormatPercent(p.worst_error), left)
-                                 : fmt::format("{} of {} operations, {} left: {}", p.visited,
-                                               p.states, left, FormatOperation(p.state->operation));
-    constexpr std::size_t kWidth = 78;
-    if (terminal_) {
-      std::fputs(("\r\033[K" + what.substr(0, kWidth)).c_str(), stderr);
-    } else {
-      std::fputs(("stepcast: " + what + "\n").c_str(), stderr);
-    }
-  }
-  // Nothing of it stays, whatever comes next.
-  ~ProgressLine() { End(); }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-  void End() {
-    if (terminal_ && last_ > 0) std::fputs("\r\033[K", stderr);
-    last_ = 0;
-  }
-
- private:
-  const CampaignOptions& options_;
-  bool terminal_;
-  double last_ = 0;
-};
+std::string ProgressText(const CampaignProgress& p) {
+  const std::string left = FormatDuration(Seconds(std::round(p.left_s)));
+  return p.refining ? fmt::format("refining: worst step known to {}, at most {} more",
+                                  FormatPercent(p.worst_error), left)
+                    : fmt::format("{} of {} operations, {} left: {}", p.visited, p.states, left,
+                                  FormatOperation(p.state->operation));
+}
 
 Json OutcomeJson(const CampaignOutcome& outcome, const std::string& path,
                  const ProfiledDevice& device) {
@@ -355,7 +308,7 @@ int Measure(const Arguments& args, const StateSpaceAxes& axes, const CampaignOpt
     std::fputs(fmt::format("stepcast: {} states no operation and is not measured\n", layer).c_str(),
                stderr);
   }
-  ProgressLine line(options);
+  ProgressLine line;
   CampaignHooks hooks;
   hooks.now = [] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
@@ -363,7 +316,9 @@ int Measure(const Arguments& args, const StateSpaceAxes& axes, const CampaignOpt
   };
   hooks.time = Now;
   hooks.stop = [] { return interrupted.load(); };
-  hooks.progress = [&](const CampaignProgress& progress) { line.Show(progress); };
+  hooks.progress = [&](const CampaignProgress& progress) {
+    line.Show(progress.elapsed_s, ProgressText(progress));
+  };
   const CampaignOutcome outcome = RunCampaign(space, backend, &journal, options, hooks);
   line.End();
   if (args.Has("json")) {
@@ -413,7 +368,7 @@ int RunMicrobench(const std::vector<std::string>& arguments) {
   }
   StateSpaceAxes axes = ceilings ? StateSpaceAxes() : ReadAxes(args);
 
-  if (!ceilings) StopInOrder();  // before the back end starts threads
+  if (!ceilings) StopInOrder(&interrupted);  // before the back end starts threads
   const LoadedBackend loaded = LoadBackend(name, backend_options, ModuleFolders());
   if (!loaded.backend) {
     const char* remedy =

@@ -45,4 +45,14 @@ void EndAtNextInterrupt(const sigset_t& interrupts) {
   std::raise(signal);
 }
 
+void StopInOrder(std::atomic<bool>* interrupted) {
+  const sigset_t interrupts = BlockInterrupts();
+  std::thread([interrupts, interrupted] {
+    int signal = 0;
+    sigwait(&interrupts, &signal);
+    *interrupted = true;
+    EndAtNextInterrupt(interrupts);
+  }).detach();
+}
+
 }  // namespace stepcast::cli

@@ -2,6 +2,7 @@
 #ifndef STEPCAST_PREDICTOR_CLI_SIGNALS_H_
 #define STEPCAST_PREDICTOR_CLI_SIGNALS_H_
 
+#include <atomic>
 #include <csignal>
 
 namespace stepcast::cli {
@@ -17,6 +18,12 @@ sigset_t BlockInterrupts();
 // the program at once. What comes within a moment of the first is the same one: a program that
 // passes interrupts on, such as timeout, sends a second to whom the terminal has sent one.
 void EndAtNextInterrupt(const sigset_t& interrupts);
+
+// The first interrupt sets `interrupted`, so that the program ends in order; another one later ends
+// it at once. A thread waits for them: kernels that oneDNN makes have stacks of their own with no
+// room for a signal's frame, which then overwrites what lies below. Threads that are started from
+// now on leave them alone.
+void StopInOrder(std::atomic<bool>* interrupted);
 
 }  // namespace stepcast::cli
 
