@@ -102,7 +102,8 @@ bool OthersAllowed(std::string_view file, std::string_view header) {
     // What programs write by the million lines is read by a parser of JSON alone.
     if (header.starts_with("nlohmann/")) {
       if (file.starts_with("data/io/strict_json.")) return true;
-      return source && StartsWithAny(file, {"data/io/compute_profile", "data/io/online_record"});
+      return source && StartsWithAny(file, {"data/io/compute_profile", "data/io/network_profile",
+                                            "data/io/online_record"});
     }
     if (header.starts_with("rapidjson/")) return source && file.starts_with("data/kineto/");
     if (StartsWithAny(header, {"onnx/", "google/protobuf/"})) {

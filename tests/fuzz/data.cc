@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "data/io/network_profile_file.h"
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/record/operation_counts.h"
@@ -57,6 +58,12 @@ STEPCAST_DOOR(cluster) {
   RequireReadAgain(cluster);
   RequireFiniteJson(ClusterJson(cluster), "cluster");
   RequireAnswers(cluster, Perceptron(), cluster.device_facts ? cluster.device_facts : T4());
+}
+
+STEPCAST_DOOR(network_profile) {
+  const std::string written = FormatNetworkProfile(ParseNetworkProfile(input, "network.json"));
+  const NetworkProfile again = ParseNetworkProfile(written, "written.json");
+  Require(FormatNetworkProfile(again) == written, "a profile is not what was written");
 }
 
 STEPCAST_DOOR(devices) {

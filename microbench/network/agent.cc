@@ -1,0 +1,283 @@
+#include "microbench/network/agent.h"
+
+#include <future>
+#include <latch>
+#include <list>
+#include <memory>
+#include <optional>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "data/record/network_profile.h"
+#include "microbench/network/host_facts.h"
+#include "microbench/network/schedule.h"
+#include "microbench/network/tcp_info.h"
+#include "microbench/network/traffic.h"
+
+namespace stepcast::network {
+namespace {
+
+constexpr const char* kEnd = "end";
+
+struct Peer {
+  std::string name;
+  Address address;
+};
+
+// What this host has to do in a step, towards one other or for it.
+struct Task {
+  int peer = 0;
+  bool sends = false;
+  double pace = 0;  // of each flow [B/s]; 0 as fast as can be
+};
+
+struct Step {
+  int id = 0;
+  NetworkKind kind = NetworkKind::kLatency;
+  int flows = 1;
+  double warm_s = 0;
+  double seconds = 0;
+  std::vector<Task> tasks;
+};
+
+// One connection of a task, in a thread of its own.
+struct Flow {
+  const Task* task = nullptr;
+  int number = 0;
+  std::thread thread;
+  // What came of it.
+  std::optional<RoundTrips> trips;
+  std::optional<double> rate;
+  std::optional<TcpFacts> tcp;
+  std::string problem;
+};
+
+class Agent {
+ public:
+  Agent(const AgentOptions& options, Door* door) : options_(options), door_(door) {}
+
+  std::string Run() {
+    Join();
+    double step_s = 0;  // the last one: others may measure it without this host
+    while (true) {
+      const Message message =
+          Message::Parse(master_.Read(options_.deadline.AtMost(step_s + kPatienceS)));
+      if (message.verb() == kEnd) return message.Text("problem");
+      if (message.verb() != "step") throw NetworkError("sent what is no step");
+      const Step step = ReadStep(message);
+      step_s = step.warm_s + step.seconds;
+      if (const auto ended = Do(step)) return *ended;
+    }
+  }
+
+ private:
+  void Join() {
+    const Deadline deadline = options_.deadline.AtMost(options_.join_s);
+    std::optional<Address> source;
+    if (door_ != nullptr) {
+      source = door_->address().WithPort(0);
+    } else if (!options_.bind.empty()) {
+      source = LocalAddress(options_.bind);
+    }
+    master_ = LineSocket(Reach(source ? &*source : nullptr, deadline));
+    if (door_ == nullptr) {
+      own_door_ = std::make_unique<Door>(master_.socket().local().WithPort(0), options_.token);
+      door_ = own_door_.get();
+    }
+    Message join = Hello(kJoin);
+    join.Set("rank", options_.rank).Set("of", options_.of).Set("name", options_.name);
+    join.Set("port", door_->address().port());
+    for (const auto& [name, value] : HostFacts(door_->address())) join.Set("fact." + name, value);
+    master_.Send(join.Line(), deadline);
+    // The others may be late.
+    const Message welcome = Message::Parse(master_.Read(deadline));
+    RequireWelcome(welcome);
+    std::set<std::string> admitted;
+    for (int rank = 0; rank < options_.of; ++rank) {
+      const Message peer = Message::Parse(master_.Read(deadline));
+      if (peer.verb() != "peer") throw NetworkError("sent what is no peer");
+      const std::string& host = peer.Text("address");
+      const int port = peer.Integer("port", 1, 65535);
+      // The coordinator is where it was found.
+      const Address address =
+          host.empty() ? master_.socket().peer().WithPort(port) : Resolve(host, port).front();
+      peers_.push_back({peer.Text("name"), address});
+      admitted.insert(address.host());
+    }
+    door_->AdmitOnly(std::move(admitted));
+  }
+
+  Message Hello(const char* verb) const {
+    Message hello(verb);
+    hello.Set("stepcast", kProtocol).Set("token", options_.token);
+    return hello;
+  }
+
+  static void RequireWelcome(const Message& answer) {
+    if (answer.verb() == kRefused) throw NetworkError("refuses this host: " + answer.Text("why"));
+    if (answer.verb() != kWelcome) throw NetworkError("sent no welcome");
+  }
+
+  // The coordinator may start later than this host.
+  Socket Reach(const Address* source, const Deadline& deadline) const {
+    constexpr double kAgainS = 0.25;
+    while (true) {
+      try {
+        return Socket::Connect(options_.master, source, deadline);
+      } catch (const NetworkError&) {
+        if (deadline.left_s() < kAgainS || deadline.stopped()) throw;
+      }
+      std::this_thread::sleep_for(SecondsToClock(kAgainS));
+    }
+  }
+
+  Step ReadStep(const Message& message) {
+    constexpr double kFastest = 1e15;
+    Step step;
+    step.id = message.Integer("id", 0, kMostSteps);
+    step.kind = static_cast<NetworkKind>(message.Integer("kind", 0, kNetworkKindCount - 1));
+    step.flows = message.Integer("flows", 1, kMostFlows);
+    step.warm_s = message.Number("warm", 0, kLongestStepS);
+    step.seconds = message.Number("seconds", 0, kLongestStepS);
+    const int tasks = message.Integer("tasks", 0, 2 * kMostHosts);
+    for (int i = 0; i < tasks; ++i) {
+      const Message line = Message::Parse(master_.Read(options_.deadline.AtMost(kGraceS)));
+      if (line.verb() != "send" && line.verb() != "receive") throw NetworkError("sent no task");
+      step.tasks.push_back({line.Integer("peer", 0, options_.of - 1), line.verb() == "send",
+                            line.Number("pace", 0, kFastest)});
+    }
+    return step;
+  }
+
+  // Connects, waits until all hosts have, measures, and tells. Why the probe ended instead, where
+  // it did.
+  std::optional<std::string> Do(const Step& step) {
+    door_->Forget(step.id);
+    std::list<Flow> flows;
+    std::latch connected(static_cast<std::ptrdiff_t>(step.tasks.size()) * step.flows);
+    std::promise<bool> go;
+    const std::shared_future<bool> told = go.get_future().share();
+    for (const Task& task : step.tasks) {
+      for (int number = 0; number < step.flows; ++number) {
+        Flow& flow = flows.emplace_back();
+        flow.task = &task;
+        flow.number = number;
+        flow.thread = std::thread([&, told] { RunFlow(step, &flow, &connected, told); });
+      }
+    }
+    connected.wait();
+    const Deadline answer = options_.deadline.AtMost(kPatienceS);
+    const auto join = [&](bool measure) {
+      go.set_value(measure);
+      for (Flow& flow : flows) flow.thread.join();
+    };
+    Message word;
+    try {
+      master_.Send(Message("ready").Set("id", step.id).Line(), answer);
+      word = Message::Parse(master_.Read(answer));
+    } catch (const NetworkError&) {
+      join(false);
+      throw;
+    }
+    join(word.verb() == "go");
+    if (word.verb() == kEnd) return word.Text("problem");
+    if (word.verb() != "go") throw NetworkError("sent no go");
+    for (const Task& task : step.tasks) Tell(task, flows);
+    master_.Send(Message("done").Set("id", step.id).Line(), options_.deadline.AtMost(kGraceS));
+    return std::nullopt;
+  }
+
+  void RunFlow(const Step& step, Flow* flow, std::latch* connected,
+               const std::shared_future<bool>& go) {
+    Socket socket;
+    try {
+      socket = SetUp(step, *flow);
+    } catch (const NetworkError& e) {
+      flow->problem = e.what();
+    }
+    connected->count_down();
+    if (!go.get() || !socket) return;
+    const Deadline deadline = options_.deadline.AtMost(step.warm_s + step.seconds + kGraceS / 2);
+    try {
+      if (step.kind == NetworkKind::kLatency) {
+        if (flow->task->sends) {
+          flow->trips = Ping(socket, step.seconds, deadline);
+          flow->tcp = ReadTcpInfo(socket);
+        } else {
+          Echo(socket, deadline);
+        }
+      } else if (flow->task->sends) {
+        flow->tcp = SendUntilDone(&socket, deadline);
+      } else {
+        flow->rate = Receive(socket, step.warm_s, step.seconds, deadline);
+      }
+    } catch (const NetworkError& e) {
+      flow->problem = e.what();
+    }
+  }
+
+  // Senders connect, receivers are connected to.
+  Socket SetUp(const Step& step, const Flow& flow) const {
+    const Deadline deadline = options_.deadline.AtMost(kSetUpS);
+    const int peer = flow.task->peer;
+    if (!flow.task->sends) return door_->TakeData(step.id, peer, flow.number, deadline);
+    const Address source = door_->address().WithPort(0);
+    LineSocket line(
+        Socket::Connect(peers_[static_cast<std::size_t>(peer)].address, &source, deadline));
+    Message hello = Hello(kData);
+    hello.Set("step", step.id).Set("from", options_.rank).Set("flow", flow.number);
+    line.Send(hello.Line(), deadline);
+    RequireWelcome(Message::Parse(line.Read(deadline)));
+    Socket socket = line.Release();
+    if (flow.task->pace > 0) socket.Pace(flow.task->pace);
+    return socket;
+  }
+
+  void Tell(const Task& task, const std::list<Flow>& flows) const {
+    Message result(task.sends ? "sent" : "got");
+    result.Set("peer", task.peer);
+    double rate = 0;
+    std::vector<TcpFacts> tcp;
+    std::string problem;
+    for (const Flow& flow : flows) {
+      if (flow.task != &task) continue;
+      if (problem.empty()) problem = flow.problem;
+      rate += flow.rate.value_or(0);
+      if (flow.tcp) tcp.push_back(*flow.tcp);
+      if (flow.trips) result.Set("median", flow.trips->median_s).Set("p10", flow.trips->p10_s);
+    }
+    result.Set("problem", problem).Set("rate", rate);
+    if (!tcp.empty()) {
+      const TcpFacts sum = Joined(tcp);
+      result.Set("segments", static_cast<double>(sum.segments));
+      result.Set("retransmitted", static_cast<double>(sum.retransmitted));
+      result.Set("needless", static_cast<double>(sum.needless));
+      result.Set("rtt", sum.rtt_s).Set("min_rtt", sum.min_rtt_s);
+      result.Set("window", sum.window_segments).Set("segment", sum.segment_bytes);
+      result.Set("receiver_limited", sum.receiver_limited);
+      result.Set("sender_limited", sum.sender_limited);
+      result.Set("congestion_control", sum.congestion_control);
+    }
+    master_.Send(result.Line(), options_.deadline.AtMost(kGraceS));
+  }
+
+  const AgentOptions& options_;
+  Door* door_;
+  std::unique_ptr<Door> own_door_;
+  LineSocket master_;
+  std::vector<Peer> peers_;
+};
+
+}  // namespace
+
+std::string RunAgent(const AgentOptions& options, Door* door) {
+  try {
+    return Agent(options, door).Run();
+  } catch (const NetworkError& e) {
+    throw NetworkError(fmt::format("the coordinator at {} {}", options.master.text(), e.what()));
+  }
+}
+
+}  // namespace stepcast::network

@@ -1,0 +1,120 @@
+#include "microbench/network/traffic.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "microbench/network/tcp_info.h"
+
+namespace stepcast::network {
+namespace {
+
+constexpr std::size_t kPingBytes = 64;
+constexpr std::size_t kFewestPings = 10;
+constexpr std::size_t kMostPings = 2000;
+constexpr std::size_t kChunk = std::size_t{256} << 10;
+constexpr std::size_t kMostChunks = 16;  // that are read at a time
+constexpr double kToEndS = 2;
+constexpr char kDone[] = {'.'};
+
+double SecondsOf(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
+RoundTrips Ping(const Socket& socket, double seconds, const Deadline& deadline) {
+  char message[kPingBytes] = {};
+  std::vector<double> times;
+  const Clock::time_point end = Clock::now() + SecondsToClock(seconds);
+  Clock::time_point start = Clock::now();
+  while ((start < end || times.size() < kFewestPings) && times.size() < kMostPings) {
+    socket.Send(message, deadline);
+    socket.Read(message, deadline);
+    const Clock::time_point now = Clock::now();
+    times.push_back(SecondsOf(now - start));
+    start = now;
+  }
+  // The first waits for whatever is cold.
+  times.erase(times.begin());
+  std::sort(times.begin(), times.end());
+  return {times[times.size() / 2], times[times.size() / 10]};
+}
+
+void Echo(const Socket& socket, const Deadline& deadline) {
+  char message[kPingBytes];
+  while (true) {
+    socket.Wait(POLLIN, deadline);
+    std::size_t n = 0;
+    try {
+      n = socket.ReadSome(message);
+    } catch (const NetworkError&) {
+      return;  // the other end has enough
+    }
+    socket.Send({message, n}, deadline);
+  }
+}
+
+double Receive(const Socket& socket, double warm_s, double seconds, const Deadline& deadline) {
+  std::vector<char> chunk(kChunk);
+  socket.Wait(POLLIN, deadline);
+  const Clock::time_point start = Clock::now() + SecondsToClock(warm_s);
+  const Clock::time_point end = start + SecondsToClock(seconds);
+  // From one moment at which all that had come was read to another: what waits for a program that
+  // wakes late is not counted at a wrong time.
+  Clock::time_point first{};
+  Clock::time_point last{};
+  double bytes = 0;
+  const Deadline until{std::min(end, deadline.until), deadline.stop};
+  while (!until.over()) {
+    double came = 0;
+    for (std::size_t i = 0; i < kMostChunks; ++i) {
+      const std::size_t n = socket.ReadSome(chunk);
+      if (n == 0) break;
+      came += static_cast<double>(n);
+    }
+    const Clock::time_point now = Clock::now();
+    if (now >= start && came > 0) {
+      if (first == Clock::time_point{}) {
+        first = now;
+      } else {
+        bytes += came;
+      }
+      last = now;
+    }
+    try {
+      socket.Wait(POLLIN, until);
+    } catch (const NetworkError&) {
+      if (deadline.over()) throw;
+    }
+  }
+  if (deadline.stopped()) throw NetworkError("interrupted");
+  if (first == Clock::time_point{}) throw NetworkError("no byte came after the start");
+  socket.Send(kDone, deadline);
+  // To close now, with bytes on their way, would break the connection before the sender reads it.
+  const Deadline gone = deadline.AtMost(kToEndS);
+  try {
+    while (!gone.over()) {
+      if (socket.ReadSome(chunk) == 0) socket.Wait(POLLIN, gone);
+    }
+  } catch (const NetworkError&) {
+    // The sender has closed.
+  }
+  // Where next to nothing comes, silence is a part of the rate.
+  const double time = std::max(SecondsOf(last - first), seconds / 2);
+  return bytes / time;
+}
+
+TcpFacts SendUntilDone(Socket* socket, const Deadline& deadline) {
+  const std::vector<char> chunk(kChunk);
+  char answer[sizeof kDone];
+  while (true) {
+    if (socket->ReadSome(answer) > 0) break;
+    if (socket->SendSome(chunk) == 0) socket->Wait(POLLIN | POLLOUT, deadline);
+    if (deadline.over()) throw NetworkError("the receiver did not end in time");
+  }
+  const TcpFacts facts = ReadTcpInfo(*socket);
+  socket->Abort();
+  return facts;
+}
+
+}  // namespace stepcast::network

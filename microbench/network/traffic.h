@@ -1,0 +1,30 @@
+// The two ends of a connection that is measured.
+#ifndef STEPCAST_MICROBENCH_NETWORK_TRAFFIC_H_
+#define STEPCAST_MICROBENCH_NETWORK_TRAFFIC_H_
+
+#include "data/record/network_profile.h"
+#include "microbench/network/socket.h"
+
+namespace stepcast::network {
+
+struct RoundTrips {
+  double median_s = 0;
+  double p10_s = 0;
+};
+
+// Sends a small message and waits for it to come back, again and again for so long, but some few
+// times at least.
+RoundTrips Ping(const Socket& socket, double seconds, const Deadline& deadline);
+// Sends back what comes until the other end closes.
+void Echo(const Socket& socket, const Deadline& deadline);
+
+// The rate [B/s] at which bytes come: of `seconds`, which begin `warm_s` behind the first byte.
+// Tells the sender when it is done.
+double Receive(const Socket& socket, double warm_s, double seconds, const Deadline& deadline);
+// Sends until the receiver is done, and says what the kernel then knows. What has not arrived is
+// dropped.
+TcpFacts SendUntilDone(Socket* socket, const Deadline& deadline);
+
+}  // namespace stepcast::network
+
+#endif  // STEPCAST_MICROBENCH_NETWORK_TRAFFIC_H_

@@ -1,0 +1,546 @@
+// The probe between hosts that are threads of this process, and what it makes of measured rows.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "data/io/network_profile_file.h"
+#include "microbench/network/agent.h"
+#include "microbench/network/coordinator.h"
+#include "microbench/network/door.h"
+#include "microbench/network/findings.h"
+#include "microbench/network/message.h"
+#include "microbench/network/schedule.h"
+#include "tests/support/input_error.h"
+
+namespace stepcast::network {
+namespace {
+
+constexpr const char* kToken = "a token of tests";
+using Kind = NetworkKind;
+
+// ---- Messages.
+
+RC_GTEST_PROP(NetworkMessage, IsReadAsItWasWritten, ()) {
+  const auto fields = *rc::gen::container<std::map<std::string, std::string>>(
+      rc::gen::arbitrary<std::string>(), rc::gen::arbitrary<std::string>());
+  Message message("verb");
+  for (const auto& [key, value] : fields) message.Set(key, value);
+  const std::string line = message.Line();
+  RC_ASSERT(line.find('\n') == std::string::npos);
+  RC_ASSERT(Message::Parse(line).fields() == fields);
+}
+
+RC_GTEST_PROP(NetworkMessage, AnyBytesAreAMessageOrAnError, ()) {
+  try {
+    const Message message = Message::Parse(*rc::gen::arbitrary<std::string>());
+    message.Number("rate", 0, 1);
+  } catch (const NetworkError&) {
+  }
+}
+
+TEST(NetworkMessage, ANumberIsOneWithinItsRange) {
+  for (const char* text : {"", "x", "1x", "nan", "inf", "-1", "1e300", "0x10", "11"}) {
+    EXPECT_THROW(Message("got").Set("rate", text).Number("rate", 0, 10), NetworkError) << text;
+  }
+  EXPECT_THROW(Message("got").Number("rate", 0, 10), NetworkError);
+  EXPECT_THROW(Message("got").Set("n", "1.5").Integer("n", 0, 10), NetworkError);
+  EXPECT_EQ(Message("got").Set("rate", "2.5").Number("rate", 0, 10), 2.5);
+}
+
+// ---- The schedule.
+
+TEST(NetworkSchedule, EveryDirectionIsMeasuredOnceInAsFewRoundsAsCanBe) {
+  for (int hosts = 2; hosts <= 9; ++hosts) {
+    std::map<Kind, std::map<std::pair<int, int>, int>> seen;
+    std::map<Kind, int> steps;
+    for (const ProbeStep& step : MakeSchedule(hosts)) {
+      ++steps[step.kind];
+      std::map<int, std::set<int>> partners;
+      for (const Edge& edge : step.edges) {
+        EXPECT_NE(edge.from, edge.to);
+        ++seen[step.kind][{edge.from, edge.to}];
+        partners[edge.from].insert(edge.to);
+        partners[edge.to].insert(edge.from);
+      }
+      if (step.kind == Kind::kIncast) continue;
+      const std::size_t most = step.kind == Kind::kTwoPeers ? 2 : 1;
+      for (const auto& [host, others] : partners) EXPECT_LE(others.size(), most);
+    }
+    const int rounds = hosts - 1 + hosts % 2;
+    EXPECT_EQ(steps[Kind::kLatency], rounds);
+    EXPECT_EQ(steps[Kind::kOneFlow], 2 * rounds);
+    for (int a = 0; a < hosts; ++a) {
+      for (int b = 0; b < hosts; ++b) {
+        if (a == b) continue;
+        for (const Kind kind :
+             {Kind::kOneFlow, Kind::kSeveralFlows, Kind::kBothWays, Kind::kPaced}) {
+          EXPECT_EQ((seen[kind][{a, b}]), 1) << a << " to " << b;
+        }
+        EXPECT_EQ((seen[Kind::kLatency][{a, b}]), a < b ? 1 : 0);
+        if (hosts > 2) {
+          EXPECT_EQ((seen[Kind::kIncast][{a, b}]), 1);
+        }
+      }
+      if (hosts > 2) {
+        EXPECT_EQ((seen[Kind::kTwoPeers][{a, (a + 1) % hosts}]), 1);
+        EXPECT_EQ((seen[Kind::kTwoPeers][{a, (a + 2) % hosts}]), 1);
+      }
+    }
+  }
+}
+
+// ---- The probe, over the loopback.
+
+struct Outcome {
+  std::optional<NetworkProfile> profile;
+  std::string error;                // of the coordinator
+  std::vector<std::string> agents;  // what each ended with: empty, why it ended early, or its error
+};
+
+class NetworkProbeTest : public testing::Test {
+ protected:
+  // A port of the loopback that is free now.
+  NetworkProbeTest() {
+    const Socket socket = Socket::Listen(LocalAddress("127.0.0.1"));
+    options_.master = socket.local();
+    options_.hosts = 3;
+    options_.name = "n0";
+    options_.settings = {0.1, 2};
+    options_.token = kToken;
+    options_.join_s = 5;
+    options_.deadline = Deadline::In(60, &stop_);
+  }
+
+  AgentOptions AgentOf(int rank) const {
+    AgentOptions agent;
+    agent.rank = rank;
+    agent.of = options_.hosts;
+    agent.name = fmt::format("n{}", rank);
+    agent.master = options_.master;
+    agent.token = kToken;
+    agent.join_s = 5;
+    agent.deadline = Deadline::In(60);
+    return agent;
+  }
+
+  Outcome Run(const std::vector<AgentOptions>& agents,
+              const std::function<void(const ProbeProgress&)>& progress = {}) {
+    Outcome outcome;
+    outcome.agents.resize(agents.size());
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < agents.size(); ++i) {
+      threads.emplace_back([&, i] {
+        try {
+          outcome.agents[i] = RunAgent(agents[i]);
+        } catch (const NetworkError& e) {
+          outcome.agents[i] = e.what();
+        }
+      });
+    }
+    try {
+      outcome.profile = RunProbe(options_, {}, {progress, {}});
+    } catch (const NetworkError& e) {
+      outcome.error = e.what();
+    }
+    for (std::thread& thread : threads) thread.join();
+    return outcome;
+  }
+
+  std::atomic<bool> stop_ = false;
+  ProbeOptions options_;
+};
+
+TEST_F(NetworkProbeTest, MeasuresAllThatIsPlanned) {
+  options_.names = {"a", "b", "b+"};
+  std::size_t last = 0;
+  const Outcome outcome = Run({AgentOf(1), AgentOf(2)}, [&](const ProbeProgress& p) {
+    EXPECT_GE(p.done, last);
+    EXPECT_LE(p.left_s, ExpectedSeconds(MakeSchedule(3), 0, options_.settings));
+    last = p.done;
+  });
+  EXPECT_EQ(outcome.agents, (std::vector<std::string>{"", ""}));
+  ASSERT_TRUE(outcome.profile) << outcome.error;
+  const NetworkProfile& profile = *outcome.profile;
+  EXPECT_TRUE(profile.complete()) << profile.problem;
+  EXPECT_EQ(profile.rows.size(), 3U + 4 * 6 + 6 + 6);
+  for (const NetworkRow& row : profile.rows) {
+    EXPECT_EQ(row.problem, "");
+    ASSERT_TRUE(row.tcp);
+    EXPECT_GT(row.tcp->segments, 0);
+    EXPECT_GT(row.tcp->min_rtt_s, 0);
+    EXPECT_NE(row.tcp->congestion_control, "");
+    if (row.kind == Kind::kLatency) {
+      EXPECT_GT(*row.rtt_p10_s, 0);
+      EXPECT_LE(*row.rtt_p10_s, *row.rtt_median_s);
+      EXPECT_LT(*row.rtt_median_s, 0.1);
+    } else {
+      EXPECT_GT(*row.bytes_per_s, 1e6);
+    }
+  }
+  EXPECT_EQ(profile.hosts[2].name, "b-");
+  EXPECT_EQ(profile.hosts[0].facts.at("interface"), "lo");
+  // As a file, and back.
+  NetworkProfile kept = profile;
+  kept.version = "0.2.0";
+  kept.started = "now";
+  kept.rows.back().problem = "a \"problem\"\n";
+  kept.rows.back().bytes_per_s.reset();
+  kept.rows.back().tcp.reset();
+  const std::string text = FormatNetworkProfile(kept);
+  EXPECT_EQ(FormatNetworkProfile(ParseNetworkProfile(text, "network.json")), text);
+}
+
+// The paced connections carry no more than their share of what was measured before.
+TEST_F(NetworkProbeTest, PacedFlowsKeepBelowTheRate) {
+  options_.hosts = 2;
+  const Outcome outcome = Run({AgentOf(1)});
+  ASSERT_TRUE(outcome.profile && outcome.profile->complete());
+  const MeasuredRows rows(*outcome.profile);
+  const double paced = rows.Rate(Kind::kPaced, 0, 1).value();
+  EXPECT_LT(paced, 0.9 * rows.Best(0, 1).value());
+}
+
+TEST_F(NetworkProbeTest, AHostThatNeverComesIsNamed) {
+  options_.join_s = 0.5;
+  const auto start = Clock::now();
+  const Outcome outcome = Run({AgentOf(2)});
+  EXPECT_LT(Clock::now() - start, SecondsToClock(5));
+  EXPECT_EQ(outcome.error, "1 of 3 hosts did not come: rank 1: did not connect in time");
+  EXPECT_NE(outcome.agents[0], "");
+}
+
+TEST_F(NetworkProbeTest, AWrongTokenIsRefusedAndSaid) {
+  options_.join_s = 0.5;
+  AgentOptions wrong = AgentOf(1);
+  wrong.token = "another token..";
+  const Outcome outcome = Run({wrong, AgentOf(2)});
+  EXPECT_NE(outcome.error.find("rank 1 (127.0.0.1 showed another token)"), std::string::npos)
+      << outcome.error;
+  EXPECT_NE(outcome.agents[0].find("refuses this host: showed another token"), std::string::npos)
+      << outcome.agents[0];
+}
+
+TEST_F(NetworkProbeTest, TwoOfOneRankOrAnotherNumberOfHostsAreRefused) {
+  options_.join_s = 1;
+  AgentOptions other = AgentOf(2);
+  other.of = 4;
+  const Outcome outcome = Run({AgentOf(1), AgentOf(1), other});
+  EXPECT_NE(outcome.error.find("is a second rank 1"), std::string::npos) << outcome.error;
+  EXPECT_NE(outcome.error.find("sent of '4', which is not from 3 to 3"), std::string::npos)
+      << outcome.error;
+}
+
+TEST_F(NetworkProbeTest, AHostThatGoesAwayEndsWhatItHadPartIn) {
+  std::atomic<bool> leave = false;
+  AgentOptions leaving = AgentOf(2);
+  leaving.deadline.stop = &leave;
+  const Outcome outcome = Run({AgentOf(1), leaving}, [&](const ProbeProgress& p) {
+    if (p.done == 9) leave = true;  // in the second round
+  });
+  ASSERT_TRUE(outcome.profile) << outcome.error;
+  const NetworkProfile& profile = *outcome.profile;
+  EXPECT_EQ(profile.problem, "n2 is gone: the connection was closed");
+  EXPECT_FALSE(profile.complete());
+  EXPECT_EQ(static_cast<int>(profile.rows.size()), profile.planned);
+  const MeasuredRows rows(profile);
+  EXPECT_TRUE(rows.Best(0, 1) && rows.Best(1, 0));
+  EXPECT_FALSE(rows.Rate(Kind::kIncast, 2, 0));
+  EXPECT_TRUE(rows.Rate(Kind::kIncast, 1, 0));
+  EXPECT_EQ(outcome.agents[0], profile.problem);
+}
+
+TEST_F(NetworkProbeTest, AnInterruptKeepsWhatWasMeasured) {
+  const auto start = Clock::now();
+  const Outcome outcome = Run({AgentOf(1), AgentOf(2)}, [&](const ProbeProgress& p) {
+    if (p.done == 5) stop_ = true;
+  });
+  EXPECT_LT(Clock::now() - start, SecondsToClock(30));
+  ASSERT_TRUE(outcome.profile) << outcome.error;
+  EXPECT_EQ(outcome.profile->problem, "interrupted");
+  EXPECT_FALSE(outcome.profile->complete());
+  EXPECT_GE(outcome.profile->rows.size(), 5U);
+  EXPECT_EQ(outcome.agents, (std::vector<std::string>{"interrupted", "interrupted"}));
+}
+
+TEST_F(NetworkProbeTest, TheTimeLimitEndsIt) {
+  options_.settings.seconds = 0.5;
+  options_.deadline = Deadline::In(1.5);
+  const auto start = Clock::now();
+  const Outcome outcome = Run({AgentOf(1), AgentOf(2)});
+  EXPECT_LT(Clock::now() - start, SecondsToClock(20));
+  ASSERT_TRUE(outcome.profile) << outcome.error;
+  EXPECT_FALSE(outcome.profile->complete());
+  EXPECT_NE(outcome.profile->problem, "");
+}
+
+// ---- Whoever else reaches the port.
+
+TEST(NetworkDoor, NoiseHoldsNobodyUp) {
+  Door door(LocalAddress("127.0.0.1"), kToken);
+  const Deadline deadline = Deadline::In(20);
+  std::vector<Socket> silent;  // they never say who they are
+  for (int i = 0; i < 40; ++i) {
+    silent.push_back(Socket::Connect(door.address(), nullptr, deadline));
+  }
+  std::mt19937 random(1);
+  for (int i = 0; i < 40; ++i) {
+    const Socket noisy = Socket::Connect(door.address(), nullptr, deadline);
+    std::string noise(static_cast<std::size_t>(i) * 400, '\0');
+    for (char& c : noise) c = static_cast<char>(random());
+    try {
+      noisy.Send(noise, deadline);
+    } catch (const NetworkError&) {
+      // It was shut out before it had said all.
+    }
+  }
+  const LineSocket line(Socket::Connect(door.address(), nullptr, deadline));
+  line.Send(Message(kJoin).Set("stepcast", kProtocol).Set("token", kToken).Line(), deadline);
+  const auto start = Clock::now();
+  EXPECT_EQ(door.TakeJoin(deadline).hello.verb(), kJoin);
+  EXPECT_LT(Clock::now() - start, SecondsToClock(2));
+  const std::vector<std::string> refusals = door.refusals();
+  EXPECT_FALSE(refusals.empty());
+  EXPECT_LE(refusals.size(), 20U);
+  // A line without an end is as long as a line may be, and no longer.
+  const Socket endless = Socket::Connect(door.address(), nullptr, deadline);
+  EXPECT_THROW(
+      {
+        const std::string text(1 << 16, 'x');
+        while (!deadline.over()) endless.Send(text, deadline);
+      },
+      NetworkError);
+  EXPECT_LT(Clock::now() - start, SecondsToClock(10));
+}
+
+TEST(NetworkDoor, OnlyHostsOfTheListComeInAndTheSilentMustGo) {
+  Door door(LocalAddress("127.0.0.1"), kToken);
+  const Deadline deadline = Deadline::In(10);
+  const Socket silent = Socket::Connect(door.address(), nullptr, deadline);
+  LineSocket answer(Socket::Connect(door.address(), nullptr, deadline));
+  std::this_thread::sleep_for(SecondsToClock(0.3));  // they are in
+  door.AdmitOnly({"10.0.0.7"});
+  LineSocket stranger(Socket::Connect(door.address(), nullptr, deadline));
+  EXPECT_EQ(Message::Parse(stranger.Read(deadline)).Text("why"), "is none of the hosts");
+  EXPECT_EQ(Message::Parse(answer.Read(deadline)).Text("why"), "did not say who it is");
+}
+
+// Joins as a host does and then answers what `lie` makes of each message.
+std::string Lie(const AgentOptions& options, const std::function<std::string(int line)>& lie) {
+  const Deadline deadline = Deadline::In(20);
+  std::optional<Socket> socket;
+  while (!socket) {
+    try {
+      socket = Socket::Connect(options.master, nullptr, deadline);
+    } catch (const NetworkError&) {
+      std::this_thread::sleep_for(SecondsToClock(0.05));
+    }
+  }
+  LineSocket line(std::move(*socket));
+  Message join(kJoin);
+  join.Set("stepcast", kProtocol).Set("token", options.token).Set("rank", options.rank);
+  line.Send(join.Set("of", options.of).Set("name", "liar").Set("port", 9).Line(), deadline);
+  try {
+    for (int i = 0; i < 10000; ++i) {
+      const std::string answer = lie(i);
+      if (!answer.empty()) line.Send(answer, deadline);
+      if (i < 100) line.Read(deadline);
+    }
+  } catch (const NetworkError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST_F(NetworkProbeTest, AHostThatLiesIsGoneAndNoMore) {
+  const std::vector<std::function<std::string(int)>> lies = {
+      [](int) { return std::string("nonsense"); },
+      [](int) { return std::string(1 << 20, 'x'); },
+      // As soon as it is asked: before go, and for paths that nobody asked for.
+      [](int i) { return i < 4 ? std::string() : Message("ready").Line(); },
+      [](int i) {
+        return i < 4 ? std::string() : Message("got").Set("peer", 7777).Set("rate", "1e400").Line();
+      },
+  };
+  for (const auto& lie : lies) {
+    options_.hosts = 3;
+    std::thread liar([&] { Lie(AgentOf(2), lie); });
+    const auto start = Clock::now();
+    const Outcome outcome = Run({AgentOf(1)});
+    liar.join();
+    EXPECT_LT(Clock::now() - start, SecondsToClock(40));
+    ASSERT_TRUE(outcome.profile) << outcome.error;
+    EXPECT_EQ(outcome.profile->problem.find("liar is gone: "), 0U) << outcome.profile->problem;
+    EXPECT_TRUE(MeasuredRows(*outcome.profile).Best(0, 1));
+  }
+}
+
+// ---- Findings.
+
+// A profile of equal links: 100 MB/s, 1 ms, nothing lost.
+NetworkProfile Equal(int hosts) {
+  NetworkProfile profile;
+  for (int i = 0; i < hosts; ++i) profile.hosts.push_back({fmt::format("h{}", i), "", {}});
+  for (const ProbeStep& step : MakeSchedule(hosts)) {
+    for (const Edge& edge : step.edges) {
+      NetworkRow row;
+      row.kind = step.kind;
+      row.from = edge.from;
+      row.to = edge.to;
+      if (step.kind == Kind::kLatency) {
+        row.rtt_median_s = 1e-3;
+      } else {
+        row.bytes_per_s = step.kind == Kind::kIncast     ? 100e6 / (hosts - 1)
+                          : step.kind == Kind::kTwoPeers ? 50e6
+                                                         : 100e6;
+      }
+      row.tcp = TcpFacts();
+      row.tcp->segments = 100'000;
+      profile.rows.push_back(row);
+    }
+  }
+  profile.planned = static_cast<int>(profile.rows.size());
+  return profile;
+}
+
+template <class Change>
+NetworkProfile Changed(NetworkProfile profile, const Change& change) {
+  for (NetworkRow& row : profile.rows) change(&row);
+  return profile;
+}
+
+std::set<std::string> Names(const NetworkProfile& profile) {
+  std::set<std::string> names;
+  for (const Finding& f : Summarise(profile).findings) {
+    names.insert(fmt::format("{} {}{}", kFindingNames[static_cast<int>(f.kind)], f.host,
+                             f.peer < 0 ? "" : fmt::format(" {}", f.peer)));
+  }
+  return names;
+}
+
+using Set = std::set<std::string>;
+
+TEST(NetworkFindings, EqualLinksHaveNone) {
+  for (int hosts = 2; hosts <= 5; ++hosts) {
+    const NetworkSummary summary = Summarise(Equal(hosts));
+    EXPECT_TRUE(summary.findings.empty());
+    EXPECT_EQ(summary.bandwidth, 100e6);
+    EXPECT_EQ(summary.rtt_s, 1e-3);
+    EXPECT_FALSE(summary.loss.share());
+    EXPECT_FALSE(summary.flow_cap);
+    if (hosts > 2) {
+      EXPECT_EQ(summary.links[0].to_two, 100e6);
+      EXPECT_NEAR(summary.links[0].incast.value(), 100e6, 1);
+    }
+  }
+}
+
+// Each is named where it is a little below four fifths of its like, and not a little above.
+TEST(NetworkFindings, WhatIsSlowIsNamedAsWhatItIs) {
+  for (const auto& [share, slow] : {std::pair(0.79, true), std::pair(0.81, false)}) {
+    const auto names = [slow = slow](const Set& set) { return slow ? set : Set(); };
+    const NetworkProfile equal = Equal(4);
+    const auto scale = [&, share = share](NetworkRow* row) {
+      if (row->bytes_per_s) *row->bytes_per_s *= share;
+    };
+    EXPECT_EQ(Names(Changed(equal,
+                            [&](NetworkRow* row) {
+                              if (row->from == 2 || row->to == 2) scale(row);
+                            })),
+              names({"slow_host 2"}));
+    EXPECT_EQ(
+        Names(Changed(equal,
+                      [&](NetworkRow* row) {
+                        const bool of_pair = std::minmax({row->from, row->to}) == std::pair(1, 3);
+                        if (of_pair) scale(row);
+                      })),
+        names({"slow_pair 1 3"}));
+    EXPECT_EQ(Names(Changed(equal,
+                            [&](NetworkRow* row) {
+                              if (row->from == 3 && row->to == 1) scale(row);
+                            })),
+              names({"asymmetric_pair 3 1"}));
+    EXPECT_EQ(Names(Changed(equal,
+                            [&](NetworkRow* row) {
+                              if (row->from == 1 && row->to == 0 && row->kind == Kind::kOneFlow) {
+                                scale(row);
+                              }
+                            })),
+              names({"capped_flow 1 0"}));
+    EXPECT_EQ(Names(Changed(equal,
+                            [&](NetworkRow* row) {
+                              if (row->to == 2 && row->kind == Kind::kIncast) scale(row);
+                            })),
+              names({"incast_collapse 2"}));
+    NetworkProfile port = equal;
+    port.hosts[1].facts["speed"] = fmt::format("{} Mbit/s", slow ? 1010 : 990);
+    EXPECT_EQ(Names(port), names({"below_port 1"}));
+  }
+}
+
+TEST(NetworkFindings, AHostThatSendsSlowlyIsNoAsymmetricPair) {
+  EXPECT_EQ(Names(Changed(Equal(4),
+                          [](NetworkRow* row) {
+                            if (row->from == 2 && row->bytes_per_s) *row->bytes_per_s *= 0.5;
+                          })),
+            (Set{"slow_host 2", "asymmetric_host 2"}));
+}
+
+TEST(NetworkFindings, OfTwoHostsThePairIsNamed) {
+  const NetworkProfile two = Changed(Equal(2), [](NetworkRow* row) {
+    if (row->from == 1 && row->bytes_per_s) *row->bytes_per_s *= 0.5;
+  });
+  EXPECT_EQ(Names(two), (Set{"asymmetric_pair 1 0"}));
+}
+
+TEST(NetworkFindings, LossAndDistanceAreThoseOfTheHost) {
+  const NetworkProfile profile = Changed(Equal(4), [](NetworkRow* row) {
+    const bool of_three = row->from == 3 || row->to == 3;
+    if (row->rtt_median_s && of_three) row->rtt_median_s = 5e-3;
+    if (row->kind == Kind::kPaced) {
+      row->tcp->retransmitted = of_three ? 1500 : 100;
+      row->tcp->needless = of_three ? 500 : 0;
+    }
+  });
+  EXPECT_EQ(Names(profile), (Set{"distant_host 3", "lossy_host 3"}));
+  const NetworkSummary summary = Summarise(profile);
+  EXPECT_NEAR(summary.links[3].loss.share().value(), 0.01, 1e-12);
+  EXPECT_NEAR(summary.loss.share().value(), 0.001, 1e-12);
+  EXPECT_EQ(summary.rtt_s, 1e-3);
+}
+
+TEST(NetworkFindings, ACapOfMostFlowsIsTheNetworks) {
+  const auto capped = [](std::int64_t again) {
+    return Changed(Equal(3), [&](NetworkRow* row) {
+      if (row->kind != Kind::kOneFlow) return;
+      row->bytes_per_s = 40e6;
+      row->tcp->retransmitted = again;
+    });
+  };
+  EXPECT_EQ(Summarise(capped(0)).flow_cap, 40e6);
+  // Whose loss slows them have no cap.
+  EXPECT_FALSE(Summarise(capped(1000)).flow_cap);
+}
+
+TEST(NetworkFindings, WhatWasNotMeasuredIsUnknown) {
+  NetworkProfile profile = Equal(3);
+  for (NetworkRow& row : profile.rows) {
+    row.bytes_per_s.reset();
+    row.rtt_median_s.reset();
+    row.tcp.reset();
+    row.problem = "h1 is gone";
+  }
+  const NetworkSummary summary = Summarise(profile);
+  EXPECT_TRUE(summary.findings.empty());
+  EXPECT_FALSE(summary.bandwidth || summary.rtt_s || summary.loss.share() || summary.flow_cap);
+}
+
+}  // namespace
+}  // namespace stepcast::network
