@@ -14,13 +14,10 @@
 #include "model/compute/roofline.h"
 #include "model/step/answer.h"
 #include "model/step/priors.h"
+#include "model/step/scatter.h"
 
 namespace stepcast {
 namespace {
-
-// Scatter of one measured step around the model where no calibration has told (the runs of public
-// traces scatter by 6 %).
-constexpr double kUncalibratedScatter = 0.06;
 
 // How far a workload that is faster than others on one device is so on another: the speedups of
 // five networks from a K80 to a P100 lie within 5 % (tensorflow/docs, performance benchmarks of

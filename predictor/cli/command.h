@@ -49,6 +49,7 @@ int RunEvaluate(const std::vector<std::string>& arguments);
 int RunPlan(const std::vector<std::string>& arguments);
 int RunImport(const std::vector<std::string>& arguments);
 int RunMicrobench(const std::vector<std::string>& arguments);
+int RunProbe(const std::vector<std::string>& arguments);
 int RunProfile(const std::vector<std::string>& arguments);
 int RunWorkloads(const std::vector<std::string>& arguments);
 int RunMachines(const std::vector<std::string>& arguments);
@@ -59,6 +60,9 @@ int RunCompletion(const std::vector<std::string>& arguments);
 
 // Formats that `stepcast import` reads.
 inline constexpr const char* kImportKinds[] = {"adaptdl", "onnx", "kineto"};
+
+// What `stepcast probe` does: measures, or shows what was measured.
+inline constexpr const char* kProbeKinds[] = {"network", "show"};
 
 // The parsed options of a command.
 class Arguments {

@@ -52,6 +52,7 @@ std::map<std::string, Words> KnownNames() {
                                         {"profile", library.ProfileNames()},
                                         {"workload", WorkloadNames()},
                                         {"KIND", ListOf(kImportKinds)},
+                                        {"WHAT", ListOf(kProbeKinds)},
                                         {"SHELL", ListOf(kShells)}};
   names["try-strategy"] = names["strategy"];
   names["CLUSTER"] = names["cluster"];

@@ -1,0 +1,576 @@
+// stepcast probe: the network between hosts, measured by programs on each of them.
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spawn.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "data/io/machines.h"
+#include "data/io/network_profile_file.h"
+#include "data/io/text_file.h"
+#include "data/values/names.h"
+#include "data/values/numbers.h"
+#include "microbench/network/agent.h"
+#include "microbench/network/coordinator.h"
+#include "microbench/network/findings.h"
+#include "microbench/network/host_facts.h"
+#include "predictor/cli/command.h"
+#include "predictor/cli/probe_report.h"
+#include "predictor/cli/signals.h"
+
+namespace stepcast::cli {
+namespace {
+
+using network::Address;
+using network::NetworkError;
+
+constexpr int kPort = 29411;
+constexpr int kHighestPort = 65535;
+constexpr const char* kTokenVariable = "STEPCAST_PROBE_TOKEN";
+constexpr std::size_t kShortestToken = 8;
+constexpr std::size_t kLongestToken = 256;
+
+std::atomic<bool> interrupted = false;
+
+po::options_description Options() {
+  po::options_description options("options");
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  options.add_options()(
+      "hosts", text("H,..."),
+      "hosts to measure between, this one first; the others are told how to join, "
+      "or started with --ssh")(
+      "ssh", "start the program on the other hosts by ssh, where it has the same path")(
+      "rank", text("N"),
+      "number of this host, from 0, instead of what torchrun, mpirun or srun set")(
+      "of", text("N"), "how many hosts there are")("master", text("HOST[:PORT]"),
+                                                   "where rank 0 waits (port 29411)")(
+      "bind", text("I"),
+      "interface or address of this host to listen at and send from; without it that of --master")(
+      "token-file", text("F"),
+      "file with the word that all hosts share, instead of STEPCAST_PROBE_TOKEN")(
+      "name", text("N"), "name of this host, instead of its own")(
+      "time", text("T"), "length of one measurement (1 s)")(
+      "flows", text("N"), "connections at once where several are measured (4)")(
+      "wait", text("T"), "time in which all hosts must have joined (1 min)")(
+      "time-limit", text("T"), "time after which the probe ends (twice what it should take)")(
+      "output", text("F"), "profile to write (network.json)")("cluster", text("C"),
+                                                              "cluster file, or the name of a "
+                                                              "shipped one, to state the links in")(
+      "cluster-output", text("F"), "cluster file to write: that of --cluster, links as measured")(
+      "pairs", "show the tables of all pairs")("json", "print one JSON object")("help",
+                                                                                "print this text");
+  return options;
+}
+
+constexpr const char* kUsage = "stepcast probe WHAT [FILE] [options]";
+constexpr const char* kWhat =
+    "network measures between hosts, on each of which it is started: round trips, and what one\n"
+    "connection and several carry, each way and both ways at once; what is lost; a host that "
+    "sends\n"
+    "to two others, and one to which all send. Rank 0 writes the profile and says what is slow.\n"
+    "All must show one token. A host listens at one address, talks to the others alone, and ends\n"
+    "by itself. show prints what the profile FILE says.";
+constexpr const char* kExamples =
+    "  stepcast probe network --hosts n1,n2,n3 --ssh --cluster lab.yaml --cluster-output "
+    "measured.yaml\n"
+    "  srun --ntasks-per-node 1 stepcast probe network --time 2s\n"
+    "  torchrun --no-python --nnodes 4 --nproc-per-node 1 ... stepcast probe network\n"
+    "  stepcast probe show network.json --pairs\n";
+
+// ---- Who is here.
+
+struct Place {
+  int rank = 0;
+  int of = 0;
+  std::string master;  // host
+  int port = kPort;
+  std::vector<std::string> hosts;
+};
+
+std::optional<std::string> Variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return std::string(value);
+}
+
+InputPlace VariablePlace(const std::string& name) { return {"", 0, name}; }
+
+// The first of "n[01-04,7],m3", as Slurm lists nodes.
+std::string FirstHost(const std::string& list) {
+  const std::size_t bracket = list.find('[');
+  const std::size_t comma = list.find(',');
+  if (bracket == std::string::npos || comma < bracket) return list.substr(0, comma);
+  const std::size_t end = list.find_first_of(",-]", bracket);
+  return list.substr(0, bracket) + list.substr(bracket + 1, end - bracket - 1);
+}
+
+// Host and port of "n1", "n1:29411", "[fd00::1]:29411".
+void SplitMaster(const std::string& text, const InputPlace& where, Place* place) {
+  std::size_t colon = text.rfind(':');
+  place->master = text;
+  if (text.starts_with('[')) {
+    const std::size_t close = text.find(']');
+    if (close == std::string::npos) {
+      throw InputError(where, text, "is no host with a port", "HOST:PORT, or [ADDRESS]:PORT");
+    }
+    place->master = text.substr(1, close - 1);
+    if (close + 1 == text.size()) return;
+    colon = close + 1;
+  } else if (colon == std::string::npos || text.find(':') != colon) {
+    return;  // no port, or an address of IPv6
+  } else {
+    place->master = text.substr(0, colon);
+  }
+  if (place->master.empty() || text[colon] != ':') {
+    throw InputError(where, text, "is no host with a port", "HOST:PORT, or [ADDRESS]:PORT");
+  }
+  place->port = ParseInteger(std::string_view(text).substr(colon + 1), where, 1, kHighestPort);
+}
+
+std::vector<std::string> ReadHosts(const std::string& text) {
+  std::vector<std::string> hosts;
+  std::istringstream parts(text + ",");
+  for (std::string host; std::getline(parts, host, ',');) {
+    // It becomes an argument of ssh.
+    const bool plain = std::all_of(host.begin(), host.end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == ':' || c == '@';
+    });
+    if (host.empty() || !plain || host.front() == '-') {
+      throw InputError(OptionPlace("hosts"), host, "is no name of a host",
+                       "names joined by commas");
+    }
+    if (std::count(hosts.begin(), hosts.end(), host) > 0) {
+      throw InputError(OptionPlace("hosts"), host, "is given twice", "each once");
+    }
+    hosts.push_back(host);
+  }
+  if (hosts.size() < 2 || hosts.size() > network::kMostHosts) {
+    throw InputError(OptionPlace("hosts"), text, "is no list of hosts",
+                     fmt::format("2 to {} names", network::kMostHosts));
+  }
+  return hosts;
+}
+
+Place ReadPlace(const Arguments& args) {
+  Place place;
+  const auto integer = [](const std::string& text, const InputPlace& where, int low, int high) {
+    return ParseInteger(text, where, low, high);
+  };
+  if (args.Has("hosts")) {
+    place.hosts = ReadHosts(args.Text("hosts"));
+    place.of = static_cast<int>(place.hosts.size());
+    place.master = place.hosts.front().substr(place.hosts.front().find('@') + 1);
+  }
+  if (args.Has("rank") || args.Has("of")) {
+    if (args.Has("hosts")) {
+      throw InputError(OptionPlace(args.Has("rank") ? "rank" : "of"), "",
+                       "has no meaning with --hosts", "without it");
+    }
+    place.of = integer(args.Required("of"), OptionPlace("of"), 2, network::kMostHosts);
+    place.rank = integer(args.Required("rank"), OptionPlace("rank"), 0, place.of - 1);
+  }
+  constexpr std::array<std::array<const char*, 2>, 4> kPairs = {
+      {{"RANK", "WORLD_SIZE"},
+       {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+       {"PMI_RANK", "PMI_SIZE"},
+       {"SLURM_PROCID", "SLURM_NTASKS"}}};
+  for (const auto& [rank, size] : kPairs) {
+    if (place.of > 0 || !Variable(rank) || !Variable(size)) continue;
+    place.of = integer(*Variable(size), VariablePlace(size), 2, network::kMostHosts);
+    place.rank = integer(*Variable(rank), VariablePlace(rank), 0, place.of - 1);
+  }
+  if (place.of == 0) {
+    throw InputError(OptionPlace("hosts"), "", "is required",
+                     "--hosts, or --rank, --of and --master, or to be started by torchrun, mpirun "
+                     "or srun");
+  }
+  if (args.Has("master")) {
+    SplitMaster(args.Text("master"), OptionPlace("master"), &place);
+  } else if (place.master.empty()) {
+    if (const auto address = Variable("MASTER_ADDR")) {
+      place.master = *address;
+      if (const auto port = Variable("MASTER_PORT")) {
+        place.port = integer(*port, VariablePlace("MASTER_PORT"), 1, kHighestPort - 1);
+        // torchrun listens at this one itself.
+        if (Variable("TORCHELASTIC_USE_AGENT_STORE") == "True") ++place.port;
+      }
+    } else if (const auto nodes = Variable("SLURM_STEP_NODELIST")) {
+      place.master = FirstHost(*nodes);
+    } else {
+      args.Required("master");
+    }
+  }
+  return place;
+}
+
+std::string ReadToken(const Arguments& args, bool may_make) {
+  std::string token;
+  InputPlace where = VariablePlace(kTokenVariable);
+  if (args.Has("token-file")) {
+    where = {args.Text("token-file"), 0, ""};
+    token = std::string(Trim(ReadTextFile(args.Text("token-file"), std::size_t{1} << 16)));
+  } else if (const auto variable = Variable(kTokenVariable)) {
+    token = *variable;
+  } else if (may_make) {
+    std::array<unsigned char, 16> random{};
+    if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
+      throw std::runtime_error("the system gives no random numbers");
+    }
+    for (const unsigned char byte : random) token += fmt::format("{:02x}", byte);
+    return token;
+  }
+  // Its length alone is told: an error may be read by others.
+  if (token.size() < kShortestToken || token.size() > kLongestToken ||
+      token.find_first_of(" \t\n\r") != std::string::npos) {
+    throw InputError(where, token.empty() ? "" : fmt::format("{} characters", token.size()),
+                     "is no token that all hosts share",
+                     fmt::format("a word of {} to {} characters, as openssl rand -hex 16 makes",
+                                 kShortestToken, kLongestToken));
+  }
+  return token;
+}
+
+double ReadSeconds(const Arguments& args, const char* option, double otherwise, double low,
+                   double high) {
+  if (!args.Has(option)) return otherwise;
+  const double seconds = ParseDuration(args.Text(option), OptionPlace(option)).si();
+  if (seconds >= low && seconds <= high) return seconds;
+  throw InputError(OptionPlace(option), args.Text(option), "is out of range",
+                   fmt::format("{} s to {} s", low, high));
+}
+
+// ---- Hosts that ssh reaches.
+
+// As a shell reads it.
+std::string Quoted(const std::string& word) {
+  const bool plain = std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("/._-:,=@%+").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain && !word.empty()) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string JoinCommand(const Arguments& args, const Place& place, int rank,
+                        const std::string& program) {
+  std::string command =
+      fmt::format("{} probe network --rank {} --of {} --master {}", Quoted(program), rank, place.of,
+                  Quoted(place.master.find(':') == std::string::npos
+                             ? fmt::format("{}:{}", place.master, place.port)
+                             : fmt::format("[{}]:{}", place.master, place.port)));
+  for (const char* option : {"time", "flows", "wait", "time-limit"}) {
+    if (args.Has(option)) command += fmt::format(" --{} {}", option, Quoted(args.Text(option)));
+  }
+  // Of an interface all hosts may have one; an address is this host's.
+  if (args.Has("bind") &&
+      network::InterfaceOf(network::LocalAddress(args.Text("bind"))) == args.Text("bind")) {
+    command += " --bind " + Quoted(args.Text("bind"));
+  }
+  return command;
+}
+
+// The programs that start the others, each of which ends with its own.
+class Started {
+ public:
+  Started() = default;
+  Started(const Started&) = delete;
+  Started& operator=(const Started&) = delete;
+  ~Started() { End(); }
+
+  // The token goes by the program's input: command lines are for all to read.
+  void Start(const std::string& host, const std::string& command, const std::string& token) {
+    int input[2];
+    if (pipe2(input, O_CLOEXEC) != 0) throw std::runtime_error("no pipe for ssh");
+    const std::string remote =
+        fmt::format("IFS= read -r {0} && export {0} && exec {1}", kTokenVariable, command);
+    std::vector<std::string> words = {"ssh", "-o", "BatchMode=yes", "-T", "--", host, remote};
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, input[0], STDIN_FILENO);
+    // What it prints is news, not the answer.
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    // An interrupt of the terminal is ours, and ends them in order.
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    pid_t pid = 0;
+    const int error = posix_spawnp(&pid, "ssh", &actions, &attributes, argv.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    close(input[0]);
+    if (error == 0) {
+      programs_.push_back({pid, host});
+      const std::string line = token + "\n";
+      if (write(input[1], line.data(), line.size()) < 0) failed_.push_back(host);
+    }
+    close(input[1]);
+    if (error != 0) throw InputError(OptionPlace("ssh"), "", "cannot be run: no program ssh");
+  }
+
+  // Waits a moment for them to end by themselves, and then ends them.
+  void End() {
+    constexpr double kPatienceS = 5;
+    const network::Deadline deadline = network::Deadline::In(kPatienceS);
+    bool asked = false;
+    while (!programs_.empty()) {
+      std::erase_if(programs_, [&](const Program& program) {
+        int status = 0;
+        if (waitpid(program.pid, &status, WNOHANG) == 0) return false;
+        if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) failed_.push_back(program.host);
+        return true;
+      });
+      if (programs_.empty()) break;
+      if (deadline.over() && !asked) {
+        for (const Program& program : programs_) kill(program.pid, SIGTERM);
+        asked = true;
+      }
+      if (deadline.left_s() < -kPatienceS) break;
+      std::this_thread::sleep_for(network::SecondsToClock(0.02));
+    }
+  }
+  const std::vector<std::string>& failed() const { return failed_; }
+
+ private:
+  struct Program {
+    pid_t pid = 0;
+    std::string host;
+  };
+  std::vector<Program> programs_;
+  std::vector<std::string> failed_;
+};
+
+// ---- The probe.
+
+void Tell(const std::string& sentence) {
+  std::fputs(("stepcast: " + sentence + "\n").c_str(), stderr);
+}
+
+std::string Now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+
+void RequireClusterOptions(const Arguments& args) {
+  if (args.Has("cluster-output") && !args.Has("cluster")) args.Required("cluster");
+  if (args.Has("cluster") && !args.Has("cluster-output")) args.Required("cluster-output");
+}
+
+// Prints what was found, and writes the cluster file where one is asked for.
+int Report(const Arguments& args, const NetworkProfile& profile, const std::string& path) {
+  const network::NetworkSummary summary = network::Summarise(profile);
+  if (args.Has("json")) {
+    Json json = {{"profile", path}};
+    json.update(NetworkJson(profile, summary));
+    PrintJson(json);
+  } else {
+    Print(NetworkText(profile, summary, args.Has("pairs"), DetectStyle()));
+  }
+  if (args.Has("cluster")) {
+    const Cluster cluster = Library().LoadCluster(args.Text("cluster"));
+    const std::string file = args.Text("cluster-output");
+    if (cluster.calibration) {
+      Tell(fmt::format("{} was calibrated with other links: {} is without its calibration",
+                       args.Text("cluster"), file));
+    }
+    WriteTextFile(
+        file, FormatCluster(WithMeasuredLinks(cluster, profile, summary, args.Text("cluster"))));
+    Tell("links written to " + file);
+  }
+  return profile.complete() ? kDone : kAnswerIsNo;
+}
+
+Address Master(const Place& place) { return network::Resolve(place.master, place.port).front(); }
+
+int Join(const Arguments& args, const Place& place, network::AgentOptions options) {
+  options.rank = place.rank;
+  options.of = place.of;
+  options.name = args.Has("name") ? args.Text("name") : network::HostName();
+  options.bind = args.Has("bind") ? args.Text("bind") : "";
+  options.master = Master(place);
+  const std::string problem = network::RunAgent(options);
+  if (problem.empty()) return kDone;
+  Tell("the probe ended early: " + problem);
+  return kAnswerIsNo;
+}
+
+void WarnOfLoopback(const Place& place, const Address& own) {
+  if (own.loopback() && own.host() != place.master && place.master != "localhost") {
+    Tell(fmt::format("{} is {}, which only this host reaches; --bind names another interface",
+                     place.master, own.host()));
+  }
+}
+
+int Lead(const Arguments& args, const Place& place, network::ProbeOptions options) {
+  const std::string path = args.Has("output") ? args.Text("output") : "network.json";
+  options.hosts = place.of;
+  options.names = place.hosts;
+  options.name = args.Has("name") ? args.Text("name") : network::HostName();
+  options.bind = args.Has("bind") ? args.Text("bind") : "";
+  options.master = Master(place);
+  NetworkProfile profile;
+  profile.version = STEPCAST_VERSION;
+  profile.started = Now();
+  profile.settings = {{"time", fmt::format("{} s", options.settings.seconds)},
+                      {"flows", fmt::format("{}", options.settings.flows)},
+                      {"transport", "tcp"}};
+  // What cannot be written, or read, should be known before an hour's work.
+  profile.hosts.resize(static_cast<std::size_t>(place.of));
+  WriteTextFile(path, FormatNetworkProfile(profile));
+  if (args.Has("cluster")) Library().LoadCluster(args.Text("cluster"));
+
+  const std::vector<network::ProbeStep> steps = network::MakeSchedule(place.of);
+  Tell(fmt::format(
+      "{} hosts, {} measurements: about {}", place.of, steps.size(),
+      FormatDuration(Seconds(std::ceil(network::ExpectedSeconds(steps, 0, options.settings))))));
+  if (options.bind.empty()) WarnOfLoopback(place, options.master);
+  Started started;
+  if (!place.hosts.empty()) {
+    std::error_code error;
+    const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
+    for (int rank = 1; rank < place.of; ++rank) {
+      const std::string command = JoinCommand(args, place, rank, program);
+      const std::string& host = place.hosts[static_cast<std::size_t>(rank)];
+      if (args.Has("ssh")) {
+        started.Start(host, command, options.token);
+      } else {
+        Tell(fmt::format("on {}: {}", host, command));
+      }
+    }
+  }
+  ProgressLine line;
+  std::string unwritten;
+  network::ProbeHooks hooks;
+  const auto start = network::Clock::now();
+  hooks.progress = [&](const network::ProbeProgress& p) {
+    const double elapsed = std::chrono::duration<double>(network::Clock::now() - start).count();
+    line.Show(elapsed, fmt::format("{} of {} measurements, {} left: {}", p.done, p.steps,
+                                   FormatDuration(Seconds(std::ceil(p.left_s))), p.what));
+  };
+  hooks.keep = [&](const NetworkProfile& so_far) {
+    try {
+      WriteTextFile(path, FormatNetworkProfile(so_far));
+      unwritten.clear();
+    } catch (const InputError& e) {
+      unwritten = e.what();  // a disk that is full now may have room at the end
+    }
+  };
+  try {
+    profile = network::RunProbe(options, std::move(profile), hooks);
+  } catch (const NetworkError&) {
+    std::error_code error;
+    std::filesystem::remove(path, error);  // nothing was measured
+    throw;
+  }
+  line.End();
+  const int code = Report(args, profile, path);
+  started.End();
+  if (!unwritten.empty()) {
+    Tell(unwritten + "; what was measured is printed alone");
+    return kBadInput;
+  }
+  if (!args.Has("json")) Print(NoteLine("profile: " + path, DetectStyle()));
+  return code;
+}
+
+int Probe(const Arguments& args) {
+  RequireClusterOptions(args);
+  const Place place = ReadPlace(args);
+  if (args.Has("ssh") && !args.Has("hosts")) args.Required("hosts");
+  network::ProbeOptions options;
+  options.token = ReadToken(args, args.Has("ssh"));
+  options.settings.seconds = ReadSeconds(args, "time", options.settings.seconds, 0.05, 600);
+  if (args.Has("flows")) {
+    options.settings.flows =
+        ParseInteger(args.Text("flows"), OptionPlace("flows"), 2, network::kMostFlows);
+  }
+  options.join_s = ReadSeconds(args, "wait", options.join_s, 0.1, 86400);
+  const double expected =
+      network::ExpectedSeconds(network::MakeSchedule(place.of), 0, options.settings);
+  const double limit =
+      ReadSeconds(args, "time-limit", 2 * expected + options.join_s, 0.1, 7 * 86400);
+  StopInOrder(&interrupted);
+  options.deadline = network::Deadline::In(limit, &interrupted);
+  try {
+    if (args.Has("bind")) network::LocalAddress(args.Text("bind"));
+  } catch (const NetworkError& e) {
+    throw InputError(OptionPlace("bind"), "", e.what());
+  }
+  try {
+    if (place.rank == 0) return Lead(args, place, options);
+    network::AgentOptions agent;
+    agent.token = options.token;
+    agent.join_s = options.join_s;
+    // It ends when rank 0 does; this is for when that cannot tell.
+    agent.deadline = network::Deadline::In(limit + network::kGraceS, &interrupted);
+    return Join(args, place, agent);
+  } catch (const NetworkError& e) {
+    Tell(interrupted ? "interrupted" : e.what());
+    return kAnswerIsNo;
+  }
+}
+
+}  // namespace
+
+int RunProbe(const std::vector<std::string>& arguments) {
+  const po::options_description options = Options();
+  po::options_description all;
+  all.add(options).add_options()("input", po::value<std::vector<std::string>>());
+  const Arguments args("probe", all, "input", arguments);
+  if (args.Has("help")) {
+    PrintHelp(kUsage, kWhat, options, kExamples);
+    return kDone;
+  }
+  const std::vector<std::string> words = args.Texts("input");
+  enum class What { kNetwork, kShow };
+  if (words.empty()) {
+    throw InputError({"", 0, "WHAT"}, "", "is required", JoinNames(kProbeKinds));
+  }
+  const auto found = FindName(words.front(), kProbeKinds);
+  if (!found) {
+    throw InputError({"", 0, "WHAT"}, words.front(),
+                     "is not one of them" + DidYouMean(words.front(), kProbeKinds),
+                     JoinNames(kProbeKinds));
+  }
+  const bool show = static_cast<What>(*found) == What::kShow;
+  const std::size_t files = show ? 1 : 0;
+  if (words.size() < 1 + files) {
+    throw InputError({"", 0, "FILE"}, "", "is required", "a profile of stepcast probe network");
+  }
+  if (words.size() > 1 + files) {
+    throw InputError({"", 0, "FILE"}, words[1 + files], "belongs to nothing",
+                     "see stepcast probe --help");
+  }
+  if (!show) return Probe(args);
+  for (const auto& option : options.options()) {
+    const std::string name = option->long_name();
+    const bool shows = name == "pairs" || name == "json" || name.starts_with("cluster");
+    if (shows || !args.Has(name)) continue;
+    throw InputError(OptionPlace(name), "", "has no meaning for show", "without it");
+  }
+  RequireClusterOptions(args);
+  return Report(args, ReadNetworkProfile(words[1]), words[1]);
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,352 @@
+#include "predictor/cli/probe_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "data/values/names.h"
+#include "model/network/hop.h"
+#include "model/step/parameters.h"
+#include "model/step/scatter.h"
+
+namespace stepcast::cli {
+namespace {
+
+using network::Finding;
+using network::FindingKind;
+using network::HostLink;
+using network::MeasuredRows;
+using network::NetworkSummary;
+using Kind = NetworkKind;
+
+// How well a measured cap of flows is known, as a standard error of its logarithm.
+constexpr double kMeasuredLogSd = 0.05;
+// Findings of one kind that are told one by one.
+constexpr std::size_t kMostTold = 5;
+
+std::string RateText(const std::optional<double>& bytes_per_s) {
+  return bytes_per_s ? FormatRate(BytesPerSecond(*bytes_per_s)) : "-";
+}
+std::string TimeText(const std::optional<double>& seconds) {
+  return seconds ? FormatDuration(Seconds(*seconds)) : "-";
+}
+std::string LossText(const network::LossCount& loss) {
+  if (const std::optional<double> share = loss.share()) return FormatPercent(*share);
+  if (loss.segments == 0) return "-";
+  return fmt::format("{} of {}", loss.lost, FormatCount(static_cast<double>(loss.segments)));
+}
+Json OptionalJson(const std::optional<double>& value) { return NumberJson(value); }
+
+std::string FactOf(const NetworkHost& host, const std::string& name) {
+  const auto found = host.facts.find(name);
+  return found == host.facts.end() ? "" : found->second;
+}
+
+const std::string& Name(const NetworkProfile& profile, int host) {
+  return profile.hosts[static_cast<std::size_t>(host)].name;
+}
+
+// What may hold a single flow back, as its kernel told.
+std::string WhyCapped(const NetworkProfile& profile, const Finding& finding) {
+  const MeasuredRows rows(profile);
+  const NetworkRow* row = rows.Find(Kind::kOneFlow, finding.host, finding.peer);
+  if (row == nullptr || !row->tcp) return "";
+  const TcpFacts& tcp = *row->tcp;
+  constexpr double kMost = 0.3;
+  if (tcp.receiver_limited > kMost) {
+    return ": the receiver's window held it back (net.ipv4.tcp_rmem)";
+  }
+  if (tcp.sender_limited > kMost) return ": the sender's buffer held it back (net.ipv4.tcp_wmem)";
+  network::LossCount loss;
+  if ((loss += tcp).share()) {
+    return fmt::format(": it sent {} of its segments again", FormatPercent(*loss.share()));
+  }
+  return "";
+}
+
+std::string Sentence(const NetworkProfile& profile, const Finding& f) {
+  const std::string host = Name(profile, f.host);
+  const std::string peer = f.peer < 0 ? "" : Name(profile, f.peer);
+  const std::string value = RateText(f.value);
+  const std::string like = RateText(f.like);
+  switch (f.kind) {
+    case FindingKind::kSlowHost:
+      return fmt::format("{} is slow: its link carries {}, those of the others {}", host, value,
+                         like);
+    case FindingKind::kAsymmetricHost:
+      return fmt::format("{} sends at {} and receives at {}", host, value, like);
+    case FindingKind::kDistantHost:
+      return fmt::format("{} is far: {} there and back, between the others {}", host,
+                         TimeText(f.value), TimeText(f.like));
+    case FindingKind::kLossyHost:
+      return fmt::format("paths of {} lose {} of their packets, those of the others {}", host,
+                         FormatPercent(f.value), FormatPercent(f.like));
+    case FindingKind::kSlowPair:
+      return fmt::format(
+          "between {} and {} is a slow link: it carries {}, though both exchange {} "
+          "with others",
+          host, peer, value, like);
+    case FindingKind::kAsymmetricPair:
+      return fmt::format("{} to {} is slow: {}, and {} back", host, peer, value, like);
+    case FindingKind::kCappedFlow:
+      return fmt::format("one flow from {} to {} is capped: it carries {}, several {}{}", host,
+                         peer, value, like, WhyCapped(profile, f));
+    case FindingKind::kBelowPort:
+      return fmt::format("{} has a port of {} and carries {}", host, like, value);
+    case FindingKind::kIncastCollapse:
+      return fmt::format("while all send to {} it receives {}, from one peer {}", host, value,
+                         like);
+    case FindingKind::kDifferentMtu:
+      return "interfaces have different MTUs: " + [&] {
+        std::string list;
+        for (const NetworkHost& h : profile.hosts) {
+          list += (list.empty() ? "" : ", ") + h.name + " " + FactOf(h, "mtu");
+        }
+        return list;
+      }();
+  }
+  return "";
+}
+
+std::string LinksTable(const NetworkProfile& profile, const NetworkSummary& summary,
+                       const Style& style) {
+  Table table({{"host", "", Align::kLeft},
+               {"interface", "", Align::kLeft},
+               {"sends", ""},
+               {"receives", ""},
+               {"one flow", ""},
+               {"both ways", ""},
+               {"to two", ""},
+               {"from all", ""},
+               {"round trip", ""},
+               {"loss", ""}});
+  for (std::size_t i = 0; i < summary.links.size(); ++i) {
+    const HostLink& link = summary.links[i];
+    const NetworkHost& host = profile.hosts[i];
+    table.AddRow({host.name, FactOf(host, "interface"), RateText(link.sends),
+                  RateText(link.receives), RateText(link.one_flow), RateText(link.both_ways),
+                  RateText(link.to_two), RateText(link.incast), TimeText(link.rtt_s),
+                  LossText(link.loss)});
+  }
+  return table.Render(style, 2);
+}
+
+// A row for each sender, a column for each receiver; dark is slow, or far.
+template <class Cell>
+std::string Matrix(const NetworkProfile& profile, const std::string& corner, const Style& style,
+                   bool high_is_good, const Cell& cell, std::string (*text)(double)) {
+  constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};
+  constexpr const char* kPlain[] = {" ", ".", ":", "+", "#"};
+  const int hosts = static_cast<int>(profile.hosts.size());
+  double best = 0;
+  for (int a = 0; a < hosts; ++a) {
+    for (int b = 0; b < hosts; ++b) {
+      const std::optional<double> value = a == b ? std::nullopt : cell(a, b);
+      if (!value || *value <= 0) continue;
+      best = best == 0 ? *value : high_is_good ? std::max(best, *value) : std::min(best, *value);
+    }
+  }
+  std::vector<TableColumn> columns = {{corner, "", Align::kLeft}};
+  for (const NetworkHost& host : profile.hosts) columns.push_back({host.name, ""});
+  Table table(columns);
+  for (int a = 0; a < hosts; ++a) {
+    std::vector<std::string> cells = {Name(profile, a)};
+    for (int b = 0; b < hosts; ++b) {
+      const std::optional<double> value = a == b ? std::nullopt : cell(a, b);
+      if (!value) {
+        cells.emplace_back(a == b ? "" : "?");
+        continue;
+      }
+      const double share = *value <= 0 ? 0 : high_is_good ? *value / best : best / *value;
+      const auto shade = static_cast<std::size_t>(std::clamp((1 - share) * 5, 0.0, 4.0));
+      cells.push_back(text(*value) + " " + (style.utf8 ? kShades : kPlain)[shade]);
+    }
+    table.AddRow(cells);
+  }
+  return table.Render(style, 2);
+}
+
+}  // namespace
+
+std::string NetworkText(const NetworkProfile& profile, const NetworkSummary& summary, bool pairs,
+                        const Style& style) {
+  std::string text = Heading(fmt::format("Network of {} hosts", profile.hosts.size()), style);
+  text += LinksTable(profile, summary, style);
+  text += NoteLine(
+      "Payload of TCP. sends, receives: with the best peer; both ways: the sum, at once; to two: "
+      "the sum to two peers at once; from all: the sum while all others send; loss: of packets "
+      "sent at four fifths of the rate, as far as they are many enough.",
+      style);
+  if (pairs) {
+    const MeasuredRows rows(profile);
+    text += "\n" + Matrix(
+                       profile, "from \\ to", style, true,
+                       [&](int a, int b) { return rows.Best(a, b); },
+                       +[](double rate) { return FormatRate(BytesPerSecond(rate)); });
+    text += "\n" + Matrix(
+                       profile, "round trip", style, false,
+                       [&](int a, int b) { return rows.RoundTrip(a, b); },
+                       +[](double time) { return FormatDuration(Seconds(time)); });
+  }
+  std::size_t told = 0;
+  for (std::size_t i = 0; i < summary.findings.size(); ++i) {
+    const Finding& finding = summary.findings[i];
+    const auto of_kind = static_cast<std::size_t>(
+        std::count_if(summary.findings.begin(), summary.findings.end(),
+                      [&](const Finding& f) { return f.kind == finding.kind; }));
+    const bool first =
+        i == 0 ||
+        std::none_of(summary.findings.begin(), summary.findings.begin() + static_cast<long>(i),
+                     [&](const Finding& f) { return f.kind == finding.kind; });
+    if (first) told = 0;
+    if (++told > kMostTold) continue;
+    std::string line = Sentence(profile, finding);
+    if (told == kMostTold && of_kind > kMostTold) {
+      line += fmt::format("; and {} more like it: --json lists them", of_kind - kMostTold);
+    }
+    text += FlagLine(line, style);
+  }
+  if (summary.findings.empty() && profile.complete()) {
+    text += NoteLine("No link, pair or flow is below four fifths of its like.", style);
+  }
+  if (!profile.problem.empty()) text += FlagLine("ended early: " + profile.problem, style);
+  std::set<std::string> problems;
+  for (const NetworkRow& row : profile.rows) {
+    if (row.problem.empty() || row.problem == profile.problem) continue;
+    problems.insert(fmt::format("{}, {} to {}: {}", kNetworkKindNames[static_cast<int>(row.kind)],
+                                Name(profile, row.from), Name(profile, row.to), row.problem));
+  }
+  std::size_t shown = 0;
+  for (const std::string& problem : problems) {
+    if (++shown > kMostTold) break;
+    text += FlagLine(problem, style);
+  }
+  if (!profile.complete()) {
+    const auto measured = std::count_if(profile.rows.begin(), profile.rows.end(),
+                                        [](const NetworkRow& row) { return row.problem.empty(); });
+    text +=
+        FlagLine(fmt::format("{} of {} measurements are there", measured, profile.planned), style);
+  }
+  return text;
+}
+
+Json NetworkJson(const NetworkProfile& profile, const NetworkSummary& summary) {
+  Json hosts = Json::array();
+  for (std::size_t i = 0; i < summary.links.size(); ++i) {
+    const HostLink& link = summary.links[i];
+    hosts.push_back({{"name", profile.hosts[i].name},
+                     {"address", profile.hosts[i].address},
+                     {"facts", profile.hosts[i].facts},
+                     {"sends_bytes_per_s", OptionalJson(link.sends)},
+                     {"receives_bytes_per_s", OptionalJson(link.receives)},
+                     {"one_flow_bytes_per_s", OptionalJson(link.one_flow)},
+                     {"both_ways_bytes_per_s", OptionalJson(link.both_ways)},
+                     {"to_two_bytes_per_s", OptionalJson(link.to_two)},
+                     {"from_all_bytes_per_s", OptionalJson(link.incast)},
+                     {"rtt_s", OptionalJson(link.rtt_s)},
+                     {"loss_rate", OptionalJson(link.loss.share())},
+                     {"segments", link.loss.segments},
+                     {"lost", link.loss.lost}});
+  }
+  Json findings = Json::array();
+  for (const Finding& f : summary.findings) {
+    findings.push_back({{"kind", network::kFindingNames[static_cast<int>(f.kind)]},
+                        {"host", Name(profile, f.host)},
+                        {"peer", f.peer < 0 ? Json(nullptr) : Json(Name(profile, f.peer))},
+                        {"value", f.value},
+                        {"like", f.like},
+                        {"sentence", Sentence(profile, f)}});
+  }
+  const auto measured = std::count_if(profile.rows.begin(), profile.rows.end(),
+                                      [](const NetworkRow& row) { return row.problem.empty(); });
+  return {{"complete", profile.complete()},
+          {"problem", profile.problem.empty() ? Json(nullptr) : Json(profile.problem)},
+          {"planned", profile.planned},
+          {"measured", measured},
+          {"bandwidth_bytes_per_s", OptionalJson(summary.bandwidth)},
+          {"flow_cap_bytes_per_s", OptionalJson(summary.flow_cap)},
+          {"rtt_s", OptionalJson(summary.rtt_s)},
+          {"loss_rate", OptionalJson(summary.loss.share())},
+          {"hosts", hosts},
+          {"findings", findings}};
+}
+
+Cluster WithMeasuredLinks(Cluster cluster, const NetworkProfile& profile,
+                          const NetworkSummary& summary, const std::string& place) {
+  // More digits than were measured would only be read as if they were.
+  const auto rounded = [](double value) { return std::stod(fmt::format("{:.4g}", value)); };
+  const auto line_rate = [&](double payload) {
+    return BytesPerSecond(rounded(payload / kPayloadShare));
+  };
+  const auto refuse_rdma = [&](const LinkFacts& link, const std::string& key) {
+    if (!link.rdma()) return;
+    throw InputError({place, 0, key}, NameOf(Transport::kRdma), "is not what was measured",
+                     "a cluster file of links with TCP");
+  };
+  refuse_rdma(cluster.link, "link.transport");
+  if (summary.bandwidth) cluster.link.bandwidth = line_rate(*summary.bandwidth);
+  if (summary.rtt_s) cluster.link.rtt = Milliseconds(rounded(*summary.rtt_s * 1e3));
+  if (const auto loss = summary.loss.share()) cluster.link.loss = rounded(*loss);
+  cluster.link.transport = Transport::kTcp;
+  std::set<std::string> controls;
+  for (const NetworkHost& host : profile.hosts) controls.insert(FactOf(host, "congestion_control"));
+  if (controls.size() == 1) {
+    const auto known = FindName(*controls.begin(), kCongestionControlNames);
+    if (known) cluster.link.congestion_control = static_cast<CongestionControl>(*known);
+  }
+  for (std::size_t i = 0; i < profile.hosts.size(); ++i) {
+    const std::string& name = profile.hosts[i].name;
+    auto host = std::find_if(cluster.hosts.begin(), cluster.hosts.end(),
+                             [&](const Host& h) { return h.name == name; });
+    if (host == cluster.hosts.end()) host = cluster.hosts.insert(host, Host{name, {}});
+    refuse_rdma(host->link, "hosts.link.transport");
+    host->link = {};
+    for (const Finding& f : summary.findings) {
+      if (f.host != static_cast<int>(i)) continue;
+      const bool slow = f.kind == FindingKind::kSlowHost || f.kind == FindingKind::kAsymmetricHost;
+      const auto bandwidth = summary.links[i].bandwidth();
+      if (slow && bandwidth) host->link.bandwidth = line_rate(*bandwidth);
+      if (f.kind == FindingKind::kDistantHost)
+        host->link.rtt = Milliseconds(rounded(f.value * 1e3));
+      if (f.kind == FindingKind::kLossyHost) host->link.loss = rounded(f.value);
+    }
+  }
+  cluster.nodes = std::max(cluster.nodes, static_cast<int>(cluster.hosts.size()));
+  const std::string source =
+      fmt::format("stepcast probe network, {}, {} hosts", profile.started, profile.hosts.size());
+  for (const char* key : {"bandwidth", "rtt", "loss"})
+    cluster.sources.erase("link." + std::string(key));
+  if (summary.bandwidth) {
+    cluster.sources["link.bandwidth"] =
+        fmt::format("{}: {} of payload", source, RateText(summary.bandwidth));
+  }
+  if (summary.rtt_s) cluster.sources["link.rtt"] = source;
+  if (summary.loss.share()) cluster.sources["link.loss"] = source;
+  cluster.calibration.reset();
+  if (summary.flow_cap) {
+    const ParameterSpec& spec = kClusterParameterSpecs[kFlowBandwidth];
+    ParameterEstimate cap;
+    cap.scope = kClusterScope;
+    cap.name = spec.name;
+    cap.unit = spec.unit;
+    cap.value = *summary.flow_cap / spec.si_per_unit;
+    cap.log_sd = kMeasuredLogSd;
+    cap.prior_value = spec.prior;
+    cap.prior_log_sd = spec.prior_log_sd;
+    cap.prior_source = source;
+    cap.decided_by = DecidedBy::kStated;
+    Calibration stated;
+    stated.parameters = {cap};
+    stated.log_covariance = Eigen::MatrixXd::Constant(1, 1, kMeasuredLogSd * kMeasuredLogSd);
+    stated.residual_log_sd = kUncalibratedScatter;
+    stated.version = profile.version;
+    cluster.calibration = stated;
+  }
+  return cluster;
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,188 @@
+// stepcast probe, on the loopback: who is who, what is written, and what is refused.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "data/io/machines.h"
+#include "microbench/network/socket.h"
+#include "tests/cli/program.h"
+
+namespace stepcast {
+namespace {
+
+using program::ExpectError;
+using program::ExpectText;
+using program::Json;
+using program::Words;
+using program::operator+;
+
+constexpr const char* kToken = "STEPCAST_PROBE_TOKEN=0123456789abcdef";
+
+// An address of the loopback with a port that is free now, as others see it.
+std::string FreeMaster() {
+  return network::Socket::Listen(network::LocalAddress("127.0.0.1")).local().text();
+}
+
+class ProbeCli : public testing::Test {
+ protected:
+  ProcessResult Run(const Words& words, const Words& variables = {kToken}) const {
+    return RunProcess(Words{STEPCAST_PROGRAM, "probe"} + words,
+                      {.folder = folder_.Path("."), .variables = variables});
+  }
+  std::string ContentOf(const std::string& file) const { return FileContent(folder_.Path(file)); }
+  void Write(const std::string& file, const std::string& text) const {
+    std::ofstream(folder_.Path(file)) << text;
+  }
+
+  TempFolder folder_;
+};
+
+const Words kShort = {"network", "--time", "0.1s", "--flows", "2", "--wait", "20s"};
+
+TEST_F(ProbeCli, RanksOfTheEnvironmentMeasureAndWriteAProfile) {
+  const std::string master = FreeMaster();
+  const std::size_t colon = master.rfind(':');
+  const std::vector<Words> launchers = {
+      {"RANK=", "WORLD_SIZE=3", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + master.substr(colon + 1)},
+      {"OMPI_COMM_WORLD_RANK=", "OMPI_COMM_WORLD_SIZE=3"},
+      {"SLURM_PROCID=", "SLURM_NTASKS=3", "SLURM_STEP_NODELIST=127.0.0.1,n[2-3]"}};
+  std::vector<ProcessResult> results(3);
+  std::vector<std::thread> hosts;
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    hosts.emplace_back([&, rank] {
+      Words variables = launchers[rank];
+      variables.front() += std::to_string(rank);
+      variables.push_back(kToken);
+      Words words = kShort;
+      if (rank == 1) words = words + Words{"--master", master};
+      // Slurm says no port: the last of --master is for that.
+      if (rank == 2) words = words + Words{"--master", master, "--name", "third"};
+      if (rank == 0) words = words + Words{"--json", "--name", "first"};
+      results[rank] = Run(words, variables);
+    });
+  }
+  for (std::thread& host : hosts) host.join();
+  for (const ProcessResult& result : results) EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(results[1].out, "");
+  const Json json = Json::parse(results[0].out);
+  EXPECT_TRUE(json["complete"].get<bool>());
+  EXPECT_EQ(json["measured"], json["planned"]);
+  EXPECT_EQ(json["hosts"][0]["name"], "first");
+  EXPECT_EQ(json["hosts"][2]["name"], "third");
+  EXPECT_GT(json["hosts"][0]["sends_bytes_per_s"].get<double>(), 0);
+
+  const ProcessResult shown = Run({"show", "network.json", "--pairs"}, {});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  for (const char* part : {"Network of 3 hosts", "from \\ to", "round trip", "third"}) {
+    EXPECT_NE(shown.out.find(part), std::string::npos) << part << "\n" << shown.out;
+  }
+}
+
+// A program of that name that runs its command here, and keeps what it was called with.
+TEST_F(ProbeCli, StartsTheOthersBySshWithoutShowingTheToken) {
+  Write("ssh",
+        "#!/bin/sh\necho \"$@\" >> calls\n"
+        "while [ \"$1\" != -- ]; do shift; done\nexec sh -c \"$3\"\n");
+  ASSERT_EQ(chmod(folder_.Path("ssh").c_str(), 0755), 0);
+  const std::string path = "PATH=" + folder_.Path(".") + ":/usr/bin:/bin";
+  Write("lab.yaml",
+        "name: lab\ndevice: t4\nnodes: 2\ndevices_per_node: 1\n"
+        "link: {bandwidth: 1 Gbit/s, loss: 0.001}\n");
+  const ProcessResult result =
+      RunProcess(Words{"/usr/bin/env", path, STEPCAST_PROGRAM, "probe"} + kShort +
+                     Words{"--hosts", "a,b", "--ssh", "--master", FreeMaster(), "--cluster",
+                           "lab.yaml", "--cluster-output", "out.yaml"},
+                 {.folder = folder_.Path(".")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::string calls = ContentOf("calls");
+  EXPECT_NE(calls.find("-- b IFS= read -r STEPCAST_PROBE_TOKEN"), std::string::npos) << calls;
+  EXPECT_EQ(calls.find("-- a "), std::string::npos) << calls;
+  // What a forecast takes is what was measured: it takes the share that headers leave.
+  const Cluster cluster = ReadCluster(folder_.Path("out.yaml"));
+  const Json json = Json::parse(Run({"show", "network.json", "--json"}, {}).out);
+  const double line = json["bandwidth_bytes_per_s"].get<double>() * 1538 / 1448;
+  EXPECT_NEAR(cluster.link.bandwidth->si() / line, 1, 1e-3);
+  EXPECT_NEAR(cluster.link.rtt->si() / json["rtt_s"].get<double>(), 1, 1e-3);
+  EXPECT_EQ(cluster.link.loss, 0.001);  // none was seen, which says nothing of so little
+  EXPECT_EQ(cluster.link.transport, Transport::kTcp);
+  ASSERT_EQ(cluster.hosts.size(), 2U);
+  EXPECT_EQ(cluster.hosts[1].name, "b");
+  ExpectText({"predict", "--cluster", folder_.Path("out.yaml"), "--workload", "resnet50",
+              "--local-batch", "64", "--workers", "2"},
+             {"resnet50 on lab"});
+}
+
+TEST_F(ProbeCli, AHostThatDoesNotComeIsAnAnswer) {
+  const ProcessResult result =
+      Run({"network", "--hosts", "a,b,c", "--master", FreeMaster(), "--wait", "0.3s"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_NE(result.err.find("2 of 3 hosts did not come: b, c"), std::string::npos) << result.err;
+  // The others are told how, without the token.
+  EXPECT_NE(result.err.find("on c: "), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("--rank 2 --of 3 --master 127.0.0.1:"), std::string::npos);
+  EXPECT_EQ(result.err.find("0123456789abcdef"), std::string::npos) << result.err;
+  EXPECT_NE(access(folder_.Path("network.json").c_str(), F_OK), 0);
+}
+
+TEST_F(ProbeCli, WhatIsWrongIsSaid) {
+  const struct {
+    Words words;
+    Words variables;
+    Words fragments;
+  } cases[] = {
+      {{}, {}, {"WHAT: is required; allowed: network, show"}},
+      {{"netwrok"}, {}, {"did you mean network?"}},
+      {{"network"}, {kToken}, {"--hosts: is required", "torchrun, mpirun or srun"}},
+      {{"network", "--hosts", "a"}, {kToken}, {"--hosts: 'a' is no list of hosts"}},
+      {{"network", "--hosts", "a,a"}, {kToken}, {"'a' is given twice"}},
+      {{"network", "--hosts", "a,-oProxyCommand=x"}, {kToken}, {"is no name of a host"}},
+      {{"network", "--hosts", "a,b"}, {}, {"STEPCAST_PROBE_TOKEN", "openssl rand -hex 16"}},
+      {{"network", "--hosts", "a,b"}, {"STEPCAST_PROBE_TOKEN=short"}, {"'5 characters'"}},
+      {{"network", "--hosts", "a,b", "--rank", "1"}, {kToken}, {"--rank: has no meaning"}},
+      {{"network", "--rank", "2", "--of", "2"}, {kToken}, {"--rank: '2'", "0 to 1"}},
+      {{"network", "--rank", "1", "--of", "2"}, {kToken}, {"--master: is required"}},
+      {{"network"}, {kToken, "RANK=x", "WORLD_SIZE=2"}, {"RANK: 'x'"}},
+      {{"network"}, {kToken, "RANK=0", "WORLD_SIZE=1"}, {"WORLD_SIZE: '1'", "2 to 256"}},
+      {{"network", "--hosts", "a,b", "--time", "1"}, {kToken}, {"--time: '1' has no unit"}},
+      {{"network", "--hosts", "a,b", "--flows", "1"}, {kToken}, {"--flows: '1'", "2 to 64"}},
+      {{"network", "--hosts", "a,b", "--bind", "no0"}, {kToken}, {"--bind", "no0 is no interface"}},
+      {{"network", "--hosts", "a,b", "--cluster", "x.yaml"}, {kToken}, {"--cluster-output"}},
+      {{"network", "--hosts", "a,b", "--master", "127.0.0.1", "--output", "no/where.json"},
+       {kToken},
+       {"no/where.json: cannot be written"}},
+      {{"network", "--hosts", "a,b", "--master", "127.0.0.1:0"}, {kToken}, {"--master: '0'"}},
+      {{"show"}, {}, {"FILE: is required"}},
+      {{"show", "nowhere.json"}, {}, {"nowhere.json: cannot be read"}},
+      {{"show", "x.json", "--time", "1s"}, {}, {"--time: has no meaning for show"}},
+  };
+  for (const auto& c : cases) {
+    const ProcessResult result = Run(c.words, c.variables);
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_EQ(result.out, "");
+    for (const std::string& fragment : c.fragments) {
+      EXPECT_NE(result.err.find(fragment), std::string::npos) << result.err << fragment;
+    }
+  }
+}
+
+TEST_F(ProbeCli, LinksOfRdmaAreNotThoseOfTcp) {
+  Write("net.json",
+        R"({"stepcast_network": 1, "version": "1", "started": "now", "planned": 1, "hosts": [
+            {"name": "a", "address": "1"}, {"name": "b", "address": "2"}], "rows": [
+            {"kind": "one_flow", "from": "a", "to": "b", "flows": 1, "bytes_per_s": 1e9}]})");
+  Write("rdma.yaml",
+        "name: lab\ndevice: t4\nnodes: 2\ndevices_per_node: 1\nlink: {transport: rdma}\n");
+  const ProcessResult result =
+      Run({"show", "net.json", "--cluster", "rdma.yaml", "--cluster-output", "out.yaml"}, {});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("link.transport: 'rdma' is not what was measured"), std::string::npos)
+      << result.err;
+}
+
+}  // namespace
+}  // namespace stepcast
