@@ -53,7 +53,7 @@ bool MattersTo(const StepFacts& facts, bool own_link, int column) {
       // Servers, and the helpers of BytePS, have the cluster's link.
       return servers || (facts.nodes > 1 && (!own_link || TraitsOf(facts.strategy).helpers));
     case kNodeSyncOverhead:
-      return between_nodes;
+      return facts.has_compute && between_nodes;
     case kFlowBandwidth:
     case kLinkLatency:
       return between_nodes && !rdma;
@@ -67,7 +67,7 @@ bool MattersTo(const StepFacts& facts, bool own_link, int column) {
     case kMeshShare:
       return facts.nodes > 1 && !rdma && TraitsOf(facts.strategy).helpers;
     case kDeviceSyncOverhead:
-      return !between_nodes;
+      return facts.has_compute && !between_nodes;
     case kDeviceLatency:
       // Each device exchanges with servers over its node's link.
       return several && !servers;

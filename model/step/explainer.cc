@@ -74,6 +74,7 @@ NamedValue Explainer::NodeCount() const { return PlainValue("N", facts_.nodes, "
 NamedValue Explainer::WorkerCount() const { return PlainValue("w", facts_.workers, "workers"); }
 NamedValue Explainer::Gradient() const { return SizeValue("m", facts_.gradient, "gradient"); }
 NamedValue Explainer::Overhead() const {
+  if (!facts_.has_compute) return TimeValue("o", terms_.overhead, "no framework's: a bare message");
   return TimeValue("o", terms_.overhead,
                    internal::LeavesNode(facts_) ? "node_sync_overhead" : "device_sync_overhead");
 }

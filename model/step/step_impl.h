@@ -104,8 +104,11 @@ StepInputs<T> MakeStepInputs(const StepFacts& facts, const ClusterParameters<T>&
   if (cluster.node_slowdown) inputs.update = inputs.update * *cluster.node_slowdown;
   if (Alone(facts)) return inputs;
   const bool servers = UsesServers(facts.strategy);
-  inputs.overhead =
-      LeavesNode(facts) ? cluster.node_sync_overhead() : cluster.device_sync_overhead();
+  // The framework's, which a bare message has not.
+  if (facts.has_compute) {
+    inputs.overhead =
+        LeavesNode(facts) ? cluster.node_sync_overhead() : cluster.device_sync_overhead();
+  }
   inputs.timeout = cluster.loss_timeout();
   if (servers) {
     inputs.servers = MakeServerRoutes(facts, cluster, workload, parts, terms);

@@ -139,7 +139,7 @@ RC_GTEST_PROP(DiscrepancyProperty, DirectionsAddInSquares, ()) {
   RC_ASSERT(std::abs(square(Measured(), kBatches) - sum) <= 1e-12 * (1 + sum));
 }
 
-// What other workloads have shown of the network is half of what a step's scaling depends on.
+// What other workloads have shown of the network is a quarter of what a step's scaling depends on.
 TEST(Discrepancy, AWorkloadThatRanOnFewWorkersIsLessCertainThanTheCluster) {
   CalibratedRange range;
   range.max_nodes = range.max_workers = 16;
@@ -149,9 +149,9 @@ TEST(Discrepancy, AWorkloadThatRanOnFewWorkersIsLessCertainThanTheCluster) {
   plan.local_batch = 32;
   EXPECT_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 16}), 0);
   EXPECT_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 0}), 0) << "not known";
-  EXPECT_DOUBLE_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 1}), 2) << "half of four";
+  EXPECT_DOUBLE_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 1}), 3) << "3/4 of four";
   plan.placement = Placement(8, 1);
-  EXPECT_DOUBLE_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 1}), 1.5);
+  EXPECT_DOUBLE_EQ(DoublingsBeyond(plan, range, Batches{32, 32, 1}), 2.25);
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ TEST(ParameterTable, IsInTheOrderOfTheEnumerators) {
   const auto name = [](std::size_t i) { return kClusterParameterSpecs[i].name; };
   EXPECT_EQ(c.link_bandwidth(), GigabitsPerSecond(10.0));
   EXPECT_EQ(c.flow_bandwidth(), GigabitsPerSecond(10.0));
-  EXPECT_EQ(c.host_bandwidth(), GigabytesPerSecond(4.0));
+  EXPECT_EQ(c.host_bandwidth(), GigabytesPerSecond(3.8));
   EXPECT_EQ(c.link_latency(), Microseconds(50.0));
   EXPECT_EQ(name(kRdmaLatency), "rdma_latency");
   EXPECT_EQ(c.device_latency(), Microseconds(10.0));

@@ -661,18 +661,25 @@ TEST(Step, ALoneWorkerWithIdleServersIsFinite) {
   EXPECT_EQ(Total(idle), Total(MakePlan({1}, Strategy::kAllreduce)));
 }
 
-// A message of a benchmark: no compute, no update, and all of the synchronisation is seen.
+// A message of a benchmark: no compute, no update, no framework, and all of the synchronisation is
+// seen.
 RC_GTEST_PROP(StepProperty, ABareMessageIsItsSynchronisation, ()) {
   const Strategy strategy = *rc::gen::elementOf(kSynchronous);
   StepFacts facts = AnyFacts(AnyPlan(strategy));
   facts.has_compute = false;
   facts.buckets = OneBucket(facts.gradient);
   if (facts.held_buckets) facts.held_buckets = OneBucket(facts.gradient * facts.server_share);
-  const StepTime<double> step = Step(facts, AnyCluster(), AnyWorkload());
+  const Parameters cluster = AnyCluster();
+  const WorkloadParameters<double> workload = AnyWorkload();
+  const StepTime<double> step = Step(facts, cluster, workload);
   RC_ASSERT(step.compute().si() == 0);
   RC_ASSERT(step.straggler_wait.si() == 0);
   RC_ASSERT(std::isfinite(step.total().si()));
   RC_ASSERT(step.total().si() > 0);
+  Parameters other_framework = cluster;
+  other_framework.si[kNodeSyncOverhead] *= 1000;
+  other_framework.si[kDeviceSyncOverhead] *= 1000;
+  RC_ASSERT(Step(facts, other_framework, workload).total() == step.total());
   if (facts.strategy != Strategy::kPsSync) {
     RC_ASSERT(Near(step.total().si(), step.synchronisation.si()));
   }

@@ -59,22 +59,20 @@ def clusters(source):
     for case in source.cases:
         if case.split != split:
             continue
-        networks = {}
         rows = case.fitted + case.judged
+        singles = [row for row in rows if row.workers == 1]
+        networks = {}
         for row in rows:
-            networks.setdefault(row.columns.get("link_gbit_per_s") or "", []).append(row)
-        singles = [row for row in networks.get("", []) if row.workers == 1]
-        if len(networks) > 1 and len(singles) == len(networks[""]):
-            del networks[""]
+            if row.workers > 1:
+                networks.setdefault(row.columns.get("link_gbit_per_s") or "", []).append(row)
         for rate, of in networks.items():
-            cluster = case.cluster
+            cluster, label = case.cluster, case.label
             if rate:
                 cluster = dataclasses.replace(cluster, link_gbps=float(rate))
                 of = [row.but(link_gbit_per_s="") for row in of]
-                of = singles * (singles[:1] != of[:1]) + of if len(networks) > 0 else of
-            label = ", ".join(part for part in (case.label, f"{float(rate):.3g} Gbit/s"
-                                                if rate and len(networks) > 1 else "") if part)
-            yield label, dataclasses.replace(case, cluster=cluster, fitted=of)
+                if len(networks) > 1:
+                    label = f"{label}, {float(rate):.3g} Gbit/s".removeprefix(", ")
+            yield label, dataclasses.replace(case, cluster=cluster, fitted=singles + of)
 
 
 def fit(source, label, case, program, specs):
@@ -87,10 +85,10 @@ def fit(source, label, case, program, specs):
         files = [argument for path in workloads for argument in ("--workload-file", path)]
         priors = []
         for spec in specs:
-            if spec["name"] in OWN | {"kernel_efficiency"}:
+            if spec["name"] in OWN | {SHARE, "kernel_efficiency"}:
                 continue
             at = stated if stated and spec["name"] == "link_bandwidth" else spec["prior"]
-            priors += ["--prior", f"{statement(spec, at, max(WIDE, spec['prior_log_sd']))}"]
+            priors += ["--prior", statement(spec, at, max(WIDE, spec["prior_log_sd"]))]
         runs = public_sets.write_runs(folder / "runs.csv", case.fitted)
         answer = ask(program, "calibrate", "--cluster", cluster, "--runs", runs, *files, *priors)
     by_name = {spec["name"]: spec for spec in specs}
@@ -143,9 +141,10 @@ class Learnt:
     centre: float
     log_sd: float
 
-    def rounded(self):
-        """As a prior is written: two digits of the centre, steps of 0.05 of the width."""
-        return float(f"{self.centre:.2g}"), round(20 * self.log_sd) / 20
+    def agrees(self, spec):
+        """With the program's, as priors are written: 5 % of the centre, 0.05 of the width."""
+        return (abs(math.log(self.centre / spec["prior"])) < 0.05 and
+                abs(self.log_sd - spec["prior_log_sd"]) < 0.05)
 
 
 def pool(values, spec, without=None):
@@ -197,9 +196,9 @@ def without(source, values, specs):
     for spec in specs:
         if spec["name"] in KEPT or spec["name"] == SHARE:
             continue
-        prior = pool(values, spec, source).rounded()
-        if prior != (spec["prior"], spec["prior_log_sd"]):
-            statements.append(statement(spec, *prior, source=f"learnt without {source}"))
+        of = pool(values, spec, source)
+        if not of.agrees(spec):
+            statements.append(statement(spec, of.centre, of.log_sd, f"learnt without {source}"))
     return statements
 
 
