@@ -37,7 +37,7 @@ PHYSICAL = {"host_bandwidth": (4, 1.0), "overlap_share": (0.55, 0.3),
 # What the program believes though it is not what is learnt.
 KEPT = {
     "kernel_efficiency": "it also stands for devices without runs; the fitted ones are too "
-                         "different (0.39 on K80, 0.97 on P100) to move it by 0.4 of its width",
+                         "different (0.39 on K80, 0.97 on P100) to move it by half its width",
 }
 # Fitted values that are not of what the parameter means elsewhere.
 APART = {
