@@ -72,8 +72,8 @@ TEST(Discrepancy, BatchesCountOnlyWhereSomeWereFitted) {
 TEST(Discrepancy, WithoutACalibrationTheRangeIsOneDevice) {
   const CalibratedRange nothing;
   EXPECT_EQ(Discrepancy(PlanOf(1, 1, 77), nothing, std::nullopt), 0);
-  // Two nodes are a doubling of the nodes and of the workers.
-  EXPECT_NEAR(Discrepancy(PlanOf(2, 1, 77), nothing, std::nullopt), 0.04 * std::sqrt(2.0), 1e-12);
+  // Two nodes are a doubling of the workers and of the nodes, and a network that nobody has seen.
+  EXPECT_NEAR(Discrepancy(PlanOf(2, 1, 77), nothing, std::nullopt), 0.04 * std::hypot(1, 3), 1e-12);
   // As if one device on one node had been measured.
   CalibratedRange one;
   one.max_nodes = one.max_devices_per_node = one.max_workers = 1;
@@ -82,6 +82,17 @@ TEST(Discrepancy, WithoutACalibrationTheRangeIsOneDevice) {
     EXPECT_DOUBLE_EQ(Discrepancy(plan, nothing, std::nullopt),
                      Discrepancy(plan, one, std::nullopt));
   }
+}
+
+TEST(Discrepancy, LeavingTheNodeForTheFirstTimeCountsTwoDoublingsMore) {
+  CalibratedRange range;
+  range.max_devices_per_node = 8;
+  range.max_workers = 64;
+  range.max_nodes = 1;
+  EXPECT_EQ(DoublingsBeyond(PlanOf(1, 8, 32), range, kBatches), 0);
+  EXPECT_DOUBLE_EQ(DoublingsBeyond(PlanOf(4, 8, 32), range, kBatches), 4);
+  range.max_nodes = 2;
+  EXPECT_DOUBLE_EQ(DoublingsBeyond(PlanOf(4, 8, 32), range, kBatches), 1);
 }
 
 RC_GTEST_PROP(DiscrepancyProperty, IsExactlyZeroWithinTheRange, ()) {
