@@ -484,7 +484,7 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
     in.all = Seeded<Duration<JoinDual>>(sync.all, kAllLane);
     in.end = Seeded<Duration<JoinDual>>(sync.end, kEndLane);
     in.contention = s.cluster.overlap_contention();
-    in.overhead = Seconds(s.cluster.si[overhead]);
+    if (f.has_compute) in.overhead = Seconds(s.cluster.si[overhead]);
     in.wait = s.workload.straggler_spread() * (std::sqrt(a) * parts.Slowest(f));
   }
   const JoinedStep<JoinDual> joined = Join(f.overlap, in);
@@ -560,7 +560,9 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
   inputs.overlap_share = number(s.cluster.overlap_share(), kByShare);
   inputs.straggler_spread = number(s.workload.straggler_spread(), kBySpread);
   inputs.update = Seeded<Duration<T>>(s.workload.update_time(), kByUpdate);
-  inputs.overhead = Duration<T>::FromSi(number(s.cluster.si[overhead], kByOverhead));
+  if (f.has_compute) {
+    inputs.overhead = Duration<T>::FromSi(number(s.cluster.si[overhead], kByOverhead));
+  }
   inputs.servers.node_link = routes.node_link;
   inputs.servers.server_link = routes.server_link;
   inputs.servers.connection = routes.connection;

@@ -591,7 +591,8 @@ TEST(Threads, AskOneHandle) {
   ASSERT_EQ(stepcast_compiled_predict_many(both.c.get(), &q, &expected_arrays, nullptr),
             STEPCAST_OK);
   const stepcast_query own = OwnQuery(both.c);
-  const double own_step = stepcast_compiled_step_time_s(both.c.get(), &own);
+  auto own_forecast = Sized<stepcast_forecast>();
+  ASSERT_EQ(stepcast_compiled_predict(both.c.get(), &own, &own_forecast), STEPCAST_OK);
 
   std::vector<int> wrong(8);
   std::vector<std::thread> threads;
@@ -609,7 +610,7 @@ TEST(Threads, AskOneHandle) {
         auto forecast = Sized<stepcast_forecast>();
         if (stepcast_compiled_get_query(both.c.get(), &query) != STEPCAST_OK) ++count;
         if (stepcast_compiled_predict(both.c.get(), &query, &forecast) != STEPCAST_OK) ++count;
-        if (!SameBits(forecast.step_time_s, own_step)) ++count;
+        if (!SameBits(forecast.step_time_s, own_forecast.step_time_s)) ++count;
         stepcast_prediction* made = nullptr;
         char* error = nullptr;
         if (stepcast_predictor_predict(predictor.get(), plan.get(), &made, &error) != STEPCAST_OK) {

@@ -683,7 +683,7 @@ TEST(Predictor, SaysWhichPriorSetsThePace) {
                                               "prior that nobody measured here: 10 Gbit/s"},
                                     std::pair{8,
                                               "host_bandwidth sets the pace of the exchange, a "
-                                              "prior that nobody measured here: 4 GB/s"}}) {
+                                              "prior that nobody measured here: 3.8 GB/s"}}) {
     cluster.nics_per_node = cards;
     const Predictor predictor(cluster, Resnet50(), T4());
     std::vector<double> steps;

@@ -154,7 +154,7 @@ TEST(PredictMany, StepTimesAloneAreTheSame) {
   const ForecastColumns a = PredictMany(*snapshot, *target, plan, true, &with);
   const ForecastColumns b = PredictMany(*snapshot, *target, plan, false, &without);
   EXPECT_TRUE(b.low_s.empty());
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(a.step_time_s[i], b.step_time_s[i]);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(a.step_time_s[i] / b.step_time_s[i], 1, 1e-12);
 }
 
 TEST(PredictMany, CompilesOnceAndKeepsSoMany) {
