@@ -51,14 +51,6 @@ struct LinkFacts {
   }
 };
 
-// Fields of `over` that are known replace those of `base`.
-inline LinkFacts Overlay(LinkFacts base, const LinkFacts& over) {
-  LinkFacts::ForEach([&](const char*, auto fact) {
-    if (over.*fact) base.*fact = over.*fact;
-  });
-  return base;
-}
-
 // The nearest, as a ratio, of the rates that Ethernet links are sold with: hosts and protocols take
 // their share of a line rate.
 DataRate<> NominalRate(DataRate<> rate);

@@ -400,6 +400,27 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
                  {"no round trip stated", {5e-5, 0}, 5e-5}},
        .home = {kHopFiles, "HopLatency", "3-a-hop-between-nodes"}});
   models->push_back(
+      {.id = "network/go_back_n",
+       .sentence =
+           "Share of a line that RDMA reaches where packets are lost: after a loss it sends again "
+           "all that was on the way.",
+       .formula = "1 / (1 + p N/(1-p)), N = B R/M",
+       .source = "Mittal et al., SIGCOMM 2018 (recovery of RDMA over Ethernet)",
+       .validity = "go-back-N; cards that repeat only what was lost fare better",
+       .output = "1",
+       .constants = "M = 1448 B",
+       .inputs = {{"B", "B/s", 1e6, 1e11, Trend::kNeverRises, "line rate, less headers"},
+                  rtt(kDown),
+                  loss(kDown)},
+       .evaluate =
+           [](const std::vector<T>& x) { return T(GoBackShare(EntryPath(x[0], x[1], x[2]))); },
+       .known = {{"nothing lost", {1e9, 1e-3, 0}, 1},
+                 {"one packet on the way, half of them lost", {1.448e6, 1e-3, 0.5}, 0.5}},
+       .home = {{"model/network/transport.h", "docs/explanation/step-model.md",
+                 "tests/model/hop_test.cc"},
+                "GoBackShare",
+                "3-a-hop-between-nodes"}});
+  models->push_back(
       {.id = "network/connection",
        .sentence =
            "Time of a byte on the one connection between a worker and a server: that of its "

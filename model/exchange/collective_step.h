@@ -68,7 +68,7 @@ CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParame
   }
   if (TraitsOf(facts.strategy).helpers) {
     hops.helper_link = parts
-                           .ServerRate(Overlay(facts.link, facts.server_link), cluster,
+                           .ServerRate(PathToServer(facts.link, facts.server_link), cluster,
                                        {machines, machines, kLinkKnee, true},
                                        Barrier<T>{mean / machines, machines},
                                        terms != nullptr ? &terms->server_path : nullptr)

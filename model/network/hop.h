@@ -1,6 +1,7 @@
 // The rate and the latency of a hop between two nodes: the heart of every exchange.
 //
 //   P       = || || || 1/B_link, (1 + s z)/(k B_flow) ||_4, v/f ||_q, l/f ||_4 / (1-p)   the path
+//           1/B_link (1 + p N/(1-p)) over RDMA, N = B_link R/M packets of M bytes on the way
 //   1/B_hop = || P, (1 + d (g-1)) / B_host ||_4                                      the hop
 //   alpha   = alpha_link + R/2                                                      its latency
 //   t       = max(v, l) / (1-p)                                                     a connection
@@ -107,7 +108,7 @@ PathRate<T> DeliverTo(const Path<T>& path, const FlowShape& shape, const Flows<T
   if (rdma && path.loss > 0.0) {
     const T share = GoBackShare(path);
     if (share < 0.5) rate.limiter = Limiter::kLoss;
-    time = time / share;
+    time = time * (1.0 - path.loss) / share;  // the lost packet is among the repeated
   }
   const auto join = [&](const DurationPerByte<T>& of_one, double knee, Limiter limiter) {
     if (!(of_one.si() > 0.0)) return;

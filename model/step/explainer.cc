@@ -186,7 +186,7 @@ FormulaText Explainer::PathText(const PathTerms<double>& terms, const NamedValue
   if (terms.path.transport == Transport::kRdma) {
     FormulaText text{"1/B_link", {line(terms.path.bandwidth)}};
     if (terms.path.loss > 0) {
-      text.Add(" (1 + p N/(1-p)) / (1 - p)",
+      text.Add(" (1 + p N/(1-p))",
                {PlainValue("p", terms.path.loss, "loss"),
                 PlainValue("N", PacketsInFlight(terms.path), "packets of a round trip")});
     }

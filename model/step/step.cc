@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "data/record/input_error.h"
+#include "data/record/link_path.h"
 #include "model/exchange/sharding.h"
 
 namespace stepcast {
@@ -17,23 +18,16 @@ template PhaseBenefit<double> EvaluateServerPhases(const StepFacts&,
 
 LinkFacts LinkOf(const Cluster& cluster, const Plan& plan) {
   LinkFacts link = cluster.link;
-  bool stated = false;  // by a host
-  bool tcp = false;
-  std::size_t others = plan.hosts.size();
+  std::size_t others = plan.hosts.size();  // than those that the cluster file knows
+  bool first = true;
   for (const Host& host : cluster.hosts) {
     const auto named = std::count(plan.hosts.begin(), plan.hosts.end(), host.name);
     if (named == 0) continue;
     others -= static_cast<std::size_t>(named);
-    stated = stated || host.link.transport;
-    tcp = tcp || !Overlay(cluster.link, host.link).rdma();
-    if (host.link.rtt) link.rtt = Max(link.rtt.value_or(Duration<>()), *host.link.rtt);
-    if (host.link.loss) link.loss = std::max(link.loss.value_or(0), *host.link.loss);
+    const LinkFacts own = Overlay(cluster.link, host.link);
+    link = std::exchange(first, false) ? own : Worse(link, own);
   }
-  // One host without RDMA has all others speak TCP.
-  if (stated) {
-    tcp = tcp || (others > 0 && !cluster.link.rdma());
-    link.transport = tcp ? Transport::kTcp : Transport::kRdma;
-  }
+  if (others > 0) link = Worse(link, cluster.link);
   link = Overlay(link, plan.link);
   link.bandwidth = plan.link.bandwidth;
   return link;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/record/link.h"
+#include "data/record/link_path.h"
 #include "data/record/plan.h"
 #include "data/units/quantity.h"
 
@@ -59,17 +60,22 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
 
 namespace internal {
 
-// The known path between a worker and a server, with the bandwidth of the server's link.
+// The known path between a worker and a server that is not on its node: with the bandwidth of the
+// server's link and its round trip, as it is of the path.
+inline LinkFacts PathToServer(const LinkFacts& node, const LinkFacts& server) {
+  const LinkFacts last = Overlay(node, server);
+  LinkFacts path = Worse(last, node);
+  path.rtt = last.rtt;
+  return path;
+}
 inline LinkFacts PathToServers(const StepFacts& facts) {
-  return facts.server.colocated ? facts.link : Overlay(facts.link, facts.server_link);
+  return facts.server.colocated ? facts.link : PathToServer(facts.link, facts.server_link);
 }
 
 // The known path between the nodes of a collective. Machines of BytePS exchange with helpers too.
 inline LinkFacts NodeLink(const StepFacts& facts) {
   if (!TraitsOf(facts.strategy).helpers || facts.servers == 0) return facts.link;
-  LinkFacts link = Overlay(facts.link, facts.server_link);
-  link.bandwidth = facts.link.bandwidth;
-  return link;
+  return Worse(facts.link, PathToServer(facts.link, facts.server_link));
 }
 
 // The link that an exchange between nodes crosses.

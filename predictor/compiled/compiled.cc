@@ -6,6 +6,7 @@
 
 #include "data/plan/limits.h"
 #include "data/record/input_error.h"
+#include "data/record/link_path.h"
 #include "data/values/numbers.h"
 #include "model/exchange/sharding.h"
 #include "model/step/answer.h"

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "data/record/link_path.h"
+
 namespace stepcast {
 namespace {
 

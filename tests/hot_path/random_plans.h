@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "data/plan/fields.h"
+#include "data/record/link_path.h"
 #include "data/workloads/catalog.h"
 #include "predictor/compiled_plan.h"
 #include "tests/calibrate/synthetic_runs.h"

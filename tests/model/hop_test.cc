@@ -124,7 +124,8 @@ TEST(Path, OnlyFlowsGrowWithTheNodes) {
   EXPECT_NEAR(time(1e3, 64) / time(1e3, 2), (1 + 0.5 * 2.3367) / (1 + 0.5 * 0.5895), 1e-3);
 }
 
-// RDMA knows neither windows nor caps of flows, and goes back to what was lost.
+// RDMA knows neither windows nor caps of flows, and goes back to what was lost, which is among what
+// is sent again.
 TEST(Path, RdmaIsTheLine) {
   Path<double> path;
   path.bandwidth = BytesPerSecond(kGigabit);
@@ -137,7 +138,8 @@ TEST(Path, RdmaIsTheLine) {
   path.loss = 0.01;
   const double flight = path.bandwidth.si() * 0.01 / 1448;
   rate = DeliverTo(path, ring, {BytesPerSecond(1.0)});
-  EXPECT_NEAR(rate.bandwidth.si() / path.bandwidth.si(), 0.99 / (1 + 0.01 * flight / 0.99), 1e-12);
+  EXPECT_NEAR(rate.bandwidth.si() / path.bandwidth.si(), 1 / (1 + 0.01 * flight / 0.99), 1e-12);
+  EXPECT_DOUBLE_EQ(GoBackShare(path), rate.bandwidth / path.bandwidth);
   EXPECT_EQ(rate.limiter, Limiter::kLoss);
 }
 

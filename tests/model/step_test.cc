@@ -218,7 +218,7 @@ struct ByHand {
     const FlowByHand flow = Flow(stated);
     if (stated.rdma()) {
       const double flight = line * flow.rtt / 1448;
-      return (1 + flow.loss * flight / (1 - flow.loss)) / line / (1 - flow.loss);
+      return (1 + flow.loss * flight / (1 - flow.loss)) / line;
     }
     double time = Norm(1 / line, spread / (peers * c.si[kFlowBandwidth]), 4);
     if (flow.rtt > 0) time = Norm(time, flow.Window() / connections, knee);
@@ -239,7 +239,7 @@ struct ByHand {
     const double message = bytes() / buckets() / w();
     if (facts.strategy == Strategy::kBytePs) {
       const double peers = nodes() - 1 + n();
-      const LinkFacts link = n() > 0 ? ServerLink() : facts.link;
+      const LinkFacts link = OfMachines();
       return Hop(Path(link, NodeLine() * Mesh(link), peers, peers, 4, nodes(), message));
     }
     const bool pair = nodes() == 2;
@@ -276,16 +276,26 @@ struct ByHand {
     LinkFacts link = facts.link;
     if (over.bandwidth) link.bandwidth = over.bandwidth;
     if (over.rtt) link.rtt = over.rtt;
-    if (over.loss) link.loss = over.loss;
+    // Packets cross both links.
+    if (over.loss) link.loss = std::max(facts.link.loss.value_or(0), *over.loss);
     if (over.congestion_control) link.congestion_control = over.congestion_control;
     if (over.loss_burst) link.loss_burst = over.loss_burst;
-    if (over.transport) link.transport = over.transport;
+    if (over.transport && facts.link.rdma()) link.transport = over.transport;
+    return link;
+  }
+  // Machines of BytePS exchange with each other and with helpers, and wait for the farther.
+  LinkFacts OfMachines() const {
+    LinkFacts link = facts.link;
+    if (n() == 0) return link;
+    const LinkFacts helper = ServerLink();
+    if (helper.rtt) link.rtt = std::max(link.rtt.value_or(Duration<>()), *helper.rtt);
+    link.loss = helper.loss;
+    link.transport = helper.transport;
     return link;
   }
   static double HalfRtt(const LinkFacts& link) { return link.rtt ? link.rtt->si() / 2 : 0; }
   double Alpha() const {
-    const bool helped = facts.strategy == Strategy::kBytePs && n() > 0;
-    const LinkFacts link = helped ? ServerLink() : facts.link;
+    const LinkFacts link = facts.strategy == Strategy::kBytePs ? OfMachines() : facts.link;
     return Latency(link) + HalfRtt(link);
   }
 
@@ -355,10 +365,9 @@ struct ByHand {
 
   // Slow start of a burst that leaves at `rate` over `flows` flows.
   double SlowStart(double burst, double flows, double rate) const {
-    const bool helped = facts.strategy == Strategy::kBytePs && n() > 0;
-    const LinkFacts link = facts.strategy == Strategy::kPsSync ? Between()
-                           : helped                            ? ServerLink()
-                                                               : facts.link;
+    const LinkFacts link = facts.strategy == Strategy::kPsSync   ? Between()
+                           : facts.strategy == Strategy::kBytePs ? OfMachines()
+                                                                 : facts.link;
     const FlowByHand flow = Flow(link);
     if (!link.rtt || link.rdma()) return 0;
     if (flow.rtt == 0) return 0;

@@ -1,0 +1,30 @@
+// What is known of a path from what is known of its links.
+#ifndef STEPCAST_DATA_RECORD_LINK_PATH_H_
+#define STEPCAST_DATA_RECORD_LINK_PATH_H_
+
+#include <algorithm>
+
+#include "data/record/link.h"
+
+namespace stepcast {
+
+// Fields of `over` that are known replace those of `base`.
+inline LinkFacts Overlay(LinkFacts base, const LinkFacts& over) {
+  LinkFacts::ForEach([&](const char*, auto fact) {
+    if (over.*fact) base.*fact = over.*fact;
+  });
+  return base;
+}
+
+// What a path over both links suffers: the longer round trip and the greater loss, and RDMA only
+// where both speak it. All else is that of `a`.
+inline LinkFacts Worse(LinkFacts a, const LinkFacts& b) {
+  if (b.rtt) a.rtt = a.rtt ? Max(*a.rtt, *b.rtt) : *b.rtt;
+  if (b.loss) a.loss = std::max(a.loss.value_or(0), *b.loss);
+  if (a.rdma() != b.rdma()) a.transport = Transport::kTcp;
+  return a;
+}
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_RECORD_LINK_PATH_H_
