@@ -95,9 +95,11 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
   std::map<std::string, int> files;
   for (const Run& run : problem.runs) {
     ++files[run.place.file];
-    // A bare message says nothing of how training scales.
-    if (problem.workloads.at(run.workload).communication_only) continue;
-    c.range.Include(run.plan, WorkloadScope(run.workload, run.device));
+    if (problem.workloads.at(run.workload).communication_only) {
+      c.range.IncludeMessage(problem.cluster, run.plan);
+    } else {
+      c.range.Include(problem.cluster, run.plan, WorkloadScope(run.workload, run.device));
+    }
   }
   for (const auto& [file, runs] : files) c.sources.push_back({file, runs});
   return c;

@@ -30,8 +30,9 @@ double DeviceSeconds(const Plan& plan, double log_step) {
   return (plan.workers() + plan.servers) * measuring;
 }
 
-CalibratedRange Extended(CalibratedRange range, const Plan& plan, const std::string& scope) {
-  range.Include(plan, scope);
+CalibratedRange Extended(CalibratedRange range, const Cluster& cluster, const Plan& plan,
+                         const std::string& scope) {
+  range.Include(cluster, plan, scope);
   return range;
 }
 
@@ -102,8 +103,9 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
       const Eigen::VectorXd product = covariance * c.answer.gradient;
       const double known =
           Square(goal.gradient.dot(product)) / (c.answer.gradient.dot(product) + noise);
-      const double nearer = Square(DiscrepancyOf(target, measured, scope)) -
-                            Square(DiscrepancyOf(target, Extended(measured, c.plan, scope), scope));
+      const double nearer =
+          Square(DiscrepancyOf(target, measured, scope)) -
+          Square(DiscrepancyOf(target, Extended(measured, model.cluster(), c.plan, scope), scope));
       gains.push_back(known + nearer);
     }
     if (gains.empty()) break;
@@ -118,7 +120,7 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
     const double noise = Square(model.belief().ScatterAt(chosen->answer.sync_share)) +
                          Square(DiscrepancyOf(chosen->plan, measured, scope));
     const Eigen::MatrixXd after = CovarianceAfter(covariance, chosen->answer.gradient, noise);
-    measured = Extended(measured, chosen->plan, scope);
+    measured = Extended(measured, model.cluster(), chosen->plan, scope);
     now = variance(after, measured);
     result.runs.push_back({chosen->plan, Seconds(std::exp(chosen->answer.log_step)),
                            chosen->device_seconds, std::sqrt(now),

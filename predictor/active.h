@@ -12,6 +12,7 @@ namespace stepcast {
 struct Predictor::Active {
   PlanParameters values;
   Belief::AtHosts hosts;  // positions in the belief
+  double share_log_sd;    // of the share that is reached of stated rates
 
   StepTime<double> Evaluate(const StepFacts& facts) const {
     return EvaluateStep(facts, values.cluster, values.workload);

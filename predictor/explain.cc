@@ -82,7 +82,7 @@ Explanation Predictor::Explain(const Plan& plan) const {
     if (now.bandwidth) {
       stated((whose + " bandwidth").c_str(), RateValue("", *now.bandwidth), "line rate, each way",
              [link](double f, StepFacts* x) { (x->*link).bandwidth = *(x->*link).bandwidth * f; },
-             belief_.stated_share_log_sd());
+             belief_.StatedShareLogSd(now, {}));
     }
     if (now.rtt && now.rtt->si() > 0) {
       stated((whose + " round trip").c_str(), TimeValue("", *now.rtt), "round-trip time",

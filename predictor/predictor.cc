@@ -14,6 +14,7 @@
 
 #include "data/plan/check.h"
 #include "data/record/input_error.h"
+#include "data/record/link_path.h"
 #include "data/values/device_name.h"
 #include "model/compute/profiled_compute.h"
 #include "model/compute/roofline.h"
@@ -107,7 +108,8 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
 
 Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
   const Belief::AtHosts hosts = belief_.SlowestOf(plan.hosts);
-  return {belief_.ParametersAt(hosts), hosts};
+  return {belief_.ParametersAt(hosts), hosts,
+          belief_.StatedShareLogSd(plan.link, ServerLinkOf(cluster_, plan))};
 }
 
 StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* why) const {
@@ -183,7 +185,7 @@ double Predictor::Active::LogSd(const PlanGradient& gradient, const Belief& beli
     const double slope = gradient[static_cast<std::size_t>(i)];
     if (slope != 0) slopes[count++] = {slope, Position(i)};
   }
-  const double by_share = gradient[kShareColumn] * belief.stated_share_log_sd();
+  const double by_share = gradient[kShareColumn] * share_log_sd;
   double variance = by_share * by_share;
   for (std::size_t i = 0; i < count; ++i) {
     const auto& [by_i, at_i] = slopes[i];
@@ -385,6 +387,8 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
                     "efficiency, good to a factor of three",
                     workload_.name, device_, 100 * kKernelEfficiency));
   }
+  const bool communicates =
+      TraitsOf(plan.strategy).exchanges && (plan.nodes() > 1 || UsesServers(plan.strategy));
   if (cluster_.calibration) {
     const CalibratedRange& range = cluster_.calibration->range;
     const auto beyond = [&](int value, int most, const char* what) {
@@ -396,6 +400,19 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
     beyond(plan.workers(), range.max_workers, "workers");
     beyond(plan.nodes(), range.max_nodes, "nodes");
     beyond(DevicesOnFullestNode(plan.placement), range.max_devices_per_node, "devices per node");
+    if (const auto& rates = range.bandwidth; rates && communicates) {
+      const auto gigabits = [](DataRate<> rate) { return rate.in(kGigabitsPerSecond); };
+      const std::string seen =
+          rates->min == rates->max
+              ? fmt::format("at {:.3g} only", gigabits(rates->min))
+              : fmt::format("from {:.3g} to {:.3g}", gigabits(rates->min), gigabits(rates->max));
+      for (const auto& [rate, whose] : {std::pair(plan.link.bandwidth, "a link"),
+                                        std::pair(plan.server_link.bandwidth, "a server link")}) {
+        if (!rate || (rates->min <= *rate && *rate <= rates->max)) continue;
+        flags.push_back(fmt::format("outside the calibrated range: {} of {:.3g} Gbit/s, fitted {}",
+                                    whose, gigabits(*rate), seen));
+      }
+    }
     if (const auto& batches = calibrated_batches_;
         batches && (plan.local_batch < batches->min || plan.local_batch > batches->max)) {
       const std::string seen = batches->min == batches->max
@@ -414,8 +431,6 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
                                 DevicesOnFullestNode(plan.placement), cluster_.name,
                                 cluster_.devices_per_node));
   }
-  const bool communicates =
-      TraitsOf(plan.strategy).exchanges && (plan.nodes() > 1 || UsesServers(plan.strategy));
   if (communicates && !plan.link.bandwidth && !belief_.host_links().empty()) {
     if (plan.hosts.empty()) {
       flags.push_back(fmt::format(

@@ -354,7 +354,7 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
 
   observed.Add(log_time);
   observed.last = ++rows;
-  if (observed.rows == 1) range.Include(plan, scope);
+  if (observed.rows == 1) range.Include(cluster, plan, scope);
   Linearise(&observed, answer, at_hosts);
   for (std::size_t i = 0; i < std::min(kAnew, plans.size() - 1); ++i) {
     next_plan = (next_plan + 1) % plans.size();

@@ -201,6 +201,16 @@ Calibration TakeCalibration(YamlSection* section) {
       const std::vector<std::string> names = ParseHosts(*hosts, range->PlaceOf("hosts_alone"));
       c.range.hosts_alone = {names.begin(), names.end()};
     }
+    if (std::optional<YamlSection> rates = range->OptionalSection("bandwidth")) {
+      const DataRate<> low = ParseQuantity<DataRate<>>(rates->Text("min"), rates->PlaceOf("min"));
+      const DataRate<> high = ParseQuantity<DataRate<>>(rates->Text("max"), rates->PlaceOf("max"));
+      if (high < low) {
+        throw InputError(rates->PlaceOf("max"), rates->Text("max"), "is below the least",
+                         "at least " + rates->Text("min"));
+      }
+      c.range.bandwidth = {low, high};
+      rates->Finish();
+    }
     if (std::optional<YamlSection> batches = range->OptionalSection("local_batch")) {
       for (auto& [scope, batch] : batches->NamedSections()) {
         const int low = batch.Integer("min", 1, kMost);
@@ -309,6 +319,11 @@ void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
   *out << YAML::Key << "max_workers" << YAML::Value << c.range.max_workers;
   *out << YAML::Key << "max_nodes" << YAML::Value << c.range.max_nodes;
   *out << YAML::Key << "max_devices_per_node" << YAML::Value << c.range.max_devices_per_node;
+  if (const auto& rates = c.range.bandwidth) {
+    *out << YAML::Key << "bandwidth" << YAML::Value << YAML::Flow << YAML::BeginMap << YAML::Key
+         << "min" << YAML::Value << FactText(rates->min) << YAML::Key << "max" << YAML::Value
+         << FactText(rates->max) << YAML::EndMap << YAML::Block;
+  }
   EmitText(out, "hosts_alone", JoinHosts({c.range.hosts_alone.begin(), c.range.hosts_alone.end()}));
   *out << YAML::Key << "local_batch" << YAML::Value << YAML::BeginMap;
   for (const auto& [key, batch] : c.range.local_batch) {

@@ -279,6 +279,18 @@ CalibratedRange ReadRange(const json& value) {
       range.hosts_alone.insert(host.get<std::string>());
     }
   }
+  if (box.Has("bandwidth_bytes_per_s")) {
+    const json& rates = box.Array("bandwidth_bytes_per_s");
+    const bool pair = rates.size() == 2 && rates[0].is_number() && rates[1].is_number();
+    const double low =
+        pair ? Reader::NumberOf(rates[0], "range.bandwidth_bytes_per_s", 0, Reader::kMost) : 0;
+    const double high =
+        pair ? Reader::NumberOf(rates[1], "range.bandwidth_bytes_per_s", 0, Reader::kMost) : 0;
+    if (!(low > 0) || high < low) {
+      Refuse("range.bandwidth_bytes_per_s", rates.dump(), "is no range of rates", "least, most");
+    }
+    range.bandwidth = {DataRate<>::FromSi(low), DataRate<>::FromSi(high)};
+  }
   box.Finish();
   return range;
 }
@@ -314,6 +326,9 @@ std::string FormatOnlineRecord(const OnlineRecord& record) {
                   {"max_devices_per_node", record.range.max_devices_per_node},
                   {"local_batch", std::move(batches)}};
   if (!record.range.hosts_alone.empty()) out["range"]["hosts_alone"] = record.range.hosts_alone;
+  if (const auto& rates = record.range.bandwidth) {
+    out["range"]["bandwidth_bytes_per_s"] = {rates->min.si(), rates->max.si()};
+  }
   json plans = json::array();
   for (const MeasuredPlan& plan : record.plans) plans.push_back(ToJson(plan));
   out["plans"] = std::move(plans);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "data/record/machine.h"
 #include "data/record/plan.h"
 
 namespace stepcast {
@@ -35,10 +36,44 @@ std::string ComputeText(const ParameterEstimate& slowdown) {
   return text;
 }
 
-void CalibratedRange::Include(const Plan& plan, const std::string& scope) {
-  max_workers = std::max(max_workers, plan.workers());
-  max_nodes = std::max(max_nodes, plan.nodes());
-  max_devices_per_node = std::max(max_devices_per_node, DevicesOnFullestNode(plan.placement));
+std::optional<CalibratedRange::BatchRange> CalibratedRange::BatchesOf(
+    const std::string& scope) const {
+  const auto it = local_batch.find(scope);
+  return it == local_batch.end() ? std::nullopt : std::optional(it->second);
+}
+
+namespace {
+
+// Grows by the line rate that a plan states or its cluster file knows.
+void Include(const std::optional<DataRate<>>& stated, const std::optional<DataRate<>>& known,
+             std::optional<CalibratedRange::RateRange>* range) {
+  const std::optional<DataRate<>> rate = stated ? stated : known;
+  if (!rate) return;
+  if (!*range) *range = CalibratedRange::RateRange{*rate, *rate};
+  (*range)->min = Min((*range)->min, *rate);
+  (*range)->max = Max((*range)->max, *rate);
+}
+
+}  // namespace
+
+void CalibratedRange::IncludeMessage(const Cluster& cluster, const Plan& plan) {
+  const int devices = DevicesOnFullestNode(plan.placement);
+  const bool exchanges = TraitsOf(plan.strategy).exchanges;
+  max_workers = std::max(max_workers, exchanges ? plan.workers() : devices);
+  max_nodes = std::max(max_nodes, exchanges ? plan.nodes() : 1);
+  max_devices_per_node = std::max(max_devices_per_node, devices);
+  if (!exchanges) return;
+  const bool to_servers = plan.servers > 0 && !plan.server.colocated;
+  if (plan.nodes() > 1 || to_servers) {
+    stepcast::Include(plan.link.bandwidth, cluster.link.bandwidth, &bandwidth);
+  }
+  if (to_servers) {
+    stepcast::Include(plan.server_link.bandwidth, cluster.server_link.bandwidth, &bandwidth);
+  }
+}
+
+void CalibratedRange::Include(const Cluster& cluster, const Plan& plan, const std::string& scope) {
+  IncludeMessage(cluster, plan);
   const int batch = plan.local_batch;
   BatchRange& own = local_batch.try_emplace(scope, BatchRange{batch, batch, 0}).first->second;
   own.min = std::min(own.min, batch);

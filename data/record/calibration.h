@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "data/record/scatter.h"
+#include "data/units/quantity.h"
 
 namespace stepcast {
 
+struct Cluster;
 struct Plan;
 
 // Who decided a fitted value. The variance of ln(value) after the fit is compared with the variance
@@ -81,16 +83,21 @@ struct CalibratedRange {
     int max_workers = 0;  // 0 where a file does not say
   };
   std::map<std::string, BatchRange> local_batch;  // by the workload's scope
-  std::set<std::string> hosts_alone;              // those that were measured by themselves
+  // The line rates of links that runs had, where they or their cluster file stated them.
+  struct RateRange {
+    DataRate<> min;
+    DataRate<> max;
+  };
+  std::optional<RateRange> bandwidth;
+  std::set<std::string> hosts_alone;  // those that were measured by themselves
 
   // Empty for a workload of which no run was fitted.
-  std::optional<BatchRange> BatchesOf(const std::string& scope) const {
-    const auto it = local_batch.find(scope);
-    return it == local_batch.end() ? std::nullopt : std::optional(it->second);
-  }
+  std::optional<BatchRange> BatchesOf(const std::string& scope) const;
 
-  // Grows by a run of the workload of that scope.
-  void Include(const Plan& plan, const std::string& scope);
+  // Grows by a run of the workload of that scope, or of a bare message, which tells of the network
+  // alone. Workers that exchange nothing are many runs of one node.
+  void Include(const Cluster& cluster, const Plan& plan, const std::string& scope);
+  void IncludeMessage(const Cluster& cluster, const Plan& plan);
 };
 
 struct Calibration {

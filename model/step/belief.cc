@@ -139,10 +139,21 @@ Belief::Belief(const Cluster& cluster, const Workload& workload, const std::opti
   origins_.assign(log_values_.size(), Origin::kPrior);
   if (cluster.calibration) {
     TakeCalibration(*cluster.calibration, workload, facts, device);
-  } else {
-    stated_share_log_sd_ = kStatedLinkLogSd;
+    rates_ = cluster.calibration->range.bandwidth;
   }
   values_ = PlanParameters::FromLogs(log_values_.data(), &log_values_[kWorkloadOffset], nullptr);
+}
+
+double Belief::StatedShareLogSd(const LinkFacts& link, const LinkFacts& server_link) const {
+  double log_sd = 0;
+  for (const LinkFacts* stated : {&link, &server_link}) {
+    if (!stated->bandwidth) continue;
+    if (!rates_) return kStatedLinkLogSd;
+    const double above = std::log2(*stated->bandwidth / rates_->max);
+    const double below = std::log2(rates_->min / *stated->bandwidth);
+    log_sd = std::max({log_sd, kShareLogSdPerDoubling * above, kShareLogSdPerHalving * below});
+  }
+  return std::min(log_sd, kStatedLinkLogSd);
 }
 
 const ParameterSpec& Belief::SpecOf(int position) const {

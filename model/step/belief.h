@@ -70,9 +70,9 @@ class Belief {
   double ScatterAt(double sync_share) const {
     return scatter_ ? scatter_->At(sync_share) : total_scatter_;
   }
-  // Standard deviation of ln(share of a line rate that the plan states which is reached). Runs that
-  // a calibration has seen tell the share, within the scatter of their steps.
-  double stated_share_log_sd() const { return stated_share_log_sd_; }
+  // Standard deviation of ln(share reached of a line rate that the plan states): 0 within the rates
+  // of the fitted runs, and away from them up to what is believed of a link that nobody has used.
+  double StatedShareLogSd(const LinkFacts& link, const LinkFacts& server_link) const;
   // Host -> position of its link, of all that have one of their own.
   const std::vector<std::pair<std::string, int>>& host_links() const { return host_links_; }
   // Covariance of the believed ln(value) with those that the calibration has fitted, a column for
@@ -129,7 +129,7 @@ class Belief {
   std::vector<std::pair<std::string, int>> host_slowdowns_;
   ComputeBelief compute_ = ComputeBelief::kDataSheet;
   double total_scatter_ = 0;
-  double stated_share_log_sd_ = 0;
+  std::optional<CalibratedRange::RateRange> rates_;  // of the fitted runs
   std::optional<Scatter> scatter_;
 };
 

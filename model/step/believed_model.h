@@ -36,6 +36,7 @@ class BelievedModel {
   // The answer to Facts(plan), at the values that are believed.
   Answer Evaluate(const Plan& plan) const;
 
+  const Cluster& cluster() const { return cluster_; }
   const Belief& belief() const { return belief_; }
   const Workload& workload() const { return workload_; }
   const std::string& device() const { return device_; }

@@ -24,6 +24,10 @@ struct Prior {
 // (HKBU), 1.0 by NCCL and 0.53 or more by Gloo (tc_netem_collectives); together 0.99
 // (docs/reference/sources.md). Ports that had negotiated a lower rate are no part of it.
 inline constexpr double kStatedLinkLogSd = 0.35;
+// What a rate tells of the share that is reached of another. A slower link than those of the runs
+// is filled at least as well by what filled them; a faster one shows what had no need to be fast.
+inline constexpr double kShareLogSdPerDoubling = 0.15;
+inline constexpr double kShareLogSdPerHalving = 0.05;
 
 using ClusterPriors = std::array<Prior, kClusterParameterCount>;
 using WorkloadPriors = std::array<Prior, kWorkloadParameterCount>;

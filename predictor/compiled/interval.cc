@@ -313,9 +313,9 @@ struct Staged {
   // `by_step()` and `by_compute()` are the gradients of the logarithms of the step and its compute;
   // `shown` is the part of the step that is not compute.
   template <class ByStep, class ByCompute>
-  void SetInterval(const PlanQuery& query, const StagedParts& parts, Duration<> step,
-                   Duration<> compute, const ByStep& by_step, const ByCompute& by_compute,
-                   Duration<> shown, Forecast* forecast) const;
+  void SetInterval(const PlanQuery& query, const StepFacts& f, const StagedParts& parts,
+                   Duration<> step, Duration<> compute, const ByStep& by_step,
+                   const ByCompute& by_compute, Duration<> shown, Forecast* forecast) const;
 };
 
 template <bool kHeldBack>
@@ -417,18 +417,22 @@ STEPCAST_FLATTEN void Staged::ByServers(const StepFacts& f, const StagedParts& p
 }
 
 template <class ByStep, class ByCompute>
-void Staged::SetInterval(const PlanQuery& query, const StagedParts& parts, Duration<> step,
-                         Duration<> compute, const ByStep& by_step, const ByCompute& by_compute,
-                         Duration<> shown, Forecast* forecast) const {
+void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, const StagedParts& parts,
+                         Duration<> step, Duration<> compute, const ByStep& by_step,
+                         const ByCompute& by_compute, Duration<> shown, Forecast* forecast) const {
   const double profile_sd = s.ProfileLogSd(query.local_batch);
   const double discrepancy =
       Discrepancy({query.workers, query.nodes, query.devices_per_node, query.local_batch}, s.range,
                   s.batches, [&](int count) { return parts.Doublings(count); });
   const double beyond = profile_sd * profile_sd + discrepancy * discrepancy;
   const double scatter = s.belief.ScatterAt(shown / step);
+  const double share_log_sd = s.belief.StatedShareLogSd(f.link, f.server_link);
+  const auto variance = [&](const Gradient& by) {
+    const double by_share = by[kShareColumn] * share_log_sd;
+    return std::max(0.0, t.covariance.Of(by)) + by_share * by_share;
+  };
   forecast->step_time = step;
-  forecast->log_sd =
-      std::sqrt(std::max(0.0, t.covariance.Of(by_step())) + scatter * scatter + beyond);
+  forecast->log_sd = std::sqrt(variance(by_step()) + scatter * scatter + beyond);
   const double factor = std::exp(kNinetyPercent * forecast->log_sd);
   forecast->high = step * factor;
   forecast->low = step / factor;
@@ -437,7 +441,7 @@ void Staged::SetInterval(const PlanQuery& query, const StagedParts& parts, Durat
   const double compute_scatter = s.belief.ScatterAt(0);
   const double least = compute_scatter * compute_scatter + beyond;
   if (compute * factor < step * std::exp(kNinetyPercent * std::sqrt(least))) return;
-  const double log_sd = std::sqrt(std::max(0.0, t.covariance.Of(by_compute())) + least);
+  const double log_sd = std::sqrt(variance(by_compute()) + least);
   forecast->low = Max(forecast->low, compute / std::exp(kNinetyPercent * log_sd));
 }
 
@@ -514,7 +518,8 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
     return g;
   };
   SetInterval(
-      query, parts, ValueOf(step), ValueOf(compute), [&] { return gradient_of(step.si(), true); },
+      query, f, parts, ValueOf(step), ValueOf(compute),
+      [&] { return gradient_of(step.si(), true); },
       [&] { return gradient_of(compute.si(), false); }, ValueOf(shown), forecast);
   const Duration<> exposed = ValueOf(joined.exposed);
   const Duration<> transfer = ExposedTransfer(exposed, sync.transfer, sync.all);
@@ -598,7 +603,7 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
     return g;
   };
   SetInterval(
-      query, parts, ValueOf(step.total()), ValueOf(step.compute()),
+      query, f, parts, ValueOf(step.total()), ValueOf(step.compute()),
       [&] { return gradient_of(step.total()); }, [&] { return gradient_of(step.compute()); },
       ValueOf(step.exposed() + step.straggler_wait), forecast);
   forecast->limiter = step.limiter;
@@ -650,8 +655,6 @@ std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& st
       t.covariance.Set(i, j, state.belief.log_covariance()(position(i), position(j)));
     }
   }
-  const double share_log_sd = state.belief.stated_share_log_sd();
-  t.covariance.Set(kShareColumn, kShareColumn, share_log_sd * share_log_sd);
   state.RecordRates(t.cluster_by_link, t.workload_by_link, &t.rates);
   return made;
 }

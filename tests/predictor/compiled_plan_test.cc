@@ -113,7 +113,7 @@ std::optional<Interval> CentralInterval(const Predictor& predictor, const Plan& 
     }
   }
   const auto variance = [&](const std::array<double, kCount>& g) {
-    const double by_share = g[kShare] * belief.stated_share_log_sd();
+    const double by_share = g[kShare] * belief.StatedShareLogSd(facts.link, facts.server_link);
     double sum = by_share * by_share;
     for (std::size_t i = 0; i < kShare; ++i) {
       for (std::size_t j = 0; j < kShare; ++j) {
