@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "data/values/names.h"
 #include "model/step/parameters.h"
 
 namespace stepcast {
@@ -14,6 +15,10 @@ namespace {
 // Beyond this the model does not describe the runs; public traces are met within 6 %.
 constexpr double kUselessMape = 0.5;
 constexpr double kAtBound = 1e-6;
+// Shares of a stated rate between which a fitted one does not contradict it: libraries reach as
+// little as 0.57 of a line (docs/explanation/step-model.md).
+constexpr double kLeastShare = 0.5;
+constexpr double kMostShare = 1.1;
 
 std::string Rounded(double value) {
   std::ostringstream text;
@@ -33,15 +38,41 @@ void AddEdges(const Calibration& calibration, std::vector<std::string>* caveats)
   }
 }
 
+// Fitted links that are surely not what the cluster file says of them.
+void AddLinks(const Cluster& cluster, const Calibration& calibration,
+              std::vector<std::string>* caveats) {
+  const std::string name(kClusterParameterSpecs[kLinkBandwidth].name);
+  for (const ParameterEstimate& p : calibration.parameters) {
+    if (p.name != name) continue;
+    const std::vector<std::string> hosts = HostsOfScope(p.scope);
+    const bool own = std::any_of(cluster.hosts.begin(), cluster.hosts.end(), [&](const Host& host) {
+      return host.link.bandwidth && std::count(hosts.begin(), hosts.end(), host.name) > 0;
+    });
+    if (!own && !cluster.link.bandwidth) continue;
+    const bool slower = p.high < kLeastShare * p.prior_value;
+    if (!slower && p.low <= kMostShare * p.prior_value) continue;
+    caveats->push_back(name + " of " + p.scope + " is " + Rounded(p.value) + " " + p.unit +
+                       ", where the cluster file says " + Rounded(p.prior_value) +
+                       (slower ? ": look at the cable, the port and who else uses it"
+                               : ": no link is faster than its port"));
+  }
+}
+
 // Caveats of a campaign that is one run short of telling the network.
-void AddNetwork(const CalibrationProblem& problem, const Calibration& calibration,
-                std::vector<std::string>* caveats) {
-  const bool servers = std::any_of(problem.runs.begin(), problem.runs.end(),
-                                   [](const Run& run) { return UsesServers(run.plan.strategy); });
-  if (problem.cluster.nodes < 2 || servers) return;
-  if (calibration.range.max_nodes < 2) {
+void AddNetwork(const CalibrationProblem& problem, std::vector<std::string>* caveats) {
+  if (problem.cluster.nodes < 2) return;
+  // Nodes of runs between workers; those with servers have no neighbours.
+  int most_nodes = 0;
+  bool servers = false;
+  for (const Run& run : problem.runs) {
+    if (!TraitsOf(run.plan.strategy).exchanges) continue;
+    const bool by_servers = UsesServers(run.plan.strategy);
+    servers = servers || (by_servers && (run.plan.nodes() > 1 || !run.plan.server.colocated));
+    if (!by_servers) most_nodes = std::max(most_nodes, run.plan.nodes());
+  }
+  if (most_nodes < 2 && !servers) {
     caveats->push_back("no run leaves its node: the network between nodes is a prior");
-  } else if (calibration.range.max_nodes == 2 && problem.cluster.nodes > 2) {
+  } else if (most_nodes == 2 && problem.cluster.nodes > 2) {
     caveats->push_back(
         "no run has three nodes: all flows between two share one path, and what a node with two "
         "neighbours does is a prior");
@@ -60,12 +91,19 @@ void AddBatches(const CalibrationProblem& problem, std::vector<std::string>* cav
     ++seen.runs;
     seen.batches.insert(run.plan.local_batch);
   }
+  std::vector<std::string> alone;
+  int batch = 0;
   for (const auto& [name, seen] : by_workload) {
     if (seen.batches.size() > 1) continue;
-    caveats->push_back(name + " was measured at one batch only (" +
-                       std::to_string(*seen.batches.begin()) +
-                       "): how its time grows with the batch is a prior");
+    batch = *seen.batches.begin();
+    alone.push_back(name);
   }
+  if (alone.empty()) return;
+  const bool one = alone.size() == 1;
+  caveats->push_back(
+      JoinNames(alone) + (one ? " was" : " were each") + " measured at one batch only" +
+      (one ? " (" + std::to_string(batch) + "): how its time grows" : ": how their times grow") +
+      " with the batch is a prior");
 }
 
 }  // namespace
@@ -81,6 +119,7 @@ std::vector<std::string> Caveats(const CalibrationProblem& problem,
                       " % off on average; look for a wrong unit, strategy, link or workload");
   }
   AddEdges(calibration, &caveats);
+  AddLinks(problem.cluster, calibration, &caveats);
   const bool any = std::any_of(
       calibration.parameters.begin(), calibration.parameters.end(), [](const ParameterEstimate& p) {
         return p.decided_by == DecidedBy::kData || p.decided_by == DecidedBy::kBoth;
@@ -88,7 +127,7 @@ std::vector<std::string> Caveats(const CalibrationProblem& problem,
   if (!any) {
     caveats.emplace_back("no parameter was decided by the runs: forecasts rest on priors alone");
   }
-  AddNetwork(problem, calibration, &caveats);
+  AddNetwork(problem, &caveats);
   AddBatches(problem, &caveats);
   return caveats;
 }

@@ -17,6 +17,7 @@
 #include "data/plan/key.h"
 #include "model/step/believed_model.h"
 #include "model/step/plan_key.h"
+#include "model/step/step_facts.h"
 
 namespace stepcast {
 namespace {
@@ -35,6 +36,10 @@ constexpr double kTimesCloser = 3;
 // When a factor may be the network's.
 constexpr double kNetworkShare = 0.5;
 constexpr double kNetworkFactor = 2;
+// How near a rate or a loss is looked for, by its logarithm.
+constexpr double kPrecision = 1e-3;
+constexpr double kLeastLossLookedFor = 1e-6;
+constexpr double kMostLossLookedFor = 0.5;
 // The slowest link that is worth a thought beside a simpler explanation.
 constexpr DataRate<> kSlowestInUse = MegabitsPerSecond(100.0);
 
@@ -289,6 +294,7 @@ class Diagnosis {
       return causes;
     }
     for (LinkFacts Plan::*link : Links()) {
+      if (LossOf(link) > 0) continue;
       const std::optional<DataRate<>> found = RateWithinPort(link);
       const std::optional<DataRate<>> nominal = found ? SoldAs(*found) : std::nullopt;
       if (!nominal || *nominal < kSlowestInUse || IsBeyondPort(link, *nominal)) continue;
@@ -392,7 +398,6 @@ class Diagnosis {
 
   // The rate at which the model gives the measured time; none where no rate does.
   std::optional<DataRate<>> RateOf(LinkFacts Plan::*link) const {
-    constexpr double kPrecision = 1e-3;  // of ln(rate)
     const ParameterSpec& spec = kClusterParameterSpecs[kLinkBandwidth];
     Plan plan = plan_;
     const auto log_ratio = [&](double log_rate) {
@@ -461,6 +466,30 @@ class Diagnosis {
     return "";
   }
 
+  // The loss of the link, where the row or the cluster file states one.
+  double LossOf(LinkFacts Plan::*link) const {
+    const bool servers = link == &Plan::server_link;
+    return (servers ? ServerLinkOf(cluster_, plan_) : LinkOf(cluster_, plan_)).loss.value_or(0);
+  }
+
+  // As "link that loses 2 %"; empty where no loss explains the row.
+  std::string LossText(LinkFacts Plan::*link) const {
+    Plan plan = plan_;
+    const auto log_ratio = [&](double log_loss) {
+      (plan.*link).loss = std::exp(log_loss);
+      return LogRatio(plan);
+    };
+    double low = std::log(kLeastLossLookedFor);
+    double high = std::log(kMostLossLookedFor);
+    if (log_ratio(low) < 0 || log_ratio(high) > 0) return "";  // steps lengthen with the loss
+    while (high - low > kPrecision) {
+      const double middle = (low + high) / 2;
+      (log_ratio(middle) > 0 ? low : high) = middle;
+    }
+    return LinkName(link) + " that loses " + NumberText(100 * std::exp((low + high) / 2)) +
+           " %, where " + NumberText(100 * LossOf(link)) + " % are stated";
+  }
+
   // As "link of 100 Mbit/s"; empty where no rate explains the row.
   std::string LinkText(LinkFacts Plan::*link) const {
     constexpr double kFarBelow = 3;
@@ -493,7 +522,7 @@ class Diagnosis {
     }
     if (!MayBeNetwork()) return "";
     for (LinkFacts Plan::*link : Links()) {
-      const std::string text = LinkText(link);
+      const std::string text = LossOf(link) > 0 ? LossText(link) : LinkText(link);
       if (!text.empty()) return "behaves like a " + text;
     }
     return "";
@@ -507,6 +536,7 @@ class Diagnosis {
                                 " than its like: a straggling node, a device that is throttled or "
                                 "shared, ";
       for (LinkFacts Plan::*link : Links()) {
+        if (LossOf(link) > 0) continue;
         const std::optional<DataRate<>> rate = RateWithinPort(link);
         if (!rate) continue;
         return cause + "steps of the warm-up, or a " + LinkName(link) + " of " + RateText(*rate);

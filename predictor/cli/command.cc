@@ -256,6 +256,15 @@ void NameAllHosts(const Cluster& cluster, Plan* plan) {
   plan->hosts.assign(hosts.begin(), hosts.end());
 }
 
+std::string DescribeLink(const LinkFacts& link) {
+  std::vector<std::string> facts;
+  if (link.bandwidth) facts.push_back(FormatRate(*link.bandwidth));
+  if (link.rtt) facts.push_back("round trip " + FormatDuration(*link.rtt));
+  if (link.loss) facts.push_back(fmt::format("{:.3g} % lost", 100 * *link.loss));
+  if (link.transport) facts.push_back(NameOf(*link.transport));
+  return JoinNames(facts);
+}
+
 std::string DescribePlan(const Plan& plan) {
   std::string text = fmt::format("{} worker{}", plan.workers(), plan.workers() == 1 ? "" : "s");
   if (plan.nodes() > 1) {
@@ -278,6 +287,10 @@ std::string DescribePlan(const Plan& plan) {
   if (plan.accumulation_steps > 1) {
     text += fmt::format(" x {} accumulated", plan.accumulation_steps);
   }
+  const std::string link = DescribeLink(plan.link);
+  const std::string server_link = DescribeLink(plan.server_link);
+  if (!link.empty()) text += ", " + link;
+  if (!server_link.empty()) text += ", servers " + server_link;
   return text;
 }
 

@@ -106,6 +106,11 @@ Score ScoreOf(const Errors& all) {
   return score;
 }
 
+std::string LinkName(const LinkFacts& link) {
+  const std::string facts = DescribeLink(link);
+  return facts.empty() ? "not stated" : facts;
+}
+
 using GroupOf = std::function<std::string(const Run&)>;
 
 const std::map<std::string, GroupOf>& Groupings() {
@@ -117,6 +122,7 @@ const std::map<std::string, GroupOf>& Groupings() {
       {"nodes", [](const Run& r) { return std::to_string(r.plan.nodes()); }},
       {"servers", [](const Run& r) { return std::to_string(r.plan.servers); }},
       {"local_batch", [](const Run& r) { return std::to_string(r.plan.local_batch); }},
+      {"link", [](const Run& r) { return LinkName(r.plan.link); }},
       {"file", [](const Run& r) { return r.place.file; }},
   };
   return groupings;
@@ -141,8 +147,9 @@ Json ScoreJson(const Score& s) {
 int RunEvaluate(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   AddRunsOptions(&options);
-  options.add_options()("group-by", po::value<std::string>()->value_name("KEY"),
-                        "workload, device, strategy, workers, nodes, servers, local_batch, file")(
+  options.add_options()(
+      "group-by", po::value<std::string>()->value_name("KEY"),
+      "workload, device, strategy, workers, nodes, servers, local_batch, link, file")(
       "rows", "with --json: each row's prediction")("json", "print one JSON object")(
       "help", "print this text");
   const Arguments args("evaluate", options, "", arguments);
