@@ -61,6 +61,12 @@ ScatterRows MakeScatterRows(const std::vector<PlanRows>& plans,
   return rows;
 }
 
+// What a calibration names as the source of a run: its file, else what was said of it.
+std::string SourceOf(const Run& run) {
+  if (!run.place.file.empty()) return run.place.file;
+  return run.source.empty() ? "runs without a source" : run.source;
+}
+
 Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLayout& layout,
                             const std::vector<double>& values, Eigen::MatrixXd covariance,
                             const std::vector<Interval>& intervals, const ScatterRows& rows,
@@ -94,7 +100,7 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
   c.log_covariance = std::move(covariance);
   std::map<std::string, int> files;
   for (const Run& run : problem.runs) {
-    ++files[run.place.file];
+    ++files[SourceOf(run)];
     if (problem.workloads.at(run.workload).communication_only) {
       c.range.IncludeMessage(problem.cluster, run.plan);
     } else {

@@ -121,6 +121,8 @@ std::optional<Eigen::MatrixXd> Minimisation::Covariance() {
   if (!estimate.Compute(all, &problem_) || !estimate.GetCovarianceMatrix(all, matrix.data())) {
     return std::nullopt;
   }
+  // Symmetric to the last bit, as it is once a file was read.
+  matrix.triangularView<Eigen::StrictlyUpper>() = matrix.transpose();
   return matrix;
 }
 

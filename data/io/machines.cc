@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <span>
 #include <string_view>
@@ -23,6 +24,7 @@ namespace stepcast {
 namespace {
 
 constexpr double kHighestPrice = 1e6;
+constexpr Unit<FlopRateDimension> kFlopPerSecond{1, "FLOP/s"};
 
 Device TakeDevice(YamlSection* section) {
   Device device;
@@ -153,7 +155,7 @@ std::string FormatLowerTriangle(const Eigen::MatrixXd& matrix) {
   std::string text;
   for (Eigen::Index row = 0; row < matrix.rows(); ++row) {
     for (Eigen::Index column = 0; column <= row; ++column) {
-      text += fmt::format("{}{:.6g}", column == 0 ? "" : " ", matrix(row, column));
+      text += fmt::format("{}{}", column == 0 ? "" : " ", matrix(row, column));
     }
     text += '\n';
   }
@@ -260,15 +262,24 @@ Calibration TakeCalibration(YamlSection* section) {
   return c;
 }
 
-// Rates are written in the unit that people use for them, with all their digits.
+// A text that is read as the same bits: in the unit that people use, where a number of it is read
+// so, else in the unit of factor 1.
+template <class D>
+std::string ExactText(const Quantity<D>& value, const Unit<D>& unit, const Unit<D>& si) {
+  const double number = value.in(unit);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const double near :
+       {number, std::nextafter(number, 0.0), std::nextafter(number, kInfinity)}) {
+    if (near * unit.si == value.si()) return fmt::format("{} {}", near, unit.symbol);
+  }
+  return fmt::format("{} {}", value.si(), si.symbol);
+}
+
 std::string FactText(const DataRate<>& rate) {
-  const double gbit = rate.in(kGigabitsPerSecond);
-  return gbit >= 1 ? fmt::format("{} Gbit/s", gbit)
-                   : fmt::format("{} Mbit/s", rate.in(kMegabitsPerSecond));
+  const bool fast = rate.in(kGigabitsPerSecond) >= 1;
+  return ExactText(rate, fast ? kGigabitsPerSecond : kMegabitsPerSecond, kBytesPerSecond);
 }
-std::string FactText(const Duration<>& time) {
-  return fmt::format("{} ms", time.in(kMilliseconds));
-}
+std::string FactText(const Duration<>& time) { return ExactText(time, kMilliseconds, kSeconds); }
 std::string FactText(double loss) { return fmt::format("{}", loss); }
 std::string FactText(CongestionControl control) { return NameOf(control); }
 std::string FactText(Transport transport) { return NameOf(transport); }
@@ -295,7 +306,7 @@ bool IsParagraph(const std::string& text) {
 }
 
 void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
-  const auto number = [](double value) { return fmt::format("{:.10g}", value); };
+  const auto number = [](double value) { return fmt::format("{}", value); };
   *out << YAML::BeginMap;
   EmitText(out, "version", c.version);
   *out << YAML::Key << "residual_log_sd" << YAML::Value << number(c.residual_log_sd);
@@ -497,16 +508,16 @@ std::string FormatCluster(const Cluster& cluster) {
       out << YAML::Key << "aliases" << YAML::Value << YAML::Flow << d.aliases << YAML::Block;
     }
     const auto work_rate = [&](const char* key, const std::optional<WorkRate<>>& rate) {
-      if (rate) EmitText(&out, key, fmt::format("{} TFLOP/s", rate->in(kTeraflopPerSecond)));
+      if (rate) EmitText(&out, key, ExactText(*rate, kTeraflopPerSecond, kFlopPerSecond));
     };
     work_rate("fp32", d.fp32);
     work_rate("tf32", d.tf32);
     work_rate("fp16", d.fp16);
     work_rate("bf16", d.bf16);
-    if (d.memory) EmitText(&out, "memory", fmt::format("{} GB", d.memory->in(kGigabytes)));
+    if (d.memory) EmitText(&out, "memory", ExactText(*d.memory, kGigabytes, kBytes));
     if (d.memory_bandwidth) {
       EmitText(&out, "memory_bandwidth",
-               fmt::format("{} GB/s", d.memory_bandwidth->in(kGigabytesPerSecond)));
+               ExactText(*d.memory_bandwidth, kGigabytesPerSecond, kBytesPerSecond));
     }
     if (d.power_w) EmitText(&out, "power", fmt::format("{} W", *d.power_w));
     out << YAML::EndMap;

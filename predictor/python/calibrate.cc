@@ -27,6 +27,28 @@ py::array_t<double> Collect(const CalibrationOutcome& outcome, Of of) {
   return values;
 }
 
+py::tuple OutcomeState(const CalibrationOutcome& o) {
+  return py::make_tuple(static_cast<int>(o.status), o.message, o.cluster,
+                        Collect(o, [](const RunResidual& r) { return r.predicted.in(kSeconds); }),
+                        Collect(o, [](const RunResidual& r) { return r.log_ratio; }), o.mape,
+                        o.iterations);
+}
+
+CalibrationOutcome OutcomeOf(const py::tuple& state) {
+  CalibrationOutcome o;
+  o.status = static_cast<CalibrationOutcome::Status>(state[0].cast<int>());
+  o.message = state[1].cast<std::string>();
+  o.cluster = state[2].cast<Cluster>();
+  const auto predicted = state[3].cast<std::vector<double>>();
+  const auto log_ratios = state[4].cast<std::vector<double>>();
+  for (std::size_t i = 0; i < predicted.size(); ++i) {
+    o.residuals.push_back({Seconds(predicted[i]), log_ratios[i]});
+  }
+  o.mape = state[5].cast<double>();
+  o.iterations = state[6].cast<int>();
+  return o;
+}
+
 CalibrationOutcome Fit(Cluster cluster, std::vector<Run> runs,
                        std::map<std::string, Workload> workloads,
                        std::map<std::string, Device> devices, double step_log_sd,
@@ -71,7 +93,8 @@ PYBIND11_MODULE(_calibrate, m) {
           },
           "array of float64 : ln(measured / predicted) of the runs")
       .def("__repr__",
-           [](const Outcome& o) { return fmt::format("<CalibrationOutcome: {}>", o.message); });
+           [](const Outcome& o) { return fmt::format("<CalibrationOutcome: {}>", o.message); })
+      .def(py::pickle(&OutcomeState, &OutcomeOf));
   m.def("fit", &Fit, py::arg("cluster"), py::arg("runs"), py::arg("workloads"), py::arg("devices"),
         py::arg("step_log_sd") = defaults.step_log_sd,
         py::arg("max_iterations") = defaults.max_iterations,

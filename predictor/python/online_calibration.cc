@@ -38,10 +38,19 @@ void BindOnlineCalibration(py::module_* m) {
       .def_readonly("surprise", &Observation::surprise,
                     "float : log_ratio in standard deviations of what was expected")
       .def_readonly("drifted", &Observation::drifted, "bool : the job no longer behaves as it did")
-      .def("__repr__", [](const Observation& o) {
-        return fmt::format("<Observation: predicted {:.4g} s, {:+.1f} standard deviations{}>",
-                           o.predicted.in(kSeconds), o.surprise, o.drifted ? ", drifted" : "");
-      });
+      .def("__repr__",
+           [](const Observation& o) {
+             return fmt::format("<Observation: predicted {:.4g} s, {:+.1f} standard deviations{}>",
+                                o.predicted.in(kSeconds), o.surprise, o.drifted ? ", drifted" : "");
+           })
+      .def(py::pickle(
+          [](const Observation& o) {
+            return py::make_tuple(o.predicted.in(kSeconds), o.log_ratio, o.surprise, o.drifted);
+          },
+          [](const py::tuple& state) {
+            return Observation{Seconds(state[0].cast<double>()), state[1].cast<double>(),
+                               state[2].cast<double>(), state[3].cast<bool>()};
+          }));
 
   py::class_<BoundCalibration>(
       *m, "OnlineCalibration",

@@ -25,6 +25,10 @@ struct BoundPrediction {
   const StepTime<double>& step() const { return prediction.breakdown; }
 };
 
+BoundPrediction Ask(const SharedPredictor& predictor, const Plan& plan) {
+  return {predictor->predictor.Predict(plan), plan, predictor};
+}
+
 // As the program's --json, to the key.
 py::dict PredictionDict(const BoundPrediction& p) {
   const Json json = PredictionJson(p.prediction, p.plan,
@@ -133,7 +137,12 @@ void BindPrediction(py::module_* m) {
              return fmt::format("<Prediction of {}: {}>", TitleOf(*p.predictor),
                                 Summary(p.prediction));
            })
-      .def("_repr_html_", &PredictionHtml);
+      .def("_repr_html_", &PredictionHtml)
+      // Asked again, a predictor answers with the same bits.
+      .def(py::pickle([](const P& p) { return py::make_tuple(p.predictor, p.plan); },
+                      [](const py::tuple& state) {
+                        return Ask(state[0].cast<SharedPredictor>(), state[1].cast<Plan>());
+                      }));
 }
 
 }  // namespace
@@ -184,7 +193,7 @@ void BindPredictor(py::module_* m) {
           "predict",
           [](const SharedPredictor& p, const Plan& plan) {
             py::gil_scoped_release release;
-            return BoundPrediction{p->predictor.Predict(plan), plan, p};
+            return Ask(p, plan);
           },
           py::arg("plan"),
           "One plan: step time with its interval, breakdown, traffic, memory, flags.\n\n"

@@ -102,6 +102,25 @@ std::string ClusterHtml(const Cluster& c) {
   return html + "</table>";
 }
 
+// What Python shows of an estimate, in the order in which it is pickled.
+py::tuple ParameterState(const ParameterEstimate& p) {
+  return py::make_tuple(p.scope, p.name, p.value, p.unit, p.log_sd, p.low, p.high,
+                        static_cast<int>(p.decided_by));
+}
+
+ParameterEstimate ParameterOf(const py::tuple& state) {
+  ParameterEstimate p;
+  p.scope = state[0].cast<std::string>();
+  p.name = state[1].cast<std::string>();
+  p.value = state[2].cast<double>();
+  p.unit = state[3].cast<std::string>();
+  p.log_sd = state[4].cast<double>();
+  p.low = state[5].cast<double>();
+  p.high = state[6].cast<double>();
+  p.decided_by = static_cast<DecidedBy>(state[7].cast<int>());
+  return p;
+}
+
 void BindCluster(py::module_* m) {
   py::class_<ParameterEstimate>(*m, "Parameter", "One fitted parameter: ln(value) is normal.")
       .def_readonly("scope", &ParameterEstimate::scope,
@@ -118,10 +137,12 @@ void BindCluster(py::module_* m) {
             return kDecidedByNames[static_cast<int>(p.decided_by)];
           },
           "str : data, both, prior, stated")
-      .def("__repr__", [](const ParameterEstimate& p) {
-        return fmt::format("<Parameter {} of {}: {:.4g}{}{}>", p.name, p.scope, p.value,
-                           p.unit.empty() ? "" : " ", p.unit);
-      });
+      .def("__repr__",
+           [](const ParameterEstimate& p) {
+             return fmt::format("<Parameter {} of {}: {:.4g}{}{}>", p.name, p.scope, p.value,
+                                p.unit.empty() ? "" : " ", p.unit);
+           })
+      .def(py::pickle(&ParameterState, &ParameterOf));
 
   const auto parse = [](const std::string& text, const std::string& path) {
     return ParseCluster(text, path);
@@ -232,37 +253,60 @@ void BindWorkload(py::module_* m) {
 
 // ---- Runs.
 
+// A run that was read keeps where it stands in its file.
+py::tuple RunState(const Run& r) {
+  return py::make_tuple(r.workload, r.device, r.plan, r.step_time.in(kSeconds),
+                        SiOrNone(r.exposed_sync), r.source, r.place.file, r.place.line);
+}
+
+Run RunOf(const py::tuple& state) {
+  Run run;
+  run.workload = state[0].cast<std::string>();
+  run.device = state[1].cast<std::string>();
+  run.plan = state[2].cast<Plan>();
+  run.step_time = Seconds(state[3].cast<double>());
+  run.exposed_sync = FromSi<Duration<>>(state[4]);
+  run.source = state[5].cast<std::string>();
+  run.place = {state[6].cast<std::string>(), state[7].cast<int>(), ""};
+  return run;
+}
+
 void BindRun(py::module_* m) {
   py::class_<Run>(*m, "Run", "One measured run: a plan, and how long its step took.")
       .def(py::init([](std::string workload, std::string device, const Plan& plan,
-                       double step_time_s, const std::optional<double>& exposed_sync_s) {
+                       double step_time_s, const std::optional<double>& exposed_sync_s,
+                       std::string source) {
              Run run;
              run.workload = std::move(workload);
              run.device = std::move(device);
              run.plan = plan;
              run.step_time = Seconds(step_time_s);
              if (exposed_sync_s) run.exposed_sync = Seconds(*exposed_sync_s);
+             run.source = std::move(source);
              return run;
            }),
            py::arg("workload"), py::arg("device"), py::arg("plan"), py::arg("step_time_s"),
-           py::arg("exposed_sync_s") = py::none(),
+           py::arg("exposed_sync_s") = py::none(), py::arg("source") = "",
            "Parameters\n"
            "    workload : str : its name\n    device : str : what it ran on\n"
            "    plan : Plan\n"
            "    step_time_s : float : a worker's wall time from one optimizer step to its next\n"
-           "    exposed_sync_s : float : the part of it that synchronisation shows, if measured")
+           "    exposed_sync_s : float : the part of it that synchronisation shows, if measured\n"
+           "    source : str : where it was measured; a calibration counts its runs by it")
       .def_readonly("workload", &Run::workload, "str")
       .def_readonly("device", &Run::device, "str")
       .def_readonly("plan", &Run::plan, "Plan")
-      .def_readonly("source", &Run::source, "str")
+      .def_readonly("source", &Run::source, "str : where it was measured")
       .def_property_readonly(
           "step_time_s", [](const Run& r) { return r.step_time.in(kSeconds); }, "float")
       .def_property_readonly(
           "exposed_sync_s", [](const Run& r) { return SiOrNone(r.exposed_sync); }, "float")
-      .def("__repr__", [](const Run& r) {
-        return fmt::format("<Run of {} on {}: {:.4g} s, {}>", r.workload, r.device,
-                           r.step_time.in(kSeconds), PlanRepr(r.plan));
-      });
+      .def("__repr__",
+           [](const Run& r) {
+             return fmt::format("<Run of {} on {}: {:.4g} s, {}>", r.workload, r.device,
+                                r.step_time.in(kSeconds), PlanRepr(r.plan));
+           })
+      .def(py::pickle(&RunState, &RunOf));
   m->def("read_runs", &ReadRuns, py::arg("path"),
          "The runs of a CSV file (docs/reference/formats.md), in its order.");
 }

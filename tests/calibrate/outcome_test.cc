@@ -2,12 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "calibrate/calibrate.h"
+#include "data/io/machines.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/devices.h"
 #include "tests/support/input_error.h"
 
 namespace stepcast {
@@ -111,6 +115,43 @@ TEST(Outcome, KeepsWhatItWasFittedTo) {
   EXPECT_EQ(calibration.sources[0].runs, 1);
   EXPECT_EQ(calibration.sources[1].runs, 2);
   EXPECT_FALSE(calibration.version.empty());
+}
+
+// What was fitted is the same once it was written and read, from whichever runs: of a file, of a
+// source that is told, or of none.
+TEST(Outcome, IsReadAsItWasWritten) {
+  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+    SyntheticProblem synthetic(PlausibleTruth());
+    AddCampaign(&synthetic, FittedPlacements(), 0.03 * static_cast<double>(seed), seed);
+    CalibrationProblem problem = synthetic.problem();
+    problem.devices["t4"] = T4();
+    for (std::size_t i = 0; i < problem.runs.size(); ++i) {
+      if ((i + seed) % 3 == 0) continue;
+      problem.runs[i].place = {};
+      if ((i + seed) % 3 == 1) problem.runs[i].source = "a log: line 3";
+    }
+    problem.cluster.link.rtt = Milliseconds(static_cast<double>(seed) / 7);
+    CalibrationOptions quick;
+    quick.profiled_plans = 0;
+    const Cluster fitted = Calibrate(problem, quick).cluster;
+    ASSERT_TRUE(fitted.calibration.has_value());
+    EXPECT_EQ(fitted.calibration->sources.size(), 3U);
+    const std::string text = FormatCluster(fitted);
+    const Cluster read = ParseCluster(text, "fitted.yaml");
+    EXPECT_EQ(FormatCluster(read), text);
+    for (const auto& [workload, values] : PlausibleTruth().workloads) {
+      const Predictor one(fitted, *FindWorkload(workload), T4());
+      const Predictor other(read, *FindWorkload(workload), T4());
+      for (const Placement& placement : std::vector<Placement>{{1}, {2, 1}, {4, 4, 4, 4}}) {
+        const Prediction a = one.Predict(AllreducePlan(placement, 5));
+        const Prediction b = other.Predict(AllreducePlan(placement, 5));
+        EXPECT_EQ(a.step_time, b.step_time);
+        EXPECT_EQ(a.low, b.low);
+        EXPECT_EQ(a.high, b.high);
+        EXPECT_EQ(a.flags, b.flags);
+      }
+    }
+  }
 }
 
 // ---- Who decided.

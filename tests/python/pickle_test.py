@@ -1,5 +1,6 @@
 """What is pickled answers as before, in this process and in another."""
 
+import copy as copying
 import pickle
 import subprocess
 import sys
@@ -13,6 +14,36 @@ import support
 
 def again(value):
     return pickle.loads(pickle.dumps(value))
+
+
+PLANS = [stepcast.Plan(workers=w, nodes=n, local_batch=b)
+         for w, n, b in [(1, 1, 32), (1, 1, 64), (4, 1, 64), (8, 2, 64), (3, 3, 7)]]
+
+
+def answers(value, workload):
+    """What is asked of a cluster, or of what has one."""
+    if isinstance(value, stepcast.OnlineCalibration):
+        return value.to_json(), answers(value.cluster, workload)
+    if isinstance(value, stepcast.Cluster):
+        return value.to_yaml(), answers(stepcast.Predictor(value, workload), workload)
+    if isinstance(value, stepcast.Predictor):
+        return [answers(value.predict(plan), workload) for plan in PLANS]
+    if isinstance(value, stepcast.Prediction):
+        return value.plan.to_dict(), value.to_dict()
+    if isinstance(value, stepcast.CompiledPlan):
+        return [value.predict(workers=w, nodes=2, intervals=True).low_s.hex()
+                for w in (2, 8)]
+    if isinstance(value, stepcast.Run):
+        return [getattr(value, name) for name in ("workload", "device", "plan", "source",
+                                                  "step_time_s", "exposed_sync_s")]
+    if isinstance(value, stepcast.Observation):
+        return value.predicted_s, value.log_ratio, value.surprise, value.drifted
+    if isinstance(value, stepcast.Parameter):
+        return [getattr(value, name) for name in ("scope", "name", "value", "unit", "log_sd",
+                                                  "low", "high", "decided_by")]
+    # The outcome of a fit.
+    return (value.status, value.usable, value.message, list(value.predicted_s),
+            list(value.log_ratio), value.mape, value.iterations, answers(value.cluster, workload))
 
 
 class Pickles(unittest.TestCase):
@@ -45,6 +76,38 @@ class Pickles(unittest.TestCase):
         np.testing.assert_array_equal(again(compiled).predict(local_batch=batch),
                                       compiled.predict(local_batch=batch))
         self.assertEqual(repr(again(compiled)), repr(compiled))
+
+    def test_what_was_learnt_answers_the_same_in_each_copy(self):
+        cluster = stepcast.cluster("t4", nodes=4, devices_per_node=4,
+                                   bandwidth_bytes_per_s=1e10 / 7, rtt_s=1e-4 / 3)
+        rng = np.random.default_rng(1)
+        for name in ("resnet50", "bert_base"):
+            workload = stepcast.workload(name)
+            truth = stepcast.Predictor(stepcast.read_cluster("gce-t4"), workload)
+            times = [truth.predict(plan).step_time_s * float(np.exp(rng.normal(0.3, 0.05)))
+                     for plan in PLANS]
+            runs = [stepcast.Run(name, "t4", plan, time, source=source)
+                    for plan, time in zip(PLANS, times) for source in ("", "a log: 1")]
+            made = list(runs)
+            starts = [cluster]
+            try:
+                made.append(stepcast.calibrate(cluster, runs))
+                starts.append(made[-1].cluster)
+            except ImportError:
+                pass  # built without Ceres
+            for start in starts:
+                job = stepcast.OnlineCalibration(start, workload)
+                made += [job.observe(plan, time) for plan, time in zip(PLANS, times)]
+                made += [job, job.cluster, job.predictor(), *job.cluster.parameters,
+                         job.predictor().predict(PLANS[3]), job.predictor().compile(PLANS[3])]
+                made.append(stepcast.OnlineCalibration(job.cluster, workload))
+            for value in made:
+                expected = answers(value, workload)
+                for copy in (again(value), copying.copy(value), copying.deepcopy(value)):
+                    self.assertEqual(answers(copy, workload), expected, repr(value))
+                if isinstance(value, stepcast.Cluster):
+                    read = stepcast.parse_cluster(value.to_yaml())
+                    self.assertEqual(answers(read, workload), expected)
 
     def test_errors(self):
         with self.assertRaises(stepcast.InputError) as caught:

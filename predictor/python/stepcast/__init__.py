@@ -77,8 +77,17 @@ __all__ = [
     "workload_names",
 ]
 
-# What is shown, and pickled, is the package.
+
+
+def _itself(self, memo=None):
+    return self
+
+
+# What is shown, and pickled, is the package; what never changes is its own copy.
 for _name in __all__:
     if isinstance(globals()[_name], type):
         globals()[_name].__module__ = __name__
+for _name in ("Cluster", "CompiledPlan", "Device", "Observation", "Parameter", "Plan", "Prediction",
+              "Predictor", "Run", "Workload"):
+    globals()[_name].__copy__ = globals()[_name].__deepcopy__ = _itself
 del _name

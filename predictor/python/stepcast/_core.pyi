@@ -206,6 +206,7 @@ class Run:
         plan: Plan,
         step_time_s: float,
         exposed_sync_s: Optional[float] = None,
+        source: str = "",
     ) -> None: ...
     @property
     def workload(self) -> str: ...

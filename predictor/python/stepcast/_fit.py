@@ -46,7 +46,8 @@ def calibrate(cluster: Cluster, runs: str | os.PathLike[str] | Iterable[Run], *,
         if device is not None:
             found[device.name] = device
             if device.name != run.device:
-                run = Run(run.workload, device.name, run.plan, run.step_time_s, run.exposed_sync_s)
+                run = Run(run.workload, device.name, run.plan, run.step_time_s, run.exposed_sync_s,
+                          run.source)
         if run.workload not in known:
             own = (workloads or {}).get(run.workload)
             known[run.workload] = own or _library.workload(run.workload)
