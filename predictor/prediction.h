@@ -17,14 +17,23 @@ namespace stepcast {
 
 // Where the compute time comes from: runs of the workload on the device; its layers one by one on
 // it; its data sheet; runs of other workloads on the device, or of the workload on another one,
-// beside data sheets; kNone for a bare message.
-enum class ComputeSource { kFitted, kProfile, kDataSheet, kFromDevice, kFromOtherDevice, kNone };
+// beside data sheets; kNone for a bare message; kPrior where nothing tells.
+enum class ComputeSource {
+  kFitted,
+  kProfile,
+  kDataSheet,
+  kFromDevice,
+  kFromOtherDevice,
+  kNone,
+  kPrior
+};
 inline constexpr const char* kComputeSourceNames[] = {"calibration",
                                                       "profile",
                                                       "data sheet",
                                                       "calibration of the device",
                                                       "calibration on another device",
-                                                      "none"};
+                                                      "none",
+                                                      "prior"};
 
 struct Prediction {
   Duration<> step_time;

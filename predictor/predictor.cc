@@ -42,8 +42,10 @@ ComputeSource SourceOf(ComputeBelief belief) {
       return ComputeSource::kFromDevice;
     case ComputeBelief::kFromOtherDevice:
       return ComputeSource::kFromOtherDevice;
-    default:
+    case ComputeBelief::kDataSheet:
       return ComputeSource::kDataSheet;
+    default:
+      return ComputeSource::kPrior;
   }
 }
 
@@ -103,7 +105,6 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
   }
   if (compute_source_ != ComputeSource::kProfile) profile_.reset();
   if (workload_.communication_only) compute_source_ = ComputeSource::kNone;
-  CheckComputeIsKnown(belief_, workload_, facts, device_);
 }
 
 Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
@@ -380,6 +381,15 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
         fmt::format("{} was not measured on {}: compute is that on another device, scaled by the "
                     "data sheets of the two",
                     workload_.name, device_));
+  }
+  if (compute_source_ == ComputeSource::kPrior) {
+    const char* const why = workload_.layers.empty()
+                                ? "it has no layers to count work from"
+                                : "the device has no data sheet with fp32 and memory_bandwidth";
+    flags.push_back(fmt::format(
+        "{} was not measured on {}, and {}: compute is a prior, good to a factor of "
+        "{:.0f}; one measured step of it tells more",
+        workload_.name, device_, why, std::exp(kWorkloadParameterSpecs[kSampleTime].prior_log_sd)));
   }
   if (compute_source_ == ComputeSource::kDataSheet) {
     flags.push_back(

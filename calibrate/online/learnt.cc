@@ -246,8 +246,7 @@ std::vector<Slot> SlotsOf(const State& state) {
   }
   const std::string device = kDeviceScopePrefix + start.device();
   const bool has_device = before && before->Find(device, kKernelEfficiencySpec.name);
-  if (!has_device && belief.compute() == ComputeBelief::kDataSheet &&
-      HasRoofline(start.workload(), state.device_facts)) {
+  if (!has_device && belief.compute() == ComputeBelief::kDataSheet) {
     // A slower workload is, by half, a slower device.
     const Prior prior = DeviceEfficiencyPrior();
     Slot slot = MakeSlot(device, kKernelEfficiencySpec, std::log(prior.si), prior.log_sd);

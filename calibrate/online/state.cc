@@ -101,7 +101,6 @@ internal::OnlineState::OnlineState(Cluster of, const Workload& workload,
                                    const std::optional<Device>& facts, const std::string& device)
     : cluster(std::move(of)), start(cluster, workload, facts, device), device_facts(facts) {
   const Belief& belief = start.belief();
-  CheckComputeIsKnown(belief, workload, facts, start.device());
   const auto n = static_cast<Eigen::Index>(belief.log_values().size());
   centre = Eigen::Map<const Eigen::VectorXd>(belief.log_values().data(), n);
   root = RootOf(belief.log_covariance());

@@ -117,7 +117,9 @@ class HostsLearnt {
 Belief::Belief(const Cluster& cluster, const Workload& workload, const std::optional<Device>& facts,
                const std::string& device, const ProfiledCompute* profile)
     : workload_(workload.name + " on " + device),
-      compute_(profile != nullptr ? ComputeBelief::kProfile : ComputeBelief::kDataSheet),
+      compute_(profile != nullptr             ? ComputeBelief::kProfile
+               : HasRoofline(workload, facts) ? ComputeBelief::kDataSheet
+                                              : ComputeBelief::kPrior),
       total_scatter_(kUncalibratedScatter) {
   std::vector<double> sds;
   const auto add = [&](const Prior& prior) {
@@ -266,7 +268,7 @@ void Belief::TakeCalibration(const Calibration& calibration, const Workload& wor
   }
   links.Finish();
   slowdowns.Finish();
-  if (compute_ == ComputeBelief::kDataSheet && HasRoofline(workload, facts)) {
+  if (compute_ == ComputeBelief::kDataSheet) {
     Transfer(calibration, workload, facts, device);
   }
   TakeCovariance(calibration);
@@ -375,20 +377,6 @@ std::string DeviceName(const Cluster& cluster, const std::optional<Device>& fact
                        const std::string& device) {
   if (!device.empty()) return device;
   return facts ? facts->name : cluster.device;
-}
-
-void CheckComputeIsKnown(const Belief& belief, const Workload& workload,
-                         const std::optional<Device>& facts, const std::string& device) {
-  if (belief.compute() != ComputeBelief::kDataSheet || workload.communication_only ||
-      HasRoofline(workload, facts)) {
-    return;
-  }
-  throw InputError({"", 0, "workload"}, workload.name,
-                   "has no known compute time on " + device +
-                       (workload.layers.empty()
-                            ? ": it has no layers to count work from"
-                            : ": the device has no data sheet with fp32 and memory_bandwidth"),
-                   "a cluster file calibrated with at least one run of it (stepcast calibrate)");
 }
 
 }  // namespace stepcast

@@ -46,6 +46,7 @@ enum class ComputeBelief {
   kProfile,          // its layers one by one
   kFromOtherDevice,  // its runs on another device
   kDataSheet,
+  kPrior,  // nothing tells
 };
 
 class Belief {
@@ -136,11 +137,6 @@ class Belief {
 // Device that a workload runs on: the named one, else that of the data sheet, else the cluster's.
 std::string DeviceName(const Cluster& cluster, const std::optional<Device>& facts,
                        const std::string& device);
-
-// Throws InputError where the belief in the compute time has no source at all: the workload was not
-// calibrated on this device, and it has no layers or the device no data sheet.
-void CheckComputeIsKnown(const Belief& belief, const Workload& workload,
-                         const std::optional<Device>& facts, const std::string& device);
 
 }  // namespace stepcast
 

@@ -42,6 +42,7 @@ static_assert(static_cast<int>(stepcast::ComputeSource::kFromDevice) ==
 static_assert(static_cast<int>(stepcast::ComputeSource::kFromOtherDevice) ==
               STEPCAST_COMPUTE_FROM_OTHER_DEVICE);
 static_assert(static_cast<int>(stepcast::ComputeSource::kNone) == STEPCAST_COMPUTE_NONE);
+static_assert(static_cast<int>(stepcast::ComputeSource::kPrior) == STEPCAST_COMPUTE_PRIOR);
 
 struct stepcast_prediction {
   Prediction prediction;

@@ -135,7 +135,8 @@ stepcast_status stepcast_workload_read(const char* path, stepcast_workload** wor
 stepcast_status stepcast_workload_parse(const char* text, const char* name,
                                         stepcast_workload** workload, char** error);
 // One of which only its size is known. Either number may be 0 for "not stated": a parameter has 4
-// bytes of gradient. Without layers compute time is what a calibration fitted under this name.
+// bytes of gradient. Without layers compute time is what a calibration fitted under this name, or a
+// wide prior.
 stepcast_status stepcast_workload_from_totals(const char* name, int64_t parameters,
                                               int64_t gradient_bytes, stepcast_workload** workload,
                                               char** error);
@@ -196,7 +197,8 @@ enum {
   STEPCAST_COMPUTE_DATA_SHEET = 2,
   STEPCAST_COMPUTE_FROM_DEVICE = 3,        // runs of other workloads on the device
   STEPCAST_COMPUTE_FROM_OTHER_DEVICE = 4,  // runs of the workload on another device
-  STEPCAST_COMPUTE_NONE = 5                // a bare message
+  STEPCAST_COMPUTE_NONE = 5,               // a bare message
+  STEPCAST_COMPUTE_PRIOR = 6               // nothing tells
 };
 
 typedef struct stepcast_prediction_values {
@@ -227,8 +229,8 @@ typedef struct stepcast_prediction_values {
 } stepcast_prediction_values;
 
 // `device` is what the workload runs on; NULL is the cluster's, with the data sheet of the cluster
-// file if there is one. STEPCAST_BAD_INPUT when the compute time has no source at all: no run of
-// the workload in the calibration, and no layers or no data sheet.
+// file if there is one. Where nothing tells the compute time it is a wide prior, with a flag: no run
+// of the workload in the calibration, and no layers or no data sheet.
 stepcast_status stepcast_predictor_create(const stepcast_cluster* cluster,
                                           const stepcast_workload* workload,
                                           const stepcast_device* device,

@@ -117,10 +117,10 @@ class JobCalibration {
   std::vector<double> log_variances_;
 };
 
-// The cluster with a calibration for an unknown job.
-Cluster ClusterForJob(Cluster cluster, const Workload& workload, double message_log_sd) {
+// The cluster as a job sees it whose messages are of a size that nobody says.
+Cluster WithUnknownMessage(Cluster cluster, const Workload& workload, double message_log_sd) {
   JobCalibration job(cluster, workload);
-  if (message_log_sd > 0) job.BlurMessage(message_log_sd);
+  job.BlurMessage(message_log_sd);
   cluster.calibration = job.calibration();
   return cluster;
 }
@@ -426,7 +426,7 @@ py::tuple Goodput::Optimize(py::handle nodes, py::handle workers, int most_batch
 }  // namespace
 
 void BindGoodput(py::module_* m) {
-  m->def("cluster_for_job", &ClusterForJob, py::arg("cluster"), py::arg("workload"),
+  m->def("with_unknown_message", &WithUnknownMessage, py::arg("cluster"), py::arg("workload"),
          py::arg("message_log_sd"));
   m->def("si_parameters", &SiParameters, py::arg("cluster"), py::arg("workload"));
   py::class_<Goodput>(*m, "Goodput")

@@ -182,7 +182,7 @@ void BindPredictor(py::module_* m) {
            "Parameters\n"
            "    cluster : Cluster\n    workload : Workload\n"
            "    device : str or Device : what the workload runs on; by default the cluster's\n\n"
-           "Raises InputError when the compute time has no source at all.")
+           "Where nothing tells the compute time, it is a wide prior, and a flag says so.")
       .def_property_readonly(
           "cluster", [](const BoundPredictor& p) { return p.predictor.cluster(); }, "Cluster")
       .def_property_readonly(

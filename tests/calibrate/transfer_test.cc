@@ -254,13 +254,14 @@ TEST(NewDevice, AnotherWorkloadThereDoesNotHarm) {
   EXPECT_LT(score.worst, 0.4);
 }
 
-TEST(NewDevice, WithoutADataSheetIsRefused) {
+TEST(NewDevice, WithoutADataSheetHasAPrior) {
   World world(10);
   world.AddAll({"resnet50"}, {{1}});
-  const Cluster fitted = world.Fit();
-  const auto error =
-      ErrorOf([&] { Predictor(fitted, *FindWorkload("resnet50"), std::nullopt, "abacus"); });
-  EXPECT_TRUE(Says(error, "'resnet50' has no known compute time on abacus"));
+  const Predictor unknown(world.Fit(), *FindWorkload("resnet50"), std::nullopt, "abacus");
+  const Prediction p = unknown.Predict(AllreducePlan({1}, 64));
+  EXPECT_EQ(p.compute_source, ComputeSource::kPrior);
+  EXPECT_TRUE(HasFlag(p, "was not measured on abacus, and the device has no data sheet"));
+  EXPECT_GT(p.log_sd, 3);
 }
 
 // ---- A cluster that nobody measured.

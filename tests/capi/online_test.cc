@@ -114,16 +114,22 @@ TEST(CapiOnline, RefusesWhatIsNoStep) {
   EXPECT_EQ(stepcast_online_rows(online.get()), 0);
 }
 
-TEST(CapiOnline, RefusesWhatHasNoComputeTime) {
+TEST(CapiOnline, LearnsAWorkloadOfWhichOnlyTheSizeIsKnown) {
   const ClusterHandle cluster = FittedClusterHandle();
   const auto workload = Get<WorkloadHandle>([&](stepcast_workload** made, char** error) {
     return stepcast_workload_from_totals("mine", 1000, 0, made, error);
   });
-  stepcast_online* made = nullptr;
-  ExpectFails(STEPCAST_BAD_INPUT, "'mine' has no known compute time", [&](char** error) {
-    return stepcast_online_create(cluster.get(), workload.get(), nullptr, &made, error);
+  const auto online = Get<OnlineHandle>([&](stepcast_online** made, char** error) {
+    return stepcast_online_create(cluster.get(), workload.get(), nullptr, made, error);
   });
-  EXPECT_EQ(made, nullptr);
+  const PlanHandle plan = UnequalPlanHandle();
+  auto said = Sized<stepcast_observation>();
+  for (int i = 0; i < 5; ++i) {
+    ExpectWorks([&](char** error) {
+      return stepcast_online_observe(online.get(), plan.get(), 0.25, &said, error);
+    });
+  }
+  EXPECT_NEAR(said.predicted_s, 0.25, 0.01);
 }
 
 TEST(CapiOnline, RefusesNull) {

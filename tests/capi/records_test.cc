@@ -534,17 +534,19 @@ TEST(CapiPredictor, RefusesWhatNoModelCovers) {
   EXPECT_EQ(made, nullptr);
 }
 
-TEST(CapiPredictor, RefusesAWorkloadWithoutComputeTime) {
+TEST(CapiPredictor, SaysWhereNothingTellsTheComputeTime) {
   const ClusterHandle cluster = FittedClusterHandle();
   const auto workload = Get<WorkloadHandle>([&](stepcast_workload** made, char** error) {
     return stepcast_workload_from_totals("mine", 1000, 0, made, error);
   });
-  stepcast_predictor* made = nullptr;
-  ExpectFails(
-      STEPCAST_BAD_INPUT, "workload: 'mine' has no known compute time on t4", [&](char** error) {
-        return stepcast_predictor_create(cluster.get(), workload.get(), nullptr, &made, error);
-      });
-  EXPECT_EQ(made, nullptr);
+  const auto predictor = Get<PredictorHandle>([&](stepcast_predictor** made, char** error) {
+    return stepcast_predictor_create(cluster.get(), workload.get(), nullptr, made, error);
+  });
+  const PredictionHandle prediction = PredictionOf(predictor, NewPlan());
+  auto values = Sized<stepcast_prediction_values>();
+  ASSERT_EQ(stepcast_prediction_get_values(prediction.get(), &values), STEPCAST_OK);
+  EXPECT_EQ(values.compute_source, STEPCAST_COMPUTE_PRIOR);
+  EXPECT_GT(values.high_s, 1e3 * values.low_s);
 }
 
 TEST(CapiPredictor, RefusesNull) {

@@ -490,24 +490,32 @@ TEST(Binding, NamesThePart) {
   }
 }
 
-// ---- Questions that have no answer.
-
-TEST(Errors, ComputeWithoutAnySource) {
-  const auto error = ErrorOf([] { Predictor(SyntheticCluster(), WithoutLayers(), T4()); });
-  EXPECT_TRUE(Says(error, "'mine' has no known compute time on t4"));
-  EXPECT_TRUE(Says(error, "no layers"));
-  EXPECT_TRUE(Says(error, "stepcast calibrate")) << "what to do";
-
-  const auto no_sheet =
-      ErrorOf([] { Predictor(SyntheticCluster(), Resnet50(), std::nullopt, "abacus"); });
-  EXPECT_TRUE(Says(no_sheet, "'resnet50' has no known compute time on abacus"));
-  EXPECT_TRUE(Says(no_sheet, "data sheet"));
-
+// What nothing tells is a prior that says so: too wide to be taken for an answer.
+TEST(Compute, WithoutAnySourceIsAPrior) {
   Device without_peak = T4();
   without_peak.fp32.reset();
-  EXPECT_TRUE(
-      Says(ErrorOf([&] { Predictor(SyntheticCluster(), Resnet50(), without_peak); }), "fp32"));
+  const struct {
+    Predictor predictor;
+    const char* why;
+  } cases[] = {
+      {{SyntheticCluster(), WithoutLayers(), T4()},
+       "mine was not measured on t4, and it has no layers"},
+      {{SyntheticCluster(), Resnet50(), std::nullopt, "abacus"},
+       "resnet50 was not measured on abacus, and the device has no data sheet"},
+      {{SyntheticCluster(), Resnet50(), without_peak}, "no data sheet with fp32"},
+  };
+  for (const auto& c : cases) {
+    const Prediction p = c.predictor.Predict(AllreducePlan({1}, 32));
+    EXPECT_EQ(p.compute_source, ComputeSource::kPrior);
+    EXPECT_STREQ(kComputeSourceNames[static_cast<int>(p.compute_source)], "prior");
+    EXPECT_TRUE(std::any_of(p.flags.begin(), p.flags.end(), [&](const std::string& flag) {
+      return flag.find(c.why) != std::string::npos;
+    })) << c.why;
+    EXPECT_GT(p.high / p.low, 1e4);
+  }
 }
+
+// ---- Questions that have no answer.
 
 TEST(Errors, CalibratedWorkloadsNeedNeitherLayersNorDataSheet) {
   Workload bare = WithoutLayers();

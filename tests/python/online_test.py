@@ -47,6 +47,20 @@ class OnlineCalibrations(unittest.TestCase):
             self.assertEqual(copy.rows, self.job.rows)
             self.assertEqual(copy.to_json(), self.job.to_json())
 
+    def test_a_job_is_learnt_of_which_only_the_size_is_known(self):
+        job = stepcast.workload("bert-job", parameters=110_000_000)
+        unknown = stepcast.Predictor(self.cluster, job).predict(self.plans[0])
+        self.assertEqual(unknown.compute_source, "prior")
+        self.assertGreater(unknown.high_s, 1000 * unknown.low_s)
+        self.assertTrue(any("no layers" in flag for flag in unknown.flags))
+        online = stepcast.OnlineCalibration(self.cluster, job)
+        truth = stepcast.Predictor(self.cluster, stepcast.workload("bert_base"))
+        for plan in self.plans:
+            online.observe(plan, truth.predict(plan).step_time_s)
+        learnt = online.predictor().predict(self.plans[-1].replace(workers=16, nodes=4))
+        expected = truth.predict(learnt.plan).step_time_s
+        self.assertLess(abs(learnt.step_time_s / expected - 1), 0.2)
+
     def test_refusals(self):
         plan = self.plans[0]
         for call in [

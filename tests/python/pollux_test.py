@@ -49,10 +49,12 @@ class PerfParams(unittest.TestCase):
         self.assertGreater(fn.throughput(2, 4, 32, 0), 0)
 
     def test_a_calibrated_cluster_is_where_it_starts(self):
-        cluster = stepcast.read_cluster("gce-t4")
+        other = stepcast.workload("other", gradient_bytes=3e8)
+        learnt = stepcast.OnlineCalibration(stepcast.read_cluster("gce-t4"), other)
+        for nodes in (1, 2, 4):
+            learnt.observe(stepcast.Plan(workers=4, nodes=nodes, local_batch=8), 0.3 * nodes)
+        calibrated = learnt.cluster
         job = stepcast.workload("job", gradient_bytes=1e8)
-        text = stepcast._core.cluster_for_job(cluster, job, 0.0).to_yaml()
-        calibrated = stepcast.parse_cluster(text)
         one = pollux.fit_perf_params(1, 1, 32, 0.1, 0.1, cluster=calibrated, gradient_bytes=1e8)
         before = stepcast._core.si_parameters(calibrated, job)
         self.assertAlmostEqual(one.link_bandwidth_bytes_per_s /

@@ -179,10 +179,12 @@ def fit_perf_params(num_nodes, num_replicas, atomic_bsz, accum_step_time, optim_
                                                     accum_step_time, optim_step_time)]
     nodes, replicas, batches, accum_s, optim_s = np.broadcast_arrays(*columns)
     known = _library.cluster("device", name="job") if cluster is None else cluster
-    size = _NOMINAL_BYTES if gradient_bytes is None else gradient_bytes
-    job = _library.workload("job", gradient_bytes=size)
-    learnt = OnlineCalibration(
-        _core.cluster_for_job(known, job, _NOMINAL_LOG_SD if gradient_bytes is None else 0.0), job)
+    if gradient_bytes is None:
+        job = _library.workload("job", gradient_bytes=_NOMINAL_BYTES)
+        learnt = OnlineCalibration(_core.with_unknown_message(known, job, _NOMINAL_LOG_SD), job)
+    else:
+        job = _library.workload("job", gradient_bytes=gradient_bytes)
+        learnt = OnlineCalibration(known, job)
     for n, w, b, accum, optim in zip(nodes, replicas, batches, accum_s, optim_s):
         plan = Plan(workers=_whole(w, "num_replicas", 1), nodes=_whole(n, "num_nodes", 1),
                     local_batch=_whole(b, "atomic_bsz", 1), strategy=strategy)
