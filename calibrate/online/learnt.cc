@@ -1,6 +1,6 @@
-// The cluster as learnt, as `stepcast calibrate` would leave it: the penalised least squares solved
-// to its end from where the rows have led, and the joint normal law of the job's parameters and of
-// what the calibration that it began with knows beside them.
+// The minimum of the penalised least squares, from where the rows have led and from other starts;
+// and the cluster as learnt, as `stepcast calibrate` would leave it: the joint normal law of the
+// job's parameters and of what the calibration that it began with knows beside them.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -260,30 +260,31 @@ std::vector<Slot> SlotsOf(const State& state) {
 
 }  // namespace
 
-void internal::OnlineState::Search() {
-  SetY(Minimum(*this, scatter, true).Best(y).y);
-  for (ObservedPlan& plan : plans) {
-    Belief::AtHosts at_hosts;
-    const PlanAnswer answer = Answer(plan, log_values, values, &at_hosts);
-    Linearise(&plan, answer, at_hosts);
-  }
-  Rebuild();
-  EstimateScatter();
+void internal::OnlineState::Settle(bool from_other_starts) {
+  // The scatter is that around a fit which takes every row alike, as the batch fit's is: around one
+  // that it has a part in, rows of one plan that are all far off would be taken for scatter.
+  const Minimum equal(*this, start_scatter, false);
+  const Eigen::VectorXd alike = equal.From(y).y;
+  scatter = std::max(internal::kLeastScatter,
+                     ScatterOf(Deviations(plans, equal.At(alike, Minimum::Weight).answers, {}),
+                               kTypicalShare, start_scatter));
+  const Minimum minimum(*this, scatter, true);
+  const Minimum::Point best = minimum.From(y);
+  const Minimum::Point other = from_other_starts ? minimum.Best(alike) : minimum.From(alike);
+  SetY(best.cost < other.cost ? best.y : other.y);
+  LineariseAll();
 }
 
 Cluster internal::OnlineState::Learnt() const {
+  if (rows == 0) return cluster;
+  OnlineState settled = *this;
+  settled.Settle(true);
+  return settled.AtY();
+}
+
+Cluster internal::OnlineState::AtY() const {
   Cluster learnt = cluster;
-  if (rows == 0) return learnt;
-  // The scatter is that around a fit which takes every row alike, as the batch fit's is.
-  const Minimum equal(*this, start_scatter, false);
-  const Eigen::VectorXd first = equal.From(y).y;
-  const double typical =
-      std::max(internal::kLeastScatter,
-               ScatterOf(Deviations(plans, equal.At(first, Minimum::Weight).answers, {}),
-                         kTypicalShare, start_scatter));
-  const Minimum minimum(*this, typical, true);
-  const Eigen::VectorXd best = minimum.Best(first).y;
-  const Normal normal = minimum.At(best, Minimum::Curvature);
+  const Normal normal = Minimum(*this, scatter, true).At(y, Minimum::Curvature);
   const Eigen::MatrixXd spread =
       Eigen::LLT<Eigen::MatrixXd>(normal.a).solve(Eigen::MatrixXd::Identity(size(), size()));
 
@@ -314,7 +315,7 @@ Cluster internal::OnlineState::Learnt() const {
   for (Eigen::Index i = 0; i < n; ++i) {
     const Slot& slot = slots[static_cast<std::size_t>(i)];
     ParameterEstimate e = slot.estimate;
-    const double log_si = slot.centre + slot.slopes.dot(best);
+    const double log_si = slot.centre + slot.slopes.dot(y);
     e.value =
         std::clamp(std::exp(log_si) / slot.spec->si_per_unit, slot.spec->low, slot.spec->high);
     e.log_sd = std::sqrt(covariance(i, i));
@@ -335,7 +336,11 @@ Cluster internal::OnlineState::Learnt() const {
   calibration.residual_log_sd =
       ScatterOf(Deviations(plans, normal.answers, {}), kIntervalShare, start_scatter);
   calibration.range = range;
-  calibration.sources.push_back({"observed steps", static_cast<int>(rows)});
+  constexpr const char* kObserved = "observed steps";
+  if (calibration.sources.empty() || calibration.sources.back().file != kObserved) {
+    calibration.sources.push_back({kObserved, 0});
+  }
+  calibration.sources.back().runs += static_cast<int>(rows);
   calibration.version = STEPCAST_VERSION;
   learnt.calibration = std::move(calibration);
   return learnt;

@@ -18,13 +18,15 @@ Observation OnlineCalibration::Observe(const Plan& plan, Duration<> step_time) {
 }
 
 Cluster OnlineCalibration::cluster() const { return state_->Learnt(); }
-int OnlineCalibration::rows() const { return static_cast<int>(state_->rows); }
-bool OnlineCalibration::drifted() const { return state_->cusum.alarm; }
+int OnlineCalibration::rows() const {
+  return static_cast<int>(state_->earlier_rows + state_->rows);
+}
+bool OnlineCalibration::drifted() const { return state_->earlier_rows > 0; }
 
 OnlineRecord OnlineCalibration::Export() const { return state_->Export(); }
 
 void OnlineCalibration::Import(const OnlineRecord& record) {
-  auto imported = std::make_unique<State>(state_->cluster, state_->start.workload(),
+  auto imported = std::make_unique<State>(*state_->first, state_->start.workload(),
                                           state_->device_facts, state_->start.device());
   imported->Import(record);
   state_ = std::move(imported);

@@ -13,7 +13,8 @@
 //   z = ln(T_measured / T) / s_p,   s_p = s (0.7 + 0.3 n_p)^(1/2)
 //
 // takes a Gauss-Newton step from where it was, with derivatives of the observed plan and of
-// another, in turn, taken anew. cluster() goes on to the minimum and also begins at other
+// another, in turn, taken anew; of all plans, and again, as long as a step is a long one. When rows
+// have grown by an eighth it goes to the minimum, as cluster() does, which also begins at other
 // explanations of the rows; so does the row whose number is a power of two, from the 16th on.
 //
 //   x, x_0  ln(value) of the parameters; of the belief at the start
@@ -22,13 +23,21 @@
 //   s       scatter of one measured step, estimated from the rows                      [1]
 //   n_p     rows of the plan, which have a part of their scatter in common
 //
-// A job has drifted when the sum of what its steps are beyond chance, in one direction, is: of the
-// row's surprise z, less what the plan's earlier rows tell of it,
+// Three things can drift: compute, the network (rates of links and flows), and exchange within
+// nodes (host_bandwidth). Of each, and of both directions, the logarithm of how much more likely
+// rows are with a level changed by d than without is summed up (Page's test):
 //
-//   g = max(0, g + min(z, 3) - 1) > 7,   and the same of -z
+//   g = max(0, g + (u d r - u^2 d^2 / 2) / s_r^2) > 12,   d = +-ln 1.25
 //
-// Rows count for it once the parameters are known better than one step is. It stays so, and rows go
-// on to be learnt together with those before: who wants to follow the changed job begins anew.
+//   r    ln(T_measured / T) of a row, less what the plan's earlier rows tell of its misfit; at most
+//        3 s_r
+//   s_r  its standard deviation, of the step and of what is not known of its parameters
+//   u    d ln T / d level
+//
+// Rows count once the parameters are known better than one step is. Then the rows since the sum
+// left 0 are taken out again; what was known before them is where learning begins anew, with the
+// level that changed free (a factor of two), as is any other whose explanation of these rows is as
+// good; and these rows are learnt again. All else is known as before.
 //
 // Note that rows in another order give the same parameters to the tolerance of the search, as long
 // as the cost has one minimum, and that the same rows give the same bits. A plan keeps 32 times,
@@ -58,7 +67,10 @@ struct Observation {
   Duration<> predicted;  // before the row was learnt
   double log_ratio = 0;  // ln(measured / predicted)
   double surprise = 0;   // log_ratio in standard deviations of what was expected
-  bool drifted = false;  // the job no longer behaves as it did: see OnlineCalibration::drifted
+  bool drifted = false;  // see OnlineCalibration::drifted
+  // What this row has shown to have changed: "compute", "network", "node", or "compute or network"
+  // where rows do not tell; empty where it has shown nothing.
+  std::string cause;
 };
 
 class OnlineCalibration {
@@ -79,12 +91,12 @@ class OnlineCalibration {
 
   // The cluster with the parameters as learnt, as `stepcast calibrate` would leave it: for
   // Predictor, or to be written as a cluster file. What its calibration knew of other jobs moves
-  // with what they have in common. Without rows it is the start. Takes milliseconds; changes
-  // nothing here.
+  // with what they have in common. Without rows it is the start. Changes nothing here.
   Cluster cluster() const;
 
   int rows() const;  // observed so far
-  // Whether recent rows lie apart from the older ones by more than chance allows; for good.
+  // Whether some rows lay apart from the older ones by more than chance allows; for good. What had
+  // changed is learnt anew since then.
   bool drifted() const;
 
   // All that was learnt, and back: the two have the same bits ahead of them. Import throws

@@ -1,6 +1,8 @@
 // What was learnt as a record, and back: a record of another job, or one that no job could have
 // left, is refused.
+#include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,12 +46,16 @@ OnlineRecord internal::OnlineState::Export() const {
   record.start_log_values = centre;
   record.start_log_sds = root.rowwise().norm();
   record.start_scatter = start_scatter;
+  if (earlier_rows > 0) record.anew = cluster.calibration;
+  record.earlier_rows = earlier_rows;
   record.rows = rows;
   record.y = y;
   record.scatter = scatter;
   record.next_scatter = next_scatter;
   record.next_plan = static_cast<std::int64_t>(next_plan);
-  record.drift = {cusum.up, cusum.down, cusum.alarm};
+  record.drift_sums.assign(drift.sums.begin(), drift.sums.end());
+  record.drift_rows.assign(drift.rows.begin(), drift.rows.end());
+  record.latest = drift.latest;
   record.folded = folded;
   record.folded_b = folded_b;
   record.a = a;
@@ -63,6 +69,17 @@ void internal::OnlineState::Import(const OnlineRecord& record) {
   CheckSame("cluster", record.cluster, cluster.name);
   CheckSame("workload", record.workload, start.workload().name);
   CheckSame("device", record.device, start.device());
+  if (record.anew.has_value() != (record.earlier_rows > 0)) {
+    Refuse("earlier_rows", std::to_string(record.earlier_rows), "are not what began anew");
+  }
+  if (record.anew) {
+    const std::shared_ptr<const Cluster> given = first;
+    Cluster before = *first;
+    before.calibration = record.anew;
+    *this = OnlineState(std::move(before), start.workload(), device_facts, start.device());
+    first = given;
+    earlier_rows = record.earlier_rows;
+  }
   CheckSame("start_log_values", record.start_log_values, centre);
   CheckSame("start_log_sds", record.start_log_sds, root.rowwise().norm());
   CheckSame("start_scatter", Eigen::VectorXd::Constant(1, record.start_scatter),
@@ -81,7 +98,23 @@ void internal::OnlineState::Import(const OnlineRecord& record) {
   }
   scatter = record.scatter;
   next_scatter = record.next_scatter;
-  cusum = {record.drift.up, record.drift.down, record.drift.alarm};
+  if (record.drift_sums.size() != drift.sums.size() ||
+      record.drift_rows.size() != drift.rows.size()) {
+    Refuse("drift", std::to_string(record.drift_sums.size()), "sums are not those of this version");
+  }
+  std::copy(record.drift_sums.begin(), record.drift_sums.end(), drift.sums.begin());
+  std::copy(record.drift_rows.begin(), record.drift_rows.end(), drift.rows.begin());
+  drift.latest = record.latest;
+  for (const std::int64_t of : drift.rows) {
+    if (of > static_cast<std::int64_t>(drift.latest.size())) {
+      Refuse("drift", std::to_string(of), "are more rows than there are");
+    }
+  }
+  for (const DriftSums::Row& row : drift.latest) {
+    if (!row.slopes.empty() && row.slopes.size() != kDriftingCount) {
+      Refuse("drift", std::to_string(row.slopes.size()), "slopes are not those of this version");
+    }
+  }
   folded = record.folded;
   folded_b = record.folded_b;
   const Eigen::MatrixXd with_start = Eigen::MatrixXd::Identity(size(), size()) + folded;

@@ -20,7 +20,10 @@ constexpr std::int64_t kRebuilt = 256;
 constexpr std::int64_t kFirstSearch = 16;
 // The longest step of y, in standard deviations of the start.
 constexpr double kLongestStep = 2;
-// Rows by which the number grows until the scatter is estimated anew.
+// Of a step, in standard deviations of what is known: a longer one has left the plans' tangents.
+constexpr double kLongStep = 0.1;
+constexpr int kMostSteps = 8;
+// Rows by which the number grows until the scatter is estimated anew and the minimum is settled.
 constexpr std::int64_t kScatterGrowth = 8;  // an eighth more
 
 // L of C = L L', lower triangular; of a singular C as well.
@@ -45,9 +48,96 @@ std::pair<double, double> BoundsOf(const Belief& belief, Eigen::Index position) 
   return {std::log(spec.low * spec.si_per_unit), std::log(spec.high * spec.si_per_unit)};
 }
 
+// The sign with which a parameter follows a level; 0 where it does not.
+int SignOf(internal::Drifting level, const ParameterEstimate& e, const std::string& workload) {
+  const auto is = [&](const auto& specs, int i) {
+    return e.name == specs[static_cast<std::size_t>(i)].name;
+  };
+  if (level == internal::kComputeDrift) {
+    if (e.scope != workload) return 0;
+    for (const int time : {kFixedTime, kFloorTime, kSampleTime, kUpdateTime}) {
+      if (is(kWorkloadParameterSpecs, time)) return 1;
+    }
+    return 0;
+  }
+  if (level == internal::kNodeDrift) return is(kClusterParameterSpecs, kHostBandwidth) ? -1 : 0;
+  return is(kClusterParameterSpecs, kLinkBandwidth) || is(kClusterParameterSpecs, kFlowBandwidth)
+             ? -1
+             : 0;
+}
+
+// What is known of the parameters of a level that changed is known but for a common factor.
+void Free(const std::vector<internal::Drifting>& levels, const std::string& workload,
+          Calibration* calibration) {
+  constexpr double kChangeLogSd = 0.7;  // a factor of two
+  std::vector<ParameterEstimate>& parameters = calibration->parameters;
+  for (const internal::Drifting level : levels) {
+    Eigen::VectorXd signs = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(parameters.size()));
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (parameters[i].log_sd == 0) continue;  // somebody stated it
+      signs[static_cast<Eigen::Index>(i)] = SignOf(level, parameters[i], workload);
+    }
+    calibration->log_covariance += kChangeLogSd * kChangeLogSd * signs * signs.transpose();
+  }
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto at = static_cast<Eigen::Index>(i);
+    parameters[i].log_sd = std::sqrt(calibration->log_covariance(at, at));
+  }
+}
+
 }  // namespace
 
 namespace internal {
+
+void DriftSums::Add(Row row) {
+  constexpr double kLooked = 0.223;  // ln 1.25: the change that is looked for
+  constexpr double kMost = 3;        // standard deviations that a row counts for
+  constexpr std::size_t kMostLatest = 64;
+  for (std::size_t i = 0; i < row.slopes.size(); ++i) {
+    for (const std::size_t side : {0, 1}) {
+      const double shift = row.slopes[i] * (side == 0 ? kLooked : -kLooked);
+      const double counted = std::clamp(row.residual, -kMost * row.sd, kMost * row.sd);
+      sums[2 * i + side] += shift * (counted - 0.5 * shift) / (row.sd * row.sd);
+    }
+  }
+  latest.push_back(std::move(row));
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    rows[i] = sums[i] > 0 ? std::min<std::int64_t>(rows[i] + 1, kMostLatest) : 0;
+    sums[i] = std::max(0.0, sums[i]);
+    kept = std::max(kept, static_cast<std::size_t>(rows[i]));
+  }
+  latest.erase(latest.begin(), latest.end() - static_cast<std::ptrdiff_t>(kept));
+}
+
+std::optional<std::vector<DriftSums::Row>> DriftSums::RowsSinceChange() const {
+  constexpr double kAlarm = 12;
+  const auto most = std::max_element(sums.begin(), sums.end());
+  if (*most <= kAlarm) return std::nullopt;
+  const auto of = rows[static_cast<std::size_t>(most - sums.begin())];
+  return std::vector<Row>(latest.end() - of, latest.end());
+}
+
+std::vector<Drifting> LevelsChanged(const std::vector<DriftSums::Row>& rows) {
+  constexpr double kNearly = 2;  // of the log-likelihood
+  std::array<double, kDriftingCount> gains{};
+  for (std::size_t i = 0; i < gains.size(); ++i) {
+    double pull = 0;
+    double information = 0;
+    for (const DriftSums::Row& row : rows) {
+      if (row.slopes.empty()) continue;
+      pull += row.slopes[i] * row.residual / (row.sd * row.sd);
+      information += row.slopes[i] * row.slopes[i] / (row.sd * row.sd);
+    }
+    gains[i] = information > 0 ? 0.5 * pull * pull / information : 0;
+  }
+  const double most = *std::max_element(gains.begin(), gains.end());
+  std::vector<Drifting> changed;
+  for (std::size_t i = 0; i < gains.size(); ++i) {
+    if (gains[i] > most - kNearly) changed.push_back(static_cast<Drifting>(i));
+  }
+  return changed;
+}
 
 void ObservedPlan::Add(double log_time) {
   const auto at = std::lower_bound(
@@ -79,27 +169,31 @@ void ObservedPlan::Add(double log_time) {
   times.erase(times.begin() + static_cast<std::ptrdiff_t>(nearest) + 1);
 }
 
+void ObservedPlan::Remove(double log_time) {
+  const auto nearest = std::min_element(
+      times.begin(), times.end(), [&](const MeasuredTime& one, const MeasuredTime& other) {
+        return std::abs(one.log_step - log_time) < std::abs(other.log_step - log_time);
+      });
+  if (nearest == times.end()) return;
+  rows -= 1;
+  nearest->rows -= 1;
+  if (nearest->rows <= 0) times.erase(nearest);
+}
+
 double ObservedPlan::MeanResidual() const {
   double sum = 0;
   for (const MeasuredTime& time : times) sum += time.rows * (time.log_step - log_step);
   return rows > 0 ? sum / rows : 0;
 }
 
-void Cusum::Add(double z) {
-  constexpr double kWinsor = 3;  // standard deviations that a row counts for at most
-  constexpr double kSlack = 1;   // half the shift that is looked for
-  constexpr double kAlarm = 7;
-  const double counted = std::clamp(z, -kWinsor, kWinsor);
-  up = std::max(0.0, up + counted - kSlack);
-  down = std::max(0.0, down - counted - kSlack);
-  alarm = alarm || up > kAlarm || down > kAlarm;
-}
-
 }  // namespace internal
 
 internal::OnlineState::OnlineState(Cluster of, const Workload& workload,
                                    const std::optional<Device>& facts, const std::string& device)
-    : cluster(std::move(of)), start(cluster, workload, facts, device), device_facts(facts) {
+    : first(std::make_shared<const Cluster>(std::move(of))),
+      cluster(*first),
+      start(cluster, workload, facts, device),
+      device_facts(facts) {
   const Belief& belief = start.belief();
   const auto n = static_cast<Eigen::Index>(belief.log_values().size());
   centre = Eigen::Map<const Eigen::VectorXd>(belief.log_values().data(), n);
@@ -212,31 +306,30 @@ void internal::OnlineState::Rebuild() {
   solver.compute(a);
 }
 
-void internal::OnlineState::Solve() {
+double internal::OnlineState::Solve() {
   solver.compute(a);
   scratch = solver.solve(b) - y;
   const double length = scratch.norm();
   if (solver.info() != Eigen::Success || !std::isfinite(length)) {
     Rebuild();
-    return;
+    return 0;
   }
   if (length > kLongestStep) scratch *= kLongestStep / length;
   SetY(y + scratch);
+  return (solver.matrixU() * scratch).norm();
+}
+
+void internal::OnlineState::LineariseAll() {
+  for (ObservedPlan& plan : plans) {
+    Belief::AtHosts at_hosts;
+    const PlanAnswer answer = Answer(plan, log_values, values, &at_hosts);
+    Linearise(&plan, answer, at_hosts);
+  }
+  Rebuild();
 }
 
 double internal::OnlineState::Variance(const Eigen::VectorXd& slopes) const {
   return solver.matrixL().solve(slopes).squaredNorm();
-}
-
-void internal::OnlineState::EstimateScatter() {
-  std::vector<Deviation> deviations;
-  for (const ObservedPlan& plan : plans) {
-    for (const MeasuredTime& time : plan.times) {
-      deviations.push_back({std::abs(time.log_step - plan.log_step), time.rows});
-    }
-  }
-  scatter = std::max(kLeastScatter, ScatterOf(std::move(deviations), kTypicalShare, start_scatter));
-  next_scatter = rows + 1 + rows / kScatterGrowth;
 }
 
 void internal::OnlineState::Forget() {
@@ -245,9 +338,12 @@ void internal::OnlineState::Forget() {
       [](const ObservedPlan& p, const ObservedPlan& q) { return p.last < q.last; });
   folded.selfadjointView<Eigen::Lower>().rankUpdate(oldest->slopes, oldest->weight);
   folded_b += oldest->weight * oldest->target * oldest->slopes;
-  index.erase(KeyOf(*oldest));
+  Drop(static_cast<std::size_t>(oldest - plans.begin()));
+}
+
+void internal::OnlineState::Drop(std::size_t at) {
+  index.erase(KeyOf(plans[at]));
   // The last takes its place.
-  const auto at = static_cast<std::size_t>(oldest - plans.begin());
   if (at + 1 < plans.size()) {
     plans[at] = std::move(plans.back());
     index[KeyOf(plans[at])] = at;
@@ -346,28 +442,103 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
   observed.log_step = answer.log_step;
   const double misfit = known * observed.MeanResidual();
   const double unknown = of_parameters + beyond * beyond;
+  DriftSums::Row row;
+  row.plan = observed.plan;
+  row.log_step = log_time;
+  row.residual = said.log_ratio - misfit;
+  row.sd = std::sqrt(unknown + own + common * (1 - known));
   if (unknown < variance) {
-    cusum.Add((said.log_ratio - misfit) / std::sqrt(unknown + own + common * (1 - known)));
+    const DriftSlopes of = DriftSlopesOf(answer);
+    row.slopes.assign(of.begin(), of.end());
   }
-  said.drifted = cusum.alarm;
+  drift.Add(std::move(row));
+  Learn(plan, at, answer, at_hosts, log_time);
+  if (const auto since = drift.RowsSinceChange()) {
+    const std::vector<Drifting> changed = LevelsChanged(*since);
+    for (const Drifting level : changed) {
+      said.cause += (said.cause.empty() ? "" : " or ") + std::string(kDriftingNames[level]);
+    }
+    BeginAnew(changed, *since);
+  }
+  said.drifted = earlier_rows > 0;
+  return said;
+}
 
+void internal::OnlineState::Learn(const Plan& plan, std::size_t at, const PlanAnswer& answer,
+                                  const Belief::AtHosts& at_hosts, double log_time) {
+  ObservedPlan& observed = plans[at];
   observed.Add(log_time);
   observed.last = ++rows;
-  if (observed.rows == 1) range.Include(cluster, plan, scope);
+  if (observed.rows == 1) {
+    range.Include(start.cluster(), plan, WorkloadScope(start.workload().name, start.device()));
+  }
   Linearise(&observed, answer, at_hosts);
   for (std::size_t i = 0; i < std::min(kAnew, plans.size() - 1); ++i) {
     next_plan = (next_plan + 1) % plans.size();
     ObservedPlan& other = plans[next_plan];
-    const PlanAnswer anew = Answer(other, log_values, values, &at_hosts);
-    Linearise(&other, anew, at_hosts);
+    Belief::AtHosts others_hosts;
+    const PlanAnswer anew = Answer(other, log_values, values, &others_hosts);
+    Linearise(&other, anew, others_hosts);
   }
   if (plans.size() > kMostPlans) Forget();
   if (rows % kRebuilt == 0) Rebuild();
-  Solve();
-  if (rows >= next_scatter) EstimateScatter();
-  const bool power_of_two = (rows & (rows - 1)) == 0;
-  if (rows >= kFirstSearch && power_of_two) Search();
-  return said;
+  double step = Solve();
+  if (rows >= next_scatter) {
+    Settle(rows >= kFirstSearch && (rows & (rows - 1)) == 0);
+    std::int64_t power = 1;
+    while (power <= rows) power *= 2;
+    next_scatter = std::min(power, rows + 1 + rows / kScatterGrowth);
+    return;
+  }
+  for (int i = 0; i < kMostSteps && step > kLongStep; ++i) {
+    LineariseAll();
+    step = Solve();
+  }
+}
+
+internal::DriftSlopes internal::OnlineState::DriftSlopesOf(const PlanAnswer& answer) const {
+  const auto& by = answer.log_step_gradient;
+  DriftSlopes slopes{};
+  for (const int time : {kFixedTime, kFloorTime, kSampleTime, kUpdateTime}) {
+    slopes[kComputeDrift] += by[static_cast<std::size_t>(Belief::kWorkloadOffset + time)];
+  }
+  slopes[kNetworkDrift] = -by[kLinkBandwidth] - by[kLinkColumn] - by[kFlowBandwidth];
+  slopes[kNodeDrift] = -by[kHostBandwidth];
+  return slopes;
+}
+
+void internal::OnlineState::Unlearn(const std::vector<DriftSums::Row>& gone) {
+  for (const DriftSums::Row& row : gone) {
+    const std::size_t before = plans.size();
+    const std::size_t at = FindOrAdd(row.plan);
+    if (plans.size() == before) {
+      plans[at].Remove(row.log_step);
+      --rows;
+    }
+    if (plans[at].rows == 0) Drop(at);
+  }
+  next_plan = 0;
+}
+
+void internal::OnlineState::BeginAnew(const std::vector<Drifting>& changed,
+                                      const std::vector<DriftSums::Row>& since) {
+  const std::int64_t observed = earlier_rows + rows;
+  Unlearn(since);
+  Cluster before = Learnt();
+  if (!before.calibration) return;  // no row was left
+  const std::string own = WorkloadScope(start.workload().name, start.device());
+  Free(changed, own, &*before.calibration);
+  const std::shared_ptr<const Cluster> given = first;
+  *this = OnlineState(std::move(before), start.workload(), device_facts, start.device());
+  first = given;
+  earlier_rows = observed - static_cast<std::int64_t>(since.size());
+  for (const DriftSums::Row& row : since) {
+    const std::size_t at = FindOrAdd(row.plan);
+    Belief::AtHosts at_hosts;
+    const PlanAnswer answer = Answer(plans[at], log_values, values, &at_hosts);
+    Learn(row.plan, at, answer, at_hosts, row.log_step);
+  }
+  Settle(true);
 }
 
 }  // namespace stepcast

@@ -19,8 +19,10 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -50,32 +52,53 @@ struct ObservedPlan : MeasuredPlan {
 
   // A row more; the two nearest become one where there are too many.
   void Add(double log_time);
+  void Remove(double log_time);
   double MeanResidual() const;  // of the times around log_step
 };
 
 // A scatter of all but nothing is none that a row can be held to.
 inline constexpr double kLeastScatter = 1e-3;
 
-// Two-sided cumulated sums of what is beyond chance (Page, Biometrika 41, 1954).
-struct Cusum {
-  double up = 0;
-  double down = 0;
-  bool alarm = false;
+// What can drift by itself: the parameters of a level, which change together, by their sign.
+enum Drifting { kComputeDrift, kNetworkDrift, kNodeDrift, kDriftingCount };
+inline constexpr const char* kDriftingNames[] = {"compute", "network", "node"};
 
-  void Add(double z);
+// How strongly ln(step) follows each level.
+using DriftSlopes = std::array<double, kDriftingCount>;
+
+// Cumulated sums of log-likelihood ratios (Page, Biometrika 41, 1954), of each level becoming
+// slower and faster, and the rows that they are of.
+struct DriftSums {
+  using Row = OnlineRecord::LatestRow;
+
+  std::array<double, 2 * kDriftingCount> sums{};
+  std::array<std::int64_t, 2 * kDriftingCount> rows{};  // of `latest`, from its end
+  std::vector<Row> latest;
+
+  void Add(Row row);
+  // The rows since a change, where there was one.
+  std::optional<std::vector<Row>> RowsSinceChange() const;
 };
+
+// The levels that may have changed before these rows: the likeliest, and those nearly as likely.
+std::vector<Drifting> LevelsChanged(const std::vector<DriftSums::Row>& rows);
 
 struct OnlineState {
   OnlineState(Cluster of, const Workload& workload, const std::optional<Device>& facts,
               const std::string& device);
 
   Observation Observe(const Plan& plan, Duration<> step_time);
+  // The cluster of what Settle comes to.
   Cluster Learnt() const;
+  // The cluster as it is at y.
+  Cluster AtY() const;
   OnlineRecord Export() const;
   // Throws InputError; may leave a state that is of no use.
   void Import(const OnlineRecord& record);
 
-  // ---- The start.
+  // ---- The start; after a change it is what was known before that.
+  std::shared_ptr<const Cluster> first;  // that the caller gave
+  std::int64_t earlier_rows = 0;
   Cluster cluster;
   BelievedModel start;
   std::optional<Device> device_facts;
@@ -95,7 +118,7 @@ struct OnlineState {
   std::int64_t rows = 0;
   std::int64_t next_scatter = 1;  // row after which the scatter is estimated anew
   std::size_t next_plan = 0;      // whose turn it is to be evaluated anew
-  Cusum cusum;
+  DriftSums drift;
   CalibratedRange range;
 
   // ---- Made of these.
@@ -122,16 +145,25 @@ struct OnlineState {
   void Linearise(ObservedPlan* plan, const PlanAnswer& answer, const Belief::AtHosts& at_hosts);
   void Enter(const ObservedPlan& plan, double sign);
   void Rebuild();  // a and b from their parts
-  void Solve();
-  // The minimum, from where the rows have led and from other starts: what y follows from then on.
-  void Search();
-  void EstimateScatter();
+  // Returns the length of the step, in standard deviations of what is known after it.
+  double Solve();
+  void LineariseAll();
+  // The scatter, and the minimum from where the rows have led, or from other starts as well.
+  void Settle(bool from_other_starts);
+  void Learn(const Plan& plan, std::size_t at, const PlanAnswer& answer,
+             const Belief::AtHosts& at_hosts, double log_time);
+  DriftSlopes DriftSlopesOf(const PlanAnswer& answer) const;
+  // Takes rows out again.
+  void Unlearn(const std::vector<DriftSums::Row>& rows);
+  // Begins anew from what was known before these rows, of which `changed` are free.
+  void BeginAnew(const std::vector<Drifting>& changed, const std::vector<DriftSums::Row>& rows);
   std::vector<int> LinksOf(const Plan& plan) const;
   // Sets what hosts with a compute_slowdown have to do with the plan.
   void SetSlowdowns(ObservedPlan* plan) const;
   PlanKey KeyOf(const ObservedPlan& plan) const;
   // Plans of equal answers are one, as they are to the batch fit.
   std::size_t FindOrAdd(const Plan& plan);
+  void Drop(std::size_t at);
   void Forget();  // the plan that was not observed for longest
   double Variance(const Eigen::VectorXd& slopes) const;
 };

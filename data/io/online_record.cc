@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/io/machines.h"
 #include "data/io/strict_json.h"
 #include "data/plan/field_list.h"
 #include "data/record/input_error.h"
@@ -18,8 +19,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 2;  // 1 told plans apart that have one answer
+constexpr int kVersion = 3;  // 1 told plans apart that have one answer; 2 had one kind of drift
 constexpr double kMostSeenRows = 1e9;
+constexpr double kMostLatestRows = 1e3;
 
 [[noreturn]] void Refuse(const std::string& key, const std::string& value,
                          const std::string& problem, const std::string& allowed = "") {
@@ -198,16 +200,30 @@ class PlanReader {
   Reader* from_;
 };
 
-json ToJson(const MeasuredPlan& observed) {
-  json plan = json::object();
-  const PlanWriter write(&plan);
+json ToJson(const Plan& plan) {
+  json written = json::object();
+  const PlanWriter write(&written);
+  ForEachField([&](const FieldFacts& facts, auto field) { write(facts.state, field.Of(plan)); });
+  return written;
+}
+
+Plan ReadPlanOf(Reader* reader) {
+  Reader parts(reader->Member("plan"), "plan");
+  Plan plan;
+  plan.placement.clear();
+  const PlanReader read_part(&parts);
   ForEachField(
-      [&](const FieldFacts& facts, auto field) { write(facts.state, field.Of(observed.plan)); });
+      [&](const FieldFacts& facts, auto field) { read_part(facts.state, field.Of(plan)); });
+  parts.Finish();
+  return plan;
+}
+
+json ToJson(const MeasuredPlan& observed) {
   json times = json::array();
   for (const MeasuredTime& time : observed.times) {
     times.push_back({{"log_step_time_s", time.log_step}, {"rows", time.rows}});
   }
-  return {{"plan", std::move(plan)},          {"times", std::move(times)},
+  return {{"plan", ToJson(observed.plan)},    {"times", std::move(times)},
           {"last_row", observed.last},        {"log_step", observed.log_step},
           {"weight", observed.weight},        {"target", observed.target},
           {"slopes", ToJson(observed.slopes)}};
@@ -232,13 +248,8 @@ std::vector<MeasuredTime> ReadTimes(const json& array) {
 
 MeasuredPlan ReadPlan(const json& value) {
   Reader reader(value, "plans");
-  Reader parts(reader.Member("plan"), "plan");
   MeasuredPlan read;
-  read.plan.placement.clear();
-  const PlanReader read_part(&parts);
-  ForEachField(
-      [&](const FieldFacts& facts, auto field) { read_part(facts.state, field.Of(read.plan)); });
-  parts.Finish();
+  read.plan = ReadPlanOf(&reader);
   read.times = ReadTimes(reader.Array("times"));
   read.last = reader.Whole("last_row", 1, kMostSeenRows);
   read.log_step = reader.Number("log_step", -1e3, 1e3);
@@ -247,6 +258,34 @@ MeasuredPlan ReadPlan(const json& value) {
   read.slopes = reader.Vector("slopes");
   reader.Finish();
   return read;
+}
+
+json ToJson(const OnlineRecord::LatestRow& row) {
+  return {{"plan", ToJson(row.plan)},
+          {"log_step_time_s", row.log_step},
+          {"residual", row.residual},
+          {"sd", row.sd},
+          {"slopes", row.slopes}};
+}
+
+OnlineRecord::LatestRow ReadLatestRow(const json& value) {
+  Reader reader(value, "latest");
+  OnlineRecord::LatestRow row;
+  row.plan = ReadPlanOf(&reader);
+  row.log_step = reader.Number("log_step_time_s", -1e3, 1e3);
+  row.residual = reader.Number("residual", -1e6, 1e6);
+  row.sd = reader.Number("sd", 1e-9, 1e6);
+  row.slopes = reader.Numbers("slopes");
+  reader.Finish();
+  return row;
+}
+
+// A calibration as the text of a cluster file that has nothing else.
+std::string CalibrationText(const Calibration& calibration) {
+  Cluster cluster;
+  cluster.name = cluster.title = cluster.device = "anew";
+  cluster.calibration = calibration;
+  return FormatCluster(cluster);
 }
 
 CalibratedRange ReadRange(const json& value) {
@@ -306,13 +345,17 @@ std::string FormatOnlineRecord(const OnlineRecord& record) {
   out["start_log_values"] = ToJson(record.start_log_values);
   out["start_log_sds"] = ToJson(record.start_log_sds);
   out["start_scatter"] = record.start_scatter;
+  if (record.anew) out["anew"] = CalibrationText(*record.anew);
+  out["earlier_rows"] = record.earlier_rows;
   out["rows"] = record.rows;
   out["y"] = ToJson(record.y);
   out["scatter"] = record.scatter;
   out["next_scatter"] = record.next_scatter;
   out["next_plan"] = record.next_plan;
-  out["drift"] = {
-      {"up", record.drift.up}, {"down", record.drift.down}, {"alarm", record.drift.alarm}};
+  json latest = json::array();
+  for (const OnlineRecord::LatestRow& row : record.latest) latest.push_back(ToJson(row));
+  out["drift"] = {{"sums", record.drift_sums}, {"rows", record.drift_rows}};
+  out["latest"] = std::move(latest);
   out["folded"] = LowerTriangle(record.folded);
   out["folded_b"] = ToJson(record.folded_b);
   out["a"] = LowerTriangle(record.a);
@@ -350,13 +393,25 @@ OnlineRecord ParseOnlineRecord(const std::string& text) {
   record.start_log_values = reader.Vector("start_log_values");
   record.start_log_sds = reader.Vector("start_log_sds");
   record.start_scatter = reader.Number("start_scatter", 0, 1e6);
+  if (reader.Has("anew")) record.anew = ParseCluster(reader.Text("anew"), "anew").calibration;
+  record.earlier_rows = reader.Whole("earlier_rows", 0, kMostSeenRows);
   record.rows = reader.Whole("rows", 0, kMostSeenRows);
   record.y = reader.Vector("y");
   record.scatter = reader.Number("scatter", 1e-6, 1e6);
   record.next_scatter = reader.Whole("next_scatter", 0, 2 * kMostSeenRows);
   Reader drift(reader.Member("drift"), "drift");
-  record.drift = {drift.Number("up", 0, 1e9), drift.Number("down", 0, 1e9), drift.YesNo("alarm")};
+  record.drift_sums = drift.Numbers("sums");
+  for (const double sum : record.drift_sums) {
+    if (sum < 0) Refuse("drift.sums", std::to_string(sum), "is out of range", "at least 0");
+  }
+  for (const double of : drift.Numbers("rows")) {
+    if (of < 0 || of > kMostLatestRows || of != std::floor(of)) {
+      Refuse("drift.rows", std::to_string(of), "is no number of rows");
+    }
+    record.drift_rows.push_back(static_cast<std::int64_t>(of));
+  }
   drift.Finish();
+  for (const json& value : reader.Array("latest")) record.latest.push_back(ReadLatestRow(value));
   record.folded = reader.Triangle("folded");
   record.folded_b = reader.Vector("folded_b");
   record.a = reader.Triangle("a");

@@ -4,6 +4,7 @@
 
 #include <Eigen/Core>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,16 +40,28 @@ struct OnlineRecord {
   Eigen::VectorXd start_log_sds;
   double start_scatter = 0;
 
-  std::int64_t rows = 0;
+  // Where learning began anew after a change; empty as long as nothing has changed.
+  std::optional<Calibration> anew;
+
+  std::int64_t earlier_rows = 0;  // before the last change
+  std::int64_t rows = 0;          // since then
   Eigen::VectorXd y;
   double scatter = 0;
   std::int64_t next_scatter = 0;
   std::int64_t next_plan = 0;
-  struct Drift {
-    double up = 0;
-    double down = 0;
-    bool alarm = false;
-  } drift;
+  // Sums of what speaks for a change, and how many of the latest rows they are of: of each thing
+  // that can drift, becoming slower and faster.
+  std::vector<double> drift_sums;
+  std::vector<std::int64_t> drift_rows;
+  // The latest rows, as far as a sum is of them.
+  struct LatestRow {
+    Plan plan;
+    double log_step = 0;         // measured
+    double residual = 0;         // r
+    double sd = 0;               // s_r
+    std::vector<double> slopes;  // u of each thing that can drift
+  };
+  std::vector<LatestRow> latest;
   Eigen::MatrixXd folded;  // lower triangle, as of `a`
   Eigen::VectorXd folded_b;
   Eigen::MatrixXd a;

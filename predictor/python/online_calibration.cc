@@ -37,7 +37,14 @@ void BindOnlineCalibration(py::module_* m) {
       .def_readonly("log_ratio", &Observation::log_ratio, "float : ln(measured / predicted)")
       .def_readonly("surprise", &Observation::surprise,
                     "float : log_ratio in standard deviations of what was expected")
-      .def_readonly("drifted", &Observation::drifted, "bool : the job no longer behaves as it did")
+      .def_readonly("drifted", &Observation::drifted, "bool : as of the calibration")
+      .def_property_readonly(
+          "cause",
+          [](const Observation& o) {
+            return o.cause.empty() ? py::object(py::none()) : py::object(py::str(o.cause));
+          },
+          "str : what this step has shown to have changed: compute, network, node (the exchange\n"
+          "within nodes), or several of them joined by \"or\"; None where it has shown nothing")
       .def("__repr__",
            [](const Observation& o) {
              return fmt::format("<Observation: predicted {:.4g} s, {:+.1f} standard deviations{}>",
@@ -45,11 +52,13 @@ void BindOnlineCalibration(py::module_* m) {
            })
       .def(py::pickle(
           [](const Observation& o) {
-            return py::make_tuple(o.predicted.in(kSeconds), o.log_ratio, o.surprise, o.drifted);
+            return py::make_tuple(o.predicted.in(kSeconds), o.log_ratio, o.surprise, o.drifted,
+                                  o.cause);
           },
           [](const py::tuple& state) {
             return Observation{Seconds(state[0].cast<double>()), state[1].cast<double>(),
-                               state[2].cast<double>(), state[3].cast<bool>()};
+                               state[2].cast<double>(), state[3].cast<bool>(),
+                               state[4].cast<std::string>()};
           }));
 
   py::class_<BoundCalibration>(
@@ -81,7 +90,8 @@ void BindOnlineCalibration(py::module_* m) {
           "rows", [](const BoundCalibration& c) { return c.job.rows(); }, "int : observed so far")
       .def_property_readonly(
           "drifted", [](const BoundCalibration& c) { return c.job.drifted(); },
-          "bool : recent rows lie apart from the older ones by more than chance allows")
+          "bool : some rows lay apart from the older ones by more than chance allows; what had\n"
+          "changed is learnt anew since then")
       .def(
           "predictor",
           [](const BoundCalibration& c) {
