@@ -229,8 +229,8 @@ typedef struct stepcast_prediction_values {
 } stepcast_prediction_values;
 
 // `device` is what the workload runs on; NULL is the cluster's, with the data sheet of the cluster
-// file if there is one. Where nothing tells the compute time it is a wide prior, with a flag: no run
-// of the workload in the calibration, and no layers or no data sheet.
+// file if there is one. Where nothing tells the compute time (no run of the workload in the
+// calibration, and no layers or no data sheet) it is a wide prior, and a flag says so.
 stepcast_status stepcast_predictor_create(const stepcast_cluster* cluster,
                                           const stepcast_workload* workload,
                                           const stepcast_device* device,
