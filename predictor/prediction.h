@@ -27,13 +27,6 @@ enum class ComputeSource {
   kNone,
   kPrior
 };
-inline constexpr const char* kComputeSourceNames[] = {"calibration",
-                                                      "profile",
-                                                      "data sheet",
-                                                      "calibration of the device",
-                                                      "calibration on another device",
-                                                      "none",
-                                                      "prior"};
 
 struct Prediction {
   Duration<> step_time;

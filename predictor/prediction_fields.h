@@ -9,6 +9,15 @@
 
 namespace stepcast {
 
+// Indexed by ComputeSource.
+inline constexpr const char* kComputeSourceNames[] = {"calibration",
+                                                      "profile",
+                                                      "data sheet",
+                                                      "calibration of the device",
+                                                      "calibration on another device",
+                                                      "none",
+                                                      "prior"};
+
 // Indexed by AsyncLimiter.
 inline constexpr const char* kAsyncLimiterNames[] = {"compute", "worker_link", "server_link",
                                                      "server_rate", "server_update"};

@@ -19,6 +19,7 @@
 #include "model/compute/profiled_compute.h"
 #include "model/compute/roofline.h"
 #include "model/statistics/normal.h"
+#include "model/step/believed_model.h"
 #include "model/step/discrepancy.h"
 #include "model/sync/idleness.h"
 #include "predictor/active.h"
@@ -105,6 +106,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
   }
   if (compute_source_ != ComputeSource::kProfile) profile_.reset();
   if (workload_.communication_only) compute_source_ = ComputeSource::kNone;
+  CheckDeviceIsKnown(belief_, workload_, cluster_, facts, device_);
 }
 
 Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {

@@ -38,8 +38,8 @@ class Predictor {
  public:
   // `device` is what the workload runs on, by default the cluster's: with `facts` as far as its
   // data sheet is known. Compute is a wide prior where nothing tells it: the workload was not
-  // calibrated on this device, and it has no layers or the device no data sheet. `profile`, where
-  // given, is of this workload on that device, or InputError says so.
+  // calibrated on this device, and it has no layers or the device no data sheet. Throws InputError
+  // for a device that nobody knows, and where `profile` is of another workload or device.
   Predictor(Cluster cluster, Workload workload, const std::optional<Device>& facts,
             const std::string& device = "",
             std::shared_ptr<const ProfiledCompute> profile = nullptr);

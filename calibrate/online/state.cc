@@ -195,6 +195,7 @@ internal::OnlineState::OnlineState(Cluster of, const Workload& workload,
       start(cluster, workload, facts, device),
       device_facts(facts) {
   const Belief& belief = start.belief();
+  CheckDeviceIsKnown(belief, workload, cluster, facts, start.device());
   const auto n = static_cast<Eigen::Index>(belief.log_values().size());
   centre = Eigen::Map<const Eigen::VectorXd>(belief.log_values().data(), n);
   root = RootOf(belief.log_covariance());

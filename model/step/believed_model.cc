@@ -1,5 +1,6 @@
 #include "model/step/believed_model.h"
 
+#include "data/record/input_error.h"
 #include "model/step/answer.h"
 
 namespace stepcast {
@@ -11,6 +12,19 @@ BelievedModel::BelievedModel(const Cluster& cluster, const Workload& workload,
       device_(DeviceName(cluster, facts, device)),
       belief_(cluster, workload, facts, device_) {
   cluster_.calibration.reset();  // all that is needed of it is the belief
+}
+
+void CheckDeviceIsKnown(const Belief& belief, const Workload& workload, const Cluster& cluster,
+                        const std::optional<Device>& facts, const std::string& device) {
+  if (belief.compute() != ComputeBelief::kPrior || workload.communication_only || facts ||
+      device == cluster.device) {
+    return;
+  }
+  throw InputError(
+      {"", 0, "device"}, device,
+      "is known to nobody: it has no data sheet, and no run of " + workload.name +
+          " was fitted on it",
+      "the cluster's own (" + cluster.device + "), or one that stepcast devices lists");
 }
 
 std::shared_ptr<const std::vector<Bucket>> BelievedModel::BucketsOf(const Plan& plan) const {

@@ -51,6 +51,12 @@ class BelievedModel {
   mutable std::map<double, std::shared_ptr<const std::vector<Bucket>>> buckets_;  // by cap [B]
 };
 
+// Throws InputError where nothing tells the compute time and nobody knows the device: it has no
+// facts and is not the cluster's. Of a device that is known, or a workload without layers to count
+// work from, compute is a wide prior.
+void CheckDeviceIsKnown(const Belief& belief, const Workload& workload, const Cluster& cluster,
+                        const std::optional<Device>& facts, const std::string& device);
+
 }  // namespace stepcast
 
 #endif  // STEPCAST_MODEL_STEP_BELIEVED_MODEL_H_

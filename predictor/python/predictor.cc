@@ -6,6 +6,7 @@
 #include "data/io/machines.h"
 #include "data/io/workload_file.h"
 #include "predictor/json/json.h"
+#include "predictor/prediction_fields.h"
 #include "predictor/python/bindings.h"
 #include "predictor/report/terminal.h"
 

@@ -257,7 +257,12 @@ TEST(NewDevice, AnotherWorkloadThereDoesNotHarm) {
 TEST(NewDevice, WithoutADataSheetHasAPrior) {
   World world(10);
   world.AddAll({"resnet50"}, {{1}});
-  const Predictor unknown(world.Fit(), *FindWorkload("resnet50"), std::nullopt, "abacus");
+  Cluster fitted = world.Fit();
+  const auto nobodys =
+      ErrorOf([&] { Predictor(fitted, *FindWorkload("resnet50"), std::nullopt, "abacus"); });
+  EXPECT_TRUE(Says(nobodys, "device: 'abacus' is known to nobody"));
+  fitted.device = "abacus";
+  const Predictor unknown(fitted, *FindWorkload("resnet50"), std::nullopt, "abacus");
   const Prediction p = unknown.Predict(AllreducePlan({1}, 64));
   EXPECT_EQ(p.compute_source, ComputeSource::kPrior);
   EXPECT_TRUE(HasFlag(p, "was not measured on abacus, and the device has no data sheet"));

@@ -82,7 +82,8 @@ TEST(ReaderLimits, AStateThatNestsIsAnError) {
   const std::string deep[] = {std::string(kDeep, '['),
                               std::string(kDeep, '[') + std::string(kDeep, ']')};
   for (const std::string& nested : deep) {
-    for (const char* key : {"\"local_batch\":", "\"plans\":", "\"y\":", "\"range\":", "\"up\":"}) {
+    for (const char* key :
+         {"\"local_batch\":", "\"plans\":", "\"y\":", "\"range\":", "\"sums\":"}) {
       std::string text = good;
       text.insert(text.find(key) + std::string(key).size(), nested);
       EXPECT_TRUE(Says(ErrorOf([&] { ParseOnlineRecord(text); }), "is nested too deeply")) << key;

@@ -327,7 +327,7 @@ TEST(BeliefFromAnotherDevice, NeedsBothDataSheets) {
   EXPECT_EQ(Belief(b.AsCluster(), Resnet50(), T4(), "t4").compute(), ComputeBelief::kDataSheet);
   const Elsewhere elsewhere(0.4);
   const Belief belief(elsewhere.b.AsCluster(), Resnet50(), std::nullopt, "abacus");
-  EXPECT_EQ(belief.compute(), ComputeBelief::kDataSheet);
+  EXPECT_EQ(belief.compute(), ComputeBelief::kPrior);
   EXPECT_EQ(belief.origin(kSample), Origin::kPrior);
 }
 

@@ -14,6 +14,7 @@
 #include "data/io/machines.h"
 #include "data/workloads/catalog.h"
 #include "predictor/explanation.h"
+#include "predictor/prediction_fields.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/devices.h"
 #include "tests/support/input_error.h"
@@ -494,13 +495,15 @@ TEST(Binding, NamesThePart) {
 TEST(Compute, WithoutAnySourceIsAPrior) {
   Device without_peak = T4();
   without_peak.fp32.reset();
+  Cluster of_abacus = SyntheticCluster();
+  of_abacus.device = "abacus";
   const struct {
     Predictor predictor;
     const char* why;
   } cases[] = {
       {{SyntheticCluster(), WithoutLayers(), T4()},
        "mine was not measured on t4, and it has no layers"},
-      {{SyntheticCluster(), Resnet50(), std::nullopt, "abacus"},
+      {{of_abacus, Resnet50(), std::nullopt, "abacus"},
        "resnet50 was not measured on abacus, and the device has no data sheet"},
       {{SyntheticCluster(), Resnet50(), without_peak}, "no data sheet with fp32"},
   };

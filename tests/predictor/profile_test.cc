@@ -15,6 +15,7 @@
 #include "model/compute/profiled_compute.h"
 #include "model/overlap/buckets.h"
 #include "predictor/explanation.h"
+#include "predictor/prediction_fields.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/devices.h"

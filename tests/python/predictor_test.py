@@ -66,11 +66,13 @@ class Predictions(unittest.TestCase):
             with self.subTest(device), self.assertRaises(stepcast.InputError):
                 stepcast.Predictor(cluster, workload, device)
 
-    def test_a_workload_of_unknown_compute_is_refused(self):
+    def test_a_workload_known_by_its_size_has_a_prior(self):
+        mine = stepcast.workload("mine", parameters=1000)
+        predictor = stepcast.Predictor(stepcast.read_cluster("gce-t4"), mine)
+        self.assertEqual(predictor.predict(stepcast.Plan(local_batch=8)).compute_source, "prior")
         with self.assertRaises(stepcast.InputError) as caught:
-            stepcast.Predictor(stepcast.read_cluster("gce-t4"),
-                               stepcast.workload("mine", parameters=1000))
-        self.assertEqual((caught.exception.key, caught.exception.value), ("workload", "mine"))
+            stepcast.Predictor(stepcast.read_cluster("gce-t4"), mine, "no such")
+        self.assertEqual((caught.exception.key, caught.exception.value), ("device", "no such"))
 
 
 if __name__ == "__main__":
