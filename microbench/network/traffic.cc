@@ -1,5 +1,6 @@
 #include "microbench/network/traffic.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -16,9 +17,42 @@ constexpr std::size_t kMostPings = 2000;
 constexpr std::size_t kChunk = std::size_t{256} << 10;
 constexpr std::size_t kMostChunks = 16;  // that are read at a time
 constexpr double kToEndS = 2;
+// A loop that transfers comes round at least this often, where its host lets it.
+constexpr double kRoundS = 0.05;
+constexpr double kMostAwayS = 0.2;
 constexpr char kDone[] = {'.'};
 
 double SecondsOf(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+// How long a loop did not come round when it should have: other programs had the processors. What
+// moved meanwhile tells of them, and not of the network.
+class Presence {
+ public:
+  void Round() {
+    const Clock::time_point now = Clock::now();
+    const double away = SecondsOf(now - last_);
+    if (away > 2 * kRoundS) away_s_ += away;
+    last_ = now;
+  }
+  void Check() const {
+    if (away_s_ < kMostAwayS) return;
+    throw NetworkError(
+        fmt::format("the host was too busy: its program got no processor for {:.1f} s", away_s_));
+  }
+
+ private:
+  Clock::time_point last_ = Clock::now();
+  double away_s_ = 0;
+};
+
+// Waits for a round at most.
+void WaitARound(const Socket& socket, short events, const Deadline& deadline) {
+  try {
+    socket.Wait(events, deadline.AtMost(kRoundS));
+  } catch (const NetworkError&) {
+    if (deadline.over()) throw;
+  }
+}
 
 }  // namespace
 
@@ -65,7 +99,9 @@ double Receive(const Socket& socket, double warm_s, double seconds, const Deadli
   Clock::time_point last{};
   double bytes = 0;
   const Deadline until{std::min(end, deadline.until), deadline.stop};
+  Presence presence;
   while (!until.over()) {
+    presence.Round();
     double came = 0;
     for (std::size_t i = 0; i < kMostChunks; ++i) {
       const std::size_t n = socket.ReadSome(chunk);
@@ -82,13 +118,16 @@ double Receive(const Socket& socket, double warm_s, double seconds, const Deadli
       last = now;
     }
     try {
-      socket.Wait(POLLIN, until);
+      WaitARound(socket, POLLIN, until);
     } catch (const NetworkError&) {
       if (deadline.over()) throw;
     }
   }
   if (deadline.stopped()) throw NetworkError("interrupted");
-  if (first == Clock::time_point{}) throw NetworkError("no byte came after the start");
+  presence.Round();
+  presence.Check();
+  // What came at one moment alone has no rate.
+  if (bytes == 0) throw NetworkError("too little came to tell a rate");
   socket.Send(kDone, deadline);
   // To close now, with bytes on their way, would break the connection before the sender reads it.
   const Deadline gone = deadline.AtMost(kToEndS);
@@ -107,11 +146,14 @@ double Receive(const Socket& socket, double warm_s, double seconds, const Deadli
 TcpFacts SendUntilDone(Socket* socket, const Deadline& deadline) {
   const std::vector<char> chunk(kChunk);
   char answer[sizeof kDone];
+  Presence presence;
   while (true) {
+    presence.Round();
     if (socket->ReadSome(answer) > 0) break;
-    if (socket->SendSome(chunk) == 0) socket->Wait(POLLIN | POLLOUT, deadline);
+    if (socket->SendSome(chunk) == 0) WaitARound(*socket, POLLIN | POLLOUT, deadline);
     if (deadline.over()) throw NetworkError("the receiver did not end in time");
   }
+  presence.Check();
   const TcpFacts facts = ReadTcpInfo(*socket);
   socket->Abort();
   return facts;
