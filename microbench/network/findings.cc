@@ -16,6 +16,9 @@ constexpr double kDistantFactor = 2;
 constexpr double kLossyFactor = 2;
 // A flow that loses more may be slow for that, and not for a cap.
 constexpr double kLossThatSlows = 1e-4;
+// Flows that fill a line wait in its queue, or lose more than those that leave it room.
+constexpr double kLeastQueueing = 1.5;
+constexpr double kLeastOverflow = 1.5;
 
 std::optional<double> Median(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
@@ -49,6 +52,9 @@ class Summary {
     const auto rtt = [](const HostLink& link) { return link.rtt_s; };
     result_.bandwidth = Median(Of(result_.links, bandwidth));
     result_.rtt_s = Median(Of(result_.links, rtt));
+    const auto limited = std::count_if(result_.links.begin(), result_.links.end(),
+                                       [](const HostLink& link) { return link.loss_limited; });
+    result_.loss_limited = 2 * static_cast<std::size_t>(limited) > result_.links.size();
     Hosts();
     Losses();
     Pairs();
@@ -81,6 +87,12 @@ class Summary {
       }
     }
     link.rtt_s = Median(round_trips);
+    for (int peer = 0; peer < rows_.hosts(); ++peer) {
+      const bool best_out = link.sends && rows_.Best(host, peer) == link.sends;
+      const bool best_in = link.receives && rows_.Best(peer, host) == link.receives;
+      link.loss_limited = link.loss_limited || (best_out && LossLimits(host, peer)) ||
+                          (best_in && LossLimits(peer, host));
+    }
     // A sum without one of its parts is none.
     const auto sum = [](const std::vector<double>& rates, std::size_t parts) {
       double all = 0;
@@ -90,6 +102,20 @@ class Summary {
     link.to_two = sum(to_two, 2);
     link.incast = sum(incast, static_cast<std::size_t>(rows_.hosts() - 1));
     return link;
+  }
+
+  // Whether loss held several flows back before the line could.
+  bool LossLimits(int from, int to) const {
+    const NetworkRow* several = rows_.Find(Kind::kSeveralFlows, from, to);
+    const NetworkRow* paced = rows_.Find(Kind::kPaced, from, to);
+    if (several == nullptr || !several->tcp || paced == nullptr || !paced->tcp) return false;
+    const auto lost = [](const TcpFacts& tcp) { return (LossCount() += tcp).share().value_or(0); };
+    if (several->tcp->congestion_control.starts_with("bbr")) return false;  // which goes by no loss
+    const double on_the_way = lost(*paced->tcp);
+    const double as_much = lost(*several->tcp) / on_the_way;
+    return on_the_way >= kLossThatSlows && as_much < kLeastOverflow &&
+           as_much > 1 / kLeastOverflow &&
+           several->tcp->rtt_s < kLeastQueueing * rows_.RoundTrip(from, to).value_or(0);
   }
 
   void Add(FindingKind kind, int host, int peer, double value, double like) {
@@ -169,6 +195,7 @@ class Summary {
             Add(FindingKind::kCappedFlow, a, b, *one, *several);
           }
         }
+        if (several && LossLimits(a, b)) Add(FindingKind::kLossLimited, a, b, *several, *several);
         if (a < b) Pair(a, b);
       }
     }

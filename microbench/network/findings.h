@@ -55,6 +55,8 @@ struct HostLink {
   std::optional<double> incast;     // from all peers at once, the sum
   std::optional<double> rtt_s;      // median of its pairs' medians
   LossCount loss;                   // of its paths, both ways
+  // Loss held back what it sent or received at best: the link may carry more.
+  bool loss_limited = false;
 
   // What the link carries each way: the lesser of the two.
   std::optional<double> bandwidth() const;
@@ -68,13 +70,15 @@ enum class FindingKind {
   kSlowPair,
   kAsymmetricPair,
   kCappedFlow,
+  kLossLimited,
   kBelowPort,
   kIncastCollapse,
   kDifferentMtu
 };
 inline constexpr const char* kFindingNames[] = {
-    "slow_host",       "asymmetric_host", "distant_host", "lossy_host",      "slow_pair",
-    "asymmetric_pair", "capped_flow",     "below_port",   "incast_collapse", "different_mtu"};
+    "slow_host",  "asymmetric_host", "distant_host", "lossy_host",
+    "slow_pair",  "asymmetric_pair", "capped_flow",  "loss_limited",
+    "below_port", "incast_collapse", "different_mtu"};
 
 struct Finding {
   FindingKind kind = FindingKind::kSlowHost;
@@ -88,6 +92,7 @@ struct NetworkSummary {
   std::vector<HostLink> links;  // by host
   // What most links are like: medians of the hosts', and what all paths but the lossy hosts' lose.
   std::optional<double> bandwidth;
+  bool loss_limited = false;  // of most links the bandwidth is the least that they may carry
   std::optional<double> rtt_s;
   LossCount loss;
   // The median of what one flow carries, where that is less than several on most pairs.

@@ -95,6 +95,11 @@ std::string Sentence(const NetworkProfile& profile, const Finding& f) {
     case FindingKind::kCappedFlow:
       return fmt::format("one flow from {} to {} is capped: it carries {}, several {}{}", host,
                          peer, value, like, WhyCapped(profile, f));
+    case FindingKind::kLossLimited:
+      return fmt::format(
+          "loss holds back what {} sends to {}: {}, and no queue filled. The line may carry more; "
+          "more --flows tell",
+          host, peer, value);
     case FindingKind::kBelowPort:
       return fmt::format("{} has a port of {} and carries {}", host, like, value);
     case FindingKind::kIncastCollapse:
@@ -269,6 +274,7 @@ Json NetworkJson(const NetworkProfile& profile, const NetworkSummary& summary) {
           {"measured", measured},
           {"bandwidth_bytes_per_s", OptionalJson(summary.bandwidth)},
           {"flow_cap_bytes_per_s", OptionalJson(summary.flow_cap)},
+          {"loss_limited", summary.loss_limited},
           {"rtt_s", OptionalJson(summary.rtt_s)},
           {"loss_rate", OptionalJson(summary.loss.share())},
           {"hosts", hosts},
@@ -288,7 +294,11 @@ Cluster WithMeasuredLinks(Cluster cluster, const NetworkProfile& profile,
                      "a cluster file of links with TCP");
   };
   refuse_rdma(cluster.link, "link.transport");
-  if (summary.bandwidth) cluster.link.bandwidth = line_rate(*summary.bandwidth);
+  // What loss held back says what the line carries at least, and the forecast knows of the loss.
+  const bool whole_line =
+      summary.bandwidth && !(summary.loss_limited && cluster.link.bandwidth &&
+                             cluster.link.bandwidth->si() * kPayloadShare > *summary.bandwidth);
+  if (whole_line) cluster.link.bandwidth = line_rate(*summary.bandwidth);
   if (summary.rtt_s) cluster.link.rtt = Milliseconds(rounded(*summary.rtt_s * 1e3));
   if (const auto loss = summary.loss.share()) cluster.link.loss = rounded(*loss);
   cluster.link.transport = Transport::kTcp;
@@ -309,7 +319,8 @@ Cluster WithMeasuredLinks(Cluster cluster, const NetworkProfile& profile,
       if (f.host != static_cast<int>(i)) continue;
       const bool slow = f.kind == FindingKind::kSlowHost || f.kind == FindingKind::kAsymmetricHost;
       const auto bandwidth = summary.links[i].bandwidth();
-      if (slow && bandwidth) host->link.bandwidth = line_rate(*bandwidth);
+      if (slow && bandwidth && !summary.links[i].loss_limited)
+        host->link.bandwidth = line_rate(*bandwidth);
       if (f.kind == FindingKind::kDistantHost)
         host->link.rtt = Milliseconds(rounded(f.value * 1e3));
       if (f.kind == FindingKind::kLossyHost) host->link.loss = rounded(f.value);
@@ -318,9 +329,7 @@ Cluster WithMeasuredLinks(Cluster cluster, const NetworkProfile& profile,
   cluster.nodes = std::max(cluster.nodes, static_cast<int>(cluster.hosts.size()));
   const std::string source =
       fmt::format("stepcast probe network, {}, {} hosts", profile.started, profile.hosts.size());
-  for (const char* key : {"bandwidth", "rtt", "loss"})
-    cluster.sources.erase("link." + std::string(key));
-  if (summary.bandwidth) {
+  if (whole_line) {
     cluster.sources["link.bandwidth"] =
         fmt::format("{}: {} of payload", source, RateText(summary.bandwidth));
   }

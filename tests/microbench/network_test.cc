@@ -146,7 +146,7 @@ class NetworkProbeTest : public testing::Test {
       });
     }
     try {
-      outcome.profile = RunProbe(options_, {}, {progress, {}});
+      outcome.profile = RunProbe(options_, {}, {progress, {}, {}});
     } catch (const NetworkError& e) {
       outcome.error = e.what();
     }
@@ -527,6 +527,28 @@ TEST(NetworkFindings, ACapOfMostFlowsIsTheNetworks) {
   EXPECT_EQ(Summarise(capped(0)).flow_cap, 40e6);
   // Whose loss slows them have no cap.
   EXPECT_FALSE(Summarise(capped(1000)).flow_cap);
+}
+
+// Of flows that lose on the way as much as where they leave the line room, and wait in no queue.
+TEST(NetworkFindings, WhatLossHoldsBackSaysNotWhatTheLineCarries) {
+  const auto lossy = [](double queueing, std::int64_t lost_at_full_rate, std::int64_t lost,
+                        const char* control = "cubic") {
+    return Summarise(Changed(Equal(3), [&](NetworkRow* row) {
+      if (row->kind == Kind::kPaced) row->tcp->retransmitted = lost;
+      if (row->kind != Kind::kSeveralFlows) return;
+      row->tcp->congestion_control = control;
+      row->tcp->rtt_s = queueing * 1e-3;
+      row->tcp->retransmitted = lost_at_full_rate;
+    }));
+  };
+  const NetworkSummary held = lossy(1.1, 1000, 1000);
+  EXPECT_TRUE(held.loss_limited);
+  EXPECT_EQ(held.findings.size(), 6U);
+  for (const Finding& f : held.findings) EXPECT_EQ(f.kind, FindingKind::kLossLimited);
+  EXPECT_FALSE(lossy(2, 1000, 1000).loss_limited);    // they wait in a queue
+  EXPECT_FALSE(lossy(1.1, 2000, 1000).loss_limited);  // a short queue overflows
+  EXPECT_FALSE(lossy(1.1, 0, 0).loss_limited);
+  EXPECT_FALSE(lossy(1.1, 1000, 1000, "bbr").loss_limited);
 }
 
 TEST(NetworkFindings, WhatWasNotMeasuredIsUnknown) {
