@@ -126,8 +126,11 @@ class Agent {
     while (true) {
       try {
         return Socket::Connect(options_.master, source, deadline);
-      } catch (const NetworkError&) {
-        if (deadline.left_s() < kAgainS || deadline.stopped()) throw;
+      } catch (const NetworkError& e) {
+        if (deadline.stopped()) throw;
+        if (deadline.left_s() < kAgainS) {
+          throw NetworkError(fmt::format("{}; is rank 0 started, and its port open?", e.what()));
+        }
       }
       std::this_thread::sleep_for(SecondsToClock(kAgainS));
     }
@@ -276,7 +279,7 @@ std::string RunAgent(const AgentOptions& options, Door* door) {
   try {
     return Agent(options, door).Run();
   } catch (const NetworkError& e) {
-    throw NetworkError(fmt::format("the coordinator at {} {}", options.master.text(), e.what()));
+    throw NetworkError(fmt::format("the coordinator at {}: {}", options.master.text(), e.what()));
   }
 }
 

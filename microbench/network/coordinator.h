@@ -36,6 +36,8 @@ struct ProbeHooks {
   std::function<void(const ProbeProgress&)> progress;
   // What has been measured so far, now and then and at the end.
   std::function<void(const NetworkProfile&)> keep;
+  // Why it is in vain to wait for hosts that have not come; empty while it is not.
+  std::function<std::string()> absent;
 };
 
 // Measures between all hosts, of which this one is the first. A host that goes away ends what it

@@ -153,7 +153,11 @@ Socket Socket::Listen(const Address& address) {
   const int yes = 1;
   setsockopt(socket.fd_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (bind(socket.fd_, Plain(address), address.length) != 0 || listen(socket.fd_, SOMAXCONN) != 0) {
-    Fail("cannot listen at " + address.text());
+    const std::string advice = errno == EADDRINUSE
+                                   ? " (another program listens there: choose another port)"
+                               : errno == EADDRNOTAVAIL ? " (this host does not have that address)"
+                                                        : "";
+    Fail("cannot listen at " + address.text() + advice);
   }
   return socket;
 }

@@ -11,11 +11,14 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -299,6 +302,11 @@ class Started {
   void Start(const std::string& host, const std::string& command, const std::string& token) {
     int input[2];
     if (pipe2(input, O_CLOEXEC) != 0) throw std::runtime_error("no pipe for ssh");
+    // It waits there: a program that ends at once reads nothing, and breaks no pipe of ours.
+    const std::string line = token + "\n";
+    const bool told = write(input[1], line.data(), line.size()) >= 0;
+    close(input[1]);
+    if (!told) throw std::runtime_error("no pipe for ssh");
     const std::string remote =
         fmt::format("IFS= read -r {0} && export {0} && exec {1}", kTokenVariable, command);
     std::vector<std::string> words = {"ssh", "-o", "BatchMode=yes", "-T", "--", host, remote};
@@ -323,12 +331,7 @@ class Started {
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     close(input[0]);
-    if (error == 0) {
-      programs_.push_back({pid, host});
-      const std::string line = token + "\n";
-      if (write(input[1], line.data(), line.size()) < 0) failed_.push_back(host);
-    }
-    close(input[1]);
+    if (error == 0) programs_.push_back({pid, host});
     if (error != 0) throw InputError(OptionPlace("ssh"), "", "cannot be run: no program ssh");
   }
 
@@ -338,12 +341,7 @@ class Started {
     const network::Deadline deadline = network::Deadline::In(kPatienceS);
     bool asked = false;
     while (!programs_.empty()) {
-      std::erase_if(programs_, [&](const Program& program) {
-        int status = 0;
-        if (waitpid(program.pid, &status, WNOHANG) == 0) return false;
-        if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) failed_.push_back(program.host);
-        return true;
-      });
+      Reap();
       if (programs_.empty()) break;
       if (deadline.over() && !asked) {
         for (const Program& program : programs_) kill(program.pid, SIGTERM);
@@ -353,7 +351,15 @@ class Started {
       std::this_thread::sleep_for(network::SecondsToClock(0.02));
     }
   }
-  const std::vector<std::string>& failed() const { return failed_; }
+  // The hosts whose programs have ended.
+  const std::vector<std::string>& Reap() {
+    std::erase_if(programs_, [&](const Program& program) {
+      if (waitpid(program.pid, nullptr, WNOHANG) == 0) return false;
+      ended_.push_back(program.host);
+      return true;
+    });
+    return ended_;
+  }
 
  private:
   struct Program {
@@ -361,7 +367,7 @@ class Started {
     std::string host;
   };
   std::vector<Program> programs_;
-  std::vector<std::string> failed_;
+  std::vector<std::string> ended_;
 };
 
 // ---- The probe.
@@ -375,6 +381,19 @@ std::string Now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std:
 void RequireClusterOptions(const Arguments& args) {
   if (args.Has("cluster-output") && !args.Has("cluster")) args.Required("cluster");
   if (args.Has("cluster") && !args.Has("cluster-output")) args.Required("cluster-output");
+}
+
+// Throws where a file could not be written. One that is there stays as it is.
+void RequireWritable(const std::string& path) {
+  std::error_code error;
+  const bool beside =
+      !std::filesystem::exists(path, error) || std::filesystem::is_regular_file(path, error);
+  const std::string target = beside ? path + ".partial" : path;
+  std::ofstream out(target, std::ios::app);
+  if (out && beside) out << "\n" << std::flush;
+  const std::string reason = std::strerror(errno);
+  if (beside) std::filesystem::remove(target, error);
+  if (!out) throw InputError({path, 0, ""}, "", "cannot be written: " + reason);
 }
 
 // Prints what was found, and writes the cluster file where one is asked for.
@@ -436,9 +455,13 @@ int Lead(const Arguments& args, const Place& place, network::ProbeOptions option
                       {"flows", fmt::format("{}", options.settings.flows)},
                       {"transport", "tcp"}};
   // What cannot be written, or read, should be known before an hour's work.
-  profile.hosts.resize(static_cast<std::size_t>(place.of));
-  WriteTextFile(path, FormatNetworkProfile(profile));
-  if (args.Has("cluster")) Library().LoadCluster(args.Text("cluster"));
+  RequireWritable(path);
+  if (args.Has("cluster")) {
+    const std::string cluster = args.Text("cluster");
+    WithMeasuredLinks(Library().LoadCluster(cluster), profile, network::Summarise(profile),
+                      cluster);
+    RequireWritable(args.Text("cluster-output"));
+  }
 
   const std::vector<network::ProbeStep> steps = network::MakeSchedule(place.of);
   Tell(fmt::format(
@@ -476,13 +499,11 @@ int Lead(const Arguments& args, const Place& place, network::ProbeOptions option
       unwritten = e.what();  // a disk that is full now may have room at the end
     }
   };
-  try {
-    profile = network::RunProbe(options, std::move(profile), hooks);
-  } catch (const NetworkError&) {
-    std::error_code error;
-    std::filesystem::remove(path, error);  // nothing was measured
-    throw;
-  }
+  hooks.absent = [&] {
+    const std::vector<std::string>& ended = started.Reap();
+    return ended.empty() ? "" : fmt::format("ssh to {} has ended", fmt::join(ended, ", "));
+  };
+  profile = network::RunProbe(options, std::move(profile), hooks);
   line.End();
   const int code = Report(args, profile, path);
   started.End();

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -129,6 +130,39 @@ TEST_F(ProbeCli, AHostThatDoesNotComeIsAnAnswer) {
   EXPECT_NE(access(folder_.Path("network.json").c_str(), F_OK), 0);
 }
 
+// An earlier profile is worth more than a probe that never began.
+TEST_F(ProbeCli, WhatCannotBeginLeavesTheFilesThatAreThere) {
+  Write("network.json", "earlier");
+  Write("lab.yaml", "name: lab\ndevice: t4\nnodes: 2\ndevices_per_node: 1\n");
+  Write("out.yaml", "earlier");
+  const network::Socket busy = network::Socket::Listen(network::LocalAddress("127.0.0.1"));
+  const ProcessResult result = Run({"network", "--hosts", "a,b", "--master", busy.local().text(),
+                                    "--cluster", "lab.yaml", "--cluster-output", "out.yaml"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("choose another port"), std::string::npos) << result.err;
+  const ProcessResult late =
+      Run({"network", "--hosts", "a,b", "--master", FreeMaster(), "--wait", "0.3s"});
+  EXPECT_EQ(late.exit_code, 1);
+  EXPECT_EQ(ContentOf("network.json"), "earlier");
+  EXPECT_EQ(ContentOf("out.yaml"), "earlier");
+  EXPECT_NE(access(folder_.Path("network.json.partial").c_str(), F_OK), 0);
+}
+
+// Nobody waits for those whose ssh has failed.
+TEST_F(ProbeCli, AnSshThatEndsIsSaidAtOnce) {
+  Write("ssh", "#!/bin/sh\necho no route >&2\nexit 255\n");
+  ASSERT_EQ(chmod(folder_.Path("ssh").c_str(), 0755), 0);
+  const auto start = std::chrono::steady_clock::now();
+  const ProcessResult result = RunProcess(
+      {"/usr/bin/env", "PATH=" + folder_.Path(".") + ":/usr/bin:/bin", STEPCAST_PROGRAM, "probe",
+       "network", "--hosts", "a,b,c", "--ssh", "--master", FreeMaster(), "--wait", "50s"},
+      {.folder = folder_.Path(".")});
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(40));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("2 of 3 hosts did not come: b, c: ssh to "), std::string::npos)
+      << result.err;
+}
+
 TEST_F(ProbeCli, WhatIsWrongIsSaid) {
   const struct {
     Words words;
@@ -155,6 +189,10 @@ TEST_F(ProbeCli, WhatIsWrongIsSaid) {
       {{"network", "--hosts", "a,b", "--master", "127.0.0.1", "--output", "no/where.json"},
        {kToken},
        {"no/where.json: cannot be written"}},
+      {{"network", "--hosts", "a,b", "--master", "127.0.0.1", "--cluster", "gce-t4",
+        "--cluster-output", "no/where.yaml"},
+       {kToken},
+       {"no/where.yaml: cannot be written"}},
       {{"network", "--hosts", "a,b", "--master", "127.0.0.1:0"}, {kToken}, {"--master: '0'"}},
       {{"show"}, {}, {"FILE: is required"}},
       {{"show", "nowhere.json"}, {}, {"nowhere.json: cannot be read"}},
