@@ -26,6 +26,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <queue>
@@ -83,6 +84,12 @@ class NetworkLab {
   NetworkLab& operator=(const NetworkLab&) = delete;
 
   void Kill(int host) { kill(pids_[static_cast<std::size_t>(host)], SIGKILL); }
+  // The host's program gets no processor for so long.
+  void Suspend(int host, double seconds) {
+    kill(pids_[static_cast<std::size_t>(host)], SIGSTOP);
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    kill(pids_[static_cast<std::size_t>(host)], SIGCONT);
+  }
   // No frame of the host passes any more.
   void Cut(int host) { cut_ = host; }
 
@@ -91,6 +98,9 @@ class NetworkLab {
   double LateShare() const {
     return frames_out_ == 0 ? 0 : static_cast<double>(late_) / static_cast<double>(frames_out_);
   }
+
+  // The longest time in which the switch did not come round, which it should each hundredth.
+  double StoodStillS() const { return stood_still_s_; }
 
   // Exit codes of all hosts, 128 + the signal of those that were killed.
   const std::vector<int>& Wait() {
@@ -147,12 +157,17 @@ class NetworkLab {
     up("lo");
     up("eth0");
     close(control);
+    // The same on all machines: what loss does to a rate is up to it.
+    Check(static_cast<bool>(std::ofstream("/proc/sys/net/ipv4/tcp_congestion_control")
+                            << "cubic" << std::flush),
+          "cubic");
     return tap;
   }
 
   void StartHost(int host, const std::function<int(int)>& work) {
     std::array<int, 2> pair{};
     Check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) == 0, "socketpair");
+    std::fflush(nullptr);  // what the test has printed is not the host's to print again
     const pid_t pid = fork();
     Check(pid >= 0, "fork");
     if (pid == 0) {
@@ -241,8 +256,11 @@ class NetworkLab {
     down_free_.assign(hosts, 0);
     std::vector<bool> waiting(hosts, false);  // it had more when it was last read
     std::vector<char> buffer(65536);
+    Time last = Now();
     while (!over_) {
       const Time now = Now();
+      stood_still_s_ = std::max(stood_still_s_.load(), now - last);
+      last = now;
       Time next = now + 0.01;
       while (!frames_.empty() && frames_.top().due <= now) {
         Frame frame = frames_.top();
@@ -337,6 +355,7 @@ class NetworkLab {
   std::vector<int> codes_;
   std::atomic<std::int64_t> frames_out_ = 0;
   std::atomic<std::int64_t> late_ = 0;
+  std::atomic<double> stood_still_s_ = 0;
   std::atomic<int> cut_ = -1;
   std::atomic<bool> over_ = false;
   std::thread thread_;

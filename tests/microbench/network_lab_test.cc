@@ -77,37 +77,54 @@ class NetworkLabTest : public testing::Test {
 
   NetworkSummary Measure(const LabConditions& conditions, const ProbeSettings& settings) {
     const auto lab = Start(conditions, settings);
-    for (const int code : lab->Wait()) EXPECT_EQ(code, 0);
-    late_share_ = lab->LateShare();
+    const std::vector<int> codes = lab->Wait();
     profile_ = Profile();
+    const NetworkSummary summary = Summarise(profile_);
+    if (busy_ = WhyBusy(*lab); !busy_.empty()) return summary;
+    for (const int code : codes) EXPECT_EQ(code, 0);
     EXPECT_TRUE(profile_.complete()) << profile_.problem;
     for (const NetworkRow& row : profile_.rows) {
       EXPECT_EQ(row.problem, "") << kNetworkKindNames[static_cast<int>(row.kind)] << " " << row.from
                                  << " to " << row.to;
     }
-    return Summarise(profile_);
+    return summary;
   }
 
-  // Within 3 %; 0.3 ms or 5 %; a quarter.
-  void ExpectAsSet(const LabConditions& set, const NetworkSummary& found) const {
-    ASSERT_TRUE(found.bandwidth && found.rtt_s);
+  // Where the machine has other things to do, the lab is not the network that was set.
+  static std::string WhyBusy(const NetworkLab& lab) {
     constexpr double kMostLate = 0.1;
-    if (late_share_ > kMostLate) {
-      GTEST_SKIP() << fmt::format("this machine is too busy: {:.0f} % of the frames were late",
-                                  100 * late_share_);
+    constexpr double kLongestS = 0.1;
+    if (lab.LateShare() > kMostLate) {
+      return fmt::format("{:.0f} % of the frames were late", 100 * lab.LateShare());
     }
+    if (lab.StoodStillS() > kLongestS) {
+      return fmt::format("the switch stood still for {:.2f} s", lab.StoodStillS());
+    }
+    return "";
+  }
+
+  // Within 5 %, as queues release what they hold; 0.5 ms, the switch's own share, or 5 %; four
+  // standard deviations of the number of packets lost.
+  void ExpectAsSet(const LabConditions& set, const NetworkSummary& found) const {
+    if (!busy_.empty()) GTEST_SKIP() << "this machine is too busy: " << busy_;
+    ASSERT_TRUE(found.bandwidth && found.rtt_s);
+    const double rate = *found.bandwidth / (set.rate * kPayload);
     if (set.loss == 0) {
-      EXPECT_NEAR(*found.bandwidth / (set.rate * kPayload), 1, 0.03);
       EXPECT_FALSE(found.loss.share()) << found.loss.lost << " of " << found.loss.segments;
     } else {
-      ASSERT_TRUE(found.loss.share()) << found.loss.lost << " of " << found.loss.segments;
-      EXPECT_NEAR(*found.loss.share() / set.loss, 1, 0.25)
+      const double lost = set.loss * static_cast<double>(found.loss.segments);
+      EXPECT_NEAR(static_cast<double>(found.loss.lost), lost, 4 * std::sqrt(lost))
           << found.loss.lost << " of " << found.loss.segments;
+    }
+    if (found.loss_limited) {
+      EXPECT_LT(rate, 1);
+    } else {
+      EXPECT_NEAR(rate, 1, 0.05);
     }
     // Of the quieter round trips: others wait for a switch that shares its cores with all hosts.
     for (const NetworkRow& row : profile_.rows) {
       if (row.kind != NetworkKind::kLatency) continue;
-      EXPECT_NEAR(*row.rtt_p10_s, set.rtt_s, std::max(3e-4, 0.05 * set.rtt_s));
+      EXPECT_NEAR(*row.rtt_p10_s, set.rtt_s, std::max(5e-4, 0.05 * set.rtt_s));
     }
     std::printf(
         "[ %6.1f Mbit/s %5.1f ms %6.2f %% ] %7.2f Mbit/s of line, %7.3f ms, %ld of %ld lost\n",
@@ -126,7 +143,7 @@ class NetworkLabTest : public testing::Test {
 
   TempFolder folder_;
   NetworkProfile profile_;
-  double late_share_ = 0;
+  std::string busy_;  // why the last measurement was none
 };
 
 TEST_F(NetworkLabTest, FindsTheSlowHostAndTheCappedPair) {
@@ -138,9 +155,8 @@ TEST_F(NetworkLabTest, FindsTheSlowHostAndTheCappedPair) {
   set.pair_flow_rates[{0, 3}] = Mbit(20);
   const NetworkSummary found = Measure(set, {0.6, 4});
   ExpectAsSet(set, found);
-  if (!IsSkipped()) {
-    EXPECT_NEAR(*found.links[2].bandwidth() / (Mbit(30) * kPayload), 1, 0.03);
-  }
+  if (IsSkipped()) return;
+  EXPECT_NEAR(*found.links[2].bandwidth() / (Mbit(30) * kPayload), 1, 0.03);
   EXPECT_EQ(Names(found), (std::set<std::string>{"slow_host 2", "capped_flow 0 3"}));
 }
 
@@ -150,6 +166,7 @@ TEST_F(NetworkLabTest, FindsThePairThatIsSlowOneWay) {
   set.rate = Mbit(50);
   set.pair_rates[{1, 2}] = Mbit(20);
   const NetworkSummary found = Measure(set, {0.3, 2});
+  if (!busy_.empty()) GTEST_SKIP() << "this machine is too busy: " << busy_;
   EXPECT_EQ(Names(found), (std::set<std::string>{"asymmetric_pair 1 2"}));
 }
 
@@ -161,20 +178,41 @@ TEST_F(NetworkLabTest, CountsWhatIsLost) {
   ExpectAsSet(set, Measure(set, {1, 4}));
 }
 
-// Half a minute: not a part of the suite.
-TEST_F(NetworkLabTest, DISABLED_MeasuresWhatIsSet) {
+TEST_F(NetworkLabTest, MeasuresWhatIsSet) {
   const struct {
     double mbit, rtt_ms, loss;
-  } settings[] = {{50, 0, 0},      {50, 20, 0},    {100, 5, 0},    {200, 1, 0},
-                  {100, 1, 0.001}, {100, 5, 0.01}, {200, 2, 0.01}, {100, 10, 0.05}};
+    bool limited;  // by loss: four flows do not fill the line
+  } settings[] = {{100, 0, 0, false},    {100, 10, 0, false},  {200, 1, 0, false},
+                  {100, 1, 1e-3, false}, {50, 1, 1e-2, false}, {200, 10, 1e-2, true}};
   for (const auto& s : settings) {
     LabConditions set;
-    set.hosts = 3;
     set.rate = Mbit(s.mbit);
     set.rtt_s = s.rtt_ms * 1e-3;
     set.loss = s.loss;
-    ExpectAsSet(set, Measure(set, {1, 4}));
+    const NetworkSummary found = Measure(set, {1, 4});
+    ExpectAsSet(set, found);
+    if (IsSkipped()) return;
+    EXPECT_EQ(found.loss_limited, s.limited);
+    if (s.loss == 0) {
+      EXPECT_EQ(Names(found), std::set<std::string>());
+    }
   }
+}
+
+TEST_F(NetworkLabTest, AHostThatIsNotRunSaysSoInsteadOfARate) {
+  LabConditions set;
+  set.rate = Mbit(50);
+  const auto lab = Start(set, {0.6, 2}, 40);
+  // One of them at least falls into a transfer.
+  for (int i = 0; i < 3; ++i) {
+    std::this_thread::sleep_for(SecondsToClock(0.6));
+    lab->Suspend(1, 0.5);
+  }
+  EXPECT_EQ(lab->Wait()[0], 1);
+  const std::vector<NetworkRow> rows = Profile().rows;
+  EXPECT_TRUE(std::any_of(rows.begin(), rows.end(), [](const NetworkRow& row) {
+    return row.problem.find("was too busy") != std::string::npos;
+  }));
 }
 
 TEST_F(NetworkLabTest, AKilledHostAndACutLinkAreNamed) {
