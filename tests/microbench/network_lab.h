@@ -51,6 +51,9 @@ struct LabConditions {
 
 class NetworkLab {
  public:
+  // What a queue before a port holds.
+  static constexpr double kQueueBytes = 400e3;
+
   // Why there is none here; empty where it can be.
   static std::string Unavailable() {
     if (geteuid() != 0) return "a network of namespaces needs root";
@@ -238,8 +241,6 @@ class NetworkLab {
   // Preamble, checksum and gap, which no program sees.
   static constexpr double kUnseen = 24;
   static constexpr Time kLateS = 2e-4;
-  // What a queue before a port holds.
-  static constexpr double kQueueBytes = 400e3;
   // A host whose frames wait is behind the line's rate for so long at most where the switch was: it
   // makes up for it.
   static constexpr Time kMadeUpS = 0.03;
