@@ -134,6 +134,7 @@ void Minimisation::AddBlock(const ParameterLayout::Block& block) {
   ceres::Vector centre = ceres::Vector::Zero(block.size);
   for (int i = 0; i < block.size; ++i) {
     const FittedParameter& p = layout_.parameters()[static_cast<std::size_t>(block.offset + i)];
+    centre[i] = std::log(p.prior.si);
     if (p.fixed) {
       fixed.push_back(i);
       continue;
@@ -142,10 +143,10 @@ void Minimisation::AddBlock(const ParameterLayout::Block& block) {
     if (hold_ == block.offset + i) fixed.push_back(i);
     if (p.relative_to >= 0) {
       AddRelativePrior(p, at, i, block.size);
-    } else {
-      information(i, i) = 1 / p.prior.log_sd;
-      centre[i] = std::log(p.prior.si);
+      continue;
     }
+    information(i, i) = 1 / p.prior.log_sd;
+    if (p.multiple_of >= 0) information(i, p.multiple_of - block.offset) = -1 / p.prior.log_sd;
   }
   problem_.AddResidualBlock(new ceres::NormalPrior(information, centre), nullptr, at);
   if (static_cast<int>(fixed.size()) == block.size) {

@@ -113,8 +113,12 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
   };
   // By name, so that the order of the rows decides nothing.
   std::map<std::string, const Run*> first_of;
+  std::map<std::string, int> smallest_batch;
   for (const Run& run : runs) {
-    first_of.try_emplace(WorkloadScope(run.workload, run.device), &run);
+    const std::string scope = WorkloadScope(run.workload, run.device);
+    first_of.try_emplace(scope, &run);
+    int& smallest = smallest_batch.try_emplace(scope, run.plan.local_batch).first->second;
+    smallest = std::min(smallest, run.plan.local_batch);
   }
   std::map<std::string, int> device_offset;
   for (const auto& [scope, first] : first_of) {
@@ -139,8 +143,16 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
       sample.relative_to = device_offset.at(run.device);
       sample.prior.log_sd = kWorkloadEfficiencyLogSd;
     }
+    FittedParameter& time = parameters_[static_cast<std::size_t>(offset + kFixedTime)];
+    time.times = kFixedToSamples * smallest_batch.at(scope);
+    time.multiple_of = offset + kSampleTime;
+    time.prior.log_sd = kFixedToSamplesLogSd;
   }
   for (const ParameterStatement& statement : statements) Apply(statement);
+  for (FittedParameter& p : parameters_) {
+    if (p.multiple_of < 0) continue;
+    p.prior.si = p.times * parameters_[static_cast<std::size_t>(p.multiple_of)].prior.si;
+  }
 }
 
 void ParameterLayout::Apply(const ParameterStatement& statement) {
@@ -167,7 +179,7 @@ void ParameterLayout::Apply(const ParameterStatement& statement) {
     p.prior.si = statement.si;
     p.prior.log_sd = statement.factor ? std::log(*statement.factor) : p.prior.log_sd;
     p.fixed = !statement.factor;
-    p.relative_to = -1;
+    p.relative_to = p.multiple_of = -1;
     p.source = statement.source;
   }
   if (found) return;

@@ -22,6 +22,9 @@ struct FittedParameter {
   // The prior is around another parameter's value: ln(value) = ln(prior) + ln(its prior) - ln(its
   // value). -1 where it is around the prior alone.
   int relative_to = -1;
+  // The prior is that many times the value of `multiple_of`, within its log_sd.
+  double times = 0;
+  int multiple_of = -1;
   bool fixed = false;
   std::string source;  // of a prior or value that was stated; empty for the table's
 };
@@ -40,7 +43,8 @@ HostGroups GroupByLayouts(const std::vector<Run>& runs,
 // of each device; then, for each workload on a device, its curve; and last the compute of the hosts
 // that differ from the others in it. Hosts that no run tells apart
 // share one link, because nothing could tell their two rates apart either. A workload's time for a
-// sample is believed to be what the data sheet says at the efficiency of its device.
+// sample is believed to be what the data sheet says at the efficiency of its device, and what no
+// batch changes to be a share of what the samples of its smallest batch take.
 class ParameterLayout {
  public:
   // `workloads` by name and `devices` by the name in the runs. Throws InputError for a statement

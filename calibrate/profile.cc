@@ -21,6 +21,7 @@ constexpr int kMaxIterations = 30;
 
 double PriorLogSd(const ParameterLayout& layout, int parameter) {
   const FittedParameter& p = layout.parameters()[static_cast<std::size_t>(parameter)];
+  if (p.multiple_of >= 0) return std::hypot(p.prior.log_sd, PriorLogSd(layout, p.multiple_of));
   if (p.relative_to < 0) return p.prior.log_sd;
   const FittedParameter& other = layout.parameters()[static_cast<std::size_t>(p.relative_to)];
   return other.fixed ? p.prior.log_sd : std::hypot(p.prior.log_sd, other.prior.log_sd);

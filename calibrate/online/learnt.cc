@@ -130,7 +130,7 @@ class Minimum {
       for (const auto& [position, log_value] : moves) to[position] = log_value;
       others.push_back(state_.YOf(to));
     };
-    const int fixed = Belief::kWorkloadOffset + kFixedTime;
+    const int fixed = internal::kFixedPosition;
     const int floor = Belief::kWorkloadOffset + kFloorTime;
     // The constant part of the curve is time that no batch hides, or a floor that ends at the
     // batches in the middle of those observed; what hides behind it stays as believed.
@@ -224,7 +224,11 @@ std::vector<Slot> SlotsOf(const State& state) {
   const std::optional<Calibration>& before = state.cluster.calibration;
   std::vector<Slot> slots;
   if (before) {
-    const Eigen::MatrixXd slopes = SlopesOf(belief.CovarianceWith(*before).transpose(), state.root);
+    Eigen::MatrixXd covariance = belief.CovarianceWith(*before).transpose();
+    if (state.smallest_batch > 0) {
+      covariance.col(internal::kFixedPosition) = covariance.col(internal::kSamplePosition);
+    }
+    const Eigen::MatrixXd slopes = SlopesOf(covariance, state.root);
     for (std::size_t i = 0; i < before->parameters.size(); ++i) {
       Slot slot;
       slot.estimate = before->parameters[i];
@@ -251,7 +255,10 @@ std::vector<Slot> SlotsOf(const State& state) {
     const Prior prior = DeviceEfficiencyPrior();
     Slot slot = MakeSlot(device, kKernelEfficiencySpec, std::log(prior.si), prior.log_sd);
     Eigen::MatrixXd covariance = Eigen::MatrixXd::Zero(1, state.size());
-    covariance(0, Belief::kWorkloadOffset + kSampleTime) = -prior.log_sd * prior.log_sd;
+    covariance(0, internal::kSamplePosition) = -prior.log_sd * prior.log_sd;
+    if (state.smallest_batch > 0) {
+      covariance(0, internal::kFixedPosition) = covariance(0, internal::kSamplePosition);
+    }
     slot.slopes = SlopesOf(covariance, state.root).row(0);
     slots.push_back(std::move(slot));
   }

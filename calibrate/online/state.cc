@@ -7,6 +7,7 @@
 #include "data/plan/check.h"
 #include "data/record/input_error.h"
 #include "model/step/discrepancy.h"
+#include "model/step/priors.h"
 
 namespace stepcast {
 
@@ -219,6 +220,31 @@ internal::OnlineState::OnlineState(Cluster of, const Workload& workload,
   Rebuild();
 }
 
+void internal::OnlineState::RelateFixedTime(int batch) {
+  if (start.belief().origin(kFixedPosition) != Origin::kPrior) return;
+  const Eigen::VectorXd x = centre + root * y;
+  if (smallest_batch == 0) {
+    Eigen::MatrixXd covariance = root * root.transpose();
+    covariance.row(kFixedPosition) = covariance.row(kSamplePosition);
+    covariance.col(kFixedPosition) = covariance.row(kSamplePosition).transpose();
+    covariance(kFixedPosition, kFixedPosition) =
+        covariance(kSamplePosition, kSamplePosition) + kFixedToSamplesLogSd * kFixedToSamplesLogSd;
+    root = RootOf(covariance);
+  }
+  smallest_batch = batch;
+  centre[kFixedPosition] = centre[kSamplePosition] + std::log(kFixedToSamples * batch);
+  if (rows == 0) {
+    SetY(y);
+    Rebuild();
+    return;
+  }
+  // What was learnt stays where it is, as seen from another start.
+  const Eigen::VectorXd moved = y - YOf(x);
+  folded_b -= folded.selfadjointView<Eigen::Lower>() * moved;
+  SetY(y - moved);
+  LineariseAll();
+}
+
 Eigen::VectorXd internal::OnlineState::LogValues(const Eigen::VectorXd& at) const {
   Eigen::VectorXd x = centre;
   x.noalias() += root.triangularView<Eigen::Lower>() * at;
@@ -322,6 +348,7 @@ double internal::OnlineState::Solve() {
 
 void internal::OnlineState::LineariseAll() {
   for (ObservedPlan& plan : plans) {
+    if (plan.rows == 0) continue;
     Belief::AtHosts at_hosts;
     const PlanAnswer answer = Answer(plan, log_values, values, &at_hosts);
     Linearise(&plan, answer, at_hosts);
@@ -453,7 +480,13 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
     row.slopes.assign(of.begin(), of.end());
   }
   drift.Add(std::move(row));
-  Learn(plan, at, answer, at_hosts, log_time);
+  const bool smaller = smallest_batch > 0 && plan.local_batch < smallest_batch;
+  if (earlier_rows == 0 && (rows == 0 || smaller)) {
+    RelateFixedTime(plan.local_batch);
+    Learn(plan, at, Answer(plans[at], log_values, values, &at_hosts), at_hosts, log_time);
+  } else {
+    Learn(plan, at, answer, at_hosts, log_time);
+  }
   if (const auto since = drift.RowsSinceChange()) {
     const std::vector<Drifting> changed = LevelsChanged(*since);
     for (const Drifting level : changed) {

@@ -56,6 +56,10 @@ struct ObservedPlan : MeasuredPlan {
   double MeanResidual() const;  // of the times around log_step
 };
 
+// Positions in the belief.
+inline constexpr int kFixedPosition = Belief::kWorkloadOffset + kFixedTime;
+inline constexpr int kSamplePosition = Belief::kWorkloadOffset + kSampleTime;
+
 // A scatter of all but nothing is none that a row can be held to.
 inline constexpr double kLeastScatter = 1e-3;
 
@@ -106,6 +110,7 @@ struct OnlineState {
   Eigen::MatrixXd root;       // L
   Eigen::VectorXd low, high;  // of x
   double start_scatter;       // of one step, before any row
+  int smallest_batch = 0;     // to which the start relates fixed_time; 0 where it does not
 
   // ---- What was learnt.
   std::vector<ObservedPlan> plans;
@@ -127,6 +132,10 @@ struct OnlineState {
   Eigen::VectorXd log_values;            // x, within its bounds
   Eigen::VectorXd values;                // exp of it
   Eigen::VectorXd scratch;
+
+  // The start knows fixed_time as a share of the samples of that batch, the smallest that was
+  // observed, where nothing but its prior tells it.
+  void RelateFixedTime(int batch);
 
   // ---- Arithmetic.
   Eigen::Index size() const { return centre.size(); }

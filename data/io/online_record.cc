@@ -11,6 +11,7 @@
 #include "data/io/machines.h"
 #include "data/io/strict_json.h"
 #include "data/plan/field_list.h"
+#include "data/plan/limits.h"
 #include "data/record/input_error.h"
 #include "data/values/names.h"
 
@@ -352,6 +353,7 @@ std::string FormatOnlineRecord(const OnlineRecord& record) {
   out["scatter"] = record.scatter;
   out["next_scatter"] = record.next_scatter;
   out["next_plan"] = record.next_plan;
+  out["smallest_batch"] = record.smallest_batch;
   json latest = json::array();
   for (const OnlineRecord::LatestRow& row : record.latest) latest.push_back(ToJson(row));
   out["drift"] = {{"sums", record.drift_sums}, {"rows", record.drift_rows}};
@@ -419,6 +421,7 @@ OnlineRecord ParseOnlineRecord(const std::string& text) {
   record.range = ReadRange(reader.Member("range"));
   for (const json& value : reader.Array("plans")) record.plans.push_back(ReadPlan(value));
   record.next_plan = reader.Whole("next_plan", 0, kMostSeenRows);
+  record.smallest_batch = static_cast<int>(reader.Whole("smallest_batch", 0, kMostBatch));
   reader.Finish();
   return record;
 }

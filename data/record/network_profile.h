@@ -2,6 +2,7 @@
 #ifndef STEPCAST_DATA_RECORD_NETWORK_PROFILE_H_
 #define STEPCAST_DATA_RECORD_NETWORK_PROFILE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -68,11 +69,9 @@ struct NetworkProfile {
   std::string problem;  // why it ended early; empty where it did not
 
   bool complete() const {
-    if (!problem.empty() || static_cast<int>(rows.size()) < planned) return false;
-    for (const NetworkRow& row : rows) {
-      if (!row.problem.empty()) return false;
-    }
-    return true;
+    return problem.empty() && static_cast<int>(rows.size()) >= planned &&
+           std::all_of(rows.begin(), rows.end(),
+                       [](const NetworkRow& row) { return row.problem.empty(); });
   }
 };
 

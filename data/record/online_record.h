@@ -39,6 +39,7 @@ struct OnlineRecord {
   Eigen::VectorXd start_log_values;
   Eigen::VectorXd start_log_sds;
   double start_scatter = 0;
+  int smallest_batch = 0;  // to which the start relates fixed_time; 0 where it does not
 
   // Where learning began anew after a change; empty as long as nothing has changed.
   std::optional<Calibration> anew;

@@ -101,7 +101,7 @@ inline constexpr std::array<ParameterSpec, kClusterParameterCount> kClusterParam
     {"mesh_share", "", 1, 0.75, 0.3, 0.05, 1.5,
      "share of a link's rate that is left where all nodes send to all at once over TCP (byteps)",
      "BytePS reaches 5.4 of 10 Gbit/s, a ring 9.2 (HKBU's comparison)", "network/path"},
-    {"host_contention", "", 1, 0.015, 0.7, 1e-4, 0.5,
+    {"host_contention", "", 1, 0.013, 0.67, 1e-4, 0.5,
      "growth of the compute time for each further device in use on a node",
      "1 to 2 per cent on public traces of 4-device hosts", "compute/fitted_curve"},
     {"overlap_share", "", 1, 0.65, 0.25, 0.05, 0.95,
@@ -144,7 +144,7 @@ inline constexpr std::array<ParameterSpec, kWorkloadParameterCount> kWorkloadPar
     {"sample_time", "ms", 1e-3, 1, 4.0, 1e-6, 1e6,
      "device time of one more sample once the device is full", "from the device's data sheet",
      "compute/fitted_curve"},
-    {"straggler_spread", "", 1, 0.049, 1.15, 1e-4, 2,
+    {"straggler_spread", "", 1, 0.047, 1.15, 1e-4, 2,
      "spread of a micro-step between workers, as a share of it",
      "fitted on jobs of AdaptDL, Sia, HKBU, Horovod, UFRGS and TensorFlow: 0.02 for inputs of one "
      "size, 0.1 and more for inputs of varying length",

@@ -29,6 +29,12 @@ inline constexpr double kStatedLinkLogSd = 0.35;
 inline constexpr double kShareLogSdPerDoubling = 0.15;
 inline constexpr double kShareLogSdPerHalving = 0.05;
 
+// What no batch changes of a micro-step whose samples take the rest, at the smallest batch that was
+// measured: a fifth of it, within a factor of e. In milliseconds it differs by more from network to
+// network than relative to their steps (docs/reference/sources.md).
+inline constexpr double kFixedToSamples = 0.25;
+inline constexpr double kFixedToSamplesLogSd = 1.0;
+
 using ClusterPriors = std::array<Prior, kClusterParameterCount>;
 using WorkloadPriors = std::array<Prior, kWorkloadParameterCount>;
 

@@ -48,9 +48,13 @@ RandomCluster DrawCluster(Noise* noise) {
     WorkloadPriors priors = MakeWorkloadPriors(*FindWorkload(name), T4());
     priors[kSampleTime].si *= kKernelEfficiency / drawn.efficiency;
     priors[kSampleTime].log_sd = kWorkloadEfficiencyLogSd;
+    auto& si = drawn.truth.workloads[name].si;
     for (std::size_t i = 0; i < priors.size(); ++i) {
-      drawn.truth.workloads[name].si[i] = Draw(priors[i], kWorkloadParameterSpecs[i], noise);
+      si[i] = Draw(priors[i], kWorkloadParameterSpecs[i], noise);
     }
+    const int smallest = SyntheticBatches(name).front();
+    const Prior fixed = {kFixedToSamples * smallest * si[kSampleTime], kFixedToSamplesLogSd};
+    si[kFixedTime] = Draw(fixed, kWorkloadParameterSpecs[kFixedTime], noise);
   }
   return drawn;
 }

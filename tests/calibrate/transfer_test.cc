@@ -254,6 +254,38 @@ TEST(NewDevice, AnotherWorkloadThereDoesNotHarm) {
   EXPECT_LT(score.worst, 0.4);
 }
 
+// One batch was measured: of another, neither that it takes as long nor that it takes a share of
+// the time is ruled out, whatever the step takes, as long as the floor that is believed of every
+// network, of milliseconds, is small beside it.
+TEST(OneBatch, LeavesOpenWhatGrowsWithIt) {
+  for (const double seconds : {0.2, 1.0, 5.0}) {
+    CalibrationProblem problem;
+    problem.cluster = SyntheticCluster();
+    Workload mine;
+    mine.name = "mine";
+    mine.parameters = mine.trainable_parameters = 1'000'000;
+    mine.gradient_bytes = Megabytes(4.0);
+    problem.workloads["mine"] = mine;
+    for (int i = 0; i < 3; ++i) {
+      stepcast::Run run;
+      run.workload = "mine";
+      run.device = "t4";
+      run.plan = AllreducePlan({1}, 32);
+      run.step_time = Seconds(seconds);
+      problem.runs.push_back(run);
+    }
+    const CalibrationOutcome outcome = Calibrate(problem);
+    ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+    const Predictor predictor(outcome.cluster, mine, T4());
+    const Prediction same = predictor.Predict(AllreducePlan({1}, 32));
+    EXPECT_NEAR(same.step_time.si() / seconds, 1, 0.05);
+    const Prediction half = predictor.Predict(AllreducePlan({1}, 16));
+    EXPECT_NEAR(half.step_time.si() / seconds, 0.6, 0.1);
+    EXPECT_LT(half.low.si() / seconds, 0.55);
+    EXPECT_GT(half.high.si() / seconds, 0.75);
+  }
+}
+
 TEST(NewDevice, WithoutADataSheetHasAPrior) {
   World world(10);
   world.AddAll({"resnet50"}, {{1}});
