@@ -2,6 +2,7 @@
 #ifndef STEPCAST_PREDICTOR_COMPILED_COMPILED_H_
 #define STEPCAST_PREDICTOR_COMPILED_COMPILED_H_
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -142,10 +143,7 @@ void CompiledState::RecordRates(const ClusterParameters<T>& of_cluster,
       MakeCollectiveHops<T>(tried, of_cluster, parts, nullptr);
     }
   };
-  const bool by_nodes = TraitsOf(facts.strategy).may_have_servers();
-  for (int w = by_nodes ? 1 : 2; w <= (by_nodes ? kTabledPeers : 3); ++w) {
-    record(w, servers ? 1 : facts.servers);
-  }
+  for (int w = 1; w <= kTabledPeers; ++w) record(w, std::min(facts.servers, 1));  // fewest peers
   for (int n = 2; servers && n <= options.most_servers; ++n) record(1, n);
 }
 
