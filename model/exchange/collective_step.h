@@ -158,7 +158,7 @@ CollectiveSchedule<T> ScheduleCollective(const CallCost<T>& call,
     const Bucket& bucket = buckets[k];
     tail.count += 1.0;
     tail.bytes += bucket.bytes.si();
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < levels.size(); ++i) {
       const Duration<> at_pace = levels[i].steady.Time(bucket.bytes);
       const Duration<> around = levels[i].chain.Time(bucket.bytes);
       const double chained = at_pace < around ? 1.0 : 0.0;
