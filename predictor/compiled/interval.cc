@@ -54,6 +54,9 @@ struct RouteSlopes {
   FlowLimits<LinkDual> limits;     // of a connection
   HopDual node_bandwidth;
   HopDual connection;
+  // The columns of lanes that differ from plan to plan.
+  ClusterParameter latency = kLinkLatency;
+  bool mesh = false;  // the lane of hop_spread is that of mesh_share
 };
 
 // Parameters that a micro-step depends on.
@@ -159,6 +162,8 @@ struct HopParts : StagedParts {
   PathRate<HopDual> NodeRate(const LinkFacts& link, const ClusterParameters<HopDual>& /*cluster*/,
                              const FlowShape& shape, const Barrier<HopDual>& barrier,
                              PathTerms<HopDual>* /*terms*/) const {
+    route->latency = LatencyParameter(link);
+    route->mesh = shape.mesh;
     return Kept(StagedParts::NodeRate(link, *cluster_by_link, shape, ByLink(barrier), nullptr),
                 &route->node_rate);
   }
@@ -245,18 +250,9 @@ void SetTimes(const StepFacts& f, const Synchronisation<T>& sync, SyncSlopes* sl
   slopes->of_all = Widened(all.si().slope);
 }
 
-// The columns of lanes that differ from plan to plan.
-struct LaneColumns {
-  ClusterParameter latency;
-  bool mesh;  // the lane of hop_spread is that of mesh_share
-  explicit LaneColumns(const StepFacts& f)
-      : latency(LatencyParameter(ExchangeLink(f))), mesh(TraitsOf(f.strategy).helpers) {}
-};
-
 // Adds what a part of the step that depends so on a plan's routes depends on through them.
-[[gnu::noinline]] void AddRoute(const RouteSlopes& route, const LaneColumns& columns,
-                                double by_node_bandwidth, double by_server_rate,
-                                double by_connection, Gradient* gradient) {
+[[gnu::noinline]] void AddRoute(const RouteSlopes& route, double by_node_bandwidth,
+                                double by_server_rate, double by_connection, Gradient* gradient) {
   Gradient& g = *gradient;
   const Lanes<kHopLanes> by_hop = route.node_bandwidth.slope * by_node_bandwidth;
   g[kHostBandwidth] += by_hop[kHostLane];
@@ -270,9 +266,9 @@ struct LaneColumns {
   }
   g[kLinkColumn] += by_link[kNodeLinkLane];
   for (int lane = kFlowLane; lane < kLinkParameterLanes; ++lane) {
-    g[lane == kLatencyLane                  ? columns.latency
-      : lane == kSpreadLane && columns.mesh ? kMeshShare
-                                            : kLinkLaneParameters[lane]] += by_link[lane];
+    g[lane == kLatencyLane                ? route.latency
+      : lane == kSpreadLane && route.mesh ? kMeshShare
+                                          : kLinkLaneParameters[lane]] += by_link[lane];
   }
   g[kShareColumn] += by_link[kStatedShareLane];
 }
@@ -293,7 +289,7 @@ struct IntervalTables {
 
 namespace {
 
-// The stages.
+// The stages. Those of a synchronisation are compiled apart: inlined they take a seventh longer.
 struct Staged {
   const CompiledState& s;
   const IntervalTables& t;
@@ -319,9 +315,10 @@ struct Staged {
 };
 
 template <bool kHeldBack>
-STEPCAST_FLATTEN void Staged::ByCollective(const StepFacts& f, const StagedParts& parts,
-                                           Duration<> backward, Duration<> idle,
-                                           SyncSlopes* slopes) const {
+[[gnu::noinline]] STEPCAST_FLATTEN void Staged::ByCollective(const StepFacts& f,
+                                                             const StagedParts& parts,
+                                                             Duration<> backward, Duration<> idle,
+                                                             SyncSlopes* slopes) const {
   using T = DualOf<kHeldBack ? kHeldLanes : kFreeLanes>;
   const CollectiveHops<HopDual> from = MakeCollectiveHops<HopDual>(
       f, t.cluster_by_hop, HopParts{parts, &t.cluster_by_link, &slopes->route}, nullptr);
@@ -345,9 +342,10 @@ STEPCAST_FLATTEN void Staged::ByCollective(const StepFacts& f, const StagedParts
 }
 
 template <bool kHeldBack>
-STEPCAST_FLATTEN void Staged::ByServers(const StepFacts& f, const StagedParts& parts,
-                                        Duration<> backward, Duration<> idle,
-                                        SyncSlopes* slopes) const {
+[[gnu::noinline]] STEPCAST_FLATTEN void Staged::ByServers(const StepFacts& f,
+                                                          const StagedParts& parts,
+                                                          Duration<> backward, Duration<> idle,
+                                                          SyncSlopes* slopes) const {
   using T = DualOf<kHeldBack ? kHeldLanes : kFreeLanes>;
   const ServerRoutes<HopDual> routes =
       MakeServerRoutes<HopDual>(f, t.cluster_by_hop, t.workload_by_hop,
@@ -398,22 +396,20 @@ STEPCAST_FLATTEN void Staged::ByServers(const StepFacts& f, const StagedParts& p
                                                   const Lanes<kHeldLanes>& by,
                                                   double by_end_and_all, Gradient* gradient) const {
   Gradient& g = *gradient;
-  const LaneColumns columns(f);
   g[kLossTimeout] += by[kSilenceLane] * s.cluster.si[kLossTimeout];
   if (!UsesServers(f.strategy)) {
-    g[columns.latency] += by[kAlphaLane] * s.cluster.si[columns.latency];
+    g[sync.route.latency] += by[kAlphaLane] * s.cluster.si[sync.route.latency];
     g[kDeviceLatency] += by[kDeviceAlphaLane] * s.cluster.si[kDeviceLatency];
     g[kHostBandwidth] += by[kDeviceBandwidthLane] * s.cluster.si[kHostBandwidth];
-    AddRoute(sync.route, columns, by[kBandwidthLane], by[kHelperLane], 0, &g);
+    AddRoute(sync.route, by[kBandwidthLane], by[kHelperLane], 0, &g);
     return;
   }
-  g[columns.latency] += by[kServerAlphaLane] * s.cluster.si[columns.latency];
+  g[sync.route.latency] += by[kServerAlphaLane] * s.cluster.si[sync.route.latency];
   g[kTransferInitiation] += by[kInitiationLane] * s.cluster.si[kTransferInitiation];
   g[kServerRate] += by[kServerRateLane] * s.cluster.si[kServerRate];
   g[kRpcRounds] += sync.by_rounds * by_end_and_all;
   g[kWorkloadColumn + kUpdateTime] += by[kUpdateLane] * sync.update_per_byte;
-  AddRoute(sync.route, columns, by[kBandwidthLane], by[kServerBandwidthLane], by[kConnectionLane],
-           &g);
+  AddRoute(sync.route, by[kBandwidthLane], by[kServerBandwidthLane], by[kConnectionLane], &g);
 }
 
 template <class ByStep, class ByCompute>
@@ -585,7 +581,6 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
   }
   const stepcast::StepTime<T> step = JoinStep<T>(f, inputs, parts, nullptr);
 
-  const LaneColumns columns(f);
   const auto gradient_of = [&](const Duration<T>& part) {
     const Lanes<kByAll> by = part.si().slope * (1 / part.si().value);
     Gradient g = {};
@@ -598,8 +593,8 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
     g[kTransferInitiation] = by[kByInitiation] * s.cluster.si[kTransferInitiation];
     g[kServerRate] = by[kByServerRate] * s.cluster.si[kServerRate];
     g[kRpcRounds] = by[kByRounds] * s.cluster.si[kRpcRounds];
-    g[columns.latency] = by[kByAlpha] * s.cluster.si[columns.latency];
-    AddRoute(route, columns, by[kByBandwidth], by[kByServerBandwidth], by[kByConnection], &g);
+    g[route.latency] = by[kByAlpha] * s.cluster.si[route.latency];
+    AddRoute(route, by[kByBandwidth], by[kByServerBandwidth], by[kByConnection], &g);
     return g;
   };
   SetInterval(
