@@ -1,8 +1,10 @@
 // Files of other tools.
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "data/io/import_adaptdl.h"
+#include "data/io/training_steps_file.h"
 #include "data/kineto/import_kineto.h"
 #include "tests/fuzz/door.h"
 #include "tests/fuzz/written.h"
@@ -29,6 +31,20 @@ STEPCAST_DOOR(kineto) {
     require(kernel.total_s, kernel.name);
     require(kernel.mean_s, kernel.name);
   }
+}
+
+STEPCAST_DOOR(training_steps) {
+  const std::vector<HostSteps> hosts = ParseTrainingSteps(input, "steps.csv");
+  for (const HostSteps& host : hosts) {
+    for (std::size_t i = 0; i < host.steps.size(); ++i) {
+      Require(host.steps[i].begin_ns < host.steps[i].end_ns, "a step ends before it begins");
+      Require(i == 0 || host.steps[i - 1].end_ns <= host.steps[i].begin_ns, "steps overlap");
+    }
+  }
+  const std::string text = FormatTrainingSteps(hosts);
+  const std::vector<HostSteps> again =
+      ReadAgain(text, [](const std::string& t) { return ParseTrainingSteps(t, "steps.csv"); });
+  Require(FormatTrainingSteps(again) == text, "what was written is read as something else");
 }
 
 }  // namespace

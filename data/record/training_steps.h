@@ -1,0 +1,27 @@
+// When the steps of a training ran, as each host's own clock told.
+#ifndef STEPCAST_DATA_RECORD_TRAINING_STEPS_H_
+#define STEPCAST_DATA_RECORD_TRAINING_STEPS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stepcast {
+
+struct TrainingStep {
+  std::int64_t number = 0;
+  std::int64_t begin_ns = 0;  // since 1970
+  std::int64_t end_ns = 0;
+  std::optional<std::int64_t> compute_end_ns;  // of the backward pass, where somebody told
+};
+
+// In the order of their times; none overlap.
+struct HostSteps {
+  std::string host;  // empty for steps of all hosts
+  std::vector<TrainingStep> steps;
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_RECORD_TRAINING_STEPS_H_
