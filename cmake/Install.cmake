@@ -31,8 +31,8 @@ foreach(room IN LISTS stepcast_rooms)
     PATTERN "predictor/serve" EXCLUDE PATTERN "predictor/capi" EXCLUDE
     PATTERN "predictor/json" EXCLUDE PATTERN "predictor/active.h" EXCLUDE
     PATTERN "data/io/yaml_section.h" EXCLUDE PATTERN "data/io/strict_json.h" EXCLUDE
-    # Of a library that is not installed; and of one reader's own.
-    PATTERN "data/onnx" EXCLUDE REGEX "data/kineto/(calls|layers|trace)\\.h$" EXCLUDE
+    # Of libraries that are not installed; and of one reader's own.
+    PATTERN "data/onnx" EXCLUDE PATTERN "data/pcap" EXCLUDE REGEX "data/kineto/(calls|layers|trace)\\.h$" EXCLUDE
     PATTERN "data/machines" EXCLUDE PATTERN "data/measurements" EXCLUDE
     PATTERN "data/parameters" EXCLUDE PATTERN "data/profiles" EXCLUDE ${stepcast_no_headers})
 endforeach()

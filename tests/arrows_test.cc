@@ -94,7 +94,8 @@ bool OthersAllowed(std::string_view file, std::string_view header) {
   const bool fmt = header.starts_with("fmt/");
   if (file.starts_with("data/")) {
     // Files are for readers; who predicts has records.
-    const bool reader = StartsWithAny(file, {"data/io/", "data/kineto/", "data/onnx/"});
+    const bool reader =
+        StartsWithAny(file, {"data/io/", "data/kineto/", "data/onnx/", "data/pcap/"});
     if (!reader && (header == "filesystem" || header == "fstream")) return false;
     // Parsers and formatting are for sources: users of a header need not have the libraries.
     const bool source = file.ends_with(".cc");
@@ -108,6 +109,9 @@ bool OthersAllowed(std::string_view file, std::string_view header) {
     if (header.starts_with("rapidjson/")) return source && file.starts_with("data/kineto/");
     if (StartsWithAny(header, {"onnx/", "google/protobuf/"})) {
       return file.starts_with("data/onnx/") && file != "data/onnx/import_onnx.h";
+    }
+    if (header.starts_with("pcap/") || header == "arpa/inet.h") {
+      return source && file.starts_with("data/pcap/");
     }
     if (fmt) return source && !StartsWithAny(file, {"data/record/", "data/workloads/"});
     return IsStandard(header) || eigen;

@@ -39,6 +39,11 @@ inline constexpr int kMostRank = 64;
 inline constexpr int kMostSampleBatch = 1'000'000'000;
 inline constexpr std::size_t kMostEvents = 40'000'000;
 
+// Flows of captures, and pairs of a flow, or a sender, and a step.
+inline constexpr std::size_t kMostFlows = 1'000'000;
+inline constexpr std::size_t kMostFlowSteps = 10'000'000;
+inline constexpr std::size_t kMostCapturedHosts = 1'000;
+
 inline constexpr std::size_t kLongestName = 1'000;  // bytes
 
 }  // namespace stepcast

@@ -92,6 +92,7 @@ def _run_cmake(build, staging, settings):
         "STEPCAST_CUDA": "OFF",
         "STEPCAST_ONEDNN": "OFF",
         "STEPCAST_ONNX": "OFF",
+        "STEPCAST_PCAP": "OFF",
     }
     if _pybind11_dir():
         defines["pybind11_DIR"] = _pybind11_dir()

@@ -1,0 +1,559 @@
+// Captures, as tests write them byte by byte.
+#include "data/pcap/import_pcap.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "data/io/training_steps_file.h"
+#include "data/pcap/capture_file.h"
+#include "data/pcap/packet.h"
+#include "data/pcap/traffic_summary.h"
+#include "tests/support/capture.h"
+#include "tests/support/input_error.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+constexpr std::int64_t kStart = 1'769'860'800'000'000'000;
+constexpr std::int64_t kMs = 1'000'000;
+
+std::string Address(int host) { return "10.0.0." + std::to_string(host + 1); }
+
+// A file of the folder, read alone.
+class PcapTest : public testing::Test {
+ protected:
+  CapturedTraffic Import(const TestCapture& capture, const std::vector<HostSteps>& steps = {},
+                         const PcapOptions& options = {}) const {
+    return ImportPcap({{folder_.Write("one.pcap", capture.bytes()), ""}}, steps, options);
+  }
+  std::optional<InputError> ErrorFor(const std::string& bytes) const {
+    const std::string path = folder_.Write("bad.pcap", bytes);
+    return ErrorOf([&] { ImportPcap({{path, ""}}, {}, {}); });
+  }
+
+  TempFolder folder_;
+};
+
+// ---- Packets.
+
+TEST_F(PcapTest, EveryKindOfFrameTellsTheSame) {
+  for (const LinkType link : {LinkType::kEthernet, LinkType::kRaw, LinkType::kCooked,
+                              LinkType::kCooked2, LinkType::kLoopback}) {
+    for (const bool ipv6 : {false, true}) {
+      for (const bool udp : {false, true}) {
+        for (int more = 0; more < 3; ++more) {
+          TestPacket packet;
+          if (ipv6) {
+            packet.from = "fd00::1";
+            packet.to = "fd00::2";
+            packet.extensions = more;
+          }
+          packet.udp = udp;
+          packet.payload = 1234 + more;
+          const bool has_tags = link != LinkType::kRaw && link != LinkType::kLoopback;
+          packet.tags = has_tags ? more : 0;
+          TestCapture capture(link);
+          capture.Add(kStart, packet);
+          const CapturedTraffic traffic = Import(capture);
+          ASSERT_EQ(traffic.flows.size(), 1U) << static_cast<int>(link) << ipv6 << udp << more;
+          const CapturedFlow& flow = traffic.flows[0];
+          EXPECT_EQ(flow.from, packet.from);
+          EXPECT_EQ(flow.to, packet.to);
+          EXPECT_EQ(flow.from_port, packet.from_port);
+          EXPECT_EQ(flow.to_port, packet.to_port);
+          EXPECT_EQ(flow.tcp, !udp);
+          EXPECT_EQ(flow.all.bytes, packet.payload);
+          EXPECT_EQ(flow.begin_ns, kStart);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(PcapTest, EveryKindOfFileTellsTheSame) {
+  for (const CaptureFormat format : {CaptureFormat::kMicroseconds, CaptureFormat::kNanoseconds,
+                                     CaptureFormat::kBigEndian, CaptureFormat::kNextGeneration}) {
+    TestCapture capture(LinkType::kEthernet, format);
+    capture.Add(kStart + 5000, {.payload = 100});
+    capture.Add(kStart + 9000, {.sequence = 100, .payload = 50});
+    const CapturedTraffic traffic = Import(capture);
+    ASSERT_EQ(traffic.flows.size(), 1U);
+    EXPECT_EQ(traffic.flows[0].all.bytes, 150);
+    EXPECT_EQ(traffic.flows[0].begin_ns, kStart + 5000);
+    EXPECT_EQ(traffic.flows[0].end_ns, kStart + 9000);
+    EXPECT_FALSE(traffic.captures[0].truncated);
+  }
+}
+
+// A card cuts up what the kernel hands over whole; its header may not hold the length.
+TEST_F(PcapTest, SegmentsLongerThanAHeaderCanSay) {
+  for (const bool ipv6 : {false, true}) {
+    TestCapture capture;
+    TestPacket packet{.payload = 150'000, .length_is_zero = true};
+    if (ipv6) packet.from = "fd00::1", packet.to = "fd00::2";
+    capture.Add(kStart, packet);
+    const CapturedTraffic traffic = Import(capture);
+    ASSERT_EQ(traffic.flows.size(), 1U);
+    EXPECT_EQ(traffic.flows[0].all.bytes, 150'000);
+  }
+}
+
+TEST_F(PcapTest, TheFirstBytesOfAPacketAreEnough) {
+  TestCapture capture(LinkType::kCooked2, CaptureFormat::kMicroseconds, 150);
+  capture.Add(kStart, {.payload = 1448});
+  EXPECT_EQ(Import(capture).flows.at(0).all.bytes, 1448);
+  TestCapture too_few(LinkType::kEthernet, CaptureFormat::kMicroseconds, 40);
+  too_few.Add(kStart, {.payload = 1448});
+  const CapturedTraffic traffic = Import(too_few);
+  EXPECT_EQ(traffic.flows.size(), 0U);
+  EXPECT_EQ(traffic.captures[0].cut_short, 1);
+}
+
+TEST_F(PcapTest, WhatIsNoFlowIsCounted) {
+  TestCapture capture;
+  std::string arp(60, '\0');
+  arp[12] = '\x08', arp[13] = '\x06';
+  capture.AddFrame(kStart, arp);
+  std::string icmp = TestPacket{.payload = 40}.Bytes(LinkType::kEthernet);
+  icmp[23] = '\1';
+  capture.AddFrame(kStart, icmp);
+  std::string fragment = TestPacket{.payload = 40}.Bytes(LinkType::kEthernet);
+  fragment[21] = '\x10';
+  capture.AddFrame(kStart, fragment);
+  // A header longer than its packet, and an address family that is none.
+  std::string broken = TestPacket{.payload = 40}.Bytes(LinkType::kEthernet);
+  broken[46] = '\xf0', broken[17] = '\x30', broken[16] = '\0';
+  capture.AddFrame(kStart, broken);
+  std::string none = TestPacket{.payload = 40}.Bytes(LinkType::kEthernet);
+  none[14] = '\x75';
+  capture.AddFrame(kStart, none);
+  capture.Add(kStart, {.payload = 40});
+  const CapturedTraffic traffic = Import(capture);
+  EXPECT_EQ(traffic.flows.size(), 1U);
+  EXPECT_EQ(traffic.captures[0].packets, 6);
+  EXPECT_EQ(traffic.captures[0].others, 3);
+  EXPECT_EQ(traffic.captures[0].broken, 2);
+  EXPECT_EQ(traffic.captures[0].first_broken, 4);
+}
+
+// However it is cut off or changed, a packet is told or counted, and nothing is read beyond it.
+RC_GTEST_PROP(Packet, AnyBytesAreTakenApart, ()) {
+  const LinkType links[] = {LinkType::kEthernet, LinkType::kRaw, LinkType::kCooked,
+                            LinkType::kCooked2, LinkType::kLoopback};
+  const LinkType link =
+      *rc::gen::elementOf(std::vector<LinkType>(std::begin(links), std::end(links)));
+  TestPacket packet;
+  packet.payload = *rc::gen::inRange(0, 60);
+  packet.udp = *rc::gen::arbitrary<bool>();
+  if (*rc::gen::arbitrary<bool>()) packet.from = "fd00::1", packet.to = "fd00::2";
+  packet.extensions = *rc::gen::inRange(0, 4);
+  packet.tags = *rc::gen::inRange(0, 3);
+  std::string bytes = packet.Bytes(link);
+  for (int i = *rc::gen::inRange(0, 4); i > 0; --i) {
+    bytes[*rc::gen::inRange<std::size_t>(0, bytes.size())] = *rc::gen::arbitrary<char>();
+  }
+  const std::size_t kept = *rc::gen::inRange<std::size_t>(0, bytes.size() + 1);
+  // On the heap, so that whoever reads too far is seen.
+  const std::vector<unsigned char> heap(bytes.begin(), bytes.begin() + static_cast<long>(kept));
+  constexpr int kRawOfLinux = 12;
+  const int type = link == LinkType::kRaw ? kRawOfLinux : static_cast<int>(link);
+  pcap::Packet decoded;
+  if (pcap::Decode(type, {heap.data(), heap.size(), bytes.size()}, &decoded) ==
+      pcap::Decoded::kPacket) {
+    RC_ASSERT(decoded.payload >= 0);
+    RC_ASSERT(decoded.payload < static_cast<std::int64_t>(bytes.size()));
+  }
+}
+
+// ---- Flows.
+
+TEST_F(PcapTest, AFlowGoesFromSynToFin) {
+  TestCapture capture;
+  const TestPacket to{};
+  const TestPacket back{.from = "10.0.0.2", .to = "10.0.0.1", .from_port = 2000, .to_port = 1000};
+  const auto with = [](TestPacket packet, std::uint32_t sequence, int payload,
+                       const std::string& flags) {
+    packet.sequence = sequence;
+    packet.payload = payload;
+    packet.flags = flags;
+    return packet;
+  };
+  capture.Add(kStart, with(to, 10, 0, "S"));
+  capture.Add(kStart + kMs, with(to, 10, 0, "S"));  // once more: nobody answered
+  capture.Add(kStart + 2 * kMs, with(back, 500, 0, "SA"));
+  capture.Add(kStart + 3 * kMs, with(to, 11, 100, "A"));
+  capture.Add(kStart + 4 * kMs, with(to, 111, 0, "FA"));
+  capture.Add(kStart + 5 * kMs, with(back, 501, 30, "A"));
+  capture.Add(kStart + 6 * kMs, with(to, 112, 0, "A"));  // the last acknowledgement
+  // The same ports, another connection.
+  capture.Add(kStart + 7 * kMs, with(to, 9000, 0, "S"));
+  capture.Add(kStart + 8 * kMs, with(to, 9001, 60, "A"));
+  capture.Add(kStart + 9 * kMs, with(back, 531, 0, "RA"));
+  const CapturedTraffic traffic = Import(capture);
+  ASSERT_EQ(traffic.flows.size(), 3U);
+  const CapturedFlow& first = traffic.flows[0];
+  EXPECT_EQ(first.all.bytes, 100);
+  EXPECT_EQ(first.all.packets, 5);
+  EXPECT_TRUE(first.opened && first.closed && !first.reset);
+  EXPECT_EQ(first.end_ns, kStart + 6 * kMs);
+  const CapturedFlow& second = traffic.flows[1];
+  EXPECT_EQ(second.all.bytes, 60);
+  EXPECT_TRUE(second.opened && second.closed) << "a RST ends both ways";
+  EXPECT_FALSE(second.reset) << "which it did not send";
+  EXPECT_TRUE(traffic.flows[2].opened && traffic.flows[2].reset);
+}
+
+TEST_F(PcapTest, WhatIsSentAgainAndWhatIsMissing) {
+  TestCapture capture;
+  const auto at = [](std::uint32_t sequence, int payload) {
+    return TestPacket{.sequence = sequence, .payload = payload};
+  };
+  // Sequence numbers pass 2^32.
+  const std::uint32_t first = 0U - 150U;
+  capture.Add(kStart, at(first, 100));
+  capture.Add(kStart, at(first + 100, 100));
+  capture.Add(kStart, at(first + 100, 100));  // again
+  capture.Add(kStart, at(first + 150, 100));  // half of it again
+  capture.Add(kStart, at(first + 300, 100));  // 50 are missing
+  capture.Add(kStart, at(first + 250, 20));   // 20 of them come late
+  const CapturedFlow flow = Import(capture).flows.at(0);
+  EXPECT_EQ(flow.all.bytes, 520);
+  EXPECT_EQ(flow.repeated_bytes, 150);
+  EXPECT_EQ(flow.missing_bytes, 30);
+  EXPECT_FALSE(flow.opened);
+}
+
+TEST_F(PcapTest, ClassesAreSharesOfTheLargest) {
+  TestCapture capture;
+  int port = 1;
+  for (const int bytes : {0, 1, 59, 60, 5999, 6000, 60000}) {
+    for (int left = bytes; left >= 0; left -= 10000) {
+      capture.Add(kStart, {.from_port = port,
+                           .sequence = static_cast<std::uint32_t>(bytes - left),
+                           .payload = std::min(left, 10000)});
+      if (left == 0) break;
+    }
+    ++port;
+  }
+  std::map<int, FlowClass> found;
+  for (const CapturedFlow& flow : Import(capture).flows) found[flow.from_port] = flow.size;
+  using C = FlowClass;
+  const std::vector<C> expected = {C::kEmpty,  C::kSmall, C::kSmall, C::kMedium,
+                                   C::kMedium, C::kLarge, C::kLarge};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(found[static_cast<int>(i) + 1], expected[i]) << i;
+  }
+}
+
+TEST_F(PcapTest, AFilterLeavesOut) {
+  TestCapture capture;
+  capture.Add(kStart, {.payload = 10});
+  capture.Add(kStart, {.to_port = 22, .payload = 20});
+  PcapOptions options;
+  options.filter = "not port 22";
+  const CapturedTraffic traffic = Import(capture, {}, options);
+  ASSERT_EQ(traffic.flows.size(), 1U);
+  EXPECT_EQ(traffic.flows[0].all.bytes, 10);
+  options.filter = "nott port 22";
+  EXPECT_TRUE(Says(ErrorOf([&] { Import(capture, {}, options); }), "--filter: 'nott port 22'"));
+}
+
+// ---- Steps.
+
+std::vector<HostSteps> TwoSteps(const std::vector<std::string>& hosts = {""}) {
+  std::vector<HostSteps> steps;
+  for (const std::string& host : hosts) {
+    steps.push_back({host,
+                     {{0, kStart, kStart + 100 * kMs, {}},
+                      {1, kStart + 110 * kMs, kStart + 200 * kMs, kStart + 150 * kMs}}});
+  }
+  return steps;
+}
+
+TEST_F(PcapTest, PacketsFallIntoStepsByTheirTime) {
+  TestCapture capture;
+  const std::vector<std::pair<std::int64_t, int>> sent = {
+      {-1, 1},        {0, 2},          {100 * kMs - 1, 4},
+      {100 * kMs, 8}, {110 * kMs, 16}, {200 * kMs - 1, 32},
+      {200 * kMs, 64}};
+  TestCapture exact(LinkType::kEthernet, CaptureFormat::kNanoseconds);
+  for (const auto& [time, bytes] : sent) exact.Add(kStart + time, {.payload = bytes});
+  const CapturedTraffic traffic = Import(exact, TwoSteps());
+  const CapturedFlow& flow = traffic.flows.at(0);
+  EXPECT_EQ(flow.periods.before.bytes, 1);
+  EXPECT_EQ(flow.periods.during.bytes, 2 + 4 + 16 + 32);
+  EXPECT_EQ(flow.periods.between.bytes, 8);
+  EXPECT_EQ(flow.periods.after.bytes, 64);
+  ASSERT_EQ(flow.steps.size(), 2U);
+  EXPECT_EQ(flow.steps[0].count.bytes, 6);
+  EXPECT_EQ(flow.steps[0].count.packets, 2);
+  EXPECT_EQ(flow.steps[1].count.bytes, 48);
+}
+
+TEST_F(PcapTest, WhatIsSentWhileComputing) {
+  TestCapture capture;
+  std::uint32_t sequence = 0;
+  // A millisecond is busy by a thousand bytes in it; ten milliseconds of them, six in compute.
+  for (int ms = 144; ms < 154; ++ms) {
+    for (const int bytes : {600, 400}) {
+      capture.Add(kStart + ms * kMs + bytes * 1000, {.sequence = sequence, .payload = bytes});
+      sequence += static_cast<std::uint32_t>(bytes);
+    }
+  }
+  capture.Add(kStart + 120 * kMs, {.sequence = sequence, .payload = 999});
+  const CapturedTraffic traffic = Import(capture, TwoSteps());
+  const HostStepTraffic step = traffic.hosts.at(0).steps.at(0);
+  EXPECT_EQ(step.step, 1);
+  EXPECT_NEAR(step.first_s, 0.034, 1e-9);
+  EXPECT_NEAR(step.last_s, 0.044, 1e-9);
+  EXPECT_NEAR(step.busy_s, 0.010, 1e-9);
+  EXPECT_NEAR(step.busy_in_compute_s, 0.006, 1e-9);
+  EXPECT_EQ(step.bytes, 10'999);
+  EXPECT_EQ(step.bytes_in_compute, 6999);
+  EXPECT_NEAR(*Summarise(traffic).hidden, 0.6, 1e-9);
+  EXPECT_TRUE(traffic.knows_compute);
+  // Where the steps do not tell, the caller may: 30 ms compute nothing of it.
+  std::vector<HostSteps> steps = TwoSteps();
+  steps[0].steps[1].compute_end_ns.reset();
+  EXPECT_FALSE(Summarise(Import(capture, steps)).hidden);
+  PcapOptions options;
+  options.compute_s = 0.030;
+  EXPECT_EQ(Summarise(Import(capture, steps, options)).hidden, 0);
+}
+
+// ---- Hosts.
+
+// A ring of hosts, each of which captured what it sent and what it received, by a clock of its own.
+struct RingCaptures {
+  std::vector<std::size_t> order;  // of hosts
+  std::vector<CaptureFile> files;
+  std::vector<HostSteps> steps;
+};
+RingCaptures MakeRing(const TempFolder& folder, std::vector<std::size_t> order,
+                      LinkType link = LinkType::kEthernet) {
+  const std::size_t hosts = order.size();
+  std::vector<std::vector<std::pair<std::int64_t, TestPacket>>> packets(hosts);
+  RingCaptures ring{order, {}, {}};
+  // Seconds apart: only the sender's clock puts a packet into its step.
+  const auto clock = [](std::size_t host) {
+    return kStart + static_cast<std::int64_t>(host) * 3000 * kMs;
+  };
+  constexpr int kSteps = 3;
+  constexpr int kSegment = 1000;
+  for (int step = 0; step < kSteps; ++step) {
+    for (std::size_t i = 0; i < hosts; ++i) {
+      const std::size_t from = order[i];
+      const std::size_t to = order[(i + 1) % hosts];
+      for (int segment = 0; segment < 5; ++segment) {
+        const std::int64_t time = (step * 100 + 20 + segment) * kMs;
+        TestPacket packet{.from = Address(static_cast<int>(from)),
+                          .to = Address(static_cast<int>(to)),
+                          .sequence = static_cast<std::uint32_t>((step * 5 + segment) * kSegment),
+                          .payload = kSegment};
+        packet.outgoing = true;
+        packets[from].emplace_back(clock(from) + time, packet);
+        packet.outgoing = false;
+        packets[to].emplace_back(clock(to) + time + kMs / 2, packet);
+        std::swap(packet.from, packet.to);
+        std::swap(packet.from_port, packet.to_port);
+        packet.payload = 0;
+        packets[from].emplace_back(clock(from) + time + kMs, packet);
+        packet.outgoing = true;
+        packets[to].emplace_back(clock(to) + time + kMs / 2, packet);
+      }
+    }
+  }
+  for (std::size_t host = 0; host < hosts; ++host) {
+    std::stable_sort(packets[host].begin(), packets[host].end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    TestCapture capture(link);
+    for (const auto& [time, packet] : packets[host]) capture.Add(time, packet);
+    const std::string name = "h" + std::to_string(host);
+    ring.files.push_back({folder.Write(name + ".pcap", capture.bytes()), name});
+    HostSteps steps{name, {}};
+    for (int step = 0; step < kSteps; ++step) {
+      const std::int64_t begin = clock(host) + step * 100 * kMs;
+      steps.steps.push_back({step, begin, begin + 90 * kMs, {}});
+    }
+    ring.steps.push_back(steps);
+  }
+  return ring;
+}
+
+RC_GTEST_PROP(ImportPcap, FindsTheOrderOfAnyRing, ()) {
+  const TempFolder folder;
+  const auto hosts = *rc::gen::inRange<std::size_t>(2, 9);
+  std::vector<std::size_t> order(hosts);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (std::size_t i = hosts - 1; i > 0; --i) {
+    std::swap(order[i], order[*rc::gen::inRange<std::size_t>(0, i + 1)]);
+  }
+  // Of two hosts on Ethernet nothing tells which is which.
+  const LinkType link = hosts > 2 ? LinkType::kEthernet : LinkType::kCooked;
+  const RingCaptures ring = MakeRing(folder, order, link);
+  const CapturedTraffic traffic = ImportPcap(ring.files, ring.steps, {});
+  RC_ASSERT(traffic.hosts.size() == hosts);
+  const TrafficSummary summary = Summarise(traffic);
+  RC_ASSERT(summary.ring.has_value());
+  RC_ASSERT(summary.ring->share == 1.0);
+  std::vector<std::string> found;
+  for (const std::size_t host : summary.ring->hosts) found.push_back(traffic.hosts[host].name);
+  std::vector<std::string> expected;
+  for (const std::size_t host : order) expected.push_back("h" + std::to_string(host));
+  std::rotate(expected.begin(), std::find(expected.begin(), expected.end(), found.front()),
+              expected.end());
+  RC_ASSERT(found == expected);
+  // Each packet counts once, in the step of its sender's clock.
+  RC_ASSERT(summary.all.bytes == static_cast<std::int64_t>(hosts) * 15'000);
+  RC_ASSERT(summary.periods.during.bytes == summary.all.bytes);
+  for (const double bytes : summary.host_step_bytes) RC_ASSERT(bytes == 5000);
+  RC_ASSERT(summary.host_step_bytes.size() == 3 * hosts);
+}
+
+TEST_F(PcapTest, ASenderThatCapturedNothingIsSeenByItsReceivers) {
+  RingCaptures ring = MakeRing(folder_, {0, 1, 2, 3});
+  ring.files.erase(ring.files.begin() + 2);
+  EXPECT_TRUE(Says(ErrorOf([&] { ImportPcap(ring.files, ring.steps, {}); }),
+                   "--steps: 'h2' has steps and no capture"));
+  ring.steps.erase(ring.steps.begin() + 2);
+  const CapturedTraffic traffic = ImportPcap(ring.files, ring.steps, {});
+  ASSERT_EQ(traffic.hosts.size(), 4U);
+  EXPECT_EQ(traffic.hosts[3].name, Address(2)) << "behind those that have a name";
+  EXPECT_EQ(Summarise(traffic).all.bytes, 60'000);
+  ASSERT_TRUE(Summarise(traffic).ring);
+  EXPECT_EQ(Summarise(traffic).ring->hosts, (std::vector<std::size_t>{0, 1, 3, 2}));
+}
+
+TEST_F(PcapTest, FilesOfOneHostFollowOneAnother) {
+  RingCaptures ring = MakeRing(folder_, {0, 1, 2});
+  const CapturedTraffic whole = ImportPcap(ring.files, ring.steps, {});
+  // As tcpdump -C cuts them: the file's header, and then a part of its packets.
+  const std::string bytes = FileContent(ring.files[0].path);
+  constexpr std::size_t kFileHeader = 24;
+  constexpr std::size_t kPacketHeader = 16;
+  std::size_t at = kFileHeader;
+  for (int packet = 0; packet < 17; ++packet) {
+    at += kPacketHeader + static_cast<unsigned char>(bytes[at + 8]) +
+          256 * static_cast<unsigned char>(bytes[at + 9]);
+  }
+  const std::string header = bytes.substr(0, kFileHeader);
+  ring.files[0].path = folder_.Write("h0.pcap0", bytes.substr(0, at));
+  ring.files.insert(ring.files.begin() + 1,
+                    {folder_.Write("h0.pcap1", header + bytes.substr(at)), "h0"});
+  const CapturedTraffic parts = ImportPcap(ring.files, ring.steps, {});
+  ASSERT_EQ(parts.flows.size(), whole.flows.size());
+  EXPECT_EQ(Summarise(parts).all.bytes, Summarise(whole).all.bytes);
+  EXPECT_EQ(parts.captures[0].packets, 17);
+  EXPECT_EQ(parts.captures[0].packets + parts.captures[1].packets, whole.captures[0].packets);
+}
+
+TEST_F(PcapTest, OneCaptureOfAllHostsGoesByAddresses) {
+  TestCapture capture;
+  for (int host = 0; host < 3; ++host) {
+    capture.Add(kStart + 10 * kMs * (host + 1),
+                {.from = Address(host), .to = Address((host + 1) % 3), .payload = 1000});
+  }
+  PcapOptions options;
+  std::vector<HostSteps> steps;
+  for (int host = 0; host < 3; ++host) {
+    const std::string name = "h" + std::to_string(host);
+    options.addresses[Address(host)] = name;
+    // A step that has this host's packet alone.
+    const std::int64_t begin = kStart + 10 * kMs * (host + 1);
+    steps.push_back({name, {{host, begin - kMs, begin + kMs, {}}}});
+  }
+  const TrafficSummary summary = Summarise(Import(capture, steps, options));
+  EXPECT_EQ(summary.periods.during.bytes, 3000);
+  EXPECT_EQ(summary.step_bytes, (Sample{1000, 1000, 1000}));
+}
+
+TEST(FindRing, OnlyWhereThereIsOne) {
+  // A server and its workers; all to all; one that sends to a ring and is not on it.
+  EXPECT_FALSE(FindRing({{0, 3, 3, 3}, {3, 0, 0, 0}, {3, 0, 0, 0}, {3, 0, 0, 0}}));
+  EXPECT_FALSE(FindRing({{0, 1, 1}, {1, 0, 1}, {1, 1, 0}}));
+  const auto ring = FindRing({{0, 0, 0, 9}, {8, 0, 0.4, 0}, {0, 8, 0, 0}, {0, 0, 0, 0}});
+  EXPECT_FALSE(ring);
+  const auto within = FindRing({{0, 0, 0, 9}, {8, 0, 0.4, 0.1}, {0, 8, 0, 0}, {0, 8, 0, 0}});
+  ASSERT_TRUE(within);
+  EXPECT_EQ(within->hosts, (std::vector<std::size_t>{0, 3, 1}));
+  EXPECT_NEAR(within->share, 25 / 25.5, 1e-12);
+  EXPECT_FALSE(FindRing({{0}}));
+  EXPECT_FALSE(FindRing({}));
+  EXPECT_FALSE(FindRing({{0, 5}, {0, 0}})) << "who sends nothing is no part of a ring";
+}
+
+TEST(ParseCaptureFile, NamesItsHost) {
+  const std::vector<HostSteps> steps = TwoSteps({"n1", "n1.lab"});
+  EXPECT_EQ(ParseCaptureFile("n2=a/b.pcap", steps).host, "n2");
+  EXPECT_EQ(ParseCaptureFile("n2=a/b.pcap", steps).path, "a/b.pcap");
+  EXPECT_EQ(ParseCaptureFile("a=b/c=d.pcap", steps).path, "b/c=d.pcap");
+  EXPECT_EQ(ParseCaptureFile("x/a=b.pcap", steps).path, "x/a=b.pcap");
+  EXPECT_EQ(ParseCaptureFile("x/n1.pcap", steps).host, "n1");
+  EXPECT_EQ(ParseCaptureFile("x/n1.lab.pcap", steps).host, "n1.lab");
+  EXPECT_EQ(ParseCaptureFile("n1.2.pcapng", steps).host, "n1");
+  EXPECT_EQ(ParseCaptureFile("n12.pcap", steps).host, "");
+  EXPECT_TRUE(Says(ErrorOf([&] { ParseCaptureFile("n1=", steps); }), "names no file"));
+}
+
+// ---- Files as they are found.
+
+TEST_F(PcapTest, ATruncatedCaptureIsReadToItsEnd) {
+  for (const CaptureFormat format :
+       {CaptureFormat::kMicroseconds, CaptureFormat::kNextGeneration}) {
+    TestCapture capture(LinkType::kEthernet, format);
+    const std::size_t header = capture.bytes().size();
+    std::vector<std::size_t> ends;
+    for (int i = 0; i < 3; ++i) {
+      capture.Add(kStart, {.sequence = static_cast<std::uint32_t>(i * 10), .payload = 10});
+      ends.push_back(capture.bytes().size());
+    }
+    for (std::size_t size = header; size <= capture.bytes().size(); ++size) {
+      const std::string path = folder_.Write("cut.pcap", capture.bytes().substr(0, size));
+      const CapturedTraffic traffic = ImportPcap({{path, ""}}, {}, {});
+      const auto whole =
+          std::count_if(ends.begin(), ends.end(), [&](std::size_t end) { return end <= size; });
+      const bool at_end = size == header || std::count(ends.begin(), ends.end(), size) > 0;
+      EXPECT_EQ(traffic.captures[0].packets, whole) << size;
+      EXPECT_EQ(traffic.captures[0].truncated, !at_end) << size;
+      EXPECT_EQ(Summarise(traffic).all.bytes, 10 * whole) << size;
+    }
+  }
+}
+
+TEST_F(PcapTest, WhatIsNoCaptureIsRefused) {
+  EXPECT_TRUE(Says(ErrorFor(""), "bad.pcap: is no capture"));
+  EXPECT_TRUE(Says(ErrorFor("step,begin_s,end_s\n0,1,2\n"), "bad.pcap: is no capture"));
+  EXPECT_TRUE(Says(ErrorFor(TestCapture(static_cast<LinkType>(105)).bytes()),
+                   "link type: 'IEEE802_11' cannot be taken apart"));
+  EXPECT_TRUE(Says(ErrorOf([] {
+                     ImportPcap({{"/nowhere.pcap", ""}}, {}, {});
+                   }),
+                   "/nowhere.pcap: cannot be read: No such file"));
+  TestCapture capture;
+  capture.Add(kStart, {.payload = 10});
+  capture.Add(kStart, {.sequence = 10, .payload = 10});
+  // The third packet is longer than any.
+  EXPECT_TRUE(Says(ErrorFor(capture.bytes() + Little(1, 4) + Little(1, 4) + Little(1U << 30, 4) +
+                            Little(1U << 30, 4) + std::string(100, 'x')),
+                   "bad.pcap: packet 3: cannot be read"));
+  TestCapture late(LinkType::kEthernet, CaptureFormat::kMicroseconds);
+  std::string bytes =
+      late.bytes() + Little(1, 4) + Little(1'500'000, 4) + Little(0, 4) + Little(0, 4);
+  EXPECT_TRUE(Says(ErrorFor(bytes), "bad.pcap: packet 1: has a time of"));
+}
+
+TEST_F(PcapTest, AddressesAreAddresses) {
+  TestCapture capture;
+  PcapOptions options;
+  options.addresses["10.0.0"] = "n1";
+  EXPECT_TRUE(
+      Says(ErrorOf([&] { Import(capture, {}, options); }), "--address: '10.0.0' is no address"));
+}
+
+}  // namespace
+}  // namespace stepcast
