@@ -59,7 +59,7 @@ int RunMan(const std::vector<std::string>& arguments);
 int RunCompletion(const std::vector<std::string>& arguments);
 
 // Formats that `stepcast import` reads.
-inline constexpr const char* kImportKinds[] = {"adaptdl", "onnx", "kineto"};
+inline constexpr const char* kImportKinds[] = {"adaptdl", "onnx", "kineto", "pcap"};
 
 // What `stepcast probe` does: measures, or shows what was measured.
 inline constexpr const char* kProbeKinds[] = {"network", "show"};

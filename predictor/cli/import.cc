@@ -16,31 +16,46 @@
 #include "data/values/numbers.h"
 #include "data/values/size_limits.h"
 #include "predictor/cli/command.h"
+#ifdef STEPCAST_HAS_PCAP
+#include "predictor/cli/import_pcap.h"
+#endif
 
 namespace stepcast::cli {
 namespace {
 
 po::options_description Options() {
   po::options_description options("options");
-  options.add_options()("device", po::value<std::string>()->value_name("D"),
-                        "adaptdl: device that the trace was measured on (t4)")(
-      "workload", po::value<std::string>()->value_name("W"),
-      "name of the workload, instead of the one that each file is named after")(
-      "dim", po::value<std::vector<std::string>>()->value_name("NAME=N")->composing(),
-      "onnx: length of a symbolic dimension, as sequence=128; may be repeated")(
-      "output", po::value<std::string>()->value_name("F"), "file to write (standard output)")(
-      "json", "print one JSON object about what was written; needs --output")("help",
-                                                                              "print this text");
+  options.add_options()("dim",
+                        po::value<std::vector<std::string>>()->value_name("NAME=N")->composing(),
+                        "onnx: length of a symbolic dimension, as sequence=128; may be repeated")(
+      "steps", po::value<std::string>()->value_name("F"),
+      "pcap: CSV of when steps began and ended")(
+      "address", po::value<std::vector<std::string>>()->value_name("HOST=A,...")->composing(),
+      "pcap: addresses of a host; may be repeated")(
+      "filter", po::value<std::string>()->value_name("E"),
+      "pcap: packets to read, as tcpdump's expressions tell them")("flows", "pcap: show all flows")(
+      "output", po::value<std::string>()->value_name("F"),
+      "file to write (standard output); pcap: CSV of each flow's packets and bytes by step")(
+      "json", "print one JSON object about what was written; needs --output, save for pcap")(
+      "help", "print this text");
+  AddTargetOptions(&options);
+  AddPlanOptions(&options);
   return options;
 }
 
-// Where an option means nothing for the kind.
-void Refuse(const Arguments& args, const std::string& kind,
-            std::initializer_list<const char*> options) {
-  for (const char* option : options) {
-    if (!args.Has(option)) continue;
-    throw InputError(OptionPlace(option), "", "has no meaning for " + kind,
-                     "see stepcast import --help");
+void Refuse(const Arguments& args, const std::string& kind, const std::string& option) {
+  if (!args.Has(option)) return;
+  throw InputError(OptionPlace(option), "", "has no meaning for " + kind,
+                   "see stepcast import --help");
+}
+
+// Refuses options that mean nothing for the kind.
+void AllowOnly(const Arguments& args, const std::string& kind,
+               const std::set<std::string>& allowed) {
+  const po::options_description options = Options();
+  for (const auto& option : options.options()) {
+    const std::string name = option->long_name();
+    if (name != "output" && name != "json" && allowed.count(name) == 0) Refuse(args, kind, name);
   }
 }
 
@@ -73,7 +88,7 @@ int Deliver(const Arguments& args, const std::string& text, std::size_t most_byt
 }
 
 int ImportTraces(const Arguments& args, const std::vector<std::string>& files) {
-  Refuse(args, "adaptdl", {"dim"});
+  AllowOnly(args, "adaptdl", {"device", "workload"});
   std::vector<Run> runs;
   for (const std::string& path : files) {
     std::vector<Run> more = ImportAdaptdl(path, args.Has("workload") ? args.Text("workload") : "",
@@ -97,7 +112,7 @@ void RequireOne(const std::vector<std::string>& files, const std::string& kind) 
 #ifdef STEPCAST_HAS_ONNX
 int ImportNetwork(const Arguments& args, const std::vector<std::string>& files) {
   constexpr std::int64_t kLongest = 1'000'000'000;
-  Refuse(args, "onnx", {"device"});
+  AllowOnly(args, "onnx", {"workload", "dim"});
   RequireOne(files, "onnx");
   OnnxOptions options;
   if (args.Has("workload"))
@@ -128,7 +143,7 @@ int ImportNetwork(const Arguments& args, const std::vector<std::string>& files) 
 #endif
 
 int ImportTrainingTrace(const Arguments& args, const std::vector<std::string>& files) {
-  Refuse(args, "kineto", {"device", "workload", "dim"});
+  AllowOnly(args, "kineto", {});
   RequireOne(files, "kineto");
   const KinetoImport import = ImportKineto(files.front());
   const KinetoSummary& s = import.summary;
@@ -173,6 +188,15 @@ int ImportTrainingTrace(const Arguments& args, const std::vector<std::string>& f
   return code;
 }
 
+[[maybe_unused]] int NotBuilt(const char* library, const char* package) {
+  std::fputs(fmt::format("stepcast: this stepcast was built without {}; install {} and build "
+                         "again\n",
+                         library, package)
+                 .c_str(),
+             stderr);
+  return kAnswerIsNo;
+}
+
 }  // namespace
 
 int RunImport(const std::vector<std::string>& arguments) {
@@ -181,21 +205,28 @@ int RunImport(const std::vector<std::string>& arguments) {
   all.add(options).add_options()("input", po::value<std::vector<std::string>>());
   const Arguments args("import", all, "input", arguments);
   if (args.Has("help")) {
-    PrintHelp("stepcast import KIND FILE ... [--output F]",
-              "Turns what other tools made into files of stepcast.\n\n"
-              "  adaptdl   throughput traces of AdaptDL (Pollux), APP_placements.csv and\n"
-              "            APP_scalability.csv, into a runs CSV. bert is bert_base, cifar10\n"
-              "            resnet18_cifar10, imagenet resnet50; others keep their name.\n"
-              "  onnx      a network (.onnx) into a workload file: layers with shapes, parameters\n"
-              "            and work. Export it for training (TrainingMode.TRAINING), or batch\n"
-              "            normalisations are gone.\n"
-              "  kineto    a PyTorch profiler trace (.json, record_shapes=True) of training steps\n"
-              "            into a profile: the times of its layers.",
-              options,
-              "  stepcast import adaptdl bert_placements.csv imagenet_placements.csv "
-              "--output runs.csv\n"
-              "  stepcast import onnx model.onnx --dim sequence=128 --output model.yaml\n"
-              "  stepcast import kineto trace.json --output gpu.profile.jsonl\n");
+    PrintHelp(
+        "stepcast import KIND FILE ... [--output F]",
+        "Turns what other tools made into files of stepcast.\n\n"
+        "  adaptdl   throughput traces of AdaptDL (Pollux), APP_placements.csv and\n"
+        "            APP_scalability.csv, into a runs CSV. bert is bert_base, cifar10\n"
+        "            resnet18_cifar10, imagenet resnet50; others keep their name.\n"
+        "  onnx      a network (.onnx) into a workload file: layers with shapes, parameters\n"
+        "            and work. Export it for training (TrainingMode.TRAINING), or batch\n"
+        "            normalisations are gone.\n"
+        "  kineto    a PyTorch profiler trace (.json, record_shapes=True) of training steps\n"
+        "            into a profile: the times of its layers.\n"
+        "  pcap      captures of the hosts of a training (HOST=FILE, or FILE), into its\n"
+        "            traffic by flow and step, beside what a plan should send.\n\n"
+        "adaptdl takes --device (t4) and --workload, onnx --workload: names, instead of those\n"
+        "that files are named after. pcap takes those of a plan, as predict does.",
+        options,
+        "  stepcast import adaptdl bert_placements.csv imagenet_placements.csv "
+        "--output runs.csv\n"
+        "  stepcast import onnx model.onnx --dim sequence=128 --output model.yaml\n"
+        "  stepcast import kineto trace.json --output gpu.profile.jsonl\n"
+        "  stepcast import pcap n1.pcap n2.pcap --steps steps.csv --cluster lab.yaml "
+        "--workload resnet50 --local-batch 32 --workers 2\n");
     return kDone;
   }
   std::vector<std::string> files = args.Texts("input");
@@ -212,13 +243,18 @@ int RunImport(const std::vector<std::string>& arguments) {
   if (files.empty()) throw InputError({"", 0, "FILE"}, "", "is required", "files of kind " + kind);
   if (kind == "adaptdl") return ImportTraces(args, files);
   if (kind == "kineto") return ImportTrainingTrace(args, files);
+  if (kind == "pcap") {
+#ifdef STEPCAST_HAS_PCAP
+    Refuse(args, kind, "dim");
+    return ImportTraffic(args, files);
+#else
+    return NotBuilt("libpcap", "libpcap-dev");
+#endif
+  }
 #ifdef STEPCAST_HAS_ONNX
   return ImportNetwork(args, files);
 #else
-  std::fputs(
-      "stepcast: this stepcast was built without ONNX; install libonnx-dev and build again\n",
-      stderr);
-  return kAnswerIsNo;
+  return NotBuilt("ONNX", "libonnx-dev");
 #endif
 }
 

@@ -1,0 +1,325 @@
+// stepcast import pcap: a ring of hosts that train, captured by each of them.
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+#ifdef STEPCAST_HAS_PCAP
+#include <pcap/pcap.h>
+#include <poll.h>
+#include <sys/time.h>
+
+#include <functional>
+#include <memory>
+
+#include "tests/microbench/network_lab.h"
+#include "tests/support/capture.h"
+#endif
+
+namespace stepcast {
+namespace {
+
+using program::ExpectError;
+using program::ExpectText;
+using program::Json;
+using program::JsonOf;
+using program::Stepcast;
+using program::Words;
+using program::operator+;
+
+#ifndef STEPCAST_HAS_PCAP
+
+TEST(PcapCli, IsNotBuilt) {
+  const ProcessResult result = Stepcast({"import", "pcap", "x.pcap"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("built without libpcap"), std::string::npos) << result.err;
+  GTEST_SKIP() << "built without libpcap";
+}
+
+#else
+
+constexpr std::int64_t kStart = 1'769'860'800'000'000'000;
+constexpr std::int64_t kMs = 1'000'000;
+
+// What a training of this size should send, on hosts with a device each.
+Words PlanOf(const TempFolder& folder, int bytes, int workers, const Words& more) {
+  const std::string message = folder.Write(
+      "message.yaml", "name: message\ntitle: a message\ngradient_bytes: " + std::to_string(bytes) +
+                          "\ncompute: none\n");
+  return Words{"--device",      "t4",      "--workload-file", message,
+               "--workload",    "message", "--workers",       std::to_string(workers),
+               "--local-batch", "1",       "--bandwidth",     "1 Gbit/s"} +
+         more;
+}
+
+// ---- Real connections between hosts of their own.
+
+class Capturing {
+ public:
+  Capturing(const char* interface, const std::string& path) {
+    char problem[PCAP_ERRBUF_SIZE] = "";
+    pcap_ = pcap_create(interface, problem);
+    constexpr int kKept = 150;
+    constexpr int kBuffer = 32 << 20;
+    if (pcap_ == nullptr || pcap_set_snaplen(pcap_, kKept) != 0 ||
+        pcap_set_buffer_size(pcap_, kBuffer) != 0 || pcap_set_immediate_mode(pcap_, 1) != 0 ||
+        pcap_activate(pcap_) != 0 || pcap_setnonblock(pcap_, 1, problem) != 0) {
+      throw std::runtime_error("no capture");
+    }
+    file_ = pcap_dump_open(pcap_, path.c_str());
+    thread_ = std::thread([this] {
+      while (true) {
+        const bool last = over_;
+        const int packets = pcap_dispatch(pcap_, -1, pcap_dump, reinterpret_cast<u_char*>(file_));
+        if (packets == 0 && last) break;
+        if (packets == 0) usleep(1000);
+      }
+    });
+  }
+  ~Capturing() {
+    usleep(100'000);  // what is on its way
+    over_ = true;
+    thread_.join();
+    pcap_dump_close(file_);
+    pcap_close(pcap_);
+  }
+  Capturing(const Capturing&) = delete;
+  Capturing& operator=(const Capturing&) = delete;
+
+ private:
+  pcap_t* pcap_ = nullptr;
+  pcap_dumper_t* file_ = nullptr;
+  std::atomic<bool> over_ = false;
+  std::thread thread_;
+};
+
+constexpr int kRingPort = 5000;
+sockaddr_in AddressIn(int host) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(kRingPort);
+  inet_pton(AF_INET, NetworkLab::AddressOf(host).c_str(), &address.sin_addr);
+  return address;
+}
+
+// Sends and receives as many bytes at once.
+void Exchange(int out, int in, std::size_t bytes) {
+  std::vector<char> buffer(std::min<std::size_t>(bytes, 1 << 16), 'x');
+  std::size_t to_send = bytes;
+  std::size_t to_receive = bytes;
+  while (to_send + to_receive > 0) {
+    pollfd polled[2] = {{out, static_cast<short>(to_send > 0 ? POLLOUT : 0), 0},
+                        {in, static_cast<short>(to_receive > 0 ? POLLIN : 0), 0}};
+    if (poll(polled, 2, 20'000) <= 0) throw std::runtime_error("the ring is broken");
+    if ((polled[0].revents & POLLOUT) != 0) {
+      const ssize_t n = send(out, buffer.data(), std::min(buffer.size(), to_send), MSG_DONTWAIT);
+      if (n > 0) to_send -= static_cast<std::size_t>(n);
+    }
+    if ((polled[1].revents & POLLIN) != 0) {
+      const ssize_t n = recv(in, buffer.data(), std::min(buffer.size(), to_receive), MSG_DONTWAIT);
+      if (n == 0) throw std::runtime_error("the ring is broken");
+      if (n > 0) to_receive -= static_cast<std::size_t>(n);
+    }
+  }
+}
+
+// One host's part of a ring all-reduce in each step, with computing before it and an update behind.
+int Train(int host, int hosts, int next, int steps, std::size_t bytes, const TempFolder& folder) {
+  const std::string name = "h" + std::to_string(host);
+  const Capturing capturing("eth0", folder.Path(name + ".pcap"));
+  const int listening = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in own = AddressIn(host);
+  if (bind(listening, reinterpret_cast<sockaddr*>(&own), sizeof own) != 0) return 2;
+  listen(listening, 1);
+  const sockaddr_in peer = AddressIn(next);
+  int out = -1;
+  for (int tries = 0; tries < 1000; ++tries) {
+    out = socket(AF_INET, SOCK_STREAM, 0);
+    if (connect(out, reinterpret_cast<const sockaddr*>(&peer), sizeof peer) == 0) break;
+    close(out);
+    usleep(10'000);
+  }
+  const int in = accept(listening, nullptr, nullptr);
+  const auto now = [] {
+    timeval time{};
+    gettimeofday(&time, nullptr);
+    return std::to_string(time.tv_sec) + "." + std::to_string(1'000'000 + time.tv_usec).substr(1);
+  };
+  std::string rows;
+  for (int step = 0; step < steps; ++step) {
+    const std::string begin = now();
+    usleep(20'000);
+    const std::string computed = now();
+    for (int round = 0; round < 2 * (hosts - 1); ++round) {
+      Exchange(out, in, bytes / static_cast<std::size_t>(hosts));
+    }
+    usleep(20'000);
+    rows += name + "," + std::to_string(step) + "," + begin + "," + now() + "," + computed + "\n";
+  }
+  folder.Write(name + ".csv", rows);
+  close(out);
+  close(in);
+  return 0;
+}
+
+TEST(PcapLab, ARingSendsWhatTheModelCounts) {
+  if (const std::string why = NetworkLab::Unavailable(); !why.empty()) GTEST_SKIP() << why;
+  const TempFolder folder;
+  constexpr int kHosts = 4;
+  constexpr int kSteps = 4;
+  constexpr int kBytes = 1'000'000;
+  // Not the order of their names.
+  const int next[kHosts] = {2, 0, 3, 1};
+  {
+    LabConditions conditions;
+    conditions.hosts = kHosts;
+    conditions.rate = 200e6 / 8;
+    NetworkLab lab(conditions, [&](int host) {
+      return Train(host, kHosts, next[host], kSteps, kBytes, folder);
+    });
+    for (const int code : lab.Wait()) ASSERT_EQ(code, 0);
+  }
+  std::string steps = "host,step,begin_s,end_s,compute_end_s\n";
+  Words import = {"import", "pcap"};
+  for (int host = 0; host < kHosts; ++host) {
+    const std::string name = "h" + std::to_string(host);
+    steps += FileContent(folder.Path(name + ".csv"));
+    import.push_back(folder.Path(name + ".pcap"));
+  }
+  import = import + Words{"--steps", folder.Write("steps.csv", steps)} +
+           PlanOf(folder, kBytes, kHosts, {"--strategy", "ring"});
+  const Json json = JsonOf(import);
+  EXPECT_EQ(json["ring"]["order"], (Json{"h0", "h2", "h3", "h1"}));
+  EXPECT_GT(json["ring"]["share"].get<double>(), 0.99);
+  constexpr double kCounted = 2.0 * (kHosts - 1) / kHosts * kBytes;
+  ASSERT_EQ(json["hosts"].size(), 4U);
+  for (const Json& host : json["hosts"]) {
+    EXPECT_NEAR(host["model_bytes"].get<double>(), kCounted, 1);
+    ASSERT_EQ(host["steps"].size(), 4U);
+    for (const Json& step : host["steps"]) {
+      EXPECT_NEAR(step["sent_bytes"].get<double>() / kCounted, 1, 0.02) << host["name"];
+      // The first 20 ms compute, and the last update.
+      EXPECT_GE(step["first_s"].get<double>(), 0.019);
+      EXPECT_LT(step["busy_in_compute_s"].get<double>(), 0.005);
+    }
+  }
+  int large = 0;
+  for (const Json& flow : json["flows"]) {
+    if (flow["class"] != "large") continue;
+    ++large;
+    EXPECT_NEAR(flow["median_step_bytes"].get<double>() / json["model"]["flow_bytes"].get<double>(),
+                1, 0.02);
+    EXPECT_TRUE(flow["opened"].get<bool>());
+    EXPECT_TRUE(flow["closed"].get<bool>());
+    EXPECT_EQ(flow["missing_bytes"], 0);
+  }
+  EXPECT_EQ(large, kHosts);
+  EXPECT_NEAR(json["model"]["step_bytes"].get<double>() / (kHosts * kCounted), 1, 1e-9);
+  EXPECT_NEAR(json["periods"]["in_steps"]["payload_bytes"].get<double>() /
+                  json["payload_bytes"].get<double>(),
+              1, 0.02);
+}
+
+// ---- What was written by hand.
+
+class PcapCli : public testing::Test {
+ protected:
+  // A server and two workers, in two steps; by file, the server's end and a worker's.
+  void SetUp() override {
+    TestCapture capture(LinkType::kCooked2);
+    for (int step = 0; step < 2; ++step) {
+      const std::int64_t begin = kStart + step * 100 * kMs;
+      for (int worker = 1; worker <= 2; ++worker) {
+        const TestPacket push{.from = "10.0.0." + std::to_string(worker),
+                              .to = "10.0.0.9",
+                              .sequence = static_cast<std::uint32_t>(step * 4000),
+                              .payload = 4000};
+        TestPacket pull = push;
+        std::swap(pull.from, pull.to);
+        std::swap(pull.from_port, pull.to_port);
+        capture.Add(begin + 10 * kMs, push);
+        capture.Add(begin + 20 * kMs, pull);
+      }
+    }
+    capture_ = folder_.Write("server.pcap", capture.bytes());
+    steps_ = folder_.Write("steps.csv",
+                           "step,begin_s,end_s\n0,1769860800,1769860800.09\n"
+                           "1,1769860800.1,1769860800.19\n");
+  }
+
+  TempFolder folder_;
+  std::string capture_;
+  std::string steps_;
+};
+
+TEST_F(PcapCli, ServersAreCountedApart) {
+  const Words plan =
+      PlanOf(folder_, 4000, 2,
+             {"--strategy", "ps-sync", "--servers", "1", "--address", "server=10.0.0.9"});
+  const Json json = JsonOf(Words{"import", "pcap", capture_, "--steps", steps_} + plan);
+  EXPECT_TRUE(json["ring"].is_null());
+  ASSERT_EQ(json["hosts"].size(), 3U);
+  for (const Json& host : json["hosts"]) {
+    EXPECT_EQ(host["model_bytes"], host["name"] == "server" ? 8000 : 4000);
+    EXPECT_EQ(host["model_bytes"], host["sent_bytes"]);
+  }
+  EXPECT_EQ(json["model"]["flow_bytes"], 4000);
+  EXPECT_EQ(json["model"]["step_bytes"], 16000);
+  EXPECT_EQ(json["classes"]["large"]["flows"], 4);
+  EXPECT_EQ(json["distributions"]["step_time_s"]["cdf"].size(), 21U);
+  EXPECT_EQ(json["distributions"]["flow_bytes"]["values"], 4);
+}
+
+TEST_F(PcapCli, TextAndTableTellTheSame) {
+  ExpectText({"import", "pcap", capture_, "--steps", steps_, "--output", folder_.Path("by.csv")},
+             {"Traffic of 3 hosts: 31.2 KiB of payload in 8 packets, 2 steps", "in steps",
+              "no ring", "10.0.0.9:2000", "flows by step: "});
+  EXPECT_EQ(FileContent(folder_.Path("by.csv")).substr(0, 115),
+            "from,from_port,to,to_port,protocol,class,step,packets,payload_bytes\n"
+            "10.0.0.1,1000,10.0.0.9,2000,tcp,large,0,1,4000\n");
+  // Without steps it is the traffic of all the time.
+  ExpectText({"import", "pcap", capture_}, {"31.2 KiB", "no ring"});
+}
+
+TEST_F(PcapCli, ATruncatedCaptureIsSaid) {
+  const std::string bytes = FileContent(capture_);
+  const std::string cut = folder_.Write("cut.pcap", bytes.substr(0, bytes.size() - 10));
+  ExpectText({"import", "pcap", cut}, {"cut.pcap: the file ends within packet 8"});
+  EXPECT_TRUE(JsonOf({"import", "pcap", cut})["captures"][0]["truncated"].get<bool>());
+}
+
+TEST_F(PcapCli, TheReferenceNamesEveryKey) {
+  const std::string page = FileContent(STEPCAST_SOURCE_DIR "/docs/reference/cli.md");
+  const Words plan = PlanOf(folder_, 4000, 2, {"--strategy", "ps-sync", "--servers", "1"});
+  const Json json = JsonOf(Words{"import", "pcap", capture_, "--steps", steps_} + plan);
+  const std::function<void(const Json&)> check = [&](const Json& part) {
+    for (const auto& [key, value] : part.items()) {
+      if (part.is_object()) {
+        EXPECT_NE(page.find("`" + key + "`"), std::string::npos) << key;
+      }
+      if (value.is_structured()) check(value);
+    }
+  };
+  check(json);
+}
+
+TEST_F(PcapCli, WhatIsWrongIsSaid) {
+  ExpectError({"import", "pcap", folder_.Path("none.pcap")}, {"none.pcap: cannot be read"});
+  ExpectError({"import", "pcap", steps_}, {"steps.csv: is no capture"});
+  ExpectError({"import", "pcap", capture_, "--steps", capture_}, {"server.pcap"});
+  ExpectError({"import", "pcap", capture_, "--dim", "a=1"}, {"--dim: has no meaning for pcap"});
+  ExpectError({"import", "pcap", capture_, "--output", "x.csv"},
+              {"--steps: is required with --output"});
+  ExpectError({"import", "pcap", capture_, "--address", "10.0.0.1"},
+              {"--address", "names no host"});
+  ExpectError({"import", "pcap", capture_, "--address", "a=10.0.0.1", "--address", "b=10.0.0.1"},
+              {"--address: '10.0.0.1' is given twice"});
+  ExpectError({"import", "pcap", capture_, "--workers", "2"}, {"--cluster: is required"});
+  ExpectError({"import", "adaptdl", capture_, "--steps", steps_},
+              {"--steps: has no meaning for adaptdl"});
+  ExpectError({"import", "kineto", capture_, "--workers", "2"},
+              {"--workers: has no meaning for kineto"});
+}
+
+#endif
+
+}  // namespace
+}  // namespace stepcast
