@@ -6,8 +6,8 @@
 #include <functional>
 #include <string>
 
+#include "data/pcap/captured_traffic.h"
 #include "data/pcap/packet.h"
-#include "data/record/captured_traffic.h"
 
 namespace stepcast::pcap {
 

@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "data/pcap/captured_traffic.h"
 #include "data/pcap/packet.h"
-#include "data/record/captured_traffic.h"
 
 namespace stepcast::pcap {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "data/record/captured_traffic.h"
+#include "data/pcap/captured_traffic.h"
 
 namespace stepcast {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "data/record/captured_traffic.h"
+#include "data/pcap/captured_traffic.h"
 
 namespace stepcast {
 

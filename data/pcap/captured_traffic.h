@@ -2,8 +2,8 @@
 //
 // A flow is one direction of a connection, from its SYN to its FIN or RST. Bytes are payload of TCP
 // or UDP, as the packets' own headers tell it, whatever a capture kept of them.
-#ifndef STEPCAST_DATA_RECORD_CAPTURED_TRAFFIC_H_
-#define STEPCAST_DATA_RECORD_CAPTURED_TRAFFIC_H_
+#ifndef STEPCAST_DATA_PCAP_CAPTURED_TRAFFIC_H_
+#define STEPCAST_DATA_PCAP_CAPTURED_TRAFFIC_H_
 
 #include <cstdint>
 #include <optional>
@@ -123,4 +123,4 @@ struct CapturedTraffic {
 
 }  // namespace stepcast
 
-#endif  // STEPCAST_DATA_RECORD_CAPTURED_TRAFFIC_H_
+#endif  // STEPCAST_DATA_PCAP_CAPTURED_TRAFFIC_H_
