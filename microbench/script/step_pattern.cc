@@ -1,0 +1,90 @@
+#include "microbench/script/step_pattern.h"
+
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace stepcast::script {
+namespace {
+
+struct Unit {
+  const char* name;
+  double seconds;
+  bool is_rate;
+};
+constexpr Unit kUnits[] = {
+    {"s", 1, false}, {"ms", 1e-3, false}, {"us", 1e-6, false}, {"per_s", 1, true}};
+// Without ways back, which may take for ever; where the library knows how.
+#ifdef __GLIBCXX__
+constexpr auto kSyntax = std::regex::ECMAScript | std::regex_constants::__polynomial;
+#else
+constexpr auto kSyntax = std::regex::ECMAScript;
+#endif
+constexpr const char* kAllowed =
+    "a regular expression with one of (?<s>...), (?<ms>...), (?<us>...), (?<per_s>...)";
+
+}  // namespace
+
+StepPattern::StepPattern(const std::string& text, const InputPlace& place) {
+  // The standard's expressions have no names: the group becomes one without, whose number is that
+  // of its bracket.
+  std::string plain;
+  std::size_t groups = 0;
+  bool in_set = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    plain += c;
+    if (c == '\\' && i + 1 < text.size()) {
+      plain += text[++i];
+    } else if (in_set) {
+      in_set = c != ']';
+    } else if (c == '[') {
+      in_set = true;
+    } else if (c == '(' && text.compare(i + 1, 2, "?<") == 0) {
+      const std::size_t end = text.find('>', i);
+      const std::string name =
+          end == std::string::npos ? text.substr(i + 3) : text.substr(i + 3, end - i - 3);
+      const Unit* unit = nullptr;
+      for (const Unit& known : kUnits) {
+        if (name == known.name) unit = &known;
+      }
+      if (unit == nullptr || end == std::string::npos) {
+        throw InputError(place, name, "is not a unit of a step's time", kAllowed);
+      }
+      if (group_ != 0) throw InputError(place, text, "has two named groups", kAllowed);
+      group_ = ++groups;
+      unit_s_ = unit->seconds;
+      is_rate_ = unit->is_rate;
+      i = end;
+    } else if (c == '(' && text.compare(i + 1, 1, "?") != 0) {
+      ++groups;
+    }
+  }
+  if (group_ == 0) throw InputError(place, text, "has no named group", kAllowed);
+  try {
+    regex_ = std::regex(plain, kSyntax);
+  } catch (const std::regex_error& e) {
+    throw InputError(place, text, std::string("is not a regular expression: ") + e.what(),
+                     kAllowed);
+  }
+}
+
+std::optional<double> StepPattern::Find(const std::string& line) const {
+  std::smatch match;
+  const std::string start = line.substr(0, kLongestLine);
+  try {
+    if (!std::regex_search(start, match, regex_)) return std::nullopt;
+  } catch (const std::regex_error&) {
+    return std::nullopt;  // too much to try on this line
+  }
+  const std::string number = match[static_cast<int>(group_)].str();
+  double value = 0;
+  const char* const end = number.data() + number.size();
+  const auto parsed = std::from_chars(number.data(), end, value);
+  if (parsed.ec != std::errc() || parsed.ptr != end || !std::isfinite(value) || value <= 0) {
+    return std::nullopt;
+  }
+  return is_rate_ ? 1 / value : value * unit_s_;
+}
+
+}  // namespace stepcast::script

@@ -1,0 +1,39 @@
+// Runs that are to be measured: a runs CSV whose column step_time_s says STEP_TIME, as `stepcast
+// plan --output` writes it, and the command that each of them becomes.
+#ifndef STEPCAST_MICROBENCH_SCRIPT_WANTED_RUNS_H_
+#define STEPCAST_MICROBENCH_SCRIPT_WANTED_RUNS_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/record/run.h"
+
+namespace stepcast::script {
+
+struct WantedRun {
+  Run run;                          // but for its times
+  std::vector<std::string> fields;  // of the file's row
+};
+
+struct WantedRuns {
+  std::vector<std::string> header;
+  std::size_t time_column = 0;
+  std::vector<WantedRun> runs;
+};
+
+// Throws InputError where a row is no run, or has a time.
+WantedRuns ReadWantedRuns(const std::string& path);
+WantedRuns ParseWantedRuns(const std::string& text, const std::string& path);
+
+// What a command may ask for: the file's columns, and workers, nodes, devices_per_node (of the
+// fullest) and global_batch.
+std::map<std::string, std::string> ValuesOf(const WantedRuns& wanted, const WantedRun& run);
+
+// The word with each {NAME} replaced by its value; {{ stands for a brace. Throws InputError for a
+// name that has none.
+std::string FillIn(const std::string& word, const std::map<std::string, std::string>& values);
+
+}  // namespace stepcast::script
+
+#endif  // STEPCAST_MICROBENCH_SCRIPT_WANTED_RUNS_H_

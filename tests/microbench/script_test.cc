@@ -1,0 +1,181 @@
+// What a training's command becomes, and how its steps are found.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+#include <thread>
+
+#include "microbench/script/step_pattern.h"
+#include "microbench/script/training.h"
+#include "microbench/script/wanted_runs.h"
+#include "tests/support/input_error.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast::script {
+namespace {
+
+StepPattern Pattern(const std::string& text) { return {text, {"", 0, "--pattern"}}; }
+
+TEST(StepPattern, FindsTheNumberWithItsUnit) {
+  EXPECT_NEAR(*Pattern("step (?<ms>[0-9.]+) ms").Find("I0131 step 12.5 ms, loss 3"), 0.0125, 1e-15);
+  EXPECT_NEAR(*Pattern("(?<s>\\d+\\.\\d+)s").Find("took 1.25s"), 1.25, 1e-15);
+  EXPECT_NEAR(*Pattern("(?<us>[0-9]+)").Find("250"), 250e-6, 1e-15);
+  EXPECT_NEAR(*Pattern("(?<per_s>[0-9.]+)it/s").Find(" 10/100 [00:01, 8.00it/s]"), 0.125, 1e-15);
+  // Other groups, classes with brackets, and escapes stand before it.
+  EXPECT_NEAR(*Pattern("(a|b)(?:c)[(\\]]\\((d) (?<s>[0-9]+)(e)?").Find("bc](d 7"), 7, 1e-15);
+  EXPECT_FALSE(Pattern("step (?<ms>.*) ms").Find("step many ms"));
+  EXPECT_FALSE(Pattern("(?<s>[0-9.]+)").Find("0"));
+  EXPECT_FALSE(Pattern("(?<s>[0-9.]+)").Find("none"));
+}
+
+// Whatever it is asked to try, an answer comes.
+TEST(StepPattern, LongLinesAreCutOff) {
+  const std::string line(1'000'000, '1');
+  EXPECT_FALSE(Pattern(".*x(?<s>[0-9]+)").Find(line));
+  EXPECT_FALSE(Pattern("((1|11)*)*x(?<s>[0-9]+)").Find(line));
+  EXPECT_FALSE(Pattern("(?<s>[0-9]+)$").Find(std::string(StepPattern::kLongestLine, ' ') + "7"));
+}
+
+TEST(StepPattern, WhatIsWrongIsSaid) {
+  const auto error = [](const std::string& text) { return ErrorOf([&] { Pattern(text); }); };
+  EXPECT_TRUE(Says(error("step [0-9]+"), "--pattern: 'step [0-9]+' has no named group"));
+  EXPECT_TRUE(Says(error("(?<min>[0-9]+)"), "'min' is not a unit"));
+  EXPECT_TRUE(Says(error("(?<s"), "is not a unit"));
+  EXPECT_TRUE(Says(error("(?<s>a)(?<ms>b)"), "has two named groups"));
+  EXPECT_TRUE(Says(error("(?<s>[0-9]+"), "is not a regular expression"));
+}
+
+constexpr const char* kWanted =
+    "workload,device,placement,servers,strategy,local_batch,accumulation_steps,step_time_s,note\n"
+    "resnet50,t4,2-2,0,ring,32,4,STEP_TIME,\"a, b\"\n"
+    "resnet50,t4,1,0,none,64,1,STEP_TIME,\n";
+
+TEST(WantedRuns, FillCommands) {
+  const WantedRuns wanted = ParseWantedRuns(kWanted, "w.csv");
+  ASSERT_EQ(wanted.runs.size(), 2U);
+  EXPECT_EQ(wanted.runs[1].run.place.line, 3);
+  const auto values = ValuesOf(wanted, wanted.runs[0]);
+  EXPECT_EQ(FillIn("--n={workers}x{nodes}x{devices_per_node}", values), "--n=4x2x2");
+  EXPECT_EQ(FillIn("{local_batch}*{accumulation_steps}={global_batch}", values), "32*4=512");
+  EXPECT_EQ(FillIn("{note}", values), "a, b");
+  // Braces of the command's own.
+  EXPECT_EQ(FillIn("{\"a\": 1} ${{HOME}} {} {A} {{workers} {", values),
+            "{\"a\": 1} ${HOME}} {} {A} {workers} {");
+  EXPECT_TRUE(Says(ErrorOf([&] { FillIn("{worker}", values); }), "'{worker}' stands for nothing"));
+  EXPECT_EQ(values.count("step_time_s"), 0U);
+}
+
+TEST(WantedRuns, AreRunsWithoutTimes) {
+  const auto error = [](const std::string& text) {
+    return ErrorOf([&] { ParseWantedRuns(text, "w.csv"); });
+  };
+  const std::string header = "workload,device,placement,servers,strategy,local_batch,step_time_s\n";
+  EXPECT_TRUE(Says(error(header + "resnet50,t4,1,0,none,8,0.5\n"),
+                   "w.csv:2: step_time_s: '0.5' is no run to be measured"));
+  EXPECT_TRUE(Says(error(header + "resnet50,t4,1,0,none,8,STEP_TIME\n\nresnet50,t4,0,0,none,8,"
+                                  "STEP_TIME\n"),
+                   "w.csv:4: placement: '0'"));
+  EXPECT_TRUE(Says(error(header), "has no runs"));
+  EXPECT_TRUE(Says(error("workload,step_time_s\nx,STEP_TIME\n"), "w.csv:1: device"));
+  EXPECT_TRUE(Says(error("workload\nx\n"), "step_time_s"));
+}
+
+// ---- Commands that run.
+
+class TrainingTest : public testing::Test {
+ protected:
+  TrainingOptions Shell(const std::string& script) {
+    TrainingOptions options;
+    options.command = {"/bin/sh", "-c", script};
+    options.pattern = &pattern_;
+    options.warm_up = 2;
+    options.steps = 3;
+    options.limit_s = 20;
+    return options;
+  }
+  StepPattern pattern_ = Pattern("step (?<ms>[0-9.]+)");
+  TempFolder folder_;
+};
+
+bool Lives(const std::string& pid_file) {
+  const std::string text = FileContent(pid_file);
+  return !text.empty() && kill(std::stoi(text), 0) == 0;
+}
+
+TEST_F(TrainingTest, EndsWhenEnoughStepsWereTimed) {
+  // It would go on for ever, with a child in a session of its own that takes no heed of asking.
+  const std::string pid = folder_.Path("pid");
+  const Training training =
+      RunTraining(Shell("setsid sh -c 'trap \"\" TERM; echo $$ > " + pid +
+                        "; exec sleep 1000' & "
+                        "while [ ! -s " +
+                        pid +
+                        " ]; do sleep 0.01; done; "
+                        "i=0; while true; do i=$((i+1)); echo step $i; sleep 0.01; done"));
+  EXPECT_EQ(training.end, TrainingEnd::kEnough);
+  EXPECT_EQ(training.step_s, (std::vector<double>{3 * 1e-3, 4 * 1e-3, 5 * 1e-3}));
+  EXPECT_EQ(training.warm_up_seen, 2);
+  EXPECT_FALSE(Lives(pid)) << "nothing that it started may be left";
+}
+
+TEST_F(TrainingTest, EndsByItself) {
+  const Training training =
+      RunTraining(Shell("echo warm; echo step 1; echo step 2 >&2; echo step 9; "
+                        "printf 'step 8'; exit 7"));
+  EXPECT_EQ(training.end, TrainingEnd::kEnded);
+  EXPECT_EQ(training.exit_code, 7);
+  EXPECT_EQ(training.step_s, (std::vector<double>{9 * 1e-3, 8 * 1e-3}))
+      << "the last has no line end";
+  EXPECT_EQ(training.last_lines.front(), "warm");
+}
+
+TEST_F(TrainingTest, IsEndedAtItsLimit) {
+  TrainingOptions options = Shell("echo step 1; sleep 1000");
+  options.limit_s = 0.5;
+  const Training training = RunTraining(options);
+  EXPECT_EQ(training.end, TrainingEnd::kOutOfTime);
+  EXPECT_EQ(training.warm_up_seen, 1);
+  EXPECT_GE(training.elapsed_s, 0.5);
+  EXPECT_LT(training.elapsed_s, 10);
+  EXPECT_GT(training.since_step_s, 0.2);
+  EXPECT_LE(training.since_step_s, training.elapsed_s);
+}
+
+TEST_F(TrainingTest, PrintsWithoutEndUpToItsLimit) {
+  TrainingOptions options = Shell("exec yes a line without a time");
+  options.limit_s = 0.5;
+  const Training training = RunTraining(options);
+  EXPECT_EQ(training.end, TrainingEnd::kOutOfTime);
+  EXPECT_LE(training.last_lines.size(), 10U);
+}
+
+TEST_F(TrainingTest, AnInterruptEndsIt) {
+  TrainingOptions options = Shell("sleep 1000");
+  std::atomic<bool> interrupted = false;
+  options.interrupted = &interrupted;
+  std::thread later([&] { interrupted = true; });
+  EXPECT_EQ(RunTraining(options).end, TrainingEnd::kInterrupted);
+  later.join();
+}
+
+TEST_F(TrainingTest, TimesComeFromAFileToo) {
+  TrainingOptions options = Shell(
+      "(echo step,begin_s,end_s; i=0; while [ $i -lt 9 ]; do "
+      "echo $i,100$i,100$i.25; i=$((i+1)); sleep 0.02; done) > $STEPS; sleep 1000");
+  options.pattern = nullptr;
+  options.steps_file = folder_.Path("steps.csv");
+  options.variables["STEPS"] = options.steps_file;
+  const Training training = RunTraining(options);
+  EXPECT_EQ(training.end, TrainingEnd::kEnough);
+  EXPECT_EQ(training.step_s, std::vector<double>(3, 0.25));
+}
+
+TEST_F(TrainingTest, WhatCannotBeRunIsSaid) {
+  TrainingOptions options = Shell("");
+  options.command = {"no-such-program-of-stepcast"};
+  EXPECT_TRUE(Says(ErrorOf([&] { RunTraining(options); }),
+                   "'no-such-program-of-stepcast' cannot be run: No such file"));
+}
+
+}  // namespace
+}  // namespace stepcast::script
