@@ -61,8 +61,8 @@ int RunCompletion(const std::vector<std::string>& arguments);
 // Formats that `stepcast import` reads.
 inline constexpr const char* kImportKinds[] = {"adaptdl", "onnx", "kineto", "pcap"};
 
-// What `stepcast probe` does: measures, or shows what was measured.
-inline constexpr const char* kProbeKinds[] = {"network", "show"};
+// What `stepcast probe` does: measures a network, shows what was measured, or times a training.
+inline constexpr const char* kProbeKinds[] = {"network", "show", "script"};
 
 // The parsed options of a command.
 class Arguments {

@@ -23,7 +23,7 @@ constexpr Command kCommands[] = {
     {"plan", "which runs to measure next, and what each would tell", RunPlan},
     {"import", "runs, profiles and networks from other tools", RunImport},
     {"microbench", "measure what layers cost on a device", RunMicrobench},
-    {"probe", "measure the network between hosts", RunProbe},
+    {"probe", "measure the network between hosts, or a training's steps", RunProbe},
     {"profile", "what such measurements say, layer by layer", RunProfile},
     {"serve", "answer predictions over HTTP and gRPC", RunServe},
     {"workloads", "the networks known by name", RunWorkloads},

@@ -7,6 +7,7 @@
 
 #include "calibrate/next_runs.h"
 #include "data/io/runs.h"
+#include "data/io/text_file.h"
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/values/numbers.h"
@@ -217,7 +218,9 @@ int RunPlan(const std::vector<std::string>& arguments) {
                         "runs to choose, 1 to 100; 5 by default")(
       "among", po::value<std::string>()->value_name("R.csv"),
       "choose among the plans of a runs file, whose times are not looked at")(
-      "json", "print one JSON object")("help", "print this text");
+      "output", po::value<std::string>()->value_name("F"),
+      "also write the runs to a CSV, for stepcast probe script")("json", "print one JSON object")(
+      "help", "print this text");
   const Arguments args("plan", options, "", arguments);
   if (args.Has("help")) {
     PrintHelp(
@@ -254,6 +257,10 @@ int RunPlan(const std::vector<std::string>& arguments) {
   NextRuns next = ChooseNextRuns(model, goal, candidates, range, count);
   if (!args.Has("among")) {
     AddHostRuns(model, goal, range, KnownHosts(target.cluster), &next);
+  }
+  if (args.Has("output")) {
+    WriteTextFile(args.Text("output"),
+                  fmt::format("{}\n", fmt::join(RunsRows(next.runs, target), "\n")));
   }
   if (args.Has("json")) {
     PrintJson(RunsJson(next, goal, target, now));

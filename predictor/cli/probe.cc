@@ -1,4 +1,4 @@
-// stepcast probe: the network between hosts, measured by programs on each of them.
+// stepcast probe: the network between hosts, measured by programs on each of them; and trainings.
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -35,6 +35,7 @@
 #include "microbench/network/host_facts.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/probe_report.h"
+#include "predictor/cli/probe_script.h"
 #include "predictor/cli/signals.h"
 
 namespace stepcast::cli {
@@ -72,29 +73,35 @@ po::options_description Options() {
       "flows", text("N"), "connections at once where several are measured (4)")(
       "wait", text("T"), "time in which all hosts must have joined (1 min)")(
       "time-limit", text("T"), "time after which the probe ends (twice what it should take)")(
-      "output", text("F"), "profile to write (network.json)")("cluster", text("C"),
-                                                              "cluster file, or the name of a "
-                                                              "shipped one, to state the links in")(
+      "output", text("F"), "profile to write (network.json); script: runs (runs.csv)")(
+      "cluster", text("C"), "cluster file, or the name of a shipped one, to state the links in")(
       "cluster-output", text("F"), "cluster file to write: that of --cluster, links as measured")(
       "pairs", "show the tables of all pairs")("json", "print one JSON object")("help",
                                                                                 "print this text");
+  AddScriptOptions(&options);
   return options;
 }
 
-constexpr const char* kUsage = "stepcast probe WHAT [FILE] [options]";
+constexpr const char* kUsage = "stepcast probe WHAT [FILE] [options] [-- COMMAND ...]";
 constexpr const char* kWhat =
     "network measures between hosts, on each of which it is started: round trips, and what one\n"
     "connection and several carry, each way and both ways at once; what is lost; a host that "
     "sends\n"
     "to two others, and one to which all send. Rank 0 writes the profile and says what is slow.\n"
     "All must show one token. A host listens at one address, talks to the others alone, and ends\n"
-    "by itself. show prints what the profile FILE says.";
+    "by itself. show prints what the profile FILE says.\n\n"
+    "script runs a training COMMAND for each row of FILE, a runs CSV without times as\n"
+    "stepcast plan --output writes it, until enough steps were timed, and ends it. {workers},\n"
+    "{local_batch} and the other columns stand for their values, as STEPCAST_WORKERS and so on\n"
+    "do in its environment.";
 constexpr const char* kExamples =
     "  stepcast probe network --hosts n1,n2,n3 --ssh --cluster lab.yaml --cluster-output "
     "measured.yaml\n"
     "  srun --ntasks-per-node 1 stepcast probe network --time 2s\n"
     "  torchrun --no-python --nnodes 4 --nproc-per-node 1 ... stepcast probe network\n"
-    "  stepcast probe show network.json --pairs\n";
+    "  stepcast probe show network.json --pairs\n"
+    "  stepcast probe script wanted.csv --pattern \"step (?<ms>[0-9.]+) ms\" -- torchrun "
+    "--nproc-per-node {workers} train.py --batch-size {local_batch}\n";
 
 // ---- Who is here.
 
@@ -564,7 +571,7 @@ int RunProbe(const std::vector<std::string>& arguments) {
     return kDone;
   }
   const std::vector<std::string> words = args.Texts("input");
-  enum class What { kNetwork, kShow };
+  enum class What { kNetwork, kShow, kScript };
   if (words.empty()) {
     throw InputError({"", 0, "WHAT"}, "", "is required", JoinNames(kProbeKinds));
   }
@@ -574,7 +581,19 @@ int RunProbe(const std::vector<std::string>& arguments) {
                      "is not one of them" + DidYouMean(words.front(), kProbeKinds),
                      JoinNames(kProbeKinds));
   }
-  const bool show = static_cast<What>(*found) == What::kShow;
+  const What what = static_cast<What>(*found);
+  po::options_description of_script;
+  AddScriptOptions(&of_script);
+  for (const auto& option : options.options()) {
+    const std::string& name = option->long_name();
+    const bool scripts = of_script.find_nothrow(name, false) != nullptr;
+    const bool both = name == "output" || name == "json" || name == "time-limit";
+    if (!args.Has(name) || both || scripts == (what == What::kScript)) continue;
+    throw InputError(OptionPlace(name), "",
+                     "has no meaning for " + std::string(kProbeKinds[*found]), "without it");
+  }
+  if (what == What::kScript) return ProbeScript(args, {words.begin() + 1, words.end()});
+  const bool show = what == What::kShow;
   const std::size_t files = show ? 1 : 0;
   if (words.size() < 1 + files) {
     throw InputError({"", 0, "FILE"}, "", "is required", "a profile of stepcast probe network");

@@ -1,0 +1,251 @@
+// stepcast probe script, with small programs in the place of a training.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <fstream>
+#include <thread>
+
+#include "data/io/csv.h"
+#include "data/io/runs.h"
+#include "tests/cli/program.h"
+
+namespace stepcast {
+namespace {
+
+using program::ExpectError;
+using program::ExpectText;
+using program::Json;
+using program::JsonOf;
+using program::Words;
+using program::operator+;
+
+constexpr const char* kPython = "/usr/bin/python3";
+
+class ScriptCli : public testing::Test {
+ protected:
+  void SetUp() override {
+    // A step takes 100 ms for a worker, and 2 ms for each sample.
+    training_ = folder_.Write("train.sh",
+                              "i=0; while true; do i=$((i+1))\n"
+                              "echo \"[$STEPCAST_STRATEGY] step $i: $((100 * $1 + 2 * $2 + i % 3)) "
+                              "ms\"; sleep 0.002; done\n");
+    wanted_ = folder_.Write("wanted.csv",
+                            "workload,device,placement,servers,strategy,local_batch,step_time_s\n"
+                            "resnet50,t4,1,0,none,32,STEP_TIME\n"
+                            "resnet50,t4,1-1,0,ring,32,STEP_TIME\n"
+                            "resnet50,t4,1-1,0,ring,64,STEP_TIME\n");
+    runs_ = folder_.Path("runs.csv");
+  }
+  Words Probe(const Words& options, const Words& command) const {
+    return Words{"probe", "script", wanted_, "--output", runs_} + options + Words{"--"} + command;
+  }
+  // What it answers, as JSON.
+  Json Answer(const Words& options, const Words& command, int exit_code = 0) const {
+    const ProcessResult result = program::Stepcast(Probe(options + Words{"--json"}, command));
+    EXPECT_EQ(result.exit_code, exit_code) << result.err;
+    return Json::parse(result.out);
+  }
+  Words Training() const { return {"sh", training_, "{workers}", "{local_batch}"}; }
+
+  const Words kShort = {"--steps", "12", "--warm-up", "2"};
+  const Words kPattern = {"--pattern", ": (?<ms>[0-9]+) ms"};
+  TempFolder folder_;
+  std::string training_;
+  std::string wanted_;
+  std::string runs_;
+};
+
+TEST_F(ScriptCli, RunsWhatThePlanAsksFor) {
+  // As the plan writes it.
+  const Words plan = {"plan",          "--cluster", "ufrgs-tupi", "--workload", "resnet50",
+                      "--local-batch", "32",        "--count",    "2"};
+  ExpectText(plan + Words{"--output", wanted_}, {"STEP_TIME"});
+  const Json asked = JsonOf(plan);
+  const std::string text = FileContent(wanted_);
+  EXPECT_EQ(text.substr(0, text.find('\n')), asked["runs_header"].get<std::string>());
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'),
+            static_cast<long>(asked["runs"].size()) + 1);
+
+  ExpectText(Probe(kShort + kPattern, Training()), {"measured", "runs: " + runs_});
+  const std::vector<stepcast::Run> runs = ReadRuns(runs_);
+  ASSERT_EQ(runs.size(), asked["runs"].size());
+  for (const stepcast::Run& run : runs) {
+    // Steps 3 to 14: 0, 1, 2 ms in turn, four times.
+    EXPECT_NEAR(run.step_time.in(kMilliseconds),
+                100 * run.plan.workers() + 2 * run.plan.local_batch + 1, 1e-6);
+    EXPECT_NE(run.source.find("probe script"), std::string::npos) << run.source;
+    EXPECT_NE(run.source.find("12 steps behind 2: sh " + training_), std::string::npos);
+  }
+  const CsvTable table = CsvTable::Read(runs_);
+  EXPECT_EQ(table.rows()[0].fields[table.RequiredColumn("measured_steps")], "12");
+  ExpectText({"calibrate", "--cluster", "ufrgs-tupi", "--runs", runs_, "--output",
+              folder_.Path("fit.yaml")},
+             {"The fit converged"});
+}
+
+TEST_F(ScriptCli, WhatWasMeasuredIsTakenOver) {
+  EXPECT_EQ(Answer(kShort + kPattern, Training())["runs"].size(), 3U);
+  const std::string before = FileContent(runs_);
+  std::ofstream(wanted_, std::ios::app) << "resnet50,t4,1-1-1,0,ring,64,STEP_TIME\n";
+  const Json json = Answer(kShort + kPattern, Training());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(json["runs"][i]["outcome"], "taken over");
+  EXPECT_EQ(json["runs"][3]["outcome"], "measured");
+  const std::string after = FileContent(runs_);
+  EXPECT_EQ(after.substr(0, before.size()), before);
+  EXPECT_EQ(ReadRuns(runs_).size(), 4U);
+  // Other columns are another file.
+  folder_.Write("wanted.csv",
+                "note,workload,device,placement,servers,strategy,local_batch,step_time_s\n"
+                "x,resnet50,t4,1,0,none,32,STEP_TIME\n");
+  ExpectError(Probe(kShort + kPattern, Training()), {"runs.csv:1: has other columns"});
+  EXPECT_EQ(FileContent(runs_), after);
+}
+
+TEST_F(ScriptCli, WhatDoesNotFinishOrFailsIsToldAndTheRestIsKept) {
+  // Two workers take too long, a batch of 64 fails.
+  const std::string training =
+      folder_.Write("bad.sh",
+                    "if [ $2 = 64 ]; then echo out of memory; exit 3; fi\n"
+                    "if [ $1 = 2 ]; then echo step 1: 5 ms; sleep 1000; fi\nexec sh " +
+                        training_ + " $1 $2\n");
+  const Words options = kShort + kPattern + Words{"--run-limit", "1 s"};
+  const Words command = {"sh", training, "{workers}", "{local_batch}"};
+  const Json json = Answer(options, command, 1);
+  EXPECT_EQ(json["runs"][0]["outcome"], "measured");
+  EXPECT_TRUE(json["runs"][0]["bound_s"].is_null());
+  EXPECT_EQ(json["runs"][1]["outcome"], "unfinished");
+  const double bound = json["runs"][1]["bound_s"].get<double>();
+  EXPECT_GT(bound, 0.3);
+  EXPECT_LT(bound, 5);
+  EXPECT_TRUE(json["runs"][1]["step_time_s"].is_null());
+  EXPECT_EQ(json["runs"][2]["outcome"], "failed");
+  const std::string problem = json["runs"][2]["problem"].get<std::string>();
+  EXPECT_NE(problem.find("exit code 3 after 0 steps"), std::string::npos) << problem;
+  EXPECT_NE(problem.find("out of memory"), std::string::npos) << problem;
+  EXPECT_EQ(ReadRuns(runs_).size(), 1U);
+  ExpectText(Probe(options, command),
+             {"> ", "unfinished", "failed", "taken over", "know no bounds yet"}, 1);
+}
+
+TEST_F(ScriptCli, TooFewStepsAreSaid) {
+  const std::string training =
+      folder_.Write("few.sh", "for i in 1 2 3 4 5 6; do echo step $i: 100 ms; done\n");
+  const Json json = Answer(kShort + kPattern, {"sh", training});
+  EXPECT_EQ(json["runs"][0]["measured_steps"], 4);
+  EXPECT_EQ(json["runs"][0]["problem"], "4 steps of 12: it ended with exit code 0");
+  EXPECT_EQ(ReadRuns(runs_).size(), 3U);
+}
+
+// A full disk, as the system has one.
+TEST_F(ScriptCli, AFullDiskEndsItWithWhatWasMeasuredPrinted) {
+  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full";
+  runs_ = "/dev/full";
+  const ProcessResult result =
+      program::Stepcast(Probe(kShort + kPattern + Words{"--json"}, Training()));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("/dev/full: cannot be written"), std::string::npos) << result.err;
+  EXPECT_NEAR(Json::parse(result.out)["runs"][0]["step_time_s"].get<double>(), 0.165, 1e-9);
+}
+
+TEST_F(ScriptCli, AnInterruptKeepsWhatWasMeasured) {
+  // The second run tells who to interrupt: the program that started it.
+  const std::string training =
+      folder_.Write("wait.sh", "if [ $1 = 2 ]; then kill -INT $PPID; sleep 1000; fi\nexec sh " +
+                                   training_ + " $1 $2\n");
+  const Json json = Answer(kShort + kPattern, {"sh", training, "{workers}", "{local_batch}"}, 1);
+  EXPECT_EQ(json["runs"][0]["outcome"], "measured");
+  EXPECT_EQ(json["runs"][1]["outcome"], "interrupted");
+  EXPECT_EQ(json["runs"][2]["outcome"], "interrupted");
+  EXPECT_EQ(ReadRuns(runs_).size(), 1U);
+}
+
+// ---- The callback, as PyTorch's and Keras's classes would call it.
+
+class ScriptPython : public ScriptCli {
+ protected:
+  void SetUp() override {
+    ScriptCli::SetUp();
+    if (access(kPython, X_OK) != 0) GTEST_SKIP() << "no python3 in /usr/bin";
+  }
+  void Expect20Ms(const std::string& script) {
+    const std::string program =
+        folder_.Write("train.py",
+                      "import sys, time\n"
+                      "sys.path.insert(0, '" STEPCAST_SOURCE_DIR "/microbench/script')\n" +
+                          script);
+    const Json json = Answer(kShort, {kPython, program});
+    for (const Json& run : json["runs"]) {
+      EXPECT_EQ(run["measured_steps"], 12);
+      // The machine may be busy; no step is shorter.
+      EXPECT_GE(run["step_time_s"].get<double>(), 0.02);
+      EXPECT_LT(run["p50_s"].get<double>(), 0.2);
+    }
+  }
+};
+
+TEST_F(ScriptPython, AnOptimizerIsWatched) {
+  Expect20Ms(
+      "import stepcast_steps\n"
+      "class Optimizer:\n"
+      "    def step(self, closure=None):\n"
+      "        return closure\n"
+      "o = Optimizer()\n"
+      "stepcast_steps.watch(o)\n"
+      "while True:\n"
+      "    time.sleep(0.02)\n"
+      "    assert o.step(closure=3) == 3\n");
+}
+
+TEST_F(ScriptPython, KerasCallsBack) {
+  Expect20Ms(
+      "import types\n"
+      "keras = types.ModuleType('keras')\n"
+      "keras.callbacks = types.ModuleType('keras.callbacks')\n"
+      "keras.callbacks.Callback = type('Callback', (), {})\n"
+      "sys.modules.update({'keras': keras, 'keras.callbacks': keras.callbacks})\n"
+      "import stepcast_steps\n"
+      "callback = stepcast_steps.keras_callback()\n"
+      "assert isinstance(callback, keras.callbacks.Callback)\n"
+      "for i in range(1000):\n"
+      "    time.sleep(0.02)\n"
+      "    callback.on_train_batch_end(i, {})\n");
+}
+
+// Ranks together are what import pcap reads.
+TEST_F(ScriptPython, EachRankWritesItsOwn) {
+  const std::string path = folder_.Path("steps.csv");
+  for (const char* rank : {"0", "1"}) {
+    const ProcessResult result = RunProcess(
+        {kPython, "-c",
+         "import sys; sys.path.insert(0, '" STEPCAST_SOURCE_DIR
+         "/microbench/script'); import stepcast_steps; s = stepcast_steps.Steps(host='n' + '" +
+             std::string(rank) + "'); s.done(); s.done()"},
+        {.variables = {"RANK=" + std::string(rank), "STEPCAST_STEPS=" + path}});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+  }
+  const std::string all = FileContent(path) + FileContent(path + ".1");
+  EXPECT_EQ(all.substr(0, 26), "host,step,begin_s,end_s\nn0");
+  EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 5);
+  EXPECT_NE(all.find("\nn1,1,"), std::string::npos);
+}
+
+// ---- What is refused.
+
+TEST_F(ScriptCli, WhatIsWrongIsSaid) {
+  ExpectError({"probe", "script"}, {"FILE: is required"});
+  ExpectError({"probe", "script", wanted_}, {"COMMAND: is required"});
+  ExpectError(Probe(kPattern, {"sh", "{worker}"}), {"'{worker}' stands for nothing", "{workers}"});
+  ExpectError(Probe({"--pattern", "[0-9]+"}, {"true"}), {"--pattern", "has no named group"});
+  ExpectError(Probe({"--steps", "2"}, {"true"}), {"--steps: '2'"});
+  ExpectError(Probe({"--flows", "2"}, {"true"}), {"--flows: has no meaning for script"});
+  ExpectError({"probe", "network", "--hosts", "a,b", "--steps", "9"},
+              {"--steps: has no meaning for network"});
+  ExpectError(Probe({}, {"no-such-program"}), {"'no-such-program' cannot be run"});
+  EXPECT_NE(access(runs_.c_str(), F_OK), 0) << "nothing was measured";
+  runs_ = folder_.Path("none/runs.csv");
+  ExpectError(Probe({}, {"true"}), {"none/runs.csv: cannot be written: No such file"});
+}
+
+}  // namespace
+}  // namespace stepcast
