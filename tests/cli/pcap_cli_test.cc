@@ -5,10 +5,14 @@
 #ifdef STEPCAST_HAS_PCAP
 #include <pcap/pcap.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 
+#include <csignal>
+#include <fstream>
 #include <functional>
 #include <memory>
+#include <thread>
 
 #include "tests/microbench/network_lab.h"
 #include "tests/support/capture.h"
@@ -284,6 +288,42 @@ TEST_F(PcapCli, ATruncatedCaptureIsSaid) {
   const std::string cut = folder_.Write("cut.pcap", bytes.substr(0, bytes.size() - 10));
   ExpectText({"import", "pcap", cut}, {"cut.pcap: the file ends within packet 8"});
   EXPECT_TRUE(JsonOf({"import", "pcap", cut})["captures"][0]["truncated"].get<bool>());
+}
+
+// A gigabyte in less memory than a quarter of it: as a pipe, which nothing can read twice.
+TEST_F(PcapCli, ALongCaptureTakesLittleMemory) {
+  constexpr std::size_t kKept = 150;
+  constexpr std::size_t kFileHeader = 24;
+  TestCapture capture(LinkType::kEthernet, CaptureFormat::kMicroseconds, kKept);
+  constexpr std::uint32_t kPackets = 6000;
+  for (std::uint32_t i = 0; i < kPackets; ++i) {
+    capture.Add(
+        kStart + i * 1000,
+        {.from_port = 1000 + static_cast<int>(i % 16), .sequence = i / 16 * 1448, .payload = 1448});
+  }
+  const std::string path = folder_.Path("long.pcap");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  // Whatever becomes of the program, the writer finds a reader, and at the end none.
+  std::signal(SIGPIPE, SIG_IGN);
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  constexpr std::int64_t kRepeated = 1000;
+  std::thread writer([&] {
+    std::ofstream out(path, std::ios::binary);
+    out << capture.bytes().substr(0, kFileHeader);
+    for (std::int64_t i = 0; i < kRepeated && out; ++i) {
+      out.write(capture.bytes().data() + kFileHeader,
+                static_cast<std::streamsize>(capture.bytes().size() - kFileHeader));
+    }
+  });
+  const ProcessResult result = RunProcess({"/bin/sh", "-c", "ulimit -v 250000; exec \"$@\"", "sh",
+                                           STEPCAST_PROGRAM, "import", "pcap", path, "--json"});
+  close(reader);
+  writer.join();
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json json = Json::parse(result.out);
+  EXPECT_EQ(json["packets"], kPackets * kRepeated);
+  EXPECT_EQ(json["payload_bytes"], kPackets * kRepeated * 1448);
+  EXPECT_LT(result.processor_s, 20);
 }
 
 TEST_F(PcapCli, TheReferenceNamesEveryKey) {
