@@ -14,7 +14,7 @@ namespace stepcast::pcap {
 struct IpAddress {
   std::array<unsigned char, 16> bytes{};
 
-  auto operator<=>(const IpAddress&) const = default;
+  auto operator<=>(const IpAddress&) const = default;  // NOLINT: as in operation.h
   std::string Text() const;
   static std::optional<IpAddress> Parse(const std::string& text);
 };

@@ -73,7 +73,7 @@ class RunsFile {
                   std::filesystem::file_size(path_, error) > 0;
     if (has_header_) TakeOver();
     file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (file_ < 0) throw Unwritten();
+    if (file_ < 0) throw Unwritten(errno);
   }
   ~RunsFile() {
     close(file_);
@@ -112,17 +112,17 @@ class RunsFile {
     const bool written = write(file_, text.data(), text.size()) == size;
     // A pipe has no disk.
     if (!written || (fsync(file_) != 0 && errno != EINVAL)) {
-      const InputError error = Unwritten();
+      const int why = errno;
       // Half a row would make the file none; a device has no size to set.
       [[maybe_unused]] const int cut = ftruncate(file_, before);
-      throw error;
+      throw Unwritten(why);
     }
     has_header_ = true;
   }
 
  private:
-  InputError Unwritten() const {
-    return {{path_, 0, ""}, "", std::string("cannot be written: ") + std::strerror(errno)};
+  InputError Unwritten(int why) const {
+    return {{path_, 0, ""}, "", std::string("cannot be written: ") + std::strerror(why)};
   }
   static std::string Row(const std::vector<std::string>& fields) {
     std::string row;
