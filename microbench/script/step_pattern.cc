@@ -1,5 +1,8 @@
 #include "microbench/script/step_pattern.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -20,17 +23,23 @@ constexpr auto kSyntax = std::regex::ECMAScript | std::regex_constants::__polyno
 #else
 constexpr auto kSyntax = std::regex::ECMAScript;
 #endif
+constexpr std::size_t kLongestPattern = 1000;
+constexpr double kMostCopies = 100;
 constexpr const char* kAllowed =
     "a regular expression with one of (?<s>...), (?<ms>...), (?<us>...), (?<per_s>...)";
 
 }  // namespace
 
 StepPattern::StepPattern(const std::string& text, const InputPlace& place) {
+  if (text.size() > kLongestPattern) {
+    throw InputError(place, text, "is too long", fmt::format("at most {} bytes", kLongestPattern));
+  }
   // The standard's expressions have no names: the group becomes one without, whose number is that
   // of its bracket.
   std::string plain;
   std::size_t groups = 0;
   bool in_set = false;
+  double copies = 1;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     plain += c;
@@ -58,7 +67,19 @@ StepPattern::StepPattern(const std::string& text, const InputPlace& place) {
       i = end;
     } else if (c == '(' && text.compare(i + 1, 1, "?") != 0) {
       ++groups;
+    } else if (c == '{') {
+      // Each repetition is a copy: copies of copies would take for ever.
+      const std::size_t end = std::min(text.find('}', i), text.size());
+      const std::size_t comma = text.rfind(',', end);
+      const std::size_t from = comma != std::string::npos && comma > i ? comma : i;
+      double count = 1;
+      std::from_chars(text.data() + from + 1, text.data() + end, count);
+      copies *= std::max(1.0, count);
     }
+  }
+  if (!(copies <= kMostCopies)) {
+    throw InputError(place, text, "repeats too often",
+                     fmt::format("counts in braces of at most {} together", kMostCopies));
   }
   if (group_ == 0) throw InputError(place, text, "has no named group", kAllowed);
   try {

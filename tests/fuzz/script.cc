@@ -1,4 +1,5 @@
 // What a training's runs are wanted by, and what it prints.
+#include <algorithm>
 #include <cmath>
 
 #include "microbench/script/step_pattern.h"
@@ -18,16 +19,12 @@ STEPCAST_DOOR(wanted_runs) {
   }
 }
 
-// A pattern, and below it the lines that it looks at.
+// A pattern, and below it a line that it looks at.
 STEPCAST_DOOR(step_pattern) {
-  const std::size_t end = input.find('\n');
+  const std::size_t end = std::min(input.find('\n'), input.size());
   const script::StepPattern pattern(input.substr(0, end), {"", 0, "--pattern"});
-  for (std::size_t at = end; at < input.size();) {
-    const std::size_t next = input.find('\n', at + 1);
-    const auto time = pattern.Find(input.substr(at + 1, next - at - 1));
-    Require(!time || (std::isfinite(*time) && *time > 0), "a step's time is none");
-    at = next;
-  }
+  const auto time = pattern.Find(input.substr(std::min(end + 1, input.size())));
+  Require(!time || (std::isfinite(*time) && *time > 0), "a step's time is none");
 }
 
 }  // namespace

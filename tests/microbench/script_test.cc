@@ -42,6 +42,9 @@ TEST(StepPattern, WhatIsWrongIsSaid) {
   EXPECT_TRUE(Says(error("(?<min>[0-9]+)"), "'min' is not a unit"));
   EXPECT_TRUE(Says(error("(?<s"), "is not a unit"));
   EXPECT_TRUE(Says(error("(?<s>a)(?<ms>b)"), "has two named groups"));
+  EXPECT_TRUE(Says(error("(?<s>a)" + std::string(100'000, '(')), "is too long"));
+  EXPECT_TRUE(Says(error("(?<s>(a?){9}{1,99})"), "repeats too often"));
+  EXPECT_NEAR(*Pattern("a{2}(?<s>[0-9]{1,50})b{2,}").Find("aa12bb"), 12, 1e-12);
   EXPECT_TRUE(Says(error("(?<s>[0-9]+"), "is not a regular expression"));
 }
 
