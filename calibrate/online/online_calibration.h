@@ -94,6 +94,8 @@ class OnlineCalibration {
   // with what they have in common. Without rows it is the start. Changes nothing here.
   Cluster cluster() const;
 
+  const Cluster& start() const;  // that the caller gave
+
   int rows() const;  // observed so far
   // Whether some rows lay apart from the older ones by more than chance allows; for good. What had
   // changed is learnt anew since then.
@@ -106,6 +108,7 @@ class OnlineCalibration {
   void Import(const OnlineRecord& record);
 
  private:
+  friend class Fleet;
   struct State;
   std::unique_ptr<State> state_;
 };

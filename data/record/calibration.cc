@@ -82,4 +82,21 @@ void CalibratedRange::Include(const Cluster& cluster, const Plan& plan, const st
   if (plan.hosts.size() == 1) hosts_alone.insert(plan.hosts.front());
 }
 
+void CalibratedRange::Include(const CalibratedRange& other) {
+  max_workers = std::max(max_workers, other.max_workers);
+  max_nodes = std::max(max_nodes, other.max_nodes);
+  max_devices_per_node = std::max(max_devices_per_node, other.max_devices_per_node);
+  for (const auto& [scope, batch] : other.local_batch) {
+    BatchRange& own = local_batch.try_emplace(scope, batch).first->second;
+    own.min = std::min(own.min, batch.min);
+    own.max = std::max(own.max, batch.max);
+    own.max_workers = std::max(own.max_workers, batch.max_workers);
+  }
+  if (other.bandwidth) {
+    stepcast::Include(other.bandwidth->min, std::nullopt, &bandwidth);
+    stepcast::Include(other.bandwidth->max, std::nullopt, &bandwidth);
+  }
+  hosts_alone.insert(other.hosts_alone.begin(), other.hosts_alone.end());
+}
+
 }  // namespace stepcast

@@ -98,6 +98,8 @@ struct CalibratedRange {
   // alone. Workers that exchange nothing are many runs of one node.
   void Include(const Cluster& cluster, const Plan& plan, const std::string& scope);
   void IncludeMessage(const Cluster& cluster, const Plan& plan);
+  // Grows by the runs that another spans.
+  void Include(const CalibratedRange& other);
 };
 
 struct Calibration {

@@ -1,11 +1,14 @@
-// stepcast.OnlineCalibration: parameters that follow a job while it runs.
+// stepcast.OnlineCalibration: parameters that follow a job while it runs; and stepcast.Fleet, which
+// all jobs of a cluster share.
 #include "calibrate/online/online_calibration.h"
 
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 #include <utility>
 
+#include "calibrate/online/fleet.h"
 #include "data/io/online_record.h"
 #include "data/record/input_error.h"
 #include "predictor/python/bindings.h"
@@ -13,19 +16,121 @@
 namespace stepcast::python {
 namespace {
 
-// With where it started, which pickling needs.
+// With what pickling needs.
 struct BoundCalibration {
-  BoundCalibration(Cluster cluster, Workload of, ChosenDevice on)
-      : start(std::move(cluster)),
-        workload(std::move(of)),
-        device(std::move(on)),
-        job(start, workload, device.facts, device.name) {}
-
-  Cluster start;
   Workload workload;
   ChosenDevice device;
-  OnlineCalibration job;
+  std::shared_ptr<OnlineCalibration> job;
 };
+
+// With the jobs as Python has them.
+struct BoundFleet {
+  explicit BoundFleet(const Cluster& of) : cluster(of), fleet(of) {}
+
+  Cluster cluster;
+  Fleet fleet;
+  std::map<std::string, std::shared_ptr<BoundCalibration>> jobs;
+};
+
+void BindFleet(py::module_* m) {
+  py::class_<BoundFleet>(*m, "Fleet",
+                         "One calibration of a cluster that all its jobs share: what some learn, "
+                         "the next begin with.\n\n"
+                         "A job learns from the others when it is added, and goes on by its own "
+                         "steps. Not to be used\n"
+                         "by two threads at once, nor while another observes one of its jobs.")
+      .def(py::init<const Cluster&>(), py::arg("cluster"),
+           "The cluster, as a file or a calibration has it.")
+      .def_property_readonly(
+          "cluster", [](const BoundFleet& f) { return f.cluster; }, "Cluster : as it was given")
+      .def_property_readonly(
+          "jobs", [](const BoundFleet& f) { return f.jobs; },
+          "dict[str, OnlineCalibration] : those that are running, by name")
+      .def(
+          "add",
+          [](BoundFleet& f, const std::string& job, const Workload& workload,
+             const py::object& device) {
+            ChosenDevice on = ChooseDevice(device, f.cluster);
+            auto added = f.fleet.Add(job, workload, on.facts, on.name);
+            return f.jobs[job] = std::make_shared<BoundCalibration>(
+                       BoundCalibration{workload, std::move(on), std::move(added)});
+          },
+          py::arg("job"), py::arg("workload"), py::arg("device") = py::none(),
+          "Adds a job, which begins with what the others have learnt, and returns it.\n\n"
+          "Raises InputError as Predictor does, for a name that is running, and for a workload "
+          "that\n"
+          "has the name of another job's and other gradients.")
+      .def(
+          "end",
+          [](BoundFleet& f, const std::string& job) {
+            f.fleet.End(job);
+            f.jobs.erase(job);
+          },
+          py::arg("job"),
+          "The job is over: what it has taught is kept.\n\n"
+          "Raises InputError for a job that is not running.")
+      .def(
+          "remove",
+          [](BoundFleet& f, const std::string& job) {
+            f.fleet.Remove(job);
+            f.jobs.erase(job);
+          },
+          py::arg("job"),
+          "What the job has taught is forgotten, but by those that began with it.\n\n"
+          "Raises InputError for a job that is not running.")
+      .def(
+          "predictor",
+          [](const BoundFleet& f, const Workload& workload, const py::object& device) {
+            ChosenDevice on = ChooseDevice(device, f.cluster);
+            Cluster start = f.fleet.ClusterFor(workload, on.facts, on.name);
+            return std::make_shared<BoundPredictor>(std::move(start), workload, std::move(on));
+          },
+          py::arg("workload"), py::arg("device") = py::none(),
+          "A Predictor of a new job of this workload, before its first step.")
+      .def("__repr__",
+           [](const BoundFleet& f) {
+             return fmt::format("<Fleet on {}: {} jobs are running>", f.cluster.name,
+                                f.jobs.size());
+           })
+      .def(py::pickle(
+          [](const BoundFleet& f) {
+            const FleetRecord record = f.fleet.Export();
+            py::list taught;
+            for (const FleetRecord::Taught& of : record.taught) {
+              taught.append(
+                  py::make_tuple(of.workload, of.facts, of.device, FormatOnlineRecord(of.state)));
+            }
+            py::list jobs;
+            for (const FleetRecord::Job& of : record.jobs) {
+              jobs.append(py::make_tuple(of.name, of.workload, of.facts, of.device, of.start,
+                                         FormatOnlineRecord(of.state)));
+            }
+            return py::make_tuple(f.cluster, taught, jobs);
+          },
+          [](const py::tuple& state) {
+            FleetRecord record;
+            for (const py::handle& item : state[1]) {
+              const auto of = item.cast<py::tuple>();
+              record.taught.push_back({of[0].cast<Workload>(), of[1].cast<std::optional<Device>>(),
+                                       of[2].cast<std::string>(),
+                                       ParseOnlineRecord(of[3].cast<std::string>())});
+            }
+            for (const py::handle& item : state[2]) {
+              const auto of = item.cast<py::tuple>();
+              record.jobs.push_back({of[0].cast<std::string>(), of[1].cast<Workload>(),
+                                     of[2].cast<std::optional<Device>>(), of[3].cast<std::string>(),
+                                     of[4].cast<Cluster>(),
+                                     ParseOnlineRecord(of[5].cast<std::string>())});
+            }
+            auto f = std::make_unique<BoundFleet>(state[0].cast<Cluster>());
+            f->fleet.Import(record);
+            for (const FleetRecord::Job& of : record.jobs) {
+              f->jobs[of.name] = std::make_shared<BoundCalibration>(BoundCalibration{
+                  of.workload, ChosenDevice{of.facts, of.device}, f->fleet.Job(of.name)});
+            }
+            return f;
+          }));
+}
 
 }  // namespace
 
@@ -61,50 +166,51 @@ void BindOnlineCalibration(py::module_* m) {
                                state[4].cast<std::string>()};
           }));
 
-  py::class_<BoundCalibration>(
+  py::class_<BoundCalibration, std::shared_ptr<BoundCalibration>>(
       *m, "OnlineCalibration",
       "Parameters that follow a job while it runs: each measured step moves them at once.\n\n"
       "The start is what the cluster's calibration, or its priors, say. Not to be observed by two\n"
       "threads at once.")
       .def(py::init([](const Cluster& cluster, const Workload& workload, const py::object& device) {
-             return std::make_unique<BoundCalibration>(cluster, workload,
-                                                       ChooseDevice(device, cluster));
+             ChosenDevice on = ChooseDevice(device, cluster);
+             auto job = std::make_shared<OnlineCalibration>(cluster, workload, on.facts, on.name);
+             return BoundCalibration{workload, std::move(on), std::move(job)};
            }),
            py::arg("cluster"), py::arg("workload"), py::arg("device") = py::none(),
            "Parameters as of Predictor.")
       .def(
           "observe",
           [](BoundCalibration& c, const Plan& plan, double step_time_s) {
-            return c.job.Observe(plan, Seconds(step_time_s));
+            return c.job->Observe(plan, Seconds(step_time_s));
           },
           py::arg("plan"), py::arg("step_time_s"),
           "Learns a measured step of a plan, whose strategy is not auto [s].\n\n"
           "Raises InputError for a plan that no model covers and for a time that is none; nothing\n"
           "is learnt then.")
       .def_property_readonly(
-          "cluster", [](const BoundCalibration& c) { return c.job.cluster(); },
+          "cluster", [](const BoundCalibration& c) { return c.job->cluster(); },
           "Cluster : with the parameters as learnt, for Predictor or to be written as a file")
       .def_property_readonly(
           "workload", [](const BoundCalibration& c) { return c.workload; }, "Workload")
       .def_property_readonly(
-          "rows", [](const BoundCalibration& c) { return c.job.rows(); }, "int : observed so far")
+          "rows", [](const BoundCalibration& c) { return c.job->rows(); }, "int : observed so far")
       .def_property_readonly(
-          "drifted", [](const BoundCalibration& c) { return c.job.drifted(); },
+          "drifted", [](const BoundCalibration& c) { return c.job->drifted(); },
           "bool : some rows lay apart from the older ones by more than chance allows; what had\n"
           "changed is learnt anew since then")
       .def(
           "predictor",
           [](const BoundCalibration& c) {
-            return std::make_shared<BoundPredictor>(c.job.cluster(), c.workload, c.device);
+            return std::make_shared<BoundPredictor>(c.job->cluster(), c.workload, c.device);
           },
           "A Predictor with what was learnt.")
       .def(
-          "to_json", [](const BoundCalibration& c) { return FormatOnlineRecord(c.job.Export()); },
+          "to_json", [](const BoundCalibration& c) { return FormatOnlineRecord(c.job->Export()); },
           "All that was learnt, as JSON text.")
       .def(
           "load_json",
           [](BoundCalibration& c, const std::string& text) {
-            c.job.Import(ParseOnlineRecord(text));
+            c.job->Import(ParseOnlineRecord(text));
           },
           py::arg("text"),
           "Goes on from what to_json told.\n\n"
@@ -112,24 +218,29 @@ void BindOnlineCalibration(py::module_* m) {
       .def("__repr__",
            [](const BoundCalibration& c) {
              return fmt::format("<OnlineCalibration of {} on {}: {} rows{}>", c.workload.name,
-                                c.start.name, c.job.rows(), c.job.drifted() ? ", drifted" : "");
+                                c.job->start().name, c.job->rows(),
+                                c.job->drifted() ? ", drifted" : "");
            })
       .def(py::pickle(
           [](const BoundCalibration& c) {
-            return py::make_tuple(c.start, c.workload, c.device.facts, c.device.name,
-                                  FormatOnlineRecord(c.job.Export()));
+            return py::make_tuple(c.job->start(), c.workload, c.device.facts, c.device.name,
+                                  FormatOnlineRecord(c.job->Export()));
           },
           [](const py::tuple& state) {
             if (state.size() != 5) {
               throw InputError({"", 0, "state"}, std::to_string(state.size()),
                                "are not the parts of a saved calibration", "5");
             }
-            auto c = std::make_unique<BoundCalibration>(
-                state[0].cast<Cluster>(), state[1].cast<Workload>(),
-                ChosenDevice{state[2].cast<std::optional<Device>>(), state[3].cast<std::string>()});
-            c->job.Import(ParseOnlineRecord(state[4].cast<std::string>()));
+            BoundCalibration c{
+                state[1].cast<Workload>(),
+                {state[2].cast<std::optional<Device>>(), state[3].cast<std::string>()},
+                nullptr};
+            c.job = std::make_shared<OnlineCalibration>(state[0].cast<Cluster>(), c.workload,
+                                                        c.device.facts, c.device.name);
+            c.job->Import(ParseOnlineRecord(state[4].cast<std::string>()));
             return c;
           }));
+  BindFleet(m);
 }
 
 }  // namespace stepcast::python

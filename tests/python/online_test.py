@@ -1,5 +1,6 @@
 """A job's parameters follow its measured steps."""
 
+import copy
 import pickle
 import unittest
 
@@ -43,9 +44,9 @@ class OnlineCalibrations(unittest.TestCase):
         copies[1].load_json(self.job.to_json())
         for job in (self.job, *copies):
             self.observe(job, factor=1.5, rounds=1)
-        for copy in copies:
-            self.assertEqual(copy.rows, self.job.rows)
-            self.assertEqual(copy.to_json(), self.job.to_json())
+        for copied in copies:
+            self.assertEqual(copied.rows, self.job.rows)
+            self.assertEqual(copied.to_json(), self.job.to_json())
 
     def test_a_job_is_learnt_of_which_only_the_size_is_known(self):
         job = stepcast.workload("bert-job", parameters=110_000_000)
@@ -74,6 +75,75 @@ class OnlineCalibrations(unittest.TestCase):
             with self.assertRaises(stepcast.InputError):
                 call()
         self.assertEqual(self.job.rows, 0)
+
+
+class Fleets(unittest.TestCase):
+    def setUp(self):
+        self.cluster = stepcast.read_cluster("gce-t4")
+        self.truth = stepcast.Predictor(self.cluster, stepcast.workload("resnet50"))
+        self.plans = [stepcast.Plan(workers=w, nodes=n, local_batch=b)
+                      for w, n, b in [(1, 1, 32), (1, 1, 64), (4, 1, 64), (8, 2, 64)]]
+        self.fleet = stepcast.Fleet(self.cluster)
+
+    def error(self, predictor):
+        return max(abs(predictor.predict(plan).step_time_s /
+                       (1.7 * self.truth.predict(plan).step_time_s) - 1) for plan in self.plans)
+
+    def run_one(self, name):
+        job = self.fleet.add(name, stepcast.workload("resnet50"))
+        for _ in range(5):
+            for plan in self.plans:
+                job.observe(plan, 1.7 * self.truth.predict(plan).step_time_s)
+        return job
+
+    def test_jobs_teach_the_next_one(self):
+        before = self.error(self.fleet.predictor(stepcast.workload("resnet50")))
+        job = self.run_one("first")
+        self.assertIs(self.fleet.jobs["first"], job)
+        self.assertLess(self.error(self.fleet.predictor(stepcast.workload("resnet50"))), before / 5)
+        self.fleet.end("first")
+        self.assertEqual(self.fleet.jobs, {})
+        self.assertLess(self.error(self.fleet.predictor(stepcast.workload("resnet50"))), before / 5)
+        second = self.fleet.add("second", stepcast.workload("resnet50"))
+        self.assertLess(self.error(second.predictor()), before / 5)
+        self.assertEqual(second.rows, 0)
+        self.assertEqual(job.rows, 20)  # which outlives its place in the fleet
+
+    def test_what_is_removed_is_forgotten(self):
+        before = self.error(self.fleet.predictor(stepcast.workload("resnet50")))
+        self.run_one("a mistake")
+        self.fleet.remove("a mistake")
+        self.assertEqual(self.error(self.fleet.predictor(stepcast.workload("resnet50"))), before)
+
+    def test_copies_go_on_where_it_was(self):
+        self.run_one("over")
+        self.fleet.end("over")
+        self.run_one("running")
+        for again in (lambda fleet: pickle.loads(pickle.dumps(fleet)), copy.deepcopy):
+            copied = again(self.fleet)
+            self.assertEqual(list(copied.jobs), ["running"])
+            self.assertIn("1 jobs", repr(copied))
+            for fleet in (self.fleet, copied):
+                fleet.jobs["running"].observe(self.plans[0], 0.9)
+            self.assertEqual(copied.jobs["running"].to_json(), self.fleet.jobs["running"].to_json())
+            for name in ("resnet50", "bert_base"):
+                self.assertEqual(
+                    copied.predictor(stepcast.workload(name)).predict(self.plans[3]).high_s,
+                    self.fleet.predictor(stepcast.workload(name)).predict(self.plans[3]).high_s)
+            copied.end("running")
+            self.assertEqual(list(self.fleet.jobs), ["running"])
+
+    def test_refusals(self):
+        self.run_one("a")
+        with self.assertRaisesRegex(stepcast.InputError, "running already"):
+            self.fleet.add("a", stepcast.workload("vgg16"))
+        with self.assertRaisesRegex(stepcast.InputError, "not running.*allowed: a"):
+            self.fleet.end("b")
+        with self.assertRaisesRegex(stepcast.InputError, "not running"):
+            self.fleet.remove("b")
+        with self.assertRaisesRegex(stepcast.InputError, "other gradients"):
+            self.fleet.add("b", stepcast.workload("resnet50", parameters=1_000_000))
+        self.assertEqual(list(self.fleet.jobs), ["a"])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,328 @@
+#include "calibrate/online/fleet.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "calibrate/online/state.h"
+#include "data/record/input_error.h"
+
+namespace stepcast {
+namespace {
+
+using internal::ObservedPlan;
+using internal::OnlineState;
+
+// T, as a share of the variance between clusters.
+constexpr double kShareBetweenWorkloads = 1.0 / 3;
+// W^(1/2).
+constexpr double kBetweenJobsLogSd = 0.05;
+
+enum class Difference { kBetweenJobs, kBetweenWorkloads };
+
+// exp(pull' x - x' information x / 2) of x = ln(SI value), by the positions of a belief.
+struct Lesson {
+  Eigen::MatrixXd information;
+  Eigen::VectorXd pull;
+
+  explicit Lesson(Eigen::Index size)
+      : information(Eigen::MatrixXd::Zero(size, size)), pull(Eigen::VectorXd::Zero(size)) {}
+  void Add(const Lesson& other) {
+    information += other.information;
+    pull += other.pull;
+  }
+};
+
+bool IsOfCluster(Eigen::Index position) {
+  return position < Belief::kWorkloadOffset || position >= Belief::kHostOffset;
+}
+
+// What was learnt of all parameters, or of the cluster's whatever the workload's are.
+Lesson LessonOf(const OnlineState& state, bool of_cluster) {
+  std::vector<Eigen::Index> free;  // that nobody has stated
+  for (Eigen::Index i = 0; i < state.size(); ++i) {
+    if (state.root(i, i) > 0 && (!of_cluster || IsOfCluster(i))) free.push_back(i);
+  }
+  const Eigen::MatrixXd slopes = state.root(free, Eigen::all);
+  const auto inverse = [](const Eigen::MatrixXd& covariance) -> Eigen::MatrixXd {
+    const Eigen::Index n = covariance.rows();
+    return Eigen::LLT<Eigen::MatrixXd>(covariance).solve(Eigen::MatrixXd::Identity(n, n));
+  };
+  const Eigen::MatrixXd before = inverse(slopes * slopes.transpose());
+  const Eigen::MatrixXd after = inverse(slopes * state.solver.solve(slopes.transpose()));
+  const Eigen::VectorXd centre = state.centre(free);
+  const Eigen::VectorXd mean = centre + slopes * state.solver.solve(state.b);
+  Lesson lesson(state.size());
+  lesson.information(free, free) = after - before;
+  lesson.pull(free) = after * mean - before * centre;
+  return lesson;
+}
+
+// The same of parameters that differ from those by so much.
+Lesson Widened(const Lesson& lesson, const Eigen::VectorXd& variance) {
+  constexpr double kNothing = 1e-6;  // known to a factor of e^1000
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(lesson.information);
+  const Eigen::VectorXd values =
+      solver.eigenvalues().unaryExpr([](double v) { return v > kNothing ? v : 0; });
+  const Eigen::VectorXd inverse = values.unaryExpr([](double v) { return v > 0 ? 1 / v : 0; });
+  const Eigen::MatrixXd& vectors = solver.eigenvectors();
+  const Eigen::VectorXd mean = vectors * inverse.cwiseProduct(vectors.transpose() * lesson.pull);
+  const Eigen::MatrixXd root = values.cwiseSqrt().asDiagonal() * vectors.transpose();
+  const Eigen::Index n = values.size();
+  const Eigen::MatrixXd wider =
+      Eigen::MatrixXd::Identity(n, n) + root * variance.asDiagonal() * root.transpose();
+  Lesson widened(n);
+  widened.information = root.transpose() * Eigen::LLT<Eigen::MatrixXd>(wider).solve(root);
+  widened.pull = widened.information * mean;
+  return widened;
+}
+
+// W or T, by position.
+Eigen::VectorXd VarianceOf(const OnlineState& state, Difference difference) {
+  Eigen::VectorXd variance = Eigen::VectorXd::Zero(state.size());
+  for (Eigen::Index i = 0; i < Belief::kHostOffset; ++i) {
+    if (!(state.root(i, i) > 0)) continue;
+    if (difference == Difference::kBetweenJobs) {
+      variance[i] = kBetweenJobsLogSd * kBetweenJobsLogSd;
+    } else if (i < Belief::kWorkloadOffset) {
+      const double log_sd = kClusterParameterSpecs[static_cast<std::size_t>(i)].prior_log_sd;
+      variance[i] = kShareBetweenWorkloads * log_sd * log_sd;
+    }
+  }
+  return variance;
+}
+
+// Enters what others have learnt, as rows that nobody can linearise anew.
+void Enter(const Lesson& lesson, OnlineState* state) {
+  const Eigen::MatrixXd root = state->root.triangularView<Eigen::Lower>();
+  state->folded += root.transpose() * lesson.information * root;
+  state->folded_b += root.transpose() * (lesson.pull - lesson.information * state->centre);
+}
+
+// Takes what is known for that of others, who differ by so much.
+void Widen(const Eigen::VectorXd& variance, OnlineState* state) {
+  const Eigen::MatrixXd one = Eigen::MatrixXd::Identity(state->size(), state->size());
+  state->Rebuild();
+  const Eigen::VectorXd y = state->solver.solve(state->b);
+  Eigen::MatrixXd spread = state->solver.solve(one);
+  for (Eigen::Index i = 0; i < state->size(); ++i) {
+    const Eigen::VectorXd of = state->YOf(state->centre + one.col(i));
+    spread += variance[i] * of * of.transpose();
+  }
+  const Eigen::MatrixXd information = Eigen::LLT<Eigen::MatrixXd>(spread).solve(one);
+  state->folded = information - one;
+  state->folded_b = information * y;
+}
+
+void Include(const OnlineState& job, const std::string& scope, CalibratedRange* range) {
+  for (const ObservedPlan& plan : job.plans) {
+    if (plan.rows > 0) range->Include(job.start.cluster(), plan.plan, scope);
+  }
+}
+
+// Jobs of one workload on one device that are over: what they have taught beside the cluster's
+// file, as rows that cannot be linearised anew.
+struct Taught {
+  OnlineState state;
+
+  std::string scope() const {
+    return WorkloadScope(state.start.workload().name, state.start.device());
+  }
+  void Take(const OnlineState& job) {
+    if (job.rows == 0) return;
+    if (job.smallest_batch > 0 &&
+        (state.smallest_batch == 0 || job.smallest_batch < state.smallest_batch)) {
+      const Lesson before = LessonOf(state, false);
+      state.folded.setZero();
+      state.folded_b.setZero();
+      state.RelateFixedTime(job.smallest_batch);
+      Enter(before, &state);
+    }
+    Enter(Widened(LessonOf(job, false), VarianceOf(job, Difference::kBetweenJobs)), &state);
+    state.Rebuild();
+    Include(job, scope(), &state.range);
+    state.rows += job.rows;
+  }
+};
+
+}  // namespace
+
+struct Fleet::State {
+  struct Running {
+    std::shared_ptr<OnlineCalibration> job;
+    std::string scope;
+  };
+
+  explicit State(Cluster of) : cluster(std::move(of)) {}
+
+  std::map<std::string, Running>::iterator Find(const std::string& job) {
+    const auto found = running.find(job);
+    if (found != running.end()) return found;
+    std::string names;
+    for (const auto& [name, of] : running) names += (names.empty() ? "" : ", ") + name;
+    throw InputError({"", 0, "job"}, job, "is not running", names.empty() ? "none is" : names);
+  }
+
+  Taught TaughtOf(const Workload& workload, const std::optional<Device>& facts,
+                  const std::string& device) const;
+  Cluster StartOf(const Taught& own) const;
+  // Whether the cluster's file knows it.
+  bool IsOfFile(const ParameterEstimate& e) const {
+    return cluster.calibration && cluster.calibration->Find(e.scope, e.name);
+  }
+
+  Cluster cluster;
+  std::map<std::string, Running> running;
+  std::map<std::string, Taught> taught;  // of all jobs that ever ran, by scope
+};
+
+Taught Fleet::State::TaughtOf(const Workload& workload, const std::optional<Device>& facts,
+                              const std::string& device) const {
+  Taught own{OnlineState(cluster, workload, facts, device)};
+  const auto known = taught.find(own.scope());
+  if (known == taught.end()) return own;
+  const DataSize<> others = known->second.state.start.workload().gradient_bytes;
+  if (others.si() != workload.gradient_bytes.si()) {
+    throw InputError({"", 0, "workload"}, workload.name,
+                     "has other gradients than that of another job",
+                     "a name of its own, or " + std::to_string(others.in(kBytes)) + " bytes");
+  }
+  return known->second;
+}
+
+Cluster Fleet::State::StartOf(const Taught& own) const {
+  std::map<std::string, Taught> all = taught;
+  for (const auto& [name, job] : running) all.at(job.scope).Take(*job.job->state_);
+  std::int64_t rows = 0;
+  for (const auto& [scope, of] : all) rows += of.state.rows;
+  if (rows == 0) return cluster;
+
+  // The cluster, as other workloads know it.
+  const auto same = all.find(own.scope());
+  OnlineState start = same != all.end() ? same->second.state : own.state;
+  const bool known = start.rows > 0;
+  const Lesson lesson = LessonOf(start, false);
+  start.folded.setZero();
+  start.folded_b.setZero();
+  for (Eigen::Index i = 0; i < Belief::kWorkloadOffset; ++i) {
+    if (start.start.belief().origin(static_cast<int>(i)) != Origin::kPrior) continue;
+    start.root.row(i) *= std::sqrt(1 - kShareBetweenWorkloads);
+  }
+  const Eigen::VectorXd between_workloads = VarianceOf(start, Difference::kBetweenWorkloads);
+  for (const auto& [scope, of] : all) {
+    if (of.state.rows == 0 || scope == own.scope()) continue;
+    Enter(Widened(LessonOf(of.state, true), between_workloads), &start);
+    start.range.Include(of.state.range);
+  }
+  // This workload, and a job of it.
+  Widen(between_workloads, &start);
+  if (known) {
+    Enter(lesson, &start);
+    Widen(VarianceOf(start, Difference::kBetweenJobs), &start);
+  }
+  start.Rebuild();
+  start.SetY(start.solver.solve(start.b));
+  Cluster learnt = start.AtY();
+  Calibration& calibration = *learnt.calibration;
+  calibration.sources.back().runs += static_cast<int>(rows - start.rows);
+  for (ParameterEstimate& e : calibration.parameters) {
+    if (e.scope == kClusterScope && !IsOfFile(e)) {
+      e.prior_log_sd /= std::sqrt(1 - kShareBetweenWorkloads);
+    }
+  }
+  if (known) return learnt;
+
+  // Nothing of a workload that no rows have told of.
+  std::vector<Eigen::Index> kept;
+  std::vector<ParameterEstimate> parameters;
+  for (std::size_t i = 0; i < calibration.parameters.size(); ++i) {
+    const ParameterEstimate& e = calibration.parameters[i];
+    if (!IsOfFile(e) && e.scope != kClusterScope) continue;
+    kept.push_back(static_cast<Eigen::Index>(i));
+    parameters.push_back(e);
+  }
+  calibration.parameters = std::move(parameters);
+  calibration.log_covariance = Eigen::MatrixXd(calibration.log_covariance(kept, kept));
+  return learnt;
+}
+
+Fleet::Fleet(Cluster cluster) : state_(std::make_unique<State>(std::move(cluster))) {}
+Fleet::~Fleet() = default;
+Fleet::Fleet(Fleet&&) noexcept = default;
+Fleet& Fleet::operator=(Fleet&&) noexcept = default;
+
+std::shared_ptr<OnlineCalibration> Fleet::Add(const std::string& job, const Workload& workload,
+                                              const std::optional<Device>& facts,
+                                              const std::string& device) {
+  if (state_->running.count(job) > 0) {
+    throw InputError({"", 0, "job"}, job, "is running already", "a name of its own");
+  }
+  const Taught own = state_->TaughtOf(workload, facts, device);
+  const auto added =
+      std::make_shared<OnlineCalibration>(state_->StartOf(own), workload, facts, device);
+  state_->taught.emplace(own.scope(), own);
+  state_->running[job] = {added, own.scope()};
+  return added;
+}
+
+std::shared_ptr<OnlineCalibration> Fleet::Job(const std::string& job) const {
+  return state_->Find(job)->second.job;
+}
+
+void Fleet::End(const std::string& job) {
+  const auto found = state_->Find(job);
+  state_->taught.at(found->second.scope).Take(*found->second.job->state_);
+  state_->running.erase(found);
+}
+
+void Fleet::Remove(const std::string& job) { state_->running.erase(state_->Find(job)); }
+
+std::vector<std::string> Fleet::jobs() const {
+  std::vector<std::string> names;
+  for (const auto& [name, job] : state_->running) names.push_back(name);
+  return names;
+}
+
+Cluster Fleet::ClusterFor(const Workload& workload, const std::optional<Device>& facts,
+                          const std::string& device) const {
+  return state_->StartOf(state_->TaughtOf(workload, facts, device));
+}
+
+FleetRecord Fleet::Export() const {
+  FleetRecord record;
+  for (const auto& [scope, of] : state_->taught) {
+    const BelievedModel& start = of.state.start;
+    record.taught.push_back(
+        {start.workload(), of.state.device_facts, start.device(), of.state.Export()});
+  }
+  for (const auto& [name, running] : state_->running) {
+    const OnlineState& job = *running.job->state_;
+    record.jobs.push_back({name, job.start.workload(), job.device_facts, job.start.device(),
+                           *job.first, job.Export()});
+  }
+  return record;
+}
+
+void Fleet::Import(const FleetRecord& record) {
+  State imported(state_->cluster);
+  for (const FleetRecord::Taught& of : record.taught) {
+    Taught taught{OnlineState(imported.cluster, of.workload, of.facts, of.device)};
+    taught.state.Import(of.state);
+    imported.taught.emplace(taught.scope(), taught);
+  }
+  for (const FleetRecord::Job& of : record.jobs) {
+    auto job = std::make_shared<OnlineCalibration>(of.start, of.workload, of.facts, of.device);
+    job->Import(of.state);
+    const std::string scope = WorkloadScope(of.workload.name, job->state_->start.device());
+    if (imported.taught.count(scope) == 0 ||
+        !imported.running.emplace(of.name, State::Running{std::move(job), scope}).second) {
+      throw InputError({"", 0, "jobs"}, of.name, "is there twice, or of a workload that is not",
+                       "one job of each name");
+    }
+  }
+  *state_ = std::move(imported);
+}
+
+}  // namespace stepcast

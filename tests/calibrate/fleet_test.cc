@@ -1,0 +1,343 @@
+// A fleet: what jobs teach the next one, and what they keep to themselves.
+#include "calibrate/online/fleet.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "data/io/online_record.h"
+#include "data/workloads/catalog.h"
+#include "predictor/predictor.h"
+#include "tests/calibrate/adaptdl_traces.h"
+#include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/devices.h"
+#include "tests/support/input_error.h"
+
+namespace stepcast {
+namespace {
+
+using Row = Run;  // inside a TEST, Run is a member of GoogleTest's class
+using Runs = std::vector<Row>;
+
+const Placement kPlacements[] = {{1}, {2}, {4}, {1, 1}, {2, 2}, {4, 4}, {1, 1, 1}, {4, 4, 4, 4}};
+
+Runs SomeRows(const std::string& workload, std::size_t rows, std::uint64_t seed = 1) {
+  SyntheticProblem synthetic(PlausibleTruth());
+  Noise noise(seed);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const Plan plan = AllreducePlan(kPlacements[i % std::size(kPlacements)], i % 3 == 0 ? 16 : 32);
+    synthetic.Add(workload, plan, 0.03 * noise.Next());
+  }
+  return synthetic.problem().runs;
+}
+
+std::shared_ptr<OnlineCalibration> Add(const std::string& job, const std::string& workload,
+                                       Fleet* fleet) {
+  return fleet->Add(job, *FindWorkload(workload), T4());
+}
+
+void ObserveAll(const Runs& rows, OnlineCalibration* job) {
+  for (const Row& row : rows) job->Observe(row.plan, row.step_time);
+}
+
+// A job that has run and is over.
+void RunOne(const std::string& job, const std::string& workload, Fleet* fleet,
+            std::uint64_t seed = 1) {
+  ObserveAll(SomeRows(workload, 40, seed), Add(job, workload, fleet).get());
+  fleet->End(job);
+}
+
+// Mean error of what a cluster forecasts for the true steps of a workload.
+double ErrorOf(const Cluster& cluster, const std::string& workload) {
+  const Predictor predictor(cluster, *FindWorkload(workload), T4());
+  SyntheticProblem truth(PlausibleTruth());
+  for (const Placement& placement : kPlacements)
+    truth.Add(workload, AllreducePlan(placement, 32), 0);
+  double sum = 0;
+  for (const Row& row : truth.problem().runs) {
+    sum += std::abs(predictor.Predict(row.plan).step_time / row.step_time - 1);
+  }
+  return sum / static_cast<double>(std::size(kPlacements));
+}
+
+const ParameterEstimate& EstimateOf(const Cluster& cluster, const std::string& name) {
+  const auto at = static_cast<std::size_t>(*cluster.calibration->Find(kClusterScope, name));
+  return cluster.calibration->parameters[at];
+}
+
+double LogSdOf(const Cluster& cluster, const std::string& name) {
+  return EstimateOf(cluster, name).log_sd;
+}
+
+std::string TextOf(const OnlineCalibration& job) { return FormatOnlineRecord(job.Export()); }
+
+TEST(Fleet, AJobAloneIsAnOnlineCalibration) {
+  Fleet fleet(SyntheticCluster());
+  const auto job = Add("job", "resnet50", &fleet);
+  OnlineCalibration alone(SyntheticCluster(), *FindWorkload("resnet50"), T4());
+  const Runs rows = SomeRows("resnet50", 30);
+  ObserveAll(rows, job.get());
+  ObserveAll(rows, &alone);
+  EXPECT_EQ(TextOf(*job), TextOf(alone));
+}
+
+TEST(Fleet, AJobOfAKnownWorkloadBeginsWithWhatItsLikeHaveLearnt) {
+  Fleet fleet(SyntheticCluster());
+  const double before = ErrorOf(fleet.ClusterFor(*FindWorkload("resnet50"), T4()), "resnet50");
+  RunOne("first", "resnet50", &fleet);
+  const double after = ErrorOf(fleet.ClusterFor(*FindWorkload("resnet50"), T4()), "resnet50");
+  std::printf(
+      "[ measured ] a job of a known workload is forecast %.1f %% off, and %.1f %% of an "
+      "unknown one, before its first step\n",
+      100 * after, 100 * before);
+  EXPECT_LT(after, 0.04);
+  EXPECT_GT(before, 3 * after);
+}
+
+TEST(Fleet, OneWorkloadTellsAnotherOfTheClusterAlone) {
+  Fleet fleet(SyntheticCluster());
+  const Cluster untaught = fleet.ClusterFor(*FindWorkload("bert_base"), T4());
+  RunOne("first", "resnet50", &fleet);
+  const Cluster taught = fleet.ClusterFor(*FindWorkload("bert_base"), T4());
+  EXPECT_FALSE(untaught.calibration);
+  const Truth truth = PlausibleTruth();
+  for (const char* name : {"flow_bandwidth", "overlap_share"}) {
+    const ParameterEstimate& e = EstimateOf(taught, name);
+    EXPECT_LT(e.log_sd, 0.9 * e.prior_log_sd) << name;
+    EXPECT_LT(std::abs(std::log(e.value / truth.ValueOf(e))),
+              std::abs(std::log(FindParameterSpec(name)->prior / truth.ValueOf(e))))
+        << name;
+  }
+  for (const ParameterEstimate& e : taught.calibration->parameters) {
+    EXPECT_EQ(e.scope, kClusterScope) << e.name;
+  }
+}
+
+TEST(Fleet, WhatNoRowHasToldOfIsAsItWas) {
+  Fleet fleet(SyntheticCluster());
+  RunOne("first", "resnet50", &fleet);
+  for (const char* workload : {"resnet50", "bert_base"}) {
+    const Cluster cluster = fleet.ClusterFor(*FindWorkload(workload), T4());
+    for (const char* name : {"rdma_latency", "server_rate", "mesh_share"}) {
+      const ParameterEstimate& e = EstimateOf(cluster, name);
+      const ParameterSpec& spec = *FindParameterSpec(name);
+      EXPECT_NEAR(e.value, spec.prior, 1e-9 * spec.prior) << name;
+      EXPECT_NEAR(e.log_sd, spec.prior_log_sd, 0.01) << name;  // W
+      EXPECT_NEAR(e.prior_log_sd, spec.prior_log_sd, 1e-9) << name;
+      EXPECT_EQ(e.decided_by, DecidedBy::kPrior) << name;
+    }
+  }
+}
+
+// What a workload's jobs have in common is its own: however many there are, another workload
+// differs from it as much as from one of them.
+TEST(Fleet, ManyJobsOfOneWorkloadDoNotSettleTheCluster) {
+  Fleet fleet(SyntheticCluster());
+  for (int i = 0; i < 30; ++i) RunOne("job", "resnet50", &fleet, 1 + i);
+  const Cluster other = fleet.ClusterFor(*FindWorkload("bert_base"), T4());
+  const Cluster same = fleet.ClusterFor(*FindWorkload("resnet50"), T4());
+  for (const char* name : {"host_bandwidth", "flow_bandwidth", "overlap_share"}) {
+    const double between = std::sqrt(1.0 / 3) * FindParameterSpec(name)->prior_log_sd;  // T^(1/2)
+    EXPECT_GT(LogSdOf(other, name), between) << name;
+    EXPECT_LT(LogSdOf(same, name), LogSdOf(other, name)) << name;
+  }
+  EXPECT_LT(ErrorOf(same, "resnet50"), 0.03);
+}
+
+TEST(Fleet, JobsThatRunTeachAsThoseThatAreOver) {
+  Fleet fleet(SyntheticCluster());
+  ObserveAll(SomeRows("resnet50", 40), Add("a", "resnet50", &fleet).get());
+  ObserveAll(SomeRows("resnet18_cifar10", 40), Add("b", "resnet18_cifar10", &fleet).get());
+  const Cluster running = fleet.ClusterFor(*FindWorkload("bert_base"), T4());
+  fleet.End("b");
+  fleet.End("a");
+  const Cluster over = fleet.ClusterFor(*FindWorkload("bert_base"), T4());
+  ASSERT_EQ(running.calibration->parameters.size(), over.calibration->parameters.size());
+  for (std::size_t i = 0; i < over.calibration->parameters.size(); ++i) {
+    const ParameterEstimate& one = running.calibration->parameters[i];
+    const ParameterEstimate& other = over.calibration->parameters[i];
+    EXPECT_NEAR(one.value / other.value, 1, 1e-9) << one.name;
+    EXPECT_NEAR(one.log_sd, other.log_sd, 1e-9) << one.name;
+  }
+  EXPECT_EQ(running.calibration->range.max_workers, 16);
+  EXPECT_EQ(over.calibration->range.max_workers, 16);
+  EXPECT_EQ(over.calibration->sources.back().runs, 80);
+}
+
+TEST(Fleet, WhatIsRemovedIsForgotten) {
+  Fleet fleet(SyntheticCluster());
+  ObserveAll(SomeRows("resnet50", 40), Add("a", "resnet50", &fleet).get());
+  EXPECT_TRUE(fleet.ClusterFor(*FindWorkload("bert_base"), T4()).calibration);
+  fleet.Remove("a");
+  EXPECT_FALSE(fleet.ClusterFor(*FindWorkload("bert_base"), T4()).calibration);
+  EXPECT_TRUE(fleet.jobs().empty());
+}
+
+TEST(Fleet, AJobOutlivesItsFleet) {
+  std::shared_ptr<OnlineCalibration> job;
+  {
+    Fleet fleet(SyntheticCluster());
+    job = Add("a", "resnet50", &fleet);
+  }
+  ObserveAll(SomeRows("resnet50", 5), job.get());
+  EXPECT_EQ(job->rows(), 5);
+}
+
+TEST(Fleet, IsExportedAndImportedToTheSameBits) {
+  Fleet fleet(SyntheticCluster());
+  RunOne("over", "resnet50", &fleet);
+  const auto job = Add("running", "bert_base", &fleet);
+  ObserveAll(SomeRows("bert_base", 7), job.get());
+  Fleet copy(SyntheticCluster());
+  copy.Import(fleet.Export());
+  EXPECT_EQ(copy.jobs(), fleet.jobs());
+  const auto copied = copy.Job("running");
+  EXPECT_EQ(TextOf(*copied), TextOf(*job));
+  const Runs more = SomeRows("bert_base", 12, 5);
+  ObserveAll(more, job.get());
+  ObserveAll(more, copied.get());
+  EXPECT_EQ(TextOf(*copied), TextOf(*job));
+  for (const char* workload : {"resnet50", "bert_base", "resnet18_cifar10"}) {
+    OnlineCalibration one(fleet.ClusterFor(*FindWorkload(workload), T4()), *FindWorkload(workload),
+                          T4());
+    OnlineCalibration other(copy.ClusterFor(*FindWorkload(workload), T4()), *FindWorkload(workload),
+                            T4());
+    EXPECT_EQ(TextOf(one), TextOf(other)) << workload;
+  }
+  Fleet another(CalibratedCluster(PlausibleTruth()));
+  EXPECT_THROW(another.Import(fleet.Export()), InputError);
+  EXPECT_TRUE(another.jobs().empty());
+}
+
+TEST(Fleet, RefusesWhatIsNone) {
+  Fleet fleet(SyntheticCluster());
+  EXPECT_THROW(fleet.Job("a"), InputError);
+  Add("a", "resnet50", &fleet);
+  const auto message = [](const auto& action) -> std::string {
+    try {
+      action();
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message([&] { Add("a", "bert_base", &fleet); }).find("running already"),
+            std::string::npos);
+  EXPECT_NE(message([&] { fleet.End("b"); }).find("allowed: a"), std::string::npos);
+  Workload other = *FindWorkload("resnet50");
+  other.gradient_bytes = other.gradient_bytes * 2.0;
+  EXPECT_NE(message([&] { fleet.Add("c", other, T4()); }).find("other gradients"),
+            std::string::npos);
+  EXPECT_EQ(fleet.jobs(), std::vector<std::string>{"a"});
+}
+
+// ---- Measured jobs.
+
+struct Scores {
+  std::map<int, std::vector<double>> errors;  // by the job's own rows
+
+  double Mean(int rows) const {
+    double sum = 0;
+    for (const double error : errors.at(rows)) sum += error;
+    return sum / static_cast<double>(errors.at(rows).size());
+  }
+};
+
+// Each application is new in its turn, where 40 rows of each of the others were seen; beside it,
+// the same job where nothing was.
+void Judge(const Runs& all, const Cluster& cluster, const Device& device) {
+  std::map<std::string, Runs> by_workload;
+  for (const Row& row : all) by_workload[row.workload].push_back(row);
+  Scores taught_of_all;
+  double all_taught = 0;
+  double all_alone = 0;
+  for (const auto& [workload, rows] : by_workload) {
+    Scores alone;
+    Scores taught;
+    for (const unsigned seed : {7U, 8U, 9U}) {
+      std::mt19937 random(seed);
+      Fleet fleet(cluster);
+      for (const auto& [other, its_rows] : by_workload) {
+        if (other == workload) continue;
+        const auto job = fleet.Add(other, *FindWorkload(other), device);
+        for (int i = 0; i < 40; ++i) {
+          const Row& row = its_rows[random() % its_rows.size()];
+          job->Observe(row.plan, row.step_time);
+        }
+        fleet.End(other);
+      }
+      Fleet empty(cluster);
+      const auto job = fleet.Add("new", *FindWorkload(workload), device);
+      const auto lonely = empty.Add("new", *FindWorkload(workload), device);
+      const Runs singles = RunsWhere(rows, [](const Row& row) { return row.plan.workers() == 1; });
+      for (int n = 1; n <= 8; ++n) {
+        const Runs& from = n <= 2 ? singles : rows;
+        const Row& row = from[random() % from.size()];
+        job->Observe(row.plan, row.step_time);
+        lonely->Observe(row.plan, row.step_time);
+        if (n == 3 || (n > 4 && n < 8)) continue;
+        for (const auto& [of, scores] : {std::pair(job, &taught), std::pair(lonely, &alone)}) {
+          const Predictor predictor(of->cluster(), *FindWorkload(workload), device);
+          double sum = 0;
+          for (const Row& judged : rows) {
+            sum += std::abs(predictor.Predict(judged.plan).step_time / judged.step_time - 1);
+          }
+          scores->errors[n].push_back(100 * sum / static_cast<double>(rows.size()));
+        }
+      }
+    }
+    double sum = 0;
+    double sum_alone = 0;
+    for (const int n : {1, 2, 4, 8}) {
+      std::printf("[ measured ] %-8s %-17s after %d rows: %5.1f %% off, %5.1f %% without others\n",
+                  cluster.name.c_str(), workload.c_str(), n, taught.Mean(n), alone.Mean(n));
+      auto& of_all = taught_of_all.errors[n];
+      of_all.insert(of_all.end(), taught.errors[n].begin(), taught.errors[n].end());
+      sum += taught.Mean(n);
+      sum_alone += alone.Mean(n);
+    }
+    // One of the eight begins worse than from nothing, which happens to be right for it.
+    EXPECT_LT(sum, 1.25 * sum_alone) << cluster.name << " " << workload;
+    all_taught += sum;
+    all_alone += sum_alone;
+  }
+  EXPECT_LT(all_taught, 0.95 * all_alone) << cluster.name;
+  EXPECT_LT(taught_of_all.Mean(4), 14) << cluster.name;
+  EXPECT_LT(taught_of_all.Mean(8), 9) << cluster.name;
+}
+
+TEST(FleetOnTraces, OtherApplicationsTeachANewOne) {
+  const std::optional<Traces> traces = ReadTraces();
+  if (!traces) GTEST_SKIP() << MissingDataset("adaptdl");
+  Judge(traces->All(), traces->cluster, traces->device);
+}
+
+TEST(FleetOnTraces, OtherApplicationsTeachANewOneOfAnotherCluster) {
+  const std::optional<std::string> folder = DatasetFolder("sia-rtx");
+  if (!folder) GTEST_SKIP() << MissingDataset("sia-rtx");
+  Cluster cluster;
+  cluster.name = cluster.title = "sia-rtx";
+  cluster.device = "rtx_2080_ti";
+  cluster.nodes = 3;
+  cluster.devices_per_node = 8;
+  const std::string devices = std::string(STEPCAST_SOURCE_DIR) + "/data/machines/gpus.yaml";
+  Runs runs;
+  for (const char* app : kTraceApps) {
+    for (const char* kind : {"placements", "scalability"}) {
+      const Runs more =
+          ImportAdaptdl(*folder + "/" + app + "_" + kind + ".csv", "", cluster.device);
+      runs.insert(runs.end(), more.begin(), more.end());
+    }
+  }
+  Judge(runs, cluster, FindDevice(ReadDevices(devices), cluster.device).value());
+}
+
+}  // namespace
+}  // namespace stepcast
