@@ -256,6 +256,7 @@ Fleet& Fleet::operator=(Fleet&&) noexcept = default;
 std::shared_ptr<OnlineCalibration> Fleet::Add(const std::string& job, const Workload& workload,
                                               const std::optional<Device>& facts,
                                               const std::string& device) {
+  if (job.empty()) throw InputError({"", 0, "job"}, "", "has no name", "any text");
   if (state_->running.count(job) > 0) {
     throw InputError({"", 0, "job"}, job, "is running already", "a name of its own");
   }

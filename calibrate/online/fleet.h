@@ -78,8 +78,8 @@ class Fleet {
   Fleet& operator=(Fleet&&) noexcept;
 
   // A new job, which begins with what the others have learnt. `facts` and `device` as for
-  // Predictor. Throws InputError as Predictor does, for a name that is running, and for a workload
-  // that has the name of another job's and other gradients.
+  // Predictor. Throws InputError as Predictor does, for a name that is running or empty, and for a
+  // workload that has the name of another job's and other gradients.
   std::shared_ptr<OnlineCalibration> Add(const std::string& job, const Workload& workload,
                                          const std::optional<Device>& facts,
                                          const std::string& device = "");

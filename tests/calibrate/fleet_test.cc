@@ -230,6 +230,7 @@ TEST(Fleet, RefusesWhatIsNone) {
   };
   EXPECT_NE(message([&] { Add("a", "bert_base", &fleet); }).find("running already"),
             std::string::npos);
+  EXPECT_NE(message([&] { Add("", "bert_base", &fleet); }).find("no name"), std::string::npos);
   EXPECT_NE(message([&] { fleet.End("b"); }).find("allowed: a"), std::string::npos);
   Workload other = *FindWorkload("resnet50");
   other.gradient_bytes = other.gradient_bytes * 2.0;
