@@ -29,10 +29,6 @@ struct Lesson {
 
   explicit Lesson(Eigen::Index size)
       : information(Eigen::MatrixXd::Zero(size, size)), pull(Eigen::VectorXd::Zero(size)) {}
-  void Add(const Lesson& other) {
-    information += other.information;
-    pull += other.pull;
-  }
 };
 
 bool IsOfCluster(Eigen::Index position) {
@@ -101,6 +97,14 @@ void Enter(const Lesson& lesson, OnlineState* state) {
   state->folded_b += root.transpose() * (lesson.pull - lesson.information * state->centre);
 }
 
+// The reverse: all that was entered.
+Lesson TakeOut(OnlineState* state) {
+  Lesson lesson = LessonOf(*state, false);
+  state->folded.setZero();
+  state->folded_b.setZero();
+  return lesson;
+}
+
 // Takes what is known for that of others, who differ by so much.
 void Widen(const Eigen::VectorXd& variance, OnlineState* state) {
   const Eigen::MatrixXd one = Eigen::MatrixXd::Identity(state->size(), state->size());
@@ -134,9 +138,7 @@ struct Taught {
     if (job.rows == 0) return;
     if (job.smallest_batch > 0 &&
         (state.smallest_batch == 0 || job.smallest_batch < state.smallest_batch)) {
-      const Lesson before = LessonOf(state, false);
-      state.folded.setZero();
-      state.folded_b.setZero();
+      const Lesson before = TakeOut(&state);
       state.RelateFixedTime(job.smallest_batch);
       Enter(before, &state);
     }
@@ -203,9 +205,7 @@ Cluster Fleet::State::StartOf(const Taught& own) const {
   const auto same = all.find(own.scope());
   OnlineState start = same != all.end() ? same->second.state : own.state;
   const bool known = start.rows > 0;
-  const Lesson lesson = LessonOf(start, false);
-  start.folded.setZero();
-  start.folded_b.setZero();
+  const Lesson lesson = TakeOut(&start);
   for (Eigen::Index i = 0; i < Belief::kWorkloadOffset; ++i) {
     if (start.start.belief().origin(static_cast<int>(i)) != Origin::kPrior) continue;
     start.root.row(i) *= std::sqrt(1 - kShareBetweenWorkloads);
@@ -285,6 +285,8 @@ std::vector<std::string> Fleet::jobs() const {
   for (const auto& [name, job] : state_->running) names.push_back(name);
   return names;
 }
+
+const Cluster& Fleet::cluster() const { return state_->cluster; }
 
 Cluster Fleet::ClusterFor(const Workload& workload, const std::optional<Device>& facts,
                           const std::string& device) const {

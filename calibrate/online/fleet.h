@@ -91,6 +91,7 @@ class Fleet {
   void Remove(const std::string& job);
 
   std::vector<std::string> jobs() const;  // that are running, by name
+  const Cluster& cluster() const;         // that the caller gave
   // The cluster as a new job of this workload begins with it, for Predictor. Throws as Add does.
   Cluster ClusterFor(const Workload& workload, const std::optional<Device>& facts,
                      const std::string& device = "") const;

@@ -25,9 +25,8 @@ struct BoundCalibration {
 
 // With the jobs as Python has them.
 struct BoundFleet {
-  explicit BoundFleet(const Cluster& of) : cluster(of), fleet(of) {}
+  explicit BoundFleet(const Cluster& cluster) : fleet(cluster) {}
 
-  Cluster cluster;
   Fleet fleet;
   std::map<std::string, std::shared_ptr<BoundCalibration>> jobs;
 };
@@ -42,7 +41,8 @@ void BindFleet(py::module_* m) {
       .def(py::init<const Cluster&>(), py::arg("cluster"),
            "The cluster, as a file or a calibration has it.")
       .def_property_readonly(
-          "cluster", [](const BoundFleet& f) { return f.cluster; }, "Cluster : as it was given")
+          "cluster", [](const BoundFleet& f) { return f.fleet.cluster(); },
+          "Cluster : as it was given")
       .def_property_readonly(
           "jobs", [](const BoundFleet& f) { return f.jobs; },
           "dict[str, OnlineCalibration] : those that are running, by name")
@@ -50,7 +50,7 @@ void BindFleet(py::module_* m) {
           "add",
           [](BoundFleet& f, const std::string& job, const Workload& workload,
              const py::object& device) {
-            ChosenDevice on = ChooseDevice(device, f.cluster);
+            ChosenDevice on = ChooseDevice(device, f.fleet.cluster());
             auto added = f.fleet.Add(job, workload, on.facts, on.name);
             return f.jobs[job] = std::make_shared<BoundCalibration>(
                        BoundCalibration{workload, std::move(on), std::move(added)});
@@ -81,7 +81,7 @@ void BindFleet(py::module_* m) {
       .def(
           "predictor",
           [](const BoundFleet& f, const Workload& workload, const py::object& device) {
-            ChosenDevice on = ChooseDevice(device, f.cluster);
+            ChosenDevice on = ChooseDevice(device, f.fleet.cluster());
             Cluster start = f.fleet.ClusterFor(workload, on.facts, on.name);
             return std::make_shared<BoundPredictor>(std::move(start), workload, std::move(on));
           },
@@ -89,7 +89,7 @@ void BindFleet(py::module_* m) {
           "A Predictor of a new job of this workload, before its first step.")
       .def("__repr__",
            [](const BoundFleet& f) {
-             return fmt::format("<Fleet on {}: {} jobs are running>", f.cluster.name,
+             return fmt::format("<Fleet on {}: {} jobs are running>", f.fleet.cluster().name,
                                 f.jobs.size());
            })
       .def(py::pickle(
@@ -105,7 +105,7 @@ void BindFleet(py::module_* m) {
               jobs.append(py::make_tuple(of.name, of.workload, of.facts, of.device, of.start,
                                          FormatOnlineRecord(of.state)));
             }
-            return py::make_tuple(f.cluster, taught, jobs);
+            return py::make_tuple(f.fleet.cluster(), taught, jobs);
           },
           [](const py::tuple& state) {
             FleetRecord record;
