@@ -141,4 +141,10 @@ std::string CsvField(std::string_view text) {
   return out + "\"";
 }
 
+std::string CsvLine(const std::vector<std::string>& fields) {
+  std::string line;
+  for (std::size_t i = 0; i < fields.size(); ++i) line += (i > 0 ? "," : "") + CsvField(fields[i]);
+  return line + "\n";
+}
+
 }  // namespace stepcast

@@ -75,6 +75,8 @@ class CsvTable : public CsvColumns {
 
 // A field as it must be written: quoted when it has to be.
 std::string CsvField(std::string_view text);
+// A row of them, with its end.
+std::string CsvLine(const std::vector<std::string>& fields);
 
 }  // namespace stepcast
 

@@ -1,10 +1,11 @@
 #include "data/pcap/traffic_summary.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
+
+#include "data/values/quantile.h"
 
 namespace stepcast {
 namespace {
@@ -37,13 +38,6 @@ HostSummary SummariseHost(const CapturedHost& host, double* busy_s, double* hidd
 }
 
 }  // namespace
-
-double Quantile(const Sample& sample, double share) {
-  const double place = share * static_cast<double>(sample.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, sample.size() - 1);
-  return sample[below] + (place - std::floor(place)) * (sample[above] - sample[below]);
-}
 
 std::optional<RingOrder> FindRing(const TrafficMatrix& between) {
   const std::size_t hosts = between.size();

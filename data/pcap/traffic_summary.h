@@ -42,8 +42,6 @@ struct HostSummary {
 
 // The values behind a distribution, the least first.
 using Sample = std::vector<double>;
-// Between values, linear; `share` from 0 to 1. Requires a value.
-double Quantile(const Sample& sample, double share);
 
 struct TrafficSummary {
   TrafficCount all;

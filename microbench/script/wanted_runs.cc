@@ -17,12 +17,6 @@ namespace {
 constexpr const char* kTimeColumn = "step_time_s";
 constexpr const char* kNoTime = "STEP_TIME";
 
-std::string Line(const std::vector<std::string>& fields) {
-  std::string line;
-  for (const std::string& field : fields) line += (line.empty() ? "" : ",") + CsvField(field);
-  return line + "\n";
-}
-
 }  // namespace
 
 WantedRuns ReadWantedRuns(const std::string& path) {
@@ -45,7 +39,8 @@ WantedRuns ParseWantedRuns(const std::string& text, const std::string& path) {
     std::vector<std::string> fields = row.fields;
     fields[wanted.time_column] = "1";
     try {
-      wanted.runs.push_back({ParseRuns(Line(wanted.header) + Line(fields), path).front(), fields});
+      wanted.runs.push_back(
+          {ParseRuns(CsvLine(wanted.header) + CsvLine(fields), path).front(), fields});
     } catch (const InputError& e) {
       throw InputError({path, e.place().line > 1 ? row.line : 1, e.place().key}, e.value(),
                        e.problem(), e.allowed());

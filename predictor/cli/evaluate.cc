@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "data/plan/key.h"
+#include "data/values/quantile.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/runs_problem.h"
 
@@ -78,14 +79,6 @@ struct Errors {
     covered += predicted.low <= measured && measured <= predicted.high ? 1 : 0;
   }
 };
-
-// Linear interpolation between order statistics; `sorted` is not empty.
-double Quantile(const std::vector<double>& sorted, double q) {
-  const double at = q * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (at - std::floor(at)) * (sorted[above] - sorted[below]);
-}
 
 Score ScoreOf(const Errors& all) {
   Score score;

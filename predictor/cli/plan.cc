@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "calibrate/next_runs.h"
+#include "data/io/csv.h"
 #include "data/io/runs.h"
 #include "data/io/text_file.h"
 #include "data/plan/check.h"
@@ -97,14 +98,6 @@ std::string LaunchCommand(const Plan& plan) {
       "{}torchrun --nnodes={} --nproc-per-node={} TRAIN.py {}", hosts, plan.nodes(),
       even ? std::to_string(fullest) : "(of each node: " + FormatPlacement(plan.placement) + ")",
       options);
-}
-
-// A field of a CSV file.
-std::string CsvField(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
 }
 
 // The runs as they go into a runs file, but for their times; the header comes first. All columns

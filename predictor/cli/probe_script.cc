@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -19,6 +18,7 @@
 
 #include "data/io/csv.h"
 #include "data/values/numbers.h"
+#include "data/values/quantile.h"
 #include "microbench/script/training.h"
 #include "microbench/script/wanted_runs.h"
 #include "predictor/cli/signals.h"
@@ -52,13 +52,6 @@ struct Result {
   std::string sentence;           // of what went wrong
 };
 
-double Quantile(const std::vector<double>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - std::floor(place)) * (sorted[above] - sorted[below]);
-}
-
 // The runs file that is written, a row at a time: each is on the disk before the next is measured.
 class RunsFile {
  public:
@@ -89,7 +82,7 @@ class RunsFile {
   }
 
   void Append(const Result& result, const std::string& source) {
-    std::string text = has_header_ ? "" : Row(header_);
+    std::string text = has_header_ ? "" : CsvLine(header_);
     std::vector<std::string> fields;
     for (std::size_t i = 0; i < header_.size(); ++i) {
       const std::string& column = header_[i];
@@ -105,7 +98,7 @@ class RunsFile {
                        : column == "step_p99_s"     ? quantile(0.99)
                                                     : old);
     }
-    text += Row(fields);
+    text += CsvLine(fields);
     const off_t before = lseek(file_, 0, SEEK_END);
     const auto size = static_cast<ssize_t>(text.size());
     errno = ENOSPC;  // what a write that is cut short means
@@ -124,11 +117,6 @@ class RunsFile {
   InputError Unwritten(int why) const {
     return {{path_, 0, ""}, "", std::string("cannot be written: ") + std::strerror(why)};
   }
-  static std::string Row(const std::vector<std::string>& fields) {
-    std::string row;
-    for (std::size_t i = 0; i < fields.size(); ++i) row += (i > 0 ? "," : "") + CsvField(fields[i]);
-    return row + "\n";
-  }
   // What tells runs apart: all that was wanted, but for what this program writes.
   std::string KeyOf(const std::vector<std::string>& fields) const {
     std::vector<std::string> key;
@@ -137,7 +125,7 @@ class RunsFile {
           std::count(std::begin(kOwnColumns), std::end(kOwnColumns), wanted_->header[i]) > 0;
       if (i != wanted_->time_column && !own) key.push_back(fields[i]);
     }
-    return Row(key);
+    return CsvLine(key);
   }
   void TakeOver() {
     const CsvTable table = CsvTable::Read(path_);

@@ -122,9 +122,7 @@ RC_GTEST_PROP(Csv, FieldsRoundTrip, ()) {
       rc::gen::element('a', 'b', ' ', ',', '"', '\n', '\r', ';', '\t', '0'));
   const auto rows = *rc::gen::container<std::vector<Fields>>(rc::gen::container<Fields>(3, text));
   std::string file = "x,y,z\n";
-  for (const Fields& row : rows) {
-    file += CsvField(row[0]) + "," + CsvField(row[1]) + "," + CsvField(row[2]) + "\n";
-  }
+  for (const Fields& row : rows) file += CsvLine(row);
   const CsvTable table = Parse(file);
   RC_ASSERT(table.rows().size() == rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) RC_ASSERT(table.rows()[i].fields == rows[i]);

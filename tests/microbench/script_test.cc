@@ -68,6 +68,16 @@ TEST(WantedRuns, FillCommands) {
   EXPECT_EQ(values.count("step_time_s"), 0U);
 }
 
+TEST(WantedRuns, MayBeginWithAnEmptyField) {
+  const WantedRuns wanted = ParseWantedRuns(
+      "accumulation_steps,workload,device,placement,servers,strategy,local_batch,step_time_s\n"
+      ",resnet50,t4,1,0,none,8,STEP_TIME\n",
+      "w.csv");
+  ASSERT_EQ(wanted.runs.size(), 1U);
+  EXPECT_EQ(wanted.runs[0].run.workload, "resnet50");
+  EXPECT_EQ(wanted.runs[0].run.plan.accumulation_steps, 1);
+}
+
 TEST(WantedRuns, AreRunsWithoutTimes) {
   const auto error = [](const std::string& text) {
     return ErrorOf([&] { ParseWantedRuns(text, "w.csv"); });

@@ -1,0 +1,23 @@
+// Quantiles of a list of values.
+#ifndef STEPCAST_DATA_VALUES_QUANTILE_H_
+#define STEPCAST_DATA_VALUES_QUANTILE_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace stepcast {
+
+// Linear interpolation between order statistics; `sorted` has the least first and is not empty,
+// `share` is from 0 to 1.
+inline double Quantile(const std::vector<double>& sorted, double share) {
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (place - std::floor(place)) * (sorted[above] - sorted[below]);
+}
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_VALUES_QUANTILE_H_
