@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 
 #include "data/io/training_steps_file.h"
 #include "data/record/input_error.h"
+#include "microbench/script/spawn.h"
 
 namespace stepcast::script {
 namespace {
@@ -55,38 +55,11 @@ class Process {
     if (pipe2(output.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe for the command");
     output_ = output[0];
     fcntl(output_, F_SETFL, O_NONBLOCK);
-    std::vector<std::string> words = options.command;
-    std::vector<std::string> variables;
-    for (char** variable = environ; *variable != nullptr; ++variable) {
-      const std::string text = *variable;
-      if (options.variables.count(text.substr(0, text.find('='))) == 0) variables.push_back(text);
-    }
-    for (const auto& [name, value] : options.variables) variables.push_back(name + "=" + value);
-    const auto pointers = [](std::vector<std::string>* texts) {
-      std::vector<char*> list;
-      for (std::string& text : *texts) list.push_back(text.data());
-      list.push_back(nullptr);
-      return list;
-    };
-    std::vector<char*> argv = pointers(&words);
-    std::vector<char*> environment = pointers(&variables);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, output[1], STDERR_FILENO);
-    // An interrupt of the terminal is ours, and ends it in order.
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-    const int error =
-        posix_spawnp(&pid_, argv[0], &actions, &attributes, argv.data(), environment.data());
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
+    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const int error = SpawnApart(
+        options.command, options.variables,
+        {{nothing, STDIN_FILENO}, {output[1], STDOUT_FILENO}, {output[1], STDERR_FILENO}}, &pid_);
+    if (nothing >= 0) close(nothing);
     close(output[1]);
     if (error != 0) {
       close(output_);

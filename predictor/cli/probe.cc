@@ -3,7 +3,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spawn.h>
 #include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +32,7 @@
 #include "microbench/network/coordinator.h"
 #include "microbench/network/findings.h"
 #include "microbench/network/host_facts.h"
+#include "microbench/script/spawn.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/probe_report.h"
 #include "predictor/cli/probe_script.h"
@@ -316,27 +316,11 @@ class Started {
     if (!told) throw std::runtime_error("no pipe for ssh");
     const std::string remote =
         fmt::format("IFS= read -r {0} && export {0} && exec {1}", kTokenVariable, command);
-    std::vector<std::string> words = {"ssh", "-o", "BatchMode=yes", "-T", "--", host, remote};
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, input[0], STDIN_FILENO);
-    // What it prints is news, not the answer.
-    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    // An interrupt of the terminal is ours, and ends them in order.
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
     pid_t pid = 0;
-    const int error = posix_spawnp(&pid, "ssh", &actions, &attributes, argv.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
+    // What it prints is news, not the answer.
+    const int error =
+        script::SpawnApart({"ssh", "-o", "BatchMode=yes", "-T", "--", host, remote}, {},
+                           {{input[0], STDIN_FILENO}, {STDERR_FILENO, STDOUT_FILENO}}, &pid);
     close(input[0]);
     if (error == 0) programs_.push_back({pid, host});
     if (error != 0) throw InputError(OptionPlace("ssh"), "", "cannot be run: no program ssh");
