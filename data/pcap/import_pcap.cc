@@ -101,38 +101,30 @@ std::map<Pair, std::size_t> ChosenPoints(const FlowTable& table, const std::vect
   return chosen;
 }
 
-// One entry for each step, in their order.
-void MergeSteps(std::vector<HostStepTraffic>* steps) {
-  std::stable_sort(steps->begin(), steps->end(),
-                   [](const auto& a, const auto& b) { return a.step < b.step; });
-  std::vector<HostStepTraffic> merged;
-  for (const HostStepTraffic& s : *steps) {
-    if (merged.empty() || merged.back().step != s.step) {
-      merged.push_back(s);
-      continue;
-    }
-    HostStepTraffic& into = merged.back();
-    if (s.busy_s > 0) {
-      into.first_s = into.busy_s > 0 ? std::min(into.first_s, s.first_s) : s.first_s;
-      into.last_s = std::max(into.last_s, s.last_s);
-    }
-    into.bytes += s.bytes;
-    into.bytes_in_compute += s.bytes_in_compute;
-    into.busy_s += s.busy_s;
-    into.busy_in_compute_s += s.busy_in_compute_s;
+void Add(const HostStepTraffic& s, HostStepTraffic* into) {
+  if (s.busy_s > 0) {
+    into->first_s = into->busy_s > 0 ? std::min(into->first_s, s.first_s) : s.first_s;
+    into->last_s = std::max(into->last_s, s.last_s);
   }
-  *steps = std::move(merged);
+  into->bytes += s.bytes;
+  into->bytes_in_compute += s.bytes_in_compute;
+  into->busy_s += s.busy_s;
+  into->busy_in_compute_s += s.busy_in_compute_s;
 }
 
-void MergeSteps(std::vector<StepTraffic>* steps) {
+void Add(const StepTraffic& s, StepTraffic* into) { into->count += s.count; }
+
+// One entry for each step, in their order.
+template <class Step>
+void MergeSteps(std::vector<Step>* steps) {
   std::stable_sort(steps->begin(), steps->end(),
-                   [](const auto& a, const auto& b) { return a.step < b.step; });
-  std::vector<StepTraffic> merged;
-  for (const StepTraffic& s : *steps) {
+                   [](const Step& a, const Step& b) { return a.step < b.step; });
+  std::vector<Step> merged;
+  for (const Step& s : *steps) {
     if (merged.empty() || merged.back().step != s.step) {
       merged.push_back(s);
     } else {
-      merged.back().count += s.count;
+      Add(s, &merged.back());
     }
   }
   *steps = std::move(merged);
