@@ -275,6 +275,11 @@ class Coordinator {
       const std::optional<Message> ready = Hear(rank, deadline);
       if (ready && ready->verb() != "ready") Lose(rank, "it sent what is no answer");
     });
+    // Who was interrupted has not heard all, and would take what is still to come for results.
+    if (options_.deadline.stopped()) {
+      for (NetworkRow& row : rows) Keep(std::move(row));
+      return;
+    }
     for (int rank = 0; rank < options_.hosts; ++rank) Say(rank, Message("go"));
     everybody(warm_s + seconds + kGraceS, [&](int rank, const Deadline& deadline) {
       const std::size_t most = tasks[rank].size() + 1;
