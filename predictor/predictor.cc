@@ -294,6 +294,12 @@ void Predictor::AddProfileFlags(const Plan& plan, const ProfiledSum& sum,
                     workload_.name, device_, plan.local_batch));
   }
   constexpr double kWorthSaying = 0.005;
+  if (!profile_->carried_from().empty()) {
+    flags.push_back(fmt::format(
+        "{} was not measured: the times are those of {}, each operation carried over by "
+        "the ratio of what the two data sheets let expect, good to a factor of {:.1f}",
+        device_, profile_->carried_from(), std::exp(kNinetyPercent * kCarriedLogSd)));
+  }
   if (sum.scaled > device * kWorthSaying) {
     flags.push_back(
         fmt::format("{:.0f} % of the compute is of layers that the profile does not have: scaled "

@@ -24,6 +24,7 @@ namespace stepcast {
 namespace {
 
 constexpr double kHighestPrice = 1e6;
+constexpr int kMostMultiprocessors = 1'000'000;
 constexpr Unit<FlopRateDimension> kFlopPerSecond{1, "FLOP/s"};
 
 Device TakeDevice(YamlSection* section) {
@@ -39,6 +40,11 @@ Device TakeDevice(YamlSection* section) {
   device.memory = section->Optional("memory", ParseDataSize);
   device.memory_bandwidth = section->Optional("memory_bandwidth", ParseDataRate);
   device.power_w = section->Optional("power", ParseWatts);
+  if (section->Has("multiprocessors")) {
+    device.multiprocessors = section->Integer("multiprocessors", 1, kMostMultiprocessors);
+  }
+  device.last_cache = section->Optional("last_cache", ParseDataSize);
+  device.process_nm = section->Optional("process", ParseNanometres);
   section->Finish();
   return device;
 }
@@ -396,12 +402,6 @@ std::vector<Device> ReadDevices(const std::string& path) {
   return devices;
 }
 
-std::optional<Device> FindDevice(const std::vector<Device>& devices, const std::string& name) {
-  const auto found = std::find_if(devices.begin(), devices.end(),
-                                  [&](const Device& device) { return IsNamed(device, name); });
-  return found == devices.end() ? std::nullopt : std::optional(*found);
-}
-
 Cluster ReadCluster(const std::string& path) {
   return ParseCluster(ReadTextFile(path, kMostYamlBytes), path);
 }
@@ -520,6 +520,13 @@ std::string FormatCluster(const Cluster& cluster) {
                ExactText(*d.memory_bandwidth, kGigabytesPerSecond, kBytesPerSecond));
     }
     if (d.power_w) EmitText(&out, "power", fmt::format("{} W", *d.power_w));
+    if (d.multiprocessors) {
+      out << YAML::Key << "multiprocessors" << YAML::Value << *d.multiprocessors;
+    }
+    if (d.last_cache) {
+      EmitText(&out, "last_cache", ExactText(*d.last_cache, kGigabytes, kBytes));
+    }
+    if (d.process_nm) EmitText(&out, "process", fmt::format("{} nm", *d.process_nm));
     out << YAML::EndMap;
   } else {
     EmitText(&out, "device", cluster.device);

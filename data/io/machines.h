@@ -2,20 +2,16 @@
 #ifndef STEPCAST_DATA_IO_MACHINES_H_
 #define STEPCAST_DATA_IO_MACHINES_H_
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/record/machine.h"
+#include "data/values/device_name.h"
 
 namespace stepcast {
 
 // All entries of a device file (key `devices`).
 std::vector<Device> ReadDevices(const std::string& path);
-
-// The device that `name` means: its key, title or an alias, whatever the case and the separators
-// ("RTX 4090", "rtx-4090" and "rtx_4090" are one). Empty when there is none.
-std::optional<Device> FindDevice(const std::vector<Device>& devices, const std::string& name);
 
 Cluster ReadCluster(const std::string& path);
 Cluster ParseCluster(const std::string& text, const std::string& path);

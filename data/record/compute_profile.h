@@ -66,7 +66,10 @@ struct ComputeProfile {
   std::string backend;  // "onednn", "cudnn"; "kineto" for an imported trace
   // Settings that change the times on one device: layout, threads, whether caches were cold.
   std::map<std::string, std::string> settings;
-  std::string version;                   // of the program that measured
+  std::string version;  // of the program that measured
+  // The device whose times were carried over to this one; empty where it was measured. No file has
+  // it.
+  std::string carried_from;
   std::string started;                   // ISO 8601 in UTC
   std::vector<MeasuredSamples> samples;  // in the order in which they were taken
 };

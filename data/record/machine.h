@@ -26,6 +26,10 @@ struct Device {
   std::optional<DataSize<>> memory;
   std::optional<DataRate<>> memory_bandwidth;
   std::optional<double> power_w;
+  // What the curve of an operation reads besides (model/compute/device_sheet.h).
+  std::optional<int> multiprocessors;    // NVIDIA's SM, AMD's compute unit
+  std::optional<DataSize<>> last_cache;  // the level before the memory
+  std::optional<double> process_nm;      // of the chip, as its foundry names it
 };
 
 struct Host {

@@ -25,6 +25,12 @@ bool IsNamed(const Device& device, const std::string& name) {
                              std::any_of(device.aliases.begin(), device.aliases.end(), is));
 }
 
+std::optional<Device> FindDevice(const std::vector<Device>& devices, const std::string& name) {
+  const auto found = std::find_if(devices.begin(), devices.end(),
+                                  [&](const Device& device) { return IsNamed(device, name); });
+  return found == devices.end() ? std::nullopt : std::optional(*found);
+}
+
 InputError NoDataSheet(const std::string& device, const std::vector<Device>& known,
                        const InputPlace& place) {
   std::vector<std::string> names;  // by which it may have been meant

@@ -17,6 +17,10 @@ std::string CanonicalName(const std::string& name);
 // Whether `name` is the device's name, its title or one of its aliases.
 bool IsNamed(const Device& device, const std::string& name);
 
+// The device that `name` means: its key, title or an alias, whatever the case and the separators
+// ("RTX 4090", "rtx-4090" and "rtx_4090" are one). Empty when there is none.
+std::optional<Device> FindDevice(const std::vector<Device>& devices, const std::string& name);
+
 // A device without a data sheet, told with those that have one.
 InputError NoDataSheet(const std::string& device, const std::vector<Device>& known,
                        const InputPlace& place);

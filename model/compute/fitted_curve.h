@@ -21,6 +21,8 @@
 #ifndef STEPCAST_MODEL_COMPUTE_FITTED_CURVE_H_
 #define STEPCAST_MODEL_COMPUTE_FITTED_CURVE_H_
 
+#include <vector>
+
 #include "data/units/quantity.h"
 #include "model/numeric/p_norm.h"
 
@@ -38,6 +40,12 @@ struct FittedCurve {
     return fixed + PNorm(floor, per_sample * batch, kKneeSharpness);
   }
 };
+
+// F + c b by least squares of relative errors, F not below zero, as a curve: `fixed` is what the
+// host adds to F, `floor` what it sets below the device's time.
+FittedCurve<double> CurveThrough(const std::vector<double>& batches,
+                                 const std::vector<double>& seconds, const Duration<>& fixed,
+                                 const Duration<>& floor);
 
 }  // namespace stepcast
 

@@ -44,6 +44,7 @@ ProfiledCompute::ProfiledCompute(const ComputeProfile& profile, const Workload& 
       precision_(precision),
       optimizer_(optimizer),
       device_(profile.device.name),
+      carried_from_(profile.carried_from),
       runs_ahead_(profile.device.kind == "gpu"),
       host_overhead_(profile.backend == kOneDnnBackend ? kOneDnnHostOverhead : kHostOverhead) {
   if (workload_.layers.empty()) {
@@ -193,48 +194,23 @@ Duration<> ProfiledCompute::Update() const {
   return runs_ahead_ ? sum.update : sum.update + sum.host_update;
 }
 
-double ProfiledCompute::LogSd(double batch) const {
-  return std::hypot(OnDevice(batch).log_sd, kProfiledLogSd);
+double ProfiledCompute::WithTheRest(double log_sd) const {
+  return std::hypot(log_sd, kProfiledLogSd, carried_from_.empty() ? 0.0 : kCarriedLogSd);
 }
+
+double ProfiledCompute::LogSd(double batch) const { return WithTheRest(OnDevice(batch).log_sd); }
 
 double ProfiledCompute::ExtraLogSd(double batch) const {
   const double here = LogSd(batch);
-  const double there = std::hypot(at_largest_.log_sd, kProfiledLogSd);
+  const double there = WithTheRest(at_largest_.log_sd);
   return std::sqrt(std::max(0.0, here * here - there * there));
 }
 
-// Least squares of the relative errors of F + c b at the measured batches, F not below zero.
 FittedCurve<double> ProfiledCompute::FitCurve() const {
-  double xx = 0;
-  double xy = 0;
-  double yy = 0;
-  double x = 0;
-  double y = 0;
-  for (const double batch : batches_) {
-    const double t = OnDevice(batch).time.si();
-    xx += 1 / (t * t);
-    xy += batch / (t * t);
-    yy += batch * batch / (t * t);
-    x += 1 / t;
-    y += batch / t;
-  }
-  const double determinant = xx * yy - xy * xy;
-  double fixed = 0;
-  if (batches_.size() > 1 && determinant > 1e-9 * xx * yy) {
-    fixed = std::max(0.0, (x * yy - y * xy) / determinant);
-  }
-  double per_sample = (y - fixed * xy) / yy;
-  if (!(per_sample > 0)) {
-    fixed = 0;
-    per_sample = y / yy;
-  }
-  // The step model wants three positive parts; what does not apply is far below what does.
-  constexpr Duration<> kNothing = Microseconds(2.0);
-  FittedCurve<double> curve;
-  curve.fixed = Max(kNothing, Seconds(fixed) + (runs_ahead_ ? Duration<>() : Host()));
-  curve.floor = Max(kNothing, runs_ahead_ ? Host() : Duration<>());
-  curve.per_sample = Seconds(per_sample) / Samples(1.0);
-  return curve;
+  std::vector<double> seconds;
+  for (const double batch : batches_) seconds.push_back(OnDevice(batch).time.si());
+  return runs_ahead_ ? CurveThrough(batches_, seconds, Duration<>(), Host())
+                     : CurveThrough(batches_, seconds, Host(), Duration<>());
 }
 
 double ProfiledCompute::CurveMisfit() const {

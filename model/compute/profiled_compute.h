@@ -53,6 +53,10 @@ inline constexpr DataSize<> kKeptMemory = Mebibytes(16.0);
 // Standard deviation of ln(step / sum), for all layers together: a sum of layers measured one by
 // one knows nothing of neighbours in a cache, allocation, and the framework between operations.
 inline constexpr double kProfiledLogSd = 0.08;
+// That of a profile which was carried over from another device (model/compute/carried_profile.h):
+// by how much whole GPUs differ from each other in the curve's errors, in tables of products and of
+// convolutions (tools/learn_devices).
+inline constexpr double kCarriedLogSd = 0.3;
 
 struct ProfiledLayer {
   std::string name;
@@ -90,8 +94,8 @@ class ProfiledCompute {
   Duration<> Update() const;
   // The host's part of MicroStep.
   Duration<> Host() const { return host_overhead_ * operations_; }
-  // Standard deviation of ln(true / MicroStep): what the samples leave open of D, and
-  // kProfiledLogSd for all else.
+  // Standard deviation of ln(true / MicroStep): what the samples leave open of D, kProfiledLogSd
+  // for all else and, of times from another device, kCarriedLogSd.
   double LogSd(double batch) const;
   // By how much LogSd exceeds that at the largest measured batch, in squares; 0 where it does not.
   double ExtraLogSd(double batch) const;
@@ -109,6 +113,8 @@ class ProfiledCompute {
   const std::vector<double>& batches() const { return batches_; }
   const std::string& device() const { return device_; }
   bool runs_ahead() const { return runs_ahead_; }
+  // The device that was measured, where another one is forecast from it; else empty.
+  const std::string& carried_from() const { return carried_from_; }
 
  private:
   // The curves that answer for a layer; none where it has no such pass.
@@ -123,6 +129,7 @@ class ProfiledCompute {
     double log_sd = 0;
   };
   Device OnDevice(double batch) const;
+  double WithTheRest(double log_sd) const;
   FittedCurve<double> FitCurve() const;
   std::vector<double> OwnBatches() const;
   OperationTimes::Curve ResolveUpdate(std::int64_t parameters) const;
@@ -134,6 +141,7 @@ class ProfiledCompute {
   Precision precision_;
   Optimizer optimizer_;
   std::string device_;
+  std::string carried_from_;
   bool runs_ahead_;
   Duration<> host_overhead_;  // of an operation
   std::vector<Parts> parts_;

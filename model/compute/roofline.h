@@ -29,6 +29,7 @@
 #include "data/record/machine.h"
 #include "data/record/workload.h"
 #include "data/units/quantity.h"
+#include "model/compute/kernel_efficiency.h"
 
 namespace stepcast {
 
@@ -38,16 +39,6 @@ struct FittedCurve;
 // A framework's cost of starting one kernel: a few microseconds of driver time (CUDA C++ best
 // practices guide).
 inline constexpr Duration<> kKernelLaunch = Microseconds(5.0);
-
-// Share of the roofline that training reaches: 0.4 to 0.7 on public step times of residual,
-// recurrent and transformer networks on P100, T4 and RTX 4090; above 1 where convolutions need
-// fewer multiplications than are counted (VGG) or tensor cores are used. ln-normal.
-inline constexpr double kKernelEfficiency = 0.5;
-inline constexpr double kKernelEfficiencyLogSd = 0.7;
-// Half of that variance is the device's, shared by all its workloads, and half the workload's: four
-// networks on one device lie within a factor of two of each other (public traces, T4).
-inline constexpr double kDeviceEfficiencyLogSd = 0.5;
-inline constexpr double kWorkloadEfficiencyLogSd = 0.5;
 
 // At full efficiency.
 struct RooflineTime {

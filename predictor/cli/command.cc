@@ -13,6 +13,7 @@
 #include "data/values/numbers.h"
 #include "data/values/placement.h"
 #include "data/values/suggest.h"
+#include "model/compute/carried_profile.h"
 #include "predictor/cli/profile_option.h"
 
 namespace stepcast::cli {

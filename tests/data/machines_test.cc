@@ -201,6 +201,9 @@ TEST(Cluster, RoundTripsWithItsCalibration) {
   EXPECT_EQ(a.device_facts->bf16, b.device_facts->bf16);
   EXPECT_EQ(a.device_facts->memory, b.device_facts->memory);
   EXPECT_EQ(a.device_facts->memory_bandwidth, b.device_facts->memory_bandwidth);
+  EXPECT_EQ(a.device_facts->multiprocessors, b.device_facts->multiprocessors);
+  EXPECT_EQ(a.device_facts->last_cache, b.device_facts->last_cache);
+  EXPECT_EQ(a.device_facts->process_nm, b.device_facts->process_nm);
   EXPECT_EQ(a.device_facts->power_w, b.device_facts->power_w);
   EXPECT_EQ(a.nodes, b.nodes);
   EXPECT_EQ(a.devices_per_node, b.devices_per_node);
@@ -491,6 +494,29 @@ TEST(ShippedMachines, NoTwoDevicesShareAName) {
   }
 }
 
+// What several boards of different figures are called leads to none of them.
+TEST(ShippedMachines, ANameOfSeveralBoardsLeadsToNone) {
+  const std::vector<Device> devices = ReadDevices(kMachines + "/gpus.yaml");
+  for (const char* name : {"Tesla P100", "Tesla V100", "NVIDIA A100", "NVIDIA H100",
+                           "NVIDIA TITAN X", "Xavier", "Orin"}) {
+    EXPECT_FALSE(FindDevice(devices, name).has_value()) << name;
+  }
+}
+
+// A GPU with a data sheet has all that the forecast of its operations reads.
+TEST(ShippedMachines, GpusHaveWhatTheirForecastReads) {
+  int gpus = 0;
+  for (const Device& device : ReadDevices(kMachines + "/gpus.yaml")) {
+    if (!device.memory_bandwidth) continue;  // a machine that a paper describes
+    ++gpus;
+    EXPECT_TRUE(device.fp32 && device.power_w) << device.name;
+    ASSERT_TRUE(device.multiprocessors && device.last_cache && device.process_nm) << device.name;
+    EXPECT_GE(*device.multiprocessors, 8) << device.name;
+    EXPECT_LT(*device.last_cache, *device.memory) << device.name;
+  }
+  EXPECT_GT(gpus, 40);
+}
+
 TEST(ShippedMachines, FiguresStandAsInTheirSources) {
   const std::vector<Device> devices = ReadDevices(kMachines + "/gpus.yaml");
   const Device rtx_4090 = FindDevice(devices, "RTX 4090").value();
@@ -498,6 +524,9 @@ TEST(ShippedMachines, FiguresStandAsInTheirSources) {
   EXPECT_EQ(rtx_4090.memory, Gibibytes(24.0));
   EXPECT_EQ(rtx_4090.memory_bandwidth, GigabytesPerSecond(1008.0));
   EXPECT_EQ(rtx_4090.power_w, 450.0);
+  EXPECT_EQ(rtx_4090.multiprocessors, 128);
+  EXPECT_EQ(rtx_4090.last_cache, Mebibytes(72.0));
+  EXPECT_EQ(rtx_4090.process_nm, 5.0);
   const Cluster tupi = ReadCluster(kMachines + "/ufrgs-tupi.yaml");
   EXPECT_EQ(tupi.device, "rtx_4090");
   EXPECT_EQ(tupi.link.bandwidth, GigabitsPerSecond(1.0));

@@ -12,6 +12,7 @@
 
 #include "data/record/operation_counts.h"
 #include "data/workloads/catalog.h"
+#include "model/compute/carried_profile.h"
 #include "model/compute/profiled_compute.h"
 #include "model/overlap/buckets.h"
 #include "predictor/explanation.h"
@@ -99,6 +100,25 @@ TEST(ProfilePrediction, IsOfItsDeviceAlone) {
   alias.aliases = {"nvidia-h100"};
   EXPECT_EQ(error(alias, "t4"), std::nullopt) << "another name of the same device";
   EXPECT_EQ(error(std::nullopt, "nvidia h100"), std::nullopt);
+}
+
+// One that was carried over from another GPU says so, and doubts.
+TEST(ProfilePrediction, SaysWhatItWasCarriedOverFrom) {
+  Device t4 = T4();
+  t4.multiprocessors = 40;
+  Device v100 = t4;
+  v100.name = "v100";
+  v100.fp32 = TeraflopPerSecond(15.7);
+  v100.memory_bandwidth = GigabytesPerSecond(900.0);
+  v100.multiprocessors = 80;
+  const Workload resnet = Resnet50();
+  const ComputeProfile carried = CarryOver(Measured(resnet), t4, v100);
+  const Predictor predictor(SyntheticCluster(), resnet, v100, "v100", Compute(carried, resnet));
+  const Prediction p = predictor.Predict(AllreducePlan({1}, 32));
+  EXPECT_EQ(p.compute_source, ComputeSource::kProfile);
+  EXPECT_TRUE(HasFlag(p, "v100 was not measured: the times are those of t4"));
+  EXPECT_GT(p.parameter_log_sd, 0.9 * kCarriedLogSd);
+  EXPECT_LT(p.step_time, Profiled(t4).Predict(AllreducePlan({1}, 32)).step_time);
 }
 
 TEST(ProfilePrediction, IsTheSource) {

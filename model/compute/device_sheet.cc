@@ -1,0 +1,42 @@
+#include "model/compute/device_sheet.h"
+
+namespace stepcast {
+namespace {
+
+// A vector unit does two 16-bit operations in the place of one of 32 bits; more is another unit.
+constexpr double kMostOfVectors = 2.5;
+
+std::optional<WorkRate<>> PeakOf(const Device& device, Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+      return device.fp32;
+    case Precision::kTf32:
+      return device.tf32;
+    case Precision::kFp16:
+      return device.fp16;
+    case Precision::kBf16:
+      return device.bf16;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<DeviceSheet> SheetOf(const Device& device, Precision precision) {
+  if (!device.fp32 || !device.memory_bandwidth) return std::nullopt;
+  DeviceSheet sheet;
+  const std::optional<WorkRate<>> peak = PeakOf(device, precision);
+  sheet.flop_per_s = peak.value_or(*device.fp32).si();
+  sheet.bytes_per_s = device.memory_bandwidth->si();
+  const bool half = precision == Precision::kFp16 || precision == Precision::kBf16;
+  if (half) sheet.element_bytes = 2;
+  sheet.matrix_units = precision != Precision::kFp32 && peak &&
+                       (device.tf32 || *peak / *device.fp32 > kMostOfVectors);
+  sheet.multiprocessors = device.multiprocessors.value_or(0);
+  if (device.last_cache) sheet.cache_bytes = device.last_cache->si();
+  sheet.watts = device.power_w.value_or(0);
+  sheet.process_nm = device.process_nm.value_or(0);
+  return sheet;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,416 @@
+// The time of one operation on a device, in closed form, from the device's data sheet.
+//
+// Products of m x k by k x n, `count` of them in one call, are cut into tiles of tm x tn results
+// and their depth into s parts; multiprocessors compute a wave of tiles after another:
+//
+//   t(tm, tn, s) = || W tile, (M + [s > 1] w s count m n) / (e_p B) ||_4 + [s > 1] t_l
+//   tile         = 2 tm tn K / (P' / S) (1 + A (1/tm + 1/tn)) + tau
+//   W            = ceil(count ceil(m/tm) ceil(n/tn) s / S) + h
+//   K            = k / s, rounded up to 8, at least 32
+//   M            = max(bytes - kappa L, bytes / 5)          what the memory sees of the operands
+//   P'           = min(P, watts / (eps nm / 12))            the power limit holds the clock back
+//   t            = t_l + (mean over tiles of (least over s of t)^-c)^(-1/c)
+//
+//   P, B, L      peak [FLOP/s], memory bandwidth [B/s], last cache [B]
+//   S            multiprocessors; watts, nm: power limit [W], process of the chip [nm]
+//   w            bytes of a number
+//   c            how well a library chooses: the tile that it takes is not always the best
+//   the rest     kCurveParameterSpecs: meaning, unit, range and source of each
+//
+// A convolution is the product that it is lowered to, or Winograd's where ordinary units compute
+// and windows of 3 or 5 slide by one: 2 x 2 results from 16 products in one kernel, or (7 - r) x
+// (7 - r) from 36 products in kernels of their own, whichever is fastest. Each pass has its own
+// product and its own efficiency of gathering operands. Recurrent layers are one product for all
+// inputs, and for each position one product and a step of its own. All else passes the memory, at a
+// share of its bandwidth:
+//
+//   t = t_l + M / (e B)
+//
+// Passes add up: a backward pass is the gradient of the parameters and, where the operation has
+// one, that of its input; which there are is for the operation to say and not for its parameters.
+//
+// Holds for dense operations of 32 and 16 bits on GPUs of 2014 to 2020 and, by the same physics,
+// on their successors; a device without multiprocessors in its sheet has neither waves nor tiles
+// that do not fill it. Depthwise convolutions, pooling and embeddings have no public table: they
+// are taken to be bound by memory. Note that times never fall with batch, lengths or bytes and
+// never rise with P or B, and that no product beats the peak.
+//
+// Sources: NVIDIA, Matrix Multiplication Background User's Guide (tiles and waves); Williams,
+// Waterman, Patterson, CACM 52 (2009); Lavin and Gray, CVPR 2016 (Winograd's convolutions);
+// Horowitz, ISSCC 2014 (energy of arithmetic).
+#ifndef STEPCAST_MODEL_COMPUTE_OPERATION_CURVE_H_
+#define STEPCAST_MODEL_COMPUTE_OPERATION_CURVE_H_
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+#include <variant>
+
+#include "data/record/operation.h"
+#include "data/record/operation_counts.h"
+#include "model/compute/device_sheet.h"
+#include "model/numeric/p_norm.h"
+
+namespace stepcast {
+
+enum CurveParameter {
+  kVectorEnergy,
+  kMatrixEnergy,
+  kTileEdge,
+  kTileStart,
+  kWaveTail,
+  kTileChoice,
+  kProductBandwidth,
+  kKeptCache,
+  kForwardGather,
+  kDataGather,
+  kWeightGather,
+  kStridedGradient,
+  kFusedWinograd,
+  kWinogradTransform,
+  kElementBandwidth,
+  kSoftmaxBandwidth,
+  kNormBandwidth,
+  kRecurrentStep,
+  kKernelStart,
+  kCurveParameterCount
+};
+
+struct CurveParameterSpec {
+  std::string_view name;
+  std::string_view unit;  // as people read it; empty for a plain number
+  double si_per_unit;
+  double value;  // learnt, in that unit
+  double prior;  // before any table, with its standard deviation in ln
+  double log_sd;
+  double low;
+  double high;
+  std::string_view meaning;
+};
+
+// Values are learnt by tools/learn_devices from operation times that others published: DeepBench's
+// (V100, P100, M40, GTX 1080 Ti, three Titans) and those of single PyTorch operators on P100, V100,
+// T4 and A100 (NeuSight, ASPLOS 2025).
+inline constexpr std::array<CurveParameterSpec, kCurveParameterCount> kCurveParameterSpecs = {{
+    {"vector_energy", "pJ", 1e-12, 18.2, 15, 0.15, 5, 40,
+     "energy of an operation of the ordinary units at 12 nm, the whole board's"},
+    {"matrix_energy", "pJ", 1e-12, 2.4, 2.4, 0.2, 0.5, 10,
+     "energy of an operation of units for matrices at 12 nm, the whole board's"},
+    {"tile_edge", "", 1, 6.5, 15, 1, 0.5, 100,
+     "loads of a tile's operands, as so many multiply-adds for each row and column"},
+    {"tile_start", "us", 1e-6, 0.37, 0.3, 1, 0.01, 5, "time to start and to end a tile"},
+    {"wave_tail", "", 1, 0.89, 0.3, 1, 0.01, 3,
+     "waves that filling and draining the multiprocessors add"},
+    {"tile_choice", "", 1, 4.8, 4, 0.7, 1, 50,
+     "how well a library chooses among tiles: 1 at random, infinity the best"},
+    {"product_bandwidth", "", 1, 0.555, 0.6, 0.3, 0.1, 1,
+     "share of the memory's bandwidth that operands of products reach"},
+    {"kept_cache", "", 1, 0.11, 0.3, 1, 0.01, 1,
+     "share of the last cache that still holds what an operation reads"},
+    {"forward_gather", "", 1, 1, 0.95, 0.3, 0.2, 1,
+     "efficiency of a convolution's product, whose operand is gathered"},
+    {"data_gather", "", 1, 0.95, 0.85, 0.3, 0.2, 1, "the same, gradient of the input"},
+    {"weight_gather", "", 1, 0.61, 0.65, 0.3, 0.2, 1, "the same, gradient of the filter"},
+    {"strided_gradient", "", 1, 0.715, 0.5, 0.7, 0.05, 1,
+     "exponent of the stride in the work that the gradient of the input does for nothing"},
+    {"fused_winograd", "", 1, 0.463, 0.5, 0.3, 0.1, 1,
+     "efficiency of Winograd's products within one kernel"},
+    {"winograd_transform", "", 1, 0.547, 0.5, 0.5, 0.1, 1,
+     "share of the memory's bandwidth that Winograd's transforms reach"},
+    {"element_bandwidth", "", 1, 0.73, 0.8, 0.2, 0.2, 1,
+     "share of the memory's bandwidth that operations element by element reach"},
+    {"softmax_bandwidth", "", 1, 0.536, 0.65, 0.2, 0.2, 1, "the same, softmax"},
+    {"norm_bandwidth", "", 1, 0.445, 0.65, 0.2, 0.2, 1, "the same, normalisations"},
+    {"recurrent_step", "us", 1e-6, 32, 10, 1, 1, 200,
+     "time of a position of a recurrent layer beside its product"},
+    {"kernel_start", "us", 1e-6, 2.6, 4, 0.5, 0.5, 20,
+     "time from one kernel to the next on a device that is never without work"},
+}};
+
+template <class T>
+struct CurveParameters {
+  std::array<T, kCurveParameterCount> si;
+
+  const T& operator[](CurveParameter i) const { return si[static_cast<std::size_t>(i)]; }
+};
+
+// The learnt ones.
+inline CurveParameters<double> LearntCurve() {
+  CurveParameters<double> learnt{};
+  for (std::size_t i = 0; i < learnt.si.size(); ++i) {
+    learnt.si[i] = kCurveParameterSpecs[i].value * kCurveParameterSpecs[i].si_per_unit;
+  }
+  return learnt;
+}
+
+// A backward pass is the last two together.
+enum class CurvePass { kForward, kDataGradient, kWeightGradient };
+
+template <class T>
+class OperationCurve {
+ public:
+  // `burst` is how long [s] an operation may draw more than the power limit: none in training,
+  // which goes on, and some in a table whose operations were timed one by one.
+  OperationCurve(const DeviceSheet& sheet, const CurveParameters<T>& parameters, const T& burst)
+      : sheet_(sheet), p_(parameters), burst_(burst) {}
+
+  // Seconds of one pass; 0 where the operation has none.
+  T Time(const Operation& operation, CurvePass pass, double batch) const {
+    return std::visit([&](const auto& op) { return TimeOf(op, pass, batch); }, operation);
+  }
+  T Time(const Operation& operation, TrainingPass pass, double batch) const {
+    if (pass == TrainingPass::kForward) return Time(operation, CurvePass::kForward, batch);
+    if (pass == TrainingPass::kUpdate) return OfCounts(operation, pass, batch, kElementBandwidth);
+    return Time(operation, CurvePass::kDataGradient, batch) +
+           Time(operation, CurvePass::kWeightGradient, batch);
+  }
+
+  // `count` products of m x k by k x n.
+  T Product(double count, double m, double n, double k) const {
+    return Products(count, m, n, k, count == 1);
+  }
+  // Work that is not known in detail.
+  T Counted(double flop, double bytes) const {
+    return p_[kKernelStart] + PNorm(flop / Rate(flop, T(1.0)),
+                                    Seen(bytes) / (p_[kProductBandwidth] * sheet_.bytes_per_s),
+                                    kKnee);
+  }
+
+ private:
+  static constexpr double kKnee = 4.0;
+  struct Tile {
+    double rows;
+    double columns;
+  };
+  // Those of cuBLAS's and cuDNN's kernels, by their names.
+  static constexpr std::array<Tile, 6> kTiles = {
+      {{128, 128}, {128, 64}, {64, 128}, {64, 64}, {32, 128}, {128, 32}}};
+
+  T Products(double count, double m, double n, double k, bool may_split) const {
+    const double bytes = sheet_.element_bytes * count * (m * k + k * n + m * n);
+    return p_[kKernelStart] + Tiles(count, m, n, k, bytes, T(1.0), may_split);
+  }
+
+  // FLOP/s of all multiprocessors at work, for an operation of so much work.
+  T Rate(double flop, const T& efficiency) const {
+    const T peak = sheet_.flop_per_s * efficiency;
+    if (sheet_.watts == 0 || sheet_.process_nm == 0 || flop == 0) return peak;
+    const T& energy = p_[sheet_.matrix_units ? kMatrixEnergy : kVectorEnergy];
+    const T limited = flop * energy * (sheet_.process_nm / 12) / sheet_.watts - burst_;
+    const T unlimited = flop / peak;
+    return limited > unlimited ? T(flop / limited) : peak;
+  }
+
+  // Bytes of operands that pass the memory.
+  T Seen(double bytes) const {
+    const T cold = bytes - p_[kKeptCache] * sheet_.cache_bytes;
+    return cold > bytes / 5 ? cold : T(bytes / 5);
+  }
+
+  // Waves of tiles of so much work.
+  T Waves(double tiles, double flop_per_tile, const T& rate, const T& edge) const {
+    const T work = flop_per_tile * edge / rate;
+    if (sheet_.multiprocessors == 0) return tiles * work;
+    return (std::ceil(tiles / sheet_.multiprocessors) + p_[kWaveTail]) *
+           (work * sheet_.multiprocessors + p_[kTileStart]);
+  }
+
+  T Tiles(double count, double m, double n, double k, double bytes, const T& efficiency,
+          bool may_split) const {
+    using std::exp;
+    using std::log;
+    const T rate = Rate(2 * count * m * n * k, efficiency);
+    const T bandwidth = p_[kProductBandwidth] * sheet_.bytes_per_s;
+    const T memory = Seen(bytes) / bandwidth;
+    std::array<T, kTiles.size()> times;
+    for (std::size_t i = 0; i < kTiles.size(); ++i) {
+      const auto& [rows, columns] = kTiles[i];
+      const double tiles = count * std::ceil(m / rows) * std::ceil(n / columns);
+      const T edge = 1.0 + p_[kTileEdge] * (1 / rows + 1 / columns);
+      for (double parts = 1; parts <= 256; parts *= 2) {
+        const double depth = std::max(32.0, 8 * std::ceil(k / parts / 8));
+        const T waves = Waves(tiles * parts, 2 * rows * columns * depth, rate, edge);
+        T time;
+        if (parts == 1) {
+          time = PNorm(waves, memory, kKnee);
+        } else {
+          const double partial = sheet_.element_bytes * parts * count * m * n;
+          time = p_[kKernelStart] + PNorm(waves, memory + partial / bandwidth, kKnee);
+        }
+        if (parts == 1 || time < times[i]) times[i] = time;
+        if (!may_split || k <= 32 * parts) break;  // more parts are not smaller
+      }
+    }
+    const T best = *std::min_element(times.begin(), times.end());
+    T sum(0.0);
+    for (const T& time : times) sum += exp(-p_[kTileChoice] * log(time / best));
+    return best * exp(-log(sum / static_cast<double>(times.size())) / p_[kTileChoice]);
+  }
+
+  // ---- Operations.
+
+  T TimeOf(const std::monostate&, CurvePass, double) const { return T(0.0); }
+
+  T TimeOf(const DenseOp& o, CurvePass pass, double batch) const {
+    const double rows = batch * static_cast<double>(o.positions);
+    const auto inputs = static_cast<double>(o.inputs);
+    const auto units = static_cast<double>(o.units);
+    if (pass == CurvePass::kForward) return Product(1, rows, units, inputs);
+    if (pass == CurvePass::kWeightGradient) return Product(1, inputs, units, rows);
+    return o.input_gradient ? Product(1, rows, inputs, units) : T(0.0);
+  }
+
+  // Both operands are activations: two gradients, whatever the parameters.
+  T TimeOf(const BatchedProductOp& o, CurvePass pass, double batch) const {
+    const double count = batch * static_cast<double>(o.count);
+    const auto rows = static_cast<double>(o.rows);
+    const auto columns = static_cast<double>(o.columns);
+    const auto depth = static_cast<double>(o.depth);
+    if (pass == CurvePass::kForward) return Product(count, rows, columns, depth);
+    if (pass == CurvePass::kDataGradient) return Product(count, rows, depth, columns);
+    return Product(count, depth, columns, rows);
+  }
+
+  T TimeOf(const ConvolutionOp& o, CurvePass pass, double batch) const {
+    if (o.groups > 1 && o.groups == o.channels) return OfMemory(o, pass, batch, kNormBandwidth);
+    if (pass == CurvePass::kDataGradient && !o.input_gradient) return T(0.0);
+    const auto groups = static_cast<double>(o.groups);
+    const Lengths2 out = o.output();
+    const auto channels = static_cast<double>(o.channels) / groups;
+    const auto filters = static_cast<double>(o.filters) / groups;
+    const auto window = static_cast<double>(o.kernel.height * o.kernel.width);
+    const auto stride = static_cast<double>(o.stride.height * o.stride.width);
+    const double in_pixels = batch * static_cast<double>(o.input.height * o.input.width);
+    const double out_pixels = batch * static_cast<double>(out.height * out.width);
+    const double bytes =
+        sheet_.element_bytes * groups *
+        (channels * in_pixels + filters * out_pixels + window * channels * filters);
+    T time;
+    if (pass == CurvePass::kForward) {
+      time =
+          Tiles(groups, out_pixels, filters, window * channels, bytes, p_[kForwardGather], false);
+    } else if (pass == CurvePass::kWeightGradient) {
+      time = Tiles(groups, filters, window * channels, out_pixels, bytes, p_[kWeightGather], true);
+    } else {
+      // Of in_pixels products with the whole window, a share of 1 / stride is of use.
+      using std::pow;
+      const T efficiency = p_[kDataGather] * pow(T(1 / stride), p_[kStridedGradient]);
+      time =
+          Tiles(groups, in_pixels, channels, window * filters / stride, bytes, efficiency, false);
+    }
+    const bool square = o.kernel.height == o.kernel.width && stride == 1 && groups == 1 &&
+                        o.dilation == Lengths2{1, 1} && !sheet_.matrix_units;
+    const auto r = static_cast<double>(o.kernel.height);
+    if (square && (r == 3 || r == 5)) {
+      const bool data = pass == CurvePass::kDataGradient;
+      const double in = data ? filters : channels;
+      const double made = data ? channels : filters;
+      const Lengths2& lengths = data ? o.input : out;
+      const auto cut = [&](double results) {
+        return batch * std::ceil(static_cast<double>(lengths.height) / results) *
+               std::ceil(static_cast<double>(lengths.width) / results);
+      };
+      const T apart = WinogradApart(cut(7 - r), in, made, window,
+                                    channels * in_pixels + filters * out_pixels, pass);
+      if (apart < time) time = apart;
+      if (r == 3 && pass != CurvePass::kWeightGradient) {
+        const T fused = FusedWinograd(cut(2), in, made, bytes);
+        if (fused < time) time = fused;
+      }
+    }
+    return p_[kKernelStart] + time;
+  }
+
+  // Tiles of 32 filters and 32 pieces of 2 x 2 results.
+  T FusedWinograd(double pieces, double in, double made, double bytes) const {
+    constexpr double kSide = 32;
+    constexpr double kProducts = 16;
+    const T rate = Rate(2 * kProducts * pieces * in * made, p_[kFusedWinograd]);
+    const double depth = 8 * std::ceil(in / 8);
+    const T waves = Waves(std::ceil(pieces / kSide) * std::ceil(made / kSide),
+                          2 * kProducts * kSide * kSide * depth, rate, T(1.0));
+    return PNorm(waves, Seen(bytes) / (p_[kProductBandwidth] * sheet_.bytes_per_s), kKnee);
+  }
+
+  // Transforms of input, filter and output, and 36 products between them.
+  T WinogradApart(double pieces, double in, double made, double window, double activations,
+                  CurvePass pass) const {
+    constexpr double kProducts = 36;
+    const bool weights = pass == CurvePass::kWeightGradient;
+    const double transformed = kProducts * (pieces * in + pieces * made + in * made);
+    const double bytes = sheet_.element_bytes * transformed;
+    const T products = weights ? Tiles(kProducts, in, made, pieces, bytes, T(1.0), true)
+                               : Tiles(kProducts, pieces, made, in, bytes, T(1.0), false);
+    const double moved = sheet_.element_bytes * (activations + window * in * made + transformed);
+    return products + moved / (p_[kWinogradTransform] * sheet_.bytes_per_s) +
+           3.0 * p_[kKernelStart];
+  }
+
+  T TimeOf(const RecurrentOp& o, CurvePass pass, double batch) const {
+    const double gates = o.cell == RecurrentCell::kLstm ? 4 : 3;
+    return Recurrent(gates, static_cast<double>(o.positions), static_cast<double>(o.inputs),
+                     static_cast<double>(o.hidden), static_cast<double>(o.directions), pass, batch);
+  }
+
+ public:
+  // Both directions go on side by side. `inputs` 0: they are added as they are.
+  T Recurrent(double gates, double positions, double inputs, double hidden, double directions,
+              CurvePass pass, double batch) const {
+    const double units = gates * hidden;
+    const double rows = batch * positions;
+    if (pass == CurvePass::kWeightGradient) {
+      return directions * Product(1, units, hidden + inputs, rows);
+    }
+    const bool forward = pass == CurvePass::kForward;
+    T time = positions *
+             (p_[kRecurrentStep] + (forward ? Products(directions, batch, units, hidden, true)
+                                            : Products(directions, batch, hidden, units, true)));
+    if (inputs > 0) {
+      time += forward ? Product(1, rows, directions * units, inputs)
+                      : Product(1, rows, inputs, directions * units);
+    }
+    return time;
+  }
+
+ private:
+  template <class Op>
+  T OfMemory(const Op& op, CurvePass pass, double batch, CurveParameter bandwidth) const {
+    if (pass == CurvePass::kForward) {
+      return OfCounts(op, TrainingPass::kForward, batch, bandwidth);
+    }
+    // Counted as one backward pass.
+    if (pass == CurvePass::kWeightGradient) return T(0.0);
+    return OfCounts(op, TrainingPass::kBackward, batch, bandwidth);
+  }
+
+  T OfCounts(const Operation& op, TrainingPass pass, double batch, CurveParameter bandwidth) const {
+    const OperationCounts counts = CountOperation(op, pass);
+    const double bytes =
+        sheet_.element_bytes * (counts.elements_per_sample * batch + counts.elements);
+    return p_[kKernelStart] + Seen(bytes) / (p_[bandwidth] * sheet_.bytes_per_s);
+  }
+
+  T TimeOf(const NormalizationOp& o, CurvePass pass, double batch) const {
+    return OfMemory(o, pass, batch, kNormBandwidth);
+  }
+  T TimeOf(const ActivationOp& o, CurvePass pass, double batch) const {
+    const bool softmax = o.function == Function::kSoftmax;
+    return OfMemory(o, pass, batch, softmax ? kSoftmaxBandwidth : kElementBandwidth);
+  }
+  T TimeOf(const AllocateOp&, CurvePass, double) const { return T(0.0); }
+  // Pooling, element-wise operations, embeddings, copies.
+  template <class Op>
+  T TimeOf(const Op& op, CurvePass pass, double batch) const {
+    return OfMemory(op, pass, batch, kElementBandwidth);
+  }
+
+  DeviceSheet sheet_;
+  CurveParameters<T> p_;
+  T burst_;
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_MODEL_COMPUTE_OPERATION_CURVE_H_

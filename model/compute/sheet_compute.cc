@@ -1,0 +1,113 @@
+#include "model/compute/sheet_compute.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "model/compute/operation_curve.h"
+#include "model/compute/profiled_compute.h"
+
+namespace stepcast {
+namespace {
+
+constexpr double kCurveBatches[] = {1, 4, 16, 64, 256};
+
+// Whether a layer multiplies two things that both have a gradient.
+bool HasTwoGradients(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::kConvolution:
+    case LayerKind::kDepthwiseConvolution:
+    case LayerKind::kDense:
+    case LayerKind::kRecurrent:
+    case LayerKind::kAttention:
+      return true;
+    case LayerKind::kEmbedding:
+    case LayerKind::kNormalization:
+    case LayerKind::kActivation:
+    case LayerKind::kPooling:
+    case LayerKind::kElementwise:
+    case LayerKind::kReshape:
+      return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool HasSheetTime(const Workload& workload, const std::optional<Device>& device) {
+  return !workload.layers.empty() && workload.forward_flop().si() > 0 && device &&
+         SheetOf(*device, Precision::kFp32);
+}
+
+SheetCompute::SheetCompute(const Workload& workload, const Device& device, Precision precision)
+    : workload_(workload), sheet_(SheetOf(device, precision).value()) {}
+
+SheetCompute::Layers SheetCompute::Evaluate(double batch) const {
+  const OperationCurve<double> curve(sheet_, LearntCurve(), 0.0);
+  // Networks repeat their layers.
+  std::map<Operation, std::pair<double, double>> known;
+  Layers layers;
+  bool gradients = false;
+  DataSize<> in;
+  for (const Layer& layer : workload_.layers) {
+    gradients = gradients || !layer.tensors.empty();
+    std::pair<double, double> times;
+    if (layer.operation.index() > 0) {
+      const auto [it, is_new] = known.try_emplace(layer.operation);
+      if (is_new) {
+        it->second = {curve.Time(layer.operation, TrainingPass::kForward, batch),
+                      curve.Time(layer.operation, TrainingPass::kBackward, batch)};
+      }
+      times = it->second;
+    } else {
+      const double flop = layer.forward_flop.si() * batch;
+      const double share = sheet_.element_bytes / kBytesPerElement;
+      const double bytes = share * ((in + layer.activation_bytes).in(kBytes)*batch +
+                                    kBytesPerElement * static_cast<double>(layer.parameters()));
+      times.first = times.second = curve.Counted(flop, bytes);
+      if (HasTwoGradients(layer.kind)) times.second *= 2;
+    }
+    layers.forward.push_back(times.first);
+    layers.backward.push_back(gradients ? times.second : 0);
+    in = layer.activation_bytes;
+  }
+  return layers;
+}
+
+SheetTime SheetCompute::At(double batch) const {
+  const Layers layers = Evaluate(batch);
+  const auto sum = [](const std::vector<double>& seconds) {
+    return Seconds(std::accumulate(seconds.begin(), seconds.end(), 0.0));
+  };
+  SheetTime time;
+  time.forward = sum(layers.forward);
+  time.backward = sum(layers.backward);
+  const OperationCurve<double> curve(sheet_, LearntCurve(), 0.0);
+  const UpdateOp update{Optimizer::kMomentum, workload_.trainable_parameters};
+  time.update = Seconds(curve.Time(update, TrainingPass::kUpdate, 1));
+  const auto with_backward = std::count_if(layers.backward.begin(), layers.backward.end(),
+                                           [](double seconds) { return seconds > 0; });
+  time.host = kHostOverhead *
+              (static_cast<double>(layers.forward.size()) + static_cast<double>(with_backward));
+  return time;
+}
+
+FittedCurve<double> SheetCompute::Curve() const {
+  std::vector<double> batches(std::begin(kCurveBatches), std::end(kCurveBatches));
+  std::vector<double> seconds;
+  Duration<> host;
+  for (const double batch : batches) {
+    const SheetTime time = At(batch);
+    seconds.push_back((time.forward + time.backward).si());
+    host = time.host;
+  }
+  return CurveThrough(batches, seconds, Duration<>(), host);
+}
+
+std::vector<double> SheetCompute::BackwardSeconds(double batch) const {
+  return Evaluate(batch).backward;
+}
+
+}  // namespace stepcast

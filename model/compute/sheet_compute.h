@@ -1,0 +1,65 @@
+// Compute time of a workload from a data sheet, for a device that nobody has measured: the sum of
+// its operations by the curve of model/compute/operation_curve.h, at the batch that is asked.
+//
+//   D(b)   = sum over layers of forward and backward                         on the device  [s]
+//   host   = o 2 L                                                                          [s]
+//   u      = update of all parameters at once                                               [s]
+//
+//   L, o   as in model/compute/profiled_compute.h; before the first layer with parameters nothing
+//          has a backward pass
+//
+// A layer whose operation is not stated is work and bytes; its backward pass has two gradients
+// where it multiplies (convolution, dense, recurrent, attention) and one elsewhere.
+//
+// Note that times never fall with b and never rise with a peak or a bandwidth.
+#ifndef STEPCAST_MODEL_COMPUTE_SHEET_COMPUTE_H_
+#define STEPCAST_MODEL_COMPUTE_SHEET_COMPUTE_H_
+
+#include <optional>
+#include <vector>
+
+#include "data/record/machine.h"
+#include "data/record/workload.h"
+#include "data/units/quantity.h"
+#include "model/compute/device_sheet.h"
+#include "model/compute/fitted_curve.h"
+
+namespace stepcast {
+
+struct SheetTime {
+  Duration<> forward;  // on the device
+  Duration<> backward;
+  Duration<> update;
+  Duration<> host;  // of forward and backward
+};
+
+// Whether the workload has layers with work and the device a peak and a memory bandwidth.
+bool HasSheetTime(const Workload& workload, const std::optional<Device>& device);
+
+class SheetCompute {
+ public:
+  // Requires HasSheetTime. In 32 bits unless it says otherwise.
+  SheetCompute(const Workload& workload, const Device& device,
+               Precision precision = Precision::kFp32);
+
+  SheetTime At(double batch) const;
+  // Forward and backward as the step model's curve, as near as it comes to all batches of
+  // kCurveBatches.
+  FittedCurve<double> Curve() const;
+  // Seconds of each layer's backward pass, in forward order.
+  std::vector<double> BackwardSeconds(double batch) const;
+
+ private:
+  struct Layers {
+    std::vector<double> forward;
+    std::vector<double> backward;
+  };
+  Layers Evaluate(double batch) const;
+
+  const Workload& workload_;
+  DeviceSheet sheet_;
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_MODEL_COMPUTE_SHEET_COMPUTE_H_

@@ -1,0 +1,249 @@
+// The curve of an operation: cases by hand, and what it promises for any operation and device.
+#include "model/compute/operation_curve.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "data/workloads/catalog.h"
+#include "tests/model/support.h"
+
+namespace stepcast {
+namespace {
+
+// 100 multiprocessors of 100 GFLOP/s, 1 TB/s.
+DeviceSheet Round() {
+  DeviceSheet sheet;
+  sheet.flop_per_s = 1e13;
+  sheet.bytes_per_s = 1e12;
+  sheet.multiprocessors = 100;
+  return sheet;
+}
+
+// What is usually small is nothing, what is a share is all, and a library takes the best tile.
+CurveParameters<double> Ideal() {
+  CurveParameters<double> p = LearntCurve();
+  for (const CurveParameter i :
+       {kTileEdge, kTileStart, kWaveTail, kKeptCache, kKernelStart, kRecurrentStep}) {
+    p.si[i] = 0;
+  }
+  p.si[kTileChoice] = 1e4;
+  for (const CurveParameter i : {kProductBandwidth, kElementBandwidth, kSoftmaxBandwidth,
+                                 kNormBandwidth, kForwardGather, kDataGather, kWeightGather}) {
+    p.si[i] = 1;
+  }
+  return p;
+}
+
+OperationCurve<double> At(const DeviceSheet& sheet,
+                          const CurveParameters<double>& p = LearntCurve()) {
+  return {sheet, p, 0.0};
+}
+
+// 1280 x 1280 are 100 tiles of 128 x 128: one wave of 2 128 128 4096 FLOP at 100 GFLOP/s. With one
+// row more, four products are 440 such tiles, five waves, or 1680 of 64 x 64, 17 waves of a
+// quarter.
+TEST(OperationCurve, TilesAndWavesByHand) {
+  const OperationCurve<double> curve = At(Round(), Ideal());
+  const double wave = 2.0 * 128 * 128 * 4096 / 1e11;
+  EXPECT_NEAR(curve.Product(1, 1280, 1280, 4096) / wave, 1, 1e-3);
+  EXPECT_NEAR(curve.Product(4, 1281, 1280, 4096) / wave, 4.25, 0.01);
+  EXPECT_NEAR(curve.Product(8, 1280, 1280, 4096) / wave, 8, 0.01);
+  // Depths are those of whole eights.
+  EXPECT_NEAR(curve.Product(1, 1280, 1280, 4089) / wave, 1, 1e-3);
+}
+
+// One tile for 100 multiprocessors: its depth is cut into as many parts as still pay. 64 products
+// in one call are not cut: 256 tiles of 64 x 64 are three waves.
+TEST(OperationCurve, DeepProductsAreSplit) {
+  const OperationCurve<double> curve = At(Round(), Ideal());
+  const double whole = 2.0 * 128 * 128 * 65536 / 1e11;
+  EXPECT_LT(curve.Product(1, 128, 128, 65536), whole / 40);
+  EXPECT_NEAR(curve.Product(64, 128, 128, 65536) / whole, 0.75, 0.01);
+}
+
+// Three tensors of 1 GB.
+TEST(OperationCurve, MemoryByHand) {
+  const OperationCurve<double> curve = At(Round(), Ideal());
+  const ElementwiseOp sum{ElementwiseKind::kAdd, 250'000, 1000, false};
+  EXPECT_NEAR(curve.Time(sum, TrainingPass::kForward, 1), 3e-3, 1e-12);
+  const ActivationOp relu{Function::kRelu, 1000, 250'000};
+  EXPECT_NEAR(curve.Time(relu, TrainingPass::kForward, 1), 2e-3, 1e-12);
+  EXPECT_NEAR(curve.Time(relu, TrainingPass::kBackward, 1), 3e-3, 1e-12);
+  CurveParameters<double> slow = Ideal();
+  slow.si[kSoftmaxBandwidth] = 0.5;
+  const ActivationOp softmax{Function::kSoftmax, 1000, 250'000};
+  EXPECT_NEAR(At(Round(), slow).Time(softmax, CurvePass::kForward, 1) /
+                  curve.Time(softmax, CurvePass::kForward, 1),
+              2, 1e-12);
+  EXPECT_EQ(At(Round(), slow).Time(relu, CurvePass::kForward, 1),
+            curve.Time(relu, CurvePass::kForward, 1));
+  const UpdateOp momentum{Optimizer::kMomentum, 250'000'000};
+  EXPECT_NEAR(curve.Time(momentum, TrainingPass::kUpdate, 1), 8e-3, 1e-12);
+}
+
+// What stays in the last cache does not pass the memory, but for a fifth.
+TEST(OperationCurve, TheLastCacheKeepsItsShare) {
+  CurveParameters<double> p = Ideal();
+  p.si[kKeptCache] = 0.5;
+  DeviceSheet sheet = Round();
+  sheet.cache_bytes = 40e6;
+  const auto seconds = [&](std::int64_t bytes) {
+    return At(sheet, p).Time(CopyOp{bytes / 8}, TrainingPass::kForward, 1);
+  };
+  EXPECT_NEAR(seconds(100'000'000), 80e-6, 1e-12);
+  EXPECT_NEAR(seconds(20'000'000), 4e-6, 1e-12);
+}
+
+// 70 W at 15 pJ are 4.67 TFLOP/s, whatever the peak; a burst goes on at the peak for so long.
+TEST(OperationCurve, ThePowerLimitHoldsTheClockBack) {
+  CurveParameters<double> p = Ideal();
+  p.si[kVectorEnergy] = 15e-12;
+  DeviceSheet sheet = Round();
+  const auto seconds = [&](double burst) {
+    return OperationCurve<double>(sheet, p, burst).Product(8, 1280, 1280, 4096);
+  };
+  const double free = seconds(0);
+  sheet.watts = 70;
+  sheet.process_nm = 12;
+  const double flop = 8 * 2.0 * 1280 * 1280 * 4096;
+  EXPECT_NEAR(seconds(0) / (flop * 15e-12 / 70), 1, 0.01);
+  EXPECT_NEAR(seconds(1), free, 1e-9);
+  sheet.process_nm = 6;
+  EXPECT_NEAR(seconds(0) / (flop * 7.5e-12 / 70), 1, 0.01);
+}
+
+// A 3 x 3 window by Winograd is faster than the peak allows the plain product; one of 3 x 1 is not.
+TEST(OperationCurve, WindowsOfThreeAreWinograds) {
+  ConvolutionOp op;
+  op.channels = op.filters = 256;
+  op.input = {56, 56};
+  op.kernel = {3, 3};
+  op.stride = op.dilation = {1, 1};
+  op.padding = {1, 1, 1, 1};
+  const OperationCurve<double> curve = At(Round(), Ideal());
+  const auto flop = [&] { return 64 * CountOperation(op, TrainingPass::kForward).flop_per_sample; };
+  EXPECT_LT(curve.Time(op, CurvePass::kForward, 64), flop() / 1e13 / 1.3);
+  op.kernel = {3, 1};
+  op.padding = {1, 0, 1, 0};
+  EXPECT_GE(curve.Time(op, CurvePass::kForward, 64), flop() / 1e13);
+  DeviceSheet matrix = Round();
+  matrix.matrix_units = true;
+  op.kernel = {3, 3};
+  op.padding = {1, 1, 1, 1};
+  EXPECT_GE(At(matrix, Ideal()).Time(op, CurvePass::kForward, 64), flop() / 1e13);
+}
+
+// Products of activations have two gradients although they have no parameters; what reads the
+// network's input has one although it has some; a sum has one.
+TEST(OperationCurve, GradientsAreThoseOfTheInputs) {
+  const OperationCurve<double> curve = At(Round());
+  const BatchedProductOp attention{12, 512, 512, 512};
+  EXPECT_NEAR(curve.Time(attention, TrainingPass::kBackward, 8) /
+                  curve.Time(attention, TrainingPass::kForward, 8),
+              2, 0.01);
+  DenseOp dense{512, 1024, 1024};
+  const double both = curve.Time(dense, TrainingPass::kBackward, 8);
+  dense.input_gradient = false;
+  EXPECT_NEAR(curve.Time(dense, TrainingPass::kBackward, 8) / both, 0.5, 0.1);
+  EXPECT_EQ(curve.Time(dense, CurvePass::kDataGradient, 8), 0);
+  const DenseOp narrow{512, 200, 3000};
+  EXPECT_EQ(curve.Time(narrow, CurvePass::kWeightGradient, 8), curve.Product(1, 200, 3000, 4096));
+  EXPECT_EQ(curve.Time(narrow, CurvePass::kDataGradient, 8), curve.Product(1, 4096, 200, 3000));
+}
+
+// A position after another: twice as many take twice as long. Two directions go side by side.
+TEST(OperationCurve, RecurrentLayersGoPositionByPosition) {
+  const OperationCurve<double> curve = At(Round());
+  const double once = curve.Recurrent(4, 100, 0, 512, 1, CurvePass::kForward, 16);
+  EXPECT_NEAR(curve.Recurrent(4, 200, 0, 512, 1, CurvePass::kForward, 16) / once, 2, 1e-12);
+  for (const auto& [cell, gates] :
+       {std::pair(RecurrentCell::kLstm, 4), std::pair(RecurrentCell::kGru, 3)}) {
+    EXPECT_EQ(curve.Time(RecurrentOp{cell, 100, 256, 512, 1}, CurvePass::kForward, 16),
+              curve.Recurrent(gates, 100, 256, 512, 1, CurvePass::kForward, 16));
+  }
+  const double both = curve.Recurrent(4, 100, 0, 512, 2, CurvePass::kForward, 16);
+  EXPECT_GE(both, once);
+  EXPECT_LT(both, 2 * once - 99 * LearntCurve()[kRecurrentStep]);
+  EXPECT_GT(once, 100 * LearntCurve()[kRecurrentStep]);
+}
+
+std::vector<Operation> OperationsOf(const char* name) {
+  std::vector<Operation> operations;
+  const Workload workload = *FindWorkload(name);
+  for (const Layer& layer : workload.layers) operations.push_back(layer.operation);
+  return operations;
+}
+
+// Layers of all kinds, every fifth.
+const std::vector<Operation>& SomeOperations() {
+  static const std::vector<Operation> some = [] {
+    std::vector<Operation> kept;
+    for (const char* name : {"resnet50", "bert_base", "deepspeech2", "mobilenet", "ncf"}) {
+      const std::vector<Operation> all = OperationsOf(name);
+      for (std::size_t i = 0; i < all.size(); i += 5) kept.push_back(all[i]);
+    }
+    return kept;
+  }();
+  return some;
+}
+
+DeviceSheet RandomSheet() {
+  DeviceSheet sheet;
+  sheet.flop_per_s = *LogUniform(1e11, 1e15);
+  sheet.bytes_per_s = *LogUniform(1e10, 1e13);
+  sheet.multiprocessors = *Whole(0, 200);
+  sheet.cache_bytes = *LogUniform(1e5, 1e8);
+  sheet.watts = *Whole(0, 1) == 0 ? 0 : *LogUniform(10, 1000);
+  sheet.process_nm = *LogUniform(3, 30);
+  return sheet;
+}
+
+RC_GTEST_PROP(OperationCurveProperty, NeverFallsWithTheBatchNorRisesWithTheDevice, ()) {
+  const DeviceSheet sheet = RandomSheet();
+  const Operation& op =
+      SomeOperations()[static_cast<std::size_t>(*Whole(0, int(SomeOperations().size()) - 1))];
+  const double batch = *Whole(1, 300);
+  DeviceSheet faster = sheet;
+  faster.flop_per_s *= *LogUniform(1, 10);
+  DeviceSheet wider = sheet;
+  wider.bytes_per_s *= *LogUniform(1, 10);
+  DeviceSheet stronger = sheet;
+  stronger.watts *= *LogUniform(1, 10);
+  for (const TrainingPass pass : {TrainingPass::kForward, TrainingPass::kBackward}) {
+    const double time = At(sheet).Time(op, pass, batch);
+    const double rounding = 1 - 1e-12;
+    RC_ASSERT(std::isfinite(time) && time >= 0);
+    RC_ASSERT(At(sheet).Time(op, pass, batch + 1) >= time * rounding);
+    RC_ASSERT(At(faster).Time(op, pass, batch) * rounding <= time);
+    RC_ASSERT(At(wider).Time(op, pass, batch) * rounding <= time);
+    RC_ASSERT(At(stronger).Time(op, pass, batch) * rounding <= time);
+  }
+}
+
+RC_GTEST_PROP(OperationCurveProperty, NoProductBeatsThePeak, ()) {
+  const DeviceSheet sheet = RandomSheet();
+  const double count = *Whole(1, 100);
+  const double m = *Whole(1, 5000);
+  const double n = *Whole(1, 5000);
+  const double k = *Whole(1, 5000);
+  const double time = At(sheet).Product(count, m, n, k);
+  RC_ASSERT(time >= 2 * count * m * n * k / sheet.flop_per_s);
+  RC_ASSERT(At(sheet).Product(count, m + 1, n, k) >= time * (1 - 1e-12));
+  RC_ASSERT(At(sheet).Product(count, m, n, k + 1) >= time * (1 - 1e-12));
+}
+
+TEST(OperationCurve, ParametersAreWithinTheirRanges) {
+  for (const CurveParameterSpec& spec : kCurveParameterSpecs) {
+    EXPECT_GT(spec.low, 0) << spec.name;
+    EXPECT_LE(spec.low, spec.value) << spec.name;
+    EXPECT_GE(spec.high, spec.value) << spec.name;
+    EXPECT_FALSE(spec.meaning.empty()) << spec.name;
+  }
+}
+
+}  // namespace
+}  // namespace stepcast
