@@ -376,7 +376,7 @@ void DriftCheck::AddPlans() {
   std::map<PlanKey, std::size_t> known;
   for (const Run& run : problem_.runs) {
     Checked& checked = Of(run);
-    const DataSize<> cap = run.plan.bucket.value_or(DefaultBucket(run.plan.strategy));
+    const DataSize<> cap = BucketCap(run.plan, checked.workload->gradient_bytes);
     auto& buckets = checked.buckets[cap.in(kBytes)];
     if (!buckets) {
       buckets = std::make_shared<const std::vector<Bucket>>(MakeBuckets(*checked.workload, cap));

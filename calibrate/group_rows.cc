@@ -32,7 +32,7 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
   for (std::size_t i = 0; i < problem.runs.size(); ++i) {
     const Run& run = problem.runs[i];
     const Workload& workload = problem.workloads.at(run.workload);
-    const DataSize<> cap = run.plan.bucket.value_or(DefaultBucket(run.plan.strategy));
+    const DataSize<> cap = BucketCap(run.plan, workload.gradient_bytes);
     auto& shared = buckets[{run.workload, cap.in(kBytes)}];
     if (!shared) {
       shared = std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload, cap));

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "data/plan/check.h"
 #include "model/step/discrepancy.h"
 
 namespace stepcast {
@@ -133,13 +134,7 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
 namespace {
 
 // One worker alone.
-Plan WithoutServers(Plan plan) {
-  plan.strategy = Strategy::kNone;
-  plan.servers = 0;
-  plan.server = {};
-  plan.server_link = {};
-  return plan;
-}
+Plan Alone(const Plan& plan) { return WithStrategy(plan, Strategy::kNone); }
 
 }  // namespace
 
@@ -149,10 +144,9 @@ void AddHostRuns(const BelievedModel& model, const Plan& target, const Calibrate
   const double log_sd = next->runs.empty() ? next->log_sd : next->runs.back().log_sd;
   for (const std::string& host : hosts) {
     if (range.hosts_alone.count(host) > 0) continue;
-    Plan plan = WithoutServers(target);
+    Plan plan = Alone(target);
     plan.placement = {1};
     plan.hosts = {host};
-    plan.backup_workers = 0;
     if (!UsesServers(target.strategy) && DevicesOnFullestNode(target.placement) > 1) {
       // All of its devices: the slowest of them sets the pace.
       plan.placement = {DevicesOnFullestNode(target.placement)};
@@ -194,7 +188,7 @@ std::vector<Plan> CandidatePlans(const Plan& target, const CalibratedRange::Batc
         if (named) plan.hosts.resize(static_cast<std::size_t>(n));
         plan.backup_workers = std::min(target.backup_workers, plan.workers() - 1);
         if (plan.workers() == 1 && !UsesServers(plan.strategy)) {
-          plan = WithoutServers(std::move(plan));
+          plan = Alone(plan);
         }
         plans.push_back(std::move(plan));
       }

@@ -14,6 +14,7 @@
 #include "calibrate/excerpt.h"
 #include "calibrate/scatter.h"
 #include "calibrate/text.h"
+#include "data/plan/check.h"
 #include "data/plan/key.h"
 #include "model/step/believed_model.h"
 #include "model/step/plan_key.h"
@@ -543,8 +544,7 @@ class Diagnosis {
       }
       return cause + "or steps of the warm-up";
     }
-    Plan alone = plan_;
-    alone.strategy = Strategy::kNone;
+    const Plan alone = WithStrategy(plan_, Strategy::kNone);
     if (!model_.workload().communication_only && LogRatio(alone) < -met_) {
       return "faster than the compute alone: fewer samples, another precision or another device?";
     }

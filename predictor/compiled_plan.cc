@@ -152,7 +152,7 @@ std::size_t CompiledPlan::PredictMany(const QueryArrays& queries,
 
 int CompiledPlan::MostLocalBatch(const PlanQuery& query) const noexcept {
   const internal::CompiledState& c = *compiled_;
-  const std::optional<DataSize<>>& left = c.MemoryLeft(query);
+  const std::optional<DataSize<>> left = c.MemoryLeft(query);
   if (!left) return c.most_batch;
   if (left->si() < 0) return 0;
   if (!(c.memory_per_sample.si() > 0)) return c.most_batch;

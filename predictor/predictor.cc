@@ -116,11 +116,11 @@ Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
 }
 
 StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* why) const {
-  auto buckets =
-      plan.bucket
-          ? std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, *plan.bucket))
-      : UsesServers(plan.strategy) ? server_buckets_
-                                   : default_buckets_;
+  const DataSize<> cap = BucketCap(plan, workload_.gradient_bytes);
+  auto buckets = plan.bucket || plan.shard == Shard::kParameters
+                     ? std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, cap))
+                 : UsesServers(plan.strategy) ? server_buckets_
+                                              : default_buckets_;
   StepFacts facts = MakeStepFacts(cluster_, plan, workload_, std::move(buckets));
   if (profile_) facts.compute_shape = profile_->ShapeAt(plan.local_batch);
   if (TraitsOf(plan.strategy).to_be_chosen) {
@@ -267,7 +267,7 @@ void Predictor::SetQuantiles(const StepFacts& facts, const StepTerms<double>& te
   // makes synchronous steps of; the mean of both is that of the step.
   const double together = TraitsOf(facts.strategy).synchronous ? 1 : terms.async.together;
   const Duration<> spread =
-      terms.micro * (workload.straggler_spread() * std::sqrt(1.0 * facts.accumulation_steps));
+      terms.micro * (workload.straggler_spread() * internal::SpreadOfStep(facts));
   const Duration<> without_wait = prediction->step_time - prediction->breakdown.straggler_wait;
   const auto of = [&](const StepScatter& scatter) {
     return StepQuantiles(without_wait, spread, prediction->scatter_log_sd, scatter);

@@ -9,10 +9,10 @@
 
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
+#include "data/values/names.h"
 #include "data/values/placement.h"
 
 namespace stepcast {
-namespace {
 
 bool Allows(GoesWith with, const StrategyTraits& strategy) {
   switch (with) {
@@ -28,9 +28,15 @@ bool Allows(GoesWith with, const StrategyTraits& strategy) {
       return strategy.may_bound_staleness();
     case GoesWith::kSynchronous:
       return strategy.may_have_backup_workers();
+    case GoesWith::kAllreduces:
+      return strategy.may_be_rare();
+    case GoesWith::kHalves:
+      return strategy.may_shard();
   }
   return false;
 }
+
+namespace {
 
 // What is allowed: "strategy ps-sync, ps-async or byteps".
 std::string StrategiesWith(GoesWith with) {
@@ -138,6 +144,20 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts
   if (plan.backup_workers >= plan.workers()) {
     refuse("backup-workers", std::to_string(plan.backup_workers), "is out of range",
            fmt::format("a whole number from 0 to {}", plan.workers() - 1));
+  }
+  if (plan.shard != Shard::kNone) {
+    const std::string with_shard = fmt::format("with shard {}", NameOf(plan.shard));
+    if (plan.local_steps > 1) {
+      refuse("local-steps", std::to_string(plan.local_steps), with_shard,
+             "1: who keeps a part of the model only cannot go on by itself");
+    }
+    if (plan.backup_workers > 0) {
+      refuse("backup-workers", std::to_string(plan.backup_workers), with_shard,
+             "0: each worker has a part that the others need");
+    }
+    if (plan.overlap == Overlap::kPNorm) {
+      refuse("overlap", NameOf(plan.overlap), with_shard, "buckets or none");
+    }
   }
 }
 

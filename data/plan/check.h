@@ -10,6 +10,10 @@
 namespace stepcast {
 
 struct FieldFacts;
+enum class GoesWith;
+
+// Whether a field that goes with `with` may say something else than its default beside `strategy`.
+bool Allows(GoesWith with, const StrategyTraits& strategy);
 
 // Throws InputError for a plan that no model covers: a number out of range, servers missing or
 // superfluous, an option of servers without servers, hosts that do not match the placement.

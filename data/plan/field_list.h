@@ -21,6 +21,8 @@ enum class GoesWith {
   kPsSync,
   kPsAsync,
   kSynchronous,  // all but none and ps-async
+  kAllreduces,   // allreduce and its algorithms, auto
+  kHalves,       // those of them that are a reduce-scatter and an all-gather
 };
 
 // When a text of the plan tells the field: where it does not say the default; always in JSON; or
@@ -175,11 +177,13 @@ constexpr void ForEachField(const Visit& visit) {
   visit(
       FieldFacts{nullptr, nullptr, "T", "what carries bytes to a server"}.InSi("server_transport"),
       FieldAt<&Plan::server_link, &LinkFacts::transport>());
-  visit(FieldFacts{"bucket_mib", "bucket", "SIZE", "cap of a gradient bucket",
-                   ", 25 MiB by default, 1 MiB with servers"}
-            .InSi("bucket_bytes")
-            .Within(kSmallestBucket, kLargestBucket),
-        FieldAt<&Plan::bucket>());
+  visit(
+      FieldFacts{
+          "bucket_mib", "bucket", "SIZE", "cap of a gradient bucket",
+          ", 25 MiB by default, 1 MiB with servers; of a unit where parameters are shared out"}
+          .InSi("bucket_bytes")
+          .Within(kSmallestBucket, kLargestBucket),
+      FieldAt<&Plan::bucket>());
   visit(
       FieldFacts{"overlap", "overlap", "HOW", "how synchronisation hides behind the backward pass",
                  ": buckets (the default), none, p-norm"},
@@ -193,6 +197,16 @@ constexpr void ForEachField(const Visit& visit) {
                    ": 4 (float32, the default), 2 (float16), 6 (both, one after the other)"}
             .Within(1, kMostBytesPerParameter),
         FieldAt<&Plan::bytes_per_parameter>());
+  visit(FieldFacts{"shard", "shard", "WHAT", "what workers share out instead of keeping it whole",
+                   ": none (the default), optimizer (ZeRO-1), gradients (ZeRO-2), parameters "
+                   "(ZeRO-3, FSDP)"}
+            .With(GoesWith::kHalves),
+        FieldAt<&Plan::shard>());
+  visit(FieldFacts{"local_steps", "local-steps", "H", "steps from one synchronisation to the next",
+                   ": workers go on by themselves and then average (local SGD)"}
+            .Within(1, kMostCount)
+            .With(GoesWith::kAllreduces),
+        FieldAt<&Plan::local_steps>());
   visit(FieldFacts{"colocated_servers", "colocated-servers", nullptr,
                    "servers run on the workers' nodes", " instead of nodes of their own"}
             .With(GoesWith::kParameterServers),

@@ -21,6 +21,13 @@ enum class Sharding { kTensor, kEven, kRoundRobin };
 inline constexpr int kShardingCount = 3;
 inline constexpr const char* kShardingNames[kShardingCount] = {"tensor", "even", "round-robin"};
 
+// What the workers share out among themselves instead of each keeping the whole: the optimizer's
+// state (ZeRO-1), the gradients too (ZeRO-2), or the parameters as well (ZeRO-3, FSDP).
+enum class Shard { kNone, kOptimizer, kGradients, kParameters };
+inline constexpr int kShardCount = 4;
+inline constexpr const char* kShardNames[kShardCount] = {"none", "optimizer", "gradients",
+                                                         "parameters"};
+
 // How synchronisation and the backward pass go together: bucket by bucket as gradients become
 // ready, one after the other, or as the p-norm of the two.
 enum class Overlap { kBuckets, kNone, kPNorm };
@@ -76,6 +83,10 @@ struct Plan {
   // Bytes of each parameter that one synchronisation exchanges; 4 where gradients are float32. The
   // sizes of buckets stay those of float32, which libraries cut before they convert.
   int bytes_per_parameter = 4;
+  Shard shard = Shard::kNone;
+  // Steps from one synchronisation to the next: each worker goes on by itself for so many, and then
+  // all take the mean of their parameters (local SGD).
+  int local_steps = 1;
 
   // What a synchronisation exchanges, as a share of the gradients in float32.
   double exchanged_share() const { return bytes_per_parameter / kBytesPerFloat; }

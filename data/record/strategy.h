@@ -32,6 +32,7 @@ struct StrategyTraits {
   bool servers = false;       // parameter servers hold the model and update it
   bool helpers = false;       // machines without devices may help to sum
   bool ring = false;          // an all-reduce whose rounds pipeline
+  bool halves = false;        // an all-reduce of a reduce-scatter and an all-gather, equally long
   bool to_be_chosen = false;  // a question: stepcast chooses one of the others
 
   constexpr bool asynchronous() const { return exchanges && !synchronous; }
@@ -41,16 +42,18 @@ struct StrategyTraits {
   constexpr bool has_phases() const { return servers && synchronous; }  // a push and a pull by all
   constexpr bool may_bound_staleness() const { return servers && !synchronous; }
   constexpr bool may_have_backup_workers() const { return synchronous; }
+  constexpr bool may_be_rare() const { return exchanges && synchronous && !may_have_servers(); }
+  constexpr bool may_shard() const { return halves; }
 };
 
 // In the order of the enumerators.
 inline constexpr StrategyTraits kStrategies[] = {
     {.name = "none", .exchanges = false, .synchronous = false},
-    {.name = "allreduce", .ring = true},
-    {.name = "ring", .ring = true},
+    {.name = "allreduce", .ring = true, .halves = true},
+    {.name = "ring", .ring = true, .halves = true},
     {.name = "tree"},
     {.name = "halving-doubling"},
-    {.name = "hierarchical"},
+    {.name = "hierarchical", .halves = true},
     {.name = "ps-sync", .servers = true},
     {.name = "ps-async", .synchronous = false, .servers = true},
     {.name = "byteps", .helpers = true},

@@ -24,6 +24,7 @@ constexpr Names NamesOf(CongestionControl /*kind*/) {
 }
 constexpr Names NamesOf(Transport /*kind*/) { return {kTransportNames, "is not a transport"}; }
 constexpr Names NamesOf(Sharding /*kind*/) { return {kShardingNames, "is not a way to shard"}; }
+constexpr Names NamesOf(Shard /*kind*/) { return {kShardNames, "cannot be shared out"}; }
 constexpr Names NamesOf(Overlap /*kind*/) { return {kOverlapNames, "is not a way to overlap"}; }
 
 template <class E>

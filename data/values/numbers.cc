@@ -34,6 +34,7 @@ constexpr UnitName kSizeUnits[] = {
 constexpr UnitName kWorkRateUnits[] = {
     {"FLOP/s", 1.0}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}};
 constexpr UnitName kPowerUnits[] = {{"W", 1.0}, {"kW", 1e3}};
+constexpr UnitName kProcessUnits[] = {{"nm", 1.0}};
 
 // In SI units. Beyond these no machine is meant; another figure is a slip of the unit.
 constexpr NumberRange kRates{kLeastRate, 1e15};
@@ -41,6 +42,7 @@ constexpr NumberRange kTimes{kLeastTime, 1e9, true};
 constexpr NumberRange kSizes{1, 1e18};
 constexpr NumberRange kWorkRates{1, 1e21};
 constexpr NumberRange kPowers{1e-3, 1e7};
+constexpr NumberRange kProcesses{0.1, 1e4};  // nanometres
 
 // Whether a number that no double holds is too small rather than too large.
 bool IsTooSmall(std::string_view text) {
@@ -173,6 +175,10 @@ WorkRate<> ParseWorkRate(std::string_view text, const InputPlace& place) {
 
 double ParseWatts(std::string_view text, const InputPlace& place) {
   return ParseWithUnit(text, place, kPowerUnits, kPowers, "70 W");
+}
+
+double ParseNanometres(std::string_view text, const InputPlace& place) {
+  return ParseWithUnit(text, place, kProcessUnits, kProcesses, "12 nm");
 }
 
 double ParseNumber(std::string_view text, const InputPlace& place, const NumberRange& range) {

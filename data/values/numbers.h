@@ -53,6 +53,8 @@ Q ParseQuantity(std::string_view text, const InputPlace& place) {
 WorkRate<> ParseWorkRate(std::string_view text, const InputPlace& place);
 // "450 W": at least a milliwatt, returned in watts.
 double ParseWatts(std::string_view text, const InputPlace& place);
+// "12 nm": of a chip's process, returned in nanometres.
+double ParseNanometres(std::string_view text, const InputPlace& place);
 // A plain number.
 double ParseNumber(std::string_view text, const InputPlace& place, const NumberRange& range);
 inline double ParseNumber(std::string_view text, const InputPlace& place, double low, double high) {

@@ -7,6 +7,7 @@
 
 #include "model/catalog/catalog.h"
 #include "model/exchange/cost.h"
+#include "model/exchange/sharded.h"
 #include "model/overlap/buckets.h"
 #include "model/overlap/overlap.h"
 
@@ -16,6 +17,9 @@ inline constexpr Files kBucketsFiles{"model/overlap/buckets.h", "docs/explanatio
                                      "tests/model/buckets_test.cc"};
 inline constexpr Files kOverlapFiles{"model/overlap/overlap.h", "docs/explanation/step-model.md",
                                      "tests/model/overlap_test.cc"};
+
+inline constexpr Files kShardedFiles{"model/exchange/sharded.h", "docs/explanation/step-model.md",
+                                     "tests/model/sharded_test.cc"};
 
 // Four buckets of a message of `bytes`, the first a small one.
 inline std::shared_ptr<const std::vector<Bucket>> EntryBuckets(DataSize<> bytes) {
@@ -54,6 +58,68 @@ void AddOverlapEntries(std::vector<Model<T>>* models) {
                   1e-4 + 4e-6 + 100},
                  {"a fast network: the last bucket alone", {10, 1e-6, 1e-12}, 10 + 1e-6 + 2e-5}},
        .home = {kBucketsFiles, "LastSynchronisationEnd", "2-buckets-and-overlap"}});
+  const ModelInput call{"a", "s", 1e-6, 1e-2, Trend::kNeverFalls, "cost of half an all-reduce"};
+  const ModelInput byte{"b", "s/B", 1e-12, 1e-6, Trend::kNeverFalls, "cost of a byte of it"};
+  const auto half_of = [](const T& per_call, const T& per_byte) {
+    const SyncCost<T> cost{Duration<T>::FromSi(per_call), DurationPerByte<T>::FromSi(per_byte)};
+    return CallCost<T>{{cost, cost}, {}};
+  };
+  models->push_back(
+      {.id = "overlap/shared_update",
+       .sentence = "Gradients are reduced to their owners beside the backward pass, and updated "
+                   "parameters gathered after it.",
+       .formula = "max(t_b, max_k( r_k t_b + sum_{j>=k} (a + b m_j) )) + sum_k (a + b m_k), "
+                  "4 buckets of 100 MB",
+       .source = "Rajbhandari et al., SC 2020",
+       .validity = "optimizer's state, or gradients too, divided among the workers",
+       .constants = "m = 100 MB",
+       .inputs = {backward, call, byte},
+       .evaluate =
+           [=](const std::vector<T>& x) {
+             const CallCost<T> half = half_of(x[1], x[2]);
+             const Duration<T> pass = Duration<T>::FromSi(x[0]);
+             const auto buckets = EntryBuckets(Megabytes(100.0));
+             const auto time_of = [&](const Bucket& bucket) { return half.Time(bucket.bytes); };
+             Duration<T> gathers;
+             for (const Bucket& bucket : *buckets) gathers += time_of(bucket);
+             return EndOfSharedUpdate(pass, LastSynchronisationEnd(*buckets, pass, time_of),
+                                      gathers)
+                 .si();
+           },
+       .known = {{"a fast network: the pass, the last bucket, and all of them",
+                  {10, 1e-6, 1e-12},
+                  10 + 1e-6 + 2e-5 + 4e-6 + 1e-4},
+                 {"a slow network: all reduced, from the first on, and all gathered",
+                  {1e-3, 0, 1e-6},
+                  1e-4 + 200}},
+       .home = {kShardedFiles, "EndOfSharedUpdate", "13-models-that-are-shared-out"}});
+  models->push_back(
+      {.id = "overlap/gathered_units",
+       .sentence = "Units of the network are gathered before each of their passes, and their "
+                   "gradients reduced behind the backward pass.",
+       .formula = "F + B of the header; 4 units of 100 MB",
+       .source = "Zhao et al., VLDB 2023; Johnson, Naval Research Logistics Quarterly 1 (1954)",
+       .validity =
+           "parameters divided among the workers, the next unit gathered while one computes",
+       .constants = "m = 100 MB",
+       .inputs = {{"t_f", "s", 1e-3, 10, Trend::kNeverFalls, "forward time of a micro-step"},
+                  {"t_b", "s", 1e-3, 10, Trend::kNeverFalls, "backward time of a micro-step"},
+                  call,
+                  byte},
+       .evaluate =
+           [=](const std::vector<T>& x) {
+             const GatheredPasses<T> passes =
+                 GatherUnits(half_of(x[2], x[3]), *EntryBuckets(Megabytes(100.0)),
+                             Duration<T>::FromSi(x[0]), Duration<T>::FromSi(x[1]));
+             return (passes.forward + passes.backward).si();
+           },
+       .known = {{"a fast network: both passes, the first gathers and the last reduce-scatter",
+                  {5, 10, 0, 1e-12},
+                  15 + 2e-5 + 1e-5 + 2e-5},
+                 {"a slow network: three passes of all bytes, and the first unit's forward pass",
+                  {1, 1, 0, 1e-6},
+                  300 + 0.1}},
+       .home = {kShardedFiles, "GatherUnits", "13-models-that-are-shared-out"}});
   models->push_back(
       {.id = "overlap/p_norm",
        .sentence = "Backward pass and synchronisation joined without knowing their order.",

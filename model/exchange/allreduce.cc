@@ -81,8 +81,63 @@ CostGrowth<double> RingGrowthOf(const GrowthQuestion& q) {
 class Allreduces final : public Exchange {
  public:
   Traffic CountTraffic(const Plan& plan, DataSize<> gradient, DataSize<> /*shard*/) const override {
-    const double w = plan.workers();
     if (plan.workers() == 1) return {};
+    Traffic traffic = OfOne(plan, gradient);
+    const double times = ExchangesOf(plan.shard, plan.accumulation_steps);
+    traffic.total = traffic.total * times;
+    traffic.transfers *= times;
+    traffic.per_worker = traffic.per_worker * times;
+    return traffic;
+  }
+
+  MemoryShares Memory(const Plan& plan) const override {
+    MemoryShares shares = Exchange::Memory(plan);
+    const double share = 1.0 / plan.workers();
+    if (plan.shard >= Shard::kOptimizer) shares.optimizer = share;
+    if (plan.shard >= Shard::kGradients) {
+      shares.gradients = share;
+      // Of whole gradients, or parameters, there is a unit in use and one on its way.
+      shares.units = 2 * shares.buckets;
+      shares.buckets = 0;
+    }
+    if (plan.shard >= Shard::kParameters) shares.parameters = share;
+    return shares;
+  }
+
+  SyncGrowth<double> Growth(const GrowthQuestion& q) const override {
+    return GrowthOfOne(q).Times(ExchangesOf(q.plan.shard, q.plan.accumulation_steps) /
+                                q.plan.local_steps);
+  }
+
+  Duration<> Room(const GrowthQuestion& q) const override {
+    if (q.plan.shard != Shard::kParameters || q.plan.overlap != Overlap::kBuckets) {
+      return Exchange::Room(q);
+    }
+    // Once the link is busy all the time, only the last unit of the forward pass waits for all.
+    const Duration<> forward = (q.terms.micro - q.terms.backward) * (1 - q.buckets.front().ready);
+    const Duration<> backward = q.buckets.size() > 1 ? q.terms.backward : Duration<>();
+    return (forward + backward) * (1.0 * q.plan.accumulation_steps);
+  }
+
+  CallPaces Paces(const GrowthQuestion& q) const override {
+    const NodeShape shape{q.plan.workers(), q.plan.nodes(), DevicesOnFullestNode(q.plan.placement),
+                          q.cards};
+    const CallCost<double> call =
+        PipelinedAllreduce(q.algorithm, shape, q.terms.node_hop, q.terms.device_hop);
+    return {call.Steady(), call.Chain()};
+  }
+
+  void ExplainHops(Explainer* explainer) const override { explainer->DeviceHop(); }
+
+  FormulaText ExplainCalls(Explainer* explainer) const override {
+    const CollectiveTerms t(explainer);
+    return t.AddCalls(TextOf(t));
+  }
+
+ private:
+  // Of one all-reduce of all gradients.
+  static Traffic OfOne(const Plan& plan, DataSize<> gradient) {
+    const double w = plan.workers();
     Traffic traffic;
     traffic.total = gradient * (2 * (w - 1));
     // Trees, and halving and doubling, span nodes where there are some.
@@ -118,8 +173,8 @@ class Allreduces final : public Exchange {
     return traffic;
   }
 
-  // Between devices of one node, or between full nodes.
-  SyncGrowth<double> Growth(const GrowthQuestion& q) const override {
+  // Of one all-reduce, between devices of one node, or between full nodes.
+  SyncGrowth<double> GrowthOfOne(const GrowthQuestion& q) const {
     const bool between = q.plan.nodes() > 1;
     const int g = between ? q.devices_per_node : 1;
     const Hop<double>& hop = between ? q.terms.node_hop : q.terms.device_hop;
@@ -145,21 +200,6 @@ class Allreduces final : public Exchange {
         break;
     }
     return PipelinedRingGrowth(RingGrowthOf(q), hop.alpha, q.bytes, q.calls());
-  }
-
-  CallPaces Paces(const GrowthQuestion& q) const override {
-    const NodeShape shape{q.plan.workers(), q.plan.nodes(), DevicesOnFullestNode(q.plan.placement),
-                          q.cards};
-    const CallCost<double> call =
-        PipelinedAllreduce(q.algorithm, shape, q.terms.node_hop, q.terms.device_hop);
-    return {call.Steady(), call.Chain()};
-  }
-
-  void ExplainHops(Explainer* explainer) const override { explainer->DeviceHop(); }
-
-  FormulaText ExplainCalls(Explainer* explainer) const override {
-    const CollectiveTerms t(explainer);
-    return t.AddCalls(TextOf(t));
   }
 };
 

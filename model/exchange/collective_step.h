@@ -13,6 +13,7 @@
 #include "data/units/quantity.h"
 #include "model/exchange/allreduce.h"
 #include "model/exchange/byteps.h"
+#include "model/exchange/sharded.h"
 #include "model/exchange/synchronisation.h"
 #include "model/numeric/dual.h"
 #include "model/overlap/buckets.h"
@@ -192,27 +193,42 @@ CollectiveSchedule<T> ScheduleCollective(const CallCost<T>& call,
   return schedule;
 }
 
-// By a collective.
+// By a collective, whole or in halves.
 template <class T, class Parts>
 Synchronisation<T> Synchronise(const StepFacts& facts, const CollectiveHops<T>& hops,
-                               const Duration<T>& backward, const Duration<T>& idle,
+                               const Duration<T>& micro, const Duration<T>& backward,
                                const Duration<T>& timeout, const Parts& /*parts*/,
                                StepTerms<T>* /*terms*/) {
   Synchronisation<T> sync;
   const CallCost<T> call = CollectiveCost(facts, hops);
+  const std::vector<Bucket>& buckets = *facts.buckets;
   sync.limiter = CollectiveLimiter(facts, hops, call);
   sync.cost = call.Steady();
-  if (facts.nodes > 1) {
+  sync.passes = ExchangesOf(facts.shard, facts.accumulation_steps) / facts.local_steps;
+  const bool by_units = facts.shard == Shard::kParameters;
+  if (facts.nodes > 1 && !by_units) {
     // A ring moves a message 2 (w-1)/w times, one w-th at once.
     const double w = facts.workers;
-    sync.slow_start =
-        SlowStart(SlowStartTrip(NodeLink(facts), hops.node), timeout, 1, 1 / w,
-                  sync.cost.per_byte / (2 * (w - 1)), facts.buckets->front().bytes, idle);
+    sync.slow_start = SlowStart(SlowStartTrip(NodeLink(facts), hops.node), timeout, 1, 1 / w,
+                                sync.cost.per_byte / (2 * (w - 1)), buckets.front().bytes,
+                                IdleTime(facts, micro, backward));
   }
-  const CollectiveSchedule<T> schedule =
-      ScheduleCollective(call, *facts.buckets, backward, sync.slow_start);
-  sync.calls = schedule.calls;
-  sync.end = schedule.end;
+  const CollectiveSchedule<T> whole = ScheduleCollective(call, buckets, backward, sync.slow_start);
+  sync.calls = whole.calls * sync.passes;
+  if (facts.shard == Shard::kNone) {
+    sync.end = whole.end;
+    return sync;
+  }
+  const CallCost<T> half = Half(call);
+  if (by_units) {
+    const Duration<T> forward = micro - backward;
+    const GatheredPasses<T> passes = GatherUnits(half, buckets, forward, backward);
+    const Duration<T> stalls = passes.forward - forward + (passes.backward - backward);
+    sync.end = backward + stalls * static_cast<double>(facts.accumulation_steps);
+    return sync;
+  }
+  const Duration<T> reduced = ScheduleCollective(half, buckets, backward, sync.slow_start).end;
+  sync.end = EndOfSharedUpdate(backward, reduced, (sync.All(facts) - sync.slow_start) * 0.5);
   return sync;
 }
 

@@ -31,6 +31,7 @@ MemoryShares Exchange::Memory(const Plan& plan) const {
 CallPaces Exchange::Paces(const GrowthQuestion& q) const { return {q.terms.cost, q.terms.cost}; }
 
 Duration<> Exchange::Room(const GrowthQuestion& q) const {
+  if (q.plan.local_steps > 1) return {};
   switch (q.plan.overlap) {
     case Overlap::kNone:
       return {};

@@ -33,6 +33,7 @@ struct MemoryShares {
   double gradients = 1;
   double optimizer = 1;
   double buckets = 0;
+  double units = 0;  // whole units of the model that are in memory beside the shares, the largest
 };
 
 // A plan on as many workers as give the constants of a law of growth.

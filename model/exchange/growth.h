@@ -73,6 +73,18 @@ struct SyncGrowth {
   Growth<Duration<T>, 4> time;
 
   Duration<T> Time(const std::type_identity_t<T>& workers) const { return time.At(shape, workers); }
+
+  // S(w) of `times` as much.
+  SyncGrowth Times(double times) const {
+    SyncGrowth growth = *this;
+    growth.time.fixed = time.fixed * times;
+    growth.time.slope = time.slope * times;
+    growth.time.saved = time.saved * times;
+    for (GrowthHinge<Duration<T>>& hinge : growth.time.hinges) {
+      hinge = {hinge.flat * times, hinge.per_worker * times};
+    }
+    return growth;
+  }
 };
 
 // SyncCost as a function of w.

@@ -117,11 +117,11 @@ FirstBucketDelays<T> SlowStarts(const StepFacts& facts, const Duration<T>& trip,
           delay(phases.server_pull, phases.share, held)};
 }
 
-// With synchronous servers. `idle` is the silence of the links before, and `timeout` that of a
-// retransmission, in which their windows halve.
+// With synchronous servers. `timeout` is that of a retransmission, in which the windows of links
+// that were silent halve.
 template <class T, class Parts>
 Synchronisation<T> Synchronise(const StepFacts& facts, const ServerRoutes<T>& routes,
-                               const Duration<T>& backward, const Duration<T>& idle,
+                               const Duration<T>& micro, const Duration<T>& backward,
                                const Duration<T>& timeout, const Parts& parts,
                                StepTerms<T>* terms) {
   Synchronisation<T> sync;
@@ -138,6 +138,7 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const ServerRoutes<T>& ro
   if (trip.si() > 0.0) {
     // Both directions of a link start slowly, a phase after the other.
     const double passes = paths.worker_passes();
+    const Duration<T> idle = IdleTime(facts, micro, backward);
     const DataSize<> first =
         Max(facts.buckets->front().bytes, facts.held_buckets->front().bytes / phases.share);
     const auto start = [&](const SyncCost<T>& phase) {

@@ -95,7 +95,7 @@ inline double HiddenSilence(const StepFacts& facts) {
 template <class T>
 Duration<T> IdleTime(const StepFacts& facts, const Duration<T>& micro,
                      const Duration<T>& backward) {
-  return micro * static_cast<double>(facts.accumulation_steps) - backward * HiddenSilence(facts);
+  return micro * MicroStepsBetween(facts) - backward * HiddenSilence(facts);
 }
 
 // The round trip of flows that start slowly, as those of TCP do: as stated, and what the hosts of
@@ -124,16 +124,21 @@ Duration<T> SlowStart(const Duration<T>& trip, const Duration<T>& timeout, doubl
                         std::optional<Duration<T>>(idle));
 }
 
-// A synchronisation beside the backward pass.
+// A synchronisation beside the passes of a step.
 template <class T>
 struct Synchronisation {
-  Duration<T> end;         // of the last bucket, from the start of the backward pass
+  // Of the last bucket, from the start of the backward pass; that of a pass of the same length
+  // which stalls at its end only, where the passes wait for parts of the exchange.
+  Duration<T> end;
   Duration<T> calls;       // of all buckets; their bytes are the rest
   Duration<T> slow_start;  // before the first bucket, within the calls
-  SyncCost<T> cost;
+  SyncCost<T> cost;        // of a call
+  double passes = 1;       // calls of the kind that `cost` is of, for each bucket
   Limiter limiter = Limiter::kNothing;
 
-  Duration<T> Transfer(const StepFacts& facts) const { return cost.per_byte * facts.gradient; }
+  Duration<T> Transfer(const StepFacts& facts) const {
+    return cost.per_byte * facts.gradient * passes;
+  }
   Duration<T> All(const StepFacts& facts) const { return calls + Transfer(facts); }
 };
 

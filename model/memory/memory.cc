@@ -1,6 +1,10 @@
 #include "model/memory/memory.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "model/exchange/exchange.h"
+#include "model/overlap/buckets.h"
 
 namespace stepcast {
 
@@ -16,6 +20,18 @@ DataSize<> KeptActivations(const Workload& workload) {
   return sum;
 }
 
+namespace {
+
+DataSize<> LargestBucket(const Workload& workload, const Plan& plan) {
+  const std::vector<Bucket> buckets =
+      MakeBuckets(workload, BucketCap(plan, workload.gradient_bytes));
+  return std::max_element(buckets.begin(), buckets.end(),
+                          [](const Bucket& a, const Bucket& b) { return a.bytes < b.bytes; })
+      ->bytes;
+}
+
+}  // namespace
+
 MemoryNeed CountMemory(const Workload& workload, DataSize<> kept_activations, const Plan& plan,
                        const std::optional<DataSize<>>& available) {
   MemoryNeed need;
@@ -25,14 +41,20 @@ MemoryNeed CountMemory(const Workload& workload, DataSize<> kept_activations, co
       Bytes(kBytesPerFloat * static_cast<double>(workload.parameters)) * shares.parameters;
   need.gradients = gradients * shares.gradients;
   need.optimizer = gradients * (kOptimizerStates * shares.optimizer);
-  if (plan.accumulation_steps > 1) need.accumulation = gradients;
+  if (plan.accumulation_steps > 1) need.accumulation = gradients * shares.gradients;
   need.buckets = gradients * (shares.buckets * plan.exchanged_share());
+  if (shares.units > 0) {
+    need.buckets = LargestBucket(workload, plan) * (shares.units * plan.exchanged_share());
+  }
   need.activations = kept_activations * static_cast<double>(plan.local_batch);
   need.workspace = kWorkspace + kContext;
   need.total = need.parameters + need.gradients + need.optimizer + need.accumulation +
                need.buckets + need.activations + need.workspace;
   need.available = available;
-  if (available && !workload.layers.empty()) need.verdict = VerdictOf(need.total, *available);
+  // Without layers the need lacks the activations: it may be too much, and is never known to fit.
+  if (available && (!workload.layers.empty() || *available < need.total)) {
+    need.verdict = VerdictOf(need.total, *available);
+  }
   return need;
 }
 

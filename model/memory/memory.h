@@ -1,11 +1,12 @@
 // Device memory of one training step in 32-bit floats.
 //
-//   total = p 4 P + q m + r s m + [a > 1] m + e m + A b + workspace + reserve
+//   total = p 4 P + q m + r s m + [a > 1] q m + e m + U + A b + workspace + reserve
 //
 //   4 P        parameters and statistics                                   [B]
 //   m          gradients                                                   [B]
 //   s m        optimizer state: s = 1 with momentum (2 for Adam)           [B]
 //   [a > 1] m  accumulation buffer of a training loop that keeps its own   [B]
+//   U          units of a model that is divided: two of the largest        [B]
 //   p, q, r    shares of them that one worker keeps: 1 wherever the model is not
 //              divided among the workers                                   [1]
 //   e m        flattened copies for the exchange: e = 1 with more than 1 worker
@@ -65,8 +66,8 @@ inline MemoryVerdict VerdictOf(DataSize<> need, DataSize<> available) {
 // Activations that one sample leaves in memory until its backward pass.
 DataSize<> KeptActivations(const Workload& workload);
 
-// `available` is the device's memory; without it, or without layers to count activations from, the
-// verdict is kUnknown.
+// `available` is the device's memory; without it the verdict is kUnknown, and without layers to
+// count activations from it is that or kOutOfMemory.
 MemoryNeed CountMemory(const Workload& workload, DataSize<> kept_activations, const Plan& plan,
                        const std::optional<DataSize<>>& available);
 

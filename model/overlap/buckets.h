@@ -48,6 +48,16 @@ inline constexpr DataSize<> kServerBucket = kFirstBucket;
 inline constexpr DataSize<> DefaultBucket(Strategy strategy) {
   return UsesServers(strategy) ? kServerBucket : kDefaultBucket;
 }
+// Parameters that are shared out are gathered block by block: large networks have some thirty
+// (BERT-large 24, LLaMA-7B 32, GPT-3 96), and frameworks wrap each (Zhao et al., VLDB 2023).
+inline constexpr double kDefaultUnits = 32;
+
+// The cap of a plan's buckets, of gradients of so many bytes in all: as stated, else the default.
+inline constexpr DataSize<> BucketCap(const Plan& plan, const DataSize<>& gradient) {
+  if (plan.bucket) return *plan.bucket;
+  const DataSize<> cap = DefaultBucket(plan.strategy);
+  return plan.shard == Shard::kParameters ? Max(cap, gradient / kDefaultUnits) : cap;
+}
 
 // Throws InputError where this cap cuts the gradients into more than 100,000 buckets. Layers bound
 // the number where they are known: tensors are never cut.

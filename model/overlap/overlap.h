@@ -68,11 +68,11 @@ OverlapSplit<T> SplitOverlap(Overlap overlap, const Duration<T>& backward, const
   }
 }
 
-// The time by which the backward pass gets longer.
+// The time by which the compute that the exchange hides behind, the backward pass, gets longer.
 template <class T, class C>
-Duration<T> OverlapContention(const OverlapSplit<T>& split, const Duration<T>& backward,
+Duration<T> OverlapContention(const OverlapSplit<T>& split, const Duration<T>& beside,
                               const C& kappa) {
-  return Min(split.hidden, backward) * kappa;
+  return Min(split.hidden, beside) * kappa;
 }
 
 }  // namespace stepcast

@@ -31,6 +31,21 @@ NamedValue PerByteValue(const char* symbol, DurationPerByte<double> time, const 
   return {symbol, time.si() * 1e9, "ns/B", name};
 }
 
+namespace {
+
+// What the exposed part of an exchange follows from.
+const char* ExposedModel(Shard shard) {
+  if (shard == Shard::kNone) return "overlap/buckets";
+  return shard == Shard::kParameters ? "overlap/gathered_units" : "overlap/shared_update";
+}
+const char* LastEnd(Shard shard) {
+  if (shard == Shard::kNone) return "end of the last bucket";
+  return shard == Shard::kParameters ? "end of the backward pass, with what all passes wait for"
+                                     : "end of the last all-gather";
+}
+
+}  // namespace
+
 Explainer::Explainer(const StepFacts& facts, const ClusterParameters<double>& cluster,
                      const WorkloadParameters<double>& workload)
     : facts_(facts),
@@ -75,8 +90,13 @@ NamedValue Explainer::WorkerCount() const { return PlainValue("w", facts_.worker
 NamedValue Explainer::Gradient() const { return SizeValue("m", facts_.gradient, "gradient"); }
 NamedValue Explainer::Overhead() const {
   if (!facts_.has_compute) return TimeValue("o", terms_.overhead, "no framework's: a bare message");
-  return TimeValue("o", terms_.overhead,
-                   internal::LeavesNode(facts_) ? "node_sync_overhead" : "device_sync_overhead");
+  NamedValue value = TimeValue("o", terms_.overhead);
+  value.name = internal::LeavesNode(facts_) ? "node_sync_overhead" : "device_sync_overhead";
+  if (facts_.local_steps > 1) value.name += ", a local step's share";
+  return value;
+}
+NamedValue Explainer::Passes() const {
+  return PlainValue("k", terms_.passes, "exchanges of all buckets in a step");
 }
 NamedValue Explainer::Slowdown() const {
   return PlainValue("q", *cluster_.node_slowdown, "compute_slowdown");
@@ -124,10 +144,14 @@ void Explainer::Compute() {
     backward.Add(" + kappa min(S - o - X, phi t)",
                  {PlainValue("kappa", cluster_.overlap_contention(), "overlap_contention"),
                   TimeValue("S", step_.synchronisation), Overhead(), TimeValue("X", not_hidden_)});
+    if (facts_.shard == Shard::kParameters) {
+      backward.formula.replace(backward.formula.rfind("phi t"), 3, "a ");
+    }
   }
   Part("backward pass", contention ? "overlap/contention" : "", contention ? 2 : 1,
        std::move(backward), step_.backward);
   FormulaText update{"u", {TimeValue("u", workload_.update_time(), "update_time")}};
+  if (internal::UpdateShare(facts_) != 1) update.Add("/w", {WorkerCount()});
   if (cluster_.node_slowdown) update.Add(" q", {Slowdown()});
   Part("update", "", 7, std::move(update), step_.update);
 }
@@ -274,6 +298,10 @@ NamedValue Explainer::SlowStart(const std::string& name, const char* symbol, dou
 void Explainer::Synchronisation(const Exchange& exchange, int section) {
   FormulaText whole = exchange.ExplainCalls(this);
   if (terms_.slow_start.si() > 0) exchange.ExplainSlowStart(this, &whole);
+  if (terms_.passes != 1) {
+    whole.formula = "k (" + whole.formula + ")";
+    whole.inputs.push_back(Passes());
+  }
   const NamedValue overhead = Overhead();
   whole.Add(" + o", {overhead});
   const NamedValue all = TimeValue("S", step_.synchronisation);
@@ -286,9 +314,8 @@ void Explainer::Synchronisation(const Exchange& exchange, int section) {
   const NamedValue exposed = TimeValue("X", not_hidden_);
   switch (facts_.overlap) {
     case Overlap::kBuckets:
-      Add(name, "overlap/buckets", 2,
-          {"max(t_b, E_K) - t_b",
-           {backward, TimeValue("E_K", terms_.end, "end of the last bucket")}},
+      Add(name, ExposedModel(facts_.shard), 2,
+          {"max(t_b, E_K) - t_b", {backward, TimeValue("E_K", terms_.end, LastEnd(facts_.shard))}},
           exposed);
       break;
     case Overlap::kNone:
@@ -303,22 +330,29 @@ void Explainer::Synchronisation(const Exchange& exchange, int section) {
 
 void Explainer::SynchronisationParts() {
   const NamedValue overhead = Overhead();
-  const TermInputs inputs{TimeValue("X", not_hidden_),
-                          PerByteValue("c", terms_.cost.per_byte, "time per byte"), Gradient(),
-                          TimeValue("S", step_.synchronisation), overhead};
-  Part("exposed transfer", "", 2, {"X c m/(S - o)", inputs}, step_.exposed_transfer);
-  Part("exposed latency", "", 2, {"X (1 - c m/(S - o)) + o", inputs}, step_.exposed_latency);
+  TermInputs inputs{TimeValue("X", not_hidden_),
+                    PerByteValue("c", terms_.cost.per_byte, "time per byte"), Gradient(),
+                    TimeValue("S", step_.synchronisation), overhead};
+  std::string bytes = "c m/(S - o)";
+  if (terms_.passes != 1) {
+    bytes = "k " + bytes;
+    inputs.push_back(Passes());
+  }
+  Part("exposed transfer", "", 2, {"X " + bytes, inputs}, step_.exposed_transfer);
+  Part("exposed latency", "", 2, {"X (1 - " + bytes + ") + o", inputs}, step_.exposed_latency);
 }
 
 void Explainer::Wait() {
   if (!(step_.straggler_wait.si() > 0)) return;
   const bool backup = facts_.backup_workers > 0;
-  FormulaText text{std::string("sigma t sqrt(a) max(0, Phi^-1((w - ") + (backup ? "k - " : "") +
-                       "3/8)/(w + 1/4)))",
+  const bool rare = facts_.local_steps > 1;
+  FormulaText text{std::string("sigma t sqrt(a") + (rare ? "/H" : "") + ") max(0, Phi^-1((w - " +
+                       (backup ? "k - " : "") + "3/8)/(w + 1/4)))",
                    {PlainValue("sigma", workload_.straggler_spread(), "straggler_spread"),
                     TimeValue("t", terms_.micro),
                     PlainValue("a", facts_.accumulation_steps, "micro-steps"), WorkerCount()}};
   if (backup) text.Add("", {PlainValue("k", facts_.backup_workers, "backup workers")});
+  if (rare) text.Add("", {PlainValue("H", facts_.local_steps, "local steps")});
   const char* const id = backup ? "sync/backup_workers" : "sync/straggler";
   const char* const name = "waiting for the slowest worker";
   if (!facts_.server.staleness_bound) {

@@ -66,6 +66,7 @@ class Explainer {
   NamedValue WorkerCount() const;
   NamedValue Gradient() const;
   NamedValue Overhead() const;
+  NamedValue Passes() const;  // where a step has more or less than one exchange
 
   void PathRateTerm(const char* name, const char* symbol, int section,
                     const PathTerms<double>& terms, const NamedValue& peers);

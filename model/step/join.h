@@ -1,13 +1,14 @@
 // The parts of a step, joined.
 //
 //   forward  = (t - t_b) a
-//   backward = t_b a + kappa min(hidden, t_b)
+//   backward = t_b a + kappa min(hidden, t_h)
 //   exposed  = the part of S that the backward pass does not hide      (model/overlap/overlap.h)
 //   wait     = sigma t
 //   step     = forward + backward + u + exposed + o + wait
 //
 //   t, t_b   one micro-step; its backward pass                              [s]
-//   a        micro-steps to a synchronisation                               [1]
+//   t_h      compute that the exchange may hide behind: t_b, or t a where it is in all passes [s]
+//   a        micro-steps of a step                                          [1]
 //   u, o     the optimizer's update on a worker; fixed cost of a call       [s]
 //   S, E_K   whole synchronisation; its end, from the start of backward     [s]
 //   kappa    overlap contention                                             [1]
@@ -17,7 +18,8 @@
 // nothing. It is the one place where a step is joined: EvaluateStep, and the lines and derivatives
 // of compiled plans, all call it.
 //
-// Note that the parts add up to the step exactly, and that only the last micro-step hides anything.
+// Note that the parts add up to the step exactly, and that only the last micro-step hides anything
+// where gradients alone are exchanged.
 #ifndef STEPCAST_MODEL_STEP_JOIN_H_
 #define STEPCAST_MODEL_STEP_JOIN_H_
 
@@ -33,6 +35,7 @@ struct JoinInputs {
   double micro_steps = 1;
   Duration<T> micro;
   Duration<T> backward;
+  Duration<T> beside;  // t_h
   Duration<T> all;
   Duration<T> end;
   Duration<C> update;
@@ -61,7 +64,7 @@ struct JoinedStep {
 template <class T, class C>
 JoinedStep<T> Join(Overlap overlap, const JoinInputs<T, C>& in) {
   const OverlapSplit<T> split = SplitOverlap(overlap, in.backward, in.all, in.end);
-  const Duration<T> contention = OverlapContention(split, in.backward, in.contention);
+  const Duration<T> contention = OverlapContention(split, in.beside, in.contention);
   return {(in.micro - in.backward) * in.micro_steps,
           in.backward * in.micro_steps + contention,
           contention,

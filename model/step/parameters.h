@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "data/units/quantity.h"
-#include "model/compute/roofline.h"
+#include "model/compute/kernel_efficiency.h"
 
 namespace stepcast {
 

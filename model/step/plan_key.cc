@@ -5,7 +5,9 @@ namespace stepcast {
 PlanKey FactsKey(const Cluster& cluster, const Plan& plan, const std::vector<int>& links) {
   PlanKey key = {static_cast<double>(plan.workers()), static_cast<double>(plan.nodes()),
                  static_cast<double>(DevicesOnFullestNode(plan.placement))};
-  const PlanKey options = OptionsKey(plan, DefaultBucket(plan.strategy));
+  // The default of units depends on the workload: no stated cap is taken for it.
+  const bool by_units = plan.shard == Shard::kParameters;
+  const PlanKey options = OptionsKey(plan, by_units ? DataSize<>() : DefaultBucket(plan.strategy));
   key.insert(key.end(), options.begin(), options.end());
   AppendLink(LinkOf(cluster, plan), &key);
   AppendLink(ServerLinkOf(cluster, plan), &key);

@@ -5,6 +5,7 @@
 
 #include "data/record/input_error.h"
 #include "data/record/link_path.h"
+#include "data/record/machine.h"
 #include "model/exchange/sharding.h"
 
 namespace stepcast {
@@ -39,7 +40,7 @@ LinkFacts ServerLinkOf(const Cluster& cluster, const Plan& plan) {
 
 std::vector<Bucket> HeldBuckets(const Workload& workload, const Plan& plan, int servers) {
   return Scaled(LastServerBuckets(workload, servers, plan.server.sharding,
-                                  plan.bucket.value_or(DefaultBucket(plan.strategy))),
+                                  BucketCap(plan, workload.gradient_bytes)),
                 plan.exchanged_share());
 }
 
@@ -54,8 +55,11 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
   facts.accumulation_steps = plan.accumulation_steps;
   facts.batch = plan.local_batch;
   facts.strategy = plan.strategy;
-  facts.overlap = plan.overlap;
+  // The parameters that local steps average are known after the last of them.
+  facts.overlap = plan.local_steps > 1 ? Overlap::kNone : plan.overlap;
   facts.backup_workers = plan.backup_workers;
+  facts.shard = plan.shard;
+  facts.local_steps = plan.local_steps;
   facts.has_compute = !workload.communication_only;
   facts.gradient = workload.gradient_bytes * plan.exchanged_share();
   facts.server = plan.server;

@@ -2,6 +2,7 @@
 #ifndef STEPCAST_MODEL_STEP_STEP_FACTS_H_
 #define STEPCAST_MODEL_STEP_STEP_FACTS_H_
 
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct StepFacts {
   Strategy strategy = Strategy::kAllreduce;
   Overlap overlap = Overlap::kBuckets;
   int backup_workers = 0;
+  Shard shard = Shard::kNone;
+  int local_steps = 1;
   bool has_compute = true;
   // The profile's interpolation at this batch as a multiple of the curve of the parameters.
   double compute_shape = 1;
@@ -87,6 +90,30 @@ inline LinkFacts ExchangeLink(const StepFacts& facts) {
 inline bool Alone(const StepFacts& facts) {
   return !TraitsOf(facts.strategy).exchanges ||
          (facts.workers == 1 && (!UsesServers(facts.strategy) || facts.server.colocated));
+}
+
+// Micro-steps from one synchronisation to the next.
+inline double MicroStepsBetween(const StepFacts& facts) {
+  return 1.0 * facts.accumulation_steps * facts.local_steps;
+}
+
+// The compute of a step that its exchange may hide behind: all of it where units are gathered for
+// both passes, else the backward pass that synchronises.
+template <class T>
+Duration<T> Beside(const StepFacts& facts, const Duration<T>& micro, const Duration<T>& backward) {
+  return facts.shard == Shard::kParameters ? micro * static_cast<double>(facts.accumulation_steps)
+                                           : backward;
+}
+
+// Share of the optimizer's update that a worker does: of what it keeps of the optimizer's state.
+inline double UpdateShare(const StepFacts& facts) {
+  return facts.shard == Shard::kNone ? 1 : 1.0 / facts.workers;
+}
+
+// Standard deviation of a worker's step, as a multiple of that of a micro-step: those of the
+// micro-steps to a synchronisation add up as independent ones do, and its steps share them.
+inline double SpreadOfStep(const StepFacts& facts) {
+  return std::sqrt(1.0 * facts.accumulation_steps / facts.local_steps);
 }
 
 // Whether an exchange leaves the node: servers are behind its link wherever they live.

@@ -107,7 +107,8 @@ StepInputs<T> MakeStepInputs(const StepFacts& facts, const ClusterParameters<T>&
   // The framework's, which a bare message has not.
   if (facts.has_compute) {
     inputs.overhead =
-        LeavesNode(facts) ? cluster.node_sync_overhead() : cluster.device_sync_overhead();
+        (LeavesNode(facts) ? cluster.node_sync_overhead() : cluster.device_sync_overhead()) *
+        (1.0 / facts.local_steps);
   }
   inputs.timeout = cluster.loss_timeout();
   if (servers) {
@@ -134,17 +135,18 @@ StepTime<T> JoinStep(const StepFacts& facts, const StepInputs<T>& inputs, const 
   in.micro_steps = facts.accumulation_steps;
   in.micro = inputs.micro;
   in.backward = backward;
-  if (facts.has_compute && (!servers || alone)) in.update = inputs.update;
+  in.beside = Beside(facts, in.micro, backward);
+  if (facts.has_compute && (!servers || alone)) in.update = inputs.update * UpdateShare(facts);
   Synchronisation<T> sync;
   if (!alone) {
-    in.wait = inputs.straggler_spread * (std::sqrt(in.micro_steps) * parts.Slowest(facts));
+    in.wait = inputs.straggler_spread * (SpreadOfStep(facts) * parts.Slowest(facts));
     if (TraitsOf(facts.strategy).asynchronous()) {
       return JoinCycle(facts, inputs, backward, in.wait, parts, terms);
     }
-    const Duration<T> idle = IdleTime(facts, inputs.micro, backward);
+    const Duration<T>& micro = inputs.micro;
     sync = servers
-               ? Synchronise(facts, inputs.servers, backward, idle, inputs.timeout, parts, terms)
-               : Synchronise(facts, inputs.hops, backward, idle, inputs.timeout, parts, terms);
+               ? Synchronise(facts, inputs.servers, micro, backward, inputs.timeout, parts, terms)
+               : Synchronise(facts, inputs.hops, micro, backward, inputs.timeout, parts, terms);
     in.all = sync.All(facts);
     in.end = sync.end;
     in.contention = inputs.overlap_contention;
@@ -170,6 +172,7 @@ StepTime<T> JoinStep(const StepFacts& facts, const StepInputs<T>& inputs, const 
   step.straggler_wait = joined.wait;
   if (terms != nullptr) {
     terms->cost = sync.cost;
+    terms->passes = sync.passes;
     terms->slow_start = sync.slow_start;
     terms->end = sync.end;
     terms->hidden = joined.hidden;

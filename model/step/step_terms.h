@@ -21,6 +21,7 @@ struct StepTerms {
   PathTerms<T> node_path;    // of node_hop
   PathTerms<T> server_path;  // of a server's link, or a helper's; limits are those of a connection
   SyncCost<T> cost;          // of a call of the collective; of push and pull with servers
+  double passes = 1;         // such calls of a step, for each bucket
   ServerPaths<T> servers;    // ps-sync and ps-async
   ServerPhases<T> phases;    // ps-sync
   AsyncServers<T> async;     // ps-async

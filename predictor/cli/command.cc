@@ -288,6 +288,8 @@ std::string DescribePlan(const Plan& plan) {
   if (plan.accumulation_steps > 1) {
     text += fmt::format(" x {} accumulated", plan.accumulation_steps);
   }
+  if (plan.shard != Shard::kNone) text += fmt::format(", {} shared out", NameOf(plan.shard));
+  if (plan.local_steps > 1) text += fmt::format(", exchanged every {} steps", plan.local_steps);
   const std::string link = DescribeLink(plan.link);
   const std::string server_link = DescribeLink(plan.server_link);
   if (!link.empty()) text += ", " + link;

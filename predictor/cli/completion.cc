@@ -44,6 +44,7 @@ std::map<std::string, Words> KnownNames() {
                                         {"transport", ListOf(kTransportNames)},
                                         {"overlap", ListOf(kOverlapNames)},
                                         {"sharding", ListOf(kShardingNames)},
+                                        {"shard", ListOf(kShardNames)},
                                         {"precision", ListOf(kPrecisionNames)},
                                         {"optimizer", ListOf(kOptimizerNames)},
                                         {"objective", ListOf(kObjectiveNames)},
@@ -55,6 +56,7 @@ std::map<std::string, Words> KnownNames() {
                                         {"WHAT", ListOf(kProbeKinds)},
                                         {"SHELL", ListOf(kShells)}};
   names["try-strategy"] = names["strategy"];
+  names["try-shard"] = names["shard"];
   names["CLUSTER"] = names["cluster"];
   names["NAME"] = names["workload"];
   for (const Device& device : library.Devices()) names["device"].push_back(device.name);

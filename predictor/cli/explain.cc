@@ -22,42 +22,6 @@ std::string ValueText(const NamedValue& value) {
   return name + symbol + NumberText(value);
 }
 
-Json ValueJson(const NamedValue& value) {
-  return {
-      {"symbol", value.symbol}, {"value", value.value}, {"unit", value.unit}, {"name", value.name}};
-}
-
-Json ExplanationJson(const Explanation& explanation, const Plan& plan, const Target& target) {
-  Json json = PredictionJson(explanation.prediction, plan, target.subject());
-  Json terms = Json::array();
-  for (const ExplainedTerm& term : explanation.terms) {
-    Json inputs = Json::array();
-    for (const NamedValue& input : term.inputs) inputs.push_back(ValueJson(input));
-    terms.push_back({{"name", term.name},
-                     {"formula", term.formula},
-                     {"inputs", inputs},
-                     {"result", ValueJson(term.result)},
-                     {"is_part", term.is_part},
-                     {"share", term.share},
-                     {"model", term.model},
-                     {"source", term.source}});
-  }
-  Json parameters = Json::array();
-  for (const ExplainedParameter& parameter : explanation.parameters) {
-    parameters.push_back({{"name", parameter.value.symbol},
-                          {"value", parameter.value.value},
-                          {"unit", parameter.value.unit},
-                          {"log_sd", parameter.log_sd},
-                          {"elasticity", parameter.elasticity},
-                          {"origin", kOriginNames[static_cast<int>(parameter.origin)]},
-                          {"meaning", parameter.meaning},
-                          {"source", parameter.source}});
-  }
-  json["terms"] = terms;
-  json["parameters"] = parameters;
-  return json;
-}
-
 void PrintExplanation(const Explanation& explanation, const Plan& plan, const Target& target) {
   const Style style = DetectStyle();
   const Prediction& p = explanation.prediction;
@@ -128,7 +92,7 @@ int RunExplain(const std::vector<std::string>& arguments) {
   RequireBatch(plan);
   const Explanation explanation = target.MakePredictor().Explain(plan);
   if (args.Has("json")) {
-    PrintJson(ExplanationJson(explanation, plan, target));
+    PrintJson(ExplanationJson(explanation, plan, target.subject()));
   } else {
     PrintExplanation(explanation, plan, target);
   }

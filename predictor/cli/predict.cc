@@ -78,9 +78,10 @@ void PrintPrediction(const Prediction& p, const Plan& plan, const Target& target
   out += "\n" + StackedBar(parts, TerminalWidth() - 4, style);
   // How much an asynchronous worker hides is not known apart.
   if (b.synchronisation.si() > 0 && !TraitsOf(plan.strategy).asynchronous()) {
-    out += fmt::format("  {} of synchronisation, {} of it hidden behind the backward pass\n",
+    out += fmt::format("  {} of synchronisation, {} of it hidden behind {}\n",
                        FormatDuration(b.synchronisation),
-                       FormatDuration(b.synchronisation - b.exposed()));
+                       FormatDuration(b.synchronisation - b.exposed()),
+                       plan.shard == Shard::kParameters ? "both passes" : "the backward pass");
   }
   out += "\n" + line("traffic", TrafficText(p.traffic, p.buckets)) +
          line("memory", MemoryText(p.memory));

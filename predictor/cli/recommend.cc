@@ -76,6 +76,7 @@ constexpr RowFact kRowFacts[] = {
     {"strategy", [](const Plan& plan) { return std::string(StrategyName(plan.strategy)); }},
     {"servers", [](const Plan& plan) { return FormatCount(plan.servers); }},
     {"bucket", BucketText},
+    {"shared out", [](const Plan& plan) { return std::string(NameOf(plan.shard)); }},
 };
 
 // The rows: the plan as given, the recommended one, and some of the choices in between.
@@ -193,6 +194,8 @@ int RunRecommend(const std::vector<std::string>& arguments) {
       "try-servers", list(), "numbers of servers to choose from (the plan's)")(
       "try-strategy", list(), "strategies to choose from (the plan's)")(
       "try-bucket", list(), "bucket caps to choose from (the plan's)")(
+      "try-shard", list(),
+      "what to share out: none, optimizer, gradients, parameters to choose from (the plan's)")(
       "most-global-batch", po::value<std::string>()->value_name("N"),
       "samples of one optimizer step that training tolerates (8192)")(
       "objective", po::value<std::string>()->value_name("O"),
@@ -231,6 +234,7 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   search.servers = ParseList(args, "try-servers", counts);
   search.strategies = ParseList(args, "try-strategy", ParseEnum<Strategy>);
   search.buckets = ParseList(args, "try-bucket", ParseDataSize);
+  search.shards = ParseList(args, "try-shard", ParseEnum<Shard>);
   if (args.Has("most-global-batch")) {
     search.most_global_batch = ParseInteger(args.Text("most-global-batch"),
                                             OptionPlace("most-global-batch"), 1, 1'000'000'000);

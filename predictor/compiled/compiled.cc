@@ -92,6 +92,7 @@ void CompiledState::SetMemory(const Predictor& predictor) {
     return predictor.Memory(sized);
   };
   memory_per_sample = need(1, 1, 1).activations;
+  counts_activations = !predictor.workload().layers.empty();
   // From the batch on at which an operation did not fit when it was measured, none fits.
   const auto fails = [&](int batch) { return profile->Sum(batch).out_of_memory; };
   if (profile && fails(kMostBatch)) {
@@ -109,6 +110,20 @@ void CompiledState::SetMemory(const Predictor& predictor) {
       memory_left[workers - 1][accumulation - 1] = *least.available - least.total;
     }
   }
+  // What is shared out falls with the workers as 1/w does.
+  for (const int accumulation : {1, 2}) {
+    if (plan.shard == Shard::kNone) break;
+    memory_shared[accumulation - 1] =
+        (need(2, accumulation, 0).total - need(4, accumulation, 0).total) * 4.0;
+  }
+}
+
+std::optional<DataSize<>> CompiledState::MemoryLeft(const PlanQuery& q) const {
+  std::optional<DataSize<>> left = memory_left[q.workers > 1][q.accumulation_steps > 1];
+  if (left && q.workers > 2) {
+    *left += memory_shared[q.accumulation_steps > 1] * (0.5 - 1.0 / q.workers);
+  }
+  return left;
 }
 
 void CompiledState::SetTables() {
@@ -152,11 +167,13 @@ QueryStatus CompiledState::Check(const PlanQuery& q) const {
 }
 
 MemoryVerdict CompiledState::Memory(const PlanQuery& q) const {
-  const std::optional<DataSize<>>& left = MemoryLeft(q);
+  const std::optional<DataSize<>> left = MemoryLeft(q);
   if (q.local_batch > most_batch) return MemoryVerdict::kOutOfMemory;
   if (!left) return MemoryVerdict::kUnknown;
-  return VerdictOf(memory_available - *left + memory_per_sample * (1.0 * q.local_batch),
-                   memory_available);
+  const MemoryVerdict verdict = VerdictOf(
+      memory_available - *left + memory_per_sample * (1.0 * q.local_batch), memory_available);
+  return counts_activations || verdict == MemoryVerdict::kOutOfMemory ? verdict
+                                                                      : MemoryVerdict::kUnknown;
 }
 
 StepFacts CompiledState::FactsOf(const PlanQuery& q) const {

@@ -56,8 +56,10 @@ struct CompiledState {
 
   // Memory that activations may take, [more than one worker][accumulation]; none: unknown.
   std::optional<DataSize<>> memory_left[2][2];
+  DataSize<> memory_shared[2];  // what all workers keep together, one share each [accumulation]
   DataSize<> memory_available;  // where it is known
   DataSize<> memory_per_sample;
+  bool counts_activations = false;
   int most_batch = kMostBatch;  // that the profile knows to fit
 
   static bool IsBatch(int local_batch, int accumulation_steps) {
@@ -65,9 +67,7 @@ struct CompiledState {
            accumulation_steps <= kMostCount;
   }
   QueryStatus Check(const PlanQuery& query) const;
-  const std::optional<DataSize<>>& MemoryLeft(const PlanQuery& query) const {
-    return memory_left[query.workers > 1][query.accumulation_steps > 1];
-  }
+  std::optional<DataSize<>> MemoryLeft(const PlanQuery& query) const;
   // The functions below take a query that Check has found right.
   MemoryVerdict Memory(const PlanQuery& query) const;
   StepFacts FactsOf(const PlanQuery& query) const;
@@ -82,7 +82,8 @@ struct CompiledState {
     return at < shape.size() ? shape[at] : profile->ShapeAt(batch);
   }
   Duration<> StepTime(const PlanQuery& query) const;
-  // False where lines do not tell: asynchronous or pipelined servers, flows that start slowly.
+  // False where lines do not tell: asynchronous or pipelined servers, flows that start slowly, what
+  // is sharded or rare.
   bool MakeExchange(const PlanQuery& query, Exchange* exchange) const;
   double StepTime(const Exchange& exchange, int local_batch, int accumulation_steps) const;
   // The same of many; NaN for what IsBatch refuses.

@@ -19,10 +19,13 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
   const bool servers = UsesServers(f.strategy);
   const bool alone = Alone(f);
   const bool updates = f.has_compute && (!servers || alone);
-  exchange->overhead_s = updates ? workload.update_time().si() * slowdown : 0;
+  exchange->overhead_s = updates ? workload.update_time().si() * UpdateShare(f) * slowdown : 0;
   if (alone) return true;
   const bool slow_start = ExchangeLink(f).rtt && LeavesNode(f);
-  if (TraitsOf(f.strategy).asynchronous() || f.server.pipelined || slow_start) return false;
+  const bool whole = f.shard == Shard::kNone && f.local_steps == 1;  // once a step, behind one pass
+  if (TraitsOf(f.strategy).asynchronous() || f.server.pipelined || slow_start || !whole) {
+    return false;
+  }
 
   const KnownParts<double> parts = PartsOf(query);
   const StepInputs<double> inputs = MakeStepInputs<double>(f, cluster, workload, parts, nullptr);
@@ -90,7 +93,7 @@ double StepOf(const Joint& joint, double micro_s, double end_s, double steps, do
   JoinInputs<double> in;
   in.micro_steps = steps;
   in.micro = micro;
-  in.backward = micro * joint.share;
+  in.backward = in.beside = micro * joint.share;
   in.all = Seconds(joint.all_s);
   in.end = Seconds(end_s);
   in.contention = joint.contention;

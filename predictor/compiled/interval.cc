@@ -64,7 +64,8 @@ enum ComputeLane { kFixedLane, kFloorLane, kSampleLane, kContentionLane, kComput
 using ComputeDual = DualOf<kComputeLanes>;
 
 // A synchronisation depends on these, by the values themselves: a collective, and servers in the
-// same places. The last ones are needed only where a round trip or loss holds flows back.
+// same places. The last ones are needed only where a round trip or loss holds flows back, or where
+// the forward pass waits too.
 enum SyncLane {
   kBackwardLane,
   kBandwidthLane,
@@ -79,7 +80,7 @@ enum SyncLane {
   kUpdateLane = kHelperLane,
   kConnectionLane = kFreeLanes,
   kServerAlphaLane,
-  kIdleLane,
+  kMicroStepLane,
   kSilenceLane,
   kHeldLanes,
 };
@@ -295,11 +296,11 @@ struct Staged {
   const IntervalTables& t;
 
   template <bool kHeldBack>
-  void ByCollective(const StepFacts& f, const StagedParts& parts, Duration<> backward,
-                    Duration<> idle, SyncSlopes* slopes) const;
+  void ByCollective(const StepFacts& f, const StagedParts& parts, Duration<> micro,
+                    Duration<> backward, SyncSlopes* slopes) const;
   template <bool kHeldBack>
-  void ByServers(const StepFacts& f, const StagedParts& parts, Duration<> backward, Duration<> idle,
-                 SyncSlopes* slopes) const;
+  void ByServers(const StepFacts& f, const StagedParts& parts, Duration<> micro,
+                 Duration<> backward, SyncSlopes* slopes) const;
   // Adds what a part of the step depends on through a synchronisation: by its lanes it has the
   // derivatives `by`, and `by_end_and_all` is the sum of those by its end and by its length.
   void AddSynchronisation(const StepFacts& f, const SyncSlopes& sync, const Lanes<kHeldLanes>& by,
@@ -317,7 +318,7 @@ struct Staged {
 template <bool kHeldBack>
 [[gnu::noinline]] STEPCAST_FLATTEN void Staged::ByCollective(const StepFacts& f,
                                                              const StagedParts& parts,
-                                                             Duration<> backward, Duration<> idle,
+                                                             Duration<> micro, Duration<> backward,
                                                              SyncSlopes* slopes) const {
   using T = DualOf<kHeldBack ? kHeldLanes : kFreeLanes>;
   const CollectiveHops<HopDual> from = MakeCollectiveHops<HopDual>(
@@ -332,19 +333,19 @@ template <bool kHeldBack>
                  Seeded<DataRate<T>>(from.device.bandwidth, kDeviceBandwidthLane)};
   hops.helper_link = Seeded<DataRate<T>>(from.helper_link, kHelperLane);
   const Duration<T> pass = Seeded<Duration<T>>(backward, kBackwardLane);
-  Duration<T> silence = idle;
+  Duration<T> of_micro = micro;
   Duration<T> timeout = s.cluster.loss_timeout();
   if constexpr (kHeldBack) {
-    silence = Seeded<Duration<T>>(idle, kIdleLane);
+    of_micro = Seeded<Duration<T>>(micro, kMicroStepLane);
     timeout = Seeded<Duration<T>>(s.cluster.loss_timeout(), kSilenceLane);
   }
-  SetTimes(f, Synchronise<T>(f, hops, pass, silence, timeout, parts, nullptr), slopes);
+  SetTimes(f, Synchronise<T>(f, hops, of_micro, pass, timeout, parts, nullptr), slopes);
 }
 
 template <bool kHeldBack>
 [[gnu::noinline]] STEPCAST_FLATTEN void Staged::ByServers(const StepFacts& f,
                                                           const StagedParts& parts,
-                                                          Duration<> backward, Duration<> idle,
+                                                          Duration<> micro, Duration<> backward,
                                                           SyncSlopes* slopes) const {
   using T = DualOf<kHeldBack ? kHeldLanes : kFreeLanes>;
   const ServerRoutes<HopDual> routes =
@@ -366,18 +367,18 @@ template <bool kHeldBack>
   paths.server_rate = Seeded<DataRate<T>>(s.cluster.server_rate(), kServerRateLane);
   paths.update = Seeded<DurationPerByte<T>>(from.update, kUpdateLane);
   const Duration<T> pass = Seeded<Duration<T>>(backward, kBackwardLane);
-  Duration<T> silence = idle;
+  Duration<T> of_micro = micro;
   Duration<T> timeout = s.cluster.loss_timeout();
   if constexpr (kHeldBack) {
     if (from.connection.si() > 0.0) {
       paths.connection = Seeded<DurationPerByte<T>>(from.connection, kConnectionLane);
     }
-    silence = Seeded<Duration<T>>(idle, kIdleLane);
+    of_micro = Seeded<Duration<T>>(micro, kMicroStepLane);
     timeout = Seeded<Duration<T>>(s.cluster.loss_timeout(), kSilenceLane);
     paths.worker.alpha = Seeded<Duration<T>>(from.worker.alpha, kServerAlphaLane);
     paths.rpc_rounds = T(s.cluster.rpc_rounds());
   }
-  SetTimes(f, Synchronise<T>(f, to_routes, pass, silence, timeout, parts, nullptr), slopes);
+  SetTimes(f, Synchronise<T>(f, to_routes, of_micro, pass, timeout, parts, nullptr), slopes);
   // Two phases of alpha (1 + 2 rho k), in the end and in the whole. Where the hop has a lane they
   // are there already, with rho as a constant.
   const double trips = 2 * s.cluster.rpc_rounds() * from.tensors;
@@ -456,20 +457,21 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
   const Duration<> backward = Seconds(micro.value * share);
   const bool updates = f.has_compute && (!servers || alone);
   const double update =
-      updates ? s.workload.update_time().si() * s.cluster.node_slowdown.value_or(1) : 0;
+      updates ? s.workload.update_time().si() * UpdateShare(f) * s.cluster.node_slowdown.value_or(1)
+              : 0;
 
   SyncSlopes sync;
   if (!alone) {
-    const Duration<> idle = IdleTime(f, Seconds(micro.value), backward);
-    // Round trips and losses hold flows back.
+    const Duration<> whole = Seconds(micro.value);
+    // Round trips and losses hold flows back, which start slowly after the silence of all compute.
     const auto holds = [](const LinkFacts& link) { return link.rtt || link.loss.value_or(0) > 0; };
-    const bool held = holds(f.link) || holds(f.server_link);
+    const bool held = holds(f.link) || holds(f.server_link) || f.shard == Shard::kParameters;
     if (servers) {
-      held ? ByServers<true>(f, parts, backward, idle, &sync)
-           : ByServers<false>(f, parts, backward, idle, &sync);
+      held ? ByServers<true>(f, parts, whole, backward, &sync)
+           : ByServers<false>(f, parts, whole, backward, &sync);
     } else {
-      held ? ByCollective<true>(f, parts, backward, idle, &sync)
-           : ByCollective<false>(f, parts, backward, idle, &sync);
+      held ? ByCollective<true>(f, parts, whole, backward, &sync)
+           : ByCollective<false>(f, parts, whole, backward, &sync);
     }
   }
 
@@ -479,13 +481,14 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
   in.micro_steps = a;
   in.micro = Seeded<Duration<JoinDual>>(Seconds(micro.value), kMicroLane);
   in.backward = Seeded<Duration<JoinDual>>(backward, kPassLane);
+  in.beside = Beside(f, in.micro, in.backward);
   in.update = Seconds(update);
   if (!alone) {
     in.all = Seeded<Duration<JoinDual>>(sync.all, kAllLane);
     in.end = Seeded<Duration<JoinDual>>(sync.end, kEndLane);
     in.contention = s.cluster.overlap_contention();
-    if (f.has_compute) in.overhead = Seconds(s.cluster.si[overhead]);
-    in.wait = s.workload.straggler_spread() * (std::sqrt(a) * parts.Slowest(f));
+    if (f.has_compute) in.overhead = Seconds(s.cluster.si[overhead] * (1.0 / f.local_steps));
+    in.wait = s.workload.straggler_spread() * (SpreadOfStep(f) * parts.Slowest(f));
   }
   const JoinedStep<JoinDual> joined = Join(f.overlap, in);
   const Duration<JoinDual> compute = joined.compute();
@@ -497,10 +500,8 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
     const double scale = 1 / part.value;
     const Lanes<kJoinLanes> by = part.slope * scale;
     const Lanes<kHeldLanes> by_sync = sync.of_end * by[kEndLane] + sync.of_all * by[kAllLane];
-    // Silence is all micro-steps but for what of the last hides behind its backward pass.
-    const double by_idle = by_sync[kIdleLane];
-    const double by_pass = by[kPassLane] + by_sync[kBackwardLane] - by_idle * HiddenSilence(f);
-    const double by_micro = by[kMicroLane] + by_pass * share + by_idle * a;
+    const double by_pass = by[kPassLane] + by_sync[kBackwardLane];
+    const double by_micro = by[kMicroLane] + by_sync[kMicroStepLane] + by_pass * share;
     Gradient g = {};
     SetCompute(micro, by_micro, &g);
     SetSlowdown(s.cluster, micro, by_micro, update * scale, &g);

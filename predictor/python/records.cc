@@ -20,7 +20,8 @@ py::tuple DeviceState(const Device& d) {
   const auto rate = [](const auto& value) { return SiOrNone(value); };
   return py::make_tuple(d.name, d.title, d.source, d.aliases, rate(d.fp32), rate(d.tf32),
                         rate(d.fp16), rate(d.bf16), rate(d.memory), rate(d.memory_bandwidth),
-                        OrNone(d.power_w));
+                        OrNone(d.power_w), OrNone(d.multiprocessors), rate(d.last_cache),
+                        OrNone(d.process_nm));
 }
 
 template <class Q>
@@ -42,6 +43,9 @@ Device DeviceOf(const py::tuple& state) {
   d.memory = FromSi<DataSize<>>(state[8]);
   d.memory_bandwidth = FromSi<DataRate<>>(state[9]);
   if (!state[10].is_none()) d.power_w = state[10].cast<double>();
+  if (!state[11].is_none()) d.multiprocessors = static_cast<int>(state[11].cast<double>());
+  d.last_cache = FromSi<DataSize<>>(state[12]);
+  if (!state[13].is_none()) d.process_nm = state[13].cast<double>();
   return d;
 }
 

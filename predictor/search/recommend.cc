@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "data/plan/check.h"
 #include "data/record/input_error.h"
+#include "predictor/search/one_worker.h"
 
 namespace stepcast {
 namespace {
@@ -16,6 +18,15 @@ constexpr long long kMostNodesInAll = 100'000'000;
 template <class T>
 std::vector<T> Or(const std::vector<T>& given, std::vector<T> otherwise) {
   return given.empty() ? otherwise : given;
+}
+
+template <class A, class B>
+std::vector<std::pair<A, B>> PairsOf(const std::vector<A>& first, const std::vector<B>& second) {
+  std::vector<std::pair<A, B>> pairs;
+  for (const A& a : first) {
+    for (const B& b : second) pairs.emplace_back(a, b);
+  }
+  return pairs;
 }
 
 std::vector<int> BatchCandidates(const Predictor& predictor, const Plan& plan, int most) {
@@ -32,9 +43,7 @@ std::vector<int> AccumulationCandidates(const Plan& plan, int most) {
 }
 
 double Efficiency(const Predictor& predictor, const Plan& plan, const Prediction& prediction) {
-  Plan single = WithStrategy(plan, Strategy::kNone);
-  single.placement = {1};
-  single.hosts.clear();
+  const Plan single = OneWorkerOf(plan);
   const SampleRate<> alone = CountedSamples(single) / predictor.PredictStep(single).total();
   return prediction.throughput / (alone * static_cast<double>(plan.workers()));
 }
@@ -159,8 +168,12 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
         base.servers = n;
         std::vector<std::optional<DataSize<>>> buckets(options.buckets.begin(),
                                                        options.buckets.end());
-        for (const auto& bucket : Or(buckets, {plan.bucket})) {
+        const std::vector<Shard> shards = TraitsOf(strategy).may_shard()
+                                              ? Or(options.shards, {base.shard})
+                                              : std::vector<Shard>{Shard::kNone};
+        for (const auto& [bucket, shard] : PairsOf(Or(buckets, {plan.bucket}), shards)) {
           base.bucket = bucket;
+          base.shard = shard;
           const int most_batch = std::max(1, options.most_global_batch / workers);
           for (const int batch :
                Or(options.local_batches, BatchCandidates(predictor, plan, most_batch))) {

@@ -1,4 +1,5 @@
-// Which batch, accumulation interval, workers, servers, algorithm and bucket to use.
+// Which batch, accumulation interval, workers, servers, algorithm and bucket to use, and what of
+// the model to share out.
 #ifndef STEPCAST_PREDICTOR_SEARCH_RECOMMEND_H_
 #define STEPCAST_PREDICTOR_SEARCH_RECOMMEND_H_
 
@@ -25,14 +26,16 @@ inline constexpr const char* kObjectiveNames[kObjectiveCount] = {"throughput", "
                                                                  "energy"};
 
 struct RecommendOptions {
-  // Candidates; an empty list means the sensible ones: the plan's own value for strategies, servers
-  // and bucket; for batches and accumulation those of predictor/search/batch_grid.h.
+  // Candidates; an empty list means the sensible ones: the plan's own value for strategies,
+  // servers, bucket and what is shared out (which is nothing with a strategy that does not go with
+  // it); for batches and accumulation those of predictor/search/batch_grid.h.
   std::vector<int> workers;
   std::vector<int> local_batches;
   std::vector<int> accumulation_steps;
   std::vector<int> servers;
   std::vector<Strategy> strategies;
   std::vector<DataSize<>> buckets;
+  std::vector<Shard> shards;
   int most_global_batch = kDefaultMostGlobalBatch;
   // Scores within this share of the best count as equal; the smallest global batch then wins, of
   // those that are no worse than the plan as given. Where the noise scale says what a sample is

@@ -71,6 +71,12 @@ std::vector<PlanCase> PlanCases() {
   with("ring_p_norm", ring, [](Plan* p) { p->overlap = Overlap::kPNorm; });
   with("ring_no_overlap", ring, [](Plan* p) { p->overlap = Overlap::kNone; });
   with("ring_backup", ring, [](Plan* p) { p->backup_workers = 2; });
+  with("ring_sharing_the_optimizer", ring, [](Plan* p) { p->shard = Shard::kOptimizer; });
+  with("ring_sharing_the_parameters", ring, [](Plan* p) {
+    p->shard = Shard::kParameters;
+    p->accumulation_steps = 2;
+  });
+  with("ring_every_four_steps", ring, [](Plan* p) { p->local_steps = 4; });
   with("bbr", ring, [&](Plan* p) {
     lossy(p);
     p->link.congestion_control = CongestionControl::kBbr;

@@ -300,6 +300,12 @@ inline RandomCase MakeRandomCase(Strategy strategy, std::uint64_t seed, int most
   plan.overlap =
       random.Pick({Overlap::kBuckets, Overlap::kBuckets, Overlap::kNone, Overlap::kPNorm});
   if (sync && random.Chance(0.2)) plan.backup_workers = random.Whole(1, 4);
+  const bool may_shard = plan.overlap != Overlap::kPNorm && plan.backup_workers == 0;
+  if (TraitsOf(strategy).may_shard() && may_shard && random.Chance(0.3)) {
+    plan.shard = random.Pick({Shard::kOptimizer, Shard::kGradients, Shard::kParameters});
+  } else if (TraitsOf(strategy).may_be_rare() && random.Chance(0.2)) {
+    plan.local_steps = random.LogWhole(2, 500);
+  }
   if (!made.cluster.hosts.empty() && random.Chance(0.7)) {
     plan.hosts = {"a", "b", "c"};
     plan.hosts.resize(static_cast<std::size_t>(random.Whole(1, 3)));

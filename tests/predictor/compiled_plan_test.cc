@@ -241,6 +241,19 @@ std::vector<Kind> Kinds() {
   add("ring of one bucket", Strategy::kRing).bucket = Gibibytes(10.0);
   add("ring with backup workers", Strategy::kRing).backup_workers = 2;
   add("ps-sync with backup workers", Strategy::kPsSync, 2).backup_workers = 1;
+  for (const Shard shard : {Shard::kOptimizer, Shard::kGradients, Shard::kParameters}) {
+    const std::string what = kShardNames[static_cast<int>(shard)];
+    add("ring, shared " + what, Strategy::kRing).shard = shard;
+    add("hierarchical, shared " + what, Strategy::kHierarchical).shard = shard;
+    Plan& late = add("ring with a round trip, shared " + what, Strategy::kRing);
+    late.shard = shard;
+    late.link.rtt = Milliseconds(20.0);
+  }
+  for (const Strategy strategy : {Strategy::kRing, Strategy::kTree, Strategy::kAuto}) {
+    Plan& rare = add(std::string(StrategyName(strategy)) + " every eight steps", strategy);
+    rare.local_steps = 8;
+    rare.link.rtt = Milliseconds(2.0);
+  }
   for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync}) {
     const std::string name = StrategyName(strategy);
     add(name + " colocated", strategy, 2).server.colocated = true;

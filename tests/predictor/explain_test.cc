@@ -391,6 +391,21 @@ TEST(Explain, EveryOptionHasItsFormula) {
       {"async, accumulation", {Strategy::kPsAsync, [](Plan* p) { p->accumulation_steps = 4; }}},
       {"backup", {Strategy::kPsSync, [](Plan* p) { p->backup_workers = 1; }}},
       {"accumulation", {Strategy::kRing, [](Plan* p) { p->accumulation_steps = 4; }}},
+      {"shared optimizer", {Strategy::kRing, [](Plan* p) { p->shard = Shard::kOptimizer; }}},
+      {"shared gradients",
+       {Strategy::kHierarchical, [](Plan* p) { p->shard = Shard::kGradients; }}},
+      {"shared parameters",
+       {Strategy::kRing,
+        [](Plan* p) {
+          p->shard = Shard::kParameters;
+          p->accumulation_steps = 3;
+        }}},
+      {"every eight steps",
+       {Strategy::kTree,
+        [](Plan* p) {
+          p->local_steps = 8;
+          p->backup_workers = 1;
+        }}},
       {"no overlap", {Strategy::kRing, [](Plan* p) { p->overlap = Overlap::kNone; }}},
       {"p-norm", {Strategy::kRing, [](Plan* p) { p->overlap = Overlap::kPNorm; }}},
       {"small buckets", {Strategy::kRing, [](Plan* p) { p->bucket = Bytes(1e5); }}},

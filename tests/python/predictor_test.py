@@ -58,8 +58,8 @@ class Predictions(unittest.TestCase):
     def test_the_device(self):
         cluster = stepcast.read_cluster("gce-t4")
         workload = stepcast.workload("resnet50")
-        self.assertEqual(stepcast.Predictor(cluster, workload, "Tesla V100").device
-                         if stepcast.find_device("Tesla V100") else "v100", "v100")
+        self.assertEqual(
+            stepcast.Predictor(cluster, workload, "Tesla V100-SXM2-16GB").device, "v100")
         p100 = stepcast.find_device("p100")
         self.assertEqual(stepcast.Predictor(cluster, workload, p100).device, "p100")
         for device in (7, "no such"):

@@ -134,6 +134,8 @@ class Plan:
         overlap: Optional[str] = None,
         backup_workers: Optional[int] = None,
         bytes_per_parameter: Optional[int] = None,
+        shard: Optional[str] = None,
+        local_steps: Optional[int] = None,
         colocated_servers: Optional[bool] = None,
         sharding: Optional[str] = None,
         pipelined_servers: Optional[bool] = None,
@@ -183,6 +185,10 @@ class Plan:
     def backup_workers(self) -> int: ...
     @property
     def bytes_per_parameter(self) -> int: ...
+    @property
+    def shard(self) -> str: ...
+    @property
+    def local_steps(self) -> int: ...
     @property
     def colocated_servers(self) -> bool: ...
     @property
