@@ -76,6 +76,7 @@ std::vector<std::string_view> OwnAllowed(std::string_view file) {
   // The library knows none of its interfaces.
   if (file.starts_with("predictor/")) {
     return {"predictor/compiled",
+            "predictor/diagnose/",
             "predictor/search/",
             "predictor/report/",
             "predictor/predict",

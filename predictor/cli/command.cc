@@ -10,6 +10,7 @@
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
 #include "data/values/device_name.h"
+#include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/placement.h"
 #include "data/values/suggest.h"
@@ -152,7 +153,7 @@ void AddPlanOptions(po::options_description* options) {
   }
 }
 
-Target ReadTarget(const Arguments& arguments, const std::string& workload) {
+Target ReadTarget(const Arguments& arguments, const std::string& workload, bool needs_device) {
   Target target;
   for (const std::string& path : arguments.Texts("workload-file")) {
     target.library.AddWorkloadFile(path);
@@ -165,6 +166,9 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload) {
     target.cluster.device =
         arguments.Has("device") ? arguments.Text("device") : profile->device.name;
     target.cluster.nodes = kMostCount;
+  } else if (!needs_device) {
+    target.cluster.name = target.cluster.title = target.cluster.device = "your devices";
+    target.cluster.nodes = kMostCount;
   } else {
     throw InputError(OptionPlace("cluster"), "", "is required, or --device, or --profile",
                      "a cluster file, or one of stepcast machines");
@@ -176,7 +180,7 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload) {
   target.workload = target.library.LoadWorkload(
       arguments.Has("workload") || workload.empty() ? arguments.Required("workload") : workload);
   // Without a data sheet only measurements tell how long it computes.
-  if (!target.facts && !profile && !target.cluster.calibration &&
+  if (needs_device && !target.facts && !profile && !target.cluster.calibration &&
       !target.workload.communication_only) {
     throw NoDataSheet(device, target.library.Devices(),
                       arguments.Has("device")
@@ -185,6 +189,12 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload) {
   }
   if (profile) {
     profile->device.name = target.library.CanonicalDevice(profile->device.name, target.cluster);
+    const std::optional<Device> measured =
+        target.library.LookUpDevice(profile->device.name, target.cluster);
+    if (measured && target.facts && measured->name != target.facts->name &&
+        CanCarryOver(*profile, *measured, *target.facts)) {
+      profile = CarryOver(*profile, *measured, *target.facts);
+    }
     RequireProfileOf(profile->device.name, target.device, target.facts, OptionPlace("profile"));
     target.profile =
         std::make_shared<const ProfiledCompute>(BindProfile(arguments, *profile, target.workload));

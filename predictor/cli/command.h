@@ -42,6 +42,7 @@ std::span<const Command> Commands();
 int RunPredict(const std::vector<std::string>& arguments);
 int RunSweep(const std::vector<std::string>& arguments);
 int RunLimits(const std::vector<std::string>& arguments);
+int RunDiagnose(const std::vector<std::string>& arguments);
 int RunRecommend(const std::vector<std::string>& arguments);
 int RunExplain(const std::vector<std::string>& arguments);
 int RunCalibrate(const std::vector<std::string>& arguments);
@@ -54,6 +55,7 @@ int RunProfile(const std::vector<std::string>& arguments);
 int RunWorkloads(const std::vector<std::string>& arguments);
 int RunMachines(const std::vector<std::string>& arguments);
 int RunModels(const std::vector<std::string>& arguments);
+int RunPage(const std::vector<std::string>& arguments);
 int RunServe(const std::vector<std::string>& arguments);
 int RunMan(const std::vector<std::string>& arguments);
 int RunCompletion(const std::vector<std::string>& arguments);
@@ -146,8 +148,10 @@ struct Target {
   Subject subject() const { return {cluster, workload, device, facts}; }
 };
 
-// `workload` where --workload is missing; it is required where that is empty.
-Target ReadTarget(const Arguments& arguments, const std::string& workload = "");
+// `workload` where --workload is missing; it is required where that is empty. A device need not be
+// told where something that was measured tells how long it computes.
+Target ReadTarget(const Arguments& arguments, const std::string& workload = "",
+                  bool needs_device = true);
 // The batch is 0 where --local-batch is missing: a command that needs it says so by RequireBatch.
 Plan ReadPlan(const Arguments& arguments, const Target& target);
 void RequireBatch(const Plan& plan);

@@ -7,6 +7,7 @@
 
 #include "data/values/numbers.h"
 #include "predictor/cli/command.h"
+#include "predictor/search/inverse.h"
 #include "predictor/search/limits.h"
 
 namespace stepcast::cli {
@@ -183,7 +184,64 @@ Json GivenJson(const std::optional<GivenScaling>& given) {
   return json;
 }
 
-Json LimitsJson(const ScalingLimits& limits, const Plan& plan) {
+// ---- What reaches a utilisation.
+
+std::string InverseTable(const InverseAnswers& answers, int most_workers, const Style& style) {
+  if (answers.reaches.empty()) return "";
+  Table table({{"utilisation", "", Align::kRight},
+               {"links of", "", Align::kRight},
+               {"or round trip", "", Align::kRight},
+               {"or loss", "", Align::kRight},
+               {"or accumulation", "", Align::kRight},
+               {"or local batch", "", Align::kRight},
+               {"or workers", "", Align::kRight}});
+  const auto cell = [](const auto& answer, const auto& text) {
+    return answer ? std::string(text(*answer)) : std::string("-");
+  };
+  const auto count = [](int value) { return FormatCount(value); };
+  for (const WhatReaches& reach : answers.reaches) {
+    table.AddRow({FormatPercent(reach.utilisation), cell(reach.bandwidth, FormatRate),
+                  cell(reach.rtt, FormatDuration), cell(reach.loss, FormatPercent),
+                  cell(reach.accumulation_steps, count), cell(reach.local_batch, count),
+                  cell(reach.workers, [&](int workers) {
+                    return FormatCount(workers) + (workers == most_workers ? " or more" : "");
+                  })});
+  }
+  return table.Render(style, 2) + "\n";
+}
+
+std::string InverseText(const InverseAnswers& answers, int workers) {
+  std::string text = fmt::format(
+      "{} do {} of the work of as many devices that exchange nothing. The last table says what "
+      "would make it so much, each with all else as it is.",
+      Workers(workers), FormatPercent(answers.utilisation));
+  if (answers.twice_the_link) {
+    text += fmt::format(" Links twice as fast bring {} more throughput.",
+                        FormatPercent(*answers.twice_the_link - 1));
+  }
+  return text;
+}
+
+Json InverseJson(const InverseAnswers& answers) {
+  if (answers.reaches.empty()) return nullptr;
+  Json json = {{"utilisation", answers.utilisation},
+               {"twice_the_link", OptionalJson(answers.twice_the_link)},
+               {"reaches", Json::array()}};
+  for (const WhatReaches& reach : answers.reaches) {
+    json["reaches"].push_back(
+        {{"utilisation", reach.utilisation},
+         {"link_gbit_per_s",
+          reach.bandwidth ? Json(reach.bandwidth->in(kGigabitsPerSecond)) : Json(nullptr)},
+         {"rtt_ms", reach.rtt ? Json(reach.rtt->in(kMilliseconds)) : Json(nullptr)},
+         {"loss_rate", OptionalJson(reach.loss)},
+         {"accumulation_steps", OptionalJson(reach.accumulation_steps)},
+         {"local_batch", OptionalJson(reach.local_batch)},
+         {"workers", OptionalJson(reach.workers)}});
+  }
+  return json;
+}
+
+Json LimitsJson(const ScalingLimits& limits, const InverseAnswers& inverse, const Plan& plan) {
   Json json;
   json["plan"] = PlanJson(plan);
   json["given"] = GivenJson(limits.given);
@@ -206,6 +264,7 @@ Json LimitsJson(const ScalingLimits& limits, const Plan& plan) {
   json["most_buckets"] = limits.buckets ? OptionalJson(limits.buckets->to) : Json(nullptr);
   json["servers"] = OptionalJson(limits.servers);
   json["closed_form"] = ClosedLimitsJson(limits);
+  json["inverse"] = InverseJson(inverse);
   // Older names of three of these.
   const bool servers = UsesServers(plan.strategy);
   const bool ring = TraitsOf(plan.strategy).ring;
@@ -268,10 +327,18 @@ int RunLimits(const std::vector<std::string>& arguments) {
   }
   const int per_node = args.Has("placement") ? DevicesOnFullestNode(plan.placement)
                                              : target.cluster.devices_per_node;
-  const ScalingLimits limits =
-      FindScalingLimits(target.MakePredictor(), plan, per_node, limits_options);
+  const Predictor predictor = target.MakePredictor();
+  const ScalingLimits limits = FindScalingLimits(predictor, plan, per_node, limits_options);
+  // The questions are about the machines that there are, as are accumulation and buckets.
+  Plan asked = plan;
+  if (plan.workers() != limits.reference_workers) {
+    asked.placement = FillNodes(limits.reference_workers, per_node);
+    asked.hosts.clear();
+  }
+  const InverseAnswers inverse =
+      AnswerInverseQuestions(predictor, asked, per_node, limits_options.most_workers);
   if (args.Has("json")) {
-    PrintJson(LimitsJson(limits, plan));
+    PrintJson(LimitsJson(limits, inverse, plan));
     return kDone;
   }
   const Style style = DetectStyle();
@@ -292,8 +359,12 @@ int RunLimits(const std::vector<std::string>& arguments) {
   }
   for (const ScalingPoint& point : limits.curve) row(point);
   out += table.Render(style, 2) + "\n" + LimitTable(limits, style) + "\n";
+  out += InverseTable(inverse, limits.most_workers, style);
   for (const std::string& finding : Findings(limits, plan)) {
     out += NoteLine(finding, style, TerminalWidth());
+  }
+  if (!inverse.reaches.empty()) {
+    out += NoteLine(InverseText(inverse, asked.workers()), style, TerminalWidth());
   }
   for (const std::string& flag : limits.flags) out += FlagLine(flag, style, TerminalWidth());
   Print(out);

@@ -17,6 +17,7 @@ constexpr Command kCommands[] = {
     {"sweep", "many plans: a table, JSON or a plot", RunSweep},
     {"limits", "where scaling ends, and why", RunLimits},
     {"recommend", "which batch, accumulation, workers, servers to use", RunRecommend},
+    {"diagnose", "why a measured step is slow, what to do, what to measure next", RunDiagnose},
     {"explain", "every term of one prediction: formula, inputs, source, elasticity", RunExplain},
     {"calibrate", "fit the model to measured runs of a cluster", RunCalibrate},
     {"evaluate", "predicted against measured", RunEvaluate},

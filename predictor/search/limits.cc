@@ -17,6 +17,7 @@
 #include "model/exchange/sharding.h"
 #include "model/overlap/buckets.h"
 #include "model/step/step.h"
+#include "predictor/search/bisect.h"
 
 namespace stepcast {
 namespace {
@@ -68,16 +69,6 @@ std::vector<int> SampledWorkers(int most, int devices_per_node) {
     if (sampled.back() < w) sampled.push_back(w);
   }
   return sampled;
-}
-
-// The least number above `no`, at most `yes`, for which `holds`, which holds for `yes`.
-template <class Holds>
-int Bisect(int no, int yes, const Holds& holds) {
-  while (yes - no > 1) {
-    const int middle = no + (yes - no) / 2;
-    (holds(middle) ? yes : no) = middle;
-  }
-  return yes;
 }
 
 // The number between `low` and `high` with the least cost(): every one of few, else a closer and
@@ -155,7 +146,7 @@ class Search {
       return std::pair(point, step.compute() < step.exposed());
     };
     const auto first = [&](std::optional<int>* answer, std::size_t i, const auto& holds) {
-      if (!*answer) *answer = i == 0 ? sampled[0] : Bisect(sampled[i - 1], sampled[i], holds);
+      if (!*answer) *answer = i == 0 ? sampled[0] : BisectCount(sampled[i - 1], sampled[i], holds);
     };
     std::size_t last_efficient = 0;
     std::optional<std::size_t> last_low;
@@ -176,14 +167,14 @@ class Search {
       }
     }
     if (last_efficient + 1 < sampled.size()) {
-      limits_.half_efficiency = Bisect(sampled[last_efficient], sampled[last_efficient + 1],
-                                       [&](int w) { return look(w).first.efficiency < 0.5; });
+      limits_.half_efficiency = BisectCount(sampled[last_efficient], sampled[last_efficient + 1],
+                                            [&](int w) { return look(w).first.efficiency < 0.5; });
     }
     if (ceiling && ceiling->exists()) {
       if (!last_low) {
         limits_.half_ceiling = 1;
       } else if (*last_low + 1 < sampled.size()) {
-        limits_.half_ceiling = Bisect(sampled[*last_low], sampled[*last_low + 1], [&](int w) {
+        limits_.half_ceiling = BisectCount(sampled[*last_low], sampled[*last_low + 1], [&](int w) {
           return !(look(w).first.throughput < ceiling->value() * 0.5);
         });
       }
@@ -223,7 +214,7 @@ class Search {
     };
     int enough = 1;
     while (enough < kMostCount && !computes(enough)) enough = std::min(2 * enough, kMostCount);
-    if (computes(enough)) limits_.accumulation = Bisect(enough / 2, enough, computes);
+    if (computes(enough)) limits_.accumulation = BisectCount(enough / 2, enough, computes);
     plan.accumulation_steps = plan_.accumulation_steps;
     if (limits_.closed.buckets) Buckets(plan);
     if (limits_.closed.servers) Servers(plan);
@@ -455,7 +446,8 @@ class Closed {
   void Reference() {
     Plan plan = Scaled(plan_, limits_.reference_workers, devices_);
     const StepTerms<double> terms = predictor_.Terms(plan);
-    if (terms.micro > Duration<>()) {
+    // What is exchanged in each micro-step does not get rarer with their number.
+    if (terms.micro > Duration<>() && plan.shard != Shard::kParameters) {
       plan.accumulation_steps = 1;
       closed_.accumulation = Limit<double>::At(AccumulationForEfficiency(
           limits_.target_efficiency, predictor_.PredictStep(plan).total() - terms.micro,
@@ -463,7 +455,8 @@ class Closed {
       plan.accumulation_steps = plan_.accumulation_steps;
     }
     const bool server_sync = TraitsOf(plan.strategy).has_phases();
-    if (terms.cost.per_call > Duration<>() && plan.overlap == Overlap::kBuckets) {
+    if (terms.cost.per_call > Duration<>() && plan.shard == Shard::kNone &&
+        facts_.overlap == Overlap::kBuckets) {
       closed_.buckets = Limit<double>::At(BestBuckets(plan, terms));
     }
     const bool helped = plan.server.multicast && plan.server.in_network_aggregation;

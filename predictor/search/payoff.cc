@@ -8,14 +8,9 @@
 #include "data/plan/limits.h"
 #include "predictor/report/terminal.h"
 #include "predictor/search/batch_grid.h"
+#include "predictor/search/bisect.h"
 
 namespace stepcast {
-namespace {
-
-// Rates are found to so many parts of themselves.
-constexpr double kPrecision = 1e-3;
-
-}  // namespace
 
 Payoff FindPayoff(const Predictor& predictor, const Plan& plan, SampleRate<> wanted,
                   double most_global_batch) {
@@ -31,15 +26,10 @@ Payoff FindPayoff(const Predictor& predictor, const Plan& plan, SampleRate<> wan
     if (plan.server_link.bandwidth) tried.server_link.bandwidth = tried.link.bandwidth;
     return pays(tried);
   };
-  double yes = kFastestPayoff.si();
+  const double fastest = kFastestPayoff.si();
   const bool crosses_nodes = plan.nodes() > 1 || UsesServers(plan.strategy);
-  if (crosses_nodes && with_rate(yes)) {
-    double no = MegabitsPerSecond(0.001).si();
-    while (yes / no > 1 + kPrecision) {
-      const double middle = std::sqrt(yes * no);
-      (with_rate(middle) ? yes : no) = middle;
-    }
-    payoff.bandwidth = BytesPerSecond(yes);
+  if (crosses_nodes && with_rate(fastest)) {
+    payoff.bandwidth = BytesPerSecond(Bisect(MegabitsPerSecond(0.001).si(), fastest, with_rate));
   }
   tried = plan;
   const double by_batch = most_global_batch / (plan.global_batch() / plan.accumulation_steps);
@@ -51,13 +41,7 @@ Payoff FindPayoff(const Predictor& predictor, const Plan& plan, SampleRate<> wan
            prediction.throughput >= wanted;
   };
   if (most > plan.accumulation_steps && with_interval(most)) {
-    int fewest = most;
-    int no = plan.accumulation_steps;
-    while (fewest - no > 1) {
-      const int middle = no + (fewest - no) / 2;
-      (with_interval(middle) ? fewest : no) = middle;
-    }
-    payoff.accumulation_steps = fewest;
+    payoff.accumulation_steps = BisectCount(plan.accumulation_steps, most, with_interval);
   }
   return payoff;
 }

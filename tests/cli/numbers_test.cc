@@ -24,6 +24,7 @@
 #include "predictor/outlook.h"
 #include "predictor/predictor.h"
 #include "predictor/report/terminal.h"
+#include "predictor/search/inverse.h"
 #include "predictor/search/limits.h"
 #include "predictor/search/recommend.h"
 #include "tests/cli/program.h"
@@ -456,6 +457,24 @@ TEST(Numbers, OfTheLimits) {
     }
     for (std::size_t i = 0; i < limits.curve.size(); ++i) {
       AddUnder("/curve/" + std::to_string(i), OfPoint(limits.curve[i]), &table);
+    }
+    const InverseAnswers inverse = AnswerInverseQuestions(lab.predictor, plan, 2, 20);
+    table["/inverse/utilisation"] = inverse.utilisation;
+    table["/inverse/twice_the_link"] = Or(inverse.twice_the_link);
+    for (std::size_t i = 0; i < inverse.reaches.size(); ++i) {
+      const WhatReaches& reach = inverse.reaches[i];
+      const auto in = [](const auto& answer, const auto& unit) {
+        return answer ? Json(answer->in(unit)) : Json(nullptr);
+      };
+      AddUnder("/inverse/reaches/" + std::to_string(i),
+               {{"/utilisation", reach.utilisation},
+                {"/link_gbit_per_s", in(reach.bandwidth, kGigabitsPerSecond)},
+                {"/rtt_ms", in(reach.rtt, kMilliseconds)},
+                {"/loss_rate", Or(reach.loss)},
+                {"/accumulation_steps", Or(reach.accumulation_steps)},
+                {"/local_batch", Or(reach.local_batch)},
+                {"/workers", Or(reach.workers)}},
+               &table);
     }
     const Words words = {"limits",
                          "--cluster",

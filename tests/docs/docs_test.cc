@@ -577,6 +577,7 @@ TEST(Docs, ReferenceNamesEveryJsonKey) {
         "--noise-scale 4000 --known-batch 256 --least-steps 10000 --node-mtbf '1000 h' "
         "--device-mtbf '2000 h' --checkpoint-time '10 s' --restart-time '1 min'" +
             batch,
+        "diagnose --workers 2 --measured '1.37 s'" + plan,
         "explain --workers 2" + link + plan,
         "explain --workers 4 --strategy ps-sync --servers 2" + plan,
         "explain --workers 4 --strategy ps-async --servers 2" + plan,

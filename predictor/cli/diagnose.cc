@@ -1,0 +1,367 @@
+// stepcast diagnose: why a measured step is longer than it should be.
+#include "predictor/diagnose/diagnose.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "data/plan/limits.h"
+#include "data/values/numbers.h"
+#include "predictor/cli/command.h"
+
+namespace stepcast::cli {
+namespace {
+
+constexpr int kSeveral = 8;  // connections of --link-rate
+constexpr double kMostRate = 1e15;
+
+// Options that tell a step of the job, or of a part of it.
+constexpr const char* kOneWorker = "one-worker";
+constexpr const char* kOneNode = "one-node";
+constexpr const char* kHostsAlone = "slowest-alone";
+constexpr const char* kMadeUp = "synthetic-input";
+constexpr const char* kExchange = "exchange-alone";
+
+po::options_description Options() {
+  po::options_description options("options");
+  AddTargetOptions(&options);
+  AddPlanOptions(&options);
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  const auto texts = [](const char* name) {
+    return po::value<std::vector<std::string>>()->value_name(name)->composing();
+  };
+  options.add_options()("measured", text("T"),
+                        "what a step takes: \"0.43 s\", or what all workers do: \"240 samples/s\"")(
+      kOneWorker, text("T"), "the same of one device alone, at the same batch")(
+      kOneNode, text("T"), "the same of one node alone, with all its devices")(
+      kHostsAlone, text("T"), "the longest of one device alone on each host in turn")(
+      kMadeUp, text("T"), "the same of the whole job on samples made up in memory")(
+      kExchange, text("T"), "what the workers take to exchange the gradients, without a training")(
+      "also", texts("KEY=V,...: T"),
+      "the same of another plan: what differs, like \"accumulation=4: 1.2 s\" or "
+      "\"placement=8, local-batch=32: 240 samples/s\"; may be repeated")(
+      "flow-rate", text("RATE"), "what one connection between two nodes carries (iperf3)")(
+      "link-rate", text("RATE"), "what eight carry at once (iperf3 -P 8)")(
+      "ping", text("TIME"), "round trip between two nodes, as measured")(
+      "lost", text("K/N"), "packets lost between two nodes, of how many: 12/100000")(
+      "parameters", text("N"), "of a network that nobody knows by name; needs --one-worker")(
+      "json", "print one JSON object")("help", "print this text");
+  return options;
+}
+
+// "0.43 s", or "240 samples/s" of all workers of the plan.
+Duration<> ReadStep(const std::string& text, const InputPlace& place, const Plan& plan) {
+  constexpr std::string_view kPerSecond = "samples/s";
+  if (!text.ends_with(kPerSecond)) {
+    const Duration<> step = ParseDuration(text, place);
+    if (step.si() > 0) return step;
+    throw InputError(place, text, "is no time", "\"0.43 s\" or \"240 samples/s\"");
+  }
+  std::string number = text.substr(0, text.size() - kPerSecond.size());
+  number.erase(number.find_last_not_of(' ') + 1);
+  const double rate = ParseNumber(number, place, {kLeastTime, kMostRate});
+  return CountedSamples(plan) / (Samples(rate) / Seconds(1.0));
+}
+
+Plan AloneOf(const Plan& plan) {
+  Plan alone;
+  alone.strategy = Strategy::kNone;
+  alone.local_batch = plan.local_batch;
+  alone.accumulation_steps = plan.accumulation_steps;
+  return alone;
+}
+
+// "accumulation=4, local-batch=32: 1.2 s".
+Measurement ReadOther(const std::string& text, const Target& target, const Plan& plan) {
+  const InputPlace place = OptionPlace("also");
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || colon == 0) {
+    throw InputError(place, text, colon == 0 ? "does not say what differs" : "has no time",
+                     "KEY=V,...: T, like \"accumulation=4: 1.2 s\"");
+  }
+  Plan other = plan;
+  std::size_t begin = 0;
+  while (begin < colon) {
+    const std::size_t end = std::min(text.find(',', begin), colon);
+    const std::size_t from = text.find_first_not_of(' ', begin);
+    const std::size_t equals = text.find('=', begin);
+    if (equals >= end) {
+      throw InputError(place, text.substr(begin, end - begin), "has no value",
+                       "KEY=V, like accumulation=4");
+    }
+    const std::string key = text.substr(from, equals - from);
+    if (key == "workers" || key == "placement") other.hosts.clear();
+    SetPlanOption(key, text.substr(equals + 1, end - equals - 1), target.cluster, &other);
+    begin = end + 1;
+  }
+  const std::size_t value = text.find_first_not_of(' ', colon + 1);
+  return Measurement::Step(
+      other, ReadStep(value == std::string::npos ? "" : text.substr(value), place, other));
+}
+
+Measurement ReadLoss(const std::string& text) {
+  const InputPlace place = OptionPlace("lost");
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) {
+    throw InputError(place, text, "does not say of how many", "K/N, like 12/100000");
+  }
+  constexpr long long kMostPackets = 1'000'000'000'000;
+  const long long sent = ParseLongInteger(text.substr(slash + 1), place, 1, kMostPackets);
+  const long long lost = ParseLongInteger(text.substr(0, slash), place, 0, sent - 1);
+  return Measurement::Loss(static_cast<double>(lost) / static_cast<double>(sent),
+                           static_cast<double>(sent));
+}
+
+Complaint ReadComplaint(const Arguments& args, const Target& target) {
+  Complaint complaint;
+  complaint.plan = ReadPlan(args, target);
+  RequireBatch(complaint.plan);
+  const Plan& plan = complaint.plan;
+  complaint.step = ReadStep(args.Required("measured"), OptionPlace("measured"), plan);
+  std::vector<Measurement>& known = complaint.known;
+  const auto step = [&](const char* option, const Plan& of) -> Measurement& {
+    known.push_back(Measurement::Step(of, ReadStep(args.Text(option), OptionPlace(option), of)));
+    return known.back();
+  };
+  if (args.Has(kOneWorker)) step(kOneWorker, AloneOf(plan));
+  if (args.Has(kHostsAlone)) step(kHostsAlone, AloneOf(plan)).slowest_of_hosts = true;
+  if (args.Has(kMadeUp)) step(kMadeUp, plan).synthetic_input = true;
+  if (args.Has(kExchange)) step(kExchange, plan).exchange_alone = true;
+  if (args.Has(kOneNode)) {
+    if (plan.nodes() < 2 || UsesServers(plan.strategy)) {
+      throw InputError(OptionPlace(kOneNode), "", "says nothing beside this plan",
+                       "workers on several nodes, without parameter servers");
+    }
+    Plan node = plan;
+    node.placement = {DevicesOnFullestNode(plan.placement)};
+    node.hosts.clear();
+    node.backup_workers = 0;
+    if (node.workers() == 1) node = AloneOf(plan);
+    step(kOneNode, node);
+  }
+  for (const std::string& text : args.Texts("also")) {
+    known.push_back(ReadOther(text, target, plan));
+  }
+  const auto rate = [&](const char* option, int connections) {
+    if (!args.Has(option)) return;
+    known.push_back(
+        Measurement::Rate(ParseDataRate(args.Text(option), OptionPlace(option)), connections));
+  };
+  rate("flow-rate", 1);
+  rate("link-rate", kSeveral);
+  if (args.Has("ping")) {
+    known.push_back(Measurement::RoundTrip(ParseDuration(args.Text("ping"), OptionPlace("ping"))));
+  }
+  if (args.Has("lost")) known.push_back(ReadLoss(args.Text("lost")));
+  return complaint;
+}
+
+// A network of which nothing but its size is known.
+Target ReadComplainant(const Arguments& args) {
+  const bool measured = args.Has(kOneWorker) || args.Has(kOneNode);
+  if (!args.Has("parameters")) return ReadTarget(args, "", !measured);
+  if (args.Has("workload")) {
+    throw InputError(OptionPlace("parameters"), "", "says the same as --workload",
+                     "one of the two");
+  }
+  if (!measured) {
+    throw InputError(OptionPlace(kOneWorker), "", "is required with --parameters, or --one-node",
+                     "a step's time: nothing else tells how long such a network computes");
+  }
+  constexpr long long kMostParameters = 1'000'000'000'000'000;
+  Target target = ReadTarget(args, "resnet50", false);
+  Workload& network = target.workload;
+  network = {};
+  network.parameters = network.trainable_parameters =
+      ParseLongInteger(args.Text("parameters"), OptionPlace("parameters"), 1, kMostParameters);
+  network.name = network.title =
+      fmt::format("a network of {} parameters", FormatCount(1.0 * network.parameters));
+  network.gradient_bytes = Bytes(kBytesPerFloat * static_cast<double>(network.parameters));
+  return target;
+}
+
+Json PartsJson(const StepTime<double>& parts) {
+  return {{"compute_s", parts.compute().in(kSeconds)},
+          {"exposed_transfer_s", parts.exposed_transfer.in(kSeconds)},
+          {"exposed_latency_s", parts.exposed_latency.in(kSeconds)},
+          {"straggler_wait_s", parts.straggler_wait.in(kSeconds)}};
+}
+
+Json DiagnosisJson(const Diagnosis& d, const Plan& plan) {
+  Json json;
+  json["plan"] = PlanJson(plan);
+  json["measured_s"] = d.measured.in(kSeconds);
+  json["expected_s"] = d.expected.in(kSeconds);
+  json["low_s"] = d.low.in(kSeconds);
+  json["high_s"] = d.high.in(kSeconds);
+  json["expected_parts"] = PartsJson(d.expected_parts);
+  json["verdict"] = VerdictOf(d);
+  json["binding"] = d.binding.part;
+  json["causes"] = Json::array();
+  for (const ExplainedBy& cause : d.causes) {
+    Json one = {{"cause", kCauseNames[static_cast<int>(cause.cause)]},
+                {"probability", cause.probability},
+                {"text", cause.size.text},
+                {"step_time_s", cause.step.in(kSeconds)},
+                {"surprise", cause.surprise}};
+    if (!cause.size.unit.empty() || cause.size.high > cause.size.low) {
+      one["size"] = {{"value", cause.size.value},
+                     {"low", cause.size.low},
+                     {"high", cause.size.high},
+                     {"unit", cause.size.unit}};
+    } else {
+      one["size"] = nullptr;
+    }
+    json["causes"].push_back(std::move(one));
+  }
+  json["remedies"] = Json::array();
+  for (const Remedy& remedy : d.remedies) {
+    json["remedies"].push_back(
+        {{"text", remedy.text},
+         {"repairs", remedy.repairs},
+         {"step_time_s", remedy.step.in(kSeconds)},
+         {"throughput_samples_per_s", remedy.throughput.in(kSamplesPerSecond)},
+         {"gain", remedy.gain},
+         {"plan", PlanJson(remedy.plan)}});
+  }
+  json["next"] = nullptr;
+  if (d.next) {
+    Json forecasts = Json::object();
+    for (const auto& [cause, text] : d.next->forecasts) {
+      forecasts[kCauseNames[static_cast<int>(cause)]] = text;
+    }
+    json["next"] = {{"text", d.next->text},
+                    {"command", d.next->command},
+                    {"bits", d.next->bits},
+                    {"forecasts", forecasts}};
+  }
+  return json;
+}
+
+// Where the time of a step goes, as a bar.
+std::string PartsText(Duration<> step, const StepTime<double>& parts, const Style& style) {
+  std::vector<BarPart> bar;
+  const auto add = [&](const char* label, Duration<> time) {
+    bar.push_back({label, time.in(kSeconds), FormatDuration(time), -1});
+  };
+  add("compute", parts.compute());
+  add("exposed transfer", parts.exposed_transfer);
+  add("exposed latency", parts.exposed_latency);
+  add("waiting for stragglers", parts.straggler_wait);
+  const Duration<> rest = step - parts.total();
+  if (rest > step * 1e-6) add("waiting for input", rest);
+  return StackedBar(bar, TerminalWidth() - 4, style);
+}
+
+std::string Line(const char* name, const std::string& text) {
+  return HangingLine(fmt::format("  {:<11}", name), text, TerminalWidth());
+}
+
+// "940 Mbit/s if it is link; 8.99 Gbit/s if it is loss or nothing is wrong".
+std::string ForecastsText(const NextMeasurement& next) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
+  for (const auto& [cause, text] : next.forecasts) {
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&, &value = text](const auto& one) { return one.first == value; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {text, {}});
+    group->second.emplace_back(cause == Cause::kNothing
+                                   ? "nothing is wrong"
+                                   : std::string("it is ") + kCauseNames[static_cast<int>(cause)]);
+  }
+  std::string all;
+  for (const auto& [value, causes] : groups) {
+    all += fmt::format("{}{} if {}", all.empty() ? "" : "; ", value, fmt::join(causes, " or "));
+  }
+  return all;
+}
+
+void PrintDiagnosis(const Diagnosis& d, const Plan& plan, const Target& target) {
+  const Style style = DetectStyle();
+  const auto heading = [&](const std::string& text) { return "\n" + Heading(text, style); };
+  std::string out = Heading(
+      fmt::format("{} on {}: {}", target.workload.name, target.device, DescribePlan(plan)), style);
+  out += Line("measured", fmt::format("{}, {}", FormatDuration(d.measured),
+                                      FormatThroughput(CountedSamples(plan) / d.measured)));
+  out += Line("should be", fmt::format("{}  (90 % interval {} to {})", FormatDuration(d.expected),
+                                       FormatDuration(d.low), FormatDuration(d.high)));
+  out += Line("verdict", VerdictOf(d));
+  const ExplainedBy& first = d.causes.front();
+  if (first.cause == Cause::kNothing && first.size.text.empty()) {
+    out += Line("", d.binding.sentence);
+  }
+  constexpr double kFarOff = 3;
+  if (std::abs(first.surprise) > kFarOff) {
+    out += FlagLine(
+        fmt::format("no single cause explains it: the likeliest gives {}, {} standard deviations "
+                    "of a step away; look for a second one, or for a slip in what was typed in",
+                    FormatDuration(first.step), FormatNumber(std::abs(first.surprise))),
+        style, TerminalWidth());
+  }
+  out += heading("Where the time goes") + PartsText(first.step, first.parts, style);
+  out += heading("What may be wrong");
+  Table causes({{"probability", "", Align::kRight},
+                {"cause", "", Align::kLeft},
+                {"step", "", Align::kRight},
+                {"", "", Align::kLeft}});
+  for (const ExplainedBy& cause : d.causes) {
+    constexpr double kWorthSaying = 0.005;
+    if (cause.probability < kWorthSaying) continue;
+    causes.AddRow(
+        {FormatPercent(cause.probability), kCauseNames[static_cast<int>(cause.cause)],
+         FormatDuration(cause.step),
+         cause.cause == Cause::kNothing ? "all as the model expects it" : cause.size.text});
+  }
+  out += causes.Render(style, 2);
+  if (!d.remedies.empty()) {
+    out += heading(first.cause == Cause::kNothing ? "What would bring more"
+                                                  : "What would help, if that is it");
+    Table remedies({{"throughput", "", Align::kRight},
+                    {"step", "", Align::kRight},
+                    {"with", "", Align::kLeft}});
+    for (const Remedy& remedy : d.remedies) {
+      remedies.AddRow({FormatFactor(remedy.gain), FormatDuration(remedy.step), remedy.text});
+    }
+    out += remedies.Render(style, 2);
+  }
+  if (d.next) {
+    out += heading("What to measure next");
+    out += Line("measure", d.next->text);
+    out += Line("by", d.next->command);
+    out += Line("expect", ForecastsText(*d.next));
+  }
+  Print(out);
+}
+
+}  // namespace
+
+int RunDiagnose(const std::vector<std::string>& arguments) {
+  const po::options_description options = Options();
+  const Arguments args("diagnose", options, "", arguments);
+  if (args.Has("help")) {
+    PrintHelp(
+        "stepcast diagnose --workload W --local-batch N --workers N --measured T "
+        "[--one-worker T] ...",
+        "Says why a measured step is longer than it should be: which single cause explains it\n"
+        "best and how sure that is, what would help and by how much, and which measurement\n"
+        "would tell most next. Whatever else was measured makes it surer; how long it computes\n"
+        "is told by --device, --cluster, --one-worker or --one-node.",
+        options,
+        "  stepcast diagnose --workload resnet50 --device v100 --local-batch 64 --placement 4-4 "
+        "--bandwidth \"10 Gbit/s\" --measured \"300 samples/s\" --one-node \"608 samples/s\"\n"
+        "  stepcast diagnose --parameters 22000000 --local-batch 32 --workers 2 --one-worker "
+        "\"0.2 s\" --measured \"1.9 s\" --flow-rate \"625 Mbit/s\"\n");
+    return kDone;
+  }
+  const Target target = ReadComplainant(args);
+  const Complaint complaint = ReadComplaint(args, target);
+  const Diagnosis diagnosis = Diagnose(target.MakePredictor(), complaint);
+  if (args.Has("json")) {
+    PrintJson(DiagnosisJson(diagnosis, complaint.plan));
+  } else {
+    PrintDiagnosis(diagnosis, complaint.plan, target);
+  }
+  return kDone;
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,539 @@
+#include "predictor/diagnose/diagnose.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+#include <utility>
+
+#include "data/record/input_error.h"
+#include "model/statistics/normal.h"
+#include "predictor/diagnose/advice.h"
+#include "predictor/diagnose/hypotheses.h"
+#include "predictor/diagnose/text.h"
+
+namespace stepcast {
+namespace internal {
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr double kPriorOfNothing = 0.5;
+// Points of ln x: first over the whole range, then as many within each of the intervals about the
+// likeliest.
+constexpr int kCoarse = 33;
+constexpr int kFine = 8;
+constexpr int kMostIterations = 12;
+constexpr double kConverged = 1e-4;
+// A parameter moves by no more at once: formulas are not linear over the widths of priors.
+constexpr double kLongestMove = 2;
+// Points of a hypothesis that are less likely than the likeliest by this factor are left out.
+constexpr double kNegligible = 1e-3;
+
+double LogNormal(double x, double sd) {
+  return -0.5 * x * x / (sd * sd) - std::log(sd * std::sqrt(2 * std::numbers::pi));
+}
+
+// The parameters at their likeliest, where one hypothesis holds to one degree.
+struct Fit {
+  VectorXd theta;
+  double log_evidence = 0;
+  MatrixXd reduction;  // C G' L^-T: the posterior's covariance is C less its square
+};
+
+class Evidence {
+ public:
+  Evidence(const Forecaster& model, std::vector<Measurement> rows) : model_(model) {
+    for (Measurement& row : rows) {
+      (row.what == Measured::kLoss ? losses_ : rows_).push_back(std::move(row));
+    }
+  }
+
+  // Gauss-Newton steps in the space of the rows, from `start`.
+  Fit At(const Hypothesis& hypothesis, double x, const VectorXd& start) const {
+    const auto n = static_cast<Index>(rows_.size());
+    const MatrixXd& covariance = model_.covariance();
+    Fit fit{start, LossEvidence(hypothesis, x), MatrixXd::Zero(start.size(), 0)};
+    if (n == 0) {
+      fit.theta = model_.mean();
+      return fit;
+    }
+    MatrixXd g(n, start.size());
+    VectorXd residual(n);
+    VectorXd noise(n);
+    MatrixXd cross;
+    Eigen::LLT<MatrixXd> root;
+    const auto linearise = [&] {
+      for (Index i = 0; i < n; ++i) {
+        const Measurement& row = rows_[static_cast<std::size_t>(i)];
+        const Forecast forecast = model_.Of(row, hypothesis, x, fit.theta);
+        g.row(i) = forecast.gradient;
+        residual[i] = std::log(row.value) - forecast.log_value;
+        noise[i] = forecast.log_sd * forecast.log_sd;
+      }
+      residual += g * (fit.theta - model_.mean());
+      cross = covariance * g.transpose();
+      MatrixXd total = g * cross;
+      total.diagonal() += noise;
+      root.compute(total);
+    };
+    for (int i = 0; i < kMostIterations; ++i) {
+      linearise();
+      if (!residual.allFinite()) break;
+      VectorXd move = model_.mean() + cross * root.solve(residual) - fit.theta;
+      const double length = move.cwiseAbs().maxCoeff();
+      if (length > kLongestMove) move *= kLongestMove / length;
+      fit.theta += move;
+      if (length < kConverged) break;
+    }
+    linearise();
+    // So bad that no step ends: nothing that was measured is like it.
+    if (!residual.allFinite()) {
+      return {model_.mean(), -std::numeric_limits<double>::infinity(),
+              MatrixXd::Zero(start.size(), 0)};
+    }
+    const VectorXd white = root.matrixL().solve(residual);
+    fit.log_evidence += -0.5 * white.squaredNorm() -
+                        MatrixXd(root.matrixL()).diagonal().array().log().sum() -
+                        0.5 * static_cast<double>(n) * std::log(2 * std::numbers::pi);
+    fit.reduction = root.matrixL().solve(cross.transpose()).transpose();
+    return fit;
+  }
+
+  // Standard deviation of what has this gradient, once the rows are known.
+  double LogSd(const Fit& fit, const VectorXd& gradient) const {
+    const double before = gradient.dot(model_.covariance() * gradient);
+    return std::sqrt(std::max(0.0, before - (fit.reduction.transpose() * gradient).squaredNorm()));
+  }
+
+ private:
+  double LossEvidence(const Hypothesis& hypothesis, double x) const {
+    double log_evidence = 0;
+    for (const Measurement& row : losses_) {
+      const double loss = std::exp(model_.Of(row, hypothesis, x, model_.mean()).log_value);
+      const double lost = row.value * row.packets;
+      log_evidence += lost * std::log(loss) + (row.packets - lost) * std::log1p(-loss);
+    }
+    return log_evidence;
+  }
+
+  const Forecaster& model_;
+  std::vector<Measurement> rows_;
+  std::vector<Measurement> losses_;
+};
+
+// One hypothesis, weighed.
+struct Weighed {
+  struct Point {
+    double log_x = 0;
+    Fit fit;
+    double weight = 0;  // of all points of the hypothesis
+  };
+  Hypothesis hypothesis;
+  std::vector<Point> points;
+  double log_evidence = 0;
+  double probability = 0;
+
+  const Point& likeliest() const {
+    const auto density = [&](const Point& point) {
+      return point.fit.log_evidence + hypothesis.LogDensity(point.log_x);
+    };
+    return *std::max_element(points.begin(), points.end(), [&](const Point& a, const Point& b) {
+      return density(a) < density(b);
+    });
+  }
+};
+
+Weighed Weigh(const Hypothesis& hypothesis, const Evidence& evidence, const VectorXd& mean) {
+  Weighed weighed{hypothesis, {}, 0, 0};
+  std::vector<Weighed::Point>& points = weighed.points;
+  const auto add = [&](double log_x) {
+    const VectorXd& start = points.empty() ? mean : points.back().fit.theta;
+    points.push_back({log_x, evidence.At(hypothesis, std::exp(log_x), start), 0});
+  };
+  if (!hypothesis.has_degrees()) {
+    add(0);
+    points.front().weight = 1;
+    weighed.log_evidence = points.front().fit.log_evidence;
+    return weighed;
+  }
+  const double low = std::log(hypothesis.low);
+  const double high = std::log(hypothesis.high);
+  const double step = (high - low) / (kCoarse - 1);
+  for (int i = 0; i < kCoarse; ++i) add(low + i * step);
+  const double peak = weighed.likeliest().log_x;
+  for (int i = -kFine + 1; i < kFine; ++i) {
+    const double log_x = peak + i * step / kFine;
+    if (i != 0 && log_x > low && log_x < high) add(log_x);
+  }
+  std::sort(points.begin(), points.end(),
+            [](const auto& a, const auto& b) { return a.log_x < b.log_x; });
+  const double best = weighed.likeliest().fit.log_evidence;
+  if (!std::isfinite(best)) {
+    points.resize(1);
+    points.front().weight = 1;
+    weighed.log_evidence = best;
+    return weighed;
+  }
+  double sum = 0;
+  double all = 0;  // of the prior
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const double before = i > 0 ? points[i].log_x - points[i - 1].log_x : 0;
+    const double behind = i + 1 < points.size() ? points[i + 1].log_x - points[i].log_x : 0;
+    const double prior = std::exp(hypothesis.LogDensity(points[i].log_x)) * (before + behind) / 2;
+    points[i].weight = std::exp(points[i].fit.log_evidence - best) * prior;
+    sum += points[i].weight;
+    all += prior;
+  }
+  for (Weighed::Point& point : points) point.weight /= sum;
+  weighed.log_evidence = best + std::log(sum / all);
+  return weighed;
+}
+
+void SetProbabilities(std::vector<Weighed>* all) {
+  std::array<int, kCauseCount> forms{};
+  for (const Weighed& one : *all) ++forms[static_cast<std::size_t>(one.hypothesis.cause)];
+  const auto causes = std::count_if(forms.begin(), forms.end(), [](int n) { return n > 0; });
+  double best = -std::numeric_limits<double>::infinity();
+  for (const Weighed& one : *all) best = std::max(best, one.log_evidence);
+  if (!std::isfinite(best)) {
+    throw InputError({"", 0, "measured"}, "", "is no time of such a plan, of which no step ends",
+                     "a plan with less loss");
+  }
+  double sum = 0;
+  for (Weighed& one : *all) {
+    const bool nothing = one.hypothesis.cause == Cause::kNothing;
+    const double prior = nothing ? kPriorOfNothing
+                                 : (1 - kPriorOfNothing) / static_cast<double>(causes - 1) /
+                                       forms[static_cast<std::size_t>(one.hypothesis.cause)];
+    one.probability = prior * std::exp(one.log_evidence - best);
+    sum += one.probability;
+  }
+  for (Weighed& one : *all) one.probability /= sum;
+}
+
+// Mean and standard deviation of ln(size) over all degrees.
+CauseSize SizeOf(const Weighed& weighed, const Forecaster& model, const Evidence& evidence) {
+  CauseSize size;
+  const Hypothesis& hypothesis = weighed.hypothesis;
+  double mean = 0;
+  double squares = 0;
+  for (const Weighed::Point& point : weighed.points) {
+    if (point.weight == 0) continue;
+    const Forecast at = model.SizeOf(hypothesis, std::exp(point.log_x), point.fit.theta);
+    const double sd = evidence.LogSd(point.fit, at.gradient);
+    mean += point.weight * at.log_value;
+    squares += point.weight * (at.log_value * at.log_value + sd * sd);
+  }
+  const double sd = std::sqrt(std::max(0.0, squares - mean * mean));
+  const double unit = UnitOf(hypothesis);
+  size.value = std::exp(mean) / unit;
+  size.low = std::exp(mean - kNinetyPercent * sd) / unit;
+  size.high = std::exp(mean + kNinetyPercent * sd) / unit;
+  size.unit = UnitNameOf(hypothesis);
+  return size;
+}
+
+// What a measurement would show under one cause: a mixture over its forms and degrees.
+struct Outlook {
+  struct Part {
+    double mean = 0;  // of the logarithm
+    double sd = 0;
+    double weight = 0;
+  };
+  Cause cause = Cause::kNothing;
+  double probability = 0;
+  std::vector<Part> parts;  // whose weights sum to the probability
+};
+
+// I(cause; result) [bits].
+double Information(const std::vector<Outlook>& outlooks) {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
+  double narrowest = low;
+  for (const Outlook& one : outlooks) {
+    for (const Outlook::Part& part : one.parts) {
+      narrowest = std::min(narrowest, part.sd);
+      low = std::min(low, part.mean - 4 * part.sd);
+      high = std::max(high, part.mean + 4 * part.sd);
+    }
+  }
+  constexpr int kMostCells = 4000;
+  constexpr double kCellsPerSd = 4;
+  const int cells =
+      static_cast<int>(std::clamp((high - low) / narrowest * kCellsPerSd, 1.0, 1.0 * kMostCells));
+  const double width = (high - low) / cells;
+  double information = 0;
+  std::vector<double> density(outlooks.size());
+  for (int cell = 0; cell < cells; ++cell) {
+    const double at = low + (cell + 0.5) * width;
+    for (std::size_t i = 0; i < outlooks.size(); ++i) {
+      density[i] = 0;
+      for (const Outlook::Part& part : outlooks[i].parts) {
+        density[i] += part.weight * std::exp(LogNormal(at - part.mean, part.sd));
+      }
+    }
+    const double all = std::accumulate(density.begin(), density.end(), 0.0);
+    for (std::size_t i = 0; i < outlooks.size(); ++i) {
+      if (density[i] <= 0) continue;
+      information += density[i] * width * std::log2(density[i] / (outlooks[i].probability * all));
+    }
+  }
+  return information;
+}
+
+class Doctor {
+ public:
+  Doctor(const Predictor& predictor, const Complaint& complaint, const DiagnosisOptions& options)
+      : predictor_(predictor), complaint_(complaint), model_(predictor, complaint.plan, options) {}
+
+  Diagnosis Examine(bool advise) {
+    Diagnosis diagnosis;
+    diagnosis.measured = complaint_.step;
+    const Measurement row = Measurement::Step(complaint_.plan, complaint_.step);
+    SetExpected(row, &diagnosis);
+    std::vector<Measurement> rows = complaint_.known;
+    rows.push_back(row);
+    evidence_.emplace(model_, rows);
+    for (const Hypothesis& hypothesis : HypothesesOf(predictor_, complaint_.plan, KnowsLinks())) {
+      all_.push_back(Weigh(hypothesis, *evidence_, model_.mean()));
+    }
+    SetProbabilities(&all_);
+    SetCauses(row, &diagnosis);
+    if (advise) {
+      SetRemedies(&diagnosis);
+      SetNext(&diagnosis);
+    }
+    return diagnosis;
+  }
+
+ private:
+  Binding BindingOf(const StepTime<double>& parts) const {
+    Prediction prediction;
+    prediction.breakdown = parts;
+    return FindBinding(prediction);
+  }
+
+  // The forecast, with measured steps of parts of the job or on samples made up, but not with what
+  // was measured of all of it or of the network, where whatever is wrong has its part: links are as
+  // they are stated.
+  void SetExpected(const Measurement& row, Diagnosis* diagnosis) {
+    std::vector<Measurement> steps;
+    for (const Measurement& known : complaint_.known) {
+      if (known.what == Measured::kStep && !known.slowest_of_hosts &&
+          (known.synthetic_input || known.plan.workers() < complaint_.plan.workers())) {
+        steps.push_back(known);
+      }
+    }
+    const Hypothesis nothing;
+    const Evidence others(model_, steps);
+    const Fit fit = others.At(nothing, 1, model_.mean());
+    const Forecast forecast = model_.Of(row, nothing, 1, fit.theta);
+    const double log_sd = std::hypot(others.LogSd(fit, forecast.gradient), forecast.log_sd);
+    const auto at = [&](double sds) {
+      return Seconds(std::exp(forecast.log_value + sds * log_sd));
+    };
+    diagnosis->expected = at(0);
+    diagnosis->low = at(-kNinetyPercent);
+    diagnosis->high = at(kNinetyPercent);
+    diagnosis->expected_parts = forecast.parts;
+    diagnosis->expected_binding = BindingOf(forecast.parts);
+    if (predictor_.compute_source() == ComputeSource::kPrior) model_.SetBase(diagnosis->expected);
+  }
+
+  bool KnowsLinks() const {
+    return model_.knows_rate() ||
+           std::any_of(complaint_.known.begin(), complaint_.known.end(), [](const auto& known) {
+             return known.what == Measured::kRate && known.connections > 1;
+           });
+  }
+
+  // Where nothing is wrong, what sets the pace has a size.
+  static Hypothesis Sized(Hypothesis hypothesis, const Binding& binding) {
+    if (hypothesis.cause != Cause::kNothing) return hypothesis;
+    if (binding.part == "flow") hypothesis.cause = Cause::kFlow;
+    if (binding.part == "link") hypothesis.cause = Cause::kLink;
+    return hypothesis;
+  }
+
+  void SetCauses(const Measurement& row, Diagnosis* diagnosis) {
+    std::sort(all_.begin(), all_.end(),
+              [](const Weighed& a, const Weighed& b) { return a.probability > b.probability; });
+    for (const Weighed& one : all_) {
+      const Cause cause = one.hypothesis.cause;
+      auto known = std::find_if(diagnosis->causes.begin(), diagnosis->causes.end(),
+                                [&](const ExplainedBy& other) { return other.cause == cause; });
+      if (known != diagnosis->causes.end()) {
+        known->probability += one.probability;  // another form of it, and less likely
+        continue;
+      }
+      const Weighed::Point& point = one.likeliest();
+      const double x = std::exp(point.log_x);
+      const Forecast forecast = model_.Of(row, one.hypothesis, x, point.fit.theta);
+      ExplainedBy explained;
+      explained.cause = cause;
+      explained.probability = one.probability;
+      explained.step = Seconds(std::exp(forecast.log_value));
+      explained.parts = forecast.parts;
+      explained.surprise = std::log(row.value / explained.step.si()) / forecast.log_sd;
+      Weighed sized = one;
+      sized.hypothesis = Sized(one.hypothesis, BindingOf(forecast.parts));
+      explained.size = SizeOf(sized, model_, *evidence_);
+      explained.size.text = SizeText(one.hypothesis, sized.hypothesis, explained.size, model_,
+                                     complaint_.plan, forecast.parts);
+      diagnosis->causes.push_back(std::move(explained));
+    }
+    std::stable_sort(
+        diagnosis->causes.begin(), diagnosis->causes.end(),
+        [](const ExplainedBy& a, const ExplainedBy& b) { return a.probability > b.probability; });
+    first_ = &*std::find_if(all_.begin(), all_.end(), [&](const Weighed& one) {
+      return one.hypothesis.cause == diagnosis->causes.front().cause;
+    });
+    diagnosis->binding = BindingOf(diagnosis->causes.front().parts);
+  }
+
+  // Of those plans that fit in memory, each with the leading cause or without it.
+  void SetRemedies(Diagnosis* diagnosis) const {
+    const Weighed::Point& point = first_->likeliest();
+    const double x = std::exp(point.log_x);
+    const auto step_of = [&](const Plan& plan, const Hypothesis& hypothesis) {
+      const Measurement row = Measurement::Step(plan, {});
+      return Seconds(std::exp(model_.Of(row, hypothesis, x, point.fit.theta).log_value));
+    };
+    const auto rate = [](const Plan& plan, Duration<> step) { return CountedSamples(plan) / step; };
+    const SampleRate<> now = rate(complaint_.plan, step_of(complaint_.plan, first_->hypothesis));
+    for (const RemedyIdea& idea : RemediesFor(first_->hypothesis, predictor_, model_)) {
+      if (predictor_.Memory(idea.plan).verdict == MemoryVerdict::kOutOfMemory) continue;
+      Remedy remedy;
+      remedy.text = idea.text;
+      remedy.plan = idea.plan;
+      remedy.repairs = idea.repairs;
+      remedy.step = step_of(idea.plan, idea.cured ? Hypothesis() : first_->hypothesis);
+      remedy.throughput = rate(idea.plan, remedy.step);
+      remedy.gain = remedy.throughput / now;
+      if (remedy.gain > kLeastGain) diagnosis->remedies.push_back(std::move(remedy));
+    }
+    std::stable_sort(diagnosis->remedies.begin(), diagnosis->remedies.end(),
+                     [](const Remedy& a, const Remedy& b) { return a.gain > b.gain; });
+  }
+
+  // Adds what the measurement would show under one hypothesis.
+  void Add(const Measurement& measurement, const Weighed& one, std::vector<Outlook>* all) const {
+    const Cause cause = one.hypothesis.cause;
+    auto outlook = std::find_if(all->begin(), all->end(),
+                                [&](const Outlook& other) { return other.cause == cause; });
+    if (outlook == all->end()) outlook = all->insert(all->end(), {cause, 0, {}});
+    outlook->probability += one.probability;
+    const Weighed::Point& best = one.likeliest();
+    const Forecast there =
+        model_.Of(measurement, one.hypothesis, std::exp(best.log_x), best.fit.theta);
+    const double sd = std::hypot(evidence_->LogSd(best.fit, there.gradient), there.log_sd);
+    double heaviest = 0;
+    for (const Weighed::Point& point : one.points) heaviest = std::max(heaviest, point.weight);
+    double left = 0;
+    for (const Weighed::Point& point : one.points) {
+      if (point.weight >= kNegligible * heaviest) left += point.weight;
+    }
+    for (const Weighed::Point& point : one.points) {
+      if (point.weight < kNegligible * heaviest) continue;
+      const Forecast forecast =
+          model_.Of(measurement, one.hypothesis, std::exp(point.log_x), point.fit.theta);
+      outlook->parts.push_back({forecast.log_value, sd, one.probability * point.weight / left});
+    }
+  }
+
+  void SetNext(Diagnosis* diagnosis) const {
+    for (const Candidate& candidate : CandidatesFor(complaint_, predictor_)) {
+      std::vector<Outlook> outlooks;
+      for (const Weighed& one : all_) {
+        if (one.probability >= kNegligible) Add(candidate.measurement, one, &outlooks);
+      }
+      const double bits = Information(outlooks);
+      if (diagnosis->next && bits <= diagnosis->next->bits) continue;
+      NextMeasurement next{candidate.measurement, candidate.text, candidate.command, bits, {}};
+      for (const ExplainedBy& explained : diagnosis->causes) {
+        if (explained.probability < kWorthForecasting) continue;
+        const Weighed& one = *std::find_if(all_.begin(), all_.end(), [&](const Weighed& weighed) {
+          return weighed.hypothesis.cause == explained.cause;
+        });
+        const Weighed::Point& best = one.likeliest();
+        const Forecast forecast =
+            model_.Of(candidate.measurement, one.hypothesis, std::exp(best.log_x), best.fit.theta);
+        next.forecasts.emplace_back(explained.cause,
+                                    ValueText(candidate.measurement, std::exp(forecast.log_value)));
+      }
+      diagnosis->next = std::move(next);
+    }
+    if (diagnosis->next && diagnosis->next->bits < kLeastBits) diagnosis->next.reset();
+  }
+
+  static constexpr double kLeastGain = 1.02;
+  static constexpr double kLeastBits = 0.02;
+  static constexpr double kWorthForecasting = 0.02;
+
+  const Predictor& predictor_;
+  const Complaint& complaint_;
+  Forecaster model_;
+  std::optional<Evidence> evidence_;
+  std::vector<Weighed> all_;
+  const Weighed* first_ = nullptr;
+};
+
+void CheckMeasurement(const Measurement& measurement) {
+  const bool loss = measurement.what == Measured::kLoss;
+  const bool right =
+      loss ? measurement.value >= 0 && measurement.value < 1 && measurement.packets >= 1
+           : measurement.value > 0 && std::isfinite(measurement.value);
+  if (right) return;
+  throw InputError({"", 0, "measured"}, fmt::format("{:g}", measurement.value), "is out of range",
+                   loss ? "from 0 to less than 1, of at least one packet" : "more than 0");
+}
+
+}  // namespace
+}  // namespace internal
+
+Measurement Measurement::Step(const Plan& plan, Duration<> step) {
+  Measurement measurement;
+  measurement.plan = plan;
+  measurement.value = step.si();
+  return measurement;
+}
+
+Measurement Measurement::Rate(DataRate<> rate, int connections) {
+  Measurement measurement;
+  measurement.what = Measured::kRate;
+  measurement.connections = connections;
+  measurement.value = rate.si();
+  return measurement;
+}
+
+Measurement Measurement::RoundTrip(Duration<> trip) {
+  Measurement measurement;
+  measurement.what = Measured::kRoundTrip;
+  measurement.value = trip.si();
+  return measurement;
+}
+
+Measurement Measurement::Loss(double share, double packets) {
+  Measurement measurement;
+  measurement.what = Measured::kLoss;
+  measurement.value = share;
+  measurement.packets = packets;
+  return measurement;
+}
+
+Diagnosis Diagnose(const Predictor& predictor, const Complaint& complaint,
+                   const DiagnosisOptions& options) {
+  internal::CheckMeasurement(Measurement::Step(complaint.plan, complaint.step));
+  for (const Measurement& known : complaint.known) internal::CheckMeasurement(known);
+  return internal::Doctor(predictor, complaint, options).Examine(options.advise);
+}
+
+}  // namespace stepcast

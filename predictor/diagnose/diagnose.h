@@ -1,0 +1,180 @@
+// Why a measured step is longer than it should be: which single cause explains it, how sure that
+// is, what to do, and what to measure next.
+//
+// Of measurement i, under hypothesis h with its one free number x,
+//
+//   y_i = f_i(theta; h, x) + e_i,   e_i ~ N(0, s_i^2),   theta ~ N(m, C)
+//
+//   y_i    ln of what was measured: a step, a rate of iperf3, a round trip
+//   f_i    ln of what the model says of it, with the hypothesis put into its plan or parameters
+//   theta  ln of the parameters, of which the belief (model/step/belief.h) has mean and covariance
+//   s_i    scatter of one step and discrepancy of the plan, as in the interval of a forecast;
+//          kProbeLogSd of a rate, kTripLogSd of a round trip
+//   x      how bad it is: log-uniform over the range of the table below; of a slow host, ln x is
+//          half of a normal law with the width that devices of one kind differ by
+//
+//   p(y | h)     = integral p(y | h, x) p(x) dx       theta integrated out at its likeliest value
+//   p(h | y)     = p(y | h) p(h) / sum over all
+//   p(nothing)   = 1/2; the causes that can apply to the plan share the rest equally
+//
+//   cause      what differs from what is stated, or believed where nothing is         x
+//   link       the links deliver a share of their rate                                0.004 .. 0.7
+//   flow       what the flows to one peer carry is a share of what is believed        0.05 .. 0.5
+//   latency    the round trip between nodes                                           0.3 .. 300 ms
+//   loss       packets are lost                                                       1e-5 .. 0.1
+//   host       one host, or one device of a single host, computes slower by a factor  1.15 .. 8
+//   overlap    nothing of the exchange hides behind the backward pass                 -
+//   batch      what no batch changes of a micro-step takes many times as long         4 .. 200
+//   input      samples arrive too slowly: each host's, or those of all together       0.5 .. 100
+//   servers    servers on the workers' nodes, all on one, or variables dealt in turn  -
+//
+// A range is as wide as what people have reported, so that a cause that has to be just so bad loses
+// by it. What links and flows carry where nobody states or has learnt it is taken as in the belief,
+// but within what healthy networks differ by: what is slow is slow against something. Where nobody
+// knows the links' rate, flows are not told from them. A slow host is one of those that only the
+// whole plan uses; times of one worker, or of one node of several, are of a good one.
+//
+// Each hypothesis is a single cause: two at once show as one that leaves a rest, which is said.
+//
+// The next measurement is the one that tells most of which cause it is: of each that can be made,
+// the mutual information between cause and result, with the forecasts of every hypothesis at every
+// x, weighted by what is known so far.
+//
+// Note that probabilities sum to one; that no cause is likelier for being listed twice; that a
+// measurement that every hypothesis forecasts alike changes none of them; and that a step as the
+// model expects it speaks for nothing.
+//
+// calibrate/suspects.h says of a row among many what it behaves like, and calibrate/drift.h which
+// parameter of a calibrated cluster has changed; both need a fit. This needs one number.
+#ifndef STEPCAST_PREDICTOR_DIAGNOSE_DIAGNOSE_H_
+#define STEPCAST_PREDICTOR_DIAGNOSE_DIAGNOSE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/record/plan.h"
+#include "data/units/quantity.h"
+#include "model/step/step_time.h"
+#include "predictor/prediction.h"
+#include "predictor/predictor.h"
+
+namespace stepcast {
+
+enum class Cause {
+  kNothing,
+  kLink,
+  kFlow,
+  kLatency,
+  kLoss,
+  kHost,
+  kOverlap,
+  kBatch,
+  kInput,
+  kServers
+};
+inline constexpr int kCauseCount = 10;
+inline constexpr const char* kCauseNames[kCauseCount] = {
+    "nothing", "link", "flow", "latency", "loss", "host", "overlap", "batch", "input", "servers"};
+
+// Of one measured rate: programs that measure a path meet their own result within so much.
+inline constexpr double kProbeLogSd = 0.05;
+// Of a round trip: it differs with the time of day and with who measures.
+inline constexpr double kTripLogSd = 0.3;
+
+// What was measured, or could be: a step of a plan, the rate of so many connections between two
+// nodes, the round trip between them, the share of packets that got lost.
+enum class Measured { kStep, kRate, kRoundTrip, kLoss };
+
+struct Measurement {
+  Measured what = Measured::kStep;
+  Plan plan;                      // of a step
+  int connections = 1;            // of a rate
+  bool synthetic_input = false;   // of a step: its samples were made up in memory
+  bool slowest_of_hosts = false;  // of a step: each host alone, and this is the longest
+  bool exchange_alone = false;    // of a step: the workers exchange its gradients, and only that
+  // s, B/s, s, or a share of packets.
+  double value = 0;
+  // Of a loss: packets sent.
+  double packets = 0;
+
+  static Measurement Step(const Plan& plan, Duration<> step);
+  static Measurement Rate(DataRate<> rate, int connections);
+  static Measurement RoundTrip(Duration<> trip);
+  static Measurement Loss(double share, double packets);
+};
+
+struct Complaint {
+  Plan plan;
+  Duration<> step;
+  std::vector<Measurement> known;  // whatever else was measured of the job or its network
+};
+
+struct DiagnosisOptions {
+  // Standard deviation of ln(measured / forecast) of a step where cause and parameters are right;
+  // by default what the forecast's interval has.
+  std::optional<double> step_log_sd;
+  bool advise = true;  // remedies and the next measurement too
+};
+
+// How bad a cause is: in words, and as a number in `unit` with its 90 % interval.
+struct CauseSize {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+  std::string unit;
+  std::string text;  // "the links deliver 625 Mbit/s of 10 Gbit/s"
+};
+
+struct ExplainedBy {
+  Cause cause = Cause::kNothing;
+  double probability = 0;
+  CauseSize size;          // empty text for nothing
+  Duration<> step;         // as the model has it with this cause
+  StepTime<double> parts;  // of that step
+  double surprise = 0;     // ln(measured / step) in standard deviations
+};
+
+struct Remedy {
+  std::string text;  // "links of 25 Gbit/s"
+  Plan plan;
+  Duration<> step;
+  SampleRate<> throughput;
+  double gain = 1;       // throughput / that of the step as explained
+  bool repairs = false;  // it takes the cause away, and changes nothing else
+};
+
+// The measurement that tells most.
+struct NextMeasurement {
+  Measurement measurement;
+  std::string text;     // "the rate of one connection between two nodes"
+  std::string command;  // "iperf3 -c HOST"
+  double bits = 0;      // of information on which cause it is, expected
+  // What it would show under the leading causes, in words.
+  std::vector<std::pair<Cause, std::string>> forecasts;
+};
+
+struct Diagnosis {
+  // The step as it should be, with what else is known of its compute, and its 90 % interval.
+  Duration<> expected;
+  Duration<> low;
+  Duration<> high;
+  StepTime<double> expected_parts;
+  Binding expected_binding;
+  Duration<> measured;
+  std::vector<ExplainedBy> causes;  // the likeliest first; those that cannot apply are left out
+  Binding binding;                  // of the step under the first of them
+  std::vector<Remedy> remedies;     // what brings most first; under the first cause
+  std::optional<NextMeasurement> next;
+};
+
+// Throws InputError for a plan that no model covers, and for a value that is none.
+Diagnosis Diagnose(const Predictor& predictor, const Complaint& complaint,
+                   const DiagnosisOptions& options = {});
+
+// What is wrong in one sentence, without its full stop, and how sure that is.
+std::string VerdictOf(const Diagnosis& diagnosis);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_PREDICTOR_DIAGNOSE_DIAGNOSE_H_

@@ -1,0 +1,309 @@
+#include "predictor/diagnose/hypotheses.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "data/record/link_path.h"
+#include "model/exchange/synchronisation.h"
+#include "model/network/hop.h"
+#include "model/step/discrepancy.h"
+#include "model/step/priors.h"
+
+namespace stepcast::internal {
+namespace {
+
+using Eigen::VectorXd;
+
+// Packets are lost everywhere; so few are no matter.
+constexpr double kHarmlessLoss = 1e-6;
+// Of ln(share of lost packets) from one count to the next: losses come in bursts.
+constexpr double kLossLogSd = 0.5;
+// What a round trip has to be, beside the stated one, to be too long.
+constexpr double kTooLong = 3;
+constexpr double kNumericStep = 1e-4;
+// Of ln(what a network carries) where nothing is wrong with it and nobody has measured it: what
+// flows reach on two public clusters, 5.4 and 18 Gbit/s, is a standard deviation to either side.
+// The priors of parameters are wider: they hold what is wrong too, which here is told apart.
+constexpr double kHealthyLogSd = 0.6;
+
+// Loaders work ahead: what the slower of the two pipelines leaves of the knee between them.
+constexpr double kInputKnee = 8;
+
+struct Range {
+  double low;
+  double high;
+  double log_sd = 0;
+};
+constexpr Range kLinkShare{0.004, 0.7};
+constexpr Range kFlowShare{0.05, 0.5};
+constexpr Range kRoundTrips{0.3e-3, 0.3};
+constexpr Range kLosses{1e-5, 0.1};
+constexpr Range kSlowdowns{1.15, 8, kComputeSlowdownSpec.prior_log_sd};
+constexpr Range kFixedTimes{4, 200};
+constexpr Range kInputTimes{0.5, 100};
+
+// What the hypothesis makes of the plan itself.
+Plan PlanUnder(const Hypothesis& hypothesis, Plan plan) {
+  if (hypothesis.cause != Cause::kServers || !UsesServers(plan.strategy)) return plan;
+  switch (hypothesis.form) {
+    case kOnWorkers:
+      plan.server.colocated = true;
+      break;
+    case kOnOne:
+      plan.servers = 1;
+      break;
+    default:
+      plan.server.sharding = Sharding::kRoundRobin;
+  }
+  return plan;
+}
+
+}  // namespace
+
+std::vector<Hypothesis> HypothesesOf(const Predictor& predictor, const Plan& plan,
+                                     bool knows_links) {
+  std::vector<Hypothesis> all = {{Cause::kNothing}};
+  const auto add = [&](Cause cause, Range range = {1, 1}, int form = 0) {
+    all.push_back({cause, form, range.low, range.high, range.log_sd});
+  };
+  const StepFacts facts = predictor.Facts(plan);
+  const bool alone = Alone(facts);
+  const bool computes = facts.has_compute;
+  const LinkFacts link = ExchangeLink(facts);
+  if (!alone && LeavesNode(facts)) {
+    add(Cause::kLink, kLinkShare);
+    if (!link.rdma() && knows_links) add(Cause::kFlow, kFlowShare);
+    const double least =
+        link.rtt ? std::max(kRoundTrips.low, kTooLong * link.rtt->si()) : kRoundTrips.low;
+    if (least < kRoundTrips.high) add(Cause::kLatency, {least, kRoundTrips.high});
+    if (link.loss.value_or(0) < kLosses.high / 2) {
+      add(Cause::kLoss, {std::max(kLosses.low, 2 * link.loss.value_or(0)), kLosses.high});
+    }
+  }
+  if (computes && plan.workers() > 1 && TraitsOf(plan.strategy).synchronous) {
+    add(Cause::kHost, kSlowdowns);
+  }
+  if (computes && !alone && plan.overlap != Overlap::kNone) add(Cause::kOverlap);
+  if (computes) {
+    add(Cause::kBatch, kFixedTimes);
+    add(Cause::kInput, kInputTimes, kOfEachHost);
+    if (plan.nodes() > 1) add(Cause::kInput, kInputTimes, kOfAll);
+  }
+  if (UsesServers(plan.strategy)) {
+    if (!plan.server.colocated && plan.workers() > 1) add(Cause::kServers, {1, 1}, kOnWorkers);
+    if (plan.servers > 1) {
+      add(Cause::kServers, {1, 1}, kOnOne);
+      if (plan.server.sharding != Sharding::kRoundRobin) {
+        add(Cause::kServers, {1, 1}, kDealtInTurn);
+      }
+    }
+  }
+  return all;
+}
+
+Forecaster::Forecaster(const Predictor& predictor, const Plan& plan,
+                       const DiagnosisOptions& options)
+    : predictor_(predictor),
+      plan_(plan),
+      step_log_sd_(options.step_log_sd),
+      hosts_(predictor.belief().SlowestOf(plan.hosts)),
+      link_(ExchangeLink(predictor.Facts(plan))) {
+  const Belief& belief = predictor.belief();
+  const auto known = static_cast<Eigen::Index>(belief.log_values().size());
+  mean_ = VectorXd::Zero(known + 1);
+  mean_.head(known) = Eigen::Map<const VectorXd>(belief.log_values().data(), known);
+  covariance_ = Eigen::MatrixXd::Zero(known + 1, known + 1);
+  covariance_.topLeftCorner(known, known) = belief.log_covariance();
+  const double share = belief.StatedShareLogSd(plan.link, ServerLinkOf(predictor.cluster(), plan));
+  covariance_(known, known) = share * share;
+  knows_rate_ =
+      predictor.cluster().link.bandwidth || belief.origin(kLinkBandwidth) != Origin::kPrior;
+  for (const int rate : {int{kLinkBandwidth}, int{kFlowBandwidth}}) {
+    if (belief.origin(rate) != Origin::kPrior) continue;
+    covariance_(rate, rate) = std::min(covariance_(rate, rate), kHealthyLogSd * kHealthyLogSd);
+  }
+  base_ = Seconds(std::exp(StepOf(Measurement::Step(plan, {}), {}, 1, mean_).log_value));
+}
+
+PlanParameters Forecaster::ParametersAt(const VectorXd& theta) const {
+  PlanParameters at = PlanParameters::FromLogs(
+      theta.data(), theta.data() + Belief::kWorkloadOffset, theta.data() + hosts_.link,
+      hosts_.slowdown ? theta.data() + *hosts_.slowdown : nullptr);
+  at.cluster.stated_share = std::exp(theta[theta.size() - 1]);
+  return at;
+}
+
+DataRate<> Forecaster::StatedRate() const {
+  if (link_.bandwidth) return *link_.bandwidth;
+  return DataRate<>::FromSi(std::exp(mean_[hosts_.link]));
+}
+
+int Forecaster::LatencyPosition() const { return LatencyParameter(link_); }
+
+Forecast Forecaster::StepOf(const Measurement& measurement, const Hypothesis& hypothesis, double x,
+                            const VectorXd& theta) const {
+  const Plan plan = PlanUnder(hypothesis, measurement.plan);
+  StepFacts facts = predictor_.Facts(plan);
+  if (measurement.exchange_alone) facts.has_compute = false;
+  PlanParameters at = ParametersAt(theta);
+  ClusterParameters<double>& cluster = at.cluster;
+  switch (hypothesis.cause) {
+    case Cause::kLink:
+      cluster.si[kLinkBandwidth] *= x;
+      cluster.node_link_si = *cluster.node_link_si * x;
+      cluster.stated_share *= x;
+      break;
+    case Cause::kFlow:
+      cluster.si[kFlowBandwidth] *= x;
+      break;
+    case Cause::kLatency:
+      facts.link.rtt = Seconds(x);
+      if (facts.server_link.rtt) facts.server_link.rtt = facts.link.rtt;
+      break;
+    case Cause::kLoss:
+      facts.link.loss = x;
+      if (facts.server_link.loss) facts.server_link.loss = x;
+      break;
+    case Cause::kHost:
+      if (measurement.slowest_of_hosts || (plan.nodes() >= plan_.nodes() && plan.workers() > 1)) {
+        cluster.node_slowdown = cluster.node_slowdown.value_or(1) * x;
+      }
+      break;
+    case Cause::kOverlap:
+      facts.overlap = Overlap::kNone;
+      break;
+    case Cause::kBatch:
+      at.workload.si[kFixedTime] *= x;
+      break;
+    default:
+      break;
+  }
+  const PlanAnswer answer = PlanModel(facts).Answer(at, Derivatives::kAll);
+  const CalibratedRange none;
+  const auto& calibration = predictor_.cluster().calibration;
+  Forecast forecast;
+  forecast.log_value = answer.log_step;
+  forecast.parts = answer.step;
+  forecast.log_sd = step_log_sd_.value_or(std::hypot(
+      predictor_.belief().ScatterAt(answer.sync_share),
+      Discrepancy(plan, calibration ? calibration->range : none, predictor_.calibrated_batches())));
+  forecast.gradient = VectorXd::Zero(mean_.size());
+  for (int i = 0; i < Belief::kHostOffset; ++i) {
+    forecast.gradient[i] = answer.log_step_gradient[static_cast<std::size_t>(i)];
+  }
+  forecast.gradient[hosts_.link] += answer.log_step_gradient[kLinkColumn];
+  if (hosts_.slowdown) {
+    forecast.gradient[*hosts_.slowdown] += answer.log_step_gradient[kSlowdownColumn];
+  }
+  forecast.gradient[mean_.size() - 1] = answer.log_step_gradient[kShareColumn];
+  if (hypothesis.cause == Cause::kInput && !measurement.synthetic_input &&
+      !measurement.exchange_alone) {
+    // The slower of two pipelines that feed each other sets the pace.
+    const auto samples = [&](const Plan& of) {
+      const double each = 1.0 * of.local_batch * of.accumulation_steps;
+      return each * (hypothesis.form == kOfAll ? of.workers() : DevicesOnFullestNode(of.placement));
+    };
+    const double fed = std::log(samples(plan) / samples(plan_) * x * base_.si());
+    const double share = 1 / (1 + std::exp(kInputKnee * (fed - forecast.log_value)));
+    forecast.log_value =
+        std::max(fed, forecast.log_value) +
+        std::log1p(std::exp(-kInputKnee * std::abs(fed - forecast.log_value))) / kInputKnee;
+    forecast.gradient *= share;
+  }
+  return forecast;
+}
+
+double Forecaster::LogRate(int connections, const Hypothesis& hypothesis, double x,
+                           const VectorXd& theta) const {
+  const PlanParameters at = ParametersAt(theta);
+  LinkFacts link = link_;
+  if (hypothesis.cause == Cause::kLatency) link.rtt = Seconds(x);
+  if (hypothesis.cause == Cause::kLoss) link.loss = x;
+  Path<double> path = MakePath(link, at.cluster.node_link(), at.cluster);
+  if (hypothesis.cause == Cause::kLink) path.bandwidth = path.bandwidth * x;
+  const double flow = hypothesis.cause == Cause::kFlow ? x : 1;
+  FlowShape shape;
+  shape.peers = shape.connections = connections;
+  const Flows<double> each{at.cluster.flow_bandwidth() * flow};
+  return std::log(DeliverTo(path, shape, each).bandwidth.si());
+}
+
+Forecast Forecaster::RateOf(const Measurement& measurement, const Hypothesis& hypothesis, double x,
+                            const VectorXd& theta) const {
+  const int connections = measurement.connections;
+  Forecast forecast;
+  forecast.log_value = LogRate(connections, hypothesis, x, theta);
+  forecast.log_sd = kProbeLogSd;
+  forecast.gradient = VectorXd::Zero(mean_.size());
+  const std::array<Eigen::Index, 6> positions = {hosts_.link,  kFlowBandwidth,    kFlowWindow,
+                                                 kLossTimeout, LatencyPosition(), mean_.size() - 1};
+  VectorXd moved = theta;
+  for (const Eigen::Index i : positions) {
+    moved[i] = theta[i] + kNumericStep;
+    forecast.gradient[i] =
+        (LogRate(connections, hypothesis, x, moved) - forecast.log_value) / kNumericStep;
+    moved[i] = theta[i];
+  }
+  return forecast;
+}
+
+Forecast Forecaster::Of(const Measurement& measurement, const Hypothesis& hypothesis, double x,
+                        const VectorXd& theta) const {
+  switch (measurement.what) {
+    case Measured::kStep:
+      return StepOf(measurement, hypothesis, x, theta);
+    case Measured::kRate:
+      return RateOf(measurement, hypothesis, x, theta);
+    case Measured::kRoundTrip: {
+      Forecast forecast{0, kTripLogSd, VectorXd::Zero(mean_.size()), {}};
+      if (hypothesis.cause == Cause::kLatency) {
+        forecast.log_value = std::log(x);
+      } else if (link_.rtt && link_.rtt->si() > 0) {
+        forecast.log_value = std::log(link_.rtt->si());
+      } else {
+        forecast.log_value = std::log(2.0) + theta[LatencyPosition()];
+        forecast.gradient[LatencyPosition()] = 1;
+      }
+      return forecast;
+    }
+    default: {
+      const double loss =
+          hypothesis.cause == Cause::kLoss ? x : std::max(kHarmlessLoss, link_.loss.value_or(0));
+      return {std::log(loss), kLossLogSd, VectorXd::Zero(mean_.size()), {}};
+    }
+  }
+}
+
+Forecast Forecaster::SizeOf(const Hypothesis& hypothesis, double x, const VectorXd& theta) const {
+  Forecast size{std::log(x), 0, VectorXd::Zero(mean_.size()), {}};
+  const auto times = [&](Eigen::Index position) {
+    size.log_value += theta[position];
+    size.gradient[position] += 1;
+  };
+  switch (hypothesis.cause) {
+    case Cause::kLink:
+      if (link_.bandwidth) {
+        size.log_value += std::log(link_.bandwidth->si());
+        times(mean_.size() - 1);
+      } else {
+        times(hosts_.link);
+      }
+      break;
+    case Cause::kFlow:
+      times(kFlowBandwidth);
+      break;
+    case Cause::kBatch:
+      times(Belief::kWorkloadOffset + kFixedTime);
+      break;
+    case Cause::kInput:
+      size.log_value = std::log(plan_.global_batch() /
+                                (hypothesis.form == kOfAll ? 1 : plan_.nodes()) / (x * base_.si()));
+      break;
+    default:
+      break;
+  }
+  return size;
+}
+
+}  // namespace stepcast::internal

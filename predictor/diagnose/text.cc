@@ -1,0 +1,116 @@
+#include "predictor/diagnose/text.h"
+
+#include <fmt/format.h>
+
+#include "predictor/report/terminal.h"
+
+namespace stepcast {
+namespace internal {
+
+double UnitOf(const Hypothesis& hypothesis) {
+  switch (hypothesis.cause) {
+    case Cause::kLink:
+    case Cause::kFlow:
+      return kGigabitsPerSecond.si;
+    case Cause::kLatency:
+    case Cause::kBatch:
+      return kMilliseconds.si;
+    default:
+      return 1;
+  }
+}
+
+std::string UnitNameOf(const Hypothesis& hypothesis) {
+  switch (hypothesis.cause) {
+    case Cause::kLink:
+    case Cause::kFlow:
+      return kGigabitsPerSecond.symbol;
+    case Cause::kLatency:
+    case Cause::kBatch:
+      return kMilliseconds.symbol;
+    case Cause::kInput:
+      return kSamplesPerSecond.symbol;
+    default:
+      return "";
+  }
+}
+
+namespace {
+
+// Where nothing is wrong.
+std::string PaceText(const Hypothesis& sized, DataRate<> rate) {
+  if (sized.cause == Cause::kNothing) return "";
+  const std::string text = FormatRate(rate);
+  return sized.cause == Cause::kFlow
+             ? fmt::format("what connections between two nodes carry, {}, sets the pace", text)
+             : fmt::format("the links, which behave like ones of {}, set the pace", text);
+}
+
+}  // namespace
+
+std::string SizeText(const Hypothesis& hypothesis, const Hypothesis& sized, const CauseSize& size,
+                     const Forecaster& model, const Plan& plan, const StepTime<double>& parts) {
+  const double si = size.value * UnitOf(sized);
+  switch (hypothesis.cause) {
+    case Cause::kLink:
+      return fmt::format("the links behave like ones of {}, where {} {}",
+                         FormatRate(BytesPerSecond(si)), FormatRate(model.StatedRate()),
+                         model.knows_rate() ? "are known" : "are taken, as nobody states them");
+    case Cause::kFlow:
+      return fmt::format("the connections between two nodes carry {} together, whatever the link",
+                         FormatRate(BytesPerSecond(si)));
+    case Cause::kLatency:
+      return fmt::format("messages between nodes wait for a round trip of {}",
+                         FormatDuration(Seconds(si)));
+    case Cause::kLoss:
+      return fmt::format("{} of the packets are lost", FormatPercent(si));
+    case Cause::kHost:
+      return fmt::format("one {} computes {} times as long as the others",
+                         plan.nodes() > 1 ? "host" : "device", FormatNumber(si));
+    case Cause::kOverlap:
+      return fmt::format("nothing of the exchange hides behind the backward pass: {} show",
+                         FormatDuration(parts.exposed()));
+    case Cause::kBatch:
+      return fmt::format(
+          "{} of each micro-step are launches and the like, whatever the batch of {}",
+          FormatDuration(Seconds(si)), plan.local_batch);
+    case Cause::kInput:
+      return fmt::format("{} gets no more than {}",
+                         hypothesis.form == kOfAll ? "the whole job"
+                         : plan.nodes() > 1        ? "each host"
+                                                   : "the host",
+                         FormatThroughput(Samples(1.0) / Seconds(1.0) * si));
+    case Cause::kServers:
+      return hypothesis.form == kOnWorkers ? "the servers share the nodes and links of the workers"
+             : hypothesis.form == kOnOne   ? "one server does the work of all"
+                                           : "variables are dealt in turn, and the largest decides";
+    default:
+      return PaceText(sized, BytesPerSecond(si));
+  }
+}
+
+std::string ValueText(const Measurement& measurement, double value) {
+  switch (measurement.what) {
+    case Measured::kRate:
+      return FormatRate(BytesPerSecond(value));
+    case Measured::kLoss:
+      return FormatPercent(value);
+    default:
+      return FormatDuration(Seconds(value));
+  }
+}
+
+}  // namespace internal
+
+std::string VerdictOf(const Diagnosis& diagnosis) {
+  const ExplainedBy& first = diagnosis.causes.front();
+  const std::string sure = FormatPercent(first.probability);
+  if (first.cause == Cause::kNothing) {
+    const std::string pace = first.size.text.empty() ? "" : ", and " + first.size.text;
+    return fmt::format("nothing is wrong with it ({} sure): the step is as it should be{}", sure,
+                       pace);
+  }
+  return fmt::format("{} ({} sure)", first.size.text, sure);
+}
+
+}  // namespace stepcast

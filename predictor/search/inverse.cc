@@ -1,0 +1,154 @@
+#include "predictor/search/inverse.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "data/plan/limits.h"
+#include "model/exchange/parameter_server_limits.h"
+#include "predictor/search/batch_grid.h"
+#include "predictor/search/bisect.h"
+#include "predictor/search/one_worker.h"
+#include "predictor/search/payoff.h"
+
+namespace stepcast {
+namespace {
+
+constexpr DataRate<> kSlowestTried = MegabitsPerSecond(0.001);
+constexpr double kShortestTrip = 1e-6;
+constexpr double kLongestTrip = 100;
+constexpr double kLeastLossTried = 1e-9;
+constexpr double kMostLossTried = 0.5;
+constexpr int kMostTimesBatch = 1000;
+
+class Asked {
+ public:
+  Asked(const Predictor& predictor, const Plan& plan, int devices_per_node, int most_workers)
+      : predictor_(predictor),
+        plan_(plan),
+        devices_per_node_(devices_per_node),
+        most_workers_(most_workers) {}
+
+  double Utilisation(const Plan& plan) const {
+    return PerWorker(plan) / PerWorker(OneWorkerOf(plan));
+  }
+
+  Plan WithRate(double bytes_per_s) const {
+    Plan plan = plan_;
+    plan.link.bandwidth = BytesPerSecond(bytes_per_s);
+    // Servers have the workers' links unless the plan states theirs, which then grow alike.
+    if (plan.server_link.bandwidth) plan.server_link.bandwidth = plan.link.bandwidth;
+    return plan;
+  }
+
+  WhatReaches Reach(double utilisation) const {
+    WhatReaches answer;
+    answer.utilisation = utilisation;
+    const auto does = [&](const Plan& plan) { return Utilisation(plan) >= utilisation; };
+    const auto with_rate = [&](double rate) { return does(WithRate(rate)); };
+    const auto with_trip = [&](double trip) {
+      Plan plan = plan_;
+      plan.link.rtt = Seconds(trip);
+      return does(plan);
+    };
+    const auto with_loss = [&](double loss) {
+      Plan plan = plan_;
+      plan.link.loss = loss;
+      return does(plan);
+    };
+    const auto with_steps = [&](int steps) {
+      Plan plan = plan_;
+      plan.accumulation_steps = steps;
+      return does(plan);
+    };
+    const auto with_batch = [&](int batch) {
+      Plan plan = plan_;
+      plan.local_batch = batch;
+      return predictor_.Memory(plan).verdict != MemoryVerdict::kOutOfMemory && does(plan);
+    };
+    const auto with_workers = [&](int workers) {
+      Plan plan = plan_;
+      plan.placement = FillNodes(workers, devices_per_node_);
+      plan.hosts.clear();
+      plan.backup_workers = std::min(plan.backup_workers, workers - 1);
+      if (ServersOnEveryNode(plan_)) plan.servers = plan.nodes();
+      return does(plan);
+    };
+    if (Crosses()) {
+      const double fastest = kFastestPayoff.si();
+      if (with_rate(fastest)) {
+        answer.bandwidth = BytesPerSecond(with_rate(kSlowestTried.si())
+                                              ? kSlowestTried.si()
+                                              : Bisect(kSlowestTried.si(), fastest, with_rate));
+      }
+      if (with_trip(kShortestTrip) && !with_trip(kLongestTrip)) {
+        answer.rtt = Seconds(Bisect(kLongestTrip, kShortestTrip, with_trip));
+      }
+      if (with_loss(kLeastLossTried) && !with_loss(kMostLossTried)) {
+        answer.loss = Bisect(kMostLossTried, kLeastLossTried, with_loss);
+      }
+    }
+    if (with_steps(kMostTriedAccumulation)) {
+      answer.accumulation_steps =
+          with_steps(1) ? 1 : BisectCount(1, kMostTriedAccumulation, with_steps);
+    }
+    answer.local_batch = FewestBatch(with_batch);
+    int most = 1;
+    for (int workers = 2; workers <= most_workers_; workers *= 2) {
+      if (with_workers(workers)) most = workers;
+    }
+    if (most > 1) {
+      const int beyond = std::min(2 * most, most_workers_);
+      answer.workers = with_workers(beyond) ? beyond : BisectCount(beyond, most, with_workers);
+    }
+    return answer;
+  }
+
+  bool Crosses() const { return plan_.nodes() > 1 || UsesServers(plan_.strategy); }
+
+ private:
+  double PerWorker(const Plan& plan) const {
+    return CountedSamples(plan).in(kSamples) / predictor_.PredictStep(plan).total().in(kSeconds) /
+           plan.workers();
+  }
+
+  // Upwards in doublings: what does not fit in memory ends it.
+  template <class Does>
+  std::optional<int> FewestBatch(const Does& does) const {
+    if (does(1)) return 1;
+    const double most = std::min(1.0 * kMostTimesBatch * plan_.local_batch, 1.0 * kMostBatch);
+    for (int batch = 2; batch <= most; batch *= 2) {
+      if (does(batch)) return BisectCount(batch / 2, batch, does);
+    }
+    return std::nullopt;
+  }
+
+  const Predictor& predictor_;
+  const Plan& plan_;
+  int devices_per_node_;
+  int most_workers_;
+};
+
+}  // namespace
+
+InverseAnswers AnswerInverseQuestions(const Predictor& predictor, const Plan& plan,
+                                      int devices_per_node, int most_workers) {
+  InverseAnswers answers;
+  const bool exchanges = TraitsOf(plan.strategy).exchanges && plan.workers() > 1;
+  if (!exchanges || predictor.workload().communication_only) return answers;
+  const Asked asked(predictor, plan, devices_per_node, most_workers);
+  answers.utilisation = asked.Utilisation(plan);
+  if (asked.Crosses()) {
+    const Belief& belief = predictor.belief();
+    const double believed = std::exp(belief.log_value(belief.SlowestLink(plan.hosts)));
+    const double rate = plan.link.bandwidth ? plan.link.bandwidth->si() : believed;
+    answers.twice_the_link =
+        asked.Utilisation(asked.WithRate(2 * rate)) / asked.Utilisation(asked.WithRate(rate));
+  }
+  for (const double utilisation : kUtilisationsAsked) {
+    answers.reaches.push_back(asked.Reach(utilisation));
+  }
+  return answers;
+}
+
+}  // namespace stepcast

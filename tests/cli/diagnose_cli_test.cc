@@ -1,0 +1,86 @@
+// `stepcast diagnose`, as the command line tells it.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace stepcast {
+namespace {
+
+using program::ExpectError;
+using program::ExpectText;
+using program::Json;
+using program::JsonOf;
+using program::Words;
+using program::operator+;
+
+const Words kJob = {"diagnose", "--workload",  "resnet50", "--local-batch",
+                    "32",       "--placement", "2-2"};
+const Words kKnown = kJob + Words{"--one-node", "342 samples/s"};
+const Words kSlow = kKnown + Words{"--measured", "68.4 samples/s"};
+
+TEST(DiagnoseCli, ProbabilitiesSumToOne) {
+  const Json json = JsonOf(kSlow);
+  double sum = 0;
+  double before = 1;
+  for (const Json& cause : json.at("causes")) {
+    const double probability = cause.at("probability");
+    EXPECT_LE(probability, before);
+    sum += before = probability;
+  }
+  EXPECT_NEAR(sum, 1, 1e-9);
+  EXPECT_NEAR(json.at("measured_s"), 4 * 32 / 68.4, 1e-9);
+  EXPECT_LT(json.at("low_s"), json.at("expected_s"));
+  EXPECT_LT(json.at("expected_s"), json.at("high_s"));
+  EXPECT_LT(json.at("high_s"), json.at("measured_s"));
+}
+
+TEST(DiagnoseCli, WhatIsAskedForTells) {
+  EXPECT_LT(JsonOf(kSlow).at("causes").at(0).at("probability"), 0.9);
+  const Json json = JsonOf(kSlow + Words{"--link-rate", "940 Mbit/s"});
+  const Json& first = json.at("causes").at(0);
+  EXPECT_EQ(first.at("cause"), "link");
+  EXPECT_GT(first.at("probability"), 0.9);
+  EXPECT_NEAR(first.at("size").at("value"), 1, 0.1);
+  EXPECT_EQ(first.at("size").at("unit"), "Gbit/s");
+}
+
+TEST(DiagnoseCli, AStepAsExpectedIsNothing) {
+  const double expected = JsonOf(kSlow).at("expected_s");
+  const Json json = JsonOf(
+      kKnown + Words{"--measured", Json(expected).dump() + " s", "--bandwidth", "10 Gbit/s"});
+  EXPECT_EQ(json.at("causes").at(0).at("cause"), "nothing");
+  ExpectText(kKnown + Words{"--measured", Json(expected).dump() + " s"},
+             {"nothing is wrong with it", "What would bring more"});
+}
+
+TEST(DiagnoseCli, ARateIsItsTime) {
+  EXPECT_EQ(JsonOf(kKnown + Words{"--measured", "2 s"}).at("verdict"),
+            JsonOf(kKnown + Words{"--measured", "64 samples/s"}).at("verdict"));
+  EXPECT_EQ(JsonOf(kSlow + Words{"--also", "accumulation=4: 4 s"}).at("causes"),
+            JsonOf(kSlow + Words{"--also", "accumulation=4: 128 samples/s"}).at("causes"));
+}
+
+TEST(DiagnoseCli, RefusesWhatTellsNothing) {
+  ExpectError(kKnown, {"--measured", "is required"});
+  ExpectError(kJob + Words{"--measured", "1 s"}, {"--cluster", "is required, or --device"});
+  ExpectError(kKnown + Words{"--measured", "0 s"}, {"--measured", "is no time"});
+  ExpectError(kKnown + Words{"--measured", "5"}, {"--measured", "has no unit"});
+  ExpectError(kKnown + Words{"--measured", "fast samples/s"}, {"--measured"});
+  ExpectError(kSlow + Words{"--also", "accumulation=4"}, {"--also", "has no time"});
+  ExpectError(kSlow + Words{"--also", "accumulation: 4 s"}, {"--also", "has no value"});
+  ExpectError(kSlow + Words{"--also", ": 4 s"}, {"--also"});
+  ExpectError(kSlow + Words{"--lost", "12"}, {"--lost", "of how many"});
+  ExpectError(kSlow + Words{"--lost", "12/12"}, {"--lost"});
+  ExpectError(kSlow + Words{"--parameters", "1000"}, {"--parameters", "says the same"});
+  ExpectError({"diagnose", "--parameters", "1000", "--local-batch", "1", "--measured", "1 s",
+               "--device", "t4"},
+              {"--one-worker", "is required with --parameters"});
+  ExpectError({"diagnose", "--workload", "resnet50", "--device", "t4", "--local-batch", "32",
+               "--measured", "1 s", "--one-node", "1 s"},
+              {"--one-node", "says nothing beside this plan"});
+}
+
+}  // namespace
+}  // namespace stepcast
