@@ -29,7 +29,7 @@ foreach(room IN LISTS stepcast_rooms)
     FILES_MATCHING PATTERN "*.h"
     PATTERN "predictor/cli" EXCLUDE PATTERN "predictor/python" EXCLUDE
     PATTERN "predictor/serve" EXCLUDE PATTERN "predictor/capi" EXCLUDE
-    PATTERN "predictor/json" EXCLUDE PATTERN "predictor/active.h" EXCLUDE
+    PATTERN "predictor/json" EXCLUDE PATTERN "predictor/web" EXCLUDE PATTERN "predictor/active.h" EXCLUDE
     PATTERN "data/io/yaml_section.h" EXCLUDE PATTERN "data/io/strict_json.h" EXCLUDE
     # Of libraries that are not installed; and of one reader's own.
     PATTERN "data/onnx" EXCLUDE PATTERN "data/pcap" EXCLUDE REGEX "data/kineto/(calls|layers|trace)\\.h$" EXCLUDE

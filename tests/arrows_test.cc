@@ -70,7 +70,7 @@ std::vector<std::string_view> OwnAllowed(std::string_view file) {
   if (file.starts_with("predictor/capi/")) {
     return {"predictor/", "model/", "data/", "calibrate/online/"};
   }
-  if (StartsWithAny(file, {"predictor/serve/", "predictor/json/"})) {
+  if (StartsWithAny(file, {"predictor/serve/", "predictor/json/", "predictor/web/"})) {
     return {"predictor/", "model/", "data/"};
   }
   // The library knows none of its interfaces.

@@ -9,6 +9,10 @@ build_packages=(g++ cmake ninja-build libceres-dev libeigen3-dev libboost-progra
 test_packages=("${build_packages[@]}" libgtest-dev librapidcheck-dev libbenchmark-dev
   python3-torch python3-dev python3-numpy pybind11-dev libgrpc++-dev protobuf-compiler
   protobuf-compiler-grpc dpkg-dev file pkg-config groff clang-format)
+# The page for browsers and its tests, for ./test alone: they are large. Node of another source brings
+# npm along, and cannot bear Debian's.
+web_packages=(emscripten chromium)
+command -v npm >/dev/null || web_packages+=(npm)
 # shellcheck disable=SC2034
 fuzz_packages=(clang libclang-rt-dev llvm)
 

@@ -26,6 +26,7 @@ constexpr Command kCommands[] = {
     {"microbench", "measure what layers cost on a device", RunMicrobench},
     {"probe", "measure the network between hosts, or a training's steps", RunProbe},
     {"profile", "what such measurements say, layer by layer", RunProfile},
+    {"page", "what-if questions in a browser: one HTML file", RunPage},
     {"serve", "answer predictions over HTTP and gRPC", RunServe},
     {"workloads", "the networks known by name", RunWorkloads},
     {"machines", "the clusters and devices known by name", RunMachines},

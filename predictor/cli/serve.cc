@@ -18,6 +18,9 @@
 #include "microbench/harness/load_backend.h"
 #include "predictor/serve/http_server.h"
 #include "predictor/serve/rpc_server.h"
+#ifdef STEPCAST_HAS_WEB
+#include "predictor/web/page.h"
+#endif
 #endif
 
 namespace stepcast::cli {
@@ -125,7 +128,14 @@ int Serve(const Arguments& args) {
   sigset_t signals = interrupts;
   sigaddset(&signals, SIGHUP);
   serve::Metrics metrics;
-  serve::Api api(&service, &metrics);
+#ifdef STEPCAST_HAS_WEB
+  const auto make_page = [&](const serve::Inventory& inventory) {
+    return web::MakePage(inventory, {clusters, files});
+  };
+#else
+  const auto make_page = nullptr;
+#endif
+  serve::Api api(&service, &metrics, make_page);
   constexpr std::size_t kMostWaiting = 256;
   serve::WorkPool pool(threads, kMostWaiting);
   http.address = listen;

@@ -2,8 +2,11 @@
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
+#include "data/plan/check.h"
 #include "data/plan/fields.h"
+#include "data/values/names.h"
 #include "model/exchange/sharding.h"
 #include "predictor/outlook.h"
 #include "predictor/prediction_fields.h"
@@ -32,6 +35,11 @@ Json SpendingJson(const StepSpending& s) {
   return json;
 }
 
+Json ValueJson(const NamedValue& value) {
+  return {
+      {"symbol", value.symbol}, {"value", value.value}, {"unit", value.unit}, {"name", value.name}};
+}
+
 // ---- What is predicted, by its type.
 
 template <class T>
@@ -44,6 +52,28 @@ Json ValueJson(const DataSize<>& size) { return CountJson(size.in(kBytes)); }
 template <class T>
 Json ValueJson(const std::optional<T>& value) {
   return value ? ValueJson(*value) : Json(nullptr);
+}
+
+// ---- What a field of a plan holds, by its type.
+
+Json KindJson(const Placement& /*kind*/) { return "placement"; }
+Json KindJson(const std::vector<std::string>& /*kind*/) { return "names"; }
+Json KindJson(bool /*kind*/) { return "yes or no"; }
+Json KindJson(int /*kind*/) { return "count"; }
+Json KindJson(double /*kind*/) { return "number"; }
+template <class D>
+Json KindJson(const Quantity<D>& /*kind*/) {
+  return "number";
+}
+template <class E>
+requires std::is_enum_v<E> Json KindJson(E kind) {
+  Json words = Json::array();
+  for (const char* word : NamesOf(kind).names) words.push_back(word);
+  return words;
+}
+template <class T>
+Json KindJson(const std::optional<T>& /*kind*/) {
+  return KindJson(T());
 }
 
 }  // namespace
@@ -71,6 +101,35 @@ Json PlanJson(const Plan& plan) {
   return json;
 }
 
+Json PlanFieldsJson() {
+  Json fields = Json::array();
+  ForEachField([&](const FieldFacts& facts, auto at) {
+    if (facts.flag == nullptr) return;
+    const PlanField& field = *FindPlanField(facts.flag);
+    const Json kind = KindJson(decltype(at)::Of(DefaultPlan()));
+    Json json = {{"column", facts.column},
+                 {"flag", facts.flag},
+                 {"kind", kind.is_array() ? Json("choice") : kind},
+                 {"meaning", facts.meaning},
+                 {"more", facts.more},
+                 {"default", field.text(DefaultPlan())},
+                 {"always_told", facts.told != Told::kUnlessDefault}};
+    if (kind.is_array()) json["choices"] = kind;
+    if (field.unit != nullptr) {
+      json["unit"] = field.unit;
+      json["least"] = facts.range.least;
+      json["most"] = facts.range.most;
+      json["or_nought"] = facts.range.or_nought;
+    }
+    json["strategies"] = Json::array();
+    for (const StrategyTraits& strategy : kStrategies) {
+      if (Allows(facts.with, strategy)) json["strategies"].push_back(strategy.name);
+    }
+    fields.push_back(json);
+  });
+  return fields;
+}
+
 Json PredictionJson(const Prediction& p, const Plan& plan, const Subject& subject) {
   Json json;
   json["workload"] = subject.workload.name;
@@ -85,6 +144,37 @@ Json PredictionJson(const Prediction& p, const Plan& plan, const Subject& subjec
   json["spending"] =
       SpendingJson(MakeOutlook(p, plan, subject.cluster, subject.facts, OutlookOptions()).spending);
   ForEachCaveat(p, tell);
+  return json;
+}
+
+Json ExplanationJson(const Explanation& explanation, const Plan& plan, const Subject& subject) {
+  Json json = PredictionJson(explanation.prediction, plan, subject);
+  Json terms = Json::array();
+  for (const ExplainedTerm& term : explanation.terms) {
+    Json inputs = Json::array();
+    for (const NamedValue& input : term.inputs) inputs.push_back(ValueJson(input));
+    terms.push_back({{"name", term.name},
+                     {"formula", term.formula},
+                     {"inputs", inputs},
+                     {"result", ValueJson(term.result)},
+                     {"is_part", term.is_part},
+                     {"share", term.share},
+                     {"model", term.model},
+                     {"source", term.source}});
+  }
+  Json parameters = Json::array();
+  for (const ExplainedParameter& parameter : explanation.parameters) {
+    parameters.push_back({{"name", parameter.value.symbol},
+                          {"value", parameter.value.value},
+                          {"unit", parameter.value.unit},
+                          {"log_sd", parameter.log_sd},
+                          {"elasticity", parameter.elasticity},
+                          {"origin", kOriginNames[static_cast<int>(parameter.origin)]},
+                          {"meaning", parameter.meaning},
+                          {"source", parameter.source}});
+  }
+  json["terms"] = terms;
+  json["parameters"] = parameters;
   return json;
 }
 

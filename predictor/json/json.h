@@ -12,6 +12,7 @@
 
 #include "data/record/machine.h"
 #include "data/record/workload.h"
+#include "predictor/explanation.h"
 #include "predictor/prediction.h"
 #include "predictor/search/payoff.h"
 
@@ -36,6 +37,13 @@ Json NumberJson(const std::optional<double>& value);
 // The plan by its columns (data/plan/fields.h), with workers and global_batch.
 Json PlanJson(const Plan& plan);
 Json PredictionJson(const Prediction& prediction, const Plan& plan, const Subject& subject);
+
+// The same with every term and parameter behind it.
+Json ExplanationJson(const Explanation& explanation, const Plan& plan, const Subject& subject);
+
+// The list of what a plan says, for who makes controls of it: column, flag, meaning, what a value
+// may be, its default, and the strategies beside which it may say something else.
+Json PlanFieldsJson();
 
 // What would make a plan pay: null where nothing does.
 Json PayoffJson(const Payoff& payoff);

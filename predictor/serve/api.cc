@@ -446,6 +446,7 @@ struct Endpoints {
       {"/readyz", "GET", false, false, false, &Api::Ready},
       {"/metrics", "GET", false, false, false, &Api::ShowMetrics},
       {"/openapi.yaml", "GET", false, false, false, &Api::ShowOpenApi},
+      {"/", "GET", false, false, true, &Api::ShowPage},
   };
 };
 
@@ -623,6 +624,18 @@ Reply Api::ShowOpenApi(const Request& /*request*/) const {
   const std::string_view mark = "[STRATEGIES]";
   text.replace(text.find(mark), mark.size(), fmt::format("[{}]", fmt::join(kStrategyNames, ", ")));
   return TextReply("application/yaml", std::move(text));
+}
+
+Reply Api::ShowPage(const Request& /*request*/) const {
+  if (!make_page_) {
+    return Problem(404,
+                   "/: this stepcast was built without the page; /openapi.yaml tells what "
+                   "is served");
+  }
+  const std::shared_ptr<const Snapshot> snapshot = service_->Current();
+  Reply reply = TextReply("text/html; charset=utf-8", make_page_(snapshot->inventory()));
+  reply.snapshot = snapshot->number();
+  return reply;
 }
 
 const char* StatusText(int status) {

@@ -1,5 +1,6 @@
 // The HTTP interface without its sockets: a request as read, an answer to be written.
 //
+//   GET  /  (the page, where it was built)
 //   GET  /v1/clusters  /v1/workloads  /healthz  /readyz  /metrics  /openapi.yaml
 //   POST /v1/predict  /v1/predict_batch  /v1/recommend  /v1/reload
 //
@@ -9,9 +10,11 @@
 #define STEPCAST_PREDICTOR_SERVE_API_H_
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "predictor/serve/metrics.h"
 #include "predictor/serve/service.h"
@@ -47,8 +50,12 @@ struct Endpoint {
 
 class Api {
  public:
-  // Both outlive the api.
-  Api(Service* service, Metrics* metrics) : service_(service), metrics_(metrics) {}
+  // The page that answers what-if questions about what is served.
+  using MakePage = std::function<std::string(const Inventory&)>;
+
+  // Both outlive the api. Without `make_page` there is no page at /.
+  Api(Service* service, Metrics* metrics, MakePage make_page = nullptr)
+      : service_(service), metrics_(metrics), make_page_(std::move(make_page)) {}
 
   // The endpoint of a request's method, target and content type; nullptr, with the refusal in
   // `refusal`, where there is none.
@@ -77,9 +84,11 @@ class Api {
   Reply Ready(const Request& request) const;
   Reply ShowMetrics(const Request& request) const;
   Reply ShowOpenApi(const Request& request) const;
+  Reply ShowPage(const Request& request) const;
 
   Service* service_;
   Metrics* metrics_;
+  MakePage make_page_;
   std::atomic<bool> stopping_{false};
   mutable std::mutex reloading_;
 };

@@ -10,7 +10,6 @@
 #include <set>
 #include <utility>
 
-#include "data/io/machines.h"
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"

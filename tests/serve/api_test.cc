@@ -571,6 +571,22 @@ TEST(ReloadAnswer, SaysWhatIsWrongAndWhoStillAnswers) {
   EXPECT_EQ(test.Post("/v1/predict", kGood).snapshot, 2);
 }
 
+TEST(Page, IsThatOfWhatIsServed) {
+  Service service([] { return ShippedInventory(); }, {});
+  Metrics metrics;
+  const Api without(&service, &metrics);
+  const Reply none = without.Answer({"GET", "/", "", ""});
+  EXPECT_EQ(none.status, 404);
+  EXPECT_NE(none.body.find("built without the page"), std::string::npos) << none.body;
+  const Api with(&service, &metrics, [](const Inventory& inventory) {
+    return std::to_string(inventory.clusters.size()) + " clusters";
+  });
+  const Reply page = with.Answer({"GET", "/", "", ""});
+  EXPECT_EQ(page.status, 200);
+  EXPECT_EQ(page.body, std::to_string(ShippedInventory().clusters.size()) + " clusters");
+  EXPECT_EQ(page.snapshot, 1);
+}
+
 // The description that is served knows every path, every field of a plan and every column.
 TEST(OpenApi, IsComplete) {
   const std::string text = TestService().Get("/openapi.yaml").body;
@@ -580,6 +596,7 @@ TEST(OpenApi, IsComplete) {
     EXPECT_NE(text.find("\n  " + std::string(path) + ":\n"), std::string::npos) << path;
     EXPECT_NE(TestService().Get(path).status, 404) << path;
   }
+  EXPECT_NE(text.find("\n  /:\n"), std::string::npos);
   const auto has_property = [&](const char* name) {
     return text.find("\n        " + std::string(name) + ":") != std::string::npos;
   };

@@ -1,0 +1,78 @@
+// stepcast page: what-if questions as one HTML file.
+#include "data/io/text_file.h"
+#include "data/io/workload_file.h"
+#include "predictor/cli/command.h"
+#ifdef STEPCAST_HAS_WEB
+#include "predictor/web/page.h"
+#endif
+
+namespace stepcast::cli {
+namespace {
+
+#ifdef STEPCAST_HAS_WEB
+
+int WritePage(const Arguments& args) {
+  const std::string output = args.Required("output");
+  const Library library;
+  web::Sources sources{args.Texts("cluster"), args.Texts("workload-file")};
+  if (sources.clusters.empty()) sources.clusters = library.ClusterNames();
+  serve::Inventory inventory;
+  for (const std::string& cluster : sources.clusters) {
+    inventory.clusters.push_back(library.LoadCluster(cluster));
+  }
+  for (const std::string& file : sources.workload_files) {
+    inventory.workloads.push_back(ReadWorkload(file));
+  }
+  inventory.devices = library.Devices();
+  const serve::Snapshot checked(inventory, 1, {});  // each name once
+  const std::string page = web::MakePage(inventory, sources);
+  WriteTextFile(output, page);
+  if (args.Has("json")) {
+    Json clusters = Json::array();
+    for (const Cluster& cluster : inventory.clusters) clusters.push_back(cluster.name);
+    PrintJson({{"output", output}, {"bytes", page.size()}, {"clusters", clusters}});
+  } else {
+    Print(NoteLine("written to " + output + ", which any browser opens", DetectStyle()));
+  }
+  return kDone;
+}
+
+#else
+
+int WritePage(const Arguments& /*args*/) {
+  std::fputs(
+      "stepcast: this stepcast was built without the page; install emscripten and npm, and build "
+      "again\n",
+      stderr);
+  return kAnswerIsNo;
+}
+
+#endif
+
+}  // namespace
+
+int RunPage(const std::vector<std::string>& arguments) {
+  po::options_description options("options");
+  const auto texts = [](const char* name) {
+    return po::value<std::vector<std::string>>()->value_name(name)->composing();
+  };
+  options.add_options()("cluster", texts("C"),
+                        "cluster file, or the name of a shipped one; may be repeated (all that are "
+                        "shipped)")("workload-file", texts("F"), "workload file; may be repeated")(
+      "output", po::value<std::string>()->value_name("FILE.html"), "the page; required")(
+      "json", "print one JSON object")("help", "print this text");
+  const Arguments args("page", options, "", arguments);
+  if (args.Has("help")) {
+    PrintHelp("stepcast page [--cluster C ...] [--workload-file F ...] --output FILE.html",
+              "Writes one HTML file that answers what-if questions in a browser: the predictor\n"
+              "itself, with these clusters, their calibrations, and all networks and devices\n"
+              "known by name. It opens from disk and asks nothing of any network.",
+              options,
+              "  stepcast page --output what-if.html\n"
+              "  stepcast page --cluster fitted.yaml --output what-if.html\n");
+    return kDone;
+  }
+  return WritePage(args);
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,65 @@
+// What the tests of the module and of the page share.
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+
+export const folder = process.env.STEPCAST_WEB_QUESTIONS;
+
+// Places with their records, and for each the questions with the program's answers.
+export function places() {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".records"))
+    .map((name) => ({
+      records: readFileSync(join(folder, name)),
+      questions: readFileSync(join(folder, name.replace(".records", ".jsonl")), "utf8")
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line)),
+    }));
+}
+
+// Digits within a text, as of flags, are rounded there: two roundings apart they may differ in the
+// last one.
+const NUMBER = /-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?/g;
+
+// Where two answers differ; empty where they are the same to 1e-12, which rounding of two
+// mathematical libraries may leave. Bars of a time line begin and end at sums and differences of
+// times, whose rounding is that of the whole step.
+export function difference(a, b, path = "", whole = a?.step_time_s) {
+  if (typeof a === "number" && typeof b === "number") {
+    const least = path.startsWith("/timeline") ? whole : 1e-12;
+    const scale = Math.max(Math.abs(a), Math.abs(b), least);
+    return Math.abs(a - b) <= 1e-12 * scale ? "" : `${path}: ${a} and ${b}`;
+  }
+  if (typeof a === "string" && typeof b === "string") {
+    return a.replace(NUMBER, "#") === b.replace(NUMBER, "#") ? "" : `${path}: ${a} and ${b}`;
+  }
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) {
+    return a === b ? "" : `${path}: ${a} and ${b}`;
+  }
+  const keys = Object.keys(a);
+  if (keys.join() !== Object.keys(b).join()) return `${path}: keys ${keys} and ${Object.keys(b)}`;
+  for (const key of keys) {
+    const found = difference(a[key], b[key], `${path}/${key}`, whole);
+    if (found) return found;
+  }
+  return "";
+}
+
+// Numbers that are random and the same in each run.
+export function draws(seed) {
+  let state = seed >>> 0;
+  const next = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+  return {
+    next,
+    whole: (below) => Math.floor(next() * below),
+    from(list) {
+      return list[Math.floor(next() * list.length)];
+    },
+  };
+}
