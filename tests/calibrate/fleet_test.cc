@@ -171,6 +171,33 @@ TEST(Fleet, JobsThatRunTeachAsThoseThatAreOver) {
   EXPECT_EQ(over.calibration->sources.back().runs, 80);
 }
 
+// Times are a workload's own: those of another are no part of what is learnt of the cluster.
+TEST(Fleet, EachWorkloadKeepsItsOwnTimes) {
+  Fleet fleet(SyntheticCluster());
+  RunOne("first", "resnet50", &fleet);
+  RunOne("second", "bert_base", &fleet);
+  for (const char* workload : {"resnet50", "bert_base"}) {
+    const Cluster cluster = fleet.ClusterFor(*FindWorkload(workload), T4());
+    EXPECT_LT(ErrorOf(cluster, workload), 0.08) << workload;
+    EXPECT_EQ(cluster.calibration->sources.back().runs, 80) << workload;
+  }
+}
+
+TEST(Fleet, TheSmallestBatchIsThatOfAnyJob) {
+  Fleet fleet(SyntheticCluster());
+  const auto large = Add("large", "resnet50", &fleet);
+  const auto small = Add("small", "resnet50", &fleet);
+  const auto observe = [](int batch, OnlineCalibration* job) {
+    SyntheticProblem synthetic(PlausibleTruth());
+    synthetic.Add("resnet50", AllreducePlan({1}, batch), 0);
+    ObserveAll(synthetic.problem().runs, job);
+  };
+  observe(32, large.get());
+  observe(8, small.get());
+  for (const char* job : {"large", "small"}) fleet.End(job);
+  EXPECT_EQ(fleet.Export().taught.at(0).state.smallest_batch, 8);
+}
+
 TEST(Fleet, WhatIsRemovedIsForgotten) {
   Fleet fleet(SyntheticCluster());
   ObserveAll(SomeRows("resnet50", 40), Add("a", "resnet50", &fleet).get());

@@ -615,6 +615,29 @@ TEST(OnlineDrift, ASlowdownOfAFifthIsSeenSoon) {
   }
 }
 
+// The exchange within nodes is another's than the network's and the devices'; rows count once.
+TEST(OnlineDrift, ASlowerExchangeWithinANodeIsTheNodes) {
+  Truth truth = PlausibleTruth();
+  const SyntheticProblem before(truth);
+  truth.cluster.si[kHostBandwidth] /= 3;
+  const SyntheticProblem after(truth);
+  const Plan plans[] = {AllreducePlan({1}, 8), AllreducePlan({2}, 8), AllreducePlan({4}, 8)};
+  OnlineCalibration job = NewJob();
+  Noise noise(1);
+  int rows = 0;
+  std::string cause;
+  const auto observe = [&](const SyntheticProblem& of) {
+    const Plan& plan = plans[rows++ % 3];
+    const Duration<> step = of.TrueStep("resnet50", plan) * std::exp(0.03 * noise.Next());
+    cause = job.Observe(plan, step).cause;
+  };
+  for (int i = 0; i < 200; ++i) observe(before);
+  EXPECT_FALSE(job.drifted());
+  for (int i = 0; i < 60 && cause.empty(); ++i) observe(after);
+  EXPECT_NE(cause.find("node"), std::string::npos) << cause;
+  EXPECT_EQ(job.rows(), rows);
+}
+
 TEST(OnlineDrift, StaysKnown) {
   OnlineCalibration job = NewJob();
   ObserveAll(SomeRows(100), &job);

@@ -272,6 +272,43 @@ TEST_F(PcapCli, ServersAreCountedApart) {
   EXPECT_EQ(json["distributions"]["flow_bytes"]["values"], 4);
 }
 
+TEST_F(PcapCli, EveryNumberOfAFlowIsItsOwn) {
+  TestCapture capture;
+  const auto at = [&](int ms, std::uint32_t sequence, int payload, const std::string& flags = {}) {
+    capture.Add(kStart + ms * kMs, {.sequence = sequence, .payload = payload, .flags = flags});
+  };
+  at(10, 0, 4000);
+  at(11, 4000, 1000);
+  at(12, 4000, 1000);  // again
+  at(13, 7000, 500);   // 2000 are missing
+  at(95, 7500, 100, "F");
+  TestCapture cut(LinkType::kEthernet, CaptureFormat::kMicroseconds, 40);
+  cut.Add(kStart, {.payload = 1000});
+  const Json json = JsonOf({"import", "pcap", folder_.Write("flow.pcap", capture.bytes()),
+                            folder_.Write("cut.pcap", cut.bytes()), "--steps", steps_});
+  EXPECT_EQ(json["captures"][0]["packets"], 5);
+  EXPECT_EQ(json["captures"][1]["short_packets"], 1);
+  EXPECT_EQ(json["captures"][1]["broken_packets"], 0);
+  ASSERT_EQ(json["flows"].size(), 1U);
+  const Json& flow = json["flows"][0];
+  EXPECT_EQ(flow["packets"], 5);
+  EXPECT_EQ(flow["payload_bytes"], 6600);
+  EXPECT_EQ(flow["payload_in_steps_bytes"], 6500);
+  EXPECT_EQ(flow["repeated_bytes"], 1000);
+  EXPECT_EQ(flow["missing_bytes"], 2000);
+  EXPECT_EQ(flow["steps"], 1);
+  EXPECT_EQ(flow["opened"], false);
+  EXPECT_EQ(flow["closed"], true);
+  EXPECT_EQ(flow["reset"], false);
+  EXPECT_NEAR(flow["duration_s"].get<double>(), 0.085, 1e-9);
+  const Json& step = json["hosts"][0]["steps"][0];
+  EXPECT_EQ(step["sent_bytes"], 6500);
+  EXPECT_NEAR(step["step_time_s"].get<double>(), 0.09, 1e-9);
+  EXPECT_NEAR(step["first_s"].get<double>(), 0.010, 1e-9);
+  EXPECT_NEAR(step["last_s"].get<double>(), 0.013, 1e-9);
+  EXPECT_NEAR(step["busy_s"].get<double>(), 0.003, 1e-9);
+}
+
 TEST_F(PcapCli, TextAndTableTellTheSame) {
   ExpectText({"import", "pcap", capture_, "--steps", steps_, "--output", folder_.Path("by.csv")},
              {"Traffic of 3 hosts: 31.2 KiB of payload in 8 packets, 2 steps", "in steps",

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/io/machines.h"
+#include "data/io/network_profile_file.h"
 #include "microbench/network/socket.h"
 #include "tests/cli/program.h"
 
@@ -206,6 +207,123 @@ TEST_F(ProbeCli, WhatIsWrongIsSaid) {
       EXPECT_NE(result.err.find(fragment), std::string::npos) << result.err << fragment;
     }
   }
+}
+
+// Four hosts: a, b and c carry 100 MB/s, d half of it from afar and over a lossy path; one flow
+// carries two fifths of several.
+NetworkProfile SlowFourth() {
+  NetworkProfile profile;
+  profile.version = "0.2.0";
+  profile.started = "now";
+  profile.settings["time"] = "2 s";
+  for (const char* name : {"a", "b", "c", "d"}) {
+    profile.hosts.push_back({name, "10.0.0.1", {}});
+    profile.hosts.back().facts["interface"] = "eth0";
+  }
+  const auto add = [&](NetworkKind kind, int from, int to, double share) {
+    const bool of_fourth = from == 3 || to == 3;
+    NetworkRow row;
+    row.kind = kind;
+    row.from = from;
+    row.to = to;
+    row.bytes_per_s = share * (of_fourth ? 50e6 : 100e6);
+    if (kind == NetworkKind::kLatency) {
+      row.bytes_per_s.reset();
+      row.rtt_median_s = of_fourth ? 5e-3 : 1e-3;
+    }
+    if (kind == NetworkKind::kPaced) {
+      row.tcp = TcpFacts();
+      row.tcp->segments = 100'000;
+      row.tcp->retransmitted = of_fourth ? 1600 : 120;
+      row.tcp->needless = of_fourth ? 100 : 20;
+      row.tcp->congestion_control = "cubic";
+    }
+    profile.rows.push_back(row);
+  };
+  for (int from = 0; from < 4; ++from) {
+    for (int to = 0; to < 4; ++to) {
+      if (from == to) continue;
+      if (from < to) add(NetworkKind::kLatency, from, to, 1);
+      add(NetworkKind::kSeveralFlows, from, to, 1);
+      add(NetworkKind::kOneFlow, from, to, 0.4);
+      add(NetworkKind::kBothWays, from, to, 0.6);
+      add(NetworkKind::kPaced, from, to, 0.8);
+      // All receive 28 MB/s from each, and d the half.
+      add(NetworkKind::kIncast, from, to, to == 3 || from != 3 ? 0.28 : 0.56);
+      if (to == (from + 1) % 4 || to == (from + 2) % 4) {
+        add(NetworkKind::kTwoPeers, from, to, 0.45);
+      }
+    }
+  }
+  profile.planned = static_cast<int>(profile.rows.size());
+  return profile;
+}
+
+TEST_F(ProbeCli, EveryNumberOfAHostIsItsOwn) {
+  Write("net.json", FormatNetworkProfile(SlowFourth()));
+  const Json json = Json::parse(Run({"show", "net.json", "--json"}, {}).out);
+  const auto expect = [](const Json& part, const char* key, double value) {
+    ASSERT_TRUE(part[key].is_number()) << key << " " << part[key];
+    EXPECT_NEAR(part[key].get<double>() / value, 1, 1e-9) << key;
+  };
+  const Json& a = json["hosts"][0];
+  expect(a, "sends_bytes_per_s", 100e6);
+  expect(a, "receives_bytes_per_s", 100e6);
+  expect(a, "one_flow_bytes_per_s", 40e6);
+  expect(a, "both_ways_bytes_per_s", 120e6);
+  expect(a, "to_two_bytes_per_s", 90e6);
+  expect(a, "from_all_bytes_per_s", 84e6);
+  expect(a, "rtt_s", 1e-3);
+  expect(a, "segments", 600'000);
+  expect(a, "lost", 3400);
+  expect(a, "loss_rate", 3400.0 / 600'000);
+  expect(json, "bandwidth_bytes_per_s", 100e6);
+  expect(json, "flow_cap_bytes_per_s", 30e6);
+  expect(json, "rtt_s", 1e-3);
+  expect(json, "loss_rate", 1e-3);
+  int of_fourth = 0;
+  for (const Json& finding : json["findings"]) {
+    const std::string kind = finding["kind"].get<std::string>();
+    if (kind == "capped_flow") continue;
+    ++of_fourth;
+    EXPECT_EQ(finding["host"], "d") << kind;
+    EXPECT_TRUE(finding["peer"].is_null()) << kind;
+    const bool slow = kind == "slow_host";
+    const bool far = kind == "distant_host";
+    EXPECT_TRUE(slow || far || kind == "lossy_host") << kind;
+    expect(finding, "value", slow ? 50e6 : far ? 5e-3 : 0.015);
+    expect(finding, "like", slow ? 100e6 : 1e-3);
+  }
+  EXPECT_EQ(of_fourth, 3);
+}
+
+// What a forecast takes of a network whose fourth host is another.
+TEST_F(ProbeCli, ADeviantHostHasALinkOfItsOwn) {
+  Write("net.json", FormatNetworkProfile(SlowFourth()));
+  Write("lab.yaml",
+        "name: lab\ndevice: t4\nnodes: 8\ndevices_per_node: 1\nlink: {bandwidth: 25 Gbit/s, rtt: "
+        "9 ms}\n");
+  const ProcessResult result =
+      Run({"show", "net.json", "--cluster", "lab.yaml", "--cluster-output", "out.yaml"}, {});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const Cluster cluster = ReadCluster(folder_.Path("out.yaml"));
+  constexpr double kLine = 1538.0 / 1448;  // of payload
+  EXPECT_EQ(cluster.nodes, 8);
+  EXPECT_NEAR(cluster.link.bandwidth->si() / (100e6 * kLine), 1, 1e-3);
+  EXPECT_NEAR(cluster.link.rtt->si(), 1e-3, 1e-9);
+  EXPECT_NEAR(cluster.link.loss.value_or(0), 1e-3, 1e-9);
+  ASSERT_EQ(cluster.hosts.size(), 4U);
+  EXPECT_FALSE(cluster.hosts[0].link.bandwidth || cluster.hosts[0].link.rtt);
+  const LinkFacts& fourth = cluster.hosts[3].link;
+  ASSERT_TRUE(fourth.bandwidth && fourth.rtt && fourth.loss);
+  EXPECT_NEAR(fourth.bandwidth->si() / (50e6 * kLine), 1, 1e-3);
+  EXPECT_NEAR(fourth.rtt->si(), 5e-3, 1e-9);
+  EXPECT_NEAR(*fourth.loss, 0.015, 1e-9);
+  ASSERT_TRUE(cluster.calibration);
+  const ParameterEstimate& cap = cluster.calibration->parameters.at(0);
+  EXPECT_EQ(cap.name, "flow_bandwidth");
+  EXPECT_EQ(cap.unit, "Gbit/s");
+  EXPECT_NEAR(cap.value, 0.24, 1e-9);
 }
 
 TEST_F(ProbeCli, LinksOfRdmaAreNotThoseOfTcp) {

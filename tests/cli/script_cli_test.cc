@@ -84,6 +84,29 @@ TEST_F(ScriptCli, RunsWhatThePlanAsksFor) {
              {"The fit converged"});
 }
 
+// Steps 3 to 14 take 9, 16, ... 196 ms.
+TEST_F(ScriptCli, QuantilesAreThoseOfTheTimedSteps) {
+  const std::string training =
+      folder_.Write("squares.sh",
+                    "i=0; while true; do i=$((i+1)); echo step $i: $((i * i)) ms; sleep 0.002; "
+                    "done\n");
+  const Json run = Answer(kShort + kPattern, {"sh", training})["runs"][0];
+  const CsvTable table = CsvTable::Read(runs_);
+  const struct {
+    const char* key;
+    const char* column;
+    double ms;
+  } expected[] = {{"step_time_s", "step_time_s", 1010.0 / 12},
+                  {"p50_s", "step_p50_s", 72.5},
+                  {"p95_s", "step_p95_s", 181.15},
+                  {"p99_s", "step_p99_s", 193.03}};
+  for (const auto& e : expected) {
+    EXPECT_NEAR(run[e.key].get<double>(), 1e-3 * e.ms, 1e-12) << e.key;
+    const std::string field = table.rows().at(0).fields[table.RequiredColumn(e.column)];
+    EXPECT_NEAR(std::stod(field), 1e-3 * e.ms, 1e-6) << e.column;
+  }
+}
+
 TEST_F(ScriptCli, WhatWasMeasuredIsTakenOver) {
   EXPECT_EQ(Answer(kShort + kPattern, Training())["runs"].size(), 3U);
   const std::string before = FileContent(runs_);

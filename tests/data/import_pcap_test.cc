@@ -293,6 +293,7 @@ TEST_F(PcapTest, PacketsFallIntoStepsByTheirTime) {
   EXPECT_EQ(flow.steps[0].count.bytes, 6);
   EXPECT_EQ(flow.steps[0].count.packets, 2);
   EXPECT_EQ(flow.steps[1].count.bytes, 48);
+  EXPECT_EQ(Summarise(traffic).between, (TrafficMatrix{{0, 54}, {0, 0}}));
 }
 
 TEST_F(PcapTest, WhatIsSentWhileComputing) {
@@ -317,6 +318,12 @@ TEST_F(PcapTest, WhatIsSentWhileComputing) {
   EXPECT_EQ(step.bytes_in_compute, 6999);
   EXPECT_NEAR(*Summarise(traffic).hidden, 0.6, 1e-9);
   EXPECT_TRUE(traffic.knows_compute);
+  const HostSummary host = Summarise(traffic).hosts.at(0);
+  EXPECT_EQ(host.bytes, 10'999);
+  EXPECT_NEAR(host.first_s, 0.034, 1e-9);
+  EXPECT_NEAR(host.last_s, 0.044, 1e-9);
+  EXPECT_NEAR(host.busy_s, 0.010, 1e-9);
+  EXPECT_NEAR(host.hidden, 0.6, 1e-9);
   // Where the steps do not tell, the caller may: 30 ms compute nothing of it.
   std::vector<HostSteps> steps = TwoSteps();
   steps[0].steps[1].compute_end_ns.reset();
@@ -324,6 +331,34 @@ TEST_F(PcapTest, WhatIsSentWhileComputing) {
   PcapOptions options;
   options.compute_s = 0.030;
   EXPECT_EQ(Summarise(Import(capture, steps, options)).hidden, 0);
+  options.compute_s = 0.040;
+  EXPECT_NEAR(*Summarise(Import(capture, steps, options)).hidden, 0.6, 1e-9);
+}
+
+TEST_F(PcapTest, ABusyMillisecondEndsWithItsStep) {
+  TestCapture capture;
+  capture.Add(kStart + 90 * kMs, {.payload = 2000});
+  const std::vector<HostSteps> steps = {{"", {{0, kStart, kStart + 90 * kMs + kMs / 4, {}}}}};
+  EXPECT_NEAR(Import(capture, steps).hosts.at(0).steps.at(0).last_s, 0.09025, 1e-9);
+}
+
+// What a host sends by either of its addresses is one step's traffic.
+TEST_F(PcapTest, AHostMayHaveTwoAddresses) {
+  TestCapture capture;
+  capture.Add(kStart + 120 * kMs, {.from = Address(2), .to = Address(1), .payload = 1500});
+  capture.Add(kStart + 140 * kMs, {.from = Address(0), .to = Address(1), .payload = 2000});
+  PcapOptions options;
+  options.addresses = {{Address(0), "n1"}, {Address(1), "n2"}, {Address(2), "n1"}};
+  const CapturedTraffic traffic = Import(capture, TwoSteps(), options);
+  ASSERT_EQ(traffic.hosts.at(0).name, "n1");
+  ASSERT_EQ(traffic.hosts[0].steps.size(), 1U);
+  const HostStepTraffic& step = traffic.hosts[0].steps[0];
+  EXPECT_EQ(step.bytes, 3500);
+  EXPECT_EQ(step.bytes_in_compute, 3500);
+  EXPECT_NEAR(step.first_s, 0.010, 1e-9);
+  EXPECT_NEAR(step.last_s, 0.031, 1e-9);
+  EXPECT_NEAR(step.busy_s, 0.002, 1e-9);
+  EXPECT_NEAR(step.busy_in_compute_s, 0.002, 1e-9);
 }
 
 // ---- Hosts.
@@ -482,6 +517,11 @@ TEST(FindRing, OnlyWhereThereIsOne) {
   ASSERT_TRUE(within);
   EXPECT_EQ(within->hosts, (std::vector<std::size_t>{0, 3, 1}));
   EXPECT_NEAR(within->share, 25 / 25.5, 1e-12);
+  // Of two rings the larger one.
+  const auto larger = FindRing(
+      {{0, 9, 0, 0, 0}, {9, 0, 0, 0, 0}, {0, 0, 0, 9, 0}, {0, 0, 0, 0, 9}, {0, 0, 9, 0, 0}});
+  ASSERT_TRUE(larger);
+  EXPECT_EQ(larger->hosts, (std::vector<std::size_t>{2, 3, 4}));
   EXPECT_FALSE(FindRing({{0}}));
   EXPECT_FALSE(FindRing({}));
   EXPECT_FALSE(FindRing({{0, 5}, {0, 0}})) << "who sends nothing is no part of a ring";

@@ -34,6 +34,14 @@ TEST(TrainingSteps, WithoutHostsTheyAreOfAll) {
   EXPECT_EQ(FormatTrainingSteps(hosts), text);
 }
 
+TEST(TrainingSteps, AreWrittenAsTheyWereRead) {
+  const std::string text =
+      "host,step,begin_s,end_s,compute_end_s\n"
+      "n1,3,1.000000000,2.000000000,1.250000000\n"
+      "n2,3,1.000000001,2.500000000,\n";
+  EXPECT_EQ(FormatTrainingSteps(ParseTrainingSteps(text, "steps.csv")), text);
+}
+
 TEST(TrainingSteps, WhatIsWrongIsNamed) {
   const struct {
     const char* rows;

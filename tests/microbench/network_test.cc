@@ -18,6 +18,7 @@
 #include "microbench/network/findings.h"
 #include "microbench/network/message.h"
 #include "microbench/network/schedule.h"
+#include "microbench/network/tcp_info.h"
 #include "tests/support/input_error.h"
 
 namespace stepcast::network {
@@ -95,6 +96,33 @@ TEST(NetworkSchedule, EveryDirectionIsMeasuredOnceInAsFewRoundsAsCanBe) {
       }
     }
   }
+}
+
+TEST(NetworkSchedule, TakesItsTime) {
+  const ProbeSettings settings = {2, 4};
+  EXPECT_EQ(WarmSeconds(Kind::kLatency, settings, 0.2), 0);
+  EXPECT_NEAR(WarmSeconds(Kind::kOneFlow, settings, 0), 0.6, 1e-12);
+  EXPECT_NEAR(WarmSeconds(Kind::kOneFlow, settings, 0.2), 3.4, 1e-12) << "17 round trips";
+  EXPECT_NEAR(MeasuredSeconds(Kind::kLatency, settings), 0.6, 1e-12);
+  EXPECT_NEAR(MeasuredSeconds(Kind::kOneFlow, settings), 1.4, 1e-12);
+  EXPECT_NEAR(MeasuredSeconds(Kind::kPaced, settings), 4, 1e-12);
+  // Latency, one flow and several either way, both ways, paced; a tenth of a second behind each.
+  EXPECT_NEAR(ExpectedSeconds(MakeSchedule(2), 0, settings), 0.7 + 5 * 2.1 + 4.7, 1e-12);
+}
+
+TEST(TcpInfo, CountsOfFlowsAddUpAndTheRestAreMeans) {
+  const TcpFacts one = {10, 3, 1, 0.02, 0.01, 8, 1448, 0.5, 0.25, "cubic"};
+  const TcpFacts other = {30, 5, 2, 0.04, 0.03, 4, 1448, 0.25, 0.75, "cubic"};
+  const TcpFacts joined = Joined({one, other});
+  EXPECT_EQ(joined.segments, 40);
+  EXPECT_EQ(joined.retransmitted, 8);
+  EXPECT_EQ(joined.needless, 3);
+  EXPECT_NEAR(joined.rtt_s, 0.03, 1e-12);
+  EXPECT_NEAR(joined.min_rtt_s, 0.01, 1e-12) << "the least";
+  EXPECT_NEAR(joined.window_segments, 6, 1e-12);
+  EXPECT_NEAR(joined.receiver_limited, 0.375, 1e-12);
+  EXPECT_NEAR(joined.sender_limited, 0.5, 1e-12);
+  EXPECT_EQ(joined.congestion_control, "cubic");
 }
 
 // ---- The probe, over the loopback.
@@ -549,6 +577,75 @@ TEST(NetworkFindings, WhatLossHoldsBackSaysNotWhatTheLineCarries) {
   EXPECT_FALSE(lossy(1.1, 2000, 1000).loss_limited);  // a short queue overflows
   EXPECT_FALSE(lossy(1.1, 0, 0).loss_limited);
   EXPECT_FALSE(lossy(1.1, 1000, 1000, "bbr").loss_limited);
+}
+
+// A round trip of a tenth of a millisecond more is no distance, however short the others are.
+TEST(NetworkFindings, NearIsNotFar) {
+  const auto with = [](double rtt_s) {
+    return Names(Changed(Equal(4), [&](NetworkRow* row) {
+      if (row->rtt_median_s) row->rtt_median_s = row->from == 3 || row->to == 3 ? rtt_s : 5e-5;
+    }));
+  };
+  EXPECT_EQ(with(1.5e-4), Set());
+  EXPECT_EQ(with(3e-4), Set{"distant_host 3"});
+}
+
+TEST(NetworkFindings, ACapOfOneFlowIsNotTheNetworks) {
+  const NetworkProfile profile = Changed(Equal(3), [](NetworkRow* row) {
+    if (row->from == 1 && row->to == 0 && row->kind == Kind::kOneFlow) row->bytes_per_s = 40e6;
+  });
+  EXPECT_EQ(Names(profile), Set{"capped_flow 1 0"});
+  EXPECT_FALSE(Summarise(profile).flow_cap);
+}
+
+// Of an even number of links the middle lies between two of them.
+TEST(NetworkFindings, MostLinksAreTheMedian) {
+  const double rates[] = {100e6, 100e6, 90e6, 40e6};
+  const NetworkSummary summary = Summarise(Changed(Equal(4), [&](NetworkRow* row) {
+    if (row->bytes_per_s) row->bytes_per_s = std::min(rates[row->from], rates[row->to]);
+  }));
+  EXPECT_EQ(summary.bandwidth, 95e6);
+  EXPECT_EQ(summary.links[0].both_ways, 200e6);
+  EXPECT_EQ(summary.links[0].one_flow, 100e6);
+  EXPECT_EQ(summary.links[3].one_flow, 40e6);
+}
+
+TEST(NetworkProfileFile, EveryNumberComesBack) {
+  NetworkProfile profile = Equal(2);
+  profile.version = "0.2.0";
+  profile.started = "now";
+  profile.settings["time"] = "2 s";
+  for (NetworkHost& host : profile.hosts) {
+    host.address = "10.0.0.1";
+    host.facts["mtu"] = "9000";
+  }
+  for (NetworkRow& any : profile.rows) any.tcp->congestion_control = "cubic";
+  NetworkRow& row = profile.rows.front();
+  row.flows = 3;
+  row.rtt_p10_s = 5e-4;
+  row.tcp = TcpFacts{100, 20, 3, 0.5, 0.25, 7.5, 1448, 0.125, 0.0625, "bbr"};
+  const NetworkProfile read = ParseNetworkProfile(FormatNetworkProfile(profile), "network.json");
+  EXPECT_EQ(read.planned, profile.planned);
+  EXPECT_EQ(read.settings, profile.settings);
+  EXPECT_EQ(read.hosts[1].address, "10.0.0.1");
+  EXPECT_EQ(read.hosts[1].facts, profile.hosts[1].facts);
+  ASSERT_EQ(read.rows.size(), profile.rows.size());
+  EXPECT_EQ(read.rows[1].bytes_per_s, 100e6);
+  const NetworkRow& first = read.rows.front();
+  EXPECT_EQ(first.flows, 3);
+  EXPECT_EQ(first.rtt_median_s, 1e-3);
+  EXPECT_EQ(first.rtt_p10_s, 5e-4);
+  ASSERT_TRUE(first.tcp);
+  EXPECT_EQ(first.tcp->segments, 100);
+  EXPECT_EQ(first.tcp->retransmitted, 20);
+  EXPECT_EQ(first.tcp->needless, 3);
+  EXPECT_EQ(first.tcp->rtt_s, 0.5);
+  EXPECT_EQ(first.tcp->min_rtt_s, 0.25);
+  EXPECT_EQ(first.tcp->window_segments, 7.5);
+  EXPECT_EQ(first.tcp->segment_bytes, 1448);
+  EXPECT_EQ(first.tcp->receiver_limited, 0.125);
+  EXPECT_EQ(first.tcp->sender_limited, 0.0625);
+  EXPECT_EQ(first.tcp->congestion_control, "bbr");
 }
 
 TEST(NetworkFindings, WhatWasNotMeasuredIsUnknown) {

@@ -72,6 +72,11 @@ TEST(Memory, OnlyAnExchangeKeepsBuckets) {
 TEST(Memory, WhatIsComputedInPlaceIsNotKept) {
   EXPECT_EQ(KeptActivations(SmallWorkload()).si(), 2010);
   EXPECT_EQ(KeptActivations(Workload()).si(), 0);
+  // What follows a dense layer, as GELU does, reads the layer's own result once more.
+  Workload dense;
+  dense.layers = {MakeLayer(LayerKind::kDense, 10), MakeLayer(LayerKind::kActivation, 20),
+                  MakeLayer(LayerKind::kConvolution, 100), MakeLayer(LayerKind::kActivation, 200)};
+  EXPECT_EQ(KeptActivations(dense).si(), 130);
 }
 
 RC_GTEST_PROP(MemoryProperty, NeverFallsWithTheBatch, ()) {

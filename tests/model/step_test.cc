@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/record/machine.h"
 #include "data/workloads/catalog.h"
 #include "model/exchange/sharding.h"
 #include "model/statistics/normal.h"
@@ -537,6 +538,13 @@ Placement AnyPlacement() {
 }
 
 // Everything that a plan may say.
+// Without what is shared out and what is rare, of which tests/model/sharded_test.cc tells.
+Plan Plain(Plan plan) {
+  plan.shard = Shard::kNone;
+  plan.local_steps = 1;
+  return plan;
+}
+
 Plan AnyPlan(Strategy strategy) {
   Plan plan = PlanOf(strategy, AnyPlacement());
   plan.local_batch = *Whole(1, 512);
@@ -558,6 +566,12 @@ Plan AnyPlan(Strategy strategy) {
   if (strategy == Strategy::kBytePs) plan.servers = *Whole(0, 25);
   if (strategy != Strategy::kPsAsync && Flip()) {
     plan.backup_workers = *Whole(0, plan.workers() - 1);
+  }
+  const bool may_shard = plan.overlap != Overlap::kPNorm && plan.backup_workers == 0;
+  if (TraitsOf(strategy).may_shard() && may_shard && Flip()) {
+    plan.shard = static_cast<Shard>(*Whole(0, kShardCount - 1));
+  } else if (TraitsOf(strategy).may_be_rare() && Flip()) {
+    plan.local_steps = *Whole(1, 100);
   }
   if (Flip()) plan.link.bandwidth = BytesPerSecond(*LogUniform(1e7, 1e10));
   if (Flip()) {
@@ -595,7 +609,7 @@ StepFacts AnyFacts(const Plan& plan) {
 
 RC_GTEST_PROP(StepProperty, IsItsFormula, ()) {
   const Strategy strategy = *rc::gen::elementOf(kSynchronous);
-  const StepFacts facts = AnyFacts(AnyPlan(strategy));
+  const StepFacts facts = AnyFacts(Plain(AnyPlan(strategy)));
   const Parameters cluster = AnyCluster();
   const WorkloadParameters<double> workload = AnyWorkload();
   const double total = Step(facts, cluster, workload).total().si();
@@ -775,7 +789,7 @@ RC_GTEST_PROP(StepProperty, ASlowHostIsASlowDevice, ()) {
 // trips here.
 RC_GTEST_PROP(StepProperty, AccumulationSynchronisesOnce, ()) {
   const Strategy strategy = *rc::gen::elementOf(kSynchronous);
-  Plan plan = AnyPlan(strategy);
+  Plan plan = Plain(AnyPlan(strategy));
   plan.link.rtt.reset();
   plan.server_link.rtt.reset();
   const Parameters cluster = AnyCluster();
@@ -797,8 +811,7 @@ RC_GTEST_PROP(StepProperty, AccumulationSynchronisesOnce, ()) {
 // ---- Overlap.
 
 RC_GTEST_PROP(StepProperty, OverlapNeverHurts, ()) {
-  Plan plan = AnyPlan(*rc::gen::elementOf(kExchanging));
-  StepFacts facts = AnyFacts(plan);
+  StepFacts facts = AnyFacts(Plain(AnyPlan(*rc::gen::elementOf(kExchanging))));
   const Parameters cluster = AnyCluster();
   const WorkloadParameters<double> workload = AnyWorkload();
   const auto with = [&](Overlap overlap) {
@@ -1367,7 +1380,7 @@ RC_GTEST_PROP(StepProperty, RealNetworksKeepThePromises, ()) {
   static const std::vector<Workload> networks = {*FindWorkload("resnet50"), *FindWorkload("vgg16"),
                                                  *FindWorkload("bert_base")};
   const Workload& network = networks[static_cast<std::size_t>(*Whole(0, 2))];
-  Plan plan = AnyPlan(*rc::gen::elementOf(kExchanging));
+  Plan plan = Plain(AnyPlan(*rc::gen::elementOf(kExchanging)));
   plan.link.bandwidth = BytesPerSecond(*LogUniform(1e7, 1e10));
   const auto buckets = std::make_shared<const std::vector<Bucket>>(
       MakeBuckets(network, DefaultBucket(plan.strategy)));
