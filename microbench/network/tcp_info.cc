@@ -8,13 +8,25 @@
 #include <cstring>
 
 namespace stepcast::network {
+namespace {
 
-TcpFacts ReadTcpInfo(const Socket& socket) {
+tcp_info Ask(const Socket& socket) {
   tcp_info info{};
   socklen_t length = sizeof info;
   if (getsockopt(socket.fd(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0) {
     throw NetworkError("the kernel tells nothing of the connection");
   }
+  return info;
+}
+
+}  // namespace
+
+double BytesReceived(const Socket& socket) {
+  return static_cast<double>(Ask(socket).tcpi_bytes_received);
+}
+
+TcpFacts ReadTcpInfo(const Socket& socket) {
+  const tcp_info info = Ask(socket);
   TcpFacts facts;
   constexpr double kMicrosecond = 1e-6;
   facts.segments = info.tcpi_data_segs_out;
@@ -31,7 +43,7 @@ TcpFacts ReadTcpInfo(const Socket& socket) {
     facts.sender_limited = std::min(1.0, static_cast<double>(info.tcpi_sndbuf_limited) / busy);
   }
   char name[32] = "";
-  length = sizeof name - 1;
+  socklen_t length = sizeof name - 1;
   if (getsockopt(socket.fd(), IPPROTO_TCP, TCP_CONGESTION, name, &length) == 0) {
     facts.congestion_control = name;
   }

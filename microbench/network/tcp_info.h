@@ -10,6 +10,10 @@ namespace stepcast::network {
 // Throws NetworkError where the kernel does not tell.
 TcpFacts ReadTcpInfo(const Socket& socket);
 
+// The bytes that have come in order, whether or not the program has read them. Throws NetworkError
+// where the kernel does not tell.
+double BytesReceived(const Socket& socket);
+
 // Facts of flows beside each other: counts add up, times and windows are means, shares are those of
 // all flows' time.
 TcpFacts Joined(const std::vector<TcpFacts>& flows);

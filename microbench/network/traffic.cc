@@ -90,43 +90,39 @@ void Echo(const Socket& socket, const Deadline& deadline) {
 
 double Receive(const Socket& socket, double warm_s, double seconds, const Deadline& deadline) {
   std::vector<char> chunk(kChunk);
-  socket.Wait(POLLIN, deadline);
-  const Clock::time_point start = Clock::now() + SecondsToClock(warm_s);
-  const Clock::time_point end = start + SecondsToClock(seconds);
-  // From one moment at which all that had come was read to another: what waits for a program that
-  // wakes late is not counted at a wrong time.
-  Clock::time_point first{};
-  Clock::time_point last{};
-  double bytes = 0;
-  const Deadline until{std::min(end, deadline.until), deadline.stop};
+  const auto read_what_came = [&] {
+    for (std::size_t i = 0; i < kMostChunks && socket.ReadSome(chunk) > 0; ++i) {
+    }
+  };
+  // The kernel counts, and so neither a program that wakes late nor a flow that waits for a lost
+  // packet as a moment ends moves the moments between which bytes are counted.
+  struct Moment {
+    Clock::time_point at;
+    double bytes;
+  };
+  const auto moment = [&] { return Moment{Clock::now(), BytesReceived(socket)}; };
   Presence presence;
-  while (!until.over()) {
-    presence.Round();
-    double came = 0;
-    for (std::size_t i = 0; i < kMostChunks; ++i) {
-      const std::size_t n = socket.ReadSome(chunk);
-      if (n == 0) break;
-      came += static_cast<double>(n);
-    }
-    const Clock::time_point now = Clock::now();
-    if (now >= start && came > 0) {
-      if (first == Clock::time_point{}) {
-        first = now;
-      } else {
-        bytes += came;
+  const auto read_until = [&](Clock::time_point end) {
+    const Deadline until{std::min(end, deadline.until), deadline.stop};
+    while (!until.over()) {
+      presence.Round();
+      read_what_came();
+      try {
+        WaitARound(socket, POLLIN, until);
+      } catch (const NetworkError&) {
+        if (deadline.over()) throw;
       }
-      last = now;
     }
-    try {
-      WaitARound(socket, POLLIN, until);
-    } catch (const NetworkError&) {
-      if (deadline.over()) throw;
-    }
-  }
-  if (deadline.stopped()) throw NetworkError("interrupted");
-  presence.Round();
+    if (deadline.stopped()) throw NetworkError("interrupted");
+    presence.Round();
+    return moment();
+  };
+
+  socket.Wait(POLLIN, deadline);
+  const Moment first = read_until(Clock::now() + SecondsToClock(warm_s));
+  const Moment last = read_until(first.at + SecondsToClock(seconds));
   presence.Check();
-  // What came at one moment alone has no rate.
+  const double bytes = last.bytes - first.bytes;
   if (bytes == 0) throw NetworkError("too little came to tell a rate");
   socket.Send(kDone, deadline);
   // To close now, with bytes on their way, would break the connection before the sender reads it.
@@ -138,9 +134,7 @@ double Receive(const Socket& socket, double warm_s, double seconds, const Deadli
   } catch (const NetworkError&) {
     // The sender has closed.
   }
-  // Where next to nothing comes, silence is a part of the rate.
-  const double time = std::max(SecondsOf(last - first), seconds / 2);
-  return bytes / time;
+  return bytes / SecondsOf(last.at - first.at);
 }
 
 TcpFacts SendUntilDone(Socket* socket, const Deadline& deadline) {
