@@ -86,7 +86,12 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
     parameter.prior = prior;
     parameters_.push_back(std::move(parameter));
   };
-  const ClusterPriors cluster_priors = MakeClusterPriors(cluster);
+  const auto device_of = [&](const std::string& name) {
+    const auto it = devices.find(name);
+    return it == devices.end() ? std::optional<Device>() : it->second;
+  };
+  const ClusterPriors cluster_priors = MakeClusterPriors(
+      cluster, cluster.device_facts ? cluster.device_facts : device_of(cluster.device));
   begin_block(Kind::kCluster, kClusterParameterCount);
   for (std::size_t i = 0; i < cluster_priors.size(); ++i) {
     add(kClusterScope, kClusterParameterSpecs[i], cluster_priors[i]);
@@ -107,10 +112,6 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
     for (const std::string& host : hosts) host_offset_[host] = offset;
     add(kHostsScopePrefix + JoinHosts(hosts), kClusterParameterSpecs[kLinkBandwidth], slowest);
   }
-  const auto device_of = [&](const Run& run) {
-    const auto it = devices.find(run.device);
-    return it == devices.end() ? std::optional<Device>() : it->second;
-  };
   // By name, so that the order of the rows decides nothing.
   std::map<std::string, const Run*> first_of;
   std::map<std::string, int> smallest_batch;
@@ -124,14 +125,14 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
   for (const auto& [scope, first] : first_of) {
     const Run& run = *first;
     if (device_offset.count(run.device) > 0) continue;
-    if (!HasRoofline(workloads.at(run.workload), device_of(run))) continue;
+    if (!HasRoofline(workloads.at(run.workload), device_of(run.device))) continue;
     device_offset[run.device] = begin_block(Kind::kDevice, 1);
     add(kDeviceScopePrefix + run.device, kKernelEfficiencySpec, DeviceEfficiencyPrior());
   }
   for (const auto& [scope, first] : first_of) {
     const Run& run = *first;
     const Workload& workload = workloads.at(run.workload);
-    const std::optional<Device> device = device_of(run);
+    const std::optional<Device> device = device_of(run.device);
     const WorkloadPriors priors = MakeWorkloadPriors(workload, device);
     const int offset = begin_block(Kind::kWorkload, kWorkloadParameterCount);
     workload_offset_[scope] = offset;

@@ -39,6 +39,7 @@ Device TakeDevice(YamlSection* section) {
   device.bf16 = section->Optional("bf16", ParseWorkRate);
   device.memory = section->Optional("memory", ParseDataSize);
   device.memory_bandwidth = section->Optional("memory_bandwidth", ParseDataRate);
+  device.device_link = section->Optional("device_link", ParseDataRate);
   device.power_w = section->Optional("power", ParseWatts);
   if (section->Has("multiprocessors")) {
     device.multiprocessors = section->Integer("multiprocessors", 1, kMostMultiprocessors);
@@ -515,10 +516,11 @@ std::string FormatCluster(const Cluster& cluster) {
     work_rate("fp16", d.fp16);
     work_rate("bf16", d.bf16);
     if (d.memory) EmitText(&out, "memory", ExactText(*d.memory, kGigabytes, kBytes));
-    if (d.memory_bandwidth) {
-      EmitText(&out, "memory_bandwidth",
-               ExactText(*d.memory_bandwidth, kGigabytesPerSecond, kBytesPerSecond));
-    }
+    const auto data_rate = [&](const char* key, const std::optional<DataRate<>>& rate) {
+      if (rate) EmitText(&out, key, ExactText(*rate, kGigabytesPerSecond, kBytesPerSecond));
+    };
+    data_rate("memory_bandwidth", d.memory_bandwidth);
+    data_rate("device_link", d.device_link);
     if (d.power_w) EmitText(&out, "power", fmt::format("{} W", *d.power_w));
     if (d.multiprocessors) {
       out << YAML::Key << "multiprocessors" << YAML::Value << *d.multiprocessors;

@@ -126,7 +126,7 @@ Belief::Belief(const Cluster& cluster, const Workload& workload, const std::opti
     log_values_.push_back(std::log(prior.si));
     sds.push_back(prior.log_sd);
   };
-  for (const Prior& prior : MakeClusterPriors(cluster)) add(prior);
+  for (const Prior& prior : MakeClusterPriors(cluster, facts)) add(prior);
   for (const Prior& prior : MakeWorkloadPriors(workload, facts, profile)) add(prior);
   for (const Host& host : cluster.hosts) {
     if (!host.link.bandwidth) continue;

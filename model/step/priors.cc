@@ -23,15 +23,16 @@ Prior FromSpec(const ParameterSpec& spec) {
 
 }  // namespace
 
-ClusterPriors MakeClusterPriors(const Cluster& cluster) {
+ClusterPriors MakeClusterPriors(const Cluster& cluster, const std::optional<Device>& device) {
   ClusterPriors priors;
   for (std::size_t i = 0; i < priors.size(); ++i) priors[i] = FromSpec(kClusterParameterSpecs[i]);
   if (cluster.link.bandwidth) {
     priors[kLinkBandwidth] = {cluster.link.bandwidth->si(), kStatedLinkLogSd};
   }
-  if (cluster.device_link.bandwidth) {
-    priors[kHostBandwidth] = {cluster.device_link.bandwidth->si(), kStatedDeviceLinkLogSd};
-  }
+  const std::optional<DataRate<>> device_link = cluster.device_link.bandwidth || !device
+                                                    ? cluster.device_link.bandwidth
+                                                    : device->device_link;
+  if (device_link) priors[kHostBandwidth] = {device_link->si(), kStatedDeviceLinkLogSd};
   return priors;
 }
 

@@ -39,7 +39,8 @@ std::string SiName(const ParameterSpec& spec) {
 class JobCalibration {
  public:
   explicit JobCalibration(const Cluster& cluster, const Workload& workload) {
-    const ClusterPriors priors = MakeClusterPriors(cluster);
+    const ClusterPriors priors =
+        MakeClusterPriors(cluster, ChooseDevice(py::none(), cluster).facts);
     for (std::size_t i = 0; i < priors.size(); ++i) {
       Add(kClusterScope, kClusterParameterSpecs[i], priors[i]);
     }

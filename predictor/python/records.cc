@@ -21,7 +21,7 @@ py::tuple DeviceState(const Device& d) {
   return py::make_tuple(d.name, d.title, d.source, d.aliases, rate(d.fp32), rate(d.tf32),
                         rate(d.fp16), rate(d.bf16), rate(d.memory), rate(d.memory_bandwidth),
                         OrNone(d.power_w), OrNone(d.multiprocessors), rate(d.last_cache),
-                        OrNone(d.process_nm));
+                        OrNone(d.process_nm), rate(d.device_link));
 }
 
 template <class Q>
@@ -46,6 +46,7 @@ Device DeviceOf(const py::tuple& state) {
   if (!state[11].is_none()) d.multiprocessors = static_cast<int>(state[11].cast<double>());
   d.last_cache = FromSi<DataSize<>>(state[12]);
   if (!state[13].is_none()) d.process_nm = state[13].cast<double>();
+  d.device_link = FromSi<DataRate<>>(state[14]);
   return d;
 }
 

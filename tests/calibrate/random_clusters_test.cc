@@ -39,7 +39,7 @@ struct RandomCluster {
 
 RandomCluster DrawCluster(Noise* noise) {
   RandomCluster drawn;
-  const ClusterPriors cluster = MakeClusterPriors(SyntheticCluster());
+  const ClusterPriors cluster = MakeClusterPriors(SyntheticCluster(), std::nullopt);
   for (std::size_t i = 0; i < cluster.size(); ++i) {
     drawn.truth.cluster.si[i] = Draw(cluster[i], kClusterParameterSpecs[i], noise);
   }

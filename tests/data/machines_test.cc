@@ -201,6 +201,7 @@ TEST(Cluster, RoundTripsWithItsCalibration) {
   EXPECT_EQ(a.device_facts->bf16, b.device_facts->bf16);
   EXPECT_EQ(a.device_facts->memory, b.device_facts->memory);
   EXPECT_EQ(a.device_facts->memory_bandwidth, b.device_facts->memory_bandwidth);
+  EXPECT_EQ(a.device_facts->device_link, b.device_facts->device_link);
   EXPECT_EQ(a.device_facts->multiprocessors, b.device_facts->multiprocessors);
   EXPECT_EQ(a.device_facts->last_cache, b.device_facts->last_cache);
   EXPECT_EQ(a.device_facts->process_nm, b.device_facts->process_nm);

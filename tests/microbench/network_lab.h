@@ -160,10 +160,10 @@ class NetworkLab {
     up("lo");
     up("eth0");
     close(control);
-    // The same on all machines: what loss does to a rate is up to it.
+    // What loss does to a rate is up to it; Reno is on all machines, for everyone.
     Check(static_cast<bool>(std::ofstream("/proc/sys/net/ipv4/tcp_congestion_control")
-                            << "cubic" << std::flush),
-          "cubic");
+                            << "reno" << std::flush),
+          "reno");
     return tap;
   }
 

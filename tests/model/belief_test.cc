@@ -102,7 +102,7 @@ TEST(BeliefWithoutRuns, IsThePriors) {
   cluster.hosts = {named, silent};
   const Belief belief(cluster, Resnet50(), T4(), "t4");
 
-  const ClusterPriors of_cluster = MakeClusterPriors(cluster);
+  const ClusterPriors of_cluster = MakeClusterPriors(cluster, std::nullopt);
   const WorkloadPriors of_workload = MakeWorkloadPriors(Resnet50(), T4());
   const auto expect = [&](int position, const Prior& prior) {
     EXPECT_NEAR(belief.log_value(position), std::log(prior.si), 1e-12) << position;

@@ -76,7 +76,7 @@ TEST(ParameterTable, IsInTheOrderOfTheEnumerators) {
 }
 
 TEST(ClusterPriors, AreTheTableWhereNothingIsStated) {
-  const ClusterPriors priors = MakeClusterPriors(Cluster());
+  const ClusterPriors priors = MakeClusterPriors(Cluster(), std::nullopt);
   for (std::size_t i = 0; i < priors.size(); ++i) {
     EXPECT_EQ(priors[i].si, PriorCluster().si[i]) << kClusterParameterSpecs[i].name;
     EXPECT_EQ(priors[i].log_sd, kClusterParameterSpecs[i].prior_log_sd);
@@ -89,8 +89,8 @@ TEST(ClusterPriors, AreCentredOnWhatIsStated) {
   cluster.link.bandwidth = GigabitsPerSecond(25.0);
   cluster.device_link.bandwidth = GigabytesPerSecond(50.0);
   cluster.server_link.bandwidth = GigabitsPerSecond(1.0);
-  const ClusterPriors priors = MakeClusterPriors(cluster);
-  const ClusterPriors table = MakeClusterPriors(Cluster());
+  const ClusterPriors priors = MakeClusterPriors(cluster, std::nullopt);
+  const ClusterPriors table = MakeClusterPriors(Cluster(), std::nullopt);
   for (std::size_t i = 0; i < priors.size(); ++i) {
     const double centre = i == kLinkBandwidth ? 25e9 / 8 : i == kHostBandwidth ? 50e9 : table[i].si;
     EXPECT_EQ(priors[i].si, centre) << kClusterParameterSpecs[i].name;
@@ -100,6 +100,20 @@ TEST(ClusterPriors, AreCentredOnWhatIsStated) {
       EXPECT_EQ(priors[i].log_sd, table[i].log_sd);
     }
   }
+}
+
+// NVLink is a fact of the board; what the operator states of the cluster comes before it.
+TEST(ClusterPriors, HostsBeginWithTheLinksOfTheirDevice) {
+  Device device;
+  device.device_link = GigabytesPerSecond(300.0);
+  Cluster cluster;
+  const Prior of_sheet = MakeClusterPriors(cluster, device)[kHostBandwidth];
+  EXPECT_EQ(of_sheet.si, 300e9);
+  EXPECT_EQ(MakeClusterPriors(cluster, Device())[kHostBandwidth].si,
+            MakeClusterPriors(cluster, std::nullopt)[kHostBandwidth].si);
+  cluster.device_link.bandwidth = GigabytesPerSecond(50.0);
+  EXPECT_EQ(MakeClusterPriors(cluster, device)[kHostBandwidth].si, 50e9);
+  EXPECT_EQ(MakeClusterPriors(cluster, device)[kHostBandwidth].log_sd, of_sheet.log_sd);
 }
 
 TEST(HostLinkPrior, GoesFromTheHostToTheClusterToTheTable) {
@@ -113,7 +127,7 @@ TEST(HostLinkPrior, GoesFromTheHostToTheClusterToTheTable) {
       HostLinkPrior(cluster, {MegabitsPerSecond(100.0), std::nullopt, std::nullopt, {}, {}, {}});
   EXPECT_EQ(of_host.si, 100e6 / 8);
   // A statement is as certain wherever it stands; one about all says less of a single host.
-  EXPECT_EQ(of_host.log_sd, MakeClusterPriors(cluster)[kLinkBandwidth].log_sd);
+  EXPECT_EQ(of_host.log_sd, MakeClusterPriors(cluster, std::nullopt)[kLinkBandwidth].log_sd);
   EXPECT_LT(of_host.log_sd, of_cluster.log_sd);
   EXPECT_LT(of_cluster.log_sd, table.log_sd);
   const LinkFacts slow = {std::nullopt, Milliseconds(1.0), std::nullopt, {}, {}, {}};

@@ -162,7 +162,7 @@ StepFacts Setup::Facts(const std::string& name, const Plan& plan) const {
 }
 
 ClusterParameters<double> Setup::ClusterValues() const {
-  const ClusterPriors priors = MakeClusterPriors(cluster_);
+  const ClusterPriors priors = MakeClusterPriors(cluster_, std::nullopt);
   ClusterParameters<double> values{};
   for (std::size_t i = 0; i < values.si.size(); ++i) {
     const auto given = values_.find({"", static_cast<int>(i)});
