@@ -29,9 +29,8 @@ ClusterPriors MakeClusterPriors(const Cluster& cluster, const std::optional<Devi
   if (cluster.link.bandwidth) {
     priors[kLinkBandwidth] = {cluster.link.bandwidth->si(), kStatedLinkLogSd};
   }
-  const std::optional<DataRate<>> device_link = cluster.device_link.bandwidth || !device
-                                                    ? cluster.device_link.bandwidth
-                                                    : device->device_link;
+  std::optional<DataRate<>> device_link = cluster.device_link.bandwidth;
+  if (!device_link && device && cluster.devices_per_node > 1) device_link = device->device_link;
   if (device_link) priors[kHostBandwidth] = {device_link->si(), kStatedDeviceLinkLogSd};
   return priors;
 }

@@ -39,7 +39,7 @@ using ClusterPriors = std::array<Prior, kClusterParameterCount>;
 using WorkloadPriors = std::array<Prior, kWorkloadParameterCount>;
 
 // The table's priors, centred on what the cluster file states: its link and its device link; where
-// it states no device link, on what the data sheet of its device says of that.
+// it states no device link, nodes of several devices begin with that of their data sheet.
 ClusterPriors MakeClusterPriors(const Cluster& cluster, const std::optional<Device>& device);
 
 // The line rate of one host's link: its own statement, else the cluster's.

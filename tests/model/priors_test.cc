@@ -107,10 +107,13 @@ TEST(ClusterPriors, HostsBeginWithTheLinksOfTheirDevice) {
   Device device;
   device.device_link = GigabytesPerSecond(300.0);
   Cluster cluster;
+  const Prior of_table = MakeClusterPriors(cluster, std::nullopt)[kHostBandwidth];
+  EXPECT_EQ(MakeClusterPriors(cluster, device)[kHostBandwidth].si, of_table.si)
+      << "nobody to talk to";
+  cluster.devices_per_node = 8;
   const Prior of_sheet = MakeClusterPriors(cluster, device)[kHostBandwidth];
   EXPECT_EQ(of_sheet.si, 300e9);
-  EXPECT_EQ(MakeClusterPriors(cluster, Device())[kHostBandwidth].si,
-            MakeClusterPriors(cluster, std::nullopt)[kHostBandwidth].si);
+  EXPECT_EQ(MakeClusterPriors(cluster, Device())[kHostBandwidth].si, of_table.si);
   cluster.device_link.bandwidth = GigabytesPerSecond(50.0);
   EXPECT_EQ(MakeClusterPriors(cluster, device)[kHostBandwidth].si, 50e9);
   EXPECT_EQ(MakeClusterPriors(cluster, device)[kHostBandwidth].log_sd, of_sheet.log_sd);
