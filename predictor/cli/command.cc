@@ -162,7 +162,14 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload, bool 
   if (arguments.Has("cluster")) {
     target.cluster = target.library.LoadCluster(arguments.Text("cluster"));
   } else if (arguments.Has("device") || profile) {
-    target.cluster.name = target.cluster.title = "nodes with one device each";
+    int& devices = target.cluster.devices_per_node;
+    if (arguments.Has("placement")) {
+      devices = DevicesOnFullestNode(
+          ParsePlacement(arguments.Text("placement"), OptionPlace("placement")));
+    }
+    target.cluster.name = target.cluster.title =
+        devices == 1 ? "nodes with one device each"
+                     : fmt::format("nodes with {} devices each", devices);
     target.cluster.device =
         arguments.Has("device") ? arguments.Text("device") : profile->device.name;
     target.cluster.nodes = kMostCount;

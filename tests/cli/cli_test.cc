@@ -857,6 +857,21 @@ TEST(Explain, ElasticitiesAreThoseOfPredict) {
   EXPECT_NEAR(elasticity, expected, 1e-2 * std::abs(expected));
 }
 
+// Without a cluster file the placement says how many devices a node has, and so whether they use
+// links of their own.
+TEST(Explain, NodesOfADeviceHaveItsLinks) {
+  const auto host_bandwidth = [](const char* device, const char* placement) {
+    const Json json = JsonOf({"explain", "--device", device, "--workload", "vgg16", "--local-batch",
+                              "4", "--overlap", "none", "--placement", placement});
+    for (const Json& parameter : json.at("parameters")) {
+      if (parameter.at("name") == "host_bandwidth") return parameter.at("value").get<double>();
+    }
+    return 0.0;
+  };
+  EXPECT_NEAR(host_bandwidth("a100", "8"), 300, 1e-9);
+  EXPECT_LT(host_bandwidth("t4", "8"), 10) << "no links of their own";
+}
+
 TEST(Explain, TextNamesFormulasAndParameters) {
   const ProcessResult result = Stepcast({"explain", "--cluster", "gce-t4", "--workload", "resnet50",
                                          "--local-batch", "32", "--workers", "8"});
