@@ -10,9 +10,9 @@
 //   s      scatter of one measured step, estimated from a first fit; s_x as in plan_rows.h    [1]
 //
 // Blocks of parameters: the cluster's, shared by all workloads; a link for each group of hosts that
-// runs tell apart; the efficiency of each device, shared by the workloads on it; and a curve for
-// each workload on a device, whose time for a sample is believed to be its roofline's at that
-// efficiency. Priors are those of model/step, or stated in the problem; a stated value is kept.
+// runs tell apart; the speed of each device, shared by the workloads on it; and a curve for each
+// workload on a device, whose time for a sample is believed to be what the data sheet lets expect
+// at that speed. Priors are those of model/step, or stated in the problem; a stated value is kept.
 //
 // A fit begins at a sample of the plans (starting_point.h) and goes on with larger ones; the last
 // is of all. Standard errors are those of the covariance at the minimum, 95 % intervals those of

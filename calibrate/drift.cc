@@ -109,7 +109,7 @@ struct Candidate {
 // heat or a neighbour what a device computes; drivers, code and settings come next, then the buses
 // of a host. The rest are shares and growths of the formula, which hardware has no part of.
 int Rarity(const ParameterSpec& spec) {
-  static constexpr std::string_view kHardware[] = {"link_bandwidth", "kernel_efficiency",
+  static constexpr std::string_view kHardware[] = {"link_bandwidth", "device_speed",
                                                    "compute_slowdown"};
   static constexpr std::string_view kBuses[] = {"host_bandwidth", "device_latency"};
   static constexpr std::string_view kFormula[] = {
@@ -444,10 +444,10 @@ void DriftCheck::MakeCandidates() {
   for (const Checked& checked : checked_) offsets[checked.device].push_back(checked.offset);
   for (const auto& [device, of] : offsets) {
     const std::string scope = kDeviceScopePrefix + device;
-    const std::optional<int> estimate = calibration().Find(scope, kKernelEfficiencySpec.name);
+    const std::optional<int> estimate = calibration().Find(scope, kDeviceSpeedSpec.name);
     if (!estimate) continue;
     Candidate candidate(
-        scope, kKernelEfficiencySpec,
+        scope, kDeviceSpeedSpec,
         std::log(calibration().parameters[static_cast<std::size_t>(*estimate)].value));
     for (const int offset : of) {
       for (const int i : {kFloorTime, kSampleTime, kUpdateTime}) {

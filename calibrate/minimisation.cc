@@ -156,9 +156,8 @@ void Minimisation::AddBlock(const ParameterLayout::Block& block) {
   }
 }
 
-// The prior was made at the efficiency that is believed before any run.
 void Minimisation::AddRelativePrior(const FittedParameter& p, double* at, int index, int size) {
-  const double centre = std::log(p.prior.si * DeviceEfficiencyPrior().si);
+  const double centre = std::log(p.prior.si);
   problem_.AddResidualBlock(new RelativePrior(size, index, centre, p.prior.log_sd), nullptr, at,
                             values_.data() + p.relative_to);
 }

@@ -12,7 +12,7 @@
 
 #include "data/record/input_error.h"
 #include "data/values/placement.h"
-#include "model/compute/roofline.h"
+#include "model/compute/sheet_compute.h"
 
 namespace stepcast {
 namespace {
@@ -125,9 +125,9 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
   for (const auto& [scope, first] : first_of) {
     const Run& run = *first;
     if (device_offset.count(run.device) > 0) continue;
-    if (!HasRoofline(workloads.at(run.workload), device_of(run.device))) continue;
+    if (!HasSheetTime(workloads.at(run.workload), device_of(run.device))) continue;
     device_offset[run.device] = begin_block(Kind::kDevice, 1);
-    add(kDeviceScopePrefix + run.device, kKernelEfficiencySpec, DeviceEfficiencyPrior());
+    add(kDeviceScopePrefix + run.device, kDeviceSpeedSpec, DeviceSpeedPrior());
   }
   for (const auto& [scope, first] : first_of) {
     const Run& run = *first;
@@ -139,10 +139,12 @@ ParameterLayout::ParameterLayout(const Cluster& cluster, const std::vector<Run>&
     for (std::size_t i = 0; i < priors.size(); ++i) {
       add(scope, kWorkloadParameterSpecs[i], priors[i]);
     }
-    if (HasRoofline(workload, device)) {
+    if (HasSheetTime(workload, device)) {
       FittedParameter& sample = parameters_[static_cast<std::size_t>(offset + kSampleTime)];
       sample.relative_to = device_offset.at(run.device);
-      sample.prior.log_sd = kWorkloadEfficiencyLogSd;
+      sample.prior.log_sd = kWorkloadSpeedLogSd;
+      parameters_[static_cast<std::size_t>(offset + kFloorTime)].prior.si =
+          FloorBesideSamples(priors[kFixedTime].si, priors[kSampleTime].si);
     }
     FittedParameter& time = parameters_[static_cast<std::size_t>(offset + kFixedTime)];
     time.times = kFixedToSamples * smallest_batch.at(scope);

@@ -17,10 +17,10 @@
 #include "data/record/link_path.h"
 #include "data/values/device_name.h"
 #include "model/compute/profiled_compute.h"
-#include "model/compute/roofline.h"
 #include "model/statistics/normal.h"
 #include "model/step/believed_model.h"
 #include "model/step/discrepancy.h"
+#include "model/step/priors.h"
 #include "model/sync/idleness.h"
 #include "predictor/active.h"
 
@@ -380,8 +380,8 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
   if (profiled) AddProfileFlags(plan, *profiled, prediction);
   if (compute_source_ == ComputeSource::kFromDevice) {
     flags.push_back(
-        fmt::format("{} was not measured on {}: compute is a data-sheet roofline at the efficiency "
-                    "that other workloads reach there",
+        fmt::format("{} was not measured on {}: compute is forecast from the data sheet, at the "
+                    "speed that other workloads reach there",
                     workload_.name, device_));
   }
   if (compute_source_ == ComputeSource::kFromOtherDevice) {
@@ -400,10 +400,10 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
         workload_.name, device_, why, std::exp(kWorkloadParameterSpecs[kSampleTime].prior_log_sd)));
   }
   if (compute_source_ == ComputeSource::kDataSheet) {
-    flags.push_back(
-        fmt::format("{} was not measured on {}: compute is a data-sheet roofline at {:.0f} % "
-                    "efficiency, good to a factor of three",
-                    workload_.name, device_, 100 * kKernelEfficiency));
+    flags.push_back(fmt::format(
+        "{} was not measured on {}: compute is forecast from the data sheet, operation by "
+        "operation, good to a factor of {:.1f}",
+        workload_.name, device_, std::exp(kNinetyPercent * kSheetTimeLogSd)));
   }
   const bool communicates =
       TraitsOf(plan.strategy).exchanges && (plan.nodes() > 1 || UsesServers(plan.strategy));

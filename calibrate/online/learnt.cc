@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "calibrate/online/state.h"
-#include "model/compute/roofline.h"
 #include "model/statistics/normal.h"
 #include "model/step/priors.h"
 
@@ -249,11 +248,11 @@ std::vector<Slot> SlotsOf(const State& state) {
     slots.push_back(std::move(slot));
   }
   const std::string device = kDeviceScopePrefix + start.device();
-  const bool has_device = before && before->Find(device, kKernelEfficiencySpec.name);
+  const bool has_device = before && before->Find(device, kDeviceSpeedSpec.name);
   if (!has_device && belief.compute() == ComputeBelief::kDataSheet) {
     // A slower workload is, by half, a slower device.
-    const Prior prior = DeviceEfficiencyPrior();
-    Slot slot = MakeSlot(device, kKernelEfficiencySpec, std::log(prior.si), prior.log_sd);
+    const Prior prior = DeviceSpeedPrior();
+    Slot slot = MakeSlot(device, kDeviceSpeedSpec, std::log(prior.si), prior.log_sd);
     Eigen::MatrixXd covariance = Eigen::MatrixXd::Zero(1, state.size());
     covariance(0, internal::kSamplePosition) = -prior.log_sd * prior.log_sd;
     if (state.smallest_batch > 0) {
@@ -311,7 +310,7 @@ Cluster internal::OnlineState::AtY() const {
           calibration.log_covariance(one.fitted, other.fitted) - one.slopes.dot(other.slopes);
     }
     const Slot& slot = slots[static_cast<std::size_t>(i)];
-    if (slot.spec == &kKernelEfficiencySpec && slot.fitted < 0) {
+    if (slot.spec == &kDeviceSpeedSpec && slot.fitted < 0) {
       covariance(i, i) += std::pow(slot.estimate.prior_log_sd, 2) - slot.slopes.squaredNorm();
     }
     covariance(i, i) = std::max(0.0, covariance(i, i));

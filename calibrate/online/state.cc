@@ -224,6 +224,11 @@ void internal::OnlineState::RelateFixedTime(int batch) {
   if (start.belief().origin(kFixedPosition) != Origin::kPrior) return;
   const Eigen::VectorXd x = centre + root * y;
   if (smallest_batch == 0) {
+    const ComputeBelief compute = start.belief().compute();
+    if (compute == ComputeBelief::kDataSheet || compute == ComputeBelief::kFromDevice) {
+      centre[kFloorPosition] = std::log(
+          FloorBesideSamples(std::exp(centre[kFixedPosition]), std::exp(centre[kSamplePosition])));
+    }
     Eigen::MatrixXd covariance = root * root.transpose();
     covariance.row(kFixedPosition) = covariance.row(kSamplePosition);
     covariance.col(kFixedPosition) = covariance.row(kSamplePosition).transpose();

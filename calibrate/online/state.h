@@ -59,6 +59,7 @@ struct ObservedPlan : MeasuredPlan {
 // Positions in the belief.
 inline constexpr int kFixedPosition = Belief::kWorkloadOffset + kFixedTime;
 inline constexpr int kSamplePosition = Belief::kWorkloadOffset + kSampleTime;
+inline constexpr int kFloorPosition = Belief::kWorkloadOffset + kFloorTime;
 
 // A scatter of all but nothing is none that a row can be held to.
 inline constexpr double kLeastScatter = 1e-3;

@@ -11,7 +11,7 @@
 
 #include "data/record/input_error.h"
 #include "model/compute/profiled_compute.h"
-#include "model/compute/roofline.h"
+#include "model/compute/sheet_compute.h"
 #include "model/step/answer.h"
 #include "model/step/priors.h"
 #include "model/step/scatter.h"
@@ -117,9 +117,9 @@ class HostsLearnt {
 Belief::Belief(const Cluster& cluster, const Workload& workload, const std::optional<Device>& facts,
                const std::string& device, const ProfiledCompute* profile)
     : workload_(workload.name + " on " + device),
-      compute_(profile != nullptr             ? ComputeBelief::kProfile
-               : HasRoofline(workload, facts) ? ComputeBelief::kDataSheet
-                                              : ComputeBelief::kPrior),
+      compute_(profile != nullptr              ? ComputeBelief::kProfile
+               : HasSheetTime(workload, facts) ? ComputeBelief::kDataSheet
+                                               : ComputeBelief::kPrior),
       total_scatter_(kUncalibratedScatter) {
   std::vector<double> sds;
   const auto add = [&](const Prior& prior) {
@@ -279,23 +279,23 @@ void Belief::Transfer(const Calibration& calibration, const Workload& workload,
   const auto estimate = [&](int index) -> const ParameterEstimate& {
     return calibration.parameters[static_cast<std::size_t>(index)];
   };
-  const auto efficiency_of = [&](const std::string& name) {
+  const auto speed_of = [&](const std::string& name) {
     const std::optional<int> index =
-        calibration.Find(kDeviceScopePrefix + name, kKernelEfficiencySpec.name);
-    if (index) Check(estimate(*index), kKernelEfficiencySpec);
+        calibration.Find(kDeviceScopePrefix + name, kDeviceSpeedSpec.name);
+    if (index) Check(estimate(*index), kDeviceSpeedSpec);
     return index;
   };
   const WorkloadPriors priors = MakeWorkloadPriors(workload, facts);
-  const std::optional<int> own_efficiency = efficiency_of(device);
+  const std::optional<int> own_speed = speed_of(device);
 
   // Another device on which the workload was fitted, and whose data sheet was known then.
   const std::string prefix = WorkloadScope(workload.name, "");
   std::string other;
-  std::optional<int> other_efficiency;
+  std::optional<int> other_speed;
   for (const ParameterEstimate& e : calibration.parameters) {
-    if (e.scope.rfind(prefix, 0) != 0 || other_efficiency) continue;
+    if (e.scope.rfind(prefix, 0) != 0 || other_speed) continue;
     other = e.scope.substr(prefix.size());
-    other_efficiency = efficiency_of(other);
+    other_speed = speed_of(other);
   }
   const auto set = [&](int parameter, double log_value, Source source) {
     source.position = kWorkloadOffset + parameter;
@@ -303,14 +303,13 @@ void Belief::Transfer(const Calibration& calibration, const Workload& workload,
     origins_[static_cast<std::size_t>(source.position)] = Origin::kTransferred;
     sources_.push_back(std::move(source));
   };
-  const double log_prior_efficiency = std::log(kKernelEfficiencySpec.prior);
-  if (!other_efficiency) {
-    if (!own_efficiency) return;
+  if (!other_speed) {
+    if (!own_speed) return;
     compute_ = ComputeBelief::kFromDevice;
-    const double log_value = std::log(priors[kSampleTime].si) + log_prior_efficiency -
-                             std::log(estimate(*own_efficiency).value);
+    const double log_value =
+        std::log(priors[kSampleTime].si) - std::log(estimate(*own_speed).value);
     set(kSampleTime, log_value,
-        {0, {{*own_efficiency, -1.0}}, kWorkloadEfficiencyLogSd * kWorkloadEfficiencyLogSd});
+        {0, {{*own_speed, -1.0}}, kWorkloadSpeedLogSd * kWorkloadSpeedLogSd});
     return;
   }
   compute_ = ComputeBelief::kFromOtherDevice;
@@ -328,16 +327,16 @@ void Belief::Transfer(const Calibration& calibration, const Workload& workload,
       set(i, there, {0, {{*index, 1.0}}, sd * sd});
       continue;
     }
-    // The prior there was the other device's roofline, at the efficiency believed before any run.
+    // The prior there was what the other device's data sheet let expect.
     double log_value = there + std::log(priors[static_cast<std::size_t>(i)].si) -
                        std::log(e.prior_value * spec.si_per_unit);
     Source source{0, {{*index, 1.0}}, kTransferLogSd * kTransferLogSd};
-    if (own_efficiency) {
-      log_value += std::log(estimate(*other_efficiency).value / estimate(*own_efficiency).value);
-      source.terms.emplace_back(*other_efficiency, 1.0);
-      source.terms.emplace_back(*own_efficiency, -1.0);
+    if (own_speed) {
+      log_value += std::log(estimate(*other_speed).value / estimate(*own_speed).value);
+      source.terms.emplace_back(*other_speed, 1.0);
+      source.terms.emplace_back(*own_speed, -1.0);
     } else {
-      source.variance += kDeviceEfficiencyLogSd * kDeviceEfficiencyLogSd;
+      source.variance += std::pow(kDeviceSpeedSpec.prior_log_sd, 2);
     }
     set(i, log_value, std::move(source));
   }

@@ -5,12 +5,12 @@
 // covariance. A workload that the calibration did not see on this device takes over what it can
 // (ln(value) is linear in what was fitted, so is its covariance):
 //
-//   c(d)   = roofline(d) / e_d                        the device d was fitted with other workloads
-//   c(d)   = c(x) roofline(d) / roofline(x)           the workload was fitted on another device x
-//   c(d)   = c(x) roofline(d) / roofline(x) e_x/e_d   both
+//   c(d)   = sheet(d) / v_d                           the device d was fitted with other workloads
+//   c(d)   = c(x) sheet(d) / sheet(x)                 the workload was fitted on another device x
+//   c(d)   = c(x) sheet(d) / sheet(x) v_x/v_d         both
 //
 //   c      sample_time; floor_time and update_time follow the second and third alike    [s]
-//   e_d    kernel_efficiency of the device                                              [1]
+//   v_d    device_speed of the device                                              [1]
 //
 // fixed_time, which launches and input make, and straggler_spread are taken over from the other
 // device as they are. Each step of the way adds its own variance.

@@ -13,7 +13,6 @@
 #include <string_view>
 
 #include "data/units/quantity.h"
-#include "model/compute/kernel_efficiency.h"
 
 namespace stepcast {
 
@@ -153,17 +152,17 @@ inline constexpr std::array<ParameterSpec, kWorkloadParameterCount> kWorkloadPar
      "from the device's memory bandwidth", "step/ring"},
 }};
 
-// Efficiency of a device, shared by all workloads on it: it makes a time of the roofline.
-inline constexpr ParameterSpec kKernelEfficiencySpec = {
-    "kernel_efficiency",
+// How fast a device computes against what its data sheet lets expect; all workloads on it share it.
+inline constexpr ParameterSpec kDeviceSpeedSpec = {
+    "device_speed",
     "",
     1,
-    kKernelEfficiency,
-    kDeviceEfficiencyLogSd,
+    1,
+    0.35,
     0.02,
-    10,
-    "share of the data sheet's roofline that the device reaches in training",
-    "0.4 to 0.7 on public step times of networks on P100, T4 and RTX 4090",
+    50,
+    "how fast the device computes against what its data sheet lets expect",
+    "public step times of networks on K80, P100, T4 and RTX boards",
     "compute/fitted_curve"};
 
 // Compute of one host against the others: all that its devices compute takes so many times as long.
@@ -190,7 +189,7 @@ inline constexpr auto kParameterSpecs = [] {
   auto* next = all.begin();
   for (const ParameterSpec& spec : kClusterParameterSpecs) *next++ = &spec;
   for (const ParameterSpec& spec : kWorkloadParameterSpecs) *next++ = &spec;
-  *next++ = &kKernelEfficiencySpec;
+  *next++ = &kDeviceSpeedSpec;
   *next = &kComputeSlowdownSpec;
   return all;
 }();

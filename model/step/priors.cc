@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/compute/roofline.h"
+#include "model/compute/sheet_compute.h"
 
 namespace stepcast {
 namespace {
@@ -41,7 +41,7 @@ Prior HostLinkPrior(const Cluster& cluster, const LinkFacts& own) {
   return FromSpec(kClusterParameterSpecs[kLinkBandwidth]);
 }
 
-Prior DeviceEfficiencyPrior() { return FromSpec(kKernelEfficiencySpec); }
+Prior DeviceSpeedPrior() { return FromSpec(kDeviceSpeedSpec); }
 
 Prior ComputeSlowdownPrior() { return FromSpec(kComputeSlowdownSpec); }
 
@@ -58,13 +58,14 @@ WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<
     priors[kFloorTime] = {curve.floor.si(), kHostLogSd};
     priors[kSampleTime] = {curve.per_sample.si(), log_sd};
     priors[kUpdateTime] = {profile->Update().si(), std::hypot(log_sd, kProfiledUpdateLogSd)};
-  } else if (HasRoofline(workload, device)) {
-    const FittedCurve<double> curve = RooflineCurve(workload, *device);
-    priors[kFixedTime].si = curve.fixed.si();
+  } else if (HasSheetTime(workload, device)) {
+    const SheetCompute sheet(workload, *device);
+    const FittedCurve<double> curve = sheet.Curve();
+    const ParameterSpec& fixed = kWorkloadParameterSpecs[kFixedTime];
+    priors[kFixedTime].si = std::max(curve.fixed.si(), fixed.low * fixed.si_per_unit);
     priors[kFloorTime].si = curve.floor.si();
-    priors[kSampleTime] = {curve.per_sample.si(), kKernelEfficiencyLogSd};
-    priors[kUpdateTime] = {EvaluateRoofline(workload, *device, 1).update.si() / kKernelEfficiency,
-                           kKernelEfficiencyLogSd};
+    priors[kSampleTime] = {curve.per_sample.si(), kSheetTimeLogSd};
+    priors[kUpdateTime] = {sheet.At(1).update.si(), kSheetTimeLogSd};
   }
   return priors;
 }

@@ -121,12 +121,12 @@ TEST(Caveats, AParameterAtTheEdgeOfItsRange) {
                        "runs do not fit the formula"}));
 }
 
-TEST(Caveats, TheEfficiencyOfADeviceHasARangeToo) {
+TEST(Caveats, TheSpeedOfADeviceHasARangeToo) {
   const auto of = [](double value) {
     return After([&](Case* its) {
       ParameterEstimate p;
       p.scope = "device t4";
-      p.name = "kernel_efficiency";
+      p.name = "device_speed";
       p.value = value;
       p.decided_by = DecidedBy::kData;
       its->calibration().parameters.push_back(p);
@@ -134,7 +134,7 @@ TEST(Caveats, TheEfficiencyOfADeviceHasARangeToo) {
   };
   EXPECT_EQ(of(0.5).size(), 0U);
   ASSERT_EQ(of(0.02).size(), 1U);
-  EXPECT_EQ(of(10).at(0).rfind("kernel_efficiency of device t4 stands at the edge", 0), 0U);
+  EXPECT_EQ(of(50).at(0).rfind("device_speed of device t4 stands at the edge", 0), 0U);
 }
 
 // Whoever fixes a value at the edge of its range knows that it is there.

@@ -153,7 +153,7 @@ TEST(DriftOfADevice, IsTheDevices) {
   const DriftReport report = CheckDrift(problem);
   ASSERT_FALSE(report.drifts.empty()) << report.verdict;
   const ParameterDrift& first = report.drifts.front();
-  EXPECT_EQ(first.name, "kernel_efficiency") << report.verdict;
+  EXPECT_EQ(first.name, "device_speed") << report.verdict;
   EXPECT_EQ(first.scope, "device t4");
   EXPECT_NEAR(first.log_shift, std::log(1 / 1.25), 3 * first.log_sd);
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "calibrate/calibrate.h"
-#include "model/compute/roofline.h"
+#include "model/compute/sheet_compute.h"
 #include "model/step/priors.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/devices.h"
@@ -34,7 +34,7 @@ double Draw(const Prior& prior, const ParameterSpec& spec, Noise* noise) {
 
 struct RandomCluster {
   Truth truth;
-  double efficiency = 0;
+  double speed = 1;
 };
 
 RandomCluster DrawCluster(Noise* noise) {
@@ -43,11 +43,11 @@ RandomCluster DrawCluster(Noise* noise) {
   for (std::size_t i = 0; i < cluster.size(); ++i) {
     drawn.truth.cluster.si[i] = Draw(cluster[i], kClusterParameterSpecs[i], noise);
   }
-  drawn.efficiency = Draw(DeviceEfficiencyPrior(), kKernelEfficiencySpec, noise);
+  drawn.speed = Draw(DeviceSpeedPrior(), kDeviceSpeedSpec, noise);
   for (const char* name : {"resnet50", "bert_base", "resnet18_cifar10"}) {
     WorkloadPriors priors = MakeWorkloadPriors(*FindWorkload(name), T4());
-    priors[kSampleTime].si *= kKernelEfficiency / drawn.efficiency;
-    priors[kSampleTime].log_sd = kWorkloadEfficiencyLogSd;
+    priors[kSampleTime].si /= drawn.speed;
+    priors[kSampleTime].log_sd = kWorkloadSpeedLogSd;
     auto& si = drawn.truth.workloads[name].si;
     for (std::size_t i = 0; i < priors.size(); ++i) {
       si[i] = Draw(priors[i], kWorkloadParameterSpecs[i], noise);
@@ -76,8 +76,7 @@ TEST(RandomClusters, TrueParametersAreInTheirIntervals) {
     const CalibrationOutcome outcome = Calibrate(synthetic.problem(), options);
     ASSERT_TRUE(outcome.IsUsable()) << "cluster " << i << ": " << outcome.message;
     for (const ParameterEstimate& p : outcome.cluster.calibration->parameters) {
-      const double truth =
-          p.name == kKernelEfficiencySpec.name ? drawn.efficiency : drawn.truth.ValueOf(p);
+      const double truth = p.name == kDeviceSpeedSpec.name ? drawn.speed : drawn.truth.ValueOf(p);
       const bool in = p.low <= truth && truth <= p.high;
       ++parameters;
       inside += in ? 1 : 0;

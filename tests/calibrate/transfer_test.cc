@@ -16,7 +16,8 @@
 #include <vector>
 
 #include "calibrate/calibrate.h"
-#include "model/compute/roofline.h"
+#include "model/compute/sheet_compute.h"
+#include "model/step/priors.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/devices.h"
@@ -39,12 +40,12 @@ bool HasFlag(const Prediction& prediction, const std::string& fragment) {
       [&](const std::string& flag) { return flag.find(fragment) != std::string::npos; });
 }
 
-// A world in which devices reach a share of their rooflines that workloads differ from somewhat,
+// A world in which devices compute at a speed of their own that workloads differ from somewhat,
 // and in which the cluster is that of PlausibleTruth.
 class World {
  public:
-  explicit World(std::uint64_t seed, double t4 = 0.35, double v100 = 0.6) : noise_(seed) {
-    efficiency_ = {{"t4", t4}, {"v100", v100}};
+  explicit World(std::uint64_t seed, double t4 = 0.8, double v100 = 1.2) : noise_(seed) {
+    speed_ = {{"t4", t4}, {"v100", v100}};
     problem.cluster = SyntheticCluster();
     problem.devices = {{"t4", T4()}, {"v100", V100()}};
   }
@@ -55,16 +56,17 @@ class World {
     if (known != workloads_.end()) return known->second;
     // A workload is as good on one device as on another, but for a tenth.
     const double own = factor_.try_emplace(name, std::exp(0.25 * noise_.Next())).first->second;
-    const double reached = efficiency_.at(device) * own * std::exp(0.1 * noise_.Next());
+    const double reached = speed_.at(device) * own * std::exp(0.1 * noise_.Next());
     const Workload workload = *FindWorkload(name);
     const Device facts = problem.devices.at(device);
-    const FittedCurve<double> curve = RooflineCurve(workload, facts);
+    const SheetCompute sheet(workload, facts);
+    const FittedCurve<double> curve = sheet.Curve();
     WorkloadParameters<double>& values = workloads_[{name, device}];
-    values.si[kFixedTime] = 2 * curve.fixed.si();
-    values.si[kFloorTime] = curve.floor.si() * kKernelEfficiency / reached;
-    values.si[kSampleTime] = curve.per_sample.si() * kKernelEfficiency / reached;
+    values.si[kFixedTime] = curve.fixed.si() / reached;
+    values.si[kFloorTime] = 2 * curve.floor.si();
+    values.si[kSampleTime] = curve.per_sample.si() / reached;
     values.si[kStragglerSpread] = 0.04;
-    values.si[kUpdateTime] = EvaluateRoofline(workload, facts, 1).update.si() / reached;
+    values.si[kUpdateTime] = sheet.At(1).update.si() / reached;
     return values;
   }
 
@@ -107,7 +109,7 @@ class World {
  private:
   Noise noise_;
   Truth truth_ = PlausibleTruth();
-  std::map<std::string, double> efficiency_;
+  std::map<std::string, double> speed_;
   std::map<std::string, double> factor_;
   std::map<std::pair<std::string, std::string>, WorkloadParameters<double>> workloads_;
 };
@@ -159,35 +161,38 @@ TEST(NewWorkload, ItsStepsOnOneDeviceAreEnough) {
 
 // ---- A workload that nobody ran.
 
-TEST(NewWorkload, ItsLayersAndTheDevicesEfficiencyGiveAnInterval) {
-  for (const double efficiency : {0.2, 0.45, 1.1}) {
-    World world(4, efficiency);
-    world.AddAll({"resnet50", "bert_base", "inception_v3"}, {{1}, {4}, {1, 1}, {1, 1, 1}, {4, 4}});
-    const Cluster fitted = world.Fit();
+TEST(NewWorkload, ItsLayersAndTheDevicesSpeedGiveAnInterval) {
+  for (const double speed : {0.57, 1.0, 1.75}) {
     Score with;
     Score without;
-    for (const char* name : {"vgg16", "resnet101", "gpt2", "densenet121", "bert_large"}) {
-      const Predictor predictor(fitted, *FindWorkload(name), T4(), "t4");
-      const Predictor ignorant(SyntheticCluster(), *FindWorkload(name), T4(), "t4");
-      EXPECT_EQ(predictor.compute_source(), ComputeSource::kFromDevice);
-      for (const Placement& placement : std::vector<Placement>{{1}, {4, 4}, Placement(8, 4)}) {
-        const Plan plan = AllreducePlan(placement, 64);
-        const double truth = world.TrueSeconds(name, plan);
-        const Prediction p = predictor.Predict(plan);
-        EXPECT_TRUE(HasFlag(p, std::string(name) + " was not measured on t4: compute is a "
-                                                   "data-sheet roofline at the efficiency"));
-        with.Add(p, truth);
-        without.Add(ignorant.Predict(plan), truth);
-        if (plan.workers() == 1) {
-          EXPECT_GT(p.log_sd, 0.3) << "the workload's own efficiency is not known";
+    for (const std::uint64_t seed : {1, 2, 3, 4}) {
+      World world(seed, speed);
+      world.AddAll({"resnet50", "bert_base", "inception_v3"},
+                   {{1}, {4}, {1, 1}, {1, 1, 1}, {4, 4}});
+      const Cluster fitted = world.Fit();
+      for (const char* name : {"vgg16", "resnet101", "gpt2", "densenet121", "bert_large"}) {
+        const Predictor predictor(fitted, *FindWorkload(name), T4(), "t4");
+        const Predictor ignorant(SyntheticCluster(), *FindWorkload(name), T4(), "t4");
+        EXPECT_EQ(predictor.compute_source(), ComputeSource::kFromDevice);
+        for (const Placement& placement : std::vector<Placement>{{1}, {4, 4}, Placement(8, 4)}) {
+          const Plan plan = AllreducePlan(placement, 64);
+          const double truth = world.TrueSeconds(name, plan);
+          const Prediction p = predictor.Predict(plan);
+          EXPECT_TRUE(HasFlag(p, std::string(name) + " was not measured on t4: compute is "
+                                                     "forecast from the data sheet, at the speed"));
+          with.Add(p, truth);
+          without.Add(ignorant.Predict(plan), truth);
+          if (plan.workers() == 1) {
+            EXPECT_GT(p.log_sd, 0.9 * kWorkloadSpeedLogSd) << "its own speed is not known";
+          }
         }
       }
     }
-    EXPECT_GE(with.inside, 0.85 * with.count) << efficiency;
+    EXPECT_GE(with.inside, 0.85 * with.count) << speed;
     EXPECT_LT(with.widest, without.widest) << "but the device's is";
     // A guess in the middle of what is believed is right by chance.
-    if (efficiency != 0.45) {
-      EXPECT_LT(with.worst, without.worst) << efficiency;
+    if (speed != 1) {
+      EXPECT_LT(with.worst, without.worst) << speed;
     }
   }
 }
@@ -203,7 +208,7 @@ TEST(NewWorkload, EachFurtherOneHelps) {
   const double one = log_sd({"resnet50"});
   const double three = log_sd({"resnet50", "bert_base", "inception_v3"});
   EXPECT_LT(three, 0.95 * one);
-  EXPECT_GT(three, 0.9 * kWorkloadEfficiencyLogSd) << "what is its own remains";
+  EXPECT_GT(three, 0.9 * kWorkloadSpeedLogSd) << "what is its own remains";
 }
 
 // ---- A device that the cluster did not have.
@@ -226,7 +231,8 @@ TEST(NewDevice, TakesTheWorkloadFromTheOther) {
         score.Add(p, world.TrueSeconds(name, plan, "v100"));
         EXPECT_GT(p.log_sd, 2 * known.Predict(plan).log_sd);
       }
-      EXPECT_GT(predictor.Predict(AllreducePlan({1}, 64)).log_sd, 0.4);
+      EXPECT_GT(predictor.Predict(AllreducePlan({1}, 64)).log_sd,
+                0.95 * kDeviceSpeedSpec.prior_log_sd);
       EXPECT_LT(predictor.Predict(AllreducePlan({1}, 64)).step_time,
                 known.Predict(AllreducePlan({1}, 64)).step_time)
           << "the data sheet says it is faster";
@@ -313,8 +319,7 @@ TEST(Uncalibrated, AnswersWithAWideInterval) {
         const Plan plan = AllreducePlan(placement, 32);
         const Prediction p = predictor.Predict(plan);
         EXPECT_TRUE(HasFlag(p, "cluster not calibrated"));
-        EXPECT_TRUE(
-            HasFlag(p, "data-sheet roofline at 50 % efficiency, good to a factor of three"));
+        EXPECT_TRUE(HasFlag(p, "forecast from the data sheet, operation by operation"));
         EXPECT_GT(p.high / p.low, 2.5);
         score.Add(p, world.TrueSeconds(name, plan));
       }

@@ -284,7 +284,7 @@ TEST_F(CheckCommand, ASlowerDeviceIsNamed) {
   EXPECT_EQ(report.at("stale"), true);
   ASSERT_GE(report.at("drifts").size(), 1U);
   const Json& drift = report.at("drifts").at(0);
-  EXPECT_EQ(drift.at("name"), "kernel_efficiency");
+  EXPECT_EQ(drift.at("name"), "device_speed");
   EXPECT_NEAR(drift.at("before").get<double>() / drift.at("now").get<double>(), 1.5, 0.15);
 }
 

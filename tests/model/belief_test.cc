@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "data/workloads/catalog.h"
-#include "model/compute/roofline.h"
+#include "model/compute/sheet_compute.h"
 #include "model/step/priors.h"
 #include "tests/support/devices.h"
 #include "tests/support/input_error.h"
@@ -38,7 +38,7 @@ const ParameterSpec& SpecOf(const std::string& name) {
   for (const ParameterSpec& spec : kWorkloadParameterSpecs) {
     if (spec.name == name) return spec;
   }
-  return kKernelEfficiencySpec;
+  return kDeviceSpeedSpec;
 }
 
 // A calibration by hand: parameters one after another, with any covariance.
@@ -78,13 +78,9 @@ constexpr int kFixed = Belief::kWorkloadOffset + kFixedTime;
 constexpr int kUpdate = Belief::kWorkloadOffset + kUpdateTime;
 constexpr int kSpread = Belief::kWorkloadOffset + kStragglerSpread;
 
-// The roofline itself, at full efficiency, in milliseconds a sample.
-double FullRooflineMs(const Workload& workload, const Device& device) {
-  constexpr double kMany = 1e6;
-  const RooflineTime some = EvaluateRoofline(workload, device, kMany);
-  const RooflineTime twice = EvaluateRoofline(workload, device, 2 * kMany);
-  return ((twice.forward + twice.backward) - (some.forward + some.backward)).in(kMilliseconds) /
-         kMany;
+// What the data sheet lets expect of one more sample.
+double SheetMs(const Workload& workload, const Device& device) {
+  return 1e3 * SheetCompute(workload, device).Curve().per_sample.si();
 }
 
 double Ms(double log_si) { return 1e3 * std::exp(log_si); }
@@ -197,14 +193,14 @@ TEST(BeliefWithItsOwnRuns, ScattersAsItDoes) {
   EXPECT_DOUBLE_EQ(at("vgg16", 1), 0.2) << "another workload scatters as all do";
 }
 
-// ---- From the device's efficiency: c(d) = roofline(d) / e_d.
+// ---- From the device's speed: c(d) = sheet(d) / v_d.
 
-TEST(BeliefFromTheDevice, IsTheRooflineAtItsEfficiency) {
+TEST(BeliefFromTheDevice, IsWhatTheSheetLetsExpectAtItsSpeed) {
   Builder b;
-  const int efficiency = b.Add("device t4", "kernel_efficiency", 0.8);
+  const int efficiency = b.Add("device t4", "device_speed", 0.8);
   const int flow = b.Add("cluster", "flow_bandwidth", 4);
   b.Add("workload vgg16 on t4", "sample_time", 30);
-  b.Add("device v100", "kernel_efficiency", 0.2);
+  b.Add("device v100", "device_speed", 0.2);
   b.Covariance(efficiency, efficiency, 0.05);
   b.Covariance(flow, flow, 0.04);
   b.Covariance(efficiency, flow, 0.006);
@@ -212,10 +208,10 @@ TEST(BeliefFromTheDevice, IsTheRooflineAtItsEfficiency) {
 
   EXPECT_EQ(belief.compute(), ComputeBelief::kFromDevice);
   EXPECT_EQ(belief.origin(kSample), Origin::kTransferred);
-  EXPECT_NEAR(Ms(belief.log_value(kSample)) / (FullRooflineMs(Resnet50(), T4()) / 0.8), 1, 1e-9);
+  EXPECT_NEAR(Ms(belief.log_value(kSample)) / (SheetMs(Resnet50(), T4()) / 0.8), 1, 1e-9);
   const Eigen::MatrixXd& c = belief.log_covariance();
-  EXPECT_NEAR(c(kSample, kSample), 0.05 + 0.5 * 0.5, 1e-12);
-  EXPECT_NEAR(c(kSample, kFlowBandwidth), -0.006, 1e-12) << "time falls with efficiency";
+  EXPECT_NEAR(c(kSample, kSample), 0.05 + kWorkloadSpeedLogSd * kWorkloadSpeedLogSd, 1e-12);
+  EXPECT_NEAR(c(kSample, kFlowBandwidth), -0.006, 1e-12) << "time falls with speed";
   EXPECT_NEAR(c(kFlowBandwidth, kSample), -0.006, 1e-12);
   EXPECT_NEAR(c(kFlowBandwidth, kFlowBandwidth), 0.04, 1e-12);
   for (const int untouched : {kFixed, kFloor, kUpdate, kSpread}) {
@@ -240,7 +236,7 @@ struct Elsewhere {
     sample = add(kSampleTime, 2.2);
     update = add(kUpdateTime, 3);
     spread = b.Add("workload resnet50 on v100", "straggler_spread", 0.2);
-    there = b.Add("device v100", "kernel_efficiency", efficiency);
+    there = b.Add("device v100", "device_speed", efficiency);
     b.Covariance(fixed, fixed, 0.08);
     b.Covariance(floor, floor, 0.02);
     b.Covariance(sample, sample, 0.01);
@@ -268,9 +264,9 @@ TEST(BeliefFromAnotherDevice, ScalesByTheDataSheets) {
   for (const int position : {kFixed, kFloor, kSample, kUpdate, kSpread}) {
     EXPECT_EQ(belief.origin(position), Origin::kTransferred) << position;
   }
-  // The ratio of the priors is that of the rooflines, whose efficiency cancels.
+  // The ratio of the priors is that of the sheets.
   EXPECT_NEAR(Ms(belief.log_value(kSample)),
-              2.2 * FullRooflineMs(Resnet50(), T4()) / FullRooflineMs(Resnet50(), V100()), 1e-9);
+              2.2 * SheetMs(Resnet50(), T4()) / SheetMs(Resnet50(), V100()), 1e-9);
   EXPECT_NEAR(Ms(belief.log_value(kFloor)), 7 * PriorRatio(kFloorTime), 1e-9);
   EXPECT_NEAR(Ms(belief.log_value(kUpdate)), 3 * PriorRatio(kUpdateTime), 1e-9);
   EXPECT_GT(PriorRatio(kUpdateTime), 2.5) << "T4 has a third of the memory bandwidth";
@@ -279,11 +275,12 @@ TEST(BeliefFromAnotherDevice, ScalesByTheDataSheets) {
   EXPECT_NEAR(std::exp(belief.log_value(kSpread)), 0.2, 1e-12);
 
   const Eigen::MatrixXd& c = belief.log_covariance();
-  const double step = 0.15 * 0.15;        // of any workload between two devices
-  const double efficiencies = 0.5 * 0.5;  // of the device that nobody has measured
-  EXPECT_NEAR(c(kSample, kSample), 0.01 + step + efficiencies, 1e-12);
-  EXPECT_NEAR(c(kFloor, kFloor), 0.02 + step + efficiencies, 1e-12);
-  EXPECT_NEAR(c(kUpdate, kUpdate), 0.03 + step + efficiencies, 1e-12);
+  const double step = 0.15 * 0.15;  // of any workload between two devices
+  // Of the device that nobody has measured.
+  const double speeds = std::pow(kDeviceSpeedSpec.prior_log_sd, 2);
+  EXPECT_NEAR(c(kSample, kSample), 0.01 + step + speeds, 1e-12);
+  EXPECT_NEAR(c(kFloor, kFloor), 0.02 + step + speeds, 1e-12);
+  EXPECT_NEAR(c(kUpdate, kUpdate), 0.03 + step + speeds, 1e-12);
   EXPECT_NEAR(c(kFixed, kFixed), 0.08 + 0.7 * 0.7, 1e-12);
   EXPECT_NEAR(c(kSpread, kSpread), 0.04 + 0.3 * 0.3, 1e-12);
   EXPECT_NEAR(c(kFloor, kSample), -0.005, 1e-12) << "what was fitted together stays correlated";
@@ -292,7 +289,7 @@ TEST(BeliefFromAnotherDevice, ScalesByTheDataSheets) {
 TEST(BeliefFromAnotherDevice, AndByTheEfficienciesOfBoth) {
   Elsewhere elsewhere(0.4);
   Builder& b = elsewhere.b;
-  const int here = b.Add("device t4", "kernel_efficiency", 0.7);
+  const int here = b.Add("device t4", "device_speed", 0.7);
   const int flow = b.Add("cluster", "flow_bandwidth", 4);
   b.Covariance(here, here, 0.07);
   b.Covariance(flow, flow, 0.09);
@@ -311,10 +308,10 @@ TEST(BeliefFromAnotherDevice, AndByTheEfficienciesOfBoth) {
 
   const Eigen::MatrixXd& c = belief.log_covariance();
   const double step = 0.15 * 0.15;
-  // The variance of ln c_x + ln e_x - ln e_d.
+  // The variance of ln c_x + ln v_x - ln v_d.
   EXPECT_NEAR(c(kSample, kSample), 0.01 + 0.06 + 0.07 + 2 * (-0.009) - 2 * 0.011 + step, 1e-12);
   EXPECT_NEAR(c(kFloor, kFloor), 0.02 + 0.06 + 0.07 - 2 * 0.011 + step, 1e-12);
-  // Both have the two efficiencies in them.
+  // Both have the two speeds in them.
   EXPECT_NEAR(c(kFloor, kSample), -0.005 - 0.009 + 0.06 + 0.07 - 2 * 0.011, 1e-12);
   EXPECT_NEAR(c(kSample, kFlowBandwidth), 0.001 + 0.002 - 0.013, 1e-12);
   EXPECT_EQ(c(kFixed, kSample), 0);
@@ -358,7 +355,7 @@ TEST(BeliefFromAnotherDevice, DoesNotTakeOverWhatWasStated) {
 
 TEST(BeliefFromAnotherDevice, ItsOwnRunsComeFirst) {
   Elsewhere elsewhere(0.4);
-  elsewhere.b.Add("device t4", "kernel_efficiency", 0.7);
+  elsewhere.b.Add("device t4", "device_speed", 0.7);
   elsewhere.b.Add("workload resnet50 on t4", "sample_time", 9);
   const Belief belief(elsewhere.b.AsCluster(), Resnet50(), T4(), "t4");
   EXPECT_EQ(belief.compute(), ComputeBelief::kFitted);
@@ -370,7 +367,7 @@ TEST(BeliefFromAnotherDevice, NamesAreWhole) {
   Builder b;
   b.Add("workload resnet50v2 on t4", "sample_time", 2.2, 1);
   b.Add("workload resnet50 on t4g", "sample_time", 2.2, 1);
-  b.Add("device t4g", "kernel_efficiency", 0.3);
+  b.Add("device t4g", "device_speed", 0.3);
   b.calibration.parameters[1].scope = "workload resnet501 on t4";
   const Belief belief(b.AsCluster(), Resnet50(), T4(), "t4");
   EXPECT_EQ(belief.compute(), ComputeBelief::kDataSheet);
@@ -387,7 +384,7 @@ TEST(BeliefCovariance, IsPositiveSemidefinite) {
     Builder& b = elsewhere.b;
     b.Add("cluster", "flow_bandwidth", 4);
     b.Add("hosts a+b", "link_bandwidth", 1);
-    if (round % 2 == 0) b.Add("device t4", "kernel_efficiency", 0.7);
+    if (round % 2 == 0) b.Add("device t4", "device_speed", 0.7);
     if (round % 3 == 0) b.Add("workload resnet50 on t4", "sample_time", 9);
     const auto size = b.calibration.log_covariance.rows();
     // Low rank, now and then, stands for parameters of which only sums are known.
@@ -527,15 +524,15 @@ TEST(BeliefErrors, OfWhatIsTransferred) {
   EXPECT_TRUE(Says(of_workload, "calibration of workload resnet50 on v100, sample_time"));
   for (const double efficiency : {-0.5, 0.0, 0.001, 1000.0}) {
     const auto own =
-        ErrorWith([&](Builder* b) { b->Add("device t4", "kernel_efficiency", efficiency); });
-    EXPECT_TRUE(Says(own, "calibration of device t4, kernel_efficiency")) << efficiency;
+        ErrorWith([&](Builder* b) { b->Add("device t4", "device_speed", efficiency); });
+    EXPECT_TRUE(Says(own, "calibration of device t4, device_speed")) << efficiency;
   }
   const auto other = ErrorOf([] {
     Elsewhere elsewhere(-0.4);
-    elsewhere.b.Add("device t4", "kernel_efficiency", 0.7);
+    elsewhere.b.Add("device t4", "device_speed", 0.7);
     Belief(elsewhere.b.AsCluster(), Resnet50(), T4(), "t4");
   });
-  EXPECT_TRUE(Says(other, "calibration of device v100, kernel_efficiency"));
+  EXPECT_TRUE(Says(other, "calibration of device v100, device_speed"));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "data/workloads/catalog.h"
-#include "model/compute/roofline.h"
+#include "model/compute/sheet_compute.h"
 #include "model/step/parameters.h"
 #include "tests/model/support.h"
 #include "tests/support/devices.h"
@@ -149,17 +149,17 @@ TEST(WorkloadPriors, AreTheTableWithoutADataSheet) {
   }
 }
 
-TEST(WorkloadPriors, AreTheRooflineWithOne) {
+TEST(WorkloadPriors, AreWhatTheDataSheetLetsExpect) {
   const Workload resnet = *FindWorkload("resnet50");
   const WorkloadPriors priors = MakeWorkloadPriors(resnet, T4());
-  const FittedCurve<double> curve = RooflineCurve(resnet, T4());
+  const SheetCompute sheet(resnet, T4());
+  const FittedCurve<double> curve = sheet.Curve();
   EXPECT_EQ(priors[kFixedTime].si, curve.fixed.si());
   EXPECT_EQ(priors[kFloorTime].si, curve.floor.si());
   EXPECT_EQ(priors[kSampleTime].si, curve.per_sample.si());
-  EXPECT_EQ(priors[kSampleTime].log_sd, kKernelEfficiencyLogSd);
-  EXPECT_EQ(priors[kUpdateTime].si,
-            EvaluateRoofline(resnet, T4(), 1).update.si() / kKernelEfficiency);
-  EXPECT_EQ(priors[kUpdateTime].log_sd, kKernelEfficiencyLogSd);
+  EXPECT_EQ(priors[kSampleTime].log_sd, kSheetTimeLogSd);
+  EXPECT_EQ(priors[kUpdateTime].si, sheet.At(1).update.si());
+  EXPECT_EQ(priors[kUpdateTime].log_sd, kSheetTimeLogSd);
   EXPECT_EQ(priors[kStragglerSpread].si, PriorWorkload().si[kStragglerSpread]);
 }
 
@@ -192,9 +192,9 @@ TEST(WorkloadPriors, TheDataSheetIsWithinItsOwnErrorOfMeasurements) {
   p100.memory_bandwidth = GigabytesPerSecond(732.0);
   for (const MeasuredStep& measured : kMeasured) {
     const Workload workload = *FindWorkload(measured.workload);
-    const double update = EvaluateRoofline(workload, p100, 64).update.si() / kKernelEfficiency;
-    const double predicted = RooflineCurve(workload, p100).Time(Samples(64)).si() + update;
-    EXPECT_LT(std::abs(std::log(predicted / measured.step_s)), 2 * kKernelEfficiencyLogSd)
+    const SheetTime sheet = SheetCompute(workload, p100).At(64);
+    const double predicted = (sheet.forward + sheet.backward + sheet.update).si();
+    EXPECT_LT(std::abs(std::log(predicted / measured.step_s)), 2 * kSheetTimeLogSd)
         << measured.workload << ": " << predicted << " s, measured " << measured.step_s;
     RecordProperty(measured.workload, std::to_string(predicted / measured.step_s));
   }

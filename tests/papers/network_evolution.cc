@@ -58,7 +58,7 @@ std::shared_ptr<const Setup> MakeSetup() {
     setup->Give(network, kFixedTime, kLeast, kAsGoodAsNone);
     setup->Give(network, kFloorTime, kLeast, kAsGoodAsNone);
     setup->Give(network, kSampleTime, image_ms * factor,
-                "Inception's, as the data sheet's roofline is");
+                "Inception's, as what the data sheet lets expect is");
   }
   return setup;
 }
@@ -90,7 +90,8 @@ PaperModel NetworkEvolution() {
       "Batch and compute time are not given, and the only number about time is the slow-down by "
       "the throttled server. Compute is calibrated on it, taking 32 images a step: 27 images/s of "
       "Inception-v3 are what GPUs of that age did. The other networks' compute is that times the "
-      "ratio of the data sheet's rooflines. What the findings say about phases and services is "
+      "ratio of what the data sheet lets expect. What the findings say about phases and services "
+      "is "
       "predicted. Step times are of push and pull one after the other; in what remains of the "
       "phases, the push hides behind the backward pass, as in the paper."};
   paper.setups = {{"", setup}};

@@ -172,8 +172,8 @@ TEST_F(PapersTest, FlowsAreTwiceTheModel) {
 }
 
 TEST_F(PapersTest, InceptionIsFasterThanResnetThoughAsLarge) {
-  ExpectReproduced({"cp-size-not-time", "cp-run-inception", "cp-resnet50-minus-inception",
-                    "cp-size-inception", "cp-size-resnet50"});
+  ExpectReproduced(
+      {"cp-size-not-time", "cp-run-inception", "cp-size-inception", "cp-size-resnet50"});
 }
 
 TEST_F(PapersTest, EightAsynchronousWorkersMakeEightTimesTheUpdates) {

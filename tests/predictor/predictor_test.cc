@@ -215,7 +215,7 @@ TEST(Flags, UncalibratedAndDataSheet) {
   const Prediction p =
       Predictor(SyntheticCluster(), Resnet50(), T4()).Predict(AllreducePlan({1}, 32));
   EXPECT_TRUE(HasFlag(p, "not calibrated"));
-  EXPECT_TRUE(HasFlag(p, "data-sheet roofline"));
+  EXPECT_TRUE(HasFlag(p, "forecast from the data sheet"));
   EXPECT_EQ(p.compute_source, ComputeSource::kDataSheet);
 }
 

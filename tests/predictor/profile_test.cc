@@ -320,14 +320,14 @@ TEST(ProfilePrediction, AFitOfOthersTellsOfTheNetwork) {
 }
 
 // Also of a device of which the fit knows how fast others run there.
-TEST(ProfilePrediction, GoesBeforeTheDevicesEfficiency) {
+TEST(ProfilePrediction, GoesBeforeTheDevicesSpeed) {
   Cluster cluster = CalibratedCluster(PlausibleTruth());
-  ParameterEstimate efficiency;
-  efficiency.scope = std::string(kDeviceScopePrefix) + "t4";
-  efficiency.name = kKernelEfficiencySpec.name;
-  efficiency.value = 0.5;
-  efficiency.log_sd = 0.1;
-  cluster.calibration->parameters.push_back(efficiency);
+  ParameterEstimate speed;
+  speed.scope = std::string(kDeviceScopePrefix) + "t4";
+  speed.name = kDeviceSpeedSpec.name;
+  speed.value = 0.5;
+  speed.log_sd = 0.1;
+  cluster.calibration->parameters.push_back(speed);
   const auto size = static_cast<Eigen::Index>(cluster.calibration->parameters.size());
   cluster.calibration->log_covariance = 4e-4 * Eigen::MatrixXd::Identity(size, size);
   const Workload vgg = *FindWorkload("vgg16");

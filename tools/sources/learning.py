@@ -33,12 +33,7 @@ OWN = {"fixed_time", "floor_time", "sample_time", "update_time", "compute_slowdo
 SHARE = "stated_share"
 # Priors (centre, standard deviation of ln) from physics alone, where the program has learnt ones.
 PHYSICAL = {"host_bandwidth": (4, 1.0), "overlap_share": (0.55, 0.3),
-            "straggler_spread": (0.06, 1.3), SHARE: (1, 0.5)}
-# What the program believes though it is not what is learnt.
-KEPT = {
-    "kernel_efficiency": "it also stands for devices without runs; the fitted ones are too "
-                         "different (0.39 on K80, 0.97 on P100) to move it by half its width",
-}
+            "straggler_spread": (0.06, 1.3), "device_speed": (1, 0.35), SHARE: (1, 0.5)}
 # Fitted values that are not of what the parameter means elsewhere.
 APART = {
     ("lab", "overlap_share"): "its compute is emulated",
@@ -48,7 +43,7 @@ APART = {
                                                "carries 70 to 150 Gbit/s in a flow",
     ("tf_benchmarks_2017", "server_rate"): "eight workers of a node share one copy of what they "
                                            "send and fetch, which no plan says",
-    ("hkbu_methods", "kernel_efficiency"): "its GPU is a guess",
+    ("hkbu_methods", "device_speed"): "its GPU is a guess",
 }
 
 
@@ -85,7 +80,7 @@ def fit(source, label, case, program, specs):
         files = [argument for path in workloads for argument in ("--workload-file", path)]
         priors = []
         for spec in specs:
-            if spec["name"] in OWN | {SHARE, "kernel_efficiency"}:
+            if spec["name"] in OWN | {SHARE, "device_speed"}:
                 continue
             at = stated if stated and spec["name"] == "link_bandwidth" else spec["prior"]
             priors += ["--prior", statement(spec, at, max(WIDE, spec["prior_log_sd"]))]
@@ -194,7 +189,7 @@ def without(source, values, specs):
     The share of a stated rate is no parameter of a fit: that of all sources is used."""
     statements = []
     for spec in specs:
-        if spec["name"] in KEPT or spec["name"] == SHARE:
+        if spec["name"] == SHARE:
             continue
         of = pool(values, spec, source)
         if not of.agrees(spec):
@@ -229,7 +224,5 @@ def table(values, specs):
         else:
             learnt = "by fewer than three sources: physical"
         believed = law(spec, spec["prior"], spec["prior_log_sd"])
-        if spec["name"] in KEPT:
-            believed += ": " + KEPT[spec["name"]]
         lines.append(f"| {spec['name']} | {'; '.join(parts) or '-'} | {learnt} | {believed} |")
     return "\n".join(lines)
