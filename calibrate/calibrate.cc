@@ -16,6 +16,7 @@
 #include "calibrate/starting_point.h"
 #include "data/record/input_error.h"
 #include "data/values/size_limits.h"
+#include "model/statistics/normal.h"
 #include "model/statistics/scatter.h"
 
 namespace stepcast {
@@ -49,6 +50,31 @@ struct ScatterRows {
   std::map<int, std::vector<ScatterRow>> of;  // by the workload's offset
 };
 
+// What synchronisation adds to how steps differ, of the rows that state how they do: the root mean
+// square of what is left of their spread beside that of the workers, where a share of the step is
+// synchronisation.
+std::optional<double> SyncJitter(const std::vector<PlanRows>& plans,
+                                 const std::vector<double>& values) {
+  const double q95 = NormalQuantile(0.95);
+  double squares = 0;
+  double shares = 0;
+  for (const PlanRows& plan : plans) {
+    if (!plan.spread || plan.spread->is_all()) continue;
+    const auto blocks = BlocksOf(plan, values.data());
+    const PlanAnswer answer = AnswerAt(plan, blocks.data(), Derivatives::kNone);
+    const double of_workers =
+        std::exp(plan.spread->Log(answer, std::exp(blocks[1][kStragglerSpread])));
+    const double share = answer.step.exposed() / answer.step.total();
+    for (const MeasuredRow& row : plan.rows) {
+      if (!row.log_spread) continue;
+      const double all = std::exp(*row.log_spread);
+      squares += std::max(0.0, all * all - of_workers * of_workers) / (q95 * q95);
+      shares += share * share;
+    }
+  }
+  return shares > 0 ? std::optional<double>(std::sqrt(squares / shares)) : std::nullopt;
+}
+
 ScatterRows MakeScatterRows(const std::vector<PlanRows>& plans,
                             const std::vector<PlanPrediction>& predictions) {
   ScatterRows rows;
@@ -59,6 +85,25 @@ ScatterRows MakeScatterRows(const std::vector<PlanRows>& plans,
     }
   }
   return rows;
+}
+
+void CheckTimes(const Run& run) {
+  const auto fail = [&](const char* column, double seconds, const char* allowed) {
+    throw InputError({run.place.file, run.place.line, column}, std::to_string(seconds),
+                     "is no time of a step", allowed);
+  };
+  const double seconds = run.step_time.in(kSeconds);
+  if (!std::isfinite(seconds) || seconds <= 0)
+    fail("step_time_s", seconds, "a finite time above 0");
+  const std::pair<const char*, std::optional<Duration<>>> parts[] = {
+      {"step_time_sd_s", run.spread.sd},
+      {"p50_s", run.spread.p50},
+      {"p95_s", run.spread.p95},
+      {"p99_s", run.spread.p99}};
+  for (const auto& [column, part] : parts) {
+    if (!part || (std::isfinite(part->si()) && part->si() >= 0)) continue;
+    fail(column, part->si(), "a finite time of at least 0");
+  }
 }
 
 // What a calibration names as the source of a run: its file, else what was said of it.
@@ -101,6 +146,7 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
   std::map<std::string, int> files;
   for (const Run& run : problem.runs) {
     ++files[SourceOf(run)];
+    if (run.stopped) continue;  // no step of it was seen
     if (problem.workloads.at(run.workload).communication_only) {
       c.range.IncludeMessage(problem.cluster, run.plan);
     } else {
@@ -122,6 +168,13 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
     outcome.message = "There are no runs to learn from.";
     return outcome;
   }
+  const auto measured = std::count_if(problem.runs.begin(), problem.runs.end(),
+                                      [](const Run& run) { return !run.stopped; });
+  if (measured == 0) {
+    outcome.status = CalibrationOutcome::Status::kNoRuns;
+    outcome.message = "All runs were stopped before a step ended: there is no time to learn from.";
+    return outcome;
+  }
   for (const Run& run : problem.runs) {
     if (problem.workloads.count(run.workload) > 0) continue;
     throw InputError({run.place.file, run.place.line, "workload"}, run.workload,
@@ -132,10 +185,7 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
                      "is no scatter of a step", "a finite number above 0");
   }
   for (const Run& run : problem.runs) {
-    const double seconds = run.step_time.in(kSeconds);
-    if (std::isfinite(seconds) && seconds > 0) continue;
-    throw InputError({run.place.file, run.place.line, "step_time_s"}, std::to_string(seconds),
-                     "is no time of a step", "a finite time above 0");
+    CheckTimes(run);
   }
   ParameterLayout layout(problem.cluster, problem.runs, problem.workloads, problem.devices,
                          problem.statements);
@@ -175,9 +225,7 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
   }
   const double typical =
       TypicalScatter(MakeScatterRows(plans, Predict(plans, fit.values)).all, options.step_log_sd);
-  for (PlanRows& plan : plans) {
-    plan.log_sd = typical * RepeatFactor(static_cast<double>(plan.rows.size()));
-  }
+  SetScatter(typical, &plans);
   std::optional<Eigen::MatrixXd> covariance;
   std::vector<Interval> intervals;
   for (int attempt = 0;; ++attempt) {
@@ -210,17 +258,22 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
   outcome.residuals.resize(problem.runs.size());
   for (std::size_t i = 0; i < plans.size(); ++i) {
     for (const MeasuredRow& row : plans[i].rows) {
+      const double log_ratio = row.log_step - predictions[i].log_step;
       outcome.residuals[static_cast<std::size_t>(row.run)] = {
-          Seconds(std::exp(predictions[i].log_step)), row.log_step - predictions[i].log_step};
+          Seconds(std::exp(predictions[i].log_step)), log_ratio};
+      outcome.mape += std::abs(std::exp(-log_ratio) - 1) / static_cast<double>(measured);
     }
-  }
-  for (const RunResidual& r : outcome.residuals) {
-    outcome.mape += std::abs(std::exp(-r.log_ratio) - 1) / static_cast<double>(problem.runs.size());
+    for (const StoppedRow& row : plans[i].stopped) {
+      outcome.residuals[static_cast<std::size_t>(row.run)] = {
+          Seconds(std::exp(predictions[i].log_step)),
+          std::max(0.0, row.log_bound - predictions[i].log_step)};
+    }
   }
   Calibration calibration =
       MakeCalibration(problem, layout, fit.values, std::move(*covariance), intervals,
                       MakeScatterRows(plans, predictions), prior_scatter);
   calibration.repeat_log_sd = RepeatScatter(plans);
+  calibration.sync_jitter = SyncJitter(plans, fit.values);
   CountSlowRuns(layout, plans, fit.values, &calibration.parameters);
   outcome.cluster.calibration = std::move(calibration);
   return outcome;

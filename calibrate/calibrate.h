@@ -9,6 +9,7 @@
 //   rho    2 (sqrt(1 + x) - 1): a run that is far off counts by its distance, not its square
 //   s      scatter of one measured step, estimated from a first fit; s_x as in plan_rows.h    [1]
 //
+// Runs that state how their steps differ, and runs that were stopped, add what plan_rows.h says.
 // Blocks of parameters: the cluster's, shared by all workloads; a link for each group of hosts that
 // runs tell apart; the speed of each device, shared by the workloads on it; and a curve for each
 // workload on a device, whose time for a sample is believed to be what the data sheet lets expect
@@ -59,7 +60,8 @@ struct CalibrationOptions {
 // One run beside what the fitted model says of it.
 struct RunResidual {
   Duration<> predicted;
-  double log_ratio = 0;  // ln(measured / predicted)
+  // ln(measured / predicted); 0 for a run that was stopped sooner than predicted.
+  double log_ratio = 0;
 };
 
 struct CalibrationOutcome {
@@ -69,7 +71,7 @@ struct CalibrationOutcome {
   std::string message;                 // one sentence
   Cluster cluster;                     // with its calibration, when usable
   std::vector<RunResidual> residuals;  // in the order of the runs
-  double mape = 0;                     // over the fitted runs
+  double mape = 0;                     // over the fitted runs, but for those that were stopped
   int iterations = 0;
 
   bool IsUsable() const { return status == Status::kConverged || status == Status::kNotConverged; }

@@ -375,6 +375,7 @@ void DriftCheck::AddPlans() {
   fitted_ = std::sqrt(calibrated / free_runs_);
   std::map<PlanKey, std::size_t> known;
   for (const Run& run : problem_.runs) {
+    if (run.stopped) continue;  // there is no time to compare
     Checked& checked = Of(run);
     const DataSize<> cap = BucketCap(run.plan, checked.workload->gradient_bytes);
     auto& buckets = checked.buckets[cap.in(kBytes)];

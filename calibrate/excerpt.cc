@@ -39,6 +39,7 @@ Cluster Excerpts::Of(const std::string& workload, const std::string& device) con
     if (it != all.scatter.end()) part.scatter.insert(*it);
   }
   part.repeat_log_sd = all.repeat_log_sd;
+  part.sync_jitter = all.sync_jitter;
   part.range = all.range;
   part.sources = all.sources;
   part.version = all.version;

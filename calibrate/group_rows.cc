@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "data/record/input_error.h"
+#include "model/statistics/normal.h"
+#include "model/step/parameters.h"
 #include "model/step/plan_key.h"
 
 namespace stepcast {
@@ -22,6 +24,25 @@ std::optional<double> SyncShare(const Run& run) {
     return std::nullopt;
   }
   return *run.exposed_sync / run.step_time;
+}
+
+// ln D of plan_rows.h: by the quantiles where they were measured, else as a normal law has it.
+std::optional<double> LogSpread(const Run& run, const Workload& workload) {
+  const StepSpread& spread = run.spread;
+  if (workload.communication_only) return std::nullopt;
+  const double q95 = NormalQuantile(0.95);
+  std::optional<Duration<>> above;
+  if (spread.p50 && spread.p95) {
+    above = *spread.p95 - *spread.p50;
+  } else if (spread.p50 && spread.p99) {
+    above = (*spread.p99 - *spread.p50) * (q95 / NormalQuantile(0.99));
+  } else if (spread.sd) {
+    above = *spread.sd * q95;
+  }
+  if (!above) return std::nullopt;
+  // A clock may be too coarse to tell steps apart.
+  return std::log(
+      std::max(*above / run.step_time, q95 * kWorkloadParameterSpecs[kStragglerSpread].low));
 }
 
 }  // namespace
@@ -61,8 +82,14 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
       group.slowdown_offsets = std::move(slowdowns.offsets);
       group.others = slowdowns.others;
     }
-    group.rows.push_back(
-        {static_cast<int>(i), std::log(run.step_time.in(kSeconds)), SyncShare(run)});
+    const double log_step = std::log(run.step_time.in(kSeconds));
+    if (run.stopped) {
+      group.stopped.push_back({static_cast<int>(i), log_step});
+      continue;
+    }
+    const MeasuredRow row{static_cast<int>(i), log_step, SyncShare(run), LogSpread(run, workload)};
+    if (row.log_spread && !group.spread) group.spread.emplace(group.model.facts());
+    group.rows.push_back(row);
   }
   std::vector<PlanRows> result;
   result.reserve(plans.size());
@@ -93,6 +120,7 @@ std::optional<double> RepeatScatter(const std::vector<PlanRows>& plans) {
   double squares = 0;
   int degrees = 0;
   for (const PlanRows& plan : plans) {
+    if (plan.rows.empty()) continue;
     double mean = 0;
     for (const MeasuredRow& row : plan.rows) mean += row.log_step;
     mean /= static_cast<double>(plan.rows.size());

@@ -6,11 +6,19 @@
 //
 //   z   = (ln T_measured - ln T) / s_w                    of the step
 //   z   = (X/T measured - X/T) / s_x                      of the exposed synchronisation
+//   z   = (ln D - ln D measured) / 0.3           of how the steps of one device differ
 //   s_x = sqrt( 0.05^2 + (0.3 X/T measured)^2 )
 //   f   = sign(z) sqrt( 2 (sqrt(1 + z^2) - 1) )
 //
 //   T, X  step; exposed synchronisation with the wait for the slowest worker         [s]
+//   D     how far 95 % of the steps stay above their median, as a share of T         [1]
 //   s_w   scatter of one measured step of the plan around the model                  [1]
+//
+// What is known to be more, or less, than something has the residual of that probability:
+//
+//   z   = sqrt( -2 ln Phi(b) )
+//   b   = (ln T - ln T given) / s_w              of a run that was stopped after T given
+//   b   = (ln D measured - ln D) / 0.3           of steps that a network makes differ, too
 //
 // f^2 grows as z^2 near 0 and as 2 |z| far away: a row that is far off counts by its distance
 // rather than its square. Rows of a plan have one gradient g, so that they are handed over as
@@ -22,7 +30,9 @@
 //
 // Sources: Charbonnier et al., ICIP 1994 (the loss). Repeats of a layout differ by a
 // median of 5 to 25 % in their exposed synchronisation, hence 0.3 (public traces of 1 to
-// 64 devices, four jobs); 0.05 for what a framework counts as neither.
+// 64 devices, four jobs); 0.05 for what a framework counts as neither. The spread of ten steps is
+// known to 22 %, and tails are heavier than a normal law's, hence 0.3. Tobin, Econometrica 26
+// (1958) (what is known to be more than a value).
 #ifndef STEPCAST_CALIBRATE_PLAN_ROWS_H_
 #define STEPCAST_CALIBRATE_PLAN_ROWS_H_
 
@@ -32,6 +42,7 @@
 #include <vector>
 
 #include "model/step/answer.h"
+#include "model/step/worker_spread.h"
 
 namespace stepcast {
 
@@ -39,6 +50,13 @@ struct MeasuredRow {
   int run = 0;  // index into the problem's runs
   double log_step = 0;
   std::optional<double> sync_share;
+  std::optional<double> log_spread = std::nullopt;  // ln D
+};
+
+// A run that was stopped before a step ended.
+struct StoppedRow {
+  int run = 0;
+  double log_bound = 0;
 };
 
 struct PlanRows {
@@ -49,6 +67,8 @@ struct PlanRows {
   bool others = false;                // whether some of its hosts compute like most
   double log_sd = 1;                  // s_w, of its steps
   std::vector<MeasuredRow> rows;
+  std::vector<StoppedRow> stopped;
+  std::optional<WorkerSpread> spread;  // where a row has one
 };
 
 // The blocks of a plan's cost, in its order, of a vector of all values.
@@ -62,6 +82,10 @@ std::vector<Value*> BlocksOf(const PlanRows& plan, Value* values) {
 
 // The model's answer where the blocks have these values.
 PlanAnswer AnswerAt(const PlanRows& plan, double const* const* blocks, Derivatives derivatives);
+
+// The scatter of each plan's steps, where that of one run is `of_one`: what repeats share counts for
+// all of them.
+void SetScatter(double of_one, std::vector<PlanRows>* plans);
 
 // Residuals of one plan's rows over the blocks (cluster, workload, links of host groups ..., slow
 // hosts ...).

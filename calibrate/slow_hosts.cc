@@ -48,12 +48,6 @@ std::vector<RowState> StatesOf(const std::vector<PlanRows>& plans,
   return states;
 }
 
-void SetScatter(double typical, std::vector<PlanRows>* plans) {
-  for (PlanRows& plan : *plans) {
-    plan.log_sd = typical * RepeatFactor(static_cast<double>(plan.rows.size()));
-  }
-}
-
 double TypicalOf(const std::vector<RowState>& states, double before) {
   std::vector<ScatterRow> rows;
   rows.reserve(states.size());

@@ -26,11 +26,13 @@ std::vector<double> CurvesThroughFewestWorkers(const CalibrationProblem& problem
   std::map<int, std::vector<const Run*>> fewest;  // by the workload's offset
   for (const Run& run : problem.runs) {
     std::vector<const Run*>& chosen = fewest[layout.WorkloadOffset(run)];
+    if (run.stopped) continue;
     if (!chosen.empty() && run.plan.workers() > chosen.front()->plan.workers()) continue;
     if (!chosen.empty() && run.plan.workers() < chosen.front()->plan.workers()) chosen.clear();
     chosen.push_back(&run);
   }
   for (const auto& [workload_offset, runs] : fewest) {
+    if (runs.empty()) continue;          // all were stopped
     const int offset = workload_offset;  // which the lambda below may capture
     std::vector<double> per_sample;
     int smallest = runs.front()->plan.local_batch;
@@ -104,7 +106,7 @@ std::vector<const PlanRows*> OfWorkload(const std::vector<const PlanRows*>& plan
 
 // Half the squared robust residuals of the plans, without priors.
 double CostOf(const std::vector<const PlanRows*>& plans, const std::vector<double>& values) {
-  constexpr int kMostResiduals = 3;
+  constexpr int kMostResiduals = 4;
   double cost = 0;
   for (const PlanRows* plan : plans) {
     const std::vector<const double*> blocks = BlocksOf(*plan, values.data());

@@ -148,6 +148,7 @@ std::vector<Experiment> GroupRuns(const CalibrationProblem& problem) {
   std::map<PlanKey, std::size_t> index;
   std::vector<Experiment> experiments;
   for (std::size_t i = 0; i < problem.runs.size(); ++i) {
+    if (problem.runs[i].stopped) continue;
     const auto [it, is_new] = index.try_emplace(KeyOf(problem.runs[i], &names), experiments.size());
     if (is_new) experiments.emplace_back();
     experiments[it->second].runs.push_back(i);

@@ -269,8 +269,10 @@ void Predictor::SetQuantiles(const StepFacts& facts, const StepTerms<double>& te
   const Duration<> spread =
       terms.micro * (workload.straggler_spread() * internal::SpreadOfStep(facts));
   const Duration<> without_wait = prediction->step_time - prediction->breakdown.straggler_wait;
+  const double exposed = prediction->breakdown.exposed() / prediction->step_time;
+  const double log_sd = belief_.JitterAt(exposed).value_or(prediction->scatter_log_sd);
   const auto of = [&](const StepScatter& scatter) {
-    return StepQuantiles(without_wait, spread, prediction->scatter_log_sd, scatter);
+    return StepQuantiles(without_wait, spread, log_sd, scatter);
   };
   const StepQuantiles alone = of({});
   const StepQuantiles step = of({Spread::kNormal, facts.workers, facts.backup_workers});

@@ -198,6 +198,7 @@ Calibration TakeCalibration(YamlSection* section) {
     }
   }
   if (section->Has("repeat_log_sd")) c.repeat_log_sd = section->Number("repeat_log_sd", 0, 1e6);
+  if (section->Has("sync_jitter")) c.sync_jitter = section->Number("sync_jitter", 0, 1e6);
   for (YamlSection& source : section->Sections("sources")) {
     c.sources.push_back({source.Text("file"), source.Integer("runs", 0, kMost)});
     source.Finish();
@@ -327,6 +328,7 @@ void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
   if (c.repeat_log_sd) {
     *out << YAML::Key << "repeat_log_sd" << YAML::Value << number(*c.repeat_log_sd);
   }
+  if (c.sync_jitter) *out << YAML::Key << "sync_jitter" << YAML::Value << number(*c.sync_jitter);
   *out << YAML::Key << "sources" << YAML::Value << YAML::BeginSeq;
   for (const Calibration::Source& source : c.sources) {
     *out << YAML::Flow << YAML::BeginMap << YAML::Key << "file" << YAML::Value << source.file

@@ -35,6 +35,14 @@ std::string Name(const std::string& text, const InputPlace& place) {
   return CheckedName(Trim(text), place);
 }
 
+// "1.25", or ">1800" of a run that was stopped.
+void ReadStepTime(const std::string& text, const InputPlace& place, Run* run) {
+  std::string number(Trim(text));
+  run->stopped = number.rfind('>', 0) == 0;
+  if (run->stopped) number.erase(0, 1);
+  run->step_time = Seconds(ParseNumber(number, place, kStepTimes));
+}
+
 ColumnFormat PlanColumn(const PlanField& field) {
   return {field.column, field.told == Told::kAlways ? Need::kRequired : Need::kOptional,
           [&field](const auto& t, const auto& p, Run* r) { field.read_column(t, p, &r->plan); },
@@ -52,18 +60,24 @@ std::vector<ColumnFormat> MakeColumns() {
   for (const char* flag : {"placement", "servers", "strategy", "local-batch"}) {
     columns.push_back(PlanColumn(*FindPlanField(flag)));
   }
-  columns.push_back({"step_time_s", Need::kRequired,
-                     [](const auto& t, const auto& p, Run* r) {
-                       r->step_time = Seconds(ParseNumber(t, p, kStepTimes));
-                     },
-                     [](const Run& r) { return Number(r.step_time.in(kSeconds)); }});
-  columns.push_back({"exposed_sync_s", Need::kOptional,
-                     [](const auto& t, const auto& p, Run* r) {
-                       r->exposed_sync = Seconds(ParseNumber(t, p, kExposedTimes));
-                     },
-                     [](const Run& r) {
-                       return r.exposed_sync ? Number(r.exposed_sync->in(kSeconds)) : std::string();
-                     }});
+  columns.push_back(
+      {"step_time_s", Need::kRequired,
+       [](const auto& t, const auto& p, Run* r) { ReadStepTime(t, p, r); },
+       [](const Run& r) { return (r.stopped ? ">" : "") + Number(r.step_time.in(kSeconds)); }});
+  const auto time = [&](const char* name, const NumberRange& range, auto of) {
+    columns.push_back(
+        {name, Need::kOptional,
+         [=](const auto& t, const auto& p, Run* r) { *of(r) = Seconds(ParseNumber(t, p, range)); },
+         [=](const Run& r) {
+           const std::optional<Duration<>>& value = *of(&r);
+           return value ? Number(value->in(kSeconds)) : std::string();
+         }});
+  };
+  time("exposed_sync_s", kExposedTimes, [](auto* r) { return &r->exposed_sync; });
+  time("step_time_sd_s", kExposedTimes, [](auto* r) { return &r->spread.sd; });
+  time("p50_s", kStepTimes, [](auto* r) { return &r->spread.p50; });
+  time("p95_s", kStepTimes, [](auto* r) { return &r->spread.p95; });
+  time("p99_s", kStepTimes, [](auto* r) { return &r->spread.p99; });
   for (const PlanField& field : PlanFields()) {
     const bool known = std::any_of(columns.begin(), columns.end(), [&](const ColumnFormat& column) {
       return !std::strcmp(column.name, field.column);
@@ -91,6 +105,35 @@ void CheckWholeRow(const Run& run) {
     throw InputError(place("strategy"), "auto", "is a question and not a measurement",
                      "the algorithm that ran, or allreduce where the library chose");
   }
+  const StepSpread& spread = run.spread;
+  const std::pair<const char*, const std::optional<Duration<>>*> parts[] = {
+      {"exposed_sync_s", &run.exposed_sync},
+      {"step_time_sd_s", &spread.sd},
+      {"p50_s", &spread.p50},
+      {"p95_s", &spread.p95},
+      {"p99_s", &spread.p99}};
+  for (const auto& [column, part] : parts) {
+    if (!run.stopped || !*part) continue;
+    throw InputError(place(column), Number((*part)->in(kSeconds)),
+                     "is that of a step, and the run was stopped before one ended",
+                     "an empty field beside a step_time_s that begins with >");
+  }
+  if ((spread.p95 || spread.p99) && !spread.p50) {
+    const bool is_p95 = spread.p95.has_value();
+    throw InputError(place(is_p95 ? "p95_s" : "p99_s"),
+                     Number((is_p95 ? spread.p95 : spread.p99)->in(kSeconds)),
+                     "tells no spread without the median", "p50_s beside it");
+  }
+  const auto ordered = [&](const char* column, const std::optional<Duration<>>& high,
+                           const char* below, const std::optional<Duration<>>& low) {
+    if (!high || !low || *high >= *low) return;
+    throw InputError(place(column), Number(high->in(kSeconds)),
+                     fmt::format("is shorter than {}", below),
+                     fmt::format("at least {}", Number(low->in(kSeconds))));
+  };
+  ordered("p95_s", spread.p95, "p50_s", spread.p50);
+  ordered("p99_s", spread.p99, "p50_s", spread.p50);
+  ordered("p99_s", spread.p99, "p95_s", spread.p95);
   if (run.exposed_sync && *run.exposed_sync > run.step_time) {
     throw InputError(place("exposed_sync_s"), Number(run.exposed_sync->in(kSeconds)),
                      "is longer than the step",

@@ -1,8 +1,9 @@
 // Measured runs as CSV: the format that `--runs` reads and `import` writes.
 //
 // Required columns: workload, device, placement, servers, strategy, local_batch, step_time_s.
-// Optional: exposed_sync_s, source and the other columns of data/plan/fields.h; an empty field
-// is an absent one. Order is free; other columns are kept and ignored.
+// Optional: exposed_sync_s, step_time_sd_s, p50_s, p95_s, p99_s, source and the other columns of
+// data/plan/fields.h; an empty field is an absent one. A step_time_s like ">1800" is that of a run
+// that was stopped. Order is free; other columns are kept and ignored.
 #ifndef STEPCAST_DATA_IO_RUNS_H_
 #define STEPCAST_DATA_IO_RUNS_H_
 
@@ -15,7 +16,7 @@
 
 namespace stepcast {
 
-// What step_time_s and exposed_sync_s may be [s].
+// What step_time_s and the quantiles of a step, exposed_sync_s, and step_time_sd_s may be [s].
 inline constexpr NumberRange kStepTimes{kLeastTime, 1e7};
 inline constexpr NumberRange kExposedTimes{0, 1e7};
 

@@ -116,6 +116,9 @@ struct Calibration {
   std::map<std::string, Scatter> scatter;
   // Scatter of runs of one plan among themselves, where there were any.
   std::optional<double> repeat_log_sd;
+  // By what share of itself exposed synchronisation differs from step to step (standard deviation),
+  // where runs told how their steps differ.
+  std::optional<double> sync_jitter;
   CalibratedRange range;
   struct Source {
     std::string file;

@@ -13,14 +13,25 @@
 
 namespace stepcast {
 
+// How the steps of a run differ from each other, as far as it was measured.
+struct StepSpread {
+  std::optional<Duration<>> sd;  // standard deviation
+  std::optional<Duration<>> p50;
+  std::optional<Duration<>> p95;
+  std::optional<Duration<>> p99;
+};
+
 struct Run {
   std::string workload;
   std::string device;
   Plan plan;
   // A worker's wall time from one optimizer step to its next.
   Duration<> step_time;
+  // The run was stopped before its step ended: it takes longer than step_time.
+  bool stopped = false;
   // The part of a synchronisation that compute did not hide, where it was measured.
   std::optional<Duration<>> exposed_sync;
+  StepSpread spread;
   std::string source;
   // Columns that the format does not know, kept and otherwise ignored: their names, which all rows
   // of a file share, and what the row has in each.

@@ -235,6 +235,7 @@ void Belief::TakeCalibration(const Calibration& calibration, const Workload& wor
                              const std::optional<Device>& facts, const std::string& device) {
   const std::string scope = WorkloadScope(workload.name, device);
   total_scatter_ = calibration.residual_log_sd;
+  sync_jitter_ = calibration.sync_jitter;
   scatter_ = calibration.ScatterOf(scope);
   HostsLearnt links(&host_links_);
   HostsLearnt slowdowns(&host_slowdowns_);

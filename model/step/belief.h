@@ -71,6 +71,11 @@ class Belief {
   double ScatterAt(double sync_share) const {
     return scatter_ ? scatter_->At(sync_share) : total_scatter_;
   }
+  // The same of one step against the next, by what its workers share, where it was told apart from
+  // how runs differ; `exposed_share` is that of the exposed synchronisation, without the wait.
+  std::optional<double> JitterAt(double exposed_share) const {
+    return sync_jitter_ ? std::optional<double>(*sync_jitter_ * exposed_share) : std::nullopt;
+  }
   // Standard deviation of ln(share reached of a line rate that the plan states): 0 within the rates
   // of the fitted runs, and away from them up to what is believed of a link that nobody has used.
   double StatedShareLogSd(const LinkFacts& link, const LinkFacts& server_link) const;
@@ -130,6 +135,7 @@ class Belief {
   std::vector<std::pair<std::string, int>> host_slowdowns_;
   ComputeBelief compute_ = ComputeBelief::kDataSheet;
   double total_scatter_ = 0;
+  std::optional<double> sync_jitter_;
   std::optional<CalibratedRange::RateRange> rates_;  // of the fitted runs
   std::optional<Scatter> scatter_;
 };

@@ -171,6 +171,16 @@ void PrintReport(const CalibrationProblem& problem, const CalibrationOutcome& ou
       calibration.repeat_log_sd ? fmt::format(", and repeats of a plan differ by {}",
                                               FormatPercent(*calibration.repeat_log_sd))
                                 : ""));
+  const auto stopped = std::count_if(problem.runs.begin(), problem.runs.end(),
+                                     [](const Run& run) { return run.stopped; });
+  if (stopped > 0) {
+    note(fmt::format("{} of the runs {} stopped before a step ended: steps there are longer.",
+                     stopped, stopped == 1 ? "was" : "were"));
+  }
+  if (calibration.sync_jitter) {
+    note(fmt::format("From step to step, what synchronisation takes differs by {}.",
+                     FormatPercent(*calibration.sync_jitter)));
+  }
   for (const std::string& finding : HostFindings(calibration, problem.cluster)) note(finding);
   if (problem.cluster.calibration) {
     note(
@@ -246,6 +256,7 @@ Json ReportJson(const CalibrationProblem& problem, const CalibrationOutcome& out
   json["residual_log_sd"] = calibration.residual_log_sd;
   json["repeat_log_sd"] =
       calibration.repeat_log_sd ? Json(*calibration.repeat_log_sd) : Json(nullptr);
+  json["sync_jitter"] = calibration.sync_jitter ? Json(*calibration.sync_jitter) : Json(nullptr);
   for (const auto& [scope, scatter] : calibration.scatter) {
     json["scatter"][scope] = {{"compute", scatter.compute}, {"sync", scatter.sync}};
   }

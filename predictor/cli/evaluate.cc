@@ -28,6 +28,7 @@ struct Row {
   std::string workload;
   Plan plan;
   Duration<> measured;
+  bool stopped = false;
   Answer predicted;
 };
 
@@ -67,22 +68,34 @@ struct Score {
   double p90_ape = 0;
   double bias = 0;  // mean of predicted / measured - 1
   double coverage90 = 0;
+  int stopped = 0;  // beside the runs: those that were stopped
+  int longer = 0;   // those of them that would have gone on, by the upper end of the interval
 };
 
 // What is kept of many runs.
 struct Errors {
   std::vector<double> relative;  // predicted / measured - 1
   int covered = 0;
+  int stopped = 0;
+  int longer = 0;
 
-  void Add(Duration<> measured, const Answer& predicted) {
-    relative.push_back(predicted.step_time / measured - 1);
-    covered += predicted.low <= measured && measured <= predicted.high ? 1 : 0;
+  void Add(const Run& run, const Answer& predicted) {
+    if (run.stopped) {
+      ++stopped;
+      longer += predicted.high >= run.step_time ? 1 : 0;
+      return;
+    }
+    relative.push_back(predicted.step_time / run.step_time - 1);
+    covered += predicted.low <= run.step_time && run.step_time <= predicted.high ? 1 : 0;
   }
 };
 
 Score ScoreOf(const Errors& all) {
   Score score;
   score.runs = static_cast<int>(all.relative.size());
+  score.stopped = all.stopped;
+  score.longer = all.longer;
+  if (score.runs == 0) return score;
   std::vector<double> errors;
   errors.reserve(all.relative.size());
   for (const double error : all.relative) {
@@ -131,8 +144,15 @@ bool GroupLess(const std::string& a, const std::string& b) {
 }
 
 Json ScoreJson(const Score& s) {
-  return {{"runs", s.runs},       {"mape", s.mape}, {"median_ape", s.median_ape},
-          {"p90_ape", s.p90_ape}, {"bias", s.bias}, {"coverage90", s.coverage90}};
+  const auto of_runs = [&](double value) { return s.runs > 0 ? Json(value) : Json(nullptr); };
+  return {{"runs", s.runs},
+          {"mape", of_runs(s.mape)},
+          {"median_ape", of_runs(s.median_ape)},
+          {"p90_ape", of_runs(s.p90_ape)},
+          {"bias", of_runs(s.bias)},
+          {"coverage90", of_runs(s.coverage90)},
+          {"stopped_runs", s.stopped},
+          {"stopped_forecast_longer", s.longer}};
 }
 
 }  // namespace
@@ -184,10 +204,10 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
         it = predictors.emplace(std::pair(run.workload, run.device), std::move(predictor)).first;
       }
       const Answer& predicted = it->second.Of(run.plan);
-      all.Add(run.step_time, predicted);
-      if (!group_by.empty()) groups[Groupings().at(group_by)(run)].Add(run.step_time, predicted);
+      all.Add(run, predicted);
+      if (!group_by.empty()) groups[Groupings().at(group_by)(run)].Add(run, predicted);
       if (rows.size() < most_rows) {
-        rows.push_back({run.workload, std::move(run.plan), run.step_time, predicted});
+        rows.push_back({run.workload, std::move(run.plan), run.step_time, run.stopped, predicted});
       }
     } catch (const InputError& e) {
       throw InputError({run.place.file, run.place.line, e.place().key}, e.value(), e.problem(),
@@ -196,7 +216,9 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
   };
   const CalibrationProblem problem = ReadEachRun(args, "runs", take);
   if (all.relative.empty()) {
-    throw InputError(OptionPlace("runs"), "", "holds no runs", "at least one row");
+    throw InputError(OptionPlace("runs"), "",
+                     all.stopped > 0 ? "holds no run of which a step ended" : "holds no runs",
+                     "at least one row");
   }
 
   if (args.Has("json")) {
@@ -215,6 +237,7 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
                                 {"low_s", row.predicted.low.in(kSeconds)},
                                 {"high_s", row.predicted.high.in(kSeconds)},
                                 {"measured_step_time_s", row.measured.in(kSeconds)},
+                                {"stopped", row.stopped},
                                 {"flags", row.predicted.flags}});
       }
     }
@@ -231,6 +254,10 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
                {"bias", "", Align::kRight},
                {"in 90 % interval", "", Align::kRight}});
   const auto add = [&](const std::string& name, const Score& s) {
+    if (s.runs == 0) {
+      table.AddRow({name, "0", "", "", "", "", ""});
+      return;
+    }
     table.AddRow({name, FormatCount(s.runs), FormatPercent(s.mape), FormatPercent(s.median_ape),
                   FormatPercent(s.p90_ape), (s.bias > 0 ? "+" : "") + FormatPercent(s.bias),
                   FormatPercent(s.coverage90)});
@@ -249,14 +276,22 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
                   {"error", "", Align::kRight}});
     for (const Row& row : rows) {
       const double error = row.predicted.step_time / row.measured - 1;
-      detail.AddRow({row.workload, DescribePlan(row.plan), FormatDuration(row.measured),
+      detail.AddRow({row.workload, DescribePlan(row.plan),
+                     (row.stopped ? "> " : "") + FormatDuration(row.measured),
                      FormatDuration(row.predicted.step_time),
                      FormatDuration(row.predicted.low) + " - " + FormatDuration(row.predicted.high),
-                     (error > 0 ? "+" : "") + FormatPercent(error)});
+                     row.stopped ? "" : (error > 0 ? "+" : "") + FormatPercent(error)});
     }
     out += detail.Render(style, 2) + "\n";
   }
   out += table.Render(style, 2);
+  if (all.stopped > 0) {
+    out += NoteLine(
+        fmt::format("Of {} {} stopped before a step ended, {} would have gone on by "
+                    "the upper end of the forecast; none counts above.",
+                    all.stopped, all.stopped == 1 ? "run that was" : "runs that were", all.longer),
+        style);
+  }
   Print(out);
   return kDone;
 }

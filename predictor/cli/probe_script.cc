@@ -34,8 +34,7 @@ using script::WantedRuns;
 // Fewer steps are no measurement.
 constexpr std::size_t kLeastSteps = 3;
 constexpr int kMostSteps = 1'000'000;
-constexpr const char* kOwnColumns[] = {"source", "measured_steps", "step_p50_s", "step_p95_s",
-                                       "step_p99_s"};
+constexpr const char* kOwnColumns[] = {"source", "measured_steps", "p50_s", "p95_s", "p99_s"};
 
 std::atomic<bool> interrupted = false;
 
@@ -48,7 +47,7 @@ struct Result {
   Outcome outcome = Outcome::kMeasured;
   std::vector<double> step_s;  // the least first
   double mean_s = 0;
-  std::optional<double> bound_s;  // a step takes longer
+  std::optional<double> bound_s;  // a step takes longer; of a training that had begun to step
   std::string sentence;           // of what went wrong
 };
 
@@ -88,14 +87,16 @@ class RunsFile {
       const std::string& column = header_[i];
       const std::string old = i < wanted_->header.size() ? result.wanted->fields[i] : "";
       const auto quantile = [&](double share) {
-        return fmt::format("{:.6g}", Quantile(result.step_s, share));
+        return result.bound_s ? "" : fmt::format("{:.6g}", Quantile(result.step_s, share));
       };
-      fields.push_back(i == wanted_->time_column    ? fmt::format("{:.6g}", result.mean_s)
+      const std::string time = result.bound_s ? fmt::format(">{:.6g}", *result.bound_s)
+                                              : fmt::format("{:.6g}", result.mean_s);
+      fields.push_back(i == wanted_->time_column    ? time
                        : column == "source"         ? source
                        : column == "measured_steps" ? std::to_string(result.step_s.size())
-                       : column == "step_p50_s"     ? quantile(0.5)
-                       : column == "step_p95_s"     ? quantile(0.95)
-                       : column == "step_p99_s"     ? quantile(0.99)
+                       : column == "p50_s"          ? quantile(0.5)
+                       : column == "p95_s"          ? quantile(0.95)
+                       : column == "p99_s"          ? quantile(0.99)
                                                     : old);
     }
     text += CsvLine(fields);
@@ -133,7 +134,11 @@ class RunsFile {
       throw InputError({path_, 1, ""}, "", "has other columns than the runs that are wanted",
                        "a new file, or the columns " + fmt::format("{}", fmt::join(header_, ",")));
     }
-    for (const CsvRow& row : table.rows()) taken_over_.push_back(KeyOf(row.fields));
+    // Who was stopped may have more time now.
+    for (const CsvRow& row : table.rows()) {
+      if (Trim(row.fields[wanted_->time_column]).rfind('>', 0) == 0) continue;
+      taken_over_.push_back(KeyOf(row.fields));
+    }
   }
 
   std::string path_;
@@ -197,7 +202,8 @@ Result Judge(const WantedRun& wanted, const Training& training, int steps, bool 
   }
   if (training.end == TrainingEnd::kOutOfTime) {
     result.outcome = Outcome::kUnfinished;
-    result.bound_s = training.since_step_s;
+    // Before its first step a training loads and compiles, which is none of a step.
+    if (seen > 0) result.bound_s = training.since_step_s;
     result.sentence =
         fmt::format("{} steps within {}, and none in the last {} of it; {}", seen,
                     FormatDuration(Seconds(training.elapsed_s)),
@@ -242,14 +248,8 @@ void PrintResults(const std::vector<Result>& results, const std::string& path) {
     if (r.sentence.empty()) continue;
     out += FlagLine(DescribePlan(r.wanted->run.plan) + ": " + r.sentence, style, TerminalWidth());
   }
-  const bool bounds = std::any_of(results.begin(), results.end(),
-                                  [](const Result& r) { return r.bound_s.has_value(); });
-  if (bounds) {
-    out += NoteLine("runs files know no bounds yet: what did not finish is told here alone", style,
-                    TerminalWidth());
-  }
   const bool any = std::any_of(results.begin(), results.end(), [](const Result& r) {
-    return r.outcome == Outcome::kMeasured || r.outcome == Outcome::kTakenOver;
+    return r.outcome == Outcome::kMeasured || r.outcome == Outcome::kTakenOver || r.bound_s;
   });
   if (any) out += NoteLine("runs: " + path, style);
   Print(out);
@@ -362,7 +362,7 @@ int ProbeScript(const Arguments& args, const std::vector<std::string>& words) {
     const std::time_t now = std::time(nullptr);
     const Training training = script::RunTraining(options);
     results.push_back(Judge(run, training, options.steps, pattern.has_value()));
-    if (results.back().outcome != Outcome::kMeasured) continue;
+    if (results.back().outcome != Outcome::kMeasured && !results.back().bound_s) continue;
     try {
       file.Append(results.back(),
                   fmt::format("stepcast {} probe script, {:%Y-%m-%dT%H:%M:%SZ}, {} steps behind "

@@ -261,7 +261,9 @@ void BindWorkload(py::module_* m) {
 // A run that was read keeps where it stands in its file.
 py::tuple RunState(const Run& r) {
   return py::make_tuple(r.workload, r.device, r.plan, r.step_time.in(kSeconds),
-                        SiOrNone(r.exposed_sync), r.source, r.place.file, r.place.line);
+                        SiOrNone(r.exposed_sync), r.source, r.place.file, r.place.line, r.stopped,
+                        SiOrNone(r.spread.sd), SiOrNone(r.spread.p50), SiOrNone(r.spread.p95),
+                        SiOrNone(r.spread.p99));
 }
 
 Run RunOf(const py::tuple& state) {
@@ -273,31 +275,48 @@ Run RunOf(const py::tuple& state) {
   run.exposed_sync = FromSi<Duration<>>(state[4]);
   run.source = state[5].cast<std::string>();
   run.place = {state[6].cast<std::string>(), state[7].cast<int>(), ""};
+  run.stopped = state[8].cast<bool>();
+  run.spread = {FromSi<Duration<>>(state[9]), FromSi<Duration<>>(state[10]),
+                FromSi<Duration<>>(state[11]), FromSi<Duration<>>(state[12])};
   return run;
 }
 
 void BindRun(py::module_* m) {
   py::class_<Run>(*m, "Run", "One measured run: a plan, and how long its step took.")
-      .def(py::init([](std::string workload, std::string device, const Plan& plan,
-                       double step_time_s, const std::optional<double>& exposed_sync_s,
-                       std::string source) {
-             Run run;
-             run.workload = std::move(workload);
-             run.device = std::move(device);
-             run.plan = plan;
-             run.step_time = Seconds(step_time_s);
-             if (exposed_sync_s) run.exposed_sync = Seconds(*exposed_sync_s);
-             run.source = std::move(source);
-             return run;
-           }),
+      .def(py::init(
+               [](std::string workload, std::string device, const Plan& plan, double step_time_s,
+                  const std::optional<double>& exposed_sync_s, std::string source, bool stopped,
+                  const std::optional<double>& step_time_sd_s, const std::optional<double>& p50_s,
+                  const std::optional<double>& p95_s, const std::optional<double>& p99_s) {
+                 Run run;
+                 run.workload = std::move(workload);
+                 run.device = std::move(device);
+                 run.plan = plan;
+                 run.step_time = Seconds(step_time_s);
+                 if (exposed_sync_s) run.exposed_sync = Seconds(*exposed_sync_s);
+                 run.source = std::move(source);
+                 run.stopped = stopped;
+                 const auto time = [](const std::optional<double>& si) {
+                   return si ? std::optional<Duration<>>(Seconds(*si)) : std::nullopt;
+                 };
+                 run.spread = {time(step_time_sd_s), time(p50_s), time(p95_s), time(p99_s)};
+                 return run;
+               }),
            py::arg("workload"), py::arg("device"), py::arg("plan"), py::arg("step_time_s"),
            py::arg("exposed_sync_s") = py::none(), py::arg("source") = "",
+           py::arg("stopped") = false, py::arg("step_time_sd_s") = py::none(),
+           py::arg("p50_s") = py::none(), py::arg("p95_s") = py::none(),
+           py::arg("p99_s") = py::none(),
            "Parameters\n"
            "    workload : str : its name\n    device : str : what it ran on\n"
            "    plan : Plan\n"
            "    step_time_s : float : a worker's wall time from one optimizer step to its next\n"
            "    exposed_sync_s : float : the part of it that synchronisation shows, if measured\n"
-           "    source : str : where it was measured; a calibration counts its runs by it")
+           "    source : str : where it was measured; a calibration counts its runs by it\n"
+           "    stopped : bool : whether it was stopped before a step ended, which takes longer\n"
+           "    step_time_sd_s : float : standard deviation of its steps, if measured\n"
+           "    p50_s, p95_s, p99_s : float : so long took so many per cent of its steps, if "
+           "measured")
       .def_readonly("workload", &Run::workload, "str")
       .def_readonly("device", &Run::device, "str")
       .def_readonly("plan", &Run::plan, "Plan")
@@ -306,6 +325,15 @@ void BindRun(py::module_* m) {
           "step_time_s", [](const Run& r) { return r.step_time.in(kSeconds); }, "float")
       .def_property_readonly(
           "exposed_sync_s", [](const Run& r) { return SiOrNone(r.exposed_sync); }, "float")
+      .def_readonly("stopped", &Run::stopped, "bool")
+      .def_property_readonly(
+          "step_time_sd_s", [](const Run& r) { return SiOrNone(r.spread.sd); }, "float")
+      .def_property_readonly(
+          "p50_s", [](const Run& r) { return SiOrNone(r.spread.p50); }, "float")
+      .def_property_readonly(
+          "p95_s", [](const Run& r) { return SiOrNone(r.spread.p95); }, "float")
+      .def_property_readonly(
+          "p99_s", [](const Run& r) { return SiOrNone(r.spread.p99); }, "float")
       .def("__repr__",
            [](const Run& r) {
              return fmt::format("<Run of {} on {}: {:.4g} s, {}>", r.workload, r.device,

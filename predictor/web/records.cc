@@ -68,7 +68,7 @@ constexpr auto MembersOf(const Calibration::Source*) {
 constexpr auto MembersOf(const Calibration*) {
   using R = Calibration;
   return List(&R::parameters, &R::log_covariance, &R::has_covariance, &R::residual_log_sd,
-              &R::scatter, &R::repeat_log_sd, &R::range, &R::sources, &R::version);
+              &R::scatter, &R::repeat_log_sd, &R::sync_jitter, &R::range, &R::sources, &R::version);
 }
 constexpr auto MembersOf(const Cluster*) {
   using R = Cluster;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/io/machines.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/model/support.h"
@@ -234,6 +236,9 @@ PlanRows RowsOf(const Plan& plan, std::vector<MeasuredRow> rows, std::vector<int
   result.host_offsets = std::move(hosts);
   result.log_sd = 0.08;
   result.rows = std::move(rows);
+  for (const MeasuredRow& row : result.rows) {
+    if (row.log_spread && !result.spread) result.spread.emplace(result.model.facts());
+  }
   return result;
 }
 
@@ -382,7 +387,16 @@ TEST(PlanCost, GradientIsThatOfHalfTheCost) {
     Noise noise(6);
     const Point point = RandomPoint(&noise, 0.3);
     const std::vector<int> hosts = its.named_link ? std::vector<int>{100, 101} : std::vector<int>();
-    const PlanRows plan = RowsOf(its.plan, SpreadRows(its.plan, point, its.named_link), hosts);
+    std::vector<MeasuredRow> rows = SpreadRows(its.plan, point, its.named_link);
+    const PlanAnswer answer = Answer(FactsOf(its.plan), its.named_link, point, false);
+    const double log_spread = WorkerSpread(FactsOf(its.plan))
+                                  .Log(answer, std::exp(point[kWorkloadColumn + kStragglerSpread]));
+    rows[0].log_spread = log_spread + 0.2;
+    rows[1].log_spread = log_spread - 0.5;
+    PlanRows plan = RowsOf(its.plan, std::move(rows), hosts);
+    for (const double above : {-0.5, -0.05, 0.1, 4.0}) {
+      plan.stopped.push_back({9, answer.log_step + above});
+    }
     // The slower of two links is the one that was answered.
     const std::vector<double> values =
         its.named_link ? ValuesAt(point, {point[kLinkColumn] + 0.5, point[kLinkColumn]})
@@ -429,6 +443,57 @@ TEST(PlanCost, RowsTogetherAreRowsApart) {
       EXPECT_NEAR(together.Normal()[i], normal[i], 1e-9 * (1 + std::abs(normal[i])));
     }
   }
+}
+
+// -2 ln Phi by a table of the normal law, counted by distance where it is far.
+TEST(PlanCost, ARunThatWasStoppedIsABound) {
+  const Plan plan = OnNodes(2, 1, Strategy::kRing);
+  Noise noise(5);
+  const Point point = RandomPoint(&noise, 0.2);
+  const double log_step = Answer(FactsOf(plan), false, point, false).log_step;
+  const auto cost_at = [&](double b) {
+    PlanRows rows = RowsOf(plan, {});
+    rows.stopped = {{0, log_step - b * 0.08}};
+    return EvaluateCost(rows, ValuesAt(point)).cost();
+  };
+  EXPECT_NEAR(cost_at(0), Robust(std::sqrt(2 * std::log(2.0))), 1e-9);
+  EXPECT_NEAR(cost_at(1), Robust(std::sqrt(-2 * std::log(0.841344746))), 1e-8);
+  EXPECT_NEAR(cost_at(-1), Robust(std::sqrt(-2 * std::log(0.158655254))), 1e-8);
+  EXPECT_NEAR(cost_at(-3), Robust(std::sqrt(-2 * std::log(0.001349898))), 1e-6);
+  EXPECT_LT(cost_at(3), 0.003) << "a step that goes on for longer says no more";
+  EXPECT_EQ(cost_at(20), 0);
+  // Smooth where one form of Phi takes over from another.
+  EXPECT_NEAR(cost_at(-35.001) - cost_at(-35), cost_at(-35) - cost_at(-34.999), 1e-4);
+  EXPECT_NEAR(cost_at(-100) / cost_at(-200), 0.5, 0.01)
+      << "what contradicts by far by its distance";
+}
+
+// One device's steps differ as its workload does: by a tenth more or less counts as a third of a
+// standard deviation. Where a network is between, what is measured is the most that it can be.
+TEST(PlanCost, HowStepsDifferTellsOfTheWorkers) {
+  Noise noise(5);
+  const Point point = RandomPoint(&noise, 0.2);
+  const double sigma = std::exp(point[kWorkloadColumn + kStragglerSpread]);
+  const auto cost_at = [&](const Plan& plan, double more) {
+    const PlanAnswer answer = Answer(FactsOf(plan), false, point, false);
+    // All of one device's step is compute; 0.95 of a normal law is 1.645 above its median.
+    const double of_one = std::log(1.6448536 * sigma);
+    const double model = WorkerSpread(FactsOf(plan)).Log(answer, sigma);
+    if (plan.workers() == 1) {
+      EXPECT_NEAR(model, of_one, 1e-6);
+    } else {
+      EXPECT_LT(model, of_one) << "the slowest of several differs less, and compute is a part";
+    }
+    MeasuredRow row{0, answer.log_step, std::nullopt, model + more};
+    return EvaluateCost(RowsOf(plan, {row}), ValuesAt(point)).cost();
+  };
+  const Plan one = OnNodes(1, 1, Strategy::kNone);
+  const Plan ring = OnNodes(4, 2, Strategy::kRing);
+  EXPECT_NEAR(cost_at(one, 0), 0, 1e-9);
+  EXPECT_NEAR(cost_at(one, 0.3), Robust(1), 1e-9);
+  EXPECT_NEAR(cost_at(one, -0.3), Robust(1), 1e-9);
+  EXPECT_LT(cost_at(ring, 0.9), 0.003);
+  EXPECT_NEAR(cost_at(ring, -0.3), Robust(std::sqrt(-2 * std::log(0.158655254))), 1e-8);
 }
 
 TEST(PlanCost, OneRowHasNothingLeftOver) {
@@ -644,6 +709,191 @@ TEST(RowsOfAFit, ExposedSynchronisationCountsOnlyWhereWorkersWaitForEachOther) {
     EXPECT_EQ(a.cluster.calibration->parameters[i].value,
               b.cluster.calibration->parameters[i].value);
   }
+}
+
+// Steps as workers make them: each waits for the slowest of its own, and what crosses the network
+// differs for all together.
+Run Simulated(const SyntheticProblem& synthetic, const Plan& plan, double jitter, int steps,
+              Noise* noise) {
+  const WorkloadParameters<double>& workload = synthetic.truth().workloads.at("resnet50");
+  const StepTime<double> step = EvaluateStep(FactsOf(plan), synthetic.truth().cluster, workload);
+  const double compute = step.compute().si();
+  const double spread = workload.straggler_spread() * (step.forward + step.backward).si() /
+                        std::sqrt(plan.accumulation_steps);
+  std::vector<double> times;
+  for (int i = 0; i < steps; ++i) {
+    double slowest = -1e9;
+    for (int w = 0; w < plan.workers(); ++w) slowest = std::max(slowest, noise->Next());
+    times.push_back(compute + spread * slowest +
+                    step.exposed().si() * std::exp(jitter * noise->Next()));
+  }
+  std::sort(times.begin(), times.end());
+  double mean = 0;
+  for (const double time : times) mean += time / steps;
+  double squares = 0;
+  for (const double time : times) squares += std::pow(time - mean, 2);
+  const auto at = [&](double q) {
+    return Seconds(times[static_cast<std::size_t>(q * (steps - 1))]);
+  };
+  Run run;
+  run.workload = "resnet50";
+  run.device = kSyntheticDevice;
+  run.plan = plan;
+  run.step_time = Seconds(mean);
+  run.spread = {Seconds(std::sqrt(squares / (steps - 1))), at(0.5), at(0.95), at(0.99)};
+  return run;
+}
+
+Plan Wide(int nodes) { return AllreducePlan(Placement(static_cast<std::size_t>(nodes), 4), 24); }
+
+const ParameterEstimate& Spread(const CalibrationOutcome& outcome) {
+  const Calibration& calibration = *outcome.cluster.calibration;
+  const std::string scope = WorkloadScope("resnet50", kSyntheticDevice);
+  const std::optional<int> at = calibration.Find(scope, "straggler_spread");
+  return calibration.parameters[static_cast<std::size_t>(at.value())];
+}
+
+// What workers differ by is unknown from the mean times of one device, and known from how its steps
+// differ; forecasts of many workers know it then.
+TEST(SpreadAsData, OfOneDeviceTellsHowLongManyWait) {
+  for (const double sigma : {0.01, 0.1, 0.4}) {
+    Truth truth = PlausibleTruth();
+    truth.workloads = {{"resnet50", truth.workloads.at("resnet50")}};
+    truth.workloads["resnet50"].si[kStragglerSpread] = sigma;
+    SyntheticProblem synthetic(truth);
+    Noise noise(11);
+    for (const int batch : SyntheticBatches("resnet50")) {
+      synthetic.problem().runs.push_back(
+          Simulated(synthetic, AllreducePlan({1}, batch), 0, 60, &noise));
+    }
+    const CalibrationOutcome by_quantiles = Calibrate(synthetic.problem());
+    CalibrationProblem of_sd = synthetic.problem();
+    CalibrationProblem without = synthetic.problem();
+    for (auto& run : of_sd.runs) run.spread.p50 = std::nullopt;
+    for (auto& run : without.runs) run.spread = {};
+    const CalibrationOutcome by_sd = Calibrate(of_sd);
+    const CalibrationOutcome unknown = Calibrate(without);
+    for (const CalibrationOutcome* outcome : {&by_quantiles, &by_sd}) {
+      EXPECT_NEAR(std::log(Spread(*outcome).value / sigma), 0, 0.25) << sigma;
+      EXPECT_LT(Spread(*outcome).log_sd, 0.25);
+      EXPECT_EQ(Spread(*outcome).decided_by, DecidedBy::kData);
+    }
+    EXPECT_GT(Spread(unknown).log_sd, 0.5) << "mean times of one device say nothing of it";
+
+    const auto wait_of = [&](const CalibrationOutcome& outcome) {
+      return Predictor(outcome.cluster, *FindWorkload("resnet50"), std::nullopt, kSyntheticDevice)
+          .PredictStep(Wide(16))
+          .straggler_wait;
+    };
+    const Duration<> truly =
+        EvaluateStep(FactsOf(Wide(16)), truth.cluster, truth.workloads.at("resnet50"))
+            .straggler_wait;
+    EXPECT_NEAR(wait_of(by_sd) / truly, 1, 0.25) << sigma;
+    EXPECT_GT(std::abs(std::log(wait_of(unknown) / truly)), 0.5) << sigma;
+  }
+}
+
+// Where a network makes steps differ, that is not put on the workers, and the quantiles of a larger
+// job have both.
+TEST(SpreadAsData, WhatTheNetworkAddsIsTheNetworks) {
+  constexpr double kJitter = 0.3;
+  SyntheticProblem synthetic = OneWorkload();
+  Noise noise(12);
+  for (const int batch : SyntheticBatches("resnet50")) {
+    for (const Placement& placement :
+         std::vector<Placement>{{1}, {1, 1}, {4, 4}, Placement(4, 1), Placement(4, 4)}) {
+      synthetic.problem().runs.push_back(
+          Simulated(synthetic, AllreducePlan(placement, batch), kJitter, 100, &noise));
+    }
+  }
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  ASSERT_TRUE(outcome.IsUsable());
+  const double sigma = synthetic.truth().workloads.at("resnet50").si[kStragglerSpread];
+  EXPECT_NEAR(std::log(Spread(outcome).value / sigma), 0, 0.25);
+  ASSERT_TRUE(outcome.cluster.calibration->sync_jitter.has_value());
+  EXPECT_NEAR(*outcome.cluster.calibration->sync_jitter / kJitter, 1, 0.25);
+
+  const Predictor predictor(outcome.cluster, *FindWorkload("resnet50"), std::nullopt,
+                            kSyntheticDevice);
+  const Prediction p = predictor.Predict(Wide(16));
+  const auto wide = Simulated(synthetic, Wide(16), kJitter, 4000, &noise);
+  const auto above = [](const auto& p95, const auto& p50) { return p95 / p50 - 1; };
+  EXPECT_NEAR(above(p.p95, p.p50) / above(*wide.spread.p95, *wide.spread.p50), 1, 0.3);
+}
+
+TEST(SpreadAsData, ComesBackFromAFile) {
+  SyntheticProblem synthetic = OneWorkload();
+  Noise noise(13);
+  for (const Placement& placement : std::vector<Placement>{{1}, {1, 1}, {4, 4}}) {
+    synthetic.problem().runs.push_back(
+        Simulated(synthetic, AllreducePlan(placement, 32), 0.2, 50, &noise));
+  }
+  const Cluster fitted = Calibrate(synthetic.problem()).cluster;
+  const Cluster read = ParseCluster(FormatCluster(fitted), "fitted.yaml");
+  EXPECT_EQ(read.calibration->sync_jitter, fitted.calibration->sync_jitter);
+  EXPECT_TRUE(read.calibration->sync_jitter.has_value());
+}
+
+// ---- Runs that were stopped.
+
+TEST(StoppedRuns, AreBounds) {
+  SyntheticProblem synthetic = OneWorkload();
+  Noise noise(14);
+  for (const int batch : SyntheticBatches("resnet50")) {
+    for (const Placement& placement : std::vector<Placement>{{1}, {1, 1}, {1, 1, 1}}) {
+      synthetic.Add("resnet50", AllreducePlan(placement, batch), 0.03 * noise.Next());
+    }
+  }
+  const auto with = [&](double times) {
+    CalibrationProblem problem = synthetic.problem();
+    auto run = problem.runs.back();
+    run.plan = Wide(16);
+    run.stopped = true;
+    run.step_time = synthetic.TrueStep("resnet50", run.plan) * times;
+    for (int i = 0; i < 3; ++i) problem.runs.push_back(run);
+    return Calibrate(problem);
+  };
+  const auto forecast = [&](const CalibrationOutcome& outcome) {
+    return Predictor(outcome.cluster, *FindWorkload("resnet50"), std::nullopt, kSyntheticDevice)
+        .PredictStep(Wide(16))
+        .total()
+        .si();
+  };
+  const CalibrationOutcome without = Calibrate(synthetic.problem());
+  const CalibrationOutcome early = with(0.3);
+  const CalibrationOutcome late = with(3);
+  ASSERT_TRUE(late.IsUsable());
+  EXPECT_NEAR(forecast(early) / forecast(without), 1, 0.02)
+      << "it was stopped far too soon to tell";
+  EXPECT_GT(forecast(late) / forecast(without), 1.5) << "it went on for longer than was believed";
+  EXPECT_NEAR(early.mape, without.mape, 0.005) << "no time was missed";
+  EXPECT_EQ(early.residuals.back().log_ratio, 0);
+  EXPECT_GT(late.residuals.back().log_ratio, 0);
+  EXPECT_EQ(early.cluster.calibration->range.max_nodes, 3) << "no step was seen on 16 nodes";
+}
+
+TEST(StoppedRuns, AloneTeachNothing) {
+  SyntheticProblem synthetic = OneWorkload();
+  synthetic.Add("resnet50", AllreducePlan({1, 1}, 32));
+  synthetic.problem().runs.back().stopped = true;
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  EXPECT_EQ(outcome.status, CalibrationOutcome::Status::kNoRuns);
+  EXPECT_NE(outcome.message.find("stopped before a step ended"), std::string::npos);
+}
+
+// A workload of which every run was stopped is believed as before, and longer than that.
+TEST(StoppedRuns, OfOneWorkloadLeaveTheOthersAlone) {
+  SyntheticProblem synthetic(PlausibleTruth());
+  for (const Placement& placement : std::vector<Placement>{{1}, {1, 1}, {1, 1, 1}}) {
+    synthetic.Add("resnet50", AllreducePlan(placement, 32));
+  }
+  synthetic.Add("bert_base", AllreducePlan({1}, 8));
+  synthetic.problem().runs.back().stopped = true;
+  synthetic.problem().runs.back().step_time = Seconds(60.0);
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+  ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+  EXPECT_GT(outcome.residuals.back().predicted, Seconds(30.0));
+  EXPECT_LT(outcome.mape, 0.02);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ namespace stepcast {
 namespace {
 
 using program::ExpectError;
+using program::ExpectText;
 using program::Json;
 using program::JsonOf;
 using program::Words;
@@ -90,6 +91,39 @@ TEST(CalibrateReport, ContradictoryRunsBehaveLikeTheirLinks) {
   EXPECT_NE(causes[3].find("1 Gbit/s"), std::string::npos) << causes[3];
   EXPECT_NE(causes[4].find("100 Mbit/s"), std::string::npos) << causes[4];
   EXPECT_EQ(causes[2], "") << "the run on one node is in order";
+}
+
+TEST(CalibrateReport, TellsOfRunsThatWereStoppedAndOfSpreads) {
+  const TempFolder folder;
+  const std::string head = kHeader.substr(0, kHeader.size() - 1) + ",p50_s,p95_s\n";
+  const std::string runs =
+      folder.Write("runs.csv", head +
+                                   "resnet50,rtx_4090,1,0,none,128,0.2,0.2,0.21\n"
+                                   "resnet50,rtx_4090,1-1,0,ring,128,1.3,1.3,1.6\n"
+                                   "resnet50,rtx_4090,1-1-1-1,0,ring,128,>0.1,,\n"
+                                   "resnet50,rtx_4090,1-1-1-1,0,ring,128,>30,,\n");
+  const Words fit = {"calibrate", "--cluster", "ufrgs-tupi", "--runs", runs};
+  ExpectText(fit, {"2 of the runs were stopped before a step ended: steps there are longer",
+                   "what synchronisation takes differs by"});
+  const Json report = JsonOf(fit);
+  EXPECT_GT(report.at("sync_jitter"), 0.05);
+  EXPECT_LT(report.at("mape"), 0.05) << "what was stopped has no error";
+  EXPECT_TRUE(report.at("suspects").empty());
+  const Words judge = {"evaluate", "--cluster",  "ufrgs-tupi", "--runs",
+                       runs,       "--group-by", "nodes"};
+  const Json judged = JsonOf(judge + Words{"--rows"});
+  EXPECT_EQ(judged.at("overall").at("runs"), 2);
+  EXPECT_EQ(judged.at("overall").at("stopped_runs"), 2);
+  EXPECT_EQ(judged.at("overall").at("stopped_forecast_longer"), 1);
+  EXPECT_EQ(judged.at("groups").at(2).at("name"), "4");
+  EXPECT_TRUE(judged.at("groups").at(2).at("mape").is_null());
+  EXPECT_EQ(judged.at("rows").at(1).at("stopped"), false);
+  EXPECT_EQ(judged.at("rows").at(3).at("stopped"), true);
+  ExpectText(judge, {"> 30 s", "Of 2 runs that were stopped before a step ended, 1 would have"});
+  const std::string none =
+      folder.Write("none.csv", kHeader + "resnet50,rtx_4090,1-1,0,ring,128,>30\n");
+  ExpectError({"evaluate", "--cluster", "ufrgs-tupi", "--runs", none},
+              {"holds no run of which a step ended"});
 }
 
 TEST(CalibrateReport, SaysWhatTheRunsCouldNotShow) {

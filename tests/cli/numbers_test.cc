@@ -732,7 +732,8 @@ TEST(Numbers, OfAFitItsCheckAndItsErrors) {
                        {"/iterations", outcome.iterations},
                        {"/mape", outcome.mape},
                        {"/residual_log_sd", calibration.residual_log_sd},
-                       {"/repeat_log_sd", Or(calibration.repeat_log_sd)}};
+                       {"/repeat_log_sd", Or(calibration.repeat_log_sd)},
+                       {"/sync_jitter", Or(calibration.sync_jitter)}};
   EXPECT_NEAR(outcome.mape, mape, 1e-12);
   for (const auto& [scope, scatter] : calibration.scatter) {
     table["/scatter/" + scope + "/compute"] = scatter.compute;
@@ -848,7 +849,8 @@ TEST(Numbers, EvaluateForecastsEachPlanFieldByField) {
                   {{"/predicted_step_time_s", p.step_time.in(kSeconds)},
                    {"/low_s", p.low.in(kSeconds)},
                    {"/high_s", p.high.in(kSeconds)},
-                   {"/measured_step_time_s", runs[i].step_time.in(kSeconds)}});
+                   {"/measured_step_time_s", runs[i].step_time.in(kSeconds)},
+                   {"/stopped", false}});
     const double error = p.step_time / runs[i].step_time - 1;
     bias += error / static_cast<double>(runs.size());
     errors.push_back(std::abs(error));
@@ -871,6 +873,8 @@ TEST(Numbers, EvaluateForecastsEachPlanFieldByField) {
   EXPECT_NEAR(overall.at("median_ape"), quantile(0.5), 1e-12);
   EXPECT_NEAR(overall.at("p90_ape"), quantile(0.9), 1e-12);
   EXPECT_NEAR(overall.at("coverage90"), covered, 1e-12);
+  EXPECT_EQ(overall.at("stopped_runs"), 0);
+  EXPECT_EQ(overall.at("stopped_forecast_longer"), 0);
 }
 
 }  // namespace

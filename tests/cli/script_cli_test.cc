@@ -97,9 +97,9 @@ TEST_F(ScriptCli, QuantilesAreThoseOfTheTimedSteps) {
     const char* column;
     double ms;
   } expected[] = {{"step_time_s", "step_time_s", 1010.0 / 12},
-                  {"p50_s", "step_p50_s", 72.5},
-                  {"p95_s", "step_p95_s", 181.15},
-                  {"p99_s", "step_p99_s", 193.03}};
+                  {"p50_s", "p50_s", 72.5},
+                  {"p95_s", "p95_s", 181.15},
+                  {"p99_s", "p99_s", 193.03}};
   for (const auto& e : expected) {
     EXPECT_NEAR(run[e.key].get<double>(), 1e-3 * e.ms, 1e-12) << e.key;
     const std::string field = table.rows().at(0).fields[table.RequiredColumn(e.column)];
@@ -146,9 +146,24 @@ TEST_F(ScriptCli, WhatDoesNotFinishOrFailsIsToldAndTheRestIsKept) {
   const std::string problem = json["runs"][2]["problem"].get<std::string>();
   EXPECT_NE(problem.find("exit code 3 after 0 steps"), std::string::npos) << problem;
   EXPECT_NE(problem.find("out of memory"), std::string::npos) << problem;
-  EXPECT_EQ(ReadRuns(runs_).size(), 1U);
-  ExpectText(Probe(options, command),
-             {"> ", "unfinished", "failed", "taken over", "know no bounds yet"}, 1);
+  // What is known of it is written, and it is tried again.
+  const std::vector<stepcast::Run> runs = ReadRuns(runs_);
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_FALSE(runs[0].stopped);
+  EXPECT_TRUE(runs[0].spread.p95.has_value());
+  EXPECT_TRUE(runs[1].stopped);
+  EXPECT_NEAR(runs[1].step_time.in(kSeconds), bound, 1e-5 * bound);
+  EXPECT_FALSE(runs[1].spread.p50.has_value());
+  ExpectText(Probe(options, command), {"> ", "unfinished", "failed", "taken over"}, 1);
+  EXPECT_EQ(ReadRuns(runs_).size(), 3U);
+}
+
+// The time until a first step is mostly not a step's.
+TEST_F(ScriptCli, WhatNeverStepsHasNoBound) {
+  const std::string training = folder_.Write("loads.sh", "sleep 1000\n");
+  const Json json = Answer(kShort + kPattern + Words{"--run-limit", "0.3 s"}, {"sh", training}, 1);
+  EXPECT_EQ(json["runs"][0]["outcome"], "unfinished");
+  EXPECT_TRUE(json["runs"][0]["bound_s"].is_null());
 }
 
 TEST_F(ScriptCli, TooFewStepsAreSaid) {

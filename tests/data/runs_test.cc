@@ -240,6 +240,53 @@ TEST(Runs, WhatNoSingleFieldCanKnow) {
   }
 }
 
+// ---- How steps differ, and runs that were stopped.
+
+TEST(Runs, ColumnsOfTheSpread) {
+  const std::string text = kHeader +
+                           ",step_time_sd_s,p50_s,p95_s,p99_s\n"
+                           "resnet50,t4,1,0,none,32,0.5,0.02,,,\n"
+                           "resnet50,t4,1,0,none,32,0.5,,0.49,0.55,0.6\n"
+                           "resnet50,t4,1,0,none,32,>1800,,,,\n";
+  const Runs runs = Parse(text);
+  ASSERT_EQ(runs.size(), 3U);
+  EXPECT_EQ(runs[0].spread.sd, Seconds(0.02));
+  EXPECT_FALSE(runs[0].spread.p50.has_value());
+  EXPECT_FALSE(runs[0].stopped);
+  EXPECT_FALSE(runs[1].spread.sd.has_value());
+  EXPECT_EQ(runs[1].spread.p50, Seconds(0.49));
+  EXPECT_EQ(runs[1].spread.p95, Seconds(0.55));
+  EXPECT_EQ(runs[1].spread.p99, Seconds(0.6));
+  EXPECT_TRUE(runs[2].stopped);
+  EXPECT_EQ(runs[2].step_time, Seconds(1800.0));
+  EXPECT_EQ(FormatRuns(runs), text);
+}
+
+TEST(Runs, WhatASpreadCannotBe) {
+  const struct {
+    const char* row;
+    const char* says;
+  } cases[] = {
+      {"0.5,,,0.6,", "runs.csv:2: p95_s: '0.6' tells no spread without the median; allowed: p50_s"},
+      {"0.5,,,,0.6", "runs.csv:2: p99_s: '0.6' tells no spread without the median; allowed: p50_s"},
+      {"0.5,,0.5,0.4,", "runs.csv:2: p95_s: '0.4' is shorter than p50_s; allowed: at least 0.5"},
+      {"0.5,,0.5,,0.4", "runs.csv:2: p99_s: '0.4' is shorter than p50_s; allowed: at least 0.5"},
+      {"0.5,,0.5,0.7,0.6", "runs.csv:2: p99_s: '0.6' is shorter than p95_s; allowed: at least 0.7"},
+      {"0.5,-1,,,", "runs.csv:2: step_time_sd_s: '-1' is out of range"},
+      {"0.5,,0,,", "runs.csv:2: p50_s: '0' is out of range"},
+      {">,,,,", "runs.csv:2: step_time_s: is empty"},
+      {"> x,,,,", "runs.csv:2: step_time_s: ' x' is not a number"},
+      {">>5,,,,", "runs.csv:2: step_time_s: '>5' is not a number"},
+      {"<5,,,,", "runs.csv:2: step_time_s: '<5' is not a number"},
+      {">5,0.1,,,", "runs.csv:2: step_time_sd_s: '0.1' is that of a step, and the run was stopped"},
+      {">5,,4,,", "runs.csv:2: p50_s: '4' is that of a step, and the run was stopped"}};
+  for (const auto& c : cases) {
+    const std::string text =
+        kHeader + ",step_time_sd_s,p50_s,p95_s,p99_s\nresnet50,t4,1,0,none,32," + c.row + "\n";
+    EXPECT_TRUE(Says(ErrorOf([&] { Parse(text); }), c.says)) << c.row;
+  }
+}
+
 TEST(Runs, ReadAndWriteAFile) {
   const TempFolder folder;
   const std::string text = kHeader +
@@ -299,7 +346,14 @@ Run AnyRun() {
   run.plan.local_batch = *rc::gen::inRange(1, 100'000'000);
   run.step_time = Seconds(Positive(1e4));
   if (Coin()) run.plan.accumulation_steps = *rc::gen::inRange(1, 1'000'000);
-  if (Coin()) run.exposed_sync = run.step_time * Positive(1);
+  run.stopped = Coin();
+  if (!run.stopped && Coin()) run.exposed_sync = run.step_time * Positive(1);
+  if (!run.stopped && Coin()) run.spread.sd = run.step_time * Positive(1);
+  if (!run.stopped && Coin()) {
+    run.spread.p50 = run.step_time;
+    if (Coin()) run.spread.p95 = run.step_time * (1 + Positive(1));
+    if (Coin()) run.spread.p99 = run.step_time * (2 + Positive(1));
+  }
   if (Coin()) run.plan.link.bandwidth = GigabitsPerSecond(Positive(1e3));
   if (TraitsOf(run.plan.strategy).may_have_servers() && Coin()) {
     run.plan.server_link.bandwidth = GigabitsPerSecond(Positive(1e3));
@@ -343,6 +397,11 @@ RC_GTEST_PROP(Runs, WhatIsWrittenIsRead, ()) {
     RC_ASSERT(a.plan.strategy == b.plan.strategy);
     RC_ASSERT(a.plan.servers == b.plan.servers);
     RC_ASSERT(a.plan.local_batch == b.plan.local_batch);
+    RC_ASSERT(a.stopped == b.stopped);
+    RC_ASSERT(Near(a.spread.sd, b.spread.sd));
+    RC_ASSERT(Near(a.spread.p50, b.spread.p50));
+    RC_ASSERT(Near(a.spread.p95, b.spread.p95));
+    RC_ASSERT(Near(a.spread.p99, b.spread.p99));
     RC_ASSERT(a.plan.accumulation_steps == b.plan.accumulation_steps);
     RC_ASSERT(a.step_time == b.step_time);
     RC_ASSERT(a.exposed_sync == b.exposed_sync);

@@ -62,6 +62,31 @@ class Calibrations(unittest.TestCase):
         self.assertEqual(caught.exception.key, "workload")
         with self.assertRaises(stepcast.InputError):
             stepcast.calibrate(cluster, [stepcast.Run("resnet50", "t4", stepcast.Plan(), -1.0)])
+        for spread in ("step_time_sd_s", "p50_s", "p95_s", "p99_s"):
+            with self.assertRaisesRegex(stepcast.InputError, spread):
+                stepcast.calibrate(cluster, [stepcast.Run(
+                    "resnet50", "t4", stepcast.Plan(), 1.0, **{spread: float("nan")})])
+
+    def test_learns_from_spreads_and_stopped_runs(self):
+        cluster = stepcast.read_cluster("gce-t4")
+        one = stepcast.Plan(local_batch=32)
+
+        def spread_of(runs):
+            fitted = stepcast.calibrate(cluster, runs)
+            return next(p for p in fitted.cluster.parameters
+                        if p.name == "straggler_spread").value
+        narrow = stepcast.Run("resnet50", "t4", one, 0.3, step_time_sd_s=0.003)
+        wide = stepcast.Run("resnet50", "t4", one, 0.3, p50_s=0.29, p95_s=0.4, p99_s=0.45)
+        self.assertEqual((wide.p50_s, wide.p95_s, wide.p99_s, narrow.step_time_sd_s),
+                         (0.29, 0.4, 0.45, 0.003))
+        self.assertGreater(spread_of([wide]), 5 * spread_of([narrow]))
+        stopped = stepcast.Run("resnet50", "t4", stepcast.Plan(placement=[1] * 8, local_batch=32),
+                               60.0, stopped=True)
+        self.assertTrue(stopped.stopped)
+        outcome = stepcast.calibrate(cluster, [narrow, stopped])
+        self.assertGreater(outcome.predicted_s[1], 10)
+        self.assertIn("stopped before a step ended",
+                      stepcast.calibrate(cluster, [stopped]).message)
         self.assertFalse(stepcast.calibrate(cluster, []).usable)
         self.assertIsNone(stepcast.calibrate(cluster, []).cluster)
 
