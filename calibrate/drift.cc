@@ -84,7 +84,8 @@ struct CheckedPlan {
   std::vector<double> log_steps;  // ln(s), as measured
 
   void SetScatter(double fitted, const PlanState& state) {
-    scatter = fitted * std::max(kLeastSd, belief->ScatterAt(state.answer.sync_share));
+    scatter =
+        fitted * std::max(kLeastSd, belief->ScatterOf(model.facts(), state.answer.sync_share));
   }
 };
 

@@ -24,9 +24,8 @@ void FindSeparatingRun(const BelievedModel& model, const std::vector<Plan>& cand
   double least = covariance(position, position) * kWorthARun * kWorthARun;
   for (const Plan& plan : candidates) {
     const BelievedModel::Answer answer = model.Evaluate(plan);
-    const double scatter = model.belief().ScatterAt(answer.sync_share);
-    const double after =
-        CovarianceAfter(covariance, answer.gradient, scatter * scatter)(position, position);
+    const double noise = answer.scatter * answer.scatter;
+    const double after = CovarianceAfter(covariance, answer.gradient, noise)(position, position);
     if (after >= least) continue;
     least = after;
     ambiguity->separating = plan;

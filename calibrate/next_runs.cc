@@ -81,7 +81,7 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
     all.push_back(std::move(candidate));
   }
   const BelievedModel::Answer goal = model.Evaluate(target);
-  const double scatter = Square(model.belief().ScatterAt(goal.sync_share));
+  const double scatter = Square(goal.scatter);
   const auto variance = [&](const Eigen::MatrixXd& covariance, const CalibratedRange& measured) {
     return goal.gradient.dot(covariance * goal.gradient) + scatter +
            Square(DiscrepancyOf(target, measured, scope));
@@ -99,8 +99,8 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
         gains.push_back(0);
         continue;
       }
-      const double noise = Square(model.belief().ScatterAt(c.answer.sync_share)) +
-                           Square(DiscrepancyOf(c.plan, measured, scope));
+      const double noise =
+          Square(c.answer.scatter) + Square(DiscrepancyOf(c.plan, measured, scope));
       const Eigen::VectorXd product = covariance * c.answer.gradient;
       const double known =
           Square(goal.gradient.dot(product)) / (c.answer.gradient.dot(product) + noise);
@@ -118,8 +118,8 @@ NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
       if (chosen == nullptr || all[i].device_seconds < chosen->device_seconds) chosen = &all[i];
     }
     chosen->chosen = true;
-    const double noise = Square(model.belief().ScatterAt(chosen->answer.sync_share)) +
-                         Square(DiscrepancyOf(chosen->plan, measured, scope));
+    const double noise =
+        Square(chosen->answer.scatter) + Square(DiscrepancyOf(chosen->plan, measured, scope));
     const Eigen::MatrixXd after = CovarianceAfter(covariance, chosen->answer.gradient, noise);
     measured = Extended(measured, model.cluster(), chosen->plan, scope);
     now = variance(after, measured);

@@ -201,14 +201,14 @@ double Predictor::Active::LogSd(const PlanGradient& gradient, const Belief& beli
   return std::sqrt(std::max(0.0, variance));
 }
 
-void Predictor::SetInterval(const Plan& plan, const PlanAnswer& answer, const Active& active,
-                            Prediction* prediction) const {
+void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
+                            const Active& active, Prediction* prediction) const {
   const StepTime<double>& step = prediction->breakdown;
   const Duration<> shown = step.exposed() + step.straggler_wait;
   // How much worse the profile knows this batch than the one that the parameters stand for.
   const double profile_log_sd = profile_ ? profile_->ExtraLogSd(plan.local_batch) : 0;
   prediction->parameter_log_sd = active.LogSd(answer.log_step_gradient, belief_);
-  prediction->scatter_log_sd = belief_.ScatterAt(shown / prediction->step_time);
+  prediction->scatter_log_sd = belief_.ScatterOf(facts, shown / prediction->step_time);
   prediction->discrepancy_log_sd = std::hypot(
       profile_log_sd,
       Discrepancy(plan, cluster_.calibration ? cluster_.calibration->range : CalibratedRange(),
@@ -236,7 +236,7 @@ Prediction Predictor::Predict(const Plan& plan) const {
   prediction.step_time = prediction.breakdown.total();
 
   const PlanAnswer answer = PlanModel(facts).Answer(active.values, Derivatives::kAll);
-  SetInterval(plan, answer, active, &prediction);
+  SetInterval(plan, facts, answer, active, &prediction);
   SetQuantiles(facts, terms, workload, &prediction);
   prediction.throughput = CountedSamples(plan) / prediction.step_time;
   prediction.traffic = CountTraffic(ResolvedPlan(plan, facts), facts.gradient);

@@ -78,8 +78,8 @@ class Predictor {
  private:
   struct Active;  // the parameters that one plan uses: predictor/active.h
   Active ActiveParameters(const Plan& plan) const;
-  void SetInterval(const Plan& plan, const PlanAnswer& answer, const Active& active,
-                   Prediction* prediction) const;
+  void SetInterval(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
+                   const Active& active, Prediction* prediction) const;
   StepFacts Facts(const Plan& plan, const Active& active, std::string* why = nullptr) const;
   void CheckPlan(const Plan& plan) const;
   void SetQuantiles(const StepFacts& facts, const StepTerms<double>& terms,

@@ -465,7 +465,8 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
   const double of_parameters = Variance(scratch);
   const std::string scope = WorkloadScope(start.workload().name, start.device());
   const double beyond = Discrepancy(plan, range, range.BatchesOf(scope));
-  const double of_step = start.belief().ScatterAt(answer.sync_share) * (scatter / start_scatter);
+  const double of_step = start.belief().ScatterOf(observed.model.facts(), answer.sync_share) *
+                         (scatter / start_scatter);
   said.surprise = said.log_ratio / std::sqrt(of_parameters + of_step * of_step + beyond * beyond);
   // And once more, as far as the formula is off for this plan: what its rows have in common.
   const double variance = scatter * scatter;

@@ -146,6 +146,10 @@ Belief::Belief(const Cluster& cluster, const Workload& workload, const std::opti
   values_ = PlanParameters::FromLogs(log_values_.data(), &log_values_[kWorkloadOffset], nullptr);
 }
 
+double Belief::ScatterOf(const StepFacts& facts, double sync_share) const {
+  return std::hypot(ScatterAt(sync_share), internal::LossScatter(facts) * sync_share);
+}
+
 double Belief::StatedShareLogSd(const LinkFacts& link, const LinkFacts& server_link) const {
   double log_sd = 0;
   for (const LinkFacts* stated : {&link, &server_link}) {

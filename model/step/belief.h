@@ -33,6 +33,7 @@
 namespace stepcast {
 
 class ProfiledCompute;
+struct StepFacts;
 
 // Where a parameter's value comes from; kStated: somebody fixed it.
 enum class Origin { kFitted, kFittedPrior, kPrior, kStated, kTransferred };
@@ -71,6 +72,8 @@ class Belief {
   double ScatterAt(double sync_share) const {
     return scatter_ ? scatter_->At(sync_share) : total_scatter_;
   }
+  // The same of a plan, with what losses add.
+  double ScatterOf(const StepFacts& facts, double sync_share) const;
   // The same of one step against the next, by what its workers share, where it was told apart from
   // how runs differ; `exposed_share` is that of the exposed synchronisation, without the wait.
   std::optional<double> JitterAt(double exposed_share) const {

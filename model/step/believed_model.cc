@@ -43,9 +43,10 @@ StepFacts BelievedModel::Facts(const Plan& plan) const {
 
 BelievedModel::Answer BelievedModel::Evaluate(const Plan& plan) const {
   const Belief::AtHosts hosts = belief_.SlowestOf(plan.hosts);
-  const PlanAnswer answer =
-      PlanModel(Facts(plan)).Answer(belief_.ParametersAt(hosts), Derivatives::kAll);
+  const PlanModel model(Facts(plan));
+  const PlanAnswer answer = model.Answer(belief_.ParametersAt(hosts), Derivatives::kAll);
   Answer result{answer.log_step, answer.sync_share,
+                belief_.ScatterOf(model.facts(), answer.sync_share),
                 Eigen::VectorXd::Zero(static_cast<long>(belief_.log_values().size()))};
   for (int i = 0; i < Belief::kHostOffset; ++i) {
     result.gradient[i] = answer.log_step_gradient[static_cast<std::size_t>(i)];

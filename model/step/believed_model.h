@@ -30,6 +30,7 @@ class BelievedModel {
   struct Answer {
     double log_step = 0;       // ln(s)
     double sync_share = 0;     // exposed synchronisation and wait, as a share of the step
+    double scatter = 0;        // standard deviation of ln(measured / predicted) of one step
     Eigen::VectorXd gradient;  // of log_step, by the belief's ln(SI value)
   };
 

@@ -10,8 +10,14 @@
 #include "data/record/link_path.h"
 #include "data/record/plan.h"
 #include "data/units/quantity.h"
+#include "model/network/congestion.h"
 
 namespace stepcast {
+
+// Where packets are lost, what a step exchanges is good to this (standard deviation of ln): rings
+// and servers of a shaped network, 0.1 to 1 % of loss, lie 5 % off in the median and up to 25 %, and
+// repeats of one differ by 8 to 20 %.
+inline constexpr double kLossScatter = 0.12;
 
 struct Bucket;
 struct Cluster;
@@ -119,6 +125,18 @@ inline double SpreadOfStep(const StepFacts& facts) {
 // Whether an exchange leaves the node: servers are behind its link wherever they live.
 inline bool LeavesNode(const StepFacts& facts) {
   return facts.nodes > 1 || UsesServers(facts.strategy);
+}
+
+// Standard deviation of ln(measured / predicted) that losses add, as a share of the exposed
+// exchange: nothing where a step loses no packet, kLossScatter where it loses many.
+inline double LossScatter(const StepFacts& facts) {
+  const auto loses = [](const LinkFacts& link) { return link.loss.value_or(0) > 0; };
+  if (!loses(facts.link) && !loses(facts.server_link)) return 0;
+  if (!LeavesNode(facts)) return 0;
+  const LinkFacts link = ExchangeLink(facts);
+  if (link.rdma()) return 0;
+  const double lost = link.loss.value_or(0) * (facts.gradient / Bytes(kSegmentBytes));
+  return kLossScatter * lost / (1 + lost);
 }
 
 }  // namespace internal

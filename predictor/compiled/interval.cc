@@ -422,7 +422,7 @@ void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, const Stage
       Discrepancy({query.workers, query.nodes, query.devices_per_node, query.local_batch}, s.range,
                   s.batches, [&](int count) { return parts.Doublings(count); });
   const double beyond = profile_sd * profile_sd + discrepancy * discrepancy;
-  const double scatter = s.belief.ScatterAt(shown / step);
+  const double scatter = s.belief.ScatterOf(f, shown / step);
   const double share_log_sd = s.belief.StatedShareLogSd(f.link, f.server_link);
   const auto variance = [&](const Gradient& by) {
     const double by_share = by[kShareColumn] * share_log_sd;

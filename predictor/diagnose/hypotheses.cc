@@ -186,7 +186,7 @@ Forecast Forecaster::StepOf(const Measurement& measurement, const Hypothesis& hy
   forecast.log_value = answer.log_step;
   forecast.parts = answer.step;
   forecast.log_sd = step_log_sd_.value_or(std::hypot(
-      predictor_.belief().ScatterAt(answer.sync_share),
+      predictor_.belief().ScatterOf(facts, answer.sync_share),
       Discrepancy(plan, calibration ? calibration->range : none, predictor_.calibrated_batches())));
   forecast.gradient = VectorXd::Zero(mean_.size());
   for (int i = 0; i < Belief::kHostOffset; ++i) {

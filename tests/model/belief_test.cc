@@ -15,6 +15,7 @@
 #include "data/workloads/catalog.h"
 #include "model/compute/sheet_compute.h"
 #include "model/step/priors.h"
+#include "model/step/step_facts.h"
 #include "tests/support/devices.h"
 #include "tests/support/input_error.h"
 
@@ -191,6 +192,40 @@ TEST(BeliefWithItsOwnRuns, ScattersAsItDoes) {
   EXPECT_DOUBLE_EQ(at("resnet50", 1), 0.4);
   EXPECT_DOUBLE_EQ(at("resnet50", 0.5), std::hypot(0.015, 0.2));
   EXPECT_DOUBLE_EQ(at("vgg16", 1), 0.2) << "another workload scatters as all do";
+}
+
+// Of the exchange, where it crosses a lossy network with TCP and loses packets at all.
+TEST(BeliefWithItsOwnRuns, ScattersMoreByLosses) {
+  Builder b;
+  b.Add("workload resnet50 on t4", "sample_time", 5);
+  b.calibration.residual_log_sd = 0.05;
+  const Belief belief(b.AsCluster(), Resnet50(), T4(), "t4");
+  StepFacts facts;
+  facts.nodes = 2;
+  facts.workers = 2;
+  facts.gradient = Bytes(1448e3);  // 1000 packets
+  const auto added = [&](double share) {
+    const double all = belief.ScatterOf(facts, share);
+    return std::sqrt(all * all - 0.05 * 0.05);
+  };
+  EXPECT_EQ(belief.ScatterOf(facts, 1), 0.05) << "no loss";
+  facts.link.loss = 0.01;
+  EXPECT_NEAR(added(1), 0.12 * 10 / 11, 1e-9);
+  EXPECT_NEAR(added(0.5), 0.06 * 10 / 11, 1e-9);
+  EXPECT_EQ(belief.ScatterOf(facts, 0), 0.05) << "compute loses nothing";
+  facts.link.loss = 1e-6;
+  EXPECT_NEAR(added(1), 0.12e-3, 1e-6) << "one step of a thousand loses a packet";
+  facts.link.loss = 0.01;
+  facts.link.transport = Transport::kRdma;
+  EXPECT_EQ(belief.ScatterOf(facts, 1), 0.05) << "cards send again by themselves";
+  facts.link.transport = Transport::kTcp;
+  facts.nodes = 1;
+  EXPECT_EQ(belief.ScatterOf(facts, 1), 0.05) << "nothing crosses the network";
+  facts.strategy = Strategy::kPsSync;
+  facts.servers = 1;
+  facts.link.loss.reset();
+  facts.server_link.loss = 0.01;
+  EXPECT_NEAR(added(1), 0.12 * 10 / 11, 1e-9) << "servers are behind their own link";
 }
 
 // ---- From the device's speed: c(d) = sheet(d) / v_d.
