@@ -14,6 +14,7 @@
 #include "calibrate/scatter.h"
 #include "calibrate/slow_hosts.h"
 #include "calibrate/starting_point.h"
+#include "data/plan/check_spread.h"
 #include "data/record/input_error.h"
 #include "data/values/size_limits.h"
 #include "model/statistics/normal.h"
@@ -50,29 +51,38 @@ struct ScatterRows {
   std::map<int, std::vector<ScatterRow>> of;  // by the workload's offset
 };
 
-// What synchronisation adds to how steps differ, of the rows that state how they do: the root mean
-// square of what is left of their spread beside that of the workers, where a share of the step is
-// synchronisation.
+// What synchronisation adds to how steps differ, of the rows that state how they do: of what is
+// left of their spread beside that of the workers, in logarithms, the slope by the exposed share,
+// drawn towards what is believed as if one more row had shown it. Rows that hardly synchronise thus
+// say little.
 std::optional<double> SyncJitter(const std::vector<PlanRows>& plans,
                                  const std::vector<double>& values) {
+  constexpr double kBelieved = 0.1;
+  constexpr double kBelievedAt = 0.3;
+  constexpr double kMost = 1;  // beyond, it is not the same exchange any more
+  const auto square = [](double x) { return x * x; };
   const double q95 = NormalQuantile(0.95);
-  double squares = 0;
-  double shares = 0;
+  bool any = false;
+  double squares = square(square(kBelievedAt)) * square(kBelieved);
+  double weights = square(square(kBelievedAt));
   for (const PlanRows& plan : plans) {
     if (!plan.spread || plan.spread->is_all()) continue;
     const auto blocks = BlocksOf(plan, values.data());
     const PlanAnswer answer = AnswerAt(plan, blocks.data(), Derivatives::kNone);
     const double of_workers =
         std::exp(plan.spread->Log(answer, std::exp(blocks[1][kStragglerSpread])));
-    const double share = answer.step.exposed() / answer.step.total();
+    const double share = square(answer.step.exposed() / answer.step.total());
     for (const MeasuredRow& row : plan.rows) {
       if (!row.log_spread) continue;
-      const double all = std::exp(*row.log_spread);
-      squares += std::max(0.0, all * all - of_workers * of_workers) / (q95 * q95);
-      shares += share * share;
+      any = true;
+      const double left =
+          square(std::log1p(std::exp(*row.log_spread))) - square(std::log1p(of_workers));
+      squares += share * std::max(0.0, left) / square(q95);
+      weights += square(share);
     }
   }
-  return shares > 0 ? std::optional<double>(std::sqrt(squares / shares)) : std::nullopt;
+  if (!any) return std::nullopt;
+  return std::min(kMost, std::sqrt(squares / weights));
 }
 
 ScatterRows MakeScatterRows(const std::vector<PlanRows>& plans,
@@ -88,22 +98,12 @@ ScatterRows MakeScatterRows(const std::vector<PlanRows>& plans,
 }
 
 void CheckTimes(const Run& run) {
-  const auto fail = [&](const char* column, double seconds, const char* allowed) {
-    throw InputError({run.place.file, run.place.line, column}, std::to_string(seconds),
-                     "is no time of a step", allowed);
-  };
   const double seconds = run.step_time.in(kSeconds);
-  if (!std::isfinite(seconds) || seconds <= 0)
-    fail("step_time_s", seconds, "a finite time above 0");
-  const std::pair<const char*, std::optional<Duration<>>> parts[] = {
-      {"step_time_sd_s", run.spread.sd},
-      {"p50_s", run.spread.p50},
-      {"p95_s", run.spread.p95},
-      {"p99_s", run.spread.p99}};
-  for (const auto& [column, part] : parts) {
-    if (!part || (std::isfinite(part->si()) && part->si() >= 0)) continue;
-    fail(column, part->si(), "a finite time of at least 0");
+  if (!std::isfinite(seconds) || seconds <= 0) {
+    throw InputError({run.place.file, run.place.line, "step_time_s"}, std::to_string(seconds),
+                     "is no time of a step", "a finite time above 0");
   }
+  CheckSpread(run);
 }
 
 // What a calibration names as the source of a run: its file, else what was said of it.
@@ -145,8 +145,8 @@ Calibration MakeCalibration(const CalibrationProblem& problem, const ParameterLa
   c.log_covariance = std::move(covariance);
   std::map<std::string, int> files;
   for (const Run& run : problem.runs) {
-    ++files[SourceOf(run)];
     if (run.stopped) continue;  // no step of it was seen
+    ++files[SourceOf(run)];
     if (problem.workloads.at(run.workload).communication_only) {
       c.range.IncludeMessage(problem.cluster, run.plan);
     } else {

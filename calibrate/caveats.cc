@@ -65,7 +65,7 @@ void AddNetwork(const CalibrationProblem& problem, std::vector<std::string>* cav
   int most_nodes = 0;
   bool servers = false;
   for (const Run& run : problem.runs) {
-    if (!TraitsOf(run.plan.strategy).exchanges) continue;
+    if (run.stopped || !TraitsOf(run.plan.strategy).exchanges) continue;
     const bool by_servers = UsesServers(run.plan.strategy);
     servers = servers || (by_servers && (run.plan.nodes() > 1 || !run.plan.server.colocated));
     if (!by_servers) most_nodes = std::max(most_nodes, run.plan.nodes());
@@ -86,7 +86,7 @@ void AddBatches(const CalibrationProblem& problem, std::vector<std::string>* cav
   };
   std::map<std::string, Seen> by_workload;
   for (const Run& run : problem.runs) {
-    if (problem.workloads.at(run.workload).communication_only) continue;
+    if (run.stopped || problem.workloads.at(run.workload).communication_only) continue;
     Seen& seen = by_workload[run.workload + " on " + run.device];
     ++seen.runs;
     seen.batches.insert(run.plan.local_batch);

@@ -188,6 +188,7 @@ class DriftCheck {
   void MakeCovariance();
   void AddPlans();
   void MakeCandidates();
+  void CountStopped(const Run& run, CheckedPlan* plan);
   void AddAllLinks();
   void AddSlowHosts();
   double RoomToPort(int link) const;
@@ -251,6 +252,8 @@ class DriftCheck {
   double fitted_ = 1;           // (N / (N - q))^(1/2)
   std::vector<double> values_;  // ln(SI value) by variable, where the formula is linearised
   int runs_ = 0;
+  int stopped_ = 0;
+  int overdue_ = 0;
   Fit before_;  // of all plans, as calibrated
 };
 
@@ -376,7 +379,6 @@ void DriftCheck::AddPlans() {
   fitted_ = std::sqrt(calibrated / free_runs_);
   std::map<PlanKey, std::size_t> known;
   for (const Run& run : problem_.runs) {
-    if (run.stopped) continue;  // there is no time to compare
     Checked& checked = Of(run);
     const DataSize<> cap = BucketCap(run.plan, checked.workload->gradient_bytes);
     auto& buckets = checked.buckets[cap.in(kBytes)];
@@ -401,12 +403,7 @@ void DriftCheck::AddPlans() {
     plan.discrepancy = Discrepancy(run.plan, range, range.BatchesOf(checked.scope));
     plan.belief = &checked.belief;
 
-    std::vector<int> of_hosts = plan.links;
-    of_hosts.insert(of_hosts.end(), plan.slowdowns.begin(), plan.slowdowns.end());
-    PlanKey key = FactsKey(problem_.cluster, run.plan, of_hosts);
-    key.insert(key.begin(), plan.workload);
-    const auto [it, is_new] = known.try_emplace(std::move(key), plans_.size());
-    if (is_new) {
+    const auto set_model = [&] {
       try {
         StepFacts facts = MakeStepFacts(problem_.cluster, run.plan, *checked.workload, buckets);
         if (TraitsOf(facts.strategy).to_be_chosen) facts.strategy = Strategy::kAllreduce;
@@ -415,6 +412,19 @@ void DriftCheck::AddPlans() {
         throw InputError({run.place.file, run.place.line, e.place().key}, e.value(), e.problem(),
                          e.allowed());
       }
+    };
+    if (run.stopped) {
+      set_model();
+      CountStopped(run, &plan);
+      continue;
+    }
+    std::vector<int> of_hosts = plan.links;
+    of_hosts.insert(of_hosts.end(), plan.slowdowns.begin(), plan.slowdowns.end());
+    PlanKey key = FactsKey(problem_.cluster, run.plan, of_hosts);
+    key.insert(key.begin(), plan.workload);
+    const auto [it, is_new] = known.try_emplace(std::move(key), plans_.size());
+    if (is_new) {
+      set_model();
       const PlanState state = Answer(plan, values_);
       plans_.push_back(std::move(plan));
       plans_.back().SetScatter(fitted_, state);
@@ -426,6 +436,14 @@ void DriftCheck::AddPlans() {
   for (const std::size_t i : ShuffledOrder(plans_.size())) {
     shuffled_.push_back(static_cast<int>(i));
   }
+}
+
+void DriftCheck::CountStopped(const Run& run, CheckedPlan* plan) {
+  ++stopped_;
+  const PlanState state = Answer(*plan, values_);
+  plan->SetScatter(fitted_, state);
+  const double beyond = std::log(run.step_time.in(kSeconds)) - state.answer.log_step;
+  if (beyond > kNinetyPercent * std::hypot(plan->scatter, plan->discrepancy)) ++overdue_;
 }
 
 void DriftCheck::MakeCandidates() {
@@ -945,7 +963,7 @@ std::string RunsText(int runs) {
 }
 
 std::string Verdict(const DriftReport& report) {
-  if (report.runs == 0) return "There are no runs to check the calibration with.";
+  if (report.runs == 0) return "There are no steps to check the calibration with.";
   if (report.runs < kFewestDriftRuns) {
     return "Too few runs to tell: there " +
            (report.runs == 1 ? std::string("is 1") : "are " + std::to_string(report.runs)) +
@@ -977,6 +995,8 @@ std::string Verdict(const DriftReport& report) {
 DriftReport DriftCheck::Check() {
   DriftReport report;
   report.runs = runs_;
+  report.stopped = stopped_;
+  report.overdue = overdue_;
   if (runs_ == 0) return report;
   std::vector<int> every;
   for (std::size_t p = 0; p < plans_.size(); ++p) {

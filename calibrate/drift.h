@@ -109,7 +109,9 @@ struct ParameterDrift {
 };
 
 struct DriftReport {
-  int runs = 0;
+  int runs = 0;               // of which a step ended
+  int stopped = 0;            // beside them: those that were stopped before
+  int overdue = 0;            // those of them that were stopped later than scatter explains
   double mean_log_ratio = 0;  // of ln(measured / predicted)
   double scatter = 0;         // (Q/n)^(1/2): 1 is expected
   double p_value = 1;         // of so large a Q, if the calibration holds

@@ -29,7 +29,9 @@ std::optional<double> SyncShare(const Run& run) {
 // ln D of plan_rows.h: by the quantiles where they were measured, else as a normal law has it.
 std::optional<double> LogSpread(const Run& run, const Workload& workload) {
   const StepSpread& spread = run.spread;
-  if (workload.communication_only) return std::nullopt;
+  const bool exchanges = run.plan.workers() > 1 && TraitsOf(run.plan.strategy).exchanges;
+  // Where every so many steps holds an exchange, steps differ by that.
+  if (workload.communication_only || (exchanges && run.plan.local_steps > 1)) return std::nullopt;
   const double q95 = NormalQuantile(0.95);
   std::optional<Duration<>> above;
   if (spread.p50 && spread.p95) {
@@ -39,10 +41,10 @@ std::optional<double> LogSpread(const Run& run, const Workload& workload) {
   } else if (spread.sd) {
     above = *spread.sd * q95;
   }
-  if (!above) return std::nullopt;
   // A clock may be too coarse to tell steps apart.
-  return std::log(
-      std::max(*above / run.step_time, q95 * kWorkloadParameterSpecs[kStragglerSpread].low));
+  const double least = q95 * kWorkloadParameterSpecs[kStragglerSpread].low;
+  if (!above || *above / run.step_time < least) return std::nullopt;
+  return std::log(*above / run.step_time);
 }
 
 }  // namespace

@@ -91,6 +91,13 @@ SlowestBlocks FindSlowest(const PlanRows& plan, double const* const* blocks) {
   return slowest;
 }
 
+// The others say no more.
+double HighestBound(const std::vector<StoppedRow>& stopped) {
+  double highest = stopped.front().log_bound;
+  for (const StoppedRow& row : stopped) highest = std::max(highest, row.log_bound);
+  return highest;
+}
+
 double ShareSd(double measured) { return std::hypot(kShareSd, kShareRelativeSd * measured); }
 
 }  // namespace
@@ -151,8 +158,9 @@ bool PlanCost::Evaluate(double const* const* parameters, double* residuals,
       spreads.Add(bounded.z, -bounded.slope / kSpreadLogSd);
     }
   }
-  for (const StoppedRow& row : plan_->stopped) {
-    const Bounded bounded = BoundedResidual((answer.log_step - row.log_bound) / plan_->log_sd);
+  if (!plan_->stopped.empty()) {
+    const Bounded bounded =
+        BoundedResidual((answer.log_step - HighestBound(plan_->stopped)) / plan_->log_sd);
     steps.Add(bounded.z, bounded.slope / plan_->log_sd);
   }
   const Joined step = steps.Result();

@@ -17,7 +17,7 @@
 // What is known to be more, or less, than something has the residual of that probability:
 //
 //   z   = sqrt( -2 ln Phi(b) )
-//   b   = (ln T - ln T given) / s_w              of a run that was stopped after T given
+//   b   = (ln T - ln T given) / s_w              of runs that were stopped, the last after T given
 //   b   = (ln D measured - ln D) / 0.3           of steps that a network makes differ, too
 //
 // f^2 grows as z^2 near 0 and as 2 |z| far away: a row that is far off counts by its distance
@@ -83,8 +83,8 @@ std::vector<Value*> BlocksOf(const PlanRows& plan, Value* values) {
 // The model's answer where the blocks have these values.
 PlanAnswer AnswerAt(const PlanRows& plan, double const* const* blocks, Derivatives derivatives);
 
-// The scatter of each plan's steps, where that of one run is `of_one`: what repeats share counts for
-// all of them.
+// The scatter of each plan's steps, where that of one run is `of_one`: what repeats share counts
+// for all of them.
 void SetScatter(double of_one, std::vector<PlanRows>* plans);
 
 // Residuals of one plan's rows over the blocks (cluster, workload, links of host groups ..., slow

@@ -203,6 +203,11 @@ double ScatterAt(const Calibration& calibration, const Run& run, double sync_sha
   return scatter ? scatter->At(sync_share) : calibration.residual_log_sd;
 }
 
+// |ln(measured / predicted)| up to which a row of that scatter is none.
+double LeastSuspicious(double scatter) {
+  return std::clamp(kScattersOff * scatter, std::log(kLeastFactor), std::log(kMostFactor));
+}
+
 struct Candidate {
   std::size_t run = 0;
   double log_ratio = 0;
@@ -590,12 +595,22 @@ std::vector<Candidate> FindCandidates(const CalibrationProblem& problem,
       if (contradicts) {
         candidate.log_spread = experiment.log_spread;
         candidate.severity = std::max(candidate.severity, experiment.log_spread / 2);
-      } else if (std::abs(log_ratio) <= std::clamp(kScattersOff * candidate.scatter,
-                                                   std::log(kLeastFactor), std::log(kMostFactor))) {
+      } else if (std::abs(log_ratio) <= LeastSuspicious(candidate.scatter)) {
         continue;
       }
       candidates.push_back(candidate);
     }
+  }
+  for (std::size_t i = 0; i < problem.runs.size(); ++i) {
+    const Run& run = problem.runs[i];
+    const double log_ratio = outcome.residuals[i].log_ratio;  // 0 where a bound is kept
+    if (!run.stopped || log_ratio <= std::log(kLeastFactor)) continue;
+    Candidate candidate;
+    candidate.run = i;
+    candidate.log_ratio = candidate.severity = log_ratio;
+    candidate.sync_share = models->Of(run).Evaluate(run.plan).sync_share;
+    candidate.scatter = ScatterAt(*outcome.cluster.calibration, run, candidate.sync_share);
+    if (log_ratio > LeastSuspicious(candidate.scatter)) candidates.push_back(candidate);
   }
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     if (a.severity != b.severity) return a.severity > b.severity;
@@ -621,7 +636,11 @@ std::vector<Suspect> FindSuspects(const CalibrationProblem& problem,
   std::vector<Suspect> suspects;
   for (const Candidate& candidate : candidates) {
     Suspect suspect{candidate.run, std::exp(candidate.log_ratio), ""};
-    if (suspects.size() < kMaxDiagnosed) {
+    if (problem.runs[candidate.run].stopped) {
+      suspect.cause = "it hung, or took longer by " + TimesText(candidate.log_ratio) +
+                      " at least than the other runs let expect; a run that hung is no bound of a "
+                      "step";
+    } else if (suspects.size() < kMaxDiagnosed) {
       suspect.cause =
           Diagnosis(problem, models.Of(problem.runs[candidate.run]), accumulations, candidate)
               .Cause();

@@ -29,6 +29,9 @@
 //      It is called by the next nominal rate within 30 %
 //   7. slower or faster than the model by a factor, and what that may come from
 //
+// A run that was stopped is suspect where the model has its step end long before, by the same
+// bound.
+//
 // Note that nothing is dropped: the fit counts a row that is far off by its distance rather than
 // its square, and what to do about it is for a person to say. A row that alone decides a parameter
 // is met whatever it says, and is never suspect. Several causes can explain one row: the sentence

@@ -270,7 +270,7 @@ void Predictor::SetQuantiles(const StepFacts& facts, const StepTerms<double>& te
       terms.micro * (workload.straggler_spread() * internal::SpreadOfStep(facts));
   const Duration<> without_wait = prediction->step_time - prediction->breakdown.straggler_wait;
   const double exposed = prediction->breakdown.exposed() / prediction->step_time;
-  const double log_sd = belief_.JitterAt(exposed).value_or(prediction->scatter_log_sd);
+  const double log_sd = std::hypot(prediction->scatter_log_sd, belief_.JitterAt(exposed));
   const auto of = [&](const StepScatter& scatter) {
     return StepQuantiles(without_wait, spread, log_sd, scatter);
   };

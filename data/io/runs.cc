@@ -11,6 +11,7 @@
 #include "data/io/csv.h"
 #include "data/io/text_file.h"
 #include "data/plan/check.h"
+#include "data/plan/check_spread.h"
 #include "data/plan/fields.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
@@ -105,35 +106,7 @@ void CheckWholeRow(const Run& run) {
     throw InputError(place("strategy"), "auto", "is a question and not a measurement",
                      "the algorithm that ran, or allreduce where the library chose");
   }
-  const StepSpread& spread = run.spread;
-  const std::pair<const char*, const std::optional<Duration<>>*> parts[] = {
-      {"exposed_sync_s", &run.exposed_sync},
-      {"step_time_sd_s", &spread.sd},
-      {"p50_s", &spread.p50},
-      {"p95_s", &spread.p95},
-      {"p99_s", &spread.p99}};
-  for (const auto& [column, part] : parts) {
-    if (!run.stopped || !*part) continue;
-    throw InputError(place(column), Number((*part)->in(kSeconds)),
-                     "is that of a step, and the run was stopped before one ended",
-                     "an empty field beside a step_time_s that begins with >");
-  }
-  if ((spread.p95 || spread.p99) && !spread.p50) {
-    const bool is_p95 = spread.p95.has_value();
-    throw InputError(place(is_p95 ? "p95_s" : "p99_s"),
-                     Number((is_p95 ? spread.p95 : spread.p99)->in(kSeconds)),
-                     "tells no spread without the median", "p50_s beside it");
-  }
-  const auto ordered = [&](const char* column, const std::optional<Duration<>>& high,
-                           const char* below, const std::optional<Duration<>>& low) {
-    if (!high || !low || *high >= *low) return;
-    throw InputError(place(column), Number(high->in(kSeconds)),
-                     fmt::format("is shorter than {}", below),
-                     fmt::format("at least {}", Number(low->in(kSeconds))));
-  };
-  ordered("p95_s", spread.p95, "p50_s", spread.p50);
-  ordered("p99_s", spread.p99, "p50_s", spread.p50);
-  ordered("p99_s", spread.p99, "p95_s", spread.p95);
+  CheckSpread(run);
   if (run.exposed_sync && *run.exposed_sync > run.step_time) {
     throw InputError(place("exposed_sync_s"), Number(run.exposed_sync->in(kSeconds)),
                      "is longer than the step",

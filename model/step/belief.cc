@@ -239,7 +239,7 @@ void Belief::TakeCalibration(const Calibration& calibration, const Workload& wor
                              const std::optional<Device>& facts, const std::string& device) {
   const std::string scope = WorkloadScope(workload.name, device);
   total_scatter_ = calibration.residual_log_sd;
-  sync_jitter_ = calibration.sync_jitter;
+  sync_jitter_ = calibration.sync_jitter.value_or(0);
   scatter_ = calibration.ScatterOf(scope);
   HostsLearnt links(&host_links_);
   HostsLearnt slowdowns(&host_slowdowns_);
@@ -265,8 +265,9 @@ void Belief::TakeCalibration(const Calibration& calibration, const Workload& wor
       for (const std::string& host : HostsOfScope(e.scope)) {
         (slows ? slowdowns : links).Set(host, position);
       }
-    } else if (e.scope.rfind(kDeviceScopePrefix, 0) != 0 &&
-               e.scope.rfind(kWorkloadScopePrefix, 0) != 0) {
+    } else if (e.scope.rfind(kDeviceScopePrefix, 0) == 0) {
+      FindSpec(e, std::array<ParameterSpec, 1>{kDeviceSpeedSpec});
+    } else if (e.scope.rfind(kWorkloadScopePrefix, 0) != 0) {
       Refuse(e, e.scope, "is no scope of a parameter",
              "cluster, hosts ..., device ..., workload ... on ...");
     }

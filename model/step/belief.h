@@ -74,11 +74,9 @@ class Belief {
   }
   // The same of a plan, with what losses add.
   double ScatterOf(const StepFacts& facts, double sync_share) const;
-  // The same of one step against the next, by what its workers share, where it was told apart from
-  // how runs differ; `exposed_share` is that of the exposed synchronisation, without the wait.
-  std::optional<double> JitterAt(double exposed_share) const {
-    return sync_jitter_ ? std::optional<double>(*sync_jitter_ * exposed_share) : std::nullopt;
-  }
+  // What one step differs by from the next, beside how runs do: 0 where no run told it;
+  // `exposed_share` is that of the exposed synchronisation, without the wait.
+  double JitterAt(double exposed_share) const { return sync_jitter_ * exposed_share; }
   // Standard deviation of ln(share reached of a line rate that the plan states): 0 within the rates
   // of the fitted runs, and away from them up to what is believed of a link that nobody has used.
   double StatedShareLogSd(const LinkFacts& link, const LinkFacts& server_link) const;
@@ -138,7 +136,7 @@ class Belief {
   std::vector<std::pair<std::string, int>> host_slowdowns_;
   ComputeBelief compute_ = ComputeBelief::kDataSheet;
   double total_scatter_ = 0;
-  std::optional<double> sync_jitter_;
+  double sync_jitter_ = 0;
   std::optional<CalibratedRange::RateRange> rates_;  // of the fitted runs
   std::optional<Scatter> scatter_;
 };

@@ -15,8 +15,8 @@
 namespace stepcast {
 
 // Where packets are lost, what a step exchanges is good to this (standard deviation of ln): rings
-// and servers of a shaped network, 0.1 to 1 % of loss, lie 5 % off in the median and up to 25 %, and
-// repeats of one differ by 8 to 20 %.
+// and servers of a shaped network, 0.1 to 1 % of loss, lie 5 % off in the median and up to 25 %,
+// and repeats of one differ by 8 to 20 %.
 inline constexpr double kLossScatter = 0.12;
 
 struct Bucket;

@@ -1,16 +1,16 @@
 // What the workers of a plan differ by, as it shows in how its steps differ from each other.
 //
-//   D = (x_0.95 - x_0.5) sigma (a / l)^(1/2) t / T
+//   D = (x_0.95 - x_0.5) sigma (a / l)^(1/2) t / T;   with l = 1 of one who exchanges nothing
 //
 //   D      how far 95 % of the steps stay above their median, as a share of the mean        [1]
-//   x_q    q-quantile of the largest but k of w standard normal values; of one, where a worker waits
-//          for nobody
+//   x_q    q-quantile of the largest but k of w standard normal values; of one, where a worker
+//          waits for nobody
 //   sigma  straggler_spread                                                                 [1]
 //   a, l   micro-steps of a step; steps from one synchronisation to the next
-//   t, T   compute of a micro-step, and the step                                            [s]
+//   t, T   forward and backward passes of a micro-step, and the step                        [s]
 //
-// Where a worker exchanges nothing, D is all of what is measured. Elsewhere steps differ by what the
-// network does, too, so that D is at most that.
+// Where a worker exchanges nothing, D is all of what is measured. Elsewhere steps differ by what
+// the network does, too, so that D is at most that.
 //
 // Source: model/sync/straggler.h, of which this is the part without a common scatter.
 #ifndef STEPCAST_MODEL_STEP_WORKER_SPREAD_H_
@@ -32,7 +32,7 @@ class WorkerSpread {
   static double Slope(const PlanAnswer& answer, int column);
 
  private:
-  double log_factor_ = 0;  // of sigma C / T, where C is the compute of the step
+  double log_factor_ = 0;  // of sigma a t / T
   bool is_all_ = false;
 };
 

@@ -58,6 +58,11 @@ Plan WholeCluster(const Cluster& cluster, int local_batch) {
   return plan;
 }
 
+std::size_t StoppedRuns(const std::vector<Run>& runs) {
+  return static_cast<std::size_t>(
+      std::count_if(runs.begin(), runs.end(), [](const Run& run) { return run.stopped; }));
+}
+
 // One workload on a device, as the runs have it.
 struct Measured {
   std::string workload;
@@ -71,7 +76,8 @@ std::vector<Measured> MeasuredWorkloads(const CalibrationProblem& problem,
   std::set<std::string> seen;
   for (const Run& run : problem.runs) {
     const std::string scope = WorkloadScope(run.workload, run.device);
-    if (problem.workloads.at(run.workload).communication_only || !seen.insert(scope).second) {
+    if (run.stopped || problem.workloads.at(run.workload).communication_only ||
+        !seen.insert(scope).second) {
       continue;
     }
     measured.push_back({run.workload, run.device, calibration.range.local_batch.at(scope)});
@@ -147,8 +153,8 @@ std::string ErrorBudget(const CalibrationProblem& problem, const CalibrationOutc
 std::string SuspectText(const Suspect& suspect, const CalibrationProblem& problem,
                         const CalibrationOutcome& outcome) {
   const Run& run = problem.runs[suspect.run];
-  return fmt::format("{}: measured {}, the model says {}: {}", RunText(run),
-                     FormatDuration(run.step_time),
+  return fmt::format("{}: {} {}, the model says {}: {}", RunText(run),
+                     run.stopped ? "stopped after" : "measured", FormatDuration(run.step_time),
                      FormatDuration(outcome.residuals[suspect.run].predicted), suspect.cause);
 }
 
@@ -158,9 +164,10 @@ void PrintReport(const CalibrationProblem& problem, const CalibrationOutcome& ou
   const Style style = DetectStyle();
   const int width = TerminalWidth();
   const Calibration& calibration = *outcome.cluster.calibration;
+  const std::size_t stopped = StoppedRuns(problem.runs);
   std::string out =
       Heading(fmt::format("{} from {} runs of {} workload{}", problem.cluster.name,
-                          FormatCount(static_cast<double>(problem.runs.size())),
+                          FormatCount(static_cast<double>(problem.runs.size() - stopped)),
                           problem.workloads.size(), problem.workloads.size() == 1 ? "" : "s"),
               style);
   const auto note = [&](const std::string& text) { out += NoteLine(text, style, width); };
@@ -171,15 +178,16 @@ void PrintReport(const CalibrationProblem& problem, const CalibrationOutcome& ou
       calibration.repeat_log_sd ? fmt::format(", and repeats of a plan differ by {}",
                                               FormatPercent(*calibration.repeat_log_sd))
                                 : ""));
-  const auto stopped = std::count_if(problem.runs.begin(), problem.runs.end(),
-                                     [](const Run& run) { return run.stopped; });
   if (stopped > 0) {
-    note(fmt::format("{} of the runs {} stopped before a step ended: steps there are longer.",
-                     stopped, stopped == 1 ? "was" : "were"));
+    note(fmt::format("{} stopped before a step ended: {} a lower bound.",
+                     stopped == 1 ? "One more run was" : fmt::format("{} more runs were", stopped),
+                     stopped == 1 ? "its time counts as" : "their times count each as"));
   }
   if (calibration.sync_jitter) {
-    note(fmt::format("From step to step, what synchronisation takes differs by {}.",
-                     FormatPercent(*calibration.sync_jitter)));
+    note(
+        fmt::format("The exposed synchronisation of single steps scatters by {} of itself "
+                    "(standard deviation).",
+                    FormatPercent(*calibration.sync_jitter)));
   }
   for (const std::string& finding : HostFindings(calibration, problem.cluster)) note(finding);
   if (problem.cluster.calibration) {
@@ -242,7 +250,8 @@ Json ReportJson(const CalibrationProblem& problem, const CalibrationOutcome& out
   Json json;
   json["usable"] = outcome.IsUsable();
   json["message"] = outcome.message;
-  json["runs"] = problem.runs.size();
+  json["runs"] = problem.runs.size() - StoppedRuns(problem.runs);
+  json["stopped_runs"] = StoppedRuns(problem.runs);
   json["iterations"] = outcome.iterations;
   json["mape"] = outcome.IsUsable() ? Json(outcome.mape) : Json(nullptr);
   json["residual_log_sd"] = nullptr;
@@ -282,6 +291,7 @@ Json ReportJson(const CalibrationProblem& problem, const CalibrationOutcome& out
          {"line", run.place.line},
          {"workload", run.workload},
          {"measured_step_time_s", run.step_time.in(kSeconds)},
+         {"stopped", run.stopped},
          {"predicted_step_time_s", outcome.residuals[suspect.run].predicted.in(kSeconds)},
          {"cause", suspect.cause}});
   }
@@ -319,6 +329,8 @@ int RunCheck(const CalibrationProblem& problem, bool as_json) {
     json["stale"] = report.stale;
     json["verdict"] = report.verdict;
     json["runs"] = report.runs;
+    json["stopped_runs"] = report.stopped;
+    json["overdue_runs"] = report.overdue;
     json["mean_log_ratio"] = report.mean_log_ratio;
     json["scatter"] = report.scatter;
     json["p_value"] = report.p_value;
@@ -342,6 +354,13 @@ int RunCheck(const CalibrationProblem& problem, bool as_json) {
     const int width = TerminalWidth();
     out += report.stale ? FlagLine(report.verdict, style, width)
                         : NoteLine(report.verdict, style, width);
+    if (report.stopped > 0) {
+      const std::string text = fmt::format(
+          "{} stopped before a step ended, {} of them later than the calibration has steps end.",
+          report.stopped == 1 ? "One run was" : fmt::format("{} runs were", report.stopped),
+          report.overdue);
+      out += report.overdue > 0 ? FlagLine(text, style, width) : NoteLine(text, style, width);
+    }
     if (!problem.cluster.calibration->has_covariance) {
       out += FlagLine(
           "the calibration has no covariance: its parameters are taken as independent of each "
@@ -432,7 +451,7 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
         "stepcast calibrate --cluster C --runs R.csv ... --output F\n"
         "       stepcast calibrate --cluster F --check NEW.csv ...",
         "Fits the cost model to measured runs. Network parameters are shared by all\n"
-        "workloads, a device's efficiency by the workloads on it, compute by the runs of one\n"
+        "workloads, a device's speed by the workloads on it, compute by the runs of one\n"
         "workload; hosts named in the runs get links of their own. F is the cluster file with\n"
         "values, covariance and where they come from; give it to the other commands as\n"
         "--cluster. Rows that the model does not meet are named with what they behave like.\n"

@@ -69,7 +69,7 @@ struct Score {
   double bias = 0;  // mean of predicted / measured - 1
   double coverage90 = 0;
   int stopped = 0;  // beside the runs: those that were stopped
-  int longer = 0;   // those of them that would have gone on, by the upper end of the interval
+  int longer = 0;   // those of them for which the interval reaches past the stop
 };
 
 // What is kept of many runs.
@@ -287,9 +287,10 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
   out += table.Render(style, 2);
   if (all.stopped > 0) {
     out += NoteLine(
-        fmt::format("Of {} {} stopped before a step ended, {} would have gone on by "
-                    "the upper end of the forecast; none counts above.",
-                    all.stopped, all.stopped == 1 ? "run that was" : "runs that were", all.longer),
+        fmt::format("{} stopped before a step ended and {} above; for {} the forecast's interval "
+                    "reaches past the stop.",
+                    all.stopped == 1 ? "1 run was" : fmt::format("{} runs were", all.stopped),
+                    all.stopped == 1 ? "counts nowhere" : "count nowhere", all.longer),
         style);
   }
   Print(out);

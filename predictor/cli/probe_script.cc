@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -34,7 +35,12 @@ using script::WantedRuns;
 // Fewer steps are no measurement.
 constexpr std::size_t kLeastSteps = 3;
 constexpr int kMostSteps = 1'000'000;
-constexpr const char* kOwnColumns[] = {"source", "measured_steps", "p50_s", "p95_s", "p99_s"};
+constexpr const char* kOwnColumns[] = {"source", "measured_steps", "step_time_sd_s",
+                                       "p50_s",  "p95_s",          "p99_s"};
+// What another measurement may have left in the row that is wanted.
+constexpr const char* kNotMeasured = "exposed_sync_s";
+// The spread of fewer is hardly known.
+constexpr std::size_t kStepsOfASpread = 10;
 
 std::atomic<bool> interrupted = false;
 
@@ -50,6 +56,13 @@ struct Result {
   std::optional<double> bound_s;  // a step takes longer; of a training that had begun to step
   std::string sentence;           // of what went wrong
 };
+
+double SdOf(const Result& result) {
+  double squares = 0;
+  for (const double step : result.step_s)
+    squares += (step - result.mean_s) * (step - result.mean_s);
+  return std::sqrt(squares / static_cast<double>(result.step_s.size() - 1));
+}
 
 // The runs file that is written, a row at a time: each is on the disk before the next is measured.
 class RunsFile {
@@ -86,17 +99,23 @@ class RunsFile {
     for (std::size_t i = 0; i < header_.size(); ++i) {
       const std::string& column = header_[i];
       const std::string old = i < wanted_->header.size() ? result.wanted->fields[i] : "";
+      const bool spread = !result.bound_s && result.step_s.size() >= kStepsOfASpread;
+      const auto number = [&](const auto& of) {
+        return spread ? fmt::format("{:.6g}", of()) : std::string();
+      };
       const auto quantile = [&](double share) {
-        return result.bound_s ? "" : fmt::format("{:.6g}", Quantile(result.step_s, share));
+        return number([&] { return Quantile(result.step_s, share); });
       };
       const std::string time = result.bound_s ? fmt::format(">{:.6g}", *result.bound_s)
                                               : fmt::format("{:.6g}", result.mean_s);
       fields.push_back(i == wanted_->time_column    ? time
                        : column == "source"         ? source
                        : column == "measured_steps" ? std::to_string(result.step_s.size())
+                       : column == "step_time_sd_s" ? number([&] { return SdOf(result); })
                        : column == "p50_s"          ? quantile(0.5)
                        : column == "p95_s"          ? quantile(0.95)
                        : column == "p99_s"          ? quantile(0.99)
+                       : column == kNotMeasured     ? std::string()
                                                     : old);
     }
     text += CsvLine(fields);
@@ -123,6 +142,7 @@ class RunsFile {
     std::vector<std::string> key;
     for (std::size_t i = 0; i < wanted_->header.size(); ++i) {
       const bool own =
+          wanted_->header[i] == kNotMeasured ||
           std::count(std::begin(kOwnColumns), std::end(kOwnColumns), wanted_->header[i]) > 0;
       if (i != wanted_->time_column && !own) key.push_back(fields[i]);
     }

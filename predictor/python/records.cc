@@ -267,6 +267,8 @@ py::tuple RunState(const Run& r) {
 }
 
 Run RunOf(const py::tuple& state) {
+  constexpr std::size_t kParts = 13;
+  if (state.size() != kParts) throw py::value_error("a Run of another version");
   Run run;
   run.workload = state[0].cast<std::string>();
   run.device = state[1].cast<std::string>();
@@ -313,7 +315,8 @@ void BindRun(py::module_* m) {
            "    step_time_s : float : a worker's wall time from one optimizer step to its next\n"
            "    exposed_sync_s : float : the part of it that synchronisation shows, if measured\n"
            "    source : str : where it was measured; a calibration counts its runs by it\n"
-           "    stopped : bool : whether it was stopped before a step ended, which takes longer\n"
+           "    stopped : bool : whether it was stopped before a step ended; step_time_s is then a "
+           "lower bound\n"
            "    step_time_sd_s : float : standard deviation of its steps, if measured\n"
            "    p50_s, p95_s, p99_s : float : so long took so many per cent of its steps, if "
            "measured")

@@ -300,7 +300,7 @@ TEST(FewRuns, NoneAreNone) {
   EXPECT_EQ(report.runs, 0);
   EXPECT_FALSE(report.stale);
   EXPECT_EQ(report.p_value, 1);
-  EXPECT_EQ(report.verdict, "There are no runs to check the calibration with.");
+  EXPECT_EQ(report.verdict, "There are no steps to check the calibration with.");
 }
 
 // A workload that was never calibrated brings its own, wide, priors: whatever it takes is news.

@@ -103,12 +103,17 @@ TEST(CalibrateReport, TellsOfRunsThatWereStoppedAndOfSpreads) {
                                    "resnet50,rtx_4090,1-1-1-1,0,ring,128,>0.1,,\n"
                                    "resnet50,rtx_4090,1-1-1-1,0,ring,128,>30,,\n");
   const Words fit = {"calibrate", "--cluster", "ufrgs-tupi", "--runs", runs};
-  ExpectText(fit, {"2 of the runs were stopped before a step ended: steps there are longer",
-                   "what synchronisation takes differs by"});
+  ExpectText(fit,
+             {"2 more runs were stopped before a step ended: their times count each as a lower",
+              "The exposed synchronisation of single steps scatters by"});
   const Json report = JsonOf(fit);
   EXPECT_GT(report.at("sync_jitter"), 0.05);
   EXPECT_LT(report.at("mape"), 0.05) << "what was stopped has no error";
-  EXPECT_TRUE(report.at("suspects").empty());
+  EXPECT_EQ(report.at("runs"), 2);
+  EXPECT_EQ(report.at("stopped_runs"), 2);
+  ASSERT_EQ(report.at("suspects").size(), 1) << "30 s beside 1.4 s";
+  EXPECT_EQ(report.at("suspects").at(0).at("line"), 5);
+  EXPECT_EQ(report.at("suspects").at(0).at("stopped"), true);
   const Words judge = {"evaluate", "--cluster",  "ufrgs-tupi", "--runs",
                        runs,       "--group-by", "nodes"};
   const Json judged = JsonOf(judge + Words{"--rows"});
@@ -119,11 +124,35 @@ TEST(CalibrateReport, TellsOfRunsThatWereStoppedAndOfSpreads) {
   EXPECT_TRUE(judged.at("groups").at(2).at("mape").is_null());
   EXPECT_EQ(judged.at("rows").at(1).at("stopped"), false);
   EXPECT_EQ(judged.at("rows").at(3).at("stopped"), true);
-  ExpectText(judge, {"> 30 s", "Of 2 runs that were stopped before a step ended, 1 would have"});
+  ExpectText(judge, {"> 30 s",
+                     "2 runs were stopped before a step ended and count nowhere above; for 1 the"});
   const std::string none =
       folder.Write("none.csv", kHeader + "resnet50,rtx_4090,1-1,0,ring,128,>30\n");
   ExpectError({"evaluate", "--cluster", "ufrgs-tupi", "--runs", none},
               {"holds no run of which a step ended"});
+}
+
+// A workload of which no step ended is in no range, and other commands know nothing of it.
+TEST(CalibrateReport, OfAWorkloadThatNeverEndedAStep) {
+  const TempFolder folder;
+  const std::string runs = folder.Write("runs.csv", kHeader +
+                                                        "resnet50,rtx_4090,1,0,none,128,0.2\n"
+                                                        "resnet50,rtx_4090,1-1,0,ring,128,1.3\n"
+                                                        "vgg16,rtx_4090,1-1,0,ring,64,>0.5\n");
+  const std::string fitted = folder.Path("fitted.yaml");
+  ExpectText({"calibrate", "--cluster", "ufrgs-tupi", "--runs", runs, "--output", fitted},
+             {"from 2 runs", "One more run was stopped before a step ended"});
+  ExpectText({"predict", "--cluster", fitted, "--workload", "vgg16", "--local-batch", "64"},
+             {"step"});
+  const Json check = JsonOf({"calibrate", "--cluster", fitted, "--check", runs}, 1);
+  EXPECT_EQ(check.at("runs"), 2);
+  EXPECT_EQ(check.at("stopped_runs"), 1);
+  EXPECT_EQ(check.at("overdue_runs"), 0);
+  const std::string late =
+      folder.Write("late.csv", kHeader + "resnet50,rtx_4090,1-1,0,ring,128,>1750\n");
+  ExpectText({"calibrate", "--cluster", fitted, "--check", late},
+             {"There are no steps to check", "One run was stopped before a step ended, 1 of them "},
+             1);
 }
 
 TEST(CalibrateReport, SaysWhatTheRunsCouldNotShow) {

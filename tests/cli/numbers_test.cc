@@ -729,6 +729,7 @@ TEST(Numbers, OfAFitItsCheckAndItsErrors) {
   const Calibration& calibration = *outcome.cluster.calibration;
   NumberTable table = {{"/usable", true},
                        {"/runs", 20},
+                       {"/stopped_runs", 0},
                        {"/iterations", outcome.iterations},
                        {"/mape", outcome.mape},
                        {"/residual_log_sd", calibration.residual_log_sd},
@@ -754,6 +755,7 @@ TEST(Numbers, OfAFitItsCheckAndItsErrors) {
   }
   EXPECT_EQ(printed.at("suspects").size(), 1U);
   table["/suspects/0/line"] = 5;
+  table["/suspects/0/stopped"] = false;
   table["/suspects/0/measured_step_time_s"] = problem.runs[3].step_time.in(kSeconds);
   table["/suspects/0/predicted_step_time_s"] = outcome.residuals[3].predicted.in(kSeconds);
   ExpectNumbers(printed, table, {"/ambiguities"});
@@ -790,6 +792,8 @@ TEST(Numbers, OfAFitItsCheckAndItsErrors) {
   ASSERT_FALSE(report.drifts.empty());
   NumberTable of_check = {{"/stale", report.stale},
                           {"/runs", 12},
+                          {"/stopped_runs", 0},
+                          {"/overdue_runs", 0},
                           {"/mean_log_ratio", report.mean_log_ratio},
                           {"/scatter", report.scatter},
                           {"/p_value", report.p_value}};

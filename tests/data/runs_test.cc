@@ -272,6 +272,12 @@ TEST(Runs, WhatASpreadCannotBe) {
       {"0.5,,0.5,0.4,", "runs.csv:2: p95_s: '0.4' is shorter than p50_s; allowed: at least 0.5"},
       {"0.5,,0.5,,0.4", "runs.csv:2: p99_s: '0.4' is shorter than p50_s; allowed: at least 0.5"},
       {"0.5,,0.5,0.7,0.6", "runs.csv:2: p99_s: '0.6' is shorter than p95_s; allowed: at least 0.7"},
+      {"0.5,,490,520,",
+       "runs.csv:2: p50_s: '490' is more than 2 times the mean step, which it "
+       "cannot be: another unit?; allowed: at most 2 x step_time_s, 1"},
+      {"0.5,,0.5,11,", "runs.csv:2: p95_s: '11' is more than 20 times the mean step"},
+      {"0.5,,0.5,,51", "runs.csv:2: p99_s: '51' is more than 100 times the mean step"},
+      {"0.5,51,,,", "runs.csv:2: step_time_sd_s: '51' is more than 100 times the mean step"},
       {"0.5,-1,,,", "runs.csv:2: step_time_sd_s: '-1' is out of range"},
       {"0.5,,0,,", "runs.csv:2: p50_s: '0' is out of range"},
       {">,,,,", "runs.csv:2: step_time_s: is empty"},
