@@ -42,6 +42,9 @@ struct Step {
   std::vector<Task> tasks;
 };
 
+// When all hosts have connected; none where the step is not measured.
+using Go = std::optional<Clock::time_point>;
+
 // One connection of a task, in a thread of its own.
 struct Flow {
   const Task* task = nullptr;
@@ -160,8 +163,8 @@ class Agent {
     door_->Forget(step.id);
     std::list<Flow> flows;
     std::latch connected(static_cast<std::ptrdiff_t>(step.tasks.size()) * step.flows);
-    std::promise<bool> go;
-    const std::shared_future<bool> told = go.get_future().share();
+    std::promise<Go> go;
+    const std::shared_future<Go> told = go.get_future().share();
     for (const Task& task : step.tasks) {
       for (int number = 0; number < step.flows; ++number) {
         Flow& flow = flows.emplace_back();
@@ -173,7 +176,7 @@ class Agent {
     connected.wait();
     const Deadline answer = options_.deadline.AtMost(kPatienceS);
     const auto join = [&](bool measure) {
-      go.set_value(measure);
+      go.set_value(measure ? std::optional(Clock::now()) : std::nullopt);
       for (Flow& flow : flows) flow.thread.join();
     };
     Message word;
@@ -193,7 +196,7 @@ class Agent {
   }
 
   void RunFlow(const Step& step, Flow* flow, std::latch* connected,
-               const std::shared_future<bool>& go) {
+               const std::shared_future<Go>& go) {
     Socket socket;
     try {
       socket = SetUp(step, *flow);
@@ -201,7 +204,8 @@ class Agent {
       flow->problem = e.what();
     }
     connected->count_down();
-    if (!go.get() || !socket) return;
+    const Go told = go.get();
+    if (!told || !socket) return;
     const Deadline deadline = options_.deadline.AtMost(step.warm_s + step.seconds + kGraceS / 2);
     try {
       if (step.kind == NetworkKind::kLatency) {
@@ -214,7 +218,7 @@ class Agent {
       } else if (flow->task->sends) {
         flow->tcp = SendUntilDone(&socket, deadline);
       } else {
-        flow->rate = Receive(socket, step.warm_s, step.seconds, deadline);
+        flow->rate = Receive(socket, *told + SecondsToClock(step.warm_s), step.seconds, deadline);
       }
     } catch (const NetworkError& e) {
       flow->problem = e.what();

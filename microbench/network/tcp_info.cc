@@ -21,8 +21,10 @@ tcp_info Ask(const Socket& socket) {
 
 }  // namespace
 
-double BytesReceived(const Socket& socket) {
-  return static_cast<double>(Ask(socket).tcpi_bytes_received);
+Arrived ReadArrived(const Socket& socket) {
+  const tcp_info info = Ask(socket);
+  return {static_cast<double>(info.tcpi_data_segs_in),
+          static_cast<double>(info.tcpi_bytes_received), static_cast<double>(info.tcpi_rcv_mss)};
 }
 
 TcpFacts ReadTcpInfo(const Socket& socket) {

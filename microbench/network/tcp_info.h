@@ -10,9 +10,17 @@ namespace stepcast::network {
 // Throws NetworkError where the kernel does not tell.
 TcpFacts ReadTcpInfo(const Socket& socket);
 
-// The bytes that have come in order, whether or not the program has read them. Throws NetworkError
-// where the kernel does not tell.
-double BytesReceived(const Socket& socket);
+// What has come over a connection so far, whether or not the program has read it.
+struct Arrived {
+  double segments = 0;
+  double in_order = 0;  // [B]; what waits behind a lost packet is not in it
+  double largest = 0;   // payload of a segment [B]
+
+  double payload() const { return segments > 0 ? in_order / segments : 0; }
+};
+
+// Throws NetworkError where the kernel does not tell.
+Arrived ReadArrived(const Socket& socket);
 
 // Facts of flows beside each other: counts add up, times and windows are means, shares are those of
 // all flows' time.

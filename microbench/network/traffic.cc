@@ -88,19 +88,20 @@ void Echo(const Socket& socket, const Deadline& deadline) {
   }
 }
 
-double Receive(const Socket& socket, double warm_s, double seconds, const Deadline& deadline) {
+double Receive(const Socket& socket, Clock::time_point start, double seconds,
+               const Deadline& deadline) {
   std::vector<char> chunk(kChunk);
   const auto read_what_came = [&] {
     for (std::size_t i = 0; i < kMostChunks && socket.ReadSome(chunk) > 0; ++i) {
     }
   };
-  // The kernel counts, and so neither a program that wakes late nor a flow that waits for a lost
-  // packet as a moment ends moves the moments between which bytes are counted.
+  // The kernel counts, so that a program that wakes late does not move the moments. Segments are
+  // counted and not bytes: those come in order, and at once where a lost packet was waited for.
   struct Moment {
     Clock::time_point at;
-    double bytes;
+    Arrived arrived;
   };
-  const auto moment = [&] { return Moment{Clock::now(), BytesReceived(socket)}; };
+  const auto moment = [&] { return Moment{Clock::now(), ReadArrived(socket)}; };
   Presence presence;
   const auto read_until = [&](Clock::time_point end) {
     const Deadline until{std::min(end, deadline.until), deadline.stop};
@@ -119,10 +120,13 @@ double Receive(const Socket& socket, double warm_s, double seconds, const Deadli
   };
 
   socket.Wait(POLLIN, deadline);
-  const Moment first = read_until(Clock::now() + SecondsToClock(warm_s));
+  const Moment first = read_until(std::max(start, Clock::now()));
   const Moment last = read_until(first.at + SecondsToClock(seconds));
   presence.Check();
-  const double bytes = last.bytes - first.bytes;
+  // The mean payload is that of all so far; what waits at a moment would make it too small.
+  const double payload =
+      std::min(last.arrived.largest, std::max(first.arrived.payload(), last.arrived.payload()));
+  const double bytes = (last.arrived.segments - first.arrived.segments) * payload;
   if (bytes == 0) throw NetworkError("too little came to tell a rate");
   socket.Send(kDone, deadline);
   // To close now, with bytes on their way, would break the connection before the sender reads it.
