@@ -75,12 +75,18 @@ class NetworkLabTest : public testing::Test {
 
   NetworkProfile Profile() const { return ReadNetworkProfile(folder_.Path("network.json")); }
 
+  // Once more, at most twice, where the machine was too busy to be the network that was set.
   NetworkSummary Measure(const LabConditions& conditions, const ProbeSettings& settings) {
-    const auto lab = Start(conditions, settings);
-    const std::vector<int> codes = lab->Wait();
-    profile_ = Profile();
+    std::vector<int> codes;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      const auto lab = Start(conditions, settings);
+      codes = lab->Wait();
+      profile_ = Profile();
+      busy_ = WhyBusy(*lab, profile_);
+      if (busy_.empty()) break;
+    }
     const NetworkSummary summary = Summarise(profile_);
-    if (busy_ = WhyBusy(*lab); !busy_.empty()) return summary;
+    if (!busy_.empty()) return summary;
     for (const int code : codes) EXPECT_EQ(code, 0);
     EXPECT_TRUE(profile_.complete()) << profile_.problem;
     for (const NetworkRow& row : profile_.rows) {
@@ -91,7 +97,7 @@ class NetworkLabTest : public testing::Test {
   }
 
   // Where the machine has other things to do, the lab is not the network that was set.
-  static std::string WhyBusy(const NetworkLab& lab) {
+  static std::string WhyBusy(const NetworkLab& lab, const NetworkProfile& profile) {
     constexpr double kMostLate = 0.1;
     constexpr double kLongestS = 0.1;
     if (lab.LateShare() > kMostLate) {
@@ -99,6 +105,10 @@ class NetworkLabTest : public testing::Test {
     }
     if (lab.StoodStillS() > kLongestS) {
       return fmt::format("the switch stood still for {:.2f} s", lab.StoodStillS());
+    }
+    for (const NetworkRow& row : profile.rows) {
+      // No host was suspended here, so that the machine is what had no time for it.
+      if (row.problem.find("was too busy") != std::string::npos) return row.problem;
     }
     return "";
   }
