@@ -227,6 +227,10 @@ constexpr void ForEachField(const Visit& visit) {
                    "the network adds up what workers push (ps-sync)"}
             .With(GoesWith::kPsSync),
         FieldAt<&Plan::server, &ServerOptions::in_network_aggregation>());
+  visit(FieldFacts{"local_aggregation", "local-aggregation", nullptr,
+                   "the devices of a node push and pull once for all of them (ps-sync)"}
+            .With(GoesWith::kPsSync),
+        FieldAt<&Plan::server, &ServerOptions::local_aggregation>());
   visit(FieldFacts{"staleness_bound", "staleness-bound", "S",
                    "ps-async: steps that a worker may be ahead of the slowest"}
             .With(GoesWith::kPsAsync),

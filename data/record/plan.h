@@ -62,9 +62,16 @@ struct ServerOptions {
   bool pipelined = false;
   bool multicast = false;               // the network copies what a server distributes
   bool in_network_aggregation = false;  // the network adds up what workers push
+  // The devices of a node add up their gradients before one push for all of them, and share what it
+  // pulls, instead of each exchanging for itself.
+  bool local_aggregation = false;
   // ps-async: a worker waits that is more than this many steps ahead of the slowest (stale
   // synchronous parallel); without it nobody waits.
   std::optional<int> staleness_bound;
+
+  // Whether a node pushes once for all its devices. On a lone node there is nothing to save: what
+  // its devices add up and what its servers do is the same work.
+  bool ByNode(int nodes) const { return local_aggregation && nodes > 1; }
 };
 
 struct Plan {

@@ -99,10 +99,7 @@ CostGrowth<T> FlatRingGrowth(int devices, const Hop<T>& inter, const Hop<T>& int
 template <class T>
 CostGrowth<T> OverFullNodes(const CostGrowth<T>& between, int devices, int cards = 1) {
   const double used = std::min(devices, cards);
-  CostGrowth<T> growth = between;
-  growth.least = between.least * devices;
-  internal::CountWorkers(growth.shape, devices, &growth.per_call);
-  internal::CountWorkers(growth.shape, devices, &growth.per_byte);
+  CostGrowth<T> growth = OverNodes(between, devices);
   growth.per_byte.fixed = growth.per_byte.fixed / used;
   growth.per_byte.slope = growth.per_byte.slope / used;
   growth.per_byte.saved = growth.per_byte.saved / used;

@@ -120,7 +120,7 @@ struct CostGrowth {
 
 namespace internal {
 
-// A law of the nodes as a law of the workers, `devices` on each.
+// One of the two parts of OverNodes.
 template <class Q>
 void CountWorkers(GrowthShape shape, double devices, Growth<Q, 2>* growth) {
   if (shape == GrowthShape::kLinear) {
@@ -129,6 +129,7 @@ void CountWorkers(GrowthShape shape, double devices, Growth<Q, 2>* growth) {
     growth->fixed -= growth->slope * std::log2(devices);
   }
   growth->saved = growth->saved * devices;
+  for (GrowthHinge<Q>& hinge : growth->hinges) hinge.per_worker = hinge.per_worker / devices;
 }
 
 // A square root that stays defined, with no slope, below zero.
@@ -144,6 +145,15 @@ T AtLeast(double least, const T& x) {
 }
 
 }  // namespace internal
+
+// A law of the nodes as a law of the workers, `devices` on each.
+template <class T>
+CostGrowth<T> OverNodes(CostGrowth<T> growth, double devices) {
+  growth.least *= devices;
+  internal::CountWorkers(growth.shape, devices, &growth.per_call);
+  internal::CountWorkers(growth.shape, devices, &growth.per_byte);
+  return growth;
+}
 
 }  // namespace stepcast
 

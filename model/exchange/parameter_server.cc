@@ -26,8 +26,8 @@ class SyncTerms : public internal::ServerTerms {
     const ServerPaths<double>& paths = terms.servers;
     const double remote = paths.remote_workers();
     const double copies = network_helps ? std::min(1.0, remote) : remote;
-    const NamedValue handled = PlainValue("w_s", network_helps ? 1.0 : facts.workers,
-                                          network_helps ? "transfers, network helps" : "workers");
+    const NamedValue handled = PlainValue("w_s", network_helps ? 1.0 : paths.workers,
+                                          network_helps ? "transfers, network helps" : Clients());
     const std::string call_symbol = letter + "_call";
     const std::string byte_symbol = letter + "_byte";
     const NamedValue call = TimeValue(call_symbol.c_str(), cost.per_call);
@@ -38,11 +38,11 @@ class SyncTerms : public internal::ServerTerms {
     FormulaText bytes;
     if (facts.server.colocated) {
       bytes = {"max(g f/B_hop, s_l v/B_hop, s w_s/P)",
-               {to.DevicesOfNode(), LeavesNode(), RateValue("B_hop", terms.node_hop.bandwidth),
+               {ClientsOfNode(), LeavesNode(), RateValue("B_hop", terms.node_hop.bandwidth),
                 LinkShare(), on_link, FullestShare(), handled, Handled()}};
     } else {
       bytes = {"max(g/B_hop, s v/B_s, s w_s/P)",
-               {to.DevicesOfNode(), RateValue("B_hop", terms.node_hop.bandwidth), FullestShare(),
+               {ClientsOfNode(), RateValue("B_hop", terms.node_hop.bandwidth), FullestShare(),
                 on_link, RateValue("B_s", paths.server_bandwidth), handled, Handled()}};
     }
     if (paths.connection.si() > 0) {
@@ -83,7 +83,8 @@ class SyncTerms : public internal::ServerTerms {
 class SynchronousServerExchange final : public Exchange {
  public:
   Traffic CountTraffic(const Plan& plan, DataSize<> gradient, DataSize<> shard) const override {
-    const double w = plan.workers();
+    const bool by_node = plan.server.ByNode(plan.nodes());
+    const double w = by_node ? plan.nodes() : plan.workers();
     const double n = plan.servers;
     // Workers at hand of each server: of all together and of the one with fewest, which serves most
     // over the wire; and the servers with workers elsewhere, which are all but a lone node's.
@@ -95,7 +96,8 @@ class SynchronousServerExchange final : public Exchange {
       const auto nodes = static_cast<double>(plan.nodes());
       fewest = w;
       for (int server = 0; server < plan.servers; ++server) {
-        const int workers = plan.placement[static_cast<std::size_t>(server % plan.nodes())];
+        const auto node = static_cast<std::size_t>(server % plan.nodes());
+        const int workers = by_node ? 1 : plan.placement[node];
         at_hand += workers;
         fewest = std::min<double>(fewest, workers);
       }
@@ -159,15 +161,19 @@ class SynchronousServerExchange final : public Exchange {
   // All buckets of a phase wait for its latency together.
   static SyncGrowth<double> WithoutLatencies(const GrowthQuestion& q) {
     const ServerPaths<double> paths = WithoutLatency(PathsOfLaws(q.terms.servers));
+    const auto of = [&](const CostGrowth<double>& growth) {
+      const bool by_node = q.plan.server.ByNode(q.plan.nodes());
+      return (by_node ? OverNodes(growth, q.devices_per_node) : growth).Of(q.bytes, q.calls());
+    };
     // Where more servers leave the fullest one as it is, they are as good as a fixed number.
     if (q.server_on_every_node && paths.share() * paths.servers <= kEvenShare) {
-      return ColocatedServerGrowth(paths).Of(q.bytes, q.calls());
+      return of(ColocatedServerGrowth(paths));
     }
     const bool pipelined = q.plan.server.pipelined && q.plan.overlap == Overlap::kBuckets;
-    if (!pipelined || paths.colocated) return ServerGrowth(paths).Of(q.bytes, q.calls());
+    if (!pipelined || paths.colocated) return of(ServerGrowth(paths));
     DataSize<> largest;
     for (const Bucket& bucket : q.buckets) largest = Max(largest, bucket.bytes);
-    return ServerGrowth(paths, 1 / q.calls(), largest / q.bytes).Of(q.bytes, q.calls());
+    return of(ServerGrowth(paths, 1 / q.calls(), largest / q.bytes));
   }
 
   // Shares up to so many times the equal one count as equal.

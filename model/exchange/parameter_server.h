@@ -26,6 +26,11 @@
 // inwards, in the pull the other way round: apart they hide behind each other. When both phases run
 // at the same time each direction carries both sums, (g f + s v) m, and full duplex gains nothing.
 //
+// Local aggregation, on several nodes: the devices of a node add up their gradients before one push
+// and share one pull, as TensorFlow's replicas of one process and MXNet's devices do. The w are
+// then the nodes and g is 1. What the devices move among themselves passes the host's end of the
+// hop beside what leaves the node, where B counts it (model/network/hop.h).
+//
 // Multicast distribution: the network copies what a server sends, so the pull has v = w = 1 at the
 // server. In-network aggregation: the network adds up what workers push, so the push has. Workers
 // send and receive as before.

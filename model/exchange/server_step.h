@@ -53,12 +53,12 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
                                  const WorkloadParameters<T>& workload, const Parts& parts,
                                  StepTerms<T>* terms) {
   const double servers = facts.servers;
-  const double workers = facts.workers;
+  const double workers = ServerClients(facts);
   ServerRoutes<T> routes;
   ServerPaths<T>& paths = routes.paths;
-  paths.workers = facts.workers;
+  paths.workers = ServerClients(facts);
   paths.servers = facts.servers;
-  paths.workers_per_node = facts.devices_per_node;
+  paths.workers_per_node = ClientsPerNode(facts);
   paths.nodes = facts.nodes;
   paths.colocated = facts.server.colocated;
   paths.multicast = facts.server.multicast;

@@ -36,8 +36,13 @@ struct ServerTerms {
   NamedValue Handled() const { return ByteRateValue("P", cluster.server_rate(), "server_rate"); }
   NamedValue Connection() const { return PerByteValue("c", terms.servers.connection); }
   NamedValue Update() const { return TimeValue("u", workload.update_time(), "update_time"); }
+  // Those who exchange with servers.
+  const char* Clients() const { return facts.server.ByNode(facts.nodes) ? "nodes" : "workers"; }
+  NamedValue ClientsOfNode() const {
+    return PlainValue("g", terms.servers.workers_per_node, "exchanges of the fullest node");
+  }
   NamedValue LeavesNode() const {
-    return PlainValue("f", terms.servers.worker_passes() / facts.devices_per_node,
+    return PlainValue("f", terms.servers.worker_passes() / terms.servers.workers_per_node,
                       "share of bytes that leave their node");
   }
   // The share of the model behind a server's link; colocated servers may share one.
@@ -53,7 +58,8 @@ struct ServerTerms {
   // The links of servers, and a connection to one.
   void AddHops() const {
     if (!facts.server.colocated) {
-      to.PathRateTerm("rate of a server's link", "B_s", 5, terms.server_path, to.WorkerCount());
+      to.PathRateTerm("rate of a server's link", "B_s", 5, terms.server_path,
+                      PlainValue("w", terms.servers.workers, Clients()));
     }
     if (terms.servers.connection.si() > 0) {
       const PathTerms<double>& path = terms.server_path;

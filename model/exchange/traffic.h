@@ -30,13 +30,14 @@
 // the machine's bytes. ps-async counts one update by one worker; the others count one step of all.
 //
 // Colocated servers live on the workers' nodes in turn, from the first; the g_s workers' own
-// transfers stay within the node; a worker on a node without a server has m each way. With
-// multicast the network copies what a server distributes, with aggregation it adds up what workers
-// push: transfers are then those that hosts start, and the total is what crosses the links of the
-// servers. With colocated servers it is the same: n for n w - L transfers of the pull, 1 for w -
-// L/n and 1 for w - g_s copies of a phase (0 on a single node). Where a largest shard is given, the
-// busiest server has it in the place of m/n. Where the two ways of a server differ, `per_server` is
-// the heavier one.
+// transfers stay within the node; a worker on a node without a server has m each way. With local
+// aggregation nodes take the place of workers in the rows of ps-sync, and g_s is 1; what the
+// devices of a node add up among themselves is not counted. With multicast the network copies what
+// a server distributes, with aggregation it adds up what workers push: transfers are then those
+// that hosts start, and the total is what crosses the links of the servers. With colocated servers
+// it is the same: n for n w - L transfers of the pull, 1 for w - L/n and 1 for w - g_s copies of a
+// phase (0 on a single node). Where a largest shard is given, the busiest server has it in the
+// place of m/n. Where the two ways of a server differ, `per_server` is the heavier one.
 //
 // Note that one worker sends nothing, whatever the collective, and that every all-reduce without
 // helpers puts 2 m (w-1) bytes on the wire: they differ in transfers and in who carries them.

@@ -98,6 +98,14 @@ inline bool Alone(const StepFacts& facts) {
          (facts.workers == 1 && (!UsesServers(facts.strategy) || facts.server.colocated));
 }
 
+// Who exchanges with parameter servers, in all and on the fullest node.
+inline int ServerClients(const StepFacts& facts) {
+  return facts.server.ByNode(facts.nodes) ? facts.nodes : facts.workers;
+}
+inline int ClientsPerNode(const StepFacts& facts) {
+  return facts.server.ByNode(facts.nodes) ? 1 : facts.devices_per_node;
+}
+
 // Micro-steps from one synchronisation to the next.
 inline double MicroStepsBetween(const StepFacts& facts) {
   return 1.0 * facts.accumulation_steps * facts.local_steps;

@@ -113,6 +113,7 @@ TEST(PlanFields, TheContractOfNames) {
                                "pipelined-servers",
                                "multicast",
                                "in-network-aggregation",
+                               "local-aggregation",
                                "staleness-bound"};
   for (const char* flag : flags) EXPECT_NE(FindPlanField(flag), nullptr) << flag;
   const char* const columns[] = {"placement",
@@ -136,6 +137,7 @@ TEST(PlanFields, TheContractOfNames) {
                                  "pipelined_servers",
                                  "multicast",
                                  "in_network_aggregation",
+                                 "local_aggregation",
                                  "staleness_bound"};
   std::set<std::string> known;
   for (const PlanField& field : PlanFields()) known.insert(field.column);
@@ -197,7 +199,8 @@ TEST(PlanFields, YesAndNo) {
       {"colocated-servers", [](const Plan& p) { return p.server.colocated; }},
       {"pipelined-servers", [](const Plan& p) { return p.server.pipelined; }},
       {"multicast", [](const Plan& p) { return p.server.multicast; }},
-      {"in-network-aggregation", [](const Plan& p) { return p.server.in_network_aggregation; }}};
+      {"in-network-aggregation", [](const Plan& p) { return p.server.in_network_aggregation; }},
+      {"local-aggregation", [](const Plan& p) { return p.server.local_aggregation; }}};
   for (const auto& field : fields) {
     EXPECT_EQ(FindPlanField(field.flag)->placeholder, nullptr) << "a flag without a value";
     EXPECT_FALSE(field.value(Plan())) << field.flag;
@@ -253,13 +256,15 @@ TEST(CheckPlan, OptionsOfServersNeedServers) {
     void (*set)(Plan*);
     bool sync;
     bool async;
-  } options[] = {{"colocated-servers", [](Plan* p) { p->server.colocated = true; }, true, true},
-                 {"sharding", [](Plan* p) { p->server.sharding = Sharding::kEven; }, true, true},
-                 {"pipelined-servers", [](Plan* p) { p->server.pipelined = true; }, true, false},
-                 {"multicast", [](Plan* p) { p->server.multicast = true; }, true, false},
-                 {"in-network-aggregation",
-                  [](Plan* p) { p->server.in_network_aggregation = true; }, true, false},
-                 {"staleness-bound", [](Plan* p) { p->server.staleness_bound = 0; }, false, true}};
+  } options[] = {
+      {"colocated-servers", [](Plan* p) { p->server.colocated = true; }, true, true},
+      {"sharding", [](Plan* p) { p->server.sharding = Sharding::kEven; }, true, true},
+      {"pipelined-servers", [](Plan* p) { p->server.pipelined = true; }, true, false},
+      {"multicast", [](Plan* p) { p->server.multicast = true; }, true, false},
+      {"in-network-aggregation", [](Plan* p) { p->server.in_network_aggregation = true; }, true,
+       false},
+      {"local-aggregation", [](Plan* p) { p->server.local_aggregation = true; }, true, false},
+      {"staleness-bound", [](Plan* p) { p->server.staleness_bound = 0; }, false, true}};
   for (const auto& option : options) {
     for (int i = 0; i < kStrategyCount; ++i) {
       const auto strategy = static_cast<Strategy>(i);
@@ -290,6 +295,7 @@ RC_GTEST_PROP(WithStrategy, DropsWhatTheCheckRefuses, ()) {
   plan.server.pipelined = *rc::gen::arbitrary<bool>();
   plan.server.multicast = *rc::gen::arbitrary<bool>();
   plan.server.in_network_aggregation = *rc::gen::arbitrary<bool>();
+  plan.server.local_aggregation = *rc::gen::arbitrary<bool>();
   if (*rc::gen::arbitrary<bool>()) plan.server.sharding = Sharding::kEven;
   if (*rc::gen::arbitrary<bool>()) plan.server.staleness_bound = 2;
   const auto strategy = static_cast<Strategy>(*rc::gen::inRange(0, kStrategyCount));
@@ -406,6 +412,7 @@ RC_GTEST_PROP(PlanFields, WhatIsWrittenIsRead, ()) {
   plan.server.pipelined = *rc::gen::arbitrary<bool>();
   plan.server.multicast = *rc::gen::arbitrary<bool>();
   plan.server.in_network_aggregation = *rc::gen::arbitrary<bool>();
+  plan.server.local_aggregation = *rc::gen::arbitrary<bool>();
   if (*rc::gen::arbitrary<bool>()) plan.server.staleness_bound = *rc::gen::inRange(0, 9);
   if (*rc::gen::arbitrary<bool>()) {
     plan.link.congestion_control =

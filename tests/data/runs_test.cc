@@ -339,6 +339,7 @@ Run AnyRun() {
   run.plan.server.pipelined = sync && Coin();
   run.plan.server.multicast = sync && Coin();
   run.plan.server.in_network_aggregation = sync && Coin();
+  run.plan.server.local_aggregation = sync && Coin();
   if (async && Coin()) run.plan.server.staleness_bound = *rc::gen::inRange(0, 1'000'001);
   if (!async && strategy != Strategy::kNone) {
     run.plan.backup_workers = *rc::gen::inRange(0, run.plan.workers());
@@ -425,6 +426,7 @@ RC_GTEST_PROP(Runs, WhatIsWrittenIsRead, ()) {
     RC_ASSERT(a.plan.server.pipelined == b.plan.server.pipelined);
     RC_ASSERT(a.plan.server.multicast == b.plan.server.multicast);
     RC_ASSERT(a.plan.server.in_network_aggregation == b.plan.server.in_network_aggregation);
+    RC_ASSERT(a.plan.server.local_aggregation == b.plan.server.local_aggregation);
     RC_ASSERT(a.plan.server.staleness_bound == b.plan.server.staleness_bound);
     RC_ASSERT(a.plan.hosts == b.plan.hosts);
     RC_ASSERT(a.source == b.source);

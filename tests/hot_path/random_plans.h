@@ -293,6 +293,7 @@ inline RandomCase MakeRandomCase(Strategy strategy, std::uint64_t seed, int most
     plan.server.pipelined = random.Chance(0.3);
     plan.server.multicast = random.Chance(0.3);
     plan.server.in_network_aggregation = random.Chance(0.3);
+    plan.server.local_aggregation = random.Chance(0.3);
   }
   if (strategy == Strategy::kPsAsync && random.Chance(0.5)) {
     plan.server.staleness_bound = random.LogWhole(1, 1000) - 1;

@@ -18,7 +18,10 @@
 
 #include "data/record/machine.h"
 #include "data/workloads/catalog.h"
+#include "model/exchange/exchange.h"
+#include "model/exchange/growth.h"
 #include "model/exchange/sharding.h"
+#include "model/exchange/traffic.h"
 #include "model/statistics/normal.h"
 #include "model/step/answer.h"
 #include "tests/model/support.h"
@@ -263,13 +266,13 @@ struct ByHand {
   }
   double WorkerHop() const { return Hop(Wires(NodeLine(), n())); }
   double ServerHop() const {
-    return facts.server.colocated ? WorkerHop() : Wires(Line(ServerLink()), w());
+    return facts.server.colocated ? WorkerHop() : Wires(Line(ServerLink()), Clients());
   }
   double Connection() const {
     if (Between().rdma()) return 0;
     const FlowByHand flow = Flow(Between());
     const double window = flow.rtt > 0 ? flow.Window() : 0;
-    const double loss = flow.Loss(w() * n(), bytes() / buckets() / n());
+    const double loss = flow.Loss(Clients() * n(), bytes() / buckets() / n());
     return std::max(window, loss) / (1 - flow.loss);
   }
   LinkFacts ServerLink() const {
@@ -395,13 +398,18 @@ struct ByHand {
 
   // ---- Parameter servers.
 
+  // Nodes whose devices add up first, or workers.
+  bool ByNode() const { return facts.server.local_aggregation && facts.nodes > 1; }
+  double Clients() const { return ByNode() ? nodes() : w(); }
+  double ClientsOfNode() const { return ByNode() ? 1 : g(); }
+
   double Share() const { return std::max(facts.server_share, 1 / n()); }
   bool Colocated() const { return facts.server.colocated; }
   double Passes() const {
-    return g() * (Colocated() && n() >= nodes() ? (nodes() - 1) / nodes() : 1.0);
+    return ClientsOfNode() * (Colocated() && n() >= nodes() ? (nodes() - 1) / nodes() : 1.0);
   }
   double Copies(bool one) const {
-    const double remote = Colocated() ? w() - g() : w();
+    const double remote = Colocated() ? Clients() - ClientsOfNode() : Clients();
     return one ? std::min(1.0, remote) : remote;
   }
   // The share of the model behind one link.
@@ -423,7 +431,7 @@ struct ByHand {
   }
   // The cost of a byte on the fullest server; `one`: the network adds up, or copies.
   Cost AtServer(bool one, bool push) const {
-    const double handled = one ? 1 : w();
+    const double handled = one ? 1 : Clients();
     return {handled * c.si[kTransferInitiation],
             Norm(std::max(LinkShare() / Share() * Copies(one) * ServerHop(),
                           handled / c.si[kServerRate]),
@@ -432,7 +440,7 @@ struct ByHand {
   }
   // The cost of a byte of the model, everything together.
   Cost Phase(bool one, bool push) const {
-    const double handled = one ? 1 : w();
+    const double handled = one ? 1 : Clients();
     const double bytes_time =
         std::max({Passes() * WorkerHop(), LinkShare() * Copies(one) * ServerHop(),
                   Share() * handled / c.si[kServerRate]});
@@ -561,6 +569,7 @@ Plan AnyPlan(Strategy strategy) {
       plan.server.pipelined = Flip();
       plan.server.multicast = Flip();
       plan.server.in_network_aggregation = Flip();
+      plan.server.local_aggregation = Flip();
     }
   }
   if (strategy == Strategy::kBytePs) plan.servers = *Whole(0, 25);
@@ -1361,6 +1370,55 @@ RC_GTEST_PROP(StepProperty, MoreDevicesNeverMakeAStepFaster, ()) {
 }
 
 // A worker that starts one transfer more, in each phase of each bucket, is all that can be lost.
+// Where the host's end costs nothing more for several devices, nodes that push once for all of them
+// exchange what nodes of one device do; on a lone node each exchanges for itself.
+RC_GTEST_PROP(StepProperty, NodesThatAddUpFirstExchangeOnce, ()) {
+  Parameters cluster = AnyCluster();
+  cluster.si[kHostSharing] = 0;
+  const int nodes = *Whole(1, 12);
+  const int devices = *Whole(2, 8);
+  Plan many = MakePlan(Placement(static_cast<std::size_t>(nodes), devices), Strategy::kPsSync,
+                       *Whole(1, 6));
+  many.server.colocated = Flip();
+  many.server.pipelined = Flip();
+  many.server.multicast = Flip();
+  many.server.in_network_aggregation = Flip();
+  if (Flip()) many.link.rtt = Milliseconds(*LogUniform(0.01, 20));
+  if (Flip()) many.link.loss = *LogUniform(1e-5, 0.02);
+  Plan same = many;
+  if (nodes > 1) same.placement.assign(static_cast<std::size_t>(nodes), 1);
+  many.server.local_aggregation = true;
+  RC_ASSERT(Near(Step(Facts(many), cluster).synchronisation.si(),
+                 Step(Facts(same), cluster).synchronisation.si()));
+  const Traffic traffic = CountTraffic(many, Megabytes(100.0));
+  const Traffic expected = CountTraffic(same, Megabytes(100.0));
+  RC_ASSERT(traffic.transfers == expected.transfers);
+  RC_ASSERT(traffic.total.si() == expected.total.si());
+}
+
+// A full node more costs the same by the law of growth and by the step.
+TEST(StepLimits, ServersOfNodesThatAddUpFirstGrowByTheNode) {
+  Plan plan = MakePlan({4, 4, 4, 4, 4, 4}, Strategy::kPsSync, 2);
+  plan.server.local_aggregation = true;
+  for (const double gigabits : {1.0, 100.0}) {
+    plan.link.bandwidth = GigabitsPerSecond(gigabits);
+    const StepFacts facts = Facts(plan);
+    StepTerms<double> terms;
+    EvaluateStep(facts, PriorCluster(), PriorWorkload(), &terms);
+    const GrowthQuestion question{plan, plan.strategy, terms, *facts.buckets, facts.gradient, 4};
+    const SyncGrowth<double> growth = ExchangeOf(plan.strategy).Growth(question);
+    for (const int nodes : {2, 6, 12}) {
+      Plan on = plan;
+      on.placement.assign(static_cast<std::size_t>(nodes), 4);
+      StepTerms<double> there;
+      const double cost = Step(Facts(on)).synchronisation.si();
+      EvaluateStep(Facts(on), PriorCluster(), PriorWorkload(), &there);
+      EXPECT_NEAR(growth.Time(4.0 * nodes).si() / (cost - there.overhead.si()), 1, 0.02)
+          << nodes << " nodes on " << gigabits << " Gbit/s";
+    }
+  }
+}
+
 RC_GTEST_PROP(StepProperty, MoreServersCostAnInitiationAtMost, ()) {
   const Placement placement = AnyPlacement();
   const int servers = *Whole(1, Workers(placement) - 1);

@@ -272,6 +272,7 @@ std::vector<Kind> Kinds() {
   shared.server.pipelined = shared.server.colocated = true;
   add("ps-sync multicast", Strategy::kPsSync, 1).server.multicast = true;
   add("ps-sync aggregation", Strategy::kPsSync, 1).server.in_network_aggregation = true;
+  add("ps-sync by node", Strategy::kPsSync, 2).server.local_aggregation = true;
   add("ps-async bounded", Strategy::kPsAsync, 1).server.staleness_bound = 3;
   add("ps-async in step", Strategy::kPsAsync, 1).server.staleness_bound = 0;
   for (const Strategy strategy : {Strategy::kRing, Strategy::kTree, Strategy::kBytePs,

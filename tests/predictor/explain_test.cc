@@ -375,6 +375,7 @@ TEST(Explain, EveryOptionHasItsFormula) {
       {"both",
        {Strategy::kPsSync,
         [](Plan* p) { p->server.multicast = p->server.in_network_aggregation = true; }}},
+      {"by node", {Strategy::kPsSync, [](Plan* p) { p->server.local_aggregation = true; }}},
       {"pipelined", {Strategy::kPsSync, [](Plan* p) { p->server.pipelined = true; }}},
       {"even shares", {Strategy::kPsSync, [](Plan* p) { p->server.sharding = Sharding::kEven; }}},
       {"server link",

@@ -269,6 +269,7 @@ inline Plan DrawPlan(const Place& place, Draw* draw) {
     plan.server.pipelined = draw->Chance(0.3);
     plan.server.multicast = draw->Chance(0.3);
     plan.server.in_network_aggregation = draw->Chance(0.3);
+    plan.server.local_aggregation = draw->Chance(0.3);
   }
   if (strategy == Strategy::kPsAsync && draw->Chance(0.5)) {
     plan.server.staleness_bound = draw->LogWhole(1, 1000) - 1;

@@ -499,7 +499,9 @@ def read_tensorflow(folder, program, scratch):
                    "servers": row["servers"] or 0, "strategy": strategy,
                    "local_batch": row["local_batch"], "step_time_s": row["step_time_s"]}
         if strategy == "ps-sync":
-            columns.update(colocated_servers="yes", sharding="round-robin", library="grpc")
+            # Its guide to performance has a worker of several GPUs send one gradient for all.
+            columns.update(colocated_servers="yes", sharding="round-robin",
+                           local_aggregation="yes", library="grpc")
         elif columns["placement"] == "1":
             columns["strategy"] = "none"
         machine = row["notes"].split(";")[0]
