@@ -17,6 +17,8 @@ namespace stepcast {
 namespace {
 
 constexpr long long kBytesPerGradient = 4;
+// By Workload::inputs_vary.
+constexpr const char* kInputNames[] = {"alike", "varying"};
 
 LayerKind TakeKind(YamlSection* section) {
   const std::string text = section->Text("kind");
@@ -99,6 +101,14 @@ Workload ParseWorkload(const std::string& text, const std::string& path) {
     }
     w.communication_only = true;
   }
+  if (const std::optional<std::string> inputs = file.OptionalText("inputs")) {
+    const std::optional<int> found = FindName(*inputs, kInputNames);
+    if (!found) {
+      throw InputError(file.PlaceOf("inputs"), *inputs, "is no kind of inputs",
+                       JoinNames(kInputNames));
+    }
+    w.inputs_vary = *found == 1;
+  }
   const std::vector<YamlSection> sections = file.Sections("layers");
   std::size_t tensors = 0;
   for (YamlSection section : sections) {
@@ -153,6 +163,9 @@ std::string FormatWorkload(const Workload& w) {
   out << YAML::Key << "gradient_bytes" << YAML::Value
       << fmt::format("{:.0f}", w.gradient_bytes.in(kBytes));
   if (w.communication_only) out << YAML::Key << "compute" << YAML::Value << "none";
+  if (w.inputs_vary) {
+    out << YAML::Key << "inputs" << YAML::Value << kInputNames[*w.inputs_vary ? 1 : 0];
+  }
   if (!w.layers.empty()) {
     out << YAML::Key << "layers" << YAML::Value << YAML::BeginSeq;
     for (const Layer& layer : w.layers) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,9 @@ struct Workload {
   std::vector<Layer> layers;
   // A bare message, as collective benchmarks send it: there is no compute time to speak of.
   bool communication_only = false;
+  // Whether samples differ in size, as utterances and images of several resolutions do, so that
+  // workers wait for who drew the longest. Unknown unless somebody says.
+  std::optional<bool> inputs_vary;
 
   Work<> forward_flop() const {
     Work<> sum;

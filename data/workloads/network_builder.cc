@@ -341,6 +341,7 @@ Workload NetworkBuilder::Finish(Statistics statistics) {
   workload_.parameters = workload_.trainable_parameters;
   if (statistics == Statistics::kInTotal) workload_.parameters += stored_only;
   workload_.gradient_bytes = Bytes(4.0 * static_cast<double>(workload_.trainable_parameters));
+  workload_.inputs_vary = workload_.inputs_vary.value_or(false);
   return std::exchange(workload_, Workload());
 }
 

@@ -167,6 +167,9 @@ class NetworkBuilder {
   // Runs each branch on the current tensor and concatenates their outputs.
   void Branches(const std::string& name, std::initializer_list<std::function<void()>> branches);
 
+  // Samples differ in size; otherwise all have that of the input.
+  void LetInputsVary() { workload_.inputs_vary = true; }
+
   // The finished record; the builder is empty after it.
   Workload Finish(Statistics statistics);
 

@@ -40,6 +40,7 @@ Workload YoloV3(std::int64_t pixels) {
                      "Darknet cfg/yolov3.cfg; total as ultralytics/yolov3; Redmon and Farhadi, "
                      "arXiv 1804.02767",
                      {pixels, pixels, 3});
+  net.LetInputsVary();                    // trained at several sizes of image
   constexpr std::int64_t kOutputs = 255;  // 3 anchors x (4 of the box + objectness + 80 classes)
   DarknetConv conv(net);
 
@@ -91,6 +92,7 @@ Workload DeepSpeech2() {
                      "petuum/adaptdl benchmark/models/deepspeech2, after "
                      "SeanNaren/deepspeech.pytorch; Amodei et al., arXiv 1512.02595",
                      {161, 501, 1});
+  net.LetInputsVary();  // utterances
   constexpr std::int64_t kHidden = 800;
   constexpr int kLayers = 5;
   constexpr std::int64_t kLabels = 29;

@@ -49,6 +49,11 @@ WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<
                                   const ProfiledCompute* profile) {
   WorkloadPriors priors;
   for (std::size_t i = 0; i < priors.size(); ++i) priors[i] = FromSpec(kWorkloadParameterSpecs[i]);
+  if (workload.inputs_vary) {
+    priors[kStragglerSpread] = *workload.inputs_vary
+                                   ? Prior{kSpreadOfVarying, kSpreadOfVaryingLogSd}
+                                   : Prior{kSpreadOfAlike, kSpreadOfAlikeLogSd};
+  }
   if (profile != nullptr) {
     const FittedCurve<double> curve = profile->Curve();
     const double log_sd = profile->LogSd(profile->batches().back());

@@ -40,6 +40,15 @@ inline double FloorBesideSamples(double fixed_of_sheet, double sample) {
   return fixed_of_sheet + sample;
 }
 
+// straggler_spread comes in two kinds, by Workload::inputs_vary: workers whose samples all have one
+// size differ by little, those whose samples vary by the samples themselves. Fitted to public jobs:
+// 0.003 to 0.08 (images, text of one length), 0.09 to 0.6 (speech, detection at several sizes;
+// docs/reference/sources.md). The table's is for networks of which nobody says.
+inline constexpr double kSpreadOfAlike = 0.034;
+inline constexpr double kSpreadOfAlikeLogSd = 1.0;
+inline constexpr double kSpreadOfVarying = 0.15;
+inline constexpr double kSpreadOfVaryingLogSd = 0.85;
+
 // Of ln(time / forecast), for a network on a device that nobody measured: device_speed's is shared
 // by all workloads of the device, and what is left is the workload's own. Public steps of a network
 // on one device are 1 to 14 % off where P100, T4 and RTX boards compute in 32 bits, and up to a

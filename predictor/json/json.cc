@@ -206,6 +206,7 @@ Json WorkloadJson(const Workload& w) {
           {"forward_flop", w.forward_flop().si()},
           {"activation_bytes", CountJson(w.activation_bytes().in(kBytes))},
           {"layers", w.layers.size()},
+          {"inputs_vary", w.inputs_vary ? Json(*w.inputs_vary) : Json(nullptr)},
           {"source", w.source}};
 }
 

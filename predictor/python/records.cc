@@ -230,6 +230,8 @@ void BindWorkload(py::module_* m) {
       .def_property_readonly(
           "forward_flop", [](const Workload& w) { return w.forward_flop().si(); },
           "float : forward work for one sample [FLOP]; 0 without layers")
+      .def_readonly("inputs_vary", &Workload::inputs_vary,
+                    "bool or None : whether samples differ in size; None where nobody says")
       .def("to_yaml", &FormatWorkload, "The workload file; parse_workload gives the workload back.")
       .def("__eq__",
            [](const Workload& a, const py::object& b) {

@@ -85,7 +85,7 @@ constexpr auto MembersOf(const Layer*) {
 constexpr auto MembersOf(const Workload*) {
   using R = Workload;
   return List(&R::name, &R::title, &R::source, &R::parameters, &R::trainable_parameters,
-              &R::gradient_bytes, &R::layers, &R::communication_only);
+              &R::gradient_bytes, &R::layers, &R::communication_only, &R::inputs_vary);
 }
 constexpr auto MembersOf(const serve::Inventory*) {
   using R = serve::Inventory;

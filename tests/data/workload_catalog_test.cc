@@ -113,6 +113,12 @@ TEST(WorkloadCatalog, TotalsAreThePublishedOnes) {
 }
 
 // len(model.trainable_weights) in Keras, len(list(model.parameters())) in PyTorch.
+TEST(WorkloadCatalog, UtterancesAndDetectionVaryInSize) {
+  for (const std::string& name : WorkloadNames()) {
+    EXPECT_EQ(FindWorkload(name)->inputs_vary, name == "deepspeech2" || name == "yolov3") << name;
+  }
+}
+
 TEST(WorkloadCatalog, GradientTensorsAreAsManyAsInTheFrameworks) {
   EXPECT_EQ(TensorCount(Find("resnet50")), 214U);
   EXPECT_EQ(TensorCount(Find("resnet101")), 418U);

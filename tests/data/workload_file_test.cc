@@ -21,6 +21,7 @@ void ExpectEqual(const Workload& a, const Workload& b) {
   EXPECT_EQ(a.trainable_parameters, b.trainable_parameters);
   EXPECT_EQ(a.gradient_bytes, b.gradient_bytes);
   EXPECT_EQ(a.communication_only, b.communication_only);
+  EXPECT_EQ(a.inputs_vary, b.inputs_vary);
   ASSERT_EQ(a.layers.size(), b.layers.size());
   for (std::size_t i = 0; i < a.layers.size(); ++i) {
     SCOPED_TRACE(a.layers[i].name);
@@ -57,6 +58,17 @@ TEST(WorkloadFile, FrozenParametersHaveNoGradient) {
   const Workload workload = Parse("name: mine\nparameters: 1000\ntrainable_parameters: 900\n");
   EXPECT_EQ(workload.parameters, 1000);
   EXPECT_EQ(workload.gradient_bytes, Bytes(3600.0));
+}
+
+TEST(WorkloadFile, InputsAreAlikeOrVaryOrNobodyKnows) {
+  const std::string mine = "name: mine\nparameters: 1000\n";
+  EXPECT_EQ(Parse(mine).inputs_vary, std::nullopt);
+  EXPECT_EQ(Parse(mine + "inputs: alike\n").inputs_vary, false);
+  const Workload varying = Parse(mine + "inputs: varying\n");
+  EXPECT_EQ(varying.inputs_vary, true);
+  ExpectEqual(Parse(FormatWorkload(varying)), varying);
+  EXPECT_TRUE(Says(ErrorOf([&] { Parse(mine + "inputs: short\n"); }),
+                   "net.yaml:3: inputs: 'short' is no kind of inputs; allowed: alike, varying"));
 }
 
 TEST(WorkloadFile, ABareMessageHasNoCompute) {

@@ -141,7 +141,9 @@ TEST(WorkloadPriors, AreTheTableWithoutADataSheet) {
   Device nameless;
   for (const std::optional<Device>& device :
        {std::optional<Device>(), std::optional<Device>(nameless)}) {
-    const WorkloadPriors priors = MakeWorkloadPriors(*FindWorkload("resnet50"), device);
+    Workload workload = *FindWorkload("resnet50");
+    workload.inputs_vary = std::nullopt;
+    const WorkloadPriors priors = MakeWorkloadPriors(workload, device);
     for (std::size_t i = 0; i < priors.size(); ++i) {
       EXPECT_EQ(priors[i].si, PriorWorkload().si[i]) << kWorkloadParameterSpecs[i].name;
       EXPECT_EQ(priors[i].log_sd, kWorkloadParameterSpecs[i].prior_log_sd);
@@ -160,7 +162,28 @@ TEST(WorkloadPriors, AreWhatTheDataSheetLetsExpect) {
   EXPECT_EQ(priors[kSampleTime].log_sd, kSheetTimeLogSd);
   EXPECT_EQ(priors[kUpdateTime].si, sheet.At(1).update.si());
   EXPECT_EQ(priors[kUpdateTime].log_sd, kSheetTimeLogSd);
-  EXPECT_EQ(priors[kStragglerSpread].si, PriorWorkload().si[kStragglerSpread]);
+}
+
+// Speech and detection at several sizes spread more than images of one size; of a network whose
+// inputs nobody knows the table's is believed, which is wider than either.
+TEST(WorkloadPriors, SpreadByWhetherInputsVary) {
+  const auto spread = [](const Workload& workload) {
+    return MakeWorkloadPriors(workload, T4())[kStragglerSpread];
+  };
+  const Prior alike = spread(*FindWorkload("resnet50"));
+  EXPECT_EQ(alike.si, kSpreadOfAlike);
+  EXPECT_EQ(spread(*FindWorkload("bert_base")).si, alike.si);
+  const Prior varying = spread(*FindWorkload("deepspeech2"));
+  EXPECT_EQ(varying.si, kSpreadOfVarying);
+  EXPECT_EQ(spread(*FindWorkload("yolov3")).si, varying.si);
+  Workload unknown = *FindWorkload("resnet50");
+  unknown.inputs_vary = std::nullopt;
+  const Prior between = spread(unknown);
+  EXPECT_EQ(between.si, PriorWorkload().si[kStragglerSpread]);
+  EXPECT_LT(alike.si, between.si);
+  EXPECT_LT(between.si, varying.si);
+  EXPECT_GT(between.log_sd, alike.log_sd);
+  EXPECT_GT(between.log_sd, varying.log_sd);
 }
 
 // No network of the catalogue starts outside the range in which the table believes.

@@ -31,6 +31,12 @@ FIELDS = ["source", "cluster", "parameter", "value", "log_sd_below", "log_sd_abo
 # What one job or host takes is no news of another.
 OWN = {"fixed_time", "floor_time", "sample_time", "update_time", "compute_slowdown"}
 SHARE = "stated_share"
+# The spread of workers comes in two kinds (Workload::inputs_vary), each with its constants in
+# priors.h: their names, whether the inputs vary, and what physics alone lets expect.
+SPREAD = "straggler_spread"
+KINDS = {"alike": ("kSpreadOfAlike", False, (0.03, 1.0)),
+         "varying": ("kSpreadOfVarying", True, (0.15, 0.85))}
+VARYING = {"deepspeech2", "yolov3"}
 # Priors (centre, standard deviation of ln) from physics alone, where the program has learnt ones.
 PHYSICAL = {"host_bandwidth": (4, 1.0), "overlap_share": (0.55, 0.3),
             "straggler_spread": (0.06, 1.3), "device_speed": (1, 0.35), SHARE: (1, 0.5)}
@@ -80,13 +86,13 @@ def fit(source, label, case, program, specs):
         files = [argument for path in workloads for argument in ("--workload-file", path)]
         priors = []
         for spec in specs:
-            if spec["name"] in OWN | {SHARE, "device_speed"}:
+            if spec["name"] in OWN | {SHARE, "device_speed"} or "kind" in spec:
                 continue
             at = stated if stated and spec["name"] == "link_bandwidth" else spec["prior"]
             priors += ["--prior", statement(spec, at, max(WIDE, spec["prior_log_sd"]))]
         runs = public_sets.write_runs(folder / "runs.csv", case.fitted)
         answer = ask(program, "calibrate", "--cluster", cluster, "--runs", runs, *files, *priors)
-    by_name = {spec["name"]: spec for spec in specs}
+    by_name = {spec["name"]: spec for spec in specs if "kind" not in spec}
     for of in answer.get("parameters", []):
         if of["name"] in OWN or of["decided_by"] == "prior":
             continue
@@ -122,11 +128,21 @@ def statement(spec, centre, log_sd, source="learnt"):
 
 
 def specs_of(program):
-    """The parameters of the program, and the share of a stated rate that is reached."""
-    width = re.search(r"kStatedLinkLogSd = ([0-9.]+);",
-                      (ROOT / "model" / "step" / "priors.h").read_text())
-    share = {"name": SHARE, "unit": "1", "prior": 1, "prior_log_sd": float(width.group(1))}
-    return ask(program, "models")["parameters"] + [share]
+    """The parameters of the program, the share of a stated rate that is reached, and the two kinds
+    of spread."""
+    source = (ROOT / "model" / "step" / "priors.h").read_text()
+
+    def constant(name):
+        return float(re.search(rf"\b{name} = ([0-9.]+);", source).group(1))
+
+    share = {"name": SHARE, "unit": "1", "prior": 1, "prior_log_sd": constant("kStatedLinkLogSd")}
+    kinds = [{"name": SPREAD, "kind": kind, "unit": "1", "prior": constant(name),
+              "prior_log_sd": constant(f"{name}LogSd")} for kind, (name, _, _) in KINDS.items()]
+    return ask(program, "models")["parameters"] + [share] + kinds
+
+
+def title(spec):
+    return f"{spec['name']}, inputs {spec['kind']}" if "kind" in spec else spec["name"]
 
 
 @dataclasses.dataclass
@@ -144,9 +160,12 @@ class Learnt:
 
 def pool(values, spec, without=None):
     """What the fitted values of a parameter say of the next cluster."""
-    name, sources = spec["name"], {}
-    physical = PHYSICAL.get(name, (spec["prior"], spec["prior_log_sd"]))
+    name, sources, kind = spec["name"], {}, spec.get("kind")
+    physical = KINDS[kind][2] if kind else PHYSICAL.get(name, (spec["prior"],
+                                                              spec["prior_log_sd"]))
     for row in values:
+        if kind and KINDS[kind][1] != (row["cluster"].split("workload ")[-1] in VARYING):
+            continue
         if (row["parameter"] == name and row["source"] != without and
                 (row["source"], name) not in APART):
             sources.setdefault(row["source"], []).append(row)
@@ -184,7 +203,9 @@ def pool(values, spec, without=None):
 
 
 def without(source, values, specs):
-    """The --prior of a fit that knows nothing of the source, where it differs from the program's.
+    """(kind, --prior) of a fit that knows nothing of the source, where it differs from the
+    program's: without a kind for all, else for networks whose inputs are of that kind ("unknown"
+    where nobody says).
 
     The share of a stated rate is no parameter of a fit: that of all sources is used."""
     statements = []
@@ -193,7 +214,9 @@ def without(source, values, specs):
             continue
         of = pool(values, spec, source)
         if not of.agrees(spec):
-            statements.append(statement(spec, of.centre, of.log_sd, f"learnt without {source}"))
+            kind = spec.get("kind", "unknown" if spec["name"] == SPREAD else None)
+            statements.append((kind, statement(spec, of.centre, of.log_sd,
+                                               f"learnt without {source}")))
     return statements
 
 
@@ -224,5 +247,5 @@ def table(values, specs):
         else:
             learnt = "by fewer than three sources: physical"
         believed = law(spec, spec["prior"], spec["prior_log_sd"])
-        lines.append(f"| {spec['name']} | {'; '.join(parts) or '-'} | {learnt} | {believed} |")
+        lines.append(f"| {title(spec)} | {'; '.join(parts) or '-'} | {learnt} | {believed} |")
     return "\n".join(lines)

@@ -303,7 +303,8 @@ def read_lab(folder, program, scratch):
             continue
         compute, size = float(row["compute_s"]), float(row["bytes"])
         workload = f"message_{size:.0f}" + (f"_compute_{compute:g}" if compute else "")
-        workloads[workload] = message(size) if not compute else [f"gradient_bytes: {size:.0f}"]
+        workloads[workload] = message(size) if not compute else [
+            f"gradient_bytes: {size:.0f}", "inputs: alike"]
         servers = int(row["servers"])
         # The lab counts 1514 bytes a frame and not 1538; its switch adds 0.3 ms to a round trip.
         columns = {"workload": workload, "device": "none",
@@ -367,7 +368,8 @@ def read_cells(folder, program, scratch):
                          "accumulation_steps": accumulation, "bytes_per_parameter": each,
                          "step_time_s": row["step_time_s"]},
                         job, "ring", bytes=each * parameters, tags={"job": job}))
-    workloads = {job: [f"parameters: {count:.0f}"] for job, (_, count, _) in jobs.items()}
+    workloads = {job: [f"parameters: {count:.0f}", "inputs: alike"]
+                 for job, (_, count, _) in jobs.items()}
     cluster = Cluster("ufrgs-poti", "rtx_4070", 5, 1, 1)
     fitted, judged = beyond(rows, lambda row: row.nodes <= 2)
     return Source(name, "two networks, two loops, 1-3 nodes on 1 Gbit/s", [
@@ -397,7 +399,7 @@ def read_tupi(folder, program, scratch):
     fitted, judged = beyond(rows, lambda row: row.nodes <= 2)
     return Source(name, "ResNet-50 on named hosts, 1-3 nodes", [
         Case(name, "distance", "", cluster, fitted, judged,
-             {"resnet50_keras": ["parameters: 25640000"]})], [
+             {"resnet50_keras": ["parameters: 25640000", "inputs: alike"]})], [
                  ("new job", "one job"), ("cold, new network", "no link speed is stated")])
 
 
@@ -409,7 +411,7 @@ def read_cmdare(folder, program, scratch):
         rows = []
         for row in wide(folder, file):
             job = re.sub(r"\W+", "_", row["model"]).lower()
-            workloads[job] = [f"parameters: {note(row, 'params'):.0f}"]
+            workloads[job] = [f"parameters: {note(row, 'params'):.0f}", "inputs: alike"]
             rows.append(Row({"workload": job, "device": "k80",
                              "placement": placement(1, int(row["workers"])), "servers": 1,
                              "strategy": "ps-async", "local_batch": row["local_batch"],
@@ -449,7 +451,8 @@ def read_syncswitch(folder, program, scratch):
     fitted, judged = beyond(rows, lambda row: row.workers <= 8)
     return Source(name, "servers on the workers' hosts, 8 and 16 K80", [
         Case(name, "distance", "", Cluster(name, "k80", 16, 1), fitted, judged,
-             {job: [f"parameters: {count}"] for job, count in known.values()})], [
+             {job: [f"parameters: {count}", "inputs: alike"]
+              for job, count in known.values()})], [
                  ("new job, cold", "no step of one device"), ("new network", "one network")])
 
 
