@@ -47,8 +47,6 @@ APART = {
     ("ufrgs_tf_resnet50", "link_bandwidth"): "a port had negotiated a tenth of its rate",
     ("deepbench_allreduce", "flow_bandwidth"): "its transport is not stated, and no kernel's TCP "
                                                "carries 70 to 150 Gbit/s in a flow",
-    ("tf_benchmarks_2017", "server_rate"): "eight workers of a node share one copy of what they "
-                                           "send and fetch, which no plan says",
     ("hkbu_methods", "device_speed"): "its GPU is a guess",
 }
 
