@@ -117,6 +117,7 @@ class Plan:
         workers: Optional[int] = None,
         nodes: Optional[int] = None,
         devices_per_node: Optional[int] = None,
+        # generated: plan keywords
         placement: Union[None, str, Sequence[int]] = None,
         hosts: Optional[Sequence[str]] = None,
         strategy: Optional[str] = None,
@@ -142,6 +143,7 @@ class Plan:
         multicast: Optional[bool] = None,
         in_network_aggregation: Optional[bool] = None,
         staleness_bound: Optional[int] = None,
+        # end
     ) -> None: ...
     @property
     def workers(self) -> int: ...
@@ -151,6 +153,7 @@ class Plan:
     def devices_per_node(self) -> int: ...
     @property
     def global_batch(self) -> float: ...
+    # generated: plan properties
     @property
     def placement(self) -> list[int]: ...
     @property
@@ -201,6 +204,7 @@ class Plan:
     def in_network_aggregation(self) -> bool: ...
     @property
     def staleness_bound(self) -> Optional[int]: ...
+    # end
     def to_dict(self) -> dict[str, Any]: ...
     def replace(self, **changes: Any) -> Plan: ...
 
