@@ -36,9 +36,6 @@ bool Allows(GoesWith with, const StrategyTraits& strategy) {
   return false;
 }
 
-namespace {
-
-// What is allowed: "strategy ps-sync, ps-async or byteps".
 std::string StrategiesWith(GoesWith with) {
   if (with == GoesWith::kSynchronous) return "a synchronous strategy";
   std::string text;
@@ -50,6 +47,8 @@ std::string StrategiesWith(GoesWith with) {
   }
   return "strategy " + (text.empty() ? last : text + " or " + last);
 }
+
+namespace {
 
 constexpr const char* SiSymbol(const DataRate<>& /*kind*/) { return kBytesPerSecond.symbol; }
 constexpr const char* SiSymbol(const Duration<>& /*kind*/) { return kSeconds.symbol; }

@@ -3,6 +3,7 @@
 #define STEPCAST_DATA_PLAN_CHECK_H_
 
 #include <functional>
+#include <string>
 
 #include "data/record/input_error.h"
 #include "data/record/plan.h"
@@ -14,6 +15,8 @@ enum class GoesWith;
 
 // Whether a field that goes with `with` may say something else than its default beside `strategy`.
 bool Allows(GoesWith with, const StrategyTraits& strategy);
+// "strategy ps-sync, ps-async or byteps": those beside which it may.
+std::string StrategiesWith(GoesWith with);
 
 // Throws InputError for a plan that no model covers: a number out of range, servers missing or
 // superfluous, an option of servers without servers, hosts that do not match the placement.

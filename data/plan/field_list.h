@@ -36,6 +36,7 @@ struct FieldFacts {
   const char* placeholder;  // of the flag's value in help; nullptr for yes and no
   const char* meaning;
   const char* more = "";         // for the help of the flag: examples, names, the default
+  const char* note = "";         // for the reference, whole sentences in Markdown
   const char* state = column;    // in saved states, in SI units
   const char* keyword = column;  // of Python, in SI units
   // Of a number, in the unit of the column, however it is given.
@@ -43,6 +44,11 @@ struct FieldFacts {
   GoesWith with = GoesWith::kAll;
   Told told = Told::kUnlessDefault;
 
+  constexpr FieldFacts Note(const char* text) const {
+    FieldFacts facts = *this;
+    facts.note = text;
+    return facts;
+  }
   constexpr FieldFacts InSi(const char* name) const { return InSi(name, name); }
   constexpr FieldFacts InSi(const char* in_states, const char* in_python) const {
     FieldFacts facts = *this;
@@ -107,19 +113,27 @@ constexpr void ForEachField(const Visit& visit) {
             .Within(1, kMostCount)
             .Tell(Told::kAlways),
         FieldAt<&Plan::placement>());
-  visit(FieldFacts{"hosts", "hosts", "A+B", "names of the nodes, in placement order"},
+  visit(FieldFacts{"hosts", "hosts", "A+B", "names of the nodes, in placement order"}.Note(
+            "One for each node. With neither `--placement` nor `--workers` they also say how many "
+            "nodes there are, each fully used"),
         FieldAt<&Plan::hosts>());
   visit(FieldFacts{"strategy", "strategy", "S", "how gradients are exchanged",
                    ": none, allreduce, ring, tree, halving-doubling, hierarchical, byteps, auto "
                    "(the fastest all-reduce), ps-sync, ps-async"}
+            .Note("[What each is](cli.md#common-options). `auto` is a question, so not a strategy "
+                  "of measured runs")
             .Tell(Told::kAlways),
         FieldAt<&Plan::strategy>());
-  visit(FieldFacts{"servers", "servers", "N",
-                   "parameter servers (ps-sync, ps-async), helpers (byteps)"}
-            .With(GoesWith::kServers)
-            .Tell(Told::kAlways),
-        FieldAt<&Plan::servers>());
+  visit(
+      FieldFacts{"servers", "servers", "N",
+                 "parameter servers (ps-sync, ps-async), helpers (byteps)"}
+          .Note("`ps-sync` and `ps-async` require one at least; a cell of runs may be empty where "
+                "there are none")
+          .With(GoesWith::kServers)
+          .Tell(Told::kAlways),
+      FieldAt<&Plan::servers>());
   visit(FieldFacts{"local_batch", "local-batch", "N", "samples of one micro-step on one device"}
+            .Note("Commands and the service require it")
             .Within(1, kMostBatch)
             .Tell(Told::kAlways),
         FieldAt<&Plan::local_batch>());
@@ -130,6 +144,7 @@ constexpr void ForEachField(const Visit& visit) {
       FieldAt<&Plan::accumulation_steps>());
   visit(FieldFacts{"link_gbit_per_s", "bandwidth", "RATE", "line rate of a node's link, each way",
                    ", like \"1 Gbit/s\""}
+            .Note("Taken as it is")
             .InSi("link_bytes_per_s", "bandwidth_bytes_per_s")
             .Within(kSlowestLink, kFastestLink),
         FieldAt<&Plan::link, &LinkFacts::bandwidth>());
@@ -144,19 +159,26 @@ constexpr void ForEachField(const Visit& visit) {
             .NoughtOrWithin(kShortestTime, kLongestTime),
         FieldAt<&Plan::link, &LinkFacts::rtt>());
   visit(FieldFacts{"loss_rate", "loss", "P", "probability that a packet is lost, like 0.01"}
+            .Note("State a round-trip time beside it")
             .NoughtOrWithin(kLeastLoss, 1),
         FieldAt<&Plan::link, &LinkFacts::loss>());
   visit(FieldFacts{"congestion_control", "congestion-control", "CC", "how TCP answers loss",
-                   ": reno, cubic (the default), bbr"},
+                   ": reno, cubic (the default), bbr"}
+            .Note("`cubic` where nothing is stated"),
         FieldAt<&Plan::link, &LinkFacts::congestion_control>());
   visit(
       FieldFacts{"loss_burst_ms", "loss-burst", "TIME", "packets within so long are lost together",
                  ", like \"1 ms\" under tc netem on the sender"}
+          .Note(
+              "An emulator on the sender has a burst of about 1 ms. Each packet is lost by itself "
+              "where nothing is stated")
           .InSi("loss_burst_s")
           .NoughtOrWithin(kShortestTime, kLongestTime),
       FieldAt<&Plan::link, &LinkFacts::loss_burst>());
   visit(FieldFacts{"transport", "transport", "T", "what carries bytes between nodes",
-                   ": tcp (the default), rdma"},
+                   ": tcp (the default), rdma"}
+            .Note("The kernel's TCP, or RDMA (InfiniBand, RoCE), which knows no windows and no "
+                  "caps of flows. `tcp` where nothing is stated"),
         FieldAt<&Plan::link, &LinkFacts::transport>());
   // Only C++ states more of a server's link than the line rate.
   visit(FieldFacts{nullptr, nullptr, "TIME", "round-trip time of a server's link"}
@@ -181,42 +203,58 @@ constexpr void ForEachField(const Visit& visit) {
       FieldFacts{
           "bucket_mib", "bucket", "SIZE", "cap of a gradient bucket",
           ", 25 MiB by default, 1 MiB with servers; of a unit where parameters are shared out"}
+          .Note("By default 25 MiB, 1 MiB with `ps-sync` and `ps-async`; the first bucket has at "
+                "most 1 MiB. Workers and servers exchange tensor by tensor: small ones share a "
+                "bucket, none is split. Where parameters are shared out, the units in which they "
+                "are gathered: by default a 32nd of the network and at least 25 MiB")
           .InSi("bucket_bytes")
           .Within(kSmallestBucket, kLargestBucket),
       FieldAt<&Plan::bucket>());
   visit(
       FieldFacts{"overlap", "overlap", "HOW", "how synchronisation hides behind the backward pass",
-                 ": buckets (the default), none, p-norm"},
+                 ": buckets (the default), none, p-norm"}
+          .Note("[What each means](../explanation/step-model.md#2-buckets-and-overlap)"),
       FieldAt<&Plan::overlap>());
   visit(FieldFacts{"backup_workers", "backup-workers", "K",
                    "slowest workers that a step does not wait for"}
+            .Note("Fewer than there are workers; their gradients are dropped")
             .With(GoesWith::kSynchronous),
         FieldAt<&Plan::backup_workers>());
   visit(FieldFacts{"bytes_per_parameter", "bytes-per-parameter", "N",
                    "bytes of a parameter that a synchronisation exchanges",
                    ": 4 (float32, the default), 2 (float16), 6 (both, one after the other)"}
+            .Note("2 where gradients are sent as float16, 6 where float16 sums are followed by "
+                  "float32 ones. Buckets are cut as for 4")
             .Within(1, kMostBytesPerParameter),
         FieldAt<&Plan::bytes_per_parameter>());
   visit(FieldFacts{"shard", "shard", "WHAT", "what workers share out instead of keeping it whole",
                    ": none (the default), optimizer (ZeRO-1), gradients (ZeRO-2), parameters "
                    "(ZeRO-3, FSDP)"}
+            .Note("ZeRO-1, ZeRO-2, ZeRO-3 or FSDP "
+                  "([how](../explanation/step-model.md#13-models-that-are-shared-out))")
             .With(GoesWith::kHalves),
         FieldAt<&Plan::shard>());
   visit(FieldFacts{"local_steps", "local-steps", "H", "steps from one synchronisation to the next",
                    ": workers go on by themselves and then average (local SGD)"}
+            .Note("Workers go on by themselves and then average their parameters: local SGD "
+                  "([how](../explanation/step-model.md#14-rare-synchronisation))")
             .Within(1, kMostCount)
             .With(GoesWith::kAllreduces),
         FieldAt<&Plan::local_steps>());
   visit(FieldFacts{"colocated_servers", "colocated-servers", nullptr,
                    "servers run on the workers' nodes", " instead of nodes of their own"}
+            .Note("One after the other from the first, instead of nodes of their own")
             .With(GoesWith::kParameterServers),
         FieldAt<&Plan::server, &ServerOptions::colocated>());
   visit(FieldFacts{"sharding", "sharding", "HOW", "how the model is spread over servers",
                    ": tensor (whole, the largest first; the default), even, round-robin"}
+            .Note("Whole tensors, the largest first to the emptiest server; equal shares; "
+                  "variables in turn, as TensorFlow does")
             .With(GoesWith::kParameterServers),
         FieldAt<&Plan::server, &ServerOptions::sharding>());
   visit(FieldFacts{"pipelined_servers", "pipelined-servers", nullptr,
                    "a bucket is pulled as soon as it has been pushed (ps-sync)"}
+            .Note("Otherwise after all pushes")
             .With(GoesWith::kPsSync),
         FieldAt<&Plan::server, &ServerOptions::pipelined>());
   visit(FieldFacts{"multicast", "multicast", nullptr,
@@ -229,10 +267,12 @@ constexpr void ForEachField(const Visit& visit) {
         FieldAt<&Plan::server, &ServerOptions::in_network_aggregation>());
   visit(FieldFacts{"local_aggregation", "local-aggregation", nullptr,
                    "the devices of a node push and pull once for all of them (ps-sync)"}
+            .Note("As TensorFlow's replicas of one process and MXNet's devices do")
             .With(GoesWith::kPsSync),
         FieldAt<&Plan::server, &ServerOptions::local_aggregation>());
   visit(FieldFacts{"staleness_bound", "staleness-bound", "S",
                    "ps-async: steps that a worker may be ahead of the slowest"}
+            .Note("Without a bound nobody waits")
             .With(GoesWith::kPsAsync),
         FieldAt<&Plan::server, &ServerOptions::staleness_bound>());
 }

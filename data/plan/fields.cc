@@ -80,17 +80,24 @@ std::string Text(const std::optional<T>& value) {
   return value ? Text(*value) : "";
 }
 
-template <class T>
-const char* UnitOf(const T& /*kind*/) {
-  return std::is_same_v<T, int> || std::is_same_v<T, double> ? "" : nullptr;
-}
+FieldType TypeOf(const Placement& /*kind*/) { return {FieldKind::kPlacement}; }
+FieldType TypeOf(const std::vector<std::string>& /*kind*/) { return {FieldKind::kNames}; }
+FieldType TypeOf(bool /*kind*/) { return {FieldKind::kYesNo}; }
+FieldType TypeOf(int /*kind*/) { return {FieldKind::kCount, ""}; }
+FieldType TypeOf(double /*kind*/) { return {FieldKind::kNumber, ""}; }
 template <class D>
-const char* UnitOf(const Quantity<D>& kind) {
-  return ColumnUnit(kind).symbol;
+FieldType TypeOf(const Quantity<D>& kind) {
+  return {FieldKind::kNumber, ColumnUnit(kind).symbol};
+}
+template <class E>
+requires std::is_enum_v<E> FieldType TypeOf(E kind) {
+  return {FieldKind::kChoice, nullptr, NamesOf(kind).names};
 }
 template <class T>
-const char* UnitOf(const std::optional<T>& /*kind*/) {
-  return UnitOf(T());
+FieldType TypeOf(const std::optional<T>& /*kind*/) {
+  FieldType type = TypeOf(T());
+  type.may_be_unknown = true;
+  return type;
 }
 
 template <class At, bool kIsFlag>
@@ -100,6 +107,12 @@ void ReadField(const std::string& text, const InputPlace& place, const FieldFact
 }
 
 }  // namespace
+
+std::string PlanField::default_text() const {
+  const bool none = may_be_unknown || kind == FieldKind::kPlacement || kind == FieldKind::kNames ||
+                    (told == Told::kAlways && kind != FieldKind::kChoice);
+  return none ? "" : text(DefaultPlan());
+}
 
 const Plan& DefaultPlan() {
   static const Plan plan;
@@ -112,8 +125,8 @@ const std::vector<PlanField>& PlanFields() {
     ForEachField([&](const FieldFacts& facts, auto at) {
       using At = decltype(at);
       if (facts.flag == nullptr) return;
-      all.push_back({facts, std::string(facts.meaning) + facts.more, UnitOf(At::Of(DefaultPlan())),
-                     ReadField<At, true>, ReadField<At, false>,
+      all.push_back({facts, TypeOf(At::Of(DefaultPlan())), std::string(facts.meaning) + facts.more,
+                     At::kIsOfLink, ReadField<At, true>, ReadField<At, false>,
                      [](const Plan& plan) { return Text(At::Of(plan)); },
                      [](const Plan& plan) { return At::Of(plan) == At::Of(DefaultPlan()); }});
     });

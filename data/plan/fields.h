@@ -2,6 +2,7 @@
 #ifndef STEPCAST_DATA_PLAN_FIELDS_H_
 #define STEPCAST_DATA_PLAN_FIELDS_H_
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,9 +12,21 @@
 
 namespace stepcast {
 
-struct PlanField : FieldFacts {
+enum class FieldKind { kPlacement, kNames, kYesNo, kCount, kNumber, kChoice };
+inline constexpr const char* kFieldKindNames[] = {"placement", "names",  "yes or no",
+                                                  "count",     "number", "choice"};
+
+// What a field can hold, by its type.
+struct FieldType {
+  FieldKind kind;
+  const char* unit = nullptr;  // of the column; empty for a plain number, nullptr for what is none
+  std::span<const char* const> words = {};  // that a choice is one of
+  bool may_be_unknown = false;              // a plan need not say it, and then it has no default
+};
+
+struct PlanField : FieldFacts, FieldType {
   std::string help;  // of the flag
-  const char* unit;  // of the column; empty for a plain number, nullptr for what is not a number
+  bool is_of_link;   // a cluster may state it too
   using Reader = void (*)(const std::string&, const InputPlace&, const FieldFacts&, Plan*);
   Reader from_flag;
   Reader from_column;
@@ -33,6 +46,8 @@ struct PlanField : FieldFacts {
   std::string write(const Plan& plan) const {
     return told != Told::kAlways && is_default(plan) ? "" : text(plan);
   }
+  // What holds where nobody says otherwise; empty where the field has to be said, or is unknown.
+  std::string default_text() const;
 };
 
 // The units of columns.

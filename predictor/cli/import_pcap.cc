@@ -398,7 +398,7 @@ void PrintTraffic(const CapturedTraffic& traffic, const TrafficSummary& summary,
 
 // ---- As JSON.
 
-Json CountJson(const TrafficCount& count) {
+Json PacketsJson(const TrafficCount& count) {
   return {{"packets", count.packets}, {"payload_bytes", count.bytes}};
 }
 
@@ -477,8 +477,8 @@ Json TrafficJson(const CapturedTraffic& traffic, const TrafficSummary& summary,
     Json to = Json::array();
     for (std::size_t k = 0; k < traffic.hosts.size(); ++k) {
       if (summary.between[i][k] == 0) continue;
-      to.push_back({{"host", traffic.hosts[k].name},
-                    {"payload_bytes", stepcast::CountJson(summary.between[i][k])}});
+      to.push_back(
+          {{"host", traffic.hosts[k].name}, {"payload_bytes", CountJson(summary.between[i][k])}});
     }
     Json host = {{"name", traffic.hosts[i].name},
                  {"addresses", traffic.hosts[i].addresses},
@@ -499,10 +499,10 @@ Json TrafficJson(const CapturedTraffic& traffic, const TrafficSummary& summary,
                {"payload_bytes", summary.all.bytes},
                {"steps", summary.steps},
                {"periods",
-                {{"before", CountJson(p.before)},
-                 {"in_steps", CountJson(p.during)},
-                 {"between", CountJson(p.between)},
-                 {"after", CountJson(p.after)}}},
+                {{"before", PacketsJson(p.before)},
+                 {"in_steps", PacketsJson(p.during)},
+                 {"between", PacketsJson(p.between)},
+                 {"after", PacketsJson(p.after)}}},
                {"classes", classes},
                {"distributions", distributions},
                {"ring", ring},

@@ -29,8 +29,6 @@ constexpr const char* kAllWorkloads = "all";
 constexpr int kMostBatch = 1'000'000;
 constexpr int kMostThreads = 4096;
 
-std::atomic<bool> interrupted = false;
-
 std::vector<std::string> SplitList(const std::string& text) {
   std::vector<std::string> parts;
   std::istringstream stream(text + ",");  // an empty last part is a part
@@ -368,7 +366,7 @@ int RunMicrobench(const std::vector<std::string>& arguments) {
   }
   StateSpaceAxes axes = ceilings ? StateSpaceAxes() : ReadAxes(args);
 
-  if (!ceilings) StopInOrder(&interrupted);  // before the back end starts threads
+  if (!ceilings) StopInOrder();  // before the back end starts threads
   const LoadedBackend loaded = LoadBackend(name, backend_options, ModuleFolders());
   if (!loaded.backend) {
     const char* remedy =

@@ -50,8 +50,6 @@ constexpr const char* kTokenVariable = "STEPCAST_PROBE_TOKEN";
 constexpr std::size_t kShortestToken = 8;
 constexpr std::size_t kLongestToken = 256;
 
-std::atomic<bool> interrupted = false;
-
 po::options_description Options() {
   po::options_description options("options");
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
@@ -522,7 +520,7 @@ int Probe(const Arguments& args) {
       network::ExpectedSeconds(network::MakeSchedule(place.of), 0, options.settings);
   const double limit =
       ReadSeconds(args, "time-limit", 2 * expected + options.join_s, 0.1, 7 * 86400);
-  StopInOrder(&interrupted);
+  StopInOrder();
   options.deadline = network::Deadline::In(limit, &interrupted);
   try {
     if (args.Has("bind")) network::LocalAddress(args.Text("bind"));

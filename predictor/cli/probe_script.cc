@@ -42,8 +42,6 @@ constexpr const char* kNotMeasured = "exposed_sync_s";
 // The spread of fewer is hardly known.
 constexpr std::size_t kStepsOfASpread = 10;
 
-std::atomic<bool> interrupted = false;
-
 enum class Outcome { kMeasured, kTakenOver, kUnfinished, kFailed, kInterrupted };
 constexpr const char* kOutcomeNames[] = {"measured", "taken over", "unfinished", "failed",
                                          "interrupted"};
@@ -341,7 +339,7 @@ int ProbeScript(const Arguments& args, const std::vector<std::string>& words) {
   }
   const std::string path = args.Has("output") ? args.Text("output") : "runs.csv";
   RunsFile file(path, wanted);
-  StopInOrder(&interrupted);
+  StopInOrder();
 
   const auto start = std::chrono::steady_clock::now();
   const auto elapsed = [&] {

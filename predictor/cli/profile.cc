@@ -30,7 +30,7 @@ struct Contents {
   std::size_t outliers = 0;
 };
 
-Contents Count(const ComputeProfile& profile) {
+Contents ContentsOf(const ComputeProfile& profile) {
   Contents contents;
   for (const MeasuredSamples& samples : profile.samples) {
     contents.points[samples.point].Add(samples);
@@ -240,7 +240,7 @@ int RunProfile(const std::vector<std::string>& arguments) {
   }
   const ComputeProfile profile = *ReadProfileOption(args);
   if (!args.Has("workload")) {
-    const Contents contents = Count(profile);
+    const Contents contents = ContentsOf(profile);
     if (args.Has("json")) {
       PrintJson(ContentsJson(profile, contents));
     } else {

@@ -45,12 +45,14 @@ void EndAtNextInterrupt(const sigset_t& interrupts) {
   std::raise(signal);
 }
 
-void StopInOrder(std::atomic<bool>* interrupted) {
+std::atomic<bool> interrupted = false;
+
+void StopInOrder() {
   const sigset_t interrupts = BlockInterrupts();
-  std::thread([interrupts, interrupted] {
+  std::thread([interrupts] {
     int signal = 0;
     sigwait(&interrupts, &signal);
-    *interrupted = true;
+    interrupted = true;
     EndAtNextInterrupt(interrupts);
   }).detach();
 }

@@ -19,11 +19,13 @@ sigset_t BlockInterrupts();
 // passes interrupts on, such as timeout, sends a second to whom the terminal has sent one.
 void EndAtNextInterrupt(const sigset_t& interrupts);
 
+// Whether an interrupt has come since StopInOrder.
+extern std::atomic<bool> interrupted;
 // The first interrupt sets `interrupted`, so that the program ends in order; another one later ends
 // it at once. A thread waits for them: kernels that oneDNN makes have stacks of their own with no
 // room for a signal's frame, which then overwrites what lies below. Threads that are started from
 // now on leave them alone.
-void StopInOrder(std::atomic<bool>* interrupted);
+void StopInOrder();
 
 }  // namespace stepcast::cli
 

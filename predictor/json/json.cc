@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <type_traits>
 
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
@@ -54,28 +53,6 @@ Json ValueJson(const std::optional<T>& value) {
   return value ? ValueJson(*value) : Json(nullptr);
 }
 
-// ---- What a field of a plan holds, by its type.
-
-Json KindJson(const Placement& /*kind*/) { return "placement"; }
-Json KindJson(const std::vector<std::string>& /*kind*/) { return "names"; }
-Json KindJson(bool /*kind*/) { return "yes or no"; }
-Json KindJson(int /*kind*/) { return "count"; }
-Json KindJson(double /*kind*/) { return "number"; }
-template <class D>
-Json KindJson(const Quantity<D>& /*kind*/) {
-  return "number";
-}
-template <class E>
-requires std::is_enum_v<E> Json KindJson(E kind) {
-  Json words = Json::array();
-  for (const char* word : NamesOf(kind).names) words.push_back(word);
-  return words;
-}
-template <class T>
-Json KindJson(const std::optional<T>& /*kind*/) {
-  return KindJson(T());
-}
-
 }  // namespace
 
 Json NumberJson(const std::optional<double>& value) {
@@ -103,30 +80,27 @@ Json PlanJson(const Plan& plan) {
 
 Json PlanFieldsJson() {
   Json fields = Json::array();
-  ForEachField([&](const FieldFacts& facts, auto at) {
-    if (facts.flag == nullptr) return;
-    const PlanField& field = *FindPlanField(facts.flag);
-    const Json kind = KindJson(decltype(at)::Of(DefaultPlan()));
-    Json json = {{"column", facts.column},
-                 {"flag", facts.flag},
-                 {"kind", kind.is_array() ? Json("choice") : kind},
-                 {"meaning", facts.meaning},
-                 {"more", facts.more},
+  for (const PlanField& field : PlanFields()) {
+    Json json = {{"column", field.column},
+                 {"flag", field.flag},
+                 {"kind", kFieldKindNames[static_cast<int>(field.kind)]},
+                 {"meaning", field.meaning},
+                 {"more", field.more},
                  {"default", field.text(DefaultPlan())},
-                 {"always_told", facts.told != Told::kUnlessDefault}};
-    if (kind.is_array()) json["choices"] = kind;
+                 {"always_told", field.told != Told::kUnlessDefault}};
+    for (const char* word : field.words) json["choices"].push_back(word);
     if (field.unit != nullptr) {
       json["unit"] = field.unit;
-      json["least"] = facts.range.least;
-      json["most"] = facts.range.most;
-      json["or_nought"] = facts.range.or_nought;
+      json["least"] = field.range.least;
+      json["most"] = field.range.most;
+      json["or_nought"] = field.range.or_nought;
     }
     json["strategies"] = Json::array();
     for (const StrategyTraits& strategy : kStrategies) {
-      if (Allows(facts.with, strategy)) json["strategies"].push_back(strategy.name);
+      if (Allows(field.with, strategy)) json["strategies"].push_back(strategy.name);
     }
     fields.push_back(json);
-  });
+  }
   return fields;
 }
 

@@ -69,6 +69,21 @@ Keys operator+(Keys keys, const Keys& more) {
   return keys;
 }
 
+// A property of the description of a plan, in one line of YAML.
+std::string SchemaOf(const PlanField& field) {
+  const bool yes_no = field.kind == FieldKind::kYesNo;
+  const char* type = yes_no                             ? "boolean"
+                     : field.kind == FieldKind::kCount  ? "integer"
+                     : field.kind == FieldKind::kNumber ? "number"
+                                                        : "string";
+  std::string text = fmt::format("{}: {{type: {}", field.column, type);
+  if (!field.words.empty()) text += fmt::format(", enum: [{}]", fmt::join(field.words, ", "));
+  if (const std::string value = field.default_text(); !value.empty()) {
+    text += ", default: " + (yes_no ? Dump(value == "yes") : value);
+  }
+  return text + ", description: " + Dump(field.meaning) + "}";
+}
+
 const Keys& TargetKeys() {
   static const Keys keys = {"cluster", "workload", "device"};
   return keys;
@@ -621,8 +636,12 @@ Reply Api::ShowMetrics(const Request& /*request*/) const {
 
 Reply Api::ShowOpenApi(const Request& /*request*/) const {
   std::string text = OpenApiText();
-  const std::string_view mark = "[STRATEGIES]";
-  text.replace(text.find(mark), mark.size(), fmt::format("[{}]", fmt::join(kStrategyNames, ", ")));
+  const std::size_t mark = text.find("PLAN_FIELDS");
+  std::string fields;
+  for (const PlanField& field : PlanFields()) {
+    fields += fmt::format("{}{}\n", fields.empty() ? "" : "        ", SchemaOf(field));
+  }
+  text.replace(mark, text.find('\n', mark) + 1 - mark, fields);
   return TextReply("application/yaml", std::move(text));
 }
 

@@ -6,7 +6,7 @@
 //   the source tree. A block marked needs=NAME wants a public data set, and is left out where there
 //   is none. A block under <!-- file: NAME --> is written to that file before what follows it is
 //   run. Between <!-- generated: NAME --> and <!-- end --> stands what a function here makes of the
-//   code.
+//   code; other texts than pages have the same, in comments of their own.
 //   ```cpp blocks are files of snippets/. Pictures are what the page's commands draw, or another
 //   test. Links lead somewhere, [@keys] are in references.bib, options and JSON keys are in the
 //   reference.
@@ -39,6 +39,7 @@
 #include "data/record/workload.h"
 #include "model/catalog/catalog.h"
 #include "model/step/parameters.h"
+#include "tests/docs/plan_texts.h"
 #include "tests/support/changed_plans.h"
 #include "tests/support/datasets.h"
 #include "tests/support/markdown.h"
@@ -60,6 +61,10 @@ std::string Join(const Lines& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + '\n';
   return text;
+}
+
+void Save(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
 }
 
 Lines Pages() { return Split(STEPCAST_PAGES, ','); }
@@ -296,8 +301,38 @@ Lines Generated(const std::string& name) {
       {"cluster parameters", [] { return ParameterTable(kClusterParameterSpecs); }},
       {"workload parameters", [] { return ParameterTable(kWorkloadParameterSpecs); }},
       {"host parameters", [] { return ParameterTable(std::array{kComputeSlowdownSpec}); }},
+      {"plan options", PlanOptionTable},
+      {"plan columns", PlanColumnTable},
+      {"plan keys", PlanKeyTable},
   };
   return kTables.at(name)();
+}
+
+// Holds the lines of a file between "COMMENT generated: NAME" and "COMMENT end" to what `make`
+// makes, which is told what they say.
+void HoldRegion(const std::string& path, const std::string& comment, const std::string& name,
+                const std::function<Lines(const Lines&)>& make) {
+  const std::string file = kSource + "/" + path;
+  const Lines lines = LinesOf(FileContent(file));
+  const auto is = [&](const std::string& mark) {
+    return [mark = comment + " " + mark](const std::string& line) {
+      return line.substr(std::min(line.find_first_not_of(' '), line.size())) == mark;
+    };
+  };
+  const auto begin = std::find_if(lines.begin(), lines.end(), is("generated: " + name));
+  const auto end = std::find_if(begin, lines.end(), is("end"));
+  ASSERT_NE(end, lines.end()) << path << " has no lines that are generated: " << name;
+  const Lines said(begin + 1, end);
+  const Lines fresh = make(said);
+  if (said == fresh) return;
+  if (!Updating()) {
+    EXPECT_EQ(Join(said), Join(fresh)) << path << ": STEPCAST_UPDATE_DOCS=1 writes it anew.";
+    return;
+  }
+  Lines text(lines.begin(), begin + 1);
+  text.insert(text.end(), fresh.begin(), fresh.end());
+  text.insert(text.end(), end, lines.end());
+  Save(file, Join(text));
 }
 
 // ---- One page.
@@ -434,10 +469,6 @@ class PageRun {
             << committed << " is out of date" << kHint;
       }
     }
-  }
-
-  static void Save(const std::string& path, const std::string& text) {
-    std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
   }
 
   std::string page_;
@@ -599,6 +630,32 @@ TEST(Docs, ReferenceNamesEveryJsonKey) {
       EXPECT_NE(page.find("`" + key + "`"), std::string::npos) << command << ": " << key;
     }
   }
+}
+
+TEST(PlanTexts, TheMessageHasEveryField) {
+  constexpr int kNumberOfWorkers = 1;
+  HoldRegion("predictor/serve/stepcast.proto", "//", "plan fields",
+             [](const Lines& said) { return PlanMessage(said, kNumberOfWorkers); });
+}
+
+TEST(PlanTexts, TheStubHasEveryField) {
+  const std::string stub = "predictor/python/stepcast/_core.pyi";
+  HoldRegion(stub, "#", "plan keywords", [](const Lines&) { return PlanKeywords(); });
+  HoldRegion(stub, "#", "plan properties", [](const Lines&) { return PlanProperties(); });
+}
+
+// A number once given to a field stays with it, wherever the list has a new one.
+TEST(PlanTexts, NumbersOfMessagesStay) {
+  const Lines once = PlanMessage({"  optional int32 local_steps = 40;"}, 1);
+  const Lines again = PlanMessage(once, 1);
+  EXPECT_EQ(once, again);
+  EXPECT_EQ(std::count(once.begin(), once.end(), "  optional int32 local_steps = 40;"), 1);
+  std::set<std::string> numbers;
+  for (const std::string& line : once) {
+    for (const std::string& number : FindAll(line, "= ([0-9]+);")) numbers.insert(number);
+  }
+  EXPECT_EQ(numbers.size(), PlanFields().size());
+  EXPECT_EQ(numbers.count("1"), 0U);
 }
 
 TEST(Docs, ReferenceNamesEveryColumnAndKindOfLayer) {

@@ -119,6 +119,7 @@ class Plan:
         workers: Optional[int] = None,
         nodes: Optional[int] = None,
         devices_per_node: Optional[int] = None,
+        # generated: plan keywords
         placement: Union[None, str, Sequence[int]] = None,
         hosts: Optional[Sequence[str]] = None,
         strategy: Optional[str] = None,
@@ -145,6 +146,7 @@ class Plan:
         in_network_aggregation: Optional[bool] = None,
         local_aggregation: Optional[bool] = None,
         staleness_bound: Optional[int] = None,
+        # end
     ) -> None: ...
     @property
     def workers(self) -> int: ...
@@ -154,6 +156,7 @@ class Plan:
     def devices_per_node(self) -> int: ...
     @property
     def global_batch(self) -> float: ...
+    # generated: plan properties
     @property
     def placement(self) -> list[int]: ...
     @property
@@ -206,6 +209,7 @@ class Plan:
     def local_aggregation(self) -> bool: ...
     @property
     def staleness_bound(self) -> Optional[int]: ...
+    # end
     def to_dict(self) -> dict[str, Any]: ...
     def replace(self, **changes: Any) -> Plan: ...
 
