@@ -6,6 +6,7 @@
 
 #include <type_traits>
 
+#include "data/plan/bucket_words.h"
 #include "data/plan/limits.h"
 #include "data/record/link.h"
 #include "data/record/plan.h"
@@ -102,12 +103,12 @@ struct FieldAt<Part, Member> {
 // strategy before what depends on it.
 template <class Visit>
 constexpr void ForEachField(const Visit& visit) {
-  constexpr double kSlowestLink = 8e-9 * kLeastRate;   // Gbit/s
-  constexpr double kFastestLink = 1e6;                 // Gbit/s
-  constexpr double kShortestTime = 1e3 * kLeastTime;   // ms
-  constexpr double kLongestTime = 1e6;                 // ms
-  constexpr double kSmallestBucket = 1.0 / (1 << 20);  // MiB: one byte
-  constexpr double kLargestBucket = 1e9;               // MiB
+  constexpr double kSlowestLink = 8e-9 * kLeastRate;  // Gbit/s
+  constexpr double kFastestLink = 1e6;                // Gbit/s
+  constexpr double kShortestTime = 1e3 * kLeastTime;  // ms
+  constexpr double kLongestTime = 1e6;                // ms
+  constexpr double kSmallestBucket = kBucketPerTensor.cap.in(kMebibytes);
+  constexpr double kLargestBucket = kOneMessage.cap.in(kMebibytes);
   constexpr double kMostBytesPerParameter = 64;
   visit(FieldFacts{"placement", "placement", "P", "devices used on each node, like 4-4-2"}
             .Within(1, kMostCount)
@@ -202,7 +203,8 @@ constexpr void ForEachField(const Visit& visit) {
   visit(
       FieldFacts{
           "bucket_mib", "bucket", "SIZE", "cap of a gradient bucket",
-          ", 25 MiB by default, 1 MiB with servers; of a unit where parameters are shared out"}
+          ", 25 MiB by default, 1 MiB with servers; tensor: each by itself; one-message: all "
+          "together; of a unit where parameters are shared out"}
           .Note("By default 25 MiB, 1 MiB with `ps-sync` and `ps-async`; the first bucket has at "
                 "most 1 MiB. Workers and servers exchange tensor by tensor: small ones share a "
                 "bucket, none is split. Where parameters are shared out, the units in which they "

@@ -5,6 +5,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "data/plan/bucket_words.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/placement.h"
@@ -56,6 +57,10 @@ void Read(const Source& from, Quantity<D>* value) {
   if (!range.Holds(value->in(unit))) {
     throw InputError(from.place, from.text, "is out of range", range.Text() + " " + unit.symbol);
   }
+}
+void Read(const Source& from, DataSize<>* value) {
+  *value = from.is_flag ? ParseBucketCap(from.text, from.place)
+                        : ParseBucketColumn(from.text, from.place);
 }
 template <class T>
 void Read(const Source& from, std::optional<T>* value) {

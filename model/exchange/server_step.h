@@ -48,6 +48,16 @@ struct ServerRoutes {
   }
 };
 
+// How many times as long a server's update takes as it does alone on its machine. Synchronous
+// workers wait for it; asynchronous ones compute on, and where it is colocated it shares their
+// processors as they share them with it.
+template <class T>
+T UpdateSharing(const StepFacts& facts, const T& host_contention) {
+  const double servers = ServersBeside(facts);
+  if (!TraitsOf(facts.strategy).asynchronous() || servers == 0) return T(1.0);
+  return 1.0 + host_contention * (facts.devices_per_node + servers - 1);
+}
+
 template <class T, class Parts>
 ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters<T>& cluster,
                                  const WorkloadParameters<T>& workload, const Parts& parts,
@@ -68,7 +78,8 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
   paths.rpc_rounds = cluster.rpc_rounds();
   paths.initiation = cluster.transfer_initiation();
   paths.server_rate = cluster.server_rate();
-  paths.update = workload.update_time() / facts.gradient;
+  paths.update =
+      workload.update_time() * UpdateSharing(facts, cluster.host_contention()) / facts.gradient;
   // Messages pass the worker's link and the server's: round trip and loss are those of the two.
   const LinkFacts path = PathToServers(facts);
   LinkFacts node_link = path;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/exchange/parameter_server.h"
+#include "model/exchange/server_step.h"
 #include "model/step/explainer.h"
 
 namespace stepcast::internal {
@@ -35,7 +36,11 @@ struct ServerTerms {
   }
   NamedValue Handled() const { return ByteRateValue("P", cluster.server_rate(), "server_rate"); }
   NamedValue Connection() const { return PerByteValue("c", terms.servers.connection); }
-  NamedValue Update() const { return TimeValue("u", workload.update_time(), "update_time"); }
+  NamedValue Update() const {
+    const double sharing = UpdateSharing(facts, cluster.host_contention());
+    return TimeValue("u", workload.update_time() * sharing,
+                     sharing > 1 ? "update_time, beside the workers of the node" : "update_time");
+  }
   // Those who exchange with servers.
   const char* Clients() const { return facts.server.ByNode(facts.nodes) ? "nodes" : "workers"; }
   NamedValue ClientsOfNode() const {

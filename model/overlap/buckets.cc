@@ -5,6 +5,7 @@
 #include <charconv>
 #include <string>
 
+#include "data/plan/bucket_words.h"
 #include "data/record/input_error.h"
 
 namespace stepcast {
@@ -78,6 +79,8 @@ std::vector<Bucket> MakeBuckets(const Workload& workload, DataSize<> cap) {
   Work<> done_then;
   Duration<> passed_then;
   DataSize<> sent;
+  // One message has no early start.
+  const DataSize<> first = cap < kOneMessage.cap ? Min(cap, kFirstBucket) : cap;
   const auto close = [&] {
     // Without any work stated, gradients become ready with the bytes.
     const double share = all_time.si() > 0   ? passed_then / all_time
@@ -95,7 +98,7 @@ std::vector<Bucket> MakeBuckets(const Workload& workload, DataSize<> cap) {
       sent += bytes;
       passed_then = passed;
       done_then = done;
-      if (open >= (buckets.empty() ? Min(cap, kFirstBucket) : cap)) close();
+      if (open >= (buckets.empty() ? first : cap)) close();
     }
   }
   if (open.si() > 0) close();

@@ -13,7 +13,7 @@
 //
 // Buckets are filled as PyTorch's DistributedDataParallel fills them: in reverse order of the
 // forward pass, closed by the tensor that reaches the cap; the first has a cap of its own, 1 MiB,
-// to start early; a tensor is never split (Li et al., VLDB 2020; torch.nn.parallel documentation).
+// to start early, except where all are to be one message; a tensor is never split (Li et al., VLDB 2020; torch.nn.parallel documentation).
 // A layer's gradients exist when its share of the backward pass is done, by measured time where
 // layers have one, else by forward FLOP.
 //

@@ -39,7 +39,7 @@ bool MattersTo(const StepFacts& facts, bool own_link, int column) {
   if (column >= kWorkloadColumn && column < kLinkColumn) return true;
   if (column == kSlowdownColumn) return facts.has_compute;
   const bool several = facts.devices_per_node > 1;  // devices on a node
-  if (column == kHostContention) return several;
+  if (column == kHostContention) return internal::OthersBeside(facts) > 0;
   if (internal::Alone(facts)) return false;
   const bool servers = UsesServers(facts.strategy);
   const bool between_nodes = internal::LeavesNode(facts);

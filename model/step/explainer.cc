@@ -118,16 +118,20 @@ void Explainer::MicroStep() {
                     TimeValue("c", workload_.sample_time() * Samples(1.0), "sample_time"),
                     PlainValue("b", facts_.batch, "batch")}};
   const bool shaped = facts_.compute_shape != 1;
-  if (shaped || facts_.devices_per_node > 1 || cluster_.node_slowdown) {
+  const double servers = internal::ServersBeside(facts_);
+  const bool shared = internal::OthersBeside(facts_) > 0;
+  if (shaped || shared || cluster_.node_slowdown) {
     text.formula = "(" + text.formula + ")";
   }
   if (shaped) {
     text.Add(" s_b",
              {PlainValue("s_b", facts_.compute_shape, "shape of the profile at this batch")});
   }
-  if (facts_.devices_per_node > 1) {
-    text.Add(" (1 + h (g-1))",
+  if (shared) {
+    text.Add(servers > 0 ? " (1 + h (g-1+n_c))" : " (1 + h (g-1))",
              {PlainValue("h", cluster_.host_contention(), "host_contention"), DevicesOfNode()});
+    if (servers > 0)
+      text.inputs.push_back(PlainValue("n_c", servers, "servers of the fullest node"));
   }
   if (cluster_.node_slowdown) text.Add(" q", {Slowdown()});
   Add("micro-step", "compute/fitted_curve", 1, std::move(text), TimeValue("t", terms_.micro));

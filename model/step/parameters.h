@@ -101,7 +101,8 @@ inline constexpr std::array<ParameterSpec, kClusterParameterCount> kClusterParam
      "share of a link's rate that is left where all nodes send to all at once over TCP (byteps)",
      "BytePS reaches 5.4 of 10 Gbit/s, a ring 9.2 (HKBU's comparison)", "network/path"},
     {"host_contention", "", 1, 0.013, 0.67, 1e-4, 0.5,
-     "growth of the compute time for each further device in use on a node",
+     "growth of the compute time for each further device in use on a node, and for each server "
+     "there",
      "1 to 2 per cent on public traces of 4-device hosts", "compute/fitted_curve"},
     {"overlap_share", "", 1, 0.65, 0.25, 0.05, 0.95,
      "share of a micro-step behind which a synchronisation can hide: the backward pass, less what "

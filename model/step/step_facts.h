@@ -106,6 +106,18 @@ inline int ClientsPerNode(const StepFacts& facts) {
   return facts.server.ByNode(facts.nodes) ? 1 : facts.devices_per_node;
 }
 
+// Processes of parameter servers on the fullest node, beside its workers: those share its
+// processors.
+inline double ServersBeside(const StepFacts& facts) {
+  if (!facts.server.colocated || Alone(facts)) return 0;
+  return std::ceil(1.0 * facts.servers / facts.nodes);
+}
+
+// Processes that a worker shares its node with: further workers, a device each, and servers.
+inline double OthersBeside(const StepFacts& facts) {
+  return facts.devices_per_node - 1 + ServersBeside(facts);
+}
+
 // Micro-steps from one synchronisation to the next.
 inline double MicroStepsBetween(const StepFacts& facts) {
   return 1.0 * facts.accumulation_steps * facts.local_steps;

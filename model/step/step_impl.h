@@ -22,8 +22,7 @@ template <class T, class Parts>
 Duration<T> MicroStep(const StepFacts& facts, const ClusterParameters<T>& cluster,
                       const WorkloadParameters<T>& workload, const Parts& parts) {
   if (!facts.has_compute) return {};
-  const T sharing =
-      1.0 + cluster.host_contention() * static_cast<double>(facts.devices_per_node - 1);
+  const T sharing = 1.0 + cluster.host_contention() * OthersBeside(facts);
   const Duration<T> micro =
       parts.CurveTime(facts.batch, workload) * (sharing * facts.compute_shape);
   return cluster.node_slowdown ? micro * *cluster.node_slowdown : micro;

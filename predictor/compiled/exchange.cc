@@ -14,8 +14,7 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
   exchange->count = 0;
   exchange->all_s = exchange->wait = 0;
   const double slowdown = cluster.node_slowdown.value_or(1);
-  exchange->sharing =
-      (1 + cluster.host_contention() * static_cast<double>(f.devices_per_node - 1)) * slowdown;
+  exchange->sharing = (1 + cluster.host_contention() * OthersBeside(f)) * slowdown;
   const bool servers = UsesServers(f.strategy);
   const bool alone = Alone(f);
   const bool updates = f.has_compute && (!servers || alone);

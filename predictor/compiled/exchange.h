@@ -33,7 +33,7 @@ struct Exchange {
   double all_s;       // whole synchronisation
   double overhead_s;  // its fixed cost, and the update of a worker
   double wait;        // for the slowest worker, of a micro-step's time
-  double sharing;     // growth of compute by the devices of a node
+  double sharing;     // growth of compute by what else runs on a node
   Line lines[kMostLines];
 
  private:

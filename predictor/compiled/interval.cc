@@ -561,7 +561,11 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
   inputs.micro = Duration<T>::FromSi(number(micro.value, kByMicro));
   inputs.overlap_share = number(s.cluster.overlap_share(), kByShare);
   inputs.straggler_spread = number(s.workload.straggler_spread(), kBySpread);
-  inputs.update = Seeded<Duration<T>>(s.workload.update_time(), kByUpdate);
+  // A lane of the update as it is beside the workers, of which both its factors are derivatives.
+  const double contention = s.cluster.host_contention();
+  const double sharing = UpdateSharing(f, contention);
+  const double update = s.workload.update_time().si() * sharing;
+  inputs.update = Seeded<Duration<T>>(Seconds(update), kByUpdate);
   if (f.has_compute) {
     inputs.overhead = Duration<T>::FromSi(number(s.cluster.si[overhead], kByOverhead));
   }
@@ -589,7 +593,8 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
     SetSlowdown(s.cluster, micro, by[kByMicro], 0, &g);
     g[kOverlapShare] = by[kByShare] * s.cluster.overlap_share();
     g[kWorkloadColumn + kStragglerSpread] = by[kBySpread] * s.workload.straggler_spread();
-    g[kWorkloadColumn + kUpdateTime] = by[kByUpdate] * s.workload.update_time().si();
+    g[kWorkloadColumn + kUpdateTime] = by[kByUpdate] * update;
+    g[kHostContention] += by[kByUpdate] * update * (1 - 1 / sharing);
     g[overhead] = by[kByOverhead] * s.cluster.si[overhead];
     g[kTransferInitiation] = by[kByInitiation] * s.cluster.si[kTransferInitiation];
     g[kServerRate] = by[kByServerRate] * s.cluster.si[kServerRate];

@@ -305,6 +305,10 @@ class Doctor {
     for (const Hypothesis& hypothesis : HypothesesOf(predictor_, complaint_.plan, KnowsLinks())) {
       all_.push_back(Weigh(hypothesis, *evidence_, model_.mean()));
     }
+    if (diagnosis.is_short()) {
+      std::erase_if(all_,
+                    [](const Weighed& one) { return one.hypothesis.cause != Cause::kNothing; });
+    }
     SetProbabilities(&all_);
     SetCauses(row, &diagnosis);
     if (advise) {

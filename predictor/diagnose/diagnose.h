@@ -41,8 +41,8 @@
 // x, weighted by what is known so far.
 //
 // Note that probabilities sum to one; that no cause is likelier for being listed twice; that a
-// measurement that every hypothesis forecasts alike changes none of them; and that a step as the
-// model expects it speaks for nothing.
+// measurement that every hypothesis forecasts alike changes none of them; that a step as the model
+// expects it speaks for nothing; and that a step shorter than its interval has no cause at all.
 //
 // calibrate/suspects.h says of a row among many what it behaves like, and calibrate/drift.h which
 // parameter of a calibrated cluster has changed; both need a fit. This needs one number.
@@ -162,6 +162,9 @@ struct Diagnosis {
   StepTime<double> expected_parts;
   Binding expected_binding;
   Duration<> measured;
+  // Whether it is shorter than the interval: every cause makes a step longer, so none is left but
+  // that nothing is wrong.
+  bool is_short() const { return measured < low; }
   std::vector<ExplainedBy> causes;  // the likeliest first; those that cannot apply are left out
   Binding binding;                  // of the step under the first of them
   std::vector<Remedy> remedies;     // what brings most first; under the first cause

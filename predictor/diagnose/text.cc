@@ -103,6 +103,14 @@ std::string ValueText(const Measurement& measurement, double value) {
 }  // namespace internal
 
 std::string VerdictOf(const Diagnosis& diagnosis) {
+  if (diagnosis.is_short()) {
+    return fmt::format(
+        "the step is shorter than it should be, {} against {} to {}: nothing slows it; look at "
+        "what "
+        "was typed in, or calibrate",
+        FormatDuration(diagnosis.measured), FormatDuration(diagnosis.low),
+        FormatDuration(diagnosis.high));
+  }
   const ExplainedBy& first = diagnosis.causes.front();
   const std::string sure = FormatPercent(first.probability);
   if (first.cause == Cause::kNothing) {

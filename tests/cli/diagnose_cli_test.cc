@@ -55,6 +55,18 @@ TEST(DiagnoseCli, AStepAsExpectedIsNothing) {
              {"nothing is wrong with it", "What would bring more"});
 }
 
+TEST(DiagnoseCli, AStepThatIsTooShortHasNoCause) {
+  const double low = JsonOf(kSlow).at("low_s");
+  for (const double share : {0.99, 0.3, 0.001}) {
+    const Words asked = kKnown + Words{"--measured", Json(share * low).dump() + " s"};
+    const Json json = JsonOf(asked);
+    ASSERT_EQ(json.at("causes").size(), 1u) << json.at("verdict");
+    EXPECT_EQ(json.at("causes").at(0).at("cause"), "nothing");
+    EXPECT_EQ(json.at("causes").at(0).at("probability"), 1);
+    ExpectText(asked, {"shorter than it should be"});
+  }
+}
+
 TEST(DiagnoseCli, ARateIsItsTime) {
   EXPECT_EQ(JsonOf(kKnown + Words{"--measured", "2 s"}).at("verdict"),
             JsonOf(kKnown + Words{"--measured", "64 samples/s"}).at("verdict"));

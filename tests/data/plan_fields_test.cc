@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "data/plan/bucket_words.h"
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/plan/key.h"
@@ -170,7 +171,16 @@ TEST(PlanFields, FlagsCarryTheirUnitAndColumnsHaveIt) {
       Says(ErrorOf([] { ReadFlag("loss-burst", "1"); }), "runs.csv:7: column: '1' has no unit"));
   EXPECT_TRUE(Says(ErrorOf([] { ReadColumn("loss-burst", "1 ms"); }), "'1 ms' is not a number"));
   EXPECT_TRUE(Says(ErrorOf([] { ReadColumn("bucket", "0"); }),
-                   "'0' is out of range; allowed: a number from 9.53674e-07 to 1e+09"));
+                   "'0' is out of range; allowed: a number from 9.53674e-07 to 1e+09, or tensor: "
+                   "each tensor by itself; one-message: all gradients together"));
+  for (const BucketWord& word : kBucketWords) {
+    const std::string text(word.word);
+    EXPECT_EQ(ReadFlag("bucket", text).bucket, word.cap);
+    EXPECT_EQ(ReadColumn("bucket", text).bucket, word.cap);
+    EXPECT_EQ(ReadColumn("bucket", FindPlanField("bucket")->write(ReadFlag("bucket", text))).bucket,
+              word.cap);
+    EXPECT_TRUE(Says(ErrorOf([] { ReadFlag("bucket", "0 MiB"); }), text));
+  }
   EXPECT_TRUE(Says(ErrorOf([] { ReadColumn("bandwidth", "-1"); }), "'-1' is out of range"));
 }
 

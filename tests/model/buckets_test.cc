@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "data/plan/bucket_words.h"
 #include "data/workloads/catalog.h"
 #include "tests/model/support.h"
 
@@ -180,6 +181,19 @@ TEST(Buckets, TheFirstIsSmallSoThatItLeavesEarly) {
   EXPECT_LT(buckets[0].ready, 0.01);
   for (std::size_t k = 1; k + 1 < buckets.size(); ++k) {
     EXPECT_GE(buckets[k].bytes, kDefaultBucket);
+  }
+}
+
+TEST(Buckets, WordsSayWhatTheySend) {
+  for (const std::string& name : WorkloadNames()) {
+    const Workload network = *FindWorkload(name);
+    std::size_t tensors = 0;
+    for (const Layer& layer : network.layers) tensors += layer.tensors.size();
+    EXPECT_EQ(MakeBuckets(network, kBucketPerTensor.cap).size(), tensors) << name;
+    const std::vector<Bucket> all = MakeBuckets(network, kOneMessage.cap);
+    ASSERT_EQ(all.size(), 1u) << name;
+    EXPECT_NEAR(all.front().bytes / network.gradient_bytes, 1, 1e-12);
+    EXPECT_GT(all.front().ready, 0.99);
   }
 }
 

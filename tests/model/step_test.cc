@@ -185,10 +185,12 @@ struct ByHand {
   double bytes() const { return facts.gradient.si(); }
   double buckets() const { return static_cast<double>(facts.buckets->size()); }
 
+  // Servers on the fullest node; a worker with a server of its own has none.
+  double Beside() const { return facts.server.colocated && w() > 1 ? std::ceil(n() / nodes()) : 0; }
   double Micro() const {
     const double line = x.si[kSampleTime] * facts.batch;
     return (x.si[kFixedTime] + Norm(x.si[kFloorTime], line, 4)) *
-           (1 + c.si[kHostContention] * (g() - 1));
+           (1 + c.si[kHostContention] * (g() - 1 + Beside()));
   }
   double Backward() const { return Micro() * c.si[kOverlapShare]; }
 
@@ -424,7 +426,12 @@ struct ByHand {
     double call;
     double byte;
   };
-  double Update() const { return x.si[kUpdateTime] / bytes(); }
+  // Asynchronous workers compute while a server beside them updates.
+  double Update() const {
+    const bool shares = facts.strategy == Strategy::kPsAsync && Beside() > 0;
+    const double others = shares ? g() + Beside() - 1 : 0;
+    return x.si[kUpdateTime] * (1 + c.si[kHostContention] * others) / bytes();
+  }
   Cost AtWorker() const {
     return {n() * c.si[kTransferInitiation],
             Norm(Passes() * WorkerHop(), Share() * Connection(), 4)};

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "tests/papers/evaluator.h"
+#include "tests/papers/page.h"
 #include "tests/papers/rows.h"
 
 namespace stepcast::papers {
@@ -124,6 +125,14 @@ PaperModel CommunicationPatterns() {
       "Traffic is counted: an iteration sends 2 (w-1)/w of the model from every worker; before the "
       "200 iterations go five of warm-up and the broadcast of the first weights."};
   paper.setups = {{"", setup}};
+  paper.commands = fmt::format(
+      "the iterations. What an image costs is calibrated, so that the size of Inception's does "
+      "not "
+      "matter.\n\n```console\n"
+      "$ stepcast evaluate --cluster {} \\\n"
+      "    --runs data/measurements/communication-patterns.csv\n"
+      "```\n",
+      ClusterFile(paper.paper));
   const auto value = [](auto f) { return [f] { return Answer::Value(f()); }; };
   const auto claim = [](auto f) { return std::function<Answer()>(f); };
   const auto add = [&](Evaluator e) { paper.evaluators.push_back(std::move(e)); };

@@ -65,6 +65,9 @@ struct PaperModel {
     std::shared_ptr<const Setup> setup;
   };
   std::vector<NamedSetup> setups;
+  // The program's answers with the first set-up, as a cluster file (ClusterFile): text, with
+  // console blocks of commands only.
+  std::string commands;
   std::vector<Evaluator> evaluators;
 };
 

@@ -8,6 +8,7 @@
 
 #include "predictor/search/limits.h"
 #include "tests/papers/evaluator.h"
+#include "tests/papers/page.h"
 
 namespace stepcast::papers {
 namespace {
@@ -95,6 +96,19 @@ PaperModel NetworkEvolution() {
       "predicted. Step times are of push and pull one after the other; in what remains of the "
       "phases, the push hides behind the backward pass, as in the paper."};
   paper.setups = {{"", setup}};
+  paper.commands = fmt::format(
+      "the throttled server, and its scaling.\n\n```console\n"
+      "$ stepcast sweep --cluster {0} --workload inception_v3 \\\n"
+      "    --strategy ps-sync --servers 1 --sharding round-robin --overlap none --local-batch 32 "
+      "\\\n"
+      "    --bandwidth \"3.5 Gbit/s\" --workers 8 --over \"server-bandwidth=2.5 Gbit/s,10 "
+      "Gbit/s\"\n"
+      "$ stepcast sweep --cluster {0} --workload inception_v3 \\\n"
+      "    --strategy ps-sync --servers 1 --sharding round-robin --overlap none --local-batch 32 "
+      "\\\n"
+      "    --bandwidth \"3.5 Gbit/s\" --server-bandwidth \"10 Gbit/s\" --over workers=2,4,8,16\n"
+      "```\n",
+      ClusterFile(paper.paper));
   const auto value = [](auto f) { return [f] { return Answer::Value(f()); }; };
   const auto claim = [](auto f) { return std::function<Answer()>(f); };
   const auto add = [&](Evaluator e) { paper.evaluators.push_back(std::move(e)); };

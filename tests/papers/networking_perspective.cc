@@ -10,6 +10,7 @@
 #include "model/failures/failures.h"
 #include "model/network/congestion.h"
 #include "tests/papers/evaluator.h"
+#include "tests/papers/page.h"
 #include "tests/papers/rows.h"
 
 namespace stepcast::papers {
@@ -186,6 +187,16 @@ PaperModel NetworkingPerspective() {
       "lost together and TCP backs off once for them; where each was lost by itself, 1 % would "
       "cost four fifths, not the paper's tenth."};
   paper.setups = {{"", one_worker}, {"the MLP with three workers", slow}};
+  paper.commands = fmt::format(
+      "the runs of one worker on networks that have their own size, and latency.\n\n```console\n"
+      "$ grep -v -e ',1-1-1,' -e mlp_imagenet data/measurements/networking-perspective.csv > "
+      "small.csv\n"
+      "$ stepcast evaluate --cluster {0} --runs small.csv\n"
+      "$ stepcast sweep --cluster {0} --workload resnet50 \\\n"
+      "    --strategy ps-sync --servers 1 --workers 1 --bandwidth \"1 Gbit/s\" \\\n"
+      "    --over \"rtt=1 ms,10 ms,100 ms\" --over local-batch=32,1024\n"
+      "```\n",
+      ClusterFile(paper.paper));
 
   // With the slow server, the MLP of three workers; everything else without.
   const auto throughput = [one_worker, slow](const char* workload, const Conditions& c) {

@@ -207,6 +207,10 @@ void AppendSetup(const PaperModel& model, std::string* page) {
 
 }  // namespace
 
+std::string ClusterFile(const std::string& paper) {
+  return "data/measurements/papers/" + paper + ".yaml";
+}
+
 std::vector<Judgement> Judge(const std::vector<Row>& rows, const std::vector<PaperModel>& models) {
   std::map<std::string, const Evaluator*> by_id;
   for (const PaperModel& model : models) {
@@ -305,6 +309,11 @@ std::string RenderPage(const std::vector<Judgement>& judgements,
               claims + "\n";
     }
     if (!remarks.empty()) page += "Remarks:\n\n" + remarks;
+    for (const PaperModel& model : models) {
+      if (model.paper != paper.name || model.commands.empty()) continue;
+      page += fmt::format("\nBy the program, with what was calibrated ([{}](../../{})),\n{}",
+                          paper.name, ClusterFile(paper.name), model.commands);
+    }
   }
   return page + kByTheProgram;
 }

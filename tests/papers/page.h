@@ -45,6 +45,9 @@ struct Tally {
 // Counts the quantities or the claims; those of one paper, or of all where it is empty.
 Tally Count(const std::vector<Judgement>& judgements, bool claims, const std::string& paper = "");
 
+// Where the first set-up of a paper is a cluster file, in the source tree.
+std::string ClusterFile(const std::string& paper);
+
 std::string RenderPage(const std::vector<Judgement>& judgements,
                        const std::vector<PaperModel>& models);
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "data/io/machines.h"
 #include "tests/papers/evaluator.h"
 #include "tests/papers/page.h"
 #include "tests/papers/rows.h"
@@ -225,6 +226,21 @@ TEST_F(PapersTest, ThePageSaysSo) {
                                        << b << "\nSTEPCAST_UPDATE_DOCS=1 writes it anew.";
   }
   EXPECT_FALSE(std::getline(actual, b)) << kPage << " ends before: " << b;
+}
+
+// What commands are printed with is what the tables are made of.
+TEST_F(PapersTest, TheFilesAreTheSetups) {
+  for (const PaperModel& model : models()) {
+    if (model.commands.empty()) continue;
+    const std::string path = std::string(STEPCAST_SOURCE_DIR) + "/" + ClusterFile(model.paper);
+    const std::string text = FormatCluster(model.setups.front().setup->Calibrated());
+    if (std::getenv("STEPCAST_UPDATE_DOCS") != nullptr) {
+      std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+      continue;
+    }
+    EXPECT_TRUE(SameButForNoise(FileContent(path), text)) << path << "\n" << text;
+    EXPECT_NE(model.commands.find(ClusterFile(model.paper)), std::string::npos) << model.paper;
+  }
 }
 
 // Nobody writes this page anew: its counts are typed in.

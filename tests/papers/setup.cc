@@ -63,6 +63,13 @@ void Setup::Give(const std::string& workload, WorkloadParameter parameter, doubl
                     std::string(Spec(key).unit), source, false});
 }
 
+void Setup::GiveMemory(DataSize<> memory, const std::string& source) {
+  device_.value().memory = memory;
+  cluster_.device_facts = device_;
+  predictors_.clear();
+  lines_.push_back({"memory of " + cluster_.device, memory.in(kGigabytes), "GB", source, false});
+}
+
 void Setup::Solve(const Key& key, const std::string& rows, double wanted, const Answer& answer) {
   const ParameterSpec& spec = Spec(key);
   const double value = SolveMonotone(spec.low, spec.high, wanted, [&](double x) {
@@ -122,27 +129,35 @@ const Workload& Setup::workload(const std::string& name) const {
   return workloads_.emplace(name, *found).first->second;
 }
 
-const Predictor& Setup::predictor(const std::string& name) const {
-  std::shared_ptr<const Predictor>& predictor = predictors_[name];
-  if (predictor) return *predictor;
+Cluster Setup::Calibrated() const {
   Cluster cluster = cluster_;
   Calibration calibration;
   for (const auto& [key, value] : values_) {
-    if (!key.workload.empty() && key.workload != name) continue;
     const ParameterSpec& spec = Spec(key);
     ParameterEstimate estimate;
-    estimate.scope = key.workload.empty() ? kClusterScope : WorkloadScope(name, cluster.device);
+    estimate.scope =
+        key.workload.empty() ? kClusterScope : WorkloadScope(key.workload, cluster.device);
     estimate.name = spec.name;
     estimate.unit = spec.unit;
-    estimate.value = value;
+    estimate.value = estimate.prior_value = value;
+    estimate.decided_by = DecidedBy::kStated;
     calibration.parameters.push_back(estimate);
   }
   const auto n = static_cast<Eigen::Index>(calibration.parameters.size());
   calibration.log_covariance = Eigen::MatrixXd::Zero(n, n);
   calibration.residual_log_sd = kStepScatter;
+  calibration.range.max_nodes = cluster.nodes;
+  calibration.range.max_devices_per_node = cluster.devices_per_node;
+  calibration.range.max_workers = cluster.nodes * cluster.devices_per_node;
   cluster.calibration = std::move(calibration);
-  predictor = std::make_shared<const Predictor>(std::move(cluster), workload(name), device_,
-                                                cluster_.device);
+  return cluster;
+}
+
+const Predictor& Setup::predictor(const std::string& name) const {
+  std::shared_ptr<const Predictor>& predictor = predictors_[name];
+  if (predictor) return *predictor;
+  predictor =
+      std::make_shared<const Predictor>(Calibrated(), workload(name), device_, cluster_.device);
   return *predictor;
 }
 

@@ -37,6 +37,9 @@ class Setup {
   void Give(const std::string& workload, WorkloadParameter parameter, double value,
             const std::string& source);
 
+  // The memory of the device, where the paper says otherwise than the data sheet.
+  void GiveMemory(DataSize<> memory, const std::string& source);
+
   // The value with which `answer` is `wanted`; `answer` must grow or fall with it throughout its
   // range. Where no value does, the nearest end of the range. `rows` are those it is calibrated on.
   using Answer = std::function<double(const Setup&)>;
@@ -52,6 +55,8 @@ class Setup {
   void Add(const std::string& name, Workload workload, const std::string& source = "");
 
   const Cluster& cluster() const { return cluster_; }
+  // The cluster with all that was given or calibrated, as a calibration that is sure of it.
+  Cluster Calibrated() const;
   const Workload& workload(const std::string& name) const;
   const Predictor& predictor(const std::string& workload) const;
   Prediction Ask(const std::string& workload, const Plan& plan) const;

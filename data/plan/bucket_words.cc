@@ -1,0 +1,50 @@
+#include "data/plan/bucket_words.h"
+
+#include "data/values/names.h"
+#include "data/values/numbers.h"
+
+namespace stepcast {
+namespace {
+
+// The cap of a word, else what `read` makes of the text. Its errors name the words as well.
+template <class Read>
+DataSize<> WordOr(std::string_view text, const InputPlace& place, const Read& read) {
+  for (const BucketWord& word : kBucketWords) {
+    if (Trim(text) == word.word) return word.cap;
+  }
+  try {
+    return read();
+  } catch (const InputError& error) {
+    throw InputError(place, error.value(), error.problem(),
+                     error.allowed() + ", or " + BucketWordsText());
+  }
+}
+
+}  // namespace
+
+std::string BucketWordsText() {
+  std::string text;
+  for (const BucketWord& word : kBucketWords) {
+    text += (text.empty() ? "" : "; ") + std::string(word.word) + ": " + std::string(word.meaning);
+  }
+  return text;
+}
+
+DataSize<> ParseBucketCap(std::string_view text, const InputPlace& place) {
+  return WordOr(text, place, [&] {
+    const DataSize<> cap = ParseDataSize(text, place);
+    if (cap > kOneMessage.cap) {
+      throw InputError(place, std::string(text), "is out of range", "from 1 B to 10^9 MiB");
+    }
+    return cap;
+  });
+}
+
+DataSize<> ParseBucketColumn(std::string_view text, const InputPlace& place) {
+  return WordOr(text, place, [&] {
+    return Mebibytes(ParseNumber(text, place, kBucketPerTensor.cap.in(kMebibytes),
+                                 kOneMessage.cap.in(kMebibytes)));
+  });
+}
+
+}  // namespace stepcast
