@@ -45,7 +45,7 @@ inline double FloorBesideSamples(double fixed_of_sheet, double sample) {
 // 0.003 to 0.08 (images, text of one length), 0.09 to 0.6 (speech, detection at several sizes;
 // docs/reference/sources.md). The table's is for networks of which nobody says.
 inline constexpr double kSpreadOfAlike = 0.034;
-inline constexpr double kSpreadOfAlikeLogSd = 1.0;
+inline constexpr double kSpreadOfAlikeLogSd = 1.17;
 inline constexpr double kSpreadOfVarying = 0.15;
 inline constexpr double kSpreadOfVaryingLogSd = 0.85;
 

@@ -34,7 +34,7 @@ SHARE = "stated_share"
 # The spread of workers comes in two kinds (Workload::inputs_vary), each with its constants in
 # priors.h: their names, whether the inputs vary, and what physics alone lets expect.
 SPREAD = "straggler_spread"
-KINDS = {"alike": ("kSpreadOfAlike", False, (0.03, 1.0)),
+KINDS = {"alike": ("kSpreadOfAlike", False, (0.03, 1.3)),
          "varying": ("kSpreadOfVarying", True, (0.15, 0.85))}
 VARYING = {"deepspeech2", "yolov3"}
 # Priors (centre, standard deviation of ln) from physics alone, where the program has learnt ones.
