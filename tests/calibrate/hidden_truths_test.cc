@@ -331,8 +331,8 @@ Score CheckHidden(const std::string& what, const Truth& later, const std::string
   return score;
 }
 
-// Two tests, each with one false alarm in a hundred: of twenty clusters one alarm or two are the luck
-// of the draw, which says nothing of the tests.
+// Two tests, each with one false alarm in a hundred: of twenty clusters one alarm or two are the
+// luck of the draw, which says nothing of the tests.
 TEST(HiddenTruths, NothingLaterIsNoDrift) {
   constexpr int kTimes = 10;
   constexpr double kFalseAlarms = 0.02;
