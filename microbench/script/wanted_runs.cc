@@ -8,6 +8,7 @@
 #include "data/io/csv.h"
 #include "data/io/runs.h"
 #include "data/io/text_file.h"
+#include "data/plan/fields.h"
 #include "data/values/names.h"
 #include "data/values/size_limits.h"
 
@@ -91,6 +92,29 @@ std::string FillIn(const std::string& word, const std::map<std::string, std::str
     i = end;
   }
   return out;
+}
+
+std::set<std::string> UntoldColumns(const WantedRuns& wanted,
+                                    const std::vector<std::string>& command) {
+  std::set<std::string> untold;
+  std::set<std::string> told = {"workload"};  // notes and the like are nothing to a training
+  for (const PlanField& field : PlanFields()) told.insert(field.column);
+  for (const std::string& word : command) {
+    if (word.find("STEPCAST_") != std::string::npos) return untold;
+  }
+  std::map<std::vector<std::string>, const WantedRun*> first;  // of each command
+  for (const WantedRun& run : wanted.runs) {
+    const auto values = ValuesOf(wanted, run);
+    std::vector<std::string> words;
+    for (const std::string& word : command) words.push_back(FillIn(word, values));
+    const auto [it, is_new] = first.try_emplace(std::move(words), &run);
+    if (is_new) continue;
+    for (std::size_t i = 0; i < wanted.header.size(); ++i) {
+      if (run.fields[i] == it->second->fields[i] || told.count(wanted.header[i]) == 0) continue;
+      untold.insert(wanted.header[i]);
+    }
+  }
+  return untold;
 }
 
 }  // namespace stepcast::script

@@ -4,6 +4,7 @@
 #define STEPCAST_MICROBENCH_SCRIPT_WANTED_RUNS_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,11 @@ std::map<std::string, std::string> ValuesOf(const WantedRuns& wanted, const Want
 // The word with each {NAME} replaced by its value; {{ stands for a brace. Throws InputError for a
 // name that has none.
 std::string FillIn(const std::string& word, const std::map<std::string, std::string>& values);
+
+// The columns in which runs of the very same command differ: it learns of them from its environment,
+// or not at all. Empty where each run has a command of its own, or the command names a variable.
+std::set<std::string> UntoldColumns(const WantedRuns& wanted,
+                                    const std::vector<std::string>& command);
 
 }  // namespace stepcast::script
 

@@ -11,9 +11,9 @@
 // With T_k = tau + m_k / B (a cost for every bucket and the bytes over a bandwidth) and r_k a share
 // of the backward time this is a maximum over K affine functions of (t_b, tau, 1/B).
 //
-// Buckets are filled as PyTorch's DistributedDataParallel fills them: in reverse order of the
-// forward pass, closed by the tensor that reaches the cap; the first has a cap of its own, 1 MiB,
-// to start early, except where all are to be one message; a tensor is never split (Li et al., VLDB 2020; torch.nn.parallel documentation).
+// Buckets are filled as PyTorch's DistributedDataParallel does it: in reverse order of the forward
+// pass, closed by the tensor that reaches the cap; the first has 1 MiB, to start early, but where
+// all are one message; a tensor is never split (Li et al., VLDB 2020; torch.nn.parallel's pages).
 // A layer's gradients exist when its share of the backward pass is done, by measured time where
 // layers have one, else by forward FLOP.
 //

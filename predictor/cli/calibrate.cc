@@ -355,10 +355,13 @@ int RunCheck(const CalibrationProblem& problem, bool as_json) {
     out += report.stale ? FlagLine(report.verdict, style, width)
                         : NoteLine(report.verdict, style, width);
     if (report.stopped > 0) {
-      const std::string text = fmt::format(
-          "{} stopped before a step ended, {} of them later than the calibration has steps end.",
-          report.stopped == 1 ? "One run was" : fmt::format("{} runs were", report.stopped),
-          report.overdue);
+      const std::string late = "later than the calibration has steps end";
+      const std::string text =
+          report.stopped == 1
+              ? "One run was stopped before a step ended" +
+                    (report.overdue > 0 ? ", " + late : std::string()) + "."
+              : fmt::format("{} runs were stopped before a step ended, {} of them {}.",
+                            report.stopped, report.overdue, late);
       out += report.overdue > 0 ? FlagLine(text, style, width) : NoteLine(text, style, width);
     }
     if (!problem.cluster.calibration->has_covariance) {

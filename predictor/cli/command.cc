@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "data/plan/bucket_words.h"
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
 #include "data/values/device_name.h"
@@ -49,8 +50,18 @@ Arguments::Arguments(const std::string& command, const po::options_description& 
     if (!positional.empty()) parser.positional(positions);
     const po::parsed_options parsed = parser.run();
     for (const po::option& option : parsed.options) {
-      if (!option.string_key.empty() || option.value.empty()) continue;
-      throw InputError({"", 0, ""}, option.value.front(), "belongs to no option", see);
+      if (option.value.empty()) continue;
+      const std::string& value = option.value.front();
+      if (option.string_key.empty()) {
+        throw InputError({"", 0, ""}, value, "belongs to no option", see);
+      }
+      // Boost takes whatever follows an option for its value.
+      const std::string flag = value.substr(0, value.find('='));
+      if (option.position_key < 0 && flag.rfind("--", 0) == 0 &&
+          options.find_nothrow(flag.substr(2), /*approx=*/false) != nullptr) {
+        throw InputError(OptionPlace(option.string_key), value,
+                         "is the next option, where the value of this one was to stand", see);
+      }
     }
     po::store(parsed, values_);
     po::notify(values_);
@@ -279,10 +290,38 @@ std::string DescribeLink(const LinkFacts& link) {
   if (link.bandwidth) facts.push_back(FormatRate(*link.bandwidth));
   if (link.rtt) facts.push_back("round trip " + FormatDuration(*link.rtt));
   if (link.loss) facts.push_back(fmt::format("{:.3g} % lost", 100 * *link.loss));
+  if (link.loss_burst) {
+    facts.push_back(fmt::format("{} of it at once", FormatDuration(*link.loss_burst)));
+  }
+  if (link.congestion_control) facts.push_back(NameOf(*link.congestion_control));
   if (link.transport) facts.push_back(NameOf(*link.transport));
   return JoinNames(facts);
 }
 
+namespace {
+
+std::string DescribeServers(const ServerOptions& server) {
+  std::string text;
+  if (server.colocated) text += " on the workers' nodes";
+  if (server.sharding != Sharding::kTensor)
+    text += fmt::format(", sharding {}", NameOf(server.sharding));
+  if (server.pipelined) text += ", pipelined";
+  if (server.multicast) text += ", multicast";
+  if (server.in_network_aggregation) text += ", added up in the network";
+  if (server.staleness_bound) text += fmt::format(", staleness bound {}", *server.staleness_bound);
+  return text;
+}
+
+}  // namespace
+
+std::string CapText(DataSize<> cap) {
+  for (const BucketWord& word : kBucketWords) {
+    if (cap == word.cap) return std::string(word.word);
+  }
+  return FormatSize(cap);
+}
+
+// What is not told is the default.
 std::string DescribePlan(const Plan& plan) {
   std::string text = fmt::format("{} worker{}", plan.workers(), plan.workers() == 1 ? "" : "s");
   if (plan.nodes() > 1) {
@@ -300,10 +339,20 @@ std::string DescribePlan(const Plan& plan) {
     if (plan.servers > 0) {
       text += fmt::format(" with {} server{}", plan.servers, plan.servers == 1 ? "" : "s");
     }
+    text += DescribeServers(plan.server);
   }
   text += fmt::format(", local batch {}", plan.local_batch);
   if (plan.accumulation_steps > 1) {
     text += fmt::format(" x {} accumulated", plan.accumulation_steps);
+  }
+  if (plan.overlap == Overlap::kNone) text += ", nothing overlaps";
+  if (plan.overlap == Overlap::kPNorm) text += ", overlap by p-norm";
+  if (plan.bucket) text += ", bucket " + CapText(*plan.bucket);
+  if (plan.bytes_per_parameter != Plan().bytes_per_parameter) {
+    text += fmt::format(", {} bytes a parameter", plan.bytes_per_parameter);
+  }
+  if (plan.backup_workers > 0) {
+    text += fmt::format(", {} of them backup", plan.backup_workers);
   }
   if (plan.shard != Shard::kNone) text += fmt::format(", {} shared out", NameOf(plan.shard));
   if (plan.local_steps > 1) text += fmt::format(", exchanged every {} steps", plan.local_steps);

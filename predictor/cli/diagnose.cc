@@ -287,16 +287,9 @@ void PrintDiagnosis(const Diagnosis& d, const Plan& plan, const Target& target) 
                                        FormatDuration(d.low), FormatDuration(d.high)));
   out += Line("verdict", VerdictOf(d));
   const ExplainedBy& first = d.causes.front();
-  if (first.cause == Cause::kNothing && first.size.text.empty() && !d.is_short()) {
+  if (first.cause == Cause::kNothing && first.size.text.empty() && !d.is_short() &&
+      d.is_explained()) {
     out += Line("", d.binding.sentence);
-  }
-  constexpr double kFarOff = 3;
-  if (first.surprise > kFarOff) {
-    out += FlagLine(
-        fmt::format("no single cause explains it: the likeliest gives {}, {} standard deviations "
-                    "of a step away; look for a second one, or for a slip in what was typed in",
-                    FormatDuration(first.step), FormatNumber(std::abs(first.surprise))),
-        style, TerminalWidth());
   }
   out += heading("Where the time goes") + PartsText(first.step, first.parts, style);
   out += heading("What may be wrong");

@@ -275,7 +275,9 @@ int RunEvaluate(const std::vector<std::string>& arguments) {
                   {"90 % interval", "", Align::kRight},
                   {"error", "", Align::kRight}});
     for (const Row& row : rows) {
-      const double error = row.predicted.step_time / row.measured - 1;
+      constexpr double kRounding = 1e-9;
+      const double off = row.predicted.step_time / row.measured - 1;
+      const double error = std::abs(off) < kRounding ? 0 : off;
       detail.AddRow({row.workload, DescribePlan(row.plan),
                      (row.stopped ? "> " : "") + FormatDuration(row.measured),
                      FormatDuration(row.predicted.step_time),

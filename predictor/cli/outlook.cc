@@ -186,6 +186,14 @@ NamedLines StrategyLines(const Prediction& p, const Plan& plan, const Target& ta
     lines.emplace_back("algorithm",
                        fmt::format("{}. {}", StrategyName(p.algorithm), p.algorithm_reason));
   }
+  if (plan.local_steps > 1 && p.traffic.transfers > 0) {
+    const Duration<> alone = p.breakdown.compute();
+    lines.emplace_back(
+        "rounds", fmt::format("{} of {} steps take {}, the one that exchanges {}",
+                              plan.local_steps - 1, plan.local_steps, FormatDuration(alone),
+                              FormatDuration(alone + (p.step_time - alone) *
+                                                         static_cast<double>(plan.local_steps))));
+  }
   if (p.server_times) {
     lines.emplace_back("servers", fmt::format("push {}, update {}, pull {} of the whole model",
                                               FormatDuration(p.server_times->push),

@@ -16,9 +16,10 @@ std::string MemoryText(const MemoryNeed& memory) {
   return text + fmt::format(": {}", kMemoryVerdictNames[static_cast<int>(memory.verdict)]);
 }
 
-std::string TrafficText(const Traffic& traffic, int buckets) {
+std::string TrafficText(const Traffic& traffic, int buckets, int local_steps) {
   if (traffic.transfers == 0) return "none";
-  std::string text = fmt::format("{} each way per worker", FormatSize(traffic.per_worker));
+  std::string text = local_steps > 1 ? fmt::format("every {} steps ", local_steps) : "";
+  text += fmt::format("{} each way per worker", FormatSize(traffic.per_worker));
   if (traffic.per_server) {
     text += fmt::format(", {} per server", FormatSize(*traffic.per_server));
   }
@@ -58,9 +59,13 @@ void PrintPrediction(const Prediction& p, const Plan& plan, const Target& target
     out += line("step", interval);
     if (job.limit) out += line("", LimitText(*job.limit));
   }
+  // A step of a round of local ones is their mean: one of them has the exchange of all.
+  const bool rare = plan.local_steps > 1;
   out += line("quantiles",
-              fmt::format("half the steps within {}, 95 % within {}, 99 % within {}",
-                          FormatDuration(p.p50), FormatDuration(p.p95), FormatDuration(p.p99)));
+              fmt::format("half the {} within {}{}, 95 % within {}, 99 % within {}",
+                          rare ? fmt::format("rounds of {} steps", plan.local_steps) : "steps",
+                          FormatDuration(p.p50), rare ? " a step" : "", FormatDuration(p.p95),
+                          FormatDuration(p.p99)));
   out += line("throughput", FormatThroughput(p.throughput));
   out += line("idle", FormatPercent(p.idle_ratio()) + " of the step");
   out += line("binding", FindBinding(p).sentence);
@@ -83,7 +88,7 @@ void PrintPrediction(const Prediction& p, const Plan& plan, const Target& target
                        FormatDuration(b.synchronisation - b.exposed()),
                        plan.shard == Shard::kParameters ? "both passes" : "the backward pass");
   }
-  out += "\n" + line("traffic", TrafficText(p.traffic, p.buckets)) +
+  out += "\n" + line("traffic", TrafficText(p.traffic, p.buckets, plan.local_steps)) +
          line("memory", MemoryText(p.memory));
   lines(StrategyLines(p, plan, target));
   lines(OutlookLines(job, plan));

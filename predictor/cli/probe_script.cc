@@ -238,7 +238,8 @@ Result Judge(const WantedRun& wanted, const Training& training, int steps, bool 
   return result;
 }
 
-void PrintResults(const std::vector<Result>& results, const std::string& path) {
+void PrintResults(const std::vector<Result>& results, const std::vector<std::string>& flags,
+                  const std::string& path) {
   const Style style = DetectStyle();
   std::string out = Heading(fmt::format("{} runs of a training", results.size()), style);
   Table table({{"run", "", Align::kLeft},
@@ -269,11 +270,13 @@ void PrintResults(const std::vector<Result>& results, const std::string& path) {
   const bool any = std::any_of(results.begin(), results.end(), [](const Result& r) {
     return r.outcome == Outcome::kMeasured || r.outcome == Outcome::kTakenOver || r.bound_s;
   });
+  for (const std::string& flag : flags) out += FlagLine(flag, style, TerminalWidth());
   if (any) out += NoteLine("runs: " + path, style);
   Print(out);
 }
 
-Json ResultsJson(const std::vector<Result>& results, const std::string& path) {
+Json ResultsJson(const std::vector<Result>& results, const std::vector<std::string>& flags,
+                 const std::string& path) {
   Json runs = Json::array();
   for (const Result& r : results) {
     const bool measured = r.outcome == Outcome::kMeasured;
@@ -290,7 +293,7 @@ Json ResultsJson(const std::vector<Result>& results, const std::string& path) {
                     {"bound_s", NumberJson(r.bound_s)},
                     {"problem", r.sentence.empty() ? Json(nullptr) : Json(r.sentence)}});
   }
-  return {{"output", path}, {"runs", runs}};
+  return {{"output", path}, {"runs", runs}, {"flags", flags}};
 }
 
 double SecondsOf(const Arguments& args, const char* option, double otherwise) {
@@ -336,6 +339,15 @@ int ProbeScript(const Arguments& args, const std::vector<std::string>& words) {
   // A name that stands for nothing should be known before an hour's work.
   for (const WantedRun& run : wanted.runs) {
     for (const std::string& word : command) script::FillIn(word, script::ValuesOf(wanted, run));
+  }
+  std::vector<std::string> flags;
+  for (const std::string& column : script::UntoldColumns(wanted, command)) {
+    std::string variable = "STEPCAST_" + column;
+    for (char& c : variable) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    flags.push_back(fmt::format(
+        "runs that differ in {0} have the very same command: unless it reads {1}, they are one run "
+        "measured twice; {{{0}}} in the command stands for the value",
+        column, variable));
   }
   const std::string path = args.Has("output") ? args.Text("output") : "runs.csv";
   RunsFile file(path, wanted);
@@ -394,9 +406,9 @@ int ProbeScript(const Arguments& args, const std::vector<std::string>& words) {
   }
   line.End();
   if (args.Has("json")) {
-    PrintJson(ResultsJson(results, path));
+    PrintJson(ResultsJson(results, flags, path));
   } else {
-    PrintResults(results, path);
+    PrintResults(results, flags, path);
   }
   if (!unwritten.empty()) {
     std::fputs(("stepcast: " + unwritten + "; what was measured is printed alone\n").c_str(),

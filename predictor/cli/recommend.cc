@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "data/plan/bucket_words.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "predictor/cli/command.h"
@@ -62,9 +63,7 @@ Json RecommendationJson(const Recommendation& r, const Target& target,
   return json;
 }
 
-std::string BucketText(const Plan& plan) {
-  return plan.bucket ? FormatSize(*plan.bucket) : "default";
-}
+std::string BucketText(const Plan& plan) { return plan.bucket ? CapText(*plan.bucket) : "default"; }
 
 // A column of the table that is shown where its rows differ.
 struct RowFact {
@@ -171,6 +170,16 @@ std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
                                                  (best.efficiency * best.plan.workers()))),
                     style, TerminalWidth());
   }
+  // Out of memory is no candidate; where nobody knows the memory, all are.
+  const MemoryNeed& memory = best.prediction.memory;
+  if (memory.verdict == MemoryVerdict::kUnknown &&
+      best.plan.local_batch > outcome.baseline->plan.local_batch) {
+    out += FlagLine(
+        fmt::format("nobody knows the device's memory: a local batch of {} takes about {}; state "
+                    "memory in the cluster file",
+                    FormatCount(best.plan.local_batch), FormatSize(memory.total)),
+        style, TerminalWidth());
+  }
   for (const std::string& flag : best.prediction.flags) {
     out += FlagLine(flag, style, TerminalWidth());
   }
@@ -233,7 +242,7 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   search.accumulation_steps = ParseList(args, "try-accumulation", counts);
   search.servers = ParseList(args, "try-servers", counts);
   search.strategies = ParseList(args, "try-strategy", ParseEnum<Strategy>);
-  search.buckets = ParseList(args, "try-bucket", ParseDataSize);
+  search.buckets = ParseList(args, "try-bucket", ParseBucketCap);
   search.shards = ParseList(args, "try-shard", ParseEnum<Shard>);
   if (args.Has("most-global-batch")) {
     search.most_global_batch = ParseInteger(args.Text("most-global-batch"),

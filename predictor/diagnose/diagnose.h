@@ -165,6 +165,8 @@ struct Diagnosis {
   // Whether it is shorter than the interval: every cause makes a step longer, so none is left but
   // that nothing is wrong.
   bool is_short() const { return measured < low; }
+  // Whether the first cause comes within three standard deviations of a step to what was measured.
+  bool is_explained() const { return causes.front().surprise <= 3; }
   std::vector<ExplainedBy> causes;  // the likeliest first; those that cannot apply are left out
   Binding binding;                  // of the step under the first of them
   std::vector<Remedy> remedies;     // what brings most first; under the first cause

@@ -112,8 +112,17 @@ std::string VerdictOf(const Diagnosis& diagnosis) {
         FormatDuration(diagnosis.high));
   }
   const ExplainedBy& first = diagnosis.causes.front();
+  const bool nothing = first.cause == Cause::kNothing;
+  if (!diagnosis.is_explained()) {
+    return fmt::format(
+        "no single cause explains it: the likeliest, {}, gives {}, {} standard deviations of a "
+        "step "
+        "away; look for a second one, or for a slip in what was typed in",
+        nothing ? "that nothing is wrong" : "that " + first.size.text, FormatDuration(first.step),
+        FormatNumber(first.surprise));
+  }
   const std::string sure = FormatPercent(first.probability);
-  if (first.cause == Cause::kNothing) {
+  if (nothing) {
     const std::string pace = first.size.text.empty() ? "" : ", and " + first.size.text;
     return fmt::format("nothing is wrong with it ({} sure): the step is as it should be{}", sure,
                        pace);

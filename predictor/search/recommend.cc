@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "data/plan/check.h"
@@ -14,6 +15,8 @@ namespace {
 
 // Candidates are kept node by node.
 constexpr long long kMostNodesInAll = 100'000'000;
+// The share of a step from which on compute is all that binds it.
+constexpr double kNearlyAll = 0.95;
 
 template <class T>
 std::vector<T> Or(const std::vector<T>& given, std::vector<T> otherwise) {
@@ -114,6 +117,18 @@ std::string BindingConstraint(const Predictor& predictor, const Recommendation& 
     }
   }
   const Binding binding = FindBinding(best.prediction);
+  if (binding.part == "compute" && binding.share < kNearlyAll) {
+    // What it would be rid of stands beside the compute that nothing rids it of.
+    Prediction beside = best.prediction;
+    StepTime<double>& rest = beside.breakdown;
+    rest.forward = rest.backward = rest.update = {};
+    const Binding other = FindBinding(beside);
+    const double share = other.share * (rest.total() / best.prediction.breakdown.total());
+    std::string bound = other.sentence.substr(0, other.sentence.find(':'));
+    bound.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(bound.front())));
+    return fmt::format("beside compute, {:.0f} % of the step, {}: {:.0f} %", 100 * binding.share,
+                       bound, 100 * share);
+  }
   if (binding.part == "compute") return "nothing but compute: more devices or faster ones help";
   return fmt::format("the {}: {}", binding.part == "link" ? "network link" : binding.part,
                      binding.sentence.substr(0, binding.sentence.find_last_not_of('.') + 1));

@@ -187,6 +187,7 @@ struct Score {
   int forecasts = 0;
   int held = 0;
   double squares = 0;
+  double variances = 0;  // of ln(measured / predicted), as the calibration knows its parameters
 
   void Forecast(const Cluster& cluster, const std::vector<Run>& runs) {
     for (const Run& run : runs) {
@@ -203,17 +204,22 @@ struct Score {
       ++forecasts;
       held += std::abs(off) <= kNinetyPercent * sd ? 1 : 0;
       squares += off * off;
+      variances +=
+          kNoise * kNoise + answer.gradient.dot(model.belief().log_covariance() * answer.gradient);
     }
   }
   void Print(const std::string& what) const {
     std::printf("[ measured ] %-30s named first %d of %d", what.c_str(), named, of);
     if (forecasts > 0) {
-      std::printf(", %.1f %% of %d forecasts held, error %.2f times the noise",
-                  100.0 * held / forecasts, forecasts, Error());
+      std::printf(", %.1f %% of %d forecasts held, error %.2f times the noise where %.2f is known",
+                  100.0 * held / forecasts, forecasts, Error(), Known());
     }
     std::printf("\n");
   }
   double Error() const { return std::sqrt(squares / forecasts) / kNoise; }
+  // The error that a fit has which wastes nothing of its runs: that of one more step, and of what
+  // so few runs leave open of the parameters.
+  double Known() const { return std::sqrt(variances / forecasts) / kNoise; }
 };
 
 // 19 of 20 are demanded; of few seeds all.
@@ -222,12 +228,13 @@ void ExpectNamed(const Score& score) {
             static_cast<int>(std::floor(0.95 * score.of + (score.of < 20 ? 0.99 : 0))));
 }
 
-void ExpectHeld(const Score& score) {
+void ExpectCovered(const Score& score) {
   const double sd = std::sqrt(0.9 * 0.1 / score.forecasts);
   const double share = 1.0 * score.held / score.forecasts;
   EXPECT_GE(share, std::min(0.85, 0.9 - 3 * sd));
   EXPECT_LE(share, std::max(0.95, 0.9 + 3 * sd));
-  EXPECT_LE(score.Error(), 1.3);
+  // What is known of the parameters explains what forecasts are off.
+  EXPECT_LE(score.Error(), std::max(1.3, score.Known()));
 }
 
 using IsCause = std::function<bool(const std::vector<std::string>&)>;
@@ -253,14 +260,20 @@ Score CalibrateHidden(const std::string& what, const Truth& truth, const MakeCam
   return score;
 }
 
-// The small campaign leaves more open: the curves of compute have two batches for their three
-// parameters, and all three nodes together include the odd one, so that nothing tells the flows of
-// the others from their links. There the cause is demanded, and the error is not.
+// The small campaign leaves links open. A pair tells the slower of its two, so that each of a host
+// whose partners were slower in the runs is known to be no slower, and no more; two such hosts
+// together are forecast at their ports' rate, a tenth above what these links reach. All errors
+// beyond 1.3 times the noise are of pairs, and of threes with two devices each, that were not
+// measured; the calibration knows that it does not know them, and its intervals hold. So the cause
+// is demanded there, and the intervals, and not the error.
 void Demand(const std::string& what, const Truth& truth, const IsCause& is_cause) {
   const Score score = CalibrateHidden(what, truth, Campaign, is_cause);
   ExpectNamed(score);
-  ExpectHeld(score);
-  ExpectNamed(CalibrateHidden(what + ", few runs", truth, SmallCampaign, is_cause));
+  ExpectCovered(score);
+  EXPECT_LE(score.Error(), 1.3);
+  const Score few = CalibrateHidden(what + ", few runs", truth, SmallCampaign, is_cause);
+  ExpectNamed(few);
+  ExpectCovered(few);
 }
 
 TEST(HiddenTruths, EqualNodesHaveNoFindings) {
@@ -288,9 +301,9 @@ TEST(HiddenTruths, ASlowDeviceIsNamedFirst) {
 }
 
 Score CheckHidden(const std::string& what, const Truth& later, const std::string& scope,
-                  const std::string& name) {
+                  const std::string& name, int seeds = Seeds()) {
   Score score;
-  for (int seed = 0; seed < Seeds(); ++seed) {
+  for (int seed = 0; seed < seeds; ++seed) {
     const auto at = static_cast<std::uint64_t>(seed);
     DriftProblem problem;
     problem.cluster = Calibrated(Campaign(Healthy(), 100 + at));
@@ -318,9 +331,15 @@ Score CheckHidden(const std::string& what, const Truth& later, const std::string
   return score;
 }
 
+// Two tests, each with one false alarm in a hundred: of twenty clusters one alarm or two are the
+// luck of the draw, which says nothing of the tests.
 TEST(HiddenTruths, NothingLaterIsNoDrift) {
-  const Score score = CheckHidden("nothing later", Healthy(), "", "");
-  EXPECT_GE(score.named, 18) << "an alarm in ten tells the scatter of few runs from a change";
+  constexpr int kTimes = 10;
+  constexpr double kFalseAlarms = 0.02;
+  const Score score = CheckHidden("nothing later", Healthy(), "", "", kTimes * Seeds());
+  ExpectNamed(score);
+  const double sd = std::sqrt(kFalseAlarms * (1 - kFalseAlarms) * score.of);
+  EXPECT_LE(score.of - score.named, kFalseAlarms * score.of + 3 * sd);
 }
 
 TEST(HiddenTruths, HalfTheLinkLaterIsNamedFirst) {

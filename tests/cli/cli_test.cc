@@ -8,12 +8,15 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "data/io/runs.h"
+#include "predictor/report/terminal.h"
 #include "tests/cli/process.h"
+#include "tests/support/changed_plans.h"
 #include "tests/support/temp_file.h"
 
 namespace stepcast {
@@ -255,6 +258,78 @@ TEST(Errors, WhatIsMissing) {
   ExpectError({"evaluate", "--runs", kFitRuns}, {"--cluster: is required"});
   ExpectError({"import"}, {"KIND", "adaptdl"});
   ExpectError({"import", "adaptdl"}, {"FILE"});
+}
+
+// What is recommended has to fit, or to say that nobody knows whether it does.
+TEST(Answers, ABatchOfUnknownMemoryIsSaidToBe) {
+  TempFolder folder;
+  for (const bool known : {false, true}) {
+    const std::string cluster =
+        folder.Write("c.yaml",
+                     "name: c\nnodes: 2\ndevices_per_node: 1\ndevice: {name: d, fp32: 8 TFLOP/s, "
+                     "memory_bandwidth: 300 GB/s" +
+                         std::string(known ? ", memory: 16 GB" : "") + "}\n");
+    const Words asked = {"recommend", "--cluster",   cluster,   "--workload",
+                         "resnet50",  "--workers",   "2",       "--local-batch",
+                         "8",         "--bandwidth", "1 Gbit/s"};
+    const Json best = JsonOf(asked).at("best");
+    const std::string text = Stepcast(asked).out;
+    ASSERT_GT(best.at("plan").at("local_batch"), 8);
+    EXPECT_EQ(best.at("memory").at("verdict") == "unknown", !known);
+    EXPECT_EQ(text.find("nobody knows the device's memory") == std::string::npos, known) << text;
+  }
+}
+
+// A forecast of rare exchanges is the mean of a round, and says what its two kinds of steps take.
+TEST(Answers, RoundsSayWhatTheyAreTheMeanOf) {
+  for (const char* local_steps : {"2", "16", "100"}) {
+    const Words asked = {"predict",  "--device",      "t4",         "--workload",
+                         "resnet50", "--local-batch", "32",         "--workers",
+                         "4",        "--bandwidth",   "100 Mbit/s", "--local-steps",
+                         local_steps};
+    const Json parts = JsonOf(asked).at("breakdown");
+    const int steps = std::stoi(local_steps);
+    const double alone = parts.at("forward_s").get<double>() +
+                         parts.at("backward_s").get<double>() + parts.at("update_s").get<double>();
+    double step = 0;
+    for (const Json& part : parts) step += part.get<double>();
+    const std::string of = local_steps;
+    const std::string said = std::to_string(steps - 1) + " of " + of + " steps take " +
+                             FormatDuration(Seconds(alone)) + ", the one that exchanges " +
+                             FormatDuration(Seconds(alone + (step - alone) * steps));
+    const std::string text = Stepcast(asked, {.variables = {"COLUMNS=200"}}).out;
+    for (const std::string& line :
+         {said, "half the rounds of " + of + " steps", "every " + of + " steps "}) {
+      EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+    }
+  }
+}
+
+// Plans that differ are told apart wherever they are named, as in the rows of a table.
+TEST(Answers, NameAllThatAPlanSays) {
+  for (const ChangedPlan& changed : ChangedPlans()) {
+    if (changed.facts.flag == nullptr) continue;
+    std::vector<stepcast::Run> runs(2);
+    for (stepcast::Run& run : runs) {
+      run.workload = "resnet50";
+      run.device = "t4";
+      run.step_time = Seconds(123.0);
+    }
+    runs[0].plan = changed.before;
+    runs[1].plan = changed.after;
+    TempFolder folder;
+    const std::string path = folder.Write("runs.csv", FormatRuns(runs));
+    const ProcessResult result = Stepcast({"evaluate", "--cluster", "gce-t4", "--runs", path},
+                                          {.variables = {"COLUMNS=400"}});
+    ASSERT_EQ(result.exit_code, 0) << changed.facts.flag << "\n" << result.err;
+    std::set<std::string> names;
+    std::istringstream lines(result.out);
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t end = line.find(" 2 min 03 s");
+      if (end != std::string::npos) names.insert(line.substr(0, end));
+    }
+    EXPECT_EQ(names.size(), 2u) << changed.facts.flag << "\n" << result.out;
+  }
 }
 
 TEST(Errors, UnknownNames) {

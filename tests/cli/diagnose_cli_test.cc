@@ -12,6 +12,7 @@ using program::ExpectError;
 using program::ExpectText;
 using program::Json;
 using program::JsonOf;
+using program::Stepcast;
 using program::Words;
 using program::operator+;
 
@@ -65,6 +66,26 @@ TEST(DiagnoseCli, AStepThatIsTooShortHasNoCause) {
     EXPECT_EQ(json.at("causes").at(0).at("probability"), 1);
     ExpectText(asked, {"shorter than it should be"});
   }
+}
+
+// Measurements that contradict each other leave no cause, and then not all is well either.
+TEST(DiagnoseCli, WhatNoCauseExplainsIsNotAsItShouldBe) {
+  const Words job = {"diagnose",      "--workload", "resnet50",  "--device", "t4",
+                     "--local-batch", "32",         "--workers", "4",        "--bandwidth",
+                     "1 Gbit/s",      "--measured", "3 s",       "--also"};
+  int far = 0;
+  for (const char* other : {"1 ms", "10 ms", "100 ms", "1 s", "10 s"}) {
+    const Words asked = job + Words{"workers=2: " + std::string(other)};
+    const Json json = JsonOf(asked);
+    const std::string verdict = json.at("verdict");
+    const bool is_far = json.at("causes").at(0).at("surprise").get<double>() > 3;
+    EXPECT_EQ(is_far, verdict.find("no single cause explains it") == 0) << other << ": " << verdict;
+    if (!is_far) continue;
+    ++far;
+    EXPECT_EQ(Stepcast(asked).out.find("as it should be"), std::string::npos) << other;
+  }
+  EXPECT_GT(far, 0);
+  EXPECT_LT(far, 5);
 }
 
 TEST(DiagnoseCli, ARateIsItsTime) {

@@ -95,6 +95,10 @@ TEST(Refusals, OfThePlan) {
                     std::string("--") + field.flag);
       ++refused;
     }
+    if (field.placeholder == nullptr) continue;
+    ExpectRefusal(PlanWithout(field.flag) + Words{"--" + std::string(field.flag), "--json"},
+                  "is the next option");
+    ++refused;
   }
   EXPECT_GT(refused, 100);
 }

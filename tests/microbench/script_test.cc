@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "microbench/script/step_pattern.h"
@@ -66,6 +67,22 @@ TEST(WantedRuns, FillCommands) {
             "{\"a\": 1} ${HOME}} {} {A} {workers} {");
   EXPECT_TRUE(Says(ErrorOf([&] { FillIn("{worker}", values); }), "'{worker}' stands for nothing"));
   EXPECT_EQ(values.count("step_time_s"), 0U);
+}
+
+// What two runs of one command differ in, which nobody tells it.
+TEST(WantedRuns, OfOneCommandAreNoTwoMeasurements) {
+  const WantedRuns wanted = ParseWantedRuns(
+      "workload,device,placement,servers,strategy,local_batch,note,step_time_s\n"
+      "resnet50,t4,1,0,none,8,a,STEP_TIME\n"
+      "resnet50,t4,1,0,none,16,b,STEP_TIME\n"
+      "resnet50,t4,1,0,none,16,c,STEP_TIME\n",
+      "w.csv");
+  const std::set<std::string> batch = {"local_batch"};
+  EXPECT_EQ(UntoldColumns(wanted, {"train"}), batch);
+  EXPECT_EQ(UntoldColumns(wanted, {"train", "--nodes={nodes}"}), batch);
+  EXPECT_TRUE(UntoldColumns(wanted, {"train", "{local_batch}"}).empty());
+  EXPECT_TRUE(UntoldColumns(wanted, {"train", "{global_batch}"}).empty());
+  EXPECT_TRUE(UntoldColumns(wanted, {"sh", "-c", "train $STEPCAST_LOCAL_BATCH"}).empty());
 }
 
 TEST(WantedRuns, MayBeginWithAnEmptyField) {

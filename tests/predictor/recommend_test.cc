@@ -376,6 +376,30 @@ TEST(Recommend, OptionsOfTriedStrategiesNeedNotGoWithTheGivenOne) {
 
 // ---- No answer, and why.
 
+// Whatever else takes a visible part of the best step is named.
+TEST(Recommend, ComputeAloneBindsWhereItIsNearlyAll) {
+  int alone = 0;
+  int beside = 0;
+  for (const double mbit_per_s : {30.0, 300.0, 1000.0, 10'000.0, 100'000.0}) {
+    for (const int accumulation : {1, 4, 16, 64}) {
+      Plan plan = AllreducePlan({1, 1, 1, 1}, 32);
+      plan.link.bandwidth = MegabitsPerSecond(mbit_per_s);
+      RecommendOptions options;
+      options.local_batches = {32};
+      options.accumulation_steps = {accumulation};
+      const RecommendOutcome outcome = Recommend(MakePredictor(), plan, 1, options);
+      const StepTime<double>& step = outcome.best->prediction.breakdown;
+      const bool all = outcome.binding.find("nothing but compute") != std::string::npos;
+      beside += outcome.binding.find("beside compute") == 0 ? 1 : 0;
+      if (!all) continue;
+      ++alone;
+      EXPECT_GE(step.compute() / step.total(), 0.95) << outcome.binding;
+    }
+  }
+  EXPECT_GT(alone, 0);
+  EXPECT_GT(beside, 0);
+}
+
 TEST(Recommend, NothingFitsTheMemory) {
   const RecommendOutcome outcome =
       Recommend(MakePredictor(Gibibytes(1.0)), AllreducePlan({1, 1}, 32), kDevicesPerNode, {});

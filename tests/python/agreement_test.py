@@ -37,14 +37,23 @@ def questions():
                 "rtt_ms": draw.choice([0.05, 1, 20])}
         if plan["strategy"].startswith("ps-"):
             plan["servers"] = draw.choice([1, 2, 4])
+            plan["sharding"] = draw.choice(["tensor", "even", "round-robin"])
         elif plan["workers"] > 2 and draw.random() < 0.3:
             plan["backup_workers"] = 1
+        elif plan["strategy"] in ("allreduce", "ring", "hierarchical") and draw.random() < 0.3:
+            plan["shard"] = draw.choice(["optimizer", "gradients", "parameters"])
+        elif draw.random() < 0.3:
+            plan["local_steps"] = draw.choice([2, 16])
+        if draw.random() < 0.2:
+            plan["bytes_per_parameter"] = draw.choice([2, 6])
         yield plan, draw.choice([64, 512, 8192, 100000])
 
 
 FLAGS = {"workload": "--workload", "workers": "--workers", "strategy": "--strategy",
          "local_batch": "--local-batch", "accumulation_steps": "--accumulation",
-         "servers": "--servers", "backup_workers": "--backup-workers"}
+         "servers": "--servers", "backup_workers": "--backup-workers", "sharding": "--sharding",
+         "shard": "--shard", "local_steps": "--local-steps",
+         "bytes_per_parameter": "--bytes-per-parameter"}
 
 
 def words(plan):

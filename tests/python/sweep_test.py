@@ -29,7 +29,13 @@ AXES = {"bandwidth": (-1, ("10 Mbit/s", "300 Mbit/s", "1 Gbit/s", "10 Gbit/s", "
         "local-batch": (1, ("1", "2", "7", "32", "129")),
         "accumulation": (1, ("1", "2", "5")),
         "backup-workers": (-1, ("0", "1")),
-        "staleness-bound": (-1, ("0", "1", "3", "20"))}
+        "staleness-bound": (-1, ("0", "1", "3", "20")),
+        # An exchange of every step hides behind its backward pass, rarer ones do not.
+        "local-steps": (-1, ("2", "3", "16", "100")),
+        "multicast": (-1, ("no", "yes")),
+        "in-network-aggregation": (-1, ("no", "yes"))}
+HALVES = ("allreduce", "ring", "hierarchical")
+ALLREDUCES = HALVES + ("tree", "halving-doubling")
 ROUNDING = 1e-9
 
 
@@ -42,11 +48,21 @@ def question(draw):
     axes = ["local-batch", "accumulation"]
     if strategy != "none":
         axes += ["bandwidth", "rtt", "loss"]
-        if strategy != "ps-async" and workers > 2:
+        shard = draw.choice(("optimizer", "gradients", "parameters", None, None))
+        if strategy not in HALVES:
+            shard = None
+        if shard:
+            options += ["--shard", shard]
+        elif strategy != "ps-async" and workers > 2:
             axes.append("backup-workers")
+        if not shard and strategy in ALLREDUCES:
+            axes.append("local-steps")
         options += ["--overlap", draw.choice(("buckets", "none"))]
         if draw.random() < 0.5:
-            options += ["--bucket", draw.choice(("100 KiB", "1 MiB", "25 MiB", "4 GiB"))]
+            options += ["--bucket", draw.choice(("tensor", "100 KiB", "1 MiB", "25 MiB", "4 GiB",
+                                                 "one-message"))]
+        if draw.random() < 0.2:
+            options += ["--bytes-per-parameter", draw.choice(("1", "2", "6"))]
         if draw.random() < 0.5:
             options += ["--congestion-control", draw.choice(("reno", "cubic", "bbr"))]
         if draw.random() < 0.2:
@@ -54,8 +70,14 @@ def question(draw):
     if strategy.startswith("ps-"):
         options += ["--servers", str(draw.choice((1, 2, 4))),
                     "--sharding", draw.choice(("tensor", "even", "round-robin"))]
+        if draw.random() < 0.4:
+            options += ["--colocated-servers"]
         if strategy == "ps-async":
             axes.append("staleness-bound")
+        else:
+            axes += ["multicast", "in-network-aggregation"]
+            if draw.random() < 0.3:
+                options += ["--pipelined-servers"]
     chosen = draw.sample(axes, 2 if strategy == "none" else 3)
     for axis in AXES:
         if axis not in chosen and axis in ("local-batch", "bandwidth", "rtt") and axis in axes:
