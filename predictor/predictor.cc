@@ -17,6 +17,7 @@
 #include "data/record/link_path.h"
 #include "data/values/device_name.h"
 #include "model/compute/profiled_compute.h"
+#include "model/memory/fitted.h"
 #include "model/statistics/normal.h"
 #include "model/step/believed_model.h"
 #include "model/step/discrepancy.h"
@@ -103,6 +104,10 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
   if (cluster_.calibration) {
     calibrated_batches_ =
         cluster_.calibration->range.BatchesOf(WorkloadScope(workload_.name, device_));
+  }
+  if (device_memory_ && calibrated_batches_) {
+    kept_activations_ = ActivationsThatFitted(workload_, kept_activations_,
+                                              calibrated_batches_->max, *device_memory_);
   }
   if (compute_source_ != ComputeSource::kProfile) profile_.reset();
   if (workload_.communication_only) compute_source_ = ComputeSource::kNone;

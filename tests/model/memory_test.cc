@@ -8,6 +8,7 @@
 #include <string>
 
 #include "data/workloads/catalog.h"
+#include "model/memory/fitted.h"
 #include "tests/model/support.h"
 
 namespace stepcast {
@@ -90,6 +91,28 @@ RC_GTEST_PROP(MemoryProperty, NeverFallsWithTheBatch, ()) {
   RC_ASSERT(need(batch + 1).total > need(batch).total);
   RC_ASSERT(need(2 * batch).activations == need(batch).activations * 2.0);
   RC_ASSERT(need(batch).total >= need(batch).activations + need(batch).parameters);
+}
+
+// Half precision, or checkpoints: what has run fits, with any number of workers and micro-steps.
+RC_GTEST_PROP(MemoryProperty, WhatHasRunFits, ()) {
+  const Workload workload = *FindWorkload("resnet50");
+  const int ran = *Whole(1, 4096);
+  const DataSize<> available = Gibibytes(*LogUniform(2, 100));
+  const DataSize<> counted = KeptActivations(workload);
+  const DataSize<> kept = ActivationsThatFitted(workload, counted, ran, available);
+  RC_ASSERT(kept <= counted);
+  const Plan plan = MakePlan(*Whole(1, 8), *Whole(1, ran), *Whole(1, 8));
+  RC_ASSERT(CountMemory(workload, kept, plan, available).verdict != MemoryVerdict::kOutOfMemory);
+  // What was counted stays where it fits.
+  const bool fits =
+      CountMemory(workload, counted, MakePlan(2, ran, 2), available * 0.999).verdict !=
+      MemoryVerdict::kOutOfMemory;
+  RC_ASSERT(!fits || kept == counted);
+}
+
+TEST(Memory, NothingIsToldOfActivationsWhereTheModelAloneIsTooLarge) {
+  const Workload workload = SmallWorkload();
+  EXPECT_EQ(ActivationsThatFitted(workload, Bytes(2010.0), 8, Mebibytes(1024.0)).si(), 2010);
 }
 
 MemoryVerdict VerdictOf(double available_over_total) {

@@ -54,6 +54,14 @@ struct Candidate {
   double goodput() const { return throughput * efficiency; }
 };
 
+int MostLocalOf(const CompiledPlan& compiled, const PlanQuery& query, const BatchSearch& search) {
+  const int memory = compiled.MostLocalBatch(query);
+  if (search.most_local_batch > 0) return std::min(search.most_local_batch, memory);
+  const auto& seen = compiled.calibrated_batches();
+  const bool known = compiled.Memory(query) != MemoryVerdict::kUnknown;
+  return known || !seen ? memory : std::min(memory, 4 * seen->max);
+}
+
 // What the global batch `wanted` becomes on an allocation; none where a limit forbids it.
 std::optional<Candidate> CandidateOf(const CompiledPlan& compiled, const Allocation& allocation,
                                      const BatchSearch& search, double share) {
@@ -65,8 +73,7 @@ std::optional<Candidate> CandidateOf(const CompiledPlan& compiled, const Allocat
   const double w = allocation.workers;
   const auto most_local = [&](int steps) {
     query.accumulation_steps = steps;
-    const int memory = compiled.MostLocalBatch(query);
-    return search.most_local_batch > 0 ? std::min(search.most_local_batch, memory) : memory;
+    return MostLocalOf(compiled, query, search);
   };
   double a = 1;
   if (share > most_local(1)) {
@@ -107,8 +114,7 @@ Search BruteForce(const CompiledPlan& compiled, const Allocation& allocation,
   if (!search.accumulate) {
     PlanQuery query;
     query.workers = allocation.workers;
-    int local = compiled.MostLocalBatch(query);
-    if (search.most_local_batch > 0) local = std::min(local, search.most_local_batch);
+    const int local = MostLocalOf(compiled, query, search);
     most = std::min(most, w * local);
   }
   Search found;

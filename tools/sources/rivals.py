@@ -223,8 +223,12 @@ class Pollux:
         self.numbers = p
 
     def seconds(self, row):
-        self._read([row])
-        return float(np.exp(self._logs(self.numbers)[1][0]))
+        return float(self.seconds_of([row])[0])
+
+    def seconds_of(self, rows):
+        """An array, at the cost of one."""
+        self._read(rows)
+        return np.exp(self._logs(self.numbers)[1])
 
     def _read(self, rows):
         self.nodes = np.array([row.nodes for row in rows])
