@@ -170,6 +170,16 @@ std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
                                                  (best.efficiency * best.plan.workers()))),
                     style, TerminalWidth());
   }
+  // Out of memory is no candidate; where nobody knows the memory, all are.
+  const MemoryNeed& memory = best.prediction.memory;
+  if (memory.verdict == MemoryVerdict::kUnknown &&
+      best.plan.local_batch > outcome.baseline->plan.local_batch) {
+    out += FlagLine(
+        fmt::format("nobody knows the device's memory: a local batch of {} takes about {}; state "
+                    "memory in the cluster file",
+                    FormatCount(best.plan.local_batch), FormatSize(memory.total)),
+        style, TerminalWidth());
+  }
   for (const std::string& flag : best.prediction.flags) {
     out += FlagLine(flag, style, TerminalWidth());
   }

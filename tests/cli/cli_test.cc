@@ -260,6 +260,26 @@ TEST(Errors, WhatIsMissing) {
   ExpectError({"import", "adaptdl"}, {"FILE"});
 }
 
+// What is recommended has to fit, or to say that nobody knows whether it does.
+TEST(Answers, ABatchOfUnknownMemoryIsSaidToBe) {
+  TempFolder folder;
+  for (const bool known : {false, true}) {
+    const std::string cluster =
+        folder.Write("c.yaml",
+                     "name: c\nnodes: 2\ndevices_per_node: 1\ndevice: {name: d, fp32: 8 TFLOP/s, "
+                     "memory_bandwidth: 300 GB/s" +
+                         std::string(known ? ", memory: 16 GB" : "") + "}\n");
+    const Words asked = {"recommend", "--cluster",   cluster,   "--workload",
+                         "resnet50",  "--workers",   "2",       "--local-batch",
+                         "8",         "--bandwidth", "1 Gbit/s"};
+    const Json best = JsonOf(asked).at("best");
+    const std::string text = Stepcast(asked).out;
+    ASSERT_GT(best.at("plan").at("local_batch"), 8);
+    EXPECT_EQ(best.at("memory").at("verdict") == "unknown", !known);
+    EXPECT_EQ(text.find("nobody knows the device's memory") == std::string::npos, known) << text;
+  }
+}
+
 // A forecast of rare exchanges is the mean of a round, and says what its two kinds of steps take.
 TEST(Answers, RoundsSayWhatTheyAreTheMeanOf) {
   for (const char* local_steps : {"2", "16", "100"}) {
