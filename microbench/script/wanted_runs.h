@@ -35,8 +35,9 @@ std::map<std::string, std::string> ValuesOf(const WantedRuns& wanted, const Want
 // name that has none.
 std::string FillIn(const std::string& word, const std::map<std::string, std::string>& values);
 
-// The columns in which runs of the very same command differ: it learns of them from its environment,
-// or not at all. Empty where each run has a command of its own, or the command names a variable.
+// The columns in which runs of the very same command differ: it learns of them from its
+// environment, or not at all. Empty where each run has a command of its own, or the command names a
+// variable.
 std::set<std::string> UntoldColumns(const WantedRuns& wanted,
                                     const std::vector<std::string>& command);
 
