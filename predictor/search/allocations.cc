@@ -28,7 +28,8 @@ Range RangeOf(const CompiledPlan& compiled, PlanQuery query, const BatchSearch& 
     const int most = compiled.MostLocalBatch(query);
     if (search.most_local_batch > 0) return std::min(most, search.most_local_batch);
     if (compiled.Memory(query) != MemoryVerdict::kUnknown) return most;
-    return std::min(most, TrustedBatchesOf(compiled.calibrated_batches()).most);
+    return std::min(most, std::max(TrustedBatchesOf(compiled.calibrated_batches()).most,
+                                   compiled.plan().local_batch));
   };
   const double w = query.workers;
   Range range;

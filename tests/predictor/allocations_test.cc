@@ -59,7 +59,8 @@ int MostLocalOf(const CompiledPlan& compiled, const PlanQuery& query, const Batc
   if (search.most_local_batch > 0) return std::min(search.most_local_batch, memory);
   const auto& seen = compiled.calibrated_batches();
   const bool known = compiled.Memory(query) != MemoryVerdict::kUnknown;
-  return known || !seen ? memory : std::min(memory, 4 * seen->max);
+  const int own = compiled.plan().local_batch;
+  return known || !seen ? memory : std::min(memory, std::max(4 * seen->max, own));
 }
 
 // What the global batch `wanted` becomes on an allocation; none where a limit forbids it.
@@ -341,6 +342,7 @@ TEST(Allocations, TwoCandidatesAreTheEnds) {
   const CompiledPlan compiled = Compile();
   BatchSearch search = Between(8, 4096);
   search.candidates = 2;
+  search.most_local_batch = 512;
   const BatchChoice choice = Choose(compiled, {{8, 2, 4, 0}}, search).front();
   EXPECT_EQ(choice.local_batch, 512) << "throughput grows with the batch";
 }
