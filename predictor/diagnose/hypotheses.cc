@@ -162,8 +162,7 @@ Forecast Forecaster::StepOf(const Measurement& measurement, const Hypothesis& hy
       if (facts.server_link.rtt) facts.server_link.rtt = facts.link.rtt;
       break;
     case Cause::kLoss:
-      facts.link.loss = x;
-      if (facts.server_link.loss) facts.server_link.loss = x;
+      facts.link.loss = x;  // of the path to servers too, which is lossy as the worse of its ends
       break;
     case Cause::kHost:
       if (measurement.slowest_of_hosts || (plan.nodes() >= plan_.nodes() && plan.workers() > 1)) {

@@ -106,10 +106,8 @@ serve::Reply Door::Explain(std::string_view body) const {
 serve::Reply Door::Recommend(std::string_view body) const {
   const Question question = ReadQuestion(*service_.Current(), body);
   const Predictor& predictor = question.target->predictor;
-  RecommendOptions options;
-  options.device = question.target->facts;
   const RecommendOutcome outcome =
-      stepcast::Recommend(predictor, question.plan, predictor.cluster().devices_per_node, options);
+      stepcast::Recommend(predictor, question.plan, predictor.cluster().devices_per_node, {});
   const auto row = [](const Recommendation& r) {
     return Json{{"local_batch", r.plan.local_batch},
                 {"accumulation_steps", r.plan.accumulation_steps},

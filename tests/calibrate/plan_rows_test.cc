@@ -13,7 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "calibrate/group_rows.h"
+#include "calibrate/parameter_layout.h"
 #include "data/io/machines.h"
+#include "model/statistics/normal.h"
+#include "model/statistics/order_statistics.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/model/support.h"
@@ -194,6 +198,67 @@ TEST_P(AnswerOf, IsTheSameWithDerivatives) {
     EXPECT_NEAR(with.log_step, without.log_step, 1e-13);
     EXPECT_NEAR(with.sync_share, without.sync_share, 1e-13);
   }
+}
+
+// How steps differ, by the same differences.
+TEST_P(AnswerOf, HasTheDerivativesOfItsSpread) {
+  constexpr double kDistance = 1e-5;
+  const PlanCase& its = GetParam();
+  const StepFacts facts = FactsOf(its.plan);
+  const WorkerSpread spread(facts);
+  Noise noise(13);
+  const Point point = RandomPoint(&noise, 0.3);
+  const auto log_spread = [&](const Point& at) {
+    return spread.Log(Answer(facts, its.named_link, at, false),
+                      std::exp(at[kWorkloadColumn + kStragglerSpread]));
+  };
+  const PlanAnswer answer = Answer(facts, its.named_link, point, true);
+  int kinks = 0;
+  for (std::size_t column = 0; column < point.size(); ++column) {
+    const auto difference = [&](double h) {
+      Point above = point;
+      Point below = point;
+      above[column] += h;
+      below[column] -= h;
+      return (log_spread(above) - log_spread(below)) / (2 * h);
+    };
+    if (std::abs(difference(kDistance) - difference(kDistance / 2)) > 1e-6) {
+      ++kinks;
+      continue;
+    }
+    EXPECT_NEAR(WorkerSpread::Slope(answer, static_cast<int>(column)), difference(kDistance), 1e-6)
+        << "column " << column;
+  }
+  EXPECT_LE(kinks, 2);
+}
+
+// ln D of one device is that of a normal law over its micro-steps; of many, what the slowest of
+// those that are waited for differs by.
+TEST(WorkerSpread, ByHand) {
+  const double q95 = NormalQuantile(0.95);
+  Plan plan = OnNodes(1, 1, Strategy::kNone);
+  plan.accumulation_steps = 4;
+  constexpr double kSigma = 0.07;
+  const auto log_spread = [&](const Plan& of) {
+    Noise noise(14);
+    const Point point = RandomPoint(&noise, 0);
+    const StepFacts facts = FactsOf(of);
+    const PlanAnswer answer = Answer(facts, false, point, false);
+    const double share = (answer.step.forward + answer.step.backward).si() /
+                         std::exp(answer.log_step) / of.accumulation_steps;
+    return WorkerSpread(facts).Log(answer, kSigma) - std::log(share);
+  };
+  EXPECT_NEAR(log_spread(plan), std::log(q95 * kSigma * 2), 1e-9);
+  const auto slowest = [&](int workers, int backup) {
+    return std::log(kSigma * (NormalRankQuantile(0.95, workers, backup) -
+                              NormalRankQuantile(0.5, workers, backup)));
+  };
+  Plan many = OnNodes(4, 2, Strategy::kRing);
+  EXPECT_NEAR(log_spread(many), slowest(8, 0), 1e-9);
+  many.backup_workers = 3;
+  EXPECT_NEAR(log_spread(many), slowest(8, 3), 1e-9);
+  // Nobody waits for others at asynchronous servers.
+  EXPECT_NEAR(log_spread(OnNodes(4, 1, Strategy::kPsAsync, 2)), slowest(1, 0), 1e-9);
 }
 
 INSTANTIATE_TEST_SUITE_P(Plans, AnswerOf, ::testing::ValuesIn(PlanCases()),
@@ -837,6 +902,60 @@ TEST(SpreadAsData, OfNearlyNoExchangeSaysLittleOfIt) {
   EXPECT_NEAR(*outcome.cluster.calibration->sync_jitter, 0.1, 0.1);
   for (auto& run : synthetic.problem().runs) run.spread.sd = run.step_time * 50;
   EXPECT_LE(*Calibrate(synthetic.problem()).cluster.calibration->sync_jitter, 1);
+}
+
+// What is taken of a run, by its columns: the quantiles before the deviation, and nothing where an
+// exchange every so many steps makes them differ.
+TEST(SpreadAsData, IsThatOfTheColumns) {
+  SyntheticProblem synthetic = OneWorkload();
+  const double q95 = NormalQuantile(0.95);
+  const auto log_spread = [&](const StepSpread& spread, int local_steps = 1, int workers = 2,
+                              bool message = false) -> std::optional<double> {
+    synthetic.problem().runs.clear();
+    Plan plan = AllreducePlan(Placement(static_cast<std::size_t>(workers), 1), 32);
+    plan.local_steps = local_steps;
+    synthetic.Add("resnet50", plan);
+    synthetic.problem().runs.back().step_time = Seconds(2.0);
+    synthetic.problem().runs.back().spread = spread;
+    CalibrationProblem problem = synthetic.problem();
+    problem.workloads.at("resnet50").communication_only = message;
+    const std::vector<PlanRows> plans =
+        GroupRows(problem, ParameterLayout(problem.cluster, problem.runs, problem.workloads,
+                                           problem.devices, problem.statements));
+    EXPECT_EQ(plans.size(), 1U);
+    const std::optional<double> log = plans.at(0).rows.at(0).log_spread;
+    EXPECT_EQ(plans.at(0).spread.has_value(), log.has_value());
+    return log;
+  };
+  const auto expect = [](const std::optional<double>& log, double spread) {
+    ASSERT_TRUE(log);
+    EXPECT_NEAR(std::exp(*log), spread, 1e-12);
+  };
+  const Duration<> p50 = Seconds(1.9);
+  const Duration<> p95 = Seconds(2.3);
+  const Duration<> p99 = Seconds(2.6);
+  const Duration<> sd = Seconds(0.1);
+  expect(log_spread({sd, {}, {}, {}}), q95 * 0.1 / 2);
+  expect(log_spread({sd, p50, p95, p99}), 0.4 / 2);
+  expect(log_spread({sd, p50, {}, p99}), 0.7 / 2 * q95 / NormalQuantile(0.99));
+  expect(log_spread({sd, p50, {}, {}}), q95 * 0.1 / 2);
+  EXPECT_FALSE(log_spread({{}, p50, {}, {}}));
+  EXPECT_FALSE(log_spread({sd, {}, {}, {}}, 4)) << "every fourth step holds an exchange";
+  expect(log_spread({sd, {}, {}, {}}, 4, 1), q95 * 0.1 / 2);
+  EXPECT_FALSE(log_spread({sd, {}, {}, {}}, 1, 2, true)) << "a message has no workers' compute";
+  EXPECT_FALSE(log_spread({Seconds(1e-6), {}, {}, {}})) << "no clock tells so little";
+}
+
+// Repeats of two plans: the root of all squares over as many degrees as there are repeats.
+TEST(RowsOfAFit, RepeatsScatterByTheirDegrees) {
+  const auto plan = [](const std::vector<double>& log_steps) {
+    PlanRows rows;
+    for (const double log_step : log_steps) rows.rows.push_back({0, log_step, std::nullopt});
+    return rows;
+  };
+  EXPECT_NEAR(*RepeatScatter({plan({0, 0.2}), plan({1, 1.1, 1.2}), plan({5})}),
+              std::sqrt((0.02 + 0.02) / 3), 1e-12);
+  EXPECT_FALSE(RepeatScatter({plan({0}), plan({1})}));
 }
 
 // A clock that shows three digits shows steps of one length; which is no measurement of nought.

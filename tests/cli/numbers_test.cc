@@ -8,18 +8,26 @@
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "calibrate/calibrate.h"
 #include "calibrate/drift.h"
 #include "calibrate/next_runs.h"
+#include "data/io/compute_profile_file.h"
 #include "data/io/machines.h"
 #include "data/io/runs.h"
 #include "data/plan/fields.h"
+#include "data/record/point_samples.h"
 #include "data/workloads/catalog.h"
+#include "model/catalog/catalog.h"
+#include "model/compute/profiled_compute.h"
 #include "model/exchange/sharding.h"
+#include "model/step/parameters.h"
+#include "predictor/diagnose/diagnose.h"
 #include "predictor/explanation.h"
 #include "predictor/outlook.h"
 #include "predictor/predictor.h"
@@ -617,6 +625,165 @@ TEST(Numbers, OfAnExplanation) {
   }
 }
 
+// ---- A diagnosis.
+
+// A complaint with all that can be measured, as options and as C++ takes it.
+struct Told {
+  Words words;
+  Complaint complaint;
+};
+
+Told TellAll(const Plan& plan) {
+  Told told{{"--measured", "2.5 s"}, {plan, Seconds(2.5), {}}};
+  const auto tell = [&](const char* option, const char* text, Measurement measurement) {
+    told.words.insert(told.words.end(), {std::string("--") + option, text});
+    told.complaint.known.push_back(std::move(measurement));
+    return &told.complaint.known.back();
+  };
+  Plan alone;
+  alone.strategy = Strategy::kNone;
+  alone.local_batch = plan.local_batch;
+  alone.accumulation_steps = plan.accumulation_steps;
+  tell("one-worker", "0.5 s", Measurement::Step(alone, Seconds(0.5)));
+  tell("slowest-alone", "0.55 s", Measurement::Step(alone, Seconds(0.55)))->slowest_of_hosts = true;
+  tell("synthetic-input", "2.3 s", Measurement::Step(plan, Seconds(2.3)))->synthetic_input = true;
+  tell("exchange-alone", "1.9 s", Measurement::Step(plan, Seconds(1.9)))->exchange_alone = true;
+  if (!UsesServers(plan.strategy)) {
+    Plan node = plan;
+    node.placement = {2};
+    node.hosts.clear();
+    node.backup_workers = 0;
+    tell("one-node", "0.6 s", Measurement::Step(node, Seconds(0.6)));
+  }
+  Plan rarer = plan;
+  rarer.accumulation_steps = 4;
+  rarer.local_batch = 9;
+  tell("also", "accumulation=4, local-batch=9: 3.1 s", Measurement::Step(rarer, Seconds(3.1)));
+  Plan fewer = plan;
+  fewer.placement = {2, 1};
+  fewer.hosts.clear();
+  tell("also", "placement=2-1: 2.1 s", Measurement::Step(fewer, Seconds(2.1)));
+  tell("flow-rate", "3 Gbit/s", Measurement::Rate(GigabitsPerSecond(3.0), 1));
+  tell("link-rate", "4 Gbit/s", Measurement::Rate(GigabitsPerSecond(4.0), 8));
+  tell("ping", "0.4 ms", Measurement::RoundTrip(Milliseconds(0.4)));
+  tell("lost", "12/100000", Measurement::Loss(12e-5, 1e5));
+  return told;
+}
+
+NumberTable OfDiagnosis(const Diagnosis& d, const Plan& plan) {
+  const StepTime<double>& parts = d.expected_parts;
+  NumberTable table = {{"/measured_s", d.measured.in(kSeconds)},
+                       {"/expected_s", d.expected.in(kSeconds)},
+                       {"/low_s", d.low.in(kSeconds)},
+                       {"/high_s", d.high.in(kSeconds)},
+                       {"/expected_parts/compute_s", parts.compute().in(kSeconds)},
+                       {"/expected_parts/exposed_transfer_s", parts.exposed_transfer.in(kSeconds)},
+                       {"/expected_parts/exposed_latency_s", parts.exposed_latency.in(kSeconds)},
+                       {"/expected_parts/straggler_wait_s", parts.straggler_wait.in(kSeconds)}};
+  AddUnder("/plan", OfPlan(plan), &table);
+  for (std::size_t i = 0; i < d.causes.size(); ++i) {
+    const ExplainedBy& cause = d.causes[i];
+    const std::string at = "/causes/" + std::to_string(i);
+    AddUnder(at,
+             {{"/probability", cause.probability},
+              {"/step_time_s", cause.step.in(kSeconds)},
+              {"/surprise", cause.surprise}},
+             &table);
+    if (cause.size.unit.empty() && cause.size.high <= cause.size.low) continue;
+    AddUnder(at + "/size",
+             {{"/value", cause.size.value}, {"/low", cause.size.low}, {"/high", cause.size.high}},
+             &table);
+  }
+  for (std::size_t i = 0; i < d.remedies.size(); ++i) {
+    const Remedy& remedy = d.remedies[i];
+    const std::string at = "/remedies/" + std::to_string(i);
+    AddUnder(at,
+             {{"/repairs", remedy.repairs},
+              {"/step_time_s", remedy.step.in(kSeconds)},
+              {"/throughput_samples_per_s", remedy.throughput.in(kSamplesPerSecond)},
+              {"/gain", remedy.gain}},
+             &table);
+    AddUnder(at + "/plan", OfPlan(remedy.plan), &table);
+    if (remedy.plan.bytes_per_parameter != plan.bytes_per_parameter) {
+      table[at + "/plan/bytes_per_parameter"] = remedy.plan.bytes_per_parameter;
+    }
+  }
+  if (d.next) table["/next/bits"] = d.next->bits;
+  return table;
+}
+
+TEST(Numbers, OfADiagnosis) {
+  const Lab lab;
+  const std::string file = lab.folder.Write(
+      "named.yaml",
+      "name: lab\ndevice: t4\nnodes: 3\ndevices_per_node: 2\nlink: {bandwidth: 10 Gbit/s}\n"
+      "hosts: [{name: a}, {name: b}, {name: c}]\n");
+  const Predictor predictor(ReadCluster(file), lab.workload, lab.device);
+  for (const Strategy strategy : {Strategy::kAllreduce, Strategy::kPsSync}) {
+    SCOPED_TRACE(StrategyName(strategy));
+    Plan plan;
+    plan.placement = {2, 2, 1};
+    plan.hosts = {"a", "b", "c"};
+    plan.strategy = strategy;
+    plan.servers = UsesServers(strategy) ? 2 : 0;
+    plan.local_batch = 16;
+    plan.accumulation_steps = 2;
+    plan.backup_workers = 1;
+    Words words = {"diagnose",
+                   "--cluster",
+                   file,
+                   "--workload",
+                   "vgg16",
+                   "--placement",
+                   "2-2-1",
+                   "--hosts",
+                   "a+b+c",
+                   "--strategy",
+                   StrategyName(strategy),
+                   "--servers",
+                   std::to_string(plan.servers),
+                   "--local-batch",
+                   "16",
+                   "--accumulation",
+                   "2",
+                   "--backup-workers",
+                   "1"};
+    const Told told = TellAll(plan);
+    const Diagnosis all = Diagnose(predictor, told.complaint);
+    ExpectNumbers(JsonOf(words + told.words), OfDiagnosis(all, plan));
+    // And with the complaint alone, which leaves more to ask.
+    const Complaint complaint{plan, Seconds(2.5), {}};
+    const Diagnosis bare = Diagnose(predictor, complaint);
+    ASSERT_TRUE(bare.next);
+    const Json printed = JsonOf(words + Words{"--measured", "2.5 s"});
+    ExpectNumbers(printed, OfDiagnosis(bare, plan));
+    EXPECT_EQ(printed.at("next").at("text"), bare.next->text);
+    EXPECT_EQ(printed.at("next").at("forecasts").size(), bare.next->forecasts.size());
+  }
+}
+
+TEST(Numbers, OfEachPointOfASweep) {
+  const Lab lab;
+  const Json printed =
+      JsonOf({"sweep", "--cluster", lab.file, "--workload", "vgg16", "--local-batch", "8", "--over",
+              "workers=1..4..3", "--over", "bandwidth=1 Gbit/s,5 Gbit/s"});
+  ASSERT_EQ(printed.at("points").size(), 4U);
+  std::size_t at = 0;
+  for (const int workers : {1, 4}) {
+    for (const double rate : {1.0, 5.0}) {
+      Plan plan;
+      plan.placement = FillNodes(workers, 2);
+      plan.local_batch = 8;
+      plan.strategy = workers == 1 ? Strategy::kNone : Strategy::kAllreduce;
+      plan.link.bandwidth = GigabitsPerSecond(rate);
+      NumberTable table = OfPrediction(lab.predictor.Predict(plan));
+      AddUnder("/plan", OfPlan(plan), &table);
+      ExpectNumbers(printed.at("points").at(at++), table,
+                    {"/spending", "/outlook", "/time_limit", "/finishes"});
+    }
+  }
+}
+
 TEST(Numbers, OfTheLists) {
   const Json workloads = JsonOf({"workloads"}).at("workloads");
   ASSERT_EQ(workloads.size(), WorkloadNames().size());
@@ -640,6 +807,113 @@ TEST(Numbers, OfTheLists) {
     if (c.link.bandwidth) table["/link_gbit_per_s"] = c.link.bandwidth->in(kGigabitsPerSecond);
     ExpectNumbers(printed, table);
   }
+}
+
+TEST(Numbers, OfTheFormulasAndTheirParameters) {
+  const Json json = JsonOf({"models"});
+  const std::vector<Model<double>> catalog = Catalog<double>();
+  ASSERT_EQ(json.at("models").size(), catalog.size());
+  for (std::size_t i = 0; i < catalog.size(); ++i) {
+    NumberTable table;
+    for (std::size_t k = 0; k < catalog[i].inputs.size(); ++k) {
+      const std::string at = "/inputs/" + std::to_string(k);
+      table[at + "/low"] = catalog[i].inputs[k].low;
+      table[at + "/high"] = catalog[i].inputs[k].high;
+    }
+    for (std::size_t k = 0; k < catalog[i].known.size(); ++k) {
+      const KnownCase& known = catalog[i].known[k];
+      const std::string at = "/known/" + std::to_string(k);
+      table[at + "/expected"] = known.expected;
+      for (std::size_t n = 0; n < known.inputs.size(); ++n) {
+        table[at + "/inputs/" + std::to_string(n)] = known.inputs[n];
+      }
+    }
+    ExpectNumbers(json.at("models").at(i), table);
+  }
+  ASSERT_EQ(json.at("parameters").size(), kParameterSpecs.size());
+  for (std::size_t i = 0; i < kParameterSpecs.size(); ++i) {
+    const ParameterSpec& spec = *kParameterSpecs[i];
+    ExpectNumbers(json.at("parameters").at(i), {{"/prior", spec.prior},
+                                                {"/prior_log_sd", spec.prior_log_sd},
+                                                {"/low", spec.low},
+                                                {"/high", spec.high}});
+  }
+}
+
+// The contents by the samples, whatever is wrong with them; and what they add up to.
+TEST(Numbers, OfAProfile) {
+  ComputeProfile profile =
+      ReadComputeProfile(kData + "/profiles/xeon-onednn-1.profile.jsonl").profile;
+  // The first five layers' points are busy, throttled, too large or unknown; as many as they are.
+  std::size_t changed = 0;
+  for (MeasuredSamples& samples : profile.samples) {
+    if (std::holds_alternative<AllocateOp>(samples.point.operation)) continue;
+    if (++changed > 10) break;
+    samples.busy = changed <= 1;
+    samples.throttled = 2 <= changed && changed <= 3;
+    if (4 <= changed && changed <= 6) samples.status = PointStatus::kOutOfMemory;
+    if (7 <= changed && changed <= 10) samples.status = PointStatus::kUnsupported;
+    if (samples.status != PointStatus::kMeasured) samples.seconds.clear();
+  }
+  const TempFolder folder;
+  const std::string file = folder.Write("it.profile.jsonl", FormatComputeProfile(profile));
+  std::map<MeasuredPoint, PointSamples> points;
+  for (const MeasuredSamples& samples : profile.samples) points[samples.point].Add(samples);
+  std::map<std::string, int> counts;
+  std::set<int> batches;
+  for (const auto& [point, samples] : points) {
+    counts["/out_of_memory"] += samples.status() == PointStatus::kOutOfMemory ? 1 : 0;
+    counts["/unsupported"] += samples.status() == PointStatus::kUnsupported ? 1 : 0;
+    if (!samples.measured()) continue;
+    ++counts["/measured"];
+    counts["/busy"] += samples.busy() ? 1 : 0;
+    counts["/throttled"] += samples.throttled() ? 1 : 0;
+    counts["/samples"] += static_cast<int>(samples.summary().count);
+    counts["/outliers"] += static_cast<int>(samples.summary().outliers);
+    const bool is_layer =
+        point.pass != TrainingPass::kUpdate && !std::holds_alternative<AllocateOp>(point.operation);
+    if (is_layer) batches.insert(point.batch);
+  }
+  NumberTable table(counts.begin(), counts.end());
+  std::size_t at = 0;
+  for (const int batch : batches) table["/batches/" + std::to_string(at++)] = batch;
+  const Json contents = JsonOf({"profile", file});
+  ExpectNumbers(contents, table, {"/points"});
+  EXPECT_GT(counts["/outliers"], 0);
+  EXPECT_GE(counts["/busy"] + counts["/throttled"], 1);
+  int kinds = 0;
+  for (const auto& [kind, count] : contents.at("points").items()) kinds += count.get<int>();
+  EXPECT_EQ(kinds, counts["/measured"]);
+
+  const std::string shipped = kData + "/profiles/xeon-onednn-1.profile.jsonl";
+  const Workload workload = *FindWorkload("resnet50");
+  const ProfiledCompute compute(ReadComputeProfile(shipped).profile, workload, Precision::kFp32,
+                                Optimizer::kMomentum);
+  const int batch = static_cast<int>(compute.batches().back());
+  const ProfiledSum sum = compute.Sum(batch);
+  NumberTable sums = {{"/local_batch", batch},
+                      {"/forward_s", sum.forward.si()},
+                      {"/backward_s", sum.backward.si()},
+                      {"/update_s", sum.update.si()},
+                      {"/host_s", sum.host.si()},
+                      {"/host_update_s", sum.host_update.si()},
+                      {"/allocation_s", sum.allocation.si()},
+                      {"/micro_step_s", compute.MicroStep(batch).si()},
+                      {"/log_sd", compute.LogSd(batch)},
+                      {"/scaled_s", sum.scaled.si()},
+                      {"/beyond_batches_s", sum.beyond.si()}};
+  for (std::size_t i = 0; i < sum.layers.size(); ++i) {
+    const auto add = [&](const char* pass, const OperationTime& time) {
+      if (time.origin == TimeOrigin::kNone) return;
+      const std::string place = "/layers/" + std::to_string(i) + "/" + pass;
+      sums[place + "/seconds"] = time.time.si();
+      sums[place + "/log_sd"] = time.log_sd;
+    };
+    add("forward", sum.layers[i].forward);
+    add("backward", sum.layers[i].backward);
+    add("update", sum.layers[i].update);
+  }
+  ExpectNumbers(JsonOf({"profile", shipped, "--workload", "resnet50"}), sums);
 }
 
 // What remains unknown falls from run to run, and each takes the time of all of its devices.
@@ -879,6 +1153,37 @@ TEST(Numbers, EvaluateForecastsEachPlanFieldByField) {
   EXPECT_NEAR(overall.at("coverage90"), covered, 1e-12);
   EXPECT_EQ(overall.at("stopped_runs"), 0);
   EXPECT_EQ(overall.at("stopped_forecast_longer"), 0);
+}
+
+// The scores of a group are those of a file that has its runs alone, stopped ones among them.
+TEST(Numbers, OfEachGroupOfAnEvaluation) {
+  const Lab lab;
+  std::string all = RunsOf(lab.predictor, {{1}, {1, 1}, {2, 2}}, {4, 16}, 1.2);
+  // Two were stopped: the first before anybody would forecast an end, the other long behind it.
+  for (const char* bound : {">0.001", ">5000"}) {
+    all += std::string("vgg16,t4,2-2,0,allreduce,4,1,") + bound + "\n";
+  }
+  const Words evaluate = {"evaluate", "--cluster", lab.file, "--runs"};
+  const Json printed =
+      JsonOf(evaluate + Words{lab.folder.Write("all.csv", all), "--group-by", "workers"});
+  ASSERT_EQ(printed.at("groups").size(), 3U);
+  for (const auto& [name, placement] :
+       {std::pair("1", ",1,0,"), std::pair("2", ",1-1,0,"), std::pair("4", ",2-2,0,")}) {
+    std::string own = kHeader;
+    std::istringstream rows(all);
+    for (std::string row; std::getline(rows, row);) {
+      if (row.find(placement) != std::string::npos) own += row + "\n";
+    }
+    Json alone = JsonOf(evaluate + Words{lab.folder.Write("own.csv", own)}).at("overall");
+    alone["name"] = name;
+    EXPECT_EQ(std::count(printed.at("groups").begin(), printed.at("groups").end(), alone), 1)
+        << alone << "\n"
+        << printed.at("groups");
+  }
+  const Json& overall = printed.at("overall");
+  EXPECT_EQ(overall.at("runs"), 6);
+  EXPECT_EQ(overall.at("stopped_runs"), 2);
+  EXPECT_EQ(overall.at("stopped_forecast_longer"), 1);
 }
 
 }  // namespace

@@ -67,6 +67,7 @@ TEST(Advice, IsNeverWorseThanThePlanAsGiven) {
     RC_ASSERT(given.plan.accumulation_steps == plan.accumulation_steps);
     RC_ASSERT(given.prediction.step_time == predictor.Predict(given.plan).step_time);
     RC_ASSERT(Near(outcome.gain, best.prediction.throughput / given.prediction.throughput, 1e-15));
+    RC_ASSERT(Near(outcome.score_gain, best.score / given.score, 1e-15));
     const bool usable = IsUsable(given, asked.options);
     RC_ASSERT(outcome.is_advice == (!usable || best.score >= given.score));
     ++(outcome.is_advice ? yes : no);
@@ -156,6 +157,34 @@ TEST(Advice, SchedulersGetTheSameAnswer) {
     RC_ASSERT(Near(choice.goodput, outcome.best->score, 1e-9));
   }));
   EXPECT_GT(answered, 20);
+}
+
+// Of two that are as good as equal the smaller is taken, unless it is worse than the plan as given.
+TEST(Advice, NobodyIsToldToTakeWhatIsALittleWorse) {
+  const Predictor predictor(CalibratedCluster(PlausibleTruth()), *FindWorkload("resnet50"),
+                            std::nullopt);
+  Plan plan;
+  plan.placement = {4, 4};
+  plan.strategy = Strategy::kRing;
+  plan.local_batch = 32;
+  RecommendOptions options;
+  options.most_global_batch = 1 << 14;
+  const RecommendOutcome first = Recommend(predictor, plan, kDevicesPerNode, options);
+  // Within what counts as equal, and better than what was chosen.
+  Plan own = first.best->plan;
+  own.accumulation_steps *= 2;
+  ASSERT_LE(own.global_batch(), options.most_global_batch);
+  const RecommendOutcome outcome = Recommend(predictor, own, kDevicesPerNode, options);
+  ASSERT_GT(outcome.baseline->score, first.best->score);
+  EXPECT_GE(outcome.best->score, outcome.baseline->score);
+  BatchSearch search;
+  search.most_global_batch = options.most_global_batch;
+  const PlanQuery query = QueryOf(own);
+  const Allocation allocation{query.workers, query.nodes, query.devices_per_node, query.servers};
+  BatchChoice choice;
+  ChooseBatches(CompiledPlan(predictor, own), &allocation, 1, search, &choice);
+  EXPECT_EQ(choice.local_batch, outcome.best->plan.local_batch);
+  EXPECT_EQ(choice.accumulation_steps, outcome.best->plan.accumulation_steps);
 }
 
 // The batches of the grid rise, are told once, and hold what they must.

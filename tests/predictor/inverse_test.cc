@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/workloads/catalog.h"
+#include "model/exchange/parameter_server_limits.h"
 #include "tests/calibrate/synthetic_runs.h"
 
 namespace stepcast {
@@ -123,6 +124,92 @@ TEST(InverseQuestions, GoWithEveryPlanThatExchanges) {
   rare.local_steps = 8;
   EXPECT_NEAR(AnswerInverseQuestions(predictor, rare, kDevicesPerNode, kMost).utilisation,
               Utilisation(predictor, rare), 1e-12);
+}
+
+// Links to servers that the plan states grow with the workers'; what is stated otherwise stays.
+TEST(InverseQuestions, LinksToServersGrowAlike) {
+  const Predictor predictor = MakePredictor();
+  Plan plan = BasePlan(Strategy::kPsSync, 2);
+  plan.server_link.bandwidth = GigabitsPerSecond(1.0);
+  plan.accumulation_steps = 16;
+  const InverseAnswers answers = AnswerInverseQuestions(predictor, plan, kDevicesPerNode, kMost);
+  const auto with = [&](DataRate<> rate) {
+    Plan other = plan;
+    other.link.bandwidth = other.server_link.bandwidth = rate;
+    return Utilisation(predictor, other);
+  };
+  EXPECT_NEAR(*answers.twice_the_link,
+              with(*plan.link.bandwidth * 2.0) / with(*plan.link.bandwidth), 1e-12);
+  const WhatReaches& half = answers.reaches.at(0);
+  ASSERT_TRUE(half.bandwidth);
+  EXPECT_NEAR(with(*half.bandwidth), half.utilisation, 1e-3);
+}
+
+// Workers come with what the plan says of them: servers on every node, no more backups than there
+// are others, hosts that nobody names for them.
+TEST(InverseQuestions, WorkersComeWithTheirServersAndBackups) {
+  const Predictor predictor = MakePredictor();
+  const auto most = [&](const Plan& plan, int most_workers) {
+    return AnswerInverseQuestions(predictor, plan, kDevicesPerNode, most_workers)
+        .reaches.at(0)
+        .workers;
+  };
+  Plan plan = BasePlan(Strategy::kPsSync, 2);
+  plan.local_batch = 96;
+  plan.server.colocated = true;
+  ASSERT_TRUE(ServersOnEveryNode(plan));
+  const std::optional<int> workers = most(plan, kMost);
+  ASSERT_TRUE(workers && *workers < kMost);
+  const double asked =
+      AnswerInverseQuestions(predictor, plan, kDevicesPerNode, kMost).reaches.at(0).utilisation;
+  for (const int more : {0, 1}) {
+    Plan other = plan;
+    other.placement = FillNodes(*workers + more, kDevicesPerNode);
+    other.servers = other.nodes();
+    EXPECT_EQ(Utilisation(predictor, other) >= asked, more == 0) << *workers + more;
+  }
+  Plan backups = BasePlan();
+  backups.backup_workers = 2;  // of two workers one at most
+  backups.accumulation_steps = 64;
+  backups.hosts = {"a", "b"};
+  // More would do, and no more are asked for, whatever their number.
+  for (const int limit : {8, 11}) EXPECT_EQ(most(backups, limit), limit);
+}
+
+// One micro-step is enough where it is; and a batch that does not fit in memory is no answer.
+TEST(InverseQuestions, AreAnsweredByTheLeastAndByWhatFits) {
+  const Cluster cluster = CalibratedCluster(PlausibleTruth());
+  Plan plan = BasePlan();
+  plan.local_batch = 64;
+  plan.link.bandwidth = GigabitsPerSecond(400.0);
+  const Predictor predictor(cluster, *FindWorkload("resnet50"), std::nullopt);
+  const InverseAnswers fast = AnswerInverseQuestions(predictor, plan, kDevicesPerNode, kMost);
+  ASSERT_GT(fast.utilisation, fast.reaches.at(0).utilisation);
+  EXPECT_EQ(fast.reaches.at(0).accumulation_steps, 1);
+
+  plan = BasePlan();
+  const InverseAnswers slow = AnswerInverseQuestions(predictor, plan, kDevicesPerNode, kMost);
+  const std::optional<int> batch = slow.reaches.at(0).local_batch;
+  ASSERT_TRUE(batch && *batch > plan.local_batch);
+  Plan larger = plan;
+  larger.local_batch = *batch;
+  Device device;
+  device.name = kSyntheticDevice;
+  device.memory = predictor.Memory(larger).total * 0.8;
+  const Predictor small(cluster, *FindWorkload("resnet50"), device);
+  EXPECT_FALSE(
+      AnswerInverseQuestions(small, plan, kDevicesPerNode, kMost).reaches.at(0).local_batch);
+}
+
+// A single node has no link to ask for, unless its servers are behind one.
+TEST(InverseQuestions, ALinkIsAskedForWhereOneIsCrossed) {
+  const Predictor predictor = MakePredictor();
+  Plan plan = BasePlan();
+  plan.placement = {4};
+  EXPECT_FALSE(AnswerInverseQuestions(predictor, plan, kDevicesPerNode, kMost).twice_the_link);
+  plan.strategy = Strategy::kPsSync;
+  plan.servers = 1;
+  EXPECT_TRUE(AnswerInverseQuestions(predictor, plan, kDevicesPerNode, kMost).twice_the_link);
 }
 
 TEST(InverseQuestions, OneWorkerAsksNothing) {

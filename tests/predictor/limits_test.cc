@@ -151,6 +151,19 @@ TEST(Limits, TheGivenPlanByHand) {
   EXPECT_NEAR(limits.given->point.efficiency, alone / step, 1e-9);
 }
 
+// A plan that is slower than one worker alone is told what would make it as fast.
+TEST(Limits, TheGivenPlanIsToldWhatItTakes) {
+  const Predictor predictor = MakePredictor();
+  Plan plan = On(BasePlan(), 10);
+  plan.link.bandwidth = MegabitsPerSecond(100.0);
+  const ScalingLimits limits = FindScalingLimits(predictor, plan, kDevicesPerNode, {kMost});
+  const double alone = Throughput(predictor, On(BasePlan(), 1));
+  ASSERT_LT(limits.given->speedup, 1);
+  ASSERT_TRUE(limits.given->payoff.bandwidth && limits.given->payoff.accumulation_steps);
+  plan.link.bandwidth = *limits.given->payoff.bandwidth;
+  EXPECT_NEAR(Throughput(predictor, plan) / alone, 1, 2e-3);
+}
+
 // ---- What would make a plan pay.
 
 // The rate, and the number of micro-steps, from which on a plan reaches a throughput: those below
@@ -250,6 +263,30 @@ TEST(Limits, StrongScalingIsFastestWhereItSays) {
       }
     }
   }
+}
+
+// Beyond the numbers that are all looked at, the fewest workers that have as small a share are as
+// fast as those that were found.
+TEST(Limits, StrongScalingWastesNoWorkers) {
+  Truth truth = PlausibleTruth();
+  truth.cluster.si[kLinkBandwidth] *= 100;
+  truth.cluster.si[kFlowBandwidth] *= 100;
+  truth.cluster.si[kHostBandwidth] *= 100;
+  truth.cluster.si[kLinkLatency] /= 100;
+  const Predictor predictor(CalibratedCluster(truth), *FindWorkload("resnet50"), std::nullopt);
+  int large = 0;
+  for (int samples = 1000; samples < 30000; samples = samples * 5 / 4 + 7) {
+    const Plan plan = BasePlan(Strategy::kTree);
+    const ScalingLimits limits = FindScalingLimits(
+        predictor, plan, kDevicesPerNode, {.most_workers = 4096, .strong_global_batch = samples});
+    large += limits.strong_best_workers > kEveryWorkerTo ? 1 : 0;
+    const int share = 1 + (samples - 1) / limits.strong_best_workers;
+    Plan fewest = On(plan, 1 + (samples - 1) / share);
+    fewest.accumulation_steps = (share + 31) / 32;
+    fewest.local_batch = (share + fewest.accumulation_steps - 1) / fewest.accumulation_steps;
+    EXPECT_LE(limits.strong_best_step, predictor.PredictStep(fewest).total()) << samples;
+  }
+  EXPECT_GT(large, 3);
 }
 
 TEST(Limits, StrongScalingIsByDefaultTheStepOfAFullNode) {

@@ -4,12 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "data/io/machines.h"
 #include "data/plan/fields.h"
 #include "data/values/names.h"
+#include "model/step/step_facts.h"
+#include "model/step/step_terms.h"
 #include "predictor/json/json.h"
+#include "predictor/search/recommend.h"
 #include "predictor/web/records.h"
 #include "predictor/web/timeline.h"
 #include "tests/record/random_questions.h"
@@ -72,6 +78,104 @@ TEST(Door, SaysWhatIsWrongAsTheServiceDoes) {
         R"({"cluster": "gce-t4", "workload": "resnet50", "local_batch": 32, "loss_rate": 2})");
     EXPECT_EQ(reply.status, 422) << target;
     EXPECT_NE(reply.body.find("loss_rate: '2'"), std::string::npos) << reply.body;
+  }
+}
+
+// What the door says of a plan is what C++ says.
+TEST(Door, AnswersAsCppDoes) {
+  const Cluster& cluster = TheShipped().calibrated.front();
+  const Workload network = *FindWorkload("resnet50");
+  const Door door({{cluster}, {network}, TheShipped().devices});
+  const std::optional<Device> facts = FindDevice(TheShipped().devices, cluster.device);
+  const Predictor predictor(cluster, network, facts);
+  Plan plan;
+  plan.placement = {1, 1};
+  plan.strategy = Strategy::kPsSync;
+  plan.servers = 2;
+  plan.local_batch = 16;
+  plan.server.multicast = true;
+  const std::string body = R"({"cluster": ")" + cluster.name +
+                           R"(", "workload": "resnet50", "placement": "1-1", "servers": 2,
+      "strategy": "ps-sync", "local_batch": 16, "multicast": true,
+      "colocated_servers": false})";
+  Json explained = Json::parse(door.Ask("explain", body).body);
+  ASSERT_TRUE(explained.contains("timeline")) << explained;
+  const std::vector<Span> spans = MakeTimeline(predictor, plan);
+  ASSERT_EQ(explained["timeline"].size(), spans.size());
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    const Json& printed = explained["timeline"][i];
+    EXPECT_EQ(printed["lane"], spans[i].lane == Lane::kDevice ? "device" : "network");
+    EXPECT_EQ(printed["name"], spans[i].name);
+    EXPECT_EQ(printed["start_s"], spans[i].start.in(kSeconds));
+    EXPECT_EQ(printed["end_s"], spans[i].end.in(kSeconds));
+  }
+  explained.erase("timeline");
+  EXPECT_EQ(explained, ExplanationJson(predictor.Explain(plan), plan,
+                                       {cluster, network, cluster.device, facts}));
+
+  const RecommendOutcome outcome =
+      stepcast::Recommend(predictor, plan, cluster.devices_per_node, {});
+  const Json recommended = Json::parse(door.Ask("recommend", body).body);
+  EXPECT_EQ(recommended["recommended"], outcome.is_advice);
+  EXPECT_EQ(recommended["gain"], outcome.gain);
+  const auto expect = [](const Json& printed, const Recommendation& r) {
+    EXPECT_EQ(printed["local_batch"], r.plan.local_batch);
+    EXPECT_EQ(printed["accumulation_steps"], r.plan.accumulation_steps);
+    EXPECT_EQ(printed["global_batch"], r.plan.global_batch());
+    EXPECT_EQ(printed["step_time_s"], r.prediction.step_time.in(kSeconds));
+    EXPECT_EQ(printed["throughput_samples_per_s"], r.prediction.throughput.in(kSamplesPerSecond));
+    EXPECT_EQ(printed["efficiency"], r.efficiency);
+  };
+  expect(recommended["best"], *outcome.best);
+  expect(recommended["baseline"], *outcome.baseline);
+  ASSERT_EQ(recommended["pareto"].size(), outcome.pareto.size());
+  for (std::size_t i = 0; i < outcome.pareto.size(); ++i) {
+    expect(recommended["pareto"][i], outcome.pareto[i]);
+  }
+}
+
+// A bucket leaves when it is ready and the one before it has arrived; the first takes a slow start
+// along.
+TEST(Timeline, BucketsLeaveOneAfterAnother) {
+  const Cluster& cluster = TheShipped().calibrated.front();
+  const Predictor predictor(cluster, *FindWorkload("resnet50"), std::nullopt);
+  Plan plan;
+  plan.placement = {1, 1, 1, 1};
+  plan.strategy = Strategy::kRing;
+  plan.local_batch = 64;
+  plan.accumulation_steps = 2;
+  plan.link.bandwidth = GigabitsPerSecond(25.0);
+  for (const double trip_ms : {0.0, 5.0}) {
+    if (trip_ms > 0) plan.link.rtt = Milliseconds(trip_ms);
+    std::vector<Span> buckets;
+    Duration<> backward_start;
+    std::set<std::string> device;
+    for (const Span& span : MakeTimeline(predictor, plan)) {
+      if (span.lane == Lane::kDevice) device.insert(span.name);
+      if (span.name == "backward") backward_start = span.start;
+      if (span.name.starts_with("bucket")) buckets.push_back(span);
+    }
+    EXPECT_EQ(device.count("micro-steps without an exchange"), 1U);
+    EXPECT_EQ(device.count("starting the exchange"), 1U);
+    const StepFacts facts = predictor.Facts(plan);
+    const StepTerms<double> terms = predictor.Terms(plan);
+    ASSERT_EQ(buckets.size(), facts.buckets->size());
+    ASSERT_GT(buckets.size(), 2U);
+    Duration<> end;
+    for (std::size_t i = 0; i < buckets.size(); ++i) {
+      const Duration<> ready =
+          backward_start + terms.contention + terms.backward * (*facts.buckets)[i].ready;
+      EXPECT_NEAR(buckets[i].start.si(), Max(ready, end).si(), 1e-9) << i;
+      end = buckets[i].end;
+    }
+    // Behind the first all follow one line of time over bytes; the first has a slow start as well.
+    const auto bytes = [&](std::size_t i) { return (*facts.buckets)[i].bytes.in(kBytes); };
+    const auto length = [&](std::size_t i) { return (buckets[i].end - buckets[i].start).si(); };
+    ASSERT_GT(std::abs(bytes(2) - bytes(1)), 1e3);
+    const double per_byte = (length(2) - length(1)) / (bytes(2) - bytes(1));
+    EXPECT_NEAR(length(0) - (length(1) + per_byte * (bytes(0) - bytes(1))), terms.slow_start.si(),
+                1e-6);
+    EXPECT_EQ(terms.slow_start.si() > 1e-3, trip_ms > 0);
   }
 }
 
