@@ -1,5 +1,6 @@
 #include "predictor/predictor.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -95,15 +96,19 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
       belief_(cluster_, workload_, facts, device_, profile_.get()),
       compute_source_(SourceOf(belief_.compute())),
       kept_activations_(KeptActivations(workload_)),
+      gradients_(std::make_shared<const GradientOrder>(workload_)),
       default_buckets_(
-          std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, kDefaultBucket))),
-      server_buckets_(
-          std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, kServerBucket))) {
+          std::make_shared<const std::vector<Bucket>>(gradients_->Cut(kDefaultBucket))),
+      server_buckets_(std::make_shared<const std::vector<Bucket>>(gradients_->Cut(kServerBucket))) {
   if (profile_) RequireProfileOf(profile_->device(), device_, facts, {"", 0, "profile"});
   if (facts) device_memory_ = facts->memory;
   if (cluster_.calibration) {
     calibrated_batches_ =
         cluster_.calibration->range.BatchesOf(WorkloadScope(workload_.name, device_));
+    const std::vector<ParameterEstimate>& parameters = cluster_.calibration->parameters;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (parameters[i].name == kComputeSlowdownSpec.name) slowdowns_.push_back(i);
+    }
   }
   if (device_memory_ && calibrated_batches_) {
     kept_activations_ = ActivationsThatFitted(workload_, kept_activations_,
@@ -123,7 +128,7 @@ Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
 StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* why) const {
   const DataSize<> cap = BucketCap(plan, workload_.gradient_bytes);
   auto buckets = plan.bucket || plan.shard == Shard::kParameters
-                     ? std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, cap))
+                     ? std::make_shared<const std::vector<Bucket>>(gradients_->Cut(cap))
                  : UsesServers(plan.strategy) ? server_buckets_
                                               : default_buckets_;
   StepFacts facts = MakeStepFacts(cluster_, plan, workload_, std::move(buckets));
@@ -187,21 +192,22 @@ StepTerms<double> Predictor::Terms(const Plan& plan, Strategy* algorithm) const 
 
 double Predictor::Active::LogSd(const PlanGradient& gradient, const Belief& belief) const {
   // A plan depends on half of the columns, or less.
-  std::array<std::pair<double, int>, kPlanColumns> slopes;  // with their positions
+  std::array<double, kPlanColumns> slopes;
+  std::array<Eigen::Index, kPlanColumns> positions;
   std::size_t count = 0;
   for (int i = 0; i < kShareColumn; ++i) {
     const double slope = gradient[static_cast<std::size_t>(i)];
-    if (slope != 0) slopes[count++] = {slope, Position(i)};
+    if (slope == 0) continue;
+    slopes[count] = slope;
+    positions[count++] = Position(i);
   }
   const double by_share = gradient[kShareColumn] * share_log_sd;
   double variance = by_share * by_share;
   for (std::size_t i = 0; i < count; ++i) {
-    const auto& [by_i, at_i] = slopes[i];
+    const double* const covariances = belief.log_covariance().col(positions[i]).data();
     double others = 0;
-    for (std::size_t j = 0; j < i; ++j) {
-      others += slopes[j].first * belief.log_covariance()(slopes[j].second, at_i);
-    }
-    variance += by_i * (by_i * belief.log_covariance()(at_i, at_i) + 2 * others);
+    for (std::size_t j = 0; j < i; ++j) others += slopes[j] * covariances[positions[j]];
+    variance += slopes[i] * (slopes[i] * covariances[positions[i]] + 2 * others);
   }
   return std::sqrt(std::max(0.0, variance));
 }
@@ -215,9 +221,9 @@ void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const Plan
   prediction->parameter_log_sd = active.LogSd(answer.log_step_gradient, belief_);
   prediction->scatter_log_sd = belief_.ScatterOf(facts, shown / prediction->step_time);
   prediction->discrepancy_log_sd = std::hypot(
-      profile_log_sd,
-      Discrepancy(plan, cluster_.calibration ? cluster_.calibration->range : CalibratedRange(),
-                  calibrated_batches_));
+      profile_log_sd, cluster_.calibration
+                          ? Discrepancy(plan, cluster_.calibration->range, calibrated_batches_)
+                          : Discrepancy(plan, {}, calibrated_batches_));
   prediction->log_sd = std::hypot(prediction->parameter_log_sd, prediction->scatter_log_sd,
                                   prediction->discrepancy_log_sd);
   const double factor = std::exp(kNinetyPercent * prediction->log_sd);
@@ -233,18 +239,31 @@ Prediction Predictor::Predict(const Plan& plan) const {
   CheckPlan(plan);
   Prediction prediction;
   const Active active = ActiveParameters(plan);
-  const StepFacts facts = Facts(plan, active, &prediction.algorithm_reason);
+  const PlanModel model(Facts(plan, active, &prediction.algorithm_reason));
+  const StepFacts& facts = model.facts();
   prediction.algorithm = facts.strategy == Strategy::kAllreduce ? Strategy::kRing : facts.strategy;
   const auto& [cluster, workload] = active.values;
-  StepTerms<double> terms;
-  prediction.breakdown = EvaluateStep(facts, cluster, workload, &terms);
+  const PlanAnswer answer = model.Answer(active.values, Derivatives::kAll);
+  prediction.breakdown = answer.step;
+  // Servers have more to tell than the times of a step.
+  const bool has_servers = UsesServers(facts.strategy);
+  std::optional<StepTerms<double>> terms;
+  if (has_servers) {
+    prediction.breakdown = EvaluateStep(facts, cluster, workload, &terms.emplace());
+  }
   prediction.step_time = prediction.breakdown.total();
 
-  const PlanAnswer answer = PlanModel(facts).Answer(active.values, Derivatives::kAll);
   SetInterval(plan, facts, answer, active, &prediction);
-  SetQuantiles(facts, terms, workload, &prediction);
+  // Asynchronous workers wait for nobody, but for the share of their cycles that a staleness bound
+  // makes synchronous steps of; the mean of both is that of the step.
+  const double together = TraitsOf(facts.strategy).synchronous ? 1
+                          : has_servers                        ? terms->async.together
+                                                               : 0;
+  SetQuantiles(facts, answer.micro * workload.straggler_spread(), together, &prediction);
   prediction.throughput = CountedSamples(plan) / prediction.step_time;
-  prediction.traffic = CountTraffic(ResolvedPlan(plan, facts), facts.gradient);
+  prediction.traffic = facts.strategy == plan.strategy
+                           ? CountTraffic(plan, facts.gradient)
+                           : CountTraffic(ResolvedPlan(plan, facts), facts.gradient);
   prediction.buckets = static_cast<int>(facts.buckets->size());
   prediction.memory = Memory(plan);
   std::optional<ProfiledSum> profiled;
@@ -253,40 +272,31 @@ Prediction Predictor::Predict(const Plan& plan) const {
     prediction.memory.verdict = MemoryVerdict::kOutOfMemory;
   }
   prediction.compute_source = compute_source_;
-  if (UsesServers(facts.strategy) && !internal::Alone(facts)) {
-    prediction.server_times = terms.server_times;
-  }
+  if (has_servers && !internal::Alone(facts)) prediction.server_times = terms->server_times;
   if (TraitsOf(facts.strategy).has_phases()) {
     prediction.server_phases = EvaluateServerPhases(facts, cluster, workload);
   } else if (TraitsOf(facts.strategy).asynchronous()) {
-    prediction.async_servers = terms.async;
+    prediction.async_servers = terms->async;
   }
   AddFlags(plan, facts, answer, profiled, &prediction);
   return prediction;
 }
 
-void Predictor::SetQuantiles(const StepFacts& facts, const StepTerms<double>& terms,
-                             const WorkloadParameters<double>& workload,
+void Predictor::SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro, double together,
                              Prediction* prediction) const {
-  // Asynchronous workers wait for nobody, but for the share of their cycles that a staleness bound
-  // makes synchronous steps of; the mean of both is that of the step.
-  const double together = TraitsOf(facts.strategy).synchronous ? 1 : terms.async.together;
-  const Duration<> spread =
-      terms.micro * (workload.straggler_spread() * internal::SpreadOfStep(facts));
+  const Duration<> spread = spread_of_micro * internal::SpreadOfStep(facts);
   const Duration<> without_wait = prediction->step_time - prediction->breakdown.straggler_wait;
   const double exposed = prediction->breakdown.exposed() / prediction->step_time;
   const double log_sd = std::hypot(prediction->scatter_log_sd, belief_.JitterAt(exposed));
-  const auto of = [&](const StepScatter& scatter) {
-    return StepQuantiles(without_wait, spread, log_sd, scatter);
+  const auto add = [&](double share, const StepScatter& scatter) {
+    if (share == 0) return;
+    const StepQuantiles step(without_wait, spread, log_sd, scatter);
+    prediction->p50 += step.median() * share;
+    prediction->p95 += step.At(0.95) * share;
+    prediction->p99 += step.At(0.99) * share;
   };
-  const StepQuantiles alone = of({});
-  const StepQuantiles step = of({Spread::kNormal, facts.workers, facts.backup_workers});
-  const auto quantile = [&](double q) {
-    return alone.At(q) * (1 - together) + step.At(q) * together;
-  };
-  prediction->p50 = quantile(0.5);
-  prediction->p95 = quantile(0.95);
-  prediction->p99 = quantile(0.99);
+  add(1 - together, {});
+  add(together, {Spread::kNormal, facts.workers, facts.backup_workers});
 }
 
 void Predictor::AddProfileFlags(const Plan& plan, const ProfiledSum& sum,
@@ -418,8 +428,8 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
     const CalibratedRange& range = cluster_.calibration->range;
     const auto beyond = [&](int value, int most, const char* what) {
       if (value > most) {
-        flags.push_back(
-            fmt::format("outside the calibrated range: {} {}, fitted to {}", value, what, most));
+        flags.push_back(fmt::format(
+            FMT_COMPILE("outside the calibrated range: {} {}, fitted to {}"), value, what, most));
       }
     };
     beyond(plan.workers(), range.max_workers, "workers");
@@ -512,10 +522,10 @@ std::string KindOfFlag(const std::string& flag) {
 }
 
 void Predictor::AddComputeFlags(const Plan& plan, std::vector<std::string>* flags) const {
-  if (!cluster_.calibration || workload_.communication_only) return;
+  if (slowdowns_.empty() || workload_.communication_only) return;
   const std::unordered_set<std::string_view> used(plan.hosts.begin(), plan.hosts.end());
-  for (const ParameterEstimate& p : cluster_.calibration->parameters) {
-    if (p.name != kComputeSlowdownSpec.name) continue;
+  for (const std::size_t i : slowdowns_) {
+    const ParameterEstimate& p = cluster_.calibration->parameters[i];
     const std::vector<std::string> hosts = HostsOfScope(p.scope);
     const bool named = std::any_of(hosts.begin(), hosts.end(),
                                    [&](const std::string& host) { return used.count(host) > 0; });

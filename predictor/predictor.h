@@ -13,6 +13,7 @@
 #ifndef STEPCAST_PREDICTOR_PREDICTOR_H_
 #define STEPCAST_PREDICTOR_PREDICTOR_H_
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@ namespace stepcast {
 
 struct Bucket;
 struct Explanation;
+class GradientOrder;
 struct PlanAnswer;
 class ProfiledCompute;
 struct ProfiledSum;
@@ -82,8 +84,9 @@ class Predictor {
                    const Active& active, Prediction* prediction) const;
   StepFacts Facts(const Plan& plan, const Active& active, std::string* why = nullptr) const;
   void CheckPlan(const Plan& plan) const;
-  void SetQuantiles(const StepFacts& facts, const StepTerms<double>& terms,
-                    const WorkloadParameters<double>& workload, Prediction* prediction) const;
+  // `together` is the share of steps in which workers wait for each other.
+  void SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro, double together,
+                    Prediction* prediction) const;
   // `profiled` is of the plan's batch, where there is a profile.
   void AddFlags(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
                 const std::optional<ProfiledSum>& profiled, Prediction* prediction) const;
@@ -99,7 +102,9 @@ class Predictor {
   Belief belief_;
   ComputeSource compute_source_ = ComputeSource::kDataSheet;
   std::optional<CalibratedRange::BatchRange> calibrated_batches_;
+  std::vector<std::size_t> slowdowns_;  // of hosts, among the calibration's parameters
   DataSize<> kept_activations_;
+  std::shared_ptr<const GradientOrder> gradients_;
   std::shared_ptr<const std::vector<Bucket>> default_buckets_;  // of collectives
   std::shared_ptr<const std::vector<Bucket>> server_buckets_;   // of parameter servers
 };

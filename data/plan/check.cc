@@ -14,7 +14,9 @@
 
 namespace stepcast {
 
-bool Allows(GoesWith with, const StrategyTraits& strategy) {
+namespace {
+
+constexpr bool MayDiffer(GoesWith with, const StrategyTraits& strategy) {
   switch (with) {
     case GoesWith::kAll:
       return true;
@@ -41,7 +43,7 @@ std::string StrategiesWith(GoesWith with) {
   std::string text;
   std::string last;
   for (const StrategyTraits& strategy : kStrategies) {
-    if (!Allows(with, strategy)) continue;
+    if (!MayDiffer(with, strategy)) continue;
     if (!last.empty()) text += (text.empty() ? "" : ", ") + last;
     last = strategy.name;
   }
@@ -102,6 +104,8 @@ class RangeCheck {
 
 }  // namespace
 
+bool Allows(GoesWith with, const StrategyTraits& strategy) { return MayDiffer(with, strategy); }
+
 void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts&)>& place) {
   const std::function<InputPlace(const FieldFacts&)> at = [&](const FieldFacts& facts) {
     return facts.flag != nullptr ? place(facts) : InputPlace{"", 0, facts.state};
@@ -135,7 +139,7 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts
   const StrategyTraits& strategy = TraitsOf(plan.strategy);
   ForEachField([&](const FieldFacts& facts, auto field) {
     const auto& value = field.Of(plan);
-    if (Allows(facts.with, strategy) || value == field.Of(DefaultPlan())) return;
+    if (MayDiffer(facts.with, strategy) || value == field.Of(DefaultPlan())) return;
     const bool is_servers = &value == static_cast<const void*>(&plan.servers);
     throw InputError(at(facts), is_servers ? std::to_string(plan.servers) : "", with_strategy(),
                      (is_servers ? "0, or " : "") + StrategiesWith(facts.with));
@@ -167,7 +171,7 @@ void CheckPlan(const Plan& plan) {
 Plan WithStrategy(Plan plan, Strategy strategy) {
   plan.strategy = strategy;
   ForEachField([&](const FieldFacts& facts, auto field) {
-    if (!Allows(facts.with, TraitsOf(strategy))) field.Of(plan) = field.Of(DefaultPlan());
+    if (!MayDiffer(facts.with, TraitsOf(strategy))) field.Of(plan) = field.Of(DefaultPlan());
   });
   return plan;
 }

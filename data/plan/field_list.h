@@ -4,6 +4,8 @@
 #ifndef STEPCAST_DATA_PLAN_FIELD_LIST_H_
 #define STEPCAST_DATA_PLAN_FIELD_LIST_H_
 
+#include <array>
+#include <cstddef>
 #include <type_traits>
 
 #include "data/plan/bucket_words.h"
@@ -99,10 +101,12 @@ struct FieldAt<Part, Member> {
   }
 };
 
-// Calls visit(FieldFacts, FieldAt<...>) for each field, in the order in which flags are applied: a
-// strategy before what depends on it.
+namespace internal {
+
+// The list itself, for ForEachField below. Inlined, so that the facts of a field are known where they
+// are compiled.
 template <class Visit>
-constexpr void ForEachField(const Visit& visit) {
+[[gnu::always_inline]] constexpr void ListFields(const Visit& visit) {
   constexpr double kSlowestLink = 8e-9 * kLeastRate;  // Gbit/s
   constexpr double kFastestLink = 1e6;                // Gbit/s
   constexpr double kShortestTime = 1e3 * kLeastTime;  // ms
@@ -277,6 +281,32 @@ constexpr void ForEachField(const Visit& visit) {
             .Note("Without a bound nobody waits")
             .With(GoesWith::kPsAsync),
         FieldAt<&Plan::server, &ServerOptions::staleness_bound>());
+}
+
+inline constexpr std::size_t kFieldCount = [] {
+  std::size_t count = 0;
+  ListFields([&](const FieldFacts&, auto /*field*/) { ++count; });
+  return count;
+}();
+
+// The facts of all fields, in order. They stand in one place, because a check of every plan that
+// made them anew would take longer for that than for the plan.
+inline constexpr auto kFieldFacts = [] {
+  std::array<FieldFacts, kFieldCount> all{};
+  std::size_t next = 0;
+  ListFields([&](const FieldFacts& facts, auto /*field*/) { all[next++] = facts; });
+  return all;
+}();
+
+}  // namespace internal
+
+// Calls visit(FieldFacts, FieldAt<...>) for each field, in the order in which flags are applied: a
+// strategy before what depends on it.
+template <class Visit>
+constexpr void ForEachField(const Visit& visit) {
+  std::size_t next = 0;
+  internal::ListFields(
+      [&](const FieldFacts& /*same*/, auto field) { visit(internal::kFieldFacts[next++], field); });
 }
 
 }  // namespace stepcast

@@ -32,6 +32,12 @@ struct Lanes {
       rest.Set(i - 2, value);
     }
   }
+  // Writes all of them to an array.
+  void Store(double* to) const {
+    to[0] = two[0];
+    to[1] = two[1];
+    rest.Store(to + 2);
+  }
   Lanes operator-() const { return {-two, -rest}; }
   Lanes& operator+=(const Lanes& o) { return *this = *this + o; }
   friend Lanes operator+(const Lanes& a, const Lanes& b) {
@@ -47,6 +53,7 @@ template <>
 struct Lanes<0> {
   double operator[](int /*i*/) const { return 0; }
   void Set(int /*i*/, double /*value*/) {}
+  void Store(double* /*to*/) const {}
   Lanes operator-() const { return {}; }
   friend Lanes operator+(const Lanes& /*a*/, const Lanes& /*b*/) { return {}; }
   friend Lanes operator-(const Lanes& /*a*/, const Lanes& /*b*/) { return {}; }

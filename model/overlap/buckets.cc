@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstddef>
 #include <string>
 
 #include "data/plan/bucket_words.h"
@@ -64,44 +65,45 @@ void CheckBucketCap(const Workload& workload, DataSize<> cap) {
                    "cuts the gradients into more than 100000 buckets", "a larger cap");
 }
 
-std::vector<Bucket> MakeBuckets(const Workload& workload, DataSize<> cap) {
-  if (workload.layers.empty()) return EqualBuckets(workload.gradient_bytes, cap);
+GradientOrder::GradientOrder(const Workload& workload) : total_(workload.gradient_bytes) {
+  tensors_.reserve(static_cast<std::size_t>(workload.tensor_count()));
   Duration<> all_time;
   for (const Layer& layer : workload.layers) all_time += layer.backward_time;
   const Work<> all_work = workload.forward_flop();
   const double bytes_per_parameter =
       workload.gradient_bytes.in(kBytes) / static_cast<double>(workload.trainable_parameters);
-  std::vector<Bucket> buckets;
-  DataSize<> open;
   Work<> done;
   Duration<> passed;
-  // Up to the last tensor.
-  Work<> done_then;
-  Duration<> passed_then;
   DataSize<> sent;
-  // One message has no early start.
-  const DataSize<> first = cap < kOneMessage.cap ? Min(cap, kFirstBucket) : cap;
-  const auto close = [&] {
-    // Without any work stated, gradients become ready with the bytes.
-    const double share = all_time.si() > 0   ? passed_then / all_time
-                         : all_work.si() > 0 ? done_then / all_work
-                                             : sent / workload.gradient_bytes;
-    buckets.push_back({open, std::min(1.0, share)});
-    open = {};
-  };
   for (auto layer = workload.layers.rbegin(); layer != workload.layers.rend(); ++layer) {
     done += layer->forward_flop;
     passed += layer->backward_time;
     for (auto tensor = layer->tensors.rbegin(); tensor != layer->tensors.rend(); ++tensor) {
       const DataSize<> bytes = Bytes(bytes_per_parameter * static_cast<double>(*tensor));
-      open += bytes;
       sent += bytes;
-      passed_then = passed;
-      done_then = done;
-      if (open >= (buckets.empty() ? first : cap)) close();
+      // Without any work stated, gradients become ready with the bytes.
+      const double share = all_time.si() > 0   ? passed / all_time
+                           : all_work.si() > 0 ? done / all_work
+                                               : sent / workload.gradient_bytes;
+      tensors_.push_back({bytes, std::min(1.0, share)});
     }
   }
-  if (open.si() > 0) close();
+}
+
+std::vector<Bucket> GradientOrder::Cut(DataSize<> cap) const {
+  if (tensors_.empty()) return EqualBuckets(total_, cap);
+  std::vector<Bucket> buckets;
+  Bucket open;
+  // One message has no early start.
+  DataSize<> full = cap < kOneMessage.cap ? Min(cap, kFirstBucket) : cap;
+  for (const Bucket& tensor : tensors_) {
+    open = {open.bytes + tensor.bytes, tensor.ready};
+    if (open.bytes < full) continue;
+    buckets.push_back(open);
+    open = {};
+    full = cap;
+  }
+  if (open.bytes.si() > 0) buckets.push_back(open);
   return buckets;
 }
 

@@ -63,9 +63,25 @@ inline constexpr DataSize<> BucketCap(const Plan& plan, const DataSize<>& gradie
 // the number where they are known: tensors are never cut.
 void CheckBucketCap(const Workload& workload, DataSize<> cap);
 
-// The buckets of `workload` under a cap. Without layers the bytes are cut into equal pieces of at
-// most the cap, or into 10,000, ready at equal distances.
-std::vector<Bucket> MakeBuckets(const Workload& workload, DataSize<> cap);
+// The gradients of a workload in the order in which they exist, to be cut into buckets again and
+// again.
+class GradientOrder {
+ public:
+  explicit GradientOrder(const Workload& workload);
+
+  // The buckets under a cap. Where no tensors are known the bytes are cut into equal pieces of at
+  // most the cap, or into 10,000, ready at equal distances.
+  std::vector<Bucket> Cut(DataSize<> cap) const;
+
+ private:
+  std::vector<Bucket> tensors_;  // each as a bucket of its own
+  DataSize<> total_;
+};
+
+// The buckets of `workload` under a cap.
+inline std::vector<Bucket> MakeBuckets(const Workload& workload, DataSize<> cap) {
+  return GradientOrder(workload).Cut(cap);
+}
 
 // The buckets with `share` of their bytes, ready as they were.
 std::vector<Bucket> Scaled(std::vector<Bucket> buckets, double share);

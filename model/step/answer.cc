@@ -1,6 +1,9 @@
 #include "model/step/answer.h"
 
+#include <array>
 #include <cmath>
+#include <cstddef>
+#include <type_traits>
 #include <utility>
 
 #include "model/numeric/dual.h"
@@ -15,11 +18,14 @@ struct KnownToPlan : internal::LineParts {
   double Slowest(const StepFacts& /*facts*/) const { return slowest; }
 };
 
-template <class T>
+template <class T, class Parts>
 StepTime<T> Evaluate(const StepFacts& facts, const ClusterParameters<T>& cluster,
-                     const WorkloadParameters<T>& workload, const KnownToPlan& parts) {
-  return internal::JoinStep<T>(
-      facts, internal::MakeStepInputs<T>(facts, cluster, workload, parts, nullptr), parts, nullptr);
+                     const WorkloadParameters<T>& workload, const Parts& parts,
+                     PlanAnswer* answer) {
+  const internal::StepInputs<T> inputs =
+      internal::MakeStepInputs<T>(facts, cluster, workload, parts, nullptr);
+  answer->micro = ValueOf(inputs.micro);
+  return internal::JoinStep<T>(facts, inputs, parts, nullptr);
 }
 
 }  // namespace
@@ -35,54 +41,49 @@ PlanParameters PlanParameters::FromLogs(const double* log_cluster, const double*
   return parameters;
 }
 
-bool MattersTo(const StepFacts& facts, bool own_link, int column) {
-  if (column >= kWorkloadColumn && column < kLinkColumn) return true;
-  if (column == kSlowdownColumn) return facts.has_compute;
+ColumnSet ColumnsThatMatter(const StepFacts& facts, bool own_link) {
+  ColumnSet columns;
+  const auto set = [&](int column, bool matters) {
+    columns.set(static_cast<std::size_t>(column), matters);
+  };
   const bool several = facts.devices_per_node > 1;  // devices on a node
-  if (column == kHostContention) return internal::OthersBeside(facts) > 0;
-  if (internal::Alone(facts)) return false;
+  if (internal::Alone(facts)) {
+    for (int i = 0; i < kWorkloadParameterCount; ++i) set(kWorkloadColumn + i, true);
+    set(kHostContention, internal::OthersBeside(facts) > 0);
+    set(kSlowdownColumn, facts.has_compute);
+    return columns;
+  }
   const bool servers = UsesServers(facts.strategy);
+  const bool helpers = TraitsOf(facts.strategy).helpers;
   const bool between_nodes = internal::LeavesNode(facts);
   const bool rdma = internal::ExchangeLink(facts).rdma();
-  switch (column) {
-    case kLinkColumn:
-      return own_link && between_nodes;
-    case kShareColumn:
-      return between_nodes && (facts.link.bandwidth || facts.server_link.bandwidth);
-    case kLinkBandwidth:
-      // Servers, and the helpers of BytePS, have the cluster's link.
-      return servers || (facts.nodes > 1 && (!own_link || TraitsOf(facts.strategy).helpers));
-    case kNodeSyncOverhead:
-      return facts.has_compute && between_nodes;
-    case kFlowBandwidth:
-    case kLinkLatency:
-      return between_nodes && !rdma;
-    case kRdmaLatency:
-      return between_nodes && rdma;
-    case kHostSharing:
-      return between_nodes && several;
-    case kHopSpread:
-      // Of one who exchanges with many at once, the mean is what counts.
-      return facts.nodes > 1 && !rdma && !servers && !TraitsOf(facts.strategy).helpers;
-    case kMeshShare:
-      return facts.nodes > 1 && !rdma && TraitsOf(facts.strategy).helpers;
-    case kDeviceSyncOverhead:
-      return facts.has_compute && !between_nodes;
-    case kDeviceLatency:
-      // Each device exchanges with servers over its node's link.
-      return several && !servers;
-    case kTransferInitiation:
-    case kServerRate:
-    case kRpcRounds:
-      return servers;
-    case kFlowWindow:
-    case kLossTimeout: {
-      const bool loss = facts.link.loss.value_or(0) > 0 || facts.server_link.loss.value_or(0) > 0;
-      return between_nodes && !rdma && (loss || facts.link.rtt || facts.server_link.rtt);
-    }
-    default:
-      return true;
-  }
+  const bool loss = facts.link.loss.value_or(0) > 0 || facts.server_link.loss.value_or(0) > 0;
+  const bool held_back =
+      between_nodes && !rdma && (loss || facts.link.rtt || facts.server_link.rtt);
+  columns.set();
+  set(kLinkColumn, own_link && between_nodes);
+  set(kShareColumn, between_nodes && (facts.link.bandwidth || facts.server_link.bandwidth));
+  // Servers, and the helpers of BytePS, have the cluster's link.
+  set(kLinkBandwidth, servers || (facts.nodes > 1 && (!own_link || helpers)));
+  set(kFlowBandwidth, between_nodes && !rdma);
+  set(kLinkLatency, between_nodes && !rdma);
+  set(kRdmaLatency, between_nodes && rdma);
+  // Each device exchanges with servers over its node's link.
+  set(kDeviceLatency, several && !servers);
+  set(kNodeSyncOverhead, facts.has_compute && between_nodes);
+  set(kDeviceSyncOverhead, facts.has_compute && !between_nodes);
+  set(kHostSharing, between_nodes && several);
+  // Of one who exchanges with many at once, the mean is what counts.
+  set(kHopSpread, facts.nodes > 1 && !rdma && !servers && !helpers);
+  set(kMeshShare, facts.nodes > 1 && !rdma && helpers);
+  set(kHostContention, internal::OthersBeside(facts) > 0);
+  set(kTransferInitiation, servers);
+  set(kServerRate, servers);
+  set(kRpcRounds, servers);
+  set(kFlowWindow, held_back);
+  set(kLossTimeout, held_back);
+  set(kSlowdownColumn, facts.has_compute);
+  return columns;
 }
 
 PlanModel::PlanModel(StepFacts facts) : facts_(std::move(facts)) {
@@ -98,25 +99,242 @@ PlanModel::PlanModel(StepFacts facts) : facts_(std::move(facts)) {
 
 namespace {
 
-// The columns by which a plan's answer is differentiated.
-struct Columns {
-  std::array<int, kPlanColumns> at{};
-  int count = 0;
+// The parts of a step that several parameters enter by one number, and the lanes of these.
+enum Part { kCurvePart, kNodePathPart, kServerPathPart, kWindowPart, kLossPart, kParts };
 
-  void Add(int column) { at[static_cast<std::size_t>(count++)] = column; }
+// The compute curve's time, by what it is made of: a lane is a parameter of the workload.
+using CurveDual = DualOf<4>;
+constexpr int kCurveParameters = 3;
+static_assert(kFixedTime < kCurveParameters && kFloorTime < kCurveParameters &&
+              kSampleTime < kCurveParameters);
+
+// The rate of a path, and the limits of a connection, by their parameters: the last of these only
+// where round trips or losses hold flows back.
+enum PathLane {
+  kLinkLane,
+  kFlowLane,
+  kSpreadLane,  // or mesh_share: a path has one of the two
+  kShareLane,
+  kFreeLanes,
+  kWindowLane = kFreeLanes,
+  kTimeoutLane,
+  kLatencyLane,
+  kUnusedLane,  // lanes are even
+  kHeldBackLanes,
 };
 
-Columns ColumnsOf(const StepFacts& facts, const ClusterParameters<double>& at,
-                  Derivatives derivatives) {
-  const bool own_link = at.node_link_si.has_value();
-  Columns columns;
-  for (int column = 0; column < kPlanColumns; ++column) {
-    const bool wanted =
-        derivatives == Derivatives::kAll || (column >= kWorkloadColumn && column < kLinkColumn);
-    if (column == kSlowdownColumn && !at.node_slowdown) continue;
-    if (wanted && MattersTo(facts, own_link, column)) columns.Add(column);
+// The columns of a path's lanes.
+using PathColumns = std::array<int, kUnusedLane>;
+PathColumns ColumnsOfPath(int link, bool mesh, const LinkFacts& facts) {
+  return {link,        kFlowBandwidth, mesh ? kMeshShare : kHopSpread,   kShareColumn,
+          kFlowWindow, kLossTimeout,   internal::LatencyParameter(facts)};
+}
+
+// Sets the value of a scalar whose derivatives are 0.
+void SetValue(double* scalar, double value) { *scalar = value; }
+template <class S>
+void SetValue(DualNumber<S>* scalar, double value) {
+  scalar->value = value;
+}
+
+// Parameters as scalars without a derivative, so far.
+template <class T>
+ClusterParameters<T> ConstantsOf(const ClusterParameters<double>& at) {
+  ClusterParameters<T> cluster;
+  for (std::size_t i = 0; i < cluster.si.size(); ++i) SetValue(&cluster.si[i], at.si[i]);
+  if (at.node_link_si) cluster.node_link_si = T(*at.node_link_si);
+  if (at.node_slowdown) cluster.node_slowdown = T(*at.node_slowdown);
+  cluster.stated_share = T(at.stated_share);
+  return cluster;
+}
+template <class T>
+WorkloadParameters<T> ConstantsOf(const WorkloadParameters<double>& at) {
+  WorkloadParameters<T> workload;
+  for (std::size_t i = 0; i < workload.si.size(); ++i) SetValue(&workload.si[i], at.si[i]);
+  return workload;
+}
+
+// Gives a parameter its derivative: d value / d ln(value).
+template <class T>
+void Vary(T* parameter, int lane) {
+  parameter->slope.Set(lane, parameter->value);
+}
+
+// Those of a cluster by the lanes of a path; without derivatives where P is no dual number.
+template <class P>
+ClusterParameters<P> VariedByPath(const ClusterParameters<double>& at) {
+  ClusterParameters<P> cluster = ConstantsOf<P>(at);
+  if constexpr (!std::is_same_v<P, double>) {
+    // No path has both the links of its own nodes and the cluster's.
+    if (cluster.node_link_si) Vary(&*cluster.node_link_si, kLinkLane);
+    Vary(&cluster.si[kLinkBandwidth], kLinkLane);
+    Vary(&cluster.si[kFlowBandwidth], kFlowLane);
+    Vary(&cluster.si[kHopSpread], kSpreadLane);
+    Vary(&cluster.si[kMeshShare], kSpreadLane);
+    Vary(&cluster.stated_share, kShareLane);
+    if constexpr (!std::is_same_v<P, DualOf<kFreeLanes>>) {
+      Vary(&cluster.si[kFlowWindow], kWindowLane);
+      Vary(&cluster.si[kLossTimeout], kTimeoutLane);
+      Vary(&cluster.si[kLinkLatency], kLatencyLane);
+      Vary(&cluster.si[kRdmaLatency], kLatencyLane);
+    }
   }
-  return columns;
+  return cluster;
+}
+
+// A part by its parameters, `count` of them: what lies behind is never read.
+// NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): see above
+struct PartSlopes {
+  std::array<double, kHeldBackLanes> by;
+  PathColumns columns;
+  std::size_t count = 0;
+};
+
+// Works the parts out by their parameters and hands them on by themselves. T is the scalar of the
+// step, P that of paths.
+template <class T, class P>
+struct SplitParts : KnownToPlan {
+  WorkloadParameters<CurveDual> by_curve;
+  ClusterParameters<P> by_path;
+  std::array<PartSlopes, kParts>* slopes = nullptr;
+
+  SplitParts(const KnownToPlan& known, const PlanParameters& at, std::array<PartSlopes, kParts>* to)
+      : KnownToPlan(known),
+        by_curve(ConstantsOf<CurveDual>(at.workload)),
+        by_path(VariedByPath<P>(at.cluster)),
+        slopes(to) {
+    for (int lane = 0; lane < kCurveParameters; ++lane) {
+      Vary(&by_curve.si[static_cast<std::size_t>(lane)], lane);
+    }
+  }
+
+  Duration<T> CurveTime(double batch, const WorkloadParameters<T>& /*workload*/) const {
+    constexpr PathColumns kColumns = {kWorkloadColumn + kFixedTime, kWorkloadColumn + kFloorTime,
+                                      kWorkloadColumn + kSampleTime};
+    return As(kCurvePart, KnownToPlan::CurveTime(batch, by_curve), kColumns, kCurveParameters);
+  }
+  PathRate<T> NodeRate(const LinkFacts& link, const ClusterParameters<T>& /*cluster*/,
+                       const FlowShape& shape, const Barrier<T>& barrier,
+                       PathTerms<T>* /*terms*/) const {
+    const PathRate<P> rate =
+        KnownToPlan::NodeRate<P>(link, by_path, shape, OfPath(barrier), nullptr);
+    const int of_link = by_path.node_link_si ? kLinkColumn : int{kLinkBandwidth};
+    return {OfPath(kNodePathPart, rate.bandwidth, ColumnsOfPath(of_link, shape.mesh, link)),
+            rate.limiter};
+  }
+  PathRate<T> ServerRate(const LinkFacts& link, const ClusterParameters<T>& /*cluster*/,
+                         const FlowShape& shape, const Barrier<T>& barrier,
+                         PathTerms<T>* /*terms*/) const {
+    const PathRate<P> rate =
+        KnownToPlan::ServerRate<P>(link, by_path, shape, OfPath(barrier), nullptr);
+    return {
+        OfPath(kServerPathPart, rate.bandwidth, ColumnsOfPath(kLinkBandwidth, shape.mesh, link)),
+        rate.limiter};
+  }
+  FlowLimits<T> ConnectionLimits(const LinkFacts& path, const ClusterParameters<T>& /*cluster*/,
+                                 const Barrier<T>& barrier) const {
+    const FlowLimits<P> limits = KnownToPlan::ConnectionLimits<P>(path, by_path, OfPath(barrier));
+    const PathColumns columns = ColumnsOfPath(kLinkBandwidth, false, path);
+    return {OfPath(kWindowPart, limits.window, columns), OfPath(kLossPart, limits.loss, columns)};
+  }
+
+ private:
+  static Barrier<P> OfPath(const Barrier<T>& barrier) {
+    return {DataSize<P>(ValueOf(barrier.message)), barrier.flows};
+  }
+  template <class D>
+  Quantity<D, T> OfPath(Part part, const Quantity<D, P>& value, const PathColumns& columns) const {
+    if constexpr (std::is_same_v<P, double>) {
+      return value;
+    } else {
+      constexpr bool kFree = std::is_same_v<P, DualOf<kFreeLanes>>;
+      return As(part, value, columns, kFree ? kFreeLanes : kUnusedLane);
+    }
+  }
+  template <class D, class S>
+  Quantity<D, T> As(Part part, const Quantity<D, S>& value, const PathColumns& columns,
+                    int count) const {
+    PartSlopes& kept = (*slopes)[part];
+    value.si().slope.Store(kept.by.data());
+    kept.columns = columns;
+    kept.count = static_cast<std::size_t>(count);
+    T itself(value.si().value);
+    itself.slope.Set(part, 1);
+    return Quantity<D, T>::FromSi(itself);
+  }
+};
+
+// Columns that enter by parts alone.
+constexpr bool OfPartsAlone(int column) {
+  switch (column) {
+    case kWorkloadColumn + kFixedTime:
+    case kWorkloadColumn + kFloorTime:
+    case kWorkloadColumn + kSampleTime:
+    case kLinkBandwidth:
+    case kFlowBandwidth:
+    case kFlowWindow:
+    case kHopSpread:
+    case kMeshShare:
+    case kLinkColumn:
+    case kShareColumn:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Lanes that are enough for every plan.
+constexpr int kMostLanes = [] {
+  int lanes = kParts;
+  for (int column = 0; column < kPlanColumns; ++column) lanes += OfPartsAlone(column) ? 0 : 1;
+  return (lanes + 1) / 2 * 2;
+}();
+
+// The variables of a plan's answer: the columns that are wanted, and those of them that the step
+// carries, behind as many lanes for parts as the plan may have.
+struct Variables {
+  ColumnSet wanted;
+  int parts = 0;
+  bool held_back = false;  // by round trips or losses
+  std::array<int, kPlanColumns> carried{};
+  int count = 0;  // of these
+
+  int lanes() const { return parts + count; }
+};
+
+Variables VariablesOf(const StepFacts& facts, const ClusterParameters<double>& at,
+                      Derivatives derivatives) {
+  Variables variables;
+  variables.wanted = ColumnsThatMatter(facts, at.node_link_si.has_value());
+  if (!at.node_slowdown) variables.wanted.reset(kSlowdownColumn);
+  if (derivatives == Derivatives::kOfWorkload) {
+    ColumnSet workload;
+    for (int i = 0; i < kWorkloadParameterCount; ++i) {
+      workload.set(static_cast<std::size_t>(kWorkloadColumn + i));
+    }
+    variables.wanted &= workload;
+  }
+  const auto holds = [](const LinkFacts& link) { return link.rtt || link.loss.value_or(0) > 0; };
+  variables.held_back = holds(facts.link) || holds(facts.server_link);
+  const bool paths = derivatives == Derivatives::kAll && !internal::Alone(facts);
+  const bool servers = UsesServers(facts.strategy) || TraitsOf(facts.strategy).helpers;
+  variables.parts = !paths                ? kNodePathPart
+                    : !servers            ? kServerPathPart
+                    : variables.held_back ? kParts
+                                          : kWindowPart;
+  for (int column = 0; column < kPlanColumns; ++column) {
+    if (!variables.wanted[static_cast<std::size_t>(column)] || OfPartsAlone(column)) continue;
+    variables.carried[static_cast<std::size_t>(variables.count++)] = column;
+  }
+  return variables;
+}
+
+template <class T>
+T& ParameterOf(int column, ClusterParameters<T>* cluster, WorkloadParameters<T>* workload) {
+  const auto at = static_cast<std::size_t>(column);
+  return column < kWorkloadColumn    ? cluster->si[at]
+         : column == kSlowdownColumn ? *cluster->node_slowdown
+                                     : workload->si[at - kWorkloadColumn];
 }
 
 template <class T>
@@ -130,41 +348,40 @@ void TakeValues(const StepTime<T>& step, PlanAnswer* answer) {
   answer->sync_share = (answer->step.exposed() + answer->step.straggler_wait) / total;
 }
 
-template <int kLanes>
-void Differentiate(const StepFacts& facts, const KnownToPlan& parts, const PlanParameters& at,
-                   const Columns& columns, PlanAnswer* answer) {
+template <int kLanes, class P>
+void Differentiate(const StepFacts& facts, const KnownToPlan& known, const PlanParameters& at,
+                   const Variables& variables, PlanAnswer* answer) {
   using T = DualOf<kLanes>;
-  ClusterParameters<T> cluster;
-  WorkloadParameters<T> workload;
-  for (std::size_t i = 0; i < cluster.si.size(); ++i) cluster.si[i] = T(at.cluster.si[i]);
-  for (std::size_t i = 0; i < workload.si.size(); ++i) workload.si[i] = T(at.workload.si[i]);
-  if (at.cluster.node_link_si) cluster.node_link_si = T(*at.cluster.node_link_si);
-  cluster.stated_share = T(at.cluster.stated_share);
-  if (at.cluster.node_slowdown) cluster.node_slowdown = T(*at.cluster.node_slowdown);
-  const auto column_of = [&](int lane) {
-    return static_cast<std::size_t>(columns.at[static_cast<std::size_t>(lane)]);
-  };
-  for (int lane = 0; lane < columns.count; ++lane) {
-    const std::size_t column = column_of(lane);
-    T& parameter = column < kWorkloadColumn    ? cluster.si[column]
-                   : column < kLinkColumn      ? workload.si[column - kWorkloadColumn]
-                   : column == kLinkColumn     ? *cluster.node_link_si
-                   : column == kSlowdownColumn ? *cluster.node_slowdown
-                                               : cluster.stated_share;
-    parameter.slope.Set(lane, parameter.value);  // d value / d ln(value)
+  ClusterParameters<T> cluster = ConstantsOf<T>(at.cluster);
+  WorkloadParameters<T> workload = ConstantsOf<T>(at.workload);
+  for (int i = 0; i < variables.count; ++i) {
+    const int column = variables.carried[static_cast<std::size_t>(i)];
+    Vary(&ParameterOf(column, &cluster, &workload), variables.parts + i);
   }
-  const StepTime<T> step = Evaluate(facts, cluster, workload, parts);
+  std::array<PartSlopes, kParts> parts;
+  const SplitParts<T, P> split(known, at, &parts);
+  const StepTime<T> step = Evaluate(facts, cluster, workload, split, answer);
   TakeValues(step, answer);
+  const auto gradient_of = [&](const T& what, double scale, PlanGradient* gradient) {
+    std::array<double, kLanes> by;
+    (what.slope * scale).Store(by.data());
+    for (int i = 0; i < variables.count; ++i) {
+      (*gradient)[static_cast<std::size_t>(variables.carried[static_cast<std::size_t>(i)])] =
+          by[static_cast<std::size_t>(variables.parts + i)];
+    }
+    for (std::size_t part = 0; part < static_cast<std::size_t>(variables.parts); ++part) {
+      for (std::size_t i = 0; i < parts[part].count; ++i) {
+        const auto column = static_cast<std::size_t>(parts[part].columns[i]);
+        if (variables.wanted[column]) (*gradient)[column] += by[part] * parts[part].by[i];
+      }
+    }
+  };
   const T total = step.total().si();
   const T compute = step.compute().si();
   const T share = (step.exposed() + step.straggler_wait).si() / total;
-  const double by_compute = compute.value > 0 ? 1 / compute.value : 0;
-  for (int lane = 0; lane < columns.count; ++lane) {
-    const std::size_t column = column_of(lane);
-    answer->log_step_gradient[column] = total.slope[lane] / total.value;
-    answer->log_compute_gradient[column] = compute.slope[lane] * by_compute;
-    answer->sync_share_gradient[column] = share.slope[lane];
-  }
+  gradient_of(total, 1 / total.value, &answer->log_step_gradient);
+  gradient_of(compute, compute.value > 0 ? 1 / compute.value : 0, &answer->log_compute_gradient);
+  gradient_of(share, 1, &answer->sync_share_gradient);
 }
 
 }  // namespace
@@ -177,23 +394,28 @@ PlanAnswer PlanModel::Answer(const PlanParameters& at, Derivatives derivatives) 
   parts.slowest = slowest_;
   PlanAnswer answer;
   if (derivatives == Derivatives::kNone) {
-    TakeValues(Evaluate(facts_, at.cluster, at.workload, parts), &answer);
+    TakeValues(Evaluate(facts_, at.cluster, at.workload, parts, &answer), &answer);
     return answer;
   }
   // Few derivatives are the rule, and cost less.
-  constexpr int kAlone = 6;
-  constexpr int kFew = 14;
-  constexpr int kMany = 18;
-  constexpr int kAll = (kPlanColumns + 1) / 2 * 2;
-  const Columns columns = ColumnsOf(facts_, at.cluster, derivatives);
-  if (columns.count <= kAlone) {
-    Differentiate<kAlone>(facts_, parts, at, columns, &answer);
-  } else if (columns.count <= kFew) {
-    Differentiate<kFew>(facts_, parts, at, columns, &answer);
-  } else if (columns.count <= kMany) {
-    Differentiate<kMany>(facts_, parts, at, columns, &answer);
+  constexpr int kNoPath = 6;
+  constexpr int kFew = 10;
+  constexpr int kSeveral = 12;
+  constexpr int kMany = 16;
+  using Free = DualOf<kFreeLanes>;
+  using HeldBack = DualOf<kHeldBackLanes>;
+  const Variables variables = VariablesOf(facts_, at.cluster, derivatives);
+  const int lanes = variables.lanes();
+  if (variables.parts == kNodePathPart && lanes <= kNoPath) {
+    Differentiate<kNoPath, double>(facts_, parts, at, variables, &answer);
+  } else if (!variables.held_back && lanes <= kFew) {
+    Differentiate<kFew, Free>(facts_, parts, at, variables, &answer);
+  } else if (!variables.held_back && lanes <= kSeveral) {
+    Differentiate<kSeveral, Free>(facts_, parts, at, variables, &answer);
+  } else if (lanes <= kMany) {
+    Differentiate<kMany, HeldBack>(facts_, parts, at, variables, &answer);
   } else {
-    Differentiate<kAll>(facts_, parts, at, columns, &answer);
+    Differentiate<kMostLanes, HeldBack>(facts_, parts, at, variables, &answer);
   }
   return answer;
 }

@@ -3,9 +3,11 @@
 //
 // Everything that needs a derivative of a step asks here: the facade's intervals and elasticities,
 // calibration, the choice of runs, drift, and online learning. The derivatives are exact: the step
-// is evaluated on numbers that carry as many of them as the plan has parameters
-// (model/numeric/dual.h). They are by ln(SI value), because parameters are positive and their
-// uncertainty is a factor.
+// is evaluated on numbers that carry them (model/numeric/dual.h), as many as the plan has
+// parameters. What several parameters enter by one number only, the compute curve and the rate of a
+// path, is a part of its own: the step carries one derivative by the part, the part those by its
+// parameters, and the chain rule joins them. Derivatives are by ln(SI value), because parameters
+// are positive and their uncertainty is a factor.
 //
 // Note that an answer with derivatives is the same as one without, to rounding; that the gradient
 // is 0 in each column that MattersTo denies; and that the gradient of a maximum is that of its
@@ -14,6 +16,7 @@
 #define STEPCAST_MODEL_STEP_ANSWER_H_
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -33,12 +36,16 @@ inline constexpr int kShareColumn = kSlowdownColumn + 1;
 inline constexpr int kPlanColumns = kShareColumn + 1;
 using PlanGradient = std::array<double, kPlanColumns>;
 
-// Whether the step of a plan can depend on the parameter of a column: those between nodes matter
-// where a plan leaves its node, those of servers where there are some, and windows and timeouts
-// where there are round trips or losses. `own_link` says whether each host that the plan names has
-// a link of its own, which then takes the place of the cluster's link_bandwidth between nodes. A
-// factor on compute matters to all that computes.
-bool MattersTo(const StepFacts& facts, bool own_link, int column);
+// The columns of parameters that the step of a plan can depend on: those between nodes matter where
+// a plan leaves its node, those of servers where there are some, and windows and timeouts where
+// there are round trips or losses. `own_link` says whether each host that the plan names has a link
+// of its own, which then takes the place of the cluster's link_bandwidth between nodes. A factor on
+// compute matters to all that computes.
+using ColumnSet = std::bitset<kPlanColumns>;
+ColumnSet ColumnsThatMatter(const StepFacts& facts, bool own_link);
+inline bool MattersTo(const StepFacts& facts, bool own_link, int column) {
+  return ColumnsThatMatter(facts, own_link)[static_cast<std::size_t>(column)];
+}
 
 // The index of the slowest of `count` links, the first of equal ones: the one that sets the pace of
 // a plan over all of them. `rate_of(index)` is its rate, or the logarithm of it; none for no links.
@@ -67,9 +74,9 @@ std::optional<std::size_t> SlowestCompute(std::size_t count, bool others,
 
 struct PlanAnswer {
   StepTime<double> step;
-  double log_step = 0;  // ln(s)
-  double sync_share =
-      0;  // exposed synchronisation and wait for the slowest, as a share of the step
+  Duration<> micro;       // one micro-step
+  double log_step = 0;    // ln(s)
+  double sync_share = 0;  // exposed synchronisation and wait for the slowest, of the step
   PlanGradient log_step_gradient{};
   PlanGradient log_compute_gradient{};  // of ln(forward + backward + update); 0 of a bare message
   PlanGradient sync_share_gradient{};

@@ -189,6 +189,7 @@ std::string Belief::NameOf(int position) const {
 }
 
 int Belief::SlowestLink(const std::vector<std::string>& hosts) const {
+  if (hosts.empty() || host_links_.empty()) return kLinkBandwidth;
   std::vector<int> links;
   for (const std::optional<int>& own : PositionsOf(hosts, host_links_)) {
     links.push_back(own.value_or(kLinkBandwidth));
@@ -200,7 +201,8 @@ int Belief::SlowestLink(const std::vector<std::string>& hosts) const {
 
 PlanParameters Belief::ParametersAt(const AtHosts& hosts) const {
   PlanParameters values = values_;
-  values.cluster.node_link_si = std::exp(log_value(hosts.link));
+  values.cluster.node_link_si = hosts.link == kLinkBandwidth ? values.cluster.si[kLinkBandwidth]
+                                                             : std::exp(log_value(hosts.link));
   if (hosts.slowdown) values.cluster.node_slowdown = std::exp(log_value(*hosts.slowdown));
   return values;
 }
@@ -213,6 +215,7 @@ std::optional<int> Belief::SlowdownOf(const std::string& host) const {
 }
 
 std::optional<int> Belief::SlowestCompute(const std::vector<std::string>& hosts) const {
+  if (hosts.empty() || host_slowdowns_.empty()) return std::nullopt;
   std::vector<int> factors;
   bool others = false;
   for (const std::optional<int>& factor : PositionsOf(hosts, host_slowdowns_)) {

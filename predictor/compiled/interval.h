@@ -1,5 +1,5 @@
-// The intervals of a compiled plan: derivatives of a step by ln(parameter), in a tenth of the time
-// that model/step/answer.h takes to carry all parameters through all of it.
+// The intervals of a compiled plan: derivatives of a step by ln(parameter), from tables and in less
+// time than model/step/answer.h takes.
 //
 // The chain rule goes in stages: the step by what it is joined from, a synchronisation by the hops
 // that it takes, a hop by the rate of its path, rates and compute by the parameters. Each stage is

@@ -781,6 +781,48 @@ RC_GTEST_PROP(StepProperty, DependsOnNothingElse, ()) {
   }
 }
 
+// The answer joins its derivatives from those of parts; here one is carried through the whole step.
+RC_GTEST_PROP(StepProperty, HasTheDerivativesThatTheWholeStepCarries, ()) {
+  const auto strategy = static_cast<Strategy>(*Whole(0, kStrategyCount - 2));  // all but auto
+  StepFacts facts = AnyFacts(AnyPlan(strategy));
+  facts.has_compute =
+      *Whole(0, 9) > 0 || internal::Alone(facts) || TraitsOf(strategy).asynchronous();
+  PlanParameters at{AnyCluster(), AnyWorkload()};
+  at.cluster.node_link_si.reset();
+  if (Flip()) at.cluster.node_link_si = *LogUniform(1e7, 1e10);
+  if (Flip()) at.cluster.node_slowdown = *LogUniform(0.2, 20);
+  const PlanModel model(facts);
+  const PlanAnswer answer = model.Answer(at, Derivatives::kAll);
+  const PlanAnswer of_workload = model.Answer(at, Derivatives::kOfWorkload);
+  for (std::size_t column = 0; column < std::size_t{kPlanColumns}; ++column) {
+    ClusterParameters<Dual> cluster;
+    WorkloadParameters<Dual> workload;
+    std::copy(at.cluster.si.begin(), at.cluster.si.end(), cluster.si.begin());
+    std::copy(at.workload.si.begin(), at.workload.si.end(), workload.si.begin());
+    if (at.cluster.node_link_si) cluster.node_link_si = *at.cluster.node_link_si;
+    if (at.cluster.node_slowdown) cluster.node_slowdown = *at.cluster.node_slowdown;
+    Dual unused;
+    Dual& parameter = column < kWorkloadColumn ? cluster.si[column]
+                      : column < kLinkColumn   ? workload.si[column - kWorkloadColumn]
+                      : column == kShareColumn ? cluster.stated_share
+                      : column == kLinkColumn
+                          ? (cluster.node_link_si ? *cluster.node_link_si : unused)
+                          : (cluster.node_slowdown ? *cluster.node_slowdown : unused);
+    parameter.slope = parameter.value;
+    const StepTime<Dual> step = EvaluateStep(facts, cluster, workload);
+    const Dual total = step.total().si();
+    const Dual compute = step.compute().si();
+    const Dual share = (step.exposed() + step.straggler_wait).si() / total;
+    const auto is = [](double slope, double carried) { return std::abs(slope - carried) <= 1e-10; };
+    RC_ASSERT(is(answer.log_step_gradient[column], total.slope / total.value));
+    RC_ASSERT(is(answer.sync_share_gradient[column], share.slope));
+    RC_ASSERT(is(answer.log_compute_gradient[column],
+                 compute.value > 0 ? compute.slope / compute.value : 0));
+    const bool workloads = column >= kWorkloadColumn && column < kLinkColumn;
+    RC_ASSERT(is(of_workload.log_step_gradient[column], workloads ? total.slope / total.value : 0));
+  }
+}
+
 // A host that computes q times as long is a device whose every time is q times as long.
 RC_GTEST_PROP(StepProperty, ASlowHostIsASlowDevice, ()) {
   // A server's update is its own.
