@@ -118,7 +118,7 @@ TEST(WantedRuns, KnowTheLinesOfRowsThatHaveSeveral) {
   EXPECT_TRUE(Says(ErrorOf([&] { with("-3"); }), "w.csv:5: local_batch: '-3'"));
 }
 
-// A header is read once: with each row anew this takes half a minute, and a gigabyte.
+// A header is read once: with each row anew half a gigabyte of names is read, and kept.
 TEST(WantedRuns, OfAFileOfAMegabyteAreReadAtOnce) {
   std::string header = "workload,device,placement,servers,strategy,local_batch,step_time_s";
   std::string row = "resnet50,t4,1,0,none,8,STEP_TIME";
