@@ -32,7 +32,7 @@ void RequireShown(const NetworkProfile& profile) {
     Require(!cli::NetworkText(again, summary, pairs, Style()).empty(), "nothing is shown");
   }
   Cluster cluster;
-  cluster.name = "lab";
+  cluster.name = cluster.title = "lab";
   cluster.device = "t4";
   for (const bool stated : {false, true}) {
     if (stated) cluster.link.bandwidth = GigabitsPerSecond(10.0);

@@ -147,7 +147,7 @@ TEST(WantedRuns, WhatIsMeasuredIsARunsFile) {
   const std::string text = CsvLine(MeasuredHeader(wanted)) +
                            CsvLine(MeasuredFields(wanted, wanted.runs[0], timed)) +
                            CsvLine(MeasuredFields(wanted, wanted.runs[1], stopped));
-  const std::vector<Run> runs = ParseRuns(text, "runs.csv");
+  const std::vector<stepcast::Run> runs = ParseRuns(text, "runs.csv");
   ASSERT_EQ(runs.size(), 2U);
   EXPECT_NEAR(runs[0].step_time.si(), 1.05, 1e-6);
   EXPECT_EQ(runs[0].plan.placement, wanted.runs[0].run.plan.placement);
