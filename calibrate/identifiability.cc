@@ -18,17 +18,32 @@ double Conditional(double correlation) {
   return std::sqrt(std::max(0.0, 1 - correlation * correlation));
 }
 
-void FindSeparatingRun(const BelievedModel& model, const std::vector<Plan>& candidates,
-                       int position, Ambiguity* ambiguity) {
-  const Eigen::MatrixXd& covariance = model.belief().log_covariance();
-  double least = covariance(position, position) * kWorthARun * kWorthARun;
+// A run that may be measured, and how much it lets the variance of each value fall.
+struct Separator {
+  const Plan* plan = nullptr;
+  Eigen::VectorXd falls;
+};
+
+std::vector<Separator> MakeSeparators(const BelievedModel& model,
+                                      const std::vector<Plan>& candidates) {
+  std::vector<Separator> separators;
   for (const Plan& plan : candidates) {
     const BelievedModel::Answer answer = model.Evaluate(plan);
     const double noise = answer.scatter * answer.scatter;
-    const double after = CovarianceAfter(covariance, answer.gradient, noise)(position, position);
+    separators.push_back(
+        {&plan, VariancesLost(model.belief().log_covariance(), answer.gradient, noise)});
+  }
+  return separators;
+}
+
+void FindSeparatingRun(const std::vector<Separator>& separators, double variance, int position,
+                       Ambiguity* ambiguity) {
+  double least = variance * kWorthARun * kWorthARun;
+  for (const Separator& separator : separators) {
+    const double after = variance - separator.falls[position];
     if (after >= least) continue;
     least = after;
-    ambiguity->separating = plan;
+    ambiguity->separating = *separator.plan;
     ambiguity->separated_log_sd = std::sqrt(after);
   }
 }
@@ -56,6 +71,8 @@ std::vector<Ambiguity> FindAmbiguities(const BelievedModel& model,
     return std::abs(a.correlation) > std::abs(b.correlation);
   });
   std::vector<Ambiguity> ambiguities;
+  if (pairs.empty()) return ambiguities;
+  const std::vector<Separator> separators = MakeSeparators(model, candidates);
   std::set<int> taken;
   for (const Pair& pair : pairs) {
     if (taken.count(pair.first) > 0 || taken.count(pair.second) > 0) continue;
@@ -67,7 +84,7 @@ std::vector<Ambiguity> FindAmbiguities(const BelievedModel& model,
     const int worse = sd(pair.first) > sd(pair.second) ? pair.first : pair.second;
     ambiguity.log_sd = sd(worse);
     ambiguity.conditional_log_sd = ambiguity.log_sd * Conditional(pair.correlation);
-    FindSeparatingRun(model, candidates, worse, &ambiguity);
+    FindSeparatingRun(separators, covariance(worse, worse), worse, &ambiguity);
     ambiguities.push_back(std::move(ambiguity));
   }
   return ambiguities;

@@ -1,8 +1,11 @@
 #include "calibrate/minimisation.h"
 
 #include <ceres/ceres.h>
+#include <ceres/crs_matrix.h>
 #include <ceres/normal_prior.h>
 
+#include <Eigen/SparseCholesky>
+#include <Eigen/SparseCore>
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -89,14 +92,18 @@ Fit Minimisation::Solve(int max_iterations, double tolerance) {
 Fit Minimisation::SolveAsSet(int max_iterations, double tolerance) {
   ceres::Solver::Options options = MakeSolverOptions(max_iterations);
   options.function_tolerance = tolerance;
-  // Each row has one workload: their blocks are eliminated first, at a cost linear in both.
-  options.linear_solver_type = ceres::DENSE_SCHUR;
-  auto ordering = std::make_shared<ceres::ParameterBlockOrdering>();
-  for (const ParameterLayout::Block& block : blocks_) {
-    const bool first = block.kind == ParameterLayout::Kind::kWorkload;
-    ordering->AddElementToGroup(values_.data() + block.offset, first ? 0 : 1);
+  if (HasManyLinks()) {
+    options.linear_solver_type = ceres::SPARSE_NORMAL_CHOLESKY;
+    options.dynamic_sparsity = true;
+  } else {
+    options.linear_solver_type = ceres::DENSE_SCHUR;
+    auto ordering = std::make_shared<ceres::ParameterBlockOrdering>();
+    for (const ParameterLayout::Block& block : blocks_) {
+      const bool first = block.kind == ParameterLayout::Kind::kWorkload;
+      ordering->AddElementToGroup(values_.data() + block.offset, first ? 0 : 1);
+    }
+    options.linear_solver_ordering = ordering;
   }
-  options.linear_solver_ordering = ordering;
   ceres::Solver::Summary summary;
   ceres::Solve(options, &problem_, &summary);
   Fit fit;
@@ -108,7 +115,42 @@ Fit Minimisation::SolveAsSet(int max_iterations, double tolerance) {
   return fit;
 }
 
+bool Minimisation::HasManyLinks() const {
+  constexpr std::ptrdiff_t kMany = 100;  // of which a dense system takes as long as a sparse one
+  return std::count_if(blocks_.begin(), blocks_.end(), [](const ParameterLayout::Block& block) {
+           return block.kind == ParameterLayout::Kind::kHosts;
+         }) > kMany;
+}
+
+std::optional<Eigen::MatrixXd> Minimisation::SparseCovariance() {
+  ceres::Problem::EvaluateOptions options;
+  std::vector<int> free;  // values that may move, in the order of the columns
+  for (const ParameterLayout::Block& block : blocks_) {
+    double* const at = values_.data() + block.offset;
+    if (problem_.IsParameterBlockConstant(at)) continue;
+    options.parameter_blocks.push_back(at);
+    for (int i = block.offset; i < block.offset + block.size; ++i) {
+      if (!layout_.parameters()[static_cast<std::size_t>(i)].fixed && hold_ != i) free.push_back(i);
+    }
+  }
+  ceres::CRSMatrix rows;
+  if (!problem_.Evaluate(options, nullptr, nullptr, nullptr, &rows)) return std::nullopt;
+  const Eigen::Map<const Eigen::SparseMatrix<double, Eigen::RowMajor>> jacobian(
+      rows.num_rows, rows.num_cols, static_cast<Eigen::Index>(rows.values.size()), rows.rows.data(),
+      rows.cols.data(), rows.values.data());
+  const Eigen::SparseMatrix<double> pruned = Eigen::SparseMatrix<double>(jacobian).pruned();
+  const Eigen::SparseMatrix<double> information = pruned.transpose() * pruned;
+  const Eigen::SimplicialLDLT<Eigen::SparseMatrix<double>> factors(information);
+  if (factors.info() != Eigen::Success || !(factors.vectorD().minCoeff() > 0)) return std::nullopt;
+  const Eigen::MatrixXd of_free =
+      factors.solve(Eigen::MatrixXd::Identity(rows.num_cols, rows.num_cols));
+  Eigen::MatrixXd covariance = Eigen::MatrixXd::Zero(layout_.size(), layout_.size());
+  covariance(free, free) = 0.5 * (of_free + of_free.transpose());
+  return covariance;
+}
+
 std::optional<Eigen::MatrixXd> Minimisation::Covariance() {
+  if (HasManyLinks()) return SparseCovariance();
   std::vector<const double*> all;
   for (const ParameterLayout::Block& block : blocks_) {
     all.push_back(values_.data() + block.offset);

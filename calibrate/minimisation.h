@@ -28,7 +28,8 @@ struct Fit {
 
 // Bounds cost the solver a line search in each step, and parameters hardly ever meet theirs: it
 // goes without them until a value has left its range. Workloads are eliminated first, since each
-// row has one: the cost of a step is linear in rows and workloads.
+// row has one: the cost of a step is linear in rows and workloads. With many links of hosts the
+// system is sparse, since of a row's links the slowest alone has a derivative: linear in links too.
 class Minimisation {
  public:
   // `layout` and the plans must outlive it. With `only`, all blocks but the one at that offset, a
@@ -44,6 +45,8 @@ class Minimisation {
   std::optional<Eigen::MatrixXd> Covariance();
 
  private:
+  bool HasManyLinks() const;
+  std::optional<Eigen::MatrixXd> SparseCovariance();
   Fit SolveAsSet(int max_iterations, double tolerance);
   void AddBlock(const ParameterLayout::Block& block);
   void AddRelativePrior(const FittedParameter& p, double* at, int index, int size);

@@ -70,6 +70,12 @@ Eigen::MatrixXd CovarianceAfter(const Eigen::MatrixXd& covariance, const Eigen::
   return covariance - product * product.transpose() / (gradient.dot(product) + variance);
 }
 
+Eigen::VectorXd VariancesLost(const Eigen::MatrixXd& covariance, const Eigen::VectorXd& gradient,
+                              double variance) {
+  const Eigen::VectorXd product = covariance * gradient;
+  return product.cwiseAbs2() / (gradient.dot(product) + variance);
+}
+
 NextRuns ChooseNextRuns(const BelievedModel& model, const Plan& target,
                         const std::vector<Plan>& candidates, const CalibratedRange& range,
                         int count) {
@@ -142,6 +148,8 @@ void AddHostRuns(const BelievedModel& model, const Plan& target, const Calibrate
                  const std::set<std::string>& hosts, NextRuns* next) {
   if (model.workload().communication_only || hosts.size() < 2) return;
   const double log_sd = next->runs.empty() ? next->log_sd : next->runs.back().log_sd;
+  std::set<std::vector<std::string>> chosen;
+  for (const NextRun& run : next->runs) chosen.insert(run.plan.hosts);
   for (const std::string& host : hosts) {
     if (range.hosts_alone.count(host) > 0) continue;
     Plan plan = Alone(target);
@@ -152,10 +160,7 @@ void AddHostRuns(const BelievedModel& model, const Plan& target, const Calibrate
       plan.placement = {DevicesOnFullestNode(target.placement)};
       plan.strategy = target.strategy;
     }
-    const bool chosen = std::any_of(next->runs.begin(), next->runs.end(), [&](const NextRun& run) {
-      return run.plan.hosts == plan.hosts;
-    });
-    if (chosen) continue;
+    if (chosen.count(plan.hosts) > 0) continue;
     const double log_step = model.Evaluate(plan).log_step;
     next->runs.push_back({plan, Seconds(std::exp(log_step)), DeviceSeconds(plan, log_step), log_sd,
                           "whether " + host + " computes like the others"});

@@ -76,6 +76,9 @@ std::vector<Plan> CandidatePlans(const Plan& target, const CalibratedRange::Batc
 // C' of the header.
 Eigen::MatrixXd CovarianceAfter(const Eigen::MatrixXd& covariance, const Eigen::VectorXd& gradient,
                                 double variance);
+// The diagonal of C - C'.
+Eigen::VectorXd VariancesLost(const Eigen::MatrixXd& covariance, const Eigen::VectorXd& gradient,
+                              double variance);
 
 }  // namespace stepcast
 

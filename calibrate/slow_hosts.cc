@@ -25,6 +25,7 @@ constexpr double kTold = 6;  // less of a difference in z^2 does not tell groups
 constexpr std::size_t kMostTried = 4;
 constexpr double kMostlyCompute = 0.2;  // share of a step from which on its time tells of compute
 constexpr int kEnoughToTell = 20;       // iterations of a fit
+constexpr std::size_t kPlansToTell = 2'000;
 
 // How far a row's ln(step) is off, and what a factor on compute does to it.
 struct RowState {
@@ -138,6 +139,19 @@ double CostBeside(const Fit& fit, const std::vector<RowState>& states) {
   return fit.cost - steps;
 }
 
+// Of many plans enough to tell, those that the slowdown at the offset has part in before others.
+std::vector<PlanRows> Telling(const std::vector<PlanRows>& plans, int offset) {
+  if (plans.size() <= kPlansToTell) return plans;
+  std::vector<const PlanRows*> shuffled = Shuffled(plans);
+  std::stable_partition(shuffled.begin(), shuffled.end(), [&](const PlanRows* plan) {
+    const std::vector<int>& own = plan->slowdown_offsets;
+    return std::find(own.begin(), own.end(), offset) != own.end();
+  });
+  std::vector<PlanRows> telling;
+  for (std::size_t i = 0; i < kPlansToTell; ++i) telling.push_back(*shuffled[i]);
+  return telling;
+}
+
 struct Tried {
   SlowHosts with;
   double z2 = 0;
@@ -149,8 +163,8 @@ std::optional<Tried> Try(const CalibrationProblem& problem, const ParameterLayou
   Tried tried{{layout, {}, {}}, 0, 0};
   ParameterLayout& own = tried.with.layout;
   const int offset = own.AddSlowHosts(group.hosts);
-  std::vector<PlanRows>& plans = tried.with.plans;
-  plans = GroupRows(problem, own);
+  tried.with.plans = GroupRows(problem, own);
+  std::vector<PlanRows> plans = Telling(tried.with.plans, offset);
   const std::vector<const PlanRows*> shuffled = Shuffled(plans);
   std::vector<double> start = fit.values;
   start.push_back(group.log_factor);
@@ -163,7 +177,8 @@ std::optional<Tried> Try(const CalibrationProblem& problem, const ParameterLayou
   // The scatter around the fit with the factor, then both fits by it.
   Fit with = solve(start, std::nullopt);
   if (!with.usable) return std::nullopt;
-  SetScatter(TypicalOf(StatesOf(plans, with.values), options.step_log_sd), &plans);
+  const double typical = TypicalOf(StatesOf(plans, with.values), options.step_log_sd);
+  SetScatter(typical, &plans);
   with = solve(with.values, std::nullopt);
   start.back() = 0;
   const Fit without = solve(start, offset);
@@ -183,6 +198,7 @@ std::optional<Tried> Try(const CalibrationProblem& problem, const ParameterLayou
     if (fall > 0 && group.runs.count(near[i].run) > 0) ++nearer;
   }
   if (nearer < 2 || std::abs(tried.log_factor) < std::log(kLeastFactor)) return std::nullopt;
+  SetScatter(typical, &tried.with.plans);
   tried.with.fit = with;
   return tried;
 }

@@ -18,11 +18,7 @@ using Ordered = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 constexpr const char* kFormatKey = "stepcast_network";
-constexpr int kMostHosts = 4096;
-constexpr int kMostFlows = 65536;
 constexpr int kMostPlanned = 10'000'000;
-constexpr double kLongest = 1e6;  // s
-constexpr double kMost = 1e15;    // B/s, segments
 
 std::map<std::string, std::string> TakeTexts(YamlSection* parent, const std::string& key) {
   if (std::optional<YamlSection> section = parent->OptionalSection(key)) {
@@ -41,13 +37,13 @@ TcpFacts TakeTcp(YamlSection* section) {
     return section->LongInteger(key, 0, static_cast<long long>(most));
   };
   TcpFacts tcp;
-  tcp.segments = count("segments", kMost);
-  tcp.retransmitted = count("retransmitted", kMost);
+  tcp.segments = count("segments", kMostSegments);
+  tcp.retransmitted = count("retransmitted", static_cast<double>(tcp.segments));
   tcp.needless = count("needless", static_cast<double>(tcp.retransmitted));
-  tcp.rtt_s = section->Number("rtt_s", 0, kLongest);
-  tcp.min_rtt_s = section->Number("min_rtt_s", 0, kLongest);
-  tcp.window_segments = section->Number("window_segments", 0, kMost);
-  tcp.segment_bytes = static_cast<int>(count("segment_bytes", 1 << 20));
+  tcp.rtt_s = section->Number("rtt_s", 0, kLongestRoundTrip);
+  tcp.min_rtt_s = section->Number("min_rtt_s", 0, kLongestRoundTrip);
+  tcp.window_segments = section->Number("window_segments", 0, kMostSegments);
+  tcp.segment_bytes = static_cast<int>(count("segment_bytes", kLargestSegment));
   tcp.receiver_limited = section->Number("receiver_limited", 0, 1);
   tcp.sender_limited = section->Number("sender_limited", 0, 1);
   tcp.congestion_control = section->Text("congestion_control");
@@ -76,14 +72,14 @@ NetworkRow TakeRow(YamlSection* section, const std::map<std::string, int>& hosts
     throw InputError(section->PlaceOf("to"), section->Text("to"), "is where it comes from",
                      "another host");
   }
-  row.flows = section->Integer("flows", 1, kMostFlows);
+  row.flows = section->Integer("flows", 1, kMostProbeFlows);
   row.problem = section->OptionalText("problem").value_or("");
   if (row.problem.empty()) {
     if (row.kind == NetworkKind::kLatency) {
-      row.rtt_median_s = section->Number("rtt_median_s", 0, kLongest);
-      row.rtt_p10_s = OptionalNumber(section, "rtt_p10_s", kLongest);
+      row.rtt_median_s = section->Number("rtt_median_s", kLeastTime, kLongestRoundTrip);
+      row.rtt_p10_s = OptionalNumber(section, "rtt_p10_s", kLongestRoundTrip);
     } else {
-      row.bytes_per_s = section->Number("bytes_per_s", 0, kMost);
+      row.bytes_per_s = section->Number("bytes_per_s", kLeastRate, kMostPayload);
     }
     if (std::optional<YamlSection> tcp = section->OptionalSection("tcp")) row.tcp = TakeTcp(&*tcp);
   }
@@ -135,9 +131,10 @@ NetworkProfile ParseNetworkProfile(const std::string& text, const std::string& p
     section.Finish();
     profile.hosts.push_back(std::move(host));
   }
-  if (profile.hosts.size() < 2 || profile.hosts.size() > kMostHosts) {
+  if (profile.hosts.size() < 2 || profile.hosts.size() > kMostProbedHosts) {
     throw InputError(file.PlaceOf("hosts"), std::to_string(profile.hosts.size()),
-                     "is no number of hosts to measure between", "2 to 4096");
+                     "is no number of hosts to measure between",
+                     "2 to " + std::to_string(kMostProbedHosts));
   }
   std::map<std::tuple<NetworkKind, int, int>, bool> seen;
   for (YamlSection& section : file.Sections("rows")) {

@@ -39,6 +39,14 @@ struct TcpFacts {
   std::string congestion_control;
 };
 
+// The most that a profile may say, whoever tells it.
+inline constexpr int kMostProbedHosts = 256;
+inline constexpr int kMostProbeFlows = 64;    // from one of them to another at once
+inline constexpr double kMostPayload = 1e14;  // B/s
+inline constexpr double kMostSegments = 1e15;
+inline constexpr int kLargestSegment = 1 << 20;   // bytes
+inline constexpr double kLongestRoundTrip = 1e6;  // s
+
 struct NetworkRow {
   NetworkKind kind = NetworkKind::kLatency;
   int from = 0;  // among the hosts

@@ -12,7 +12,7 @@
 
 #include "data/record/network_profile.h"
 #include "microbench/network/host_facts.h"
-#include "microbench/network/schedule.h"
+#include "microbench/network/protocol.h"
 #include "microbench/network/tcp_info.h"
 #include "microbench/network/traffic.h"
 
@@ -20,27 +20,6 @@ namespace stepcast::network {
 namespace {
 
 constexpr const char* kEnd = "end";
-
-struct Peer {
-  std::string name;
-  Address address;
-};
-
-// What this host has to do in a step, towards one other or for it.
-struct Task {
-  int peer = 0;
-  bool sends = false;
-  double pace = 0;  // of each flow [B/s]; 0 as fast as can be
-};
-
-struct Step {
-  int id = 0;
-  NetworkKind kind = NetworkKind::kLatency;
-  int flows = 1;
-  double warm_s = 0;
-  double seconds = 0;
-  std::vector<Task> tasks;
-};
 
 // When all hosts have connected; none where the step is not measured.
 using Go = std::optional<Clock::time_point>;
@@ -67,11 +46,15 @@ class Agent {
     while (true) {
       const Message message =
           Message::Parse(master_.Read(options_.deadline.AtMost(step_s + kPatienceS)));
-      if (message.verb() == kEnd) return message.Text("problem");
-      if (message.verb() != "step") throw NetworkError("sent what is no step");
+      if (message.verb() == kEnd) return PlainText(message, "problem");
       const Step step = ReadStep(message);
+      std::vector<Task> tasks;
+      for (int i = 0; i < step.tasks; ++i) {
+        tasks.push_back(
+            ReadTask(Message::Parse(master_.Read(options_.deadline.AtMost(kGraceS))), options_.of));
+      }
       step_s = step.warm_s + step.seconds;
-      if (const auto ended = Do(step)) return *ended;
+      if (const auto ended = Do(step, tasks)) return *ended;
     }
   }
 
@@ -106,7 +89,7 @@ class Agent {
       // The coordinator is where it was found.
       const Address address =
           host.empty() ? master_.socket().peer().WithPort(port) : Resolve(host, port).front();
-      peers_.push_back({peer.Text("name"), address});
+      peers_.push_back(address);
       admitted.insert(address.host());
     }
     door_->AdmitOnly(std::move(admitted));
@@ -119,7 +102,9 @@ class Agent {
   }
 
   static void RequireWelcome(const Message& answer) {
-    if (answer.verb() == kRefused) throw NetworkError("refuses this host: " + answer.Text("why"));
+    if (answer.verb() == kRefused) {
+      throw NetworkError("refuses this host: " + PlainText(answer, "why"));
+    }
     if (answer.verb() != kWelcome) throw NetworkError("sent no welcome");
   }
 
@@ -139,33 +124,15 @@ class Agent {
     }
   }
 
-  Step ReadStep(const Message& message) {
-    constexpr double kFastest = 1e15;
-    Step step;
-    step.id = message.Integer("id", 0, kMostSteps);
-    step.kind = static_cast<NetworkKind>(message.Integer("kind", 0, kNetworkKindCount - 1));
-    step.flows = message.Integer("flows", 1, kMostFlows);
-    step.warm_s = message.Number("warm", 0, kLongestStepS);
-    step.seconds = message.Number("seconds", 0, kLongestStepS);
-    const int tasks = message.Integer("tasks", 0, 2 * kMostHosts);
-    for (int i = 0; i < tasks; ++i) {
-      const Message line = Message::Parse(master_.Read(options_.deadline.AtMost(kGraceS)));
-      if (line.verb() != "send" && line.verb() != "receive") throw NetworkError("sent no task");
-      step.tasks.push_back({line.Integer("peer", 0, options_.of - 1), line.verb() == "send",
-                            line.Number("pace", 0, kFastest)});
-    }
-    return step;
-  }
-
   // Connects, waits until all hosts have, measures, and tells. Why the probe ended instead, where
   // it did.
-  std::optional<std::string> Do(const Step& step) {
+  std::optional<std::string> Do(const Step& step, const std::vector<Task>& tasks) {
     door_->Forget(step.id);
     std::list<Flow> flows;
-    std::latch connected(static_cast<std::ptrdiff_t>(step.tasks.size()) * step.flows);
+    std::latch connected(static_cast<std::ptrdiff_t>(tasks.size()) * step.flows);
     std::promise<Go> go;
     const std::shared_future<Go> told = go.get_future().share();
-    for (const Task& task : step.tasks) {
+    for (const Task& task : tasks) {
       for (int number = 0; number < step.flows; ++number) {
         Flow& flow = flows.emplace_back();
         flow.task = &task;
@@ -188,9 +155,9 @@ class Agent {
       throw;
     }
     join(word.verb() == "go");
-    if (word.verb() == kEnd) return word.Text("problem");
+    if (word.verb() == kEnd) return PlainText(word, "problem");
     if (word.verb() != "go") throw NetworkError("sent no go");
-    for (const Task& task : step.tasks) Tell(task, flows);
+    for (const Task& task : tasks) Tell(task, flows);
     master_.Send(Message("done").Set("id", step.id).Line(), options_.deadline.AtMost(kGraceS));
     return std::nullopt;
   }
@@ -231,8 +198,7 @@ class Agent {
     const int peer = flow.task->peer;
     if (!flow.task->sends) return door_->TakeData(step.id, peer, flow.number, deadline);
     const Address source = door_->address().WithPort(0);
-    LineSocket line(
-        Socket::Connect(peers_[static_cast<std::size_t>(peer)].address, &source, deadline));
+    LineSocket line(Socket::Connect(peers_[static_cast<std::size_t>(peer)], &source, deadline));
     Message hello = Hello(kData);
     hello.Set("step", step.id).Set("from", options_.rank).Set("flow", flow.number);
     line.Send(hello.Line(), deadline);
@@ -274,7 +240,7 @@ class Agent {
   Door* door_;
   std::unique_ptr<Door> own_door_;
   LineSocket master_;
-  std::vector<Peer> peers_;
+  std::vector<Address> peers_;
 };
 
 }  // namespace

@@ -35,7 +35,6 @@ inline constexpr double kSetUpS = 4;
 inline constexpr double kReadyS = 6;
 inline constexpr double kGraceS = 5;
 inline constexpr double kPatienceS = 20;
-inline constexpr double kLongestStepS = 3600;
 
 }  // namespace stepcast::network
 

@@ -46,7 +46,7 @@ class Coordinator {
       }
       here += Greet(&guest) ? 1 : 0;
     }
-    NameThem();
+    NameHosts(options_.names, &profile_.hosts);
     for (std::size_t to = 0; to < members_.size(); ++to) {
       Say(static_cast<int>(to), Message(kWelcome));
       for (std::size_t rank = 0; rank < members_.size(); ++rank) {
@@ -112,9 +112,9 @@ class Coordinator {
     const Message& hello = guest->hello;
     const Address address = guest->line.socket().peer();
     try {
-      const int rank = hello.Integer("rank", 0, options_.hosts - 1);
-      hello.Integer("of", options_.hosts, options_.hosts);
-      Member& member = members_[static_cast<std::size_t>(rank)];
+      Joining joining = ReadJoining(hello, options_.hosts);
+      const auto rank = static_cast<std::size_t>(joining.rank);
+      Member& member = members_[rank];
       if (member.line.socket()) throw NetworkError(fmt::format("is a second rank {}", rank));
       for (const Member& other : members_) {
         if (other.line.socket() && other.address == address.host() && !address.loopback()) {
@@ -122,14 +122,8 @@ class Coordinator {
         }
       }
       member.address = address.host();
-      member.port = hello.Integer("port", 1, 65535);
-      NetworkHost& host = profile_.hosts[static_cast<std::size_t>(rank)];
-      host.name = hello.Text("name");
-      host.address = address.host();
-      constexpr std::string_view kFact = "fact.";
-      for (const auto& [name, value] : hello.fields()) {
-        if (name.starts_with(kFact)) host.facts[name.substr(kFact.size())] = value;
-      }
+      member.port = joining.port;
+      profile_.hosts[rank] = {std::move(joining.name), address.host(), std::move(joining.facts)};
       member.line = std::move(guest->line);
       return true;
     } catch (const NetworkError& e) {
@@ -140,20 +134,6 @@ class Coordinator {
         // It has gone.
       }
       return false;
-    }
-  }
-
-  // Names are those of the list, or of the hosts themselves: each once.
-  void NameThem() {
-    std::map<std::string, int> times;
-    for (std::size_t rank = 0; rank < members_.size(); ++rank) {
-      if (rank < options_.names.size()) profile_.hosts[rank].name = options_.names[rank];
-      ++times[profile_.hosts[rank].name];
-    }
-    for (std::size_t rank = 0; rank < members_.size(); ++rank) {
-      std::string& name = profile_.hosts[rank].name;
-      if (times[name] > 1) name = fmt::format("{}-{}", name, rank);
-      std::replace(name.begin(), name.end(), '+', '-');  // which joins names of hosts
     }
   }
 
@@ -287,7 +267,7 @@ class Coordinator {
         const std::optional<Message> told = Hear(rank, deadline);
         if (!told || told->verb() == "done") return;
         try {
-          TakeResult(*told, rank, &rows);
+          TakeResult(*told, rank, profile_.hosts, warm_s + seconds + kGraceS, &rows);
         } catch (const NetworkError& e) {
           return Lose(rank, std::string("it ") + e.what());
         }
@@ -297,64 +277,16 @@ class Coordinator {
     for (NetworkRow& row : rows) Keep(std::move(row));
   }
 
-  // Of what one end tells.
-  void TakeResult(const Message& told, int rank, std::vector<NetworkRow>* rows) const {
-    constexpr double kLongest = 1e6;
-    constexpr double kMost = 1e15;
-    const bool sent = told.verb() == "sent";
-    if (!sent && told.verb() != "got") throw NetworkError("sent what is no answer");
-    const int peer = told.Integer("peer", 0, options_.hosts - 1);
-    const auto row = std::find_if(rows->begin(), rows->end(), [&](const NetworkRow& r) {
-      return sent ? r.from == rank && r.to == peer : r.to == rank && r.from == peer;
-    });
-    if (row == rows->end()) throw NetworkError("told of a path that nobody asked for");
-    const auto time = [&](const char* key) { return told.Number(key, 0, kLongest); };
-    const auto count = [&](const char* key) {
-      return static_cast<std::int64_t>(told.Number(key, 0, kMost));
-    };
-    if (const std::string& problem = told.Text("problem"); !problem.empty()) {
-      if (row->problem.empty()) row->problem = fmt::format("{}: {}", Name(rank), problem);
-      return;
-    }
-    if (!sent) {
-      if (row->kind != NetworkKind::kLatency) row->bytes_per_s = told.Number("rate", 0, kMost);
-      return;
-    }
-    if (row->kind == NetworkKind::kLatency) {
-      row->rtt_median_s = time("median");
-      row->rtt_p10_s = time("p10");
-    }
-    TcpFacts tcp;
-    tcp.segments = count("segments");
-    tcp.retransmitted = count("retransmitted");
-    tcp.needless = count("needless");
-    tcp.rtt_s = time("rtt");
-    tcp.min_rtt_s = time("min_rtt");
-    tcp.window_segments = told.Number("window", 0, kMost);
-    tcp.segment_bytes = told.Integer("segment", 0, 1 << 20);
-    tcp.receiver_limited = told.Number("receiver_limited", 0, 1);
-    tcp.sender_limited = told.Number("sender_limited", 0, 1);
-    tcp.congestion_control = told.Text("congestion_control");
-    row->tcp = tcp;
-  }
-
   void Keep(NetworkRow row) {
-    // A part alone is no measurement.
-    const bool known = row.kind == NetworkKind::kLatency ? row.rtt_median_s.has_value()
-                                                         : row.bytes_per_s && row.tcp;
-    if (row.problem.empty() && !known) {
-      for (const int rank : {row.from, row.to}) {
-        const std::string& problem = members_[static_cast<std::size_t>(rank)].problem;
-        if (row.problem.empty()) row.problem = problem;
-      }
-      if (row.problem.empty()) row.problem = "interrupted";
+    std::string reason;
+    for (const int rank : {row.from, row.to}) {
+      if (reason.empty()) reason = members_[static_cast<std::size_t>(rank)].problem;
     }
-    if (!row.problem.empty()) {
-      row.rtt_median_s = row.rtt_p10_s = row.bytes_per_s = std::nullopt;
-      row.tcp.reset();
-    } else if (row.kind == NetworkKind::kLatency) {
+    Settle(reason.empty() ? "interrupted" : reason, &row);
+    if (row.rtt_median_s) {
       round_trips_[std::minmax(row.from, row.to)] = *row.rtt_median_s;
-    } else if (row.kind == NetworkKind::kOneFlow || row.kind == NetworkKind::kSeveralFlows) {
+    } else if (row.bytes_per_s &&
+               (row.kind == NetworkKind::kOneFlow || row.kind == NetworkKind::kSeveralFlows)) {
       double& rate = rates_[{row.from, row.to}];
       rate = std::max(rate, *row.bytes_per_s);
     }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "microbench/network/schedule.h"
+#include "data/record/network_profile.h"
 
 namespace stepcast::network {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 constexpr double kToSayWhoS = 3;
 constexpr std::size_t kMostStrangers = 512;
 // As many connections as one measurement may have.
-constexpr std::size_t kMostGuests = std::size_t{kMostHosts} * kMostFlows;
+constexpr std::size_t kMostGuests = std::size_t{kMostProbedHosts} * kMostProbeFlows;
 constexpr std::size_t kMostRefusals = 20;
 constexpr int kNoticeMs = 50;
 
@@ -149,18 +149,18 @@ bool Door::Hear(Stranger* stranger) {
     key = hello.verb();
     if (key == kData) {
       const int step = hello.Integer("step", 0, kMostSteps);
-      key = DataKey(step, hello.Integer("from", 0, kMostHosts - 1),
-                    hello.Integer("flow", 0, kMostFlows - 1));
+      key = DataKey(step, hello.Integer("from", 0, kMostProbedHosts - 1),
+                    hello.Integer("flow", 0, kMostProbeFlows - 1));
       const std::lock_guard lock(mutex_);
       if (step < oldest_step_) throw NetworkError("came to a measurement that is over");
     } else if (key != kJoin) {
       throw NetworkError("sent what is no message");
     }
+    if (key != kJoin) socket.SendSome(Message(kWelcome).Line() + "\n");
   } catch (const NetworkError& e) {
     Refuse(socket, e.what());
     return true;
   }
-  if (key != kJoin) socket.SendSome(Message(kWelcome).Line() + "\n");
   guest.line = LineSocket(std::move(stranger->socket), std::move(stranger->read));
   {
     const std::lock_guard lock(mutex_);

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "microbench/network/message.h"
+#include "microbench/network/protocol.h"
 #include "microbench/network/socket.h"
 
 namespace stepcast::network {
 
 inline constexpr int kProtocol = 1;
-inline constexpr int kMostSteps = 1'000'000;
 // A connection's first line, and what it is answered.
 inline constexpr const char* kJoin = "join";
 inline constexpr const char* kData = "data";

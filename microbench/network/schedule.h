@@ -8,9 +8,6 @@
 
 namespace stepcast::network {
 
-inline constexpr int kMostHosts = 256;
-inline constexpr int kMostFlows = 64;
-
 // How long one measurement lasts, and how many flows are several.
 struct ProbeSettings {
   double seconds = 1;

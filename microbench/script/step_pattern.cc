@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <utility>
+
+#include "data/io/runs.h"
 
 namespace stepcast::script {
 namespace {
@@ -102,10 +103,9 @@ std::optional<double> StepPattern::Find(const std::string& line) const {
   double value = 0;
   const char* const end = number.data() + number.size();
   const auto parsed = std::from_chars(number.data(), end, value);
-  if (parsed.ec != std::errc() || parsed.ptr != end || !std::isfinite(value) || value <= 0) {
-    return std::nullopt;
-  }
-  return is_rate_ ? 1 / value : value * unit_s_;
+  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  const double time = is_rate_ ? 1 / value : value * unit_s_;
+  return kStepTimes.Holds(time) ? std::optional(time) : std::nullopt;
 }
 
 }  // namespace stepcast::script

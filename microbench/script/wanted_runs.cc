@@ -4,12 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <numeric>
+#include <utility>
 
 #include "data/io/csv.h"
 #include "data/io/runs.h"
 #include "data/io/text_file.h"
 #include "data/plan/fields.h"
 #include "data/values/names.h"
+#include "data/values/quantile.h"
 #include "data/values/size_limits.h"
 
 namespace stepcast::script {
@@ -17,6 +22,16 @@ namespace {
 
 constexpr const char* kTimeColumn = "step_time_s";
 constexpr const char* kNoTime = "STEP_TIME";
+constexpr const char* kOwnColumns[] = {"source", "measured_steps", "step_time_sd_s",
+                                       "p50_s",  "p95_s",          "p99_s"};
+// What another measurement may have left in the row that is wanted.
+constexpr const char* kNotMeasured = "exposed_sync_s";
+// The spread of fewer is hardly known.
+constexpr std::size_t kStepsOfASpread = 10;
+
+int LineEnds(const std::string& text) {
+  return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+}
 
 }  // namespace
 
@@ -29,27 +44,88 @@ WantedRuns ParseWantedRuns(const std::string& text, const std::string& path) {
   WantedRuns wanted;
   wanted.header = table.header();
   wanted.time_column = table.RequiredColumn(kTimeColumn);
+  // The rules of a run are those of the runs' own reader, which wants times; and it counts the lines
+  // of a text without those that are empty.
+  std::string timed = CsvLine(wanted.header);
+  std::map<int, int> lines;  // of that text, those of the file
+  int line = 1 + LineEnds(timed);
   for (const CsvRow& row : table.rows()) {
-    const std::string& time = row.fields[wanted.time_column];
+    std::vector<std::string> fields = row.fields;
+    std::string& time = fields[wanted.time_column];
     if (Trim(time) != kNoTime) {
       throw InputError(table.Place(row, wanted.time_column), time, "is no run to be measured",
                        std::string(kNoTime) + ", for the time that is to be measured");
     }
-    // The rules of a run are those of the runs' own reader, which wants a time; and it names the
-    // line of a text of two.
-    std::vector<std::string> fields = row.fields;
-    fields[wanted.time_column] = "1";
-    try {
-      wanted.runs.push_back(
-          {ParseRuns(CsvLine(wanted.header) + CsvLine(fields), path).front(), fields});
-    } catch (const InputError& e) {
-      throw InputError({path, e.place().line > 1 ? row.line : 1, e.place().key}, e.value(),
-                       e.problem(), e.allowed());
+    time = "1";
+    lines[line] = row.line;
+    const std::string written = CsvLine(fields);
+    line += LineEnds(written);
+    timed += written;
+  }
+  try {
+    std::vector<Run> runs = ParseRuns(timed, path);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      runs[i].place.line = table.rows()[i].line;
+      wanted.runs.push_back({std::move(runs[i]), table.rows()[i].fields});
     }
-    wanted.runs.back().run.place.line = row.line;
+  } catch (const InputError& e) {
+    const auto behind = lines.upper_bound(e.place().line);
+    throw InputError({path, behind == lines.begin() ? 1 : std::prev(behind)->second, e.place().key},
+                     e.value(), e.problem(), e.allowed());
   }
   if (wanted.runs.empty()) throw InputError({path, 0, ""}, "", "has no runs", "a row for each");
   return wanted;
+}
+
+double Timed::Mean() const {
+  return std::accumulate(step_s.begin(), step_s.end(), 0.0) / static_cast<double>(step_s.size());
+}
+
+std::vector<std::string> MeasuredHeader(const WantedRuns& wanted) {
+  std::vector<std::string> header = wanted.header;
+  for (const char* column : kOwnColumns) {
+    if (std::count(header.begin(), header.end(), column) == 0) header.emplace_back(column);
+  }
+  return header;
+}
+
+std::vector<std::string> MeasuredFields(const WantedRuns& wanted, const WantedRun& run,
+                                        const Timed& timed) {
+  const auto number = [](double value) { return fmt::format("{:.6g}", value); };
+  std::map<std::string, std::string> own;
+  own[kTimeColumn] = timed.bound_s ? ">" + number(*timed.bound_s) : number(timed.Mean());
+  for (const char* column : kOwnColumns) own[column];
+  own[kNotMeasured];
+  own["source"] = timed.source;
+  own["measured_steps"] = std::to_string(timed.step_s.size());
+  if (!timed.bound_s && timed.step_s.size() >= kStepsOfASpread) {
+    const double mean = timed.Mean();
+    double squares = 0;
+    for (const double step : timed.step_s) squares += (step - mean) * (step - mean);
+    own["step_time_sd_s"] =
+        number(std::sqrt(squares / static_cast<double>(timed.step_s.size() - 1)));
+    own["p50_s"] = number(Quantile(timed.step_s, 0.5));
+    own["p95_s"] = number(Quantile(timed.step_s, 0.95));
+    own["p99_s"] = number(Quantile(timed.step_s, 0.99));
+  }
+  const std::vector<std::string> header = MeasuredHeader(wanted);
+  std::vector<std::string> fields;
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    const auto found = own.find(header[i]);
+    fields.push_back(found != own.end() ? found->second : run.fields[i]);
+  }
+  return fields;
+}
+
+std::string WantedKey(const WantedRuns& wanted, const std::vector<std::string>& fields) {
+  std::vector<std::string> key;
+  for (std::size_t i = 0; i < wanted.header.size(); ++i) {
+    const std::string& column = wanted.header[i];
+    const bool own = column == kNotMeasured ||
+                     std::count(std::begin(kOwnColumns), std::end(kOwnColumns), column) > 0;
+    if (i != wanted.time_column && !own) key.push_back(fields[i]);
+  }
+  return CsvLine(key);
 }
 
 std::map<std::string, std::string> ValuesOf(const WantedRuns& wanted, const WantedRun& run) {

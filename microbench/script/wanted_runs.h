@@ -4,6 +4,7 @@
 #define STEPCAST_MICROBENCH_SCRIPT_WANTED_RUNS_H_
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,6 +27,23 @@ struct WantedRuns {
 // Throws InputError where a row is no run, or has a time.
 WantedRuns ReadWantedRuns(const std::string& path);
 WantedRuns ParseWantedRuns(const std::string& text, const std::string& path);
+
+// What was measured of a run: times of its steps [s], the least first, or what a step takes longer
+// than, of a run that was ended before it had enough.
+struct Timed {
+  std::vector<double> step_s;
+  std::optional<double> bound_s;
+  std::string source;
+
+  double Mean() const;
+};
+
+// The runs CSV of what was measured: the wanted columns, and behind them those of a measurement.
+std::vector<std::string> MeasuredHeader(const WantedRuns& wanted);
+std::vector<std::string> MeasuredFields(const WantedRuns& wanted, const WantedRun& run,
+                                        const Timed& timed);
+// What tells runs apart in it: all that was wanted, but for what a measurement writes.
+std::string WantedKey(const WantedRuns& wanted, const std::vector<std::string>& fields);
 
 // What a command may ask for: the file's columns, and workers, nodes, devices_per_node (of the
 // fullest) and global_batch.

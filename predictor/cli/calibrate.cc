@@ -96,7 +96,25 @@ Findings FindAll(const CalibrationProblem& problem, const CalibrationOutcome& ou
   findings.caveats = Caveats(problem, outcome);
   std::set<std::string> named;
   const Excerpts excerpts(outcome.cluster);
-  for (const Measured& m : MeasuredWorkloads(problem, *outcome.cluster.calibration)) {
+  const std::vector<ParameterEstimate>& parameters = outcome.cluster.calibration->parameters;
+  std::vector<Measured> measured = MeasuredWorkloads(problem, *outcome.cluster.calibration);
+  // A second at most: each workload takes the square of its values and those that it shares.
+  constexpr double kBudget = 2e7;
+  const auto values = static_cast<double>(
+      kWorkloadParameterCount +
+      std::count_if(parameters.begin(), parameters.end(), [](const ParameterEstimate& p) {
+        return !p.scope.starts_with(kWorkloadScopePrefix) &&
+               !p.scope.starts_with(kDeviceScopePrefix);
+      }));
+  const auto most = std::max<std::size_t>(1, static_cast<std::size_t>(kBudget / (values * values)));
+  if (measured.size() > most) {
+    findings.caveats.push_back(
+        fmt::format("values that cannot be told apart were looked for with {} of the {} workloads "
+                    "alone: there are too many hosts for more",
+                    most, measured.size()));
+    measured.resize(most);
+  }
+  for (const Measured& m : measured) {
     if (WholeCluster(outcome.cluster, 1).workers() > kMostCount) break;
     const BelievedModel model(excerpts.Of(m.workload, m.device), problem.workloads.at(m.workload),
                               DeviceOf(problem, m.device), m.device);

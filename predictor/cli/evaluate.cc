@@ -134,12 +134,13 @@ const std::map<std::string, GroupOf>& Groupings() {
   return groupings;
 }
 
-// Numbers by value, names by letter.
+// Numbers by value, and behind them names by letter.
 bool GroupLess(const std::string& a, const std::string& b) {
   const auto number = [](const std::string& s) {
     return !s.empty() && s.find_first_not_of("0123456789") == std::string::npos;
   };
-  if (number(a) && number(b) && a.size() != b.size()) return a.size() < b.size();
+  if (number(a) != number(b)) return number(a);
+  if (number(a) && a.size() != b.size()) return a.size() < b.size();
   return a < b;
 }
 

@@ -34,6 +34,7 @@
 #include "microbench/network/host_facts.h"
 #include "microbench/script/spawn.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/probe_place.h"
 #include "predictor/cli/probe_report.h"
 #include "predictor/cli/probe_script.h"
 #include "predictor/cli/signals.h"
@@ -44,8 +45,6 @@ namespace {
 using network::Address;
 using network::NetworkError;
 
-constexpr int kPort = 29411;
-constexpr int kHighestPort = 65535;
 constexpr const char* kTokenVariable = "STEPCAST_PROBE_TOKEN";
 constexpr std::size_t kShortestToken = 8;
 constexpr std::size_t kLongestToken = 256;
@@ -101,139 +100,21 @@ constexpr const char* kExamples =
     "  stepcast probe script wanted.csv --pattern \"step (?<ms>[0-9.]+) ms\" -- torchrun "
     "--nproc-per-node {workers} train.py --batch-size {local_batch}\n";
 
-// ---- Who is here.
+// ---- What options say.
 
-struct Place {
-  int rank = 0;
-  int of = 0;
-  std::string master;  // host
-  int port = kPort;
-  std::vector<std::string> hosts;
-};
-
-std::optional<std::string> Variable(const char* name) {
+std::optional<std::string> VariableOf(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') return std::nullopt;
   return std::string(value);
 }
 
-InputPlace VariablePlace(const std::string& name) { return {"", 0, name}; }
-
-// The first of "n[01-04,7],m3", as Slurm lists nodes.
-std::string FirstHost(const std::string& list) {
-  const std::size_t bracket = list.find('[');
-  const std::size_t comma = list.find(',');
-  if (bracket == std::string::npos || comma < bracket) return list.substr(0, comma);
-  const std::size_t end = list.find_first_of(",-]", bracket);
-  return list.substr(0, bracket) + list.substr(bracket + 1, end - bracket - 1);
-}
-
-// Host and port of "n1", "n1:29411", "[fd00::1]:29411".
-void SplitMaster(const std::string& text, const InputPlace& where, Place* place) {
-  std::size_t colon = text.rfind(':');
-  place->master = text;
-  if (text.starts_with('[')) {
-    const std::size_t close = text.find(']');
-    if (close == std::string::npos) {
-      throw InputError(where, text, "is no host with a port", "HOST:PORT, or [ADDRESS]:PORT");
-    }
-    place->master = text.substr(1, close - 1);
-    if (close + 1 == text.size()) return;
-    colon = close + 1;
-  } else if (colon == std::string::npos || text.find(':') != colon) {
-    return;  // no port, or an address of IPv6
-  } else {
-    place->master = text.substr(0, colon);
-  }
-  if (place->master.empty() || text[colon] != ':') {
-    throw InputError(where, text, "is no host with a port", "HOST:PORT, or [ADDRESS]:PORT");
-  }
-  place->port = ParseInteger(std::string_view(text).substr(colon + 1), where, 1, kHighestPort);
-}
-
-std::vector<std::string> ReadHosts(const std::string& text) {
-  std::vector<std::string> hosts;
-  std::istringstream parts(text + ",");
-  for (std::string host; std::getline(parts, host, ',');) {
-    // It becomes an argument of ssh.
-    const bool plain = std::all_of(host.begin(), host.end(), [](unsigned char c) {
-      return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == ':' || c == '@';
-    });
-    if (host.empty() || !plain || host.front() == '-') {
-      throw InputError(OptionPlace("hosts"), host, "is no name of a host",
-                       "names joined by commas");
-    }
-    if (std::count(hosts.begin(), hosts.end(), host) > 0) {
-      throw InputError(OptionPlace("hosts"), host, "is given twice", "each once");
-    }
-    hosts.push_back(host);
-  }
-  if (hosts.size() < 2 || hosts.size() > network::kMostHosts) {
-    throw InputError(OptionPlace("hosts"), text, "is no list of hosts",
-                     fmt::format("2 to {} names", network::kMostHosts));
-  }
-  return hosts;
-}
-
-Place ReadPlace(const Arguments& args) {
-  Place place;
-  const auto integer = [](const std::string& text, const InputPlace& where, int low, int high) {
-    return ParseInteger(text, where, low, high);
-  };
-  if (args.Has("hosts")) {
-    place.hosts = ReadHosts(args.Text("hosts"));
-    place.of = static_cast<int>(place.hosts.size());
-    place.master = place.hosts.front().substr(place.hosts.front().find('@') + 1);
-  }
-  if (args.Has("rank") || args.Has("of")) {
-    if (args.Has("hosts")) {
-      throw InputError(OptionPlace(args.Has("rank") ? "rank" : "of"), "",
-                       "has no meaning with --hosts", "without it");
-    }
-    place.of = integer(args.Required("of"), OptionPlace("of"), 2, network::kMostHosts);
-    place.rank = integer(args.Required("rank"), OptionPlace("rank"), 0, place.of - 1);
-  }
-  constexpr std::array<std::array<const char*, 2>, 4> kPairs = {
-      {{"RANK", "WORLD_SIZE"},
-       {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-       {"PMI_RANK", "PMI_SIZE"},
-       {"SLURM_PROCID", "SLURM_NTASKS"}}};
-  for (const auto& [rank, size] : kPairs) {
-    if (place.of > 0 || !Variable(rank) || !Variable(size)) continue;
-    place.of = integer(*Variable(size), VariablePlace(size), 2, network::kMostHosts);
-    place.rank = integer(*Variable(rank), VariablePlace(rank), 0, place.of - 1);
-  }
-  if (place.of == 0) {
-    throw InputError(OptionPlace("hosts"), "", "is required",
-                     "--hosts, or --rank, --of and --master, or to be started by torchrun, mpirun "
-                     "or srun");
-  }
-  if (args.Has("master")) {
-    SplitMaster(args.Text("master"), OptionPlace("master"), &place);
-  } else if (place.master.empty()) {
-    if (const auto address = Variable("MASTER_ADDR")) {
-      place.master = *address;
-      if (const auto port = Variable("MASTER_PORT")) {
-        place.port = integer(*port, VariablePlace("MASTER_PORT"), 1, kHighestPort - 1);
-        // torchrun listens at this one itself.
-        if (Variable("TORCHELASTIC_USE_AGENT_STORE") == "True") ++place.port;
-      }
-    } else if (const auto nodes = Variable("SLURM_STEP_NODELIST")) {
-      place.master = FirstHost(*nodes);
-    } else {
-      args.Required("master");
-    }
-  }
-  return place;
-}
-
 std::string ReadToken(const Arguments& args, bool may_make) {
   std::string token;
-  InputPlace where = VariablePlace(kTokenVariable);
+  InputPlace where = {"", 0, kTokenVariable};
   if (args.Has("token-file")) {
     where = {args.Text("token-file"), 0, ""};
     token = std::string(Trim(ReadTextFile(args.Text("token-file"), std::size_t{1} << 16)));
-  } else if (const auto variable = Variable(kTokenVariable)) {
+  } else if (const auto variable = VariableOf(kTokenVariable)) {
     token = *variable;
   } else if (may_make) {
     std::array<unsigned char, 16> random{};
@@ -506,14 +387,18 @@ int Lead(const Arguments& args, const Place& place, network::ProbeOptions option
 
 int Probe(const Arguments& args) {
   RequireClusterOptions(args);
-  const Place place = ReadPlace(args);
+  const Place place = ReadPlace(
+      [&](const char* option) {
+        return args.Has(option) ? std::optional(args.Text(option)) : std::nullopt;
+      },
+      VariableOf);
   if (args.Has("ssh") && !args.Has("hosts")) args.Required("hosts");
   network::ProbeOptions options;
   options.token = ReadToken(args, args.Has("ssh"));
   options.settings.seconds = ReadSeconds(args, "time", options.settings.seconds, 0.05, 600);
   if (args.Has("flows")) {
     options.settings.flows =
-        ParseInteger(args.Text("flows"), OptionPlace("flows"), 2, network::kMostFlows);
+        ParseInteger(args.Text("flows"), OptionPlace("flows"), 2, kMostProbeFlows);
   }
   options.join_s = ReadSeconds(args, "wait", options.join_s, 0.1, 86400);
   const double expected =

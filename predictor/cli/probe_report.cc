@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -51,8 +52,7 @@ const std::string& Name(const NetworkProfile& profile, int host) {
 }
 
 // What may hold a single flow back, as its kernel told.
-std::string WhyCapped(const NetworkProfile& profile, const Finding& finding) {
-  const MeasuredRows rows(profile);
+std::string WhyCapped(const MeasuredRows& rows, const Finding& finding) {
   const NetworkRow* row = rows.Find(Kind::kOneFlow, finding.host, finding.peer);
   if (row == nullptr || !row->tcp) return "";
   const TcpFacts& tcp = *row->tcp;
@@ -68,7 +68,7 @@ std::string WhyCapped(const NetworkProfile& profile, const Finding& finding) {
   return "";
 }
 
-std::string Sentence(const NetworkProfile& profile, const Finding& f) {
+std::string Sentence(const NetworkProfile& profile, const MeasuredRows& rows, const Finding& f) {
   const std::string host = Name(profile, f.host);
   const std::string peer = f.peer < 0 ? "" : Name(profile, f.peer);
   const std::string value = RateText(f.value);
@@ -94,7 +94,7 @@ std::string Sentence(const NetworkProfile& profile, const Finding& f) {
       return fmt::format("{} to {} is slow: {}, and {} back", host, peer, value, like);
     case FindingKind::kCappedFlow:
       return fmt::format("one flow from {} to {} is capped: it carries {}, several {}{}", host,
-                         peer, value, like, WhyCapped(profile, f));
+                         peer, value, like, WhyCapped(rows, f));
     case FindingKind::kLossLimited:
       return fmt::format(
           "loss holds back what {} sends to {}: {}, and no queue filled. The line may carry more; "
@@ -186,8 +186,8 @@ std::string NetworkText(const NetworkProfile& profile, const NetworkSummary& sum
       "the sum to two peers at once; from all: the sum while all others send; loss: of packets "
       "sent at four fifths of the rate, as far as they are many enough.",
       style);
+  const MeasuredRows rows(profile);
   if (pairs) {
-    const MeasuredRows rows(profile);
     text += "\n" + Matrix(
                        profile, "from \\ to", style, true,
                        [&](int a, int b) { return rows.Best(a, b); },
@@ -197,21 +197,15 @@ std::string NetworkText(const NetworkProfile& profile, const NetworkSummary& sum
                        [&](int a, int b) { return rows.RoundTrip(a, b); },
                        +[](double time) { return FormatDuration(Seconds(time)); });
   }
-  std::size_t told = 0;
-  for (std::size_t i = 0; i < summary.findings.size(); ++i) {
-    const Finding& finding = summary.findings[i];
-    const auto of_kind = static_cast<std::size_t>(
-        std::count_if(summary.findings.begin(), summary.findings.end(),
-                      [&](const Finding& f) { return f.kind == finding.kind; }));
-    const bool first =
-        i == 0 ||
-        std::none_of(summary.findings.begin(), summary.findings.begin() + static_cast<long>(i),
-                     [&](const Finding& f) { return f.kind == finding.kind; });
-    if (first) told = 0;
-    if (++told > kMostTold) continue;
-    std::string line = Sentence(profile, finding);
-    if (told == kMostTold && of_kind > kMostTold) {
-      line += fmt::format("; and {} more like it: --json lists them", of_kind - kMostTold);
+  std::map<FindingKind, std::size_t> of_kind;
+  for (const Finding& finding : summary.findings) ++of_kind[finding.kind];
+  std::map<FindingKind, std::size_t> told;
+  for (const Finding& finding : summary.findings) {
+    const std::size_t now = ++told[finding.kind];
+    if (now > kMostTold) continue;
+    std::string line = Sentence(profile, rows, finding);
+    if (now == kMostTold && of_kind[finding.kind] > now) {
+      line += fmt::format("; and {} more like it: --json lists them", of_kind[finding.kind] - now);
     }
     text += FlagLine(line, style);
   }
@@ -257,6 +251,7 @@ Json NetworkJson(const NetworkProfile& profile, const NetworkSummary& summary) {
                      {"segments", link.loss.segments},
                      {"lost", link.loss.lost}});
   }
+  const MeasuredRows rows(profile);
   Json findings = Json::array();
   for (const Finding& f : summary.findings) {
     findings.push_back({{"kind", network::kFindingNames[static_cast<int>(f.kind)]},
@@ -264,7 +259,7 @@ Json NetworkJson(const NetworkProfile& profile, const NetworkSummary& summary) {
                         {"peer", f.peer < 0 ? Json(nullptr) : Json(Name(profile, f.peer))},
                         {"value", f.value},
                         {"like", f.like},
-                        {"sentence", Sentence(profile, f)}});
+                        {"sentence", Sentence(profile, rows, f)}});
   }
   const auto measured = std::count_if(profile.rows.begin(), profile.rows.end(),
                                       [](const NetworkRow& row) { return row.problem.empty(); });
@@ -288,6 +283,11 @@ Cluster WithMeasuredLinks(Cluster cluster, const NetworkProfile& profile,
   const auto line_rate = [&](double payload) {
     return BytesPerSecond(rounded(payload / kPayloadShare));
   };
+  // What loses nearly all carries nothing, and a link of it is not to be stated.
+  const auto loss_of = [&](const std::optional<double>& share) {
+    const bool carries = share && rounded(*share) < 1;
+    return carries ? std::optional(rounded(*share)) : std::nullopt;
+  };
   const auto refuse_rdma = [&](const LinkFacts& link, const std::string& key) {
     if (!link.rdma()) return;
     throw InputError({place, 0, key}, NameOf(Transport::kRdma), "is not what was measured",
@@ -300,7 +300,8 @@ Cluster WithMeasuredLinks(Cluster cluster, const NetworkProfile& profile,
                              cluster.link.bandwidth->si() * kPayloadShare > *summary.bandwidth);
   if (whole_line) cluster.link.bandwidth = line_rate(*summary.bandwidth);
   if (summary.rtt_s) cluster.link.rtt = Milliseconds(rounded(*summary.rtt_s * 1e3));
-  if (const auto loss = summary.loss.share()) cluster.link.loss = rounded(*loss);
+  const std::optional<double> loss = loss_of(summary.loss.share());
+  if (loss) cluster.link.loss = loss;
   cluster.link.transport = Transport::kTcp;
   std::set<std::string> controls;
   for (const NetworkHost& host : profile.hosts) controls.insert(FactOf(host, "congestion_control"));
@@ -323,7 +324,7 @@ Cluster WithMeasuredLinks(Cluster cluster, const NetworkProfile& profile,
         host->link.bandwidth = line_rate(*bandwidth);
       if (f.kind == FindingKind::kDistantHost)
         host->link.rtt = Milliseconds(rounded(f.value * 1e3));
-      if (f.kind == FindingKind::kLossyHost) host->link.loss = rounded(f.value);
+      if (f.kind == FindingKind::kLossyHost) host->link.loss = loss_of(f.value);
     }
   }
   cluster.nodes = std::max(cluster.nodes, static_cast<int>(cluster.hosts.size()));
@@ -334,15 +335,16 @@ Cluster WithMeasuredLinks(Cluster cluster, const NetworkProfile& profile,
         fmt::format("{}: {} of payload", source, RateText(summary.bandwidth));
   }
   if (summary.rtt_s) cluster.sources["link.rtt"] = source;
-  if (summary.loss.share()) cluster.sources["link.loss"] = source;
+  if (loss) cluster.sources["link.loss"] = source;
   cluster.calibration.reset();
-  if (summary.flow_cap) {
-    const ParameterSpec& spec = kClusterParameterSpecs[kFlowBandwidth];
+  const ParameterSpec& spec = kClusterParameterSpecs[kFlowBandwidth];
+  const double flow_cap = summary.flow_cap.value_or(0) / spec.si_per_unit;
+  if (flow_cap >= spec.low && flow_cap <= spec.high) {
     ParameterEstimate cap;
     cap.scope = kClusterScope;
     cap.name = spec.name;
     cap.unit = spec.unit;
-    cap.value = *summary.flow_cap / spec.si_per_unit;
+    cap.value = flow_cap;
     cap.log_sd = kMeasuredLogSd;
     cap.prior_value = spec.prior;
     cap.prior_log_sd = spec.prior_log_sd;

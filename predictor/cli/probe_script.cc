@@ -14,12 +14,13 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <numeric>
 #include <optional>
+#include <set>
 
 #include "data/io/csv.h"
 #include "data/values/numbers.h"
 #include "data/values/quantile.h"
+#include "data/values/utf8.h"
 #include "microbench/script/training.h"
 #include "microbench/script/wanted_runs.h"
 #include "predictor/cli/signals.h"
@@ -35,12 +36,6 @@ using script::WantedRuns;
 // Fewer steps are no measurement.
 constexpr std::size_t kLeastSteps = 3;
 constexpr int kMostSteps = 1'000'000;
-constexpr const char* kOwnColumns[] = {"source", "measured_steps", "step_time_sd_s",
-                                       "p50_s",  "p95_s",          "p99_s"};
-// What another measurement may have left in the row that is wanted.
-constexpr const char* kNotMeasured = "exposed_sync_s";
-// The spread of fewer is hardly known.
-constexpr std::size_t kStepsOfASpread = 10;
 
 enum class Outcome { kMeasured, kTakenOver, kUnfinished, kFailed, kInterrupted };
 constexpr const char* kOutcomeNames[] = {"measured", "taken over", "unfinished", "failed",
@@ -49,27 +44,15 @@ constexpr const char* kOutcomeNames[] = {"measured", "taken over", "unfinished",
 struct Result {
   const WantedRun* wanted = nullptr;
   Outcome outcome = Outcome::kMeasured;
-  std::vector<double> step_s;  // the least first
-  double mean_s = 0;
-  std::optional<double> bound_s;  // a step takes longer; of a training that had begun to step
-  std::string sentence;           // of what went wrong
+  script::Timed timed;   // a bound is of a training that had begun to step
+  std::string sentence;  // of what went wrong
 };
-
-double SdOf(const Result& result) {
-  double squares = 0;
-  for (const double step : result.step_s)
-    squares += (step - result.mean_s) * (step - result.mean_s);
-  return std::sqrt(squares / static_cast<double>(result.step_s.size() - 1));
-}
 
 // The runs file that is written, a row at a time: each is on the disk before the next is measured.
 class RunsFile {
  public:
   RunsFile(std::string path, const WantedRuns& wanted)
-      : path_(std::move(path)), wanted_(&wanted), header_(wanted.header) {
-    for (const char* column : kOwnColumns) {
-      if (std::count(header_.begin(), header_.end(), column) == 0) header_.emplace_back(column);
-    }
+      : path_(std::move(path)), wanted_(&wanted), header_(MeasuredHeader(wanted)) {
     std::error_code error;
     is_new_ = !std::filesystem::exists(path_, error);
     has_header_ = std::filesystem::is_regular_file(path_, error) &&
@@ -88,35 +71,12 @@ class RunsFile {
 
   // Whether the file already had this run.
   bool Has(const WantedRun& run) const {
-    return std::count(taken_over_.begin(), taken_over_.end(), KeyOf(run.fields)) > 0;
+    return taken_over_.count(WantedKey(*wanted_, run.fields)) > 0;
   }
 
-  void Append(const Result& result, const std::string& source) {
-    std::string text = has_header_ ? "" : CsvLine(header_);
-    std::vector<std::string> fields;
-    for (std::size_t i = 0; i < header_.size(); ++i) {
-      const std::string& column = header_[i];
-      const std::string old = i < wanted_->header.size() ? result.wanted->fields[i] : "";
-      const bool spread = !result.bound_s && result.step_s.size() >= kStepsOfASpread;
-      const auto number = [&](const auto& of) {
-        return spread ? fmt::format("{:.6g}", of()) : std::string();
-      };
-      const auto quantile = [&](double share) {
-        return number([&] { return Quantile(result.step_s, share); });
-      };
-      const std::string time = result.bound_s ? fmt::format(">{:.6g}", *result.bound_s)
-                                              : fmt::format("{:.6g}", result.mean_s);
-      fields.push_back(i == wanted_->time_column    ? time
-                       : column == "source"         ? source
-                       : column == "measured_steps" ? std::to_string(result.step_s.size())
-                       : column == "step_time_sd_s" ? number([&] { return SdOf(result); })
-                       : column == "p50_s"          ? quantile(0.5)
-                       : column == "p95_s"          ? quantile(0.95)
-                       : column == "p99_s"          ? quantile(0.99)
-                       : column == kNotMeasured     ? std::string()
-                                                    : old);
-    }
-    text += CsvLine(fields);
+  void Append(const Result& result) {
+    const std::string text = (has_header_ ? "" : CsvLine(header_)) +
+                             CsvLine(MeasuredFields(*wanted_, *result.wanted, result.timed));
     const off_t before = lseek(file_, 0, SEEK_END);
     const auto size = static_cast<ssize_t>(text.size());
     errno = ENOSPC;  // what a write that is cut short means
@@ -135,17 +95,6 @@ class RunsFile {
   InputError Unwritten(int why) const {
     return {{path_, 0, ""}, "", std::string("cannot be written: ") + std::strerror(why)};
   }
-  // What tells runs apart: all that was wanted, but for what this program writes.
-  std::string KeyOf(const std::vector<std::string>& fields) const {
-    std::vector<std::string> key;
-    for (std::size_t i = 0; i < wanted_->header.size(); ++i) {
-      const bool own =
-          wanted_->header[i] == kNotMeasured ||
-          std::count(std::begin(kOwnColumns), std::end(kOwnColumns), wanted_->header[i]) > 0;
-      if (i != wanted_->time_column && !own) key.push_back(fields[i]);
-    }
-    return CsvLine(key);
-  }
   void TakeOver() {
     const CsvTable table = CsvTable::Read(path_);
     if (table.header() != header_) {
@@ -155,14 +104,14 @@ class RunsFile {
     // Who was stopped may have more time now.
     for (const CsvRow& row : table.rows()) {
       if (Trim(row.fields[wanted_->time_column]).rfind('>', 0) == 0) continue;
-      taken_over_.push_back(KeyOf(row.fields));
+      taken_over_.insert(WantedKey(*wanted_, row.fields));
     }
   }
 
   std::string path_;
   const WantedRuns* wanted_;
   std::vector<std::string> header_;
-  std::vector<std::string> taken_over_;
+  std::set<std::string> taken_over_;
   int file_ = -1;
   bool is_new_ = false;  // nobody had made it
   bool has_header_ = false;
@@ -199,19 +148,18 @@ std::string LastLine(const Training& training) {
 Result Judge(const WantedRun& wanted, const Training& training, int steps, bool by_pattern) {
   Result result;
   result.wanted = &wanted;
-  result.step_s = training.step_s;
-  std::sort(result.step_s.begin(), result.step_s.end());
-  const std::size_t seen = static_cast<std::size_t>(training.warm_up_seen) + result.step_s.size();
+  std::vector<double>& step_s = result.timed.step_s;
+  step_s = training.step_s;
+  std::sort(step_s.begin(), step_s.end());
+  const std::size_t seen = static_cast<std::size_t>(training.warm_up_seen) + step_s.size();
   if (training.end == TrainingEnd::kInterrupted) {
     result.outcome = Outcome::kInterrupted;
     return result;
   }
-  if (result.step_s.size() >= kLeastSteps) {
-    result.mean_s = std::accumulate(result.step_s.begin(), result.step_s.end(), 0.0) /
-                    static_cast<double>(result.step_s.size());
-    if (result.step_s.size() < static_cast<std::size_t>(steps)) {
+  if (step_s.size() >= kLeastSteps) {
+    if (step_s.size() < static_cast<std::size_t>(steps)) {
       result.sentence =
-          fmt::format("{} steps of {}: {}", result.step_s.size(), steps,
+          fmt::format("{} steps of {}: {}", step_s.size(), steps,
                       training.end == TrainingEnd::kOutOfTime
                           ? "there was no time for more"
                           : fmt::format("it ended with exit code {}", training.exit_code));
@@ -221,7 +169,7 @@ Result Judge(const WantedRun& wanted, const Training& training, int steps, bool 
   if (training.end == TrainingEnd::kOutOfTime) {
     result.outcome = Outcome::kUnfinished;
     // Before its first step a training loads and compiles, which is none of a step.
-    if (seen > 0) result.bound_s = training.since_step_s;
+    if (seen > 0) result.timed.bound_s = training.since_step_s;
     result.sentence =
         fmt::format("{} steps within {}, and none in the last {} of it; {}", seen,
                     FormatDuration(Seconds(training.elapsed_s)),
@@ -252,13 +200,13 @@ void PrintResults(const std::vector<Result>& results, const std::vector<std::str
   for (const Result& r : results) {
     const bool measured = r.outcome == Outcome::kMeasured;
     const auto quantile = [&](double share) {
-      return measured ? FormatDuration(Seconds(Quantile(r.step_s, share))) : "-";
+      return measured ? FormatDuration(Seconds(Quantile(r.timed.step_s, share))) : "-";
     };
     table.AddRow({DescribePlan(r.wanted->run.plan),
-                  measured ? std::to_string(r.step_s.size()) : "-",
-                  measured    ? FormatDuration(Seconds(r.mean_s))
-                  : r.bound_s ? "> " + FormatDuration(Seconds(*r.bound_s))
-                              : "-",
+                  measured ? std::to_string(r.timed.step_s.size()) : "-",
+                  measured          ? FormatDuration(Seconds(r.timed.Mean()))
+                  : r.timed.bound_s ? "> " + FormatDuration(Seconds(*r.timed.bound_s))
+                                    : "-",
                   quantile(0.5), quantile(0.95), quantile(0.99),
                   kOutcomeNames[static_cast<int>(r.outcome)]});
   }
@@ -268,7 +216,7 @@ void PrintResults(const std::vector<Result>& results, const std::vector<std::str
     out += FlagLine(DescribePlan(r.wanted->run.plan) + ": " + r.sentence, style, TerminalWidth());
   }
   const bool any = std::any_of(results.begin(), results.end(), [](const Result& r) {
-    return r.outcome == Outcome::kMeasured || r.outcome == Outcome::kTakenOver || r.bound_s;
+    return r.outcome == Outcome::kMeasured || r.outcome == Outcome::kTakenOver || r.timed.bound_s;
   });
   for (const std::string& flag : flags) out += FlagLine(flag, style, TerminalWidth());
   if (any) out += NoteLine("runs: " + path, style);
@@ -281,16 +229,16 @@ Json ResultsJson(const std::vector<Result>& results, const std::vector<std::stri
   for (const Result& r : results) {
     const bool measured = r.outcome == Outcome::kMeasured;
     const auto quantile = [&](double share) {
-      return measured ? Json(Quantile(r.step_s, share)) : Json(nullptr);
+      return measured ? Json(Quantile(r.timed.step_s, share)) : Json(nullptr);
     };
     runs.push_back({{"plan", PlanJson(r.wanted->run.plan)},
                     {"outcome", kOutcomeNames[static_cast<int>(r.outcome)]},
-                    {"measured_steps", r.step_s.size()},
-                    {"step_time_s", measured ? Json(r.mean_s) : Json(nullptr)},
+                    {"measured_steps", r.timed.step_s.size()},
+                    {"step_time_s", measured ? Json(r.timed.Mean()) : Json(nullptr)},
                     {"p50_s", quantile(0.5)},
                     {"p95_s", quantile(0.95)},
                     {"p99_s", quantile(0.99)},
-                    {"bound_s", NumberJson(r.bound_s)},
+                    {"bound_s", NumberJson(r.timed.bound_s)},
                     {"problem", r.sentence.empty() ? Json(nullptr) : Json(r.sentence)}});
   }
   return {{"output", path}, {"runs", runs}, {"flags", flags}};
@@ -338,7 +286,8 @@ int ProbeScript(const Arguments& args, const std::vector<std::string>& words) {
   options.interrupted = &interrupted;
   // A name that stands for nothing should be known before an hour's work.
   for (const WantedRun& run : wanted.runs) {
-    for (const std::string& word : command) script::FillIn(word, script::ValuesOf(wanted, run));
+    const auto values = script::ValuesOf(wanted, run);
+    for (const std::string& word : command) script::FillIn(word, values);
   }
   std::vector<std::string> flags;
   for (const std::string& column : script::UntoldColumns(wanted, command)) {
@@ -362,11 +311,11 @@ int ProbeScript(const Arguments& args, const std::vector<std::string>& words) {
   ProgressLine line;
   for (const WantedRun& run : wanted.runs) {
     if (file.Has(run)) {
-      results.push_back({&run, Outcome::kTakenOver, {}, 0, {}, ""});
+      results.push_back({&run, Outcome::kTakenOver, {}, ""});
       continue;
     }
     if (interrupted || elapsed() >= limit) {
-      results.push_back({&run, Outcome::kInterrupted, {}, 0, {}, "it was not begun"});
+      results.push_back({&run, Outcome::kInterrupted, {}, "it was not begun"});
       continue;
     }
     const StepsFile steps;
@@ -392,13 +341,15 @@ int ProbeScript(const Arguments& args, const std::vector<std::string>& words) {
     const std::time_t now = std::time(nullptr);
     const Training training = script::RunTraining(options);
     results.push_back(Judge(run, training, options.steps, pattern.has_value()));
-    if (results.back().outcome != Outcome::kMeasured && !results.back().bound_s) continue;
+    Result& result = results.back();
+    if (result.outcome != Outcome::kMeasured && !result.timed.bound_s) continue;
+    const std::string ran = fmt::format("{}", fmt::join(options.command, " "));
+    result.timed.source =
+        fmt::format("stepcast {} probe script, {:%Y-%m-%dT%H:%M:%SZ}, {} steps behind {}: {}",
+                    STEPCAST_VERSION, fmt::gmtime(now), result.timed.step_s.size(), options.warm_up,
+                    IsUtf8(ran) ? ran : "a command that is no UTF-8 text");
     try {
-      file.Append(results.back(),
-                  fmt::format("stepcast {} probe script, {:%Y-%m-%dT%H:%M:%SZ}, {} steps behind "
-                              "{}: {}",
-                              STEPCAST_VERSION, fmt::gmtime(now), results.back().step_s.size(),
-                              options.warm_up, fmt::join(options.command, " ")));
+      file.Append(result);
     } catch (const InputError& e) {
       unwritten = e.what();
       break;

@@ -94,6 +94,9 @@ TEST(CovarianceAfter, NeverRaisesAnyVariance) {
   for (int round = 0; round < 30; ++round) {
     const auto [covariance, gradient] = RandomProblem(&noise, 7);
     const Eigen::MatrixXd after = CovarianceAfter(covariance, gradient, 0.01);
+    const Eigen::VectorXd lost = VariancesLost(covariance, gradient, 0.01);
+    EXPECT_LT(((covariance - after).diagonal() - lost).cwiseAbs().maxCoeff(),
+              1e-12 * covariance.norm());
     for (int probe = 0; probe < 10; ++probe) {
       const Eigen::VectorXd h = RandomProblem(&noise, 7).gradient;
       const double before = h.dot(covariance * h);

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "data/io/network_profile_file.h"
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/record/operation_counts.h"
@@ -29,13 +28,6 @@ namespace {
 
 Workload Perceptron() { return FindWorkload("mlp_mnist").value(); }
 
-void RequireFiniteJson(const Json& json, const std::string& what) {
-  if (json.is_number_float()) RequireFinite(json.get<double>(), what);
-  for (const auto& [key, value] : json.items()) {
-    if (json.is_structured()) RequireFiniteJson(value, what + "." + key);
-  }
-}
-
 // What strategies make of a few of the cluster's nodes.
 void RequireAnswers(const Cluster& cluster, const Workload& workload,
                     const std::optional<Device>& facts) {
@@ -58,12 +50,6 @@ STEPCAST_DOOR(cluster) {
   RequireReadAgain(cluster);
   RequireFiniteJson(ClusterJson(cluster), "cluster");
   RequireAnswers(cluster, Perceptron(), cluster.device_facts ? cluster.device_facts : T4());
-}
-
-STEPCAST_DOOR(network_profile) {
-  const std::string written = FormatNetworkProfile(ParseNetworkProfile(input, "network.json"));
-  const NetworkProfile again = ParseNetworkProfile(written, "written.json");
-  Require(FormatNetworkProfile(again) == written, "a profile is not what was written");
 }
 
 STEPCAST_DOOR(devices) {

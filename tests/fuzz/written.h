@@ -14,6 +14,7 @@
 #include "data/io/runs.h"
 #include "data/io/workload_file.h"
 #include "data/plan/field_list.h"
+#include "predictor/json/json.h"
 #include "predictor/prediction_fields.h"
 #include "predictor/predictor.h"
 #include "tests/fuzz/door.h"
@@ -107,6 +108,13 @@ inline void RequireReadAgain(const OnlineRecord& record) {
 
 inline void RequireFinite(double number, const std::string& what) {
   Require(std::isfinite(number), what + " is " + std::to_string(number));
+}
+
+inline void RequireFiniteJson(const Json& json, const std::string& what) {
+  if (json.is_number_float()) RequireFinite(json.get<double>(), what);
+  for (const auto& [key, value] : json.items()) {
+    if (json.is_structured()) RequireFiniteJson(value, what + "." + key);
+  }
 }
 
 // Each part of a prediction: JSON has null for what is not finite.

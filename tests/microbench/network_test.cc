@@ -17,6 +17,7 @@
 #include "microbench/network/door.h"
 #include "microbench/network/findings.h"
 #include "microbench/network/message.h"
+#include "microbench/network/protocol.h"
 #include "microbench/network/schedule.h"
 #include "microbench/network/tcp_info.h"
 #include "tests/support/input_error.h"
@@ -54,6 +55,102 @@ TEST(NetworkMessage, ANumberIsOneWithinItsRange) {
   EXPECT_THROW(Message("got").Number("rate", 0, 10), NetworkError);
   EXPECT_THROW(Message("got").Set("n", "1.5").Integer("n", 0, 10), NetworkError);
   EXPECT_EQ(Message("got").Set("rate", "2.5").Number("rate", 0, 10), 2.5);
+}
+
+// ---- What messages stand for.
+
+RC_GTEST_PROP(NetworkProtocol, EachHostHasANameOfItsOwn, ()) {
+  // Few letters, so that many names are the same, or become it.
+  const auto name = rc::gen::container<std::string>(rc::gen::element('a', '-', '+', '1'));
+  std::vector<NetworkHost> hosts;
+  for (const std::string& of : *rc::gen::container<std::vector<std::string>>(name)) {
+    hosts.push_back({"a" + of, "", {}});
+  }
+  NameHosts({}, &hosts);
+  std::set<std::string> names;
+  for (const NetworkHost& host : hosts) {
+    RC_ASSERT(host.name.find('+') == std::string::npos);
+    RC_ASSERT(names.insert(host.name).second);
+  }
+}
+
+TEST(NetworkProtocol, HostsThatSayNothingReadableDoNotJoin) {
+  const auto join = [](const std::string& key, const std::string& value) {
+    Message hello(kJoin);
+    hello.Set("rank", 1).Set("of", 2).Set("port", 9).Set("name", "b").Set("fact.mtu", "9000");
+    return ReadJoining(hello.Set(key, value), 2);
+  };
+  EXPECT_EQ(join("name", "n 1").name, "n 1");
+  EXPECT_EQ(join("name", "b").facts, (std::map<std::string, std::string>{{"mtu", "9000"}}));
+  for (const auto& [key, value] :
+       std::vector<std::pair<std::string, std::string>>{{"name", ""},
+                                                        {"name", " "},
+                                                        {"name", "a\nb"},
+                                                        {"name", "\x1b[31m"},
+                                                        {"name", "\xff"},
+                                                        {"name", std::string(254, 'x')},
+                                                        {"fact.", "x"},
+                                                        {"fact.mtu", " "},
+                                                        {"fact.mtu", "\t"},
+                                                        {"rank", "2"},
+                                                        {"of", "3"},
+                                                        {"port", "0"}}) {
+    EXPECT_THROW(join(key, value), NetworkError) << key << " " << value;
+  }
+}
+
+// One end of a path, as an honest host tells of it, but for one value.
+NetworkRow Told(NetworkKind kind, const std::string& verb, const std::string& key = "problem",
+                const std::string& value = "") {
+  Message told(verb);
+  told.Set("peer", verb == "sent" ? 1 : 0).Set("problem", "").Set("rate", 1e9);
+  told.Set("median", 2e-4).Set("p10", 1e-4).Set("segments", 1e6).Set("retransmitted", 20);
+  told.Set("needless", 3).Set("rtt", 3e-4).Set("min_rtt", 1e-4).Set("window", 20);
+  told.Set("segment", 1448).Set("receiver_limited", 0.25).Set("sender_limited", 0);
+  told.Set("congestion_control", "cubic").Set(key, value);
+  std::vector<NetworkRow> rows(1);
+  rows[0].kind = kind;
+  rows[0].to = 1;
+  constexpr double kLongestS = 5;
+  TakeResult(told, verb == "sent" ? 0 : 1, {{"a", "", {}}, {"b", "", {}}}, kLongestS, &rows);
+  return rows[0];
+}
+
+TEST(NetworkProtocol, ResultsThatCannotBeAreNone) {
+  EXPECT_EQ(Told(Kind::kLatency, "sent").rtt_median_s, 2e-4);
+  EXPECT_EQ(Told(Kind::kPaced, "sent").tcp->retransmitted, 20);
+  EXPECT_EQ(Told(Kind::kPaced, "got").bytes_per_s, 1e9);
+  EXPECT_EQ(Told(Kind::kPaced, "got", "problem", "it broke").problem, "b: it broke");
+  for (const auto& [key, value] :
+       std::vector<std::pair<std::string, std::string>>{{"median", "6"},
+                                                        {"median", "0"},
+                                                        {"p10", "3e-4"},
+                                                        {"segments", "19"},
+                                                        {"retransmitted", "2e6"},
+                                                        {"needless", "21"},
+                                                        {"congestion_control", ""},
+                                                        {"congestion_control", "\n"},
+                                                        {"receiver_limited", "1.5"},
+                                                        {"segment", "1e9"},
+                                                        {"problem", "\x1b[2J"},
+                                                        {"peer", "2"}}) {
+    EXPECT_THROW(Told(Kind::kLatency, "sent", key, value), NetworkError) << key << " " << value;
+  }
+  for (const char* rate : {"0", "1e-300", "1e15", "nan"}) {
+    EXPECT_THROW(Told(Kind::kIncast, "got", "rate", rate), NetworkError) << rate;
+  }
+}
+
+TEST(NetworkProtocol, NobodyIsToMakeMoreConnectionsThanAStepHas) {
+  const auto step = [](int tasks, int flows) {
+    Message message("step");
+    message.Set("id", 1).Set("kind", 2).Set("warm", 0.3).Set("seconds", 0.7);
+    return ReadStep(message.Set("tasks", tasks).Set("flows", flows));
+  };
+  EXPECT_EQ(step(255, 1).tasks, 255) << "all send to one";
+  EXPECT_EQ(step(4, 64).flows, 64) << "to two peers, and from two";
+  EXPECT_THROW(step(512, 64), NetworkError);
+  EXPECT_THROW(step(5, 64), NetworkError);
 }
 
 // ---- The schedule.
@@ -646,6 +743,31 @@ TEST(NetworkProfileFile, EveryNumberComesBack) {
   EXPECT_EQ(first.tcp->receiver_limited, 0.125);
   EXPECT_EQ(first.tcp->sender_limited, 0.0625);
   EXPECT_EQ(first.tcp->congestion_control, "bbr");
+}
+
+TEST(NetworkProfileFile, WhatNoProbeMeasuresIsRefused) {
+  NetworkProfile profile = Equal(2);
+  profile.version = profile.started = profile.hosts[0].address = profile.hosts[1].address = "x";
+  for (NetworkRow& any : profile.rows) any.tcp->congestion_control = "cubic";
+  const auto error = [&](const auto& change) {
+    NetworkProfile other = profile;
+    change(&other.rows.front());
+    change(&other.rows.back());
+    return ErrorOf([&] { ParseNetworkProfile(FormatNetworkProfile(other), "n.json"); });
+  };
+  EXPECT_FALSE(error([](NetworkRow*) {}));
+  EXPECT_TRUE(Says(error([](NetworkRow* r) { r->tcp->retransmitted = r->tcp->segments + 1; }),
+                   "retransmitted"));
+  EXPECT_TRUE(Says(error([](NetworkRow* r) { r->tcp->needless = 1; }), "needless"));
+  EXPECT_TRUE(Says(error([](NetworkRow* r) {
+                     if (r->bytes_per_s) r->bytes_per_s = 0;
+                   }),
+                   "bytes_per_s"));
+  EXPECT_TRUE(Says(error([](NetworkRow* r) {
+                     if (r->rtt_median_s) r->rtt_median_s = 0;
+                   }),
+                   "rtt_median_s"));
+  EXPECT_TRUE(Says(error([](NetworkRow* r) { r->flows = 65; }), "flows"));
 }
 
 TEST(NetworkFindings, WhatWasNotMeasuredIsUnknown) {

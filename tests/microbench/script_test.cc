@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <ctime>
 #include <fstream>
 #include <set>
 #include <thread>
 
+#include "data/io/csv.h"
+#include "data/io/runs.h"
 #include "microbench/script/step_pattern.h"
 #include "microbench/script/training.h"
 #include "microbench/script/wanted_runs.h"
@@ -27,6 +30,10 @@ TEST(StepPattern, FindsTheNumberWithItsUnit) {
   EXPECT_FALSE(Pattern("step (?<ms>.*) ms").Find("step many ms"));
   EXPECT_FALSE(Pattern("(?<s>[0-9.]+)").Find("0"));
   EXPECT_FALSE(Pattern("(?<s>[0-9.]+)").Find("none"));
+  // No runs file has such times.
+  EXPECT_FALSE(Pattern("(?<us>[0-9.e-]+)").Find("1e-320"));
+  EXPECT_FALSE(Pattern("(?<per_s>[0-9.e-]+)").Find("1e-320"));
+  EXPECT_FALSE(Pattern("(?<s>[0-9.]+)").Find("12345678"));
 }
 
 // Whatever it is asked to try, an answer comes.
@@ -108,6 +115,69 @@ TEST(WantedRuns, AreRunsWithoutTimes) {
   EXPECT_TRUE(Says(error(header), "has no runs"));
   EXPECT_TRUE(Says(error("workload,step_time_s\nx,STEP_TIME\n"), "w.csv:1: device"));
   EXPECT_TRUE(Says(error("workload\nx\n"), "step_time_s"));
+}
+
+TEST(WantedRuns, KnowTheLinesOfRowsThatHaveSeveral) {
+  const std::string text =
+      "note,workload,device,placement,servers,strategy,local_batch,step_time_s\n"
+      "\"two\nlines\",resnet50,t4,1,0,none,8,STEP_TIME\n"
+      "\n"
+      "\"three\n\nlines\",resnet50,t4,1,0,none,PLACE,STEP_TIME\n";
+  const auto with = [&](const std::string& batch) {
+    std::string changed = text;
+    return ParseWantedRuns(changed.replace(changed.find("PLACE"), 5, batch), "w.csv");
+  };
+  const WantedRuns wanted = with("16");
+  ASSERT_EQ(wanted.runs.size(), 2U);
+  EXPECT_EQ(wanted.runs[0].run.place.line, 2);
+  EXPECT_EQ(wanted.runs[1].run.place.line, 5);
+  EXPECT_EQ(wanted.runs[1].fields[0], "three\n\nlines");
+  EXPECT_TRUE(Says(ErrorOf([&] { with("-3"); }), "w.csv:5: local_batch: '-3'"));
+}
+
+// A header is read once: with each row anew half a gigabyte of names is read, and kept.
+TEST(WantedRuns, OfAFileOfAMegabyteAreReadAtOnce) {
+  std::string header = "workload,device,placement,servers,strategy,local_batch,step_time_s";
+  std::string row = "resnet50,t4,1,0,none,8,STEP_TIME";
+  constexpr int kColumns = 400;
+  for (int i = 0; i < kColumns; ++i) {
+    header += "," + std::string(990, 'x') + std::to_string(i);
+    row += ',';
+  }
+  std::string text = header + "\n";
+  constexpr int kRows = 1'300;
+  for (int i = 0; i < kRows; ++i) text += row + "\n";
+  ASSERT_LE(text.size(), 1'000'000U);
+  const std::clock_t start = std::clock();
+  EXPECT_EQ(ParseWantedRuns(text, "w.csv").runs.size(), std::size_t{kRows});
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 2);
+}
+
+TEST(WantedRuns, WhatIsMeasuredIsARunsFile) {
+  const WantedRuns wanted = ParseWantedRuns(kWanted, "w.csv");
+  Timed timed;
+  for (int i = 1; i <= 20; ++i) timed.step_s.push_back(0.1 * i);
+  timed.source = "a test, \"as it is\"";
+  Timed stopped;
+  stopped.step_s = {0.5};
+  stopped.bound_s = 1800.25;
+  const std::string text = CsvLine(MeasuredHeader(wanted)) +
+                           CsvLine(MeasuredFields(wanted, wanted.runs[0], timed)) +
+                           CsvLine(MeasuredFields(wanted, wanted.runs[1], stopped));
+  const std::vector<stepcast::Run> runs = ParseRuns(text, "runs.csv");
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_NEAR(runs[0].step_time.si(), 1.05, 1e-6);
+  EXPECT_EQ(runs[0].plan.placement, wanted.runs[0].run.plan.placement);
+  EXPECT_EQ(runs[0].source, timed.source);
+  EXPECT_NEAR(runs[0].spread.sd->si(), 0.591608, 1e-6);
+  EXPECT_NEAR(runs[0].spread.p50->si(), 1.05, 1e-6);
+  EXPECT_NEAR(runs[0].spread.p95->si(), 1.905, 1e-6);
+  EXPECT_TRUE(runs[1].stopped);
+  EXPECT_NEAR(runs[1].step_time.si(), 1800.25, 1e-2);
+  EXPECT_FALSE(runs[1].spread.p50);
+  EXPECT_EQ(WantedKey(wanted, MeasuredFields(wanted, wanted.runs[0], timed)),
+            WantedKey(wanted, wanted.runs[0].fields));
+  EXPECT_NE(WantedKey(wanted, wanted.runs[0].fields), WantedKey(wanted, wanted.runs[1].fields));
 }
 
 // ---- Commands that run.
