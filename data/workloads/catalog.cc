@@ -100,6 +100,27 @@ int SizeOf(const Entry& entry, std::string_view name, std::string_view text) {
   return size;
 }
 
+// The message of so many bytes that "message_N" names; none for any other name.
+std::optional<Workload> FindMessage(std::string_view name) {
+  constexpr std::string_view kMessage = "message_";
+  constexpr std::int64_t kBytesPerGradient = 4;
+  constexpr std::int64_t kMostBytes = 1'000'000'000'000'000;
+  if (!name.starts_with(kMessage)) return std::nullopt;
+  std::int64_t bytes = 0;
+  const char* const end = name.data() + name.size();
+  const auto [stopped, error] = std::from_chars(name.data() + kMessage.size(), end, bytes);
+  if (error != std::errc() || stopped != end || bytes < kBytesPerGradient || bytes > kMostBytes) {
+    return std::nullopt;
+  }
+  Workload message;
+  message.name = name;
+  message.title = "a message of " + std::to_string(bytes) + " bytes";
+  message.parameters = message.trainable_parameters = bytes / kBytesPerGradient;
+  message.gradient_bytes = Bytes(static_cast<double>(bytes));
+  message.communication_only = true;
+  return message;
+}
+
 }  // namespace
 
 std::vector<std::string> WorkloadNames() {
@@ -111,7 +132,7 @@ std::vector<std::string> WorkloadNames() {
 std::optional<Workload> FindWorkload(std::string_view name) {
   const std::size_t at = name.find(kAtSize);
   const Entry* entry = FindEntry(name.substr(0, at));
-  if (entry == nullptr) return std::nullopt;
+  if (entry == nullptr) return FindMessage(name);
   if (at == std::string_view::npos) {
     return entry->make_sized != nullptr ? entry->make_sized(entry->sizes.usual) : entry->make();
   }

@@ -40,6 +40,9 @@
 // of an image's side or the tokens of a sequence: resnet50@160, bert_base@128. Its tensors are the
 // same, its work and activations are not. A network whose dense layer takes the whole grid
 // (AlexNet, VGG, perceptrons) or that is made for CIFAR has one size.
+//
+// message_N, N from 4 to 10^15, is a bare message of N bytes, as benchmarks of collectives send it:
+// nothing is computed.
 #ifndef STEPCAST_DATA_WORKLOADS_CATALOG_H_
 #define STEPCAST_DATA_WORKLOADS_CATALOG_H_
 
@@ -55,9 +58,9 @@ namespace stepcast {
 // All names of the table, sorted.
 std::vector<std::string> WorkloadNames();
 
-// The network of that name, generated anew at each call (well below 1 ms), or nothing. Other common
-// spellings are understood: googlenet, mobilenet_v1, bert, gpt2_small, neumf, resnet200_v2. Throws
-// InputError for a known network with a size that it does not take.
+// The network or message of that name, generated anew at each call (well below 1 ms), or nothing.
+// Other common spellings are understood: googlenet, mobilenet_v1, bert, gpt2_small, neumf,
+// resnet200_v2. Throws InputError for a known network with a size that it does not take.
 std::optional<Workload> FindWorkload(std::string_view name);
 
 // The sizes of input that a network takes: all from least to most that are multiples of `step`.

@@ -60,9 +60,6 @@ int RunServe(const std::vector<std::string>& arguments);
 int RunMan(const std::vector<std::string>& arguments);
 int RunCompletion(const std::vector<std::string>& arguments);
 
-// Formats that `stepcast import` reads.
-inline constexpr const char* kImportKinds[] = {"adaptdl", "onnx", "kineto", "pcap"};
-
 // What `stepcast probe` does: measures a network, shows what was measured, or times a training.
 inline constexpr const char* kProbeKinds[] = {"network", "show", "script"};
 

@@ -12,6 +12,7 @@
 #include "model/catalog/catalog.h"
 #include "model/step/parameters.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/import.h"
 #include "predictor/search/recommend.h"
 
 namespace stepcast::cli {

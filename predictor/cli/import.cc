@@ -16,14 +16,15 @@
 #include "data/values/numbers.h"
 #include "data/values/size_limits.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/import.h"
+#include "predictor/cli/import_logs.h"
 #ifdef STEPCAST_HAS_PCAP
 #include "predictor/cli/import_pcap.h"
 #endif
 
 namespace stepcast::cli {
-namespace {
 
-po::options_description Options() {
+po::options_description ImportOptions() {
   po::options_description options("options");
   options.add_options()("dim",
                         po::value<std::vector<std::string>>()->value_name("NAME=N")->composing(),
@@ -35,9 +36,11 @@ po::options_description Options() {
       "filter", po::value<std::string>()->value_name("E"),
       "pcap: packets to read, as tcpdump's expressions tell them")("flows", "pcap: show all flows")(
       "output", po::value<std::string>()->value_name("F"),
-      "file to write (standard output); pcap: CSV of each flow's packets and bytes by step")(
-      "json", "print one JSON object about what was written; needs --output, save for pcap")(
-      "help", "print this text");
+      "file to write (standard output); pcap: CSV of each flow's packets and bytes by step");
+  AddLogOptions(&options);
+  options.add_options()("json",
+                        "print one JSON object about what was read or written; adaptdl, onnx and "
+                        "kineto need --output with it")("help", "print this text");
   AddTargetOptions(&options);
   AddPlanOptions(&options);
   return options;
@@ -49,18 +52,20 @@ void Refuse(const Arguments& args, const std::string& kind, const std::string& o
                    "see stepcast import --help");
 }
 
-// Refuses options that mean nothing for the kind.
 void AllowOnly(const Arguments& args, const std::string& kind,
                const std::set<std::string>& allowed) {
-  const po::options_description options = Options();
+  const po::options_description options = ImportOptions();
   for (const auto& option : options.options()) {
     const std::string name = option->long_name();
     if (name != "output" && name != "json" && allowed.count(name) == 0) Refuse(args, kind, name);
   }
 }
 
-// Writes the text, and says what it is: as JSON, or in a sentence.
-// What no reader of such files would take is refused: at most so many bytes.
+void RequireOne(const std::vector<std::string>& files, const std::string& kind) {
+  if (files.size() == 1) return;
+  throw InputError({"", 0, "FILE"}, files[1], "is a second file", "one file of kind " + kind);
+}
+
 int Deliver(const Arguments& args, const std::string& text, std::size_t most_bytes,
             const std::string& sentence, const Json& facts) {
   if (text.size() > most_bytes) {
@@ -87,6 +92,8 @@ int Deliver(const Arguments& args, const std::string& text, std::size_t most_byt
   return kDone;
 }
 
+namespace {
+
 int ImportTraces(const Arguments& args, const std::vector<std::string>& files) {
   AllowOnly(args, "adaptdl", {"device", "workload"});
   std::vector<Run> runs;
@@ -102,11 +109,6 @@ int ImportTraces(const Arguments& args, const std::vector<std::string>& files) {
                  fmt::format("{} runs from {} files", FormatCount(static_cast<double>(runs.size())),
                              files.size()),
                  {{"files", files.size()}, {"runs", runs.size()}, {"workloads", workloads}});
-}
-
-void RequireOne(const std::vector<std::string>& files, const std::string& kind) {
-  if (files.size() == 1) return;
-  throw InputError({"", 0, "FILE"}, files[1], "is a second file", "one file of kind " + kind);
 }
 
 #ifdef STEPCAST_HAS_ONNX
@@ -200,14 +202,23 @@ int ImportTrainingTrace(const Arguments& args, const std::vector<std::string>& f
 }  // namespace
 
 int RunImport(const std::vector<std::string>& arguments) {
-  const po::options_description options = Options();
+  const po::options_description options = ImportOptions();
   po::options_description all;
   all.add(options).add_options()("input", po::value<std::vector<std::string>>());
   const Arguments args("import", all, "input", arguments);
   if (args.Has("help")) {
     PrintHelp(
-        "stepcast import KIND FILE ... [--output F]",
+        "stepcast import KIND FILE ... [--output F]\n       stepcast import --guess FILE",
         "Turns what other tools made into files of stepcast.\n\n"
+        "  steps     the log of a training (Keras, TensorFlow, PyTorch, progress bars of tqdm\n"
+        "            and Lightning, Hugging Face, Megatron, DeepSpeed, MXNet, Horovod, ...;\n"
+        "            of srun, torchrun or mpirun too) into a row of runs\n"
+        "  nccl-tests, osu\n"
+        "            tables of all-reduces into a runs CSV of workloads message_N, which\n"
+        "            calibrate takes; of osu_latency and osu_bw, facts of a link\n"
+        "  iperf3, ping, ethtool, ss\n"
+        "            what they print (iperf3 --json, ss -ti) into the part of a cluster file that\n"
+        "            states a link, and options of diagnose\n"
         "  adaptdl   throughput traces of AdaptDL (Pollux), APP_placements.csv and\n"
         "            APP_scalability.csv, into a runs CSV. bert is bert_base, cifar10\n"
         "            resnet18_cifar10, imagenet resnet50; others keep their name.\n"
@@ -219,8 +230,16 @@ int RunImport(const std::vector<std::string>& arguments) {
         "  pcap      captures of the hosts of a training (HOST=FILE, or FILE), into its\n"
         "            traffic by flow and step, beside what a plan should send.\n\n"
         "adaptdl takes --device (t4) and --workload, onnx --workload: names, instead of those\n"
-        "that files are named after. pcap takes those of a plan, as predict does.",
+        "that files are named after. pcap takes those of a plan, as predict does. steps,\n"
+        "nccl-tests and osu take them for the row that they write.",
         options,
+        "  stepcast import --guess train.log\n"
+        "  stepcast import steps train.log --pattern \"step: (?<ms>[0-9.]+) ms\"\n"
+        "  stepcast import steps train.log --workload resnet50 --device v100 --local-batch 32 "
+        "--workers 4 --output runs.csv\n"
+        "  stepcast import nccl-tests all_reduce.txt --output runs.csv\n"
+        "  stepcast import osu osu_allreduce.txt --device cpu --placement 1-1 --output runs.csv\n"
+        "  stepcast import iperf3 iperf3.json\n"
         "  stepcast import adaptdl bert_placements.csv imagenet_placements.csv "
         "--output runs.csv\n"
         "  stepcast import onnx model.onnx --dim sequence=128 --output model.yaml\n"
@@ -230,6 +249,14 @@ int RunImport(const std::vector<std::string>& arguments) {
     return kDone;
   }
   std::vector<std::string> files = args.Texts("input");
+  if (args.Has("guess")) {
+    AllowOnly(args, "--guess", {"guess"});
+    Refuse(args, "--guess", "output");
+    if (!files.empty()) {
+      throw InputError(OptionPlace("guess"), files.front(), "is a second file", "one FILE");
+    }
+    return GuessKind(args, args.Text("guess"));
+  }
   if (files.empty()) {
     throw InputError({"", 0, "KIND"}, "", "is required",
                      fmt::format("{}", fmt::join(kImportKinds, ", ")));
@@ -242,10 +269,16 @@ int RunImport(const std::vector<std::string>& arguments) {
   }
   if (files.empty()) throw InputError({"", 0, "FILE"}, "", "is required", "files of kind " + kind);
   if (kind == "adaptdl") return ImportTraces(args, files);
+  if (kind == "steps") return ImportSteps(args, files);
+  if (kind == "nccl-tests" || kind == "osu") return ImportCollectives(args, kind, files);
+  for (const char* link : {"iperf3", "ping", "ethtool", "ss"}) {
+    if (kind == link) return ImportLink(args, kind, files);
+  }
   if (kind == "kineto") return ImportTrainingTrace(args, files);
   if (kind == "pcap") {
 #ifdef STEPCAST_HAS_PCAP
     Refuse(args, kind, "dim");
+    RefuseLogOptions(args, kind);
     return ImportTraffic(args, files);
 #else
     return NotBuilt("libpcap", "libpcap-dev");

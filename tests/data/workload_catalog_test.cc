@@ -416,5 +416,19 @@ TEST(WorkloadCatalog, DeeperIsMore) {
   }
 }
 
+TEST(WorkloadCatalog, AMessageIsNamedByItsBytes) {
+  const std::optional<Workload> message = FindWorkload("message_1048576");
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->name, "message_1048576");
+  EXPECT_EQ(message->gradient_bytes.in(kBytes), 1048576);
+  EXPECT_EQ(message->trainable_parameters, 262144);
+  EXPECT_TRUE(message->communication_only);
+  EXPECT_TRUE(message->layers.empty());
+  for (const char* other : {"message_", "message_3", "message_1e6", "message_17 ", "message_-4",
+                            "message_1000000000000001", "message_99999999999999999999"}) {
+    EXPECT_FALSE(FindWorkload(other)) << other;
+  }
+}
+
 }  // namespace
 }  // namespace stepcast

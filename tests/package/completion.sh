@@ -75,7 +75,7 @@ expect "stepcast predict --strategy ri" "ring" "tree sweep"
 expect "stepcast predict --workers 4 --sharding " "tensor even round-robin" "ring"
 expect "stepcast evaluate --cluster ufrgs-" "ufrgs-tupi ufrgs-poti" "gce-t4"
 expect "stepcast evaluate --cluster h" "here.yaml" "gce-t4"
-expect "stepcast import " "adaptdl onnx kineto" "ring"
+expect "stepcast import " "steps adaptdl onnx kineto" "ring"
 expect "stepcast import kineto he" "here.yaml"
 expect "stepcast completion " "bash zsh fish"
 if [ "$shell" = bash ]; then

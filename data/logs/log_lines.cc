@@ -1,0 +1,204 @@
+#include "data/logs/log_lines.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <utility>
+
+#include "data/record/input_error.h"
+#include "data/values/names.h"
+#include "data/values/size_limits.h"
+#include "data/values/utf8.h"
+
+namespace stepcast {
+namespace {
+
+constexpr char kEscape = '\x1b';
+constexpr char kDelete = '\x7f';
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsBlank(char c) { return c == ' ' || c == '\t'; }
+bool IsControl(char c) { return static_cast<unsigned char>(c) < ' ' || c == kDelete; }
+
+// The text without escape sequences and control characters but tabs.
+void Undress(std::string* text) {
+  std::size_t out = 0;
+  for (std::size_t i = 0; i < text->size(); ++i) {
+    const char c = (*text)[i];
+    if (c == kEscape && i + 1 < text->size() && (*text)[i + 1] == '[') {
+      // Parameters, and one letter that ends them.
+      for (i += 2; i < text->size() && ((*text)[i] < '@' || (*text)[i] > '~'); ++i) continue;
+    } else if (c == '\t' || !IsControl(c)) {
+      (*text)[out++] = c;
+    }
+  }
+  text->resize(out);
+}
+
+// Lines out of bytes that come in pieces.
+class LineCutter {
+ public:
+  explicit LineCutter(const std::function<void(const LogLine&)>& take) : take_(take) {}
+
+  void Add(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const std::size_t end = std::min(bytes.find_first_of("\r\n"), bytes.size());
+      const std::size_t room = kLongestLogLine - std::min(kLongestLogLine, line_.size());
+      line_.append(bytes.substr(0, std::min(end, room)));
+      if (end == bytes.size()) return;
+      Finish();
+      if (bytes[end] == '\n' && number_ < std::numeric_limits<int>::max()) ++number_;
+      bytes.remove_prefix(end + 1);
+    }
+  }
+  void Finish() {
+    Undress(&line_);
+    if (line_.find_first_not_of(" \t") != std::string::npos) take_({line_, number_});
+    line_.clear();
+  }
+
+ private:
+  const std::function<void(const LogLine&)>& take_;
+  std::string line_;
+  int number_ = 1;
+};
+
+// Digits that end before `at`: where they begin.
+std::size_t DigitsBefore(std::string_view text, std::size_t at) {
+  while (at > 0 && IsDigit(text[at - 1])) --at;
+  return at;
+}
+
+// One of the forms of TakeRank, as the rank and what is left.
+std::optional<std::pair<std::string, std::string_view>> OneRank(std::string_view text) {
+  constexpr std::size_t kFurthest = 100;  // that a host or a time may reach before the rank
+  constexpr std::size_t kMostDigits = 7;
+  const auto found =
+      [&](std::size_t begin, std::size_t end,
+          std::size_t rest) -> std::optional<std::pair<std::string, std::string_view>> {
+    if (begin == end || end - begin > kMostDigits) return std::nullopt;
+    return std::pair(std::string(text.substr(begin, end - begin)), text.substr(rest));
+  };
+  const std::size_t tag = text.substr(0, kFurthest).find("]<std");
+  const std::size_t colon = tag == std::string_view::npos ? tag : text.find(">:", tag);
+  if (colon != std::string_view::npos && colon < tag + 10) {
+    const std::size_t begin = DigitsBefore(text, tag);
+    if (begin > 0 && text[begin - 1] == ',') return found(begin, tag, colon + 2);
+  }
+  for (const std::string_view opening : {"[rank", "[default", "["}) {
+    if (!text.starts_with(opening)) continue;
+    const std::size_t close = text.find(']', opening.size());
+    if (close == std::string_view::npos || DigitsBefore(text, close) != opening.size()) continue;
+    const std::string_view behind = text.substr(close + 1, 1);
+    if (behind == ":") return found(opening.size(), close, close + 2);
+    if (opening == "[" && behind == " ") return found(opening.size(), close, close + 1);
+  }
+  const std::size_t end = std::min(text.find(": "), text.size());
+  if (end < text.size() && DigitsBefore(text, end) == 0) return found(0, end, end + 2);
+  return std::nullopt;
+}
+
+}  // namespace
+
+void ForEachLogLine(const std::string& path, const std::function<void(const LogLine&)>& take) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    throw InputError({path, 0, ""}, "", "is a folder, not a file");
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    throw InputError({path, 0, ""}, "", std::string("cannot be read: ") + std::strerror(errno));
+  }
+  LineCutter lines(take);
+  std::vector<char> buffer(1U << 18U);
+  while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || in.gcount() > 0) {
+    lines.Add({buffer.data(), static_cast<std::size_t>(in.gcount())});
+  }
+  lines.Finish();
+}
+
+void ForEachLogLineOf(std::string_view text, const std::function<void(const LogLine&)>& take) {
+  LineCutter lines(take);
+  lines.Add(text);
+  lines.Finish();
+}
+
+void UnknownLines::Add(const LogLine& line) {
+  constexpr std::size_t kNamed = 3;
+  constexpr std::size_t kShown = 80;
+  if (++count > static_cast<std::int64_t>(kNamed)) return;
+  std::string text = Shortened(Trim(line.text), kShown);
+  for (char& c : text) {
+    if (IsControl(c)) c = ' ';
+  }
+  if (!IsUtf8(text)) {
+    for (char& c : text) {
+      if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+    }
+  }
+  first.push_back({line.number, text});
+}
+
+std::string TakeRank(std::string_view* text) {
+  constexpr int kMostLaunchers = 3;
+  std::string ranks;
+  for (int i = 0; i < kMostLaunchers; ++i) {
+    std::string_view from = *text;
+    while (!from.empty() && IsBlank(from.front())) from.remove_prefix(1);
+    const auto one = OneRank(from);
+    if (!one) break;
+    ranks += (ranks.empty() ? "" : ".") + one->first;
+    *text = one->second;
+  }
+  return ranks;
+}
+
+std::vector<std::string_view> WordsOf(std::string_view text) {
+  std::vector<std::string_view> words;
+  std::size_t at = 0;
+  while ((at = text.find_first_not_of(" \t", at)) != std::string_view::npos) {
+    const std::size_t end = std::min(text.find_first_of(" \t", at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+std::optional<double> NumberOf(std::string_view word) {
+  if (word.empty() || IsBlank(word.front())) return std::nullopt;
+  std::size_t end = 0;
+  std::optional<double> number = NumberFrom(word, 0, &end);
+  if (end != word.size()) number.reset();
+  return number;
+}
+
+std::optional<double> NumberFrom(std::string_view text, std::size_t at, std::size_t* end) {
+  while (at < text.size() && IsBlank(text[at])) ++at;
+  double value = 0;
+  const char* const last = text.data() + text.size();
+  const auto [stopped, error] =
+      std::from_chars(text.data() + std::min(at, text.size()), last, value);
+  if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
+  *end = static_cast<std::size_t>(stopped - text.data());
+  return value;
+}
+
+std::optional<double> NumberUpTo(std::string_view text, std::size_t at, bool blanks) {
+  while (blanks && at > 0 && IsBlank(text[at - 1])) --at;
+  std::size_t begin = at;
+  while (begin > 0 && (IsDigit(text[begin - 1]) || text[begin - 1] == '.')) --begin;
+  // A word that ends in digits is no number.
+  if (begin > 0 && (std::isalpha(static_cast<unsigned char>(text[begin - 1])) != 0 ||
+                    text[begin - 1] == '_' || text[begin - 1] == '-')) {
+    return std::nullopt;
+  }
+  return NumberOf(text.substr(begin, at - begin));
+}
+
+}  // namespace stepcast

@@ -1,0 +1,555 @@
+#include "data/logs/step_log.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "data/record/input_error.h"
+#include "data/values/names.h"
+#include "data/values/size_limits.h"
+
+namespace stepcast {
+namespace {
+
+// ---- The forms.
+
+enum class Side { kBefore, kBeforeAfterBlanks, kAfter };
+enum class How { kPlain, kKeras, kBar, kEndOfRun };
+
+struct Unit {
+  double seconds = 1;  // that one of it is
+  bool is_rate = false;
+};
+constexpr Unit kS{1, false};
+constexpr Unit kMs{1e-3, false};
+constexpr Unit kUs{1e-6, false};
+constexpr Unit kPerS{1, true};
+
+// Instead of a text behind which the counter stands: "450/1000" or "450/ 1000", the last before the
+// number.
+constexpr std::string_view kFraction = "/";
+
+struct Form {
+  StepForm what;
+  std::string_view mark;  // stands beside the number
+  Side side;              // where the number stands, seen from the mark
+  Unit unit;
+  std::string_view also = {};     // stands before the number, or before the mark
+  std::string_view then = {};     // stands behind the number
+  std::string_view counter = {};  // the steps so far stand behind it
+  How how = How::kPlain;
+};
+
+constexpr StepForm Steps(const char* name, LoggedSpan span,
+                         LoggedCount count = LoggedCount::kSteps) {
+  return {name, span, count, std::nullopt};
+}
+constexpr StepForm Samples(const char* name, LoggedSpan span, SamplesOf samples) {
+  return {name, span, LoggedCount::kSteps, samples};
+}
+
+constexpr auto kOne = LoggedSpan::kStep;
+constexpr auto kMean = LoggedSpan::kInterval;
+constexpr auto kSoFar = LoggedSpan::kEpochSoFar;
+constexpr auto kMicro = LoggedCount::kMicroSteps;
+constexpr auto kEither = LoggedCount::kEither;
+
+// The first that a line has is taken; of several in one log, the first name of this table. Each
+// form is that of the program's source or of logs that its users published:
+//   PyTorch    pytorch/examples imagenet/main.py, AverageMeter and ProgressMeter
+//   timm       huggingface/pytorch-image-models train.py
+//   OpenMMLab  open-mmlab/mmcv TextLoggerHook; detectron2 CommonMetricPrinter; torchvision
+//              references MetricLogger: means over some steps
+//   Megatron   NVIDIA/Megatron-LM training_log
+//   DeepSpeed  deepspeed/utils/timer.py ThroughputTimer
+//   fairseq    fairseq/logging/progress_bar.py: updates a second
+//   TensorFlow StepCounterHook; slim's learning.py; the 2016 imagenet example of distributed slim
+//   Keras      keras Progbar: of an epoch so far, its first step left out; a last line with
+//              val_ includes the validation
+//   bars       tqdm's format_meter, as it is and in PyTorch Lightning and Hugging Face's Trainer
+//   Trainer    transformers speed_metrics
+//   MXNet      mxnet.callback.Speedometer
+//   Horovod    examples/*_synthetic_benchmark.py
+//   tf_cnn_benchmarks  tensorflow/benchmarks benchmark_cnn.py
+//   epochs     "Epoch 3 finished in 206.40s": the loops of Raddatz de Matos et al., Performance
+//              Evaluation of Distributed Deep Learning Training on Low-Bandwidth Networks,
+//              tensorflow/train-ctl.py of their companion repository
+constexpr Form kForms[] = {
+    {Steps("PyTorch", kOne, kMicro), "Time", Side::kAfter, kS, ": [", " (", kFraction},
+    {Steps("TensorFlow slim", kOne), "sec/step)", Side::kBeforeAfterBlanks, kS, "step", "",
+     "global step "},
+    {Steps("TensorFlow slim", kOne), "sec/batch)", Side::kBeforeAfterBlanks, kS, "step", "",
+     "step "},
+    {Steps("timm", kOne), " Time: ", Side::kAfter, kS, "[", "s,", kFraction},
+    {Steps("OpenMMLab", kMean, kEither), " time: ", Side::kAfter, kS, "iter: ", "", "iter: "},
+    {Steps("OpenMMLab", kMean, kEither), " time: ", Side::kAfter, kS, "eta: ", "", kFraction},
+    {Steps("Megatron", kMean), "elapsed time per iteration (ms):", Side::kAfter, kMs, "iteration",
+     "", kFraction},
+    {Samples("DeepSpeed", kMean, SamplesOf::kJob), "CurrSamplesPerSec=", Side::kAfter, kPerS, "",
+     "", "global_step="},
+    {Steps("fairseq", kMean), "ups=", Side::kAfter, kPerS, "", "", kFraction},
+    {Steps("fairseq", kMean), "\"ups\": \"", Side::kAfter, kPerS, "", "\"", "\"num_updates\": \""},
+    {Steps("Keras", kSoFar), "us/step", Side::kBefore, kUs, "", "", kFraction, How::kKeras},
+    {Steps("Keras", kSoFar), "ms/step", Side::kBefore, kMs, "", "", kFraction, How::kKeras},
+    {Steps("Keras", kSoFar), "s/step", Side::kBefore, kS, "", "", kFraction, How::kKeras},
+    {Steps("progress bar", kMean, kEither), "it/s", Side::kBefore, kPerS, "", "", kFraction,
+     How::kBar},
+    {Steps("progress bar", kMean, kEither), "s/it", Side::kBefore, kS, "", "", kFraction,
+     How::kBar},
+    {Steps("TensorFlow", kMean), "global_step/sec: ", Side::kAfter, kPerS},
+    {Samples("MXNet", kMean, SamplesOf::kProcess), "Speed: ", Side::kAfter, kPerS, "Batch [",
+     " samples/sec", "Batch ["},
+    {Samples("Horovod", kMean, SamplesOf::kDevice), "img/sec per GPU", Side::kBeforeAfterBlanks,
+     kPerS, "Iter #"},
+    {Samples("tf_cnn_benchmarks", LoggedSpan::kRun, SamplesOf::kJob),
+     "total images/sec: ", Side::kAfter, kPerS},
+    {Samples("tf_cnn_benchmarks' processes", kSoFar, SamplesOf::kProcess),
+     "images/sec: ", Side::kAfter, kPerS, "", " +/-"},
+    {Samples("samples/s", kMean, SamplesOf::kProcess), "samples/sec", Side::kBeforeAfterBlanks,
+     kPerS},
+    {Samples("samples/s", kMean, SamplesOf::kProcess), "samples/s", Side::kBeforeAfterBlanks,
+     kPerS},
+    {Samples("samples/s", kMean, SamplesOf::kProcess), "images/s", Side::kBeforeAfterBlanks, kPerS},
+    {Samples("samples/s", kMean, SamplesOf::kProcess), "imgs/s", Side::kBeforeAfterBlanks, kPerS},
+    {Samples("samples/s", kMean, SamplesOf::kProcess), "img/s", Side::kBeforeAfterBlanks, kPerS},
+    {Steps("Trainer", LoggedSpan::kRun), "'train_steps_per_second': ", Side::kAfter, kPerS, "", "",
+     "", How::kEndOfRun},
+    {Steps("epochs", LoggedSpan::kEpoch), " finished in ", Side::kAfter, kS, "Epoch ", "s"},
+};
+// Of lines that belong to a form and tell no time.
+constexpr std::string_view kWithoutTime[] = {" - ETA: ", "?it/s",   "?s/it",
+                                             "'loss': ", "step = ", "TIME TRAINING:"};
+constexpr std::string_view kOfValidation[] = {"'eval_"};
+
+// Times of one name belong together, in whatever unit a line tells them.
+constexpr std::size_t FirstOfItsName(std::size_t form) {
+  const std::string_view name = kForms[form].what.name;
+  while (form > 0 && kForms[form - 1].what.name == name) --form;
+  return form;
+}
+
+constexpr StepForm kOfPattern = Steps("pattern", kOne, kEither);
+constexpr std::size_t kPattern = std::size(kForms);
+
+// ---- Words.
+
+// The words that tell what a text is of, to the letter but for capitals.
+constexpr std::string_view kValidationWords[] = {
+    "val",     "valid", "validation", "validating", "sanity",    "test",
+    "testing", "eval",  "evaluating", "evaluation", "predicting"};
+constexpr std::string_view kTrainingWords[] = {"epoch",      "epochs", "train",   "training",
+                                               "step",       "steps",  "iter",    "iteration",
+                                               "iterations", "batch",  "batches", "fit"};
+
+bool HasWordOf(std::string_view text, std::span<const std::string_view> words) {
+  std::string word;
+  const auto known = [&] { return std::find(words.begin(), words.end(), word) != words.end(); };
+  for (const char c : text) {
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_') {
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else {
+      if (known()) return true;
+      word.clear();
+    }
+  }
+  return known();
+}
+
+bool Has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// ---- Numbers that count.
+
+struct Fraction {
+  std::int64_t part = 0;
+  std::int64_t whole = 0;
+  std::size_t begin = 0;
+};
+
+constexpr std::int64_t kMostCounted = 1'000'000'000'000;
+
+// The last "450/1000" or "450/ 1000" of a text.
+std::optional<Fraction> LastFraction(std::string_view text) {
+  for (std::size_t slash = text.rfind('/'); slash != std::string_view::npos && slash > 0;
+       slash = text.rfind('/', slash - 1)) {
+    std::size_t begin = slash;
+    while (begin > 0 && std::isdigit(static_cast<unsigned char>(text[begin - 1])) != 0) --begin;
+    const auto part = NumberOf(text.substr(begin, slash - begin));
+    std::size_t end = 0;
+    const auto whole = NumberFrom(text, slash + 1, &end);
+    if (!part || !whole || *whole < *part || *whole > static_cast<double>(kMostCounted)) continue;
+    return Fraction{static_cast<std::int64_t>(*part), static_cast<std::int64_t>(*whole), begin};
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> CounterOf(const Form& form, std::string_view text,
+                                      std::string_view before) {
+  if (form.counter == kFraction) {
+    const auto fraction = LastFraction(before);
+    return fraction ? std::optional(fraction->part) : std::nullopt;
+  }
+  if (form.counter.empty()) return std::nullopt;
+  const std::size_t at = text.find(form.counter);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::size_t end = 0;
+  const auto number = NumberFrom(text, at + form.counter.size(), &end);
+  if (!number || *number < 0 || *number > static_cast<double>(kMostCounted)) return std::nullopt;
+  return static_cast<std::int64_t>(*number);
+}
+
+struct Found {
+  double value = 0;
+  std::size_t at = 0;  // where the number, or a mark before it, begins
+};
+
+std::optional<Found> FindIn(const Form& form, std::string_view text) {
+  // Where a mark stands more often, its number stands at the first few.
+  constexpr int kMostMarks = 4;
+  std::size_t mark = text.find(form.mark);
+  for (int i = 0; i < kMostMarks && mark != std::string_view::npos; ++i) {
+    std::optional<double> value;
+    if (form.side == Side::kAfter) {
+      std::size_t begin = mark + form.mark.size();
+      if (begin < text.size() && text[begin] == '\'') ++begin;
+      std::size_t end = 0;
+      value = NumberFrom(text, begin, &end);
+      if (value && !text.substr(end).starts_with(form.then)) value.reset();
+    } else {
+      value = NumberUpTo(text, mark, form.side == Side::kBeforeAfterBlanks);
+    }
+    if (value && Has(text.substr(0, mark), form.also)) return Found{*value, mark};
+    mark = text.find(form.mark, mark + 1);
+  }
+  return std::nullopt;
+}
+
+// "Epoch 1/5" alone.
+bool IsKerasHeader(std::string_view text) {
+  const std::string_view line = Trim(text);
+  constexpr std::string_view kEpoch = "Epoch ";
+  const auto fraction = LastFraction(line);
+  return line.starts_with(kEpoch) && fraction && fraction->begin == kEpoch.size() &&
+         std::isdigit(static_cast<unsigned char>(line.back())) != 0 && !Has(line, "[");
+}
+
+}  // namespace
+
+struct StepLogReader::Number {
+  std::size_t form = 0;
+  std::string rank;
+  std::int64_t total = 0;
+  double time_s = 0;
+  std::optional<std::int64_t> counter;
+  bool begins = false;  // the first of a bar that has another title than the one before
+  bool last_of_epoch = false;
+  bool with_others = false;
+};
+
+struct StepLogReader::Reading {
+  StepSeries series;
+  std::int64_t done = 0;  // steps before
+  std::optional<std::int64_t> counter;
+  // The mean of an epoch until the epoch is over.
+  std::optional<double> so_far_s;
+  bool so_far_with_others = false;
+  int so_far_line = 0;
+
+  // Counts a time that stands for so many steps, the first of which is the step `begin`.
+  void Count(double time_s, std::int64_t steps, std::int64_t begin, int warm_up, int line) {
+    if (begin < warm_up) {
+      ++series.warm_up;
+      return;
+    }
+    ++series.numbers;
+    series.steps += static_cast<double>(steps);
+    series.sum_s += static_cast<double>(steps) * time_s;
+    if (series.first_line == 0) series.first_line = line;
+    series.last_line = line;
+  }
+  // Ends the epoch of which a mean so far is known.
+  void EndEpoch(int warm_up) {
+    if (!so_far_s) return;
+    const std::int64_t steps = std::max<std::int64_t>(1, counter.value_or(1));
+    const std::int64_t before = series.numbers;
+    Count(*so_far_s, steps, counter ? done : warm_up, warm_up, so_far_line);
+    if (series.numbers > before && so_far_with_others) ++series.with_others;
+    done += steps;
+    so_far_s.reset();
+    counter.reset();
+  }
+};
+
+StepLogReader::StepLogReader(StepLogOptions options) : options_(std::move(options)) {}
+StepLogReader::~StepLogReader() = default;
+
+// Whether a bar is one of training; it says which, and how far it is.
+bool StepLogReader::IsTraining(std::string_view before, Rank* rank, Number* number) {
+  constexpr std::size_t kMostTitles = 1'000;
+  const auto fraction = LastFraction(before);
+  std::size_t end = std::string_view::npos;
+  if (fraction) {
+    end = fraction->begin;
+  } else if (const std::size_t counted = before.find("it ["); counted != std::string_view::npos) {
+    if (const auto count = NumberUpTo(before, counted, false); count && *count <= 1e12) {
+      number->counter = static_cast<std::int64_t>(*count);
+      end = counted;
+      while (end > 0 && std::isdigit(static_cast<unsigned char>(before[end - 1])) != 0) --end;
+    }
+  }
+  std::string_view title = before.substr(0, std::min(end, before.find('[')));
+  if (const std::size_t percent = title.find('%'); percent != std::string_view::npos) {
+    title = title.substr(0, percent);
+    while (!title.empty() && std::isdigit(static_cast<unsigned char>(title.back())) != 0) {
+      title.remove_suffix(1);
+    }
+  }
+  title = Trim(title);
+  if (HasWordOf(title, kValidationWords)) {
+    ++log_.validation;
+    return false;
+  }
+  if (HasWordOf(title, kTrainingWords)) {
+    number->begins = rank->title != title;
+    rank->title = title;
+    return true;
+  }
+  if (std::any_of(title.begin(), title.end(),
+                  [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; })) {
+    UnknownLines named;
+    named.Add({title, 0});
+    const std::string& name = named.first.front().text;
+    if (log_.bars.size() < kMostTitles || log_.bars.count(name) > 0) ++log_.bars[name];
+    return false;
+  }
+  number->total = fraction ? fraction->whole : 0;
+  if (rank->ended) {
+    ++log_.validation;
+    return false;
+  }
+  const std::int64_t at = fraction ? fraction->part : 0;
+  const bool same = number->total == rank->bar_total && at >= rank->bar_at;
+  // A bar that begins before another has ended stands within it.
+  if (!same && rank->bar_at < rank->bar_total) {
+    ++log_.validation;
+    return false;
+  }
+  rank->bar_total = number->total;
+  rank->bar_at = at;
+  return true;
+}
+
+void StepLogReader::Add(const Number& number, const LogLine& line, const std::string& path) {
+  const auto [found, is_new] = series_.try_emplace({number.form, number.rank, number.total});
+  Reading& reading = found->second;
+  if (is_new) {
+    if (series_.size() > kMostLogSeries) {
+      throw InputError({path, line.number, ""}, "", "has a rank or a bar too many",
+                       fmt::format("at most {}", kMostLogSeries));
+    }
+    reading.series.form = number.form == kPattern ? kOfPattern : kForms[number.form].what;
+    reading.series.rank = number.rank;
+    reading.series.total = number.total;
+  }
+  const int warm_up = options_.warm_up;
+  const auto last = reading.counter;
+  const auto counter = number.counter;
+  const bool restarts = counter && last && (*counter < *last || number.begins);
+  switch (reading.series.form.span) {
+    case LoggedSpan::kStep: {
+      // Counters begin at 0 or at 1.
+      const std::int64_t on = !counter ? 1 : last && !restarts ? *counter - *last : *counter + 1;
+      reading.done += on;
+      const std::int64_t before = reading.series.numbers;
+      reading.Count(number.time_s, 1, std::max<std::int64_t>(0, reading.done - 1), warm_up,
+                    line.number);
+      if (reading.series.numbers > before) {
+        if (++single_steps_ > kMostLoggedSteps) {
+          throw InputError({path, line.number, ""}, "", "is one step too many",
+                           fmt::format("at most {} of one log", kMostLoggedSteps));
+        }
+        reading.series.step_s.push_back(number.time_s);
+      }
+      break;
+    }
+    case LoggedSpan::kInterval: {
+      if (!counter) {
+        // How many steps it stands for is not told: the first has the warm-up.
+        reading.Count(number.time_s, 1, reading.done == 0 ? 0 : warm_up, warm_up, line.number);
+        reading.done = 1;
+        break;
+      }
+      const std::int64_t on = last && !restarts ? *counter - *last : *counter;
+      if (on <= 0) break;  // the line was written anew
+      reading.Count(number.time_s, on, reading.done, warm_up, line.number);
+      reading.done += on;
+      break;
+    }
+    case LoggedSpan::kEpochSoFar:
+      if (restarts) reading.EndEpoch(warm_up);
+      reading.so_far_s = number.time_s;
+      reading.so_far_with_others = number.with_others;
+      reading.so_far_line = line.number;
+      reading.counter = counter;
+      if (number.last_of_epoch) reading.EndEpoch(warm_up);
+      return;
+    case LoggedSpan::kRun:
+      reading.Count(number.time_s, 1, warm_up, warm_up, line.number);
+      break;
+    case LoggedSpan::kEpoch:
+      reading.Count(number.time_s, 1, reading.done == 0 ? 0 : warm_up, warm_up, line.number);
+      reading.done = 1;
+      break;
+  }
+  reading.counter = counter;
+}
+
+void StepLogReader::Take(const LogLine& line, const std::string& path) {
+  std::string_view text = line.text;
+  Number number;
+  number.rank = TakeRank(&text);
+  if (options_.pattern) {
+    const auto time = options_.pattern(std::string(text));
+    if (!time) return log_.unknown.Add(line);
+    number.form = kPattern;
+    number.time_s = *time;
+    return Add(number, line, path);
+  }
+  const auto has_one_of = [&](std::span<const std::string_view> parts) {
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](std::string_view part) { return Has(text, part); });
+  };
+  if (IsKerasHeader(text)) {
+    ranks_[number.rank].fits = true;
+    ++log_.without_time;
+    return;
+  }
+  for (std::size_t i = 0; i < std::size(kForms); ++i) {
+    const Form& form = kForms[i];
+    const auto found = FindIn(form, text);
+    if (!found) continue;
+    number.form = FirstOfItsName(i);
+    const std::string_view before = text.substr(0, found->at);
+    number.counter = CounterOf(form, text, before);
+    if (form.how == How::kPlain && HasWordOf(before, kValidationWords)) {
+      ++log_.validation;
+      return;
+    }
+    if (form.how != How::kPlain) {
+      if (ranks_.size() > kMostLogSeries) {
+        throw InputError({path, line.number, ""}, "", "has a rank too many",
+                         fmt::format("at most {}", kMostLogSeries));
+      }
+      Rank& rank = ranks_[number.rank];
+      if (form.how == How::kBar && !IsTraining(before, &rank, &number)) return;
+      if (form.how == How::kEndOfRun) rank.ended = true;
+      if (form.how == How::kKeras) {
+        if (!rank.fits) {
+          ++log_.validation;
+          return;
+        }
+        const auto fraction = LastFraction(before);
+        number.last_of_epoch = fraction && fraction->part == fraction->whole;
+        if (number.last_of_epoch) rank.fits = false;
+        number.with_others = Has(text, " val_");
+      }
+    }
+    if (found->value <= 0) {
+      ++log_.without_time;
+      return;
+    }
+    number.time_s = form.unit.is_rate ? 1 / found->value : found->value * form.unit.seconds;
+    return Add(number, line, path);
+  }
+  if (has_one_of(kOfValidation)) {
+    ++log_.validation;
+  } else if (has_one_of(kWithoutTime)) {
+    ++log_.without_time;
+  } else {
+    log_.unknown.Add(line);
+  }
+}
+
+StepLog StepLogReader::Finish() {
+  for (auto& [key, reading] : series_) {
+    reading.EndEpoch(options_.warm_up);
+    log_.series.push_back(std::move(reading.series));
+  }
+  series_.clear();
+  return std::move(log_);
+}
+
+StepLog ReadStepLog(const std::string& path, const StepLogOptions& options) {
+  StepLogReader reader(options);
+  ForEachLogLine(path, [&](const LogLine& line) { reader.Take(line, path); });
+  return reader.Finish();
+}
+
+std::vector<std::string> StepFormNames() {
+  std::vector<std::string> names;
+  for (const Form& form : kForms) {
+    if (names.empty() || names.back() != form.what.name) names.emplace_back(form.what.name);
+  }
+  return names;
+}
+
+LoggedSteps ChooseSteps(const StepLog& log, const StepChoice& choice, const std::string& path) {
+  std::vector<std::string> names;
+  for (const StepSeries& series : log.series) {
+    if (names.empty() || names.back() != series.form.name) names.emplace_back(series.form.name);
+  }
+  if (names.empty()) {
+    throw InputError({path, 0, ""}, "", "tells no time of a training step that is known here",
+                     fmt::format("--pattern, or a log of {}", fmt::join(StepFormNames(), ", ")));
+  }
+  if (!choice.form.empty() && std::count(names.begin(), names.end(), choice.form) == 0) {
+    throw InputError({path, 0, "--form"}, choice.form, "is no form that the log has",
+                     fmt::format("{}", fmt::join(names, ", ")));
+  }
+  LoggedSteps chosen;
+  const std::string name = choice.form.empty() ? names.front() : choice.form;
+  for (const std::string& other : names) {
+    if (other != name) chosen.others.push_back(other);
+  }
+  // Bars with a title are all of training.
+  std::set<std::int64_t> totals;
+  for (const StepSeries& series : log.series) {
+    if (series.form.name == name) totals.insert(series.total);
+  }
+  std::int64_t total = *totals.begin();
+  if (choice.bar_steps > 0) total = choice.bar_steps;
+  if (totals.count(total) == 0 || (total > 0 && choice.bar_steps == 0 && totals.size() > 1)) {
+    throw InputError({path, 0, "--bar"}, choice.bar_steps > 0 ? std::to_string(total) : "",
+                     "does not say which bar is the training's",
+                     fmt::format("one of {} steps", fmt::join(totals, ", ")));
+  }
+  double sum_s = 0;
+  for (const StepSeries& series : log.series) {
+    if (series.form.name != name || series.total != total) continue;
+    chosen.form = series.form;
+    chosen.numbers += series.numbers;
+    chosen.warm_up += series.warm_up;
+    chosen.with_others += series.with_others;
+    chosen.steps += series.steps;
+    sum_s += series.sum_s;
+    chosen.step_s.insert(chosen.step_s.end(), series.step_s.begin(), series.step_s.end());
+    chosen.ranks.push_back(series);
+  }
+  if (chosen.numbers == 0) {
+    throw InputError({path, 0, "--warm-up"}, "",
+                     fmt::format("leaves none of {} numbers of {}", chosen.warm_up, name),
+                     "fewer steps of warm-up, as --warm-up 0");
+  }
+  chosen.mean_s = sum_s / chosen.steps;
+  std::sort(chosen.step_s.begin(), chosen.step_s.end());
+  return chosen;
+}
+
+}  // namespace stepcast

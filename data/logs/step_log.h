@@ -1,0 +1,132 @@
+// How long steps took, out of what a training printed.
+//
+// The forms that are known stand in one table (step_log.cc), each with what its number means: the
+// time of one step, the mean of the steps since the number before, the mean of an epoch so far, of
+// the whole run, or the time of an epoch. Lines of validation, and bars that are not of training,
+// are told apart by their words; a number whose steps begin within the warm-up is not counted.
+//
+// The time t of a step is the mean over what is counted, weighted by the steps w that a number
+// stands for (1 where a log does not tell):  t = sum(w t) / sum(w).
+// Rates are times: 1 / rate. Quantiles exist where the log tells of single steps.
+#ifndef STEPCAST_DATA_LOGS_STEP_LOG_H_
+#define STEPCAST_DATA_LOGS_STEP_LOG_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "data/logs/log_lines.h"
+
+namespace stepcast {
+
+// What a number of a log tells of.
+enum class LoggedSpan { kStep, kInterval, kEpochSoFar, kRun, kEpoch };
+// Whose samples a throughput counts: the job's, one device's, or those of the process that prints.
+enum class SamplesOf { kJob, kDevice, kProcess };
+// What a log calls a step: an optimizer's, a micro-step, or it depends on the training.
+enum class LoggedCount { kSteps, kMicroSteps, kEither };
+
+struct StepForm {
+  const char* name = nullptr;  // whose logs have it
+  LoggedSpan span = LoggedSpan::kStep;
+  LoggedCount count = LoggedCount::kSteps;
+  std::optional<SamplesOf> samples;  // times are of a sample
+};
+
+// The numbers of one form, rank and bar.
+struct StepSeries {
+  StepForm form;
+  std::string rank;        // empty where nothing tells
+  std::int64_t total = 0;  // steps of the bar, of one without a title; 0 for none
+  std::int64_t numbers = 0;
+  std::int64_t warm_up = 0;      // numbers that are left out
+  std::int64_t with_others = 0;  // numbers counted that include validation
+  double steps = 0;              // that the counted numbers stand for
+  double sum_s = 0;              // of the steps' times
+  std::vector<double> step_s;    // of single steps, in the order of the log
+  int first_line = 0;            // of those that are counted
+  int last_line = 0;
+
+  double mean_s() const { return sum_s / steps; }
+};
+
+struct StepLog {
+  std::vector<StepSeries> series;            // that have numbers, in the order of the table
+  std::int64_t validation = 0;               // lines of it
+  std::int64_t without_time = 0;             // known lines that tell no time
+  std::map<std::string, std::int64_t> bars;  // that are neither training nor validation, by title
+  UnknownLines unknown;
+};
+
+struct StepLogOptions {
+  int warm_up = 20;  // steps
+  // Instead of the forms: the time of a step in a line, if it has one.
+  std::function<std::optional<double>(const std::string&)> pattern;
+};
+
+// Takes a log line by line.
+class StepLogReader {
+ public:
+  explicit StepLogReader(StepLogOptions options);
+
+  // Throws InputError, which names `path` and the line, beyond kMostLoggedSteps single steps or
+  // kMostLogSeries series.
+  void Take(const LogLine& line, const std::string& path);
+  StepLog Finish();
+  ~StepLogReader();
+
+ private:
+  struct Reading;  // a series, and how far it has come
+  struct Rank {
+    std::int64_t bar_total = 0;  // of the bar without a title that was seen last
+    std::int64_t bar_at = 0;
+    std::string title;   // of the bar with one that was seen last
+    bool fits = false;   // Keras: behind "Epoch 1/5", before the last step of the epoch
+    bool ended = false;  // the training itself
+  };
+  using Key = std::tuple<std::size_t, std::string, std::int64_t>;  // form, rank, total
+  struct Number;
+
+  bool IsTraining(std::string_view before, Rank* rank, Number* number);
+  void Add(const Number& number, const LogLine& line, const std::string& path);
+
+  StepLogOptions options_;
+  StepLog log_;
+  std::map<Key, Reading> series_;
+  std::map<std::string, Rank> ranks_;
+  std::int64_t single_steps_ = 0;
+};
+
+StepLog ReadStepLog(const std::string& path, const StepLogOptions& options);
+// The names of the forms, each once, in the order of the table.
+std::vector<std::string> StepFormNames();
+
+// What is taken of a log that has more than one form or bar.
+struct StepChoice {
+  std::string form;            // empty: the first of the table that the log has
+  std::int64_t bar_steps = 0;  // of a bar without a title; 0: the only one
+};
+
+struct LoggedSteps {
+  StepForm form;
+  std::vector<StepSeries> ranks;    // one a rank
+  std::vector<std::string> others;  // forms that the log has besides
+  std::int64_t numbers = 0;
+  std::int64_t warm_up = 0;
+  std::int64_t with_others = 0;
+  double steps = 0;
+  double mean_s = 0;           // of a sample, where form.samples says so
+  std::vector<double> step_s;  // of single steps, the least first
+};
+
+// Throws InputError, which names `path`, where the log has no times of steps, only those of a
+// warm-up, or several bars of which none is chosen.
+LoggedSteps ChooseSteps(const StepLog& log, const StepChoice& choice, const std::string& path);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_LOGS_STEP_LOG_H_

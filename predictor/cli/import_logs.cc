@@ -1,0 +1,691 @@
+#include "predictor/cli/import_logs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "data/io/runs.h"
+#include "data/io/text_file.h"
+#include "data/logs/collective_log.h"
+#include "data/logs/guess.h"
+#include "data/logs/link_log.h"
+#include "data/logs/step_log.h"
+#include "data/plan/check.h"
+#include "data/plan/check_spread.h"
+#include "data/plan/limits.h"
+#include "data/values/device_name.h"
+#include "data/values/numbers.h"
+#include "data/values/placement.h"
+#include "data/values/quantile.h"
+#include "data/values/size_limits.h"
+#include "microbench/script/step_pattern.h"
+#include "predictor/cli/import.h"
+
+namespace stepcast::cli {
+namespace {
+
+constexpr const char* kLogOptions[] = {"pattern", "warm-up",         "form",       "bar",
+                                       "counts",  "steps-per-epoch", "samples-of", "at-least"};
+
+// ---- What all of them say.
+
+std::string FileName(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+Json UnknownJson(const UnknownLines& unknown) {
+  Json first = Json::array();
+  for (const UnknownLines::Line& line : unknown.first) {
+    first.push_back({{"line", line.number}, {"text", line.text}});
+  }
+  return {{"lines", unknown.count}, {"first", first}};
+}
+
+std::string UnknownNotes(const std::string& path, const UnknownLines& unknown, const Style& style) {
+  if (unknown.count == 0) return "";
+  std::string out = NoteLine(fmt::format("{} line{} of {} not understood, the first of them:",
+                                         FormatCount(static_cast<double>(unknown.count)),
+                                         unknown.count == 1 ? "" : "s", FileName(path)),
+                             style, TerminalWidth());
+  for (const UnknownLines::Line& line : unknown.first) {
+    out += fmt::format("    {}: {}\n", line.number, line.text);
+  }
+  return out;
+}
+
+// Where notes go that are not what is written.
+void PrintNotes(const Arguments& args, const std::string& notes) {
+  if (args.Has("json")) return;
+  std::fputs(notes.c_str(), stderr);
+}
+
+std::string Quoted(const std::string& text) { return Json(text).dump(); }
+
+// ---- Facts of a link.
+
+struct LinkFile {
+  std::string path;
+  LinkLog log;
+};
+
+std::string ValueText(double value, LinkUnit unit) {
+  switch (unit) {
+    case LinkUnit::kRate:
+      return FormatRate(MegabitsPerSecond(value / 1e6));
+    case LinkUnit::kTime:
+      return FormatDuration(Seconds(value));
+    case LinkUnit::kSize:
+      return FormatSizeExact(Bytes(value));
+    case LinkUnit::kCount:
+      return FormatCount(value);
+  }
+  return "";
+}
+
+const char* UnitSuffix(LinkUnit unit) {
+  switch (unit) {
+    case LinkUnit::kRate:
+      return "_bit_per_s";
+    case LinkUnit::kTime:
+      return "_s";
+    case LinkUnit::kSize:
+      return "_bytes";
+    case LinkUnit::kCount:
+      return "";
+  }
+  return "";
+}
+
+// A fact as a cluster file states it, and as JSON does.
+std::string FactText(const DataRate<>& rate) {
+  return fmt::format("\"{:.6g} Mbit/s\"", rate.in(kMegabitsPerSecond));
+}
+std::string FactText(const Duration<>& time) {
+  return fmt::format("\"{:.6g} ms\"", time.in(kMilliseconds));
+}
+std::string FactText(double share) { return fmt::format("{:.6g}", share); }
+std::string FactText(CongestionControl control) { return NameOf(control); }
+std::string FactText(Transport transport) { return NameOf(transport); }
+std::pair<const char*, Json> FactJson(const DataRate<>& rate) {
+  return {"_bit_per_s", rate.in(kMegabitsPerSecond)*1e6};
+}
+std::pair<const char*, Json> FactJson(const Duration<>& time) { return {"_s", time.si()}; }
+std::pair<const char*, Json> FactJson(double share) { return {"", share}; }
+std::pair<const char*, Json> FactJson(CongestionControl control) { return {"", NameOf(control)}; }
+std::pair<const char*, Json> FactJson(Transport transport) { return {"", NameOf(transport)}; }
+
+int DeliverLink(const Arguments& args, const std::vector<LinkFile>& files) {
+  std::string facts;
+  std::string sources;
+  std::string remarks;
+  std::string flags;
+  std::string notes;
+  Json link = Json::object();
+  Json findings = Json::array();
+  Json all_flags = Json::array();
+  Json unknown = Json::array();
+  std::map<std::string, std::string> stated;  // facts, by the file that states them
+  for (const auto& [path, log] : files) {
+    const std::string file = FileName(path);
+    LinkFacts::ForEach([&](const char* name, auto fact) {
+      if (!(log.link.*fact)) return;
+      if (const auto [other, is_new] = stated.emplace(name, file); !is_new) {
+        throw InputError({path, 0, name}, "", "is stated by " + other->second + " too",
+                         "each fact by one file");
+      }
+      const std::string source = fmt::format("{} ({}), {}", file, log.tool, log.sources.at(name));
+      facts += fmt::format("  {}: {}\n", name, FactText(*(log.link.*fact)));
+      sources += fmt::format("  link.{}: {}\n", name, Quoted(source));
+      const auto [suffix, value] = FactJson(*(log.link.*fact));
+      link[std::string(name) + suffix] = {{"value", value}, {"source", source}};
+    });
+    for (const LinkFinding& f : log.findings) {
+      remarks +=
+          fmt::format("# {}: {} ({}, {})\n", f.what, ValueText(f.value, f.unit), file, f.from);
+      findings.push_back({{"name", f.name + UnitSuffix(f.unit)},
+                          {"value", CountJson(f.value)},
+                          {"what", f.what},
+                          {"source", fmt::format("{}, {}", file, f.from)}});
+    }
+    for (const std::string& remark : log.remarks)
+      remarks += fmt::format("# {}: {}\n", file, remark);
+    for (const std::string& flag : log.flags) {
+      flags += " " + flag;
+      all_flags.push_back(flag);
+    }
+    notes += UnknownNotes(path, log.unknown, DetectStyle());
+    unknown.push_back({{"file", path}, {"unknown", UnknownJson(log.unknown)}});
+  }
+  std::string text;
+  if (!facts.empty()) text += "link:\n" + facts + "sources:\n" + sources;
+  text += remarks;
+  if (!flags.empty()) text += "# stepcast diagnose ..." + flags + "\n";
+  const Json json = {
+      {"link", link}, {"measured", findings}, {"diagnose", all_flags}, {"files", unknown}};
+  if (args.Has("json") && !args.Has("output")) {
+    PrintJson(json);
+    return kDone;
+  }
+  PrintNotes(args, notes);
+  return Deliver(args, text, kMostYamlBytes, "facts of a link", json);
+}
+
+// ---- Benchmarks of collectives.
+
+// Smaller messages show what starts a call, which the exchange of a training hardly has.
+constexpr double kLeastMessageBytes = 4096;
+// Of a plan without --bucket.
+constexpr double kUsualBucketBytes = 25.0 * 1024 * 1024;
+
+struct CollectiveTarget {
+  Library library;
+  Cluster cluster;
+  bool has_cluster = false;
+};
+
+CollectiveTarget ReadCollectiveTarget(const Arguments& args) {
+  CollectiveTarget target;
+  if (args.Has("cluster")) {
+    target.cluster = target.library.LoadCluster(args.Text("cluster"));
+    target.has_cluster = true;
+  }
+  return target;
+}
+
+std::string DeviceOf(const Arguments& args, const CollectiveTarget& target,
+                     const std::string& logged, const std::string& path) {
+  std::string device = args.Has("device")   ? args.Text("device")
+                       : target.has_cluster ? target.cluster.device
+                                            : logged;
+  if (device.empty()) {
+    throw InputError(OptionPlace("device"), "",
+                     "is required, or --cluster: " + FileName(path) + " names no device",
+                     "the device of a rank, or cpu");
+  }
+  return target.library.CanonicalDevice(CheckedName(device, OptionPlace("device")), target.cluster);
+}
+
+// The runs of a table of all-reduces; how many of its rows are too small goes into `small`.
+std::vector<Run> RunsOf(const Arguments& args, const CollectiveTarget& target,
+                        const CollectiveTable& table, const std::string& path, double least,
+                        std::int64_t* small) {
+  Target plain;
+  plain.cluster = target.cluster;
+  Plan plan = ReadPlan(args, plain);
+  if (!args.Has("placement") && !args.Has("workers") && !args.Has("hosts")) {
+    if (table.placement.empty()) {
+      throw InputError(OptionPlace("placement"), "",
+                       "is required: " + FileName(path) + " does not say where the ranks are",
+                       "the ranks of each node, as 1-1 or 8-8");
+    }
+    plan.placement = table.placement;
+  }
+  if (!table.placement.empty() && plan.workers() != Workers(table.placement)) {
+    throw InputError(OptionPlace("placement"), FormatPlacement(plan.placement),
+                     fmt::format("has other ranks than {}", FileName(path)),
+                     fmt::format("{} in all", Workers(table.placement)));
+  }
+  if (plan.local_batch == 0) plan.local_batch = 1;
+  const std::string device = DeviceOf(args, target, table.device, path);
+  std::vector<Run> runs;
+  if (plan.workers() < 2) return runs;
+  for (const CollectiveRow& row : table.rows) {
+    if (row.bytes < least) {
+      ++*small;
+      continue;
+    }
+    Run run;
+    run.workload = fmt::format("message_{:.0f}", row.bytes);
+    run.device = device;
+    run.plan = plan;
+    // A call is one message, whatever a bucket holds.
+    if (!run.plan.bucket && row.bytes > kUsualBucketBytes) run.plan.bucket = Bytes(row.bytes);
+    const bool in_place = row.in_place_s.has_value();
+    run.step_time = Seconds(in_place ? *row.in_place_s : *row.out_of_place_s);
+    run.source =
+        fmt::format("{} line {}: {}{}", FileName(path), row.line,
+                    table.name.empty() ? "nccl-tests" : table.name, in_place ? ", in place" : "");
+    run.place = {path, row.line, ""};
+    CheckPlan(run.plan);
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+// What two ranks on two nodes tell of the link between them.
+LinkLog LinkOf(const CollectiveLog& log) {
+  LinkLog link;
+  link.tool = "OSU micro-benchmarks";
+  link.unknown = log.unknown;
+  for (const CollectiveTable& table : log.tables) {
+    if (table.rows.empty()) continue;
+    const auto least = std::min_element(
+        table.rows.begin(), table.rows.end(),
+        [](const CollectiveRow& a, const CollectiveRow& b) { return a.bytes < b.bytes; });
+    const auto from = [&](int line) { return fmt::format("line {}: {}", line, table.name); };
+    if (table.kind == CollectiveKind::kLatency && !link.link.rtt) {
+      // One way, of what the library adds too.
+      const double rtt = 2 * *least->out_of_place_s;
+      link.link.rtt = Seconds(rtt);
+      link.sources["rtt"] =
+          from(least->line) + fmt::format(", twice the latency of {:.0f} bytes", least->bytes);
+      link.flags.push_back(fmt::format("--ping \"{:.6g} us\"", rtt * 1e6));
+    } else if (table.kind == CollectiveKind::kBandwidth) {
+      const auto most = std::max_element(table.rows.begin(), table.rows.end(),
+                                         [](const CollectiveRow& a, const CollectiveRow& b) {
+                                           return *a.bytes_per_s < *b.bytes_per_s;
+                                         });
+      link.findings.push_back({"bandwidth", *most->bytes_per_s * 8, LinkUnit::kRate,
+                               fmt::format("the most, with messages of {:.0f} bytes", most->bytes),
+                               from(most->line)});
+    } else {
+      link.remarks.push_back(fmt::format("{} tells nothing of a link alone", table.name));
+    }
+  }
+  return link;
+}
+
+Json TablesJson(const std::vector<CollectiveTable>& tables) {
+  Json all = Json::array();
+  for (const CollectiveTable& table : tables) {
+    Json rows = Json::array();
+    for (const CollectiveRow& row : table.rows) {
+      rows.push_back({{"bytes", CountJson(row.bytes)},
+                      {"out_of_place_s", NumberJson(row.out_of_place_s)},
+                      {"in_place_s", NumberJson(row.in_place_s)},
+                      {"bytes_per_s", NumberJson(row.bytes_per_s)},
+                      {"bus_bytes_per_s", NumberJson(row.bus_bytes_per_s)},
+                      {"line", row.line}});
+    }
+    all.push_back({{"benchmark", table.name.empty() ? Json(nullptr) : Json(table.name)},
+                   {"line", table.line},
+                   {"placement", table.placement.empty() ? Json(nullptr)
+                                                         : Json(FormatPlacement(table.placement))},
+                   {"hosts", table.hosts},
+                   {"device", table.device.empty() ? Json(nullptr) : Json(table.device)},
+                   {"wrong_results", table.wrong},
+                   {"rows", rows}});
+  }
+  return all;
+}
+
+// ---- Steps of a training.
+
+constexpr const char* kSamplesOfNames[] = {"job", "device", "node"};
+constexpr const char* kCountNames[] = {"steps", "micro-steps"};
+constexpr int kMostWarmUp = 1'000'000'000;
+
+std::string SpanText(LoggedSpan span) {
+  switch (span) {
+    case LoggedSpan::kStep:
+      return "times of single steps";
+    case LoggedSpan::kInterval:
+      return "means over the steps between two lines";
+    case LoggedSpan::kEpochSoFar:
+      return "means of epochs";
+    case LoggedSpan::kRun:
+      return "the mean of the whole run";
+    case LoggedSpan::kEpoch:
+      return "times of epochs";
+  }
+  return "";
+}
+
+// Samples of what a throughput counts, in one optimizer step.
+double SamplesPerStep(const Arguments& args, SamplesOf counted, const Plan& plan) {
+  RequireBatch(plan);
+  const double device = static_cast<double>(plan.local_batch) * plan.accumulation_steps;
+  if (plan.workers() == 1 || counted == SamplesOf::kDevice) return device;
+  if (counted == SamplesOf::kJob) return plan.global_batch();
+  if (!args.Has("samples-of")) {
+    throw InputError(OptionPlace("samples-of"), "",
+                     "is required: the log does not say whose samples its throughput counts",
+                     fmt::format("{}", fmt::join(kSamplesOfNames, ", ")));
+  }
+  const int whose = ReadChoice<int>(args, "samples-of", kSamplesOfNames, 0);
+  if (whose == 0) return plan.global_batch();
+  if (whose == 1) return device;
+  const int devices = plan.placement.front();
+  if (std::any_of(plan.placement.begin(), plan.placement.end(),
+                  [&](int d) { return d != devices; })) {
+    throw InputError(OptionPlace("samples-of"), "node", "is not the same on all nodes",
+                     "job or device, or a placement of equal nodes");
+  }
+  return device * devices;
+}
+
+// What a number of the log has to be multiplied by to be a step's time.
+double StepsTimeFactor(const Arguments& args, const StepForm& form, const Plan& plan) {
+  if (form.samples) return SamplesPerStep(args, *form.samples, plan);
+  if (form.span == LoggedSpan::kEpoch) {
+    if (!args.Has("steps-per-epoch")) {
+      throw InputError(OptionPlace("steps-per-epoch"), "",
+                       "is required: the log tells times of epochs", "optimizer steps of an epoch");
+    }
+    return 1.0 / ParseInteger(args.Text("steps-per-epoch"), OptionPlace("steps-per-epoch"), 1,
+                              kMostWarmUp);
+  }
+  if (plan.accumulation_steps == 1) return 1;
+  if (form.count == LoggedCount::kEither && !args.Has("counts")) {
+    throw InputError(OptionPlace("counts"), "",
+                     "is required with --accumulation: the log does not say which steps it counts",
+                     fmt::format("{}", fmt::join(kCountNames, ", ")));
+  }
+  const bool micro = args.Has("counts") ? ReadChoice<int>(args, "counts", kCountNames, 0) == 1
+                                        : form.count == LoggedCount::kMicroSteps;
+  return micro ? plan.accumulation_steps : 1;
+}
+
+// Fewer steps tell little of how they scatter.
+constexpr std::size_t kStepsOfASpread = 10;
+
+}  // namespace
+
+void AddLogOptions(po::options_description* options) {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  options->add_options()("guess", text("FILE"), "say what a file is, and what reads it")(
+      "pattern", text("R"),
+      "steps: where a step's time stands, as \"step (?<ms>[0-9.]+) ms\", instead of known forms")(
+      "warm-up", text("N"), "steps: first steps that are left out (20)")(
+      "form", text("NAME"), "steps: of a log that has several forms, which to take")(
+      "bar", text("N"), "steps: of progress bars without titles, the steps of the training's")(
+      "counts", text("WHAT"), "steps: what a log with --accumulation counts: steps or micro-steps")(
+      "steps-per-epoch", text("N"), "steps: of a log that tells times of epochs")(
+      "samples-of", text("WHO"), "steps: whose samples a throughput counts: job, device or node")(
+      "at-least", text("SIZE"), "nccl-tests, osu: the smallest message that is taken (4 KiB)");
+}
+
+void RefuseLogOptions(const Arguments& args, const std::string& kind) {
+  for (const char* option : kLogOptions) Refuse(args, kind, option);
+}
+
+int ImportLink(const Arguments& args, const std::string& kind,
+               const std::vector<std::string>& files) {
+  AllowOnly(args, kind, {});
+  std::vector<LinkFile> read;
+  for (const std::string& path : files) {
+    read.push_back({path, kind == "iperf3"    ? ReadIperf3(path)
+                          : kind == "ping"    ? ReadPing(path)
+                          : kind == "ethtool" ? ReadEthtool(path)
+                                              : ReadSs(path)});
+  }
+  return DeliverLink(args, read);
+}
+
+int ImportCollectives(const Arguments& args, const std::string& kind,
+                      const std::vector<std::string>& files) {
+  for (const char* option : kLogOptions) {
+    if (std::string(option) != "at-least") Refuse(args, kind, option);
+  }
+  for (const char* option : {"dim", "steps", "address", "filter", "flows", "workload",
+                             "workload-file", "profile", "precision", "optimizer"}) {
+    Refuse(args, kind, option);
+  }
+  const CollectiveTarget target = ReadCollectiveTarget(args);
+  const double least =
+      args.Has("at-least")
+          ? ParseDataSize(args.Text("at-least"), OptionPlace("at-least")).in(kBytes)
+          : kLeastMessageBytes;
+  std::vector<Run> runs;
+  std::vector<LinkFile> links;
+  std::int64_t small = 0;
+  std::int64_t wrong = 0;
+  std::vector<std::string> others;
+  std::string notes;
+  Json tables = Json::array();
+  Json unknown = Json::array();
+  const Style style = DetectStyle();
+  for (const std::string& path : files) {
+    const CollectiveLog log = kind == "osu" ? ReadOsuBenchmarks(path) : ReadNcclTests(path);
+    bool is_link = false;
+    for (const CollectiveTable& table : log.tables) {
+      wrong += table.wrong;
+      if (table.kind == CollectiveKind::kAllreduce) {
+        std::vector<Run> more = RunsOf(args, target, table, path, least, &small);
+        runs.insert(runs.end(), std::make_move_iterator(more.begin()),
+                    std::make_move_iterator(more.end()));
+      } else if (table.kind == CollectiveKind::kOther) {
+        others.push_back(table.name.empty() ? fmt::format("the table at line {}", table.line)
+                                            : table.name);
+      } else {
+        is_link = true;
+      }
+    }
+    if (is_link) links.push_back({path, LinkOf(log)});
+    notes += UnknownNotes(path, log.unknown, style);
+    for (const Json& table : TablesJson(log.tables)) tables.push_back(table);
+    unknown.push_back({{"file", path}, {"unknown", UnknownJson(log.unknown)}});
+  }
+  if (runs.empty() && !links.empty()) return DeliverLink(args, links);
+  const auto note = [&](const std::string& text) {
+    notes += NoteLine(text, style, TerminalWidth());
+  };
+  if (small > 0) {
+    note(fmt::format("{} messages below {} are left out: --at-least says where to begin", small,
+                     FormatSize(Bytes(least))));
+  }
+  if (wrong > 0) note(fmt::format("{} rows with wrong results are left out", wrong));
+  if (!others.empty()) {
+    note(fmt::format("no run stands for {}: all-reduces alone do", fmt::join(others, ", ")));
+  }
+  const Json json = {{"runs", runs.size()}, {"small", small},   {"wrong_results", wrong},
+                     {"others", others},    {"tables", tables}, {"files", unknown}};
+  if (args.Has("json") && !args.Has("output")) {
+    PrintJson(json);
+    return kDone;
+  }
+  if (runs.empty()) {
+    throw InputError({files.front(), 0, ""}, "", "has no all-reduce between two ranks or more",
+                     "all_reduce_perf or osu_allreduce, and messages of --at-least");
+  }
+  PrintNotes(args, notes);
+  return Deliver(args, FormatRuns(runs), kMostCsvBytes,
+                 fmt::format("{} runs", FormatCount(static_cast<double>(runs.size()))), json);
+}
+
+int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
+  for (const char* option : {"dim", "steps", "address", "filter", "flows", "profile", "precision",
+                             "optimizer", "at-least"}) {
+    Refuse(args, "steps", option);
+  }
+  StepLogOptions options;
+  if (args.Has("warm-up")) {
+    options.warm_up = ParseInteger(args.Text("warm-up"), OptionPlace("warm-up"), 0, kMostWarmUp);
+  }
+  std::optional<script::StepPattern> pattern;
+  if (args.Has("pattern")) {
+    pattern.emplace(args.Text("pattern"), OptionPlace("pattern"));
+    options.pattern = [&](const std::string& line) { return pattern->Find(line); };
+  }
+  StepChoice choice;
+  if (args.Has("form")) choice.form = args.Text("form");
+  if (args.Has("bar")) {
+    choice.bar_steps = ParseInteger(args.Text("bar"), OptionPlace("bar"), 1, kMostWarmUp);
+  }
+  RequireOne(files, "steps");
+  const std::string& path = files.front();
+  const StepLog log = ReadStepLog(path, options);
+  const LoggedSteps steps = ChooseSteps(log, choice, path);
+
+  Target target;
+  const bool writes = args.Has("output");
+  if (args.Has("workload") || writes) {
+    if (!args.Has("cluster")) args.Required("device");
+    target = ReadTarget(args, "", false);
+  } else if (args.Has("cluster")) {
+    target.cluster = target.library.LoadCluster(args.Text("cluster"));
+  }
+  Plan plan = ReadPlan(args, target);
+  if (plan.workers() == 1 && !args.Has("strategy")) plan.strategy = Strategy::kNone;
+  const double factor = StepsTimeFactor(args, steps.form, plan);
+  Run run;
+  run.plan = plan;
+  run.step_time = Seconds(steps.mean_s * factor);
+  const bool single = steps.form.span == LoggedSpan::kStep &&
+                      (plan.accumulation_steps == 1 || factor == 1) &&
+                      steps.step_s.size() >= kStepsOfASpread;
+  if (single) {
+    run.spread.p50 = Seconds(Quantile(steps.step_s, 0.5) * factor);
+    run.spread.p95 = Seconds(Quantile(steps.step_s, 0.95) * factor);
+    run.spread.p99 = Seconds(Quantile(steps.step_s, 0.99) * factor);
+  }
+  int first = 0;
+  int last = 0;
+  for (const StepSeries& series : steps.ranks) {
+    if (series.first_line > 0 && (first == 0 || series.first_line < first)) {
+      first = series.first_line;
+    }
+    last = std::max(last, series.last_line);
+  }
+  const std::string what =
+      fmt::format("{} {}", FormatCount(static_cast<double>(steps.numbers)),
+                  steps.form.span == LoggedSpan::kStep ? "times of single steps"
+                                                       : "numbers, " + SpanText(steps.form.span));
+  run.source = fmt::format("{} lines {} to {} ({}): {} behind a warm-up of {} steps",
+                           FileName(path), first, last, steps.form.name, what, options.warm_up);
+  const std::string includes =
+      steps.with_others > 0 ? "the validation of each epoch is part of it" : "";
+  if (!includes.empty()) run.source += "; " + includes;
+
+  Json ranks = Json::array();
+  for (const StepSeries& series : steps.ranks) {
+    ranks.push_back(
+        {{"rank", series.rank.empty() ? Json(nullptr) : Json(series.rank)},
+         {"numbers", series.numbers},
+         {"warm_up", series.warm_up},
+         {"step_time_s", series.numbers > 0 ? Json(series.mean_s() * factor) : Json(nullptr)}});
+  }
+  const auto quantile = [](const std::optional<Duration<>>& time) {
+    return time ? Json(time->si()) : Json(nullptr);
+  };
+  Json bars = Json::object();
+  for (const auto& [title, lines] : log.bars) bars[title] = lines;
+  Json json = {{"file", path},
+               {"form", steps.form.name},
+               {"other_forms", steps.others},
+               {"tells", SpanText(steps.form.span)},
+               {"step_time_s", run.step_time.si()},
+               {"p50_s", quantile(run.spread.p50)},
+               {"p95_s", quantile(run.spread.p95)},
+               {"p99_s", quantile(run.spread.p99)},
+               {"numbers", steps.numbers},
+               {"steps", CountJson(steps.steps)},
+               {"warm_up", steps.warm_up},
+               {"with_validation", steps.with_others},
+               {"validation_lines", log.validation},
+               {"lines_without_time", log.without_time},
+               {"other_bars", bars},
+               {"first_line", first},
+               {"last_line", last},
+               {"ranks", ranks},
+               {"unknown", UnknownJson(log.unknown)}};
+  if (writes) {
+    RequireBatch(plan);
+    run.workload = target.workload.name;
+    run.device = target.device;
+    CheckPlan(plan);
+    CheckSpread(run);
+    if (!kStepTimes.Holds(run.step_time.si())) {
+      throw InputError({path, first, "step_time_s"}, fmt::format("{:.6g}", run.step_time.si()),
+                       "is out of range", kStepTimes.Text());
+    }
+    run.extra_columns = std::make_shared<const std::vector<std::string>>(1, "measured_steps");
+    run.extra = {fmt::format("{:.0f}", steps.steps)};
+    WriteTextFile(args.Text("output"), FormatRuns({run}));
+    json["output"] = args.Text("output");
+  }
+  if (args.Has("json")) {
+    PrintJson(json);
+    return kDone;
+  }
+
+  const Style style = DetectStyle();
+  std::string out = Heading(fmt::format("{}: {}", FileName(path), steps.form.name), style);
+  out += fmt::format("  step       {}", FormatDuration(run.step_time));
+  if (single) {
+    out += fmt::format(" (half within {}, 95 % within {}, 99 % within {})",
+                       FormatDuration(*run.spread.p50), FormatDuration(*run.spread.p95),
+                       FormatDuration(*run.spread.p99));
+  }
+  out += fmt::format("\n  from       {}, lines {} to {}\n", what, first, last);
+  out += fmt::format("  left out   {} of the warm-up ({} steps), {} lines of validation\n",
+                     FormatCount(static_cast<double>(steps.warm_up)), options.warm_up,
+                     FormatCount(static_cast<double>(log.validation)));
+  if (steps.ranks.size() > 1) {
+    constexpr std::size_t kShown = 16;
+    Table table({{"rank", "", Align::kLeft}, {"numbers", ""}, {"step", ""}});
+    for (std::size_t i = 0; i < std::min(kShown, steps.ranks.size()); ++i) {
+      const StepSeries& series = steps.ranks[i];
+      table.AddRow({series.rank.empty() ? "-" : series.rank,
+                    FormatCount(static_cast<double>(series.numbers)),
+                    series.numbers > 0 ? FormatDuration(Seconds(series.mean_s() * factor)) : "-"});
+    }
+    out += "\n" + table.Render(style, 2);
+    if (steps.ranks.size() > kShown) {
+      out += fmt::format("  and {} ranks more: --json lists them\n", steps.ranks.size() - kShown);
+    }
+  }
+  const auto note = [&](const std::string& text) { out += NoteLine(text, style, TerminalWidth()); };
+  const auto flag = [&](const std::string& text) { out += FlagLine(text, style, TerminalWidth()); };
+  if (!includes.empty()) {
+    flag(fmt::format("{} of {} means are of epochs with their validation, which makes them longer",
+                     steps.with_others, steps.numbers));
+  }
+  if (steps.form.span == LoggedSpan::kRun) {
+    flag("it is of the whole run: start-up, evaluations and saving are part of it");
+  }
+  if (!single) {
+    note(steps.form.span == LoggedSpan::kStep
+             ? "too few single steps for quantiles"
+             : "how single steps scatter, means do not tell: there are no quantiles");
+  }
+  if (!steps.others.empty()) {
+    note(fmt::format("the log has other forms too: {} (--form)", fmt::join(steps.others, ", ")));
+  }
+  for (const auto& [title, lines] : log.bars) {
+    note(fmt::format("bar \"{}\" is none of training: {} lines", title, lines));
+  }
+  out += UnknownNotes(path, log.unknown, style);
+  if (writes) {
+    note("runs: " + args.Text("output"));
+  } else {
+    note(fmt::format("why is it slow? stepcast diagnose ... --measured \"{:.6g} s\"",
+                     run.step_time.si()));
+  }
+  Print(out);
+  return kDone;
+}
+
+int GuessKind(const Arguments& args, const std::string& file) {
+  const std::optional<FileGuess> guess = GuessFile(file);
+  std::string command = guess ? guess->command : "";
+  // Words of a shell.
+  const bool plain = std::all_of(file.begin(), file.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string("._-/+").find(c) != std::string::npos;
+  });
+  if (const std::size_t at = command.find("FILE"); at != std::string::npos && plain) {
+    command.replace(at, 4, file);
+  }
+  if (args.Has("json")) {
+    PrintJson({{"file", file},
+               {"what", guess ? Json(guess->what) : Json(nullptr)},
+               {"why", guess ? Json(guess->why) : Json(nullptr)},
+               {"command", command.empty() ? Json(nullptr) : Json(command)}});
+  } else if (!guess) {
+    Print(
+        fmt::format("{}: nothing that stepcast knows; where a log has times of steps, read it by\n"
+                    "  stepcast import steps FILE --pattern \"...(?<ms>[0-9.]+)...\"\n",
+                    file));
+  } else {
+    Print(fmt::format("{}: {}, by {}\n", file, guess->what, guess->why));
+    Print(command.empty() ? "  no command reads it\n" : fmt::format("  {}\n", command));
+  }
+  return guess ? kDone : kAnswerIsNo;
+}
+
+}  // namespace stepcast::cli

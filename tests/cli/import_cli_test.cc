@@ -1,0 +1,180 @@
+// What other programs printed, as the program takes it in.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "data/io/machines.h"
+#include "data/io/runs.h"
+#include "tests/cli/program.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast::program {
+namespace {
+
+std::string Sample(const std::string& name) {
+  return std::string(STEPCAST_SOURCE_DIR) + "/tests/fuzz/corpus/" + name;
+}
+
+Words Steps(const std::string& sample, const Words& more = {}) {
+  return Words{"import", "steps", Sample("step_log/" + sample)} + more;
+}
+
+double StepOf(const std::string& sample, const Words& more) {
+  return JsonOf(Steps(sample, more)).value("step_time_s", -1.0);
+}
+
+TEST(ImportLogsCli, ALogBecomesARowOfRuns) {
+  const TempFolder folder;
+  const std::string output = folder.Path("runs.csv");
+  const Words command =
+      Steps("pytorch", {"--workload", "resnet50", "--device", "v100", "--local-batch", "32",
+                        "--workers", "4", "--bandwidth", "10 Gbit/s", "--output", output});
+  const Json json = JsonOf(command);
+  EXPECT_EQ(json["form"], "PyTorch");
+  EXPECT_EQ(json["output"], output);
+  const std::vector<Run> runs = ReadRuns(output);
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].workload, "resnet50");
+  EXPECT_EQ(runs[0].device, "v100");
+  EXPECT_EQ(runs[0].plan.workers(), 4);
+  EXPECT_NEAR(runs[0].plan.link.bandwidth->in(kGigabitsPerSecond), 10, 1e-12);
+  EXPECT_NEAR(runs[0].step_time.si(), 0.252, 1e-9);
+  EXPECT_FALSE(runs[0].spread.p50) << "three steps show no quantiles";
+  EXPECT_NE(runs[0].source.find("pytorch lines 4 to 7 (PyTorch): 3 times of single steps"),
+            std::string::npos)
+      << runs[0].source;
+}
+
+TEST(ImportLogsCli, SingleStepsGiveTheirQuantiles) {
+  const TempFolder folder;
+  std::string log;
+  for (int i = 1; i <= 101; ++i)
+    log += "step " + std::to_string(i) + " took 1" + (i < 101 ? "0" : "9") + "0 ms\n";
+  const std::string path = folder.Write("own.log", log);
+  const std::string output = folder.Path("runs.csv");
+  const Json json = JsonOf({"import", "steps", path, "--pattern", "took (?<ms>[0-9]+) ms",
+                            "--warm-up", "1", "--device", "v100", "--workload", "resnet50",
+                            "--local-batch", "8", "--output", output});
+  EXPECT_EQ(json["warm_up"], 1);
+  EXPECT_EQ(json["numbers"], 100);
+  EXPECT_NEAR(json["step_time_s"].get<double>(), 0.1009, 1e-12);
+  EXPECT_NEAR(json["p50_s"].get<double>(), 0.1, 1e-12);
+  const std::vector<Run> runs = ReadRuns(output);
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_NEAR(runs[0].spread.p95->si(), 0.1, 1e-12);
+  EXPECT_EQ(runs[0].plan.strategy, Strategy::kNone) << "one device exchanges nothing";
+}
+
+TEST(ImportLogsCli, WhatALogLeavesOpenIsAsked) {
+  const Words plan = {"--local-batch", "32", "--placement", "2-2"};
+  ExpectError(Steps("horovod"), {"--local-batch", "is required"});
+  EXPECT_NEAR(StepOf("horovod", plan), 32 * (1 / 640.0 + 1 / 320.0) / 2, 1e-12);
+  // Whose samples: with 4 devices on 2 nodes.
+  ExpectError(Steps("mxnet", plan), {"--samples-of", "is required", "job, device, node"});
+  for (const auto& [whose, samples] :
+       {std::pair("job", 128), std::pair("device", 32), std::pair("node", 64)}) {
+    EXPECT_NEAR(StepOf("mxnet", plan + Words{"--samples-of", whose}), samples * 0.0015, 1e-12);
+  }
+  ExpectError(Steps("mxnet", {"--local-batch", "32", "--placement", "2-1", "--samples-of", "node"}),
+              {"--samples-of", "is not the same on all nodes"});
+  EXPECT_NEAR(StepOf("mxnet", {"--local-batch", "32"}), 32 * 0.0015, 1e-12);
+  // What is counted.
+  ExpectError(Steps("lightning", {"--accumulation", "4"}),
+              {"--counts", "is required", "micro-steps"});
+  EXPECT_NEAR(StepOf("lightning", {"--accumulation", "4", "--counts", "micro-steps"}), 1.6, 1e-12);
+  EXPECT_NEAR(StepOf("lightning", {"--accumulation", "4", "--counts", "steps"}), 0.4, 1e-12);
+  EXPECT_NEAR(StepOf("pytorch", {"--accumulation", "4"}), 4 * 0.252, 1e-12);
+  EXPECT_NEAR(StepOf("megatron", {"--accumulation", "4"}), 1.0, 1e-12);
+  // How long an epoch is.
+  ExpectError(Steps("epochs"), {"--steps-per-epoch", "is required"});
+  EXPECT_NEAR(StepOf("epochs", {"--steps-per-epoch", "500"}), (206.52 + 206.40) / 1000, 1e-12);
+  // And for a row, what ran and on what.
+  ExpectError(Steps("pytorch", {"--output", "x.csv"}), {"--device", "is required"});
+}
+
+TEST(ImportLogsCli, WhatWasFoundIsShown) {
+  ExpectText(
+      Steps("trainer", {"--warm-up", "10"}),
+      {"trainer: progress bar", "step       4.22 s", "3 numbers, means over the steps between",
+       "1 of the warm-up (10 steps), 4 lines of validation", "the log has other forms too: Trainer",
+       "Loading checkpoint shards", "1 line of trainer not understood", "--measured \"4.225 s\""});
+  ExpectText(Steps("horovod", {"--local-batch", "32", "--workers", "2"}),
+             {"rank", "50 ms", "100 ms"});
+  ExpectText(Steps("keras-2"), {"2 of 2 means are of epochs with their validation"});
+}
+
+TEST(ImportLogsCli, FactsOfALinkAreAPartOfAClusterFile) {
+  const TempFolder folder;
+  const ProcessResult result = Stepcast({"import", "ping", Sample("ping/quiet-with-loss.txt")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  // Behind what a cluster needs besides it is one.
+  const Cluster cluster =
+      ParseCluster("name: c\ndevice: t4\nnodes: 2\ndevices_per_node: 1\n" + result.out, "c.yaml");
+  EXPECT_NEAR(cluster.link.rtt->in(kMilliseconds), 10.257, 1e-9);
+  EXPECT_NEAR(*cluster.link.loss, 0.02, 1e-12);
+  EXPECT_EQ(cluster.sources.at("link.rtt"), "quiet-with-loss.txt (ping), line 5: the mean of all");
+  EXPECT_NE(result.out.find("# stepcast diagnose ... --lost 4/200 --ping \"10.257 ms\""),
+            std::string::npos)
+      << result.out;
+
+  const Json json = JsonOf({"import", "iperf3", Sample("iperf3/two-streams.json")});
+  EXPECT_EQ(json["link"]["congestion_control"]["value"], "cubic");
+  EXPECT_NEAR(json["link"]["rtt_s"]["value"].get<double>(), 19e-6, 1e-15);
+  EXPECT_EQ(json["measured"][0]["name"], "goodput_bit_per_s");
+  EXPECT_EQ(json["diagnose"][0], "--ping \"19 us\"");
+
+  const Json pair = JsonOf({"import", "osu", Sample("osu/latency-and-bandwidth.txt")});
+  EXPECT_NEAR(pair["link"]["rtt_s"]["value"].get<double>(), 2 * 1.59e-6, 1e-18);
+  EXPECT_NEAR(pair["measured"][0]["value"].get<double>(), 8 * 12254.16e6, 1);
+  ExpectError({"import", "ping", Sample("ping/bsd.txt"), Sample("ping/replies.txt")},
+              {"rtt: is stated by bsd.txt too"});
+}
+
+TEST(ImportLogsCli, TablesBecomeRunsThatCalibrateTakes) {
+  const TempFolder folder;
+  const std::string runs = folder.Path("runs.csv");
+  const Json json =
+      JsonOf({"import", "nccl-tests", Sample("nccl_tests/two-nodes.txt"), "--output", runs});
+  EXPECT_EQ(json["runs"], 3);
+  EXPECT_EQ(json["small"], 1);
+  EXPECT_EQ(json["tables"][0]["rows"].size(), 4U);
+  const std::vector<Run> read = ReadRuns(runs);
+  ASSERT_EQ(read.size(), 3U);
+  EXPECT_EQ(read[0].workload, "message_1048576");
+  EXPECT_EQ(read[0].plan.placement, (Placement{1, 1}));
+  EXPECT_NEAR(read[0].step_time.si(), 335.85e-6, 1e-12);
+  EXPECT_FALSE(read[0].plan.bucket);
+  EXPECT_NEAR(read[2].plan.bucket->in(kMebibytes), 32, 1e-9) << "a call is one message";
+  const std::string cluster = folder.Write(
+      "c.yaml", "name: c\ndevice: \"NVIDIA GH200 120GB\"\nnodes: 2\ndevices_per_node: 1\n");
+  const std::string fitted = folder.Path("fitted.yaml");
+  ExpectText({"calibrate", "--cluster", cluster, "--runs", runs, "--output", fitted},
+             {"from 3 runs of 3 workloads"});
+  EXPECT_TRUE(ReadCluster(fitted).calibration);
+
+  ExpectError({"import", "osu", Sample("osu/allreduce.txt"), "--device", "cpu"},
+              {"--placement", "does not say where the ranks are"});
+  ExpectError({"import", "osu", Sample("osu/allreduce.txt"), "--placement", "1-1"},
+              {"--device", "is required, or --cluster"});
+  const Json osu = JsonOf({"import", "osu", Sample("osu/allreduce.txt"), "--device", "cpu",
+                           "--placement", "1-1", "--at-least", "1 MiB", "--output", runs});
+  EXPECT_EQ(osu["runs"], 1);
+  EXPECT_EQ(osu["small"], 4);
+  ExpectError({"import", "nccl-tests", Sample("nccl_tests/two-nodes.txt"), "--placement", "2-2"},
+              {"--placement: '2-2' has other ranks", "2 in all"});
+}
+
+TEST(ImportLogsCli, AGuessNamesTheCommand) {
+  ExpectText({"import", "--guess", Sample("step_log/pytorch")},
+             {"a log of a training", "stepcast import steps " + Sample("step_log/pytorch")});
+  ExpectText({"import", "--guess", Sample("guess/nothing")}, {"nothing that stepcast knows"}, 1);
+  EXPECT_EQ(JsonOf({"import", "--guess", Sample("guess/nothing")}, 1)["command"], nullptr);
+  ExpectError({"import", "--guess", Sample("guess/nothing"), "more"}, {"is a second file"});
+  ExpectError({"import", "ping", Sample("ping/bsd.txt"), "--pattern", "x"},
+              {"--pattern: has no meaning for ping"});
+}
+
+}  // namespace
+}  // namespace stepcast::program

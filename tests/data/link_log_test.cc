@@ -1,0 +1,299 @@
+// What tools of the network print, and tables of collectives. The samples are in tests/fuzz/corpus:
+// those of iperf3 (3.12), ping (iputils) and ss are what these tools printed on loopback and
+// between two network namespaces, those of ethtool of a veth and of a virtual machine with the
+// lines that a port adds; the tables are typed in the form that nccl-tests and the OSU
+// micro-benchmarks print.
+#include "data/logs/link_log.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "data/logs/collective_log.h"
+#include "data/logs/guess.h"
+#include "tests/support/input_error.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+std::string Sample(const std::string& name) {
+  return std::string(STEPCAST_SOURCE_DIR) + "/tests/fuzz/corpus/" + name;
+}
+
+double Finding(const LinkLog& log, const std::string& name) {
+  for (const LinkFinding& finding : log.findings) {
+    if (finding.name == name) return finding.value;
+  }
+  ADD_FAILURE() << "no finding " << name;
+  return 0;
+}
+
+bool HasFlag(const LinkLog& log, const std::string& flag) {
+  return std::count(log.flags.begin(), log.flags.end(), flag) > 0;
+}
+
+TEST(LinkLog, Iperf3TellsRoundTripsRatesAndControl) {
+  const LinkLog log = ReadIperf3(Sample("iperf3/two-streams.json"));
+  EXPECT_EQ(log.tool, "iperf 3.12");
+  // The least of both connections.
+  EXPECT_DOUBLE_EQ(log.link.rtt->si(), 19e-6);
+  EXPECT_EQ(log.link.congestion_control, CongestionControl::kCubic);
+  EXPECT_FALSE(log.link.bandwidth) << "a rate that was reached is no line rate";
+  EXPECT_FALSE(log.link.loss);
+  EXPECT_DOUBLE_EQ(Finding(log, "goodput"), 3312918548.908415);
+  EXPECT_DOUBLE_EQ(Finding(log, "loaded_rtt"), 2389e-6);
+  EXPECT_DOUBLE_EQ(Finding(log, "retransmits"), 7);
+  EXPECT_DOUBLE_EQ(Finding(log, "mtu"), 1500);
+  EXPECT_TRUE(HasFlag(log, "--ping \"19 us\""));
+  EXPECT_EQ(log.flags.size(), 1U) << "two connections are neither one nor all";
+}
+
+TEST(LinkLog, EachNumberOfIperf3NamesItsLine) {
+  const std::string path = Sample("iperf3/two-streams.json");
+  std::vector<std::string> lines;
+  ForEachLogLine(path, [&](const LogLine& line) {
+    lines.resize(static_cast<std::size_t>(line.number));
+    lines.back() = line.text;
+  });
+  const LinkLog log = ReadIperf3(path);
+  ASSERT_FALSE(log.findings.empty());
+  for (const LinkFinding& finding : log.findings) {
+    const std::size_t line = std::stoul(finding.from.substr(std::string("line ").size()));
+    const std::string key = finding.from.substr(finding.from.rfind('.') + 1);
+    EXPECT_NE(lines.at(line - 1).find("\"" + key + "\""), std::string::npos) << finding.from;
+  }
+}
+
+TEST(LinkLog, WhatIperf3WasToldToSendIsNoRateOfTheLink) {
+  const LinkLog told = ReadIperf3(Sample("iperf3/told-a-rate.json"));
+  EXPECT_EQ(told.flags, std::vector<std::string>{"--ping \"80 us\""});
+  ASSERT_EQ(told.remarks.size(), 1U);
+  EXPECT_NE(told.remarks.front().find("no more than 300 Mbit/s"), std::string::npos);
+  EXPECT_EQ(told.link.congestion_control, CongestionControl::kBbr);
+
+  // The same without the limit: one connection's rate is what diagnose asks for.
+  std::string text = FileContent(Sample("iperf3/told-a-rate.json"));
+  for (std::size_t at = 0;
+       (at = text.find("\"target_bitrate\":\t300000000", at)) != std::string::npos;) {
+    text.replace(at, std::string("\"target_bitrate\":\t300000000").size(),
+                 "\"target_bitrate\":\t0");
+  }
+  const TempFolder folder;
+  EXPECT_TRUE(
+      HasFlag(ReadIperf3(folder.Write("one.json", text)), "--flow-rate \"285.224 Mbit/s\""));
+  const std::string eight = "\"num_streams\":\t1";
+  text.replace(text.find(eight), eight.size(), "\"num_streams\":\t8");
+  EXPECT_TRUE(
+      HasFlag(ReadIperf3(folder.Write("eight.json", text)), "--link-rate \"285.224 Mbit/s\""));
+}
+
+TEST(LinkLog, Iperf3OverUdpTellsLoss) {
+  const LinkLog none = ReadIperf3(Sample("iperf3/udp.json"));
+  EXPECT_TRUE(HasFlag(none, "--lost 0/39"));
+  EXPECT_FALSE(none.link.loss) << "none of 39 is not none";
+  std::string text = FileContent(Sample("iperf3/udp.json"));
+  for (std::size_t at = 0; (at = text.find("\"lost_packets\":\t0", at)) != std::string::npos;) {
+    text.replace(at, std::string("\"lost_packets\":\t0").size(), "\"lost_packets\":\t3");
+  }
+  const TempFolder folder;
+  const LinkLog some = ReadIperf3(folder.Write("lossy.json", text));
+  EXPECT_DOUBLE_EQ(*some.link.loss, 3.0 / 39);
+  EXPECT_TRUE(HasFlag(some, "--lost 3/39"));
+}
+
+TEST(LinkLog, PingTellsTheMedianOfItsReplies) {
+  const LinkLog replies = ReadPing(Sample("ping/replies.txt"));
+  EXPECT_NEAR(replies.link.rtt->si(), 0.037e-3, 1e-15);
+  EXPECT_TRUE(HasFlag(replies, "--ping \"0.037 ms\""));
+  EXPECT_TRUE(HasFlag(replies, "--lost 0/3"));
+  EXPECT_FALSE(replies.link.loss);
+  EXPECT_NEAR(ReadPing(Sample("ping/bsd.txt")).link.rtt->si(), (1.440 + 0.365) / 2e3, 1e-15);
+
+  const LinkLog quiet = ReadPing(Sample("ping/quiet-with-loss.txt"));
+  EXPECT_NEAR(quiet.link.rtt->si(), 10.257e-3, 1e-15) << "without replies the mean";
+  EXPECT_DOUBLE_EQ(*quiet.link.loss, 4.0 / 200);
+  EXPECT_TRUE(HasFlag(quiet, "--lost 4/200"));
+  EXPECT_EQ(quiet.unknown.count, 0);
+
+  const LinkLog nobody = ReadPing(Sample("ping/nobody.txt"));
+  EXPECT_TRUE(nobody.link.empty());
+  EXPECT_TRUE(nobody.flags.empty());
+  EXPECT_EQ(nobody.remarks.size(), 1U);
+}
+
+TEST(LinkLog, EthtoolTellsTheSpeedOfThePort) {
+  const LinkLog port = ReadEthtool(Sample("ethtool/gigabit.txt"));
+  EXPECT_DOUBLE_EQ(port.link.bandwidth->in(kGigabitsPerSecond), 1);
+  EXPECT_EQ(port.sources.at("bandwidth"), "line 7: Speed");
+  EXPECT_EQ(port.unknown.count, 0);
+  const LinkLog machine = ReadEthtool(Sample("ethtool/of-a-virtual-machine.txt"));
+  EXPECT_TRUE(machine.link.empty());
+  EXPECT_EQ(machine.remarks.size(), 1U);
+}
+
+TEST(LinkLog, SsTellsWhatTcpKnows) {
+  const LinkLog log = ReadSs(Sample("ss/three-connections.txt"));
+  EXPECT_DOUBLE_EQ(log.link.rtt->si(), 0.003e-3);
+  EXPECT_FALSE(log.link.congestion_control) << "one is of BBR, two are of CUBIC";
+  EXPECT_DOUBLE_EQ(Finding(log, "connections"), 3);
+  EXPECT_DOUBLE_EQ(Finding(log, "loaded_rtt"), 11.896e-3);
+  EXPECT_DOUBLE_EQ(Finding(log, "segments"), 3 + 55696 + 60424);
+  // Each segment that was sent again had arrived.
+  EXPECT_DOUBLE_EQ(Finding(log, "retransmits"), 0);
+  EXPECT_DOUBLE_EQ(Finding(log, "window"), 4957 * 1448);
+  EXPECT_DOUBLE_EQ(Finding(log, "mtu"), 1500);
+  EXPECT_TRUE(HasFlag(log, "--lost 0/116123"));
+  EXPECT_EQ(log.unknown.count, 0);
+  EXPECT_EQ(ReadSs(Sample("ss/one-of-bbr.txt")).link.congestion_control, CongestionControl::kBbr);
+
+  const TempFolder folder;
+  const LinkLog lossy = ReadSs(
+      folder.Write("ss.txt",
+                   "ESTAB 0 0 10.0.0.1:1 10.0.0.2:2 cubic rto:204 rtt:0.7/1 mss:1448 cwnd:10 "
+                   "data_segs_out:1000 retrans:1/12 dsack_dups:2 minrtt:0.5\nwhat is this\n"));
+  EXPECT_DOUBLE_EQ(*lossy.link.loss, 10.0 / 1000);
+  EXPECT_EQ(lossy.link.congestion_control, CongestionControl::kCubic);
+  EXPECT_EQ(lossy.unknown.first.front().text, "what is this");
+}
+
+TEST(LinkLog, WhatIsNoneIsRefused) {
+  const TempFolder folder;
+  const auto refused = [&](auto read, const std::string& text, const std::string& says) {
+    const std::string path = folder.Write("log", text);
+    EXPECT_TRUE(Says(ErrorOf([&] { read(path); }), says)) << text;
+  };
+  refused(ReadIperf3, "{\"start\": {\n", "log:2: is not JSON");
+  refused(ReadIperf3, std::string(100, '['), "is nested too deeply");
+  refused(ReadIperf3, "{}", "start.test_start.protocol: is missing");
+  refused(ReadIperf3, "{\"start\": {\"test_start\": {\"protocol\": \"SCTP\"}}}",
+          "'SCTP' is not known");
+  refused(ReadIperf3, FileContent(Sample("iperf3/refused-by-the-server.json")),
+          "error: 'unable to connect to server: Connection refused' is what iperf3 ended with");
+  refused(ReadPing, "PING 10.0.0.1\n", "has no count of packets");
+  refused(ReadPing, "2 packets transmitted, 3 received\n", "is no count of packets");
+  refused(ReadPing, "2 packets transmitted, 2 received\nrtt min/avg/max/mdev = 1/2/3/1 us\n",
+          "log:2: 'rtt min/avg/max/mdev = 1/2/3/1 us' is no line of times in ms");
+  refused(ReadPing, "1 packets transmitted, 1 received\n1 packets transmitted, 1 received\n",
+          "log:2: ends a second ping");
+  refused(ReadEthtool, "Speed: 1000Mb/s\n", "has no settings of a port");
+  refused(ReadEthtool, "Settings for eth0:\n\tSpeed: 1Gb/s\n", "log:2: Speed: '1Gb/s' is no speed");
+  refused(ReadEthtool, "Settings for eth0:\nSettings for eth1:\n", "is a second port");
+  refused(ReadSs, "State Recv-Q Send-Q\n", "tells of no connection that sent");
+}
+
+TEST(CollectiveLog, NcclTestsTellTimesAndWhereTheRanksAre) {
+  const CollectiveLog log = ReadNcclTests(Sample("nccl_tests/two-nodes.txt"));
+  ASSERT_EQ(log.tables.size(), 1U);
+  const CollectiveTable& table = log.tables.front();
+  EXPECT_EQ(table.kind, CollectiveKind::kAllreduce);
+  EXPECT_EQ(table.name, "all_reduce_perf");
+  EXPECT_EQ(table.placement, (Placement{1, 1}));
+  EXPECT_EQ(table.hosts, (std::vector<std::string>{"n1", "n2"}));
+  EXPECT_EQ(table.device, "NVIDIA GH200 120GB");
+  ASSERT_EQ(table.rows.size(), 4U);
+  const CollectiveRow& row = table.rows[1];
+  EXPECT_DOUBLE_EQ(row.bytes, 1048576);
+  EXPECT_DOUBLE_EQ(*row.out_of_place_s, 339.61e-6);
+  EXPECT_DOUBLE_EQ(*row.in_place_s, 335.85e-6);
+  EXPECT_DOUBLE_EQ(*row.bytes_per_s, 3.09e9);
+  EXPECT_DOUBLE_EQ(*row.bus_bytes_per_s, 3.09e9);
+  EXPECT_EQ(row.line, 13);
+  // The columns agree: size / time is algbw, to the digits that are printed.
+  for (const CollectiveRow& r : table.rows) {
+    EXPECT_NEAR(r.bytes / *r.out_of_place_s, *r.bytes_per_s, 0.5e7);
+  }
+  ASSERT_EQ(log.unknown.count, 1);
+  EXPECT_EQ(log.unknown.first.front().text, "n1: a line of something else");
+}
+
+TEST(CollectiveLog, WhichCollectiveItWasIsToldByItsRates) {
+  const CollectiveLog old = ReadNcclTests(Sample("nccl_tests/older-under-mpirun.txt"));
+  ASSERT_EQ(old.tables.size(), 1U);
+  EXPECT_EQ(old.tables.front().kind, CollectiveKind::kAllreduce);
+  EXPECT_EQ(old.tables.front().placement, (Placement{2, 2}));
+  EXPECT_EQ(old.tables.front().rows.size(), 2U);
+  EXPECT_EQ(old.unknown.count, 0);
+
+  // A reduce-scatter, and an all-reduce of which a row is wrong.
+  const CollectiveLog both = ReadNcclTests(Sample("nccl_tests/of-other-collectives.txt"));
+  ASSERT_EQ(both.tables.size(), 2U);
+  EXPECT_EQ(both.tables[0].kind, CollectiveKind::kOther);
+  EXPECT_EQ(both.tables[0].rows.size(), 2U);
+  EXPECT_FALSE(both.tables[0].rows[1].in_place_s);
+  EXPECT_EQ(both.tables[1].kind, CollectiveKind::kAllreduce);
+  EXPECT_EQ(both.tables[1].rows.size(), 1U);
+  EXPECT_EQ(both.tables[1].wrong, 1);
+}
+
+TEST(CollectiveLog, OsuTellsLatenciesAndRates) {
+  const CollectiveLog allreduce = ReadOsuBenchmarks(Sample("osu/allreduce.txt"));
+  ASSERT_EQ(allreduce.tables.size(), 1U);
+  EXPECT_EQ(allreduce.tables[0].kind, CollectiveKind::kAllreduce);
+  EXPECT_EQ(allreduce.tables[0].rows.size(), 5U);
+  EXPECT_DOUBLE_EQ(*allreduce.tables[0].rows[3].out_of_place_s, 241.87e-6);
+  EXPECT_EQ(allreduce.unknown.count, 1);
+  EXPECT_DOUBLE_EQ(*ReadOsuBenchmarks(Sample("osu/full-of-7.txt")).tables[0].rows[1].out_of_place_s,
+                   1100.55e-6);
+
+  const CollectiveLog pair = ReadOsuBenchmarks(Sample("osu/latency-and-bandwidth.txt"));
+  ASSERT_EQ(pair.tables.size(), 2U);
+  EXPECT_EQ(pair.tables[0].kind, CollectiveKind::kLatency);
+  EXPECT_EQ(pair.tables[1].kind, CollectiveKind::kBandwidth);
+  EXPECT_DOUBLE_EQ(*pair.tables[1].rows[1].bytes_per_s, 12254.16e6);
+  for (const CollectiveTable& table : ReadOsuBenchmarks(Sample("osu/of-others.txt")).tables) {
+    EXPECT_EQ(table.kind, CollectiveKind::kOther) << table.name;
+  }
+}
+
+TEST(CollectiveLog, WhatIsNoneIsRefused) {
+  const TempFolder folder;
+  const auto refused = [&](auto read, const std::string& text, const std::string& says) {
+    const std::string path = folder.Write("log", text);
+    EXPECT_TRUE(Says(ErrorOf([&] { read(path); }), says)) << text;
+  };
+  refused(ReadNcclTests, "hello\n", "has no table of nccl-tests");
+  refused(ReadNcclTests, FileContent(Sample("nccl_tests/refused-each-alone.txt")),
+          "log:4: Rank: '0' stands twice: each process tested alone");
+  refused(ReadNcclTests, "# size time algbw busbw\n8 1.5 0.1 0.1\n", "log:2: time: has no unit");
+  refused(ReadOsuBenchmarks, "hello\n", "has no table of the OSU micro-benchmarks");
+  refused(ReadOsuBenchmarks, "# Size Latency (us)\n", "has no title");
+  refused(ReadOsuBenchmarks, "# OSU MPI Latency Test v1\n# Size Latency (ms)\n",
+          "log:2: Size: '# Size Latency (ms)' has no unit that is known; allowed: Latency (us)");
+}
+
+TEST(Guess, TellsTheFileAndItsReader) {
+  struct Guessed {
+    const char* file;
+    const char* command;
+  };
+  const Guessed all[] = {
+      {"nccl_tests/two-nodes.txt", "stepcast import nccl-tests FILE"},
+      {"osu/allreduce.txt", "stepcast import osu FILE"},
+      {"osu/latency-and-bandwidth.txt", "stepcast import osu FILE"},
+      {"iperf3/two-streams.json", "stepcast import iperf3 FILE"},
+      {"ping/bsd.txt", "stepcast import ping FILE"},
+      {"ethtool/gigabit.txt", "stepcast import ethtool FILE"},
+      {"ss/one-of-bbr.txt", "stepcast import ss FILE"},
+      {"guess/pcap", "stepcast import pcap FILE"},
+      {"step_log/keras-3", "stepcast import steps FILE"},
+      {"step_log/trainer", "stepcast import steps FILE"},
+      {"step_log/epochs", "stepcast import steps FILE"},
+      {"training_steps/of_hosts.csv", "stepcast import pcap n1.pcap n2.pcap --steps FILE"},
+      {"kineto/steps-on-a-gpu", "stepcast import kineto FILE"},
+      {"../../../data/machines/ufrgs-tupi.yaml", "stepcast predict --cluster FILE"},
+      {"../../../data/measurements/ufrgs-tupi-fit.csv",
+       "stepcast calibrate --cluster C --runs FILE"},
+  };
+  for (const Guessed& guessed : all) {
+    const auto guess = GuessFile(Sample(guessed.file));
+    ASSERT_TRUE(guess) << guessed.file;
+    EXPECT_TRUE(guess->command.starts_with(guessed.command)) << guessed.file << guess->command;
+  }
+  EXPECT_FALSE(GuessFile(Sample("guess/nothing")));
+}
+
+}  // namespace
+}  // namespace stepcast
