@@ -982,7 +982,7 @@ TEST(SpreadAsData, ComesBackAsItWasStated) {
     plan.local_steps = local_steps;
     synthetic.Add("resnet50", plan);
     auto& run = synthetic.problem().runs.back();
-    run.spread.sd = run.step_time * 0.1;
+    run.spread.sd = run.step_time * 0.05;
     CalibrationProblem problem = synthetic.problem();
     problem.statements = {{"update_time", "resnet50", 0.05, std::nullopt, ""}};
     const CalibrationOutcome outcome = Calibrate(problem);
@@ -990,7 +990,7 @@ TEST(SpreadAsData, ComesBackAsItWasStated) {
                               kSyntheticDevice);
     const StepTime<double> step = predictor.PredictStep(plan);
     EXPECT_GT(step.update / step.total(), 0.2);
-    EXPECT_NEAR(Spread(outcome).value * ((step.forward + step.backward) / step.total()), 0.1, 0.01)
+    EXPECT_NEAR(Spread(outcome).value * ((step.forward + step.backward) / step.total()), 0.05, 0.005)
         << local_steps;
   }
 }
