@@ -38,6 +38,8 @@ constexpr bool MayDiffer(GoesWith with, const StrategyTraits& strategy) {
   return false;
 }
 
+}  // namespace
+
 std::string StrategiesWith(GoesWith with) {
   if (with == GoesWith::kSynchronous) return "a synchronous strategy";
   std::string text;

@@ -103,8 +103,8 @@ struct FieldAt<Part, Member> {
 
 namespace internal {
 
-// The list itself, for ForEachField below. Inlined, so that the facts of a field are known where they
-// are compiled.
+// The list itself, for ForEachField below. Inlined, so that whoever asks for a field's facts knows
+// them when it is compiled.
 template <class Visit>
 [[gnu::always_inline]] constexpr void ListFields(const Visit& visit) {
   constexpr double kSlowestLink = 8e-9 * kLeastRate;  // Gbit/s

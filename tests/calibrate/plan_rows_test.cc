@@ -990,7 +990,8 @@ TEST(SpreadAsData, ComesBackAsItWasStated) {
                               kSyntheticDevice);
     const StepTime<double> step = predictor.PredictStep(plan);
     EXPECT_GT(step.update / step.total(), 0.2);
-    EXPECT_NEAR(Spread(outcome).value * ((step.forward + step.backward) / step.total()), 0.05, 0.005)
+    EXPECT_NEAR(Spread(outcome).value * ((step.forward + step.backward) / step.total()), 0.05,
+                0.005)
         << local_steps;
   }
 }
