@@ -34,7 +34,7 @@ TEST(ImportLogsCli, ALogBecomesARowOfRuns) {
   const Json json = JsonOf(command);
   EXPECT_EQ(json["form"], "PyTorch");
   EXPECT_EQ(json["output"], output);
-  const std::vector<Run> runs = ReadRuns(output);
+  const std::vector<stepcast::Run> runs = ReadRuns(output);
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs[0].workload, "resnet50");
   EXPECT_EQ(runs[0].device, "v100");
@@ -61,7 +61,7 @@ TEST(ImportLogsCli, SingleStepsGiveTheirQuantiles) {
   EXPECT_EQ(json["numbers"], 100);
   EXPECT_NEAR(json["step_time_s"].get<double>(), 0.1009, 1e-12);
   EXPECT_NEAR(json["p50_s"].get<double>(), 0.1, 1e-12);
-  const std::vector<Run> runs = ReadRuns(output);
+  const std::vector<stepcast::Run> runs = ReadRuns(output);
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_NEAR(runs[0].spread.p95->si(), 0.1, 1e-12);
   EXPECT_EQ(runs[0].plan.strategy, Strategy::kNone) << "one device exchanges nothing";
@@ -140,7 +140,7 @@ TEST(ImportLogsCli, TablesBecomeRunsThatCalibrateTakes) {
   EXPECT_EQ(json["runs"], 3);
   EXPECT_EQ(json["small"], 1);
   EXPECT_EQ(json["tables"][0]["rows"].size(), 4U);
-  const std::vector<Run> read = ReadRuns(runs);
+  const std::vector<stepcast::Run> read = ReadRuns(runs);
   ASSERT_EQ(read.size(), 3U);
   EXPECT_EQ(read[0].workload, "message_1048576");
   EXPECT_EQ(read[0].plan.placement, (Placement{1, 1}));
