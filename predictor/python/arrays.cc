@@ -51,7 +51,7 @@ Argument::Argument(py::handle value, const char* name, Kind kind) : name_(name) 
   if (value.is_none()) return;
   if (PyFloat_Check(value.ptr()) != 0) {
     real_ = PyFloat_AS_DOUBLE(value.ptr());
-    if (kind == Kind::kWhole || (kind == Kind::kWholeReal && std::floor(real_) != real_)) {
+    if (kind == Kind::kWhole && std::floor(real_) != real_) {
       throw InputError(Keyword(name), ReprOf(value), "is not a whole number", "an int");
     }
     whole_ = Converted<int>(real_);
@@ -78,7 +78,7 @@ Argument::Argument(py::handle value, const char* name, Kind kind) : name_(name) 
                        // An empty list has no type of its own.
                        (array_.size() > 0 || kind == Kind::kReal);
   const bool is_whole = array_.dtype().kind() == 'i' || array_.dtype().kind() == 'u';
-  if ((!is_whole && !is_real && array_.size() > 0) || (is_real && kind == Kind::kWhole)) {
+  if (!is_whole && !is_real && array_.size() > 0) {
     throw InputError(Keyword(name), "array of " + py::str(array_.dtype()).cast<std::string>(),
                      kind == Kind::kReal ? "has no numbers" : "has no whole numbers",
                      kind == Kind::kReal ? "float64, or what NumPy converts to it"

@@ -40,9 +40,8 @@ inline bool MayShareMemory(const py::array& one, const py::array& other) {
 class Argument {
  public:
   enum class Kind {
-    kWhole,      // int32 or int64; other integers are converted to int64
-    kWholeReal,  // the same, or float64 that hold whole numbers
-    kReal,       // float64; other numbers are converted to it
+    kWhole,  // int32, int64, or float64 that hold whole numbers; others are converted to int64
+    kReal,   // float64; other numbers are converted to it
   };
 
   // Throws InputError for what is no number or of another kind.

@@ -33,6 +33,8 @@ constexpr const char* kPredictDoc =
     "    local_batch : int : samples of one micro-step on one device\n"
     "    accumulation_steps : int : micro-steps between synchronisations\n"
     "    bandwidth_bytes_per_s, rtt_s, loss_rate : float : of the links between nodes\n"
+    "    placement : str or list of int : devices on each node, of one layout, in place of the\n"
+    "        first three\n"
     "    intervals : bool : also the 90 % prediction interval, at about twice the cost\n"
     "    invalid : str : \"raise\" InputError for a query that makes no sense, or answer \"nan\"\n"
     "    out : float64 array of the answers' shape, with intervals a tuple of three\n\n"
@@ -48,10 +50,12 @@ constexpr const char* kChooseDoc =
     "unless the compiled plan's own batch is better.\n\n"
     "Parameters (the first four broadcast)\n"
     "    workers, nodes, devices_per_node, servers : int : as in predict\n"
+    "    placement : str or list of int : as in predict\n"
     "    least_global_batch, most_global_batch : int : limits, in samples\n"
     "    least_local_batch, most_local_batch : int : limits of a micro-step; 0: what memory "
-    "holds,\n"
-    "        and of the program's candidates at most four times a calibrated batch\n"
+    "holds;\n"
+    "        where nothing tells, and of the program's candidates, at most four times a calibrated "
+    "batch\n"
     "    accumulate : bool : whether micro-steps may be more than one\n"
     "    candidates : int : global batches that are tried, evenly spaced by their logarithm; 0: "
     "those\n"
@@ -387,6 +391,27 @@ py::object Choose(const BoundPlan& plan, const Queries& queries, const BatchSear
                           answers.throughput, answers.statistical_efficiency, answers.goodput);
 }
 
+// Who says a placement says the three numbers that a step depends on.
+struct Layout {
+  Layout(const py::object& workers_said, const py::object& nodes_said,
+         const py::object& devices_said, const py::object& placement)
+      : workers(workers_said), nodes(nodes_said), devices_per_node(devices_said) {
+    if (placement.is_none()) return;
+    if (!workers.is_none() || !nodes.is_none() || !devices_per_node.is_none()) {
+      throw InputError(Keyword("placement"), ReprOf(placement),
+                       "says the same as workers, nodes and devices_per_node", "one of the two");
+    }
+    const py::object plan = py::type::of<Plan>()(py::arg("placement") = placement);
+    workers = plan.attr("workers");
+    nodes = plan.attr("nodes");
+    devices_per_node = plan.attr("devices_per_node");
+  }
+
+  py::object workers;
+  py::object nodes;
+  py::object devices_per_node;
+};
+
 bool NanForInvalid(const std::string& invalid) {
   if (invalid == "nan") return true;
   if (invalid == "raise") return false;
@@ -445,10 +470,12 @@ void BindCompiledPlan(py::module_* m) {
              const py::object& devices_per_node, const py::object& servers,
              const py::object& local_batch, const py::object& accumulation_steps,
              const py::object& bandwidth, const py::object& rtt, const py::object& loss,
-             bool intervals, const std::string& invalid, const py::object& out) {
+             const py::object& placement, bool intervals, const std::string& invalid,
+             const py::object& out) {
+            const Layout layout(workers, nodes, devices_per_node, placement);
             return Predict(p,
-                           Queries({workers, nodes, devices_per_node, servers, local_batch,
-                                    accumulation_steps, bandwidth, rtt, loss},
+                           Queries({layout.workers, layout.nodes, layout.devices_per_node, servers,
+                                    local_batch, accumulation_steps, bandwidth, rtt, loss},
                                    p.compiled),
                            intervals, NanForInvalid(invalid), out);
           },
@@ -456,29 +483,30 @@ void BindCompiledPlan(py::module_* m) {
           py::arg("servers") = none, py::arg("local_batch") = none,
           py::arg("accumulation_steps") = none, py::arg("bandwidth_bytes_per_s") = none,
           py::arg("rtt_s") = none, py::arg("loss_rate") = none, py::kw_only(),
-          py::arg("intervals") = false, py::arg("invalid") = "raise", py::arg("out") = none,
-          kPredictDoc)
+          py::arg("placement") = none, py::arg("intervals") = false, py::arg("invalid") = "raise",
+          py::arg("out") = none, kPredictDoc)
       .def(
           "choose_batches",
           [](const BoundPlan& p, const py::object& workers, const py::object& nodes,
-             const py::object& devices_per_node, const py::object& servers, int least_global_batch,
-             int most_global_batch, int least_local_batch, int most_local_batch, bool accumulate,
-             int candidates, std::optional<double> noise_scale,
-             std::optional<double> initial_batch) {
+             const py::object& devices_per_node, const py::object& servers,
+             const py::object& placement, int least_global_batch, int most_global_batch,
+             int least_local_batch, int most_local_batch, bool accumulate, int candidates,
+             std::optional<double> noise_scale, std::optional<double> initial_batch) {
+            const Layout layout(workers, nodes, devices_per_node, placement);
             return Choose(
                 p,
-                Queries({workers, nodes, devices_per_node, servers, py::none(), py::none(),
-                         py::none(), py::none(), py::none()},
+                Queries({layout.workers, layout.nodes, layout.devices_per_node, servers, py::none(),
+                         py::none(), py::none(), py::none(), py::none()},
                         p.compiled),
                 MakeSearch(least_global_batch, most_global_batch, least_local_batch,
                            most_local_batch, accumulate, candidates, noise_scale, initial_batch));
           },
           py::arg("workers") = none, py::arg("nodes") = none, py::arg("devices_per_node") = none,
-          py::arg("servers") = none, py::kw_only(), py::arg("least_global_batch") = 1,
-          py::arg("most_global_batch") = kDefaultMostGlobalBatch, py::arg("least_local_batch") = 1,
-          py::arg("most_local_batch") = 0, py::arg("accumulate") = true,
-          py::arg("candidates") = BatchSearch().candidates, py::arg("noise_scale") = none,
-          py::arg("initial_batch") = none, kChooseDoc)
+          py::arg("servers") = none, py::kw_only(), py::arg("placement") = none,
+          py::arg("least_global_batch") = 1, py::arg("most_global_batch") = kDefaultMostGlobalBatch,
+          py::arg("least_local_batch") = 1, py::arg("most_local_batch") = 0,
+          py::arg("accumulate") = true, py::arg("candidates") = BatchSearch().candidates,
+          py::arg("noise_scale") = none, py::arg("initial_batch") = none, kChooseDoc)
       .def("__repr__",
            [](const BoundPlan& p) {
              return fmt::format("<CompiledPlan of {} on {}: {}>", p.predictor->workload.name,

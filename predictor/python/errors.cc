@@ -1,5 +1,6 @@
 // stepcast.InputError: the one error that bad input causes, with its parts as attributes.
 #include <climits>
+#include <cmath>
 #include <exception>
 
 #include "predictor/python/bindings.h"
@@ -51,7 +52,11 @@ void BindErrors(py::module_* m) {
 }
 
 int IntOf(py::handle value, const char* name) {
-  const py::object whole = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
+  const bool is_float =
+      PyFloat_Check(value.ptr()) != 0 &&
+      std::floor(PyFloat_AS_DOUBLE(value.ptr())) == PyFloat_AS_DOUBLE(value.ptr());
+  const py::object whole = py::reinterpret_steal<py::object>(
+      is_float ? PyNumber_Long(value.ptr()) : PyNumber_Index(value.ptr()));
   if (!whole) {
     PyErr_Clear();
     throw InputError(Keyword(name), ReprOf(value), "is not a whole number", "an int");

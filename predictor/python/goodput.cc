@@ -254,7 +254,7 @@ void Goodput::RequireAnswer(double step_time_s, const PlanQuery& q, bool worth) 
 
 py::object Goodput::Evaluate(py::handle nodes, py::handle workers, py::handle local_batch,
                              py::handle accumulated, bool worth) const {
-  constexpr auto kKind = Argument::Kind::kWholeReal;
+  constexpr auto kKind = Argument::Kind::kWhole;
   const Argument arguments[] = {
       {nodes, "num_nodes", kKind},
       {workers, "num_replicas", kKind},
@@ -379,7 +379,7 @@ BatchChoice Goodput::Best(int nodes, int workers, int most_batch, int least_loca
 
 py::tuple Goodput::Optimize(py::handle nodes, py::handle workers, int most_batch, int least_local,
                             int most_local, bool accumulate) const {
-  constexpr auto kKind = Argument::Kind::kWholeReal;
+  constexpr auto kKind = Argument::Kind::kWhole;
   const Argument num_nodes(nodes, "num_nodes", kKind);
   const Argument num_replicas(workers, "num_replicas", kKind);
   const auto check = [](int n, int w) {

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "calibrate/online/fleet.h"
@@ -16,11 +17,34 @@
 namespace stepcast::python {
 namespace {
 
+// One at a time asks or observes what it guards: a job, or all jobs of a fleet.
+using Guard = std::shared_ptr<std::mutex>;
+
+// Work that takes longer than others of Python should wait: they go on meanwhile. The lock of the
+// interpreter is let go first, so that none waits for the guard with it.
+template <class Work>
+auto Alone(const Guard& guard, const Work& work) {
+  const py::gil_scoped_release release;
+  const std::lock_guard<std::mutex> lock(*guard);
+  return work();
+}
+
 // With what pickling needs.
 struct BoundCalibration {
   Workload workload;
   ChosenDevice device;
   std::shared_ptr<OnlineCalibration> job;
+  Guard guard;
+
+  int rows() const {
+    return Alone(guard, [&] { return job->rows(); });
+  }
+  bool drifted() const {
+    return Alone(guard, [&] { return job->drifted(); });
+  }
+  std::string text() const {
+    return Alone(guard, [&] { return FormatOnlineRecord(job->Export()); });
+  }
 };
 
 // With the jobs as Python has them.
@@ -29,6 +53,7 @@ struct BoundFleet {
 
   Fleet fleet;
   std::map<std::string, std::shared_ptr<BoundCalibration>> jobs;
+  Guard guard = std::make_shared<std::mutex>();
 };
 
 void BindFleet(py::module_* m) {
@@ -36,8 +61,8 @@ void BindFleet(py::module_* m) {
                          "One calibration of a cluster that all its jobs share: what some learn, "
                          "the next begin with.\n\n"
                          "A job learns from the others when it is added, and goes on by its own "
-                         "steps. Not to be used\n"
-                         "by two threads at once, nor while another observes one of its jobs.")
+                         "steps. Threads may\n"
+                         "use one together, and observe its jobs: each waits for the others.")
       .def(py::init<const Cluster&>(), py::arg("cluster"),
            "The cluster, as a file or a calibration has it.")
       .def_property_readonly(
@@ -51,9 +76,10 @@ void BindFleet(py::module_* m) {
           [](BoundFleet& f, const std::string& job, const Workload& workload,
              const py::object& device) {
             ChosenDevice on = ChooseDevice(device, f.fleet.cluster());
-            auto added = f.fleet.Add(job, workload, on.facts, on.name);
+            auto added =
+                Alone(f.guard, [&] { return f.fleet.Add(job, workload, on.facts, on.name); });
             return f.jobs[job] = std::make_shared<BoundCalibration>(
-                       BoundCalibration{workload, std::move(on), std::move(added)});
+                       BoundCalibration{workload, std::move(on), std::move(added), f.guard});
           },
           py::arg("job"), py::arg("workload"), py::arg("device") = py::none(),
           "Adds a job, which begins with what the others have learnt, and returns it.\n\n"
@@ -63,7 +89,7 @@ void BindFleet(py::module_* m) {
       .def(
           "end",
           [](BoundFleet& f, const std::string& job) {
-            f.fleet.End(job);
+            Alone(f.guard, [&] { f.fleet.End(job); });
             f.jobs.erase(job);
           },
           py::arg("job"),
@@ -72,7 +98,7 @@ void BindFleet(py::module_* m) {
       .def(
           "remove",
           [](BoundFleet& f, const std::string& job) {
-            f.fleet.Remove(job);
+            Alone(f.guard, [&] { f.fleet.Remove(job); });
             f.jobs.erase(job);
           },
           py::arg("job"),
@@ -82,8 +108,10 @@ void BindFleet(py::module_* m) {
           "predictor",
           [](const BoundFleet& f, const Workload& workload, const py::object& device) {
             ChosenDevice on = ChooseDevice(device, f.fleet.cluster());
-            Cluster start = f.fleet.ClusterFor(workload, on.facts, on.name);
-            return std::make_shared<BoundPredictor>(std::move(start), workload, std::move(on));
+            return Alone(f.guard, [&] {
+              Cluster start = f.fleet.ClusterFor(workload, on.facts, on.name);
+              return std::make_shared<BoundPredictor>(std::move(start), workload, std::move(on));
+            });
           },
           py::arg("workload"), py::arg("device") = py::none(),
           "A Predictor of a new job of this workload, before its first step.")
@@ -94,7 +122,7 @@ void BindFleet(py::module_* m) {
            })
       .def(py::pickle(
           [](const BoundFleet& f) {
-            const FleetRecord record = f.fleet.Export();
+            const FleetRecord record = Alone(f.guard, [&] { return f.fleet.Export(); });
             py::list taught;
             for (const FleetRecord::Taught& of : record.taught) {
               taught.append(
@@ -123,10 +151,10 @@ void BindFleet(py::module_* m) {
                                      ParseOnlineRecord(of[5].cast<std::string>())});
             }
             auto f = std::make_unique<BoundFleet>(state[0].cast<Cluster>());
-            f->fleet.Import(record);
+            Alone(f->guard, [&] { f->fleet.Import(record); });
             for (const FleetRecord::Job& of : record.jobs) {
               f->jobs[of.name] = std::make_shared<BoundCalibration>(BoundCalibration{
-                  of.workload, ChosenDevice{of.facts, of.device}, f->fleet.Job(of.name)});
+                  of.workload, ChosenDevice{of.facts, of.device}, f->fleet.Job(of.name), f->guard});
             }
             return f;
           }));
@@ -169,48 +197,51 @@ void BindOnlineCalibration(py::module_* m) {
   py::class_<BoundCalibration, std::shared_ptr<BoundCalibration>>(
       *m, "OnlineCalibration",
       "Parameters that follow a job while it runs: each measured step moves them at once.\n\n"
-      "The start is what the cluster's calibration, or its priors, say. Not to be observed by two\n"
-      "threads at once.")
+      "The start is what the cluster's calibration, or its priors, say. Threads may observe and\n"
+      "ask one together: each waits for the others, and rows are learnt in the order they come.")
       .def(py::init([](const Cluster& cluster, const Workload& workload, const py::object& device) {
              ChosenDevice on = ChooseDevice(device, cluster);
              auto job = std::make_shared<OnlineCalibration>(cluster, workload, on.facts, on.name);
-             return BoundCalibration{workload, std::move(on), std::move(job)};
+             return BoundCalibration{workload, std::move(on), std::move(job),
+                                     std::make_shared<std::mutex>()};
            }),
            py::arg("cluster"), py::arg("workload"), py::arg("device") = py::none(),
            "Parameters as of Predictor.")
       .def(
           "observe",
           [](BoundCalibration& c, const Plan& plan, double step_time_s) {
-            return c.job->Observe(plan, Seconds(step_time_s));
+            return Alone(c.guard, [&] { return c.job->Observe(plan, Seconds(step_time_s)); });
           },
           py::arg("plan"), py::arg("step_time_s"),
           "Learns a measured step of a plan, whose strategy is not auto [s].\n\n"
           "Raises InputError for a plan that no model covers and for a time that is none; nothing\n"
           "is learnt then.")
       .def_property_readonly(
-          "cluster", [](const BoundCalibration& c) { return c.job->cluster(); },
+          "cluster",
+          [](const BoundCalibration& c) {
+            return Alone(c.guard, [&] { return c.job->cluster(); });
+          },
           "Cluster : with the parameters as learnt, for Predictor or to be written as a file")
       .def_property_readonly(
           "workload", [](const BoundCalibration& c) { return c.workload; }, "Workload")
+      .def_property_readonly("rows", &BoundCalibration::rows, "int : observed so far")
       .def_property_readonly(
-          "rows", [](const BoundCalibration& c) { return c.job->rows(); }, "int : observed so far")
-      .def_property_readonly(
-          "drifted", [](const BoundCalibration& c) { return c.job->drifted(); },
+          "drifted", &BoundCalibration::drifted,
           "bool : some rows lay apart from the older ones by more than chance allows; what had\n"
           "changed is learnt anew since then")
       .def(
           "predictor",
           [](const BoundCalibration& c) {
-            return std::make_shared<BoundPredictor>(c.job->cluster(), c.workload, c.device);
+            return Alone(c.guard, [&] {
+              return std::make_shared<BoundPredictor>(c.job->cluster(), c.workload, c.device);
+            });
           },
           "A Predictor with what was learnt.")
-      .def(
-          "to_json", [](const BoundCalibration& c) { return FormatOnlineRecord(c.job->Export()); },
-          "All that was learnt, as JSON text.")
+      .def("to_json", &BoundCalibration::text, "All that was learnt, as JSON text.")
       .def(
           "load_json",
           [](BoundCalibration& c, const std::string& text) {
-            c.job->Import(ParseOnlineRecord(text));
+            Alone(c.guard, [&] { c.job->Import(ParseOnlineRecord(text)); });
           },
           py::arg("text"),
           "Goes on from what to_json told.\n\n"
@@ -218,13 +249,12 @@ void BindOnlineCalibration(py::module_* m) {
       .def("__repr__",
            [](const BoundCalibration& c) {
              return fmt::format("<OnlineCalibration of {} on {}: {} rows{}>", c.workload.name,
-                                c.job->start().name, c.job->rows(),
-                                c.job->drifted() ? ", drifted" : "");
+                                c.job->start().name, c.rows(), c.drifted() ? ", drifted" : "");
            })
       .def(py::pickle(
           [](const BoundCalibration& c) {
             return py::make_tuple(c.job->start(), c.workload, c.device.facts, c.device.name,
-                                  FormatOnlineRecord(c.job->Export()));
+                                  c.text());
           },
           [](const py::tuple& state) {
             if (state.size() != 5) {
@@ -234,7 +264,8 @@ void BindOnlineCalibration(py::module_* m) {
             BoundCalibration c{
                 state[1].cast<Workload>(),
                 {state[2].cast<std::optional<Device>>(), state[3].cast<std::string>()},
-                nullptr};
+                nullptr,
+                std::make_shared<std::mutex>()};
             c.job = std::make_shared<OnlineCalibration>(state[0].cast<Cluster>(), c.workload,
                                                         c.device.facts, c.device.name);
             c.job->Import(ParseOnlineRecord(state[4].cast<std::string>()));

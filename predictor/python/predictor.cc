@@ -202,6 +202,7 @@ void BindPredictor(py::module_* m) {
       .def(
           "compile",
           [](SharedPredictor p, const Plan& plan, int most_servers) {
+            py::gil_scoped_release release;
             return BoundPlan(std::move(p), plan, {most_servers});
           },
           py::arg("plan"), py::arg("most_servers") = CompileOptions().most_servers,
