@@ -24,22 +24,14 @@ if(STEPCAST_COVERAGE)
   target_link_options(stepcast_build_flags INTERFACE --coverage)
 endif()
 
-# Whether headers that many sources include are read fewer times than there are sources. A Debug build
-# reads them with every source, so that one which forgets an include fails there; so does a build with
-# ccache, which keeps what one source becomes.
+# Whether headers are read fewer times than there are sources. A Debug build reads them with every
+# source, so that one which forgets an include fails there; so does a build with ccache, which keeps what
+# one source becomes.
 set(stepcast_reads_once OFF)
 if(STEPCAST_PRECOMPILE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND
     NOT CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
   set(stepcast_reads_once ON)
 endif()
-
-# stepcast_batches(TARGET): its sources are compiled a few at a time, as one. They read much and compute
-# nothing; whatever computes is compiled by itself, so that no neighbour decides what is inlined.
-function(stepcast_batches target)
-  if(stepcast_reads_once)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
-  endif()
-endfunction()
 
 # stepcast_precompile(TARGET header ... | AS another target): headers of others, which take most of a
 # source's time to compile, are read once for the target.
@@ -48,10 +40,13 @@ function(stepcast_precompile target)
     return()
   endif()
   # g++ takes what comes out of a precompiled header for our own code, and judges libraries by warnings
-  # that guess at what optimised code does. Builds without precompiled headers still heed these.
+  # that guess at what optimised code does (as in GCC bug 105651): these. Builds without precompiled
+  # headers, Debug and ccache, still heed them.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE
-      -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-maybe-uninitialized)
+      -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-stringop-truncation
+      -Wno-maybe-uninitialized -Wno-free-nonheap-object -Wno-dangling-pointer -Wno-use-after-free
+      -Wno-nonnull -Wno-alloc-size-larger-than)
   endif()
   if(ARGV1 STREQUAL "AS")
     target_precompile_headers(${target} REUSE_FROM ${ARGV2})
