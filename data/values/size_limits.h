@@ -44,8 +44,8 @@ inline constexpr std::size_t kMostFlows = 1'000'000;
 inline constexpr std::size_t kMostFlowSteps = 10'000'000;
 inline constexpr std::size_t kMostCapturedHosts = 1'000;
 
-// Logs: bytes of a line that are looked at, times of single steps, and ranks and bars of a log; rows
-// of its tables.
+// Logs: bytes of a line that are looked at, times of single steps, and ranks and bars of a log;
+// rows of its tables.
 inline constexpr std::size_t kLongestLogLine = 4'096;
 inline constexpr std::int64_t kMostLoggedSteps = 20'000'000;
 inline constexpr std::size_t kMostLogSeries = 100'000;

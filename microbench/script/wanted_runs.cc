@@ -44,8 +44,8 @@ WantedRuns ParseWantedRuns(const std::string& text, const std::string& path) {
   WantedRuns wanted;
   wanted.header = table.header();
   wanted.time_column = table.RequiredColumn(kTimeColumn);
-  // The rules of a run are those of the runs' own reader, which wants times; and it counts the lines
-  // of a text without those that are empty.
+  // The rules of a run are those of the runs' own reader, which wants times; and it counts the
+  // lines of a text without those that are empty.
   std::string timed = CsvLine(wanted.header);
   std::map<int, int> lines;  // of that text, those of the file
   int line = 1 + LineEnds(timed);

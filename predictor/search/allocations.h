@@ -9,7 +9,7 @@
 //   a = ceil( s / b_max ) micro-steps of b = floor( s / a ) samples
 //
 //   b_max  the largest local batch: that of the limits, and no more than memory holds; where
-//          neither is known, four times the largest that was calibrated, or the plan's own if larger
+//          neither is known, four times the largest that was calibrated, or the plan's own
 //
 // The best has the highest goodput = throughput x statistical efficiency( m ). Where no noise scale
 // says what a sample is worth, scores are throughputs, and the rule is that of Recommend: of the
