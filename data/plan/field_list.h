@@ -291,7 +291,7 @@ inline constexpr std::size_t kFieldCount = [] {
 
 // The facts of all fields, in order. They stand in one place, because a check of every plan that
 // made them anew would take longer for that than for the plan.
-inline constexpr auto kFieldFacts = [] {
+inline const auto kFieldFacts = [] {  // clang 14 makes no constant of it
   std::array<FieldFacts, kFieldCount> all{};
   std::size_t next = 0;
   ListFields([&](const FieldFacts& facts, auto /*field*/) { all[next++] = facts; });

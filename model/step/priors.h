@@ -46,7 +46,7 @@ inline double FloorBesideSamples(double fixed_of_sheet, double sample) {
 // docs/reference/sources.md). The table's is for networks of which nobody says.
 inline constexpr double kSpreadOfAlike = 0.034;
 inline constexpr double kSpreadOfAlikeLogSd = 1.17;
-inline constexpr double kSpreadOfVarying = 0.15;
+inline constexpr double kSpreadOfVarying = 0.11;
 inline constexpr double kSpreadOfVaryingLogSd = 0.85;
 
 // Of ln(time / forecast), for a network on a device that nobody measured: device_speed's is shared

@@ -306,6 +306,7 @@ std::string DescribeServers(const ServerOptions& server) {
   if (server.sharding != Sharding::kTensor)
     text += fmt::format(", sharding {}", NameOf(server.sharding));
   if (server.pipelined) text += ", pipelined";
+  if (server.local_aggregation) text += ", one push a node";
   if (server.multicast) text += ", multicast";
   if (server.in_network_aggregation) text += ", added up in the network";
   if (server.staleness_bound) text += fmt::format(", staleness bound {}", *server.staleness_bound);

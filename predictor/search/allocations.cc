@@ -26,10 +26,7 @@ Range RangeOf(const CompiledPlan& compiled, PlanQuery query, const BatchSearch& 
   const auto most_local = [&](int accumulation_steps) {
     query.accumulation_steps = accumulation_steps;
     const int most = compiled.MostLocalBatch(query);
-    if (search.most_local_batch > 0) return std::min(most, search.most_local_batch);
-    if (compiled.Memory(query) != MemoryVerdict::kUnknown) return most;
-    return std::min(most, std::max(TrustedBatchesOf(compiled.calibrated_batches()).most,
-                                   compiled.plan().local_batch));
+    return search.most_local_batch > 0 ? std::min(most, search.most_local_batch) : most;
   };
   const double w = query.workers;
   Range range;

@@ -8,8 +8,7 @@
 //
 //   a = ceil( s / b_max ) micro-steps of b = floor( s / a ) samples
 //
-//   b_max  the largest local batch: that of the limits, and no more than memory holds; where
-//          neither is known, four times the largest that was calibrated, or the plan's own
+//   b_max  the largest local batch: that of the limits, and no more than the device's memory holds
 //
 // The best has the highest goodput = throughput x statistical efficiency( m ). Where no noise scale
 // says what a sample is worth, scores are throughputs, and the rule is that of Recommend: of the
@@ -44,11 +43,9 @@ struct BatchSearch {
   int least_global_batch = 1;
   int most_global_batch = kDefaultMostGlobalBatch;
   int least_local_batch = 1;
-  // 0: what memory holds; where nothing tells, and of the default candidates, what is trusted, or
-  // the plan's own.
-  int most_local_batch = 0;
-  bool accumulate = true;  // whether micro-steps may be more than one
-  int candidates = 0;      // 0: those of Recommend
+  int most_local_batch = 0;  // 0: what memory holds and, of the default candidates, is trusted
+  bool accumulate = true;    // whether micro-steps may be more than one
+  int candidates = 0;        // 0: those of Recommend
   // Both, or throughput decides.
   std::optional<double> noise_scale;    // [samples]
   std::optional<double> initial_batch;  // M_0 [samples]

@@ -789,12 +789,15 @@ TEST(Numbers, OfTheLists) {
   ASSERT_EQ(workloads.size(), WorkloadNames().size());
   for (const Json& printed : workloads) {
     const Workload w = *FindWorkload(printed.at("name").get<std::string>());
-    ExpectNumbers(printed, {{"/parameters", w.parameters},
-                            {"/trainable_parameters", w.trainable_parameters},
-                            {"/gradient_bytes", w.gradient_bytes.in(kBytes)},
-                            {"/forward_flop", w.forward_flop().si()},
-                            {"/activation_bytes", w.activation_bytes().in(kBytes)},
-                            {"/layers", w.layers.size()}});
+    EXPECT_EQ(printed.at("inputs_vary"), w.inputs_vary.value());
+    ExpectNumbers(printed,
+                  {{"/parameters", w.parameters},
+                   {"/trainable_parameters", w.trainable_parameters},
+                   {"/gradient_bytes", w.gradient_bytes.in(kBytes)},
+                   {"/forward_flop", w.forward_flop().si()},
+                   {"/activation_bytes", w.activation_bytes().in(kBytes)},
+                   {"/layers", w.layers.size()}},
+                  {"/inputs_vary"});
   }
   const Json clusters = JsonOf({"machines"}).at("clusters");
   ASSERT_GT(clusters.size(), 5U);

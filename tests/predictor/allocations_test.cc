@@ -54,15 +54,6 @@ struct Candidate {
   double goodput() const { return throughput * efficiency; }
 };
 
-int MostLocalOf(const CompiledPlan& compiled, const PlanQuery& query, const BatchSearch& search) {
-  const int memory = compiled.MostLocalBatch(query);
-  if (search.most_local_batch > 0) return std::min(search.most_local_batch, memory);
-  const auto& seen = compiled.calibrated_batches();
-  const bool known = compiled.Memory(query) != MemoryVerdict::kUnknown;
-  const int own = compiled.plan().local_batch;
-  return known || !seen ? memory : std::min(memory, std::max(4 * seen->max, own));
-}
-
 // What the global batch `wanted` becomes on an allocation; none where a limit forbids it.
 std::optional<Candidate> CandidateOf(const CompiledPlan& compiled, const Allocation& allocation,
                                      const BatchSearch& search, double share) {
@@ -74,7 +65,8 @@ std::optional<Candidate> CandidateOf(const CompiledPlan& compiled, const Allocat
   const double w = allocation.workers;
   const auto most_local = [&](int steps) {
     query.accumulation_steps = steps;
-    return MostLocalOf(compiled, query, search);
+    const int memory = compiled.MostLocalBatch(query);
+    return search.most_local_batch > 0 ? std::min(search.most_local_batch, memory) : memory;
   };
   double a = 1;
   if (share > most_local(1)) {
@@ -115,7 +107,8 @@ Search BruteForce(const CompiledPlan& compiled, const Allocation& allocation,
   if (!search.accumulate) {
     PlanQuery query;
     query.workers = allocation.workers;
-    const int local = MostLocalOf(compiled, query, search);
+    int local = compiled.MostLocalBatch(query);
+    if (search.most_local_batch > 0) local = std::min(local, search.most_local_batch);
     most = std::min(most, w * local);
   }
   Search found;
@@ -342,7 +335,6 @@ TEST(Allocations, TwoCandidatesAreTheEnds) {
   const CompiledPlan compiled = Compile();
   BatchSearch search = Between(8, 4096);
   search.candidates = 2;
-  search.most_local_batch = 512;
   const BatchChoice choice = Choose(compiled, {{8, 2, 4, 0}}, search).front();
   EXPECT_EQ(choice.local_batch, 512) << "throughput grows with the batch";
 }

@@ -447,7 +447,8 @@ TEST(Weighing, WhatDoesNotFitIsNoRemedy) {
   Device device;
   device.name = kSyntheticDevice;
   Plan plan = BasePlan();
-  const Cluster cluster = CalibratedCluster(TheTruth());
+  Cluster cluster = CalibratedCluster(TheTruth());
+  cluster.calibration->range.local_batch.clear();  // a batch that has run fits
   const auto doubled = [&](DataSize<> memory) {
     device.memory = memory;
     const Predictor predictor(cluster, *FindWorkload("resnet50"), device);

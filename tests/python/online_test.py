@@ -64,14 +64,6 @@ class OnlineCalibrations(unittest.TestCase):
         memory = job.predictor().predict(stepcast.Plan(workers=2, nodes=1, local_batch=200)).memory
         self.assertEqual(memory["verdict"], "tight")
 
-    def test_a_job_known_by_size_takes_no_batch_far_beyond_those_that_ran(self):
-        job = stepcast.OnlineCalibration(self.cluster, stepcast.workload("job", parameters=10**7))
-        job.observe(stepcast.Plan(workers=1, local_batch=32), 0.1)
-        asked = job.predictor().compile(stepcast.Plan(workers=1, local_batch=32))
-        choice = asked.choose_batches(workers=4, nodes=1, most_global_batch=10**6, candidates=50,
-                                      noise_scale=1e9, initial_batch=32)
-        self.assertLessEqual(int(choice.local_batch), 4 * 32)
-
     def test_a_job_is_learnt_of_which_only_the_size_is_known(self):
         job = stepcast.workload("bert-job", parameters=110_000_000)
         unknown = stepcast.Predictor(self.cluster, job).predict(self.plans[0])
