@@ -46,8 +46,8 @@ inline double FloorBesideSamples(double fixed_of_sheet, double sample) {
 // docs/reference/sources.md). The table's is for networks of which nobody says.
 inline constexpr double kSpreadOfAlike = 0.034;
 inline constexpr double kSpreadOfAlikeLogSd = 1.17;
-inline constexpr double kSpreadOfVarying = 0.11;
-inline constexpr double kSpreadOfVaryingLogSd = 0.85;
+inline constexpr double kSpreadOfVarying = 0.09;
+inline constexpr double kSpreadOfVaryingLogSd = 1.0;
 
 // Of ln(time / forecast), for a network on a device that nobody measured: device_speed's is shared
 // by all workloads of the device, and what is left is the workload's own. Public steps of a network

@@ -35,7 +35,7 @@ SHARE = "stated_share"
 # priors.h: their names, whether the inputs vary, and what physics alone lets expect.
 SPREAD = "straggler_spread"
 KINDS = {"alike": ("kSpreadOfAlike", False, (0.03, 1.3)),
-         "varying": ("kSpreadOfVarying", True, (0.11, 0.85))}
+         "varying": ("kSpreadOfVarying", True, (0.09, 1.0))}
 VARYING = {"deepspeech2", "yolov3"}
 # Priors (centre, standard deviation of ln) from physics alone, where the program has learnt ones.
 PHYSICAL = {"host_bandwidth": (4, 1.0), "overlap_share": (0.55, 0.3),
