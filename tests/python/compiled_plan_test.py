@@ -149,7 +149,7 @@ class CompiledPlans(unittest.TestCase):
     def test_refusals(self):
         for arguments, key in [
             (dict(workers=1.5), "workers"),
-            (dict(local_batch=np.array([1.5])), "local_batch"),
+            (dict(local_batch=np.array([1.5])), "element 0"),
             (dict(local_batch=np.array([True])), "local_batch"),
             (dict(local_batch="64"), "local_batch"),
             (dict(local_batch=[1, None]), "local_batch"),
