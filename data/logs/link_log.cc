@@ -239,7 +239,7 @@ class Ping {
     log_.findings.push_back(
         {"lost", *sent - *received, LinkUnit::kCount, "packets without a reply", from});
     if (*received == 0) {
-      log_.remarks.push_back("nobody replied: that is no loss, the host may be away or mute");
+      log_.remarks.emplace_back("nobody replied: that is no loss, the host may be away or mute");
     }
     AddLoss(*sent - *received, *sent, from, &log_);
   }
@@ -345,7 +345,7 @@ class Ethtool {
                        "what \"ethtool eth0\" prints, from \"Settings for eth0:\" on");
     }
     if (!log_.link.bandwidth && log_.remarks.empty()) {
-      log_.remarks.push_back("the port tells no speed");
+      log_.remarks.emplace_back("the port tells no speed");
     }
     return std::move(log_);
   }
@@ -445,7 +445,7 @@ class Ss {
     if (controls_.size() == 1) {
       AddControl(controls_.begin()->first, controls_.begin()->second, &log_);
     } else if (controls_.size() > 1) {
-      log_.remarks.push_back("the connections have different congestion controls");
+      log_.remarks.emplace_back("the connections have different congestion controls");
     }
     return std::move(log_);
   }

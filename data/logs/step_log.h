@@ -72,12 +72,14 @@ struct StepLogOptions {
 class StepLogReader {
  public:
   explicit StepLogReader(StepLogOptions options);
+  ~StepLogReader();
+  StepLogReader(const StepLogReader&) = delete;
+  StepLogReader& operator=(const StepLogReader&) = delete;
 
   // Throws InputError, which names `path` and the line, beyond kMostLoggedSteps single steps or
   // kMostLogSeries series.
   void Take(const LogLine& line, const std::string& path);
   StepLog Finish();
-  ~StepLogReader();
 
  private:
   struct Reading;  // a series, and how far it has come

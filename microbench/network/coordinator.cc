@@ -314,7 +314,7 @@ NetworkProfile RunProbe(const ProbeOptions& options, NetworkProfile profile,
   std::atomic<bool> over = false;
   AgentOptions agent;
   agent.of = options.hosts;
-  agent.name = options.name;
+  agent.name = options.names.empty() ? options.name : options.names.front();
   agent.master = door.address();
   agent.token = options.token;
   agent.join_s = options.join_s;

@@ -16,7 +16,7 @@ namespace stepcast::network {
 struct ProbeOptions {
   int hosts = 0;
   std::vector<std::string> names;  // by rank; empty for those that the hosts give themselves
-  std::string name;                // that this one gives itself
+  std::string name;                // that this one gives itself; needless with `names`
   ProbeSettings settings;
   std::string bind;  // empty for the master's address
   Address master;

@@ -10,6 +10,8 @@ import support
 sys.path.insert(0, str(support.SOURCE / "predictor" / "python" / "examples"))
 import replay_traces as replay  # noqa: E402
 
+os.environ.setdefault("STEPCAST_DATASETS", str(support.SOURCE / ".." / "shared" / "datasets"))
+
 
 def judged(world, jobs, kinds):
     """(history's jobs, {planner: figures})."""
@@ -20,8 +22,7 @@ def judged(world, jobs, kinds):
 
 
 def found(name):
-    return (Path(os.environ.get("STEPCAST_DATASETS",
-                                support.SOURCE / ".." / "shared" / "datasets")) / name).is_dir()
+    return (Path(os.environ["STEPCAST_DATASETS"]) / name).is_dir()
 
 
 class Replay(unittest.TestCase):
