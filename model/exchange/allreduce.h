@@ -123,9 +123,8 @@ SyncCost<T> FlatRingAllreduce(const NodeShape& shape, const Hop<T>& inter, const
   const double w = shape.workers;
   const double between = 2.0 * shape.nodes - std::max(0, 3 - shape.devices);
   return {inter.alpha * between + intra.alpha * (2 * (w - 1) - between),
-          Max(1.0 / (inter.bandwidth * static_cast<double>(shape.used_cards())),
-              1.0 / intra.bandwidth) *
-              (2 * (w - 1) / w)};
+          (2 * (w - 1) / w) /
+              Min(inter.bandwidth * static_cast<double>(shape.used_cards()), intra.bandwidth)};
 }
 
 // A ring whose pieces follow each other through its rounds.

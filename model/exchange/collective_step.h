@@ -123,10 +123,10 @@ struct CollectiveSchedule {
   Duration<T> calls;  // of all buckets; their bytes at the steady pace are the rest
 };
 
-template <class T>
-CollectiveSchedule<T> ScheduleCollective(const CallCost<T>& call,
-                                         const std::vector<Bucket>& buckets,
-                                         const Duration<T>& backward, const Duration<T>& late) {
+// The same where a call has so many levels.
+template <std::size_t kLevels, class T>
+CollectiveSchedule<T> ScheduleLevels(const CallCost<T>& call, const std::vector<Bucket>& buckets,
+                                     const Duration<T>& backward, const Duration<T>& late) {
   // Sums over the buckets from one on: their number and bytes, and those of them that the chain of
   // a level holds up.
   struct Chained {
@@ -136,7 +136,7 @@ CollectiveSchedule<T> ScheduleCollective(const CallCost<T>& call,
   struct Tail {
     double count = 0;
     double bytes = 0;
-    std::array<Chained, 2> chained;
+    std::array<Chained, kLevels> chained;
   };
   struct Level {
     const PipelinedRing<T>& ring;
@@ -148,7 +148,6 @@ CollectiveSchedule<T> ScheduleCollective(const CallCost<T>& call,
           chain{ValueOf(of.chain.per_call), ValueOf(of.chain.per_byte)} {}
   };
   const std::array<Level, 2> levels = {Level(call.between), Level(call.within)};
-  const std::size_t count = call.two_levels() ? 2 : 1;
   const Duration<> pass = ValueOf(backward);
   Tail tail;
   Tail binding;
@@ -159,7 +158,7 @@ CollectiveSchedule<T> ScheduleCollective(const CallCost<T>& call,
     const Bucket& bucket = buckets[k];
     tail.count += 1.0;
     tail.bytes += bucket.bytes.si();
-    for (std::size_t i = 0; i < levels.size(); ++i) {
+    for (std::size_t i = 0; i < kLevels; ++i) {
       const Duration<> at_pace = levels[i].steady.Time(bucket.bytes);
       const Duration<> around = levels[i].chain.Time(bucket.bytes);
       const double chained = at_pace < around ? 1.0 : 0.0;
@@ -177,20 +176,30 @@ CollectiveSchedule<T> ScheduleCollective(const CallCost<T>& call,
   }
   const auto calls = [&](const Tail& t) {
     Duration<T> sum;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < kLevels; ++i) {
       const PipelinedRing<T>& ring = levels[i].ring;
       const Chained& chained = t.chained[i];
-      sum += ring.steady.per_call * (t.count - chained.count) +
-             ring.chain.per_call * chained.count -
+      sum += ring.steady.per_call * (t.count - chained.count);
+      if (chained.count == 0) continue;
+      sum += ring.chain.per_call * chained.count -
              (ring.steady.per_byte - ring.chain.per_byte) * Bytes(chained.bytes);
     }
     return sum;
   };
   CollectiveSchedule<T> schedule;
-  schedule.calls = calls(tail) + late;
-  schedule.end = backward * buckets[from].ready + calls(binding) +
-                 call.Steady().per_byte * Bytes(binding.bytes) + (from == 0 ? late : Duration<T>());
+  const Duration<T> all = calls(tail);
+  schedule.calls = all + late;
+  schedule.end = backward * buckets[from].ready + (from == 0 ? all + late : calls(binding)) +
+                 call.Steady().per_byte * Bytes(binding.bytes);
   return schedule;
+}
+
+template <class T>
+CollectiveSchedule<T> ScheduleCollective(const CallCost<T>& call,
+                                         const std::vector<Bucket>& buckets,
+                                         const Duration<T>& backward, const Duration<T>& late) {
+  return call.two_levels() ? ScheduleLevels<2>(call, buckets, backward, late)
+                           : ScheduleLevels<1>(call, buckets, backward, late);
 }
 
 // By a collective, whole or in halves.
@@ -206,12 +215,13 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const CollectiveHops<T>& 
   sync.cost = call.Steady();
   sync.passes = ExchangesOf(facts.shard, facts.accumulation_steps) / facts.local_steps;
   const bool by_units = facts.shard == Shard::kParameters;
-  if (facts.nodes > 1 && !by_units) {
+  const Duration<T> trip =
+      facts.nodes > 1 && !by_units ? SlowStartTrip(NodeLink(facts), hops.node) : Duration<T>();
+  if (trip.si() > 0.0) {
     // A ring moves a message 2 (w-1)/w times, one w-th at once.
     const double w = facts.workers;
-    sync.slow_start = SlowStart(SlowStartTrip(NodeLink(facts), hops.node), timeout, 1, 1 / w,
-                                sync.cost.per_byte / (2 * (w - 1)), buckets.front().bytes,
-                                IdleTime(facts, micro, backward));
+    sync.slow_start = SlowStart(trip, timeout, 1, 1 / w, sync.cost.per_byte / (2 * (w - 1)),
+                                buckets.front().bytes, IdleTime(facts, micro, backward));
   }
   const CollectiveSchedule<T> whole = ScheduleCollective(call, buckets, backward, sync.slow_start);
   sync.calls = whole.calls * sync.passes;

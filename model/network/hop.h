@@ -133,7 +133,7 @@ DataRate<T> SharedHost(const DataRate<T>& host, const T& host_sharing, double de
 // B_hop, over a path of 1/P from a host that carries `host`.
 template <class T>
 DataRate<T> HopRate(const DataRate<T>& path, const DataRate<T>& host) {
-  return 1.0 / PNorm(1.0 / path, 1.0 / host, kLinkKnee);
+  return PNormOfRates(path, host, kLinkKnee);
 }
 
 // The share of a byte's time over such a hop that a faster path saves; a faster host saves the

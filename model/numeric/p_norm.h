@@ -1,6 +1,7 @@
 // The p-norm of two limits: what joins two regimes of a time where one gives way to the other.
 //
 //   ||a, b||_q = (a^q + b^q)^(1/q)
+//   1 / ||1/a, 1/b||_q                  the same of two rates
 //
 //   a, b   positive, of one dimension
 //   q      sharpness of the knee, 1 and more: the sum for q = 1, towards the larger for large q
@@ -14,18 +15,35 @@
 
 namespace stepcast {
 
-template <class Q>
-Q PNorm(const Q& a, const Q& b, double q) {
+namespace internal {
+
+// (1 + r^q)^(1/q).
+template <class T>
+T OverLarger(const T& ratio, double q) {
   using std::pow;
   using std::sqrt;
+  if (q == 4.0) {  // the knee that the step model uses most, for a fifth of the time
+    const T square = ratio * ratio;
+    return sqrt(sqrt(1.0 + square * square));
+  }
+  return pow(1.0 + pow(ratio, q), 1.0 / q);
+}
+
+}  // namespace internal
+
+template <class Q>
+Q PNorm(const Q& a, const Q& b, double q) {
   const Q& hi = a < b ? b : a;
   const Q& lo = a < b ? a : b;
-  const auto ratio = lo / hi;
-  if (q == 4.0) {  // the knee that the step model uses most, for a fifth of the time
-    const auto square = ratio * ratio;
-    return hi * sqrt(sqrt(1.0 + square * square));
-  }
-  return hi * pow(1.0 + pow(ratio, q), 1.0 / q);
+  return hi * internal::OverLarger(lo / hi, q);
+}
+
+// Of rates, without the divisions that their times would take.
+template <class Q>
+Q PNormOfRates(const Q& a, const Q& b, double q) {
+  const Q& hi = a < b ? b : a;
+  const Q& lo = a < b ? a : b;
+  return lo / internal::OverLarger(lo / hi, q);
 }
 
 }  // namespace stepcast

@@ -19,6 +19,26 @@ namespace {
 constexpr int kTabledCounts = 4096;
 constexpr int kTabledBatches = 1024;
 
+std::shared_ptr<const CountTables> MakeCounts(int backup_workers) {
+  auto made = std::make_shared<CountTables>();
+  StepFacts tried;
+  tried.backup_workers = backup_workers;
+  for (int n = 0; n <= kTabledCounts; ++n) {
+    made->doublings.push_back(n == 0 ? 0 : ComputedParts().Doublings(n));
+    made->slowest_hop.push_back(n == 0 ? 0 : ComputedParts().SlowestHop(n));
+    tried.workers = n;
+    made->slowest.push_back(n <= backup_workers ? 0 : ComputedParts().Slowest(tried));
+  }
+  return made;
+}
+
+// Those of plans without backup workers are made once for all.
+std::shared_ptr<const CountTables> CountsOf(int backup_workers) {
+  if (backup_workers > 0) return MakeCounts(backup_workers);
+  static const std::shared_ptr<const CountTables> kCounts = MakeCounts(0);
+  return kCounts;
+}
+
 bool IsTime(double seconds) { return seconds >= 0 && seconds < 1e9; }
 
 bool IsLink(const LinkFacts& link) {
@@ -131,13 +151,7 @@ void CompiledState::SetTables() {
   const PlanParameters at = belief.ParametersAt(at_hosts);
   cluster = at.cluster;
   workload = at.workload;
-  StepFacts tried = facts;
-  for (int n = 0; n <= kTabledCounts; ++n) {
-    doublings.push_back(n == 0 ? 0 : ComputedParts().Doublings(n));
-    slowest_hop.push_back(n == 0 ? 0 : ComputedParts().SlowestHop(n));
-    tried.workers = n;
-    slowest.push_back(n <= tried.backup_workers ? 0 : ComputedParts().Slowest(tried));
-  }
+  counts = CountsOf(facts.backup_workers);
   RecordRates(cluster, workload, &rates);
   intervals = MakeIntervalTables(*this, at_hosts, kTabledBatches, &curve);
 }

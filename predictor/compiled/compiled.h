@@ -41,9 +41,7 @@ struct CompiledState {
   // Rates of the paths whose link is the compiled one and loses nothing, by their peers: those of
   // nodes and of servers.
   Rates<double> rates;
-  std::vector<double> doublings;    // by a count
-  std::vector<double> slowest_hop;  // by nodes
-  std::vector<double> slowest;      // by workers
+  std::shared_ptr<const CountTables> counts;
 
   // Where there is a profile, by local batch: its factor on the curve, and how much worse it knows.
   std::shared_ptr<const ProfiledCompute> profile;
@@ -111,9 +109,7 @@ KnownParts<Rate, Curve> CompiledState::PartsOf(const PlanQuery& q,
   KnownParts<Rate, Curve> parts;
   parts.curve = &of_curve;
   parts.rates = own_link ? &of_rates : nullptr;
-  parts.doublings = &doublings;
-  parts.slowest_hop = &slowest_hop;
-  parts.slowest = &slowest;
+  parts.counts = counts.get();
   parts.lines = &lines;
   if (!shards.empty()) parts.held = &shards[static_cast<std::size_t>(q.servers)].lines;
   parts.async_lines = &async_lines;

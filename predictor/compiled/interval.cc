@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 
 #include "model/numeric/dual.h"
 #include "model/statistics/normal.h"
@@ -49,14 +50,23 @@ using HopDual = DualOf<kHopLanes>;
 
 // The rates that one plan's routes were made from, and the hops by their derivatives.
 struct RouteSlopes {
-  DataRate<LinkDual> node_rate;
-  DataRate<LinkDual> server_rate;  // or a helper's
-  FlowLimits<LinkDual> limits;     // of a connection
+  // A rate, looked up or computed here; null where a plan has none.
+  struct Rate {
+    const DataRate<LinkDual>* bandwidth = nullptr;
+    std::optional<PathRate<LinkDual>> computed;
+  };
+  Rate node;
+  Rate server;                                 // or a helper's
+  std::optional<FlowLimits<LinkDual>> limits;  // of a connection
   HopDual node_bandwidth;
   HopDual connection;
   // The columns of lanes that differ from plan to plan.
   ClusterParameter latency = kLinkLatency;
   bool mesh = false;  // the lane of hop_spread is that of mesh_share
+
+  RouteSlopes() = default;
+  RouteSlopes(const RouteSlopes&) = delete;  // rates lie in it
+  RouteSlopes& operator=(const RouteSlopes&) = delete;
 };
 
 // Parameters that a micro-step depends on.
@@ -111,28 +121,60 @@ Q Seeded(const Quantity<D, S>& value, int lane) {
   return Q::FromSi(dual);
 }
 
-// A gradient by the columns of model/step/answer.h, an even number of them.
-inline constexpr int kPadded = (kPlanColumns + 1) / 2 * 2;
-using Gradient = std::array<double, kPadded>;
+// Columns that few plans depend on.
+inline constexpr int kRareColumns[] = {kRdmaLatency, kMeshShare,     kTransferInitiation,
+                                       kServerRate,  kRpcRounds,     kFlowWindow,
+                                       kLossTimeout, kSlowdownColumn};
+
+// Where the columns of model/step/answer.h lie in a gradient: the rare ones last.
+constexpr std::array<std::size_t, kPlanColumns> PlacesOfColumns() {
+  std::array<std::size_t, kPlanColumns> places{};
+  std::size_t next = 0;
+  for (const bool rare : {false, true}) {
+    for (int column = 0; column < kPlanColumns; ++column) {
+      bool is_rare = false;
+      for (const int other : kRareColumns) is_rare = is_rare || other == column;
+      if (is_rare == rare) places[static_cast<std::size_t>(column)] = next++;
+    }
+  }
+  return places;
+}
+inline constexpr std::array<std::size_t, kPlanColumns> kPlaces = PlacesOfColumns();
+constexpr std::size_t PlaceOf(int column) { return kPlaces[static_cast<std::size_t>(column)]; }
+
+// A gradient by those columns. A form needs no more of a row than what comes before its own place.
+class Gradient {
+ public:
+  static constexpr int kPadded = (kPlanColumns + 1) / 2 * 2;
+
+  double& operator[](int column) { return values_[PlaceOf(column)]; }
+  double operator[](int column) const { return values_[PlaceOf(column)]; }
+  const double* data() const { return values_.data(); }
+
+ private:
+  std::array<double, kPadded> values_{};
+};
 
 // x^T C x of a symmetric C, by the lower triangle, in which what stands for two places counts
 // twice. Row by row into sums that stay in registers, without the rows of parameters that a plan
 // does not depend on: most plans depend on few.
 class QuadraticForm {
  public:
+  // The rows and columns of a gradient.
   void Set(int row, int column, double value) {
-    rows_[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)] =
-        row == column ? value : 2 * value;
+    const std::size_t i = PlaceOf(row);
+    const std::size_t j = PlaceOf(column);
+    rows_[std::max(i, j)][std::min(i, j)] = i == j ? value : 2 * value;
   }
   double Of(const Gradient& x) const {
-    Lanes<kPadded> sums;
-    AddRows<0>(x, &sums);
+    Lanes<Gradient::kPadded> sums;
+    AddRows<0>(x.data(), &sums);
     return Dot(sums, x.data());
   }
 
  private:
   template <std::size_t kRow>
-  void AddRows(const Gradient& x, Lanes<kPadded>* sums) const {
+  void AddRows(const double* x, Lanes<Gradient::kPadded>* sums) const {
     if constexpr (kRow < kPlanColumns) {
       if (x[kRow] != 0) AddRow<kRow / 2 + 1>(rows_[kRow].data(), x[kRow], sums);
       AddRows<kRow + 1>(x, sums);
@@ -150,7 +192,7 @@ class QuadraticForm {
     return first;
   }
 
-  std::array<Gradient, kPlanColumns> rows_{};
+  std::array<std::array<double, Gradient::kPadded>, kPlanColumns> rows_{};
 };
 
 using StagedParts = KnownParts<LinkDual, ComputeDual>;
@@ -165,28 +207,34 @@ struct HopParts : StagedParts {
                              PathTerms<HopDual>* /*terms*/) const {
     route->latency = LatencyParameter(link);
     route->mesh = shape.mesh;
-    return Kept(StagedParts::NodeRate(link, *cluster_by_link, shape, ByLink(barrier), nullptr),
-                &route->node_rate);
+    return Kept(KnownNodeRate(shape), &route->node, [&] {
+      return ComputedParts::NodeRate<LinkDual>(link, *cluster_by_link, shape, ByLink(barrier),
+                                               nullptr);
+    });
   }
   PathRate<HopDual> ServerRate(const LinkFacts& link, const ClusterParameters<HopDual>& /*cluster*/,
                                const FlowShape& shape, const Barrier<HopDual>& barrier,
                                PathTerms<HopDual>* /*terms*/) const {
-    return Kept(StagedParts::ServerRate(link, *cluster_by_link, shape, ByLink(barrier), nullptr),
-                &route->server_rate);
+    return Kept(KnownServerRate(shape), &route->server, [&] {
+      return ComputedParts::ServerRate<LinkDual>(link, *cluster_by_link, shape, ByLink(barrier),
+                                                 nullptr);
+    });
   }
   FlowLimits<HopDual> ConnectionLimits(const LinkFacts& path,
                                        const ClusterParameters<HopDual>& /*cluster*/,
                                        const Barrier<HopDual>& barrier) const {
-    const FlowLimits<LinkDual> limits =
-        StagedParts::ConnectionLimits<LinkDual>(path, *cluster_by_link, ByLink(barrier));
-    route->limits = limits;
+    const FlowLimits<LinkDual>& limits = route->limits.emplace(
+        StagedParts::ConnectionLimits<LinkDual>(path, *cluster_by_link, ByLink(barrier)));
     return {Seeded<DurationPerByte<HopDual>>(limits.window, kWindowLimitLane),
             Seeded<DurationPerByte<HopDual>>(limits.loss, kLossLimitLane)};
   }
 
  private:
-  static PathRate<HopDual> Kept(const PathRate<LinkDual>& rate, DataRate<LinkDual>* kept) {
-    *kept = rate.bandwidth;
+  template <class Compute>
+  static PathRate<HopDual> Kept(const PathRate<LinkDual>* known, RouteSlopes::Rate* kept,
+                                const Compute& compute) {
+    const PathRate<LinkDual>& rate = known != nullptr ? *known : kept->computed.emplace(compute());
+    kept->bandwidth = &rate.bandwidth;
     return {Seeded<DataRate<HopDual>>(rate.bandwidth, kRateLane), rate.limiter};
   }
   static Barrier<LinkDual> ByLink(const Barrier<HopDual>& barrier) {
@@ -258,12 +306,16 @@ void SetTimes(const StepFacts& f, const Synchronisation<T>& sync, SyncSlopes* sl
   const Lanes<kHopLanes> by_hop = route.node_bandwidth.slope * by_node_bandwidth;
   g[kHostBandwidth] += by_hop[kHostLane];
   g[kHostSharing] += by_hop[kSharingLane];
-  Lanes<kLinkLanes> by_link = route.node_rate.si().slope * by_hop[kRateLane] +
-                              route.server_rate.si().slope * by_server_rate;
-  if (by_connection != 0) {
+  Lanes<kLinkLanes> by_link;
+  const auto add = [&](const RouteSlopes::Rate& rate, double by) {
+    if (rate.bandwidth != nullptr) by_link += rate.bandwidth->si().slope * by;
+  };
+  add(route.node, by_hop[kRateLane]);
+  add(route.server, by_server_rate);
+  if (route.limits) {
     const Lanes<kHopLanes> by_limits = route.connection.slope * by_connection;
-    by_link += route.limits.window.si().slope * by_limits[kWindowLimitLane] +
-               route.limits.loss.si().slope * by_limits[kLossLimitLane];
+    by_link += route.limits->window.si().slope * by_limits[kWindowLimitLane] +
+               route.limits->loss.si().slope * by_limits[kLossLimitLane];
   }
   g[kLinkColumn] += by_link[kNodeLinkLane];
   for (int lane = kFlowLane; lane < kLinkParameterLanes; ++lane) {
@@ -434,10 +486,10 @@ void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, const Stage
   forecast->high = step * factor;
   forecast->low = step / factor;
   // However little is known of the network, no step is shorter than its compute; which is looked at
-  // only where it can matter.
+  // only where it can matter, 1 + x being less than e^x.
   const double compute_scatter = s.belief.ScatterAt(0);
   const double least = compute_scatter * compute_scatter + beyond;
-  if (compute * factor < step * std::exp(kNinetyPercent * std::sqrt(least))) return;
+  if (compute * factor < step * (1 + kNinetyPercent * std::sqrt(least))) return;
   const double log_sd = std::sqrt(variance(by_compute()) + least);
   forecast->low = Max(forecast->low, compute / std::exp(kNinetyPercent * log_sd));
 }
@@ -502,7 +554,7 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
     const Lanes<kHeldLanes> by_sync = sync.of_end * by[kEndLane] + sync.of_all * by[kAllLane];
     const double by_pass = by[kPassLane] + by_sync[kBackwardLane];
     const double by_micro = by[kMicroLane] + by_sync[kMicroStepLane] + by_pass * share;
-    Gradient g = {};
+    Gradient g;
     SetCompute(micro, by_micro, &g);
     SetSlowdown(s.cluster, micro, by_micro, update * scale, &g);
     g[kOverlapShare] = by_pass * backward.si();
@@ -588,7 +640,7 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
 
   const auto gradient_of = [&](const Duration<T>& part) {
     const Lanes<kByAll> by = part.si().slope * (1 / part.si().value);
-    Gradient g = {};
+    Gradient g;
     SetCompute(micro, by[kByMicro], &g);
     SetSlowdown(s.cluster, micro, by[kByMicro], 0, &g);
     g[kOverlapShare] = by[kByShare] * s.cluster.overlap_share();

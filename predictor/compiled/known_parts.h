@@ -28,6 +28,13 @@ struct Shards {
   std::vector<BucketLine> lines;                    // of these
 };
 
+// What depends on a count and on no parameter.
+struct CountTables {
+  std::vector<double> doublings;
+  std::vector<double> slowest_hop;  // by nodes
+  std::vector<double> slowest;      // by workers, but for a plan's backup workers
+};
+
 // Rates of paths by the peers that a node, or the workers that a server, exchanges with; only those
 // that were asked for when the tables were made.
 template <class T>
@@ -88,40 +95,44 @@ template <class Rate, class Curve = Rate>
 struct KnownParts : LineParts {
   const std::vector<Duration<Curve>>* curve = nullptr;  // by local batch
   const Rates<Rate>* rates = nullptr;  // none where the query has a link of its own
-  const std::vector<double>* doublings = nullptr;
-  const std::vector<double>* slowest_hop = nullptr;
-  const std::vector<double>* slowest = nullptr;
+  const CountTables* counts = nullptr;
 
   Duration<Curve> CurveTime(double batch, const WorkloadParameters<Curve>& workload) const {
     return CurveTimeIn(*curve, batch, workload);
   }
+  // Null where it is not known.
+  const PathRate<Rate>* KnownNodeRate(const FlowShape& shape) const {
+    return rates != nullptr ? Rates<Rate>::Find(rates->node, KeyOf(shape)) : nullptr;
+  }
+  const PathRate<Rate>* KnownServerRate(const FlowShape& shape) const {
+    return rates != nullptr ? Rates<Rate>::Find(rates->server, shape.peers) : nullptr;
+  }
   PathRate<Rate> NodeRate(const LinkFacts& link, const ClusterParameters<Rate>& cluster,
                           const FlowShape& shape, const Barrier<Rate>& barrier,
                           PathTerms<Rate>* terms) const {
-    const PathRate<Rate>* known =
-        rates != nullptr ? Rates<Rate>::Find(rates->node, KeyOf(shape)) : nullptr;
+    const PathRate<Rate>* known = KnownNodeRate(shape);
     return known != nullptr ? *known
                             : ComputedParts::NodeRate(link, cluster, shape, barrier, terms);
   }
   PathRate<Rate> ServerRate(const LinkFacts& link, const ClusterParameters<Rate>& cluster,
                             const FlowShape& shape, const Barrier<Rate>& barrier,
                             PathTerms<Rate>* terms) const {
-    const PathRate<Rate>* known =
-        rates != nullptr ? Rates<Rate>::Find(rates->server, shape.peers) : nullptr;
+    const PathRate<Rate>* known = KnownServerRate(shape);
     return known != nullptr ? *known
                             : ComputedParts::ServerRate(link, cluster, shape, barrier, terms);
   }
   double Doublings(int nodes) const {
     const auto at = static_cast<std::size_t>(nodes);
-    return at < doublings->size() ? (*doublings)[at] : ComputedParts::Doublings(nodes);
+    return at < counts->doublings.size() ? counts->doublings[at] : ComputedParts::Doublings(nodes);
   }
   double SlowestHop(int nodes) const {
     const auto at = static_cast<std::size_t>(nodes);
-    return at < slowest_hop->size() ? (*slowest_hop)[at] : ComputedParts::SlowestHop(nodes);
+    return at < counts->slowest_hop.size() ? counts->slowest_hop[at]
+                                           : ComputedParts::SlowestHop(nodes);
   }
   double Slowest(const StepFacts& facts) const {
     const auto at = static_cast<std::size_t>(facts.workers);
-    return at < slowest->size() ? (*slowest)[at] : ComputedParts::Slowest(facts);
+    return at < counts->slowest.size() ? counts->slowest[at] : ComputedParts::Slowest(facts);
   }
 };
 
