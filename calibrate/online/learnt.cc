@@ -3,6 +3,7 @@
 // job's parameters and of what the calibration that it began with knows beside them.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -70,9 +71,12 @@ class Minimum {
     double cost = 0;
   };
 
-  // Levenberg and Marquardt's search.
-  Point From(Eigen::VectorXd y, int most_steps = 60) const {
-    constexpr double kSettled = 1e-9;  // relative change of the cost
+  // Levenberg and Marquardt's search; given up where it will not come below `to_beat`. Its steps
+  // shorten by a half each, so that all to come gain about as much as the last one did.
+  Point From(Eigen::VectorXd y, double to_beat = std::numeric_limits<double>::infinity()) const {
+    constexpr int kMostSteps = 60;
+    constexpr double kSettled = 1e-7;  // relative change of the cost
+    constexpr double kStillToCome = 4;
     constexpr double kLeastDamping = 1e-7;
     constexpr double kMostDamping = 1e9;
     constexpr double kEasier = 0.1;
@@ -80,7 +84,7 @@ class Minimum {
     Normal here = At(y, Weight);
     double damping = 1e-3;
     Eigen::LLT<Eigen::MatrixXd> solver(y.size());
-    for (int step = 0; step < most_steps && damping < kMostDamping; ++step) {
+    for (int step = 0; step < kMostSteps && damping < kMostDamping; ++step) {
       Eigen::MatrixXd damped = here.a;
       damped.diagonal() += damping * here.a.diagonal();
       solver.compute(damped);
@@ -90,28 +94,29 @@ class Minimum {
         damping *= kHarder;
         continue;
       }
-      const bool settled = here.cost - there.cost <= kSettled * here.cost;
+      const double gained = here.cost - there.cost;
+      const bool settled = gained <= kSettled * here.cost;
       y = to;
       here = std::move(there);
       damping = std::max(kLeastDamping, damping * kEasier);
-      if (settled) break;
+      if (settled || here.cost - kStillToCome * gained > to_beat) break;
     }
     return {std::move(y), here.cost};
   }
 
+  // The better of what both lead to.
+  Point Better(const Point& one, const Eigen::VectorXd& other) const {
+    Point found = From(other, one.cost - kLower);
+    return found.cost < one.cost ? found : one;
+  }
+
   // The same from where other explanations of the rows begin, as long as one of them is better:
   // another part of the curve's constant that grows with no batch, another bottleneck.
-  Point Best(const Eigen::VectorXd& y) const {
+  Point Best(Point best) const {
     constexpr int kMostRounds = 3;
-    constexpr int kEnoughToTell = 12;
-    constexpr double kLower = 0.01;  // of the cost: a better minimum, not the same one more exactly
-    Point best = From(y);
     for (int round = 0; round < kMostRounds; ++round) {
       Point better = best;
-      for (const Eigen::VectorXd& other : Others(best.y)) {
-        Point tried = From(other, kEnoughToTell);
-        if (tried.cost < better.cost) better = std::move(tried);
-      }
+      for (const Eigen::VectorXd& other : Others(best.y)) better = Better(better, other);
       if (better.cost > best.cost - kLower) break;
       best = From(better.y);
     }
@@ -119,6 +124,9 @@ class Minimum {
   }
 
  private:
+  // Of the cost: a better minimum, not the same one more exactly.
+  static constexpr double kLower = 0.01;
+
   std::vector<Eigen::VectorXd> Others(const Eigen::VectorXd& y) const {
     constexpr double kFactor = 1.2;  // of a bottleneck, in ln
     constexpr double kSmallShare = 0.1;
@@ -275,9 +283,8 @@ void internal::OnlineState::Settle(bool from_other_starts) {
                      ScatterOf(Deviations(plans, equal.At(alike, Minimum::Weight).answers, {}),
                                kTypicalShare, start_scatter));
   const Minimum minimum(*this, scatter, true);
-  const Minimum::Point best = minimum.From(y);
-  const Minimum::Point other = from_other_starts ? minimum.Best(alike) : minimum.From(alike);
-  SetY(best.cost < other.cost ? best.y : other.y);
+  const Minimum::Point best = minimum.Better(minimum.From(y), alike);
+  SetY(from_other_starts ? minimum.Best(best).y : best.y);
   LineariseAll();
 }
 
