@@ -1,163 +1,115 @@
 #include "model/exchange/sharding.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <queue>
 #include <utility>
 
 namespace stepcast {
-namespace {
 
-struct Tensor {
-  std::int64_t parameters;
-  std::size_t layer;
-  std::size_t place;  // in its layer
-};
-
-std::vector<Tensor> AllTensors(const Workload& workload) {
-  std::vector<Tensor> all;
-  for (std::size_t layer = 0; layer < workload.layers.size(); ++layer) {
-    const std::vector<std::int64_t>& tensors = workload.layers[layer].tensors;
-    for (std::size_t place = 0; place < tensors.size(); ++place) {
-      if (tensors[place] > 0) all.push_back({tensors[place], layer, place});
-    }
-  }
-  return all;
-}
-
-std::int64_t Sum(const std::vector<Tensor>& tensors) {
-  std::int64_t sum = 0;
-  for (const Tensor& tensor : tensors) sum += tensor.parameters;
-  return sum;
-}
-
-using Servers = std::vector<std::vector<Tensor>>;
-
-// The largest tensor first, each to the emptiest server.
-void DealBySize(std::vector<Tensor> tensors, Servers* held) {
-  std::stable_sort(tensors.begin(), tensors.end(),
-                   [](const Tensor& a, const Tensor& b) { return a.parameters > b.parameters; });
-  using Load = std::pair<std::int64_t, std::size_t>;
-  std::priority_queue<Load, std::vector<Load>, std::greater<>> emptiest;
-  for (std::size_t server = 0; server < held->size(); ++server) emptiest.emplace(0, server);
-  for (const Tensor& tensor : tensors) {
-    const auto [load, server] = emptiest.top();
-    emptiest.pop();
-    (*held)[server].push_back(tensor);
-    emptiest.emplace(load + tensor.parameters, server);
-  }
-}
-
-// In the order in which they are made; the two moving statistics of a normalisation take their
-// turns as well.
-void DealInTurn(const Workload& workload, Servers* held) {
+TensorShards::TensorShards(const Workload& workload, Sharding sharding)
+    : sharding_(sharding),
+      bytes_per_parameter_(workload.gradient_bytes.in(kBytes) /
+                           static_cast<double>(workload.trainable_parameters)) {
   std::size_t turn = 0;
-  for (std::size_t layer = 0; layer < workload.layers.size(); ++layer) {
-    const std::vector<std::int64_t>& tensors = workload.layers[layer].tensors;
-    for (std::size_t place = 0; place < tensors.size(); ++place) {
-      (*held)[turn++ % held->size()].push_back({tensors[place], layer, place});
+  std::size_t statistics = 0;
+  for (const Layer& layer : workload.layers) {
+    for (const std::int64_t parameters : layer.tensors) {
+      if (parameters > 0) by_size_.push_back(tensors_.size());
+      tensors_.push_back({parameters, layers_.size(), turn++});
+      total_ += parameters;
     }
-    if (workload.layers[layer].statistics > 0) turn += 2;
+    layers_.push_back(layer.name);
+    // The two moving statistics of a normalisation take their turns as well.
+    if (layer.statistics > 0) {
+      turn += 2;
+      statistics += 2;
+    }
   }
+  std::stable_sort(by_size_.begin(), by_size_.end(), [&](std::size_t a, std::size_t b) {
+    return tensors_[a].parameters > tensors_[b].parameters;
+  });
+  variables_ = by_size_.size() + (sharding_ == Sharding::kRoundRobin ? statistics : 0);
 }
 
-// The tensors of each server; nothing where shares are even.
-Servers Deal(const Workload& workload, int servers, Sharding sharding) {
-  const std::vector<Tensor> all = AllTensors(workload);
-  if (sharding == Sharding::kEven || all.empty()) return {};
-  std::size_t variables = all.size();
-  if (sharding == Sharding::kRoundRobin) {
-    for (const Layer& layer : workload.layers) variables += layer.statistics > 0 ? 2 : 0;
+TensorShards::Dealt TensorShards::Deal(int servers) const {
+  Dealt dealt;
+  if (sharding_ == Sharding::kEven || by_size_.empty()) return dealt;
+  const std::size_t count = std::min(variables_, static_cast<std::size_t>(std::max(1, servers)));
+  dealt.server_of.resize(tensors_.size());
+  dealt.load.resize(count);
+  if (sharding_ == Sharding::kRoundRobin) {
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      dealt.server_of[i] = tensors_[i].turn % count;
+      dealt.load[dealt.server_of[i]] += tensors_[i].parameters;
+    }
+    return dealt;
   }
-  // More servers than variables stay empty.
-  Servers held(std::min(variables, static_cast<std::size_t>(std::max(1, servers))));
-  if (sharding == Sharding::kTensor) {
-    DealBySize(all, &held);
-  } else {
-    DealInTurn(workload, &held);
+  // The largest tensor first, each to the emptiest server.
+  using Load = std::pair<std::int64_t, std::size_t>;
+  std::vector<Load> empty(count);
+  for (std::size_t server = 0; server < count; ++server) empty[server] = {0, server};
+  std::priority_queue<Load, std::vector<Load>, std::greater<>> emptiest(std::greater<>(),
+                                                                        std::move(empty));
+  for (const std::size_t i : by_size_) {
+    const std::size_t server = emptiest.top().second;
+    emptiest.pop();
+    dealt.server_of[i] = server;
+    dealt.load[server] += tensors_[i].parameters;
+    emptiest.emplace(dealt.load[server], server);
   }
-  return held;
+  return dealt;
 }
 
-// The tensors of the fullest server, the largest first; empty where shares are even.
-std::vector<Tensor> OnFullestServer(const Workload& workload, int servers, Sharding sharding) {
-  Servers held = Deal(workload, servers, sharding);
-  if (held.empty()) return {};
-  std::vector<Tensor>& fullest = *std::max_element(
-      held.begin(), held.end(), [](const auto& a, const auto& b) { return Sum(a) < Sum(b); });
-  std::stable_sort(fullest.begin(), fullest.end(),
-                   [](const Tensor& a, const Tensor& b) { return a.parameters > b.parameters; });
-  return fullest;
-}
-
-}  // namespace
-
-LargestShard LargestShare(const Workload& workload, int servers, Sharding sharding) {
-  const std::vector<Tensor> held = OnFullestServer(workload, servers, sharding);
+LargestShard TensorShards::Largest(int servers) const {
+  const Dealt dealt = Deal(servers);
   LargestShard shard;
-  if (held.empty()) {
+  if (dealt.load.empty()) {
     shard.share = 1.0 / std::max(1, servers);
-    shard.tensors = std::max<double>(1, static_cast<double>(AllTensors(workload).size()));
+    shard.tensors = std::max<double>(1, static_cast<double>(by_size_.size()));
     return shard;
   }
-  const std::int64_t total = Sum(AllTensors(workload));
-  shard.share = static_cast<double>(Sum(held)) / static_cast<double>(total);
-  shard.layer = workload.layers[held.front().layer].name;
-  shard.one_tensor = held.front().parameters * servers > total;
-  shard.tensors = static_cast<double>(held.size());
+  const auto fullest = std::max_element(dealt.load.begin(), dealt.load.end());
+  const auto holds = [&](std::size_t i) {
+    return dealt.server_of[i] == static_cast<std::size_t>(fullest - dealt.load.begin());
+  };
+  const Tensor& largest = tensors_[*std::find_if(by_size_.begin(), by_size_.end(), holds)];
+  shard.share = static_cast<double>(*fullest) / static_cast<double>(total_);
+  shard.layer = layers_[largest.layer];
+  shard.one_tensor = largest.parameters * servers > total_;
+  shard.tensors = static_cast<double>(std::count_if(by_size_.begin(), by_size_.end(), holds));
   return shard;
 }
 
-std::vector<Bucket> LastServerBuckets(const Workload& workload, int servers, Sharding sharding,
-                                      DataSize<> cap) {
-  const Servers held = Deal(workload, servers, sharding);
-  std::vector<Bucket> buckets = MakeBuckets(workload, cap);
-  if (held.empty()) {
-    for (Bucket& bucket : buckets)
+std::vector<Bucket> TensorShards::LastBuckets(int servers, std::vector<Bucket> buckets) const {
+  const Dealt dealt = Deal(servers);
+  if (dealt.load.empty()) {
+    for (Bucket& bucket : buckets) {
       bucket.bytes = bucket.bytes / std::max(1.0, static_cast<double>(servers));
+    }
     return buckets;
   }
-  std::vector<std::vector<std::size_t>> server_of(workload.layers.size());
-  for (std::size_t i = 0; i < server_of.size(); ++i) {
-    server_of[i].resize(workload.layers[i].tensors.size());
-  }
-  for (std::size_t server = 0; server < held.size(); ++server) {
-    for (const Tensor& tensor : held[server]) server_of[tensor.layer][tensor.place] = server;
-  }
-  // Walk the tensors as the buckets were filled.
-  struct Part {
-    std::size_t bucket;
-    std::size_t server;
-    double bytes;
-  };
-  std::vector<Part> parts;
-  const double bytes_per_parameter =
-      workload.gradient_bytes.in(kBytes) / static_cast<double>(workload.trainable_parameters);
+  // The buckets of the tensors, as they were filled: MakeBuckets adds up the same numbers in the
+  // same order.
+  std::vector<std::size_t> bucket_of(tensors_.size());
   std::size_t bucket = 0;
   double filled = 0;
-  for (std::size_t layer = workload.layers.size(); layer-- > 0;) {
-    const std::vector<std::int64_t>& tensors = workload.layers[layer].tensors;
-    for (std::size_t place = tensors.size(); place-- > 0;) {
-      const double bytes = bytes_per_parameter * static_cast<double>(tensors[place]);
-      parts.push_back({bucket, server_of[layer][place], bytes});
-      filled += bytes;
-      // MakeBuckets adds up the same numbers in the same order.
-      if (bucket + 1 < buckets.size() && filled >= buckets[bucket].bytes.in(kBytes)) {
-        filled = 0;
-        ++bucket;
-      }
+  for (std::size_t i = tensors_.size(); i-- > 0;) {
+    bucket_of[i] = bucket;
+    filled += bytes_per_parameter_ * static_cast<double>(tensors_[i].parameters);
+    if (bucket + 1 < buckets.size() && filled >= buckets[bucket].bytes.in(kBytes)) {
+      filled = 0;
+      ++bucket;
     }
   }
   // From the last bucket on, the most that one server has of it and all later ones.
-  std::vector<double> later(held.size(), 0);
+  std::vector<double> later(dealt.load.size(), 0);
   std::vector<double> growth(buckets.size(), 0);
   double most = 0;
-  for (std::size_t i = parts.size(); i-- > 0;) {
-    const Part& part = parts[i];
-    const double mine = later[part.server] += part.bytes;
-    growth[part.bucket] += std::max(0.0, mine - most);
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const double mine = later[dealt.server_of[i]] +=
+        bytes_per_parameter_ * static_cast<double>(tensors_[i].parameters);
+    growth[bucket_of[i]] += std::max(0.0, mine - most);
     most = std::max(most, mine);
   }
   std::vector<Bucket> kept;
@@ -165,6 +117,15 @@ std::vector<Bucket> LastServerBuckets(const Workload& workload, int servers, Sha
     if (growth[k] > 0) kept.push_back({Bytes(growth[k]), buckets[k].ready});
   }
   return kept;
+}
+
+LargestShard LargestShare(const Workload& workload, int servers, Sharding sharding) {
+  return TensorShards(workload, sharding).Largest(servers);
+}
+
+std::vector<Bucket> LastServerBuckets(const Workload& workload, int servers, Sharding sharding,
+                                      DataSize<> cap) {
+  return TensorShards(workload, sharding).LastBuckets(servers, MakeBuckets(workload, cap));
 }
 
 }  // namespace stepcast

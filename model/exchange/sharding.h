@@ -21,6 +21,8 @@
 #ifndef STEPCAST_MODEL_EXCHANGE_SHARDING_H_
 #define STEPCAST_MODEL_EXCHANGE_SHARDING_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -39,16 +41,48 @@ struct LargestShard {
   double tensors = 1;  // on the fullest server
 };
 
-// The share of the fullest of `servers`; `servers` below 1 counts as 1.
-LargestShard LargestShare(const Workload& workload, int servers, Sharding sharding);
+// A model's tensors, ready to be dealt to any number of servers.
+class TensorShards {
+ public:
+  TensorShards(const Workload& workload, Sharding sharding);
 
-// What the server that ends last gets of MakeBuckets(workload, cap): each bucket is as large as the
-// most that one server holds of it and all later ones exceeds the same of those after it. The
-// schedule of these, max_k ( r_k + sum_{j >= k} m_j / B ), is the latest of all servers' schedules;
-// the fullest server may have most of its tensors early, and end before another that is nearly as
-// full. Their sum is what the fullest holds. Where shares are even these are the buckets, each 1/n
-// as large, and no spread of whole tensors ends earlier by its bytes. Calls are counted for each
-// bucket that is left, which may be more than one server has.
+  // The share of the fullest of `servers`; `servers` below 1 counts as 1.
+  LargestShard Largest(int servers) const;
+
+  // What the server that ends last gets of the model's `buckets`, as MakeBuckets fills them: each
+  // is as large as the most that one server holds of it and all later ones exceeds the same of
+  // those after it. The schedule of these, max_k ( r_k + sum_{j >= k} m_j / B ), is the latest of
+  // all servers' schedules; the fullest server may have most of its tensors early, and end before
+  // another that is nearly as full. Their sum is what the fullest holds. Where shares are even
+  // these are the buckets, each 1/n as large, and no spread of whole tensors ends earlier by its
+  // bytes. Calls are counted for each bucket that is left, which may be more than one server has.
+  std::vector<Bucket> LastBuckets(int servers, std::vector<Bucket> buckets) const;
+
+ private:
+  struct Tensor {
+    std::int64_t parameters;
+    std::size_t layer;
+    std::size_t turn;  // of all variables, those without a gradient among them
+  };
+  // Who holds which tensor, and how much of the model; no load where shares are even.
+  struct Dealt {
+    std::vector<std::size_t> server_of;
+    std::vector<std::int64_t> load;
+  };
+
+  Dealt Deal(int servers) const;
+
+  Sharding sharding_;
+  std::vector<std::string> layers_;
+  std::vector<Tensor> tensors_;       // as they are made
+  std::vector<std::size_t> by_size_;  // of those that have parameters, the largest first
+  std::size_t variables_ = 0;         // more servers stay empty
+  std::int64_t total_ = 0;
+  double bytes_per_parameter_ = 0;
+};
+
+// The same of one number of servers.
+LargestShard LargestShare(const Workload& workload, int servers, Sharding sharding);
 std::vector<Bucket> LastServerBuckets(const Workload& workload, int servers, Sharding sharding,
                                       DataSize<> cap);
 

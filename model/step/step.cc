@@ -38,14 +38,13 @@ LinkFacts ServerLinkOf(const Cluster& cluster, const Plan& plan) {
   return Overlay(cluster.server_link, plan.server_link);
 }
 
-std::vector<Bucket> HeldBuckets(const Workload& workload, const Plan& plan, int servers) {
-  return Scaled(LastServerBuckets(workload, servers, plan.server.sharding,
-                                  BucketCap(plan, workload.gradient_bytes)),
-                plan.exchanged_share());
+std::vector<Bucket> HeldBuckets(const TensorShards& shards, const Plan& plan, int servers,
+                                const std::vector<Bucket>& buckets) {
+  return Scaled(shards.LastBuckets(servers, buckets), plan.exchanged_share());
 }
 
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
-                        std::shared_ptr<const std::vector<Bucket>> buckets) {
+                        const std::shared_ptr<const std::vector<Bucket>>& buckets) {
   StepFacts facts;
   facts.workers = plan.workers();
   facts.nodes = plan.nodes();
@@ -70,16 +69,17 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
   }
   facts.buckets =
       plan.exchanged_share() == 1
-          ? std::move(buckets)
+          ? buckets
           : std::make_shared<const std::vector<Bucket>>(Scaled(*buckets, plan.exchanged_share()));
   if (UsesServers(plan.strategy)) {
-    const LargestShard shard = LargestShare(workload, plan.servers, plan.server.sharding);
-    facts.server_share = shard.share;
+    const TensorShards shards(workload, plan.server.sharding);
+    facts.server_share = shards.Largest(plan.servers).share;
     facts.tensors = std::max(1.0, static_cast<double>(workload.tensor_count()));
     if (TraitsOf(plan.strategy).has_phases()) {
-      facts.held_buckets = plan.servers == 1 ? facts.buckets
-                                             : std::make_shared<const std::vector<Bucket>>(
-                                                   HeldBuckets(workload, plan, plan.servers));
+      facts.held_buckets = plan.servers == 1
+                               ? facts.buckets
+                               : std::make_shared<const std::vector<Bucket>>(
+                                     HeldBuckets(shards, plan, plan.servers, *buckets));
     }
   }
   facts.link = LinkOf(cluster, plan);

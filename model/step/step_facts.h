@@ -19,6 +19,7 @@ namespace stepcast {
 // and repeats of one differ by 8 to 20 %.
 inline constexpr double kLossScatter = 0.12;
 
+class TensorShards;
 struct Bucket;
 struct Cluster;
 struct Workload;
@@ -58,14 +59,16 @@ struct StepFacts {
 LinkFacts LinkOf(const Cluster& cluster, const Plan& plan);
 LinkFacts ServerLinkOf(const Cluster& cluster, const Plan& plan);
 
-// The part of the plan's buckets that lives on the fullest server, as it is exchanged.
-std::vector<Bucket> HeldBuckets(const Workload& workload, const Plan& plan, int servers);
+// The part of the plan's buckets that lives on the fullest server, as it is exchanged. `buckets` are
+// those of its gradients in float32.
+std::vector<Bucket> HeldBuckets(const TensorShards& shards, const Plan& plan, int servers,
+                                const std::vector<Bucket>& buckets);
 
 // The plan on the cluster, with the buckets of its gradients in float32. Loss where no round trip
 // is stated meets the latency of the link alone, which is a parameter. Throws InputError for a bare
 // message that nobody exchanges: a step of no time at all.
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
-                        std::shared_ptr<const std::vector<Bucket>> buckets);
+                        const std::shared_ptr<const std::vector<Bucket>>& buckets);
 
 namespace internal {
 

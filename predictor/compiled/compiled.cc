@@ -92,13 +92,15 @@ CompiledState::CompiledState(const Predictor& predictor, const Plan& compiled_pl
 
 void CompiledState::SetShards(const Workload& network) {
   shards.resize(static_cast<std::size_t>(options.most_servers) + 1);
+  const TensorShards tensors(network, plan.server.sharding);
+  const std::vector<Bucket> whole = MakeBuckets(network, BucketCap(plan, network.gradient_bytes));
   for (int n = 1; n <= options.most_servers; ++n) {
     Shards& shard = shards[static_cast<std::size_t>(n)];
-    shard.share = LargestShare(network, n, plan.server.sharding).share;
+    shard.share = tensors.Largest(n).share;
     if (!TraitsOf(plan.strategy).has_phases()) continue;
-    shard.held = n == 1
-                     ? buckets
-                     : std::make_shared<const std::vector<Bucket>>(HeldBuckets(network, plan, n));
+    shard.held =
+        n == 1 ? buckets
+               : std::make_shared<const std::vector<Bucket>>(HeldBuckets(tensors, plan, n, whole));
     shard.lines = MakeBucketLines(*shard.held);
   }
 }
