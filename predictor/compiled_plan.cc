@@ -1,7 +1,9 @@
 #include "predictor/compiled_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <optional>
 
@@ -96,57 +98,78 @@ std::size_t CompiledPlan::PredictMany(const QueryArrays& queries,
   const bool links = queries.bandwidth_bytes_per_s != nullptr || queries.rtt_s != nullptr ||
                      queries.loss_rate != nullptr;
   std::size_t bad = 0;
-  PlanQuery q;
-  for (std::size_t i = 0; i < queries.size; ++i) {
-    if (links) q.link = {};
-    q.workers = value(queries.workers, i, c.own.workers);
-    q.nodes = value(queries.nodes, i, c.own.nodes);
-    q.devices_per_node = value(queries.devices_per_node, i, c.own.devices_per_node);
-    q.servers = value(queries.servers, i, c.own.servers);
-    q.local_batch = value(queries.local_batch, i, c.own.local_batch);
-    q.accumulation_steps = value(queries.accumulation_steps, i, c.own.accumulation_steps);
-    if (stated(queries.bandwidth_bytes_per_s, i)) {
-      q.link.bandwidth = BytesPerSecond(queries.bandwidth_bytes_per_s[i]);
+  // Steps of exchanges that are known are joined many at once.
+  internal::Joints joints;
+  std::array<std::size_t, internal::Joints::kAtOnce> places;  // set as far as there are joints
+  const auto join = [&] {
+    std::array<double, internal::Joints::kAtOnce> step_times_s;
+    c.JoinAll(&joints, step_times_s.data());
+    for (std::size_t k = 0; answers.step_time_s != nullptr && k < joints.size; ++k) {
+      answers.step_time_s[places[k]] = step_times_s[k];
     }
-    if (stated(queries.rtt_s, i)) q.link.rtt = Seconds(queries.rtt_s[i]);
-    if (stated(queries.loss_rate, i)) q.link.loss = queries.loss_rate[i];
+    joints.size = 0;
+  };
+  for (std::size_t i = 0; i < queries.size; ++i) {
+    const internal::PlacementKey key{value(queries.workers, i, c.own.workers),
+                                     value(queries.nodes, i, c.own.nodes),
+                                     value(queries.devices_per_node, i, c.own.devices_per_node),
+                                     value(queries.servers, i, c.own.servers)};
+    const int batch = value(queries.local_batch, i, c.own.local_batch);
+    const int steps = value(queries.accumulation_steps, i, c.own.accumulation_steps);
+    const bool has_link = links && (stated(queries.bandwidth_bytes_per_s, i) ||
+                                    stated(queries.rtt_s, i) || stated(queries.loss_rate, i));
+    const auto query = [&] {
+      PlanQuery q{key.workers, key.nodes, key.devices_per_node, key.servers, batch, steps, {}, {}};
+      if (!has_link) return q;
+      if (stated(queries.bandwidth_bytes_per_s, i)) {
+        q.link.bandwidth = BytesPerSecond(queries.bandwidth_bytes_per_s[i]);
+      }
+      if (stated(queries.rtt_s, i)) q.link.rtt = Seconds(queries.rtt_s[i]);
+      if (stated(queries.loss_rate, i)) q.link.loss = queries.loss_rate[i];
+      return q;
+    };
 
-    Forecast f;
-    const internal::PlacementKey key{q.workers, q.nodes, q.devices_per_node, q.servers};
-    const bool sweeps = q.link.empty() && q.workers > 0 &&
-                        internal::CompiledState::IsBatch(q.local_batch, q.accumulation_steps);
     const internal::Exchange* exchange = nullptr;
-    if (!intervals && sweeps) {
+    if (!intervals && !has_link && key.workers > 0 &&
+        internal::CompiledState::IsBatch(batch, steps)) {
       exchange = cache.Find(key);
-      if (exchange == nullptr && c.Check(q) == QueryStatus::kOk) {
+      if (exchange == nullptr && c.Check(query()) == QueryStatus::kOk) {
         internal::Exchange* made = cache.Take(key);
-        if (c.MakeExchange(q, made)) {
+        if (c.MakeExchange(query(), made)) {
           exchange = made;
         } else {
           cache.Forget(key);
         }
       }
     }
+    QueryStatus status = QueryStatus::kOk;
     if (exchange != nullptr) {
-      f.step_time = Seconds(c.StepTime(*exchange, q.local_batch, q.accumulation_steps));
+      places[joints.size] = i;
+      c.Put(*exchange, batch, steps, &joints);
+      if (joints.full()) join();
     } else if (intervals) {
-      f = Predict(q);
+      const Forecast f = Predict(query());
+      status = f.status;
+      if (answers.step_time_s != nullptr) answers.step_time_s[i] = f.step_time.si();
+      if (answers.low_s != nullptr) answers.low_s[i] = f.low.si();
+      if (answers.high_s != nullptr) answers.high_s[i] = f.high.si();
+      if (answers.log_sd != nullptr) answers.log_sd[i] = f.log_sd;
     } else {
-      f.status = c.Check(q);
-      f.step_time = f.status == QueryStatus::kOk
-                        ? c.StepTime(q)
-                        : Seconds(std::numeric_limits<double>::quiet_NaN());
+      const PlanQuery q = query();
+      status = c.Check(q);
+      if (answers.step_time_s != nullptr) {
+        answers.step_time_s[i] = status == QueryStatus::kOk
+                                     ? c.StepTime(q).si()
+                                     : std::numeric_limits<double>::quiet_NaN();
+      }
     }
-    if (f.status != QueryStatus::kOk) ++bad;
-    if (answers.step_time_s != nullptr) answers.step_time_s[i] = f.step_time.si();
-    if (answers.low_s != nullptr) answers.low_s[i] = f.low.si();
-    if (answers.high_s != nullptr) answers.high_s[i] = f.high.si();
-    if (answers.log_sd != nullptr) answers.log_sd[i] = f.log_sd;
-    if (answers.status != nullptr) answers.status[i] = f.status;
+    if (status != QueryStatus::kOk) ++bad;
+    if (answers.status != nullptr) answers.status[i] = status;
     if (answers.memory != nullptr) {
-      answers.memory[i] = f.status == QueryStatus::kOk ? c.Memory(q) : MemoryVerdict::kUnknown;
+      answers.memory[i] = status == QueryStatus::kOk ? c.Memory(query()) : MemoryVerdict::kUnknown;
     }
   }
+  join();
   return bad;
 }
 

@@ -8,18 +8,19 @@
 namespace stepcast {
 
 TensorShards::TensorShards(const Workload& workload, Sharding sharding)
-    : sharding_(sharding),
+    : workload_(&workload),
+      sharding_(sharding),
       bytes_per_parameter_(workload.gradient_bytes.in(kBytes) /
                            static_cast<double>(workload.trainable_parameters)) {
   std::size_t turn = 0;
   std::size_t statistics = 0;
-  for (const Layer& layer : workload.layers) {
+  for (std::size_t i = 0; i < workload.layers.size(); ++i) {
+    const Layer& layer = workload.layers[i];
     for (const std::int64_t parameters : layer.tensors) {
       if (parameters > 0) by_size_.push_back(tensors_.size());
-      tensors_.push_back({parameters, layers_.size(), turn++});
+      tensors_.push_back({parameters, i, turn++});
       total_ += parameters;
     }
-    layers_.push_back(layer.name);
     // The two moving statistics of a normalisation take their turns as well.
     if (layer.statistics > 0) {
       turn += 2;
@@ -75,7 +76,7 @@ LargestShard TensorShards::Largest(int servers) const {
   };
   const Tensor& largest = tensors_[*std::find_if(by_size_.begin(), by_size_.end(), holds)];
   shard.share = static_cast<double>(*fullest) / static_cast<double>(total_);
-  shard.layer = layers_[largest.layer];
+  shard.layer = workload_->layers[largest.layer].name;
   shard.one_tensor = largest.parameters * servers > total_;
   shard.tensors = static_cast<double>(std::count_if(by_size_.begin(), by_size_.end(), holds));
   return shard;

@@ -41,7 +41,7 @@ struct LargestShard {
   double tensors = 1;  // on the fullest server
 };
 
-// A model's tensors, ready to be dealt to any number of servers.
+// A model's tensors, ready to be dealt to any number of servers. The workload outlives it.
 class TensorShards {
  public:
   TensorShards(const Workload& workload, Sharding sharding);
@@ -72,8 +72,8 @@ class TensorShards {
 
   Dealt Deal(int servers) const;
 
+  const Workload* workload_;
   Sharding sharding_;
-  std::vector<std::string> layers_;
   std::vector<Tensor> tensors_;       // as they are made
   std::vector<std::size_t> by_size_;  // of those that have parameters, the largest first
   std::size_t variables_ = 0;         // more servers stay empty

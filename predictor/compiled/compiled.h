@@ -83,11 +83,32 @@ struct CompiledState {
   // False where lines do not tell: asynchronous or pipelined servers, flows that start slowly, what
   // is sharded or rare.
   bool MakeExchange(const PlanQuery& query, Exchange* exchange) const;
-  double StepTime(const Exchange& exchange, int local_batch, int accumulation_steps) const;
-  // The same of many; NaN for what IsBatch refuses.
+  // Adds one step to those that are not full; its batch is one that IsBatch accepts.
+  void Put(const Exchange& exchange, int local_batch, int accumulation_steps, Joints* to) const {
+    const std::size_t i = to->size++;
+    const double micro = MicroStepIn(exchange, local_batch);
+    const double backward = micro * cluster.overlap_share();
+    double end = 0;
+    for (std::size_t k = 0; k < exchange.count; ++k) {
+      end = std::max(end, exchange.lines[k].At(backward));
+    }
+    to->micro_s[i] = micro;
+    to->steps[i] = accumulation_steps;
+    to->end_s[i] = end;
+    to->all_s[i] = exchange.all_s;
+    to->overhead_s[i] = exchange.overhead_s;
+    to->wait[i] = exchange.wait;
+  }
+  // Their step times. Sets the square roots.
+  void JoinAll(Joints* of, double* step_times_s) const;
+  // Those of one exchange; NaN for what IsBatch refuses.
   void StepTimes(const Exchange& exchange, const int* local_batches, const int* accumulation_steps,
                  std::size_t count, double* step_times_s) const;
-  double MicroStepIn(const Exchange& exchange, int local_batch) const;  // [s]
+  double MicroStepIn(const Exchange& exchange, int local_batch) const {  // [s]
+    if (!facts.has_compute) return 0;
+    return CurveTimeIn(curve, local_batch, workload).si() *
+           (exchange.sharing * ShapeAt(local_batch));
+  }
   double ProfileLogSd(int batch) const;
   // The rates of the paths that queries on the plan's own links take, into a table of their scalar.
   template <class T>

@@ -70,34 +70,19 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
 
 namespace {
 
-// Values that are the same for all batches on one placement.
-struct Joint {
-  double overhead_s;  // with the update of a worker
-  double all_s;
-  double wait;
-  double share;       // of the backward pass in a micro-step
-  double contention;  // kappa
-};
-
-Joint JointOf(const Exchange& exchange, const ClusterParameters<double>& cluster) {
-  return {exchange.overhead_s, exchange.all_s, exchange.wait, cluster.overlap_share(),
-          cluster.overlap_contention()};
-}
-
-// The step, its overlap known when this is compiled. `end_s` is that of the exchange, and `root`
-// the square root of the micro-steps.
+// The step of one of them, its overlap known when this is compiled. `share` is that of the backward
+// pass in a micro-step.
 template <Overlap kOverlap>
-double StepOf(const Joint& joint, double micro_s, double end_s, double steps, double root) {
-  const Duration<> micro = Seconds(micro_s);
+double StepOf(const Joints& of, std::size_t i, double share, double contention) {
   JoinInputs<double> in;
-  in.micro_steps = steps;
-  in.micro = micro;
-  in.backward = in.beside = micro * joint.share;
-  in.all = Seconds(joint.all_s);
-  in.end = Seconds(end_s);
-  in.contention = joint.contention;
-  in.overhead = Seconds(joint.overhead_s);
-  in.wait = joint.wait * root;
+  in.micro_steps = of.steps[i];
+  in.micro = Seconds(of.micro_s[i]);
+  in.backward = in.beside = in.micro * share;
+  in.all = Seconds(of.all_s[i]);
+  in.end = Seconds(of.end_s[i]);
+  in.contention = contention;
+  in.overhead = Seconds(of.overhead_s[i]);
+  in.wait = of.wait[i] * of.root[i];
   return Join(kOverlap, in).total().si();
 }
 
@@ -116,66 +101,50 @@ auto OfKind(Overlap overlap, const With& with) {
 
 }  // namespace
 
-double CompiledState::MicroStepIn(const Exchange& exchange, int local_batch) const {
-  if (!facts.has_compute) return 0;
-  return CurveTimeIn(curve, local_batch, workload).si() * (exchange.sharing * ShapeAt(local_batch));
-}
-
-double CompiledState::StepTime(const Exchange& exchange, int local_batch,
-                               int accumulation_steps) const {
-  const Joint joint = JointOf(exchange, cluster);
-  const double micro_s = MicroStepIn(exchange, local_batch);
-  const double steps = accumulation_steps;
-  const double backward_s = micro_s * joint.share;
-  double end_s = 0;
-  for (std::size_t k = 0; k < exchange.count; ++k) {
-    end_s = std::max(end_s, exchange.lines[k].At(backward_s));
-  }
-  const double root = accumulation_steps == 1 ? 1 : std::sqrt(steps);
-  return OfKind(facts.overlap, [&](const auto overlap) {
-    return StepOf<overlap()>(joint, micro_s, end_s, steps, root);
+STEPCAST_WIDE STEPCAST_FLATTEN void CompiledState::JoinAll(Joints* of, double* step_times_s) const {
+  const double share = cluster.overlap_share();
+  const double contention = cluster.overlap_contention();
+  double step[Joints::kAtOnce];  // an array of its own, which no other overlaps
+  for (std::size_t i = 0; i < of->size; ++i) of->root[i] = std::sqrt(of->steps[i]);
+  OfKind(facts.overlap, [&](const auto overlap) {
+    for (std::size_t i = 0; i < of->size; ++i) {
+      step[i] = StepOf<overlap()>(*of, i, share, contention);
+    }
   });
+  std::copy_n(step, of->size, step_times_s);
 }
 
 void CompiledState::StepTimes(const Exchange& exchange, const int* local_batches,
                               const int* accumulation_steps, std::size_t count,
                               double* step_times_s) const {
   // Loops of one kind of arithmetic, in which the compiler takes several batches at once.
-  constexpr std::size_t kAtOnce = 64;
-  double micro[kAtOnce];
-  double end[kAtOnce];
-  double steps[kAtOnce];
-  double root[kAtOnce];
-  const Joint joint = JointOf(exchange, cluster);
+  Joints joints;
+  const double share = cluster.overlap_share();
   // Batches whose micro-step is looked up here, rather than by a call for each.
   const std::size_t tabled = facts.has_compute && !profile ? curve.size() : 0;
-  for (std::size_t first = 0; first < count; first += kAtOnce) {
-    const std::size_t n = std::min(kAtOnce, count - first);
-    double* const step = step_times_s + first;
+  for (std::size_t first = 0; first < count; first += Joints::kAtOnce) {
+    const std::size_t n = joints.size = std::min(Joints::kAtOnce, count - first);
     for (std::size_t i = 0; i < n; ++i) {
       const int local_batch = local_batches[first + i];
-      const int a = accumulation_steps[first + i];
       const auto at = static_cast<std::size_t>(local_batch);
-      micro[i] = std::numeric_limits<double>::quiet_NaN();
-      if (IsBatch(local_batch, a)) {
-        micro[i] =
+      joints.micro_s[i] = std::numeric_limits<double>::quiet_NaN();
+      if (IsBatch(local_batch, accumulation_steps[first + i])) {
+        joints.micro_s[i] =
             at < tabled ? curve[at].si() * exchange.sharing : MicroStepIn(exchange, local_batch);
       }
-      root[i] = a == 1 ? 1 : std::sqrt(static_cast<double>(a));
     }
-    for (std::size_t i = 0; i < n; ++i) steps[i] = accumulation_steps[first + i];
-    std::fill_n(end, n, 0.0);
+    for (std::size_t i = 0; i < n; ++i) joints.steps[i] = accumulation_steps[first + i];
+    std::fill_n(joints.end_s, n, 0.0);
+    std::fill_n(joints.all_s, n, exchange.all_s);
+    std::fill_n(joints.overhead_s, n, exchange.overhead_s);
+    std::fill_n(joints.wait, n, exchange.wait);
     for (std::size_t k = 0; k < exchange.count; ++k) {
       const Exchange::Line line = exchange.lines[k];
       for (std::size_t i = 0; i < n; ++i) {
-        end[i] = std::max(end[i], line.At(micro[i] * joint.share));
+        joints.end_s[i] = std::max(joints.end_s[i], line.At(joints.micro_s[i] * share));
       }
     }
-    OfKind(facts.overlap, [&](const auto overlap) {
-      for (std::size_t i = 0; i < n; ++i) {
-        step[i] = StepOf<overlap()>(joint, micro[i], end[i], steps[i], root[i]);
-      }
-    });
+    JoinAll(&joints, step_times_s + first);
   }
 }
 

@@ -48,6 +48,23 @@ struct Exchange {
   }
 };
 
+// Steps whose synchronisation is known, up to the point where all are joined by the same arithmetic.
+struct Joints {
+  static constexpr std::size_t kAtOnce = 64;
+
+  bool full() const { return size == kAtOnce; }
+
+  std::size_t size = 0;
+  // Set up to `size`.
+  double micro_s[kAtOnce];  // one micro-step; none: not a number
+  double steps[kAtOnce];    // micro-steps
+  double root[kAtOnce];     // and their square root
+  double end_s[kAtOnce];    // of the exchange, from the start of the backward pass
+  double all_s[kAtOnce];    // these of an Exchange
+  double overhead_s[kAtOnce];
+  double wait[kAtOnce];
+};
+
 // Where the workers and servers of a query are.
 struct PlacementKey {
   int workers = 0;
