@@ -100,8 +100,9 @@ std::size_t CompiledPlan::PredictMany(const QueryArrays& queries,
   std::size_t bad = 0;
   // Steps of exchanges that are known are joined many at once.
   internal::Joints joints;
-  std::array<std::size_t, internal::Joints::kAtOnce> places;  // set as far as there are joints
+  std::array<std::size_t, internal::Joints::kAtOnce> places{};
   const auto join = [&] {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): JoinAll sets it
     std::array<double, internal::Joints::kAtOnce> step_times_s;
     c.JoinAll(&joints, step_times_s.data());
     for (std::size_t k = 0; answers.step_time_s != nullptr && k < joints.size; ++k) {

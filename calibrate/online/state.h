@@ -76,8 +76,8 @@ using DriftSlopes = std::array<double, kDriftingCount>;
 struct DriftSums {
   using Row = OnlineRecord::LatestRow;
 
-  std::array<double, 2 * kDriftingCount> sums{};
-  std::array<std::int64_t, 2 * kDriftingCount> rows{};  // of `latest`, from its end
+  std::array<double, std::size_t{2} * kDriftingCount> sums{};
+  std::array<std::int64_t, std::size_t{2} * kDriftingCount> rows{};  // of `latest`, from its end
   std::vector<Row> latest;
 
   void Add(Row row);
@@ -164,13 +164,13 @@ struct OnlineState {
              const Belief::AtHosts& at_hosts, double log_time);
   DriftSlopes DriftSlopesOf(const PlanAnswer& answer) const;
   // Takes rows out again.
-  void Unlearn(const std::vector<DriftSums::Row>& rows);
+  void Unlearn(const std::vector<DriftSums::Row>& gone);
   // Begins anew from what was known before these rows, of which `changed` are free.
-  void BeginAnew(const std::vector<Drifting>& changed, const std::vector<DriftSums::Row>& rows);
+  void BeginAnew(const std::vector<Drifting>& changed, const std::vector<DriftSums::Row>& since);
   std::vector<int> LinksOf(const Plan& plan) const;
   // Sets what hosts with a compute_slowdown have to do with the plan.
-  void SetSlowdowns(ObservedPlan* plan) const;
-  PlanKey KeyOf(const ObservedPlan& plan) const;
+  void SetSlowdowns(ObservedPlan* observed) const;
+  PlanKey KeyOf(const ObservedPlan& observed) const;
   // Plans of equal answers are one, as they are to the batch fit.
   std::size_t FindOrAdd(const Plan& plan);
   void Drop(std::size_t at);

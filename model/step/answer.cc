@@ -363,6 +363,7 @@ void Differentiate(const StepFacts& facts, const KnownToPlan& known, const PlanP
   const StepTime<T> step = Evaluate(facts, cluster, workload, split, answer);
   TakeValues(step, answer);
   const auto gradient_of = [&](const T& what, double scale, PlanGradient* gradient) {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): Store sets it
     std::array<double, kLanes> by;
     (what.slope * scale).Store(by.data());
     for (int i = 0; i < variables.count; ++i) {

@@ -65,6 +65,7 @@ struct RouteSlopes {
   bool mesh = false;  // the lane of hop_spread is that of mesh_share
 
   RouteSlopes() = default;
+  ~RouteSlopes() = default;
   RouteSlopes(const RouteSlopes&) = delete;  // rates lie in it
   RouteSlopes& operator=(const RouteSlopes&) = delete;
 };
