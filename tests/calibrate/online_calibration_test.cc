@@ -944,6 +944,26 @@ TEST(OnlineState, KeepsEverythingThatAPlanSays) {
   EXPECT_EQ(TextOf(copy), TextOf(job));
 }
 
+// A plan's rows share a part of their scatter, so that many of them count for less each.
+TEST(OnlineState, WeighsTheRowsOfAPlanByWhatTheyShare) {
+  for (const int rows : {1, 2, 3}) {
+    OnlineCalibration job = NewJob();
+    for (int i = 0; i < rows; ++i) {
+      job.Observe(AllreducePlan({1}, 32), Seconds(0.2 * std::exp(0.03 * i)));
+    }
+    const OnlineRecord record = job.Export();
+    ASSERT_EQ(record.plans.size(), 1U);
+    const MeasuredPlan& plan = record.plans[0];
+    const double sd = record.scatter * std::sqrt(0.7 + 0.3 * rows);
+    double weight = 0;
+    for (const MeasuredTime& time : plan.times) {
+      const double z = (time.log_step - plan.log_step) / sd;
+      weight += time.rows / (std::sqrt(1 + z * z) * sd * sd);
+    }
+    EXPECT_NEAR(plan.weight, weight, 1e-9 * weight) << rows;
+  }
+}
+
 void ExpectSamePlan(const Plan& a, const Plan& b) {
   EXPECT_EQ(StatedKey(a), StatedKey(b));
   EXPECT_EQ(a.placement, b.placement);
