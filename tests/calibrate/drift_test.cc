@@ -196,6 +196,9 @@ TEST(DriftOfAHost, IsTheHosts) {
   EXPECT_EQ(first.name, "link_bandwidth");
   EXPECT_LT(std::abs(std::log(first.now)), 3 * first.now_log_sd) << report.verdict;
   EXPECT_LT(first.now_log_sd, 0.1);
+  // Each run with d is nearer by it, three batches with a and three with c.
+  EXPECT_EQ(first.moved, 2 * static_cast<int>(SyntheticBatches("resnet50").size()));
+  EXPECT_EQ(first.nearer, first.moved);
 }
 
 // Where only one plan is measured, many parameters could be to blame, and are named.
@@ -359,6 +362,82 @@ TEST(ManyRuns, TakeSecondsAndGiveTheSameAnswer) {
   ASSERT_FALSE(report.drifts.empty());
   EXPECT_EQ(report.drifts.front().name, "host_bandwidth") << report.verdict;
   EXPECT_NEAR(report.drifts.front().now / 1.4, 1, 0.1);
+}
+
+// So many runs that hardly any change is by chance.
+Runs ManyNewRuns(const Truth& truth) {
+  Runs runs;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Runs more = NewRuns(truth, 50 + seed);
+    runs.insert(runs.end(), more.begin(), more.end());
+  }
+  return runs;
+}
+
+// What moves all runs by less than half of their scatter would not change a forecast much, however
+// surely thousands of them show it.
+TEST(ManyRuns, AChangeThatNobodyFeelsIsNoDrift) {
+  // Of which each value is known to a hundredth of what fits know.
+  Cluster cluster = CalibratedCluster(PlausibleTruth());
+  Calibration& calibration = *cluster.calibration;
+  calibration.log_covariance *= 1e-4;
+  for (ParameterEstimate& e : calibration.parameters) e.log_sd *= 1e-2;
+  const auto drifts = [&](double shares) {
+    Truth truth = PlausibleTruth();
+    truth.workloads["resnet50"].si[kSampleTime] *= std::exp(shares * calibration.residual_log_sd);
+    SyntheticProblem synthetic(truth);
+    Noise noise(1);
+    for (int i = 0; i < 3000; ++i) {
+      Plan plan = AllreducePlan({1}, 64 + i % 60);
+      plan.accumulation_steps = 1 + i / 60;
+      synthetic.Add("resnet50", plan, kNoise * noise.Next());
+    }
+    return CheckDrift(Problem(cluster, synthetic.problem().runs));
+  };
+  const DriftReport little = drifts(0.5);
+  EXPECT_TRUE(little.drifts.empty()) << little.verdict;
+  const DriftReport more = drifts(0.75);
+  ASSERT_FALSE(more.drifts.empty()) << more.verdict;
+  EXPECT_EQ(more.drifts.front().name, "sample_time") << more.verdict;
+}
+
+// Nor would what moves so few runs that hardly one of a hundred is met that was not.
+TEST(ManyRuns, AChangeOfAFewOfThemIsNoDrift) {
+  const double scatter = Calibrated().calibration->residual_log_sd;
+  const auto drifts = [&](double shares) {
+    Runs runs = ManyNewRuns(PlausibleTruth());
+    for (stepcast::Run& run : runs) {
+      if (UsesServers(run.plan.strategy))
+        run.step_time = run.step_time * std::exp(shares * scatter);
+    }
+    return CheckDrift(Problem(Calibrated(), runs));
+  };
+  const DriftReport little = drifts(0.8);
+  EXPECT_TRUE(little.drifts.empty()) << little.verdict;
+  const DriftReport more = drifts(4);
+  EXPECT_FALSE(more.drifts.empty()) << more.verdict;
+}
+
+// A fit meets its own runs too well: of N runs and q values that it decided, new ones scatter by
+// (N / (N - q))^(1/2) more, which is nothing where N is large.
+TEST(MoreScatter, IsJudgedByRunsThatAFitLeftFree) {
+  const Runs runs = NewRuns(PlausibleTruth(), 3);
+  Cluster cluster = Calibrated();
+  const double few = CheckDrift(Problem(cluster, runs)).scatter;
+  double decided = 0;
+  for (const ParameterEstimate& e : cluster.calibration->parameters) {
+    const double kept = e.prior_log_sd > 0 ? e.log_sd / e.prior_log_sd : 1;
+    decided += std::max(0.0, 1 - kept * kept);
+  }
+  double calibrated = 0;
+  for (const Calibration::Source& source : cluster.calibration->sources) calibrated += source.runs;
+  const double factor = std::sqrt(calibrated / (calibrated - decided));
+  ASSERT_GT(factor, 1.05);
+  cluster.calibration->sources.front().runs = 1'000'000;
+  const double ratio = CheckDrift(Problem(cluster, runs)).scatter / few;
+  // The scatter is a part of what parts runs and forecasts.
+  EXPECT_GT(ratio, 1 + (factor - 1) / 3);
+  EXPECT_LT(ratio, factor * 1.01);
 }
 
 TEST(Deterministic, TwoChecksAgree) {

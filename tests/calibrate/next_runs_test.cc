@@ -6,6 +6,7 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <optional>
 #include <set>
 #include <string>
@@ -192,6 +193,45 @@ TEST(NextRuns, ExpectsWhatTheFormulaSays) {
   EXPECT_NEAR(next.runs[0].log_sd, std::sqrt(Variance(model, target, after, range)), 1e-9);
   EXPECT_NEAR(std::log(next.runs[0].step_time.in(kSeconds)), answer.log_step, 1e-12);
   EXPECT_NEAR(next.runs[0].device_seconds, 4 * (60 + 100 * std::exp(answer.log_step)), 1e-9);
+}
+
+// Where all values are known, a run nearer to the target still makes its forecast surer.
+TEST(NextRuns, ARunThatIsNearerTellsByThatAlone) {
+  const Cluster cluster = KnownBut({});
+  CalibratedRange range = cluster.calibration->range;
+  range.max_nodes = range.max_workers = 2;
+  range.max_devices_per_node = 1;
+  const Plan target = AllreducePlan(Placement(16, 1), 16);
+  const NextRuns next =
+      ChooseNextRuns(Model(cluster), target, {AllreducePlan(Placement(8, 1), 16)}, range, 1);
+  ASSERT_EQ(next.runs.size(), 1U);
+  EXPECT_LT(next.runs[0].log_sd, next.log_sd);
+}
+
+// Of two that tell nearly the same the cheaper is taken, and what it leaves is said as a factor.
+TEST(NextRuns, TakesTheCheaperOfTwoThatTellNearlyTheSame) {
+  const Cluster cluster = KnownBut({{"sample_time", 0.5}});
+  const BelievedModel model = Model(cluster);
+  const CalibratedRange& range = cluster.calibration->range;
+  const Plan target = AllreducePlan(Placement(8, 2), 64);
+  const Plan little = AllreducePlan({1}, 40);
+  const Plan more = AllreducePlan({1}, 64);
+  const double after_little = ChooseNextRuns(model, target, {little}, range, 1).runs.at(0).log_sd;
+  const double after_more = ChooseNextRuns(model, target, {more}, range, 1).runs.at(0).log_sd;
+  ASSERT_GT(after_little, after_more);
+  const NextRuns next = ChooseNextRuns(model, target, {more, little}, range, 1);
+  ASSERT_EQ(next.runs.size(), 1U);
+  EXPECT_EQ(next.runs[0].plan.local_batch, 40);
+  const BelievedModel::Answer answer = model.Evaluate(little);
+  const double scatter = model.belief().ScatterAt(answer.sync_share);
+  const Eigen::MatrixXd after =
+      CovarianceAfter(model.belief().log_covariance(), answer.gradient, scatter * scatter);
+  Eigen::Index sample = 0;
+  while (model.belief().NameOf(static_cast<int>(sample)).rfind("sample_time", 0) != 0) ++sample;
+  char within[32];
+  std::snprintf(within, sizeof within, "(within %.2fx)",
+                std::exp(std::sqrt(after(sample, sample))));
+  EXPECT_NE(next.runs[0].tells.find(within), std::string::npos) << next.runs[0].tells << within;
 }
 
 TEST(NextRuns, NeverRaiseTheTargetsVariance) {

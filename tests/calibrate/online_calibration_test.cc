@@ -20,12 +20,14 @@
 #include "calibrate/calibrate.h"
 #include "data/io/machines.h"
 #include "data/io/online_record.h"
+#include "data/plan/key.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/adaptdl_traces.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/changed_plans.h"
 #include "tests/support/devices.h"
 #include "tests/support/input_error.h"
+#include "tests/support/members.h"
 #include "tests/support/temp_file.h"
 
 namespace stepcast {
@@ -535,6 +537,39 @@ TEST(OnlineCluster, IsACalibrationThatFilesHold) {
   }
 }
 
+// Intervals of 95 % of a normal ln(value), within what the parameter can be.
+TEST(OnlineCluster, TellsIntervalsOfItsStandardErrors) {
+  constexpr double kNinetyFive = 1.959964;
+  const auto spec_of = [](const std::string& name) -> const ParameterSpec* {
+    for (const ParameterSpec& spec : kClusterParameterSpecs) {
+      if (spec.name == name) return &spec;
+    }
+    for (const ParameterSpec& spec : kWorkloadParameterSpecs) {
+      if (spec.name == name) return &spec;
+    }
+    return nullptr;
+  };
+  int bounded = 0;
+  int free = 0;
+  for (const std::size_t rows : {3U, 100U}) {
+    OnlineCalibration job = NewJob();
+    ObserveAll(SomeRows(rows), &job);
+    const Calibration c = *job.cluster().calibration;
+    for (const ParameterEstimate& e : c.parameters) {
+      const ParameterSpec* const spec = spec_of(e.name);
+      if (spec == nullptr) continue;
+      const double low = e.value * std::exp(-kNinetyFive * e.log_sd);
+      const double high = e.value * std::exp(kNinetyFive * e.log_sd);
+      EXPECT_NEAR(e.low, std::max(spec->low, low), 1e-6 * e.low) << e.name;
+      EXPECT_NEAR(e.high, std::min(spec->high, high), 1e-6 * e.high) << e.name;
+      bounded += low < spec->low || high > spec->high ? 1 : 0;
+      free += low > spec->low && high < spec->high ? 1 : 0;
+    }
+  }
+  EXPECT_GT(bounded, 0);
+  EXPECT_GT(free, 0);
+}
+
 // What a job says of the network moves what is believed of other jobs, and no more than that.
 TEST(OnlineCluster, KeepsWhatItDoesNotTouch) {
   const Cluster start = CalibratedCluster(PlausibleTruth(), 0.1);
@@ -907,6 +942,117 @@ TEST(OnlineState, KeepsEverythingThatAPlanSays) {
   job.Observe(plan, Seconds(1.1));
   copy.Observe(plan, Seconds(1.1));
   EXPECT_EQ(TextOf(copy), TextOf(job));
+}
+
+// A plan's rows share a part of their scatter, so that many of them count for less each.
+TEST(OnlineState, WeighsTheRowsOfAPlanByWhatTheyShare) {
+  for (const int rows : {1, 2, 3}) {
+    OnlineCalibration job = NewJob();
+    for (int i = 0; i < rows; ++i) {
+      job.Observe(AllreducePlan({1}, 32), Seconds(0.2 * std::exp(0.03 * i)));
+    }
+    const OnlineRecord record = job.Export();
+    ASSERT_EQ(record.plans.size(), 1U);
+    const MeasuredPlan& plan = record.plans[0];
+    const double sd = record.scatter * std::sqrt(0.7 + 0.3 * rows);
+    double weight = 0;
+    for (const MeasuredTime& time : plan.times) {
+      const double z = (time.log_step - plan.log_step) / sd;
+      weight += time.rows / (std::sqrt(1 + z * z) * sd * sd);
+    }
+    EXPECT_NEAR(plan.weight, weight, 1e-9 * weight) << rows;
+  }
+}
+
+void ExpectSamePlan(const Plan& a, const Plan& b) {
+  EXPECT_EQ(StatedKey(a), StatedKey(b));
+  EXPECT_EQ(a.placement, b.placement);
+  EXPECT_EQ(a.hosts, b.hosts);
+}
+
+// A record that is written and read is the same, member by member.
+TEST(OnlineState, WritesEveryMemberOfARecord) {
+  OnlineCalibration job = NewJob();
+  for (const Placement& placement : {Placement{1}, Placement{1, 1}}) {
+    Plan plan = AllreducePlan(placement, 16);
+    plan.hosts = {"x"};
+    if (placement.size() == 2) plan.hosts = {"x", "y"};
+    job.Observe(plan, Seconds(0.2 * static_cast<double>(placement.size())));
+  }
+  Runs rows = SomeRows(120, 0.05);
+  for (std::size_t i = 60; i < rows.size(); ++i) rows[i].step_time = rows[i].step_time * 1.4;
+  ObserveAll(rows, &job);
+  const OnlineRecord is = job.Export();
+  const OnlineRecord read = ParseOnlineRecord(FormatOnlineRecord(is));
+  // One more than is compared here would be forgotten.
+  EXPECT_EQ(CountMembers<OnlineRecord>(), 23U);
+  EXPECT_EQ(CountMembers<OnlineRecord::LatestRow>(), 5U);
+  EXPECT_EQ(CountMembers<MeasuredPlan>(), 7U);
+  // What may be mixed up differs.
+  EXPECT_TRUE(is.anew && is.earlier_rows > 0 && !is.latest.empty());
+  EXPECT_NE(is.next_scatter, is.rows);
+  EXPECT_NE(is.scatter, is.start_scatter);
+  EXPECT_NE(is.next_plan, 0);
+  EXPECT_FALSE(is.range.hosts_alone.empty());
+
+  EXPECT_EQ(read.cluster, is.cluster);
+  EXPECT_EQ(read.workload, is.workload);
+  EXPECT_EQ(read.device, is.device);
+  EXPECT_EQ(read.start_log_values, is.start_log_values);
+  EXPECT_EQ(read.start_log_sds, is.start_log_sds);
+  EXPECT_EQ(read.start_scatter, is.start_scatter);
+  EXPECT_EQ(read.smallest_batch, is.smallest_batch);
+  ASSERT_TRUE(read.anew);
+  ASSERT_EQ(read.anew->parameters.size(), is.anew->parameters.size());
+  for (std::size_t i = 0; i < is.anew->parameters.size(); ++i) {
+    EXPECT_EQ(read.anew->parameters[i].value, is.anew->parameters[i].value);
+    EXPECT_EQ(read.anew->parameters[i].log_sd, is.anew->parameters[i].log_sd);
+  }
+  EXPECT_EQ(read.earlier_rows, is.earlier_rows);
+  EXPECT_EQ(read.rows, is.rows);
+  EXPECT_EQ(read.y, is.y);
+  EXPECT_EQ(read.scatter, is.scatter);
+  EXPECT_EQ(read.next_scatter, is.next_scatter);
+  EXPECT_EQ(read.next_plan, is.next_plan);
+  EXPECT_EQ(read.drift_sums, is.drift_sums);
+  EXPECT_EQ(read.drift_rows, is.drift_rows);
+  const auto lower = [](const Eigen::MatrixXd& m) -> Eigen::MatrixXd {
+    return m.triangularView<Eigen::Lower>();
+  };
+  EXPECT_EQ(lower(read.a), lower(is.a));
+  EXPECT_EQ(read.b, is.b);
+  EXPECT_EQ(lower(read.folded), lower(is.folded));
+  EXPECT_EQ(read.folded_b, is.folded_b);
+  EXPECT_EQ(read.range.max_nodes, is.range.max_nodes);
+  EXPECT_EQ(read.range.max_workers, is.range.max_workers);
+  EXPECT_EQ(read.range.hosts_alone, is.range.hosts_alone);
+  const std::string scope = WorkloadScope("resnet50", "t4");
+  ASSERT_NE(is.range.BatchesOf(scope)->min, is.range.BatchesOf(scope)->max);
+  EXPECT_EQ(read.range.BatchesOf(scope)->min, is.range.BatchesOf(scope)->min);
+  EXPECT_EQ(read.range.BatchesOf(scope)->max, is.range.BatchesOf(scope)->max);
+  EXPECT_EQ(read.range.BatchesOf(scope)->max_workers, is.range.BatchesOf(scope)->max_workers);
+  ASSERT_EQ(read.latest.size(), is.latest.size());
+  for (std::size_t i = 0; i < is.latest.size(); ++i) {
+    ExpectSamePlan(read.latest[i].plan, is.latest[i].plan);
+    EXPECT_EQ(read.latest[i].log_step, is.latest[i].log_step);
+    EXPECT_EQ(read.latest[i].residual, is.latest[i].residual);
+    EXPECT_EQ(read.latest[i].sd, is.latest[i].sd);
+    EXPECT_EQ(read.latest[i].slopes, is.latest[i].slopes);
+  }
+  ASSERT_EQ(read.plans.size(), is.plans.size());
+  for (std::size_t i = 0; i < is.plans.size(); ++i) {
+    ExpectSamePlan(read.plans[i].plan, is.plans[i].plan);
+    ASSERT_EQ(read.plans[i].times.size(), is.plans[i].times.size());
+    for (std::size_t t = 0; t < is.plans[i].times.size(); ++t) {
+      EXPECT_EQ(read.plans[i].times[t].rows, is.plans[i].times[t].rows);
+      EXPECT_EQ(read.plans[i].times[t].log_step, is.plans[i].times[t].log_step);
+    }
+    EXPECT_EQ(read.plans[i].last, is.plans[i].last);
+    EXPECT_EQ(read.plans[i].log_step, is.plans[i].log_step);
+    EXPECT_EQ(read.plans[i].weight, is.plans[i].weight);
+    EXPECT_EQ(read.plans[i].target, is.plans[i].target);
+    EXPECT_EQ(read.plans[i].slopes, is.plans[i].slopes);
+  }
 }
 
 // The state tells which plan was observed, also among plans that differ in one field of the list.

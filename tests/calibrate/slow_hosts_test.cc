@@ -108,6 +108,37 @@ TEST(SlowHosts, TwoAreFoundOneAfterTheOther) {
   }
 }
 
+// Of a host's runs those count that it holds back, and among them those that its factor is nearer to.
+TEST(SlowHosts, CountsTheRunsThatShowIt) {
+  Truth truth = TruthOf({"n1", "n2", "n3", "n4", "n5", "n6"});
+  truth.host_slowdowns = {{"n2", 1.4}, {"n5", 2.0}};
+  SyntheticProblem synthetic = AloneTwice(truth, 1, {{"n2", "n5"}, {"n1", "n2"}});
+  for (int i = 0; i < 4; ++i) synthetic.Add("resnet50", OnHosts({"n2"}, 32));
+  // Once it was as fast as the others.
+  synthetic.Add("resnet50", OnHosts({"n2"}, 32), -std::log(1.4));
+  const Cluster cluster = Calibrate(synthetic.problem()).cluster;
+  const auto slow = Slowdowns(cluster);
+  ASSERT_EQ(slow.size(), 2U);
+  for (const ParameterEstimate* p : slow) {
+    const bool second = p->scope == "hosts n2";
+    EXPECT_EQ(p->runs, second ? 8 : 3) << p->scope;
+    EXPECT_EQ(p->runs_nearer, second ? 7 : 3) << p->scope;
+  }
+}
+
+// However exact the runs are, a hundredth more is no slow host.
+TEST(SlowHosts, ALittleSlowerIsNone) {
+  Truth truth = TruthOf(kFour);
+  truth.host_slowdowns["n3"] = 1.02;
+  SyntheticProblem synthetic(truth);
+  for (int i = 0; i < 6; ++i) {
+    for (const std::string& host : kFour) {
+      synthetic.Add("resnet50", OnHosts({host}, 32), i % 2 == 0 ? 1e-4 : -1e-4);
+    }
+  }
+  EXPECT_TRUE(Slowdowns(Calibrate(synthetic.problem()).cluster).empty());
+}
+
 // Either may be the odd one: devices break rather than improve.
 TEST(SlowHosts, OfTwoTheSlowerIsNamed) {
   Truth truth = TruthOf({"n1", "n2"});

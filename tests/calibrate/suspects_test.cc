@@ -211,6 +211,20 @@ TEST(Suspects, SayWhatTheClusterFileSays) {
             "and the port");
 }
 
+// Half of what the file says may be what a link gives; a cable is looked at for less than a third.
+TEST(Suspects, OfALinkNotFarBelowTheFileSaysNothing) {
+  SyntheticProblem synthetic = Campaign(kNoise, 1);
+  synthetic.problem().cluster.link.bandwidth = GigabitsPerSecond(10.0);
+  Plan slow = AllreducePlan({1, 1, 1, 1, 1}, 1);
+  slow.link.bandwidth = GigabitsPerSecond(4.0);
+  synthetic.Add("bert_base", slow);
+  synthetic.problem().runs.back().plan.link = {};
+  const Suspects suspects = FindIn(synthetic.problem());
+  ASSERT_EQ(suspects.size(), 1U) << Text(suspects);
+  EXPECT_TRUE(Says(suspects[0], "link of ")) << suspects[0].cause;
+  EXPECT_FALSE(Says(suspects[0], "the cluster file says")) << suspects[0].cause;
+}
+
 // A row that is faster than the model does not behave like a link beyond the port.
 TEST(Suspects, NameNoLinkBeyondThePort) {
   SyntheticProblem synthetic = Campaign(kNoise, 1);
@@ -287,6 +301,25 @@ TEST(Suspects, AContradictionIsAsGraveAsHalfOfItsSpread) {
   const Suspects suspects = FindIn(synthetic.problem());
   ASSERT_EQ(suspects.size(), 3U) << Text(suspects);
   EXPECT_EQ(suspects[0].run, apart + 2) << Text(suspects);
+}
+
+// Runs that contradict each other are no scatter that other rows could hide in.
+TEST(Suspects, ContradictionsHideNoOthers) {
+  SyntheticProblem synthetic = Campaign(kNoise, 2);
+  const std::size_t wild = synthetic.problem().runs.size();
+  for (int nodes = 5; nodes <= 7; ++nodes) {
+    for (int i = 0; i < 12; ++i) {
+      synthetic.Add("resnet50", AllreducePlan(Placement(static_cast<std::size_t>(nodes), 1), 24),
+                    (i % 2 == 0 ? 1 : -1) * std::log(6.0));
+    }
+  }
+  const std::size_t spoilt = synthetic.problem().runs.size();
+  synthetic.Add("resnet50", AllreducePlan({1}, 24), std::log(1.6));
+  const Suspects suspects = FindIn(synthetic.problem());
+  EXPECT_EQ(suspects.size(), spoilt - wild + 1) << Text(suspects);
+  EXPECT_EQ(std::count_if(suspects.begin(), suspects.end(),
+                          [&](const Suspect& s) { return s.run == spoilt; }),
+            1);
 }
 
 TEST(Suspects, OneAgainstManyIsAlone) {

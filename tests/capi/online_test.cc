@@ -76,6 +76,24 @@ TEST(CapiOnline, LearnsWhatTheOtherLearns) {
   EXPECT_EQ(stepcast_online_rows(both.c.get()), 6);
 }
 
+TEST(CapiOnline, TellsOfADrift) {
+  Both both = NewBoth();
+  const PlanHandle plan = UnequalPlanHandle();
+  bool drifted = false;
+  for (int i = 0; i < 80; ++i) {
+    const double seconds = (i < 40 ? 0.4 : 0.8) * (i % 2 == 0 ? 1.01 : 0.99);
+    stepcast_observation said{};
+    said.struct_size = sizeof said;
+    ASSERT_EQ(stepcast_online_observe(both.c.get(), plan.get(), seconds, &said, nullptr),
+              STEPCAST_OK);
+    both.cpp.Observe(UnequalPlan(), Seconds(seconds));
+    EXPECT_EQ(stepcast_online_drifted(both.c.get()), both.cpp.drifted() ? 1 : 0) << i;
+    EXPECT_EQ(said.drifted, both.cpp.drifted() ? 1 : 0) << i;
+    drifted = drifted || both.cpp.drifted();
+  }
+  EXPECT_TRUE(drifted);
+}
+
 TEST(CapiOnline, GoesOutAndIn) {
   Both both = NewBoth();
   ObserveSome(&both);

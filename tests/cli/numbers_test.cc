@@ -35,6 +35,7 @@
 #include "predictor/search/inverse.h"
 #include "predictor/search/limits.h"
 #include "predictor/search/recommend.h"
+#include "tests/cli/number_table.h"
 #include "tests/cli/program.h"
 #include "tests/support/changed_plans.h"
 #include "tests/support/temp_file.h"
@@ -43,61 +44,18 @@ namespace stepcast {
 namespace {
 
 using Runs = std::vector<Run>;  // inside a TEST, Run is a member of GoogleTest's class
+using program::AddUnder;
+using program::ExpectNumbers;
 using program::Json;
 using program::JsonOf;
+using program::NumberTable;
+using program::Or;
+using program::Same;
 using program::Stepcast;
 using program::Words;
 using program::operator+;
 
 const std::string kData = std::string(STEPCAST_SOURCE_DIR) + "/data";
-
-// ---- Tables: what stands at a JSON pointer.
-
-using NumberTable = std::map<std::string, Json>;
-
-template <class T>
-Json Or(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-Json Or(const std::optional<Duration<>>& value) {
-  return value ? Json(value->in(kSeconds)) : Json(nullptr);
-}
-
-void AddUnder(const std::string& prefix, const NumberTable& part, NumberTable* table) {
-  for (const auto& [key, value] : part) (*table)[prefix + key] = value;
-}
-
-bool Same(const Json& printed, const Json& expected) {
-  if (!printed.is_number() || !expected.is_number()) return printed == expected;
-  const auto a = printed.get<double>();
-  const auto b = expected.get<double>();
-  return std::abs(a - b) <= 1e-12 * std::abs(b);
-}
-
-// The table and what is printed have the same numbers, under all but the keys in `elsewhere`.
-void ExpectNumbers(const Json& printed, const NumberTable& table,
-                   const std::vector<std::string>& elsewhere = {}) {
-  const auto skipped = [&](const std::string& pointer) {
-    for (const std::string& prefix : elsewhere) {
-      if (pointer.rfind(prefix, 0) == 0) return true;
-    }
-    return false;
-  };
-  NumberTable left = table;
-  const Json flat = printed.flatten();
-  for (const auto& [pointer, value] : flat.items()) {
-    if (skipped(pointer) || value.is_string() || value.is_structured()) continue;
-    const auto known = left.find(pointer);
-    if (known == left.end()) {
-      EXPECT_TRUE(value.is_null()) << pointer << " is in no table: " << value;
-      continue;
-    }
-    EXPECT_TRUE(Same(value, known->second))
-        << pointer << ": printed " << value << ", stands for " << known->second;
-    left.erase(known);
-  }
-  for (const auto& [pointer, value] : left) ADD_FAILURE() << pointer << " is not printed";
-}
 
 // ---- A prediction.
 
@@ -762,6 +720,66 @@ TEST(Numbers, OfADiagnosis) {
   }
 }
 
+// The table shows each point in words; the plot has its line between the bounds of its band.
+TEST(Numbers, OfASweepInWordsAndOnAPlot) {
+  const Lab lab;
+  const Words sweep = {"sweep",         "--cluster", lab.file, "--workload",   "vgg16",
+                       "--local-batch", "8",         "--over", "workers=2,4,8"};
+  const std::string text = Stepcast(sweep).out;
+  for (const int workers : {2, 4, 8}) {
+    Plan plan;
+    plan.placement = FillNodes(workers, 2);
+    plan.local_batch = 8;
+    const Prediction p = lab.predictor.Predict(plan);
+    for (const std::string& said :
+         {FormatDuration(p.step_time), FormatDuration(p.low) + " - " + FormatDuration(p.high),
+          FormatThroughput(p.throughput), FormatPercent(p.idle_ratio())}) {
+      EXPECT_NE(text.find(said), std::string::npos) << said << " is not in\n" << text;
+    }
+  }
+  const std::string plot = lab.folder.Path("sweep.svg");
+  const auto heights = [](const std::string& svg, const std::string& begin) {
+    const std::size_t at = svg.find(
+        "<path d=\"", svg.find(begin) == std::string::npos ? 0 : svg.rfind('\n', svg.find(begin)));
+    std::string path = svg.substr(at + 9, svg.find('"', at + 9) - at - 9);
+    std::replace_if(
+        path.begin(), path.end(), [](char c) { return c == 'M' || c == 'L' || c == 'Z'; }, ' ');
+    std::istringstream numbers(path);
+    std::vector<double> ys;
+    for (double x = 0, y = 0; numbers >> x >> y;) ys.push_back(y);
+    return ys;
+  };
+  for (const char* what : {"throughput", "step_time"}) {
+    EXPECT_EQ(Stepcast(sweep + Words{"--plot", plot, "--y", what}).exit_code, 0);
+    const std::string svg = FileContent(plot);
+    const std::vector<double> band = heights(svg, "fill-opacity=\"0.14\"");
+    const std::vector<double> line = heights(svg, "fill=\"none\" stroke=\"#0072b2\"");
+    ASSERT_EQ(line.size(), 3U) << what;
+    ASSERT_EQ(band.size(), 6U) << what;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      // Heights are counted downwards; the band goes along one bound and comes back on the other.
+      EXPECT_LT(band[i], line[i] - 0.5) << what;
+      EXPECT_GT(band[5 - i], line[i] + 0.5) << what;
+    }
+  }
+}
+
+// Named hosts say on how many nodes a point of a sweep is, and what does not fit is said.
+TEST(Numbers, OfHostsInASweep) {
+  const Lab lab;
+  const Json printed = JsonOf({"sweep", "--cluster", lab.file, "--workload", "vgg16",
+                               "--local-batch", "8", "--over", "hosts=a,a+b+c"});
+  ASSERT_EQ(printed.at("points").size(), 2U);
+  EXPECT_EQ(printed.at("points").at(0).at("plan").at("workers"), 2);
+  EXPECT_EQ(printed.at("points").at(1).at("plan").at("workers"), 6);
+  const std::string text = Stepcast({"sweep", "--cluster", lab.file, "--workload", "vgg16",
+                                     "--over", "local-batch=8,4096"})
+                               .out;
+  // At the end of one line of the table.
+  EXPECT_EQ(text.find("out of memory\n"), text.rfind("out of memory\n")) << text;
+  EXPECT_NE(text.find("out of memory\n"), std::string::npos) << text;
+}
+
 TEST(Numbers, OfEachPointOfASweep) {
   const Lab lab;
   const Json printed =
@@ -1162,9 +1180,16 @@ TEST(Numbers, EvaluateForecastsEachPlanFieldByField) {
 TEST(Numbers, OfEachGroupOfAnEvaluation) {
   const Lab lab;
   std::string all = RunsOf(lab.predictor, {{1}, {1, 1}, {2, 2}}, {4, 16}, 1.2);
-  // Two were stopped: the first before anybody would forecast an end, the other long behind it.
-  for (const char* bound : {">0.001", ">5000"}) {
-    all += std::string("vgg16,t4,2-2,0,allreduce,4,1,") + bound + "\n";
+  // Three were stopped: the first before anybody would forecast an end, another long behind it, and
+  // one between the forecast and the end of its interval.
+  Plan stopped;
+  stopped.placement = {2, 2};
+  stopped.strategy = Strategy::kAllreduce;
+  stopped.local_batch = 4;
+  const Prediction p = lab.predictor.Predict(stopped);
+  const std::string between = ">" + std::to_string(0.5 * (p.step_time + p.high).in(kSeconds));
+  for (const std::string& bound : {std::string(">0.001"), std::string(">5000"), between}) {
+    all += "vgg16,t4,2-2,0,allreduce,4,1," + bound + "\n";
   }
   const Words evaluate = {"evaluate", "--cluster", lab.file, "--runs"};
   const Json printed =
@@ -1185,8 +1210,8 @@ TEST(Numbers, OfEachGroupOfAnEvaluation) {
   }
   const Json& overall = printed.at("overall");
   EXPECT_EQ(overall.at("runs"), 6);
-  EXPECT_EQ(overall.at("stopped_runs"), 2);
-  EXPECT_EQ(overall.at("stopped_forecast_longer"), 1);
+  EXPECT_EQ(overall.at("stopped_runs"), 3);
+  EXPECT_EQ(overall.at("stopped_forecast_longer"), 2);
 }
 
 }  // namespace

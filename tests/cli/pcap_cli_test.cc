@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <functional>
@@ -267,6 +268,15 @@ TEST_F(PcapCli, ServersAreCountedApart) {
   }
   EXPECT_EQ(json["model"]["flow_bytes"], 4000);
   EXPECT_EQ(json["model"]["step_bytes"], 16000);
+  // What the model forecasts is what predict says of the plan.
+  Words asked = plan;
+  asked.erase(std::find(asked.begin(), asked.end(), "--address"), asked.end());
+  const Json forecast = JsonOf(Words{"predict"} + asked);
+  EXPECT_EQ(json["model"]["p50_s"], forecast["quantiles"]["p50_s"]);
+  const double whole = forecast["synchronisation_s"].get<double>();
+  const double shown = forecast["breakdown"]["exposed_transfer_s"].get<double>() +
+                       forecast["breakdown"]["exposed_latency_s"].get<double>();
+  EXPECT_NEAR(json["model"]["hidden_share"].get<double>(), (whole - shown) / whole, 1e-12);
   EXPECT_EQ(json["classes"]["large"]["flows"], 4);
   EXPECT_EQ(json["distributions"]["step_time_s"]["cdf"].size(), 21U);
   EXPECT_EQ(json["distributions"]["flow_bytes"]["values"], 4);
@@ -284,6 +294,7 @@ TEST_F(PcapCli, EveryNumberOfAFlowIsItsOwn) {
   at(95, 7500, 100, "F");
   TestCapture cut(LinkType::kEthernet, CaptureFormat::kMicroseconds, 40);
   cut.Add(kStart, {.payload = 1000});
+  cut.AddFrame(kStart, std::string(12, '\2') + Big(0x0806, 2) + std::string(46, '\0'));  // ARP
   const Json json = JsonOf({"import", "pcap", folder_.Write("flow.pcap", capture.bytes()),
                             folder_.Write("cut.pcap", cut.bytes()), "--steps", steps_});
   EXPECT_EQ(json["captures"][0]["packets"], 5);

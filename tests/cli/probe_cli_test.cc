@@ -10,6 +10,7 @@
 
 #include "data/io/machines.h"
 #include "data/io/network_profile_file.h"
+#include "microbench/network/findings.h"
 #include "microbench/network/socket.h"
 #include "tests/cli/program.h"
 
@@ -295,6 +296,26 @@ TEST_F(ProbeCli, EveryNumberOfAHostIsItsOwn) {
     expect(finding, "like", slow ? 100e6 : 1e-3);
   }
   EXPECT_EQ(of_fourth, 3);
+  EXPECT_EQ(json["complete"], true);
+  EXPECT_EQ(json["planned"], json["measured"]);
+  EXPECT_EQ(json["loss_limited"], false);
+}
+
+// A measurement that was cut short, over paths that lose a hundredth.
+TEST_F(ProbeCli, WhatWasNotMeasuredAndWhatLossHeldBackIsSaid) {
+  NetworkProfile profile = SlowFourth();
+  profile.planned += 3;
+  profile.rows.back().problem = "timed out";
+  profile.rows.back().bytes_per_s.reset();
+  for (NetworkRow& row : profile.rows) {
+    if (row.tcp) row.tcp->retransmitted = 3000;
+  }
+  Write("net.json", FormatNetworkProfile(profile));
+  const Json json = Json::parse(Run({"show", "net.json", "--json"}, {}).out);
+  EXPECT_EQ(json["complete"], false);
+  EXPECT_EQ(json["planned"], profile.planned);
+  EXPECT_EQ(json["measured"], static_cast<int>(profile.rows.size()) - 1);
+  EXPECT_EQ(json["loss_limited"], network::Summarise(profile).loss_limited);
 }
 
 // What a forecast takes of a network whose fourth host is another.
@@ -302,7 +323,9 @@ TEST_F(ProbeCli, ADeviantHostHasALinkOfItsOwn) {
   Write("net.json", FormatNetworkProfile(SlowFourth()));
   Write("lab.yaml",
         "name: lab\ndevice: t4\nnodes: 8\ndevices_per_node: 1\nlink: {bandwidth: 25 Gbit/s, rtt: "
-        "9 ms}\n");
+        "9 ms}\ncalibration:\n  residual_log_sd: 0.05\n  parameters:\n"
+        "    - {scope: cluster, name: hop_spread, value: 0.1, log_sd: 0.25, prior_value: 0.1, "
+        "prior_log_sd: 0.7, decided_by: data}\n");
   const ProcessResult result =
       Run({"show", "net.json", "--cluster", "lab.yaml", "--cluster-output", "out.yaml"}, {});
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -319,7 +342,9 @@ TEST_F(ProbeCli, ADeviantHostHasALinkOfItsOwn) {
   EXPECT_NEAR(fourth.bandwidth->si() / (50e6 * kLine), 1, 1e-3);
   EXPECT_NEAR(fourth.rtt->si(), 5e-3, 1e-9);
   EXPECT_NEAR(*fourth.loss, 0.015, 1e-9);
+  // What another network had taught is no longer believed.
   ASSERT_TRUE(cluster.calibration);
+  EXPECT_EQ(cluster.calibration->parameters.size(), 1U);
   const ParameterEstimate& cap = cluster.calibration->parameters.at(0);
   EXPECT_EQ(cap.name, "flow_bandwidth");
   EXPECT_EQ(cap.unit, "Gbit/s");

@@ -411,6 +411,93 @@ TEST(ImportKineto, OverlappingKernelsAndMasks) {
   }
 }
 
+// A kernel is its operator's by the launch, or by a number that one operator alone has.
+TEST(ImportKineto, KernelsOfWhichTheOperatorIsNotTold) {
+  const std::string relu = Inputs("[[4, 6]]", R"(["float"])");
+  struct Case {
+    const char* second;    // the number of the second operator
+    const char* launch;    // of a launch within no operator, or none
+    const char* external;  // the kernel's number
+    const char* whose;
+  };
+  const Case cases[] = {{"6", "", "5", ""},
+                        {"5", "", "5", "kernels launched before the trace 30\n"},
+                        {"6", "8", "5", "kernels of no operator 30\n"},
+                        {"6", "900", "5", "kernels of no operator 30\n"},
+                        {"6", "5", "8", ""}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(std::string(c.second) + " " + c.launch + " " + c.external);
+    GpuTrace trace;
+    trace.Event("cpu_op", "aten::relu", 10, 20, kMain,
+                With(With(Sequence(1), relu), R"("External id": 5)"));
+    trace.Event("cpu_op", "aten::tanh", 40, 20, kMain,
+                With(With(Sequence(2), relu), std::string(R"("External id": )") + c.second));
+    const std::string number = R"("correlation": 900)";
+    if (*c.launch != '\0') {
+      trace.Event("cuda_runtime", "cudaLaunchKernel", 80, 1, kMain,
+                  With(number, std::string(R"("External id": )") + c.launch));
+    }
+    trace.Event("kernel", "k", 200, 30, 7,
+                With(R"("device": 1, "stream": 7, )" + number,
+                     std::string(R"("External id": )") + c.external));
+    trace.Node("ReluBackward0", 1, 300, 20, "[[4, 6]]");
+    trace.Kernel(305, kEngine, 400, 45);
+    const KinetoImport import = Import(trace);
+    EXPECT_EQ(Unattributed(import), c.whose);
+    std::vector<std::string> lines;
+    if (*c.whose == '\0') lines = {"b4 fp32 forward activation function=relu columns=6: 30"};
+    lines.emplace_back("b4 fp32 backward activation function=relu columns=6: 45");
+    EXPECT_EQ(Lines(import), lines);
+  }
+}
+
+// A layer is of tf32 where one of its kernels is, in whatever node that stands.
+TEST(ImportKineto, ALayerIsOfTf32WhereAKernelIs) {
+  for (const int in_tf32 : {0, 1, 2}) {
+    GpuTrace trace;
+    trace.Event("cpu_op", "aten::relu", 120, 50, kMain,
+                With(Sequence(4), Inputs("[[8, 16]]", R"(["float"])")));
+    trace.Kernel(130, kMain, 200, 40);
+    for (const int node : {0, 1}) {
+      trace.Node("ReluBackward0", 4, 300 + 50 * node, 40, "[[8, 16]]");
+      trace.Kernel(305 + 50 * node, kEngine, 400 + 50 * node, 45,
+                   node == in_tf32 ? "some_tf32" : "some");
+    }
+    const std::string precision = in_tf32 < 2 ? "tf32" : "fp32";
+    const std::string relu = " activation function=relu columns=16: ";
+    EXPECT_EQ(Lines(Import(trace)),
+              (std::vector<std::string>{"b8 " + precision + " forward" + relu + "40",
+                                        "b8 " + precision + " backward" + relu + "90"}));
+  }
+}
+
+// The batch of a step is what its first layer reads, also where that looks words up.
+TEST(ImportKineto, WordsThatAreLookedUpTellTheBatch) {
+  Trace trace;
+  trace.Event("cpu_op", "aten::embedding", 10, 20, kMain,
+              With(Sequence(1), Inputs("[[1000, 64], [4, 20], [], [], []]",
+                                       R"(["float", "long int", "Scalar", "Scalar", "Scalar"])")));
+  trace.Event("cpu_op", "aten::mm", 40, 30, kMain,
+              With(Sequence(2), Inputs("[[80, 64], [64, 5]]", R"(["float", "float"])")));
+  trace.Event("cpu_op", "MmBackward0", 100, 50, kMain,
+              With(Sequence(2, true), Inputs("[[80, 5]]", R"(["float"])")));
+  trace.Event("cpu_op", "EmbeddingBackward0", 160, 40, kMain,
+              With(Sequence(1, true), Inputs("[[4, 20, 64]]", R"(["float"])")));
+  const std::vector<std::string> lines = Lines(Import(trace));
+  ASSERT_FALSE(lines.empty());
+  for (const std::string& line : lines) EXPECT_TRUE(line.starts_with("b4 ")) << line;
+}
+
+// A span that somebody named does nothing by itself.
+TEST(ImportKineto, NamedSpansTakeNoTime) {
+  Trace trace = CpuTrace();
+  trace.Event("user_annotation", "loading", 5000, 700, kMain);
+  trace.Event("cpu_op", "aten::sort", 5100, 20, kMain);
+  const KinetoImport import = Import(trace);
+  EXPECT_EQ(import.summary.unattributed_s.count("loading"), 0U);
+  EXPECT_NEAR(import.summary.unattributed_s.at("aten::sort"), 20e-6, 1e-12);
+}
+
 // What a checkpoint computes again is a forward pass, and no part of the node that asks for it.
 TEST(ImportKineto, CheckpointsAndForks) {
   Trace trace;
@@ -569,6 +656,10 @@ TEST(ImportKineto, Updates) {
             "b1 bf16 update update optimizer=sgd parameters=300: 90");
   EXPECT_EQ(Update(ImportUpdate("SGD", "aten::_foreach_add_" + hidden, 3)),
             "b1 bf16 update update optimizer=sgd parameters=300: 90");
+  // One list without shapes, and the others say less than all.
+  EXPECT_EQ(Update(ImportUpdate("SGD", "aten::_foreach_mul_" + three + "\naten::_foreach_add_" +
+                                           hidden + "\naten::_foreach_add_" + three)),
+            "b1 bf16 update update optimizer=momentum parameters=300: 90");
   EXPECT_EQ(Update(ImportUpdate("FusedAdam", "")),
             "b1 bf16 update update optimizer=adam parameters=300: 90");
   // The first step with momentum; one that is not known.

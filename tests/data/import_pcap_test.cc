@@ -228,6 +228,54 @@ TEST_F(PcapTest, WhatIsSentAgainAndWhatIsMissing) {
   EXPECT_FALSE(flow.opened);
 }
 
+// A connection that was over and begins anew is another, with whatever number it begins; data that
+// comes with the first packet are numbered behind it.
+TEST_F(PcapTest, AConnectionThatWasOverBeginsAnew) {
+  TestCapture capture;
+  for (int times = 0; times < 2; ++times) {
+    capture.Add(kStart, {.sequence = 10, .payload = 100, .flags = "S"});
+    capture.Add(kStart, {.sequence = 111, .payload = 20, .flags = "A"});
+    capture.Add(kStart, {.sequence = 131, .flags = "FA"});
+  }
+  const CapturedTraffic traffic = Import(capture);
+  ASSERT_EQ(traffic.flows.size(), 2U);
+  for (const CapturedFlow& flow : traffic.flows) {
+    EXPECT_EQ(flow.all.bytes, 120);
+    EXPECT_EQ(flow.repeated_bytes, 0);
+    EXPECT_EQ(flow.missing_bytes, 0);
+  }
+}
+
+// Of segments of which some are lost and some come twice, each told by its place alone.
+RC_GTEST_PROP(ImportPcap, CountsWhatIsSentAgainAndWhatIsMissing, ()) {
+  const TempFolder folder;
+  TestCapture capture;
+  std::uint32_t sequence = *rc::gen::arbitrary<std::uint32_t>();
+  std::int64_t lost = 0;
+  std::int64_t missing = 0;
+  std::int64_t again = 0;
+  for (int i = 0; i < 20; ++i) {
+    const int kind = i == 0 ? 2 : *rc::gen::inRange(0, 4);
+    const TestPacket packet{.sequence = sequence, .payload = *rc::gen::inRange(1, 1000)};
+    sequence += static_cast<std::uint32_t>(packet.payload);
+    // Nobody misses what is lost behind the last.
+    if (kind == 0) {
+      lost += packet.payload;
+      continue;
+    }
+    capture.Add(kStart, packet);
+    missing += lost;
+    lost = 0;
+    if (kind != 1 || missing > 0) continue;
+    capture.Add(kStart, packet);
+    again += packet.payload;
+  }
+  const CapturedTraffic traffic =
+      ImportPcap({{folder.Write("one.pcap", capture.bytes()), ""}}, {}, {});
+  RC_ASSERT(traffic.flows.at(0).repeated_bytes == again);
+  RC_ASSERT(traffic.flows.at(0).missing_bytes == missing);
+}
+
 TEST_F(PcapTest, ClassesAreSharesOfTheLargest) {
   TestCapture capture;
   int port = 1;
@@ -447,6 +495,8 @@ RC_GTEST_PROP(ImportPcap, FindsTheOrderOfAnyRing, ()) {
   RC_ASSERT(summary.all.bytes == static_cast<std::int64_t>(hosts) * 15'000);
   RC_ASSERT(summary.periods.during.bytes == summary.all.bytes);
   for (const double bytes : summary.host_step_bytes) RC_ASSERT(bytes == 5000);
+  RC_ASSERT(summary.step_bytes.size() == 3U);
+  for (const double bytes : summary.step_bytes) RC_ASSERT(bytes == 5000.0 * hosts);
   RC_ASSERT(summary.host_step_bytes.size() == 3 * hosts);
 }
 

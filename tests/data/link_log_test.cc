@@ -270,8 +270,8 @@ TEST(Guess, TellsTheFileAndItsReader) {
     const char* command;
   };
   const Guessed all[] = {
-      {"nccl_tests/two-nodes.txt", "stepcast import nccl-tests FILE"},
-      {"osu/allreduce.txt", "stepcast import osu FILE"},
+      {"nccl_tests/two-nodes.txt", "stepcast import nccl-tests FILE --cluster C --output runs.csv"},
+      {"osu/allreduce.txt", "stepcast import osu FILE --cluster C --placement P --output runs.csv"},
       {"osu/latency-and-bandwidth.txt", "stepcast import osu FILE"},
       {"iperf3/two-streams.json", "stepcast import iperf3 FILE"},
       {"ping/bsd.txt", "stepcast import ping FILE"},
@@ -282,17 +282,22 @@ TEST(Guess, TellsTheFileAndItsReader) {
       {"step_log/trainer", "stepcast import steps FILE"},
       {"step_log/epochs", "stepcast import steps FILE"},
       {"training_steps/of_hosts.csv", "stepcast import pcap n1.pcap n2.pcap --steps FILE"},
-      {"kineto/steps-on-a-gpu", "stepcast import kineto FILE"},
-      {"../../../data/machines/ufrgs-tupi.yaml", "stepcast predict --cluster FILE"},
+      {"kineto/steps-on-a-gpu", "stepcast import kineto FILE --output trace.profile.jsonl"},
+      {"../../../data/machines/ufrgs-tupi.yaml",
+       "stepcast predict --cluster FILE --workload W --local-batch N --workers N"},
       {"../../../data/measurements/ufrgs-tupi-fit.csv",
        "stepcast calibrate --cluster C --runs FILE"},
   };
   for (const Guessed& guessed : all) {
     const auto guess = GuessFile(Sample(guessed.file));
     ASSERT_TRUE(guess) << guessed.file;
-    EXPECT_TRUE(guess->command.starts_with(guessed.command)) << guessed.file << guess->command;
+    EXPECT_EQ(guess->command, guessed.command) << guessed.file;
   }
   EXPECT_FALSE(GuessFile(Sample("guess/nothing")));
+  // Of several forms the one of which there is most.
+  const auto of_several = GuessFile(Sample("step_log/trainer"));
+  EXPECT_NE(of_several->why.find("4 times of the form \"progress bar\""), std::string::npos)
+      << of_several->why;
 }
 
 }  // namespace

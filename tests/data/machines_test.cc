@@ -367,6 +367,23 @@ TEST(Cluster, ACovarianceOfTheWrongSizeIsRefused) {
            "x 3 symmetric matrix"));
 }
 
+// No correlation is beyond 1, up to the digits that are written.
+TEST(Cluster, ACovarianceBeyondItsVariancesIsRefused) {
+  Cluster cluster = FullCluster();
+  Eigen::MatrixXd& covariance = cluster.calibration->log_covariance;
+  covariance = Eigen::MatrixXd::Identity(3, 3) * 0.25;
+  for (const double sign : {-1.0, 1.0}) {
+    for (const double correlation : {0.5, 1.0, 1 + 5e-6}) {
+      covariance(2, 0) = covariance(0, 2) = sign * correlation * 0.25;
+      EXPECT_NO_THROW(Parse(FormatCluster(cluster))) << correlation;
+    }
+    covariance(2, 0) = covariance(0, 2) = sign * 0.2501;
+    EXPECT_TRUE(Says(ErrorOf([&] { Parse(FormatCluster(cluster)); }),
+                     "in row 3, column 1 is more than the two variances allow; allowed: -0.25 to "
+                     "0.25"));
+  }
+}
+
 // ---- Devices.
 
 std::vector<Device> Devices(const std::string& text) {

@@ -601,6 +601,12 @@ TEST(OnnxLimits, CostGrowsAsTheFileDoes) {
          const std::string mean = m->Node("ReduceMean", {"x"}, Model::Ints{"axes", {1}});
          for (int i = 0; i < n; ++i) m->Node("Sub", {"x", mean});
        }},
+      {"a matrix that is doubled again and again", 500,
+       [](Model* m, int n) {
+         std::string w = m->Weight("w", {4, 4});
+         for (int i = 0; i < n; ++i) w = m->Node("Add", {w, w});
+         m->Node("MatMul", {m->Input("in", {"1", "4"}), w});
+       }},
       {"outputs of one split", 500,
        [](Model* m, int n) {
          m->Weight("w", {n, 4});

@@ -182,6 +182,10 @@ TEST(PlanFields, FlagsCarryTheirUnitAndColumnsHaveIt) {
     EXPECT_TRUE(Says(ErrorOf([] { ReadFlag("bucket", "0 MiB"); }), text));
   }
   EXPECT_TRUE(Says(ErrorOf([] { ReadColumn("bandwidth", "-1"); }), "'-1' is out of range"));
+  // The largest bucket is the word for all gradients together; nothing is larger.
+  EXPECT_NO_THROW(ReadFlag("bucket", "1000000000 MiB"));
+  EXPECT_TRUE(Says(ErrorOf([] { ReadFlag("bucket", "1000000001 MiB"); }),
+                   "'1000000001 MiB' is out of range; allowed: from 1 B to 10^9 MiB"));
 }
 
 TEST(PlanFields, Words) {
@@ -346,6 +350,24 @@ TEST(CheckPlan, BackupWorkersAreFewerThanWorkersOfASynchronousStep) {
   plan.strategy = Strategy::kPsAsync;
   plan.servers = 1;
   EXPECT_TRUE(Says(ErrorOf([&] { CheckPlan(plan); }), "with strategy ps-async"));
+}
+
+// Who keeps a part of the model needs the others at each step.
+TEST(CheckPlan, APartOfTheModelCannotGoOnByItself) {
+  Plan plan = With(Strategy::kRing);
+  plan.shard = Shard::kOptimizer;
+  ASSERT_NO_THROW(CheckPlan(plan));
+  const auto refused = [&](auto change, const std::string& says) {
+    Plan other = plan;
+    change(&other);
+    EXPECT_TRUE(Says(ErrorOf([&] { CheckPlan(other); }), says));
+    other.shard = Shard::kNone;
+    EXPECT_NO_THROW(CheckPlan(other)) << says;
+  };
+  const std::string with = std::string(" with shard ") + kShardNames[static_cast<int>(plan.shard)];
+  refused([](Plan* p) { p->local_steps = 2; }, "local-steps: '2'" + with + "; allowed: 1: who");
+  refused([](Plan* p) { p->backup_workers = 1; }, "backup-workers: '1'" + with + "; allowed: 0:");
+  refused([](Plan* p) { p->overlap = Overlap::kPNorm; }, "overlap: 'p-norm'" + with);
 }
 
 TEST(CheckPlan, ServersAreThereWhereTheyAreUsed) {

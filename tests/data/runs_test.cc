@@ -293,6 +293,16 @@ TEST(Runs, WhatASpreadCannotBe) {
   }
 }
 
+// Steps that are all alike have one quantile, and each bound is allowed itself.
+TEST(Runs, WhatASpreadCanJustBe) {
+  for (const char* row :
+       {"0.5,,0.5,0.5,0.5", "0.5,,0.5,0.6,0.6", "0.5,,1,10,50", "0.5,50,,,", "0.5,0,0.5,,"}) {
+    EXPECT_NO_THROW(Parse(kHeader + ",step_time_sd_s,p50_s,p95_s,p99_s\n" +
+                          "resnet50,t4,1,0,none,32," + row + "\n"))
+        << row;
+  }
+}
+
 TEST(Runs, ReadAndWriteAFile) {
   const TempFolder folder;
   const std::string text = kHeader +

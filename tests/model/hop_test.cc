@@ -141,6 +141,10 @@ TEST(Path, RdmaIsTheLine) {
   EXPECT_NEAR(rate.bandwidth.si() / path.bandwidth.si(), 1 / (1 + 0.01 * flight / 0.99), 1e-12);
   EXPECT_DOUBLE_EQ(GoBackShare(path), rate.bandwidth / path.bandwidth);
   EXPECT_EQ(rate.limiter, Limiter::kLoss);
+  // Loss that leaves more than half of the line does not set the pace.
+  path.loss = 1e-6;
+  EXPECT_GT(GoBackShare(path), 0.5);
+  EXPECT_EQ(DeliverTo(path, ring, {BytesPerSecond(1.0)}).limiter, Limiter::kLink);
 }
 
 TEST(Hop, LatencyIsTheHostsAndHalfTheRoundTrip) {

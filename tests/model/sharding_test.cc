@@ -80,6 +80,8 @@ TEST(Sharding, InTurnByHand) {
   workload.layers[1].statistics = 2;
   // a on the first; b on the second, its statistics on the third and the first; c on the second.
   EXPECT_DOUBLE_EQ(LargestShare(workload, 3, Sharding::kRoundRobin).share, 21.0 / 33);
+  // Of six variables, c is on the fifth server, by itself.
+  EXPECT_DOUBLE_EQ(LargestShare(workload, 5, Sharding::kRoundRobin).share, 20.0 / 33);
 }
 
 // Largest first is never worse than 4/3 - 1/(3n) times the least that is possible, which is at

@@ -143,6 +143,7 @@ TEST(Advice, SchedulersGetTheSameAnswer) {
       return;
     }
     ++answered;
+    RC_ASSERT(Near(outcome.score_gain, outcome.best->score / outcome.baseline->score, 1e-15));
     const Plan& best = outcome.best->plan;
     if (choice.local_batch != best.local_batch ||
         choice.accumulation_steps != best.accumulation_steps) {

@@ -276,7 +276,7 @@ TEST(Limits, StrongScalingWastesNoWorkers) {
   const Predictor predictor(CalibratedCluster(truth), *FindWorkload("resnet50"), std::nullopt);
   int large = 0;
   for (int samples = 1000; samples < 30000; samples = samples * 5 / 4 + 7) {
-    const Plan plan = BasePlan(Strategy::kTree);
+    const Plan plan = BasePlan(samples % 2 == 0 ? Strategy::kTree : Strategy::kRing);
     const ScalingLimits limits = FindScalingLimits(
         predictor, plan, kDevicesPerNode, {.most_workers = 4096, .strong_global_batch = samples});
     large += limits.strong_best_workers > kEveryWorkerTo ? 1 : 0;

@@ -80,6 +80,21 @@ class CompiledPlans(unittest.TestCase):
         self.assertEqual(self.compiled.predict(local_batch=(1, 2)).shape, (2,))
         self.assertIs(type(self.compiled.predict(local_batch=np.int32(4))), float)
 
+    def test_each_column_counts(self):
+        stated = dict(bandwidth_bytes_per_s=1e8, rtt_s=1e-3, loss_rate=1e-3)
+        columns = dict(workers=[2, 8], nodes=[2, 4], devices_per_node=[4, 7], local_batch=[8, 80],
+                       accumulation_steps=[1, 5], bandwidth_bytes_per_s=[1e8, 1e9],
+                       rtt_s=[1e-3, 0.1], loss_rate=[1e-4, 0.01])
+        for name, values in columns.items():
+            with self.subTest(name):
+                asked = dict(stated)
+                if name == "devices_per_node":
+                    asked.update(workers=8, nodes=2)
+                asked[name] = np.array(values)
+                got = self.compiled.predict(**asked)
+                np.testing.assert_allclose(got, self.one_by_one((2,), **asked), rtol=1e-12)
+                self.assertNotEqual(got[0], got[1])
+
     def test_all_memory_layouts_have_the_same_bits(self):
         batch = np.arange(1, 25).reshape(2, 3, 4)
         expected = self.compiled.predict(local_batch=batch)

@@ -37,6 +37,17 @@ class OnlineCalibrations(unittest.TestCase):
         self.assertTrue(self.job.cluster.calibrated)
         self.assertIn("9 rows", repr(self.job))
 
+    def test_a_drift_is_told_by_the_row_and_by_the_job(self):
+        truth = stepcast.Predictor(self.cluster, self.workload)
+        plan = self.plans[-1]
+        said = []
+        for i in range(80):
+            seconds = truth.predict(plan).step_time_s * (0.99 + 0.02 * (i % 2))
+            said.append(self.job.observe(plan, seconds * (1 if i < 40 else 2)).drifted)
+            self.assertEqual(self.job.drifted, said[-1])
+        self.assertNotIn(True, said[:40])
+        self.assertIn(True, said)
+
     def test_it_goes_on_where_it_was(self):
         self.observe(self.job)
         copies = [pickle.loads(pickle.dumps(self.job)),

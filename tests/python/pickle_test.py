@@ -20,6 +20,14 @@ PLANS = [stepcast.Plan(workers=w, nodes=n, local_batch=b)
          for w, n, b in [(1, 1, 32), (1, 1, 64), (4, 1, 64), (8, 2, 64), (3, 3, 7)]]
 
 
+def properties(value):
+    """All that is shown of a record."""
+    shown = {name: getattr(value, name) for name, kind in vars(type(value)).items()
+             if isinstance(kind, property)}
+    assert len(shown) > 5, shown
+    return shown
+
+
 def answers(value, workload):
     """What is asked of a cluster, or of what has one."""
     if isinstance(value, stepcast.OnlineCalibration):
@@ -33,14 +41,10 @@ def answers(value, workload):
     if isinstance(value, stepcast.CompiledPlan):
         return [value.predict(workers=w, nodes=2, intervals=True).low_s.hex()
                 for w in (2, 8)]
-    if isinstance(value, stepcast.Run):
-        return [getattr(value, name) for name in ("workload", "device", "plan", "source",
-                                                  "step_time_s", "exposed_sync_s")]
+    if isinstance(value, (stepcast.Run, stepcast.Parameter)):
+        return properties(value)
     if isinstance(value, stepcast.Observation):
         return value.predicted_s, value.log_ratio, value.surprise, value.drifted
-    if isinstance(value, stepcast.Parameter):
-        return [getattr(value, name) for name in ("scope", "name", "value", "unit", "log_sd",
-                                                  "low", "high", "decided_by")]
     # The outcome of a fit.
     return (value.status, value.usable, value.message, list(value.predicted_s),
             list(value.log_ratio), value.mape, value.iterations, answers(value.cluster, workload))
@@ -53,10 +57,33 @@ class Pickles(unittest.TestCase):
         for name in stepcast.workload_names():
             workload = stepcast.workload(name)
             self.assertEqual(again(workload), workload)
-        t4 = stepcast.find_device("t4")
-        copy = again(t4)
-        for name in ("name", "aliases", "fp32_flop_per_s", "memory_bytes", "power_w"):
-            self.assertEqual(getattr(copy, name), getattr(t4, name))
+
+    def test_devices_with_what_is_not_shown(self):
+        resnet = stepcast.workload("resnet50")
+        devices = stepcast.read_devices()
+        self.assertGreater(len(devices), 10)
+        for device in devices:
+            copy = again(device)
+            self.assertEqual(properties(copy), properties(device))
+            # Caches and links of devices show in what is predicted.
+            cluster = stepcast.cluster(device.name, nodes=2, devices_per_node=4,
+                                       bandwidth_bytes_per_s=1e9)
+            plan = stepcast.Plan(workers=8, nodes=2, local_batch=16)
+            self.assertEqual(
+                *(stepcast.Predictor(cluster, resnet, device=one).predict(plan).to_dict()
+                  for one in (device, copy)))
+
+    def test_runs_with_every_part(self):
+        parts = dict(workload="resnet50", device="t4", plan=stepcast.Plan(workers=2, nodes=2),
+                     step_time_s=0.5, exposed_sync_s=0.1, source="a log: 1", stopped=True,
+                     step_time_sd_s=0.02, p50_s=0.49, p95_s=0.6, p99_s=0.7)
+        run = stepcast.Run(**parts)
+        self.assertEqual(properties(run), parts)
+        self.assertEqual(properties(again(run)), parts)
+        read = stepcast.read_runs(str(support.SOURCE / "data/measurements/ufrgs-tupi-fit.csv"))
+        for run in read:
+            self.assertEqual(properties(again(run)), properties(run))
+            self.assertEqual(again(run).__getstate__(), run.__getstate__())
 
     def test_plans(self):
         for plan in (

@@ -60,6 +60,15 @@ class PerfParams(unittest.TestCase):
         self.assertAlmostEqual(one.link_bandwidth_bytes_per_s /
                                before["link_bandwidth_bytes_per_s"], 1, places=6)
 
+    def test_what_is_said_of_the_link_counts(self):
+        params = fitted(gradient_bytes=1e8)
+        def throughput(**link):
+            job = params._replace(**link)
+            return pollux.GoodputFunction(job, (0.0, 1.0), 1).throughput(2, 8, 32, 0)
+        near = throughput(rtt_s=1e-5)
+        self.assertGreater(near, throughput(rtt_s=0.5))
+        self.assertGreater(throughput(rtt_s=1e-2), throughput(rtt_s=1e-2, loss_rate=0.05))
+
     def test_refusals(self):
         for arguments, key in [
             ((0, 1, 8, 0.1, 0.1), "num_nodes"),

@@ -145,6 +145,13 @@ class Plans(unittest.TestCase):
         self.assertNotEqual(plan, other)
         self.assertEqual(eval(repr(plan), {"Plan": stepcast.Plan}), plan)
 
+    def test_replace_takes_lists_anew_and_none_as_not_given(self):
+        plan = stepcast.Plan(nodes=2, devices_per_node=1, hosts=["a", "b"], local_batch=7)
+        self.assertEqual(plan.replace(hosts=["c", "d"]).hosts, ["c", "d"])
+        self.assertEqual(plan.replace(workers=3, nodes=3).hosts, [])
+        self.assertEqual(plan.replace(local_batch=None).local_batch, 1)
+        self.assertEqual(stepcast.Plan(local_batch=None, rtt_s=None), stepcast.Plan())
+
     def test_every_keyword_is_a_property(self):
         plan = stepcast.Plan(
             workers=4, nodes=2, strategy="ps-sync", servers=2, local_batch=3, accumulation_steps=2,

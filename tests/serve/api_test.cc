@@ -509,6 +509,29 @@ TEST(RecommendAnswer, HasAChoiceForEachAllocation) {
     EXPECT_GT(json[key][1], 0) << key;
     EXPECT_TRUE(json[key][2].is_null()) << key;
   }
+  // Each number is that of the search.
+  BatchSearch search;
+  search.most_global_batch = 1024;
+  search.noise_scale = 1000;
+  search.initial_batch = 32;
+  const auto snapshot = test.service.Current();
+  const auto target = snapshot->Find({"gce-t4", "resnet50", ""});
+  QueryColumns columns;
+  columns.counts[kWorkers] = {1, 8};
+  CheckColumns("allocations.", 10, &columns);
+  Plan plan;
+  const std::vector<BatchChoice> choices = Recommend(*snapshot, *target, plan, search, &columns);
+  ASSERT_EQ(choices.size(), 2U);
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    EXPECT_EQ(json["local_batch"][i], choices[i].local_batch);
+    EXPECT_EQ(json["accumulation_steps"][i], choices[i].accumulation_steps);
+    EXPECT_DOUBLE_EQ(json["step_time_s"][i].get<double>(), choices[i].step_time_s);
+    EXPECT_DOUBLE_EQ(json["throughput_samples_per_s"][i].get<double>(), choices[i].throughput);
+    EXPECT_DOUBLE_EQ(json["statistical_efficiency"][i].get<double>(),
+                     choices[i].statistical_efficiency);
+    EXPECT_DOUBLE_EQ(json["goodput_samples_per_s"][i].get<double>(), choices[i].goodput);
+  }
+  EXPECT_LT(choices[1].goodput, 0.999 * choices[1].throughput);
 }
 
 // ---- What is served, and how it goes.

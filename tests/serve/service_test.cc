@@ -63,6 +63,31 @@ TEST(Snapshot, WorkloadFilesComeBeforeTheCatalogue) {
   EXPECT_EQ(snapshot.Workloads().size(), WorkloadNames().size() + 1);
 }
 
+// What is listed is what answers; and a name that ends as another begins is another.
+TEST(Snapshot, NamesAreWhole) {
+  Inventory inventory = ShippedInventory();
+  Workload own = *FindWorkload("alexnet");
+  own.name = "resnet50";
+  inventory.workloads.push_back(own);
+  own.name = "vgg16t4";
+  inventory.workloads.push_back(own);
+  const Snapshot snapshot(std::move(inventory), 1, {});
+  const auto parameters = [&](const std::string& name) {
+    for (const Workload& listed : snapshot.Workloads()) {
+      if (listed.name == name) return listed.parameters;
+    }
+    return std::int64_t{0};
+  };
+  EXPECT_EQ(parameters("resnet50"), own.parameters);
+  EXPECT_EQ(parameters("vgg16"), FindWorkload("vgg16")->parameters);
+  Plan plan;
+  plan.local_batch = 16;
+  const auto step = [&](const char* workload, const char* device) {
+    return snapshot.Find({"gce-t4", workload, device})->predictor.Predict(plan).step_time;
+  };
+  EXPECT_NE(step("vgg16", "t4"), step("vgg16t4", ""));
+}
+
 TEST(Snapshot, RefusesNamesTwiceAndNone) {
   EXPECT_TRUE(Says(ErrorOf([] { Snapshot({}, 1, {}); }), "at least one cluster file"));
   Inventory inventory = ShippedInventory();
