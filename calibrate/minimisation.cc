@@ -10,6 +10,7 @@
 #include <cmath>
 #include <iterator>
 #include <memory>
+#include <unordered_set>
 #include <utility>
 
 #include "calibrate/solver.h"
@@ -56,8 +57,14 @@ Minimisation::Minimisation(const ParameterLayout& layout, const std::vector<cons
                            std::vector<double> start, std::optional<int> only,
                            std::optional<int> hold)
     : layout_(layout), values_(std::move(start)), hold_(hold) {
+  std::unordered_set<int> of_plans;  // hosts' blocks
+  for (const PlanRows* plan : plans) {
+    of_plans.insert(plan->host_offsets.begin(), plan->host_offsets.end());
+    of_plans.insert(plan->slowdown_offsets.begin(), plan->slowdown_offsets.end());
+  }
   const auto matters = [&](const ParameterLayout::Block& block) {
     if (!only || block.offset == *only) return true;
+    if (block.kind == ParameterLayout::Kind::kHosts) return of_plans.count(block.offset) > 0;
     if (block.kind == ParameterLayout::Kind::kDevice) {
       const auto sample = static_cast<std::size_t>(*only + kSampleTime);
       return layout.parameters()[sample].relative_to == block.offset;

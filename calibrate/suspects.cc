@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 
@@ -78,7 +79,8 @@ PlanKey KeyOf(const Run& run, Numbering* names) {
   return key;
 }
 
-// The fitted model of each workload on each device, made when it is first asked for.
+// The fitted model of each workload on each device, made when it is first asked for. Those of the
+// last ones asked for are kept, because each has the covariance of all hosts.
 class Models {
  public:
   Models(const CalibrationProblem& problem, const CalibrationOutcome& outcome)
@@ -87,19 +89,28 @@ class Models {
   const BelievedModel& Of(const Run& run) {
     std::unique_ptr<BelievedModel>& model = models_[{run.workload, run.device}];
     if (!model) {
+      if (kept_ > kMostKept) {
+        models_.clear();
+        kept_ = 0;
+        return Of(run);
+      }
       const auto facts = problem_.devices.find(run.device);
       model = std::make_unique<BelievedModel>(
           excerpts_.Of(run.workload, run.device), problem_.workloads.at(run.workload),
           facts == problem_.devices.end() ? std::nullopt : std::optional<Device>(facts->second),
           run.device);
+      kept_ += model->belief().log_covariance().size();
     }
     return *model;
   }
 
  private:
+  static constexpr Eigen::Index kMostKept = 5'000'000;  // covariances: 40 MB
+
   const CalibrationProblem& problem_;
   Excerpts excerpts_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<BelievedModel>> models_;
+  Eigen::Index kept_ = 0;
 };
 
 // Runs of one experiment.
@@ -142,7 +153,7 @@ void FindContradiction(const CalibrationProblem& problem, Experiment* experiment
   experiment->log_spread = spread;
 }
 
-// In the order of their first runs.
+// Those of one workload on one device follow each other, in the order of their first runs.
 std::vector<Experiment> GroupRuns(const CalibrationProblem& problem) {
   Numbering names;
   std::map<PlanKey, std::size_t> index;
@@ -154,6 +165,12 @@ std::vector<Experiment> GroupRuns(const CalibrationProblem& problem) {
     experiments[it->second].runs.push_back(i);
   }
   for (Experiment& experiment : experiments) FindContradiction(problem, &experiment);
+  const auto of = [&](const Experiment& experiment) {
+    const Run& run = problem.runs[experiment.runs.front()];
+    return std::tie(run.workload, run.device);
+  };
+  std::stable_sort(experiments.begin(), experiments.end(),
+                   [&](const Experiment& a, const Experiment& b) { return of(a) < of(b); });
   return experiments;
 }
 

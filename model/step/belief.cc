@@ -367,8 +367,8 @@ void Belief::TakeCovariance(const Calibration& calibration) {
   log_covariance_.conservativeResize(size, size);
   log_covariance_.rightCols(size - before).setZero();
   log_covariance_.bottomRows(size - before).setZero();
-  for (const Source& row : sources_) {
-    for (const Source& column : sources_) {
+  for (const Source& column : sources_) {  // outside, because columns lie together
+    for (const Source& row : sources_) {
       double covariance = 0;
       for (const auto& [i, a] : row.terms) {
         for (const auto& [j, b] : column.terms) {
@@ -377,7 +377,7 @@ void Belief::TakeCovariance(const Calibration& calibration) {
       }
       log_covariance_(row.position, column.position) = covariance;
     }
-    log_covariance_(row.position, row.position) += row.variance;
+    log_covariance_(column.position, column.position) += column.variance;
   }
 }
 

@@ -1,6 +1,7 @@
 // Calibrations of many workloads, devices and hosts: excerpts forecast as the whole does, and time
 // goes with the number of runs.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cmath>
 #include <ctime>
@@ -124,6 +125,30 @@ TEST(Size, HostsThatWereMeasuredInPairs) {
   };
   const double small = cost(250) + 5e-3;
   EXPECT_LT(cost(1000) / small, 4 * 3.0);
+}
+
+// Beliefs of 60 workloads on 600 links have 190 MB of covariances, of which few are kept.
+TEST(Size, SuspectsOfManyWorkloadsOnManyHosts) {
+  constexpr int kPairs = 600;
+  constexpr int kWorkloads = 60;
+  std::string rows;
+  for (int i = 0; i < 2 * kPairs; ++i) {
+    const std::string host = "h" + std::to_string(i % kPairs);
+    // Every seventh is far off, so that the share of synchronisation is asked for.
+    const std::string time = (i % 7 == 0 ? "9." : "0.5") + std::to_string(i % 9);
+    rows += "message_" + std::to_string(1'000'000 + i % kWorkloads) + ",t4,1-1,0,ring,1," + time +
+            "," + host + "+" + host + "b\n";
+  }
+  const CalibrationProblem problem = ProblemOf(rows);
+  const CalibrationOutcome outcome = FitWithoutProfiles(problem);
+  const auto peak_mb = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<double>(usage.ru_maxrss) / 1e3;
+  };
+  const double before = peak_mb();
+  EXPECT_FALSE(FindSuspects(problem, outcome).empty());
+  EXPECT_LT(peak_mb() - before, 100);
 }
 
 // From 101 links on the fit is solved in another way, and the same comes out: one more pair that is
