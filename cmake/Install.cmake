@@ -33,10 +33,10 @@ foreach(room IN LISTS stepcast_rooms)
     PATTERN "data/io/yaml_section.h" EXCLUDE PATTERN "data/io/strict_json.h" EXCLUDE
     # Of libraries that are not installed; and of one reader's own.
     PATTERN "data/logs" EXCLUDE PATTERN "data/onnx" EXCLUDE PATTERN "data/pcap" EXCLUDE REGEX "data/kineto/(calls|layers|trace)\\.h$" EXCLUDE
-    PATTERN "data/machines" EXCLUDE PATTERN "data/measurements" EXCLUDE
+    PATTERN "data/dashboards" EXCLUDE PATTERN "data/machines" EXCLUDE PATTERN "data/measurements" EXCLUDE
     PATTERN "data/parameters" EXCLUDE PATTERN "data/profiles" EXCLUDE ${stepcast_no_headers})
 endforeach()
-foreach(folder machines measurements parameters profiles)
+foreach(folder dashboards machines measurements parameters profiles)
   if(IS_DIRECTORY ${stepcast_SOURCE_DIR}/data/${folder})
     install(DIRECTORY ${stepcast_SOURCE_DIR}/data/${folder}
       DESTINATION ${CMAKE_INSTALL_DATADIR}/stepcast COMPONENT data)

@@ -41,34 +41,6 @@ void Undress(std::string* text) {
   text->resize(out);
 }
 
-// Lines out of bytes that come in pieces.
-class LineCutter {
- public:
-  explicit LineCutter(const std::function<void(const LogLine&)>& take) : take_(take) {}
-
-  void Add(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const std::size_t end = std::min(bytes.find_first_of("\r\n"), bytes.size());
-      const std::size_t room = kLongestLogLine - std::min(kLongestLogLine, line_.size());
-      line_.append(bytes.substr(0, std::min(end, room)));
-      if (end == bytes.size()) return;
-      Finish();
-      if (bytes[end] == '\n' && number_ < std::numeric_limits<int>::max()) ++number_;
-      bytes.remove_prefix(end + 1);
-    }
-  }
-  void Finish() {
-    Undress(&line_);
-    if (line_.find_first_not_of(" \t") != std::string::npos) take_({line_, number_});
-    line_.clear();
-  }
-
- private:
-  const std::function<void(const LogLine&)>& take_;
-  std::string line_;
-  int number_ = 1;
-};
-
 // Digits that end before `at`: where they begin.
 std::size_t DigitsBefore(std::string_view text, std::size_t at) {
   while (at > 0 && IsDigit(text[at - 1])) --at;
@@ -106,6 +78,29 @@ std::optional<std::pair<std::string, std::string_view>> OneRank(std::string_view
 
 }  // namespace
 
+void LogLineCutter::Add(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t end = std::min(bytes.find_first_of("\r\n"), bytes.size());
+    const std::size_t room = kLongestLogLine - std::min(kLongestLogLine, line_.size());
+    line_.append(bytes.substr(0, std::min(end, room)));
+    if (end == bytes.size()) return;
+    Finish();
+    if (bytes[end] == '\n' && number_ < std::numeric_limits<int>::max()) ++number_;
+    bytes.remove_prefix(end + 1);
+  }
+}
+
+void LogLineCutter::Finish() {
+  Undress(&line_);
+  if (line_.find_first_not_of(" \t") != std::string::npos) take_({line_, number_});
+  line_.clear();
+}
+
+void LogLineCutter::BeginAnew() {
+  Finish();
+  number_ = 1;
+}
+
 void ForEachLogLine(const std::string& path, const std::function<void(const LogLine&)>& take) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
@@ -115,7 +110,7 @@ void ForEachLogLine(const std::string& path, const std::function<void(const LogL
   if (!in) {
     throw InputError({path, 0, ""}, "", std::string("cannot be read: ") + std::strerror(errno));
   }
-  LineCutter lines(take);
+  LogLineCutter lines(take);
   std::vector<char> buffer(1U << 18U);
   while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || in.gcount() > 0) {
     lines.Add({buffer.data(), static_cast<std::size_t>(in.gcount())});
@@ -124,7 +119,7 @@ void ForEachLogLine(const std::string& path, const std::function<void(const LogL
 }
 
 void ForEachLogLineOf(std::string_view text, const std::function<void(const LogLine&)>& take) {
-  LineCutter lines(take);
+  LogLineCutter lines(take);
   lines.Add(text);
   lines.Finish();
 }

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace stepcast {
@@ -21,6 +22,23 @@ namespace stepcast {
 struct LogLine {
   std::string_view text;
   int number = 0;  // of the file, 1-based
+};
+
+// Lines out of bytes that come in pieces.
+class LogLineCutter {
+ public:
+  explicit LogLineCutter(std::function<void(const LogLine&)> take) : take_(std::move(take)) {}
+
+  void Add(std::string_view bytes);
+  // Ends the last line, which nothing has ended.
+  void Finish();
+  // What comes next is another file's.
+  void BeginAnew();
+
+ private:
+  std::function<void(const LogLine&)> take_;
+  std::string line_;
+  int number_ = 1;
 };
 
 // Throws InputError for what cannot be read.

@@ -263,8 +263,13 @@ struct StepLogReader::Reading {
   int so_far_line = 0;
 
   // Counts a time that stands for so many steps, the first of which is the step `begin`.
-  void Count(double time_s, std::int64_t steps, std::int64_t begin, int warm_up, int line) {
-    if (begin < warm_up) {
+  void Count(double time_s, std::int64_t steps, std::int64_t begin, const StepLogOptions& options,
+             int line) {
+    const bool is_left_out = begin < options.warm_up;
+    if (options.on_number) {
+      options.on_number({series.form, series.rank, series.total, time_s, steps, is_left_out, line});
+    }
+    if (is_left_out) {
       ++series.warm_up;
       return;
     }
@@ -275,11 +280,11 @@ struct StepLogReader::Reading {
     series.last_line = line;
   }
   // Ends the epoch of which a mean so far is known.
-  void EndEpoch(int warm_up) {
+  void EndEpoch(const StepLogOptions& options) {
     if (!so_far_s) return;
     const std::int64_t steps = std::max<std::int64_t>(1, counter.value_or(1));
     const std::int64_t before = series.numbers;
-    Count(*so_far_s, steps, counter ? done : warm_up, warm_up, so_far_line);
+    Count(*so_far_s, steps, counter ? done : options.warm_up, options, so_far_line);
     if (series.numbers > before && so_far_with_others) ++series.with_others;
     done += steps;
     so_far_s.reset();
@@ -368,9 +373,9 @@ void StepLogReader::Add(const Number& number, const LogLine& line, const std::st
       const std::int64_t on = !counter ? 1 : last && !restarts ? *counter - *last : *counter + 1;
       reading.done += on;
       const std::int64_t before = reading.series.numbers;
-      reading.Count(number.time_s, 1, std::max<std::int64_t>(0, reading.done - 1), warm_up,
+      reading.Count(number.time_s, 1, std::max<std::int64_t>(0, reading.done - 1), options_,
                     line.number);
-      if (reading.series.numbers > before) {
+      if (reading.series.numbers > before && !options_.on_number) {
         if (++single_steps_ > kMostLoggedSteps) {
           throw InputError({path, line.number, ""}, "", "is one step too many",
                            fmt::format("at most {} of one log", kMostLoggedSteps));
@@ -382,29 +387,29 @@ void StepLogReader::Add(const Number& number, const LogLine& line, const std::st
     case LoggedSpan::kInterval: {
       if (!counter) {
         // How many steps it stands for is not told: the first has the warm-up.
-        reading.Count(number.time_s, 1, reading.done == 0 ? 0 : warm_up, warm_up, line.number);
+        reading.Count(number.time_s, 1, reading.done == 0 ? 0 : warm_up, options_, line.number);
         reading.done = 1;
         break;
       }
       const std::int64_t on = last && !restarts ? *counter - *last : *counter;
       if (on <= 0) break;  // the line was written anew
-      reading.Count(number.time_s, on, reading.done, warm_up, line.number);
+      reading.Count(number.time_s, on, reading.done, options_, line.number);
       reading.done += on;
       break;
     }
     case LoggedSpan::kEpochSoFar:
-      if (restarts) reading.EndEpoch(warm_up);
+      if (restarts) reading.EndEpoch(options_);
       reading.so_far_s = number.time_s;
       reading.so_far_with_others = number.with_others;
       reading.so_far_line = line.number;
       reading.counter = counter;
-      if (number.last_of_epoch) reading.EndEpoch(warm_up);
+      if (number.last_of_epoch) reading.EndEpoch(options_);
       return;
     case LoggedSpan::kRun:
-      reading.Count(number.time_s, 1, warm_up, warm_up, line.number);
+      reading.Count(number.time_s, 1, warm_up, options_, line.number);
       break;
     case LoggedSpan::kEpoch:
-      reading.Count(number.time_s, 1, reading.done == 0 ? 0 : warm_up, warm_up, line.number);
+      reading.Count(number.time_s, 1, reading.done == 0 ? 0 : warm_up, options_, line.number);
       reading.done = 1;
       break;
   }
@@ -479,7 +484,7 @@ void StepLogReader::Take(const LogLine& line, const std::string& path) {
 
 StepLog StepLogReader::Finish() {
   for (auto& [key, reading] : series_) {
-    reading.EndEpoch(options_.warm_up);
+    reading.EndEpoch(options_);
     log_.series.push_back(std::move(reading.series));
   }
   series_.clear();

@@ -62,10 +62,23 @@ struct StepLog {
   UnknownLines unknown;
 };
 
+// A number of a log, as it is read.
+struct LoggedNumber {
+  StepForm form;
+  std::string_view rank;
+  std::int64_t total = 0;  // of a bar without a title
+  double time_s = 0;
+  std::int64_t steps = 0;  // that it stands for
+  bool warm_up = false;    // left out
+  int line = 0;
+};
+
 struct StepLogOptions {
   int warm_up = 20;  // steps
   // Instead of the forms: the time of a step in a line, if it has one.
   std::function<std::optional<double>(const std::string&)> pattern;
+  // Told of each number as it is read; then no times of single steps are kept, however many.
+  std::function<void(const LoggedNumber&)> on_number = nullptr;
 };
 
 // Takes a log line by line.
@@ -80,6 +93,8 @@ class StepLogReader {
   // kMostLogSeries series.
   void Take(const LogLine& line, const std::string& path);
   StepLog Finish();
+  // So far: lines of validation, bars that are not of training, lines that nobody understands.
+  const StepLog& so_far() const { return log_; }
 
  private:
   struct Reading;  // a series, and how far it has come

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -358,7 +359,11 @@ double SamplesPerStep(const Arguments& args, SamplesOf counted, const Plan& plan
   return device * devices;
 }
 
-// What a number of the log has to be multiplied by to be a step's time.
+// Fewer steps tell little of how they scatter.
+constexpr std::size_t kStepsOfASpread = 10;
+
+}  // namespace
+
 double StepsTimeFactor(const Arguments& args, const StepForm& form, const Plan& plan) {
   if (form.samples) return SamplesPerStep(args, *form.samples, plan);
   if (form.span == LoggedSpan::kEpoch) {
@@ -380,10 +385,28 @@ double StepsTimeFactor(const Arguments& args, const StepForm& form, const Plan& 
   return micro ? plan.accumulation_steps : 1;
 }
 
-// Fewer steps tell little of how they scatter.
-constexpr std::size_t kStepsOfASpread = 10;
+StepLogOptions ReadStepLogOptions(const Arguments& args) {
+  StepLogOptions options;
+  if (args.Has("warm-up")) {
+    options.warm_up = ParseInteger(args.Text("warm-up"), OptionPlace("warm-up"), 0, kMostWarmUp);
+  }
+  if (args.Has("pattern")) {
+    options.pattern = [pattern = std::make_shared<const script::StepPattern>(
+                           args.Text("pattern"), OptionPlace("pattern"))](const std::string& line) {
+      return pattern->Find(line);
+    };
+  }
+  return options;
+}
 
-}  // namespace
+StepChoice ReadStepChoice(const Arguments& args) {
+  StepChoice choice;
+  if (args.Has("form")) choice.form = args.Text("form");
+  if (args.Has("bar")) {
+    choice.bar_steps = ParseInteger(args.Text("bar"), OptionPlace("bar"), 1, kMostWarmUp);
+  }
+  return choice;
+}
 
 void AddLogOptions(po::options_description* options) {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
@@ -492,20 +515,8 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
                              "optimizer", "at-least"}) {
     Refuse(args, "steps", option);
   }
-  StepLogOptions options;
-  if (args.Has("warm-up")) {
-    options.warm_up = ParseInteger(args.Text("warm-up"), OptionPlace("warm-up"), 0, kMostWarmUp);
-  }
-  std::optional<script::StepPattern> pattern;
-  if (args.Has("pattern")) {
-    pattern.emplace(args.Text("pattern"), OptionPlace("pattern"));
-    options.pattern = [&](const std::string& line) { return pattern->Find(line); };
-  }
-  StepChoice choice;
-  if (args.Has("form")) choice.form = args.Text("form");
-  if (args.Has("bar")) {
-    choice.bar_steps = ParseInteger(args.Text("bar"), OptionPlace("bar"), 1, kMostWarmUp);
-  }
+  const StepLogOptions options = ReadStepLogOptions(args);
+  const StepChoice choice = ReadStepChoice(args);
   RequireOne(files, "steps");
   const std::string& path = files.front();
   const StepLog log = ReadStepLog(path, options);

@@ -6,11 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "data/logs/step_log.h"
 #include "predictor/cli/command.h"
 
 namespace stepcast::cli {
 
 void AddLogOptions(po::options_description* options);
+// What says which steps of a training's log are taken.
+StepLogOptions ReadStepLogOptions(const Arguments& args);
+StepChoice ReadStepChoice(const Arguments& args);
+// What a number of the log has to be multiplied by to be a step's time.
+double StepsTimeFactor(const Arguments& args, const StepForm& form, const Plan& plan);
 void RefuseLogOptions(const Arguments& args, const std::string& kind);
 
 // `kind` is nccl-tests or osu; iperf3, ping, ethtool or ss.

@@ -8,6 +8,7 @@
 #include "data/plan/fields.h"
 #include "data/values/suggest.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/watch.h"
 
 namespace stepcast::cli {
 namespace {
@@ -18,6 +19,7 @@ constexpr Command kCommands[] = {
     {"limits", "where scaling ends, and why", RunLimits},
     {"recommend", "which batch, accumulation, workers, servers to use", RunRecommend},
     {"diagnose", "why a measured step is slow, what to do, what to measure next", RunDiagnose},
+    {"watch", "a running job beside its forecast: drift, and its likely cause", RunWatch},
     {"explain", "every term of one prediction: formula, inputs, source, elasticity", RunExplain},
     {"calibrate", "fit the model to measured runs of a cluster", RunCalibrate},
     {"evaluate", "predicted against measured", RunEvaluate},

@@ -5,13 +5,10 @@
 #include <algorithm>
 
 namespace stepcast::serve {
-namespace {
 
-void AddHeader(const char* name, const char* type, const char* help, std::string* text) {
+void AddMetricHeader(const char* name, const char* type, const char* help, std::string* text) {
   *text += fmt::format("# HELP stepcast_{0} {2}\n# TYPE stepcast_{0} {1}\n", name, type, help);
 }
-
-}  // namespace
 
 void Metrics::Answered(const std::string& endpoint, const std::string& code, double seconds) {
   const auto bucket = std::lower_bound(kBounds.begin(), kBounds.end(), seconds) - kBounds.begin();
@@ -25,17 +22,18 @@ void Metrics::Answered(const std::string& endpoint, const std::string& code, dou
 std::string Metrics::Text(int snapshot, std::size_t compiled) const {
   std::string text;
   const auto single = [&](const char* name, const char* type, const char* help, auto value) {
-    AddHeader(name, type, help, &text);
+    AddMetricHeader(name, type, help, &text);
     text += fmt::format("stepcast_{} {}\n", name, value);
   };
   {
     const std::lock_guard lock(mutex_);
-    AddHeader("requests_total", "counter", "Requests answered.", &text);
+    AddMetricHeader("requests_total", "counter", "Requests answered.", &text);
     for (const auto& [labels, count] : answered_) {
       text += fmt::format("stepcast_requests_total{{endpoint=\"{}\",code=\"{}\"}} {}\n",
                           labels.first, labels.second, count);
     }
-    AddHeader("request_seconds", "histogram", "From a request's last byte to its answer.", &text);
+    AddMetricHeader("request_seconds", "histogram", "From a request's last byte to its answer.",
+                    &text);
     for (const auto& [endpoint, histogram] : seconds_) {
       std::int64_t count = 0;
       for (std::size_t i = 0; i < histogram.counts.size(); ++i) {
@@ -51,7 +49,7 @@ std::string Metrics::Text(int snapshot, std::size_t compiled) const {
     }
   }
   single("plans_total", "counter", "Plans predicted.", plans.load());
-  AddHeader("reloads_total", "counter", "Times that the files were read anew.", &text);
+  AddMetricHeader("reloads_total", "counter", "Times that the files were read anew.", &text);
   text += fmt::format(
       "stepcast_reloads_total{{outcome=\"done\"}} {}\n"
       "stepcast_reloads_total{{outcome=\"failed\"}} {}\n",
@@ -68,6 +66,7 @@ std::string Metrics::Text(int snapshot, std::size_t compiled) const {
          timeouts.load());
   single("failures_total", "counter", "HTTP connections that ended by a failure of this program.",
          failures.load());
+  if (others_) text += others_();
   return text;
 }
 

@@ -5,12 +5,16 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
 #include <utility>
 
 namespace stepcast::serve {
+
+// The lines before the values of stepcast_NAME.
+void AddMetricHeader(const char* name, const char* type, const char* help, std::string* text);
 
 // Safe to use from many threads.
 class Metrics {
@@ -28,6 +32,10 @@ class Metrics {
   std::atomic<std::int64_t> timeouts{0};
   std::atomic<std::int64_t> failures{0};  // connections that ended for want of memory, say
 
+  // What stands behind the service's own in the text: called by whoever asks for it, from any
+  // thread. To be set before anybody asks.
+  void AlsoTell(std::function<std::string()> others) { others_ = std::move(others); }
+
   // The text format of Prometheus, 0.0.4. `snapshot` and `compiled` are of the service.
   std::string Text(int snapshot, std::size_t compiled) const;
 
@@ -39,6 +47,7 @@ class Metrics {
     double sum = 0;
   };
 
+  std::function<std::string()> others_;
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, std::string>, std::int64_t> answered_;  // endpoint, code
   std::map<std::string, Histogram> seconds_;                              // endpoint

@@ -1,0 +1,111 @@
+// `stepcast watch`, by logs as PyTorch's imagenet example prints them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+#include <string>
+
+#include "tests/cli/program.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+using program::ExpectError;
+using program::ExpectText;
+using program::Json;
+using program::JsonOf;
+using program::Stepcast;
+using program::Words;
+using program::operator+;
+
+const Words kJob = {"--cluster", "gce-t4", "--workload",    "resnet50",
+                    "--workers", "8",      "--local-batch", "32"};
+
+Words Watch(const std::string& log, const Words& more = {}) {
+  return Words{"watch", log, "--for", "0 s"} + kJob + more;
+}
+
+// Steps of 0.4 s within 3 %, from `slower` on by the factor; behind 20 of warm-up.
+std::string Log(int steps, int slower, double factor) {
+  std::ostringstream log;
+  log.precision(4);
+  log << std::fixed;
+  for (int i = 0; i < steps; ++i) {
+    const double step_s = (0.4 + 0.012 * std::sin(7.0 * i)) * (i >= slower ? factor : 1);
+    log << "Epoch: [0][" << i << "/9999]\tTime " << step_s << " (0.4)\tLoss 6.9 (6.9)\n";
+    if (i == 30) log << "Test: [0/10]\tTime 9.000 (9.000)\tLoss 6.9 (6.9)\n";
+  }
+  return log.str();
+}
+
+std::vector<Json> EventsOf(const ProcessResult& result) {
+  std::vector<Json> events;
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line);) {
+    events.push_back(Json::parse(line, nullptr, false));
+    EXPECT_TRUE(events.back().is_object()) << line;
+  }
+  return events;
+}
+
+TEST(WatchCli, ASteadyJobHasNoDrift) {
+  const TempFolder folder;
+  const std::string log = folder.Write("train.log", Log(200, 999, 1));
+  const ProcessResult result = Stepcast(Watch(log, {"--json"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::vector<Json> events = EventsOf(result);
+  ASSERT_EQ(events.size(), 1u + 180 / 50 + 1) << result.out;
+  EXPECT_EQ(events.front().at("event"), "forecast");
+  const Json& end = events.back();
+  EXPECT_EQ(end.at("event"), "end");
+  EXPECT_EQ(end.at("numbers"), 180);
+  EXPECT_EQ(end.at("warm_up"), 20);
+  EXPECT_EQ(end.at("validation_lines"), 1);
+  EXPECT_TRUE(end.at("drifts").empty());
+  EXPECT_NEAR(end.at("mean_s"), 0.4, 0.002);
+  EXPECT_NEAR(end.at("learnt_s"), 0.4, 0.02);
+  EXPECT_EQ(end.at("forecast_s"), events.front().at("step_time_s"));
+}
+
+TEST(WatchCli, AChangeIsToldWithItsLineAndSizes) {
+  const TempFolder folder;
+  const std::string log = folder.Write("train.log", Log(300, 200, 1.6));
+  const ProcessResult result = Stepcast(Watch(log, {"--json"}));
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  const Json end = EventsOf(result).back();
+  ASSERT_EQ(end.at("drifts").size(), 1u) << result.out;
+  const Json& drift = end.at("drifts").at(0);
+  EXPECT_GT(drift.at("line"), 201);  // a line of validation comes before
+  EXPECT_LE(drift.at("line"), 231);
+  EXPECT_NEAR(drift.at("before_s"), 0.4, 0.03);
+  EXPECT_GT(drift.at("now_s"), drift.at("before_s"));
+  EXPECT_NEAR(end.at("learnt_s"), 0.64, 0.04);
+  ExpectText(Watch(log), {" has changed: ", "forecast ", "learnt"}, 1);
+}
+
+TEST(WatchCli, WithoutStepsItSaysWhatIsKnown) {
+  const TempFolder folder;
+  ExpectText(Watch(folder.Write("a.log", Log(25, 99, 1)), {"--warm-up", "5"}), {"20 numbers"});
+  const Words short_log = Watch(folder.Write("b.log", Log(5, 99, 1)), {"--json"});
+  EXPECT_EQ(Stepcast(short_log).exit_code, 2);
+  EXPECT_NE(Stepcast(short_log).err.find("--warm-up 0"), std::string::npos);
+  EXPECT_NE(Stepcast(Watch(folder.Write("c.log", "hello\n"))).err.find("--pattern"),
+            std::string::npos);
+  ExpectError(Watch("/nowhere/train.log"), {"/nowhere/train.log"});
+  ExpectError({"watch", "--workload", "resnet50"}, {"--log"});
+}
+
+TEST(WatchCli, APatternTellsStepsOfAnyLog) {
+  const TempFolder folder;
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "done in " + std::to_string(400 + i % 3) + " ms\n";
+  const std::string log = folder.Write("own.log", text);
+  const ProcessResult result =
+      Stepcast(Watch(log, {"--pattern", "done in (?<ms>[0-9.]+) ms", "--json"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NEAR(EventsOf(result).back().at("mean_s"), 0.401, 0.001);
+}
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,137 @@
+// A log that grows, is cut, is rotated, or ends: every line once, in its order.
+#include "data/logs/log_follower.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "data/logs/step_log.h"
+#include "tests/support/input_error.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+using News = LogFollower::News;
+using Lines = std::vector<std::string>;
+
+void Append(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::app | std::ios::binary) << text;
+}
+
+struct Followed {
+  explicit Followed(const std::string& path)
+      : log(path, [this](const LogLine& line) {
+          lines.push_back(std::to_string(line.number) + ":" + std::string(line.text));
+        }) {}
+
+  // The lines that have come since the last call.
+  Lines Next() {
+    lines.clear();
+    while (log.Read() == News::kLines) continue;
+    return lines;
+  }
+
+  Lines lines;
+  LogFollower log;
+};
+
+TEST(LogFollower, ReadsWhatIsThereAndWhatComes) {
+  const TempFolder folder;
+  const std::string path = folder.Write("train.log", "one\ntw");
+  Followed followed(path);
+  EXPECT_EQ(followed.Next(), Lines({"1:one"}));
+  EXPECT_EQ(followed.Next(), Lines());
+  Append(path, "o\nthree\r");
+  EXPECT_EQ(followed.Next(), Lines({"2:two", "3:three"}));
+  Append(path, "four");
+  EXPECT_EQ(followed.Next(), Lines());
+  followed.log.Finish();
+  EXPECT_EQ(followed.lines, Lines({"3:four"}));
+  EXPECT_EQ(followed.log.restarts(), 0);
+}
+
+TEST(LogFollower, BeginsAnewWhereTheFileWasCut) {
+  const TempFolder folder;
+  const std::string path = folder.Write("train.log", "one\ntwo\nthree\n");
+  Followed followed(path);
+  EXPECT_EQ(followed.Next().size(), 3u);
+  std::ofstream(path, std::ios::trunc) << "new\n";
+  EXPECT_EQ(followed.Next(), Lines({"1:new"}));
+  EXPECT_EQ(followed.log.restarts(), 1);
+}
+
+// What was added to the old file before it was moved away is not lost.
+TEST(LogFollower, ReadsARotatedLogToItsEndAndThenTheNext) {
+  const TempFolder folder;
+  const std::string path = folder.Write("train.log", "one\n");
+  const std::string moved = path + ".1";
+  Followed followed(path);
+  EXPECT_EQ(followed.Next(), Lines({"1:one"}));
+  Append(path, "two\nhalf");
+  std::filesystem::rename(path, moved);
+  EXPECT_EQ(followed.Next(), Lines({"2:two"}));  // there is no next one yet
+  Append(path, "three\n");
+  EXPECT_EQ(followed.Next(), Lines({"3:half", "1:three"}));
+  EXPECT_EQ(followed.log.restarts(), 1);
+}
+
+TEST(LogFollower, APipeEnds) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  Followed followed("/dev/fd/" + std::to_string(ends[0]));
+  EXPECT_EQ(followed.log.Read(), News::kNone);
+  ASSERT_EQ(write(ends[1], "one\ntwo", 7), 7);
+  EXPECT_EQ(followed.log.Read(), News::kLines);
+  EXPECT_EQ(followed.lines, Lines({"1:one"}));
+  EXPECT_EQ(followed.log.Read(), News::kNone);
+  close(ends[1]);
+  EXPECT_EQ(followed.log.Read(), News::kEnd);
+  followed.log.Finish();
+  EXPECT_EQ(followed.lines, Lines({"1:one", "2:two"}));
+  close(ends[0]);
+}
+
+TEST(LogFollower, SaysWhatCannotBeRead) {
+  EXPECT_TRUE(Says(ErrorOf([] { Followed("/nowhere/train.log"); }), "/nowhere/train.log"));
+  EXPECT_TRUE(Says(ErrorOf([] { Followed("/tmp"); }), "is a folder"));
+}
+
+// The same numbers, whether a log is read as a whole or as it comes.
+TEST(StepLog, TellsEachNumberAsItIsRead) {
+  StepLogOptions options;
+  options.warm_up = 2;
+  std::vector<double> counted;
+  int left_out = 0;
+  options.on_number = [&](const LoggedNumber& number) {
+    if (number.warm_up) {
+      ++left_out;
+    } else {
+      counted.push_back(number.time_s);
+    }
+  };
+  std::string text;
+  for (int i = 0; i < 6; ++i) {
+    text += "Epoch: [0][" + std::to_string(i) + "/100]  Time 0." + std::to_string(i + 1) +
+            "00 (0.100)\n";
+  }
+  text += "Test: [0/10]  Time 0.900 (0.900)\n";
+  StepLogReader reader(options);
+  ForEachLogLineOf(text, [&](const LogLine& line) { reader.Take(line, "text"); });
+  EXPECT_EQ(reader.so_far().validation, 1);
+  EXPECT_EQ(left_out, 2);
+  EXPECT_EQ(counted, std::vector<double>({0.3, 0.4, 0.5, 0.6}));
+  const StepLog log = reader.Finish();
+  ASSERT_EQ(log.series.size(), 1u);
+  EXPECT_EQ(log.series[0].numbers, 4);
+  EXPECT_EQ(log.series[0].warm_up, 2);
+  EXPECT_TRUE(log.series[0].step_s.empty());  // whoever follows a log keeps what it needs
+}
+
+}  // namespace
+}  // namespace stepcast
