@@ -39,10 +39,11 @@ struct AgentOptions {
 
 // A host among the others.
 struct Membership {
+  std::unique_ptr<Door> own_door;  // where it was given none
+  Door* door = nullptr;
+  // Closed before the door, whose end takes a moment in which the others would go on sending.
   LineSocket master;
   std::vector<Address> peers;  // by rank
-  Door* door = nullptr;
-  std::unique_ptr<Door> own_door;  // where it was given none
 
   // The first line of a connection to another.
   static Message Hello(const char* verb, const std::string& token);
