@@ -105,6 +105,7 @@ TEST_F(StepsLabTest, AStepIsItsComputeAndWhatTheRingSends) {
     conditions.rate = 200e6 / 8;
     const double expected = 0.15 + 2.0 * (hosts - 1) / hosts * 10e6 / (conditions.rate * kPayload);
     double error = 1;
+    bool busy = false;
     // Once more, at most twice, where the machine was too busy to be the network that was set.
     for (int attempt = 0; attempt < 3 && std::abs(error) > 0.05; ++attempt) {
       NetworkLab lab(conditions, [&](int host) { return Host(host, hosts, OneBucket()); });
@@ -112,11 +113,9 @@ TEST_F(StepsLabTest, AStepIsItsComputeAndWhatTheRingSends) {
       const auto [mean, problem] = Answer();
       EXPECT_EQ(problem, "");
       error = mean / expected - 1;
-      if (std::abs(error) > 0.05 && lab.LateShare() > 0.1) {
-        error = 0;
-        std::fprintf(stderr, "the machine is too busy to judge %d hosts\n", hosts);
-      }
+      if (std::abs(error) > 0.05 && lab.LateShare() > 0.1) busy = true;
     }
+    if (busy && std::abs(error) > 0.05) GTEST_SKIP() << "the machine is too busy to be the network";
     EXPECT_NEAR(error, 0, 0.05) << hosts << " hosts, " << expected << " s expected";
   }
 }
