@@ -3,23 +3,18 @@
 #include <future>
 #include <latch>
 #include <list>
-#include <memory>
 #include <optional>
-#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "data/record/network_profile.h"
-#include "microbench/network/host_facts.h"
 #include "microbench/network/protocol.h"
 #include "microbench/network/tcp_info.h"
 #include "microbench/network/traffic.h"
 
 namespace stepcast::network {
 namespace {
-
-constexpr const char* kEnd = "end";
 
 // When all hosts have connected; none where the step is not measured.
 using Go = std::optional<Clock::time_point>;
@@ -38,20 +33,20 @@ struct Flow {
 
 class Agent {
  public:
-  Agent(const AgentOptions& options, Door* door) : options_(options), door_(door) {}
+  Agent(const AgentOptions& options, Door* door)
+      : options_(options), member_(Join(options, door)), door_(member_.door) {}
 
   std::string Run() {
-    Join();
     double step_s = 0;  // the last one: others may measure it without this host
     while (true) {
       const Message message =
-          Message::Parse(master_.Read(options_.deadline.AtMost(step_s + kPatienceS)));
+          Message::Parse(member_.master.Read(options_.deadline.AtMost(step_s + kPatienceS)));
       if (message.verb() == kEnd) return PlainText(message, "problem");
       const Step step = ReadStep(message);
       std::vector<Task> tasks;
       for (int i = 0; i < step.tasks; ++i) {
-        tasks.push_back(
-            ReadTask(Message::Parse(master_.Read(options_.deadline.AtMost(kGraceS))), options_.of));
+        tasks.push_back(ReadTask(
+            Message::Parse(member_.master.Read(options_.deadline.AtMost(kGraceS))), options_.of));
       }
       step_s = step.warm_s + step.seconds;
       if (const auto ended = Do(step, tasks)) return *ended;
@@ -59,71 +54,6 @@ class Agent {
   }
 
  private:
-  void Join() {
-    const Deadline deadline = options_.deadline.AtMost(options_.join_s);
-    std::optional<Address> source;
-    if (door_ != nullptr) {
-      source = door_->address().WithPort(0);
-    } else if (!options_.bind.empty()) {
-      source = LocalAddress(options_.bind);
-    }
-    master_ = LineSocket(Reach(source ? &*source : nullptr, deadline));
-    if (door_ == nullptr) {
-      own_door_ = std::make_unique<Door>(master_.socket().local().WithPort(0), options_.token);
-      door_ = own_door_.get();
-    }
-    Message join = Hello(kJoin);
-    join.Set("rank", options_.rank).Set("of", options_.of).Set("name", options_.name);
-    join.Set("port", door_->address().port());
-    for (const auto& [name, value] : HostFacts(door_->address())) join.Set("fact." + name, value);
-    master_.Send(join.Line(), deadline);
-    // The others may be late.
-    const Message welcome = Message::Parse(master_.Read(deadline));
-    RequireWelcome(welcome);
-    std::set<std::string> admitted;
-    for (int rank = 0; rank < options_.of; ++rank) {
-      const Message peer = Message::Parse(master_.Read(deadline));
-      if (peer.verb() != "peer") throw NetworkError("sent what is no peer");
-      const std::string& host = peer.Text("address");
-      const int port = peer.Integer("port", 1, 65535);
-      // The coordinator is where it was found.
-      const Address address =
-          host.empty() ? master_.socket().peer().WithPort(port) : Resolve(host, port).front();
-      peers_.push_back(address);
-      admitted.insert(address.host());
-    }
-    door_->AdmitOnly(std::move(admitted));
-  }
-
-  Message Hello(const char* verb) const {
-    Message hello(verb);
-    hello.Set("stepcast", kProtocol).Set("token", options_.token);
-    return hello;
-  }
-
-  static void RequireWelcome(const Message& answer) {
-    if (answer.verb() == kRefused) {
-      throw NetworkError("refuses this host: " + PlainText(answer, "why"));
-    }
-    if (answer.verb() != kWelcome) throw NetworkError("sent no welcome");
-  }
-
-  // The coordinator may start later than this host.
-  Socket Reach(const Address* source, const Deadline& deadline) const {
-    constexpr double kAgainS = 0.25;
-    while (true) {
-      try {
-        return Socket::Connect(options_.master, source, deadline);
-      } catch (const NetworkError& e) {
-        if (deadline.stopped()) throw;
-        if (deadline.left_s() < kAgainS) {
-          throw NetworkError(fmt::format("{}; is rank 0 started, and its port open?", e.what()));
-        }
-      }
-      std::this_thread::sleep_for(SecondsToClock(kAgainS));
-    }
-  }
-
   // Connects, waits until all hosts have, measures, and tells. Why the probe ended instead, where
   // it did.
   std::optional<std::string> Do(const Step& step, const std::vector<Task>& tasks) {
@@ -148,8 +78,8 @@ class Agent {
     };
     Message word;
     try {
-      master_.Send(Message("ready").Set("id", step.id).Line(), answer);
-      word = Message::Parse(master_.Read(answer));
+      member_.master.Send(Message("ready").Set("id", step.id).Line(), answer);
+      word = Message::Parse(member_.master.Read(answer));
     } catch (const NetworkError&) {
       join(false);
       throw;
@@ -158,7 +88,8 @@ class Agent {
     if (word.verb() == kEnd) return PlainText(word, "problem");
     if (word.verb() != "go") throw NetworkError("sent no go");
     for (const Task& task : tasks) Tell(task, flows);
-    master_.Send(Message("done").Set("id", step.id).Line(), options_.deadline.AtMost(kGraceS));
+    member_.master.Send(Message("done").Set("id", step.id).Line(),
+                        options_.deadline.AtMost(kGraceS));
     return std::nullopt;
   }
 
@@ -198,11 +129,12 @@ class Agent {
     const int peer = flow.task->peer;
     if (!flow.task->sends) return door_->TakeData(step.id, peer, flow.number, deadline);
     const Address source = door_->address().WithPort(0);
-    LineSocket line(Socket::Connect(peers_[static_cast<std::size_t>(peer)], &source, deadline));
-    Message hello = Hello(kData);
+    LineSocket line(
+        Socket::Connect(member_.peers[static_cast<std::size_t>(peer)], &source, deadline));
+    Message hello = Membership::Hello(kData, options_.token);
     hello.Set("step", step.id).Set("from", options_.rank).Set("flow", flow.number);
     line.Send(hello.Line(), deadline);
-    RequireWelcome(Message::Parse(line.Read(deadline)));
+    Membership::RequireWelcome(Message::Parse(line.Read(deadline)));
     Socket socket = line.Release();
     if (flow.task->pace > 0) socket.Pace(flow.task->pace);
     return socket;
@@ -233,14 +165,12 @@ class Agent {
       result.Set("sender_limited", sum.sender_limited);
       result.Set("congestion_control", sum.congestion_control);
     }
-    master_.Send(result.Line(), options_.deadline.AtMost(kGraceS));
+    member_.master.Send(result.Line(), options_.deadline.AtMost(kGraceS));
   }
 
   const AgentOptions& options_;
+  Membership member_;
   Door* door_;
-  std::unique_ptr<Door> own_door_;
-  LineSocket master_;
-  std::vector<Address> peers_;
 };
 
 }  // namespace

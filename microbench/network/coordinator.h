@@ -7,22 +7,13 @@
 #include <vector>
 
 #include "data/record/network_profile.h"
-#include "microbench/network/door.h"
+#include "microbench/network/meeting.h"
 #include "microbench/network/schedule.h"
-#include "microbench/network/socket.h"
 
 namespace stepcast::network {
 
-struct ProbeOptions {
-  int hosts = 0;
-  std::vector<std::string> names;  // by rank; empty for those that the hosts give themselves
-  std::string name;                // that this one gives itself; needless with `names`
+struct ProbeOptions : MeetingOptions {
   ProbeSettings settings;
-  std::string bind;  // empty for the master's address
-  Address master;
-  std::string token;
-  double join_s = 60;
-  Deadline deadline;
 };
 
 struct ProbeProgress {
@@ -36,8 +27,7 @@ struct ProbeHooks {
   std::function<void(const ProbeProgress&)> progress;
   // What has been measured so far, now and then and at the end.
   std::function<void(const NetworkProfile&)> keep;
-  // Why it is in vain to wait for hosts that have not come; empty while it is not.
-  std::function<std::string()> absent;
+  Absent absent;
 };
 
 // Measures between all hosts, of which this one is the first. A host that goes away ends what it

@@ -261,6 +261,13 @@ void LineSocket::Send(const std::string& line, const Deadline& deadline) const {
 
 std::string LineSocket::Read(const Deadline& deadline) {
   while (true) {
+    if (std::optional<std::string> line = TryRead()) return std::move(*line);
+    socket_.Wait(POLLIN, deadline);
+  }
+}
+
+std::optional<std::string> LineSocket::TryRead() {
+  while (true) {
     if (const std::size_t end = read_.find('\n'); end != std::string::npos) {
       std::string line = read_.substr(0, end);
       read_.erase(0, end + 1);
@@ -269,7 +276,7 @@ std::string LineSocket::Read(const Deadline& deadline) {
     if (read_.size() >= kLongestLine) throw NetworkError("sent a line without an end");
     char some[kLongestLine];
     const std::size_t n = socket_.ReadSome({some, kLongestLine - read_.size()});
-    if (n == 0) socket_.Wait(POLLIN, deadline);
+    if (n == 0) return std::nullopt;
     read_.append(some, n);
   }
 }

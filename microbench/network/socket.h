@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -121,6 +122,8 @@ class LineSocket {
   Socket Release() { return std::move(socket_); }
   void Send(const std::string& line, const Deadline& deadline) const;
   std::string Read(const Deadline& deadline);
+  // The next line, where it is there.
+  std::optional<std::string> TryRead();
 
  private:
   Socket socket_;

@@ -60,8 +60,9 @@ int RunServe(const std::vector<std::string>& arguments);
 int RunMan(const std::vector<std::string>& arguments);
 int RunCompletion(const std::vector<std::string>& arguments);
 
-// What `stepcast probe` does: measures a network, shows what was measured, or times a training.
-inline constexpr const char* kProbeKinds[] = {"network", "show", "script"};
+// What `stepcast probe` does: measures a network, shows what was measured, times a training, or
+// times steps whose compute is waited for.
+inline constexpr const char* kProbeKinds[] = {"network", "show", "script", "steps"};
 
 // The parsed options of a command.
 class Arguments {

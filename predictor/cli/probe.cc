@@ -1,27 +1,16 @@
-// stepcast probe: the network between hosts, measured by programs on each of them; and trainings.
-#include <fcntl.h>
+// stepcast probe: the network between hosts, and steps over it, measured by programs on each of
+// them; and trainings.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <sys/random.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <set>
-#include <sstream>
-#include <thread>
 
 #include "data/io/machines.h"
 #include "data/io/network_profile_file.h"
@@ -31,23 +20,20 @@
 #include "microbench/network/agent.h"
 #include "microbench/network/coordinator.h"
 #include "microbench/network/findings.h"
-#include "microbench/network/host_facts.h"
-#include "microbench/script/spawn.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/probe_place.h"
 #include "predictor/cli/probe_report.h"
 #include "predictor/cli/probe_script.h"
+#include "predictor/cli/probe_start.h"
+#include "predictor/cli/probe_steps.h"
 #include "predictor/cli/signals.h"
 
 namespace stepcast::cli {
 namespace {
 
-using network::Address;
 using network::NetworkError;
 
-constexpr const char* kTokenVariable = "STEPCAST_PROBE_TOKEN";
-constexpr std::size_t kShortestToken = 8;
-constexpr std::size_t kLongestToken = 256;
+enum class What { kNetwork, kShow, kScript, kSteps };
 
 po::options_description Options() {
   po::options_description options("options");
@@ -70,13 +56,34 @@ po::options_description Options() {
       "flows", text("N"), "connections at once where several are measured (4)")(
       "wait", text("T"), "time in which all hosts must have joined (1 min)")(
       "time-limit", text("T"), "time after which the probe ends (twice what it should take)")(
-      "output", text("F"), "profile to write (network.json); script: runs (runs.csv)")(
-      "cluster", text("C"), "cluster file, or the name of a shipped one, to state the links in")(
-      "cluster-output", text("F"), "cluster file to write: that of --cluster, links as measured")(
+      "output", text("F"), "profile to write (network.json); script, steps: runs (runs.csv)")(
+      "cluster", text("C"),
+      "cluster file, or the name of a shipped one, to state the links in; steps: whose compute "
+      "is waited for")("cluster-output", text("F"),
+                       "cluster file to write: that of --cluster, links as measured")(
       "pairs", "show the tables of all pairs")("json", "print one JSON object")("help",
                                                                                 "print this text");
   AddScriptOptions(&options);
+  AddStepsOptions(&options);
   return options;
+}
+
+// Whether the option goes with what is asked for.
+bool Belongs(const std::string& name, What what) {
+  const auto among = [&](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  po::options_description of_script;
+  AddScriptOptions(&of_script);
+  po::options_description of_steps;
+  AddStepsOptions(&of_steps);
+  const bool scripts = of_script.find_nothrow(name, false) != nullptr;
+  const bool steps = of_steps.find_nothrow(name, false) != nullptr;
+  if (among({"output", "json", "time-limit"})) return true;
+  if (what == What::kScript) return scripts;
+  if (what != What::kSteps) return !scripts && !steps;
+  return steps || among({"hosts", "ssh", "rank", "of", "master", "bind", "token-file", "name",
+                         "wait", "cluster", "steps", "warm-up", "run-limit"});
 }
 
 constexpr const char* kUsage = "stepcast probe WHAT [FILE] [options] [-- COMMAND ...]";
@@ -90,161 +97,23 @@ constexpr const char* kWhat =
     "script runs a training COMMAND for each row of FILE, a runs CSV without times as\n"
     "stepcast plan --output writes it, until enough steps were timed, and ends it. {workers},\n"
     "{local_batch} and the other columns stand for their values, as STEPCAST_WORKERS and so on\n"
-    "do in its environment.";
+    "do in its environment.\n\n"
+    "steps trains for each row of FILE between the hosts, a worker on each, on all of which it is\n"
+    "started as network is. Gloo's ring adds up gradients of the network's own sizes, bucket by\n"
+    "bucket behind the backward pass; compute is waited for, as long as a forecast of the row "
+    "says.";
 constexpr const char* kExamples =
     "  stepcast probe network --hosts n1,n2,n3 --ssh --cluster lab.yaml --cluster-output "
     "measured.yaml\n"
     "  srun --ntasks-per-node 1 stepcast probe network --time 2s\n"
+    "  stepcast probe steps wanted.csv --hosts n1,n2,n3 --ssh --cluster lab.yaml --output "
+    "runs.csv\n"
     "  torchrun --no-python --nnodes 4 --nproc-per-node 1 ... stepcast probe network\n"
     "  stepcast probe show network.json --pairs\n"
     "  stepcast probe script wanted.csv --pattern \"step (?<ms>[0-9.]+) ms\" -- torchrun "
     "--nproc-per-node {workers} train.py --batch-size {local_batch}\n";
 
-// ---- What options say.
-
-std::optional<std::string> VariableOf(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return std::string(value);
-}
-
-std::string ReadToken(const Arguments& args, bool may_make) {
-  std::string token;
-  InputPlace where = {"", 0, kTokenVariable};
-  if (args.Has("token-file")) {
-    where = {args.Text("token-file"), 0, ""};
-    token = std::string(Trim(ReadTextFile(args.Text("token-file"), std::size_t{1} << 16)));
-  } else if (const auto variable = VariableOf(kTokenVariable)) {
-    token = *variable;
-  } else if (may_make) {
-    std::array<unsigned char, 16> random{};
-    if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
-      throw std::runtime_error("the system gives no random numbers");
-    }
-    for (const unsigned char byte : random) token += fmt::format("{:02x}", byte);
-    return token;
-  }
-  // Its length alone is told: an error may be read by others.
-  if (token.size() < kShortestToken || token.size() > kLongestToken ||
-      token.find_first_of(" \t\n\r") != std::string::npos) {
-    throw InputError(where, token.empty() ? "" : fmt::format("{} characters", token.size()),
-                     "is no token that all hosts share",
-                     fmt::format("a word of {} to {} characters, as openssl rand -hex 16 makes",
-                                 kShortestToken, kLongestToken));
-  }
-  return token;
-}
-
-double ReadSeconds(const Arguments& args, const char* option, double otherwise, double low,
-                   double high) {
-  if (!args.Has(option)) return otherwise;
-  const double seconds = ParseDuration(args.Text(option), OptionPlace(option)).si();
-  if (seconds >= low && seconds <= high) return seconds;
-  throw InputError(OptionPlace(option), args.Text(option), "is out of range",
-                   fmt::format("{} s to {} s", low, high));
-}
-
-// ---- Hosts that ssh reaches.
-
-// As a shell reads it.
-std::string Quoted(const std::string& word) {
-  const bool plain = std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 ||
-           std::string_view("/._-:,=@%+").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain && !word.empty()) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
-
-std::string JoinCommand(const Arguments& args, const Place& place, int rank,
-                        const std::string& program) {
-  std::string command =
-      fmt::format("{} probe network --rank {} --of {} --master {}", Quoted(program), rank, place.of,
-                  Quoted(place.master.find(':') == std::string::npos
-                             ? fmt::format("{}:{}", place.master, place.port)
-                             : fmt::format("[{}]:{}", place.master, place.port)));
-  for (const char* option : {"time", "flows", "wait", "time-limit"}) {
-    if (args.Has(option)) command += fmt::format(" --{} {}", option, Quoted(args.Text(option)));
-  }
-  // Of an interface all hosts may have one; an address is this host's.
-  if (args.Has("bind") &&
-      network::InterfaceOf(network::LocalAddress(args.Text("bind"))) == args.Text("bind")) {
-    command += " --bind " + Quoted(args.Text("bind"));
-  }
-  return command;
-}
-
-// The programs that start the others, each of which ends with its own.
-class Started {
- public:
-  Started() = default;
-  Started(const Started&) = delete;
-  Started& operator=(const Started&) = delete;
-  ~Started() { End(); }
-
-  // The token goes by the program's input: command lines are for all to read.
-  void Start(const std::string& host, const std::string& command, const std::string& token) {
-    int input[2];
-    if (pipe2(input, O_CLOEXEC) != 0) throw std::runtime_error("no pipe for ssh");
-    // It waits there: a program that ends at once reads nothing, and breaks no pipe of ours.
-    const std::string line = token + "\n";
-    const bool told = write(input[1], line.data(), line.size()) >= 0;
-    close(input[1]);
-    if (!told) throw std::runtime_error("no pipe for ssh");
-    const std::string remote =
-        fmt::format("IFS= read -r {0} && export {0} && exec {1}", kTokenVariable, command);
-    pid_t pid = 0;
-    // What it prints is news, not the answer.
-    const int error =
-        script::SpawnApart({"ssh", "-o", "BatchMode=yes", "-T", "--", host, remote}, {},
-                           {{input[0], STDIN_FILENO}, {STDERR_FILENO, STDOUT_FILENO}}, &pid);
-    close(input[0]);
-    if (error == 0) programs_.push_back({pid, host});
-    if (error != 0) throw InputError(OptionPlace("ssh"), "", "cannot be run: no program ssh");
-  }
-
-  // Waits a moment for them to end by themselves, and then ends them.
-  void End() {
-    constexpr double kPatienceS = 5;
-    const network::Deadline deadline = network::Deadline::In(kPatienceS);
-    bool asked = false;
-    while (!programs_.empty()) {
-      Reap();
-      if (programs_.empty()) break;
-      if (deadline.over() && !asked) {
-        for (const Program& program : programs_) kill(program.pid, SIGTERM);
-        asked = true;
-      }
-      if (deadline.left_s() < -kPatienceS) break;
-      std::this_thread::sleep_for(network::SecondsToClock(0.02));
-    }
-  }
-  // The hosts whose programs have ended.
-  const std::vector<std::string>& Reap() {
-    std::erase_if(programs_, [&](const Program& program) {
-      if (waitpid(program.pid, nullptr, WNOHANG) == 0) return false;
-      ended_.push_back(program.host);
-      return true;
-    });
-    return ended_;
-  }
-
- private:
-  struct Program {
-    pid_t pid = 0;
-    std::string host;
-  };
-  std::vector<Program> programs_;
-  std::vector<std::string> ended_;
-};
-
 // ---- The probe.
-
-void Tell(const std::string& sentence) {
-  std::fputs(("stepcast: " + sentence + "\n").c_str(), stderr);
-}
 
 std::string Now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
@@ -290,34 +159,16 @@ int Report(const Arguments& args, const NetworkProfile& profile, const std::stri
   return profile.complete() ? kDone : kAnswerIsNo;
 }
 
-Address Master(const Place& place) { return network::Resolve(place.master, place.port).front(); }
-
-int Join(const Arguments& args, const Place& place, network::AgentOptions options) {
-  options.rank = place.rank;
-  options.of = place.of;
-  options.name = args.Has("name") ? args.Text("name") : network::HostName();
-  options.bind = args.Has("bind") ? args.Text("bind") : "";
-  options.master = Master(place);
+int Join(const network::AgentOptions& options) {
   const std::string problem = network::RunAgent(options);
   if (problem.empty()) return kDone;
   Tell("the probe ended early: " + problem);
   return kAnswerIsNo;
 }
 
-void WarnOfLoopback(const Place& place, const Address& own) {
-  if (own.loopback() && own.host() != place.master && place.master != "localhost") {
-    Tell(fmt::format("{} is {}, which only this host reaches; --bind names another interface",
-                     place.master, own.host()));
-  }
-}
-
 int Lead(const Arguments& args, const Place& place, network::ProbeOptions options) {
   const std::string path = args.Has("output") ? args.Text("output") : "network.json";
-  options.hosts = place.of;
-  options.names = place.hosts;
-  options.name = args.Has("name") ? args.Text("name") : network::HostName();
-  options.bind = args.Has("bind") ? args.Text("bind") : "";
-  options.master = Master(place);
+  options.master = network::Resolve(place.master, place.port).front();
   NetworkProfile profile;
   profile.version = STEPCAST_VERSION;
   profile.started = Now();
@@ -337,21 +188,8 @@ int Lead(const Arguments& args, const Place& place, network::ProbeOptions option
   Tell(fmt::format(
       "{} hosts, {} measurements: about {}", place.of, steps.size(),
       FormatDuration(Seconds(std::ceil(network::ExpectedSeconds(steps, 0, options.settings))))));
-  if (options.bind.empty()) WarnOfLoopback(place, options.master);
   Started started;
-  if (!place.hosts.empty()) {
-    std::error_code error;
-    const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
-    for (int rank = 1; rank < place.of; ++rank) {
-      const std::string command = JoinCommand(args, place, rank, program);
-      const std::string& host = place.hosts[static_cast<std::size_t>(rank)];
-      if (args.Has("ssh")) {
-        started.Start(host, command, options.token);
-      } else {
-        Tell(fmt::format("on {}: {}", host, command));
-      }
-    }
-  }
+  started.StartOthers(args, place, "network", {"time", "flows", "wait", "time-limit"}, options);
   ProgressLine line;
   std::string unwritten;
   network::ProbeHooks hooks;
@@ -369,10 +207,7 @@ int Lead(const Arguments& args, const Place& place, network::ProbeOptions option
       unwritten = e.what();  // a disk that is full now may have room at the end
     }
   };
-  hooks.absent = [&] {
-    const std::vector<std::string>& ended = started.Reap();
-    return ended.empty() ? "" : fmt::format("ssh to {} has ended", fmt::join(ended, ", "));
-  };
+  hooks.absent = [&] { return started.Absent(); };
   profile = network::RunProbe(options, std::move(profile), hooks);
   line.End();
   const int code = Report(args, profile, path);
@@ -387,20 +222,13 @@ int Lead(const Arguments& args, const Place& place, network::ProbeOptions option
 
 int Probe(const Arguments& args) {
   RequireClusterOptions(args);
-  const Place place = ReadPlace(
-      [&](const char* option) {
-        return args.Has(option) ? std::optional(args.Text(option)) : std::nullopt;
-      },
-      VariableOf);
-  if (args.Has("ssh") && !args.Has("hosts")) args.Required("hosts");
-  network::ProbeOptions options;
-  options.token = ReadToken(args, args.Has("ssh"));
+  const Place place = ReadOwnPlace(args);
+  network::ProbeOptions options{ReadMeeting(args, place), {}};
   options.settings.seconds = ReadSeconds(args, "time", options.settings.seconds, 0.05, 600);
   if (args.Has("flows")) {
     options.settings.flows =
         ParseInteger(args.Text("flows"), OptionPlace("flows"), 2, kMostProbeFlows);
   }
-  options.join_s = ReadSeconds(args, "wait", options.join_s, 0.1, 86400);
   const double expected =
       network::ExpectedSeconds(network::MakeSchedule(place.of), 0, options.settings);
   const double limit =
@@ -408,18 +236,8 @@ int Probe(const Arguments& args) {
   StopInOrder();
   options.deadline = network::Deadline::In(limit, &interrupted);
   try {
-    if (args.Has("bind")) network::LocalAddress(args.Text("bind"));
-  } catch (const NetworkError& e) {
-    throw InputError(OptionPlace("bind"), "", e.what());
-  }
-  try {
     if (place.rank == 0) return Lead(args, place, options);
-    network::AgentOptions agent;
-    agent.token = options.token;
-    agent.join_s = options.join_s;
-    // It ends when rank 0 does; this is for when that cannot tell.
-    agent.deadline = network::Deadline::In(limit + network::kGraceS, &interrupted);
-    return Join(args, place, agent);
+    return Join(AsAgent(options, place));
   } catch (const NetworkError& e) {
     Tell(interrupted ? "interrupted" : e.what());
     return kAnswerIsNo;
@@ -438,7 +256,6 @@ int RunProbe(const std::vector<std::string>& arguments) {
     return kDone;
   }
   const std::vector<std::string> words = args.Texts("input");
-  enum class What { kNetwork, kShow, kScript };
   if (words.empty()) {
     throw InputError({"", 0, "WHAT"}, "", "is required", JoinNames(kProbeKinds));
   }
@@ -449,17 +266,20 @@ int RunProbe(const std::vector<std::string>& arguments) {
                      JoinNames(kProbeKinds));
   }
   const What what = static_cast<What>(*found);
-  po::options_description of_script;
-  AddScriptOptions(&of_script);
   for (const auto& option : options.options()) {
     const std::string& name = option->long_name();
-    const bool scripts = of_script.find_nothrow(name, false) != nullptr;
-    const bool both = name == "output" || name == "json" || name == "time-limit";
-    if (!args.Has(name) || both || scripts == (what == What::kScript)) continue;
+    if (!args.Has(name) || Belongs(name, what)) continue;
     throw InputError(OptionPlace(name), "",
                      "has no meaning for " + std::string(kProbeKinds[*found]), "without it");
   }
   if (what == What::kScript) return ProbeScript(args, {words.begin() + 1, words.end()});
+  if (what == What::kSteps) {
+    if (words.size() > 2) {
+      throw InputError({"", 0, "FILE"}, words[2], "belongs to nothing",
+                       "see stepcast probe --help");
+    }
+    return ProbeSteps(args, {words.begin() + 1, words.end()});
+  }
   const bool show = what == What::kShow;
   const std::size_t files = show ? 1 : 0;
   if (words.size() < 1 + files) {

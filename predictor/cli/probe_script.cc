@@ -1,28 +1,20 @@
 #include "predictor/cli/probe_script.h"
 
-#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <chrono>
-#include <cmath>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <optional>
-#include <set>
 
-#include "data/io/csv.h"
 #include "data/values/numbers.h"
-#include "data/values/quantile.h"
 #include "data/values/utf8.h"
 #include "microbench/script/training.h"
 #include "microbench/script/wanted_runs.h"
+#include "predictor/cli/probe_runs.h"
 #include "predictor/cli/signals.h"
 
 namespace stepcast::cli {
@@ -32,90 +24,6 @@ using script::Training;
 using script::TrainingEnd;
 using script::WantedRun;
 using script::WantedRuns;
-
-// Fewer steps are no measurement.
-constexpr std::size_t kLeastSteps = 3;
-constexpr int kMostSteps = 1'000'000;
-
-enum class Outcome { kMeasured, kTakenOver, kUnfinished, kFailed, kInterrupted };
-constexpr const char* kOutcomeNames[] = {"measured", "taken over", "unfinished", "failed",
-                                         "interrupted"};
-
-struct Result {
-  const WantedRun* wanted = nullptr;
-  Outcome outcome = Outcome::kMeasured;
-  script::Timed timed;   // a bound is of a training that had begun to step
-  std::string sentence;  // of what went wrong
-};
-
-// The runs file that is written, a row at a time: each is on the disk before the next is measured.
-class RunsFile {
- public:
-  RunsFile(std::string path, const WantedRuns& wanted)
-      : path_(std::move(path)), wanted_(&wanted), header_(MeasuredHeader(wanted)) {
-    std::error_code error;
-    is_new_ = !std::filesystem::exists(path_, error);
-    has_header_ = std::filesystem::is_regular_file(path_, error) &&
-                  std::filesystem::file_size(path_, error) > 0;
-    if (has_header_) TakeOver();
-    file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (file_ < 0) throw Unwritten(errno);
-  }
-  ~RunsFile() {
-    close(file_);
-    std::error_code error;
-    if (is_new_ && !has_header_) std::filesystem::remove(path_, error);  // nothing was measured
-  }
-  RunsFile(const RunsFile&) = delete;
-  RunsFile& operator=(const RunsFile&) = delete;
-
-  // Whether the file already had this run.
-  bool Has(const WantedRun& run) const {
-    return taken_over_.count(WantedKey(*wanted_, run.fields)) > 0;
-  }
-
-  void Append(const Result& result) {
-    const std::string text = (has_header_ ? "" : CsvLine(header_)) +
-                             CsvLine(MeasuredFields(*wanted_, *result.wanted, result.timed));
-    const off_t before = lseek(file_, 0, SEEK_END);
-    const auto size = static_cast<ssize_t>(text.size());
-    errno = ENOSPC;  // what a write that is cut short means
-    const bool written = write(file_, text.data(), text.size()) == size;
-    // A pipe has no disk.
-    if (!written || (fsync(file_) != 0 && errno != EINVAL)) {
-      const int why = errno;
-      // Half a row would make the file none; a device has no size to set.
-      [[maybe_unused]] const int cut = ftruncate(file_, before);
-      throw Unwritten(why);
-    }
-    has_header_ = true;
-  }
-
- private:
-  InputError Unwritten(int why) const {
-    return {{path_, 0, ""}, "", std::string("cannot be written: ") + std::strerror(why)};
-  }
-  void TakeOver() {
-    const CsvTable table = CsvTable::Read(path_);
-    if (table.header() != header_) {
-      throw InputError({path_, 1, ""}, "", "has other columns than the runs that are wanted",
-                       "a new file, or the columns " + fmt::format("{}", fmt::join(header_, ",")));
-    }
-    // Who was stopped may have more time now.
-    for (const CsvRow& row : table.rows()) {
-      if (Trim(row.fields[wanted_->time_column]).rfind('>', 0) == 0) continue;
-      taken_over_.insert(WantedKey(*wanted_, row.fields));
-    }
-  }
-
-  std::string path_;
-  const WantedRuns* wanted_;
-  std::vector<std::string> header_;
-  std::set<std::string> taken_over_;
-  int file_ = -1;
-  bool is_new_ = false;  // nobody had made it
-  bool has_header_ = false;
-};
 
 // A file for the callback's rows, in a folder of its own.
 class StepsFile {
@@ -186,64 +94,6 @@ Result Judge(const WantedRun& wanted, const Training& training, int steps, bool 
   return result;
 }
 
-void PrintResults(const std::vector<Result>& results, const std::vector<std::string>& flags,
-                  const std::string& path) {
-  const Style style = DetectStyle();
-  std::string out = Heading(fmt::format("{} runs of a training", results.size()), style);
-  Table table({{"run", "", Align::kLeft},
-               {"steps", ""},
-               {"mean", ""},
-               {"half", ""},
-               {"95 %", ""},
-               {"99 %", ""},
-               {"", "", Align::kLeft}});
-  for (const Result& r : results) {
-    const bool measured = r.outcome == Outcome::kMeasured;
-    const auto quantile = [&](double share) {
-      return measured ? FormatDuration(Seconds(Quantile(r.timed.step_s, share))) : "-";
-    };
-    table.AddRow({DescribePlan(r.wanted->run.plan),
-                  measured ? std::to_string(r.timed.step_s.size()) : "-",
-                  measured          ? FormatDuration(Seconds(r.timed.Mean()))
-                  : r.timed.bound_s ? "> " + FormatDuration(Seconds(*r.timed.bound_s))
-                                    : "-",
-                  quantile(0.5), quantile(0.95), quantile(0.99),
-                  kOutcomeNames[static_cast<int>(r.outcome)]});
-  }
-  out += table.Render(style, 2);
-  for (const Result& r : results) {
-    if (r.sentence.empty()) continue;
-    out += FlagLine(DescribePlan(r.wanted->run.plan) + ": " + r.sentence, style, TerminalWidth());
-  }
-  const bool any = std::any_of(results.begin(), results.end(), [](const Result& r) {
-    return r.outcome == Outcome::kMeasured || r.outcome == Outcome::kTakenOver || r.timed.bound_s;
-  });
-  for (const std::string& flag : flags) out += FlagLine(flag, style, TerminalWidth());
-  if (any) out += NoteLine("runs: " + path, style);
-  Print(out);
-}
-
-Json ResultsJson(const std::vector<Result>& results, const std::vector<std::string>& flags,
-                 const std::string& path) {
-  Json runs = Json::array();
-  for (const Result& r : results) {
-    const bool measured = r.outcome == Outcome::kMeasured;
-    const auto quantile = [&](double share) {
-      return measured ? Json(Quantile(r.timed.step_s, share)) : Json(nullptr);
-    };
-    runs.push_back({{"plan", PlanJson(r.wanted->run.plan)},
-                    {"outcome", kOutcomeNames[static_cast<int>(r.outcome)]},
-                    {"measured_steps", r.timed.step_s.size()},
-                    {"step_time_s", measured ? Json(r.timed.Mean()) : Json(nullptr)},
-                    {"p50_s", quantile(0.5)},
-                    {"p95_s", quantile(0.95)},
-                    {"p99_s", quantile(0.99)},
-                    {"bound_s", NumberJson(r.timed.bound_s)},
-                    {"problem", r.sentence.empty() ? Json(nullptr) : Json(r.sentence)}});
-  }
-  return {{"output", path}, {"runs", runs}, {"flags", flags}};
-}
-
 double SecondsOf(const Arguments& args, const char* option, double otherwise) {
   constexpr double kLongest = 30 * 86400;
   if (!args.Has(option)) return otherwise;
@@ -259,9 +109,9 @@ void AddScriptOptions(po::options_description* options) {
   options->add_options()("pattern", text("R"),
                          "script: where the command prints its steps' times, as "
                          "\"step (?<ms>[0-9.]+) ms\"; else stepcast_steps.py tells them")(
-      "steps", text("N"), "script: steps to time in each run (100)")(
-      "warm-up", text("N"), "script: steps before them (20)")(
-      "run-limit", text("T"), "script: time after which a run is ended (30 min)");
+      "steps", text("N"), "script, steps: steps to time in each run (100; 30)")(
+      "warm-up", text("N"), "script, steps: steps before them (20; 3)")(
+      "run-limit", text("T"), "script, steps: time after which a run is ended (30 min; 5 min)");
 }
 
 int ProbeScript(const Arguments& args, const std::vector<std::string>& words) {
@@ -366,12 +216,7 @@ int ProbeScript(const Arguments& args, const std::vector<std::string>& words) {
                stderr);
     return kBadInput;
   }
-  return std::all_of(results.begin(), results.end(),
-                     [](const Result& r) {
-                       return r.outcome == Outcome::kMeasured || r.outcome == Outcome::kTakenOver;
-                     })
-             ? kDone
-             : kAnswerIsNo;
+  return CodeOf(results);
 }
 
 }  // namespace stepcast::cli

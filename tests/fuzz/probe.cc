@@ -11,6 +11,7 @@
 #include "microbench/network/protocol.h"
 #include "microbench/network/schedule.h"
 #include "microbench/network/socket.h"
+#include "microbench/steps/work.h"
 #include "predictor/cli/probe_place.h"
 #include "predictor/cli/probe_report.h"
 #include "tests/fuzz/door.h"
@@ -102,6 +103,47 @@ STEPCAST_DOOR(probe) {
   }
   profile.planned = static_cast<int>(profile.rows.size());
   RequireShown(profile);
+}
+
+// Lines of messages: what the first of three hosts of `probe steps` and the others tell each other.
+STEPCAST_DOOR(probe_steps) {
+  constexpr int kHosts = 3;
+  const std::vector<std::string> lines = Split(input, '\n');
+  std::vector<double> bucket_s(4, 0);
+  for (std::size_t i = 0; i < lines.size();) {
+    try {
+      const auto message = network::Message::Parse(lines[i++]);
+      if (message.verb() == steps::kRun) {
+        const auto next = [&] {
+          if (i == lines.size()) throw network::NetworkError("is gone");
+          return network::Message::Parse(lines[i++]);
+        };
+        const steps::Work work = steps::ReadWork(message, kHosts, next);
+        std::string written;
+        for (const network::Message& m : steps::WorkMessages(work)) written += m.Line() + "\n";
+        const std::vector<std::string> again = Split(written, '\n');
+        std::size_t read = 1;
+        const steps::Work copy = steps::ReadWork(network::Message::Parse(again[0]), kHosts, [&] {
+          return network::Message::Parse(again[read++]);
+        });
+        std::string rewritten;
+        for (const network::Message& m : steps::WorkMessages(copy)) rewritten += m.Line() + "\n";
+        RequireSame(rewritten, written);
+      } else if (message.verb() == steps::kListens) {
+        const steps::Listening listening = steps::ReadListening(message, kHosts);
+        RequireSame(steps::ListeningMessage(
+                        steps::ReadListening(steps::ListeningMessage(listening), kHosts))
+                        .Line(),
+                    steps::ListeningMessage(listening).Line());
+      } else if (message.verb() == steps::kTimed) {
+        Require(steps::ReadTimed(message).step_s > 0, "a step of no time");
+      } else {
+        steps::TakeBucketTime(message, &bucket_s);
+      }
+    } catch (const network::NetworkError& e) {
+      RequireReadable(e.what());
+    }
+  }
 }
 
 // Lines of NAME=VALUE: variables of the environment, and options with their dashes.

@@ -1,0 +1,198 @@
+#include "microbench/steps/agent.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "data/record/input_error.h"
+#include "microbench/network/protocol.h"
+#include "microbench/script/spawn.h"
+#include "microbench/steps/work.h"
+
+namespace stepcast::steps {
+namespace {
+
+using network::Address;
+using network::Deadline;
+using network::LineSocket;
+using network::Message;
+using network::NetworkError;
+
+// A worker's program, which ends with this.
+class Worker {
+ public:
+  explicit Worker(const std::string& program) {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
+      throw NetworkError(std::string("no socket for a worker: ") + std::strerror(errno));
+    }
+    line_ = LineSocket(network::Socket(pair[0]));
+    // What the library prints is news, not an answer.
+    const int error = script::SpawnApart(
+        {program}, {}, {{pair[1], STDIN_FILENO}, {STDERR_FILENO, STDOUT_FILENO}}, &pid_);
+    close(pair[1]);
+    if (error != 0) {
+      pid_ = 0;
+      throw NetworkError(fmt::format("cannot run {}: {}", program, std::strerror(error)));
+    }
+  }
+  ~Worker() {
+    if (pid_ == 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  LineSocket& line() { return line_; }
+
+ private:
+  LineSocket line_;
+  pid_t pid_ = 0;
+};
+
+class Agent {
+ public:
+  Agent(const network::AgentOptions& options, const std::string& program, network::Door* door)
+      : options_(options), program_(program), member_(network::Join(options, door)) {}
+
+  std::string Run() {
+    double silent_s = 0;  // while others train without this host
+    while (true) {
+      const Message message = Next(silent_s + network::kPatienceS);
+      silent_s = 0;
+      if (message.verb() == network::kEnd) return network::PlainText(message, "problem");
+      if (message.verb() == kRest) {
+        silent_s = message.Number("limit", 0, kLongestRunS) + kStartS;
+      } else if (message.verb() == kRun) {
+        const Work work = ReadWork(message, options_.of, [this] { return Next(network::kGraceS); });
+        if (const auto ended = Train(work)) return *ended;
+      } else if (message.verb() != kStop && message.verb() != kListens) {
+        // Those two may come to a run that has failed here meanwhile.
+        throw NetworkError("sent no run");
+      }
+    }
+  }
+
+ private:
+  Message Next(double within_s) {
+    return Message::Parse(member_.master.Read(options_.deadline.AtMost(within_s)));
+  }
+  void Tell(const Message& message) {
+    member_.master.Send(message.Line(), options_.deadline.AtMost(network::kGraceS));
+  }
+
+  // Why the probe ended meanwhile, where it did.
+  std::optional<std::string> Train(const Work& work) {
+    std::optional<std::string> ended;
+    std::string problem;
+    try {
+      Worker worker(program_);
+      Start(work, &worker.line());
+      problem = Relay(work, &worker.line(), &ended);
+    } catch (const WorkerError& e) {
+      problem = e.why;
+    }
+    if (!ended) {
+      Tell(problem.empty() ? Message(kDone) : Message(kFailed).Set("why", problem));
+    }
+    return ended;
+  }
+
+  // What is wrong with the worker, and not with the coordinator.
+  struct WorkerError {
+    std::string why;
+  };
+  template <class Act>
+  static auto OfWorker(const Act& act) {
+    try {
+      return act();
+    } catch (const NetworkError& e) {
+      throw WorkerError{std::string("its worker: ") + e.what()};
+    }
+  }
+
+  void Start(const Work& work, LineSocket* line) const {
+    OfWorker([&] {
+      const Deadline deadline = options_.deadline.AtMost(kStartS);
+      for (const Message& message : WorkMessages(work)) line->Send(message.Line(), deadline);
+      for (const int rank : work.ranks) {
+        const Address& host = rank == options_.rank ? member_.door->address()
+                                                    : member_.peers[static_cast<std::size_t>(rank)];
+        line->Send(Message("address").Set("address", host.host()).Line(), deadline);
+      }
+    });
+  }
+
+  // Passes on what the worker and the coordinator tell each other until the worker is done. Why it
+  // failed, empty where it did not.
+  std::string Relay(const Work& work, LineSocket* line, std::optional<std::string>* ended) {
+    // A step that has begun may last as long again.
+    const Deadline deadline = options_.deadline.AtMost(2 * work.training.limit_s + kStartS);
+    while (!deadline.over()) {
+      bool idle = true;
+      if (const auto text = OfWorker([&] { return line->TryRead(); })) {
+        idle = false;
+        const Message told = OfWorker([&] { return Message::Parse(*text); });
+        if (told.verb() == kDone) return "";
+        if (told.verb() == kFailed) {
+          return OfWorker([&] { return network::PlainText(told, "why"); });
+        }
+        Tell(told);
+      }
+      if (const auto text = member_.master.TryRead()) {
+        idle = false;
+        const Message word = Message::Parse(*text);
+        if (word.verb() == network::kEnd) {
+          *ended = network::PlainText(word, "problem");
+          return "";
+        }
+        if (word.verb() == kStop) return "another worker failed";
+        ReadListening(word, static_cast<int>(work.ranks.size()));
+        OfWorker([&] { line->Send(word.Line(), options_.deadline.AtMost(network::kGraceS)); });
+      }
+      if (!idle) continue;
+      pollfd polled[] = {{line->socket().fd(), POLLIN, 0},
+                         {member_.master.socket().fd(), POLLIN, 0}};
+      constexpr int kNoticeMs = 50;
+      poll(polled, 2, kNoticeMs);
+    }
+    if (deadline.stopped()) throw NetworkError("interrupted");
+    return "its worker did not end in time";
+  }
+
+  const network::AgentOptions& options_;
+  const std::string& program_;
+  network::Membership member_;
+};
+
+}  // namespace
+
+std::string WorkerProgram(const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) {
+    std::string path = folder + "/stepcast-gloo";
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) return path;
+  }
+  throw InputError({"", 0, "steps"}, "", "cannot be measured: this stepcast was built without Gloo",
+                   "a build where CMake finds libgloo-dev");
+}
+
+std::string RunAgent(const network::AgentOptions& options, const std::string& program,
+                     network::Door* door) {
+  try {
+    return Agent(options, program, door).Run();
+  } catch (const NetworkError& e) {
+    throw NetworkError(fmt::format("the coordinator at {}: {}", options.master.text(), e.what()));
+  }
+}
+
+}  // namespace stepcast::steps

@@ -1,0 +1,140 @@
+#include "microbench/steps/coordinator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "microbench/network/protocol.h"
+#include "microbench/steps/agent.h"
+
+namespace stepcast::steps {
+
+using network::Deadline;
+using network::Message;
+using network::NetworkError;
+
+std::vector<double> TrainingTimes::Means(double TimedStep::*part) const {
+  std::vector<double> means(steps(), 0);
+  for (const std::vector<TimedStep>& worker : workers) {
+    for (std::size_t i = 0; i < means.size(); ++i) {
+      means[i] += worker[i].*part / static_cast<double>(workers.size());
+    }
+  }
+  return means;
+}
+
+TrainingTimes Session::Measure(const Training& training, const std::vector<int>& ranks,
+                               const std::function<void(std::size_t steps)>& progress) {
+  TrainingTimes times;
+  const auto workers = static_cast<int>(ranks.size());
+  times.workers.resize(ranks.size());
+  times.bucket_s.assign(training.buckets.size(), 0);
+  std::set<int> running;
+  // The workers' own hosts end them sooner.
+  Deadline deadline = options_.deadline.AtMost(2 * training.limit_s + kStartS + network::kGraceS);
+  const auto fail = [&](const std::string& why) {
+    if (!times.problem.empty()) return;
+    times.problem = why;
+    for (const int other : running) members_.Say(other, Message(kStop));
+    deadline = deadline.AtMost(network::kGraceS);
+  };
+  for (const int rank : ranks) {
+    if (!members_.Takes(rank) && times.problem.empty()) times.problem = members_.ProblemOf(rank);
+  }
+  if (!times.problem.empty()) return times;
+  for (std::size_t rank = 0; rank < hosts_.size(); ++rank) {
+    const auto worker = std::find(ranks.begin(), ranks.end(), static_cast<int>(rank));
+    if (worker == ranks.end()) {
+      members_.Say(static_cast<int>(rank), Message(kRest).Set("limit", 2 * training.limit_s));
+      continue;
+    }
+    const Work work{training, static_cast<int>(worker - ranks.begin()), ranks};
+    for (const Message& message : WorkMessages(work)) members_.Say(static_cast<int>(rank), message);
+  }
+  running.insert(ranks.begin(), ranks.end());
+  std::vector<Listening> listening;
+  const auto hear = [&](int rank, const Message& told) {
+    const auto worker =
+        static_cast<int>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
+    std::vector<TimedStep>& steps = times.workers[static_cast<std::size_t>(worker)];
+    if (told.verb() == kDone || told.verb() == kFailed) {
+      running.erase(rank);
+      if (told.verb() == kFailed)
+        fail(members_.Name(rank) + ": " + network::PlainText(told, "why"));
+    } else if (told.verb() == kListens) {
+      listening.push_back(ReadListening(told, workers));
+      const Listening& last = listening.back();
+      if (last.from != worker || last.to == worker ||
+          listening.size() > ranks.size() * (ranks.size() - 1)) {
+        throw NetworkError("told of a port that nobody asked for");
+      }
+      // All listen before the first connects.
+      if (listening.size() < ranks.size() * (ranks.size() - 1)) return;
+      for (const Listening& one : listening) {
+        members_.Say(ranks[static_cast<std::size_t>(one.to)], ListeningMessage(one));
+      }
+    } else if (told.verb() == kTimed) {
+      if (steps.size() >= static_cast<std::size_t>(training.steps)) {
+        throw NetworkError("sent more steps than were asked for");
+      }
+      steps.push_back(ReadTimed(told));
+      if (worker == 0 && progress) progress(steps.size());
+    } else {
+      std::vector<double> own(times.bucket_s.size(), 0);
+      TakeBucketTime(told, &own);
+      for (std::size_t k = 0; k < own.size(); ++k) {
+        times.bucket_s[k] = std::max(times.bucket_s[k], own[k]);
+      }
+    }
+  };
+  while (!running.empty() && !deadline.over()) {
+    bool idle = true;
+    for (const int rank : ranks) {
+      if (running.count(rank) == 0) continue;
+      try {
+        const auto told = members_.HearNow(rank);
+        if (told) hear(rank, *told);
+        idle = idle && !told && members_.Takes(rank);
+      } catch (const NetworkError& e) {
+        members_.Lose(rank, std::string("it ") + e.what());
+      }
+      if (members_.Takes(rank)) continue;
+      running.erase(rank);
+      fail(members_.ProblemOf(rank));
+    }
+    if (idle) members_.WaitForWord({running.begin(), running.end()});
+  }
+  if (deadline.stopped()) {
+    if (times.problem.empty()) times.problem = "interrupted";
+  } else {
+    // Who says nothing by now would be taken for the worker of another run.
+    for (const int rank : running) {
+      members_.Lose(rank, "its worker did not end in time");
+      if (times.problem.empty()) times.problem = members_.ProblemOf(rank);
+    }
+  }
+  std::size_t whole = times.steps();
+  for (const auto& worker : times.workers) whole = std::min(whole, worker.size());
+  for (auto& worker : times.workers) worker.resize(whole);
+  return times;
+}
+
+void Session::End(const std::string& problem) { members_.End(problem, network::kGraceS); }
+
+void LeadSession(const network::MeetingOptions& options, const std::string& program,
+                 const network::Absent& absent, const std::function<void(Session*)>& lead) {
+  network::Lead(
+      options,
+      [&](const network::AgentOptions& agent, network::Door* door) {
+        RunAgent(agent, program, door);
+      },
+      [&](network::Door* door) {
+        Session session(options);
+        session.Gather(door, absent);
+        lead(&session);
+        session.End(options.deadline.stopped() ? "interrupted" : "");
+      });
+}
+
+}  // namespace stepcast::steps

@@ -1,0 +1,55 @@
+// The host of rank 0 of `stepcast probe steps`: has others train with it, and hears what they
+// timed.
+#ifndef STEPCAST_MICROBENCH_STEPS_COORDINATOR_H_
+#define STEPCAST_MICROBENCH_STEPS_COORDINATOR_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "microbench/network/meeting.h"
+#include "microbench/steps/work.h"
+
+namespace stepcast::steps {
+
+struct TrainingTimes {
+  std::vector<std::vector<TimedStep>> workers;  // as many steps of each
+  std::vector<double> bucket_s;                 // mean call of each bucket, of the slowest worker
+  std::string problem;                          // why there are fewer steps than were asked for
+
+  std::size_t steps() const { return workers.empty() ? 0 : workers.front().size(); }
+  // Of each step, a part's mean over the workers.
+  std::vector<double> Means(double TimedStep::*part) const;
+};
+
+// The hosts that have come.
+class Session {
+ public:
+  explicit Session(const network::MeetingOptions& options)
+      : options_(options), members_(options_, &hosts_, &problem_) {}
+
+  // Throws NetworkError where a host does not come.
+  void Gather(network::Door* door, const network::Absent& absent) { members_.Gather(door, absent); }
+  const std::vector<NetworkHost>& hosts() const { return hosts_; }
+
+  // A training on these hosts, a worker on each. What fails is in the answer; hosts that are gone
+  // are missed in all that follow. `progress` hears of the first worker's steps.
+  TrainingTimes Measure(const Training& training, const std::vector<int>& ranks,
+                        const std::function<void(std::size_t steps)>& progress);
+  void End(const std::string& problem);
+
+ private:
+  const network::MeetingOptions& options_;
+  std::vector<NetworkHost> hosts_;
+  std::string problem_;
+  network::Members members_;
+};
+
+// Leads on this host, where a worker may run too, until `lead` returns. Throws NetworkError where
+// nothing could begin: no port, or a host that did not come.
+void LeadSession(const network::MeetingOptions& options, const std::string& program,
+                 const network::Absent& absent, const std::function<void(Session*)>& lead);
+
+}  // namespace stepcast::steps
+
+#endif  // STEPCAST_MICROBENCH_STEPS_COORDINATOR_H_

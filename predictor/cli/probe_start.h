@@ -1,0 +1,63 @@
+// Starting a probe of several hosts: the word that they share, and the others' programs.
+#ifndef STEPCAST_PREDICTOR_CLI_PROBE_START_H_
+#define STEPCAST_PREDICTOR_CLI_PROBE_START_H_
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "microbench/network/meeting.h"
+#include "predictor/cli/command.h"
+#include "predictor/cli/probe_place.h"
+
+namespace stepcast::cli {
+
+// A sentence on standard error.
+void Tell(const std::string& sentence);
+
+std::optional<std::string> VariableOf(const char* name);
+// Who this host is among those of a probe, by options or by the environment.
+Place ReadOwnPlace(const Arguments& args);
+double ReadSeconds(const Arguments& args, const char* option, double otherwise, double low,
+                   double high);
+// Of all hosts, and without `agent`'s or the coordinator's deadline. Throws InputError for a token,
+// or an interface, that is none.
+network::MeetingOptions ReadMeeting(const Arguments& args, const Place& place);
+// What a host that is not the first needs.
+network::AgentOptions AsAgent(const network::MeetingOptions& options, const Place& place);
+
+// The programs on the other hosts, each of which ends with its own.
+class Started {
+ public:
+  Started() = default;
+  Started(const Started&) = delete;
+  Started& operator=(const Started&) = delete;
+  ~Started() { End(); }
+
+  // By ssh where --ssh is given, else by a sentence for each that says how. `passed` are the
+  // options that all hosts are to have.
+  void StartOthers(const Arguments& args, const Place& place, const char* kind,
+                   const std::vector<const char*>& passed, const network::MeetingOptions& options);
+  // Waits a moment for them to end by themselves, and then ends them.
+  void End();
+  // Why it is in vain to wait for them; empty while it is not.
+  std::string Absent();
+
+ private:
+  void Start(const std::string& host, const std::string& command, const std::string& token);
+  // The hosts whose programs have ended.
+  const std::vector<std::string>& Reap();
+
+  struct Program {
+    pid_t pid = 0;
+    std::string host;
+  };
+  std::vector<Program> programs_;
+  std::vector<std::string> ended_;
+};
+
+}  // namespace stepcast::cli
+
+#endif  // STEPCAST_PREDICTOR_CLI_PROBE_START_H_

@@ -1,0 +1,353 @@
+#include "predictor/cli/probe_steps.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "data/values/numbers.h"
+#include "microbench/harness/load_backend.h"
+#include "microbench/steps/agent.h"
+#include "microbench/steps/coordinator.h"
+#include "model/overlap/buckets.h"
+#include "model/step/step_facts.h"
+#include "model/step/step_terms.h"
+#include "predictor/cli/probe_runs.h"
+#include "predictor/cli/probe_start.h"
+#include "predictor/cli/profile_option.h"
+#include "predictor/cli/signals.h"
+
+namespace stepcast::cli {
+namespace {
+
+using network::NetworkError;
+using script::WantedRun;
+using script::WantedRuns;
+using steps::TimedStep;
+using steps::Training;
+using steps::TrainingTimes;
+
+constexpr double kLongestLimitS = 86400;
+
+// The parts of a step, each with its key.
+struct Part {
+  const char* key = "";
+  const char* title = "";
+  double TimedStep::*of = nullptr;
+};
+constexpr Part kParts[] = {{"forward_s", "forward", &TimedStep::forward_s},
+                           {"backward_s", "backward", &TimedStep::backward_s},
+                           {"exposed_sync_s", "exposed", &TimedStep::exposed_s},
+                           {"update_s", "update", &TimedStep::update_s},
+                           {"synchronising_s", "in all-reduce", &TimedStep::synchronising_s}};
+
+double Mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// A run, as it is to be trained.
+struct Prepared {
+  const WantedRun* wanted = nullptr;
+  Training training;
+  double predicted_s = 0;
+};
+
+// What came of it beside its result.
+struct Detail {
+  const Prepared* prepared = nullptr;
+  TrainingTimes times;
+  std::vector<std::string> hosts;
+};
+
+void RequireMeasurable(const WantedRun& wanted) {
+  const Plan& plan = wanted.run.plan;
+  const auto refuse = [&](const char* column, const std::string& value,
+                          const std::string& allowed) {
+    throw InputError({wanted.run.place.file, wanted.run.place.line, column}, value,
+                     "is not what probe steps can measure", allowed);
+  };
+  const StrategyTraits& traits = TraitsOf(plan.strategy);
+  if (!traits.ring && traits.exchanges) refuse("strategy", traits.name, "none, allreduce, ring");
+  if (DevicesOnFullestNode(plan.placement) > 1) {
+    refuse("placement", fmt::format("{}", fmt::join(plan.placement, "-")),
+           "one device on each node: a host has one worker");
+  }
+  if (plan.shard != Shard::kNone) {
+    refuse("shard", kShardNames[static_cast<int>(plan.shard)], "none");
+  }
+  if (plan.overlap != Overlap::kBuckets) {
+    refuse("overlap", kOverlapNames[static_cast<int>(plan.overlap)], "buckets");
+  }
+  if (plan.local_steps > 1) refuse("local_steps", std::to_string(plan.local_steps), "1");
+  if (plan.backup_workers > 0) refuse("backup_workers", std::to_string(plan.backup_workers), "0");
+}
+
+// Compute takes as long as a forecast says, and gradients leave in the buckets of the forecast.
+Prepared Prepare(const Arguments& args, const WantedRun& wanted) {
+  RequireMeasurable(wanted);
+  const Run& run = wanted.run;
+  const Target target = ReadTarget(args, run.workload);
+  if (target.library.CanonicalDevice(run.device, target.cluster) !=
+      target.library.CanonicalDevice(target.device, target.cluster)) {
+    throw InputError({run.place.file, run.place.line, "device"}, run.device,
+                     "is not the device whose compute is waited for", target.device);
+  }
+  const Predictor predictor = target.MakePredictor();
+  Prepared prepared;
+  prepared.wanted = &wanted;
+  const StepFacts facts = predictor.Facts(run.plan);
+  const StepTerms<double> terms = predictor.Terms(run.plan);
+  const StepTime<double> step = predictor.PredictStep(run.plan);
+  Training& training = prepared.training;
+  training.backward_s = terms.backward.si();
+  training.forward_s = std::max(0.0, terms.micro.si() - training.backward_s);
+  training.update_s = step.update.si();
+  training.micro_steps = run.plan.accumulation_steps;
+  if (TraitsOf(run.plan.strategy).exchanges) {
+    for (const Bucket& bucket : *facts.buckets) {
+      training.buckets.push_back({std::ceil(bucket.bytes.in(kBytes) / kBytesPerFloat),
+                                  bucket.ready * training.backward_s});
+    }
+  }
+  prepared.predicted_s = step.total().si();
+  return prepared;
+}
+
+// The hosts that the plan names, else the first; why there are none, else.
+std::optional<std::vector<int>> RanksOf(const Plan& plan, const std::vector<NetworkHost>& hosts,
+                                        std::string* why) {
+  std::vector<int> ranks;
+  for (const std::string& name : plan.hosts) {
+    const auto found = std::find_if(hosts.begin(), hosts.end(),
+                                    [&](const NetworkHost& host) { return host.name == name; });
+    if (found == hosts.end()) {
+      std::vector<std::string> names;
+      for (const NetworkHost& host : hosts) names.push_back(host.name);
+      *why = fmt::format("{} is none of the hosts: {}", name, fmt::join(names, ", "));
+      return std::nullopt;
+    }
+    ranks.push_back(static_cast<int>(found - hosts.begin()));
+  }
+  if (!ranks.empty()) return ranks;
+  if (plan.nodes() > static_cast<int>(hosts.size())) {
+    *why = fmt::format("it needs {} hosts of {}", plan.nodes(), hosts.size());
+    return std::nullopt;
+  }
+  ranks.resize(static_cast<std::size_t>(plan.nodes()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+Result Judge(const WantedRun& wanted, const TrainingTimes& times, int steps) {
+  Result result;
+  result.wanted = &wanted;
+  result.sentence = times.problem;
+  if (interrupted) {
+    result.outcome = Outcome::kInterrupted;
+    return result;
+  }
+  result.timed.step_s = times.Means(&TimedStep::step_s);
+  std::sort(result.timed.step_s.begin(), result.timed.step_s.end());
+  const std::size_t seen = times.steps();
+  if (seen < static_cast<std::size_t>(steps)) {
+    if (result.sentence.empty()) result.sentence = "there was no time for more";
+    result.sentence = fmt::format("{} steps of {}: {}", seen, steps, result.sentence);
+  }
+  if (seen < kLeastSteps || !times.problem.empty()) result.outcome = Outcome::kFailed;
+  return result;
+}
+
+std::string Sum(const std::vector<Detail>& details) {
+  const Style style = DetectStyle();
+  Table table = [] {
+    std::vector<TableColumn> columns = {{"run", "", Align::kLeft}};
+    for (const Part& part : kParts) columns.push_back({part.title, ""});
+    columns.push_back({"step", ""});
+    columns.push_back({"forecast", ""});
+    return Table(columns);
+  }();
+  for (const Detail& detail : details) {
+    std::vector<std::string> row = {DescribePlan(detail.prepared->wanted->run.plan)};
+    const auto mean = [&](double TimedStep::*part) {
+      return FormatDuration(Seconds(Mean(detail.times.Means(part))));
+    };
+    for (const Part& part : kParts) row.push_back(mean(part.of));
+    row.push_back(mean(&TimedStep::step_s));
+    row.push_back(FormatDuration(Seconds(detail.prepared->predicted_s)));
+    table.AddRow(row);
+  }
+  return Heading("Parts of the steps", style) + table.Render(style, 2);
+}
+
+Json PartsJson(const Detail& detail) {
+  Json parts;
+  for (const Part& part : kParts) parts[part.key] = Mean(detail.times.Means(part.of));
+  Json buckets = Json::array();
+  const Training& training = detail.prepared->training;
+  for (std::size_t k = 0; k < training.buckets.size(); ++k) {
+    buckets.push_back({{"bytes", training.buckets[k].floats * kBytesPerFloat},
+                       {"ready_s", training.buckets[k].ready_s},
+                       {"synchronising_s", detail.times.bucket_s[k]}});
+  }
+  return {{"hosts", detail.hosts},
+          {"parts", parts},
+          {"buckets", buckets},
+          {"predicted_step_time_s", detail.prepared->predicted_s}};
+}
+
+}  // namespace
+
+void AddStepsOptions(po::options_description* options) {
+  options->add_options()("workload-file",
+                         po::value<std::vector<std::string>>()->value_name("F")->composing(),
+                         "steps: workload file; may be repeated")(
+      "device", po::value<std::string>()->value_name("D"),
+      "steps: device whose compute is waited for, by default the cluster's");
+  AddProfileOptions(options);
+}
+
+int ProbeSteps(const Arguments& args, const std::vector<std::string>& words) {
+  const Place place = ReadOwnPlace(args);
+  network::MeetingOptions options = ReadMeeting(args, place);
+  const std::string program = steps::WorkerProgram(ModuleFolders());
+  StopInOrder();
+  if (place.rank > 0) {
+    // Rank 0 ends it, or says nothing for too long.
+    options.deadline = network::Deadline::In(
+        ReadSeconds(args, "time-limit", 7 * 86400, 0.1, 7 * 86400), &interrupted);
+    try {
+      const std::string problem = steps::RunAgent(AsAgent(options, place), program);
+      if (problem.empty()) return kDone;
+      Tell("the probe ended early: " + problem);
+    } catch (const NetworkError& e) {
+      Tell(interrupted ? "interrupted" : e.what());
+    }
+    return kAnswerIsNo;
+  }
+  if (words.empty()) {
+    throw InputError({"", 0, "FILE"}, "", "is required",
+                     "stepcast probe steps FILE, with FILE of stepcast plan --output");
+  }
+  const WantedRuns wanted = script::ReadWantedRuns(words.front());
+  const auto integer = [&](const char* option, int otherwise, int low) {
+    return args.Has(option) ? ParseInteger(args.Text(option), OptionPlace(option), low, kMostSteps)
+                            : otherwise;
+  };
+  const int timed_steps = integer("steps", 30, static_cast<int>(kLeastSteps));
+  const int warm_up = integer("warm-up", 3, 0);
+  const double run_limit = ReadSeconds(args, "run-limit", 300, 0.1, kLongestLimitS);
+  std::vector<Prepared> runs;
+  for (const WantedRun& run : wanted.runs) {
+    runs.push_back(Prepare(args, run));
+    runs.back().training.steps = timed_steps;
+    runs.back().training.warm_up = warm_up;
+    runs.back().training.limit_s = run_limit;
+  }
+  const std::string path = args.Has("output") ? args.Text("output") : "runs.csv";
+  RunsFile file(path, wanted);
+  const auto expected_s = [&](const Prepared& run) {
+    return file.Has(*run.wanted) ? 0
+                                 : std::min(run_limit, run.predicted_s * (warm_up + timed_steps));
+  };
+  double left_s = 0;
+  for (const Prepared& run : runs) left_s += expected_s(run);
+  const double limit = ReadSeconds(
+      args, "time-limit",
+      static_cast<double>(runs.size()) * (run_limit + steps::kStartS) + options.join_s, 0.1, 1e9);
+  options.deadline = network::Deadline::In(limit, &interrupted);
+
+  std::vector<Result> results;
+  std::vector<Detail> details;
+  std::string unwritten;
+  ProgressLine line;
+  const auto start = network::Clock::now();
+  const auto measure = [&](steps::Session* session) {
+    for (const Prepared& run : runs) {
+      if (file.Has(*run.wanted)) {
+        results.push_back({run.wanted, Outcome::kTakenOver, {}, ""});
+        continue;
+      }
+      if (!unwritten.empty() || options.deadline.over()) {
+        results.push_back({run.wanted, Outcome::kInterrupted, {}, "it was not begun"});
+        continue;
+      }
+      std::string why;
+      const auto ranks = RanksOf(run.wanted->run.plan, session->hosts(), &why);
+      if (!ranks) {
+        results.push_back({run.wanted, Outcome::kFailed, {}, why});
+        continue;
+      }
+      const auto show = [&](std::size_t seen) {
+        const double elapsed = std::chrono::duration<double>(network::Clock::now() - start).count();
+        const double done = static_cast<double>(seen) / timed_steps;
+        line.Show(
+            elapsed,
+            fmt::format(
+                "{} of {}, about {} left: {}: {} of {} steps", results.size() + 1, runs.size(),
+                FormatDuration(Seconds(std::ceil(std::max(0.0, left_s - done * expected_s(run))))),
+                DescribePlan(run.wanted->run.plan), seen, timed_steps));
+      };
+      show(0);
+      const std::time_t now = std::time(nullptr);
+      TrainingTimes times = session->Measure(run.training, *ranks, show);
+      left_s -= expected_s(run);
+      results.push_back(Judge(*run.wanted, times, timed_steps));
+      Result& result = results.back();
+      if (result.outcome != Outcome::kMeasured) continue;
+      Detail detail{&run, std::move(times), {}};
+      for (const int rank : *ranks) {
+        detail.hosts.push_back(session->hosts()[static_cast<std::size_t>(rank)].name);
+      }
+      result.timed.source = fmt::format(
+          "stepcast {} probe steps, {:%Y-%m-%dT%H:%M:%SZ}, {} steps behind {} of Gloo's ring on "
+          "{}; compute waited for: {:.6g} s forward, {:.6g} s backward",
+          STEPCAST_VERSION, fmt::gmtime(now), result.timed.step_s.size(), warm_up,
+          fmt::join(detail.hosts, "+"), run.training.forward_s, run.training.backward_s);
+      details.push_back(std::move(detail));
+      try {
+        file.Append(result);
+      } catch (const InputError& e) {
+        unwritten = e.what();
+      }
+    }
+  };
+  try {
+    options.master = network::Resolve(place.master, place.port).front();
+    Started started;
+    Tell(fmt::format("{} hosts, {} runs: about {}", place.of, runs.size(),
+                     FormatDuration(Seconds(std::ceil(left_s)))));
+    started.StartOthers(args, place, "steps", {"wait", "time-limit"}, options);
+    steps::LeadSession(
+        options, program, [&] { return started.Absent(); }, measure);
+  } catch (const NetworkError& e) {
+    line.End();
+    Tell(interrupted ? "interrupted" : e.what());
+    return kAnswerIsNo;
+  }
+  line.End();
+  if (args.Has("json")) {
+    Json json = ResultsJson(results, {}, path);
+    for (std::size_t i = 0, k = 0; i < results.size(); ++i) {
+      if (results[i].outcome == Outcome::kMeasured) json["runs"][i].update(PartsJson(details[k++]));
+    }
+    PrintJson(json);
+  } else {
+    if (!details.empty()) Print(Sum(details));
+    PrintResults(results, {}, path);
+  }
+  if (!unwritten.empty()) {
+    Tell(unwritten + "; what was measured is printed alone");
+    return kBadInput;
+  }
+  return CodeOf(results);
+}
+
+}  // namespace stepcast::cli

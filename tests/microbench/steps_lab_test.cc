@@ -1,0 +1,140 @@
+// A training between hosts whose links are known: see network_lab.h.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <memory>
+
+#include "microbench/steps/agent.h"
+#include "microbench/steps/coordinator.h"
+#include "tests/microbench/network_lab.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast::steps {
+namespace {
+
+using network::Deadline;
+using network::NetworkError;
+
+constexpr const char* kToken = "a token of tests";
+// A full frame of 1538 bytes on the wire carries 1448 of payload.
+constexpr double kPayload = 1448.0 / 1538.0;
+
+class StepsLabTest : public testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef STEPCAST_GLOO_PROGRAM
+    if (const std::string why = NetworkLab::Unavailable(); !why.empty()) GTEST_SKIP() << why;
+#else
+    GTEST_SKIP() << "built without Gloo";
+#endif
+  }
+
+  // What each host does: rank 0 writes the mean step [s] and what went wrong.
+  int Host(int host, int hosts, const Training& training) const {
+#ifdef STEPCAST_GLOO_PROGRAM
+    const std::string program = STEPCAST_GLOO_PROGRAM;
+#else
+    const std::string program;
+#endif
+    const network::Address master = network::Resolve(NetworkLab::AddressOf(0), 29411).front();
+    try {
+      if (host > 0) {
+        network::AgentOptions options;
+        options.rank = host;
+        options.of = hosts;
+        options.name = "h" + std::to_string(host);
+        options.master = master;
+        options.token = kToken;
+        options.join_s = 10;
+        options.deadline = Deadline::In(100);
+        return RunAgent(options, program).empty() ? 0 : 1;
+      }
+      network::MeetingOptions options;
+      options.hosts = hosts;
+      for (int i = 0; i < hosts; ++i) options.names.push_back("h" + std::to_string(i));
+      options.master = master;
+      options.token = kToken;
+      options.join_s = 10;
+      options.deadline = Deadline::In(100);
+      LeadSession(options, program, {}, [&](Session* session) {
+        std::vector<int> ranks;
+        for (int i = 0; i < hosts; ++i) ranks.push_back(i);
+        const TrainingTimes times = session->Measure(training, ranks, {});
+        double mean = 0;
+        for (const double step : times.Means(&TimedStep::step_s)) {
+          mean += step / static_cast<double>(times.steps());
+        }
+        std::ofstream(folder_.Path("answer")) << mean << "\n" << times.problem << "\n";
+      });
+      return 0;
+    } catch (const NetworkError& e) {
+      std::fprintf(stderr, "h%d: %s\n", host, e.what());
+      return 1;
+    }
+  }
+
+  std::pair<double, std::string> Answer() const {
+    std::ifstream in(folder_.Path("answer"));
+    double mean = 0;
+    std::string problem;
+    in >> mean >> std::ws;
+    std::getline(in, problem);
+    return {mean, problem};
+  }
+
+  TempFolder folder_;
+};
+
+Training OneBucket() {
+  Training training;
+  training.forward_s = 0.05;
+  training.backward_s = 0.1;
+  training.warm_up = 2;
+  training.steps = 6;
+  training.limit_s = 20;
+  training.buckets = {{2.5e6, 0.1}};  // 10 MB
+  return training;
+}
+
+// Each worker of a ring sends 2 (w-1) / w of the gradients.
+TEST_F(StepsLabTest, AStepIsItsComputeAndWhatTheRingSends) {
+  for (const int hosts : {2, 3}) {
+    LabConditions conditions;
+    conditions.hosts = hosts;
+    conditions.rate = 200e6 / 8;
+    const double expected = 0.15 + 2.0 * (hosts - 1) / hosts * 10e6 / (conditions.rate * kPayload);
+    double error = 1;
+    bool busy = false;
+    // Once more, at most twice, where the machine was too busy to be the network that was set.
+    for (int attempt = 0; attempt < 3 && std::abs(error) > 0.05; ++attempt) {
+      NetworkLab lab(conditions, [&](int host) { return Host(host, hosts, OneBucket()); });
+      for (const int code : lab.Wait()) EXPECT_EQ(code, 0);
+      const auto [mean, problem] = Answer();
+      EXPECT_EQ(problem, "");
+      error = mean / expected - 1;
+      if (std::abs(error) > 0.05 && lab.LateShare() > 0.1) busy = true;
+    }
+    if (busy && std::abs(error) > 0.05) GTEST_SKIP() << "the machine is too busy to be the network";
+    EXPECT_NEAR(error, 0, 0.05) << hosts << " hosts, " << expected << " s expected";
+  }
+}
+
+// Nobody waits for who is gone, and it is named.
+TEST_F(StepsLabTest, AHostThatIsKilledEndsItsTraining) {
+  LabConditions conditions;
+  conditions.hosts = 3;
+  Training training = OneBucket();
+  training.steps = 1000;
+  NetworkLab lab(conditions, [&](int host) { return Host(host, 3, training); });
+  std::this_thread::sleep_for(std::chrono::seconds(4));
+  const auto killed = std::chrono::steady_clock::now();
+  lab.Kill(2);
+  const std::vector<int>& codes = lab.Wait();
+  EXPECT_LT(std::chrono::steady_clock::now() - killed, std::chrono::seconds(60));
+  EXPECT_EQ(codes[0], 0);
+  EXPECT_NE(Answer().second, "");
+}
+
+}  // namespace
+}  // namespace stepcast::steps

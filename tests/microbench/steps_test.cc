@@ -1,0 +1,233 @@
+// Trainings between hosts that are threads of this process, each with a worker of its own on the
+// loopback; and the messages that they tell each other.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <thread>
+
+#include "microbench/network/socket.h"
+#include "microbench/steps/agent.h"
+#include "microbench/steps/coordinator.h"
+#include "microbench/steps/work.h"
+
+namespace stepcast::steps {
+namespace {
+
+using network::Address;
+using network::Deadline;
+using network::Message;
+using network::NetworkError;
+
+// ---- Messages.
+
+Work ReadAgain(const std::vector<Message>& messages, int hosts) {
+  std::size_t read = 1;
+  return ReadWork(messages.at(0), hosts, [&] {
+    if (read == messages.size()) throw NetworkError("no more");
+    return Message::Parse(messages[read++].Line());
+  });
+}
+
+RC_GTEST_PROP(StepsMessage, WorkIsReadAsItWasWritten, ()) {
+  Work work;
+  work.ranks = {3, 0, 2};
+  work.worker = *rc::gen::inRange(0, 3);
+  Training& training = work.training;
+  training.forward_s = *rc::gen::inRange(0, 1000) * 1e-3;
+  training.backward_s = *rc::gen::inRange(0, 1000) * 1e-3;
+  training.update_s = 1.0 / 3;
+  training.micro_steps = *rc::gen::inRange(1, 9);
+  training.warm_up = *rc::gen::inRange(0, 9);
+  training.steps = *rc::gen::inRange(1, 99);
+  training.limit_s = 60;
+  const int buckets = *rc::gen::inRange(0, 20);
+  for (int k = 0; k < buckets; ++k) {
+    training.buckets.push_back(
+        {1.0 + *rc::gen::inRange(0, 1'000'000), training.backward_s * k / buckets});
+  }
+  const Work again = ReadAgain(WorkMessages(work), 4);
+  RC_ASSERT(again.ranks == work.ranks);
+  RC_ASSERT(again.worker == work.worker);
+  RC_ASSERT(again.training.forward_s == training.forward_s);
+  RC_ASSERT(again.training.backward_s == training.backward_s);
+  RC_ASSERT(again.training.update_s == training.update_s);
+  RC_ASSERT(again.training.micro_steps == training.micro_steps);
+  RC_ASSERT(again.training.warm_up == training.warm_up);
+  RC_ASSERT(again.training.steps == training.steps);
+  RC_ASSERT(again.training.limit_s == training.limit_s);
+  RC_ASSERT(again.training.buckets.size() == training.buckets.size());
+  for (std::size_t k = 0; k < training.buckets.size(); ++k) {
+    RC_ASSERT(again.training.buckets[k].floats == training.buckets[k].floats);
+    RC_ASSERT(again.training.buckets[k].ready_s == training.buckets[k].ready_s);
+  }
+}
+
+TEST(StepsMessage, WorkThatCannotBeIsRefused) {
+  Work good;
+  good.ranks = {0, 1};
+  good.training.backward_s = 0.5;
+  good.training.buckets = {{10, 0.1}, {20, 0.5}};
+  EXPECT_NO_THROW(ReadAgain(WorkMessages(good), 2));
+  const auto refused = [&](auto change, int hosts = 2) {
+    Work work = good;
+    change(&work);
+    EXPECT_THROW(ReadAgain(WorkMessages(work), hosts), NetworkError);
+  };
+  refused([](Work* w) { w->ranks = {0, 0}; });
+  refused([](Work* w) { w->ranks = {0, 2}; });
+  refused([](Work* w) { w->worker = 2; });
+  refused([](Work*) {}, 1);
+  refused([](Work* w) { w->training.buckets[0].floats = 0.5; });
+  refused([](Work* w) { w->training.buckets[0].floats = 1.5; });
+  refused([](Work* w) { w->training.buckets[0].floats = 2 * kMostFloats; });
+  refused([](Work* w) {
+    w->training.buckets[0].floats = w->training.buckets[1].floats = 0.75 * kMostFloats;
+  });
+  refused([](Work* w) { w->training.buckets[1].ready_s = 0.6; });
+  refused([](Work* w) { w->training.forward_s = std::nan(""); });
+  refused([](Work* w) { w->training.micro_steps = 0; });
+  refused([](Work* w) { w->training.steps = 0; });
+  std::vector<Message> torn = WorkMessages(good);
+  torn.pop_back();
+  EXPECT_THROW(ReadAgain(torn, 2), NetworkError);
+}
+
+TEST(StepsMessage, AnswersAreWithinTheirRange) {
+  EXPECT_EQ(ReadListening(ListeningMessage({1, 0, 4000, 7}), 2).sequence, 7);
+  EXPECT_THROW(ReadListening(ListeningMessage({1, 2, 4000, 7}), 2), NetworkError);
+  EXPECT_THROW(ReadListening(ListeningMessage({1, 0, 0, 7}), 2), NetworkError);
+  EXPECT_EQ(ReadTimed(TimedMessage({6, 1, 2, 3, 4, 5})).synchronising_s, 5);
+  EXPECT_THROW(ReadTimed(TimedMessage({0, 1, 2, 3, 4, 5})), NetworkError);
+  EXPECT_THROW(ReadTimed(TimedMessage({6, -1, 2, 3, 4, 5})), NetworkError);
+  std::vector<double> seconds(2, 0);
+  TakeBucketTime(BucketTimeMessage(1, 0.25), &seconds);
+  EXPECT_EQ(seconds, (std::vector<double>{0, 0.25}));
+  EXPECT_THROW(TakeBucketTime(BucketTimeMessage(2, 0.25), &seconds), NetworkError);
+}
+
+// ---- Trainings.
+
+// Three buckets, of 4 MB in all.
+Training Short() {
+  Training training;
+  training.forward_s = 0.01;
+  training.backward_s = 0.02;
+  training.update_s = 0.005;
+  training.warm_up = 1;
+  training.steps = 8;
+  training.limit_s = 20;
+  training.buckets = {{1e5, 0.005}, {5e5, 0.01}, {4e5, 0.02}};
+  return training;
+}
+
+class StepsOnLoopback : public testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef STEPCAST_GLOO_PROGRAM
+    program_ = STEPCAST_GLOO_PROGRAM;
+#else
+    GTEST_SKIP() << "built without Gloo";
+#endif
+  }
+
+  // Leads hosts, of which each has its worker's program.
+  void Lead(std::vector<std::string> programs, const std::function<void(Session*)>& lead) {
+    network::MeetingOptions options;
+    options.hosts = static_cast<int>(programs.size());
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      options.names.push_back("h" + std::to_string(i));
+    }
+    options.token = "a token of tests";
+    options.master = network::Socket::Listen(network::LocalAddress("127.0.0.1")).local();
+    options.deadline = Deadline::In(60);
+    options.join_s = 20;
+    std::vector<std::thread> others;
+    for (int rank = 1; rank < options.hosts; ++rank) {
+      others.emplace_back([&, rank] {
+        network::AgentOptions agent;
+        agent.rank = rank;
+        agent.of = options.hosts;
+        agent.name = "other";
+        agent.master = options.master;
+        agent.token = options.token;
+        agent.join_s = 20;
+        agent.deadline = Deadline::In(60);
+        EXPECT_EQ(RunAgent(agent, programs[static_cast<std::size_t>(rank)]), "");
+      });
+    }
+    LeadSession(options, programs.front(), {}, lead);
+    for (std::thread& other : others) other.join();
+  }
+
+  std::string program_;
+};
+
+TEST_F(StepsOnLoopback, PartsOfAStepMakeUpTheWhole) {
+  Training training = Short();
+  training.micro_steps = 3;
+  Lead({program_, program_, program_}, [&](Session* session) {
+    const TrainingTimes times = session->Measure(training, {0, 2, 1}, {});
+    EXPECT_EQ(times.problem, "");
+    ASSERT_EQ(times.workers.size(), 3U);
+    for (const auto& worker : times.workers) {
+      ASSERT_EQ(worker.size(), 8U);
+      for (const TimedStep& step : worker) {
+        // A wait never ends early.
+        EXPECT_GE(step.forward_s, 3 * training.forward_s);
+        EXPECT_GE(step.backward_s, 3 * training.backward_s - 1e-9);
+        EXPECT_GE(step.update_s, training.update_s);
+        EXPECT_GT(step.synchronising_s, 0);
+        EXPECT_NEAR(step.forward_s + step.backward_s + step.exposed_s + step.update_s, step.step_s,
+                    1e-9);
+      }
+    }
+    ASSERT_EQ(times.bucket_s.size(), 3U);
+    for (const double seconds : times.bucket_s) EXPECT_GT(seconds, 0);
+  });
+}
+
+TEST_F(StepsOnLoopback, AWorkerAloneExchangesNothing) {
+  Lead({program_, program_}, [&](Session* session) {
+    std::size_t seen = 0;
+    const TrainingTimes times =
+        session->Measure(Short(), {1}, [&](std::size_t steps) { seen = steps; });
+    EXPECT_EQ(times.problem, "");
+    EXPECT_EQ(times.steps(), 8U);
+    EXPECT_EQ(seen, 8U);
+    for (const TimedStep& step : times.workers.at(0)) {
+      EXPECT_EQ(step.synchronising_s, 0);
+      EXPECT_EQ(step.exposed_s, 0);
+    }
+  });
+}
+
+// All workers end after the same step, whoever is out of time.
+TEST_F(StepsOnLoopback, TheTimeLimitEndsAllWithTheStepsThatThereAre) {
+  Training training = Short();
+  training.steps = 100'000;
+  training.limit_s = 3;
+  Lead({program_, program_}, [&](Session* session) {
+    const TrainingTimes times = session->Measure(training, {0, 1}, {});
+    EXPECT_EQ(times.problem, "");
+    EXPECT_GT(times.steps(), 0U);
+    EXPECT_LT(times.steps(), 100'000U);
+  });
+}
+
+// The others hear of it at once, and go on with those that are left.
+TEST_F(StepsOnLoopback, AWorkerThatFailsIsNamedAndOthersGoOn) {
+  Lead({program_, program_, "/bin/false"}, [&](Session* session) {
+    const auto start = network::Clock::now();
+    const TrainingTimes failed = session->Measure(Short(), {0, 1, 2}, {});
+    EXPECT_NE(failed.problem.find("h2: its worker"), std::string::npos) << failed.problem;
+    EXPECT_LT(network::Clock::now() - start, std::chrono::seconds(20));
+    const TrainingTimes times = session->Measure(Short(), {0, 1}, {});
+    EXPECT_EQ(times.problem, "");
+    EXPECT_EQ(times.steps(), 8U);
+  });
+}
+
+}  // namespace
+}  // namespace stepcast::steps
