@@ -59,8 +59,8 @@ struct StepFacts {
 LinkFacts LinkOf(const Cluster& cluster, const Plan& plan);
 LinkFacts ServerLinkOf(const Cluster& cluster, const Plan& plan);
 
-// The part of the plan's buckets that lives on the fullest server, as it is exchanged. `buckets` are
-// those of its gradients in float32.
+// The part of the plan's buckets that lives on the fullest server, as it is exchanged; `buckets`
+// are those of its gradients in float32.
 std::vector<Bucket> HeldBuckets(const TensorShards& shards, const Plan& plan, int servers,
                                 const std::vector<Bucket>& buckets);
 

@@ -48,7 +48,7 @@ struct Exchange {
   }
 };
 
-// Steps whose synchronisation is known, up to the point where all are joined by the same arithmetic.
+// Steps whose synchronisation is known, up to the point where the same arithmetic joins them all.
 // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): set as far as there are any
 struct Joints {
   static constexpr std::size_t kAtOnce = 64;

@@ -19,8 +19,8 @@
 #define STEPCAST_FLATTEN [[gnu::flatten]]
 #endif
 
-// Marks a function whose loops are compiled for wider registers too, which a processor that has them
-// takes. Without fused operations, so that answers are the same bits on all.
+// Marks a function whose loops are compiled for wider registers too, for processors that have them.
+// Without fused operations, so that answers are the same bits on all.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define STEPCAST_WIDE [[gnu::target_clones("avx2", "default")]]

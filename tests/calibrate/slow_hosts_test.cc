@@ -108,7 +108,7 @@ TEST(SlowHosts, TwoAreFoundOneAfterTheOther) {
   }
 }
 
-// Of a host's runs those count that it holds back, and among them those that its factor is nearer to.
+// Of a host's runs those count that it holds back, and among them those nearer to its factor.
 TEST(SlowHosts, CountsTheRunsThatShowIt) {
   Truth truth = TruthOf({"n1", "n2", "n3", "n4", "n5", "n6"});
   truth.host_slowdowns = {{"n2", 1.4}, {"n5", 2.0}};

@@ -112,8 +112,8 @@ TEST_P(WatchedChange, IsNotSeenWhereThereIsNone) {
   EXPECT_LE(alarms, kJobs * kRows / 10'000);
 }
 
-INSTANTIATE_TEST_SUITE_P(Start, WatchedChange, testing::Bool(), [](const auto& info) {
-  return std::string(info.param ? "Calibrated" : "FromPriors");
+INSTANTIATE_TEST_SUITE_P(Start, WatchedChange, testing::Bool(), [](const auto& start) {
+  return std::string(start.param ? "Calibrated" : "FromPriors");
 });
 
 }  // namespace

@@ -51,8 +51,8 @@ class Paths(unittest.TestCase):
         shown = set(re.findall(r"(\w+)/", picture))
         self.assertEqual(shown - folders, set())
         # Files that are read, what few need to know, and what the three dots stand for.
-        left_out = {"machines", "measurements", "parameters", "profiles", "numeric", "compiled",
-                    "json", "report", "__pycache__"}
+        left_out = {"machines", "measurements", "parameters", "profiles", "dashboards", "numeric",
+                    "compiled", "json", "report", "__pycache__"}
         self.assertEqual(folders - shown - left_out, set())
 
 
