@@ -157,8 +157,6 @@ class SyntheticProblem {
     problem_.cluster = std::move(cluster);
     for (const auto& [name, values] : truth_.workloads) {
       problem_.workloads[name] = *FindWorkload(name);
-      buckets_[name] = std::make_shared<const std::vector<Bucket>>(
-          MakeBuckets(problem_.workloads[name], kDefaultBucket));
     }
   }
 
@@ -172,8 +170,10 @@ class SyntheticProblem {
       const double slowdown = slow == truth_.host_slowdowns.end() ? 1 : slow->second;
       cluster.node_slowdown = i == 0 ? slowdown : std::max(slowdown, *cluster.node_slowdown);
     }
-    const StepFacts facts = MakeStepFacts(problem_.cluster, plan, problem_.workloads.at(workload),
-                                          buckets_.at(workload));
+    const Workload& network = problem_.workloads.at(workload);
+    const StepFacts facts = MakeStepFacts(problem_.cluster, plan, network,
+                                          std::make_shared<const std::vector<Bucket>>(MakeBuckets(
+                                              network, BucketCap(plan, network.gradient_bytes))));
     return EvaluateStep(facts, cluster, truth_.workloads.at(workload)).total();
   }
 
@@ -194,7 +194,6 @@ class SyntheticProblem {
  private:
   Truth truth_;
   CalibrationProblem problem_;
-  std::map<std::string, std::shared_ptr<const std::vector<Bucket>>> buckets_;
 };
 
 inline Plan AllreducePlan(Placement placement, int batch) {
