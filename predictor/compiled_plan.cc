@@ -104,7 +104,7 @@ std::size_t CompiledPlan::PredictMany(const QueryArrays& queries,
   const auto join = [&] {
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): JoinAll sets it
     std::array<double, internal::Joints::kAtOnce> step_times_s;
-    c.JoinAll(&joints, step_times_s.data());
+    c.JoinAll(joints, step_times_s.data());
     for (std::size_t k = 0; answers.step_time_s != nullptr && k < joints.size; ++k) {
       answers.step_time_s[places[k]] = step_times_s[k];
     }
@@ -121,7 +121,6 @@ std::size_t CompiledPlan::PredictMany(const QueryArrays& queries,
                                     stated(queries.rtt_s, i) || stated(queries.loss_rate, i));
     const auto query = [&] {
       PlanQuery q{key.workers, key.nodes, key.devices_per_node, key.servers, batch, steps, {}, {}};
-      if (!has_link) return q;
       if (stated(queries.bandwidth_bytes_per_s, i)) {
         q.link.bandwidth = BytesPerSecond(queries.bandwidth_bytes_per_s[i]);
       }

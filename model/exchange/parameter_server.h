@@ -264,8 +264,9 @@ struct FirstBucketDelays {
 };
 
 // `buckets` are those of the model; `held` are the parts of them on the fullest server
-// (LastServerBuckets). `pipelined`: a bucket is pulled as soon as it has been pushed; otherwise
-// nothing is pulled before all has been pushed. `late` is what the first bucket takes longer.
+// (TensorShards::LastBuckets). `pipelined`: a bucket is pulled as soon as it has been pushed;
+// otherwise nothing is pulled before all has been pushed. `late` is what the first bucket takes
+// longer.
 template <class T>
 ServerEnd<T> ScheduleServers(const ServerPhases<T>& phases, const std::vector<Bucket>& buckets,
                              const std::vector<Bucket>& held, const Duration<T>& backward,

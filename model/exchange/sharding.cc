@@ -124,9 +124,4 @@ LargestShard LargestShare(const Workload& workload, int servers, Sharding shardi
   return TensorShards(workload, sharding).Largest(servers);
 }
 
-std::vector<Bucket> LastServerBuckets(const Workload& workload, int servers, Sharding sharding,
-                                      DataSize<> cap) {
-  return TensorShards(workload, sharding).LastBuckets(servers, MakeBuckets(workload, cap));
-}
-
 }  // namespace stepcast

@@ -83,8 +83,6 @@ class TensorShards {
 
 // The same of one number of servers.
 LargestShard LargestShare(const Workload& workload, int servers, Sharding sharding);
-std::vector<Bucket> LastServerBuckets(const Workload& workload, int servers, Sharding sharding,
-                                      DataSize<> cap);
 
 }  // namespace stepcast
 

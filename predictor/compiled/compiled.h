@@ -99,8 +99,8 @@ struct CompiledState {
     to->overhead_s[i] = exchange.overhead_s;
     to->wait[i] = exchange.wait;
   }
-  // Their step times. Sets the square roots.
-  void JoinAll(Joints* of, double* step_times_s) const;
+  // Their step times.
+  void JoinAll(const Joints& of, double* step_times_s) const;
   // Those of one exchange; NaN for what IsBatch refuses.
   void StepTimes(const Exchange& exchange, const int* local_batches, const int* accumulation_steps,
                  std::size_t count, double* step_times_s) const;

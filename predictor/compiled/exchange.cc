@@ -82,7 +82,7 @@ double StepOf(const Joints& of, std::size_t i, double share, double contention) 
   in.end = Seconds(of.end_s[i]);
   in.contention = contention;
   in.overhead = Seconds(of.overhead_s[i]);
-  in.wait = of.wait[i] * of.root[i];
+  in.wait = of.wait[i] * std::sqrt(of.steps[i]);
   return Join(kOverlap, in).total().si();
 }
 
@@ -101,17 +101,17 @@ auto OfKind(Overlap overlap, const With& with) {
 
 }  // namespace
 
-STEPCAST_WIDE STEPCAST_FLATTEN void CompiledState::JoinAll(Joints* of, double* step_times_s) const {
+STEPCAST_WIDE STEPCAST_FLATTEN void CompiledState::JoinAll(const Joints& of,
+                                                           double* step_times_s) const {
   const double share = cluster.overlap_share();
   const double contention = cluster.overlap_contention();
   double step[Joints::kAtOnce];  // an array of its own, which no other overlaps
-  for (std::size_t i = 0; i < of->size; ++i) of->root[i] = std::sqrt(of->steps[i]);
   OfKind(facts.overlap, [&](const auto overlap) {
-    for (std::size_t i = 0; i < of->size; ++i) {
-      step[i] = StepOf<overlap()>(*of, i, share, contention);
+    for (std::size_t i = 0; i < of.size; ++i) {
+      step[i] = StepOf<overlap()>(of, i, share, contention);
     }
   });
-  std::copy_n(step, of->size, step_times_s);
+  std::copy_n(step, of.size, step_times_s);
 }
 
 void CompiledState::StepTimes(const Exchange& exchange, const int* local_batches,
@@ -144,7 +144,7 @@ void CompiledState::StepTimes(const Exchange& exchange, const int* local_batches
         joints.end_s[i] = std::max(joints.end_s[i], line.At(joints.micro_s[i] * share));
       }
     }
-    JoinAll(&joints, step_times_s + first);
+    JoinAll(joints, step_times_s + first);
   }
 }
 

@@ -59,7 +59,6 @@ struct Joints {
   // Set up to `size`.
   double micro_s[kAtOnce];  // one micro-step; none: not a number
   double steps[kAtOnce];    // micro-steps
-  double root[kAtOnce];     // and their square root
   double end_s[kAtOnce];    // of the exchange, from the start of the backward pass
   double all_s[kAtOnce];    // these of an Exchange
   double overhead_s[kAtOnce];

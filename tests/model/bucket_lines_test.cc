@@ -138,8 +138,8 @@ TEST(BucketLines, OfTheCatalogueEndWhereTheBucketsEnd) {
     const Workload workload = *FindWorkload(name);
     for (const DataSize<> cap : {Mebibytes(0.1), Mebibytes(1.0), Mebibytes(25.0)}) {
       for (const int servers : {1, 3, 64}) {
-        const std::vector<Bucket> buckets =
-            LastServerBuckets(workload, servers, Sharding::kTensor, cap);
+        const std::vector<Bucket> buckets = TensorShards(workload, Sharding::kTensor)
+                                                .LastBuckets(servers, MakeBuckets(workload, cap));
         const std::vector<BucketLine> lines = MakeBucketLines(buckets);
         for (const double backward : {0.0, 1e-3, 0.1, 10.0}) {
           for (const double per_call : {0.0, 1e-6, 1e-3}) {

@@ -433,7 +433,8 @@ double HorovodStep(const Stack& stack, const Workload& workload, double single, 
     // TensorFlow exchanges tensor by tensor.
     const DataSize<> tensor = Bytes(1.0);
     end = ScheduleServers(SynchronousServers(paths), MakeBuckets(workload, tensor),
-                          LastServerBuckets(workload, paths.servers, Sharding::kTensor, tensor),
+                          TensorShards(workload, Sharding::kTensor)
+                              .LastBuckets(paths.servers, MakeBuckets(workload, tensor)),
                           backward, pipelined)
               .pulled;
   } else {

@@ -128,7 +128,8 @@ TEST(Sharding, HeldBucketsAddUpToTheShare) {
     for (const int servers : {1, 4, 16}) {
       for (const DataSize<> cap : {Bytes(1.0), Mebibytes(1.0), Mebibytes(25.0)}) {
         for (const Sharding sharding : {Sharding::kTensor, Sharding::kEven}) {
-          const auto held = LastServerBuckets(workload, servers, sharding, cap);
+          const auto held =
+              TensorShards(workload, sharding).LastBuckets(servers, MakeBuckets(workload, cap));
           const double share = LargestShare(workload, servers, sharding).share;
           EXPECT_TRUE(Near(Total(held) / workload.gradient_bytes, share, 1e-9))
               << name << ' ' << servers;
@@ -145,7 +146,9 @@ TEST(Sharding, HeldBucketsAddUpToTheShare) {
 TEST(Sharding, HeldBucketsByHand) {
   // Reverse order: 4, 6, 5, 7, 3; one server holds 7, 4 and 3, the other 6 and 5. From each on, the
   // one with more has 14, 11, 10, 10, 3.
-  const auto held = LastServerBuckets(Tensors({3, 7, 5, 6, 4}), 2, Sharding::kTensor, Bytes(1.0));
+  const Workload network = Tensors({3, 7, 5, 6, 4});
+  const auto held =
+      TensorShards(network, Sharding::kTensor).LastBuckets(2, MakeBuckets(network, Bytes(1.0)));
   ASSERT_EQ(held.size(), 4u);
   EXPECT_EQ(held[0].bytes, Bytes(12.0));
   EXPECT_EQ(held[1].bytes, Bytes(4.0));
@@ -165,11 +168,13 @@ TEST(Sharding, WholeTensorsEndNoEarlierThanEqualShares) {
       for (const DataSize<> cap : {Mebibytes(1.0), Mebibytes(25.0), Mebibytes(200.0)}) {
         for (const double seconds : {0.01, 0.3, 10.0}) {
           const auto end = [&](Sharding sharding) {
-            return LastSynchronisationEnd(
-                       LastServerBuckets(workload, servers, sharding, cap), Seconds(1.0),
-                       [&](const Bucket& bucket) {
-                         return Seconds(seconds) * (bucket.bytes / workload.gradient_bytes);
-                       })
+            return LastSynchronisationEnd(TensorShards(workload, sharding)
+                                              .LastBuckets(servers, MakeBuckets(workload, cap)),
+                                          Seconds(1.0),
+                                          [&](const Bucket& bucket) {
+                                            return Seconds(seconds) *
+                                                   (bucket.bytes / workload.gradient_bytes);
+                                          })
                 .si();
           };
           const double even = end(Sharding::kEven);
