@@ -496,7 +496,7 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
   if (const auto since = drift.RowsSinceChange()) {
     const std::vector<Drifting> changed = LevelsChanged(*since);
     for (const Drifting level : changed) {
-      said.cause += (said.cause.empty() ? "" : " or ") + std::string(kDriftingNames[level]);
+      said.cause += (said.cause.empty() ? "" : " or ") + std::string(kDriftCauses[level]);
     }
     BeginAnew(changed, *since);
   }

@@ -64,9 +64,9 @@ inline constexpr int kFloorPosition = Belief::kWorkloadOffset + kFloorTime;
 // A scatter of all but nothing is none that a row can be held to.
 inline constexpr double kLeastScatter = 1e-3;
 
-// What can drift by itself: the parameters of a level, which change together, by their sign.
+// What can drift by itself: the parameters of a level, which change together, by their sign; in the
+// order of kDriftCauses.
 enum Drifting { kComputeDrift, kNetworkDrift, kNodeDrift, kDriftingCount };
-inline constexpr const char* kDriftingNames[] = {"compute", "network", "node"};
 
 // How strongly ln(step) follows each level.
 using DriftSlopes = std::array<double, kDriftingCount>;

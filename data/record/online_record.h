@@ -30,6 +30,9 @@ struct MeasuredPlan {
   Eigen::VectorXd slopes;           // h_p
 };
 
+// What can drift by itself, by the names that causes of a change have; " or " joins several.
+inline constexpr const char* kDriftCauses[] = {"compute", "network", "node"};
+
 // Symbols are those of calibrate/online/state.h.
 struct OnlineRecord {
   // The job, and the belief at its start, to which all that was learnt is relative.

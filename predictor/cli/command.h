@@ -56,6 +56,7 @@ int RunWorkloads(const std::vector<std::string>& arguments);
 int RunMachines(const std::vector<std::string>& arguments);
 int RunModels(const std::vector<std::string>& arguments);
 int RunPage(const std::vector<std::string>& arguments);
+int RunWatch(const std::vector<std::string>& arguments);
 int RunServe(const std::vector<std::string>& arguments);
 int RunMan(const std::vector<std::string>& arguments);
 int RunCompletion(const std::vector<std::string>& arguments);

@@ -8,7 +8,6 @@
 #include "data/plan/fields.h"
 #include "data/values/suggest.h"
 #include "predictor/cli/command.h"
-#include "predictor/cli/watch.h"
 
 namespace stepcast::cli {
 namespace {

@@ -1,6 +1,4 @@
 // stepcast watch: a running job beside its forecast, by its log.
-#include "predictor/cli/watch.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>

@@ -22,8 +22,7 @@ void Metrics::Answered(const std::string& endpoint, const std::string& code, dou
 std::string Metrics::Text(int snapshot, std::size_t compiled) const {
   std::string text;
   const auto single = [&](const char* name, const char* type, const char* help, auto value) {
-    AddMetricHeader(name, type, help, &text);
-    text += fmt::format("stepcast_{} {}\n", name, value);
+    AddMetric(name, type, help, value, &text);
   };
   {
     const std::lock_guard lock(mutex_);

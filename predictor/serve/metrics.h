@@ -2,6 +2,8 @@
 #ifndef STEPCAST_PREDICTOR_SERVE_METRICS_H_
 #define STEPCAST_PREDICTOR_SERVE_METRICS_H_
 
+#include <fmt/format.h>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -13,8 +15,14 @@
 
 namespace stepcast::serve {
 
-// The lines before the values of stepcast_NAME.
+// The lines before the values of stepcast_NAME, and these with its only value.
 void AddMetricHeader(const char* name, const char* type, const char* help, std::string* text);
+template <class Value>
+void AddMetric(const char* name, const char* type, const char* help, const Value& value,
+               std::string* text) {
+  AddMetricHeader(name, type, help, text);
+  *text += fmt::format("stepcast_{} {}\n", name, value);
+}
 
 // Safe to use from many threads.
 class Metrics {

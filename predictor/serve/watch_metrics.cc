@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "data/record/online_record.h"
 #include "predictor/serve/metrics.h"
 
 namespace stepcast::serve {
@@ -9,8 +10,7 @@ namespace stepcast::serve {
 std::string WatchMetrics::Text() const {
   std::string text;
   const auto single = [&](const char* name, const char* type, const char* help, auto value) {
-    AddMetricHeader(name, type, help, &text);
-    text += fmt::format("stepcast_{} {}\n", name, value);
+    AddMetric(name, type, help, value, &text);
   };
   if (numbers > 0) {
     single("watch_step_seconds", "gauge", "The last step, as measured.", measured_s);
@@ -30,12 +30,9 @@ std::string WatchMetrics::Text() const {
   single("watch_validation_lines_total", "counter", "Lines of validation.", validation);
   AddMetricHeader("watch_drifts_total", "counter", "Changes of the job, by their likely cause.",
                   &text);
-  for (const char* cause : {"compute", "network", "node"}) {
-    if (drifts.count(cause) == 0) {
-      text += fmt::format("stepcast_watch_drifts_total{{cause=\"{}\"}} 0\n", cause);
-    }
-  }
-  for (const auto& [cause, count] : drifts) {
+  std::map<std::string, std::int64_t> counts = drifts;
+  for (const char* cause : kDriftCauses) counts.try_emplace(cause, 0);
+  for (const auto& [cause, count] : counts) {
     text += fmt::format("stepcast_watch_drifts_total{{cause=\"{}\"}} {}\n", cause, count);
   }
   return text;
