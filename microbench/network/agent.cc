@@ -34,7 +34,7 @@ struct Flow {
 class Agent {
  public:
   Agent(const AgentOptions& options, Door* door)
-      : options_(options), member_(Join(options, door)), door_(member_.door) {}
+      : options_(options), member_(Join(options, door)) {}
 
   std::string Run() {
     double step_s = 0;  // the last one: others may measure it without this host
@@ -57,7 +57,7 @@ class Agent {
   // Connects, waits until all hosts have, measures, and tells. Why the probe ended instead, where
   // it did.
   std::optional<std::string> Do(const Step& step, const std::vector<Task>& tasks) {
-    door_->Forget(step.id);
+    member_.door->Forget(step.id);
     std::list<Flow> flows;
     std::latch connected(static_cast<std::ptrdiff_t>(tasks.size()) * step.flows);
     std::promise<Go> go;
@@ -127,8 +127,8 @@ class Agent {
   Socket SetUp(const Step& step, const Flow& flow) const {
     const Deadline deadline = options_.deadline.AtMost(kSetUpS);
     const int peer = flow.task->peer;
-    if (!flow.task->sends) return door_->TakeData(step.id, peer, flow.number, deadline);
-    const Address source = door_->address().WithPort(0);
+    if (!flow.task->sends) return member_.door->TakeData(step.id, peer, flow.number, deadline);
+    const Address source = member_.door->address().WithPort(0);
     LineSocket line(
         Socket::Connect(member_.peers[static_cast<std::size_t>(peer)], &source, deadline));
     Message hello = Membership::Hello(kData, options_.token);
@@ -170,17 +170,12 @@ class Agent {
 
   const AgentOptions& options_;
   Membership member_;
-  Door* door_;
 };
 
 }  // namespace
 
 std::string RunAgent(const AgentOptions& options, Door* door) {
-  try {
-    return Agent(options, door).Run();
-  } catch (const NetworkError& e) {
-    throw NetworkError(fmt::format("the coordinator at {}: {}", options.master.text(), e.what()));
-  }
+  return ByCoordinator(options, [&] { return Agent(options, door).Run(); });
 }
 
 }  // namespace stepcast::network

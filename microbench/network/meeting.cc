@@ -181,7 +181,6 @@ void Members::Say(int rank, const Message& message) {
   }
 }
 
-// The next message of a host; none where it is gone, or goes.
 std::optional<Message> Members::Hear(int rank, const Deadline& deadline) {
   if (!Takes(rank)) return std::nullopt;
   try {
@@ -224,7 +223,7 @@ void Members::Quietly(int rank, const Act& act) {
 
 void Members::End(const std::string& problem, double hear_s) {
   if (problem_.empty()) problem_ = problem;
-  Message end("end");
+  Message end(kEnd);
   end.Set("problem", problem_);
   // Also where an interrupt, or the limit, has ended all other waiting.
   for (int rank = 0; rank < options_.hosts; ++rank) {
@@ -244,6 +243,14 @@ void Members::End(const std::string& problem, double hear_s) {
 int Members::Left() const {
   return static_cast<int>(std::count_if(members_.begin(), members_.end(),
                                         [](const Member& m) { return m.problem.empty(); }));
+}
+
+std::string ByCoordinator(const AgentOptions& options, const std::function<std::string()>& act) {
+  try {
+    return act();
+  } catch (const NetworkError& e) {
+    throw NetworkError(fmt::format("the coordinator at {}: {}", options.master.text(), e.what()));
+  }
 }
 
 void Lead(const MeetingOptions& options,

@@ -54,6 +54,9 @@ struct Membership {
 // coordinator cannot be reached, refuses this host, or goes away.
 Membership Join(const AgentOptions& options, Door* door);
 
+// What `act` returns; its NetworkErrors name the coordinator.
+std::string ByCoordinator(const AgentOptions& options, const std::function<std::string()>& act);
+
 // ---- The host of rank 0.
 
 struct MeetingOptions {

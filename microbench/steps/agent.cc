@@ -188,11 +188,7 @@ std::string WorkerProgram(const std::vector<std::string>& folders) {
 
 std::string RunAgent(const network::AgentOptions& options, const std::string& program,
                      network::Door* door) {
-  try {
-    return Agent(options, program, door).Run();
-  } catch (const NetworkError& e) {
-    throw NetworkError(fmt::format("the coordinator at {}: {}", options.master.text(), e.what()));
-  }
+  return network::ByCoordinator(options, [&] { return Agent(options, program, door).Run(); });
 }
 
 }  // namespace stepcast::steps
