@@ -59,6 +59,7 @@ Minimisation::Minimisation(const ParameterLayout& layout, const std::vector<cons
     : layout_(layout), values_(std::move(start)), hold_(hold) {
   std::unordered_set<int> of_plans;  // hosts' blocks
   for (const PlanRows* plan : plans) {
+    if (!only) break;  // all matter
     of_plans.insert(plan->host_offsets.begin(), plan->host_offsets.end());
     of_plans.insert(plan->slowdown_offsets.begin(), plan->slowdown_offsets.end());
   }

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -87,21 +86,24 @@ class Models {
       : problem_(problem), excerpts_(outcome.cluster) {}
 
   const BelievedModel& Of(const Run& run) {
-    std::unique_ptr<BelievedModel>& model = models_[{run.workload, run.device}];
-    if (!model) {
-      if (kept_ > kMostKept) {
-        models_.clear();
-        kept_ = 0;
-        return Of(run);
-      }
-      const auto facts = problem_.devices.find(run.device);
-      model = std::make_unique<BelievedModel>(
-          excerpts_.Of(run.workload, run.device), problem_.workloads.at(run.workload),
-          facts == problem_.devices.end() ? std::nullopt : std::optional<Device>(facts->second),
-          run.device);
-      kept_ += model->belief().log_covariance().size();
+    const std::pair<std::string, std::string> key(run.workload, run.device);
+    const auto known = models_.find(key);
+    if (known != models_.end()) return known->second;
+    if (kept_ > kMostKept) {
+      models_.clear();
+      kept_ = 0;
     }
-    return *model;
+    const auto facts = problem_.devices.find(run.device);
+    const BelievedModel& model =
+        models_
+            .try_emplace(key, excerpts_.Of(run.workload, run.device),
+                         problem_.workloads.at(run.workload),
+                         facts == problem_.devices.end() ? std::nullopt
+                                                         : std::optional<Device>(facts->second),
+                         run.device)
+            .first->second;
+    kept_ += model.belief().log_covariance().size();
+    return model;
   }
 
  private:
@@ -109,7 +111,7 @@ class Models {
 
   const CalibrationProblem& problem_;
   Excerpts excerpts_;
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<BelievedModel>> models_;
+  std::map<std::pair<std::string, std::string>, BelievedModel> models_;
   Eigen::Index kept_ = 0;
 };
 

@@ -72,7 +72,7 @@ class Minimum {
   };
 
   // Levenberg and Marquardt's search; given up where it will not come below `to_beat`. Its steps
-  // shorten by a half each, so that all to come gain about as much as the last one did.
+  // shorten by about a half each, so that those to come hardly gain four times what the last did.
   Point From(Eigen::VectorXd y, double to_beat = std::numeric_limits<double>::infinity()) const {
     constexpr int kMostSteps = 60;
     constexpr double kSettled = 1e-7;  // relative change of the cost
