@@ -197,14 +197,20 @@ TEST(Suspects, FoundInASmallCampaign) {
   }
 }
 
-TEST(Suspects, SayWhatTheClusterFileSays) {
+// Of a campaign whose cluster file says 10 Gbit/s and that has a run of five nodes over a link of
+// another rate, which the run does not state.
+Suspects OfARunAt(DataRate<> rate, const std::string& workload, int batch, double log_noise = 0) {
   SyntheticProblem synthetic = Campaign(kNoise, 1);
   synthetic.problem().cluster.link.bandwidth = GigabitsPerSecond(10.0);
-  Plan slow = AllreducePlan({1, 1, 1, 1, 1}, 24);
-  slow.link.bandwidth = GigabitsPerSecond(1.0);
-  synthetic.Add("resnet50", slow);
+  Plan plan = AllreducePlan({1, 1, 1, 1, 1}, batch);
+  plan.link.bandwidth = rate;
+  synthetic.Add(workload, plan, log_noise);
   synthetic.problem().runs.back().plan.link = {};
-  const Suspects suspects = FindIn(synthetic.problem());
+  return FindIn(synthetic.problem());
+}
+
+TEST(Suspects, SayWhatTheClusterFileSays) {
+  const Suspects suspects = OfARunAt(GigabitsPerSecond(1.0), "resnet50", 24);
   ASSERT_EQ(suspects.size(), 1U) << Text(suspects);
   EXPECT_EQ(suspects[0].cause,
             "behaves like a link of 1 Gbit/s; the cluster file says 10 Gbit/s: look at the cable "
@@ -213,13 +219,7 @@ TEST(Suspects, SayWhatTheClusterFileSays) {
 
 // Half of what the file says may be what a link gives; a cable is looked at for less than a third.
 TEST(Suspects, OfALinkNotFarBelowTheFileSaysNothing) {
-  SyntheticProblem synthetic = Campaign(kNoise, 1);
-  synthetic.problem().cluster.link.bandwidth = GigabitsPerSecond(10.0);
-  Plan slow = AllreducePlan({1, 1, 1, 1, 1}, 1);
-  slow.link.bandwidth = GigabitsPerSecond(4.0);
-  synthetic.Add("bert_base", slow);
-  synthetic.problem().runs.back().plan.link = {};
-  const Suspects suspects = FindIn(synthetic.problem());
+  const Suspects suspects = OfARunAt(GigabitsPerSecond(4.0), "bert_base", 1);
   ASSERT_EQ(suspects.size(), 1U) << Text(suspects);
   EXPECT_TRUE(Says(suspects[0], "link of ")) << suspects[0].cause;
   EXPECT_FALSE(Says(suspects[0], "the cluster file says")) << suspects[0].cause;
@@ -227,13 +227,7 @@ TEST(Suspects, OfALinkNotFarBelowTheFileSaysNothing) {
 
 // A row that is faster than the model does not behave like a link beyond the port.
 TEST(Suspects, NameNoLinkBeyondThePort) {
-  SyntheticProblem synthetic = Campaign(kNoise, 1);
-  synthetic.problem().cluster.link.bandwidth = GigabitsPerSecond(10.0);
-  Plan fast = AllreducePlan({1, 1, 1, 1, 1}, 8);
-  fast.link.bandwidth = GigabitsPerSecond(100.0);
-  synthetic.Add("bert_base", fast, -0.7);
-  synthetic.problem().runs.back().plan.link = {};
-  const Suspects suspects = FindIn(synthetic.problem());
+  const Suspects suspects = OfARunAt(GigabitsPerSecond(100.0), "bert_base", 8, -0.7);
   ASSERT_EQ(suspects.size(), 1U) << Text(suspects);
   EXPECT_FALSE(Says(suspects[0], "link of")) << suspects[0].cause;
 }

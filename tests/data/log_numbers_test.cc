@@ -374,16 +374,27 @@ struct Line {
   double time_s = 0;
 };
 
-std::vector<Line> DrawLines(Drawn* drawn, int epochs, int steps, int every) {
+// A job's lines, of which a warm-up leaves at least the last to count.
+struct Job {
+  int steps = 0;  // of an epoch
   std::vector<Line> lines;
+  int warm_up = 0;
+};
+
+Job DrawJob(Drawn* drawn) {
+  Job job;
+  const int every = drawn->Whole(1, 7);
+  job.steps = every * drawn->Whole(2, 9);
+  const int epochs = drawn->Whole(1, 3);
   for (int epoch = 0; epoch < epochs; ++epoch) {
     int last = 0;
-    for (int at = every; at <= steps; at += every) {
-      lines.push_back({epoch, at, epoch * steps + last, at - last, drawn->Number(0.1, 9)});
+    for (int at = every; at <= job.steps; at += every) {
+      job.lines.push_back({epoch, at, epoch * job.steps + last, at - last, drawn->Number(0.1, 9)});
       last = at;
     }
   }
-  return lines;
+  job.warm_up = drawn->Whole(0, job.lines.back().from);
+  return job;
 }
 
 TEST(LogNumbers, OfSingleStepsBehindAWarmUp) {
@@ -391,10 +402,7 @@ TEST(LogNumbers, OfSingleStepsBehindAWarmUp) {
   for (int seed = 0; seed < kLogs; ++seed) {
     SCOPED_TRACE(seed);
     Drawn drawn(seed);
-    const int every = drawn.Whole(1, 7);
-    const int steps = every * drawn.Whole(2, 9);
-    const std::vector<Line> lines = DrawLines(&drawn, drawn.Whole(1, 3), steps, every);
-    const int warm_up = drawn.Whole(0, lines.back().from);
+    const auto [steps, lines, warm_up] = DrawJob(&drawn);
     std::string text;
     std::vector<double> counted;
     for (const Line& line : lines) {
@@ -421,10 +429,7 @@ TEST(LogNumbers, OfMeansOverTheStepsBetweenTwoLines) {
   for (int seed = 0; seed < kLogs; ++seed) {
     SCOPED_TRACE(seed);
     Drawn drawn(seed);
-    const int every = drawn.Whole(1, 7);
-    const int steps = every * drawn.Whole(2, 9);
-    const std::vector<Line> lines = DrawLines(&drawn, drawn.Whole(1, 3), steps, every);
-    const int warm_up = drawn.Whole(0, lines.back().from);
+    const auto [steps, lines, warm_up] = DrawJob(&drawn);
     std::string text;
     double sum = 0;
     int counted = 0;
