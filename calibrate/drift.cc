@@ -90,7 +90,7 @@ struct CheckedPlan {
 };
 
 // A change that is tried: of one parameter, or of several that move together.
-struct Candidate {
+struct ShiftCandidate {
   std::string scope;
   const ParameterSpec* spec = nullptr;
   double log_value = 0;                       // ln(SI value)
@@ -98,7 +98,7 @@ struct Candidate {
   // The most that it can have become: a link is no faster than its port.
   double log_high = 0;
 
-  Candidate(std::string of, const ParameterSpec& which, double at)
+  ShiftCandidate(std::string of, const ParameterSpec& which, double at)
       : scope(std::move(of)),
         spec(&which),
         log_value(at),
@@ -192,7 +192,7 @@ class DriftCheck {
   void AddAllLinks();
   void AddSlowHosts();
   double RoomToPort(int link) const;
-  bool Matters(const Candidate& candidate) const {
+  bool Matters(const ShiftCandidate& candidate) const {
     return std::any_of(plans_.begin(), plans_.end(),
                        [&](const CheckedPlan& plan) { return DependsOn(plan, candidate); });
   }
@@ -202,7 +202,7 @@ class DriftCheck {
   }
   PlanState Answer(const CheckedPlan& plan, const std::vector<double>& values) const;
   bool DependsOn(const CheckedPlan& plan, int variable) const;
-  bool DependsOn(const CheckedPlan& plan, const Candidate& candidate) const;
+  bool DependsOn(const CheckedPlan& plan, const ShiftCandidate& candidate) const;
   template <class F>
   void ForEachDerivative(const CheckedPlan& plan, const PlanState& state, F&& take) const;
 
@@ -210,30 +210,30 @@ class DriftCheck {
     const auto at = static_cast<std::size_t>(variable);
     return values_[at] - variables_[at].log_value;
   }
-  std::vector<double> Shifted(const Candidate& candidate, double shift) const {
+  std::vector<double> Shifted(const ShiftCandidate& candidate, double shift) const {
     std::vector<double> values = values_;
     for (const auto& [variable, by] : candidate.terms) {
       values[static_cast<std::size_t>(variable)] += by * shift;
     }
     return values;
   }
-  double Moved(const Candidate& candidate) const {
+  double Moved(const ShiftCandidate& candidate) const {
     return candidate.terms.size() == 1 ? Moved(candidate.terms.front().first) : 0;
   }
   void Linearise();
 
   Subset MakeSubset(std::vector<int> plans) const;
-  Subset SearchSubset(const Candidate& candidate) const;
-  Fit Solve(const Subset& subset, const States& states, const Candidate* candidate) const;
-  Fit SolveShifted(const Subset& subset, const Candidate& candidate, double shift,
+  Subset SearchSubset(const ShiftCandidate& candidate) const;
+  Fit Solve(const Subset& subset, const States& states, const ShiftCandidate* candidate) const;
+  Fit SolveShifted(const Subset& subset, const ShiftCandidate& candidate, double shift,
                    States* states) const;
   // From `start`, towards the least cost; `fit` is that at the returned shift.
-  double Refine(const Subset& subset, const Candidate& candidate, double start, int steps,
+  double Refine(const Subset& subset, const ShiftCandidate& candidate, double start, int steps,
                 Fit* fit) const;
-  double Search(const Subset& subset, const Candidate& candidate) const;
-  double Clamp(const Candidate& candidate, double shift) const;
-  ParameterDrift Describe(const Candidate& candidate, double shift, const Fit& fit) const;
-  double LargestEffect(const Candidate& candidate, double shift) const;
+  double Search(const Subset& subset, const ShiftCandidate& candidate) const;
+  double Clamp(const ShiftCandidate& candidate, double shift) const;
+  ParameterDrift Describe(const ShiftCandidate& candidate, double shift, const Fit& fit) const;
+  double LargestEffect(const ShiftCandidate& candidate, double shift) const;
   double TailProbability(double distance) const;
 
   const DriftProblem& problem_;
@@ -244,7 +244,7 @@ class DriftCheck {
   std::map<std::string, int> slowdown_variable_;  // by host, of all that the runs name
   Eigen::MatrixXd covariance_;
   std::vector<CheckedPlan> plans_;
-  std::vector<Candidate> candidates_;
+  std::vector<ShiftCandidate> candidates_;
   std::vector<int> shuffled_;
   States calibrated_;  // by plan
   double repeat_share_ = 1;
@@ -451,7 +451,7 @@ void DriftCheck::MakeCandidates() {
     const Variable& v = variables_[i];
     if (!v.estimate) continue;  // what was never calibrated cannot have changed since
     if (v.spec == &kComputeSlowdownSpec) continue;
-    Candidate candidate(v.scope, *v.spec, v.log_value);
+    ShiftCandidate candidate(v.scope, *v.spec, v.log_value);
     candidate.terms = {{static_cast<int>(i), 1.0}};
     if (v.spec == &kClusterParameterSpecs[kLinkBandwidth]) {
       candidate.log_high = v.log_value + RoomToPort(static_cast<int>(i));
@@ -466,7 +466,7 @@ void DriftCheck::MakeCandidates() {
     const std::string scope = kDeviceScopePrefix + device;
     const std::optional<int> estimate = calibration().Find(scope, kDeviceSpeedSpec.name);
     if (!estimate) continue;
-    Candidate candidate(
+    ShiftCandidate candidate(
         scope, kDeviceSpeedSpec,
         std::log(calibration().parameters[static_cast<std::size_t>(*estimate)].value));
     for (const int offset : of) {
@@ -492,7 +492,7 @@ void DriftCheck::AddAllLinks() {
     centre += variable.log_value / static_cast<double>(links.size());
     room = std::min(room, RoomToPort(link));
   }
-  Candidate candidate(kClusterScope, kClusterParameterSpecs[kLinkBandwidth], centre);
+  ShiftCandidate candidate(kClusterScope, kClusterParameterSpecs[kLinkBandwidth], centre);
   candidate.log_high = centre + room;
   for (const int link : links) candidate.terms.emplace_back(link, 1.0);
   if (!Matters(candidate)) return;
@@ -519,7 +519,7 @@ void DriftCheck::AddSlowHosts() {
     std::string scope = kHostsScopePrefix;
     for (const std::string& host : moved) scope += (host == *moved.begin() ? "" : "+") + host;
     const double at = variables_[static_cast<std::size_t>(*variables.begin())].log_value;
-    Candidate candidate(scope, kComputeSlowdownSpec, at);
+    ShiftCandidate candidate(scope, kComputeSlowdownSpec, at);
     for (const int variable : variables) candidate.terms.emplace_back(variable, 1.0);
     const bool known = std::any_of(candidates_.begin(), candidates_.end(), [&](const auto& other) {
       return other.scope == scope && other.spec == candidate.spec;
@@ -578,7 +578,7 @@ bool DriftCheck::DependsOn(const CheckedPlan& plan, int variable) const {
          MattersTo(plan.model.facts(), /*own_link=*/true, kLinkColumn);
 }
 
-bool DriftCheck::DependsOn(const CheckedPlan& plan, const Candidate& candidate) const {
+bool DriftCheck::DependsOn(const CheckedPlan& plan, const ShiftCandidate& candidate) const {
   return std::any_of(candidate.terms.begin(), candidate.terms.end(),
                      [&](const auto& term) { return DependsOn(plan, term.first); });
 }
@@ -632,7 +632,7 @@ Subset DriftCheck::MakeSubset(std::vector<int> plans) const {
 }
 
 // Most of the sample depends on the candidate; the rest tells what else there is.
-Subset DriftCheck::SearchSubset(const Candidate& candidate) const {
+Subset DriftCheck::SearchSubset(const ShiftCandidate& candidate) const {
   constexpr std::size_t kOthers = kSearchPlans / 4;
   std::vector<int> chosen;
   std::size_t own = 0;
@@ -648,7 +648,7 @@ Subset DriftCheck::SearchSubset(const Candidate& candidate) const {
 }
 
 Fit DriftCheck::Solve(const Subset& subset, const States& states,
-                      const Candidate* candidate) const {
+                      const ShiftCandidate* candidate) const {
   constexpr int kRounds = 30;
   constexpr double kSettled = 1e-5;
   struct Row {
@@ -785,7 +785,7 @@ Fit DriftCheck::Solve(const Subset& subset, const States& states,
   return fit;
 }
 
-Fit DriftCheck::SolveShifted(const Subset& subset, const Candidate& candidate, double shift,
+Fit DriftCheck::SolveShifted(const Subset& subset, const ShiftCandidate& candidate, double shift,
                              States* states) const {
   const std::vector<double> values = Shifted(candidate, shift);
   for (const int p : subset.plans) {
@@ -796,7 +796,7 @@ Fit DriftCheck::SolveShifted(const Subset& subset, const Candidate& candidate, d
 }
 
 // Keeps the values of all that moves within what is plausible at all.
-double DriftCheck::Clamp(const Candidate& candidate, double shift) const {
+double DriftCheck::Clamp(const ShiftCandidate& candidate, double shift) const {
   const ParameterSpec& spec = *candidate.spec;
   const double at = candidate.log_value + Moved(candidate);
   const double low = std::log(spec.low * spec.si_per_unit) - at;
@@ -845,8 +845,8 @@ void DriftCheck::Linearise() {
   }
 }
 
-double DriftCheck::Refine(const Subset& subset, const Candidate& candidate, double start, int steps,
-                          Fit* fit) const {
+double DriftCheck::Refine(const Subset& subset, const ShiftCandidate& candidate, double start,
+                          int steps, Fit* fit) const {
   constexpr int kHalvings = 5;
   constexpr double kLongest = 0.7;
   constexpr double kShort = 1e-4;
@@ -870,7 +870,7 @@ double DriftCheck::Refine(const Subset& subset, const Candidate& candidate, doub
   return shift;
 }
 
-double DriftCheck::Search(const Subset& subset, const Candidate& candidate) const {
+double DriftCheck::Search(const Subset& subset, const ShiftCandidate& candidate) const {
   // Shifts of so nearly one cost are not told apart, and the smallest is meant.
   constexpr double kEqual = 0.1;
   States states = calibrated_;
@@ -888,7 +888,7 @@ double DriftCheck::Search(const Subset& subset, const Candidate& candidate) cons
   return Refine(subset, candidate, best, kGaussNewtonSteps, &fit);
 }
 
-double DriftCheck::LargestEffect(const Candidate& candidate, double shift) const {
+double DriftCheck::LargestEffect(const ShiftCandidate& candidate, double shift) const {
   const std::vector<double> values = Shifted(candidate, shift);
   double largest = 0;
   for (std::size_t p = 0; p < plans_.size(); ++p) {
@@ -899,7 +899,7 @@ double DriftCheck::LargestEffect(const Candidate& candidate, double shift) const
   return largest;
 }
 
-ParameterDrift DriftCheck::Describe(const Candidate& candidate, double shift,
+ParameterDrift DriftCheck::Describe(const ShiftCandidate& candidate, double shift,
                                     const Fit& fit) const {
   ParameterDrift drift;
   drift.scope = candidate.scope;
@@ -1014,13 +1014,13 @@ DriftReport DriftCheck::Check() {
   if (runs_ < kFewestDriftRuns) return report;
 
   struct Found {
-    const Candidate* candidate = nullptr;
+    const ShiftCandidate* candidate = nullptr;
     double shift = 0;
     double gain = 0;  // in the search
   };
   const bool sampled = plans_.size() > kSearchPlans;
   std::vector<Found> found;
-  for (const Candidate& candidate : candidates_) {
+  for (const ShiftCandidate& candidate : candidates_) {
     if (sampled) {
       const Subset subset = SearchSubset(candidate);
       const double before = Solve(subset, calibrated_, nullptr).cost;

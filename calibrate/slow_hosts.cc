@@ -12,6 +12,7 @@
 #include "calibrate/scatter.h"
 #include "calibrate/solver.h"
 #include "calibrate/starting_point.h"
+#include "data/values/quantile.h"
 #include "model/statistics/normal.h"
 
 namespace stepcast {
@@ -65,12 +66,6 @@ struct Group {
   double log_factor = 0;
 };
 
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<long>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // Which groups are worth a fit of their own, the likeliest first: by the slope of the cost at a
 // factor of 1. A fit begins at the factor that the middle one of its rows asks for, because rows
 // that are far off hardly pull.
@@ -119,7 +114,7 @@ std::vector<Group> Candidates(const CalibrationProblem& problem, const Parameter
     }
     if (asked.size() < 2 || !(curvature > 0)) continue;
     group.score = slope * slope / curvature;
-    group.log_factor = Median(std::move(asked));
+    group.log_factor = MiddleOf(std::move(asked));
     groups.push_back(std::move(group));
   }
   std::stable_sort(groups.begin(), groups.end(),

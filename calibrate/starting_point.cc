@@ -8,14 +8,10 @@
 #include <optional>
 #include <utility>
 
+#include "data/values/quantile.h"
+
 namespace stepcast {
 namespace {
-
-double Median(std::vector<double> values) {
-  const auto nth = values.begin() + static_cast<long>(values.size() / 2);
-  std::nth_element(values.begin(), nth, values.end());
-  return *nth;
-}
 
 // Where the search begins: at the priors, but with each workload's curve through its own runs with
 // the fewest workers, so that the first linearisation is near the data.
@@ -41,7 +37,7 @@ std::vector<double> CurvesThroughFewestWorkers(const CalibrationProblem& problem
                            run->plan.local_batch);
       smallest = std::min(smallest, run->plan.local_batch);
     }
-    const double sample = 0.8 * Median(per_sample);
+    const double sample = 0.8 * MiddleOf(per_sample);
     const auto start = [&](int parameter, double si) {
       const auto at = static_cast<std::size_t>(offset + parameter);
       if (!layout.parameters()[at].fixed) values[at] = std::log(si);

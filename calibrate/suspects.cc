@@ -25,7 +25,7 @@ namespace {
 
 // When a row is suspect.
 constexpr double kScattersOff = 4;
-constexpr double kLeastFactor = 1.25;
+constexpr double kLeastRowFactor = 1.25;
 constexpr double kMostFactor = 3;
 // When runs of one plan contradict each other, and which share of them is right against the rest.
 constexpr double kContradiction = 2;
@@ -224,10 +224,10 @@ double ScatterAt(const Calibration& calibration, const Run& run, double sync_sha
 
 // |ln(measured / predicted)| up to which a row of that scatter is none.
 double LeastSuspicious(double scatter) {
-  return std::clamp(kScattersOff * scatter, std::log(kLeastFactor), std::log(kMostFactor));
+  return std::clamp(kScattersOff * scatter, std::log(kLeastRowFactor), std::log(kMostFactor));
 }
 
-struct Candidate {
+struct RowOff {
   std::size_t run = 0;
   double log_ratio = 0;
   double severity = 0;
@@ -252,7 +252,7 @@ class Diagnosis {
  public:
   // `accumulations`: those of all runs.
   Diagnosis(const CalibrationProblem& problem, const BelievedModel& model,
-            const std::set<int>& accumulations, const Candidate& candidate)
+            const std::set<int>& accumulations, const RowOff& candidate)
       : cluster_(problem.cluster),
         model_(model),
         accumulations_(accumulations),
@@ -580,27 +580,27 @@ class Diagnosis {
   const Cluster& cluster_;
   const BelievedModel& model_;
   const std::set<int>& accumulations_;
-  const Candidate& row_;
+  const RowOff& row_;
   const Run& run_;
   const Plan& plan_;
   double log_measured_;
   double met_;  // |ln| within which an explanation meets the row
 };
 
-std::vector<Candidate> FindCandidates(const CalibrationProblem& problem,
-                                      const CalibrationOutcome& outcome, Models* models) {
+std::vector<RowOff> FindRowsOff(const CalibrationProblem& problem,
+                                const CalibrationOutcome& outcome, Models* models) {
   std::vector<Experiment> experiments = GroupRuns(problem);
   const std::map<std::string, Scatter> cleared =
       ScatterWithoutContradictions(problem, outcome, models, &experiments);
-  std::vector<Candidate> candidates;
+  std::vector<RowOff> candidates;
   for (Experiment& experiment : experiments) {
     const std::set<std::size_t> contradictory(experiment.contradictory.begin(),
                                               experiment.contradictory.end());
     for (const std::size_t i : experiment.runs) {
       const double log_ratio = outcome.residuals[i].log_ratio;
       const bool contradicts = contradictory.count(i) > 0;
-      if (!contradicts && std::abs(log_ratio) <= std::log(kLeastFactor)) continue;
-      Candidate candidate;
+      if (!contradicts && std::abs(log_ratio) <= std::log(kLeastRowFactor)) continue;
+      RowOff candidate;
       candidate.run = i;
       candidate.log_ratio = log_ratio;
       candidate.severity = std::abs(log_ratio);
@@ -623,15 +623,15 @@ std::vector<Candidate> FindCandidates(const CalibrationProblem& problem,
   for (std::size_t i = 0; i < problem.runs.size(); ++i) {
     const Run& run = problem.runs[i];
     const double log_ratio = outcome.residuals[i].log_ratio;  // 0 where a bound is kept
-    if (!run.stopped || log_ratio <= std::log(kLeastFactor)) continue;
-    Candidate candidate;
+    if (!run.stopped || log_ratio <= std::log(kLeastRowFactor)) continue;
+    RowOff candidate;
     candidate.run = i;
     candidate.log_ratio = candidate.severity = log_ratio;
     candidate.sync_share = models->Of(run).Evaluate(run.plan).sync_share;
     candidate.scatter = ScatterAt(*outcome.cluster.calibration, run, candidate.sync_share);
     if (log_ratio > LeastSuspicious(candidate.scatter)) candidates.push_back(candidate);
   }
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+  std::sort(candidates.begin(), candidates.end(), [](const RowOff& a, const RowOff& b) {
     if (a.severity != b.severity) return a.severity > b.severity;
     if (std::abs(a.log_ratio) != std::abs(b.log_ratio)) {
       return std::abs(a.log_ratio) > std::abs(b.log_ratio);
@@ -647,13 +647,13 @@ std::vector<Suspect> FindSuspects(const CalibrationProblem& problem,
                                   const CalibrationOutcome& outcome) {
   if (!outcome.IsUsable() || !outcome.cluster.calibration) return {};
   Models models(problem, outcome);
-  const std::vector<Candidate> candidates = FindCandidates(problem, outcome, &models);
+  const std::vector<RowOff> candidates = FindRowsOff(problem, outcome, &models);
   std::set<int> accumulations;
   if (!candidates.empty()) {
     for (const Run& run : problem.runs) accumulations.insert(run.plan.accumulation_steps);
   }
   std::vector<Suspect> suspects;
-  for (const Candidate& candidate : candidates) {
+  for (const RowOff& candidate : candidates) {
     Suspect suspect{candidate.run, std::exp(candidate.log_ratio), ""};
     if (problem.runs[candidate.run].stopped) {
       suspect.cause = "it hung, or took longer by " + TimesText(candidate.log_ratio) +

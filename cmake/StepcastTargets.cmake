@@ -24,37 +24,12 @@ if(STEPCAST_COVERAGE)
   target_link_options(stepcast_build_flags INTERFACE --coverage)
 endif()
 
-# Whether headers are read fewer times than there are sources. A Debug build reads them with every
-# source, so that one which forgets an include fails there; so does a build with ccache, which keeps what
-# one source becomes.
-set(stepcast_reads_once OFF)
-if(STEPCAST_PRECOMPILE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND
-    NOT CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
-  set(stepcast_reads_once ON)
+# With CMAKE_UNITY_BUILD the sources of a target are compiled eight at a time, so that headers are read
+# once for them: a first build takes less than half as long, a change of one source longer. What is
+# private to a source then is told apart by name; that it lies in an included source is no fault.
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(stepcast_build_flags INTERFACE "$<${cxx_only}:-Wno-subobject-linkage>")
 endif()
-
-# stepcast_precompile(TARGET header ... | AS another target): headers of others, which take most of a
-# source's time to compile, are read once for the target.
-function(stepcast_precompile target)
-  if(NOT stepcast_reads_once)
-    return()
-  endif()
-  # g++ takes what comes out of a precompiled header for our own code, and judges libraries by warnings
-  # that guess at what optimised code does (as in GCC bug 105651): these. Builds without precompiled
-  # headers, Debug and ccache, still heed them.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE
-      -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-stringop-truncation
-      -Wno-maybe-uninitialized -Wno-free-nonheap-object -Wno-dangling-pointer -Wno-use-after-free
-      -Wno-nonnull -Wno-alloc-size-larger-than)
-  endif()
-  if(ARGV1 STREQUAL "AS")
-    target_precompile_headers(${target} REUSE_FROM ${ARGV2})
-    return()
-  endif()
-  list(TRANSFORM ARGN REPLACE "(.+)" "<\\1>")
-  target_precompile_headers(${target} PRIVATE ${ARGN})
-endfunction()
 
 # stepcast_library(ROOM source ...) makes the library stepcast::ROOM. Headers are included by their
 # place in the source tree ("data/record/run.h"); users outside write <stepcast/data/record/run.h>.

@@ -22,8 +22,8 @@ namespace {
 using nlohmann::json;
 using Ordered = nlohmann::ordered_json;  // what is written
 
-constexpr int kFormat = 1;
-constexpr const char* kFormatKey = "stepcast_profile";
+constexpr int kComputeFormat = 1;
+constexpr const char* kComputeFormatKey = "stepcast_profile";
 // A line, its device, and the facts of that; what nests without end is no profile.
 constexpr int kDeepest = 3;
 
@@ -117,11 +117,11 @@ class Line {
 };
 
 ComputeProfile ParseHeader(Line line) {
-  if (!line.Has(kFormatKey)) {
-    throw InputError(line.PlaceOf(kFormatKey), "", "is a required key that is missing",
+  if (!line.Has(kComputeFormatKey)) {
+    throw InputError(line.PlaceOf(kComputeFormatKey), "", "is a required key that is missing",
                      "the first line of a profile that stepcast microbench wrote");
   }
-  line.Integer(kFormatKey, kFormat, kFormat);
+  line.Integer(kComputeFormatKey, kComputeFormat, kComputeFormat);
   ComputeProfile profile;
   profile.backend = line.Text("backend");
   const json& device = line.Take("device");
@@ -226,7 +226,7 @@ ReadProfile ParseComputeProfile(const std::string& text, const std::string& path
 }
 
 std::string FormatProfileHeader(const ComputeProfile& profile) {
-  const Ordered header = {{kFormatKey, kFormat},
+  const Ordered header = {{kComputeFormatKey, kComputeFormat},
                           {"backend", profile.backend},
                           {"device",
                            {{"name", profile.device.name},

@@ -80,13 +80,6 @@ LinkFacts TakeLink(YamlSection* parent, const std::string& key,
   return link;
 }
 
-std::map<std::string, std::string> TakeTexts(YamlSection* parent, const std::string& key) {
-  if (std::optional<YamlSection> section = parent->OptionalSection(key)) {
-    return section->NamedTexts();
-  }
-  return {};
-}
-
 ParameterEstimate TakeEstimate(YamlSection* section) {
   constexpr double kMost = 1e30;
   constexpr int kMostRuns = 1'000'000'000;
@@ -487,7 +480,7 @@ Cluster ParseCluster(const std::string& text, const std::string& path) {
     }
     power->Finish();
   }
-  cluster.sources = TakeTexts(&file, "sources");
+  cluster.sources = file.NamedTexts("sources");
   if (std::optional<YamlSection> section = file.OptionalSection("calibration")) {
     cluster.calibration = TakeCalibration(&*section);
   }

@@ -16,16 +16,9 @@ namespace {
 
 using Ordered = nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
-constexpr const char* kFormatKey = "stepcast_network";
+constexpr int kNetworkFormat = 1;
+constexpr const char* kNetworkFormatKey = "stepcast_network";
 constexpr int kMostPlanned = 10'000'000;
-
-std::map<std::string, std::string> TakeTexts(YamlSection* parent, const std::string& key) {
-  if (std::optional<YamlSection> section = parent->OptionalSection(key)) {
-    return section->NamedTexts();
-  }
-  return {};
-}
 
 std::optional<double> OptionalNumber(YamlSection* section, const std::string& key, double most) {
   if (!section->Has(key)) return std::nullopt;
@@ -108,19 +101,19 @@ NetworkProfile ReadNetworkProfile(const std::string& path) {
 
 NetworkProfile ParseNetworkProfile(const std::string& text, const std::string& path) {
   YamlSection file = YamlSection::Parse(text, path);
-  file.Integer(kFormatKey, kFormat, kFormat);
+  file.Integer(kNetworkFormatKey, kNetworkFormat, kNetworkFormat);
   NetworkProfile profile;
   profile.version = file.Text("version");
   profile.started = file.Text("started");
   profile.problem = file.OptionalText("problem").value_or("");
   profile.planned = file.Integer("planned", 0, kMostPlanned);
-  profile.settings = TakeTexts(&file, "settings");
+  profile.settings = file.NamedTexts("settings");
   std::map<std::string, int> numbers;
   for (YamlSection& section : file.Sections("hosts")) {
     NetworkHost host;
     host.name = section.Name("name");
     host.address = section.Text("address");
-    host.facts = TakeTexts(&section, "facts");
+    host.facts = section.NamedTexts("facts");
     if (!numbers.emplace(host.name, static_cast<int>(profile.hosts.size())).second) {
       throw InputError(section.PlaceOf("name"), host.name, "is the name of two hosts",
                        "each host once");
@@ -182,7 +175,7 @@ std::string FormatNetworkProfile(const NetworkProfile& profile) {
     }
     return lines + "\n ]";
   };
-  key(kFormatKey, std::to_string(kFormat));
+  key(kNetworkFormatKey, std::to_string(kNetworkFormat));
   key("version", text(profile.version));
   key("started", text(profile.started));
   if (!profile.problem.empty()) key("problem", text(profile.problem));

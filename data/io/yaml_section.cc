@@ -328,6 +328,11 @@ std::map<std::string, std::string> YamlSection::NamedTexts() {
   return texts;
 }
 
+std::map<std::string, std::string> YamlSection::NamedTexts(const std::string& key) {
+  if (std::optional<YamlSection> section = OptionalSection(key)) return section->NamedTexts();
+  return {};
+}
+
 void YamlSection::Finish() const {
   for (const Entry& entry : entries_) {
     if (entry.asked) continue;

@@ -63,6 +63,7 @@ class [[gnu::visibility("hidden")]] YamlSection {
   std::vector<std::pair<std::string, YamlSection>> NamedSections();
   std::vector<std::string> Texts(const std::string& key);
   std::map<std::string, std::string> NamedTexts();
+  std::map<std::string, std::string> NamedTexts(const std::string& key);
   // Whether the value under `key` is itself a mapping.
   bool IsSection(const std::string& key) const;
 

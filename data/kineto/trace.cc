@@ -33,11 +33,11 @@ constexpr char kEndOfText = '\x1f';  // between texts of a key; JSON text has no
 // ---- The bytes of a file, one after the other, with the line they stand in.
 
 // A stream as the parser takes them; its end reads as a nought.
-class Bytes {
+class FileBytes {
  public:
   using Ch = char;
 
-  explicit Bytes(const std::string& path) : path_(path) {
+  explicit FileBytes(const std::string& path) : path_(path) {
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) {
       throw InputError({path, 0, ""}, "", "is a folder, not a file");
@@ -168,7 +168,7 @@ std::optional<KinetoCategory> CategoryOf(std::string_view text) {
 // "[[8,3],[],[[2],[3]]]": dims, or lists of dims.
 class DimsReader {
  public:
-  DimsReader(std::string_view text, const Bytes& bytes) : text_(text), bytes_(bytes) {}
+  DimsReader(std::string_view text, const FileBytes& bytes) : text_(text), bytes_(bytes) {}
 
   void Read(KinetoInputs* inputs) {
     Enter();
@@ -214,7 +214,7 @@ class DimsReader {
   }
 
   std::string_view text_;
-  const Bytes& bytes_;
+  const FileBytes& bytes_;
   std::size_t at_ = 0;
 };
 
@@ -313,7 +313,7 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
  public:
   using Size = rapidjson::SizeType;
 
-  Listener(const Bytes& bytes, KinetoTrace* trace) : bytes_(bytes), trace_(*trace) {}
+  Listener(const FileBytes& bytes, KinetoTrace* trace) : bytes_(bytes), trace_(*trace) {}
 
   bool found_events() const { return found_events_; }
 
@@ -652,7 +652,7 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
     return number;
   }
 
-  const Bytes& bytes_;
+  const FileBytes& bytes_;
   KinetoTrace& trace_;
   Numbering names_;
   Numbering threads_;
@@ -674,7 +674,7 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
 
 KinetoTrace ReadKinetoTrace(const std::string& path) {
   KinetoTrace trace;
-  Bytes bytes(path);
+  FileBytes bytes(path);
   Listener listener(bytes, &trace);
   // A number is looked at where it matters, as its text.
   constexpr unsigned kHow =

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kBytesPerGb = 1e9;
 constexpr double kBytesPerMb = 1e6;
-constexpr double kMicrosecond = 1e-6;
+constexpr double kSecondsPerUs = 1e-6;
 
 using Words = std::vector<std::string_view>;
 
@@ -142,7 +142,7 @@ class NcclTests {
         if (!number || *number < 0) return false;
         row.bytes = *number;
       } else if (column == "time" && number && *number > 0) {
-        (Before(i, "time") ? row.in_place_s : row.out_of_place_s) = *number * kMicrosecond;
+        (Before(i, "time") ? row.in_place_s : row.out_of_place_s) = *number * kSecondsPerUs;
       } else if (column == "algbw" && number && !Before(i, column)) {
         row.bytes_per_s = *number * kBytesPerGb;
       } else if (column == "busbw" && number && !Before(i, column)) {
@@ -293,7 +293,7 @@ class OsuBenchmarks {
     if (rate_) {
       row.bytes_per_s = value * kBytesPerMb;
     } else {
-      row.out_of_place_s = value * kMicrosecond;
+      row.out_of_place_s = value * kSecondsPerUs;
     }
     log_.tables.back().rows.push_back(row);
     return true;
@@ -308,7 +308,7 @@ class OsuBenchmarks {
 };
 
 template <class Reader>
-CollectiveLog Read(const std::string& path) {
+CollectiveLog ReadTable(const std::string& path) {
   Reader reader(path);
   ForEachLogLine(path, [&](const LogLine& line) { reader.Take(line); });
   return reader.Finish();
@@ -316,7 +316,7 @@ CollectiveLog Read(const std::string& path) {
 
 }  // namespace
 
-CollectiveLog ReadNcclTests(const std::string& path) { return Read<NcclTests>(path); }
-CollectiveLog ReadOsuBenchmarks(const std::string& path) { return Read<OsuBenchmarks>(path); }
+CollectiveLog ReadNcclTests(const std::string& path) { return ReadTable<NcclTests>(path); }
+CollectiveLog ReadOsuBenchmarks(const std::string& path) { return ReadTable<OsuBenchmarks>(path); }
 
 }  // namespace stepcast

@@ -517,7 +517,7 @@ class Ss {
 };
 
 template <class Reader>
-LinkLog Read(const std::string& path) {
+LinkLog ReadLink(const std::string& path) {
   Reader reader(path);
   ForEachLogLine(path, [&](const LogLine& line) { reader.Take(line); });
   return reader.Finish();
@@ -526,8 +526,8 @@ LinkLog Read(const std::string& path) {
 }  // namespace
 
 LinkLog ReadIperf3(const std::string& path) { return Iperf3(path).Log(); }
-LinkLog ReadPing(const std::string& path) { return Read<Ping>(path); }
-LinkLog ReadEthtool(const std::string& path) { return Read<Ethtool>(path); }
-LinkLog ReadSs(const std::string& path) { return Read<Ss>(path); }
+LinkLog ReadPing(const std::string& path) { return ReadLink<Ping>(path); }
+LinkLog ReadEthtool(const std::string& path) { return ReadLink<Ethtool>(path); }
+LinkLog ReadSs(const std::string& path) { return ReadLink<Ss>(path); }
 
 }  // namespace stepcast

@@ -15,7 +15,6 @@
 namespace stepcast::pcap {
 namespace {
 
-constexpr std::int64_t kNsPerS = 1'000'000'000;
 constexpr std::int64_t kLatestS = 9'000'000'000;  // in the year 2255, and fits as nanoseconds
 
 struct Close {

@@ -11,10 +11,9 @@
 namespace stepcast::pcap {
 namespace {
 
-constexpr double kNsPerS = 1e9;
 constexpr std::int64_t kSlotNs = 1'000'000;
 
-double Seconds(std::int64_t ns) { return static_cast<double>(ns) / kNsPerS; }
+double Seconds(std::int64_t ns) { return static_cast<double>(ns) / static_cast<double>(kNsPerS); }
 
 }  // namespace
 
@@ -39,7 +38,7 @@ std::size_t FlowTable::Hash::operator()(const Key& key) const {
 FlowTable::FlowTable(const std::vector<HostSteps>& steps, std::map<IpAddress, std::string> host_of,
                      std::optional<double> compute_s)
     : steps_(&steps), host_of_(std::move(host_of)) {
-  if (compute_s) compute_ns_ = static_cast<std::int64_t>(*compute_s * kNsPerS);
+  if (compute_s) compute_ns_ = static_cast<std::int64_t>(*compute_s * static_cast<double>(kNsPerS));
 }
 
 void FlowTable::Begin(std::size_t place, const std::string& host) {

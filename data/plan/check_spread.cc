@@ -20,7 +20,7 @@ struct SpreadPart {
   double most;  // x step_time
 };
 
-std::string Number(double value) { return fmt::format("{}", value); }
+std::string NumberText(double value) { return fmt::format("{}", value); }
 
 }  // namespace
 
@@ -28,8 +28,8 @@ void CheckSpread(const Run& run) {
   const StepSpread& spread = run.spread;
   const auto fail = [&](const char* column, Duration<> time, const std::string& problem,
                         const std::string& allowed) {
-    throw InputError({run.place.file, run.place.line, column}, Number(time.in(kSeconds)), problem,
-                     allowed);
+    throw InputError({run.place.file, run.place.line, column}, NumberText(time.in(kSeconds)),
+                     problem, allowed);
   };
   const SpreadPart exposed{"exposed_sync_s", run.exposed_sync, 0};
   const SpreadPart sd{"step_time_sd_s", spread.sd, 100};
@@ -51,7 +51,7 @@ void CheckSpread(const Run& run) {
            fmt::format("is more than {:g} times the mean step, which it cannot be: another unit?",
                        part.most),
            fmt::format("at most {:g} x step_time_s, {}", part.most,
-                       Number(part.most * run.step_time.in(kSeconds))));
+                       NumberText(part.most * run.step_time.in(kSeconds))));
     }
   }
   for (const SpreadPart& part : {p95, p99}) {
@@ -61,7 +61,7 @@ void CheckSpread(const Run& run) {
   const auto ordered = [&](const SpreadPart& high, const SpreadPart& low) {
     if (!high.time || !low.time || *high.time >= *low.time) return;
     fail(high.column, *high.time, fmt::format("is shorter than {}", low.column),
-         fmt::format("at least {}", Number(low.time->in(kSeconds))));
+         fmt::format("at least {}", NumberText(low.time->in(kSeconds))));
   };
   ordered(p95, p50);
   ordered(p99, p50);

@@ -18,6 +18,13 @@ inline double Quantile(const std::vector<double>& sorted, double share) {
   return sorted[below] + (place - std::floor(place)) * (sorted[above] - sorted[below]);
 }
 
+// The value in the middle, the upper one of two; there is one at least.
+inline double MiddleOf(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 }  // namespace stepcast
 
 #endif  // STEPCAST_DATA_VALUES_QUANTILE_H_

@@ -89,7 +89,7 @@ constexpr float kRate = 0.001F;
 constexpr float kMomentum = 0.9F;
 constexpr float kBeta1 = 0.9F;
 constexpr float kBeta2 = 0.999F;
-constexpr float kEpsilon = 1e-8F;
+constexpr float kAdamEpsilon = 1e-8F;
 
 // xorshift64*, Vigna, An experimental exploration of Marsaglia's xorshift generators.
 std::uint64_t Next(std::uint64_t* state) {
@@ -141,7 +141,7 @@ void AdamUpdate(float* p, const float* g, float* m, float* v, float* root, float
   Everywhere<Arithmetic::kAddSquare>(v, g, v, 1 - kBeta2, n);
   Everywhere<Arithmetic::kRoot>(root, v, root, 1, n);
   Everywhere<Arithmetic::kDivide>(quotient, root, quotient, 0.5F, n);
-  Everywhere<Arithmetic::kAddConstant>(quotient, quotient, quotient, kEpsilon, n);
+  Everywhere<Arithmetic::kAddConstant>(quotient, quotient, quotient, kAdamEpsilon, n);
   Everywhere<Arithmetic::kStep>(p, m, quotient, -kRate, n);
 }
 

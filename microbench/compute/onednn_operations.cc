@@ -25,7 +25,7 @@ constexpr TensorRole kMade = TensorRole::kMade;
 constexpr TensorRole kTemporary = TensorRole::kTemporary;
 
 // Added to the variance, as torch.nn.BatchNorm2d and LayerNorm do; no time depends on it.
-constexpr float kEpsilon = 1e-5F;
+constexpr float kVarianceEpsilon = 1e-5F;
 
 bool HasIsa(dnnl::cpu_isa wanted) {
   const auto bits = static_cast<unsigned>(wanted);
@@ -312,19 +312,20 @@ void Describer::operator()(const NormalizationOp& op) {
     using Forward = dnnl::batch_normalization_forward;
     using Backward = dnnl::batch_normalization_backward;
     const Desc data = Image(op.channels, op.input.height, op.input.width);
-    const Forward::primitive_desc forward({prop_kind::forward_training, data, kEpsilon, flags},
-                                          attr_, plan_->engine());
-    const Backward::primitive_desc backward({prop_kind::backward, data, data, kEpsilon, flags},
-                                            attr_, plan_->engine(), forward);
+    const Forward::primitive_desc forward(
+        {prop_kind::forward_training, data, kVarianceEpsilon, flags}, attr_, plan_->engine());
+    const Backward::primitive_desc backward(
+        {prop_kind::backward, data, data, kVarianceEpsilon, flags}, attr_, plan_->engine(),
+        forward);
     append(forward, backward, data, std::common_type<Forward>(), std::common_type<Backward>());
   } else {
     using Forward = dnnl::layer_normalization_forward;
     using Backward = dnnl::layer_normalization_backward;
     const Desc data({batch_ * op.input.height * op.input.width, op.channels}, type_, Tag::ab);
-    const Forward::primitive_desc forward({prop_kind::forward_training, data, kEpsilon, flags},
-                                          attr_, plan_->engine());
+    const Forward::primitive_desc forward(
+        {prop_kind::forward_training, data, kVarianceEpsilon, flags}, attr_, plan_->engine());
     const Backward::primitive_desc backward(
-        {prop_kind::backward, data, data, forward.mean_desc(), kEpsilon, flags}, attr_,
+        {prop_kind::backward, data, data, forward.mean_desc(), kVarianceEpsilon, flags}, attr_,
         plan_->engine(), forward);
     append(forward, backward, data, std::common_type<Forward>(), std::common_type<Backward>());
   }

@@ -1,9 +1,11 @@
 #include "predictor/cli/command.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <set>
 #include <sstream>
 
@@ -88,7 +90,9 @@ std::string Arguments::Required(const std::string& name) const {
   return Text(name);
 }
 
-InputPlace OptionPlace(const std::string& option) { return {"", 0, "--" + option}; }
+std::string TimeNow() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
 
 std::string BreakCommands(const std::string& lines, std::size_t width) {
   const std::string joint = " \\";

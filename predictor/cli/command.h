@@ -13,6 +13,7 @@
 #include "data/values/suggest.h"
 #include "predictor/cli/console.h"
 #include "predictor/cli/library.h"
+#include "predictor/cli/option_place.h"
 #include "predictor/json/json.h"
 #include "predictor/predictor.h"
 
@@ -85,8 +86,9 @@ class Arguments {
   po::variables_map values_;
 };
 
-// Where an option's value stands, for errors.
-InputPlace OptionPlace(const std::string& option);
+// The time of day as profiles keep it, in UTC.
+std::string TimeNow();
+
 // The error with its dashes where a check of the plan names an option of the command line.
 InputError InOptionTerms(const InputError& error);
 

@@ -23,7 +23,7 @@ constexpr const char* kHostsAlone = "slowest-alone";
 constexpr const char* kMadeUp = "synthetic-input";
 constexpr const char* kExchange = "exchange-alone";
 
-po::options_description Options() {
+po::options_description DiagnoseOptions() {
   po::options_description options("options");
   AddTargetOptions(&options);
   AddPlanOptions(&options);
@@ -329,7 +329,7 @@ void PrintDiagnosis(const Diagnosis& d, const Plan& plan, const Target& target) 
 }  // namespace
 
 int RunDiagnose(const std::vector<std::string>& arguments) {
-  const po::options_description options = Options();
+  const po::options_description options = DiagnoseOptions();
   const Arguments args("diagnose", options, "", arguments);
   if (args.Has("help")) {
     PrintHelp(

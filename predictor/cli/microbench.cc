@@ -1,5 +1,4 @@
 // stepcast microbench: what each operation of some workloads costs on a device, measured.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -8,7 +7,6 @@
 #include <cctype>
 #include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <sstream>
 
 #include "data/values/numbers.h"
@@ -43,7 +41,7 @@ void RequireOnce(const std::vector<T>& list, const std::string& option, const st
   throw InputError(OptionPlace(option), text, "is given twice", "each once");
 }
 
-po::options_description Options() {
+po::options_description MicrobenchOptions() {
   po::options_description options("options");
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   const auto texts = [](const char* name) {
@@ -69,18 +67,16 @@ po::options_description Options() {
   return options;
 }
 
-constexpr const char* kWhat =
+constexpr const char* kMicrobenchHelp =
     "Times every distinct operation of the workloads, forward, backward and update, and appends\n"
     "each result to a profile, which predict, sweep, recommend and calibrate take with --profile.\n"
     "Spends the budget where it cuts the uncertainty of a step most. Interrupted at any moment it\n"
     "loses nothing: the same command goes on where it ended, and further workloads, batches and\n"
     "precisions can be added to the same file.";
-constexpr const char* kExamples =
+constexpr const char* kMicrobenchExamples =
     "  stepcast microbench --workload resnet50 --batch 8,32,128 --precision fp32,bf16\n"
     "  stepcast microbench --backend onednn --threads 1 --workload resnet18 --batch 2,8\n"
     "  stepcast microbench --ceilings >> my-cluster.yaml\n";
-
-std::string Now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
 // "nvidia-h200.profile.jsonl"
 std::string FileNameOf(const std::string& device) {
@@ -293,7 +289,7 @@ int Measure(const Arguments& args, const StateSpaceAxes& axes, const CampaignOpt
   now.backend = backend->Name();
   now.settings = backend->Settings();
   now.version = STEPCAST_VERSION;
-  now.started = Now();
+  now.started = TimeNow();
   const std::string path = args.Has("output") ? args.Text("output") : FileNameOf(now.device.name);
   Journal journal(path, now);
   if (journal.was_torn()) {
@@ -312,7 +308,7 @@ int Measure(const Arguments& args, const StateSpaceAxes& axes, const CampaignOpt
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
   };
-  hooks.time = Now;
+  hooks.time = TimeNow;
   hooks.stop = [] { return interrupted.load(); };
   hooks.progress = [&](const CampaignProgress& progress) {
     line.Show(progress.elapsed_s, ProgressText(progress));
@@ -334,10 +330,11 @@ int Measure(const Arguments& args, const StateSpaceAxes& axes, const CampaignOpt
 }  // namespace
 
 int RunMicrobench(const std::vector<std::string>& arguments) {
-  const po::options_description options = Options();
+  const po::options_description options = MicrobenchOptions();
   const Arguments args("microbench", options, "", arguments);
   if (args.Has("help")) {
-    PrintHelp("stepcast microbench --workload W ... [options]", kWhat, options, kExamples);
+    PrintHelp("stepcast microbench --workload W ... [options]", kMicrobenchHelp, options,
+              kMicrobenchExamples);
     return kDone;
   }
   const std::string name = args.Has("backend") ? args.Text("backend") : kBackendNames[0];

@@ -1,13 +1,11 @@
 // stepcast probe: the network between hosts, and steps over it, measured by programs on each of
 // them; and trainings.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -35,7 +33,7 @@ using network::NetworkError;
 
 enum class What { kNetwork, kShow, kScript, kSteps };
 
-po::options_description Options() {
+po::options_description ProbeOptions() {
   po::options_description options("options");
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   options.add_options()(
@@ -87,7 +85,7 @@ bool Belongs(const std::string& name, What what) {
 }
 
 constexpr const char* kUsage = "stepcast probe WHAT [FILE] [options] [-- COMMAND ...]";
-constexpr const char* kWhat =
+constexpr const char* kProbeHelp =
     "network measures between hosts, on each of which it is started: round trips, and what one\n"
     "connection and several carry, each way and both ways at once; what is lost; a host that "
     "sends\n"
@@ -102,7 +100,7 @@ constexpr const char* kWhat =
     "started as network is. Gloo's ring adds up gradients of the network's own sizes, bucket by\n"
     "bucket behind the backward pass; compute is waited for, as long as a forecast of the row "
     "says.";
-constexpr const char* kExamples =
+constexpr const char* kProbeExamples =
     "  stepcast probe network --hosts n1,n2,n3 --ssh --cluster lab.yaml --cluster-output "
     "measured.yaml\n"
     "  srun --ntasks-per-node 1 stepcast probe network --time 2s\n"
@@ -114,8 +112,6 @@ constexpr const char* kExamples =
     "--nproc-per-node {workers} train.py --batch-size {local_batch}\n";
 
 // ---- The probe.
-
-std::string Now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
 void RequireClusterOptions(const Arguments& args) {
   if (args.Has("cluster-output") && !args.Has("cluster")) args.Required("cluster");
@@ -171,7 +167,7 @@ int Lead(const Arguments& args, const Place& place, network::ProbeOptions option
   options.master = network::Resolve(place.master, place.port).front();
   NetworkProfile profile;
   profile.version = STEPCAST_VERSION;
-  profile.started = Now();
+  profile.started = TimeNow();
   profile.settings = {{"time", fmt::format("{} s", options.settings.seconds)},
                       {"flows", fmt::format("{}", options.settings.flows)},
                       {"transport", "tcp"}};
@@ -247,12 +243,12 @@ int Probe(const Arguments& args) {
 }  // namespace
 
 int RunProbe(const std::vector<std::string>& arguments) {
-  const po::options_description options = Options();
+  const po::options_description options = ProbeOptions();
   po::options_description all;
   all.add(options).add_options()("input", po::value<std::vector<std::string>>());
   const Arguments args("probe", all, "input", arguments);
   if (args.Has("help")) {
-    PrintHelp(kUsage, kWhat, options, kExamples);
+    PrintHelp(kUsage, kProbeHelp, options, kProbeExamples);
     return kDone;
   }
   const std::vector<std::string> words = args.Texts("input");

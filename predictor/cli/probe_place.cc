@@ -11,6 +11,7 @@
 #include "data/record/input_error.h"
 #include "data/record/network_profile.h"
 #include "data/values/numbers.h"
+#include "predictor/cli/option_place.h"
 
 namespace stepcast::cli {
 namespace {
@@ -18,8 +19,6 @@ namespace {
 constexpr int kHighestPort = 65535;
 
 InputPlace VariablePlace(const std::string& name) { return {"", 0, name}; }
-
-InputPlace OptionPlace(const std::string& name) { return {"", 0, "--" + name}; }
 
 // The first of "n[01-04,7],m3", as Slurm lists nodes.
 std::string FirstHost(const std::string& list) {

@@ -20,7 +20,6 @@
 namespace stepcast::cli {
 namespace {
 
-using script::Training;
 using script::TrainingEnd;
 using script::WantedRun;
 using script::WantedRuns;
@@ -47,13 +46,14 @@ class StepsFile {
   std::string folder_;
 };
 
-std::string LastLine(const Training& training) {
+std::string LastLine(const script::Training& training) {
   return training.last_lines.empty()
              ? "it printed nothing"
              : "its last line: " + Shortened(training.last_lines.back(), 200);
 }
 
-Result Judge(const WantedRun& wanted, const Training& training, int steps, bool by_pattern) {
+Result Judge(const WantedRun& wanted, const script::Training& training, int steps,
+             bool by_pattern) {
   Result result;
   result.wanted = &wanted;
   std::vector<double>& step_s = result.timed.step_s;
@@ -189,7 +189,7 @@ int ProbeScript(const Arguments& args, const std::vector<std::string>& words) {
                             DescribePlan(run.run.plan), seen, options.warm_up + options.steps));
     };
     const std::time_t now = std::time(nullptr);
-    const Training training = script::RunTraining(options);
+    const script::Training training = script::RunTraining(options);
     results.push_back(Judge(run, training, options.steps, pattern.has_value()));
     Result& result = results.back();
     if (result.outcome != Outcome::kMeasured && !result.timed.bound_s) continue;

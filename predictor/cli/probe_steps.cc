@@ -32,7 +32,6 @@ using network::NetworkError;
 using script::WantedRun;
 using script::WantedRuns;
 using steps::TimedStep;
-using steps::Training;
 using steps::TrainingTimes;
 
 constexpr double kLongestLimitS = 86400;
@@ -56,7 +55,7 @@ double Mean(const std::vector<double>& values) {
 // A run, as it is to be trained.
 struct Prepared {
   const WantedRun* wanted = nullptr;
-  Training training;
+  steps::Training training;
   double predicted_s = 0;
 };
 
@@ -106,7 +105,7 @@ Prepared Prepare(const Arguments& args, const WantedRun& wanted) {
   const StepFacts facts = predictor.Facts(run.plan);
   const StepTerms<double> terms = predictor.Terms(run.plan);
   const StepTime<double> step = predictor.PredictStep(run.plan);
-  Training& training = prepared.training;
+  steps::Training& training = prepared.training;
   training.backward_s = terms.backward.si();
   training.forward_s = std::max(0.0, terms.micro.si() - training.backward_s);
   training.update_s = step.update.si();
@@ -191,7 +190,7 @@ Json PartsJson(const Detail& detail) {
   Json parts;
   for (const Part& part : kParts) parts[part.key] = Mean(detail.times.Means(part.of));
   Json buckets = Json::array();
-  const Training& training = detail.prepared->training;
+  const steps::Training& training = detail.prepared->training;
   for (std::size_t k = 0; k < training.buckets.size(); ++k) {
     buckets.push_back({{"bytes", training.buckets[k].floats * kBytesPerFloat},
                        {"ready_s", training.buckets[k].ready_s},

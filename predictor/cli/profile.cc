@@ -167,15 +167,15 @@ void PrintSum(const ProfiledCompute& compute, const ProfiledSum& sum, const Work
                     text(layer.update.time), OriginOf(layer)});
     }
   } else {
-    struct Kind {
+    struct KindTotal {
       Duration<> forward;
       Duration<> backward;
       Duration<> update;
       int layers = 0;
     };
-    std::map<std::string, Kind> kinds;
+    std::map<std::string, KindTotal> kinds;
     for (std::size_t i = 0; i < sum.layers.size(); ++i) {
-      Kind& kind = kinds[kLayerKindNames[static_cast<std::size_t>(workload.layers[i].kind)]];
+      KindTotal& kind = kinds[kLayerKindNames[static_cast<std::size_t>(workload.layers[i].kind)]];
       kind.forward += sum.layers[i].forward.time;
       kind.backward += sum.layers[i].backward.time;
       kind.update += sum.layers[i].update.time;

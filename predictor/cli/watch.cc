@@ -38,7 +38,7 @@ bool IsScreen() {
   return isatty(STDOUT_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
 }
 
-po::options_description Options() {
+po::options_description WatchOptions() {
   po::options_description options("options");
   AddTargetOptions(&options);
   AddPlanOptions(&options);
@@ -471,7 +471,7 @@ int Watch(const Arguments& args) {
 }  // namespace
 
 int RunWatch(const std::vector<std::string>& arguments) {
-  const po::options_description options = Options();
+  const po::options_description options = WatchOptions();
   const Arguments args("watch", options, "log", arguments);
   if (args.Has("help")) {
     PrintHelp(

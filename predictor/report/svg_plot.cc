@@ -54,13 +54,13 @@ struct Hue {
   const char* line;
   const char* text;
 };
-constexpr std::array<Hue, 7> kPalette = {{{"#0072b2", "#0068a3"},
-                                          {"#d55e00", "#b04d00"},
-                                          {"#009e73", "#00775a"},
-                                          {"#cc79a7", "#a2477a"},
-                                          {"#e69f00", "#8f6300"},
-                                          {"#56b4e9", "#1f76a8"},
-                                          {"#000000", "#000000"}}};
+constexpr std::array<Hue, 7> kHues = {{{"#0072b2", "#0068a3"},
+                                       {"#d55e00", "#b04d00"},
+                                       {"#009e73", "#00775a"},
+                                       {"#cc79a7", "#a2477a"},
+                                       {"#e69f00", "#8f6300"},
+                                       {"#56b4e9", "#1f76a8"},
+                                       {"#000000", "#000000"}}};
 
 // ---- Numbers and text.
 
@@ -254,7 +254,7 @@ struct Curve {
   std::vector<std::vector<Point>> runs;  // points that belong together, between gaps
   std::size_t points = 0;
 
-  const Hue& hue() const { return kPalette[colour % kPalette.size()]; }
+  const Hue& hue() const { return kHues[colour % kHues.size()]; }
   const Point& last() const { return runs.back().back(); }
 };
 
@@ -587,7 +587,7 @@ struct DirectLabel {
 
 // Moves the labels as little as possible (least squares) so that none overlap and all stay within
 // [top, bottom]; false if they are higher than that.
-bool Spread(std::vector<DirectLabel>* labels, double top, double bottom) {
+bool SpreadLabels(std::vector<DirectLabel>* labels, double top, double bottom) {
   std::stable_sort(labels->begin(), labels->end(),
                    [](const DirectLabel& a, const DirectLabel& b) { return a.target < b.target; });
   // Labels that touch form a block, placed where its members wish it on average.
@@ -856,7 +856,7 @@ class Writer {
       }
       Raw(fmt::format(R"(<polygon points="{}" {}/>)", points, paint));
     };
-    switch ((curve.colour + curve.colour / kPalette.size()) % 5) {
+    switch ((curve.colour + curve.colour / kHues.size()) % 5) {
       case 0:
         Raw(fmt::format(R"(<circle cx="{}" cy="{}" r="{}" {}/>)", Num(x), Num(y), Num(r), paint));
         break;
@@ -880,7 +880,7 @@ class Writer {
         R"(fill="none" stroke="{}" stroke-width="2.2" stroke-linejoin="round" )", curve.hue().line);
     if (curve.dashed) return stroke + R"(stroke-dasharray="7 4.5")";
     // Beyond the palette colours come again, so the stroke changes.
-    if (curve.colour / kPalette.size() % 2 == 1) return stroke + R"(stroke-dasharray="2 3")";
+    if (curve.colour / kHues.size() % 2 == 1) return stroke + R"(stroke-dasharray="2 3")";
     return stroke + R"(stroke-linecap="round")";
   }
 
@@ -1202,7 +1202,7 @@ std::string RenderSvgPlot(const std::vector<PlotSeries>& series, const PlotOptio
     for (DirectLabel& label : layout.labels) {
       label.target = ruler.Y(curves[label.curve].last().y);
     }
-    fits = Spread(&layout.labels, layout.top - 4.0, layout.bottom + 4.0);
+    fits = SpreadLabels(&layout.labels, layout.top - 4.0, layout.bottom + 4.0);
     for (const DirectLabel& label : layout.labels) {
       fits = fits && std::abs(label.centre - label.target) <= kLabelMaxShift;
     }

@@ -143,7 +143,7 @@ std::string FormatPositive(double seconds) {
 // Okabe and Ito's colours (https://jfly.uni-koeln.de/color/) as the nearest of the 256, in an order
 // that keeps neighbours apart; grey stands for their black, and yellow is left out because it fades
 // on white.
-constexpr std::array<int, 7> kPalette = {25, 172, 36, 175, 74, 166, 246};
+constexpr std::array<int, 7> kColours = {25, 172, 36, 175, 74, 166, 246};
 constexpr int kBlue = 25;
 constexpr int kWarning = 166;
 constexpr std::array<const char*, 10> kBlocks = {"█", "▓", "▒", "░", "▚", "═", "▪", "·", "╳", "│"};
@@ -154,9 +154,9 @@ constexpr std::array<const char*, 10> kAsciiBlocks = {"#", "=", "+", "-", ".",
 std::string Fill(int slot, int count, const Style& style) {
   const std::size_t s = static_cast<std::size_t>(slot);
   // With colour all are full blocks, until the palette is used up.
-  const std::size_t glyph = style.colour && style.utf8 ? s / kPalette.size() : s;
+  const std::size_t glyph = style.colour && style.utf8 ? s / kColours.size() : s;
   const auto& blocks = style.utf8 ? kBlocks : kAsciiBlocks;
-  return Colour(kPalette[s % kPalette.size()], Repeat(blocks[glyph % blocks.size()], count), style);
+  return Colour(kColours[s % kColours.size()], Repeat(blocks[glyph % blocks.size()], count), style);
 }
 
 int SlotOf(const BarPart& part, std::size_t position) {
