@@ -774,6 +774,11 @@ TEST(CampaignTest, ADeviceThatIsThrottledFromTheStartIsKnownByItsProfile) {
   const CampaignOutcome outcome =
       RunOn(folder.Path("p"), DenseSteps({{3000, 2000}}), &slow, FirstWalkOnly());
   EXPECT_EQ(outcome.throttled, 2U);
+  // Nor that of the last start, which was slow.
+  RecordedBackend again(script);
+  EXPECT_EQ(
+      RunOn(folder.Path("p"), DenseSteps({{3000, 2000, 1000}}), &again, FirstWalkOnly()).throttled,
+      4U);
 }
 
 TEST(CampaignTest, ADeviceThatIsBusyThroughoutEndsAndSaysSo) {
@@ -808,21 +813,25 @@ TEST(CampaignTest, ADeviceThatIsThrottledThroughoutEndsAndSaysSo) {
   EXPECT_LT(outcome.elapsed_s, 60);
 }
 
+// Even those that were measured as often as they may be.
 TEST(CampaignTest, FlaggedPointsOfAnEarlierStartAreRepeated) {
   const StateSpace space = DenseSteps({{9000, 5000, 3000}});
-  const TempFolder folder;
-  RecordedScript script = UnitsScript();
-  script.busy = {{0, kForever}};
-  RecordedBackend first(script);
-  CampaignOptions options;
-  options.budget_s = kForever;
-  EXPECT_EQ(RunOn(folder.Path("p"), space, &first, options).busy, PointCount(space));
-  RecordedBackend second(UnitsScript());
-  const CampaignOutcome outcome = RunOn(folder.Path("p"), space, &second, options);
-  EXPECT_EQ(outcome.busy, 0U);
-  EXPECT_EQ(second.prepared().size(), space.states.size());
-  const double truth = TrueSum(space, script, 0);
-  EXPECT_NEAR(outcome.sums[0].seconds, truth, 1e-6 * truth);
+  for (const int most_runs : {CampaignOptions().most_runs, CampaignOptions().first_runs}) {
+    const TempFolder folder;
+    RecordedScript script = UnitsScript();
+    script.busy = {{0, kForever}};
+    RecordedBackend first(script);
+    CampaignOptions options;
+    options.budget_s = kForever;
+    options.most_runs = most_runs;
+    EXPECT_EQ(RunOn(folder.Path("p"), space, &first, options).busy, PointCount(space));
+    RecordedBackend second(UnitsScript());
+    const CampaignOutcome outcome = RunOn(folder.Path("p"), space, &second, options);
+    EXPECT_EQ(outcome.busy, 0U) << most_runs;
+    EXPECT_EQ(second.prepared().size(), space.states.size());
+    const double truth = TrueSum(space, script, 0);
+    EXPECT_NEAR(outcome.sums[0].seconds, truth, 1e-6 * truth);
+  }
 }
 
 // ---- What cannot be measured.
