@@ -18,7 +18,8 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
   const bool servers = UsesServers(f.strategy);
   const bool alone = Alone(f);
   const bool updates = f.has_compute && (!servers || alone);
-  exchange->overhead_s = updates ? workload.update_time().si() * UpdateShare(f) * slowdown : 0;
+  // All of it: who shares the state of the optimizer out is not answered by lines.
+  exchange->overhead_s = updates ? workload.update_time().si() * slowdown : 0;
   if (alone) return true;
   const bool slow_start = ExchangeLink(f).rtt && LeavesNode(f);
   const bool whole = f.shard == Shard::kNone && f.local_steps == 1;  // once a step, behind one pass

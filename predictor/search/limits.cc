@@ -196,10 +196,6 @@ class Search {
     const int most = std::min(limits_.most_workers, batch);
     limits_.strong_best_workers =
         LeastOf(SampledWorkers(most, devices_), [&](int w) { return step(w).si(); });
-    // The fewest workers with as large a share are as fast, or faster.
-    const int share = 1 + (batch - 1) / limits_.strong_best_workers;
-    const int fewest = 1 + (batch - 1) / share;
-    if (step(fewest) < step(limits_.strong_best_workers)) limits_.strong_best_workers = fewest;
     limits_.strong_best_step = step(limits_.strong_best_workers);
     limits_.strong_binding = FindBinding(
         predictor_.Predict(Shared(plan_, limits_.strong_best_workers, devices_, batch)));

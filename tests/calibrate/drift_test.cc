@@ -21,6 +21,7 @@ namespace stepcast {
 namespace {
 
 using Runs = std::vector<Run>;
+using Hosts = std::vector<std::string>;
 
 constexpr double kNoise = 0.04;
 
@@ -241,6 +242,53 @@ TEST(NoDrift, FalseAlarmsAreRare) {
 
 // Runs that scatter more than the calibrated ones do so by as many of their standard deviations,
 // not by the square of that.
+// Of runs, however many plans they are of.
+TEST(NoDrift, IsTheMeanOfAllRuns) {
+  SyntheticProblem synthetic(PlausibleTruth());
+  for (const double log_noise : {0.1, 0.3, 0.2}) {
+    synthetic.Add("resnet50", AllreducePlan({1}, 8), log_noise);
+  }
+  synthetic.Add("resnet50", AllreducePlan({2, 2}, 8), -0.2);
+  const Cluster cluster = CalibratedCluster(PlausibleTruth());
+  EXPECT_NEAR(CheckDrift(Problem(cluster, synthetic.problem().runs)).mean_log_ratio, 0.1, 1e-9);
+}
+
+// Links that carry four times as much as they did are named, but with no more than their port.
+TEST(DriftOfLinks, IsNoneBeyondThePort) {
+  for (const bool of_hosts : {false, true}) {
+    for (const bool with_port : {false, true}) {
+      Truth before = PlausibleTruth();
+      before.cluster.si[kFlowBandwidth] *= 20;
+      const Hosts hosts = {"a", "b", "c", "d"};
+      if (of_hosts) {
+        for (const std::string& host : hosts) before.host_links[host] = GigabitsPerSecond(9.0);
+      }
+      Cluster cluster = CalibratedCluster(before);
+      if (with_port) cluster.link.bandwidth = GigabitsPerSecond(10.0);
+      for (Host& host : cluster.hosts) host.link.bandwidth = cluster.link.bandwidth;
+      Truth now = before;
+      now.cluster.si[kLinkBandwidth] *= 4;
+      for (auto& [host, link] : now.host_links) link = link * 4.0;
+      SyntheticProblem synthetic(now);
+      Noise noise(3);
+      for (const int batch : {2, 8, 24, 64}) {
+        for (const Placement& placement :
+             std::vector<Placement>{{1, 1}, {1, 1, 1}, {1, 1, 1, 1}, {2, 2}}) {
+          Plan plan = AllreducePlan(placement, batch);
+          if (of_hosts) plan.hosts.assign(hosts.begin(), hosts.begin() + plan.nodes());
+          synthetic.Add("resnet50", plan, kNoise * noise.Next());
+        }
+      }
+      const DriftReport report = CheckDrift(Problem(cluster, synthetic.problem().runs));
+      bool beyond = false;
+      for (const ParameterDrift& drift : report.drifts) {
+        if (drift.name == "link_bandwidth") beyond = beyond || drift.now > 10 * (1 + 1e-9);
+      }
+      EXPECT_EQ(beyond, !with_port) << of_hosts << ": " << report.verdict;
+    }
+  }
+}
+
 TEST(MoreScatter, IsToldAsAFactor) {
   SyntheticProblem synthetic(PlausibleTruth());
   Noise noise(11);

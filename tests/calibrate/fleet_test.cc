@@ -101,6 +101,21 @@ TEST(Fleet, AJobOfAKnownWorkloadBeginsWithWhatItsLikeHaveLearnt) {
   EXPECT_GT(before, 3 * after);
 }
 
+// What a job has taught counts once: the next of its workload, which may differ a little, is known
+// no better than the first itself.
+TEST(Fleet, TheNextJobIsKnownNoBetterThanTheFirst) {
+  Fleet fleet(SyntheticCluster());
+  const auto first = Add("first", "resnet50", &fleet);
+  ObserveAll(SomeRows("resnet50", 40), first.get());
+  const Cluster own = first->cluster();
+  fleet.End("first");
+  const Cluster next = fleet.ClusterFor(*FindWorkload("resnet50"), T4());
+  for (const ParameterSpec& spec : kClusterParameterSpecs) {
+    const std::string name(spec.name);
+    EXPECT_GT(LogSdOf(next, name), 0.98 * LogSdOf(own, name)) << name;
+  }
+}
+
 TEST(Fleet, OneWorkloadTellsAnotherOfTheClusterAlone) {
   Fleet fleet(SyntheticCluster());
   const Cluster untaught = fleet.ClusterFor(*FindWorkload("bert_base"), T4());

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "calibrate/calibrate.h"
+#include "calibrate/online/state.h"
 #include "data/io/machines.h"
 #include "data/io/online_record.h"
 #include "data/plan/key.h"
@@ -506,6 +507,25 @@ TEST(OnlineCalibration, NamedHostsHaveTheirOwnLinks) {
   EXPECT_LT(learnt.calibration->parameters[static_cast<std::size_t>(*link)].value, 8.5);
 }
 
+// Of too many times those become one whose squares around their mean are least: not the nearest,
+// where hundreds of rows are at each.
+TEST(OnlineState, JoinsTimesThatHardlyDiffer) {
+  internal::ObservedPlan plan;
+  for (int i = 0; i < 100; ++i) {
+    plan.Add(0);
+    plan.Add(0.01);
+  }
+  for (int i = 1; i < 31; ++i) plan.Add(i);
+  ASSERT_EQ(plan.times.size(), internal::kMostTimes);
+  plan.Add(30.011);
+  ASSERT_EQ(plan.times.size(), internal::kMostTimes);
+  EXPECT_EQ(plan.times[0].rows, 100);
+  EXPECT_EQ(plan.times[1].rows, 100);
+  EXPECT_NEAR(plan.times.back().log_step, 30.0055, 1e-12);
+  EXPECT_EQ(plan.times.back().rows, 2);
+  EXPECT_EQ(plan.rows, 231);
+}
+
 // ---- What is learnt, as a cluster.
 
 TEST(OnlineCluster, IsACalibrationThatFilesHold) {
@@ -568,6 +588,45 @@ TEST(OnlineCluster, TellsIntervalsOfItsStandardErrors) {
   }
   EXPECT_GT(bounded, 0);
   EXPECT_GT(free, 0);
+}
+
+// What the file says of both parts of a step's scatter is multiplied by one factor: near 1 where
+// rows scatter so, whatever their share of synchronisation.
+TEST(OnlineCluster, ScattersAsTheFileSaysTimesAFactor) {
+  Cluster start = CalibratedCluster(PlausibleTruth());
+  start.calibration->scatter["all"] = {0.03, 0.3};
+  const Workload workload = *FindWorkload("resnet50");
+  const Predictor predictor(start, workload, T4());
+  const std::string scope = WorkloadScope("resnet50", "t4");
+  for (const double times : {1.0, 3.0}) {
+    OnlineCalibration job(start, workload, T4());
+    Noise noise(8);
+    double least_share = 1;
+    for (int i = 0; i < 60; ++i) {
+      const Plan plan = AllreducePlan(Placement(static_cast<std::size_t>(2 + i % 6), 1), 2);
+      const Prediction p = predictor.Predict(plan);
+      const double share = p.breakdown.exposed() / p.step_time;
+      const double sd = std::hypot(0.03 * (1 - share), 0.3 * share);
+      least_share = std::min(least_share, share);
+      job.Observe(plan, p.step_time * std::exp(times * sd * noise.Next()));
+    }
+    EXPECT_GT(least_share, 0.3) << "so that the two parts are told apart";
+    const Scatter learnt = job.cluster().calibration->scatter.at(scope);
+    EXPECT_NEAR(learnt.sync / learnt.compute, 10, 1e-9);
+    EXPECT_NEAR(std::log(learnt.compute / (0.03 * times)), 0, 0.35) << times;
+  }
+}
+
+// Steps that take twice as long are those of a slower device, for other workloads too.
+TEST(OnlineCluster, ASlowWorkloadIsPartlyASlowDevice) {
+  const auto speed = [](double times) {
+    OnlineCalibration job(SyntheticCluster(), *FindWorkload("resnet50"), T4());
+    for (const Row& row : SomeRows(40)) job.Observe(row.plan, row.step_time * times);
+    const Calibration c = *job.cluster().calibration;
+    return c.parameters[static_cast<std::size_t>(*c.Find("device t4", "device_speed"))].value;
+  };
+  EXPECT_LT(speed(2), 0.9 * speed(1));
+  EXPECT_GT(speed(2), 0.5 * speed(1)) << "the rest is the workload's";
 }
 
 // What a job says of the network moves what is believed of other jobs, and no more than that.

@@ -117,6 +117,82 @@ TEST(Outcome, KeepsWhatItWasFittedTo) {
   EXPECT_FALSE(calibration.version.empty());
 }
 
+// By hand from the residuals: of the runs whose steps were seen.
+TEST(Outcome, TellsHowFarItIsFromTheRuns) {
+  SyntheticProblem synthetic(OneWorkload());
+  for (const double log_noise : {0.2, -0.1, 0.0}) {
+    synthetic.Add("resnet50", AllreducePlan({1}, 8), log_noise);
+    synthetic.Add("resnet50", AllreducePlan({2, 2}, 32), 2 * log_noise);
+  }
+  synthetic.Add("resnet50", AllreducePlan({4, 4}, 32));
+  CalibrationProblem problem = synthetic.problem();
+  for (int i = 0; i < 3; ++i) {
+    problem.runs.push_back(problem.runs.back());
+    problem.runs.back().stopped = true;
+  }
+  const CalibrationOutcome outcome = Calibrate(problem);
+  double mape = 0;
+  for (std::size_t i = 0; i < 7; ++i) {
+    const Duration<> measured = problem.runs[i].step_time;
+    const double predicted = outcome.residuals[i].predicted / measured;
+    EXPECT_NEAR(outcome.residuals[i].log_ratio, -std::log(predicted), 1e-9);
+    mape += std::abs(predicted - 1) / 7;
+  }
+  EXPECT_GT(mape, 0.02);
+  EXPECT_NEAR(outcome.mape, mape, 1e-9);
+  // Repeats of two plans, of noises 0.2, -0.1, 0 and twice these: 0.14 / 3 each, and four times.
+  ASSERT_TRUE(outcome.cluster.calibration->repeat_log_sd);
+  EXPECT_NEAR(*outcome.cluster.calibration->repeat_log_sd, std::sqrt(5 * (0.14 / 3) / 4), 1e-9);
+}
+
+// No interval leaves the range of its parameter, however little the runs say of it, and however
+// short the steps.
+TEST(Outcome, IntervalsAreWithinTheRanges) {
+  int at_low = 0;
+  int at_high = 0;
+  for (const double times : {1.0, 1e-4}) {
+    SyntheticProblem synthetic(OneWorkload());
+    for (const Plan& plan : {AllreducePlan({1}, 2), AllreducePlan({1}, 64)}) {
+      synthetic.Add("resnet50", plan, std::log(times));
+    }
+    const CalibrationOutcome outcome = Calibrate(synthetic.problem());
+    for (const ParameterEstimate& e : outcome.cluster.calibration->parameters) {
+      const ParameterSpec& spec = *FindParameterSpec(e.name);
+      EXPECT_GE(e.low, spec.low) << e.name;
+      EXPECT_LE(e.high, spec.high) << e.name;
+      EXPECT_LE(e.low, e.value) << e.name;
+      EXPECT_GE(e.high, e.value) << e.name;
+      at_low += e.low == spec.low ? 1 : 0;
+      at_high += e.high == spec.high ? 1 : 0;
+    }
+  }
+  EXPECT_GT(at_low, 0);
+  EXPECT_GT(at_high, 0);
+}
+
+// A bare message tells of the network, and of no workload's batches.
+TEST(Outcome, OfMessagesKnowsNoBatch) {
+  SyntheticProblem synthetic(OneWorkload());
+  Workload message = *FindWorkload("resnet50");
+  message.name = "message";
+  message.communication_only = true;
+  synthetic.problem().workloads["message"] = message;
+  synthetic.Add("resnet50", AllreducePlan({1, 1}, 8));
+  CalibrationProblem problem = synthetic.problem();
+  for (int i = 0; i < 2; ++i) {
+    problem.runs.push_back(problem.runs.front());
+    problem.runs.back().workload = "message";
+    problem.runs.back().plan = AllreducePlan({1, 1, 1}, 64);
+    problem.runs.back().step_time = Milliseconds(250.0);
+  }
+  const CalibrationOutcome outcome = Calibrate(problem);
+  ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+  const CalibratedRange& range = outcome.cluster.calibration->range;
+  EXPECT_EQ(range.max_nodes, 3);
+  ASSERT_EQ(range.local_batch.size(), 1U);
+  EXPECT_EQ(range.local_batch.at("workload resnet50 on t4").max, 8);
+}
+
 // What was fitted is the same once it was written and read, from whichever runs: of a file, of a
 // source that is told, or of none.
 TEST(Outcome, IsReadAsItWasWritten) {

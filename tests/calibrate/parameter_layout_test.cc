@@ -164,6 +164,25 @@ TEST(Priors, FollowWhatTheClusterStates) {
       << "a host's own statement is worth more than the cluster's";
 }
 
+// Hosts that are never told apart have the slowest link among them, whichever comes first.
+TEST(Priors, OfHostsTogetherAreThoseOfTheSlowest) {
+  for (const bool slow_first : {false, true}) {
+    Cluster cluster;
+    for (const char* name : {"a", "b"}) {
+      Host host;
+      host.name = name;
+      const bool slow = slow_first == (host.name == "a");
+      host.link.bandwidth = GigabitsPerSecond(slow ? 1.0 : 10.0);
+      cluster.hosts.push_back(host);
+    }
+    const Runs runs = {OnHosts({"a", "b", "c"}), OnHosts({"c", "d"}), OnHosts({"a", "b"})};
+    const ParameterLayout layout = Layout(runs, cluster);
+    ASSERT_EQ(layout.HostOffsets(runs[2]).size(), 1U);
+    const auto offset = static_cast<std::size_t>(layout.HostOffsets(runs[2]).front());
+    EXPECT_DOUBLE_EQ(layout.parameters()[offset].prior.si, GigabitsPerSecond(1.0).si());
+  }
+}
+
 TEST(Priors, FollowTheDataSheetWhereThereIsOne) {
   Device t4;
   t4.name = "t4";

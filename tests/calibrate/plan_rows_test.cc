@@ -533,6 +533,23 @@ TEST(PlanCost, ARunThatWasStoppedIsABound) {
       << "what contradicts by far by its distance";
 }
 
+// A time and a bound of one plan cost as much as both apart.
+TEST(PlanCost, ABoundAddsToWhatWasMeasured) {
+  const Plan plan = OnNodes(2, 1, Strategy::kRing);
+  Noise noise(6);
+  const Point point = RandomPoint(&noise, 0.2);
+  const double log_step = Answer(FactsOf(plan), false, point, false).log_step;
+  const std::vector<StoppedRow> stopped = {{1, log_step + 0.2}};
+  for (const double off : {-0.3, 0.1, 0.3}) {
+    PlanRows both = RowsOf(plan, {{0, log_step + off, std::nullopt}});
+    const double of_row = EvaluateCost(both, ValuesAt(point)).cost();
+    PlanRows bound = RowsOf(plan, {});
+    bound.stopped = both.stopped = stopped;
+    const double of_bound = EvaluateCost(bound, ValuesAt(point)).cost();
+    EXPECT_NEAR(EvaluateCost(both, ValuesAt(point)).cost(), of_row + of_bound, 1e-9) << off;
+  }
+}
+
 // One device's steps differ as its workload does: by a tenth more or less counts as a third of a
 // standard deviation. Where a network is between, what is measured is the most that it can be.
 TEST(PlanCost, HowStepsDifferTellsOfTheWorkers) {

@@ -126,17 +126,19 @@ TEST(SlowHosts, CountsTheRunsThatShowIt) {
   }
 }
 
-// However exact the runs are, a hundredth more is no slow host.
+// However exact the runs are, and however many, a few hundredths more are no slow host.
 TEST(SlowHosts, ALittleSlowerIsNone) {
-  Truth truth = TruthOf(kFour);
-  truth.host_slowdowns["n3"] = 1.02;
-  SyntheticProblem synthetic(truth);
-  for (int i = 0; i < 6; ++i) {
-    for (const std::string& host : kFour) {
-      synthetic.Add("resnet50", OnHosts({host}, 32), i % 2 == 0 ? 1e-4 : -1e-4);
+  for (const double factor : {1.02, 1.07, 1.2}) {
+    Truth truth = TruthOf(kFour);
+    truth.host_slowdowns["n3"] = factor;
+    SyntheticProblem synthetic(truth);
+    for (int i = 0; i < 40; ++i) {
+      for (const std::string& host : kFour) {
+        synthetic.Add("resnet50", OnHosts({host}, 32), i % 2 == 0 ? 1e-4 : -1e-4);
+      }
     }
+    EXPECT_EQ(Slowdowns(Calibrate(synthetic.problem()).cluster).empty(), factor < 1.1) << factor;
   }
-  EXPECT_TRUE(Slowdowns(Calibrate(synthetic.problem()).cluster).empty());
 }
 
 // Either may be the odd one: devices break rather than improve.

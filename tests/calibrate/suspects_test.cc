@@ -316,6 +316,34 @@ TEST(Suspects, ContradictionsHideNoOthers) {
             1);
 }
 
+// However many they are: what the other rows of their workload scatter by is judged without them.
+TEST(Suspects, ContradictionsAreNoScatterOfOthers) {
+  CalibrationProblem problem;
+  problem.cluster = SyntheticCluster();
+  problem.workloads["resnet50"] = *FindWorkload("resnet50");
+  CalibrationOutcome outcome;
+  outcome.status = CalibrationOutcome::Status::kConverged;
+  outcome.cluster = CalibratedCluster(PlausibleTruth());
+  outcome.cluster.calibration->residual_log_sd = 1;  // as all runs together scatter
+  const auto add = [&](const Plan& plan, double log_ratio) {
+    stepcast::Run run;
+    run.workload = "resnet50";
+    run.device = kSyntheticDevice;
+    run.plan = plan;
+    run.step_time = Seconds(std::exp(log_ratio));
+    problem.runs.push_back(run);
+    outcome.residuals.push_back({Seconds(1.0), log_ratio});
+  };
+  for (int i = 0; i < 40; ++i) add(AllreducePlan({1}, 4), (i % 2 == 0 ? 1 : -1) * 1.2);
+  for (int i = 0; i < 8; ++i) add(AllreducePlan({1}, 8 + i), i % 2 == 0 ? 0.02 : -0.02);
+  add(AllreducePlan({1}, 64), std::log(1.6));
+  const Suspects suspects = FindSuspects(problem, outcome);
+  EXPECT_EQ(suspects.size(), 41U);
+  EXPECT_EQ(
+      std::count_if(suspects.begin(), suspects.end(), [](const Suspect& s) { return s.run == 48; }),
+      1);
+}
+
 TEST(Suspects, OneAgainstManyIsAlone) {
   SyntheticProblem synthetic = Campaign(kNoise, 3);
   const Plan plan = AllreducePlan({1, 1, 1, 1, 1}, 24);

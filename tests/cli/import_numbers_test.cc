@@ -17,6 +17,9 @@
 #include "tests/cli/number_table.h"
 #include "tests/cli/program.h"
 #include "tests/support/temp_file.h"
+#ifdef STEPCAST_HAS_ONNX
+#include "tests/support/onnx_model.h"
+#endif
 
 namespace stepcast::program {
 namespace {
@@ -260,6 +263,32 @@ TEST(ImportNumbers, OfAsManyStepsAsShowQuantiles) {
     ExpectSteps(folder.Write(std::to_string(steps), text), {0, nullptr}, 1, {});
   }
 }
+
+// ---- Networks.
+
+#ifdef STEPCAST_HAS_ONNX
+TEST(ImportNumbers, OfANetwork) {
+  Model m;
+  m.Weight("volume", {4, 3, 2, 3, 3});  // which cannot be measured
+  m.Weight("dense", {64, 10});
+  std::string x = m.Node("Conv", {m.Input("x", {"batch", "3", "2", "4", "4"}), "volume"},
+                         Model::Ints{"pads", {0, 1, 1, 0, 1, 1}});
+  x = m.Node("MatMul", {m.Node("Flatten", {x}), "dense"});
+  m.Output(x);
+  const TempFolder folder;
+  const std::string path = folder.Write("net.onnx", m.proto.SerializeAsString());
+  const std::string output = folder.Path("net.yaml");
+  ExpectNumbers(JsonOf({"import", "onnx", path, "--output", output}),
+                {{"/workload", "net"},
+                 {"/layers", 2},
+                 {"/measurable_layers", 1},
+                 {"/trainable_parameters", 4 * 3 * 2 * 3 * 3 + 640},
+                 {"/forward_flop", 2 * (4 * 16 * 3 * 2 * 9) + 2 * 640},
+                 {"/output", output}});
+}
+#endif
+
+// ---- Rows.
 
 TEST(ImportNumbers, OfARowThatIsWritten) {
   const TempFolder folder;

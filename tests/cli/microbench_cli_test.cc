@@ -226,6 +226,13 @@ TEST(MicrobenchCli, WhatDoesNotFitTheMemoryIsARecordedState) {
       JsonOf({"microbench", "--backend", "onednn", "--threads", "1", "--workload-file", wide,
               "--workload", "wide", "--batch", "1000000", "--budget", "20 s", "--output", path});
   EXPECT_GT(outcome.at("out_of_memory"), 0);
+  ASSERT_EQ(outcome.at("missing"), 0);
+  for (const Json& part : {outcome, outcome.at("steps").at(0)}) {
+    EXPECT_GT(part.at("out_of_memory"), 0);
+    EXPECT_EQ(part.at("points"), part.at("measured").get<int>() +
+                                     part.at("out_of_memory").get<int>() +
+                                     part.at("unsupported").get<int>());
+  }
   EXPECT_NE(FileContent(path).find("out_of_memory"), std::string::npos);
 }
 

@@ -22,6 +22,7 @@
 #include "data/io/runs.h"
 #include "data/plan/fields.h"
 #include "data/record/point_samples.h"
+#include "data/values/names.h"
 #include "data/workloads/catalog.h"
 #include "model/catalog/catalog.h"
 #include "model/compute/profiled_compute.h"
@@ -218,11 +219,14 @@ TEST(Numbers, OfAPredictionAndItsJob) {
       "--time-limit",  "2 s",   "--data-set",        "1000000", "--noise-scale",  "8000",
       "--known-batch", "200",   "--least-steps",     "14000",   "--node-mtbf",    "60 d",
       "--device-mtbf", "400 d", "--checkpoint-time", "20 s",    "--restart-time", "5 min"};
-  for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync, Strategy::kTree}) {
+  for (const Strategy strategy :
+       {Strategy::kPsSync, Strategy::kPsAsync, Strategy::kTree, Strategy::kRing}) {
     SCOPED_TRACE(StrategyName(strategy));
     Plan plan;
     plan.placement = {2, 2, 2, 1};
     plan.strategy = strategy;
+    // So that no two parts of the memory are alike.
+    if (strategy == Strategy::kRing) plan.shard = Shard::kOptimizer;
     plan.servers = UsesServers(strategy) ? 3 : 0;
     plan.local_batch = 24;
     plan.accumulation_steps = 2;
@@ -246,7 +250,9 @@ TEST(Numbers, OfAPredictionAndItsJob) {
                    "--bandwidth",
                    "5 Gbit/s",
                    "--backup-workers",
-                   std::to_string(plan.backup_workers)};
+                   std::to_string(plan.backup_workers),
+                   "--shard",
+                   NameOf(plan.shard)};
     const Prediction p = lab.predictor.Predict(plan);
     const JobOutlook job = MakeOutlook(p, plan, lab.cluster, lab.device, asked);
     NumberTable table = OfPrediction(p);

@@ -282,6 +282,18 @@ TEST_F(PcapCli, ServersAreCountedApart) {
   EXPECT_EQ(json["distributions"]["flow_bytes"]["values"], 4);
 }
 
+// The middle of the steps, which is not their mean where workers wait for each other.
+TEST_F(PcapCli, AStepIsForecastByItsMedian) {
+  const Words plan = {
+      "--device",      "t4", "--workload", "resnet50", "--workers", "2", "--bandwidth", "1 Gbit/s",
+      "--local-batch", "8",  "--strategy", "ps-sync",  "--servers", "1"};
+  const Json json = JsonOf(
+      Words{"import", "pcap", capture_, "--steps", steps_, "--address", "server=10.0.0.9"} + plan);
+  const Json forecast = JsonOf(Words{"predict"} + plan);
+  EXPECT_EQ(json["model"]["p50_s"], forecast["quantiles"]["p50_s"]);
+  EXPECT_NE(forecast["quantiles"]["p50_s"], forecast["step_time_s"]);
+}
+
 TEST_F(PcapCli, EveryNumberOfAFlowIsItsOwn) {
   TestCapture capture;
   const auto at = [&](int ms, std::uint32_t sequence, int payload, const std::string& flags = {}) {

@@ -308,14 +308,19 @@ TEST_F(ProbeCli, WhatWasNotMeasuredAndWhatLossHeldBackIsSaid) {
   profile.rows.back().problem = "timed out";
   profile.rows.back().bytes_per_s.reset();
   for (NetworkRow& row : profile.rows) {
-    if (row.tcp) row.tcp->retransmitted = 3000;
+    if (row.kind != NetworkKind::kPaced && row.kind != NetworkKind::kSeveralFlows) continue;
+    row.tcp = TcpFacts();
+    row.tcp->segments = 100'000;
+    row.tcp->retransmitted = 3000;
+    row.tcp->rtt_s = 1e-3;
+    row.tcp->congestion_control = "cubic";
   }
   Write("net.json", FormatNetworkProfile(profile));
   const Json json = Json::parse(Run({"show", "net.json", "--json"}, {}).out);
   EXPECT_EQ(json["complete"], false);
   EXPECT_EQ(json["planned"], profile.planned);
   EXPECT_EQ(json["measured"], static_cast<int>(profile.rows.size()) - 1);
-  EXPECT_EQ(json["loss_limited"], network::Summarise(profile).loss_limited);
+  EXPECT_EQ(json["loss_limited"], true);
 }
 
 // What a forecast takes of a network whose fourth host is another.
@@ -349,6 +354,25 @@ TEST_F(ProbeCli, ADeviantHostHasALinkOfItsOwn) {
   EXPECT_EQ(cap.name, "flow_bandwidth");
   EXPECT_EQ(cap.unit, "Gbit/s");
   EXPECT_NEAR(cap.value, 0.24, 1e-9);
+}
+
+// Where one flow carries what several do, nothing is known of a flow either.
+TEST_F(ProbeCli, AnotherNetworksCalibrationIsForgotten) {
+  NetworkProfile profile = SlowFourth();
+  for (NetworkRow& row : profile.rows) {
+    if (row.kind == NetworkKind::kOneFlow) row.bytes_per_s = *row.bytes_per_s / 0.4;
+  }
+  Write("net.json", FormatNetworkProfile(profile));
+  Write("lab.yaml",
+        "name: lab\ndevice: t4\nnodes: 4\ndevices_per_node: 1\ncalibration:\n"
+        "  residual_log_sd: 0.05\n  parameters:\n"
+        "    - {scope: cluster, name: hop_spread, value: 0.1, log_sd: 0.25, prior_value: 0.1, "
+        "prior_log_sd: 0.7, decided_by: data}\n");
+  ASSERT_TRUE(ReadCluster(folder_.Path("lab.yaml")).calibration);
+  const ProcessResult result =
+      Run({"show", "net.json", "--cluster", "lab.yaml", "--cluster-output", "out.yaml"}, {});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_FALSE(ReadCluster(folder_.Path("out.yaml")).calibration);
 }
 
 TEST_F(ProbeCli, LinksOfRdmaAreNotThoseOfTcp) {

@@ -424,6 +424,7 @@ TEST(ImportKineto, KernelsOfWhichTheOperatorIsNotTold) {
                         {"5", "", "5", "kernels launched before the trace 30\n"},
                         {"6", "8", "5", "kernels of no operator 30\n"},
                         {"6", "900", "5", "kernels of no operator 30\n"},
+                        {"900", "900", "5", "kernels of no operator 30\n"},
                         {"6", "5", "8", ""}};
   for (const Case& c : cases) {
     SCOPED_TRACE(std::string(c.second) + " " + c.launch + " " + c.external);

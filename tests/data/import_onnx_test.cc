@@ -472,6 +472,24 @@ TEST(ImportOnnx, SharedVectorsAreNotTied) {
   EXPECT_EQ(w.source.find("of earlier ones"), std::string::npos) << w.source;
 }
 
+// A layer that reads some rows of another's matrix has less than its weight.
+TEST(ImportOnnx, APartOfAMatrixIsNotTied) {
+  for (const std::int64_t rows : {4, 6}) {
+    Model m;
+    m.Weight("w", {6, 6});
+    m.Integers("from", {0});
+    m.Integers("to", {rows});
+    const std::string x = m.Node("MatMul", {m.Input("x", {"batch", "6"}), "w"});
+    const std::string part = m.Node("Slice", {"w", "from", "to"});
+    m.Output(m.Node("MatMul", {x, m.Node("Transpose", {part}, Model::Ints{"perm", {1, 0}})}));
+    const Workload w = Import(m);
+    EXPECT_EQ(w.parameters, 36);
+    ASSERT_EQ(w.layers.size(), 2U);
+    EXPECT_EQ(OperationOf<DenseOp>(w, 1), (DenseOp{1, 6, rows, false, true}));
+    EXPECT_EQ(w.source.find("of earlier ones") != std::string::npos, rows == 6) << w.source;
+  }
+}
+
 TEST(ImportOnnx, OnlyWhatIsBehindAParameterHasAGradient) {
   Model m;
   const std::string x = m.Input("x", {"batch", "6"});

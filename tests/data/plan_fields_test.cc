@@ -542,6 +542,17 @@ TEST(EveryPlanField, TellsPlansApartByTheKey) {
   }
 }
 
+// Whoever knows the cap that a plan without one has does not tell it from one that states it.
+TEST(EveryPlanField, ADefaultIsTheSameAsItsStatement) {
+  Plan silent;
+  Plan stated;
+  stated.bucket = Mebibytes(25.0);
+  EXPECT_EQ(OptionsKey(silent, Mebibytes(25.0)), OptionsKey(stated, Mebibytes(25.0)));
+  EXPECT_EQ(OptionsKey(silent, Mebibytes(25.0)), OptionsKey(stated));
+  EXPECT_EQ(OptionsKey(stated, Mebibytes(4.0)), OptionsKey(stated));
+  EXPECT_NE(OptionsKey(silent), OptionsKey(stated));
+}
+
 TEST(EveryPlanField, SurvivesItsColumn) {
   for (const ChangedPlan& plan : ChangedPlans()) {
     if (plan.facts.flag == nullptr) continue;

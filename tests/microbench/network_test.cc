@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <random>
@@ -20,6 +21,7 @@
 #include "microbench/network/protocol.h"
 #include "microbench/network/schedule.h"
 #include "microbench/network/tcp_info.h"
+#include "microbench/network/traffic.h"
 #include "tests/support/input_error.h"
 
 namespace stepcast::network {
@@ -72,6 +74,24 @@ RC_GTEST_PROP(NetworkProtocol, EachHostHasANameOfItsOwn, ()) {
     RC_ASSERT(host.name.find('+') == std::string::npos);
     RC_ASSERT(names.insert(host.name).second);
   }
+}
+
+// Numbers stand where names would not tell hosts apart, and nowhere else.
+TEST(NetworkProtocol, HostsOfOneNameAreNumbered) {
+  const auto named = [](const std::vector<std::string>& names,
+                        const std::vector<std::string>& list) {
+    std::vector<NetworkHost> hosts;
+    for (const std::string& name : names) hosts.push_back({name, "", {}});
+    NameHosts(list, &hosts);
+    std::vector<std::string> now;
+    for (const NetworkHost& host : hosts) now.push_back(host.name);
+    return now;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(named({"a", "b", "c"}, {}), (Names{"a", "b", "c"}));
+  EXPECT_EQ(named({"a", "b", "a"}, {}), (Names{"a-0", "b", "a-2"}));
+  EXPECT_EQ(named({"x", "b+", "b-"}, {"a"}), (Names{"a", "b--1", "b--2"}));
+  EXPECT_EQ(named({"a", "a", "a-1"}, {}), (Names{"a-0-0", "a-1-1", "a-1-2"}));
 }
 
 TEST(NetworkProtocol, HostsThatSayNothingReadableDoNotJoin) {
@@ -504,6 +524,149 @@ TEST_F(NetworkProbeTest, AHostThatLiesIsGoneAndNoMore) {
     ASSERT_TRUE(outcome.profile) << outcome.error;
     EXPECT_EQ(outcome.profile->problem.find("liar is gone: "), 0U) << outcome.profile->problem;
     EXPECT_TRUE(MeasuredRows(*outcome.profile).Best(0, 1));
+  }
+}
+
+// ---- What hosts are asked.
+
+// Stands between a host and the coordinator, and changes what the host tells of what it measured.
+class Between {
+ public:
+  struct Asked {
+    Step step;
+    std::vector<Task> tasks;
+  };
+
+  // `change` alters what is told in a step of the kind.
+  Between(Address master, std::function<void(Kind kind, Message* told)> change)
+      : master_(std::move(master)),
+        change_(std::move(change)),
+        listener_(Socket::Listen(LocalAddress("127.0.0.1"))),
+        thread_([this] { Relay(); }) {}
+  ~Between() { thread_.join(); }
+  Between(const Between&) = delete;
+  Between& operator=(const Between&) = delete;
+
+  Address address() const { return listener_.local(); }
+  // What the host was to do, once it has ended.
+  const std::vector<Asked>& asked() const { return asked_; }
+
+ private:
+  void Relay() {
+    try {
+      listener_.Wait(POLLIN, deadline_);
+      LineSocket host(listener_.Accept());
+      LineSocket master(Reach());
+      while (true) {
+        while (const auto line = host.TryRead()) {
+          Message told = Message::Parse(*line);
+          if (!asked_.empty()) change_(asked_.back().step.kind, &told);
+          master.Send(told.Line(), deadline_);
+        }
+        while (const auto line = master.TryRead()) {
+          Note(Message::Parse(*line));
+          host.Send(*line, deadline_);
+        }
+        pollfd either[] = {{host.socket().fd(), POLLIN, 0}, {master.socket().fd(), POLLIN, 0}};
+        poll(either, 2, 1000);
+      }
+    } catch (const NetworkError&) {
+      // One of the two has gone, as both do at the end.
+    }
+  }
+  Socket Reach() const {
+    while (true) {
+      try {
+        return Socket::Connect(master_, nullptr, deadline_);
+      } catch (const NetworkError&) {
+        if (deadline_.over()) throw;
+        std::this_thread::sleep_for(SecondsToClock(0.05));
+      }
+    }
+  }
+  void Note(const Message& message) {
+    if (message.verb() == "step") asked_.push_back({ReadStep(message), {}});
+    if (message.verb() == "send" || message.verb() == "receive") {
+      asked_.back().tasks.push_back(ReadTask(message, 3));
+    }
+  }
+
+  Deadline deadline_ = Deadline::In(60);
+  Address master_;
+  std::function<void(Kind kind, Message* told)> change_;
+  std::vector<Asked> asked_;
+  Socket listener_;
+  std::thread thread_;
+};
+
+// The farthest path of a step says how long its start is left out: 17 round trips. A paced flow
+// sends its share of four fifths of the best rate of the path, whichever kind of flows had it.
+TEST_F(NetworkProbeTest, StepsFollowFromWhatWasToldBefore) {
+  const auto told = [](double of_one, double of_several) {
+    return [=](Kind kind, Message* message) {
+      if (message->verb() == "sent" && kind == Kind::kLatency) message->Set("median", 0.01);
+      if (message->verb() != "got") return;
+      if (kind == Kind::kOneFlow) message->Set("rate", of_one);
+      if (kind == Kind::kSeveralFlows) message->Set("rate", of_several);
+    };
+  };
+  AgentOptions first = AgentOf(1);
+  AgentOptions second = AgentOf(2);
+  Between at_first(options_.master, told(80e6, 40e6));
+  Between at_second(options_.master, told(20e6, 60e6));
+  first.master = at_first.address();
+  second.master = at_second.address();
+  const Outcome outcome = Run({first, second});
+  ASSERT_TRUE(outcome.profile) << outcome.error;
+  // That all is measured is MeasuresAllThatIsPlanned's to judge; what is not, is not followed up.
+  if (!outcome.profile->complete()) GTEST_SKIP() << "the machine was too busy to measure all";
+  int far = 0;
+  int paced = 0;
+  for (const Between::Asked& asked : at_first.asked()) {
+    if (asked.step.kind == Kind::kLatency) continue;
+    for (const Task& task : asked.tasks) {
+      if (task.peer != 2) continue;
+      ++far;
+      EXPECT_NEAR(asked.step.warm_s, 0.17, 1e-12) << static_cast<int>(asked.step.kind);
+      if (asked.step.kind != Kind::kPaced) continue;
+      ++paced;
+      ASSERT_EQ(asked.step.flows, 2);
+      EXPECT_NEAR(task.pace, task.sends ? 24e6 : 32e6, 1);
+    }
+  }
+  EXPECT_EQ(paced, 2);
+  EXPECT_EQ(far, 4 + 2 + 2 + 2 + 2) << "alone, both ways, paced, with another peer, and incast";
+}
+
+// Of echoes some of which are late.
+TEST(NetworkTraffic, RoundTripsAreTheMedianAndATenth) {
+  for (const int late_of_three : {1, 2}) {
+    const Deadline deadline = Deadline::In(20);
+    const Socket listener = Socket::Listen(LocalAddress("127.0.0.1"));
+    Socket near = Socket::Connect(listener.local(), nullptr, deadline);
+    listener.Wait(POLLIN, deadline);
+    const Socket far = listener.Accept();
+    std::thread echo([&] {
+      char bytes[64];
+      try {
+        for (int i = 0; true; ++i) {
+          far.Read(bytes, deadline);
+          if (i % 3 < late_of_three) std::this_thread::sleep_for(SecondsToClock(0.03));
+          far.Send(bytes, deadline);
+        }
+      } catch (const NetworkError&) {
+        // The other end has gone.
+      }
+    });
+    const RoundTrips trips = Ping(near, 0.9, deadline);
+    near.Close();
+    echo.join();
+    EXPECT_LT(trips.p10_s, 0.03);
+    if (late_of_three == 1) {
+      EXPECT_LT(trips.median_s, 0.03);
+    } else {
+      EXPECT_GE(trips.median_s, 0.03);
+    }
   }
 }
 

@@ -229,6 +229,22 @@ TEST_F(TrainingTest, EndsByItself) {
   EXPECT_EQ(training.last_lines.front(), "warm");
 }
 
+// A progress bar writes its line anew, and ends it by no more than that.
+TEST_F(TrainingTest, AProgressBarIsManyLines) {
+  TrainingOptions options = Shell("printf 'step 1\\rstep 2\\r\\rstep 3\\r\\nstep 4\\rstep 5\\n'");
+  options.warm_up = 1;
+  options.steps = 10;
+  const Training training = RunTraining(options);
+  EXPECT_EQ(training.step_s, (std::vector<double>{2 * 1e-3, 3 * 1e-3, 4 * 1e-3, 5 * 1e-3}));
+  EXPECT_EQ(training.last_lines.size(), 5U);
+}
+
+// As a shell tells it: 128 and the signal's number.
+TEST_F(TrainingTest, ASignalIsToldByItsNumber) {
+  EXPECT_EQ(RunTraining(Shell("kill -KILL $$")).exit_code, 137);
+  EXPECT_EQ(RunTraining(Shell("kill -SEGV $$")).exit_code, 139);
+}
+
 TEST_F(TrainingTest, IsEndedAtItsLimit) {
   TrainingOptions options = Shell("echo step 1; sleep 1000");
   options.limit_s = 0.5;

@@ -228,6 +228,31 @@ TEST(BeliefWithItsOwnRuns, ScattersMoreByLosses) {
   EXPECT_NEAR(added(1), 0.12 * 10 / 11, 1e-9) << "servers are behind their own link";
 }
 
+// ln(share of a stated rate that is reached) is known the less the farther the rate is from those
+// of the runs: 0.15 for each doubling, 0.05 for each halving, 0.35 where nothing is known.
+TEST(BeliefWithItsOwnRuns, KnowsStatedRatesLessFarFromTheirs) {
+  Builder b;
+  b.Add("workload resnet50 on t4", "sample_time", 5);
+  const auto log_sd = [&](std::optional<double> link, std::optional<double> server) {
+    LinkFacts of_link;
+    LinkFacts of_server;
+    if (link) of_link.bandwidth = GigabitsPerSecond(*link);
+    if (server) of_server.bandwidth = GigabitsPerSecond(*server);
+    return Belief(b.AsCluster(), Resnet50(), T4(), "t4").StatedShareLogSd(of_link, of_server);
+  };
+  EXPECT_EQ(log_sd(10, {}), 0.35) << "no run had a known rate";
+  EXPECT_EQ(log_sd({}, {}), 0);
+  b.calibration.range.bandwidth = {GigabitsPerSecond(2.0), GigabitsPerSecond(8.0)};
+  EXPECT_EQ(log_sd({}, {}), 0);
+  for (const double within : {2.0, 5.0, 8.0}) EXPECT_NEAR(log_sd(within, within), 0, 1e-12);
+  EXPECT_NEAR(log_sd(16, {}), 0.15, 1e-12);
+  EXPECT_NEAR(log_sd(1, {}), 0.05, 1e-12);
+  EXPECT_NEAR(log_sd(0.25, {}), 0.15, 1e-12) << "three halvings";
+  EXPECT_NEAR(log_sd({}, 0.5), 0.1, 1e-12);
+  EXPECT_NEAR(log_sd(0.5, 32), 0.3, 1e-12) << "the farther of the two";
+  EXPECT_EQ(log_sd(1000, {}), 0.35) << "no less than where nothing is known";
+}
+
 // ---- From the device's speed: c(d) = sheet(d) / v_d.
 
 TEST(BeliefFromTheDevice, IsWhatTheSheetLetsExpectAtItsSpeed) {

@@ -1198,6 +1198,39 @@ TEST(Step, StatedBandwidthIsAFactOnlyInThePlan) {
   EXPECT_EQ(facts.link.bandwidth, MegabitsPerSecond(100.0));
 }
 
+// Links are silent from one exchange to the next, but for what its first bucket waits within the
+// last backward pass.
+TEST(Step, SilenceLastsFromExchangeToExchange) {
+  StepFacts facts = Facts(MakePlan({1, 1}, Strategy::kRing));
+  facts.overlap = Overlap::kNone;
+  const auto silence = [&] {
+    return internal::IdleTime<double>(facts, Seconds(0.3), Seconds(0.2)).si();
+  };
+  facts.accumulation_steps = 3;
+  EXPECT_NEAR(silence(), 3 * 0.3, 1e-12);
+  facts.local_steps = 4;
+  EXPECT_NEAR(silence(), 3 * 4 * 0.3, 1e-12);
+  facts.overlap = Overlap::kBuckets;
+  const double hidden = (1 - facts.buckets->front().ready) * 0.2;
+  EXPECT_NEAR(silence(), 3 * 4 * 0.3 - hidden, 1e-12);
+}
+
+// Asynchronous workers compute on while a server beside them updates: they and further servers
+// hold it back as it and the others hold back each of them.
+TEST(Step, AnUpdateIsSharedAsComputeIs) {
+  StepFacts facts = Facts(MakePlan({4, 4}, Strategy::kRing));
+  facts.strategy = Strategy::kPsAsync;
+  facts.servers = 4;
+  const auto times = [&] { return internal::UpdateSharing(facts, 0.1); };
+  EXPECT_EQ(times(), 1) << "on a machine of its own";
+  facts.server.colocated = true;
+  EXPECT_NEAR(times(), 1 + 0.1 * (4 + 2 - 1), 1e-12) << "four workers, two servers, but itself";
+  facts.servers = 1;
+  EXPECT_NEAR(times(), 1 + 0.1 * 4, 1e-12);
+  facts.strategy = Strategy::kPsSync;
+  EXPECT_EQ(times(), 1) << "they wait for it";
+}
+
 // Flows start slowly after a second of silence, once a step and with the first bucket; behind a
 // long backward pass nobody sees it.
 TEST(Step, SlowStartIsSeenWhereTheFirstBucketIs) {

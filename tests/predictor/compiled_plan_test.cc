@@ -1089,6 +1089,11 @@ TEST(MostLocalBatch, IsBelowWhatAProfileSawFail) {
   ASSERT_EQ(verdict(255), MemoryVerdict::kFits);
   ASSERT_EQ(verdict(256), MemoryVerdict::kOutOfMemory);
   EXPECT_EQ(most, 255);
+  for (const int batch : {16, 255, 256, 300}) {
+    PlanQuery query = QueryOf(plan);
+    query.local_batch = batch;
+    EXPECT_EQ(CompiledPlan(predictor, plan).Memory(query), verdict(batch)) << batch;
+  }
 }
 
 // ---- A value.

@@ -419,6 +419,21 @@ TEST(Explain, EveryOptionHasItsFormula) {
           p->link.rtt = Milliseconds(50.0);
           p->link.loss = 0.0;
         }}},
+      // After a long silence a burst may end before its flows are open: its bytes count.
+      {"a long silence",
+       {Strategy::kRing,
+        [](Plan* p) {
+          p->accumulation_steps = 100;
+          p->link.rtt = Milliseconds(20.0);
+          p->link.loss = 0.0;
+        }}},
+      {"a long silence before servers",
+       {Strategy::kPsSync,
+        [](Plan* p) {
+          p->accumulation_steps = 100;
+          p->link.rtt = Milliseconds(20.0);
+          p->link.loss = 0.0;
+        }}},
       {"fitted link", {Strategy::kTree, [](Plan* p) { p->link.bandwidth.reset(); }}},
   };
   Checker checker;

@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/plan/key.h"
@@ -182,6 +185,61 @@ TEST(PredictMany, StepTimesAloneAreTheSame) {
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(a.step_time_s[i] / b.step_time_s[i], 1, 1e-12);
 }
 
+// What is to be known before trusting a query is what a plan by itself that says the same is told.
+TEST(PredictMany, FlagsAreThoseOfThePlansThatTheyName) {
+  Inventory inventory = ShippedInventory();
+  CalibratedRange& range = inventory.clusters.front().calibration.emplace().range;
+  range.max_workers = range.max_nodes = range.max_devices_per_node = 1;
+  range.bandwidth = {GigabitsPerSecond(1.0), GigabitsPerSecond(1.0)};
+  const Snapshot snapshot(std::move(inventory), 1, {});
+  const auto target = snapshot.Find({"gce-t4", "resnet50", ""});
+  const std::map<std::string, std::string> stated = {
+      {"strategy", "ps-sync"}, {"hosts", "a+b"}, {"servers", "2"}, {"local_batch", "8"}};
+  QueryColumns columns;
+  columns.counts[kWorkers] = {5, 2, 3};
+  columns.counts[kNodes] = {2, 2, 3};
+  columns.counts[kDevicesPerNode] = {4, 1, 1};
+  columns.counts[kServers] = {2, 1, 3};
+  columns.counts[kLocalBatch] = {8, 16, 1 << 20};
+  columns.counts[kAccumulationSteps] = {1, 2, 3};
+  columns.numbers = {{{1, 1, 20}, {300, 30, 50}, {0, 0.1, 0.01}}};
+  const std::vector<std::map<std::string, std::string>> alone = {
+      {{"placement", "4-1"}, {"link_gbit_per_s", "1"}, {"rtt_ms", "300"}, {"loss_rate", "0"}},
+      {{"placement", "1-1"},
+       {"servers", "1"},
+       {"local_batch", "16"},
+       {"accumulation_steps", "2"},
+       {"link_gbit_per_s", "1"},
+       {"rtt_ms", "30"},
+       {"loss_rate", "0.1"}},
+      {{"placement", "1-1-1"},
+       {"servers", "3"},
+       {"local_batch", "1048576"},
+       {"accumulation_steps", "3"},
+       {"link_gbit_per_s", "20"},
+       {"rtt_ms", "50"},
+       {"loss_rate", "0.01"}}};
+  CheckColumns("queries.", 10, &columns);
+  const ForecastColumns answer =
+      PredictMany(snapshot, *target, Read(stated, {false, false}), false, &columns);
+  ASSERT_EQ(answer.failed, 0U);
+  std::set<std::string> kinds;
+  for (const BatchFlag& of : answer.flags) {
+    EXPECT_TRUE(kinds.insert(KindOfFlag(of.flag)).second) << of.flag;
+  }
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    std::map<std::string, std::string> texts = alone[i];
+    texts.insert(stated.begin(), stated.end());
+    if (texts["placement"] == "1-1-1") texts.erase("hosts");  // which are two
+    const std::vector<std::string> flags = target->predictor.Predict(Read(texts)).flags;
+    for (const std::string& flag : flags) EXPECT_EQ(kinds.count(KindOfFlag(flag)), 1U) << flag;
+    for (const BatchFlag& of : answer.flags) {
+      if (of.index != i) continue;
+      EXPECT_EQ(std::count(flags.begin(), flags.end(), of.flag), 1) << of.flag << " of " << i;
+    }
+  }
+}
+
 TEST(PredictMany, CompilesOnceAndKeepsSoMany) {
   ServiceOptions options;
   options.most_compiled = 3;
@@ -205,18 +263,13 @@ TEST(PredictMany, CompilesOnceAndKeepsSoMany) {
 TEST(Snapshot, KeepsPlansApartFieldByField) {
   const auto snapshot = Shipped();
   const auto target = snapshot->Find({"ec2-g3-ps", "resnet50", ""});
-  for (const ChangedPlan& changed : ChangedPlans()) {
+  Plan base;
+  base.link.loss = 0.01;  // so that what says how loss is answered moves the answer
+  for (const ChangedPlan& changed : ChangedPlans(base)) {
     if (changed.facts.column == nullptr) continue;  // no request states it
     for (const Plan& plan : {changed.before, changed.after}) {
       const Plan kept = snapshot->Compile(*target, plan, 0).plan();
-      PlanKey of_kept = OptionsKey(kept);
-      AppendLink(kept.link, &of_kept);
-      AppendLink(kept.server_link, &of_kept);
-      PlanKey own = OptionsKey(plan);
-      AppendLink(plan.link, &own);
-      AppendLink(plan.server_link, &own);
-      if (plan.strategy == Strategy::kAllreduce) continue;  // which is compiled as the ring
-      EXPECT_EQ(of_kept, own) << changed.facts.state;
+      EXPECT_EQ(StatedKey(kept), StatedKey(plan)) << changed.facts.state;
       EXPECT_EQ(kept.placement, plan.placement) << changed.facts.state;
       EXPECT_EQ(kept.hosts, plan.hosts) << changed.facts.state;
     }

@@ -1,0 +1,174 @@
+// What a fit is made of: where it begins, what it holds, and how far it lets a value be.
+#include "calibrate/minimisation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calibrate/group_rows.h"
+#include "calibrate/profile.h"
+#include "calibrate/starting_point.h"
+#include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/devices.h"
+
+namespace stepcast {
+namespace {
+
+// A problem as a fit takes it.
+struct Posed {
+  explicit Posed(CalibrationProblem of)
+      : problem(std::move(of)),
+        layout(problem.cluster, problem.runs, problem.workloads, problem.devices),
+        plans(GroupRows(problem, layout)) {
+    SetScatter(0.05, &plans);
+    for (const PlanRows& plan : plans) pointers.push_back(&plan);
+    for (const FittedParameter& p : layout.parameters()) priors.push_back(std::log(p.prior.si));
+  }
+
+  // The fit in which one value stays where `from` has it.
+  Fit Holding(std::vector<double> from, int held) const {
+    return Minimisation(layout, pointers, std::move(from), std::nullopt, held)
+        .Solve(100, kFitTolerance);
+  }
+
+  CalibrationProblem problem;
+  ParameterLayout layout;
+  std::vector<PlanRows> plans;
+  std::vector<const PlanRows*> pointers;
+  std::vector<double> priors;
+};
+
+SyntheticProblem OneWorkload() {
+  Truth truth = PlausibleTruth();
+  const WorkloadParameters<double> resnet50 = truth.workloads.at("resnet50");
+  truth.workloads = {{"resnet50", resnet50}};
+  return SyntheticProblem(truth);
+}
+
+SyntheticProblem Campaign() {
+  SyntheticProblem synthetic = OneWorkload();
+  AddCampaign(&synthetic, {{1}, {2}, {1, 1}, {2, 2}, {1, 1, 1}}, 0.03, 5);
+  return synthetic;
+}
+
+TEST(Minimisation, HoldsWhatItIsTold) {
+  const Posed posed(Campaign().problem());
+  for (int i = 0; i < posed.layout.size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    std::vector<double> start = posed.priors;
+    start[at] += 0.01;
+    const Fit held = posed.Holding(start, i);
+    EXPECT_EQ(held.values[at], start[at]) << posed.layout.parameters()[at].spec->name;
+    EXPECT_NE(held.values, start) << "the others move";
+  }
+}
+
+// Through the middle of the samples' times with the fewest workers, whatever comes before or behind
+// them; a run that was stopped has no time.
+TEST(FindStart, IsTheCurveThroughTheFewestWorkers) {
+  SyntheticProblem synthetic = OneWorkload();
+  const auto add = [&](const Placement& placement, int batch, int accumulation, double seconds,
+                       bool stopped) {
+    Plan plan = AllreducePlan(placement, batch);
+    plan.accumulation_steps = accumulation;
+    synthetic.Add("resnet50", plan);
+    synthetic.problem().runs.back().step_time = Seconds(seconds);
+    synthetic.problem().runs.back().stopped = stopped;
+  };
+  add({1, 1}, 8, 1, 9, false);
+  add({2}, 8, 1, 9, false);
+  add({1}, 8, 1, 80, true);
+  add({1}, 8, 1, 0.8, false);
+  add({1}, 16, 1, 3.2, false);
+  add({1}, 32, 2, 19.2, false);
+  add({1}, 4, 1, 80, true);
+  add({1, 1}, 4, 1, 9, false);
+  const Posed posed(synthetic.problem());
+  const Fit start = FindStart(posed.problem, posed.layout, posed.pointers, 0);
+  const auto value = [&](int parameter) {
+    const int offset = posed.layout.WorkloadOffset(posed.problem.runs.front());
+    return std::exp(start.values[static_cast<std::size_t>(offset + parameter)]);
+  };
+  // Of 0.1, 0.2 and 0.3 s a sample; the constant parts are 0.3 of the smallest batch of 8.
+  EXPECT_NEAR(value(kSampleTime), 0.8 * 0.2, 1e-9);
+  EXPECT_NEAR(value(kFixedTime), 0.3 * 0.16 * 8, 1e-9);
+  EXPECT_NEAR(value(kFloorTime), 0.3 * 0.16 * 8, 1e-9);
+}
+
+// ---- How far a value may be.
+
+// What is believed of a value around another adds to what is believed of that.
+TEST(PriorLogSd, OfOneAroundAnotherIsThatOfBoth) {
+  CalibrationProblem problem = Campaign().problem();
+  problem.devices["t4"] = T4();
+  const Posed posed(std::move(problem));
+  int relative = 0;
+  for (int i = 0; i < posed.layout.size(); ++i) {
+    const FittedParameter& p = posed.layout.parameters()[static_cast<std::size_t>(i)];
+    if (p.relative_to < 0 || p.multiple_of >= 0) continue;
+    ++relative;
+    const FittedParameter& other =
+        posed.layout.parameters()[static_cast<std::size_t>(p.relative_to)];
+    EXPECT_NEAR(std::pow(PriorLogSd(posed.layout, i), 2),
+                std::pow(p.prior.log_sd, 2) + std::pow(other.prior.log_sd, 2), 1e-12);
+  }
+  EXPECT_GT(relative, 0);
+}
+
+// An interval ends where the cost, all others fitted anew, has risen by 1.96^2 / 2: not before, but
+// at the end of the parameter's range or where nothing is known, and not far behind. The points
+// that the search interpolates its root between are a factor of 1.6 apart.
+TEST(Profile, EndsWhereTheCostHasRisen) {
+  SyntheticProblem few = OneWorkload();
+  for (const Placement& placement : std::vector<Placement>{{1}, {2}, {1, 1}, {2, 2}}) {
+    for (const int batch : {2, 64}) few.Add("resnet50", AllreducePlan(placement, batch));
+  }
+  int risen = 0;
+  int unknown = 0;
+  for (const SyntheticProblem& synthetic : {Campaign(), few}) {
+    const Posed posed(synthetic.problem());
+    const Fit fit = Minimisation(posed.layout, posed.pointers,
+                                 FindStart(posed.problem, posed.layout, posed.pointers, 100).values)
+                        .Solve(200, kFitTolerance);
+    const Eigen::MatrixXd covariance =
+        Minimisation(posed.layout, posed.pointers, fit.values).Covariance().value();
+    Profile profile(posed.layout, posed.pointers, fit, covariance);
+    for (int i = 0; i < posed.layout.size(); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const FittedParameter& p = posed.layout.parameters()[at];
+      SCOPED_TRACE(std::string(p.spec->name));
+      const double linear = profile.Linear(i).up;
+      EXPECT_NEAR(linear, 1.96 * std::sqrt(covariance(i, i)), 1e-4 * linear);
+      const double prior = 1.96 * PriorLogSd(posed.layout, i);
+      const Interval interval = profile.Follow(i);
+      for (const double sign : {-1.0, 1.0}) {
+        const double reach = sign < 0 ? interval.down : interval.up;
+        const double end = (sign < 0 ? p.spec->low : p.spec->high) * p.spec->si_per_unit;
+        const double edge = std::abs(std::log(end) - fit.values[at]);
+        EXPECT_GE(reach, linear * (1 - 1e-12));
+        if (linear > 0.98 * prior) {
+          ++unknown;
+          EXPECT_NEAR(reach, linear, 1e-12);
+          continue;
+        }
+        if (reach >= edge || reach > 1.2 * prior) continue;
+        std::vector<double> moved = fit.values;
+        moved[at] += sign * reach;
+        const double root = std::sqrt(std::max(0.0, posed.Holding(moved, i).cost - fit.cost));
+        EXPECT_GT(root, 1.386 * 0.8) << reach << " of " << linear;
+        if (reach < 1.0001 * linear) continue;
+        ++risen;
+        EXPECT_LT(root, 1.386 * 1.2) << reach << " of " << linear;
+      }
+    }
+  }
+  EXPECT_GT(risen, 3);
+  EXPECT_GT(unknown, 0);
+}
+
+}  // namespace
+}  // namespace stepcast
