@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <random>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "data/record/input_error.h"
@@ -47,11 +51,20 @@ std::optional<double> LogSpread(const Run& run, const Workload& workload) {
   return std::log(*above / run.step_time);
 }
 
+struct KeyHash {
+  std::size_t operator()(const PlanKey& key) const {
+    std::size_t hash = key.size();
+    for (const double part : key) hash = hash * 0x9E3779B97F4A7C15 ^ std::hash<double>()(part);
+    return hash;
+  }
+};
+
 }  // namespace
 
 std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const ParameterLayout& layout) {
   std::map<std::pair<std::string, double>, std::shared_ptr<const std::vector<Bucket>>> buckets;
-  std::map<PlanKey, PlanRows> plans;
+  std::unordered_map<PlanKey, std::size_t, KeyHash> index;
+  std::deque<PlanRows> plans;
   for (std::size_t i = 0; i < problem.runs.size(); ++i) {
     const Run& run = problem.runs[i];
     const Workload& workload = problem.workloads.at(run.workload);
@@ -70,8 +83,9 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
     }
     PlanKey key = FactsKey(problem.cluster, run.plan, of_hosts);
     key.insert(key.begin(), workload_offset);
-    const auto [at, first] = plans.try_emplace(std::move(key));
-    PlanRows& group = at->second;
+    const auto [at, first] = index.try_emplace(std::move(key), plans.size());
+    if (first) plans.emplace_back();
+    PlanRows& group = plans[at->second];
     if (first) {
       try {
         group.model = PlanModel(MakeStepFacts(problem.cluster, run.plan, workload, shared));
@@ -93,9 +107,11 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
     if (row.log_spread && !group.spread) group.spread.emplace(group.model.facts());
     group.rows.push_back(row);
   }
+  std::vector<std::pair<PlanKey, std::size_t>> ordered(index.begin(), index.end());
+  std::sort(ordered.begin(), ordered.end());
   std::vector<PlanRows> result;
   result.reserve(plans.size());
-  for (auto& [key, plan] : plans) result.push_back(std::move(plan));
+  for (const auto& [key, at] : ordered) result.push_back(std::move(plans[at]));
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <unordered_set>
 #include <utility>
@@ -80,8 +81,12 @@ Minimisation::Minimisation(const ParameterLayout& layout, const std::vector<cons
       problem_.SetParameterBlockConstant(values_.data() + block.offset);
     }
   }
+  std::map<std::pair<std::vector<double*>, bool>, std::vector<const PlanRows*>> of_blocks;
   for (const PlanRows* plan : plans) {
-    problem_.AddResidualBlock(new PlanCost(plan), nullptr, BlocksOf(*plan, values_.data()));
+    of_blocks[{BlocksOf(*plan, values_.data()), plan->others}].push_back(plan);
+  }
+  for (auto& [at, own] : of_blocks) {
+    problem_.AddResidualBlock(new PlanCost(std::move(own)), nullptr, at.first);
   }
 }
 

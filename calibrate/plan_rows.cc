@@ -1,7 +1,11 @@
 #include "calibrate/plan_rows.h"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
+#include <utility>
 
 #include "model/statistics/scatter.h"
 
@@ -13,17 +17,6 @@ constexpr double kShareSd = 0.05;
 constexpr double kShareRelativeSd = 0.3;
 
 constexpr double kSpreadLogSd = 0.3;
-
-struct Robust {
-  double f = 0;
-  double slope = 1;  // df/dz
-};
-
-Robust RobustResidual(double z) {
-  const double root = std::sqrt(1 + z * z);
-  const double shrink = std::sqrt(2 / (1 + root));
-  return {z * shrink, 1 / (shrink * root)};
-}
 
 // sqrt(-2 ln Phi(b)) and its slope by b: of what is known to be above its bound, b standard
 // deviations above it as the model says.
@@ -55,12 +48,13 @@ struct Joined {
 
 class Joiner {
  public:
+  // With r = (1 + z^2)^(1/2): f^2 = 2 z^2 / (1 + r), d f = z / r, d^2 = (1 + r) / (2 r^2).
   void Add(double z, double dz) {
-    const Robust robust = RobustResidual(z);
-    const double d = robust.slope * dz;
-    cost_ += robust.f * robust.f;
-    slopes_ += d * d;
-    product_ += d * robust.f;
+    const double root = std::sqrt(1 + z * z);
+    const double inverse = 1 / root;
+    cost_ += 2 * z * z / (1 + root);
+    slopes_ += 0.5 * (1 + root) * inverse * inverse * dz * dz;
+    product_ += z * inverse * dz;
   }
   Joined Result() const {
     if (!(slopes_ > 0)) return {};
@@ -100,14 +94,78 @@ double HighestBound(const std::vector<StoppedRow>& stopped) {
 
 double ShareSd(double measured) { return std::hypot(kShareSd, kShareRelativeSd * measured); }
 
+// The residuals of one plan's rows, those of one gradient joined.
+struct PlanResiduals {
+  Joined step;
+  Joined share;
+  Joined spread;
+  bool is_finite = false;
+
+  PlanResiduals(const PlanRows& plan, const PlanAnswer& answer, double straggler_spread)
+      : is_finite(std::isfinite(answer.log_step)) {
+    Joiner steps;
+    Joiner shares;
+    Joiner spreads;
+    const double log_spread = plan.spread ? plan.spread->Log(answer, straggler_spread) : 0;
+    const double per_sd = 1 / plan.log_sd;
+    for (const MeasuredRow& row : plan.rows) {
+      steps.Add((answer.log_step - row.log_step) * per_sd, per_sd);
+      if (row.sync_share) {
+        const double sd = ShareSd(*row.sync_share);
+        shares.Add((answer.sync_share - *row.sync_share) / sd, 1 / sd);
+      }
+      if (!row.log_spread) continue;
+      const double z = (log_spread - *row.log_spread) / kSpreadLogSd;
+      if (plan.spread->is_all()) {
+        spreads.Add(z, 1 / kSpreadLogSd);
+      } else {
+        const Bounded bounded = BoundedResidual(-z);
+        spreads.Add(bounded.z, -bounded.slope / kSpreadLogSd);
+      }
+    }
+    if (!plan.stopped.empty()) {
+      const Bounded bounded =
+          BoundedResidual((answer.log_step - HighestBound(plan.stopped)) / plan.log_sd);
+      steps.Add(bounded.z, bounded.slope / plan.log_sd);
+    }
+    step = steps.Result();
+    share = shares.Result();
+    spread = spreads.Result();
+  }
+
+  double rest() const { return step.rest + share.rest + spread.rest; }
+  double cost() const {
+    const auto square = [](double x) { return x * x; };
+    return square(step.residual) + square(share.residual) + square(spread.residual) + rest();
+  }
+};
+
+bool HasShare(const PlanRows& plan) {
+  return std::any_of(plan.rows.begin(), plan.rows.end(),
+                     [](const MeasuredRow& row) { return row.sync_share.has_value(); });
+}
+
+int ResidualsOf(const PlanRows& plan) {
+  return 1 + (HasShare(plan) ? 1 : 0) + (plan.spread ? 1 : 0);
+}
+
 }  // namespace
 
-PlanAnswer AnswerAt(const PlanRows& plan, double const* const* blocks, Derivatives derivatives) {
+PlanParameters ParametersAt(const PlanRows& plan, double const* const* blocks) {
   const SlowestBlocks slowest = FindSlowest(plan, blocks);
-  return plan.model.Answer(
-      PlanParameters::FromLogs(blocks[0], blocks[1], slowest.link ? blocks[*slowest.link] : nullptr,
-                               slowest.slowdown ? blocks[*slowest.slowdown] : nullptr),
-      derivatives);
+  return PlanParameters::FromLogs(blocks[0], blocks[1],
+                                  slowest.link ? blocks[*slowest.link] : nullptr,
+                                  slowest.slowdown ? blocks[*slowest.slowdown] : nullptr);
+}
+
+PlanAnswer AnswerAt(const PlanRows& plan, double const* const* blocks, Derivatives derivatives) {
+  return plan.model.Answer(ParametersAt(plan, blocks), derivatives);
+}
+
+double CostAt(const PlanRows& plan, double const* const* blocks) {
+  const PlanAnswer answer = AnswerAt(plan, blocks, Derivatives::kNone);
+  const PlanResiduals residuals(plan, answer, std::exp(blocks[1][kStragglerSpread]));
+  return residuals.is_finite ? residuals.cost() : std::numeric_limits<double>::infinity();
 }
 
 void SetScatter(double of_one, std::vector<PlanRows>* plans) {
@@ -117,91 +175,121 @@ void SetScatter(double of_one, std::vector<PlanRows>* plans) {
   }
 }
 
-PlanCost::PlanCost(const PlanRows* plan) : plan_(plan) {
-  for (const MeasuredRow& row : plan->rows) has_sync_ = has_sync_ || row.sync_share.has_value();
+PlanCost::PlanCost(std::vector<const PlanRows*> plans) : plans_(std::move(plans)) {
+  std::sort(plans_.begin(), plans_.end(), std::less<>());  // in the order of memory
   mutable_parameter_block_sizes()->push_back(kClusterParameterCount);
   mutable_parameter_block_sizes()->push_back(kWorkloadParameterCount);
-  const std::size_t of_hosts = plan->host_offsets.size() + plan->slowdown_offsets.size();
+  const PlanRows& first = *plans_.front();
+  const std::size_t of_hosts = first.host_offsets.size() + first.slowdown_offsets.size();
   for (std::size_t h = 0; h < of_hosts; ++h) mutable_parameter_block_sizes()->push_back(1);
-  has_rest_ = plan->rows.size() + plan->stopped.size() > 1;
-  set_num_residuals(1 + (has_sync_ ? 1 : 0) + (plan->spread ? 1 : 0) + (has_rest_ ? 1 : 0));
+  for (const PlanRows* plan : plans_) {
+    count_ += ResidualsOf(*plan);
+    has_rest_ = has_rest_ || plan->rows.size() + plan->stopped.size() > 1;
+  }
+  if (count_ > kColumns) {
+    is_joined_ = has_rest_ = true;
+    count_ = kColumns;
+  }
+  set_num_residuals(count_ + (has_rest_ ? 1 : 0));
+  point_.values.assign(kLinkColumn + of_hosts, std::numeric_limits<double>::quiet_NaN());
+}
+
+void PlanCost::WorkOut(double const* const* parameters, Derivatives derivatives) const {
+  bool is_known = point_.derivatives >= derivatives;
+  std::size_t at_value = 0;
+  for (std::size_t b = 0; b < parameter_block_sizes().size(); ++b) {
+    for (int i = 0; i < parameter_block_sizes()[b]; ++i, ++at_value) {
+      is_known = is_known && point_.values[at_value] == parameters[b][i];
+      point_.values[at_value] = parameters[b][i];
+    }
+  }
+  if (is_known) return;
+  point_.derivatives = derivatives;
+  point_.is_finite = true;
+  point_.rest = 0;
+  constexpr int kTogether = 64;  // rows whose products are summed at once
+  constexpr int kMostOfAPlan = 3;
+  Eigen::Matrix<double, kColumns + 1, kColumns + 1> products;
+  products.setZero();
+  point_.rows.resize(is_joined_ ? kTogether : count_, Eigen::NoChange);
+  int filled = 0;
+  const auto join = [&] {
+    products.selfadjointView<Eigen::Lower>().rankUpdate(point_.rows.topRows(filled).transpose());
+    filled = 0;
+  };
+  const PlanParameters at = ParametersAt(*plans_.front(), parameters);
+  const double straggler_spread = std::exp(parameters[1][kStragglerSpread]);
+  for (std::size_t p = 0; p < plans_.size(); ++p) {
+    const PlanRows* plan = plans_[p];
+    // Rows lie where the heap had room: of many plans, a wait for each.
+    if (p + 1 < plans_.size()) __builtin_prefetch(plans_[p + 1]->rows.data());
+    const PlanAnswer answer = plan->model.Answer(at, derivatives);
+    const PlanResiduals residuals(*plan, answer, straggler_spread);
+    point_.is_finite = point_.is_finite && residuals.is_finite;
+    point_.rest += residuals.rest();
+    const auto add = [&](const Joined& joined, const auto& gradient) {
+      auto row = point_.rows.row(filled++);
+      for (int i = 0; i < kColumns; ++i) row[i] = joined.weight * gradient(i);
+      row[kColumns] = joined.residual;
+    };
+    const auto of = [](const PlanGradient& gradient) {
+      return [&](int i) { return gradient[static_cast<std::size_t>(i)]; };
+    };
+    add(residuals.step, of(answer.log_step_gradient));
+    if (HasShare(*plan)) add(residuals.share, of(answer.sync_share_gradient));
+    if (plan->spread) {
+      add(residuals.spread, [&](int i) { return WorkerSpread::Slope(answer, i); });
+    }
+    if (is_joined_ && filled > kTogether - kMostOfAPlan) join();
+  }
+  if (!is_joined_) return;
+  join();
+  // The root of the sums; what they say nothing of has rows of nothing.
+  using Square = Eigen::Matrix<double, kColumns, kColumns>;
+  const Eigen::LDLT<Square> factors(products.topLeftCorner<kColumns, kColumns>());
+  const Eigen::Array<double, kColumns, 1> root = factors.vectorD().array().max(0).sqrt();
+  const Square lower = factors.matrixL();
+  Eigen::Matrix<double, kColumns, 1> residuals =
+      factors.transpositionsP() * products.row(kColumns).head<kColumns>().transpose();
+  factors.matrixL().solveInPlace(residuals);
+  residuals = (root > 0).select(residuals.array() / root, 0.0);
+  point_.rows.resize(kColumns, Eigen::NoChange);
+  const Square transposed =
+      factors.transpositionsP().transpose() * (lower * root.matrix().asDiagonal());
+  point_.rows.leftCols<kColumns>() = transposed.transpose();
+  point_.rows.col(kColumns) = residuals;
+  point_.rest += products(kColumns, kColumns) - residuals.squaredNorm();
 }
 
 bool PlanCost::Evaluate(double const* const* parameters, double* residuals,
                         double** jacobians) const {
-  // Blocks that are kept constant ask for none.
-  Derivatives derivatives = Derivatives::kNone;
   if (jacobians != nullptr) {
-    derivatives = Derivatives::kOfWorkload;
+    // Blocks that are kept constant ask for no derivatives.
+    asked_ = Derivatives::kOfWorkload;
     for (std::size_t b = 0; b < parameter_block_sizes().size(); ++b) {
-      if (b != 1 && jacobians[b] != nullptr) derivatives = Derivatives::kAll;
+      if (b != 1 && jacobians[b] != nullptr) asked_ = Derivatives::kAll;
     }
   }
-  const PlanAnswer answer = AnswerAt(*plan_, parameters, derivatives);
-  Joiner steps;
-  Joiner shares;
-  Joiner spreads;
-  const double log_spread =
-      plan_->spread ? plan_->spread->Log(answer, std::exp(parameters[1][kStragglerSpread])) : 0;
-  for (const MeasuredRow& row : plan_->rows) {
-    steps.Add((answer.log_step - row.log_step) / plan_->log_sd, 1 / plan_->log_sd);
-    if (row.sync_share) {
-      const double sd = ShareSd(*row.sync_share);
-      shares.Add((answer.sync_share - *row.sync_share) / sd, 1 / sd);
-    }
-    if (!row.log_spread) continue;
-    const double z = (log_spread - *row.log_spread) / kSpreadLogSd;
-    if (plan_->spread->is_all()) {
-      spreads.Add(z, 1 / kSpreadLogSd);
-    } else {
-      const Bounded bounded = BoundedResidual(-z);
-      spreads.Add(bounded.z, -bounded.slope / kSpreadLogSd);
-    }
-  }
-  if (!plan_->stopped.empty()) {
-    const Bounded bounded =
-        BoundedResidual((answer.log_step - HighestBound(plan_->stopped)) / plan_->log_sd);
-    steps.Add(bounded.z, bounded.slope / plan_->log_sd);
-  }
-  const Joined step = steps.Result();
-  const Joined share = shares.Result();
-  const Joined spread = spreads.Result();
-  const int of_share = 1;
-  const int of_spread = has_sync_ ? 2 : 1;
-  residuals[0] = step.residual;
-  if (has_sync_) residuals[of_share] = share.residual;
-  if (plan_->spread) residuals[of_spread] = spread.residual;
-  if (has_rest_) {
-    residuals[num_residuals() - 1] = std::sqrt(std::max(0.0, step.rest + share.rest + spread.rest));
-  }
-  if (jacobians == nullptr) return std::isfinite(answer.log_step);
-  const auto fill = [&](double* block, std::size_t column, int size) {
-    if (block == nullptr) return;
-    for (int i = 0; i < size; ++i) {
-      const std::size_t c = column + static_cast<std::size_t>(i);
-      block[i] = step.weight * answer.log_step_gradient[c];
-      if (has_sync_) block[of_share * size + i] = share.weight * answer.sync_share_gradient[c];
-      if (plan_->spread) {
-        block[of_spread * size + i] =
-            spread.weight * WorkerSpread::Slope(answer, static_cast<int>(c));
-      }
-      if (has_rest_) block[(num_residuals() - 1) * size + i] = 0;
-    }
-  };
-  fill(jacobians[0], 0, kClusterParameterCount);
-  fill(jacobians[1], kClusterParameterCount, kWorkloadParameterCount);
-  const SlowestBlocks slowest = FindSlowest(*plan_, parameters);
-  for (std::size_t b = 2; b < parameter_block_sizes().size(); ++b) {
+  WorkOut(parameters, asked_);
+  if (jacobians == nullptr) asked_ = Derivatives::kNone;
+  Eigen::Map<Eigen::VectorXd>(residuals, count_) = point_.rows.col(kColumns);
+  if (has_rest_) residuals[count_] = std::sqrt(std::max(0.0, point_.rest));
+  if (jacobians == nullptr) return point_.is_finite;
+  const SlowestBlocks slowest = FindSlowest(*plans_.front(), parameters);
+  for (std::size_t b = 0; b < parameter_block_sizes().size(); ++b) {
     if (jacobians[b] == nullptr) continue;
-    if (b == slowest.link) {
-      fill(jacobians[b], kLinkColumn, 1);
-    } else if (b == slowest.slowdown) {
-      fill(jacobians[b], kSlowdownColumn, 1);
-    } else {
-      std::fill_n(jacobians[b], num_residuals(), 0.0);
-    }
+    const int size = parameter_block_sizes()[b];
+    Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>> block(
+        jacobians[b], num_residuals(), size);
+    block.setZero();
+    const int column = b == 0                  ? 0
+                       : b == 1                ? kWorkloadColumn
+                       : b == slowest.link     ? kLinkColumn
+                       : b == slowest.slowdown ? kSlowdownColumn
+                                               : -1;
+    if (column >= 0) block.topRows(count_) = point_.rows.middleCols(column, size);
   }
-  return std::isfinite(answer.log_step);
+  return point_.is_finite;
 }
 
 }  // namespace stepcast

@@ -26,7 +26,12 @@
 //   (sum d_i^2)^(1/2) g,  sum d_i f_i / (sum d_i^2)^(1/2),   d_i = df/dz
 //
 // and one more residual that holds the rest of the cost: cost, gradient and normal equations are
-// those of all rows.
+// those of all rows. Likewise plans over the same blocks that have more residuals than these have
+// values: of their Jacobian J and residuals f
+//
+//   R, R^-T J^T f,   R^T R = J^T J
+//
+// are handed over, which the solver need not sum in every step.
 //
 // Sources: Charbonnier et al., ICIP 1994 (the loss). Repeats of a layout differ by a
 // median of 5 to 25 % in their exposed synchronisation, hence 0.3 (public traces of 1 to
@@ -38,6 +43,7 @@
 
 #include <ceres/cost_function.h>
 
+#include <Eigen/Core>
 #include <optional>
 #include <vector>
 
@@ -80,27 +86,54 @@ std::vector<Value*> BlocksOf(const PlanRows& plan, Value* values) {
   return blocks;
 }
 
-// The model's answer where the blocks have these values.
+// The parameters where the blocks have these values: of a plan, and of all with the same blocks.
+PlanParameters ParametersAt(const PlanRows& plan, double const* const* blocks);
+
+// The model's answer there.
 PlanAnswer AnswerAt(const PlanRows& plan, double const* const* blocks, Derivatives derivatives);
+
+// The sum of a plan's squared robust residuals there; infinite where there is no answer.
+double CostAt(const PlanRows& plan, double const* const* blocks);
 
 // The scatter of each plan's steps, where that of one run is `of_one`: what repeats share counts
 // for all of them.
 void SetScatter(double of_one, std::vector<PlanRows>* plans);
 
-// Residuals of one plan's rows over the blocks (cluster, workload, links of host groups ..., slow
-// hosts ...).
+// Residuals of the rows of plans over the same blocks (cluster, workload, links of host groups ...,
+// slow hosts ...).
+//
+// The solver asks for the cost of a point, and for its derivatives where it goes there. Where it
+// went to the last point both are worked out at once, and kept. Note that it must not be asked by
+// several threads, therefore.
 class PlanCost final : public ceres::CostFunction {
  public:
-  // `plan` must outlive the cost.
-  explicit PlanCost(const PlanRows* plan);
+  // The plans must outlive the cost.
+  explicit PlanCost(std::vector<const PlanRows*> plans);
 
   bool Evaluate(double const* const* parameters, double* residuals,
                 double** jacobians) const override;
 
  private:
-  const PlanRows* plan_;
-  bool has_sync_ = false;
+  // Columns of the cluster, the workload, the slowest link and the slowest compute; the residual.
+  static constexpr int kColumns = kSlowdownColumn + 1;
+  using Rows = Eigen::Matrix<double, Eigen::Dynamic, kColumns + 1, Eigen::RowMajor>;
+
+  // What was worked out last.
+  struct Point {
+    std::vector<double> values;
+    Derivatives derivatives = Derivatives::kNone;
+    bool is_finite = false;
+    Rows rows;
+    double rest = 0;
+  };
+  void WorkOut(double const* const* parameters, Derivatives derivatives) const;
+
+  std::vector<const PlanRows*> plans_;
+  int count_ = 0;  // of residuals, without the rest
+  bool is_joined_ = false;
   bool has_rest_ = false;  // one row is its own residual
+  mutable Point point_;
+  mutable Derivatives asked_ = Derivatives::kNone;  // at the last point
 };
 
 }  // namespace stepcast

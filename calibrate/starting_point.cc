@@ -1,9 +1,7 @@
 #include "calibrate/starting_point.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -102,16 +100,9 @@ std::vector<const PlanRows*> OfWorkload(const std::vector<const PlanRows*>& plan
 
 // Half the squared robust residuals of the plans, without priors.
 double CostOf(const std::vector<const PlanRows*>& plans, const std::vector<double>& values) {
-  constexpr int kMostResiduals = 4;
   double cost = 0;
   for (const PlanRows* plan : plans) {
-    const std::vector<const double*> blocks = BlocksOf(*plan, values.data());
-    std::array<double, kMostResiduals> residuals{};
-    const PlanCost plan_cost(plan);
-    if (!plan_cost.Evaluate(blocks.data(), residuals.data(), nullptr)) {
-      return std::numeric_limits<double>::infinity();
-    }
-    for (const double r : residuals) cost += 0.5 * r * r;
+    cost += 0.5 * CostAt(*plan, BlocksOf(*plan, values.data()).data());
   }
   return cost;
 }

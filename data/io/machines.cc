@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <span>
@@ -151,11 +152,15 @@ Eigen::MatrixXd ParseLowerTriangle(const std::string& text, int size, const Inpu
   return matrix;
 }
 
-std::string FormatLowerTriangle(const Eigen::MatrixXd& matrix) {
+// A row a line, from the row `first` on to `end`, each line begun by `indent`.
+std::string FormatLowerTriangle(const Eigen::MatrixXd& matrix, Eigen::Index first, Eigen::Index end,
+                                std::string_view indent = "") {
   std::string text;
-  for (Eigen::Index row = 0; row < matrix.rows(); ++row) {
+  for (Eigen::Index row = first; row < end; ++row) {
+    text += indent;
     for (Eigen::Index column = 0; column <= row; ++column) {
-      text += fmt::format("{}{}", column == 0 ? "" : " ", matrix(row, column));
+      if (column > 0) text += ' ';
+      fmt::format_to(std::back_inserter(text), "{}", matrix(row, column));
     }
     text += '\n';
   }
@@ -306,6 +311,7 @@ bool IsParagraph(const std::string& text) {
                      [](char c) { return c == '\n' || static_cast<unsigned char>(c) >= 0x20; });
 }
 
+// All but the rows of the covariance behind its first, with which it ends.
 void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
   const auto number = [](double value) { return fmt::format("{}", value); };
   *out << YAML::BeginMap;
@@ -373,8 +379,9 @@ void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
     *out << YAML::EndMap << YAML::Block;
   }
   *out << YAML::EndSeq;
+  const Eigen::Index first = std::min<Eigen::Index>(1, c.log_covariance.rows());
   *out << YAML::Key << "log_covariance" << YAML::Value << YAML::Literal
-       << FormatLowerTriangle(c.log_covariance);
+       << FormatLowerTriangle(c.log_covariance, 0, first);
   *out << YAML::EndMap;
 }
 
@@ -582,7 +589,13 @@ std::string FormatCluster(const Cluster& cluster) {
     EmitCalibration(&out, *cluster.calibration);
   }
   out << YAML::EndMap;
-  return std::string(out.c_str()) + "\n";
+  std::string text = out.c_str();
+  // The emitter looks at each character of a text: a covariance of thousands is written past it.
+  if (cluster.calibration && cluster.calibration->log_covariance.rows() > 1) {
+    const Eigen::MatrixXd& covariance = cluster.calibration->log_covariance;
+    text += FormatLowerTriangle(covariance, 1, covariance.rows(), "    ");
+  }
+  return text + "\n";
 }
 
 }  // namespace stepcast

@@ -1,8 +1,10 @@
 #include "model/step/answer.h"
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
@@ -86,7 +88,10 @@ ColumnSet ColumnsThatMatter(const StepFacts& facts, bool own_link) {
   return columns;
 }
 
-PlanModel::PlanModel(StepFacts facts) : facts_(std::move(facts)) {
+PlanModel::PlanModel(StepFacts facts)
+    : facts_(std::move(facts)),
+      columns_(ColumnsThatMatter(facts_, false)),
+      own_link_columns_(ColumnsThatMatter(facts_, true)) {
   if (internal::Alone(facts_)) return;
   slowest_ = internal::ComputedParts().Slowest(facts_);
   if (TraitsOf(facts_.strategy).has_phases()) {
@@ -283,6 +288,15 @@ constexpr bool OfPartsAlone(int column) {
   }
 }
 
+// The same as bits.
+constexpr unsigned long long kOfPartsAlone = [] {
+  unsigned long long columns = 0;
+  for (int column = 0; column < kPlanColumns; ++column) {
+    if (OfPartsAlone(column)) columns |= 1ULL << column;
+  }
+  return columns;
+}();
+
 // Lanes that are enough for every plan.
 constexpr int kMostLanes = [] {
   int lanes = kParts;
@@ -296,16 +310,16 @@ struct Variables {
   ColumnSet wanted;
   int parts = 0;
   bool held_back = false;  // by round trips or losses
-  std::array<int, kPlanColumns> carried{};
+  std::array<std::uint8_t, kPlanColumns> carried{};
   int count = 0;  // of these
 
   int lanes() const { return parts + count; }
 };
 
-Variables VariablesOf(const StepFacts& facts, const ClusterParameters<double>& at,
-                      Derivatives derivatives) {
+Variables VariablesOf(const StepFacts& facts, const ColumnSet& matter,
+                      const ClusterParameters<double>& at, Derivatives derivatives) {
   Variables variables;
-  variables.wanted = ColumnsThatMatter(facts, at.node_link_si.has_value());
+  variables.wanted = matter;
   if (!at.node_slowdown) variables.wanted.reset(kSlowdownColumn);
   if (derivatives == Derivatives::kOfWorkload) {
     ColumnSet workload;
@@ -322,9 +336,10 @@ Variables VariablesOf(const StepFacts& facts, const ClusterParameters<double>& a
                     : !servers            ? kServerPathPart
                     : variables.held_back ? kParts
                                           : kWindowPart;
-  for (int column = 0; column < kPlanColumns; ++column) {
-    if (!variables.wanted[static_cast<std::size_t>(column)] || OfPartsAlone(column)) continue;
-    variables.carried[static_cast<std::size_t>(variables.count++)] = column;
+  for (unsigned long long left = variables.wanted.to_ullong() & ~kOfPartsAlone; left != 0;
+       left &= left - 1) {
+    variables.carried[static_cast<std::size_t>(variables.count++)] =
+        static_cast<std::uint8_t>(std::countr_zero(left));
   }
   return variables;
 }
@@ -405,7 +420,8 @@ PlanAnswer PlanModel::Answer(const PlanParameters& at, Derivatives derivatives) 
   constexpr int kMany = 16;
   using Free = DualOf<kFreeLanes>;
   using HeldBack = DualOf<kHeldBackLanes>;
-  const Variables variables = VariablesOf(facts_, at.cluster, derivatives);
+  const Variables variables = VariablesOf(
+      facts_, at.cluster.node_link_si ? own_link_columns_ : columns_, at.cluster, derivatives);
   const int lanes = variables.lanes();
   if (variables.parts == kNodePathPart && lanes <= kNoPath) {
     Differentiate<kNoPath, double>(facts_, parts, at, variables, &answer);

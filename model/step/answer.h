@@ -95,6 +95,8 @@ class PlanModel {
 
  private:
   StepFacts facts_;
+  ColumnSet columns_;                   // that matter
+  ColumnSet own_link_columns_;          // where its hosts have links of their own
   std::vector<BucketLine> lines_;       // ps-sync
   std::vector<BucketLine> held_;        // ps-sync, those of the fullest server
   internal::OverlapLines async_lines_;  // ps-async

@@ -355,8 +355,7 @@ struct Evaluation {
 constexpr std::size_t kOwnColumns = kLinkColumn;  // of the cluster and the workload
 
 // `values`: the cluster's, the workload's, then one for each group of hosts.
-Evaluation EvaluateCost(const PlanRows& plan, const std::vector<double>& values) {
-  const PlanCost cost(&plan);
+Evaluation EvaluateCost(const PlanCost& cost, const std::vector<double>& values) {
   std::vector<const double*> blocks = {values.data(), values.data() + kClusterParameterCount};
   std::vector<int> sizes = {kClusterParameterCount, kWorkloadParameterCount};
   for (std::size_t h = kOwnColumns; h < values.size(); ++h) {
@@ -386,6 +385,10 @@ Evaluation EvaluateCost(const PlanRows& plan, const std::vector<double>& values)
   EXPECT_TRUE(cost.Evaluate(blocks.data(), again.data(), nullptr));
   for (std::size_t r = 0; r < count; ++r) EXPECT_NEAR(again[r], result.residuals[r], 1e-9);
   return result;
+}
+
+Evaluation EvaluateCost(const PlanRows& plan, const std::vector<double>& values) {
+  return EvaluateCost(PlanCost({&plan}), values);
 }
 
 std::vector<double> ValuesAt(const Point& point, const std::vector<double>& links = {}) {
@@ -510,6 +513,60 @@ TEST(PlanCost, RowsTogetherAreRowsApart) {
   }
 }
 
+// Few keep their residuals, many are joined.
+TEST(PlanCost, PlansTogetherArePlansApart) {
+  Noise noise(11);
+  const Point point = RandomPoint(&noise, 0.3);
+  const std::vector<double> values =
+      ValuesAt(point, {point[kLinkColumn] + 0.5, point[kLinkColumn]});
+  std::vector<PlanRows> plans;
+  for (int nodes = 2; nodes < 30; ++nodes) {
+    const Plan plan =
+        OnNodes(nodes, 1 + nodes % 3, nodes % 2 == 0 ? Strategy::kRing : Strategy::kTree);
+    plans.push_back(RowsOf(plan, SpreadRows(plan, point, true), {50, 51}));
+    if (nodes % 4 == 0) plans.back().stopped.push_back({9, plans.back().rows[0].log_step});
+  }
+  for (const std::size_t count : {std::size_t{2}, plans.size()}) {
+    std::vector<const PlanRows*> together;
+    double cost = 0;
+    std::vector<double> gradient(values.size());
+    std::vector<double> normal(values.size() * values.size());
+    for (std::size_t p = 0; p < count; ++p) {
+      together.push_back(&plans[p]);
+      const Evaluation apart = EvaluateCost(plans[p], values);
+      cost += apart.cost();
+      for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += apart.Gradient()[i];
+      for (std::size_t i = 0; i < normal.size(); ++i) normal[i] += apart.Normal()[i];
+    }
+    const PlanCost joined(together);
+    EXPECT_EQ(joined.num_residuals() < 2 * static_cast<int>(count), count > 2);
+    const Evaluation its = EvaluateCost(joined, values);
+    EXPECT_NEAR(its.cost(), cost, 1e-9 * cost);
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      EXPECT_NEAR(its.Gradient()[i], gradient[i], 1e-9 * (1 + std::abs(gradient[i])));
+    }
+    for (std::size_t i = 0; i < normal.size(); ++i) {
+      EXPECT_NEAR(its.Normal()[i], normal[i], 1e-9 * (1 + std::abs(normal[i])));
+    }
+  }
+}
+
+// What was worked out at one point is no answer at another.
+TEST(PlanCost, IsThatOfThePoint) {
+  const Plan plan = OnNodes(4, 2, Strategy::kRing);
+  Noise noise(12);
+  const Point first = RandomPoint(&noise, 0.2);
+  const Point second = RandomPoint(&noise, 0.2);
+  const PlanRows rows = RowsOf(plan, SpreadRows(plan, first, false));
+  const PlanCost kept({&rows});
+  for (const Point* point : {&first, &second, &second, &first}) {
+    const Evaluation its = EvaluateCost(kept, ValuesAt(*point));
+    const Evaluation fresh = EvaluateCost(rows, ValuesAt(*point));
+    EXPECT_EQ(its.residuals, fresh.residuals);
+    EXPECT_EQ(its.jacobian, fresh.jacobian);
+  }
+}
+
 // -2 ln Phi by a table of the normal law, counted by distance where it is far.
 TEST(PlanCost, ARunThatWasStoppedIsABound) {
   const Plan plan = OnNodes(2, 1, Strategy::kRing);
@@ -594,7 +651,7 @@ TEST(PlanCost, OneRowHasNothingLeftOver) {
 TEST(PlanCost, SharesHaveAResidualOnlyWhereTheyWereMeasured) {
   const auto count = [](const std::vector<MeasuredRow>& rows) {
     const PlanRows plan = RowsOf(OnNodes(4, 2, Strategy::kRing), rows);
-    return PlanCost(&plan).num_residuals();
+    return PlanCost({&plan}).num_residuals();
   };
   const int one = count({{0, 0.0, std::nullopt}});
   EXPECT_EQ(count({{0, 0.0, 0.2}}), one + 1);
@@ -661,7 +718,7 @@ TEST(PlanCost, BlocksMayBeConstant) {
   const PlanRows rows = RowsOf(plan, SpreadRows(plan, point, true), {50, 51});
   const std::vector<double> values = ValuesAt(point, {point[kLinkColumn], 30});
   const Evaluation all = EvaluateCost(rows, values);
-  const PlanCost cost(&rows);
+  const PlanCost cost({&rows});
   const double* blocks[] = {values.data(), values.data() + kClusterParameterCount,
                             &values[kOwnColumns], &values[kOwnColumns + 1]};
   std::vector<double> residuals(3);
