@@ -75,6 +75,11 @@ Lesson Widened(const Lesson& lesson, const Eigen::VectorXd& variance) {
   return widened;
 }
 
+// Whether more than a prior told of it before all jobs.
+bool IsKnownByFile(const OnlineState& state, Eigen::Index position) {
+  return state.start.belief().origin(static_cast<int>(position)) != Origin::kPrior;
+}
+
 // W or T, by position.
 Eigen::VectorXd VarianceOf(const OnlineState& state, Difference difference) {
   Eigen::VectorXd variance = Eigen::VectorXd::Zero(state.size());
@@ -82,7 +87,7 @@ Eigen::VectorXd VarianceOf(const OnlineState& state, Difference difference) {
     if (!(state.root(i, i) > 0)) continue;
     if (difference == Difference::kBetweenJobs) {
       variance[i] = kBetweenJobsLogSd * kBetweenJobsLogSd;
-    } else if (i < Belief::kWorkloadOffset) {
+    } else if (i < Belief::kWorkloadOffset && !IsKnownByFile(state, i)) {
       const double log_sd = kClusterParameterSpecs[static_cast<std::size_t>(i)].prior_log_sd;
       variance[i] = kShareBetweenWorkloads * log_sd * log_sd;
     }
@@ -207,7 +212,7 @@ Cluster Fleet::State::StartOf(const Taught& own) const {
   const bool known = start.rows > 0;
   const Lesson lesson = TakeOut(&start);
   for (Eigen::Index i = 0; i < Belief::kWorkloadOffset; ++i) {
-    if (start.start.belief().origin(static_cast<int>(i)) != Origin::kPrior) continue;
+    if (IsKnownByFile(start, i)) continue;
     start.root.row(i) *= std::sqrt(1 - kShareBetweenWorkloads);
   }
   const Eigen::VectorXd between_workloads = VarianceOf(start, Difference::kBetweenWorkloads);

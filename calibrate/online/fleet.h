@@ -23,8 +23,8 @@
 //
 //   m_0, S   mean and covariance of the job's ln(value) before its rows, with what it was taught
 //   m, C     and after them
-//   T        a third of the variance between clusters, which the file's belief has in it where
-//            nothing but a prior tells
+//   T        a third of the variance between clusters, which the prior has in it; nought for what
+//            the cluster's file knows, which holds for every workload that is forecast from it
 //   W        (0.05)^2
 //
 // Note that a job learns from the others when it is added, and goes on by its own rows: they tell

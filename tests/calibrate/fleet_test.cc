@@ -135,6 +135,22 @@ TEST(Fleet, OneWorkloadTellsAnotherOfTheClusterAlone) {
   }
 }
 
+// A file that was fitted holds for all workloads: what one of them teaches makes it no less certain
+// for the next.
+TEST(Fleet, WhatTheFileKnowsStaysKnown) {
+  OnlineCalibration fitted(SyntheticCluster(), *FindWorkload("resnet50"), T4());
+  ObserveAll(SomeRows("resnet50", 60), &fitted);
+  const Cluster file = fitted.cluster();
+  Fleet fleet(file);
+  ObserveAll(SomeRows("bert_base", 1), Add("other", "bert_base", &fleet).get());
+  const Cluster next = fleet.ClusterFor(*FindWorkload("vgg16"), T4());
+  for (const ParameterSpec& spec : kClusterParameterSpecs) {
+    const std::string name(spec.name);
+    EXPECT_LT(LogSdOf(next, name), 1.05 * LogSdOf(file, name)) << name;
+  }
+  EXPECT_LT(LogSdOf(file, "flow_bandwidth"), 0.5 * EstimateOf(file, "flow_bandwidth").prior_log_sd);
+}
+
 TEST(Fleet, WhatNoRowHasToldOfIsAsItWas) {
   Fleet fleet(SyntheticCluster());
   RunOne("first", "resnet50", &fleet);
