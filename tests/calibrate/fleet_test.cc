@@ -136,7 +136,7 @@ TEST(Fleet, OneWorkloadTellsAnotherOfTheClusterAlone) {
 }
 
 // A file that was fitted holds for all workloads: what one of them teaches makes it no less certain
-// for the next.
+// for the next, and one row no more.
 TEST(Fleet, WhatTheFileKnowsStaysKnown) {
   OnlineCalibration fitted(SyntheticCluster(), *FindWorkload("resnet50"), T4());
   ObserveAll(SomeRows("resnet50", 60), &fitted);
@@ -147,6 +147,7 @@ TEST(Fleet, WhatTheFileKnowsStaysKnown) {
   for (const ParameterSpec& spec : kClusterParameterSpecs) {
     const std::string name(spec.name);
     EXPECT_LT(LogSdOf(next, name), 1.05 * LogSdOf(file, name)) << name;
+    EXPECT_GT(LogSdOf(next, name), 0.9 * LogSdOf(file, name)) << name;
   }
   EXPECT_LT(LogSdOf(file, "flow_bandwidth"), 0.5 * EstimateOf(file, "flow_bandwidth").prior_log_sd);
 }
