@@ -8,9 +8,6 @@
 namespace stepcast {
 namespace {
 
-constexpr float kOne = 1;
-constexpr float kZero = 0;
-
 // An image with its margins, as the kernels that pad and crop it see it.
 Frame FrameOf(const Lengths2& image, const Zeros2& zeros) {
   return {image.height,

@@ -7,9 +7,6 @@
 namespace stepcast {
 namespace {
 
-constexpr float kOne = 1;
-constexpr float kZero = 0;
-
 cudaDataType_t BlasType(Precision precision) {
   switch (StoredAs(precision)) {
     case ElementType::kHalf:

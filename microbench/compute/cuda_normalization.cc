@@ -4,8 +4,6 @@
 namespace stepcast {
 namespace {
 
-constexpr float kOne = 1;
-constexpr float kZero = 0;
 constexpr double kEpsilon = 1e-5;
 constexpr double kMomentum = 0.1;  // PyTorch's defaults; no time depends on them
 

@@ -19,9 +19,6 @@ cublasLtMatrixLayout_t Layout(cudaDataType_t type, std::int64_t rows, std::int64
   return layout;
 }
 
-constexpr float kOne = 1;
-constexpr float kZero = 0;
-
 }  // namespace
 
 LtProduct::LtProduct(cublasLtHandle_t handle, const ProductShape& s)

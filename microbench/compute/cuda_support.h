@@ -15,6 +15,10 @@
 
 namespace stepcast {
 
+// y = kOne f(x) + kZero y: factors that the libraries read where they are pointed to.
+inline constexpr float kOne = 1;
+inline constexpr float kZero = 0;
+
 // Meaning of a failed call for the operation that was tried.
 enum class CudaTrouble {
   kOutOfMemory,  // the device has not enough
