@@ -1,4 +1,4 @@
-"""The Kubernetes manifest of docs/howto/in-a-cluster.md describes a service that answers as it says."""
+"""The manifest in docs/howto/in-a-cluster.md describes a service that answers as it says."""
 
 import os
 import re
@@ -49,10 +49,12 @@ class Deployment(unittest.TestCase):
                 try:
                     address = re.search(r'"listen":"([^"]+)"', service.stdout.readline()).group(1)
                     for path in paths:
-                        with urllib.request.urlopen(f"http://{address}{path}", timeout=10) as answer:
+                        url = f"http://{address}{path}"
+                        with urllib.request.urlopen(url, timeout=10) as answer:
                             self.assertEqual(answer.status, 200, path)
                     status = Path(f"/proc/{service.pid}/status").read_text()
-                    self.assertLess(int(re.search(r"VmRSS:\s*(\d+) kB", status).group(1)), memory_kb)
+                    resident_kb = int(re.search(r"VmRSS:\s*(\d+) kB", status).group(1))
+                    self.assertLess(resident_kb, memory_kb)
                 finally:
                     service.send_signal(signal.SIGTERM)
                 self.assertEqual(service.wait(timeout=grace), 0)
