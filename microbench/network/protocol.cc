@@ -96,6 +96,15 @@ Step ReadStep(const Message& message) {
   return step;
 }
 
+namespace {
+
+// Of "HOST: PROBLEM".
+bool TellsOfTheOtherEnd(const std::string& problem) {
+  return problem.find(kClosed) != std::string::npos || problem.find(kBroke) != std::string::npos;
+}
+
+}  // namespace
+
 void TakeResult(const Message& told, int rank, const std::vector<NetworkHost>& hosts,
                 double longest_s, std::vector<NetworkRow>* rows) {
   const bool sent = told.verb() == "sent";
@@ -107,7 +116,9 @@ void TakeResult(const Message& told, int rank, const std::vector<NetworkHost>& h
   if (row == rows->end()) throw NetworkError("told of a path that nobody asked for");
   if (const std::string& problem = PlainText(told, "problem"); !problem.empty()) {
     const std::string& name = hosts[static_cast<std::size_t>(rank)].name;
-    if (row->problem.empty()) row->problem = fmt::format("{}: {}", name, problem);
+    // Who ended it knows why, whoever is heard first.
+    const bool is_known = !row->problem.empty() && !TellsOfTheOtherEnd(row->problem);
+    if (!is_known) row->problem = fmt::format("{}: {}", name, problem);
     return;
   }
   const bool latency = row->kind == NetworkKind::kLatency;

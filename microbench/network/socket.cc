@@ -214,15 +214,15 @@ Address Socket::peer() const {
 std::size_t Socket::SendSome(std::span<const char> bytes) const {
   const ssize_t n = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (n >= 0) return static_cast<std::size_t>(n);
-  if (!IsTransient()) Fail("the connection broke");
+  if (!IsTransient()) Fail(kBroke);
   return 0;
 }
 
 std::size_t Socket::ReadSome(std::span<char> bytes) const {
   const ssize_t n = recv(fd_, bytes.data(), bytes.size(), 0);
   if (n > 0) return static_cast<std::size_t>(n);
-  if (n == 0) throw NetworkError("the connection was closed");
-  if (!IsTransient()) Fail("the connection broke");
+  if (n == 0) throw NetworkError(kClosed);
+  if (!IsTransient()) Fail(kBroke);
   return 0;
 }
 

@@ -28,6 +28,10 @@ class NetworkError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// How errors begin that tell no more than that the other end has gone, for a reason of its own.
+inline constexpr const char* kClosed = "the connection was closed";
+inline constexpr const char* kBroke = "the connection broke";
+
 // When to give up, or who may say so before: `stop` may be null.
 struct Deadline {
   Clock::time_point until;

@@ -161,6 +161,27 @@ TEST(NetworkProtocol, ResultsThatCannotBeAreNone) {
   }
 }
 
+// A host that gives up closes the connection: the other end's word of that is no reason.
+TEST(NetworkProtocol, WhoEndedAConnectionSaysWhy) {
+  const auto heard = [](const std::string& of_sender, const std::string& of_receiver,
+                        bool swapped) {
+    std::vector<NetworkRow> rows(1);
+    rows[0].kind = Kind::kPaced;
+    rows[0].to = 1;
+    for (const int rank : swapped ? std::vector<int>{1, 0} : std::vector<int>{0, 1}) {
+      Message told(rank == 0 ? "sent" : "got");
+      told.Set("peer", 1 - rank).Set("problem", rank == 0 ? of_sender : of_receiver);
+      TakeResult(told, rank, {{"a", "", {}}, {"b", "", {}}}, 5, &rows);
+    }
+    return rows[0].problem;
+  };
+  for (const bool swapped : {false, true}) {
+    EXPECT_EQ(heard(kClosed, "too busy", swapped), "b: too busy");
+    EXPECT_EQ(heard("too busy", std::string(kBroke) + ": reset", swapped), "a: too busy");
+  }
+  EXPECT_EQ(heard("no answer in time", "too busy", false), "a: no answer in time");
+}
+
 TEST(NetworkProtocol, NobodyIsToMakeMoreConnectionsThanAStepHas) {
   const auto step = [](int tasks, int flows) {
     Message message("step");
