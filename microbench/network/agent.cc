@@ -143,17 +143,19 @@ class Agent {
   void Tell(const Task& task, const std::list<Flow>& flows) const {
     Message result(task.sends ? "sent" : "got");
     result.Set("peer", task.peer);
-    double rate = 0;
+    std::optional<double> rate;
     std::vector<TcpFacts> tcp;
     std::string problem;
     for (const Flow& flow : flows) {
       if (flow.task != &task) continue;
       if (problem.empty()) problem = flow.problem;
-      rate += flow.rate.value_or(0);
+      if (flow.rate) rate = rate.value_or(0) + *flow.rate;
       if (flow.tcp) tcp.push_back(*flow.tcp);
       if (flow.trips) result.Set("median", flow.trips->median_s).Set("p10", flow.trips->p10_s);
     }
-    result.Set("problem", problem).Set("rate", rate);
+    // Where packets are lost, one flow of several may wait for a packet all the while.
+    if (problem.empty() && rate && *rate == 0) problem = "too little came to tell a rate";
+    result.Set("problem", problem).Set("rate", rate.value_or(0));
     if (!tcp.empty()) {
       const TcpFacts sum = Joined(tcp);
       result.Set("segments", static_cast<double>(sum.segments));
