@@ -19,9 +19,9 @@ RoundTrips Ping(const Socket& socket, double seconds, const Deadline& deadline);
 void Echo(const Socket& socket, const Deadline& deadline);
 
 // The rate [B/s] at which bytes come, 0 where none do: of `seconds` from `start` on, or from the
-// first byte where that comes later. Tells the sender when it is done. Flows that share a line have one start: where
-// one is measured for longer than the others, it has the line alone at last, and their sum is too
-// high.
+// first byte where that comes later. Tells the sender when it is done. Flows that share a line
+// have one start: where one is measured for longer than the others, it has the line alone at last,
+// and their sum is too high.
 double Receive(const Socket& socket, Clock::time_point start, double seconds,
                const Deadline& deadline);
 // Sends until the receiver is done, and says what the kernel then knows. What has not arrived is
