@@ -25,7 +25,7 @@ if(STEPCAST_COVERAGE)
 endif()
 
 # With CMAKE_UNITY_BUILD the sources of a target are compiled eight at a time, so that headers are read
-# once for them: a first build takes less than half as long, a change of one source longer. What is
+# once for them: a first build takes much less time, a change of one source more. What is
 # private to a source then is told apart by name; that it lies in an included source is no fault.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(stepcast_build_flags INTERFACE "$<${cxx_only}:-Wno-subobject-linkage>")
