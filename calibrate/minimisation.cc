@@ -59,10 +59,11 @@ Minimisation::Minimisation(const ParameterLayout& layout, const std::vector<cons
                            std::optional<int> hold)
     : layout_(layout), values_(std::move(start)), hold_(hold) {
   std::unordered_set<int> of_plans;  // hosts' blocks
-  for (const PlanRows* plan : plans) {
-    if (!only) break;  // all matter
-    of_plans.insert(plan->host_offsets.begin(), plan->host_offsets.end());
-    of_plans.insert(plan->slowdown_offsets.begin(), plan->slowdown_offsets.end());
+  if (only) {
+    for (const PlanRows* plan : plans) {
+      of_plans.insert(plan->host_offsets.begin(), plan->host_offsets.end());
+      of_plans.insert(plan->slowdown_offsets.begin(), plan->slowdown_offsets.end());
+    }
   }
   const auto matters = [&](const ParameterLayout::Block& block) {
     if (!only || block.offset == *only) return true;

@@ -325,6 +325,11 @@ struct Evaluation {
   std::vector<double> residuals;
   std::vector<std::vector<double>> jacobian;  // by residual, then by parameter
 
+  // Those of another as well.
+  void Add(const Evaluation& other) {
+    residuals.insert(residuals.end(), other.residuals.begin(), other.residuals.end());
+    jacobian.insert(jacobian.end(), other.jacobian.begin(), other.jacobian.end());
+  }
   double cost() const {
     double sum = 0;
     for (const double r : residuals) sum += r * r;
@@ -486,30 +491,30 @@ TEST(PlanCost, GradientIsThatOfHalfTheCost) {
   }
 }
 
-// Cost, gradient and normal equations.
+// Of both the same cost, gradient and normal equations.
+void ExpectSameEquations(const Evaluation& its, const Evaluation& other) {
+  EXPECT_NEAR(its.cost(), other.cost(), 1e-9 * other.cost());
+  const auto expect_near = [](const std::vector<double>& a, const std::vector<double>& b) {
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t i = 0; i < b.size(); ++i) {
+      EXPECT_NEAR(a[i], b[i], 1e-9 * (1 + std::abs(b[i])));
+    }
+  };
+  expect_near(its.Gradient(), other.Gradient());
+  expect_near(its.Normal(), other.Normal());
+}
+
 TEST(PlanCost, RowsTogetherAreRowsApart) {
   for (const Strategy strategy : {Strategy::kRing, Strategy::kPsAsync}) {
     const Plan plan = OnNodes(4, 2, strategy, UsesServers(strategy) ? 2 : 0);
     Noise noise(7);
     const Point point = RandomPoint(&noise, 0.3);
     const std::vector<MeasuredRow> rows = SpreadRows(plan, point, false);
-    const Evaluation together = EvaluateCost(RowsOf(plan, rows), ValuesAt(point));
-    double cost = 0;
-    std::vector<double> gradient(kOwnColumns);
-    std::vector<double> normal(kOwnColumns * kOwnColumns);
+    Evaluation apart;
     for (const MeasuredRow& row : rows) {
-      const Evaluation apart = EvaluateCost(RowsOf(plan, {row}), ValuesAt(point));
-      cost += apart.cost();
-      for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += apart.Gradient()[i];
-      for (std::size_t i = 0; i < normal.size(); ++i) normal[i] += apart.Normal()[i];
+      apart.Add(EvaluateCost(RowsOf(plan, {row}), ValuesAt(point)));
     }
-    EXPECT_NEAR(together.cost(), cost, 1e-9 * cost);
-    for (std::size_t i = 0; i < gradient.size(); ++i) {
-      EXPECT_NEAR(together.Gradient()[i], gradient[i], 1e-9 * (1 + std::abs(gradient[i])));
-    }
-    for (std::size_t i = 0; i < normal.size(); ++i) {
-      EXPECT_NEAR(together.Normal()[i], normal[i], 1e-9 * (1 + std::abs(normal[i])));
-    }
+    ExpectSameEquations(EvaluateCost(RowsOf(plan, rows), ValuesAt(point)), apart);
   }
 }
 
@@ -528,26 +533,14 @@ TEST(PlanCost, PlansTogetherArePlansApart) {
   }
   for (const std::size_t count : {std::size_t{2}, plans.size()}) {
     std::vector<const PlanRows*> together;
-    double cost = 0;
-    std::vector<double> gradient(values.size());
-    std::vector<double> normal(values.size() * values.size());
+    Evaluation apart;
     for (std::size_t p = 0; p < count; ++p) {
       together.push_back(&plans[p]);
-      const Evaluation apart = EvaluateCost(plans[p], values);
-      cost += apart.cost();
-      for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += apart.Gradient()[i];
-      for (std::size_t i = 0; i < normal.size(); ++i) normal[i] += apart.Normal()[i];
+      apart.Add(EvaluateCost(plans[p], values));
     }
     const PlanCost joined(together);
     EXPECT_EQ(joined.num_residuals() < 2 * static_cast<int>(count), count > 2);
-    const Evaluation its = EvaluateCost(joined, values);
-    EXPECT_NEAR(its.cost(), cost, 1e-9 * cost);
-    for (std::size_t i = 0; i < gradient.size(); ++i) {
-      EXPECT_NEAR(its.Gradient()[i], gradient[i], 1e-9 * (1 + std::abs(gradient[i])));
-    }
-    for (std::size_t i = 0; i < normal.size(); ++i) {
-      EXPECT_NEAR(its.Normal()[i], normal[i], 1e-9 * (1 + std::abs(normal[i])));
-    }
+    ExpectSameEquations(EvaluateCost(joined, values), apart);
   }
 }
 

@@ -250,24 +250,33 @@ TEST(Suspects, AllRowsOfAContradiction) {
   }
 }
 
-// Runs of these times, as a fit has met each of them: only that they differ is to be said.
-Suspects FindAmong(const std::vector<std::pair<Plan, double>>& timed) {
-  CalibrationProblem problem;
-  problem.cluster = SyntheticCluster();
-  problem.workloads["resnet50"] = *FindWorkload("resnet50");
-  CalibrationOutcome outcome;
-  outcome.status = CalibrationOutcome::Status::kConverged;
-  outcome.cluster = CalibratedCluster(PlausibleTruth());
-  for (const auto& [plan, seconds] : timed) {
+// Runs of ResNet-50 with what a fit forecasts of them.
+struct AsFitted {
+  AsFitted() {
+    problem.cluster = SyntheticCluster();
+    problem.workloads["resnet50"] = *FindWorkload("resnet50");
+    outcome.status = CalibrationOutcome::Status::kConverged;
+    outcome.cluster = CalibratedCluster(PlausibleTruth());
+  }
+  void Add(const Plan& plan, double predicted_s, double log_ratio) {
     stepcast::Run run;
     run.workload = "resnet50";
     run.device = kSyntheticDevice;
     run.plan = plan;
-    run.step_time = Seconds(seconds);
+    run.step_time = Seconds(predicted_s * std::exp(log_ratio));
     problem.runs.push_back(run);
-    outcome.residuals.push_back({run.step_time, 0});
+    outcome.residuals.push_back({Seconds(predicted_s), log_ratio});
   }
-  return FindSuspects(problem, outcome);
+
+  CalibrationProblem problem;
+  CalibrationOutcome outcome;
+};
+
+// Runs of these times, as a fit has met each of them: only that they differ is to be said.
+Suspects FindAmong(const std::vector<std::pair<Plan, double>>& timed) {
+  AsFitted fitted;
+  for (const auto& [plan, seconds] : timed) fitted.Add(plan, seconds, 0);
+  return FindSuspects(fitted.problem, fitted.outcome);
 }
 
 // Plans that differ in one field of the list are two experiments, which may take what they will.
@@ -318,26 +327,13 @@ TEST(Suspects, ContradictionsHideNoOthers) {
 
 // However many they are: what the other rows of their workload scatter by is judged without them.
 TEST(Suspects, ContradictionsAreNoScatterOfOthers) {
-  CalibrationProblem problem;
-  problem.cluster = SyntheticCluster();
-  problem.workloads["resnet50"] = *FindWorkload("resnet50");
-  CalibrationOutcome outcome;
-  outcome.status = CalibrationOutcome::Status::kConverged;
-  outcome.cluster = CalibratedCluster(PlausibleTruth());
-  outcome.cluster.calibration->residual_log_sd = 1;  // as all runs together scatter
-  const auto add = [&](const Plan& plan, double log_ratio) {
-    stepcast::Run run;
-    run.workload = "resnet50";
-    run.device = kSyntheticDevice;
-    run.plan = plan;
-    run.step_time = Seconds(std::exp(log_ratio));
-    problem.runs.push_back(run);
-    outcome.residuals.push_back({Seconds(1.0), log_ratio});
-  };
+  AsFitted fitted;
+  fitted.outcome.cluster.calibration->residual_log_sd = 1;  // as all runs together scatter
+  const auto add = [&](const Plan& plan, double log_ratio) { fitted.Add(plan, 1, log_ratio); };
   for (int i = 0; i < 40; ++i) add(AllreducePlan({1}, 4), (i % 2 == 0 ? 1 : -1) * 1.2);
   for (int i = 0; i < 8; ++i) add(AllreducePlan({1}, 8 + i), i % 2 == 0 ? 0.02 : -0.02);
   add(AllreducePlan({1}, 64), std::log(1.6));
-  const Suspects suspects = FindSuspects(problem, outcome);
+  const Suspects suspects = FindSuspects(fitted.problem, fitted.outcome);
   EXPECT_EQ(suspects.size(), 41U);
   EXPECT_EQ(
       std::count_if(suspects.begin(), suspects.end(), [](const Suspect& s) { return s.run == 48; }),
