@@ -68,6 +68,8 @@ inline ProcessResult RunProcess(const std::vector<std::string>& arguments,
                                    O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err_path.c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  // The end of a pipe that a thread of the test writes is not the program's to keep open.
+  posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
   posix_spawn_file_actions_addchdir_np(&actions, options.folder.c_str());
   pid_t child = 0;
   const auto start = std::chrono::steady_clock::now();
