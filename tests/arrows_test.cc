@@ -67,10 +67,10 @@ std::vector<std::string_view> OwnAllowed(std::string_view file) {
   if (file.starts_with("predictor/python/")) {
     return {"predictor/", "model/", "data/", "calibrate/"};
   }
-  if (file.starts_with("predictor/capi/")) {
+  if (StartsWithAny(file, {"predictor/capi/", "predictor/serve/"})) {
     return {"predictor/", "model/", "data/", "calibrate/online/"};
   }
-  if (StartsWithAny(file, {"predictor/serve/", "predictor/json/", "predictor/web/"})) {
+  if (StartsWithAny(file, {"predictor/json/", "predictor/web/"})) {
     return {"predictor/", "model/", "data/"};
   }
   // The library knows none of its interfaces.

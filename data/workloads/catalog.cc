@@ -2,12 +2,15 @@
 
 #include <charconv>
 #include <system_error>
+#include <utility>
 
 #include "data/record/input_error.h"
 #include "data/workloads/families.h"
 
 namespace stepcast {
 namespace {
+
+constexpr std::int64_t kBytesPerGradient = 4;
 
 // The least sides are those that Keras allows; YOLOv3's grids meet at multiples of 32 only.
 constexpr const char* kPixels = "pixels";
@@ -103,7 +106,6 @@ int SizeOf(const Entry& entry, std::string_view name, std::string_view text) {
 // The message of so many bytes that "message_N" names; none for any other name.
 std::optional<Workload> FindMessage(std::string_view name) {
   constexpr std::string_view kMessage = "message_";
-  constexpr std::int64_t kBytesPerGradient = 4;
   constexpr std::int64_t kMostBytes = 1'000'000'000'000'000;
   if (!name.starts_with(kMessage)) return std::nullopt;
   std::int64_t bytes = 0;
@@ -139,6 +141,15 @@ std::optional<Workload> FindWorkload(std::string_view name) {
   const int size = SizeOf(*entry, name, name.substr(at + 1));
   Workload workload = entry->make_sized(size);
   if (size != entry->sizes.usual) workload.name += kAtSize + std::to_string(size);
+  return workload;
+}
+
+Workload WorkloadOfSize(std::string name, std::int64_t parameters) {
+  Workload workload;
+  workload.title = name;
+  workload.name = std::move(name);
+  workload.parameters = workload.trainable_parameters = parameters;
+  workload.gradient_bytes = Bytes(kBytesPerGradient * static_cast<double>(parameters));
   return workload;
 }
 

@@ -46,6 +46,7 @@
 #ifndef STEPCAST_DATA_WORKLOADS_CATALOG_H_
 #define STEPCAST_DATA_WORKLOADS_CATALOG_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,6 +63,9 @@ std::vector<std::string> WorkloadNames();
 // Other common spellings are understood: googlenet, mobilenet_v1, bert, gpt2_small, neumf,
 // resnet200_v2. Throws InputError for a known network with a size that it does not take.
 std::optional<Workload> FindWorkload(std::string_view name);
+
+// A network of which nothing is known but its size: all parameters have gradients of 4 bytes.
+Workload WorkloadOfSize(std::string name, std::int64_t parameters);
 
 // The sizes of input that a network takes: all from least to most that are multiples of `step`.
 struct InputSizes {

@@ -8,6 +8,8 @@
 
 #include "data/plan/limits.h"
 #include "data/values/numbers.h"
+#include "data/values/size_limits.h"
+#include "data/workloads/catalog.h"
 #include "predictor/cli/command.h"
 
 namespace stepcast::cli {
@@ -169,15 +171,12 @@ Target ReadComplainant(const Arguments& args) {
     throw InputError(OptionPlace(kOneWorker), "", "is required with --parameters, or --one-node",
                      "a step's time: nothing else tells how long such a network computes");
   }
-  constexpr long long kMostParameters = 1'000'000'000'000'000;
   Target target = ReadTarget(args, "resnet50", false);
-  Workload& network = target.workload;
-  network = {};
-  network.parameters = network.trainable_parameters =
+  const std::int64_t parameters =
       ParseLongInteger(args.Text("parameters"), OptionPlace("parameters"), 1, kMostParameters);
-  network.name = network.title =
-      fmt::format("a network of {} parameters", FormatCount(1.0 * network.parameters));
-  network.gradient_bytes = Bytes(kBytesPerFloat * static_cast<double>(network.parameters));
+  target.workload = WorkloadOfSize(
+      fmt::format("a network of {} parameters", FormatCount(static_cast<double>(parameters))),
+      parameters);
   return target;
 }
 

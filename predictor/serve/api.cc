@@ -85,7 +85,7 @@ std::string SchemaOf(const PlanField& field) {
 }
 
 const Keys& TargetKeys() {
-  static const Keys keys = {"cluster", "workload", "device"};
+  static const Keys keys = {"cluster", "workload", "device", "job"};
   return keys;
 }
 const Keys& PlanKeys() {
@@ -174,18 +174,19 @@ class Fields {
 };
 
 TargetName ReadName(const Fields& fields) {
-  return {fields.Text("cluster"), fields.Text("workload"), fields.Text("device")};
+  return {fields.Text("cluster"), fields.Text("workload"), fields.Text("device"),
+          fields.Text("job")};
 }
 
 const JsonValue kNothing{Kind::kObject, false, {}, {}, {}};
 
 // The plan under the key "plan"; what `apart` states may be missing in it.
-Plan ReadSharedPlan(const Fields& fields, const Target& target, const StatedApart& apart) {
+Plan ReadSharedPlan(const Fields& fields, const Cluster& cluster, const StatedApart& apart) {
   const JsonValue* stated = fields.Find("plan", Kind::kObject);
   const Fields plan(stated == nullptr ? kNothing : *stated, "plan.", PlanKeys());
   Plan read =
       ReadPlan([&](const char* column, bool is_number) { return plan.Column(column, is_number); },
-               "plan.", target.predictor.cluster(), apart);
+               "plan.", cluster, apart);
   return read;
 }
 
@@ -398,6 +399,11 @@ std::string RecommendJson(const Target& target, const std::vector<BatchChoice>& 
   return text;
 }
 
+Json JobJson(const JobTold& job) {
+  return {{"job", job.job},       {"cluster", job.cluster}, {"workload", job.workload},
+          {"device", job.device}, {"steps", job.rows},      {"drifted", job.drifted}};
+}
+
 Reply JsonReply(const Snapshot& snapshot, std::string body) {
   Reply reply;
   reply.snapshot = snapshot.number();
@@ -454,6 +460,9 @@ struct Endpoints {
       {"/v1/predict", "POST", true, false, false, &Api::Predict},
       {"/v1/predict_batch", "POST", true, true, true, &Api::PredictBatch},
       {"/v1/recommend", "POST", true, false, true, &Api::Recommend},
+      {"/v1/observe", "POST", true, false, true, &Api::Observe},
+      {"/v1/end_job", "POST", true, false, true, &Api::EndJob},
+      {"/v1/jobs", "GET", false, false, true, &Api::JobList},
       {"/v1/reload", "POST", false, false, true, &Api::Reload},
       {"/v1/clusters", "GET", false, false, true, &Api::Clusters},
       {"/v1/workloads", "GET", false, false, true, &Api::Workloads},
@@ -528,7 +537,7 @@ Reply Api::Predict(const Request& request) const {
   const Fields fields(json, "", kKeys);
   const TargetName name = ReadName(fields);
   const std::shared_ptr<const Snapshot> snapshot = service_->Current();
-  const std::shared_ptr<const Target> target = snapshot->Find(name);
+  const std::shared_ptr<const Target> target = service_->Find(*snapshot, name);
   const Predictor& predictor = target->predictor;
   const Plan plan =
       ReadPlan([&](const char* column, bool is_number) { return fields.Column(column, is_number); },
@@ -554,9 +563,9 @@ Reply Api::PredictBatch(const Request& request) const {
   QueryColumns queries =
       binary ? ReadBinaryColumns(fields, &*reader, most) : ReadColumns(fields, "queries", most);
   const std::shared_ptr<const Snapshot> snapshot = service_->Current();
-  const std::shared_ptr<const Target> target = snapshot->Find(name);
-  const Plan plan =
-      ReadSharedPlan(fields, *target, {queries.Has(kLocalBatch), queries.Has(kServers)});
+  const std::shared_ptr<const Target> target = service_->Find(*snapshot, name);
+  const Plan plan = ReadSharedPlan(fields, target->predictor.cluster(),
+                                   {queries.Has(kLocalBatch), queries.Has(kServers)});
   const ForecastColumns forecasts = PredictMany(*snapshot, *target, plan, interval, &queries);
   metrics_->plans += static_cast<std::int64_t>(queries.size);
   Reply reply = JsonReply(*snapshot,
@@ -574,13 +583,63 @@ Reply Api::Recommend(const Request& request) const {
   QueryColumns allocations = ReadColumns(fields, "allocations", most);
   const BatchSearch search = ReadSearch(fields, allocations.size, most);
   const std::shared_ptr<const Snapshot> snapshot = service_->Current();
-  const std::shared_ptr<const Target> target = snapshot->Find(name);
-  const Plan plan = ReadSharedPlan(fields, *target,
+  const std::shared_ptr<const Target> target = service_->Find(*snapshot, name);
+  const Plan plan = ReadSharedPlan(fields, target->predictor.cluster(),
                                    {UnstatedBatch(target->predictor), allocations.Has(kServers)});
   const std::vector<BatchChoice> choices =
       serve::Recommend(*snapshot, *target, plan, search, &allocations);
   metrics_->plans += static_cast<std::int64_t>(choices.size()) * MostTried(search);
   return JsonReply(*snapshot, RecommendJson(*target, choices));
+}
+
+Reply Api::Observe(const Request& request) const {
+  static const Keys kKeys = TargetKeys() + Keys{"parameters", "plan", "step_times_s"};
+  const JsonValue json = ParseJson(request.body, kMostSteps);
+  const Fields fields(json, "", kKeys);
+  TargetName name = ReadName(fields);
+  const std::string job = std::move(name.job);
+  JobStart start{std::move(name), std::nullopt};
+  if (const JsonValue* size = fields.Find("parameters", Kind::kNumber)) {
+    constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();  // PartsOf knows them
+    start.parameters = ParseLongInteger(size->text, fields.Place("parameters"), -kAny, kAny);
+  }
+  static const JsonValue kNoTimes{Kind::kColumn, false, {}, {}, {}};
+  const JsonValue* times = fields.Find("step_times_s", Kind::kColumn);
+  const std::shared_ptr<const Snapshot> snapshot = service_->Current();
+  const ObservedSteps observed = service_->jobs().Observe(
+      *snapshot, job, start,
+      [&](const Cluster& cluster) { return ReadSharedPlan(fields, cluster, {}); },
+      (times == nullptr ? kNoTimes : *times).column);
+  metrics_->observed += static_cast<std::int64_t>(observed.steps.size());
+  Json head = JobJson(observed.job);
+  head["changes"] = Json::array();
+  for (std::size_t i = 0; i < observed.steps.size(); ++i) {
+    if (observed.steps[i].cause.empty()) continue;
+    ++metrics_->changes;
+    head["changes"].push_back({{"index", i}, {"cause", observed.steps[i].cause}});
+  }
+  std::string text = OpenObject(head, 0);
+  AppendColumn(
+      "predicted_s", observed.steps, [](const Observation& o) { return o.predicted.in(kSeconds); },
+      &text);
+  AppendColumn(
+      "surprise", observed.steps, [](const Observation& o) { return o.surprise; }, &text);
+  text += '}';
+  return JsonReply(*snapshot, std::move(text));
+}
+
+Reply Api::EndJob(const Request& request) const {
+  static const Keys kKeys = {"job", "forget"};
+  const JsonValue json = ParseJson(request.body, 0);
+  const Fields fields(json, "", kKeys);
+  const JobTold ended = service_->jobs().End(fields.Text("job"), fields.Flag("forget", false));
+  return JsonReply(*service_->Current(), Dump(JobJson(ended)));
+}
+
+Reply Api::JobList(const Request& /*request*/) const {
+  Json json = {{"jobs", Json::array()}};
+  for (const JobTold& job : service_->jobs().List()) json["jobs"].push_back(JobJson(job));
+  return JsonReply(*service_->Current(), Dump(json));
 }
 
 Reply Api::Reload(const Request& request) const {
@@ -630,8 +689,9 @@ Reply Api::Ready(const Request& /*request*/) const {
 
 Reply Api::ShowMetrics(const Request& /*request*/) const {
   const std::shared_ptr<const Snapshot> snapshot = service_->Current();
-  return TextReply("text/plain; version=0.0.4",
-                   metrics_->Text(snapshot->number(), snapshot->compiled()));
+  return TextReply(
+      "text/plain; version=0.0.4",
+      metrics_->Text(snapshot->number(), snapshot->compiled(), service_->jobs().size()));
 }
 
 Reply Api::ShowOpenApi(const Request& /*request*/) const {

@@ -1,8 +1,8 @@
 // The HTTP interface without its sockets: a request as read, an answer to be written.
 //
 //   GET  /  (the page, where it was built)
-//   GET  /v1/clusters  /v1/workloads  /healthz  /readyz  /metrics  /openapi.yaml
-//   POST /v1/predict  /v1/predict_batch  /v1/recommend  /v1/reload
+//   GET  /v1/clusters  /v1/workloads  /v1/jobs  /healthz  /readyz  /metrics  /openapi.yaml
+//   POST /v1/predict  /v1/predict_batch  /v1/recommend  /v1/observe  /v1/end_job  /v1/reload
 //
 // Answers are JSON; errors are application/problem+json with one sentence that names key, value and
 // what is allowed (docs/reference/service.md).
@@ -77,6 +77,9 @@ class Api {
   Reply Predict(const Request& request) const;
   Reply PredictBatch(const Request& request) const;
   Reply Recommend(const Request& request) const;
+  Reply Observe(const Request& request) const;
+  Reply EndJob(const Request& request) const;
+  Reply JobList(const Request& request) const;
   Reply Reload(const Request& request) const;
   Reply Clusters(const Request& request) const;
   Reply Workloads(const Request& request) const;

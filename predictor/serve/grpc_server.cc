@@ -61,7 +61,7 @@ QueryColumns ColumnsOf(const v1::Queries& queries, const std::string& prefix, st
 }
 
 TargetName NameOf(const v1::Target& target) {
-  return {target.cluster(), target.workload(), target.device()};
+  return {target.cluster(), target.workload(), target.device(), target.job()};
 }
 
 BatchSearch SearchOf(const v1::Search& stated) {
@@ -117,6 +117,15 @@ void SetReply(const Prediction& p, v1::PredictReply* reply) {
   ForEachCaveat(p, tell);
 }
 
+void SetJob(const JobTold& told, v1::Job* job) {
+  job->set_job(told.job);
+  job->set_cluster(told.cluster);
+  job->set_workload(told.workload);
+  job->set_device(told.device);
+  job->set_steps(told.rows);
+  job->set_drifted(told.drifted);
+}
+
 const char* CodeText(grpc::StatusCode code) {
   switch (code) {
     case grpc::StatusCode::OK:
@@ -141,7 +150,8 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     reactor->Finish(Answer("grpc/Predict", std::chrono::steady_clock::now(), [&] {
       const std::shared_ptr<const Snapshot> snapshot = service_.Current();
-      const std::shared_ptr<const Target> target = snapshot->Find(NameOf(request->target()));
+      const std::shared_ptr<const Target> target =
+          service_.Find(*snapshot, NameOf(request->target()));
       const Plan plan = ReadPlan(TextOf(request->plan()), "plan.", target->predictor.cluster());
       reply->set_snapshot(snapshot->number());
       SetReply(target->predictor.Predict(plan), reply);
@@ -150,13 +160,59 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
     return reactor;
   }
 
+  grpc::ServerUnaryReactor* Observe(grpc::CallbackServerContext* context,
+                                    const v1::ObserveRequest* request,
+                                    v1::ObserveReply* reply) override {
+    return AnswerLater(context, "grpc/Observe", [this, request, reply] {
+      JobStart start{NameOf(request->target()), std::nullopt};
+      const std::string job = std::move(start.target.job);
+      if (request->has_parameters()) start.parameters = request->parameters();
+      const std::shared_ptr<const Snapshot> snapshot = service_.Current();
+      const ObservedSteps observed =
+          service_.jobs().Observe(*snapshot, job, start,
+                                  [&](const Cluster& cluster) {
+                                    return ReadPlan(TextOf(request->plan()), "plan.", cluster);
+                                  },
+                                  {request->step_times_s().begin(), request->step_times_s().end()});
+      reply->set_snapshot(snapshot->number());
+      SetJob(observed.job, reply->mutable_job());
+      for (const Observation& step : observed.steps) {
+        if (!step.cause.empty()) {
+          ++metrics_.changes;
+          v1::Change* change = reply->add_changes();
+          change->set_index(reply->predicted_s_size());
+          change->set_cause(step.cause);
+        }
+        reply->add_predicted_s(step.predicted.in(kSeconds));
+        reply->add_surprise(step.surprise);
+      }
+      metrics_.observed += static_cast<std::int64_t>(observed.steps.size());
+    });
+  }
+
+  grpc::ServerUnaryReactor* EndJob(grpc::CallbackServerContext* context,
+                                   const v1::EndJobRequest* request, v1::Job* reply) override {
+    return AnswerLater(context, "grpc/EndJob", [this, request, reply] {
+      SetJob(service_.jobs().End(request->job(), request->forget()), reply);
+    });
+  }
+
+  grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context,
+                                     const v1::ListJobsRequest* /*request*/,
+                                     v1::ListJobsReply* reply) override {
+    return AnswerLater(context, "grpc/ListJobs", [this, reply] {
+      for (const JobTold& told : service_.jobs().List()) SetJob(told, reply->add_jobs());
+    });
+  }
+
   grpc::ServerUnaryReactor* PredictBatch(grpc::CallbackServerContext* context,
                                          const v1::PredictBatchRequest* request,
                                          v1::PredictBatchReply* reply) override {
     return AnswerLater(context, "grpc/PredictBatch", [this, request, reply] {
       QueryColumns queries = ColumnsOf(request->queries(), "queries.", most_plans());
       const std::shared_ptr<const Snapshot> snapshot = service_.Current();
-      const std::shared_ptr<const Target> target = snapshot->Find(NameOf(request->target()));
+      const std::shared_ptr<const Target> target =
+          service_.Find(*snapshot, NameOf(request->target()));
       const Plan plan = ReadPlan(TextOf(request->plan()), "plan.", target->predictor.cluster(),
                                  {queries.Has(kLocalBatch), queries.Has(kServers)});
       const ForecastColumns forecasts =
@@ -194,7 +250,8 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
       const BatchSearch search = SearchOf(request->search());
       CheckSearch(search, allocations.size, most_plans());
       const std::shared_ptr<const Snapshot> snapshot = service_.Current();
-      const std::shared_ptr<const Target> target = snapshot->Find(NameOf(request->target()));
+      const std::shared_ptr<const Target> target =
+          service_.Find(*snapshot, NameOf(request->target()));
       const Plan plan = ReadPlan(TextOf(request->plan()), "plan.", target->predictor.cluster(),
                                  {UnstatedBatch(target->predictor), allocations.Has(kServers)});
       reply->set_snapshot(snapshot->number());

@@ -19,7 +19,7 @@ void Metrics::Answered(const std::string& endpoint, const std::string& code, dou
   histogram.sum += seconds;
 }
 
-std::string Metrics::Text(int snapshot, std::size_t compiled) const {
+std::string Metrics::Text(int snapshot, std::size_t compiled, std::size_t jobs) const {
   std::string text;
   const auto single = [&](const char* name, const char* type, const char* help, auto value) {
     AddMetric(name, type, help, value, &text);
@@ -48,6 +48,9 @@ std::string Metrics::Text(int snapshot, std::size_t compiled) const {
     }
   }
   single("plans_total", "counter", "Plans predicted.", plans.load());
+  single("observed_steps_total", "counter", "Steps of jobs that were observed.", observed.load());
+  single("changes_total", "counter", "Changes that observed steps have shown.", changes.load());
+  single("jobs", "gauge", "Jobs that are followed.", jobs);
   AddMetricHeader("reloads_total", "counter", "Times that the files were read anew.", &text);
   text += fmt::format(
       "stepcast_reloads_total{{outcome=\"done\"}} {}\n"

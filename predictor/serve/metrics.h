@@ -30,7 +30,9 @@ class Metrics {
   // A request to `endpoint` was answered by `code`, so long after it had been read.
   void Answered(const std::string& endpoint, const std::string& code, double seconds);
 
-  std::atomic<std::int64_t> plans{0};  // predicted
+  std::atomic<std::int64_t> plans{0};     // predicted
+  std::atomic<std::int64_t> observed{0};  // steps of jobs
+  std::atomic<std::int64_t> changes{0};   // that they have shown
   std::atomic<std::int64_t> reloads{0};
   std::atomic<std::int64_t> failed_reloads{0};
   std::atomic<std::int64_t> in_flight{0};  // requests that are read or answered
@@ -44,8 +46,8 @@ class Metrics {
   // thread. To be set before anybody asks.
   void AlsoTell(std::function<std::string()> others) { others_ = std::move(others); }
 
-  // The text format of Prometheus, 0.0.4. `snapshot` and `compiled` are of the service.
-  std::string Text(int snapshot, std::size_t compiled) const;
+  // The text format of Prometheus, 0.0.4. `snapshot`, `compiled` and `jobs` are of the service.
+  std::string Text(int snapshot, std::size_t compiled, std::size_t jobs) const;
 
  private:
   static constexpr std::array<double, 13> kBounds = {

@@ -14,7 +14,9 @@
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
 #include "data/values/device_name.h"
+#include "data/values/names.h"
 #include "data/values/numbers.h"
+#include "data/values/size_limits.h"
 #include "data/values/suggest.h"
 #include "data/workloads/catalog.h"
 
@@ -23,8 +25,8 @@ namespace {
 
 // Shards are computed for each number of servers: so many at most may be asked for.
 constexpr int kMostServers = 1024;
-constexpr std::size_t kLongestName = 200;       // [B]
 constexpr std::size_t kLongestText = 64 << 10;  // of a placement, or of hosts [B]
+constexpr std::size_t kQuoted = 200;            // of what is longer [B]
 // Most nodes of a plan by itself, which is told node by node; queries may ask for more.
 constexpr int kMostNodes = 100'000;
 
@@ -164,54 +166,71 @@ std::vector<Workload> Snapshot::Workloads() const {
   return sorted;
 }
 
-std::shared_ptr<const Target> Snapshot::Find(const TargetName& name) const {
+const Cluster& Snapshot::FindCluster(const std::string& name) const {
   const std::vector<Cluster>& clusters = inventory_.clusters;
-  const Cluster* cluster = name.cluster.empty() && clusters.size() == 1
-                               ? &clusters.front()
-                               : FindNamed(clusters, name.cluster);
-  if (cluster == nullptr) {
-    throw InputError({"", 0, "cluster"}, name.cluster,
-                     name.cluster.empty()
-                         ? "is required"
-                         : "is not served" + DidYouMean(name.cluster, NamesOf(clusters)),
-                     Names(clusters));
-  }
+  const Cluster* cluster =
+      name.empty() && clusters.size() == 1 ? &clusters.front() : FindNamed(clusters, name);
+  if (cluster != nullptr) return *cluster;
+  throw InputError(
+      {"", 0, "cluster"}, name,
+      name.empty() ? "is required" : "is not served" + DidYouMean(name, NamesOf(clusters)),
+      Names(clusters));
+}
+
+TargetParts Snapshot::PartsOf(const TargetName& name,
+                              std::optional<std::int64_t> parameters) const {
+  const Cluster& cluster = FindCluster(name.cluster);
   if (name.workload.empty()) {
-    throw InputError({"", 0, "workload"}, "", "is required", "a name that /v1/workloads lists");
+    throw InputError(
+        {"", 0, "workload"}, "", "is required",
+        parameters ? "a name for what has so many parameters" : "a name that /v1/workloads lists");
   }
   // Targets are kept by these names, whose length is bounded as their number is.
-  for (const auto& [key, text] :
-       {std::pair("workload", &name.workload), {"device", &name.device}}) {
-    if (text->size() > kLongestName) {
-      throw InputError({"", 0, key}, text->substr(0, kLongestName), "is too long",
-                       fmt::format("at most {} bytes", kLongestName));
+  CheckedName(name.workload, {"", 0, "workload"});
+  if (!name.device.empty()) CheckedName(name.device, {"", 0, "device"});
+  std::optional<Workload> workload;
+  if (const Workload* own = FindNamed(inventory_.workloads, name.workload)) workload = *own;
+  if (!workload) workload = FindWorkload(name.workload);
+  if (parameters) {
+    if (*parameters < 1 || *parameters > kMostParameters) {
+      throw InputError({"", 0, "parameters"}, std::to_string(*parameters), "is out of range",
+                       fmt::format("1 to {}", kMostParameters));
     }
+    if (workload && workload->parameters != *parameters) {
+      throw InputError({"", 0, "parameters"}, std::to_string(*parameters),
+                       fmt::format("is not the size of {}, which is known", workload->name),
+                       fmt::format("{}, or another name of the workload", workload->parameters));
+    }
+    if (!workload) workload = WorkloadOfSize(name.workload, *parameters);
   }
-  std::string key = cluster->name;
+  if (!workload) {
+    const std::vector<Workload> known = Workloads();
+    throw InputError({"", 0, "workload"}, name.workload,
+                     "is not a known workload" + DidYouMean(name.workload, NamesOf(known)),
+                     Names(known));
+  }
+  const std::string& asked = name.device.empty() ? cluster.device : name.device;
+  std::optional<Device> facts;
+  if (cluster.device_facts) facts = FindDevice({*cluster.device_facts}, asked);
+  if (!facts) facts = FindDevice(inventory_.devices, asked);
+  return {cluster, *std::move(workload), facts, facts ? facts->name : asked};
+}
+
+std::shared_ptr<const Target> Snapshot::Find(const TargetName& name) const {
+  std::string key = FindCluster(name.cluster).name;
   for (const std::string& part : {name.workload, name.device}) {
     key += '\0';
     key += part;
   }
   return targets_.GetOr(key, [&] {
-    std::optional<Workload> workload;
-    if (const Workload* own = FindNamed(inventory_.workloads, name.workload)) workload = *own;
-    if (!workload) workload = FindWorkload(name.workload);
-    if (!workload) {
-      const std::vector<Workload> known = Workloads();
-      throw InputError({"", 0, "workload"}, name.workload,
-                       "is not a known workload" + DidYouMean(name.workload, NamesOf(known)),
-                       Names(known));
-    }
-    const std::string& asked = name.device.empty() ? cluster->device : name.device;
-    std::optional<Device> facts;
-    if (cluster->device_facts) facts = FindDevice({*cluster->device_facts}, asked);
-    if (!facts) facts = FindDevice(inventory_.devices, asked);
+    TargetParts parts = PartsOf(name);
     // Without a data sheet only measurements tell how long it computes.
-    if (!facts && !cluster->calibration && !workload->communication_only) {
-      throw NoDataSheet(asked, inventory_.devices, {"", 0, "device"});
+    if (!parts.facts && !parts.cluster.calibration && !parts.workload.communication_only) {
+      throw NoDataSheet(parts.device, inventory_.devices, {"", 0, "device"});
     }
     return std::make_shared<const Target>(
-        Target{key, facts, Predictor(*cluster, *workload, facts, facts ? facts->name : asked)});
+        Target{key, parts.facts,
+               Predictor(parts.cluster, std::move(parts.workload), parts.facts, parts.device)});
   });
 }
 
@@ -235,11 +254,24 @@ CompiledPlan Snapshot::Compile(const Target& target, const Plan& plan, int serve
 Service::Service(Read read, const ServiceOptions& options)
     : read_(std::move(read)),
       options_(options),
+      jobs_(options.most_jobs),
       current_(std::make_shared<const Snapshot>(read_(), 1, options)) {}
 
 std::shared_ptr<const Snapshot> Service::Current() const {
   const std::lock_guard lock(mutex_);
   return current_;
+}
+
+std::shared_ptr<const Target> Service::Find(const Snapshot& snapshot,
+                                            const TargetName& name) const {
+  if (name.job.empty()) return snapshot.Find(name);
+  for (const auto& [key, text] : {std::pair("cluster", &name.cluster),
+                                  {"workload", &name.workload},
+                                  {"device", &name.device}}) {
+    if (text->empty()) continue;
+    throw InputError({"", 0, key}, *text, "is what the job says", "one of the two");
+  }
+  return jobs_.Find(name.job);
 }
 
 int Service::Reload() {
@@ -265,7 +297,7 @@ Plan ReadPlan(const PlanText& text, const std::string& prefix, const Cluster& cl
     const std::optional<std::string> value = text(field.column, field.unit != nullptr);
     if (!value) continue;
     if (value->size() > kLongestText) {
-      throw InputError(place(field.column), value->substr(0, kLongestName), "is too long",
+      throw InputError(place(field.column), value->substr(0, kQuoted), "is too long",
                        fmt::format("at most {} bytes", kLongestText));
     }
     if (std::string_view(field.column) == "placement") {

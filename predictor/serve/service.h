@@ -2,16 +2,17 @@
 //
 //   Service service(read, {});
 //   const std::shared_ptr<const Snapshot> now = service.Current();
-//   const std::shared_ptr<const Target> target = now->Find({"", "resnet50", ""});
+//   const std::shared_ptr<const Target> target = service.Find(*now, {"", "resnet50", ""});
 //   target->predictor.Predict(plan);
 //
 // A snapshot is what was read at one time, with all that was made of it: it never changes, and an
-// answer is made of one snapshot alone. Reload swaps it; who still answers from the old one keeps
-// it. Everything here may be called from many threads.
+// answer is made of one snapshot alone, or of a job that is followed. Reload swaps it; who still
+// answers from the old one keeps it. Everything here may be called from many threads.
 #ifndef STEPCAST_PREDICTOR_SERVE_SERVICE_H_
 #define STEPCAST_PREDICTOR_SERVE_SERVICE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -26,7 +27,9 @@
 #include "predictor/predictor.h"
 #include "predictor/search/allocations.h"
 #include "predictor/serve/columns.h"
+#include "predictor/serve/jobs.h"
 #include "predictor/serve/lru_cache.h"
+#include "predictor/serve/target.h"
 
 namespace stepcast::serve {
 
@@ -40,20 +43,7 @@ struct Inventory {
 struct ServiceOptions {
   std::size_t most_plans = 1'000'000;  // of one request
   std::size_t most_compiled = 256;     // kept by a snapshot; the same of targets
-};
-
-// The target of a request, by its names. `cluster` may be empty where there is one alone, `device`
-// where it is the cluster's.
-struct TargetName {
-  std::string cluster;
-  std::string workload;
-  std::string device;
-};
-
-struct Target {
-  std::string key;  // of its snapshot, each one's own
-  std::optional<Device> facts;
-  Predictor predictor;
+  std::size_t most_jobs = 10'000;      // that are followed at once
 };
 
 class Snapshot {
@@ -70,10 +60,16 @@ class Snapshot {
 
   // Throws InputError for a name that is not known, and as Predictor does.
   std::shared_ptr<const Target> Find(const TargetName& name) const;
+  // Of what a target is made. `parameters` is the size of a workload that is known by no more.
+  // Throws InputError for a name that is not known.
+  TargetParts PartsOf(const TargetName& name,
+                      std::optional<std::int64_t> parameters = std::nullopt) const;
   // `servers`: so many may be asked for, up to 1024. Throws InputError as CompiledPlan does.
   CompiledPlan Compile(const Target& target, const Plan& plan, int servers) const;
 
  private:
+  const Cluster& FindCluster(const std::string& name) const;
+
   Inventory inventory_;
   int number_;
   mutable LruCache<std::shared_ptr<const Target>> targets_;
@@ -90,6 +86,12 @@ class Service {
 
   std::shared_ptr<const Snapshot> Current() const;
   const ServiceOptions& options() const { return options_; }
+  // The jobs whose steps are observed: they outlive snapshots.
+  Jobs& jobs() { return jobs_; }
+  const Jobs& jobs() const { return jobs_; }
+  // The target of a name in `snapshot`, or of a job as it has learnt by now. Throws InputError for
+  // names that are not known, and for a job that stands beside other names.
+  std::shared_ptr<const Target> Find(const Snapshot& snapshot, const TargetName& name) const;
 
   // Reads anew and returns the number of the new snapshot. Throws what `read` throws; then the old
   // one stays.
@@ -98,6 +100,7 @@ class Service {
  private:
   Read read_;
   ServiceOptions options_;
+  Jobs jobs_;
   std::mutex reading_;
   mutable std::mutex mutex_;  // of current_
   std::shared_ptr<const Snapshot> current_;

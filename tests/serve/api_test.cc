@@ -58,6 +58,7 @@ TEST(Predict, TakesEachFieldOfAPlan) {
   for (const Seed& seed : Seeds()) {
     if (seed.path != "/v1/predict") continue;
     const TestJson asked = TestJson::parse(seed.body);
+    if (asked.contains("job")) continue;  // which nobody has begun here
     const TestJson answer = test.JsonOf(seed.path, seed.body);
     TestJson again = answer["plan"];
     for (const auto& [key, value] : again.items()) seen.insert(key);

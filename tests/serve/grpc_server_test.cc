@@ -129,6 +129,64 @@ TEST(Rpc, RecommendAnswersEachAllocation) {
   }
 }
 
+TEST(Rpc, JobsAreThoseOfHttp) {
+  RunningRpc running;
+  v1::ObserveRequest request;
+  *request.mutable_target() = ResNet();
+  request.mutable_target()->set_job("a");
+  request.mutable_plan()->set_workers(8);
+  request.mutable_plan()->set_local_batch(32);
+  for (int i = 0; i < 60; ++i) request.add_step_times_s(i % 2 == 0 ? 0.303 : 0.297);
+  for (int i = 0; i < 40; ++i) request.add_step_times_s(0.6);
+  v1::ObserveReply reply;
+  grpc::ClientContext first;
+  grpc::Status status = running.stub->Observe(&first, request, &reply);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(reply.snapshot(), 1);
+  EXPECT_EQ(reply.predicted_s_size(), 100);
+  EXPECT_EQ(reply.surprise_size(), 100);
+  EXPECT_EQ(reply.job().steps(), 100);
+  EXPECT_TRUE(reply.job().drifted());
+  ASSERT_EQ(reply.changes_size(), 1);
+  EXPECT_GE(reply.changes(0).index(), 60);
+  EXPECT_FALSE(reply.changes(0).cause().empty());
+
+  // A job that is known by its size alone, and one that nobody has begun.
+  request.mutable_target()->set_job("b");
+  request.mutable_target()->set_workload("mine");
+  request.set_parameters(25'000'000);
+  grpc::ClientContext second;
+  v1::ObserveReply of_size;
+  status = running.stub->Observe(&second, request, &of_size);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(of_size.job().workload(), "mine");
+  v1::PredictRequest asked;
+  asked.mutable_target()->set_job("c");
+  grpc::ClientContext third;
+  v1::PredictReply none;
+  EXPECT_EQ(running.stub->Predict(&third, asked, &none).error_message(),
+            "job: 'c' is not followed; allowed: a, b");
+
+  grpc::ClientContext fourth;
+  v1::ListJobsReply list;
+  ASSERT_TRUE(running.stub->ListJobs(&fourth, {}, &list).ok());
+  const TestJson http = TestJson::parse(running.Get("/v1/jobs").body)["jobs"];
+  ASSERT_EQ(list.jobs_size(), 2);
+  EXPECT_EQ(list.jobs(0).job(), http[0]["job"]);
+  EXPECT_EQ(list.jobs(0).cluster(), http[0]["cluster"]);
+  EXPECT_EQ(list.jobs(0).device(), http[0]["device"]);
+  EXPECT_EQ(list.jobs(0).drifted(), http[0]["drifted"]);
+  EXPECT_EQ(list.jobs(1).steps(), http[1]["steps"]);
+
+  v1::EndJobRequest end;
+  end.set_job("b");
+  grpc::ClientContext fifth;
+  v1::Job ended;
+  ASSERT_TRUE(running.stub->EndJob(&fifth, end, &ended).ok());
+  EXPECT_EQ(ended.steps(), 100);
+  EXPECT_EQ(running.service.jobs().size(), 1U);
+}
+
 TEST(Rpc, ErrorsNameKeyValueAndWhatIsAllowed) {
   ServiceOptions options;
   options.most_plans = 2;

@@ -50,6 +50,16 @@ inline std::vector<Seed> Seeds() {
        R"({"cluster":"gce-t4","workload":"resnet50","allocations":{"workers":[1,4,16]},)"
        R"("search":{"most_global_batch":512,"candidates":5,"noise_scale":1000,)"
        R"("initial_batch":32,"accumulate":false}})"},
+      {"POST", "/v1/observe",
+       R"({"job":"a","cluster":"gce-t4","workload":"resnet50",)"
+       R"("plan":{"workers":8,"local_batch":32,"strategy":"ring"},"step_times_s":[0.3,0.31]})"},
+      {"POST", "/v1/observe",
+       R"({"job":"b","cluster":"ec2-g3-ps","workload":"mine","parameters":25000000,)"
+       R"("plan":{"workers":2,"local_batch":16,"strategy":"ps-sync","servers":1},)"
+       R"("step_times_s":[0.5]})"},
+      {"POST", "/v1/predict", R"({"job":"a","workers":16,"local_batch":32})"},
+      {"POST", "/v1/end_job", R"({"job":"a","forget":true})"},
+      {"GET", "/v1/jobs", ""},
       {"POST", "/v1/reload", ""},
       {"GET", "/metrics", ""},
       {"GET", "/v1/clusters", ""},

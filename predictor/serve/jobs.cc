@@ -1,0 +1,209 @@
+#include "predictor/serve/jobs.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "calibrate/online/fleet.h"
+#include "data/io/machines.h"
+#include "data/record/input_error.h"
+#include "data/values/names.h"
+#include "data/values/suggest.h"
+#include "predictor/serve/service.h"
+
+namespace stepcast::serve {
+namespace {
+
+void CheckTimes(const std::vector<double>& step_times_s) {
+  if (step_times_s.empty()) {
+    throw InputError({"", 0, "step_times_s"}, "", "says nothing", "at least one time in seconds");
+  }
+  if (step_times_s.size() > kMostSteps) {
+    throw InputError({"", 0, "step_times_s"}, std::to_string(step_times_s.size()),
+                     "steps are too many", fmt::format("at most {} at once", kMostSteps));
+  }
+  for (const double time : step_times_s) {
+    if (std::isfinite(time) && time > 0) continue;
+    throw InputError({"", 0, "step_times_s"}, std::isnan(time) ? "null" : fmt::format("{}", time),
+                     "is no time of a step", "finite times above 0");
+  }
+}
+
+}  // namespace
+
+struct Jobs::SharedFleet {
+  SharedFleet(const Cluster& cluster, int read_by)
+      : fleet(cluster), text(FormatCluster(cluster)), snapshot(read_by) {}
+
+  std::mutex mutex;  // of the fleet and the calibrations of its jobs
+  Fleet fleet;
+  const std::string text;  // of the cluster's file
+  int snapshot;            // the last one that has this cluster
+};
+
+struct Jobs::Followed {
+  std::shared_ptr<SharedFleet> fleet;
+  std::shared_ptr<OnlineCalibration> calibration;  // nullptr once it is over; by the fleet's mutex
+  std::int64_t parameters = 0;                     // of its workload
+  // Published, by the mutex of all jobs; names never change.
+  JobTold told;
+  std::shared_ptr<const Target> target;
+
+  // Throws InputError for a start that is another's.
+  void RequireSame(const JobStart& start) const {
+    const auto require = [&](const char* key, const std::string& stated, const std::string& own) {
+      if (stated.empty() || stated == own) return;
+      throw InputError({"", 0, key}, stated, fmt::format("is not that of job {}", told.job), own);
+    };
+    require("cluster", start.target.cluster, told.cluster);
+    require("workload", start.target.workload, told.workload);
+    require("device", start.target.device, told.device);
+    if (start.parameters) {
+      require("parameters", std::to_string(*start.parameters), std::to_string(parameters));
+    }
+  }
+};
+
+Jobs::Jobs(std::size_t most) : most_(most) {}
+Jobs::~Jobs() = default;
+
+std::shared_ptr<Jobs::Followed> Jobs::TryFind(const std::string& job) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = followed_.find(job);
+  return found == followed_.end() ? nullptr : found->second;
+}
+
+void Jobs::RefuseUnknown(const std::string& job) const {
+  std::vector<std::string> names;
+  for (const JobTold& told : List()) names.push_back(told.job);
+  throw InputError({"", 0, "job"}, job, "is not followed" + DidYouMean(job, names),
+                   names.empty() ? "none is; its first observation begins one" : JoinNames(names));
+}
+
+std::shared_ptr<const Target> Jobs::Find(const std::string& job) const {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = followed_.find(job);
+    if (found != followed_.end()) return found->second->target;
+  }
+  RefuseUnknown(job);
+}
+
+std::vector<JobTold> Jobs::List() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<JobTold> all;
+  for (const auto& [name, followed] : followed_) all.push_back(followed->told);
+  return all;
+}
+
+std::size_t Jobs::size() const {
+  const std::lock_guard lock(mutex_);
+  return followed_.size();
+}
+
+std::shared_ptr<Jobs::SharedFleet> Jobs::FleetOf(const Snapshot& snapshot, const Cluster& cluster) {
+  std::shared_ptr<SharedFleet>& fleet = fleets_[cluster.name];
+  if (fleet && fleet->snapshot == snapshot.number()) return fleet;
+  if (fleet && fleet->text == FormatCluster(cluster)) {
+    fleet->snapshot = snapshot.number();
+    return fleet;
+  }
+  return fleet = std::make_shared<SharedFleet>(cluster, snapshot.number());
+}
+
+ObservedSteps Jobs::Observe(const Snapshot& snapshot, const std::string& job, const JobStart& start,
+                            const MakePlan& make_plan, const std::vector<double>& step_times_s) {
+  CheckedName(job, {"", 0, "job"});
+  CheckTimes(step_times_s);
+  if (const std::shared_ptr<Followed> followed = TryFind(job)) {
+    followed->RequireSame(start);
+    const std::lock_guard lock(followed->fleet->mutex);
+    // Unless it has ended meanwhile.
+    if (followed->calibration) {
+      return LearnMore(make_plan, step_times_s, followed.get());
+    }
+  }
+  return Begin(snapshot, job, start, make_plan, step_times_s);
+}
+
+ObservedSteps Jobs::Begin(const Snapshot& snapshot, const std::string& job, const JobStart& start,
+                          const MakePlan& make_plan, const std::vector<double>& step_times_s) {
+  const std::lock_guard changing(changing_);
+  if (const std::shared_ptr<Followed> followed = TryFind(job)) {  // another was first
+    followed->RequireSame(start);
+    const std::lock_guard lock(followed->fleet->mutex);
+    return LearnMore(make_plan, step_times_s, followed.get());
+  }
+  if (size() >= most_) {
+    throw InputError(
+        {"", 0, "job"}, job, "is one too many",
+        fmt::format("at most {} jobs that are followed: end those that are over", most_));
+  }
+  TargetParts parts = snapshot.PartsOf(start.target, start.parameters);
+  const Plan plan = make_plan(parts.cluster);
+  const auto followed = std::make_shared<Followed>();
+  followed->fleet = FleetOf(snapshot, parts.cluster);
+  followed->parameters = parts.workload.parameters;
+  followed->told = {job, parts.cluster.name, parts.workload.name, parts.device, 0, false};
+  const std::lock_guard lock(followed->fleet->mutex);
+  Fleet& fleet = followed->fleet->fleet;
+  followed->calibration = fleet.Add(job, parts.workload, parts.facts, parts.device);
+  try {
+    ObservedSteps observed = Learn(plan, step_times_s, parts.workload, parts.facts, followed.get());
+    const std::lock_guard published(mutex_);
+    followed_[job] = followed;
+    return observed;
+  } catch (...) {
+    fleet.Remove(job);
+    throw;
+  }
+}
+
+ObservedSteps Jobs::LearnMore(const MakePlan& make_plan, const std::vector<double>& step_times_s,
+                              Followed* followed) {
+  std::shared_ptr<const Target> before;
+  {
+    const std::lock_guard lock(mutex_);
+    before = followed->target;
+  }
+  return Learn(make_plan(followed->fleet->fleet.cluster()), step_times_s,
+               before->predictor.workload(), before->facts, followed);
+}
+
+ObservedSteps Jobs::Learn(const Plan& plan, const std::vector<double>& step_times_s,
+                          const Workload& workload, const std::optional<Device>& facts,
+                          Followed* followed) {
+  ObservedSteps observed;
+  observed.steps.reserve(step_times_s.size());
+  for (const double time : step_times_s) {
+    observed.steps.push_back(followed->calibration->Observe(plan, Seconds(time)));
+  }
+  Predictor predictor(followed->calibration->cluster(), workload, facts, followed->told.device);
+  const std::lock_guard published(mutex_);
+  followed->told.rows = followed->calibration->rows();
+  followed->told.drifted = followed->calibration->drifted();
+  // No name of a cluster is empty: the key is no other target's.
+  followed->target = std::make_shared<const Target>(
+      Target{fmt::format("{}{}", '\0', ++targets_), facts, std::move(predictor)});
+  observed.job = followed->told;
+  return observed;
+}
+
+JobTold Jobs::End(const std::string& job, bool forget) {
+  const std::lock_guard changing(changing_);
+  const std::shared_ptr<Followed> followed = TryFind(job);
+  if (!followed) RefuseUnknown(job);
+  const std::lock_guard lock(followed->fleet->mutex);
+  if (forget) {
+    followed->fleet->fleet.Remove(job);
+  } else {
+    followed->fleet->fleet.End(job);
+  }
+  followed->calibration = nullptr;
+  const std::lock_guard published(mutex_);
+  followed_.erase(job);
+  return followed->told;
+}
+
+}  // namespace stepcast::serve

@@ -1,0 +1,39 @@
+// What a request is about: by its names, and as it answers.
+#ifndef STEPCAST_PREDICTOR_SERVE_TARGET_H_
+#define STEPCAST_PREDICTOR_SERVE_TARGET_H_
+
+#include <optional>
+#include <string>
+
+#include "data/record/machine.h"
+#include "data/record/workload.h"
+#include "predictor/predictor.h"
+
+namespace stepcast::serve {
+
+// `cluster` may be empty where there is one alone, `device` where it is the cluster's. A job that is
+// followed has said all three.
+struct TargetName {
+  std::string cluster;
+  std::string workload;
+  std::string device;
+  std::string job = {};
+};
+
+// Of what a target is made.
+struct TargetParts {
+  const Cluster& cluster;  // the snapshot's
+  Workload workload;
+  std::optional<Device> facts;
+  std::string device;
+};
+
+struct Target {
+  std::string key;  // each one's own
+  std::optional<Device> facts;
+  Predictor predictor;
+};
+
+}  // namespace stepcast::serve
+
+#endif  // STEPCAST_PREDICTOR_SERVE_TARGET_H_

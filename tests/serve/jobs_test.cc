@@ -1,0 +1,293 @@
+// Jobs that a service follows: what their steps teach, and who is told of it.
+#include "predictor/serve/jobs.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "calibrate/online/fleet.h"
+#include "tests/serve/support.h"
+
+namespace stepcast::serve {
+namespace {
+
+constexpr const char* kPlan = R"("plan":{"workers":8,"local_batch":32,"strategy":"ring"})";
+
+// The body of an observation of job `name` on gce-t4.
+std::string Steps(const std::string& name, const std::string& times,
+                  const std::string& more = R"("cluster":"gce-t4","workload":"resnet50",)") {
+  return R"({"job":")" + name + R"(",)" + more + kPlan + R"(,"step_times_s":)" + times + "}";
+}
+
+std::string Asked(const std::string& who, int workers) {
+  return "{" + who + R"(,"local_batch":32,"strategy":"ring","workers":)" + std::to_string(workers) +
+         "}";
+}
+
+double Step(const TestService& test, const std::string& who, int workers) {
+  return test.JsonOf("/v1/predict", Asked(who, workers))["step_time_s"].get<double>();
+}
+
+constexpr const char* kWithoutJob = R"("cluster":"gce-t4","workload":"resnet50")";
+
+// What is wrong with an observation: the key that the answer names.
+std::string WrongKey(const TestService& test, const std::string& body,
+                     const std::string& path = "/v1/observe") {
+  const Reply reply = test.Post(path, body);
+  EXPECT_EQ(reply.status, 422) << reply.body << "\nto " << body;
+  return TestJson::parse(reply.body).value("key", "");
+}
+
+Plan Ring(int workers) {
+  Plan plan;
+  plan.placement.assign(static_cast<std::size_t>(workers / 4), 4);
+  plan.local_batch = 32;
+  plan.strategy = Strategy::kRing;
+  return plan;
+}
+
+// The same job of one who has linked the library.
+struct LinkedJob {
+  const std::shared_ptr<const Snapshot> snapshot = TestService().service.Current();
+  const TargetParts parts = snapshot->PartsOf({"gce-t4", "resnet50", ""});
+  Fleet fleet{parts.cluster};
+  const std::shared_ptr<OnlineCalibration> job =
+      fleet.Add("a", parts.workload, parts.facts, parts.device);
+};
+
+// ---- One job.
+
+TEST(Jobs, LearnAsALibraryThatIsLinkedDoes) {
+  const TestService test;
+  const std::vector<double> times = {0.31, 0.30, 0.33, 0.305};
+  const TestJson answer = test.JsonOf("/v1/observe", Steps("a", "[0.31,0.30,0.33,0.305]"));
+
+  LinkedJob linked;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const Observation said = linked.job->Observe(Ring(8), Seconds(times[i]));
+    EXPECT_EQ(answer["predicted_s"][i], said.predicted.in(kSeconds)) << i;
+    EXPECT_EQ(answer["surprise"][i], said.surprise) << i;
+  }
+  EXPECT_EQ(answer["steps"], 4);
+  EXPECT_EQ(answer["drifted"], false);
+  EXPECT_EQ(answer["changes"], TestJson::array());
+  const Predictor learnt(linked.job->cluster(), linked.parts.workload, linked.parts.facts,
+                         linked.parts.device);
+  EXPECT_EQ(Step(test, R"("job":"a")", 16), learnt.Predict(Ring(16)).step_time.in(kSeconds));
+  EXPECT_NE(Step(test, R"("job":"a")", 16), Step(test, kWithoutJob, 16)) << "the file knows less";
+}
+
+TEST(Jobs, AnswerEveryQuestion) {
+  const TestService test;
+  test.JsonOf("/v1/observe", Steps("a", "[0.4,0.41]"));
+  const TestJson batch = test.JsonOf(
+      "/v1/predict_batch",
+      R"({"job":"a","plan":{"strategy":"ring","local_batch":32},"queries":{"workers":[8,16]}})");
+  for (const std::size_t i : {0U, 1U}) {  // compiled and plain, which agree to rounding
+    const double step = Step(test, R"("job":"a")", i == 0 ? 8 : 16);
+    EXPECT_NEAR(batch["step_time_s"][i], step, 1e-12 * step);
+  }
+  EXPECT_EQ(batch["workload"], "resnet50");
+  const std::string search =
+      R"(,"allocations":{"workers":[8]},"search":{"most_global_batch":512}})";
+  EXPECT_NE(test.JsonOf("/v1/recommend", R"({"job":"a")" + search)["step_time_s"],
+            test.JsonOf("/v1/recommend", std::string("{") + kWithoutJob + search)["step_time_s"]);
+}
+
+// Plans that were compiled before a step was learnt are not taken for those after it.
+TEST(Jobs, ForgetWhatTheyAnsweredBefore) {
+  const TestService test;
+  const std::string asked =
+      R"({"job":"a","plan":{"strategy":"ring","local_batch":32},"queries":{"workers":[8]}})";
+  test.JsonOf("/v1/observe", Steps("a", "[0.3]"));
+  const double before = test.JsonOf("/v1/predict_batch", asked)["step_time_s"][0];
+  test.JsonOf("/v1/observe", Steps("a", "[0.5,0.5,0.5,0.5]"));
+  const double after = test.JsonOf("/v1/predict_batch", asked)["step_time_s"][0];
+  EXPECT_GT(after, 1.1 * before);
+}
+
+TEST(Jobs, OfAnUnknownNetworkNeedItsSizeOnly) {
+  const TestService test;
+  const std::string own = R"("cluster":"gce-t4","workload":"mine",)";
+  EXPECT_EQ(WrongKey(test, Steps("a", "[0.3]", own)), "workload");
+  test.JsonOf("/v1/observe", Steps("a", "[0.3,0.3]", own + R"("parameters":25000000,)"));
+  EXPECT_NEAR(Step(test, R"("job":"a")", 8), 0.3, 0.03);
+  EXPECT_EQ(WrongKey(test, Steps("b", "[0.3]", own + R"("parameters":0,)")), "parameters");
+  EXPECT_EQ(WrongKey(test, Steps("b", "[0.3]",
+                                 R"("cluster":"gce-t4","workload":"resnet50","parameters":7,)")),
+            "parameters")
+      << "the catalogue knows better";
+}
+
+TEST(Jobs, SayWhatHasChanged) {
+  const TestService test;
+  std::vector<double> times;
+  for (int i = 0; i < 60; ++i) times.push_back(i % 2 == 0 ? 0.303 : 0.297);
+  for (int i = 0; i < 40; ++i) times.push_back(i % 2 == 0 ? 0.606 : 0.594);
+  LinkedJob linked;
+  TestJson changes = TestJson::array();
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const Observation said = linked.job->Observe(Ring(8), Seconds(times[i]));
+    if (!said.cause.empty()) changes.push_back({{"index", i}, {"cause", said.cause}});
+  }
+  ASSERT_EQ(changes.size(), 1U);
+  const TestJson told = test.JsonOf("/v1/observe", Steps("a", TestJson(times).dump()));
+  EXPECT_EQ(told["changes"], changes);
+  EXPECT_EQ(told["drifted"], true);
+  EXPECT_NEAR(Step(test, R"("job":"a")", 8), 0.6, 0.06);
+  const std::string metrics = test.Get("/metrics").body;
+  EXPECT_NE(metrics.find("stepcast_observed_steps_total 100\n"), std::string::npos) << metrics;
+  EXPECT_NE(metrics.find("stepcast_changes_total 1\n"), std::string::npos);
+  EXPECT_NE(metrics.find("stepcast_jobs 1\n"), std::string::npos);
+}
+
+// ---- Jobs beside each other.
+
+TEST(Jobs, TeachTheNext) {
+  const TestService test;
+  for (int i = 0; i < 4; ++i) test.JsonOf("/v1/observe", Steps("a", "[0.6,0.6,0.6,0.6]"));
+  EXPECT_EQ(test.JsonOf("/v1/end_job", R"({"job":"a"})")["steps"], 16);
+  const TestJson next = test.JsonOf("/v1/observe", Steps("b", "[0.6]"));
+  EXPECT_NEAR(next["predicted_s"][0], 0.6, 0.03);
+  test.JsonOf("/v1/end_job", R"({"job":"b","forget":true})");
+
+  const TestService alone;
+  const double first = alone.JsonOf("/v1/observe", Steps("b", "[0.6]"))["predicted_s"][0];
+  EXPECT_GT(std::abs(first / 0.6 - 1), 0.1);
+  // And what is forgotten teaches nobody.
+  alone.JsonOf("/v1/end_job", R"({"job":"b","forget":true})");
+  EXPECT_EQ(alone.JsonOf("/v1/observe", Steps("c", "[0.6]"))["predicted_s"][0], first);
+}
+
+TEST(Jobs, AreListedByName) {
+  const TestService test;
+  EXPECT_EQ(TestJson::parse(test.Get("/v1/jobs").body), (TestJson{{"jobs", TestJson::array()}}));
+  test.JsonOf("/v1/observe", Steps("b", "[0.3]"));
+  test.JsonOf("/v1/observe", Steps("a", "[0.3,0.3]"));
+  const TestJson jobs = TestJson::parse(test.Get("/v1/jobs").body)["jobs"];
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_EQ(jobs[0], (TestJson{{"job", "a"},
+                               {"cluster", "gce-t4"},
+                               {"workload", "resnet50"},
+                               {"device", "t4"},
+                               {"steps", 2},
+                               {"drifted", false}}));
+  test.JsonOf("/v1/end_job", R"({"job":"a"})");
+  EXPECT_EQ(TestJson::parse(test.Get("/v1/jobs").body)["jobs"].size(), 1U);
+  EXPECT_EQ(WrongKey(test, R"({"job":"a"})", "/v1/end_job"), "job");
+}
+
+TEST(Jobs, AreBounded) {
+  ServiceOptions options;
+  options.most_jobs = 2;
+  const TestService test(ShippedInventory, options);
+  test.JsonOf("/v1/observe", Steps("a", "[0.3]"));
+  test.JsonOf("/v1/observe", Steps("b", "[0.3]"));
+  EXPECT_EQ(WrongKey(test, Steps("c", "[0.3]")), "job");
+  test.JsonOf("/v1/observe", Steps("a", "[0.3]"));
+  test.JsonOf("/v1/end_job", R"({"job":"a"})");
+  test.JsonOf("/v1/observe", Steps("c", "[0.3]"));
+}
+
+// ---- What is wrong.
+
+TEST(Jobs, NothingWrongIsLearnt) {
+  const TestService test;
+  const std::string good = R"("cluster":"gce-t4","workload":"resnet50",)";
+  EXPECT_EQ(WrongKey(test, Steps("", "[0.3]")), "job");
+  EXPECT_EQ(WrongKey(test, Steps(std::string(1001, 'a'), "[0.3]")), "job");
+  for (const char* times : {"[]", "[0]", "[-1]", "[0.3,null]", "[0.3,0]"}) {
+    EXPECT_EQ(WrongKey(test, Steps("a", times)), "step_times_s") << times;
+  }
+  EXPECT_EQ(WrongKey(test, R"({"job":"a",)" + good + kPlan + "}"), "step_times_s");
+  EXPECT_EQ(WrongKey(test, R"({"job":"a",)" + good + R"("step_times_s":[0.3]})"),
+            "plan.local_batch");
+  EXPECT_EQ(WrongKey(test, R"({"job":"a",)" + good +
+                               R"("plan":{"workers":8,"local_batch":32,"strategy":"auto"},)"
+                               R"("step_times_s":[0.3]})"),
+            "strategy");
+  EXPECT_EQ(WrongKey(test, Steps("a", "[0.3]", R"("workload":"resnet50",)")), "cluster");
+  EXPECT_EQ(WrongKey(test, Asked(R"("job":"a")", 8), "/v1/predict"), "job");
+  EXPECT_EQ(TestJson::parse(test.Get("/v1/jobs").body)["jobs"].size(), 0U);
+
+  test.JsonOf("/v1/observe", Steps("a", "[0.3]"));
+  test.JsonOf("/v1/observe", Steps("a", "[0.3]", ""));  // it has said what it trains
+  EXPECT_EQ(WrongKey(test, Steps("a", "[0.3]", R"("workload":"vgg16",)")), "workload");
+  EXPECT_EQ(WrongKey(test, Steps("a", "[0.3]", R"("cluster":"ec2-g3-ps",)")), "cluster");
+  EXPECT_EQ(WrongKey(test, Steps("a", "[0.3]", R"("device":"v100",)")), "device");
+  EXPECT_EQ(WrongKey(test, Steps("a", "[0.3]", R"("parameters":9,)")), "parameters");
+  EXPECT_EQ(WrongKey(test, Asked(R"("job":"a","workload":"resnet50")", 8), "/v1/predict"),
+            "workload");
+  EXPECT_EQ(TestJson::parse(test.Get("/v1/jobs").body)["jobs"][0]["steps"], 2);
+}
+
+// ---- Files that are read anew.
+
+TEST(Jobs, OutliveFilesThatAreReadAnew) {
+  bool other = false;
+  TestService test([&] {
+    Inventory inventory = ShippedInventory();
+    if (other) inventory.clusters[0].link.bandwidth = GigabitsPerSecond(1.0);
+    return inventory;
+  });
+  test.JsonOf("/v1/observe", Steps("a", "[0.6,0.6,0.6]"));
+  const double before = Step(test, R"("job":"a")", 16);
+  const double taught = test.JsonOf("/v1/observe", Steps("b", "[0.6]"))["predicted_s"][0];
+  test.JsonOf("/v1/end_job", R"({"job":"b","forget":true})");
+
+  test.service.Reload();  // the same: the fleet goes on
+  EXPECT_EQ(Step(test, R"("job":"a")", 16), before);
+  EXPECT_EQ(test.JsonOf("/v1/observe", Steps("b", "[0.6]"))["predicted_s"][0], taught);
+  test.JsonOf("/v1/end_job", R"({"job":"b","forget":true})");
+
+  other = true;  // another cluster: a job that runs goes on, a new one does not learn from it
+  test.service.Reload();
+  EXPECT_EQ(Step(test, R"("job":"a")", 16), before);
+  const double anew = test.JsonOf("/v1/observe", Steps("b", "[0.6]"))["predicted_s"][0];
+  EXPECT_NE(anew, taught);
+  EXPECT_EQ(anew, TestService([&] {
+                    return test.service.Current()->inventory();
+                  }).JsonOf("/v1/observe", Steps("b", "[0.6]"))["predicted_s"][0]);
+  test.JsonOf("/v1/end_job", R"({"job":"a"})");
+}
+
+// ---- Many threads.
+
+TEST(Jobs, AreAskedWhileOthersObserve) {
+  TestService test;
+  test.JsonOf("/v1/observe", Steps("asked", "[0.3]"));
+  std::atomic<bool> over{false};
+  std::atomic<int> answers{0};
+  std::thread asks([&] {
+    while (!over) {
+      const Reply reply = test.Post("/v1/predict", Asked(R"("job":"asked")", 8));
+      if (reply.status == 200) ++answers;
+    }
+  });
+  std::vector<std::thread> observers;
+  for (const char* name : {"a", "b", "asked"}) {
+    observers.emplace_back([&test, name] {
+      for (int i = 0; i < 40; ++i) {
+        EXPECT_EQ(test.Post("/v1/observe", Steps(name, "[0.31,0.29]")).status, 200);
+        // Jobs of the same name come and go.
+        if (i % 10 == 9) test.Post("/v1/end_job", R"({"job":"b"})");
+        test.Get("/v1/jobs");
+      }
+    });
+  }
+  for (std::thread& thread : observers) thread.join();
+  over = true;
+  asks.join();
+  EXPECT_GT(answers, 0);
+  const TestJson jobs = TestJson::parse(test.Get("/v1/jobs").body)["jobs"];
+  EXPECT_EQ(jobs[0]["steps"], 80);
+  EXPECT_EQ(jobs[1]["steps"], 81);
+}
+
+}  // namespace
+}  // namespace stepcast::serve
