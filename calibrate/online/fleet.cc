@@ -29,6 +29,11 @@ struct Lesson {
 
   explicit Lesson(Eigen::Index size)
       : information(Eigen::MatrixXd::Zero(size, size)), pull(Eigen::VectorXd::Zero(size)) {}
+
+  void Add(const Lesson& other) {
+    information += other.information;
+    pull += other.pull;
+  }
 };
 
 bool IsOfCluster(Eigen::Index position) {
@@ -125,11 +130,32 @@ void Widen(const Eigen::VectorXd& variance, OnlineState* state) {
   state->folded_b = information * y;
 }
 
-void Include(const OnlineState& job, const std::string& scope, CalibratedRange* range) {
-  for (const ObservedPlan& plan : job.plans) {
-    if (plan.rows > 0) range->Include(job.start.cluster(), plan.plan, scope);
+// What jobs of one workload on one device say of it to another job of it.
+struct Report {
+  Lesson lesson;
+  std::int64_t rows;
+  int smallest_batch;  // 0 where no job has one
+  CalibratedRange range;
+
+  Report(const OnlineState& job, const std::string& scope)
+      : lesson(Widened(LessonOf(job, false), VarianceOf(job, Difference::kBetweenJobs))),
+        rows(job.rows),
+        smallest_batch(job.smallest_batch) {
+    for (const ObservedPlan& plan : job.plans) {
+      if (plan.rows > 0) range.Include(job.start.cluster(), plan.plan, scope);
+    }
   }
-}
+
+  void Add(const Report& other) {
+    lesson.Add(other.lesson);
+    rows += other.rows;
+    if (other.smallest_batch > 0 &&
+        (smallest_batch == 0 || other.smallest_batch < smallest_batch)) {
+      smallest_batch = other.smallest_batch;
+    }
+    range.Include(other.range);
+  }
+};
 
 // Jobs of one workload on one device that are over: what they have taught beside the cluster's
 // file, as rows that cannot be linearised anew.
@@ -139,18 +165,17 @@ struct Taught {
   std::string scope() const {
     return WorkloadScope(state.start.workload().name, state.start.device());
   }
-  void Take(const OnlineState& job) {
-    if (job.rows == 0) return;
-    if (job.smallest_batch > 0 &&
-        (state.smallest_batch == 0 || job.smallest_batch < state.smallest_batch)) {
+  void Take(const Report& report) {
+    const int batch = report.smallest_batch;
+    if (batch > 0 && (state.smallest_batch == 0 || batch < state.smallest_batch)) {
       const Lesson before = TakeOut(&state);
-      state.RelateFixedTime(job.smallest_batch);
+      state.RelateFixedTime(batch);
       Enter(before, &state);
     }
-    Enter(Widened(LessonOf(job, false), VarianceOf(job, Difference::kBetweenJobs)), &state);
+    Enter(report.lesson, &state);
     state.Rebuild();
-    Include(job, scope(), &state.range);
-    state.rows += job.rows;
+    state.range.Include(report.range);
+    state.rows += report.rows;
   }
 };
 
@@ -160,6 +185,19 @@ struct Fleet::State {
   struct Running {
     std::shared_ptr<OnlineCalibration> job;
     std::string scope;
+    mutable std::optional<Report> report = {};  // as it was told last
+    mutable int reported_rows = 0;
+
+    // nullptr where it has nothing to tell.
+    const Report* Tell() const {
+      const OnlineState& state = *job->state_;
+      if (state.rows == 0) return nullptr;
+      if (!report || reported_rows != job->rows()) {
+        report.emplace(state, scope);
+        reported_rows = job->rows();
+      }
+      return &*report;
+    }
   };
 
   explicit State(Cluster of) : cluster(std::move(of)) {}
@@ -201,7 +239,14 @@ Taught Fleet::State::TaughtOf(const Workload& workload, const std::optional<Devi
 
 Cluster Fleet::State::StartOf(const Taught& own) const {
   std::map<std::string, Taught> all = taught;
-  for (const auto& [name, job] : running) all.at(job.scope).Take(*job.job->state_);
+  std::map<std::string, Report> reports;
+  for (const auto& [name, job] : running) {
+    const Report* report = job.Tell();
+    if (report == nullptr) continue;
+    const auto [of, first] = reports.try_emplace(job.scope, *report);
+    if (!first) of->second.Add(*report);
+  }
+  for (const auto& [scope, report] : reports) all.at(scope).Take(report);
   std::int64_t rows = 0;
   for (const auto& [scope, of] : all) rows += of.state.rows;
   if (rows == 0) return cluster;
@@ -279,7 +324,9 @@ std::shared_ptr<OnlineCalibration> Fleet::Job(const std::string& job) const {
 
 void Fleet::End(const std::string& job) {
   const auto found = state_->Find(job);
-  state_->taught.at(found->second.scope).Take(*found->second.job->state_);
+  if (const Report* report = found->second.Tell()) {
+    state_->taught.at(found->second.scope).Take(*report);
+  }
   state_->running.erase(found);
 }
 

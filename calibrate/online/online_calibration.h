@@ -95,6 +95,7 @@ class OnlineCalibration {
   Cluster cluster() const;
 
   const Cluster& start() const;  // that the caller gave
+  const Workload& workload() const;
 
   int rows() const;  // observed so far
   // Whether some rows lay apart from the older ones by more than chance allows; for good. What had

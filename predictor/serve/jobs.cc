@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <shared_mutex>
 #include <utility>
 
 #include "calibrate/online/fleet.h"
@@ -32,11 +33,22 @@ void CheckTimes(const std::vector<double>& step_times_s) {
 
 }  // namespace
 
+// Its jobs learn beside each other, and one at a time changes which they are.
 struct Jobs::SharedFleet {
   SharedFleet(const Cluster& cluster, int read_by)
       : fleet(cluster), text(FormatCluster(cluster)), snapshot(read_by) {}
 
-  std::mutex mutex;  // of the fleet and the calibrations of its jobs
+  std::shared_lock<std::shared_mutex> ToLearn() {
+    const std::lock_guard turn(turns);
+    return std::shared_lock(mutex);
+  }
+  std::unique_lock<std::shared_mutex> ToChange() {
+    const std::lock_guard turn(turns);
+    return std::unique_lock(mutex);
+  }
+
+  std::mutex turns;  // so that those who learn do not hold up those who change for ever
+  std::shared_mutex mutex;
   Fleet fleet;
   const std::string text;  // of the cluster's file
   int snapshot;            // the last one that has this cluster
@@ -44,11 +56,14 @@ struct Jobs::SharedFleet {
 
 struct Jobs::Followed {
   std::shared_ptr<SharedFleet> fleet;
-  std::shared_ptr<OnlineCalibration> calibration;  // nullptr once it is over; by the fleet's mutex
-  std::int64_t parameters = 0;                     // of its workload
-  // Published, by the mutex of all jobs; names never change.
-  JobTold told;
-  std::shared_ptr<const Target> target;
+  std::optional<Device> facts;
+  std::int64_t parameters = 0;  // of its workload
+
+  std::mutex mutex;                                // of these two; after the fleet's
+  std::shared_ptr<OnlineCalibration> calibration;  // nullptr once it is over
+  std::shared_ptr<const Target> target;            // nullptr until somebody asks
+
+  JobTold told;  // published, by the mutex of all jobs; its names never change
 
   // Throws InputError for a start that is another's.
   void RequireSame(const JobStart& start) const {
@@ -82,12 +97,18 @@ void Jobs::RefuseUnknown(const std::string& job) const {
 }
 
 std::shared_ptr<const Target> Jobs::Find(const std::string& job) const {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = followed_.find(job);
-    if (found != followed_.end()) return found->second->target;
+  const std::shared_ptr<Followed> followed = TryFind(job);
+  if (!followed) RefuseUnknown(job);
+  const std::lock_guard lock(followed->mutex);
+  if (!followed->calibration) RefuseUnknown(job);
+  if (!followed->target) {
+    // No name of a cluster is empty: the key is no other target's.
+    followed->target = std::make_shared<const Target>(
+        Target{fmt::format("{}{}", '\0', ++targets_), followed->facts,
+               Predictor(followed->calibration->cluster(), followed->calibration->workload(),
+                         followed->facts, followed->told.device)});
   }
-  RefuseUnknown(job);
+  return followed->target;
 }
 
 std::vector<JobTold> Jobs::List() const {
@@ -116,41 +137,41 @@ ObservedSteps Jobs::Observe(const Snapshot& snapshot, const std::string& job, co
                             const MakePlan& make_plan, const std::vector<double>& step_times_s) {
   CheckedName(job, {"", 0, "job"});
   CheckTimes(step_times_s);
-  if (const std::shared_ptr<Followed> followed = TryFind(job)) {
+  // Nothing where the job is not followed; it does not end while it learns.
+  const auto learn_more = [&]() -> std::optional<ObservedSteps> {
+    const std::shared_ptr<Followed> followed = TryFind(job);
+    if (!followed) return std::nullopt;
     followed->RequireSame(start);
-    const std::lock_guard lock(followed->fleet->mutex);
-    // Unless it has ended meanwhile.
-    if (followed->calibration) {
-      return LearnMore(make_plan, step_times_s, followed.get());
-    }
-  }
+    const Plan plan = make_plan(followed->fleet->fleet.cluster());
+    const std::shared_lock learning = followed->fleet->ToLearn();
+    if (TryFind(job) != followed) return std::nullopt;
+    return Learn(plan, step_times_s, followed.get());
+  };
+  if (std::optional<ObservedSteps> observed = learn_more()) return *std::move(observed);
+  const std::lock_guard changing(changing_);
+  if (std::optional<ObservedSteps> observed = learn_more()) return *std::move(observed);
   return Begin(snapshot, job, start, make_plan, step_times_s);
 }
 
 ObservedSteps Jobs::Begin(const Snapshot& snapshot, const std::string& job, const JobStart& start,
                           const MakePlan& make_plan, const std::vector<double>& step_times_s) {
-  const std::lock_guard changing(changing_);
-  if (const std::shared_ptr<Followed> followed = TryFind(job)) {  // another was first
-    followed->RequireSame(start);
-    const std::lock_guard lock(followed->fleet->mutex);
-    return LearnMore(make_plan, step_times_s, followed.get());
-  }
   if (size() >= most_) {
     throw InputError(
         {"", 0, "job"}, job, "is one too many",
         fmt::format("at most {} jobs that are followed: end those that are over", most_));
   }
-  TargetParts parts = snapshot.PartsOf(start.target, start.parameters);
+  const TargetParts parts = snapshot.PartsOf(start.target, start.parameters);
   const Plan plan = make_plan(parts.cluster);
   const auto followed = std::make_shared<Followed>();
   followed->fleet = FleetOf(snapshot, parts.cluster);
   followed->parameters = parts.workload.parameters;
+  followed->facts = parts.facts;
   followed->told = {job, parts.cluster.name, parts.workload.name, parts.device, 0, false};
-  const std::lock_guard lock(followed->fleet->mutex);
+  const std::unique_lock changing = followed->fleet->ToChange();
   Fleet& fleet = followed->fleet->fleet;
   followed->calibration = fleet.Add(job, parts.workload, parts.facts, parts.device);
   try {
-    ObservedSteps observed = Learn(plan, step_times_s, parts.workload, parts.facts, followed.get());
+    ObservedSteps observed = Learn(plan, step_times_s, followed.get());
     const std::lock_guard published(mutex_);
     followed_[job] = followed;
     return observed;
@@ -160,32 +181,18 @@ ObservedSteps Jobs::Begin(const Snapshot& snapshot, const std::string& job, cons
   }
 }
 
-ObservedSteps Jobs::LearnMore(const MakePlan& make_plan, const std::vector<double>& step_times_s,
-                              Followed* followed) {
-  std::shared_ptr<const Target> before;
-  {
-    const std::lock_guard lock(mutex_);
-    before = followed->target;
-  }
-  return Learn(make_plan(followed->fleet->fleet.cluster()), step_times_s,
-               before->predictor.workload(), before->facts, followed);
-}
-
 ObservedSteps Jobs::Learn(const Plan& plan, const std::vector<double>& step_times_s,
-                          const Workload& workload, const std::optional<Device>& facts,
                           Followed* followed) {
+  const std::lock_guard lock(followed->mutex);
   ObservedSteps observed;
   observed.steps.reserve(step_times_s.size());
   for (const double time : step_times_s) {
     observed.steps.push_back(followed->calibration->Observe(plan, Seconds(time)));
   }
-  Predictor predictor(followed->calibration->cluster(), workload, facts, followed->told.device);
+  followed->target = nullptr;
   const std::lock_guard published(mutex_);
   followed->told.rows = followed->calibration->rows();
   followed->told.drifted = followed->calibration->drifted();
-  // No name of a cluster is empty: the key is no other target's.
-  followed->target = std::make_shared<const Target>(
-      Target{fmt::format("{}{}", '\0', ++targets_), facts, std::move(predictor)});
   observed.job = followed->told;
   return observed;
 }
@@ -194,7 +201,8 @@ JobTold Jobs::End(const std::string& job, bool forget) {
   const std::lock_guard changing(changing_);
   const std::shared_ptr<Followed> followed = TryFind(job);
   if (!followed) RefuseUnknown(job);
-  const std::lock_guard lock(followed->fleet->mutex);
+  const std::unique_lock change = followed->fleet->ToChange();
+  const std::lock_guard lock(followed->mutex);
   if (forget) {
     followed->fleet->fleet.Remove(job);
   } else {

@@ -7,12 +7,12 @@
 // others have learnt. A cluster whose file is read anew and says something else has another fleet;
 // jobs that began before go on in the old one, which ends with the last of them.
 //
-// Everything here may be called from many threads. Jobs of one cluster are observed one at a time;
-// whoever asks never waits for that: an answer is of the rows whose Observe has returned, and may
-// be of those that are being learnt.
+// Everything here may be called from many threads. Jobs learn beside each other, and those who ask
+// wait for the steps of that job alone that are being learnt.
 #ifndef STEPCAST_PREDICTOR_SERVE_JOBS_H_
 #define STEPCAST_PREDICTOR_SERVE_JOBS_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -32,7 +32,7 @@ namespace stepcast::serve {
 
 class Snapshot;
 
-inline constexpr std::size_t kMostSteps = 10'000;  // observed at once
+inline constexpr std::size_t kMostSteps = 1000;  // observed at once
 
 // What a job trains, as its first observation says; later ones may say it again.
 struct JobStart {
@@ -84,21 +84,19 @@ class Jobs {
   std::shared_ptr<Followed> TryFind(const std::string& job) const;
   [[noreturn]] void RefuseUnknown(const std::string& job) const;
   std::shared_ptr<SharedFleet> FleetOf(const Snapshot& snapshot, const Cluster& cluster);
+  // With changing_ held.
   ObservedSteps Begin(const Snapshot& snapshot, const std::string& job, const JobStart& start,
                       const MakePlan& make_plan, const std::vector<double>& step_times_s);
-  // Both with the fleet's mutex held.
-  ObservedSteps LearnMore(const MakePlan& make_plan, const std::vector<double>& step_times_s,
-                          Followed* followed);
+  // With the fleet's mutex held.
   ObservedSteps Learn(const Plan& plan, const std::vector<double>& step_times_s,
-                      const Workload& workload, const std::optional<Device>& facts,
                       Followed* followed);
 
   const std::size_t most_;
-  std::mutex changing_;       // held while jobs begin and end; before a fleet's
-  mutable std::mutex mutex_;  // of what follows, and of what is published of each job
+  std::mutex changing_;  // held while jobs begin and end; before a fleet's
+  std::map<std::string, std::shared_ptr<SharedFleet>> fleets_;  // by cluster; by changing_
+  mutable std::mutex mutex_;  // of followed_, and of what is told of each job
   std::map<std::string, std::shared_ptr<Followed>> followed_;
-  std::map<std::string, std::shared_ptr<SharedFleet>> fleets_;  // by cluster
-  std::uint64_t targets_ = 0;                                   // made so far
+  mutable std::atomic<std::uint64_t> targets_{0};  // made so far
 };
 
 }  // namespace stepcast::serve

@@ -104,7 +104,7 @@ TEST(Errors, NameKeyValueAndWhatIsAllowed) {
        "'x' is not a known workload; allowed: alexnet"},
       {"/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","local_bach":8})", 422,
        "local_bach",
-       "is not a key (did you mean local_batch?); allowed: cluster, workload, device, workers"},
+       "is not a key (did you mean local_batch?); allowed: cluster, workload, device, job"},
       {"/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","local_batch":"8"})", 422,
        "local_batch", "is a text; allowed: a number"},
       {"/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","local_batch":8.5})", 422,
