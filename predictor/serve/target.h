@@ -11,8 +11,8 @@
 
 namespace stepcast::serve {
 
-// `cluster` may be empty where there is one alone, `device` where it is the cluster's. A job that is
-// followed has said all three.
+// `cluster` may be empty where there is one alone, `device` where it is the cluster's. A job that
+// is followed has said all three.
 struct TargetName {
   std::string cluster;
   std::string workload;
