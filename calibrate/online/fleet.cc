@@ -8,6 +8,7 @@
 
 #include "calibrate/online/state.h"
 #include "data/record/input_error.h"
+#include "data/record/within.h"
 
 namespace stepcast {
 namespace {
@@ -59,6 +60,40 @@ Lesson LessonOf(const OnlineState& state, bool of_cluster) {
   lesson.information(free, free) = after - before;
   lesson.pull(free) = after * mean - before * centre;
   return lesson;
+}
+
+// Throws InputError for what no rows can have told.
+void CheckLesson(const OnlineState& state) {
+  constexpr double kMost = 1e15;  // known to a factor of e^(3e-8)
+  const Lesson lesson = LessonOf(state, false);
+  if (lesson.information.cwiseAbs().maxCoeff() < kMost && lesson.pull.cwiseAbs().maxCoeff() < kMost)
+    return;
+  throw InputError({}, "", "is of more than rows can have told");
+}
+
+// The same by the positions of another state. Where a calibration tells of hosts, these have
+// positions there beside those of the cluster's file; no row tells of what no host has any more.
+Lesson Aligned(const Lesson& lesson, const OnlineState& from, const OnlineState& to) {
+  std::map<std::string, Eigen::Index> hosts;
+  const auto name = [](const OnlineState& state, Eigen::Index position) -> std::string {
+    const Belief& belief = state.start.belief();
+    const int at = static_cast<int>(position);
+    return belief.HostsOf(at).empty() ? "" : belief.NameOf(at);
+  };
+  for (Eigen::Index i = Belief::kHostOffset; i < from.size(); ++i) hosts.emplace(name(from, i), i);
+  hosts.erase("");
+  std::vector<Eigen::Index> here;
+  std::vector<Eigen::Index> there;
+  for (Eigen::Index i = 0; i < to.size(); ++i) {
+    const auto found = i < Belief::kHostOffset ? hosts.end() : hosts.find(name(to, i));
+    if (i >= Belief::kHostOffset && found == hosts.end()) continue;
+    here.push_back(i < Belief::kHostOffset ? i : found->second);
+    there.push_back(i);
+  }
+  Lesson aligned(to.size());
+  aligned.information(there, there) = lesson.information(here, here);
+  aligned.pull(there) = lesson.pull(here);
+  return aligned;
 }
 
 // The same of parameters that differ from those by so much.
@@ -130,15 +165,17 @@ void Widen(const Eigen::VectorXd& variance, OnlineState* state) {
   state->folded_b = information * y;
 }
 
-// What jobs of one workload on one device say of it to another job of it.
+// What jobs of one workload on one device say of it to another job of it, by the positions of what
+// is taught of it.
 struct Report {
   Lesson lesson;
   std::int64_t rows;
   int smallest_batch;  // 0 where no job has one
   CalibratedRange range;
 
-  Report(const OnlineState& job, const std::string& scope)
-      : lesson(Widened(LessonOf(job, false), VarianceOf(job, Difference::kBetweenJobs))),
+  Report(const OnlineState& job, const OnlineState& taught, const std::string& scope)
+      : lesson(Aligned(Widened(LessonOf(job, false), VarianceOf(job, Difference::kBetweenJobs)),
+                       job, taught)),
         rows(job.rows),
         smallest_batch(job.smallest_batch) {
     for (const ObservedPlan& plan : job.plans) {
@@ -175,7 +212,7 @@ struct Taught {
     Enter(report.lesson, &state);
     state.Rebuild();
     state.range.Include(report.range);
-    state.rows += report.rows;
+    state.rows = std::min(state.rows + report.rows, kMostObservedRows);
   }
 };
 
@@ -189,11 +226,11 @@ struct Fleet::State {
     mutable int reported_rows = 0;
 
     // nullptr where it has nothing to tell.
-    const Report* Tell() const {
+    const Report* Tell(const Taught& taught) const {
       const OnlineState& state = *job->state_;
       if (state.rows == 0) return nullptr;
       if (!report || reported_rows != job->rows()) {
-        report.emplace(state, scope);
+        report.emplace(state, taught.state, scope);
         reported_rows = job->rows();
       }
       return &*report;
@@ -213,6 +250,9 @@ struct Fleet::State {
   Taught TaughtOf(const Workload& workload, const std::optional<Device>& facts,
                   const std::string& device) const;
   Cluster StartOf(const Taught& own) const;
+  // Of a record, which may say anything. Throw InputError.
+  void Import(const FleetRecord::Learnt& record);
+  void Import(const FleetRecord::Job& record);
   // Whether the cluster's file knows it.
   bool IsOfFile(const ParameterEstimate& e) const {
     return cluster.calibration && cluster.calibration->Find(e.scope, e.name);
@@ -241,7 +281,7 @@ Cluster Fleet::State::StartOf(const Taught& own) const {
   std::map<std::string, Taught> all = taught;
   std::map<std::string, Report> reports;
   for (const auto& [name, job] : running) {
-    const Report* report = job.Tell();
+    const Report* report = job.Tell(all.at(job.scope));
     if (report == nullptr) continue;
     const auto [of, first] = reports.try_emplace(job.scope, *report);
     if (!first) of->second.Add(*report);
@@ -250,6 +290,7 @@ Cluster Fleet::State::StartOf(const Taught& own) const {
   std::int64_t rows = 0;
   for (const auto& [scope, of] : all) rows += of.state.rows;
   if (rows == 0) return cluster;
+  rows = std::min(rows, kMostObservedRows);
 
   // The cluster, as other workloads know it.
   const auto same = all.find(own.scope());
@@ -276,7 +317,7 @@ Cluster Fleet::State::StartOf(const Taught& own) const {
   start.SetY(start.solver.solve(start.b));
   Cluster learnt = start.AtY();
   Calibration& calibration = *learnt.calibration;
-  calibration.sources.back().runs += static_cast<int>(rows - start.rows);
+  internal::Count(rows - start.rows, &calibration.sources.back().runs);
   for (ParameterEstimate& e : calibration.parameters) {
     if (e.scope == kClusterScope && !IsOfFile(e)) {
       e.prior_log_sd /= std::sqrt(1 - kShareBetweenWorkloads);
@@ -324,8 +365,11 @@ std::shared_ptr<OnlineCalibration> Fleet::Job(const std::string& job) const {
 
 void Fleet::End(const std::string& job) {
   const auto found = state_->Find(job);
-  if (const Report* report = found->second.Tell()) {
-    state_->taught.at(found->second.scope).Take(*report);
+  Taught& taught = state_->taught.at(found->second.scope);
+  if (const Report* report = found->second.Tell(taught)) {
+    Taught with = taught;  // where memory is short, nothing changes
+    with.Take(*report);
+    taught = std::move(with);
   }
   state_->running.erase(found);
 }
@@ -346,37 +390,67 @@ Cluster Fleet::ClusterFor(const Workload& workload, const std::optional<Device>&
 }
 
 FleetRecord Fleet::Export() const {
+  const auto learnt_by = [](const OnlineState& state) {
+    return FleetRecord::Learnt{state.start.workload(), state.device_facts, state.start.device(),
+                               state.Export()};
+  };
   FleetRecord record;
-  for (const auto& [scope, of] : state_->taught) {
-    const BelievedModel& start = of.state.start;
-    record.taught.push_back(
-        {start.workload(), of.state.device_facts, start.device(), of.state.Export()});
-  }
+  record.cluster = state_->cluster.name;
+  for (const auto& [scope, of] : state_->taught) record.taught.push_back(learnt_by(of.state));
   for (const auto& [name, running] : state_->running) {
     const OnlineState& job = *running.job->state_;
-    record.jobs.push_back({name, job.start.workload(), job.device_facts, job.start.device(),
-                           *job.first, job.Export()});
+    record.jobs.push_back({name, job.first->calibration, learnt_by(job)});
   }
   return record;
 }
 
+void Fleet::State::Import(const FleetRecord::Learnt& record) {
+  Taught of{OnlineState(cluster, record.workload, record.facts, record.device)};
+  if (record.state.anew || !record.state.plans.empty()) {
+    throw InputError({"", 0, "state"}, "", "is of a job that is running");
+  }
+  Within("state", [&] {
+    of.state.Import(record.state);
+    CheckLesson(of.state);
+  });
+  if (!taught.emplace(of.scope(), of).second) {
+    throw InputError({"", 0, "workload"}, of.scope(), "is there twice", "each workload once");
+  }
+}
+
+void Fleet::State::Import(const FleetRecord::Job& record) {
+  if (record.name.empty() || running.count(record.name) > 0) {
+    throw InputError({"", 0, "job"}, record.name, "is no name, or there twice",
+                     "a name of its own");
+  }
+  const FleetRecord::Learnt& learnt = record.learnt;
+  const Taught own = TaughtOf(learnt.workload, learnt.facts, learnt.device);
+  if (taught.count(own.scope()) == 0) {
+    throw InputError({"", 0, "workload"}, own.scope(), "is not among what is taught");
+  }
+  Cluster start = cluster;
+  start.calibration = record.start;
+  auto job = std::make_shared<OnlineCalibration>(std::move(start), learnt.workload, learnt.facts,
+                                                 learnt.device);
+  Within("state", [&] {
+    job->Import(learnt.state);
+    CheckLesson(*job->state_);
+  });
+  running[record.name] = {std::move(job), own.scope()};
+}
+
 void Fleet::Import(const FleetRecord& record) {
+  if (record.cluster != state_->cluster.name) {
+    throw InputError({"", 0, "cluster"}, record.cluster, "is another", state_->cluster.name);
+  }
   State imported(state_->cluster);
-  for (const FleetRecord::Taught& of : record.taught) {
-    Taught taught{OnlineState(imported.cluster, of.workload, of.facts, of.device)};
-    taught.state.Import(of.state);
-    imported.taught.emplace(taught.scope(), taught);
-  }
-  for (const FleetRecord::Job& of : record.jobs) {
-    auto job = std::make_shared<OnlineCalibration>(of.start, of.workload, of.facts, of.device);
-    job->Import(of.state);
-    const std::string scope = WorkloadScope(of.workload.name, job->state_->start.device());
-    if (imported.taught.count(scope) == 0 ||
-        !imported.running.emplace(of.name, State::Running{std::move(job), scope}).second) {
-      throw InputError({"", 0, "jobs"}, of.name, "is there twice, or of a workload that is not",
-                       "one job of each name");
+  const auto import_each = [&](const auto& records, const std::string& name) {
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      Within(name + "[" + std::to_string(i) + "]", [&] { imported.Import(records[i]); });
     }
-  }
+  };
+  import_each(record.taught, "taught");
+  import_each(record.jobs, "jobs");
   *state_ = std::move(imported);
 }
 

@@ -42,31 +42,11 @@
 #include <vector>
 
 #include "calibrate/online/online_calibration.h"
+#include "data/record/fleet_record.h"
 #include "data/record/machine.h"
 #include "data/record/workload.h"
 
 namespace stepcast {
-
-// All that a fleet has learnt, but for its cluster.
-struct FleetRecord {
-  // Jobs of one workload that are over.
-  struct Taught {
-    Workload workload;
-    std::optional<Device> facts;
-    std::string device;
-    OnlineRecord state;
-  };
-  struct Job {
-    std::string name;
-    Workload workload;
-    std::optional<Device> facts;
-    std::string device;
-    Cluster start;  // that it began with
-    OnlineRecord state;
-  };
-  std::vector<Taught> taught;
-  std::vector<Job> jobs;
-};
 
 class Fleet {
  public:
@@ -97,8 +77,9 @@ class Fleet {
                      const std::string& device = "") const;
 
   // All that was learnt, and back: the two have the same bits ahead of them. Import throws
-  // InputError for a record of another cluster, and changes nothing then; jobs that were running
-  // are the record's.
+  // InputError for a record of another cluster, or of what no jobs can have learnt, and changes
+  // nothing then; the jobs that are running are the record's. data/io/fleet_record.h has the text
+  // of a record.
   FleetRecord Export() const;
   void Import(const FleetRecord& record);
 

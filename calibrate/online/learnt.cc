@@ -353,7 +353,7 @@ Cluster internal::OnlineState::AtY() const {
   if (calibration.sources.empty() || calibration.sources.back().file != kObserved) {
     calibration.sources.push_back({kObserved, 0});
   }
-  calibration.sources.back().runs += static_cast<int>(rows);
+  internal::Count(rows, &calibration.sources.back().runs);
   calibration.version = STEPCAST_VERSION;
   learnt.calibration = std::move(calibration);
   return learnt;

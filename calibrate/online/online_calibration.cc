@@ -20,6 +20,8 @@ Observation OnlineCalibration::Observe(const Plan& plan, Duration<> step_time) {
 Cluster OnlineCalibration::cluster() const { return state_->Learnt(); }
 const Cluster& OnlineCalibration::start() const { return *state_->first; }
 const Workload& OnlineCalibration::workload() const { return state_->start.workload(); }
+const std::optional<Device>& OnlineCalibration::facts() const { return state_->device_facts; }
+const std::string& OnlineCalibration::device() const { return state_->start.device(); }
 int OnlineCalibration::rows() const {
   return static_cast<int>(state_->earlier_rows + state_->rows);
 }

@@ -94,8 +94,11 @@ class OnlineCalibration {
   // with what they have in common. Without rows it is the start. Changes nothing here.
   Cluster cluster() const;
 
-  const Cluster& start() const;  // that the caller gave
+  // That the caller gave; of the device its name.
+  const Cluster& start() const;
   const Workload& workload() const;
+  const std::optional<Device>& facts() const;
+  const std::string& device() const;
 
   int rows() const;  // observed so far
   // Whether some rows lay apart from the older ones by more than chance allows; for good. What had

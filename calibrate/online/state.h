@@ -19,6 +19,7 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -55,6 +56,11 @@ struct ObservedPlan : MeasuredPlan {
   void Remove(double log_time);
   double MeanResidual() const;  // of the times around log_step
 };
+
+// So many rows more, as far as they are counted.
+inline void Count(std::int64_t rows, int* runs) {
+  *runs = static_cast<int>(std::min(*runs + rows, kMostObservedRows));
+}
 
 // Positions in the belief.
 inline constexpr int kFixedPosition = Belief::kWorkloadOffset + kFixedTime;

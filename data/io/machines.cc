@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "data/io/text_file.h"
+#include "data/io/text_parts.h"
 #include "data/io/yaml_section.h"
 #include "data/values/device_name.h"
 #include "data/values/names.h"
@@ -311,6 +312,38 @@ bool IsParagraph(const std::string& text) {
                      [](char c) { return c == '\n' || static_cast<unsigned char>(c) >= 0x20; });
 }
 
+void EmitDevice(YAML::Emitter* out, const Device& d) {
+  *out << YAML::BeginMap;
+  EmitText(out, "name", d.name);
+  if (d.title != d.name) EmitText(out, "title", d.title);
+  EmitText(out, "source", d.source);
+  if (!d.aliases.empty()) {
+    *out << YAML::Key << "aliases" << YAML::Value << YAML::Flow << d.aliases << YAML::Block;
+  }
+  const auto work_rate = [&](const char* key, const std::optional<WorkRate<>>& rate) {
+    if (rate) EmitText(out, key, ExactText(*rate, kTeraflopPerSecond, kFlopPerSecond));
+  };
+  work_rate("fp32", d.fp32);
+  work_rate("tf32", d.tf32);
+  work_rate("fp16", d.fp16);
+  work_rate("bf16", d.bf16);
+  if (d.memory) EmitText(out, "memory", ExactText(*d.memory, kGigabytes, kBytes));
+  const auto data_rate = [&](const char* key, const std::optional<DataRate<>>& rate) {
+    if (rate) EmitText(out, key, ExactText(*rate, kGigabytesPerSecond, kBytesPerSecond));
+  };
+  data_rate("memory_bandwidth", d.memory_bandwidth);
+  data_rate("device_link", d.device_link);
+  if (d.power_w) EmitText(out, "power", fmt::format("{} W", *d.power_w));
+  if (d.multiprocessors) {
+    *out << YAML::Key << "multiprocessors" << YAML::Value << *d.multiprocessors;
+  }
+  if (d.last_cache) {
+    EmitText(out, "last_cache", ExactText(*d.last_cache, kGigabytes, kBytes));
+  }
+  if (d.process_nm) EmitText(out, "process", fmt::format("{} nm", *d.process_nm));
+  *out << YAML::EndMap;
+}
+
 // All but the rows of the covariance behind its first, with which it ends.
 void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
   const auto number = [](double value) { return fmt::format("{}", value); };
@@ -385,32 +418,7 @@ void EmitCalibration(YAML::Emitter* out, const Calibration& c) {
   *out << YAML::EndMap;
 }
 
-}  // namespace
-
-std::vector<Device> ReadDevices(const std::string& path) {
-  YamlSection file = YamlSection::Read(path);
-  std::vector<Device> devices;
-  std::set<std::string> names;
-  for (YamlSection& section : file.Sections("devices")) {
-    devices.push_back(TakeDevice(&section));
-    if (!names.insert(CanonicalName(devices.back().name)).second) {
-      throw InputError(section.PlaceOf("name"), devices.back().name, "is the name of two devices",
-                       "each device once");
-    }
-  }
-  file.Finish();
-  if (devices.empty()) {
-    throw InputError(file.PlaceOf("devices"), "", "is missing or empty", "a list of devices");
-  }
-  return devices;
-}
-
-Cluster ReadCluster(const std::string& path) {
-  return ParseCluster(ReadTextFile(path, kMostYamlBytes), path);
-}
-
-Cluster ParseCluster(const std::string& text, const std::string& path) {
-  YamlSection file = YamlSection::Parse(text, path);
+Cluster TakeCluster(YamlSection file) {
   Cluster cluster;
   cluster.name = file.Name("name");
   cluster.title = file.OptionalText("title").value_or(cluster.name);
@@ -495,6 +503,62 @@ Cluster ParseCluster(const std::string& text, const std::string& path) {
   return cluster;
 }
 
+}  // namespace
+
+std::vector<Device> ReadDevices(const std::string& path) {
+  YamlSection file = YamlSection::Read(path);
+  std::vector<Device> devices;
+  std::set<std::string> names;
+  for (YamlSection& section : file.Sections("devices")) {
+    devices.push_back(TakeDevice(&section));
+    if (!names.insert(CanonicalName(devices.back().name)).second) {
+      throw InputError(section.PlaceOf("name"), devices.back().name, "is the name of two devices",
+                       "each device once");
+    }
+  }
+  file.Finish();
+  if (devices.empty()) {
+    throw InputError(file.PlaceOf("devices"), "", "is missing or empty", "a list of devices");
+  }
+  return devices;
+}
+
+std::string FormatDevicePart(const Device& device) {
+  YAML::Emitter out;
+  EmitDevice(&out, device);
+  return std::string(out.c_str()) + "\n";
+}
+
+Device ParseDevicePart(const std::string& text, const std::string& path) {
+  YamlSection section = YamlSection::ParsePart(text, path);
+  return TakeDevice(&section);
+}
+
+std::string FormatCalibrationPart(const Calibration& calibration, const std::string& name) {
+  Cluster cluster;
+  cluster.name = cluster.title = cluster.device = name;
+  cluster.calibration = calibration;
+  return FormatCluster(cluster);
+}
+
+Calibration ParseCalibrationPart(const std::string& text, const std::string& path) {
+  std::optional<Calibration> read = TakeCluster(YamlSection::ParsePart(text, path)).calibration;
+  if (!read) throw InputError({path, 0, "calibration"}, "", "is missing");
+  // A matrix that the text does not have would be larger than the text.
+  if (read->parameters.size() * (read->parameters.size() + 1) > text.size()) {
+    throw InputError({path, 0, "calibration.log_covariance"}, "", "is missing");
+  }
+  return *std::move(read);
+}
+
+Cluster ReadCluster(const std::string& path) {
+  return ParseCluster(ReadTextFile(path, kMostYamlBytes), path);
+}
+
+Cluster ParseCluster(const std::string& text, const std::string& path) {
+  return TakeCluster(YamlSection::Parse(text, path));
+}
+
 std::string FormatCluster(const Cluster& cluster) {
   YAML::Emitter out;
   out << YAML::BeginMap;
@@ -502,36 +566,8 @@ std::string FormatCluster(const Cluster& cluster) {
   if (cluster.title != cluster.name) EmitText(&out, "title", cluster.title);
   EmitText(&out, "source", cluster.source);
   if (cluster.device_facts) {
-    const Device& d = *cluster.device_facts;
-    out << YAML::Key << "device" << YAML::Value << YAML::BeginMap;
-    EmitText(&out, "name", d.name);
-    if (d.title != d.name) EmitText(&out, "title", d.title);
-    EmitText(&out, "source", d.source);
-    if (!d.aliases.empty()) {
-      out << YAML::Key << "aliases" << YAML::Value << YAML::Flow << d.aliases << YAML::Block;
-    }
-    const auto work_rate = [&](const char* key, const std::optional<WorkRate<>>& rate) {
-      if (rate) EmitText(&out, key, ExactText(*rate, kTeraflopPerSecond, kFlopPerSecond));
-    };
-    work_rate("fp32", d.fp32);
-    work_rate("tf32", d.tf32);
-    work_rate("fp16", d.fp16);
-    work_rate("bf16", d.bf16);
-    if (d.memory) EmitText(&out, "memory", ExactText(*d.memory, kGigabytes, kBytes));
-    const auto data_rate = [&](const char* key, const std::optional<DataRate<>>& rate) {
-      if (rate) EmitText(&out, key, ExactText(*rate, kGigabytesPerSecond, kBytesPerSecond));
-    };
-    data_rate("memory_bandwidth", d.memory_bandwidth);
-    data_rate("device_link", d.device_link);
-    if (d.power_w) EmitText(&out, "power", fmt::format("{} W", *d.power_w));
-    if (d.multiprocessors) {
-      out << YAML::Key << "multiprocessors" << YAML::Value << *d.multiprocessors;
-    }
-    if (d.last_cache) {
-      EmitText(&out, "last_cache", ExactText(*d.last_cache, kGigabytes, kBytes));
-    }
-    if (d.process_nm) EmitText(&out, "process", fmt::format("{} nm", *d.process_nm));
-    out << YAML::EndMap;
+    out << YAML::Key << "device" << YAML::Value;
+    EmitDevice(&out, *cluster.device_facts);
   } else {
     EmitText(&out, "device", cluster.device);
   }

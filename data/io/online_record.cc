@@ -8,11 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "data/io/machines.h"
+#include "data/io/json_members.h"
+#include "data/io/online_record_json.h"
 #include "data/io/strict_json.h"
+#include "data/io/text_parts.h"
 #include "data/plan/field_list.h"
 #include "data/plan/limits.h"
-#include "data/record/input_error.h"
 #include "data/values/names.h"
 
 namespace stepcast {
@@ -21,13 +22,8 @@ namespace {
 using nlohmann::json;
 
 constexpr int kVersion = 3;  // 1 told plans apart that have one answer; 2 had one kind of drift
-constexpr double kMostSeenRows = 1e9;
+constexpr auto kMostSeenRows = static_cast<double>(kMostObservedRows);
 constexpr double kMostLatestRows = 1e3;
-
-[[noreturn]] void Refuse(const std::string& key, const std::string& value,
-                         const std::string& problem, const std::string& allowed = "") {
-  throw InputError({"", 0, key}, value, problem, allowed);
-}
 
 // ---- Values.
 
@@ -42,93 +38,6 @@ json LowerTriangle(const Eigen::MatrixXd& matrix) {
   }
   return values;
 }
-
-// The members of an object, each of which has to be there; no other may be.
-class Reader {
- public:
-  Reader(const json& object, std::string where) : object_(object), where_(std::move(where)) {
-    if (!object.is_object()) Refuse(where_, object.type_name(), "is no object");
-  }
-
-  const json& Member(const char* name) {
-    const auto it = object_.find(name);
-    if (it == object_.end()) Refuse(Place(name), "", "is missing");
-    ++read_;
-    return *it;
-  }
-  bool Has(const char* name) const { return object_.contains(name); }
-
-  double Number(const char* name, double least, double most) {
-    return NumberOf(Member(name), Place(name), least, most);
-  }
-  std::int64_t Whole(const char* name, double least, double most) {
-    const json& value = Member(name);
-    if (!value.is_number_integer()) Refuse(Place(name), value.type_name(), "is no whole number");
-    return static_cast<std::int64_t>(NumberOf(value, Place(name), least, most));
-  }
-  bool YesNo(const char* name) {
-    const json& value = Member(name);
-    if (!value.is_boolean()) Refuse(Place(name), value.type_name(), "is neither true nor false");
-    return value.get<bool>();
-  }
-  std::string Text(const char* name) {
-    const json& value = Member(name);
-    if (!value.is_string()) Refuse(Place(name), value.type_name(), "is no text");
-    return value.get<std::string>();
-  }
-  const json& Array(const char* name) {
-    const json& value = Member(name);
-    if (!value.is_array()) Refuse(Place(name), value.type_name(), "is no array");
-    return value;
-  }
-  std::vector<double> Numbers(const char* name) {
-    std::vector<double> numbers;
-    for (const json& number : Array(name)) {
-      numbers.push_back(NumberOf(number, Place(name), -kMost, kMost));
-    }
-    return numbers;
-  }
-  Eigen::VectorXd Vector(const char* name) {
-    const std::vector<double> numbers = Numbers(name);
-    return Eigen::Map<const Eigen::VectorXd>(numbers.data(),
-                                             static_cast<Eigen::Index>(numbers.size()));
-  }
-  Eigen::MatrixXd Triangle(const char* name) {
-    const std::vector<double> numbers = Numbers(name);
-    Eigen::Index size = 0;
-    while (static_cast<std::size_t>(size * (size + 1) / 2) < numbers.size()) ++size;
-    if (static_cast<std::size_t>(size * (size + 1) / 2) != numbers.size()) {
-      Refuse(Place(name), std::to_string(numbers.size()) + " numbers", "are no triangle");
-    }
-    Eigen::MatrixXd matrix = Eigen::MatrixXd::Zero(size, size);
-    std::size_t at = 0;
-    for (Eigen::Index i = 0; i < size; ++i) {
-      for (Eigen::Index j = 0; j <= i; ++j) matrix(i, j) = numbers[at++];
-    }
-    return matrix;
-  }
-  // After the last member.
-  void Finish() const {
-    if (read_ != object_.size()) {
-      Refuse(where_, std::to_string(object_.size()) + " members", "has members that are not known",
-             std::to_string(read_));
-    }
-  }
-  std::string Place(const char* name) const { return where_.empty() ? name : where_ + "." + name; }
-
-  static constexpr double kMost = 1e100;
-  static double NumberOf(const json& value, const std::string& place, double least, double most) {
-    if (!value.is_number()) Refuse(place, value.type_name(), "is no number");
-    const auto number = value.get<double>();
-    if (!(number >= least && number <= most)) Refuse(place, value.dump(), "is out of range");
-    return number;
-  }
-
- private:
-  const json& object_;
-  std::string where_;
-  std::size_t read_ = 0;
-};
 
 // ---- Plans: quantities are in SI units, so that they come back bit by bit.
 
@@ -160,13 +69,13 @@ class PlanWriter {
 
 class PlanReader {
  public:
-  explicit PlanReader(Reader* from) : from_(from) {}
+  explicit PlanReader(JsonMembers* from) : from_(from) {}
 
   void operator()(const char* name, int& value) const {
     value = static_cast<int>(from_->Whole(name, -1e9, 1e9));
   }
   void operator()(const char* name, double& value) const {
-    value = from_->Number(name, -Reader::kMost, Reader::kMost);
+    value = from_->Number(name, -JsonMembers::kMost, JsonMembers::kMost);
   }
   void operator()(const char* name, bool& value) const { value = from_->YesNo(name); }
   template <class T>
@@ -177,7 +86,7 @@ class PlanReader {
   }
   template <class D, class T>
   void operator()(const char* name, Quantity<D, T>& value) const {
-    value = Quantity<D, T>::FromSi(from_->Number(name, -Reader::kMost, Reader::kMost));
+    value = Quantity<D, T>::FromSi(from_->Number(name, -JsonMembers::kMost, JsonMembers::kMost));
   }
   template <class T>
   void operator()(const char* name, std::optional<T>& value) const {
@@ -185,20 +94,21 @@ class PlanReader {
   }
   void operator()(const char* name, std::vector<int>& values) const {
     for (const json& value : from_->Array(name)) {
-      const double number = Reader::NumberOf(value, from_->Place(name), 0, 1e6);
-      if (number != std::floor(number)) Refuse(from_->Place(name), value.dump(), "is not whole");
+      const double number = JsonMembers::NumberOf(value, from_->Place(name), 0, 1e6);
+      if (number != std::floor(number))
+        RefuseMember(from_->Place(name), value.dump(), "is not whole");
       values.push_back(static_cast<int>(number));
     }
   }
   void operator()(const char* name, std::vector<std::string>& values) const {
     for (const json& value : from_->Array(name)) {
-      if (!value.is_string()) Refuse(from_->Place(name), value.type_name(), "is no text");
+      if (!value.is_string()) RefuseMember(from_->Place(name), value.type_name(), "is no text");
       values.push_back(value.get<std::string>());
     }
   }
 
  private:
-  Reader* from_;
+  JsonMembers* from_;
 };
 
 json ToJson(const Plan& plan) {
@@ -208,8 +118,8 @@ json ToJson(const Plan& plan) {
   return written;
 }
 
-Plan ReadPlanOf(Reader* reader) {
-  Reader parts(reader->Member("plan"), "plan");
+Plan ReadPlanOf(JsonMembers* reader) {
+  JsonMembers parts(reader->Member("plan"), "plan");
   Plan plan;
   plan.placement.clear();
   const PlanReader read_part(&parts);
@@ -233,14 +143,14 @@ json ToJson(const MeasuredPlan& observed) {
 std::vector<MeasuredTime> ReadTimes(const json& array) {
   std::vector<MeasuredTime> times;
   for (const json& value : array) {
-    Reader reader(value, "times");
+    JsonMembers reader(value, "times");
     MeasuredTime time;
     time.log_step = reader.Number("log_step_time_s", -1e3, 1e3);
     time.rows = reader.Number("rows", 1, kMostSeenRows);
     reader.Finish();
     const bool whole = time.rows == std::floor(time.rows);
     if (!whole || (!times.empty() && !(times.back().log_step < time.log_step))) {
-      Refuse("times", value.dump(), "is out of order, or no number of rows");
+      RefuseMember("times", value.dump(), "is out of order, or no number of rows");
     }
     times.push_back(time);
   }
@@ -248,14 +158,14 @@ std::vector<MeasuredTime> ReadTimes(const json& array) {
 }
 
 MeasuredPlan ReadPlan(const json& value) {
-  Reader reader(value, "plans");
+  JsonMembers reader(value, "plans");
   MeasuredPlan read;
   read.plan = ReadPlanOf(&reader);
   read.times = ReadTimes(reader.Array("times"));
   read.last = reader.Whole("last_row", 1, kMostSeenRows);
   read.log_step = reader.Number("log_step", -1e3, 1e3);
-  read.weight = reader.Number("weight", 0, Reader::kMost);
-  read.target = reader.Number("target", -Reader::kMost, Reader::kMost);
+  read.weight = reader.Number("weight", 0, JsonMembers::kMost);
+  read.target = reader.Number("target", -JsonMembers::kMost, JsonMembers::kMost);
   read.slopes = reader.Vector("slopes");
   reader.Finish();
   return read;
@@ -270,7 +180,7 @@ json ToJson(const OnlineRecord::LatestRow& row) {
 }
 
 OnlineRecord::LatestRow ReadLatestRow(const json& value) {
-  Reader reader(value, "latest");
+  JsonMembers reader(value, "latest");
   OnlineRecord::LatestRow row;
   row.plan = ReadPlanOf(&reader);
   row.log_step = reader.Number("log_step_time_s", -1e3, 1e3);
@@ -281,41 +191,34 @@ OnlineRecord::LatestRow ReadLatestRow(const json& value) {
   return row;
 }
 
-// A calibration as the text of a cluster file that has nothing else.
-std::string CalibrationText(const Calibration& calibration) {
-  Cluster cluster;
-  cluster.name = cluster.title = cluster.device = "anew";
-  cluster.calibration = calibration;
-  return FormatCluster(cluster);
-}
-
 CalibratedRange ReadRange(const json& value) {
   constexpr double kMostSeen = 1e9;
-  Reader box(value, "range");
+  JsonMembers box(value, "range");
   CalibratedRange range;
   range.max_workers = static_cast<int>(box.Whole("max_workers", 0, kMostSeen));
   range.max_nodes = static_cast<int>(box.Whole("max_nodes", 0, kMostSeen));
   range.max_devices_per_node = static_cast<int>(box.Whole("max_devices_per_node", 0, kMostSeen));
   const json& batches = box.Member("local_batch");
-  if (!batches.is_object()) Refuse("range.local_batch", batches.type_name(), "is no object");
+  if (!batches.is_object()) RefuseMember("range.local_batch", batches.type_name(), "is no object");
   for (const auto& [scope, limits] : batches.items()) {
     std::vector<int> numbers;
     if (limits.is_array() && limits.size() == 3) {
       for (const json& limit : limits) {
         if (limit.is_number_integer()) {
           numbers.push_back(
-              static_cast<int>(Reader::NumberOf(limit, "range.local_batch", 0, kMostSeen)));
+              static_cast<int>(JsonMembers::NumberOf(limit, "range.local_batch", 0, kMostSeen)));
         }
       }
     }
     if (numbers.size() != 3 || numbers[0] < 1 || numbers[1] < numbers[0]) {
-      Refuse("range.local_batch", limits.dump(), "is no range of batches", "least, most, workers");
+      RefuseMember("range.local_batch", limits.dump(), "is no range of batches",
+                   "least, most, workers");
     }
     range.local_batch[scope] = {numbers[0], numbers[1], numbers[2]};
   }
   if (box.Has("hosts_alone")) {
     for (const json& host : box.Array("hosts_alone")) {
-      if (!host.is_string()) Refuse("range.hosts_alone", host.type_name(), "is no text");
+      if (!host.is_string()) RefuseMember("range.hosts_alone", host.type_name(), "is no text");
       range.hosts_alone.insert(host.get<std::string>());
     }
   }
@@ -323,11 +226,14 @@ CalibratedRange ReadRange(const json& value) {
     const json& rates = box.Array("bandwidth_bytes_per_s");
     const bool pair = rates.size() == 2 && rates[0].is_number() && rates[1].is_number();
     const double low =
-        pair ? Reader::NumberOf(rates[0], "range.bandwidth_bytes_per_s", 0, Reader::kMost) : 0;
+        pair ? JsonMembers::NumberOf(rates[0], "range.bandwidth_bytes_per_s", 0, JsonMembers::kMost)
+             : 0;
     const double high =
-        pair ? Reader::NumberOf(rates[1], "range.bandwidth_bytes_per_s", 0, Reader::kMost) : 0;
+        pair ? JsonMembers::NumberOf(rates[1], "range.bandwidth_bytes_per_s", 0, JsonMembers::kMost)
+             : 0;
     if (!(low > 0) || high < low) {
-      Refuse("range.bandwidth_bytes_per_s", rates.dump(), "is no range of rates", "least, most");
+      RefuseMember("range.bandwidth_bytes_per_s", rates.dump(), "is no range of rates",
+                   "least, most");
     }
     range.bandwidth = {DataRate<>::FromSi(low), DataRate<>::FromSi(high)};
   }
@@ -337,7 +243,7 @@ CalibratedRange ReadRange(const json& value) {
 
 }  // namespace
 
-std::string FormatOnlineRecord(const OnlineRecord& record) {
+json OnlineRecordJson(const OnlineRecord& record) {
   json out;
   out["version"] = kVersion;
   out["cluster"] = record.cluster;
@@ -346,7 +252,7 @@ std::string FormatOnlineRecord(const OnlineRecord& record) {
   out["start_log_values"] = ToJson(record.start_log_values);
   out["start_log_sds"] = ToJson(record.start_log_sds);
   out["start_scatter"] = record.start_scatter;
-  if (record.anew) out["anew"] = CalibrationText(*record.anew);
+  if (record.anew) out["anew"] = FormatCalibrationPart(*record.anew, "anew");
   out["earlier_rows"] = record.earlier_rows;
   out["rows"] = record.rows;
   out["y"] = ToJson(record.y);
@@ -377,16 +283,14 @@ std::string FormatOnlineRecord(const OnlineRecord& record) {
   json plans = json::array();
   for (const MeasuredPlan& plan : record.plans) plans.push_back(ToJson(plan));
   out["plans"] = std::move(plans);
-  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+  return out;
 }
 
-OnlineRecord ParseOnlineRecord(const std::string& text) {
-  // The record, its plans, one of them, what it is a plan of, and its placement.
-  constexpr int kDeepest = 5;
-  const json in = ParseStrictJson(text, kDeepest, {"", 0, "state"}, "what was saved");
-  Reader reader(in, "");
+OnlineRecord ReadOnlineRecord(const json& in) {
+  JsonMembers reader(in, "");
   if (reader.Whole("version", -1e9, 1e9) != kVersion) {
-    Refuse("version", reader.Member("version").dump(), "is another", std::to_string(kVersion));
+    RefuseMember("version", reader.Member("version").dump(), "is another",
+                 std::to_string(kVersion));
   }
   OnlineRecord record;
   record.cluster = reader.Text("cluster");
@@ -395,20 +299,20 @@ OnlineRecord ParseOnlineRecord(const std::string& text) {
   record.start_log_values = reader.Vector("start_log_values");
   record.start_log_sds = reader.Vector("start_log_sds");
   record.start_scatter = reader.Number("start_scatter", 0, 1e6);
-  if (reader.Has("anew")) record.anew = ParseCluster(reader.Text("anew"), "anew").calibration;
+  if (reader.Has("anew")) record.anew = ParseCalibrationPart(reader.Text("anew"), "anew");
   record.earlier_rows = reader.Whole("earlier_rows", 0, kMostSeenRows);
   record.rows = reader.Whole("rows", 0, kMostSeenRows);
   record.y = reader.Vector("y");
   record.scatter = reader.Number("scatter", 1e-6, 1e6);
   record.next_scatter = reader.Whole("next_scatter", 0, 2 * kMostSeenRows);
-  Reader drift(reader.Member("drift"), "drift");
+  JsonMembers drift(reader.Member("drift"), "drift");
   record.drift_sums = drift.Numbers("sums");
   for (const double sum : record.drift_sums) {
-    if (sum < 0) Refuse("drift.sums", std::to_string(sum), "is out of range", "at least 0");
+    if (sum < 0) RefuseMember("drift.sums", std::to_string(sum), "is out of range", "at least 0");
   }
   for (const double of : drift.Numbers("rows")) {
     if (of < 0 || of > kMostLatestRows || of != std::floor(of)) {
-      Refuse("drift.rows", std::to_string(of), "is no number of rows");
+      RefuseMember("drift.rows", std::to_string(of), "is no number of rows");
     }
     record.drift_rows.push_back(static_cast<std::int64_t>(of));
   }
@@ -424,6 +328,15 @@ OnlineRecord ParseOnlineRecord(const std::string& text) {
   record.smallest_batch = static_cast<int>(reader.Whole("smallest_batch", 0, kMostBatch));
   reader.Finish();
   return record;
+}
+
+std::string FormatOnlineRecord(const OnlineRecord& record) {
+  return OnlineRecordJson(record).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+OnlineRecord ParseOnlineRecord(const std::string& text) {
+  return ReadOnlineRecord(
+      ParseStrictJson(text, kDeepestOnlineRecord, {"", 0, "state"}, "what was saved"));
 }
 
 }  // namespace stepcast

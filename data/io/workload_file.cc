@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "data/io/text_file.h"
+#include "data/io/text_parts.h"
 #include "data/io/yaml_section.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
@@ -75,14 +76,7 @@ void RequireMeant(const YamlSection& file, long long sum) {
                    "at most " + std::to_string(kMostParameters));
 }
 
-}  // namespace
-
-Workload ReadWorkload(const std::string& path) {
-  return ParseWorkload(ReadTextFile(path, kMostYamlBytes), path);
-}
-
-Workload ParseWorkload(const std::string& text, const std::string& path) {
-  YamlSection file = YamlSection::Parse(text, path);
+Workload TakeWorkload(YamlSection file) {
   Workload w;
   w.name = file.Name("name");
   w.title = file.OptionalText("title").value_or(w.name);
@@ -144,12 +138,26 @@ Workload ParseWorkload(const std::string& text, const std::string& path) {
   } else if (gradient_bytes) {
     w.parameters = w.trainable_parameters = trainable.value_or(*gradient_bytes / kBytesPerGradient);
   } else {
-    throw InputError({path, 0, "parameters"}, "", "is a required key that is missing",
+    throw InputError({file.file(), 0, "parameters"}, "", "is a required key that is missing",
                      "parameters (a count), gradient_bytes, or layers with tensors");
   }
   w.gradient_bytes = Bytes(static_cast<double>(
       gradient_bytes ? *gradient_bytes : kBytesPerGradient * w.trainable_parameters));
   return w;
+}
+
+}  // namespace
+
+Workload ReadWorkload(const std::string& path) {
+  return ParseWorkload(ReadTextFile(path, kMostYamlBytes), path);
+}
+
+Workload ParseWorkload(const std::string& text, const std::string& path) {
+  return TakeWorkload(YamlSection::Parse(text, path));
+}
+
+Workload ParseWorkloadPart(const std::string& text, const std::string& path) {
+  return TakeWorkload(YamlSection::ParsePart(text, path));
 }
 
 std::string FormatWorkload(const Workload& w) {

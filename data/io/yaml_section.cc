@@ -23,7 +23,9 @@ constexpr std::size_t kFew = 16;  // keys that are found as quickly one after an
 // takes longer than its text.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(const std::string& file) { document_->file = file; }
+  TreeBuilder(const std::string& file, std::size_t most_repeated) : most_repeated_(most_repeated) {
+    document_->file = file;
+  }
 
   std::shared_ptr<const YamlDocument> document() const { return document_; }
   int second_line() const { return second_line_; }
@@ -42,9 +44,9 @@ class TreeBuilder : public YAML::EventHandler {
     const Anchored& anchored = anchors_.at(anchor);
     if (anchored.weight == 0) throw InputError(place, "", "is an alias within its own anchor");
     // Readers copy what they are given as often as it is told.
-    if (anchored.weight > kMostRepeated - repeated_) {
+    if (anchored.weight > most_repeated_ - repeated_) {
       throw InputError(place, "", "repeats too much by aliases",
-                       "at most " + std::to_string(kMostRepeated >> 20) + " MiB in all");
+                       "at most " + std::to_string(most_repeated_ >> 20) + " MiB in all");
     }
     repeated_ += anchored.weight;
     taken_ += anchored.weight;
@@ -108,6 +110,7 @@ class TreeBuilder : public YAML::EventHandler {
   std::vector<Opened> open_;
   std::size_t taken_ = 0;     // the weight of what there is so far
   std::size_t repeated_ = 0;  // of which by aliases
+  std::size_t most_repeated_;
   bool started_ = false;
   int second_line_ = 0;
 };
@@ -115,18 +118,24 @@ class TreeBuilder : public YAML::EventHandler {
 }  // namespace
 
 YamlSection YamlSection::Read(const std::string& path) {
-  return ParseChecked(ReadTextFile(path, kMostYamlBytes), path);
+  return ParseChecked(ReadTextFile(path, kMostYamlBytes), path, kMostRepeated);
 }
 
 YamlSection YamlSection::Parse(const std::string& text, const std::string& path) {
   CheckText(text, path);
-  return ParseChecked(text, path);
+  return ParseChecked(text, path, kMostRepeated);
 }
 
-YamlSection YamlSection::ParseChecked(const std::string& text, const std::string& path) {
+YamlSection YamlSection::ParsePart(const std::string& text, const std::string& path) {
+  CheckText(text, path);
+  return ParseChecked(text, path, 0);
+}
+
+YamlSection YamlSection::ParseChecked(const std::string& text, const std::string& path,
+                                      std::size_t most_repeated) {
   // The end-of-document mark lets the parser notice a quote that is open at the end of the file.
   const std::string marked = text + (text.empty() || text.back() == '\n' ? "...\n" : "\n...\n");
-  TreeBuilder tree(path);
+  TreeBuilder tree(path, most_repeated);
   try {
     std::istringstream stream(marked);
     YAML::Parser parser(stream);

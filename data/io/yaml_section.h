@@ -36,6 +36,8 @@ class [[gnu::visibility("hidden")]] YamlSection {
   // The mapping at the top of a file, or of a text that is that of a file named `path`.
   static YamlSection Read(const std::string& path);
   static YamlSection Parse(const std::string& text, const std::string& path);
+  // The same of a text within another, which aliases may not make longer.
+  static YamlSection ParsePart(const std::string& text, const std::string& path);
 
   bool Has(const std::string& key);
 
@@ -74,7 +76,9 @@ class [[gnu::visibility("hidden")]] YamlSection {
   const std::string& file() const { return document_->file; }
 
  private:
-  static YamlSection ParseChecked(const std::string& text, const std::string& path);
+  // Aliases may repeat so many parts and bytes of their values.
+  static YamlSection ParseChecked(const std::string& text, const std::string& path,
+                                  std::size_t most_repeated);
   YamlSection(std::shared_ptr<const YamlDocument> document, std::string prefix,
               const YamlNode& node);
 

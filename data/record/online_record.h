@@ -13,6 +13,9 @@
 
 namespace stepcast {
 
+// Where the count of observed rows ends: those beyond are learnt as well, and count no further.
+inline constexpr std::int64_t kMostObservedRows = 1'000'000'000;
+
 // Rows of one plan that are so near to each other that their mean stands for them.
 struct MeasuredTime {
   double log_step = 0;  // ln(s)

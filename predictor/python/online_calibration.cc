@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "calibrate/online/fleet.h"
+#include "data/io/fleet_record.h"
 #include "data/io/online_record.h"
 #include "data/record/input_error.h"
+#include "data/values/names.h"
 #include "predictor/python/bindings.h"
 
 namespace stepcast::python {
@@ -54,6 +56,22 @@ struct BoundFleet {
   Fleet fleet;
   std::map<std::string, std::shared_ptr<BoundCalibration>> jobs;
   Guard guard = std::make_shared<std::mutex>();
+
+  std::string text() const {
+    return Alone(guard, [&] { return FormatFleetRecord(fleet.Export()); });
+  }
+  void Load(const std::string& from) {
+    jobs = Alone(guard, [&] {
+      const FleetRecord record = ParseFleetRecord(from);
+      fleet.Import(record);
+      std::map<std::string, std::shared_ptr<BoundCalibration>> loaded;
+      for (const auto& [name, start, learnt] : record.jobs) {
+        loaded[name] = std::make_shared<BoundCalibration>(BoundCalibration{
+            learnt.workload, ChosenDevice{learnt.facts, learnt.device}, fleet.Job(name), guard});
+      }
+      return loaded;
+    });
+  }
 };
 
 void BindFleet(py::module_* m) {
@@ -75,6 +93,7 @@ void BindFleet(py::module_* m) {
           "add",
           [](BoundFleet& f, const std::string& job, const Workload& workload,
              const py::object& device) {
+            CheckedName(job, {"", 0, "job"});
             ChosenDevice on = ChooseDevice(device, f.fleet.cluster());
             auto added =
                 Alone(f.guard, [&] { return f.fleet.Add(job, workload, on.facts, on.name); });
@@ -120,42 +139,22 @@ void BindFleet(py::module_* m) {
              return fmt::format("<Fleet on {}: {} jobs are running>", f.fleet.cluster().name,
                                 f.jobs.size());
            })
+      .def(
+          "to_json", &BoundFleet::text,
+          "All that was learnt, as JSON text: of jobs that are over and of those that are running.")
+      .def("load_json", &BoundFleet::Load, py::arg("text"),
+           "Goes on from what to_json told. Jobs that were running are the text's, and those of\n"
+           "before go on by themselves.\n\n"
+           "Raises InputError for text of another version or cluster; nothing changes then.")
       .def(py::pickle(
-          [](const BoundFleet& f) {
-            const FleetRecord record = Alone(f.guard, [&] { return f.fleet.Export(); });
-            py::list taught;
-            for (const FleetRecord::Taught& of : record.taught) {
-              taught.append(
-                  py::make_tuple(of.workload, of.facts, of.device, FormatOnlineRecord(of.state)));
-            }
-            py::list jobs;
-            for (const FleetRecord::Job& of : record.jobs) {
-              jobs.append(py::make_tuple(of.name, of.workload, of.facts, of.device, of.start,
-                                         FormatOnlineRecord(of.state)));
-            }
-            return py::make_tuple(f.fleet.cluster(), taught, jobs);
-          },
+          [](const BoundFleet& f) { return py::make_tuple(f.fleet.cluster(), f.text()); },
           [](const py::tuple& state) {
-            FleetRecord record;
-            for (const py::handle& item : state[1]) {
-              const auto of = item.cast<py::tuple>();
-              record.taught.push_back({of[0].cast<Workload>(), of[1].cast<std::optional<Device>>(),
-                                       of[2].cast<std::string>(),
-                                       ParseOnlineRecord(of[3].cast<std::string>())});
-            }
-            for (const py::handle& item : state[2]) {
-              const auto of = item.cast<py::tuple>();
-              record.jobs.push_back({of[0].cast<std::string>(), of[1].cast<Workload>(),
-                                     of[2].cast<std::optional<Device>>(), of[3].cast<std::string>(),
-                                     of[4].cast<Cluster>(),
-                                     ParseOnlineRecord(of[5].cast<std::string>())});
+            if (state.size() != 2) {
+              throw InputError({"", 0, "state"}, std::to_string(state.size()),
+                               "are not the parts of a saved fleet", "2");
             }
             auto f = std::make_unique<BoundFleet>(state[0].cast<Cluster>());
-            Alone(f->guard, [&] { f->fleet.Import(record); });
-            for (const FleetRecord::Job& of : record.jobs) {
-              f->jobs[of.name] = std::make_shared<BoundCalibration>(BoundCalibration{
-                  of.workload, ChosenDevice{of.facts, of.device}, f->fleet.Job(of.name), f->guard});
-            }
+            f->Load(state[1].cast<std::string>());
             return f;
           }));
 }

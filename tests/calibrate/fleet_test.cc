@@ -230,6 +230,45 @@ TEST(Fleet, TheSmallestBatchIsThatOfAnyJob) {
   EXPECT_EQ(fleet.Export().taught.at(0).state.smallest_batch, 8);
 }
 
+// What a cluster's file states of hosts' links is one parameter to all jobs, those too that began
+// with a calibration of it.
+TEST(Fleet, JobsTeachOfTheLinkOfAHost) {
+  Cluster cluster = SyntheticCluster();
+  for (const char* name : {"a", "b", "c"}) {
+    Host host;
+    host.name = name;
+    host.link.bandwidth = GigabitsPerSecond(4.0);
+    cluster.hosts.push_back(host);
+  }
+  Truth truth = PlausibleTruth();
+  truth.host_links = {
+      {"a", GigabitsPerSecond(4.0)}, {"b", GigabitsPerSecond(1.0)}, {"c", GigabitsPerSecond(4.0)}};
+  const auto link_of_b = [](const Cluster& learnt) -> const ParameterEstimate& {
+    const std::optional<int> at =
+        learnt.calibration->Find(kHostsScopePrefix + std::string("b"), "link_bandwidth");
+    return learnt.calibration->parameters.at(static_cast<std::size_t>(at.value()));
+  };
+  Fleet fleet(cluster);
+  double log_sd = 1e9;
+  for (int i = 0; i < 3; ++i) {
+    const auto job = Add("job", "resnet50", &fleet);
+    SyntheticProblem synthetic(truth);
+    Noise noise(1 + i);
+    for (int row = 0; row < 12; ++row) {
+      Plan plan = AllreducePlan(row % 3 == 0 ? Placement{1} : Placement{1, 1}, 32);
+      if (row % 3 != 0) plan.hosts = {row % 3 == 1 ? "a" : "b", "c"};
+      synthetic.Add("resnet50", plan, 0.03 * noise.Next());
+    }
+    ObserveAll(synthetic.problem().runs, job.get());
+    fleet.End("job");
+    const Cluster next = fleet.ClusterFor(*FindWorkload("resnet50"), T4());
+    const ParameterEstimate& link = link_of_b(next);
+    EXPECT_NEAR(link.value, 1, 0.15) << i;
+    EXPECT_LT(link.log_sd, log_sd) << i;
+    log_sd = link.log_sd;
+  }
+}
+
 TEST(Fleet, WhatIsRemovedIsForgotten) {
   Fleet fleet(SyntheticCluster());
   ObserveAll(SomeRows("resnet50", 40), Add("a", "resnet50", &fleet).get());

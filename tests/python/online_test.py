@@ -1,6 +1,7 @@
 """A job's parameters follow its measured steps."""
 
 import copy
+import json
 import pickle
 import unittest
 
@@ -160,6 +161,34 @@ class Fleets(unittest.TestCase):
             copied.end("running")
             self.assertEqual(list(self.fleet.jobs), ["running"])
 
+    def test_goes_on_from_its_text(self):
+        self.run_one("over")
+        self.fleet.end("over")
+        job = self.run_one("running")
+        text = self.fleet.to_json()
+        self.assertEqual(json.loads(text)["format"], "stepcast fleet")
+        other = stepcast.Fleet(self.cluster)
+        old = other.add("old", stepcast.workload("vgg16"))
+        other.load_json(text)
+        self.assertEqual(list(other.jobs), ["running"])
+        self.assertEqual(other.to_json(), text)
+        for calibration in (job, other.jobs["running"]):
+            calibration.observe(self.plans[0], 0.9)
+        self.assertEqual(other.to_json(), self.fleet.to_json())
+        self.assertEqual(other.jobs["running"].predictor().predict(self.plans[2]).step_time_s,
+                         job.predictor().predict(self.plans[2]).step_time_s)
+        old.observe(self.plans[0], 0.9)  # goes on by itself
+        self.assertEqual(other.to_json(), self.fleet.to_json())
+        elsewhere = stepcast.Fleet(stepcast.cluster(name="lab", device="t4"))
+        for fleet, text, why in [(elsewhere, self.fleet.to_json(), "cluster: 'gce-t4' is another"),
+                                 (other, "{", "fleet: .* is not JSON"),
+                                 (other, self.fleet.to_json().replace("stepcast fleet", "x"),
+                                  "format: 'x' is another; allowed: stepcast fleet")]:
+            before = fleet.to_json()
+            with self.assertRaisesRegex(stepcast.InputError, why):
+                fleet.load_json(text)
+            self.assertEqual(fleet.to_json(), before)
+
     def test_refusals(self):
         self.run_one("a")
         with self.assertRaisesRegex(stepcast.InputError, "running already"):
@@ -170,6 +199,8 @@ class Fleets(unittest.TestCase):
             self.fleet.remove("b")
         with self.assertRaisesRegex(stepcast.InputError, "other gradients"):
             self.fleet.add("b", stepcast.workload("resnet50", parameters=1_000_000))
+        with self.assertRaisesRegex(stepcast.InputError, "job: is empty"):
+            self.fleet.add("", stepcast.workload("vgg16"))
         self.assertEqual(list(self.fleet.jobs), ["a"])
 
 
