@@ -103,9 +103,12 @@ bool OthersAllowed(std::string_view file, std::string_view header) {
     if (file.starts_with("data/io/") && header.starts_with("yaml-cpp/")) return true;
     // What programs write by the million lines is read by a parser of JSON alone.
     if (header.starts_with("nlohmann/")) {
-      if (file.starts_with("data/io/strict_json.")) return true;
-      return source && StartsWithAny(file, {"data/io/compute_profile", "data/io/network_profile",
-                                            "data/io/online_record"});
+      if (StartsWithAny(file, {"data/io/strict_json.", "data/io/json_members.",
+                               "data/io/online_record_json."})) {
+        return true;
+      }
+      return source && StartsWithAny(file, {"data/io/compute_profile", "data/io/fleet_record",
+                                            "data/io/network_profile", "data/io/online_record"});
     }
     if (header.starts_with("rapidjson/")) {
       return source && StartsWithAny(file, {"data/kineto/", "data/logs/json_leaves"});

@@ -6,6 +6,7 @@
 #include <iomanip>
 #include <sstream>
 
+#include "data/io/fleet_record.h"
 #include "data/io/machines.h"
 #include "data/io/online_record.h"
 #include "data/io/workload_file.h"
@@ -74,13 +75,30 @@ stepcast_status stepcast_workload_from_totals(const char* name, int64_t paramete
 }
 
 stepcast_status stepcast_online_export(const stepcast_online* online, char** text, char** error) {
-  return Made(text, {{online, "online"}}, error,
-              [&] { return CopyText(stepcast::FormatOnlineRecord(online->calibration.Export())); });
+  return Made(text, {{online, "online"}}, error, [&] {
+    return CopyText(stepcast::FormatOnlineRecord(online->calibration->Export()));
+  });
 }
 
 stepcast_status stepcast_online_import(stepcast_online* online, const char* text, char** error) {
   return Guarded({{online, "online"}, {text, "text"}}, error,
-                 [&] { online->calibration.Import(stepcast::ParseOnlineRecord(text)); });
+                 [&] { online->calibration->Import(stepcast::ParseOnlineRecord(text)); });
+}
+
+stepcast_status stepcast_fleet_export(const stepcast_fleet* fleet, char** text, char** error) {
+  return Made(text, {{fleet, "fleet"}}, error,
+              [&] { return CopyText(stepcast::FormatFleetRecord(fleet->fleet.Export())); });
+}
+
+stepcast_status stepcast_fleet_import(stepcast_fleet* fleet, const char* text, char** error) {
+  return Guarded({{fleet, "fleet"}, {text, "text"}}, error, [&] {
+    const stepcast::FleetRecord record = stepcast::ParseFleetRecord(text);
+    std::vector<std::string> names;
+    for (const stepcast::FleetRecord::Job& job : record.jobs) names.push_back(job.name);
+    JobNames of(std::move(names));
+    fleet->fleet.Import(record);
+    fleet->jobs.swap(of);
+  });
 }
 
 }  // extern "C"

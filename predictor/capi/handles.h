@@ -3,14 +3,17 @@
 #ifndef STEPCAST_PREDICTOR_CAPI_HANDLES_H_
 #define STEPCAST_PREDICTOR_CAPI_HANDLES_H_
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "calibrate/online/fleet.h"
 #include "calibrate/online/online_calibration.h"
 #include "data/record/input_error.h"
 #include "data/record/machine.h"
@@ -23,6 +26,29 @@
 #pragma GCC visibility push(default)
 #include "predictor/capi/stepcast.h"
 #pragma GCC visibility pop
+
+namespace stepcast::capi {
+
+// Names in order, and where each begins.
+class JobNames {
+ public:
+  JobNames() = default;
+  explicit JobNames(std::vector<std::string> names) : names_(std::move(names)) {
+    std::sort(names_.begin(), names_.end());
+    for (const std::string& name : names_) begins_.push_back(name.c_str());
+  }
+  const std::vector<const char*>& begins() const { return begins_; }
+  void swap(JobNames& other) noexcept {
+    names_.swap(other.names_);
+    begins_.swap(other.begins_);
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<const char*> begins_;
+};
+
+}  // namespace stepcast::capi
 
 struct stepcast_cluster {
   stepcast::Cluster cluster;
@@ -41,7 +67,12 @@ struct stepcast_predictor {
 };
 
 struct stepcast_online {
-  stepcast::OnlineCalibration calibration;
+  std::shared_ptr<stepcast::OnlineCalibration> calibration;  // a fleet's too, where it is its job's
+};
+
+struct stepcast_fleet {
+  stepcast::Fleet fleet;
+  stepcast::capi::JobNames jobs;  // of those that are running
 };
 
 namespace stepcast::capi {

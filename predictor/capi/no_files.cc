@@ -67,4 +67,13 @@ stepcast_status stepcast_online_import(stepcast_online* /*online*/, const char* 
   return Guarded({}, error, Refuse);
 }
 
+stepcast_status stepcast_fleet_export(const stepcast_fleet* /*fleet*/, char** text, char** error) {
+  return NotMade(text, error);
+}
+
+stepcast_status stepcast_fleet_import(stepcast_fleet* /*fleet*/, const char* /*text*/,
+                                      char** error) {
+  return Guarded({}, error, Refuse);
+}
+
 }  // extern "C"

@@ -15,8 +15,8 @@ stepcast_status stepcast_online_create(const stepcast_cluster* cluster,
                                        const stepcast_device* device, stepcast_online** online,
                                        char** error) {
   return Made(online, {{cluster, "cluster"}, {workload, "workload"}}, error, [&] {
-    return new stepcast_online{
-        OnlineCalibration(cluster->cluster, workload->workload, FactsOf(device, cluster->cluster))};
+    return new stepcast_online{std::make_shared<OnlineCalibration>(
+        cluster->cluster, workload->workload, FactsOf(device, cluster->cluster))};
   });
 }
 
@@ -30,30 +30,39 @@ stepcast_status stepcast_online_observe(stepcast_online* online, const stepcast_
       throw Refusal{STEPCAST_BAD_ARGUMENT, "struct_size of observation cannot be"};
     }
     const Observation said =
-        online->calibration.Observe(plan->plan, stepcast::Seconds(step_time_s));
+        online->calibration->Observe(plan->plan, stepcast::Seconds(step_time_s));
     if (observation == nullptr) return;
     GiveStruct({sizeof(stepcast_observation), said.predicted.si(), said.log_ratio, said.surprise,
-                said.drifted ? 1 : 0, online->calibration.rows()},
+                said.drifted ? 1 : 0, online->calibration->rows()},
                observation);
   });
 }
 
 int32_t stepcast_online_rows(const stepcast_online* online) {
   int32_t rows = -1;
-  Guarded({{online, "online"}}, nullptr, [&] { rows = online->calibration.rows(); });
+  Guarded({{online, "online"}}, nullptr, [&] { rows = online->calibration->rows(); });
   return rows;
 }
 
 int32_t stepcast_online_drifted(const stepcast_online* online) {
   int32_t drifted = -1;
-  Guarded({{online, "online"}}, nullptr, [&] { drifted = online->calibration.drifted() ? 1 : 0; });
+  Guarded({{online, "online"}}, nullptr, [&] { drifted = online->calibration->drifted() ? 1 : 0; });
   return drifted;
 }
 
 stepcast_status stepcast_online_cluster(const stepcast_online* online, stepcast_cluster** cluster,
                                         char** error) {
   return Made(cluster, {{online, "online"}}, error,
-              [&] { return new stepcast_cluster{online->calibration.cluster()}; });
+              [&] { return new stepcast_cluster{online->calibration->cluster()}; });
+}
+
+stepcast_status stepcast_online_predictor(const stepcast_online* online,
+                                          stepcast_predictor** predictor, char** error) {
+  return Made(predictor, {{online, "online"}}, error, [&] {
+    const OnlineCalibration& job = *online->calibration;
+    return new stepcast_predictor{
+        stepcast::Predictor(job.cluster(), job.workload(), job.facts(), job.device())};
+  });
 }
 
 }  // extern "C"

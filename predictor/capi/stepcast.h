@@ -18,8 +18,9 @@
 // nothing. A handle needs no other one: a cluster may be freed as soon as its predictor was made.
 //
 // Threads. Functions of a const handle may be called from many threads at once, on one handle, and
-// need no lock. A plan and an online calibration are changed by functions that take them without
-// const: one thread at a time. There is no global state.
+// need no lock. A plan, an online calibration and a fleet are changed by functions that take them
+// without const: one thread at a time, and no other asks meanwhile. A fleet and the calibrations of
+// its jobs count as one handle here. There is no global state.
 //
 // Status. Who can fail returns a status. A pointer that is NULL is STEPCAST_BAD_ARGUMENT unless the
 // function says what NULL means; what was to be filled is left as it was, and a handle or text that
@@ -431,10 +432,51 @@ int32_t stepcast_online_drifted(const stepcast_online* online);
 // The cluster with the parameters as learnt, for a new predictor or stepcast_cluster_format.
 stepcast_status stepcast_online_cluster(const stepcast_online* online, stepcast_cluster** cluster,
                                         char** error);
+// A predictor with the parameters as learnt, of the calibration's own workload and device.
+stepcast_status stepcast_online_predictor(const stepcast_online* online,
+                                          stepcast_predictor** predictor, char** error);
 // All that was learnt as JSON text, and back into a calibration of the same cluster, workload and
 // device.
 stepcast_status stepcast_online_export(const stepcast_online* online, char** text, char** error);
 stepcast_status stepcast_online_import(stepcast_online* online, const char* text, char** error);
+
+// ---- Fleets: one calibration of a cluster that all its jobs share
+
+// What some jobs have learnt, the next begin with. Each has a name, which is any text that is not
+// empty, of at most 1000 bytes.
+typedef struct stepcast_fleet stepcast_fleet;
+
+stepcast_status stepcast_fleet_create(const stepcast_cluster* cluster, stepcast_fleet** fleet,
+                                      char** error);
+// Handles of its jobs outlive it.
+void stepcast_fleet_free(stepcast_fleet* fleet);
+// A new job, which begins with what the others have learnt; `device` as for
+// stepcast_predictor_create. `online` is its calibration: stepcast_online_observe teaches the fleet
+// too. STEPCAST_BAD_INPUT for a name that is running, and for a workload that has the name of
+// another job's and other gradients.
+stepcast_status stepcast_fleet_add(stepcast_fleet* fleet, const char* job,
+                                   const stepcast_workload* workload, const stepcast_device* device,
+                                   stepcast_online** online, char** error);
+// The same calibration of a job that is running, by another handle. STEPCAST_NOT_FOUND where none
+// of that name is, as for the two below.
+stepcast_status stepcast_fleet_job(const stepcast_fleet* fleet, const char* job,
+                                   stepcast_online** online, char** error);
+// The job is over: what it has taught is kept. Handles of it go on by themselves.
+stepcast_status stepcast_fleet_end(stepcast_fleet* fleet, const char* job, char** error);
+// What the job has taught is forgotten, but by those that began with it.
+stepcast_status stepcast_fleet_remove(stepcast_fleet* fleet, const char* job, char** error);
+// Names of the jobs that are running, in the order of their bytes: `count` strings that the fleet
+// owns, until a function changes it that takes it without const; NULL of NULL.
+const char* const* stepcast_fleet_jobs(const stepcast_fleet* fleet, size_t* count);
+// The cluster as a new job of this workload would begin with it, for a predictor of one that waits.
+stepcast_status stepcast_fleet_cluster(const stepcast_fleet* fleet,
+                                       const stepcast_workload* workload,
+                                       const stepcast_device* device, stepcast_cluster** cluster,
+                                       char** error);
+// All that was learnt as JSON text, with the jobs that are running; and back into a fleet of the
+// same cluster, whose jobs are those of the text then. Handles of those before go on by themselves.
+stepcast_status stepcast_fleet_export(const stepcast_fleet* fleet, char** text, char** error);
+stepcast_status stepcast_fleet_import(stepcast_fleet* fleet, const char* text, char** error);
 
 #ifdef __cplusplus
 }

@@ -109,6 +109,9 @@ TEST(OutOfMemory, WhereHandlesAreMade) {
   ExpectNamesMissingMemory(MadeAndFreed<OnlineHandle>([&](stepcast_online** made, char** error) {
     return stepcast_online_create(cluster.get(), workload.get(), nullptr, made, error);
   }));
+  ExpectNamesMissingMemory(MadeAndFreed<FleetHandle>([&](stepcast_fleet** made, char** error) {
+    return stepcast_fleet_create(cluster.get(), made, error);
+  }));
   const PredictorHandle predictor = FittedPredictorHandle();
   const PlanHandle plan = UnequalPlanHandle();
   ExpectNamesMissingMemory(
@@ -138,6 +141,30 @@ TEST(OutOfMemory, WhereTextsAreMadeAndRead) {
       status = stepcast_plan_set_text(made, "placement", "4-4-4-4-4-4-4-4-4-4-4-4-4-4-4-4", error);
     }
     if (status == STEPCAST_OK) status = stepcast_plan_set_number(made, "rtt_ms", 0.125, error);
+    return status;
+  });
+}
+
+TEST(OutOfMemory, WhereAFleetChanges) {
+  const ClusterHandle cluster = FittedClusterHandle();
+  const WorkloadHandle workload = FindWorkloadHandle("mlp_mnist");
+  const PlanHandle plan = UnequalPlanHandle();
+  ExpectNamesMissingMemory([&](char** error) {
+    stepcast_fleet* made = nullptr;
+    stepcast_status status = stepcast_fleet_create(cluster.get(), &made, error);
+    const FleetHandle fleet(made);
+    stepcast_online* job = nullptr;
+    if (status == STEPCAST_OK) {
+      status = stepcast_fleet_add(made, "a", workload.get(), nullptr, &job, error);
+    }
+    const OnlineHandle online(job);
+    if (status == STEPCAST_OK) {
+      status = stepcast_online_observe(job, plan.get(), 0.25, nullptr, error);
+    }
+    if (status == STEPCAST_OK) status = stepcast_fleet_end(made, "a", error);
+    std::size_t count = 1;
+    if (status == STEPCAST_OK) stepcast_fleet_jobs(made, &count);
+    if (status == STEPCAST_OK && count != 0) std::abort();
     return status;
   });
 }

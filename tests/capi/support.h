@@ -34,6 +34,7 @@ using PredictorHandle = std::unique_ptr<stepcast_predictor, Freed<stepcast_predi
 using PredictionHandle = std::unique_ptr<stepcast_prediction, Freed<stepcast_prediction_free>>;
 using CompiledHandle = std::unique_ptr<stepcast_compiled, Freed<stepcast_compiled_free>>;
 using OnlineHandle = std::unique_ptr<stepcast_online, Freed<stepcast_online_free>>;
+using FleetHandle = std::unique_ptr<stepcast_fleet, Freed<stepcast_fleet_free>>;
 using Text = std::unique_ptr<char, Freed<stepcast_text_free>>;
 
 // The handle that `make(&handle, &error)` makes, which must not fail.

@@ -44,6 +44,9 @@ TEST(WithoutFiles, WhatNeedsAReaderSaysSo) {
   ExpectNotBuilt<char>(
       [](auto** out, char** error) { return stepcast_online_export(nullptr, out, error); });
   EXPECT_EQ(stepcast_online_import(nullptr, "{}", nullptr), STEPCAST_NOT_BUILT);
+  ExpectNotBuilt<char>(
+      [](auto** out, char** error) { return stepcast_fleet_export(nullptr, out, error); });
+  EXPECT_EQ(stepcast_fleet_import(nullptr, "{}", nullptr), STEPCAST_NOT_BUILT);
 }
 
 // The rest works.

@@ -1,5 +1,5 @@
-// Writes the inputs of the door `online` anew: a record fits the belief that its job began with, so
-// that other priors or parameters need other records.
+// Writes the inputs of the doors `online` and `fleet` anew: a record fits the belief that its job
+// began with, so that other priors or parameters need other records.
 //
 //   ninja stepcast_online_seeds && tests/fuzz/stepcast_online_seeds
 #include <fstream>
@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "calibrate/online/fleet.h"
 #include "calibrate/online/online_calibration.h"
+#include "data/io/fleet_record.h"
 #include "data/io/online_record.h"
 #include "data/workloads/catalog.h"
 #include "tests/capi/support.h"
@@ -16,12 +18,15 @@
 namespace stepcast {
 namespace {
 
-void Write(const std::string& name, const OnlineCalibration& job) {
-  const std::string path =
-      std::string(STEPCAST_SOURCE_DIR) + "/tests/fuzz/corpus/online/" + name + ".json";
+void Write(const std::string& name, const std::string& text) {
+  const std::string path = std::string(STEPCAST_SOURCE_DIR) + "/tests/fuzz/corpus/" + name;
   std::ofstream file(path);
-  file << FormatOnlineRecord(job.Export());
+  file << text;
   std::cout << path << "\n";
+}
+
+void Write(const std::string& name, const OnlineCalibration& job) {
+  Write("online/" + name + ".json", FormatOnlineRecord(job.Export()));
 }
 
 OnlineCalibration NewJob() {
@@ -56,7 +61,38 @@ void WriteAll() {
   Write("servers", served);
 }
 
+// One job that is over, one that has become slower, one of another device; and nobody yet.
+void WriteFleets() {
+  Fleet fleet(FittedCluster());
+  const auto write = [&](const char* name) {
+    Write("fleet/" + std::string(name) + ".json", FormatFleetRecord(fleet.Export()));
+  };
+  write("new");
+  const Workload trained = FindWorkload("mlp_mnist").value();
+  const auto observe = [&](const char* job, int rows, double seconds) {
+    for (int i = 0; i < rows; ++i) {
+      const Placement placement = i % 3 == 0 ? Placement{1} : Placement{2, 2};
+      const double spread = 1 + 0.02 * (i % 5 - 2);
+      fleet.Job(job)->Observe(PlanOf(Strategy::kRing, placement), Seconds(seconds * spread));
+    }
+  };
+  fleet.Add("over", trained, fleet.cluster().device_facts);
+  observe("over", 6, 0.05);
+  fleet.End("over");
+  write("over");
+  fleet.Add("slower", trained, fleet.cluster().device_facts);
+  observe("slower", 20, 0.05);
+  observe("slower", 20, 0.1);
+  Device other = *fleet.cluster().device_facts;
+  other.name = "other";
+  fleet.Add("other", trained, other);
+  write("running");
+}
+
 }  // namespace
 }  // namespace stepcast
 
-int main() { stepcast::WriteAll(); }
+int main() {
+  stepcast::WriteAll();
+  stepcast::WriteFleets();
+}

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/online/fleet.h"
 #include "calibrate/online/online_calibration.h"
 #include "data/workloads/catalog.h"
 #include "predictor/cli/settings.h"
@@ -41,6 +42,29 @@ STEPCAST_DOOR(online) {
   RequireFinite(seen.log_ratio, "log_ratio");
   RequireFinite(seen.surprise, "surprise");
   RequireReadAgain(job.Export());
+}
+
+// What jobs on the same nodes have learnt; another goes on from it.
+STEPCAST_DOOR(fleet) {
+  static const Cluster cluster = FittedCluster();
+  const FleetRecord record = ParseFleetRecord(input);
+  RequireReadAgain(record);
+  Fleet fleet(cluster);
+  fleet.Import(record);
+  const std::vector<std::string> running = fleet.jobs();
+  for (const char* name : {kTrained, "resnet18_cifar10"}) {
+    Try([&] {
+      const Workload workload = FindWorkload(name).value();
+      const auto job = fleet.Add(std::string("new ") + name, workload, cluster.device_facts);
+      RequireReadAgain(job->start());
+      RequireAnswer(Predictor(job->start(), workload, cluster.device_facts), Pair());
+      const Observation seen = job->Observe(Pair(), Seconds(0.25));
+      RequireFinite(seen.predicted.si(), "predicted");
+      RequireFinite(seen.surprise, "surprise");
+    });
+  }
+  if (!running.empty()) fleet.End(running.front());
+  RequireReadAgain(fleet.Export());
 }
 
 // ---- C: the first line says which text follows.
@@ -124,6 +148,26 @@ STEPCAST_DOOR(capi) {
       if (!works && ++refused == kMostRefused) break;
     }
     RequireForecast(fitted.get(), known.get(), plan.get());
+  } else if (door == "fleet") {
+    const auto fleet = TryToMake<FleetHandle>([&](stepcast_fleet** made, char** error) {
+      return stepcast_fleet_create(fitted.get(), made, error);
+    });
+    char* error = nullptr;
+    if (!Works(stepcast_fleet_import(fleet.get(), text.c_str(), &error), &error)) return;
+    std::size_t count = 0;
+    const char* const* jobs = stepcast_fleet_jobs(fleet.get(), &count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string job = jobs[i];
+      const auto online = TryToMake<OnlineHandle>([&](stepcast_online** made, char** why) {
+        return stepcast_fleet_job(fleet.get(), job.c_str(), made, why);
+      });
+      if (online) Require(stepcast_online_rows(online.get()) >= 0, "no number of rows");
+    }
+    char* written = nullptr;
+    Require(Works(stepcast_fleet_export(fleet.get(), &written, &error), &error), "not written");
+    const Text kept(written);
+    Require(Works(stepcast_fleet_import(fleet.get(), written, &error), &error),
+            "what was written is refused");
   } else if (door == "online") {
     const auto online = TryToMake<OnlineHandle>([&](stepcast_online** made, char** error) {
       return stepcast_online_create(fitted.get(), known.get(), nullptr, made, error);

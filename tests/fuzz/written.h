@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/io/compute_profile_file.h"
+#include "data/io/fleet_record.h"
 #include "data/io/machines.h"
 #include "data/io/online_record.h"
 #include "data/io/runs.h"
@@ -104,6 +105,11 @@ inline void RequireReadAgain(const ComputeProfile& profile) {
 inline void RequireReadAgain(const OnlineRecord& record) {
   const std::string text = FormatOnlineRecord(record);
   RequireSame(FormatOnlineRecord(ReadAgain(text, ParseOnlineRecord)), text);
+}
+
+inline void RequireReadAgain(const FleetRecord& record) {
+  const std::string text = FormatFleetRecord(record);
+  RequireSame(FormatFleetRecord(ReadAgain(text, ParseFleetRecord)), text);
 }
 
 inline void RequireFinite(double number, const std::string& what) {
