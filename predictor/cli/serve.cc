@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <sstream>
 #include <thread>
 
+#include "data/io/text_file.h"
 #include "data/io/workload_file.h"
 #include "data/record/input_error.h"
 #include "data/values/numbers.h"
@@ -78,6 +81,57 @@ serve::Inventory ReadInventory(const std::vector<std::string>& clusters,
   return inventory;
 }
 
+// What jobs have learnt, kept in a file: a line for each fleet.
+class StateFile {
+ public:
+  // Reads it where it is there, and writes it, so that a place where none can be written is known
+  // before anything is learnt. What holds no more is left out and told; the file that had it stays
+  // under another name. Throws InputError.
+  StateFile(std::string path, serve::Service* service)
+      : path_(std::move(path)), service_(*service) {
+    if (std::filesystem::exists(path_)) Read();
+    Write();
+  }
+
+  // Throws InputError where it cannot be written.
+  void Write() {
+    const std::uint64_t version = service_.jobs().version();
+    if (written_ == version) return;
+    std::string text;
+    for (const std::string& line : service_.jobs().Export()) text += line + "\n";
+    WriteTextFile(path_, text);
+    written_ = version;
+  }
+
+ private:
+  void Read() {
+    constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+    const std::string text = ReadTextFile(path_, kMostBytes);
+    std::vector<std::string> lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(std::move(line));
+    const auto of_file = [this](const InputError& e) {
+      return InputError({path_, e.place().line, e.place().key}, e.value(), e.problem(),
+                        e.allowed());
+    };
+    std::vector<InputError> left_out;
+    try {
+      left_out = service_.jobs().Import(*service_.Current(), lines);
+    } catch (const InputError& e) {
+      throw of_file(e);
+    }
+    if (left_out.empty()) return;
+    WriteTextFile(path_ + ".old", text);
+    for (const InputError& e : left_out) {
+      Tell(fmt::format("{}; left out, and kept in {}.old", of_file(e).what(), path_));
+    }
+  }
+
+  const std::string path_;
+  serve::Service& service_;
+  std::optional<std::uint64_t> written_;
+};
+
 void ReloadFor(serve::Service* service, serve::Metrics* metrics) {
   try {
     const int snapshot = service->Reload();
@@ -125,6 +179,8 @@ int Serve(const Arguments& args) {
   serve::Service service([&] { return ReadInventory(clusters, files); }, service_options);
   // Files may take for ever to read: only now.
   const sigset_t interrupts = BlockInterrupts();
+  std::optional<StateFile> state;
+  if (args.Has("state")) state.emplace(args.Text("state"), &service);
   sigset_t signals = interrupts;
   sigaddset(&signals, SIGHUP);
   serve::Metrics metrics;
@@ -163,7 +219,7 @@ int Serve(const Arguments& args) {
         fmt::format("http://{} answers{}", listen.text(), grpc ? ", gRPC on " + grpc->text() : ""));
   }
 
-  int signal = 0;
+  std::atomic<bool> saving{false};
   // By the pool: whatever a file takes to read, the next signal is heard. By one of its threads,
   // however many signals come, so that the others go on answering.
   std::atomic<int> asked{0};
@@ -172,7 +228,22 @@ int Serve(const Arguments& args) {
       ReloadFor(&service, &metrics);
     }
   };
-  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) {
+  const auto save = [&] {
+    try {
+      state->Write();
+    } catch (const std::exception& e) {
+      Tell(e.what());  // and the next one may succeed
+    }
+    saving = false;
+  };
+  constexpr timespec kBetweenSaves = {60, 0};
+  while (true) {
+    const int signal = sigtimedwait(&signals, nullptr, &kBetweenSaves);
+    if (signal < 0) {
+      if (errno == EAGAIN && state && !saving.exchange(true) && !pool.Post(save)) saving = false;
+      continue;
+    }
+    if (signal != SIGHUP) break;
     if (asked.fetch_add(1) > 0 || pool.Post(reload)) continue;
     asked = 0;
     Tell("not read anew: too many requests wait for an answer");
@@ -186,6 +257,7 @@ int Serve(const Arguments& args) {
   if (!server.Stop(patience)) Tell("requests were cut off that took longer than --drain");
   rpc_stops.join();
   pool.Stop();
+  if (state) state->Write();
   return kDone;
 }
 
@@ -218,7 +290,11 @@ int RunServe(const std::vector<std::string>& arguments) {
       "max-body", text("SIZE"), "the largest request (64 MiB)")(
       "max-plans", text("N"), "the most plans of one request (1000000)")(
       "max-connections", text("N"), "HTTP connections at once (1000)")(
-      "drain", text("T"), "time to finish what was asked, when stopped (\"10 s\")")(
+      "state", text("FILE"),
+      "where what jobs have learnt is kept: read at the start where it is there, written each "
+      "minute "
+      "and at the end")("drain", text("T"),
+                        "time to finish what was asked, when stopped (\"10 s\")")(
       "json", "print one JSON object with the addresses, once they answer")("help",
                                                                             "print this text");
   const Arguments args("serve", options, "", arguments);

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <shared_mutex>
 #include <utility>
 
 #include "calibrate/online/fleet.h"
+#include "data/io/fleet_record.h"
 #include "data/io/machines.h"
 #include "data/record/input_error.h"
 #include "data/values/names.h"
@@ -190,11 +192,84 @@ ObservedSteps Jobs::Learn(const Plan& plan, const std::vector<double>& step_time
     observed.steps.push_back(followed->calibration->Observe(plan, Seconds(time)));
   }
   followed->target = nullptr;
+  ++version_;
   const std::lock_guard published(mutex_);
   followed->told.rows = followed->calibration->rows();
   followed->told.drifted = followed->calibration->drifted();
   observed.job = followed->told;
   return observed;
+}
+
+std::vector<std::string> Jobs::Export() {
+  const std::lock_guard changing(changing_);
+  // Those that are served come first, then those in which jobs go on.
+  std::vector<std::shared_ptr<SharedFleet>> all;
+  for (const auto& [name, fleet] : fleets_) all.push_back(fleet);
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, followed] : followed_) {
+      if (std::find(all.begin(), all.end(), followed->fleet) == all.end()) {
+        all.push_back(followed->fleet);
+      }
+    }
+  }
+  std::vector<std::string> texts;
+  for (const std::shared_ptr<SharedFleet>& shared : all) {
+    FleetRecord record;
+    {
+      const std::unique_lock change = shared->ToChange();
+      record = shared->fleet.Export();
+    }
+    texts.push_back(FormatFleetRecord(record));
+  }
+  return texts;
+}
+
+std::vector<InputError> Jobs::Import(const Snapshot& snapshot,
+                                     const std::vector<std::string>& texts) {
+  const std::lock_guard changing(changing_);
+  std::vector<InputError> left_out;
+  std::map<std::string, std::shared_ptr<SharedFleet>> fleets;
+  std::map<std::string, std::shared_ptr<Followed>> all;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const auto line = static_cast<int>(i + 1);
+    const auto of_line = [line](const InputError& e) {
+      return InputError({"", line, e.place().key}, e.value(), e.problem(), e.allowed());
+    };
+    FleetRecord record;
+    try {
+      record = ParseFleetRecord(texts[i]);
+    } catch (const InputError& e) {
+      throw of_line(e);
+    }
+    std::shared_ptr<SharedFleet> shared;
+    try {
+      shared =
+          std::make_shared<SharedFleet>(snapshot.FindCluster(record.cluster), snapshot.number());
+      shared->fleet.Import(record);
+    } catch (const InputError& e) {
+      left_out.push_back(of_line(e));
+      continue;
+    }
+    fleets.try_emplace(record.cluster, shared);
+    for (const std::string& job : shared->fleet.jobs()) {
+      const auto followed = std::make_shared<Followed>();
+      followed->fleet = shared;
+      followed->calibration = shared->fleet.Job(job);
+      const OnlineCalibration& learnt = *followed->calibration;
+      followed->facts = learnt.facts();
+      followed->parameters = learnt.workload().parameters;
+      followed->told = {job,           record.cluster,  learnt.workload().name, learnt.device(),
+                        learnt.rows(), learnt.drifted()};
+      if (!all.emplace(job, followed).second) {
+        throw InputError({"", line, "job"}, job, "is there twice", "each job once");
+      }
+    }
+  }
+  fleets_ = std::move(fleets);
+  const std::lock_guard published(mutex_);
+  followed_ = std::move(all);
+  return left_out;
 }
 
 JobTold Jobs::End(const std::string& job, bool forget) {
@@ -209,6 +284,7 @@ JobTold Jobs::End(const std::string& job, bool forget) {
     followed->fleet->fleet.End(job);
   }
   followed->calibration = nullptr;
+  ++version_;
   const std::lock_guard published(mutex_);
   followed_.erase(job);
   return followed->told;

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "calibrate/online/online_calibration.h"
+#include "data/record/input_error.h"
 #include "data/record/machine.h"
 #include "data/record/plan.h"
 #include "predictor/serve/target.h"
@@ -76,6 +77,15 @@ class Jobs {
   std::vector<JobTold> List() const;  // by name
   std::size_t size() const;
 
+  // What all have learnt and taught, a text for each fleet.
+  std::vector<std::string> Export();
+  // And back, in place of all that is followed. What was learnt of a cluster that is not served, or
+  // whose file says something else now, holds no more: returns why each such fleet is left out.
+  // Throws InputError for a text that is none, and for a job of two fleets; nothing changes then.
+  std::vector<InputError> Import(const Snapshot& snapshot, const std::vector<std::string>& texts);
+  // Grows with whatever changes that.
+  std::uint64_t version() const { return version_; }
+
  private:
   struct SharedFleet;
   struct Followed;
@@ -97,6 +107,7 @@ class Jobs {
   mutable std::mutex mutex_;  // of followed_, and of what is told of each job
   std::map<std::string, std::shared_ptr<Followed>> followed_;
   mutable std::atomic<std::uint64_t> targets_{0};  // made so far
+  std::atomic<std::uint64_t> version_{0};
 };
 
 }  // namespace stepcast::serve

@@ -58,6 +58,8 @@ class Snapshot {
   std::vector<Workload> Workloads() const;
   std::size_t compiled() const { return plans_.size(); }
 
+  // Throws InputError for a name that is not known. It may be empty where there is one alone.
+  const Cluster& FindCluster(const std::string& name) const;
   // Throws InputError for a name that is not known, and as Predictor does.
   std::shared_ptr<const Target> Find(const TargetName& name) const;
   // Of what a target is made. `parameters` is the size of a workload that is known by no more.
@@ -68,8 +70,6 @@ class Snapshot {
   CompiledPlan Compile(const Target& target, const Plan& plan, int servers) const;
 
  private:
-  const Cluster& FindCluster(const std::string& name) const;
-
   Inventory inventory_;
   int number_;
   mutable LruCache<std::shared_ptr<const Target>> targets_;

@@ -12,6 +12,7 @@
 
 #include "calibrate/online/fleet.h"
 #include "tests/serve/support.h"
+#include "tests/support/input_error.h"
 
 namespace stepcast::serve {
 namespace {
@@ -254,6 +255,68 @@ TEST(Jobs, OutliveFilesThatAreReadAnew) {
                     return test.service.Current()->inventory();
                   }).JsonOf("/v1/observe", Steps("b", "[0.6]"))["predicted_s"][0]);
   test.JsonOf("/v1/end_job", R"({"job":"a"})");
+}
+
+// ---- A service that ends, and the next.
+
+TEST(Jobs, GoOnInAnotherService) {
+  TestService test;
+  test.JsonOf("/v1/observe", Steps("a", "[0.6,0.61,0.59]"));
+  test.JsonOf("/v1/end_job", R"({"job":"a"})");
+  test.JsonOf("/v1/observe", Steps("b", "[0.6,0.62]"));
+  test.JsonOf("/v1/observe",
+              Steps("c", "[0.5]", R"("cluster":"gce-t4","workload":"mine","parameters":9000000,)"));
+  const std::vector<std::string> texts = test.service.jobs().Export();
+  ASSERT_EQ(texts.size(), 1U);
+
+  TestService next;
+  EXPECT_TRUE(next.service.jobs().Import(*next.service.Current(), texts).empty());
+  EXPECT_EQ(next.Get("/v1/jobs").body, test.Get("/v1/jobs").body);
+  for (const TestService* of : {&test, &next}) of->JsonOf("/v1/observe", Steps("b", "[0.58]", ""));
+  for (const std::string& body :
+       {Steps("b", "[0.61]"), Steps("c", "[0.51]", ""), Steps("d", "[0.6]")}) {
+    EXPECT_EQ(next.JsonOf("/v1/observe", body), test.JsonOf("/v1/observe", body)) << body;
+  }
+  for (const char* job : {R"("job":"b")", R"("job":"c")", R"("job":"d")"}) {
+    EXPECT_EQ(next.JsonOf("/v1/predict", Asked(job, 16)),
+              test.JsonOf("/v1/predict", Asked(job, 16)));
+  }
+  EXPECT_EQ(WrongKey(next, Steps("c", "[0.5]", R"("parameters":1,)")), "parameters");
+}
+
+TEST(Jobs, OfAnotherClusterAreLeftOut) {
+  TestService test;
+  test.JsonOf("/v1/observe", Steps("a", "[0.6]"));
+  test.JsonOf("/v1/observe",
+              R"({"job":"b","cluster":"ec2-g3-ps","workload":"vgg16","plan":{"workers":2,)"
+              R"("local_batch":16,"strategy":"ps-sync","servers":1},"step_times_s":[0.9]})");
+  std::vector<std::string> texts = test.service.jobs().Export();
+  ASSERT_EQ(texts.size(), 2U);
+
+  TestService next([] {
+    Inventory inventory = ShippedInventory();
+    inventory.clusters.erase(inventory.clusters.begin() + 1);
+    return inventory;
+  });
+  Jobs& jobs = next.service.jobs();
+  const std::vector<InputError> left_out = jobs.Import(*next.service.Current(), texts);
+  ASSERT_EQ(left_out.size(), 1U);
+  EXPECT_EQ(left_out[0].value(), "ec2-g3-ps");
+  ASSERT_EQ(jobs.List().size(), 1U);
+  EXPECT_EQ(jobs.List()[0].job, "a");
+
+  // What is no record is refused, with its line, and nothing is lost.
+  const std::string good = texts[1];
+  texts[1].pop_back();
+  const std::optional<InputError> error =
+      ErrorOf([&] { jobs.Import(*next.service.Current(), texts); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->place().line, 2);
+  EXPECT_TRUE(Says(ErrorOf([&] {
+                     jobs.Import(*next.service.Current(), {good, good});
+                   }),
+                   "is there twice"));
+  EXPECT_EQ(jobs.List().size(), 1U);
 }
 
 // ---- Many threads.

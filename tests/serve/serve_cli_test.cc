@@ -140,6 +140,56 @@ TEST(ServeProgram, AnswersReadsAnewAndStops) {
   EXPECT_TRUE(client.IsClosed());
 }
 
+TEST(ServeProgram, KeepsWhatJobsHaveLearnt) {
+  const TempFolder folder;
+  const std::string good = FileContent(kMachines + "gce-t4.yaml");
+  const std::string cluster = folder.Write("mine.yaml", good);
+  const std::string state = folder.Path("jobs.jsonl");
+  const std::vector<std::string> words = {"--cluster",   cluster,   "--listen",
+                                          "127.0.0.1:0", "--state", state};
+  const std::string steps =
+      R"({"job":"a","workload":"resnet50","plan":{"workers":8,"local_batch":32},)"
+      R"("step_times_s":[0.5,0.51]})";
+  const std::string ask = R"({"job":"a","workers":16,"local_batch":32})";
+  std::string answer;
+  {
+    ServeProcess serve(words);
+    EXPECT_EQ(FileContent(state), "") << "written before anything is learnt";
+    HttpClient client(serve.port());
+    ASSERT_EQ(client.Post("/v1/observe", steps).status, 200);
+    answer = client.Post("/v1/predict", ask).body;
+    serve.Signal(SIGTERM);
+    EXPECT_EQ(serve.Wait(), 0);
+  }
+  const std::string kept = FileContent(state);
+  {
+    ServeProcess serve(words);
+    EXPECT_EQ(HttpClient(serve.port()).Post("/v1/predict", ask).body, answer);
+    serve.Signal(SIGTERM);
+    EXPECT_EQ(serve.Wait(), 0);
+  }
+  EXPECT_EQ(FileContent(state), kept);
+
+  // Of a cluster whose file says something else now.
+  folder.Write("mine.yaml", good + "link:\n  bandwidth: \"1 Gbit/s\"\n");
+  {
+    ServeProcess serve(words);
+    EXPECT_TRUE(serve.Says("left out, and kept in")) << serve.errors();
+    EXPECT_EQ(HttpClient(serve.port()).Post("/v1/predict", ask).status, 422);
+  }
+  EXPECT_EQ(FileContent(state + ".old"), kept);
+
+  folder.Write("jobs.jsonl", "{");
+  const ProcessResult broken = RunProcess({STEPCAST_PROGRAM, "serve", "--cluster", cluster,
+                                           "--listen", "127.0.0.1:0", "--state", state});
+  EXPECT_EQ(broken.exit_code, 2);
+  EXPECT_NE(broken.err.find("jobs.jsonl:1: "), std::string::npos) << broken.err;
+  const ProcessResult nowhere =
+      RunProcess({STEPCAST_PROGRAM, "serve", "--cluster", cluster, "--listen", "127.0.0.1:0",
+                  "--state", folder.Path("no/jobs.jsonl")});
+  EXPECT_EQ(nowhere.exit_code, 2);
+}
+
 // Files that no reader takes; the numbered ones differ.
 std::string BrokenCluster(const std::string& good, int number) {
   const auto hosts = [&](int count) {
