@@ -93,6 +93,12 @@ Explanation Predictor::Explain(const Plan& plan) const {
              [link](double f, StepFacts* x) { (x->*link).loss = *(x->*link).loss * f; });
     }
   };
+  if (facts.input_rate) {
+    stated("input rate", PlainValue("", facts.input_rate->in(kSamplesPerSecond)),
+           "samples that a node gets each second",
+           [](double f, StepFacts* x) { x->input_rate = *x->input_rate * f; });
+    parameters.back().value.unit = kSamplesPerSecond.symbol;
+  }
   link_facts("link", &StepFacts::link);
   link_facts("server link", &StepFacts::server_link);
   std::stable_sort(parameters.begin(), parameters.end(),

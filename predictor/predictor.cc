@@ -25,6 +25,7 @@
 #include "model/step/priors.h"
 #include "model/sync/idleness.h"
 #include "predictor/active.h"
+#include "predictor/arrival.h"
 
 namespace stepcast {
 namespace {
@@ -133,6 +134,8 @@ StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* 
                                               : default_buckets_;
   StepFacts facts = MakeStepFacts(cluster_, plan, workload_, std::move(buckets));
   if (profile_) facts.compute_shape = profile_->ShapeAt(plan.local_batch);
+  // Which algorithm is the fastest does not depend on samples that hold up all of them.
+  const std::optional<SampleRate<>> input_rate = std::exchange(facts.input_rate, std::nullopt);
   if (TraitsOf(plan.strategy).to_be_chosen) {
     const AllreduceChoice<double> choice = EvaluateChoice(facts, active.values.cluster);
     // The best for a bucket of mean size is nearly always the best for the step, which decides.
@@ -157,6 +160,7 @@ StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* 
           StrategyName(choice.best.algorithm));
     }
   }
+  facts.input_rate = input_rate;
   return facts;
 }
 
@@ -239,7 +243,10 @@ Prediction Predictor::Predict(const Plan& plan) const {
   CheckPlan(plan);
   Prediction prediction;
   const Active active = ActiveParameters(plan);
-  const PlanModel model(Facts(plan, active, &prediction.algorithm_reason));
+  StepFacts supplied = Facts(plan, active, &prediction.algorithm_reason);
+  // What is not certain of a step is not of the samples that it may wait for: they come last.
+  const std::optional<SampleRate<>> input_rate = std::exchange(supplied.input_rate, std::nullopt);
+  const PlanModel model(std::move(supplied));
   const StepFacts& facts = model.facts();
   prediction.algorithm = facts.strategy == Strategy::kAllreduce ? Strategy::kRing : facts.strategy;
   const auto& [cluster, workload] = active.values;
@@ -260,6 +267,14 @@ Prediction Predictor::Predict(const Plan& plan) const {
                           : has_servers                        ? terms->async.together
                                                                : 0;
   SetQuantiles(facts, answer.micro * workload.straggler_spread(), together, &prediction);
+  if (input_rate) {
+    StepFacts with_input = facts;
+    with_input.input_rate = input_rate;
+    // Servers are less busy where workers wait.
+    const StepTime<double> step =
+        EvaluateStep(with_input, cluster, workload, terms ? &*terms : nullptr);
+    WaitForInput(internal::ArrivalOf(with_input), step, &prediction);
+  }
   prediction.throughput = CountedSamples(plan) / prediction.step_time;
   prediction.traffic = facts.strategy == plan.strategy
                            ? CountTraffic(plan, facts.gradient)
@@ -297,6 +312,25 @@ void Predictor::SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro,
   };
   add(1 - together, {});
   add(together, {Spread::kNormal, facts.workers, facts.backup_workers});
+}
+
+void Predictor::WaitForInput(Duration<> arrival, const StepTime<double>& step,
+                             Prediction* prediction) const {
+  const double scatter = belief_.ScatterAt(0);
+  const double log_sd = prediction->log_sd;
+  LengthenBy(arrival, scatter, prediction);
+  prediction->breakdown = step;
+  prediction->step_time = step.total();
+  if (log_sd > 0) {
+    const double share = prediction->log_sd / log_sd;
+    prediction->parameter_log_sd *= share;
+    prediction->scatter_log_sd *= share;
+    prediction->discrepancy_log_sd *= share;
+  }
+  const StepQuantiles arrivals(arrival, {}, std::hypot(scatter, belief_.JitterAt(0)), {});
+  prediction->p50 = Max(prediction->p50, arrivals.median());
+  prediction->p95 = Max(prediction->p95, arrivals.At(0.95));
+  prediction->p99 = Max(prediction->p99, arrivals.At(0.99));
 }
 
 void Predictor::AddProfileFlags(const Plan& plan, const ProfiledSum& sum,
@@ -364,6 +398,7 @@ void Predictor::AddPriorFlag(const Plan& plan, const PlanAnswer& answer,
     pace = stated ? nullptr : &one;
   }
   if (pace == nullptr || most > -kWorthSaying) return;
+  if (prediction->breakdown.input_wait.si() > 0) return;
   const Origin origin = belief_.origin(pace->parameter);
   if (origin != Origin::kPrior && origin != Origin::kFittedPrior) return;
   const ParameterSpec& spec = belief_.SpecOf(pace->parameter);
@@ -539,6 +574,13 @@ void Predictor::AddComputeFlags(const Plan& plan, std::vector<std::string>* flag
 Binding FindBinding(const Prediction& prediction) {
   const StepTime<double>& step = prediction.breakdown;
   const double total = step.total().in(kSeconds);
+  // Whatever else of the step were faster, the samples would not be there sooner.
+  if (step.input_wait.si() > 0) {
+    const double share = step.input_wait.in(kSeconds) / total;
+    return {"input", share,
+            fmt::format("The arrival of samples binds: {:.0f} % of the step waits for it.",
+                        100 * share)};
+  }
   struct Part {
     const char* name = "";
     const char* subject = "";

@@ -84,6 +84,9 @@ class Predictor {
                    const Active& active, Prediction* prediction) const;
   StepFacts Facts(const Plan& plan, const Active& active, std::string* why = nullptr) const;
   void CheckPlan(const Plan& plan) const;
+  // The prediction of a plan whose samples take so long to arrive, and whose step is `step` then,
+  // from the one with all of them there.
+  void WaitForInput(Duration<> arrival, const StepTime<double>& step, Prediction* prediction) const;
   // `together` is the share of steps in which workers wait for each other.
   void SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro, double together,
                     Prediction* prediction) const;

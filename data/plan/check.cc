@@ -57,6 +57,7 @@ namespace {
 constexpr const char* SiSymbol(const DataRate<>& /*kind*/) { return kBytesPerSecond.symbol; }
 constexpr const char* SiSymbol(const Duration<>& /*kind*/) { return kSeconds.symbol; }
 constexpr const char* SiSymbol(const DataSize<>& /*kind*/) { return kBytes.symbol; }
+constexpr const char* SiSymbol(const SampleRate<>& /*kind*/) { return kSamplesPerSecond.symbol; }
 
 // Throws where a number is out of the range of its field.
 class RangeCheck {

@@ -114,6 +114,8 @@ template <class Visit>
   constexpr double kSmallestBucket = kBucketPerTensor.cap.in(kMebibytes);
   constexpr double kLargestBucket = kOneMessage.cap.in(kMebibytes);
   constexpr double kMostBytesPerParameter = 64;
+  constexpr double kSlowestInput = 1e-6;  // samples/s
+  constexpr double kFastestInput = 1e12;
   visit(FieldFacts{"placement", "placement", "P", "devices used on each node, like 4-4-2"}
             .Within(1, kMostCount)
             .Tell(Told::kAlways),
@@ -247,6 +249,14 @@ template <class Visit>
             .Within(1, kMostCount)
             .With(GoesWith::kAllreduces),
         FieldAt<&Plan::local_steps>());
+  visit(FieldFacts{"input_samples_per_s", "input-rate", "RATE",
+                   "samples that storage and loaders deliver to each node",
+                   ", like \"2000 samples/s\"; without it they are there in time"}
+            .Note("A step waits for those of its node "
+                  "([how](../explanation/step-model.md#15-samples-that-arrive-too-slowly)). "
+                  "Without it all are there in time")
+            .Within(kSlowestInput, kFastestInput),
+        FieldAt<&Plan::input_rate>());
   visit(FieldFacts{"colocated_servers", "colocated-servers", nullptr,
                    "servers run on the workers' nodes", " instead of nodes of their own"}
             .Note("One after the other from the first, instead of nodes of their own")

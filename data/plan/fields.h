@@ -58,6 +58,9 @@ constexpr const Unit<TimeDimension>& ColumnUnit(const Duration<>& /*kind*/) {
   return kMilliseconds;
 }
 constexpr const Unit<ByteDimension>& ColumnUnit(const DataSize<>& /*kind*/) { return kMebibytes; }
+constexpr const Unit<SampleRateDimension>& ColumnUnit(const SampleRate<>& /*kind*/) {
+  return kSamplesPerSecond;
+}
 
 // A plan that says nothing: the default of each field.
 const Plan& DefaultPlan();

@@ -94,6 +94,8 @@ struct Plan {
   // Steps from one synchronisation to the next: each worker goes on by itself for so many, and then
   // all take the mean of their parameters (local SGD).
   int local_steps = 1;
+  // What storage and loaders deliver to each node; without it samples are always there in time.
+  std::optional<SampleRate<>> input_rate;
 
   // What a synchronisation exchanges, as a share of the gradients in float32.
   double exchanged_share() const { return bytes_per_parameter / kBytesPerFloat; }

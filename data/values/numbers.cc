@@ -31,6 +31,7 @@ constexpr UnitName kSizeUnits[] = {
     {"B", 1.0},         {"kB", 1e3},           {"MB", 1e6},
     {"GB", 1e9},        {"TB", 1e12},          {"KiB", 1024.0},
     {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}};
+constexpr UnitName kSampleRateUnits[] = {{"samples/s", 1.0}};
 constexpr UnitName kWorkRateUnits[] = {
     {"FLOP/s", 1.0}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}};
 constexpr UnitName kPowerUnits[] = {{"W", 1.0}, {"kW", 1e3}};
@@ -40,6 +41,7 @@ constexpr UnitName kProcessUnits[] = {{"nm", 1.0}};
 constexpr NumberRange kRates{kLeastRate, 1e15};
 constexpr NumberRange kTimes{kLeastTime, 1e9, true};
 constexpr NumberRange kSizes{1, 1e18};
+constexpr NumberRange kSampleRates{1e-9, 1e15};
 constexpr NumberRange kWorkRates{1, 1e21};
 constexpr NumberRange kPowers{1e-3, 1e7};
 constexpr NumberRange kProcesses{0.1, 1e4};  // nanometres
@@ -76,11 +78,12 @@ struct Synonym {
   const char* unit;
 };
 constexpr Synonym kSynonyms[] = {
-    {"sec", "s"},    {"second", "s"},   {"seconds", "s"},   {"msec", "ms"}, {"millisecond", "ms"},
-    {"usec", "us"},  {"\u00b5s", "us"}, {"\u03bcs", "us"},  {"nsec", "ns"}, {"m", "min"},
-    {"mins", "min"}, {"minute", "min"}, {"minutes", "min"}, {"hr", "h"},    {"hour", "h"},
-    {"hours", "h"},  {"day", "d"},      {"days", "d"},      {"byte", "B"},  {"bytes", "B"},
-    {"watt", "W"},   {"watts", "W"},    {"FLOPS", "FLOP/s"}};
+    {"sec", "s"},          {"second", "s"}, {"seconds", "s"},    {"msec", "ms"},
+    {"millisecond", "ms"}, {"usec", "us"},  {"\u00b5s", "us"},   {"\u03bcs", "us"},
+    {"nsec", "ns"},        {"m", "min"},    {"mins", "min"},     {"minute", "min"},
+    {"minutes", "min"},    {"hr", "h"},     {"hour", "h"},       {"hours", "h"},
+    {"day", "d"},          {"days", "d"},   {"byte", "B"},       {"bytes", "B"},
+    {"watt", "W"},         {"watts", "W"},  {"FLOPS", "FLOP/s"}, {"sample/s", "samples/s"}};
 
 std::string Lower(std::string_view text) {
   std::string lower(text);
@@ -167,6 +170,11 @@ Duration<> ParseDuration(std::string_view text, const InputPlace& place) {
 
 DataSize<> ParseDataSize(std::string_view text, const InputPlace& place) {
   return Bytes(ParseWithUnit(text, place, kSizeUnits, kSizes, "25 MiB"));
+}
+
+SampleRate<> ParseSampleRate(std::string_view text, const InputPlace& place) {
+  return SampleRate<>::FromSi(
+      ParseWithUnit(text, place, kSampleRateUnits, kSampleRates, "2000 samples/s"));
 }
 
 WorkRate<> ParseWorkRate(std::string_view text, const InputPlace& place) {

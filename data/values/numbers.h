@@ -37,6 +37,8 @@ DataRate<> ParseDataRate(std::string_view text, const InputPlace& place);
 Duration<> ParseDuration(std::string_view text, const InputPlace& place);
 // "25 MiB", "16 GB": at least a byte.
 DataSize<> ParseDataSize(std::string_view text, const InputPlace& place);
+// "2000 samples/s", more than none.
+SampleRate<> ParseSampleRate(std::string_view text, const InputPlace& place);
 // One of these by its type.
 template <class Q>
 Q ParseQuantity(std::string_view text, const InputPlace& place) {
@@ -44,6 +46,8 @@ Q ParseQuantity(std::string_view text, const InputPlace& place) {
     return ParseDataRate(text, place);
   } else if constexpr (std::is_same_v<Q, Duration<>>) {
     return ParseDuration(text, place);
+  } else if constexpr (std::is_same_v<Q, SampleRate<>>) {
+    return ParseSampleRate(text, place);
   } else {
     static_assert(std::is_same_v<Q, DataSize<>>);
     return ParseDataSize(text, place);

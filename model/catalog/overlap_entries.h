@@ -9,6 +9,7 @@
 #include "model/exchange/cost.h"
 #include "model/exchange/sharded.h"
 #include "model/overlap/buckets.h"
+#include "model/overlap/input.h"
 #include "model/overlap/overlap.h"
 
 namespace stepcast::internal {
@@ -18,6 +19,8 @@ inline constexpr Files kBucketsFiles{"model/overlap/buckets.h", "docs/explanatio
 inline constexpr Files kOverlapFiles{"model/overlap/overlap.h", "docs/explanation/step-model.md",
                                      "tests/model/overlap_test.cc"};
 
+inline constexpr Files kInputFiles{"model/overlap/input.h", "docs/explanation/step-model.md",
+                                   "tests/model/input_test.cc"};
 inline constexpr Files kShardedFiles{"model/exchange/sharded.h", "docs/explanation/step-model.md",
                                      "tests/model/sharded_test.cc"};
 
@@ -120,6 +123,26 @@ void AddOverlapEntries(std::vector<Model<T>>* models) {
                   {1, 1, 0, 1e-6},
                   300 + 0.1}},
        .home = {kShardedFiles, "GatherUnits", "13-models-that-are-shared-out"}});
+  models->push_back(
+      {.id = "overlap/input",
+       .sentence = "A step takes no less time than its samples to arrive, which are loaded ahead.",
+       .formula = "max( R, g b a / r )",
+       .source = "Johnson, Naval Research Logistics Quarterly 1 (1954); Mohan et al., VLDB 2021",
+       .validity = "the mean of many steps, samples loaded while devices compute and exchange",
+       .inputs = {{"R", "s", 1e-3, 10, Trend::kNeverFalls, "the step if all samples were there"},
+                  {"n", "samples", 1, 1e5, Trend::kNeverFalls,
+                   "g b a: samples of a step that the fullest node takes"},
+                  {"r", "samples/s", 1, 1e7, Trend::kNeverRises, "samples that a node gets"}},
+       .evaluate =
+           [](const std::vector<T>& x) {
+             const Duration<T> rest = Duration<T>::FromSi(x[0]);
+             const Duration<T> arrival =
+                 ArrivalTime(SampleCount<T>::FromSi(x[1]), SampleRate<T>::FromSi(x[2]));
+             return (rest + InputWait(rest, arrival)).si();
+           },
+       .known = {{"samples are there in time", {2, 100, 1000}, 2},
+                 {"half of the step waits for them", {2, 400, 100}, 4}},
+       .home = {kInputFiles, "InputWait", "15-samples-that-arrive-too-slowly"}});
   models->push_back(
       {.id = "overlap/p_norm",
        .sentence = "Backward pass and synchronisation joined without knowing their order.",

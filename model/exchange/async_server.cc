@@ -102,7 +102,7 @@ class CycleTerms : public internal::ServerTerms {
            queues);
     if (!at_once) return;
     const NamedValue all = AllAtOnce(network, own, d_update);
-    const NamedValue cycle = TimeValue("C", terms.async.cycle);
+    const NamedValue cycle = TimeValue("C", terms.async.cycle - terms.async.input_wait);
     const NamedValue free = waits ? TimeValue("C_f", terms.async.unbounded) : cycle;
     to.Add(waits ? "a worker's cycle that never waits" : "a worker's cycle", "", 5,
            {"min(C_q, C_0)", {queues, all}}, free);
@@ -175,7 +175,7 @@ class CycleTerms : public internal::ServerTerms {
   void Parts() const {
     const bool waits = step.straggler_wait.si() > 0;
     const std::string rest = std::string("C - ") + (waits ? "x - " : "") + "o - a t";
-    TermInputs inputs{TimeValue("C", terms.async.cycle),
+    TermInputs inputs{TimeValue("C", terms.async.cycle - terms.async.input_wait),
                       to.Overhead(),
                       PlainValue("a", facts.accumulation_steps, "micro-steps"),
                       TimeValue("t", terms.micro),

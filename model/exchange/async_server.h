@@ -118,6 +118,10 @@
 // order of updates is random, which gives the number of updates by others in a cycle a variance
 // of (w^2 - 1) / 6.
 //
+// Where the samples of a cycle take longer to arrive than all this, the cycle is their arrival
+// (model/overlap/input.h): what it was made of stays, queues included, which are shorter then, and
+// the rest is the wait for samples.
+//
 // Note that X C_s = w whatever the bound, and that C_s never rises with s.
 //
 // Sources: Gordon & Newell, Operations Research 15 (1967) (product form); Buzen, CACM 16 (1973)
@@ -141,6 +145,7 @@
 #include "model/exchange/parameter_server.h"
 #include "model/exchange/server_outcomes.h"
 #include "model/numeric/dual.h"
+#include "model/overlap/input.h"
 
 namespace stepcast {
 
@@ -159,6 +164,7 @@ struct AsyncWork {
   // s, in steps; without one nobody waits.
   std::optional<int> bound = std::nullopt;
   Duration<T> slowest = {};  // W; needed with a bound only
+  Duration<> arrival = {};   // of the samples of a cycle
 };
 
 namespace internal {
@@ -357,6 +363,8 @@ AsyncServers<T> AsynchronousServers(const ServerPaths<T>& p, const AsyncWork<T>&
     result.wait = work.slowest * result.together;
     result.cycle = free + (network.at_once - free) * result.together + result.wait;
   }
+  result.input_wait = InputWait(result.cycle, work.arrival);
+  result.cycle += result.input_wait;
   result.updates = w / result.cycle;
   result.server_link = result.updates * demands.server_link;
   result.server_processor = result.updates * demands.processor;

@@ -26,6 +26,7 @@ AsyncWork<T> WorkOf(const StepFacts& facts, const Duration<T>& micro, const Dura
   work.backward = backward;
   work.fixed = overhead;
   work.bound = facts.server.staleness_bound;
+  work.arrival = ArrivalOf(facts);
   work.slowest = slowest;
   // The spreads of micro-steps add up as independent ones do.
   work.spread = spread / std::sqrt(static_cast<double>(facts.accumulation_steps));
@@ -54,7 +55,9 @@ StepTime<T> JoinCycle(const StepFacts& facts, const StepInputs<T>& inputs,
   }
   step.limiter = routes.At(async);
   step.straggler_wait = async.wait;
-  const Duration<T> exposed = Max(async.cycle - async.wait - step.compute() - inputs.overhead,
+  step.input_wait = async.input_wait;
+  const Duration<T> cycle = async.cycle - async.input_wait;
+  const Duration<T> exposed = Max(cycle - async.wait - step.compute() - inputs.overhead,
                                   Duration<T>());  // rounding must not make it negative
   step.exposed_latency =
       Min(exposed,

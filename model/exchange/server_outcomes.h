@@ -42,6 +42,7 @@ struct AsyncServers {
   Duration<T> alone;                   // the same without other workers
   Duration<T> unbounded;               // C: the same if nobody waited for the slowest
   Duration<T> wait;                    // in the cycle, for the slowest: f W
+  Duration<T> input_wait;              // in the cycle, for samples
   T together = T(0.0);                 // f: share of the cycles that end as a synchronous step
   Quantity<RateDimension, T> updates;  // per second, of all workers
   // Busy shares, of the fullest server and of one worker's exchanges; links and the processor work
@@ -55,7 +56,7 @@ struct AsyncServers {
   AsyncLimiter limiter = AsyncLimiter::kCompute;
   ServerLimiter exchange = ServerLimiter::kWorkerLink;  // what the bytes of a lone worker wait for
 
-  Duration<T> queueing() const { return cycle - wait - alone; }
+  Duration<T> queueing() const { return cycle - wait - input_wait - alone; }
 };
 
 }  // namespace stepcast

@@ -64,6 +64,7 @@ std::vector<ExplainedTerm> Explainer::Make() {
   Compute();
   if (exchanges) exchange.ExplainParts(this);
   Wait();
+  Input();
   return std::move(list_);
 }
 
@@ -373,6 +374,23 @@ void Explainer::Wait() {
        {TimeValue("W", barrier), PlainValue("s", *facts_.server.staleness_bound, "staleness bound"),
         TimeValue("T", terms_.async.unbounded, "cycle without a bound")}},
       step_.straggler_wait);
+}
+
+void Explainer::Input() {
+  if (!facts_.input_rate || !facts_.has_compute) return;
+  const NamedValue arrival = TimeValue("A", internal::ArrivalOf(facts_));
+  Add("arrival of the samples of a step", "", 15,
+      {"g b a / r",
+       {DevicesOfNode(),
+        PlainValue("b", facts_.batch, "batch"),
+        PlainValue("a", facts_.accumulation_steps, "micro-steps"),
+        {"r", facts_.input_rate->in(kSamplesPerSecond), kSamplesPerSecond.symbol,
+         "samples that a node gets"}}},
+      arrival);
+  Part("waiting for input", "overlap/input", 15,
+       {"max(0, A - R)",
+        {arrival, TimeValue("R", step_.supplied(), "the step if all samples were there")}},
+       step_.input_wait);
 }
 
 }  // namespace stepcast

@@ -86,6 +86,7 @@ class Explainer {
   void Compute();
   void Hops(const Exchange& exchange);
   void Wait();
+  void Input();
   std::optional<Duration<>> RoundTrip() const;
   NamedValue Slowdown() const;  // where a named host has one
   NamedValue LinkLatency() const;

@@ -4,7 +4,8 @@
 //   backward = t_b a + kappa min(hidden, t_h)
 //   exposed  = the part of S that the backward pass does not hide      (model/overlap/overlap.h)
 //   wait     = sigma t
-//   step     = forward + backward + u + exposed + o + wait
+//   input    = what is left of A                                (model/overlap/input.h)
+//   step     = forward + backward + u + exposed + o + wait + input
 //
 //   t, t_b   one micro-step; its backward pass                              [s]
 //   t_h      compute that the exchange may hide behind: t_b, or t a where it is in all passes [s]
@@ -13,6 +14,7 @@
 //   S, E_K   whole synchronisation; its end, from the start of backward     [s]
 //   kappa    overlap contention                                             [1]
 //   sigma    wait for the slowest worker, as a multiple of a micro-step     [1]
+//   A        arrival of the step's samples                                  [s]
 //
 // Holds for synchronous steps, and with S, E_K, o and sigma of 0 for a worker that exchanges
 // nothing. It is the one place where a step is joined: EvaluateStep, and the lines and derivatives
@@ -25,6 +27,7 @@
 
 #include "data/record/plan.h"
 #include "data/units/quantity.h"
+#include "model/overlap/input.h"
 #include "model/overlap/overlap.h"
 
 namespace stepcast::internal {
@@ -42,6 +45,7 @@ struct JoinInputs {
   Duration<C> overhead;
   C contention = C(0.0);
   C wait = C(0.0);
+  Duration<> arrival;
 };
 
 template <class T>
@@ -54,25 +58,30 @@ struct JoinedStep {
   Duration<T> exposed;
   Duration<T> overhead;
   Duration<T> wait;
+  Duration<T> input;
 
   Duration<T> compute() const { return forward + backward + update; }
-  // The part of the step that is not compute.
+  // The part of the step that is not compute, if all samples are there.
   Duration<T> shown() const { return exposed + overhead + wait; }
-  Duration<T> total() const { return compute() + shown(); }
+  Duration<T> supplied() const { return compute() + shown(); }
+  Duration<T> total() const { return supplied() + input; }
 };
 
 template <class T, class C>
 JoinedStep<T> Join(Overlap overlap, const JoinInputs<T, C>& in) {
   const OverlapSplit<T> split = SplitOverlap(overlap, in.backward, in.all, in.end);
   const Duration<T> contention = OverlapContention(split, in.beside, in.contention);
-  return {(in.micro - in.backward) * in.micro_steps,
-          in.backward * in.micro_steps + contention,
-          contention,
-          in.update,
-          split.hidden,
-          split.exposed,
-          in.overhead,
-          in.micro * in.wait};
+  JoinedStep<T> step{(in.micro - in.backward) * in.micro_steps,
+                     in.backward * in.micro_steps + contention,
+                     contention,
+                     in.update,
+                     split.hidden,
+                     split.exposed,
+                     in.overhead,
+                     in.micro * in.wait,
+                     {}};
+  step.input = InputWait(step.supplied(), in.arrival);
+  return step;
 }
 
 // The part of an exposed synchronisation that is bytes: it is shared out as the whole is made up.

@@ -59,6 +59,7 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
   facts.backup_workers = plan.backup_workers;
   facts.shard = plan.shard;
   facts.local_steps = plan.local_steps;
+  facts.input_rate = plan.input_rate;
   facts.has_compute = !workload.communication_only;
   facts.gradient = workload.gradient_bytes * plan.exchanged_share();
   facts.server = plan.server;

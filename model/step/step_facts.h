@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "data/record/link.h"
@@ -11,6 +12,7 @@
 #include "data/record/plan.h"
 #include "data/units/quantity.h"
 #include "model/network/congestion.h"
+#include "model/overlap/input.h"
 
 namespace stepcast {
 
@@ -38,6 +40,7 @@ struct StepFacts {
   int backup_workers = 0;
   Shard shard = Shard::kNone;
   int local_steps = 1;
+  std::optional<SampleRate<>> input_rate;  // of a node, where it is stated
   bool has_compute = true;
   // The profile's interpolation at this batch as a multiple of the curve of the parameters.
   double compute_shape = 1;
@@ -119,6 +122,17 @@ inline double ServersBeside(const StepFacts& facts) {
 // Processes that a worker shares its node with: further workers, a device each, and servers.
 inline double OthersBeside(const StepFacts& facts) {
   return facts.devices_per_node - 1 + ServersBeside(facts);
+}
+
+// Samples of a step that the fullest node takes.
+inline SampleCount<> SamplesOfNode(const StepFacts& facts) {
+  return Samples(facts.batch * facts.accumulation_steps * facts.devices_per_node);
+}
+
+// The time in which they arrive; none where nobody says how fast they do, or nothing is trained.
+inline Duration<> ArrivalOf(const StepFacts& facts) {
+  if (!facts.input_rate || !facts.has_compute) return {};
+  return ArrivalTime(SamplesOfNode(facts), *facts.input_rate);
 }
 
 // Micro-steps from one synchronisation to the next.

@@ -135,6 +135,7 @@ StepTime<T> JoinStep(const StepFacts& facts, const StepInputs<T>& inputs, const 
   in.micro = inputs.micro;
   in.backward = backward;
   in.beside = Beside(facts, in.micro, backward);
+  in.arrival = ArrivalOf(facts);
   if (facts.has_compute && (!servers || alone)) in.update = inputs.update * UpdateShare(facts);
   Synchronisation<T> sync;
   if (!alone) {
@@ -157,6 +158,7 @@ StepTime<T> JoinStep(const StepFacts& facts, const StepInputs<T>& inputs, const 
   step.forward = joined.forward;
   step.backward = joined.backward;
   step.update = joined.update;
+  step.input_wait = joined.input;
   if (alone) {
     if (terms != nullptr && TraitsOf(facts.strategy).exchanges) {
       terms->async.cycle = terms->async.alone = step.total();

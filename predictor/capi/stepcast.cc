@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -87,6 +88,11 @@ stepcast_status Describe(char** error) noexcept {
     return fail(STEPCAST_INTERNAL_ERROR, stepcast_status_text(STEPCAST_INTERNAL_ERROR));
   }
 }
+
+// Before the wait for samples.
+template <>
+inline constexpr std::size_t kFirstSize<stepcast_prediction_values> =
+    offsetof(stepcast_prediction_values, input_wait_s);
 
 namespace {
 
@@ -283,6 +289,7 @@ stepcast_status stepcast_prediction_get_values(const stepcast_prediction* predic
   ours.memory_verdict = static_cast<int32_t>(p.memory.verdict);
   ours.compute_source = static_cast<int32_t>(p.compute_source);
   ours.buckets = p.buckets;
+  ours.input_wait_s = p.breakdown.input_wait.si();
   return GiveStruct(ours, values) ? STEPCAST_OK : STEPCAST_BAD_ARGUMENT;
 }
 

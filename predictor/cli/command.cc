@@ -361,11 +361,22 @@ std::string DescribePlan(const Plan& plan) {
   }
   if (plan.shard != Shard::kNone) text += fmt::format(", {} shared out", NameOf(plan.shard));
   if (plan.local_steps > 1) text += fmt::format(", exchanged every {} steps", plan.local_steps);
+  if (plan.input_rate) {
+    text += fmt::format(", {} arrive at a node", FormatThroughput(*plan.input_rate));
+  }
   const std::string link = DescribeLink(plan.link);
   const std::string server_link = DescribeLink(plan.server_link);
   if (!link.empty()) text += ", " + link;
   if (!server_link.empty()) text += ", servers " + server_link;
   return text;
+}
+
+std::string InputText(SampleRate<> given, SampleRate<> needed) {
+  const std::string text = fmt::format(
+      "A node gets {} and could take {}: ", FormatThroughput(given), FormatThroughput(needed));
+  return text + (needed <= given
+                     ? "samples are there in time."
+                     : "faster loaders or storage help, and no link, batch or accumulation does.");
 }
 
 void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }

@@ -170,6 +170,8 @@ void SetPlanOption(const std::string& key, const std::string& text, const Cluste
 // "8 workers (4 x 2), ring, local batch 128 x 4 accumulated": nodes x devices where all are equal,
 // else the placement.
 std::string DescribePlan(const Plan& plan);
+// What a node gets, and what it would need for nothing to wait; whether that binds, and what helps.
+std::string InputText(SampleRate<> given, SampleRate<> needed);
 // "25 MiB", "tensor".
 std::string CapText(DataSize<> cap);
 // "10 Gbit/s, round trip 2 ms, 1 % lost": what is stated; empty where nothing is.

@@ -184,7 +184,8 @@ Json PartsJson(const StepTime<double>& parts) {
   return {{"compute_s", parts.compute().in(kSeconds)},
           {"exposed_transfer_s", parts.exposed_transfer.in(kSeconds)},
           {"exposed_latency_s", parts.exposed_latency.in(kSeconds)},
-          {"straggler_wait_s", parts.straggler_wait.in(kSeconds)}};
+          {"straggler_wait_s", parts.straggler_wait.in(kSeconds)},
+          {"input_wait_s", parts.input_wait.in(kSeconds)}};
 }
 
 Json DiagnosisJson(const Diagnosis& d, const Plan& plan) {
@@ -248,7 +249,7 @@ std::string PartsText(Duration<> step, const StepTime<double>& parts, const Styl
   add("exposed transfer", parts.exposed_transfer);
   add("exposed latency", parts.exposed_latency);
   add("waiting for stragglers", parts.straggler_wait);
-  const Duration<> rest = step - parts.total();
+  const Duration<> rest = step - parts.supplied();
   if (rest > step * 1e-6) add("waiting for input", rest);
   return StackedBar(bar, TerminalWidth() - 4, style);
 }

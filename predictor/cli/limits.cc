@@ -69,6 +69,10 @@ std::vector<std::string> Findings(const ScalingLimits& limits, const Plan& plan)
       fmt::format("A fixed step of {} samples is fastest on {}: {}. {}",
                   FormatCount(limits.strong_global_batch), Workers(limits.strong_best_workers),
                   FormatDuration(limits.strong_best_step), limits.strong_binding.sentence));
+  if (limits.input_needed) {
+    findings.push_back(InputText(*plan.input_rate, *limits.input_needed) +
+                       fmt::format(" That is on {}.", Workers(limits.reference_workers)));
+  }
   return findings;
 }
 
@@ -263,6 +267,8 @@ Json LimitsJson(const ScalingLimits& limits, const InverseAnswers& inverse, cons
   json["buckets"] = limits.buckets ? Json(limits.buckets->from) : Json(nullptr);
   json["most_buckets"] = limits.buckets ? OptionalJson(limits.buckets->to) : Json(nullptr);
   json["servers"] = OptionalJson(limits.servers);
+  json["input_needed_samples_per_s"] =
+      limits.input_needed ? Json(limits.input_needed->in(kSamplesPerSecond)) : Json(nullptr);
   json["closed_form"] = ClosedLimitsJson(limits);
   json["inverse"] = InverseJson(inverse);
   // Older names of three of these.

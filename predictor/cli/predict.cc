@@ -80,6 +80,7 @@ void PrintPrediction(const Prediction& p, const Plan& plan, const Target& target
   part("exposed transfer", b.exposed_transfer);
   part("exposed latency", b.exposed_latency);
   part("waiting for stragglers", b.straggler_wait);
+  if (b.input_wait.si() > 0) part("waiting for input", b.input_wait);
   out += "\n" + StackedBar(parts, TerminalWidth() - 4, style);
   // How much an asynchronous worker hides is not known apart.
   if (b.synchronisation.si() > 0 && !TraitsOf(plan.strategy).asynchronous()) {
@@ -90,6 +91,11 @@ void PrintPrediction(const Prediction& p, const Plan& plan, const Target& target
   }
   out += "\n" + line("traffic", TrafficText(p.traffic, p.buckets, plan.local_steps)) +
          line("memory", MemoryText(p.memory));
+  if (plan.input_rate && !target.workload.communication_only) {
+    const double samples =
+        1.0 * plan.local_batch * plan.accumulation_steps * DevicesOnFullestNode(plan.placement);
+    out += line("input", InputText(*plan.input_rate, Samples(samples) / b.supplied()));
+  }
   lines(StrategyLines(p, plan, target));
   lines(OutlookLines(job, plan));
   for (const std::string& flag : p.flags) out += FlagLine(flag, style, TerminalWidth());

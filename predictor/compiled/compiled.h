@@ -98,6 +98,7 @@ struct CompiledState {
     to->all_s[i] = exchange.all_s;
     to->overhead_s[i] = exchange.overhead_s;
     to->wait[i] = exchange.wait;
+    to->arrival_s[i] = exchange.arrival_s * local_batch * accumulation_steps;
   }
   // Their step times.
   void JoinAll(const Joints& of, double* step_times_s) const;

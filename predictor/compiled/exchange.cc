@@ -13,6 +13,12 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
   const StepFacts f = FactsOf(query);
   exchange->count = 0;
   exchange->all_s = exchange->wait = 0;
+  exchange->arrival_s = 0;
+  if (f.input_rate) {
+    StepFacts of_one = f;
+    of_one.batch = of_one.accumulation_steps = 1;
+    exchange->arrival_s = ArrivalOf(of_one).si();
+  }
   const double slowdown = cluster.node_slowdown.value_or(1);
   exchange->sharing = (1 + cluster.host_contention() * OthersBeside(f)) * slowdown;
   const bool servers = UsesServers(f.strategy);
@@ -84,6 +90,7 @@ double StepOf(const Joints& of, std::size_t i, double share, double contention) 
   in.contention = contention;
   in.overhead = Seconds(of.overhead_s[i]);
   in.wait = of.wait[i] * std::sqrt(of.steps[i]);
+  in.arrival = Seconds(of.arrival_s[i]);
   return Join(kOverlap, in).total().si();
 }
 
@@ -135,6 +142,9 @@ void CompiledState::StepTimes(const Exchange& exchange, const int* local_batches
       }
     }
     for (std::size_t i = 0; i < n; ++i) joints.steps[i] = accumulation_steps[first + i];
+    for (std::size_t i = 0; i < n; ++i) {
+      joints.arrival_s[i] = exchange.arrival_s * local_batches[first + i] * joints.steps[i];
+    }
     std::fill_n(joints.end_s, n, 0.0);
     std::fill_n(joints.all_s, n, exchange.all_s);
     std::fill_n(joints.overhead_s, n, exchange.overhead_s);

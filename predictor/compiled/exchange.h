@@ -34,6 +34,7 @@ struct Exchange {
   double overhead_s;  // its fixed cost, and the update of a worker
   double wait;        // for the slowest worker, of a micro-step's time
   double sharing;     // growth of compute by what else runs on a node
+  double arrival_s;   // of a sample of each worker of a node; 0 where no rate is stated
   Line lines[kMostLines];
 
  private:
@@ -63,6 +64,7 @@ struct Joints {
   double all_s[kAtOnce];    // these of an Exchange
   double overhead_s[kAtOnce];
   double wait[kAtOnce];
+  double arrival_s[kAtOnce];  // of the step's samples
 };
 
 // Where the workers and servers of a query are.

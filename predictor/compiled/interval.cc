@@ -10,6 +10,7 @@
 #include "model/statistics/normal.h"
 #include "model/step/answer.h"
 #include "model/step/discrepancy.h"
+#include "predictor/arrival.h"
 #include "predictor/compiled/compiled.h"
 
 namespace stepcast::internal {
@@ -715,7 +716,15 @@ std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& st
 
 void PredictInterval(const CompiledState& state, const PlanQuery& query, const StepFacts& facts,
                      Forecast* forecast) {
-  Staged{state, *state.intervals}.Predict(query, facts, forecast);
+  const Staged staged{state, *state.intervals};
+  if (!facts.input_rate) {
+    staged.Predict(query, facts, forecast);
+    return;
+  }
+  StepFacts supplied = facts;
+  supplied.input_rate = std::nullopt;
+  staged.Predict(query, supplied, forecast);
+  LengthenBy(ArrivalOf(facts), state.belief.ScatterAt(0), forecast);
 }
 
 }  // namespace stepcast::internal

@@ -146,6 +146,7 @@ Forecast Forecaster::StepOf(const Measurement& measurement, const Hypothesis& hy
   const Plan plan = PlanUnder(hypothesis, measurement.plan);
   StepFacts facts = predictor_.Facts(plan);
   if (measurement.exchange_alone) facts.has_compute = false;
+  if (measurement.synthetic_input) facts.input_rate = std::nullopt;
   PlanParameters at = ParametersAt(theta);
   ClusterParameters<double>& cluster = at.cluster;
   switch (hypothesis.cause) {

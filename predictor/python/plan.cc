@@ -80,6 +80,7 @@ TypeText Describe(const std::vector<std::string>& /*kind*/) { return {"list of s
 TypeText Describe(const DataRate<>& /*kind*/) { return {"float", " [bytes/s]"}; }
 TypeText Describe(const Duration<>& /*kind*/) { return {"float", " [s]"}; }
 TypeText Describe(const DataSize<>& /*kind*/) { return {"float", " [bytes]"}; }
+TypeText Describe(const SampleRate<>& /*kind*/) { return {"float", " [samples/s]"}; }
 template <class E>
 requires std::is_enum_v<E> TypeText Describe(E kind) {
   return {"str", ": " + JoinNames(NamesOf(kind).names)};

@@ -203,6 +203,10 @@ class Search {
 
   void Reference() {
     Plan plan = Scaled(plan_, limits_.reference_workers, devices_);
+    if (plan.input_rate && !predictor_.workload().communication_only) {
+      limits_.input_needed =
+          internal::SamplesOfNode(predictor_.Facts(plan)) / Step(plan).supplied();
+    }
     const auto computes = [&](int a) {
       plan.accumulation_steps = a;
       const Duration<> micro_steps = predictor_.Terms(plan).micro * static_cast<double>(a);
@@ -535,7 +539,9 @@ ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, in
                                    : StrongBatch(plan, devices_per_node);
   limits.reference_workers =
       ReferenceWorkers(plan, predictor.cluster(), devices_per_node, options.most_workers);
-  limits.closed = Closed(predictor, plan, devices_per_node, limits).Make();
+  Plan supplied = plan;
+  supplied.input_rate = std::nullopt;
+  limits.closed = Closed(predictor, supplied, devices_per_node, limits).Make();
   Search search(predictor, plan, devices_per_node, &limits);
   search.Given(predictor.cluster());
   search.WeakScaling(limits.closed.ceiling);

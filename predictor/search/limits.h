@@ -11,8 +11,8 @@
 // the prediction at their own answer, which is bisected for. They differ from the search, and
 // rightly,
 //   - by what they leave out: stragglers, whose wait grows about as the root of ln w, and slow
-//   start
-//     (both make the searched numbers smaller);
+//     start (both make the searched numbers smaller); and the wait for samples, of which
+//     input_needed says from which rate on there is none;
 //   - by the growth of B_hop with log2 N, which moves constants but not the derivative: searched
 //     best numbers are smaller where bytes matter, and throughput comes nowhere near a ceiling that
 //     only latency sets;
@@ -112,6 +112,9 @@ struct ScalingLimits {
   std::optional<int> accumulation;    // least, for that share of the step in micro-steps
   std::optional<CountRange> buckets;  // within kEnough of the shortest step
   std::optional<int> servers;         // fewest that come within kEnough of the shortest step
+  // Samples that a node has to get for the step not to wait for any; where the plan says how many
+  // it gets.
+  std::optional<SampleRate<>> input_needed;
   ClosedLimits closed;
 };
 

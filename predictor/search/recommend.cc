@@ -8,6 +8,7 @@
 
 #include "data/plan/check.h"
 #include "data/record/input_error.h"
+#include "model/step/step_facts.h"
 #include "predictor/search/one_worker.h"
 
 namespace stepcast {
@@ -92,6 +93,16 @@ double Score(const Predictor& predictor, const Plan& plan, const Prediction& pre
 
 std::string BindingConstraint(const Predictor& predictor, const Recommendation& best,
                               const Recommendation& fastest, const RecommendOptions& options) {
+  // Neither larger batches nor a faster exchange bring samples sooner.
+  if (const Binding input = FindBinding(best.prediction); input.part == "input") {
+    const SampleRate<> needed =
+        internal::SamplesOfNode(predictor.Facts(best.plan)) / best.prediction.breakdown.supplied();
+    return fmt::format(
+        "the input pipeline: {:.0f} % of the step waits for samples, of which a "
+        "node could take {:.4g}/s and gets {:.4g}/s",
+        100 * input.share, needed.in(kSamplesPerSecond),
+        best.plan.input_rate->in(kSamplesPerSecond));
+  }
   if (options.objective != Objective::kThroughput &&
       best.prediction.throughput * (1 + options.tolerance) < fastest.prediction.throughput) {
     if (KnowsWorth(options) && best.plan.global_batch() < fastest.plan.global_batch()) {

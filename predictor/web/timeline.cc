@@ -67,6 +67,7 @@ std::vector<Span> MakeTimeline(const Predictor& predictor, const Plan& plan) {
   add("starting the exchange", terms.overhead);
   add("update", step.update);
   add("waiting for stragglers", step.straggler_wait);
+  add("waiting for input", step.input_wait);
   return spans;
 }
 

@@ -370,6 +370,12 @@ TEST(CheckPlan, APartOfTheModelCannotGoOnByItself) {
   refused([](Plan* p) { p->overlap = Overlap::kPNorm; }, "overlap: 'p-norm'" + with);
 }
 
+TEST(PlanFields, SamplesOfANode) {
+  EXPECT_EQ(ReadFlag("input-rate", "2000 samples/s").input_rate, SampleRate<>::FromSi(2000.0));
+  EXPECT_TRUE(Says(ErrorOf([] { ReadFlag("input-rate", "2000"); }), "'2000' has no unit"));
+  EXPECT_TRUE(Says(ErrorOf([] { ReadFlag("input-rate", "0 samples/s"); }), "is out of range"));
+}
+
 TEST(CheckPlan, ServersAreThereWhereTheyAreUsed) {
   for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync}) {
     EXPECT_TRUE(Says(ErrorOf([&] { CheckPlan(With(strategy)); }),

@@ -81,7 +81,10 @@ inline Lines PlanOptionTable() {
                  "`--placement`. Nodes are filled one after another with the cluster's devices per "
                  "node |"};
   static const std::map<std::string, std::string> kExamples = {
-      {"Gbit/s", "`\"10 Gbit/s\"`"}, {"ms", "`\"2 ms\"`"}, {"MiB", "`\"25 MiB\"`"}};
+      {"Gbit/s", "`\"10 Gbit/s\"`"},
+      {"ms", "`\"2 ms\"`"},
+      {"MiB", "`\"25 MiB\"`"},
+      {"samples/s", "`\"2000 samples/s\"`"}};
   for (const PlanField& field : PlanFields()) {
     const bool has_unit = field.unit != nullptr && *field.unit != '\0';
     const bool bare = field.placeholder == nullptr;

@@ -324,6 +324,7 @@ inline RandomCase MakeRandomCase(Strategy strategy, std::uint64_t seed, int most
   if (random.Chance(0.5) || DefaultBucket(strategy) < least_bucket) {
     plan.bucket = least_bucket * random.LogBetween(1, 2.0 * most_buckets);
   }
+  if (random.Chance(0.2)) plan.input_rate = SampleRate<>::FromSi(random.LogBetween(1, 1e5));
   return made;
 }
 

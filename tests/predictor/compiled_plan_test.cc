@@ -185,7 +185,20 @@ std::string Compare(const Predictor& predictor, const CompiledPlan& compiled,
   compare("log_sd", forecast.log_sd, expected.log_sd, 1e-9, &apart->staged);
   compare("low", forecast.low.si(), expected.low.si(), 1e-9, &apart->staged);
   compare("high", forecast.high.si(), expected.high.si(), 1e-9, &apart->staged);
-  const std::optional<Interval> central = CentralInterval(predictor, plan, expected);
+  Plan supplied = plan;
+  supplied.input_rate = std::nullopt;
+  std::optional<Interval> central = CentralInterval(
+      predictor, supplied, plan.input_rate ? predictor.Predict(supplied) : expected);
+  if (central && plan.input_rate) {
+    // The bounds of the larger of two times are the larger bounds.
+    const double rest = expected.breakdown.supplied().si();
+    const double arrival = internal::ArrivalOf(predictor.Facts(plan)).si();
+    const double factor = std::exp(kNinetyPercent * predictor.belief().ScatterAt(0));
+    const double high =
+        std::max(rest * std::exp(kNinetyPercent * central->log_sd), arrival * factor);
+    central = Interval{std::log(high / std::max(rest, arrival)) / kNinetyPercent,
+                       std::max(central->low_s, arrival / factor)};
+  }
   if (!central) {
     ++apart->corners;
   } else {
@@ -253,6 +266,14 @@ std::vector<Kind> Kinds() {
     Plan& rare = add(std::string(StrategyName(strategy)) + " every eight steps", strategy);
     rare.local_steps = 8;
     rare.link.rtt = Milliseconds(2.0);
+  }
+  for (const Strategy strategy :
+       {Strategy::kNone, Strategy::kRing, Strategy::kPsSync, Strategy::kPsAsync}) {
+    for (const double rate : {20.0, 200.0, 2000.0}) {
+      add(StrategyName(strategy) + std::string(" of few samples, ") + std::to_string(rate),
+          strategy, UsesServers(strategy) ? 2 : 0)
+          .input_rate = SampleRate<>::FromSi(rate);
+    }
   }
   for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync}) {
     const std::string name = StrategyName(strategy);

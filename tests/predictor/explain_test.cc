@@ -60,7 +60,8 @@ Plan PlanOf(Strategy strategy) {
 double ToSi(const NamedValue& value) {
   static const std::map<std::string, double> kUnits = {
       {"", 1},     {"s", 1},       {"ms", 1e-3},        {"us", 1e-6}, {"B", 1},
-      {"MB", 1e6}, {"ns/B", 1e-9}, {"Gbit/s", 1e9 / 8}, {"GB/s", 1e9}};
+      {"MB", 1e6}, {"ns/B", 1e-9}, {"Gbit/s", 1e9 / 8}, {"GB/s", 1e9},
+      {"samples/s", 1}};
   return value.value * kUnits.at(value.unit);
 }
 
@@ -407,6 +408,11 @@ TEST(Explain, EveryOptionHasItsFormula) {
           p->local_steps = 8;
           p->backup_workers = 1;
         }}},
+      {"samples in time",
+       {Strategy::kRing, [](Plan* p) { p->input_rate = SampleRate<>::FromSi(1e6); }}},
+      {"few samples", {Strategy::kRing, [](Plan* p) { p->input_rate = SampleRate<>::FromSi(9); }}},
+      {"few samples for asynchronous workers",
+       {Strategy::kPsAsync, [](Plan* p) { p->input_rate = SampleRate<>::FromSi(9); }}},
       {"no overlap", {Strategy::kRing, [](Plan* p) { p->overlap = Overlap::kNone; }}},
       {"p-norm", {Strategy::kRing, [](Plan* p) { p->overlap = Overlap::kPNorm; }}},
       {"small buckets", {Strategy::kRing, [](Plan* p) { p->bucket = Bytes(1e5); }}},

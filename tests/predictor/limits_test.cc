@@ -323,6 +323,36 @@ TEST(Limits, TheSlowestHostStillCounts) {
   }
 }
 
+// The rate from which on no step waits is the one at which it begins to: found by bisection.
+TEST(Limits, TheInputThatIsNeededIsWhereTheStepBeginsToWait) {
+  const Predictor predictor = MakePredictor();
+  for (Plan plan : Plans()) {
+    plan.placement = {4, 4, 2};
+    plan.input_rate = SampleRate<>::FromSi(100.0);
+    const ScalingLimits limits =
+        FindScalingLimits(predictor, plan, kDevicesPerNode, {.most_workers = 16});
+    ASSERT_TRUE(limits.input_needed.has_value());
+    double low = 1e-3;
+    double high = 1e9;
+    for (int i = 0; i < 200; ++i) {
+      Plan tried = plan;
+      tried.input_rate = SampleRate<>::FromSi(std::sqrt(low * high));
+      const bool waits = predictor.PredictStep(tried).input_wait.si() > 0;
+      (waits ? low : high) = tried.input_rate->si();
+    }
+    EXPECT_NEAR(limits.input_needed->si() / high, 1, 1e-9);
+    // The closed forms are those of compute and exchange.
+    plan.input_rate = std::nullopt;
+    const ScalingLimits ever =
+        FindScalingLimits(predictor, plan, kDevicesPerNode, {.most_workers = 16});
+    EXPECT_FALSE(ever.input_needed.has_value());
+    ASSERT_EQ(limits.closed.crossing.has_value(), ever.closed.crossing.has_value());
+    if (ever.closed.crossing && ever.closed.crossing->exists()) {
+      EXPECT_EQ(limits.closed.crossing->value(), ever.closed.crossing->value());
+    }
+  }
+}
+
 TEST(Limits, BackupWorkersAreFewerThanWorkers) {
   Plan plan = BasePlan();
   plan.placement = {4};

@@ -68,6 +68,12 @@ std::vector<Plan> Plans() {
   lossy.link.loss = 0.01;
   lossy.bucket = Mebibytes(4.0);
   plans.push_back(lossy);
+  for (const double rate : {10.0, 1e6}) {
+    plans.push_back(AllreducePlan({2, 2}, 32));
+    plans.back().input_rate = SampleRate<>::FromSi(rate);
+    plans.push_back(ServerPlan(Strategy::kPsAsync, 4, 2));
+    plans.back().input_rate = SampleRate<>::FromSi(rate);
+  }
   return plans;
 }
 
@@ -96,7 +102,7 @@ TEST(Predictor, PartsSumToTheStep) {
     const StepTime<double>& b = p.breakdown;
     double sum = 0;
     for (const Duration<> part : {b.forward, b.backward, b.update, b.exposed_latency,
-                                  b.exposed_transfer, b.straggler_wait}) {
+                                  b.exposed_transfer, b.straggler_wait, b.input_wait}) {
       EXPECT_GE(part.si(), 0);
       sum += part.in(kSeconds);
     }
@@ -119,6 +125,48 @@ TEST(Predictor, BucketsArePartOfThePlan) {
   EXPECT_EQ(predictor.PredictStep(plan).total(), by_default);
   plan.bucket = Gibibytes(1.0);
   EXPECT_GT(predictor.PredictStep(plan).total(), by_default) << "one bucket hides nothing";
+}
+
+// ---- Samples that arrive too slowly.
+
+// The step, its bounds and its quantiles are each the larger of two: without the wait, and of the
+// arrival, which scatters as steps do whose network has no part in it.
+TEST(Input, EachBoundIsTheLargerOfTwo) {
+  const Predictor predictor = Calibrated();
+  for (const Strategy strategy : {Strategy::kRing, Strategy::kPsSync, Strategy::kPsAsync}) {
+    Plan plan = AllreducePlan({2, 2, 2}, 32);
+    plan.strategy = strategy;
+    plan.servers = UsesServers(strategy) ? 2 : 0;
+    const Prediction without = predictor.Predict(plan);
+    const double factor = std::exp(kNinetyPercent * predictor.belief().ScatterAt(0));
+    for (const double times : {0.2, 0.99, 1.01, 1.2, 5.0}) {
+      const Duration<> arrival = without.step_time * times;
+      plan.input_rate = Samples(64.0) / arrival;
+      const Prediction p = predictor.Predict(plan);
+      EXPECT_NEAR(p.step_time / Max(without.step_time, arrival), 1, 1e-12);
+      EXPECT_NEAR(p.low / Max(without.low, arrival / factor), 1, 1e-12);
+      EXPECT_NEAR(p.high / Max(without.high, arrival * factor), 1, 1e-12);
+      EXPECT_NEAR(std::log(p.high / p.step_time), kNinetyPercent * p.log_sd, 1e-12);
+      EXPECT_NEAR(std::hypot(p.parameter_log_sd, p.scatter_log_sd, p.discrepancy_log_sd), p.log_sd,
+                  1e-12);
+      EXPECT_NEAR(p.p50 / Max(without.p50, arrival), 1, 1e-12);
+      EXPECT_GE(p.p95, Max(without.p95, p.p50));
+      EXPECT_GE(p.p99, Max(without.p99, p.p95));
+      EXPECT_NEAR(p.throughput * p.step_time / Samples(192.0), 1, 1e-12);
+      EXPECT_EQ(FindBinding(p).part == "input", times > 1);
+      EXPECT_EQ(HasFlag(p, "sets the pace"), times < 1 && HasFlag(without, "sets the pace"));
+    }
+  }
+}
+
+TEST(Input, NamesWhatBinds) {
+  const Predictor predictor = Calibrated();
+  Plan plan = AllreducePlan({2, 2}, 32);
+  plan.input_rate = Samples(64.0) / (predictor.PredictStep(plan).total() * 4.0);
+  const Binding binding = FindBinding(predictor.Predict(plan));
+  EXPECT_EQ(binding.part, "input");
+  EXPECT_NEAR(binding.share, 0.75, 1e-12);
+  EXPECT_EQ(binding.sentence, "The arrival of samples binds: 75 % of the step waits for it.");
 }
 
 // ---- The interval.
@@ -152,6 +200,8 @@ TEST(Interval, WidensWithLessKnowledge) {
   const Predictor unsure = Calibrated(0.1);
   const Predictor ignorant(SyntheticCluster(), Resnet50(), T4());
   for (const Plan& plan : Plans()) {
+    // How many samples arrive is a fact.
+    if (sure.Predict(plan).breakdown.input_wait.si() > 0) continue;
     EXPECT_LT(sure.Predict(plan).log_sd, unsure.Predict(plan).log_sd);
     EXPECT_LT(unsure.Predict(plan).log_sd, ignorant.Predict(plan).log_sd);
     EXPECT_GE(sure.Predict(plan).log_sd, 0.03) << "one more step scatters as those before";

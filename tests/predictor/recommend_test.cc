@@ -97,6 +97,29 @@ TEST(Recommend, TheBestIsFeasibleAndNotDominated) {
   }
 }
 
+// Where samples arrive too slowly the smallest batch does as well as any, and that is said.
+TEST(Recommend, NoBatchHelpsWhereSamplesAreLate) {
+  const Predictor predictor = MakePredictor();
+  Plan plan = AllreducePlan({4, 4}, 32);
+  plan.input_rate = SampleRate<>::FromSi(50.0);
+  const RecommendOutcome outcome = Recommend(predictor, plan, kDevicesPerNode, {});
+  ASSERT_TRUE(outcome.best.has_value());
+  EXPECT_TRUE(outcome.is_advice);
+  EXPECT_LE(outcome.best->plan.global_batch(), plan.global_batch());
+  EXPECT_NEAR(outcome.best->prediction.throughput.in(kSamplesPerSecond), 100, 1e-9);
+  EXPECT_NEAR(outcome.gain, 1, 1e-9);
+  EXPECT_EQ(outcome.binding.find("the input pipeline: "), 0U) << outcome.binding;
+  EXPECT_NE(outcome.binding.find("and gets 50/s"), std::string::npos) << outcome.binding;
+  // With samples enough the answer is that of a plan that says nothing of them.
+  plan.input_rate = SampleRate<>::FromSi(1e9);
+  const RecommendOutcome rich = Recommend(predictor, plan, kDevicesPerNode, {});
+  plan.input_rate = std::nullopt;
+  const RecommendOutcome ever = Recommend(predictor, plan, kDevicesPerNode, {});
+  EXPECT_EQ(rich.best->plan.global_batch(), ever.best->plan.global_batch());
+  EXPECT_EQ(rich.best->prediction.step_time, ever.best->prediction.step_time);
+  EXPECT_EQ(rich.binding, ever.binding);
+}
+
 TEST(Recommend, TheParetoListRises) {
   const Predictor predictor = MakePredictor();
   for (const Question& q : Questions()) {

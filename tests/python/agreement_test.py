@@ -45,6 +45,8 @@ def questions():
         elif draw.random() < 0.3:
             plan["local_steps"] = draw.choice([2, 16])
         if draw.random() < 0.2:
+            plan["input_samples_per_s"] = draw.choice([5, 100, 1e5])
+        if draw.random() < 0.2:
             plan["bytes_per_parameter"] = draw.choice([2, 6])
         yield plan, draw.choice([64, 512, 8192, 100000])
 
@@ -63,6 +65,8 @@ def words(plan):
             yield from ("--bandwidth", f"{value} Gbit/s")
         elif key == "rtt_ms":
             yield from ("--rtt", f"{value} ms")
+        elif key == "input_samples_per_s":
+            yield from ("--input-rate", f"{value} samples/s")
         else:
             yield from (FLAGS[key], str(value))
 
@@ -141,7 +145,8 @@ class C:
              "memory_need_bytes", "memory_available_bytes")] + [
             ("strategy", ctypes.c_char_p)] + [
             (name, ctypes.c_int32) for name in
-            ("limiter", "memory_verdict", "compute_source", "buckets")]
+            ("limiter", "memory_verdict", "compute_source", "buckets")] + [
+            ("input_wait_s", ctypes.c_double)]
 
     def __init__(self):
         self.library = ctypes.CDLL(LIBRARY)

@@ -32,6 +32,7 @@ AXES = {"bandwidth": (-1, ("10 Mbit/s", "300 Mbit/s", "1 Gbit/s", "10 Gbit/s", "
         "staleness-bound": (-1, ("0", "1", "3", "20")),
         # An exchange of every step hides behind its backward pass, rarer ones do not.
         "local-steps": (-1, ("2", "3", "16", "100")),
+        "input-rate": (-1, ("1 samples/s", "50 samples/s", "1000 samples/s", "1e6 samples/s")),
         "multicast": (-1, ("no", "yes")),
         "in-network-aggregation": (-1, ("no", "yes"))}
 HALVES = ("allreduce", "ring", "hierarchical")
@@ -45,7 +46,7 @@ def question(draw):
     workers = 1 if strategy == "none" else draw.choice((2, 3, 4, 8, 13, 16))
     options = ["--workload", draw.choice(WORKLOADS), "--strategy", strategy,
                "--workers", str(workers)]
-    axes = ["local-batch", "accumulation"]
+    axes = ["local-batch", "accumulation", "input-rate"]
     if strategy != "none":
         axes += ["bandwidth", "rtt", "loss"]
         shard = draw.choice(("optimizer", "gradients", "parameters", None, None))

@@ -24,6 +24,7 @@ void Change(E* value) { *value = static_cast<E>(static_cast<int>(*value) + 1); }
 inline void Change(DataRate<>* value) { *value += BytesPerSecond(2097152.0); }
 inline void Change(DataSize<>* value) { *value += Mebibytes(2.0); }
 inline void Change(Duration<>* value) { *value += Milliseconds(2.0); }
+inline void Change(SampleRate<>* value) { *value += SampleRate<>::FromSi(0.0625); }
 template <class T>
 void Change(std::optional<T>* value) {
   Change(&value->emplace(value->value_or(T{})));

@@ -139,6 +139,7 @@ class Plan:
         bytes_per_parameter: Optional[int] = None,
         shard: Optional[str] = None,
         local_steps: Optional[int] = None,
+        input_samples_per_s: Optional[float] = None,
         colocated_servers: Optional[bool] = None,
         sharding: Optional[str] = None,
         pipelined_servers: Optional[bool] = None,
@@ -195,6 +196,8 @@ class Plan:
     def shard(self) -> str: ...
     @property
     def local_steps(self) -> int: ...
+    @property
+    def input_samples_per_s(self) -> Optional[float]: ...
     @property
     def colocated_servers(self) -> bool: ...
     @property

@@ -46,6 +46,7 @@ const SLIDERS = {
   "Gbit/s": [0.1, 400],
   ms: [0.01, 1000],
   MiB: [1, 1024],
+  "samples/s": [10, 1e5],
   count: [1, 1024],
   number: [1e-6, 0.5],
 };
@@ -337,6 +338,7 @@ const PARTS = {
   exposed_transfer_s: "exposed transfer",
   exposed_latency_s: "exposed latency",
   straggler_wait_s: "waiting for stragglers",
+  input_wait_s: "waiting for input",
 };
 const MEMORY = ["parameters", "gradients", "optimizer", "accumulation", "buckets", "activations", "workspace"];
 

@@ -1,0 +1,35 @@
+// The forecast of a step that waits for its samples, from the forecast of the same step with all of
+// them there (model/overlap/input.h).
+//
+//   step = max(R, A),   low = max(R_low, A / f),   high = max(R_high, A f),   f = e^(1.645 s)
+//
+//   R      the step with all samples, and its interval                          [s]
+//   A      arrival of its samples, a fact that is taken as it is stated          [s]
+//   s      scatter of a step that is no network's                                [1]
+//
+// A maximum never falls with either side, so that the bounds of the larger are the larger bounds.
+#ifndef STEPCAST_PREDICTOR_ARRIVAL_H_
+#define STEPCAST_PREDICTOR_ARRIVAL_H_
+
+#include <cmath>
+
+#include "data/units/quantity.h"
+#include "model/statistics/normal.h"
+
+namespace stepcast {
+
+// A Forecast or a Prediction.
+template <class Answer>
+void LengthenBy(Duration<> arrival, double scatter, Answer* answer) {
+  const double factor = std::exp(kNinetyPercent * scatter);
+  answer->low = Max(answer->low, arrival / factor);
+  const bool is_longer = answer->step_time < arrival || answer->high < arrival * factor;
+  if (!is_longer) return;
+  answer->step_time = Max(answer->step_time, arrival);
+  answer->high = Max(answer->high, arrival * factor);
+  answer->log_sd = std::log(answer->high / answer->step_time) / kNinetyPercent;
+}
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_PREDICTOR_ARRIVAL_H_
