@@ -405,7 +405,8 @@ void DriftCheck::AddPlans() {
 
     const auto set_model = [&] {
       try {
-        StepFacts facts = MakeStepFacts(problem_.cluster, run.plan, *checked.workload, buckets);
+        StepFacts facts = MakeStepFacts(problem_.cluster, run.plan, *checked.workload, buckets,
+                                        MemoryBandwidthOf(problem_.devices, run.device));
         if (TraitsOf(facts.strategy).to_be_chosen) facts.strategy = Strategy::kAllreduce;
         plan.model = PlanModel(std::move(facts));
       } catch (const InputError& e) {

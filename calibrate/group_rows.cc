@@ -88,7 +88,8 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
     PlanRows& group = plans[at->second];
     if (first) {
       try {
-        group.model = PlanModel(MakeStepFacts(problem.cluster, run.plan, workload, shared));
+        group.model = PlanModel(MakeStepFacts(problem.cluster, run.plan, workload, shared,
+                                              MemoryBandwidthOf(problem.devices, run.device)));
       } catch (const InputError& e) {
         throw InputError({run.place.file, run.place.line, e.place().key}, e.value(), e.problem(),
                          e.allowed());

@@ -50,6 +50,7 @@ void ForEachPredicted(const Prediction& p, const Visit& visit) {
   visit("breakdown", "exposed_transfer_s", b.exposed_transfer);
   visit("breakdown", "exposed_latency_s", b.exposed_latency);
   visit("breakdown", "straggler_wait_s", b.straggler_wait);
+  visit("breakdown", "coding_s", b.coding);
   visit("breakdown", "input_wait_s", b.input_wait);
   visit(nullptr, "synchronisation_s", b.synchronisation);
   visit(nullptr, "idle_ratio", p.idle_ratio());

@@ -102,7 +102,10 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
           std::make_shared<const std::vector<Bucket>>(gradients_->Cut(kDefaultBucket))),
       server_buckets_(std::make_shared<const std::vector<Bucket>>(gradients_->Cut(kServerBucket))) {
   if (profile_) RequireProfileOf(profile_->device(), device_, facts, {"", 0, "profile"});
-  if (facts) device_memory_ = facts->memory;
+  if (facts) {
+    device_memory_ = facts->memory;
+    memory_bandwidth_ = facts->memory_bandwidth;
+  }
   if (cluster_.calibration) {
     calibrated_batches_ =
         cluster_.calibration->range.BatchesOf(WorkloadScope(workload_.name, device_));
@@ -132,7 +135,7 @@ StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* 
                      ? std::make_shared<const std::vector<Bucket>>(gradients_->Cut(cap))
                  : UsesServers(plan.strategy) ? server_buckets_
                                               : default_buckets_;
-  StepFacts facts = MakeStepFacts(cluster_, plan, workload_, std::move(buckets));
+  StepFacts facts = MakeStepFacts(cluster_, plan, workload_, std::move(buckets), memory_bandwidth_);
   if (profile_) facts.compute_shape = profile_->ShapeAt(plan.local_batch);
   // Which algorithm is the fastest does not depend on samples that hold up all of them.
   const std::optional<SampleRate<>> input_rate = std::exchange(facts.input_rate, std::nullopt);
@@ -429,6 +432,12 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
         "and the interval may be too wide or too narrow");
   }
   AddPriorFlag(plan, answer, prediction);
+  if (prediction->breakdown.coding.si() > 0 && !plan.compress_rate) {
+    flags.emplace_back(
+        "encoding and decoding are taken to move bytes as fast as the device's memory does: "
+        "kernels take longer, and selecting the largest several times as long; state what was "
+        "measured with --compress-rate");
+  }
   if (profiled) AddProfileFlags(plan, *profiled, prediction);
   if (compute_source_ == ComputeSource::kFromDevice) {
     flags.push_back(
@@ -611,6 +620,7 @@ Binding FindBinding(const Prediction& prediction) {
       transfer(),
       {"latency", "Latency (messages and fixed costs)", step.exposed_latency.in(kSeconds)},
       {"stragglers", "Waiting for the slowest worker", step.straggler_wait.in(kSeconds)},
+      {"coding", "Encoding and decoding the gradients", step.coding.in(kSeconds)},
   };
   const Part* most =
       std::max_element(std::begin(parts), std::end(parts),

@@ -101,6 +101,7 @@ class Predictor {
   Workload workload_;
   std::string device_;
   std::optional<DataSize<>> device_memory_;
+  std::optional<DataRate<>> memory_bandwidth_;
   std::shared_ptr<const ProfiledCompute> profile_;  // null where something else is believed
   Belief belief_;
   ComputeSource compute_source_ = ComputeSource::kDataSheet;

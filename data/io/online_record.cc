@@ -14,6 +14,8 @@
 #include "data/io/text_parts.h"
 #include "data/plan/field_list.h"
 #include "data/plan/limits.h"
+#include "data/record/input_error.h"
+#include "data/values/compression.h"
 #include "data/values/names.h"
 
 namespace stepcast {
@@ -49,6 +51,9 @@ class PlanWriter {
   void operator()(const char* name, const T& value) const {
     (*to_)[name] = value;
   }
+  void operator()(const char* name, const Compression& value) const {
+    (*to_)[name] = FormatCompression(value);
+  }
   template <class T>
   requires std::is_enum_v<T>
   void operator()(const char* name, const T& value) const {
@@ -78,6 +83,11 @@ class PlanReader {
     value = from_->Number(name, -JsonMembers::kMost, JsonMembers::kMost);
   }
   void operator()(const char* name, bool& value) const { value = from_->YesNo(name); }
+  // Records of before there were any lack it.
+  void operator()(const char* name, Compression& value) const {
+    if (!from_->Has(name)) return;
+    value = ParseCompression(from_->Text(name), InputPlace{"", 0, from_->Place(name)});
+  }
   template <class T>
   requires std::is_enum_v<T>
   void operator()(const char* name, T& value) const {

@@ -9,6 +9,7 @@
 
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
+#include "data/values/compression.h"
 #include "data/values/names.h"
 #include "data/values/placement.h"
 
@@ -34,6 +35,8 @@ constexpr bool MayDiffer(GoesWith with, const StrategyTraits& strategy) {
       return strategy.may_be_rare();
     case GoesWith::kHalves:
       return strategy.may_shard();
+    case GoesWith::kCompresses:
+      return strategy.may_compress();
   }
   return false;
 }
@@ -91,6 +94,11 @@ class RangeCheck {
   }
   void operator()(const std::vector<std::string>& /*names*/) const {}
   void operator()(bool /*choice*/) const {}
+  void operator()(const Compression& compression) const {
+    const bool topk = compression.method == Compressor::kTopK;
+    if (topk ? compression.kept > 0 && compression.kept <= 1 : compression.kept == 0) return;
+    Refuse(compression.kept, topk ? "more than 0, at most 1" : "0");
+  }
   template <class E>
   requires std::is_enum_v<E>
   void operator()(E /*choice*/) const {}
@@ -165,6 +173,24 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts
       refuse("overlap", NameOf(plan.overlap), with_shard, "buckets or none");
     }
   }
+  if (plan.compress.exists()) {
+    const std::string with = "with compress " + FormatCompression(plan.compress);
+    if (plan.shard != Shard::kNone) {
+      refuse("shard", NameOf(plan.shard), with, "none: parameters are gathered as they are");
+    }
+    if (plan.local_steps > 1) {
+      refuse("local-steps", std::to_string(plan.local_steps), with,
+             "1: what workers average after more are parameters, not gradients");
+    }
+    if (plan.bytes_per_parameter != DefaultPlan().bytes_per_parameter) {
+      refuse("bytes-per-parameter", std::to_string(plan.bytes_per_parameter), with,
+             "4: what is encoded are gradients in float32");
+    }
+    if (plan.compress.is_gathered() && !strategy.halves) {
+      refuse("compress", FormatCompression(plan.compress), with_strategy(),
+             StrategiesWith(GoesWith::kHalves) + ", which gather");
+    }
+  }
 }
 
 void CheckPlan(const Plan& plan) {
@@ -176,6 +202,7 @@ Plan WithStrategy(Plan plan, Strategy strategy) {
   ForEachField([&](const FieldFacts& facts, auto field) {
     if (!MayDiffer(facts.with, TraitsOf(strategy))) field.Of(plan) = field.Of(DefaultPlan());
   });
+  if (plan.compress.is_gathered() && !TraitsOf(strategy).halves) plan.compress = {};
   return plan;
 }
 

@@ -26,6 +26,7 @@ enum class GoesWith {
   kSynchronous,  // all but none and ps-async
   kAllreduces,   // allreduce and its algorithms, auto
   kHalves,       // those of them that are a reduce-scatter and an all-gather
+  kCompresses,   // allreduce and its algorithms, auto, ps-sync
 };
 
 // When a text of the plan tells the field: where it does not say the default; always in JSON; or
@@ -257,6 +258,23 @@ template <class Visit>
                   "Without it all are there in time")
             .Within(kSlowestInput, kFastestInput),
         FieldAt<&Plan::input_rate>());
+  visit(FieldFacts{"compress", "compress", "HOW", "how gradients are compressed for the exchange",
+                   ": none (the default), fp16, bf16, int8, topk=SHARE, like topk=0.01"}
+            .Note("16 or 8 bits of each, or the largest ones alone with their places, of which "
+                  "the rest is kept for the next step "
+                  "([how](../explanation/step-model.md#16-compressed-gradients)). "
+                  "`topk` with `allreduce`, `ring` and `hierarchical`")
+            .With(GoesWith::kCompresses),
+        FieldAt<&Plan::compress>());
+  visit(FieldFacts{"compress_gbit_per_s", "compress-rate", "RATE",
+                   "gradients in float32 that a device encodes and decodes in a second",
+                   ", like \"20 GB/s\"; without it as the device's memory allows"}
+            .Note("Without it as the memory of the device allows. Says nothing without "
+                  "`--compress`")
+            .InSi("compress_bytes_per_s")
+            .Within(kSlowestLink, kFastestLink)
+            .With(GoesWith::kCompresses),
+        FieldAt<&Plan::compress_rate>());
   visit(FieldFacts{"colocated_servers", "colocated-servers", nullptr,
                    "servers run on the workers' nodes", " instead of nodes of their own"}
             .Note("One after the other from the first, instead of nodes of their own")

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "data/plan/bucket_words.h"
+#include "data/values/compression.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/placement.h"
@@ -42,6 +43,9 @@ void Read(const Source& from, int* value) {
                                static_cast<int>(facts.range.most));
 }
 void Read(const Source& from, double* value) { *value = ParseProbability(from.text, from.place); }
+void Read(const Source& from, Compression* value) {
+  *value = ParseCompression(from.text, from.place);
+}
 template <class E>
 requires std::is_enum_v<E>
 void Read(const Source& from, E* value) { *value = ParseEnum<E>(from.text, from.place); }
@@ -74,6 +78,7 @@ std::string Text(const std::vector<std::string>& value) { return JoinHosts(value
 std::string Text(bool value) { return value ? "yes" : "no"; }
 std::string Text(int value) { return std::to_string(value); }
 std::string Text(double value) { return fmt::format("{}", value); }
+std::string Text(const Compression& value) { return FormatCompression(value); }
 template <class E>
 requires std::is_enum_v<E> std::string Text(E value) { return NameOf(value); }
 template <class D>
@@ -88,6 +93,7 @@ std::string Text(const std::optional<T>& value) {
 FieldType TypeOf(const Placement& /*kind*/) { return {FieldKind::kPlacement}; }
 FieldType TypeOf(const std::vector<std::string>& /*kind*/) { return {FieldKind::kNames}; }
 FieldType TypeOf(bool /*kind*/) { return {FieldKind::kYesNo}; }
+FieldType TypeOf(const Compression& /*kind*/) { return {FieldKind::kMethod}; }
 FieldType TypeOf(int /*kind*/) { return {FieldKind::kCount, ""}; }
 FieldType TypeOf(double /*kind*/) { return {FieldKind::kNumber, ""}; }
 template <class D>

@@ -12,9 +12,9 @@
 
 namespace stepcast {
 
-enum class FieldKind { kPlacement, kNames, kYesNo, kCount, kNumber, kChoice };
-inline constexpr const char* kFieldKindNames[] = {"placement", "names",  "yes or no",
-                                                  "count",     "number", "choice"};
+enum class FieldKind { kPlacement, kNames, kYesNo, kCount, kNumber, kChoice, kMethod };
+inline constexpr const char* kFieldKindNames[] = {"placement", "names",  "yes or no", "count",
+                                                  "number",    "choice", "method"};
 
 // What a field can hold, by its type.
 struct FieldType {

@@ -9,6 +9,8 @@ namespace stepcast {
 namespace {
 
 double Number(double n) { return n; }
+// Shares of what is kept are at most 1.
+double Number(const Compression& c) { return 2 * static_cast<double>(c.method) + c.kept; }
 template <class E>
 requires std::is_enum_v<E>
 double Number(E e) { return static_cast<double>(e); }

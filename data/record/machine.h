@@ -34,6 +34,13 @@ struct Device {
   std::optional<double> process_nm;      // of the chip, as its foundry names it
 };
 
+// That of the device of this name, where it is known.
+inline std::optional<DataRate<>> MemoryBandwidthOf(const std::map<std::string, Device>& devices,
+                                                   const std::string& name) {
+  const auto known = devices.find(name);
+  return known != devices.end() ? known->second.memory_bandwidth : std::nullopt;
+}
+
 struct Host {
   std::string name;
   LinkFacts link;  // of this host alone

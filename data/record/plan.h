@@ -28,6 +28,42 @@ inline constexpr int kShardCount = 4;
 inline constexpr const char* kShardNames[kShardCount] = {"none", "optimizer", "gradients",
                                                          "parameters"};
 
+// What gradients are made of while they are exchanged: half as many bytes of each (fp16, bf16), a
+// quarter with a scale of the bucket (int8), or only a share of them, the largest, with their
+// places (topk).
+enum class Compressor { kNone, kFp16, kBf16, kInt8, kTopK };
+inline constexpr int kCompressorCount = 5;
+inline constexpr const char* kCompressorNames[kCompressorCount] = {"none", "fp16", "bf16", "int8",
+                                                                   "topk"};
+
+struct Compression {
+  Compressor method = Compressor::kNone;
+  double kept = 0;  // topk: share of the gradients that a worker sends
+
+  bool exists() const { return method != Compressor::kNone; }
+  // Who sends a part of its gradients keeps the rest for the next step (error feedback).
+  bool leaves_a_rest() const { return method == Compressor::kTopK; }
+  // Whether what workers send cannot be added up on the way, so that each sends it to all.
+  bool is_gathered() const { return method == Compressor::kTopK; }
+  // Bytes that a worker has to send, as a share of its gradients in float32. Of topk an index of
+  // four bytes goes with each value of four.
+  double share() const {
+    switch (method) {
+      case Compressor::kNone:
+        break;
+      case Compressor::kFp16:
+      case Compressor::kBf16:
+        return 0.5;
+      case Compressor::kInt8:
+        return 0.25;
+      case Compressor::kTopK:
+        return 2 * kept;
+    }
+    return 1;
+  }
+  bool operator==(const Compression&) const = default;
+};
+
 // How synchronisation and the backward pass go together: bucket by bucket as gradients become
 // ready, one after the other, or as the p-norm of the two.
 enum class Overlap { kBuckets, kNone, kPNorm };
@@ -96,9 +132,13 @@ struct Plan {
   int local_steps = 1;
   // What storage and loaders deliver to each node; without it samples are always there in time.
   std::optional<SampleRate<>> input_rate;
+  Compression compress;
+  // Gradients in float32 that a device encodes and decodes again in a second; without it, as much
+  // as its memory moves.
+  std::optional<DataRate<>> compress_rate;
 
-  // What a synchronisation exchanges, as a share of the gradients in float32.
-  double exchanged_share() const { return bytes_per_parameter / kBytesPerFloat; }
+  // What a worker has to exchange in a synchronisation, as a share of the gradients in float32.
+  double exchanged_share() const { return bytes_per_parameter / kBytesPerFloat * compress.share(); }
   int workers() const { return Workers(placement); }
   int nodes() const { return Nodes(placement); }
   double global_batch() const {

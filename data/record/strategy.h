@@ -44,6 +44,7 @@ struct StrategyTraits {
   constexpr bool may_have_backup_workers() const { return synchronous; }
   constexpr bool may_be_rare() const { return exchanges && synchronous && !may_have_servers(); }
   constexpr bool may_shard() const { return halves; }
+  constexpr bool may_compress() const { return exchanges && synchronous && !helpers; }
 };
 
 // In the order of the enumerators.

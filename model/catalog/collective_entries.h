@@ -11,6 +11,7 @@
 #include "model/exchange/broadcast.h"
 #include "model/exchange/byteps.h"
 #include "model/exchange/choice.h"
+#include "model/exchange/compression.h"
 #include "model/exchange/cost.h"
 #include "model/exchange/segments.h"
 
@@ -28,6 +29,9 @@ inline constexpr Files kChoiceFiles{"model/exchange/choice.h", "docs/explanation
                                     "tests/model/allreduce_test.cc"};
 inline constexpr Files kBytePsFiles{"model/exchange/byteps.h", "docs/explanation/collectives.md",
                                     "tests/model/allreduce_test.cc"};
+inline constexpr Files kCompressionFiles{"model/exchange/compression.h",
+                                         "docs/explanation/step-model.md",
+                                         "tests/model/compression_test.cc"};
 inline constexpr Files kSegmentsFiles{"model/exchange/segments.h",
                                       "docs/explanation/collectives.md",
                                       "tests/model/allreduce_test.cc"};
@@ -351,6 +355,40 @@ void AddCollectiveEntries(std::vector<Model<T>>* models) {
        .known = {{"10 ms of bytes, 10 ms of waiting", {1e8, 0.02, 1e6}, 5e7},
                  {"near: the line", {1e8, 0, 1e6}, 1e8}},
        .home = {kSegmentsFiles, "SegmentedBandwidth", "2-a-hop-whose-receiver-asks-first"}});
+  models->push_back(
+      {.id = "collective/gather",
+       .sentence = "All-gather of what each worker has kept of its gradients: every hop carries "
+                   "the parts of all others.",
+       .formula = "(w-1) alpha + (w-1) m / B, without the rounds that hide; w = 12",
+       .source = "Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005)",
+       .validity = "equal parts of all workers, equal full-duplex hops",
+       .inputs = flat,
+       .evaluate =
+           [=](const Inputs& x) {
+             const SyncCost<T> ring = RingAllreduce(kW, hop(x, 0));
+             return time(GatherCall(CallCost<T>{{ring, ring}, {}}, kW).Steady(), x[2]);
+           },
+       .known = {{"11 ms of latency and 11 ms of bytes", {1e-3, 1e9, 1e6}, 0.022},
+                 {"no latency: 11 parts", {0, 1e9, 1e8}, 1.1}},
+       .home = {kCompressionFiles, "GatherCall", "16-compressed-gradients"}});
+  models->push_back(
+      {.id = "collective/compression_pays",
+       .sentence = "The rate of a hop below which gradients of 16 bits save more than their coding "
+                   "takes.",
+       .formula = "2 (w-1)/w (m - m/2) / C; w = 12",
+       .source = "Agarwal et al., MLSys 2022",
+       .validity = "one level of rings whose bytes set the pace, nothing that hides",
+       .output = "B/s",
+       .inputs = {bytes, {"C", "s", 1e-6, 1e2, kDown, "encoding and decoding of all gradients"}},
+       .evaluate =
+           [=](const Inputs& x) {
+             const CompressedExchange<T> whole{size(x[0]), T(2 * (kW - 1.0) / kW), {}};
+             const CompressedExchange<T> half{size(x[0] * 0.5), whole.passes, {}};
+             return PaysBelow(whole, half, Duration<T>::FromSi(x[1]))->si();
+           },
+       .known = {{"11/12 of 120 MB in 11 ms", {120e6, 0.011}, 1e10},
+                 {"in a second: the bytes that are saved", {12e9, 1}, 11e9}},
+       .home = {kCompressionFiles, "PaysBelow", "16-compressed-gradients"}});
   const std::vector<ModelInput> affine = {{"a", "s", 1e-6, 1, kDown, "cost of a call"},
                                           {"b", "s/B", 1e-12, 1e-6, kUp, "cost of a byte"},
                                           {"m", "B", 1e3, 1e11, kUp, "bytes of the message"}};

@@ -83,10 +83,13 @@ class Allreduces final : public Exchange {
   Traffic CountTraffic(const Plan& plan, DataSize<> gradient, DataSize<> /*shard*/) const override {
     if (plan.workers() == 1) return {};
     Traffic traffic = OfOne(plan, gradient);
-    const double times = ExchangesOf(plan.shard, plan.accumulation_steps);
-    traffic.total = traffic.total * times;
+    // Half of an all-reduce, of what all have to send.
+    const double gathers = plan.compress.is_gathered() ? 0.5 : 1;
+    const double messages = plan.compress.is_gathered() ? plan.workers() : 1;
+    const double times = ExchangesOf(plan.shard, plan.accumulation_steps) * gathers;
+    traffic.total = traffic.total * (times * messages);
     traffic.transfers *= times;
-    traffic.per_worker = traffic.per_worker * times;
+    traffic.per_worker = traffic.per_worker * (times * messages);
     return traffic;
   }
 
@@ -124,7 +127,9 @@ class Allreduces final : public Exchange {
                           q.cards};
     const CallCost<double> call =
         PipelinedAllreduce(q.algorithm, shape, q.terms.node_hop, q.terms.device_hop);
-    return {call.Steady(), call.Chain()};
+    if (!q.plan.compress.is_gathered()) return {call.Steady(), call.Chain()};
+    const CallCost<double> gathers = GatherCall(call, shape.workers);
+    return {gathers.Steady(), gathers.Chain()};
   }
 
   void ExplainHops(Explainer* explainer) const override { explainer->DeviceHop(); }

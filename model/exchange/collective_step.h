@@ -50,7 +50,8 @@ CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParame
   const DataSize<> mean = MeanBucket(facts);
   const double machines = facts.nodes;
   if (facts.nodes > 1) {
-    const Barrier<T> barrier{mean / static_cast<double>(facts.workers), machines};
+    const double pieces = facts.compress.is_gathered() ? 1 : facts.workers;
+    const Barrier<T> barrier{mean / pieces, machines};
     FlowShape shape{
         RingPeers(facts), 1, kSegmentKnee, false, facts.nodes, parts.SlowestHop(facts.nodes)};
     const LinkFacts link = NodeLink(facts);
@@ -89,7 +90,9 @@ CallCost<T> CollectiveCost(const StepFacts& facts, const CollectiveHops<T>& hops
     return PipelinedBytePs(facts.nodes, facts.devices_per_node, facts.servers, hops.node,
                            hops.helper_link, hops.device, facts.nics);
   }
-  return PipelinedAllreduce(facts.strategy, ShapeOf(facts), hops.node, hops.device);
+  const CallCost<T> call =
+      PipelinedAllreduce(facts.strategy, ShapeOf(facts), hops.node, hops.device);
+  return facts.compress.is_gathered() ? GatherCall(call, facts.workers) : call;
 }
 
 // What would speed up a collective over an average bucket most by being faster: the path between
@@ -219,8 +222,8 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const CollectiveHops<T>& 
       facts.nodes > 1 && !by_units ? SlowStartTrip(NodeLink(facts), hops.node) : Duration<T>();
   if (trip.si() > 0.0) {
     // A ring moves a message 2 (w-1)/w times, one w-th at once.
-    const double w = facts.workers;
-    sync.slow_start = SlowStart(trip, timeout, 1, 1 / w, sync.cost.per_byte / (2 * (w - 1)),
+    const RingPieces pieces = PiecesOf(facts);
+    sync.slow_start = SlowStart(trip, timeout, 1, pieces.first, sync.cost.per_byte / pieces.count,
                                 buckets.front().bytes, IdleTime(facts, micro, backward));
   }
   const CollectiveSchedule<T> whole = ScheduleCollective(call, buckets, backward, sync.slow_start);

@@ -44,6 +44,7 @@ struct CollectiveTerms {
   const bool between = facts.nodes > 1;
   const bool within = facts.devices_per_node > 1;
   const int used = std::min(facts.devices_per_node, facts.nics);
+  const bool gathers = facts.compress.is_gathered();
   const NamedValue alpha = TimeValue("alpha", terms.node_hop.alpha);
   const NamedValue alpha_i = TimeValue("alpha_i", terms.device_hop.alpha);
   const NamedValue b_hop = RateValue("B_hop", terms.node_hop.bandwidth);
@@ -74,6 +75,19 @@ struct CollectiveTerms {
 
   // Adds the terms of a call, level by level; returns what all calls take.
   FormulaText AddCalls(std::vector<CallText> levels) const {
+    for (CallText& level : levels) {
+      if (!gathers) break;
+      level.model = "";
+      std::string& rounds = level.per_call.formula;
+      const std::size_t end = std::min(rounds.find(", h = "), rounds.size());
+      rounds = "(" + rounds.substr(0, end) + ") / 2" + rounds.substr(end);
+      level.per_byte.formula = "w/2 (" + level.per_byte.formula + ")";
+      const TermInputs& known = level.per_byte.inputs;
+      const bool has_w = std::any_of(known.begin(), known.end(), [&](const NamedValue& value) {
+        return value.symbol == w.symbol;
+      });
+      if (!has_w) level.per_byte.inputs.push_back(w);
+    }
     CollectiveHops<double> hops;
     hops.node = terms.node_hop;
     hops.device = terms.device_hop;
@@ -97,9 +111,10 @@ struct CollectiveTerms {
     const auto symbol = [&](const char* name) { return name + mark; };
     const NamedValue byte = PerByteValue(symbol("c").c_str(), cost.steady.per_byte);
     const NamedValue latency = TimeValue(symbol("L").c_str(), cost.chain.per_call);
-    to.Add((text.slowest ? "latency of all rounds" : "cost of a call") + where, text.model, 4,
+    const int section = gathers ? 16 : 4;
+    to.Add((text.slowest ? "latency of all rounds" : "cost of a call") + where, text.model, section,
            std::move(text.per_call), latency);
-    to.Add("time per byte" + where, text.model, 4, std::move(text.per_byte), byte);
+    to.Add("time per byte" + where, text.model, section, std::move(text.per_byte), byte);
     TermInputs inputs{latency, byte};
     if (join.empty()) {
       inputs.push_back(count);
@@ -110,10 +125,11 @@ struct CollectiveTerms {
       return;
     }
     const NamedValue& slowest = *text.slowest;
-    const std::string steady = "min(" + latency.symbol + ", 4 " + slowest.symbol + ")";
+    const std::string trips = gathers ? "2 " : "4 ";
+    const std::string steady = "min(" + latency.symbol + ", " + trips + slowest.symbol + ")";
     const std::string bytes = byte.symbol;
     to.Add(
-        "one call, of a mean bucket" + where, "collective/pipelined_ring", 4,
+        "one call, of a mean bucket" + where, gathers ? "" : "collective/pipelined_ring", section,
         {"max(" + steady + " + " + bytes + " m/K, " + latency.symbol + " + " + bytes + " m/(2 K))",
          {latency, slowest, byte, to.Gradient(), count}},
         TimeValue(symbol("T").c_str(), cost.Time(MeanBucket(facts))));

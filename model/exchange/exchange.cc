@@ -49,9 +49,9 @@ void Exchange::ExplainParts(Explainer* explainer) const { explainer->Synchronisa
 
 void Exchange::ExplainSlowStart(Explainer* explainer, FormulaText* whole) const {
   const StepFacts& facts = explainer->facts();
-  const double w = facts.workers;
-  whole->Add(" + x", {explainer->SlowStart("slow start after silence", "x", 1, 1 / w,
-                                           explainer->terms().cost.per_byte / (2 * (w - 1)),
+  const internal::RingPieces pieces = internal::PiecesOf(facts);
+  whole->Add(" + x", {explainer->SlowStart("slow start after silence", "x", 1, pieces.first,
+                                           explainer->terms().cost.per_byte / pieces.count,
                                            facts.buckets->front().bytes)});
 }
 

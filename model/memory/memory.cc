@@ -43,6 +43,7 @@ MemoryNeed CountMemory(const Workload& workload, DataSize<> kept_activations, co
   need.optimizer = gradients * (kOptimizerStates * shares.optimizer);
   if (plan.accumulation_steps > 1) need.accumulation = gradients * shares.gradients;
   need.buckets = gradients * (shares.buckets * plan.exchanged_share());
+  if (plan.compress.leaves_a_rest() && plan.workers() > 1) need.buckets += gradients;
   if (shares.units > 0) {
     need.buckets = LargestBucket(workload, plan) * (shares.units * plan.exchanged_share());
   }

@@ -9,7 +9,8 @@
 //   U          units of a model that is divided: two of the largest        [B]
 //   p, q, r    shares of them that one worker keeps: 1 wherever the model is not
 //              divided among the workers                                   [1]
-//   e m        flattened copies for the exchange: e = 1 with more than 1 worker
+//   e m        flattened copies for the exchange, as they are sent: e = 1 with more than 1 worker,
+//              less where they are compressed, and 1 more where what is not sent is kept
 //   A b        activations kept for the backward pass, of b samples        [B]
 //   workspace, reserve   library scratch space and the context             [B]
 //

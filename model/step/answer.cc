@@ -354,10 +354,11 @@ T& ParameterOf(int column, ClusterParameters<T>* cluster, WorkloadParameters<T>*
 
 template <class T>
 void TakeValues(const StepTime<T>& step, PlanAnswer* answer) {
-  answer->step = {
-      ValueOf(step.forward),         ValueOf(step.backward),         ValueOf(step.update),
-      ValueOf(step.exposed_latency), ValueOf(step.exposed_transfer), ValueOf(step.straggler_wait),
-      ValueOf(step.synchronisation), ValueOf(step.input_wait),       step.limiter};
+  answer->step = {ValueOf(step.forward),          ValueOf(step.backward),
+                  ValueOf(step.update),           ValueOf(step.exposed_latency),
+                  ValueOf(step.exposed_transfer), ValueOf(step.straggler_wait),
+                  ValueOf(step.synchronisation),  ValueOf(step.coding),
+                  ValueOf(step.input_wait),       step.limiter};
   const Duration<> total = answer->step.total();
   answer->log_step = std::log(total.si());
   answer->sync_share = (answer->step.exposed() + answer->step.straggler_wait) / total;

@@ -10,6 +10,7 @@ BelievedModel::BelievedModel(const Cluster& cluster, const Workload& workload,
     : cluster_(cluster),
       workload_(workload),
       device_(DeviceName(cluster, facts, device)),
+      memory_bandwidth_(facts ? facts->memory_bandwidth : std::nullopt),
       belief_(cluster, workload, facts, device_) {
   cluster_.calibration.reset();  // all that is needed of it is the belief
 }
@@ -36,7 +37,7 @@ std::shared_ptr<const std::vector<Bucket>> BelievedModel::BucketsOf(const Plan& 
 }
 
 StepFacts BelievedModel::Facts(const Plan& plan) const {
-  StepFacts facts = MakeStepFacts(cluster_, plan, workload_, BucketsOf(plan));
+  StepFacts facts = MakeStepFacts(cluster_, plan, workload_, BucketsOf(plan), memory_bandwidth_);
   if (TraitsOf(facts.strategy).to_be_chosen) facts.strategy = Strategy::kAllreduce;
   return facts;
 }

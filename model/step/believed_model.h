@@ -48,6 +48,7 @@ class BelievedModel {
   Cluster cluster_;
   Workload workload_;
   std::string device_;
+  std::optional<DataRate<>> memory_bandwidth_;  // of the device, where it is known
   Belief belief_;
   mutable std::map<double, std::shared_ptr<const std::vector<Bucket>>> buckets_;  // by cap [B]
 };

@@ -146,9 +146,11 @@ void Explainer::Compute() {
   FormulaText backward{"a phi t", {a, phi, t}};
   const bool contention = terms_.contention.si() > 0;
   if (contention) {
-    backward.Add(" + kappa min(S - o - X, phi t)",
-                 {PlainValue("kappa", cluster_.overlap_contention(), "overlap_contention"),
-                  TimeValue("S", step_.synchronisation), Overhead(), TimeValue("X", not_hidden_)});
+    const FormulaText exchanged = Exchanged();
+    backward.Add(" + kappa min(" + exchanged.formula + " - X, phi t)",
+                 {PlainValue("kappa", cluster_.overlap_contention(), "overlap_contention")});
+    backward.Add("", exchanged.inputs);
+    backward.Add("", {TimeValue("X", not_hidden_)});
     if (facts_.shard == Shard::kParameters) {
       backward.formula.replace(backward.formula.rfind("phi t"), 3, "a ");
     }
@@ -300,7 +302,47 @@ NamedValue Explainer::SlowStart(const std::string& name, const char* symbol, dou
   return result;
 }
 
+NamedValue Explainer::Coding() const { return TimeValue("C", terms_.coding); }
+
+// "S - o", without what coding takes of it.
+FormulaText Explainer::Exchanged() const {
+  FormulaText text{"S - o", {TimeValue("S", step_.synchronisation), Overhead()}};
+  if (terms_.coding.si() > 0) text.Add(" - C", {Coding()});
+  return text;
+}
+
+void Explainer::ExplainCoding() {
+  if (!(terms_.coding.si() > 0)) return;
+  const NamedValue m = SizeValue("M", facts_.dense_gradient, "gradients in float32");
+  if (facts_.coding_rate) {
+    Add("encoding and decoding", "", 16,
+        {"M / r", {m, ByteRateValue("r", *facts_.coding_rate, "as stated")}}, Coding());
+    return;
+  }
+  const double k = facts_.compress.kept;
+  FormulaText text{"M (", {m}};
+  switch (facts_.compress.method) {
+    case Compressor::kInt8:
+      if (UsesServers(facts_.strategy)) {
+        text.Add("14/4", {});
+      } else {
+        text.Add("15/4 + 13/(4 w)", {WorkerCount()});
+      }
+      break;
+    case Compressor::kTopK:
+      text.Add("8 + 3 k + 4 k w", {PlainValue("k", k, "share that is kept"), WorkerCount()});
+      break;
+    default:
+      text.Add("3", {});
+      break;
+  }
+  text.Add(") / B_mem",
+           {ByteRateValue("B_mem", facts_.memory_bandwidth, "memory bandwidth of the device")});
+  Add("encoding and decoding", "", 16, std::move(text), Coding());
+}
+
 void Explainer::Synchronisation(const Exchange& exchange, int section) {
+  ExplainCoding();
   FormulaText whole = exchange.ExplainCalls(this);
   if (terms_.slow_start.si() > 0) exchange.ExplainSlowStart(this, &whole);
   if (terms_.passes != 1) {
@@ -309,11 +351,12 @@ void Explainer::Synchronisation(const Exchange& exchange, int section) {
   }
   const NamedValue overhead = Overhead();
   whole.Add(" + o", {overhead});
+  if (terms_.coding.si() > 0) whole.Add(" + C", {Coding()});
   const NamedValue all = TimeValue("S", step_.synchronisation);
   Add("whole synchronisation", "", section, std::move(whole), all);
 
   // X, and the parts that it is shared out to.
-  not_hidden_ = step_.exposed() - terms_.overhead;
+  not_hidden_ = step_.exposed() - terms_.overhead - terms_.coding;
   const NamedValue backward = TimeValue("t_b", terms_.backward, "backward pass");
   const char* const name = "what the backward pass does not hide";
   const NamedValue exposed = TimeValue("X", not_hidden_);
@@ -324,27 +367,32 @@ void Explainer::Synchronisation(const Exchange& exchange, int section) {
           exposed);
       break;
     case Overlap::kNone:
-      Add(name, "", 2, {"S - o", {all, overhead}}, exposed);
+      Add(name, "", 2, Exchanged(), exposed);
       break;
-    case Overlap::kPNorm:
-      Add(name, "overlap/p_norm", 2, {"(t_b^3 + (S - o)^3)^(1/3) - t_b", {backward, all, overhead}},
-          exposed);
+    case Overlap::kPNorm: {
+      FormulaText text = Exchanged();
+      text.formula = "(t_b^3 + (" + text.formula + ")^3)^(1/3) - t_b";
+      text.inputs.insert(text.inputs.begin(), backward);
+      Add(name, "overlap/p_norm", 2, std::move(text), exposed);
       break;
+    }
   }
 }
 
 void Explainer::SynchronisationParts() {
   const NamedValue overhead = Overhead();
+  const FormulaText exchanged = Exchanged();
   TermInputs inputs{TimeValue("X", not_hidden_),
-                    PerByteValue("c", terms_.cost.per_byte, "time per byte"), Gradient(),
-                    TimeValue("S", step_.synchronisation), overhead};
-  std::string bytes = "c m/(S - o)";
+                    PerByteValue("c", terms_.cost.per_byte, "time per byte"), Gradient()};
+  inputs.insert(inputs.end(), exchanged.inputs.begin(), exchanged.inputs.end());
+  std::string bytes = "c m/(" + exchanged.formula + ")";
   if (terms_.passes != 1) {
     bytes = "k " + bytes;
     inputs.push_back(Passes());
   }
   Part("exposed transfer", "", 2, {"X " + bytes, inputs}, step_.exposed_transfer);
   Part("exposed latency", "", 2, {"X (1 - " + bytes + ") + o", inputs}, step_.exposed_latency);
+  Part("coding", "", 16, {"C", {Coding()}}, step_.coding);
 }
 
 void Explainer::Wait() {

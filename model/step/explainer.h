@@ -66,6 +66,7 @@ class Explainer {
   NamedValue WorkerCount() const;
   NamedValue Gradient() const;
   NamedValue Overhead() const;
+  NamedValue Coding() const;
   NamedValue Passes() const;  // where a step has more or less than one exchange
 
   void PathRateTerm(const char* name, const char* symbol, int section,
@@ -87,6 +88,8 @@ class Explainer {
   void Hops(const Exchange& exchange);
   void Wait();
   void Input();
+  void ExplainCoding();
+  FormulaText Exchanged() const;
   std::optional<Duration<>> RoundTrip() const;
   NamedValue Slowdown() const;  // where a named host has one
   NamedValue LinkLatency() const;

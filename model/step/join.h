@@ -5,7 +5,7 @@
 //   exposed  = the part of S that the backward pass does not hide      (model/overlap/overlap.h)
 //   wait     = sigma t
 //   input    = what is left of A                                (model/overlap/input.h)
-//   step     = forward + backward + u + exposed + o + wait + input
+//   step     = forward + backward + u + exposed + o + wait + C + input
 //
 //   t, t_b   one micro-step; its backward pass                              [s]
 //   t_h      compute that the exchange may hide behind: t_b, or t a where it is in all passes [s]
@@ -14,6 +14,7 @@
 //   S, E_K   whole synchronisation; its end, from the start of backward     [s]
 //   kappa    overlap contention                                             [1]
 //   sigma    wait for the slowest worker, as a multiple of a micro-step     [1]
+//   C        encoding and decoding of compressed gradients                  [s]
 //   A        arrival of the step's samples                                  [s]
 //
 // Holds for synchronous steps, and with S, E_K, o and sigma of 0 for a worker that exchanges
@@ -45,6 +46,7 @@ struct JoinInputs {
   Duration<C> overhead;
   C contention = C(0.0);
   C wait = C(0.0);
+  Duration<> coding;
   Duration<> arrival;
 };
 
@@ -58,11 +60,12 @@ struct JoinedStep {
   Duration<T> exposed;
   Duration<T> overhead;
   Duration<T> wait;
+  Duration<> coding;
   Duration<T> input;
 
   Duration<T> compute() const { return forward + backward + update; }
   // The part of the step that is not compute, if all samples are there.
-  Duration<T> shown() const { return exposed + overhead + wait; }
+  Duration<T> shown() const { return exposed + overhead + wait + coding; }
   Duration<T> supplied() const { return compute() + shown(); }
   Duration<T> total() const { return supplied() + input; }
 };
@@ -79,6 +82,7 @@ JoinedStep<T> Join(Overlap overlap, const JoinInputs<T, C>& in) {
                      split.exposed,
                      in.overhead,
                      in.micro * in.wait,
+                     in.coding,
                      {}};
   step.input = InputWait(step.supplied(), in.arrival);
   return step;

@@ -44,7 +44,8 @@ std::vector<Bucket> HeldBuckets(const TensorShards& shards, const Plan& plan, in
 }
 
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
-                        const std::shared_ptr<const std::vector<Bucket>>& buckets) {
+                        const std::shared_ptr<const std::vector<Bucket>>& buckets,
+                        const std::optional<DataRate<>>& memory_bandwidth) {
   StepFacts facts;
   facts.workers = plan.workers();
   facts.nodes = plan.nodes();
@@ -60,6 +61,15 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
   facts.shard = plan.shard;
   facts.local_steps = plan.local_steps;
   facts.input_rate = plan.input_rate;
+  facts.compress = plan.compress;
+  facts.dense_gradient = workload.gradient_bytes;
+  facts.coding_rate = plan.compress_rate;
+  facts.memory_bandwidth = memory_bandwidth.value_or(DataRate<>());
+  if (plan.compress.exists() && !plan.compress_rate && !memory_bandwidth) {
+    throw InputError({"", 0, "compress-rate"}, "",
+                     "is required with compress: nobody knows the memory bandwidth of the device",
+                     "gradients that it encodes and decodes in a second, like \"20 GB/s\"");
+  }
   facts.has_compute = !workload.communication_only;
   facts.gradient = workload.gradient_bytes * plan.exchanged_share();
   facts.server = plan.server;

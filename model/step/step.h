@@ -3,7 +3,7 @@
 //   t        = (t_fixed + pnorm(t_floor, c b)) s_b (1 + h (g-1))      one micro-step
 //   t_f, t_b = (1 - phi) t, phi t                                     forward, backward
 //   S, E_K   = whole synchronisation, end of its last bucket          model/overlap
-//   supplied = (a-1) t + t_f + t_b + kappa min(hidden, t_b) + exposed + u + o + wait
+//   supplied = (a-1) t + t_f + t_b + kappa min(hidden, t_b) + exposed + u + o + C + wait
 //   step     = max(supplied, A)                                       model/overlap/input.h
 //
 // Hops between nodes are those of model/network/hop.h, with
@@ -17,6 +17,7 @@
 //   g        devices in use on the fullest node                                    [1]
 //   h, kappa host contention, overlap contention                                     [1]
 //   u, o     optimizer's update; fixed cost of a synchronisation                     [s]
+//   C        encoding and decoding of compressed gradients                           [s]
 //   A        arrival of a step's samples at the fullest node; 0 where no rate is stated [s]
 //   phi      overlap share                                                           [1]
 //

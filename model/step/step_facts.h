@@ -11,6 +11,7 @@
 #include "data/record/link_path.h"
 #include "data/record/plan.h"
 #include "data/units/quantity.h"
+#include "model/exchange/compression.h"
 #include "model/network/congestion.h"
 #include "model/overlap/input.h"
 
@@ -41,6 +42,12 @@ struct StepFacts {
   Shard shard = Shard::kNone;
   int local_steps = 1;
   std::optional<SampleRate<>> input_rate;  // of a node, where it is stated
+  Compression compress;
+  DataSize<> dense_gradient;  // in float32; `gradient` is what a worker has to exchange
+  // Of compressed gradients: those in float32 that are encoded and decoded in a second, as stated,
+  // or the memory bandwidth of the device.
+  std::optional<DataRate<>> coding_rate;
+  DataRate<> memory_bandwidth;
   bool has_compute = true;
   // The profile's interpolation at this batch as a multiple of the curve of the parameters.
   double compute_shape = 1;
@@ -69,9 +76,11 @@ std::vector<Bucket> HeldBuckets(const TensorShards& shards, const Plan& plan, in
 
 // The plan on the cluster, with the buckets of its gradients in float32. Loss where no round trip
 // is stated meets the latency of the link alone, which is a parameter. Throws InputError for a bare
-// message that nobody exchanges: a step of no time at all.
+// message that nobody exchanges: a step of no time at all; and for compressed gradients where
+// neither the plan nor `memory_bandwidth`, the device's, tells how long coding takes.
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
-                        const std::shared_ptr<const std::vector<Bucket>>& buckets);
+                        const std::shared_ptr<const std::vector<Bucket>>& buckets,
+                        const std::optional<DataRate<>>& memory_bandwidth = std::nullopt);
 
 namespace internal {
 
@@ -104,6 +113,17 @@ inline bool Alone(const StepFacts& facts) {
          (facts.workers == 1 && (!UsesServers(facts.strategy) || facts.server.colocated));
 }
 
+// The first piece of a message that a ring sends, as a share of it; and how many such pieces pass
+// each hop. What is gathered is sent as it is.
+struct RingPieces {
+  double first = 1;
+  double count = 1;
+};
+inline RingPieces PiecesOf(const StepFacts& facts) {
+  const double w = facts.workers;
+  return facts.compress.is_gathered() ? RingPieces{1, w - 1} : RingPieces{1 / w, 2 * (w - 1)};
+}
+
 // Who exchanges with parameter servers, in all and on the fullest node.
 inline int ServerClients(const StepFacts& facts) {
   return facts.server.ByNode(facts.nodes) ? facts.nodes : facts.workers;
@@ -127,6 +147,14 @@ inline double OthersBeside(const StepFacts& facts) {
 // Samples of a step that the fullest node takes.
 inline SampleCount<> SamplesOfNode(const StepFacts& facts) {
   return Samples(facts.batch * facts.accumulation_steps * facts.devices_per_node);
+}
+
+// Time in which a worker encodes and decodes its compressed gradients.
+inline Duration<> CodingOf(const StepFacts& facts) {
+  if (!facts.compress.exists() || Alone(facts)) return {};
+  if (facts.coding_rate) return facts.dense_gradient / *facts.coding_rate;
+  const double passes = CodingPasses(facts.compress, facts.workers, UsesServers(facts.strategy));
+  return facts.dense_gradient * passes / facts.memory_bandwidth;
 }
 
 // The time in which they arrive; none where nobody says how fast they do, or nothing is trained.

@@ -151,6 +151,7 @@ StepTime<T> JoinStep(const StepFacts& facts, const StepInputs<T>& inputs, const 
     in.end = sync.end;
     in.contention = inputs.overlap_contention;
     in.overhead = inputs.overhead;
+    in.coding = CodingOf(facts);
   }
   const JoinedStep<T> joined = Join(facts.overlap, in);
 
@@ -166,7 +167,8 @@ StepTime<T> JoinStep(const StepFacts& facts, const StepInputs<T>& inputs, const 
     }
     return step;
   }
-  step.synchronisation = in.all + joined.overhead;
+  step.coding = Duration<T>(joined.coding);
+  step.synchronisation = in.all + joined.overhead + joined.coding;
   step.exposed_transfer = ExposedTransfer(joined.exposed, sync.Transfer(facts), in.all);
   step.exposed_latency = joined.exposed - step.exposed_transfer + joined.overhead;
   step.limiter = step.exposed_transfer < step.exposed_latency ? Limiter::kLatency : sync.limiter;
@@ -177,6 +179,7 @@ StepTime<T> JoinStep(const StepFacts& facts, const StepInputs<T>& inputs, const 
     terms->slow_start = sync.slow_start;
     terms->end = sync.end;
     terms->hidden = joined.hidden;
+    terms->coding = joined.coding;
     terms->contention = joined.contention;
   }
   return step;

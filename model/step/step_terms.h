@@ -28,6 +28,7 @@ struct StepTerms {
   ServerTimes<T> server_times;  // ps-sync and ps-async
   Duration<T> slow_start;       // before the first bucket
   Duration<T> overhead;         // fixed cost of the synchronisation
+  Duration<> coding;            // of compressed gradients
   Duration<T> end;              // of the last bucket, from the start of the backward pass
   Duration<T> hidden;
   Duration<T> contention;

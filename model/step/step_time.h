@@ -16,11 +16,12 @@ struct StepTime {
   Duration<T> exposed_transfer;  // and bytes
   Duration<T> straggler_wait;
   Duration<T> synchronisation;  // whole, hidden or not
+  Duration<T> coding;           // of gradients that are compressed, which nothing hides
   Duration<T> input_wait;       // for samples that have not arrived
   Limiter limiter = Limiter::kNothing;
 
   Duration<T> compute() const { return forward + backward + update; }
-  Duration<T> exposed() const { return exposed_latency + exposed_transfer; }
+  Duration<T> exposed() const { return exposed_latency + exposed_transfer + coding; }
   // The step if all samples were there.
   Duration<T> supplied() const { return compute() + exposed() + straggler_wait; }
   Duration<T> total() const { return supplied() + input_wait; }

@@ -89,7 +89,7 @@ stepcast_status Describe(char** error) noexcept {
   }
 }
 
-// Before the wait for samples.
+// Before compression and the wait for samples.
 template <>
 inline constexpr std::size_t kFirstSize<stepcast_prediction_values> =
     offsetof(stepcast_prediction_values, input_wait_s);
@@ -290,6 +290,7 @@ stepcast_status stepcast_prediction_get_values(const stepcast_prediction* predic
   ours.compute_source = static_cast<int32_t>(p.compute_source);
   ours.buckets = p.buckets;
   ours.input_wait_s = p.breakdown.input_wait.si();
+  ours.coding_s = p.breakdown.coding.si();
   return GiveStruct(ours, values) ? STEPCAST_OK : STEPCAST_BAD_ARGUMENT;
 }
 

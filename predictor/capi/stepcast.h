@@ -212,7 +212,7 @@ typedef struct stepcast_prediction_values {
   double p95_s;
   double p99_s;
   double throughput_samples_per_s;  // of all workers
-  // These six and input_wait_s add up to step_time_s.
+  // These six, input_wait_s and coding_s add up to step_time_s.
   double forward_s;
   double backward_s;
   double update_s;
@@ -228,6 +228,7 @@ typedef struct stepcast_prediction_values {
   int32_t compute_source;
   int32_t buckets;      // that the gradients are sent in
   double input_wait_s;  // for samples that have not arrived
+  double coding_s;      // of gradients that are compressed
 } stepcast_prediction_values;
 
 // `device` is what the workload runs on; NULL is the cluster's, with the data sheet of the cluster

@@ -12,6 +12,7 @@
 #include "data/plan/bucket_words.h"
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
+#include "data/values/compression.h"
 #include "data/values/device_name.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
@@ -361,6 +362,8 @@ std::string DescribePlan(const Plan& plan) {
   }
   if (plan.shard != Shard::kNone) text += fmt::format(", {} shared out", NameOf(plan.shard));
   if (plan.local_steps > 1) text += fmt::format(", exchanged every {} steps", plan.local_steps);
+  if (plan.compress.exists()) text += ", compressed " + FormatCompression(plan.compress);
+  if (plan.compress_rate) text += fmt::format(" at {}", FormatRate(*plan.compress_rate));
   if (plan.input_rate) {
     text += fmt::format(", {} arrive at a node", FormatThroughput(*plan.input_rate));
   }

@@ -185,6 +185,7 @@ Json PartsJson(const StepTime<double>& parts) {
           {"exposed_transfer_s", parts.exposed_transfer.in(kSeconds)},
           {"exposed_latency_s", parts.exposed_latency.in(kSeconds)},
           {"straggler_wait_s", parts.straggler_wait.in(kSeconds)},
+          {"coding_s", parts.coding.in(kSeconds)},
           {"input_wait_s", parts.input_wait.in(kSeconds)}};
 }
 
@@ -249,6 +250,7 @@ std::string PartsText(Duration<> step, const StepTime<double>& parts, const Styl
   add("exposed transfer", parts.exposed_transfer);
   add("exposed latency", parts.exposed_latency);
   add("waiting for stragglers", parts.straggler_wait);
+  if (parts.coding.si() > 0) add("coding", parts.coding);
   const Duration<> rest = step - parts.supplied();
   if (rest > step * 1e-6) add("waiting for input", rest);
   return StackedBar(bar, TerminalWidth() - 4, style);

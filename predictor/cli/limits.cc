@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "data/values/compression.h"
 #include "data/values/numbers.h"
 #include "predictor/cli/command.h"
 #include "predictor/search/inverse.h"
@@ -69,6 +70,14 @@ std::vector<std::string> Findings(const ScalingLimits& limits, const Plan& plan)
       fmt::format("A fixed step of {} samples is fastest on {}: {}. {}",
                   FormatCount(limits.strong_global_batch), Workers(limits.strong_best_workers),
                   FormatDuration(limits.strong_best_step), limits.strong_binding.sentence));
+  if (plan.compress.exists()) {
+    const std::optional<DataRate<>>& below = limits.compression_pays_below;
+    findings.push_back(fmt::format(
+        "Compression to {} makes {} step of {} shorter{}.", FormatCompression(plan.compress),
+        below ? "a" : "no", Workers(limits.reference_workers),
+        below && *below < kFastestPayoff ? " on links of less than " + FormatRate(*below)
+                                         : std::string(", whatever the links")));
+  }
   if (limits.input_needed) {
     findings.push_back(InputText(*plan.input_rate, *limits.input_needed) +
                        fmt::format(" That is on {}.", Workers(limits.reference_workers)));
@@ -134,7 +143,12 @@ std::vector<LimitRow> Counts(const ScalingLimits& limits) {
   };
 }
 
-std::string LimitTable(const ScalingLimits& limits, const Style& style) {
+std::string PaysBelowText(const std::optional<DataRate<>>& rate) {
+  if (!rate) return "none";
+  return *rate < kFastestPayoff ? FormatRate(*rate) : "any";
+}
+
+std::string LimitTable(const ScalingLimits& limits, const Plan& plan, const Style& style) {
   Table table({{"limit", "", Align::kLeft},
                {"closed form", "", Align::kRight},
                {"searched", "", Align::kRight}});
@@ -142,6 +156,12 @@ std::string LimitTable(const ScalingLimits& limits, const Style& style) {
     table.AddRow({"throughput ceiling", ClosedText(limits.closed.ceiling, FormatThroughput),
                   fmt::format("{} on {}", FormatThroughput(limits.best_throughput),
                               Workers(limits.best_workers))});
+  }
+  if (plan.compress.exists()) {
+    table.AddRow({"rate below which compression pays",
+                  ClosedText(limits.closed.compression,
+                             [](DataRate<> rate) { return FormatRate(rate) + " of a hop"; }),
+                  PaysBelowText(limits.compression_pays_below)});
   }
   for (const LimitRow& row : Counts(limits)) {
     if (!row.closed && !row.searched) continue;
@@ -162,6 +182,8 @@ Json ClosedLimitsJson(const ScalingLimits& limits) {
   Json json;
   json["ceiling_samples_per_s"] = ClosedJson(
       limits.closed.ceiling, [](SampleRate<> rate) { return rate.in(kSamplesPerSecond); });
+  json["compression_hop_gbit_per_s"] = ClosedJson(
+      limits.closed.compression, [](DataRate<> rate) { return rate.in(kGigabitsPerSecond); });
   for (const LimitRow& row : Counts(limits)) {
     json[row.key] = ClosedJson(row.closed, [](double value) { return value; });
   }
@@ -269,6 +291,9 @@ Json LimitsJson(const ScalingLimits& limits, const InverseAnswers& inverse, cons
   json["servers"] = OptionalJson(limits.servers);
   json["input_needed_samples_per_s"] =
       limits.input_needed ? Json(limits.input_needed->in(kSamplesPerSecond)) : Json(nullptr);
+  json["compression_pays_below_gbit_per_s"] =
+      limits.compression_pays_below ? Json(limits.compression_pays_below->in(kGigabitsPerSecond))
+                                    : Json(nullptr);
   json["closed_form"] = ClosedLimitsJson(limits);
   json["inverse"] = InverseJson(inverse);
   // Older names of three of these.
@@ -364,7 +389,7 @@ int RunLimits(const std::vector<std::string>& arguments) {
     table.AddRule();
   }
   for (const ScalingPoint& point : limits.curve) row(point);
-  out += table.Render(style, 2) + "\n" + LimitTable(limits, style) + "\n";
+  out += table.Render(style, 2) + "\n" + LimitTable(limits, plan, style) + "\n";
   out += InverseTable(inverse, limits.most_workers, style);
   for (const std::string& finding : Findings(limits, plan)) {
     out += NoteLine(finding, style, TerminalWidth());

@@ -80,6 +80,7 @@ void PrintPrediction(const Prediction& p, const Plan& plan, const Target& target
   part("exposed transfer", b.exposed_transfer);
   part("exposed latency", b.exposed_latency);
   part("waiting for stragglers", b.straggler_wait);
+  if (b.coding.si() > 0) part("coding", b.coding);
   if (b.input_wait.si() > 0) part("waiting for input", b.input_wait);
   out += "\n" + StackedBar(parts, TerminalWidth() - 4, style);
   // How much an asynchronous worker hides is not known apart.

@@ -13,6 +13,7 @@
 #include <optional>
 #include <utility>
 
+#include "data/values/compression.h"
 #include "data/values/numbers.h"
 #include "microbench/harness/load_backend.h"
 #include "microbench/steps/agent.h"
@@ -87,6 +88,7 @@ void RequireMeasurable(const WantedRun& wanted) {
   }
   if (plan.local_steps > 1) refuse("local_steps", std::to_string(plan.local_steps), "1");
   if (plan.backup_workers > 0) refuse("backup_workers", std::to_string(plan.backup_workers), "0");
+  if (plan.compress.exists()) refuse("compress", FormatCompression(plan.compress), "none");
 }
 
 // Compute takes as long as a forecast says, and gradients leave in the buckets of the forecast.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "data/plan/bucket_words.h"
+#include "data/values/compression.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "predictor/cli/command.h"
@@ -76,6 +77,7 @@ constexpr RowFact kRowFacts[] = {
     {"servers", [](const Plan& plan) { return FormatCount(plan.servers); }},
     {"bucket", BucketText},
     {"shared out", [](const Plan& plan) { return std::string(NameOf(plan.shard)); }},
+    {"compressed", [](const Plan& plan) { return FormatCompression(plan.compress); }},
 };
 
 // The rows: the plan as given, the recommended one, and some of the choices in between.
@@ -205,6 +207,8 @@ int RunRecommend(const std::vector<std::string>& arguments) {
       "try-bucket", list(), "bucket caps to choose from (the plan's)")(
       "try-shard", list(),
       "what to share out: none, optimizer, gradients, parameters to choose from (the plan's)")(
+      "try-compress", list(),
+      "how to compress gradients: none, fp16, bf16, int8, topk=SHARE to choose from (the plan's)")(
       "most-global-batch", po::value<std::string>()->value_name("N"),
       "samples of one optimizer step that training tolerates (8192)")(
       "objective", po::value<std::string>()->value_name("O"),
@@ -244,6 +248,7 @@ int RunRecommend(const std::vector<std::string>& arguments) {
   search.strategies = ParseList(args, "try-strategy", ParseEnum<Strategy>);
   search.buckets = ParseList(args, "try-bucket", ParseBucketCap);
   search.shards = ParseList(args, "try-shard", ParseEnum<Shard>);
+  search.compressions = ParseList(args, "try-compress", ParseCompression);
   if (args.Has("most-global-batch")) {
     search.most_global_batch = ParseInteger(args.Text("most-global-batch"),
                                             OptionPlace("most-global-batch"), 1, 1'000'000'000);

@@ -35,7 +35,7 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
 
   const KnownParts<double> parts = PartsOf(query);
   const StepInputs<double> inputs = MakeStepInputs<double>(f, cluster, workload, parts, nullptr);
-  exchange->overhead_s += inputs.overhead.si();
+  exchange->overhead_s += (inputs.overhead + CodingOf(f)).si();
   exchange->wait = inputs.straggler_spread * parts.Slowest(f);
   if (!servers) {
     const CallCost<double> call = CollectiveCost(f, inputs.hops);

@@ -31,7 +31,7 @@ struct Exchange {
   // Set by CompiledState::MakeExchange, and not before: a cache has thousands of them.
   std::size_t count;  // of lines; 0: there is no synchronisation
   double all_s;       // whole synchronisation
-  double overhead_s;  // its fixed cost, and the update of a worker
+  double overhead_s;  // its fixed cost, coding, and the update of a worker
   double wait;        // for the slowest worker, of a micro-step's time
   double sharing;     // growth of compute by what else runs on a node
   double arrival_s;   // of a sample of each worker of a node; 0 where no rate is stated

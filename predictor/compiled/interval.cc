@@ -542,6 +542,7 @@ STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f
     in.end = Seeded<Duration<JoinDual>>(sync.end, kEndLane);
     in.contention = s.cluster.overlap_contention();
     if (f.has_compute) in.overhead = Seconds(s.cluster.si[overhead] * (1.0 / f.local_steps));
+    in.coding = CodingOf(f);
     in.wait = s.workload.straggler_spread() * (SpreadOfStep(f) * parts.Slowest(f));
   }
   const JoinedStep<JoinDual> joined = Join(f.overlap, in);

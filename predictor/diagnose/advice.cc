@@ -92,7 +92,7 @@ std::vector<RemedyIdea> RemediesFor(const Hypothesis& hypothesis, const Predicto
                       FormatCount(rarer.global_batch())),
           rarer);
     }
-    if (plan.bytes_per_parameter == 4) {
+    if (plan.bytes_per_parameter == 4 && !plan.compress.exists()) {
       Plan halved = plan;
       halved.bytes_per_parameter = 2;
       add("gradients exchanged in 16 bits", halved);

@@ -7,6 +7,7 @@
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
+#include "data/values/compression.h"
 #include "data/values/names.h"
 #include "data/values/placement.h"
 #include "predictor/python/bindings.h"
@@ -41,6 +42,9 @@ requires std::is_enum_v<E>
 void Set(py::handle value, const char* name, E* field) {
   *field = ParseEnum<E>(TextOf(value, name), Keyword(name));
 }
+void Set(py::handle value, const char* name, Compression* field) {
+  *field = ParseCompression(TextOf(value, name), Keyword(name));
+}
 template <class D>
 void Set(py::handle value, const char* name, Quantity<D>* field) {
   *field = Quantity<D>::FromSi(RealOf(value, name));
@@ -56,6 +60,7 @@ template <class T>
 py::object Get(const T& field) {
   return py::cast(field);
 }
+py::object Get(const Compression& field) { return py::str(FormatCompression(field)); }
 template <class E>
 requires std::is_enum_v<E> py::object Get(const E& field) { return py::str(NameOf(field)); }
 template <class D>
@@ -80,6 +85,7 @@ TypeText Describe(const std::vector<std::string>& /*kind*/) { return {"list of s
 TypeText Describe(const DataRate<>& /*kind*/) { return {"float", " [bytes/s]"}; }
 TypeText Describe(const Duration<>& /*kind*/) { return {"float", " [s]"}; }
 TypeText Describe(const DataSize<>& /*kind*/) { return {"float", " [bytes]"}; }
+TypeText Describe(const Compression& /*kind*/) { return {"str", ": " + CompressionNames()}; }
 TypeText Describe(const SampleRate<>& /*kind*/) { return {"float", " [samples/s]"}; }
 template <class E>
 requires std::is_enum_v<E> TypeText Describe(E kind) {

@@ -59,6 +59,7 @@ std::string PredictionHtml(const BoundPrediction& p) {
   row("exposed transfer", p.step().exposed_transfer);
   row("exposed latency", p.step().exposed_latency);
   row("waiting for stragglers", p.step().straggler_wait);
+  if (p.step().coding.si() > 0) row("coding", p.step().coding);
   if (p.step().input_wait.si() > 0) row("waiting for input", p.step().input_wait);
   html += "</table>";
   for (const std::string& flag : p.prediction.flags) {

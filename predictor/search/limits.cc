@@ -12,6 +12,7 @@
 #include "data/plan/limits.h"
 #include "data/record/input_error.h"
 #include "model/exchange/async_server_limits.h"
+#include "model/exchange/compression.h"
 #include "model/exchange/exchange.h"
 #include "model/exchange/parameter_server_limits.h"
 #include "model/exchange/sharding.h"
@@ -207,6 +208,7 @@ class Search {
       limits_.input_needed =
           internal::SamplesOfNode(predictor_.Facts(plan)) / Step(plan).supplied();
     }
+    if (plan.compress.exists() && plan.nodes() > 1) CompressionPays(plan);
     const auto computes = [&](int a) {
       plan.accumulation_steps = a;
       const Duration<> micro_steps = predictor_.Terms(plan).micro * static_cast<double>(a);
@@ -242,6 +244,23 @@ class Search {
     while (end != tried.end() && enough(*end)) ++end;
     limits_.buckets = CountRange{from->first, std::nullopt};
     if (end != tried.end()) limits_.buckets->to = (end - 1)->first;
+  }
+
+  // The faster the links, the less there is to save.
+  void CompressionPays(Plan plan) {
+    plan.input_rate = std::nullopt;
+    const auto is_longer = [&](double bytes_per_s) {
+      plan.link.bandwidth = BytesPerSecond(bytes_per_s);
+      if (plan_.server_link.bandwidth) plan.server_link.bandwidth = plan.link.bandwidth;
+      Plan whole = plan;
+      whole.compress = {};
+      return Step(whole).total() <= Step(plan).total();
+    };
+    const double slowest = MegabitsPerSecond(0.001).si();
+    const double fastest = kFastestPayoff.si();
+    if (is_longer(slowest)) return;
+    limits_.compression_pays_below =
+        BytesPerSecond(is_longer(fastest) ? Bisect(slowest, fastest, is_longer) : fastest);
   }
 
   void Servers(Plan plan) {
@@ -284,6 +303,11 @@ class Closed {
   }
 
   ClosedLimits Make() {
+    if (plan_.compress.is_gathered()) {
+      // A gather grows with the workers in its bytes, for which there is no law here.
+      Reference();
+      return closed_;
+    }
     if (TraitsOf(plan_.strategy).asynchronous()) {
       Asynchronous();
     } else if (!TraitsOf(plan_.strategy).exchanges) {
@@ -332,7 +356,7 @@ class Closed {
     const Exchange& exchange = ExchangeOf(algorithm);
     const GrowthQuestion question = Question(plan, algorithm, terms);
     law.growth = exchange.Growth(question);
-    law.growth.time.fixed += terms.overhead;
+    law.growth.time.fixed += terms.overhead + terms.coding;
     law.compute = predictor_.PredictStep(plan).compute();
     law.hidden = exchange.Room(question);
     return law;
@@ -454,6 +478,9 @@ class Closed {
           terms.micro));
       plan.accumulation_steps = plan_.accumulation_steps;
     }
+    if (plan.compress.exists() && TraitsOf(plan.strategy).ring && plan.nodes() == plan.workers()) {
+      CompressionPays(plan, terms);
+    }
     const bool server_sync = TraitsOf(plan.strategy).has_phases();
     if (terms.cost.per_call > Duration<>() && plan.shard == Shard::kNone &&
         facts_.overlap == Overlap::kBuckets) {
@@ -477,6 +504,22 @@ class Closed {
             largest > 0 ? std::min(servers, std::max(1.0, 1 / largest)) : servers);
       }
     }
+  }
+
+  // What a hop carries for each byte, and what calls cost, are those of the two predictions.
+  void CompressionPays(const Plan& plan, const StepTerms<double>& terms) {
+    if (plan.workers() < 2) return;
+    Plan whole = plan;
+    whole.compress = {};
+    const auto exchange = [&](const Plan& of, const StepTerms<double>& its) {
+      return CompressedExchange<double>{predictor_.Facts(of).gradient,
+                                        its.cost.per_byte * its.node_hop.bandwidth,
+                                        its.cost.per_call * calls()};
+    };
+    const std::optional<DataRate<>> below =
+        PaysBelow(exchange(whole, predictor_.Terms(whole)), exchange(plan, terms), terms.coding);
+    closed_.compression = below && std::isfinite(below->si()) ? Limit<DataRate<>>::At(*below)
+                                                              : Limit<DataRate<>>::None();
   }
 
   // Each cost of a call that may set the pace has its own best number of buckets, and two of them

@@ -13,6 +13,8 @@
 //   - by what they leave out: stragglers, whose wait grows about as the root of ln w, and slow
 //     start (both make the searched numbers smaller); and the wait for samples, of which
 //     input_needed says from which rate on there is none;
+//   - for compression by what the backward pass hides, which leaves less to save, and by the gap
+//     between a link's rate and that of a hop over it: searched rates are those of links;
 //   - by the growth of B_hop with log2 N, which moves constants but not the derivative: searched
 //     best numbers are smaller where bytes matter, and throughput comes nowhere near a ceiling that
 //     only latency sets;
@@ -63,6 +65,8 @@ struct ClosedLimits {
   ClosedForm<double> accumulation;
   ClosedForm<double> buckets;
   ClosedForm<double> servers;
+  // Rate of a hop below which the plan's compression pays, on one level of rings.
+  ClosedForm<DataRate<>> compression;
 };
 
 // Numbers that do as well as the best of them; without an end where none tried does worse.
@@ -115,6 +119,9 @@ struct ScalingLimits {
   // Samples that a node has to get for the step not to wait for any; where the plan says how many
   // it gets.
   std::optional<SampleRate<>> input_needed;
+  // Line rate of a node's link below which the plan's compression makes a step shorter; absent
+  // where it has none, crosses no link, or pays on none; kFastestPayoff where it pays on all.
+  std::optional<DataRate<>> compression_pays_below;
   ClosedLimits closed;
 };
 

@@ -33,6 +33,18 @@ std::vector<std::pair<A, B>> PairsOf(const std::vector<A>& first, const std::vec
   return pairs;
 }
 
+// Those that go with a strategy; nothing where none does.
+std::vector<Compression> CompressionsWith(Strategy strategy, const std::vector<Compression>& all) {
+  const StrategyTraits& traits = TraitsOf(strategy);
+  std::vector<Compression> those;
+  for (const Compression& one : all) {
+    const bool goes =
+        !one.exists() || (traits.may_compress() && (traits.halves || !one.is_gathered()));
+    if (goes) those.push_back(one);
+  }
+  return Or(those, {Compression()});
+}
+
 std::vector<int> BatchCandidates(const Predictor& predictor, const Plan& plan, int most) {
   const TrustedBatches trusted = TrustedBatchesOf(predictor.calibrated_batches());
   std::vector<int> batches;
@@ -197,9 +209,14 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
         const std::vector<Shard> shards = TraitsOf(strategy).may_shard()
                                               ? Or(options.shards, {base.shard})
                                               : std::vector<Shard>{Shard::kNone};
-        for (const auto& [bucket, shard] : PairsOf(Or(buckets, {plan.bucket}), shards)) {
-          base.bucket = bucket;
-          base.shard = shard;
+        const auto cuts = PairsOf(Or(buckets, {plan.bucket}), shards);
+        for (const auto& [cut, compression] :
+             PairsOf(cuts, CompressionsWith(strategy, Or(options.compressions, {base.compress})))) {
+          base.bucket = cut.first;
+          base.shard = cut.second;
+          base.compress = compression;
+          // Not both: what is sent of gradients that are shared out is not compressed.
+          if (compression.exists() && cut.second != Shard::kNone) continue;
           const int most_batch = std::max(1, options.most_global_batch / workers);
           for (const int batch :
                Or(options.local_batches, BatchCandidates(predictor, plan, most_batch))) {

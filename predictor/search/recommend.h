@@ -27,8 +27,8 @@ inline constexpr const char* kObjectiveNames[kObjectiveCount] = {"throughput", "
 
 struct RecommendOptions {
   // Candidates; an empty list means the sensible ones: the plan's own value for strategies,
-  // servers, bucket and what is shared out (which is nothing with a strategy that does not go with
-  // it); for batches and accumulation those of predictor/search/batch_grid.h.
+  // servers, bucket, what is shared out and compression (which are nothing with a strategy that
+  // does not go with them); for batches and accumulation those of predictor/search/batch_grid.h.
   std::vector<int> workers;
   std::vector<int> local_batches;
   std::vector<int> accumulation_steps;
@@ -36,6 +36,7 @@ struct RecommendOptions {
   std::vector<Strategy> strategies;
   std::vector<DataSize<>> buckets;
   std::vector<Shard> shards;
+  std::vector<Compression> compressions;
   int most_global_batch = kDefaultMostGlobalBatch;
   // Scores within this share of the best count as equal; the smallest global batch then wins, of
   // those that are no worse than the plan as given. Where the noise scale says what a sample is

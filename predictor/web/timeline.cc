@@ -51,7 +51,7 @@ std::vector<Span> MakeTimeline(const Predictor& predictor, const Plan& plan) {
   const Duration<> backward_start = now;
   add("backward", step.backward - terms.backward * alone);
   const Duration<> backward_end = now;
-  const Duration<> exposed = step.exposed() - terms.overhead;
+  const Duration<> exposed = step.exposed() - terms.overhead - terms.coding;
   add("waiting for the network", exposed);
   if (step.synchronisation.si() > 0) {
     if (GoesByBuckets(facts)) {
@@ -59,12 +59,13 @@ std::vector<Span> MakeTimeline(const Predictor& predictor, const Plan& plan) {
       const Duration<> drawn_out = terms.contention;
       AddBuckets(facts, terms, backward_start + drawn_out, &spans);
     } else {
-      const Duration<> hidden = step.synchronisation - terms.overhead - exposed;
+      const Duration<> hidden = step.synchronisation - terms.overhead - terms.coding - exposed;
       spans.push_back({Lane::kNetwork, "exchange", Max(Duration<>(), backward_end - hidden),
                        backward_end + exposed});
     }
   }
   add("starting the exchange", terms.overhead);
+  add("coding", terms.coding);
   add("update", step.update);
   add("waiting for stragglers", step.straggler_wait);
   add("waiting for input", step.input_wait);

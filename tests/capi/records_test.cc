@@ -315,6 +315,7 @@ void ExpectSame(const PredictionHandle& handle, const Prediction& p) {
   EXPECT_PRED2(SameBits, v.exposed_transfer_s, p.breakdown.exposed_transfer.si());
   EXPECT_PRED2(SameBits, v.straggler_wait_s, p.breakdown.straggler_wait.si());
   EXPECT_PRED2(SameBits, v.input_wait_s, p.breakdown.input_wait.si());
+  EXPECT_PRED2(SameBits, v.coding_s, p.breakdown.coding.si());
   EXPECT_PRED2(SameBits, v.synchronisation_s, p.breakdown.synchronisation.si());
   EXPECT_PRED2(SameBits, v.memory_need_bytes, p.memory.total.in(kBytes));
   EXPECT_PRED2(SameBits, v.memory_available_bytes,
@@ -326,7 +327,7 @@ void ExpectSame(const PredictionHandle& handle, const Prediction& p) {
   EXPECT_EQ(v.compute_source, static_cast<int>(p.compute_source));
   EXPECT_EQ(v.buckets, p.buckets);
   EXPECT_NEAR(v.forward_s + v.backward_s + v.update_s + v.exposed_latency_s + v.exposed_transfer_s +
-                  v.straggler_wait_s + v.input_wait_s,
+                  v.straggler_wait_s + v.input_wait_s + v.coding_s,
               v.step_time_s, 1e-12 * v.step_time_s);
   std::size_t count = 99;
   const char* const* flags = stepcast_prediction_flags(handle.get(), &count);

@@ -79,6 +79,7 @@ NumberTable OfPrediction(const Prediction& p) {
       {"/breakdown/exposed_transfer_s", p.breakdown.exposed_transfer.in(kSeconds)},
       {"/breakdown/exposed_latency_s", p.breakdown.exposed_latency.in(kSeconds)},
       {"/breakdown/straggler_wait_s", p.breakdown.straggler_wait.in(kSeconds)},
+      {"/breakdown/coding_s", p.breakdown.coding.in(kSeconds)},
       {"/breakdown/input_wait_s", p.breakdown.input_wait.in(kSeconds)},
       {"/synchronisation_s", p.breakdown.synchronisation.in(kSeconds)},
       {"/idle_ratio", 1 - p.breakdown.compute() / p.step_time},
@@ -645,6 +646,7 @@ NumberTable OfDiagnosis(const Diagnosis& d, const Plan& plan) {
                        {"/expected_parts/exposed_transfer_s", parts.exposed_transfer.in(kSeconds)},
                        {"/expected_parts/exposed_latency_s", parts.exposed_latency.in(kSeconds)},
                        {"/expected_parts/straggler_wait_s", parts.straggler_wait.in(kSeconds)},
+                       {"/expected_parts/coding_s", parts.coding.in(kSeconds)},
                        {"/expected_parts/input_wait_s", parts.input_wait.in(kSeconds)}};
   AddUnder("/plan", OfPlan(plan), &table);
   for (std::size_t i = 0; i < d.causes.size(); ++i) {

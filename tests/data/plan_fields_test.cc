@@ -370,6 +370,59 @@ TEST(CheckPlan, APartOfTheModelCannotGoOnByItself) {
   refused([](Plan* p) { p->overlap = Overlap::kPNorm; }, "overlap: 'p-norm'" + with);
 }
 
+// Gradients are what is compressed, in float32 and one by one.
+TEST(CheckPlan, GradientsAloneAreCompressed) {
+  Plan plan = With(Strategy::kRing);
+  plan.compress = {Compressor::kTopK, 0.01};
+  ASSERT_NO_THROW(CheckPlan(plan));
+  const auto refused = [&](auto change, const std::string& says) {
+    Plan other = plan;
+    change(&other);
+    EXPECT_TRUE(Says(ErrorOf([&] { CheckPlan(other); }), says));
+    other.compress = {};
+    EXPECT_NO_THROW(CheckPlan(other)) << says;
+  };
+  const std::string with = " with compress topk=0.01";
+  refused([](Plan* p) { p->shard = Shard::kOptimizer; }, "shard: 'optimizer'" + with);
+  refused([](Plan* p) { p->local_steps = 2; }, "local-steps: '2'" + with + "; allowed: 1: what");
+  refused([](Plan* p) { p->bytes_per_parameter = 2; }, "bytes-per-parameter: '2'" + with);
+  refused([](Plan* p) { p->strategy = Strategy::kTree; },
+          "compress: 'topk=0.01' with strategy tree; allowed: strategy allreduce, ring or "
+          "hierarchical, which gather");
+  for (int i = 0; i < kStrategyCount; ++i) {
+    const auto strategy = static_cast<Strategy>(i);
+    Plan half = With(strategy, UsesServers(strategy) ? 2 : 0);
+    half.compress = {Compressor::kFp16};
+    const bool goes = strategy != Strategy::kNone && strategy != Strategy::kPsAsync &&
+                      strategy != Strategy::kBytePs;
+    if (goes) {
+      EXPECT_NO_THROW(CheckPlan(half)) << StrategyName(strategy);
+    } else {
+      EXPECT_TRUE(Says(ErrorOf([&] { CheckPlan(half); }), "compress: "));
+    }
+    half.compress = {Compressor::kTopK, 0.1};
+    Plan changed = WithStrategy(half, strategy);
+    if (UsesServers(strategy)) changed.servers = 2;
+    EXPECT_NO_THROW(CheckPlan(changed)) << StrategyName(strategy);
+  }
+}
+
+TEST(PlanFields, WaysToCompress) {
+  const auto read = [](const std::string& text) { return ReadFlag("compress", text).compress; };
+  EXPECT_EQ(read("none"), Compression());
+  EXPECT_EQ(read(" bf16 "), Compression{Compressor::kBf16});
+  EXPECT_EQ(read("topk=0.01"), (Compression{Compressor::kTopK, 0.01}));
+  EXPECT_TRUE(Says(ErrorOf([&] { read("pf16"); }),
+                   "'pf16' is not a way to compress (did you mean fp16?); allowed: none, fp16, "
+                   "bf16, int8, topk=SHARE"));
+  EXPECT_TRUE(Says(ErrorOf([&] { read("topk"); }), "'topk' does not say how much is kept"));
+  EXPECT_TRUE(Says(ErrorOf([&] { read("topk=2"); }), "is out of range"));
+  EXPECT_TRUE(Says(ErrorOf([&] { read("fp16=2"); }), "'fp16=2' takes no number; allowed: fp16"));
+  for (const char* text : {"none", "fp16", "bf16", "int8", "topk=0.001", "topk=1"}) {
+    EXPECT_EQ(FindPlanField("compress")->text(ReadFlag("compress", text)), text);
+  }
+}
+
 TEST(PlanFields, SamplesOfANode) {
   EXPECT_EQ(ReadFlag("input-rate", "2000 samples/s").input_rate, SampleRate<>::FromSi(2000.0));
   EXPECT_TRUE(Says(ErrorOf([] { ReadFlag("input-rate", "2000"); }), "'2000' has no unit"));

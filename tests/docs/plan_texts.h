@@ -51,6 +51,8 @@ inline std::string Allowed(const PlanField& field) {
         words += fmt::format("{}`{}`", words.empty() ? "" : ", ", word);
       return words;
     }
+    case FieldKind::kMethod:
+      return "`none`, `fp16`, `bf16`, `int8`, `topk=` with a share to 1";
     case FieldKind::kCount:
     case FieldKind::kNumber:
       break;
@@ -72,7 +74,8 @@ inline std::string Meaning(const PlanField& field) {
 inline std::string DefaultCell(const PlanField& field) {
   if (field.is_of_link) return "the cluster's";
   const std::string value = field.default_text();
-  return value.empty() || field.kind != FieldKind::kChoice ? value : "`" + value + "`";
+  const bool is_word = field.kind == FieldKind::kChoice || field.kind == FieldKind::kMethod;
+  return value.empty() || !is_word ? value : "`" + value + "`";
 }
 
 inline Lines PlanOptionTable() {

@@ -324,6 +324,16 @@ inline RandomCase MakeRandomCase(Strategy strategy, std::uint64_t seed, int most
   if (random.Chance(0.5) || DefaultBucket(strategy) < least_bucket) {
     plan.bucket = least_bucket * random.LogBetween(1, 2.0 * most_buckets);
   }
+  const bool whole = plan.shard == Shard::kNone && plan.local_steps == 1;
+  if (TraitsOf(strategy).may_compress() && whole && random.Chance(0.3)) {
+    plan.compress.method =
+        random.Pick({Compressor::kFp16, Compressor::kBf16, Compressor::kInt8, Compressor::kTopK});
+    if (plan.compress.is_gathered() && !TraitsOf(strategy).halves) {
+      plan.compress.method = Compressor::kFp16;
+    }
+    if (plan.compress.is_gathered()) plan.compress.kept = random.LogBetween(1e-4, 0.5);
+    plan.compress_rate = GigabytesPerSecond(random.LogBetween(0.1, 100));
+  }
   if (random.Chance(0.2)) plan.input_rate = SampleRate<>::FromSi(random.LogBetween(1, 1e5));
   return made;
 }

@@ -22,6 +22,7 @@
 
 #include "data/plan/limits.h"
 #include "data/record/operation_counts.h"
+#include "data/values/compression.h"
 #include "data/workloads/catalog.h"
 #include "model/compute/profiled_compute.h"
 #include "model/statistics/normal.h"
@@ -266,6 +267,21 @@ std::vector<Kind> Kinds() {
     Plan& rare = add(std::string(StrategyName(strategy)) + " every eight steps", strategy);
     rare.local_steps = 8;
     rare.link.rtt = Milliseconds(2.0);
+  }
+  for (const Compression& compression :
+       {Compression{Compressor::kFp16}, Compression{Compressor::kInt8},
+        Compression{Compressor::kTopK, 0.01}, Compression{Compressor::kTopK, 0.5}}) {
+    for (const Strategy strategy : {Strategy::kRing, Strategy::kHierarchical, Strategy::kTree,
+                                    Strategy::kAuto, Strategy::kPsSync}) {
+      if (compression.is_gathered() && !TraitsOf(strategy).halves) continue;
+      const std::string name =
+          StrategyName(strategy) + (" compressed " + FormatCompression(compression));
+      add(name, strategy, UsesServers(strategy) ? 2 : 0).compress = compression;
+      Plan& late = add(name + " with a round trip", strategy, UsesServers(strategy) ? 2 : 0);
+      late.compress = compression;
+      late.compress_rate = GigabytesPerSecond(5.0);
+      late.link.rtt = Milliseconds(10.0);
+    }
   }
   for (const Strategy strategy :
        {Strategy::kNone, Strategy::kRing, Strategy::kPsSync, Strategy::kPsAsync}) {

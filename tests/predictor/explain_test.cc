@@ -59,9 +59,8 @@ Plan PlanOf(Strategy strategy) {
 
 double ToSi(const NamedValue& value) {
   static const std::map<std::string, double> kUnits = {
-      {"", 1},     {"s", 1},       {"ms", 1e-3},        {"us", 1e-6}, {"B", 1},
-      {"MB", 1e6}, {"ns/B", 1e-9}, {"Gbit/s", 1e9 / 8}, {"GB/s", 1e9},
-      {"samples/s", 1}};
+      {"", 1},     {"s", 1},       {"ms", 1e-3},        {"us", 1e-6},  {"B", 1},
+      {"MB", 1e6}, {"ns/B", 1e-9}, {"Gbit/s", 1e9 / 8}, {"GB/s", 1e9}, {"samples/s", 1}};
   return value.value * kUnits.at(value.unit);
 }
 
@@ -407,6 +406,33 @@ TEST(Explain, EveryOptionHasItsFormula) {
         [](Plan* p) {
           p->local_steps = 8;
           p->backup_workers = 1;
+        }}},
+      {"16 bits", {Strategy::kTree, [](Plan* p) { p->compress = {Compressor::kFp16}; }}},
+      {"8 bits", {Strategy::kRing, [](Plan* p) { p->compress = {Compressor::kInt8}; }}},
+      {"8 bits by servers",
+       {Strategy::kPsSync, [](Plan* p) { p->compress = {Compressor::kInt8}; }}},
+      {"the largest alone",
+       {Strategy::kRing,
+        [](Plan* p) {
+          p->compress = {Compressor::kTopK, 0.01};
+        }}},
+      {"the largest alone, on two levels",
+       {Strategy::kHierarchical,
+        [](Plan* p) {
+          p->compress = {Compressor::kTopK, 0.3};
+        }}},
+      {"8 bits at a stated rate, p-norm",
+       {Strategy::kRing,
+        [](Plan* p) {
+          p->compress = {Compressor::kInt8};
+          p->compress_rate = GigabytesPerSecond(3.0);
+          p->overlap = Overlap::kPNorm;
+        }}},
+      {"16 bits that hide behind nothing",
+       {Strategy::kRing,
+        [](Plan* p) {
+          p->compress = {Compressor::kBf16};
+          p->overlap = Overlap::kNone;
         }}},
       {"samples in time",
        {Strategy::kRing, [](Plan* p) { p->input_rate = SampleRate<>::FromSi(1e6); }}},

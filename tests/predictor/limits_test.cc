@@ -353,6 +353,49 @@ TEST(Limits, TheInputThatIsNeededIsWhereTheStepBeginsToWait) {
   }
 }
 
+// On slower links the compressed step is the shorter one, on faster ones the whole.
+TEST(Limits, CompressionPaysBelowItsRate) {
+  const Predictor predictor = MakePredictor();
+  for (const Compression& compression :
+       {Compression{Compressor::kFp16}, Compression{Compressor::kInt8},
+        Compression{Compressor::kTopK, 0.001}}) {
+    for (const Placement& placement : {Placement{1, 1, 1, 1}, Placement{4, 4}}) {
+      Plan plan = BasePlan();
+      plan.placement = placement;
+      plan.compress = compression;
+      plan.compress_rate = GigabytesPerSecond(0.3);
+      const ScalingLimits limits =
+          FindScalingLimits(predictor, plan, placement.front(), {.most_workers = 8});
+      ASSERT_TRUE(limits.compression_pays_below.has_value());
+      const auto gain = [&](double times) {
+        Plan tried = plan;
+        tried.link.bandwidth = *limits.compression_pays_below * times;
+        const Duration<> with = predictor.PredictStep(tried).total();
+        tried.compress = {};
+        return predictor.PredictStep(tried).total() / with;
+      };
+      EXPECT_GT(gain(0.99), 1);
+      EXPECT_LT(gain(1.01), 1);
+      // One level of rings has a closed form, of a hop; what hides leaves less to save.
+      const bool one_level = placement.front() == 1;
+      ASSERT_EQ(limits.closed.compression.has_value(), one_level);
+      if (!one_level) continue;
+      ASSERT_TRUE(limits.closed.compression->exists());
+      Plan there = plan;
+      there.link.bandwidth = *limits.compression_pays_below;
+      const DataRate<> hop = predictor.Terms(there).node_hop.bandwidth;
+      EXPECT_LT(hop, limits.closed.compression->value() * 1.02);
+      // With nothing to hide behind they are one.
+      plan.overlap = there.overlap = Overlap::kNone;
+      const ScalingLimits bare =
+          FindScalingLimits(predictor, plan, placement.front(), {.most_workers = 8});
+      there.link.bandwidth = *bare.compression_pays_below;
+      EXPECT_NEAR(predictor.Terms(there).node_hop.bandwidth / bare.closed.compression->value(), 1,
+                  0.05);
+    }
+  }
+}
+
 TEST(Limits, BackupWorkersAreFewerThanWorkers) {
   Plan plan = BasePlan();
   plan.placement = {4};

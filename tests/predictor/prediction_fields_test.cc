@@ -76,6 +76,7 @@ TEST(PredictionFields, CHasAMemberForEachPartOfTheStep) {
                                              "exposed_transfer_s",
                                              "exposed_latency_s",
                                              "straggler_wait_s",
+                                             "coding_s",
                                              "input_wait_s",
                                              "synchronisation_s",
                                              "throughput_samples_per_s"};

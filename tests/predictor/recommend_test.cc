@@ -97,6 +97,39 @@ TEST(Recommend, TheBestIsFeasibleAndNotDominated) {
   }
 }
 
+// On a slow link the fewest bytes win, on a fast one those that take no time to code; each plan is
+// the best of all candidates, looked at one by one.
+TEST(Recommend, CompressesWhereItPays) {
+  const Predictor predictor = MakePredictor();
+  RecommendOptions options;
+  options.compressions = {{}, {Compressor::kFp16}, {Compressor::kInt8}, {Compressor::kTopK, 0.01}};
+  options.local_batches = {32};
+  options.accumulation_steps = {1};
+  for (const double gigabits : {0.1, 10.0, 10'000.0}) {
+    Plan plan = AllreducePlan({1, 1, 1, 1}, 32);
+    plan.link.bandwidth = GigabitsPerSecond(gigabits);
+    plan.compress_rate = GigabytesPerSecond(1.0);
+    options.tolerance = 0;
+    const RecommendOutcome outcome = Recommend(predictor, plan, kDevicesPerNode, options);
+    ASSERT_TRUE(outcome.best.has_value());
+    for (const Compression& compression : options.compressions) {
+      Plan tried = plan;
+      tried.compress = compression;
+      EXPECT_LE(outcome.best->prediction.step_time, predictor.Predict(tried).step_time);
+    }
+    if (gigabits < 1) EXPECT_EQ(outcome.best->plan.compress.method, Compressor::kTopK);
+    if (gigabits > 1000) EXPECT_FALSE(outcome.best->plan.compress.exists());
+  }
+  // A strategy that cannot gather is tried without.
+  options.strategies = {Strategy::kTree, Strategy::kRing};
+  options.compressions = {{Compressor::kTopK, 0.01}};
+  Plan plan = AllreducePlan({1, 1, 1, 1}, 32);
+  plan.link.bandwidth = GigabitsPerSecond(0.1);
+  plan.compress_rate = GigabytesPerSecond(1.0);
+  EXPECT_EQ(Recommend(predictor, plan, kDevicesPerNode, options).best->plan.strategy,
+            Strategy::kRing);
+}
+
 // Where samples arrive too slowly the smallest batch does as well as any, and that is said.
 TEST(Recommend, NoBatchHelpsWhereSamplesAreLate) {
   const Predictor predictor = MakePredictor();

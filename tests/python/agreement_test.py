@@ -44,9 +44,11 @@ def questions():
             plan["shard"] = draw.choice(["optimizer", "gradients", "parameters"])
         elif draw.random() < 0.3:
             plan["local_steps"] = draw.choice([2, 16])
+        elif plan["strategy"] in ("allreduce", "ring", "hierarchical") and draw.random() < 0.5:
+            plan["compress"] = draw.choice(["fp16", "int8", "topk=0.01"])
         if draw.random() < 0.2:
             plan["input_samples_per_s"] = draw.choice([5, 100, 1e5])
-        if draw.random() < 0.2:
+        if "compress" not in plan and draw.random() < 0.2:
             plan["bytes_per_parameter"] = draw.choice([2, 6])
         yield plan, draw.choice([64, 512, 8192, 100000])
 
@@ -54,7 +56,7 @@ def questions():
 FLAGS = {"workload": "--workload", "workers": "--workers", "strategy": "--strategy",
          "local_batch": "--local-batch", "accumulation_steps": "--accumulation",
          "servers": "--servers", "backup_workers": "--backup-workers", "sharding": "--sharding",
-         "shard": "--shard", "local_steps": "--local-steps",
+         "shard": "--shard", "local_steps": "--local-steps", "compress": "--compress",
          "bytes_per_parameter": "--bytes-per-parameter"}
 
 
@@ -146,7 +148,7 @@ class C:
             ("strategy", ctypes.c_char_p)] + [
             (name, ctypes.c_int32) for name in
             ("limiter", "memory_verdict", "compute_source", "buckets")] + [
-            ("input_wait_s", ctypes.c_double)]
+            (name, ctypes.c_double) for name in ("input_wait_s", "coding_s")]
 
     def __init__(self):
         self.library = ctypes.CDLL(LIBRARY)

@@ -33,6 +33,7 @@ AXES = {"bandwidth": (-1, ("10 Mbit/s", "300 Mbit/s", "1 Gbit/s", "10 Gbit/s", "
         # An exchange of every step hides behind its backward pass, rarer ones do not.
         "local-steps": (-1, ("2", "3", "16", "100")),
         "input-rate": (-1, ("1 samples/s", "50 samples/s", "1000 samples/s", "1e6 samples/s")),
+        "compress-rate": (-1, ("0.1 GB/s", "1 GB/s", "30 GB/s")),
         "multicast": (-1, ("no", "yes")),
         "in-network-aggregation": (-1, ("no", "yes"))}
 HALVES = ("allreduce", "ring", "hierarchical")
@@ -56,13 +57,20 @@ def question(draw):
             options += ["--shard", shard]
         elif strategy != "ps-async" and workers > 2:
             axes.append("backup-workers")
-        if not shard and strategy in ALLREDUCES:
+        compress = draw.choice(("fp16", "bf16", "int8", "topk=0.01", None, None, None))
+        if shard or strategy in ("ps-async", "byteps") or (
+                compress and compress.startswith("topk") and strategy not in HALVES):
+            compress = None
+        if compress:
+            options += ["--compress", compress]
+            axes.append("compress-rate")
+        elif not shard and strategy in ALLREDUCES:
             axes.append("local-steps")
         options += ["--overlap", draw.choice(("buckets", "none"))]
         if draw.random() < 0.5:
             options += ["--bucket", draw.choice(("tensor", "100 KiB", "1 MiB", "25 MiB", "4 GiB",
                                                  "one-message"))]
-        if draw.random() < 0.2:
+        if not compress and draw.random() < 0.2:
             options += ["--bytes-per-parameter", draw.choice(("1", "2", "6"))]
         if draw.random() < 0.5:
             options += ["--congestion-control", draw.choice(("reno", "cubic", "bbr"))]

@@ -24,6 +24,7 @@ void Change(E* value) { *value = static_cast<E>(static_cast<int>(*value) + 1); }
 inline void Change(DataRate<>* value) { *value += BytesPerSecond(2097152.0); }
 inline void Change(DataSize<>* value) { *value += Mebibytes(2.0); }
 inline void Change(Duration<>* value) { *value += Milliseconds(2.0); }
+inline void Change(Compression* value) { value->method = Compressor::kFp16; }
 inline void Change(SampleRate<>* value) { *value += SampleRate<>::FromSi(0.0625); }
 template <class T>
 void Change(std::optional<T>* value) {
@@ -52,6 +53,8 @@ inline std::vector<ChangedPlan> ChangedPlans(const Plan& base = {}) {
     }
     plan.servers = UsesServers(plan.strategy) ? std::max(1, base.servers) : 0;
     if (plan.servers == 0) plan.server_link = {};
+    if (facts.with == GoesWith::kCompresses) plan.compress_rate = GigabytesPerSecond(4.0);
+    if (facts.state == std::string("compress_bytes_per_s")) plan.compress = {Compressor::kInt8};
     all.push_back({facts, plan, plan});
     Change(&field.Of(all.back().after));
   });

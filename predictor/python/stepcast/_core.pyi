@@ -140,6 +140,8 @@ class Plan:
         shard: Optional[str] = None,
         local_steps: Optional[int] = None,
         input_samples_per_s: Optional[float] = None,
+        compress: Optional[str] = None,
+        compress_bytes_per_s: Optional[float] = None,
         colocated_servers: Optional[bool] = None,
         sharding: Optional[str] = None,
         pipelined_servers: Optional[bool] = None,
@@ -198,6 +200,10 @@ class Plan:
     def local_steps(self) -> int: ...
     @property
     def input_samples_per_s(self) -> Optional[float]: ...
+    @property
+    def compress(self) -> str: ...
+    @property
+    def compress_bytes_per_s(self) -> Optional[float]: ...
     @property
     def colocated_servers(self) -> bool: ...
     @property

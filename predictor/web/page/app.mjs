@@ -126,7 +126,8 @@ function controlNode(control) {
   }
   if (control.unit === undefined) {
     const box = make("input", { type: "text", id, value: plan()[control.column] ?? "" });
-    box.placeholder = control.kind === "placement" ? "by workers, or like 4-4-2" : "not named";
+    const shown = { placement: "by workers, or like 4-4-2", method: "none, fp16, topk=0.01" };
+    box.placeholder = shown[control.kind] ?? "not named";
     box.addEventListener("input", () => set(box.value.trim()));
     return make("div", { className: "field wide" }, label, make("div", { className: "line" }, box));
   }
@@ -338,6 +339,7 @@ const PARTS = {
   exposed_transfer_s: "exposed transfer",
   exposed_latency_s: "exposed latency",
   straggler_wait_s: "waiting for stragglers",
+  coding_s: "coding",
   input_wait_s: "waiting for input",
 };
 const MEMORY = ["parameters", "gradients", "optimizer", "accumulation", "buckets", "activations", "workspace"];
