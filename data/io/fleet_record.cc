@@ -22,16 +22,32 @@ using nlohmann::json;
 constexpr const char* kFleetFormat = "stepcast fleet";
 constexpr int kFleetVersion = 1;
 
-json LearntJson(const FleetRecord::Learnt& learnt) {
-  json written = {{"workload", FormatWorkload(learnt.workload)},
+// The texts of workloads: what many jobs train is written out once.
+class WorkloadTexts {
+ public:
+  const std::string& Of(const Workload& workload) {
+    auto& [known, text] = known_[workload.name];
+    if (text.empty() || !(known == workload)) {
+      known = workload;
+      text = FormatWorkload(workload);
+    }
+    return text;
+  }
+
+ private:
+  std::map<std::string, std::pair<Workload, std::string>> known_;
+};
+
+json LearntJson(const FleetRecord::Learnt& learnt, WorkloadTexts* texts) {
+  json written = {{"workload", texts->Of(learnt.workload)},
                   {"device", learnt.device},
                   {"state", OnlineRecordJson(learnt.state)}};
   if (learnt.facts) written["device_facts"] = FormatDevicePart(*learnt.facts);
   return written;
 }
 
-json JobJson(const FleetRecord::Job& job) {
-  json written = LearntJson(job.learnt);
+json JobJson(const FleetRecord::Job& job, WorkloadTexts* texts) {
+  json written = LearntJson(job.learnt, texts);
   written["job"] = CheckedName(job.name, {"", 0, "job"});
   if (job.start) written["start"] = FormatCalibrationPart(*job.start, "start");
   return written;
@@ -99,11 +115,12 @@ std::vector<Value> ReadEach(const json& array, const char* name, const Read& rea
 
 // Objects as one array, each written before the next is made.
 template <class Value, class ToObject>
-std::string ArrayText(const std::vector<Value>& values, const ToObject& to_object) {
+std::string ArrayText(const std::vector<Value>& values, const ToObject& to_object,
+                      WorkloadTexts* texts) {
   std::string text = "[";
   for (const Value& value : values) {
     if (text.size() > 1) text += ',';
-    text += to_object(value).dump(-1, ' ', false, json::error_handler_t::replace);
+    text += to_object(value, texts).dump(-1, ' ', false, json::error_handler_t::replace);
   }
   return text + "]";
 }
@@ -112,10 +129,11 @@ std::string ArrayText(const std::vector<Value>& values, const ToObject& to_objec
 
 std::string FormatFleetRecord(const FleetRecord& record) {
   const json cluster = record.cluster;
+  WorkloadTexts texts;
   return fmt::format(R"({{"format":"{}","version":{},"cluster":{},"taught":)", kFleetFormat,
                      kFleetVersion, cluster.dump(-1, ' ', false, json::error_handler_t::replace)) +
-         ArrayText(record.taught, LearntJson) + ",\"jobs\":" + ArrayText(record.jobs, JobJson) +
-         "}";
+         ArrayText(record.taught, LearntJson, &texts) +
+         ",\"jobs\":" + ArrayText(record.jobs, JobJson, &texts) + "}";
 }
 
 FleetRecord ParseFleetRecord(const std::string& text) {

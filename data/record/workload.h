@@ -55,6 +55,8 @@ struct Layer {
   std::int64_t parameters() const {
     return std::accumulate(tensors.begin(), tensors.end(), std::int64_t{0});
   }
+
+  bool operator==(const Layer&) const = default;
 };
 
 struct Workload {
@@ -91,6 +93,8 @@ struct Workload {
     for (const Layer& layer : layers) sum += layer.activation_bytes;
     return sum;
   }
+
+  bool operator==(const Workload&) const = default;
 };
 
 }  // namespace stepcast
