@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
+#include <string_view>
 
 #include "predictor/report/terminal.h"
 
@@ -17,8 +18,7 @@ namespace {
 
 // ---- The page: all lengths in units of the viewBox.
 
-constexpr double kWidth = 860.0;
-constexpr double kHeight = 520.0;
+constexpr double kDirectWidth = 700.0;  // the least that has room for labels beside the plot
 constexpr double kMargin = 26.0;
 constexpr double kTitleSize = 18.0;
 constexpr double kLongTitleSize = 15.0;
@@ -39,28 +39,66 @@ constexpr double kLabelMinReach = 0.93;       // of the x axis, for a line to be
 constexpr std::ptrdiff_t kMostFullBands = 4;  // more are drawn lightly, lest they hide each other
 constexpr double kFullBand = 0.14;            // opacity
 constexpr double kLightBand = 0.05;
-constexpr std::size_t kMaxLineMarkers = 24;  // a line of more points leaves all without markers
+constexpr std::size_t kMaxLargeMarkers = 40;  // more points without a line are drawn small
+constexpr std::size_t kMaxLineMarkers = 24;   // a line of more points leaves all without markers
 
 constexpr const char* kFont = "Helvetica, Arial, 'DejaVu Sans', sans-serif";
-constexpr const char* kInk = "#222222";
-constexpr const char* kSoftInk = "#555555";
-constexpr const char* kGrid = "#e4e4e4";
-constexpr const char* kAxisLine = "#888888";
-constexpr const char* kMarkLine = "#777777";
-
-// Okabe and Ito's colours without their yellow, which fades on white; for text, darker ones of the
-// same hue, with a contrast to white of 4.5 and more.
+// Okabe and Ito's colours without their yellow, which fades on white; for text, others of the same
+// hue, with a contrast to the ground of 4.5 and more.
 struct Hue {
   const char* line;
   const char* text;
 };
-constexpr std::array<Hue, 7> kHues = {{{"#0072b2", "#0068a3"},
-                                       {"#d55e00", "#b04d00"},
-                                       {"#009e73", "#00775a"},
-                                       {"#cc79a7", "#a2477a"},
-                                       {"#e69f00", "#8f6300"},
-                                       {"#56b4e9", "#1f76a8"},
-                                       {"#000000", "#000000"}}};
+
+struct Palette {
+  const char* paper;
+  const char* ink;
+  const char* soft_ink;
+  const char* grid;
+  const char* axis_line;
+  const char* mark_line;
+  std::array<Hue, 7> hues;
+};
+constexpr Palette kLight = {"#ffffff",
+                            "#222222",
+                            "#555555",
+                            "#e4e4e4",
+                            "#888888",
+                            "#777777",
+                            {{{"#0072b2", "#0068a3"},
+                              {"#d55e00", "#b04d00"},
+                              {"#009e73", "#00775a"},
+                              {"#cc79a7", "#a2477a"},
+                              {"#e69f00", "#8f6300"},
+                              {"#56b4e9", "#1f76a8"},
+                              {"#000000", "#000000"}}}};
+constexpr Palette kDark = {"#1a212b",
+                           "#e6ebf2",
+                           "#a4b0be",
+                           "#2f3947",
+                           "#7c8896",
+                           "#8e99a7",
+                           {{{"#3f97d9", "#6fb4ea"},
+                             {"#f0803c", "#f59c66"},
+                             {"#1fbd90", "#3fd0a6"},
+                             {"#dd94bd", "#e6aecd"},
+                             {"#e9ab26", "#efbf57"},
+                             {"#8fd0f5", "#a8dbf8"},
+                             {"#e6ebf2", "#e6ebf2"}}}};
+// The names under which a page's style has one of the two: see PlotStyle.
+constexpr Palette kOfPage = {"var(--plot-paper)",
+                             "var(--plot-ink)",
+                             "var(--plot-soft-ink)",
+                             "var(--plot-grid)",
+                             "var(--plot-axis)",
+                             "var(--plot-mark)",
+                             {{{"var(--plot-line-0)", "var(--plot-text-0)"},
+                               {"var(--plot-line-1)", "var(--plot-text-1)"},
+                               {"var(--plot-line-2)", "var(--plot-text-2)"},
+                               {"var(--plot-line-3)", "var(--plot-text-3)"},
+                               {"var(--plot-line-4)", "var(--plot-text-4)"},
+                               {"var(--plot-line-5)", "var(--plot-text-5)"},
+                               {"var(--plot-line-6)", "var(--plot-text-6)"}}}};
 
 // ---- Numbers and text.
 
@@ -250,11 +288,11 @@ struct Curve {
   double band_opacity = 0.0;
   bool dashed = false;
   bool points_only = false;
+  bool small = false;                    // its markers
   std::size_t colour = 0;                // counts on behind the end of the palette
   std::vector<std::vector<Point>> runs;  // points that belong together, between gaps
   std::size_t points = 0;
 
-  const Hue& hue() const { return kHues[colour % kHues.size()]; }
   const Point& last() const { return runs.back().back(); }
 };
 
@@ -648,6 +686,8 @@ struct MarkLabel {
 };
 
 struct Layout {
+  double width = 0.0;  // of the page
+  double height = 0.0;
   Wrapped title;
   double title_size = kTitleSize;
   Wrapped subtitle;
@@ -695,7 +735,7 @@ std::vector<MarkLabel> PlaceMarks(const PlotOptions& options, const Axis& x_axis
     mark.value = x;
     mark.text = Cut(text, kTextSize, 300.0);
     mark.x = layout.left + x_axis.Fraction(x) * (layout.right - layout.left);
-    mark.leftwards = mark.x + mark.width() > kWidth - 4.0;
+    mark.leftwards = mark.x + mark.width() > layout.width - 4.0;
     marks.push_back(mark);
   }
   std::stable_sort(marks.begin(), marks.end(),
@@ -721,7 +761,9 @@ std::vector<MarkLabel> PlaceMarks(const PlotOptions& options, const Axis& x_axis
 Layout Arrange(const std::vector<Curve>& curves, const PlotOptions& options, const Axis& x_axis,
                const Axis& y_axis, bool direct) {
   Layout layout;
-  const double page = kWidth - 2.0 * kMargin;
+  layout.width = options.width;
+  layout.height = options.height;
+  const double page = layout.width - 2.0 * kMargin;
   layout.title = Wrap(options.title, kTitleSize, page, 2, true);
   if (layout.title.cut) {
     layout.title_size = kLongTitleSize;
@@ -759,8 +801,8 @@ Layout Arrange(const std::vector<Curve>& curves, const PlotOptions& options, con
     tick_width = std::max(tick_width, TextWidth(label, kTextSize));
   }
   layout.left = kMargin + tick_width + 10.0;
-  layout.right = kWidth - kMargin - 6.0;
-  if (!layout.labels.empty()) layout.right = kWidth - 14.0 - label_width - kLabelGap;
+  layout.right = layout.width - kMargin - 6.0;
+  if (!layout.labels.empty()) layout.right = layout.width - 14.0 - label_width - kLabelGap;
 
   double y = kMargin - 4.0;
   y += 24.0 * static_cast<double>(layout.title.lines.size());
@@ -807,7 +849,7 @@ Layout Arrange(const std::vector<Curve>& curves, const PlotOptions& options, con
   layout.top = y + kMarkRow * mark_rows + 8.0;
 
   layout.x_label = Wrap(WithFactor(options.x_label, x_axis.factor), kTextSize, page, 2);
-  layout.bottom = kHeight - 16.0 - 24.0 -
+  layout.bottom = layout.height - 16.0 - 24.0 -
                   (kLineHeight + 2.0) * static_cast<double>(layout.x_label.lines.size());
   return layout;
 }
@@ -816,8 +858,18 @@ Layout Arrange(const std::vector<Curve>& curves, const PlotOptions& options, con
 
 class Writer {
  public:
-  Writer(const Layout& layout, const Axis& x_axis, const Axis& y_axis, bool line_markers)
-      : layout_(layout), x_axis_(x_axis), y_axis_(y_axis), line_markers_(line_markers) {}
+  Writer(const Layout& layout, const Axis& x_axis, const Axis& y_axis, bool line_markers,
+         const Palette& palette)
+      : layout_(layout),
+        x_axis_(x_axis),
+        y_axis_(y_axis),
+        line_markers_(line_markers),
+        palette_(palette) {}
+
+  const Palette& palette() const { return palette_; }
+  const Hue& HueOf(const Curve& curve) const {
+    return palette_.hues[curve.colour % palette_.hues.size()];
+  }
 
   // Whether lines have a marker at each point.
   bool line_markers() const { return line_markers_; }
@@ -843,11 +895,13 @@ class Writer {
 
   // Shapes of about equal weight; hollow for measurements.
   void Marker(const Curve& curve, double x, double y) {
-    const double r = curve.points_only ? 4.4 : 3.2;
-    const char* colour = curve.hue().line;
+    const double r = curve.small ? 2.6 : curve.points_only ? 4.4 : 3.2;
+    const char* colour = HueOf(curve).line;
     const std::string paint =
-        curve.points_only ? fmt::format(R"(fill="#ffffff" stroke="{}" stroke-width="1.8")", colour)
-                          : fmt::format(R"(fill="{}" stroke="#ffffff" stroke-width="0.8")", colour);
+        curve.points_only
+            ? fmt::format(R"(fill="{}" stroke="{}" stroke-width="{}")", palette_.paper, colour,
+                          curve.small ? "1.2" : "1.8")
+            : fmt::format(R"(fill="{}" stroke="{}" stroke-width="0.8")", colour, palette_.paper);
     const auto polygon = [&](const std::vector<std::pair<double, double>>& corners) {
       std::string points;
       for (const auto& [dx, dy] : corners) {
@@ -856,7 +910,7 @@ class Writer {
       }
       Raw(fmt::format(R"(<polygon points="{}" {}/>)", points, paint));
     };
-    switch ((curve.colour + curve.colour / kHues.size()) % 5) {
+    switch ((curve.colour + curve.colour / kLight.hues.size()) % 5) {
       case 0:
         Raw(fmt::format(R"(<circle cx="{}" cy="{}" r="{}" {}/>)", Num(x), Num(y), Num(r), paint));
         break;
@@ -876,11 +930,12 @@ class Writer {
   }
 
   std::string Stroke(const Curve& curve) const {
-    std::string stroke = fmt::format(
-        R"(fill="none" stroke="{}" stroke-width="2.2" stroke-linejoin="round" )", curve.hue().line);
+    std::string stroke =
+        fmt::format(R"(fill="none" stroke="{}" stroke-width="2.2" stroke-linejoin="round" )",
+                    HueOf(curve).line);
     if (curve.dashed) return stroke + R"(stroke-dasharray="7 4.5")";
     // Beyond the palette colours come again, so the stroke changes.
-    if (curve.colour / kHues.size() % 2 == 1) return stroke + R"(stroke-dasharray="2 3")";
+    if (curve.colour / kLight.hues.size() % 2 == 1) return stroke + R"(stroke-dasharray="2 3")";
     return stroke + R"(stroke-linecap="round")";
   }
 
@@ -889,7 +944,7 @@ class Writer {
     const double low = std::min(Y(point.low), layout_.bottom);
     const double high = Y(point.high);
     const std::string stroke =
-        fmt::format(R"(stroke="{}" stroke-width="1.4" stroke-opacity="0.75")", curve.hue().line);
+        fmt::format(R"(stroke="{}" stroke-width="1.4" stroke-opacity="0.75")", HueOf(curve).line);
     Line(x, low, x, high, stroke);
     Line(x - 3.5, low, x + 3.5, low, stroke);
     Line(x - 3.5, high, x + 3.5, high, stroke);
@@ -912,7 +967,7 @@ class Writer {
             path += fmt::format(" L{} {}", Num(X(run[k].x)), Num(Y(run[k].low)));
           }
           Raw(fmt::format(R"(<path d="{} Z" fill="{}" fill-opacity="{}" stroke="none"/>)", path,
-                          curve.hue().line, Num(curve.band_opacity)));
+                          HueOf(curve).line, Num(curve.band_opacity)));
         }
         i = end + 1;
       }
@@ -945,6 +1000,7 @@ class Writer {
   const Axis& x_axis_;
   const Axis& y_axis_;
   const bool line_markers_;
+  const Palette& palette_;
   std::string out_;
 };
 
@@ -979,12 +1035,12 @@ std::string Describe(const std::vector<Curve>& curves, const PlotOptions& option
 }
 
 void DrawAxes(const Layout& layout, const Axis& x_axis, const Axis& y_axis, Writer* writer) {
-  const std::string grid = fmt::format(R"(stroke="{}" stroke-width="1")", kGrid);
+  const std::string grid = fmt::format(R"(stroke="{}" stroke-width="1")", writer->palette().grid);
   for (std::size_t i = 0; i < y_axis.ticks.size(); ++i) {
     const double y = writer->Y(y_axis.ticks[i]);
     writer->Line(layout.left, y, layout.right, y, grid);
     writer->Text(layout.left - 8.0, y + 4.2, y_axis.labels[i],
-                 TextStyle(kTextSize, kSoftInk, R"( text-anchor="end")"));
+                 TextStyle(kTextSize, writer->palette().soft_ink, R"( text-anchor="end")"));
   }
   // Every n-th label, so that they do not touch.
   const auto room = [&](std::size_t stride) {
@@ -999,14 +1055,15 @@ void DrawAxes(const Layout& layout, const Axis& x_axis, const Axis& y_axis, Writ
   };
   std::size_t stride = 1;
   while (!room(stride)) ++stride;
-  const std::string axis_line = fmt::format(R"(stroke="{}" stroke-width="1")", kAxisLine);
+  const std::string axis_line =
+      fmt::format(R"(stroke="{}" stroke-width="1")", writer->palette().axis_line);
   for (std::size_t i = 0; i < x_axis.ticks.size(); ++i) {
     const double x = writer->X(x_axis.ticks[i]);
     writer->Line(x, layout.top, x, layout.bottom, grid);
     writer->Line(x, layout.bottom, x, layout.bottom + 5.0, axis_line);
     if ((x_axis.ticks.size() - 1 - i) % stride != 0) continue;  // the last has one
     writer->Text(x, layout.bottom + 19.0, x_axis.labels[i],
-                 TextStyle(kTextSize, kSoftInk, R"( text-anchor="middle")"));
+                 TextStyle(kTextSize, writer->palette().soft_ink, R"( text-anchor="middle")"));
   }
   writer->Line(layout.left, layout.bottom, layout.right, layout.bottom, axis_line);
   if (!y_axis.log && y_axis.low < 0.0 && y_axis.high > 0.0) {
@@ -1015,11 +1072,12 @@ void DrawAxes(const Layout& layout, const Axis& x_axis, const Axis& y_axis, Writ
   double baseline = layout.bottom + 24.0 + 15.0;
   for (const std::string& line : layout.x_label.lines) {
     writer->Text(0.5 * (layout.left + layout.right), baseline, line,
-                 TextStyle(kTextSize, kInk, R"( text-anchor="middle")"));
+                 TextStyle(kTextSize, writer->palette().ink, R"( text-anchor="middle")"));
     baseline += kLineHeight + 2.0;
   }
   if (!layout.y_label.empty()) {
-    writer->Text(kMargin, layout.y_label_baseline, layout.y_label, TextStyle(kTextSize, kInk));
+    writer->Text(kMargin, layout.y_label_baseline, layout.y_label,
+                 TextStyle(kTextSize, writer->palette().ink));
   }
 }
 
@@ -1027,8 +1085,8 @@ void DrawMarks(const Layout& layout, Writer* writer) {
   const auto baseline = [&](const MarkLabel& mark) {
     return layout.top - 6.0 - kMarkRow * mark.row;
   };
-  const std::string stroke =
-      fmt::format(R"(stroke="{}" stroke-width="1.2" stroke-dasharray="4 3")", kMarkLine);
+  const std::string stroke = fmt::format(R"(stroke="{}" stroke-width="1.2" stroke-dasharray="4 3")",
+                                         writer->palette().mark_line);
   for (const MarkLabel& mark : layout.marks) {
     writer->Line(mark.x, mark.text.empty() ? layout.top : baseline(mark) - 9.0, mark.x,
                  layout.bottom, stroke);
@@ -1036,11 +1094,12 @@ void DrawMarks(const Layout& layout, Writer* writer) {
   for (const MarkLabel& mark : layout.marks) {
     if (mark.text.empty()) continue;
     // On white, in case a line of another mark passes behind.
-    writer->Raw(fmt::format(R"(<rect x="{}" y="{}" width="{}" height="13" fill="#ffffff"/>)",
+    writer->Raw(fmt::format(R"(<rect x="{}" y="{}" width="{}" height="13" fill="{}"/>)",
                             Num(mark.start() + (mark.leftwards ? 2.0 : 3.0)),
-                            Num(baseline(mark) - 10.0), Num(mark.width() - 5.0)));
+                            Num(baseline(mark) - 10.0), Num(mark.width() - 5.0),
+                            writer->palette().paper));
     writer->Text(mark.leftwards ? mark.x - 5.0 : mark.x + 5.0, baseline(mark), mark.text,
-                 TextStyle(kTextSize, kSoftInk,
+                 TextStyle(kTextSize, writer->palette().soft_ink,
                            mark.leftwards ? R"( font-style="italic" text-anchor="end")"
                                           : R"( font-style="italic")"));
   }
@@ -1056,12 +1115,13 @@ void DrawLegend(const Layout& layout, const std::vector<Curve>& curves, Writer* 
       writer->Marker(curve, item.x + 0.5 * swatch, y);
     }
     writer->Text(item.x + swatch + 8.0, y + 4.2, item.text,
-                 TextStyle(kTextSize, curve.points > 0 ? kInk : kMarkLine));
+                 TextStyle(kTextSize,
+                           curve.points > 0 ? writer->palette().ink : writer->palette().mark_line));
   }
   if (layout.legend_left_out > 0) {
     writer->Text(layout.legend_more_x, layout.legend_top + kLegendRow * (kLegendRows - 0.5) + 4.2,
                  fmt::format("and {} more", layout.legend_left_out),
-                 TextStyle(kTextSize, kSoftInk));
+                 TextStyle(kTextSize, writer->palette().soft_ink));
   }
 }
 
@@ -1071,14 +1131,14 @@ void DrawDirectLabels(const Layout& layout, const std::vector<Curve>& curves, Wr
     const double end = writer->X(curve.last().x);
     const double x = layout.right + kLabelGap;
     if (std::abs(label.centre - label.target) > 2.0 || x - end > kLabelMaxGap) {
-      writer->Line(
-          end + 6.0, label.target, x - 4.0, label.centre,
-          fmt::format(R"(stroke="{}" stroke-width="1" stroke-opacity="0.6")", curve.hue().line));
+      writer->Line(end + 6.0, label.target, x - 4.0, label.centre,
+                   fmt::format(R"(stroke="{}" stroke-width="1" stroke-opacity="0.6")",
+                               writer->HueOf(curve).line));
     }
     double baseline = label.centre - 0.5 * label.height() + 11.5;
     for (const std::string& line : label.lines) {
       writer->Text(x, baseline, line,
-                   TextStyle(kTextSize, curve.hue().text, R"( font-weight="bold")"));
+                   TextStyle(kTextSize, writer->HueOf(curve).text, R"( font-weight="bold")"));
       baseline += kLineHeight;
     }
   }
@@ -1152,6 +1212,7 @@ std::string EscapeXml(const std::string& text) {
 }  // namespace internal
 
 std::string RenderSvgPlot(const std::vector<PlotSeries>& series, const PlotOptions& options) {
+  const Palette& palette = options.on_page ? kOfPage : kLight;
   const bool log_x = options.log_x || options.x_powers_of_two;
   const double zero_x = options.log_x ? StandInForZero(series) : 0.0;
   std::vector<Curve> curves;
@@ -1189,16 +1250,22 @@ std::string RenderSvgPlot(const std::vector<PlotSeries>& series, const PlotOptio
   for (Curve& curve : curves) {
     curve.band_opacity = bands > kMostFullBands ? kLightBand : kFullBand;
   }
+  std::size_t lone_points = 0;
+  for (const Curve& curve : curves) lone_points += curve.points_only ? curve.points : 0;
   bool line_markers = true;
-  for (const Curve& curve : curves) {
+  for (Curve& curve : curves) {
+    curve.small = curve.points_only && lone_points > kMaxLargeMarkers;
     line_markers = line_markers && (curve.points_only || curve.points <= kMaxLineMarkers);
   }
 
   // Labels at the lines' ends if they fit, else a legend for all.
-  Layout layout = Arrange(curves, options, x_axis, y_axis, true);
+  const bool direct = options.width >= kDirectWidth;
+  PlotOptions drawn = options;
+  if (options.on_page) drawn.title = drawn.subtitle = "";  // above it, as the page has them
+  Layout layout = Arrange(curves, drawn, x_axis, y_axis, direct);
   bool fits = true;
   {
-    const Writer ruler(layout, x_axis, y_axis, line_markers);
+    const Writer ruler(layout, x_axis, y_axis, line_markers, palette);
     for (DirectLabel& label : layout.labels) {
       label.target = ruler.Y(curves[label.curve].last().y);
     }
@@ -1207,27 +1274,28 @@ std::string RenderSvgPlot(const std::vector<PlotSeries>& series, const PlotOptio
       fits = fits && std::abs(label.centre - label.target) <= kLabelMaxShift;
     }
   }
-  if (!fits) layout = Arrange(curves, options, x_axis, y_axis, false);
+  if (!fits) layout = Arrange(curves, drawn, x_axis, y_axis, false);
 
-  Writer writer(layout, x_axis, y_axis, line_markers);
-  writer.Raw(R"(<?xml version="1.0" encoding="UTF-8"?>)");
-  writer.Raw(fmt::format(R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" )"
+  Writer writer(layout, x_axis, y_axis, line_markers, palette);
+  if (!options.on_page) writer.Raw(R"(<?xml version="1.0" encoding="UTF-8"?>)");
+  const std::string space = options.on_page ? "" : R"(xmlns="http://www.w3.org/2000/svg" )";
+  writer.Raw(fmt::format(R"(<svg {3}viewBox="0 0 {0} {1}" )"
                          R"(width="{0}" height="{1}" role="img" font-family="{2}">)",
-                         Num(kWidth), Num(kHeight), kFont));
+                         Num(layout.width), Num(layout.height), kFont, space));
   writer.Raw(fmt::format("<title>{}</title>",
                          internal::EscapeXml(options.title.empty() ? "Plot" : options.title)));
   writer.Raw(fmt::format("<desc>{}</desc>", internal::EscapeXml(Describe(curves, options))));
-  writer.Raw(
-      fmt::format(R"(<rect width="{}" height="{}" fill="#ffffff"/>)", Num(kWidth), Num(kHeight)));
+  writer.Raw(fmt::format(R"(<rect width="{}" height="{}" fill="{}"/>)", Num(layout.width),
+                         Num(layout.height), palette.paper));
   double baseline = kMargin + 13.0;
   for (const std::string& line : layout.title.lines) {
     writer.Text(kMargin, baseline, line,
-                TextStyle(layout.title_size, kInk, R"( font-weight="bold")"));
+                TextStyle(layout.title_size, palette.ink, R"( font-weight="bold")"));
     baseline += 24.0;
   }
   baseline -= 3.0;
   for (const std::string& line : layout.subtitle.lines) {
-    writer.Text(kMargin, baseline, line, TextStyle(kSubtitleSize, kSoftInk));
+    writer.Text(kMargin, baseline, line, TextStyle(kSubtitleSize, palette.soft_ink));
     baseline += 18.0;
   }
   DrawAxes(layout, x_axis, y_axis, &writer);
@@ -1248,6 +1316,28 @@ std::string RenderSvgPlot(const std::vector<PlotSeries>& series, const PlotOptio
   DrawLegend(layout, curves, &writer);
   DrawDirectLabels(layout, curves, &writer);
   return writer.out() + "</svg>\n";
+}
+
+std::string PlotStyle() {
+  const auto values = [](const Palette& palette) {
+    std::string text;
+    const auto add = [&](std::string_view name, const char* value) {
+      // "var(--NAME)" is where it is used.
+      text += fmt::format("{}:{};", name.substr(4, name.size() - 5), value);
+    };
+    add(kOfPage.paper, palette.paper);
+    add(kOfPage.ink, palette.ink);
+    add(kOfPage.soft_ink, palette.soft_ink);
+    add(kOfPage.grid, palette.grid);
+    add(kOfPage.axis_line, palette.axis_line);
+    add(kOfPage.mark_line, palette.mark_line);
+    for (std::size_t i = 0; i < palette.hues.size(); ++i) {
+      add(kOfPage.hues[i].line, palette.hues[i].line);
+      add(kOfPage.hues[i].text, palette.hues[i].text);
+    }
+    return ":root{" + text + "}\n";
+  };
+  return values(kLight) + "@media screen and (prefers-color-scheme: dark){" + values(kDark) + "}\n";
 }
 
 }  // namespace stepcast

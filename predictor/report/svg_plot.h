@@ -1,11 +1,11 @@
 // Scaling plots as SVG, written by our own code: no plotting library, no script, no external font.
 //
 // RenderSvgPlot draws lines with an optional band from low to high, and points with optional error
-// bars, on linear, logarithmic or powers-of-two axes. The page is 860 x 520, white, with a light
-// grid and Okabe and Ito's colours (https://jfly.uni-koeln.de/color/), which people with impaired
-// colour vision can tell apart; markers differ in shape as well. A series that reaches the right
-// end is labelled there, in its colour, as long as all such labels fit; the others are listed in a
-// legend above the plot. The same input gives the same bytes, whatever the locale.
+// bars, on linear, logarithmic or powers-of-two axes. The page is white, with a light grid and
+// Okabe and Ito's colours (https://jfly.uni-koeln.de/color/), which people with impaired colour
+// vision can tell apart; markers differ in shape as well. A series that reaches the right end is
+// labelled there, in its colour, as long as all such labels fit; the others are listed in a legend
+// above the plot. The same input gives the same bytes, whatever the locale.
 //
 //   PlotSeries forecast{.name = "ring", .x = {1, 2, 4}, .y = {0.20, 0.23, 0.31}};
 //   PlotOptions options;
@@ -49,6 +49,11 @@ struct PlotOptions {
   bool log_x = false;
   bool log_y = false;
   bool x_powers_of_two = false;  // logarithmic x with ticks at 1, 2, 4, ...: counts of workers
+  double width = 860.0;  // in units of text, whose size is 12; a narrow one has a legend for all
+  double height = 520.0;
+  // An element of an HTML page rather than a document: colours are those of PlotStyle, and title
+  // and subtitle are for the page to show.
+  bool on_page = false;
   // Labelled vertical lines, as where scaling ends. The x axis is made to reach them.
   std::vector<std::pair<double, std::string>> vertical_marks = {};
 };
@@ -62,6 +67,10 @@ struct PlotOptions {
 // A series without a point to draw is listed as "name (no data)". Throws std::invalid_argument if
 // no series has a point to draw, or if the vectors of a series differ in length.
 std::string RenderSvgPlot(const std::vector<PlotSeries>& series, const PlotOptions& options);
+
+// The style sheet that gives the plots of a page their colours: light ones, and on a dark screen
+// dark ones.
+std::string PlotStyle();
 
 namespace internal {
 

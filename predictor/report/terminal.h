@@ -119,9 +119,13 @@ class Table {
 
   std::string Render(const Style& style, int indent = 0) const;
 
+  const std::vector<TableColumn>& columns() const { return columns_; }
+  // A row without cells is a rule.
+  const std::vector<std::vector<std::string>>& rows() const { return rows_; }
+
  private:
   std::vector<TableColumn> columns_;
-  std::vector<std::vector<std::string>> rows_;  // an empty row is a rule
+  std::vector<std::vector<std::string>> rows_;
 };
 
 // ---- Bars.

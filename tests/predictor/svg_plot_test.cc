@@ -725,5 +725,37 @@ TEST(SvgPlot, RandomPlotsAreSound) {
   EXPECT_GT(drawn, 250);
 }
 
+TEST(SvgPlot, ANarrowOneHasALegendForAll) {
+  PlotSeries line{.name = "ring", .x = {1, 2, 4}, .y = {1, 2, 3}};
+  PlotOptions options;
+  EXPECT_EQ(EndLabels(RenderSvgPlot({line}, options)).size(), 1U);
+  options.width = 420;
+  options.height = 310;
+  const std::string svg = RenderSvgPlot({line}, options);
+  EXPECT_TRUE(EndLabels(svg).empty());
+  const std::vector<Element> all = Parse(svg);
+  EXPECT_TRUE(all.front().Has("viewBox", "0 0 420 310"));
+  for (const Element& element : all) {
+    for (const char* key : {"x", "x1", "x2", "cx"}) {
+      if (element.attributes.count(key) == 0) continue;
+      EXPECT_LE(element.Number(key), 420) << element.name;
+    }
+  }
+}
+
+TEST(SvgPlot, ManyPointsAreDrawnSmall) {
+  const auto radius = [](int points) {
+    PlotSeries series;
+    series.points_only = true;
+    for (int i = 0; i < points; ++i) {
+      series.x.push_back(i);
+      series.y.push_back(i);
+    }
+    return Named(Parse(RenderSvgPlot({series}, {})), "circle").front().Number("r");
+  };
+  EXPECT_LT(radius(41), radius(40));
+  EXPECT_EQ(radius(1), radius(40));
+}
+
 }  // namespace
 }  // namespace stepcast
