@@ -48,6 +48,7 @@ int RunRecommend(const std::vector<std::string>& arguments);
 int RunExplain(const std::vector<std::string>& arguments);
 int RunCalibrate(const std::vector<std::string>& arguments);
 int RunEvaluate(const std::vector<std::string>& arguments);
+int RunReport(const std::vector<std::string>& arguments);
 int RunPlan(const std::vector<std::string>& arguments);
 int RunImport(const std::vector<std::string>& arguments);
 int RunMicrobench(const std::vector<std::string>& arguments);

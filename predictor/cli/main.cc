@@ -22,6 +22,7 @@ constexpr Command kCommands[] = {
     {"explain", "every term of one prediction: formula, inputs, source, elasticity", RunExplain},
     {"calibrate", "fit the model to measured runs of a cluster", RunCalibrate},
     {"evaluate", "predicted against measured", RunEvaluate},
+    {"report", "a calibration as a page to read, hand on and print", RunReport},
     {"plan", "which runs to measure next, and what each would tell", RunPlan},
     {"import", "runs, profiles and networks from other tools", RunImport},
     {"microbench", "measure what layers cost on a device", RunMicrobench},

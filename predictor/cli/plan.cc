@@ -2,28 +2,20 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <cmath>
+#include <sstream>
 
-#include "calibrate/next_runs.h"
-#include "data/io/csv.h"
 #include "data/io/runs.h"
 #include "data/io/text_file.h"
 #include "data/plan/check.h"
-#include "data/plan/fields.h"
 #include "data/values/numbers.h"
-#include "data/values/placement.h"
-#include "model/statistics/normal.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/fit.h"
+#include "predictor/cli/wanted_runs.h"
 
 namespace stepcast::cli {
 namespace {
 
-constexpr int kDefaultCount = 5;
 constexpr int kMostRuns = 100;
-
-// Half the width of the 90 % interval of ln(step) with this standard deviation, as a share.
-double HalfWidth(double log_sd) { return std::expm1(kNinetyPercent * log_sd); }
 
 // The workload that was asked for, or the one that the cluster was calibrated with.
 std::string WorkloadOf(const Arguments& args, const Cluster& cluster) {
@@ -47,9 +39,7 @@ Plan ReadGoal(const Arguments& args, const Target& target,
               const std::optional<CalibratedRange::BatchRange>& batches) {
   Plan plan = ReadPlan(args, target);
   if (!args.Has("workers") && !args.Has("placement") && !args.Has("hosts")) {
-    plan.placement.assign(static_cast<std::size_t>(target.cluster.nodes),
-                          target.cluster.devices_per_node);
-    NameAllHosts(target.cluster, &plan);
+    UseWholeCluster(target.cluster, &plan);
   }
   if (plan.local_batch == 0 && batches) plan.local_batch = batches->min;
   RequireBatch(plan);
@@ -57,18 +47,10 @@ Plan ReadGoal(const Arguments& args, const Target& target,
   return plan;
 }
 
-std::vector<Plan> ReadCandidates(const Arguments& args, const Target& target, const Plan& goal,
-                                 const CalibratedRange::BatchRange& batches) {
+// The plans that can be measured; empty where nobody says.
+std::optional<std::vector<Plan>> ReadCandidates(const Arguments& args, const Target& target) {
+  if (!args.Has("among")) return {};
   std::vector<Plan> plans;
-  if (!args.Has("among")) {
-    for (const Plan& plan : CandidatePlans(goal, batches)) {
-      // A bare message needs somebody to send it to.
-      const bool alone = plan.workers() == 1 && plan.servers == 0;
-      if (alone && target.workload.communication_only) continue;
-      if (plan.nodes() <= target.cluster.nodes) plans.push_back(plan);
-    }
-    return plans;
-  }
   for (const Run& run : ReadRuns(args.Text("among"))) {
     if (run.workload == target.workload.name) plans.push_back(run.plan);
   }
@@ -79,126 +61,28 @@ std::vector<Plan> ReadCandidates(const Arguments& args, const Target& target, co
   return plans;
 }
 
-std::string LaunchCommand(const Plan& plan) {
-  std::string options = fmt::format("--batch-size {}", plan.local_batch);
-  if (plan.accumulation_steps > 1) {
-    options += fmt::format(" --accumulation-steps {}", plan.accumulation_steps);
-  }
-  const std::string hosts =
-      plan.hosts.empty() ? "" : fmt::format("on {}: ", fmt::join(plan.hosts, ", "));
-  if (plan.servers > 0) {
-    return fmt::format(
-        "{}start {} servers, then the workers {} (devices of each node): "
-        "python TRAIN.py {}",
-        hosts, plan.servers, FormatPlacement(plan.placement), options);
-  }
-  const int fullest = DevicesOnFullestNode(plan.placement);
-  const bool even = plan.workers() == fullest * plan.nodes();
-  return fmt::format(
-      "{}torchrun --nnodes={} --nproc-per-node={} TRAIN.py {}", hosts, plan.nodes(),
-      even ? std::to_string(fullest) : "(of each node: " + FormatPlacement(plan.placement) + ")",
-      options);
-}
-
-// The runs as they go into a runs file, but for their times; the header comes first. All columns
-// that any of them needs.
-std::vector<std::string> RunsRows(const std::vector<NextRun>& runs, const Target& target) {
-  std::vector<std::string> rows = {"workload,device"};
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    rows.push_back(CsvField(target.workload.name) + "," + CsvField(target.device));
-  }
-  for (const PlanField& field : PlanFields()) {
-    std::vector<std::string> values;
-    for (const NextRun& run : runs) values.push_back(field.write(run.plan));
-    const bool used = std::any_of(values.begin(), values.end(),
-                                  [](const std::string& value) { return !value.empty(); });
-    if (field.told != Told::kAlways && !used) continue;
-    rows[0] += "," + std::string(field.column);
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      rows[i + 1] += "," + CsvField(values[i]);
-    }
-  }
-  rows[0] += ",step_time_s";
-  for (std::size_t i = 0; i < runs.size(); ++i) rows[i + 1] += ",STEP_TIME";
-  return rows;
-}
-
-void PrintRuns(const NextRuns& next, const Plan& goal, const Target& target,
-               const Prediction& now) {
+void PrintWanted(const WantedRuns& wanted) {
   const Style style = DetectStyle();
   const int width = TerminalWidth();
-  std::string out =
-      Heading(fmt::format("{} on {} ({}): what to measure for {}", target.workload.name,
-                          target.cluster.name, target.device, DescribePlan(goal)),
-              style);
-  out += NoteLine(fmt::format("Now: a step of {}, within a factor of {:.2f} (90 % interval {} to "
-                              "{}).",
-                              FormatDuration(now.step_time), 1 + HalfWidth(next.log_sd),
-                              FormatDuration(now.low), FormatDuration(now.high)),
-                  style, width);
-  if (next.runs.empty()) {
-    out += NoteLine("No run would tell more about it: what remains is how single steps scatter.",
-                    style, width);
+  std::string out = Heading(fmt::format("{} on {} ({}): what to measure for {}", wanted.workload,
+                                        wanted.cluster, wanted.device, DescribePlan(wanted.goal)),
+                            style);
+  out += NoteLine(WantedNow(wanted), style, width);
+  if (wanted.next.runs.empty()) {
+    out += NoteLine(kNoneWanted, style, width);
     Print(out);
     return;
   }
-  out += "\n";
-  Table table({{"", "", Align::kRight},
-               {"run", "", Align::kLeft},
-               {"expected step", "", Align::kRight},
-               {"device time", "", Align::kRight},
-               {"then within", "", Align::kRight},
-               {"tells most of", "", Align::kLeft}});
-  int number = 0;
-  for (const NextRun& run : next.runs) {
-    table.AddRow({std::to_string(++number), DescribePlan(run.plan), FormatDuration(run.step_time),
-                  FormatDuration(Seconds(run.device_seconds)),
-                  fmt::format("a factor of {:.2f}", 1 + HalfWidth(run.log_sd)),
-                  run.tells.empty() ? "the formula, nearer to the target" : run.tells});
-  }
-  out += table.Render(style, 2);
-  out += NoteLine(fmt::format("Measure the mean step over about {:.0f} steps behind a warm-up, and "
-                              "add a row to your runs:",
-                              kMeasuredSteps),
-                  style, width);
-  const std::vector<std::string> rows = RunsRows(next.runs, target);
-  out += fmt::format("\n  {}\n", rows[0]);
-  for (std::size_t i = 0; i < next.runs.size(); ++i) {
-    out +=
-        fmt::format("\n  # {}: {}\n  {}\n", i + 1, LaunchCommand(next.runs[i].plan), rows[i + 1]);
-  }
+  out += "\n" + WantedTable(wanted).Render(style, 2);
+  out += NoteLine(HowToMeasure(), style, width) + "\n";
+  std::istringstream lines(WantedLines(wanted));
+  for (std::string line; std::getline(lines, line);)
+    out += line.empty() ? "\n" : "  " + line + "\n";
   out += "\n" + NoteLine(
                     "Then fit all runs together (stepcast calibrate) and ask again: each "
                     "measured run changes what is worth measuring next.",
                     style, width);
   Print(out);
-}
-
-Json RunsJson(const NextRuns& next, const Plan& goal, const Target& target, const Prediction& now) {
-  Json json;
-  json["workload"] = target.workload.name;
-  json["device"] = target.device;
-  json["cluster"] = target.cluster.name;
-  json["target"] = PlanJson(goal);
-  json["step_time_s"] = now.step_time.in(kSeconds);
-  json["log_sd"] = next.log_sd;
-  json["half_width"] = HalfWidth(next.log_sd);
-  const std::vector<std::string> rows = RunsRows(next.runs, target);
-  json["runs_header"] = rows[0];
-  json["flags"] = now.flags;
-  json["runs"] = Json::array();
-  for (std::size_t i = 0; i < next.runs.size(); ++i) {
-    const NextRun& run = next.runs[i];
-    json["runs"].push_back({{"plan", PlanJson(run.plan)},
-                            {"step_time_s", run.step_time.in(kSeconds)},
-                            {"device_s", run.device_seconds},
-                            {"log_sd", run.log_sd},
-                            {"half_width", HalfWidth(run.log_sd)},
-                            {"tells", run.tells},
-                            {"command", LaunchCommand(run.plan)},
-                            {"runs_row", rows[i + 1]}});
-  }
-  return json;
 }
 
 }  // namespace
@@ -233,32 +117,19 @@ int RunPlan(const std::vector<std::string>& arguments) {
       args.Has("cluster") ? library.LoadCluster(args.Text("cluster")) : Cluster();
   const std::string workload = WorkloadOf(args, cluster);
   const Target target = ReadTarget(args, workload);
-  const Predictor predictor = target.MakePredictor();
-  const auto batches = predictor.calibrated_batches();
-  Plan goal = ReadGoal(args, target, batches);
-  const Prediction now = predictor.Predict(goal);
-  if (TraitsOf(goal.strategy).to_be_chosen)
-    goal.strategy = now.algorithm;  // what would be measured
+  const auto batches = target.MakePredictor().calibrated_batches();
+  const Plan goal = ReadGoal(args, target, batches);
   const int count = args.Has("count")
                         ? ParseInteger(args.Text("count"), OptionPlace("count"), 1, kMostRuns)
-                        : kDefaultCount;
-  const BelievedModel model(target.cluster, target.workload, target.facts, target.device);
-  const std::vector<Plan> candidates =
-      ReadCandidates(args, target, goal, batches.value_or(CalibratedRange::BatchRange{0, 0, 0}));
-  const CalibratedRange range =
-      target.cluster.calibration ? target.cluster.calibration->range : CalibratedRange();
-  NextRuns next = ChooseNextRuns(model, goal, candidates, range, count);
-  if (!args.Has("among")) {
-    AddHostRuns(model, goal, range, KnownHosts(target.cluster), &next);
-  }
+                        : kDefaultWanted;
+  const WantedRuns wanted = ChooseWanted(target, goal, ReadCandidates(args, target), count);
   if (args.Has("output")) {
-    WriteTextFile(args.Text("output"),
-                  fmt::format("{}\n", fmt::join(RunsRows(next.runs, target), "\n")));
+    WriteTextFile(args.Text("output"), fmt::format("{}\n", fmt::join(WantedRows(wanted), "\n")));
   }
   if (args.Has("json")) {
-    PrintJson(RunsJson(next, goal, target, now));
+    PrintJson(WantedJson(wanted));
   } else {
-    PrintRuns(next, goal, target, now);
+    PrintWanted(wanted);
   }
   return kDone;
 }

@@ -117,8 +117,67 @@ std::string Sentence(const NetworkProfile& profile, const MeasuredRows& rows, co
   return "";
 }
 
-std::string LinksTable(const NetworkProfile& profile, const NetworkSummary& summary,
-                       const Style& style) {
+// A value of each ordered pair; dark is slow, or far.
+template <class Value>
+HeatMap MapOf(const NetworkProfile& profile, const std::string& corner, bool high_is_good,
+              const Value& value_of, std::string (*text)(double)) {
+  const std::size_t hosts = profile.hosts.size();
+  const auto known = [&](std::size_t a, std::size_t b) -> std::optional<double> {
+    if (a == b) return std::nullopt;
+    return value_of(static_cast<int>(a), static_cast<int>(b));
+  };
+  double best = 0;
+  for (std::size_t a = 0; a < hosts; ++a) {
+    for (std::size_t b = 0; b < hosts; ++b) {
+      const std::optional<double> value = known(a, b);
+      if (!value || *value <= 0) continue;
+      best = best == 0 ? *value : high_is_good ? std::max(best, *value) : std::min(best, *value);
+    }
+  }
+  HeatMap map;
+  map.corner = corner;
+  for (const NetworkHost& host : profile.hosts) map.names.push_back(host.name);
+  map.cells.assign(hosts, std::vector<std::optional<HeatMap::Cell>>(hosts));
+  for (std::size_t a = 0; a < hosts; ++a) {
+    for (std::size_t b = 0; b < hosts; ++b) {
+      const std::optional<double> value = known(a, b);
+      if (!value) continue;
+      const double share = *value <= 0 ? 0 : high_is_good ? *value / best : best / *value;
+      constexpr int kMost = HeatMap::kShades - 1;
+      const int shade =
+          static_cast<int>(std::clamp((1 - share) * HeatMap::kShades, 0.0, 1.0 * kMost));
+      map.cells[a][b] = HeatMap::Cell{text(*value), shade};
+    }
+  }
+  return map;
+}
+
+// A row for each sender, a column for each receiver.
+std::string Matrix(const HeatMap& map, const Style& style) {
+  constexpr const char* kShades[HeatMap::kShades] = {" ", "░", "▒", "▓", "█"};
+  constexpr const char* kPlain[HeatMap::kShades] = {" ", ".", ":", "+", "#"};
+  std::vector<TableColumn> columns = {{map.corner, "", Align::kLeft}};
+  for (const std::string& name : map.names) columns.push_back({name, ""});
+  Table table(columns);
+  for (std::size_t a = 0; a < map.names.size(); ++a) {
+    std::vector<std::string> cells = {map.names[a]};
+    for (std::size_t b = 0; b < map.names.size(); ++b) {
+      const std::optional<HeatMap::Cell>& cell = map.cells[a][b];
+      cells.push_back(!cell ? (a == b ? "" : "?")
+                            : cell->text + " " + (style.utf8 ? kShades : kPlain)[cell->shade]);
+    }
+    table.AddRow(cells);
+  }
+  return table.Render(style, 2);
+}
+
+}  // namespace
+
+std::string NetworkTitle(const NetworkProfile& profile) {
+  return fmt::format("Network of {} hosts", profile.hosts.size());
+}
+
+Table LinksTable(const NetworkProfile& profile, const NetworkSummary& summary) {
   Table table({{"host", "", Align::kLeft},
                {"interface", "", Align::kLeft},
                {"sends", ""},
@@ -137,69 +196,30 @@ std::string LinksTable(const NetworkProfile& profile, const NetworkSummary& summ
                   RateText(link.to_two), RateText(link.incast), TimeText(link.rtt_s),
                   LossText(link.loss)});
   }
-  return table.Render(style, 2);
+  return table;
 }
 
-// A row for each sender, a column for each receiver; dark is slow, or far.
-template <class Cell>
-std::string Matrix(const NetworkProfile& profile, const std::string& corner, const Style& style,
-                   bool high_is_good, const Cell& cell, std::string (*text)(double)) {
-  constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};
-  constexpr const char* kPlain[] = {" ", ".", ":", "+", "#"};
-  const int hosts = static_cast<int>(profile.hosts.size());
-  double best = 0;
-  for (int a = 0; a < hosts; ++a) {
-    for (int b = 0; b < hosts; ++b) {
-      const std::optional<double> value = a == b ? std::nullopt : cell(a, b);
-      if (!value || *value <= 0) continue;
-      best = best == 0 ? *value : high_is_good ? std::max(best, *value) : std::min(best, *value);
-    }
-  }
-  std::vector<TableColumn> columns = {{corner, "", Align::kLeft}};
-  for (const NetworkHost& host : profile.hosts) columns.push_back({host.name, ""});
-  Table table(columns);
-  for (int a = 0; a < hosts; ++a) {
-    std::vector<std::string> cells = {Name(profile, a)};
-    for (int b = 0; b < hosts; ++b) {
-      const std::optional<double> value = a == b ? std::nullopt : cell(a, b);
-      if (!value) {
-        cells.emplace_back(a == b ? "" : "?");
-        continue;
-      }
-      const double share = *value <= 0 ? 0 : high_is_good ? *value / best : best / *value;
-      const auto shade = static_cast<std::size_t>(std::clamp((1 - share) * 5, 0.0, 4.0));
-      cells.push_back(text(*value) + " " + (style.utf8 ? kShades : kPlain)[shade]);
-    }
-    table.AddRow(cells);
-  }
-  return table.Render(style, 2);
-}
-
-}  // namespace
-
-std::string NetworkText(const NetworkProfile& profile, const NetworkSummary& summary, bool pairs,
-                        const Style& style) {
-  std::string text = Heading(fmt::format("Network of {} hosts", profile.hosts.size()), style);
-  text += LinksTable(profile, summary, style);
-  text += NoteLine(
-      "Payload of TCP. sends, receives: with the best peer; both ways: the sum, at once; to two: "
-      "the sum to two peers at once; from all: the sum while all others send; loss: of packets "
-      "sent at four fifths of the rate, as far as they are many enough.",
-      style);
+HeatMap RatesOfPairs(const NetworkProfile& profile) {
   const MeasuredRows rows(profile);
-  if (pairs) {
-    text += "\n" + Matrix(
-                       profile, "from \\ to", style, true,
-                       [&](int a, int b) { return rows.Best(a, b); },
-                       +[](double rate) { return FormatRate(BytesPerSecond(rate)); });
-    text += "\n" + Matrix(
-                       profile, "round trip", style, false,
-                       [&](int a, int b) { return rows.RoundTrip(a, b); },
-                       +[](double time) { return FormatDuration(Seconds(time)); });
-  }
+  return MapOf(
+      profile, "from \\ to", true, [&](int a, int b) { return rows.Best(a, b); },
+      +[](double rate) { return FormatRate(BytesPerSecond(rate)); });
+}
+
+HeatMap RoundTripsOfPairs(const NetworkProfile& profile) {
+  const MeasuredRows rows(profile);
+  return MapOf(
+      profile, "round trip", false, [&](int a, int b) { return rows.RoundTrip(a, b); },
+      +[](double time) { return FormatDuration(Seconds(time)); });
+}
+
+std::vector<std::string> FindingTexts(const NetworkProfile& profile,
+                                      const NetworkSummary& summary) {
+  const MeasuredRows rows(profile);
   std::map<FindingKind, std::size_t> of_kind;
   for (const Finding& finding : summary.findings) ++of_kind[finding.kind];
   std::map<FindingKind, std::size_t> told;
+  std::vector<std::string> texts;
   for (const Finding& finding : summary.findings) {
     const std::size_t now = ++told[finding.kind];
     if (now > kMostTold) continue;
@@ -207,29 +227,49 @@ std::string NetworkText(const NetworkProfile& profile, const NetworkSummary& sum
     if (now == kMostTold && of_kind[finding.kind] > now) {
       line += fmt::format("; and {} more like it: --json lists them", of_kind[finding.kind] - now);
     }
-    text += FlagLine(line, style);
+    texts.push_back(std::move(line));
   }
-  if (summary.findings.empty() && profile.complete()) {
-    text += NoteLine("No link, pair or flow is below four fifths of its like.", style);
-  }
-  if (!profile.problem.empty()) text += FlagLine("ended early: " + profile.problem, style);
+  return texts;
+}
+
+std::vector<std::string> MissingTexts(const NetworkProfile& profile) {
+  std::vector<std::string> texts;
+  if (!profile.problem.empty()) texts.push_back("ended early: " + profile.problem);
   std::set<std::string> problems;
   for (const NetworkRow& row : profile.rows) {
     if (row.problem.empty() || row.problem == profile.problem) continue;
     problems.insert(fmt::format("{}, {} to {}: {}", kNetworkKindNames[static_cast<int>(row.kind)],
                                 Name(profile, row.from), Name(profile, row.to), row.problem));
   }
-  std::size_t shown = 0;
   for (const std::string& problem : problems) {
-    if (++shown > kMostTold) break;
-    text += FlagLine(problem, style);
+    if (texts.size() == kMostTold + (profile.problem.empty() ? 0 : 1)) break;
+    texts.push_back(problem);
   }
   if (!profile.complete()) {
     const auto measured = std::count_if(profile.rows.begin(), profile.rows.end(),
                                         [](const NetworkRow& row) { return row.problem.empty(); });
-    text +=
-        FlagLine(fmt::format("{} of {} measurements are there", measured, profile.planned), style);
+    texts.push_back(fmt::format("{} of {} measurements are there", measured, profile.planned));
   }
+  return texts;
+}
+
+std::vector<std::string> SoundTexts(const NetworkProfile& profile, const NetworkSummary& summary) {
+  if (!summary.findings.empty() || !profile.complete()) return {};
+  return {"No link, pair or flow is below four fifths of its like."};
+}
+
+std::string NetworkText(const NetworkProfile& profile, const NetworkSummary& summary, bool pairs,
+                        const Style& style) {
+  std::string text = Heading(NetworkTitle(profile), style);
+  text += LinksTable(profile, summary).Render(style, 2);
+  text += NoteLine(kLinksMean, style);
+  if (pairs) {
+    text += "\n" + Matrix(RatesOfPairs(profile), style);
+    text += "\n" + Matrix(RoundTripsOfPairs(profile), style);
+  }
+  for (const std::string& line : FindingTexts(profile, summary)) text += FlagLine(line, style);
+  for (const std::string& line : SoundTexts(profile, summary)) text += NoteLine(line, style);
+  for (const std::string& line : MissingTexts(profile)) text += FlagLine(line, style);
   return text;
 }
 

@@ -28,9 +28,9 @@ using Words = std::vector<std::string>;
 const std::string kSource = STEPCAST_SOURCE_DIR;
 const std::string kFitRuns = kSource + "/data/measurements/ufrgs-tupi-fit.csv";
 const std::string kHeldOutRuns = kSource + "/data/measurements/ufrgs-tupi-holdout.csv";
-constexpr const char* kCommands[] = {"predict",   "sweep",    "limits", "recommend",
-                                     "calibrate", "evaluate", "import", "workloads",
-                                     "machines",  "explain",  "models", "plan"};
+constexpr const char* kCommands[] = {"predict",  "sweep",  "limits",    "recommend", "calibrate",
+                                     "evaluate", "import", "workloads", "machines",  "explain",
+                                     "models",   "plan",   "report"};
 // Gradients of ResNet-50: 25,583,592 trained parameters of 4 bytes.
 constexpr std::int64_t kResnet50Bytes = 102'334'368;
 
@@ -1187,8 +1187,8 @@ TEST(Evaluate, ItsArithmetic) {
 }
 
 TEST(Evaluate, EveryGrouping) {
-  for (const char* key :
-       {"workload", "device", "strategy", "workers", "nodes", "servers", "local_batch", "file"}) {
+  for (const char* key : {"workload", "device", "strategy", "workers", "nodes", "servers",
+                          "local_batch", "file", "distance"}) {
     const Json json = JsonOf({"evaluate", "--cluster", "ufrgs-tupi", "--runs", kFitRuns,
                               kHeldOutRuns, "--group-by", key});
     int runs = 0;

@@ -27,6 +27,7 @@
 #include "model/catalog/catalog.h"
 #include "model/compute/profiled_compute.h"
 #include "model/exchange/sharding.h"
+#include "model/step/discrepancy.h"
 #include "model/step/parameters.h"
 #include "predictor/diagnose/diagnose.h"
 #include "predictor/explanation.h"
@@ -1063,7 +1064,7 @@ TEST(Numbers, OfAFitItsCheckAndItsErrors) {
   table["/suspects/0/stopped"] = false;
   table["/suspects/0/measured_step_time_s"] = problem.runs[3].step_time.in(kSeconds);
   table["/suspects/0/predicted_step_time_s"] = outcome.residuals[3].predicted.in(kSeconds);
-  ExpectNumbers(printed, table, {"/ambiguities"});
+  ExpectNumbers(printed, table, {"/ambiguities", "/whole_cluster"});
   // Pairs are known less well alone than beside the other, and a run that parts them helps.
   for (const Json& pair : printed.at("ambiguities")) {
     EXPECT_LT(pair.at("conditional_log_sd"), pair.at("log_sd")) << pair;
@@ -1072,11 +1073,15 @@ TEST(Numbers, OfAFitItsCheckAndItsErrors) {
     }
   }
 
-  // What makes the interval of the whole cluster, in words.
+  // The forecast of the whole cluster, and in words what its interval is made of.
   Plan whole;
   whole.placement = Placement(8, 2);
   whole.local_batch = 4;
   const Prediction p = Predictor(outcome.cluster, lab.workload, lab.device).Predict(whole);
+  ASSERT_EQ(printed.at("whole_cluster").size(), 1U);
+  NumberTable of_whole = OfPrediction(p);
+  AddUnder("/plan", OfPlan(whole), &of_whole);
+  ExpectNumbers(printed.at("whole_cluster").at(0), of_whole, {"/spending"});
   const std::string budget = Stepcast({"calibrate", "--cluster", lab.file, "--runs", runs}).out;
   std::size_t at = budget.find("beyond the runs");
   for (const std::string& cell :
@@ -1159,6 +1164,7 @@ TEST(Numbers, EvaluateForecastsEachPlanFieldByField) {
                    {"/low_s", p.low.in(kSeconds)},
                    {"/high_s", p.high.in(kSeconds)},
                    {"/measured_step_time_s", runs[i].step_time.in(kSeconds)},
+                   {"/doublings_beyond", DoublingsBeyond(runs[i].plan, {}, {})},
                    {"/stopped", false}});
     const double error = p.step_time / runs[i].step_time - 1;
     bias += error / static_cast<double>(runs.size());

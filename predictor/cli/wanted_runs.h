@@ -1,0 +1,49 @@
+// The runs that are worth measuring next, as commands choose them and tell of them.
+#ifndef STEPCAST_PREDICTOR_CLI_WANTED_RUNS_H_
+#define STEPCAST_PREDICTOR_CLI_WANTED_RUNS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibrate/next_runs.h"
+#include "predictor/cli/command.h"
+
+namespace stepcast::cli {
+
+inline constexpr int kDefaultWanted = 5;
+
+struct WantedRuns {
+  std::string workload;
+  std::string device;
+  std::string cluster;
+  Plan goal;  // whose forecast they are to narrow
+  Prediction now;
+  NextRuns next;
+};
+
+// At most `count` of `among`, or where it is empty of the goal's smaller layouts; then each known
+// host alone. A goal with strategy auto is one with the strategy that is chosen for it.
+WantedRuns ChooseWanted(const Target& target, Plan goal,
+                        const std::optional<std::vector<Plan>>& among, int count);
+
+// ---- In words.
+
+// What the forecast is now, and what there is to do.
+std::string WantedNow(const WantedRuns& wanted);
+inline constexpr const char* kNoneWanted =
+    "No run would tell more about it: what remains is how single steps scatter.";
+std::string HowToMeasure();
+// One row for each run.
+Table WantedTable(const WantedRuns& wanted);
+// The runs as they go into a runs file, but for their times; the header comes first. All columns
+// that any of them needs.
+std::vector<std::string> WantedRows(const WantedRuns& wanted);
+// The same lines with the command of each run in front of it.
+std::string WantedLines(const WantedRuns& wanted);
+
+Json WantedJson(const WantedRuns& wanted);
+
+}  // namespace stepcast::cli
+
+#endif  // STEPCAST_PREDICTOR_CLI_WANTED_RUNS_H_

@@ -1,0 +1,498 @@
+// Pages of calibrations and evaluations: another view of what calibrate, evaluate, plan and probe
+// print, number by number.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/io/network_profile_file.h"
+#include "predictor/report/terminal.h"
+#include "tests/cli/program.h"
+#include "tests/support/html.h"
+#include "tests/support/temp_file.h"
+
+namespace stepcast {
+namespace {
+
+using program::ExpectError;
+using program::Json;
+using program::JsonOf;
+using program::Words;
+using program::operator+;
+
+using Cells = std::vector<std::string>;
+
+const std::string kMeasurements = std::string(STEPCAST_SOURCE_DIR) + "/data/measurements/";
+const std::string kFit = kMeasurements + "ufrgs-tupi-fit.csv";
+const std::string kHeldOut = kMeasurements + "ufrgs-tupi-holdout.csv";
+const std::string kHeader = "workload,device,placement,servers,strategy,local_batch,step_time_s\n";
+
+std::string Time(const Json& seconds) { return FormatDuration(Seconds(seconds.get<double>())); }
+std::string Percent(const Json& share) { return FormatPercent(share.get<double>()); }
+std::string Signed(const Json& share) {
+  return (share.get<double>() > 0 ? "+" : "") + Percent(share);
+}
+std::string Interval(const Json& of) {
+  return Time(of.at("low_s")) + " - " + Time(of.at("high_s"));
+}
+std::string Valued(double value, const std::string& unit) {
+  return FormatNumber(value) + (unit.empty() ? "" : " " + unit);
+}
+
+// Runs of which one is far off, on links of which one is slow, so that each part of a page has
+// something to say.
+std::string RunsWithSuspects(const TempFolder& folder) {
+  return folder.Write("runs.csv", kHeader +
+                                      "resnet50,rtx_4090,1,0,none,128,0.204\n"
+                                      "resnet50,rtx_4090,1,0,none,64,0.11\n"
+                                      "resnet50,rtx_4090,1-1,0,allreduce,128,1.37\n"
+                                      "resnet50,rtx_4090,1-1,0,allreduce,128,9.33\n"
+                                      "resnet50,rtx_4090,1-1-1,0,allreduce,128,12.30\n"
+                                      "resnet50,rtx_4090,1-1-1,0,allreduce,128,>5\n"
+                                      "vgg16,rtx_4090,1,0,none,64,0.3\n"
+                                      "vgg16,rtx_4090,1-1,0,allreduce,64,7.2\n");
+}
+
+class ReportPage : public testing::Test {
+ protected:
+  // The page of a fit of `runs`.
+  std::vector<HtmlElement> PageOf(const std::string& runs, const Words& more = {}) {
+    const std::string page = folder_.Path("report.html");
+    const Json json =
+        JsonOf(Words{"report", "--cluster", "ufrgs-tupi", "--runs", runs, "--output", page} + more);
+    EXPECT_EQ(json.at("usable"), true);
+    EXPECT_EQ(json.at("output"), page);
+    const std::string text = FileContent(page);
+    EXPECT_EQ(json.at("bytes"), text.size());
+    return ReadHtml(text);
+  }
+
+  // The texts of the page's list items.
+  static bool Says(const std::vector<HtmlElement>& page, const std::string& sentence) {
+    const auto items = HtmlNamed(page, "li");
+    return std::any_of(items.begin(), items.end(), [&](const HtmlElement& item) {
+      return item.text.find(sentence) != std::string::npos;
+    });
+  }
+
+  // The tables of errors beside `evaluate --group-by` of the same runs.
+  static void ExpectScores(const std::vector<HtmlElement>& page, const Words& evaluate,
+                           std::size_t which) {
+    for (const std::string grouping : {"distance", "workload", "workers"}) {
+      SCOPED_TRACE(grouping);
+      const Json judged = JsonOf(evaluate + Words{"--group-by", grouping});
+      std::vector<HtmlTable> tables;
+      for (const HtmlTable& table : TablesOf(page)) {
+        if (table.rows.front().front() == grouping) tables.push_back(table);
+      }
+      ASSERT_GT(tables.size(), which);
+      std::vector<Json> scores(judged.at("groups").begin(), judged.at("groups").end());
+      scores.push_back(judged.at("overall"));
+      scores.back()["name"] = "all";
+      const std::vector<Cells>& rows = tables[which].rows;
+      ASSERT_EQ(rows.size(), scores.size() + 1);
+      for (std::size_t i = 0; i < scores.size(); ++i) {
+        const Json& s = scores[i];
+        EXPECT_EQ(rows[i + 1],
+                  (Cells{s.at("name"), FormatCount(s.at("runs")), Percent(s.at("mape")),
+                         Percent(s.at("median_ape")), Percent(s.at("p90_ape")),
+                         Signed(s.at("bias")), Percent(s.at("coverage90"))}));
+      }
+    }
+  }
+
+  // The table of all runs beside `evaluate --rows`.
+  static void ExpectRuns(const HtmlTable& table, const Words& evaluate) {
+    const Json rows = JsonOf(evaluate + Words{"--rows"}).at("rows");
+    ASSERT_EQ(table.rows.size(), rows.size() + 1);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const Json& row = rows[i];
+      const Cells& cells = table.rows[i + 1];
+      const bool stopped = row.at("stopped");
+      EXPECT_EQ(cells.at(0), std::to_string(i + 1));
+      EXPECT_EQ(cells.at(3), (stopped ? "> " : "") + Time(row.at("measured_step_time_s")));
+      EXPECT_EQ(cells.at(4), Time(row.at("predicted_step_time_s")));
+      EXPECT_EQ(cells.at(5), Interval(row));
+      const double error = row.at("predicted_step_time_s").get<double>() /
+                               row.at("measured_step_time_s").get<double>() -
+                           1;
+      EXPECT_EQ(cells.at(6), stopped ? "" : (error > 0 ? "+" : "") + FormatPercent(error));
+    }
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(ReportPage, HasTheNumbersOfCalibrate) {
+  const std::string runs = RunsWithSuspects(folder_);
+  const std::string fitted = folder_.Path("fitted.yaml");
+  const auto page = PageOf(runs);
+  const Json fit =
+      JsonOf({"calibrate", "--cluster", "ufrgs-tupi", "--runs", runs, "--output", fitted});
+  EXPECT_NE(HtmlNamed(page, "h1").front().text.find("ufrgs-tupi from 7 runs of 2 workloads"),
+            std::string::npos);
+  EXPECT_TRUE(Says(page, fmt::format("met within {} on average", Percent(fit.at("mape")))));
+  EXPECT_TRUE(Says(page, "scatter by " + Percent(fit.at("residual_log_sd"))));
+  EXPECT_TRUE(Says(page, "One more run was stopped before a step ended"));
+  ASSERT_GT(fit.at("flags").size(), 0U);
+  for (const Json& flag : fit.at("flags")) EXPECT_TRUE(Says(page, flag)) << flag;
+  ASSERT_GT(fit.at("suspects").size(), 0U);
+  for (const Json& suspect : fit.at("suspects")) {
+    EXPECT_TRUE(Says(page, fmt::format("measured {}, the model says {}: {}",
+                                       Time(suspect.at("measured_step_time_s")),
+                                       Time(suspect.at("predicted_step_time_s")),
+                                       suspect.at("cause").get<std::string>())))
+        << suspect;
+  }
+
+  const HtmlTable parameters = TableOf(page, "Fitted values");
+  ASSERT_EQ(parameters.rows.size(), fit.at("parameters").size() + 1);
+  std::string scope;
+  for (std::size_t i = 0; i < fit.at("parameters").size(); ++i) {
+    const Json& p = fit.at("parameters")[i];
+    Cells cells = {p.at("scope"),
+                   p.at("name"),
+                   Valued(p.at("value"), p.at("unit")),
+                   FormatNumber(p.at("low")) + " - " + FormatNumber(p.at("high")),
+                   Valued(p.at("prior_value"), p.at("unit")) + " x/ " +
+                       FormatNumber(std::exp(p.at("prior_log_sd").get<double>())),
+                   p.at("decided_by")};
+    // The scope stands beside all of its parameters.
+    if (scope == cells.front()) cells.erase(cells.begin());
+    scope = p.at("scope");
+    EXPECT_EQ(parameters.rows[i + 1], cells);
+  }
+
+  const HtmlTable whole = TableOf(page, "The whole cluster");
+  ASSERT_EQ(whole.rows.size(), fit.at("whole_cluster").size() + 1);
+  for (std::size_t i = 0; i < fit.at("whole_cluster").size(); ++i) {
+    const Json& p = fit.at("whole_cluster")[i];
+    const Json& u = p.at("uncertainty");
+    EXPECT_EQ(
+        whole.rows[i + 1],
+        (Cells{p.at("workload"), FormatCount(p.at("plan").at("local_batch")),
+               Time(p.at("step_time_s")), Percent(u.at("parameters_log_sd")),
+               Percent(u.at("step_log_sd")), Percent(u.at("beyond_range_log_sd")), Interval(p)}));
+  }
+  EXPECT_EQ(TableOf(page, "Fitted runs").rows.at(1), (Cells{runs, "7"}));
+
+  const Words evaluate = {"evaluate", "--cluster", fitted, "--runs", runs};
+  ExpectScores(page, evaluate, 0);
+  ExpectRuns(TableOf(page, "All runs"), evaluate);
+}
+
+TEST_F(ReportPage, AsksForTheRunsThatPlanAsksFor) {
+  const std::string runs = RunsWithSuspects(folder_);
+  const std::string fitted = folder_.Path("fitted.yaml");
+  const auto page = PageOf(runs);
+  JsonOf({"calibrate", "--cluster", "ufrgs-tupi", "--runs", runs, "--output", fitted});
+  const auto lines = HtmlNamed(page, "pre");
+  ASSERT_EQ(lines.size(), 2U);
+  int at = 0;
+  for (const std::string workload : {"resnet50", "vgg16"}) {
+    SCOPED_TRACE(workload);
+    const Json plan = JsonOf({"plan", "--cluster", fitted, "--workload", workload});
+    const HtmlTable table = TableOf(page, "Runs for " + workload);
+    ASSERT_EQ(table.rows.size(), plan.at("runs").size() + 1);
+    const std::string& file = lines[static_cast<std::size_t>(at++)].text;
+    EXPECT_EQ(file.rfind(plan.at("runs_header").get<std::string>() + "\n", 0), 0U) << file;
+    for (std::size_t i = 0; i < plan.at("runs").size(); ++i) {
+      const Json& run = plan.at("runs")[i];
+      const Cells& cells = table.rows[i + 1];
+      EXPECT_EQ(cells.at(0), std::to_string(i + 1));
+      EXPECT_EQ(cells.at(2), Time(run.at("step_time_s")));
+      EXPECT_EQ(cells.at(3), Time(run.at("device_s")));
+      EXPECT_EQ(cells.at(4),
+                fmt::format("a factor of {:.2f}", 1 + run.at("half_width").get<double>()));
+      for (const char* key : {"command", "runs_row"}) {
+        EXPECT_NE(file.find(run.at(key).get<std::string>() + "\n"), std::string::npos) << file;
+      }
+    }
+    const auto sentences = HtmlNamed(page, "p");
+    const std::string now =
+        fmt::format("Now: a step of {}, within a factor of {:.2f}", Time(plan.at("step_time_s")),
+                    1 + plan.at("half_width").get<double>());
+    EXPECT_TRUE(std::any_of(sentences.begin(), sentences.end(), [&](const HtmlElement& p) {
+      return p.text.rfind(now, 0) == 0;
+    })) << now;
+  }
+}
+
+TEST_F(ReportPage, JudgesByRunsThatWereNotFitted) {
+  const std::string fitted = folder_.Path("fitted.yaml");
+  const auto page = PageOf(kFit, {"--judge", kHeldOut});
+  const Json fit =
+      JsonOf({"calibrate", "--cluster", "ufrgs-tupi", "--runs", kFit, "--output", fitted});
+  for (const Json& finding : fit.at("findings")) EXPECT_TRUE(Says(page, finding)) << finding;
+  ASSERT_GT(fit.at("ambiguities").size(), 0U);
+  for (const Json& pair : fit.at("ambiguities")) {
+    EXPECT_TRUE(Says(
+        page, fmt::format("{} and {} cannot be told apart: the runs show their {}. The "
+                          "worse is known within a factor of {:.2f}",
+                          pair.at("first").get<std::string>(), pair.at("second").get<std::string>(),
+                          pair.at("known").get<std::string>(),
+                          std::exp(pair.at("log_sd").get<double>()))))
+        << pair;
+  }
+  const Words evaluate = {"evaluate", "--cluster", fitted, "--runs"};
+  ExpectScores(page, evaluate + Words{kFit}, 0);
+  ExpectScores(page, evaluate + Words{kHeldOut}, 1);
+  std::vector<HtmlTable> of_runs;
+  for (const HtmlTable& table : TablesOf(page)) {
+    if (table.caption == "All runs") of_runs.push_back(table);
+  }
+  ASSERT_EQ(of_runs.size(), 2U);
+  ExpectRuns(of_runs[1], evaluate + Words{kHeldOut});
+}
+
+TEST_F(ReportPage, TakesWhatCalibrateTakes) {
+  const Words statements = {"--fix", "overlap_share=0.6", "--prior",
+                            "resnet50/straggler_spread=0.02 x/ 1.5; inputs of one size"};
+  const HtmlTable table = TableOf(PageOf(kFit, statements), "Fitted values");
+  const auto row_of = [&](const std::string& name) {
+    for (Cells cells : table.rows) {
+      if (cells.size() == 6) cells.erase(cells.begin());
+      if (cells.at(0) == name) return cells;
+    }
+    return Cells(5);
+  };
+  EXPECT_EQ(row_of("overlap_share"), (Cells{"overlap_share", "0.6", "", "", "stated"}));
+  EXPECT_EQ(row_of("straggler_spread").at(3), "0.02 x/ 1.5");
+}
+
+TEST_F(ReportPage, IsTheSameEachTime) {
+  PageOf(kFit);
+  const std::string first = FileContent(folder_.Path("report.html"));
+  PageOf(kFit);
+  EXPECT_EQ(FileContent(folder_.Path("report.html")), first);
+  for (const char* way : {"http:", "https:", "url(", "@import", "<script", " src="}) {
+    EXPECT_EQ(first.find(way), std::string::npos) << way;
+  }
+}
+
+// ---- The network.
+
+NetworkProfile SlowHostProfile() {
+  NetworkProfile profile;
+  profile.version = "test";
+  profile.started = "2026-01-31T12:00:00Z";
+  for (const char* name : {"tupi1", "tupi2", "<b>tupi5</b>"}) {
+    profile.hosts.push_back({name, "10.0.0.1", {}});
+  }
+  for (int from = 0; from < 3; ++from) {
+    for (int to = 0; to < 3; ++to) {
+      if (from == to) continue;
+      NetworkRow row;
+      row.from = from;
+      row.to = to;
+      row.rtt_median_s = 1e-4 * (1 + from + to);
+      row.rtt_p10_s = 1e-4;
+      profile.rows.push_back(row);
+      row = {};
+      row.from = from;
+      row.to = to;
+      row.kind = NetworkKind::kSeveralFlows;
+      row.flows = 4;
+      row.bytes_per_s = from == 2 || to == 2 ? 11.7e6 : 117e6;
+      profile.rows.push_back(row);
+    }
+  }
+  profile.planned = static_cast<int>(profile.rows.size());
+  return profile;
+}
+
+TEST_F(ReportPage, ShowsAMeasuredNetwork) {
+  const NetworkProfile profile = SlowHostProfile();
+  const std::string file = folder_.Write("network.json", FormatNetworkProfile(profile));
+  const auto page = PageOf(kFit, {"--network", file});
+  const HtmlTable rates = TableOf(page, "What each host carries");
+  const HtmlTable trips = TableOf(page, "Round trips");
+  ASSERT_EQ(rates.rows.size(), 4U);
+  EXPECT_EQ(rates.rows[0], (Cells{"from \\ to", "tupi1", "tupi2", "<b>tupi5</b>"}));
+  for (const NetworkRow& row : profile.rows) {
+    const auto a = static_cast<std::size_t>(row.from) + 1;
+    const auto b = static_cast<std::size_t>(row.to) + 1;
+    if (row.bytes_per_s) {
+      EXPECT_EQ(rates.rows[a][b], FormatRate(BytesPerSecond(*row.bytes_per_s)));
+    } else {
+      EXPECT_EQ(trips.rows[a][b], FormatDuration(Seconds(*row.rtt_median_s)));
+    }
+  }
+  const Json shown = JsonOf({"probe", "show", file});
+  const HtmlTable links = TableOf(page, "Links by host");
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Json& host = shown.at("hosts")[i];
+    EXPECT_EQ(links.rows[i + 1].at(0), host.at("name"));
+    EXPECT_EQ(links.rows[i + 1].at(2),
+              FormatRate(BytesPerSecond(host.at("sends_bytes_per_s").get<double>())));
+    EXPECT_EQ(links.rows[i + 1].at(8), Time(host.at("rtt_s")));
+  }
+  ASSERT_GT(shown.at("findings").size(), 0U);
+  for (const Json& finding : shown.at("findings")) {
+    EXPECT_TRUE(Says(page, finding.at("sentence"))) << finding;
+  }
+  // The slow paths are darker.
+  for (const HtmlElement& cell : HtmlNamed(page, "td")) {
+    if (cell.Get("class").empty()) continue;
+    if (cell.text == "93.6 Mbit/s") {
+      EXPECT_EQ(cell.Get("class"), "h4");
+    }
+    if (cell.text == "936 Mbit/s") {
+      EXPECT_EQ(cell.Get("class"), "h0");
+    }
+  }
+}
+
+TEST_F(ReportPage, SaysThatNoNetworkWasMeasured) {
+  const auto page = PageOf(kFit);
+  for (const HtmlTable& table : TablesOf(page)) {
+    EXPECT_EQ(table.caption.find("Round trips"), std::string::npos);
+  }
+  const auto sentences = HtmlNamed(page, "p");
+  EXPECT_TRUE(std::any_of(sentences.begin(), sentences.end(), [](const HtmlElement& p) {
+    return p.text.find("No measured network was given") != std::string::npos;
+  }));
+}
+
+// ---- Texts of others.
+
+// A name as a cell of CSV, and in YAML.
+std::string Quoted(const std::string& name) {
+  std::string text;
+  for (const char c : name) text += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return '"' + text + '"';
+}
+
+TEST_F(ReportPage, NamesNeverBecomeMarkup) {
+  const auto tags = [](const std::vector<HtmlElement>& page) {
+    std::vector<std::string> names;
+    for (const HtmlElement& element : page) names.push_back(element.name);
+    return names;
+  };
+  // What a page of harmless names has; hosts, devices and workloads are called in order.
+  const auto page_of = [&](const std::string& name) {
+    const TempFolder folder;
+    const std::string workload = "w" + name;
+    const std::string device = "d" + name;
+    const std::string own =
+        folder.Write("own.json", Json({{"name", workload}, {"parameters", 43000000}}).dump());
+    const std::string cluster = folder.Write("c.json", Json({{"name", "c" + name},
+                                                             {"title", "t" + name},
+                                                             {"device", device},
+                                                             {"nodes", 3},
+                                                             {"devices_per_node", 1}})
+                                                           .dump());
+    const auto row = [&](const std::string& rest) {
+      return Quoted(workload) + "," + Quoted(device) + "," + rest + "\n";
+    };
+    const std::string runs = folder.Write(
+        "runs.csv", "workload,device,placement,servers,strategy,local_batch,step_time_s,hosts\n" +
+                        row("1,0,none,8,0.2," + Quoted("h1" + name)) +
+                        row("1-1,0,ring,8,0.9," + Quoted("h1" + name + "+h2" + name)) +
+                        row("1-1,0,ring,8,5.9," + Quoted("h1" + name + "+h3" + name)));
+    const std::string page = folder.Path("report.html");
+    const ProcessResult result =
+        program::Stepcast({"report", "--cluster", cluster, "--runs", runs, "--workload-file", own,
+                           "--output", page, "--prior", "flow_bandwidth=5 Gbit/s x/ 2; s" + name});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return ReadHtml(FileContent(page));
+  };
+  const auto plain = page_of("xxxx");
+  for (const std::string name :
+       {"<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "</td></table><h1>x</h1>",
+        "&lt;b&gt;", "'><svg/onload=alert(1)>"}) {
+    SCOPED_TRACE(name);
+    const auto page = page_of(name);
+    EXPECT_EQ(tags(page), tags(plain));
+    EXPECT_EQ(HtmlNamed(page, "h1").front().text,
+              "Calibration of c" + name + " from 3 runs of 1 workload");
+    EXPECT_TRUE(Says(page, "h3" + name)) << "the slow host is named";
+  }
+}
+
+// ---- evaluate --report.
+
+TEST_F(ReportPage, EvaluateWritesOneToo) {
+  const std::string page_file = folder_.Path("judged.html");
+  const std::string runs = RunsWithSuspects(folder_);
+  const Words evaluate = {"evaluate", "--cluster", "ufrgs-tupi", "--runs", runs};
+  const Json with = JsonOf(evaluate + Words{"--report", page_file, "--group-by", "nodes"});
+  EXPECT_EQ(with, JsonOf(evaluate + Words{"--group-by", "nodes"})) << "prints what it always does";
+  const auto page = ReadHtml(FileContent(page_file));
+  ExpectScores(page, evaluate, 0);
+  ExpectRuns(TableOf(page, "All runs"), evaluate);
+  EXPECT_EQ(TableOf(page, "Errors by nodes").rows.size(), with.at("groups").size() + 2);
+  program::ExpectText(evaluate + Words{"--report", page_file}, {"written to " + page_file});
+}
+
+// Of many runs the worst are listed, and a plot has some of them.
+TEST_F(ReportPage, ManyRunsStayReadable) {
+  std::string rows = kHeader;
+  constexpr int kRuns = 7000;
+  for (int i = 0; i < kRuns; ++i) {
+    rows += fmt::format("resnet50,rtx_4090,1,0,none,128,{}\n", 0.2 + 0.00001 * i);
+  }
+  const std::string page_file = folder_.Path("judged.html");
+  JsonOf({"evaluate", "--cluster", "ufrgs-tupi", "--runs", folder_.Write("many.csv", rows),
+          "--report", page_file});
+  const std::string text = FileContent(page_file);
+  EXPECT_LT(text.size(), 2'000'000U);
+  const auto page = ReadHtml(text);
+  const HtmlTable table = TableOf(page, "The 30 runs of 7,000 that are farthest off");
+  ASSERT_EQ(table.rows.size(), 31U);
+  // The forecast is above or below all of them: the farthest is at an end.
+  EXPECT_TRUE(table.rows[1][0] == "7,000" || table.rows[1][0] == "1") << table.rows[1][0];
+  EXPECT_TRUE(table.rows[2][0] == "6,999" || table.rows[2][0] == "2") << table.rows[2][0];
+  EXPECT_NE(text.find("resnet50: forecast and measurement of each run"), std::string::npos)
+      << "all of them are of one workload on one device";
+  EXPECT_NE(text.find("One of every 4 runs is shown."), std::string::npos);
+}
+
+// ---- What is refused.
+
+TEST_F(ReportPage, Errors) {
+  const std::string page = folder_.Path("report.html");
+  const Words report = {"report", "--cluster", "ufrgs-tupi", "--runs", kFit};
+  const Words to = {"--output", page};
+  ExpectError(report, {"--output: is required", "stepcast report --help"});
+  ExpectError(Words{"report"} + to, {"--cluster: is required"});
+  ExpectError(Words{"report", "--cluster", "ufrgs-tupi"} + to, {"--runs: is required"});
+  ExpectError(report + to + Words{"--fix", "foo=3"}, {"--fix: 'foo' is not a parameter"});
+  ExpectError(report + to + Words{"--network", folder_.Path("none.json")}, {"none.json"});
+  const std::string list = folder_.Write("list.json", "[1, 2]");
+  ExpectError(report + to + Words{"--network", list}, {"list.json"});
+  const std::string wrong =
+      folder_.Write("wrong.csv", kHeader + "resnet50,rtx_4090,1,0,none,x,0.2\n");
+  ExpectError(report + to + Words{"--judge", wrong},
+              {"wrong.csv:2: local_batch: 'x'", "allowed: "});
+  ExpectError(Words{"report", "--cluster", "ufrgs-tupi", "--runs", wrong} + to,
+              {"wrong.csv:2: local_batch: 'x'"});
+  const std::string stopped =
+      folder_.Write("stopped.csv", kHeader + "resnet50,rtx_4090,1-1,0,ring,128,>30\n");
+  ExpectError(report + to + Words{"--judge", stopped}, {"--judge: holds no run of which a step"});
+  ExpectError(report + Words{"--output", folder_.Path("no/such/report.html")}, {"report.html"});
+  ExpectError({"evaluate", "--cluster", "ufrgs-tupi", "--runs", kFit, "--report",
+               folder_.Path("no/such/report.html")},
+              {"report.html"});
+  ExpectError(report + to + Words{"stray"}, {"'stray' belongs to no option"});
+  EXPECT_FALSE(std::filesystem::exists(page)) << "nothing that is wrong leaves a page";
+}
+
+TEST_F(ReportPage, AFitThatIsNotUsableIsANo) {
+  const std::string page = folder_.Path("report.html");
+  const std::string none = folder_.Write("none.csv", kHeader);
+  const Words report = {"report", "--cluster", "ufrgs-tupi", "--runs", none, "--output", page};
+  const Json json = JsonOf(report, 1);
+  EXPECT_EQ(json.at("usable"), false);
+  EXPECT_TRUE(json.at("output").is_null());
+  EXPECT_NE(json.at("message"), "");
+  program::ExpectText(report, {json.at("message").get<std::string>()}, 1);
+  EXPECT_FALSE(std::filesystem::exists(page));
+}
+
+}  // namespace
+}  // namespace stepcast
