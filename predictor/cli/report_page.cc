@@ -236,10 +236,11 @@ void AddLinks(const CalibrationReport& report, HtmlPage* page) {
   page->Warnings(FindingTexts(profile, summary));
   page->Notes(SoundTexts(profile, summary));
   page->Warnings(MissingTexts(profile));
-  page->AddHeatMap(RatesOfPairs(profile),
-                   "What each host carries to each other one. Dark is slow beside the best");
+  page->AddHeatMap(
+      RatesOfPairs(profile),
+      "What each host carries to each other one; strong colours are slow beside the best");
   page->AddHeatMap(RoundTripsOfPairs(profile),
-                   "Round trips between hosts. Dark is far beside the nearest");
+                   "Round trips between hosts; strong colours are far beside the nearest");
   page->AddTable(LinksTable(profile, summary), "Links by host");
   page->Paragraph(kLinksMean);
 }
