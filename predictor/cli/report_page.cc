@@ -193,8 +193,7 @@ void AddRuns(const Evaluation& evaluation, HtmlPage* page) {
 std::string CaptionOf(const std::string& grouping) {
   if (grouping != kByDistance) return "Errors by " + grouping;
   return "Errors and coverage by distance: doublings of nodes, workers, devices or batch beyond "
-         "the "
-         "fitted runs, rounded up; 0 is within them";
+         "the fitted runs, rounded up; 0 is within them";
 }
 
 void AddScores(const Evaluation& evaluation, const std::string& group_by, HtmlPage* page) {
