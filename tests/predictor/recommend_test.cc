@@ -117,8 +117,12 @@ TEST(Recommend, CompressesWhereItPays) {
       tried.compress = compression;
       EXPECT_LE(outcome.best->prediction.step_time, predictor.Predict(tried).step_time);
     }
-    if (gigabits < 1) EXPECT_EQ(outcome.best->plan.compress.method, Compressor::kTopK);
-    if (gigabits > 1000) EXPECT_FALSE(outcome.best->plan.compress.exists());
+    if (gigabits < 1) {
+      EXPECT_EQ(outcome.best->plan.compress.method, Compressor::kTopK);
+    }
+    if (gigabits > 1000) {
+      EXPECT_FALSE(outcome.best->plan.compress.exists());
+    }
   }
   // A strategy that cannot gather is tried without.
   options.strategies = {Strategy::kTree, Strategy::kRing};
