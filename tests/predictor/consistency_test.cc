@@ -45,8 +45,8 @@ TEST_P(Consistency, OfTimesRatesAndQuantiles) {
       }
       // All that a worker shows of the servers is within what it exchanges.
       const double all = (times.push + times.update + times.pull).si();
-      EXPECT_LE(p.breakdown.exposed().si(),
-                all + p.breakdown.exposed_latency.si() + kRounding * step);
+      EXPECT_LE(p.breakdown.exposed().si(), all + p.breakdown.exposed_latency.si() +
+                                                p.breakdown.coding.si() + kRounding * step);
       if (!p.async_servers) {
         EXPECT_LE(all, p.breakdown.synchronisation.si() + kRounding * step);
       }
@@ -92,8 +92,9 @@ TEST(ServerTimes, FillTheStepOfWhoHidesNothing) {
                                ? 0
                                : std::exp(predictor.belief().log_value(kNodeSyncOverhead));
       const ServerTimes<double>& times = *p.server_times;
-      const double rest =
-          p.step_time.si() - p.breakdown.compute().si() - p.breakdown.straggler_wait.si() - fixed;
+      const StepTime<double>& parts = p.breakdown;
+      const double rest = p.step_time.si() - parts.compute().si() - parts.straggler_wait.si() -
+                          parts.input_wait.si() - parts.coding.si() - fixed;
       EXPECT_NEAR((times.push + times.update + times.pull).si() / rest, 1, 1e-6);
     }
   }
