@@ -53,7 +53,7 @@ inline std::vector<ChangedPlan> ChangedPlans(const Plan& base = {}) {
     }
     plan.servers = UsesServers(plan.strategy) ? std::max(1, base.servers) : 0;
     if (plan.servers == 0) plan.server_link = {};
-    if (facts.with == GoesWith::kCompresses) plan.compress_rate = GigabytesPerSecond(4.0);
+    if (facts.with == GoesWith::kCompresses) plan.compress_rate = GigabytesPerSecond(0.04);
     if (facts.state == std::string("compress_bytes_per_s")) plan.compress = {Compressor::kInt8};
     all.push_back({facts, plan, plan});
     Change(&field.Of(all.back().after));
