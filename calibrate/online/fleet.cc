@@ -165,6 +165,9 @@ void Widen(const Eigen::VectorXd& variance, OnlineState* state) {
   state->folded_b = information * y;
 }
 
+// Of two batches, 0 where none is known.
+bool IsSmallest(int batch, int known) { return batch > 0 && (known == 0 || batch < known); }
+
 // What jobs of one workload on one device say of it to another job of it, by the positions of what
 // is taught of it.
 struct Report {
@@ -186,10 +189,7 @@ struct Report {
   void Add(const Report& other) {
     lesson.Add(other.lesson);
     rows += other.rows;
-    if (other.smallest_batch > 0 &&
-        (smallest_batch == 0 || other.smallest_batch < smallest_batch)) {
-      smallest_batch = other.smallest_batch;
-    }
+    if (IsSmallest(other.smallest_batch, smallest_batch)) smallest_batch = other.smallest_batch;
     range.Include(other.range);
   }
 };
@@ -204,7 +204,7 @@ struct Taught {
   }
   void Take(const Report& report) {
     const int batch = report.smallest_batch;
-    if (batch > 0 && (state.smallest_batch == 0 || batch < state.smallest_batch)) {
+    if (IsSmallest(batch, state.smallest_batch)) {
       const Lesson before = TakeOut(&state);
       state.RelateFixedTime(batch);
       Enter(before, &state);
