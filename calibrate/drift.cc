@@ -410,8 +410,7 @@ void DriftCheck::AddPlans() {
         if (TraitsOf(facts.strategy).to_be_chosen) facts.strategy = Strategy::kAllreduce;
         plan.model = PlanModel(std::move(facts));
       } catch (const InputError& e) {
-        throw InputError({run.place.file, run.place.line, e.place().key}, e.value(), e.problem(),
-                         e.allowed());
+        throw e.At({run.place.file, run.place.line, e.place().key});
       }
     };
     if (run.stopped) {

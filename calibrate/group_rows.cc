@@ -91,8 +91,7 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
         group.model = PlanModel(MakeStepFacts(problem.cluster, run.plan, workload, shared,
                                               MemoryBandwidthOf(problem.devices, run.device)));
       } catch (const InputError& e) {
-        throw InputError({run.place.file, run.place.line, e.place().key}, e.value(), e.problem(),
-                         e.allowed());
+        throw e.At({run.place.file, run.place.line, e.place().key});
       }
       group.workload_offset = workload_offset;
       group.host_offsets = std::move(host_offsets);

@@ -59,4 +59,8 @@ InputError::InputError(InputPlace place, std::string value, std::string problem,
       problem_(std::move(problem)),
       allowed_(std::move(allowed)) {}
 
+InputError InputError::At(InputPlace place) const {
+  return {std::move(place), value_, problem_, allowed_};
+}
+
 }  // namespace stepcast

@@ -25,6 +25,9 @@ class InputError : public std::runtime_error {
  public:
   InputError(InputPlace place, std::string value, std::string problem, std::string allowed = "");
 
+  // The same error, of a value that stands at another place.
+  InputError At(InputPlace place) const;
+
   const InputPlace& place() const { return place_; }
   const std::string& value() const { return value_; }
   const std::string& problem() const { return problem_; }

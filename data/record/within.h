@@ -16,7 +16,7 @@ auto Within(const std::string& where, const Work& work) {
   } catch (const InputError& error) {
     InputPlace place = error.place();
     place.key = where + (place.key.empty() ? "" : "." + place.key);
-    throw InputError(place, error.value(), error.problem(), error.allowed());
+    throw error.At(place);
   }
 }
 

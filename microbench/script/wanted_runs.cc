@@ -70,8 +70,7 @@ WantedRuns ParseWantedRuns(const std::string& text, const std::string& path) {
     }
   } catch (const InputError& e) {
     const auto behind = lines.upper_bound(e.place().line);
-    throw InputError({path, behind == lines.begin() ? 1 : std::prev(behind)->second, e.place().key},
-                     e.value(), e.problem(), e.allowed());
+    throw e.At({path, behind == lines.begin() ? 1 : std::prev(behind)->second, e.place().key});
   }
   if (wanted.runs.empty()) throw InputError({path, 0, ""}, "", "has no runs", "a row for each");
   return wanted;

@@ -153,8 +153,7 @@ void Evaluation::Take(const Run& run, const Cluster& cluster, const CalibrationP
     Keep({taken_, run.place, run.workload, run.device, run.plan, run.step_time, run.stopped,
           predicted});
   } catch (const InputError& e) {
-    throw InputError({run.place.file, run.place.line, e.place().key}, e.value(), e.problem(),
-                     e.allowed());
+    throw e.At({run.place.file, run.place.line, e.place().key});
   }
 }
 

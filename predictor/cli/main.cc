@@ -82,7 +82,7 @@ std::span<const Command> Commands() { return kCommands; }
 InputError InOptionTerms(const InputError& error) {
   const InputPlace& place = error.place();
   if (!place.file.empty() || FindPlanField(place.key) == nullptr) return error;
-  return {OptionPlace(place.key), error.value(), error.problem(), error.allowed()};
+  return error.At(OptionPlace(place.key));
 }
 
 }  // namespace stepcast::cli

@@ -56,7 +56,7 @@ CalibrationProblem ReadEachRun(
         try {
           problem.workloads[run.workload] = library.LoadWorkload(run.workload);
         } catch (const InputError& e) {
-          throw InputError({file, run.place.line, "workload"}, e.value(), e.problem(), e.allowed());
+          throw e.At({file, run.place.line, "workload"});
         }
       }
       take(std::move(run), problem);

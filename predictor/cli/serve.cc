@@ -111,8 +111,7 @@ class StateFile {
     std::istringstream in(text);
     for (std::string line; std::getline(in, line);) lines.push_back(std::move(line));
     const auto of_file = [this](const InputError& e) {
-      return InputError({path_, e.place().line, e.place().key}, e.value(), e.problem(),
-                        e.allowed());
+      return e.At({path_, e.place().line, e.place().key});
     };
     std::vector<InputError> left_out;
     try {

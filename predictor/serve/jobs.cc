@@ -57,9 +57,21 @@ struct Jobs::SharedFleet {
 };
 
 struct Jobs::Followed {
-  std::shared_ptr<SharedFleet> fleet;
-  std::optional<Device> facts;
-  std::int64_t parameters = 0;  // of its workload
+  // A job of the fleet.
+  Followed(std::shared_ptr<SharedFleet> of, const std::string& job,
+           std::shared_ptr<OnlineCalibration> its)
+      : fleet(std::move(of)),
+        parameters(its->workload().parameters),
+        calibration(std::move(its)),
+        told{job,
+             fleet->fleet.cluster().name,
+             calibration->workload().name,
+             calibration->device(),
+             calibration->rows(),
+             calibration->drifted()} {}
+
+  const std::shared_ptr<SharedFleet> fleet;
+  const std::int64_t parameters;  // of its workload
 
   std::mutex mutex;                                // of these two; after the fleet's
   std::shared_ptr<OnlineCalibration> calibration;  // nullptr once it is over
@@ -105,10 +117,10 @@ std::shared_ptr<const Target> Jobs::Find(const std::string& job) const {
   if (!followed->calibration) RefuseUnknown(job);
   if (!followed->target) {
     // No name of a cluster is empty: the key is no other target's.
+    const OnlineCalibration& learnt = *followed->calibration;
     followed->target = std::make_shared<const Target>(
-        Target{fmt::format("{}{}", '\0', ++targets_), followed->facts,
-               Predictor(followed->calibration->cluster(), followed->calibration->workload(),
-                         followed->facts, followed->told.device)});
+        Target{fmt::format("{}{}", '\0', ++targets_), learnt.facts(),
+               Predictor(learnt.cluster(), learnt.workload(), learnt.facts(), learnt.device())});
   }
   return followed->target;
 }
@@ -164,14 +176,11 @@ ObservedSteps Jobs::Begin(const Snapshot& snapshot, const std::string& job, cons
   }
   const TargetParts parts = snapshot.PartsOf(start.target, start.parameters);
   const Plan plan = make_plan(parts.cluster);
-  const auto followed = std::make_shared<Followed>();
-  followed->fleet = FleetOf(snapshot, parts.cluster);
-  followed->parameters = parts.workload.parameters;
-  followed->facts = parts.facts;
-  followed->told = {job, parts.cluster.name, parts.workload.name, parts.device, 0, false};
-  const std::unique_lock changing = followed->fleet->ToChange();
-  Fleet& fleet = followed->fleet->fleet;
-  followed->calibration = fleet.Add(job, parts.workload, parts.facts, parts.device);
+  const std::shared_ptr<SharedFleet> shared = FleetOf(snapshot, parts.cluster);
+  const std::unique_lock changing = shared->ToChange();
+  Fleet& fleet = shared->fleet;
+  const auto followed = std::make_shared<Followed>(
+      shared, job, fleet.Add(job, parts.workload, parts.facts, parts.device));
   try {
     ObservedSteps observed = Learn(plan, step_times_s, followed.get());
     const std::lock_guard published(mutex_);
@@ -233,9 +242,7 @@ std::vector<InputError> Jobs::Import(const Snapshot& snapshot,
   std::map<std::string, std::shared_ptr<Followed>> all;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const auto line = static_cast<int>(i + 1);
-    const auto of_line = [line](const InputError& e) {
-      return InputError({"", line, e.place().key}, e.value(), e.problem(), e.allowed());
-    };
+    const auto of_line = [line](const InputError& e) { return e.At({"", line, e.place().key}); };
     FleetRecord record;
     try {
       record = ParseFleetRecord(texts[i]);
@@ -253,14 +260,7 @@ std::vector<InputError> Jobs::Import(const Snapshot& snapshot,
     }
     fleets.try_emplace(record.cluster, shared);
     for (const std::string& job : shared->fleet.jobs()) {
-      const auto followed = std::make_shared<Followed>();
-      followed->fleet = shared;
-      followed->calibration = shared->fleet.Job(job);
-      const OnlineCalibration& learnt = *followed->calibration;
-      followed->facts = learnt.facts();
-      followed->parameters = learnt.workload().parameters;
-      followed->told = {job,           record.cluster,  learnt.workload().name, learnt.device(),
-                        learnt.rows(), learnt.drifted()};
+      const auto followed = std::make_shared<Followed>(shared, job, shared->fleet.Job(job));
       if (!all.emplace(job, followed).second) {
         throw InputError({"", line, "job"}, job, "is there twice", "each job once");
       }
