@@ -14,13 +14,7 @@ constexpr NumberRange kKeptShares{1e-9, 1};
 
 }  // namespace
 
-std::string CompressionNames() {
-  std::string text;
-  for (const char* name : kCompressorNames) {
-    text += (text.empty() ? "" : ", ") + std::string(name);
-  }
-  return text + "=SHARE";
-}
+std::string CompressionNames() { return JoinNames(kCompressorNames) + "=SHARE"; }
 
 Compression ParseCompression(std::string_view text, const InputPlace& place) {
   const std::string_view trimmed = Trim(text);
