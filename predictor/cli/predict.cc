@@ -1,6 +1,7 @@
 // stepcast predict: one plan, answered.
 #include <fmt/format.h>
 
+#include "predictor/arrival.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/outlook.h"
 
@@ -93,9 +94,7 @@ void PrintPrediction(const Prediction& p, const Plan& plan, const Target& target
   out += "\n" + line("traffic", TrafficText(p.traffic, p.buckets, plan.local_steps)) +
          line("memory", MemoryText(p.memory));
   if (plan.input_rate && !target.workload.communication_only) {
-    const double samples =
-        1.0 * plan.local_batch * plan.accumulation_steps * DevicesOnFullestNode(plan.placement);
-    out += line("input", InputText(*plan.input_rate, Samples(samples) / b.supplied()));
+    out += line("input", InputText(*plan.input_rate, InputNeeded(plan, b)));
   }
   lines(StrategyLines(p, plan, target));
   lines(OutlookLines(job, plan));

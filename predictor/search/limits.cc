@@ -18,6 +18,7 @@
 #include "model/exchange/sharding.h"
 #include "model/overlap/buckets.h"
 #include "model/step/step.h"
+#include "predictor/arrival.h"
 #include "predictor/search/bisect.h"
 
 namespace stepcast {
@@ -205,8 +206,7 @@ class Search {
   void Reference() {
     Plan plan = Scaled(plan_, limits_.reference_workers, devices_);
     if (plan.input_rate && !predictor_.workload().communication_only) {
-      limits_.input_needed =
-          internal::SamplesOfNode(predictor_.Facts(plan)) / Step(plan).supplied();
+      limits_.input_needed = InputNeeded(plan, Step(plan));
     }
     if (plan.compress.exists() && plan.nodes() > 1) CompressionPays(plan);
     const auto computes = [&](int a) {

@@ -8,7 +8,7 @@
 
 #include "data/plan/check.h"
 #include "data/record/input_error.h"
-#include "model/step/step_facts.h"
+#include "predictor/arrival.h"
 #include "predictor/search/one_worker.h"
 
 namespace stepcast {
@@ -33,14 +33,12 @@ std::vector<std::pair<A, B>> PairsOf(const std::vector<A>& first, const std::vec
   return pairs;
 }
 
-// Those that go with a strategy; nothing where none does.
-std::vector<Compression> CompressionsWith(Strategy strategy, const std::vector<Compression>& all) {
-  const StrategyTraits& traits = TraitsOf(strategy);
+// Those that go with the plan's strategy; nothing where none does.
+std::vector<Compression> CompressionsWith(Plan plan, const std::vector<Compression>& all) {
   std::vector<Compression> those;
   for (const Compression& one : all) {
-    const bool goes =
-        !one.exists() || (traits.may_compress() && (traits.halves || !one.is_gathered()));
-    if (goes) those.push_back(one);
+    plan.compress = one;
+    if (WithStrategy(plan, plan.strategy).compress == one) those.push_back(one);
   }
   return Or(those, {Compression()});
 }
@@ -107,8 +105,7 @@ std::string BindingConstraint(const Predictor& predictor, const Recommendation& 
                               const Recommendation& fastest, const RecommendOptions& options) {
   // Neither larger batches nor a faster exchange bring samples sooner.
   if (const Binding input = FindBinding(best.prediction); input.part == "input") {
-    const SampleRate<> needed =
-        internal::SamplesOfNode(predictor.Facts(best.plan)) / best.prediction.breakdown.supplied();
+    const SampleRate<> needed = InputNeeded(best.plan, best.prediction.breakdown);
     return fmt::format(
         "the input pipeline: {:.0f} % of the step waits for samples, of which a "
         "node could take {:.4g}/s and gets {:.4g}/s",
@@ -211,7 +208,7 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
                                               : std::vector<Shard>{Shard::kNone};
         const auto cuts = PairsOf(Or(buckets, {plan.bucket}), shards);
         for (const auto& [cut, compression] :
-             PairsOf(cuts, CompressionsWith(strategy, Or(options.compressions, {base.compress})))) {
+             PairsOf(cuts, CompressionsWith(base, Or(options.compressions, {base.compress})))) {
           base.bucket = cut.first;
           base.shard = cut.second;
           base.compress = compression;
