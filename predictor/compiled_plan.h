@@ -27,7 +27,7 @@
 #include "data/record/calibration.h"
 #include "data/record/plan.h"
 #include "data/units/quantity.h"
-#include "model/memory/memory.h"
+#include "model/memory/memory_need.h"
 #include "model/step/step.h"
 #include "predictor/predictor.h"
 

@@ -10,7 +10,7 @@
 #include "data/units/quantity.h"
 #include "model/exchange/server_outcomes.h"
 #include "model/exchange/traffic.h"
-#include "model/memory/memory.h"
+#include "model/memory/memory_need.h"
 #include "model/step/step_time.h"
 
 namespace stepcast {

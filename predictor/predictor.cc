@@ -19,6 +19,7 @@
 #include "data/values/device_name.h"
 #include "model/compute/profiled_compute.h"
 #include "model/memory/fitted.h"
+#include "model/memory/memory.h"
 #include "model/statistics/normal.h"
 #include "model/step/believed_model.h"
 #include "model/step/discrepancy.h"

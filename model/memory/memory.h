@@ -33,30 +33,15 @@
 #include "data/record/plan.h"
 #include "data/record/workload.h"
 #include "data/units/quantity.h"
+#include "model/memory/memory_need.h"
 
 namespace stepcast {
-
-enum class MemoryVerdict { kFits, kTight, kOutOfMemory, kUnknown };
-inline constexpr const char* kMemoryVerdictNames[] = {"fits", "tight", "out of memory", "unknown"};
 
 inline constexpr double kTightShare = 0.85;
 
 inline constexpr double kOptimizerStates = 1;  // SGD with momentum
 inline constexpr DataSize<> kWorkspace = Mebibytes(512.0);
 inline constexpr DataSize<> kContext = Mebibytes(512.0);
-
-struct MemoryNeed {
-  DataSize<> parameters;
-  DataSize<> gradients;
-  DataSize<> optimizer;
-  DataSize<> accumulation;
-  DataSize<> buckets;
-  DataSize<> activations;
-  DataSize<> workspace;  // with the context
-  DataSize<> total;
-  std::optional<DataSize<>> available;
-  MemoryVerdict verdict = MemoryVerdict::kUnknown;
-};
 
 inline MemoryVerdict VerdictOf(DataSize<> need, DataSize<> available) {
   return available < need                 ? MemoryVerdict::kOutOfMemory

@@ -9,6 +9,7 @@
 #include "data/record/link_path.h"
 #include "data/values/numbers.h"
 #include "model/exchange/sharding.h"
+#include "model/memory/memory.h"
 #include "model/step/answer.h"
 
 namespace stepcast::internal {
