@@ -74,8 +74,11 @@ TEST(ProcessTime, PredictTakesUnder20Milliseconds) {
         cluster.c_str(), kRuns, 1e3 * processor_s, 1e3 * times.wall_s[kRuns / 2],
         1e3 * times.wall_s.front(), slowness);
     const double least = times.reference_s.front() / kReferenceSeconds;
-    EXPECT_LT(processor_s, kMostSeconds * std::max(1.0, slowness)) << cluster;
-    EXPECT_LT(times.wall_s.front(), kMostSeconds * std::max(1.0, least)) << cluster;
+    const bool is_quick = processor_s < kMostSeconds * std::max(1.0, slowness) &&
+                          times.wall_s.front() < kMostSeconds * std::max(1.0, least);
+    if (!is_quick && least > kTooSlow)
+      GTEST_SKIP() << "the machine takes " << least << " times as long";
+    EXPECT_TRUE(is_quick) << cluster;
   }
 }
 

@@ -1,4 +1,5 @@
 // What the tests of the module and of the page share.
+import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
@@ -62,4 +63,36 @@ export function draws(seed) {
       return list[Math.floor(next() * list.length)];
     },
   };
+}
+
+// Work that takes as long as the machine lets it: promised times were measured where it took
+// REFERENCE_MS (tests/bench/reference.h).
+const REFERENCE_MS = 1.5;
+function reference() {
+  const numbers = new Map();
+  for (let i = 0; i < 4000; ++i) numbers.set(`parameter_${(i * 7919) % 1024}`, Math.log(1 + i));
+  const read = JSON.parse(JSON.stringify([...numbers]));
+  return read.reduce((sum, [name, n]) => sum + Math.exp(-n) * name.length, 0);
+}
+function slowness() {
+  let least = Infinity;
+  for (let i = 0; i < 100; ++i) {
+    const begin = performance.now();
+    assert.ok(reference() > 0);
+    least = Math.min(least, performance.now() - begin);
+  }
+  return Math.max(1, least / REFERENCE_MS);
+}
+
+// Demands of test `t` that the quickest of several times is at most `most`, and as many times more
+// as the machine takes longer. Where that is more than twice as long, others slow some work more
+// than other work, and what is too slow tells nothing.
+export function requireQuick(t, times, most) {
+  const slow = slowness();
+  const quickest = Math.min(...times);
+  const told =
+    `${quickest.toFixed(1)} ms of ${most}; the machine takes ${slow.toFixed(2)} times as long`;
+  t.diagnostic(told);
+  if (quickest > most * slow && slow > 2) return t.skip(told);
+  assert.ok(quickest <= most * slow, told);
 }
