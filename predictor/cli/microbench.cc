@@ -24,7 +24,7 @@ namespace stepcast::cli {
 namespace {
 
 constexpr const char* kAllWorkloads = "all";
-constexpr int kMostBatch = 1'000'000;
+constexpr int kMostMeasuredBatch = 1'000'000;
 constexpr int kMostThreads = 4096;
 
 std::vector<std::string> SplitList(const std::string& text) {
@@ -175,7 +175,7 @@ StateSpaceAxes ReadAxes(const Arguments& args) {
     }
   }
   for (const std::string& text : SplitList(args.Has("batch") ? args.Text("batch") : "1,8,32")) {
-    axes.batches.push_back(ParseInteger(text, OptionPlace("batch"), 1, kMostBatch));
+    axes.batches.push_back(ParseInteger(text, OptionPlace("batch"), 1, kMostMeasuredBatch));
     RequireOnce(axes.batches, "batch", text);
   }
   for (const std::string& text :

@@ -19,9 +19,9 @@
 namespace stepcast::cli {
 namespace {
 
-constexpr std::size_t kMostRows = 100;     // that a table lists one by one
+constexpr std::size_t kMostListed = 100;   // that a table lists one by one
 constexpr std::size_t kMostWithBars = 40;  // points of a plot that have an interval each
-constexpr std::size_t kMostWorkloads = 6;  // that have plots of their own
+constexpr std::size_t kMostPlotted = 6;    // that have plots of their own
 constexpr const char* kMeasured = "measured";
 constexpr const char* kForecast = "forecast, 90 % interval";
 
@@ -134,7 +134,7 @@ void AddErrors(const Evaluation& evaluation, const RunsOf& workloads, HtmlPage* 
 // Forecasts with their intervals beside what was measured: few runs by their number, many in the
 // order of their forecasts.
 void AddForecasts(const Evaluation& evaluation, const RunsOf& workloads, HtmlPage* page) {
-  for (std::size_t i = 0; i < std::min(kMostWorkloads, workloads.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMostPlotted, workloads.size()); ++i) {
     std::vector<const EvaluatedRun*> runs = workloads[i].second;
     const bool few = runs.size() <= kMostWithBars;
     if (!few) {
@@ -180,7 +180,7 @@ void AddPlots(const Evaluation& evaluation, HtmlPage* page) {
 // ---- What an evaluation says.
 
 void AddRuns(const Evaluation& evaluation, HtmlPage* page) {
-  if (evaluation.taken() <= kMostRows) {
+  if (evaluation.taken() <= kMostListed) {
     page->AddTable(RunsTable(evaluation.spread(), true), "All runs");
     return;
   }
@@ -397,12 +397,12 @@ Table SourceTable(const Fit& fit) {
 template <class Item, class ToText>
 std::vector<std::string> TextsOf(const std::vector<Item>& items, const ToText& text_of) {
   std::vector<std::string> texts;
-  for (std::size_t i = 0; i < std::min(kMostRows, items.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMostListed, items.size()); ++i) {
     texts.push_back(text_of(items[i]));
   }
-  if (items.size() > kMostRows) {
-    texts.push_back(
-        fmt::format("and {} more (stepcast calibrate --all shows them)", items.size() - kMostRows));
+  if (items.size() > kMostListed) {
+    texts.push_back(fmt::format("and {} more (stepcast calibrate --all shows them)",
+                                items.size() - kMostListed));
   }
   return texts;
 }
@@ -454,7 +454,7 @@ std::string CalibrationPage(const CalibrationReport& report) {
   }
 
   page.Section("Forecasts");
-  for (std::size_t i = 0; i < std::min(kMostWorkloads, fit.workloads.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMostPlotted, fit.workloads.size()); ++i) {
     AddScaling(fit, fit.workloads[i], &page);
   }
   if (fit.whole_cluster.empty()) {

@@ -28,7 +28,7 @@ constexpr int kMostServers = 1024;
 constexpr std::size_t kLongestText = 64 << 10;  // of a placement, or of hosts [B]
 constexpr std::size_t kQuoted = 200;            // of what is longer [B]
 // Most nodes of a plan by itself, which is told node by node; queries may ask for more.
-constexpr int kMostNodes = 100'000;
+constexpr int kMostPlannedNodes = 100'000;
 
 template <class Named>
 std::string Names(const std::vector<Named>& all) {
@@ -132,7 +132,7 @@ std::vector<BatchFlag> FlagsOf(const Predictor& predictor, const Plan& plan, con
   for (const NumberColumn& column : kNumberColumns) add_ends(q.*column.member);
   std::vector<BatchFlag> flags;
   for (const std::size_t i : ends) {
-    if (q.nodes != nullptr && q.nodes[i] > kMostNodes) continue;
+    if (q.nodes != nullptr && q.nodes[i] > kMostPlannedNodes) continue;
     for (const std::string& flag : predictor.Predict(PlanOf(plan, q, i)).flags) {
       const bool told = std::any_of(flags.begin(), flags.end(), [&](const BatchFlag& known) {
         return KindOfFlag(known.flag) == KindOfFlag(flag);
@@ -313,10 +313,10 @@ Plan ReadPlan(const PlanText& text, const std::string& prefix, const Cluster& cl
   if (!plan.hosts.empty() && !placed) {
     plan.placement.assign(plan.hosts.size(), cluster.devices_per_node);
   }
-  if (plan.nodes() > kMostNodes) {
+  if (plan.nodes() > kMostPlannedNodes) {
     throw InputError(place(workers ? "workers" : "placement"), "",
                      fmt::format("uses {} nodes", plan.nodes()),
-                     fmt::format("at most {} nodes", kMostNodes));
+                     fmt::format("at most {} nodes", kMostPlannedNodes));
   }
   if (plan.local_batch == 0) {
     if (apart.local_batch == 0) {

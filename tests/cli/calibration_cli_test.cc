@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -153,6 +154,24 @@ TEST(CalibrateReport, OfAWorkloadThatNeverEndedAStep) {
   ExpectText({"calibrate", "--cluster", fitted, "--check", late},
              {"There are no steps to check", "One run was stopped before a step ended, later than"},
              1);
+}
+
+// Six of them would have plots of their own in the page of a report.
+TEST(CalibrateReport, TakesMoreNetworksThanItShowsOneByOne) {
+  constexpr int kNetworks = 20;
+  const TempFolder folder;
+  std::string runs = kHeader;
+  for (int i = 0; i < kNetworks; ++i) {
+    runs += fmt::format("resnet50@{},rtx_4090,1,0,none,32,{}\n", 64 + i, 0.05 + 0.001 * i);
+  }
+  const Json report =
+      JsonOf({"calibrate", "--cluster", "ufrgs-tupi", "--runs", folder.Write("runs.csv", runs)});
+  std::set<std::string> scopes;
+  for (const Json& p : report.at("parameters")) {
+    const std::string scope = p.at("scope");
+    if (scope.starts_with("workload ")) scopes.insert(scope);
+  }
+  EXPECT_EQ(scopes.size(), kNetworks);
 }
 
 TEST(CalibrateReport, SaysWhatTheRunsCouldNotShow) {
