@@ -1,10 +1,16 @@
 // What other programs print.
+#include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "data/logs/collective_log.h"
 #include "data/logs/guess.h"
 #include "data/logs/link_log.h"
+#include "data/logs/log_follower.h"
+#include "data/logs/log_lines.h"
 #include "data/logs/step_log.h"
 #include "tests/fuzz/door.h"
 
@@ -47,6 +53,9 @@ void RequireFacts(const LinkLog& log) {
   }
 }
 
+using LoggedLine = std::pair<int, std::string>;
+LoggedLine Kept(const LogLine& line) { return {line.number, std::string(line.text)}; }
+
 STEPCAST_DOOR(nccl_tests) { RequireTables(ReadNcclTests(FileOf(input, "nccl.txt"))); }
 STEPCAST_DOOR(osu) { RequireTables(ReadOsuBenchmarks(FileOf(input, "osu.txt"))); }
 STEPCAST_DOOR(iperf3) { RequireFacts(ReadIperf3(FileOf(input, "iperf3.json"))); }
@@ -69,6 +78,26 @@ STEPCAST_DOOR(step_log) {
   }
   const LoggedSteps steps = ChooseSteps(log, {}, "train.log");
   Require(steps.mean_s > 0 && steps.steps >= 1, "a step takes no time");
+}
+
+// Of a log that comes in pieces, as many bytes long as the first one says, the lines are those of
+// the whole.
+STEPCAST_DOOR(followed_log) {
+  const auto step = static_cast<std::size_t>(input.empty() ? 1 : 1 + (input[0] & 0xFF));
+  const std::size_t piece = std::max(step, input.size() / 16);
+  std::vector<LoggedLine> whole;
+  ForEachLogLineOf(input, [&](const LogLine& line) { whole.push_back(Kept(line)); });
+  std::vector<LoggedLine> lines;
+  const std::string path = FileOf("", "train.log");
+  LogFollower log(path, [&](const LogLine& line) { lines.push_back(Kept(line)); });
+  std::ofstream out(path, std::ios::binary);
+  for (std::size_t at = 0; at < input.size(); at += piece) {
+    out << input.substr(at, piece) << std::flush;
+    while (log.Read() == LogFollower::News::kLines) continue;
+  }
+  log.Finish();
+  Require(lines == whole, "lines that come in pieces are others");
+  Require(log.restarts() == 0, "a file that grows is taken for another");
 }
 
 }  // namespace
