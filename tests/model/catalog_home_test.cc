@@ -12,6 +12,7 @@
 
 #include "model/catalog/catalog.h"
 #include "model/step/parameters.h"
+#include "tests/model/entries.h"
 #include "tests/model/support.h"
 #include "tests/support/markdown.h"
 #include "tests/support/temp_file.h"
@@ -48,7 +49,7 @@ TEST(CatalogHome, DeclarationsAreTold) {
 
 class CatalogHomeTest : public ::testing::TestWithParam<std::size_t> {
  protected:
-  const Model<double> model_ = Catalog<double>().at(GetParam());
+  const Model<double> model_ = Entries().at(GetParam());
   const Home& home_ = model_.home;
 };
 
@@ -88,9 +89,9 @@ TEST_P(CatalogHomeTest, EntryEvaluatesTheFunction) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Catalogue, CatalogHomeTest,
-                         ::testing::Range<std::size_t>(0, Catalog<double>().size()),
+                         ::testing::Range<std::size_t>(0, Entries().size()),
                          [](const ::testing::TestParamInfo<std::size_t>& entry) {
-                           return TestName(Catalog<double>().at(entry.param).id);
+                           return TestName(Entries().at(entry.param).id);
                          });
 
 // ---- Parameters.
@@ -98,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Catalogue, CatalogHomeTest,
 // Its entry is in the catalogue, and the page of the step has its symbol.
 TEST(ParameterHome, LeadsToTheFormulaThatReadsIt) {
   std::set<std::string> ids;
-  for (const Model<double>& model : Catalog<double>()) ids.insert(model.id);
+  for (const Model<double>& model : Entries()) ids.insert(model.id);
   const std::string page = Source("docs/explanation/step-model.md");
   for (const ParameterSpec* spec : kParameterSpecs) {
     EXPECT_EQ(ids.count(std::string(spec->model)), 1U) << spec->name << ": " << spec->model;

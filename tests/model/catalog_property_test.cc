@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "model/catalog/catalog.h"
+#include "tests/model/entries.h"
 #include "tests/model/support.h"
 
 namespace stepcast {
@@ -38,7 +39,7 @@ class CatalogTest : public ::testing::TestWithParam<std::size_t> {
   }
 
  private:
-  const Model<double> model_ = Catalog<double>().at(GetParam());
+  const Model<double> model_ = Entries().at(GetParam());
 };
 
 // Whole steps, with all parameters as inputs.
@@ -244,15 +245,14 @@ TEST_P(CatalogTest, SaysWhatItIs) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Catalogue, CatalogTest,
-                         ::testing::Range<std::size_t>(0, Catalog<double>().size()),
+INSTANTIATE_TEST_SUITE_P(Catalogue, CatalogTest, ::testing::Range<std::size_t>(0, Entries().size()),
                          [](const ::testing::TestParamInfo<std::size_t>& entry) {
-                           return TestName(Catalog<double>().at(entry.param).id);
+                           return TestName(Entries().at(entry.param).id);
                          });
 
 TEST(Catalogue, IdsAreUnique) {
   std::set<std::string> ids;
-  for (const Model<double>& model : Catalog<double>()) {
+  for (const Model<double>& model : Entries()) {
     EXPECT_TRUE(ids.insert(model.id).second) << model.id;
   }
   std::map<std::string, int> rooms;

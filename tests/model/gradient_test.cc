@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/catalog/catalog_impl.h"
+#include "tests/model/entries.h"
 #include "tests/model/support.h"
 
 namespace stepcast {
@@ -61,7 +62,7 @@ class GradientTest : public ::testing::TestWithParam<std::size_t> {};
 
 TEST_P(GradientTest, ValueAndDerivativesAreThoseOfTheDouble) {
   constexpr int kPoints = 200;
-  const Model<double> plain = Catalog<double>().at(GetParam());
+  const Model<double> plain = Entries().at(GetParam());
   const Model<Jet> with_derivatives = Catalog<Jet>().at(GetParam());
   ASSERT_STREQ(plain.id, with_derivatives.id);
   const std::size_t count = plain.inputs.size();
@@ -96,9 +97,9 @@ TEST_P(GradientTest, ValueAndDerivativesAreThoseOfTheDouble) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Catalogue, GradientTest,
-                         ::testing::Range<std::size_t>(0, Catalog<double>().size()),
+                         ::testing::Range<std::size_t>(0, Entries().size()),
                          [](const ::testing::TestParamInfo<std::size_t>& entry) {
-                           return TestName(Catalog<double>().at(entry.param).id);
+                           return TestName(Entries().at(entry.param).id);
                          });
 
 TEST(GradientCatalogue, HasTheSameEntriesForEveryScalar) {
