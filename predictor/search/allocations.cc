@@ -176,12 +176,13 @@ class Chooser {
       const double goodput = goodputs_[i];
       if (own_at == static_cast<int>(i)) own_score_ = goodput;
       const double best_batch = workers_ * best_.local_batch * best_.accumulation_steps;
-      const bool better = goodput > best_.goodput;
       const bool smaller = batches_[i] < best_batch;
       // Before it is known what is enough the highest score leads; then the smallest batch does.
       const bool leads =
-          enough_ == 0 ? better || (goodput == best_.goodput && smaller)
-                       : best_.local_batch == 0 || smaller || (batches_[i] == best_batch && better);
+          batches_[i] == best_batch ? LeadsAtItsBatch(goodput, accumulation_steps_[i],
+                                                      best_.goodput, best_.accumulation_steps)
+          : enough_ == 0 ? goodput > best_.goodput || (goodput == best_.goodput && smaller)
+                         : best_.local_batch == 0 || smaller;
       if (!leads || !(goodput >= enough_)) continue;
       best_ = {local_batches_[i], accumulation_steps_[i], step_times_s_[i], 0, 1, goodput};
     }

@@ -24,6 +24,13 @@ inline constexpr int kDefaultMostGlobalBatch = 8192;
 // Scores within this share of the best count as equal; the smallest global batch then wins, because
 // it is worth more to the optimizer.
 inline constexpr double kEqualScores = 0.05;
+// Scores of one global batch that differ by less differ by rounding, as all do where samples come
+// no faster. Fewer micro-steps then win.
+inline constexpr double kSameScores = 1e-9;
+inline bool LeadsAtItsBatch(double score, int steps, double other_score, int other_steps) {
+  if (score > other_score * (1 + kSameScores)) return true;
+  return score >= other_score * (1 - kSameScores) && steps < other_steps;
+}
 // Beyond so many micro-steps a synchronisation costs nothing that could still be saved.
 inline constexpr int kMostTriedAccumulation = 4096;
 

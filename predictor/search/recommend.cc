@@ -259,8 +259,16 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
   const bool no_worse = !may_keep || given.score <= top;
   double enough = top * (1 - (KnowsWorth(options) ? 0 : options.tolerance));
   if (may_keep && no_worse) enough = std::max(enough, given.score);
-  outcome.best = *std::find_if(feasible.begin(), feasible.end(),
-                               [&](const Recommendation& r) { return enough <= r.score; });
+  auto best = std::find_if(feasible.begin(), feasible.end(),
+                           [&](const Recommendation& r) { return enough <= r.score; });
+  for (auto r = best; r != feasible.end(); ++r) {
+    if (r->plan.global_batch() != best->plan.global_batch()) break;
+    if (enough <= r->score && LeadsAtItsBatch(r->score, r->plan.accumulation_steps, best->score,
+                                              best->plan.accumulation_steps)) {
+      best = r;
+    }
+  }
+  outcome.best = *best;
   // Nobody who has a plan takes a worse one; without one, half of the best is little.
   const double least = may_keep ? given.score : outcome.best->score / 2;
   for (const Recommendation& r : feasible) {
