@@ -172,9 +172,12 @@ class Chooser {
       batches_[i] = batch;
       goodputs_[i] = batch * counted_ / (step_times_s_[i] * (constant_ + batch * by_batch_));
     }
+    // What is less does not lead.
+    double least = enough_ == 0 ? best_.goodput * (1 - kSameScores) : enough_;
     for (std::size_t i = 0; i < now; ++i) {
       const double goodput = goodputs_[i];
       if (own_at == static_cast<int>(i)) own_score_ = goodput;
+      if (goodput < least) continue;
       const double best_batch = workers_ * best_.local_batch * best_.accumulation_steps;
       const bool smaller = batches_[i] < best_batch;
       // Before it is known what is enough the highest score leads; then the smallest batch does.
@@ -184,6 +187,7 @@ class Chooser {
           : enough_ == 0 ? goodput > best_.goodput || (goodput == best_.goodput && smaller)
                          : best_.local_batch == 0 || smaller;
       if (!leads || !(goodput >= enough_)) continue;
+      if (enough_ == 0) least = goodput * (1 - kSameScores);
       best_ = {local_batches_[i], accumulation_steps_[i], step_times_s_[i], 0, 1, goodput};
     }
   }
