@@ -59,7 +59,8 @@ class Chooser {
         search_(search),
         query_(QueryFor(allocation)),
         range_(RangeOf(compiled, query_, search)),
-        workers_(query_.workers) {
+        workers_(query_.workers),
+        waits_(compiled.plan().input_rate.has_value()) {
     const Plan& plan = compiled.plan();
     const bool alone = TraitsOf(plan.strategy).asynchronous();
     counted_ = 1 - plan.backup_workers / workers_;
@@ -172,22 +173,20 @@ class Chooser {
       batches_[i] = batch;
       goodputs_[i] = batch * counted_ / (step_times_s_[i] * (constant_ + batch * by_batch_));
     }
-    // What is less does not lead.
-    double least = enough_ == 0 ? best_.goodput * (1 - kSameScores) : enough_;
     for (std::size_t i = 0; i < now; ++i) {
       const double goodput = goodputs_[i];
       if (own_at == static_cast<int>(i)) own_score_ = goodput;
-      if (goodput < least) continue;
       const double best_batch = workers_ * best_.local_batch * best_.accumulation_steps;
+      const bool better = waits_ && batches_[i] == best_batch
+                              ? LeadsAtItsBatch(goodput, accumulation_steps_[i], best_.goodput,
+                                                best_.accumulation_steps)
+                              : goodput > best_.goodput;
       const bool smaller = batches_[i] < best_batch;
       // Before it is known what is enough the highest score leads; then the smallest batch does.
       const bool leads =
-          batches_[i] == best_batch ? LeadsAtItsBatch(goodput, accumulation_steps_[i],
-                                                      best_.goodput, best_.accumulation_steps)
-          : enough_ == 0 ? goodput > best_.goodput || (goodput == best_.goodput && smaller)
-                         : best_.local_batch == 0 || smaller;
+          enough_ == 0 ? better || (goodput == best_.goodput && smaller)
+                       : best_.local_batch == 0 || smaller || (batches_[i] == best_batch && better);
       if (!leads || !(goodput >= enough_)) continue;
-      if (enough_ == 0) least = goodput * (1 - kSameScores);
       best_ = {local_batches_[i], accumulation_steps_[i], step_times_s_[i], 0, 1, goodput};
     }
   }
@@ -211,6 +210,7 @@ class Chooser {
   PlanQuery query_;
   Range range_;
   double workers_;
+  bool waits_;               // for its input, so that scores differ by rounding alone
   double counted_ = 1;       // share of the samples that count
   double update_share_ = 1;  // samples of one update / those of all workers
   double constant_ = 1;
