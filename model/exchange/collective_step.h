@@ -90,9 +90,12 @@ CallCost<T> CollectiveCost(const StepFacts& facts, const CollectiveHops<T>& hops
     return PipelinedBytePs(facts.nodes, facts.devices_per_node, facts.servers, hops.node,
                            hops.helper_link, hops.device, facts.nics);
   }
-  const CallCost<T> call =
-      PipelinedAllreduce(facts.strategy, ShapeOf(facts), hops.node, hops.device);
-  return facts.compress.is_gathered() ? GatherCall(call, facts.workers) : call;
+  const NodeShape shape = ShapeOf(facts);
+  if (!facts.compress.is_gathered()) {
+    return PipelinedAllreduce(facts.strategy, shape, hops.node, hops.device);
+  }
+  return GatherCall(PipelinedAllreduce(facts.strategy, shape, hops.node, hops.device),
+                    facts.workers);
 }
 
 // What would speed up a collective over an average bucket most by being faster: the path between

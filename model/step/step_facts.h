@@ -87,6 +87,7 @@ namespace internal {
 // The known path between a worker and a server that is not on its node: with the bandwidth of the
 // server's link and its round trip, as it is of the path.
 inline LinkFacts PathToServer(const LinkFacts& node, const LinkFacts& server) {
+  if (server.empty()) return node;
   const LinkFacts last = Overlay(node, server);
   LinkFacts path = Worse(last, node);
   path.rtt = last.rtt;
@@ -98,7 +99,8 @@ inline LinkFacts PathToServers(const StepFacts& facts) {
 
 // The known path between the nodes of a collective. Machines of BytePS exchange with helpers too.
 inline LinkFacts NodeLink(const StepFacts& facts) {
-  if (!TraitsOf(facts.strategy).helpers || facts.servers == 0) return facts.link;
+  const bool helped = TraitsOf(facts.strategy).helpers && facts.servers > 0;
+  if (!helped || facts.server_link.empty()) return facts.link;
   return Worse(facts.link, PathToServer(facts.link, facts.server_link));
 }
 

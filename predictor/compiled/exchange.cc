@@ -113,7 +113,7 @@ STEPCAST_WIDE STEPCAST_FLATTEN void CompiledState::JoinAll(const Joints& of,
                                                            double* step_times_s) const {
   const double share = cluster.overlap_share();
   const double contention = cluster.overlap_contention();
-  double step[Joints::kAtOnce];  // an array of its own, which no other overlaps
+  alignas(32) double step[Joints::kAtOnce];  // an array of its own, which no other overlaps
   OfKind(facts.overlap, [&](const auto overlap) {
     for (std::size_t i = 0; i < of.size; ++i) {
       step[i] = StepOf<overlap()>(of, i, share, contention);
@@ -122,9 +122,11 @@ STEPCAST_WIDE STEPCAST_FLATTEN void CompiledState::JoinAll(const Joints& of,
   std::copy_n(step, of.size, step_times_s);
 }
 
-void CompiledState::StepTimes(const Exchange& exchange, const int* local_batches,
-                              const int* accumulation_steps, std::size_t count,
-                              double* step_times_s) const {
+STEPCAST_WIDE STEPCAST_FLATTEN void CompiledState::StepTimes(const Exchange& exchange,
+                                                             const int* local_batches,
+                                                             const int* accumulation_steps,
+                                                             std::size_t count,
+                                                             double* step_times_s) const {
   // Loops of one kind of arithmetic, in which the compiler takes several batches at once.
   Joints joints;
   const double share = cluster.overlap_share();

@@ -57,11 +57,11 @@ struct Joints {
   bool full() const { return size == kAtOnce; }
 
   std::size_t size = 0;
-  // Set up to `size`.
-  double micro_s[kAtOnce];  // one micro-step; none: not a number
-  double steps[kAtOnce];    // micro-steps
-  double end_s[kAtOnce];    // of the exchange, from the start of the backward pass
-  double all_s[kAtOnce];    // these of an Exchange
+  // Set up to `size`, at the borders of wide registers.
+  alignas(32) double micro_s[kAtOnce];  // one micro-step; none: not a number
+  double steps[kAtOnce];                // micro-steps
+  double end_s[kAtOnce];                // of the exchange, from the start of the backward pass
+  double all_s[kAtOnce];                // these of an Exchange
   double overhead_s[kAtOnce];
   double wait[kAtOnce];
   double arrival_s[kAtOnce];  // of the step's samples

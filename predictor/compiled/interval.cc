@@ -65,7 +65,8 @@ struct RouteSlopes {
   ClusterParameter latency = kLinkLatency;
   bool mesh = false;  // the lane of hop_spread is that of mesh_share
 
-  RouteSlopes() = default;
+  // Not the default one, which g++ makes a constant of that it copies, the room for rates included.
+  RouteSlopes() {}  // NOLINT(modernize-use-equals-default): see above
   ~RouteSlopes() = default;
   RouteSlopes(const RouteSlopes&) = delete;  // rates lie in it
   RouteSlopes& operator=(const RouteSlopes&) = delete;
@@ -147,7 +148,7 @@ constexpr std::size_t PlaceOf(int column) { return kPlaces[static_cast<std::size
 // A gradient by those columns. A form needs no more of a row than what comes before its own place.
 class Gradient {
  public:
-  static constexpr int kPadded = (kPlanColumns + 1) / 2 * 2;
+  static constexpr int kPadded = (kPlanColumns + kWide - 1) / kWide * kWide;
 
   double& operator[](int column) { return values_[PlaceOf(column)]; }
   double operator[](int column) const { return values_[PlaceOf(column)]; }
@@ -156,6 +157,16 @@ class Gradient {
  private:
   std::array<double, kPadded> values_{};
 };
+
+// N sums, as many at once as a wide register holds.
+using Wide = double __attribute__((vector_size(sizeof(double) * kWide)));
+template <int N>
+struct Sums {
+  Wide wide = {};
+  Sums<N - kWide> rest;
+};
+template <>
+struct Sums<0> {};
 
 // x^T C x of a symmetric C, by the lower triangle, in which what stands for two places counts
 // twice. Row by row into sums that stay in registers, without the rows of parameters that a plan
@@ -169,29 +180,36 @@ class QuadraticForm {
     rows_[std::max(i, j)][std::min(i, j)] = i == j ? value : 2 * value;
   }
   double Of(const Gradient& x) const {
-    Lanes<Gradient::kPadded> sums;
+    Sums<Gradient::kPadded> sums;
     AddRows<0>(x.data(), &sums);
     return Dot(sums, x.data());
   }
 
  private:
   template <std::size_t kRow>
-  void AddRows(const double* x, Lanes<Gradient::kPadded>* sums) const {
+  void AddRows(const double* x, Sums<Gradient::kPadded>* sums) const {
     if constexpr (kRow < kPlanColumns) {
-      if (x[kRow] != 0) AddRow<kRow / 2 + 1>(rows_[kRow].data(), x[kRow], sums);
+      if (x[kRow] != 0) AddRow<kRow / kWide>(rows_[kRow].data(), x[kRow], sums);
       AddRows<kRow + 1>(x, sums);
     }
   }
-  template <std::size_t kPairs, int N>
-  static void AddRow(const double* row, double x, Lanes<N>* sums) {
-    sums->two += typename Lanes<N>::Two{row[0], row[1]} * x;
-    if constexpr (kPairs > 1) AddRow<kPairs - 1>(row + 2, x, &sums->rest);
+  // The first kFurther + 1 registers of a row. Each number by its name, which is what g++ keeps in
+  // registers.
+  template <std::size_t kFurther, int kNumbers = kWide, int N>
+  static void AddRow(const double* row, double x, Sums<N>* sums) {
+    if constexpr (kNumbers == 4) {
+      sums->wide += decltype(sums->wide){row[0], row[1], row[2], row[3]} * x;
+    } else {
+      sums->wide += decltype(sums->wide){row[0], row[1]} * x;
+    }
+    if constexpr (kFurther > 0) AddRow<kFurther - 1>(row + kWide, x, &sums->rest);
   }
-  template <int N>
-  static double Dot(const Lanes<N>& sums, const double* x) {
-    const double first = sums.two[0] * x[0] + sums.two[1] * x[1];
-    if constexpr (N > 2) return first + Dot(sums.rest, x + 2);
-    return first;
+  template <int N, int kNumbers = kWide>
+  static double Dot(const Sums<N>& sums, const double* x) {
+    double sum = sums.wide[0] * x[0] + sums.wide[1] * x[1];
+    if constexpr (kNumbers == 4) sum += sums.wide[2] * x[2] + sums.wide[3] * x[3];
+    if constexpr (N > kWide) sum += Dot(sums.rest, x + kWide);
+    return sum;
   }
 
   std::array<std::array<double, Gradient::kPadded>, kPlanColumns> rows_{};
@@ -370,10 +388,9 @@ struct Staged {
 };
 
 template <bool kHeldBack>
-[[gnu::noinline]] STEPCAST_FLATTEN void Staged::ByCollective(const StepFacts& f,
-                                                             const StagedParts& parts,
-                                                             Duration<> micro, Duration<> backward,
-                                                             SyncSlopes* slopes) const {
+[[gnu::noinline]] STEPCAST_WIDE STEPCAST_FLATTEN void Staged::ByCollective(
+    const StepFacts& f, const StagedParts& parts, Duration<> micro, Duration<> backward,
+    SyncSlopes* slopes) const {
   using T = DualOf<kHeldBack ? kHeldLanes : kFreeLanes>;
   const CollectiveHops<HopDual> from = MakeCollectiveHops<HopDual>(
       f, t.cluster_by_hop, HopParts{parts, &t.cluster_by_link, &slopes->route}, nullptr);
@@ -397,10 +414,11 @@ template <bool kHeldBack>
 }
 
 template <bool kHeldBack>
-[[gnu::noinline]] STEPCAST_FLATTEN void Staged::ByServers(const StepFacts& f,
-                                                          const StagedParts& parts,
-                                                          Duration<> micro, Duration<> backward,
-                                                          SyncSlopes* slopes) const {
+[[gnu::noinline]] STEPCAST_WIDE STEPCAST_FLATTEN void Staged::ByServers(const StepFacts& f,
+                                                                        const StagedParts& parts,
+                                                                        Duration<> micro,
+                                                                        Duration<> backward,
+                                                                        SyncSlopes* slopes) const {
   using T = DualOf<kHeldBack ? kHeldLanes : kFreeLanes>;
   const ServerRoutes<HopDual> routes =
       MakeServerRoutes<HopDual>(f, t.cluster_by_hop, t.workload_by_hop,
@@ -496,8 +514,8 @@ void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, const Stage
   forecast->low = Max(forecast->low, compute / std::exp(kNinetyPercent * log_sd));
 }
 
-STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f,
-                                      Forecast* forecast) const {
+STEPCAST_WIDE STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f,
+                                                    Forecast* forecast) const {
   if (TraitsOf(f.strategy).asynchronous() && !Alone(f)) {
     PredictAsynchronous(query, f, forecast);
     return;

@@ -19,16 +19,20 @@
 #define STEPCAST_FLATTEN [[gnu::flatten]]
 #endif
 
-// Marks a function whose loops are compiled for wider registers too, for processors that have them.
-// Without fused operations, so that answers are the same bits on all.
+// Marks a function that is compiled for wider registers too, for processors that have them; without
+// fused operations, so that answers are the same bits on all. kWide numbers are in a register.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define STEPCAST_WIDE [[gnu::target_clones("avx2", "default")]]
+#define STEPCAST_WIDE_NUMBERS 4
 #else
 #define STEPCAST_WIDE
+#define STEPCAST_WIDE_NUMBERS 2
 #endif
 
 namespace stepcast::internal {
+
+inline constexpr int kWide = STEPCAST_WIDE_NUMBERS;
 
 // Shares of the fullest of so many servers, as a synchronisation needs them.
 struct Shards {
