@@ -14,12 +14,11 @@ namespace {
 struct Range {
   double least = 1;
   double most = 1;
-  int most_alone = 1;         // local batch, of a single micro-step
+  int least_local = 1;        // local batch
+  int most_alone = 1;         // of a single micro-step
   int most_accumulating = 1;  // and of several, which keep a buffer
 
-  bool empty(const BatchSearch& search) const {
-    return most < least || most_alone < std::max(1, search.least_local_batch);
-  }
+  bool empty() const { return most < least || most_alone < least_local; }
 };
 
 Range RangeOf(const CompiledPlan& compiled, PlanQuery query, const BatchSearch& search) {
@@ -30,10 +29,10 @@ Range RangeOf(const CompiledPlan& compiled, PlanQuery query, const BatchSearch& 
   };
   const double w = query.workers;
   Range range;
+  range.least_local = std::max(1, search.least_local_batch);
   range.most_alone = most_local(1);
   range.most_accumulating = search.accumulate ? most_local(2) : 0;
-  range.least =
-      std::max(1.0 * search.least_global_batch, w * std::max(1, search.least_local_batch));
+  range.least = std::max(1.0 * search.least_global_batch, w * range.least_local);
   range.most = search.most_global_batch;
   if (range.most_accumulating < 1) range.most = std::min(range.most, w * range.most_alone);
   return range;
@@ -59,8 +58,7 @@ class Chooser {
         search_(search),
         query_(QueryFor(allocation)),
         range_(RangeOf(compiled, query_, search)),
-        workers_(query_.workers),
-        waits_(compiled.plan().input_rate.has_value()) {
+        workers_(query_.workers) {
     const Plan& plan = compiled.plan();
     const bool alone = TraitsOf(plan.strategy).asynchronous();
     counted_ = 1 - plan.backup_workers / workers_;
@@ -101,7 +99,7 @@ class Chooser {
     try_all();
     Answer();
     if (worth() || !(search_.tolerance > 0) || best_.local_batch == 0) return;
-    enough_ = std::max(best_.goodput * (1 - search_.tolerance), own_score_);
+    enough_ = std::max(best_.goodput * (1 - search_.tolerance), own_score_ * (1 - kSameScores));
     best_ = {};
     try_all();
     Answer();
@@ -123,8 +121,10 @@ class Chooser {
   }
 
   void TrySpaced(int tried) {
-    if (range_.empty(search_)) return;
+    if (range_.empty()) return;
     const int least_share = Whole(std::ceil(range_.least / workers_));
+    const int alone =
+        range_.most_accumulating > 0 ? range_.most_alone : std::numeric_limits<int>::max();
     const double ratio =
         tried > 1 ? std::exp(std::log(range_.most / range_.least) / (tried - 1)) : 1.0;
     double wanted = range_.least;
@@ -135,9 +135,12 @@ class Chooser {
       wanted *= ratio;
       if (share == before) continue;
       before = share;
-      const bool accumulates = share > range_.most_alone && range_.most_accumulating > 0;
-      const int steps = accumulates ? (share - 1) / range_.most_accumulating + 1 : 1;
-      Try(accumulates ? share / steps : share, steps, false);
+      if (share <= alone) {
+        Try(share, 1);
+      } else {
+        const int steps = (share - 1) / range_.most_accumulating + 1;
+        Try(share / steps, steps);
+      }
     }
   }
 
@@ -146,15 +149,16 @@ class Chooser {
     return static_cast<int>(std::min(share, 1.0 * std::numeric_limits<int>::max()));
   }
 
-  void Try(int local_batch, int accumulation_steps, bool own) {
+  void Try(int local_batch, int accumulation_steps, bool own = false) {
     const double batch = workers_ * local_batch * accumulation_steps;
     const bool allowed =
-        batch >= range_.least && batch <= range_.most && local_batch >= search_.least_local_batch &&
+        batch >= range_.least && batch <= range_.most && local_batch >= range_.least_local &&
         local_batch <= (accumulation_steps > 1 ? range_.most_accumulating : range_.most_alone);
     if (!allowed) return;
     if (own) own_at_ = static_cast<int>(waiting_);
     local_batches_[waiting_] = local_batch;
     accumulation_steps_[waiting_] = accumulation_steps;
+    batches_[waiting_] = batch;
     if (++waiting_ == kAtOnce) Answer();
   }
 
@@ -169,26 +173,29 @@ class Chooser {
       return;
     }
     for (std::size_t i = 0; i < now; ++i) {
-      const double batch = workers_ * local_batches_[i] * accumulation_steps_[i];
-      batches_[i] = batch;
+      const double batch = batches_[i];
       goodputs_[i] = batch * counted_ / (step_times_s_[i] * (constant_ + batch * by_batch_));
     }
+    if (own_at >= 0) own_score_ = goodputs_[own_at];
     for (std::size_t i = 0; i < now; ++i) {
-      const double goodput = goodputs_[i];
-      if (own_at == static_cast<int>(i)) own_score_ = goodput;
-      const double best_batch = workers_ * best_.local_batch * best_.accumulation_steps;
-      const bool better = waits_ && batches_[i] == best_batch
-                              ? LeadsAtItsBatch(goodput, accumulation_steps_[i], best_.goodput,
-                                                best_.accumulation_steps)
-                              : goodput > best_.goodput;
-      const bool smaller = batches_[i] < best_batch;
-      // Before it is known what is enough the highest score leads; then the smallest batch does.
-      const bool leads =
-          enough_ == 0 ? better || (goodput == best_.goodput && smaller)
-                       : best_.local_batch == 0 || smaller || (batches_[i] == best_batch && better);
-      if (!leads || !(goodput >= enough_)) continue;
-      best_ = {local_batches_[i], accumulation_steps_[i], step_times_s_[i], 0, 1, goodput};
+      const double least = enough_ == 0 ? best_.goodput * (1 - kSameScores) : enough_;
+      if (goodputs_[i] >= least) Consider(i);
     }
+  }
+
+  // Makes it the best if it is.
+  void Consider(std::size_t i) {
+    const double goodput = goodputs_[i];
+    const double best_batch = workers_ * best_.local_batch * best_.accumulation_steps;
+    const bool same = batches_[i] == best_batch;
+    const bool smaller = batches_[i] < best_batch;
+    const bool better = same ? LeadsAtItsBatch(goodput, accumulation_steps_[i], best_.goodput,
+                                               best_.accumulation_steps)
+                             : goodput > best_.goodput;
+    // Before it is known what is enough the highest score leads; then the smallest batch does.
+    const bool leads = enough_ == 0 ? better || (goodput == best_.goodput && smaller)
+                                    : best_.local_batch == 0 || smaller || (same && better);
+    if (leads) best_ = {local_batches_[i], accumulation_steps_[i], step_times_s_[i], 0, 1, goodput};
   }
 
   BatchChoice Finished() const {
@@ -210,7 +217,6 @@ class Chooser {
   PlanQuery query_;
   Range range_;
   double workers_;
-  bool waits_;               // for its input, so that scores differ by rounding alone
   double counted_ = 1;       // share of the samples that count
   double update_share_ = 1;  // samples of one update / those of all workers
   double constant_ = 1;

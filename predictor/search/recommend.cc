@@ -105,7 +105,7 @@ std::string BindingConstraint(const Predictor& predictor, const Recommendation& 
                               const Recommendation& fastest, const RecommendOptions& options) {
   // Neither larger batches nor a faster exchange bring samples sooner.
   if (const Binding input = FindBinding(best.prediction); input.part == "input") {
-    const SampleRate<> needed = InputNeeded(best.plan, best.prediction.breakdown);
+    const SampleRate<> needed = InputNeeded(predictor.Facts(best.plan), best.prediction.breakdown);
     return fmt::format(
         "the input pipeline: {:.0f} % of the step waits for samples, of which a "
         "node could take {:.4g}/s and gets {:.4g}/s",
@@ -258,7 +258,7 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
             });
   const bool no_worse = !may_keep || given.score <= top;
   double enough = top * (1 - (KnowsWorth(options) ? 0 : options.tolerance));
-  if (may_keep && no_worse) enough = std::max(enough, given.score);
+  if (may_keep && no_worse) enough = std::max(enough, given.score * (1 - kSameScores));
   auto best = std::find_if(feasible.begin(), feasible.end(),
                            [&](const Recommendation& r) { return enough <= r.score; });
   for (auto r = best; r != feasible.end(); ++r) {
