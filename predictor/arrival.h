@@ -13,19 +13,17 @@
 
 #include <cmath>
 
-#include "data/record/plan.h"
 #include "data/units/quantity.h"
 #include "model/statistics/normal.h"
+#include "model/step/step_facts.h"
 #include "model/step/step_time.h"
 
 namespace stepcast {
 
 // Samples a second that a node must get so that a step does not wait for them: those of the fullest
 // node, in the step with all samples there.
-inline SampleRate<> InputNeeded(const Plan& plan, const StepTime<double>& step) {
-  const SampleCount<> samples = Samples(1.0 * plan.local_batch * plan.accumulation_steps *
-                                        DevicesOnFullestNode(plan.placement));
-  return samples / step.supplied();
+inline SampleRate<> InputNeeded(const StepFacts& facts, const StepTime<double>& step) {
+  return internal::SamplesOfNode(facts) / step.supplied();
 }
 
 // A Forecast or a Prediction.

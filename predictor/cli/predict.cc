@@ -37,8 +37,8 @@ std::string NamedLine(const char* name, const std::string& text, int width) {
   return HangingLine(fmt::format("  {:<{}}", name, kIndent - 2), text, width);
 }
 
-void PrintPrediction(const Prediction& p, const Plan& plan, const Target& target,
-                     const JobOutlook& job) {
+void PrintPrediction(const Predictor& predictor, const Prediction& p, const Plan& plan,
+                     const Target& target, const JobOutlook& job) {
   const Style style = DetectStyle();
   const auto line = [](const char* name, const std::string& text) {
     return NamedLine(name, text, TerminalWidth());
@@ -94,7 +94,7 @@ void PrintPrediction(const Prediction& p, const Plan& plan, const Target& target
   out += "\n" + line("traffic", TrafficText(p.traffic, p.buckets, plan.local_steps)) +
          line("memory", MemoryText(p.memory));
   if (plan.input_rate && !target.workload.communication_only) {
-    out += line("input", InputText(*plan.input_rate, InputNeeded(plan, b)));
+    out += line("input", InputText(*plan.input_rate, InputNeeded(predictor.Facts(plan), b)));
   }
   lines(StrategyLines(p, plan, target));
   lines(OutlookLines(job, plan));
@@ -138,14 +138,15 @@ int RunPredict(const std::vector<std::string>& arguments) {
   const Plan plan = ReadPlan(args, target);
   RequireBatch(plan);
   const OutlookOptions asked = ReadOutlookOptions(args);
-  const Prediction prediction = target.MakePredictor().Predict(plan);
+  const Predictor predictor = target.MakePredictor();
+  const Prediction prediction = predictor.Predict(plan);
   const JobOutlook job = MakeOutlook(prediction, plan, target.cluster, target.facts, asked);
   if (args.Has("json")) {
     Json json = PredictionJson(prediction, plan, target.subject());
     AddJobJson(job, &json);
     PrintJson(json);
   } else {
-    PrintPrediction(prediction, plan, target, job);
+    PrintPrediction(predictor, prediction, plan, target, job);
   }
   const bool fits = prediction.memory.verdict != MemoryVerdict::kOutOfMemory;
   const bool finishes = !job.limit || job.limit->finishes;

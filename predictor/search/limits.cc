@@ -206,7 +206,7 @@ class Search {
   void Reference() {
     Plan plan = Scaled(plan_, limits_.reference_workers, devices_);
     if (plan.input_rate && !predictor_.workload().communication_only) {
-      limits_.input_needed = InputNeeded(plan, Step(plan));
+      limits_.input_needed = InputNeeded(predictor_.Facts(plan), Step(plan));
     }
     if (plan.compress.exists() && plan.nodes() > 1) CompressionPays(plan);
     const auto computes = [&](int a) {
