@@ -185,13 +185,12 @@ std::vector<Plan> CandidatePlans(const Plan& target, const CalibratedRange::Batc
     if (n > nodes) continue;
     for (const int d : device_counts) {
       for (const int batch : sizes) {
-        Plan plan = target;
-        plan.placement.assign(fullest_first.begin(), fullest_first.begin() + n);
-        for (int& used : plan.placement) used = std::min(used, d);
+        Placement placement(fullest_first.begin(), fullest_first.begin() + n);
+        for (int& used : placement) used = std::min(used, d);
+        Plan plan = WithPlacement(target, placement);
         plan.local_batch = batch;
         if (!seen.insert({plan.placement, batch}).second) continue;
         if (named) plan.hosts.resize(static_cast<std::size_t>(n));
-        plan.backup_workers = std::min(target.backup_workers, plan.workers() - 1);
         if (plan.workers() == 1 && !UsesServers(plan.strategy)) {
           plan = Alone(plan);
         }

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "data/plan/fields.h"
@@ -159,6 +161,23 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts
     refuse("backup-workers", std::to_string(plan.backup_workers), "is out of range",
            fmt::format("a whole number from 0 to {}", plan.workers() - 1));
   }
+  if (plan.slow_nodes > plan.nodes()) {
+    refuse("slow-nodes", std::to_string(plan.slow_nodes), "is out of range",
+           fmt::format("a whole number from 0 to {}, the nodes of placement {}", plan.nodes(),
+                       FormatPlacement(plan.placement)));
+  }
+  if (plan.slow_nodes > 0 && !plan.slow_speed) {
+    refuse("slow-speed", "", fmt::format("is required with slow-nodes {}", plan.slow_nodes),
+           "their speed as a share of the others', like 0.6");
+  }
+  if (plan.slow_speed && plan.slow_nodes == 0) {
+    refuse("slow-nodes", "0", fmt::format("with slow-speed {}", *plan.slow_speed), "at least 1");
+  }
+  if (plan.slow_nodes > 0 && plan.backup_workers > 0) {
+    refuse("backup-workers", std::to_string(plan.backup_workers),
+           fmt::format("with slow-nodes {}", plan.slow_nodes),
+           "0: a step that does not wait for its slowest workers does not wait for those");
+  }
   if (plan.shard != Shard::kNone) {
     const std::string with_shard = fmt::format("with shard {}", NameOf(plan.shard));
     if (plan.local_steps > 1) {
@@ -195,6 +214,15 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts
 
 void CheckPlan(const Plan& plan) {
   CheckPlan(plan, [](const FieldFacts& facts) { return InputPlace{"", 0, facts.flag}; });
+}
+
+Plan WithPlacement(Plan plan, Placement placement) {
+  const int fast = plan.nodes() - plan.slow_nodes;
+  plan.placement = std::move(placement);
+  plan.backup_workers = std::min(plan.backup_workers, plan.workers() - 1);
+  plan.slow_nodes = std::clamp(plan.nodes() - fast, 0, plan.slow_nodes);
+  if (plan.slow_nodes == 0) plan.slow_speed.reset();
+  return plan;
 }
 
 Plan WithStrategy(Plan plan, Strategy strategy) {

@@ -29,6 +29,10 @@ void CheckPlan(const Plan& plan);
 // backup workers. Servers that the strategy requires are for the caller to name.
 Plan WithStrategy(Plan plan, Strategy strategy);
 
+// The plan on other nodes, of which the slow ones are the first to go, and new ones are not slow.
+// No more workers are backup than may be; hosts are as they were.
+Plan WithPlacement(Plan plan, Placement placement);
+
 }  // namespace stepcast
 
 #endif  // STEPCAST_DATA_PLAN_CHECK_H_

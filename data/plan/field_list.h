@@ -115,6 +115,7 @@ template <class Visit>
   constexpr double kSmallestBucket = kBucketPerTensor.cap.in(kMebibytes);
   constexpr double kLargestBucket = kOneMessage.cap.in(kMebibytes);
   constexpr double kMostBytesPerParameter = 64;
+  constexpr double kLeastSpeed = 1e-3;
   constexpr double kSlowestInput = 1e-6;  // samples/s
   constexpr double kFastestInput = 1e12;
   visit(FieldFacts{"placement", "placement", "P", "devices used on each node, like 4-4-2"}
@@ -229,6 +230,19 @@ template <class Visit>
             .Note("Fewer than there are workers; their gradients are dropped")
             .With(GoesWith::kSynchronous),
         FieldAt<&Plan::backup_workers>());
+  visit(FieldFacts{"slow_nodes", "slow-nodes", "K",
+                   "nodes whose devices compute more slowly than the others"}
+            .Note("The last ones of the placement; a step waits for them "
+                  "([how](../explanation/step-model.md#17-nodes-of-unequal-speed)). With "
+                  "`--slow-speed`")
+            .With(GoesWith::kSynchronous),
+        FieldAt<&Plan::slow_nodes>());
+  visit(FieldFacts{"slow_speed", "slow-speed", "V", "their speed, as a share of the others'",
+                   ", like 0.6"}
+            .Note("Taken as it is, whatever calibration has found of these hosts")
+            .Within(kLeastSpeed, 1)
+            .With(GoesWith::kSynchronous),
+        FieldAt<&Plan::slow_speed>());
   visit(FieldFacts{"bytes_per_parameter", "bytes-per-parameter", "N",
                    "bytes of a parameter that a synchronisation exchanges",
                    ": 4 (float32, the default), 2 (float16), 6 (both, one after the other)"}

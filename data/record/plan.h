@@ -123,6 +123,10 @@ struct Plan {
   ServerOptions server;
   Overlap overlap = Overlap::kBuckets;
   int backup_workers = 0;  // a synchronous step does not wait for its slowest so many
+  // Nodes, the last ones, whose devices compute more slowly than the others, and their speed as a
+  // share of the others'. A synchronous step waits for them.
+  int slow_nodes = 0;
+  std::optional<double> slow_speed;
   // Bytes of each parameter that one synchronisation exchanges; 4 where gradients are float32. The
   // sizes of buckets stay those of float32, which libraries cut before they convert.
   int bytes_per_parameter = 4;

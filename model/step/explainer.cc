@@ -100,6 +100,7 @@ NamedValue Explainer::Passes() const {
   return PlainValue("k", terms_.passes, "exchanges of all buckets in a step");
 }
 NamedValue Explainer::Slowdown() const {
+  if (facts_.slow_speed) return PlainValue("q", 1 / *facts_.slow_speed, "1 / slow_speed");
   return PlainValue("q", *cluster_.node_slowdown, "compute_slowdown");
 }
 NamedValue Explainer::LinkLatency() const {
@@ -121,7 +122,8 @@ void Explainer::MicroStep() {
   const bool shaped = facts_.compute_shape != 1;
   const double servers = internal::ServersBeside(facts_);
   const bool shared = internal::OthersBeside(facts_) > 0;
-  if (shaped || shared || cluster_.node_slowdown) {
+  const bool slowed = internal::SlowdownOf(facts_, cluster_).has_value();
+  if (shaped || shared || slowed) {
     text.formula = "(" + text.formula + ")";
   }
   if (shaped) {
@@ -134,7 +136,7 @@ void Explainer::MicroStep() {
     if (servers > 0)
       text.inputs.push_back(PlainValue("n_c", servers, "servers of the fullest node"));
   }
-  if (cluster_.node_slowdown) text.Add(" q", {Slowdown()});
+  if (slowed) text.Add(" q", {Slowdown()});
   Add("micro-step", "compute/fitted_curve", 1, std::move(text), TimeValue("t", terms_.micro));
 }
 
@@ -159,7 +161,7 @@ void Explainer::Compute() {
        std::move(backward), step_.backward);
   FormulaText update{"u", {TimeValue("u", workload_.update_time(), "update_time")}};
   if (internal::UpdateShare(facts_) != 1) update.Add("/w", {WorkerCount()});
-  if (cluster_.node_slowdown) update.Add(" q", {Slowdown()});
+  if (internal::SlowdownOf(facts_, cluster_)) update.Add(" q", {Slowdown()});
   Part("update", "", 7, std::move(update), step_.update);
 }
 

@@ -58,6 +58,7 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
   // The parameters that local steps average are known after the last of them.
   facts.overlap = plan.local_steps > 1 ? Overlap::kNone : plan.overlap;
   facts.backup_workers = plan.backup_workers;
+  if (plan.slow_nodes > 0) facts.slow_speed = plan.slow_speed;
   facts.shard = plan.shard;
   facts.local_steps = plan.local_steps;
   facts.input_rate = plan.input_rate;

@@ -39,6 +39,7 @@ struct StepFacts {
   Strategy strategy = Strategy::kAllreduce;
   Overlap overlap = Overlap::kBuckets;
   int backup_workers = 0;
+  std::optional<double> slow_speed;  // of nodes that compute more slowly, where there are any
   Shard shard = Shard::kNone;
   int local_steps = 1;
   std::optional<SampleRate<>> input_rate;  // of a node, where it is stated
@@ -144,6 +145,14 @@ inline double ServersBeside(const StepFacts& facts) {
 // Processes that a worker shares its node with: further workers, a device each, and servers.
 inline double OthersBeside(const StepFacts& facts) {
   return facts.devices_per_node - 1 + ServersBeside(facts);
+}
+
+// The factor on compute of the slowest node: as the plan states it, else as it was calibrated.
+template <class Cluster>
+auto SlowdownOf(const StepFacts& facts, const Cluster& cluster) {
+  auto slowdown = cluster.node_slowdown;
+  if (facts.slow_speed) slowdown.emplace(1 / *facts.slow_speed);
+  return slowdown;
 }
 
 // Samples of a step that the fullest node takes.

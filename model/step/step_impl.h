@@ -25,7 +25,8 @@ Duration<T> MicroStep(const StepFacts& facts, const ClusterParameters<T>& cluste
   const T sharing = 1.0 + cluster.host_contention() * OthersBeside(facts);
   const Duration<T> micro =
       parts.CurveTime(facts.batch, workload) * (sharing * facts.compute_shape);
-  return cluster.node_slowdown ? micro * *cluster.node_slowdown : micro;
+  const std::optional<T> slowdown = SlowdownOf(facts, cluster);
+  return slowdown ? micro * *slowdown : micro;
 }
 
 // The parts of a step that few plans differ in: a curve's time of a batch, the rate of a path, a
@@ -100,7 +101,9 @@ StepInputs<T> MakeStepInputs(const StepFacts& facts, const ClusterParameters<T>&
   inputs.overlap_contention = cluster.overlap_contention();
   inputs.straggler_spread = workload.straggler_spread();
   inputs.update = workload.update_time();
-  if (cluster.node_slowdown) inputs.update = inputs.update * *cluster.node_slowdown;
+  if (const std::optional<T> slowdown = SlowdownOf(facts, cluster)) {
+    inputs.update = inputs.update * *slowdown;
+  }
   if (Alone(facts)) return inputs;
   const bool servers = UsesServers(facts.strategy);
   // The framework's, which a bare message has not.

@@ -360,6 +360,10 @@ std::string DescribePlan(const Plan& plan) {
   if (plan.backup_workers > 0) {
     text += fmt::format(", {} of them backup", plan.backup_workers);
   }
+  if (plan.slow_nodes > 0) {
+    text += fmt::format(", {} {} at {:g} of the others' speed", plan.slow_nodes,
+                        plan.slow_nodes == 1 ? "node" : "nodes", *plan.slow_speed);
+  }
   if (plan.shard != Shard::kNone) text += fmt::format(", {} shared out", NameOf(plan.shard));
   if (plan.local_steps > 1) text += fmt::format(", exchanged every {} steps", plan.local_steps);
   if (plan.compress.exists()) text += ", compressed " + FormatCompression(plan.compress);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "data/plan/check.h"
 #include "data/plan/limits.h"
 #include "data/values/numbers.h"
 #include "data/values/size_limits.h"
@@ -135,8 +136,7 @@ Complaint ReadComplaint(const Arguments& args, const Target& target) {
       throw InputError(OptionPlace(kOneNode), "", "says nothing beside this plan",
                        "workers on several nodes, without parameter servers");
     }
-    Plan node = plan;
-    node.placement = {DevicesOnFullestNode(plan.placement)};
+    Plan node = WithPlacement(plan, {DevicesOnFullestNode(plan.placement)});
     node.hosts.clear();
     node.backup_workers = 0;
     if (node.workers() == 1) node = AloneOf(plan);

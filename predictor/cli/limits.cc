@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "data/plan/check.h"
 #include "data/values/compression.h"
 #include "data/values/numbers.h"
 #include "predictor/cli/command.h"
@@ -34,8 +35,7 @@ std::string GivenText(const GivenScaling& given, const Plan& plan) {
                   Workers(given.point.workers), FormatFactor(given.speedup),
                   FormatThroughput(given.point.throughput), FormatPercent(given.point.efficiency));
   if (given.speedup >= 1) return text;
-  Plan scaled = plan;
-  scaled.placement = {given.point.workers};
+  const Plan scaled = WithPlacement(plan, {given.point.workers});
   const std::string payoff = PayoffText(given.payoff, scaled);
   return text + (payoff.empty() ? " Neither a faster network nor accumulation makes them worth it."
                                 : fmt::format(" They are worth it with {}.", payoff));
@@ -363,7 +363,7 @@ int RunLimits(const std::vector<std::string>& arguments) {
   // The questions are about the machines that there are, as are accumulation and buckets.
   Plan asked = plan;
   if (plan.workers() != limits.reference_workers) {
-    asked.placement = FillNodes(limits.reference_workers, per_node);
+    asked = WithPlacement(asked, FillNodes(limits.reference_workers, per_node));
     asked.hosts.clear();
   }
   const InverseAnswers inverse =

@@ -11,6 +11,7 @@
 #include "data/values/numbers.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/outlook.h"
+#include "predictor/search/unequal.h"
 
 namespace stepcast::cli {
 namespace {
@@ -153,8 +154,52 @@ std::string Advice(const RecommendOutcome& outcome, const RecommendOptions& sear
                      : fmt::format(" It would be as good with {}.", payoff));
 }
 
+// What equal shares lose where some nodes are slow, and whether those help.
+std::string UnequalText(const UnequalWorkers& unequal) {
+  const SharedOut& best = unequal.by_speed ? *unequal.by_speed : unequal.equal;
+  const auto factor = [&](const SharedOut& other) {
+    return FormatFactor(best.throughput / other.throughput);
+  };
+  std::string text =
+      unequal.by_speed
+          ? fmt::format(
+                "Shares by speed, {} samples on a fast device and {} on a slow one, take {} a step "
+                "({}): {} the throughput of equal shares.",
+                best.fast_batch, best.slow_batch, FormatDuration(best.step_time),
+                FormatThroughput(best.throughput), factor(unequal.equal))
+          : std::string("No shares by speed that fit the memory are quicker than equal ones.");
+  const char* slow = unequal.slow_nodes == 1 ? "slow node" : "slow nodes";
+  if (!unequal.fast_only) {
+    return text +
+           fmt::format(" Without the {} the samples do not fit the memory of the others.", slow);
+  }
+  const SharedOut& others = *unequal.fast_only;
+  text += fmt::format(" Without the {}, {} samples on each of the others take {}", slow,
+                      others.fast_batch, FormatDuration(others.step_time));
+  return text + (others.step_time <= best.step_time
+                     ? fmt::format(": leave the {} out.", slow)
+                     : fmt::format(": with the {} the same samples come {} as fast.", slow,
+                                   factor(others)));
+}
+
+Json UnequalJson(const UnequalWorkers& unequal) {
+  const auto shares = [](const SharedOut& shared) {
+    return Json{{"fast_local_batch", shared.fast_batch},
+                {"slow_local_batch", shared.slow_batch},
+                {"step_time_s", shared.step_time.si()},
+                {"throughput_samples_per_s", shared.throughput.in(kSamplesPerSecond)}};
+  };
+  const auto optional = [&](const std::optional<SharedOut>& shared) {
+    return shared ? shares(*shared) : Json(nullptr);
+  };
+  return {{"equal", shares(unequal.equal)},
+          {"by_speed", optional(unequal.by_speed)},
+          {"fast_only", optional(unequal.fast_only)}};
+}
+
 std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
-                        const RecommendOptions& search) {
+                        const RecommendOptions& search,
+                        const std::optional<UnequalWorkers>& unequal) {
   const Style style = DetectStyle();
   const Recommendation& best = *outcome.best;
   const std::string subject = fmt::format("{} on {}", target.workload.name, target.cluster.name);
@@ -166,6 +211,7 @@ std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
   out += OutcomeTable(outcome, search, style) + "\n";
   note(Advice(outcome, search));
   if (outcome.is_advice) note("What keeps it from being better: " + outcome.binding + ".");
+  if (unequal) note(UnequalText(*unequal));
   if (best.efficiency * best.plan.workers() < 1 && outcome.is_advice) {
     out += FlagLine(fmt::format("one worker alone gives {}: more than this plan",
                                 FormatThroughput(best.prediction.throughput /
@@ -260,8 +306,14 @@ int RunRecommend(const std::vector<std::string>& arguments) {
     throw InputError(OptionPlace("objective"), "goodput", "needs the noise scale",
                      "with --noise-scale and --known-batch");
   }
+  const Predictor predictor = target.MakePredictor();
   const RecommendOutcome outcome =
-      Recommend(target.MakePredictor(), plan, target.cluster.devices_per_node, search);
+      Recommend(predictor, plan, target.cluster.devices_per_node, search);
+  std::optional<UnequalWorkers> unequal;  // in the plan that the answer is
+  if (outcome.best) {
+    unequal =
+        WeighSlowNodes(predictor, (outcome.is_advice ? outcome.best : outcome.baseline)->plan);
+  }
   if (args.Has("json")) {
     Json json;
     json["feasible"] = outcome.best.has_value();
@@ -283,6 +335,7 @@ int RunRecommend(const std::vector<std::string>& arguments) {
     json["binding_constraint"] = outcome.best                ? outcome.binding
                                  : outcome.out_of_memory > 0 ? "the device's memory"
                                                              : "the global batch limit";
+    json["slow_nodes"] = unequal ? UnequalJson(*unequal) : Json(nullptr);
     json["pareto"] = Json::array();
     for (const Recommendation& r : outcome.pareto) {
       json["pareto"].push_back(RecommendationJson(r, target, search));
@@ -298,7 +351,7 @@ int RunRecommend(const std::vector<std::string>& arguments) {
                     search.most_global_batch));
     return kAnswerIsNo;
   }
-  Print(OutcomeText(outcome, target, search));
+  Print(OutcomeText(outcome, target, search, unequal));
   return outcome.is_advice ? kDone : kAnswerIsNo;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "data/plan/check.h"
 #include "data/plan/limits.h"
 #include "data/record/input_error.h"
 #include "data/record/link_path.h"
@@ -108,8 +109,7 @@ void CompiledState::SetShards(const Workload& network) {
 
 void CompiledState::SetMemory(const Predictor& predictor) {
   const auto need = [&](int workers, int accumulation, int batch) {
-    Plan sized = plan;
-    sized.placement = {workers};
+    Plan sized = WithPlacement(plan, {workers});
     sized.accumulation_steps = accumulation;
     sized.local_batch = batch;
     return predictor.Memory(sized);
@@ -164,7 +164,8 @@ QueryStatus CompiledState::Check(const PlanQuery& q) const {
   if (!within(q.workers, kMostCount) || !within(q.nodes, q.workers) ||
       !within(q.devices_per_node, q.workers - q.nodes + 1) ||
       q.workers > static_cast<long long>(q.nodes) * q.devices_per_node ||
-      (facts.backup_workers > 0 && q.workers <= facts.backup_workers)) {
+      (facts.backup_workers > 0 && q.workers <= facts.backup_workers) ||
+      q.nodes < plan.slow_nodes) {
     return QueryStatus::kBadPlacement;
   }
   if (UsesServers(facts.strategy)) {

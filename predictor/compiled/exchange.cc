@@ -19,7 +19,7 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
     of_one.batch = of_one.accumulation_steps = 1;
     exchange->arrival_s = ArrivalOf(of_one).si();
   }
-  const double slowdown = cluster.node_slowdown.value_or(1);
+  const double slowdown = SlowdownOf(f, cluster).value_or(1);
   exchange->sharing = (1 + cluster.host_contention() * OthersBeside(f)) * slowdown;
   const bool servers = UsesServers(f.strategy);
   const bool alone = Alone(f);

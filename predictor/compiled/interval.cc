@@ -290,9 +290,10 @@ void SetCompute(const ComputeDual& micro, double by_micro, Gradient* gradient) {
 }
 
 // What slows all compute of a host moves it in proportion; `update` is a share of the same whole.
-void SetSlowdown(const ClusterParameters<double>& cluster, const ComputeDual& micro,
-                 double by_micro, double update, Gradient* gradient) {
-  if (cluster.node_slowdown) (*gradient)[kSlowdownColumn] = by_micro * micro.value + update;
+void SetSlowdown(const StepFacts& f, const ClusterParameters<double>& cluster,
+                 const ComputeDual& micro, double by_micro, double update, Gradient* gradient) {
+  if (!cluster.node_slowdown || f.slow_speed) return;
+  (*gradient)[kSlowdownColumn] = by_micro * micro.value + update;
 }
 
 // Lanes, of which some more are zero.
@@ -528,9 +529,9 @@ STEPCAST_WIDE STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, cons
   const double share = s.cluster.overlap_share();
   const Duration<> backward = Seconds(micro.value * share);
   const bool updates = f.has_compute && (!servers || alone);
-  const double update =
-      updates ? s.workload.update_time().si() * UpdateShare(f) * s.cluster.node_slowdown.value_or(1)
-              : 0;
+  const double update = updates ? s.workload.update_time().si() * UpdateShare(f) *
+                                      SlowdownOf(f, s.cluster).value_or(1)
+                                : 0;
 
   SyncSlopes sync;
   if (!alone) {
@@ -577,7 +578,7 @@ STEPCAST_WIDE STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, cons
     const double by_micro = by[kMicroLane] + by_sync[kMicroStepLane] + by_pass * share;
     Gradient g;
     SetCompute(micro, by_micro, &g);
-    SetSlowdown(s.cluster, micro, by_micro, update * scale, &g);
+    SetSlowdown(f, s.cluster, micro, by_micro, update * scale, &g);
     g[kOverlapShare] = by_pass * backward.si();
     g[kOverlapContention] = joined.contention.si().value * scale;
     g[kWorkloadColumn + kUpdateTime] = update * scale;
@@ -663,7 +664,7 @@ STEPCAST_WIDE STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, cons
     const Lanes<kByAll> by = part.si().slope * (1 / part.si().value);
     Gradient g;
     SetCompute(micro, by[kByMicro], &g);
-    SetSlowdown(s.cluster, micro, by[kByMicro], 0, &g);
+    SetSlowdown(f, s.cluster, micro, by[kByMicro], 0, &g);
     g[kOverlapShare] = by[kByShare] * s.cluster.overlap_share();
     g[kWorkloadColumn + kStragglerSpread] = by[kBySpread] * s.workload.straggler_spread();
     g[kWorkloadColumn + kUpdateTime] = by[kByUpdate] * update;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/plan/check.h"
 #include "data/plan/limits.h"
 #include "predictor/report/terminal.h"
 #include "predictor/search/one_worker.h"
@@ -121,15 +122,15 @@ std::vector<RemedyIdea> RemediesFor(const Hypothesis& hypothesis, const Predicto
     add(fmt::format("twice the local batch: {}", larger.local_batch), larger);
   }
   if (plan.nodes() > 1 && !UsesServers(plan.strategy) && plan.servers == 0) {
-    Plan one = plan;
-    one.placement = {DevicesOnFullestNode(plan.placement)};
+    Plan one = WithPlacement(plan, {DevicesOnFullestNode(plan.placement)});
     one.hosts.clear();
     one.backup_workers = 0;
     if (one.workers() == 1) one = OneWorkerOf(plan);
     add("one node alone", one);
     if (cause == Cause::kHost && plan.nodes() > 2) {
-      Plan without = plan;
-      without.placement.pop_back();
+      Placement fewer = plan.placement;
+      fewer.pop_back();
+      Plan without = WithPlacement(plan, fewer);
       if (!without.hosts.empty()) without.hosts.pop_back();
       add("the other hosts without the slow one", without, true);
     }
@@ -180,8 +181,7 @@ std::vector<Candidate> CandidatesFor(const Complaint& complaint, const Predictor
   }
   if (plan.nodes() > 1 && DevicesOnFullestNode(plan.placement) > 1 && !UsesServers(plan.strategy) &&
       plan.servers == 0) {
-    Plan node = plan;
-    node.placement = {DevicesOnFullestNode(plan.placement)};
+    Plan node = WithPlacement(plan, {DevicesOnFullestNode(plan.placement)});
     node.hosts.clear();
     node.backup_workers = 0;
     add(step(node), "a step of one node", "the same training on one node");

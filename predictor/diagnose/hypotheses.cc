@@ -167,7 +167,8 @@ Forecast Forecaster::StepOf(const Measurement& measurement, const Hypothesis& hy
       break;
     case Cause::kHost:
       if (measurement.slowest_of_hosts || (plan.nodes() >= plan_.nodes() && plan.workers() > 1)) {
-        cluster.node_slowdown = cluster.node_slowdown.value_or(1) * x;
+        cluster.node_slowdown = internal::SlowdownOf(facts, cluster).value_or(1) * x;
+        facts.slow_speed.reset();
       }
       break;
     case Cause::kOverlap:

@@ -67,10 +67,8 @@ class Asked {
       return predictor_.Memory(plan).verdict != MemoryVerdict::kOutOfMemory && does(plan);
     };
     const auto with_workers = [&](int workers) {
-      Plan plan = plan_;
-      plan.placement = FillNodes(workers, devices_per_node_);
+      Plan plan = WithPlacement(plan_, FillNodes(workers, devices_per_node_));
       plan.hosts.clear();
-      plan.backup_workers = std::min(plan.backup_workers, workers - 1);
       if (ServersOnEveryNode(plan_)) plan.servers = plan.nodes();
       return does(plan);
     };

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
 #include "data/record/input_error.h"
@@ -33,9 +34,7 @@ constexpr double kAnyBatch = std::numeric_limits<double>::infinity();
 // The plan on `workers` workers. Named hosts cannot be stretched over more nodes: the first ones
 // repeat, so that the slowest link still counts.
 Plan Scaled(const Plan& plan, int workers, int devices_per_node) {
-  Plan scaled = plan;
-  scaled.placement = FillNodes(workers, devices_per_node);
-  scaled.backup_workers = std::min(plan.backup_workers, workers - 1);
+  Plan scaled = WithPlacement(plan, FillNodes(workers, devices_per_node));
   if (ServersOnEveryNode(plan)) scaled.servers = scaled.nodes();
   if (!plan.hosts.empty()) {
     scaled.hosts.clear();

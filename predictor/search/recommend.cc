@@ -188,9 +188,8 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
   for (const int workers : Or(options.workers, {plan.workers()})) {
     Plan base = plan;
     if (workers != plan.workers()) {
-      base.placement = FillNodes(workers, devices_per_node);
+      base = WithPlacement(plan, FillNodes(workers, devices_per_node));
       base.hosts.clear();
-      base.backup_workers = std::min(base.backup_workers, workers - 1);
     }
     const Plan placed = base;
     for (const Strategy strategy : Or(options.strategies, {plan.strategy})) {

@@ -312,6 +312,10 @@ inline RandomCase MakeRandomCase(Strategy strategy, std::uint64_t seed, int most
     plan.hosts.resize(static_cast<std::size_t>(random.Whole(1, 3)));
     plan.placement.assign(plan.hosts.size(), 1);  // what RandomQuery reads
   }
+  if (sync && plan.backup_workers == 0 && Random(seed + 1).Chance(0.1)) {
+    plan.slow_nodes = 1;
+    plan.slow_speed = Random(seed + 2).LogBetween(0.1, 1);
+  }
   PlanQuery query = RandomQuery(plan, &random);
   while (made.workload.communication_only && query.workers == 1) query = RandomQuery(plan, &random);
   plan = PlanOf(plan, query);

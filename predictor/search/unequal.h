@@ -1,0 +1,48 @@
+// What it is worth to share samples out by speed where some nodes of a plan compute more slowly.
+//
+//   S(b_f, b_s) = max( S_f(b_f), S_s(b_s) ),   w_f b_f + w_s b_s >= w b
+//
+//   S_f, S_s   step of workers that all compute like the fast, or the slow ones, with so many
+//              samples each                                                     [s]
+//   b_f, b_s   samples of a micro-step on a fast and on a slow device           [samples]
+//   w_f, w_s   their numbers, w in all                                          [1]
+//   b          samples of a micro-step in the plan, which has equal shares      [samples]
+//
+// A synchronous step ends for all when its last worker's gradients have been exchanged, so that the
+// later of the two sides is the step. S_s rises with b_s and S_f falls with it, so that the best
+// shares lie where they cross; both are forecasts of the plan, with all that a step has besides
+// samples, so that a slow device gets less than its speed says. Whole samples: where they do not
+// come out even, some fast workers have one less. Samples of one optimizer step stay the plan's.
+//
+// Holds where the gradients of all samples count alike, which a mean over workers of unequal shares
+// has to weigh; and to the wait for random stragglers, which is that of equal workers here.
+#ifndef STEPCAST_PREDICTOR_SEARCH_UNEQUAL_H_
+#define STEPCAST_PREDICTOR_SEARCH_UNEQUAL_H_
+
+#include <optional>
+
+#include "predictor/predictor.h"
+
+namespace stepcast {
+
+struct SharedOut {
+  int fast_batch = 0;
+  int slow_batch = 0;  // 0: the slow nodes rest
+  Duration<> step_time;
+  SampleRate<> throughput;
+};
+
+struct UnequalWorkers {
+  int slow_nodes = 0;
+  SharedOut equal;                    // the plan as given
+  std::optional<SharedOut> by_speed;  // none where memory holds none that are quicker
+  std::optional<SharedOut>
+      fast_only;  // the fast nodes take all; none where memory does not hold it
+};
+
+// None where the plan has no slow node, or no other.
+std::optional<UnequalWorkers> WeighSlowNodes(const Predictor& predictor, const Plan& plan);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_PREDICTOR_SEARCH_UNEQUAL_H_
