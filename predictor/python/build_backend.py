@@ -83,6 +83,7 @@ def build_sdist(sdist_directory, config_settings=None):
 def _run_cmake(build, staging, settings):
     defines = {
         "CMAKE_BUILD_TYPE": "Release",
+        "CMAKE_UNITY_BUILD": "ON",
         "Python_EXECUTABLE": sys.executable,
         "STEPCAST_PYTHON": "ON",
         "STEPCAST_PYTHON_DIR": ".",

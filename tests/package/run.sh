@@ -50,7 +50,7 @@ case $way in
   add_subdirectory | shared)
     tree=$(dirname "$WORK")/add_subdirectory/build
     consumer "$tree" "-DCONSUMER_WAY=$way" "-DCONSUMER_STEPCAST_SOURCE=$STEPCAST_SOURCE" \
-      -DBUILD_SHARED_LIBS=ON "-DCONSUMER_WITH_CALIBRATE=$STEPCAST_WITH_CALIBRATE"
+      -DBUILD_SHARED_LIBS=ON -DCMAKE_UNITY_BUILD=ON "-DCONSUMER_WITH_CALIBRATE=$STEPCAST_WITH_CALIBRATE"
     [ "$way" = shared ] || exit 0
     rooms=(data model online predictor io)
     [ "$STEPCAST_WITH_CALIBRATE" != ON ] || rooms+=(calibrate)

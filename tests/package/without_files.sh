@@ -16,7 +16,7 @@ for header in yaml-cpp/yaml.h nlohmann/json.hpp nlohmann/json_fwd.hpp rapidjson/
   echo '#error "a library that predicts includes a parser"' >"$poison/$header"
 done
 "$CMAKE" -S "$STEPCAST_SOURCE" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug \
-  -DCMAKE_CXX_FLAGS_DEBUG= "-DCMAKE_CXX_FLAGS=-I$poison" \
+  -DCMAKE_CXX_FLAGS_DEBUG= "-DCMAKE_CXX_FLAGS=-I$poison" -DCMAKE_UNITY_BUILD=ON \
   -DCMAKE_DISABLE_FIND_PACKAGE_yaml-cpp=ON -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON \
   -DSTEPCAST_BUILD_IO=OFF -DSTEPCAST_BUILD_CALIBRATE=OFF -DSTEPCAST_BUILD_TESTS=OFF \
   >"$WORK/configure.log" || { cat "$WORK/configure.log"; fail "configuring without readers"; }
