@@ -37,6 +37,7 @@
 #include "predictor/search/inverse.h"
 #include "predictor/search/limits.h"
 #include "predictor/search/recommend.h"
+#include "predictor/search/unequal.h"
 #include "tests/cli/number_table.h"
 #include "tests/cli/program.h"
 #include "tests/support/changed_plans.h"
@@ -561,6 +562,37 @@ TEST(Numbers, OfARecommendation) {
     }
     ExpectNumbers(printed, table, {"/pays_from"});
   }
+}
+
+TEST(Numbers, OfSlowNodes) {
+  const Lab lab;
+  Plan plan;
+  plan.placement = {2, 2, 2, 2};
+  plan.strategy = Strategy::kRing;
+  plan.local_batch = 32;
+  plan.slow_nodes = 1;
+  plan.slow_speed = 0.5;
+  const auto unequal = WeighSlowNodes(lab.predictor, plan);
+  ASSERT_TRUE(unequal && unequal->by_speed && unequal->fast_only);
+  const Words words = {"recommend", "--cluster",          lab.file,  "--workload",
+                       "vgg16",     "--placement",        "2-2-2-2", "--strategy",
+                       "ring",      "--local-batch",      "32",      "--slow-nodes",
+                       "1",         "--slow-speed",       "0.5",     "--try-local-batch",
+                       "32",        "--try-accumulation", "1"};
+  const Json printed = JsonOf(words, 0);
+  NumberTable table;
+  const auto add = [&](const char* where, const SharedOut& shared) {
+    AddUnder(where,
+             {{"/fast_local_batch", shared.fast_batch},
+              {"/slow_local_batch", shared.slow_batch},
+              {"/step_time_s", shared.step_time.in(kSeconds)},
+              {"/throughput_samples_per_s", shared.throughput.in(kSamplesPerSecond)}},
+             &table);
+  };
+  add("/equal", unequal->equal);
+  add("/by_speed", *unequal->by_speed);
+  add("/fast_only", *unequal->fast_only);
+  ExpectNumbers(printed.at("slow_nodes"), table, {});
 }
 
 TEST(Numbers, OfAnExplanation) {
