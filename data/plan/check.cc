@@ -75,9 +75,12 @@ class RangeCheck {
     Refuse(value,
            fmt::format("a whole number from {} to {}", facts_.range.least, facts_.range.most));
   }
-  void operator()(double probability) const {
-    if (facts_.range.Holds(probability) && probability < 1) return;
-    Refuse(probability, fmt::format("0, or from {} to below 1", facts_.range.least));
+  void operator()(double value) const {
+    const bool certain = facts_.is_probability() && value == 1;
+    if (facts_.range.Holds(value) && !certain) return;
+    Refuse(value, facts_.is_probability()
+                      ? fmt::format("0, or from {} to below 1", facts_.range.least)
+                      : facts_.range.Text());
   }
   template <class D>
   void operator()(const Quantity<D>& value) const {

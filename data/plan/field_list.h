@@ -48,6 +48,9 @@ struct FieldFacts {
   GoesWith with = GoesWith::kAll;
   Told told = Told::kUnlessDefault;
 
+  // Of a plain number: whether it is the probability of a loss, which may be nought and is below 1.
+  constexpr bool is_probability() const { return range.or_nought; }
+
   constexpr FieldFacts Note(const char* text) const {
     FieldFacts facts = *this;
     facts.note = text;

@@ -42,7 +42,10 @@ void Read(const Source& from, int* value) {
                 : ParseInteger(from.text, from.place, static_cast<int>(facts.range.least),
                                static_cast<int>(facts.range.most));
 }
-void Read(const Source& from, double* value) { *value = ParseProbability(from.text, from.place); }
+void Read(const Source& from, double* value) {
+  *value = from.facts.is_probability() ? ParseProbability(from.text, from.place)
+                                       : ParseNumber(from.text, from.place, from.facts.range);
+}
 void Read(const Source& from, Compression* value) {
   *value = ParseCompression(from.text, from.place);
 }

@@ -21,7 +21,8 @@ bool SameAnswer(const Prediction& a, const Prediction& b) {
 
 TEST(EveryPlanField, MovesTheAnswer) {
   const std::set<std::string> ignored = {
-      "strategy",  // of allreduce, whose next name, ring, is what it is
+      "strategy",    // of allreduce, whose next name, ring, is what it is
+      "slow_nodes",  // a step waits for one as for several
   };
   Plan base;
   base.local_batch = 8;

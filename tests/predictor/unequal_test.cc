@@ -1,4 +1,4 @@
-// Plans in which some nodes compute more slowly: their steps, and the best shares against all shares.
+// Plans in which some nodes compute more slowly: their steps, and their best shares against all.
 #include "predictor/search/unequal.h"
 
 #include <gtest/gtest.h>

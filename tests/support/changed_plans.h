@@ -55,6 +55,10 @@ inline std::vector<ChangedPlan> ChangedPlans(const Plan& base = {}) {
     if (plan.servers == 0) plan.server_link = {};
     if (facts.with == GoesWith::kCompresses) plan.compress_rate = GigabytesPerSecond(0.04);
     if (facts.state == std::string("compress_bytes_per_s")) plan.compress = {Compressor::kInt8};
+    if (std::string(facts.state).starts_with("slow_")) {
+      plan.slow_nodes = 1;
+      plan.slow_speed = 0.5;
+    }
     all.push_back({facts, plan, plan});
     Change(&field.Of(all.back().after));
   });
