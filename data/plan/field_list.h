@@ -240,8 +240,8 @@ template <class Visit>
                   "`--slow-speed`")
             .With(GoesWith::kSynchronous),
         FieldAt<&Plan::slow_nodes>());
-  visit(FieldFacts{"slow_speed", "slow-speed", "V", "their speed, as a share of the others'",
-                   ", like 0.6"}
+  visit(FieldFacts{"slow_speed", "slow-speed", "V",
+                   "speed of the slow nodes, as a share of the others'", ", like 0.6"}
             .Note("Taken as it is, whatever calibration has found of these hosts")
             .Within(kLeastSpeed, 1)
             .With(GoesWith::kSynchronous),

@@ -57,7 +57,8 @@ inline std::string Allowed(const PlanField& field) {
     case FieldKind::kNumber:
       break;
   }
-  const bool is_probability = field.kind == FieldKind::kNumber && *field.unit == '\0';
+  const bool is_probability =
+      field.kind == FieldKind::kNumber && *field.unit == '\0' && field.range.or_nought;
   return fmt::format("{}{}{}{} to {}{}", field.unit, *field.unit == '\0' ? "" : ", ",
                      field.range.or_nought ? "0, or " : "", ReadableNumber(field.range.least),
                      is_probability ? "below " : "", ReadableNumber(field.range.most));

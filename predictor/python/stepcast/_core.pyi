@@ -136,6 +136,8 @@ class Plan:
         bucket_bytes: Optional[float] = None,
         overlap: Optional[str] = None,
         backup_workers: Optional[int] = None,
+        slow_nodes: Optional[int] = None,
+        slow_speed: Optional[float] = None,
         bytes_per_parameter: Optional[int] = None,
         shard: Optional[str] = None,
         local_steps: Optional[int] = None,
@@ -192,6 +194,10 @@ class Plan:
     def overlap(self) -> str: ...
     @property
     def backup_workers(self) -> int: ...
+    @property
+    def slow_nodes(self) -> int: ...
+    @property
+    def slow_speed(self) -> Optional[float]: ...
     @property
     def bytes_per_parameter(self) -> int: ...
     @property
