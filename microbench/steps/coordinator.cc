@@ -49,7 +49,8 @@ TrainingTimes Session::Measure(const Training& training, const std::vector<int>&
       members_.Say(static_cast<int>(rank), Message(kRest).Set("limit", 2 * training.limit_s));
       continue;
     }
-    const Work work{training, static_cast<int>(worker - ranks.begin()), ranks};
+    const auto index = static_cast<int>(worker - ranks.begin());
+    const Work work{TrainingOf(training, index, workers), index, ranks};
     for (const Message& message : WorkMessages(work)) members_.Say(static_cast<int>(rank), message);
   }
   running.insert(ranks.begin(), ranks.end());

@@ -21,6 +21,18 @@ double Whole(double value) {
 
 }  // namespace
 
+Training TrainingOf(const Training& training, int worker, int workers) {
+  Training own = training;
+  own.slow_workers = 0;
+  own.slowdown = 1;
+  if (worker < workers - training.slow_workers) return own;
+  for (double* seconds : {&own.forward_s, &own.backward_s, &own.update_s}) {
+    *seconds *= training.slowdown;
+  }
+  for (GradientBucket& bucket : own.buckets) bucket.ready_s *= training.slowdown;
+  return own;
+}
+
 std::vector<Message> WorkMessages(const Work& work) {
   const Training& training = work.training;
   std::vector<Message> messages;

@@ -25,7 +25,7 @@ struct GradientBucket {
   double ready_s = 0;  // from the start of the backward pass that synchronises
 };
 
-// What is the same for all workers of a training.
+// A training, as its workers know it but for those that are slow.
 struct Training {
   double forward_s = 0;  // of one micro-step
   double backward_s = 0;
@@ -35,7 +35,13 @@ struct Training {
   int steps = 1;        // that are
   double limit_s = 0;   // after which no step begins
   std::vector<GradientBucket> buckets;
+  // The last so many workers take so many times as long to compute. Of the coordinator alone.
+  int slow_workers = 0;
+  double slowdown = 1;
 };
+
+// What one of so many workers computes.
+Training TrainingOf(const Training& training, int worker, int workers);
 
 // One worker's part.
 struct Work {

@@ -104,13 +104,17 @@ Prepared Prepare(const Arguments& args, const WantedRun& wanted) {
   const Predictor predictor = target.MakePredictor();
   Prepared prepared;
   prepared.wanted = &wanted;
-  const StepFacts facts = predictor.Facts(run.plan);
-  const StepTerms<double> terms = predictor.Terms(run.plan);
-  const StepTime<double> step = predictor.PredictStep(run.plan);
+  Plan alike = run.plan;  // if no node were slow
+  alike.slow_nodes = 0;
+  alike.slow_speed.reset();
+  const StepFacts facts = predictor.Facts(alike);
+  const StepTerms<double> terms = predictor.Terms(alike);
   steps::Training& training = prepared.training;
+  training.slow_workers = run.plan.slow_nodes;  // one on each
+  training.slowdown = 1 / run.plan.slow_speed.value_or(1);
   training.backward_s = terms.backward.si();
   training.forward_s = std::max(0.0, terms.micro.si() - training.backward_s);
-  training.update_s = step.update.si();
+  training.update_s = predictor.PredictStep(alike).update.si();
   training.micro_steps = run.plan.accumulation_steps;
   if (TraitsOf(run.plan.strategy).exchanges) {
     for (const Bucket& bucket : *facts.buckets) {
@@ -118,7 +122,7 @@ Prepared Prepare(const Arguments& args, const WantedRun& wanted) {
                                   bucket.ready * training.backward_s});
     }
   }
-  prepared.predicted_s = step.total().si();
+  prepared.predicted_s = predictor.PredictStep(run.plan).total().si();
   return prepared;
 }
 

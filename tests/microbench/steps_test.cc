@@ -188,6 +188,36 @@ TEST_F(StepsOnLoopback, PartsOfAStepMakeUpTheWhole) {
   });
 }
 
+// The ranks in another order: who is slow is the last worker, and not the last host.
+TEST_F(StepsOnLoopback, AllWaitForTheSlowWorker) {
+  Training training = Short();
+  training.slow_workers = 1;
+  training.slowdown = 4;
+  Lead({program_, program_, program_}, [&](Session* session) {
+    const TrainingTimes times = session->Measure(training, {2, 0, 1}, {});
+    EXPECT_EQ(times.problem, "");
+    ASSERT_EQ(times.workers.size(), 3U);
+    const double slow_s = 4 * (training.forward_s + training.backward_s);
+    for (std::size_t worker = 0; worker < 3; ++worker) {
+      const double factor = worker == 2 ? 4 : 1;
+      ASSERT_EQ(times.workers[worker].size(), 8U);
+      for (const TimedStep& step : times.workers[worker]) {
+        EXPECT_GE(step.forward_s, factor * training.forward_s);
+        EXPECT_GE(step.backward_s, factor * training.backward_s - 1e-9);
+        EXPECT_GE(step.update_s, factor * training.update_s);
+        if (worker < 2) {
+          EXPECT_LT(step.forward_s + step.backward_s, slow_s);
+        }
+      }
+      // Those that have computed wait in their exchange: nobody is ahead for long.
+      const double all_s =
+          std::accumulate(times.workers[worker].begin(), times.workers[worker].end(), 0.0,
+                          [](double sum, const TimedStep& step) { return sum + step.step_s; });
+      EXPECT_GT(all_s, 7 * slow_s);
+    }
+  });
+}
+
 TEST_F(StepsOnLoopback, AWorkerAloneExchangesNothing) {
   Lead({program_, program_}, [&](Session* session) {
     std::size_t seen = 0;
