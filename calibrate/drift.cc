@@ -180,7 +180,7 @@ class DriftCheck {
     std::string scope;
     Belief belief;
     int offset = 0;
-    std::map<double, std::shared_ptr<const std::vector<Bucket>>> buckets = {};  // by cap [B]
+    BucketsOfPlans buckets = {};
   };
 
   void AddVariables();
@@ -380,11 +380,7 @@ void DriftCheck::AddPlans() {
   std::map<PlanKey, std::size_t> known;
   for (const Run& run : problem_.runs) {
     Checked& checked = Of(run);
-    const DataSize<> cap = BucketCap(run.plan, checked.workload->gradient_bytes);
-    auto& buckets = checked.buckets[cap.in(kBytes)];
-    if (!buckets) {
-      buckets = std::make_shared<const std::vector<Bucket>>(MakeBuckets(*checked.workload, cap));
-    }
+    const auto buckets = checked.buckets.Of(*checked.workload, run.plan);
     CheckedPlan plan;
     plan.workload = checked.offset;
     for (const std::string& host : run.plan.hosts) {

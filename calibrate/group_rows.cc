@@ -62,17 +62,12 @@ struct KeyHash {
 }  // namespace
 
 std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const ParameterLayout& layout) {
-  std::map<std::pair<std::string, double>, std::shared_ptr<const std::vector<Bucket>>> buckets;
+  std::map<std::string, BucketsOfPlans> buckets;  // by workload
   std::unordered_map<PlanKey, std::size_t, KeyHash> index;
   std::deque<PlanRows> plans;
   for (std::size_t i = 0; i < problem.runs.size(); ++i) {
     const Run& run = problem.runs[i];
     const Workload& workload = problem.workloads.at(run.workload);
-    const DataSize<> cap = BucketCap(run.plan, workload.gradient_bytes);
-    auto& shared = buckets[{run.workload, cap.in(kBytes)}];
-    if (!shared) {
-      shared = std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload, cap));
-    }
     const int workload_offset = layout.WorkloadOffset(run);
     std::vector<int> host_offsets = layout.HostOffsets(run);
     ParameterLayout::Slowdowns slowdowns = layout.SlowdownsOf(run);
@@ -88,6 +83,7 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
     PlanRows& group = plans[at->second];
     if (first) {
       try {
+        const auto shared = buckets[run.workload].Of(workload, run.plan);
         group.model = PlanModel(MakeStepFacts(problem.cluster, run.plan, workload, shared,
                                               MemoryBandwidthOf(problem.devices, run.device)));
       } catch (const InputError& e) {

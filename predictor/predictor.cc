@@ -131,9 +131,10 @@ Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
 }
 
 StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* why) const {
-  const DataSize<> cap = BucketCap(plan, workload_.gradient_bytes);
-  auto buckets = plan.bucket || plan.shard == Shard::kParameters
-                     ? std::make_shared<const std::vector<Bucket>>(gradients_->Cut(cap))
+  const bool has_default =
+      !plan.bucket && plan.shard != Shard::kParameters && !plan.compress.is_factored();
+  auto buckets = !has_default
+                     ? std::make_shared<const std::vector<Bucket>>(gradients_->MessagesOf(plan))
                  : UsesServers(plan.strategy) ? server_buckets_
                                               : default_buckets_;
   StepFacts facts = MakeStepFacts(cluster_, plan, workload_, std::move(buckets), memory_bandwidth_);
@@ -436,8 +437,8 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
   if (prediction->breakdown.coding.si() > 0 && !plan.compress_rate) {
     flags.emplace_back(
         "encoding and decoding are taken to move bytes as fast as the device's memory does: "
-        "kernels take longer, and selecting the largest several times as long; state what was "
-        "measured with --compress-rate");
+        "kernels take longer, and selecting the largest, or making factors orthogonal, several "
+        "times as long; state what was measured with --compress-rate");
   }
   if (profiled) AddProfileFlags(plan, *profiled, prediction);
   if (compute_source_ == ComputeSource::kFromDevice) {

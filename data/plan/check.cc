@@ -43,6 +43,12 @@ constexpr bool MayDiffer(GoesWith with, const StrategyTraits& strategy) {
   return false;
 }
 
+// The strategies that a way to compress goes with.
+GoesWith StrategiesOf(const Compression& compression) {
+  if (compression.is_gathered()) return GoesWith::kHalves;
+  return compression.is_factored() ? GoesWith::kAllreduces : GoesWith::kCompresses;
+}
+
 }  // namespace
 
 std::string StrategiesWith(GoesWith with) {
@@ -100,9 +106,11 @@ class RangeCheck {
   void operator()(const std::vector<std::string>& /*names*/) const {}
   void operator()(bool /*choice*/) const {}
   void operator()(const Compression& compression) const {
-    const bool topk = compression.method == Compressor::kTopK;
-    if (topk ? compression.kept > 0 && compression.kept <= 1 : compression.kept == 0) return;
-    Refuse(compression.kept, topk ? "more than 0, at most 1" : "0");
+    const NumberRange kept = KeptRange(compression.method);
+    const bool is_whole =
+        !compression.is_factored() || std::floor(compression.kept) == compression.kept;
+    if (kept.Holds(compression.kept) && is_whole) return;
+    Refuse(compression.kept, (compression.is_factored() ? "a whole number " : "") + kept.Text());
   }
   template <class E>
   requires std::is_enum_v<E>
@@ -208,9 +216,10 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts
       refuse("bytes-per-parameter", std::to_string(plan.bytes_per_parameter), with,
              "4: what is encoded are gradients in float32");
     }
-    if (plan.compress.is_gathered() && !strategy.halves) {
+    const GoesWith with_those = StrategiesOf(plan.compress);
+    if (!MayDiffer(with_those, strategy)) {
       refuse("compress", FormatCompression(plan.compress), with_strategy(),
-             StrategiesWith(GoesWith::kHalves) + ", which gather");
+             StrategiesWith(with_those) + (plan.compress.is_gathered() ? ", which gather" : ""));
     }
   }
 }
@@ -233,7 +242,7 @@ Plan WithStrategy(Plan plan, Strategy strategy) {
   ForEachField([&](const FieldFacts& facts, auto field) {
     if (!MayDiffer(facts.with, TraitsOf(strategy))) field.Of(plan) = field.Of(DefaultPlan());
   });
-  if (plan.compress.is_gathered() && !TraitsOf(strategy).halves) plan.compress = {};
+  if (!MayDiffer(StrategiesOf(plan.compress), TraitsOf(strategy))) plan.compress = {};
   return plan;
 }
 

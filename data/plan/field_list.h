@@ -275,14 +275,16 @@ template <class Visit>
                   "Without it all are there in time")
             .Within(kSlowestInput, kFastestInput),
         FieldAt<&Plan::input_rate>());
-  visit(FieldFacts{"compress", "compress", "HOW", "how gradients are compressed for the exchange",
-                   ": none (the default), fp16, bf16, int8, topk=SHARE, like topk=0.01"}
-            .Note("16 or 8 bits of each, or the largest ones alone with their places, of which "
-                  "the rest is kept for the next step "
-                  "([how](../explanation/step-model.md#16-compressed-gradients)). "
-                  "`topk` with `allreduce`, `ring` and `hierarchical`")
-            .With(GoesWith::kCompresses),
-        FieldAt<&Plan::compress>());
+  visit(
+      FieldFacts{
+          "compress", "compress", "HOW", "how gradients are compressed for the exchange",
+          ": none (the default), fp16, bf16, int8, topk=SHARE, like topk=0.01, powersgd=RANK"}
+          .Note("16 or 8 bits of each; or the largest ones alone with their places, or two "
+                "narrow factors of each matrix, what is left being kept for the next step "
+                "([how](../explanation/step-model.md#16-compressed-gradients)). "
+                "`topk` with `allreduce`, `ring` and `hierarchical`, `powersgd` without servers")
+          .With(GoesWith::kCompresses),
+      FieldAt<&Plan::compress>());
   visit(FieldFacts{"compress_gbit_per_s", "compress-rate", "RATE",
                    "gradients in float32 that a device encodes and decodes in a second",
                    ", like \"20 GB/s\"; without it as the device's memory allows"}

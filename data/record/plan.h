@@ -29,27 +29,32 @@ inline constexpr const char* kShardNames[kShardCount] = {"none", "optimizer", "g
                                                          "parameters"};
 
 // What gradients are made of while they are exchanged: half as many bytes of each (fp16, bf16), a
-// quarter with a scale of the bucket (int8), or only a share of them, the largest, with their
-// places (topk).
-enum class Compressor { kNone, kFp16, kBf16, kInt8, kTopK };
-inline constexpr int kCompressorCount = 5;
-inline constexpr const char* kCompressorNames[kCompressorCount] = {"none", "fp16", "bf16", "int8",
-                                                                   "topk"};
+// quarter with a scale of the bucket (int8), only a share of them, the largest, with their places
+// (topk), or two narrow factors of each matrix (powersgd).
+enum class Compressor { kNone, kFp16, kBf16, kInt8, kTopK, kPowerSgd };
+inline constexpr int kCompressorCount = 6;
+inline constexpr const char* kCompressorNames[kCompressorCount] = {"none", "fp16", "bf16",
+                                                                   "int8", "topk", "powersgd"};
 
 struct Compression {
   Compressor method = Compressor::kNone;
-  double kept = 0;  // topk: share of the gradients that a worker sends
+  // topk: share of the gradients that a worker sends; powersgd: rank of what it sends of a matrix.
+  double kept = 0;
 
   bool exists() const { return method != Compressor::kNone; }
   // Who sends a part of its gradients keeps the rest for the next step (error feedback).
-  bool leaves_a_rest() const { return method == Compressor::kTopK; }
+  bool leaves_a_rest() const { return is_gathered() || is_factored(); }
   // Whether what workers send cannot be added up on the way, so that each sends it to all.
   bool is_gathered() const { return method == Compressor::kTopK; }
-  // Bytes that a worker has to send, as a share of its gradients in float32. Of topk an index of
+  // Whether each bucket is exchanged as the factors of its matrices, whose bytes depend on the
+  // shapes of the workload's tensors (model/overlap/buckets.h).
+  bool is_factored() const { return method == Compressor::kPowerSgd; }
+  // Bytes that a worker sends, as a share of those of its buckets in float32. Of topk an index of
   // four bytes goes with each value of four.
   double share() const {
     switch (method) {
       case Compressor::kNone:
+      case Compressor::kPowerSgd:
         break;
       case Compressor::kFp16:
       case Compressor::kBf16:
@@ -141,7 +146,7 @@ struct Plan {
   // as its memory moves.
   std::optional<DataRate<>> compress_rate;
 
-  // What a worker has to exchange in a synchronisation, as a share of the gradients in float32.
+  // What a worker has to exchange in a synchronisation, as a share of its buckets in float32.
   double exchanged_share() const { return bytes_per_parameter / kBytesPerFloat * compress.share(); }
   int workers() const { return Workers(placement); }
   int nodes() const { return Nodes(placement); }

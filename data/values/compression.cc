@@ -7,14 +7,25 @@
 #include "data/values/suggest.h"
 
 namespace stepcast {
-namespace {
 
-// Of fewer gradients a worker sends none.
-constexpr NumberRange kKeptShares{1e-9, 1};
+NumberRange KeptRange(Compressor method) {
+  switch (method) {
+    case Compressor::kTopK:
+      return {1e-9, 1};  // of fewer gradients a worker sends none
+    case Compressor::kPowerSgd:
+      return {1, 1024};
+    default:
+      return {0, 0};
+  }
+}
 
-}  // namespace
-
-std::string CompressionNames() { return JoinNames(kCompressorNames) + "=SHARE"; }
+std::string CompressionNames() {
+  std::vector<std::string> names;
+  for (const char* name : kCompressorNames) names.emplace_back(name);
+  names[static_cast<int>(Compressor::kTopK)] += "=SHARE";
+  names[static_cast<int>(Compressor::kPowerSgd)] += "=RANK";
+  return JoinNames(names);
+}
 
 Compression ParseCompression(std::string_view text, const InputPlace& place) {
   const std::string_view trimmed = Trim(text);
@@ -28,11 +39,17 @@ Compression ParseCompression(std::string_view text, const InputPlace& place) {
   }
   Compression compression{static_cast<Compressor>(*known)};
   const bool is_stated = equals != std::string_view::npos;
-  if (compression.method == Compressor::kTopK) {
+  const NumberRange kept = KeptRange(compression.method);
+  if (kept.most > 0) {
     if (!is_stated) {
-      throw InputError(place, std::string(text), "does not say how much is kept", "topk=0.01");
+      throw InputError(place, std::string(text), "does not say how much is kept",
+                       compression.is_factored() ? "powersgd=4" : "topk=0.01");
     }
-    compression.kept = ParseNumber(trimmed.substr(equals + 1), place, kKeptShares);
+    const std::string_view number = trimmed.substr(equals + 1);
+    compression.kept =
+        compression.is_factored()
+            ? ParseInteger(number, place, static_cast<int>(kept.least), static_cast<int>(kept.most))
+            : ParseNumber(number, place, kept);
   } else if (is_stated) {
     throw InputError(place, std::string(text), "takes no number", std::string(name));
   }
@@ -41,7 +58,7 @@ Compression ParseCompression(std::string_view text, const InputPlace& place) {
 
 std::string FormatCompression(const Compression& compression) {
   std::string text = kCompressorNames[static_cast<int>(compression.method)];
-  if (compression.method == Compressor::kTopK) text += fmt::format("={}", compression.kept);
+  if (KeptRange(compression.method).most > 0) text += fmt::format("={}", compression.kept);
   return text;
 }
 

@@ -9,6 +9,8 @@
 //                                                  encoded anew where they are reduced
 //   topk       2 k m, a value and its index of     all-gather: what workers keep lies in different
 //              a share k                           places, and cannot be added up on the way
+//   powersgd   two factors of rank r of each       all-reduces of what is no matrix, of the left
+//              matrix (overlap/buckets.h)          factors, and with their mean of the right ones
 //
 // An all-gather is the second half of an all-reduce of w times as much, so that its bytes grow with
 // the workers:
@@ -25,11 +27,12 @@
 //   topk         8+4 to add the rest of the step before, 4 times 4 to find the k-th largest digit
 //                by digit, 12 k to write it and leave a rest without it, 4 for zeros, and 16 k w to
 //                add up what all have sent                                    8 + 3 k + 4 k w
+//   powersgd     8+4 to add the rest of the step before, 4 for each of the two products that make
+//                the factors, 4 for their own product, 8+4 for the rest that it leaves           9
 //
 //   C = m p / M         C = m / r  where a rate is stated
 //
-// Less is sent in all, and a call costs what it did or half, so that compression pays while a hop
-// carries less than
+// Less is sent in all, and compression pays while a hop carries less than
 //
 //   B < (n_0 m - n_1 m_1) / ( C - L )
 //
@@ -40,23 +43,26 @@
 //   M, r        memory bandwidth of the device, stated rate of coding              [B/s]
 //   n_0, n_1    bytes that pass a hop for each byte of m and of m_1: 2 (w-1)/w of an all-reduce by
 //               rings, w-1 of an all-gather                                        [1]
-//   L           what all calls take less: nothing, or half of their latency        [s]
+//   L           what all calls take less: nothing, half of their latency, or, where a bucket is
+//               three messages, less than nothing                                  [s]
 //
 // The last is exact where the exchange hides behind nothing and bytes set the pace of one level of
 // rings. Behind a backward pass less is left to save, and it pays on slower links only.
 //
-// Holds for the means of roofs: kernels reach a part of the memory's bandwidth, and selecting the
-// largest takes several times its passes where a library sorts. State a rate where it is measured.
+// Holds for the means of roofs: kernels reach a part of the memory's bandwidth, selecting the
+// largest takes several times its passes where a library sorts, and making the columns of a factor
+// orthogonal one after another takes launches that outweigh the passes on a fast device. State a
+// rate where it is measured.
 // The scales of int8, four bytes with each message, are left out. What a compressed gradient is
 // worth in samples is measured, not derived.
 //
 // Note that without compression all is as ever, to the bit; that C never falls with m and, for
 // topk, grows with w; and that topk of 1/w and more sends no less than an all-reduce.
 //
-// Sources: Micikevicius et al., ICLR 2018 (16 bits); Gan et al., VLDB 2021 (8 bits, reduced part by
-// part); Seide et al., Interspeech 2014 (error feedback); Aji & Heafield, EMNLP 2017 (the largest
-// gradients alone); Alabi et al., JEA 17 (2012) (selection digit by digit); Agarwal et al., MLSys
-// 2022 (coding competes with the passes; gathers grow with the workers).
+// Sources: Micikevicius et al., ICLR 2018 (16 bits); Gan et al., VLDB 2021 (8 bits, part by part);
+// Seide et al., Interspeech 2014 (error feedback); Aji & Heafield, EMNLP 2017 (the largest alone);
+// Vogels et al., NeurIPS 2019 (PowerSGD); Alabi et al., JEA 17 (2012) (selection digit by digit);
+// Agarwal et al., MLSys 2022 (coding competes with the passes; gathers grow with the workers).
 #ifndef STEPCAST_MODEL_EXCHANGE_COMPRESSION_H_
 #define STEPCAST_MODEL_EXCHANGE_COMPRESSION_H_
 
@@ -80,6 +86,8 @@ inline double CodingPasses(const Compression& compression, double workers, bool 
       return servers ? 14.0 / 4 : 15.0 / 4 + 13 / (4 * workers);
     case Compressor::kTopK:
       return 8 + 3 * compression.kept + 4 * compression.kept * workers;
+    case Compressor::kPowerSgd:
+      return 9;
   }
   return 0;
 }

@@ -1,10 +1,13 @@
 #include "model/overlap/buckets.h"
 
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
-#include <string>
+#include <cstdint>
+#include <optional>
+#include <variant>
 
 #include "data/plan/bucket_words.h"
 #include "data/record/input_error.h"
@@ -34,6 +37,26 @@ bool Between(const BucketLine& before, const BucketLine& middle, const BucketLin
   const double least = std::max(of_count, of_bytes);
   constexpr double kRounding = 1e-14;
   return least * (after.ready - before.ready) <= after.ready - middle.ready + kRounding;
+}
+
+// Rows of the matrices that a layer's weights are; 0 where it has none, nothing where nobody says.
+std::optional<std::int64_t> RowsOf(const Layer& layer) {
+  if (const auto* convolution = std::get_if<ConvolutionOp>(&layer.operation)) {
+    return convolution->filters;
+  }
+  if (const auto* dense = std::get_if<DenseOp>(&layer.operation)) return dense->units;
+  if (const auto* embedding = std::get_if<EmbeddingOp>(&layer.operation)) return embedding->rows;
+  if (const auto* recurrent = std::get_if<RecurrentOp>(&layer.operation)) {
+    return (recurrent->cell == RecurrentCell::kLstm ? 4 : 3) * recurrent->hidden;
+  }
+  if (std::holds_alternative<std::monostate>(layer.operation)) return std::nullopt;
+  return 0;
+}
+
+// Whether a matrix is sent as its factors: where they are less than half of it.
+bool IsFactored(double rows, double columns, double rank) {
+  constexpr double kLeastGain = 2;
+  return kLeastGain * rank * (rows + columns) < rows * columns;
 }
 
 }  // namespace
@@ -78,6 +101,8 @@ GradientOrder::GradientOrder(const Workload& workload) : total_(workload.gradien
   for (auto layer = workload.layers.rbegin(); layer != workload.layers.rend(); ++layer) {
     done += layer->forward_flop;
     passed += layer->backward_time;
+    const std::optional<std::int64_t> rows = RowsOf(*layer);
+    if (!rows && !layer->tensors.empty()) unknown_ = layer->name;
     for (auto tensor = layer->tensors.rbegin(); tensor != layer->tensors.rend(); ++tensor) {
       const DataSize<> bytes = Bytes(bytes_per_parameter * static_cast<double>(*tensor));
       sent += bytes;
@@ -85,25 +110,80 @@ GradientOrder::GradientOrder(const Workload& workload) : total_(workload.gradien
       const double share = all_time.si() > 0   ? passed / all_time
                            : all_work.si() > 0 ? done / all_work
                                                : sent / workload.gradient_bytes;
-      tensors_.push_back({bytes, std::min(1.0, share)});
+      const bool is_matrix = rows && *rows > 0 && *tensor % *rows == 0;
+      const auto height = static_cast<double>(is_matrix ? *rows : *tensor);
+      tensors_.push_back(
+          {bytes, std::min(1.0, share), height, static_cast<double>(*tensor) / height});
     }
   }
+}
+
+template <class Close>
+void GradientOrder::ForEachBucket(DataSize<> cap, const Close& close) const {
+  Bucket open;
+  // One message has no early start.
+  DataSize<> full = cap < kOneMessage.cap ? Min(cap, kFirstBucket) : cap;
+  auto first = tensors_.begin();
+  for (auto tensor = tensors_.begin(); tensor != tensors_.end(); ++tensor) {
+    open = {open.bytes + tensor->bytes, tensor->ready};
+    if (open.bytes < full) continue;
+    close(first, tensor + 1, open);
+    open = {};
+    full = cap;
+    first = tensor + 1;
+  }
+  if (open.bytes.si() > 0) close(first, tensors_.end(), open);
 }
 
 std::vector<Bucket> GradientOrder::Cut(DataSize<> cap) const {
   if (tensors_.empty()) return EqualBuckets(total_, cap);
   std::vector<Bucket> buckets;
-  Bucket open;
-  // One message has no early start.
-  DataSize<> full = cap < kOneMessage.cap ? Min(cap, kFirstBucket) : cap;
-  for (const Bucket& tensor : tensors_) {
-    open = {open.bytes + tensor.bytes, tensor.ready};
-    if (open.bytes < full) continue;
-    buckets.push_back(open);
-    open = {};
-    full = cap;
+  ForEachBucket(cap, [&](auto, auto, const Bucket& bucket) { buckets.push_back(bucket); });
+  return buckets;
+}
+
+std::vector<Bucket> GradientOrder::CutFactored(DataSize<> cap, double rank) const {
+  if (tensors_.empty() || !unknown_.empty()) {
+    throw InputError(
+        {"", 0, "compress"}, "powersgd=" + std::to_string(std::lround(rank)),
+        tensors_.empty()
+            ? "needs the shapes of tensors, and the workload is known by its size only"
+            : "needs the shapes of tensors, and layer " + unknown_ + " does not say its operation",
+        "a workload whose layers with parameters say their operations");
   }
-  if (open.bytes.si() > 0) buckets.push_back(open);
+  std::vector<Bucket> messages;
+  ForEachBucket(cap, [&](auto first, auto last, const Bucket& bucket) {
+    DataSize<> whole;
+    DataSize<> left;
+    DataSize<> right;
+    for (auto tensor = first; tensor != last; ++tensor) {
+      if (IsFactored(tensor->rows, tensor->columns, rank)) {
+        left += tensor->bytes * (rank / tensor->columns);
+        right += tensor->bytes * (rank / tensor->rows);
+      } else {
+        whole += tensor->bytes;
+      }
+    }
+    for (const DataSize<>& message : {whole, left, right}) {
+      if (message.si() > 0) messages.push_back({message, bucket.ready});
+    }
+  });
+  return messages;
+}
+
+std::vector<Bucket> GradientOrder::MessagesOf(const Plan& plan) const {
+  const DataSize<> cap = BucketCap(plan, total_);
+  return plan.compress.is_factored() ? CutFactored(cap, plan.compress.kept) : Cut(cap);
+}
+
+std::shared_ptr<const std::vector<Bucket>> BucketsOfPlans::Of(const Workload& workload,
+                                                              const Plan& plan) {
+  const DataSize<> cap = BucketCap(plan, workload.gradient_bytes);
+  const double rank = plan.compress.is_factored() ? plan.compress.kept : 0;
+  auto& buckets = buckets_[{cap.in(kBytes), rank}];
+  if (!buckets) {
+    buckets = std::make_shared<const std::vector<Bucket>>(GradientOrder(workload).MessagesOf(plan));
+  }
   return buckets;
 }
 

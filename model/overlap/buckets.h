@@ -17,13 +17,29 @@
 // A layer's gradients exist when its share of the backward pass is done, by measured time where
 // layers have one, else by forward FLOP.
 //
+// Where matrices are sent as two factors of rank r (PowerSGD), a bucket is three messages, ready
+// together: what is no matrix or would not shrink to half, whole; the left factors P, and with what
+// they have become the right ones Q. Of a matrix of n rows and k columns
+//
+//   M = P Q^T    n r and k r numbers instead of n k, where 2 r (n + k) < n k
+//
+// The rows are as frameworks store weights: filters, units, gates of hidden units, words; the other
+// lengths make one column each.
+//
 // Note that E_K is at least r_K + T_K, at least the sum of all T_k, and at most their sum with the
 // backward pass; one bucket means no overlap. A framework that fuses tensors into a buffer of its
 // own (Horovod: 64 MiB) is one with that cap.
+//
+// Sources beside those: Vogels et al., NeurIPS 2019 (PowerSGD); PyTorch's powerSGD_hook (what is
+// sent whole, and what of a bucket is one message).
 #ifndef STEPCAST_MODEL_OVERLAP_BUCKETS_H_
 #define STEPCAST_MODEL_OVERLAP_BUCKETS_H_
 
 #include <cmath>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "data/record/plan.h"
@@ -73,15 +89,45 @@ class GradientOrder {
   // most the cap, or into 10,000, ready at equal distances.
   std::vector<Bucket> Cut(DataSize<> cap) const;
 
+  // What a plan sends in each call: its buckets, or their messages where it factors matrices.
+  std::vector<Bucket> MessagesOf(const Plan& plan) const;
+
+  // The messages of these buckets where matrices are sent as factors of this rank. Throws
+  // InputError where a layer does not say its operation, and thereby not the shapes of its tensors.
+  std::vector<Bucket> CutFactored(DataSize<> cap, double rank) const;
+
  private:
-  std::vector<Bucket> tensors_;  // each as a bucket of its own
+  struct Tensor {
+    DataSize<> bytes;
+    double ready = 1;
+    double rows = 0;  // of the matrix that it is; 0 where nobody says
+    double columns = 0;
+  };
+
+  // Hands bucket after bucket to `close(first, last, bucket)`, with its tensors.
+  template <class Close>
+  void ForEachBucket(DataSize<> cap, const Close& close) const;
+
+  std::vector<Tensor> tensors_;
   DataSize<> total_;
+  std::string unknown_;  // a layer whose tensors are of unknown shapes
 };
 
 // The buckets of `workload` under a cap.
 inline std::vector<Bucket> MakeBuckets(const Workload& workload, DataSize<> cap) {
   return GradientOrder(workload).Cut(cap);
 }
+
+// What the plans of one workload send, each made once. Not to be shared by threads.
+class BucketsOfPlans {
+ public:
+  // Throws InputError where nobody knows the shapes that a plan's compression needs.
+  std::shared_ptr<const std::vector<Bucket>> Of(const Workload& workload, const Plan& plan);
+
+ private:
+  // By cap [B] and rank.
+  std::map<std::pair<double, double>, std::shared_ptr<const std::vector<Bucket>>> buckets_;
+};
 
 // The buckets with `share` of their bytes, ready as they were.
 std::vector<Bucket> Scaled(std::vector<Bucket> buckets, double share);

@@ -30,10 +30,7 @@ void CheckDeviceIsKnown(const Belief& belief, const Workload& workload, const Cl
 
 std::shared_ptr<const std::vector<Bucket>> BelievedModel::BucketsOf(const Plan& plan) const {
   if (plan.bucket) CheckBucketCap(workload_, *plan.bucket);
-  const DataSize<> cap = BucketCap(plan, workload_.gradient_bytes);
-  auto& buckets = buckets_[cap.in(kBytes)];
-  if (!buckets) buckets = std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload_, cap));
-  return buckets;
+  return buckets_.Of(workload_, plan);
 }
 
 StepFacts BelievedModel::Facts(const Plan& plan) const {

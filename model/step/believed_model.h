@@ -50,7 +50,7 @@ class BelievedModel {
   std::string device_;
   std::optional<DataRate<>> memory_bandwidth_;  // of the device, where it is known
   Belief belief_;
-  mutable std::map<double, std::shared_ptr<const std::vector<Bucket>>> buckets_;  // by cap [B]
+  mutable BucketsOfPlans buckets_;
 };
 
 // Throws InputError where nothing tells the compute time and nobody knows the device: it has no

@@ -334,6 +334,9 @@ void Explainer::ExplainCoding() {
     case Compressor::kTopK:
       text.Add("8 + 3 k + 4 k w", {PlainValue("k", k, "share that is kept"), WorkerCount()});
       break;
+    case Compressor::kPowerSgd:
+      text.Add("9", {});
+      break;
     default:
       text.Add("3", {});
       break;

@@ -43,6 +43,21 @@ std::vector<Bucket> HeldBuckets(const TensorShards& shards, const Plan& plan, in
   return Scaled(shards.LastBuckets(servers, buckets), plan.exchanged_share());
 }
 
+namespace {
+
+// What a worker exchanges in a synchronisation.
+DataSize<> SentBytes(const Workload& workload, const Plan& plan,
+                     const std::vector<Bucket>& buckets) {
+  DataSize<> whole = workload.gradient_bytes;
+  if (plan.compress.is_factored()) {
+    whole = {};
+    for (const Bucket& message : buckets) whole += message.bytes;
+  }
+  return whole * plan.exchanged_share();
+}
+
+}  // namespace
+
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
                         const std::shared_ptr<const std::vector<Bucket>>& buckets,
                         const std::optional<DataRate<>>& memory_bandwidth) {
@@ -72,7 +87,7 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
                      "gradients that it encodes and decodes in a second, like \"20 GB/s\"");
   }
   facts.has_compute = !workload.communication_only;
-  facts.gradient = workload.gradient_bytes * plan.exchanged_share();
+  facts.gradient = SentBytes(workload, plan, *buckets);
   facts.server = plan.server;
   if (workload.communication_only && internal::Alone(facts)) {
     throw InputError({"", 0, "workload"}, workload.name,

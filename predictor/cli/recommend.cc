@@ -254,9 +254,9 @@ int RunRecommend(const std::vector<std::string>& arguments) {
       "try-shard", list(),
       "what to share out: none, optimizer, gradients, parameters to choose from (the plan's)")(
       "try-compress", list(),
-      "how to compress gradients: none, fp16, bf16, int8, topk=SHARE to choose from (the plan's)")(
-      "most-global-batch", po::value<std::string>()->value_name("N"),
-      "samples of one optimizer step that training tolerates (8192)")(
+      "how to compress gradients: none, fp16, bf16, int8, topk=SHARE, powersgd=RANK to choose from "
+      "(the plan's)")("most-global-batch", po::value<std::string>()->value_name("N"),
+                      "samples of one optimizer step that training tolerates (8192)")(
       "objective", po::value<std::string>()->value_name("O"),
       "what is to be best: throughput (the default), goodput (needs --noise-scale and "
       "--known-batch), price (samples per USD), energy (samples per J)");

@@ -481,8 +481,9 @@ class Closed {
       CompressionPays(plan, terms);
     }
     const bool server_sync = TraitsOf(plan.strategy).has_phases();
+    // The messages of factored buckets are no equal pieces.
     if (terms.cost.per_call > Duration<>() && plan.shard == Shard::kNone &&
-        facts_.overlap == Overlap::kBuckets) {
+        !plan.compress.is_factored() && facts_.overlap == Overlap::kBuckets) {
       closed_.buckets = Limit<double>::At(BestBuckets(plan, terms));
     }
     const bool helped = plan.server.multicast && plan.server.in_network_aggregation;
@@ -511,9 +512,10 @@ class Closed {
     Plan whole = plan;
     whole.compress = {};
     const auto exchange = [&](const Plan& of, const StepTerms<double>& its) {
-      return CompressedExchange<double>{predictor_.Facts(of).gradient,
-                                        its.cost.per_byte * its.node_hop.bandwidth,
-                                        its.cost.per_call * calls()};
+      const StepFacts facts = predictor_.Facts(of);
+      return CompressedExchange<double>{
+          facts.gradient, its.cost.per_byte * its.node_hop.bandwidth,
+          its.cost.per_call * static_cast<double>(facts.buckets->size())};
     };
     const std::optional<DataRate<>> below =
         PaysBelow(exchange(whole, predictor_.Terms(whole)), exchange(plan, terms), terms.coding);

@@ -389,6 +389,10 @@ TEST(CheckPlan, GradientsAloneAreCompressed) {
   refused([](Plan* p) { p->strategy = Strategy::kTree; },
           "compress: 'topk=0.01' with strategy tree; allowed: strategy allreduce, ring or "
           "hierarchical, which gather");
+  plan.compress = {Compressor::kPowerSgd, 4};
+  refused([](Plan* p) { p->strategy = Strategy::kPsSync, p->servers = 1; },
+          "compress: 'powersgd=4' with strategy ps-sync; allowed: strategy allreduce, ring, tree");
+  refused([](Plan* p) { p->compress.kept = 1.5; }, "'1.5'");
   for (int i = 0; i < kStrategyCount; ++i) {
     const auto strategy = static_cast<Strategy>(i);
     Plan half = With(strategy, UsesServers(strategy) ? 2 : 0);
@@ -400,10 +404,16 @@ TEST(CheckPlan, GradientsAloneAreCompressed) {
     } else {
       EXPECT_TRUE(Says(ErrorOf([&] { CheckPlan(half); }), "compress: "));
     }
-    half.compress = {Compressor::kTopK, 0.1};
-    Plan changed = WithStrategy(half, strategy);
-    if (UsesServers(strategy)) changed.servers = 2;
-    EXPECT_NO_THROW(CheckPlan(changed)) << StrategyName(strategy);
+    for (const Compression& kept :
+         {Compression{Compressor::kTopK, 0.1}, Compression{Compressor::kPowerSgd, 4}}) {
+      half.compress = kept;
+      Plan changed = WithStrategy(half, strategy);
+      EXPECT_EQ(changed.compress.is_factored(),
+                kept.is_factored() && goes && !UsesServers(strategy))
+          << StrategyName(strategy);
+      if (UsesServers(strategy)) changed.servers = 2;
+      EXPECT_NO_THROW(CheckPlan(changed)) << StrategyName(strategy);
+    }
   }
 }
 
@@ -414,11 +424,15 @@ TEST(PlanFields, WaysToCompress) {
   EXPECT_EQ(read("topk=0.01"), (Compression{Compressor::kTopK, 0.01}));
   EXPECT_TRUE(Says(ErrorOf([&] { read("pf16"); }),
                    "'pf16' is not a way to compress (did you mean fp16?); allowed: none, fp16, "
-                   "bf16, int8, topk=SHARE"));
+                   "bf16, int8, topk=SHARE, powersgd=RANK"));
   EXPECT_TRUE(Says(ErrorOf([&] { read("topk"); }), "'topk' does not say how much is kept"));
   EXPECT_TRUE(Says(ErrorOf([&] { read("topk=2"); }), "is out of range"));
+  EXPECT_EQ(read("powersgd=4"), (Compression{Compressor::kPowerSgd, 4}));
+  EXPECT_TRUE(Says(ErrorOf([&] { read("powersgd"); }), "'powersgd' does not say how much is kept"));
+  EXPECT_TRUE(Says(ErrorOf([&] { read("powersgd=0"); }), "allowed: a whole number from 1 to 1024"));
+  EXPECT_TRUE(Says(ErrorOf([&] { read("powersgd=1.5"); }), "'1.5'"));
   EXPECT_TRUE(Says(ErrorOf([&] { read("fp16=2"); }), "'fp16=2' takes no number; allowed: fp16"));
-  for (const char* text : {"none", "fp16", "bf16", "int8", "topk=0.001", "topk=1"}) {
+  for (const char* text : {"none", "fp16", "bf16", "int8", "topk=0.001", "topk=1", "powersgd=4"}) {
     EXPECT_EQ(FindPlanField("compress")->text(ReadFlag("compress", text)), text);
   }
 }

@@ -52,7 +52,8 @@ inline std::string Allowed(const PlanField& field) {
       return words;
     }
     case FieldKind::kMethod:
-      return "`none`, `fp16`, `bf16`, `int8`, `topk=` with a share to 1";
+      return "`none`, `fp16`, `bf16`, `int8`, `topk=` with a share to 1, `powersgd=` with a rank "
+             "to 1024";
     case FieldKind::kCount:
     case FieldKind::kNumber:
       break;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "data/plan/fields.h"
@@ -334,6 +335,14 @@ inline RandomCase MakeRandomCase(Strategy strategy, std::uint64_t seed, int most
         random.Pick({Compressor::kFp16, Compressor::kBf16, Compressor::kInt8, Compressor::kTopK});
     if (plan.compress.is_gathered() && !TraitsOf(strategy).halves) {
       plan.compress.method = Compressor::kFp16;
+    }
+    const auto says_shapes = [](const Layer& layer) {
+      return layer.tensors.empty() || !std::holds_alternative<std::monostate>(layer.operation);
+    };
+    const std::vector<Layer>& layers = made.workload.layers;
+    if (TraitsOf(strategy).may_be_rare() && !layers.empty() &&
+        std::all_of(layers.begin(), layers.end(), says_shapes) && random.Chance(0.3)) {
+      plan.compress = {Compressor::kPowerSgd, static_cast<double>(random.LogWhole(1, 64))};
     }
     if (plan.compress.is_gathered()) plan.compress.kept = random.LogBetween(1e-4, 0.5);
     plan.compress_rate = GigabytesPerSecond(random.LogBetween(0.1, 100));

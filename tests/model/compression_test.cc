@@ -11,9 +11,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "data/record/input_error.h"
 #include "data/record/machine.h"
+#include "data/workloads/catalog.h"
 #include "model/exchange/exchange.h"
 #include "model/exchange/traffic.h"
 #include "model/memory/memory.h"
@@ -291,6 +294,114 @@ TEST(Compression, GathersGrowWithTheWorkers) {
   }
 }
 
+// ---- Factors of matrices.
+
+Layer LayerOf(const Operation& operation, const std::vector<std::int64_t>& tensors) {
+  Layer layer;
+  layer.name = "layer";
+  layer.operation = operation;
+  layer.tensors = tensors;
+  return layer;
+}
+
+Workload NetworkOf(const std::vector<Layer>& layers) {
+  std::int64_t parameters = 0;
+  for (const Layer& layer : layers) parameters += layer.parameters();
+  Workload workload = Gradients(Bytes(kBytesPerFloat * static_cast<double>(parameters)));
+  workload.layers = layers;
+  return workload;
+}
+
+std::vector<double> SentFloats(const Workload& workload, double rank, DataSize<> cap) {
+  std::vector<double> sent;
+  for (const Bucket& message : GradientOrder(workload).CutFactored(cap, rank)) {
+    sent.push_back(message.bytes.si() / kBytesPerFloat);
+  }
+  return sent;
+}
+
+TEST(PowerSgd, FactorsByHand) {
+  ConvolutionOp convolution;
+  convolution.channels = 32;
+  convolution.filters = 64;
+  convolution.kernel = {3, 3};
+  const Workload network = NetworkOf({
+      LayerOf(EmbeddingOp{5000, 64, 8}, {5000 * 64}),
+      LayerOf(convolution, {64 * 32 * 9}),
+      LayerOf(NormalizationOp{NormalizationKind::kBatch, 64, {}}, {64, 64}),
+      LayerOf(RecurrentOp{RecurrentCell::kLstm, 8, 100, 50, 1}, {200 * 100, 200 * 50, 200, 200}),
+      LayerOf(DenseOp{1, 1000, 200, true}, {200 * 1000, 200}),
+  });
+  const double whole = 64 + 64 + 200 + 200 + 200;
+  const double left = 4.0 * (5000 + 64 + 200 + 200 + 200);
+  const double right = 4.0 * (64 + 32 * 9 + 100 + 50 + 1000);
+  EXPECT_EQ(SentFloats(network, 4, Mebibytes(1024.0)), (std::vector<double>{whole, left, right}));
+  // Of rank 20 the factors of the recurrent layer, the smaller of its two, would be half of it.
+  EXPECT_EQ(SentFloats(network, 20, Mebibytes(1024.0)),
+            (std::vector<double>{whole + 200 * 50, 20.0 * (5000 + 64 + 200 + 200),
+                                 20.0 * (64 + 32 * 9 + 100 + 1000)}));
+  // Of rank 4 the factors of 32 depthwise filters would be more than half of them.
+  convolution.groups = convolution.filters = 32;
+  EXPECT_EQ(SentFloats(NetworkOf({LayerOf(convolution, {32 * 9})}), 4, Mebibytes(1.0)),
+            (std::vector<double>{32 * 9}));
+}
+
+TEST(PowerSgd, KnowsTheShapesOfAllNetworks) {
+  for (const std::string& name : WorkloadNames()) {
+    const Workload network = *FindWorkload(name);
+    double sent = 0;
+    for (const double floats : SentFloats(network, 4, kDefaultBucket)) sent += floats;
+    EXPECT_LT(sent, 0.35 * static_cast<double>(network.trainable_parameters)) << name;
+    EXPECT_GT(sent, 0) << name;
+  }
+}
+
+TEST(PowerSgd, NeedsShapes) {
+  const auto says = [](const Workload& workload) {
+    try {
+      GradientOrder(workload).CutFactored(kDefaultBucket, 4);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(says(Gradients(Megabytes(1.0))).find("known by its size only"), std::string::npos);
+  EXPECT_NE(says(NetworkOf({LayerOf({}, {100, 10})})).find("layer does not say its operation"),
+            std::string::npos);
+}
+
+// A step by factors is one that exchanges these messages as they are, and codes.
+RC_GTEST_PROP(CompressionProperty, FactorsAreAnExchangeOfTheirMessages, ()) {
+  const Workload network =
+      *FindWorkload(*rc::gen::element<std::string>("resnet50", "vgg16", "bert_base"));
+  Plan plan = PlanOn(Placement(static_cast<std::size_t>(*Whole(1, 20)), *Whole(1, 4)),
+                     {Compressor::kPowerSgd, static_cast<double>(*Whole(1, 64))});
+  plan.strategy = *rc::gen::element(Strategy::kRing, Strategy::kTree, Strategy::kHalvingDoubling,
+                                    Strategy::kHierarchical);
+  plan.overlap = *rc::gen::element(Overlap::kBuckets, Overlap::kNone, Overlap::kPNorm);
+  BucketsOfPlans buckets;
+  const auto facts_of = [&](const Plan& p, const Plan& sends) {
+    StepFacts facts =
+        MakeStepFacts({}, p, network, buckets.Of(network, sends), GigabytesPerSecond(320.0));
+    facts.gradient = {};
+    for (const Bucket& message : *facts.buckets) facts.gradient += message.bytes;
+    return facts;
+  };
+  Plan plain = plan;
+  plain.compress = {};
+  const StepFacts facts = facts_of(plan, plan);
+  RC_ASSERT(facts.gradient ==
+            MakeStepFacts({}, plan, network, buckets.Of(network, plan), GigabytesPerSecond(320.0))
+                .gradient);
+  const StepTime<double> step = EvaluateStep(facts, PriorCluster(), PriorWorkload());
+  const StepTime<double> sends =
+      EvaluateStep(facts_of(plain, plan), PriorCluster(), PriorWorkload());
+  RC_ASSERT(step.exposed_transfer == sends.exposed_transfer);
+  RC_ASSERT(step.exposed_latency == sends.exposed_latency);
+  RC_ASSERT(Near((step.total() - step.coding) / sends.total(), 1));
+  RC_ASSERT(plan.workers() == 1 || step.coding.si() > 0);
+}
+
 // ---- Coding, by hand: 100 MB through 320 GB/s.
 TEST(Compression, CodingByHand) {
   const Placement eight(8, 1);
@@ -300,6 +411,14 @@ TEST(Compression, CodingByHand) {
   EXPECT_NEAR(coding(PlanOn(eight, {Compressor::kFp16})) / once, 3, 1e-12);
   EXPECT_NEAR(coding(PlanOn(eight, {Compressor::kInt8})) / once, 3.75 + 13.0 / 32, 1e-12);
   EXPECT_NEAR(coding(PlanOn(eight, {Compressor::kTopK, 0.01})) / once, 8 + 0.03 + 0.32, 1e-12);
+  EXPECT_NEAR(internal::CodingOf([&] {
+                StepFacts facts = FactsOf(PlanOn(eight));
+                facts.compress = {Compressor::kPowerSgd, 4};
+                return facts;
+              }())
+                      .si() /
+                  once,
+              9, 1e-12);
   Plan servers = PlanOn(eight, {Compressor::kInt8});
   servers.strategy = Strategy::kPsSync;
   servers.servers = 2;

@@ -45,7 +45,7 @@ def questions():
         elif draw.random() < 0.3:
             plan["local_steps"] = draw.choice([2, 16])
         elif plan["strategy"] in ("allreduce", "ring", "hierarchical") and draw.random() < 0.5:
-            plan["compress"] = draw.choice(["fp16", "int8", "topk=0.01"])
+            plan["compress"] = draw.choice(["fp16", "int8", "topk=0.01", "powersgd=4"])
         if draw.random() < 0.2:
             plan["input_samples_per_s"] = draw.choice([5, 100, 1e5])
         if "compress" not in plan and draw.random() < 0.2:

@@ -57,9 +57,11 @@ def question(draw):
             options += ["--shard", shard]
         elif strategy != "ps-async" and workers > 2:
             axes.append("backup-workers")
-        compress = draw.choice(("fp16", "bf16", "int8", "topk=0.01", None, None, None))
-        if shard or strategy in ("ps-async", "byteps") or (
-                compress and compress.startswith("topk") and strategy not in HALVES):
+        compress = draw.choice(("fp16", "bf16", "int8", "topk=0.01", "powersgd=4", None, None,
+                                None))
+        needs = {"topk=0.01": HALVES, "powersgd=4": ALLREDUCES}
+        if shard or strategy in ("ps-async", "byteps") or strategy not in needs.get(
+                compress, STRATEGIES):
             compress = None
         if compress:
             options += ["--compress", compress]
