@@ -63,9 +63,9 @@ int RunServe(const std::vector<std::string>& arguments);
 int RunMan(const std::vector<std::string>& arguments);
 int RunCompletion(const std::vector<std::string>& arguments);
 
-// What `stepcast probe` does: measures a network, shows what was measured, times a training, or
-// times steps whose compute is waited for.
-inline constexpr const char* kProbeKinds[] = {"network", "show", "script", "steps"};
+// What `stepcast probe` does: measures a network, shows what was measured, times a training, times
+// steps whose compute is waited for, or all-reduces without any.
+inline constexpr const char* kProbeKinds[] = {"network", "show", "script", "steps", "collectives"};
 
 // The parsed options of a command.
 class Arguments {

@@ -50,7 +50,7 @@ std::string Usage() {
          kExitCodes + ".\n";
 }
 
-int Run(const std::vector<std::string>& arguments) {
+int RunProgram(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
     std::fputs(Usage().c_str(), stderr);
     return kBadInput;
@@ -90,7 +90,7 @@ InputError InOptionTerms(const InputError& error) {
 int main(int argc, char** argv) {
   int code = stepcast::cli::kBadInput;
   try {
-    code = stepcast::cli::Run({argv + 1, argv + argc});
+    code = stepcast::cli::RunProgram({argv + 1, argv + argc});
   } catch (const stepcast::InputError& e) {
     std::fprintf(stderr, "stepcast: %s\n", stepcast::cli::InOptionTerms(e).what());
     return stepcast::cli::kBadInput;

@@ -61,7 +61,7 @@ std::optional<std::vector<Plan>> ReadCandidates(const Arguments& args, const Tar
   return plans;
 }
 
-void PrintWanted(const WantedRuns& wanted) {
+void PrintWanted(const ChosenRuns& wanted) {
   const Style style = DetectStyle();
   const int width = TerminalWidth();
   std::string out = Heading(fmt::format("{} on {} ({}): what to measure for {}", wanted.workload,
@@ -122,7 +122,7 @@ int RunPlan(const std::vector<std::string>& arguments) {
   const int count = args.Has("count")
                         ? ParseInteger(args.Text("count"), OptionPlace("count"), 1, kMostRuns)
                         : kDefaultWanted;
-  const WantedRuns wanted = ChooseWanted(target, goal, ReadCandidates(args, target), count);
+  const ChosenRuns wanted = ChooseWanted(target, goal, ReadCandidates(args, target), count);
   if (args.Has("output")) {
     WriteTextFile(args.Text("output"), fmt::format("{}\n", fmt::join(WantedRows(wanted), "\n")));
   }

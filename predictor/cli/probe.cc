@@ -31,28 +31,14 @@ namespace {
 
 using network::NetworkError;
 
-enum class What { kNetwork, kShow, kScript, kSteps };
+enum class What { kNetwork, kShow, kScript, kSteps, kCollectives };
 
 po::options_description ProbeOptions() {
   po::options_description options("options");
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  options.add_options()(
-      "hosts", text("H,..."),
-      "hosts to measure between, this one first; the others are told how to join, "
-      "or started with --ssh")(
-      "ssh", "start the program on the other hosts by ssh, where it has the same path")(
-      "rank", text("N"),
-      "number of this host, from 0, instead of what torchrun, mpirun or srun set")(
-      "of", text("N"), "how many hosts there are")("master", text("HOST[:PORT]"),
-                                                   "where rank 0 waits (port 29411)")(
-      "bind", text("I"),
-      "interface or address of this host to listen at and send from; without it that of --master")(
-      "token-file", text("F"),
-      "file with the word that all hosts share, instead of STEPCAST_PROBE_TOKEN")(
-      "name", text("N"), "name of this host, instead of its own")(
-      "time", text("T"), "length of one measurement (1 s)")(
+  AddMeetingOptions(&options);
+  options.add_options()("time", text("T"), "length of one measurement (1 s)")(
       "flows", text("N"), "connections at once where several are measured (4)")(
-      "wait", text("T"), "time in which all hosts must have joined (1 min)")(
       "time-limit", text("T"), "time after which the probe ends (twice what it should take)")(
       "output", text("F"), "profile to write (network.json); script, steps: runs (runs.csv)")(
       "cluster", text("C"),
@@ -75,13 +61,16 @@ bool Belongs(const std::string& name, What what) {
   AddScriptOptions(&of_script);
   po::options_description of_steps;
   AddStepsOptions(&of_steps);
+  po::options_description of_meeting;
+  AddMeetingOptions(&of_meeting);
+  const bool meets = of_meeting.find_nothrow(name, false) != nullptr;
   const bool scripts = of_script.find_nothrow(name, false) != nullptr;
   const bool steps = of_steps.find_nothrow(name, false) != nullptr;
   if (among({"output", "json", "time-limit"})) return true;
   if (what == What::kScript) return scripts;
-  if (what != What::kSteps) return !scripts && !steps;
-  return steps || among({"hosts", "ssh", "rank", "of", "master", "bind", "token-file", "name",
-                         "wait", "cluster", "steps", "warm-up", "run-limit"});
+  if (name == "sizes") return what == What::kCollectives;
+  if (what != What::kSteps && what != What::kCollectives) return !scripts && !steps;
+  return steps || meets || among({"cluster", "steps", "warm-up", "run-limit"});
 }
 
 constexpr const char* kUsage = "stepcast probe WHAT [FILE] [options] [-- COMMAND ...]";
@@ -99,13 +88,18 @@ constexpr const char* kProbeHelp =
     "steps trains for each row of FILE between the hosts, a worker on each, on all of which it is\n"
     "started as network is. Gloo's ring adds up gradients of the network's own sizes, bucket by\n"
     "bucket behind the backward pass; compute is waited for, as long as a forecast of the row "
-    "says.";
+    "says.\n\n"
+    "collectives times Gloo's ring over messages alone, from 1 KiB to 256 MiB, between all hosts:\n"
+    "calls one after another, beside their forecasts. Started as network is; its runs are bare\n"
+    "messages, which calibrate takes.";
 constexpr const char* kProbeExamples =
     "  stepcast probe network --hosts n1,n2,n3 --ssh --cluster lab.yaml --cluster-output "
     "measured.yaml\n"
     "  srun --ntasks-per-node 1 stepcast probe network --time 2s\n"
     "  stepcast probe steps wanted.csv --hosts n1,n2,n3 --ssh --cluster lab.yaml --output "
     "runs.csv\n"
+    "  stepcast probe collectives --hosts n1,n2,n3 --ssh --cluster measured.yaml --output "
+    "messages.csv\n"
     "  torchrun --no-python --nnodes 4 --nproc-per-node 1 ... stepcast probe network\n"
     "  stepcast probe show network.json --pairs\n"
     "  stepcast probe script wanted.csv --pattern \"step (?<ms>[0-9.]+) ms\" -- torchrun "
@@ -269,11 +263,13 @@ int RunProbe(const std::vector<std::string>& arguments) {
                      "has no meaning for " + std::string(kProbeKinds[*found]), "without it");
   }
   if (what == What::kScript) return ProbeScript(args, {words.begin() + 1, words.end()});
-  if (what == What::kSteps) {
-    if (words.size() > 2) {
-      throw InputError({"", 0, "FILE"}, words[2], "belongs to nothing",
+  if (what == What::kSteps || what == What::kCollectives) {
+    const std::size_t most = what == What::kSteps ? 2 : 1;
+    if (words.size() > most) {
+      throw InputError({"", 0, "FILE"}, words[most], "belongs to nothing",
                        "see stepcast probe --help");
     }
+    if (what == What::kCollectives) return ProbeCollectives(args);
     return ProbeSteps(args, {words.begin() + 1, words.end()});
   }
   const bool show = what == What::kShow;

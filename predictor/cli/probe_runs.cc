@@ -67,6 +67,10 @@ void RunsFile::TakeOver() {
   }
 }
 
+std::string DescribeRun(const script::WantedRun& run) {
+  return run.run.workload + ": " + DescribePlan(run.run.plan);
+}
+
 void PrintResults(const std::vector<Result>& results, const std::vector<std::string>& flags,
                   const std::string& path) {
   const Style style = DetectStyle();
@@ -83,8 +87,7 @@ void PrintResults(const std::vector<Result>& results, const std::vector<std::str
     const auto quantile = [&](double share) {
       return measured ? FormatDuration(Seconds(Quantile(r.timed.step_s, share))) : "-";
     };
-    table.AddRow({DescribePlan(r.wanted->run.plan),
-                  measured ? std::to_string(r.timed.step_s.size()) : "-",
+    table.AddRow({DescribeRun(*r.wanted), measured ? std::to_string(r.timed.step_s.size()) : "-",
                   measured          ? FormatDuration(Seconds(r.timed.Mean()))
                   : r.timed.bound_s ? "> " + FormatDuration(Seconds(*r.timed.bound_s))
                                     : "-",
@@ -94,7 +97,7 @@ void PrintResults(const std::vector<Result>& results, const std::vector<std::str
   out += table.Render(style, 2);
   for (const Result& r : results) {
     if (r.sentence.empty()) continue;
-    out += FlagLine(DescribePlan(r.wanted->run.plan) + ": " + r.sentence, style, TerminalWidth());
+    out += FlagLine(DescribeRun(*r.wanted) + ": " + r.sentence, style, TerminalWidth());
   }
   const bool any = std::any_of(results.begin(), results.end(), [](const Result& r) {
     return r.outcome == Outcome::kMeasured || r.outcome == Outcome::kTakenOver || r.timed.bound_s;

@@ -55,6 +55,9 @@ class RunsFile {
   bool has_header_ = false;
 };
 
+// "resnet50: 4 workers (4 x 1), ring, local batch 32".
+std::string DescribeRun(const script::WantedRun& run);
+
 void PrintResults(const std::vector<Result>& results, const std::vector<std::string>& flags,
                   const std::string& path);
 Json ResultsJson(const std::vector<Result>& results, const std::vector<std::string>& flags,

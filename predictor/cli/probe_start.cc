@@ -107,6 +107,25 @@ std::optional<std::string> VariableOf(const char* name) {
   return std::string(value);
 }
 
+void AddMeetingOptions(po::options_description* options) {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  options->add_options()(
+      "hosts", text("H,..."),
+      "hosts to measure between, this one first; the others are told how to join, "
+      "or started with --ssh")(
+      "ssh", "start the program on the other hosts by ssh, where it has the same path")(
+      "rank", text("N"),
+      "number of this host, from 0, instead of what torchrun, mpirun or srun set")(
+      "of", text("N"), "how many hosts there are")("master", text("HOST[:PORT]"),
+                                                   "where rank 0 waits (port 29411)")(
+      "bind", text("I"),
+      "interface or address of this host to listen at and send from; without it that of --master")(
+      "token-file", text("F"),
+      "file with the word that all hosts share, instead of STEPCAST_PROBE_TOKEN")(
+      "name", text("N"), "name of this host, instead of its own")(
+      "wait", text("T"), "time in which all hosts must have joined (1 min)");
+}
+
 Place ReadOwnPlace(const Arguments& args) {
   return ReadPlace(
       [&](const char* option) {

@@ -18,6 +18,8 @@ namespace stepcast::cli {
 void Tell(const std::string& sentence);
 
 std::optional<std::string> VariableOf(const char* name);
+// Between which hosts something is measured, and which of them this one is.
+void AddMeetingOptions(po::options_description* options);
 // Who this host is among those of a probe, by options or by the environment.
 Place ReadOwnPlace(const Arguments& args);
 double ReadSeconds(const Arguments& args, const char* option, double otherwise, double low,

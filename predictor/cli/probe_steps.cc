@@ -11,8 +11,10 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <sstream>
 #include <utility>
 
+#include "data/plan/bucket_words.h"
 #include "data/values/compression.h"
 #include "data/values/numbers.h"
 #include "microbench/harness/load_backend.h"
@@ -25,13 +27,13 @@
 #include "predictor/cli/probe_start.h"
 #include "predictor/cli/profile_option.h"
 #include "predictor/cli/signals.h"
+#include "predictor/cli/wanted_runs.h"
 
 namespace stepcast::cli {
 namespace {
 
 using network::NetworkError;
 using script::WantedRun;
-using script::WantedRuns;
 using steps::TimedStep;
 using steps::TrainingTimes;
 
@@ -88,7 +90,9 @@ void RequireMeasurable(const WantedRun& wanted) {
   }
   if (plan.local_steps > 1) refuse("local_steps", std::to_string(plan.local_steps), "1");
   if (plan.backup_workers > 0) refuse("backup_workers", std::to_string(plan.backup_workers), "0");
-  if (plan.compress.exists()) refuse("compress", FormatCompression(plan.compress), "none");
+  if (plan.compress.is_gathered()) {
+    refuse("compress", FormatCompression(plan.compress), "none, fp16, bf16, int8, powersgd=RANK");
+  }
 }
 
 // Compute takes as long as a forecast says, and gradients leave in the buckets of the forecast.
@@ -114,7 +118,8 @@ Prepared Prepare(const Arguments& args, const WantedRun& wanted) {
   training.slowdown = 1 / run.plan.slow_speed.value_or(1);
   training.backward_s = terms.backward.si();
   training.forward_s = std::max(0.0, terms.micro.si() - training.backward_s);
-  training.update_s = predictor.PredictStep(alike).update.si();
+  const StepTime<double> step = predictor.PredictStep(alike);
+  training.update_s = (step.update + step.coding).si();  // neither hides anything
   training.micro_steps = run.plan.accumulation_steps;
   if (TraitsOf(run.plan.strategy).exchanges) {
     for (const Bucket& bucket : *facts.buckets) {
@@ -180,7 +185,7 @@ std::string Sum(const std::vector<Detail>& details) {
     return Table(columns);
   }();
   for (const Detail& detail : details) {
-    std::vector<std::string> row = {DescribePlan(detail.prepared->wanted->run.plan)};
+    std::vector<std::string> row = {DescribeRun(*detail.prepared->wanted)};
     const auto mean = [&](double TimedStep::*part) {
       return FormatDuration(Seconds(Mean(detail.times.Means(part))));
     };
@@ -215,33 +220,42 @@ void AddStepsOptions(po::options_description* options) {
                          po::value<std::vector<std::string>>()->value_name("F")->composing(),
                          "steps: workload file; may be repeated")(
       "device", po::value<std::string>()->value_name("D"),
-      "steps: device whose compute is waited for, by default the cluster's");
+      "steps: device whose compute is waited for, by default the cluster's")(
+      "sizes", po::value<std::string>()->value_name("S,..."),
+      "collectives: bytes of the messages (1 KiB to 256 MiB)");
   AddProfileOptions(options);
 }
 
-int ProbeSteps(const Arguments& args, const std::vector<std::string>& words) {
+namespace {
+
+// The part of a host that is not the first.
+int Join(const Arguments& args, const Place& place, const std::string& program,
+         network::MeetingOptions options) {
+  // Rank 0 ends it, or says nothing for too long.
+  options.deadline = network::Deadline::In(
+      ReadSeconds(args, "time-limit", 7 * 86400, 0.1, 7 * 86400), &interrupted);
+  try {
+    const std::string problem = steps::RunAgent(AsAgent(options, place), program);
+    if (problem.empty()) return kDone;
+    Tell("the probe ended early: " + problem);
+  } catch (const NetworkError& e) {
+    Tell(interrupted ? "interrupted" : e.what());
+  }
+  return kAnswerIsNo;
+}
+
+// On the host of rank 0 `wants` says what is measured, into `file_name` where no file is
+// named, and `show_details` what came of it.
+int Measure(const Arguments& args,
+            const std::function<script::WantedRuns(const Place& place)>& wants,
+            const char* file_name,
+            const std::function<std::string(const std::vector<Detail>& details)>& show_details) {
   const Place place = ReadOwnPlace(args);
   network::MeetingOptions options = ReadMeeting(args, place);
   const std::string program = steps::WorkerProgram(ModuleFolders());
   StopInOrder();
-  if (place.rank > 0) {
-    // Rank 0 ends it, or says nothing for too long.
-    options.deadline = network::Deadline::In(
-        ReadSeconds(args, "time-limit", 7 * 86400, 0.1, 7 * 86400), &interrupted);
-    try {
-      const std::string problem = steps::RunAgent(AsAgent(options, place), program);
-      if (problem.empty()) return kDone;
-      Tell("the probe ended early: " + problem);
-    } catch (const NetworkError& e) {
-      Tell(interrupted ? "interrupted" : e.what());
-    }
-    return kAnswerIsNo;
-  }
-  if (words.empty()) {
-    throw InputError({"", 0, "FILE"}, "", "is required",
-                     "stepcast probe steps FILE, with FILE of stepcast plan --output");
-  }
-  const WantedRuns wanted = script::ReadWantedRuns(words.front());
+  if (place.rank > 0) return Join(args, place, program, options);
+  const script::WantedRuns wanted = wants(place);
   const auto integer = [&](const char* option, int otherwise, int low) {
     return args.Has(option) ? ParseInteger(args.Text(option), OptionPlace(option), low, kMostSteps)
                             : otherwise;
@@ -256,7 +270,7 @@ int ProbeSteps(const Arguments& args, const std::vector<std::string>& words) {
     runs.back().training.warm_up = warm_up;
     runs.back().training.limit_s = run_limit;
   }
-  const std::string path = args.Has("output") ? args.Text("output") : "runs.csv";
+  const std::string path = args.Has("output") ? args.Text("output") : file_name;
   RunsFile file(path, wanted);
   const auto expected_s = [&](const Prepared& run) {
     return file.Has(*run.wanted) ? 0
@@ -298,7 +312,7 @@ int ProbeSteps(const Arguments& args, const std::vector<std::string>& words) {
             fmt::format(
                 "{} of {}, about {} left: {}: {} of {} steps", results.size() + 1, runs.size(),
                 FormatDuration(Seconds(std::ceil(std::max(0.0, left_s - done * expected_s(run))))),
-                DescribePlan(run.wanted->run.plan), seen, timed_steps));
+                DescribeRun(*run.wanted), seen, timed_steps));
       };
       show(0);
       const std::time_t now = std::time(nullptr);
@@ -345,7 +359,7 @@ int ProbeSteps(const Arguments& args, const std::vector<std::string>& words) {
     }
     PrintJson(json);
   } else {
-    if (!details.empty()) Print(Sum(details));
+    if (!details.empty()) Print(show_details(details));
     PrintResults(results, {}, path);
   }
   if (!unwritten.empty()) {
@@ -353,6 +367,95 @@ int ProbeSteps(const Arguments& args, const std::vector<std::string>& words) {
     return kBadInput;
   }
   return CodeOf(results);
+}
+
+// ---- Messages alone.
+
+// As benchmarks of collectives send them, but for every second size.
+constexpr double kSmallestMessage = 1024;
+constexpr double kLargestMessage = 256.0 * 1024 * 1024;
+constexpr double kNextMessage = 4;
+
+std::vector<DataSize<>> ReadSizes(const Arguments& args) {
+  std::vector<DataSize<>> sizes;
+  if (!args.Has("sizes")) {
+    for (double bytes = kSmallestMessage; bytes <= kLargestMessage; bytes *= kNextMessage) {
+      sizes.push_back(Bytes(bytes));
+    }
+    return sizes;
+  }
+  std::istringstream parts(args.Text("sizes") + ",");
+  for (std::string part; std::getline(parts, part, ',');) {
+    const DataSize<> size = ParseDataSize(part, OptionPlace("sizes"));
+    const bool is_whole = std::fmod(size.in(kBytes), kBytesPerFloat) == 0;
+    if (!is_whole || size.in(kBytes) > kBytesPerFloat * steps::kMostFloats) {
+      throw InputError(OptionPlace("sizes"), part, "is no message of numbers of four bytes",
+                       "a multiple of 4 B, like \"64 KiB\"");
+    }
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+// One worker on each host.
+script::WantedRuns Messages(const Arguments& args, const Place& place) {
+  const Target target = ReadTarget(args, "message_4");
+  ChosenRuns rows;
+  rows.device = target.device;
+  NextRun run;
+  run.plan.strategy = Strategy::kRing;
+  run.plan.bucket = kOneMessage.cap;
+  run.plan.placement.assign(static_cast<std::size_t>(place.of), 1);
+  rows.next.runs.push_back(run);
+  std::string text;
+  for (const DataSize<>& size : ReadSizes(args)) {
+    rows.workload = fmt::format("message_{}", static_cast<std::int64_t>(size.in(kBytes)));
+    const std::vector<std::string> lines = WantedRows(rows);
+    if (text.empty()) text = lines.front() + "\n";
+    text += lines.back() + "\n";
+  }
+  return script::ParseWantedRuns(text, "--sizes");
+}
+
+// The rate at which a message of so many bytes is done with, and that at which a link would carry
+// what a worker sends for it: nccl-tests' algbw and busbw.
+std::string SumOfMessages(const std::vector<Detail>& details) {
+  const Style style = DetectStyle();
+  Table table({{"message", "", Align::kLeft},
+               {"workers", ""},
+               {"time", ""},
+               {"forecast", ""},
+               {"of the message", ""},
+               {"on the wire", ""}});
+  for (const Detail& detail : details) {
+    const DataSize<> size =
+        Bytes(detail.prepared->training.buckets.front().floats * kBytesPerFloat);
+    const Duration<> time = Seconds(Mean(detail.times.Means(&TimedStep::step_s)));
+    const auto workers = static_cast<double>(detail.hosts.size());
+    table.AddRow({FormatSize(size), FormatCount(workers), FormatDuration(time),
+                  FormatDuration(Seconds(detail.prepared->predicted_s)), FormatRate(size / time),
+                  FormatRate(size * (2 * (workers - 1) / workers) / time)});
+  }
+  return Heading("Gloo's ring over messages", style) + table.Render(style, 2);
+}
+
+}  // namespace
+
+int ProbeSteps(const Arguments& args, const std::vector<std::string>& words) {
+  const auto wants = [&](const Place& /*place*/) {
+    if (words.empty()) {
+      throw InputError({"", 0, "FILE"}, "", "is required",
+                       "stepcast probe steps FILE, with FILE of stepcast plan --output");
+    }
+    return script::ReadWantedRuns(words.front());
+  };
+  return Measure(args, wants, "runs.csv", Sum);
+}
+
+int ProbeCollectives(const Arguments& args) {
+  return Measure(
+      args, [&](const Place& place) { return Messages(args, place); }, "messages.csv",
+      SumOfMessages);
 }
 
 }  // namespace stepcast::cli

@@ -1,5 +1,6 @@
 // stepcast probe steps: trainings between hosts whose compute is waited for, and whose gradients
-// are really exchanged, timed in each run that is wanted.
+// are really exchanged, timed in each run that is wanted. stepcast probe collectives: the same of
+// messages alone.
 #ifndef STEPCAST_PREDICTOR_CLI_PROBE_STEPS_H_
 #define STEPCAST_PREDICTOR_CLI_PROBE_STEPS_H_
 
@@ -14,6 +15,7 @@ namespace stepcast::cli {
 void AddStepsOptions(po::options_description* options);
 // `words` are the file of wanted runs, which the host of rank 0 needs.
 int ProbeSteps(const Arguments& args, const std::vector<std::string>& words);
+int ProbeCollectives(const Arguments& args);
 
 }  // namespace stepcast::cli
 

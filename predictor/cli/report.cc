@@ -15,8 +15,8 @@ namespace {
 // Workloads whose next runs are chosen; each may take seconds.
 constexpr std::size_t kMostPlanned = 6;
 
-std::vector<WantedRuns> WantedOf(const Fit& fit) {
-  std::vector<WantedRuns> wanted;
+std::vector<ChosenRuns> WantedOf(const Fit& fit) {
+  std::vector<ChosenRuns> wanted;
   for (std::size_t i = 0; i < std::min(kMostPlanned, fit.whole_cluster.size()); ++i) {
     const WholeForecast& whole = fit.whole_cluster[i];
     Target target;

@@ -368,7 +368,7 @@ void AddWanted(const CalibrationReport& report, HtmlPage* page) {
   page->Paragraph(
       "The runs that would narrow the forecast of the whole cluster the most. Each is chosen as if "
       "those before it had been measured; what is then known is what to expect after it.");
-  for (const WantedRuns& wanted : report.wanted) {
+  for (const ChosenRuns& wanted : report.wanted) {
     page->Subsection(
         fmt::format("{} on {}: {}", wanted.workload, wanted.device, DescribePlan(wanted.goal)));
     page->Paragraph(WantedNow(wanted));

@@ -27,7 +27,7 @@ struct CalibrationReport {
   const Fit& fit;
   const Evaluation& fitted;  // of the runs that were fitted
   const Evaluation* judged;  // of others; null where there are none
-  std::vector<WantedRuns> wanted;
+  std::vector<ChosenRuns> wanted;
   std::optional<NetworkProfile> network;
 };
 std::string CalibrationPage(const CalibrationReport& report);

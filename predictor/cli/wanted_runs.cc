@@ -53,7 +53,7 @@ std::vector<Plan> SmallerLayouts(const Target& target, const Plan& goal,
 
 }  // namespace
 
-WantedRuns ChooseWanted(const Target& target, Plan goal,
+ChosenRuns ChooseWanted(const Target& target, Plan goal,
                         const std::optional<std::vector<Plan>>& among, int count) {
   const Predictor predictor = target.MakePredictor();
   const Prediction now = predictor.Predict(goal);
@@ -70,7 +70,7 @@ WantedRuns ChooseWanted(const Target& target, Plan goal,
   return {target.workload.name, target.device, target.cluster.name, goal, now, next};
 }
 
-std::string WantedNow(const WantedRuns& wanted) {
+std::string WantedNow(const ChosenRuns& wanted) {
   return fmt::format("Now: a step of {}, within a factor of {:.2f} (90 % interval {} to {}).",
                      FormatDuration(wanted.now.step_time), 1 + HalfWidth(wanted.next.log_sd),
                      FormatDuration(wanted.now.low), FormatDuration(wanted.now.high));
@@ -83,7 +83,7 @@ std::string HowToMeasure() {
       kMeasuredSteps);
 }
 
-Table WantedTable(const WantedRuns& wanted) {
+Table WantedTable(const ChosenRuns& wanted) {
   Table table({{"", "", Align::kRight},
                {"run", "", Align::kLeft},
                {"expected step", "", Align::kRight},
@@ -100,7 +100,7 @@ Table WantedTable(const WantedRuns& wanted) {
   return table;
 }
 
-std::vector<std::string> WantedRows(const WantedRuns& wanted) {
+std::vector<std::string> WantedRows(const ChosenRuns& wanted) {
   const std::vector<NextRun>& runs = wanted.next.runs;
   std::vector<std::string> rows = {"workload,device"};
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -122,7 +122,7 @@ std::vector<std::string> WantedRows(const WantedRuns& wanted) {
   return rows;
 }
 
-std::string WantedLines(const WantedRuns& wanted) {
+std::string WantedLines(const ChosenRuns& wanted) {
   const std::vector<std::string> rows = WantedRows(wanted);
   std::string lines = rows[0] + "\n";
   for (std::size_t i = 0; i < wanted.next.runs.size(); ++i) {
@@ -132,7 +132,7 @@ std::string WantedLines(const WantedRuns& wanted) {
   return lines;
 }
 
-Json WantedJson(const WantedRuns& wanted) {
+Json WantedJson(const ChosenRuns& wanted) {
   const NextRuns& next = wanted.next;
   Json json;
   json["workload"] = wanted.workload;

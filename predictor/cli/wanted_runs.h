@@ -13,7 +13,7 @@ namespace stepcast::cli {
 
 inline constexpr int kDefaultWanted = 5;
 
-struct WantedRuns {
+struct ChosenRuns {
   std::string workload;
   std::string device;
   std::string cluster;
@@ -24,25 +24,25 @@ struct WantedRuns {
 
 // At most `count` of `among`, or where it is empty of the goal's smaller layouts; then each known
 // host alone. A goal with strategy auto is one with the strategy that is chosen for it.
-WantedRuns ChooseWanted(const Target& target, Plan goal,
+ChosenRuns ChooseWanted(const Target& target, Plan goal,
                         const std::optional<std::vector<Plan>>& among, int count);
 
 // ---- In words.
 
 // What the forecast is now, and what there is to do.
-std::string WantedNow(const WantedRuns& wanted);
+std::string WantedNow(const ChosenRuns& wanted);
 inline constexpr const char* kNoneWanted =
     "No run would tell more about it: what remains is how single steps scatter.";
 std::string HowToMeasure();
 // One row for each run.
-Table WantedTable(const WantedRuns& wanted);
+Table WantedTable(const ChosenRuns& wanted);
 // The runs as they go into a runs file, but for their times; the header comes first. All columns
 // that any of them needs.
-std::vector<std::string> WantedRows(const WantedRuns& wanted);
+std::vector<std::string> WantedRows(const ChosenRuns& wanted);
 // The same lines with the command of each run in front of it.
-std::string WantedLines(const WantedRuns& wanted);
+std::string WantedLines(const ChosenRuns& wanted);
 
-Json WantedJson(const WantedRuns& wanted);
+Json WantedJson(const ChosenRuns& wanted);
 
 }  // namespace stepcast::cli
 

@@ -26,7 +26,7 @@ constexpr const char* kHeader =
 class StepsCli : public testing::Test {
  protected:
   ProcessResult Run(const Words& words) const {
-    return RunProcess(Words{STEPCAST_PROGRAM, "probe", "steps"} + words,
+    return RunProcess(Words{STEPCAST_PROGRAM, "probe", kind_} + words,
                       {.folder = folder_.Path("."), .variables = {kToken}});
   }
   // Rank 0 of two hosts, with the other beside it.
@@ -38,8 +38,9 @@ class StepsCli : public testing::Test {
       other = Run({"--rank", "1", "--of", "2", "--master", master, "--wait", "20s"});
     });
     const ProcessResult result =
-        Run(Words{"wanted.csv", "--rank", "0", "--of", "2", "--master", master, "--wait", "20s",
-                  "--cluster", "gce-t4", "--steps", "12", "--warm-up", "1", "--json"} +
+        Run((kind_ == "steps" ? Words{"wanted.csv"} : Words{}) +
+            Words{"--rank", "0", "--of", "2", "--master", master, "--wait", "20s", "--cluster",
+                  "gce-t4", "--steps", "12", "--warm-up", "1", "--json"} +
             words);
     beside.join();
     EXPECT_EQ(other.exit_code, 0) << other.err;
@@ -56,6 +57,7 @@ class StepsCli : public testing::Test {
     return access(beside.c_str(), X_OK) == 0;
   }
 
+  std::string kind_ = "steps";
   TempFolder folder_;
 };
 
@@ -99,6 +101,50 @@ TEST_F(StepsCli, WantedRunsBecomeRunsThatAFitReads) {
   EXPECT_EQ(again["runs"][0]["outcome"], "taken over");
   EXPECT_EQ(again["runs"][1]["outcome"], "taken over");
   EXPECT_EQ(ReadRuns(folder_.Path("runs.csv")).size(), 2U);
+}
+
+// What is sent of compressed gradients, whose coding is waited for.
+TEST_F(StepsCli, CompressedGradientsAreAsManyBytesAsAreSent) {
+  if (!IsBuilt()) GTEST_SKIP() << "built without Gloo";
+  std::ofstream(folder_.Path("wanted.csv"))
+      << "workload,device,placement,servers,strategy,local_batch,compress,compress_gbit_per_s,"
+         "step_time_s\n"
+         "mlp_mnist,t4,1-1,0,ring,1,fp16,2,STEP_TIME\n"
+         "mlp_mnist,t4,1-1,0,ring,1,powersgd=2,2,STEP_TIME\n";
+  const Json json = Json::parse(Both({}).out);
+  ASSERT_EQ(json["runs"].size(), 2U);
+  const auto bytes = [&](int run) {
+    double sum = 0;
+    for (const Json& bucket : json["runs"][run]["buckets"]) sum += bucket["bytes"].get<double>();
+    return sum;
+  };
+  EXPECT_NEAR(bytes(0), 2 * 669'706.0, 16);
+  // Layers of 784 x 512, 512 x 512 and 512 x 10: two numbers of each row and column, and biases.
+  const double factors = 2.0 * ((784 + 512) + (512 + 512) + (512 + 10));
+  EXPECT_NEAR(bytes(1), 4 * (factors + 512 + 512 + 10), 16);
+  // 2.7 MB at 2 Gbit/s.
+  EXPECT_GT(json["runs"][1]["parts"]["update_s"].get<double>(), 0.0107);
+}
+
+TEST_F(StepsCli, MessagesAreTimedBesideTheirForecasts) {
+  if (!IsBuilt()) GTEST_SKIP() << "built without Gloo";
+  kind_ = "collectives";
+  const ProcessResult result = Both({"--sizes", "1 KiB,1 MiB"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const Json json = Json::parse(result.out);
+  ASSERT_EQ(json["runs"].size(), 2U);
+  const std::vector<stepcast::Run> runs = ReadRuns(folder_.Path("messages.csv"));
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[0].workload, "message_1024");
+  EXPECT_EQ(runs[1].workload, "message_1048576");
+  EXPECT_EQ(runs[1].plan.workers(), 2);
+  EXPECT_LT(runs[0].step_time, runs[1].step_time);
+  EXPECT_NEAR(json["runs"][1]["parts"]["synchronising_s"].get<double>() / runs[1].step_time.si(), 1,
+              0.2);
+  const ProcessResult odd =
+      Run({"--hosts", "127.0.0.1,b", "--cluster", "gce-t4", "--sizes", "5 B"});
+  EXPECT_EQ(odd.exit_code, 2);
+  EXPECT_NE(odd.err.find("--sizes: '5 B' is no message"), std::string::npos) << odd.err;
 }
 
 TEST_F(StepsCli, WhatItCannotMeasureIsRefusedWithItsRow) {
