@@ -11,6 +11,7 @@
 #include "model/step/parameters.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/fit.h"
+#include "predictor/cli/fresh.h"
 #include "predictor/cli/runs_problem.h"
 
 namespace stepcast::cli {
@@ -136,31 +137,57 @@ int RunCheck(const CalibrationProblem& problem, bool as_json) {
 int RunCalibrate(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   AddFitOptions(&options);
+  po::options_description of_fresh;
+  AddFreshOptions(&of_fresh);
+  options.add(of_fresh);
   options.add_options()("output", po::value<std::string>()->value_name("F"),
                         "cluster file to write, with the fitted parameters")(
       "check",
       po::value<std::vector<std::string>>()->value_name("R.csv")->multitoken()->composing(),
       "new runs: say whether the calibration of C still holds, and fit nothing")(
+      "fresh", "measure the cluster first: its compute, network and steps")(
       "all", "show all: parameters that stayed on their priors, pairs, suspect rows")(
       "json", "print one JSON object")("help", "print this text");
   const Arguments args("calibrate", options, "", arguments);
   if (args.Has("help")) {
     PrintHelp(
         "stepcast calibrate --cluster C --runs R.csv ... --output F\n"
-        "       stepcast calibrate --cluster F --check NEW.csv ...",
+        "       stepcast calibrate --cluster F --check NEW.csv ...\n"
+        "       stepcast calibrate --fresh --cluster C --workload W --local-batch N --hosts H,... "
+        "--output F",
         "Fits the cost model to measured runs. Network parameters are shared by all\n"
         "workloads, a device's speed by the workloads on it, compute by the runs of one\n"
         "workload; hosts named in the runs get links of their own. F is the cluster file with\n"
         "values, covariance and where they come from; give it to the other commands as\n"
         "--cluster. Rows that the model does not meet are named with what they behave like.\n"
         "--check fits nothing: exit code 1 if new runs say that a parameter has changed, or\n"
-        "if they are too few to tell.",
+        "if they are too few to tell.\n\n"
+        "--fresh goes the whole way on a new cluster, by the commands that it names as it goes:\n"
+        "microbench on this host, probe network between all, plan, probe steps for the runs that\n"
+        "plan asks for and for others to judge by, the fit, evaluate, report, and plan again. It\n"
+        "is started on all hosts as stepcast probe is. Files are kept in a folder, from which the\n"
+        "same command goes on where it was stopped.",
         options,
         "  stepcast calibrate --cluster ufrgs-tupi --runs data/measurements/ufrgs-tupi-fit.csv "
         "--output fitted.yaml\n"
         "  stepcast calibrate --cluster fitted.yaml "
-        "--check last-week.csv\n");
+        "--check last-week.csv\n"
+        "  stepcast calibrate --fresh --cluster lab.yaml --workload resnet50 --local-batch 32 "
+        "--hosts n1,n2,n3,n4 --ssh --output fitted.yaml\n");
     return kDone;
+  }
+  const bool is_fresh = args.Has("fresh");
+  for (const auto& option : of_fresh.options()) {
+    if (is_fresh || !args.Has(option->long_name())) continue;
+    throw InputError(OptionPlace(option->long_name()), "", "has no meaning without --fresh",
+                     "with --fresh");
+  }
+  if (is_fresh) {
+    for (const char* other : {"runs", "check", "all"}) {
+      if (!args.Has(other)) continue;
+      throw InputError(OptionPlace(other), "", "has no meaning beside --fresh", "without it");
+    }
+    return CalibrateFresh(args);
   }
   if (args.Has("check")) {
     for (const char* other :

@@ -1,0 +1,402 @@
+#include "predictor/cli/fresh.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "data/io/text_file.h"
+#include "data/plan/check.h"
+#include "data/values/numbers.h"
+#include "microbench/script/spawn.h"
+#include "predictor/cli/probe_start.h"
+#include "predictor/cli/signals.h"
+#include "predictor/cli/wanted_runs.h"
+
+namespace stepcast::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr const char* kBackends[] = {"cuda", "onednn", "none"};
+enum class Compute { kCuda, kOneDnn, kNone };
+
+constexpr std::size_t kLargestAnswer = std::size_t{64} << 20;  // of a command, in JSON
+
+// The options of `args` among those of `options`, as they were given.
+Words GivenWords(const Arguments& args, const po::options_description& options) {
+  Words words;
+  for (const auto& option : options.options()) {
+    const std::string& name = option->long_name();
+    if (!args.Has(name)) continue;
+    if (option->semantic()->max_tokens() == 0) {
+      words.push_back("--" + name);
+    } else if (option->semantic()->is_composing()) {
+      for (const std::string& text : args.Texts(name)) words.push_back("--" + name + "=" + text);
+    } else {
+      words.push_back("--" + name + "=" + args.Text(name));
+    }
+  }
+  return words;
+}
+
+po::options_description Meeting() {
+  po::options_description options;
+  AddMeetingOptions(&options);
+  return options;
+}
+
+// How the measurements of the way meet. Hosts that nobody starts by ssh are told once how to join
+// in all of them.
+Words HowToMeet(const Arguments& args, const Place& place) {
+  const Words words = GivenWords(args, Meeting());
+  if (!args.Has("hosts") || args.Has("ssh")) return words;
+  const std::string master = fmt::format("{}:{}", place.master, place.port);
+  for (int rank = 1; rank < place.of; ++rank) {
+    Tell(fmt::format("on {}: stepcast calibrate --fresh --rank {} --of {} --master {}",
+                     place.hosts[static_cast<std::size_t>(rank)], rank, place.of, master));
+  }
+  Words own = {"--rank=0", fmt::format("--of={}", place.of), "--master=" + master};
+  for (const std::string& word : words) {
+    if (!word.starts_with("--hosts=")) own.push_back(word);
+  }
+  return own;
+}
+
+// What a command and its parts were given, behind one another.
+Words Joined(Words words, const std::vector<Words>& more) {
+  for (const Words& those : more) words.insert(words.end(), those.begin(), those.end());
+  return words;
+}
+
+// This program with other words, as somebody could type them; an interrupt is passed on. In JSON
+// its answer goes to `answer`. Returns its exit code.
+int RunItself(const Words& words, const std::string& answer) {
+  Words command = {std::filesystem::read_symlink("/proc/self/exe").string()};
+  command.insert(command.end(), words.begin(), words.end());
+  std::vector<std::pair<int, int>> descriptors;
+  int file = -1;
+  if (!answer.empty()) {
+    command.emplace_back("--json");
+    file = open(answer.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file < 0) {
+      throw InputError({answer, 0, ""}, "",
+                       std::string("cannot be written: ") + std::strerror(errno));
+    }
+    descriptors.emplace_back(file, STDOUT_FILENO);
+  }
+  pid_t pid = 0;
+  const int error = script::SpawnApart(command, {}, descriptors, &pid);
+  if (file >= 0) close(file);
+  if (error != 0) {
+    throw std::runtime_error(std::string("stepcast cannot start itself: ") + std::strerror(error));
+  }
+  int status = 0;
+  bool passed_on = false;
+  while (waitpid(pid, &status, WNOHANG) == 0) {
+    if (interrupted && !std::exchange(passed_on, true)) kill(pid, SIGTERM);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kAnswerIsNo;
+}
+
+// One worker on each host, as the probe of steps trains.
+Plan GoalOf(const Arguments& args, const Target& target, int hosts) {
+  Plan plan;
+  plan.local_batch = 0;
+  plan.placement.assign(static_cast<std::size_t>(hosts), 1);
+  for (const char* key : {"local-batch", "accumulation", "bucket"}) {
+    if (args.Has(key)) SetPlanOption(key, args.Text(key), target.cluster, &plan);
+  }
+  RequireBatch(plan);
+  CheckPlan(plan);
+  return plan;
+}
+
+// Runs that are forecast and not fitted: the goal, the goal with rarer exchanges, and half of it.
+std::string JudgedRows(const Target& target, const Plan& goal) {
+  ChosenRuns wanted;
+  wanted.workload = target.workload.name;
+  wanted.device = target.device;
+  const auto add = [&](const Plan& plan) {
+    NextRun run;
+    run.plan = plan;
+    wanted.next.runs.push_back(run);
+  };
+  add(goal);
+  constexpr int kRarer = 4;
+  Plan rarer = goal;
+  rarer.accumulation_steps = goal.accumulation_steps <= kMostCount / kRarer
+                                 ? goal.accumulation_steps * kRarer
+                                 : goal.accumulation_steps / kRarer;
+  add(rarer);
+  if (goal.nodes() > 3) {
+    add(WithPlacement(goal, Placement(static_cast<std::size_t>(goal.nodes() / 2), 1)));
+  }
+  return fmt::format("{}\n", fmt::join(WantedRows(wanted), "\n"));
+}
+
+std::string Option(const char* name, const std::string& text) {
+  return fmt::format("--{}={}", name, text);
+}
+
+// The way on the host of rank 0, stage by stage. Files lie in one folder, and stages.json there
+// says which commands have done their work, so that a second call goes on where the first one
+// ended.
+class Way {
+ public:
+  Way(const Arguments& args, const Place& place)
+      : args_(args),
+        compute_(ReadChoice(args, "backend", kBackends, Compute::kCuda)),
+        measures_compute_(compute_ != Compute::kNone && !args.Has("profile")),
+        output_(args.Required("output")),
+        folder_(args.Has("folder") ? args.Text("folder") : "fresh") {
+    if (args.Has("backend") && args.Has("profile")) {
+      throw InputError(OptionPlace("backend"), args.Text("backend"),
+                       "has no meaning beside --profile", "one of the two");
+    }
+    if (args.Has("budget") && !measures_compute_) {
+      throw InputError(OptionPlace("budget"), args.Text("budget"),
+                       "has no meaning where no compute is measured", "without it");
+    }
+    args.Required("cluster");
+    args.Required("workload");
+    const Target target = ReadTarget(args, "", !measures_compute_);
+    goal_ = GoalOf(args, target, place.of);
+    OpenFolder();
+    WriteTextFile(Path("to-judge.csv"), JudgedRows(target, goal_));
+    meeting_ = HowToMeet(args, place);
+    profile_ = Those({"profile", "precision", "optimizer"});
+    po::options_description many;
+    many.add_options()("workload-file", po::value<std::vector<std::string>>()->composing(), "");
+    files_ = GivenWords(args, many);
+  }
+
+  // What a device computes, at the batch of the goal and at a smaller one.
+  bool MeasureCompute() {
+    if (!measures_compute_) return true;
+    const std::string path = Path("compute.profile.jsonl");
+    std::vector<int> batches = {goal_.local_batch};
+    if (goal_.local_batch > 1) batches.push_back(std::max(1, goal_.local_batch / 4));
+    const Words settings = Those({"precision", "optimizer"});
+    profile_ = Joined({Option("profile", path)}, {settings});
+    return Go("compute",
+              Joined({"microbench", Option("batch", fmt::format("{}", fmt::join(batches, ","))),
+                      Option("backend", kBackends[static_cast<int>(compute_)]),
+                      Option("output", path)},
+                     {Those({"workload", "budget"}), files_, settings}),
+              path) &&
+           Exists(path);
+  }
+
+  // The other hosts cannot know what this one has: where it does not start them, they join anew.
+  bool MeasureNetwork() {
+    return Go("network",
+              Joined({"probe", "network", Option("cluster-output", Path("measured.yaml")),
+                      Option("output", Path("network.json"))},
+                     {Those({"cluster", "time"}), meeting_}),
+              args_.Has("ssh") ? Path("network.json") : "") &&
+           code_ == kDone;
+  }
+
+  bool ChooseRuns() {
+    return Go("wanted",
+              Joined({"plan", Cluster(), Option("output", Path("wanted.csv"))},
+                     {Goal(), Those({"count"})}),
+              Path("wanted.csv"));
+  }
+
+  // Those that are fitted, and those that judge the fit.
+  bool MeasureSteps() {
+    const auto measure = [&](const char* name, const char* wanted, const char* runs) {
+      return Go(name,
+                Joined({"probe", "steps", Path(wanted), Cluster(), Option("output", Path(runs))},
+                       {Those({"device", "steps"}), files_, profile_, meeting_})) &&
+             Exists(Path(runs));
+    };
+    return measure("steps", "wanted.csv", "runs.csv") &&
+           measure("judged", "to-judge.csv", "judged.csv");
+  }
+
+  bool Fit() {
+    return Go("fit", Joined({"calibrate", Option("output", output_)}, {Fitted()})) &&
+           Exists(output_);
+  }
+
+  void Judge() {
+    Go("evaluation",
+       Joined({"evaluate", Option("cluster", output_), Option("runs", Path("judged.csv"))},
+              {files_}));
+    Go("report",
+       Joined({"report", Option("judge", Path("judged.csv")),
+               Option("network", Path("network.json")), Option("output", Path("report.html"))},
+              {Fitted()}));
+    Go("next", Joined({"plan", Option("cluster", output_)}, {Goal()}));
+  }
+
+  // What came of it, as far as it came; the exit code.
+  int End() {
+    if (interrupted) Tell("interrupted; the same command goes on from here");
+    const std::pair<const char*, std::string> files[] = {{"cluster", output_},
+                                                         {"network", Path("network.json")},
+                                                         {"runs", Path("runs.csv")},
+                                                         {"judged", Path("judged.csv")},
+                                                         {"report", Path("report.html")}};
+    if (!args_.Has("json")) {
+      std::string out;
+      for (const auto& [what, path] : files) {
+        if (Exists(path)) out += NoteLine(fmt::format("{}: {}", what, path), DetectStyle());
+      }
+      Print("\n" + out);
+      return code_;
+    }
+    for (const auto& [what, path] : files) {
+      answers_["files"][what] = Exists(path) ? Json(path) : Json();
+    }
+    PrintJson(answers_);
+    return code_;
+  }
+
+ private:
+  static bool Exists(const std::string& path) {
+    std::error_code error;
+    return std::filesystem::exists(path, error);
+  }
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+
+  void OpenFolder() {
+    std::error_code error;
+    std::filesystem::create_directories(folder_, error);
+    if (error || !std::filesystem::is_directory(folder_, error)) {
+      throw InputError(OptionPlace("folder"), folder_, "cannot be made", "a folder of its own");
+    }
+    const std::string path = Path("stages.json");
+    if (!Exists(path)) return;
+    done_ = Json::parse(ReadTextFile(path, kLargestAnswer), nullptr, false);
+    if (!done_.is_object()) {
+      throw InputError({path, 0, ""}, "", "is no list of finished commands",
+                       "the file as it was written, or none");
+    }
+  }
+
+  // Those of the options that were given.
+  Words Those(std::initializer_list<const char*> names) const {
+    Words words;
+    for (const char* name : names) {
+      if (args_.Has(name)) words.push_back(Option(name, args_.Text(name)));
+    }
+    return words;
+  }
+  std::string Cluster() const { return Option("cluster", Path("measured.yaml")); }
+  Words Goal() const {
+    return Joined(
+        {Option("placement", fmt::format("{}", fmt::join(goal_.placement, "-")))},
+        {Those({"workload", "device", "local-batch", "accumulation", "bucket"}), files_, profile_});
+  }
+  Words Fitted() const {
+    po::options_description many;
+    many.add_options()("fix", po::value<std::vector<std::string>>()->composing(), "")(
+        "prior", po::value<std::vector<std::string>>()->composing(), "");
+    return Joined({Cluster(), Option("runs", Path("runs.csv"))},
+                  {files_, profile_, GivenWords(args_, many)});
+  }
+
+  // Runs a command, unless `output` is there and was written by the very same one. Whether the next
+  // may follow.
+  bool Go(const std::string& name, const Words& words, const std::string& output = "") {
+    const std::string line = fmt::format("stepcast {}", fmt::join(words, " "));
+    const std::string answer = Path("answer-" + name + ".json");
+    const bool is_done =
+        !output.empty() && Exists(output) && done_.contains(name) && done_[name] == line;
+    Tell(fmt::format("stage {} of {}{}: {}", ++stage_, measures_compute_ ? 9 : 8,
+                     is_done ? ", done before" : "", line));
+    int code = kDone;
+    if (!is_done) {
+      done_.erase(name);
+      code = RunItself(words, args_.Has("json") ? answer : "");
+      if (code == kDone && !output.empty()) {
+        done_[name] = line;
+        WriteTextFile(Path("stages.json"), done_.dump(2) + "\n");
+      }
+    }
+    if (args_.Has("json")) {
+      const Json read = Exists(answer)
+                            ? Json::parse(ReadTextFile(answer, kLargestAnswer), nullptr, false)
+                            : Json();
+      answers_[name] = read.is_discarded() ? Json() : read;
+    }
+    code_ = std::max(code_, code);
+    return !interrupted && code != kBadInput;
+  }
+
+  const Arguments& args_;
+  Compute compute_;
+  bool measures_compute_;
+  std::string output_;
+  std::string folder_;
+  Plan goal_;
+  Words meeting_;
+  Words profile_;
+  Words files_;
+  int stage_ = 0;
+  int code_ = kDone;
+  Json done_ = Json::object();
+  Json answers_;
+};
+
+// The part of a host that is not the first: it joins what rank 0 measures, in the same order.
+int Join(const Arguments& args) {
+  // Rank 0 measures its compute before it waits for others.
+  constexpr const char* kPatience = "--wait=30 min";
+  Words meeting = GivenWords(args, Meeting());
+  if (!args.Has("wait")) meeting.emplace_back(kPatience);
+  int code = kDone;
+  for (const char* kind : {"network", "steps", "steps"}) {
+    code = std::max(code, RunItself(Joined({"probe", kind}, {meeting}), ""));
+    if (code == kBadInput || interrupted) break;
+  }
+  return code;
+}
+
+}  // namespace
+
+void AddFreshOptions(po::options_description* options) {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  options->add_options()("workload", text("W"),
+                         "fresh: name in the catalogue (stepcast workloads) or of a workload file")(
+      "device", text("D"), "fresh: device of the hosts, by default the cluster's")(
+      "local-batch", text("N"), "fresh: samples of one micro-step on one device")(
+      "accumulation", text("N"), "fresh: micro-steps from one synchronisation to the next (1)")(
+      "bucket", text("S"), "fresh: cap of a gradient bucket (25 MiB)")(
+      "backend", text("K"),
+      "fresh: what measures this host's compute: cuda, onednn, or none, without --profile (cuda)")(
+      "budget", text("T"), "fresh: time to measure compute at most (2 min)")(
+      "time", text("T"), "fresh: length of one measurement of the network (1 s)")(
+      "count", text("N"), "fresh: runs to fit, 1 to 100 (5)")(
+      "steps", text("N"), "fresh: steps to time in each run (30)")(
+      "folder", text("DIR"), "fresh: where files are kept, and found again (fresh)");
+  AddMeetingOptions(options);
+}
+
+int CalibrateFresh(const Arguments& args) {
+  const Place place = ReadOwnPlace(args);
+  StopInOrder();
+  if (place.rank > 0) return Join(args);
+  Way way(args, place);
+  if (way.MeasureCompute() && way.MeasureNetwork() && way.ChooseRuns() && way.MeasureSteps() &&
+      way.Fit()) {
+    way.Judge();
+  }
+  return way.End();
+}
+
+}  // namespace stepcast::cli

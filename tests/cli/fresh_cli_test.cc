@@ -1,0 +1,138 @@
+// stepcast calibrate --fresh: from a described cluster to a calibrated one, by one command on each
+// host; on the loopback, and between hosts whose links are known.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "data/io/runs.h"
+#include "microbench/network/socket.h"
+#include "tests/cli/program.h"
+#include "tests/microbench/network_lab.h"
+
+namespace stepcast {
+namespace {
+
+using program::ExpectError;
+using program::Json;
+using program::Words;
+using program::operator+;
+
+constexpr const char* kToken = "STEPCAST_PROBE_TOKEN=0123456789abcdef";
+
+class FreshCli : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string program = STEPCAST_PROGRAM;
+    const std::string beside =
+        program.substr(0, program.rfind('/')) + "/../lib/stepcast/stepcast-gloo";
+    if (access(beside.c_str(), X_OK) != 0) GTEST_SKIP() << "built without Gloo";
+  }
+
+  ProcessResult Run(int rank, int hosts, const std::string& master, const Words& words) const {
+    return RunProcess(Words{STEPCAST_PROGRAM, "calibrate", "--fresh", "--rank",
+                            std::to_string(rank), "--of", std::to_string(hosts), "--master", master,
+                            "--name", "h" + std::to_string(rank), "--wait", "60s"} +
+                          words,
+                      {.folder = folder_.Path("."), .variables = {kToken}});
+  }
+  // Rank 0 of two hosts on the loopback, with the other beside it.
+  ProcessResult Both(const Words& words) const {
+    const std::string master =
+        network::Socket::Listen(network::LocalAddress("127.0.0.1")).local().text();
+    ProcessResult other;
+    std::thread beside([&] { other = Run(1, 2, master, {}); });
+    const ProcessResult result = Run(0, 2, master, kAsked + words);
+    beside.join();
+    EXPECT_EQ(other.exit_code, 0) << other.err;
+    EXPECT_EQ(other.out, "");
+    return result;
+  }
+
+  const Words kAsked = {"--cluster",     "gce-t4", "--workload", "mlp_mnist",  "--backend", "none",
+                        "--local-batch", "8",      "--count",    "2",          "--steps",   "12",
+                        "--time",        "0.1 s",  "--output",   "fitted.yaml"};
+  TempFolder folder_;
+};
+
+TEST_F(FreshCli, OneCommandMeasuresFitsAndJudges) {
+  const ProcessResult first = Both({"--json"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const Json json = Json::parse(first.out);
+  EXPECT_EQ(json["network"]["profile"], "fresh/network.json");
+  EXPECT_EQ(json["steps"]["runs"].size(), 4U);  // two, and each host alone
+  // The goal, and the goal with four times as many micro-steps.
+  EXPECT_EQ(json["judged"]["runs"].size(), 2U);
+  EXPECT_EQ(json["evaluation"]["overall"]["runs"], 2);
+  EXPECT_EQ(json["fit"]["runs"], 4);
+  EXPECT_FALSE(json["next"]["runs_header"].empty());
+  for (const auto& [name, path] : json["files"].items()) {
+    EXPECT_EQ(access(folder_.Path(path.get<std::string>()).c_str(), R_OK), 0) << name;
+  }
+  const std::vector<stepcast::Run> judged = ReadRuns(folder_.Path("fresh/judged.csv"));
+  ASSERT_EQ(judged.size(), 2U);
+  EXPECT_EQ(judged[0].plan.workers(), 2);
+  EXPECT_EQ(judged[1].plan.accumulation_steps, 4);
+
+  // Once more, in words: what was measured is taken over.
+  const ProcessResult again = Both({});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_NE(again.err.find("stage 2 of 8, done before: stepcast plan"), std::string::npos)
+      << again.err;
+  EXPECT_NE(again.out.find("cluster: fitted.yaml"), std::string::npos) << again.out;
+  EXPECT_EQ(ReadRuns(folder_.Path("fresh/runs.csv")).size(), 4U);
+  EXPECT_EQ(ReadRuns(folder_.Path("fresh/judged.csv"))[0].step_time.si(), judged[0].step_time.si());
+}
+
+TEST_F(FreshCli, WhatIsMissingOrMeansNothingIsSaid) {
+  const Words fresh = {"calibrate", "--fresh", "--hosts", "127.0.0.1,b"};
+  ExpectError(fresh, {"--output: is required"});
+  ExpectError(fresh + kAsked + Words{"--runs", "x.csv"}, {"--runs: has no meaning beside --fresh"});
+  ExpectError({"calibrate", "--cluster", "gce-t4", "--budget", "1 s"},
+              {"--budget: has no meaning without --fresh"});
+  ExpectError({"calibrate", "--fresh"}, {"--hosts: is required"});
+  ExpectError(fresh + kAsked + Words{"--folder", "/dev/null"},
+              {"--folder: '/dev/null' cannot be made"});
+}
+
+// Four hosts on 100 Mbit/s: forecasts of runs that were not fitted, from nothing but this.
+class FreshLab : public FreshCli {};
+
+TEST_F(FreshLab, ForecastsWhatItHasNotFitted) {
+  if (const std::string why = NetworkLab::Unavailable(); !why.empty()) GTEST_SKIP() << why;
+  LabConditions conditions;
+  conditions.hosts = 4;
+  conditions.rate = 100e6 / 8;
+  conditions.rtt_s = 2e-3;
+  std::ofstream(folder_.Path("lab.yaml"))
+      << "name: lab\nnodes: 4\ndevices_per_node: 1\ndevice: t4\nlink: {bandwidth: 1 Gbit/s}\n";
+  double error = 1;
+  bool busy = false;
+  // Once more, where the machine was too busy to be the network that was set.
+  for (int attempt = 0; attempt < 2 && error > 0.08; ++attempt) {
+    const std::string folder = "try" + std::to_string(attempt);
+    NetworkLab lab(conditions, [&](int host) {
+      Words asked = kAsked + Words{"--folder", folder, "--json"};
+      asked[1] = "lab.yaml";
+      const ProcessResult result =
+          Run(host, 4, NetworkLab::AddressOf(0) + ":29411", host > 0 ? Words{} : asked);
+      if (host == 0) std::ofstream(folder_.Path("answer")) << result.out;
+      if (result.exit_code != 0) std::fputs(result.err.c_str(), stderr);
+      return result.exit_code;
+    });
+    for (const int code : lab.Wait()) EXPECT_EQ(code, 0);
+    std::ifstream in(folder_.Path("answer"));
+    const Json json = Json::parse(in);
+    error = json["evaluation"]["overall"]["mape"].get<double>();
+    EXPECT_EQ(json["evaluation"]["overall"]["runs"], 3);
+    busy = lab.LateShare() > 0.1;
+  }
+  if (busy && error > 0.08) GTEST_SKIP() << "the machine is too busy to be the network";
+  EXPECT_LT(error, 0.08);
+}
+
+}  // namespace
+}  // namespace stepcast
