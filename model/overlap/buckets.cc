@@ -1,6 +1,5 @@
 #include "model/overlap/buckets.h"
 
-
 #include <algorithm>
 #include <array>
 #include <charconv>
