@@ -189,6 +189,19 @@ StepTime<double> Predictor::PredictStep(const Plan& plan) const {
   return active.Evaluate(Facts(plan, active));
 }
 
+double Predictor::LinkBusy(Plan plan) const {
+  CheckPlan(plan);
+  constexpr double kCrowd = 1e-6;
+  plan.link.others = 0;
+  const Active active = ActiveParameters(plan);
+  StepFacts facts = Facts(plan, active);
+  const StepTime<double> alone = active.Evaluate(facts);
+  facts.link.others = kCrowd;
+  const StepTime<double> beside = active.Evaluate(facts);
+  const double busy = (beside.synchronisation - alone.synchronisation) / alone.total() / kCrowd;
+  return std::clamp(busy, 0.0, 1.0);
+}
+
 StepTerms<double> Predictor::Terms(const Plan& plan, Strategy* algorithm) const {
   CheckPlan(plan);
   const Active active = ActiveParameters(plan);

@@ -53,6 +53,11 @@ class Predictor {
   // The step time alone, without interval, traffic, memory and flags.
   StepTime<double> PredictStep(const Plan& plan) const;
 
+  // Share of its step in which a plan that has its links to itself sends over those of its nodes:
+  // what its exchange takes longer where they carry less, over that. It is what other jobs on them
+  // meet (model/network/sharing.h). 0 where nothing leaves a node, or flows are what binds.
+  double LinkBusy(Plan plan) const;
+
   // Every term of one prediction.
   Explanation Explain(const Plan& plan) const;
 

@@ -16,6 +16,7 @@
 #include "data/io/text_file.h"
 #include "data/io/text_parts.h"
 #include "data/io/yaml_section.h"
+#include "data/plan/limits.h"
 #include "data/values/device_name.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
@@ -57,7 +58,7 @@ Fact ParseFact(std::string_view text, const InputPlace& place) {
   if constexpr (std::is_enum_v<Fact>) {
     return ParseEnum<Fact>(text, place);
   } else if constexpr (std::is_same_v<Fact, double>) {
-    return ParseProbability(text, place);
+    return ParseProbability(text, place);  // the loss
   } else {
     return ParseQuantity<Fact>(text, place);
   }
@@ -75,6 +76,12 @@ LinkFacts TakeLink(YamlSection* parent, const std::string& key,
     LinkFacts::ForEach([&](const char* name, auto fact) {
       if (!known.empty() && std::find(known.begin(), known.end(), name) == known.end()) return;
       using Fact = typename std::decay_t<decltype(link.*fact)>::value_type;
+      if constexpr (std::is_same_v<Fact, double>) {
+        if (fact == &LinkFacts::others) {
+          if (section->Has(name)) link.*fact = section->Number(name, 0, kMostOthers);
+          return;
+        }
+      }
       link.*fact = section->Optional(name, ParseFact<Fact>);
     });
     section->Finish();
@@ -287,7 +294,7 @@ std::string FactText(const DataRate<>& rate) {
   return ExactText(rate, fast ? kGigabitsPerSecond : kMegabitsPerSecond, kBytesPerSecond);
 }
 std::string FactText(const Duration<>& time) { return ExactText(time, kMilliseconds, kSeconds); }
-std::string FactText(double loss) { return fmt::format("{}", loss); }
+std::string FactText(double number) { return fmt::format("{}", number); }
 std::string FactText(CongestionControl control) { return NameOf(control); }
 std::string FactText(Transport transport) { return NameOf(transport); }
 

@@ -192,6 +192,14 @@ template <class Visit>
             .Note("The kernel's TCP, or RDMA (InfiniBand, RoCE), which knows no windows and no "
                   "caps of flows. `tcp` where nothing is stated"),
         FieldAt<&Plan::link, &LinkFacts::transport>());
+  visit(FieldFacts{"link_others", "link-others", "N",
+                   "exchanges of other jobs on the link, on average",
+                   ", like 0.4 of one that sends two fifths of the time"}
+            .Note("A byte shares the link's rate with them "
+                  "([how](../explanation/step-model.md#18-links-that-jobs-share)). None where "
+                  "nothing is stated")
+            .Within(0, kMostOthers),
+        FieldAt<&Plan::link, &LinkFacts::others>());
   // Only C++ states more of a server's link than the line rate.
   visit(FieldFacts{nullptr, nullptr, "TIME", "round-trip time of a server's link"}
             .InSi("server_rtt_s")
@@ -211,6 +219,10 @@ template <class Visit>
   visit(
       FieldFacts{nullptr, nullptr, "T", "what carries bytes to a server"}.InSi("server_transport"),
       FieldAt<&Plan::server_link, &LinkFacts::transport>());
+  visit(FieldFacts{nullptr, nullptr, "N", "exchanges of other jobs on a server's link, on average"}
+            .InSi("server_link_others")
+            .Within(0, kMostOthers),
+        FieldAt<&Plan::server_link, &LinkFacts::others>());
   visit(
       FieldFacts{
           "bucket_mib", "bucket", "SIZE", "cap of a gradient bucket",

@@ -29,6 +29,9 @@ struct LinkFacts {
   // drops what the network card has yet to cut into packets. Unknown: each by itself.
   std::optional<Duration<>> loss_burst;
   std::optional<Transport> transport;  // unknown: TCP
+  // Exchanges of other jobs that ours shares the link with, on average over its own time
+  // (model/network/sharing.h); one that sends two fifths of the time is 0.4. Unknown: none.
+  std::optional<double> others;
 
   bool rdma() const { return transport == Transport::kRdma; }
 
@@ -42,6 +45,7 @@ struct LinkFacts {
     visit("congestion_control", &LinkFacts::congestion_control);
     visit("loss_burst", &LinkFacts::loss_burst);
     visit("transport", &LinkFacts::transport);
+    visit("others", &LinkFacts::others);
   }
 
   bool empty() const {

@@ -8,6 +8,7 @@
 #include "model/network/congestion.h"
 #include "model/network/hop.h"
 #include "model/network/incast.h"
+#include "model/network/sharing.h"
 #include "model/network/slow_start.h"
 #include "model/network/transport.h"
 
@@ -23,6 +24,9 @@ inline constexpr Files kIncastFiles{"model/network/incast.h", "docs/explanation/
                                     "tests/model/transport_test.cc"};
 inline constexpr Files kHopFiles{"model/network/hop.h", "docs/explanation/step-model.md",
                                  "tests/model/hop_test.cc"};
+
+inline constexpr Files kSharingFiles{"model/network/sharing.h", "docs/explanation/step-model.md",
+                                     "tests/model/sharing_test.cc"};
 
 inline constexpr double kEntryFlows = 2;
 inline constexpr double kEntryBarrierFlows = 8;
@@ -260,6 +264,22 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
                   {4633600, 0.1, 1e8},
                   1e8 / 4633600 + 0.403125}},
        .home = {kSlowStartFiles, "SlowStartDelay", "5-slow-start"}});
+  models->push_back(
+      {.id = "network/others",
+       .sentence = "Exchanges of two other jobs on a shared link, on average over ours.",
+       .formula = "(r_1 + r_2 + 2 r_1 r_2) / (1 + r_1 r_2)",
+       .source = "Baskett, Chandy, Muntz, Palacios, J. ACM 22 (1975)",
+       .validity = "steps that drift against each other; a fair share for each exchange",
+       .output = "",
+       .inputs = {{"r_1", "", 1e-3, 1, kUp, "share of its step in which another job sends"},
+                  {"r_2", "", 1e-3, 1, kUp, "that of a second one"}},
+       .evaluate =
+           [](const std::vector<T>& x) {
+             return OthersOnLink<T>(std::span<const T>(x.data(), x.size()));
+           },
+       .known = {{"two that send half of the time", {0.5, 0.5}, 1.2},
+                 {"two that send all the time", {1, 1}, 2}},
+       .home = {kSharingFiles, "OthersOnLink", "18-links-that-jobs-share"}});
   models->push_back(
       {.id = "network/barrier",
        .sentence = "Time until the slowest of eight lossy CUBIC flows has sent its message.",

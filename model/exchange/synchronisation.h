@@ -48,6 +48,8 @@ Path<T> MakePath(const LinkFacts& stated, const DataRate<T>& fitted,
   Path<T> path;
   path.bandwidth =
       (stated.bandwidth ? *stated.bandwidth * cluster.stated_share : fitted) * kPayloadShare;
+  path.others = stated.others.value_or(0.0);
+  path.bandwidth = path.bandwidth / (1 + path.others);
   if (from_all && !stated.rdma()) path.bandwidth = path.bandwidth * cluster.mesh_share();
   path.rtt = stated.rtt.value_or(Duration<>());
   path.loss = T(stated.loss.value_or(0.0));

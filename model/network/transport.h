@@ -73,7 +73,8 @@ inline constexpr Duration<> kLeastTimeout = Milliseconds(200.0);
 template <class T>
 struct Path {
   Transport transport = Transport::kTcp;
-  DataRate<T> bandwidth;  // usable: headers already taken off
+  DataRate<T> bandwidth;  // usable: headers, and what others send, already taken off
+  double others = 0;      // with which it is shared
   Duration<T> rtt;
   T loss = T(0.0);
   CongestionControl congestion = CongestionControl::kCubic;

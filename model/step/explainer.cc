@@ -213,11 +213,15 @@ NamedValue Explainer::LossLimit(const PathTerms<double>& terms) {
 // Time per byte of a path to `peers` others: only what applies.
 FormulaText Explainer::PathText(const PathTerms<double>& terms, const NamedValue& peers) const {
   const double mesh = terms.shape.mesh ? cluster_.mesh_share() : 1;
-  const auto line = [](DataRate<double> rate) {
-    return RateValue("B_link", rate, "1448/1538 of the line rate");
+  const double crowd = 1 + terms.path.others;
+  const std::string one = crowd == 1 ? "1" : "(1+o)";
+  const auto line = [&](DataRate<double> rate) {
+    TermInputs inputs{RateValue("B_link", rate * crowd, "1448/1538 of the line rate")};
+    if (crowd > 1) inputs.push_back(PlainValue("o", crowd - 1, "exchanges of other jobs on it"));
+    return inputs;
   };
   if (terms.path.transport == Transport::kRdma) {
-    FormulaText text{"1/B_link", {line(terms.path.bandwidth)}};
+    FormulaText text{one + "/B_link", line(terms.path.bandwidth)};
     if (terms.path.loss > 0) {
       text.Add(" (1 + p N/(1-p))",
                {PlainValue("p", terms.path.loss, "loss"),
@@ -225,8 +229,8 @@ FormulaText Explainer::PathText(const PathTerms<double>& terms, const NamedValue
     }
     return text;
   }
-  FormulaText text{mesh == 1 ? "||1/B_link, " : "||1/(m B_link), ",
-                   {line(terms.path.bandwidth / mesh)}};
+  FormulaText text{"||" + one + (mesh == 1 ? "/B_link, " : "/(m B_link), "),
+                   line(terms.path.bandwidth / mesh)};
   if (mesh != 1) text.inputs.insert(text.inputs.begin(), PlainValue("m", mesh, "mesh_share"));
   if (terms.shape.slowest > 0) {
     text.Add("(1 + s z)",

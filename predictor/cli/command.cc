@@ -300,6 +300,9 @@ std::string DescribeLink(const LinkFacts& link) {
   }
   if (link.congestion_control) facts.push_back(NameOf(*link.congestion_control));
   if (link.transport) facts.push_back(NameOf(*link.transport));
+  if (link.others.value_or(0) > 0) {
+    facts.push_back(fmt::format("shared with {:.3g} others", *link.others));
+  }
   return JoinNames(facts);
 }
 

@@ -1,9 +1,14 @@
 // stepcast predict: one plan, answered.
 #include <fmt/format.h>
 
+#include <optional>
+
+#include "data/record/link_path.h"
+#include "microbench/script/wanted_runs.h"
 #include "predictor/arrival.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/outlook.h"
+#include "predictor/shared_link.h"
 
 namespace stepcast::cli {
 namespace {
@@ -37,8 +42,77 @@ std::string NamedLine(const char* name, const std::string& text, int width) {
   return HangingLine(fmt::format("  {:<{}}", name, kIndent - 2), text, width);
 }
 
+// Jobs on the same links, the one that is asked for first.
+struct JobsBeside {
+  std::vector<std::string> names;
+  std::vector<Predictor> predictors;
+  std::vector<SharingJob> jobs;
+  std::vector<SharedJob> shared;
+};
+
+// The rows of a file as `stepcast plan --output` writes it, on the same cluster. What a row does
+// not say of its links is as the plan has it.
+JobsBeside ReadJobsBeside(const std::string& path, const Target& target, const Plan& plan) {
+  if (plan.link.others) {
+    throw InputError(OptionPlace("beside"), path, "says the same as --link-others",
+                     "one of the two");
+  }
+  JobsBeside beside;
+  const script::WantedRuns rows = script::ReadWantedRuns(path);
+  beside.predictors.reserve(rows.runs.size() + 1);
+  const auto add = [&](const std::string& name, const Target& of, const Plan& its) {
+    beside.names.push_back(name + ", " + DescribePlan(its));
+    beside.predictors.push_back(of.MakePredictor());
+    beside.jobs.push_back({&beside.predictors.back(), its});
+  };
+  add(target.workload.name, target, plan);
+  for (const script::WantedRun& row : rows.runs) {
+    try {
+      Target of = target;
+      of.workload = of.library.LoadWorkload(row.run.workload);
+      of.facts = of.library.LookUpDevice(row.run.device, of.cluster);
+      of.device = of.facts ? of.facts->name : row.run.device;
+      of.profile = nullptr;
+      Plan its = row.run.plan;
+      its.link = Overlay(plan.link, its.link);
+      its.server_link = Overlay(plan.server_link, its.server_link);
+      add(of.workload.name, of, its);
+      beside.jobs.back().predictor->PredictStep(its);
+    } catch (const InputError& e) {
+      throw e.At({path, row.run.place.line, e.place().key});
+    }
+  }
+  beside.shared = ShareLink(beside.jobs);
+  return beside;
+}
+
+std::string BesideText(const JobsBeside& beside, const Style& style) {
+  Table table({{"jobs on the same links", "", Align::kLeft},
+               {"link busy", ""},
+               {"step alone", ""},
+               {"beside", ""},
+               {"longer", ""}});
+  double busy = 0;
+  for (std::size_t i = 0; i < beside.jobs.size(); ++i) {
+    const SharedJob& job = beside.shared[i];
+    busy += job.link_busy;
+    table.AddRow({beside.names[i], FormatPercent(job.link_busy), FormatDuration(job.alone),
+                  FormatDuration(job.beside), FormatPercent(job.beside / job.alone - 1)});
+  }
+  std::string note = "Steps are taken to drift against each other. ";
+  note += busy <= 1
+              ? fmt::format(
+                    "If the jobs took turns, none would lose anything: together they send "
+                    "{} of the time.",
+                    FormatPercent(busy))
+              : fmt::format("Taking turns would not do: alone they would send {} of the time.",
+                            FormatPercent(busy));
+  return "\n" + table.Render(style, 2) + NoteLine(note, style, TerminalWidth());
+}
+
 void PrintPrediction(const Predictor& predictor, const Prediction& p, const Plan& plan,
-                     const Target& target, const JobOutlook& job) {
+                     const Target& target, const JobOutlook& job,
+                     const std::optional<JobsBeside>& beside) {
   const Style style = DetectStyle();
   const auto line = [](const char* name, const std::string& text) {
     return NamedLine(name, text, TerminalWidth());
@@ -91,15 +165,34 @@ void PrintPrediction(const Predictor& predictor, const Prediction& p, const Plan
                        FormatDuration(b.synchronisation - b.exposed()),
                        plan.shard == Shard::kParameters ? "both passes" : "the backward pass");
   }
-  out += "\n" + line("traffic", TrafficText(p.traffic, p.buckets, plan.local_steps)) +
-         line("memory", MemoryText(p.memory));
+  out += "\n" + line("traffic", TrafficText(p.traffic, p.buckets, plan.local_steps));
+  if (plan.nodes() > 1 && !TraitsOf(plan.strategy).asynchronous()) {
+    out += line("link busy",
+                FormatPercent(predictor.LinkBusy(plan)) + " of the step, if it has it to itself");
+  }
+  out += line("memory", MemoryText(p.memory));
   if (plan.input_rate && !target.workload.communication_only) {
     out += line("input", InputText(*plan.input_rate, InputNeeded(predictor.Facts(plan), b)));
   }
   lines(StrategyLines(p, plan, target));
   lines(OutlookLines(job, plan));
+  if (beside) out += BesideText(*beside, style);
   for (const std::string& flag : p.flags) out += FlagLine(flag, style, TerminalWidth());
   Print(out);
+}
+
+Json BesideJson(const JobsBeside& beside) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < beside.jobs.size(); ++i) {
+    const SharedJob& job = beside.shared[i];
+    list.push_back({{"workload", beside.jobs[i].predictor->workload().name},
+                    {"plan", PlanJson(beside.jobs[i].plan)},
+                    {"link_busy", job.link_busy},
+                    {"others", job.others},
+                    {"alone_s", job.alone.in(kSeconds)},
+                    {"beside_s", job.beside.in(kSeconds)}});
+  }
+  return list;
 }
 
 }  // namespace
@@ -111,32 +204,44 @@ int RunPredict(const std::vector<std::string>& arguments) {
   AddLimitOption(&options);
   AddNoiseOptions(&options);
   AddJobOptions(&options);
-  options.add_options()("json", "print one JSON object")("help", "print this text");
+  options.add_options()(
+      "beside", po::value<std::string>()->value_name("R.csv"),
+      "jobs on the same links: rows of a runs file with STEP_TIME for their times")(
+      "json", "print one JSON object")("help", "print this text");
   const Arguments args("predict", options, "", arguments);
   if (args.Has("help")) {
-    PrintHelp("stepcast predict --cluster C --workload W --local-batch N [--workers N] ...",
-              "Predicts one training step: its time with a 90 % interval, what it is made of,\n"
-              "what it puts on the network, whether it fits in memory. With --data-set,\n"
-              "--noise-scale or --node-mtbf also what it means for the whole job. Of --json,\n"
-              "synchronisation_s counts what is hidden as well, with ps-async only what shows.",
-              options,
-              "  stepcast predict --cluster ufrgs-tupi --workload resnet50 --local-batch 128 "
-              "--workers 2\n"
-              "  stepcast predict --device t4 --workload bert_base --local-batch 8 --workers 4 "
-              "--bandwidth \"10 Gbit/s\"\n"
-              "  stepcast predict --cluster ec2-g3-ps --workload inception_v3 --local-batch 32 "
-              "--workers 8 --strategy ps-sync --servers 1\n"
-              "  stepcast predict --cluster gce-t4 --workload vgg19 --local-batch 32 --workers 16 "
-              "--data-set 1281167 --noise-scale 8000 --known-batch 256\n"
-              "  stepcast predict --cluster gce-t4 --workload vgg19 --local-batch 32 --workers 16 "
-              "--node-mtbf \"60 d\" --checkpoint-time \"20 s\" --restart-time \"5 min\"\n"
-              "  stepcast predict --cluster ufrgs-tupi --workload vgg16 --local-batch 32 "
-              "--workers 2 --rtt \"100 ms\" --loss 0.1 --time-limit \"1 min\"\n");
+    PrintHelp(
+        "stepcast predict --cluster C --workload W --local-batch N [--workers N] ...",
+        "Predicts one training step: its time with a 90 % interval, what it is made of,\n"
+        "what it puts on the network, whether it fits in memory. With --data-set,\n"
+        "--noise-scale or --node-mtbf also what it means for the whole job; with --beside what it\n"
+        "and other jobs on the same links cost each other. Of --json,\n"
+        "synchronisation_s counts what is hidden as well, with ps-async only what shows.",
+        options,
+        "  stepcast predict --cluster ufrgs-tupi --workload resnet50 --local-batch 128 "
+        "--workers 2\n"
+        "  stepcast predict --device t4 --workload bert_base --local-batch 8 --workers 4 "
+        "--bandwidth \"10 Gbit/s\"\n"
+        "  stepcast predict --cluster ec2-g3-ps --workload inception_v3 --local-batch 32 "
+        "--workers 8 --strategy ps-sync --servers 1\n"
+        "  stepcast predict --cluster gce-t4 --workload vgg19 --local-batch 32 --workers 16 "
+        "--data-set 1281167 --noise-scale 8000 --known-batch 256\n"
+        "  stepcast predict --cluster gce-t4 --workload vgg19 --local-batch 32 --workers 16 "
+        "--node-mtbf \"60 d\" --checkpoint-time \"20 s\" --restart-time \"5 min\"\n"
+        "  stepcast predict --cluster ufrgs-tupi --workload vgg16 --local-batch 32 "
+        "--workers 2 --rtt \"100 ms\" --loss 0.1 --time-limit \"1 min\"\n"
+        "  stepcast predict --cluster gce-t4 --workload vgg19 --local-batch 32 --workers 16 "
+        "--beside others.csv\n");
     return kDone;
   }
   const Target target = ReadTarget(args);
-  const Plan plan = ReadPlan(args, target);
+  Plan plan = ReadPlan(args, target);
   RequireBatch(plan);
+  std::optional<JobsBeside> beside;
+  if (args.Has("beside")) {
+    beside = ReadJobsBeside(args.Text("beside"), target, plan);
+    plan.link.others = beside->shared.front().others;
+  }
   const OutlookOptions asked = ReadOutlookOptions(args);
   const Predictor predictor = target.MakePredictor();
   const Prediction prediction = predictor.Predict(plan);
@@ -144,9 +249,11 @@ int RunPredict(const std::vector<std::string>& arguments) {
   if (args.Has("json")) {
     Json json = PredictionJson(prediction, plan, target.subject());
     AddJobJson(job, &json);
+    json["link_busy"] = predictor.LinkBusy(plan);
+    if (beside) json["beside"] = BesideJson(*beside);
     PrintJson(json);
   } else {
-    PrintPrediction(predictor, prediction, plan, target, job);
+    PrintPrediction(predictor, prediction, plan, target, job, beside);
   }
   const bool fits = prediction.memory.verdict != MemoryVerdict::kOutOfMemory;
   const bool finishes = !job.limit || job.limit->finishes;

@@ -49,6 +49,7 @@ bool IsLink(const LinkFacts& link) {
     return false;
   if (link.rtt && !IsTime(link.rtt->si())) return false;
   if (link.loss && !(*link.loss >= 0 && *link.loss < 1)) return false;
+  if (link.others && !(*link.others >= 0 && *link.others <= kMostOthers)) return false;
   return !link.loss_burst || IsTime(link.loss_burst->si());
 }
 

@@ -38,6 +38,7 @@
 #include "predictor/search/limits.h"
 #include "predictor/search/recommend.h"
 #include "predictor/search/unequal.h"
+#include "predictor/shared_link.h"
 #include "tests/cli/number_table.h"
 #include "tests/cli/program.h"
 #include "tests/support/changed_plans.h"
@@ -262,6 +263,7 @@ TEST(Numbers, OfAPredictionAndItsJob) {
     NumberTable table = OfPrediction(p);
     AddUnder("/plan", OfPlan(plan), &table);
     AddUnder("", OfJob(job), &table);
+    table["/link_busy"] = lab.predictor.LinkBusy(plan);
     if (UsesServers(strategy)) {
       const LargestShard shard = LargestShare(lab.workload, 3, Sharding::kTensor);
       AddUnder(
@@ -323,6 +325,54 @@ TEST(Numbers, OfAPredictionAndItsJob) {
       EXPECT_NE(line.find(one), std::string::npos) << printed.out << "lacks: " << one;
     }
   }
+}
+
+// Jobs on the same links: this one, and those of a file on the link of this one.
+TEST(Numbers, OfJobsBeside) {
+  const Lab lab;
+  const TempFolder folder;
+  const std::string file =
+      folder.Write("others.csv",
+                   "workload,device,placement,servers,strategy,local_batch,rtt_ms,step_time_s\n"
+                   "vgg16," +
+                       lab.device.name +
+                       ",1-1,0,ring,16,,STEP_TIME\n"
+                       "vgg16," +
+                       lab.device.name + ",2-2,0,tree,8,3,STEP_TIME\n");
+  Plan plan;
+  plan.placement = {2, 2};
+  plan.strategy = Strategy::kRing;
+  plan.local_batch = 24;
+  plan.link.bandwidth = GigabitsPerSecond(5.0);
+  std::vector<SharingJob> jobs(3, {&lab.predictor, plan});
+  jobs[1].plan.placement = {1, 1};
+  jobs[1].plan.local_batch = 16;
+  jobs[2].plan.strategy = Strategy::kTree;
+  jobs[2].plan.local_batch = 8;
+  jobs[2].plan.link.rtt = Milliseconds(3.0);
+  const std::vector<SharedJob> shared = ShareLink(jobs);
+  NumberTable table;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const std::string at = "/" + std::to_string(i);
+    AddUnder(at + "/plan", OfPlan(jobs[i].plan), &table);
+    table[at + "/link_busy"] = shared[i].link_busy;
+    table[at + "/others"] = shared[i].others;
+    table[at + "/alone_s"] = shared[i].alone.in(kSeconds);
+    table[at + "/beside_s"] = shared[i].beside.in(kSeconds);
+    EXPECT_GT(shared[i].beside, shared[i].alone);
+  }
+  const Words words = {"predict",     "--cluster",   lab.file,     "--workload", "vgg16",
+                       "--placement", "2-2",         "--strategy", "ring",       "--local-batch",
+                       "24",          "--bandwidth", "5 Gbit/s",   "--beside",   file};
+  const Json printed = JsonOf(words);
+  ExpectNumbers(printed.at("beside"), table);
+  EXPECT_TRUE(Same(printed.at("plan").at("link_others"), shared[0].others));
+  EXPECT_TRUE(Same(printed.at("step_time_s"), shared[0].beside.in(kSeconds)));
+  EXPECT_TRUE(Same(printed.at("link_busy"), shared[0].link_busy));
+  // The same in words.
+  ExpectText(words, {"jobs on the same links", FormatPercent(shared[1].link_busy),
+                     FormatDuration(shared[2].beside)});
+  ExpectError(words + Words{"--link-others", "1"}, {"--beside", "says the same as --link-others"});
 }
 
 // A flag for each field: the forecast is that of the plan that it states, and the answer repeats

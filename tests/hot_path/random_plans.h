@@ -118,6 +118,7 @@ inline LinkFacts RandomLink(Random* random, double known) {
   }
   if (random->Chance(known / 2)) link.loss_burst = Milliseconds(random->LogBetween(0.01, 10));
   if (random->Chance(known / 4)) link.transport = Transport::kRdma;
+  if (random->Chance(known / 4)) link.others = random->LogBetween(0.01, 10);
   return link;
 }
 

@@ -925,6 +925,8 @@ TEST(QueryStatus, SaysWhatIsWrong) {
              {kLink, [](PlanQuery* q) { q->link.loss = kNan; }},
              {kLink, [](PlanQuery* q) { q->link.loss_burst = Seconds(-1.0); }},
              {kLink, [](PlanQuery* q) { q->link.loss_burst = Seconds(kNan); }},
+             {kLink, [](PlanQuery* q) { q->link.others = -0.1; }},
+             {kLink, [](PlanQuery* q) { q->link.others = kNan; }},
              {kLink, [](PlanQuery* q) { q->server_link.bandwidth = BytesPerSecond(0.0); }},
              {kLink, [](PlanQuery* q) { q->server_link.rtt = Seconds(kNan); }},
              {kLink, [](PlanQuery* q) { q->server_link.loss = 2.0; }}});

@@ -1,0 +1,38 @@
+// Jobs whose nodes are on the same links: what each step takes alone, and beside the others.
+//
+//   o_i    of the shares r_j of the other jobs (model/network/sharing.h), each on its own
+//   step   that of the plan with o_i others on its link
+//
+//   r_j    share of its step in which job j sends where it has the link to itself  [1]  0 to 1
+//
+// Holds while steps drift against each other. At best all take turns: then nobody loses anything as
+// long as the r_j add up to one at most.
+#ifndef STEPCAST_PREDICTOR_SHARED_LINK_H_
+#define STEPCAST_PREDICTOR_SHARED_LINK_H_
+
+#include <vector>
+
+#include "data/record/plan.h"
+#include "data/units/quantity.h"
+#include "predictor/predictor.h"
+
+namespace stepcast {
+
+struct SharingJob {
+  const Predictor* predictor = nullptr;  // outlives the call
+  Plan plan;                             // `link.others` of which is not looked at
+};
+
+struct SharedJob {
+  double link_busy = 0;  // r
+  double others = 0;     // o
+  Duration<> alone;
+  Duration<> beside;
+};
+
+// In the order of the jobs. Throws InputError for a plan that none of its predictor's can be.
+std::vector<SharedJob> ShareLink(const std::vector<SharingJob>& jobs);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_PREDICTOR_SHARED_LINK_H_

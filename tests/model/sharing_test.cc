@@ -1,0 +1,196 @@
+// Jobs on one link: the closed form against jobs that are simulated, and its limits.
+#include "model/network/sharing.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "data/workloads/catalog.h"
+#include "model/exchange/exchange.h"
+#include "model/overlap/buckets.h"
+#include "model/step/step.h"
+#include "tests/model/support.h"
+
+namespace stepcast {
+namespace {
+
+rc::Gen<double> Within(double low, double high) {
+  return rc::gen::map(Whole(0, 1'000'000),
+                      [=](int part) { return low + (high - low) * (part / 1e6); });
+}
+
+double Others(const std::vector<double>& shares) {
+  return OthersOnLink<double>(std::span<const double>(shares));
+}
+
+// ---- Jobs that are simulated: each computes, sends over a link that all who send share alike, and
+// begins anew when both are done. It sends from a moment of its compute on.
+struct Job {
+  double compute = 1;   // s
+  double sends_at = 1;  // s, at most its compute
+  double sends = 1;     // s alone
+};
+
+double Alone(const Job& job) { return std::max(job.sends_at + job.sends, job.compute); }
+
+// Mean steps, of compute whose length differs by a twentieth from step to step.
+std::vector<double> Simulate(const std::vector<Job>& jobs, std::mt19937* random) {
+  constexpr int kSteps = 4000;
+  std::normal_distribution<double> differs(1, 0.05);
+  struct State {
+    double begin = 0;
+    double sends_at = 0;
+    double computed = 0;
+    std::optional<double> left;
+    int steps = 0;
+    double sum = 0;
+  };
+  std::vector<State> states(jobs.size());
+  const auto start = [&](std::size_t i, double now) {
+    const double factor = std::max(0.5, differs(*random));
+    State& state = states[i];
+    state.begin = now;
+    state.sends_at = now + jobs[i].sends_at * factor;
+    state.computed = now + jobs[i].compute * factor;
+    state.left.reset();
+  };
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    start(i, std::uniform_real_distribution<double>(0, Alone(jobs[i]))(*random));
+  }
+  double now = 0;
+  const auto few = [](const State& state) { return state.steps < kSteps; };
+  while (std::any_of(states.begin(), states.end(), few)) {
+    const auto crowd = static_cast<double>(std::count_if(
+        states.begin(), states.end(), [](const State& state) { return state.left.has_value(); }));
+    std::size_t next = 0;
+    double when = 1e300;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const double at = states[i].left ? now + *states[i].left * crowd : states[i].sends_at;
+      if (at < when) when = at, next = i;
+    }
+    for (State& state : states) {
+      if (state.left) *state.left -= (when - now) / crowd;
+    }
+    now = when;
+    State& state = states[next];
+    if (!state.left) {
+      state.left = jobs[next].sends;
+      continue;
+    }
+    const double end = std::max(now, state.computed);
+    state.sum += end - state.begin;
+    ++state.steps;
+    start(next, end);
+  }
+  std::vector<double> means;
+  for (const State& state : states) means.push_back(state.sum / state.steps);
+  return means;
+}
+
+// Predicted over simulated of each of some jobs, whose exchanges hide or not.
+std::vector<double> Errors(int count, bool hides, std::mt19937* random) {
+  const auto between = [&](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(*random);
+  };
+  std::vector<Job> jobs;
+  for (int i = 0; i < count; ++i) {
+    Job job;
+    job.compute = between(0.2, 2);
+    job.sends_at = hides ? job.compute * between(0.4, 1) : job.compute;
+    job.sends = job.compute * between(0.1, 2);
+    jobs.push_back(job);
+  }
+  const std::vector<double> simulated = Simulate(jobs, random);
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    std::vector<double> shares;
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+      if (j != i) shares.push_back(jobs[j].sends / Alone(jobs[j]));
+    }
+    const double sends = jobs[i].sends * (1 + Others(shares));
+    errors.push_back(std::max(jobs[i].sends_at + sends, jobs[i].compute) / simulated[i] - 1);
+  }
+  return errors;
+}
+
+double MeanSize(const std::vector<double>& errors) {
+  double sum = 0;
+  for (const double error : errors) sum += std::abs(error);
+  return sum / static_cast<double>(errors.size());
+}
+
+TEST(SharedLink, IsWhatSimulatedJobsLose) {
+  std::mt19937 random(7);
+  for (const int count : {2, 3, 5}) {
+    std::vector<double> plain;
+    std::vector<double> hidden;
+    for (int i = 0; i < 12; ++i) {
+      const std::vector<double> first = Errors(count, false, &random);
+      const std::vector<double> second = Errors(count, true, &random);
+      plain.insert(plain.end(), first.begin(), first.end());
+      hidden.insert(hidden.end(), second.begin(), second.end());
+    }
+    EXPECT_LT(MeanSize(plain), 0.005) << count;
+    EXPECT_LT(*std::max_element(plain.begin(), plain.end()), 0.02) << count;
+    EXPECT_LT(MeanSize(hidden), 0.015) << count;
+  }
+}
+
+TEST(SharedLink, ByHand) {
+  EXPECT_EQ(Others({}), 0);
+  EXPECT_EQ(Others({0, 0}), 0);
+  EXPECT_DOUBLE_EQ(Others({0.3}), 0.3);
+  EXPECT_DOUBLE_EQ(Others({0.5, 0.5}), 1.2);
+  // Who always sends is always there.
+  EXPECT_DOUBLE_EQ(Others({1, 1, 1}), 3);
+}
+
+RC_GTEST_PROP(SharedLinkProperty, GrowsWithEachShareWithinItsBounds, ()) {
+  std::vector<double> shares;
+  const int count = *Whole(1, 12);
+  for (int i = 0; i < count; ++i) shares.push_back(*Within(0, 1));
+  const double others = Others(shares);
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  RC_ASSERT(others >= sum * (1 - 1e-12));
+  RC_ASSERT(others <= count * (1 + 1e-12));
+  const auto at = static_cast<std::size_t>(*Whole(0, count - 1));
+  shares[at] = *Within(shares[at], 1);
+  RC_ASSERT(Others(shares) >= others * (1 - 1e-12));
+}
+
+// A step beside others is that on a link of so much less.
+RC_GTEST_PROP(SharedLinkProperty, LeavesAShareOfTheLink, ()) {
+  const Workload network = *FindWorkload("resnet50");
+  Plan plan;
+  plan.placement = Placement(static_cast<std::size_t>(*Whole(2, 16)), *Whole(1, 4));
+  plan.strategy = *rc::gen::element(Strategy::kRing, Strategy::kTree, Strategy::kHierarchical,
+                                    Strategy::kPsSync, Strategy::kPsAsync, Strategy::kBytePs);
+  plan.servers = UsesServers(plan.strategy) ? *Whole(1, 4) : 0;
+  plan.local_batch = 32;
+  plan.link.bandwidth = BytesPerSecond(*LogUniform(1e7, 1e10));
+  if (*Whole(0, 1) == 1) plan.link.transport = Transport::kRdma;
+  const double others = *LogUniform(0.01, 10);
+  const auto total = [&](const Plan& p) {
+    const auto buckets = std::make_shared<const std::vector<Bucket>>(
+        MakeBuckets(network, BucketCap(p, network.gradient_bytes)));
+    const StepFacts facts = MakeStepFacts({}, p, network, buckets, std::nullopt);
+    return EvaluateStep(facts, PriorCluster(), PriorWorkload()).total().si();
+  };
+  Plan beside = plan;
+  beside.link.others = others;
+  Plan slower = plan;
+  slower.link.bandwidth = *plan.link.bandwidth / (1 + others);
+  RC_ASSERT(Near(total(beside) / total(slower), 1, 1e-12));
+  beside.link.others = 0;
+  RC_ASSERT(total(beside) == total(plan));
+}
+
+}  // namespace
+}  // namespace stepcast
