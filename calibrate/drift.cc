@@ -388,7 +388,7 @@ void DriftCheck::AddPlans() {
       plan.links.push_back(position == kLinkBandwidth ? int{kLinkBandwidth}
                                                       : host_variable_.at(position));
     }
-    for (const std::string& host : run.plan.hosts) {
+    for (const std::string& host : run.plan.hosts_at_own_speed()) {
       plan.slowdowns.push_back(slowdown_variable_.at(host));
     }
     for (std::vector<int>* of_hosts : {&plan.links, &plan.slowdowns}) {

@@ -210,7 +210,7 @@ int ParameterLayout::AddSlowHosts(const std::vector<std::string>& hosts) {
 
 ParameterLayout::Slowdowns ParameterLayout::SlowdownsOf(const Run& run) const {
   Slowdowns slowdowns;
-  for (const std::string& host : run.plan.hosts) {
+  for (const std::string& host : run.plan.hosts_at_own_speed()) {
     const auto it = slowdown_offset_.find(host);
     if (it == slowdown_offset_.end()) {
       slowdowns.others = true;

@@ -25,7 +25,7 @@ PlanQuery QueryOf(const Plan& plan) {
 const char* QueryStatusText(QueryStatus status) {
   static constexpr const char* kTexts[kQueryStatusCount] = {
       "ok",
-      "workers do not fit nodes and devices_per_node",
+      "workers do not fit nodes and devices_per_node, or slow nodes are more than all",
       "no such number of servers",
       "local_batch or accumulation_steps is out of range",
       "a bandwidth, round trip or loss is out of range",

@@ -7,9 +7,9 @@
 //   const Forecast forecast = compiled.Predict(query); // many times: arithmetic alone
 //   if (forecast.status == QueryStatus::kOk) forecast.step_time.in(kMilliseconds);
 //
-// What the plan says of strategy, bucket, overlap, hosts, backup workers, servers' options and
-// links is bound, as are the workload and all parameters with their covariance; a query says the
-// rest.
+// What the plan says of strategy, bucket, overlap, hosts, backup workers, slow nodes, servers'
+// options and links is bound, as are the workload and all parameters with their covariance; a query
+// says the rest.
 //
 // A query allocates nothing, takes no lock and throws nothing; many threads may ask one compiled
 // plan at once, and the same question to the same function has the same bits. A question that makes
@@ -57,7 +57,8 @@ PlanQuery QueryOf(const Plan& plan);
 // Why a query has no answer.
 enum class QueryStatus {
   kOk,
-  kBadPlacement,     // workers do not fit nodes and devices_per_node, or are none
+  kBadPlacement,     // workers do not fit nodes and devices_per_node, or are none, or there are
+                     // fewer nodes than slow ones
   kBadServers,       // too many for the compiled plan, or none with a strategy that needs them
   kBadBatch,         // local_batch or accumulation_steps below 1 or beyond what a plan may have
   kBadLink,          // a bandwidth, round trip or loss out of range

@@ -72,19 +72,6 @@ inline SampleCount<> CountedSamples(const Plan& plan) {
   return Samples(plan.global_batch() * (1 - 1.0 * plan.backup_workers / plan.workers()));
 }
 
-// The subject of a flag: those of one subject differ in their numbers, not in names.
-std::string KindOfFlag(const std::string& flag);
-
-// The part of the step that binds, in words with its share: "The node links bind: 92 % of the
-// step".
-struct Binding {
-  std::string part;  // "compute", "link", "flow", "window", "loss", "host", "server_link",
-                     // "server", "latency", "stragglers", "coding", "input"
-  double share = 0;
-  std::string sentence;
-};
-Binding FindBinding(const Prediction& prediction);
-
 }  // namespace stepcast
 
 #endif  // STEPCAST_PREDICTOR_PREDICTION_H_

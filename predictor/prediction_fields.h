@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "predictor/binding.h"
 #include "predictor/prediction.h"
 
 namespace stepcast {

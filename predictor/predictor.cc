@@ -27,6 +27,7 @@
 #include "model/sync/idleness.h"
 #include "predictor/active.h"
 #include "predictor/arrival.h"
+#include "predictor/binding.h"
 
 namespace stepcast {
 namespace {
@@ -125,7 +126,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
 }
 
 Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
-  const Belief::AtHosts hosts = belief_.SlowestOf(plan.hosts);
+  const Belief::AtHosts hosts = belief_.SlowestOf(plan);
   return {belief_.ParametersAt(hosts), hosts,
           belief_.StatedShareLogSd(plan.link, ServerLinkOf(cluster_, plan))};
 }
@@ -180,26 +181,18 @@ StepFacts Predictor::Facts(const Plan& plan) const {
 }
 
 MemoryNeed Predictor::Memory(const Plan& plan) const {
-  return CountMemory(workload_, kept_activations_, plan, device_memory_);
+  MemoryNeed need = CountMemory(workload_, kept_activations_, plan, device_memory_);
+  // Nothing tells better than a batch that did not fit when it was measured.
+  if (profile_ && profile_->Sum(plan.local_batch).out_of_memory) {
+    need.verdict = MemoryVerdict::kOutOfMemory;
+  }
+  return need;
 }
 
 StepTime<double> Predictor::PredictStep(const Plan& plan) const {
   CheckPlan(plan);
   const Active active = ActiveParameters(plan);
   return active.Evaluate(Facts(plan, active));
-}
-
-double Predictor::LinkBusy(Plan plan) const {
-  CheckPlan(plan);
-  constexpr double kCrowd = 1e-6;
-  plan.link.others = 0;
-  const Active active = ActiveParameters(plan);
-  StepFacts facts = Facts(plan, active);
-  const StepTime<double> alone = active.Evaluate(facts);
-  facts.link.others = kCrowd;
-  const StepTime<double> beside = active.Evaluate(facts);
-  const double busy = (beside.synchronisation - alone.synchronisation) / alone.total() / kCrowd;
-  return std::clamp(busy, 0.0, 1.0);
 }
 
 StepTerms<double> Predictor::Terms(const Plan& plan, Strategy* algorithm) const {
@@ -301,9 +294,6 @@ Prediction Predictor::Predict(const Plan& plan) const {
   prediction.memory = Memory(plan);
   std::optional<ProfiledSum> profiled;
   if (profile_) profiled = profile_->Sum(plan.local_batch);
-  if (profiled && profiled->out_of_memory) {
-    prediction.memory.verdict = MemoryVerdict::kOutOfMemory;
-  }
   prediction.compute_source = compute_source_;
   if (has_servers && !internal::Alone(facts)) prediction.server_times = terms->server_times;
   if (TraitsOf(facts.strategy).has_phases()) {
@@ -582,7 +572,8 @@ std::string KindOfFlag(const std::string& flag) {
 
 void Predictor::AddComputeFlags(const Plan& plan, std::vector<std::string>* flags) const {
   if (slowdowns_.empty() || workload_.communication_only) return;
-  const std::unordered_set<std::string_view> used(plan.hosts.begin(), plan.hosts.end());
+  const auto computing = plan.hosts_at_own_speed();
+  const std::unordered_set<std::string_view> used(computing.begin(), computing.end());
   for (const std::size_t i : slowdowns_) {
     const ParameterEstimate& p = cluster_.calibration->parameters[i];
     const std::vector<std::string> hosts = HostsOfScope(p.scope);

@@ -7,9 +7,8 @@
 //   Prediction p = predictor.Predict(plan);
 //   p.step_time.in(kMilliseconds);
 //
-// Parameters come from the cluster's calibration where it has one, and from priors where it has
-// none; the prediction's interval and flags tell which. Construction reads them once; Predict is
-// const and may be called from many threads.
+// Parameters are those of the cluster's calibration, else priors: interval and flags tell which.
+// Construction reads them once; Predict is const and may be called from many threads.
 #ifndef STEPCAST_PREDICTOR_PREDICTOR_H_
 #define STEPCAST_PREDICTOR_PREDICTOR_H_
 
@@ -52,11 +51,6 @@ class Predictor {
 
   // The step time alone, without interval, traffic, memory and flags.
   StepTime<double> PredictStep(const Plan& plan) const;
-
-  // Share of its step in which a plan that has its links to itself sends over those of its nodes:
-  // what its exchange takes longer where they carry less, over that. It is what other jobs on them
-  // meet (model/network/sharing.h). 0 where nothing leaves a node, or flows are what binds.
-  double LinkBusy(Plan plan) const;
 
   // Every term of one prediction.
   Explanation Explain(const Plan& plan) const;

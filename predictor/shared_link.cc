@@ -1,11 +1,22 @@
 #include "predictor/shared_link.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 
 #include "model/network/sharing.h"
 
 namespace stepcast {
+
+double LinkBusy(const Predictor& predictor, Plan plan) {
+  constexpr double kCrowd = 1e-6;
+  plan.link.others = 0;
+  const StepTime<double> alone = predictor.PredictStep(plan);
+  plan.link.others = kCrowd;
+  const StepTime<double> beside = predictor.PredictStep(plan);
+  const double busy = (beside.synchronisation - alone.synchronisation) / alone.total() / kCrowd;
+  return std::clamp(busy, 0.0, 1.0);
+}
 
 std::vector<SharedJob> ShareLink(const std::vector<SharingJob>& jobs) {
   std::vector<SharedJob> shared(jobs.size());
@@ -15,7 +26,7 @@ std::vector<SharedJob> ShareLink(const std::vector<SharingJob>& jobs) {
     return jobs[i].predictor->PredictStep(plan).total();
   };
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    shared[i].link_busy = jobs[i].predictor->LinkBusy(jobs[i].plan);
+    shared[i].link_busy = LinkBusy(*jobs[i].predictor, jobs[i].plan);
     shared[i].alone = step(i, 0);
   }
   for (std::size_t i = 0; i < jobs.size(); ++i) {

@@ -83,7 +83,9 @@ std::vector<std::string_view> OwnAllowed(std::string_view file) {
             "predictor/explanation.h",
             "predictor/active.h",
             "predictor/arrival.h",
+            "predictor/binding.h",
             "predictor/outlook.h",
+            "predictor/shared_link.h",
             "model/",
             "data/"};
   }

@@ -397,7 +397,7 @@ std::vector<int> internal::OnlineState::LinksOf(const Plan& plan) const {
 }
 
 void internal::OnlineState::SetSlowdowns(ObservedPlan* observed) const {
-  for (const std::string& host : observed->plan.hosts) {
+  for (const std::string& host : observed->plan.hosts_at_own_speed()) {
     const std::optional<int> slowdown = start.belief().SlowdownOf(host);
     if (slowdown) {
       observed->slowdowns.push_back(*slowdown);

@@ -228,11 +228,31 @@ void CheckPlan(const Plan& plan) {
   CheckPlan(plan, [](const FieldFacts& facts) { return InputPlace{"", 0, facts.flag}; });
 }
 
+bool ServersOnEveryNode(const Plan& plan) {
+  return UsesServers(plan.strategy) && plan.server.colocated && plan.servers == plan.nodes();
+}
+
+void RequireSlowNodesWith(const Plan& plan, Strategy strategy) {
+  if (plan.slow_nodes == 0 || MayDiffer(GoesWith::kSynchronous, TraitsOf(strategy))) return;
+  throw InputError(
+      {"", 0, "strategy"}, StrategyName(strategy),
+      fmt::format("says nothing of slow nodes, of which there are {}", plan.slow_nodes),
+      StrategiesWith(GoesWith::kSynchronous));
+}
+
 Plan WithPlacement(Plan plan, Placement placement) {
-  const int fast = plan.nodes() - plan.slow_nodes;
+  const bool serves_everywhere = ServersOnEveryNode(plan);
+  int fast_workers = 0;
+  for (int i = 0; i < plan.nodes() - plan.slow_nodes; ++i) {
+    fast_workers += plan.placement[static_cast<std::size_t>(i)];
+  }
   plan.placement = std::move(placement);
+  if (serves_everywhere) plan.servers = plan.nodes();
   plan.backup_workers = std::min(plan.backup_workers, plan.workers() - 1);
-  plan.slow_nodes = std::clamp(plan.nodes() - fast, 0, plan.slow_nodes);
+  int beyond = 0;  // nodes that the fast workers do not fill alone
+  int workers = 0;
+  for (const int devices : plan.placement) beyond += (workers += devices) > fast_workers ? 1 : 0;
+  plan.slow_nodes = std::min(beyond, plan.slow_nodes);
   if (plan.slow_nodes == 0) plan.slow_speed.reset();
   return plan;
 }

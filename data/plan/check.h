@@ -29,8 +29,16 @@ void CheckPlan(const Plan& plan);
 // backup workers. Servers that the strategy requires are for the caller to name.
 Plan WithStrategy(Plan plan, Strategy strategy);
 
-// The plan on other nodes, of which the slow ones are the first to go, and new ones are not slow.
-// No more workers are backup than may be; hosts are as they were.
+// Throws InputError where the plan has slow nodes, of which nothing is known with this strategy:
+// without them it would be a plan of other machines.
+void RequireSlowNodesWith(const Plan& plan, Strategy strategy);
+
+// A parameter server beside the workers of each node: more nodes bring more servers.
+bool ServersOnEveryNode(const Plan& plan);
+
+// The plan on other nodes, of which the slow ones are the first to go, worker by worker, and new
+// ones are not slow. Where each node has a server it has one still; no more workers are backup than
+// may be; hosts are as they were.
 Plan WithPlacement(Plan plan, Placement placement);
 
 }  // namespace stepcast

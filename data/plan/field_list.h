@@ -192,7 +192,7 @@ template <class Visit>
             .Note("The kernel's TCP, or RDMA (InfiniBand, RoCE), which knows no windows and no "
                   "caps of flows. `tcp` where nothing is stated"),
         FieldAt<&Plan::link, &LinkFacts::transport>());
-  visit(FieldFacts{"link_others", "link-others", "N",
+  visit(FieldFacts{"link_others", "link-others", "O",
                    "exchanges of other jobs on the link, on average",
                    ", like 0.4 of one that sends two fifths of the time"}
             .Note("A byte shares the link's rate with them "

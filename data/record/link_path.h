@@ -16,7 +16,7 @@ inline LinkFacts Overlay(LinkFacts base, const LinkFacts& over) {
   return base;
 }
 
-// What a path over both links suffers: the longer round trip, the greater loss and the larger crowd,
+// What a path over both links suffers: the longer round trip, the greater loss, the larger crowd;
 // and RDMA only where both speak it. All else is that of `a`.
 inline LinkFacts Worse(LinkFacts a, const LinkFacts& b) {
   if (b.rtt) a.rtt = a.rtt ? Max(*a.rtt, *b.rtt) : *b.rtt;

@@ -3,8 +3,10 @@
 #define STEPCAST_DATA_RECORD_PLAN_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -128,8 +130,8 @@ struct Plan {
   ServerOptions server;
   Overlap overlap = Overlap::kBuckets;
   int backup_workers = 0;  // a synchronous step does not wait for its slowest so many
-  // Nodes, the last ones, whose devices compute more slowly than the others, and their speed as a
-  // share of the others'. A synchronous step waits for them.
+  // Nodes, the last ones, whose devices compute more slowly than others, and their speed as a share
+  // of that of devices which do not. A synchronous step waits for the slowest of all.
   int slow_nodes = 0;
   std::optional<double> slow_speed;
   // Bytes of each parameter that one synchronisation exchanges; 4 where gradients are float32. The
@@ -148,6 +150,11 @@ struct Plan {
 
   // What a worker has to exchange in a synchronisation, as a share of its buckets in float32.
   double exchanged_share() const { return bytes_per_parameter / kBytesPerFloat * compress.share(); }
+  // The hosts, where they are named, whose compute is as it was measured: all but the slow nodes'.
+  std::span<const std::string> hosts_at_own_speed() const {
+    const auto stated = static_cast<std::size_t>(std::max(0, slow_nodes));
+    return std::span(hosts).first(hosts.size() - std::min(hosts.size(), stated));
+  }
   int workers() const { return Workers(placement); }
   int nodes() const { return Nodes(placement); }
   double global_batch() const {

@@ -46,11 +46,6 @@
 
 namespace stepcast {
 
-// Whether each node has a server of its own, and each that is added brings one.
-inline bool ServersOnEveryNode(const Plan& plan) {
-  return UsesServers(plan.strategy) && plan.server.colocated && plan.servers == plan.nodes();
-}
-
 // Servers as the laws take them, which know them on nodes of their own or on every node.
 template <class T>
 ServerPaths<T> PathsOfLaws(ServerPaths<T> paths) {

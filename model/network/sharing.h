@@ -1,7 +1,7 @@
 // A link that jobs share: what their exchanges cost each other while their steps drift.
 //
 //   T    = C + X (1 + o)
-//   o    = ( sum_k (k+1)! e_k ) / ( sum_k k! e_k ) - 1,   sum_k e_k z^k = prod_j ( 1 - r_j + r_j z )
+//   o    = ( sum_k (k+1)! e_k ) / ( sum_k k! e_k ) - 1,  sum_k e_k z^k = prod_j ( 1 - r_j + r_j z )
 //   o    = r     of one other job
 //
 //   T    step of a job beside the others                                          [s]

@@ -52,7 +52,7 @@ ColumnSet ColumnsThatMatter(const StepFacts& facts, bool own_link) {
   if (internal::Alone(facts)) {
     for (int i = 0; i < kWorkloadParameterCount; ++i) set(kWorkloadColumn + i, true);
     set(kHostContention, internal::OthersBeside(facts) > 0);
-    set(kSlowdownColumn, facts.has_compute && !facts.slow_speed);
+    set(kSlowdownColumn, facts.has_compute);
     return columns;
   }
   const bool servers = UsesServers(facts.strategy);
@@ -84,7 +84,7 @@ ColumnSet ColumnsThatMatter(const StepFacts& facts, bool own_link) {
   set(kRpcRounds, servers);
   set(kFlowWindow, held_back);
   set(kLossTimeout, held_back);
-  set(kSlowdownColumn, facts.has_compute && !facts.slow_speed);
+  set(kSlowdownColumn, facts.has_compute);
   return columns;
 }
 

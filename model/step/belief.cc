@@ -72,7 +72,7 @@ Origin OriginOf(const ParameterEstimate& e) {
 using HostPositions = std::vector<std::pair<std::string, int>>;
 
 // The position of each of `hosts` among those that are known. Few are sought among them one by one.
-std::vector<std::optional<int>> PositionsOf(const std::vector<std::string>& hosts,
+std::vector<std::optional<int>> PositionsOf(std::span<const std::string> hosts,
                                             const HostPositions& known) {
   std::vector<std::optional<int>> positions(hosts.size());
   constexpr std::size_t kFew = 16;
@@ -214,7 +214,7 @@ std::optional<int> Belief::SlowdownOf(const std::string& host) const {
   return std::nullopt;
 }
 
-std::optional<int> Belief::SlowestCompute(const std::vector<std::string>& hosts) const {
+std::optional<int> Belief::SlowestCompute(std::span<const std::string> hosts) const {
   if (hosts.empty() || host_slowdowns_.empty()) return std::nullopt;
   std::vector<int> factors;
   bool others = false;

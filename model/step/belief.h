@@ -22,11 +22,13 @@
 
 #include <Eigen/Core>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "data/record/machine.h"
+#include "data/record/plan.h"
 #include "data/record/workload.h"
 #include "model/step/parameters.h"
 
@@ -95,7 +97,7 @@ class Belief {
   // Position of a host's compute_slowdown; none where it computes like most.
   std::optional<int> SlowdownOf(const std::string& host) const;
   // Position of the compute_slowdown that named hosts are held back by; none where none is.
-  std::optional<int> SlowestCompute(const std::vector<std::string>& hosts) const;
+  std::optional<int> SlowestCompute(std::span<const std::string> hosts) const;
   // "tupi5+tupi6": the hosts that a position is of.
   std::string HostsOf(int position) const;
   // Positions of what holds named hosts back.
@@ -103,8 +105,9 @@ class Belief {
     int link = kLinkBandwidth;
     std::optional<int> slowdown;
   };
-  AtHosts SlowestOf(const std::vector<std::string>& hosts) const {
-    return {SlowestLink(hosts), SlowestCompute(hosts)};
+  // Of a plan; what its slow nodes compute is stated.
+  AtHosts SlowestOf(const Plan& plan) const {
+    return {SlowestLink(plan.hosts), SlowestCompute(plan.hosts_at_own_speed())};
   }
   // The values at which a plan is evaluated that these hold back. The link has a column of its own,
   // also where it is the cluster's, so that links to servers are told apart.

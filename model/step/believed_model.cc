@@ -40,7 +40,7 @@ StepFacts BelievedModel::Facts(const Plan& plan) const {
 }
 
 BelievedModel::Answer BelievedModel::Evaluate(const Plan& plan) const {
-  const Belief::AtHosts hosts = belief_.SlowestOf(plan.hosts);
+  const Belief::AtHosts hosts = belief_.SlowestOf(plan);
   const PlanModel model(Facts(plan));
   const PlanAnswer answer = model.Answer(belief_.ParametersAt(hosts), Derivatives::kAll);
   Answer result{answer.log_step, answer.sync_share,

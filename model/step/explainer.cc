@@ -100,7 +100,9 @@ NamedValue Explainer::Passes() const {
   return PlainValue("k", terms_.passes, "exchanges of all buckets in a step");
 }
 NamedValue Explainer::Slowdown() const {
-  if (facts_.slow_speed) return PlainValue("q", 1 / *facts_.slow_speed, "1 / slow_speed");
+  if (internal::StatedIsSlowest(facts_, cluster_)) {
+    return PlainValue("q", 1 / *facts_.slow_speed, "1 / slow_speed");
+  }
   return PlainValue("q", *cluster_.node_slowdown, "compute_slowdown");
 }
 NamedValue Explainer::LinkLatency() const {

@@ -13,6 +13,7 @@
 #include "data/units/quantity.h"
 #include "model/exchange/compression.h"
 #include "model/network/congestion.h"
+#include "model/numeric/dual.h"
 #include "model/overlap/input.h"
 
 namespace stepcast {
@@ -147,11 +148,19 @@ inline double OthersBeside(const StepFacts& facts) {
   return facts.devices_per_node - 1 + ServersBeside(facts);
 }
 
-// The factor on compute of the slowest node: as the plan states it, else as it was calibrated.
+// Whether nodes that are stated to be slow are slower than the slowest of the others, as it was
+// calibrated.
+template <class Cluster>
+bool StatedIsSlowest(const StepFacts& facts, const Cluster& cluster) {
+  if (!facts.slow_speed) return false;
+  return !cluster.node_slowdown || ValueOf(*cluster.node_slowdown) < 1 / *facts.slow_speed;
+}
+
+// The factor on compute of the slowest node, stated or calibrated.
 template <class Cluster>
 auto SlowdownOf(const StepFacts& facts, const Cluster& cluster) {
   auto slowdown = cluster.node_slowdown;
-  if (facts.slow_speed) slowdown.emplace(1 / *facts.slow_speed);
+  if (StatedIsSlowest(facts, cluster)) slowdown.emplace(1 / *facts.slow_speed);
   return slowdown;
 }
 

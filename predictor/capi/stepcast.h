@@ -283,7 +283,8 @@ typedef struct stepcast_query {
 // Why a query has no answer.
 enum {
   STEPCAST_QUERY_OK = 0,
-  STEPCAST_QUERY_BAD_PLACEMENT = 1,  // workers do not fit nodes and devices_per_node, or are none
+  STEPCAST_QUERY_BAD_PLACEMENT = 1,  // workers do not fit nodes and devices_per_node, or are none,
+                                     // or there are fewer nodes than slow ones
   STEPCAST_QUERY_BAD_SERVERS = 2,    // too many, or none with a strategy that needs them
   STEPCAST_QUERY_BAD_BATCH = 3,
   STEPCAST_QUERY_BAD_LINK = 4,

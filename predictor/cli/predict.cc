@@ -6,6 +6,7 @@
 #include "data/record/link_path.h"
 #include "microbench/script/wanted_runs.h"
 #include "predictor/arrival.h"
+#include "predictor/binding.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/outlook.h"
 #include "predictor/shared_link.h"
@@ -168,7 +169,7 @@ void PrintPrediction(const Predictor& predictor, const Prediction& p, const Plan
   out += "\n" + line("traffic", TrafficText(p.traffic, p.buckets, plan.local_steps));
   if (plan.nodes() > 1 && !TraitsOf(plan.strategy).asynchronous()) {
     out += line("link busy",
-                FormatPercent(predictor.LinkBusy(plan)) + " of the step, if it has it to itself");
+                FormatPercent(LinkBusy(predictor, plan)) + " of the step, if it has it to itself");
   }
   out += line("memory", MemoryText(p.memory));
   if (plan.input_rate && !target.workload.communication_only) {
@@ -229,9 +230,7 @@ int RunPredict(const std::vector<std::string>& arguments) {
         "  stepcast predict --cluster gce-t4 --workload vgg19 --local-batch 32 --workers 16 "
         "--node-mtbf \"60 d\" --checkpoint-time \"20 s\" --restart-time \"5 min\"\n"
         "  stepcast predict --cluster ufrgs-tupi --workload vgg16 --local-batch 32 "
-        "--workers 2 --rtt \"100 ms\" --loss 0.1 --time-limit \"1 min\"\n"
-        "  stepcast predict --cluster gce-t4 --workload vgg19 --local-batch 32 --workers 16 "
-        "--beside others.csv\n");
+        "--workers 2 --rtt \"100 ms\" --loss 0.1 --time-limit \"1 min\"\n");
     return kDone;
   }
   const Target target = ReadTarget(args);
@@ -249,7 +248,6 @@ int RunPredict(const std::vector<std::string>& arguments) {
   if (args.Has("json")) {
     Json json = PredictionJson(prediction, plan, target.subject());
     AddJobJson(job, &json);
-    json["link_busy"] = predictor.LinkBusy(plan);
     if (beside) json["beside"] = BesideJson(*beside);
     PrintJson(json);
   } else {

@@ -108,14 +108,12 @@ Prepared Prepare(const Arguments& args, const WantedRun& wanted) {
   const Predictor predictor = target.MakePredictor();
   Prepared prepared;
   prepared.wanted = &wanted;
-  Plan alike = run.plan;  // if no node were slow
-  alike.slow_nodes = 0;
-  alike.slow_speed.reset();
+  Plan alike = run.plan;  // if no node were stated to be slow
+  if (alike.slow_nodes > 0) alike.slow_speed = 1;
   const StepFacts facts = predictor.Facts(alike);
   const StepTerms<double> terms = predictor.Terms(alike);
   steps::Training& training = prepared.training;
   training.slow_workers = run.plan.slow_nodes;  // one on each
-  training.slowdown = 1 / run.plan.slow_speed.value_or(1);
   training.backward_s = terms.backward.si();
   training.forward_s = std::max(0.0, terms.micro.si() - training.backward_s);
   const StepTime<double> step = predictor.PredictStep(alike);
@@ -126,6 +124,21 @@ Prepared Prepare(const Arguments& args, const WantedRun& wanted) {
       training.buckets.push_back({std::ceil(bucket.bytes.in(kBytes) / kBytesPerFloat),
                                   bucket.ready * training.backward_s});
     }
+  }
+  if (training.slow_workers > 0) {
+    // The others wait as long as the slowest of them computes.
+    Plan healthy = alike;
+    healthy.hosts.clear();
+    const double others = terms.micro / predictor.Terms(healthy).micro;
+    training.slowdown = 1 / (*run.plan.slow_speed * others);
+  }
+  const double longest = std::max({training.forward_s, training.backward_s, training.update_s});
+  if (longest * std::max(1.0, training.slowdown) > steps::kLongestWaitS) {
+    throw InputError({run.place.file, run.place.line, "local_batch"},
+                     std::to_string(run.plan.local_batch),
+                     fmt::format("makes a worker compute for {:.3g} s at once",
+                                 longest * std::max(1.0, training.slowdown)),
+                     fmt::format("at most {} s", steps::kLongestWaitS));
   }
   prepared.predicted_s = predictor.PredictStep(run.plan).total().si();
   return prepared;
@@ -327,9 +340,13 @@ int Measure(const Arguments& args,
       }
       result.timed.source = fmt::format(
           "stepcast {} probe steps, {:%Y-%m-%dT%H:%M:%SZ}, {} steps behind {} of Gloo's ring on "
-          "{}; compute waited for: {:.6g} s forward, {:.6g} s backward",
+          "{}; compute waited for: {:.6g} s forward, {:.6g} s backward{}",
           STEPCAST_VERSION, fmt::gmtime(now), result.timed.step_s.size(), warm_up,
-          fmt::join(detail.hosts, "+"), run.training.forward_s, run.training.backward_s);
+          fmt::join(detail.hosts, "+"), run.training.forward_s, run.training.backward_s,
+          run.training.slow_workers == 0
+              ? ""
+              : fmt::format(", {:.4g} times as long on {} of them", run.training.slowdown,
+                            run.training.slow_workers));
       details.push_back(std::move(detail));
       try {
         file.Append(result);

@@ -154,6 +154,12 @@ std::string Advice(const RecommendOutcome& outcome, const RecommendOptions& sear
                      : fmt::format(" It would be as good with {}.", payoff));
 }
 
+// In the order of WhyEqual.
+constexpr const char* kWhyEqualText[] = {
+    "With one sample on each device there is nothing to share out by speed.",
+    "Shares by speed do not fit the memory of the fast devices.",
+    "No shares by speed are quicker than equal ones."};
+
 // What equal shares lose where some nodes are slow, and whether those help.
 std::string UnequalText(const UnequalWorkers& unequal) {
   const SharedOut& best = unequal.by_speed ? *unequal.by_speed : unequal.equal;
@@ -163,11 +169,11 @@ std::string UnequalText(const UnequalWorkers& unequal) {
   std::string text =
       unequal.by_speed
           ? fmt::format(
-                "Shares by speed, {} samples on a fast device and {} on a slow one, take {} a step "
-                "({}): {} the throughput of equal shares.",
+                "Shares by speed, micro-steps of {} samples on a fast device and {} on a slow one, "
+                "take {} a step ({}): {} the throughput of equal shares.",
                 best.fast_batch, best.slow_batch, FormatDuration(best.step_time),
                 FormatThroughput(best.throughput), factor(unequal.equal))
-          : std::string("No shares by speed that fit the memory are quicker than equal ones.");
+          : std::string(kWhyEqualText[static_cast<int>(*unequal.why_equal)]);
   const char* slow = unequal.slow_nodes == 1 ? "slow node" : "slow nodes";
   if (!unequal.fast_only) {
     return text +
@@ -192,9 +198,12 @@ Json UnequalJson(const UnequalWorkers& unequal) {
   const auto optional = [&](const std::optional<SharedOut>& shared) {
     return shared ? shares(*shared) : Json(nullptr);
   };
-  return {{"equal", shares(unequal.equal)},
-          {"by_speed", optional(unequal.by_speed)},
-          {"fast_only", optional(unequal.fast_only)}};
+  return {
+      {"equal", shares(unequal.equal)},
+      {"by_speed", optional(unequal.by_speed)},
+      {"why_equal", unequal.why_equal ? Json(kWhyEqualNames[static_cast<int>(*unequal.why_equal)])
+                                      : Json(nullptr)},
+      {"fast_only", optional(unequal.fast_only)}};
 }
 
 std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
@@ -335,7 +344,7 @@ int RunRecommend(const std::vector<std::string>& arguments) {
     json["binding_constraint"] = outcome.best                ? outcome.binding
                                  : outcome.out_of_memory > 0 ? "the device's memory"
                                                              : "the global batch limit";
-    json["slow_nodes"] = unequal ? UnequalJson(*unequal) : Json(nullptr);
+    json["shares"] = unequal ? UnequalJson(*unequal) : Json(nullptr);
     json["pareto"] = Json::array();
     for (const Recommendation& r : outcome.pareto) {
       json["pareto"].push_back(RecommendationJson(r, target, search));

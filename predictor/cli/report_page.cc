@@ -10,6 +10,7 @@
 
 #include "calibrate/excerpt.h"
 #include "calibrate/host_findings.h"
+#include "data/plan/check.h"
 #include "data/plan/key.h"
 #include "data/plan/limits.h"
 #include "data/values/placement.h"
@@ -320,9 +321,11 @@ void AddScaling(const Fit& fit, const MeasuredWorkload& of, HtmlPage* page) {
     forecast.colour = static_cast<int>(series.size() / 2);
     for (const int n : nodes) {
       if (n > kMostCount / devices) break;
-      Plan plan = family->plan;
-      plan.placement.assign(static_cast<std::size_t>(n), devices);
-      if (plan.workers() == 1 && plan.servers == 0) plan.strategy = Strategy::kNone;
+      Plan plan = WithPlacement(family->plan, Placement(static_cast<std::size_t>(n), devices));
+      // Runs of one family have as many slow nodes.
+      plan.slow_nodes = std::min(family->plan.slow_nodes, n);
+      plan.slow_speed = family->plan.slow_speed;
+      if (plan.workers() == 1 && plan.servers == 0) plan = WithStrategy(plan, Strategy::kNone);
       const Prediction p = predictor.Predict(plan);
       forecast.x.push_back(n);
       forecast.y.push_back(InSeconds(p.step_time));

@@ -10,6 +10,7 @@
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
 #include "data/values/names.h"
+#include "predictor/binding.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/settings.h"
 #include "predictor/report/svg_plot.h"
@@ -186,7 +187,10 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
       SetPlanOption(axes[i].key, point.values[i], target.cluster, &point.plan);
     }
     // Another strategy keeps those options of the plan that it can have.
-    if (varied("strategy")) point.plan = WithStrategy(point.plan, point.plan.strategy);
+    if (varied("strategy")) {
+      RequireSlowNodesWith(point.plan, point.plan.strategy);
+      point.plan = WithStrategy(point.plan, point.plan.strategy);
+    }
     // Hosts say how many nodes there are, unless the plan does.
     if (!given("workers") && !given("placement") && !point.plan.hosts.empty()) {
       point.plan.placement.assign(point.plan.hosts.size(), target.cluster.devices_per_node);

@@ -151,7 +151,7 @@ std::optional<DataSize<>> CompiledState::MemoryLeft(const PlanQuery& q) const {
 }
 
 void CompiledState::SetTables() {
-  const Belief::AtHosts at_hosts = belief.SlowestOf(plan.hosts);
+  const Belief::AtHosts at_hosts = belief.SlowestOf(plan);
   const PlanParameters at = belief.ParametersAt(at_hosts);
   cluster = at.cluster;
   workload = at.workload;

@@ -292,7 +292,7 @@ void SetCompute(const ComputeDual& micro, double by_micro, Gradient* gradient) {
 // What slows all compute of a host moves it in proportion; `update` is a share of the same whole.
 void SetSlowdown(const StepFacts& f, const ClusterParameters<double>& cluster,
                  const ComputeDual& micro, double by_micro, double update, Gradient* gradient) {
-  if (!cluster.node_slowdown || f.slow_speed) return;
+  if (!cluster.node_slowdown || StatedIsSlowest(f, cluster)) return;
   (*gradient)[kSlowdownColumn] = by_micro * micro.value + update;
 }
 

@@ -56,6 +56,7 @@
 #include "data/record/plan.h"
 #include "data/units/quantity.h"
 #include "model/step/step_time.h"
+#include "predictor/binding.h"
 #include "predictor/prediction.h"
 #include "predictor/predictor.h"
 

@@ -107,7 +107,7 @@ Forecaster::Forecaster(const Predictor& predictor, const Plan& plan,
     : predictor_(predictor),
       plan_(plan),
       step_log_sd_(options.step_log_sd),
-      hosts_(predictor.belief().SlowestOf(plan.hosts)),
+      hosts_(predictor.belief().SlowestOf(plan)),
       link_(ExchangeLink(predictor.Facts(plan))) {
   const Belief& belief = predictor.belief();
   const auto known = static_cast<Eigen::Index>(belief.log_values().size());
@@ -147,6 +147,8 @@ Forecast Forecaster::StepOf(const Measurement& measurement, const Hypothesis& hy
   StepFacts facts = predictor_.Facts(plan);
   if (measurement.exchange_alone) facts.has_compute = false;
   if (measurement.synthetic_input) facts.input_rate = std::nullopt;
+  // The slowest host alone is one of the slow nodes.
+  if (measurement.slowest_of_hosts && plan_.slow_nodes > 0) facts.slow_speed = plan_.slow_speed;
   PlanParameters at = ParametersAt(theta);
   ClusterParameters<double>& cluster = at.cluster;
   switch (hypothesis.cause) {

@@ -69,7 +69,6 @@ class Asked {
     const auto with_workers = [&](int workers) {
       Plan plan = WithPlacement(plan_, FillNodes(workers, devices_per_node_));
       plan.hosts.clear();
-      if (ServersOnEveryNode(plan_)) plan.servers = plan.nodes();
       return does(plan);
     };
     if (Crosses()) {

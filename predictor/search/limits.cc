@@ -35,7 +35,6 @@ constexpr double kAnyBatch = std::numeric_limits<double>::infinity();
 // repeat, so that the slowest link still counts.
 Plan Scaled(const Plan& plan, int workers, int devices_per_node) {
   Plan scaled = WithPlacement(plan, FillNodes(workers, devices_per_node));
-  if (ServersOnEveryNode(plan)) scaled.servers = scaled.nodes();
   if (!plan.hosts.empty()) {
     scaled.hosts.clear();
     for (int i = 0; i < scaled.nodes(); ++i) {
@@ -302,8 +301,9 @@ class Closed {
   }
 
   ClosedLimits Make() {
-    if (plan_.compress.is_gathered()) {
-      // A gather grows with the workers in its bytes, for which there is no law here.
+    if (plan_.compress.is_gathered() || plan_.slow_nodes > 0) {
+      // A gather grows with the workers in its bytes, and slow nodes compute more slowly than the
+      // one worker that all is held against: there is no law of either here.
       Reference();
       return closed_;
     }

@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "model/limits/limits.h"
+#include "predictor/binding.h"
 #include "predictor/predictor.h"
 #include "predictor/search/payoff.h"
 

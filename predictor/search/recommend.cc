@@ -9,6 +9,7 @@
 #include "data/plan/check.h"
 #include "data/record/input_error.h"
 #include "predictor/arrival.h"
+#include "predictor/binding.h"
 #include "predictor/search/one_worker.h"
 
 namespace stepcast {
@@ -193,6 +194,7 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
     }
     const Plan placed = base;
     for (const Strategy strategy : Or(options.strategies, {plan.strategy})) {
+      RequireSlowNodesWith(plan, strategy);
       base = options.strategies.empty() ? placed : WithStrategy(placed, strategy);
       const std::vector<int> servers =
           UsesServers(strategy)        ? Or(options.servers, {std::max(1, plan.servers)})

@@ -15,8 +15,7 @@ class Sharing {
  public:
   Sharing(const Predictor& predictor, const Plan& plan)
       : predictor_(predictor), given_(plan), fast_(plan) {
-    fast_.slow_nodes = 0;
-    fast_.slow_speed.reset();
+    fast_.slow_speed = 1;
     slow_workers_ =
         std::accumulate(plan.placement.end() - plan.slow_nodes, plan.placement.end(), 0);
     fast_workers_ = plan.workers() - slow_workers_;
@@ -26,10 +25,9 @@ class Sharing {
 
   std::optional<SharedOut> BySpeed() const {
     const int equal = given_.local_batch;
-    if (!Fits(FastBatch(equal - 1))) return std::nullopt;
-    const int least = Fits(FastBatch(1)) ? 1 : BisectCount(1, equal - 1, [&](int slow) {
-      return Fits(FastBatch(slow));
-    });
+    const auto fits = [&](int slow) { return Fits(fast_, FastBatch(slow)); };
+    if (!fits(equal - 1)) return std::nullopt;
+    const int least = fits(1) ? 1 : BisectCount(1, equal - 1, fits);
     const auto slow_is_later = [&](int slow) {
       return Step(fast_, FastBatch(slow)) < Step(given_, slow);
     };
@@ -46,7 +44,7 @@ class Sharing {
     Plan plan = WithPlacement(fast_, std::move(fewer));
     if (!plan.hosts.empty()) plan.hosts.resize(plan.placement.size());
     const int batch = FastBatch(0);
-    if (!Fits(batch)) return std::nullopt;
+    if (!Fits(plan, batch)) return std::nullopt;
     const Duration<> step = Step(plan, batch);
     return SharedOut{batch, 0, step, Samples(given_.global_batch()) / step};
   }
@@ -65,9 +63,9 @@ class Sharing {
   Duration<> Step(const Plan& plan, int local_batch) const {
     return predictor_.PredictStep(WithBatch(plan, local_batch)).total();
   }
-  bool Fits(int local_batch) const {
+  bool Fits(const Plan& plan, int local_batch) const {
     return local_batch <= kMostBatch &&
-           predictor_.Memory(WithBatch(fast_, local_batch)).verdict != MemoryVerdict::kOutOfMemory;
+           predictor_.Memory(WithBatch(plan, local_batch)).verdict != MemoryVerdict::kOutOfMemory;
   }
   SharedOut Of(int fast_batch, int slow_batch) const {
     const Duration<> step = Max(Step(fast_, fast_batch), Step(given_, slow_batch));
@@ -86,10 +84,14 @@ class Sharing {
 std::optional<UnequalWorkers> WeighSlowNodes(const Predictor& predictor, const Plan& plan) {
   if (plan.slow_nodes == 0 || plan.slow_nodes == plan.nodes()) return std::nullopt;
   const Sharing sharing(predictor, plan);
-  UnequalWorkers unequal{plan.slow_nodes, sharing.Equal(), {}, sharing.FastOnly()};
-  if (plan.local_batch > 1) unequal.by_speed = sharing.BySpeed();
-  if (unequal.by_speed && unequal.equal.step_time <= unequal.by_speed->step_time) {
+  UnequalWorkers unequal{plan.slow_nodes, sharing.Equal(), {}, {}, sharing.FastOnly()};
+  if (plan.local_batch == 1) {
+    unequal.why_equal = WhyEqual::kOneSample;
+  } else if (!(unequal.by_speed = sharing.BySpeed())) {
+    unequal.why_equal = WhyEqual::kMemory;
+  } else if (unequal.equal.step_time <= unequal.by_speed->step_time) {
     unequal.by_speed.reset();
+    unequal.why_equal = WhyEqual::kNoneQuicker;
   }
   return unequal;
 }

@@ -32,12 +32,18 @@ struct SharedOut {
   SampleRate<> throughput;
 };
 
+// Why no shares by speed are better than equal ones: a device has one sample to share, memory does
+// not hold more on a fast one, or none are quicker.
+enum class WhyEqual { kOneSample, kMemory, kNoneQuicker };
+inline constexpr const char* kWhyEqualNames[] = {"one sample", "memory", "none quicker"};
+
 struct UnequalWorkers {
   int slow_nodes = 0;
   SharedOut equal;                    // the plan as given
-  std::optional<SharedOut> by_speed;  // none where memory holds none that are quicker
-  std::optional<SharedOut>
-      fast_only;  // the fast nodes take all; none where memory does not hold it
+  std::optional<SharedOut> by_speed;  // none where equal ones are best
+  std::optional<WhyEqual> why_equal;  // then
+  // The fast nodes take all; none where memory does not hold it.
+  std::optional<SharedOut> fast_only;
 };
 
 // None where the plan has no slow node, or no other.

@@ -19,6 +19,7 @@
 #include "data/values/size_limits.h"
 #include "data/values/suggest.h"
 #include "data/workloads/catalog.h"
+#include "predictor/binding.h"
 
 namespace stepcast::serve {
 namespace {

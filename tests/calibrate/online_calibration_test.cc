@@ -988,8 +988,13 @@ TEST(OnlineState, KeepsEverythingThatAPlanSays) {
   plan.bucket = Mebibytes(3.3);
   plan.hosts = {"x", "y", "\xc3\xa9 \"z\""};
   plan.backup_workers = 1;
-  plan.link = {GigabitsPerSecond(3.7),  Milliseconds(1.1), 0.001,
-               CongestionControl::kBbr, Milliseconds(0.3), {}};
+  plan.link = {GigabitsPerSecond(3.7),
+               Milliseconds(1.1),
+               0.001,
+               CongestionControl::kBbr,
+               Milliseconds(0.3),
+               {},
+               {}};
   plan.server_link.bandwidth = GigabitsPerSecond(1.3);
   plan.server.sharding = Sharding::kEven;
   plan.server.pipelined = true;

@@ -9,6 +9,7 @@
 #include "data/io/machines.h"
 #include "data/io/runs.h"
 #include "data/workloads/catalog.h"
+#include "predictor/binding.h"
 #include "predictor/predictor.h"
 
 namespace stepcast {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "data/io/runs.h"
+#include "predictor/binding.h"
 #include "predictor/report/terminal.h"
 #include "tests/cli/process.h"
 #include "tests/support/changed_plans.h"

@@ -56,6 +56,22 @@ TEST(DiagnoseCli, AStepAsExpectedIsNothing) {
              {"nothing is wrong with it", "What would bring more"});
 }
 
+// What is stated to be slow is no news, of a host alone either.
+TEST(DiagnoseCli, ASlowNodeThatIsStatedIsNoCause) {
+  const Words alike = {"predict",  "--device",      "t4", "--workload",
+                       "resnet50", "--local-batch", "32"};
+  const double one = JsonOf(alike).at("step_time_s");
+  const Words plan = {"--placement", "1-1-1-1", "--slow-nodes", "1", "--slow-speed", "0.5"};
+  const double slow = JsonOf(alike + plan).at("step_time_s");
+  Words asked = alike + plan;
+  asked[0] = "diagnose";
+  asked = asked + Words{"--measured",      Json(slow).dump() + " s",
+                        "--one-worker",    Json(one).dump() + " s",
+                        "--slowest-alone", Json(2 * one).dump() + " s"};
+  const Json json = JsonOf(asked);
+  EXPECT_EQ(json.at("causes").at(0).at("cause"), "nothing") << json.dump(1);
+}
+
 TEST(DiagnoseCli, AStepThatIsTooShortHasNoCause) {
   const double low = JsonOf(kSlow).at("low_s");
   for (const double share : {0.99, 0.3, 0.001}) {

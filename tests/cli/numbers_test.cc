@@ -29,6 +29,7 @@
 #include "model/exchange/sharding.h"
 #include "model/step/discrepancy.h"
 #include "model/step/parameters.h"
+#include "predictor/binding.h"
 #include "predictor/diagnose/diagnose.h"
 #include "predictor/explanation.h"
 #include "predictor/outlook.h"
@@ -263,7 +264,6 @@ TEST(Numbers, OfAPredictionAndItsJob) {
     NumberTable table = OfPrediction(p);
     AddUnder("/plan", OfPlan(plan), &table);
     AddUnder("", OfJob(job), &table);
-    table["/link_busy"] = lab.predictor.LinkBusy(plan);
     if (UsesServers(strategy)) {
       const LargestShard shard = LargestShare(lab.workload, 3, Sharding::kTensor);
       AddUnder(
@@ -368,11 +368,11 @@ TEST(Numbers, OfJobsBeside) {
   ExpectNumbers(printed.at("beside"), table);
   EXPECT_TRUE(Same(printed.at("plan").at("link_others"), shared[0].others));
   EXPECT_TRUE(Same(printed.at("step_time_s"), shared[0].beside.in(kSeconds)));
-  EXPECT_TRUE(Same(printed.at("link_busy"), shared[0].link_busy));
   // The same in words.
-  ExpectText(words, {"jobs on the same links", FormatPercent(shared[1].link_busy),
-                     FormatDuration(shared[2].beside)});
-  ExpectError(words + Words{"--link-others", "1"}, {"--beside", "says the same as --link-others"});
+  program::ExpectText(words, {"jobs on the same links", FormatPercent(shared[1].link_busy),
+                              FormatDuration(shared[2].beside)});
+  program::ExpectError(words + Words{"--link-others", "1"},
+                       {"--beside", "says the same as --link-others"});
 }
 
 // A flag for each field: the forecast is that of the plan that it states, and the answer repeats
@@ -642,7 +642,7 @@ TEST(Numbers, OfSlowNodes) {
   add("/equal", unequal->equal);
   add("/by_speed", *unequal->by_speed);
   add("/fast_only", *unequal->fast_only);
-  ExpectNumbers(printed.at("slow_nodes"), table, {});
+  ExpectNumbers(printed.at("shares"), table, {});
 }
 
 TEST(Numbers, OfAnExplanation) {

@@ -76,11 +76,15 @@ const Words kNoWords = {"", "x", "RING", "tensors!", "0"};
 
 TEST(Refusals, OfThePlan) {
   // By the placeholder of the option's help.
-  const std::map<std::string, Words> wrong = {
-      {"N", kNoCounts},   {"K", kNoCounts},
-      {"RATE", kNoRates}, {"TIME", kNoTimes},
-      {"SIZE", kNoSizes}, {"HOW", kNoWords},
-      {"CC", kNoWords},   {"P", {"x", "-1", "1-x", "nan", "1e-400"}}};
+  const std::map<std::string, Words> wrong = {{"N", kNoCounts},
+                                              {"K", kNoCounts},
+                                              {"RATE", kNoRates},
+                                              {"TIME", kNoTimes},
+                                              {"SIZE", kNoSizes},
+                                              {"HOW", kNoWords},
+                                              {"CC", kNoWords},
+                                              {"O", {"x", "-1", "1-x", "nan", "1001"}},
+                                              {"P", {"x", "-1", "1-x", "nan", "1e-400"}}};
   int refused = 0;
   for (const PlanField& field : PlanFields()) {
     Words values = {"", "maybe", "1"};  // of yes and no

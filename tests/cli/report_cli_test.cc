@@ -482,6 +482,19 @@ TEST_F(ReportPage, Errors) {
   EXPECT_FALSE(std::filesystem::exists(page)) << "nothing that is wrong leaves a page";
 }
 
+// Forecasts over nodes reach to one node, and to more than were measured.
+TEST_F(ReportPage, RunsOfSlowNodesAreAsGoodAsOthers) {
+  const std::string page = folder_.Path("report.html");
+  const std::string runs = folder_.Write(
+      "slow.csv",
+      "workload,device,placement,servers,strategy,local_batch,slow_nodes,slow_speed,step_time_s\n"
+      "resnet50,rtx_4090,1-1,0,ring,128,1,0.625,1.5\n"
+      "resnet50,rtx_4090,1-1-1,0,ring,128,1,0.625,1.8\n"
+      "resnet50,rtx_4090,1-1-1-1,0,ring,128,1,0.625,2\n");
+  JsonOf({"report", "--cluster", "ufrgs-tupi", "--runs", runs, "--output", page});
+  EXPECT_NE(FileContent(page).find("step time over nodes"), std::string::npos);
+}
+
 TEST_F(ReportPage, AFitThatIsNotUsableIsANo) {
   const std::string page = folder_.Path("report.html");
   const std::string none = folder_.Write("none.csv", kHeader);

@@ -165,6 +165,13 @@ TEST_F(StepsCli, WhatItCannotMeasureIsRefusedWithItsRow) {
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_NE(result.err.find(c.fragment), std::string::npos) << result.err;
   }
+  std::ofstream(folder_.Path("wanted.csv")) << "workload,device,placement,servers,strategy,local_"
+                                               "batch,slow_nodes,slow_speed,step_time_s\n"
+                                               "resnet50,t4,1-1,0,ring,1024,1,0.001,STEP_TIME\n";
+  const ProcessResult long_wait =
+      Run({"wanted.csv", "--hosts", "127.0.0.1,b", "--cluster", "gce-t4"});
+  EXPECT_EQ(long_wait.exit_code, 2);
+  EXPECT_NE(long_wait.err.find("makes a worker compute for"), std::string::npos) << long_wait.err;
   const ProcessResult none = Run({"--hosts", "127.0.0.1,b", "--cluster", "gce-t4"});
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_NE(none.err.find("FILE: is required"), std::string::npos) << none.err;

@@ -118,7 +118,6 @@ inline LinkFacts RandomLink(Random* random, double known) {
   }
   if (random->Chance(known / 2)) link.loss_burst = Milliseconds(random->LogBetween(0.01, 10));
   if (random->Chance(known / 4)) link.transport = Transport::kRdma;
-  if (random->Chance(known / 4)) link.others = random->LogBetween(0.01, 10);
   return link;
 }
 
@@ -337,18 +336,22 @@ inline RandomCase MakeRandomCase(Strategy strategy, std::uint64_t seed, int most
     if (plan.compress.is_gathered() && !TraitsOf(strategy).halves) {
       plan.compress.method = Compressor::kFp16;
     }
-    const auto says_shapes = [](const Layer& layer) {
-      return layer.tensors.empty() || !std::holds_alternative<std::monostate>(layer.operation);
-    };
-    const std::vector<Layer>& layers = made.workload.layers;
-    if (TraitsOf(strategy).may_be_rare() && !layers.empty() &&
-        std::all_of(layers.begin(), layers.end(), says_shapes) && random.Chance(0.3)) {
-      plan.compress = {Compressor::kPowerSgd, static_cast<double>(random.LogWhole(1, 64))};
-    }
     if (plan.compress.is_gathered()) plan.compress.kept = random.LogBetween(1e-4, 0.5);
     plan.compress_rate = GigabytesPerSecond(random.LogBetween(0.1, 100));
   }
   if (random.Chance(0.2)) plan.input_rate = SampleRate<>::FromSi(random.LogBetween(1, 1e5));
+  // From numbers of their own, so that all else stays what a seed has always made.
+  Random more(seed ^ 0x9E3779B97F4A7C15ULL);
+  if (more.Chance(0.1)) made.cluster.link.others = more.LogBetween(0.01, 10);
+  if (more.Chance(0.1)) plan.link.others = more.LogBetween(0.01, 10);
+  const auto says_shapes = [](const Layer& layer) {
+    return layer.tensors.empty() || !std::holds_alternative<std::monostate>(layer.operation);
+  };
+  const std::vector<Layer>& layers = made.workload.layers;
+  if (plan.compress.exists() && TraitsOf(strategy).may_be_rare() && !layers.empty() &&
+      std::all_of(layers.begin(), layers.end(), says_shapes) && more.Chance(0.3)) {
+    plan.compress = {Compressor::kPowerSgd, static_cast<double>(more.LogWhole(1, 64))};
+  }
   return made;
 }
 

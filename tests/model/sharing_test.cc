@@ -12,6 +12,7 @@
 #include <random>
 #include <vector>
 
+#include "data/record/machine.h"
 #include "data/workloads/catalog.h"
 #include "model/exchange/exchange.h"
 #include "model/overlap/buckets.h"

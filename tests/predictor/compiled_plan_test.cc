@@ -70,7 +70,7 @@ std::optional<Interval> CentralInterval(const Predictor& predictor, const Plan& 
   const StepFacts facts = predictor.Facts(plan);
   std::array<int, kCount> index{};
   for (int i = 0; i < kCount; ++i) index[static_cast<std::size_t>(i)] = i;
-  const auto [link, slowdown] = belief.SlowestOf(plan.hosts);
+  const auto [link, slowdown] = belief.SlowestOf(plan);
   const bool slowed = slowdown.has_value();
   index[kNodeLink] = link;
   index[kSlowdown] = slowdown.value_or(link);
@@ -320,7 +320,7 @@ std::vector<Kind> Kinds() {
                             kCongestionControlNames[static_cast<int>(congestion)],
                         strategy, UsesServers(strategy) || strategy == Strategy::kBytePs ? 2 : 0);
       lossy.link = {
-          GigabitsPerSecond(1.0), Milliseconds(10.0), 0.005, congestion, Milliseconds(1.0), {}};
+          GigabitsPerSecond(1.0), Milliseconds(10.0), 0.005, congestion, Milliseconds(1.0), {}, {}};
     }
     Plan& late = add(std::string(StrategyName(strategy)) + " with a round trip", strategy,
                      UsesServers(strategy) ? 2 : 0);
@@ -496,17 +496,18 @@ TEST(CompiledPlan, AQuerysLinksGoBefore) {
   cluster.link.loss = 0.001;
   cluster.server_link.rtt = Milliseconds(3.0);
   const Predictor predictor(cluster, *FindWorkload("resnet50"), T4());
-  const std::vector<LinkFacts> links = {{MegabitsPerSecond(500.0), {}, {}, {}, {}, {}},
-                                        {{}, Milliseconds(30.0), {}, {}, {}, {}},
-                                        {{}, Seconds(0.0), {}, {}, {}, {}},
-                                        {{}, {}, 0.05, {}, {}, {}},
-                                        {{}, {}, 0.0, {}, {}, {}},
-                                        {{}, {}, {}, CongestionControl::kBbr, {}, {}},
-                                        {{}, {}, {}, {}, Milliseconds(2.0), {}},
-                                        {{}, {}, {}, {}, {}, Transport::kRdma},
-                                        {{}, {}, 0.0, {}, {}, Transport::kRdma},
-                                        {GigabitsPerSecond(40.0), Milliseconds(0.5), 0.02,
-                                         CongestionControl::kReno, Seconds(0.0), Transport::kTcp}};
+  const std::vector<LinkFacts> links = {
+      {MegabitsPerSecond(500.0), {}, {}, {}, {}, {}, {}},
+      {{}, Milliseconds(30.0), {}, {}, {}, {}, {}},
+      {{}, Seconds(0.0), {}, {}, {}, {}, {}},
+      {{}, {}, 0.05, {}, {}, {}, {}},
+      {{}, {}, 0.0, {}, {}, {}, {}},
+      {{}, {}, {}, CongestionControl::kBbr, {}, {}, {}},
+      {{}, {}, {}, {}, Milliseconds(2.0), {}, {}},
+      {{}, {}, {}, {}, {}, Transport::kRdma, {}},
+      {{}, {}, 0.0, {}, {}, Transport::kRdma, {}},
+      {GigabitsPerSecond(40.0), Milliseconds(0.5), 0.02, CongestionControl::kReno, Seconds(0.0),
+       Transport::kTcp, 0.4}};
   for (const Kind& kind : Kinds()) {
     const CompiledPlan compiled(predictor, kind.plan);
     Differences apart;
@@ -527,7 +528,7 @@ TEST(CompiledPlan, ForgetsAQuerysLink) {
     const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), kind.plan);
     const PlanQuery own = QueryOf(kind.plan);
     PlanQuery other = own;
-    other.link = {MegabitsPerSecond(50.0), Milliseconds(3.0), 0.01, {}, {}, {}};
+    other.link = {MegabitsPerSecond(50.0), Milliseconds(3.0), 0.01, {}, {}, {}, {}};
     const Forecast before = compiled.Predict(own);
     const Forecast between = compiled.Predict(other);
     EXPECT_TRUE(SameBits(before, compiled.Predict(own))) << kind.name;
@@ -807,7 +808,8 @@ TEST(StepTimes, AnswerAsOneByOne) {
     const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), kind.plan);
     for (PlanQuery query : QueriesOf(kind.plan)) {
       for (const bool own_link : {false, true}) {
-        if (own_link) query.link = {GigabitsPerSecond(1.0), Milliseconds(1.0), 0.001, {}, {}, {}};
+        if (own_link)
+          query.link = {GigabitsPerSecond(1.0), Milliseconds(1.0), 0.001, {}, {}, {}, {}};
         std::vector<int> batches = {1, 2, 50, 0, 1000, -1, kMostBatch, kMostBatch + 1, 8};
         std::vector<int> accumulation = {1, 3, 1, 1, kMostCount, 1, 1, 1, kMostCount + 1};
         for (int i = 0; i < 130; ++i) {  // more than are worked out at a time

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <vector>
 
+#include "data/plan/check.h"
 #include "data/workloads/catalog.h"
 #include "model/exchange/parameter_server_limits.h"
 #include "tests/calibrate/synthetic_runs.h"

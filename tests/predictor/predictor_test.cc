@@ -13,6 +13,7 @@
 
 #include "data/io/machines.h"
 #include "data/workloads/catalog.h"
+#include "predictor/binding.h"
 #include "predictor/explanation.h"
 #include "predictor/prediction_fields.h"
 #include "tests/calibrate/synthetic_runs.h"

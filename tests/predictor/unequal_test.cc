@@ -6,9 +6,15 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "data/plan/check.h"
 #include "data/workloads/catalog.h"
+#include "predictor/compiled_plan.h"
+#include "predictor/search/limits.h"
+#include "predictor/search/recommend.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/devices.h"
 #include "tests/support/input_error.h"
@@ -64,6 +70,69 @@ TEST(SlowNodes, AreTheFirstToGo) {
   EXPECT_EQ(WithPlacement(plan, {1, 1, 1}).slow_speed, 0.7);
   EXPECT_EQ(WithPlacement(plan, {1, 1}).slow_nodes, 0);
   EXPECT_EQ(WithPlacement(plan, {2}).slow_speed, std::nullopt);
+  // As many workers are the same devices, however they are packed.
+  const Plan uneven = Slowed(RingOf({2, 1, 1}, 8), 1, 0.7);
+  EXPECT_EQ(WithPlacement(uneven, {2, 2}).slow_nodes, 1);
+  EXPECT_EQ(WithPlacement(uneven, {2, 1}).slow_nodes, 0);
+}
+
+// What is stated of a host stands instead of what was calibrated of it, and of no other; the
+// slowest of all sets the pace.
+TEST(SlowNodes, AreTheirHostsAlone) {
+  const double calibrated = 1.6;
+  Truth truth = PlausibleTruth();
+  truth.host_slowdowns["d"] = calibrated;
+  const Predictor predictor(CalibratedCluster(truth), *FindWorkload("resnet50"), std::nullopt);
+  const auto micro = [&](const Plan& plan) { return predictor.Terms(plan).micro; };
+  Plan plan = RingOf({1, 1, 1, 1}, 32);
+  const Duration<> healthy = micro(plan);
+  const auto on = [&](std::vector<std::string> hosts, double speed) {
+    Plan named = speed > 0 ? Slowed(plan, 1, speed) : plan;
+    named.hosts = std::move(hosts);
+    return named;
+  };
+  EXPECT_NEAR(micro(on({"a", "b", "c", "d"}, 0)) / healthy, calibrated, 1e-12);
+  EXPECT_NEAR(micro(on({"a", "b", "c", "d"}, 0.9)) / healthy, 1 / 0.9, 1e-12);
+  EXPECT_NEAR(micro(on({"d", "a", "b", "c"}, 0.9)) / healthy, calibrated, 1e-12);
+  EXPECT_NEAR(micro(on({"d", "a", "b", "c"}, 0.5)) / healthy, 2, 1e-12);
+  for (const auto& [p, flagged] : {std::pair(on({"a", "b", "c", "d"}, 0.9), false),
+                                   std::pair(on({"d", "a", "b", "c"}, 0.9), true)}) {
+    const std::vector<std::string> flags = predictor.Predict(p).flags;
+    EXPECT_EQ(std::any_of(flags.begin(), flags.end(),
+                          [](const std::string& flag) {
+                            return flag.find("d computes 1.60 times slower") != std::string::npos;
+                          }),
+              flagged);
+    EXPECT_NEAR(
+        CompiledPlan(predictor, p).Predict(QueryOf(p)).step_time / predictor.PredictStep(p).total(),
+        1, 1e-12);
+  }
+  // Naming the hosts changes no advice.
+  const auto named = WeighSlowNodes(predictor, on({"a", "b", "c", "d"}, 0.625));
+  const auto unnamed = WeighSlowNodes(predictor, Slowed(plan, 1, 0.625));
+  ASSERT_TRUE(named->by_speed && unnamed->by_speed);
+  EXPECT_EQ(named->by_speed->fast_batch, unnamed->by_speed->fast_batch);
+  EXPECT_EQ(named->fast_only->step_time, unnamed->fast_only->step_time);
+}
+
+TEST(SlowNodes, AreNotForgottenByAnotherStrategy) {
+  const Predictor predictor = MakePredictor();
+  RecommendOptions options;
+  options.strategies = {Strategy::kRing, Strategy::kPsAsync};
+  const Plan plan = Slowed(RingOf({1, 1}, 8), 1, 0.5);
+  EXPECT_TRUE(Says(ErrorOf([&] { Recommend(predictor, plan, 1, options); }),
+                   "strategy: 'ps-async' says nothing of slow nodes"));
+  options.strategies = {Strategy::kRing, Strategy::kTree};
+  EXPECT_NO_THROW(Recommend(predictor, plan, 1, options));
+}
+
+// No law of many workers knows of them.
+TEST(SlowNodes, HaveNoClosedForms) {
+  const Predictor predictor = MakePredictor();
+  const ScalingLimits limits =
+      FindScalingLimits(predictor, Slowed(RingOf({2, 1, 1}, 64), 1, 0.3), 2, {});
+  EXPECT_FALSE(limits.closed.half_efficiency.has_value());
+  EXPECT_FALSE(limits.closed.ceiling.has_value());
 }
 
 TEST(SlowNodes, AreRefusedWhereTheyCannotBe) {
@@ -160,12 +229,38 @@ TEST(SlowNodes, SharesFitTheMemory) {
         ++bound;
         continue;
       }
-      Plan fast = plan;
+      Plan fast = shared->slow_batch > 0 ? plan : WithPlacement(plan, {1});
       fast.local_batch = shared->fast_batch;
       EXPECT_NE(predictor.Memory(fast).verdict, MemoryVerdict::kOutOfMemory) << batch;
     }
   }
   EXPECT_GT(bound, 0);
+}
+
+// Fewer workers hold larger parts of what is shared out.
+TEST(SlowNodes, RestOnlyWhereTheOthersHoldAll) {
+  const Predictor predictor = MakePredictor("bert_large", T4());
+  bool parted = false;
+  for (int batch = 1; batch <= 16; ++batch) {
+    Plan plan = Slowed(RingOf({1, 1}, batch), 1, 0.2);
+    plan.shard = Shard::kParameters;
+    const auto unequal = WeighSlowNodes(predictor, plan);
+    Plan alone = WithPlacement(plan, {1});
+    alone.local_batch = 2 * batch;
+    const bool fits = predictor.Memory(alone).verdict != MemoryVerdict::kOutOfMemory;
+    EXPECT_EQ(unequal->fast_only.has_value(), fits) << batch;
+    plan.local_batch = 2 * batch;
+    parted = parted || (!fits && predictor.Memory(plan).verdict != MemoryVerdict::kOutOfMemory);
+  }
+  EXPECT_TRUE(parted) << "no batch tells the two apart";
+}
+
+TEST(SlowNodes, SayWhyEqualSharesAreBest) {
+  const Predictor predictor = MakePredictor();
+  const auto why = [&](const Plan& plan) { return WeighSlowNodes(predictor, plan)->why_equal; };
+  EXPECT_EQ(why(Slowed(RingOf({1, 1}, 1), 1, 0.5)), WhyEqual::kOneSample);
+  EXPECT_EQ(why(Slowed(RingOf({1, 1}, 8), 1, 1)), WhyEqual::kNoneQuicker);
+  EXPECT_EQ(why(Slowed(RingOf({1, 1}, 64), 1, 0.25)), std::nullopt);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 
 #include "calibrate/online/online_calibration.h"
 #include "data/record/input_error.h"
+#include "predictor/binding.h"
 #include "predictor/explanation.h"
 #include "predictor/search/limits.h"
 #include "predictor/search/recommend.h"

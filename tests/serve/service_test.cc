@@ -15,6 +15,7 @@
 
 #include "data/plan/key.h"
 #include "data/workloads/catalog.h"
+#include "predictor/binding.h"
 #include "tests/serve/support.h"
 #include "tests/support/changed_plans.h"
 #include "tests/support/input_error.h"

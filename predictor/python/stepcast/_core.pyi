@@ -133,6 +133,7 @@ class Plan:
         congestion_control: Optional[str] = None,
         loss_burst_s: Optional[float] = None,
         transport: Optional[str] = None,
+        link_others: Optional[float] = None,
         bucket_bytes: Optional[float] = None,
         overlap: Optional[str] = None,
         backup_workers: Optional[int] = None,
@@ -188,6 +189,8 @@ class Plan:
     def loss_burst_s(self) -> Optional[float]: ...
     @property
     def transport(self) -> Optional[str]: ...
+    @property
+    def link_others(self) -> Optional[float]: ...
     @property
     def bucket_bytes(self) -> Optional[float]: ...
     @property
