@@ -16,8 +16,8 @@
 
 #include "data/io/text_file.h"
 #include "data/plan/check.h"
-#include "data/values/numbers.h"
 #include "microbench/script/spawn.h"
+#include "predictor/cli/fit.h"
 #include "predictor/cli/probe_start.h"
 #include "predictor/cli/signals.h"
 #include "predictor/cli/wanted_runs.h"
@@ -32,35 +32,47 @@ enum class Compute { kCuda, kOneDnn, kNone };
 
 constexpr std::size_t kLargestAnswer = std::size_t{64} << 20;  // of a command, in JSON
 
-// The options of `args` among those of `options`, as they were given.
-Words GivenWords(const Arguments& args, const po::options_description& options) {
+std::string Option(const std::string& name, const std::string& text) {
+  return fmt::format("--{}={}", name, text);
+}
+
+// Those options that were given, as they were.
+Words Passed(const Arguments& args, const std::vector<std::string>& names) {
+  static const po::options_description all = [] {
+    po::options_description options;
+    AddFitOptions(&options);
+    AddFreshOptions(&options);
+    return options;
+  }();
   Words words;
-  for (const auto& option : options.options()) {
-    const std::string& name = option->long_name();
+  for (const std::string& name : names) {
     if (!args.Has(name)) continue;
-    if (option->semantic()->max_tokens() == 0) {
+    const auto& kind = all.find(name, false).semantic();
+    if (kind->max_tokens() == 0) {
       words.push_back("--" + name);
-    } else if (option->semantic()->is_composing()) {
-      for (const std::string& text : args.Texts(name)) words.push_back("--" + name + "=" + text);
+    } else if (kind->is_composing()) {
+      for (const std::string& text : args.Texts(name)) words.push_back(Option(name, text));
     } else {
-      words.push_back("--" + name + "=" + args.Text(name));
+      words.push_back(Option(name, args.Text(name)));
     }
   }
   return words;
 }
 
-po::options_description Meeting() {
-  po::options_description options;
-  AddMeetingOptions(&options);
-  return options;
+Words GivenToMeet(const Arguments& args) {
+  po::options_description meeting;
+  AddMeetingOptions(&meeting);
+  std::vector<std::string> names;
+  for (const auto& option : meeting.options()) names.push_back(option->long_name());
+  return Passed(args, names);
 }
 
 // How the measurements of the way meet. Hosts that nobody starts by ssh are told once how to join
 // in all of them.
 Words HowToMeet(const Arguments& args, const Place& place) {
-  const Words words = GivenWords(args, Meeting());
+  const Words words = GivenToMeet(args);
   if (!args.Has("hosts") || args.Has("ssh")) return words;
-  const std::string master = fmt::format("{}:{}", place.master, place.port);
+  const std::string master = MasterText(place);
   for (int rank = 1; rank < place.of; ++rank) {
     Tell(fmt::format("on {}: stepcast calibrate --fresh --rank {} --of {} --master {}",
                      place.hosts[static_cast<std::size_t>(rank)], rank, place.of, master));
@@ -145,10 +157,6 @@ std::string JudgedRows(const Target& target, const Plan& goal) {
   return fmt::format("{}\n", fmt::join(WantedRows(wanted), "\n"));
 }
 
-std::string Option(const char* name, const std::string& text) {
-  return fmt::format("--{}={}", name, text);
-}
-
 // The way on the host of rank 0, stage by stage. Files lie in one folder, and stages.json there
 // says which commands have done their work, so that a second call goes on where the first one
 // ended.
@@ -176,9 +184,7 @@ class Way {
     WriteTextFile(Path("to-judge.csv"), JudgedRows(target, goal_));
     meeting_ = HowToMeet(args, place);
     profile_ = Those({"profile", "precision", "optimizer"});
-    po::options_description many;
-    many.add_options()("workload-file", po::value<std::vector<std::string>>()->composing(), "");
-    files_ = GivenWords(args, many);
+    files_ = Those({"workload-file"});
   }
 
   // What a device computes, at the batch of the goal and at a smaller one.
@@ -288,14 +294,7 @@ class Way {
     }
   }
 
-  // Those of the options that were given.
-  Words Those(std::initializer_list<const char*> names) const {
-    Words words;
-    for (const char* name : names) {
-      if (args_.Has(name)) words.push_back(Option(name, args_.Text(name)));
-    }
-    return words;
-  }
+  Words Those(const std::vector<std::string>& names) const { return Passed(args_, names); }
   std::string Cluster() const { return Option("cluster", Path("measured.yaml")); }
   Words Goal() const {
     return Joined(
@@ -303,11 +302,8 @@ class Way {
         {Those({"workload", "device", "local-batch", "accumulation", "bucket"}), files_, profile_});
   }
   Words Fitted() const {
-    po::options_description many;
-    many.add_options()("fix", po::value<std::vector<std::string>>()->composing(), "")(
-        "prior", po::value<std::vector<std::string>>()->composing(), "");
     return Joined({Cluster(), Option("runs", Path("runs.csv"))},
-                  {files_, profile_, GivenWords(args_, many)});
+                  {files_, profile_, Those({"fix", "prior"})});
   }
 
   // Runs a command, unless `output` is there and was written by the very same one. Whether the next
@@ -357,7 +353,7 @@ class Way {
 int Join(const Arguments& args) {
   // Rank 0 measures its compute before it waits for others.
   constexpr const char* kPatience = "--wait=30 min";
-  Words meeting = GivenWords(args, Meeting());
+  Words meeting = GivenToMeet(args);
   if (!args.Has("wait")) meeting.emplace_back(kPatience);
   int code = kDone;
   for (const char* kind : {"network", "steps", "steps"}) {

@@ -73,10 +73,7 @@ std::string JoinCommand(const Arguments& args, const Place& place, int rank,
                         const std::string& program, const char* kind,
                         const std::vector<const char*>& passed) {
   std::string command = fmt::format("{} probe {} --rank {} --of {} --master {}", Quoted(program),
-                                    kind, rank, place.of,
-                                    Quoted(place.master.find(':') == std::string::npos
-                                               ? fmt::format("{}:{}", place.master, place.port)
-                                               : fmt::format("[{}]:{}", place.master, place.port)));
+                                    kind, rank, place.of, Quoted(MasterText(place)));
   for (const char* option : passed) {
     if (args.Has(option)) command += fmt::format(" --{} {}", option, Quoted(args.Text(option)));
   }
@@ -132,6 +129,12 @@ Place ReadOwnPlace(const Arguments& args) {
         return args.Has(option) ? std::optional(args.Text(option)) : std::nullopt;
       },
       VariableOf);
+}
+
+std::string MasterText(const Place& place) {
+  const bool is_address = place.master.find(':') != std::string::npos;
+  return is_address ? fmt::format("[{}]:{}", place.master, place.port)
+                    : fmt::format("{}:{}", place.master, place.port);
 }
 
 double ReadSeconds(const Arguments& args, const char* option, double otherwise, double low,

@@ -22,6 +22,8 @@ std::optional<std::string> VariableOf(const char* name);
 void AddMeetingOptions(po::options_description* options);
 // Who this host is among those of a probe, by options or by the environment.
 Place ReadOwnPlace(const Arguments& args);
+// "n1:29411", "[fd00::1]:29411": what --master takes.
+std::string MasterText(const Place& place);
 double ReadSeconds(const Arguments& args, const char* option, double otherwise, double low,
                    double high);
 // Of all hosts, and without `agent`'s or the coordinator's deadline. Throws InputError for a token,
