@@ -134,10 +134,10 @@ Predictor::Active Predictor::ActiveParameters(const Plan& plan) const {
 StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* why) const {
   const bool has_default =
       !plan.bucket && plan.shard != Shard::kParameters && !plan.compress.is_factored();
-  auto buckets = !has_default
-                     ? std::make_shared<const std::vector<Bucket>>(gradients_->MessagesOf(plan))
-                 : UsesServers(plan.strategy) ? server_buckets_
-                                              : default_buckets_;
+  auto buckets = UsesServers(plan.strategy) ? server_buckets_ : default_buckets_;
+  if (!has_default) {
+    buckets = std::make_shared<const std::vector<Bucket>>(gradients_->MessagesOf(plan));
+  }
   StepFacts facts = MakeStepFacts(cluster_, plan, workload_, std::move(buckets), memory_bandwidth_);
   if (profile_) facts.compute_shape = profile_->ShapeAt(plan.local_batch);
   // Which algorithm is the fastest does not depend on samples that hold up all of them.
@@ -180,13 +180,20 @@ StepFacts Predictor::Facts(const Plan& plan) const {
   return Facts(plan, ActiveParameters(plan));
 }
 
-MemoryNeed Predictor::Memory(const Plan& plan) const {
-  MemoryNeed need = CountMemory(workload_, kept_activations_, plan, device_memory_);
-  // Nothing tells better than a batch that did not fit when it was measured.
-  if (profile_ && profile_->Sum(plan.local_batch).out_of_memory) {
-    need.verdict = MemoryVerdict::kOutOfMemory;
-  }
+namespace {
+
+// Nothing tells better than a batch that did not fit when it was measured.
+MemoryNeed AsMeasured(MemoryNeed need, const std::optional<ProfiledSum>& profiled) {
+  if (profiled && profiled->out_of_memory) need.verdict = MemoryVerdict::kOutOfMemory;
   return need;
+}
+
+}  // namespace
+
+MemoryNeed Predictor::Memory(const Plan& plan) const {
+  std::optional<ProfiledSum> profiled;
+  if (profile_) profiled = profile_->Sum(plan.local_batch);
+  return AsMeasured(CountMemory(workload_, kept_activations_, plan, device_memory_), profiled);
 }
 
 StepTime<double> Predictor::PredictStep(const Plan& plan) const {
@@ -291,9 +298,10 @@ Prediction Predictor::Predict(const Plan& plan) const {
                            ? CountTraffic(plan, facts.gradient)
                            : CountTraffic(ResolvedPlan(plan, facts), facts.gradient);
   prediction.buckets = static_cast<int>(facts.buckets->size());
-  prediction.memory = Memory(plan);
   std::optional<ProfiledSum> profiled;
   if (profile_) profiled = profile_->Sum(plan.local_batch);
+  prediction.memory =
+      AsMeasured(CountMemory(workload_, kept_activations_, plan, device_memory_), profiled);
   prediction.compute_source = compute_source_;
   if (has_servers && !internal::Alone(facts)) prediction.server_times = terms->server_times;
   if (TraitsOf(facts.strategy).has_phases()) {

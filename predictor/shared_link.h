@@ -32,7 +32,7 @@ struct SharedJob {
 
 // r of a plan that has its links to itself: what its exchange takes longer where they carry less,
 // over that. 0 where nothing leaves a node, or where flows are what binds.
-double LinkBusy(const Predictor& predictor, Plan plan);
+double LinkBusy(const Predictor& predictor, const Plan& plan);
 
 // In the order of the jobs. Throws InputError for a plan that none of its predictor's can be.
 std::vector<SharedJob> ShareLink(const std::vector<SharingJob>& jobs);

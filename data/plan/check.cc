@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -242,16 +243,17 @@ void RequireSlowNodesWith(const Plan& plan, Strategy strategy) {
 
 Plan WithPlacement(Plan plan, Placement placement) {
   const bool serves_everywhere = ServersOnEveryNode(plan);
-  int fast_workers = 0;
-  for (int i = 0; i < plan.nodes() - plan.slow_nodes; ++i) {
-    fast_workers += plan.placement[static_cast<std::size_t>(i)];
-  }
+  const auto slow_from = plan.placement.end() - std::min(plan.slow_nodes, plan.nodes());
+  const int fast_workers = std::accumulate(plan.placement.begin(), slow_from, 0);
   plan.placement = std::move(placement);
   if (serves_everywhere) plan.servers = plan.nodes();
   plan.backup_workers = std::min(plan.backup_workers, plan.workers() - 1);
   int beyond = 0;  // nodes that the fast workers do not fill alone
   int workers = 0;
-  for (const int devices : plan.placement) beyond += (workers += devices) > fast_workers ? 1 : 0;
+  for (const int devices : plan.placement) {
+    workers += devices;
+    if (workers > fast_workers) ++beyond;
+  }
   plan.slow_nodes = std::min(beyond, plan.slow_nodes);
   if (plan.slow_nodes == 0) plan.slow_speed.reset();
   return plan;
