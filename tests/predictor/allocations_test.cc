@@ -54,20 +54,29 @@ struct Candidate {
   double goodput() const { return throughput * efficiency; }
 };
 
-// What the global batch `wanted` becomes on an allocation; none where a limit forbids it.
-std::optional<Candidate> CandidateOf(const CompiledPlan& compiled, const Allocation& allocation,
-                                     const BatchSearch& search, double share) {
+PlanQuery QueryFor(const Allocation& allocation) {
   PlanQuery query;
   query.workers = allocation.workers;
   query.nodes = allocation.nodes;
   query.devices_per_node = allocation.devices_per_node;
   query.servers = allocation.servers;
+  return query;
+}
+
+// The largest local batch with so many micro-steps; 0 where memory holds none.
+int MostLocal(const CompiledPlan& compiled, const Allocation& allocation, const BatchSearch& search,
+              int steps) {
+  PlanQuery query = QueryFor(allocation);
+  query.accumulation_steps = steps;
+  const int most = compiled.MostLocalBatch(query);
+  return search.most_local_batch > 0 ? std::min(search.most_local_batch, most) : most;
+}
+
+// What the global batch `wanted` becomes on an allocation; none where a limit forbids it.
+std::optional<Candidate> CandidateOf(const CompiledPlan& compiled, const Allocation& allocation,
+                                     const BatchSearch& search, double share) {
+  const auto most_local = [&](int steps) { return MostLocal(compiled, allocation, search, steps); };
   const double w = allocation.workers;
-  const auto most_local = [&](int steps) {
-    query.accumulation_steps = steps;
-    const int memory = compiled.MostLocalBatch(query);
-    return search.most_local_batch > 0 ? std::min(search.most_local_batch, memory) : memory;
-  };
   double a = 1;
   if (share > most_local(1)) {
     if (!search.accumulate || most_local(2) < 1) return std::nullopt;
@@ -79,6 +88,7 @@ std::optional<Candidate> CandidateOf(const CompiledPlan& compiled, const Allocat
       batch < search.least_global_batch || batch > search.most_global_batch) {
     return std::nullopt;
   }
+  PlanQuery query = QueryFor(allocation);
   query.local_batch = static_cast<int>(b);
   query.accumulation_steps = static_cast<int>(a);
   const double seconds = compiled.StepTime(query).si();
@@ -104,12 +114,9 @@ Search BruteForce(const CompiledPlan& compiled, const Allocation& allocation,
   const double w = allocation.workers;
   const double least = std::max(1.0 * search.least_global_batch, w * search.least_local_batch);
   double most = search.most_global_batch;
-  if (!search.accumulate) {
-    PlanQuery query;
-    query.workers = allocation.workers;
-    int local = compiled.MostLocalBatch(query);
-    if (search.most_local_batch > 0) local = std::min(local, search.most_local_batch);
-    most = std::min(most, w * local);
+  // Without micro-steps no worker's share is larger than its batch.
+  if (!search.accumulate || MostLocal(compiled, allocation, search, 2) < 1) {
+    most = std::min(most, w * MostLocal(compiled, allocation, search, 1));
   }
   Search found;
   if (most < least) return found;
@@ -265,6 +272,25 @@ TEST(Allocations, KeepEveryLimit) {
       }
     }
   }
+}
+
+TEST(Allocations, WithoutRoomForMicroStepsTheLargestShareIsOneBatch) {
+  bool met = false;
+  for (double mebibytes = 300; mebibytes < 1500; mebibytes += 20) {
+    const CompiledPlan compiled = Compile(Strategy::kRing, Mebibytes(mebibytes));
+    BatchSearch search = Between(1, 1'000'000);
+    search.candidates = 2;
+    const std::vector<BatchChoice> choices = Choose(compiled, kAllocations, search);
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      const int alone = MostLocal(compiled, kAllocations[i], search, 1);
+      if (alone < 1 || MostLocal(compiled, kAllocations[i], search, 2) > 0) continue;
+      met = true;
+      EXPECT_EQ(choices[i].local_batch, alone) << mebibytes << " MiB";
+      EXPECT_EQ(choices[i].accumulation_steps, 1);
+      EXPECT_EQ(Judge(compiled, kAllocations[i], search, choices[i]), "");
+    }
+  }
+  EXPECT_TRUE(met);
 }
 
 TEST(Allocations, NothingFits) {
