@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "data/record/network_profile.h"
+#include "microbench/network/token.h"
 
 namespace stepcast::network {
 namespace {
@@ -16,16 +17,6 @@ constexpr std::size_t kMostStrangers = 512;
 constexpr std::size_t kMostGuests = std::size_t{kMostProbedHosts} * kMostProbeFlows;
 constexpr std::size_t kMostRefusals = 20;
 constexpr int kNoticeMs = 50;
-
-// Takes as long for any wrong token.
-bool SameToken(const std::string& a, const std::string& b) {
-  unsigned different = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    different |= static_cast<unsigned char>(a[i]) ^
-                 static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]);
-  }
-  return different == 0;
-}
 
 std::string DataKey(int step, int from, int flow) {
   return fmt::format("{} {} {} {}", kData, step, from, flow);

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "data/record/input_error.h"
 #include "microbench/network/protocol.h"
@@ -26,7 +27,9 @@ using network::LineSocket;
 using network::Message;
 using network::NetworkError;
 
-// A worker's program, which ends with this.
+const char* LibraryOf(const Training& training) { return training.servers ? "gRPC" : "Gloo"; }
+
+// The program of a worker or of servers, which ends with this.
 class Worker {
  public:
   explicit Worker(const std::string& program) {
@@ -61,8 +64,8 @@ class Worker {
 
 class Agent {
  public:
-  Agent(const network::AgentOptions& options, const std::string& program, network::Door* door)
-      : options_(options), program_(program), member_(network::Join(options, door)) {}
+  Agent(const network::AgentOptions& options, const Programs& programs, network::Door* door)
+      : options_(options), programs_(programs), member_(network::Join(options, door)) {}
 
   std::string Run() {
     double silent_s = 0;  // while others train without this host
@@ -95,7 +98,12 @@ class Agent {
     std::optional<std::string> ended;
     std::string problem;
     try {
-      Worker worker(program_);
+      const std::string& program = programs_.Of(work.training);
+      if (program.empty()) {
+        throw WorkerError{std::string("its stepcast was built without ") +
+                          LibraryOf(work.training)};
+      }
+      Worker worker(program);
       Start(work, &worker.line());
       problem = Relay(work, &worker.line(), &ended);
     } catch (const WorkerError& e) {
@@ -124,7 +132,9 @@ class Agent {
     OfWorker([&] {
       const Deadline deadline = options_.deadline.AtMost(kStartS);
       for (const Message& message : WorkMessages(work)) line->Send(message.Line(), deadline);
-      for (const int rank : work.ranks) {
+      std::vector<int> ranks = work.ranks;
+      ranks.insert(ranks.end(), work.server_ranks.begin(), work.server_ranks.end());
+      for (const int rank : ranks) {
         const Address& host = rank == options_.rank ? member_.door->address()
                                                     : member_.peers[static_cast<std::size_t>(rank)];
         line->Send(Message("address").Set("address", host.host()).Line(), deadline);
@@ -156,7 +166,7 @@ class Agent {
           return "";
         }
         if (word.verb() == kStop) return "another worker failed";
-        ReadListening(word, static_cast<int>(work.ranks.size()));
+        ReadListening(word, kMostServers, static_cast<int>(work.ranks.size()));
         OfWorker([&] { line->Send(word.Line(), options_.deadline.AtMost(network::kGraceS)); });
       }
       if (!idle) continue;
@@ -170,25 +180,37 @@ class Agent {
   }
 
   const network::AgentOptions& options_;
-  const std::string& program_;
+  const Programs& programs_;
   network::Membership member_;
 };
 
 }  // namespace
 
-std::string WorkerProgram(const std::vector<std::string>& folders) {
+Programs FindPrograms(const std::vector<std::string>& folders) {
+  Programs programs;
   for (const std::string& folder : folders) {
-    std::string path = folder + "/stepcast-gloo";
-    std::error_code error;
-    if (std::filesystem::exists(path, error)) return path;
+    for (const auto& [name, program] : {std::pair("stepcast-gloo", &programs.gloo),
+                                        std::pair("stepcast-parameters", &programs.servers)}) {
+      std::error_code error;
+      const std::string path = folder + "/" + name;
+      if (program->empty() && std::filesystem::exists(path, error)) *program = path;
+    }
   }
-  throw InputError({"", 0, "steps"}, "", "cannot be measured: this stepcast was built without Gloo",
-                   "a build where CMake finds libgloo-dev");
+  return programs;
 }
 
-std::string RunAgent(const network::AgentOptions& options, const std::string& program,
+void RequireProgram(const Programs& programs, const Training& training) {
+  if (!programs.Of(training).empty()) return;
+  throw InputError(
+      {"", 0, training.servers ? "servers" : "steps"}, "",
+      fmt::format("cannot be measured: this stepcast was built without {}", LibraryOf(training)),
+      training.servers ? "a build where CMake finds libgrpc++-dev"
+                       : "a build where CMake finds libgloo-dev");
+}
+
+std::string RunAgent(const network::AgentOptions& options, const Programs& programs,
                      network::Door* door) {
-  return network::ByCoordinator(options, [&] { return Agent(options, program, door).Run(); });
+  return network::ByCoordinator(options, [&] { return Agent(options, programs, door).Run(); });
 }
 
 }  // namespace stepcast::steps

@@ -1,4 +1,5 @@
-// A host of `stepcast probe steps`: runs a worker's program whenever the coordinator asks for it.
+// A host of `stepcast probe steps`: runs the program of a worker or of servers whenever the
+// coordinator asks for it.
 #ifndef STEPCAST_MICROBENCH_STEPS_AGENT_H_
 #define STEPCAST_MICROBENCH_STEPS_AGENT_H_
 
@@ -6,20 +7,32 @@
 #include <vector>
 
 #include "microbench/network/meeting.h"
+#include "microbench/steps/work.h"
 
 namespace stepcast::steps {
 
-// How long a worker may take to start, to connect and to end.
+// How long one may take to start, to connect and to end.
 inline constexpr double kStartS = 30;
 
-// The worker's program in one of these folders. Throws InputError where this stepcast has none.
-std::string WorkerProgram(const std::vector<std::string>& folders);
+// The programs of workers, by how they exchange; empty where this stepcast has none.
+struct Programs {
+  std::string gloo;
+  std::string servers;  // a worker, servers, or both
+
+  const std::string& Of(const Training& training) const {
+    return training.servers ? servers : gloo;
+  }
+};
+// Those in one of these folders.
+Programs FindPrograms(const std::vector<std::string>& folders);
+// Throws InputError where there is none for such trainings.
+void RequireProgram(const Programs& programs, const Training& training);
 
 // Does what the coordinator says until it ends the probe; `door` is that of this host, or null for
 // one of its own. Returns why the probe ended early, empty where it did not. Throws NetworkError
 // where the coordinator cannot be reached, refuses this host, or goes away. Whatever happens, no
 // worker is left running.
-std::string RunAgent(const network::AgentOptions& options, const std::string& program,
+std::string RunAgent(const network::AgentOptions& options, const Programs& programs,
                      network::Door* door = nullptr);
 
 }  // namespace stepcast::steps

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "microbench/network/protocol.h"
-#include "microbench/steps/agent.h"
+#include "microbench/network/token.h"
 
 namespace stepcast::steps {
 
@@ -24,12 +24,18 @@ std::vector<double> TrainingTimes::Means(double TimedStep::*part) const {
   return means;
 }
 
-TrainingTimes Session::Measure(const Training& training, const std::vector<int>& ranks,
+TrainingTimes Session::Measure(const Training& training, const Cast& cast,
                                const std::function<void(std::size_t steps)>& progress) {
   TrainingTimes times;
+  const std::vector<int>& ranks = cast.workers;
   const auto workers = static_cast<int>(ranks.size());
   times.workers.resize(ranks.size());
   times.bucket_s.assign(training.buckets.size(), 0);
+  const std::set<int> taking_part = [&] {
+    std::set<int> all(ranks.begin(), ranks.end());
+    all.insert(cast.servers.begin(), cast.servers.end());
+    return all;
+  }();
   std::set<int> running;
   // The workers' own hosts end them sooner.
   Deadline deadline = options_.deadline.AtMost(2 * training.limit_s + kStartS + network::kGraceS);
@@ -39,43 +45,55 @@ TrainingTimes Session::Measure(const Training& training, const std::vector<int>&
     for (const int other : running) members_.Say(other, Message(kStop));
     deadline = deadline.AtMost(network::kGraceS);
   };
-  for (const int rank : ranks) {
+  for (const int rank : taking_part) {
     if (!members_.Takes(rank) && times.problem.empty()) times.problem = members_.ProblemOf(rank);
   }
   if (!times.problem.empty()) return times;
-  for (std::size_t rank = 0; rank < hosts_.size(); ++rank) {
-    const auto worker = std::find(ranks.begin(), ranks.end(), static_cast<int>(rank));
-    if (worker == ranks.end()) {
-      members_.Say(static_cast<int>(rank), Message(kRest).Set("limit", 2 * training.limit_s));
+  Work work;
+  work.ranks = ranks;
+  work.server_ranks = cast.servers;
+  if (training.servers) work.word = network::RandomWord();
+  for (int rank = 0; rank < static_cast<int>(hosts_.size()); ++rank) {
+    if (taking_part.count(rank) == 0) {
+      members_.Say(rank, Message(kRest).Set("limit", 2 * training.limit_s));
       continue;
     }
-    const auto index = static_cast<int>(worker - ranks.begin());
-    const Work work{TrainingOf(training, index, workers), index, ranks};
-    for (const Message& message : WorkMessages(work)) members_.Say(static_cast<int>(rank), message);
+    work.rank = rank;
+    work.training = TrainingOf(training, work.worker(), workers);
+    for (const Message& message : WorkMessages(work)) members_.Say(rank, message);
   }
-  running.insert(ranks.begin(), ranks.end());
+  running = taking_part;
+  // Each worker is told where others wait for it.
+  const int waiting = training.servers ? training.servers->count : workers;
+  const std::size_t ports = static_cast<std::size_t>(workers) *
+                            static_cast<std::size_t>(training.servers ? waiting : workers - 1);
   std::vector<Listening> listening;
+  const auto hear_port = [&](int rank, const Message& told) {
+    const Listening& last = listening.emplace_back(ReadListening(told, waiting, workers));
+    const std::vector<int>& from = training.servers ? cast.servers : ranks;
+    const bool is_own = from[static_cast<std::size_t>(last.from)] == rank;
+    if (!is_own || (!training.servers && last.to == last.from) || listening.size() > ports) {
+      throw NetworkError("told of a port that nobody asked for");
+    }
+    // All listen before the first connects.
+    if (listening.size() < ports) return;
+    for (const Listening& one : listening) {
+      members_.Say(ranks[static_cast<std::size_t>(one.to)], ListeningMessage(one));
+    }
+  };
   const auto hear = [&](int rank, const Message& told) {
-    const auto worker =
-        static_cast<int>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
-    std::vector<TimedStep>& steps = times.workers[static_cast<std::size_t>(worker)];
     if (told.verb() == kDone || told.verb() == kFailed) {
       running.erase(rank);
       if (told.verb() == kFailed)
         fail(members_.Name(rank) + ": " + network::PlainText(told, "why"));
-    } else if (told.verb() == kListens) {
-      listening.push_back(ReadListening(told, workers));
-      const Listening& last = listening.back();
-      if (last.from != worker || last.to == worker ||
-          listening.size() > ranks.size() * (ranks.size() - 1)) {
-        throw NetworkError("told of a port that nobody asked for");
-      }
-      // All listen before the first connects.
-      if (listening.size() < ranks.size() * (ranks.size() - 1)) return;
-      for (const Listening& one : listening) {
-        members_.Say(ranks[static_cast<std::size_t>(one.to)], ListeningMessage(one));
-      }
-    } else if (told.verb() == kTimed) {
+      return;
+    }
+    if (told.verb() == kListens) return hear_port(rank, told);
+    const auto worker =
+        static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
+    if (worker == ranks.size()) throw NetworkError("sent steps, but has no worker");
+    if (told.verb() == kTimed) {
+      std::vector<TimedStep>& steps = times.workers[worker];
       if (steps.size() >= static_cast<std::size_t>(training.steps)) {
         throw NetworkError("sent more steps than were asked for");
       }
@@ -91,7 +109,7 @@ TrainingTimes Session::Measure(const Training& training, const std::vector<int>&
   };
   while (!running.empty() && !deadline.over()) {
     bool idle = true;
-    for (const int rank : ranks) {
+    for (const int rank : taking_part) {
       if (running.count(rank) == 0) continue;
       try {
         const auto told = members_.HearNow(rank);
@@ -123,12 +141,12 @@ TrainingTimes Session::Measure(const Training& training, const std::vector<int>&
 
 void Session::End(const std::string& problem) { members_.End(problem, network::kGraceS); }
 
-void LeadSession(const network::MeetingOptions& options, const std::string& program,
+void LeadSession(const network::MeetingOptions& options, const Programs& programs,
                  const network::Absent& absent, const std::function<void(Session*)>& lead) {
   network::Lead(
       options,
       [&](const network::AgentOptions& agent, network::Door* door) {
-        RunAgent(agent, program, door);
+        RunAgent(agent, programs, door);
       },
       [&](network::Door* door) {
         Session session(options);

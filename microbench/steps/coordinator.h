@@ -8,9 +8,16 @@
 #include <vector>
 
 #include "microbench/network/meeting.h"
+#include "microbench/steps/agent.h"
 #include "microbench/steps/work.h"
 
 namespace stepcast::steps {
+
+// Which hosts take part, by rank.
+struct Cast {
+  std::vector<int> workers;
+  std::vector<int> servers;  // may have several, and a worker too
+};
 
 struct TrainingTimes {
   std::vector<std::vector<TimedStep>> workers;  // as many steps of each
@@ -32,9 +39,9 @@ class Session {
   void Gather(network::Door* door, const network::Absent& absent) { members_.Gather(door, absent); }
   const std::vector<NetworkHost>& hosts() const { return hosts_; }
 
-  // A training on these hosts, a worker on each. What fails is in the answer; hosts that are gone
-  // are missed in all that follow. `progress` hears of the first worker's steps.
-  TrainingTimes Measure(const Training& training, const std::vector<int>& ranks,
+  // A training on these hosts. What fails is in the answer; hosts that are gone are missed in all
+  // that follow. `progress` hears of the first worker's steps.
+  TrainingTimes Measure(const Training& training, const Cast& cast,
                         const std::function<void(std::size_t steps)>& progress);
   void End(const std::string& problem);
 
@@ -47,7 +54,7 @@ class Session {
 
 // Leads on this host, where a worker may run too, until `lead` returns. Throws NetworkError where
 // nothing could begin: no port, or a host that did not come.
-void LeadSession(const network::MeetingOptions& options, const std::string& program,
+void LeadSession(const network::MeetingOptions& options, const Programs& programs,
                  const network::Absent& absent, const std::function<void(Session*)>& lead);
 
 }  // namespace stepcast::steps

@@ -1,4 +1,4 @@
-// A worker's part of a training whose compute is waited for, and what was timed of it: records, and
+// A host's part of a training whose compute is waited for, and what was timed of it: records, and
 // the messages in which hosts tell each other of them. A message that says what cannot be is a
 // NetworkError.
 #ifndef STEPCAST_MICROBENCH_STEPS_WORK_H_
@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ namespace stepcast::steps {
 inline constexpr int kMostBuckets = 100'000;
 inline constexpr int kMostTimedSteps = 1'000'000;
 inline constexpr double kMostFloats = 16e9;  // of all gradients
+inline constexpr int kMostServers = 10'000;
+inline constexpr int kMostParts = 1'000'000;
+inline constexpr double kMostFloatsOfPart = 500e6;  // of which gRPC takes the bytes in one message
+inline constexpr std::size_t kWordBytes = 32;       // of a training with servers
 inline constexpr double kLongestWaitS = 3600;
 inline constexpr double kLongestRunS = 30 * 86400;
 
@@ -23,6 +28,27 @@ inline constexpr double kLongestRunS = 30 * 86400;
 struct GradientBucket {
   double floats = 0;   // a whole number
   double ready_s = 0;  // from the start of the backward pass that synchronises
+};
+
+// What one server holds of a bucket: workers push its gradients and pull its parameters in one
+// message each.
+struct Part {
+  int bucket = 0;
+  int server = 0;
+  double floats = 0;  // a whole number
+};
+
+// Parameters that live on servers.
+struct Servers {
+  int count = 1;
+  // Whether each push is an update of its own; else one of all workers' gradients is.
+  bool asynchronous = false;
+  // How many steps a worker may be ahead of the slowest, where there is a bound; 0 where one update
+  // is of all workers.
+  std::optional<int> bound;
+  // Whether a part is pulled as soon as it has been pushed; else all pulls wait for all pushes.
+  bool pipelined = false;
+  std::vector<Part> parts;  // by bucket, which all have one
 };
 
 // A training, as its workers know it but for those that are slow.
@@ -35,6 +61,7 @@ struct Training {
   int steps = 1;        // that are
   double limit_s = 0;   // after which no step begins
   std::vector<GradientBucket> buckets;
+  std::optional<Servers> servers;  // none where workers add up their gradients themselves
   // The last so many workers take so many times as long to compute. Of the coordinator alone.
   int slow_workers = 0;
   double slowdown = 1;
@@ -43,11 +70,15 @@ struct Training {
 // What one of so many workers computes.
 Training TrainingOf(const Training& training, int worker, int workers);
 
-// One worker's part.
+// One host's part.
 struct Work {
   Training training;
-  int worker = 0;
-  std::vector<int> ranks;  // of the workers' hosts, this one's included
+  int rank = 0;                   // of this host
+  std::vector<int> ranks;         // of the workers' hosts
+  std::vector<int> server_ranks;  // of the servers', which may have several, and a worker too
+  std::string word;               // that servers are shown, of this training alone
+
+  int worker() const;  // on this host; -1 where there is none
 };
 
 // One step of a worker [s]: the parts follow each other, and make up the whole.
@@ -57,13 +88,23 @@ struct TimedStep {
   double backward_s = 0;  // of all micro-steps
   double exposed_s = 0;   // synchronisation behind the backward pass
   double update_s = 0;
-  double synchronising_s = 0;  // in calls of the all-reduce, hidden or not
+  double synchronising_s = 0;  // in calls of its exchange, hidden or not
+  // Of servers: the time in which it pushes or pulls anything, but not for what a server waits for;
+  // the updates of the server that takes longest; what others are waited for; the mean number of
+  // updates by others since a part was pulled; and what was exchanged.
+  double push_s = 0;
+  double pull_s = 0;
+  double server_update_s = 0;
+  double held_s = 0;
+  double staleness = 0;
+  double messages = 0;
+  double bytes = 0;  // of gradients and parameters, both ways
 };
 
-// Where a worker waits for another to connect.
+// Where a worker or a server waits for a worker to connect.
 struct Listening {
-  int from = 0;  // the worker that waits
-  int to = 0;    // for this one
+  int from = 0;  // who waits: the worker, or where there are servers the server
+  int to = 0;    // for this worker
   int port = 0;
   int sequence = 0;  // the library's own
 };
@@ -77,7 +118,8 @@ Work ReadWork(const network::Message& first, int hosts,
 
 inline constexpr const char* kListens = "listens";
 network::Message ListeningMessage(const Listening& listening);
-Listening ReadListening(const network::Message& message, int workers);
+// `most_from`: how many may wait.
+Listening ReadListening(const network::Message& message, int most_from, int workers);
 
 inline constexpr const char* kTimed = "timed";
 network::Message TimedMessage(const TimedStep& step);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <queue>
 #include <utility>
 
@@ -82,6 +83,45 @@ LargestShard TensorShards::Largest(int servers) const {
   return shard;
 }
 
+std::vector<std::size_t> TensorShards::BucketsOfTensors(const std::vector<Bucket>& buckets) const {
+  // MakeBuckets adds up the same numbers in the same order.
+  std::vector<std::size_t> bucket_of(tensors_.size());
+  std::size_t bucket = 0;
+  double filled = 0;
+  for (std::size_t i = tensors_.size(); i-- > 0;) {
+    bucket_of[i] = bucket;
+    filled += BytesOf(tensors_[i]);
+    if (bucket + 1 < buckets.size() && filled >= buckets[bucket].bytes.in(kBytes)) {
+      filled = 0;
+      ++bucket;
+    }
+  }
+  return bucket_of;
+}
+
+std::vector<TensorShards::Part> TensorShards::Parts(int servers,
+                                                    const std::vector<Bucket>& buckets) const {
+  const Dealt dealt = Deal(servers);
+  std::vector<Part> parts;
+  if (dealt.load.empty()) {
+    const auto count = static_cast<std::size_t>(std::max(1, servers));
+    for (std::size_t k = 0; k < buckets.size(); ++k) {
+      for (std::size_t server = 0; server < count; ++server) {
+        parts.push_back({k, server, buckets[k].bytes / static_cast<double>(count)});
+      }
+    }
+    return parts;
+  }
+  const std::vector<std::size_t> bucket_of = BucketsOfTensors(buckets);
+  std::map<std::pair<std::size_t, std::size_t>, double> bytes;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (tensors_[i].parameters == 0) continue;
+    bytes[{bucket_of[i], dealt.server_of[i]}] += BytesOf(tensors_[i]);
+  }
+  for (const auto& [at, held] : bytes) parts.push_back({at.first, at.second, Bytes(held)});
+  return parts;
+}
+
 std::vector<Bucket> TensorShards::LastBuckets(int servers, std::vector<Bucket> buckets) const {
   const Dealt dealt = Deal(servers);
   if (dealt.load.empty()) {
@@ -90,26 +130,13 @@ std::vector<Bucket> TensorShards::LastBuckets(int servers, std::vector<Bucket> b
     }
     return buckets;
   }
-  // The buckets of the tensors, as they were filled: MakeBuckets adds up the same numbers in the
-  // same order.
-  std::vector<std::size_t> bucket_of(tensors_.size());
-  std::size_t bucket = 0;
-  double filled = 0;
-  for (std::size_t i = tensors_.size(); i-- > 0;) {
-    bucket_of[i] = bucket;
-    filled += bytes_per_parameter_ * static_cast<double>(tensors_[i].parameters);
-    if (bucket + 1 < buckets.size() && filled >= buckets[bucket].bytes.in(kBytes)) {
-      filled = 0;
-      ++bucket;
-    }
-  }
+  const std::vector<std::size_t> bucket_of = BucketsOfTensors(buckets);
   // From the last bucket on, the most that one server has of it and all later ones.
   std::vector<double> later(dealt.load.size(), 0);
   std::vector<double> growth(buckets.size(), 0);
   double most = 0;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    const double mine = later[dealt.server_of[i]] +=
-        bytes_per_parameter_ * static_cast<double>(tensors_[i].parameters);
+    const double mine = later[dealt.server_of[i]] += BytesOf(tensors_[i]);
     growth[bucket_of[i]] += std::max(0.0, mine - most);
     most = std::max(most, mine);
   }

@@ -49,6 +49,15 @@ class TensorShards {
   // The share of the fullest of `servers`; `servers` below 1 counts as 1.
   LargestShard Largest(int servers) const;
 
+  // What each server holds of a bucket, by bucket and then by server; `buckets` are the model's, as
+  // MakeBuckets fills them. Servers that hold nothing of one are left out.
+  struct Part {
+    std::size_t bucket = 0;
+    std::size_t server = 0;
+    DataSize<> bytes;
+  };
+  std::vector<Part> Parts(int servers, const std::vector<Bucket>& buckets) const;
+
   // What the server that ends last gets of the model's `buckets`, as MakeBuckets fills them: each
   // is as large as the most that one server holds of it and all later ones exceeds the same of
   // those after it. The schedule of these, max_k ( r_k + sum_{j >= k} m_j / B ), is the latest of
@@ -71,6 +80,11 @@ class TensorShards {
   };
 
   Dealt Deal(int servers) const;
+  // Of each tensor, as they were filled.
+  std::vector<std::size_t> BucketsOfTensors(const std::vector<Bucket>& buckets) const;
+  double BytesOf(const Tensor& tensor) const {
+    return bytes_per_parameter_ * static_cast<double>(tensor.parameters);
+  }
 
   const Workload* workload_;
   Sharding sharding_;

@@ -3,12 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +16,7 @@
 #include "data/io/text_file.h"
 #include "data/values/numbers.h"
 #include "microbench/network/host_facts.h"
+#include "microbench/network/token.h"
 #include "microbench/script/spawn.h"
 #include "predictor/cli/signals.h"
 
@@ -39,12 +38,7 @@ std::string ReadToken(const Arguments& args, bool may_make) {
   } else if (const auto variable = VariableOf(kTokenVariable)) {
     token = *variable;
   } else if (may_make) {
-    std::array<unsigned char, 16> random{};
-    if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
-      throw std::runtime_error("the system gives no random numbers");
-    }
-    for (const unsigned char byte : random) token += fmt::format("{:02x}", byte);
-    return token;
+    return network::RandomWord();
   }
   // Its length alone is told: an error may be read by others.
   if (token.size() < kShortestToken || token.size() > kLongestToken ||

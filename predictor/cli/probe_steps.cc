@@ -25,6 +25,7 @@
 #include "model/step/step_terms.h"
 #include "predictor/cli/probe_runs.h"
 #include "predictor/cli/probe_start.h"
+#include "predictor/cli/probe_training.h"
 #include "predictor/cli/profile_option.h"
 #include "predictor/cli/signals.h"
 #include "predictor/cli/wanted_runs.h"
@@ -49,125 +50,19 @@ constexpr Part kParts[] = {{"forward_s", "forward", &TimedStep::forward_s},
                            {"backward_s", "backward", &TimedStep::backward_s},
                            {"exposed_sync_s", "exposed", &TimedStep::exposed_s},
                            {"update_s", "update", &TimedStep::update_s},
-                           {"synchronising_s", "in all-reduce", &TimedStep::synchronising_s}};
+                           {"synchronising_s", "exchanging", &TimedStep::synchronising_s}};
 
 double Mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// A run, as it is to be trained.
-struct Prepared {
-  const WantedRun* wanted = nullptr;
-  steps::Training training;
-  double predicted_s = 0;
-};
-
 // What came of it beside its result.
 struct Detail {
-  const Prepared* prepared = nullptr;
+  const PreparedRun* prepared = nullptr;
   TrainingTimes times;
-  std::vector<std::string> hosts;
+  std::vector<std::string> hosts;         // of the workers
+  std::vector<std::string> server_hosts;  // of the servers
 };
-
-void RequireMeasurable(const WantedRun& wanted) {
-  const Plan& plan = wanted.run.plan;
-  const auto refuse = [&](const char* column, const std::string& value,
-                          const std::string& allowed) {
-    throw InputError({wanted.run.place.file, wanted.run.place.line, column}, value,
-                     "is not what probe steps can measure", allowed);
-  };
-  const StrategyTraits& traits = TraitsOf(plan.strategy);
-  if (!traits.ring && traits.exchanges) refuse("strategy", traits.name, "none, allreduce, ring");
-  if (DevicesOnFullestNode(plan.placement) > 1) {
-    refuse("placement", fmt::format("{}", fmt::join(plan.placement, "-")),
-           "one device on each node: a host has one worker");
-  }
-  if (plan.shard != Shard::kNone) {
-    refuse("shard", kShardNames[static_cast<int>(plan.shard)], "none");
-  }
-  if (plan.overlap != Overlap::kBuckets) {
-    refuse("overlap", kOverlapNames[static_cast<int>(plan.overlap)], "buckets");
-  }
-  if (plan.local_steps > 1) refuse("local_steps", std::to_string(plan.local_steps), "1");
-  if (plan.backup_workers > 0) refuse("backup_workers", std::to_string(plan.backup_workers), "0");
-  if (plan.compress.is_gathered()) {
-    refuse("compress", FormatCompression(plan.compress), "none, fp16, bf16, int8, powersgd=RANK");
-  }
-}
-
-// Compute takes as long as a forecast says, and gradients leave in the buckets of the forecast.
-Prepared Prepare(const Arguments& args, const WantedRun& wanted) {
-  RequireMeasurable(wanted);
-  const Run& run = wanted.run;
-  const Target target = ReadTarget(args, run.workload);
-  if (target.library.CanonicalDevice(run.device, target.cluster) !=
-      target.library.CanonicalDevice(target.device, target.cluster)) {
-    throw InputError({run.place.file, run.place.line, "device"}, run.device,
-                     "is not the device whose compute is waited for", target.device);
-  }
-  const Predictor predictor = target.MakePredictor();
-  Prepared prepared;
-  prepared.wanted = &wanted;
-  Plan alike = run.plan;  // if no node were stated to be slow
-  if (alike.slow_nodes > 0) alike.slow_speed = 1;
-  const StepFacts facts = predictor.Facts(alike);
-  const StepTerms<double> terms = predictor.Terms(alike);
-  steps::Training& training = prepared.training;
-  training.slow_workers = run.plan.slow_nodes;  // one on each
-  training.backward_s = terms.backward.si();
-  training.forward_s = std::max(0.0, terms.micro.si() - training.backward_s);
-  const StepTime<double> step = predictor.PredictStep(alike);
-  training.update_s = (step.update + step.coding).si();  // neither hides anything
-  training.micro_steps = run.plan.accumulation_steps;
-  if (TraitsOf(run.plan.strategy).exchanges) {
-    for (const Bucket& bucket : *facts.buckets) {
-      training.buckets.push_back({std::ceil(bucket.bytes.in(kBytes) / kBytesPerFloat),
-                                  bucket.ready * training.backward_s});
-    }
-  }
-  if (training.slow_workers > 0) {
-    // The others wait as long as the slowest of them computes.
-    Plan healthy = alike;
-    healthy.hosts.clear();
-    const double others = terms.micro / predictor.Terms(healthy).micro;
-    training.slowdown = 1 / (*run.plan.slow_speed * others);
-  }
-  const double longest = std::max({training.forward_s, training.backward_s, training.update_s});
-  if (longest * std::max(1.0, training.slowdown) > steps::kLongestWaitS) {
-    throw InputError({run.place.file, run.place.line, "local_batch"},
-                     std::to_string(run.plan.local_batch),
-                     fmt::format("makes a worker compute for {:.3g} s at once",
-                                 longest * std::max(1.0, training.slowdown)),
-                     fmt::format("at most {} s", steps::kLongestWaitS));
-  }
-  prepared.predicted_s = predictor.PredictStep(run.plan).total().si();
-  return prepared;
-}
-
-// The hosts that the plan names, else the first; why there are none, else.
-std::optional<std::vector<int>> RanksOf(const Plan& plan, const std::vector<NetworkHost>& hosts,
-                                        std::string* why) {
-  std::vector<int> ranks;
-  for (const std::string& name : plan.hosts) {
-    const auto found = std::find_if(hosts.begin(), hosts.end(),
-                                    [&](const NetworkHost& host) { return host.name == name; });
-    if (found == hosts.end()) {
-      std::vector<std::string> names;
-      for (const NetworkHost& host : hosts) names.push_back(host.name);
-      *why = fmt::format("{} is none of the hosts: {}", name, fmt::join(names, ", "));
-      return std::nullopt;
-    }
-    ranks.push_back(static_cast<int>(found - hosts.begin()));
-  }
-  if (!ranks.empty()) return ranks;
-  if (plan.nodes() > static_cast<int>(hosts.size())) {
-    *why = fmt::format("it needs {} hosts of {}", plan.nodes(), hosts.size());
-    return std::nullopt;
-  }
-  ranks.resize(static_cast<std::size_t>(plan.nodes()));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
 
 Result Judge(const WantedRun& wanted, const TrainingTimes& times, int steps) {
   Result result;
@@ -188,6 +83,68 @@ Result Judge(const WantedRun& wanted, const TrainingTimes& times, int steps) {
   return result;
 }
 
+// Updates of the parameters in a second.
+double UpdateRate(const Detail& detail) {
+  const double each_s = Mean(detail.times.Means(&TimedStep::step_s));
+  const bool own = detail.prepared->training.servers->asynchronous;
+  return (own ? static_cast<double>(detail.hosts.size()) : 1.0) / each_s;
+}
+
+// What was timed of servers, each beside its forecast; empty where no run has any.
+std::string SumOfServers(const std::vector<Detail>& details) {
+  Table table({{"run", "", Align::kLeft},
+               {"push", ""},
+               {"forecast", ""},
+               {"update", ""},
+               {"forecast", ""},
+               {"pull", ""},
+               {"forecast", ""},
+               {"held back", ""},
+               {"updates", "[1/s]"},
+               {"staleness", ""}});
+  bool any = false;
+  for (const Detail& detail : details) {
+    if (!detail.prepared->training.servers) continue;
+    any = true;
+    const auto time = [&](double TimedStep::*part) {
+      return FormatDuration(Seconds(Mean(detail.times.Means(part))));
+    };
+    const auto forecast = [&](Duration<> ServerTimes<double>::*part) {
+      const auto& times = detail.prepared->predicted.server_times;
+      return times ? FormatDuration((*times).*part) : "-";
+    };
+    table.AddRow({DescribeRun(*detail.prepared->wanted), time(&TimedStep::push_s),
+                  forecast(&ServerTimes<double>::push), time(&TimedStep::server_update_s),
+                  forecast(&ServerTimes<double>::update), time(&TimedStep::pull_s),
+                  forecast(&ServerTimes<double>::pull), time(&TimedStep::held_s),
+                  FormatNumber(UpdateRate(detail)),
+                  FormatNumber(Mean(detail.times.Means(&TimedStep::staleness)))});
+  }
+  if (!any) return "";
+  const Style style = DetectStyle();
+  return Heading("Parameter servers", style) + table.Render(style, 2);
+}
+
+Json ServersJson(const Detail& detail) {
+  const auto mean = [&](double TimedStep::*part) { return Mean(detail.times.Means(part)); };
+  const auto workers = static_cast<double>(detail.hosts.size());
+  Json json = {{"hosts", detail.server_hosts},
+               {"push_s", mean(&TimedStep::push_s)},
+               {"update_s", mean(&TimedStep::server_update_s)},
+               {"pull_s", mean(&TimedStep::pull_s)},
+               {"held_back_s", mean(&TimedStep::held_s)},
+               {"updates_per_s", UpdateRate(detail)},
+               {"mean_staleness", mean(&TimedStep::staleness)},
+               {"messages", workers * mean(&TimedStep::messages)},
+               {"bytes", workers * mean(&TimedStep::bytes)}};
+  if (const auto& times = detail.prepared->predicted.server_times) {
+    json["predicted"] = {{"push_s", times->push.si()},
+                         {"update_s", times->update.si()},
+                         {"pull_s", times->pull.si()}};
+  }
+  return json;
+}
+
 std::string Sum(const std::vector<Detail>& details) {
   const Style style = DetectStyle();
   Table table = [] {
@@ -204,10 +161,10 @@ std::string Sum(const std::vector<Detail>& details) {
     };
     for (const Part& part : kParts) row.push_back(mean(part.of));
     row.push_back(mean(&TimedStep::step_s));
-    row.push_back(FormatDuration(Seconds(detail.prepared->predicted_s)));
+    row.push_back(FormatDuration(detail.prepared->predicted.step_time));
     table.AddRow(row);
   }
-  return Heading("Parts of the steps", style) + table.Render(style, 2);
+  return Heading("Parts of the steps", style) + table.Render(style, 2) + SumOfServers(details);
 }
 
 Json PartsJson(const Detail& detail) {
@@ -220,10 +177,12 @@ Json PartsJson(const Detail& detail) {
                        {"ready_s", training.buckets[k].ready_s},
                        {"synchronising_s", detail.times.bucket_s[k]}});
   }
-  return {{"hosts", detail.hosts},
-          {"parts", parts},
-          {"buckets", buckets},
-          {"predicted_step_time_s", detail.prepared->predicted_s}};
+  Json json = {{"hosts", detail.hosts},
+               {"parts", parts},
+               {"buckets", buckets},
+               {"predicted_step_time_s", detail.prepared->predicted.step_time.si()}};
+  if (training.servers) json["servers"] = ServersJson(detail);
+  return json;
 }
 
 }  // namespace
@@ -242,13 +201,13 @@ void AddStepsOptions(po::options_description* options) {
 namespace {
 
 // The part of a host that is not the first.
-int Join(const Arguments& args, const Place& place, const std::string& program,
+int Join(const Arguments& args, const Place& place, const steps::Programs& programs,
          network::MeetingOptions options) {
   // Rank 0 ends it, or says nothing for too long.
   options.deadline = network::Deadline::In(
       ReadSeconds(args, "time-limit", 7 * 86400, 0.1, 7 * 86400), &interrupted);
   try {
-    const std::string problem = steps::RunAgent(AsAgent(options, place), program);
+    const std::string problem = steps::RunAgent(AsAgent(options, place), programs);
     if (problem.empty()) return kDone;
     Tell("the probe ended early: " + problem);
   } catch (const NetworkError& e) {
@@ -265,9 +224,9 @@ int Measure(const Arguments& args,
             const std::function<std::string(const std::vector<Detail>& details)>& show_details) {
   const Place place = ReadOwnPlace(args);
   network::MeetingOptions options = ReadMeeting(args, place);
-  const std::string program = steps::WorkerProgram(ModuleFolders());
+  const steps::Programs programs = steps::FindPrograms(ModuleFolders());
   StopInOrder();
-  if (place.rank > 0) return Join(args, place, program, options);
+  if (place.rank > 0) return Join(args, place, programs, options);
   const script::WantedRuns wanted = wants(place);
   const auto integer = [&](const char* option, int otherwise, int low) {
     return args.Has(option) ? ParseInteger(args.Text(option), OptionPlace(option), low, kMostSteps)
@@ -276,21 +235,23 @@ int Measure(const Arguments& args,
   const int timed_steps = integer("steps", 30, static_cast<int>(kLeastSteps));
   const int warm_up = integer("warm-up", 3, 0);
   const double run_limit = ReadSeconds(args, "run-limit", 300, 0.1, kLongestLimitS);
-  std::vector<Prepared> runs;
+  std::vector<PreparedRun> runs;
   for (const WantedRun& run : wanted.runs) {
-    runs.push_back(Prepare(args, run));
+    runs.push_back(PrepareRun(args, run));
+    steps::RequireProgram(programs, runs.back().training);
     runs.back().training.steps = timed_steps;
     runs.back().training.warm_up = warm_up;
     runs.back().training.limit_s = run_limit;
   }
   const std::string path = args.Has("output") ? args.Text("output") : file_name;
   RunsFile file(path, wanted);
-  const auto expected_s = [&](const Prepared& run) {
-    return file.Has(*run.wanted) ? 0
-                                 : std::min(run_limit, run.predicted_s * (warm_up + timed_steps));
+  const auto expected_s = [&](const PreparedRun& run) {
+    return file.Has(*run.wanted)
+               ? 0
+               : std::min(run_limit, run.predicted.step_time.si() * (warm_up + timed_steps));
   };
   double left_s = 0;
-  for (const Prepared& run : runs) left_s += expected_s(run);
+  for (const PreparedRun& run : runs) left_s += expected_s(run);
   const double limit = ReadSeconds(
       args, "time-limit",
       static_cast<double>(runs.size()) * (run_limit + steps::kStartS) + options.join_s, 0.1, 1e9);
@@ -302,7 +263,7 @@ int Measure(const Arguments& args,
   ProgressLine line;
   const auto start = network::Clock::now();
   const auto measure = [&](steps::Session* session) {
-    for (const Prepared& run : runs) {
+    for (const PreparedRun& run : runs) {
       if (file.Has(*run.wanted)) {
         results.push_back({run.wanted, Outcome::kTakenOver, {}, ""});
         continue;
@@ -312,8 +273,8 @@ int Measure(const Arguments& args,
         continue;
       }
       std::string why;
-      const auto ranks = RanksOf(run.wanted->run.plan, session->hosts(), &why);
-      if (!ranks) {
+      const auto cast = CastOf(run.wanted->run.plan, session->hosts(), &why);
+      if (!cast) {
         results.push_back({run.wanted, Outcome::kFailed, {}, why});
         continue;
       }
@@ -329,19 +290,26 @@ int Measure(const Arguments& args,
       };
       show(0);
       const std::time_t now = std::time(nullptr);
-      TrainingTimes times = session->Measure(run.training, *ranks, show);
+      TrainingTimes times = session->Measure(run.training, *cast, show);
       left_s -= expected_s(run);
       results.push_back(Judge(*run.wanted, times, timed_steps));
       Result& result = results.back();
       if (result.outcome != Outcome::kMeasured) continue;
-      Detail detail{&run, std::move(times), {}};
-      for (const int rank : *ranks) {
-        detail.hosts.push_back(session->hosts()[static_cast<std::size_t>(rank)].name);
-      }
+      const auto names = [&](const std::vector<int>& ranks) {
+        std::vector<std::string> all;
+        for (const int rank : ranks) {
+          all.push_back(session->hosts()[static_cast<std::size_t>(rank)].name);
+        }
+        return all;
+      };
+      Detail detail{&run, std::move(times), names(cast->workers), names(cast->servers)};
       result.timed.source = fmt::format(
-          "stepcast {} probe steps, {:%Y-%m-%dT%H:%M:%SZ}, {} steps behind {} of Gloo's ring on "
-          "{}; compute waited for: {:.6g} s forward, {:.6g} s backward{}",
+          "stepcast {} probe steps, {:%Y-%m-%dT%H:%M:%SZ}, {} steps behind {} of {} on {}; "
+          "compute waited for: {:.6g} s forward, {:.6g} s backward{}",
           STEPCAST_VERSION, fmt::gmtime(now), result.timed.step_s.size(), warm_up,
+          run.training.servers
+              ? fmt::format("gRPC's servers on {}, workers", fmt::join(detail.server_hosts, "+"))
+              : "Gloo's ring",
           fmt::join(detail.hosts, "+"), run.training.forward_s, run.training.backward_s,
           run.training.slow_workers == 0
               ? ""
@@ -362,7 +330,7 @@ int Measure(const Arguments& args,
                      FormatDuration(Seconds(std::ceil(left_s)))));
     started.StartOthers(args, place, "steps", {"wait", "time-limit"}, options);
     steps::LeadSession(
-        options, program, [&] { return started.Absent(); }, measure);
+        options, programs, [&] { return started.Absent(); }, measure);
   } catch (const NetworkError& e) {
     line.End();
     Tell(interrupted ? "interrupted" : e.what());
@@ -450,7 +418,7 @@ std::string SumOfMessages(const std::vector<Detail>& details) {
     const Duration<> time = Seconds(Mean(detail.times.Means(&TimedStep::step_s)));
     const auto workers = static_cast<double>(detail.hosts.size());
     table.AddRow({FormatSize(size), FormatCount(workers), FormatDuration(time),
-                  FormatDuration(Seconds(detail.prepared->predicted_s)), FormatRate(size / time),
+                  FormatDuration(detail.prepared->predicted.step_time), FormatRate(size / time),
                   FormatRate(size * (2 * (workers - 1) / workers) / time)});
   }
   return Heading("Gloo's ring over messages", style) + table.Render(style, 2);

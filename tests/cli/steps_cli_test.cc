@@ -50,10 +50,9 @@ class StepsCli : public testing::Test {
   void Wants(const std::string& rows) const {
     std::ofstream(folder_.Path("wanted.csv")) << kHeader << rows;
   }
-  static bool IsBuilt() {
+  static bool IsBuilt(const std::string& worker = "stepcast-gloo") {
     const std::string program = STEPCAST_PROGRAM;
-    const std::string beside =
-        program.substr(0, program.rfind('/')) + "/../lib/stepcast/stepcast-gloo";
+    const std::string beside = program.substr(0, program.rfind('/')) + "/../lib/stepcast/" + worker;
     return access(beside.c_str(), X_OK) == 0;
   }
 
@@ -101,6 +100,51 @@ TEST_F(StepsCli, WantedRunsBecomeRunsThatAFitReads) {
   EXPECT_EQ(again["runs"][0]["outcome"], "taken over");
   EXPECT_EQ(again["runs"][1]["outcome"], "taken over");
   EXPECT_EQ(ReadRuns(folder_.Path("runs.csv")).size(), 2U);
+}
+
+// Transfers and bytes as they are counted: each phase sends the model once for each worker, in a
+// message of each bucket and server.
+TEST_F(StepsCli, ServersAreTimedBesideTheirForecasts) {
+  if (!IsBuilt("stepcast-parameters")) GTEST_SKIP() << "built without gRPC";
+  std::ofstream(folder_.Path("wanted.csv"))
+      << "workload,device,placement,servers,strategy,local_batch,colocated_servers,sharding,"
+         "pipelined_servers,bucket_mib,staleness_bound,step_time_s\n"
+         "mlp_mnist,t4,1,1,ps-sync,1,,,,,,STEP_TIME\n"
+         "mlp_mnist,t4,1-1,2,ps-sync,1,yes,even,,one-message,,STEP_TIME\n"
+         "mlp_mnist,t4,1-1,2,ps-sync,1,yes,tensor,yes,1,,STEP_TIME\n"
+         "mlp_mnist,t4,1-1,2,ps-async,1,yes,tensor,,1,,STEP_TIME\n"
+         "mlp_mnist,t4,1-1,1,ps-sync,1,,,,,,STEP_TIME\n";
+  const ProcessResult result = Both({});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  const Json json = Json::parse(result.out);
+  ASSERT_EQ(json["runs"].size(), 5U);
+  EXPECT_EQ(json["runs"][4]["problem"], "it needs 2 hosts for workers and 1 for servers, of 2");
+  const double bytes = 4 * 669'706.0;
+  for (int i = 0; i < 4; ++i) {
+    const Json& run = json["runs"][i];
+    ASSERT_EQ(run["outcome"], "measured") << run;
+    const Json& servers = run["servers"];
+    const double workers = i == 0 ? 1 : 2;
+    EXPECT_NEAR(servers["bytes"].get<double>(), 2 * workers * bytes, 100);
+    EXPECT_EQ(servers["hosts"].size(), i == 0 ? 1U : 2U);
+    EXPECT_GT(servers["push_s"].get<double>(), 0);
+    EXPECT_GT(servers["pull_s"].get<double>(), 0);
+    EXPECT_GT(servers["update_s"].get<double>(), 0);
+    EXPECT_GT(servers["predicted"]["push_s"].get<double>(), 0);
+    const double updates = (i == 3 ? workers : 1) / run["step_time_s"].get<double>();
+    EXPECT_NEAR(servers["updates_per_s"].get<double>() / updates, 1, 1e-6);
+    const double staleness = servers["mean_staleness"].get<double>();
+    EXPECT_NEAR(staleness, i == 3 ? 1 : 0, i == 3 ? 0.4 : 0);
+  }
+  // n w transfers in a phase.
+  EXPECT_NE(json["runs"][0]["servers"]["hosts"], json["runs"][0]["hosts"]);
+  EXPECT_EQ(json["runs"][1]["servers"]["messages"], 2 * 2 * 2);
+  const std::vector<stepcast::Run> runs = ReadRuns(folder_.Path("runs.csv"));
+  ASSERT_EQ(runs.size(), 4U);
+  EXPECT_NE(runs[1].source.find("of gRPC's servers on "), std::string::npos) << runs[1].source;
+  ExpectText({"calibrate", "--cluster", "gce-t4", "--runs", folder_.Path("runs.csv"), "--output",
+              folder_.Path("fit.yaml")},
+             {"written to"});
 }
 
 // What is sent of compressed gradients, whose coding is waited for.
@@ -153,7 +197,7 @@ TEST_F(StepsCli, WhatItCannotMeasureIsRefusedWithItsRow) {
     const char* row;
     const char* fragment;
   } cases[] = {
-      {"resnet50,t4,1-1,1,ps-sync,8,STEP_TIME\n", "wanted.csv:2: strategy: 'ps-sync'"},
+      {"resnet50,t4,1-1,1,byteps,8,STEP_TIME\n", "wanted.csv:2: strategy: 'byteps'"},
       {"resnet50,t4,1-1,0,tree,8,STEP_TIME\n", "strategy: 'tree'"},
       {"resnet50,t4,2-2,0,ring,8,STEP_TIME\n", "placement: '2-2'"},
       {"resnet50,v100,1-1,0,ring,8,STEP_TIME\n", "device: 'v100'"},
@@ -172,6 +216,16 @@ TEST_F(StepsCli, WhatItCannotMeasureIsRefusedWithItsRow) {
       Run({"wanted.csv", "--hosts", "127.0.0.1,b", "--cluster", "gce-t4"});
   EXPECT_EQ(long_wait.exit_code, 2);
   EXPECT_NE(long_wait.err.find("makes a worker compute for"), std::string::npos) << long_wait.err;
+  for (const char* column : {"multicast", "in_network_aggregation"}) {
+    std::ofstream(folder_.Path("wanted.csv"))
+        << "workload,device,placement,servers,strategy,local_batch," << column
+        << ",step_time_s\nresnet50,t4,1-1,1,ps-sync,8,yes,STEP_TIME\n";
+    const ProcessResult result =
+        Run({"wanted.csv", "--hosts", "127.0.0.1,b", "--cluster", "gce-t4"});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_NE(result.err.find(std::string(column) + ": 'yes' is not what"), std::string::npos)
+        << result.err;
+  }
   const ProcessResult none = Run({"--hosts", "127.0.0.1,b", "--cluster", "gce-t4"});
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_NE(none.err.find("FILE: is required"), std::string::npos) << none.err;

@@ -130,9 +130,9 @@ STEPCAST_DOOR(probe_steps) {
         for (const network::Message& m : steps::WorkMessages(copy)) rewritten += m.Line() + "\n";
         RequireSame(rewritten, written);
       } else if (message.verb() == steps::kListens) {
-        const steps::Listening listening = steps::ReadListening(message, kHosts);
+        const steps::Listening listening = steps::ReadListening(message, kHosts, kHosts);
         RequireSame(steps::ListeningMessage(
-                        steps::ReadListening(steps::ListeningMessage(listening), kHosts))
+                        steps::ReadListening(steps::ListeningMessage(listening), kHosts, kHosts))
                         .Line(),
                     steps::ListeningMessage(listening).Line());
       } else if (message.verb() == steps::kTimed) {

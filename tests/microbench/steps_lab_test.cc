@@ -32,10 +32,12 @@ class StepsLabTest : public testing::Test {
 
   // What each host does: rank 0 writes the mean step [s] and what went wrong.
   int Host(int host, int hosts, const Training& training) const {
+    Programs programs;
 #ifdef STEPCAST_GLOO_PROGRAM
-    const std::string program = STEPCAST_GLOO_PROGRAM;
-#else
-    const std::string program;
+    programs.gloo = STEPCAST_GLOO_PROGRAM;
+#endif
+#ifdef STEPCAST_PARAMETERS_PROGRAM
+    programs.servers = STEPCAST_PARAMETERS_PROGRAM;
 #endif
     const network::Address master = network::Resolve(NetworkLab::AddressOf(0), 29411).front();
     try {
@@ -48,7 +50,7 @@ class StepsLabTest : public testing::Test {
         options.token = kToken;
         options.join_s = 10;
         options.deadline = Deadline::In(100);
-        return RunAgent(options, program).empty() ? 0 : 1;
+        return RunAgent(options, programs).empty() ? 0 : 1;
       }
       network::MeetingOptions options;
       options.hosts = hosts;
@@ -57,10 +59,14 @@ class StepsLabTest : public testing::Test {
       options.token = kToken;
       options.join_s = 10;
       options.deadline = Deadline::In(100);
-      LeadSession(options, program, {}, [&](Session* session) {
-        std::vector<int> ranks;
-        for (int i = 0; i < hosts; ++i) ranks.push_back(i);
-        const TrainingTimes times = session->Measure(training, ranks, {});
+      LeadSession(options, programs, {}, [&](Session* session) {
+        // Servers have the last hosts.
+        const int servers = training.servers ? training.servers->count : 0;
+        Cast cast;
+        for (int i = 0; i < hosts; ++i) {
+          (i < hosts - servers ? cast.workers : cast.servers).push_back(i);
+        }
+        const TrainingTimes times = session->Measure(training, cast, {});
         double mean = 0;
         for (const double step : times.Means(&TimedStep::step_s)) {
           mean += step / static_cast<double>(times.steps());
@@ -121,6 +127,41 @@ TEST_F(StepsLabTest, AStepIsItsComputeAndWhatTheRingSends) {
     }
     if (busy && std::abs(error) > 0.05) GTEST_SKIP() << "the machine is too busy to be the network";
     EXPECT_NEAR(error, 0, 0.05) << hosts << " hosts, " << expected << " s expected";
+  }
+}
+
+// Both phases of a step pass the server's port, once for each worker: n w transfers, 2 m w bytes.
+TEST_F(StepsLabTest, AStepIsItsComputeAndWhatWorkersPushAndPull) {
+#ifndef STEPCAST_PARAMETERS_PROGRAM
+  GTEST_SKIP() << "built without gRPC";
+#endif
+  for (const auto& [workers, servers] : {std::pair(1, 1), std::pair(3, 1), std::pair(2, 2)}) {
+    LabConditions conditions;
+    conditions.hosts = workers + servers;
+    conditions.rate = 200e6 / 8;
+    Training training = OneBucket();
+    training.servers.emplace().count = servers;
+    training.servers->bound = 0;
+    for (int server = 0; server < servers; ++server) {
+      training.servers->parts.push_back({0, server, 2.5e6 / servers});
+    }
+    const double phase_s =
+        10e6 * std::max(1.0, 1.0 * workers / servers) / (conditions.rate * kPayload);
+    const double expected = 0.15 + 2 * phase_s;
+    double error = 1;
+    bool busy = false;
+    for (int attempt = 0; attempt < 3 && std::abs(error) > 0.06; ++attempt) {
+      NetworkLab lab(conditions,
+                     [&, of = conditions.hosts](int host) { return Host(host, of, training); });
+      for (const int code : lab.Wait()) EXPECT_EQ(code, 0);
+      const auto [mean, problem] = Answer();
+      EXPECT_EQ(problem, "");
+      error = mean / expected - 1;
+      busy = lab.LateShare() > 0.1;
+    }
+    if (busy && std::abs(error) > 0.06) GTEST_SKIP() << "the machine is too busy to be the network";
+    EXPECT_NEAR(error, 0, 0.06) << workers << " workers, " << servers << " servers, " << expected
+                                << " s expected";
   }
 }
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "microbench/network/socket.h"
+#include "microbench/network/token.h"
 #include "microbench/steps/agent.h"
 #include "microbench/steps/coordinator.h"
 #include "microbench/steps/work.h"
@@ -33,7 +34,7 @@ Work ReadAgain(const std::vector<Message>& messages, int hosts) {
 RC_GTEST_PROP(StepsMessage, WorkIsReadAsItWasWritten, ()) {
   Work work;
   work.ranks = {3, 0, 2};
-  work.worker = *rc::gen::inRange(0, 3);
+  work.rank = work.ranks[*rc::gen::inRange<std::size_t>(0, 3)];
   Training& training = work.training;
   training.forward_s = *rc::gen::inRange(0, 1000) * 1e-3;
   training.backward_s = *rc::gen::inRange(0, 1000) * 1e-3;
@@ -47,9 +48,46 @@ RC_GTEST_PROP(StepsMessage, WorkIsReadAsItWasWritten, ()) {
     training.buckets.push_back(
         {1.0 + *rc::gen::inRange(0, 1'000'000), training.backward_s * k / buckets});
   }
+  if (buckets > 0 && *rc::gen::arbitrary<bool>()) {
+    Servers& servers = training.servers.emplace();
+    servers.count = *rc::gen::inRange(1, 4);
+    servers.asynchronous = *rc::gen::arbitrary<bool>();
+    servers.pipelined = *rc::gen::arbitrary<bool>();
+    servers.bound = 0;
+    if (servers.asynchronous) {
+      servers.bound.reset();
+      if (*rc::gen::arbitrary<bool>()) servers.bound = *rc::gen::inRange(0, 1000);
+    }
+    for (int k = 0; k < buckets; ++k) {
+      for (int server = 0; server < servers.count; ++server) {
+        servers.parts.push_back({k, server, 1.0 + *rc::gen::inRange(0, 1000)});
+      }
+    }
+    // Some beside workers, and one host may have several.
+    for (int server = 0; server < servers.count; ++server) {
+      work.server_ranks.push_back(*rc::gen::inRange(0, 4));
+    }
+    work.word = network::RandomWord();
+  }
   const Work again = ReadAgain(WorkMessages(work), 4);
   RC_ASSERT(again.ranks == work.ranks);
-  RC_ASSERT(again.worker == work.worker);
+  RC_ASSERT(again.rank == work.rank);
+  RC_ASSERT(again.server_ranks == work.server_ranks);
+  RC_ASSERT(again.word == work.word);
+  RC_ASSERT(again.training.servers.has_value() == training.servers.has_value());
+  if (training.servers) {
+    const Servers& read = *again.training.servers;
+    RC_ASSERT(read.count == training.servers->count);
+    RC_ASSERT(read.asynchronous == training.servers->asynchronous);
+    RC_ASSERT(read.pipelined == training.servers->pipelined);
+    RC_ASSERT(read.bound == training.servers->bound);
+    RC_ASSERT(read.parts.size() == training.servers->parts.size());
+    for (std::size_t i = 0; i < read.parts.size(); ++i) {
+      RC_ASSERT(read.parts[i].bucket == training.servers->parts[i].bucket);
+      RC_ASSERT(read.parts[i].server == training.servers->parts[i].server);
+      RC_ASSERT(read.parts[i].floats == training.servers->parts[i].floats);
+    }
+  }
   RC_ASSERT(again.training.forward_s == training.forward_s);
   RC_ASSERT(again.training.backward_s == training.backward_s);
   RC_ASSERT(again.training.update_s == training.update_s);
@@ -77,7 +115,7 @@ TEST(StepsMessage, WorkThatCannotBeIsRefused) {
   };
   refused([](Work* w) { w->ranks = {0, 0}; });
   refused([](Work* w) { w->ranks = {0, 2}; });
-  refused([](Work* w) { w->worker = 2; });
+  refused([](Work* w) { w->rank = 2; });
   refused([](Work*) {}, 1);
   refused([](Work* w) { w->training.buckets[0].floats = 0.5; });
   refused([](Work* w) { w->training.buckets[0].floats = 1.5; });
@@ -89,18 +127,48 @@ TEST(StepsMessage, WorkThatCannotBeIsRefused) {
   refused([](Work* w) { w->training.forward_s = std::nan(""); });
   refused([](Work* w) { w->training.micro_steps = 0; });
   refused([](Work* w) { w->training.steps = 0; });
+  Work served = good;
+  served.ranks = {0};
+  served.server_ranks = {1};
+  served.word = std::string(kWordBytes, 'a');
+  served.training.servers = {.count = 1, .bound = 0, .parts = {{0, 0, 10}, {1, 0, 20}}};
+  good = served;
+  EXPECT_NO_THROW(ReadAgain(WorkMessages(good), 2));
+  refused([](Work* w) { w->server_ranks = {2}; });
+  refused([](Work* w) {
+    w->server_ranks = {0};
+    w->rank = 1;
+  });
+  refused([](Work* w) { w->word = "short"; });
+  refused([](Work* w) { w->training.servers->bound = 1; });
+  refused([](Work* w) { w->training.servers->bound.reset(); });
+  refused([](Work* w) { w->training.servers->parts.pop_back(); });
+  refused([](Work* w) { w->training.servers->parts = {{0, 0, 10}, {0, 0, 20}}; });
+  refused([](Work* w) { w->training.servers->parts = {{1, 0, 10}, {0, 0, 20}}; });
+  refused([](Work* w) { w->training.servers->parts[0].server = 1; });
+  refused([](Work* w) { w->training.servers->parts[0].floats = 2 * kMostFloatsOfPart; });
   std::vector<Message> torn = WorkMessages(good);
   torn.pop_back();
   EXPECT_THROW(ReadAgain(torn, 2), NetworkError);
 }
 
 TEST(StepsMessage, AnswersAreWithinTheirRange) {
-  EXPECT_EQ(ReadListening(ListeningMessage({1, 0, 4000, 7}), 2).sequence, 7);
-  EXPECT_THROW(ReadListening(ListeningMessage({1, 2, 4000, 7}), 2), NetworkError);
-  EXPECT_THROW(ReadListening(ListeningMessage({1, 0, 0, 7}), 2), NetworkError);
-  EXPECT_EQ(ReadTimed(TimedMessage({6, 1, 2, 3, 4, 5})).synchronising_s, 5);
-  EXPECT_THROW(ReadTimed(TimedMessage({0, 1, 2, 3, 4, 5})), NetworkError);
-  EXPECT_THROW(ReadTimed(TimedMessage({6, -1, 2, 3, 4, 5})), NetworkError);
+  EXPECT_EQ(ReadListening(ListeningMessage({1, 0, 4000, 7}), 2, 2).sequence, 7);
+  EXPECT_THROW(ReadListening(ListeningMessage({1, 2, 4000, 7}), 2, 2), NetworkError);
+  EXPECT_THROW(ReadListening(ListeningMessage({2, 1, 4000, 7}), 2, 2), NetworkError);
+  EXPECT_THROW(ReadListening(ListeningMessage({1, 0, 0, 7}), 2, 2), NetworkError);
+  const auto timed = [](double step_s, double forward_s) {
+    TimedStep step;
+    step.step_s = step_s;
+    step.forward_s = forward_s;
+    step.synchronising_s = 5;
+    step.bytes = 4e9;
+    return ReadTimed(TimedMessage(step));
+  };
+  EXPECT_EQ(timed(6, 1).synchronising_s, 5);
+  EXPECT_EQ(timed(6, 1).bytes, 4e9);
+  EXPECT_THROW(timed(0, 1), NetworkError);
+  EXPECT_THROW(timed(6, -1), NetworkError);
   std::vector<double> seconds(2, 0);
   TakeBucketTime(BucketTimeMessage(1, 0.25), &seconds);
   EXPECT_EQ(seconds, (std::vector<double>{0, 0.25}));
@@ -126,14 +194,15 @@ class StepsOnLoopback : public testing::Test {
  protected:
   void SetUp() override {
 #ifdef STEPCAST_GLOO_PROGRAM
-    program_ = STEPCAST_GLOO_PROGRAM;
+    program_.gloo = STEPCAST_GLOO_PROGRAM;
 #else
     GTEST_SKIP() << "built without Gloo";
 #endif
   }
 
   // Leads hosts, of which each has its worker's program.
-  void Lead(std::vector<std::string> programs, const std::function<void(Session*)>& lead) {
+  static void Lead(const std::vector<Programs>& programs,
+                   const std::function<void(Session*)>& lead) {
     network::MeetingOptions options;
     options.hosts = static_cast<int>(programs.size());
     for (std::size_t i = 0; i < programs.size(); ++i) {
@@ -161,14 +230,14 @@ class StepsOnLoopback : public testing::Test {
     for (std::thread& other : others) other.join();
   }
 
-  std::string program_;
+  Programs program_;
 };
 
 TEST_F(StepsOnLoopback, PartsOfAStepMakeUpTheWhole) {
   Training training = Short();
   training.micro_steps = 3;
   Lead({program_, program_, program_}, [&](Session* session) {
-    const TrainingTimes times = session->Measure(training, {0, 2, 1}, {});
+    const TrainingTimes times = session->Measure(training, {{0, 2, 1}, {}}, {});
     EXPECT_EQ(times.problem, "");
     ASSERT_EQ(times.workers.size(), 3U);
     for (const auto& worker : times.workers) {
@@ -194,7 +263,7 @@ TEST_F(StepsOnLoopback, AllWaitForTheSlowWorker) {
   training.slow_workers = 1;
   training.slowdown = 4;
   Lead({program_, program_, program_}, [&](Session* session) {
-    const TrainingTimes times = session->Measure(training, {2, 0, 1}, {});
+    const TrainingTimes times = session->Measure(training, {{2, 0, 1}, {}}, {});
     EXPECT_EQ(times.problem, "");
     ASSERT_EQ(times.workers.size(), 3U);
     const double slow_s = 4 * (training.forward_s + training.backward_s);
@@ -222,7 +291,7 @@ TEST_F(StepsOnLoopback, AWorkerAloneExchangesNothing) {
   Lead({program_, program_}, [&](Session* session) {
     std::size_t seen = 0;
     const TrainingTimes times =
-        session->Measure(Short(), {1}, [&](std::size_t steps) { seen = steps; });
+        session->Measure(Short(), {{1}, {}}, [&](std::size_t steps) { seen = steps; });
     EXPECT_EQ(times.problem, "");
     EXPECT_EQ(times.steps(), 8U);
     EXPECT_EQ(seen, 8U);
@@ -239,7 +308,7 @@ TEST_F(StepsOnLoopback, TheTimeLimitEndsAllWithTheStepsThatThereAre) {
   training.steps = 100'000;
   training.limit_s = 3;
   Lead({program_, program_}, [&](Session* session) {
-    const TrainingTimes times = session->Measure(training, {0, 1}, {});
+    const TrainingTimes times = session->Measure(training, {{0, 1}, {}}, {});
     EXPECT_EQ(times.problem, "");
     EXPECT_GT(times.steps(), 0U);
     EXPECT_LT(times.steps(), 100'000U);
@@ -248,12 +317,144 @@ TEST_F(StepsOnLoopback, TheTimeLimitEndsAllWithTheStepsThatThereAre) {
 
 // The others hear of it at once, and go on with those that are left.
 TEST_F(StepsOnLoopback, AWorkerThatFailsIsNamedAndOthersGoOn) {
-  Lead({program_, program_, "/bin/false"}, [&](Session* session) {
+  Lead({program_, program_, Programs{"/bin/false", ""}}, [&](Session* session) {
     const auto start = network::Clock::now();
-    const TrainingTimes failed = session->Measure(Short(), {0, 1, 2}, {});
+    const TrainingTimes failed = session->Measure(Short(), {{0, 1, 2}, {}}, {});
     EXPECT_NE(failed.problem.find("h2: its worker"), std::string::npos) << failed.problem;
     EXPECT_LT(network::Clock::now() - start, std::chrono::seconds(20));
-    const TrainingTimes times = session->Measure(Short(), {0, 1}, {});
+    const TrainingTimes times = session->Measure(Short(), {{0, 1}, {}}, {});
+    EXPECT_EQ(times.problem, "");
+    EXPECT_EQ(times.steps(), 8U);
+  });
+}
+
+// ---- Parameter servers. Each worker's program compares what it pulls with what all have pushed.
+
+class ServedOnLoopback : public StepsOnLoopback {
+ protected:
+  void SetUp() override {
+#ifdef STEPCAST_PARAMETERS_PROGRAM
+    program_.servers = STEPCAST_PARAMETERS_PROGRAM;
+#else
+    GTEST_SKIP() << "built without gRPC";
+#endif
+  }
+
+  // The buckets of Short(), of which the second is cut in two.
+  static Training Served(std::optional<int> bound = 0, bool asynchronous = false) {
+    Training training = Short();
+    training.servers = {.count = 2,
+                        .asynchronous = asynchronous,
+                        .bound = bound,
+                        .parts = {{0, 0, 1e5}, {1, 0, 2e5}, {1, 1, 3e5}, {2, 1, 4e5}}};
+    return training;
+  }
+  static double MeanOf(const TrainingTimes& times, std::size_t worker, double TimedStep::*part) {
+    double sum = 0;
+    for (const TimedStep& step : times.workers.at(worker)) sum += step.*part;
+    return sum / static_cast<double>(times.workers.at(worker).size());
+  }
+};
+
+TEST_F(ServedOnLoopback, PartsOfAStepMakeUpTheWhole) {
+  for (const bool pipelined : {false, true}) {
+    Training training = Served();
+    training.servers->pipelined = pipelined;
+    training.micro_steps = 2;
+    // Two workers, one of them beside a server, and a server alone.
+    Lead({program_, program_, program_}, [&](Session* session) {
+      const TrainingTimes times = session->Measure(training, {{0, 2}, {1, 2}}, {});
+      EXPECT_EQ(times.problem, "");
+      ASSERT_EQ(times.workers.size(), 2U);
+      for (const auto& worker : times.workers) {
+        ASSERT_EQ(worker.size(), 8U);
+        for (const TimedStep& step : worker) {
+          EXPECT_NEAR(step.forward_s + step.backward_s + step.exposed_s + step.update_s,
+                      step.step_s, 1e-9);
+          EXPECT_GE(step.backward_s, 2 * training.backward_s - 1e-9);
+          EXPECT_EQ(step.messages, 8);
+          EXPECT_EQ(step.bytes, 2 * 4 * 1e6);
+          EXPECT_EQ(step.staleness, 0);
+          EXPECT_GT(step.push_s, 0);
+          EXPECT_GT(step.pull_s, 0);
+          EXPECT_GT(step.server_update_s, 0);
+          EXPECT_GE(step.held_s, 0);
+          EXPECT_LE(step.synchronising_s, step.push_s + step.pull_s + 1e-9);
+        }
+      }
+      ASSERT_EQ(times.bucket_s.size(), 3U);
+      for (const double seconds : times.bucket_s) EXPECT_GT(seconds, 0);
+    });
+  }
+}
+
+TEST_F(ServedOnLoopback, OneUpdateOfAllWaitsForTheSlowWorker) {
+  Training training = Served();
+  training.slow_workers = 1;
+  training.slowdown = 4;
+  Lead({program_, program_, program_}, [&](Session* session) {
+    const TrainingTimes times = session->Measure(training, {{0, 1}, {2, 2}}, {});
+    EXPECT_EQ(times.problem, "");
+    const double slow_s = 4 * (training.forward_s + training.backward_s);
+    EXPECT_GT(MeanOf(times, 0, &TimedStep::step_s), 0.9 * slow_s);
+    // The fast one is held back for what the other computes longer.
+    EXPECT_GT(MeanOf(times, 0, &TimedStep::held_s),
+              0.5 * (slow_s - training.forward_s - training.backward_s));
+    EXPECT_LT(MeanOf(times, 1, &TimedStep::held_s), 0.5 * training.forward_s);
+  });
+}
+
+// Nobody waits, and the slow one finds the updates of the others; with a bound they wait for it.
+TEST_F(ServedOnLoopback, AsynchronousWorkersGoOnAsFarAsTheBound) {
+  for (const std::optional<int> bound : {std::optional<int>(), std::optional(2)}) {
+    Training training = Served(bound, true);
+    training.steps = 20;
+    training.slow_workers = 1;
+    training.slowdown = 4;
+    Lead({program_, program_, program_}, [&](Session* session) {
+      const TrainingTimes times = session->Measure(training, {{0, 1}, {2, 2}}, {});
+      EXPECT_EQ(times.problem, "");
+      ASSERT_EQ(times.workers.at(0).size(), 20U);
+      ASSERT_EQ(times.workers.at(1).size(), 20U);
+      const double fast_s = MeanOf(times, 0, &TimedStep::step_s);
+      const double slow_s = MeanOf(times, 1, &TimedStep::step_s);
+      const double fast_stale = MeanOf(times, 0, &TimedStep::staleness);
+      const double slow_stale = MeanOf(times, 1, &TimedStep::staleness);
+      if (bound) {
+        EXPECT_GT(fast_s, 0.8 * slow_s);
+        EXPECT_LT(slow_stale, *bound + 1.5);
+      } else {
+        EXPECT_LT(fast_s, 0.7 * slow_s);
+        EXPECT_LT(MeanOf(times, 0, &TimedStep::held_s), 1e-4);
+        // Each cycle of the slow one has several of the other.
+        EXPECT_GT(slow_stale, 1.5);
+        EXPECT_LT(fast_stale, 1);
+      }
+    });
+  }
+}
+
+TEST_F(ServedOnLoopback, TheTimeLimitEndsAllWithTheStepsThatThereAre) {
+  for (const bool asynchronous : {false, true}) {
+    Training training = Served(asynchronous ? std::optional<int>() : 0, asynchronous);
+    training.steps = 100'000;
+    training.limit_s = 2;
+    Lead({program_, program_, program_}, [&](Session* session) {
+      const TrainingTimes times = session->Measure(training, {{0, 1}, {2, 0}}, {});
+      EXPECT_EQ(times.problem, "");
+      EXPECT_GT(times.steps(), 0U);
+      EXPECT_LT(times.steps(), 100'000U);
+    });
+  }
+}
+
+TEST_F(ServedOnLoopback, AServerThatFailsIsNamedAndOthersGoOn) {
+  Lead({program_, program_, Programs{"", "/bin/false"}}, [&](Session* session) {
+    const TrainingTimes failed = session->Measure(Served(), {{0, 1}, {2, 2}}, {});
+    EXPECT_NE(failed.problem.find("h2: its worker"), std::string::npos) << failed.problem;
+    const TrainingTimes none = session->Measure(Short(), {{0, 1}, {}}, {});
+    EXPECT_NE(none.problem.find("was built without Gloo"), std::string::npos) << none.problem;
+    const TrainingTimes times = session->Measure(Served(), {{0}, {1, 1}}, {});
     EXPECT_EQ(times.problem, "");
     EXPECT_EQ(times.steps(), 8U);
   });

@@ -143,6 +143,46 @@ TEST(Sharding, HeldBucketsAddUpToTheShare) {
   }
 }
 
+// Each bucket is somewhere, and what one server holds of all is what its schedule has.
+TEST(Sharding, PartsAddUpToBucketsAndToServers) {
+  for (const char* name : {"vgg16", "resnet50", "bert_base"}) {
+    const Workload workload = *FindWorkload(name);
+    for (const int servers : {1, 3, 16}) {
+      for (const Sharding sharding : {Sharding::kTensor, Sharding::kEven, Sharding::kRoundRobin}) {
+        const std::vector<Bucket> buckets = MakeBuckets(workload, Mebibytes(4.0));
+        const TensorShards shards(workload, sharding);
+        std::vector<double> of_bucket(buckets.size(), 0);
+        std::vector<double> of_server(static_cast<std::size_t>(servers), 0);
+        for (const TensorShards::Part& part : shards.Parts(servers, buckets)) {
+          EXPECT_GT(part.bytes.si(), 0);
+          of_bucket.at(part.bucket) += part.bytes.si();
+          of_server.at(part.server) += part.bytes.si();
+        }
+        for (std::size_t k = 0; k < buckets.size(); ++k) {
+          EXPECT_NEAR(of_bucket[k] / buckets[k].bytes.si(), 1, 1e-9) << name << ' ' << k;
+        }
+        const double fullest = *std::max_element(of_server.begin(), of_server.end());
+        EXPECT_NEAR(fullest / Total(shards.LastBuckets(servers, buckets)).si(), 1, 1e-9);
+      }
+    }
+  }
+}
+
+TEST(Sharding, PartsByHand) {
+  // Reverse order, in buckets of two: 4 and 6, 5 and 7, 3.
+  const Workload network = Tensors({3, 7, 5, 6, 4});
+  const std::vector<Bucket> buckets = {{Bytes(40.0), 0.4}, {Bytes(48.0), 0.8}, {Bytes(12.0), 1.0}};
+  std::vector<std::vector<double>> parts;
+  for (const TensorShards::Part& part :
+       TensorShards(network, Sharding::kTensor).Parts(2, buckets)) {
+    parts.push_back({1.0 * static_cast<double>(part.bucket), 1.0 * static_cast<double>(part.server),
+                     part.bytes.si() / 4});
+  }
+  // The first server holds 7, 4 and 3.
+  EXPECT_EQ(parts, (std::vector<std::vector<double>>{
+                       {0, 0, 4}, {0, 1, 6}, {1, 0, 7}, {1, 1, 5}, {2, 0, 3}}));
+}
+
 TEST(Sharding, HeldBucketsByHand) {
   // Reverse order: 4, 6, 5, 7, 3; one server holds 7, 4 and 3, the other 6 and 5. From each on, the
   // one with more has 14, 11, 10, 10, 3.

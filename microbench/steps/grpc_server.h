@@ -1,0 +1,83 @@
+// A parameter server: holds parts of a network's parameters, takes the gradients that workers push,
+// updates the parameters, and lets workers pull them.
+//
+// A worker pulls a part of its step i once every worker has pushed that of step i - s: s = 0 where
+// one update is of all workers' gradients, the bound of staleness where each push is an update, and
+// at once without a bound. A worker that has left is not waited for.
+#ifndef STEPCAST_MICROBENCH_STEPS_GRPC_SERVER_H_
+#define STEPCAST_MICROBENCH_STEPS_GRPC_SERVER_H_
+
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/server.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "microbench/network/socket.h"
+#include "microbench/steps/grpc_message.h"
+#include "microbench/steps/work.h"
+
+namespace stepcast::steps {
+
+// Each update takes this times the mean gradient off the parameters, which begin as noughts.
+inline constexpr float kLearningRate = 1;
+
+class ParameterServer : public grpc::CallbackGenericService {
+ public:
+  // The server of that number, at a port of its own of this address. Throws NetworkError where it
+  // cannot listen. `work` outlives it.
+  ParameterServer(const Work& work, int server, const network::Address& address);
+  ~ParameterServer() override;
+
+  int port() const { return port_; }
+  // Until all workers have left, or it is too late: then throws NetworkError.
+  void WaitForAllToLeave(const network::Deadline& deadline);
+
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override;
+
+ private:
+  class Call;
+  struct Held {
+    Call* call = nullptr;
+    std::int64_t step = 0;
+    network::Clock::time_point since;
+  };
+  struct HeldPart {
+    std::mutex mutex;
+    std::vector<float> parameters;
+    std::vector<float> sum;            // of gradients, where one update is of all workers
+    std::vector<std::int64_t> pushes;  // of each worker
+    std::int64_t versions = 0;
+    std::int64_t last_step = 0;  // no worker needs a later one
+    double update_s = 0;         // of the last update
+    std::vector<Held> held;
+  };
+
+  void Take(Call* call);
+  void Push(Call* call, HeldPart* part);
+  void Pull(Call* call, HeldPart* part);
+  void Leave(Call* call);
+  // Whether a worker may pull what it has pushed in this step.
+  bool MayPull(const HeldPart& part, std::int64_t step) const;
+  // Those that may go on now.
+  std::vector<Held> Release(HeldPart* part) const;
+  void AnswerAll(HeldPart* part, const std::vector<Held>& released);
+
+  const Work& work_;
+  const Servers& servers_;
+  // By the training's parts; none of those that others hold.
+  std::vector<std::unique_ptr<HeldPart>> parts_;
+  int port_ = 0;
+  std::mutex mutex_;
+  std::condition_variable left_all_;
+  std::vector<bool> left_;  // by worker
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace stepcast::steps
+
+#endif  // STEPCAST_MICROBENCH_STEPS_GRPC_SERVER_H_

@@ -1,0 +1,54 @@
+// What programs of workers have in common: the work that they are given, and the moments of a step.
+#ifndef STEPCAST_MICROBENCH_STEPS_PROGRAM_H_
+#define STEPCAST_MICROBENCH_STEPS_PROGRAM_H_
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "microbench/network/socket.h"
+#include "microbench/steps/work.h"
+
+namespace stepcast::steps {
+
+// How long a program waits for who should answer at once.
+inline constexpr double kAnswerS = 30;
+
+inline double Between(network::Clock::time_point from, network::Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+// What a worker times of one step.
+struct Timing {
+  TimedStep step;
+  std::vector<double> bucket_s;  // in calls of each bucket
+};
+
+// How a worker's gradients are synchronised. Computing is waiting, so that whatever an exchange
+// does runs beside it.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  // Bucket k has become ready. May return before the others have it. Whoever is out of time tells
+  // them.
+  virtual void Send(std::size_t k, bool out_of_time, Timing* timing) = 0;
+  // Returns when the worker may go on.
+  virtual void Finish(Timing* timing) = 0;
+  // Whether the step that has ended is the last one.
+  virtual bool Over() const = 0;
+};
+
+// Takes a worker's steps, and sends what was timed of them. `exchange` is null of one that has
+// nobody to exchange anything with.
+void Train(const Training& training, Exchange* exchange, network::LineSocket* line);
+
+// The main function of such a program: reads work and addresses from standard input, a socket to
+// the host that started it, has it done, and says how it went. `hosts` are the addresses of the
+// workers' hosts, and behind them those of the servers'.
+int RunProgram(
+    const std::function<void(const Work& work, const std::vector<network::Address>& hosts,
+                             network::LineSocket* line)>& run);
+
+}  // namespace stepcast::steps
+
+#endif  // STEPCAST_MICROBENCH_STEPS_PROGRAM_H_
