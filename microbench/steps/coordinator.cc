@@ -24,6 +24,16 @@ std::vector<double> TrainingTimes::Means(double TimedStep::*part) const {
   return means;
 }
 
+std::vector<double> TrainingTimes::Longest(double TimedStep::*part) const {
+  std::vector<double> longest(steps(), 0);
+  for (const std::vector<TimedStep>& worker : workers) {
+    for (std::size_t i = 0; i < longest.size(); ++i) {
+      longest[i] = std::max(longest[i], worker[i].*part);
+    }
+  }
+  return longest;
+}
+
 TrainingTimes Session::Measure(const Training& training, const Cast& cast,
                                const std::function<void(std::size_t steps)>& progress) {
   TrainingTimes times;

@@ -27,6 +27,8 @@ struct TrainingTimes {
   std::size_t steps() const { return workers.empty() ? 0 : workers.front().size(); }
   // Of each step, a part's mean over the workers.
   std::vector<double> Means(double TimedStep::*part) const;
+  // Of each step, the part of the worker for whom it is longest.
+  std::vector<double> Longest(double TimedStep::*part) const;
 };
 
 // The hosts that have come.

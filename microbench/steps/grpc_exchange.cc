@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 #include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
+#include <optional>
 
 #include "microbench/steps/grpc_server.h"
 
@@ -13,15 +16,6 @@ namespace stepcast::steps {
 using network::Address;
 using network::Clock;
 using network::NetworkError;
-
-// A call, which lives until it is answered.
-struct ServerExchange::Message {
-  Clock::time_point begin;
-  grpc::ClientContext context;
-  grpc::ByteBuffer request;
-  grpc::ByteBuffer answer;
-  Clock::time_point end;
-};
 
 namespace {
 
@@ -47,10 +41,69 @@ double Covered(std::vector<std::pair<Clock::time_point, Clock::time_point>> inte
 
 }  // namespace
 
+// A stream of calls to one server, which leave in order, and of its answers.
+class ServerExchange::Lane : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  Lane(ServerExchange* exchange, std::size_t server, grpc::GenericStub* stub, double limit_s)
+      : exchange_(exchange), server_(server) {
+    context_.set_deadline(After(limit_s));
+    stub->PrepareBidiStreamingCall(&context_, kMethod, {}, this);
+    AddHold();  // until nothing more is sent
+    StartRead(&answer_);
+    StartCall();
+  }
+  // Ends the stream, whatever is on its way.
+  ~Lane() override {
+    context_.TryCancel();
+    RemoveHold();
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [this] { return has_ended_; });
+  }
+
+  // The numbers live until they are answered.
+  void Send(const ServerCall& call, std::span<const float> numbers = {}) {
+    const std::lock_guard lock(mutex_);
+    calls_.push_back(MakeMessage(call, numbers));
+    if (calls_.size() == 1) StartWrite(&calls_.front());
+  }
+
+  void OnWriteDone(bool ok) override {
+    const std::lock_guard lock(mutex_);
+    if (!ok) return;  // the end says why
+    calls_.pop_front();
+    if (!calls_.empty()) StartWrite(&calls_.front());
+  }
+  void OnReadDone(bool ok) override {
+    if (!ok) return;
+    try {
+      const auto answer = Received<ServerAnswer>::Read(&answer_);
+      if (!answer) throw NetworkError("it sent what is no answer");
+      exchange_->Take(*answer);
+    } catch (const NetworkError& e) {
+      exchange_->Fail(server_, e.what());
+    }
+    StartRead(&answer_);
+  }
+  void OnDone(const grpc::Status& status) override {
+    exchange_->Fail(server_, status.ok() ? "it has ended" : status.error_message());
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+    ended_.notify_all();
+  }
+
+ private:
+  ServerExchange* exchange_;
+  std::size_t server_;
+  grpc::ClientContext context_;
+  grpc::ByteBuffer answer_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::deque<grpc::ByteBuffer> calls_;  // the first is being sent
+  bool has_ended_ = false;
+};
+
 ServerExchange::ServerExchange(const Work& work, const std::vector<Address>& servers)
     : work_(work), servers_(*work.training.servers), parts_(servers_.parts.size()) {
-  std::copy(work.word.begin(), work.word.end(), call_.word.begin());
-  call_.worker = work.worker();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const auto floats = static_cast<std::size_t>(servers_.parts[i].floats);
     parts_[i].gradients.assign(floats, 1.0F);
@@ -59,7 +112,7 @@ ServerExchange::ServerExchange(const Work& work, const std::vector<Address>& ser
   const auto until = After(kAnswerS);
   for (const Address& server : servers) {
     grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(-1);
+    arguments.SetMaxReceiveMessageSize(LongestMessage(servers_));
     arguments.SetMaxSendMessageSize(-1);
     // A connection to each, and nothing between.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -70,112 +123,112 @@ ServerExchange::ServerExchange(const Work& work, const std::vector<Address>& ser
     if (!channel->WaitForConnected(until)) {
       throw NetworkError(fmt::format("the server at {} did not answer in time", server.text()));
     }
-    stubs_.push_back(std::make_unique<grpc::GenericStub>(channel));
+    grpc::GenericStub stub(channel);
+    // A step that has begun may last as long again.
+    const double limit_s = 2 * work.training.limit_s + kAnswerS;
+    pushing_.push_back(std::make_unique<Lane>(this, pushing_.size(), &stub, limit_s));
+    pulling_.push_back(std::make_unique<Lane>(this, pulling_.size(), &stub, limit_s));
   }
 }
 
-ServerExchange::~ServerExchange() { Wait(); }
+ServerExchange::~ServerExchange() = default;
 
-void ServerExchange::Say(
-    std::size_t server, const char* method, const ServerCall& call, std::span<const float> numbers,
-    std::function<void(const Message& sent, const Received<ServerAnswer>& answer)> take) {
-  const auto message = std::make_shared<Message>();
-  message->context.set_deadline(After(work_.training.limit_s + kAnswerS));
-  message->request = MakeMessage(call, numbers);
-  {
-    const std::lock_guard lock(mutex_);
-    ++under_way_;
-  }
-  message->begin = Clock::now();
-  stubs_[server]->UnaryCall(
-      &message->context, method, {}, &message->request, &message->answer,
-      [this, server, message, take = std::move(take)](const grpc::Status& status) {
-        message->end = Clock::now();
-        std::string problem;
-        try {
-          const auto answer = status.ok() ? Received<ServerAnswer>::Read(&message->answer)
-                                          : std::optional<Received<ServerAnswer>>();
-          if (answer) {
-            take(*message, *answer);
-          } else {
-            problem = status.ok() ? "it sent what is no answer" : status.error_message();
-          }
-        } catch (const NetworkError& e) {
-          problem = e.what();
-        }
-        const std::lock_guard lock(mutex_);
-        if (!problem.empty() && problem_.empty()) {
-          problem_ = fmt::format("server {}: {}", server + 1, problem);
-        }
-        --under_way_;
-        answered_.notify_all();
-      });
-}
-
-void ServerExchange::Push(std::size_t part, bool out_of_time) {
-  HeldPart& held = parts_[part];
-  ServerCall call = call_;
+ServerCall ServerExchange::CallOf(CallKind kind, std::size_t part) const {
+  ServerCall call;
+  std::copy(work_.word.begin(), work_.word.end(), call.word.begin());
+  call.kind = kind;
+  call.worker = work_.worker();
   call.part = static_cast<std::int32_t>(part);
   call.step = step_;
-  call.out_of_time = out_of_time ? 1 : 0;
-  Say(static_cast<std::size_t>(servers_.parts[part].server), kPush, call, held.gradients,
-      [this, part, &held](const Message& sent, const Received<ServerAnswer>& answer) {
-        // The update belongs to the server's time and not to the push.
-        const double update_s = answer.record().update_s;
-        held.push = {sent.begin, sent.end - network::SecondsToClock(update_s)};
-        held.staleness = answer.record().version - held.version;
-        if (servers_.asynchronous) held.update_s = update_s;
-        if (servers_.pipelined) Pull(part);
-      });
-}
-
-void ServerExchange::Pull(std::size_t part) {
-  HeldPart& held = parts_[part];
-  ServerCall call = call_;
-  call.part = static_cast<std::int32_t>(part);
-  call.step = step_;
-  Say(static_cast<std::size_t>(servers_.parts[part].server), kPull, call, {},
-      [this, part, &held](const Message& sent, const Received<ServerAnswer>& answer) {
-        if (answer.size() != held.parameters.size()) {
-          throw NetworkError("it sent what are no parameters");
-        }
-        const ServerAnswer& told = answer.record();
-        // Each update takes as much off.
-        const auto expected = -kLearningRate * static_cast<float>(told.version);
-        bool is_right = true;
-        answer.ForEach([&](std::size_t i, float parameter) {
-          held.parameters[i] = parameter;
-          is_right = is_right && parameter == expected;
-        });
-        if (!is_right) throw NetworkError("it sent parameters of no update");
-        held.version = told.version;
-        held.held_s = told.held_s;
-        held.pull = {sent.begin + network::SecondsToClock(told.held_s), sent.end};
-        if (!servers_.asynchronous) held.update_s = told.update_s;
-        if (part + 1 == parts_.size()) over_ = told.over != 0;
-      });
+  return call;
 }
 
 void ServerExchange::Send(std::size_t k, bool out_of_time, Timing* /*timing*/) {
   if (k == 0) next_ = 0;
   for (; next_ < parts_.size() && servers_.parts[next_].bucket == static_cast<int>(k); ++next_) {
-    Push(next_, out_of_time);
+    PartState& part = parts_[next_];
+    part.push.first = Clock::now();
+    Expect(1);
+    ServerCall call = CallOf(CallKind::kPush, next_);
+    call.out_of_time = out_of_time ? 1 : 0;
+    pushing_[ServerOf(next_)]->Send(call, part.gradients);
   }
+}
+
+void ServerExchange::Pull(std::size_t part) {
+  parts_[part].pull.first = Clock::now();
+  Expect(1);
+  pulling_[ServerOf(part)]->Send(CallOf(CallKind::kPull, part));
+}
+
+void ServerExchange::Take(const Received<ServerAnswer>& answer) {
+  const ServerAnswer& told = answer.record();
+  if (told.part < 0 || told.part >= static_cast<int>(parts_.size())) {
+    throw NetworkError("it answered for no part");
+  }
+  const auto part = static_cast<std::size_t>(told.part);
+  if (told.kind == CallKind::kPush) TakePushed(part, told);
+  if (told.kind == CallKind::kPull) TakePulled(part, answer);
+  Expect(-1);
+}
+
+void ServerExchange::TakePushed(std::size_t part, const ServerAnswer& told) {
+  PartState& own = parts_[part];
+  // The update belongs to the server's time and not to the push.
+  own.push.second = Clock::now() - network::SecondsToClock(told.update_s);
+  own.staleness = told.version - own.version;
+  if (servers_.asynchronous) own.update_s = told.update_s;
+  if (servers_.pipelined) Pull(part);
+}
+
+void ServerExchange::TakePulled(std::size_t part, const Received<ServerAnswer>& answer) {
+  PartState& own = parts_[part];
+  const ServerAnswer& told = answer.record();
+  if (answer.size() != own.parameters.size()) throw NetworkError("it sent what are no parameters");
+  // Each update takes as much off.
+  const auto expected = -kLearningRate * static_cast<float>(told.version);
+  bool is_right = true;
+  answer.ForEach([&](std::size_t i, float parameter) {
+    own.parameters[i] = parameter;
+    is_right = is_right && parameter == expected;
+  });
+  if (!is_right) throw NetworkError("it sent parameters that no updates make");
+  own.version = told.version;
+  own.held_s = told.held_s;
+  own.pull.first += network::SecondsToClock(told.held_s);
+  own.pull.second = Clock::now();
+  if (!servers_.asynchronous) own.update_s = told.update_s;
+  if (part + 1 == parts_.size()) over_ = told.over != 0;
+}
+
+void ServerExchange::Expect(int answers) {
+  const std::lock_guard lock(mutex_);
+  due_ += answers;
+  if (due_ == 0) answered_.notify_all();
+}
+
+void ServerExchange::Fail(std::size_t server, const std::string& problem) {
+  const std::lock_guard lock(mutex_);
+  if (problem_.empty()) problem_ = fmt::format("server {}: {}", server + 1, problem);
+  answered_.notify_all();
 }
 
 void ServerExchange::Wait() {
   std::unique_lock lock(mutex_);
-  answered_.wait(lock, [this] { return under_way_ == 0; });
+  answered_.wait(lock, [this] { return due_ == 0 || !problem_.empty(); });
+  if (!problem_.empty()) throw NetworkError(problem_);
 }
 
 void ServerExchange::Finish(Timing* timing) {
   Wait();
-  if (problem_.empty() && !servers_.pipelined) {
+  if (!servers_.pipelined) {
+    if (servers_.bound) {
+      for (const auto& lane : pulling_) lane->Send(CallOf(CallKind::kPushed, 0));
+    }
     for (std::size_t i = 0; i < parts_.size(); ++i) Pull(i);
     Wait();
   }
   ++step_;
-  if (!problem_.empty()) throw NetworkError(problem_);
   TimedStep& step = timing->step;
   std::vector<Interval> pushes;
   std::vector<Interval> pulls;
@@ -183,7 +236,7 @@ void ServerExchange::Finish(Timing* timing) {
   std::vector<double> updates(static_cast<std::size_t>(servers_.count), 0);
   std::vector<Interval> waits;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    const HeldPart& part = parts_[i];
+    const PartState& part = parts_[i];
     pushes.push_back(part.push);
     pulls.push_back(part.pull);
     waits.emplace_back(part.pull.first - network::SecondsToClock(part.held_s), part.pull.first);
@@ -205,11 +258,9 @@ void ServerExchange::Finish(Timing* timing) {
 }
 
 void ServerExchange::Leave() {
-  for (std::size_t server = 0; server < stubs_.size(); ++server) {
-    Say(server, kLeave, call_, {}, [](const Message&, const Received<ServerAnswer>&) {});
-  }
+  Expect(static_cast<int>(pulling_.size()));
+  for (const auto& lane : pulling_) lane->Send(CallOf(CallKind::kLeave, 0));
   Wait();
-  if (!problem_.empty()) throw NetworkError(problem_);
 }
 
 }  // namespace stepcast::steps

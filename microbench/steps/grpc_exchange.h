@@ -3,14 +3,10 @@
 #ifndef STEPCAST_MICROBENCH_STEPS_GRPC_EXCHANGE_H_
 #define STEPCAST_MICROBENCH_STEPS_GRPC_EXCHANGE_H_
 
-#include <grpcpp/generic/generic_stub.h>
-
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,8 +33,8 @@ class ServerExchange : public Exchange {
 
  private:
   using Interval = std::pair<network::Clock::time_point, network::Clock::time_point>;
-  struct Message;
-  struct HeldPart {
+  class Lane;
+  struct PartState {
     std::vector<float> gradients;
     std::vector<float> parameters;
     std::int64_t version = 0;  // of the parameters
@@ -50,27 +46,34 @@ class ServerExchange : public Exchange {
     std::int64_t staleness = 0;
   };
 
-  // Sends a message, which `take` gets with its answer, in a thread of the library.
-  void Say(std::size_t server, const char* method, const ServerCall& call,
-           std::span<const float> numbers,
-           std::function<void(const Message& sent, const Received<ServerAnswer>& answer)> take);
-  void Push(std::size_t part, bool out_of_time);
+  ServerCall CallOf(CallKind kind, std::size_t part) const;
+  std::size_t ServerOf(std::size_t part) const {
+    return static_cast<std::size_t>(servers_.parts[part].server);
+  }
   void Pull(std::size_t part);
-  // Until no message is on its way.
+  // Take an answer, in a thread of the library. Throw NetworkError where it cannot be.
+  void Take(const Received<ServerAnswer>& answer);
+  void TakePushed(std::size_t part, const ServerAnswer& told);
+  void TakePulled(std::size_t part, const Received<ServerAnswer>& answer);
+  // So many answers are due, or not any more.
+  void Expect(int answers);
+  void Fail(std::size_t server, const std::string& problem);
+  // Until no answer is due; throws NetworkError where something went wrong meanwhile.
   void Wait();
 
   const Work& work_;
   const Servers& servers_;
-  std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;  // by server
-  std::vector<HeldPart> parts_;                            // by the training's parts
-  ServerCall call_;                                        // who calls
+  std::vector<PartState> parts_;  // by the training's parts
   std::int64_t step_ = 0;
+  std::size_t next_ = 0;  // the first part of the bucket that comes next
   bool over_ = false;
   std::mutex mutex_;
   std::condition_variable answered_;
-  std::size_t under_way_ = 0;
-  std::size_t next_ = 0;  // the first part of the bucket that comes next
+  int due_ = 0;  // answers
   std::string problem_;
+  // By server. These end before all that they tell of.
+  std::vector<std::unique_ptr<Lane>> pushing_;
+  std::vector<std::unique_ptr<Lane>> pulling_;
 };
 
 }  // namespace stepcast::steps

@@ -5,6 +5,7 @@
 
 #include <grpcpp/support/byte_buffer.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,29 +18,42 @@
 
 namespace stepcast::steps {
 
-inline constexpr const char* kPush = "/stepcast.Parameters/Push";
-inline constexpr const char* kPull = "/stepcast.Parameters/Pull";
-// Says that the worker does nothing any more, so that nobody waits for it.
-inline constexpr const char* kLeave = "/stepcast.Parameters/Leave";
+// A stream of calls one way and of answers the other, in the order in which they can be given. A
+// worker has two to each server, so that what it pulls does not wait behind what it pushes.
+inline constexpr const char* kMethod = "/stepcast.Parameters/Exchange";
 
-// Gradients follow that are pushed.
-struct ServerCall {
-  std::array<char, kWordBytes> word{};
-  std::int32_t worker = 0;
-  std::int32_t part = 0;
-  std::int64_t step = 0;     // of this worker, from 0
-  std::int64_t version = 0;  // updates of the part when it was last pulled
-  std::int32_t out_of_time = 0;
-  std::int32_t unused = 0;
+enum class CallKind : std::int32_t {
+  kPush,    // gradients follow
+  kPull,    // answered with parameters
+  kPushed,  // all of its step, to all servers; not answered
+  kLeave,   // does nothing any more, so that nobody waits for it
 };
 
-// Parameters follow that are pulled.
+struct ServerCall {
+  std::array<char, kWordBytes> word{};
+  CallKind kind = CallKind::kPush;
+  std::int32_t worker = 0;
+  std::int32_t part = 0;
+  std::int32_t out_of_time = 0;
+  std::int64_t step = 0;  // of this worker, from 0
+};
+
 struct ServerAnswer {
+  CallKind kind = CallKind::kPush;  // of what is answered
+  std::int32_t part = 0;
   std::int64_t version = 0;  // updates of the part: before a push, and as pulled
   std::int64_t over = 0;     // whether nobody needs another step of this worker
   double update_s = 0;       // that the part's last update took, or the update by this push
   double held_s = 0;         // that the pull waited for others
 };
+
+// The bytes of the largest message that either end takes: nobody makes it keep more.
+inline int LongestMessage(const Servers& servers) {
+  double floats = 0;
+  for (const Part& part : servers.parts) floats = std::max(floats, part.floats);
+  return static_cast<int>(floats * sizeof(float) +
+                          std::max(sizeof(ServerCall), sizeof(ServerAnswer)));
+}
 
 // The record and the numbers, which have to live until the message has been sent.
 template <class Record>

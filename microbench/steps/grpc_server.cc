@@ -1,11 +1,11 @@
 #include "microbench/steps/grpc_server.h"
 
-#include <fmt/format.h>
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
+#include <chrono>
+#include <deque>
 #include <limits>
-#include <string_view>
 #include <utility>
 
 #include "microbench/network/token.h"
@@ -21,54 +21,104 @@ namespace {
 // Of a worker that has left.
 constexpr std::int64_t kAllPushed = std::numeric_limits<std::int64_t>::max();
 
+std::int64_t OfAll(const std::vector<std::int64_t>& steps) {
+  return *std::min_element(steps.begin(), steps.end());
+}
+
 }  // namespace
 
-// One message and its answer.
-class ParameterServer::Call : public grpc::ServerGenericBidiReactor {
+// Calls of one worker, taken one after another, and their answers, sent as they come.
+class ParameterServer::Stream : public grpc::ServerGenericBidiReactor {
  public:
-  Call(ParameterServer* server, std::string method) : server_(server), method_(std::move(method)) {
-    StartRead(&message_);
-  }
+  explicit Stream(ParameterServer* server) : server_(server) { StartRead(&message_); }
 
-  const std::string& method() const { return method_; }
-  const Received<ServerCall>& request() const { return *request_; }
-  // What it has pushed is needed no longer.
-  void Drop() { request_ = Received<ServerCall>(); }
-
-  void Answer(const ServerAnswer& answer, std::vector<float> numbers = {}) {
-    numbers_ = std::move(numbers);
-    answer_ = MakeMessage(answer, numbers_);
-    StartWriteAndFinish(&answer_, {}, grpc::Status::OK);
-  }
-  void Refuse(const std::string& why) {
-    Finish(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, why));
+  // One of the answers to what it has asked; of a pull, the part as it is when its turn has come.
+  void Send(const ServerAnswer& answer, StoredPart* part = nullptr, std::int64_t step = 0) {
+    const std::lock_guard lock(mutex_);
+    --owed_;
+    answers_.push_back({answer, part, step});
+    if (answers_.size() == 1) Write();
   }
 
   void OnReadDone(bool ok) override {
-    request_ = ok ? Received<ServerCall>::Read(&message_) : std::nullopt;
-    if (!request_) return Refuse("it sent what is no call");
-    server_->Take(this);
+    if (!ok) {
+      const std::lock_guard lock(mutex_);
+      has_read_all_ = true;
+      return FinishIfDone();
+    }
+    auto call = Received<ServerCall>::Read(&message_);
+    std::string problem = "it sent what is no call";
+    if (call) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (call->record().kind != CallKind::kPushed) ++owed_;
+      }
+      problem = server_->Take(this, *call);
+    }
+    if (problem.empty()) return StartRead(&message_);
+    const std::lock_guard lock(mutex_);
+    problem_ = problem;
+    if (call && call->record().kind != CallKind::kPushed) --owed_;
+    has_read_all_ = true;
+    FinishIfDone();
+  }
+  void OnWriteDone(bool /*ok*/) override {
+    const std::lock_guard lock(mutex_);
+    answers_.pop_front();
+    if (!answers_.empty()) return Write();
+    FinishIfDone();
+  }
+  void OnCancel() override {
+    const int forgotten = server_->Forget(this);
+    const std::lock_guard lock(mutex_);
+    owed_ -= forgotten;
+    FinishIfDone();
   }
   void OnDone() override { delete this; }
 
  private:
+  struct Due {
+    ServerAnswer answer;
+    StoredPart* part = nullptr;
+    std::int64_t step = 0;
+  };
+
+  void Write() {
+    Due& due = answers_.front();
+    numbers_.clear();
+    if (due.part != nullptr) Fill(*due.part, due.step, &due.answer, &numbers_);
+    message_out_ = MakeMessage(due.answer, numbers_);
+    StartWrite(&message_out_);
+  }
+  void FinishIfDone() {
+    if (!has_read_all_ || owed_ > 0 || !answers_.empty() || is_finished_) return;
+    is_finished_ = true;
+    Finish(problem_.empty() ? grpc::Status::OK
+                            : grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, problem_));
+  }
+
   ParameterServer* server_;
-  std::string method_;
   grpc::ByteBuffer message_;
-  std::optional<Received<ServerCall>> request_;
+  std::mutex mutex_;
+  std::deque<Due> answers_;  // the first is being sent
   std::vector<float> numbers_;
-  grpc::ByteBuffer answer_;
+  grpc::ByteBuffer message_out_;
+  int owed_ = 0;  // answers that are not among them yet
+  bool has_read_all_ = false;
+  bool is_finished_ = false;
+  std::string problem_;
 };
 
 ParameterServer::ParameterServer(const Work& work, int server, const network::Address& address)
     : work_(work),
       servers_(*work.training.servers),
       parts_(servers_.parts.size()),
-      left_(work.ranks.size(), false) {
+      left_(work.ranks.size(), false),
+      pushed_(work.ranks.size(), 0) {
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (servers_.parts[i].server != server) continue;
     const auto floats = static_cast<std::size_t>(servers_.parts[i].floats);
-    parts_[i] = std::make_unique<HeldPart>();
+    parts_[i] = std::make_unique<StoredPart>();
     parts_[i]->parameters.assign(floats, 0.0F);
     if (!servers_.asynchronous) parts_[i]->sum.assign(floats, 0.0F);
     parts_[i]->pushes.assign(work.ranks.size(), 0);
@@ -76,7 +126,7 @@ ParameterServer::ParameterServer(const Work& work, int server, const network::Ad
   }
   grpc::ServerBuilder builder;
   builder.AddListeningPort(address.WithPort(0).text(), grpc::InsecureServerCredentials(), &port_);
-  builder.SetMaxReceiveMessageSize(-1);
+  builder.SetMaxReceiveMessageSize(LongestMessage(servers_));
   builder.SetMaxSendMessageSize(-1);
   builder.RegisterCallbackGenericService(this);
   server_ = builder.BuildAndStart();
@@ -98,133 +148,164 @@ void ParameterServer::WaitForAllToLeave(const network::Deadline& deadline) {
 }
 
 grpc::ServerGenericBidiReactor* ParameterServer::CreateReactor(
-    grpc::GenericCallbackServerContext* context) {
-  return new Call(this, context->method());  // which deletes itself
+    grpc::GenericCallbackServerContext* /*context*/) {
+  return new Stream(this);  // which deletes itself
 }
 
-void ParameterServer::Take(Call* call) {
-  const ServerCall& asked = call->request().record();
+std::string ParameterServer::Take(Stream* stream, const Received<ServerCall>& call) {
+  const ServerCall& asked = call.record();
   if (!network::SameToken({asked.word.data(), asked.word.size()}, work_.word)) {
-    return call->Refuse("it showed another word");
+    return "it showed another word";
   }
   if (asked.worker < 0 || asked.worker >= static_cast<int>(left_.size())) {
-    return call->Refuse("there is no such worker");
+    return "there is no such worker";
   }
-  if (call->method() == kLeave) return Leave(call);
+  if (asked.step < 0 || asked.step >= kAllPushed) return "there is no such step";
+  if (asked.kind == CallKind::kPushed) {
+    TakeProgress(asked.worker, asked.step + 1);
+    return "";
+  }
+  if (asked.kind == CallKind::kLeave) {
+    TakeProgress(asked.worker, kAllPushed);
+    stream->Send({.kind = CallKind::kLeave});
+    Leave(asked.worker);
+    return "";
+  }
   const bool is_held = asked.part >= 0 && asked.part < static_cast<int>(parts_.size()) &&
                        parts_[static_cast<std::size_t>(asked.part)];
-  if (!is_held) return call->Refuse("there is no such part");
-  HeldPart* part = parts_[static_cast<std::size_t>(asked.part)].get();
-  if (call->method() == kPush) return Push(call, part);
-  if (call->method() == kPull) return Pull(call, part);
-  call->Refuse("there is no such method");
+  if (!is_held) return "there is no such part";
+  StoredPart* part = parts_[static_cast<std::size_t>(asked.part)].get();
+  if (asked.kind == CallKind::kPush) return Push(stream, call, part);
+  if (asked.kind == CallKind::kPull) return Pull(stream, asked, part);
+  return "there is no such call";
 }
 
-void ParameterServer::Push(Call* call, HeldPart* part) {
-  const ServerCall asked = call->request().record();
+std::string ParameterServer::Push(Stream* stream, const Received<ServerCall>& call,
+                                  StoredPart* part) {
+  const ServerCall& asked = call.record();
   const auto worker = static_cast<std::size_t>(asked.worker);
-  ServerAnswer answer;
-  std::vector<Held> released;
+  ServerAnswer answer{.kind = CallKind::kPush, .part = asked.part};
+  std::vector<Waiting> released;
   {
     const std::lock_guard lock(part->mutex);
-    if (asked.step != part->pushes[worker] || call->request().size() != part->parameters.size()) {
-      return call->Refuse("it pushed what is no gradient of its next step");
+    if (asked.step != part->pushes[worker] || call.size() != part->parameters.size()) {
+      return "it pushed what is no gradient of its next step";
     }
     answer.version = part->versions;
-    if (servers_.asynchronous) {
+    const auto update = [&](const auto& change) {
       const Clock::time_point before = Clock::now();
-      call->request().ForEach(
-          [&](std::size_t i, float gradient) { part->parameters[i] -= kLearningRate * gradient; });
-      part->update_s = Between(before, Clock::now());
+      change();
+      answer.update_s = part->update_s = Between(before, Clock::now());
       ++part->versions;
-      answer.update_s = part->update_s;
+    };
+    std::vector<float>& parameters = part->parameters;
+    if (servers_.asynchronous) {
+      update([&] {
+        call.ForEach(
+            [&](std::size_t i, float gradient) { parameters[i] -= kLearningRate * gradient; });
+      });
     } else {
-      call->request().ForEach([&](std::size_t i, float gradient) { part->sum[i] += gradient; });
+      call.ForEach([&](std::size_t i, float gradient) { part->sum[i] += gradient; });
     }
     ++part->pushes[worker];
     if (asked.out_of_time != 0) part->last_step = std::min(part->last_step, asked.step);
-    const std::int64_t all = *std::min_element(part->pushes.begin(), part->pushes.end());
-    if (!servers_.asynchronous && part->versions < all) {
-      const Clock::time_point before = Clock::now();
-      const float rate = kLearningRate / static_cast<float>(part->pushes.size());
-      for (std::size_t i = 0; i < part->sum.size(); ++i) {
-        part->parameters[i] -= rate * std::exchange(part->sum[i], 0.0F);
-      }
-      part->update_s = Between(before, Clock::now());
-      ++part->versions;
-      answer.update_s = part->update_s;
+    if (!servers_.asynchronous && part->versions < OfAll(part->pushes)) {
+      update([&] {
+        const float rate = kLearningRate / static_cast<float>(part->pushes.size());
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+          parameters[i] -= rate * std::exchange(part->sum[i], 0.0F);
+        }
+      });
     }
     released = Release(part);
   }
-  call->Drop();
-  call->Answer(answer);
-  AnswerAll(part, released);
+  stream->Send(answer);
+  Answer(part, released);
+  return "";
 }
 
-void ParameterServer::Pull(Call* call, HeldPart* part) {
-  const ServerCall asked = call->request().record();
+std::string ParameterServer::Pull(Stream* stream, const ServerCall& asked, StoredPart* part) {
+  const Waiting ask{stream, asked.part, asked.step, Clock::now()};
   {
     const std::lock_guard lock(part->mutex);
-    if (asked.step < 0 || asked.step >= part->pushes[static_cast<std::size_t>(asked.worker)]) {
-      return call->Refuse("it pulled for a step that it has not pushed");
+    if (asked.step >= part->pushes[static_cast<std::size_t>(asked.worker)]) {
+      return "it pulled for a step that it has not pushed";
     }
     if (!MayPull(*part, asked.step)) {
-      part->held.push_back({call, asked.step, Clock::now()});
-      return;
+      part->waiting.push_back(ask);
+      return "";
     }
   }
-  AnswerAll(part, {{call, asked.step, Clock::now()}});
+  Answer(part, {ask});
+  return "";
 }
 
-void ParameterServer::Leave(Call* call) {
-  const auto worker = static_cast<std::size_t>(call->request().record().worker);
+void ParameterServer::TakeProgress(int worker, std::int64_t steps) {
+  {
+    const std::lock_guard lock(mutex_);
+    pushed_[static_cast<std::size_t>(worker)] = steps;
+    pushed_by_all_ = OfAll(pushed_);
+  }
   for (const auto& part : parts_) {
     if (!part) continue;
-    std::vector<Held> released;
+    std::vector<Waiting> released;
     {
       const std::lock_guard lock(part->mutex);
-      part->pushes[worker] = kAllPushed;
+      if (steps == kAllPushed) part->pushes[static_cast<std::size_t>(worker)] = steps;
       released = Release(part.get());
     }
-    AnswerAll(part.get(), released);
+    Answer(part.get(), released);
   }
-  call->Answer({});
+}
+
+void ParameterServer::Leave(int worker) {
   const std::lock_guard lock(mutex_);
-  left_[worker] = true;
+  left_[static_cast<std::size_t>(worker)] = true;
   left_all_.notify_all();
 }
 
-bool ParameterServer::MayPull(const HeldPart& part, std::int64_t step) const {
+bool ParameterServer::MayPull(const StoredPart& part, std::int64_t step) const {
   if (!servers_.bound) return true;
-  return *std::min_element(part.pushes.begin(), part.pushes.end()) >= step + 1 - *servers_.bound;
+  const std::int64_t steps = servers_.pipelined ? OfAll(part.pushes) : pushed_by_all_.load();
+  return steps >= step + 1 - *servers_.bound;
 }
 
-std::vector<ParameterServer::Held> ParameterServer::Release(HeldPart* part) const {
-  std::vector<Held> released;
+std::vector<ParameterServer::Waiting> ParameterServer::Release(StoredPart* part) const {
   const auto may =
-      std::stable_partition(part->held.begin(), part->held.end(),
-                            [&](const Held& held) { return !MayPull(*part, held.step); });
-  released.assign(may, part->held.end());
-  part->held.erase(may, part->held.end());
+      std::stable_partition(part->waiting.begin(), part->waiting.end(),
+                            [&](const Waiting& one) { return !MayPull(*part, one.step); });
+  std::vector<Waiting> released(may, part->waiting.end());
+  part->waiting.erase(may, part->waiting.end());
   return released;
 }
 
-void ParameterServer::AnswerAll(HeldPart* part, const std::vector<Held>& released) {
+void ParameterServer::Answer(StoredPart* part, const std::vector<Waiting>& released) {
   const Clock::time_point now = Clock::now();
-  for (const Held& held : released) {
-    ServerAnswer answer;
-    answer.held_s = Between(held.since, now);
-    std::vector<float> parameters;
-    {
-      const std::lock_guard lock(part->mutex);
-      const std::int64_t all = *std::min_element(part->pushes.begin(), part->pushes.end());
-      answer.version = part->versions;
-      answer.update_s = part->update_s;
-      answer.over = held.step >= part->last_step && all > part->last_step ? 1 : 0;
-      parameters = part->parameters;
-    }
-    held.call->Answer(answer, std::move(parameters));
+  for (const Waiting& one : released) {
+    ServerAnswer answer{.kind = CallKind::kPull, .part = one.part};
+    answer.held_s = Between(one.since, now);
+    one.stream->Send(answer, part, one.step);
   }
+}
+
+void ParameterServer::Fill(StoredPart& part, std::int64_t step, ServerAnswer* answer,
+                           std::vector<float>* parameters) {
+  const std::lock_guard lock(part.mutex);
+  answer->version = part.versions;
+  answer->update_s = part.update_s;
+  answer->over = step >= part.last_step && OfAll(part.pushes) > part.last_step ? 1 : 0;
+  *parameters = part.parameters;
+}
+
+int ParameterServer::Forget(Stream* stream) {
+  int count = 0;
+  for (const auto& part : parts_) {
+    if (!part) continue;
+    const std::lock_guard lock(part->mutex);
+    count += static_cast<int>(
+        std::erase_if(part->waiting, [&](const Waiting& one) { return one.stream == stream; }));
+  }
+  return count;
 }
 
 }  // namespace stepcast::steps

@@ -86,9 +86,9 @@ constexpr const char* kProbeHelp =
     "{local_batch} and the other columns stand for their values, as STEPCAST_WORKERS and so on\n"
     "do in its environment.\n\n"
     "steps trains for each row of FILE between the hosts, a worker on each, on all of which it is\n"
-    "started as network is. Gloo's ring adds up gradients of the network's own sizes, bucket by\n"
-    "bucket behind the backward pass; compute is waited for, as long as a forecast of the row "
-    "says.\n\n"
+    "started as network is. Gloo's ring adds up gradients of the network's own sizes, or servers\n"
+    "over gRPC take them, bucket by bucket behind the backward pass; compute is waited for, as\n"
+    "long as a forecast of the row says.\n\n"
     "collectives times Gloo's ring over messages alone, from 1 KiB to 256 MiB, between all hosts:\n"
     "calls one after another, beside their forecasts. Started as network is; its runs are bare\n"
     "messages, which calibrate takes.";

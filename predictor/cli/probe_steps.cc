@@ -83,6 +83,12 @@ Result Judge(const WantedRun& wanted, const TrainingTimes& times, int steps) {
   return result;
 }
 
+// A phase of an exchange with servers: workers that wait for each other have all of it together.
+double PhaseOf(const Detail& detail, double TimedStep::*part) {
+  return Mean(detail.prepared->training.servers->asynchronous ? detail.times.Means(part)
+                                                              : detail.times.Longest(part));
+}
+
 // Updates of the parameters in a second.
 double UpdateRate(const Detail& detail) {
   const double each_s = Mean(detail.times.Means(&TimedStep::step_s));
@@ -106,17 +112,18 @@ std::string SumOfServers(const std::vector<Detail>& details) {
   for (const Detail& detail : details) {
     if (!detail.prepared->training.servers) continue;
     any = true;
-    const auto time = [&](double TimedStep::*part) {
-      return FormatDuration(Seconds(Mean(detail.times.Means(part))));
+    const auto phase = [&](double TimedStep::*part) {
+      return FormatDuration(Seconds(PhaseOf(detail, part)));
     };
     const auto forecast = [&](Duration<> ServerTimes<double>::*part) {
       const auto& times = detail.prepared->predicted.server_times;
       return times ? FormatDuration((*times).*part) : "-";
     };
-    table.AddRow({DescribeRun(*detail.prepared->wanted), time(&TimedStep::push_s),
-                  forecast(&ServerTimes<double>::push), time(&TimedStep::server_update_s),
-                  forecast(&ServerTimes<double>::update), time(&TimedStep::pull_s),
-                  forecast(&ServerTimes<double>::pull), time(&TimedStep::held_s),
+    table.AddRow({DescribeRun(*detail.prepared->wanted), phase(&TimedStep::push_s),
+                  forecast(&ServerTimes<double>::push), phase(&TimedStep::server_update_s),
+                  forecast(&ServerTimes<double>::update), phase(&TimedStep::pull_s),
+                  forecast(&ServerTimes<double>::pull),
+                  FormatDuration(Seconds(Mean(detail.times.Means(&TimedStep::held_s)))),
                   FormatNumber(UpdateRate(detail)),
                   FormatNumber(Mean(detail.times.Means(&TimedStep::staleness)))});
   }
@@ -129,9 +136,9 @@ Json ServersJson(const Detail& detail) {
   const auto mean = [&](double TimedStep::*part) { return Mean(detail.times.Means(part)); };
   const auto workers = static_cast<double>(detail.hosts.size());
   Json json = {{"hosts", detail.server_hosts},
-               {"push_s", mean(&TimedStep::push_s)},
-               {"update_s", mean(&TimedStep::server_update_s)},
-               {"pull_s", mean(&TimedStep::pull_s)},
+               {"push_s", PhaseOf(detail, &TimedStep::push_s)},
+               {"update_s", PhaseOf(detail, &TimedStep::server_update_s)},
+               {"pull_s", PhaseOf(detail, &TimedStep::pull_s)},
                {"held_back_s", mean(&TimedStep::held_s)},
                {"updates_per_s", UpdateRate(detail)},
                {"mean_staleness", mean(&TimedStep::staleness)},

@@ -72,11 +72,12 @@ class Client {
     }
   };
 
-  std::shared_ptr<Pending> Send(const std::string& method, grpc::ByteBuffer message) {
+  // In a stream of its own.
+  std::shared_ptr<Pending> Send(grpc::ByteBuffer message) {
     auto pending = std::make_shared<Pending>();
     pending->request = std::move(message);
     pending->context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
-    stub_->UnaryCall(&pending->context, method, {}, &pending->request, &pending->answer,
+    stub_->UnaryCall(&pending->context, kMethod, {}, &pending->request, &pending->answer,
                      [pending](const grpc::Status& status) {
                        Reply reply{status, std::nullopt};
                        if (status.ok()) {
@@ -88,18 +89,31 @@ class Client {
                      });
     return pending;
   }
-  ServerCall CallOf(int worker, int part, std::int64_t step) const {
+  ServerCall CallOf(CallKind kind, int worker, int part, std::int64_t step) const {
     ServerCall call;
     std::copy(work_.word.begin(), work_.word.end(), call.word.begin());
+    call.kind = kind;
     call.worker = worker;
     call.part = part;
     call.step = step;
     return call;
   }
-  Reply Push(const ServerCall& call, const std::vector<float>& gradients) {
-    return Send(kPush, MakeMessage(call, gradients))->Get();
+  Reply Push(int worker, int part, std::int64_t step, const std::vector<float>& gradients,
+             bool out_of_time = false) {
+    ServerCall call = CallOf(CallKind::kPush, worker, part, step);
+    call.out_of_time = out_of_time ? 1 : 0;
+    return Send(MakeMessage(call, gradients))->Get();
   }
-  std::shared_ptr<Pending> Pull(const ServerCall& call) { return Send(kPull, MakeMessage(call)); }
+  std::shared_ptr<Pending> Pull(int worker, int part, std::int64_t step) {
+    return Send(MakeMessage(CallOf(CallKind::kPull, worker, part, step)));
+  }
+  // Has no answer.
+  void Pushed(int worker, std::int64_t step) {
+    Send(MakeMessage(CallOf(CallKind::kPushed, worker, 0, step)))->Get();
+  }
+  grpc::Status Leave(int worker) {
+    return Send(MakeMessage(CallOf(CallKind::kLeave, worker, 0, 0)))->Get().status;
+  }
 
   ParameterServer& server() { return *server_; }
 
@@ -111,11 +125,13 @@ class Client {
 
 TEST(ParameterServer, OneUpdateIsTheMeanOfAllWorkers) {
   Client client(TwoWorkers(0, false));
-  EXPECT_TRUE(client.Push(client.CallOf(0, 0, 0), {1, 2, 3}).status.ok());
-  const auto early = client.Pull(client.CallOf(0, 0, 0));
+  EXPECT_TRUE(client.Push(0, 0, 0, {1, 2, 3}).status.ok());
+  client.Pushed(0, 0);
+  const auto early = client.Pull(0, 0, 0);
+  EXPECT_TRUE(client.Push(1, 0, 0, {3, 2, 7}).status.ok());
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  EXPECT_FALSE(early->has_come()) << "the other has not pushed";
-  EXPECT_TRUE(client.Push(client.CallOf(1, 0, 0), {3, 2, 7}).status.ok());
+  EXPECT_FALSE(early->has_come()) << "the other has not pushed all";
+  client.Pushed(1, 0);
   const Client::Reply reply = early->Get();
   ASSERT_TRUE(reply.status.ok()) << reply.status.error_message();
   EXPECT_EQ(reply.numbers(), (std::vector<float>{-2, -2, -5}));
@@ -123,32 +139,45 @@ TEST(ParameterServer, OneUpdateIsTheMeanOfAllWorkers) {
   EXPECT_EQ(reply.answer->record().over, 0);
   EXPECT_GT(reply.answer->record().held_s, 0.09);
   // The other part knows nothing of it.
-  EXPECT_EQ(client.Pull(client.CallOf(0, 2, 0))->Get().status.error_code(),
-            grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(client.Pull(0, 2, 0)->Get().status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(ParameterServer, PipelinedPartsWaitForTheirOwnPushes) {
+  Work work = TwoWorkers(0, false);
+  work.training.servers->pipelined = true;
+  Client client(work);
+  client.Push(0, 0, 0, {1, 1, 1});
+  const auto early = client.Pull(0, 0, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(early->has_come());
+  client.Push(1, 0, 0, {3, 3, 3});
+  EXPECT_EQ(early->Get().numbers(), (std::vector<float>{-2, -2, -2}));
 }
 
 TEST(ParameterServer, EachPushIsAnUpdateAndTellsHowStaleItWas) {
   Client client(TwoWorkers(std::nullopt, true));
-  EXPECT_EQ(client.Push(client.CallOf(0, 0, 0), {1, 2, 3}).answer->record().version, 0);
-  EXPECT_EQ(client.Push(client.CallOf(0, 0, 1), {1, 0, 0}).answer->record().version, 1);
-  EXPECT_EQ(client.Push(client.CallOf(1, 0, 0), {1, 1, 1}).answer->record().version, 2);
-  EXPECT_EQ(client.Pull(client.CallOf(1, 0, 0))->Get().numbers(), (std::vector<float>{-3, -3, -4}));
+  EXPECT_EQ(client.Push(0, 0, 0, {1, 2, 3}).answer->record().version, 0);
+  EXPECT_EQ(client.Push(0, 0, 1, {1, 0, 0}).answer->record().version, 1);
+  EXPECT_EQ(client.Push(1, 0, 0, {1, 1, 1}).answer->record().version, 2);
+  EXPECT_EQ(client.Pull(1, 0, 0)->Get().numbers(), (std::vector<float>{-3, -3, -4}));
 }
 
 // A worker is as far ahead as the bound and no further, until the other has left.
 TEST(ParameterServer, ABoundHoldsBackWhoIsAhead) {
   Client client(TwoWorkers(1, true));
-  client.Push(client.CallOf(0, 0, 0), {1, 1, 1});
-  EXPECT_TRUE(client.Pull(client.CallOf(0, 0, 0))->Get().status.ok());
-  client.Push(client.CallOf(0, 0, 1), {1, 1, 1});
-  const auto ahead = client.Pull(client.CallOf(0, 0, 1));
+  client.Push(0, 0, 0, {1, 1, 1});
+  client.Pushed(0, 0);
+  EXPECT_TRUE(client.Pull(0, 0, 0)->Get().status.ok());
+  client.Push(0, 0, 1, {1, 1, 1});
+  client.Pushed(0, 1);
+  const auto ahead = client.Pull(0, 0, 1);
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_FALSE(ahead->has_come());
   EXPECT_THROW(client.server().WaitForAllToLeave(network::Deadline::In(0.05)),
                network::NetworkError);
-  EXPECT_TRUE(client.Send(kLeave, MakeMessage(client.CallOf(1, 0, 0)))->Get().status.ok());
+  EXPECT_TRUE(client.Leave(1).ok());
   EXPECT_EQ(ahead->Get().numbers(), (std::vector<float>{-2, -2, -2}));
-  EXPECT_TRUE(client.Send(kLeave, MakeMessage(client.CallOf(0, 0, 0)))->Get().status.ok());
+  EXPECT_TRUE(client.Leave(0).ok());
   EXPECT_NO_THROW(client.server().WaitForAllToLeave(network::Deadline::In(5)));
 }
 
@@ -157,59 +186,73 @@ TEST(ParameterServer, AllAreOverAfterTheSameStep) {
   Client client(TwoWorkers(0, false));
   for (std::int64_t step = 0; step < 2; ++step) {
     for (int worker = 0; worker < 2; ++worker) {
-      ServerCall call = client.CallOf(worker, 0, step);
-      call.out_of_time = step == 1 && worker == 1 ? 1 : 0;
-      ASSERT_TRUE(client.Push(call, {1, 1, 1}).status.ok());
-      call.part = 2;
-      call.out_of_time = 0;
-      ASSERT_TRUE(client.Push(call, {1, 1, 1, 1, 1}).status.ok());
+      ASSERT_TRUE(client.Push(worker, 0, step, {1, 1, 1}, step == 1 && worker == 1).status.ok());
+      ASSERT_TRUE(client.Push(worker, 2, step, {1, 1, 1, 1, 1}).status.ok());
+      client.Pushed(worker, step);
     }
     for (int worker = 0; worker < 2; ++worker) {
-      EXPECT_EQ(client.Pull(client.CallOf(worker, 0, step))->Get().answer->record().over, step);
-      EXPECT_EQ(client.Pull(client.CallOf(worker, 2, step))->Get().answer->record().over, 0);
+      EXPECT_EQ(client.Pull(worker, 0, step)->Get().answer->record().over, step);
+      EXPECT_EQ(client.Pull(worker, 2, step)->Get().answer->record().over, 0);
     }
   }
   for (int worker = 0; worker < 2; ++worker) {
-    ASSERT_TRUE(client.Push(client.CallOf(worker, 2, 2), {1, 1, 1, 1, 1}).status.ok());
+    ASSERT_TRUE(client.Push(worker, 2, 2, {1, 1, 1, 1, 1}).status.ok());
+    client.Pushed(worker, 2);
   }
-  EXPECT_EQ(client.Pull(client.CallOf(0, 2, 2))->Get().answer->record().over, 1) << "of three";
+  EXPECT_EQ(client.Pull(0, 2, 2)->Get().answer->record().over, 1) << "of three";
+}
+
+// Who goes away while it is held back is forgotten.
+TEST(ParameterServer, AClientThatGoesAwayEndsNothing) {
+  Client client(TwoWorkers(0, false));
+  client.Push(0, 0, 0, {1, 1, 1});
+  const auto gone = client.Pull(0, 0, 0);
+  gone->context.TryCancel();
+  EXPECT_FALSE(gone->Get().status.ok());
+  client.Push(1, 0, 0, {3, 3, 3});
+  client.Pushed(0, 0);
+  client.Pushed(1, 0);
+  EXPECT_EQ(client.Pull(1, 0, 0)->Get().numbers(), (std::vector<float>{-2, -2, -2}));
 }
 
 TEST(ParameterServer, RefusesWhatNoWorkerSends) {
   Client client(TwoWorkers(0, false));
-  const auto refused = [&](const std::string& method, const ServerCall& call,
-                           const std::vector<float>& numbers) {
-    const grpc::Status status = client.Send(method, MakeMessage(call, numbers))->Get().status;
+  const auto refused = [&](const ServerCall& call, const std::vector<float>& numbers) {
+    const grpc::Status status = client.Send(MakeMessage(call, numbers))->Get().status;
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
     return status.error_message();
   };
   const std::vector<float> three = {1, 2, 3};
-  ServerCall call = client.CallOf(0, 0, 0);
+  using enum CallKind;
+  ServerCall call = client.CallOf(kPush, 0, 0, 0);
   call.word[31] ^= 1;
-  EXPECT_EQ(refused(kPush, call, three), "it showed another word");
-  EXPECT_EQ(refused(kLeave, call, {}), "it showed another word");
-  EXPECT_EQ(refused(kPush, client.CallOf(2, 0, 0), three), "there is no such worker");
-  EXPECT_EQ(refused(kPush, client.CallOf(-1, 0, 0), three), "there is no such worker");
-  EXPECT_EQ(refused(kPush, client.CallOf(0, 1, 0), three), "there is no such part");
-  EXPECT_EQ(refused(kPush, client.CallOf(0, 3, 0), three), "there is no such part");
-  EXPECT_EQ(refused(kPush, client.CallOf(0, -1, 0), three), "there is no such part");
-  EXPECT_EQ(refused("/stepcast.Parameters/Other", client.CallOf(0, 0, 0), {}),
-            "there is no such method");
-  EXPECT_NE(refused(kPush, client.CallOf(0, 0, 1), three).find("next step"), std::string::npos);
-  EXPECT_NE(refused(kPush, client.CallOf(0, 0, 0), {1, 2}).find("next step"), std::string::npos);
-  EXPECT_NE(refused(kPull, client.CallOf(0, 0, 0), {}).find("not pushed"), std::string::npos);
-  EXPECT_NE(refused(kPull, client.CallOf(0, 0, -1), {}).find("not pushed"), std::string::npos);
+  EXPECT_EQ(refused(call, three), "it showed another word");
+  call.kind = kLeave;
+  EXPECT_EQ(refused(call, {}), "it showed another word");
+  EXPECT_EQ(refused(client.CallOf(kPush, 2, 0, 0), three), "there is no such worker");
+  EXPECT_EQ(refused(client.CallOf(kPush, -1, 0, 0), three), "there is no such worker");
+  EXPECT_EQ(refused(client.CallOf(kPush, 0, 1, 0), three), "there is no such part");
+  EXPECT_EQ(refused(client.CallOf(kPush, 0, 3, 0), three), "there is no such part");
+  EXPECT_EQ(refused(client.CallOf(kPush, 0, -1, 0), three), "there is no such part");
+  EXPECT_EQ(refused(client.CallOf(static_cast<CallKind>(7), 0, 0, 0), {}), "there is no such call");
+  EXPECT_EQ(refused(client.CallOf(kPushed, 0, 0, -1), {}), "there is no such step");
+  EXPECT_NE(refused(client.CallOf(kPush, 0, 0, 1), three).find("next step"), std::string::npos);
+  EXPECT_NE(refused(client.CallOf(kPush, 0, 0, 0), {1, 2}).find("next step"), std::string::npos);
+  EXPECT_NE(refused(client.CallOf(kPull, 0, 0, 0), {}).find("not pushed"), std::string::npos);
   // Bytes of any number, too.
   std::mt19937 random(1);
   for (int i = 0; i < 200; ++i) {
-    std::string bytes(random() % 120, '\0');
+    std::string bytes(random() % 80, '\0');
     for (char& byte : bytes) byte = static_cast<char>(random());
     const grpc::Slice slice(bytes);
-    const auto reply = client.Send(i % 2 == 0 ? kPush : kPull, grpc::ByteBuffer(&slice, 1))->Get();
+    const auto reply = client.Send(grpc::ByteBuffer(&slice, 1))->Get();
     EXPECT_EQ(reply.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   }
+  // Nobody makes it keep more than its largest part.
+  const std::vector<float> many(1000, 1);
+  EXPECT_EQ(client.Push(0, 0, 0, many).status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   // None of it was taken.
-  EXPECT_TRUE(client.Push(client.CallOf(0, 0, 0), three).status.ok());
+  EXPECT_TRUE(client.Push(0, 0, 0, three).status.ok());
 }
 
 }  // namespace

@@ -175,6 +175,18 @@ TEST(StepsMessage, AnswersAreWithinTheirRange) {
   EXPECT_THROW(TakeBucketTime(BucketTimeMessage(2, 0.25), &seconds), NetworkError);
 }
 
+TEST(StepsMessage, TimesOfAStepAreThoseOfItsWorkers) {
+  TrainingTimes times;
+  const auto step = [](double seconds) {
+    TimedStep timed;
+    timed.push_s = seconds;
+    return timed;
+  };
+  times.workers = {{step(1), step(5)}, {step(3), step(1)}};
+  EXPECT_EQ(times.Means(&TimedStep::push_s), (std::vector<double>{2, 3}));
+  EXPECT_EQ(times.Longest(&TimedStep::push_s), (std::vector<double>{3, 5}));
+}
+
 // ---- Trainings.
 
 // Three buckets, of 4 MB in all.
