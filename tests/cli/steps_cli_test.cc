@@ -173,14 +173,14 @@ TEST_F(StepsCli, CompressedGradientsAreAsManyBytesAsAreSent) {
 TEST_F(StepsCli, MessagesAreTimedBesideTheirForecasts) {
   if (!IsBuilt()) GTEST_SKIP() << "built without Gloo";
   kind_ = "collectives";
-  const ProcessResult result = Both({"--sizes", "1 KiB,1 MiB"});
+  const ProcessResult result = Both({"--sizes", "1 KiB,64 MiB"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const Json json = Json::parse(result.out);
   ASSERT_EQ(json["runs"].size(), 2U);
   const std::vector<stepcast::Run> runs = ReadRuns(folder_.Path("messages.csv"));
   ASSERT_EQ(runs.size(), 2U);
   EXPECT_EQ(runs[0].workload, "message_1024");
-  EXPECT_EQ(runs[1].workload, "message_1048576");
+  EXPECT_EQ(runs[1].workload, "message_67108864");
   EXPECT_EQ(runs[1].plan.workers(), 2);
   EXPECT_LT(runs[0].step_time, runs[1].step_time);
   EXPECT_NEAR(json["runs"][1]["parts"]["synchronising_s"].get<double>() / runs[1].step_time.si(), 1,
