@@ -102,14 +102,13 @@ class Ring : public Exchange {
   bool over_ = false;
 };
 
+void TakePart(const Work& work, const std::vector<Address>& hosts, LineSocket* line) {
+  std::unique_ptr<Ring> ring;  // none of a worker that is alone
+  if (hosts.size() > 1) ring = std::make_unique<Ring>(work, hosts, line);
+  Train(work.training, ring.get(), line);
+}
+
 }  // namespace
 }  // namespace stepcast::steps
 
-int main() {
-  using namespace stepcast::steps;
-  return RunProgram([](const Work& work, const std::vector<Address>& hosts, LineSocket* line) {
-    std::unique_ptr<Ring> ring;  // none of a worker that is alone
-    if (hosts.size() > 1) ring = std::make_unique<Ring>(work, hosts, line);
-    Train(work.training, ring.get(), line);
-  });
-}
+int main() { return stepcast::steps::RunProgram(stepcast::steps::TakePart); }

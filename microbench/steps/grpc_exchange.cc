@@ -60,6 +60,9 @@ class ServerExchange::Lane : public grpc::ClientBidiReactor<grpc::ByteBuffer, gr
     ended_.wait(lock, [this] { return has_ended_; });
   }
 
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
   // The numbers live until they are answered.
   void Send(const ServerCall& call, std::span<const float> numbers = {}) {
     const std::lock_guard lock(mutex_);

@@ -23,6 +23,8 @@ class ServerExchange : public Exchange {
   // time. `work` outlives it.
   ServerExchange(const Work& work, const std::vector<network::Address>& servers);
   ~ServerExchange() override;
+  ServerExchange(const ServerExchange&) = delete;
+  ServerExchange& operator=(const ServerExchange&) = delete;
 
   // These throw NetworkError where a server fails, or holds other parameters than it should.
   void Send(std::size_t k, bool out_of_time, Timing* timing) override;

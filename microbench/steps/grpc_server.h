@@ -34,6 +34,8 @@ class ParameterServer : public grpc::CallbackGenericService {
   // cannot listen. `work` outlives it.
   ParameterServer(const Work& work, int server, const network::Address& address);
   ~ParameterServer() override;
+  ParameterServer(const ParameterServer&) = delete;
+  ParameterServer& operator=(const ParameterServer&) = delete;
 
   int port() const { return port_; }
   // Until all workers have left, or it is too late: then throws NetworkError.
@@ -64,7 +66,7 @@ class ParameterServer : public grpc::CallbackGenericService {
   // These return what is wrong with a call, empty where nothing is.
   std::string Take(Stream* stream, const Received<ServerCall>& call);
   std::string Push(Stream* stream, const Received<ServerCall>& call, StoredPart* part);
-  std::string Pull(Stream* stream, const ServerCall& call, StoredPart* part);
+  std::string Pull(Stream* stream, const ServerCall& asked, StoredPart* part);
   // All of a worker's steps up to so many have been pushed.
   void TakeProgress(int worker, std::int64_t steps);
   void Leave(int worker);

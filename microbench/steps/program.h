@@ -28,7 +28,10 @@ struct Timing {
 // does runs beside it.
 class Exchange {
  public:
+  Exchange() = default;
   virtual ~Exchange() = default;
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
   // Bucket k has become ready. May return before the others have it. Whoever is out of time tells
   // them.
   virtual void Send(std::size_t k, bool out_of_time, Timing* timing) = 0;
