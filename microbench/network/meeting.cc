@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -34,6 +35,28 @@ Socket Reach(const Address& master, const Address* source, const Deadline& deadl
   }
 }
 
+// Whether the other end has gone, for a reason of its own.
+bool HasGone(const NetworkError& error) {
+  const std::string_view text = error.what();
+  return text.starts_with(kClosed) || text.starts_with(kBroke);
+}
+
+// Shows the coordinator who has come, and returns what it says. One that goes before it says
+// anything may be that of a probe that has just ended, where the next one is to come.
+Message Greeted(const Address& master, const Address* source, const Deadline& deadline,
+                const std::function<Message(const LineSocket& line)>& greeting, LineSocket* line) {
+  while (true) {
+    *line = LineSocket(Reach(master, source, deadline));
+    try {
+      line->Send(greeting(*line).Line(), deadline);
+      return Message::Parse(line->Read(deadline));
+    } catch (const NetworkError& e) {
+      if (!HasGone(e) || deadline.over()) throw;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
 }  // namespace
 
 Message Membership::Hello(const char* verb, const std::string& token) {
@@ -59,20 +82,21 @@ Membership Join(const AgentOptions& options, Door* door) {
   } else if (!options.bind.empty()) {
     source = LocalAddress(options.bind);
   }
-  member.master = LineSocket(Reach(options.master, source ? &*source : nullptr, deadline));
-  if (member.door == nullptr) {
-    member.own_door =
-        std::make_unique<Door>(member.master.socket().local().WithPort(0), options.token);
-    member.door = member.own_door.get();
-  }
-  Message join = Membership::Hello(kJoin, options.token);
-  join.Set("rank", options.rank).Set("of", options.of).Set("name", options.name);
-  join.Set("port", member.door->address().port());
-  for (const auto& [name, value] : HostFacts(member.door->address()))
-    join.Set("fact." + name, value);
-  member.master.Send(join.Line(), deadline);
+  const auto greeting = [&](const LineSocket& line) {
+    if (member.door == nullptr) {
+      member.own_door = std::make_unique<Door>(line.socket().local().WithPort(0), options.token);
+      member.door = member.own_door.get();
+    }
+    Message join = Membership::Hello(kJoin, options.token);
+    join.Set("rank", options.rank).Set("of", options.of).Set("name", options.name);
+    join.Set("port", member.door->address().port());
+    for (const auto& [name, value] : HostFacts(member.door->address()))
+      join.Set("fact." + name, value);
+    return join;
+  };
   // The others may be late.
-  const Message welcome = Message::Parse(member.master.Read(deadline));
+  const Message welcome =
+      Greeted(options.master, source ? &*source : nullptr, deadline, greeting, &member.master);
   Membership::RequireWelcome(welcome);
   std::set<std::string> admitted;
   for (int rank = 0; rank < options.of; ++rank) {
