@@ -3,7 +3,12 @@
 //   o_i    of the shares r_j of the other jobs (model/network/sharing.h), each on its own
 //   step   that of the plan with o_i others on its link
 //
-//   r_j    share of its step in which job j sends where it has the link to itself  [1]  0 to 1
+//   r_j    share of its step in which the link, at its rate, would carry what job j sends in a
+//          direction                                                               [1]  0 to 1
+//
+// No link carries more than it can: where the steps at these o_i would send more than all of the
+// time, every o_i grows by the same share of what is left to n - 1, until they do not. That is so
+// where flows, and not the link, hold back a job that is alone.
 //
 // Holds while steps drift against each other. At best all take turns: then nobody loses anything as
 // long as the r_j add up to one at most.
@@ -20,7 +25,7 @@ namespace stepcast {
 
 struct SharingJob {
   const Predictor* predictor = nullptr;  // outlives the call
-  Plan plan;                             // `link.others` of which is not looked at
+  Plan plan;                             // that says of no others on its links
 };
 
 struct SharedJob {
@@ -30,11 +35,11 @@ struct SharedJob {
   Duration<> beside;
 };
 
-// r of a plan that has its links to itself: what its exchange takes longer where they carry less,
-// over that. 0 where nothing leaves a node, or where flows are what binds.
+// r of a plan that has its links to itself; 0 where nothing leaves a node.
 double LinkBusy(const Predictor& predictor, const Plan& plan);
 
-// In the order of the jobs. Throws InputError for a plan that none of its predictor's can be.
+// In the order of the jobs, at most kMostJobsOnLink. Throws InputError for a plan that none of its
+// predictor's can be.
 std::vector<SharedJob> ShareLink(const std::vector<SharingJob>& jobs);
 
 }  // namespace stepcast

@@ -16,12 +16,11 @@ inline LinkFacts Overlay(LinkFacts base, const LinkFacts& over) {
   return base;
 }
 
-// What a path over both links suffers: the longer round trip, the greater loss, the larger crowd;
-// and RDMA only where both speak it. All else is that of `a`.
+// What a path over both links suffers: the longer round trip, the greater loss; and RDMA only where
+// both speak it. All else is that of `a`.
 inline LinkFacts Worse(LinkFacts a, const LinkFacts& b) {
   if (b.rtt) a.rtt = a.rtt ? Max(*a.rtt, *b.rtt) : *b.rtt;
   if (b.loss) a.loss = std::max(a.loss.value_or(0), *b.loss);
-  if (b.others) a.others = std::max(a.others.value_or(0), *b.others);
   if (a.rdma() != b.rdma()) a.transport = Transport::kTcp;
   return a;
 }

@@ -7,7 +7,8 @@
 //   T    step of a job beside the others                                          [s]
 //   C    part of its step in which it does not send                               [s]   >= 0
 //   X    time in which the link would carry what a step sends, if it were alone   [s]   >= 0
-//   r_j  share of its own step in which another job sends, if it were alone       [1]   0 to 1
+//   r_j  share of its own step in which the link would carry what another job sends in a direction,
+//        if it were alone                                                         [1]   0 to 1
 //   o    exchanges of the others on the link, on average over ours                [1]   >= 0
 //
 // A link gives each flow the same rate, and a job that has sent computes before it sends again: one
@@ -20,7 +21,9 @@
 // Exact on average where nothing hides and steps drift against each other, as those of different
 // lengths do. Where an exchange hides behind the backward pass its step is taken at the link's rate
 // over 1 + o: a half of a per cent off on average, against simulated jobs. Jobs of one and the same
-// step lock, and may do better, or worse. It leaves out that a step that got longer sends less
+// step lock, and may do better, or worse. A job that sends and receives in turn, as workers of
+// servers on nodes of their own do, is on each direction for half of its exchange, and meets there
+// those who are. It leaves out that a step that got longer sends less
 // often beside a third job's hidden part, and flows in unequal numbers, of which TCP gives each the
 // same.
 //
@@ -39,7 +42,10 @@
 
 namespace stepcast {
 
-// o, of the shares r of the other jobs.
+// More jobs than this, and k! leaves the numbers that a double has.
+inline constexpr int kMostJobsOnLink = 100;
+
+// o, of the shares r of the other jobs, at most kMostJobsOnLink.
 template <class T>
 T OthersOnLink(std::span<const T> shares) {
   std::vector<T> sending = {T(1.0)};  // e_k

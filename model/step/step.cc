@@ -19,6 +19,12 @@ template PhaseBenefit<double> EvaluateServerPhases(const StepFacts&,
 
 LinkFacts LinkOf(const Cluster& cluster, const Plan& plan) {
   LinkFacts link = cluster.link;
+  // Where hosts differ an exchange waits for the worst, in the largest crowd.
+  const auto with = [&](const LinkFacts& own) {
+    const double crowd = std::max(link.others.value_or(0), own.others.value_or(0));
+    link = Worse(link, own);
+    if (crowd > 0) link.others = crowd;
+  };
   std::size_t others = plan.hosts.size();  // than those that the cluster file knows
   bool first = true;
   for (const Host& host : cluster.hosts) {
@@ -26,9 +32,13 @@ LinkFacts LinkOf(const Cluster& cluster, const Plan& plan) {
     if (named == 0) continue;
     others -= static_cast<std::size_t>(named);
     const LinkFacts own = Overlay(cluster.link, host.link);
-    link = std::exchange(first, false) ? own : Worse(link, own);
+    if (std::exchange(first, false)) {
+      link = own;
+    } else {
+      with(own);
+    }
   }
-  if (others > 0) link = Worse(link, cluster.link);
+  if (others > 0) with(cluster.link);
   link = Overlay(link, plan.link);
   link.bandwidth = plan.link.bandwidth;
   return link;

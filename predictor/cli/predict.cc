@@ -1,10 +1,12 @@
 // stepcast predict: one plan, answered.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "data/record/link_path.h"
 #include "microbench/script/wanted_runs.h"
+#include "model/network/sharing.h"
 #include "predictor/arrival.h"
 #include "predictor/binding.h"
 #include "predictor/cli/command.h"
@@ -51,15 +53,30 @@ struct JobsBeside {
   std::vector<SharedJob> shared;
 };
 
+// The column of a flag: "--local-batch" is "local_batch".
+std::string ColumnOf(std::string key) {
+  if (!key.starts_with("--")) return key;
+  key.erase(0, 2);
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
+
 // The rows of a file as `stepcast plan --output` writes it, on the same cluster. What a row does
 // not say of its links is as the plan has it.
 JobsBeside ReadJobsBeside(const std::string& path, const Target& target, const Plan& plan) {
-  if (plan.link.others) {
-    throw InputError(OptionPlace("beside"), path, "says the same as --link-others",
-                     "one of the two");
-  }
+  // Who else is on its links is what the file is to say.
+  const auto require_alone = [&](const StepFacts& facts, const InputPlace& place) {
+    if (facts.link.others.value_or(0) == 0 && facts.server_link.others.value_or(0) == 0) return;
+    throw InputError(place, path,
+                     "says who else is on the links, of which others are stated already",
+                     "one of the two: without link-others, and `others` in the cluster file");
+  };
   JobsBeside beside;
   const script::WantedRuns rows = script::ReadWantedRuns(path);
+  if (rows.runs.size() >= kMostJobsOnLink) {
+    throw InputError({path, 0, ""}, std::to_string(rows.runs.size()), "jobs are too many",
+                     fmt::format("at most {}", kMostJobsOnLink - 1));
+  }
   beside.predictors.reserve(rows.runs.size() + 1);
   const auto add = [&](const std::string& name, const Target& of, const Plan& its) {
     beside.names.push_back(name + ", " + DescribePlan(its));
@@ -67,6 +84,7 @@ JobsBeside ReadJobsBeside(const std::string& path, const Target& target, const P
     beside.jobs.push_back({&beside.predictors.back(), its});
   };
   add(target.workload.name, target, plan);
+  require_alone(beside.predictors.back().Facts(plan), OptionPlace("beside"));
   for (const script::WantedRun& row : rows.runs) {
     try {
       Target of = target;
@@ -78,9 +96,9 @@ JobsBeside ReadJobsBeside(const std::string& path, const Target& target, const P
       its.link = Overlay(plan.link, its.link);
       its.server_link = Overlay(plan.server_link, its.server_link);
       add(of.workload.name, of, its);
-      beside.jobs.back().predictor->PredictStep(its);
+      require_alone(beside.predictors.back().Facts(its), {});
     } catch (const InputError& e) {
-      throw e.At({path, row.run.place.line, e.place().key});
+      throw e.At({path, row.run.place.line, ColumnOf(e.place().key)});
     }
   }
   beside.shared = ShareLink(beside.jobs);
@@ -167,9 +185,8 @@ void PrintPrediction(const Predictor& predictor, const Prediction& p, const Plan
                        plan.shard == Shard::kParameters ? "both passes" : "the backward pass");
   }
   out += "\n" + line("traffic", TrafficText(p.traffic, p.buckets, plan.local_steps));
-  if (plan.nodes() > 1 && !TraitsOf(plan.strategy).asynchronous()) {
-    out += line("link busy",
-                FormatPercent(LinkBusy(predictor, plan)) + " of the step, if it has it to itself");
+  if (const double busy = LinkBusy(predictor, plan); busy > 0) {
+    out += line("link busy", FormatPercent(busy) + " of the step, if it has it to itself");
   }
   out += line("memory", MemoryText(p.memory));
   if (plan.input_rate && !target.workload.communication_only) {

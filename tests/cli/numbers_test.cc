@@ -372,7 +372,21 @@ TEST(Numbers, OfJobsBeside) {
   program::ExpectText(words, {"jobs on the same links", FormatPercent(shared[1].link_busy),
                               FormatDuration(shared[2].beside)});
   program::ExpectError(words + Words{"--link-others", "1"},
-                       {"--beside", "says the same as --link-others"});
+                       {"--beside", "says who else is on the links"});
+  const std::string bad = folder.Write("bad.csv",
+                                       "workload,device,placement,servers,strategy,local_batch,"
+                                       "link_others,step_time_s\nvgg1," +
+                                           lab.device.name + ",1-1,0,ring,16,,STEP_TIME\n");
+  program::ExpectError(Words{"predict", "--cluster", lab.file, "--workload", "vgg16",
+                             "--local-batch", "24", "--workers", "4", "--beside", bad},
+                       {"bad.csv:2: workload: 'vgg1'"});
+  folder.Write("bad.csv",
+               "workload,device,placement,servers,strategy,local_batch,link_others,step_time_s\n"
+               "vgg16," +
+                   lab.device.name + ",1-1,0,ring,16,2,STEP_TIME\n");
+  program::ExpectError(Words{"predict", "--cluster", lab.file, "--workload", "vgg16",
+                             "--local-batch", "24", "--workers", "4", "--beside", bad},
+                       {"bad.csv:2", "says who else is on the links"});
 }
 
 // A flag for each field: the forecast is that of the plan that it states, and the answer repeats

@@ -356,6 +356,21 @@ TEST(PowerSgd, KnowsTheShapesOfAllNetworks) {
   }
 }
 
+// All messages of a bucket can leave when it can.
+TEST(PowerSgd, FactorsAreReadyWithTheirBucket) {
+  const Workload network = *FindWorkload("resnet50");
+  std::vector<double> ready;
+  for (const Bucket& bucket : MakeBuckets(network, kDefaultBucket)) ready.push_back(bucket.ready);
+  ASSERT_LT(ready.front(), 1);
+  std::vector<double> of_messages;
+  for (const Bucket& message : GradientOrder(network).CutFactored(kDefaultBucket, 4)) {
+    if (of_messages.empty() || of_messages.back() != message.ready) {
+      of_messages.push_back(message.ready);
+    }
+  }
+  EXPECT_EQ(of_messages, ready);
+}
+
 TEST(PowerSgd, NeedsShapes) {
   const auto says = [](const Workload& workload) {
     try {

@@ -193,5 +193,29 @@ RC_GTEST_PROP(SharedLinkProperty, LeavesAShareOfTheLink, ()) {
   RC_ASSERT(total(beside) == total(plan));
 }
 
+// Who is on the servers' link leaves the workers' own alone, and the other way round.
+TEST(SharedLink, OthersAreOnTheLinkThatTheyAreStatedOf) {
+  const Workload network = *FindWorkload("resnet50");
+  const auto total = [&](std::optional<double> of_nodes, std::optional<double> of_servers,
+                         double nodes_gbit, double servers_gbit) {
+    Plan plan;
+    plan.placement = {1, 1};
+    plan.strategy = Strategy::kPsSync;
+    plan.servers = 1;
+    plan.local_batch = 32;
+    plan.link.bandwidth = GigabitsPerSecond(nodes_gbit);
+    plan.link.others = of_nodes;
+    plan.server_link.bandwidth = GigabitsPerSecond(servers_gbit);
+    plan.server_link.others = of_servers;
+    const auto buckets = std::make_shared<const std::vector<Bucket>>(
+        MakeBuckets(network, BucketCap(plan, network.gradient_bytes)));
+    const StepFacts facts = MakeStepFacts({}, plan, network, buckets, std::nullopt);
+    return EvaluateStep(facts, PriorCluster(), PriorWorkload()).total().si();
+  };
+  EXPECT_NEAR(total({}, 9, 1, 100) / total({}, {}, 1, 10), 1, 1e-12);
+  EXPECT_NEAR(total(4, {}, 10, 100) / total({}, {}, 2, 100), 1, 1e-12);
+  EXPECT_NEAR(total(1, 3, 10, 40) / total({}, {}, 5, 10), 1, 1e-12);
+}
+
 }  // namespace
 }  // namespace stepcast

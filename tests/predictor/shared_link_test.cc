@@ -1,0 +1,125 @@
+// Jobs on one link by their forecasts: how busy each keeps it, against its bytes, and that no link
+// carries more than it can.
+#include "predictor/shared_link.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/workloads/catalog.h"
+#include "tests/model/support.h"
+
+namespace stepcast {
+namespace {
+
+const Predictor& Of(const std::string& workload) {
+  static std::map<std::string, Predictor> made;
+  const auto found = made.find(workload);
+  if (found != made.end()) return found->second;
+  return made.emplace(workload, Predictor(Cluster(), *FindWorkload(workload), std::nullopt))
+      .first->second;
+}
+
+Plan Sends(Strategy strategy, int nodes, double gigabits, int local_batch) {
+  Plan plan;
+  plan.strategy = strategy;
+  plan.placement = Placement(static_cast<std::size_t>(nodes), 1);
+  plan.servers = UsesServers(strategy) ? 2 : 0;
+  plan.local_batch = local_batch;
+  plan.link.bandwidth = GigabitsPerSecond(gigabits);
+  return plan;
+}
+
+double StepOf(const SharingJob& job) { return job.predictor->PredictStep(job.plan).total().si(); }
+
+// The time of what a direction of the fullest link carries. Servers on nodes of their own have
+// links like those of the workers.
+double BytesTime(const SharingJob& job) {
+  const Traffic traffic = job.predictor->Predict(job.plan).traffic;
+  const DataSize<> server = traffic.per_server.value_or(DataSize<>());
+  const DataSize<> bytes =
+      job.plan.server.colocated ? traffic.per_worker + server : Max(traffic.per_worker, server);
+  return (bytes / *job.plan.link.bandwidth).si();
+}
+
+TEST(LinkBusy, IsTheTimeOfTheBytesOfADirection) {
+  for (const char* workload : {"bert_base", "resnet50"}) {
+    for (const Strategy strategy : {Strategy::kRing, Strategy::kPsSync, Strategy::kTree}) {
+      for (const bool colocated : {false, true}) {
+        if (colocated && !UsesServers(strategy)) continue;
+        for (const double gigabits : {1.0, 10.0, 100.0}) {
+          Plan plan = Sends(strategy, 4, gigabits, 16);
+          plan.server.colocated = colocated;
+          const SharingJob job{&Of(workload), plan};
+          const double share = LinkBusy(*job.predictor, plan) * StepOf(job) / BytesTime(job);
+          // 94 % of an Ethernet line is left to bytes; largest shards are a little more than equal.
+          EXPECT_GT(share, 1) << workload << ' ' << gigabits << ' ' << colocated;
+          EXPECT_LT(share, 1.35) << workload << ' ' << gigabits << ' ' << colocated;
+        }
+      }
+    }
+  }
+}
+
+TEST(LinkBusy, IsNothingWhereNothingLeavesANode) {
+  Plan plan = Sends(Strategy::kRing, 1, 10, 16);
+  plan.placement = {4};
+  EXPECT_EQ(LinkBusy(Of("resnet50"), plan), 0);
+}
+
+// Alone each does without the other: who sends nothing costs nobody anything.
+TEST(ShareLink, WhoSendsNothingIsNoOther) {
+  const SharingJob sends{&Of("vgg16"), Sends(Strategy::kRing, 4, 10, 16)};
+  SharingJob none{&Of("vgg16"), Sends(Strategy::kNone, 1, 10, 16)};
+  const std::vector<SharedJob> shared = ShareLink({sends, none});
+  EXPECT_EQ(shared[0].others, 0);
+  EXPECT_EQ(shared[0].beside, shared[0].alone);
+  EXPECT_EQ(shared[0].alone.si(), StepOf(sends));
+  EXPECT_EQ(shared[1].link_busy, 0);
+  EXPECT_EQ(shared[1].others, shared[0].link_busy);
+  EXPECT_EQ(shared[1].beside, shared[1].alone);
+}
+
+// A job has the share of the other on its link, where the link can carry both.
+TEST(ShareLink, EachMeetsTheShareOfTheOther) {
+  const SharingJob rare{&Of("resnet50"), Sends(Strategy::kRing, 4, 40, 128)};
+  const SharingJob often{&Of("vgg16"), Sends(Strategy::kRing, 4, 40, 64)};
+  const std::vector<SharedJob> shared = ShareLink({rare, often});
+  ASSERT_LT(shared[0].link_busy + shared[1].link_busy, 1);
+  EXPECT_DOUBLE_EQ(shared[0].others, shared[1].link_busy);
+  EXPECT_DOUBLE_EQ(shared[1].others, shared[0].link_busy);
+  for (std::size_t i = 0; i < 2; ++i) {
+    SharingJob job = i == 0 ? rare : often;
+    EXPECT_EQ(shared[i].alone.si(), StepOf(job));
+    job.plan.link.others = shared[i].others;
+    EXPECT_EQ(shared[i].beside.si(), StepOf(job));
+  }
+}
+
+RC_GTEST_PROP(ShareLinkProperty, NoLinkCarriesMoreThanItCan, ()) {
+  const int count = *Whole(2, 5);
+  std::vector<SharingJob> jobs;
+  for (int i = 0; i < count; ++i) {
+    const auto strategy = *rc::gen::element(Strategy::kRing, Strategy::kPsSync, Strategy::kTree,
+                                            Strategy::kPsAsync, Strategy::kHierarchical);
+    const auto* workload = *rc::gen::element("resnet50", "vgg16", "bert_base");
+    SharingJob job{&Of(workload), Sends(strategy, *Whole(2, 8), 10, *Whole(1, 64))};
+    job.plan.server.colocated = UsesServers(strategy) && *Whole(0, 1) == 1;
+    jobs.push_back(job);
+  }
+  const std::vector<SharedJob> shared = ShareLink(jobs);
+  double sent = 0;
+  for (const SharedJob& job : shared) {
+    RC_ASSERT(job.link_busy > 0 && job.link_busy <= 1);
+    RC_ASSERT(job.others > 0 && job.others <= count - 1 + 1e-9);
+    RC_ASSERT(job.beside >= job.alone);
+    sent += job.link_busy * job.alone.si() / job.beside.si();
+  }
+  RC_ASSERT(sent <= 1 + 1e-6);
+}
+
+}  // namespace
+}  // namespace stepcast
