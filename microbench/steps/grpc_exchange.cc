@@ -256,7 +256,7 @@ void ServerExchange::Finish(Timing* timing) {
   pushes.insert(pushes.end(), pulls.begin(), pulls.end());
   step.synchronising_s = Covered(pushes);
   pushes.insert(pushes.end(), waits.begin(), waits.end());
-  step.held_s = Covered(pushes) - step.synchronising_s;
+  step.held_s = std::max(0.0, Covered(pushes) - step.synchronising_s);  // but for rounding
   for (std::size_t k = 0; k < of_bucket.size(); ++k) timing->bucket_s[k] = Covered(of_bucket[k]);
 }
 

@@ -158,15 +158,18 @@ void AddTargetOptions(po::options_description* options) {
 void AddPlanOptions(po::options_description* options) {
   options->add_options()("workers", po::value<std::string>()->value_name("N"),
                          "devices to train on; nodes are filled one after another");
-  for (const PlanField& field : PlanFields()) {
-    auto* value = po::value<std::string>();
-    if (field.placeholder == nullptr) {
-      value->implicit_value("yes", "")->value_name("[=yes|no]");
-    } else {
-      value->value_name(field.placeholder);
-    }
-    options->add_options()(field.flag, value, field.help.c_str());
+  for (const PlanField& field : PlanFields()) AddPlanOption(field, "", options);
+}
+
+void AddPlanOption(const PlanField& field, const std::string& of,
+                   po::options_description* options) {
+  auto* value = po::value<std::string>();
+  if (field.placeholder == nullptr) {
+    value->implicit_value("yes", "")->value_name("[=yes|no]");
+  } else {
+    value->value_name(field.placeholder);
   }
+  options->add_options()(field.flag, value, (of + field.help).c_str());
 }
 
 Target ReadTarget(const Arguments& arguments, const std::string& workload, bool needs_device) {

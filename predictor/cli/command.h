@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "data/plan/fields.h"
 #include "data/record/input_error.h"
 #include "data/values/names.h"
 #include "data/values/suggest.h"
@@ -137,6 +138,8 @@ Help ReadHelp(const Command& command);
 
 void AddTargetOptions(po::options_description* options);
 void AddPlanOptions(po::options_description* options);
+// One of them, whose help `of` stands in front of.
+void AddPlanOption(const PlanField& field, const std::string& of, po::options_description* options);
 
 struct Target {
   Library library;

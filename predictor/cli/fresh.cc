@@ -16,8 +16,12 @@
 
 #include "data/io/text_file.h"
 #include "data/plan/check.h"
+#include "data/plan/fields.h"
+#include "microbench/harness/load_backend.h"
 #include "microbench/script/spawn.h"
+#include "microbench/steps/agent.h"
 #include "predictor/cli/fit.h"
+#include "predictor/cli/probe_runs.h"
 #include "predictor/cli/probe_start.h"
 #include "predictor/cli/signals.h"
 #include "predictor/cli/wanted_runs.h"
@@ -29,6 +33,11 @@ using Words = std::vector<std::string>;
 
 constexpr const char* kBackends[] = {"cuda", "onednn", "none"};
 enum class Compute { kCuda, kOneDnn, kNone };
+
+// Of the plan whose forecast is wanted. Who takes part is up to the hosts.
+constexpr const char* kGoalKeys[] = {"local-batch", "accumulation",      "bucket",
+                                     "strategy",    "servers",           "colocated-servers",
+                                     "sharding",    "pipelined-servers", "staleness-bound"};
 
 constexpr std::size_t kLargestAnswer = std::size_t{64} << 20;  // of a command, in JSON
 
@@ -121,14 +130,20 @@ int RunItself(const Words& words, const std::string& answer) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : kAnswerIsNo;
 }
 
-// One worker on each host, as the probe of steps trains.
+// One worker on each host that has no server alone, as the probe of steps trains.
 Plan GoalOf(const Arguments& args, const Target& target, int hosts) {
   Plan plan;
   plan.local_batch = 0;
-  plan.placement.assign(static_cast<std::size_t>(hosts), 1);
-  for (const char* key : {"local-batch", "accumulation", "bucket"}) {
+  for (const char* key : kGoalKeys) {
     if (args.Has(key)) SetPlanOption(key, args.Text(key), target.cluster, &plan);
   }
+  const int apart = UsesServers(plan.strategy) && !plan.server.colocated ? plan.servers : 0;
+  if (apart >= hosts) {
+    throw InputError(OptionPlace("servers"), std::to_string(apart),
+                     fmt::format("leaves none of {} hosts to a worker", hosts),
+                     fmt::format("at most {}, or --colocated-servers", hosts - 1));
+  }
+  plan.placement.assign(static_cast<std::size_t>(hosts - apart), 1);
   RequireBatch(plan);
   CheckPlan(plan);
   return plan;
@@ -178,8 +193,12 @@ class Way {
     }
     args.Required("cluster");
     args.Required("workload");
+    RequireReadable();
     const Target target = ReadTarget(args, "", !measures_compute_);
     goal_ = GoalOf(args, target, place.of);
+    steps::Training training;
+    if (UsesServers(goal_.strategy)) training.servers.emplace();
+    steps::RequireProgram(steps::FindPrograms(ModuleFolders()), training);
     OpenFolder();
     WriteTextFile(Path("to-judge.csv"), JudgedRows(target, goal_));
     meeting_ = HowToMeet(args, place);
@@ -200,7 +219,7 @@ class Way {
                       Option("backend", kBackends[static_cast<int>(compute_)]),
                       Option("output", path)},
                      {Those({"workload", "budget"}), files_, settings}),
-              path) &&
+              path, Inputs({})) &&
            Exists(path);
   }
 
@@ -210,24 +229,25 @@ class Way {
               Joined({"probe", "network", Option("cluster-output", Path("measured.yaml")),
                       Option("output", Path("network.json"))},
                      {Those({"cluster", "time"}), meeting_}),
-              args_.Has("ssh") ? Path("network.json") : "") &&
+              args_.Has("ssh") ? Path("measured.yaml") : "", {args_.Text("cluster")}) &&
            code_ == kDone;
   }
 
   bool ChooseRuns() {
     return Go("wanted",
               Joined({"plan", Cluster(), Option("output", Path("wanted.csv"))},
-                     {Goal(), Those({"count"})}),
-              Path("wanted.csv"));
+                     {Goal(), {Option("without", Path("to-judge.csv"))}, Those({"count"})}),
+              Path("wanted.csv"), Inputs({"to-judge.csv"}));
   }
 
   // Those that are fitted, and those that judge the fit.
   bool MeasureSteps() {
     const auto measure = [&](const char* name, const char* wanted, const char* runs) {
-      return Go(name,
-                Joined({"probe", "steps", Path(wanted), Cluster(), Option("output", Path(runs))},
-                       {Those({"device", "steps"}), files_, profile_, meeting_})) &&
-             Exists(Path(runs));
+      const Words words =
+          Joined({"probe", "steps", Path(wanted), Cluster(), Option("output", Path(runs))},
+                 {Those({"device", "steps"}), files_, profile_});
+      SetAside(name, Stamp(words, Inputs({wanted})), Path(runs));
+      return Go(name, Joined(words, {meeting_})) && Exists(Path(runs));
     };
     return measure("steps", "wanted.csv", "runs.csv") &&
            measure("judged", "to-judge.csv", "judged.csv");
@@ -279,6 +299,28 @@ class Way {
   }
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
 
+  // What would be found out after minutes of measuring.
+  void RequireReadable() const {
+    const auto number = [&](const char* option, int low, int high) {
+      if (args_.Has(option)) ParseInteger(args_.Text(option), OptionPlace(option), low, high);
+    };
+    number("count", 1, kMostWanted);
+    number("steps", static_cast<int>(kLeastSteps), kMostSteps);
+    for (const char* option : {"time", "budget"}) {
+      if (args_.Has(option)) ParseDuration(args_.Text(option), OptionPlace(option));
+    }
+    for (const char* option : {"fix", "prior"}) {
+      for (const std::string& text : args_.Texts(option)) {
+        ParseStatement(text, option == std::string("prior"), OptionPlace(option));
+      }
+    }
+    const auto folder = std::filesystem::path(output_).parent_path();
+    if (!folder.empty() && !std::filesystem::is_directory(folder)) {
+      throw InputError(OptionPlace("output"), output_, "is in no folder that there is",
+                       "a file in a folder that exists");
+    }
+  }
+
   void OpenFolder() {
     std::error_code error;
     std::filesystem::create_directories(folder_, error);
@@ -297,32 +339,67 @@ class Way {
   Words Those(const std::vector<std::string>& names) const { return Passed(args_, names); }
   std::string Cluster() const { return Option("cluster", Path("measured.yaml")); }
   Words Goal() const {
-    return Joined(
-        {Option("placement", fmt::format("{}", fmt::join(goal_.placement, "-")))},
-        {Those({"workload", "device", "local-batch", "accumulation", "bucket"}), files_, profile_});
+    return Joined({Option("placement", fmt::format("{}", fmt::join(goal_.placement, "-")))},
+                  {Those({"workload", "device"}),
+                   Those({std::begin(kGoalKeys), std::end(kGoalKeys)}), files_, profile_});
   }
   Words Fitted() const {
     return Joined({Cluster(), Option("runs", Path("runs.csv"))},
                   {files_, profile_, Those({"fix", "prior"})});
   }
 
-  // Runs a command, unless `output` is there and was written by the very same one. Whether the next
-  // may follow.
-  bool Go(const std::string& name, const Words& words, const std::string& output = "") {
+  // What a stage reads besides the measured network: these of the folder, the profile and the files
+  // of workloads.
+  std::vector<std::string> Inputs(const std::vector<std::string>& names) const {
+    std::vector<std::string> paths = args_.Texts("workload-file");
+    if (args_.Has("profile")) paths.push_back(args_.Text("profile"));
+    if (measures_compute_ && Exists(Path("compute.profile.jsonl"))) {
+      paths.push_back(Path("compute.profile.jsonl"));
+    }
+    for (const std::string& name : names) paths.push_back(Path(name));
+    return paths;
+  }
+  // A command and what it reads.
+  static std::string Stamp(const Words& words, const std::vector<std::string>& inputs) {
+    std::string stamp = fmt::format("stepcast {}", fmt::join(words, " "));
+    for (const std::string& path : inputs) {
+      // A name that is no file is that of something shipped.
+      if (!std::filesystem::is_regular_file(path)) continue;
+      const std::size_t hash = std::hash<std::string>()(ReadTextFile(path, kLargestAnswer));
+      stamp += fmt::format(" [{} {:016x}]", path, hash);
+    }
+    return stamp;
+  }
+  void KeepStamp(const std::string& name, const std::string& stamp) {
+    done_[name] = stamp;
+    WriteTextFile(Path("stages.json"), done_.dump(2) + "\n");
+  }
+  // Rows that something else has measured stay, but not among these.
+  void SetAside(const std::string& name, const std::string& stamp, const std::string& runs) {
+    if (Exists(runs) && done_.contains(name) && done_[name] != stamp) {
+      std::filesystem::rename(runs, runs + ".before");
+      Tell(fmt::format("{} was measured otherwise: now {}.before", runs, runs));
+    }
+    KeepStamp(name, stamp);
+  }
+
+  // Runs a command, unless `output` is there and was written by the very same one, which read the
+  // very same `inputs`. Whether the next may follow.
+  bool Go(const std::string& name, const Words& words, const std::string& output = "",
+          const std::vector<std::string>& inputs = {}) {
     const std::string line = fmt::format("stepcast {}", fmt::join(words, " "));
+    const std::string stamp = output.empty() ? "" : Stamp(words, inputs);
     const std::string answer = Path("answer-" + name + ".json");
     const bool is_done =
-        !output.empty() && Exists(output) && done_.contains(name) && done_[name] == line;
+        !output.empty() && Exists(output) && done_.contains(name) && done_[name] == stamp;
     Tell(fmt::format("stage {} of {}{}: {}", ++stage_, measures_compute_ ? 9 : 8,
                      is_done ? ", done before" : "", line));
     int code = kDone;
     if (!is_done) {
-      done_.erase(name);
+      if (!output.empty()) done_.erase(name);
+      std::filesystem::remove(answer);  // of an earlier one
       code = RunItself(words, args_.Has("json") ? answer : "");
-      if (code == kDone && !output.empty()) {
-        done_[name] = line;
-        WriteTextFile(Path("stages.json"), done_.dump(2) + "\n");
-      }
+      if (code == kDone && !output.empty()) KeepStamp(name, stamp);
     }
     if (args_.Has("json")) {
       const Json read = Exists(answer)
@@ -370,9 +447,6 @@ void AddFreshOptions(po::options_description* options) {
   options->add_options()("workload", text("W"),
                          "fresh: name in the catalogue (stepcast workloads) or of a workload file")(
       "device", text("D"), "fresh: device of the hosts, by default the cluster's")(
-      "local-batch", text("N"), "fresh: samples of one micro-step on one device")(
-      "accumulation", text("N"), "fresh: micro-steps from one synchronisation to the next (1)")(
-      "bucket", text("S"), "fresh: cap of a gradient bucket (25 MiB)")(
       "backend", text("K"),
       "fresh: what measures this host's compute: cuda, onednn, or none, without --profile (cuda)")(
       "budget", text("T"), "fresh: time to measure compute at most (2 min)")(
@@ -380,6 +454,7 @@ void AddFreshOptions(po::options_description* options) {
       "count", text("N"), "fresh: runs to fit, 1 to 100 (5)")(
       "steps", text("N"), "fresh: steps to time in each run (30)")(
       "folder", text("DIR"), "fresh: where files are kept, and found again (fresh)");
+  for (const char* key : kGoalKeys) AddPlanOption(*FindPlanField(key), "fresh: ", options);
   AddMeetingOptions(options);
 }
 

@@ -8,14 +8,13 @@
 #include "data/io/text_file.h"
 #include "data/plan/check.h"
 #include "data/values/numbers.h"
+#include "microbench/script/wanted_runs.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/fit.h"
 #include "predictor/cli/wanted_runs.h"
 
 namespace stepcast::cli {
 namespace {
-
-constexpr int kMostRuns = 100;
 
 // The workload that was asked for, or the one that the cluster was calibrated with.
 std::string WorkloadOf(const Arguments& args, const Cluster& cluster) {
@@ -95,6 +94,8 @@ int RunPlan(const std::vector<std::string>& arguments) {
                         "runs to choose, 1 to 100; 5 by default")(
       "among", po::value<std::string>()->value_name("R.csv"),
       "choose among the plans of a runs file, whose times are not looked at")(
+      "without", po::value<std::string>()->value_name("R.csv"),
+      "but for the plans of a runs file without times, which are kept to judge a fit by")(
       "output", po::value<std::string>()->value_name("F"),
       "also write the runs to a CSV, for stepcast probe script")("json", "print one JSON object")(
       "help", "print this text");
@@ -120,9 +121,16 @@ int RunPlan(const std::vector<std::string>& arguments) {
   const auto batches = target.MakePredictor().calibrated_batches();
   const Plan goal = ReadGoal(args, target, batches);
   const int count = args.Has("count")
-                        ? ParseInteger(args.Text("count"), OptionPlace("count"), 1, kMostRuns)
+                        ? ParseInteger(args.Text("count"), OptionPlace("count"), 1, kMostWanted)
                         : kDefaultWanted;
-  const ChosenRuns wanted = ChooseWanted(target, goal, ReadCandidates(args, target), count);
+  std::vector<Plan> left_out;
+  if (args.Has("without")) {
+    for (const script::WantedRun& run : script::ReadWantedRuns(args.Text("without")).runs) {
+      if (run.run.workload == target.workload.name) left_out.push_back(run.run.plan);
+    }
+  }
+  const ChosenRuns wanted =
+      ChooseWanted(target, goal, ReadCandidates(args, target), left_out, count);
   if (args.Has("output")) {
     WriteTextFile(args.Text("output"), fmt::format("{}\n", fmt::join(WantedRows(wanted), "\n")));
   }

@@ -379,10 +379,13 @@ std::vector<DataSize<>> ReadSizes(const Arguments& args) {
   std::istringstream parts(args.Text("sizes") + ",");
   for (std::string part; std::getline(parts, part, ',');) {
     const DataSize<> size = ParseDataSize(part, OptionPlace("sizes"));
+    const double most = kBytesPerFloat * steps::kMostFloats;
     const bool is_whole = std::fmod(size.in(kBytes), kBytesPerFloat) == 0;
-    if (!is_whole || size.in(kBytes) > kBytesPerFloat * steps::kMostFloats) {
-      throw InputError(OptionPlace("sizes"), part, "is no message of numbers of four bytes",
-                       "a multiple of 4 B, like \"64 KiB\"");
+    if (!is_whole || size.in(kBytes) > most) {
+      throw InputError(
+          OptionPlace("sizes"), part,
+          is_whole ? "is too large a message" : "is no message of numbers of four bytes",
+          fmt::format("a multiple of 4 B, like \"64 KiB\", up to {}", FormatSize(Bytes(most))));
     }
     sizes.push_back(size);
   }

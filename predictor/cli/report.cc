@@ -24,7 +24,7 @@ std::vector<ChosenRuns> WantedOf(const Fit& fit) {
     target.workload = fit.problem.workloads.at(whole.of.workload);
     target.device = whole.of.device;
     target.facts = DeviceOf(fit.problem, whole.of.device);
-    wanted.push_back(ChooseWanted(target, whole.plan, {}, kDefaultWanted));
+    wanted.push_back(ChooseWanted(target, whole.plan, {}, {}, kDefaultWanted));
   }
   return wanted;
 }

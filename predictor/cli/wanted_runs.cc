@@ -8,6 +8,7 @@
 
 #include "data/io/csv.h"
 #include "data/plan/fields.h"
+#include "data/plan/key.h"
 #include "data/values/placement.h"
 #include "model/statistics/normal.h"
 #include "model/step/believed_model.h"
@@ -54,7 +55,8 @@ std::vector<Plan> SmallerLayouts(const Target& target, const Plan& goal,
 }  // namespace
 
 ChosenRuns ChooseWanted(const Target& target, Plan goal,
-                        const std::optional<std::vector<Plan>>& among, int count) {
+                        const std::optional<std::vector<Plan>>& among,
+                        const std::vector<Plan>& left_out, int count) {
   const Predictor predictor = target.MakePredictor();
   const Prediction now = predictor.Predict(goal);
   if (TraitsOf(goal.strategy).to_be_chosen)
@@ -64,8 +66,13 @@ ChosenRuns ChooseWanted(const Target& target, Plan goal,
       target.cluster.calibration ? target.cluster.calibration->range : CalibratedRange();
   const auto batches =
       predictor.calibrated_batches().value_or(CalibratedRange::BatchRange{0, 0, 0});
-  NextRuns next = ChooseNextRuns(
-      model, goal, among ? *among : SmallerLayouts(target, goal, batches), range, count);
+  std::vector<Plan> candidates = among ? *among : SmallerLayouts(target, goal, batches);
+  std::erase_if(candidates, [&](const Plan& plan) {
+    return std::any_of(left_out.begin(), left_out.end(), [&](const Plan& other) {
+      return other.placement == plan.placement && StatedKey(other) == StatedKey(plan);
+    });
+  });
+  NextRuns next = ChooseNextRuns(model, goal, candidates, range, count);
   if (!among) AddHostRuns(model, goal, range, KnownHosts(target.cluster), &next);
   return {target.workload.name, target.device, target.cluster.name, goal, now, next};
 }

@@ -12,6 +12,7 @@
 namespace stepcast::cli {
 
 inline constexpr int kDefaultWanted = 5;
+inline constexpr int kMostWanted = 100;
 
 struct ChosenRuns {
   std::string workload;
@@ -22,10 +23,12 @@ struct ChosenRuns {
   NextRuns next;
 };
 
-// At most `count` of `among`, or where it is empty of the goal's smaller layouts; then each known
-// host alone. A goal with strategy auto is one with the strategy that is chosen for it.
+// At most `count` of `among`, or where it is empty of the goal's smaller layouts, but none of
+// `left_out`; then each known host alone. A goal with strategy auto is one with the strategy that
+// is chosen for it.
 ChosenRuns ChooseWanted(const Target& target, Plan goal,
-                        const std::optional<std::vector<Plan>>& among, int count);
+                        const std::optional<std::vector<Plan>>& among,
+                        const std::vector<Plan>& left_out, int count);
 
 // ---- In words.
 

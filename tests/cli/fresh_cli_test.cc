@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <string>
@@ -45,7 +46,9 @@ class FreshCli : public testing::Test {
         network::Socket::Listen(network::LocalAddress("127.0.0.1")).local().text();
     ProcessResult other;
     std::thread beside([&] { other = Run(1, 2, master, {}); });
-    const ProcessResult result = Run(0, 2, master, kAsked + words);
+    Words asked = kAsked;
+    *(std::find(asked.begin(), asked.end(), "--steps") + 1) = asked_steps_;
+    const ProcessResult result = Run(0, 2, master, asked + words);
     beside.join();
     EXPECT_EQ(other.exit_code, 0) << other.err;
     EXPECT_EQ(other.out, "");
@@ -55,6 +58,7 @@ class FreshCli : public testing::Test {
   const Words kAsked = {"--cluster",     "gce-t4", "--workload", "mlp_mnist",  "--backend", "none",
                         "--local-batch", "8",      "--count",    "2",          "--steps",   "12",
                         "--time",        "0.1 s",  "--output",   "fitted.yaml"};
+  std::string asked_steps_ = "12";
   TempFolder folder_;
 };
 
@@ -77,6 +81,15 @@ TEST_F(FreshCli, OneCommandMeasuresFitsAndJudges) {
   EXPECT_EQ(judged[0].plan.workers(), 2);
   EXPECT_EQ(judged[1].plan.accumulation_steps, 4);
 
+  // What judges the fit is not among what was fitted.
+  for (const stepcast::Run& run : ReadRuns(folder_.Path("fresh/runs.csv"))) {
+    for (const stepcast::Run& kept : judged) {
+      EXPECT_FALSE(run.plan.placement == kept.plan.placement &&
+                   run.plan.local_batch == kept.plan.local_batch &&
+                   run.plan.accumulation_steps == kept.plan.accumulation_steps);
+    }
+  }
+
   // Once more, in words: what was measured is taken over.
   const ProcessResult again = Both({});
   EXPECT_EQ(again.exit_code, 0) << again.err;
@@ -87,6 +100,39 @@ TEST_F(FreshCli, OneCommandMeasuresFitsAndJudges) {
   EXPECT_EQ(ReadRuns(folder_.Path("fresh/judged.csv"))[0].step_time.si(), judged[0].step_time.si());
 }
 
+// What was measured with other options is set aside, and an answer of an earlier call is none.
+TEST_F(FreshCli, OtherOptionsMeasureAnew) {
+  ASSERT_EQ(Both({"--json"}).exit_code, 0);
+  const std::vector<stepcast::Run> before = ReadRuns(folder_.Path("fresh/runs.csv"));
+  asked_steps_ = "5";
+  const ProcessResult result = Both({});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("fresh/runs.csv was measured otherwise"), std::string::npos)
+      << result.err;
+  const std::vector<stepcast::Run> now = ReadRuns(folder_.Path("fresh/runs.csv"));
+  EXPECT_EQ(ReadRuns(folder_.Path("fresh/runs.csv.before")).size(), before.size());
+  ASSERT_EQ(now.size(), before.size());
+  EXPECT_NE(now[0].source.find("5 steps behind"), std::string::npos) << now[0].source;
+  EXPECT_NE(access(folder_.Path("fresh/answer-steps.json").c_str(), R_OK), 0);
+}
+
+TEST_F(FreshCli, ServersTakePartWhereThePlanHasThem) {
+  const std::string program = STEPCAST_PROGRAM;
+  const std::string beside =
+      program.substr(0, program.rfind('/')) + "/../lib/stepcast/stepcast-parameters";
+  if (access(beside.c_str(), X_OK) != 0) GTEST_SKIP() << "built without gRPC";
+  const ProcessResult result =
+      Both({"--strategy", "ps-sync", "--servers", "1", "--sharding", "even", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::vector<stepcast::Run> judged = ReadRuns(folder_.Path("fresh/judged.csv"));
+  ASSERT_EQ(judged.size(), 2U);
+  EXPECT_EQ(judged[0].plan.strategy, Strategy::kPsSync);
+  EXPECT_EQ(judged[0].plan.workers(), 1);
+  EXPECT_EQ(judged[0].plan.servers, 1);
+  EXPECT_EQ(judged[0].plan.server.sharding, Sharding::kEven);
+  EXPECT_TRUE(Json::parse(result.out)["judged"]["runs"][0].contains("servers"));
+}
+
 TEST_F(FreshCli, WhatIsMissingOrMeansNothingIsSaid) {
   const Words fresh = {"calibrate", "--fresh", "--hosts", "127.0.0.1,b"};
   ExpectError(fresh, {"--output: is required"});
@@ -94,6 +140,33 @@ TEST_F(FreshCli, WhatIsMissingOrMeansNothingIsSaid) {
   ExpectError({"calibrate", "--cluster", "gce-t4", "--budget", "1 s"},
               {"--budget: has no meaning without --fresh"});
   ExpectError({"calibrate", "--fresh"}, {"--hosts: is required"});
+  // At once, and not after what would be measured before.
+  const struct {
+    const char* option;
+    const char* value;
+  } wrong[] = {{"--count", "0"},
+               {"--count", "x"},
+               {"--steps", "2"},
+               {"--time", "3"},
+               {"--prior", "nope=3"},
+               {"--fix", "link_latency"},
+               {"--output", "/nope/f.yaml"}};
+  for (const auto& [option, value] : wrong) {
+    Words asked = kAsked;
+    const auto given = std::find(asked.begin(), asked.end(), option);
+    if (given == asked.end()) {
+      asked = asked + Words{option, value};
+    } else {
+      *(given + 1) = value;
+    }
+    const ProcessResult result = RunProcess(Words{STEPCAST_PROGRAM} + fresh + asked,
+                                            {.folder = folder_.Path("."), .variables = {kToken}});
+    EXPECT_EQ(result.exit_code, 2) << option;
+    EXPECT_NE(result.err.find(option), std::string::npos) << result.err;
+    EXPECT_EQ(result.err.find("stage 1"), std::string::npos) << result.err;
+  }
+  ExpectError(fresh + kAsked + Words{"--strategy", "ps-sync", "--servers", "2"},
+              {"--servers: '2' leaves none of 2 hosts to a worker"});
   ExpectError(fresh + kAsked + Words{"--folder", "/dev/null"},
               {"--folder: '/dev/null' cannot be made"});
 }
