@@ -233,12 +233,17 @@ bool ServersOnEveryNode(const Plan& plan) {
   return UsesServers(plan.strategy) && plan.server.colocated && plan.servers == plan.nodes();
 }
 
-void RequireSlowNodesWith(const Plan& plan, Strategy strategy) {
-  if (plan.slow_nodes == 0 || MayDiffer(GoesWith::kSynchronous, TraitsOf(strategy))) return;
-  throw InputError(
-      {"", 0, "strategy"}, StrategyName(strategy),
-      fmt::format("says nothing of slow nodes, of which there are {}", plan.slow_nodes),
-      StrategiesWith(GoesWith::kSynchronous));
+void RequireKeptWith(const Plan& plan, Strategy strategy) {
+  const StrategyTraits& traits = TraitsOf(strategy);
+  const auto require = [&](bool states, GoesWith with, const std::string& what) {
+    if (!states || MayDiffer(with, traits)) return;
+    throw InputError({"", 0, "strategy"}, StrategyName(strategy), what, StrategiesWith(with));
+  };
+  require(plan.slow_nodes > 0, GoesWith::kSynchronous,
+          fmt::format("says nothing of slow nodes, of which there are {}", plan.slow_nodes));
+  // Who exchanges nothing compresses nothing.
+  require(plan.compress.exists() && traits.exchanges, StrategiesOf(plan.compress),
+          fmt::format("does not go with compress {}", FormatCompression(plan.compress)));
 }
 
 Plan WithPlacement(Plan plan, Placement placement) {

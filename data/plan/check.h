@@ -29,9 +29,9 @@ void CheckPlan(const Plan& plan);
 // backup workers. Servers that the strategy requires are for the caller to name.
 Plan WithStrategy(Plan plan, Strategy strategy);
 
-// Throws InputError where the plan has slow nodes, of which nothing is known with this strategy:
-// without them it would be a plan of other machines.
-void RequireSlowNodesWith(const Plan& plan, Strategy strategy);
+// Throws InputError where WithStrategy would leave out what the plan is about: slow nodes, without
+// which it would be one of other machines, or how gradients are compressed.
+void RequireKeptWith(const Plan& plan, Strategy strategy);
 
 // A parameter server beside the workers of each node: more nodes bring more servers.
 bool ServersOnEveryNode(const Plan& plan);

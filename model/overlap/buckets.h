@@ -100,7 +100,7 @@ class GradientOrder {
   struct Tensor {
     DataSize<> bytes;
     double ready = 1;
-    double rows = 0;  // of the matrix that it is; 0 where nobody says
+    double rows = 0;  // of the matrix that it is, or of one column
     double columns = 0;
   };
 

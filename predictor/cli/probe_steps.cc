@@ -106,7 +106,7 @@ std::string SumOfServers(const std::vector<Detail>& details) {
                {"pull", ""},
                {"forecast", ""},
                {"held back", ""},
-               {"updates", "[1/s]"},
+               {"updates", "1/s"},
                {"staleness", ""}});
   bool any = false;
   for (const Detail& detail : details) {

@@ -188,7 +188,7 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
     }
     // Another strategy keeps those options of the plan that it can have.
     if (varied("strategy")) {
-      RequireSlowNodesWith(point.plan, point.plan.strategy);
+      RequireKeptWith(point.plan, point.plan.strategy);
       point.plan = WithStrategy(point.plan, point.plan.strategy);
     }
     // Hosts say how many nodes there are, unless the plan does.

@@ -194,7 +194,7 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
     }
     const Plan placed = base;
     for (const Strategy strategy : Or(options.strategies, {plan.strategy})) {
-      RequireSlowNodesWith(plan, strategy);
+      RequireKeptWith(plan, strategy);
       base = options.strategies.empty() ? placed : WithStrategy(placed, strategy);
       const std::vector<int> servers =
           UsesServers(strategy)        ? Or(options.servers, {std::max(1, plan.servers)})

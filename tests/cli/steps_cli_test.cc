@@ -134,7 +134,9 @@ TEST_F(StepsCli, ServersAreTimedBesideTheirForecasts) {
     const double updates = (i == 3 ? workers : 1) / run["step_time_s"].get<double>();
     EXPECT_NEAR(servers["updates_per_s"].get<double>() / updates, 1, 1e-6);
     const double staleness = servers["mean_staleness"].get<double>();
-    EXPECT_NEAR(staleness, i == 3 ? 1 : 0, i == 3 ? 0.4 : 0);
+    // The other's update, or half of it where a cycle is all exchange.
+    EXPECT_GE(staleness, i == 3 ? 0.2 : 0);
+    EXPECT_LE(staleness, i == 3 ? 1.3 : 0);
   }
   // n w transfers in a phase.
   EXPECT_NE(json["runs"][0]["servers"]["hosts"], json["runs"][0]["hosts"]);

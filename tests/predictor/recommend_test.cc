@@ -470,6 +470,21 @@ TEST(Recommend, NothingFitsTheMemory) {
   EXPECT_EQ(outcome.out_of_memory, outcome.considered);
 }
 
+// A row without it would answer for another plan.
+TEST(Recommend, AStrategyThatCannotCompressIsRefused) {
+  const Predictor predictor = MakePredictor();
+  Plan plan = AllreducePlan({1, 1, 1, 1}, 32);
+  plan.strategy = Strategy::kRing;
+  plan.compress = {Compressor::kPowerSgd, 4};
+  plan.compress_rate = GigabytesPerSecond(20.0);
+  RecommendOptions options;
+  options.strategies = {Strategy::kRing, Strategy::kPsSync};
+  EXPECT_TRUE(Says(ErrorOf([&] { Recommend(predictor, plan, 1, options); }),
+                   "strategy: 'ps-sync' does not go with compress powersgd=4"));
+  options.strategies = {Strategy::kRing, Strategy::kTree, Strategy::kNone};
+  EXPECT_NO_THROW(Recommend(predictor, plan, 1, options));
+}
+
 TEST(Recommend, NothingFitsTheGlobalBatch) {
   RecommendOptions options;
   options.most_global_batch = 3;
