@@ -38,16 +38,16 @@ struct Alone {
 
 Alone AloneOnLink(const SharingJob& job) { return {StepBeside(job, 0).total(), TimeOnLink(job)}; }
 
-// The steps where each o has grown by `share` of what is left to that of all others always there.
-std::vector<Duration<>> StepsBeside(const std::vector<SharingJob>& jobs,
-                                    const std::vector<SharedJob>& shared, double share) {
+// The same where each o has grown by `share` of what is left to that of all others always there,
+// with their steps.
+std::vector<SharedJob> Beside(const std::vector<SharingJob>& jobs, std::vector<SharedJob> shared,
+                              double share) {
   const auto most = static_cast<double>(jobs.size() - 1);
-  std::vector<Duration<>> steps;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const double others = shared[i].others + share * (most - shared[i].others);
-    steps.push_back(StepBeside(jobs[i], others).total());
+    shared[i].others += share * (most - shared[i].others);
+    shared[i].beside = StepBeside(jobs[i], shared[i].others).total();
   }
-  return steps;
+  return shared;
 }
 
 }  // namespace
@@ -68,29 +68,22 @@ std::vector<SharedJob> ShareLink(const std::vector<SharingJob>& jobs) {
     shared[i] = {
         alone[i].busy(), OthersOnLink<double>(std::span<const double>(shares)), alone[i].step, {}};
   }
-  const auto sent = [&](const std::vector<Duration<>>& steps) {
-    double sum = 0;
-    for (std::size_t i = 0; i < jobs.size(); ++i) sum += alone[i].on_link / steps[i];
-    return sum;
+  const auto is_too_much = [&](const std::vector<SharedJob>& beside) {
+    double sent = 0;
+    for (std::size_t i = 0; i < jobs.size(); ++i) sent += alone[i].on_link / beside[i].beside;
+    return sent > 1;
   };
+  std::vector<SharedJob> beside = Beside(jobs, shared, 0);
+  if (!is_too_much(beside)) return beside;
   // The least growth at which the link carries it all.
-  double share = 0;
-  if (sent(StepsBeside(jobs, shared, 0)) > 1) {
-    double too_little = 0;
-    share = 1;
-    constexpr int kHalvings = 30;
-    for (int i = 0; i < kHalvings; ++i) {
-      const double middle = (too_little + share) / 2;
-      (sent(StepsBeside(jobs, shared, middle)) > 1 ? too_little : share) = middle;
-    }
+  double too_little = 0;
+  double enough = 1;
+  constexpr int kHalvings = 30;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (too_little + enough) / 2;
+    (is_too_much(Beside(jobs, shared, middle)) ? too_little : enough) = middle;
   }
-  const std::vector<Duration<>> steps = StepsBeside(jobs, shared, share);
-  const auto most = static_cast<double>(jobs.size() - 1);
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    shared[i].others += share * (most - shared[i].others);
-    shared[i].beside = steps[i];
-  }
-  return shared;
+  return Beside(jobs, shared, enough);
 }
 
 }  // namespace stepcast

@@ -145,8 +145,7 @@ class Agent {
   // Passes on what the worker and the coordinator tell each other until the worker is done. Why it
   // failed, empty where it did not.
   std::string Relay(const Work& work, LineSocket* line, std::optional<std::string>* ended) {
-    // A step that has begun may last as long again.
-    const Deadline deadline = options_.deadline.AtMost(2 * work.training.limit_s + kStartS);
+    const Deadline deadline = options_.deadline.AtMost(work.training.longest_s() + kStartS);
     while (!deadline.over()) {
       bool idle = true;
       if (const auto text = OfWorker([&] { return line->TryRead(); })) {

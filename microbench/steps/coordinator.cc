@@ -48,7 +48,7 @@ TrainingTimes Session::Measure(const Training& training, const Cast& cast,
   }();
   std::set<int> running;
   // The workers' own hosts end them sooner.
-  Deadline deadline = options_.deadline.AtMost(2 * training.limit_s + kStartS + network::kGraceS);
+  Deadline deadline = options_.deadline.AtMost(training.longest_s() + kStartS + network::kGraceS);
   const auto fail = [&](const std::string& why) {
     if (!times.problem.empty()) return;
     times.problem = why;
@@ -65,7 +65,7 @@ TrainingTimes Session::Measure(const Training& training, const Cast& cast,
   if (training.servers) work.word = network::RandomWord();
   for (int rank = 0; rank < static_cast<int>(hosts_.size()); ++rank) {
     if (taking_part.count(rank) == 0) {
-      members_.Say(rank, Message(kRest).Set("limit", 2 * training.limit_s));
+      members_.Say(rank, Message(kRest).Set("limit", training.longest_s()));
       continue;
     }
     work.rank = rank;

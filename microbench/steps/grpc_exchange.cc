@@ -127,8 +127,7 @@ ServerExchange::ServerExchange(const Work& work, const std::vector<Address>& ser
       throw NetworkError(fmt::format("the server at {} did not answer in time", server.text()));
     }
     grpc::GenericStub stub(channel);
-    // A step that has begun may last as long again.
-    const double limit_s = 2 * work.training.limit_s + kAnswerS;
+    const double limit_s = work.training.longest_s() + kAnswerS;
     pushing_.push_back(std::make_unique<Lane>(this, pushing_.size(), &stub, limit_s));
     pulling_.push_back(std::make_unique<Lane>(this, pulling_.size(), &stub, limit_s));
   }

@@ -113,7 +113,6 @@ ParameterServer::ParameterServer(const Work& work, int server, const network::Ad
     : work_(work),
       servers_(*work.training.servers),
       parts_(servers_.parts.size()),
-      left_(work.ranks.size(), false),
       pushed_(work.ranks.size(), 0) {
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (servers_.parts[i].server != server) continue;
@@ -141,9 +140,8 @@ ParameterServer::~ParameterServer() {
 
 void ParameterServer::WaitForAllToLeave(const network::Deadline& deadline) {
   std::unique_lock lock(mutex_);
-  const bool all = left_all_.wait_until(lock, deadline.until, [this] {
-    return std::all_of(left_.begin(), left_.end(), [](bool left) { return left; });
-  });
+  const bool all =
+      progressed_.wait_until(lock, deadline.until, [this] { return pushed_by_all_ == kAllPushed; });
   if (!all) throw NetworkError("its workers did not end in time");
 }
 
@@ -157,7 +155,7 @@ std::string ParameterServer::Take(Stream* stream, const Received<ServerCall>& ca
   if (!network::SameToken({asked.word.data(), asked.word.size()}, work_.word)) {
     return "it showed another word";
   }
-  if (asked.worker < 0 || asked.worker >= static_cast<int>(left_.size())) {
+  if (asked.worker < 0 || asked.worker >= static_cast<int>(pushed_.size())) {
     return "there is no such worker";
   }
   if (asked.step < 0 || asked.step >= kAllPushed) return "there is no such step";
@@ -166,9 +164,8 @@ std::string ParameterServer::Take(Stream* stream, const Received<ServerCall>& ca
     return "";
   }
   if (asked.kind == CallKind::kLeave) {
-    TakeProgress(asked.worker, kAllPushed);
     stream->Send({.kind = CallKind::kLeave});
-    Leave(asked.worker);
+    TakeProgress(asked.worker, kAllPushed);
     return "";
   }
   const bool is_held = asked.part >= 0 && asked.part < static_cast<int>(parts_.size()) &&
@@ -246,6 +243,7 @@ void ParameterServer::TakeProgress(int worker, std::int64_t steps) {
     pushed_[static_cast<std::size_t>(worker)] = steps;
     pushed_by_all_ = OfAll(pushed_);
   }
+  progressed_.notify_all();
   for (const auto& part : parts_) {
     if (!part) continue;
     std::vector<Waiting> released;
@@ -256,12 +254,6 @@ void ParameterServer::TakeProgress(int worker, std::int64_t steps) {
     }
     Answer(part.get(), released);
   }
-}
-
-void ParameterServer::Leave(int worker) {
-  const std::lock_guard lock(mutex_);
-  left_[static_cast<std::size_t>(worker)] = true;
-  left_all_.notify_all();
 }
 
 bool ParameterServer::MayPull(const StoredPart& part, std::int64_t step) const {

@@ -69,7 +69,6 @@ class ParameterServer : public grpc::CallbackGenericService {
   std::string Pull(Stream* stream, const ServerCall& asked, StoredPart* part);
   // All of a worker's steps up to so many have been pushed.
   void TakeProgress(int worker, std::int64_t steps);
-  void Leave(int worker);
   // Whether a worker may pull what it has pushed in this step.
   bool MayPull(const StoredPart& part, std::int64_t step) const;
   // Those that may go on now.
@@ -87,8 +86,7 @@ class ParameterServer : public grpc::CallbackGenericService {
   std::vector<std::unique_ptr<StoredPart>> parts_;
   int port_ = 0;
   std::mutex mutex_;
-  std::condition_variable left_all_;
-  std::vector<bool> left_;            // by worker
+  std::condition_variable progressed_;
   std::vector<std::int64_t> pushed_;  // steps of each worker
   std::atomic<std::int64_t> pushed_by_all_ = 0;
   std::unique_ptr<grpc::Server> server_;

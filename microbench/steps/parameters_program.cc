@@ -43,8 +43,7 @@ void TakePart(const Work& work, const std::vector<Address>& hosts, LineSocket* l
     Train(work.training, &exchange, line);
     exchange.Leave();
   }
-  // A step that has begun may last as long again.
-  const Deadline end = Deadline::In(2 * work.training.limit_s + kAnswerS);
+  const Deadline end = Deadline::In(work.training.longest_s() + kAnswerS);
   for (const auto& server : own) server->WaitForAllToLeave(end);
 }
 

@@ -65,6 +65,9 @@ struct Training {
   // The last so many workers take so many times as long to compute. Of the coordinator alone.
   int slow_workers = 0;
   double slowdown = 1;
+
+  // A step that has begun at the limit may last as long again.
+  double longest_s() const { return 2 * limit_s; }
 };
 
 // What one of so many workers computes.

@@ -1,7 +1,7 @@
 #include "model/step/step.h"
 
 #include <algorithm>
-#include <utility>
+#include <optional>
 
 #include "data/record/input_error.h"
 #include "data/record/link_path.h"
@@ -18,27 +18,26 @@ template PhaseBenefit<double> EvaluateServerPhases(const StepFacts&,
                                                    const WorkloadParameters<double>&);
 
 LinkFacts LinkOf(const Cluster& cluster, const Plan& plan) {
-  LinkFacts link = cluster.link;
   // Where hosts differ an exchange waits for the worst, in the largest crowd.
-  const auto with = [&](const LinkFacts& own) {
-    const double crowd = std::max(link.others.value_or(0), own.others.value_or(0));
-    link = Worse(link, own);
-    if (crowd > 0) link.others = crowd;
+  std::optional<LinkFacts> worst;
+  const auto meet = [&](const LinkFacts& own) {
+    if (!worst) {
+      worst = own;
+      return;
+    }
+    const double crowd = std::max(worst->others.value_or(0), own.others.value_or(0));
+    worst = Worse(*worst, own);
+    if (crowd > 0) worst->others = crowd;
   };
   std::size_t others = plan.hosts.size();  // than those that the cluster file knows
-  bool first = true;
   for (const Host& host : cluster.hosts) {
     const auto named = std::count(plan.hosts.begin(), plan.hosts.end(), host.name);
     if (named == 0) continue;
     others -= static_cast<std::size_t>(named);
-    const LinkFacts own = Overlay(cluster.link, host.link);
-    if (std::exchange(first, false)) {
-      link = own;
-    } else {
-      with(own);
-    }
+    meet(Overlay(cluster.link, host.link));
   }
-  if (others > 0) with(cluster.link);
+  if (others > 0) meet(cluster.link);
+  LinkFacts link = worst.value_or(cluster.link);
   link = Overlay(link, plan.link);
   link.bandwidth = plan.link.bandwidth;
   return link;

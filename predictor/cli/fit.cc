@@ -151,20 +151,26 @@ void AddFitOptions(po::options_description* options) {
   AddProfileOptions(options);
 }
 
-Fit MakeFit(const Arguments& arguments) {
-  Fit fit;
-  CalibrationProblem& problem = fit.problem = ReadRunsProblem(arguments);
+std::vector<ParameterStatement> ReadStatements(const Arguments& arguments) {
+  std::vector<ParameterStatement> statements;
   for (const char* option : {"fix", "prior"}) {
     for (const std::string& text : arguments.Texts(option)) {
       ParameterStatement statement =
           ParseStatement(text, option == std::string("prior"), OptionPlace(option));
-      for (const ParameterStatement& other : problem.statements) {
+      for (const ParameterStatement& other : statements) {
         if (other.name != statement.name || other.workload != statement.workload) continue;
         throw InputError(OptionPlace(option), text, "is stated twice", "each parameter once");
       }
-      problem.statements.push_back(std::move(statement));
+      statements.push_back(std::move(statement));
     }
   }
+  return statements;
+}
+
+Fit MakeFit(const Arguments& arguments) {
+  Fit fit;
+  CalibrationProblem& problem = fit.problem = ReadRunsProblem(arguments);
+  problem.statements = ReadStatements(arguments);
   AddProfilePriors(arguments, &problem);
   // Some seconds at most: each interval takes fits whose cost grows with plans and parameters.
   constexpr double kProfileBudget = 4e6;

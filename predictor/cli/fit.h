@@ -45,6 +45,8 @@ struct Fit {
 // The cluster, the runs and what else is known: all that a fit is made of.
 void AddFitOptions(po::options_description* options);
 Fit MakeFit(const Arguments& arguments);
+// What --fix and --prior state. Throws InputError where one cannot be, or is stated twice.
+std::vector<ParameterStatement> ReadStatements(const Arguments& arguments);
 
 // The plan uses all devices of the cluster, and names its hosts where all of them are known.
 void UseWholeCluster(const Cluster& cluster, Plan* plan);

@@ -23,6 +23,7 @@
 #include "predictor/cli/fit.h"
 #include "predictor/cli/probe_runs.h"
 #include "predictor/cli/probe_start.h"
+#include "predictor/cli/probe_training.h"
 #include "predictor/cli/signals.h"
 #include "predictor/cli/wanted_runs.h"
 
@@ -137,7 +138,7 @@ Plan GoalOf(const Arguments& args, const Target& target, int hosts) {
   for (const char* key : kGoalKeys) {
     if (args.Has(key)) SetPlanOption(key, args.Text(key), target.cluster, &plan);
   }
-  const int apart = UsesServers(plan.strategy) && !plan.server.colocated ? plan.servers : 0;
+  const int apart = ServersApart(plan);
   if (apart >= hosts) {
     throw InputError(OptionPlace("servers"), std::to_string(apart),
                      fmt::format("leaves none of {} hosts to a worker", hosts),
@@ -309,11 +310,7 @@ class Way {
     for (const char* option : {"time", "budget"}) {
       if (args_.Has(option)) ParseDuration(args_.Text(option), OptionPlace(option));
     }
-    for (const char* option : {"fix", "prior"}) {
-      for (const std::string& text : args_.Texts(option)) {
-        ParseStatement(text, option == std::string("prior"), OptionPlace(option));
-      }
-    }
+    ReadStatements(args_);
     const auto folder = std::filesystem::path(output_).parent_path();
     if (!folder.empty() && !std::filesystem::is_directory(folder)) {
       throw InputError(OptionPlace("output"), output_, "is in no folder that there is",

@@ -129,10 +129,14 @@ PreparedRun PrepareRun(const Arguments& args, const WantedRun& wanted) {
   return prepared;
 }
 
+int ServersApart(const Plan& plan) {
+  return UsesServers(plan.strategy) && !plan.server.colocated ? plan.servers : 0;
+}
+
 std::optional<steps::Cast> CastOf(const Plan& plan, const std::vector<NetworkHost>& hosts,
                                   std::string* why) {
   const auto count = static_cast<int>(hosts.size());
-  const int apart = UsesServers(plan.strategy) && !plan.server.colocated ? plan.servers : 0;
+  const int apart = ServersApart(plan);
   if (plan.nodes() + apart > count) {
     *why = apart == 0 ? fmt::format("it needs {} hosts of {}", plan.nodes(), count)
                       : fmt::format("it needs {} hosts for workers and {} for servers, of {}",

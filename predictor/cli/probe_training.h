@@ -23,6 +23,9 @@ struct PreparedRun {
 // Throws InputError where the run is none that hosts with a worker each can measure.
 PreparedRun PrepareRun(const Arguments& args, const script::WantedRun& wanted);
 
+// How many servers have hosts of their own.
+int ServersApart(const Plan& plan);
+
 // Who takes part: workers on the hosts that the plan names, else on the first ones; servers beside
 // them in turn, or on the first hosts that have no worker. Why there are not enough, else.
 std::optional<steps::Cast> CastOf(const Plan& plan, const std::vector<NetworkHost>& hosts,

@@ -12,12 +12,14 @@
 #include "data/io/runs.h"
 #include "microbench/network/socket.h"
 #include "tests/cli/program.h"
+#include "tests/cli/worker.h"
 #include "tests/microbench/network_lab.h"
 
 namespace stepcast {
 namespace {
 
 using program::ExpectError;
+using program::HasWorker;
 using program::Json;
 using program::Words;
 using program::operator+;
@@ -27,10 +29,7 @@ constexpr const char* kToken = "STEPCAST_PROBE_TOKEN=0123456789abcdef";
 class FreshCli : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string program = STEPCAST_PROGRAM;
-    const std::string beside =
-        program.substr(0, program.rfind('/')) + "/../lib/stepcast/stepcast-gloo";
-    if (access(beside.c_str(), X_OK) != 0) GTEST_SKIP() << "built without Gloo";
+    if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
   }
 
   ProcessResult Run(int rank, int hosts, const std::string& master, const Words& words) const {
@@ -117,10 +116,7 @@ TEST_F(FreshCli, OtherOptionsMeasureAnew) {
 }
 
 TEST_F(FreshCli, ServersTakePartWhereThePlanHasThem) {
-  const std::string program = STEPCAST_PROGRAM;
-  const std::string beside =
-      program.substr(0, program.rfind('/')) + "/../lib/stepcast/stepcast-parameters";
-  if (access(beside.c_str(), X_OK) != 0) GTEST_SKIP() << "built without gRPC";
+  if (!HasWorker("stepcast-parameters")) GTEST_SKIP() << "built without gRPC";
   const ProcessResult result =
       Both({"--strategy", "ps-sync", "--servers", "1", "--sharding", "even", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;

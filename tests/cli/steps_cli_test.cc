@@ -1,6 +1,5 @@
 // stepcast probe steps, on the loopback: from what a plan asks for to a fit.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <string>
@@ -10,11 +9,13 @@
 #include "data/io/runs.h"
 #include "microbench/network/socket.h"
 #include "tests/cli/program.h"
+#include "tests/cli/worker.h"
 
 namespace stepcast {
 namespace {
 
 using program::ExpectText;
+using program::HasWorker;
 using program::Json;
 using program::Words;
 using program::operator+;
@@ -50,18 +51,13 @@ class StepsCli : public testing::Test {
   void Wants(const std::string& rows) const {
     std::ofstream(folder_.Path("wanted.csv")) << kHeader << rows;
   }
-  static bool IsBuilt(const std::string& worker = "stepcast-gloo") {
-    const std::string program = STEPCAST_PROGRAM;
-    const std::string beside = program.substr(0, program.rfind('/')) + "/../lib/stepcast/" + worker;
-    return access(beside.c_str(), X_OK) == 0;
-  }
 
   std::string kind_ = "steps";
   TempFolder folder_;
 };
 
 TEST_F(StepsCli, WantedRunsBecomeRunsThatAFitReads) {
-  if (!IsBuilt()) GTEST_SKIP() << "built without Gloo";
+  if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
   Wants(
       "mlp_mnist,t4,1,0,none,1,STEP_TIME\n"
       "mlp_mnist,t4,1-1,0,ring,1,STEP_TIME\n"
@@ -105,7 +101,7 @@ TEST_F(StepsCli, WantedRunsBecomeRunsThatAFitReads) {
 // Transfers and bytes as they are counted: each phase sends the model once for each worker, in a
 // message of each bucket and server.
 TEST_F(StepsCli, ServersAreTimedBesideTheirForecasts) {
-  if (!IsBuilt("stepcast-parameters")) GTEST_SKIP() << "built without gRPC";
+  if (!HasWorker("stepcast-parameters")) GTEST_SKIP() << "built without gRPC";
   std::ofstream(folder_.Path("wanted.csv"))
       << "workload,device,placement,servers,strategy,local_batch,colocated_servers,sharding,"
          "pipelined_servers,bucket_mib,staleness_bound,step_time_s\n"
@@ -151,7 +147,7 @@ TEST_F(StepsCli, ServersAreTimedBesideTheirForecasts) {
 
 // What is sent of compressed gradients, whose coding is waited for.
 TEST_F(StepsCli, CompressedGradientsAreAsManyBytesAsAreSent) {
-  if (!IsBuilt()) GTEST_SKIP() << "built without Gloo";
+  if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
   std::ofstream(folder_.Path("wanted.csv"))
       << "workload,device,placement,servers,strategy,local_batch,compress,compress_gbit_per_s,"
          "step_time_s\n"
@@ -173,7 +169,7 @@ TEST_F(StepsCli, CompressedGradientsAreAsManyBytesAsAreSent) {
 }
 
 TEST_F(StepsCli, MessagesAreTimedBesideTheirForecasts) {
-  if (!IsBuilt()) GTEST_SKIP() << "built without Gloo";
+  if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
   kind_ = "collectives";
   const ProcessResult result = Both({"--sizes", "1 KiB,64 MiB"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -194,7 +190,7 @@ TEST_F(StepsCli, MessagesAreTimedBesideTheirForecasts) {
 }
 
 TEST_F(StepsCli, WhatItCannotMeasureIsRefusedWithItsRow) {
-  if (!IsBuilt()) GTEST_SKIP() << "built without Gloo";
+  if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
   const struct {
     const char* row;
     const char* fragment;
