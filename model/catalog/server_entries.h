@@ -212,7 +212,8 @@ void AddServerEntries(std::vector<Model<T>>* models) {
   const auto classes = [](const std::vector<T>& x) {
     ServerPaths<T> p = ServerEntryPaths(x);
     p.workers_per_node = 1;
-    std::vector<WorkerClass<T>> kinds(2);
+    std::array<WorkerClass<T>, 2> kinds;
+    p.workers = 12;
     for (std::size_t c = 0; c < 2; ++c) {
       kinds[c].workers = 6;
       kinds[c].work.forward = Duration<T>::FromSi(x[7 + c]);

@@ -871,8 +871,8 @@ std::array<double, 2> TwoClasses(std::array<int, 2> workers, std::array<double, 
 
 TEST(AsyncClasses, OneClassIsTheExactNetwork) {
   for (const int workers : {1, 3, 20}) {
-    const std::vector<WorkerClass<double>> one = {{workers, Computing(0.4)}};
-    EXPECT_NEAR(AsynchronousClasses(Paths(1, 1), one, kMessage)[0].cycle.si(),
+    const std::array<WorkerClass<double>, 1> one = {{{workers, Computing(0.4)}}};
+    EXPECT_NEAR(AsynchronousClasses(Paths(workers, 1), one, kMessage)[0].cycle.si(),
                 AsynchronousServers(Paths(workers, 1), Computing(0.4), kMessage).cycle.si(), 1e-9);
   }
 }
@@ -881,10 +881,10 @@ TEST(AsyncClasses, TwoClassesAgainstTheExactAnalysis) {
   double worst = 0;
   for (const std::array<int, 2> workers : {std::array{1, 1}, {2, 1}, {3, 3}, {1, 6}, {6, 6}}) {
     for (const double slow : {0.2, 0.5, 1.0, 3.0}) {
-      ServerPaths<double> paths = Paths(1, 1);
+      ServerPaths<double> paths = Paths(workers[0] + workers[1], 1);
       paths.worker.alpha = Duration<>();
-      const std::vector<WorkerClass<double>> classes = {{workers[0], Computing(0.2)},
-                                                        {workers[1], Computing(slow)}};
+      const std::array<WorkerClass<double>, 2> classes = {
+          {{workers[0], Computing(0.2)}, {workers[1], Computing(slow)}}};
       const auto outcome = AsynchronousClasses(paths, classes, kMessage);
       const std::array<double, 2> exact = TwoClasses(workers, {0.2, slow}, 0.080);
       double updates = 0;
@@ -904,12 +904,71 @@ TEST(AsyncClasses, TwoClassesAgainstTheExactAnalysis) {
 }
 
 TEST(AsyncClasses, ManyWorkersMeetTheServersRate) {
-  const std::vector<WorkerClass<double>> classes = {{500000, Computing(0.2)},
-                                                    {500000, Computing(2.0)}};
-  const auto outcome = AsynchronousClasses(Paths(1, 1), classes, kMessage);
+  const std::array<WorkerClass<double>, 2> classes = {
+      {{500000, Computing(0.2)}, {500000, Computing(2.0)}}};
+  const auto outcome = AsynchronousClasses(Paths(1000000, 1), classes, kMessage);
   double updates = 0;
   for (const auto& c : outcome) updates += 500000 / c.cycle.si();
   EXPECT_NEAR(updates, 12.5, 0.01);
+}
+
+// A few quick workers among many slow ones, and the other way round, from idle servers to full ones:
+// what classes meet at the stations is what equal workers meet whose cycle is the mean.
+TEST(AsyncClasses, QueuesAndCyclesAgree) {
+  for (const std::array<int, 2> workers : {std::array{1, 1}, {1, 40}, {40, 1}, {3, 2000}}) {
+    for (const double quick : {1e-4, 0.05, 1.0}) {
+      for (const double slow : {1.0, 100.0}) {
+        const int all = workers[0] + workers[1];
+        const std::array<WorkerClass<double>, 2> classes = {
+            {{workers[0], Computing(quick)}, {workers[1], Computing(slow)}}};
+        const auto outcome = AsynchronousClasses(Paths(all, 1), classes, kMessage);
+        const double mean =
+            all / (workers[0] / outcome[0].cycle.si() + workers[1] / outcome[1].cycle.si());
+        const double in_queues = outcome[1].cycle.si() - slow;
+        const double of_equal =
+            AsynchronousServers(Paths(all, 1), Computing(mean - in_queues), kMessage).cycle.si();
+        EXPECT_NEAR(of_equal / mean, 1, 1e-7)
+            << workers[0] << " of " << quick << " s, " << workers[1] << " of " << slow << " s";
+        EXPECT_NEAR(outcome[0].cycle.si() - quick, in_queues, 1e-9 * outcome[1].cycle.si());
+      }
+    }
+  }
+}
+
+TEST(AsyncClasses, DerivativesAreThoseOfTheRoot) {
+  const auto cycle = [](const auto& quick, const auto& slow) {
+    using T = std::decay_t<decltype(quick)>;
+    ServerPaths<double> values = Paths(9, 1);
+    ServerPaths<T> paths;
+    paths.workers = values.workers;
+    paths.servers = values.servers;
+    paths.workers_per_node = values.workers_per_node;
+    paths.worker.alpha = Duration<T>(values.worker.alpha);
+    paths.worker.bandwidth = DataRate<T>(values.worker.bandwidth);
+    paths.server_bandwidth = DataRate<T>(values.server_bandwidth);
+    std::array<WorkerClass<T>, 2> classes;
+    classes[0].workers = 4;
+    classes[1].workers = 5;
+    classes[0].work.forward = Duration<T>::FromSi(quick);
+    classes[1].work.forward = Duration<T>::FromSi(slow);
+    return AsynchronousClasses(paths, classes, kMessage);
+  };
+  for (const double quick : {0.05, 0.4}) {
+    for (std::size_t by = 0; by < 2; ++by) {
+      const double slow = 1.1;
+      constexpr double kStep = 1e-5;
+      const auto dual = by == 0 ? cycle(Dual{quick, 1.0}, Dual{slow, 0.0})
+                                : cycle(Dual{quick, 0.0}, Dual{slow, 1.0});
+      const double shift[] = {by == 0 ? kStep : 0, by == 1 ? kStep : 0};
+      const auto more = cycle(quick + shift[0], slow + shift[1]);
+      const auto less = cycle(quick - shift[0], slow - shift[1]);
+      for (std::size_t c = 0; c < 2; ++c) {
+        const double difference = (more[c].cycle.si() - less[c].cycle.si()) / (2 * kStep);
+        EXPECT_NEAR(dual[c].cycle.si().slope, difference, 1e-5) << quick << ' ' << by << ' ' << c;
+        EXPECT_GT(difference, by == c ? 0 : -1);
+      }
+    }
+  }
 }
 
 }  // namespace
