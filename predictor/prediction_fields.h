@@ -102,6 +102,12 @@ void ForEachPredicted(const Prediction& p, const Visit& visit) {
     visit("async_servers", "server_processor_busy", a.server_processor);
     visit("async_servers", "server_update_busy", a.server_update);
     visit("async_servers", "worker_link_busy", a.worker_link);
+    const auto of_two = [&](Duration<> cycle) {
+      return a.slow_updates > 0 ? std::optional(cycle) : std::nullopt;
+    };
+    visit("async_servers", "fast_cycle_s", of_two(a.fast_cycle));
+    visit("async_servers", "slow_cycle_s", of_two(a.slow_cycle));
+    visit("async_servers", "slow_updates_share", a.slow_updates);
     visit("async_servers", "mean_staleness", a.mean_staleness);
     visit("async_servers", "staleness_sd", a.staleness_sd);
     visit("async_servers", "limiter", kAsyncLimiterNames[static_cast<int>(a.limiter)]);

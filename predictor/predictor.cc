@@ -284,6 +284,8 @@ Prediction Predictor::Predict(const Plan& plan) const {
   const double together = TraitsOf(facts.strategy).synchronous ? 1
                           : has_servers                        ? terms->async.together
                                                                : 0;
+  const bool asynchronous = has_servers && TraitsOf(facts.strategy).asynchronous();
+  if (asynchronous) prediction.async_servers = terms->async;
   SetQuantiles(facts, answer.micro * workload.straggler_spread(), together, &prediction);
   if (input_rate) {
     StepFacts with_input = facts;
@@ -306,12 +308,42 @@ Prediction Predictor::Predict(const Plan& plan) const {
   if (has_servers && !internal::Alone(facts)) prediction.server_times = terms->server_times;
   if (TraitsOf(facts.strategy).has_phases()) {
     prediction.server_phases = EvaluateServerPhases(facts, cluster, workload);
-  } else if (TraitsOf(facts.strategy).asynchronous()) {
-    prediction.async_servers = terms->async;
   }
+  if (asynchronous) prediction.async_servers = terms->async;  // less busy where samples are late
   AddFlags(plan, facts, answer, profiled, &prediction);
   return prediction;
 }
+
+namespace {
+
+// The quantile q of the cycle that ends in an update, be it a fast worker's or a slow one's; each
+// varies about its mean as `mean` does about the mean of all.
+Duration<> QuantileOfEither(const StepQuantiles<double>& mean, const AsyncServers<double>& servers,
+                            double q) {
+  const double fast = servers.fast_cycle / servers.cycle;
+  const double slow = servers.slow_cycle / servers.cycle;
+  const auto bisect = [](double low, double high, const auto& is_below) {
+    constexpr int kSteps = 50;
+    for (int step = 0; step < kSteps; ++step) {
+      const double middle = 0.5 * (low + high);
+      (is_below(middle) ? low : high) = middle;
+    }
+    return 0.5 * (low + high);
+  };
+  constexpr double kLeast = 1e-12;
+  const auto share_over = [&](Duration<> time) {
+    return bisect(kLeast, 1 - kLeast, [&](double level) { return mean.At(level) < time; });
+  };
+  const auto share_of_both = [&](Duration<> time) {
+    return (1 - servers.slow_updates) * share_over(time / fast) +
+           servers.slow_updates * share_over(time / slow);
+  };
+  const Duration<> at = mean.At(q);
+  return Seconds(bisect((at * fast).si(), (at * slow).si(),
+                        [&](double seconds) { return share_of_both(Seconds(seconds)) < q; }));
+}
+
+}  // namespace
 
 void Predictor::SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro, double together,
                              Prediction* prediction) const {
@@ -322,6 +354,13 @@ void Predictor::SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro,
   const auto add = [&](double share, const StepScatter& scatter) {
     if (share == 0) return;
     const StepQuantiles step(without_wait, spread, log_sd, scatter);
+    const std::optional<AsyncServers<double>>& servers = prediction->async_servers;
+    if (servers && servers->slow_updates > 0) {
+      prediction->p50 = QuantileOfEither(step, *servers, 0.5);
+      prediction->p95 = QuantileOfEither(step, *servers, 0.95);
+      prediction->p99 = QuantileOfEither(step, *servers, 0.99);
+      return;
+    }
     prediction->p50 += step.median() * share;
     prediction->p95 += step.At(0.95) * share;
     prediction->p99 += step.At(0.99) * share;

@@ -32,6 +32,8 @@ constexpr bool MayDiffer(GoesWith with, const StrategyTraits& strategy) {
       return strategy.has_phases();
     case GoesWith::kPsAsync:
       return strategy.may_bound_staleness();
+    case GoesWith::kExchanging:
+      return strategy.exchanges;
     case GoesWith::kSynchronous:
       return strategy.may_have_backup_workers();
     case GoesWith::kAllreduces:
@@ -53,6 +55,7 @@ GoesWith StrategiesOf(const Compression& compression) {
 }  // namespace
 
 std::string StrategiesWith(GoesWith with) {
+  if (with == GoesWith::kExchanging) return "a strategy other than none";
   if (with == GoesWith::kSynchronous) return "a synchronous strategy";
   std::string text;
   std::string last;
@@ -239,7 +242,7 @@ void RequireKeptWith(const Plan& plan, Strategy strategy) {
     if (!states || MayDiffer(with, traits)) return;
     throw InputError({"", 0, "strategy"}, StrategyName(strategy), what, StrategiesWith(with));
   };
-  require(plan.slow_nodes > 0, GoesWith::kSynchronous,
+  require(plan.slow_nodes > 0, GoesWith::kExchanging,
           fmt::format("says nothing of slow nodes, of which there are {}", plan.slow_nodes));
   // Who exchanges nothing compresses nothing.
   require(plan.compress.exists() && traits.exchanges, StrategiesOf(plan.compress),

@@ -23,6 +23,7 @@ enum class GoesWith {
   kParameterServers,  // ps-sync, ps-async
   kPsSync,
   kPsAsync,
+  kExchanging,   // all but none
   kSynchronous,  // all but none and ps-async
   kAllreduces,   // allreduce and its algorithms, auto
   kHalves,       // those of them that are a reduce-scatter and an all-gather
@@ -245,18 +246,20 @@ template <class Visit>
             .Note("Fewer than there are workers; their gradients are dropped")
             .With(GoesWith::kSynchronous),
         FieldAt<&Plan::backup_workers>());
-  visit(FieldFacts{"slow_nodes", "slow-nodes", "K",
-                   "nodes whose devices compute more slowly than the others"}
-            .Note("The last ones of the placement; a step waits for them "
-                  "([how](../explanation/step-model.md#17-nodes-of-unequal-speed)). With "
-                  "`--slow-speed`")
-            .With(GoesWith::kSynchronous),
-        FieldAt<&Plan::slow_nodes>());
+  visit(
+      FieldFacts{"slow_nodes", "slow-nodes", "K",
+                 "nodes whose devices compute more slowly than the others"}
+          .Note(
+              "The last ones of the placement; a step waits for them, asynchronous workers do not "
+              "([how](../explanation/step-model.md#17-nodes-of-unequal-speed)). With "
+              "`--slow-speed`")
+          .With(GoesWith::kExchanging),
+      FieldAt<&Plan::slow_nodes>());
   visit(FieldFacts{"slow_speed", "slow-speed", "V",
                    "speed of the slow nodes, as a share of the others'", ", like 0.6"}
             .Note("Taken as it is, whatever calibration has found of these hosts")
             .Within(kLeastSpeed, 1)
-            .With(GoesWith::kSynchronous),
+            .With(GoesWith::kExchanging),
         FieldAt<&Plan::slow_speed>());
   visit(FieldFacts{"bytes_per_parameter", "bytes-per-parameter", "N",
                    "bytes of a parameter that a synchronisation exchanges",

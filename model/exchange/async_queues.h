@@ -174,7 +174,6 @@ AsyncNetwork<double> ValuesOf(const AsyncNetwork<T>& network) {
   values.pull_rest = ValueOf(network.pull_rest);
   values.alone = ValueOf(network.alone);
   values.at_own_link = ValueOf(network.at_own_link);
-  values.at_once = ValueOf(network.at_once);
   values.lines = network.lines;
   return values;
 }

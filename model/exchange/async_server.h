@@ -345,6 +345,39 @@ AsyncLimiter WhatLimits(const AsyncDemands<T>& demands, const Duration<T>& compu
                                                  : AsyncLimiter::kServerRate;
 }
 
+// What workers of this mean cycle, and of this compute in it, make of servers and links.
+template <class T>
+void SetLoad(const ServerPaths<T>& p, const AsyncDemands<T>& demands, const Duration<T>& compute,
+             AsyncServers<T>* servers) {
+  const double w = p.workers;
+  servers->updates = w / servers->cycle;
+  servers->server_link = servers->updates * demands.server_link;
+  servers->server_processor = servers->updates * demands.processor;
+  servers->server_update = servers->updates * demands.update;
+  servers->worker_link =
+      demands.own_link * static_cast<double>(p.workers_per_node) / servers->cycle;
+  servers->mean_staleness = w - 1;
+  servers->limiter = WhatLimits(demands, compute, servers->alone, w);
+  servers->exchange = WhatOneWaitsFor(demands);
+}
+
+// The phases of workers who push and pull all at once.
+template <class T>
+ServerTimes<T> TimesAtOnce(const ServerPaths<T>& p, const AsyncDemands<T>& demands,
+                           const AsyncNetwork<T>& network) {
+  return {network.phase, demands.update * static_cast<double>(p.workers), network.phase};
+}
+
+// The phases of a worker of this cycle who meets queues.
+template <class T>
+ServerTimes<T> TimesInQueues(const AsyncNetwork<T>& network, const Duration<T>& cycle,
+                             const AsyncTimes<T>& residence) {
+  // Workers of one node also wait for each other at its link, in both directions alike.
+  const Duration<T> at_link = (cycle - network.AlongLast(residence)) * 0.5;
+  return {network.push_rest + at_link + residence[kInbound], residence[kUpdateStation],
+          network.pull_rest + at_link + residence[kOutbound]};
+}
+
 }  // namespace internal
 
 // f: the share of the cycles that end as a synchronous step does.
@@ -378,8 +411,8 @@ AsyncServers<T> AsynchronousServers(const ServerPaths<T>& p, const AsyncWork<T>&
   const double w = p.workers;
   const internal::AsyncDemands<T> demands = internal::MakeAsyncDemands(p, message);
   const internal::AsyncNetwork<T> network = internal::MakeAsyncNetwork(p, demands, work);
-  const Duration<T> free = Min(internal::Analyse(network, p.workers).cycle, network.at_once);
   result.alone = network.alone;
+  const Duration<T> free = Min(internal::Analyse(network, p.workers).cycle, network.at_once);
   result.unbounded = result.cycle = free;
   if (work.bound) {
     result.together = StalenessShare(work.slowest, free, *work.bound);
@@ -388,12 +421,7 @@ AsyncServers<T> AsynchronousServers(const ServerPaths<T>& p, const AsyncWork<T>&
   }
   result.input_wait = InputWait(result.cycle, work.arrival);
   result.cycle += result.input_wait;
-  result.updates = w / result.cycle;
-  result.server_link = result.updates * demands.server_link;
-  result.server_processor = result.updates * demands.processor;
-  result.server_update = result.updates * demands.update;
-  result.worker_link = demands.own_link * static_cast<double>(p.workers_per_node) / result.cycle;
-  result.mean_staleness = w - 1;
+  internal::SetLoad(p, demands, network.forward + network.backward, &result);
   const Duration<T> jitter = compute * work.spread;
   auto variance = jitter * jitter;
   for (const Duration<T>& demand : network.demand) variance = variance + demand * demand;
@@ -414,17 +442,14 @@ ServerTimes<T> AsynchronousTimes(const ServerPaths<T>& p, const AsyncWork<T>& wo
   const internal::AsyncDemands<T> demands = internal::MakeAsyncDemands(p, message);
   const internal::AsyncNetwork<T> network = internal::MakeAsyncNetwork(p, demands, work);
   const internal::AsyncState<T> free = internal::Analyse(network, p.workers);
-  const ServerTimes<T> at_once{network.phase, demands.update * static_cast<double>(p.workers),
-                               network.phase};
+  const ServerTimes<T> at_once = internal::TimesAtOnce(p, demands, network);
   if (network.at_once < free.cycle) return at_once;
-  // Workers of one node also wait for each other at its link, in both directions alike.
-  const Duration<T> at_link = (free.cycle - network.AlongLast(free.residence)) * 0.5;
+  const ServerTimes<T> alone = internal::TimesInQueues(network, free.cycle, free.residence);
   const auto mean = [&](const Duration<T>& in_queues, const Duration<T>& of_all) {
     return in_queues + (of_all - in_queues) * together;
   };
-  return {mean(network.push_rest + at_link + free.residence[internal::kInbound], at_once.push),
-          mean(free.residence[internal::kUpdateStation], at_once.update),
-          mean(network.pull_rest + at_link + free.residence[internal::kOutbound], at_once.pull)};
+  return {mean(alone.push, at_once.push), mean(alone.update, at_once.update),
+          mean(alone.pull, at_once.pull)};
 }
 
 // ---- Workers of several kinds.
@@ -438,7 +463,9 @@ struct WorkerClass {
 template <class T>
 struct ClassOutcome {
   Duration<T> cycle;
+  Duration<T> alone;     // the same without other workers
   T staleness = T(0.0);  // mean updates by others in a cycle of this class
+  ServerTimes<T> times;
 };
 
 namespace internal {
@@ -449,10 +476,6 @@ struct AsyncKinds {
   std::array<AsyncNetwork<T>, kKinds> networks;
   std::array<double, kKinds> workers;
 
-  template <class U>
-  Duration<U> Cycle(std::size_t kind, const AsyncTimes<U>& residence) const {
-    return Min(networks[kind].Cycle(residence), Duration<U>(networks[kind].at_once));
-  }
   // w / X
   template <class U>
   Duration<U> MeanCycle(const AsyncTimes<U>& residence) const {
@@ -460,7 +483,7 @@ struct AsyncKinds {
     Quantity<RateDimension, U> updates;
     for (std::size_t kind = 0; kind < kKinds; ++kind) {
       all += workers[kind];
-      updates += workers[kind] / Cycle(kind, residence);
+      updates += workers[kind] / networks[kind].Cycle(residence);
     }
     return all / updates;
   }
@@ -477,8 +500,8 @@ struct KindsBalance {
   double slope = -1.0;  // of `gap` by the think time
 };
 
-// gap = w / X - sum R - Z falls in Z, since R does and w / X rises with R by one at least. Newton's
-// method between bounds, the first of which is the think time where nobody queues.
+// gap = w / X - sum R - Z falls in Z, as it does for each kind. Newton's method between the least
+// and the most that any of them thinks.
 template <std::size_t kKinds>
 KindsBalance BalanceKinds(const AsyncKinds<double, kKinds>& kinds, int workers) {
   AsyncNetwork<double> equal;
@@ -488,10 +511,14 @@ KindsBalance BalanceKinds(const AsyncKinds<double, kKinds>& kinds, int workers) 
   constexpr int kSteps = 100;
   KindsBalance balance;
   double& z = balance.think;
-  double low = std::max(kinds.Think(equal.demand).si(), 0.0);
-  double high = std::numeric_limits<double>::infinity();
-  double before = high;
-  z = low;
+  double low = std::numeric_limits<double>::infinity();
+  double high = 0.0;
+  for (const AsyncNetwork<double>& network : kinds.networks) {
+    low = std::min(low, network.LeastThink().si());
+    high = std::max({high, low, network.Think(equal.demand).si()});
+  }
+  double before = std::numeric_limits<double>::infinity();
+  z = std::clamp(kinds.Think(equal.demand).si(), low, high);
   for (int step = 0; step < kSteps; ++step) {
     equal.forward = Seconds(z);
     equal.alone = Seconds(z) + AtStations(equal.demand);
@@ -500,12 +527,7 @@ KindsBalance BalanceKinds(const AsyncKinds<double, kKinds>& kinds, int workers) 
     const double gap = think.value - z;
     balance.slope = std::min(think.slope - 1.0, -1e-9);
     if (!(std::abs(gap) > kTolerance * (think.value + z))) break;
-    if (gap < 0.0) {
-      high = std::min(high, z);
-    } else {
-      low = z;
-      high = std::min(high, think.value);  // which is less at longer think times
-    }
+    (gap < 0.0 ? high : low) = z;
     double next = std::clamp(z - gap / balance.slope, low, high);
     if (next == z || std::abs(gap) > 0.5 * before) next = low + 0.5 * (high - low);
     if (next == z) break;
@@ -551,14 +573,71 @@ std::array<ClassOutcome<T>, kKinds> AsynchronousClasses(
   const internal::AsyncTimes<T> residence =
       near.At(internal::ImplicitRoot(balance.think, gap, balance.slope));
   const Duration<T> mean = kinds.MeanCycle(residence);
-  const Duration<T> full = internal::AtLeastFull(any, p.workers, mean);
-  const T longer = full / mean;
+  const T longer = internal::AtLeastFull(any, p.workers, mean) / mean;
   std::array<ClassOutcome<T>, kKinds> outcome;
+  Quantity<RateDimension, T> updates;
   for (std::size_t c = 0; c < kKinds; ++c) {
-    const Duration<T> own = kinds.Cycle(c, residence) * longer;
-    outcome[c] = {own, own / full * static_cast<double>(p.workers) - 1.0};
+    const internal::AsyncNetwork<T>& network = kinds.networks[c];
+    const Duration<T> free = network.Cycle(residence) * longer;
+    outcome[c].cycle = Min(free, network.at_once);
+    outcome[c].alone = network.alone;
+    outcome[c].times = network.at_once < free ? internal::TimesAtOnce(p, demands, network)
+                                              : internal::TimesInQueues(network, free, residence);
+    updates += kinds.workers[c] / outcome[c].cycle;
   }
+  for (ClassOutcome<T>& of : outcome) of.staleness = updates * of.cycle - 1.0;
   return outcome;
+}
+
+// The servers of fast and of slow workers, none of whom waits for another. Its times are means over
+// updates, of which a worker makes the more the shorter its cycle is, so that w / X is the mean
+// cycle; mean staleness is w - 1 then, and what kinds differ in adds to its spread. `times` may be
+// null.
+template <class T>
+AsyncServers<T> UnequalServers(const ServerPaths<T>& p, const WorkerClass<T>& fast,
+                               const WorkerClass<T>& slow, DataSize<> message,
+                               ServerTimes<T>* times) {
+  using std::sqrt;
+  const std::array<WorkerClass<T>, 2> classes = {fast, slow};
+  std::array<ClassOutcome<T>, 2> outcome = AsynchronousClasses(p, classes, message);
+  const double w = p.workers;
+  std::array<Duration<T>, 2> waits;
+  Quantity<RateDimension, T> updates;
+  for (std::size_t c = 0; c < 2; ++c) {
+    waits[c] = InputWait(outcome[c].cycle, classes[c].work.arrival);
+    outcome[c].cycle += waits[c];
+    updates += static_cast<double>(classes[c].workers) / outcome[c].cycle;
+  }
+  AsyncServers<T> result;
+  result.fast_cycle = outcome[0].cycle;
+  result.slow_cycle = outcome[1].cycle;
+  result.slow_updates = static_cast<double>(slow.workers) / outcome[1].cycle / updates;
+  const auto mean = [&](const auto& of_fast, const auto& of_slow) {
+    return of_fast + (of_slow - of_fast) * result.slow_updates;
+  };
+  result.cycle = w / updates;
+  result.input_wait = mean(waits[0], waits[1]);
+  result.unbounded = result.cycle - result.input_wait;
+  result.alone = mean(outcome[0].alone, outcome[1].alone);
+  if (times != nullptr) {
+    const ServerTimes<T>& a = outcome[0].times;
+    const ServerTimes<T>& b = outcome[1].times;
+    *times = {mean(a.push, b.push), mean(a.update, b.update), mean(a.pull, b.pull)};
+  }
+  const auto compute = [](const AsyncWork<T>& work) { return work.forward + work.backward; };
+  const Duration<T> computing = mean(compute(fast.work), compute(slow.work));
+  const internal::AsyncDemands<T> demands = internal::MakeAsyncDemands(p, message);
+  internal::SetLoad(p, demands, computing + fast.work.fixed, &result);
+
+  const Duration<T> station = Max(demands.server_link, demands.processor);
+  const Duration<T> jitter = computing * fast.work.spread;
+  const T own = (jitter * jitter + station * station * 2.0 + demands.update * demands.update) /
+                (result.cycle * result.cycle) * (w * (w - 1));
+  const auto off = [&](const Duration<T>& cycle) { return updates * cycle - w; };
+  const T between = mean(T(off(result.fast_cycle) * off(result.fast_cycle)),
+                         T(off(result.slow_cycle) * off(result.slow_cycle)));
+  if (own + between > 0.0) result.staleness_sd = sqrt(own + between);
+  return result;
 }
 
 }  // namespace stepcast

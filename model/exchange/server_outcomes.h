@@ -1,6 +1,5 @@
-// What exchanges with servers come to, as plain numbers: the times of their phases, the queues of
-// asynchronous ones (model/exchange/async_server.h), and what a network that helps synchronous ones
-// saves (model/exchange/parameter_server.h).
+// What exchanges with servers come to: times of phases, the queues of asynchronous ones
+// (async_server.h), and what a network that helps synchronous ones saves (parameter_server.h).
 #ifndef STEPCAST_MODEL_EXCHANGE_SERVER_OUTCOMES_H_
 #define STEPCAST_MODEL_EXCHANGE_SERVER_OUTCOMES_H_
 
@@ -11,9 +10,8 @@ namespace stepcast {
 // The limit of the bytes of a phase.
 enum class ServerLimiter { kWorkerLink, kServerLink, kServerRate, kConnection };
 
-// What one worker's exchange of the whole model with the servers takes, hidden or not, with its
-// queues and slow starts: gradients to the servers, their update of the fullest share, parameters
-// back.
+// What one worker's exchange of the whole model takes, hidden or not, with its queues and slow
+// starts: gradients to the servers, their update of the fullest share, parameters back.
 template <class T>
 struct ServerTimes {
   Duration<T> push;
@@ -21,9 +19,8 @@ struct ServerTimes {
   Duration<T> pull;
 };
 
-// The time that each phase still needs once the computation it can hide behind has ended:
-// aggregation after the backward pass, distribution after the last gradient has arrived; and the
-// time that the network saves by helping with one of them or with both.
+// What aggregation still needs after the backward pass, and distribution after the last gradient
+// has arrived; and the time that the network saves by helping with one of them or with both.
 template <class T>
 struct PhaseBenefit {
   Duration<T> remaining_aggregation;
@@ -45,8 +42,11 @@ struct AsyncServers {
   Duration<T> input_wait;              // in the cycle, for samples
   T together = T(0.0);                 // f: share of the cycles that end as a synchronous step
   Quantity<RateDimension, T> updates;  // per second, of all workers
-  // Busy shares, of the fullest server and of one worker's exchanges; links and the processor work
-  // as long in one direction as in the other.
+  // Where some workers are slow `cycle`, and all but these, are means over updates.
+  Duration<T> fast_cycle;
+  Duration<T> slow_cycle;
+  T slow_updates = T(0.0);  // share of the updates that the slow ones make; 0 without such
+  // Busy shares of the fullest server and of one worker's exchanges, the same in both directions.
   T server_link = T(0.0);
   T server_processor = T(0.0);  // that takes in, or copies out
   T server_update = T(0.0);     // that updates

@@ -146,8 +146,16 @@ void Explainer::Compute() {
   const NamedValue a = PlainValue("a", facts_.accumulation_steps, "micro-steps");
   const NamedValue phi = PlainValue("phi", cluster_.overlap_share(), "overlap_share");
   const NamedValue t = TimeValue("t", terms_.micro);
-  Part("forward pass", "", 1, {"a (1 - phi) t", {a, phi, t}}, step_.forward);
+  FormulaText forward{"a (1 - phi) t", {a, phi, t}};
   FormulaText backward{"a phi t", {a, phi, t}};
+  if (terms_.async.slow_updates > 0) {
+    for (FormulaText* pass : {&forward, &backward}) {
+      pass->Add(" (v + (1 - v) y)",
+                {PlainValue("v", *facts_.slow_speed, "slow_speed"),
+                 PlainValue("y", terms_.async.slow_updates, "share of updates of slow nodes")});
+    }
+  }
+  Part("forward pass", "", 1, std::move(forward), step_.forward);
   const bool contention = terms_.contention.si() > 0;
   if (contention) {
     const FormulaText exchanged = Exchanged();

@@ -1,6 +1,7 @@
 #include "model/step/step.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "data/record/input_error.h"
@@ -82,7 +83,11 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
   // The parameters that local steps average are known after the last of them.
   facts.overlap = plan.local_steps > 1 ? Overlap::kNone : plan.overlap;
   facts.backup_workers = plan.backup_workers;
-  if (plan.slow_nodes > 0) facts.slow_speed = plan.slow_speed;
+  if (plan.slow_nodes > 0) {
+    facts.slow_speed = plan.slow_speed;
+    facts.slow_workers =
+        std::accumulate(plan.placement.end() - plan.slow_nodes, plan.placement.end(), 0);
+  }
   facts.shard = plan.shard;
   facts.local_steps = plan.local_steps;
   facts.input_rate = plan.input_rate;

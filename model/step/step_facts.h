@@ -41,6 +41,7 @@ struct StepFacts {
   Overlap overlap = Overlap::kBuckets;
   int backup_workers = 0;
   std::optional<double> slow_speed;  // of nodes that compute more slowly, where there are any
+  int slow_workers = 0;              // on those
   Shard shard = Shard::kNone;
   int local_steps = 1;
   std::optional<SampleRate<>> input_rate;  // of a node, where it is stated
@@ -163,6 +164,13 @@ auto SlowdownOf(const StepFacts& facts, const Cluster& cluster) {
   auto slowdown = cluster.node_slowdown;
   if (StatedIsSlowest(facts, cluster)) slowdown.emplace(1 / *facts.slow_speed);
   return slowdown;
+}
+
+// A micro-step of workers on nodes that are not stated to be slow, as a share of one of those that
+// are; 1 where hosts are known to be slower still.
+template <class Cluster>
+double FastPace(const StepFacts& facts, const Cluster& cluster) {
+  return StatedIsSlowest(facts, cluster) ? *facts.slow_speed : 1.0;
 }
 
 // Samples of a step that the fullest node takes.

@@ -84,6 +84,7 @@ struct StepInputs {
   T overlap_share = T(0.0);
   T overlap_contention = T(0.0);
   T straggler_spread = T(0.0);
+  double fast_pace = 1.0;   // of `micro`, which is the slowest worker's (FastPace)
   Duration<T> update;       // the optimizer's, on a worker
   Duration<T> overhead;     // fixed cost of a synchronisation
   Duration<T> timeout;      // of a retransmission, after which silent flows start slowly
@@ -100,6 +101,7 @@ StepInputs<T> MakeStepInputs(const StepFacts& facts, const ClusterParameters<T>&
   inputs.overlap_share = cluster.overlap_share();
   inputs.overlap_contention = cluster.overlap_contention();
   inputs.straggler_spread = workload.straggler_spread();
+  inputs.fast_pace = FastPace(facts, cluster);
   inputs.update = workload.update_time();
   if (const std::optional<T> slowdown = SlowdownOf(facts, cluster)) {
     inputs.update = inputs.update * *slowdown;

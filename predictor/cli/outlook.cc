@@ -225,6 +225,13 @@ NamedLines StrategyLines(const Prediction& p, const Plan& plan, const Target& ta
     lines.emplace_back("staleness",
                        fmt::format("{} updates by others, give or take {}",
                                    FormatNumber(a.mean_staleness), FormatNumber(a.staleness_sd)));
+    if (a.slow_updates > 0) {
+      lines.emplace_back("paces",
+                         fmt::format("a worker's cycle is {}, on slow nodes {}; {} of the "
+                                     "updates are theirs",
+                                     FormatDuration(a.fast_cycle), FormatDuration(a.slow_cycle),
+                                     FormatPercent(a.slow_updates)));
+    }
   }
   if (HasServers(plan) && plan.servers > 1 && ServersBind(p)) {
     const LargestShard shard = LargestShare(target.workload, plan.servers, plan.server.sharding);

@@ -200,6 +200,13 @@ StepFacts CompiledState::FactsOf(const PlanQuery& q) const {
   f.workers = q.workers;
   f.nodes = q.nodes;
   f.devices_per_node = q.devices_per_node;
+  if (plan.slow_nodes > 0) {
+    // Nodes are filled from the first, and the slow ones are the last.
+    const long long fast = q.nodes - plan.slow_nodes;
+    const long long beyond_one =
+        std::min<long long>(q.workers - q.nodes, fast * (q.devices_per_node - 1));
+    f.slow_workers = static_cast<int>(q.workers - fast - beyond_one);
+  }
   f.servers = q.servers;
   f.accumulation_steps = q.accumulation_steps;
   f.batch = q.local_batch;

@@ -635,6 +635,7 @@ STEPCAST_WIDE STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, cons
   inputs.micro = Duration<T>::FromSi(number(micro.value, kByMicro));
   inputs.overlap_share = number(s.cluster.overlap_share(), kByShare);
   inputs.straggler_spread = number(s.workload.straggler_spread(), kBySpread);
+  inputs.fast_pace = FastPace(f, s.cluster);
   // A lane of the update as it is beside the workers, of which both its factors are derivatives.
   const double contention = s.cluster.host_contention();
   const double sharing = UpdateSharing(f, contention);

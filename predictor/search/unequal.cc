@@ -82,7 +82,8 @@ class Sharing {
 }  // namespace
 
 std::optional<UnequalWorkers> WeighSlowNodes(const Predictor& predictor, const Plan& plan) {
-  if (plan.slow_nodes == 0 || plan.slow_nodes == plan.nodes()) return std::nullopt;
+  const bool waits = !TraitsOf(plan.strategy).asynchronous();
+  if (!waits || plan.slow_nodes == 0 || plan.slow_nodes == plan.nodes()) return std::nullopt;
   const Sharing sharing(predictor, plan);
   UnequalWorkers unequal{plan.slow_nodes, sharing.Equal(), {}, {}, sharing.FastOnly()};
   if (plan.local_batch == 1) {

@@ -131,9 +131,16 @@ NumberTable OfPrediction(const Prediction& p) {
               {"/server_processor_busy", a.server_processor},
               {"/server_update_busy", a.server_update},
               {"/worker_link_busy", a.worker_link},
+              {"/slow_updates_share", a.slow_updates},
               {"/mean_staleness", a.mean_staleness},
               {"/staleness_sd", a.staleness_sd}},
              &table);
+    if (a.slow_updates > 0) {
+      AddUnder("/async_servers",
+               {{"/fast_cycle_s", a.fast_cycle.in(kSeconds)},
+                {"/slow_cycle_s", a.slow_cycle.in(kSeconds)}},
+               &table);
+    }
   }
   return table;
 }
@@ -149,6 +156,10 @@ NumberTable OfPlan(const Plan& plan) {
   }
   if (plan.link.rtt) table["/rtt_ms"] = plan.link.rtt->in(kMilliseconds);
   if (plan.backup_workers > 0) table["/backup_workers"] = plan.backup_workers;
+  if (plan.slow_nodes > 0) {
+    table["/slow_nodes"] = plan.slow_nodes;
+    table["/slow_speed"] = *plan.slow_speed;
+  }
   return table;
 }
 
@@ -259,6 +270,11 @@ TEST(Numbers, OfAPredictionAndItsJob) {
                    std::to_string(plan.backup_workers),
                    "--shard",
                    NameOf(plan.shard)};
+    if (strategy == Strategy::kPsAsync) {
+      plan.slow_nodes = 2;
+      plan.slow_speed = 0.5;
+      words = words + Words{"--slow-nodes", "2", "--slow-speed", "0.5"};
+    }
     const Prediction p = lab.predictor.Predict(plan);
     const JobOutlook job = MakeOutlook(p, plan, lab.cluster, lab.device, asked);
     NumberTable table = OfPrediction(p);
@@ -310,6 +326,8 @@ TEST(Numbers, OfAPredictionAndItsJob) {
                      FormatPercent(a.worker_link));
       said.push_back(FormatNumber(a.mean_staleness) + " updates by others, give or take " +
                      FormatNumber(a.staleness_sd));
+      said.push_back(text(a.fast_cycle) + ", on slow nodes " + text(a.slow_cycle) + "; " +
+                     FormatPercent(a.slow_updates) + " of the updates");
     }
     const ProcessResult printed =
         RunProcess(Words{STEPCAST_PROGRAM} + words + options, {.variables = {"COLUMNS=120"}});

@@ -313,7 +313,8 @@ inline RandomCase MakeRandomCase(Strategy strategy, std::uint64_t seed, int most
     plan.hosts.resize(static_cast<std::size_t>(random.Whole(1, 3)));
     plan.placement.assign(plan.hosts.size(), 1);  // what RandomQuery reads
   }
-  if (sync && plan.backup_workers == 0 && Random(seed + 1).Chance(0.1)) {
+  const bool exchanges = TraitsOf(strategy).exchanges;
+  if (exchanges && plan.backup_workers == 0 && Random(seed + 1).Chance(0.1)) {
     plan.slow_nodes = 1;
     plan.slow_speed = Random(seed + 2).LogBetween(0.1, 1);
   }

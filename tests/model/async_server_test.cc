@@ -912,8 +912,8 @@ TEST(AsyncClasses, ManyWorkersMeetTheServersRate) {
   EXPECT_NEAR(updates, 12.5, 0.01);
 }
 
-// A few quick workers among many slow ones, and the other way round, from idle servers to full ones:
-// what classes meet at the stations is what equal workers meet whose cycle is the mean.
+// A few quick workers among many slow ones, and the other way round, from idle servers to full
+// ones: what classes meet at the stations is what equal workers meet whose cycle is the mean.
 TEST(AsyncClasses, QueuesAndCyclesAgree) {
   for (const std::array<int, 2> workers : {std::array{1, 1}, {1, 40}, {40, 1}, {3, 2000}}) {
     for (const double quick : {1e-4, 0.05, 1.0}) {
@@ -936,9 +936,10 @@ TEST(AsyncClasses, QueuesAndCyclesAgree) {
 }
 
 TEST(AsyncClasses, DerivativesAreThoseOfTheRoot) {
-  const auto cycle = [](const auto& quick, const auto& slow) {
+  int per_node = 1;  // where several share a link, that may be what a cycle waits for
+  const auto cycle = [&](const auto& quick, const auto& slow) {
     using T = std::decay_t<decltype(quick)>;
-    ServerPaths<double> values = Paths(9, 1);
+    ServerPaths<double> values = Paths(9, 1, per_node);
     ServerPaths<T> paths;
     paths.workers = values.workers;
     paths.servers = values.servers;
@@ -953,7 +954,8 @@ TEST(AsyncClasses, DerivativesAreThoseOfTheRoot) {
     classes[1].work.forward = Duration<T>::FromSi(slow);
     return AsynchronousClasses(paths, classes, kMessage);
   };
-  for (const double quick : {0.05, 0.4}) {
+  for (const auto& [shared_by, quick] : {std::pair(1, 0.05), {1, 0.4}, {4, 0.05}, {4, 0.4}}) {
+    per_node = shared_by;
     for (std::size_t by = 0; by < 2; ++by) {
       const double slow = 1.1;
       constexpr double kStep = 1e-5;

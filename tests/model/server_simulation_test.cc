@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 #include <string>
 
 #include "model/exchange/async_server.h"
@@ -27,6 +28,12 @@ AsyncServers<double> Forecast(const SimulatedServers& given) {
   work.spread = given.spread;
   work.bound = given.bound;
   work.slowest = work.forward * (given.spread * ExpectedLargest(given.workers));
+  if (given.slow_workers > 0) {
+    AsyncWork<double> slow = work;
+    slow.forward = work.forward * given.slowdown;
+    return UnequalServers<double>(paths, {given.workers - given.slow_workers, work},
+                                  {given.slow_workers, slow}, kBytesOfAll, nullptr);
+  }
   return AsynchronousServers(paths, work, kBytesOfAll);
 }
 
@@ -122,6 +129,38 @@ TEST(ServerSimulation, UpdatesInTurnAreOverestimated) {
   RecordProperty("least", std::to_string(shared.least));
   RecordProperty("most", std::to_string(shared.most));
   RecordProperty("most_in_turn", std::to_string(in_turn.most));
+}
+
+// Some workers, or most, compute more slowly, and none waits for another.
+TEST(ServerSimulation, WorkersOfTwoSpeeds) {
+  Ratios cycles;
+  Ratios shares;
+  Ratios spreads;
+  ForEachLoad([&](SimulatedServers servers) {
+    if (servers.workers < 3) return;
+    for (const int slow_workers : {1, servers.workers - 1}) {
+      for (const double slowdown : {1.5, 3.0}) {
+        servers.slow_workers = slow_workers;
+        servers.slowdown = slowdown;
+        SCOPED_TRACE(Name(servers));
+        const AsyncServers<double> forecast = Forecast(servers);
+        const SimulatedCycle simulated = SimulateServers(servers);
+        cycles.Add(forecast.cycle.si() / simulated.cycle);
+        shares.Add(forecast.slow_updates / simulated.slow_updates);
+        EXPECT_NEAR(simulated.staleness, forecast.mean_staleness, 0.02 * servers.workers);
+        if (simulated.staleness_sd > 1) spreads.Add(forecast.staleness_sd / simulated.staleness_sd);
+      }
+    }
+  });
+  std::cout << "two speeds: cycles " << cycles.least << " to " << cycles.most << ", shares "
+            << shares.least << " to " << shares.most << ", spreads " << spreads.least << " to "
+            << spreads.most << '\n';
+  EXPECT_GT(cycles.least, 0.98);
+  EXPECT_LT(cycles.most, 1.02);
+  EXPECT_GT(shares.least, 0.95);
+  EXPECT_LT(shares.most, 1.05);
+  EXPECT_GT(spreads.least, 0.75);
+  EXPECT_LT(spreads.most, 1.25);
 }
 
 // From a synchronous step to none that waits: the cycle, and the spread of what a cycle sees.

@@ -26,6 +26,8 @@ struct SimulatedServers {
   int workers = 1;
   double compute = 1;    // mean [s]
   double spread = 0;     // of it, as a share
+  int slow_workers = 0;  // the last ones
+  double slowdown = 1;   // of their compute
   double at_server = 0;  // a message on the server's link, each way, if it has all of it [s]
   double at_worker = 0;  // the same on a worker's link [s]
   double update = 0;     // of the model by one message [s]
@@ -37,6 +39,7 @@ struct SimulatedCycle {
   double cycle = 0;      // from one update of a worker to its next, in the mean [s]
   double staleness = 0;  // updates by others in a cycle: mean and standard deviation
   double staleness_sd = 0;
+  double slow_updates = 0;  // share of the updates that the slow workers make
 };
 
 class ServerSimulation {
@@ -48,18 +51,18 @@ class ServerSimulation {
         in_{{}, given.at_server, std::max(given.at_server, given.at_worker), true},
         updating_{{}, given.update, given.update, !given.in_turn},
         out_(in_) {
-    for (Worker& worker : state_) worker.left = Compute();
+    for (std::size_t i = 0; i < state_.size(); ++i) state_[i].left = Compute(i);
   }
 
   SimulatedCycle Run(int updates) {
     const int before = updates / 4;
     while (made_ < before) Step();
     const double from = now_;
-    sum_ = squares_ = seen_ = 0;
+    sum_ = squares_ = seen_ = by_slow_ = 0;
     while (made_ < before + updates) Step();
     const double mean = sum_ / seen_;
     return {(now_ - from) * given_.workers / updates, mean,
-            std::sqrt(std::max(0.0, squares_ / seen_ - mean * mean))};
+            std::sqrt(std::max(0.0, squares_ / seen_ - mean * mean)), by_slow_ / updates};
   }
 
  private:
@@ -85,10 +88,14 @@ class ServerSimulation {
 
   static std::size_t Count(int n) { return static_cast<std::size_t>(n); }
   double Uniform() { return (static_cast<double>(random_() >> 11) + 0.5) * 0x1p-53; }
-  double Compute() {
+  bool IsSlow(std::size_t worker) const {
+    return worker >= Count(given_.workers - given_.slow_workers);
+  }
+  double Compute(std::size_t worker) {
     const double normal =
         std::sqrt(-2 * std::log(Uniform())) * std::cos(2 * std::numbers::pi * Uniform());
-    return std::max(0.0, given_.compute * (1 + given_.spread * normal));
+    const double mean = given_.compute * (IsSlow(worker) ? given_.slowdown : 1);
+    return std::max(0.0, mean * (1 + given_.spread * normal));
   }
 
   void Enter(std::size_t worker, At at) {
@@ -108,6 +115,7 @@ class ServerSimulation {
       ++seen_;
     }
     ++worker.updates;
+    by_slow_ += IsSlow(at);
     worker.last = ++made_;
     if (!given_.bound) {
       Enter(at, At::kPull);
@@ -171,7 +179,7 @@ class ServerSimulation {
           break;
         default:
           state_[worker].at = At::kCompute;
-          state_[worker].left = Compute();
+          state_[worker].left = Compute(worker);
       }
     }
   }
@@ -187,6 +195,7 @@ class ServerSimulation {
   double sum_ = 0;
   double squares_ = 0;
   double seen_ = 0;
+  double by_slow_ = 0;
 };
 
 inline SimulatedCycle SimulateServers(const SimulatedServers& given, int updates = 20000) {

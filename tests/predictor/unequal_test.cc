@@ -118,10 +118,10 @@ TEST(SlowNodes, AreTheirHostsAlone) {
 TEST(SlowNodes, AreNotForgottenByAnotherStrategy) {
   const Predictor predictor = MakePredictor();
   RecommendOptions options;
-  options.strategies = {Strategy::kRing, Strategy::kPsAsync};
+  options.strategies = {Strategy::kRing, Strategy::kNone};
   const Plan plan = Slowed(RingOf({1, 1}, 8), 1, 0.5);
   EXPECT_TRUE(Says(ErrorOf([&] { Recommend(predictor, plan, 1, options); }),
-                   "strategy: 'ps-async' says nothing of slow nodes"));
+                   "strategy: 'none' says nothing of slow nodes"));
   options.strategies = {Strategy::kRing, Strategy::kTree};
   EXPECT_NO_THROW(Recommend(predictor, plan, 1, options));
 }
@@ -148,10 +148,67 @@ TEST(SlowNodes, AreRefusedWhereTheyCannotBe) {
   Plan backed_up = Slowed(plan, 1, 0.5);
   backed_up.backup_workers = 1;
   EXPECT_TRUE(Says(error(backed_up), "backup-workers"));
-  Plan asynchronous = Slowed(plan, 1, 0.5);
-  asynchronous.strategy = Strategy::kPsAsync;
-  asynchronous.servers = 1;
-  EXPECT_TRUE(Says(error(asynchronous), "synchronous"));
+  Plan alone = Slowed(plan, 1, 0.5);
+  alone.strategy = Strategy::kNone;
+  EXPECT_TRUE(Says(error(alone), "a strategy other than none"));
+}
+
+Plan AsynchronousOf(Placement placement, int servers = 1) {
+  Plan plan = RingOf(std::move(placement), 32);
+  plan.strategy = Strategy::kPsAsync;
+  plan.servers = servers;
+  plan.overlap = Overlap::kNone;
+  return plan;
+}
+
+TEST(SlowNodes, OfAsynchronousServersMoveAtTheirOwnPace) {
+  const Predictor predictor = MakePredictor();
+  const Plan plan = AsynchronousOf({1, 1, 1, 1, 1});
+  const Prediction equal = predictor.Predict(plan);
+  const Prediction all_slow = predictor.Predict(Slowed(plan, 5, 0.5));
+  const Prediction p = predictor.Predict(Slowed(plan, 2, 0.5));
+  const AsyncServers<double>& servers = *p.async_servers;
+  EXPECT_GT(p.throughput, all_slow.throughput);
+  EXPECT_LT(p.throughput, equal.throughput);
+  EXPECT_EQ(equal.async_servers->slow_updates, 0);
+  EXPECT_EQ(all_slow.async_servers->slow_updates, 0);
+  // Two of the five workers are slow.
+  const auto rate = 3.0 / servers.fast_cycle + 2.0 / servers.slow_cycle;
+  EXPECT_NEAR(servers.updates / rate, 1, 1e-12);
+  EXPECT_NEAR(servers.slow_updates, (2.0 / servers.slow_cycle) / rate, 1e-12);
+  EXPECT_NEAR(p.step_time.si() * rate.si(), 5, 1e-9);
+  EXPECT_NEAR(p.breakdown.total() / p.step_time, 1, 1e-12);
+  // A cycle differs by the compute.
+  const Duration<> micro = predictor.Terms(Slowed(plan, 2, 0.5)).micro;
+  EXPECT_NEAR((servers.slow_cycle - servers.fast_cycle) / (micro * 0.5), 1, 1e-9);
+  // What one worker in two is, shows in the quantiles.
+  EXPECT_LT(p.p50, servers.slow_cycle);
+  EXPECT_GT(p.p95, servers.slow_cycle);
+  EXPECT_GT(p.p99, p.p95);
+}
+
+// As many of either kind as updates are, drawn at random.
+TEST(SlowNodes, QuantilesAreThoseOfAllUpdates) {
+  const Predictor predictor = MakePredictor();
+  const Plan plan = Slowed(AsynchronousOf({1, 1, 1}), 1, 0.25);
+  const Prediction p = predictor.Predict(plan);
+  const AsyncServers<double>& servers = *p.async_servers;
+  const Prediction alike = predictor.Predict(AsynchronousOf({1, 1, 1}));
+  ASSERT_GT(alike.p99 / alike.p50, 1.001) << "steps differ";
+  // Far apart: the slow kind's share of the updates is beyond every fast one.
+  ASSERT_GT(servers.slow_updates, 0.05);
+  ASSERT_LT(servers.slow_updates, 0.5);
+  EXPECT_LT(p.p50, servers.fast_cycle * (alike.p95 / alike.p50));
+  EXPECT_GT(p.p50, servers.fast_cycle * 0.8);
+  EXPECT_GT(p.p95, servers.slow_cycle * 0.8);
+}
+
+TEST(SlowNodes, SetThePaceWhereStalenessIsBounded) {
+  const Predictor predictor = MakePredictor();
+  Plan plan = AsynchronousOf({1, 1, 1, 1});
+  plan.server.staleness_bound = 3;
+  EXPECT_EQ(predictor.PredictStep(Slowed(plan, 1, 0.5)).total(),
+            predictor.PredictStep(Slowed(plan, 4, 0.5)).total());
 }
 
 // The best of all shares.
