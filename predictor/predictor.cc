@@ -285,8 +285,8 @@ Prediction Predictor::Predict(const Plan& plan) const {
                           : has_servers                        ? terms->async.together
                                                                : 0;
   const bool asynchronous = has_servers && TraitsOf(facts.strategy).asynchronous();
-  if (asynchronous) prediction.async_servers = terms->async;
-  SetQuantiles(facts, answer.micro * workload.straggler_spread(), together, &prediction);
+  SetQuantiles(facts, answer.micro * workload.straggler_spread(), together,
+               asynchronous ? &terms->async : nullptr, &prediction);
   if (input_rate) {
     StepFacts with_input = facts;
     with_input.input_rate = input_rate;
@@ -317,50 +317,46 @@ Prediction Predictor::Predict(const Plan& plan) const {
 namespace {
 
 // The quantile q of the cycle that ends in an update, be it a fast worker's or a slow one's; each
-// varies about its mean as `mean` does about the mean of all.
-Duration<> QuantileOfEither(const StepQuantiles<double>& mean, const AsyncServers<double>& servers,
-                            double q) {
+// varies about its mean as the mean of all does.
+Duration<> QuantileOfEither(Duration<> mean, Duration<> spread, double log_sd,
+                            const AsyncServers<double>& servers, double q) {
   const double fast = servers.fast_cycle / servers.cycle;
   const double slow = servers.slow_cycle / servers.cycle;
-  const auto bisect = [](double low, double high, const auto& is_below) {
-    constexpr int kSteps = 50;
-    for (int step = 0; step < kSteps; ++step) {
-      const double middle = 0.5 * (low + high);
-      (is_below(middle) ? low : high) = middle;
-    }
-    return 0.5 * (low + high);
+  const auto share_before = [&](Duration<> time) {
+    return (1 - servers.slow_updates) * ShareOfStepsBefore(time / fast, mean, spread, log_sd) +
+           servers.slow_updates * ShareOfStepsBefore(time / slow, mean, spread, log_sd);
   };
-  constexpr double kLeast = 1e-12;
-  const auto share_over = [&](Duration<> time) {
-    return bisect(kLeast, 1 - kLeast, [&](double level) { return mean.At(level) < time; });
-  };
-  const auto share_of_both = [&](Duration<> time) {
-    return (1 - servers.slow_updates) * share_over(time / fast) +
-           servers.slow_updates * share_over(time / slow);
-  };
-  const Duration<> at = mean.At(q);
-  return Seconds(bisect((at * fast).si(), (at * slow).si(),
-                        [&](double seconds) { return share_of_both(Seconds(seconds)) < q; }));
+  const Duration<> at = StepQuantile(mean, spread, log_sd, {}, q);
+  Duration<> low = at * fast;
+  Duration<> high = at * slow;
+  constexpr int kHalvings = 40;
+  for (int halving = 0; halving < kHalvings; ++halving) {
+    const Duration<> middle = (low + high) * 0.5;
+    (share_before(middle) < q ? low : high) = middle;
+  }
+  return (low + high) * 0.5;
 }
 
 }  // namespace
 
 void Predictor::SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro, double together,
-                             Prediction* prediction) const {
+                             const AsyncServers<double>* servers, Prediction* prediction) const {
   const Duration<> spread = spread_of_micro * internal::SpreadOfStep(facts);
   const Duration<> without_wait = prediction->step_time - prediction->breakdown.straggler_wait;
   const double exposed = prediction->breakdown.exposed() / prediction->step_time;
   const double log_sd = std::hypot(prediction->scatter_log_sd, belief_.JitterAt(exposed));
   const auto add = [&](double share, const StepScatter& scatter) {
     if (share == 0) return;
-    const StepQuantiles step(without_wait, spread, log_sd, scatter);
-    const std::optional<AsyncServers<double>>& servers = prediction->async_servers;
-    if (servers && servers->slow_updates > 0) {
-      prediction->p50 = QuantileOfEither(step, *servers, 0.5);
-      prediction->p95 = QuantileOfEither(step, *servers, 0.95);
-      prediction->p99 = QuantileOfEither(step, *servers, 0.99);
+    if (servers != nullptr && servers->slow_updates > 0) {
+      const auto at = [&](double q) {
+        return QuantileOfEither(without_wait, spread, log_sd, *servers, q);
+      };
+      prediction->p50 = at(0.5);
+      prediction->p95 = at(0.95);
+      prediction->p99 = at(0.99);
       return;
     }
+    const StepQuantiles step(without_wait, spread, log_sd, scatter);
     prediction->p50 += step.median() * share;
     prediction->p95 += step.At(0.95) * share;
     prediction->p99 += step.At(0.99) * share;

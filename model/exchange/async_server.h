@@ -428,9 +428,6 @@ AsyncServers<T> AsynchronousServers(const ServerPaths<T>& p, const AsyncWork<T>&
   const T of_free = variance / (free * free) * (w * (w - 1));
   const T of_all = of_free + ((w * w - 1) / 6 - of_free) * result.together;
   if (of_all > 0.0) result.staleness_sd = sqrt(of_all);
-  result.limiter =
-      internal::WhatLimits(demands, network.forward + network.backward, result.alone, w);
-  result.exchange = internal::WhatOneWaitsFor(demands);
   return result;
 }
 
@@ -537,6 +534,39 @@ KindsBalance BalanceKinds(const AsyncKinds<double, kKinds>& kinds, int workers) 
   return balance;
 }
 
+template <class T, std::size_t kKinds>
+std::array<ClassOutcome<T>, kKinds> AnalyseClasses(
+    const ServerPaths<T>& p, const AsyncDemands<T>& demands,
+    const std::array<WorkerClass<T>, kKinds>& classes) {
+  AsyncKinds<T, kKinds> kinds;
+  AsyncKinds<double, kKinds> values;
+  for (std::size_t c = 0; c < kKinds; ++c) {
+    kinds.networks[c] = MakeAsyncNetwork(p, demands, classes[c].work);
+    values.networks[c] = ValuesOf(kinds.networks[c]);
+    kinds.workers[c] = values.workers[c] = classes[c].workers;
+  }
+  const AsyncNetwork<T>& any = kinds.networks.front();
+  const KindsBalance balance = BalanceKinds(values, p.workers);
+  const TimesNearBalance<T> near(any.demand, balance.by, balance.think);
+  const T gap = kinds.Think(near.At(T(balance.think))).si() - balance.think;
+  const AsyncTimes<T> residence = near.At(ImplicitRoot(balance.think, gap, balance.slope));
+  const Duration<T> mean = kinds.MeanCycle(residence);
+  const T longer = AtLeastFull(any, p.workers, mean) / mean;
+  std::array<ClassOutcome<T>, kKinds> outcome;
+  Quantity<RateDimension, T> updates;
+  for (std::size_t c = 0; c < kKinds; ++c) {
+    const AsyncNetwork<T>& network = kinds.networks[c];
+    const Duration<T> free = network.Cycle(residence) * longer;
+    outcome[c].cycle = Min(free, network.at_once);
+    outcome[c].alone = network.alone;
+    outcome[c].times = network.at_once < free ? TimesAtOnce(p, demands, network)
+                                              : TimesInQueues(network, free, residence);
+    updates += kinds.workers[c] / outcome[c].cycle;
+  }
+  for (ClassOutcome<T>& of : outcome) of.staleness = updates * of.cycle - 1.0;
+  return outcome;
+}
+
 }  // namespace internal
 
 // Cycles of workers of several kinds that share the servers; `p.workers` is that of all together.
@@ -558,35 +588,7 @@ template <class T, std::size_t kKinds>
 std::array<ClassOutcome<T>, kKinds> AsynchronousClasses(
     const ServerPaths<T>& p, const std::array<WorkerClass<T>, kKinds>& classes,
     DataSize<> message) {
-  const internal::AsyncDemands<T> demands = internal::MakeAsyncDemands(p, message);
-  internal::AsyncKinds<T, kKinds> kinds;
-  internal::AsyncKinds<double, kKinds> values;
-  for (std::size_t c = 0; c < kKinds; ++c) {
-    kinds.networks[c] = internal::MakeAsyncNetwork(p, demands, classes[c].work);
-    values.networks[c] = internal::ValuesOf(kinds.networks[c]);
-    kinds.workers[c] = values.workers[c] = classes[c].workers;
-  }
-  const internal::AsyncNetwork<T>& any = kinds.networks.front();
-  const internal::KindsBalance balance = internal::BalanceKinds(values, p.workers);
-  const internal::TimesNearBalance<T> near(any.demand, balance.by, balance.think);
-  const T gap = kinds.Think(near.At(T(balance.think))).si() - balance.think;
-  const internal::AsyncTimes<T> residence =
-      near.At(internal::ImplicitRoot(balance.think, gap, balance.slope));
-  const Duration<T> mean = kinds.MeanCycle(residence);
-  const T longer = internal::AtLeastFull(any, p.workers, mean) / mean;
-  std::array<ClassOutcome<T>, kKinds> outcome;
-  Quantity<RateDimension, T> updates;
-  for (std::size_t c = 0; c < kKinds; ++c) {
-    const internal::AsyncNetwork<T>& network = kinds.networks[c];
-    const Duration<T> free = network.Cycle(residence) * longer;
-    outcome[c].cycle = Min(free, network.at_once);
-    outcome[c].alone = network.alone;
-    outcome[c].times = network.at_once < free ? internal::TimesAtOnce(p, demands, network)
-                                              : internal::TimesInQueues(network, free, residence);
-    updates += kinds.workers[c] / outcome[c].cycle;
-  }
-  for (ClassOutcome<T>& of : outcome) of.staleness = updates * of.cycle - 1.0;
-  return outcome;
+  return internal::AnalyseClasses(p, internal::MakeAsyncDemands(p, message), classes);
 }
 
 // The servers of fast and of slow workers, none of whom waits for another. Its times are means over
@@ -599,7 +601,8 @@ AsyncServers<T> UnequalServers(const ServerPaths<T>& p, const WorkerClass<T>& fa
                                ServerTimes<T>* times) {
   using std::sqrt;
   const std::array<WorkerClass<T>, 2> classes = {fast, slow};
-  std::array<ClassOutcome<T>, 2> outcome = AsynchronousClasses(p, classes, message);
+  const internal::AsyncDemands<T> demands = internal::MakeAsyncDemands(p, message);
+  std::array<ClassOutcome<T>, 2> outcome = internal::AnalyseClasses(p, demands, classes);
   const double w = p.workers;
   std::array<Duration<T>, 2> waits;
   Quantity<RateDimension, T> updates;
@@ -626,7 +629,6 @@ AsyncServers<T> UnequalServers(const ServerPaths<T>& p, const WorkerClass<T>& fa
   }
   const auto compute = [](const AsyncWork<T>& work) { return work.forward + work.backward; };
   const Duration<T> computing = mean(compute(fast.work), compute(slow.work));
-  const internal::AsyncDemands<T> demands = internal::MakeAsyncDemands(p, message);
   internal::SetLoad(p, demands, computing + fast.work.fixed, &result);
 
   const Duration<T> station = Max(demands.server_link, demands.processor);

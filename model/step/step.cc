@@ -1,7 +1,6 @@
 #include "model/step/step.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "data/record/input_error.h"
@@ -85,8 +84,7 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
   facts.backup_workers = plan.backup_workers;
   if (plan.slow_nodes > 0) {
     facts.slow_speed = plan.slow_speed;
-    facts.slow_workers =
-        std::accumulate(plan.placement.end() - plan.slow_nodes, plan.placement.end(), 0);
+    facts.slow_workers = plan.slow_workers();
   }
   facts.shard = plan.shard;
   facts.local_steps = plan.local_steps;

@@ -148,7 +148,12 @@ class StepQuantiles {
   T median_;  // as a multiple of c
 };
 
-// One of them.
+// The share of the steps of one worker that end before `time`: At() of the quantiles of the normal
+// spread, inverted.
+double ShareOfStepsBefore(Duration<> time, Duration<> without_wait, Duration<> worker_spread,
+                          double log_sd);
+
+// One quantile.
 template <class T>
 Duration<T> StepQuantile(const Duration<T>& without_wait, const Duration<T>& worker_spread,
                          const T& log_sd, const StepScatter& scatter, double q) {

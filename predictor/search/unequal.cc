@@ -1,7 +1,6 @@
 #include "predictor/search/unequal.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "data/plan/check.h"
@@ -16,8 +15,7 @@ class Sharing {
   Sharing(const Predictor& predictor, const Plan& plan)
       : predictor_(predictor), given_(plan), fast_(plan) {
     fast_.slow_speed = 1;
-    slow_workers_ =
-        std::accumulate(plan.placement.end() - plan.slow_nodes, plan.placement.end(), 0);
+    slow_workers_ = plan.slow_workers();
     fast_workers_ = plan.workers() - slow_workers_;
   }
 

@@ -354,6 +354,21 @@ TEST(StepQuantile, IsExactWithOneScatterAlone) {
   EXPECT_NEAR(StepQuantile(Seconds(2.0), Seconds(0.2), 0.0, {}, 0.5).si(), 2, 1e-15);
 }
 
+TEST(StepQuantile, IsInvertedForOneWorker) {
+  for (const double d : {0.0, 0.03, 0.3, 2.0}) {
+    for (const double log_sd : {0.0, 0.02, 0.4}) {
+      if (d == 0 && log_sd == 0) continue;
+      for (const double q : {1e-6, 0.05, 0.4, 0.5, 0.6, 0.95, 0.99, 0.999999}) {
+        const Duration<> at = StepQuantile(Seconds(3.0), Seconds(3.0 * d), log_sd, {}, q);
+        EXPECT_NEAR(ShareOfStepsBefore(at, Seconds(3.0), Seconds(3.0 * d), log_sd), q, 1e-10)
+            << d << ' ' << log_sd;
+      }
+    }
+  }
+  EXPECT_EQ(ShareOfStepsBefore(Seconds(2.9), Seconds(3.0), {}, 0), 0);
+  EXPECT_EQ(ShareOfStepsBefore(Seconds(3.1), Seconds(3.0), {}, 0), 1);
+}
+
 RC_GTEST_PROP(StepQuantileProperty, KeepsItsOrder, ()) {
   const Duration<> base = Seconds(*LogUniform(1e-3, 10));
   const Duration<> spread = base * *LogUniform(1e-4, 0.99);
