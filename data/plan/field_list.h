@@ -201,6 +201,14 @@ template <class Visit>
                   "nothing is stated")
             .Within(0, kMostOthers),
         FieldAt<&Plan::link, &LinkFacts::others>());
+  visit(FieldFacts{"background_gbit_per_s", "background", "RATE",
+                   "other traffic on the link, each way", ", like \"200 Mbit/s\" of a copy"}
+            .Note("Training has what it leaves of the line rate, and a fair share at least "
+                  "([how](../explanation/step-model.md#18-links-that-jobs-share)). None where "
+                  "nothing is stated")
+            .InSi("background_bytes_per_s")
+            .NoughtOrWithin(kSlowestLink, kFastestLink),
+        FieldAt<&Plan::link, &LinkFacts::background>());
   // Only C++ states more of a server's link than the line rate.
   visit(FieldFacts{nullptr, nullptr, "TIME", "round-trip time of a server's link"}
             .InSi("server_rtt_s")
@@ -224,6 +232,10 @@ template <class Visit>
             .InSi("server_link_others")
             .Within(0, kMostOthers),
         FieldAt<&Plan::server_link, &LinkFacts::others>());
+  visit(FieldFacts{nullptr, nullptr, "RATE", "other traffic on a server's link, each way"}
+            .InSi("server_background_bytes_per_s")
+            .NoughtOrWithin(kSlowestLink, kFastestLink),
+        FieldAt<&Plan::server_link, &LinkFacts::background>());
   visit(
       FieldFacts{
           "bucket_mib", "bucket", "SIZE", "cap of a gradient bucket",

@@ -32,6 +32,9 @@ struct LinkFacts {
   // Exchanges of other jobs that ours shares the link with, on average over its own time
   // (model/network/sharing.h); one that sends two fifths of the time is 0.4. Unknown: none.
   std::optional<double> others;
+  // What traffic of no training job takes of the line rate, each direction: a copy or a stream of
+  // this rate, that gives way down to a fair share (model/network/sharing.h). Unknown: none.
+  std::optional<DataRate<>> background;
 
   bool rdma() const { return transport == Transport::kRdma; }
 
@@ -46,6 +49,7 @@ struct LinkFacts {
     visit("loss_burst", &LinkFacts::loss_burst);
     visit("transport", &LinkFacts::transport);
     visit("others", &LinkFacts::others);
+    visit("background", &LinkFacts::background);
   }
 
   bool empty() const {

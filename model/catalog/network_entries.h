@@ -281,6 +281,26 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
                  {"two that send all the time", {1, 1}, 2}},
        .home = {kSharingFiles, "OthersOnLink", "18-links-that-jobs-share"}});
   models->push_back(
+      {.id = "network/background",
+       .sentence = "What a job's exchange has of a link that other traffic is on.",
+       .formula = "(B - min(b, B/(2+o))) / (1+o)",
+       .source = "derived: fair shares at each moment, and a copy that makes up for them between "
+                 "exchanges",
+       .validity = "one flow that gives way as TCP does",
+       .output = "B/s",
+       .inputs = {{"B", "B/s", 1e6, 1e11, kUp, "line rate of the link"},
+                  {"b", "B/s", 1e5, 1e11, kDown, "what the other traffic sends, each way"},
+                  {"o", "", 1e-3, 1e2, kDown, "exchanges of other jobs on the link"}},
+       .evaluate =
+           [](const std::vector<T>& x) {
+             const DataRate<T> line = DataRate<T>::FromSi(x[0]);
+             const DataRate<T> copy = DataRate<T>::FromSi(x[1]);
+             return ((line - TakenByBackground(line, copy, x[2])) / (1.0 + x[2])).si();
+           },
+       .known = {{"a copy of a fifth, and no other job", {1e9, 2e8, 0}, 8e8},
+                 {"three who want all of it", {9e8, 9e8, 1}, 3e8}},
+       .home = {kSharingFiles, "TakenByBackground", "18-links-that-jobs-share"}});
+  models->push_back(
       {.id = "network/barrier",
        .sentence = "Time until the slowest of eight lossy CUBIC flows has sent its message.",
        .formula = "m/M (t + sqrt((z s / sqrt(4 + 4 p m/M))^2 + (T_0 min(z p sqrt(M/m), 7 "

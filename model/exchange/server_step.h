@@ -85,6 +85,7 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
   LinkFacts node_link = path;
   node_link.bandwidth = facts.link.bandwidth;
   node_link.others = facts.link.others;
+  node_link.background = facts.link.background;
   const PathRate<T> at_node = parts.NodeRate(node_link, cluster, {servers, 0}, Barrier<T>(),
                                              terms != nullptr ? &terms->node_path : nullptr);
   const NodeHop<T> node = MakeNodeHop(facts, node_link, cluster, at_node);

@@ -46,9 +46,13 @@ template <class T>
 Path<T> MakePath(const LinkFacts& stated, const DataRate<T>& fitted,
                  const ClusterParameters<T>& cluster, bool from_all = false) {
   Path<T> path;
-  path.bandwidth =
-      (stated.bandwidth ? *stated.bandwidth * cluster.stated_share : fitted) * kPayloadShare;
+  const DataRate<T> line = stated.bandwidth ? *stated.bandwidth * cluster.stated_share : fitted;
   path.others = stated.others.value_or(0.0);
+  path.bandwidth = line * kPayloadShare;
+  if (stated.background) {
+    path.taken = TakenByBackground(line, *stated.background, path.others) * kPayloadShare;
+    path.bandwidth = path.bandwidth - path.taken;
+  }
   path.bandwidth = path.bandwidth / (1 + path.others);
   if (from_all && !stated.rdma()) path.bandwidth = path.bandwidth * cluster.mesh_share();
   path.rtt = stated.rtt.value_or(Duration<>());

@@ -1,4 +1,5 @@
-// A link that jobs share: what their exchanges cost each other while their steps drift.
+// A link that jobs share: what their exchanges cost each other while their steps drift, and what
+// other traffic leaves them.
 //
 //   T    = C + X (1 + o)
 //   o    = ( sum_k (k+1)! e_k ) / ( sum_k k! e_k ) - 1,  sum_k e_k z^k = prod_j ( 1 - r_j + r_j z )
@@ -11,12 +12,22 @@
 //        if it were alone                                                         [1]   0 to 1
 //   o    exchanges of the others on the link, on average over ours                [1]   >= 0
 //
+//   B'   = ( B - min( b, B / (2 + o) ) ) / ( 1 + o )
+//
+//   B, B'  line rate, and what of it a job's exchange has                          [B/s]
+//   b      background: traffic of no training job, each way                        [B/s]   >= 0
+//
 // A link gives each flow the same rate, and a job that has sent computes before it sends again: one
 // customer of each class who goes back and forth between a server that is shared and a delay. Such
 // a network has a product form, whatever the lengths of both are distributed like, and a job's
 // throughput is the quotient of two of its constants, G(others) / G(all), G = sum_k k! e_k of the
 // unscaled product prod_j ( C_j + X_j z ). What a job loses is then the time in which the others
 // would send.
+//
+// Background traffic is as fast as who sends it, all the time: a copy that is throttled, a stream.
+// It is one flow more on the link, which gives way to a fair share beside a job's exchange and the
+// o others, and makes up for it while they compute. What gives no way at all (UDP) may take more:
+// its rate is to be taken off the bandwidth instead.
 //
 // Exact on average where nothing hides and steps drift against each other, as those of different
 // lengths do. Where an exchange hides behind the backward pass its step is taken at the link's rate
@@ -28,7 +39,8 @@
 // same.
 //
 // Note that o is nought exactly where nobody else sends, never falls with any r, is at least the
-// sum of all r and at most the number of the others.
+// sum of all r and at most the number of the others; and that B' is B / (1 + o) exactly where b is
+// nought, never rises with b and never falls below B / (2 + o).
 //
 // Sources: Baskett, Chandy, Muntz, Palacios, J. ACM 22 (1975) (product forms); Reiser & Lavenberg,
 // J. ACM 27 (1980) (throughput from constants); Rajasekaran et al., NSDI 2024 (jobs whose steps
@@ -39,6 +51,8 @@
 #include <cstddef>
 #include <span>
 #include <vector>
+
+#include "data/units/quantity.h"
 
 namespace stepcast {
 
@@ -64,6 +78,13 @@ T OthersOnLink(std::span<const T> shares) {
     ours += sending[k] * (factorial * static_cast<double>(k));
   }
   return ours / all;
+}
+
+// B - B' (1 + o).
+template <class T, class S>
+DataRate<T> TakenByBackground(const DataRate<T>& line, const DataRate<S>& background,
+                              const S& others) {
+  return Min(line / (2.0 + others), DataRate<T>::FromSi(T(background.si())));
 }
 
 }  // namespace stepcast

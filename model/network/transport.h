@@ -75,6 +75,7 @@ struct Path {
   Transport transport = Transport::kTcp;
   DataRate<T> bandwidth;  // usable: headers, and what others send, already taken off
   double others = 0;      // with which it is shared
+  DataRate<T> taken;      // of it, by traffic of no job
   Duration<T> rtt;
   T loss = T(0.0);
   CongestionControl congestion = CongestionControl::kCubic;

@@ -225,13 +225,17 @@ FormulaText Explainer::PathText(const PathTerms<double>& terms, const NamedValue
   const double mesh = terms.shape.mesh ? cluster_.mesh_share() : 1;
   const double crowd = 1 + terms.path.others;
   const std::string one = crowd == 1 ? "1" : "(1+o)";
+  const bool taken = terms.path.taken.si() > 0;
+  const std::string left = taken ? "(B_link-b)" : "B_link";
   const auto line = [&](DataRate<double> rate) {
-    TermInputs inputs{RateValue("B_link", rate * crowd, "1448/1538 of the line rate")};
+    TermInputs inputs{
+        RateValue("B_link", rate * crowd + terms.path.taken, "1448/1538 of the line rate")};
+    if (taken) inputs.push_back(RateValue("b", terms.path.taken, "what other traffic has of it"));
     if (crowd > 1) inputs.push_back(PlainValue("o", crowd - 1, "exchanges of other jobs on it"));
     return inputs;
   };
   if (terms.path.transport == Transport::kRdma) {
-    FormulaText text{one + "/B_link", line(terms.path.bandwidth)};
+    FormulaText text{one + "/" + left, line(terms.path.bandwidth)};
     if (terms.path.loss > 0) {
       text.Add(" (1 + p N/(1-p))",
                {PlainValue("p", terms.path.loss, "loss"),
@@ -239,7 +243,7 @@ FormulaText Explainer::PathText(const PathTerms<double>& terms, const NamedValue
     }
     return text;
   }
-  FormulaText text{"||" + one + (mesh == 1 ? "/B_link, " : "/(m B_link), "),
+  FormulaText text{"||" + one + (mesh == 1 ? "/" + left + ", " : "/(m " + left + "), "),
                    line(terms.path.bandwidth / mesh)};
   if (mesh != 1) text.inputs.insert(text.inputs.begin(), PlainValue("m", mesh, "mesh_share"));
   if (terms.shape.slowest > 0) {

@@ -25,9 +25,10 @@ LinkFacts LinkOf(const Cluster& cluster, const Plan& plan) {
       worst = own;
       return;
     }
-    const double crowd = std::max(worst->others.value_or(0), own.others.value_or(0));
-    worst = Worse(*worst, own);
-    if (crowd > 0) worst->others = crowd;
+    const LinkFacts before = *worst;
+    worst = Worse(before, own);
+    worst->others = std::max(before.others, own.others);
+    worst->background = std::max(before.background, own.background);
   };
   std::size_t others = plan.hosts.size();  // than those that the cluster file knows
   for (const Host& host : cluster.hosts) {

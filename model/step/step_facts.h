@@ -88,13 +88,14 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
 namespace internal {
 
 // The known path between a worker and a server that is not on its node: with the bandwidth of the
-// server's link, those who share that, and its round trip, as it is of the path.
+// server's link, what else is on that, and its round trip, as it is of the path.
 inline LinkFacts PathToServer(const LinkFacts& node, const LinkFacts& server) {
   if (server.empty()) return node;
   const LinkFacts last = Overlay(node, server);
   LinkFacts path = Worse(last, node);
   path.rtt = last.rtt;
   path.others = server.others;
+  path.background = server.background;
   return path;
 }
 inline LinkFacts PathToServers(const StepFacts& facts) {

@@ -50,6 +50,8 @@ bool IsLink(const LinkFacts& link) {
   if (link.rtt && !IsTime(link.rtt->si())) return false;
   if (link.loss && !(*link.loss >= 0 && *link.loss < 1)) return false;
   if (link.others && !(*link.others >= 0 && *link.others <= kMostOthers)) return false;
+  if (link.background && !(link.background->si() >= 0 && link.background->si() < 1e18))
+    return false;
   return !link.loss_burst || IsTime(link.loss_burst->si());
 }
 

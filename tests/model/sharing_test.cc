@@ -191,6 +191,51 @@ RC_GTEST_PROP(SharedLinkProperty, LeavesAShareOfTheLink, ()) {
   RC_ASSERT(Near(total(beside) / total(slower), 1, 1e-12));
   beside.link.others = 0;
   RC_ASSERT(total(beside) == total(plan));
+
+  // A copy takes its rate, and half of the link at most; beside o others a share of 2 + o.
+  Plan copied = plan;
+  const double taken = *LogUniform(0.01, 10);
+  copied.link.background = *plan.link.bandwidth * taken;
+  slower.link.bandwidth = *plan.link.bandwidth * std::max(1 - taken, 0.5);
+  RC_ASSERT(Near(total(copied) / total(slower), 1, 1e-12));
+  copied.link.others = others;
+  slower.link.bandwidth =
+      *plan.link.bandwidth * std::max((1 - taken) / (1 + others), 1 / (2 + others));
+  RC_ASSERT(Near(total(copied) / total(slower), 1, 1e-12));
+  copied.link.others.reset();
+  copied.link.background = BytesPerSecond(0.0);
+  RC_ASSERT(total(copied) == total(plan));
+}
+
+// Flows of a link share it fairly at each moment; the copy sends what it is given, as soon as it can.
+TEST(SharedLink, ACopyLeavesWhatItDoesAsSimulated) {
+  for (const double load : {0.1, 0.3, 0.5, 0.7, 0.9}) {
+    constexpr double kExchange = 1.0;  // of the whole line
+    constexpr double kCompute = 2.0;
+    constexpr double kTick = 1e-4;
+    double backlog = 0;
+    double sent = 0;
+    double time = 0;
+    int steps = 0;
+    double computed = 0;
+    for (; steps < 200; time += kTick) {
+      backlog += load * kTick;
+      const bool exchanging = computed >= kCompute;
+      const double copied = std::min(backlog, exchanging ? 0.5 * kTick : kTick);
+      backlog -= copied;
+      if (exchanging) {
+        sent += kTick - copied;
+        if (sent >= kExchange) {
+          ++steps;
+          sent = computed = 0;
+        }
+      } else {
+        computed += kTick;
+      }
+    }
+    const double left = 1 - TakenByBackground(BytesPerSecond(1.0), BytesPerSecond(load), 0).si();
+    EXPECT_NEAR(time / steps, kCompute + kExchange / left, 0.02 * time / steps) << load;
+  }
 }
 
 // Who is on the servers' link leaves the workers' own alone, and the other way round.
@@ -215,6 +260,29 @@ TEST(SharedLink, OthersAreOnTheLinkThatTheyAreStatedOf) {
   EXPECT_NEAR(total({}, 9, 1, 100) / total({}, {}, 1, 10), 1, 1e-12);
   EXPECT_NEAR(total(4, {}, 10, 100) / total({}, {}, 2, 100), 1, 1e-12);
   EXPECT_NEAR(total(1, 3, 10, 40) / total({}, {}, 5, 10), 1, 1e-12);
+}
+
+TEST(SharedLink, ACopyIsOnTheLinkThatItIsStatedOf) {
+  const Workload network = *FindWorkload("resnet50");
+  const auto total = [&](double of_nodes, double of_servers, double nodes_gbit,
+                         double servers_gbit) {
+    Plan plan;
+    plan.placement = {1, 1};
+    plan.strategy = Strategy::kPsSync;
+    plan.servers = 1;
+    plan.local_batch = 32;
+    plan.link.bandwidth = GigabitsPerSecond(nodes_gbit);
+    plan.link.background = GigabitsPerSecond(of_nodes);
+    plan.server_link.bandwidth = GigabitsPerSecond(servers_gbit);
+    plan.server_link.background = GigabitsPerSecond(of_servers);
+    const auto buckets = std::make_shared<const std::vector<Bucket>>(
+        MakeBuckets(network, BucketCap(plan, network.gradient_bytes)));
+    const StepFacts facts = MakeStepFacts({}, plan, network, buckets, std::nullopt);
+    return EvaluateStep(facts, PriorCluster(), PriorWorkload()).total().si();
+  };
+  EXPECT_NEAR(total(0, 4, 1, 100) / total(0, 0, 1, 96), 1, 1e-12);
+  EXPECT_NEAR(total(4, 0, 10, 100) / total(0, 0, 6, 100), 1, 1e-12);
+  EXPECT_NEAR(total(3, 8, 10, 40) / total(0, 0, 7, 32), 1, 1e-12);
 }
 
 }  // namespace

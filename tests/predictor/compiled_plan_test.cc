@@ -929,6 +929,8 @@ TEST(QueryStatus, SaysWhatIsWrong) {
              {kLink, [](PlanQuery* q) { q->link.loss_burst = Seconds(kNan); }},
              {kLink, [](PlanQuery* q) { q->link.others = -0.1; }},
              {kLink, [](PlanQuery* q) { q->link.others = kNan; }},
+             {kLink, [](PlanQuery* q) { q->link.background = BytesPerSecond(-1.0); }},
+             {kLink, [](PlanQuery* q) { q->link.background = BytesPerSecond(kNan); }},
              {kLink, [](PlanQuery* q) { q->server_link.bandwidth = BytesPerSecond(0.0); }},
              {kLink, [](PlanQuery* q) { q->server_link.rtt = Seconds(kNan); }},
              {kLink, [](PlanQuery* q) { q->server_link.loss = 2.0; }}});
