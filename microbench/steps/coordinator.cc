@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "microbench/network/protocol.h"
@@ -14,7 +15,43 @@ using network::Deadline;
 using network::Message;
 using network::NetworkError;
 
-std::vector<double> TrainingTimes::Means(double TimedStep::*part) const {
+namespace {
+
+// Cuts each worker's steps to those that it has begun, but for half a step, when the quickest had
+// taken all of its own: each is then seen as often as in any long time.
+void CutToOneTime(std::vector<std::vector<TimedStep>>* workers) {
+  double time_s = std::numeric_limits<double>::infinity();
+  for (const std::vector<TimedStep>& steps : *workers) {
+    double own_s = 0;
+    for (const TimedStep& step : steps) own_s += step.step_s;
+    time_s = std::min(time_s, own_s);
+  }
+  for (std::vector<TimedStep>& steps : *workers) {
+    std::size_t within = 0;
+    for (double now_s = 0; within < steps.size(); ++within) {
+      if (within > 0 && now_s + 0.5 * steps[within].step_s > time_s) break;
+      now_s += steps[within].step_s;
+    }
+    steps.resize(within);
+  }
+}
+
+}  // namespace
+
+std::size_t TrainingTimes::steps() const {
+  std::size_t most = 0;
+  for (const std::vector<TimedStep>& worker : workers) most = std::max(most, worker.size());
+  return most;
+}
+
+std::vector<double> TrainingTimes::Of(double TimedStep::*part) const {
+  if (!together) {
+    std::vector<double> all;
+    for (const std::vector<TimedStep>& worker : workers) {
+      for (const TimedStep& step : worker) all.push_back(step.*part);
+    }
+    return all;
+  }
   std::vector<double> means(steps(), 0);
   for (const std::vector<TimedStep>& worker : workers) {
     for (std::size_t i = 0; i < means.size(); ++i) {
@@ -40,6 +77,7 @@ TrainingTimes Session::Measure(const Training& training, const Cast& cast,
   const std::vector<int>& ranks = cast.workers;
   const auto workers = static_cast<int>(ranks.size());
   times.workers.resize(ranks.size());
+  times.together = !training.servers || !training.servers->asynchronous;
   times.bucket_s.assign(training.buckets.size(), 0);
   const std::set<int> taking_part = [&] {
     std::set<int> all(ranks.begin(), ranks.end());
@@ -142,6 +180,10 @@ TrainingTimes Session::Measure(const Training& training, const Cast& cast,
       members_.Lose(rank, "its worker did not end in time");
       if (times.problem.empty()) times.problem = members_.ProblemOf(rank);
     }
+  }
+  if (!times.together) {
+    CutToOneTime(&times.workers);
+    return times;
   }
   std::size_t whole = times.steps();
   for (const auto& worker : times.workers) whole = std::min(whole, worker.size());

@@ -72,7 +72,7 @@ Result Judge(const WantedRun& wanted, const TrainingTimes& times, int steps) {
     result.outcome = Outcome::kInterrupted;
     return result;
   }
-  result.timed.step_s = times.Means(&TimedStep::step_s);
+  result.timed.step_s = times.Of(&TimedStep::step_s);
   std::sort(result.timed.step_s.begin(), result.timed.step_s.end());
   const std::size_t seen = times.steps();
   if (seen < static_cast<std::size_t>(steps)) {
@@ -85,15 +85,13 @@ Result Judge(const WantedRun& wanted, const TrainingTimes& times, int steps) {
 
 // A phase of an exchange with servers: workers that wait for each other have all of it together.
 double PhaseOf(const Detail& detail, double TimedStep::*part) {
-  return Mean(detail.prepared->training.servers->asynchronous ? detail.times.Means(part)
-                                                              : detail.times.Longest(part));
+  return Mean(detail.times.together ? detail.times.Longest(part) : detail.times.Of(part));
 }
 
 // Updates of the parameters in a second.
 double UpdateRate(const Detail& detail) {
-  const double each_s = Mean(detail.times.Means(&TimedStep::step_s));
-  const bool own = detail.prepared->training.servers->asynchronous;
-  return (own ? static_cast<double>(detail.hosts.size()) : 1.0) / each_s;
+  const double each_s = Mean(detail.times.Of(&TimedStep::step_s));
+  return (detail.times.together ? 1.0 : static_cast<double>(detail.hosts.size())) / each_s;
 }
 
 // What was timed of servers, each beside its forecast; empty where no run has any.
@@ -123,9 +121,9 @@ std::string SumOfServers(const std::vector<Detail>& details) {
                   forecast(&ServerTimes<double>::push), phase(&TimedStep::server_update_s),
                   forecast(&ServerTimes<double>::update), phase(&TimedStep::pull_s),
                   forecast(&ServerTimes<double>::pull),
-                  FormatDuration(Seconds(Mean(detail.times.Means(&TimedStep::held_s)))),
+                  FormatDuration(Seconds(Mean(detail.times.Of(&TimedStep::held_s)))),
                   FormatNumber(UpdateRate(detail)),
-                  FormatNumber(Mean(detail.times.Means(&TimedStep::staleness)))});
+                  FormatNumber(Mean(detail.times.Of(&TimedStep::staleness)))});
   }
   if (!any) return "";
   const Style style = DetectStyle();
@@ -133,7 +131,7 @@ std::string SumOfServers(const std::vector<Detail>& details) {
 }
 
 Json ServersJson(const Detail& detail) {
-  const auto mean = [&](double TimedStep::*part) { return Mean(detail.times.Means(part)); };
+  const auto mean = [&](double TimedStep::*part) { return Mean(detail.times.Of(part)); };
   const auto workers = static_cast<double>(detail.hosts.size());
   Json json = {{"hosts", detail.server_hosts},
                {"push_s", PhaseOf(detail, &TimedStep::push_s)},
@@ -143,11 +141,22 @@ Json ServersJson(const Detail& detail) {
                {"updates_per_s", UpdateRate(detail)},
                {"mean_staleness", mean(&TimedStep::staleness)},
                {"messages", workers * mean(&TimedStep::messages)},
-               {"bytes", workers * mean(&TimedStep::bytes)}};
+               {"bytes", workers * mean(&TimedStep::bytes)},
+               {"cycles_s", Json::array()}};
+  for (const std::vector<TimedStep>& worker : detail.times.workers) {
+    double all_s = 0;
+    for (const TimedStep& step : worker) all_s += step.step_s;
+    json["cycles_s"].push_back(all_s / static_cast<double>(worker.size()));
+  }
   if (const auto& times = detail.prepared->predicted.server_times) {
     json["predicted"] = {{"push_s", times->push.si()},
                          {"update_s", times->update.si()},
                          {"pull_s", times->pull.si()}};
+  }
+  const auto& async = detail.prepared->predicted.async_servers;
+  if (async && async->slow_updates > 0) {
+    json["predicted"]["fast_cycle_s"] = async->fast_cycle.si();
+    json["predicted"]["slow_cycle_s"] = async->slow_cycle.si();
   }
   return json;
 }
@@ -164,7 +173,7 @@ std::string Sum(const std::vector<Detail>& details) {
   for (const Detail& detail : details) {
     std::vector<std::string> row = {DescribeRun(*detail.prepared->wanted)};
     const auto mean = [&](double TimedStep::*part) {
-      return FormatDuration(Seconds(Mean(detail.times.Means(part))));
+      return FormatDuration(Seconds(Mean(detail.times.Of(part))));
     };
     for (const Part& part : kParts) row.push_back(mean(part.of));
     row.push_back(mean(&TimedStep::step_s));
@@ -176,7 +185,7 @@ std::string Sum(const std::vector<Detail>& details) {
 
 Json PartsJson(const Detail& detail) {
   Json parts;
-  for (const Part& part : kParts) parts[part.key] = Mean(detail.times.Means(part.of));
+  for (const Part& part : kParts) parts[part.key] = Mean(detail.times.Of(part.of));
   Json buckets = Json::array();
   const steps::Training& training = detail.prepared->training;
   for (std::size_t k = 0; k < training.buckets.size(); ++k) {
@@ -425,7 +434,7 @@ std::string SumOfMessages(const std::vector<Detail>& details) {
   for (const Detail& detail : details) {
     const DataSize<> size =
         Bytes(detail.prepared->training.buckets.front().floats * kBytesPerFloat);
-    const Duration<> time = Seconds(Mean(detail.times.Means(&TimedStep::step_s)));
+    const Duration<> time = Seconds(Mean(detail.times.Of(&TimedStep::step_s)));
     const auto workers = static_cast<double>(detail.hosts.size());
     table.AddRow({FormatSize(size), FormatCount(workers), FormatDuration(time),
                   FormatDuration(detail.prepared->predicted.step_time), FormatRate(size / time),

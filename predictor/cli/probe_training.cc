@@ -97,12 +97,6 @@ PreparedRun PrepareRun(const Arguments& args, const WantedRun& wanted) {
   const StepTerms<double> terms = predictor.Terms(alike);
   steps::Training& training = prepared.training;
   training.slow_workers = run.plan.slow_nodes;  // one on each
-  if (training.slow_workers > 0 && TraitsOf(run.plan.strategy).asynchronous()) {
-    throw InputError({run.place.file, run.place.line, "slow_nodes"},
-                     std::to_string(run.plan.slow_nodes),
-                     "with ps-async: the fast workers would end their steps before the slow ones",
-                     "0, or another strategy");
-  }
   training.backward_s = terms.backward.si();
   training.forward_s = std::max(0.0, terms.micro.si() - training.backward_s);
   const StepTime<double> step = predictor.PredictStep(alike);

@@ -145,6 +145,27 @@ TEST_F(StepsCli, ServersAreTimedBesideTheirForecasts) {
              {"written to"});
 }
 
+// A step of workers who do not wait for each other is w over the rate of updates.
+TEST_F(StepsCli, AsynchronousWorkersOfTwoPacesAreMeasured) {
+  if (!HasWorker("stepcast-parameters")) GTEST_SKIP() << "built without gRPC";
+  std::ofstream(folder_.Path("wanted.csv"))
+      << "workload,device,placement,servers,strategy,local_batch,colocated_servers,slow_nodes,"
+         "slow_speed,step_time_s\n"
+         "mlp_mnist,t4,1-1,1,ps-async,20000,yes,1,0.4,STEP_TIME\n";
+  const ProcessResult result = Both({});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json run = Json::parse(result.out)["runs"][0];
+  ASSERT_EQ(run["outcome"], "measured") << run;
+  const auto cycles = run["servers"]["cycles_s"].get<std::vector<double>>();
+  ASSERT_EQ(cycles.size(), 2U);
+  EXPECT_GT(cycles[1], 1.5 * cycles[0]);
+  const double step_s = 2 / (1 / cycles[0] + 1 / cycles[1]);
+  EXPECT_NEAR(run["step_time_s"].get<double>() / step_s, 1, 0.05);
+  EXPECT_NEAR(run["servers"]["updates_per_s"].get<double>() * step_s, 2, 0.1);
+  const Json& predicted = run["servers"]["predicted"];
+  EXPECT_GT(predicted["slow_cycle_s"].get<double>(), predicted["fast_cycle_s"].get<double>());
+}
+
 // What is sent of compressed gradients, whose coding is waited for.
 TEST_F(StepsCli, CompressedGradientsAreAsManyBytesAsAreSent) {
   if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
