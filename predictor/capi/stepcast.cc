@@ -15,6 +15,7 @@
 #include "data/workloads/catalog.h"
 #include "predictor/capi/handles.h"
 #include "predictor/prediction.h"
+#include "predictor/search/unequal.h"
 
 using stepcast::InputError;
 using stepcast::Prediction;
@@ -43,6 +44,10 @@ static_assert(static_cast<int>(stepcast::ComputeSource::kFromDevice) ==
 static_assert(static_cast<int>(stepcast::ComputeSource::kFromOtherDevice) ==
               STEPCAST_COMPUTE_FROM_OTHER_DEVICE);
 static_assert(static_cast<int>(stepcast::ComputeSource::kNone) == STEPCAST_COMPUTE_NONE);
+static_assert(static_cast<int>(stepcast::WhyEqual::kOneSample) + 1 == STEPCAST_EQUAL_ONE_SAMPLE);
+static_assert(static_cast<int>(stepcast::WhyEqual::kMemory) + 1 == STEPCAST_EQUAL_MEMORY);
+static_assert(static_cast<int>(stepcast::WhyEqual::kNoneQuicker) + 1 ==
+              STEPCAST_EQUAL_NONE_QUICKER);
 static_assert(static_cast<int>(stepcast::ComputeSource::kPrior) == STEPCAST_COMPUTE_PRIOR);
 
 struct stepcast_prediction {
@@ -292,6 +297,34 @@ stepcast_status stepcast_prediction_get_values(const stepcast_prediction* predic
   ours.input_wait_s = p.breakdown.input_wait.si();
   ours.coding_s = p.breakdown.coding.si();
   return GiveStruct(ours, values) ? STEPCAST_OK : STEPCAST_BAD_ARGUMENT;
+}
+
+stepcast_status stepcast_predictor_weigh_slow_nodes(const stepcast_predictor* predictor,
+                                                    const stepcast_plan* plan,
+                                                    stepcast_slow_nodes* weighed, char** error) {
+  return Guarded({{predictor, "predictor"}, {plan, "plan"}, {weighed, "weighed"}}, error, [&] {
+    if (!IsSizePossible(weighed)) {
+      throw Refusal{STEPCAST_BAD_ARGUMENT, "struct_size of weighed cannot be"};
+    }
+    const auto unequal = stepcast::WeighSlowNodes(predictor->predictor, plan->plan);
+    if (!unequal) throw Refusal{STEPCAST_NO_ANSWER, "no synchronous step waits for slow nodes"};
+    const auto time = [](const std::optional<stepcast::SharedOut>& shared) {
+      return shared ? shared->step_time.si() : kNotKnown;
+    };
+    stepcast_slow_nodes ours{};
+    ours.equal_step_time_s = unequal->equal.step_time.si();
+    if (unequal->by_speed) {
+      ours.by_speed_fast_batch = unequal->by_speed->fast_batch;
+      ours.by_speed_slow_batch = unequal->by_speed->slow_batch;
+    }
+    ours.by_speed_step_time_s = time(unequal->by_speed);
+    if (unequal->fast_only) ours.fast_only_batch = unequal->fast_only->fast_batch;
+    ours.fast_only_step_time_s = time(unequal->fast_only);
+    // The enumerators begin with one for shares by speed.
+    ours.why_equal = unequal->why_equal ? static_cast<int32_t>(*unequal->why_equal) + 1
+                                        : STEPCAST_EQUAL_NOT_BEST;
+    GiveStruct(ours, weighed);
+  });
 }
 
 const char* const* stepcast_prediction_flags(const stepcast_prediction* prediction, size_t* count) {

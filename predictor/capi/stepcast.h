@@ -251,6 +251,34 @@ stepcast_status stepcast_prediction_get_values(const stepcast_prediction* predic
 const char* const* stepcast_prediction_flags(const stepcast_prediction* prediction, size_t* count);
 void stepcast_prediction_free(stepcast_prediction* prediction);
 
+// Why no shares by speed are better than equal ones.
+enum {
+  STEPCAST_EQUAL_NOT_BEST = 0,  // they are
+  STEPCAST_EQUAL_ONE_SAMPLE = 1,
+  STEPCAST_EQUAL_MEMORY = 2,  // a fast device does not hold more
+  STEPCAST_EQUAL_NONE_QUICKER = 3
+};
+
+// What it is worth to share a plan's samples out by speed, and to do without its slow nodes. A
+// local batch is 0, and a time not a number, where there is no such choice.
+typedef struct stepcast_slow_nodes {
+  size_t struct_size;
+  double equal_step_time_s;     // the plan as it is
+  int32_t by_speed_fast_batch;  // samples of a micro-step on a fast device
+  int32_t by_speed_slow_batch;  // and on a slow one
+  double by_speed_step_time_s;
+  int32_t fast_only_batch;  // the slow nodes rest
+  int32_t why_equal;
+  double fast_only_step_time_s;
+} stepcast_slow_nodes;
+
+// Samples of a step stay the plan's, but for rounding up. STEPCAST_NO_ANSWER where no node of the
+// plan is slow, where all are, and where nobody waits for them (ps-async); STEPCAST_BAD_INPUT if no
+// model covers it.
+stepcast_status stepcast_predictor_weigh_slow_nodes(const stepcast_predictor* predictor,
+                                                    const stepcast_plan* plan,
+                                                    stepcast_slow_nodes* weighed, char** error);
+
 // ---- Compiled plans: no function that asks one allocates, locks or waits
 
 typedef struct stepcast_compiled stepcast_compiled;

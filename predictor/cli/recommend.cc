@@ -188,24 +188,6 @@ std::string UnequalText(const UnequalWorkers& unequal) {
                                    factor(others)));
 }
 
-Json UnequalJson(const UnequalWorkers& unequal) {
-  const auto shares = [](const SharedOut& shared) {
-    return Json{{"fast_local_batch", shared.fast_batch},
-                {"slow_local_batch", shared.slow_batch},
-                {"step_time_s", shared.step_time.si()},
-                {"throughput_samples_per_s", shared.throughput.in(kSamplesPerSecond)}};
-  };
-  const auto optional = [&](const std::optional<SharedOut>& shared) {
-    return shared ? shares(*shared) : Json(nullptr);
-  };
-  return {
-      {"equal", shares(unequal.equal)},
-      {"by_speed", optional(unequal.by_speed)},
-      {"why_equal", unequal.why_equal ? Json(kWhyEqualNames[static_cast<int>(*unequal.why_equal)])
-                                      : Json(nullptr)},
-      {"fast_only", optional(unequal.fast_only)}};
-}
-
 std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
                         const RecommendOptions& search,
                         const std::optional<UnequalWorkers>& unequal) {

@@ -152,6 +152,24 @@ Json ExplanationJson(const Explanation& explanation, const Plan& plan, const Sub
   return json;
 }
 
+Json UnequalJson(const UnequalWorkers& unequal) {
+  const auto shares = [](const SharedOut& shared) {
+    return Json{{"fast_local_batch", shared.fast_batch},
+                {"slow_local_batch", shared.slow_batch},
+                {"step_time_s", shared.step_time.si()},
+                {"throughput_samples_per_s", shared.throughput.in(kSamplesPerSecond)}};
+  };
+  const auto optional = [&](const std::optional<SharedOut>& shared) {
+    return shared ? shares(*shared) : Json(nullptr);
+  };
+  return {
+      {"equal", shares(unequal.equal)},
+      {"by_speed", optional(unequal.by_speed)},
+      {"why_equal", unequal.why_equal ? Json(kWhyEqualNames[static_cast<int>(*unequal.why_equal)])
+                                      : Json(nullptr)},
+      {"fast_only", optional(unequal.fast_only)}};
+}
+
 Json PayoffJson(const Payoff& payoff) {
   return {{"link_gbit_per_s",
            payoff.bandwidth ? Json(payoff.bandwidth->in(kGigabitsPerSecond)) : Json(nullptr)},

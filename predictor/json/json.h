@@ -15,6 +15,7 @@
 #include "predictor/explanation.h"
 #include "predictor/prediction.h"
 #include "predictor/search/payoff.h"
+#include "predictor/search/unequal.h"
 
 namespace stepcast {
 
@@ -47,6 +48,9 @@ Json PlanFieldsJson();
 
 // What would make a plan pay: null where nothing does.
 Json PayoffJson(const Payoff& payoff);
+
+// What it is worth to share samples out by speed; null for what there is none of.
+Json UnequalJson(const UnequalWorkers& unequal);
 
 // The keys of one cluster, or workload, in a list.
 Json ClusterJson(const Cluster& cluster);

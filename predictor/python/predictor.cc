@@ -9,6 +9,7 @@
 #include "predictor/prediction_fields.h"
 #include "predictor/python/bindings.h"
 #include "predictor/report/terminal.h"
+#include "predictor/search/unequal.h"
 
 namespace stepcast::python {
 namespace {
@@ -30,12 +31,13 @@ BoundPrediction Ask(const SharedPredictor& predictor, const Plan& plan) {
   return {predictor->predictor.Predict(plan), plan, predictor};
 }
 
+py::dict DictOf(const Json& json) { return py::module_::import("json").attr("loads")(json.dump()); }
+
 // As the program's --json, to the key.
 py::dict PredictionDict(const BoundPrediction& p) {
-  const Json json = PredictionJson(p.prediction, p.plan,
-                                   {p.predictor->predictor.cluster(), p.predictor->workload,
-                                    p.predictor->predictor.device(), p.predictor->device.facts});
-  return py::module_::import("json").attr("loads")(json.dump());
+  return DictOf(PredictionJson(p.prediction, p.plan,
+                               {p.predictor->predictor.cluster(), p.predictor->workload,
+                                p.predictor->predictor.device(), p.predictor->device.facts}));
 }
 
 std::string Summary(const Prediction& p) {
@@ -200,6 +202,27 @@ void BindPredictor(py::module_* m) {
           },
           py::arg("plan"),
           "One plan: step time with its interval, breakdown, traffic, memory, flags.\n\n"
+          "Raises InputError for a plan that no model covers.")
+      .def(
+          "weigh_slow_nodes",
+          [](const BoundPredictor& p, const Plan& plan) -> std::optional<py::dict> {
+            std::optional<UnequalWorkers> unequal;
+            {
+              py::gil_scoped_release release;
+              unequal = WeighSlowNodes(p.predictor, plan);
+            }
+            if (!unequal) return std::nullopt;
+            return DictOf(UnequalJson(*unequal));
+          },
+          py::arg("plan"),
+          "What it is worth to share a plan's samples out by speed, and whether its slow nodes "
+          "help.\n\n"
+          "Returns\n"
+          "    dict or None : `equal` (the plan as it is), `by_speed` and `fast_only` (the slow\n"
+          "        nodes rest), each with fast_local_batch and slow_local_batch [samples],\n"
+          "        step_time_s and throughput_samples_per_s, or None where there is no such; and\n"
+          "        `why_equal` where no shares by speed are better. None where no node is slow,\n"
+          "        where all are, and where nobody waits for them (ps-async).\n\n"
           "Raises InputError for a plan that no model covers.")
       .def(
           "compile",

@@ -3,12 +3,16 @@
 #include <gtest/gtest.h>
 #include <stepcast.h>
 
+#include <cmath>
+#include <cstring>
 #include <limits>
 #include <locale>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/io/workload_file.h"
+#include "predictor/search/unequal.h"
 #include "tests/capi/support.h"
 #include "tests/support/temp_file.h"
 
@@ -584,6 +588,68 @@ TEST(CapiPredictor, RefusesNull) {
   EXPECT_EQ(stepcast_prediction_flags(nullptr, &count), nullptr);
   EXPECT_EQ(count, 0U);
   EXPECT_EQ(stepcast_prediction_flags(made_one.get(), nullptr), nullptr);
+}
+
+TEST(CapiPredictor, WeighsSlowNodes) {
+  const PredictorHandle predictor = FittedPredictorHandle();
+  const auto plan_with = [](const char* strategy, const char* slow_nodes) {
+    PlanHandle plan = NewPlan();
+    SetText(plan, "placement", "2-2-2-2");
+    SetText(plan, "strategy", strategy);
+    SetText(plan, "local_batch", "32");
+    if (std::string(strategy) == "ps-async") SetText(plan, "servers", "2");
+    if (slow_nodes != nullptr) {
+      SetText(plan, "slow_nodes", slow_nodes);
+      SetText(plan, "slow_speed", "0.5");
+    }
+    return plan;
+  };
+  auto weighed = Sized<stepcast_slow_nodes>();
+  const auto weigh = [&](const PlanHandle& plan, char** error) {
+    return stepcast_predictor_weigh_slow_nodes(predictor.get(), plan.get(), &weighed, error);
+  };
+  const PlanHandle plan = plan_with("ring", "1");
+  ExpectWorks([&](char** error) { return weigh(plan, error); });
+  Plan same;
+  same.placement = {2, 2, 2, 2};
+  same.strategy = Strategy::kRing;
+  same.local_batch = 32;
+  same.slow_nodes = 1;
+  same.slow_speed = 0.5;
+  const auto expected = WeighSlowNodes(FittedPredictor(), same);
+  ASSERT_TRUE(expected && expected->by_speed && expected->fast_only);
+  EXPECT_EQ(weighed.equal_step_time_s, expected->equal.step_time.si());
+  EXPECT_EQ(weighed.by_speed_fast_batch, expected->by_speed->fast_batch);
+  EXPECT_EQ(weighed.by_speed_slow_batch, expected->by_speed->slow_batch);
+  EXPECT_EQ(weighed.by_speed_step_time_s, expected->by_speed->step_time.si());
+  EXPECT_EQ(weighed.fast_only_batch, expected->fast_only->fast_batch);
+  EXPECT_EQ(weighed.fast_only_step_time_s, expected->fast_only->step_time.si());
+  EXPECT_EQ(weighed.why_equal, STEPCAST_EQUAL_NOT_BEST);
+
+  SetText(plan, "local_batch", "1");
+  ExpectWorks([&](char** error) { return weigh(plan, error); });
+  EXPECT_EQ(weighed.why_equal, STEPCAST_EQUAL_ONE_SAMPLE);
+  EXPECT_EQ(weighed.by_speed_fast_batch, 0);
+  EXPECT_EQ(weighed.by_speed_slow_batch, 0);
+  EXPECT_TRUE(std::isnan(weighed.by_speed_step_time_s));
+  EXPECT_EQ(weighed.fast_only_batch, 2);
+
+  const stepcast_slow_nodes before = weighed;
+  for (const auto& [strategy, slow_nodes] :
+       {std::pair<const char*, const char*>("ring", nullptr), {"ring", "4"}, {"ps-async", "1"}}) {
+    const PlanHandle none = plan_with(strategy, slow_nodes);
+    ExpectFails(STEPCAST_NO_ANSWER, "waits for slow nodes",
+                [&](char** error) { return weigh(none, error); });
+  }
+  const PlanHandle no_server = plan_with("ps-sync", "1");
+  ExpectFails(STEPCAST_BAD_INPUT, "servers", [&](char** error) { return weigh(no_server, error); });
+  EXPECT_EQ(std::memcmp(&before, &weighed, sizeof weighed), 0);
+  weighed.struct_size = 4;
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "struct_size",
+              [&](char** error) { return weigh(plan, error); });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "weighed is NULL", [&](char** error) {
+    return stepcast_predictor_weigh_slow_nodes(predictor.get(), plan.get(), nullptr, error);
+  });
 }
 
 // ---- The process around the library

@@ -49,6 +49,30 @@ class Predictions(unittest.TestCase):
         json.dumps(answer)
 
     @unittest.skipUnless(PROGRAM, "the program was not built")
+    def test_slow_nodes_are_weighed_as_by_the_program(self):
+        plan = stepcast.Plan(placement=[2, 2, 2, 2], strategy="ring", local_batch=32, slow_nodes=1,
+                             slow_speed=0.5)
+        weighed = self.predictor.weigh_slow_nodes(plan)
+        text = subprocess.run(
+            [PROGRAM, "recommend", "--cluster", "gce-t4", "--workload", "resnet50", "--placement",
+             "2-2-2-2", "--strategy", "ring", "--local-batch", "32", "--slow-nodes", "1",
+             "--slow-speed", "0.5", "--try-local-batch", "32", "--try-accumulation", "1", "--json"],
+            check=True, capture_output=True).stdout
+        self.assertEqual(weighed, json.loads(text)["shares"])
+        self.assertLess(weighed["by_speed"]["step_time_s"], weighed["equal"]["step_time_s"])
+        self.assertIsNone(weighed["why_equal"])
+
+    def test_nobody_waits_for_slow_nodes_that_are_none_or_all(self):
+        for slow in (0, 2):
+            plan = stepcast.Plan(placement=[2, 2], local_batch=32, slow_nodes=slow,
+                                 slow_speed=0.5 if slow else None)
+            self.assertIsNone(self.predictor.weigh_slow_nodes(plan))
+        with self.assertRaises(stepcast.InputError):
+            self.predictor.weigh_slow_nodes(
+                stepcast.Plan(placement=[2, 2], strategy="ps-sync", local_batch=32, slow_nodes=1,
+                              slow_speed=0.5))
+
+    @unittest.skipUnless(PROGRAM, "the program was not built")
     def test_the_program_says_the_same(self):
         text = subprocess.run(
             [PROGRAM, "predict", "--cluster", "gce-t4", "--workload", "resnet50", "--local-batch",
