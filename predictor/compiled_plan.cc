@@ -19,17 +19,19 @@ PlanQuery QueryOf(const Plan& plan) {
           plan.local_batch,
           plan.accumulation_steps,
           {},
-          {}};
+          {},
+          plan.slow_nodes};
 }
 
 const char* QueryStatusText(QueryStatus status) {
   static constexpr const char* kTexts[kQueryStatusCount] = {
       "ok",
-      "workers do not fit nodes and devices_per_node, or slow nodes are more than all",
+      "workers do not fit nodes and devices_per_node",
       "no such number of servers",
       "local_batch or accumulation_steps is out of range",
       "a bandwidth, round trip or loss is out of range",
-      "nothing is exchanged"};
+      "nothing is exchanged",
+      "slow nodes are more than all, or their speed is not in the compiled plan"};
   return kTexts[static_cast<int>(status)];
 }
 
@@ -119,8 +121,10 @@ std::size_t CompiledPlan::PredictMany(const QueryArrays& queries,
     const int steps = value(queries.accumulation_steps, i, c.own.accumulation_steps);
     const bool has_link = links && (stated(queries.bandwidth_bytes_per_s, i) ||
                                     stated(queries.rtt_s, i) || stated(queries.loss_rate, i));
+    const int slow = value(queries.slow_nodes, i, c.plan.slow_nodes);
     const auto query = [&] {
-      PlanQuery q{key.workers, key.nodes, key.devices_per_node, key.servers, batch, steps, {}, {}};
+      PlanQuery q{key.workers, key.nodes, key.devices_per_node, key.servers, batch, steps, {},
+                  {},          slow};
       if (stated(queries.bandwidth_bytes_per_s, i)) {
         q.link.bandwidth = BytesPerSecond(queries.bandwidth_bytes_per_s[i]);
       }
@@ -130,7 +134,8 @@ std::size_t CompiledPlan::PredictMany(const QueryArrays& queries,
     };
 
     const internal::Exchange* exchange = nullptr;
-    if (!intervals && !has_link && key.workers > 0 &&
+    // Exchanges that are kept are of as many slow nodes as the plan has.
+    if (!intervals && !has_link && slow == c.plan.slow_nodes && key.workers > 0 &&
         internal::CompiledState::IsBatch(batch, steps)) {
       exchange = cache.Find(key);
       if (exchange == nullptr && c.Check(query()) == QueryStatus::kOk) {

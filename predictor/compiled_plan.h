@@ -49,6 +49,9 @@ struct PlanQuery {
   // Facts of links that are known here replace those of the compiled plan and of the cluster.
   LinkFacts link;
   LinkFacts server_link;
+  // The last so many nodes compute at the compiled plan's slow_speed; without it as many as in that
+  // plan.
+  std::optional<int> slow_nodes;
 };
 
 // The query that asks for `plan` itself.
@@ -57,14 +60,14 @@ PlanQuery QueryOf(const Plan& plan);
 // Why a query has no answer.
 enum class QueryStatus {
   kOk,
-  kBadPlacement,     // workers do not fit nodes and devices_per_node, or are none, or there are
-                     // fewer nodes than slow ones
-  kBadServers,       // too many for the compiled plan, or none with a strategy that needs them
-  kBadBatch,         // local_batch or accumulation_steps below 1 or beyond what a plan may have
-  kBadLink,          // a bandwidth, round trip or loss out of range
-  kNothingExchanged  // a bare message between nobody
+  kBadPlacement,      // workers do not fit nodes and devices_per_node, or are none
+  kBadServers,        // too many for the compiled plan, or none with a strategy that needs them
+  kBadBatch,          // local_batch or accumulation_steps below 1 or beyond what a plan may have
+  kBadLink,           // a bandwidth, round trip or loss out of range
+  kNothingExchanged,  // a bare message between nobody
+  kBadSlowNodes       // more than all, or the compiled plan says no speed of theirs
 };
-inline constexpr int kQueryStatusCount = 6;
+inline constexpr int kQueryStatusCount = 7;
 // A sentence each: "ok", "workers do not fit nodes and devices_per_node", ...
 const char* QueryStatusText(QueryStatus status);
 
@@ -92,6 +95,7 @@ struct QueryArrays {
   const double* bandwidth_bytes_per_s = nullptr;  // of a node's link, each way
   const double* rtt_s = nullptr;
   const double* loss_rate = nullptr;
+  const int* slow_nodes = nullptr;
 };
 
 // Where the answers go, in the order of the queries; null where they are not wanted. Times of a

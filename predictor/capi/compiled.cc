@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 #include "data/plan/limits.h"
@@ -27,7 +28,8 @@ static_assert(static_cast<int>(QueryStatus::kBadServers) == STEPCAST_QUERY_BAD_S
 static_assert(static_cast<int>(QueryStatus::kBadBatch) == STEPCAST_QUERY_BAD_BATCH);
 static_assert(static_cast<int>(QueryStatus::kBadLink) == STEPCAST_QUERY_BAD_LINK);
 static_assert(static_cast<int>(QueryStatus::kNothingExchanged) == STEPCAST_QUERY_NOTHING_EXCHANGED);
-static_assert(stepcast::kQueryStatusCount == STEPCAST_QUERY_NOTHING_EXCHANGED + 1);
+static_assert(static_cast<int>(QueryStatus::kBadSlowNodes) == STEPCAST_QUERY_BAD_SLOW_NODES);
+static_assert(stepcast::kQueryStatusCount == STEPCAST_QUERY_BAD_SLOW_NODES + 1);
 static_assert(stepcast::kMostBatch == 100'000'000, "stepcast.h says so");
 
 struct stepcast_compiled {
@@ -36,6 +38,16 @@ struct stepcast_compiled {
 };
 
 namespace stepcast::capi {
+
+template <>
+inline constexpr std::size_t kFirstSize<stepcast_query> = offsetof(stepcast_query, slow_nodes);
+template <>
+inline constexpr std::size_t kFirstSize<stepcast_query_arrays> = offsetof(stepcast_query_arrays,
+                                                                          slow_nodes);
+template <>
+inline constexpr std::size_t kFirstSize<stepcast_allocation_arrays> =
+    offsetof(stepcast_allocation_arrays, slow_nodes);
+
 namespace {
 
 // Elements that are worked on at once where their types differ from the caller's arrays: on the
@@ -65,7 +77,8 @@ stepcast_query OwnQuery(const stepcast_compiled& compiled) {
           kNotKnown,
           kNotKnown,
           kNotKnown,
-          kNotKnown};
+          kNotKnown,
+          *own.slow_nodes};
 }
 
 // The query that a caller's struct asks; nothing for a struct that cannot be.
@@ -81,7 +94,8 @@ std::optional<PlanQuery> QueryOf(const stepcast_compiled* compiled, const stepca
       q.local_batch,
       q.accumulation_steps,
       Link(q.link_bandwidth_bytes_per_s, q.link_rtt_s, q.link_loss_rate),
-      Link(q.server_link_bandwidth_bytes_per_s, q.server_link_rtt_s, q.server_link_loss_rate)};
+      Link(q.server_link_bandwidth_bytes_per_s, q.server_link_rtt_s, q.server_link_loss_rate),
+      q.slow_nodes};
 }
 
 // The part of an array that begins at an index; of none there is none.
@@ -212,7 +226,7 @@ stepcast_status stepcast_compiled_predict_many(const stepcast_compiled* compiled
         {size, From(q.workers, begin), From(q.nodes, begin), From(q.devices_per_node, begin),
          From(q.servers, begin), From(q.local_batch, begin), From(q.accumulation_steps, begin),
          From(q.link_bandwidth_bytes_per_s, begin), From(q.link_rtt_s, begin),
-         From(q.link_loss_rate, begin)},
+         From(q.link_loss_rate, begin), From(q.slow_nodes, begin)},
         {From(a.step_time_s, begin), From(a.low_s, begin), From(a.high_s, begin),
          From(a.log_sd, begin), a.status != nullptr ? status.data() : nullptr});
     if (a.status == nullptr) continue;
@@ -259,7 +273,8 @@ stepcast_status stepcast_compiled_choose_batches(const stepcast_compiled* compil
     for (std::size_t i = 0; i < size; ++i) {
       asked[i] = {At(given.workers, begin + i, own.workers), At(given.nodes, begin + i, own.nodes),
                   At(given.devices_per_node, begin + i, own.devices_per_node),
-                  At(given.servers, begin + i, own.servers)};
+                  At(given.servers, begin + i, own.servers),
+                  At(given.slow_nodes, begin + i, *own.slow_nodes)};
     }
     bad += ChooseBatches(compiled->plan, asked.data(), size, ours, chosen.data());
     for (std::size_t i = 0; i < size; ++i) {

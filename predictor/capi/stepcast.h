@@ -306,17 +306,18 @@ typedef struct stepcast_query {
   double server_link_bandwidth_bytes_per_s;
   double server_link_rtt_s;
   double server_link_loss_rate;
+  int32_t slow_nodes;  // the last so many compute at the plan's slow_speed
 } stepcast_query;
 
 // Why a query has no answer.
 enum {
   STEPCAST_QUERY_OK = 0,
-  STEPCAST_QUERY_BAD_PLACEMENT = 1,  // workers do not fit nodes and devices_per_node, or are none,
-                                     // or there are fewer nodes than slow ones
+  STEPCAST_QUERY_BAD_PLACEMENT = 1,  // workers do not fit nodes and devices_per_node, or are none
   STEPCAST_QUERY_BAD_SERVERS = 2,    // too many, or none with a strategy that needs them
   STEPCAST_QUERY_BAD_BATCH = 3,
   STEPCAST_QUERY_BAD_LINK = 4,
-  STEPCAST_QUERY_NOTHING_EXCHANGED = 5  // a bare message between nobody
+  STEPCAST_QUERY_NOTHING_EXCHANGED = 5,  // a bare message between nobody
+  STEPCAST_QUERY_BAD_SLOW_NODES = 6      // more than all, or the plan says no speed of theirs
 };
 const char* stepcast_query_status_text(int32_t status);  // a few words; never NULL
 
@@ -345,6 +346,7 @@ typedef struct stepcast_query_arrays {
   const double* link_bandwidth_bytes_per_s;
   const double* link_rtt_s;
   const double* link_loss_rate;
+  const int32_t* slow_nodes;
 } stepcast_query_arrays;
 
 // Where the answers go; NULL where they are not wanted.
@@ -365,6 +367,7 @@ typedef struct stepcast_allocation_arrays {
   const int32_t* nodes;
   const int32_t* devices_per_node;
   const int32_t* servers;
+  const int32_t* slow_nodes;
 } stepcast_allocation_arrays;
 
 // Which batches to try. Set with stepcast_batch_search_init.

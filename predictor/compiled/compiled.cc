@@ -167,9 +167,12 @@ QueryStatus CompiledState::Check(const PlanQuery& q) const {
   if (!within(q.workers, kMostCount) || !within(q.nodes, q.workers) ||
       !within(q.devices_per_node, q.workers - q.nodes + 1) ||
       q.workers > static_cast<long long>(q.nodes) * q.devices_per_node ||
-      (facts.backup_workers > 0 && q.workers <= facts.backup_workers) ||
-      q.nodes < plan.slow_nodes) {
+      (facts.backup_workers > 0 && q.workers <= facts.backup_workers)) {
     return QueryStatus::kBadPlacement;
+  }
+  const int slow = q.slow_nodes.value_or(plan.slow_nodes);
+  if (slow < 0 || slow > q.nodes || (slow > 0 && !plan.slow_speed)) {
+    return QueryStatus::kBadSlowNodes;
   }
   if (UsesServers(facts.strategy)) {
     if (!within(q.servers, options.most_servers)) return QueryStatus::kBadServers;
@@ -202,9 +205,13 @@ StepFacts CompiledState::FactsOf(const PlanQuery& q) const {
   f.workers = q.workers;
   f.nodes = q.nodes;
   f.devices_per_node = q.devices_per_node;
-  if (plan.slow_nodes > 0) {
+  const int slow = q.slow_nodes.value_or(plan.slow_nodes);
+  if (slow == 0) {
+    f.slow_speed.reset();
+    f.slow_workers = 0;
+  } else {
     // Nodes are filled from the first, and the slow ones are the last.
-    const long long fast = q.nodes - plan.slow_nodes;
+    const long long fast = q.nodes - slow;
     const long long beyond_one =
         std::min<long long>(q.workers - q.nodes, fast * (q.devices_per_node - 1));
     f.slow_workers = static_cast<int>(q.workers - fast - beyond_one);

@@ -33,6 +33,7 @@ constexpr const char* kPredictDoc =
     "    local_batch : int : samples of one micro-step on one device\n"
     "    accumulation_steps : int : micro-steps between synchronisations\n"
     "    bandwidth_bytes_per_s, rtt_s, loss_rate : float : of the links between nodes\n"
+    "    slow_nodes : int : the last so many nodes compute at the plan's slow_speed\n"
     "    placement : str or list of int : devices on each node, of one layout, in place of the\n"
     "        first three\n"
     "    intervals : bool : also the 90 % prediction interval, at about twice the cost\n"
@@ -48,8 +49,8 @@ constexpr const char* kChooseDoc =
     "is what `stepcast recommend` says: the smallest global batch within 5 % of the highest "
     "throughput,\n"
     "unless the compiled plan's own batch is better.\n\n"
-    "Parameters (the first four broadcast)\n"
-    "    workers, nodes, devices_per_node, servers : int : as in predict\n"
+    "Parameters (the first four and slow_nodes broadcast)\n"
+    "    workers, nodes, devices_per_node, servers, slow_nodes : int : as in predict\n"
     "    placement : str or list of int : as in predict\n"
     "    least_global_batch, most_global_batch : int : limits, in samples\n"
     "    least_local_batch, most_local_batch : int : limits of a micro-step; 0: what memory "
@@ -77,6 +78,7 @@ enum {
   kServers,
   kLocalBatch,
   kAccumulation,
+  kSlowNodes,
   kIntCount,
   kBandwidth = kIntCount,
   kRtt,
@@ -90,6 +92,7 @@ constexpr std::array<NamedArgument, kArgumentCount> kArguments = {{
     {"servers", Argument::Kind::kWhole},
     {"local_batch", Argument::Kind::kWhole},
     {"accumulation_steps", Argument::Kind::kWhole},
+    {"slow_nodes", Argument::Kind::kWhole},
     {"bandwidth_bytes_per_s", Argument::Kind::kReal},
     {"rtt_s", Argument::Kind::kReal},
     {"loss_rate", Argument::Kind::kReal},
@@ -126,6 +129,7 @@ class Queries {
     q.servers = whole(kServers);
     q.local_batch = whole(kLocalBatch);
     q.accumulation_steps = whole(kAccumulation);
+    q.slow_nodes = whole(kSlowNodes);
     q.bandwidth_bytes_per_s = real(kBandwidth);
     q.rtt_s = real(kRtt);
     q.loss_rate = real(kLoss);
@@ -157,11 +161,14 @@ class Queries {
 
   PlanQuery At(py::ssize_t index) const {
     PlanQuery q = own_;
+    int slow_nodes = *q.slow_nodes;
     int* const ints[kIntCount] = {&q.workers, &q.nodes,       &q.devices_per_node,
-                                  &q.servers, &q.local_batch, &q.accumulation_steps};
+                                  &q.servers, &q.local_batch, &q.accumulation_steps,
+                                  &slow_nodes};
     for (std::size_t i = 0; i < kIntCount; ++i) {
       if (Given(i)) *ints[i] = readers_[i].IntAt(index);
     }
+    q.slow_nodes = slow_nodes;
     if (WorkersFollow()) q.workers = WorkersOf(q.nodes, q.devices_per_node);
     if (DevicesFollow()) q.devices_per_node = MostEven(q.workers, q.nodes);
     const auto set = [&](std::size_t i, auto assign) {
@@ -229,6 +236,7 @@ void RequireAnswer(QueryStatus status, const PlanQuery& q, const std::string& ke
   std::string value =
       fmt::format("{} workers on {} nodes of {}", q.workers, q.nodes, q.devices_per_node);
   if (q.servers != 0) value += fmt::format(", {} servers", q.servers);
+  if (*q.slow_nodes != 0) value += fmt::format(", {} slow nodes", *q.slow_nodes);
   value += fmt::format(", batch {} x {}", q.local_batch, q.accumulation_steps);
   throw InputError(Keyword(key.c_str()), value, QueryStatusText(status),
                    "what makes sense, or invalid=\"nan\"");
@@ -342,7 +350,7 @@ struct Choices {
 py::object Choose(const BoundPlan& plan, const Queries& queries, const BatchSearch& search) {
   if (queries.scalar()) {
     const PlanQuery q = queries.At(0);
-    const Allocation allocation{q.workers, q.nodes, q.devices_per_node, q.servers};
+    const Allocation allocation{q.workers, q.nodes, q.devices_per_node, q.servers, q.slow_nodes};
     BatchChoice c;
     ChooseBatches(plan.compiled, &allocation, 1, search, &c);
     return MakeBatchChoices(c.local_batch, c.accumulation_steps, c.step_time_s, c.throughput,
@@ -372,7 +380,7 @@ py::object Choose(const BoundPlan& plan, const Queries& queries, const BatchSear
         };
         allocations.push_back({at(q.workers, own.workers), at(q.nodes, own.nodes),
                                at(q.devices_per_node, own.devices_per_node),
-                               at(q.servers, own.servers)});
+                               at(q.servers, own.servers), at(q.slow_nodes, *own.slow_nodes)});
       }
       choices.resize(q.size);
       ChooseBatches(plan.compiled, allocations.data(), q.size, search, choices.data());
@@ -470,43 +478,46 @@ void BindCompiledPlan(py::module_* m) {
              const py::object& devices_per_node, const py::object& servers,
              const py::object& local_batch, const py::object& accumulation_steps,
              const py::object& bandwidth, const py::object& rtt, const py::object& loss,
-             const py::object& placement, bool intervals, const std::string& invalid,
-             const py::object& out) {
+             const py::object& slow_nodes, const py::object& placement, bool intervals,
+             const std::string& invalid, const py::object& out) {
             const Layout layout(workers, nodes, devices_per_node, placement);
-            return Predict(p,
-                           Queries({layout.workers, layout.nodes, layout.devices_per_node, servers,
-                                    local_batch, accumulation_steps, bandwidth, rtt, loss},
-                                   p.compiled),
-                           intervals, NanForInvalid(invalid), out);
+            return Predict(
+                p,
+                Queries({layout.workers, layout.nodes, layout.devices_per_node, servers,
+                         local_batch, accumulation_steps, slow_nodes, bandwidth, rtt, loss},
+                        p.compiled),
+                intervals, NanForInvalid(invalid), out);
           },
           py::arg("workers") = none, py::arg("nodes") = none, py::arg("devices_per_node") = none,
           py::arg("servers") = none, py::arg("local_batch") = none,
           py::arg("accumulation_steps") = none, py::arg("bandwidth_bytes_per_s") = none,
           py::arg("rtt_s") = none, py::arg("loss_rate") = none, py::kw_only(),
-          py::arg("placement") = none, py::arg("intervals") = false, py::arg("invalid") = "raise",
-          py::arg("out") = none, kPredictDoc)
+          py::arg("slow_nodes") = none, py::arg("placement") = none, py::arg("intervals") = false,
+          py::arg("invalid") = "raise", py::arg("out") = none, kPredictDoc)
       .def(
           "choose_batches",
           [](const BoundPlan& p, const py::object& workers, const py::object& nodes,
              const py::object& devices_per_node, const py::object& servers,
-             const py::object& placement, int least_global_batch, int most_global_batch,
-             int least_local_batch, int most_local_batch, bool accumulate, int candidates,
-             std::optional<double> noise_scale, std::optional<double> initial_batch) {
+             const py::object& slow_nodes, const py::object& placement, int least_global_batch,
+             int most_global_batch, int least_local_batch, int most_local_batch, bool accumulate,
+             int candidates, std::optional<double> noise_scale,
+             std::optional<double> initial_batch) {
             const Layout layout(workers, nodes, devices_per_node, placement);
             return Choose(
                 p,
                 Queries({layout.workers, layout.nodes, layout.devices_per_node, servers, py::none(),
-                         py::none(), py::none(), py::none(), py::none()},
+                         py::none(), slow_nodes, py::none(), py::none(), py::none()},
                         p.compiled),
                 MakeSearch(least_global_batch, most_global_batch, least_local_batch,
                            most_local_batch, accumulate, candidates, noise_scale, initial_batch));
           },
           py::arg("workers") = none, py::arg("nodes") = none, py::arg("devices_per_node") = none,
-          py::arg("servers") = none, py::kw_only(), py::arg("placement") = none,
-          py::arg("least_global_batch") = 1, py::arg("most_global_batch") = kDefaultMostGlobalBatch,
-          py::arg("least_local_batch") = 1, py::arg("most_local_batch") = 0,
-          py::arg("accumulate") = true, py::arg("candidates") = BatchSearch().candidates,
-          py::arg("noise_scale") = none, py::arg("initial_batch") = none, kChooseDoc)
+          py::arg("servers") = none, py::kw_only(), py::arg("slow_nodes") = none,
+          py::arg("placement") = none, py::arg("least_global_batch") = 1,
+          py::arg("most_global_batch") = kDefaultMostGlobalBatch, py::arg("least_local_batch") = 1,
+          py::arg("most_local_batch") = 0, py::arg("accumulate") = true,
+          py::arg("candidates") = BatchSearch().candidates, py::arg("noise_scale") = none,
+          py::arg("initial_batch") = none, kChooseDoc)
       .def("__repr__",
            [](const BoundPlan& p) {
              return fmt::format("<CompiledPlan of {} on {}: {}>", p.predictor->workload.name,

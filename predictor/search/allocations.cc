@@ -47,6 +47,7 @@ PlanQuery QueryFor(const Allocation& allocation) {
   query.nodes = allocation.nodes;
   query.devices_per_node = allocation.devices_per_node;
   query.servers = allocation.servers;
+  query.slow_nodes = allocation.slow_nodes;
   return query;
 }
 

@@ -23,14 +23,23 @@ struct NumberColumn {
   double to_si;  // a value of the request in the units of QueryArrays
 };
 
-enum CountIndex { kWorkers, kNodes, kDevicesPerNode, kServers, kLocalBatch, kAccumulationSteps };
-inline constexpr std::array<CountColumn, 6> kCountColumns = {
+enum CountIndex {
+  kWorkers,
+  kNodes,
+  kDevicesPerNode,
+  kServers,
+  kLocalBatch,
+  kAccumulationSteps,
+  kSlowNodes
+};
+inline constexpr std::array<CountColumn, 7> kCountColumns = {
     {{"workers", &QueryArrays::workers},
      {"nodes", &QueryArrays::nodes},
      {"devices_per_node", &QueryArrays::devices_per_node},
      {"servers", &QueryArrays::servers},
      {"local_batch", &QueryArrays::local_batch},
-     {"accumulation_steps", &QueryArrays::accumulation_steps}}};
+     {"accumulation_steps", &QueryArrays::accumulation_steps},
+     {"slow_nodes", &QueryArrays::slow_nodes}}};
 inline constexpr std::array<NumberColumn, 3> kNumberColumns = {
     {{"link_gbit_per_s", &QueryArrays::bandwidth_bytes_per_s, 1e9 / 8},
      {"rtt_ms", &QueryArrays::rtt_s, 1e-3},

@@ -994,6 +994,7 @@ TEST(OnlineState, KeepsEverythingThatAPlanSays) {
                CongestionControl::kBbr,
                Milliseconds(0.3),
                {},
+               {},
                {}};
   plan.server_link.bandwidth = GigabitsPerSecond(1.3);
   plan.server.sharding = Sharding::kEven;

@@ -162,8 +162,66 @@ TEST(CapiCompiled, SaysWhyThereIsNoAnswer) {
   EXPECT_EQ(ask([](stepcast_query* q) { q->workers = q->nodes = q->devices_per_node = INT32_MIN; }),
             STEPCAST_QUERY_BAD_PLACEMENT);
   // A query that is cleared rather than asked for states a link without bandwidth.
-  EXPECT_EQ(ask([](stepcast_query* q) { *q = {sizeof *q, 4, 1, 4, 0, 32, 1, 0, 0, 0, 0, 0, 0}; }),
-            STEPCAST_QUERY_BAD_LINK);
+  EXPECT_EQ(
+      ask([](stepcast_query* q) { *q = {sizeof *q, 4, 1, 4, 0, 32, 1, 0, 0, 0, 0, 0, 0, 0}; }),
+      STEPCAST_QUERY_BAD_LINK);
+  EXPECT_EQ(ask([](stepcast_query* q) { q->slow_nodes = 1; }), STEPCAST_QUERY_BAD_SLOW_NODES);
+}
+
+// Programs that were built before queries had slow nodes ask for the plan's own.
+TEST(CapiCompiled, AsksForAnyNumberOfSlowNodes) {
+  const PlanHandle plan = UnequalPlanHandle();
+  SetText(plan, "slow_nodes", "1");
+  SetText(plan, "slow_speed", "0.5");
+  const CompiledHandle compiled = Compile(FittedPredictorHandle(), plan);
+  stepcast_query query = OwnQuery(compiled);
+  EXPECT_EQ(query.slow_nodes, 1);
+  const auto time_s = [&] { return stepcast_compiled_step_time_s(compiled.get(), &query); };
+  const double own_s = time_s();
+  query.slow_nodes = 0;
+  const double none_s = time_s();
+  EXPECT_LT(none_s, own_s);
+  Plan same = UnequalPlan();
+  EXPECT_NEAR(none_s / FittedPredictor().Predict(same).step_time.si(), 1, 1e-12);
+  query.struct_size = offsetof(stepcast_query, slow_nodes);
+  EXPECT_EQ(time_s(), own_s);
+
+  const int32_t slow_nodes[] = {0, 1, 4, 3};
+  double times_s[4];
+  int32_t status[4];
+  auto arrays = Sized<stepcast_query_arrays>();
+  arrays.count = 4;
+  arrays.slow_nodes = slow_nodes;
+  auto answers = Sized<stepcast_forecast_arrays>();
+  answers.step_time_s = times_s;
+  answers.status = status;
+  std::size_t unanswered = 0;
+  ASSERT_EQ(stepcast_compiled_predict_many(compiled.get(), &arrays, &answers, &unanswered),
+            STEPCAST_OK);
+  EXPECT_EQ(unanswered, 1U);
+  EXPECT_EQ(times_s[0], none_s);
+  EXPECT_NEAR(times_s[1] / own_s, 1, 1e-12);
+  EXPECT_EQ(status[2], STEPCAST_QUERY_BAD_SLOW_NODES);
+  arrays.struct_size = offsetof(stepcast_query_arrays, slow_nodes);
+  ASSERT_EQ(stepcast_compiled_predict_many(compiled.get(), &arrays, &answers, &unanswered),
+            STEPCAST_OK);
+  EXPECT_EQ(unanswered, 0U);
+  EXPECT_NEAR(times_s[0] / own_s, 1, 1e-12);
+
+  auto allocations = Sized<stepcast_allocation_arrays>();
+  allocations.count = 2;
+  allocations.slow_nodes = slow_nodes;
+  stepcast_batch_search search = Sized<stepcast_batch_search>();
+  ASSERT_EQ(stepcast_batch_search_init(&search), STEPCAST_OK);
+  search.least_local_batch = search.most_local_batch = 32;
+  search.accumulate = 0;
+  auto choices = Sized<stepcast_batch_choice_arrays>();
+  choices.step_time_s = times_s;
+  ASSERT_EQ(stepcast_compiled_choose_batches(compiled.get(), &allocations, &search, &choices,
+                                             &unanswered),
+            STEPCAST_OK);
+  EXPECT_NEAR(times_s[0] / none_s, 1, 1e-12);
+  EXPECT_NEAR(times_s[1] / own_s, 1, 1e-12);
 }
 
 TEST(CapiCompiled, KeepsStrategiesAndBounds) {

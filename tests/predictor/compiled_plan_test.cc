@@ -319,8 +319,14 @@ std::vector<Kind> Kinds() {
       Plan& lossy = add(std::string(StrategyName(strategy)) + " with loss, " +
                             kCongestionControlNames[static_cast<int>(congestion)],
                         strategy, UsesServers(strategy) || strategy == Strategy::kBytePs ? 2 : 0);
-      lossy.link = {
-          GigabitsPerSecond(1.0), Milliseconds(10.0), 0.005, congestion, Milliseconds(1.0), {}, {}};
+      lossy.link = {GigabitsPerSecond(1.0),
+                    Milliseconds(10.0),
+                    0.005,
+                    congestion,
+                    Milliseconds(1.0),
+                    {},
+                    {},
+                    {}};
     }
     Plan& late = add(std::string(StrategyName(strategy)) + " with a round trip", strategy,
                      UsesServers(strategy) ? 2 : 0);
@@ -497,15 +503,15 @@ TEST(CompiledPlan, AQuerysLinksGoBefore) {
   cluster.server_link.rtt = Milliseconds(3.0);
   const Predictor predictor(cluster, *FindWorkload("resnet50"), T4());
   const std::vector<LinkFacts> links = {
-      {MegabitsPerSecond(500.0), {}, {}, {}, {}, {}, {}},
-      {{}, Milliseconds(30.0), {}, {}, {}, {}, {}},
-      {{}, Seconds(0.0), {}, {}, {}, {}, {}},
-      {{}, {}, 0.05, {}, {}, {}, {}},
-      {{}, {}, 0.0, {}, {}, {}, {}},
-      {{}, {}, {}, CongestionControl::kBbr, {}, {}, {}},
-      {{}, {}, {}, {}, Milliseconds(2.0), {}, {}},
-      {{}, {}, {}, {}, {}, Transport::kRdma, {}},
-      {{}, {}, 0.0, {}, {}, Transport::kRdma, {}},
+      {MegabitsPerSecond(500.0), {}, {}, {}, {}, {}, {}, {}},
+      {{}, Milliseconds(30.0), {}, {}, {}, {}, {}, {}},
+      {{}, Seconds(0.0), {}, {}, {}, {}, {}, {}},
+      {{}, {}, 0.05, {}, {}, {}, {}, {}},
+      {{}, {}, 0.0, {}, {}, {}, {}, {}},
+      {{}, {}, {}, CongestionControl::kBbr, {}, {}, {}, {}},
+      {{}, {}, {}, {}, Milliseconds(2.0), {}, {}, {}},
+      {{}, {}, {}, {}, {}, Transport::kRdma, {}, {}},
+      {{}, {}, 0.0, {}, {}, Transport::kRdma, {}, {}},
       {GigabitsPerSecond(40.0), Milliseconds(0.5), 0.02, CongestionControl::kReno, Seconds(0.0),
        Transport::kTcp, 0.4}};
   for (const Kind& kind : Kinds()) {
@@ -528,7 +534,7 @@ TEST(CompiledPlan, ForgetsAQuerysLink) {
     const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), kind.plan);
     const PlanQuery own = QueryOf(kind.plan);
     PlanQuery other = own;
-    other.link = {MegabitsPerSecond(50.0), Milliseconds(3.0), 0.01, {}, {}, {}, {}};
+    other.link = {MegabitsPerSecond(50.0), Milliseconds(3.0), 0.01, {}, {}, {}, {}, {}};
     const Forecast before = compiled.Predict(own);
     const Forecast between = compiled.Predict(other);
     EXPECT_TRUE(SameBits(before, compiled.Predict(own))) << kind.name;
@@ -809,7 +815,7 @@ TEST(StepTimes, AnswerAsOneByOne) {
     for (PlanQuery query : QueriesOf(kind.plan)) {
       for (const bool own_link : {false, true}) {
         if (own_link)
-          query.link = {GigabitsPerSecond(1.0), Milliseconds(1.0), 0.001, {}, {}, {}, {}};
+          query.link = {GigabitsPerSecond(1.0), Milliseconds(1.0), 0.001, {}, {}, {}, {}, {}};
         std::vector<int> batches = {1, 2, 50, 0, 1000, -1, kMostBatch, kMostBatch + 1, 8};
         std::vector<int> accumulation = {1, 3, 1, 1, kMostCount, 1, 1, 1, kMostCount + 1};
         for (int i = 0; i < 130; ++i) {  // more than are worked out at a time
@@ -878,6 +884,60 @@ void ExpectRefused(const CompiledPlan& compiled, const std::vector<Refusal>& ref
 constexpr int kMostInt = std::numeric_limits<int>::max();
 constexpr int kLeastInt = std::numeric_limits<int>::min();
 
+// A query may have another number of slow nodes than its plan, each way of asking.
+TEST(PlanQuery, AsksForAnyNumberOfSlowNodes) {
+  const Predictor predictor = Calibrated(*FindWorkload("resnet50"));
+  for (const Strategy strategy :
+       {Strategy::kRing, Strategy::kTree, Strategy::kPsSync, Strategy::kPsAsync}) {
+    Plan plan = AllreducePlan({4, 4, 4, 4}, 32);
+    plan.strategy = strategy;
+    plan.servers = UsesServers(strategy) ? 2 : 0;
+    plan.slow_nodes = 1;
+    plan.slow_speed = 0.6;
+    const CompiledPlan compiled(predictor, plan);
+    std::vector<int> slow_nodes;
+    std::vector<double> expected_s;
+    for (const int slow : {1, 0, 2, 4, 1, 3}) {
+      Plan asked = plan;
+      asked.slow_nodes = slow;
+      if (slow == 0) asked.slow_speed.reset();
+      const Prediction expected = predictor.Predict(asked);
+      PlanQuery query = QueryOf(compiled.plan());
+      query.slow_nodes = slow;
+      const Forecast forecast = compiled.Predict(query);
+      EXPECT_LE(Apart(forecast.step_time.si(), expected.step_time.si()), 1e-12) << slow;
+      EXPECT_LE(Apart(forecast.low.si(), expected.low.si()), 1e-9) << slow;
+      EXPECT_LE(Apart(forecast.high.si(), expected.high.si()), 1e-9) << slow;
+      EXPECT_LE(Apart(compiled.StepTime(query).si(), expected.step_time.si()), 1e-12) << slow;
+      if (slow == plan.slow_nodes) {
+        query.slow_nodes.reset();
+        EXPECT_EQ(compiled.StepTime(query), compiled.StepTime(QueryOf(compiled.plan())));
+      }
+      slow_nodes.push_back(slow);
+      expected_s.push_back(expected.step_time.si());
+    }
+    QueryArrays arrays;
+    arrays.size = slow_nodes.size();
+    arrays.slow_nodes = slow_nodes.data();
+    std::vector<double> times_s(arrays.size);
+    ForecastArrays answers;
+    answers.step_time_s = times_s.data();
+    EXPECT_EQ(compiled.PredictMany(arrays, answers), 0U);
+    for (std::size_t i = 0; i < arrays.size; ++i) {
+      EXPECT_LE(Apart(times_s[i], expected_s[i]), 1e-12) << slow_nodes[i];
+    }
+    EXPECT_LT(expected_s[1], expected_s[0]);
+    const Allocation allocations[] = {{16, 4, 4, plan.servers, 0}, {16, 4, 4, plan.servers, 2}};
+    BatchChoice choices[2];
+    BatchSearch one_batch;
+    one_batch.least_local_batch = one_batch.most_local_batch = 32;
+    one_batch.accumulate = false;
+    ASSERT_EQ(ChooseBatches(compiled, allocations, 2, one_batch, choices), 0U);
+    EXPECT_LE(Apart(choices[0].step_time_s, expected_s[1]), 1e-12);
+    EXPECT_LE(Apart(choices[1].step_time_s, expected_s[2]), 1e-12);
+  }
+}
+
 TEST(QueryStatus, SaysWhatIsWrong) {
   const Predictor predictor = Calibrated(*FindWorkload("resnet50"));
   const CompiledPlan ring(predictor, AllreducePlan({2, 2}, 16));
@@ -885,6 +945,7 @@ TEST(QueryStatus, SaysWhatIsWrong) {
   constexpr QueryStatus kServers = QueryStatus::kBadServers;
   constexpr QueryStatus kBatch = QueryStatus::kBadBatch;
   constexpr QueryStatus kLink = QueryStatus::kBadLink;
+  constexpr QueryStatus kSlow = QueryStatus::kBadSlowNodes;
   ExpectRefused(
       ring, {{kPlace, [](PlanQuery* q) { q->workers = 0; }},
              {kPlace, [](PlanQuery* q) { q->workers = -1; }},
@@ -909,6 +970,8 @@ TEST(QueryStatus, SaysWhatIsWrong) {
              {kServers, [](PlanQuery* q) { q->servers = 1; }},
              {kServers, [](PlanQuery* q) { q->servers = -1; }},
              {kServers, [](PlanQuery* q) { q->servers = kMostInt; }},
+             {kSlow, [](PlanQuery* q) { q->slow_nodes = 1; }},
+             {kSlow, [](PlanQuery* q) { q->slow_nodes = -1; }},
              {kBatch, [](PlanQuery* q) { q->local_batch = 0; }},
              {kBatch, [](PlanQuery* q) { q->local_batch = kMostBatch + 1; }},
              {kBatch, [](PlanQuery* q) { q->local_batch = kLeastInt; }},
@@ -951,6 +1014,14 @@ TEST(QueryStatus, SaysWhatIsWrong) {
   ExpectRefused(CompiledPlan(predictor, byteps),
                 {{kServers, [](PlanQuery* q) { q->servers = -1; }},
                  {kServers, [](PlanQuery* q) { q->servers = kMostCount + 1; }}});
+
+  Plan slow = AllreducePlan({2, 2}, 16);
+  slow.slow_nodes = 2;
+  slow.slow_speed = 0.5;
+  ExpectRefused(CompiledPlan(predictor, slow),
+                {{kSlow, [](PlanQuery* q) { q->slow_nodes = 3; }},
+                 {kSlow, [](PlanQuery* q) { q->slow_nodes = kLeastInt; }},
+                 {kSlow, [](PlanQuery* q) { q->workers = q->nodes = q->devices_per_node = 1; }}});
 
   Plan backup = AllreducePlan({2, 2}, 16);
   backup.backup_workers = 2;

@@ -66,6 +66,27 @@ class CompiledPlans(unittest.TestCase):
         np.testing.assert_allclose(p(nodes=np.array([2, 3]), devices_per_node=4),
                                    [p(8, 2, 4), p(12, 3, 4)], rtol=1e-14)
 
+    def test_any_number_of_slow_nodes(self):
+        plan = self.plan.replace(workers=8, nodes=4, devices_per_node=2, slow_nodes=1,
+                                 slow_speed=0.5)
+        compiled = self.predictor.compile(plan)
+        slow = np.array([1, 0, 3])
+        expected = [self.predictor.predict(plan.replace(slow_nodes=int(n),
+                                                        slow_speed=0.5 if n else None)).step_time_s
+                    for n in slow]
+        np.testing.assert_allclose(compiled.predict(slow_nodes=slow), expected, rtol=1e-12)
+        np.testing.assert_allclose([compiled.predict(slow_nodes=int(n)) for n in slow], expected,
+                                   rtol=1e-12)
+        self.assertAlmostEqual(compiled.predict(), expected[0], places=12)
+        chosen = compiled.choose_batches(slow_nodes=slow, least_local_batch=64, most_local_batch=64,
+                                         accumulate=False)
+        np.testing.assert_allclose(chosen.step_time_s, expected, rtol=1e-12)
+        with self.assertRaises(stepcast.InputError) as caught:
+            compiled.predict(slow_nodes=5)
+        self.assertIn("5 slow nodes", str(caught.exception))
+        with self.assertRaises(stepcast.InputError):
+            self.compiled.predict(slow_nodes=1)  # at what speed?
+
     def test_arrays_broadcast_as_in_numpy(self):
         workers = np.array([4, 8, 16])
         nodes = np.array([[1], [2], [4]]).T

@@ -174,6 +174,34 @@ TEST(PredictMany, AnswersAsThePredictorDoes) {
   EXPECT_TRUE(std::isnan(answer.step_time_s[5]));
 }
 
+TEST(PredictMany, QueriesMayHaveSlowNodes) {
+  const auto snapshot = Shipped();
+  const auto target = snapshot->Find({"gce-t4", "resnet50", ""});
+  const std::map<std::string, std::string> texts = {{"strategy", "ring"},
+                                                    {"placement", "1-1-1"},
+                                                    {"local_batch", "32"},
+                                                    {"slow_nodes", "1"},
+                                                    {"slow_speed", "0.5"}};
+  QueryColumns columns;
+  columns.size = 3;
+  columns.counts[kSlowNodes] = {0, 2, 4};
+  const ForecastColumns answer =
+      PredictMany(*snapshot, *target, Read(texts, {true, false}), true, &columns);
+  EXPECT_EQ(answer.failed, 1U);
+  EXPECT_EQ(answer.status[2], QueryStatus::kBadSlowNodes);
+  for (const std::size_t i : {0, 1}) {
+    std::map<std::string, std::string> one = texts;
+    if (i == 0) {
+      one.erase("slow_nodes");
+      one.erase("slow_speed");
+    } else {
+      one["slow_nodes"] = "2";
+    }
+    const Prediction expected = target->predictor.Predict(Read(one));
+    EXPECT_NEAR(answer.step_time_s[i] / expected.step_time.in(kSeconds), 1, 1e-9) << i;
+  }
+}
+
 TEST(PredictMany, StepTimesAloneAreTheSame) {
   const auto snapshot = Shipped();
   const auto target = snapshot->Find({"gce-t4", "resnet50", ""});
