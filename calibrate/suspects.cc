@@ -16,6 +16,7 @@
 #include "calibrate/text.h"
 #include "data/plan/check.h"
 #include "data/plan/key.h"
+#include "data/record/link_path.h"
 #include "model/step/believed_model.h"
 #include "model/step/plan_key.h"
 #include "model/step/step_facts.h"

@@ -51,7 +51,7 @@ struct PlanQuery {
   LinkFacts server_link;
   // The last so many nodes compute at the compiled plan's slow_speed; without it as many as in that
   // plan.
-  std::optional<int> slow_nodes;
+  std::optional<int> slow_nodes = {};
 };
 
 // The query that asks for `plan` itself.

@@ -20,6 +20,7 @@
 #include "model/compute/profiled_compute.h"
 #include "model/memory/fitted.h"
 #include "model/memory/memory.h"
+#include "model/network/sharing.h"
 #include "model/statistics/normal.h"
 #include "model/step/believed_model.h"
 #include "model/step/discrepancy.h"
@@ -311,13 +312,23 @@ Prediction Predictor::Predict(const Plan& plan) const {
   }
   if (asynchronous) prediction.async_servers = terms->async;  // less busy where samples are late
   AddFlags(plan, facts, answer, profiled, &prediction);
+  const DataRate<> line = facts.link.bandwidth.value_or(cluster.node_link());
+  const DataRate<> background = facts.link.background.value_or(DataRate<>());
+  const DataRate<> taken = TakenByBackground(line, background, facts.link.others.value_or(0.0));
+  if (facts.nodes > 1 && taken < background) {
+    prediction.flags.push_back(
+        fmt::format("other traffic of {:.3g} Gbit/s asks for more than a fair share of a link of "
+                    "{:.3g} Gbit/s: taken as {:.3g}, what TCP leaves it",
+                    background.in(kGigabitsPerSecond), line.in(kGigabitsPerSecond),
+                    taken.in(kGigabitsPerSecond)));
+  }
   return prediction;
 }
 
 namespace {
 
-// The quantile q of the cycle that ends in an update, be it a fast worker's or a slow one's; each
-// varies about its mean as the mean of all does.
+// The quantile q of the cycle that ends in an update, be it a fast worker's or a slow one's. Each
+// kind scatters about its own mean as StepQuantiles says of the mean of all.
 Duration<> QuantileOfEither(Duration<> mean, Duration<> spread, double log_sd,
                             const AsyncServers<double>& servers, double q) {
   const double fast = servers.fast_cycle / servers.cycle;
@@ -345,17 +356,17 @@ void Predictor::SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro,
   const Duration<> without_wait = prediction->step_time - prediction->breakdown.straggler_wait;
   const double exposed = prediction->breakdown.exposed() / prediction->step_time;
   const double log_sd = std::hypot(prediction->scatter_log_sd, belief_.JitterAt(exposed));
+  if (servers != nullptr && servers->slow_updates > 0) {
+    const auto at = [&](double q) {
+      return QuantileOfEither(without_wait, spread, log_sd, *servers, q);
+    };
+    prediction->p50 = at(0.5);
+    prediction->p95 = at(0.95);
+    prediction->p99 = at(0.99);
+    return;
+  }
   const auto add = [&](double share, const StepScatter& scatter) {
     if (share == 0) return;
-    if (servers != nullptr && servers->slow_updates > 0) {
-      const auto at = [&](double q) {
-        return QuantileOfEither(without_wait, spread, log_sd, *servers, q);
-      };
-      prediction->p50 = at(0.5);
-      prediction->p95 = at(0.95);
-      prediction->p99 = at(0.99);
-      return;
-    }
     const StepQuantiles step(without_wait, spread, log_sd, scatter);
     prediction->p50 += step.median() * share;
     prediction->p95 += step.At(0.95) * share;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
 
 #include "data/plan/limits.h"
@@ -11,22 +12,35 @@ namespace stepcast {
 
 namespace {
 
+// How much longer the nodes' links take for a byte beside other traffic.
+double LongerBeside(const SharingJob& job) {
+  if (job.predictor->Facts(job.plan).link.background.value_or(DataRate<>()).si() == 0) return 1;
+  const auto rate_beside = [&](const std::optional<DataRate<>>& background) {
+    Plan plan = job.plan;
+    plan.link.others = 0;
+    if (background) plan.link.background = background;
+    return job.predictor->Terms(plan).node_path.path.bandwidth;
+  };
+  const DataRate<> left = rate_beside({});
+  return left.si() > 0 ? rate_beside(DataRate<>()) / left : 1;
+}
+
 StepTime<double> StepBeside(const SharingJob& job, double others) {
   Plan plan = job.plan;
   plan.link.others = others;
   return job.predictor->PredictStep(plan);
 }
 
-// The time in which the fullest of the nodes' links, at its rate, carries what a step sends in a
-// direction: what an exchange grows by with each other one on them, where those are so many that
-// nothing else counts.
+// The time in which the fullest of the nodes' links, at the rate that other traffic leaves, carries
+// what a step sends in a direction: what an exchange grows by with each other one on them, where
+// those are so many that nothing else counts, the traffic neither.
 Duration<> TimeOnLink(const SharingJob& job) {
   constexpr double kCrowd = kMostOthers;
   const Duration<> grows =
       StepBeside(job, kCrowd).synchronisation - StepBeside(job, kCrowd / 2).synchronisation;
   // Those who push and then pull have one direction after the other.
   const bool in_turn = UsesServers(job.plan.strategy) && !job.plan.server.colocated;
-  return grows / (kCrowd / 2) / (in_turn ? 2.0 : 1.0);
+  return grows / (kCrowd / 2) / (in_turn ? 2.0 : 1.0) * LongerBeside(job);
 }
 
 struct Alone {

@@ -82,6 +82,12 @@ LinkFacts TakeLink(YamlSection* parent, const std::string& key,
           return;
         }
       }
+      if constexpr (std::is_same_v<Fact, DataRate<>>) {
+        if (fact == &LinkFacts::background) {
+          link.*fact = section->Optional(name, ParseTraffic);
+          return;
+        }
+      }
       link.*fact = section->Optional(name, ParseFact<Fact>);
     });
     section->Finish();

@@ -249,10 +249,14 @@ void RequireKeptWith(const Plan& plan, Strategy strategy) {
           fmt::format("does not go with compress {}", FormatCompression(plan.compress)));
 }
 
+int SlowWorkers(const Plan& plan) {
+  const int nodes = std::clamp(plan.slow_nodes, 0, plan.nodes());
+  return std::accumulate(plan.placement.end() - nodes, plan.placement.end(), 0);
+}
+
 Plan WithPlacement(Plan plan, Placement placement) {
   const bool serves_everywhere = ServersOnEveryNode(plan);
-  const auto slow_from = plan.placement.end() - std::min(plan.slow_nodes, plan.nodes());
-  const int fast_workers = std::accumulate(plan.placement.begin(), slow_from, 0);
+  const int fast_workers = plan.workers() - SlowWorkers(plan);
   plan.placement = std::move(placement);
   if (serves_everywhere) plan.servers = plan.nodes();
   plan.backup_workers = std::min(plan.backup_workers, plan.workers() - 1);

@@ -36,6 +36,9 @@ void RequireKeptWith(const Plan& plan, Strategy strategy);
 // A parameter server beside the workers of each node: more nodes bring more servers.
 bool ServersOnEveryNode(const Plan& plan);
 
+// Devices of the slow nodes, the last ones.
+int SlowWorkers(const Plan& plan);
+
 // The plan on other nodes, of which the slow ones are the first to go, worker by worker, and new
 // ones are not slow. Where each node has a server it has one still; no more workers are backup than
 // may be; hosts are as they were.

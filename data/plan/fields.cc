@@ -60,7 +60,12 @@ void Read(const Source& from, Quantity<D>* value) {
     *value = Quantity<D>::FromSi(ParseNumber(from.text, from.place, range) * unit.si);
     return;
   }
-  *value = ParseQuantity<Quantity<D>>(from.text, from.place);
+  if constexpr (std::is_same_v<Quantity<D>, DataRate<>>) {
+    *value = range.or_nought ? ParseTraffic(from.text, from.place)
+                             : ParseDataRate(from.text, from.place);
+  } else {
+    *value = ParseQuantity<Quantity<D>>(from.text, from.place);
+  }
   if (!range.Holds(value->in(unit))) {
     throw InputError(from.place, from.text, "is out of range", range.Text() + " " + unit.symbol);
   }

@@ -59,10 +59,6 @@ struct LinkFacts {
   }
 };
 
-// The nearest, as a ratio, of the rates that Ethernet links are sold with: hosts and protocols take
-// their share of a line rate.
-DataRate<> NominalRate(DataRate<> rate);
-
 }  // namespace stepcast
 
 #endif  // STEPCAST_DATA_RECORD_LINK_H_

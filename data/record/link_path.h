@@ -25,6 +25,10 @@ inline LinkFacts Worse(LinkFacts a, const LinkFacts& b) {
   return a;
 }
 
+// The nearest, as a ratio, of the rates that Ethernet links are sold with: hosts and protocols take
+// their share of a line rate.
+DataRate<> NominalRate(DataRate<> rate);
+
 }  // namespace stepcast
 
 #endif  // STEPCAST_DATA_RECORD_LINK_PATH_H_

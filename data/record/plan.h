@@ -157,9 +157,6 @@ struct Plan {
   }
   int workers() const { return Workers(placement); }
   int nodes() const { return Nodes(placement); }
-  int slow_workers() const {
-    return Workers({placement.end() - std::min(slow_nodes, nodes()), placement.end()});
-  }
   double global_batch() const {
     return static_cast<double>(local_batch) * accumulation_steps * workers();
   }

@@ -39,6 +39,7 @@ constexpr UnitName kProcessUnits[] = {{"nm", 1.0}};
 
 // In SI units. Beyond these no machine is meant; another figure is a slip of the unit.
 constexpr NumberRange kRates{kLeastRate, 1e15};
+constexpr NumberRange kTraffic{kLeastRate, 1e15, true};
 constexpr NumberRange kTimes{kLeastTime, 1e9, true};
 constexpr NumberRange kSizes{1, 1e18};
 constexpr NumberRange kSampleRates{1e-9, 1e15};
@@ -162,6 +163,10 @@ std::string NumberRange::Text() const {
 
 DataRate<> ParseDataRate(std::string_view text, const InputPlace& place) {
   return BytesPerSecond(ParseWithUnit(text, place, kRateUnits, kRates, "10 Gbit/s"));
+}
+
+DataRate<> ParseTraffic(std::string_view text, const InputPlace& place) {
+  return BytesPerSecond(ParseWithUnit(text, place, kRateUnits, kTraffic, "200 Mbit/s"));
 }
 
 Duration<> ParseDuration(std::string_view text, const InputPlace& place) {

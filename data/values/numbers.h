@@ -33,6 +33,8 @@ inline constexpr double kLeastRate = 1.0 / 8;  // B/s: one bit a second
 
 // "10 Gbit/s", "0.9 GB/s": at least a bit a second.
 DataRate<> ParseDataRate(std::string_view text, const InputPlace& place);
+// The same of traffic, of which there may be none: "0 Gbit/s".
+DataRate<> ParseTraffic(std::string_view text, const InputPlace& place);
 // "2 ms", "200 us", "0 s": 0, or at least a picosecond.
 Duration<> ParseDuration(std::string_view text, const InputPlace& place);
 // "25 MiB", "16 GB": at least a byte.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "microbench/network/protocol.h"
@@ -15,49 +14,17 @@ using network::Deadline;
 using network::Message;
 using network::NetworkError;
 
-namespace {
-
-// Cuts each worker's steps to those that it has begun, but for half a step, when the quickest had
-// taken all of its own: each is then seen as often as in any long time.
-void CutToOneTime(std::vector<std::vector<TimedStep>>* workers) {
-  double time_s = std::numeric_limits<double>::infinity();
-  for (const std::vector<TimedStep>& steps : *workers) {
-    double own_s = 0;
-    for (const TimedStep& step : steps) own_s += step.step_s;
-    time_s = std::min(time_s, own_s);
-  }
-  for (std::vector<TimedStep>& steps : *workers) {
-    std::size_t within = 0;
-    for (double now_s = 0; within < steps.size(); ++within) {
-      if (within > 0 && now_s + 0.5 * steps[within].step_s > time_s) break;
-      now_s += steps[within].step_s;
-    }
-    steps.resize(within);
-  }
-}
-
-}  // namespace
-
-std::size_t TrainingTimes::steps() const {
-  std::size_t most = 0;
-  for (const std::vector<TimedStep>& worker : workers) most = std::max(most, worker.size());
-  return most;
-}
-
-std::vector<double> TrainingTimes::Of(double TimedStep::*part) const {
-  if (!together) {
-    std::vector<double> all;
-    for (const std::vector<TimedStep>& worker : workers) {
-      for (const TimedStep& step : worker) all.push_back(step.*part);
-    }
-    return all;
-  }
+std::vector<double> TrainingTimes::Means(double TimedStep::*part) const {
   std::vector<double> means(steps(), 0);
+  double paces = 0;
   for (const std::vector<TimedStep>& worker : workers) {
-    for (std::size_t i = 0; i < means.size(); ++i) {
-      means[i] += worker[i].*part / static_cast<double>(workers.size());
-    }
+    double all_s = 0;
+    for (const TimedStep& step : worker) all_s += step.step_s;
+    const double pace = 1 / all_s;
+    paces += pace;
+    for (std::size_t i = 0; i < means.size(); ++i) means[i] += worker[i].*part * pace;
   }
+  for (double& mean : means) mean /= paces;
   return means;
 }
 
@@ -77,7 +44,6 @@ TrainingTimes Session::Measure(const Training& training, const Cast& cast,
   const std::vector<int>& ranks = cast.workers;
   const auto workers = static_cast<int>(ranks.size());
   times.workers.resize(ranks.size());
-  times.together = !training.servers || !training.servers->asynchronous;
   times.bucket_s.assign(training.buckets.size(), 0);
   const std::set<int> taking_part = [&] {
     std::set<int> all(ranks.begin(), ranks.end());
@@ -146,7 +112,10 @@ TrainingTimes Session::Measure(const Training& training, const Cast& cast,
         throw NetworkError("sent more steps than were asked for");
       }
       steps.push_back(ReadTimed(told));
-      if (worker == 0 && progress) progress(steps.size());
+      const auto least = std::min_element(
+          times.workers.begin(), times.workers.end(),
+          [](const auto& one, const auto& other) { return one.size() < other.size(); });
+      if (progress && least->size() == steps.size()) progress(least->size());
     } else {
       std::vector<double> own(times.bucket_s.size(), 0);
       TakeBucketTime(told, &own);
@@ -180,10 +149,6 @@ TrainingTimes Session::Measure(const Training& training, const Cast& cast,
       members_.Lose(rank, "its worker did not end in time");
       if (times.problem.empty()) times.problem = members_.ProblemOf(rank);
     }
-  }
-  if (!times.together) {
-    CutToOneTime(&times.workers);
-    return times;
   }
   std::size_t whole = times.steps();
   for (const auto& worker : times.workers) whole = std::min(whole, worker.size());

@@ -20,18 +20,14 @@ struct Cast {
 };
 
 struct TrainingTimes {
-  // By worker: as many steps of each where all take them together, else those of the time in which
-  // nobody had taken as many as were asked for.
-  std::vector<std::vector<TimedStep>> workers;
-  bool together = true;
-  std::vector<double> bucket_s;  // mean call of each bucket, of the slowest worker
-  std::string problem;           // why there are fewer steps than were asked for
+  std::vector<std::vector<TimedStep>> workers;  // as many steps of each
+  std::vector<double> bucket_s;                 // mean call of each bucket, of the slowest worker
+  std::string problem;                          // why there are fewer steps than were asked for
 
-  std::size_t steps() const;  // of the worker that has most
-  // A part of each step: its mean over the workers where they take steps together, else that of
-  // each worker's each step, of which quick workers have more.
-  std::vector<double> Of(double TimedStep::*part) const;
-  // The part of the worker for whom it is longest, of each step that workers take together.
+  std::size_t steps() const { return workers.empty() ? 0 : workers.front().size(); }
+  // Of each step, a part's mean over the workers, of whom each counts as often as it takes steps.
+  std::vector<double> Means(double TimedStep::*part) const;
+  // Of each step, the part of the worker for whom it is longest.
   std::vector<double> Longest(double TimedStep::*part) const;
 };
 
@@ -46,7 +42,7 @@ class Session {
   const std::vector<NetworkHost>& hosts() const { return hosts_; }
 
   // A training on these hosts. What fails is in the answer; hosts that are gone are missed in all
-  // that follow. `progress` hears of the first worker's steps.
+  // that follow. `progress` hears how many steps all workers have taken.
   TrainingTimes Measure(const Training& training, const Cast& cast,
                         const std::function<void(std::size_t steps)>& progress);
   void End(const std::string& problem);

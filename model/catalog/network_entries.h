@@ -293,9 +293,9 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
                   {"o", "", 1e-3, 1e2, kDown, "exchanges of other jobs on the link"}},
        .evaluate =
            [](const std::vector<T>& x) {
-             const DataRate<T> line = DataRate<T>::FromSi(x[0]);
+             const DataRate<T> link = DataRate<T>::FromSi(x[0]);
              const DataRate<T> copy = DataRate<T>::FromSi(x[1]);
-             return ((line - TakenByBackground(line, copy, x[2])) / (1.0 + x[2])).si();
+             return ((link - TakenByBackground(link, copy, x[2])) / (1.0 + x[2])).si();
            },
        .known = {{"a copy of a fifth, and no other job", {1e9, 2e8, 0}, 8e8},
                  {"three who want all of it", {9e8, 9e8, 1}, 3e8}},

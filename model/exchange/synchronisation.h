@@ -13,6 +13,7 @@
 #include "model/exchange/cost.h"
 #include "model/network/hop.h"
 #include "model/network/limiter.h"
+#include "model/network/sharing.h"
 #include "model/network/slow_start.h"
 #include "model/network/transport.h"
 #include "model/overlap/buckets.h"

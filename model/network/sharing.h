@@ -9,7 +9,7 @@
 //   C    part of its step in which it does not send                               [s]   >= 0
 //   X    time in which the link would carry what a step sends, if it were alone   [s]   >= 0
 //   r_j  share of its own step in which the link would carry what another job sends in a direction,
-//        if it were alone                                                         [1]   0 to 1
+//        if no other job were on it                                               [1]   0 to 1
 //   o    exchanges of the others on the link, on average over ours                [1]   >= 0
 //
 //   B'   = ( B - min( b, B / (2 + o) ) ) / ( 1 + o )

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "data/plan/check.h"
 #include "data/record/input_error.h"
 #include "data/record/link_path.h"
 #include "data/record/machine.h"
@@ -85,7 +86,7 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
   facts.backup_workers = plan.backup_workers;
   if (plan.slow_nodes > 0) {
     facts.slow_speed = plan.slow_speed;
-    facts.slow_workers = plan.slow_workers();
+    facts.slow_workers = SlowWorkers(plan);
   }
   facts.shard = plan.shard;
   facts.local_steps = plan.local_steps;

@@ -253,7 +253,7 @@ void stepcast_prediction_free(stepcast_prediction* prediction);
 
 // Why no shares by speed are better than equal ones.
 enum {
-  STEPCAST_EQUAL_NOT_BEST = 0,  // they are
+  STEPCAST_EQUAL_NOT_BEST = 0,  // shares by speed are
   STEPCAST_EQUAL_ONE_SAMPLE = 1,
   STEPCAST_EQUAL_MEMORY = 2,  // a fast device does not hold more
   STEPCAST_EQUAL_NONE_QUICKER = 3
@@ -306,7 +306,7 @@ typedef struct stepcast_query {
   double server_link_bandwidth_bytes_per_s;
   double server_link_rtt_s;
   double server_link_loss_rate;
-  int32_t slow_nodes;  // the last so many compute at the plan's slow_speed
+  int32_t slow_nodes;  // the last so many compute at the plan's slow_speed; 0: none
 } stepcast_query;
 
 // Why a query has no answer.

@@ -306,6 +306,9 @@ std::string DescribeLink(const LinkFacts& link) {
   if (link.others.value_or(0) > 0) {
     facts.push_back(fmt::format("shared with {:.3g} others", *link.others));
   }
+  if (link.background.value_or(DataRate<>()).si() > 0) {
+    facts.push_back(FormatRate(*link.background) + " of other traffic");
+  }
   return JoinNames(facts);
 }
 

@@ -72,7 +72,7 @@ Result Judge(const WantedRun& wanted, const TrainingTimes& times, int steps) {
     result.outcome = Outcome::kInterrupted;
     return result;
   }
-  result.timed.step_s = times.Of(&TimedStep::step_s);
+  result.timed.step_s = times.Means(&TimedStep::step_s);
   std::sort(result.timed.step_s.begin(), result.timed.step_s.end());
   const std::size_t seen = times.steps();
   if (seen < static_cast<std::size_t>(steps)) {
@@ -83,15 +83,19 @@ Result Judge(const WantedRun& wanted, const TrainingTimes& times, int steps) {
   return result;
 }
 
+bool IsAsynchronous(const Detail& detail) {
+  return detail.prepared->training.servers->asynchronous;
+}
+
 // A phase of an exchange with servers: workers that wait for each other have all of it together.
 double PhaseOf(const Detail& detail, double TimedStep::*part) {
-  return Mean(detail.times.together ? detail.times.Longest(part) : detail.times.Of(part));
+  return Mean(IsAsynchronous(detail) ? detail.times.Means(part) : detail.times.Longest(part));
 }
 
 // Updates of the parameters in a second.
 double UpdateRate(const Detail& detail) {
-  const double each_s = Mean(detail.times.Of(&TimedStep::step_s));
-  return (detail.times.together ? 1.0 : static_cast<double>(detail.hosts.size())) / each_s;
+  const double each_s = Mean(detail.times.Means(&TimedStep::step_s));
+  return (IsAsynchronous(detail) ? static_cast<double>(detail.hosts.size()) : 1.0) / each_s;
 }
 
 // What was timed of servers, each beside its forecast; empty where no run has any.
@@ -121,9 +125,9 @@ std::string SumOfServers(const std::vector<Detail>& details) {
                   forecast(&ServerTimes<double>::push), phase(&TimedStep::server_update_s),
                   forecast(&ServerTimes<double>::update), phase(&TimedStep::pull_s),
                   forecast(&ServerTimes<double>::pull),
-                  FormatDuration(Seconds(Mean(detail.times.Of(&TimedStep::held_s)))),
+                  FormatDuration(Seconds(Mean(detail.times.Means(&TimedStep::held_s)))),
                   FormatNumber(UpdateRate(detail)),
-                  FormatNumber(Mean(detail.times.Of(&TimedStep::staleness)))});
+                  FormatNumber(Mean(detail.times.Means(&TimedStep::staleness)))});
   }
   if (!any) return "";
   const Style style = DetectStyle();
@@ -131,7 +135,7 @@ std::string SumOfServers(const std::vector<Detail>& details) {
 }
 
 Json ServersJson(const Detail& detail) {
-  const auto mean = [&](double TimedStep::*part) { return Mean(detail.times.Of(part)); };
+  const auto mean = [&](double TimedStep::*part) { return Mean(detail.times.Means(part)); };
   const auto workers = static_cast<double>(detail.hosts.size());
   Json json = {{"hosts", detail.server_hosts},
                {"push_s", PhaseOf(detail, &TimedStep::push_s)},
@@ -173,7 +177,7 @@ std::string Sum(const std::vector<Detail>& details) {
   for (const Detail& detail : details) {
     std::vector<std::string> row = {DescribeRun(*detail.prepared->wanted)};
     const auto mean = [&](double TimedStep::*part) {
-      return FormatDuration(Seconds(Mean(detail.times.Of(part))));
+      return FormatDuration(Seconds(Mean(detail.times.Means(part))));
     };
     for (const Part& part : kParts) row.push_back(mean(part.of));
     row.push_back(mean(&TimedStep::step_s));
@@ -185,7 +189,7 @@ std::string Sum(const std::vector<Detail>& details) {
 
 Json PartsJson(const Detail& detail) {
   Json parts;
-  for (const Part& part : kParts) parts[part.key] = Mean(detail.times.Of(part.of));
+  for (const Part& part : kParts) parts[part.key] = Mean(detail.times.Means(part.of));
   Json buckets = Json::array();
   const steps::Training& training = detail.prepared->training;
   for (std::size_t k = 0; k < training.buckets.size(); ++k) {
@@ -262,9 +266,12 @@ int Measure(const Arguments& args,
   const std::string path = args.Has("output") ? args.Text("output") : file_name;
   RunsFile file(path, wanted);
   const auto expected_s = [&](const PreparedRun& run) {
-    return file.Has(*run.wanted)
-               ? 0
-               : std::min(run_limit, run.predicted.step_time.si() * (warm_up + timed_steps));
+    if (file.Has(*run.wanted)) return 0.0;
+    // Workers that do not wait go on until the slow ones have as many.
+    const auto& async = run.predicted.async_servers;
+    const Duration<> step =
+        async && async->slow_updates > 0 ? async->slow_cycle : run.predicted.step_time;
+    return std::min(run_limit, step.si() * (warm_up + timed_steps));
   };
   double left_s = 0;
   for (const PreparedRun& run : runs) left_s += expected_s(run);
@@ -434,7 +441,7 @@ std::string SumOfMessages(const std::vector<Detail>& details) {
   for (const Detail& detail : details) {
     const DataSize<> size =
         Bytes(detail.prepared->training.buckets.front().floats * kBytesPerFloat);
-    const Duration<> time = Seconds(Mean(detail.times.Of(&TimedStep::step_s)));
+    const Duration<> time = Seconds(Mean(detail.times.Means(&TimedStep::step_s)));
     const auto workers = static_cast<double>(detail.hosts.size());
     table.AddRow({FormatSize(size), FormatCount(workers), FormatDuration(time),
                   FormatDuration(detail.prepared->predicted.step_time), FormatRate(size / time),

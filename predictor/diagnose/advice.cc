@@ -7,6 +7,7 @@
 
 #include "data/plan/check.h"
 #include "data/plan/limits.h"
+#include "data/record/link_path.h"
 #include "predictor/report/terminal.h"
 #include "predictor/search/one_worker.h"
 

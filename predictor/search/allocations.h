@@ -37,7 +37,7 @@ struct Allocation {
   int nodes = 1;
   int devices_per_node = 1;  // on the fullest node
   int servers = 0;
-  std::optional<int> slow_nodes;  // as in PlanQuery
+  std::optional<int> slow_nodes = {};  // as in PlanQuery
 };
 
 struct BatchSearch {

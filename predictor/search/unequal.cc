@@ -15,7 +15,7 @@ class Sharing {
   Sharing(const Predictor& predictor, const Plan& plan)
       : predictor_(predictor), given_(plan), fast_(plan) {
     fast_.slow_speed = 1;
-    slow_workers_ = plan.slow_workers();
+    slow_workers_ = SlowWorkers(plan);
     fast_workers_ = plan.workers() - slow_workers_;
   }
 

@@ -448,7 +448,7 @@ std::vector<BatchChoice> Recommend(const Snapshot& snapshot, const Target& targe
   const auto refuse = [](bool stated, const char* name) {
     if (!stated) return;
     throw InputError({"", 0, std::string("allocations.") + name}, "", "is not what allocations say",
-                     "workers, nodes, devices_per_node, servers");
+                     "workers, nodes, devices_per_node, servers, slow_nodes");
   };
   for (const CountIndex i : {kLocalBatch, kAccumulationSteps}) {
     refuse(allocations->Has(i), kCountColumns[i].name);
@@ -466,7 +466,7 @@ std::vector<BatchChoice> Recommend(const Snapshot& snapshot, const Target& targe
   for (std::size_t i = 0; i < allocations->size; ++i) {
     rows.push_back({value(kWorkers, i, plan.workers()), value(kNodes, i, plan.nodes()),
                     value(kDevicesPerNode, i, DevicesOnFullestNode(plan.placement)),
-                    value(kServers, i, plan.servers)});
+                    value(kServers, i, plan.servers), value(kSlowNodes, i, plan.slow_nodes)});
     most_servers = std::max(most_servers, rows.back().servers);
   }
   const CompiledPlan compiled = snapshot.Compile(target, plan, most_servers);

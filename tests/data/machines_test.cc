@@ -88,9 +88,10 @@ device:
 nodes: 4
 devices_per_node: 2
 nics_per_node: 2
-link: {bandwidth: 10 Gbit/s, rtt: 0.2 ms, loss: 0.001, congestion_control: bbr, loss_burst: 1.5 ms}
+link: {bandwidth: 10 Gbit/s, rtt: 0.2 ms, loss: 0.001, congestion_control: bbr, loss_burst: 1.5 ms,
+  background: 200 Mbit/s}
 device_link: {bandwidth: 64 GB/s}
-server_link: {bandwidth: 100 Mbit/s, rtt: 0 s, congestion_control: reno}
+server_link: {bandwidth: 100 Mbit/s, rtt: 0 s, congestion_control: reno, background: 0 Mbit/s}
 hosts:
   - name: a1
     link: {bandwidth: 1 Gbit/s}

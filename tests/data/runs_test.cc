@@ -360,6 +360,7 @@ Run AnyRun() {
         static_cast<CongestionControl>(*rc::gen::inRange(0, kCongestionControlCount));
   }
   if (Coin()) run.plan.link.loss_burst = Milliseconds(Coin() ? Positive(1e3) : 0.0);
+  if (Coin()) run.plan.link.background = GigabitsPerSecond(Coin() ? Positive(1e3) : 0.0);
   run.plan.local_batch = *rc::gen::inRange(1, 100'000'000);
   run.step_time = Seconds(Positive(1e4));
   if (Coin()) run.plan.accumulation_steps = *rc::gen::inRange(1, 1'000'000);

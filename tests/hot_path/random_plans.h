@@ -347,6 +347,8 @@ inline RandomCase MakeRandomCase(Strategy strategy, std::uint64_t seed, int most
   if (more.Chance(0.1)) plan.link.others = more.LogBetween(0.01, 10);
   if (more.Chance(0.1)) made.cluster.link.background = GigabitsPerSecond(more.LogBetween(0.01, 10));
   if (more.Chance(0.1)) plan.link.background = GigabitsPerSecond(more.LogBetween(0.01, 10));
+  if (more.Chance(0.1)) plan.server_link.others = more.LogBetween(0.01, 10);
+  if (more.Chance(0.1)) plan.server_link.background = GigabitsPerSecond(more.LogBetween(0.01, 10));
   const auto says_shapes = [](const Layer& layer) {
     return layer.tensors.empty() || !std::holds_alternative<std::monostate>(layer.operation);
   };

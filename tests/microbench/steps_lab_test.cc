@@ -68,7 +68,7 @@ class StepsLabTest : public testing::Test {
         }
         const TrainingTimes times = session->Measure(training, cast, {});
         double mean = 0;
-        for (const double step : times.Of(&TimedStep::step_s)) {
+        for (const double step : times.Means(&TimedStep::step_s)) {
           mean += step / static_cast<double>(times.steps());
         }
         std::ofstream(folder_.Path("answer")) << mean << "\n" << times.problem << "\n";

@@ -233,7 +233,7 @@ TEST(SharedLink, ACopyLeavesWhatItDoesAsSimulated) {
         computed += kTick;
       }
     }
-    const double left = 1 - TakenByBackground(BytesPerSecond(1.0), BytesPerSecond(load), 0).si();
+    const double left = 1 - TakenByBackground(BytesPerSecond(1.0), BytesPerSecond(load), 0.0).si();
     EXPECT_NEAR(time / steps, kCompute + kExchange / left, 0.02 * time / steps) << load;
   }
 }

@@ -99,6 +99,30 @@ TEST(ShareLink, EachMeetsTheShareOfTheOther) {
   }
 }
 
+// Traffic that takes its rate leaves jobs a link of the rest.
+TEST(ShareLink, JobsShareWhatOtherTrafficLeaves) {
+  for (const Strategy strategy : {Strategy::kRing, Strategy::kPsSync, Strategy::kBytePs}) {
+    SharingJob rare{&Of("resnet50"), Sends(strategy, 4, 40, 128)};
+    SharingJob often{&Of("vgg16"), Sends(strategy, 4, 40, 64)};
+    for (SharingJob* job : {&rare, &often}) {
+      job->plan.link.background = GigabitsPerSecond(10.0);
+      job->plan.server_link.bandwidth = GigabitsPerSecond(400.0);
+    }
+    const std::vector<SharedJob> beside_copy = ShareLink({rare, often});
+    for (SharingJob* job : {&rare, &often}) {
+      job->plan.link.background.reset();
+      job->plan.link.bandwidth = GigabitsPerSecond(30.0);
+    }
+    const std::vector<SharedJob> on_rest = ShareLink({rare, often});
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_GT(on_rest[i].link_busy, 0);
+      EXPECT_NEAR(beside_copy[i].link_busy / on_rest[i].link_busy, 1, 1e-6);
+      EXPECT_NEAR(beside_copy[i].others / on_rest[i].others, 1, 1e-6);
+      EXPECT_NEAR(beside_copy[i].beside / on_rest[i].beside, 1, 1e-6);
+    }
+  }
+}
+
 RC_GTEST_PROP(ShareLinkProperty, NoLinkCarriesMoreThanItCan, ()) {
   const int count = *Whole(2, 5);
   std::vector<SharingJob> jobs;
@@ -108,6 +132,7 @@ RC_GTEST_PROP(ShareLinkProperty, NoLinkCarriesMoreThanItCan, ()) {
     const auto* workload = *rc::gen::element("resnet50", "vgg16", "bert_base");
     SharingJob job{&Of(workload), Sends(strategy, *Whole(2, 8), 10, *Whole(1, 64))};
     job.plan.server.colocated = UsesServers(strategy) && *Whole(0, 1) == 1;
+    if (*Whole(0, 1) == 1) job.plan.link.background = MegabitsPerSecond(100.0 * *Whole(1, 100));
     jobs.push_back(job);
   }
   const std::vector<SharedJob> shared = ShareLink(jobs);
