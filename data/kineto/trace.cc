@@ -261,6 +261,14 @@ enum class Field {
   kSequence,
   kForwardThread,
   kDevice,
+  kCollective,
+  kElementType,
+  kInElements,
+  kOutElements,
+  kGroupSize,
+  kGroup,
+  kMembers,
+  kNumber,
 };
 
 Field EventKey(std::string_view text) {
@@ -284,6 +292,14 @@ Field ArgumentKey(std::string_view text) {
   if (text == "Sequence number") return Field::kSequence;
   if (text == "Fwd thread id") return Field::kForwardThread;
   if (text == "device") return Field::kDevice;
+  if (text == "Collective name") return Field::kCollective;
+  if (text == "dtype") return Field::kElementType;
+  if (text == "In msg nelems") return Field::kInElements;
+  if (text == "Out msg nelems") return Field::kOutElements;
+  if (text == "Group size") return Field::kGroupSize;
+  if (text == "Process Group Name") return Field::kGroup;
+  if (text == "Process Group Ranks") return Field::kMembers;
+  if (text == "Seq") return Field::kNumber;
   return Field::kOther;
 }
 
@@ -291,6 +307,8 @@ Field ArgumentKey(std::string_view text) {
 struct OpenEvent {
   std::string phase, category, name, start, duration, process, thread;
   std::string dims, types, values;
+  KinetoMessage message;
+  bool told = false;  // something of a message
   bool named = false;
   std::int64_t external = -1;
   std::int64_t correlation = -1;
@@ -303,6 +321,8 @@ struct OpenEvent {
          {&phase, &category, &name, &start, &duration, &process, &thread, &dims, &types, &values}) {
       text->clear();
     }
+    if (told) message = {};
+    told = false;
     named = false;
     external = correlation = sequence = -1;
     forward_thread = device = 0;
@@ -313,7 +333,9 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
  public:
   using Size = rapidjson::SizeType;
 
-  Listener(const FileBytes& bytes, KinetoTrace* trace) : bytes_(bytes), trace_(*trace) {}
+  // Without a visitor the trace keeps the events.
+  Listener(const FileBytes& bytes, KinetoTrace* trace, KinetoVisitor* visitor)
+      : bytes_(bytes), trace_(*trace), visitor_(visitor) {}
 
   bool found_events() const { return found_events_; }
 
@@ -344,6 +366,8 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
       trace_.devices.emplace_back();
       major_.clear();
       minor_.clear();
+    } else if (place_ == Place::kFile && depth_ == 2 && file_key_ == "distributedInfo") {
+      place_ = Place::kDistributed;
     } else if (Collecting() != nullptr) {
       throw Wrong(KeyName(), "{", "is no list", "a list");
     }
@@ -357,7 +381,8 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
       event_key_ = EventKey(text);
     } else if (InEvent() && depth_ == events_depth_ + 2 && in_arguments_) {
       argument_key_ = ArgumentKey(text);
-    } else if (place_ == Place::kDevices && depth_ == 3) {
+    } else if ((place_ == Place::kDevices && depth_ == 3) ||
+               (place_ == Place::kDistributed && depth_ == 2)) {
       device_key_ = text;
     }
     return true;
@@ -369,6 +394,7 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
     }
     if (InEvent() && depth_ == events_depth_ + 2) in_arguments_ = false;
     --depth_;
+    if (depth_ == 1 && place_ == Place::kDistributed) place_ = Place::kFile;
     return true;
   }
 
@@ -402,7 +428,7 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
 
  private:
   enum class Kind { kNothing, kNumber, kText };
-  enum class Place { kFile, kEvents, kDevices };
+  enum class Place { kFile, kEvents, kDevices, kDistributed };
 
   void Deeper() {
     if (++depth_ > kDeepest) {
@@ -430,6 +456,9 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
         return &event_.types;
       case Field::kValues:
         return &event_.values;
+      case Field::kMembers:
+        event_.told = true;
+        return &event_.message.members;
       default:
         return nullptr;
     }
@@ -453,6 +482,8 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
         return "Fwd thread id";
       case Field::kDevice:
         return "device";
+      case Field::kMembers:
+        return "Process Group Ranks";
       default:
         return "";
     }
@@ -478,6 +509,8 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
       TakeFact(text);
     } else if (place_ == Place::kDevices && depth_ == 3) {
       TakeDevice(text);
+    } else if (place_ == Place::kDistributed && depth_ == 2) {
+      trace_.distributed[device_key_.substr(0, kLongestName)] = Shown(text);
     } else if (depth_ == 0) {
       throw Wrong("", text, "is not a trace", "an object with traceEvents");
     }
@@ -545,10 +578,45 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
         target = &event_.device;
         break;
       default:
+        TakeOfMessage(text);
         return;
     }
     // -1 for a number that does not fit 64 bits, and for what is no number.
     *target = WholeNumber(text).value_or(-1);
+  }
+
+  void TakeOfMessage(std::string_view text) {
+    std::string* target = nullptr;
+    switch (argument_key_) {
+      case Field::kCollective:
+        target = &event_.message.collective;
+        break;
+      case Field::kElementType:
+        target = &event_.message.type;
+        break;
+      case Field::kInElements:
+        target = &event_.message.in_elements;
+        break;
+      case Field::kOutElements:
+        target = &event_.message.out_elements;
+        break;
+      case Field::kGroupSize:
+        target = &event_.message.group_size;
+        break;
+      case Field::kGroup:
+        target = &event_.message.group;
+        break;
+      case Field::kMembers:
+        target = &event_.message.members;
+        break;
+      case Field::kNumber:
+        target = &event_.message.number;
+        break;
+      default:
+        return;
+    }
+    event_.told = true;
+    *target = text;
   }
 
   // As a profile keeps it.
@@ -601,7 +669,7 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
     const auto category = CategoryOf(event_.category);
     if (!category) return;
     if (!event_.named) throw Wrong("name", event_.name, "is not a name", "text");
-    if (trace_.events.size() >= kMostEvents) {
+    if (visitor_ == nullptr && trace_.events.size() >= kMostEvents) {
       throw Wrong("traceEvents", "", "are too many", "40 million events: record fewer steps");
     }
     KinetoEvent event;
@@ -617,15 +685,28 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
     event.sequence = event_.sequence;
     event.forward_thread = event_.forward_thread;
     event.device = static_cast<int>(event_.device & 0xffff);
+    const bool of_host =
+        *category != KinetoCategory::kKernel && *category != KinetoCategory::kTransfer;
+    if (of_host) {
+      event.thread = threads_.Of(event_.process + kEndOfText + event_.thread).first;
+      trace_.threads = std::max(trace_.threads, event.thread + 1);
+    }
+    if (visitor_ != nullptr) {
+      Visit(event);
+      return;
+    }
     const auto [name, fresh_name] = names_.Of(event_.name);
     if (fresh_name) trace_.names.push_back(event_.name);
     event.name = name;
-    if (*category != KinetoCategory::kKernel && *category != KinetoCategory::kTransfer) {
-      event.thread = threads_.Of(event_.process + kEndOfText + event_.thread).first;
-      trace_.threads = std::max(trace_.threads, event.thread + 1);
-      event.inputs = Inputs();
-    }
+    if (of_host) event.inputs = Inputs();
     trace_.events.push_back(event);
+  }
+
+  void Visit(const KinetoEvent& event) {
+    const bool wanted = !event_.dims.empty() && visitor_->WantsInputs(event_.name);
+    KinetoInputs inputs;
+    if (wanted) inputs = ReadInputs();
+    visitor_->Take(event, event_.name, wanted ? &inputs : nullptr, event_.message);
   }
 
   std::int64_t Time(const char* key, const std::string& text) const {
@@ -642,18 +723,21 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
     key += '\0';
     key += event_.values;
     const auto [number, fresh] = inputs_.Of(key);
-    if (fresh) {
-      KinetoInputs inputs;
-      DimsReader(event_.dims, bytes_).Read(&inputs);
-      TakeTexts(event_.types, &KinetoInput::type, &inputs);
-      TakeTexts(event_.values, &KinetoInput::value, &inputs);
-      trace_.inputs.push_back(std::move(inputs));
-    }
+    if (fresh) trace_.inputs.push_back(ReadInputs());
     return number;
+  }
+
+  KinetoInputs ReadInputs() const {
+    KinetoInputs inputs;
+    DimsReader(event_.dims, bytes_).Read(&inputs);
+    TakeTexts(event_.types, &KinetoInput::type, &inputs);
+    TakeTexts(event_.values, &KinetoInput::value, &inputs);
+    return inputs;
   }
 
   const FileBytes& bytes_;
   KinetoTrace& trace_;
+  KinetoVisitor* visitor_;
   Numbering names_;
   Numbering threads_;
   Numbering inputs_;
@@ -662,7 +746,7 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
   Field event_key_ = Field::kOther;
   Field argument_key_ = Field::kOther;
   std::string file_key_;
-  std::string device_key_;
+  std::string device_key_;     // of a device, or of distributedInfo
   std::string major_, minor_;  // of the device's compute capability
   bool found_events_ = false;
   bool in_arguments_ = false;
@@ -672,10 +756,12 @@ class Listener : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Listener
 
 }  // namespace
 
-KinetoTrace ReadKinetoTrace(const std::string& path) {
+KinetoTrace ReadKinetoTrace(const std::string& path) { return VisitKinetoTrace(path, nullptr); }
+
+KinetoTrace VisitKinetoTrace(const std::string& path, KinetoVisitor* visitor) {
   KinetoTrace trace;
   FileBytes bytes(path);
-  Listener listener(bytes, &trace);
+  Listener listener(bytes, &trace, visitor);
   // A number is looked at where it matters, as its text.
   constexpr unsigned kHow =
       rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseValidateEncodingFlag;

@@ -1,6 +1,7 @@
 // The events of a PyTorch profiler trace (Kineto: Chrome's trace format as JSON), without what an
 // import does not use: call stacks, flows, counters. Read as a stream: an event takes some 80 bytes
-// here, and arguments that repeat from step to step are kept once.
+// here, and arguments that repeat from step to step are kept once; or handed on one by one, and
+// nothing kept.
 //
 // Categories are those of PyTorch 1.8 to 2.x (Operator and cpu_op, Kernel and kernel, ...); times
 // are microseconds, as numbers or as text, kept in whole nanoseconds.
@@ -11,6 +12,7 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stepcast {
@@ -61,12 +63,41 @@ struct KinetoTrace {
   std::vector<KinetoDevice> devices;
   std::map<std::string, std::string> facts;  // versions of the device's runtime and driver
   std::map<std::string, std::string> settings;
+  // The plain values of distributedInfo, as text: "rank", "world_size", "backend".
+  std::map<std::string, std::string> distributed;
   std::int64_t base_time = 0;  // ns since 1970, to which times are relative
   int threads = 0;
 };
 
 // Throws InputError with file and line for what is not JSON, ends early or has a wrong value.
 KinetoTrace ReadKinetoTrace(const std::string& path);
+
+// What the arguments of a collective's event say of it, as text; empty where they do not.
+struct KinetoMessage {
+  std::string collective;  // "allreduce", "_allgather_base"
+  std::string type;        // of its elements: "Float", "BFloat16"
+  std::string in_elements, out_elements;
+  std::string group_size, group, members;  // "4", "0", "[0, 1, 2, 3]"
+  std::string number;                      // within its group
+};
+
+// Takes the events one by one, in the order of the file.
+class KinetoVisitor {
+ public:
+  KinetoVisitor() = default;
+  KinetoVisitor(const KinetoVisitor&) = delete;
+  KinetoVisitor& operator=(const KinetoVisitor&) = delete;
+  virtual ~KinetoVisitor() = default;
+  // Whether the arguments of events of that name matter.
+  virtual bool WantsInputs(std::string_view name) const = 0;
+  // The event has no numbers for its name and inputs; `inputs` are null where it has none, or they
+  // are not wanted.
+  virtual void Take(const KinetoEvent& event, const std::string& name, const KinetoInputs* inputs,
+                    const KinetoMessage& message) = 0;
+};
+
+// The same for a trace of any length: events go to the visitor, all else into what is returned.
+KinetoTrace VisitKinetoTrace(const std::string& path, KinetoVisitor* visitor);
 
 }  // namespace stepcast
 
