@@ -32,7 +32,7 @@ foreach(room IN LISTS stepcast_rooms)
     PATTERN "predictor/json" EXCLUDE PATTERN "predictor/web" EXCLUDE PATTERN "predictor/active.h" EXCLUDE
     PATTERN "data/io/yaml_section.h" EXCLUDE PATTERN "data/io/strict_json.h" EXCLUDE
     # Of libraries that are not installed; and of one reader's own.
-    PATTERN "data/logs" EXCLUDE PATTERN "data/onnx" EXCLUDE PATTERN "data/pcap" EXCLUDE REGEX "data/kineto/(calls|layers|trace)\\.h$" EXCLUDE
+    PATTERN "data/logs" EXCLUDE PATTERN "data/onnx" EXCLUDE PATTERN "data/pcap" EXCLUDE REGEX "data/kineto/(calls|layers|rank_trace|spans|trace)\\.h$" EXCLUDE
     PATTERN "data/dashboards" EXCLUDE PATTERN "data/machines" EXCLUDE PATTERN "data/measurements" EXCLUDE
     PATTERN "data/parameters" EXCLUDE PATTERN "data/profiles" EXCLUDE ${stepcast_no_headers})
 endforeach()

@@ -13,6 +13,7 @@
 #include "data/io/runs.h"
 #include "data/io/workload_file.h"
 #include "data/kineto/import_kineto.h"
+#include "data/kineto/import_ranks.h"
 #include "tests/support/temp_file.h"
 #ifdef STEPCAST_HAS_ONNX
 #include "data/onnx/import_onnx.h"
@@ -193,7 +194,30 @@ inline std::vector<ReaderInput> ReaderInputs() {
                     "\n") +
                 R"({"ph": "M"}]})";
        },
-       [](const std::string& path) { ImportKineto(path); }, "trace.json"}};
+       [](const std::string& path) { ImportKineto(path); }, "trace.json"},
+      // A collective's call, its launch and its kernel, and one that computes.
+      {"collectives of a rank's trace", 100'000,
+       [](int count) {
+         return "{\"traceEvents\": [\n" +
+                Times(
+                    count,
+                    R"({"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 1, )"
+                    R"("tid": 1, "ts": 1#0, "dur": 4, "args": {"External id": #, )"
+                    R"("Collective name": "allreduce", "In msg nelems": 9, "Out msg nelems": 9, )"
+                    R"("dtype": "Float", "Group size": 1, "Process Group Name": "0"}},)"
+                    "\n"
+                    R"({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, )"
+                    R"("tid": 1, "ts": 1#1, "dur": 1, "args": {"correlation": #}},)"
+                    "\n"
+                    R"({"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "pid": 0, )"
+                    R"("tid": 9, "ts": 1#2, "dur": 5, "args": {"device": 0, "correlation": #}},)"
+                    "\n"
+                    R"({"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, )"
+                    R"("ts": 1#4, "dur": 5, "args": {"device": 0}},)"
+                    "\n") +
+                R"({"ph": "M"}]})";
+       },
+       [](const std::string& path) { ImportKinetoRanks({path}); }, "rank0.json"}};
 }
 
 }  // namespace stepcast
