@@ -33,6 +33,8 @@ constexpr Known kKnown[] = {
     {"\xa1\xb2\x3c\x4d", "", "a capture of packets (pcap)", kPcap, true},
     {"\x0a\x0d\x0d\x0a", "", "a capture of packets (pcapng)", kPcap, true},
     {"\x1f\x8b", "", "compressed with gzip: gunzip it first", "", true},
+    {"\"distributedInfo\"", "\"traceEvents\"",
+     "a trace of PyTorch's profiler, of one of several ranks", "stepcast import kineto-ranks FILE"},
     {"\"traceEvents\"", "", "a trace of PyTorch's profiler",
      "stepcast import kineto FILE --output trace.profile.jsonl"},
     {"NEGOTIATE_ALLREDUCE", "", "a timeline of Horovod", ""},

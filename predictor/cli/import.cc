@@ -21,6 +21,7 @@
 #ifdef STEPCAST_HAS_PCAP
 #include "predictor/cli/import_pcap.h"
 #endif
+#include "predictor/cli/import_ranks.h"
 
 namespace stepcast::cli {
 
@@ -227,11 +228,14 @@ int RunImport(const std::vector<std::string>& arguments) {
         "            normalisations are gone.\n"
         "  kineto    a PyTorch profiler trace (.json, record_shapes=True) of training steps\n"
         "            into a profile: the times of its layers.\n"
+        "  kineto-ranks\n"
+        "            the traces of the ranks of one training, into what of their communication\n"
+        "            is exposed, their messages, who is waited for, and a row of runs\n"
         "  pcap      captures of the hosts of a training (HOST=FILE, or FILE), into its\n"
         "            traffic by flow and step, beside what a plan should send.\n\n"
         "adaptdl takes --device (t4) and --workload, onnx --workload: names, instead of those\n"
         "that files are named after. pcap takes those of a plan, as predict does. steps,\n"
-        "nccl-tests and osu take them for the row that they write.",
+        "nccl-tests, osu and kineto-ranks take them for the row that they write.",
         options,
         "  stepcast import --guess train.log\n"
         "  stepcast import steps train.log --pattern \"step: (?<ms>[0-9.]+) ms\"\n"
@@ -244,6 +248,8 @@ int RunImport(const std::vector<std::string>& arguments) {
         "--output runs.csv\n"
         "  stepcast import onnx model.onnx --dim sequence=128 --output model.yaml\n"
         "  stepcast import kineto trace.json --output gpu.profile.jsonl\n"
+        "  stepcast import kineto-ranks rank0.json rank1.json --workload resnet50 --device v100 "
+        "--local-batch 32 --placement 1-1 --output runs.csv\n"
         "  stepcast import pcap n1.pcap n2.pcap --steps steps.csv --cluster lab.yaml "
         "--workload resnet50 --local-batch 32 --workers 2\n");
     return kDone;
@@ -275,6 +281,7 @@ int RunImport(const std::vector<std::string>& arguments) {
     if (kind == link) return ImportLink(args, kind, files);
   }
   if (kind == "kineto") return ImportTrainingTrace(args, files);
+  if (kind == "kineto-ranks") return ImportRanks(args, files);
   if (kind == "pcap") {
 #ifdef STEPCAST_HAS_PCAP
     Refuse(args, kind, "dim");

@@ -12,9 +12,9 @@
 namespace stepcast::cli {
 
 // Formats that `stepcast import` reads.
-inline constexpr const char* kImportKinds[] = {"steps", "nccl-tests", "osu", "iperf3",
-                                               "ping",  "ethtool",    "ss",  "adaptdl",
-                                               "onnx",  "kineto",     "pcap"};
+inline constexpr const char* kImportKinds[] = {"steps", "nccl-tests", "osu",          "iperf3",
+                                               "ping",  "ethtool",    "ss",           "adaptdl",
+                                               "onnx",  "kineto",     "kineto-ranks", "pcap"};
 
 // Refuses an option that means nothing for the kind, and all but `allowed`, --output and --json.
 void Refuse(const Arguments& args, const std::string& kind, const std::string& option);

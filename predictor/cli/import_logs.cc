@@ -377,7 +377,7 @@ double StepsTimeFactor(const Arguments& args, const StepForm& form, const Plan& 
   if (plan.accumulation_steps == 1) return 1;
   if (form.count == LoggedCount::kEither && !args.Has("counts")) {
     throw InputError(OptionPlace("counts"), "",
-                     "is required with --accumulation: the log does not say which steps it counts",
+                     "is required with --accumulation: nothing says which steps are counted",
                      fmt::format("{}", fmt::join(kCountNames, ", ")));
   }
   const bool micro = args.Has("counts") ? ReadChoice<int>(args, "counts", kCountNames, 0) == 1
@@ -416,7 +416,8 @@ void AddLogOptions(po::options_description* options) {
       "warm-up", text("N"), "steps: first steps that are left out (20)")(
       "form", text("NAME"), "steps: of a log that has several forms, which to take")(
       "bar", text("N"), "steps: of progress bars without titles, the steps of the training's")(
-      "counts", text("WHAT"), "steps: what a log with --accumulation counts: steps or micro-steps")(
+      "counts", text("WHAT"),
+      "steps, kineto-ranks: what is counted with --accumulation: steps or micro-steps")(
       "steps-per-epoch", text("N"), "steps: of a log that tells times of epochs")(
       "samples-of", text("WHO"), "steps: whose samples a throughput counts: job, device or node")(
       "at-least", text("SIZE"), "nccl-tests, osu: the smallest message that is taken (4 KiB)");
