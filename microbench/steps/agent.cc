@@ -16,6 +16,7 @@
 #include "data/record/input_error.h"
 #include "microbench/network/protocol.h"
 #include "microbench/script/spawn.h"
+#include "microbench/steps/shaping.h"
 #include "microbench/steps/work.h"
 
 namespace stepcast::steps {
@@ -64,8 +65,11 @@ class Worker {
 
 class Agent {
  public:
-  Agent(const network::AgentOptions& options, const Programs& programs, network::Door* door)
-      : options_(options), programs_(programs), member_(network::Join(options, door)) {}
+  Agent(const network::AgentOptions& options, const Programs& programs, network::Door* door,
+        const std::string& shaped)
+      : options_(options), programs_(programs), member_(network::Join(options, door)) {
+    if (!shaped.empty()) shaper_.emplace(shaped);
+  }
 
   std::string Run() {
     double silent_s = 0;  // while others train without this host
@@ -78,6 +82,9 @@ class Agent {
       } else if (message.verb() == kRun) {
         const Work work = ReadWork(message, options_.of, [this] { return Next(network::kGraceS); });
         if (const auto ended = Train(work)) return *ended;
+      } else if (message.verb() == kMayShape || message.verb() == kShape) {
+        const std::string problem = Shape(message.verb(), ReadConditions(message));
+        Tell(problem.empty() ? Message(kShaped) : Message(kFailed).Set("why", problem));
       } else if (message.verb() != kStop && message.verb() != kListens) {
         // Those two may come to a run that has failed here meanwhile.
         throw NetworkError("sent no run");
@@ -91,6 +98,24 @@ class Agent {
   }
   void Tell(const Message& message) {
     member_.master.Send(message.Line(), options_.deadline.AtMost(network::kGraceS));
+  }
+
+  // Why the interface does not have these conditions, or cannot have them.
+  std::string Shape(const std::string& verb, const Conditions& conditions) {
+    if (!shaper_) return "it was started without --shape-interface";
+    if (verb == kMayShape) {
+      if (std::string why = shaper_->WhyNot(conditions); !why.empty()) return why;
+      const std::string own = network::InterfaceOf(member_.door->address());
+      if (own == shaper_->interface()) return "";
+      return fmt::format("{} is not the interface by which it meets the others, {}",
+                         shaper_->interface(), own);
+    }
+    try {
+      shaper_->Set(conditions);
+      return "";
+    } catch (const NetworkError& e) {
+      return e.what();
+    }
   }
 
   // Why the probe ended meanwhile, where it did.
@@ -181,6 +206,7 @@ class Agent {
   const network::AgentOptions& options_;
   const Programs& programs_;
   network::Membership member_;
+  std::optional<Shaper> shaper_;
 };
 
 }  // namespace
@@ -208,8 +234,9 @@ void RequireProgram(const Programs& programs, const Training& training) {
 }
 
 std::string RunAgent(const network::AgentOptions& options, const Programs& programs,
-                     network::Door* door) {
-  return network::ByCoordinator(options, [&] { return Agent(options, programs, door).Run(); });
+                     network::Door* door, const std::string& shaped) {
+  return network::ByCoordinator(options,
+                                [&] { return Agent(options, programs, door, shaped).Run(); });
 }
 
 }  // namespace stepcast::steps

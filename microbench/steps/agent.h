@@ -29,11 +29,12 @@ Programs FindPrograms(const std::vector<std::string>& folders);
 void RequireProgram(const Programs& programs, const Training& training);
 
 // Does what the coordinator says until it ends the probe; `door` is that of this host, or null for
-// one of its own. Returns why the probe ended early, empty where it did not. Throws NetworkError
-// where the coordinator cannot be reached, refuses this host, or goes away. Whatever happens, no
-// worker is left running.
+// one of its own. `shaped` is the interface whose conditions the coordinator may set, empty where
+// it may set none: they are as they were when this returns or throws. Returns why the probe ended
+// early, empty where it did not. Throws NetworkError where the coordinator cannot be reached,
+// refuses this host, or goes away. Whatever happens, no worker is left running.
 std::string RunAgent(const network::AgentOptions& options, const Programs& programs,
-                     network::Door* door = nullptr);
+                     network::Door* door = nullptr, const std::string& shaped = {});
 
 }  // namespace stepcast::steps
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "microbench/network/protocol.h"
@@ -156,14 +157,45 @@ TrainingTimes Session::Measure(const Training& training, const Cast& cast,
   return times;
 }
 
+std::string Session::Ask(const char* verb, const Conditions& conditions) {
+  constexpr double kShapeS = 30;  // the guard of a host gives each of its commands a third of it
+  const auto hosts = static_cast<int>(hosts_.size());
+  const Message message = ConditionsMessage(verb, conditions);
+  for (int rank = 0; rank < hosts; ++rank) members_.Say(rank, message);
+  const Deadline deadline = options_.deadline.AtMost(kShapeS);
+  std::string problem;
+  const auto note = [&](const std::string& why) {
+    if (problem.empty()) problem = why;
+  };
+  for (int rank = 0; rank < hosts; ++rank) {
+    if (!members_.Takes(rank)) continue;
+    try {
+      const std::optional<Message> told = members_.Hear(rank, deadline);
+      if (deadline.stopped()) return "interrupted";
+      if (!told) {
+        note(members_.ProblemOf(rank));
+      } else if (told->verb() == kFailed) {
+        note(members_.Name(rank) + ": " + network::PlainText(*told, "why"));
+      } else if (told->verb() != kShaped) {
+        throw NetworkError("sent what is no answer");
+      }
+    } catch (const NetworkError& e) {
+      members_.Lose(rank, std::string("it ") + e.what());
+      note(members_.ProblemOf(rank));
+    }
+  }
+  return problem;
+}
+
 void Session::End(const std::string& problem) { members_.End(problem, network::kGraceS); }
 
 void LeadSession(const network::MeetingOptions& options, const Programs& programs,
-                 const network::Absent& absent, const std::function<void(Session*)>& lead) {
+                 const network::Absent& absent, const std::function<void(Session*)>& lead,
+                 const std::string& shaped) {
   network::Lead(
       options,
       [&](const network::AgentOptions& agent, network::Door* door) {
-        RunAgent(agent, programs, door);
+        RunAgent(agent, programs, door, shaped);
       },
       [&](network::Door* door) {
         Session session(options);

@@ -9,6 +9,7 @@
 
 #include "microbench/network/meeting.h"
 #include "microbench/steps/agent.h"
+#include "microbench/steps/shaping.h"
 #include "microbench/steps/work.h"
 
 namespace stepcast::steps {
@@ -45,19 +46,30 @@ class Session {
   // that follow. `progress` hears how many steps all workers have taken.
   TrainingTimes Measure(const Training& training, const Cast& cast,
                         const std::function<void(std::size_t steps)>& progress);
+  // Has all hosts that are left set these conditions at the same time, or say whether they could.
+  // Why they have not, or cannot; empty where they have, or can.
+  std::string Shape(const Conditions& conditions) { return Ask(kShape, conditions); }
+  std::string WhyNotShape(const Conditions& conditions) { return Ask(kMayShape, conditions); }
+  // All hosts are told at the end that it came early, and why.
+  void Refuse(const std::string& why) {
+    if (problem_.empty()) problem_ = why;
+  }
   void End(const std::string& problem);
 
  private:
+  std::string Ask(const char* verb, const Conditions& conditions);
+
   const network::MeetingOptions& options_;
   std::vector<NetworkHost> hosts_;
   std::string problem_;
   network::Members members_;
 };
 
-// Leads on this host, where a worker may run too, until `lead` returns. Throws NetworkError where
-// nothing could begin: no port, or a host that did not come.
+// Leads on this host, where a worker may run too, until `lead` returns; `shaped` is as for
+// RunAgent. Throws NetworkError where nothing could begin: no port, or a host that did not come.
 void LeadSession(const network::MeetingOptions& options, const Programs& programs,
-                 const network::Absent& absent, const std::function<void(Session*)>& lead);
+                 const network::Absent& absent, const std::function<void(Session*)>& lead,
+                 const std::string& shaped = {});
 
 }  // namespace stepcast::steps
 

@@ -11,6 +11,7 @@
 #include "microbench/network/protocol.h"
 #include "microbench/network/schedule.h"
 #include "microbench/network/socket.h"
+#include "microbench/steps/shaping.h"
 #include "microbench/steps/work.h"
 #include "predictor/cli/probe_place.h"
 #include "predictor/cli/probe_report.h"
@@ -135,6 +136,11 @@ STEPCAST_DOOR(probe_steps) {
                         steps::ReadListening(steps::ListeningMessage(listening), kHosts, kHosts))
                         .Line(),
                     steps::ListeningMessage(listening).Line());
+      } else if (message.verb() == steps::kShape || message.verb() == steps::kMayShape) {
+        const steps::Conditions conditions = steps::ReadConditions(message);
+        const network::Message written = steps::ConditionsMessage(steps::kShape, conditions);
+        Require(steps::ReadConditions(written) == conditions, "other conditions than were told");
+        Require(steps::ShapingCommands("eth0", 1500, conditions).size() <= 2, "too many commands");
       } else if (message.verb() == steps::kTimed) {
         Require(steps::ReadTimed(message).step_s > 0, "a step of no time");
       } else {
