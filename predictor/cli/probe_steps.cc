@@ -24,6 +24,7 @@
 #include "model/step/step_facts.h"
 #include "model/step/step_terms.h"
 #include "predictor/cli/probe_runs.h"
+#include "predictor/cli/probe_shape.h"
 #include "predictor/cli/probe_start.h"
 #include "predictor/cli/probe_training.h"
 #include "predictor/cli/profile_option.h"
@@ -215,6 +216,7 @@ void AddStepsOptions(po::options_description* options) {
       "steps: device whose compute is waited for, by default the cluster's")(
       "sizes", po::value<std::string>()->value_name("S,..."),
       "collectives: bytes of the messages (1 KiB to 256 MiB)");
+  AddShapeOptions(options);
   AddProfileOptions(options);
 }
 
@@ -227,7 +229,8 @@ int Join(const Arguments& args, const Place& place, const steps::Programs& progr
   options.deadline = network::Deadline::In(
       ReadSeconds(args, "time-limit", 7 * 86400, 0.1, 7 * 86400), &interrupted);
   try {
-    const std::string problem = steps::RunAgent(AsAgent(options, place), programs);
+    const std::string problem =
+        steps::RunAgent(AsAgent(options, place), programs, nullptr, ReadShapedInterface(args));
     if (problem.empty()) return kDone;
     Tell("the probe ended early: " + problem);
   } catch (const NetworkError& e) {
@@ -247,7 +250,9 @@ int Measure(const Arguments& args,
   const steps::Programs programs = steps::FindPrograms(ModuleFolders());
   StopInOrder();
   if (place.rank > 0) return Join(args, place, programs, options);
-  const script::WantedRuns wanted = wants(place);
+  const Design design = ReadDesign(args);
+  const DesignedRuns designed = Spread(wants(place), design);
+  const script::WantedRuns& wanted = designed.wanted;
   const auto integer = [&](const char* option, int otherwise, int low) {
     return args.Has(option) ? ParseInteger(args.Text(option), OptionPlace(option), low, kMostSteps)
                             : otherwise;
@@ -283,9 +288,25 @@ int Measure(const Arguments& args,
   std::vector<Result> results;
   std::vector<Detail> details;
   std::string unwritten;
+  std::string unshaped;
   ProgressLine line;
   const auto start = network::Clock::now();
+  std::optional<steps::Conditions> set;
+  // Why the links do not have the conditions of that run.
+  const auto shape = [&](steps::Session* session, std::size_t run) -> std::string {
+    const std::optional<steps::Conditions>& asked = designed.conditions[run];
+    if (!asked || asked == set) return "";
+    set.reset();
+    std::string problem = session->Shape(*asked);
+    if (problem.empty()) set = asked;
+    return problem;
+  };
   const auto measure = [&](steps::Session* session) {
+    if (design.shapes()) {
+      unshaped = session->WhyNotShape(design.hardest());
+      session->Refuse(unshaped);
+      if (!unshaped.empty()) return;
+    }
     for (const PreparedRun& run : runs) {
       if (file.Has(*run.wanted)) {
         results.push_back({run.wanted, Outcome::kTakenOver, {}, ""});
@@ -312,6 +333,12 @@ int Measure(const Arguments& args,
                 DescribeRun(*run.wanted), seen, timed_steps));
       };
       show(0);
+      if (std::string problem = shape(session, results.size()); !problem.empty()) {
+        const Outcome outcome = interrupted ? Outcome::kInterrupted : Outcome::kFailed;
+        results.push_back({run.wanted, outcome, {}, std::move(problem)});
+        left_s -= expected_s(run);
+        continue;
+      }
       const std::time_t now = std::time(nullptr);
       TrainingTimes times = session->Measure(run.training, *cast, show);
       left_s -= expected_s(run);
@@ -351,24 +378,37 @@ int Measure(const Arguments& args,
     Started started;
     Tell(fmt::format("{} hosts, {} runs: about {}", place.of, runs.size(),
                      FormatDuration(Seconds(std::ceil(left_s)))));
-    started.StartOthers(args, place, "steps", {"wait", "time-limit"}, options);
+    if (design.shapes()) {
+      Tell(fmt::format("{} conditions of {}, {} in an order by chance: --seed {}",
+                       design.cells.size(), design.interface,
+                       design.replicates == 1 ? "once" : fmt::format("{} times", design.replicates),
+                       design.seed));
+    }
+    started.StartOthers(args, place, "steps", {"wait", "time-limit", "shape-interface"}, options);
     steps::LeadSession(
-        options, programs, [&] { return started.Absent(); }, measure);
+        options, programs, [&] { return started.Absent(); }, measure, design.interface);
   } catch (const NetworkError& e) {
     line.End();
     Tell(interrupted ? "interrupted" : e.what());
     return kAnswerIsNo;
   }
   line.End();
+  if (interrupted && results.empty()) {
+    Tell("interrupted");
+    return kAnswerIsNo;
+  }
+  if (!unshaped.empty()) throw InputError(OptionPlace("shape"), "", unshaped);
+  const std::vector<std::string> flags = FlagsOf(designed);
   if (args.Has("json")) {
-    Json json = ResultsJson(results, {}, path);
+    Json json = ResultsJson(results, flags, path);
+    if (design.shapes()) json["shape"] = DesignJson(design);
     for (std::size_t i = 0, k = 0; i < results.size(); ++i) {
       if (results[i].outcome == Outcome::kMeasured) json["runs"][i].update(PartsJson(details[k++]));
     }
     PrintJson(json);
   } else {
     if (!details.empty()) Print(show_details(details));
-    PrintResults(results, {}, path);
+    PrintResults(results, flags, path);
   }
   if (!unwritten.empty()) {
     Tell(unwritten + "; what was measured is printed alone");

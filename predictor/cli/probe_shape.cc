@@ -1,0 +1,280 @@
+#include "predictor/cli/probe_shape.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <sstream>
+#include <utility>
+
+#include "data/io/csv.h"
+#include "data/plan/fields.h"
+#include "data/values/names.h"
+#include "data/values/numbers.h"
+#include "predictor/cli/settings.h"
+
+namespace stepcast::cli {
+namespace {
+
+using script::WantedRun;
+using script::WantedRuns;
+using steps::Conditions;
+
+constexpr const char* kReplicate = "replicate";
+// Packets that netem loses on the sender are lost together, as long as TCP's pieces of them last.
+constexpr const char* kBurst = "1";  // ms
+constexpr int kMostReplicates = 1000;
+constexpr std::size_t kMostRuns = 100'000;
+
+// What a link can be given, by the flag of the plan's field that says it of a run.
+constexpr const char* kShapes[] = {"bandwidth", "rtt", "loss"};
+
+InputError OutOfRange(const std::string& key, const std::string& value, const std::string& range) {
+  return {OptionPlace("shape"), key + "=" + value, "is out of range", range};
+}
+
+void Set(const std::string& key, const std::string& value, Conditions* conditions) {
+  const InputPlace place = OptionPlace("shape");
+  if (key == "bandwidth") {
+    conditions->bandwidth = ParseDataRate(value, place);
+    const double rate = conditions->bandwidth->si();
+    if (rate < steps::kLeastSetRate || rate > steps::kMostSetRate) {
+      throw OutOfRange(key, value,
+                       fmt::format("{} to {}", FormatRate(BytesPerSecond(steps::kLeastSetRate)),
+                                   FormatRate(BytesPerSecond(steps::kMostSetRate))));
+    }
+  } else if (key == "rtt") {
+    conditions->rtt = ParseDuration(value, place);
+    // Microseconds are what tc takes.
+    const double rtt = conditions->rtt->si();
+    if (rtt > steps::kLongestSetRtt || (rtt > 0 && rtt < 2e-6)) {
+      throw OutOfRange(key, value, fmt::format("0 s, or 2 us to {} s", steps::kLongestSetRtt));
+    }
+  } else {
+    conditions->loss = ParseProbability(value, place);
+    if (*conditions->loss > steps::kMostSetLoss ||
+        (*conditions->loss > 0 && *conditions->loss < 1e-8)) {
+      throw OutOfRange(key, value, fmt::format("0, or 1e-8 to {}", steps::kMostSetLoss));
+    }
+  }
+}
+
+std::vector<Conditions> ReadCells(const Arguments& args) {
+  const InputPlace place = OptionPlace("shape");
+  std::vector<SweepAxis> axes;
+  for (const std::string& text : args.Texts("shape")) {
+    std::istringstream parts(text);
+    for (std::string part; std::getline(parts, part, ';');) {
+      part = Trim(part);
+      if (part.empty()) continue;
+      SweepAxis axis = ParseSweepAxis(part, place);
+      axis.key = Trim(axis.key);
+      if (!FindName(axis.key, kShapes)) {
+        throw InputError(place, axis.key,
+                         "is nothing that a link can be given" + DidYouMean(axis.key, kShapes),
+                         JoinNames(kShapes));
+      }
+      if (std::any_of(axes.begin(), axes.end(),
+                      [&](const SweepAxis& other) { return other.key == axis.key; })) {
+        throw InputError(place, axis.key, "is stated twice", "all its values in one list");
+      }
+      axes.push_back(std::move(axis));
+    }
+  }
+  if (axes.empty()) {
+    throw InputError(place, "", "names no conditions",
+                     "like \"bandwidth=100 Mbit/s,1 Gbit/s; rtt=0 ms,10 ms; loss=0,0.01\"");
+  }
+  std::vector<Conditions> cells(1);
+  for (const SweepAxis& axis : axes) {
+    std::vector<Conditions> crossed;
+    for (const Conditions& cell : cells) {
+      for (const std::string& value : axis.values) {
+        Set(axis.key, value, &crossed.emplace_back(cell));
+        if (std::count(crossed.begin(), crossed.end(), crossed.back()) > 1) {
+          throw InputError(place, axis.key + "=" + value, "is stated twice", "each value once");
+        }
+        if (crossed.size() > kMostRuns) {
+          throw InputError(place, "", "makes too many conditions",
+                           fmt::format("at most {}", kMostRuns));
+        }
+      }
+    }
+    cells = std::move(crossed);
+  }
+  return cells;
+}
+
+std::string Number(double value) { return fmt::format("{:.10g}", value); }
+
+// Where the column is, which is added where there is none.
+std::size_t ColumnOf(const std::string& name, std::vector<std::string>* header) {
+  const auto found = std::find(header->begin(), header->end(), name);
+  if (found == header->end()) header->push_back(name);
+  return static_cast<std::size_t>(std::find(header->begin(), header->end(), name) -
+                                  header->begin());
+}
+
+}  // namespace
+
+Conditions Design::hardest() const {
+  Conditions all;
+  for (const Conditions& cell : cells) {
+    if (cell.bandwidth) all.bandwidth = cell.bandwidth;
+    if (!all.rtt || cell.delays()) all.rtt = cell.rtt;
+    if (!all.loss || cell.loses()) all.loss = cell.loss;
+  }
+  return all;
+}
+
+void AddShapeOptions(po::options_description* options) {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  options->add_options()(
+      "shape", po::value<std::vector<std::string>>()->value_name("KEY=...")->composing(),
+      "steps, collectives: conditions to set on the links by tc, each combination in turn: "
+      "\"bandwidth=100 Mbit/s,1 Gbit/s; rtt=0 ms,10 ms; loss=0,0.01\"")(
+      "shape-interface", text("I"),
+      "the interface of this host that tc may shape meanwhile; all hosts need it")(
+      "replicates", text("N"), "steps, collectives: how often each run is measured (1)")(
+      "seed", text("N"), "with --shape: of the order of the conditions (by chance)");
+}
+
+std::string ReadShapedInterface(const Arguments& args) {
+  if (!args.Has("shape-interface")) return "";
+  const std::string name = args.Text("shape-interface");
+  if (!steps::IsInterfaceName(name)) {
+    throw InputError(OptionPlace("shape-interface"), name, "is no name of an interface",
+                     "like eth0");
+  }
+  return name;
+}
+
+Design ReadDesign(const Arguments& args) {
+  Design design;
+  const InputPlace place = OptionPlace("replicates");
+  design.counted = args.Has("replicates");
+  if (design.counted) {
+    design.replicates = ParseInteger(args.Text("replicates"), place, 1, kMostReplicates);
+  }
+  if (!args.Has("shape")) {
+    for (const char* option : {"shape-interface", "seed"}) {
+      if (!args.Has(option)) continue;
+      throw InputError(OptionPlace(option), "", "has no meaning without --shape",
+                       "with --shape \"bandwidth=...\"");
+    }
+    return design;
+  }
+  design.cells = ReadCells(args);
+  design.interface = ReadShapedInterface(args);
+  if (design.interface.empty()) {
+    throw InputError(OptionPlace("shape-interface"), "", "is required with --shape",
+                     "the interface by which the hosts meet, like eth0");
+  }
+  constexpr int kMost = std::numeric_limits<int>::max();
+  design.seed = args.Has("seed") ? ParseInteger(args.Text("seed"), OptionPlace("seed"), 0, kMost)
+                                 : static_cast<int>(std::random_device()() >> 1);
+  // What this host cannot do should be known before the others come.
+  try {
+    steps::Shaper shaper(design.interface);
+    if (const std::string why = shaper.WhyNot(design.hardest()); !why.empty()) {
+      throw InputError(OptionPlace("shape"), "", why);
+    }
+  } catch (const network::NetworkError& e) {
+    throw InputError(OptionPlace("shape"), "", e.what());
+  }
+  return design;
+}
+
+DesignedRuns Spread(const WantedRuns& wanted, const Design& design) {
+  DesignedRuns out;
+  if (!design.shapes() && !design.counted) {
+    out.wanted = wanted;
+    out.conditions.resize(wanted.runs.size());
+    return out;
+  }
+  std::vector<std::string> header = wanted.header;
+  const Conditions hardest = design.hardest();
+  const auto column_of = [&](const char* flag) {
+    return ColumnOf(FindPlanField(flag)->column, &header);
+  };
+  std::optional<std::size_t> bandwidth;
+  std::optional<std::size_t> rtt;
+  std::optional<std::size_t> loss;
+  std::optional<std::size_t> burst;
+  if (hardest.bandwidth) bandwidth = column_of("bandwidth");
+  if (hardest.rtt) rtt = column_of("rtt");
+  if (hardest.loss) loss = column_of("loss");
+  if (hardest.loss.value_or(0) > 0) burst = column_of("loss-burst");
+  const std::size_t replicate = ColumnOf(kReplicate, &header);
+  for (const WantedRun& run : wanted.runs) {
+    for (const auto& column : {bandwidth, rtt, loss, burst, std::optional(replicate)}) {
+      if (!column || *column >= run.fields.size() || Trim(run.fields[*column]).empty()) continue;
+      throw InputError({run.run.place.file, run.run.place.line, header[*column]},
+                       run.fields[*column], "is set by --shape or --replicates", "an empty cell");
+    }
+  }
+  std::vector<std::optional<Conditions>> cells(design.cells.begin(), design.cells.end());
+  if (cells.empty()) cells.emplace_back();
+  const std::size_t count =
+      wanted.runs.size() * cells.size() * static_cast<std::size_t>(design.replicates);
+  if (count > kMostRuns) {
+    throw InputError(OptionPlace(design.shapes() ? "shape" : "replicates"), "",
+                     fmt::format("makes {} runs", count), fmt::format("at most {}", kMostRuns));
+  }
+  std::mt19937 random(static_cast<std::mt19937::result_type>(design.seed));
+  std::string text = CsvLine(header);
+  std::vector<const WantedRun*> origins;
+  for (int r = 1; r <= design.replicates; ++r) {
+    // The same order wherever the seed is the same, which std::shuffle does not promise.
+    for (std::size_t i = cells.size(); i > 1; --i) std::swap(cells[i - 1], cells[random() % i]);
+    for (const std::optional<Conditions>& cell : cells) {
+      for (const WantedRun& run : wanted.runs) {
+        std::vector<std::string> fields = run.fields;
+        fields.resize(header.size());
+        if (bandwidth) fields[*bandwidth] = Number(cell->bandwidth->in(kGigabitsPerSecond));
+        if (rtt) fields[*rtt] = Number(cell->rtt->in(kMilliseconds));
+        if (loss) fields[*loss] = Number(*cell->loss);
+        if (cell && cell->loses()) fields[*burst] = kBurst;
+        fields[replicate] = std::to_string(r);
+        text += CsvLine(fields);
+        origins.push_back(&run);
+        out.conditions.push_back(cell);
+      }
+    }
+  }
+  out.wanted = script::ParseWantedRuns(text, wanted.runs.front().run.place.file);
+  for (std::size_t i = 0; i < origins.size(); ++i) {
+    out.wanted.runs[i].run.place = origins[i]->run.place;
+  }
+  return out;
+}
+
+std::vector<std::string> FlagsOf(const DesignedRuns& runs) {
+  for (std::size_t i = 0; i < runs.conditions.size(); ++i) {
+    const Plan& plan = runs.wanted.runs[i].run.plan;
+    const auto& conditions = runs.conditions[i];
+    if (!conditions || !conditions->bandwidth || !UsesServers(plan.strategy)) continue;
+    if (plan.workers() <= plan.servers) continue;
+    return {
+        "the bandwidth that was set is that of what hosts send: where more workers than servers "
+        "push, the servers take in more than it; a forecast has it both ways"};
+  }
+  return {};
+}
+
+Json DesignJson(const Design& design) {
+  Json cells = Json::array();
+  for (const Conditions& cell : design.cells) {
+    const auto si = [](const auto& value) { return value ? Json(value->si()) : Json(nullptr); };
+    cells.push_back({{"bandwidth_bytes_per_s", si(cell.bandwidth)},
+                     {"rtt_s", si(cell.rtt)},
+                     {"loss_rate", cell.loss ? Json(*cell.loss) : Json(nullptr)}});
+  }
+  return {{"interface", design.interface},
+          {"seed", design.seed},
+          {"replicates", design.replicates},
+          {"cells", cells}};
+}
+
+}  // namespace stepcast::cli
