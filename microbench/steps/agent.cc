@@ -84,7 +84,9 @@ class Agent {
         if (const auto ended = Train(work)) return *ended;
       } else if (message.verb() == kMayShape || message.verb() == kShape) {
         const std::string problem = Shape(message.verb(), ReadConditions(message));
-        Tell(problem.empty() ? Message(kShaped) : Message(kFailed).Set("why", problem));
+        const bool receives = shaper_ && shaper_->receives();
+        Tell(problem.empty() ? Message(kShaped).Set(kReceives, receives ? 1 : 0)
+                             : Message(kFailed).Set("why", problem));
       } else if (message.verb() != kStop && message.verb() != kListens) {
         // Those two may come to a run that has failed here meanwhile.
         throw NetworkError("sent no run");

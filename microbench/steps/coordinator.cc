@@ -178,6 +178,8 @@ std::string Session::Ask(const char* verb, const Conditions& conditions) {
         note(members_.Name(rank) + ": " + network::PlainText(*told, "why"));
       } else if (told->verb() != kShaped) {
         throw NetworkError("sent what is no answer");
+      } else if (told->Integer(kReceives, 0, 1) == 0) {
+        sending_only_.insert(members_.Name(rank));
       }
     } catch (const NetworkError& e) {
       members_.Lose(rank, std::string("it ") + e.what());

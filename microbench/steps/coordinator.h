@@ -4,6 +4,7 @@
 #define STEPCAST_MICROBENCH_STEPS_COORDINATOR_H_
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,8 @@ class Session {
   // Why they have not, or cannot; empty where they have, or can.
   std::string Shape(const Conditions& conditions) { return Ask(kShape, conditions); }
   std::string WhyNotShape(const Conditions& conditions) { return Ask(kMayShape, conditions); }
+  // The hosts that have, or can, set a bandwidth only on what they send.
+  const std::set<std::string>& sending_only() const { return sending_only_; }
   // All hosts are told at the end that it came early, and why.
   void Refuse(const std::string& why) {
     if (problem_.empty()) problem_ = why;
@@ -62,6 +65,7 @@ class Session {
   const network::MeetingOptions& options_;
   std::vector<NetworkHost> hosts_;
   std::string problem_;
+  std::set<std::string> sending_only_;
   network::Members members_;
 };
 

@@ -33,7 +33,8 @@ using network::NetworkError;
 
 constexpr double kCommandS = 10;  // tc answers at once
 
-// A line "do COMMAND" or "do COMMAND -- UNDO" runs the command, "undo" undoes all; the answer is
+// A line "do COMMAND" or "do COMMAND -- UNDO" runs the command, "apart COMMANDS" a shell in a
+// network of its own, with a user of its own where need be, and "undo" undoes all; the answer is
 // what the command printed, and behind it its exit code. No signal of a terminal or a shell ends
 // it, nor does an answer that nobody reads.
 constexpr const char* kGuard = R"sh(trap '' HUP INT QUIT TERM PIPE
@@ -62,16 +63,27 @@ undo_all() {
 }
 IFS=' '
 while read -r verb words; do
-  if [ "$verb" = undo ]; then
-    undo_all
-  else
-    said=$(${words%% -- *} 2>&1 </dev/null)
-    code=$?
-    case $words in
-      *' -- '*) [ $code = 0 ] && undo="${words##* -- }
+  case $verb in
+    undo) undo_all ;;
+    apart)
+      for user in '' '--user --map-root-user'; do
+        said=$(unshare $user --net sh -c "$words" 2>&1 </dev/null)
+        code=$?
+        case $said in
+          *unshare:*) ;;
+          *) break ;;
+        esac
+      done
+      ;;
+    *)
+      said=$(${words%% -- *} 2>&1 </dev/null)
+      code=$?
+      case $words in
+        *' -- '*) [ $code = 0 ] && undo="${words##* -- }
 $undo" ;;
-    esac
-  fi
+      esac
+      ;;
+  esac
   printf '%s\ncode %s\n' "$said" "$code"
 done
 undo_all
@@ -81,6 +93,8 @@ exit $code
 // Handles by which tc's output tells our queues from those of others.
 constexpr const char* kRateHandle = "57ca:";
 constexpr const char* kDelayHandle = "57cb:";
+constexpr const char* kReceiveHandle = "57cc:";
+constexpr const char* kIncoming = "ffff:fff1";  // as tc shows the place of what comes in
 
 // What an Ethernet line carries beside a frame that the kernel counts: preamble 8, checksum 4, gap
 // 12 bytes (IEEE 802.3). With it a rate is that of the line.
@@ -91,6 +105,9 @@ constexpr int kHeaderBytes = 14;
 // lost to the rate (tc-tbf(8)); on two cores that were busy three times over a millisecond met 20
 // and 100 Mbit/s within 0.6 %, where a quarter of it was up to 7 % slow.
 constexpr double kLateS = 1e-3;
+// Of what comes in: more than the bucket of one sender lets through at once, so that it is its own
+// line, and not this one, that a single sender waits for.
+constexpr double kLateInS = 4e-3;
 // The queue before the line, as long as a network card's of Linux (txqueuelen), of pieces as large
 // as TCP makes them.
 constexpr int kQueuePackets = 1000;
@@ -125,10 +142,25 @@ std::string QueueOfOthers(const std::vector<std::string>& lines) {
     const std::size_t kind = line.find(' ', 6);
     if (kind == std::string::npos || line.compare(kind, 4, " 0: ") == 0) continue;
     // What comes in is not what is shaped.
-    const bool incoming = line.find(" ffff:fff1") != std::string::npos;
-    if (!incoming) return line;
+    if (line.find(kIncoming) == std::string::npos) return line;
   }
   return "";
+}
+
+// What follows the place of a queue that lets through so much.
+std::string RateLimit(const Conditions& conditions, int mtu, double late_s) {
+  const double bytes_per_s = conditions.bandwidth->si();
+  const double bucket = 2.0 * (mtu + kHeaderBytes) + bytes_per_s * late_s;
+  return fmt::format("tbf rate {:.0f}bit burst {:.0f} limit {} overhead {}", bytes_per_s * 8,
+                     std::ceil(bucket), kQueuePackets * kLargestPiece, kUnseenBytes);
+}
+
+// Sends all that comes in through another interface, as whose output it can be shaped.
+std::string Redirection(const std::string& interface, const std::string& receiver) {
+  return fmt::format(
+      "tc filter add dev {} parent ffff: protocol all u32 match u32 0 0 action mirred egress "
+      "redirect dev {}",
+      interface, receiver);
 }
 
 }  // namespace
@@ -153,20 +185,28 @@ Conditions ReadConditions(const Message& message) {
 }
 
 std::vector<UndoableCommand> ShapingCommands(const std::string& interface, int mtu,
-                                             const Conditions& conditions) {
+                                             const Conditions& conditions,
+                                             const std::string& receiver) {
   std::vector<UndoableCommand> commands;
   const std::string add = "tc qdisc add dev " + interface;
   std::string undo = "tc qdisc del dev " + interface + " root";
   std::string place = "root";
   if (conditions.bandwidth) {
-    const double bytes_per_s = conditions.bandwidth->si();
-    const double bucket = 2.0 * (mtu + kHeaderBytes) + bytes_per_s * kLateS;
-    commands.push_back({fmt::format("{} root handle {} tbf rate {:.0f}bit burst {:.0f} limit {} "
-                                    "overhead {}",
-                                    add, kRateHandle, bytes_per_s * 8, std::ceil(bucket),
-                                    kQueuePackets * kLargestPiece, kUnseenBytes),
-                        std::exchange(undo, "")});
+    commands.push_back(
+        {fmt::format("{} root handle {} {}", add, kRateHandle, RateLimit(conditions, mtu, kLateS)),
+         std::exchange(undo, "")});
     place = std::string("parent ") + kRateHandle + "1";
+  }
+  if (conditions.bandwidth && !receiver.empty()) {
+    commands.push_back(
+        {"ip link add name " + receiver + " type ifb", "ip link del dev " + receiver});
+    commands.push_back({"ip link set dev " + receiver + " up", ""});
+    commands.push_back({fmt::format("tc qdisc add dev {} root handle {} {}", receiver,
+                                    kReceiveHandle, RateLimit(conditions, mtu, kLateInS)),
+                        ""});
+    commands.push_back(
+        {add + " handle ffff: ingress", "tc qdisc del dev " + interface + " ingress"});
+    commands.push_back({Redirection(interface, receiver), ""});
   }
   if (conditions.needs_netem()) {
     const double delay_s = conditions.delays() ? conditions.rtt->si() / 2 : 0;
@@ -234,6 +274,8 @@ Guard::Answer Guard::Run(const UndoableCommand& command) {
   return answer;
 }
 
+Guard::Answer Guard::RunApart(const std::string& words) { return Ask("apart " + words); }
+
 Guard::Answer Guard::Undo() {
   Answer answer = Ask("undo");
   undo_.clear();
@@ -287,15 +329,12 @@ std::string Shaper::WhyNot(const Conditions& conditions) {
            "not permitted")) {
     return fmt::format("tc may not change {}: that needs root, or CAP_NET_ADMIN", interface_);
   }
-  // Whether the kernel knows the kind is tried where nobody is: in a network of its own.
+  // What the kernel knows is tried where nobody is: in a network of its own.
   const auto knows = [&](const std::string& kind) {
-    for (const char* apart : {"unshare --net", "unshare --user --map-root-user --net"}) {
-      const Guard::Answer tried = run(fmt::format("{} tc qdisc add dev lo root {}", apart, kind));
-      if (says(tried, "unshare")) continue;
-      return tried.code == 0 ||
-             !(says(tried, "kind is unknown") || says(tried, "No such file or directory"));
-    }
-    return true;  // tc will tell
+    const Guard::Answer tried = guard()->RunApart("tc qdisc add dev lo root " + kind);
+    // Where there can be none tc will tell.
+    return tried.code == 0 || says(tried, "unshare:") ||
+           !(says(tried, "kind is unknown") || says(tried, "No such file or directory"));
   };
   if (conditions.bandwidth && !knows("tbf rate 8mbit burst 10000 limit 10000")) {
     return "this kernel has no tbf (module sch_tbf), which sets a bandwidth";
@@ -304,6 +343,16 @@ std::string Shaper::WhyNot(const Conditions& conditions) {
     return "this kernel has no netem (module sch_netem), which delays and loses packets; bandwidth "
            "alone can be set";
   }
+  // Somebody else may do something with what comes in.
+  const std::string receiver = fmt::format("stepcast{}", if_nametoindex(interface_.c_str()));
+  const bool may_receive = conditions.bandwidth && !says(shown, kIncoming) &&
+                           IsInterfaceName(receiver) && if_nametoindex(receiver.c_str()) == 0 &&
+                           guard()->RunApart("ip link add name " + receiver +
+                                             " type ifb && tc qdisc add dev lo handle ffff: "
+                                             "ingress && " +
+                                             Redirection("lo", receiver))
+                                   .code == 0;
+  receiver_ = may_receive ? receiver : "";
   return "";
 }
 
@@ -312,7 +361,7 @@ void Shaper::Set(const Conditions& conditions) {
   std::string words = "tc qdisc del dev " + interface_ + " root";
   if (answer.code == 0) {
     for (const UndoableCommand& command :
-         ShapingCommands(interface_, MtuOf(interface_), conditions)) {
+         ShapingCommands(interface_, MtuOf(interface_), conditions, receiver_)) {
       words = command.words;
       answer = guard()->Run(command);
       if (answer.code != 0) break;

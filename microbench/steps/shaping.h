@@ -1,5 +1,6 @@
-// The conditions of a link, set by tc on the interface of each host: a rate by tbf, a delay and
-// losses by netem, on what the host sends.
+// The conditions of a link, set by tc on the interface of each host: a rate by tbf, on what the
+// host sends and, where the kernel can, on what it receives; a delay and losses by netem, on what
+// it sends.
 //
 // Whatever is set is undone, whoever dies: a guard, a small process of its own, runs each command
 // of tc and keeps with it the one that undoes it. When the connection to the program that it serves
@@ -40,6 +41,8 @@ struct Conditions {
 inline constexpr const char* kShape = "shape";
 inline constexpr const char* kMayShape = "may_shape";  // what could be shaped, without doing it
 inline constexpr const char* kShaped = "shaped";
+// With kShaped: whether a bandwidth is set on what comes in, too.
+inline constexpr const char* kReceives = "receives";
 network::Message ConditionsMessage(const char* verb, const Conditions& conditions);
 // A message that says what cannot be set is a NetworkError.
 Conditions ReadConditions(const network::Message& message);
@@ -50,9 +53,11 @@ struct UndoableCommand {
   std::string undo;
 };
 // What sets the conditions on an interface that has its default queue, whose packets have at most
-// so many bytes.
+// so many bytes. `receiver` is the interface that is made for what it receives, empty where that is
+// left as it is.
 std::vector<UndoableCommand> ShapingCommands(const std::string& interface, int mtu,
-                                             const Conditions& conditions);
+                                             const Conditions& conditions,
+                                             const std::string& receiver);
 
 // Whether the text may be the name of an interface.
 bool IsInterfaceName(const std::string& text);
@@ -74,6 +79,9 @@ class Guard {
   };
   // Throws NetworkError where the guard is gone, or says nothing for too long.
   Answer Run(const UndoableCommand& command);
+  // Has a shell run the words in a network of its own, which ends with them; the answer names
+  // unshare where there can be none.
+  Answer RunApart(const std::string& words);
   // Undoes all that was done so far.
   Answer Undo();
 
@@ -95,6 +103,8 @@ class Shaper {
   const std::string& interface() const { return interface_; }
   // Why such conditions cannot be set here, found without setting any; empty where they can.
   std::string WhyNot(const Conditions& conditions);
+  // Whether a bandwidth is set on what comes in too, as far as WhyNot has found.
+  bool receives() const { return !receiver_.empty(); }
   // Throws NetworkError where tc refuses; nothing is set then.
   void Set(const Conditions& conditions);
 
@@ -102,6 +112,7 @@ class Shaper {
   Guard* guard();
 
   std::string interface_;
+  std::string receiver_;
   std::optional<Guard> guard_;
 };
 

@@ -1,6 +1,7 @@
 #include "predictor/cli/probe_shape.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -250,20 +251,24 @@ DesignedRuns Spread(const WantedRuns& wanted, const Design& design) {
   return out;
 }
 
-std::vector<std::string> FlagsOf(const DesignedRuns& runs) {
+std::vector<std::string> FlagsOf(const DesignedRuns& runs,
+                                 const std::set<std::string>& sending_only) {
+  if (sending_only.empty()) return {};
   for (std::size_t i = 0; i < runs.conditions.size(); ++i) {
     const Plan& plan = runs.wanted.runs[i].run.plan;
     const auto& conditions = runs.conditions[i];
     if (!conditions || !conditions->bandwidth || !UsesServers(plan.strategy)) continue;
     if (plan.workers() <= plan.servers) continue;
     return {
-        "the bandwidth that was set is that of what hosts send: where more workers than servers "
-        "push, the servers take in more than it; a forecast has it both ways"};
+        fmt::format("{} can set a bandwidth on what is sent only (no ifb, u32 or mirred in the "
+                    "kernel, or another ingress queue): where more workers than servers push, the "
+                    "servers take in more than it; a forecast has it both ways",
+                    fmt::join(sending_only, ", "))};
   }
   return {};
 }
 
-Json DesignJson(const Design& design) {
+Json DesignJson(const Design& design, const std::set<std::string>& sending_only) {
   Json cells = Json::array();
   for (const Conditions& cell : design.cells) {
     const auto si = [](const auto& value) { return value ? Json(value->si()) : Json(nullptr); };
@@ -274,6 +279,7 @@ Json DesignJson(const Design& design) {
   return {{"interface", design.interface},
           {"seed", design.seed},
           {"replicates", design.replicates},
+          {"sending_only", sending_only},
           {"cells", cells}};
 }
 

@@ -4,6 +4,7 @@
 #define STEPCAST_PREDICTOR_CLI_PROBE_SHAPE_H_
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,9 +42,11 @@ struct DesignedRuns {
 // more for each replicate, which has a column of its own.
 DesignedRuns Spread(const script::WantedRuns& wanted, const Design& design);
 
-// What the runs cannot tell, a sentence each.
-std::vector<std::string> FlagsOf(const DesignedRuns& runs);
-Json DesignJson(const Design& design);
+// What the runs cannot tell, a sentence each; some hosts may set a bandwidth on what they send
+// alone.
+std::vector<std::string> FlagsOf(const DesignedRuns& runs,
+                                 const std::set<std::string>& sending_only);
+Json DesignJson(const Design& design, const std::set<std::string>& sending_only);
 
 }  // namespace stepcast::cli
 

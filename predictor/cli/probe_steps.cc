@@ -11,6 +11,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -289,6 +290,7 @@ int Measure(const Arguments& args,
   std::vector<Detail> details;
   std::string unwritten;
   std::string unshaped;
+  std::set<std::string> sending_only;
   ProgressLine line;
   const auto start = network::Clock::now();
   std::optional<steps::Conditions> set;
@@ -305,6 +307,7 @@ int Measure(const Arguments& args,
     if (design.shapes()) {
       unshaped = session->WhyNotShape(design.hardest());
       session->Refuse(unshaped);
+      sending_only = session->sending_only();
       if (!unshaped.empty()) return;
     }
     for (const PreparedRun& run : runs) {
@@ -398,10 +401,10 @@ int Measure(const Arguments& args,
     return kAnswerIsNo;
   }
   if (!unshaped.empty()) throw InputError(OptionPlace("shape"), "", unshaped);
-  const std::vector<std::string> flags = FlagsOf(designed);
+  const std::vector<std::string> flags = FlagsOf(designed, sending_only);
   if (args.Has("json")) {
     Json json = ResultsJson(results, flags, path);
-    if (design.shapes()) json["shape"] = DesignJson(design);
+    if (design.shapes()) json["shape"] = DesignJson(design, sending_only);
     for (std::size_t i = 0, k = 0; i < results.size(); ++i) {
       if (results[i].outcome == Outcome::kMeasured) json["runs"][i].update(PartsJson(details[k++]));
     }

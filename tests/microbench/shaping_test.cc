@@ -34,7 +34,7 @@ Conditions Cell(std::optional<double> megabits_per_s, std::optional<double> rtt_
 
 Lines WordsOf(const Conditions& conditions) {
   Lines words;
-  for (const UndoableCommand& command : ShapingCommands("eth0", 1500, conditions)) {
+  for (const UndoableCommand& command : ShapingCommands("eth0", 1500, conditions, "")) {
     words.push_back(command.words);
   }
   return words;
@@ -60,12 +60,30 @@ TEST(ShapingCommands, SayWhatTheConditionsAsk) {
 
 // A bucket holds two packets and a millisecond; and all is undone at the root, once.
 TEST(ShapingCommands, KeepTheirUndoing) {
-  const auto commands = ShapingCommands("lo", 65536, Cell(1, 4, 0.5));
+  const auto commands = ShapingCommands("lo", 65536, Cell(1, 4, 0.5), "");
   ASSERT_EQ(commands.size(), 2U);
   EXPECT_NE(commands[0].words.find(" burst 131225 "), std::string::npos) << commands[0].words;
   EXPECT_EQ(commands[0].undo, "tc qdisc del dev lo root");
   EXPECT_EQ(commands[1].undo, "");
-  EXPECT_EQ(ShapingCommands("lo", 1500, Cell({}, 4, 0.5)).at(0).undo, "tc qdisc del dev lo root");
+  EXPECT_EQ(ShapingCommands("lo", 1500, Cell({}, 4, 0.5), "in").at(0).undo,
+            "tc qdisc del dev lo root");
+}
+
+// What comes in leaves by an interface of its own, with a rate alone, that goes first at the end.
+TEST(ShapingCommands, ShapeWhatComesInWhereTheyCan) {
+  const auto commands = ShapingCommands("eth0", 1500, Cell(100, 10, 0), "stepcast2");
+  ASSERT_EQ(commands.size(), 7U);
+  EXPECT_EQ(commands[1].words, "ip link add name stepcast2 type ifb");
+  EXPECT_EQ(commands[1].undo, "ip link del dev stepcast2");
+  EXPECT_EQ(commands[3].words,
+            "tc qdisc add dev stepcast2 root handle 57cc: tbf rate 100000000bit burst 53028 limit "
+            "65536000 overhead 24");
+  EXPECT_EQ(commands[4].undo, "tc qdisc del dev eth0 ingress");
+  EXPECT_NE(commands[5].words.find("redirect dev stepcast2"), std::string::npos);
+  EXPECT_NE(commands[6].words.find("parent 57ca:1 handle 57cb: netem"), std::string::npos);
+  for (const int last : {2, 3, 5, 6}) {
+    EXPECT_EQ(commands[static_cast<std::size_t>(last)].undo, "");
+  }
 }
 
 TEST(ShapingMessages, SayTheSameAgainAndNothingElse) {
@@ -101,6 +119,8 @@ class StandInTc : public testing::Test {
                       "; fi\n"
                       "[ \"$2\" = show ] && cat " +
                       folder_.Path("queues") + "\nexit 0\n");
+    // No interface is made, for what comes in.
+    Program("ip", "exit 1\n");
     // A network of its own is where nothing happens.
     Program("unshare", "while [ \"${1#--}\" != \"$1\" ]; do shift; done; exec \"$@\"\n");
     folder_.Write("queues", "qdisc noqueue 0: root refcnt 2 \n");
