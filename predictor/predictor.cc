@@ -318,7 +318,8 @@ Prediction Predictor::Predict(const Plan& plan) const {
   if (facts.nodes > 1 && taken < background) {
     prediction.flags.push_back(
         fmt::format("other traffic of {:.3g} Gbit/s asks for more than a fair share of a link of "
-                    "{:.3g} Gbit/s: taken as {:.3g}, what TCP leaves it",
+                    "{:.3g} Gbit/s: taken as {:.3g}, as of equal flows; one that never pauses may "
+                    "have more beside rounds that wait, so state the bandwidth that it leaves",
                     background.in(kGigabitsPerSecond), line.in(kGigabitsPerSecond),
                     taken.in(kGigabitsPerSecond)));
   }

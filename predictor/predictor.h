@@ -86,7 +86,7 @@ class Predictor {
   // The prediction of a plan whose samples take so long to arrive, and whose step is `step` then,
   // from the one with all of them there.
   void WaitForInput(Duration<> arrival, const StepTime<double>& step, Prediction* prediction) const;
-  // `together` is the share of steps in which workers wait for each other; `servers`: of async ones.
+  // `together`: the share of steps in which workers wait for each other; `servers`: of async ones.
   void SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro, double together,
                     const AsyncServers<double>* servers, Prediction* prediction) const;
   // `profiled` is of the plan's batch, where there is a profile.

@@ -12,12 +12,13 @@ namespace stepcast {
 
 namespace {
 
-// How much longer the nodes' links take for a byte beside other traffic.
-double LongerBeside(const SharingJob& job) {
+// How many times as long the nodes' links take for a byte beside traffic of no job, where so many
+// other jobs are on them.
+double LongerBeside(const SharingJob& job, double others) {
   if (job.predictor->Facts(job.plan).link.background.value_or(DataRate<>()).si() == 0) return 1;
   const auto rate_beside = [&](const std::optional<DataRate<>>& background) {
     Plan plan = job.plan;
-    plan.link.others = 0;
+    plan.link.others = others;
     if (background) plan.link.background = background;
     return job.predictor->Terms(plan).node_path.path.bandwidth;
   };
@@ -31,26 +32,29 @@ StepTime<double> StepBeside(const SharingJob& job, double others) {
   return job.predictor->PredictStep(plan);
 }
 
-// The time in which the fullest of the nodes' links, at the rate that other traffic leaves, carries
-// what a step sends in a direction: what an exchange grows by with each other one on them, where
-// those are so many that nothing else counts, the traffic neither.
+// The time in which the fullest of the nodes' links, at its rate, carries what a step sends in a
+// direction: what an exchange grows by with each other one on them, where those are so many that
+// nothing else counts, nor traffic of no job.
 Duration<> TimeOnLink(const SharingJob& job) {
   constexpr double kCrowd = kMostOthers;
   const Duration<> grows =
       StepBeside(job, kCrowd).synchronisation - StepBeside(job, kCrowd / 2).synchronisation;
   // Those who push and then pull have one direction after the other.
   const bool in_turn = UsesServers(job.plan.strategy) && !job.plan.server.colocated;
-  return grows / (kCrowd / 2) / (in_turn ? 2.0 : 1.0) * LongerBeside(job);
+  return grows / (kCrowd / 2) / (in_turn ? 2.0 : 1.0);
 }
 
 struct Alone {
   Duration<> step;
   Duration<> on_link;
+  double longer = 1;  // beside other traffic
 
-  double busy() const { return std::clamp(on_link / step, 0.0, 1.0); }
+  double busy() const { return std::clamp(on_link / step * longer, 0.0, 1.0); }
 };
 
-Alone AloneOnLink(const SharingJob& job) { return {StepBeside(job, 0).total(), TimeOnLink(job)}; }
+Alone AloneOnLink(const SharingJob& job) {
+  return {StepBeside(job, 0).total(), TimeOnLink(job), LongerBeside(job, 0)};
+}
 
 // The same where each o has grown by `share` of what is left to that of all others always there,
 // with their steps.
@@ -84,7 +88,9 @@ std::vector<SharedJob> ShareLink(const std::vector<SharingJob>& jobs) {
   }
   const auto is_too_much = [&](const std::vector<SharedJob>& beside) {
     double sent = 0;
-    for (std::size_t i = 0; i < jobs.size(); ++i) sent += alone[i].on_link / beside[i].beside;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      sent += alone[i].on_link / beside[i].beside * LongerBeside(jobs[i], beside[i].others);
+    }
     return sent > 1;
   };
   std::vector<SharedJob> beside = Beside(jobs, shared, 0);

@@ -201,7 +201,7 @@ template <class Visit>
                   "nothing is stated")
             .Within(0, kMostOthers),
         FieldAt<&Plan::link, &LinkFacts::others>());
-  visit(FieldFacts{"background_gbit_per_s", "background", "RATE",
+  visit(FieldFacts{"background_gbit_per_s", "background", "TRAFFIC",
                    "other traffic on the link, each way", ", like \"200 Mbit/s\" of a copy"}
             .Note("Training has what it leaves of the line rate, and a fair share at least "
                   "([how](../explanation/step-model.md#18-links-that-jobs-share)). None where "

@@ -1,8 +1,8 @@
+#include "data/record/link_path.h"
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-
-#include "data/record/link_path.h"
 
 namespace stepcast {
 

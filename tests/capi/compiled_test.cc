@@ -382,7 +382,8 @@ TEST(Structs, OfAnotherSizeAreTakenOrRefused) {
 
   auto own = OwnQuery(compiled);
   auto small = Sized<stepcast_forecast>();
-  for (const std::size_t size : {std::size_t{0}, sizeof own - 8, ~std::size_t{0}}) {
+  for (const std::size_t size :
+       {std::size_t{0}, offsetof(stepcast_query, slow_nodes) - 8, ~std::size_t{0}}) {
     own.struct_size = size;
     EXPECT_EQ(stepcast_compiled_predict(compiled.get(), &own, &small), STEPCAST_BAD_ARGUMENT);
     EXPECT_EQ(stepcast_compiled_get_query(compiled.get(), &own), STEPCAST_BAD_ARGUMENT);
@@ -437,7 +438,8 @@ struct ManyQueries {
             accumulation_steps.data(),
             bandwidth.data(),
             rtt.data(),
-            loss.data()};
+            loss.data(),
+            nullptr};
   }
   QueryArrays cpp() const {
     return {kMany,
@@ -521,9 +523,9 @@ TEST(CapiCompiled, ChoosesBatches) {
     devices_per_node.push_back(same.back().devices_per_node);
     servers.push_back(same.back().servers);
   }
-  const stepcast_allocation_arrays allocations = {sizeof allocations,      kMany,
-                                                  workers.data(),          nodes.data(),
-                                                  devices_per_node.data(), servers.data()};
+  const stepcast_allocation_arrays allocations = {
+      sizeof allocations,      kMany,          workers.data(), nodes.data(),
+      devices_per_node.data(), servers.data(), nullptr};
   auto search = Sized<stepcast_batch_search>();
   ASSERT_EQ(stepcast_batch_search_init(&search), STEPCAST_OK);
   EXPECT_EQ(search.candidates, BatchSearch().candidates);

@@ -75,10 +75,15 @@ const Words kNoSizes = {"", "5", "x", "-1 MiB", "0 B", "1e99 GB", "1e-400 B", "5
 const Words kNoWords = {"", "x", "RING", "tensors!", "0"};
 
 TEST(Refusals, OfThePlan) {
+  const auto without = [](Words words, const std::string& word) {
+    std::erase(words, word);
+    return words;
+  };
   // By the placeholder of the option's help.
   const std::map<std::string, Words> wrong = {{"N", kNoCounts},
                                               {"K", kNoCounts},
                                               {"RATE", kNoRates},
+                                              {"TRAFFIC", without(kNoRates, "0 Gbit/s")},
                                               {"TIME", kNoTimes},
                                               {"SIZE", kNoSizes},
                                               {"HOW", kNoWords},

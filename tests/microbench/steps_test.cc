@@ -184,15 +184,15 @@ TEST(StepsMessage, TimesOfAStepAreThoseOfItsWorkers) {
   };
   times.workers = {{step(1), step(5)}, {step(3), step(1)}};
   for (auto& worker : times.workers) {
-    for (TimedStep& timed : worker) timed.step_s = 9;
+    for (TimedStep& timed : worker) timed.step_s = 8;
   }
   EXPECT_EQ(times.Means(&TimedStep::push_s), (std::vector<double>{2, 3}));
   EXPECT_EQ(times.Longest(&TimedStep::push_s), (std::vector<double>{3, 5}));
-  // Two workers of cycles of 1 and of 3 s make 4/3 updates a second: a cycle is 1.5 s on average.
+  // Two workers of cycles of 1 and of 4 s make 5/4 updates a second: a cycle is 1.6 s on average.
   for (TimedStep& of_quick : times.workers[0]) of_quick.step_s = 1;
-  for (TimedStep& of_slow : times.workers[1]) of_slow.step_s = 3;
-  EXPECT_EQ(times.Means(&TimedStep::step_s), (std::vector<double>{1.5, 1.5}));
-  EXPECT_EQ(times.Means(&TimedStep::push_s), (std::vector<double>{1.5, 4}));
+  for (TimedStep& of_slow : times.workers[1]) of_slow.step_s = 4;
+  EXPECT_EQ(times.Means(&TimedStep::step_s), (std::vector<double>{1.6, 1.6}));
+  EXPECT_EQ(times.Means(&TimedStep::push_s), (std::vector<double>{1.4, 4.2}));
 }
 
 // ---- Trainings.

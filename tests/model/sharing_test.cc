@@ -207,7 +207,7 @@ RC_GTEST_PROP(SharedLinkProperty, LeavesAShareOfTheLink, ()) {
   RC_ASSERT(total(copied) == total(plan));
 }
 
-// Flows of a link share it fairly at each moment; the copy sends what it is given, as soon as it can.
+// Flows of a link share it fairly at each moment; the copy sends what it has, as soon as it can.
 TEST(SharedLink, ACopyLeavesWhatItDoesAsSimulated) {
   for (const double load : {0.1, 0.3, 0.5, 0.7, 0.9}) {
     constexpr double kExchange = 1.0;  // of the whole line

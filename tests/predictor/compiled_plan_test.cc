@@ -26,6 +26,7 @@
 #include "data/workloads/catalog.h"
 #include "model/compute/profiled_compute.h"
 #include "model/statistics/normal.h"
+#include "predictor/search/allocations.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/hot_path/random_plans.h"
 #include "tests/support/input_error.h"
@@ -513,7 +514,7 @@ TEST(CompiledPlan, AQuerysLinksGoBefore) {
       {{}, {}, {}, {}, {}, Transport::kRdma, {}, {}},
       {{}, {}, 0.0, {}, {}, Transport::kRdma, {}, {}},
       {GigabitsPerSecond(40.0), Milliseconds(0.5), 0.02, CongestionControl::kReno, Seconds(0.0),
-       Transport::kTcp, 0.4}};
+       Transport::kTcp, 0.4, MegabitsPerSecond(700.0)}};
   for (const Kind& kind : Kinds()) {
     const CompiledPlan compiled(predictor, kind.plan);
     Differences apart;

@@ -34,6 +34,7 @@ TEST(EveryPlanField, MovesTheAnswer) {
                CongestionControl::kCubic,
                Milliseconds(0.3),
                {},
+               {},
                {}};
   base.server_link = base.link;
   base.server_link.bandwidth = GigabitsPerSecond(0.3);

@@ -134,6 +134,7 @@ class Plan:
         loss_burst_s: Optional[float] = None,
         transport: Optional[str] = None,
         link_others: Optional[float] = None,
+        background_bytes_per_s: Optional[float] = None,
         bucket_bytes: Optional[float] = None,
         overlap: Optional[str] = None,
         backup_workers: Optional[int] = None,
@@ -191,6 +192,8 @@ class Plan:
     def transport(self) -> Optional[str]: ...
     @property
     def link_others(self) -> Optional[float]: ...
+    @property
+    def background_bytes_per_s(self) -> Optional[float]: ...
     @property
     def bucket_bytes(self) -> Optional[float]: ...
     @property
