@@ -15,15 +15,19 @@ using network::Deadline;
 using network::Message;
 using network::NetworkError;
 
+double TrainingTimes::CycleOf(std::size_t worker) const {
+  double all_s = 0;
+  for (const TimedStep& step : workers[worker]) all_s += step.step_s;
+  return all_s / static_cast<double>(workers[worker].size());
+}
+
 std::vector<double> TrainingTimes::Means(double TimedStep::*part) const {
   std::vector<double> means(steps(), 0);
   double paces = 0;
-  for (const std::vector<TimedStep>& worker : workers) {
-    double all_s = 0;
-    for (const TimedStep& step : worker) all_s += step.step_s;
-    const double pace = 1 / all_s;
+  for (std::size_t k = 0; k < workers.size(); ++k) {
+    const double pace = 1 / CycleOf(k);
     paces += pace;
-    for (std::size_t i = 0; i < means.size(); ++i) means[i] += worker[i].*part * pace;
+    for (std::size_t i = 0; i < means.size(); ++i) means[i] += workers[k][i].*part * pace;
   }
   for (double& mean : means) mean /= paces;
   return means;

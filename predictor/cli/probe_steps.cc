@@ -149,10 +149,8 @@ Json ServersJson(const Detail& detail) {
                {"messages", workers * mean(&TimedStep::messages)},
                {"bytes", workers * mean(&TimedStep::bytes)},
                {"cycles_s", Json::array()}};
-  for (const std::vector<TimedStep>& worker : detail.times.workers) {
-    double all_s = 0;
-    for (const TimedStep& step : worker) all_s += step.step_s;
-    json["cycles_s"].push_back(all_s / static_cast<double>(worker.size()));
+  for (std::size_t k = 0; k < detail.times.workers.size(); ++k) {
+    json["cycles_s"].push_back(detail.times.CycleOf(k));
   }
   if (const auto& times = detail.prepared->predicted.server_times) {
     json["predicted"] = {{"push_s", times->push.si()},

@@ -18,6 +18,7 @@
 #include "data/kineto/layers.h"
 #include "data/values/operation_text.h"
 #include "tests/support/input_error.h"
+#include "tests/support/memory_peak.h"
 #include "tests/support/temp_file.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -1115,15 +1116,6 @@ TEST(ImportKineto, NumbersThatMeanNothing) {
   };
   const double small = cost(2500) + 2e-3;
   EXPECT_LT(cost(40'000) / small, 16 * 3.0);
-}
-
-// Bytes of memory that the process has had at most.
-std::size_t MemoryPeak() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmHWM:")) return std::stoul(line.substr(6)) * 1024;
-  }
-  return 0;
 }
 
 // A long trace takes less memory than it has bytes, and seconds.

@@ -27,6 +27,7 @@
 #include "data/kineto/rank_trace.h"
 #include "data/kineto/spans.h"
 #include "tests/support/input_error.h"
+#include "tests/support/memory_peak.h"
 #include "tests/support/temp_file.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -751,14 +752,6 @@ TEST(ImportRanks, DamagedBytes) {
   EXPECT_GT(read, 50);
 }
 
-std::size_t PeakOfMemory() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmHWM:")) return std::stoul(line.substr(6)) * 1024;
-  }
-  return 0;
-}
-
 // A long trace takes a tenth of its size in memory, and seconds.
 TEST(ImportRanks, LongTraces) {
   constexpr int kSteps = 2000;
@@ -789,14 +782,14 @@ TEST(ImportRanks, LongTraces) {
   }
   const std::size_t size = FileContent(path).size();
   ASSERT_GT(size, 30'000'000U);
-  const std::size_t before = PeakOfMemory();
+  const std::size_t before = MemoryPeak();
   const auto start = std::chrono::steady_clock::now();
   const TrainingRanks training = ImportKinetoRanks({path});
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   EXPECT_EQ(training.steps.size(), static_cast<std::size_t>(kSteps));
   EXPECT_EQ(training.classes[0].calls, 10 * kSteps);
 #ifndef STEPCAST_TEST_SANITIZED
-  EXPECT_LT(PeakOfMemory() - before, size / 3) << "of " << size << " bytes";
+  EXPECT_LT(MemoryPeak() - before, size / 3) << "of " << size << " bytes";
   EXPECT_LT(took.count(), 20);
 #else
   (void)before;
