@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -28,7 +29,16 @@ using network::LineSocket;
 using network::Message;
 using network::NetworkError;
 
-const char* LibraryOf(const Training& training) { return training.servers ? "gRPC" : "Gloo"; }
+// What a worker's program is built with, and the package that has it.
+struct Needed {
+  const char* library = "";
+  const char* package = "";
+};
+Needed NeededBy(const Training& training) {
+  if (training.servers) return {"gRPC", "libgrpc++-dev"};
+  if (training.library == Library::kMpi) return {"MPI", "libopenmpi-dev"};
+  return {"Gloo", "libgloo-dev"};
+}
 
 // The program of a worker or of servers, which ends with this.
 class Worker {
@@ -58,6 +68,16 @@ class Worker {
 
   LineSocket& line() { return line_; }
 
+  // Has it end in order, if it does so in time.
+  void Finish(const Deadline& deadline) {
+    line_ = LineSocket();
+    constexpr int kNoticeMs = 10;
+    while (pid_ != 0 && !deadline.over()) {
+      if (waitpid(pid_, nullptr, WNOHANG) == pid_) pid_ = 0;
+      if (pid_ != 0) poll(nullptr, 0, kNoticeMs);
+    }
+  }
+
  private:
   LineSocket line_;
   pid_t pid_ = 0;
@@ -76,7 +96,12 @@ class Agent {
     while (true) {
       const Message message = Next(silent_s + network::kPatienceS);
       silent_s = 0;
-      if (message.verb() == network::kEnd) return network::PlainText(message, "problem");
+      if (message.verb() == network::kEnd) {
+        if (staying_ && staying_problem_.empty()) {
+          staying_->Finish(options_.deadline.AtMost(network::kGraceS));
+        }
+        return network::PlainText(message, "problem");
+      }
       if (message.verb() == kRest) {
         silent_s = message.Number("limit", 0, kLongestRunS) + kStartS;
       } else if (message.verb() == kRun) {
@@ -124,18 +149,23 @@ class Agent {
   std::optional<std::string> Train(const Work& work) {
     std::optional<std::string> ended;
     std::string problem;
+    const bool stays = work.training.library == Library::kMpi;
+    std::unique_ptr<Worker> own;  // which ends with this work
+    std::unique_ptr<Worker>& worker = stays ? staying_ : own;
     try {
       const std::string& program = programs_.Of(work.training);
       if (program.empty()) {
         throw WorkerError{std::string("its stepcast was built without ") +
-                          LibraryOf(work.training)};
+                          NeededBy(work.training).library};
       }
-      Worker worker(program);
-      Start(work, &worker.line());
-      problem = Relay(work, &worker.line(), &ended);
+      if (stays && !staying_problem_.empty()) throw WorkerError{staying_problem_};
+      if (!worker) worker = std::make_unique<Worker>(program);
+      Start(work, &worker->line());
+      problem = Relay(work, &worker->line(), &ended);
     } catch (const WorkerError& e) {
       problem = e.why;
     }
+    if (stays && staying_problem_.empty()) staying_problem_ = problem;
     if (!ended) {
       Tell(problem.empty() ? Message(kDone) : Message(kFailed).Set("why", problem));
     }
@@ -209,6 +239,10 @@ class Agent {
   const Programs& programs_;
   network::Membership member_;
   std::optional<Shaper> shaper_;
+  // MPI starts once in a job, and a rank that goes ends it for all: its worker does one work after
+  // the other, and what fails leaves it there until the probe is over.
+  std::unique_ptr<Worker> staying_;
+  std::string staying_problem_;
 };
 
 }  // namespace
@@ -216,8 +250,9 @@ class Agent {
 Programs FindPrograms(const std::vector<std::string>& folders) {
   Programs programs;
   for (const std::string& folder : folders) {
-    for (const auto& [name, program] : {std::pair("stepcast-gloo", &programs.gloo),
-                                        std::pair("stepcast-parameters", &programs.servers)}) {
+    for (const auto& [name, program] :
+         {std::pair("stepcast-gloo", &programs.gloo), std::pair("stepcast-mpi", &programs.mpi),
+          std::pair("stepcast-parameters", &programs.servers)}) {
       std::error_code error;
       const std::string path = folder + "/" + name;
       if (program->empty() && std::filesystem::exists(path, error)) *program = path;
@@ -228,11 +263,15 @@ Programs FindPrograms(const std::vector<std::string>& folders) {
 
 void RequireProgram(const Programs& programs, const Training& training) {
   if (!programs.Of(training).empty()) return;
+  const Needed needed = NeededBy(training);
+  const bool steps = !training.servers && training.library == Library::kGloo;
   throw InputError(
-      {"", 0, training.servers ? "servers" : "steps"}, "",
-      fmt::format("cannot be measured: this stepcast was built without {}", LibraryOf(training)),
-      training.servers ? "a build where CMake finds libgrpc++-dev"
-                       : "a build where CMake finds libgloo-dev");
+      {"", 0,
+       training.servers ? "servers"
+       : steps          ? "steps"
+                        : "collectives"},
+      "", std::string("cannot be measured: this stepcast was built without ") + needed.library,
+      std::string("a build where CMake finds ") + needed.package);
 }
 
 std::string RunAgent(const network::AgentOptions& options, const Programs& programs,

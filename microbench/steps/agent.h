@@ -18,9 +18,11 @@ inline constexpr double kStartS = 30;
 struct Programs {
   std::string gloo;
   std::string servers;  // a worker, servers, or both
+  std::string mpi;
 
   const std::string& Of(const Training& training) const {
-    return training.servers ? servers : gloo;
+    if (training.servers) return servers;
+    return training.library == Library::kMpi ? mpi : gloo;
   }
 };
 // Those in one of these folders.

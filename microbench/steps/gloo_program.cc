@@ -18,7 +18,6 @@ namespace stepcast::steps {
 namespace {
 
 using network::Address;
-using network::Clock;
 using network::Deadline;
 using network::LineSocket;
 using network::Message;
@@ -59,47 +58,25 @@ class Mesh : public gloo::Context {
   }
 };
 
-// One bucket after the other.
-class Ring : public Exchange {
+class Ring : public AllReduce {
  public:
   Ring(const Work& work, const std::vector<Address>& hosts, LineSocket* line)
-      : training_(work.training), mesh_(std::make_shared<Mesh>(work, hosts, line)) {
-    double floats = 1;
-    for (const GradientBucket& bucket : training_.buckets) floats += bucket.floats;
-    gradients_.assign(static_cast<std::size_t>(floats), 0.0F);
-  }
+      : AllReduce(work.training), mesh_(std::make_shared<Mesh>(work, hosts, line)) {}
 
-  // Behind the last bucket there is a number, which tells all whether one of them is out of time.
-  void Send(std::size_t k, bool out_of_time, Timing* timing) override {
-    if (k == 0) next_ = gradients_.data();
-    const bool last = k + 1 == training_.buckets.size();
-    const auto size = static_cast<std::size_t>(training_.buckets[k].floats);
-    if (last) next_[size] = out_of_time ? 1 : 0;
+ private:
+  void AddUp(std::size_t k, float* numbers, std::size_t size) override {
     gloo::AllreduceOptions options(mesh_);
     options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
-    options.setOutput(next_, size + (last ? 1 : 0));
+    options.setOutput(numbers, size);
     options.setTag(static_cast<std::uint32_t>(k % kMostBuckets));
     using Add = void (*)(void*, const void*, const void*, std::size_t);
     options.setReduceFunction(static_cast<Add>(&gloo::sum<float>));
     options.setTimeout(std::chrono::milliseconds(
-        static_cast<std::int64_t>(1e3 * std::max(1.0, training_.limit_s))));
-    const Clock::time_point before = Clock::now();
+        static_cast<std::int64_t>(1e3 * std::max(1.0, training().limit_s))));
     gloo::allreduce(options);
-    timing->bucket_s[k] = Between(before, Clock::now());
-    timing->step.synchronising_s += timing->bucket_s[k];
-    next_ += size;
-    if (last) over_ = *next_ > 0;
   }
-  void Finish(Timing* /*timing*/) override { ++steps_; }
-  bool Over() const override { return over_ || steps_ == training_.warm_up + training_.steps; }
 
- private:
-  const Training& training_;
   std::shared_ptr<Mesh> mesh_;
-  std::vector<float> gradients_;
-  float* next_ = nullptr;  // of the bucket that comes next
-  int steps_ = 0;
-  bool over_ = false;
 };
 
 void TakePart(const Work& work, const std::vector<Address>& hosts, LineSocket* line) {

@@ -97,36 +97,82 @@ void Train(const Training& training, Exchange* exchange, LineSocket* line) {
   }
 }
 
-int RunProgram(const std::function<void(const Work& work, const std::vector<Address>& hosts,
-                                        LineSocket* line)>& run) {
+AllReduce::AllReduce(const Training& training) : training_(training) {
+  double floats = 1;
+  for (const GradientBucket& bucket : training.buckets) floats += bucket.floats;
+  gradients_.assign(static_cast<std::size_t>(floats), 0.0F);
+}
+
+void AllReduce::Send(std::size_t k, bool out_of_time, Timing* timing) {
+  if (k == 0) next_ = gradients_.data();
+  const bool last = k + 1 == training_.buckets.size();
+  const auto size = static_cast<std::size_t>(training_.buckets[k].floats);
+  if (last) next_[size] = out_of_time ? 1 : 0;
+  const Clock::time_point before = Clock::now();
+  AddUp(k, next_, size + (last ? 1 : 0));
+  timing->bucket_s[k] = Between(before, Clock::now());
+  timing->step.synchronising_s += timing->bucket_s[k];
+  next_ += size;
+  if (last) over_ = *next_ > 0;
+}
+
+void AllReduce::Finish(Timing* /*timing*/) { ++steps_; }
+
+bool AllReduce::Over() const { return over_ || steps_ == training_.warm_up + training_.steps; }
+
+namespace {
+
+LineSocket LineToTheHost() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_TIMERSLACK, 1UL);
-  LineSocket line(network::Socket(dup(STDIN_FILENO)));
+  return LineSocket(network::Socket(dup(STDIN_FILENO)));
+}
+
+// Whether it went well. Throws NetworkError where nobody is there to be told.
+bool RunWork(const DoWork& do_work, double begins_within_s, LineSocket* line) {
+  const Message first = Message::Parse(line->Read(Deadline::In(begins_within_s)));
   const Deadline deadline = Deadline::In(kAnswerS);
-  const auto next = [&] { return Message::Parse(line.Read(deadline)); };
+  const auto next = [&] { return Message::Parse(line->Read(deadline)); };
   std::string why;
   try {
-    const Work work = ReadWork(next(), kMostProbedHosts, next);
+    const Work work = ReadWork(first, kMostProbedHosts, next);
     std::vector<Address> hosts;
     for (std::size_t i = 0; i < work.ranks.size() + work.server_ranks.size(); ++i) {
       hosts.push_back(network::Resolve(next().Text("address"), 1).front());
     }
-    run(work, hosts, &line);
+    do_work(work, hosts, line);
   } catch (const std::exception& e) {
     why = e.what();
     if (why.empty()) why = "it failed";
   }
+  Message last(why.empty() ? kDone : kFailed);
+  // A line of a library's own may be longer than one of ours.
+  if (!why.empty()) last.Set("why", why.substr(0, 500));
+  line->Send(last.Line(), Deadline::In(kAnswerS));
+  return why.empty();
+}
+
+}  // namespace
+
+int RunProgram(const DoWork& do_work) {
+  LineSocket line = LineToTheHost();
+  bool good = false;
   try {
-    Message last(why.empty() ? kDone : kFailed);
-    // A line of a library's own may be longer than one of ours.
-    if (!why.empty()) last.Set("why", why.substr(0, 500));
-    line.Send(last.Line(), Deadline::In(kAnswerS));
+    good = RunWork(do_work, kAnswerS, &line);
   } catch (const NetworkError&) {
     return 1;
   }
   // Neither a library's threads nor its connections are worth a wait.
   std::fflush(nullptr);
-  _exit(why.empty() ? 0 : 1);
+  _exit(good ? 0 : 1);
+}
+
+void RunProgramToTheEnd(const DoWork& do_work) {
+  LineSocket line = LineToTheHost();
+  try {
+    while (true) RunWork(do_work, kLongestRunS, &line);
+  } catch (const NetworkError&) {
+  }
 }
 
 }  // namespace stepcast::steps

@@ -41,16 +41,42 @@ class Exchange {
   virtual bool Over() const = 0;
 };
 
+// Workers that add up their gradients themselves, one bucket after the other.
+class AllReduce : public Exchange {
+ public:
+  explicit AllReduce(const Training& training);
+  // Behind the last bucket there is a number, which tells all whether one of them is out of time.
+  void Send(std::size_t k, bool out_of_time, Timing* timing) final;
+  void Finish(Timing* timing) final;
+  bool Over() const final;
+
+ protected:
+  // Has each of these numbers be the sum of all workers' when it returns.
+  virtual void AddUp(std::size_t k, float* numbers, std::size_t size) = 0;
+  const Training& training() const { return training_; }
+
+ private:
+  const Training& training_;
+  std::vector<float> gradients_;
+  float* next_ = nullptr;  // of the bucket that comes next
+  int steps_ = 0;
+  bool over_ = false;
+};
+
 // Takes a worker's steps, and sends what was timed of them. `exchange` is null of one that has
 // nobody to exchange anything with.
 void Train(const Training& training, Exchange* exchange, network::LineSocket* line);
 
+// What a program does with the work that it is given. `hosts` are the addresses of the workers'
+// hosts, and behind them those of the servers'.
+using DoWork = std::function<void(const Work& work, const std::vector<network::Address>& hosts,
+                                  network::LineSocket* line)>;
+
 // The main function of such a program: reads work and addresses from standard input, a socket to
-// the host that started it, has it done, and says how it went. `hosts` are the addresses of the
-// workers' hosts, and behind them those of the servers'.
-int RunProgram(
-    const std::function<void(const Work& work, const std::vector<network::Address>& hosts,
-                             network::LineSocket* line)>& run);
+// the host that started it, has it done, and says how it went.
+int RunProgram(const DoWork& do_work);
+// The same, one work after the other, until the host closes the socket.
+void RunProgramToTheEnd(const DoWork& do_work);
 
 }  // namespace stepcast::steps
 

@@ -53,6 +53,9 @@ std::vector<Message> WorkMessages(const Work& work) {
   first.Set("warm_up", training.warm_up).Set("steps", training.steps);
   first.Set("limit", training.limit_s);
   first.Set("buckets", static_cast<int>(training.buckets.size()));
+  if (training.library != Library::kGloo) {
+    first.Set("library", static_cast<int>(training.library));
+  }
   if (training.servers) {
     const Servers& servers = *training.servers;
     first.Set("servers", servers.count).Set("parts", static_cast<int>(servers.parts.size()));
@@ -89,6 +92,10 @@ Work ReadWork(const Message& first, int hosts, const std::function<Message()>& n
   training.steps = first.Integer("steps", 1, kMostTimedSteps);
   training.limit_s = first.Number("limit", 0, kLongestRunS);
   const int buckets = first.Integer("buckets", 0, kMostBuckets);
+  if (first.fields().count("library") > 0) {
+    training.library = static_cast<Library>(
+        first.Integer("library", 0, static_cast<int>(kLibraryNames.size()) - 1));
+  }
   int parts = 0;
   if (first.fields().count("servers") > 0) {
     Servers& servers = training.servers.emplace();

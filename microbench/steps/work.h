@@ -4,8 +4,10 @@
 #ifndef STEPCAST_MICROBENCH_STEPS_WORK_H_
 #define STEPCAST_MICROBENCH_STEPS_WORK_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,6 +53,12 @@ struct Servers {
   std::vector<Part> parts;  // by bucket, which all have one
 };
 
+// What adds up gradients where there are no servers.
+enum class Library { kGloo, kMpi };
+inline constexpr std::array<const char*, 2> kLibraryNames = {"gloo", "mpi"};
+// The numbers that MPI adds up in one call, one of which is ours.
+inline constexpr double kMostFloatsOfMpi = std::numeric_limits<int>::max() - 1;
+
 // A training, as its workers know it but for those that are slow.
 struct Training {
   double forward_s = 0;  // of one micro-step
@@ -61,7 +69,8 @@ struct Training {
   int steps = 1;        // that are
   double limit_s = 0;   // after which no step begins
   std::vector<GradientBucket> buckets;
-  std::optional<Servers> servers;  // none where workers add up their gradients themselves
+  std::optional<Servers> servers;    // none where workers add up their gradients themselves
+  Library library = Library::kGloo;  // by which they do
   // The last so many workers take so many times as long to compute. Of the coordinator alone.
   int slow_workers = 0;
   double slowdown = 1;

@@ -68,7 +68,7 @@ bool Belongs(const std::string& name, What what) {
   const bool steps = of_steps.find_nothrow(name, false) != nullptr;
   if (among({"output", "json", "time-limit"})) return true;
   if (what == What::kScript) return scripts;
-  if (name == "sizes") return what == What::kCollectives;
+  if (among({"sizes", "library"})) return what == What::kCollectives;
   if (what != What::kSteps && what != What::kCollectives) return !scripts && !steps;
   return steps || meets || among({"cluster", "steps", "warm-up", "run-limit"});
 }
@@ -93,7 +93,9 @@ constexpr const char* kProbeHelp =
     "tc sets on the --shape-interface of all hosts and takes away again, whatever the end is.\n\n"
     "collectives times Gloo's ring over messages alone, from 1 KiB to 256 MiB, between all hosts:\n"
     "calls one after another, beside their forecasts. Started as network is; its runs are bare\n"
-    "messages, which calibrate takes.";
+    "messages, which calibrate takes. With --library mpi, under mpirun or srun --mpi=pmix, it "
+    "times\n"
+    "Open MPI's all-reduce instead.";
 constexpr const char* kProbeExamples =
     "  stepcast probe network --hosts n1,n2,n3 --ssh --cluster lab.yaml --cluster-output "
     "measured.yaml\n"
@@ -104,6 +106,8 @@ constexpr const char* kProbeExamples =
     "\"bandwidth=100 Mbit/s,1 Gbit/s; rtt=0 ms,10 ms\" --shape-interface eth0 --replicates 2\n"
     "  stepcast probe collectives --hosts n1,n2,n3 --ssh --cluster measured.yaml --output "
     "messages.csv\n"
+    "  mpirun --map-by node -x STEPCAST_PROBE_TOKEN stepcast probe collectives --library mpi "
+    "--master n1 --cluster measured.yaml --output mpi.csv\n"
     "  torchrun --no-python --nnodes 4 --nproc-per-node 1 ... stepcast probe network\n"
     "  stepcast probe show network.json --pairs\n"
     "  stepcast probe script wanted.csv --pattern \"step (?<ms>[0-9.]+) ms\" -- torchrun "

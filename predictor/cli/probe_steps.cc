@@ -17,6 +17,7 @@
 
 #include "data/plan/bucket_words.h"
 #include "data/values/compression.h"
+#include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "microbench/harness/load_backend.h"
 #include "microbench/steps/agent.h"
@@ -53,6 +54,11 @@ constexpr Part kParts[] = {{"forward_s", "forward", &TimedStep::forward_s},
                            {"exposed_sync_s", "exposed", &TimedStep::exposed_s},
                            {"update_s", "update", &TimedStep::update_s},
                            {"synchronising_s", "exchanging", &TimedStep::synchronising_s}};
+
+// Who adds up, or takes and gives: in a row's source.
+const char* WhatExchanges(steps::Library library) {
+  return library == steps::Library::kMpi ? "MPI's all-reduce" : "Gloo's ring";
+}
 
 double Mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -201,6 +207,9 @@ Json PartsJson(const Detail& detail) {
                {"parts", parts},
                {"buckets", buckets},
                {"predicted_step_time_s", detail.prepared->predicted.step_time.si()}};
+  if (!training.servers && !training.buckets.empty()) {
+    json["library"] = steps::kLibraryNames[static_cast<std::size_t>(training.library)];
+  }
   if (training.servers) json["servers"] = ServersJson(detail);
   return json;
 }
@@ -214,7 +223,9 @@ void AddStepsOptions(po::options_description* options) {
       "device", po::value<std::string>()->value_name("D"),
       "steps: device whose compute is waited for, by default the cluster's")(
       "sizes", po::value<std::string>()->value_name("S,..."),
-      "collectives: bytes of the messages (1 KiB to 256 MiB)");
+      "collectives: bytes of the messages (1 KiB to 256 MiB)")(
+      "library", po::value<std::string>()->value_name("L"),
+      "collectives: what adds up: gloo, or mpi under mpirun or srun (gloo)");
   AddShapeOptions(options);
   AddProfileOptions(options);
 }
@@ -242,7 +253,7 @@ int Join(const Arguments& args, const Place& place, const steps::Programs& progr
 // named, and `show_details` what came of it.
 int Measure(const Arguments& args,
             const std::function<script::WantedRuns(const Place& place)>& wants,
-            const char* file_name,
+            steps::Library library, const char* file_name,
             const std::function<std::string(const std::vector<Detail>& details)>& show_details) {
   const Place place = ReadOwnPlace(args);
   network::MeetingOptions options = ReadMeeting(args, place);
@@ -262,6 +273,7 @@ int Measure(const Arguments& args,
   std::vector<PreparedRun> runs;
   for (const WantedRun& run : wanted.runs) {
     runs.push_back(PrepareRun(args, run));
+    runs.back().training.library = library;
     steps::RequireProgram(programs, runs.back().training);
     runs.back().training.steps = timed_steps;
     runs.back().training.warm_up = warm_up;
@@ -360,7 +372,7 @@ int Measure(const Arguments& args,
           STEPCAST_VERSION, fmt::gmtime(now), result.timed.step_s.size(), warm_up,
           run.training.servers
               ? fmt::format("gRPC's servers on {}, workers", fmt::join(detail.server_hosts, "+"))
-              : "Gloo's ring",
+              : WhatExchanges(run.training.library),
           fmt::join(detail.hosts, "+"), run.training.forward_s, run.training.backward_s,
           run.training.slow_workers == 0
               ? ""
@@ -425,7 +437,28 @@ constexpr double kSmallestMessage = 1024;
 constexpr double kLargestMessage = 256.0 * 1024 * 1024;
 constexpr double kNextMessage = 4;
 
-std::vector<DataSize<>> ReadSizes(const Arguments& args) {
+steps::Library ReadLibrary(const Arguments& args) {
+  if (!args.Has("library")) return steps::Library::kGloo;
+  const std::string name = args.Text("library");
+  const auto found = FindName(name, steps::kLibraryNames);
+  if (!found) {
+    throw InputError(OptionPlace("library"), name,
+                     "is not one of them" + DidYouMean(name, steps::kLibraryNames),
+                     JoinNames(steps::kLibraryNames));
+  }
+  const auto library = static_cast<steps::Library>(*found);
+  // A worker is its host's rank, and hears of the others by what the launcher has told its host.
+  if (library == steps::Library::kMpi && !VariableOf("PMIX_RANK") && !VariableOf("PMI_RANK")) {
+    throw InputError(OptionPlace("library"), name, "needs hosts that an MPI launcher has started",
+                     "mpirun --map-by node -x STEPCAST_PROBE_TOKEN stepcast probe collectives "
+                     "--library mpi --master HOST ..., or the same behind srun --mpi=pmix");
+  }
+  return library;
+}
+
+std::vector<DataSize<>> ReadSizes(const Arguments& args, steps::Library library) {
+  const double most_floats =
+      library == steps::Library::kMpi ? steps::kMostFloatsOfMpi : steps::kMostFloats;
   std::vector<DataSize<>> sizes;
   if (!args.Has("sizes")) {
     for (double bytes = kSmallestMessage; bytes <= kLargestMessage; bytes *= kNextMessage) {
@@ -436,7 +469,7 @@ std::vector<DataSize<>> ReadSizes(const Arguments& args) {
   std::istringstream parts(args.Text("sizes") + ",");
   for (std::string part; std::getline(parts, part, ',');) {
     const DataSize<> size = ParseDataSize(part, OptionPlace("sizes"));
-    const double most = kBytesPerFloat * steps::kMostFloats;
+    const double most = kBytesPerFloat * most_floats;
     const bool is_whole = std::fmod(size.in(kBytes), kBytesPerFloat) == 0;
     if (!is_whole || size.in(kBytes) > most) {
       throw InputError(
@@ -449,22 +482,26 @@ std::vector<DataSize<>> ReadSizes(const Arguments& args) {
   return sizes;
 }
 
-// One worker on each host.
-script::WantedRuns Messages(const Arguments& args, const Place& place) {
+// One worker on each host. Rows of another library than Gloo say so, and have a file of their own:
+// what a fit learns of one is not the other's.
+script::WantedRuns Messages(const Arguments& args, const Place& place, steps::Library library) {
+  const bool is_gloo = library == steps::Library::kGloo;
   const Target target = ReadTarget(args, "message_4");
   ChosenRuns rows;
   rows.device = target.device;
   NextRun run;
-  run.plan.strategy = Strategy::kRing;
+  // MPI chooses the algorithm.
+  run.plan.strategy = is_gloo ? Strategy::kRing : Strategy::kAllreduce;
   run.plan.bucket = kOneMessage.cap;
   run.plan.placement.assign(static_cast<std::size_t>(place.of), 1);
   rows.next.runs.push_back(run);
   std::string text;
-  for (const DataSize<>& size : ReadSizes(args)) {
+  const char* name = steps::kLibraryNames[static_cast<std::size_t>(library)];
+  for (const DataSize<>& size : ReadSizes(args, library)) {
     rows.workload = fmt::format("message_{}", static_cast<std::int64_t>(size.in(kBytes)));
     const std::vector<std::string> lines = WantedRows(rows);
-    if (text.empty()) text = lines.front() + "\n";
-    text += lines.back() + "\n";
+    if (text.empty()) text = lines.front() + (is_gloo ? "\n" : ",library\n");
+    text += lines.back() + (is_gloo ? "\n" : fmt::format(",{}\n", name));
   }
   return script::ParseWantedRuns(text, "--sizes");
 }
@@ -488,7 +525,9 @@ std::string SumOfMessages(const std::vector<Detail>& details) {
                   FormatDuration(detail.prepared->predicted.step_time), FormatRate(size / time),
                   FormatRate(size * (2 * (workers - 1) / workers) / time)});
   }
-  return Heading("Gloo's ring over messages", style) + table.Render(style, 2);
+  const steps::Library library = details.front().prepared->training.library;
+  return Heading(fmt::format("{} over messages", WhatExchanges(library)), style) +
+         table.Render(style, 2);
 }
 
 }  // namespace
@@ -501,13 +540,14 @@ int ProbeSteps(const Arguments& args, const std::vector<std::string>& words) {
     }
     return script::ReadWantedRuns(words.front());
   };
-  return Measure(args, wants, "runs.csv", Sum);
+  return Measure(args, wants, steps::Library::kGloo, "runs.csv", Sum);
 }
 
 int ProbeCollectives(const Arguments& args) {
+  const steps::Library library = ReadLibrary(args);
   return Measure(
-      args, [&](const Place& place) { return Messages(args, place); }, "messages.csv",
-      SumOfMessages);
+      args, [&](const Place& place) { return Messages(args, place, library); }, library,
+      "messages.csv", SumOfMessages);
 }
 
 }  // namespace stepcast::cli
