@@ -18,7 +18,7 @@ inline constexpr double kStartS = 30;
 struct Programs {
   std::string gloo;
   std::string servers;  // a worker, servers, or both
-  std::string mpi;
+  std::string mpi = {};
 
   const std::string& Of(const Training& training) const {
     if (training.servers) return servers;

@@ -43,6 +43,7 @@ RC_GTEST_PROP(StepsMessage, WorkIsReadAsItWasWritten, ()) {
   training.warm_up = *rc::gen::inRange(0, 9);
   training.steps = *rc::gen::inRange(1, 99);
   training.limit_s = 60;
+  training.library = *rc::gen::element(Library::kGloo, Library::kMpi);
   const int buckets = *rc::gen::inRange(0, 20);
   for (int k = 0; k < buckets; ++k) {
     training.buckets.push_back(
@@ -95,6 +96,7 @@ RC_GTEST_PROP(StepsMessage, WorkIsReadAsItWasWritten, ()) {
   RC_ASSERT(again.training.warm_up == training.warm_up);
   RC_ASSERT(again.training.steps == training.steps);
   RC_ASSERT(again.training.limit_s == training.limit_s);
+  RC_ASSERT(again.training.library == training.library);
   RC_ASSERT(again.training.buckets.size() == training.buckets.size());
   for (std::size_t k = 0; k < training.buckets.size(); ++k) {
     RC_ASSERT(again.training.buckets[k].floats == training.buckets[k].floats);
@@ -127,6 +129,7 @@ TEST(StepsMessage, WorkThatCannotBeIsRefused) {
   refused([](Work* w) { w->training.forward_s = std::nan(""); });
   refused([](Work* w) { w->training.micro_steps = 0; });
   refused([](Work* w) { w->training.steps = 0; });
+  refused([](Work* w) { w->training.library = static_cast<Library>(kLibraryNames.size()); });
   Work served = good;
   served.ranks = {0};
   served.server_ranks = {1};
