@@ -9,6 +9,7 @@
 
 #include "data/workloads/catalog.h"
 #include "microbench/harness/load_backend.h"
+#include "microbench/steps/work.h"
 #include "model/catalog/catalog.h"
 #include "model/step/parameters.h"
 #include "predictor/cli/command.h"
@@ -50,6 +51,7 @@ std::map<std::string, Words> KnownNames() {
                                         {"optimizer", ListOf(kOptimizerNames)},
                                         {"objective", ListOf(kObjectiveNames)},
                                         {"backend", ListOf(kBackendNames)},
+                                        {"library", ListOf(steps::kLibraryNames)},
                                         {"cluster", library.ClusterNames()},
                                         {"profile", library.ProfileNames()},
                                         {"workload", WorkloadNames()},
