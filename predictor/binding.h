@@ -15,7 +15,7 @@ std::string KindOfFlag(const std::string& flag);
 // step".
 struct Binding {
   std::string part;  // "compute", "link", "flow", "window", "loss", "host", "server_link",
-                     // "server", "latency", "stragglers", "coding", "input"
+                     // "server", "latency", "core", "stragglers", "coding", "input"
   double share = 0;
   std::string sentence;
 };

@@ -39,8 +39,7 @@ struct Prediction {
   double parameter_log_sd = 0;
   double scatter_log_sd = 0;
   double discrepancy_log_sd = 0;
-  // Half, 95 and 99 in 100 steps take at most so long, where the prediction is right: steps
-  // scatter, and a synchronous one waits for its slowest worker.
+  // Half, 95 and 99 in 100 steps take at most so long, where the prediction is right.
   Duration<> p50;
   Duration<> p95;
   Duration<> p99;
@@ -54,10 +53,8 @@ struct Prediction {
   // The evaluated algorithm: the ring for allreduce, the choice of strategy auto with its reason.
   Strategy algorithm = Strategy::kAllreduce;
   std::string algorithm_reason;
-  // ps-sync and ps-async, of a plan whose workers are not alone.
-  std::optional<ServerTimes<double>> server_times;
-  // ps-sync; for overlap by buckets, whatever the plan's overlap.
-  std::optional<PhaseBenefit<double>> server_phases;
+  std::optional<ServerTimes<double>> server_times;    // ps-sync, ps-async, unless workers are alone
+  std::optional<PhaseBenefit<double>> server_phases;  // ps-sync; as if overlapped by buckets
   std::optional<AsyncServers<double>> async_servers;  // ps-async
   ComputeSource compute_source = ComputeSource::kFitted;
   // Caveats to know before trusting the number, a sentence each: extrapolations, guesses.

@@ -314,12 +314,12 @@ Prediction Predictor::Predict(const Plan& plan) const {
   AddFlags(plan, facts, answer, profiled, &prediction);
   const DataRate<> line = facts.link.bandwidth.value_or(cluster.node_link());
   const DataRate<> background = facts.link.background.value_or(DataRate<>());
-  const DataRate<> taken = TakenByBackground(line, background, facts.link.others.value_or(0.0));
-  if (facts.nodes > 1 && taken < background) {
+  const DataRate<> taken = terms->node_path.path.taken / kPayloadShare;
+  if (facts.nodes > 1 && taken < background * (1 - 1e-9)) {
     prediction.flags.push_back(
-        fmt::format("other traffic of {:.3g} Gbit/s asks for more than a fair share of a link of "
-                    "{:.3g} Gbit/s: taken as {:.3g}, as of equal flows; one that never pauses may "
-                    "have more beside rounds that wait, so state the bandwidth that it leaves",
+        fmt::format("other traffic of {:.3g} Gbit/s asks for more than it gets beside an exchange "
+                    "on a link of {:.3g} Gbit/s: taken as {:.3g}; what gives no way may have "
+                    "more, so state the bandwidth that it leaves",
                     background.in(kGigabitsPerSecond), line.in(kGigabitsPerSecond),
                     taken.in(kGigabitsPerSecond)));
   }
@@ -672,6 +672,8 @@ Binding FindBinding(const Prediction& prediction) {
         return {"host", "The exchange within the node", seconds};
       case Limiter::kServerLink:
         return {"server_link", "The links of the parameter servers", seconds, "bind"};
+      case Limiter::kCore:
+        return {"core", "The uplinks of the switches between the nodes", seconds, "bind"};
       default:
         return {"link", "The network links of the nodes", seconds, "bind"};
     }

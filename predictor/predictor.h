@@ -89,7 +89,6 @@ class Predictor {
   // `together`: the share of steps in which workers wait for each other; `servers`: of async ones.
   void SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro, double together,
                     const AsyncServers<double>* servers, Prediction* prediction) const;
-  // `profiled` is of the plan's batch, where there is a profile.
   void AddFlags(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
                 const std::optional<ProfiledSum>& profiled, Prediction* prediction) const;
   void AddComputeFlags(const Plan& plan, std::vector<std::string>* flags) const;

@@ -59,6 +59,8 @@ Fact ParseFact(std::string_view text, const InputPlace& place) {
     return ParseEnum<Fact>(text, place);
   } else if constexpr (std::is_same_v<Fact, double>) {
     return ParseProbability(text, place);  // the loss
+  } else if constexpr (std::is_same_v<Fact, int>) {
+    return static_cast<int>(ParseInteger(text, place, 1, kMostCount));
   } else {
     return ParseQuantity<Fact>(text, place);
   }
@@ -77,8 +79,10 @@ LinkFacts TakeLink(YamlSection* parent, const std::string& key,
       if (!known.empty() && std::find(known.begin(), known.end(), name) == known.end()) return;
       using Fact = typename std::decay_t<decltype(link.*fact)>::value_type;
       if constexpr (std::is_same_v<Fact, double>) {
-        if (fact == &LinkFacts::others) {
-          if (section->Has(name)) link.*fact = section->Number(name, 0, kMostOthers);
+        if (fact != &LinkFacts::loss) {
+          const bool counts = fact == &LinkFacts::others;
+          const double most = counts ? kMostOthers : kMostOversubscription;
+          if (section->Has(name)) link.*fact = section->Number(name, counts ? 0 : 1, most);
           return;
         }
       }
@@ -91,6 +95,10 @@ LinkFacts TakeLink(YamlSection* parent, const std::string& key,
       link.*fact = section->Optional(name, ParseFact<Fact>);
     });
     section->Finish();
+    if (link.oversubscription && !link.nodes_per_switch) {
+      throw InputError(section->PlaceOf("oversubscription"), section->Text("oversubscription"),
+                       "says nothing without nodes_per_switch", "with the nodes on a switch");
+    }
   }
   return link;
 }

@@ -203,12 +203,24 @@ template <class Visit>
         FieldAt<&Plan::link, &LinkFacts::others>());
   visit(FieldFacts{"background_gbit_per_s", "background", "TRAFFIC",
                    "other traffic on the link, each way", ", like \"200 Mbit/s\" of a copy"}
-            .Note("Training has what it leaves of the line rate, and a fair share at least "
+            .Note("Training has what it leaves of the line rate, and a share of it at least "
                   "([how](../explanation/step-model.md#18-links-that-jobs-share)). None where "
                   "nothing is stated")
             .InSi("background_bytes_per_s")
             .NoughtOrWithin(kSlowestLink, kFastestLink),
         FieldAt<&Plan::link, &LinkFacts::background>());
+  visit(FieldFacts{"oversubscription", "oversubscription", "O",
+                   "what the links of a switch's nodes carry over what its uplinks do",
+                   ", like 4; with --nodes-per-switch"}
+            .Note("A job's nodes fill one switch after another "
+                  "([how](../explanation/step-model.md#19-a-core-that-is-oversubscribed)). 1 where "
+                  "nothing is stated: the core carries whatever nodes send")
+            .Within(1, kMostOversubscription),
+        FieldAt<&Plan::link, &LinkFacts::oversubscription>());
+  visit(FieldFacts{"nodes_per_switch", "nodes-per-switch", "S", "nodes on a switch"}
+            .Note("Says something with `oversubscription` only")
+            .Within(1, kMostCount),
+        FieldAt<&Plan::link, &LinkFacts::nodes_per_switch>());
   // Only C++ states more of a server's link than the line rate.
   visit(FieldFacts{nullptr, nullptr, "TIME", "round-trip time of a server's link"}
             .InSi("server_rtt_s")
@@ -236,6 +248,15 @@ template <class Visit>
             .InSi("server_background_bytes_per_s")
             .NoughtOrWithin(kSlowestLink, kFastestLink),
         FieldAt<&Plan::server_link, &LinkFacts::background>());
+  visit(FieldFacts{nullptr, nullptr, "O",
+                   "what the links of a switch's servers carry over what its uplinks do"}
+            .InSi("server_oversubscription")
+            .Within(1, kMostOversubscription),
+        FieldAt<&Plan::server_link, &LinkFacts::oversubscription>());
+  visit(FieldFacts{nullptr, nullptr, "S", "servers on a switch"}
+            .InSi("servers_per_switch")
+            .Within(1, kMostCount),
+        FieldAt<&Plan::server_link, &LinkFacts::nodes_per_switch>());
   visit(
       FieldFacts{
           "bucket_mib", "bucket", "SIZE", "cap of a gradient bucket",

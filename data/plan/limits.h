@@ -7,6 +7,7 @@ namespace stepcast {
 inline constexpr int kMostCount = 1'000'000;  // workers, nodes, servers, accumulation steps
 inline constexpr int kMostBatch = 100'000'000;
 inline constexpr double kMostOthers = 1000;  // exchanges of other jobs on a link
+inline constexpr double kMostOversubscription = 1000;
 
 }  // namespace stepcast
 

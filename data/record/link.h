@@ -29,17 +29,18 @@ struct LinkFacts {
   // drops what the network card has yet to cut into packets. Unknown: each by itself.
   std::optional<Duration<>> loss_burst;
   std::optional<Transport> transport;  // unknown: TCP
-  // Exchanges of other jobs that ours shares the link with, on average over its own time
-  // (model/network/sharing.h); one that sends two fifths of the time is 0.4. Unknown: none.
+  // Other traffic on it (model/network/sharing.h): exchanges of other jobs, on average over ours;
+  // and what a copy or a stream of no job takes of the line rate, each direction. Unknown: none.
   std::optional<double> others;
-  // What traffic of no training job takes of the line rate, each direction: a copy or a stream of
-  // this rate, that gives way down to a fair share (model/network/sharing.h). Unknown: none.
   std::optional<DataRate<>> background;
+  // What the links of a switch's nodes carry together over what its uplinks do, and how many nodes
+  // those are (model/network/oversubscription.h). Unknown: the core carries all.
+  std::optional<double> oversubscription;
+  std::optional<int> nodes_per_switch;
 
   bool rdma() const { return transport == Transport::kRdma; }
 
-  // Calls visit(name in files, pointer to member) for each fact: all that treats every one of them
-  // follows from this list.
+  // Calls visit(name in files, pointer to member) for each fact: the one list of them.
   template <class Visit>
   static constexpr void ForEach(const Visit& visit) {
     visit("bandwidth", &LinkFacts::bandwidth);
@@ -50,6 +51,8 @@ struct LinkFacts {
     visit("transport", &LinkFacts::transport);
     visit("others", &LinkFacts::others);
     visit("background", &LinkFacts::background);
+    visit("oversubscription", &LinkFacts::oversubscription);
+    visit("nodes_per_switch", &LinkFacts::nodes_per_switch);
   }
 
   bool empty() const {

@@ -25,6 +25,13 @@ inline LinkFacts Worse(LinkFacts a, const LinkFacts& b) {
   return a;
 }
 
+// The path, with what else is on the link `of`.
+inline LinkFacts WithTrafficOf(LinkFacts path, const LinkFacts& of) {
+  path.others = of.others;
+  path.background = of.background;
+  return path;
+}
+
 // The nearest, as a ratio, of the rates that Ethernet links are sold with: hosts and protocols take
 // their share of a line rate.
 DataRate<> NominalRate(DataRate<> rate);

@@ -8,6 +8,7 @@
 #include "model/network/congestion.h"
 #include "model/network/hop.h"
 #include "model/network/incast.h"
+#include "model/network/oversubscription.h"
 #include "model/network/sharing.h"
 #include "model/network/slow_start.h"
 #include "model/network/transport.h"
@@ -28,7 +29,12 @@ inline constexpr Files kHopFiles{"model/network/hop.h", "docs/explanation/step-m
 inline constexpr Files kSharingFiles{"model/network/sharing.h", "docs/explanation/step-model.md",
                                      "tests/model/sharing_test.cc"};
 
+inline constexpr Files kCoreFiles{"model/network/oversubscription.h",
+                                  "docs/explanation/step-model.md",
+                                  "tests/model/oversubscription_test.cc"};
+
 inline constexpr double kEntryFlows = 2;
+inline constexpr double kEntrySwitch = 16;  // nodes
 inline constexpr double kEntryBarrierFlows = 8;
 inline constexpr double kEntrySenders = 32;
 
@@ -55,6 +61,8 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
   const auto loss = [](Trend trend) {
     return ModelInput{"p", "", 1e-6, 0.2, trend, "probability that a packet is lost"};
   };
+  const ModelInput oversubscription{
+      "o", "", 1, 100, kUp, "what the links of a switch's nodes carry, over what its uplinks do"};
   const auto window = [](Trend trend) {
     return ModelInput{"W", "B", 1448, 1e8, trend, "bytes that one flow may have in flight"};
   };
@@ -282,10 +290,10 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
        .home = {kSharingFiles, "OthersOnLink", "18-links-that-jobs-share"}});
   models->push_back(
       {.id = "network/background",
-       .sentence = "What a job's exchange has of a link that other traffic is on.",
-       .formula = "(B - min(b, B/(2+o))) / (1+o)",
-       .source = "derived: fair shares at each moment, and a copy that makes up for them between "
-                 "exchanges",
+       .sentence = "What a ring has of a link that other traffic is on.",
+       .formula = "(B - min(b, 2.5 B/(3.5+o))) / (1+o)",
+       .source = "derived: shares at each moment, and a copy that makes up for them between "
+                 "exchanges; measured beside rings of TCP: it counts as 2.5 of them",
        .validity = "one flow that gives way as TCP does",
        .output = "B/s",
        .inputs = {{"B", "B/s", 1e6, 1e11, kUp, "line rate of the link"},
@@ -295,11 +303,42 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
            [](const std::vector<T>& x) {
              const DataRate<T> link = DataRate<T>::FromSi(x[0]);
              const DataRate<T> copy = DataRate<T>::FromSi(x[1]);
-             return ((link - TakenByBackground(link, copy, x[2])) / (1.0 + x[2])).si();
+             return ((link - TakenByBackground(link, copy, x[2], true)) / (1.0 + x[2])).si();
            },
        .known = {{"a copy of a fifth, and no other job", {1e9, 2e8, 0}, 8e8},
-                 {"three who want all of it", {9e8, 9e8, 1}, 3e8}},
+                 {"a copy and two jobs who want all of it", {9e8, 9e8, 1}, 2e8}},
        .home = {kSharingFiles, "TakenByBackground", "18-links-that-jobs-share"}});
+  models->push_back({.id = "network/core_halving_doubling",
+                     .sentence =
+                         "Time of a byte of halving-doubling among 64 nodes, 16 on a switch, whose "
+                         "uplinks carry less than the nodes' links.",
+                     .formula = "1 + (o - 1) (1/S - 1/N) / (1 - 1/N), S = 16, N = 64",
+                     .source = "Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005)",
+                     .validity = "nodes that fill one switch after another; evenly shared uplinks",
+                     .output = "",
+                     .inputs = {oversubscription},
+                     .evaluate =
+                         [](const std::vector<T>& x) {
+                           return NetworkCore<T>{x[0], kEntrySwitch}.OfHalvingDoubling(64);
+                         },
+                     .known = {{"uplinks as fast as the links", {1}, 1},
+                               {"uplinks of a 64th: 3/63 of the bytes cross", {64}, 4}},
+                     .home = {kCoreFiles, "NetworkCore", "19-a-core-that-is-oversubscribed"}});
+  models->push_back(
+      {.id = "network/core_all_to_all",
+       .sentence = "Time of a byte among 64 nodes that send to each other, 16 on a switch, whose "
+                   "uplinks carry less than the nodes' links.",
+       .formula = "max(1, o (N - S)/(N - 1)), S = 16, N = 64",
+       .source = "derived: N - S of N - 1 messages leave a switch",
+       .validity = "nodes that fill one switch after another; evenly shared uplinks",
+       .output = "",
+       .inputs = {oversubscription},
+       .evaluate =
+           [](const std::vector<T>& x) {
+             return NetworkCore<T>{x[0], kEntrySwitch}.OfAllToAll(64);
+           },
+       .known = {{"uplinks as fast as the links", {1}, 1}, {"a quarter", {4}, 192.0 / 63}},
+       .home = {kCoreFiles, "NetworkCore", "19-a-core-that-is-oversubscribed"}});
   models->push_back(
       {.id = "network/barrier",
        .sentence = "Time until the slowest of eight lossy CUBIC flows has sent its message.",

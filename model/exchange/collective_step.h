@@ -39,6 +39,14 @@ inline NodeShape ShapeOf(const StepFacts& facts) {
   return {facts.workers, facts.nodes, facts.devices_per_node, facts.nics};
 }
 
+// What the core of the network makes of a byte's time in a collective.
+inline double CrossedCore(const StepFacts& facts, const NetworkCore<>& core) {
+  const int nodes = facts.nodes;
+  if (TraitsOf(facts.strategy).helpers) return core.OfAllToAll(nodes, facts.servers);
+  return facts.strategy == Strategy::kHalvingDoubling ? core.OfHalvingDoubling(nodes)
+                                                      : core.OfRing(nodes);
+}
+
 // The hops of an all-reduce. Between nodes: one connection to the next, in rounds of which each
 // waits for the slowest hop. A ring of two has no round to pipeline with another: its round trips
 // add. Machines of BytePS exchange with all others and with all helpers at once.
@@ -61,6 +69,7 @@ CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParame
     } else if (facts.nodes == 2 && RingBetweenNodes(facts.strategy)) {
       shape.window_knee = kNoPipeline;
     }
+    shape.core = CrossedCore(facts, CoreOf(link));
     const PathRate<T> rate = parts.NodeRate(link, cluster, shape, barrier,
                                             terms != nullptr ? &terms->node_path : nullptr);
     const NodeHop<T> node = MakeNodeHop(facts, link, cluster, rate);
@@ -69,10 +78,11 @@ CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParame
     hops.path_share = node.path_share;
   }
   if (TraitsOf(facts.strategy).helpers) {
+    const LinkFacts path = PathToServer(facts.link, facts.server_link);
+    FlowShape shape{machines, machines, kLinkKnee, true};
+    shape.core = CoreOf(path).OfAllApart(facts.servers);
     hops.helper_link = parts
-                           .ServerRate(PathToServer(facts.link, facts.server_link), cluster,
-                                       {machines, machines, kLinkKnee, true},
-                                       Barrier<T>{mean / machines, machines},
+                           .ServerRate(path, cluster, shape, Barrier<T>{mean / machines, machines},
                                        terms != nullptr ? &terms->server_path : nullptr)
                            .bandwidth;
   }

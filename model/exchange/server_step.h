@@ -58,6 +58,20 @@ T UpdateSharing(const StepFacts& facts, const T& host_contention) {
   return 1.0 + host_contention * (facts.devices_per_node + servers - 1);
 }
 
+// What the core of the network makes of a byte's time on the two links of a path.
+struct CoreToServers {
+  double at_nodes = 1;
+  double at_servers = 1;
+};
+inline CoreToServers CrossedCore(const StepFacts& facts) {
+  const NetworkCore<> core = CoreOf(facts.link);
+  if (facts.server.colocated) {
+    const double at_servers = core.OfSome(facts.nodes, facts.servers);
+    return {at_servers, at_servers};
+  }
+  return {core.OfAllApart(facts.nodes), CoreOf(PathToServers(facts)).OfAllApart(facts.servers)};
+}
+
 template <class T, class Parts>
 ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters<T>& cluster,
                                  const WorkloadParameters<T>& workload, const Parts& parts,
@@ -82,16 +96,17 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
       workload.update_time() * UpdateSharing(facts, cluster.host_contention()) / facts.gradient;
   // Messages pass the worker's link and the server's: round trip and loss are those of the two.
   const LinkFacts path = PathToServers(facts);
-  LinkFacts node_link = path;
+  LinkFacts node_link = WithTrafficOf(path, facts.link);
   node_link.bandwidth = facts.link.bandwidth;
-  node_link.others = facts.link.others;
-  node_link.background = facts.link.background;
-  const PathRate<T> at_node = parts.NodeRate(node_link, cluster, {servers, 0}, Barrier<T>(),
+  const CoreToServers core = CrossedCore(facts);
+  const FlowShape from_node{.peers = servers, .connections = 0, .core = core.at_nodes};
+  const PathRate<T> at_node = parts.NodeRate(node_link, cluster, from_node, Barrier<T>(),
                                              terms != nullptr ? &terms->node_path : nullptr);
   const NodeHop<T> node = MakeNodeHop(facts, node_link, cluster, at_node);
   paths.worker = node.hop;
   routes.node_link = node.path_share < 0.5 ? Limiter::kHost : at_node.limiter;
-  const PathRate<T> rate = parts.ServerRate(path, cluster, {workers, 0}, Barrier<T>(),
+  const FlowShape to_server{.peers = workers, .connections = 0, .core = core.at_servers};
+  const PathRate<T> rate = parts.ServerRate(path, cluster, to_server, Barrier<T>(),
                                             terms != nullptr ? &terms->server_path : nullptr);
   paths.server_bandwidth = rate.bandwidth;
   const double loss = path.loss.value_or(0.0);

@@ -41,21 +41,22 @@ Flows<T> FlowsOf(const ClusterParameters<T>& cluster) {
   return {cluster.flow_bandwidth(), cluster.hop_spread()};
 }
 
-// A link as stated, or as fitted where nothing is stated. Where all nodes send to all, their flows
-// collide at the receivers, and TCP backs off.
+// A link as stated, or as fitted where nothing is stated, for flows of a shape. Where all nodes
+// send to all, their flows collide at the receivers, and TCP backs off.
 template <class T>
 Path<T> MakePath(const LinkFacts& stated, const DataRate<T>& fitted,
-                 const ClusterParameters<T>& cluster, bool from_all = false) {
+                 const ClusterParameters<T>& cluster, const FlowShape& shape = {}) {
   Path<T> path;
   const DataRate<T> line = stated.bandwidth ? *stated.bandwidth * cluster.stated_share : fitted;
   path.others = stated.others.value_or(0.0);
   path.bandwidth = line * kPayloadShare;
   if (stated.background) {
-    path.taken = TakenByBackground(line, *stated.background, path.others) * kPayloadShare;
+    path.taken =
+        TakenByBackground(line, *stated.background, path.others, shape.hops > 1) * kPayloadShare;
     path.bandwidth = path.bandwidth - path.taken;
   }
   path.bandwidth = path.bandwidth / (1 + path.others);
-  if (from_all && !stated.rdma()) path.bandwidth = path.bandwidth * cluster.mesh_share();
+  if (shape.mesh && !stated.rdma()) path.bandwidth = path.bandwidth * cluster.mesh_share();
   path.rtt = stated.rtt.value_or(Duration<>());
   path.loss = T(stated.loss.value_or(0.0));
   path.transport = stated.transport.value_or(Transport::kTcp);

@@ -1,12 +1,14 @@
 // The rate and the latency of a hop between two nodes: the heart of every exchange.
 //
-//   P       = || || || 1/B_link, (1 + s z)/(k B_flow) ||_4, v/f ||_q, l/f ||_4 / (1-p)   the path
-//           1/B_link (1 + p N/(1-p)) over RDMA, N = B_link R/M packets of M bytes on the way
+//   P       = || || || c/B_link, (1 + s z)/(k B_flow) ||_4, v/f ||_q, l/f ||_4 / (1-p)   the path
+//           c/B_link (1 + p N/(1-p)) over RDMA, N = B_link R/M packets of M bytes on the way
 //   1/B_hop = || P, (1 + d (g-1)) / B_host ||_4                                      the hop
 //   alpha   = alpha_link + R/2                                                      its latency
 //   t       = max(v, l) / (1-p)                                                     a connection
 //
 //   B_link  line rate of the node's link, less headers                              [B/s]   > 0
+//   c       what the core between the nodes' switches makes of a byte's time
+//           (model/network/oversubscription.h)                                      >= 1
 //   k       distinct peers of the node, each of which has a cap of its own           >= 1
 //   B_flow  most that the flows to one peer carry                                   [B/s]   > 0
 //   v, l    limits of one connection by its window and by loss                      [s/B]
@@ -67,6 +69,7 @@ struct FlowShape {
   bool mesh = false;   // all nodes send to all at once
   int hops = 1;        // that wait for each other
   double slowest = 0;  // of them, in standard deviations: z
+  double core = 1;     // c
 };
 
 // What the flows to one peer carry.
@@ -97,12 +100,13 @@ PathRate<T> DeliverTo(const Path<T>& path, const FlowShape& shape, const Flows<T
                       const Barrier<T>& barrier = {}, PathTerms<T>* terms = nullptr) {
   FlowLimits<T> limits;
   if (shape.connections > 0) limits = LimitsOfFlow(path, barrier);
-  const DurationPerByte<T> line = 1.0 / path.bandwidth;
+  const DurationPerByte<T> line = shape.core / path.bandwidth;
   const bool rdma = path.transport == Transport::kRdma;  // whose flows have no cap
   DurationPerByte<T> flows;
   if (!rdma) flows = (1.0 + each.spread * shape.slowest) / (each.bandwidth * shape.peers);
   PathRate<T> rate;
-  rate.limiter = line < flows ? Limiter::kFlow : Limiter::kLink;
+  const Limiter of_line = shape.core > 1.0 ? Limiter::kCore : Limiter::kLink;
+  rate.limiter = line < flows ? Limiter::kFlow : of_line;
   DurationPerByte<T> time = rdma ? line : PNorm(line, flows, kLinkKnee);
   DurationPerByte<T> most = Max(line, flows);
   if (rdma && path.loss > 0.0) {

@@ -14,6 +14,7 @@ enum class Limiter {
   kServerLink,  // the servers' links
   kServer,      // the servers' processors
   kLatency,     // messages, initiations and fixed costs
+  kCore,        // the uplinks of the switches between the nodes
 };
 
 }  // namespace stepcast

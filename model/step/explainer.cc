@@ -224,7 +224,9 @@ NamedValue Explainer::LossLimit(const PathTerms<double>& terms) {
 FormulaText Explainer::PathText(const PathTerms<double>& terms, const NamedValue& peers) const {
   const double mesh = terms.shape.mesh ? cluster_.mesh_share() : 1;
   const double crowd = 1 + terms.path.others;
-  const std::string one = crowd == 1 ? "1" : "(1+o)";
+  const double core = terms.shape.core;
+  std::string one = crowd == 1 ? "1" : "(1+o)";
+  if (core > 1) one = crowd == 1 ? "c_core" : "c_core (1+o)";
   const bool taken = terms.path.taken.si() > 0;
   const std::string left = taken ? "(B_link-b)" : "B_link";
   const auto line = [&](DataRate<double> rate) {
@@ -232,6 +234,8 @@ FormulaText Explainer::PathText(const PathTerms<double>& terms, const NamedValue
         RateValue("B_link", rate * crowd + terms.path.taken, "1448/1538 of the line rate")};
     if (taken) inputs.push_back(RateValue("b", terms.path.taken, "what other traffic has of it"));
     if (crowd > 1) inputs.push_back(PlainValue("o", crowd - 1, "exchanges of other jobs on it"));
+    if (core > 1)
+      inputs.push_back(PlainValue("c_core", core, "times as long in an oversubscribed core"));
     return inputs;
   };
   if (terms.path.transport == Transport::kRdma) {

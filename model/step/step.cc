@@ -26,10 +26,10 @@ LinkFacts LinkOf(const Cluster& cluster, const Plan& plan) {
       worst = own;
       return;
     }
-    const LinkFacts before = *worst;
-    worst = Worse(before, own);
-    worst->others = std::max(before.others, own.others);
-    worst->background = std::max(before.background, own.background);
+    LinkFacts busier = own;
+    busier.others = std::max(worst->others, own.others);
+    busier.background = std::max(worst->background, own.background);
+    worst = WithTrafficOf(Worse(*worst, own), busier);
   };
   std::size_t others = plan.hosts.size();  // than those that the cluster file knows
   for (const Host& host : cluster.hosts) {
@@ -65,6 +65,12 @@ DataSize<> SentBytes(const Workload& workload, const Plan& plan,
     for (const Bucket& message : buckets) whole += message.bytes;
   }
   return whole * plan.exchanged_share();
+}
+
+void RequireSwitches(const LinkFacts& link) {
+  if (link.oversubscription.value_or(1) == 1 || link.nodes_per_switch) return;
+  throw InputError({"", 0, "nodes-per-switch"}, "", "is required with oversubscription",
+                   "the nodes on a switch, like 16");
 }
 
 }  // namespace
@@ -126,6 +132,8 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
   facts.link = LinkOf(cluster, plan);
   facts.device_rtt = cluster.device_link.rtt.value_or(Duration<>());
   facts.server_link = ServerLinkOf(cluster, plan);
+  RequireSwitches(facts.link);
+  RequireSwitches(Overlay(facts.link, facts.server_link));
   return facts;
 }
 

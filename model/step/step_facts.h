@@ -13,6 +13,7 @@
 #include "data/units/quantity.h"
 #include "model/exchange/compression.h"
 #include "model/network/congestion.h"
+#include "model/network/oversubscription.h"
 #include "model/numeric/dual.h"
 #include "model/overlap/input.h"
 
@@ -92,10 +93,8 @@ namespace internal {
 inline LinkFacts PathToServer(const LinkFacts& node, const LinkFacts& server) {
   if (server.empty()) return node;
   const LinkFacts last = Overlay(node, server);
-  LinkFacts path = Worse(last, node);
+  LinkFacts path = WithTrafficOf(Worse(last, node), server);
   path.rtt = last.rtt;
-  path.others = server.others;
-  path.background = server.background;
   return path;
 }
 inline LinkFacts PathToServers(const StepFacts& facts) {
@@ -107,6 +106,11 @@ inline LinkFacts NodeLink(const StepFacts& facts) {
   const bool helped = TraitsOf(facts.strategy).helpers && facts.servers > 0;
   if (!helped || facts.server_link.empty()) return facts.link;
   return Worse(facts.link, PathToServer(facts.link, facts.server_link));
+}
+
+// The core between the switches of the nodes on a link.
+inline NetworkCore<> CoreOf(const LinkFacts& link) {
+  return {link.oversubscription.value_or(1), 1.0 * link.nodes_per_switch.value_or(1)};
 }
 
 // The link that an exchange between nodes crosses.

@@ -43,15 +43,15 @@ struct ComputedParts {
   PathRate<T> NodeRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
                        const FlowShape& shape, const Barrier<T>& barrier,
                        PathTerms<T>* terms) const {
-    return DeliverTo(MakePath(link, cluster.node_link(), cluster, shape.mesh), shape,
-                     FlowsOf(cluster), barrier, terms);
+    return DeliverTo(MakePath(link, cluster.node_link(), cluster, shape), shape, FlowsOf(cluster),
+                     barrier, terms);
   }
   // Rate of a server's link, or of a helper's.
   template <class T>
   PathRate<T> ServerRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
                          const FlowShape& shape, const Barrier<T>& barrier,
                          PathTerms<T>* terms) const {
-    return DeliverTo(MakePath(link, cluster.link_bandwidth(), cluster, shape.mesh), shape,
+    return DeliverTo(MakePath(link, cluster.link_bandwidth(), cluster, shape), shape,
                      FlowsOf(cluster), barrier, terms);
   }
   // Limits of one connection between a worker and a server.

@@ -32,6 +32,7 @@ static_assert(static_cast<int>(stepcast::Limiter::kHost) == STEPCAST_LIMITER_HOS
 static_assert(static_cast<int>(stepcast::Limiter::kServerLink) == STEPCAST_LIMITER_SERVER_LINK);
 static_assert(static_cast<int>(stepcast::Limiter::kServer) == STEPCAST_LIMITER_SERVER);
 static_assert(static_cast<int>(stepcast::Limiter::kLatency) == STEPCAST_LIMITER_LATENCY);
+static_assert(static_cast<int>(stepcast::Limiter::kCore) == STEPCAST_LIMITER_CORE);
 static_assert(static_cast<int>(stepcast::MemoryVerdict::kFits) == STEPCAST_MEMORY_FITS);
 static_assert(static_cast<int>(stepcast::MemoryVerdict::kTight) == STEPCAST_MEMORY_TIGHT);
 static_assert(static_cast<int>(stepcast::MemoryVerdict::kOutOfMemory) == STEPCAST_MEMORY_EXCEEDED);

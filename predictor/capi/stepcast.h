@@ -180,7 +180,8 @@ enum {
   STEPCAST_LIMITER_HOST = 5,  // the exchange within the node
   STEPCAST_LIMITER_SERVER_LINK = 6,
   STEPCAST_LIMITER_SERVER = 7,  // the servers' processors
-  STEPCAST_LIMITER_LATENCY = 8
+  STEPCAST_LIMITER_LATENCY = 8,
+  STEPCAST_LIMITER_CORE = 9  // the uplinks of the switches between the nodes
 };
 
 // Whether the device's memory holds the step.

@@ -309,6 +309,10 @@ std::string DescribeLink(const LinkFacts& link) {
   if (link.background.value_or(DataRate<>()).si() > 0) {
     facts.push_back(FormatRate(*link.background) + " of other traffic");
   }
+  if (link.oversubscription.value_or(1) > 1) {
+    facts.push_back(fmt::format("a core oversubscribed by {:.3g}", *link.oversubscription));
+  }
+  if (link.nodes_per_switch) facts.push_back(fmt::format("{} on a switch", *link.nodes_per_switch));
   return JoinNames(facts);
 }
 

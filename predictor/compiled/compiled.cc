@@ -43,7 +43,8 @@ std::shared_ptr<const CountTables> CountsOf(int backup_workers) {
 
 bool IsTime(double seconds) { return seconds >= 0 && seconds < 1e9; }
 
-bool IsLink(const LinkFacts& link) {
+// `own` is what the plan states.
+bool IsLink(const LinkFacts& link, const LinkFacts& own) {
   // Below a bit a second numbers run out of their range.
   if (link.bandwidth && !(link.bandwidth->si() >= kLeastRate && link.bandwidth->si() < 1e18))
     return false;
@@ -52,6 +53,11 @@ bool IsLink(const LinkFacts& link) {
   if (link.others && !(*link.others >= 0 && *link.others <= kMostOthers)) return false;
   if (link.background && !(link.background->si() >= 0 && link.background->si() < 1e18))
     return false;
+  if (link.oversubscription &&
+      !(*link.oversubscription >= 1 && *link.oversubscription <= kMostOversubscription))
+    return false;
+  if (link.nodes_per_switch && !(*link.nodes_per_switch >= 1)) return false;
+  if (link.oversubscription && !link.nodes_per_switch && !own.nodes_per_switch) return false;
   return !link.loss_burst || IsTime(link.loss_burst->si());
 }
 
@@ -181,7 +187,9 @@ QueryStatus CompiledState::Check(const PlanQuery& q) const {
     return QueryStatus::kBadServers;
   }
   if (!IsBatch(q.local_batch, q.accumulation_steps)) return QueryStatus::kBadBatch;
-  if (!IsLink(q.link) || !IsLink(q.server_link)) return QueryStatus::kBadLink;
+  if (!IsLink(q.link, facts.link) || !IsLink(q.server_link, facts.server_link)) {
+    return QueryStatus::kBadLink;
+  }
   if (!facts.has_compute) {
     StepFacts asked = facts;
     asked.workers = q.workers;

@@ -144,9 +144,13 @@ void CompiledState::RecordRates(const ClusterParameters<T>& of_cluster,
                                 Rates<T>* recorded) const {
   // Peers up to which there is a table; beyond, the same formulas are evaluated.
   constexpr int kTabledPeers = 256;
-  // Where packets are lost a rate depends on more than the peers.
-  const bool lossy = facts.link.loss.value_or(0) > 0 || facts.server_link.loss.value_or(0) > 0;
-  if (lossy || !TraitsOf(facts.strategy).exchanges) return;
+  // Where packets are lost, or the core of the network has its part, a rate depends on more than
+  // the peers.
+  const auto depends = [](const LinkFacts& link) {
+    return link.loss.value_or(0) > 0 || link.oversubscription.value_or(1) > 1;
+  };
+  if (depends(facts.link) || depends(facts.server_link)) return;
+  if (!TraitsOf(facts.strategy).exchanges) return;
   RecordedParts<T> parts;
   parts.rates = recorded;
   StepFacts tried = facts;

@@ -33,7 +33,8 @@ constexpr auto List(Members... members) {
 constexpr auto MembersOf(const LinkFacts*) {
   using R = LinkFacts;
   return List(&R::bandwidth, &R::rtt, &R::loss, &R::congestion_control, &R::loss_burst,
-              &R::transport, &R::others, &R::background);
+              &R::transport, &R::others, &R::background, &R::oversubscription,
+              &R::nodes_per_switch);
 }
 constexpr auto MembersOf(const Device*) {
   using R = Device;

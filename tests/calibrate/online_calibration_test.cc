@@ -995,6 +995,8 @@ TEST(OnlineState, KeepsEverythingThatAPlanSays) {
                Milliseconds(0.3),
                {},
                {},
+               {},
+               {},
                {}};
   plan.server_link.bandwidth = GigabitsPerSecond(1.3);
   plan.server.sharding = Sharding::kEven;

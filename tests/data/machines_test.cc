@@ -89,7 +89,7 @@ nodes: 4
 devices_per_node: 2
 nics_per_node: 2
 link: {bandwidth: 10 Gbit/s, rtt: 0.2 ms, loss: 0.001, congestion_control: bbr, loss_burst: 1.5 ms,
-  background: 200 Mbit/s}
+  background: 200 Mbit/s, oversubscription: 2.5, nodes_per_switch: 16}
 device_link: {bandwidth: 64 GB/s}
 server_link: {bandwidth: 100 Mbit/s, rtt: 0 s, congestion_control: reno, background: 0 Mbit/s}
 hosts:
@@ -305,6 +305,16 @@ TEST(Cluster, Errors) {
       {kSmall + "hosts: [{name: a, link: {congestion_control: bbr}}]\n",
        "link.congestion_control: is an unknown key; allowed: bandwidth, rtt, loss, transport"},
       {kSmall + "link: {loss_burst: 1}\n", "lab.yaml:5: link.loss_burst: '1' has no unit"},
+      {kSmall + "link: {oversubscription: 0.5, nodes_per_switch: 4}\n",
+       "lab.yaml:5: link.oversubscription: '0.5' is out of range; allowed: a number from 1 to "
+       "1000"},
+      {kSmall + "link: {oversubscription: 4, nodes_per_switch: 1.5}\n",
+       "lab.yaml:5: link.nodes_per_switch: '1.5' is not a whole number"},
+      {kSmall + "link: {oversubscription: 4}\n",
+       "lab.yaml:5: link.oversubscription: '4' says nothing without nodes_per_switch; allowed: "
+       "with the nodes on a switch"},
+      {kSmall + "hosts: [{name: a, link: {oversubscription: 4}}]\n",
+       "link.oversubscription: is an unknown key; allowed: bandwidth, rtt, loss, transport"},
       {kSmall + "nics_per_node: 0\n", "lab.yaml:5: nics_per_node: '0' is out of range"},
       {kSmall + "nics_per_node: two\n", "lab.yaml:5: nics_per_node: 'two' is not a whole number"},
       {kSmall + "name: other\n", "lab.yaml:5: name: is given twice, first on line 1"},

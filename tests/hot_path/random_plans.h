@@ -349,6 +349,12 @@ inline RandomCase MakeRandomCase(Strategy strategy, std::uint64_t seed, int most
   if (more.Chance(0.1)) plan.link.background = GigabitsPerSecond(more.LogBetween(0.01, 10));
   if (more.Chance(0.1)) plan.server_link.others = more.LogBetween(0.01, 10);
   if (more.Chance(0.1)) plan.server_link.background = GigabitsPerSecond(more.LogBetween(0.01, 10));
+  Random core(seed ^ 0xBF58476D1CE4E5B9ULL);
+  for (LinkFacts* link : {&made.cluster.link, &plan.link, &plan.server_link}) {
+    if (!core.Chance(0.1)) continue;
+    link->oversubscription = core.LogBetween(1, 16);
+    link->nodes_per_switch = core.Whole(1, 8);
+  }
   const auto says_shapes = [](const Layer& layer) {
     return layer.tensors.empty() || !std::holds_alternative<std::monostate>(layer.operation);
   };

@@ -192,50 +192,57 @@ RC_GTEST_PROP(SharedLinkProperty, LeavesAShareOfTheLink, ()) {
   beside.link.others = 0;
   RC_ASSERT(total(beside) == total(plan));
 
-  // A copy takes its rate, and half of the link at most; beside o others a share of 2 + o.
+  // A copy takes its rate, and at most what it has beside o others: a fair share beside streams,
+  // that of two and a half exchanges beside rounds.
+  const bool in_rounds = !UsesServers(plan.strategy) && plan.strategy != Strategy::kBytePs;
+  const double least = in_rounds ? 3.5 : 2;
   Plan copied = plan;
   const double taken = *LogUniform(0.01, 10);
   copied.link.background = *plan.link.bandwidth * taken;
-  slower.link.bandwidth = *plan.link.bandwidth * std::max(1 - taken, 0.5);
+  slower.link.bandwidth = *plan.link.bandwidth * std::max(1 - taken, 1 / least);
   RC_ASSERT(Near(total(copied) / total(slower), 1, 1e-12));
   copied.link.others = others;
   slower.link.bandwidth =
-      *plan.link.bandwidth * std::max((1 - taken) / (1 + others), 1 / (2 + others));
+      *plan.link.bandwidth * std::max((1 - taken) / (1 + others), 1 / (least + others));
   RC_ASSERT(Near(total(copied) / total(slower), 1, 1e-12));
   copied.link.others.reset();
   copied.link.background = BytesPerSecond(0.0);
   RC_ASSERT(total(copied) == total(plan));
 }
 
-// Flows of a link share it fairly at each moment; the copy sends what it has, as soon as it can.
+// The copy sends what it has, as soon as it can, and beside an exchange has a half of the link, or
+// five sevenths of it.
 TEST(SharedLink, ACopyLeavesWhatItDoesAsSimulated) {
-  for (const double load : {0.1, 0.3, 0.5, 0.7, 0.9}) {
-    constexpr double kExchange = 1.0;  // of the whole line
-    constexpr double kCompute = 2.0;
-    constexpr double kTick = 1e-4;
-    double backlog = 0;
-    double sent = 0;
-    double time = 0;
-    int steps = 0;
-    double computed = 0;
-    for (; steps < 200; time += kTick) {
-      backlog += load * kTick;
-      const bool exchanging = computed >= kCompute;
-      const double copied = std::min(backlog, exchanging ? 0.5 * kTick : kTick);
-      backlog -= copied;
-      if (exchanging) {
-        sent += kTick - copied;
-        if (sent >= kExchange) {
-          ++steps;
-          sent = computed = 0;
+  for (const double load : {0.1, 0.3, 0.5, 0.7, 0.9})
+    for (const bool in_rounds : {false, true}) {
+      const double share = in_rounds ? 5.0 / 7 : 0.5;
+      constexpr double kExchange = 1.0;  // of the whole line
+      constexpr double kCompute = 2.0;
+      constexpr double kTick = 1e-4;
+      double backlog = 0;
+      double sent = 0;
+      double time = 0;
+      int steps = 0;
+      double computed = 0;
+      for (; steps < 200; time += kTick) {
+        backlog += load * kTick;
+        const bool exchanging = computed >= kCompute;
+        const double copied = std::min(backlog, exchanging ? share * kTick : kTick);
+        backlog -= copied;
+        if (exchanging) {
+          sent += kTick - copied;
+          if (sent >= kExchange) {
+            ++steps;
+            sent = computed = 0;
+          }
+        } else {
+          computed += kTick;
         }
-      } else {
-        computed += kTick;
       }
+      const double left =
+          1 - TakenByBackground(BytesPerSecond(1.0), BytesPerSecond(load), 0.0, in_rounds).si();
+      EXPECT_NEAR(time / steps, kCompute + kExchange / left, 0.02 * time / steps) << load;
     }
-    const double left = 1 - TakenByBackground(BytesPerSecond(1.0), BytesPerSecond(load), 0.0).si();
-    EXPECT_NEAR(time / steps, kCompute + kExchange / left, 0.02 * time / steps) << load;
-  }
 }
 
 // Who is on the servers' link leaves the workers' own alone, and the other way round.

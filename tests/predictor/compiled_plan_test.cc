@@ -327,6 +327,8 @@ std::vector<Kind> Kinds() {
                     Milliseconds(1.0),
                     {},
                     {},
+                    {},
+                    {},
                     {}};
     }
     Plan& late = add(std::string(StrategyName(strategy)) + " with a round trip", strategy,
@@ -504,17 +506,26 @@ TEST(CompiledPlan, AQuerysLinksGoBefore) {
   cluster.server_link.rtt = Milliseconds(3.0);
   const Predictor predictor(cluster, *FindWorkload("resnet50"), T4());
   const std::vector<LinkFacts> links = {
-      {MegabitsPerSecond(500.0), {}, {}, {}, {}, {}, {}, {}},
-      {{}, Milliseconds(30.0), {}, {}, {}, {}, {}, {}},
-      {{}, Seconds(0.0), {}, {}, {}, {}, {}, {}},
-      {{}, {}, 0.05, {}, {}, {}, {}, {}},
-      {{}, {}, 0.0, {}, {}, {}, {}, {}},
-      {{}, {}, {}, CongestionControl::kBbr, {}, {}, {}, {}},
-      {{}, {}, {}, {}, Milliseconds(2.0), {}, {}, {}},
-      {{}, {}, {}, {}, {}, Transport::kRdma, {}, {}},
-      {{}, {}, 0.0, {}, {}, Transport::kRdma, {}, {}},
-      {GigabitsPerSecond(40.0), Milliseconds(0.5), 0.02, CongestionControl::kReno, Seconds(0.0),
-       Transport::kTcp, 0.4, MegabitsPerSecond(700.0)}};
+      {MegabitsPerSecond(500.0), {}, {}, {}, {}, {}, {}, {}, {}, {}},
+      {{}, Milliseconds(30.0), {}, {}, {}, {}, {}, {}, {}, {}},
+      {{}, Seconds(0.0), {}, {}, {}, {}, {}, {}, {}, {}},
+      {{}, {}, 0.05, {}, {}, {}, {}, {}, {}, {}},
+      {{}, {}, 0.0, {}, {}, {}, {}, {}, {}, {}},
+      {{}, {}, {}, CongestionControl::kBbr, {}, {}, {}, {}, {}, {}},
+      {{}, {}, {}, {}, Milliseconds(2.0), {}, {}, {}, {}, {}},
+      {{}, {}, {}, {}, {}, Transport::kRdma, {}, {}, {}, {}},
+      {{}, {}, 0.0, {}, {}, Transport::kRdma, {}, {}, {}, {}},
+      {GigabitsPerSecond(40.0),
+       Milliseconds(0.5),
+       0.02,
+       CongestionControl::kReno,
+       Seconds(0.0),
+       Transport::kTcp,
+       0.4,
+       MegabitsPerSecond(700.0),
+       {},
+       {}},
+      {{}, {}, {}, {}, {}, {}, {}, {}, 5.0, 2}};
   for (const Kind& kind : Kinds()) {
     const CompiledPlan compiled(predictor, kind.plan);
     Differences apart;
@@ -535,7 +546,7 @@ TEST(CompiledPlan, ForgetsAQuerysLink) {
     const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), kind.plan);
     const PlanQuery own = QueryOf(kind.plan);
     PlanQuery other = own;
-    other.link = {MegabitsPerSecond(50.0), Milliseconds(3.0), 0.01, {}, {}, {}, {}, {}};
+    other.link = {MegabitsPerSecond(50.0), Milliseconds(3.0), 0.01, {}, {}, {}, {}, {}, {}, {}};
     const Forecast before = compiled.Predict(own);
     const Forecast between = compiled.Predict(other);
     EXPECT_TRUE(SameBits(before, compiled.Predict(own))) << kind.name;
@@ -816,7 +827,8 @@ TEST(StepTimes, AnswerAsOneByOne) {
     for (PlanQuery query : QueriesOf(kind.plan)) {
       for (const bool own_link : {false, true}) {
         if (own_link)
-          query.link = {GigabitsPerSecond(1.0), Milliseconds(1.0), 0.001, {}, {}, {}, {}, {}};
+          query.link = {
+              GigabitsPerSecond(1.0), Milliseconds(1.0), 0.001, {}, {}, {}, {}, {}, {}, {}};
         std::vector<int> batches = {1, 2, 50, 0, 1000, -1, kMostBatch, kMostBatch + 1, 8};
         std::vector<int> accumulation = {1, 3, 1, 1, kMostCount, 1, 1, 1, kMostCount + 1};
         for (int i = 0; i < 130; ++i) {  // more than are worked out at a time
@@ -995,6 +1007,10 @@ TEST(QueryStatus, SaysWhatIsWrong) {
              {kLink, [](PlanQuery* q) { q->link.others = kNan; }},
              {kLink, [](PlanQuery* q) { q->link.background = BytesPerSecond(-1.0); }},
              {kLink, [](PlanQuery* q) { q->link.background = BytesPerSecond(kNan); }},
+             {kLink, [](PlanQuery* q) { q->link.oversubscription = 0.5; }},
+             {kLink, [](PlanQuery* q) { q->link.oversubscription = kNan; }},
+             {kLink, [](PlanQuery* q) { q->link.oversubscription = 4; }},  // of which switches?
+             {kLink, [](PlanQuery* q) { q->link.nodes_per_switch = 0; }},
              {kLink, [](PlanQuery* q) { q->server_link.bandwidth = BytesPerSecond(0.0); }},
              {kLink, [](PlanQuery* q) { q->server_link.rtt = Seconds(kNan); }},
              {kLink, [](PlanQuery* q) { q->server_link.loss = 2.0; }}});

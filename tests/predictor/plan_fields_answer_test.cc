@@ -35,6 +35,8 @@ TEST(EveryPlanField, MovesTheAnswer) {
                Milliseconds(0.3),
                {},
                {},
+               {},
+               {},
                {}};
   base.server_link = base.link;
   base.server_link.bandwidth = GigabitsPerSecond(0.3);

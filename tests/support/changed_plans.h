@@ -46,7 +46,8 @@ inline std::vector<ChangedPlan> ChangedPlans(const Plan& base = {}) {
     plan.placement = {2, 2};
     plan.strategy = Strategy::kAllreduce;
     if (facts.with == GoesWith::kPsAsync) plan.strategy = Strategy::kPsAsync;
-    const bool of_servers = std::string(facts.state).starts_with("server");
+    const std::string state = facts.state;
+    const bool of_servers = state.starts_with("server");
     if (facts.with == GoesWith::kPsSync || of_servers ||
         facts.with == GoesWith::kParameterServers) {
       plan.strategy = Strategy::kPsSync;
@@ -54,10 +55,15 @@ inline std::vector<ChangedPlan> ChangedPlans(const Plan& base = {}) {
     plan.servers = UsesServers(plan.strategy) ? std::max(1, base.servers) : 0;
     if (plan.servers == 0) plan.server_link = {};
     if (facts.with == GoesWith::kCompresses) plan.compress_rate = GigabytesPerSecond(0.04);
-    if (facts.state == std::string("compress_bytes_per_s")) plan.compress = {Compressor::kInt8};
-    if (std::string(facts.state).starts_with("slow_")) {
+    if (state == "compress_bytes_per_s") plan.compress = {Compressor::kInt8};
+    if (state.starts_with("slow_")) {
       plan.slow_nodes = 1;
       plan.slow_speed = 0.5;
+    }
+    if (state.ends_with("oversubscription") || state.ends_with("per_switch")) {
+      LinkFacts* link = of_servers ? &plan.server_link : &plan.link;
+      link->oversubscription = 8;
+      link->nodes_per_switch = of_servers ? 4 : 1;
     }
     all.push_back({facts, plan, plan});
     Change(&field.Of(all.back().after));

@@ -135,6 +135,8 @@ class Plan:
         transport: Optional[str] = None,
         link_others: Optional[float] = None,
         background_bytes_per_s: Optional[float] = None,
+        oversubscription: Optional[float] = None,
+        nodes_per_switch: Optional[int] = None,
         bucket_bytes: Optional[float] = None,
         overlap: Optional[str] = None,
         backup_workers: Optional[int] = None,
@@ -194,6 +196,10 @@ class Plan:
     def link_others(self) -> Optional[float]: ...
     @property
     def background_bytes_per_s(self) -> Optional[float]: ...
+    @property
+    def oversubscription(self) -> Optional[float]: ...
+    @property
+    def nodes_per_switch(self) -> Optional[int]: ...
     @property
     def bucket_bytes(self) -> Optional[float]: ...
     @property

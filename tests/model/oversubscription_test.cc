@@ -1,0 +1,220 @@
+// The core of a network against messages counted link by link.
+#include "model/network/oversubscription.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "data/record/input_error.h"
+#include "data/record/machine.h"
+#include "data/workloads/catalog.h"
+#include "model/overlap/buckets.h"
+#include "model/step/step.h"
+#include "tests/model/support.h"
+
+namespace stepcast {
+namespace {
+
+// Switches of equally many nodes each; a link carries a byte a second, an uplink what its share of
+// all that its switch's nodes have is.
+class Fabric {
+ public:
+  Fabric(int nodes_per_switch, double oversubscription)
+      : of_switch_(nodes_per_switch), uplink_(nodes_per_switch / oversubscription) {}
+
+  void Send(int from, int to, double bytes) {
+    Add(&out_, from, bytes);
+    Add(&in_, to, bytes);
+    if (from / of_switch_ == to / of_switch_) return;
+    Add(&up_, from / of_switch_, bytes / uplink_);
+    Add(&down_, to / of_switch_, bytes / uplink_);
+  }
+  // Time until all of it has arrived, after which nothing is on its way.
+  double Finish() {
+    double longest = 0;
+    for (std::vector<double>* links : {&out_, &in_, &up_, &down_}) {
+      for (const double busy : *links) longest = std::max(longest, busy);
+      links->clear();
+    }
+    return longest;
+  }
+
+ private:
+  static void Add(std::vector<double>* links, int at, double busy) {
+    if (links->size() <= static_cast<std::size_t>(at)) links->resize(at + 1);
+    (*links)[static_cast<std::size_t>(at)] += busy;
+  }
+
+  int of_switch_;
+  double uplink_;
+  std::vector<double> out_, in_, up_, down_;  // busy for so long [s]
+};
+
+double Ring(Fabric fabric, int nodes) {
+  double time = 0;
+  for (int round = 0; round < 2 * (nodes - 1); ++round) {
+    for (int i = 0; i < nodes; ++i) fabric.Send(i, (i + 1) % nodes, 1.0 / nodes);
+    time += fabric.Finish();
+  }
+  return time;
+}
+
+double HalvingDoubling(Fabric fabric, int nodes) {
+  double time = 0;
+  double bytes = 0.5;
+  for (int distance = 1; distance < nodes; distance *= 2, bytes /= 2) {
+    for (int i = 0; i < nodes; ++i) fabric.Send(i, i ^ distance, bytes);
+    time += 2 * fabric.Finish();  // and back again
+  }
+  return time;
+}
+
+double AllToAll(Fabric fabric, int nodes) {
+  for (int i = 0; i < nodes; ++i) {
+    for (int j = 0; j < nodes; ++j) {
+      if (i != j) fabric.Send(i, j, 1.0 / nodes);
+    }
+  }
+  return fabric.Finish();
+}
+
+double ToServersAmong(Fabric fabric, int nodes, int servers) {
+  for (int i = 0; i < nodes; ++i) {
+    for (int s = 0; s < servers; ++s) {
+      if (i != s) fabric.Send(i, s, 1.0 / servers);
+    }
+  }
+  return fabric.Finish();
+}
+
+double ToServersApart(Fabric fabric, int nodes, int servers, int nodes_per_switch) {
+  const int first = (nodes + nodes_per_switch - 1) / nodes_per_switch * nodes_per_switch;
+  for (int i = 0; i < nodes; ++i) {
+    for (int s = 0; s < servers; ++s) fabric.Send(i, first + s, 1.0 / servers);
+  }
+  return fabric.Finish();
+}
+
+TEST(Oversubscription, MakesAByteTakeAsLongAsItsMessagesDo) {
+  for (const int on_switch : {2, 4, 8}) {
+    for (const double o : {1.0, 1.5, 3.0, 10.0}) {
+      const NetworkCore<> core{o, 1.0 * on_switch};
+      const auto fabric = [&](double of = 1) { return Fabric(on_switch, of); };
+      for (const int nodes : {2, 4, 8, 16, 64}) {
+        const auto at = std::make_tuple(on_switch, o, nodes);
+        EXPECT_NEAR(Ring(fabric(o), nodes) / Ring(fabric(), nodes), core.OfRing(nodes), 1e-9)
+            << testing::PrintToString(at);
+        EXPECT_NEAR(HalvingDoubling(fabric(o), nodes) / HalvingDoubling(fabric(), nodes),
+                    core.OfHalvingDoubling(nodes), 1e-9)
+            << testing::PrintToString(at);
+        EXPECT_NEAR(AllToAll(fabric(o), nodes) / AllToAll(fabric(), nodes), core.OfAllToAll(nodes),
+                    1e-9)
+            << testing::PrintToString(at);
+        for (const int servers : {1, 2, 4}) {
+          if (servers <= nodes / 2) {
+            EXPECT_NEAR(ToServersAmong(fabric(o), nodes, servers) /
+                            ToServersAmong(fabric(), nodes, servers),
+                        core.OfSome(nodes, servers), 1e-9)
+                << testing::PrintToString(at) << servers;
+          }
+          const double by_nodes = core.OfAllApart(nodes);
+          const double by_servers = core.OfAllApart(servers) * nodes / servers;
+          EXPECT_NEAR(ToServersApart(fabric(o), nodes, servers, on_switch),
+                      std::max(by_nodes, by_servers), 1e-9)
+              << testing::PrintToString(at) << servers;
+        }
+      }
+    }
+  }
+}
+
+TEST(Oversubscription, HelpersApartAreReachedByUplinks) {
+  const NetworkCore<> core{6, 4};
+  EXPECT_DOUBLE_EQ(core.OfAllToAll(4), 1);
+  // Of a whole switch's traffic two of five messages leave it, over a sixth of its links.
+  EXPECT_DOUBLE_EQ(core.OfAllToAll(4, 2), 6 * 2 / 5.0);
+  // Two nodes have two of its four links.
+  EXPECT_DOUBLE_EQ(core.OfAllToAll(2, 2), 6 * 0.5 * 2 / 3);
+  EXPECT_DOUBLE_EQ(core.OfAllToAll(1), 1);
+}
+
+double Step(const Plan& plan, const Workload& network) {
+  const auto buckets = std::make_shared<const std::vector<Bucket>>(
+      MakeBuckets(network, BucketCap(plan, network.gradient_bytes)));
+  const StepFacts facts = MakeStepFacts({}, plan, network, buckets, std::nullopt);
+  return EvaluateStep(facts, PriorCluster(), PriorWorkload()).total().si();
+}
+
+Plan OnNodes(int nodes, Strategy strategy, double gbit) {
+  Plan plan;
+  plan.placement.assign(static_cast<std::size_t>(nodes), 1);
+  plan.strategy = strategy;
+  plan.local_batch = 32;
+  plan.link.bandwidth = GigabitsPerSecond(gbit);
+  return plan;
+}
+
+// A step over such a core is that over slower links.
+TEST(Oversubscription, SlowsTheLinkOfAStepDown) {
+  const Workload network = *FindWorkload("resnet50");
+  const auto slower = [&](Plan plan, double by) {
+    Plan core = plan;
+    core.link.oversubscription = 12;
+    core.link.nodes_per_switch = 4;
+    *plan.link.bandwidth = *plan.link.bandwidth / by;
+    EXPECT_NEAR(Step(core, network) / Step(plan, network), 1, 1e-12);
+  };
+  slower(OnNodes(8, Strategy::kRing, 10), 3);
+  slower(OnNodes(8, Strategy::kTree, 10), 3);
+  slower(OnNodes(4, Strategy::kRing, 10), 1);
+  slower(OnNodes(8, Strategy::kHalvingDoubling, 10), 1 + 11 / 7.0);
+  slower(OnNodes(8, Strategy::kBytePs, 10), 12 * 4 / 7.0);
+  Plan servers = OnNodes(8, Strategy::kPsSync, 10);
+  servers.servers = 8;
+  servers.server.colocated = true;
+  slower(servers, 12 * 4 / 7.0);
+  servers.servers = 2;
+  slower(servers, 12 * 0.5 * 4 / 7.0);
+  servers.server.colocated = false;
+  servers.server_link.bandwidth = GigabitsPerSecond(1000.0);  // the nodes' links bind
+  slower(servers, 12);
+}
+
+TEST(Oversubscription, BindsAsTheCoreOfTheNetwork) {
+  const Workload network = *FindWorkload("vgg16");
+  const auto limiter = [&](std::optional<double> oversubscription) {
+    Plan plan = OnNodes(8, Strategy::kRing, 0.1);
+    plan.link.oversubscription = oversubscription;
+    plan.link.nodes_per_switch = 4;
+    const auto buckets = std::make_shared<const std::vector<Bucket>>(
+        MakeBuckets(network, BucketCap(plan, network.gradient_bytes)));
+    const StepFacts facts = MakeStepFacts({}, plan, network, buckets, std::nullopt);
+    return EvaluateStep(facts, PriorCluster(), PriorWorkload()).limiter;
+  };
+  EXPECT_EQ(limiter(std::nullopt), Limiter::kLink);
+  EXPECT_EQ(limiter(4), Limiter::kLink);
+  EXPECT_EQ(limiter(12), Limiter::kCore);
+}
+
+TEST(Oversubscription, NeedsTheNodesOnASwitch) {
+  const Workload network = *FindWorkload("resnet50");
+  Plan plan = OnNodes(8, Strategy::kRing, 10);
+  plan.link.oversubscription = 4;
+  try {
+    Step(plan, network);
+    FAIL() << "a core of switches of unknown size";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "nodes-per-switch: is required with oversubscription; allowed: the nodes on a "
+                 "switch, like 16");
+  }
+  plan.link.oversubscription = 1;
+  EXPECT_GT(Step(plan, network), 0);
+}
+
+}  // namespace
+}  // namespace stepcast
