@@ -312,16 +312,18 @@ Prediction Predictor::Predict(const Plan& plan) const {
   }
   if (asynchronous) prediction.async_servers = terms->async;  // less busy where samples are late
   AddFlags(plan, facts, answer, profiled, &prediction);
-  const DataRate<> line = facts.link.bandwidth.value_or(cluster.node_link());
   const DataRate<> background = facts.link.background.value_or(DataRate<>());
-  const DataRate<> taken = terms->node_path.path.taken / kPayloadShare;
-  if (facts.nodes > 1 && taken < background * (1 - 1e-9)) {
-    prediction.flags.push_back(
-        fmt::format("other traffic of {:.3g} Gbit/s asks for more than it gets beside an exchange "
-                    "on a link of {:.3g} Gbit/s: taken as {:.3g}; what gives no way may have "
-                    "more, so state the bandwidth that it leaves",
-                    background.in(kGigabitsPerSecond), line.in(kGigabitsPerSecond),
-                    taken.in(kGigabitsPerSecond)));
+  if (facts.nodes > 1 && background.si() > 0) {
+    const DataRate<> line = facts.link.bandwidth.value_or(cluster.node_link());
+    const DataRate<> taken = Terms(plan).node_path.path.taken / kPayloadShare;
+    if (taken < background * (1 - 1e-9)) {
+      prediction.flags.push_back(
+          fmt::format("other traffic of {:.3g} Gbit/s asks for more than it gets beside an "
+                      "exchange on a link of {:.3g} Gbit/s: taken as {:.3g}; what gives no way may "
+                      "have more, so state the bandwidth that it leaves",
+                      background.in(kGigabitsPerSecond), line.in(kGigabitsPerSecond),
+                      taken.in(kGigabitsPerSecond)));
+    }
   }
   return prediction;
 }
