@@ -271,10 +271,11 @@ Prediction Predictor::Predict(const Plan& plan) const {
   const auto& [cluster, workload] = active.values;
   const PlanAnswer answer = model.Answer(active.values, Derivatives::kAll);
   prediction.breakdown = answer.step;
-  // Servers have more to tell than the times of a step.
+  // Servers have more to tell than the times of a step, and so has a link with other traffic.
   const bool has_servers = UsesServers(facts.strategy);
+  const DataRate<> background = facts.link.background.value_or(DataRate<>());
   std::optional<StepTerms<double>> terms;
-  if (has_servers) {
+  if (has_servers || background.si() > 0) {
     prediction.breakdown = EvaluateStep(facts, cluster, workload, &terms.emplace());
   }
   prediction.step_time = prediction.breakdown.total();
@@ -312,10 +313,9 @@ Prediction Predictor::Predict(const Plan& plan) const {
   }
   if (asynchronous) prediction.async_servers = terms->async;  // less busy where samples are late
   AddFlags(plan, facts, answer, profiled, &prediction);
-  const DataRate<> background = facts.link.background.value_or(DataRate<>());
   if (facts.nodes > 1 && background.si() > 0) {
     const DataRate<> line = facts.link.bandwidth.value_or(cluster.node_link());
-    const DataRate<> taken = Terms(plan).node_path.path.taken / kPayloadShare;
+    const DataRate<> taken = terms->node_path.path.taken / kPayloadShare;
     if (taken < background * (1 - 1e-9)) {
       prediction.flags.push_back(
           fmt::format("other traffic of {:.3g} Gbit/s asks for more than it gets beside an "

@@ -16,6 +16,7 @@
 #include "data/io/text_file.h"
 #include "data/io/text_parts.h"
 #include "data/io/yaml_section.h"
+#include "data/plan/fields.h"
 #include "data/plan/limits.h"
 #include "data/values/device_name.h"
 #include "data/values/names.h"
@@ -80,9 +81,9 @@ LinkFacts TakeLink(YamlSection* parent, const std::string& key,
       using Fact = typename std::decay_t<decltype(link.*fact)>::value_type;
       if constexpr (std::is_same_v<Fact, double>) {
         if (fact != &LinkFacts::loss) {
-          const bool counts = fact == &LinkFacts::others;
-          const double most = counts ? kMostOthers : kMostOversubscription;
-          if (section->Has(name)) link.*fact = section->Number(name, counts ? 0 : 1, most);
+          const char* flag = fact == &LinkFacts::others ? "link-others" : name;
+          const NumberRange& range = FindPlanField(flag)->range;
+          if (section->Has(name)) link.*fact = section->Number(name, range.least, range.most);
           return;
         }
       }

@@ -29,15 +29,16 @@ using network::LineSocket;
 using network::Message;
 using network::NetworkError;
 
-// What a worker's program is built with, and the package that has it.
+// What is measured by a worker's program, the library that it is built with, and its package.
 struct Needed {
+  const char* measured = "";
   const char* library = "";
   const char* package = "";
 };
 Needed NeededBy(const Training& training) {
-  if (training.servers) return {"gRPC", "libgrpc++-dev"};
-  if (training.library == Library::kMpi) return {"MPI", "libopenmpi-dev"};
-  return {"Gloo", "libgloo-dev"};
+  if (training.servers) return {"servers", "gRPC", "libgrpc++-dev"};
+  if (training.library == Library::kMpi) return {"collectives", "MPI", "libopenmpi-dev"};
+  return {"steps", "Gloo", "libgloo-dev"};
 }
 
 // The program of a worker or of servers, which ends with this.
@@ -155,8 +156,8 @@ class Agent {
     try {
       const std::string& program = programs_.Of(work.training);
       if (program.empty()) {
-        throw WorkerError{std::string("its stepcast was built without ") +
-                          NeededBy(work.training).library};
+        throw WorkerError{
+            fmt::format("its stepcast was built without {}", NeededBy(work.training).library)};
       }
       if (stays && !staying_problem_.empty()) throw WorkerError{staying_problem_};
       if (!worker) worker = std::make_unique<Worker>(program);
@@ -264,14 +265,10 @@ Programs FindPrograms(const std::vector<std::string>& folders) {
 void RequireProgram(const Programs& programs, const Training& training) {
   if (!programs.Of(training).empty()) return;
   const Needed needed = NeededBy(training);
-  const bool steps = !training.servers && training.library == Library::kGloo;
   throw InputError(
-      {"", 0,
-       training.servers ? "servers"
-       : steps          ? "steps"
-                        : "collectives"},
-      "", std::string("cannot be measured: this stepcast was built without ") + needed.library,
-      std::string("a build where CMake finds ") + needed.package);
+      {"", 0, needed.measured}, "",
+      fmt::format("cannot be measured: this stepcast was built without {}", needed.library),
+      fmt::format("a build where CMake finds {}", needed.package));
 }
 
 std::string RunAgent(const network::AgentOptions& options, const Programs& programs,
