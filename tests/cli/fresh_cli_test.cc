@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "data/io/runs.h"
-#include "microbench/network/socket.h"
 #include "tests/cli/program.h"
 #include "tests/cli/worker.h"
 #include "tests/microbench/network_lab.h"
@@ -19,12 +18,12 @@ namespace stepcast {
 namespace {
 
 using program::ExpectError;
+using program::FreeMaster;
 using program::HasWorker;
 using program::Json;
+using program::kToken;
 using program::Words;
 using program::operator+;
-
-constexpr const char* kToken = "STEPCAST_PROBE_TOKEN=0123456789abcdef";
 
 class FreshCli : public testing::Test {
  protected:
@@ -41,8 +40,7 @@ class FreshCli : public testing::Test {
   }
   // Rank 0 of two hosts on the loopback, with the other beside it.
   ProcessResult Both(const Words& words) const {
-    const std::string master =
-        network::Socket::Listen(network::LocalAddress("127.0.0.1")).local().text();
+    const std::string master = FreeMaster();
     ProcessResult other;
     std::thread beside([&] { other = Run(1, 2, master, {}); });
     Words asked = kAsked;

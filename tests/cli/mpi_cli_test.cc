@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "data/io/runs.h"
-#include "microbench/network/socket.h"
 #include "tests/cli/program.h"
 #include "tests/cli/worker.h"
 #include "tests/microbench/network_lab.h"
@@ -21,14 +20,12 @@ namespace stepcast {
 namespace {
 
 using program::ExpectText;
+using program::FreeMaster;
 using program::HasWorker;
 using program::Json;
+using program::kToken;
 using program::Words;
 using program::operator+;
-
-constexpr const char* kToken = "STEPCAST_PROBE_TOKEN=0123456789abcdef";
-// A full frame of 1538 bytes on the wire carries 1448 of payload.
-constexpr double kPayload = 1448.0 / 1538.0;
 
 class MpiProbe : public testing::Test {
  protected:
@@ -51,9 +48,6 @@ class MpiProbe : public testing::Test {
   static Words Probe(const std::string& master) {
     return {STEPCAST_PROGRAM, "probe",     "collectives", "--library", "mpi", "--master",
             master,           "--cluster", "gce-t4",      "--wait",    "20s", "--json"};
-  }
-  static std::string FreePort() {
-    return network::Socket::Listen(network::LocalAddress("127.0.0.1")).local().text();
   }
   // Which library the run says that it is of.
   static std::string LibraryOf(const stepcast::Run& run) {
@@ -99,7 +93,7 @@ TEST_F(MpiCli, WhatCannotBeIsRefused) {
 
 TEST_F(MpiCli, MessagesAreTimedAndTheirRunsSayOfWhat) {
   const Words sizes = {"--sizes", "1 KiB,4 MiB", "--steps", "12", "--warm-up", "1"};
-  const ProcessResult result = Run({"60"}, MpiRun(2) + Probe(FreePort()) + sizes);
+  const ProcessResult result = Run({"60"}, MpiRun(2) + Probe(FreeMaster()) + sizes);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json json = Json::parse(result.out);
   ASSERT_EQ(json["runs"].size(), 2U);
@@ -125,7 +119,7 @@ TEST_F(MpiCli, MessagesAreTimedAndTheirRunsSayOfWhat) {
               "--output", folder_.Path("fit.yaml")},
              {"written to"});
   // Once more: all is there. Gloo's runs have a file of their own.
-  const Json again = Json::parse(Run({"60"}, MpiRun(2) + Probe(FreePort()) + sizes).out);
+  const Json again = Json::parse(Run({"60"}, MpiRun(2) + Probe(FreeMaster()) + sizes).out);
   for (const Json& run : again["runs"]) EXPECT_EQ(run["outcome"], "taken over");
   if (!HasWorker("stepcast-gloo")) return;
   const ProcessResult gloo = Run({"60"}, {STEPCAST_PROGRAM, "probe", "collectives", "--hosts",
@@ -136,7 +130,7 @@ TEST_F(MpiCli, MessagesAreTimedAndTheirRunsSayOfWhat) {
 
 // Two launchers know nothing of each other.
 TEST_F(MpiCli, HostsOfTwoJobsAreToldSo) {
-  const std::string master = FreePort();
+  const std::string master = FreeMaster();
   const auto host = [&](const char* rank) {
     return Run({"60"},
                MpiRun(1) + Probe(master) + Words{"--of", "2", "--rank", rank, "--sizes", "1 KiB"});
@@ -155,7 +149,7 @@ TEST_F(MpiCli, AnInterruptEndsAllAndKeepsWhatWasMeasured) {
   std::string sizes = "1 KiB";
   for (int i = 2; i < 60; ++i) sizes += "," + std::to_string(i) + " KiB";
   const ProcessResult result = Run(
-      {"-s", "INT", "6"}, MpiRun(2) + Probe(FreePort()) +
+      {"-s", "INT", "6"}, MpiRun(2) + Probe(FreeMaster()) +
                               Words{"--sizes", sizes, "--steps", "1000000", "--run-limit", "1s"});
   EXPECT_NE(result.exit_code, 0);
   EXPECT_LT(result.wall_s, 16);

@@ -13,22 +13,18 @@
 #include "microbench/network/findings.h"
 #include "microbench/network/socket.h"
 #include "tests/cli/program.h"
+#include "tests/cli/worker.h"
 
 namespace stepcast {
 namespace {
 
 using program::ExpectError;
 using program::ExpectText;
+using program::FreeMaster;
 using program::Json;
+using program::kToken;
 using program::Words;
 using program::operator+;
-
-constexpr const char* kToken = "STEPCAST_PROBE_TOKEN=0123456789abcdef";
-
-// An address of the loopback with a port that is free now, as others see it.
-std::string FreeMaster() {
-  return network::Socket::Listen(network::LocalAddress("127.0.0.1")).local().text();
-}
 
 class ProbeCli : public testing::Test {
  protected:

@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "data/io/runs.h"
-#include "microbench/network/socket.h"
 #include "tests/cli/program.h"
 #include "tests/cli/worker.h"
 #include "tests/microbench/network_lab.h"
@@ -31,20 +30,19 @@ namespace stepcast {
 namespace {
 
 using program::ExpectText;
+using program::FreeMaster;
 using program::HasWorker;
 using program::Json;
+using program::kToken;
 using program::Words;
 using program::operator+;
 
-constexpr const char* kToken = "STEPCAST_PROBE_TOKEN=0123456789abcdef";
 constexpr const char* kWanted =
     "workload,device,placement,servers,strategy,local_batch,step_time_s\n"
     "mlp_mnist,t4,1-1,0,ring,1,STEP_TIME\n";
 // Of the network's 669,706 parameters each of two workers sends half twice; a worker and a server
 // send all of them once.
 constexpr double kSentBytes = 4 * 669'706.0;
-// A full frame of 1538 bytes on the wire carries 1448 of payload.
-constexpr double kPayload = 1448.0 / 1538.0;
 
 std::vector<std::string> LinesOf(const std::string& path) {
   std::istringstream in(FileContent(path));
@@ -74,8 +72,7 @@ class ShapeCli : public testing::Test {
                       {.folder = folder_.Path("."), .variables = {kToken}});
   }
   ProcessResult Both(const Words& words) const {
-    const std::string master =
-        network::Socket::Listen(network::LocalAddress("127.0.0.1")).local().text();
+    const std::string master = FreeMaster();
     ProcessResult other;
     std::thread beside([&] {
       other = Run({"--rank", "1", "--of", "2", "--master", master, "--wait", "20s",
@@ -205,8 +202,7 @@ TEST_F(ShapeCli, WhatIsMissingIsToldBeforeAnybodyComes) {
 // Another host that nobody has allowed to be shaped ends the probe, and is named.
 TEST_F(ShapeCli, AHostThatMayNotBeShapedIsNamed) {
   if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
-  const std::string master =
-      network::Socket::Listen(network::LocalAddress("127.0.0.1")).local().text();
+  const std::string master = FreeMaster();
   ProcessResult other;
   std::thread beside([&] {
     other = Run({"--rank", "1", "--of", "2", "--master", master, "--wait", "20s", "--name", "two"});

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "data/io/runs.h"
-#include "microbench/network/socket.h"
 #include "tests/cli/program.h"
 #include "tests/cli/worker.h"
 
@@ -15,12 +14,13 @@ namespace stepcast {
 namespace {
 
 using program::ExpectText;
+using program::FreeMaster;
 using program::HasWorker;
 using program::Json;
+using program::kToken;
 using program::Words;
 using program::operator+;
 
-constexpr const char* kToken = "STEPCAST_PROBE_TOKEN=0123456789abcdef";
 constexpr const char* kHeader =
     "workload,device,placement,servers,strategy,local_batch,step_time_s\n";
 
@@ -32,8 +32,7 @@ class StepsCli : public testing::Test {
   }
   // Rank 0 of two hosts, with the other beside it.
   ProcessResult Both(const Words& words) const {
-    const std::string master =
-        network::Socket::Listen(network::LocalAddress("127.0.0.1")).local().text();
+    const std::string master = FreeMaster();
     ProcessResult other;
     std::thread beside([&] {
       other = Run({"--rank", "1", "--of", "2", "--master", master, "--wait", "20s"});

@@ -1,4 +1,5 @@
-// The programs of workers that lie beside the program under test, of which a build may lack some.
+// What tests of probes share: workers' programs, of which a build may lack some, and how hosts
+// meet.
 #ifndef STEPCAST_TESTS_CLI_WORKER_H_
 #define STEPCAST_TESTS_CLI_WORKER_H_
 
@@ -6,8 +7,19 @@
 
 #include <string>
 
+#include "microbench/network/socket.h"
+
 namespace stepcast::program {
 
+// All hosts of a probe have it in their environment.
+inline constexpr const char* kToken = "STEPCAST_PROBE_TOKEN=0123456789abcdef";
+
+// An address of the loopback with a port that is free now, as others see it.
+inline std::string FreeMaster() {
+  return network::Socket::Listen(network::LocalAddress("127.0.0.1")).local().text();
+}
+
+// Whether it lies beside the program under test.
 inline bool HasWorker(const std::string& name) {
   const std::string program = STEPCAST_PROGRAM;
   const std::string beside = program.substr(0, program.rfind('/')) + "/../lib/stepcast/" + name;

@@ -39,6 +39,9 @@
 
 namespace stepcast {
 
+// A full frame of 1538 bytes on the wire carries 1448 of payload.
+inline constexpr double kPayload = 1448.0 / 1538.0;
+
 struct LabConditions {
   int hosts = 2;
   double rate = 100e6 / 8;  // of each link, each way, by the frames on the wire [B/s]

@@ -18,8 +18,6 @@
 namespace stepcast::network {
 namespace {
 
-// A full frame of 1538 bytes on the wire carries 1448 of payload.
-constexpr double kPayload = 1448.0 / 1538.0;
 constexpr int kPort = 29411;
 constexpr const char* kToken = "a token of tests";
 

@@ -17,8 +17,6 @@ using network::Deadline;
 using network::NetworkError;
 
 constexpr const char* kToken = "a token of tests";
-// A full frame of 1538 bytes on the wire carries 1448 of payload.
-constexpr double kPayload = 1448.0 / 1538.0;
 
 class StepsLabTest : public testing::Test {
  protected:

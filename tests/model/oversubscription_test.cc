@@ -4,17 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <tuple>
 #include <vector>
 
 #include "data/record/input_error.h"
-#include "data/record/machine.h"
 #include "data/workloads/catalog.h"
-#include "model/overlap/buckets.h"
-#include "model/step/step.h"
-#include "tests/model/support.h"
+#include "tests/model/prior_step.h"
 
 namespace stepcast {
 namespace {
@@ -142,13 +138,6 @@ TEST(Oversubscription, HelpersApartAreReachedByUplinks) {
   EXPECT_DOUBLE_EQ(core.OfAllToAll(1), 1);
 }
 
-double Step(const Plan& plan, const Workload& network) {
-  const auto buckets = std::make_shared<const std::vector<Bucket>>(
-      MakeBuckets(network, BucketCap(plan, network.gradient_bytes)));
-  const StepFacts facts = MakeStepFacts({}, plan, network, buckets, std::nullopt);
-  return EvaluateStep(facts, PriorCluster(), PriorWorkload()).total().si();
-}
-
 Plan OnNodes(int nodes, Strategy strategy, double gbit) {
   Plan plan;
   plan.placement.assign(static_cast<std::size_t>(nodes), 1);
@@ -166,7 +155,7 @@ TEST(Oversubscription, SlowsTheLinkOfAStepDown) {
     core.link.oversubscription = 12;
     core.link.nodes_per_switch = 4;
     *plan.link.bandwidth = *plan.link.bandwidth / by;
-    EXPECT_NEAR(Step(core, network) / Step(plan, network), 1, 1e-12);
+    EXPECT_NEAR(PriorStep(core, network).total() / PriorStep(plan, network).total(), 1, 1e-12);
   };
   slower(OnNodes(8, Strategy::kRing, 10), 3);
   slower(OnNodes(8, Strategy::kTree, 10), 3);
@@ -190,10 +179,7 @@ TEST(Oversubscription, BindsAsTheCoreOfTheNetwork) {
     Plan plan = OnNodes(8, Strategy::kRing, 0.1);
     plan.link.oversubscription = oversubscription;
     plan.link.nodes_per_switch = 4;
-    const auto buckets = std::make_shared<const std::vector<Bucket>>(
-        MakeBuckets(network, BucketCap(plan, network.gradient_bytes)));
-    const StepFacts facts = MakeStepFacts({}, plan, network, buckets, std::nullopt);
-    return EvaluateStep(facts, PriorCluster(), PriorWorkload()).limiter;
+    return PriorStep(plan, network).limiter;
   };
   EXPECT_EQ(limiter(std::nullopt), Limiter::kLink);
   EXPECT_EQ(limiter(4), Limiter::kLink);
@@ -205,7 +191,7 @@ TEST(Oversubscription, NeedsTheNodesOnASwitch) {
   Plan plan = OnNodes(8, Strategy::kRing, 10);
   plan.link.oversubscription = 4;
   try {
-    Step(plan, network);
+    PriorStep(plan, network);
     FAIL() << "a core of switches of unknown size";
   } catch (const InputError& error) {
     EXPECT_STREQ(error.what(),
@@ -213,7 +199,7 @@ TEST(Oversubscription, NeedsTheNodesOnASwitch) {
                  "switch, like 16");
   }
   plan.link.oversubscription = 1;
-  EXPECT_GT(Step(plan, network), 0);
+  EXPECT_GT(PriorStep(plan, network).total().si(), 0);
 }
 
 }  // namespace

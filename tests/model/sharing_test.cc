@@ -15,8 +15,7 @@
 #include "data/record/machine.h"
 #include "data/workloads/catalog.h"
 #include "model/exchange/exchange.h"
-#include "model/overlap/buckets.h"
-#include "model/step/step.h"
+#include "tests/model/prior_step.h"
 #include "tests/model/support.h"
 
 namespace stepcast {
@@ -178,12 +177,7 @@ RC_GTEST_PROP(SharedLinkProperty, LeavesAShareOfTheLink, ()) {
   plan.link.bandwidth = BytesPerSecond(*LogUniform(1e7, 1e10));
   if (*Whole(0, 1) == 1) plan.link.transport = Transport::kRdma;
   const double others = *LogUniform(0.01, 10);
-  const auto total = [&](const Plan& p) {
-    const auto buckets = std::make_shared<const std::vector<Bucket>>(
-        MakeBuckets(network, BucketCap(p, network.gradient_bytes)));
-    const StepFacts facts = MakeStepFacts({}, p, network, buckets, std::nullopt);
-    return EvaluateStep(facts, PriorCluster(), PriorWorkload()).total().si();
-  };
+  const auto total = [&](const Plan& p) { return PriorStep(p, network).total().si(); };
   Plan beside = plan;
   beside.link.others = others;
   Plan slower = plan;
@@ -259,10 +253,7 @@ TEST(SharedLink, OthersAreOnTheLinkThatTheyAreStatedOf) {
     plan.link.others = of_nodes;
     plan.server_link.bandwidth = GigabitsPerSecond(servers_gbit);
     plan.server_link.others = of_servers;
-    const auto buckets = std::make_shared<const std::vector<Bucket>>(
-        MakeBuckets(network, BucketCap(plan, network.gradient_bytes)));
-    const StepFacts facts = MakeStepFacts({}, plan, network, buckets, std::nullopt);
-    return EvaluateStep(facts, PriorCluster(), PriorWorkload()).total().si();
+    return PriorStep(plan, network).total().si();
   };
   EXPECT_NEAR(total({}, 9, 1, 100) / total({}, {}, 1, 10), 1, 1e-12);
   EXPECT_NEAR(total(4, {}, 10, 100) / total({}, {}, 2, 100), 1, 1e-12);
@@ -282,10 +273,7 @@ TEST(SharedLink, ACopyIsOnTheLinkThatItIsStatedOf) {
     plan.link.background = GigabitsPerSecond(of_nodes);
     plan.server_link.bandwidth = GigabitsPerSecond(servers_gbit);
     plan.server_link.background = GigabitsPerSecond(of_servers);
-    const auto buckets = std::make_shared<const std::vector<Bucket>>(
-        MakeBuckets(network, BucketCap(plan, network.gradient_bytes)));
-    const StepFacts facts = MakeStepFacts({}, plan, network, buckets, std::nullopt);
-    return EvaluateStep(facts, PriorCluster(), PriorWorkload()).total().si();
+    return PriorStep(plan, network).total().si();
   };
   EXPECT_NEAR(total(0, 4, 1, 100) / total(0, 0, 1, 96), 1, 1e-12);
   EXPECT_NEAR(total(4, 0, 10, 100) / total(0, 0, 6, 100), 1, 1e-12);
