@@ -21,22 +21,22 @@ inline constexpr const char* kTransportNames[kTransportCount] = {"tcp", "rdma"};
 
 // One network path, as far as it is known; unknown is a value.
 struct LinkFacts {
-  std::optional<DataRate<>> bandwidth;  // line rate, each direction
-  std::optional<Duration<>> rtt;
-  std::optional<double> loss;                           // probability that a packet is lost, [0, 1)
-  std::optional<CongestionControl> congestion_control;  // unknown: CUBIC, the default of Linux
+  std::optional<DataRate<>> bandwidth = {};  // line rate, each direction
+  std::optional<Duration<>> rtt = {};
+  std::optional<double> loss = {};  // probability that a packet is lost, [0, 1)
+  std::optional<CongestionControl> congestion_control = {};  // unknown: CUBIC, the default of Linux
   // Packets within so long are lost together; about a millisecond where an emulator on the sender
   // drops what the network card has yet to cut into packets. Unknown: each by itself.
-  std::optional<Duration<>> loss_burst;
-  std::optional<Transport> transport;  // unknown: TCP
+  std::optional<Duration<>> loss_burst = {};
+  std::optional<Transport> transport = {};  // unknown: TCP
   // Other traffic on it (model/network/sharing.h): exchanges of other jobs, on average over ours;
   // and what a copy or a stream of no job takes of the line rate, each direction. Unknown: none.
-  std::optional<double> others;
-  std::optional<DataRate<>> background;
+  std::optional<double> others = {};
+  std::optional<DataRate<>> background = {};
   // What the links of a switch's nodes carry together over what its uplinks do, and how many nodes
   // those are (model/network/oversubscription.h). Unknown: the core carries all.
-  std::optional<double> oversubscription;
-  std::optional<int> nodes_per_switch;
+  std::optional<double> oversubscription = {};
+  std::optional<int> nodes_per_switch = {};
 
   bool rdma() const { return transport == Transport::kRdma; }
 

@@ -988,16 +988,11 @@ TEST(OnlineState, KeepsEverythingThatAPlanSays) {
   plan.bucket = Mebibytes(3.3);
   plan.hosts = {"x", "y", "\xc3\xa9 \"z\""};
   plan.backup_workers = 1;
-  plan.link = {GigabitsPerSecond(3.7),
-               Milliseconds(1.1),
-               0.001,
-               CongestionControl::kBbr,
-               Milliseconds(0.3),
-               {},
-               {},
-               {},
-               {},
-               {}};
+  plan.link = {.bandwidth = GigabitsPerSecond(3.7),
+               .rtt = Milliseconds(1.1),
+               .loss = 0.001,
+               .congestion_control = CongestionControl::kBbr,
+               .loss_burst = Milliseconds(0.3)};
   plan.server_link.bandwidth = GigabitsPerSecond(1.3);
   plan.server.sharding = Sharding::kEven;
   plan.server.pipelined = true;

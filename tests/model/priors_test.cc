@@ -126,15 +126,13 @@ TEST(HostLinkPrior, GoesFromTheHostToTheClusterToTheTable) {
   cluster.link.bandwidth = GigabitsPerSecond(1.0);
   const Prior of_cluster = HostLinkPrior(cluster, LinkFacts());
   EXPECT_EQ(of_cluster.si, 1e9 / 8);
-  const Prior of_host = HostLinkPrior(
-      cluster, {MegabitsPerSecond(100.0), std::nullopt, std::nullopt, {}, {}, {}, {}, {}, {}, {}});
+  const Prior of_host = HostLinkPrior(cluster, {.bandwidth = MegabitsPerSecond(100.0)});
   EXPECT_EQ(of_host.si, 100e6 / 8);
   // A statement is as certain wherever it stands; one about all says less of a single host.
   EXPECT_EQ(of_host.log_sd, MakeClusterPriors(cluster, std::nullopt)[kLinkBandwidth].log_sd);
   EXPECT_LT(of_host.log_sd, of_cluster.log_sd);
   EXPECT_LT(of_cluster.log_sd, table.log_sd);
-  const LinkFacts slow = {
-      std::nullopt, Milliseconds(1.0), std::nullopt, {}, {}, {}, {}, {}, {}, {}};
+  const LinkFacts slow = {.rtt = Milliseconds(1.0)};
   EXPECT_EQ(HostLinkPrior(cluster, slow).si, of_cluster.si);
 }
 

@@ -662,8 +662,10 @@ RC_GTEST_PROP(StepProperty, OneWorkerKnowsNoNetwork, ()) {
   Parameters elsewhere = AnyCluster();
   elsewhere.si[kOverlapShare] = cluster.si[kOverlapShare];
   Plan with_link = plan;
-  with_link.link = {
-      MegabitsPerSecond(1.0), Seconds(1.0), 0.1, CongestionControl::kReno, {}, {}, {}, {}, {}, {}};
+  with_link.link = {.bandwidth = MegabitsPerSecond(1.0),
+                    .rtt = Seconds(1.0),
+                    .loss = 0.1,
+                    .congestion_control = CongestionControl::kReno};
   RC_ASSERT(Step(Facts(with_link), elsewhere, workload).total() == step.total());
 }
 
@@ -985,7 +987,7 @@ TEST(Step, TwoNodesAreSpecial) {
 // 2.9 MB in flight on 2.9 ms of round trip: 1 GB/s through the one connection to the next node,
 // however many there are.
 TEST(Step, ARingHasOneWindowAHop) {
-  const LinkFacts far = {{}, Milliseconds(2.9), {}, {}, {}, {}, {}, {}, {}, {}};
+  const LinkFacts far = {.rtt = Milliseconds(2.9)};
   for (const int nodes : {2, 3, 16}) EXPECT_NEAR(HopRate(nodes, FastHosts(), far), 1, 1e-6);
   // Beside a line of 1 GB/s: two nodes add the times, more have rounds to pipeline.
   Parameters cluster = FastHosts();
@@ -1067,7 +1069,7 @@ TEST(Step, LossWithoutARoundTripMeetsTheLatencyOfTheLink) {
   EXPECT_EQ(Total(plan), unstated) << "none stated is none added";
   plan.link.loss = 0.0;
   EXPECT_LT(Total(plan), unstated) << "loss costs";
-  plan.link = {{}, Milliseconds(10.0), 0.01, {}, {}, {}, {}, {}, {}, {}};
+  plan.link = {.rtt = Milliseconds(10.0), .loss = 0.01};
   EXPECT_GT(Total(plan), 2 * unstated) << "and more on a long path";
 }
 
@@ -1081,7 +1083,7 @@ TEST(Step, LossOfTheServersCountsToo) {
 // BBR does not back off; packets that are lost together count once.
 TEST(Step, CongestionControlAndBurstsMatterWithLossAlone) {
   Plan plan = MakePlan({1, 1, 1}, Strategy::kRing);
-  plan.link = {GigabitsPerSecond(1.0), Milliseconds(2.0), 0.005, {}, {}, {}, {}, {}, {}, {}};
+  plan.link = {.bandwidth = GigabitsPerSecond(1.0), .rtt = Milliseconds(2.0), .loss = 0.005};
   Plan bbr = plan;
   bbr.link.congestion_control = CongestionControl::kBbr;
   Plan burst = plan;
@@ -1104,7 +1106,7 @@ TEST(Step, LossOfTheClusterIsAFact) {
 // A lost packet in a million is not what holds a slow link back.
 TEST(Step, RareLossOnASlowLinkIsNotTheLimiter) {
   Plan plan = MakePlan({1, 1}, Strategy::kRing);
-  plan.link = {MegabitsPerSecond(100.0), Milliseconds(0.05), 1e-9, {}, {}, {}, {}, {}, {}, {}};
+  plan.link = {.bandwidth = MegabitsPerSecond(100.0), .rtt = Milliseconds(0.05), .loss = 1e-9};
   EXPECT_EQ(Step(Facts(plan)).limiter, Limiter::kLink);
   plan.link.loss = 0.05;
   plan.link.rtt = Milliseconds(20.0);
@@ -1115,9 +1117,8 @@ TEST(Step, RareLossOnASlowLinkIsNotTheLimiter) {
 TEST(Step, ANamedHostsRoundTripAndLossAreFacts) {
   Cluster cluster;
   cluster.link.rtt = Milliseconds(1.0);
-  cluster.hosts = {
-      {"near", {std::nullopt, Milliseconds(0.5), std::nullopt, {}, {}, {}, {}, {}, {}, {}}},
-      {"far", {std::nullopt, Milliseconds(5.0), 0.01, {}, {}, {}, {}, {}, {}, {}}}};
+  cluster.hosts = {{"near", {.rtt = Milliseconds(0.5)}},
+                   {"far", {.rtt = Milliseconds(5.0), .loss = 0.01}}};
   Plan plan = MakePlan({1, 1}, Strategy::kRing);
   const DataSize<> gradient = Megabytes(1.0);
   const auto link = [&] {
@@ -1189,8 +1190,7 @@ RC_GTEST_PROP(StepProperty, NoLossIsTheSameStatedOrNot, ()) {
 // The cluster file's bandwidth is the centre of a prior; what the plan states is a fact.
 TEST(Step, StatedBandwidthIsAFactOnlyInThePlan) {
   Cluster cluster;
-  cluster.link = {
-      GigabitsPerSecond(1.0), Milliseconds(2.0), std::nullopt, {}, {}, {}, {}, {}, {}, {}};
+  cluster.link = {.bandwidth = GigabitsPerSecond(1.0), .rtt = Milliseconds(2.0)};
   Plan plan = MakePlan({1, 1}, Strategy::kRing);
   const DataSize<> gradient = Megabytes(1.0);
   StepFacts facts = MakeStepFacts(cluster, plan, Message(gradient), OneBucket(gradient));
@@ -1238,7 +1238,7 @@ TEST(Step, AnUpdateIsSharedAsComputeIs) {
 // long backward pass nobody sees it.
 TEST(Step, SlowStartIsSeenWhereTheFirstBucketIs) {
   Plan plan = MakePlan({1, 1, 1, 1}, Strategy::kRing);
-  plan.link = {GigabitsPerSecond(10.0), Milliseconds(10.0), {}, {}, {}, {}, {}, {}, {}, {}};
+  plan.link = {.bandwidth = GigabitsPerSecond(10.0), .rtt = Milliseconds(10.0)};
   WorkloadParameters<double> slow = PriorWorkload();
   slow.si[kFixedTime] = 2;
   Parameters quick_timer = PriorCluster();

@@ -320,16 +320,11 @@ std::vector<Kind> Kinds() {
       Plan& lossy = add(std::string(StrategyName(strategy)) + " with loss, " +
                             kCongestionControlNames[static_cast<int>(congestion)],
                         strategy, UsesServers(strategy) || strategy == Strategy::kBytePs ? 2 : 0);
-      lossy.link = {GigabitsPerSecond(1.0),
-                    Milliseconds(10.0),
-                    0.005,
-                    congestion,
-                    Milliseconds(1.0),
-                    {},
-                    {},
-                    {},
-                    {},
-                    {}};
+      lossy.link = {.bandwidth = GigabitsPerSecond(1.0),
+                    .rtt = Milliseconds(10.0),
+                    .loss = 0.005,
+                    .congestion_control = congestion,
+                    .loss_burst = Milliseconds(1.0)};
     }
     Plan& late = add(std::string(StrategyName(strategy)) + " with a round trip", strategy,
                      UsesServers(strategy) ? 2 : 0);
@@ -505,27 +500,24 @@ TEST(CompiledPlan, AQuerysLinksGoBefore) {
   cluster.link.loss = 0.001;
   cluster.server_link.rtt = Milliseconds(3.0);
   const Predictor predictor(cluster, *FindWorkload("resnet50"), T4());
-  const std::vector<LinkFacts> links = {
-      {MegabitsPerSecond(500.0), {}, {}, {}, {}, {}, {}, {}, {}, {}},
-      {{}, Milliseconds(30.0), {}, {}, {}, {}, {}, {}, {}, {}},
-      {{}, Seconds(0.0), {}, {}, {}, {}, {}, {}, {}, {}},
-      {{}, {}, 0.05, {}, {}, {}, {}, {}, {}, {}},
-      {{}, {}, 0.0, {}, {}, {}, {}, {}, {}, {}},
-      {{}, {}, {}, CongestionControl::kBbr, {}, {}, {}, {}, {}, {}},
-      {{}, {}, {}, {}, Milliseconds(2.0), {}, {}, {}, {}, {}},
-      {{}, {}, {}, {}, {}, Transport::kRdma, {}, {}, {}, {}},
-      {{}, {}, 0.0, {}, {}, Transport::kRdma, {}, {}, {}, {}},
-      {GigabitsPerSecond(40.0),
-       Milliseconds(0.5),
-       0.02,
-       CongestionControl::kReno,
-       Seconds(0.0),
-       Transport::kTcp,
-       0.4,
-       MegabitsPerSecond(700.0),
-       {},
-       {}},
-      {{}, {}, {}, {}, {}, {}, {}, {}, 5.0, 2}};
+  const std::vector<LinkFacts> links = {{.bandwidth = MegabitsPerSecond(500.0)},
+                                        {.rtt = Milliseconds(30.0)},
+                                        {.rtt = Seconds(0.0)},
+                                        {.loss = 0.05},
+                                        {.loss = 0.0},
+                                        {.congestion_control = CongestionControl::kBbr},
+                                        {.loss_burst = Milliseconds(2.0)},
+                                        {.transport = Transport::kRdma},
+                                        {.loss = 0.0, .transport = Transport::kRdma},
+                                        {.bandwidth = GigabitsPerSecond(40.0),
+                                         .rtt = Milliseconds(0.5),
+                                         .loss = 0.02,
+                                         .congestion_control = CongestionControl::kReno,
+                                         .loss_burst = Seconds(0.0),
+                                         .transport = Transport::kTcp,
+                                         .others = 0.4,
+                                         .background = MegabitsPerSecond(700.0)},
+                                        {.oversubscription = 5.0, .nodes_per_switch = 2}};
   for (const Kind& kind : Kinds()) {
     const CompiledPlan compiled(predictor, kind.plan);
     Differences apart;
@@ -546,7 +538,7 @@ TEST(CompiledPlan, ForgetsAQuerysLink) {
     const CompiledPlan compiled(Calibrated(*FindWorkload("resnet50")), kind.plan);
     const PlanQuery own = QueryOf(kind.plan);
     PlanQuery other = own;
-    other.link = {MegabitsPerSecond(50.0), Milliseconds(3.0), 0.01, {}, {}, {}, {}, {}, {}, {}};
+    other.link = {.bandwidth = MegabitsPerSecond(50.0), .rtt = Milliseconds(3.0), .loss = 0.01};
     const Forecast before = compiled.Predict(own);
     const Forecast between = compiled.Predict(other);
     EXPECT_TRUE(SameBits(before, compiled.Predict(own))) << kind.name;
@@ -828,7 +820,7 @@ TEST(StepTimes, AnswerAsOneByOne) {
       for (const bool own_link : {false, true}) {
         if (own_link)
           query.link = {
-              GigabitsPerSecond(1.0), Milliseconds(1.0), 0.001, {}, {}, {}, {}, {}, {}, {}};
+              .bandwidth = GigabitsPerSecond(1.0), .rtt = Milliseconds(1.0), .loss = 0.001};
         std::vector<int> batches = {1, 2, 50, 0, 1000, -1, kMostBatch, kMostBatch + 1, 8};
         std::vector<int> accumulation = {1, 3, 1, 1, kMostCount, 1, 1, 1, kMostCount + 1};
         for (int i = 0; i < 130; ++i) {  // more than are worked out at a time

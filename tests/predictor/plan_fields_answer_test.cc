@@ -28,16 +28,11 @@ TEST(EveryPlanField, MovesTheAnswer) {
   base.local_batch = 8;
   base.servers = 2;
   // So that what says how loss is answered has something to answer, at the servers' end as well.
-  base.link = {GigabitsPerSecond(1.0),
-               Milliseconds(2.0),
-               0.01,
-               CongestionControl::kCubic,
-               Milliseconds(0.3),
-               {},
-               {},
-               {},
-               {},
-               {}};
+  base.link = {.bandwidth = GigabitsPerSecond(1.0),
+               .rtt = Milliseconds(2.0),
+               .loss = 0.01,
+               .congestion_control = CongestionControl::kCubic,
+               .loss_burst = Milliseconds(0.3)};
   base.server_link = base.link;
   base.server_link.bandwidth = GigabitsPerSecond(0.3);
   const Predictor predictor(CalibratedCluster(PlausibleTruth()), *FindWorkload("resnet50"),
