@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -500,7 +501,8 @@ TEST(JournalTest, AProgramThatIsKilledAtAnyMomentLosesNoLine) {
   const TempFolder folder;
   const std::string path = folder.Path("p");
   std::mt19937 random(1);
-  std::uniform_int_distribution<int> wait_us(0, 4000);
+  // A program that begins more slowly is given longer, until it has written something.
+  int longest_wait_us = 4000;
   int lines = 0;
   std::string before;
   for (int i = 0; i < kKills; ++i) {
@@ -511,6 +513,7 @@ TEST(JournalTest, AProgramThatIsKilledAtAnyMomentLosesNoLine) {
         while (number < kMostLines) journal.Append(LineOf(++number));
         for (;;) pause();
       });
+      std::uniform_int_distribution<int> wait_us(0, longest_wait_us);
       std::this_thread::sleep_for(std::chrono::microseconds(wait_us(random)));
       EXPECT_TRUE(child.Kill()) << "it ended by itself";
     }
@@ -519,6 +522,7 @@ TEST(JournalTest, AProgramThatIsKilledAtAnyMomentLosesNoLine) {
       const int now = ExpectLines(journal.before());
       EXPECT_GE(now, lines);
       lines = now;
+      if (lines == 0) longest_wait_us = std::min(2 * longest_wait_us, 1'000'000);
     } catch (const InputError& error) {
       FAIL() << "after " << i << " kills: " << error.what();
     }
