@@ -82,14 +82,13 @@ Words GivenToMeet(const Arguments& args) {
 Words HowToMeet(const Arguments& args, const Place& place) {
   const Words words = GivenToMeet(args);
   if (!args.Has("hosts") || args.Has("ssh")) return words;
-  const std::string master = MasterText(place);
   for (int rank = 1; rank < place.of; ++rank) {
-    Tell(fmt::format("on {}: stepcast calibrate --fresh --rank {} --of {} --master {}",
-                     place.hosts[static_cast<std::size_t>(rank)], rank, place.of, master));
+    Tell(fmt::format("on {}: stepcast calibrate --fresh {}",
+                     place.hosts[static_cast<std::size_t>(rank)], JoiningWords(args, place, rank)));
   }
-  Words own = {"--rank=0", fmt::format("--of={}", place.of), "--master=" + master};
+  Words own = {"--rank=0", fmt::format("--of={}", place.of), "--master=" + MasterText(place)};
   for (const std::string& word : words) {
-    if (!word.starts_with("--hosts=")) own.push_back(word);
+    if (!word.starts_with("--hosts=") && !word.starts_with("--master=")) own.push_back(word);
   }
   return own;
 }
@@ -429,10 +428,11 @@ int Join(const Arguments& args) {
   constexpr const char* kPatience = "--wait=30 min";
   Words meeting = GivenToMeet(args);
   if (!args.Has("wait")) meeting.emplace_back(kPatience);
-  int code = kDone;
-  for (const char* kind : {"network", "steps", "steps"}) {
-    code = std::max(code, RunItself(Joined({"probe", kind}, {meeting}), ""));
-    if (code == kBadInput || interrupted) break;
+  // Rank 0 goes on from a network that was measured whole, and from runs that failed.
+  int code = RunItself(Joined({"probe", "network"}, {meeting}), "");
+  if (code != kDone) return code;
+  for (int i = 0; i < 2 && code != kBadInput && !interrupted; ++i) {
+    code = std::max(code, RunItself(Joined({"probe", "steps"}, {meeting}), ""));
   }
   return code;
 }

@@ -66,15 +66,10 @@ std::string Quoted(const std::string& word) {
 std::string JoinCommand(const Arguments& args, const Place& place, int rank,
                         const std::string& program, const char* kind,
                         const std::vector<const char*>& passed) {
-  std::string command = fmt::format("{} probe {} --rank {} --of {} --master {}", Quoted(program),
-                                    kind, rank, place.of, Quoted(MasterText(place)));
+  std::string command =
+      fmt::format("{} probe {} {}", Quoted(program), kind, JoiningWords(args, place, rank));
   for (const char* option : passed) {
     if (args.Has(option)) command += fmt::format(" --{} {}", option, Quoted(args.Text(option)));
-  }
-  // Of an interface all hosts may have one; an address is this host's.
-  if (args.Has("bind") &&
-      network::InterfaceOf(network::LocalAddress(args.Text("bind"))) == args.Text("bind")) {
-    command += " --bind " + Quoted(args.Text("bind"));
   }
   return command;
 }
@@ -129,6 +124,17 @@ std::string MasterText(const Place& place) {
   const bool is_address = place.master.find(':') != std::string::npos;
   return is_address ? fmt::format("[{}]:{}", place.master, place.port)
                     : fmt::format("{}:{}", place.master, place.port);
+}
+
+std::string JoiningWords(const Arguments& args, const Place& place, int rank) {
+  std::string words =
+      fmt::format("--rank {} --of {} --master {}", rank, place.of, Quoted(MasterText(place)));
+  // Of an interface all hosts may have one; an address is this host's.
+  if (args.Has("bind") &&
+      network::InterfaceOf(network::LocalAddress(args.Text("bind"))) == args.Text("bind")) {
+    words += " --bind " + Quoted(args.Text("bind"));
+  }
+  return words;
 }
 
 double ReadSeconds(const Arguments& args, const char* option, double otherwise, double low,

@@ -24,6 +24,8 @@ void AddMeetingOptions(po::options_description* options);
 Place ReadOwnPlace(const Arguments& args);
 // "n1:29411", "[fd00::1]:29411": what --master takes.
 std::string MasterText(const Place& place);
+// "--rank 1 --of 4 --master n1:29411", and the interface that all hosts have: how another joins.
+std::string JoiningWords(const Arguments& args, const Place& place, int rank);
 double ReadSeconds(const Arguments& args, const char* option, double otherwise, double low,
                    double high);
 // Of all hosts, and without `agent`'s or the coordinator's deadline. Throws InputError for a token,

@@ -31,10 +31,11 @@ class FreshCli : public testing::Test {
     if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
   }
 
-  ProcessResult Run(int rank, int hosts, const std::string& master, const Words& words) const {
+  ProcessResult Run(int rank, int hosts, const std::string& master, const Words& words,
+                    const std::string& wait = "60s") const {
     return RunProcess(Words{STEPCAST_PROGRAM, "calibrate", "--fresh", "--rank",
                             std::to_string(rank), "--of", std::to_string(hosts), "--master", master,
-                            "--name", "h" + std::to_string(rank), "--wait", "60s"} +
+                            "--name", "h" + std::to_string(rank), "--wait", wait} +
                           words,
                       {.folder = folder_.Path("."), .variables = {kToken}});
   }
@@ -125,6 +126,30 @@ TEST_F(FreshCli, ServersTakePartWhereThePlanHasThem) {
   EXPECT_EQ(judged[0].plan.servers, 1);
   EXPECT_EQ(judged[0].plan.server.sharding, Sharding::kEven);
   EXPECT_TRUE(Json::parse(result.out)["judged"]["runs"][0].contains("servers"));
+}
+
+// Of three hosts one never comes: neither rank 0 nor the host that came goes on to another stage.
+TEST_F(FreshCli, ANetworkThatWasNotMeasuredEndsTheWayOnAllHosts) {
+  const std::string master = FreeMaster();
+  ProcessResult other;
+  std::thread beside([&] { other = Run(1, 3, master, {}, "20s"); });
+  const ProcessResult first =
+      RunProcess(Words{STEPCAST_PROGRAM, "calibrate", "--fresh", "--hosts", "a,b,c", "--master",
+                       master, "--bind", "lo", "--wait", "2s"} +
+                     kAsked,
+                 {.folder = folder_.Path("."), .variables = {kToken}});
+  beside.join();
+  EXPECT_EQ(first.exit_code, 1);
+  EXPECT_NE(first.err.find("on c: stepcast calibrate --fresh --rank 2 --of 3 --master " + master +
+                           " --bind lo\n"),
+            std::string::npos)
+      << first.err;
+  EXPECT_NE(first.err.find("1 of 3 hosts did not come: rank 2"), std::string::npos) << first.err;
+  EXPECT_EQ(first.err.find("stage 2"), std::string::npos) << first.err;
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_NE(other.err.find("has ended: 1 of 3 hosts did not come: rank 2"), std::string::npos)
+      << other.err;
+  EXPECT_EQ(other.err.find("probe steps"), std::string::npos) << other.err;
 }
 
 TEST_F(FreshCli, WhatIsMissingOrMeansNothingIsSaid) {
