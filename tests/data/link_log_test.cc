@@ -104,6 +104,24 @@ TEST(LinkLog, Iperf3OverUdpTellsLoss) {
   EXPECT_TRUE(HasFlag(some, "--lost 3/39"));
 }
 
+TEST(LinkLog, IperfThatTellsNoRateIsRefused) {
+  const TempFolder folder;
+  const auto refused = [&](const std::string& text, const std::string& why) {
+    const std::string path = folder.Write("i.json", text);
+    const auto error = ErrorOf([&] { ReadIperf3(path); });
+    EXPECT_TRUE(Says(error, path));
+    EXPECT_TRUE(Says(error, why)) << why;
+  };
+  refused(R"({"event": "start", "data": {}})",
+          "event: is a stream of events; allowed: iperf3 --json");
+  const std::string tcp = R"({"start": {"test_start": {"protocol": "TCP", "num_streams": 1}})";
+  refused(tcp + "}", "end.sum_received.bits_per_second: tells no rate");
+  refused(tcp + R"(, "end": {"sum_received": {"bits_per_second": 0}}})", "tells no rate");
+  refused(R"({"start": {"test_start": {"protocol": "UDP"}}})",
+          "end.sum.bits_per_second: tells no rate");
+  refused(R"({"start": {"test_start": {"protocol": "SCTP"}}})", "protocol: 'SCTP' is not known");
+}
+
 TEST(LinkLog, PingTellsTheMedianOfItsReplies) {
   const LinkLog replies = ReadPing(Sample("ping/replies.txt"));
   EXPECT_NEAR(replies.link.rtt->si(), 0.037e-3, 1e-15);
@@ -132,6 +150,9 @@ TEST(LinkLog, EthtoolTellsTheSpeedOfThePort) {
   const LinkLog machine = ReadEthtool(Sample("ethtool/of-a-virtual-machine.txt"));
   EXPECT_TRUE(machine.link.empty());
   EXPECT_EQ(machine.remarks.size(), 1U);
+  const TempFolder folder;
+  const LinkLog silent = ReadEthtool(folder.Write("e.txt", "Settings for eth0:\n\tDuplex: Full\n"));
+  EXPECT_EQ(silent.remarks, std::vector<std::string>{"the port tells no speed"});
 }
 
 TEST(LinkLog, SsTellsWhatTcpKnows) {

@@ -312,7 +312,7 @@ TEST(Cluster, Errors) {
        "lab.yaml:5: link.nodes_per_switch: '1.5' is not a whole number"},
       {kSmall + "link: {oversubscription: 4}\n",
        "lab.yaml:5: link.oversubscription: '4' says nothing without nodes_per_switch; allowed: "
-       "with the nodes on a switch"},
+       "both, or neither"},
       {kSmall + "hosts: [{name: a, link: {oversubscription: 4}}]\n",
        "link.oversubscription: is an unknown key; allowed: bandwidth, rtt, loss, transport"},
       {kSmall + "nics_per_node: 0\n", "lab.yaml:5: nics_per_node: '0' is out of range"},

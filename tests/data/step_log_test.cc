@@ -127,6 +127,20 @@ TEST(StepLog, OtherBarsAreNamedAndNotTaken) {
   EXPECT_EQ(log.unknown.first.front().number, 1);
 }
 
+// Without a total a bar counts: what it has done stands before "it".
+TEST(StepLog, ABarWithoutATotalCountsItsSteps) {
+  const TempFolder folder;
+  const std::string path = folder.Write("open.log",
+                                        "Training: 20it [00:10,  2.00it/s]\n"
+                                        "Training: 60it [00:20,  4.00it/s]\n"
+                                        "Validating: 8it [00:01,  8.00it/s]\n");
+  const StepLog log = ReadStepLog(path, {20, nullptr});
+  EXPECT_EQ(log.validation, 1);
+  const LoggedSteps steps = ChooseSteps(log, {}, "open.log");
+  EXPECT_DOUBLE_EQ(steps.mean_s, 0.25);
+  EXPECT_EQ(steps.steps, 40);
+}
+
 TEST(StepLog, OfTwoBarsWithoutTitlesOneIsChosen) {
   const TempFolder folder;
   const std::string path = folder.Write("two.log",

@@ -331,6 +331,11 @@ TEST(Remedies, ChangeWhatTheySay) {
   EXPECT_EQ(find(plan, {Cause::kLoss}, "BBR").at(0).plan.link.congestion_control,
             CongestionControl::kBbr);
   EXPECT_TRUE(find(plan, {Cause::kLink}, "links of ").at(0).cured);
+  Plan apart = BasePlan();
+  EXPECT_TRUE(find(apart, {}, "in buckets beside the backward pass").empty());
+  apart.overlap = Overlap::kNone;
+  EXPECT_EQ(find(apart, {}, "in buckets beside the backward pass").at(0).plan.overlap,
+            Overlap::kBuckets);
   const RemedyIdea without = find(BasePlan(), {Cause::kHost}, "without the slow one").at(0);
   EXPECT_TRUE(without.cured);
   EXPECT_EQ(without.plan.nodes(), 3);
