@@ -69,6 +69,7 @@ void Membership::RequireWelcome(const Message& answer) {
   if (answer.verb() == kRefused) {
     throw NetworkError("refuses this host: " + PlainText(answer, "why"));
   }
+  if (answer.verb() == kEnd) throw NetworkError("has ended: " + PlainText(answer, "problem"));
   if (answer.verb() != kWelcome) throw NetworkError("sent no welcome");
 }
 
@@ -125,7 +126,9 @@ void Members::Gather(Door* door, const Absent& absent) {
       guest = door->TakeJoin(deadline.AtMost(kLookS));
     } catch (const NetworkError& e) {
       if (gone.empty() && !deadline.over()) continue;
-      throw NetworkError(WhoIsMissing(*door) + ": " + (gone.empty() ? e.what() : gone));
+      const std::string why = WhoIsMissing(*door) + ": " + (gone.empty() ? e.what() : gone);
+      End(why, kLookS);
+      throw NetworkError(why);
     }
     here += Greet(&guest) ? 1 : 0;
   }
@@ -249,15 +252,18 @@ void Members::End(const std::string& problem, double hear_s) {
   if (problem_.empty()) problem_ = problem;
   Message end(kEnd);
   end.Set("problem", problem_);
+  const auto is_here = [&](int rank) {
+    return Takes(rank) && members_[static_cast<std::size_t>(rank)].line.socket();
+  };
   // Also where an interrupt, or the limit, has ended all other waiting.
   for (int rank = 0; rank < options_.hosts; ++rank) {
-    if (Takes(rank))
-      Quietly(rank, [&](LineSocket* line) { line->Send(end.Line(), Deadline::In(1)); });
+    if (!is_here(rank)) continue;
+    Quietly(rank, [&](LineSocket* line) { line->Send(end.Line(), Deadline::In(1)); });
   }
   // What they say until they have read it would break the connection before it arrives.
   const Deadline gone = Deadline::In(hear_s);
   for (int rank = 0; rank < options_.hosts; ++rank) {
-    if (!Takes(rank)) continue;
+    if (!is_here(rank)) continue;
     Quietly(rank, [&](LineSocket* line) {
       while (true) line->Read(gone);
     });
