@@ -43,6 +43,35 @@ Plan With(Plan plan, Strategy strategy) {
 
 const Plan kRing = AllreducePlan(Placement(16, 4), 32);
 
+// Exchanges beside a plain one's: sharded, compressed, rare, unequal, over a core that all share.
+Plan Sharded(Plan plan) {
+  plan.shard = Shard::kParameters;
+  return plan;
+}
+
+Plan Compressed(Plan plan, Compression compression) {
+  plan.compress = compression;
+  plan.compress_rate = GigabytesPerSecond(20.0);
+  return plan;
+}
+
+Plan EachFewSteps(Plan plan) {
+  plan.local_steps = 8;
+  return plan;
+}
+
+Plan WithSlowNodes(Plan plan) {
+  plan.slow_nodes = 1;
+  plan.slow_speed = 0.5;
+  return plan;
+}
+
+Plan OverACore(Plan plan) {
+  plan.link.oversubscription = 4.0;
+  plan.link.nodes_per_switch = 8;
+  return plan;
+}
+
 CompiledPlan Compile(const Workload& workload, const Plan& plan) {
   return {Predictor(CalibratedCluster(PlausibleTruth()), workload, std::nullopt), plan};
 }
@@ -143,7 +172,17 @@ void CompileTime(benchmark::State& state, const Workload& workload, const Plan& 
                     WithServers(kRing, Strategy::kPsAsync, 4));                               \
   BENCHMARK_CAPTURE(function, ring_25_buckets, *FindWorkload("bert_base"), InBuckets(kRing)); \
   BENCHMARK_CAPTURE(function, ps_sync_layers, *FindWorkload("resnet50"),                      \
-                    WithServers(kRing, Strategy::kPsSync, 4))
+                    WithServers(kRing, Strategy::kPsSync, 4));                                \
+  BENCHMARK_CAPTURE(function, sharded, *FindWorkload("bert_base"), Sharded(kRing));           \
+  BENCHMARK_CAPTURE(function, topk, *FindWorkload("bert_base"),                               \
+                    Compressed(kRing, {Compressor::kTopK, 0.01}));                            \
+  BENCHMARK_CAPTURE(function, powersgd, *FindWorkload("bert_base"),                           \
+                    Compressed(kRing, {Compressor::kPowerSgd, 4}));                           \
+  BENCHMARK_CAPTURE(function, local_steps, WithoutLayers(), EachFewSteps(kRing));             \
+  BENCHMARK_CAPTURE(function, slow_nodes, WithoutLayers(), WithSlowNodes(kRing));             \
+  BENCHMARK_CAPTURE(function, over_a_core, WithoutLayers(), OverACore(kRing));                \
+  BENCHMARK_CAPTURE(function, async_slow_nodes, WithoutLayers(),                              \
+                    WithSlowNodes(WithServers(kRing, Strategy::kPsAsync, 4)))
 
 STEPCAST_BENCH(StepTime);
 STEPCAST_BENCH(WithInterval);
