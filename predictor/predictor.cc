@@ -313,7 +313,7 @@ Prediction Predictor::Predict(const Plan& plan) const {
   }
   if (asynchronous) prediction.async_servers = terms->async;  // less busy where samples are late
   AddFlags(plan, facts, answer, profiled, &prediction);
-  if (facts.nodes > 1 && background.si() > 0) {
+  if (facts.nodes > 1 && background.si() > 0 && TraitsOf(facts.strategy).exchanges) {
     const DataRate<> line = facts.link.bandwidth.value_or(cluster.node_link());
     const DataRate<> taken = terms->node_path.path.taken / kPayloadShare;
     if (taken < background * (1 - 1e-9)) {

@@ -70,8 +70,10 @@ std::vector<SharedJob> Beside(const std::vector<SharingJob>& jobs, std::vector<S
 
 }  // namespace
 
-double LinkBusy(const Predictor& predictor, const Plan& plan) {
-  return AloneOnLink({&predictor, plan}).busy();
+BusyLink LinkBusy(const Predictor& predictor, const Plan& plan) {
+  const bool states_core = predictor.Facts(plan).link.oversubscription.value_or(1) > 1;
+  return {AloneOnLink({&predictor, plan}).busy(),
+          states_core && predictor.Terms(plan).node_path.shape.core.binds};
 }
 
 std::vector<SharedJob> ShareLink(const std::vector<SharingJob>& jobs) {

@@ -29,14 +29,18 @@ struct SharingJob {
 };
 
 struct SharedJob {
-  double link_busy = 0;  // r
+  double link_busy = 0;  // r; of the uplinks where the core of the network binds
   double others = 0;     // o
   Duration<> alone;
   Duration<> beside;
 };
 
 // r of a plan that has its links to itself; 0 where nothing leaves a node.
-double LinkBusy(const Predictor& predictor, const Plan& plan);
+struct BusyLink {
+  double share = 0;
+  bool is_core = false;  // whether it is that of the uplinks, which hold the nodes' links back
+};
+BusyLink LinkBusy(const Predictor& predictor, const Plan& plan);
 
 // In the order of the jobs, at most kMostJobsOnLink. Throws InputError for a plan that none of its
 // predictor's can be.

@@ -18,6 +18,7 @@
 #include "data/io/yaml_section.h"
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
+#include "data/record/link_path.h"
 #include "data/values/device_name.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
@@ -96,9 +97,9 @@ LinkFacts TakeLink(YamlSection* parent, const std::string& key,
       link.*fact = section->Optional(name, ParseFact<Fact>);
     });
     section->Finish();
-    if (link.oversubscription && !link.nodes_per_switch) {
+    if (LacksSwitches(link)) {
       throw InputError(section->PlaceOf("oversubscription"), section->Text("oversubscription"),
-                       "says nothing without nodes_per_switch", "with the nodes on a switch");
+                       "says nothing without nodes_per_switch", "both, or neither");
     }
   }
   return link;

@@ -205,7 +205,7 @@ template <class Visit>
                    "other traffic on the link, each way", ", like \"200 Mbit/s\" of a copy"}
             .Note("Training has what it leaves of the line rate, and a share of it at least "
                   "([how](../explanation/step-model.md#18-links-that-jobs-share)). None where "
-                  "nothing is stated")
+                  "nothing is stated, nor on a link of the servers that is stated apart")
             .InSi("background_bytes_per_s")
             .NoughtOrWithin(kSlowestLink, kFastestLink),
         FieldAt<&Plan::link, &LinkFacts::background>());
@@ -218,7 +218,7 @@ template <class Visit>
             .Within(1, kMostOversubscription),
         FieldAt<&Plan::link, &LinkFacts::oversubscription>());
   visit(FieldFacts{"nodes_per_switch", "nodes-per-switch", "S", "nodes on a switch"}
-            .Note("Says something with `oversubscription` only")
+            .Note("Required with `oversubscription`, and says nothing without it")
             .Within(1, kMostCount),
         FieldAt<&Plan::link, &LinkFacts::nodes_per_switch>());
   // Only C++ states more of a server's link than the line rate.

@@ -32,6 +32,11 @@ inline LinkFacts WithTrafficOf(LinkFacts path, const LinkFacts& of) {
   return path;
 }
 
+// A core that carries less than its links do cannot be reckoned without the nodes on a switch.
+inline bool LacksSwitches(const LinkFacts& link) {
+  return link.oversubscription.value_or(1) != 1 && !link.nodes_per_switch;
+}
+
 // The nearest, as a ratio, of the rates that Ethernet links are sold with: hosts and protocols take
 // their share of a line rate.
 DataRate<> NominalRate(DataRate<> rate);

@@ -308,37 +308,57 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
        .known = {{"a copy of a fifth, and no other job", {1e9, 2e8, 0}, 8e8},
                  {"a copy and two jobs who want all of it", {9e8, 9e8, 1}, 2e8}},
        .home = {kSharingFiles, "TakenByBackground", "18-links-that-jobs-share"}});
-  models->push_back({.id = "network/core_halving_doubling",
-                     .sentence =
-                         "Time of a byte of halving-doubling among 64 nodes, 16 on a switch, whose "
-                         "uplinks carry less than the nodes' links.",
-                     .formula = "1 + (o - 1) (1/S - 1/N) / (1 - 1/N), S = 16, N = 64",
-                     .source = "Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005)",
-                     .validity = "nodes that fill one switch after another; evenly shared uplinks",
-                     .output = "",
-                     .inputs = {oversubscription},
-                     .evaluate =
-                         [](const std::vector<T>& x) {
-                           return NetworkCore<T>{x[0], kEntrySwitch}.OfHalvingDoubling(64);
-                         },
-                     .known = {{"uplinks as fast as the links", {1}, 1},
-                               {"uplinks of a 64th: 3/63 of the bytes cross", {64}, 4}},
-                     .home = {kCoreFiles, "NetworkCore", "19-a-core-that-is-oversubscribed"}});
-  models->push_back(
-      {.id = "network/core_all_to_all",
-       .sentence = "Time of a byte among 64 nodes that send to each other, 16 on a switch, whose "
-                   "uplinks carry less than the nodes' links.",
-       .formula = "max(1, o (N - S)/(N - 1)), S = 16, N = 64",
-       .source = "derived: N - S of N - 1 messages leave a switch",
-       .validity = "nodes that fill one switch after another; evenly shared uplinks",
-       .output = "",
-       .inputs = {oversubscription},
-       .evaluate =
-           [](const std::vector<T>& x) {
-             return NetworkCore<T>{x[0], kEntrySwitch}.OfAllToAll(64);
-           },
-       .known = {{"uplinks as fast as the links", {1}, 1}, {"a quarter", {4}, 192.0 / 63}},
-       .home = {kCoreFiles, "NetworkCore", "19-a-core-that-is-oversubscribed"}});
+  const auto core = [&](const char* id, const CoreForm& form, const char* sentence,
+                        Crossing<T> (*evaluate)(const NetworkCore<T>&),
+                        const std::vector<KnownCase>& known) {
+    models->push_back(
+        {.id = id,
+         .sentence = sentence,
+         .formula = form.formula,
+         .source = "Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005) (the rounds of "
+                   "halving-doubling); counted: messages between switches",
+         .validity = "nodes that fill one switch after another; evenly shared uplinks",
+         .output = "",
+         .inputs = {oversubscription},
+         .evaluate =
+             [evaluate](const std::vector<T>& x) {
+               return evaluate(NetworkCore<T>{x[0], kEntrySwitch}).longer;
+             },
+         .known = known,
+         .home = {kCoreFiles, "NetworkCore", "19-a-core-that-is-oversubscribed"}});
+  };
+  core("network/core_ring", kCoreOfRing,
+       "Time of a byte of a ring of 64 nodes, 16 on a switch (S).",
+       [](const NetworkCore<T>& c) { return c.OfRing(64); },
+       {{"uplinks of a 16th carry the one flow", {16}, 1}, {"of a 64th", {64}, 4}});
+  core("network/core_tree", kCoreOfTree,
+       "Time of a byte of two trees over 64 nodes, 16 on a switch (S): X is 6.",
+       [](const NetworkCore<T>& c) { return c.OfTree(64); },
+       {{"uplinks as fast as the links", {1}, 1},
+        {"six halves leave a switch whose links send 64", {32}, 3}});
+  core("network/core_halving_doubling", kCoreOfHalvingDoubling,
+       "Time of a byte of halving-doubling among 64 nodes, 16 on a switch: of its bytes v, 3/63, "
+       "leave a switch, and u, 60/63, do not.",
+       [](const NetworkCore<T>& c) { return c.OfHalvingDoubling(64); },
+       {{"uplinks as fast as the links", {1}, 1},
+        {"uplinks of a 64th: 3/63 of the bytes cross", {64}, 4}});
+  core("network/core_all_to_all", kCoreOfAllToAll,
+       "Time of a byte among 64 nodes (N) that send to each other, 16 on a switch (S).",
+       [](const NetworkCore<T>& c) { return c.OfAllToAll(64); },
+       {{"uplinks as fast as the links", {1}, 1}, {"a quarter", {4}, 192.0 / 63}});
+  core("network/core_share", kCoreOfShare,
+       "Time of a byte of 64 nodes (N), 16 on a switch (S), half of whose bytes (s) leave it.",
+       [](const NetworkCore<T>& c) { return c.OfShare(64, 0.5); },
+       {{"uplinks of a half carry it", {2}, 1}, {"uplinks of a quarter", {4}, 2}});
+  core("network/core_some", kCoreOfSome,
+       "Time of a byte of 64 nodes (N), 16 on a switch (S), that send to servers on 8 (n).",
+       [](const NetworkCore<T>& c) { return c.OfSome(64, 8); },
+       {{"uplinks of a half carry it", {2}, 1}, {"uplinks of a quarter", {4}, 96.0 / 63}});
+  core("network/core_apart", kCoreOfAllApart,
+       "Time of a byte between 8 nodes (N) and others on other switches of 16 (S).",
+       [](const NetworkCore<T>& c) { return c.OfAllApart(8); },
+       {{"half a switch, uplinks of a half", {2}, 1},
+        {"half a switch, uplinks of a quarter", {4}, 2}});
   models->push_back(
       {.id = "network/barrier",
        .sentence = "Time until the slowest of eight lossy CUBIC flows has sent its message.",

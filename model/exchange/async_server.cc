@@ -174,7 +174,7 @@ class CycleTerms : public internal::ServerTerms {
 
   void Parts() const {
     const bool waits = step.straggler_wait.si() > 0;
-    const std::string rest = std::string("C - ") + (waits ? "x - " : "") + "o - a t";
+    std::string rest = std::string("C - ") + (waits ? "x - " : "") + "o - a t";
     TermInputs inputs{TimeValue("C", terms.async.cycle - terms.async.input_wait),
                       to.Overhead(),
                       PlainValue("a", facts.accumulation_steps, "micro-steps"),
@@ -183,6 +183,11 @@ class CycleTerms : public internal::ServerTerms {
                       ServerCount(),
                       Initiation()};
     if (waits) inputs.push_back(TimeValue("x", step.straggler_wait, "wait for the slowest"));
+    if (terms.async.slow_updates > 0) {
+      const FormulaText mean = to.MeanPace();
+      rest += mean.formula;
+      inputs.insert(inputs.end(), mean.inputs.begin(), mean.inputs.end());
+    }
     to.Part("exposed transfer", "", 5, {"max(0, " + rest + " - 2 (alpha + n c_x))", inputs},
             step.exposed_transfer);
     to.Part("exposed latency", "", 5, {"min(" + rest + ", 2 (alpha + n c_x)) + o", inputs},

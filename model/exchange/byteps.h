@@ -42,6 +42,15 @@ T BytePsMachineShare(int nodes, const T& helpers) {
   return (n - helpers) / (n * n + helpers * (n - 2));
 }
 
+// Of what each machine sends, the share that goes to others than the `near` machines on its switch:
+// (1 - N x) m to helpers, which have switches of their own, and 2 x m for each machine elsewhere.
+inline double BytePsLeavingShare(int nodes, double near, double helpers) {
+  if (nodes <= 1) return 0;
+  const double n = nodes;
+  const double own = BytePsMachineShare(nodes, std::min(n, helpers));
+  return std::min(1.0, (1 - n * own + 2 * own * (n - near)) / (1 + (n - 2) * own));
+}
+
 // Among machines with one card each.
 template <class T>
 SyncCost<T> BytePsAllreduce(int nodes, int helpers, const Hop<T>& hop,

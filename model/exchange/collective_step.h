@@ -39,10 +39,13 @@ inline NodeShape ShapeOf(const StepFacts& facts) {
   return {facts.workers, facts.nodes, facts.devices_per_node, facts.nics};
 }
 
-// What the core of the network makes of a byte's time in a collective.
-inline double CrossedCore(const StepFacts& facts, const NetworkCore<>& core) {
+inline Crossing<> CrossedByCollective(const StepFacts& facts, const NetworkCore<>& core) {
   const int nodes = facts.nodes;
-  if (TraitsOf(facts.strategy).helpers) return core.OfAllToAll(nodes, facts.servers);
+  if (TraitsOf(facts.strategy).helpers) {
+    const double near = std::min<double>(nodes, core.nodes);
+    return core.OfShare(nodes, BytePsLeavingShare(nodes, near, facts.servers));
+  }
+  if (facts.strategy == Strategy::kTree) return core.OfTree(nodes);
   return facts.strategy == Strategy::kHalvingDoubling ? core.OfHalvingDoubling(nodes)
                                                       : core.OfRing(nodes);
 }
@@ -69,7 +72,7 @@ CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParame
     } else if (facts.nodes == 2 && RingBetweenNodes(facts.strategy)) {
       shape.window_knee = kNoPipeline;
     }
-    shape.core = CrossedCore(facts, CoreOf(link));
+    shape.core = CrossedByCollective(facts, CoreOf(link));
     const PathRate<T> rate = parts.NodeRate(link, cluster, shape, barrier,
                                             terms != nullptr ? &terms->node_path : nullptr);
     const NodeHop<T> node = MakeNodeHop(facts, link, cluster, rate);

@@ -59,17 +59,20 @@ T UpdateSharing(const StepFacts& facts, const T& host_contention) {
 }
 
 // What the core of the network makes of a byte's time on the two links of a path.
-struct CoreToServers {
-  double at_nodes = 1;
-  double at_servers = 1;
+struct CrossingToServers {
+  Crossing<> at_nodes;
+  Crossing<> at_servers;
 };
-inline CoreToServers CrossedCore(const StepFacts& facts) {
+inline CrossingToServers CrossedToServers(const StepFacts& facts) {
   const NetworkCore<> core = CoreOf(facts.link);
   if (facts.server.colocated) {
-    const double at_servers = core.OfSome(facts.nodes, facts.servers);
+    const Crossing<> at_servers = core.OfSome(facts.nodes, facts.servers);
     return {at_servers, at_servers};
   }
-  return {core.OfAllApart(facts.nodes), CoreOf(PathToServers(facts)).OfAllApart(facts.servers)};
+  // Added up and copied by the switch, what its nodes exchange crosses its uplinks once for all.
+  const bool once = facts.server.multicast && facts.server.in_network_aggregation;
+  return {core.OfAllApart(once ? 1 : facts.nodes),
+          CoreOf(PathToServers(facts)).OfAllApart(facts.servers)};
 }
 
 template <class T, class Parts>
@@ -98,7 +101,7 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
   const LinkFacts path = PathToServers(facts);
   LinkFacts node_link = WithTrafficOf(path, facts.link);
   node_link.bandwidth = facts.link.bandwidth;
-  const CoreToServers core = CrossedCore(facts);
+  const CrossingToServers core = CrossedToServers(facts);
   const FlowShape from_node{.peers = servers, .connections = 0, .core = core.at_nodes};
   const PathRate<T> at_node = parts.NodeRate(node_link, cluster, from_node, Barrier<T>(),
                                              terms != nullptr ? &terms->node_path : nullptr);

@@ -53,6 +53,7 @@ Path<T> MakePath(const LinkFacts& stated, const DataRate<T>& fitted,
   if (stated.background) {
     path.taken =
         TakenByBackground(line, *stated.background, path.others, shape.hops > 1) * kPayloadShare;
+    path.left = 1.0 - path.taken / path.bandwidth;
     path.bandwidth = path.bandwidth - path.taken;
   }
   path.bandwidth = path.bandwidth / (1 + path.others);

@@ -1,7 +1,8 @@
 // The rate and the latency of a hop between two nodes: the heart of every exchange.
 //
-//   P       = || || || c/B_link, (1 + s z)/(k B_flow) ||_4, v/f ||_q, l/f ||_4 / (1-p)   the path
-//           c/B_link (1 + p N/(1-p)) over RDMA, N = B_link R/M packets of M bytes on the way
+//   P       = || || || C/B_link, (1 + s z)/(k B_flow) ||_4, v/f ||_q, l/f ||_4 / (1-p)   the path
+//           C/B_link (1 + p N/(1-p)) over RDMA, N = B_link/C R/M packets of M bytes on the way
+//   C       = max( 1, c L )                                           link, or core
 //   1/B_hop = || P, (1 + d (g-1)) / B_host ||_4                                      the hop
 //   alpha   = alpha_link + R/2                                                      its latency
 //   t       = max(v, l) / (1-p)                                                     a connection
@@ -9,6 +10,8 @@
 //   B_link  line rate of the node's link, less headers                              [B/s]   > 0
 //   c       what the core between the nodes' switches makes of a byte's time
 //           (model/network/oversubscription.h)                                      >= 1
+//   L       share of the line rate that traffic of no job leaves, which stays below its switch
+//           (model/network/sharing.h)                                       [1]  > 0, <= 1
 //   k       distinct peers of the node, each of which has a cap of its own           >= 1
 //   B_flow  most that the flows to one peer carry                                   [B/s]   > 0
 //   v, l    limits of one connection by its window and by loss                      [s/B]
@@ -46,6 +49,7 @@
 
 #include "data/units/quantity.h"
 #include "model/network/limiter.h"
+#include "model/network/oversubscription.h"
 #include "model/network/transport.h"
 #include "model/numeric/dual.h"
 #include "model/numeric/p_norm.h"
@@ -66,10 +70,10 @@ struct FlowShape {
   double peers = 1;
   double connections = 1;  // 0 where each is counted for itself
   double window_knee = kLinkKnee;
-  bool mesh = false;   // all nodes send to all at once
-  int hops = 1;        // that wait for each other
-  double slowest = 0;  // of them, in standard deviations: z
-  double core = 1;     // c
+  bool mesh = false;     // all nodes send to all at once
+  int hops = 1;          // that wait for each other
+  double slowest = 0;    // of them, in standard deviations: z
+  Crossing<> core = {};  // c
 };
 
 // What the flows to one peer carry.
@@ -94,23 +98,32 @@ struct PathTerms {
   FlowShape shape;
 };
 
+// C
+template <class T>
+T CrossedBy(const Path<T>& path, const FlowShape& shape) {
+  if (shape.core.longer == 1) return T(1.0);
+  const T longer = shape.core.longer * path.left;
+  return longer > 1.0 ? longer : T(1.0);
+}
+
 // 1/P, and what limits it.
 template <class T>
 PathRate<T> DeliverTo(const Path<T>& path, const FlowShape& shape, const Flows<T>& each,
                       const Barrier<T>& barrier = {}, PathTerms<T>* terms = nullptr) {
   FlowLimits<T> limits;
   if (shape.connections > 0) limits = LimitsOfFlow(path, barrier);
-  const DurationPerByte<T> line = shape.core / path.bandwidth;
+  const T crossing = CrossedBy(path, shape);
+  const DurationPerByte<T> line = crossing / path.bandwidth;
   const bool rdma = path.transport == Transport::kRdma;  // whose flows have no cap
   DurationPerByte<T> flows;
   if (!rdma) flows = (1.0 + each.spread * shape.slowest) / (each.bandwidth * shape.peers);
   PathRate<T> rate;
-  const Limiter of_line = shape.core > 1.0 ? Limiter::kCore : Limiter::kLink;
+  const Limiter of_line = shape.core.binds && crossing > 1.0 ? Limiter::kCore : Limiter::kLink;
   rate.limiter = line < flows ? Limiter::kFlow : of_line;
   DurationPerByte<T> time = rdma ? line : PNorm(line, flows, kLinkKnee);
   DurationPerByte<T> most = Max(line, flows);
   if (rdma && path.loss > 0.0) {
-    const T share = GoBackShare(path);
+    const T share = GoBackShare(path, crossing);
     if (share < 0.5) rate.limiter = Limiter::kLoss;
     time = time * (1.0 - path.loss) / share;  // the lost packet is among the repeated
   }

@@ -28,12 +28,13 @@
 //
 // Background traffic is as fast as who sends it, all the time: a copy that is throttled, a stream.
 // It is one flow more on the link, which gives way beside a job's exchange and the o others, and
-// makes up for it while they compute. Beside streams, as those to servers are, that is a fair
-// share. A ring waits for its slowest flow in each of its rounds, and its flows then find the link
-// full of one that never pauses: of rings of two and three hosts beside TCP copies (100 Mbit/s,
-// 2 ms), copies of 30 to 75 % of the line had all that they asked for, and such of 90 % had 71;
-// which is a = 2.5 to a tenth of the step. What gives no way at all (UDP) may take more: its rate
-// is to be taken off the bandwidth instead.
+// makes up for it while they compute. Streams, as those to servers are, are taken to share fairly
+// with it, which held beside copies of up to 60 % of the line; one that wanted all had 83 %. A ring
+// waits for its slowest flow in each of its rounds, and its flows then find the link full of one
+// that never pauses: of rings of two and three hosts beside TCP copies (100 Mbit/s, 2 ms), copies
+// of 30 to 75 % of the line had all that they asked for, and those of 90 % had 71; a = 2.5 leaves
+// them 71 at most, and forecasts these steps to a tenth. What gives no way at all (UDP) may take
+// more: its rate is to be taken off the bandwidth instead.
 //
 // Exact on average where nothing hides and steps drift against each other, as those of different
 // lengths do. Where an exchange hides behind the backward pass its step is taken at the link's rate

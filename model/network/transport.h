@@ -76,6 +76,7 @@ struct Path {
   DataRate<T> bandwidth;  // usable: headers, and what others send, already taken off
   double others = 0;      // with which it is shared
   DataRate<T> taken;      // of it, by traffic of no job
+  T left = T(1.0);        // share of the line rate that such traffic leaves
   Duration<T> rtt;
   T loss = T(0.0);
   CongestionControl congestion = CongestionControl::kCubic;
@@ -106,16 +107,17 @@ DataSize<T> WireBytes(const DataSize<T>& bytes, const T& loss) {
 }
 
 // N = B R / M, the packets of a round trip at the line's rate.
+// Where the core makes bytes take `crossing` times as long, the line is so much slower.
 template <class T>
-T PacketsInFlight(const Path<T>& path) {
-  return path.bandwidth * path.rtt / Bytes(kSegmentBytes);
+T PacketsInFlight(const Path<T>& path, const T& crossing = T(1.0)) {
+  return path.bandwidth * path.rtt / (Bytes(kSegmentBytes) * crossing);
 }
 
 // Share of a line that RDMA's recovery leaves: after a loss it sends again all that was on the way,
 // 1 / (1 + p N / (1-p)).
 template <class T>
-T GoBackShare(const Path<T>& path) {
-  return 1.0 / (1.0 + path.loss * PacketsInFlight(path) / (1.0 - path.loss));
+T GoBackShare(const Path<T>& path, const T& crossing = T(1.0)) {
+  return 1.0 / (1.0 + path.loss * PacketsInFlight(path, crossing) / (1.0 - path.loss));
 }
 
 namespace internal {

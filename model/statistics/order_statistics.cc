@@ -96,12 +96,6 @@ double ExpectedExponential(int count, int larger) {
   return HarmonicNumber(count) - HarmonicNumber(larger);
 }
 
-double RankUpperTail(double q, int count, int larger) {
-  const int smaller = count - 1 - larger;
-  return smaller < larger ? 1 - UpperHalfTail(1 - q, count, smaller)
-                          : UpperHalfTail(q, count, larger);
-}
-
 double NormalRankQuantile(double q, int count, int larger) {
   // From whichever tail is small, which keeps its figures.
   const int smaller = count - 1 - larger;

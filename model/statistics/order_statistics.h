@@ -45,9 +45,6 @@ double ExpectedNormalRank(double rank, double count);
 // The expected value of the largest but k of n exponential ones with mean 1, 0 <= k < n.
 double ExpectedExponential(int count, int larger);
 
-// 1 - u, where the distribution function stands at the q-quantile of the largest but k of n values.
-double RankUpperTail(double q, int count, int larger);
-
 // The q-quantile of the largest but k of n standard normal values, and of exponential ones with
 // mean 1; 0 <= k < n.
 double NormalRankQuantile(double q, int count, int larger);

@@ -99,6 +99,11 @@ NamedValue Explainer::Overhead() const {
 NamedValue Explainer::Passes() const {
   return PlainValue("k", terms_.passes, "exchanges of all buckets in a step");
 }
+FormulaText Explainer::MeanPace() const {
+  return {" (v + (1 - v) y)",
+          {PlainValue("v", *facts_.slow_speed, "slow_speed"),
+           PlainValue("y", terms_.async.slow_updates, "share of updates of slow nodes")}};
+}
 NamedValue Explainer::Slowdown() const {
   if (internal::StatedIsSlowest(facts_, cluster_)) {
     return PlainValue("q", 1 / *facts_.slow_speed, "1 / slow_speed");
@@ -149,11 +154,8 @@ void Explainer::Compute() {
   FormulaText forward{"a (1 - phi) t", {a, phi, t}};
   FormulaText backward{"a phi t", {a, phi, t}};
   if (terms_.async.slow_updates > 0) {
-    for (FormulaText* pass : {&forward, &backward}) {
-      pass->Add(" (v + (1 - v) y)",
-                {PlainValue("v", *facts_.slow_speed, "slow_speed"),
-                 PlainValue("y", terms_.async.slow_updates, "share of updates of slow nodes")});
-    }
+    const FormulaText mean = MeanPace();
+    for (FormulaText* pass : {&forward, &backward}) pass->Add(mean.formula, mean.inputs);
   }
   Part("forward pass", "", 1, std::move(forward), step_.forward);
   const bool contention = terms_.contention.si() > 0;
@@ -179,10 +181,11 @@ void Explainer::Hops(const Exchange& exchange) {
   if (internal::LeavesNode(facts_)) {
     const PathTerms<double>& terms = terms_.node_path;
     const NamedValue path = PerByteValue("P", 1.0 / terms.rate);
+    const bool serves = TraitsOf(facts_.strategy).servers;
+    CoreTerm(terms, serves ? facts_.link : internal::NodeLink(facts_));
     Add("path between nodes", "network/path", 3,
-        PathText(terms, TraitsOf(facts_.strategy).servers
-                            ? PlainValue("n", facts_.servers, "servers")
-                            : PlainValue("peers", terms.shape.peers, "neighbours of a node")),
+        PathText(terms, serves ? PlainValue("n", facts_.servers, "servers")
+                               : PlainValue("peers", terms.shape.peers, "neighbours of a node")),
         path);
     const bool shared = facts_.devices_per_node > 1;
     FormulaText hop{"1 / || P, ", {path}};
@@ -224,7 +227,7 @@ NamedValue Explainer::LossLimit(const PathTerms<double>& terms) {
 FormulaText Explainer::PathText(const PathTerms<double>& terms, const NamedValue& peers) const {
   const double mesh = terms.shape.mesh ? cluster_.mesh_share() : 1;
   const double crowd = 1 + terms.path.others;
-  const double core = terms.shape.core;
+  const double core = CrossedBy(terms.path, terms.shape);
   std::string one = crowd == 1 ? "1" : "(1+o)";
   if (core > 1) one = crowd == 1 ? "c_core" : "c_core (1+o)";
   const bool taken = terms.path.taken.si() > 0;
@@ -234,8 +237,7 @@ FormulaText Explainer::PathText(const PathTerms<double>& terms, const NamedValue
         RateValue("B_link", rate * crowd + terms.path.taken, "1448/1538 of the line rate")};
     if (taken) inputs.push_back(RateValue("b", terms.path.taken, "what other traffic has of it"));
     if (crowd > 1) inputs.push_back(PlainValue("o", crowd - 1, "exchanges of other jobs on it"));
-    if (core > 1)
-      inputs.push_back(PlainValue("c_core", core, "times as long in an oversubscribed core"));
+    if (core > 1) inputs.push_back(PlainValue("c_core", core, "in the core"));
     return inputs;
   };
   if (terms.path.transport == Transport::kRdma) {
@@ -243,7 +245,7 @@ FormulaText Explainer::PathText(const PathTerms<double>& terms, const NamedValue
     if (terms.path.loss > 0) {
       text.Add(" (1 + p N/(1-p))",
                {PlainValue("p", terms.path.loss, "loss"),
-                PlainValue("N", PacketsInFlight(terms.path), "packets of a round trip")});
+                PlainValue("N", PacketsInFlight(terms.path, core), "packets of a round trip")});
     }
     return text;
   }
@@ -276,8 +278,48 @@ FormulaText Explainer::PathText(const PathTerms<double>& terms, const NamedValue
   return text;
 }
 
+// How much longer the core makes a byte take, where it does.
+void Explainer::CoreTerm(const PathTerms<double>& terms, const LinkFacts& link) {
+  const double crossing = CrossedBy(terms.path, terms.shape);
+  if (!(crossing > 1)) return;
+  const NetworkCore<> core = internal::CoreOf(link);
+  const Crossing<>& crossed = terms.shape.core;
+  const auto is = [&](const CoreForm& form) { return crossed.form == &form; };
+  FormulaText text{crossed.form->formula,
+                   {PlainValue("o", core.oversubscription, "oversubscription"),
+                    PlainValue("S", core.nodes, "nodes_per_switch")}};
+  if (!is(kCoreOfRing) && !is(kCoreOfTree)) {
+    text.inputs.push_back(
+        PlainValue("N", is(kCoreOfSome) ? facts_.nodes : crossed.count, "nodes that send"));
+  }
+  if (is(kCoreOfTree)) {
+    text.inputs.push_back(PlainValue("X", core.TreeHalves(facts_.nodes),
+                                     "halves of the gradients that leave a switch"));
+  }
+  if (is(kCoreOfShare)) {
+    const double near = std::min<double>(facts_.nodes, core.nodes);
+    text.inputs.push_back(PlainValue("s", BytePsLeavingShare(facts_.nodes, near, facts_.servers),
+                                     "share of a machine's bytes that leave its switch"));
+  }
+  if (is(kCoreOfHalvingDoubling)) {
+    const auto rounds = core.HalvingDoublingRounds(crossed.count);
+    text.inputs = {text.inputs.front(),
+                   PlainValue("u", rounds.near, "share of the bytes that the links hold back"),
+                   PlainValue("v", rounds.beyond, "share of them that leaves a switch")};
+  }
+  if (is(kCoreOfSome)) text.inputs.push_back(PlainValue("n", crossed.count, "servers"));
+  if (terms.path.left < 1) {
+    text.formula = "max(1, L " + text.formula + ")";
+    text.inputs.push_back(
+        PlainValue("L", terms.path.left, "what other traffic leaves of the link"));
+  }
+  Add("a byte's time in the core", crossed.form->model, 19, std::move(text),
+      PlainValue("c_core", crossing));
+}
+
 void Explainer::PathRateTerm(const char* name, const char* symbol, int section,
                              const PathTerms<double>& terms, const NamedValue& peers) {
+  CoreTerm(terms, internal::PathToServer(facts_.link, facts_.server_link));
   FormulaText text = PathText(terms, peers);
   text.formula = "1 / (" + text.formula + ")";
   Add(name, "network/path", section, std::move(text), RateValue(symbol, terms.rate));

@@ -67,8 +67,11 @@ class Explainer {
   NamedValue Gradient() const;
   NamedValue Overhead() const;
   NamedValue Coding() const;
+  // What asynchronous updates compute on average, of what one of slow nodes does.
+  FormulaText MeanPace() const;
   NamedValue Passes() const;  // where a step has more or less than one exchange
 
+  void CoreTerm(const PathTerms<double>& terms, const LinkFacts& link);
   void PathRateTerm(const char* name, const char* symbol, int section,
                     const PathTerms<double>& terms, const NamedValue& peers);
   // R E/W: a window in each round trip, which loss makes longer.

@@ -26,10 +26,10 @@ LinkFacts LinkOf(const Cluster& cluster, const Plan& plan) {
       worst = own;
       return;
     }
-    LinkFacts busier = own;
-    busier.others = std::max(worst->others, own.others);
-    busier.background = std::max(worst->background, own.background);
-    worst = WithTrafficOf(Worse(*worst, own), busier);
+    LinkFacts path = Worse(*worst, own);
+    path.others = std::max(worst->others, own.others);
+    path.background = std::max(worst->background, own.background);
+    worst = path;
   };
   std::size_t others = plan.hosts.size();  // than those that the cluster file knows
   for (const Host& host : cluster.hosts) {
@@ -68,7 +68,7 @@ DataSize<> SentBytes(const Workload& workload, const Plan& plan,
 }
 
 void RequireSwitches(const LinkFacts& link) {
-  if (link.oversubscription.value_or(1) == 1 || link.nodes_per_switch) return;
+  if (!LacksSwitches(link)) return;
   throw InputError({"", 0, "nodes-per-switch"}, "", "is required with oversubscription",
                    "the nodes on a switch, like 16");
 }

@@ -310,9 +310,11 @@ std::string DescribeLink(const LinkFacts& link) {
     facts.push_back(FormatRate(*link.background) + " of other traffic");
   }
   if (link.oversubscription.value_or(1) > 1) {
-    facts.push_back(fmt::format("a core oversubscribed by {:.3g}", *link.oversubscription));
+    facts.push_back(fmt::format("a core oversubscribed by {:.6g}", *link.oversubscription) +
+                    (link.nodes_per_switch
+                         ? fmt::format(", {} nodes on a switch", *link.nodes_per_switch)
+                         : ""));
   }
-  if (link.nodes_per_switch) facts.push_back(fmt::format("{} on a switch", *link.nodes_per_switch));
   return JoinNames(facts);
 }
 

@@ -236,14 +236,15 @@ std::string InverseTable(const InverseAnswers& answers, int most_workers, const 
   return table.Render(style, 2) + "\n";
 }
 
-std::string InverseText(const InverseAnswers& answers, int workers) {
+std::string InverseText(const InverseAnswers& answers, int workers, const LinkFacts& link) {
   std::string text = fmt::format(
       "{} do {} of the work of as many devices that exchange nothing. The last table says what "
       "would make it so much, each with all else as it is.",
       Workers(workers), FormatPercent(answers.utilisation));
   if (answers.twice_the_link) {
-    text += fmt::format(" Links twice as fast bring {} more throughput.",
-                        FormatPercent(*answers.twice_the_link - 1));
+    const bool has_core = link.oversubscription.value_or(1) > 1;
+    text += fmt::format(" Links{} twice as fast bring {} more throughput.",
+                        has_core ? " and uplinks" : "", FormatPercent(*answers.twice_the_link - 1));
   }
   return text;
 }
@@ -395,7 +396,8 @@ int RunLimits(const std::vector<std::string>& arguments) {
     out += NoteLine(finding, style, TerminalWidth());
   }
   if (!inverse.reaches.empty()) {
-    out += NoteLine(InverseText(inverse, asked.workers()), style, TerminalWidth());
+    out += NoteLine(InverseText(inverse, asked.workers(), predictor.Facts(asked).link), style,
+                    TerminalWidth());
   }
   for (const std::string& flag : limits.flags) out += FlagLine(flag, style, TerminalWidth());
   Print(out);

@@ -185,8 +185,12 @@ void PrintPrediction(const Predictor& predictor, const Prediction& p, const Plan
                        plan.shard == Shard::kParameters ? "both passes" : "the backward pass");
   }
   out += "\n" + line("traffic", TrafficText(p.traffic, p.buckets, plan.local_steps));
-  if (const double busy = LinkBusy(predictor, plan); busy > 0) {
-    out += line("link busy", FormatPercent(busy) + " of the step, if it has it to itself");
+  if (const BusyLink busy = LinkBusy(predictor, plan); busy.share > 0) {
+    out +=
+        busy.is_core
+            ? line("core busy",
+                   FormatPercent(busy.share) + " of the step, if it has the uplinks to itself")
+            : line("link busy", FormatPercent(busy.share) + " of the step, if it has it to itself");
   }
   out += line("memory", MemoryText(p.memory));
   if (plan.input_rate && !target.workload.communication_only) {

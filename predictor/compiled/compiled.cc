@@ -43,8 +43,7 @@ std::shared_ptr<const CountTables> CountsOf(int backup_workers) {
 
 bool IsTime(double seconds) { return seconds >= 0 && seconds < 1e9; }
 
-// `own` is what the plan states.
-bool IsLink(const LinkFacts& link, const LinkFacts& own) {
+bool IsLink(const LinkFacts& link) {
   // Below a bit a second numbers run out of their range.
   if (link.bandwidth && !(link.bandwidth->si() >= kLeastRate && link.bandwidth->si() < 1e18))
     return false;
@@ -57,7 +56,6 @@ bool IsLink(const LinkFacts& link, const LinkFacts& own) {
       !(*link.oversubscription >= 1 && *link.oversubscription <= kMostOversubscription))
     return false;
   if (link.nodes_per_switch && !(*link.nodes_per_switch >= 1)) return false;
-  if (link.oversubscription && !link.nodes_per_switch && !own.nodes_per_switch) return false;
   return !link.loss_burst || IsTime(link.loss_burst->si());
 }
 
@@ -187,8 +185,11 @@ QueryStatus CompiledState::Check(const PlanQuery& q) const {
     return QueryStatus::kBadServers;
   }
   if (!IsBatch(q.local_batch, q.accumulation_steps)) return QueryStatus::kBadBatch;
-  if (!IsLink(q.link, facts.link) || !IsLink(q.server_link, facts.server_link)) {
-    return QueryStatus::kBadLink;
+  if (!IsLink(q.link) || !IsLink(q.server_link)) return QueryStatus::kBadLink;
+  if (q.link.oversubscription || q.server_link.oversubscription) {
+    const LinkFacts link = Overlay(facts.link, q.link);
+    const LinkFacts last = Overlay(link, Overlay(facts.server_link, q.server_link));
+    if (LacksSwitches(link) || LacksSwitches(last)) return QueryStatus::kBadLink;
   }
   if (!facts.has_compute) {
     StepFacts asked = facts;

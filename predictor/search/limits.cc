@@ -301,9 +301,11 @@ class Closed {
   }
 
   ClosedLimits Make() {
-    if (plan_.compress.is_gathered() || plan_.slow_nodes > 0) {
-      // A gather grows with the workers in its bytes, and slow nodes compute more slowly than the
-      // one worker that all is held against: there is no law of either here.
+    if (plan_.compress.is_gathered() || plan_.slow_nodes > 0 ||
+        facts_.link.oversubscription.value_or(1) > 1) {
+      // A gather grows with the workers in its bytes, slow nodes compute more slowly than the one
+      // worker that all is held against, and how much crosses a core changes where a switch is
+      // full: there is no law of any of them here.
       Reference();
       return closed_;
     }

@@ -39,8 +39,9 @@ class MpiProbe : public testing::Test {
                     const std::vector<std::string>& variables = {}) const {
     std::vector<std::string> all = variables;
     all.emplace_back(kToken);
-    return RunProcess(Words{"/usr/bin/env", "timeout", "-k", "10"} + limit + command,
-                      {.folder = folder_.Path("."), .variables = all});
+    return RunProcess(
+        Words{"/usr/bin/env", "timeout", "--preserve-status", "-k", "10"} + limit + command,
+        {.folder = folder_.Path("."), .variables = all});
   }
   static Words MpiRun(int ranks) {
     return {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", std::to_string(ranks)};

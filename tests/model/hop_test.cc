@@ -126,6 +126,41 @@ TEST(Path, OnlyFlowsGrowWithTheNodes) {
 
 // RDMA knows neither windows nor caps of flows, and goes back to what was lost, which is among what
 // is sent again.
+TEST(Path, RdmaBehindACoreRepeatsWhatIsOnItsWay) {
+  Path<double> path;
+  path.bandwidth = BytesPerSecond(kGigabit);
+  path.transport = Transport::kRdma;
+  path.rtt = Milliseconds(10.0);
+  FlowShape ring{2, 1, kSegmentKnee};
+  const auto time = [&](double loss, double core) {
+    path.loss = loss;
+    ring.core = {core, core > 1};
+    return 1 / DeliverTo(path, ring, {BytesPerSecond(1.0)}).bandwidth.si();
+  };
+  // A core of an eighth has an eighth of the packets on their way: a loss costs the same.
+  EXPECT_NEAR(time(0.001, 8) - time(0, 8), time(0.001, 1) - time(0, 1), 1e-3 * time(0, 1));
+  EXPECT_DOUBLE_EQ(time(0, 8), 8 * time(0, 1));
+}
+
+// Other traffic takes of the node's link, and nothing of the uplinks.
+TEST(Path, OtherTrafficStaysBelowItsSwitch) {
+  Path<double> path;
+  path.transport = Transport::kRdma;
+  const auto time = [&](double left, double core) {
+    path.left = left;
+    path.bandwidth = BytesPerSecond(kGigabit * left);
+    FlowShape ring{2, 1, kSegmentKnee};
+    ring.core = {core, core > 1};
+    const PathRate<double> rate = DeliverTo(path, ring, {BytesPerSecond(1.0)});
+    EXPECT_EQ(rate.limiter, core * left > 1 ? Limiter::kCore : Limiter::kLink);
+    return kGigabit / rate.bandwidth.si();
+  };
+  EXPECT_DOUBLE_EQ(time(1, 8), 8);
+  EXPECT_DOUBLE_EQ(time(0.3, 8), 8);
+  EXPECT_DOUBLE_EQ(time(0.3, 2), 1 / 0.3);
+  EXPECT_DOUBLE_EQ(time(0.5, 1), 2);
+}
+
 TEST(Path, RdmaIsTheLine) {
   Path<double> path;
   path.bandwidth = BytesPerSecond(kGigabit);

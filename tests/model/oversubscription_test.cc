@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "data/record/input_error.h"
 #include "data/workloads/catalog.h"
+#include "model/exchange/byteps.h"
 #include "tests/model/prior_step.h"
 
 namespace stepcast {
@@ -69,6 +71,31 @@ double HalvingDoubling(Fabric fabric, int nodes) {
   return time;
 }
 
+// Parents in the tree of NCCL: that of a number has its lowest one moved up.
+std::vector<std::pair<int, int>> TreeEdges(int nodes) {
+  std::vector<std::pair<int, int>> edges;
+  for (int i = 1; i < nodes; ++i) {
+    const int lowest = i & -i;
+    const int above = (i ^ lowest) | (2 * lowest);
+    edges.emplace_back(i, above < nodes ? above : i ^ lowest);
+  }
+  return edges;
+}
+
+// Half of the vector up and down a tree, the other half one whose inner nodes are leaves of that.
+double Trees(Fabric fabric, int nodes) {
+  for (const auto& [child, parent] : TreeEdges(nodes)) {
+    const auto other = [&](int node) {
+      return nodes % 2 == 1 ? (node + 1) % nodes : nodes - 1 - node;
+    };
+    for (const auto& [a, b] : {std::pair(child, parent), std::pair(other(child), other(parent))}) {
+      fabric.Send(a, b, 0.5);
+      fabric.Send(b, a, 0.5);
+    }
+  }
+  return fabric.Finish();
+}
+
 double AllToAll(Fabric fabric, int nodes) {
   for (int i = 0; i < nodes; ++i) {
     for (int j = 0; j < nodes; ++j) {
@@ -96,29 +123,29 @@ double ToServersApart(Fabric fabric, int nodes, int servers, int nodes_per_switc
 }
 
 TEST(Oversubscription, MakesAByteTakeAsLongAsItsMessagesDo) {
-  for (const int on_switch : {2, 4, 8}) {
+  for (const int on_switch : {1, 2, 4, 8}) {
     for (const double o : {1.0, 1.5, 3.0, 10.0}) {
       const NetworkCore<> core{o, 1.0 * on_switch};
       const auto fabric = [&](double of = 1) { return Fabric(on_switch, of); };
       for (const int nodes : {2, 4, 8, 16, 64}) {
         const auto at = std::make_tuple(on_switch, o, nodes);
-        EXPECT_NEAR(Ring(fabric(o), nodes) / Ring(fabric(), nodes), core.OfRing(nodes), 1e-9)
+        EXPECT_NEAR(Ring(fabric(o), nodes) / Ring(fabric(), nodes), core.OfRing(nodes).longer, 1e-9)
             << testing::PrintToString(at);
         EXPECT_NEAR(HalvingDoubling(fabric(o), nodes) / HalvingDoubling(fabric(), nodes),
-                    core.OfHalvingDoubling(nodes), 1e-9)
+                    core.OfHalvingDoubling(nodes).longer, 1e-9)
             << testing::PrintToString(at);
-        EXPECT_NEAR(AllToAll(fabric(o), nodes) / AllToAll(fabric(), nodes), core.OfAllToAll(nodes),
-                    1e-9)
+        EXPECT_NEAR(AllToAll(fabric(o), nodes) / AllToAll(fabric(), nodes),
+                    core.OfAllToAll(nodes).longer, 1e-9)
             << testing::PrintToString(at);
-        for (const int servers : {1, 2, 4}) {
-          if (servers <= nodes / 2) {
+        for (const int servers : {1, 2, 4, 8, 16}) {
+          if (servers <= nodes) {
             EXPECT_NEAR(ToServersAmong(fabric(o), nodes, servers) /
                             ToServersAmong(fabric(), nodes, servers),
-                        core.OfSome(nodes, servers), 1e-9)
+                        core.OfSome(nodes, servers).longer, 1e-9)
                 << testing::PrintToString(at) << servers;
           }
-          const double by_nodes = core.OfAllApart(nodes);
-          const double by_servers = core.OfAllApart(servers) * nodes / servers;
+          const double by_nodes = core.OfAllApart(nodes).longer;
+          const double by_servers = core.OfAllApart(servers).longer * nodes / servers;
           EXPECT_NEAR(ToServersApart(fabric(o), nodes, servers, on_switch),
                       std::max(by_nodes, by_servers), 1e-9)
               << testing::PrintToString(at) << servers;
@@ -128,14 +155,87 @@ TEST(Oversubscription, MakesAByteTakeAsLongAsItsMessagesDo) {
   }
 }
 
-TEST(Oversubscription, HelpersApartAreReachedByUplinks) {
-  const NetworkCore<> core{6, 4};
-  EXPECT_DOUBLE_EQ(core.OfAllToAll(4), 1);
-  // Of a whole switch's traffic two of five messages leave it, over a sixth of its links.
-  EXPECT_DOUBLE_EQ(core.OfAllToAll(4, 2), 6 * 2 / 5.0);
-  // Two nodes have two of its four links.
-  EXPECT_DOUBLE_EQ(core.OfAllToAll(2, 2), 6 * 0.5 * 2 / 3);
-  EXPECT_DOUBLE_EQ(core.OfAllToAll(1), 1);
+// Of as many nodes as a power of two on enough switches of any size the sum over rounds is exact.
+TEST(Oversubscription, HalvingDoublingCrossesTheEdgesOfOddSwitches) {
+  for (const int on_switch : {3, 5, 6, 7, 12, 20, 24}) {
+    for (const double o : {1.5, 4.0, 10.0}) {
+      const NetworkCore<> core{o, 1.0 * on_switch};
+      for (const int nodes : {8, 16, 64, 256}) {
+        const double counted = HalvingDoubling(Fabric(on_switch, o), nodes) /
+                               HalvingDoubling(Fabric(on_switch, 1), nodes);
+        const double told = core.OfHalvingDoubling(nodes).longer;
+        const auto at = testing::PrintToString(std::make_tuple(on_switch, o, nodes));
+        EXPECT_GE(told, counted * (1 - 1e-9)) << at << ": the worst switch may be missing";
+        if (nodes >= 4 * on_switch) {
+          EXPECT_NEAR(told, counted, 0.02 * counted) << at;
+        }
+      }
+    }
+  }
+}
+
+// Of nodes that fill switches or not.
+TEST(Oversubscription, TreesLeaveASwitchByFewEdges) {
+  double least = 1;
+  double most = 1;
+  for (const int on_switch : {1, 2, 3, 4, 6, 8, 16, 20, 24, 48}) {
+    const double o = 4.0 * on_switch;  // all that crosses is longer
+    const NetworkCore<> core{o, 1.0 * on_switch};
+    for (const int nodes : {2, 3, 4, 8, 9, 16, 24, 33, 64, 100, 256, 401, 1000}) {
+      const double counted =
+          Trees(Fabric(on_switch, o), nodes) / Trees(Fabric(on_switch, 1), nodes);
+      const double ratio = core.OfTree(nodes).longer / counted;
+      least = std::min(least, ratio);
+      most = std::max(most, ratio);
+    }
+  }
+  EXPECT_GT(least, 0.59);
+  EXPECT_LT(most, 2.01);
+  // Switches that begin at multiples of a power of two: exact from four of them on.
+  for (const int on_switch : {2, 4, 8, 16}) {
+    const NetworkCore<> core{64, 1.0 * on_switch};
+    for (const int switches : {4, 8, 16}) {
+      const int nodes = switches * on_switch;
+      EXPECT_NEAR(Trees(Fabric(on_switch, 64), nodes) / Trees(Fabric(on_switch, 1), nodes),
+                  core.OfTree(nodes).longer, 1e-9)
+          << on_switch << ' ' << nodes;
+    }
+  }
+}
+
+// Machines keep what they sum of the vector, give each other theirs, and helpers the rest; helpers
+// sit on switches of their own.
+TEST(Oversubscription, OfBytePsCountsWhatLeavesTheSwitch) {
+  for (const int on_switch : {1, 3, 4, 16}) {
+    for (const int nodes : {2, 3, 4, 12, 16}) {
+      for (const int helpers : {0, 1, 2, 4, 8, 16}) {
+        const double useful = std::min(nodes, helpers);
+        const double own = BytePsMachineShare(nodes, useful);
+        const double o = 4;
+        const auto send = [&](Fabric fabric) {
+          const int first = (nodes + on_switch - 1) / on_switch * on_switch;
+          const double each = helpers > 0 ? (1 - nodes * own) / helpers : 0;
+          for (int i = 0; i < nodes; ++i) {
+            for (int j = 0; j < nodes; ++j) {
+              if (i != j) fabric.Send(i, j, 2 * own);  // pushed, and given back
+            }
+            // What helpers give back comes in as they send it; on links of their own, so that only
+            // the machines' count.
+            for (int k = 0; k < helpers; ++k) fabric.Send(i, first + k * on_switch, each);
+          }
+          return fabric.Finish();
+        };
+        const NetworkCore<> core{o, 1.0 * on_switch};
+        const double near = std::min(nodes, on_switch);
+        const double told = core.OfShare(nodes, BytePsLeavingShare(nodes, near, helpers)).longer;
+        const double sent = 1 + (nodes - 2) * own;
+        const double at_helpers =
+            helpers > 0 ? nodes * (1 - nodes * own) / helpers * std::max(1.0, o / on_switch) : 0;
+        EXPECT_NEAR(send(Fabric(on_switch, o)), std::max(told * sent, at_helpers), 1e-9)
+            << on_switch << ' ' << nodes << ' ' << helpers;
+      }
+    }
+  }
 }
 
 Plan OnNodes(int nodes, Strategy strategy, double gbit) {
@@ -158,7 +258,7 @@ TEST(Oversubscription, SlowsTheLinkOfAStepDown) {
     EXPECT_NEAR(PriorStep(core, network).total() / PriorStep(plan, network).total(), 1, 1e-12);
   };
   slower(OnNodes(8, Strategy::kRing, 10), 3);
-  slower(OnNodes(8, Strategy::kTree, 10), 3);
+  slower(OnNodes(8, Strategy::kTree, 10), 12 * 4 / 16.0);
   slower(OnNodes(4, Strategy::kRing, 10), 1);
   slower(OnNodes(8, Strategy::kHalvingDoubling, 10), 1 + 11 / 7.0);
   slower(OnNodes(8, Strategy::kBytePs, 10), 12 * 4 / 7.0);
@@ -171,6 +271,10 @@ TEST(Oversubscription, SlowsTheLinkOfAStepDown) {
   servers.server.colocated = false;
   servers.server_link.bandwidth = GigabitsPerSecond(1000.0);  // the nodes' links bind
   slower(servers, 12);
+  servers.server.multicast = true;
+  slower(servers, 12);
+  servers.server.in_network_aggregation = true;
+  slower(servers, 12 / 4.0);
 }
 
 TEST(Oversubscription, BindsAsTheCoreOfTheNetwork) {
@@ -184,6 +288,13 @@ TEST(Oversubscription, BindsAsTheCoreOfTheNetwork) {
   EXPECT_EQ(limiter(std::nullopt), Limiter::kLink);
   EXPECT_EQ(limiter(4), Limiter::kLink);
   EXPECT_EQ(limiter(12), Limiter::kCore);
+  // One node beyond the first switch: most of halving-doubling's bytes stay below.
+  Plan plan = OnNodes(17, Strategy::kHalvingDoubling, 0.1);
+  plan.link.oversubscription = 4.0;
+  plan.link.nodes_per_switch = 16;
+  EXPECT_EQ(PriorStep(plan, network).limiter, Limiter::kLink);
+  plan.link.oversubscription = 400.0;
+  EXPECT_EQ(PriorStep(plan, network).limiter, Limiter::kCore);
 }
 
 TEST(Oversubscription, NeedsTheNodesOnASwitch) {

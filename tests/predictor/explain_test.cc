@@ -358,6 +358,14 @@ TEST(Explain, EveryFormulaGivesItsResultFromItsInputs) {
             << "\n";
 }
 
+// A core whose uplinks carry so much less than the links of the two nodes on a switch.
+std::function<void(Plan*)> Core(double oversubscription) {
+  return [=](Plan* p) {
+    p->link.oversubscription = oversubscription;
+    p->link.nodes_per_switch = 2;
+  };
+}
+
 // Options that change a formula, each by itself.
 TEST(Explain, EveryOptionHasItsFormula) {
   using Change = std::function<void(Plan*)>;
@@ -467,6 +475,74 @@ TEST(Explain, EveryOptionHasItsFormula) {
           p->link.loss = 0.0;
         }}},
       {"fitted link", {Strategy::kTree, [](Plan* p) { p->link.bandwidth.reset(); }}},
+      {"slow nodes",
+       {Strategy::kRing,
+        [](Plan* p) {
+          p->slow_nodes = 1;
+          p->slow_speed = 0.5;
+        }}},
+      {"slow nodes of asynchronous workers",
+       {Strategy::kPsAsync,
+        [](Plan* p) {
+          p->slow_nodes = 1;
+          p->slow_speed = 0.5;
+        }}},
+      {"factors of matrices",
+       {Strategy::kRing,
+        [](Plan* p) {
+          p->compress = {Compressor::kPowerSgd, 4};
+        }}},
+      {"rdma", {Strategy::kRing, [](Plan* p) { p->link.transport = Transport::kRdma; }}},
+      {"rdma to servers",
+       {Strategy::kPsSync, [](Plan* p) { p->link.transport = Transport::kRdma; }}},
+      {"others on the link", {Strategy::kRing, [](Plan* p) { p->link.others = 0.4; }}},
+      {"others beside a mesh", {Strategy::kBytePs, [](Plan* p) { p->link.others = 0.4; }}},
+      {"a copy and others on the link",
+       {Strategy::kRing,
+        [](Plan* p) {
+          p->link.others = 0.4;
+          p->link.background = MegabitsPerSecond(300.0);
+        }}},
+      {"a copy beside servers",
+       {Strategy::kPsSync, [](Plan* p) { p->link.background = MegabitsPerSecond(300.0); }}},
+      {"a copy beside a mesh",
+       {Strategy::kBytePs, [](Plan* p) { p->link.background = MegabitsPerSecond(300.0); }}},
+      {"a ring over a core", {Strategy::kRing, Core(10)}},
+      {"trees over a core", {Strategy::kTree, Core(10)}},
+      {"halving-doubling over a core", {Strategy::kHalvingDoubling, Core(10)}},
+      {"helpers over a core", {Strategy::kBytePs, Core(10)}},
+      {"servers over a core", {Strategy::kPsSync, Core(10)}},
+      {"servers among the nodes over a core",
+       {Strategy::kPsSync,
+        [](Plan* p) {
+          Core(10)(p);
+          p->server.colocated = true;
+        }}},
+      {"servers over a core that adds up and copies",
+       {Strategy::kPsSync,
+        [](Plan* p) {
+          Core(10)(p);
+          p->server.multicast = p->server.in_network_aggregation = true;
+        }}},
+      {"asynchronous servers over a core", {Strategy::kPsAsync, Core(10)}},
+      {"rdma over a core",
+       {Strategy::kRing,
+        [](Plan* p) {
+          Core(10)(p);
+          p->link.transport = Transport::kRdma;
+        }}},
+      {"a copy below a core",
+       {Strategy::kRing,
+        [](Plan* p) {
+          Core(3)(p);
+          p->link.background = MegabitsPerSecond(300.0);
+        }}},
+      {"a copy that takes more than a core",
+       {Strategy::kRing,
+        [](Plan* p) {
+          Core(2.2)(p);
+          p->link.background = MegabitsPerSecond(600.0);
+        }}},
   };
   Checker checker;
   const Predictor predictor = MakePredictor();
@@ -476,6 +552,7 @@ TEST(Explain, EveryOptionHasItsFormula) {
     change.second(&plan);
     checker.Check(predictor.Explain(plan));
   }
+  EXPECT_GE(checker.names.count("a byte's time in the core"), 1U);
   Cluster many;
   many.name = "many nodes";
   many.device = "x";
