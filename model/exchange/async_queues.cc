@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace stepcast {
@@ -136,6 +137,168 @@ Duration<T> FullDemand(const AsyncTimes<T>& demand, Duration<> think) {
   return Max(Max(demand[kInbound], demand[kUpdateStation]), Duration<T>(least));
 }
 
+// A cycle C, and how C - sum R moves with the time at the update and with that at both links.
+struct CycleAndSlopes {
+  double cycle = 0.0;
+  double of_update = 0.0;
+  double of_link = 0.0;
+};
+
+// The cycle of workers of one kind.
+class CycleOfOne {
+ public:
+  explicit CycleOfOne(const AsyncNetwork<double>& network)
+      : network_(network), line_(network.lines.begin()) {}
+
+  const AsyncTimes<double>& demand() const { return network_.demand; }
+  double LeastThink() const { return network_.LeastThink().si(); }
+  double MostThink() const { return network_.Think(network_.demand).si(); }
+  // Without the workers of other nodes.
+  double Shortest() const { return std::max(network_.alone.si(), network_.at_own_link.si()); }
+  CycleAndSlopes At(const AsyncTimes<double>& residence) {
+    line_ = network_.lines.Highest(network_.backward, network_.Push(residence), line_);
+    const double cycle = network_.Along(*line_, residence).si();
+    if (cycle < network_.at_own_link.si()) return {network_.at_own_link.si(), -1.0, -2.0};
+    return {cycle, line_->suffix - 1.0, line_->suffix - 1.0};
+  }
+
+ private:
+  const AsyncNetwork<double>& network_;
+  const OverlapLines::Line* line_;  // of the bucket that ends last
+};
+
+// The mean cycle of workers of several kinds: 1/C is the mean of theirs.
+class MeanCycle {
+ public:
+  explicit MeanCycle(std::span<const AsyncKind<double>> kinds) : kinds_(kinds) {
+    for (const AsyncKind<double>& kind : kinds) all_ += kind.workers;
+  }
+
+  const AsyncTimes<double>& demand() const { return kinds_.front().network.demand; }
+  double LeastThink() const {
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& kind : kinds_) least = std::min(least, CycleOfOne(kind.network).LeastThink());
+    return least;
+  }
+  double MostThink() const {
+    double most = 0.0;
+    for (const auto& kind : kinds_) most = std::max(most, CycleOfOne(kind.network).MostThink());
+    return most;
+  }
+  double Shortest() const {
+    double updates = 0.0;
+    for (const auto& kind : kinds_) updates += kind.workers / CycleOfOne(kind.network).Shortest();
+    return all_ / updates;
+  }
+  CycleAndSlopes At(const AsyncTimes<double>& residence) const {
+    double updates = 0.0;
+    double by_update = 0.0;
+    double by_link = 0.0;
+    for (const auto& kind : kinds_) {
+      const CycleAndSlopes own = CycleOfOne(kind.network).At(residence);
+      const double pace = 1.0 / own.cycle;
+      const double rate = kind.workers * pace;
+      updates += rate;
+      by_update += rate * pace * (own.of_update + 1.0);
+      by_link += rate * pace * (own.of_link + 2.0);
+    }
+    const double cycle = all_ / updates;
+    const double slope = cycle / updates;
+    return {cycle, slope * by_update - 1.0, slope * by_link - 2.0};
+  }
+
+ private:
+  std::span<const AsyncKind<double>> kinds_;
+  double all_ = 0.0;
+};
+
+template <class Cycles>
+AsyncBalance BalanceOf(Cycles cycles, int workers) {
+  const AsyncTimes<double>& demand = cycles.demand();
+  const double w = workers;
+  double low = cycles.LeastThink();
+  double high = std::max(low, cycles.MostThink());
+  if (workers == 1) return {{demand, Seconds(cycles.At(demand).cycle)}, high, 1.0};
+  const Others others(workers);
+  const double full = FullDemand(demand, Seconds(high)).si();
+  const double unit = 1.0 / full;
+  const StationShare<double> link(demand[kInbound], Seconds(full));
+  const StationShare<double> update(demand[kUpdateStation], Seconds(full));
+  AsyncBalance balance;
+  double& z = balance.think;
+  double& y = balance.idle;
+
+  AsyncTimes<double>& residence = balance.state.residence;
+  const auto meet = [&](double at_link, double at_update) {
+    residence = {Seconds(at_link), Seconds(at_update), Seconds(at_link)};
+  };
+
+  // It starts from the queues that workers find who are as fast as a lone one, or as the fullest
+  // station lets them be: those of Schweitzer's estimate Q(w-1) = Q(w) (1 - 1/w).
+  const double fastest = std::max(cycles.Shortest(), w * full);
+  const double busy = 1.0 - std::max(1.0 - (w - 1.0) * full / fastest, 1.0 / w);
+  meet(link.demand / (1.0 - busy * link.share), update.demand / (1.0 - busy * update.share));
+  CycleAndSlopes at = cycles.At(residence);
+  z = std::clamp(at.cycle - AtStations(residence).si(), low, high);
+  y = std::clamp(1.0 - others.load * full / at.cycle, others.part, 1.0);
+
+  // gap = C(R) - sum R - Z falls in Z. Newton's method between bounds: where a step leaves them, or
+  // has not halved the gap, since another bucket ends last there, the middle is next.
+  QueueSeries queues(link.share, update.share, others.exact);
+  constexpr double kTolerance = 3e-14;
+  constexpr int kSteps = 100;
+  double before = std::numeric_limits<double>::infinity();
+  for (int step = 0; step < kSteps; ++step) {
+    const QueueSeries::Queues q = queues.At(z * unit);
+    const double link_weight = link.demand * (1.0 + q.link * others.part);
+    const double update_weight = update.demand * (1.0 + q.update * others.part);
+    double free_link = 1.0;
+    double free_update = 1.0;
+    double closed = 0.0;
+    double rate = 0.0;
+    double link_by_y = 0.0;
+    double update_by_y = 0.0;
+    double lag_by_y = -1.0;
+    bool held = false;
+    // 1 - y - w (1 - 1/h) max D / (Z + sum R) falls ever less in y, 1/C being the parallel sum of
+    // straight lines: from the second step on Newton's method comes up to the root.
+    for (int inner = 0; inner < kSteps; ++inner) {
+      free_link = 1.0 / (link.rest + link.share * y);
+      free_update = 1.0 / (update.rest + update.share * y);
+      meet(link_weight * free_link, update_weight * free_update);
+      closed = z + AtStations(residence).si();
+      if (others.load == 0.0) break;
+      rate = others.load * full / closed;
+      link_by_y = -residence[kInbound].si() * link.share * free_link;
+      update_by_y = -residence[kUpdateStation].si() * update.share * free_update;
+      lag_by_y = rate / closed * (2.0 * link_by_y + update_by_y) - 1.0;
+      const double next = y - (1.0 - y - rate) / lag_by_y;
+      held = !(next > others.part);
+      const double last = y;
+      y = std::clamp(next, others.part, 1.0);
+      if (!(std::abs(y - last) > kTolerance * y)) break;
+    }
+    at = cycles.At(residence);
+    const double gap = at.cycle - closed;
+    if (!(std::abs(gap) > kTolerance * closed)) break;
+    const double link_by_z = link.share * others.part * q.link_slope * free_link;
+    const double update_by_z = update.share * others.part * q.update_slope * free_update;
+    const double lag_by_z = rate / closed * (1.0 + 2.0 * link_by_z + update_by_z);
+    const double y_by_z = held ? 0.0 : -lag_by_z / lag_by_y;
+    const double slope = at.of_link * (link_by_z + link_by_y * y_by_z) +
+                         at.of_update * (update_by_z + update_by_y * y_by_z) - 1.0;
+    (gap < 0.0 ? high : low) = z;
+    double next = std::clamp(z - gap / slope, low, high);
+    if (next == z || std::abs(gap) > 0.5 * before) next = low + 0.5 * (high - low);
+    if (next == z) break;
+    before = std::abs(gap);
+    y = std::clamp(y + y_by_z * (next - z), others.part, 1.0);
+    z = next;
+  }
+  balance.state.cycle = AtLeastFull(demand, workers, Seconds(at.cycle));
+  return balance;
+}
+
 }  // namespace
 
 void OverlapLines::LeaveOneOut(Line* next) {
@@ -176,105 +339,15 @@ internal::OverlapLines MakeOverlapLines(const std::vector<Bucket>* buckets) {
 }
 
 internal::AsyncBalance Balance(const internal::AsyncNetwork<double>& network, int workers) {
-  using namespace internal;  // NOLINT(google-build-using-namespace): of its own
-  const double w = workers;
-  double low = network.LeastThink().si();
-  double high = std::max(low, network.Think(network.demand).si());
-  if (workers == 1) return {{network.demand, network.Cycle(network.demand)}, high, 1.0};
-  const Others others(workers);
-  const double full = FullDemand(network.demand, Seconds(high)).si();
-  const double unit = 1.0 / full;
-  const StationShare<double> link(network.demand[kInbound], Seconds(full));
-  const StationShare<double> update(network.demand[kUpdateStation], Seconds(full));
-  AsyncBalance balance;
-  double& z = balance.think;
-  double& y = balance.idle;
-
-  AsyncTimes<double>& residence = balance.state.residence;
-  const auto meet = [&](double at_link, double at_update) {
-    residence = {Seconds(at_link), Seconds(at_update), Seconds(at_link)};
-  };
-  const OverlapLines::Line* line = network.lines.begin();
-  double cycle = 0.0;
-  bool own_link = false;  // the cycle is at_own_link, otherwise that of `line`
-  const auto follow = [&] {
-    line = network.lines.Highest(network.backward, network.Push(residence), line);
-    cycle = network.Along(*line, residence).si();
-    own_link = cycle < network.at_own_link.si();
-    if (own_link) cycle = network.at_own_link.si();
-  };
-
-  // It starts from the queues that workers find who are as fast as a lone one, or as the fullest
-  // station lets them be: those of Schweitzer's estimate Q(w-1) = Q(w) (1 - 1/w).
-  const double fastest = std::max({network.alone.si(), network.at_own_link.si(), w * full});
-  const double busy = 1.0 - std::max(1.0 - (w - 1.0) * full / fastest, 1.0 / w);
-  meet(link.demand / (1.0 - busy * link.share), update.demand / (1.0 - busy * update.share));
-  follow();
-  z = std::clamp(cycle - AtStations(residence).si(), low, high);
-  y = std::clamp(1.0 - others.load * full / cycle, others.part, 1.0);
-
-  // gap = C(R) - sum R - Z falls in Z. Newton's method between bounds: where a step leaves them, or
-  // has not halved the gap, since another bucket ends last there, the middle is next.
-  QueueSeries queues(link.share, update.share, others.exact);
-  constexpr double kTolerance = 3e-14;
-  constexpr int kSteps = 100;
-  double before = std::numeric_limits<double>::infinity();
-  for (int step = 0; step < kSteps; ++step) {
-    const QueueSeries::Queues q = queues.At(z * unit);
-    const double link_weight = link.demand * (1.0 + q.link * others.part);
-    const double update_weight = update.demand * (1.0 + q.update * others.part);
-    double free_link = 1.0;
-    double free_update = 1.0;
-    double closed = 0.0;
-    double rate = 0.0;
-    double link_by_y = 0.0;
-    double update_by_y = 0.0;
-    double lag_by_y = -1.0;
-    bool held = false;
-    // 1 - y - w (1 - 1/h) max D / (Z + sum R) falls ever less in y, 1/C being the parallel sum of
-    // straight lines: from the second step on Newton's method comes up to the root.
-    for (int inner = 0; inner < kSteps; ++inner) {
-      free_link = 1.0 / (link.rest + link.share * y);
-      free_update = 1.0 / (update.rest + update.share * y);
-      meet(link_weight * free_link, update_weight * free_update);
-      closed = z + AtStations(residence).si();
-      if (others.load == 0.0) break;
-      rate = others.load * full / closed;
-      link_by_y = -residence[kInbound].si() * link.share * free_link;
-      update_by_y = -residence[kUpdateStation].si() * update.share * free_update;
-      lag_by_y = rate / closed * (2.0 * link_by_y + update_by_y) - 1.0;
-      const double next = y - (1.0 - y - rate) / lag_by_y;
-      held = !(next > others.part);
-      const double last = y;
-      y = std::clamp(next, others.part, 1.0);
-      if (!(std::abs(y - last) > kTolerance * y)) break;
-    }
-    follow();
-    const double gap = cycle - closed;
-    if (!(std::abs(gap) > kTolerance * closed)) break;
-    // How gap moves with the time at the update, and with that at both links.
-    const double of_update = own_link ? -1.0 : line->suffix - 1.0;
-    const double of_link = own_link ? -2.0 : of_update;
-    const double link_by_z = link.share * others.part * q.link_slope * free_link;
-    const double update_by_z = update.share * others.part * q.update_slope * free_update;
-    const double lag_by_z = rate / closed * (1.0 + 2.0 * link_by_z + update_by_z);
-    const double y_by_z = held ? 0.0 : -lag_by_z / lag_by_y;
-    const double slope = of_link * (link_by_z + link_by_y * y_by_z) +
-                         of_update * (update_by_z + update_by_y * y_by_z) - 1.0;
-    (gap < 0.0 ? high : low) = z;
-    double next = std::clamp(z - gap / slope, low, high);
-    if (next == z || std::abs(gap) > 0.5 * before) next = low + 0.5 * (high - low);
-    if (next == z) break;
-    before = std::abs(gap);
-    y = std::clamp(y + y_by_z * (next - z), others.part, 1.0);
-    z = next;
-  }
-  balance.state.cycle = AtLeastFull(network, workers, Seconds(cycle));
-  return balance;
+  return internal::BalanceOf(internal::CycleOfOne(network), workers);
 }
 
-internal::AsyncTimes<DualOf<4>> ResidenceBy(const internal::AsyncNetwork<double>& network,
-                                            int workers, const internal::AsyncBalance& balance) {
+internal::AsyncBalance Balance(std::span<const internal::AsyncKind<double>> kinds, int workers) {
+  return internal::BalanceOf(internal::MeanCycle(kinds), workers);
+}
+
+internal::AsyncTimes<DualOf<4>> ResidenceBy(const internal::AsyncTimes<double>& demand, int workers,
+                                            const internal::AsyncBalance& balance) {
   using namespace internal;  // NOLINT(google-build-using-namespace): of its own
   using T = DualOf<4>;
   enum Lane { kLink, kUpdate, kThink, kIdle };
@@ -283,9 +356,8 @@ internal::AsyncTimes<DualOf<4>> ResidenceBy(const internal::AsyncNetwork<double>
     dual.slope.Set(lane, 1.0);
     return dual;
   };
-  const auto link_demand = Duration<T>::FromSi(seeded(network.demand[kInbound].si(), kLink));
-  const auto update_demand =
-      Duration<T>::FromSi(seeded(network.demand[kUpdateStation].si(), kUpdate));
+  const auto link_demand = Duration<T>::FromSi(seeded(demand[kInbound].si(), kLink));
+  const auto update_demand = Duration<T>::FromSi(seeded(demand[kUpdateStation].si(), kUpdate));
   const auto think = Duration<T>::FromSi(seeded(balance.think, kThink));
   const T y = seeded(balance.idle, kIdle);
   const Duration<T> full =

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "data/units/quantity.h"
@@ -115,6 +116,8 @@ struct ClosedNetwork {
 
 template <class T>
 struct AsyncNetwork {
+  using Scalar = T;
+
   AsyncTimes<T> demand;  // that of the outbound station is that of the inbound one
   Duration<T> forward;
   Duration<T> backward;
@@ -178,6 +181,47 @@ AsyncNetwork<double> ValuesOf(const AsyncNetwork<T>& network) {
   return values;
 }
 
+// Workers of one kind, at the stations that all kinds share.
+template <class T>
+struct AsyncKind {
+  AsyncNetwork<T> network;
+  double workers = 0.0;
+};
+
+// All of them, as one network: its cycle is their mean, w / X.
+template <class T, std::size_t kKinds>
+struct AsyncKinds {
+  using Scalar = T;
+
+  AsyncTimes<T> demand;
+  std::array<AsyncKind<T>, kKinds> kinds;
+
+  template <class U>
+  Duration<U> Cycle(const AsyncTimes<U>& residence) const {
+    double all = 0.0;
+    Quantity<RateDimension, U> updates;
+    for (const AsyncKind<T>& kind : kinds) {
+      all += kind.workers;
+      updates += kind.workers / kind.network.Cycle(residence);
+    }
+    return all / updates;
+  }
+  template <class U>
+  Duration<U> Think(const AsyncTimes<U>& residence) const {
+    return Cycle(residence) - AtStations(residence);
+  }
+};
+
+template <class T, std::size_t kKinds>
+AsyncKinds<double, kKinds> ValuesOf(const AsyncKinds<T, kKinds>& all) {
+  AsyncKinds<double, kKinds> values;
+  for (std::size_t k = 0; k < kKinds; ++k) {
+    values.kinds[k] = {ValuesOf(all.kinds[k].network), all.kinds[k].workers};
+  }
+  values.demand = values.kinds.front().network.demand;
+  return values;
+}
+
 // The others that a worker finds, in the symbols of the header: exactly, or by the chord.
 struct Others {
   explicit Others(int workers)
@@ -198,10 +242,9 @@ struct AsyncState {
 
 // Where y is held at 1/h the servers are full.
 template <class T>
-Duration<T> AtLeastFull(const AsyncNetwork<T>& network, int workers, const Duration<T>& cycle) {
+Duration<T> AtLeastFull(const AsyncTimes<T>& demand, int workers, const Duration<T>& cycle) {
   if (!(Others(workers).load > 0.0)) return cycle;
-  return Max(cycle, Max(network.demand[kInbound], network.demand[kUpdateStation]) *
-                        static_cast<double>(workers));
+  return Max(cycle, Max(demand[kInbound], demand[kUpdateStation]) * static_cast<double>(workers));
 }
 
 // Where queues and cycle agree, in values.
@@ -216,10 +259,16 @@ struct AsyncBalance {
 // Not internal, since templates that are installed call them in a shared library.
 internal::OverlapLines MakeOverlapLines(const std::vector<Bucket>* buckets);
 internal::AsyncBalance Balance(const internal::AsyncNetwork<double>& network, int workers);
+// Of `workers` of all kinds together.
+internal::AsyncBalance Balance(std::span<const internal::AsyncKind<double>> kinds, int workers);
+template <std::size_t kKinds>
+internal::AsyncBalance Balance(const internal::AsyncKinds<double, kKinds>& all, int workers) {
+  return Balance(std::span<const internal::AsyncKind<double>>(all.kinds), workers);
+}
 
 // The times at the stations by D, D_u and Z.
-internal::AsyncTimes<DualOf<4>> ResidenceBy(const internal::AsyncNetwork<double>& network,
-                                            int workers, const internal::AsyncBalance& balance);
+internal::AsyncTimes<DualOf<4>> ResidenceBy(const internal::AsyncTimes<double>& demand, int workers,
+                                            const internal::AsyncBalance& balance);
 
 }  // namespace stepcast
 

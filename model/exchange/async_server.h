@@ -136,7 +136,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <optional>
 #include <type_traits>
 #include <vector>
@@ -207,21 +206,22 @@ inline AsyncTimes<Dual> ByThink(const AsyncTimes<DualOf<4>>& by) {
   return times;
 }
 
-// The derivatives are those of the equations at their root.
-template <class T>
-AsyncState<T> Analyse(const AsyncNetwork<T>& network, int workers) {
+// Of an AsyncNetwork, or of AsyncKinds. The derivatives are those of the equations at their root.
+template <class Network>
+AsyncState<typename Network::Scalar> Analyse(const Network& network, int workers) {
+  using T = typename Network::Scalar;
   if constexpr (std::is_same_v<T, double>) {
     return Balance(network, workers).state;
   } else {
-    const AsyncNetwork<double> values = ValuesOf(network);
+    const auto values = ValuesOf(network);
     const AsyncBalance balance = Balance(values, workers);
-    const AsyncTimes<DualOf<4>> by = ResidenceBy(values, workers, balance);
+    const AsyncTimes<DualOf<4>> by = ResidenceBy(values.demand, workers, balance);
     const TimesNearBalance<T> near(network.demand, by, balance.think);
     const double slope = values.Think(ByThink(by)).si().slope - 1.0;
     const T gap = network.Think(near.At(T(balance.think))).si() - balance.think;
     AsyncState<T> state;
     state.residence = near.At(ImplicitRoot(balance.think, gap, std::min(slope, -1e-9)));
-    state.cycle = AtLeastFull(network, workers, network.Cycle(state.residence));
+    state.cycle = AtLeastFull(network.demand, workers, network.Cycle(state.residence));
     return state;
   }
 }
@@ -467,101 +467,28 @@ struct ClassOutcome {
 
 namespace internal {
 
-// Workers of several kinds at the same stations.
-template <class T, std::size_t kKinds>
-struct AsyncKinds {
-  std::array<AsyncNetwork<T>, kKinds> networks;
-  std::array<double, kKinds> workers;
-
-  // w / X
-  template <class U>
-  Duration<U> MeanCycle(const AsyncTimes<U>& residence) const {
-    double all = 0.0;
-    Quantity<RateDimension, U> updates;
-    for (std::size_t kind = 0; kind < kKinds; ++kind) {
-      all += workers[kind];
-      updates += workers[kind] / networks[kind].Cycle(residence);
-    }
-    return all / updates;
-  }
-  template <class U>
-  Duration<U> Think(const AsyncTimes<U>& residence) const {
-    return MeanCycle(residence) - AtStations(residence);
-  }
-};
-
-// Where the queues of equal workers and the mean of the cycles agree, in values.
-struct KindsBalance {
-  AsyncTimes<DualOf<4>> by;
-  double think = 0.0;
-  double slope = -1.0;  // of `gap` by the think time
-};
-
-// gap = w / X - sum R - Z falls in Z, as it does for each kind. Newton's method between the least
-// and the most that any of them thinks.
-template <std::size_t kKinds>
-KindsBalance BalanceKinds(const AsyncKinds<double, kKinds>& kinds, int workers) {
-  AsyncNetwork<double> equal;
-  equal.demand = kinds.networks.front().demand;
-  equal.lines = MakeOverlapLines(nullptr);
-  constexpr double kTolerance = 1e-12;
-  constexpr int kSteps = 100;
-  KindsBalance balance;
-  double& z = balance.think;
-  double low = std::numeric_limits<double>::infinity();
-  double high = 0.0;
-  for (const AsyncNetwork<double>& network : kinds.networks) {
-    low = std::min(low, network.LeastThink().si());
-    high = std::max({high, low, network.Think(equal.demand).si()});
-  }
-  double before = std::numeric_limits<double>::infinity();
-  z = std::clamp(kinds.Think(equal.demand).si(), low, high);
-  for (int step = 0; step < kSteps; ++step) {
-    equal.forward = Seconds(z);
-    equal.alone = Seconds(z) + AtStations(equal.demand);
-    balance.by = ResidenceBy(equal, workers, Balance(equal, workers));
-    const Dual think = kinds.Think(ByThink(balance.by)).si();
-    const double gap = think.value - z;
-    balance.slope = std::min(think.slope - 1.0, -1e-9);
-    if (!(std::abs(gap) > kTolerance * (think.value + z))) break;
-    (gap < 0.0 ? high : low) = z;
-    double next = std::clamp(z - gap / balance.slope, low, high);
-    if (next == z || std::abs(gap) > 0.5 * before) next = low + 0.5 * (high - low);
-    if (next == z) break;
-    before = std::abs(gap);
-    z = next;
-  }
-  return balance;
-}
-
 template <class T, std::size_t kKinds>
 std::array<ClassOutcome<T>, kKinds> AnalyseClasses(
     const ServerPaths<T>& p, const AsyncDemands<T>& demands,
     const std::array<WorkerClass<T>, kKinds>& classes) {
-  AsyncKinds<T, kKinds> kinds;
-  AsyncKinds<double, kKinds> values;
+  AsyncKinds<T, kKinds> all;
   for (std::size_t c = 0; c < kKinds; ++c) {
-    kinds.networks[c] = MakeAsyncNetwork(p, demands, classes[c].work);
-    values.networks[c] = ValuesOf(kinds.networks[c]);
-    kinds.workers[c] = values.workers[c] = classes[c].workers;
+    all.kinds[c] = {MakeAsyncNetwork(p, demands, classes[c].work), 1.0 * classes[c].workers};
   }
-  const AsyncNetwork<T>& any = kinds.networks.front();
-  const KindsBalance balance = BalanceKinds(values, p.workers);
-  const TimesNearBalance<T> near(any.demand, balance.by, balance.think);
-  const T gap = kinds.Think(near.At(T(balance.think))).si() - balance.think;
-  const AsyncTimes<T> residence = near.At(ImplicitRoot(balance.think, gap, balance.slope));
-  const Duration<T> mean = kinds.MeanCycle(residence);
-  const T longer = AtLeastFull(any, p.workers, mean) / mean;
+  all.demand = all.kinds.front().network.demand;
+  const AsyncState<T> state = Analyse(all, p.workers);
+  const AsyncTimes<T>& residence = state.residence;
+  const T longer = state.cycle / all.Cycle(residence);
   std::array<ClassOutcome<T>, kKinds> outcome;
   Quantity<RateDimension, T> updates;
   for (std::size_t c = 0; c < kKinds; ++c) {
-    const AsyncNetwork<T>& network = kinds.networks[c];
+    const AsyncNetwork<T>& network = all.kinds[c].network;
     const Duration<T> free = network.Cycle(residence) * longer;
     outcome[c].cycle = Min(free, network.at_once);
     outcome[c].alone = network.alone;
     outcome[c].times = network.at_once < free ? TimesAtOnce(p, demands, network)
                                               : TimesInQueues(network, free, residence);
-    updates += kinds.workers[c] / outcome[c].cycle;
+    updates += all.kinds[c].workers / outcome[c].cycle;
   }
   for (ClassOutcome<T>& of : outcome) of.staleness = updates * of.cycle - 1.0;
   return outcome;
