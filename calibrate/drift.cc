@@ -17,6 +17,7 @@
 #include "calibrate/parameter_layout.h"
 #include "calibrate/scatter.h"
 #include "calibrate/text.h"
+#include "data/plan/fields.h"
 #include "model/statistics/normal.h"
 #include "model/step/answer.h"
 #include "model/step/belief.h"
@@ -406,7 +407,7 @@ void DriftCheck::AddPlans() {
         if (TraitsOf(facts.strategy).to_be_chosen) facts.strategy = Strategy::kAllreduce;
         plan.model = PlanModel(std::move(facts));
       } catch (const InputError& e) {
-        throw e.At({run.place.file, run.place.line, e.place().key});
+        throw InRow(e, run.place);
       }
     };
     if (run.stopped) {

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "data/plan/fields.h"
 #include "data/record/input_error.h"
 #include "model/statistics/normal.h"
 #include "model/step/parameters.h"
@@ -87,7 +88,7 @@ std::vector<PlanRows> GroupRows(const CalibrationProblem& problem, const Paramet
         group.model = PlanModel(MakeStepFacts(problem.cluster, run.plan, workload, shared,
                                               MemoryBandwidthOf(problem.devices, run.device)));
       } catch (const InputError& e) {
-        throw e.At({run.place.file, run.place.line, e.place().key});
+        throw InRow(e, run.place);
       }
       group.workload_offset = workload_offset;
       group.host_offsets = std::move(host_offsets);

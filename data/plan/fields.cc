@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <type_traits>
 
@@ -159,6 +160,16 @@ const PlanField* FindPlanField(const std::string& flag) {
     if (flag == field.flag) return &field;
   }
   return nullptr;
+}
+
+InputError InRow(const InputError& error, const InputPlace& row) {
+  std::string key = error.place().key;
+  if (key.starts_with("--")) {
+    key.erase(0, 2);
+    std::replace(key.begin(), key.end(), '-', '_');
+  }
+  const PlanField* field = FindPlanField(key);
+  return error.At({row.file, row.line, field != nullptr ? field->column : key});
 }
 
 }  // namespace stepcast

@@ -69,6 +69,10 @@ const std::vector<PlanField>& PlanFields();
 // The field of a flag; nullptr when there is none.
 const PlanField* FindPlanField(const std::string& flag);
 
+// The error of a plan, whose key is a flag, as one of the row that states the plan: its key is the
+// column.
+InputError InRow(const InputError& error, const InputPlace& row);
+
 }  // namespace stepcast
 
 #endif  // STEPCAST_DATA_PLAN_FIELDS_H_

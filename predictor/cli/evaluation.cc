@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/plan/fields.h"
 #include "data/values/quantile.h"
 #include "model/step/discrepancy.h"
 
@@ -153,7 +154,7 @@ void Evaluation::Take(const Run& run, const Cluster& cluster, const CalibrationP
     Keep({taken_, run.place, run.workload, run.device, run.plan, run.step_time, run.stopped,
           predicted});
   } catch (const InputError& e) {
-    throw e.At({run.place.file, run.place.line, e.place().key});
+    throw InRow(e, run.place);
   }
 }
 

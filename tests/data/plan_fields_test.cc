@@ -65,6 +65,18 @@ TEST(PlanFields, NamesAreUniqueAndSpelledAlike) {
   EXPECT_EQ(FindPlanField(""), nullptr);
 }
 
+TEST(PlanFields, AnErrorOfAPlanIsOneOfTheColumnWhereARowStatesIt) {
+  const InputError error({"", 0, "rtt"}, "-1", "is out of range", "at least 0");
+  EXPECT_STREQ(InRow(error, {"runs.csv", 7, "else"}).what(),
+               "runs.csv:7: rtt_ms: '-1' is out of range; allowed: at least 0");
+  const auto column = [](const std::string& key) {
+    return InRow(InputError({"f", 1, key}, "", "is wrong"), {"r", 2, ""}).place().key;
+  };
+  EXPECT_EQ(column("--local-batch"), "local_batch");
+  EXPECT_EQ(column("--device"), "device") << "no field of a plan";
+  EXPECT_EQ(column("link.rtt"), "link.rtt");
+}
+
 // The members of a plan that listed fields are, or are parts of; and how many are parts.
 struct Listed {
   Plan plan;
