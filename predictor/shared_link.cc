@@ -6,7 +6,10 @@
 #include <span>
 
 #include "data/plan/limits.h"
+#include "data/record/link_path.h"
 #include "model/network/sharing.h"
+#include "model/step/step_facts.h"
+#include "model/step/step_terms.h"
 
 namespace stepcast {
 
@@ -71,7 +74,7 @@ std::vector<SharedJob> Beside(const std::vector<SharingJob>& jobs, std::vector<S
 }  // namespace
 
 BusyLink LinkBusy(const Predictor& predictor, const Plan& plan) {
-  const bool states_core = predictor.Facts(plan).link.oversubscription.value_or(1) > 1;
+  const bool states_core = IsOversubscribed(predictor.Facts(plan).link);
   return {AloneOnLink({&predictor, plan}).busy(),
           states_core && predictor.Terms(plan).node_path.shape.core.binds};
 }

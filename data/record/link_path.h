@@ -32,9 +32,13 @@ inline LinkFacts WithTrafficOf(LinkFacts path, const LinkFacts& of) {
   return path;
 }
 
-// A core that carries less than its links do cannot be reckoned without the nodes on a switch.
+// Whether the core behind a link carries less than the links of its nodes do together.
+inline bool IsOversubscribed(const LinkFacts& link) {
+  return link.oversubscription.value_or(1) > 1;
+}
+// Such a core cannot be reckoned without the nodes on a switch.
 inline bool LacksSwitches(const LinkFacts& link) {
-  return link.oversubscription.value_or(1) != 1 && !link.nodes_per_switch;
+  return IsOversubscribed(link) && !link.nodes_per_switch;
 }
 
 // The nearest, as a ratio, of the rates that Ethernet links are sold with: hosts and protocols take

@@ -342,10 +342,6 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
        [](const NetworkCore<T>& c) { return c.OfHalvingDoubling(64); },
        {{"uplinks as fast as the links", {1}, 1},
         {"uplinks of a 64th: 3/63 of the bytes cross", {64}, 4}});
-  core("network/core_all_to_all", kCoreOfAllToAll,
-       "Time of a byte among 64 nodes (N) that send to each other, 16 on a switch (S).",
-       [](const NetworkCore<T>& c) { return c.OfAllToAll(64); },
-       {{"uplinks as fast as the links", {1}, 1}, {"a quarter", {4}, 192.0 / 63}});
   core("network/core_share", kCoreOfShare,
        "Time of a byte of 64 nodes (N), 16 on a switch (S), half of whose bytes (s) leave it.",
        [](const NetworkCore<T>& c) { return c.OfShare(64, 0.5); },

@@ -6,7 +6,6 @@
 //   halving-doubling    c = u + o v = sum_d w_d max( 1, o s_d ),  d = 1, 2, 4 ...  N > S
 //                       w_d = (1/d - 1/min(2d, N)) / (1 - 1/N),  d < N
 //                       s_d = 0 where 2d divides S, 1 where d >= S, else min( 1, (2d - e)/S )
-//   all to all          c = max( 1, o (N - S)/(N - 1) )                            N > S
 //   BytePS              c = max( 1, o min(N, S)/S s )
 //   at n of N           c = max( 1, o min(n, S)/S (N - S)/(N - 1) )                N > S
 //   to n apart          c = max( 1, o min(N, S)/S ),  and at these max( 1, o min(n, S)/S )
@@ -71,7 +70,6 @@ struct CoreForm {
 inline constexpr CoreForm kCoreOfRing{"network/core_ring", "max(1, o/S)"};
 inline constexpr CoreForm kCoreOfTree{"network/core_tree", "max(1, o min(1, X/(4 S)))"};
 inline constexpr CoreForm kCoreOfHalvingDoubling{"network/core_halving_doubling", "u + o v"};
-inline constexpr CoreForm kCoreOfAllToAll{"network/core_all_to_all", "max(1, o (N-S)/(N-1))"};
 inline constexpr CoreForm kCoreOfShare{"network/core_share", "max(1, o min(N,S)/S s)"};
 inline constexpr CoreForm kCoreOfSome{"network/core_some", "max(1, o min(n,S)/S (N-S)/(N-1))"};
 inline constexpr CoreForm kCoreOfAllApart{"network/core_apart", "max(1, o min(N,S)/S)"};
@@ -83,6 +81,7 @@ struct Crossing {
   bool binds = false;  // whether more of it is spent on uplinks than on the nodes' links
   const CoreForm* form = &kCoreOfRing;
   double count = 0;  // N or n in it
+  double share = 1;  // s in it
 };
 
 // The core of a network; by default one that carries whatever its nodes send.
@@ -127,13 +126,12 @@ struct NetworkCore {
     }
     return rounds;
   }
-  Crossing<T> OfAllToAll(double job_nodes) const {
-    const double leaving = job_nodes > nodes ? (job_nodes - nodes) / (job_nodes - 1) : 0;
-    return Longer(leaving, kCoreOfAllToAll, job_nodes);
-  }
   // Of nodes of which each sends `share` of its bytes to other switches.
   Crossing<T> OfShare(double job_nodes, double share) const {
-    return Longer(std::min(job_nodes, nodes) / nodes * share, kCoreOfShare, job_nodes);
+    Crossing<T> crossing =
+        Longer(std::min(job_nodes, nodes) / nodes * share, kCoreOfShare, job_nodes);
+    crossing.share = share;
+    return crossing;
   }
   // Of some of a job's nodes, which all of them send to.
   Crossing<T> OfSome(double job_nodes, double some) const {

@@ -297,9 +297,8 @@ void Explainer::CoreTerm(const PathTerms<double>& terms, const LinkFacts& link) 
                                      "halves of the gradients that leave a switch"));
   }
   if (is(kCoreOfShare)) {
-    const double near = std::min<double>(facts_.nodes, core.nodes);
-    text.inputs.push_back(PlainValue("s", BytePsLeavingShare(facts_.nodes, near, facts_.servers),
-                                     "share of a machine's bytes that leave its switch"));
+    text.inputs.push_back(
+        PlainValue("s", crossed.share, "share of a machine's bytes that leave its switch"));
   }
   if (is(kCoreOfHalvingDoubling)) {
     const auto rounds = core.HalvingDoublingRounds(crossed.count);

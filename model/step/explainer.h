@@ -67,7 +67,7 @@ class Explainer {
   NamedValue Gradient() const;
   NamedValue Overhead() const;
   NamedValue Coding() const;
-  // What asynchronous updates compute on average, of what one of slow nodes does.
+  // The mean compute of an asynchronous update, as a share of that of a slow node.
   FormulaText MeanPace() const;
   NamedValue Passes() const;  // where a step has more or less than one exchange
 

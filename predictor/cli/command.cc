@@ -12,6 +12,7 @@
 #include "data/plan/bucket_words.h"
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
+#include "data/record/link_path.h"
 #include "data/values/compression.h"
 #include "data/values/device_name.h"
 #include "data/values/names.h"
@@ -309,7 +310,7 @@ std::string DescribeLink(const LinkFacts& link) {
   if (link.background.value_or(DataRate<>()).si() > 0) {
     facts.push_back(FormatRate(*link.background) + " of other traffic");
   }
-  if (link.oversubscription.value_or(1) > 1) {
+  if (IsOversubscribed(link)) {
     facts.push_back(fmt::format("a core oversubscribed by {:.6g}", *link.oversubscription) +
                     (link.nodes_per_switch
                          ? fmt::format(", {} nodes on a switch", *link.nodes_per_switch)

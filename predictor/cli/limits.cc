@@ -6,8 +6,10 @@
 #include <cmath>
 
 #include "data/plan/check.h"
+#include "data/record/link_path.h"
 #include "data/values/compression.h"
 #include "data/values/numbers.h"
+#include "model/step/step_facts.h"
 #include "predictor/cli/command.h"
 #include "predictor/search/inverse.h"
 #include "predictor/search/limits.h"
@@ -242,9 +244,9 @@ std::string InverseText(const InverseAnswers& answers, int workers, const LinkFa
       "would make it so much, each with all else as it is.",
       Workers(workers), FormatPercent(answers.utilisation));
   if (answers.twice_the_link) {
-    const bool has_core = link.oversubscription.value_or(1) > 1;
     text += fmt::format(" Links{} twice as fast bring {} more throughput.",
-                        has_core ? " and uplinks" : "", FormatPercent(*answers.twice_the_link - 1));
+                        IsOversubscribed(link) ? " and uplinks" : "",
+                        FormatPercent(*answers.twice_the_link - 1));
   }
   return text;
 }

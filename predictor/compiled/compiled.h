@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/plan/limits.h"
+#include "data/record/link_path.h"
 #include "model/compute/profiled_compute.h"
 #include "model/step/belief.h"
 #include "model/step/step.h"
@@ -147,7 +148,7 @@ void CompiledState::RecordRates(const ClusterParameters<T>& of_cluster,
   // Where packets are lost, or the core of the network has its part, a rate depends on more than
   // the peers.
   const auto depends = [](const LinkFacts& link) {
-    return link.loss.value_or(0) > 0 || link.oversubscription.value_or(1) > 1;
+    return link.loss.value_or(0) > 0 || IsOversubscribed(link);
   };
   if (depends(facts.link) || depends(facts.server_link)) return;
   if (!TraitsOf(facts.strategy).exchanges) return;

@@ -12,6 +12,7 @@
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
 #include "data/record/input_error.h"
+#include "data/record/link_path.h"
 #include "model/exchange/async_server_limits.h"
 #include "model/exchange/compression.h"
 #include "model/exchange/exchange.h"
@@ -301,8 +302,7 @@ class Closed {
   }
 
   ClosedLimits Make() {
-    if (plan_.compress.is_gathered() || plan_.slow_nodes > 0 ||
-        facts_.link.oversubscription.value_or(1) > 1) {
+    if (plan_.compress.is_gathered() || plan_.slow_nodes > 0 || IsOversubscribed(facts_.link)) {
       // A gather grows with the workers in its bytes, slow nodes compute more slowly than the one
       // worker that all is held against, and how much crosses a core changes where a switch is
       // full: there is no law of any of them here.

@@ -96,15 +96,6 @@ double Trees(Fabric fabric, int nodes) {
   return fabric.Finish();
 }
 
-double AllToAll(Fabric fabric, int nodes) {
-  for (int i = 0; i < nodes; ++i) {
-    for (int j = 0; j < nodes; ++j) {
-      if (i != j) fabric.Send(i, j, 1.0 / nodes);
-    }
-  }
-  return fabric.Finish();
-}
-
 double ToServersAmong(Fabric fabric, int nodes, int servers) {
   for (int i = 0; i < nodes; ++i) {
     for (int s = 0; s < servers; ++s) {
@@ -133,9 +124,6 @@ TEST(Oversubscription, MakesAByteTakeAsLongAsItsMessagesDo) {
             << testing::PrintToString(at);
         EXPECT_NEAR(HalvingDoubling(fabric(o), nodes) / HalvingDoubling(fabric(), nodes),
                     core.OfHalvingDoubling(nodes).longer, 1e-9)
-            << testing::PrintToString(at);
-        EXPECT_NEAR(AllToAll(fabric(o), nodes) / AllToAll(fabric(), nodes),
-                    core.OfAllToAll(nodes).longer, 1e-9)
             << testing::PrintToString(at);
         for (const int servers : {1, 2, 4, 8, 16}) {
           if (servers <= nodes) {
@@ -275,6 +263,28 @@ TEST(Oversubscription, SlowsTheLinkOfAStepDown) {
   slower(servers, 12);
   servers.server.in_network_aggregation = true;
   slower(servers, 12 / 4.0);
+  // Nodes have links, however many devices are on each.
+  Plan shared = OnNodes(2, Strategy::kPsSync, 10);
+  shared.placement = {2, 2};
+  shared.servers = 2;
+  shared.server_link.bandwidth = GigabitsPerSecond(1000.0);
+  slower(shared, 12 * 2 / 4.0);
+}
+
+// Helpers on a switch of their own share its uplinks.
+TEST(Oversubscription, SlowsTheLinksOfHelpersDown) {
+  const Workload network = *FindWorkload("resnet50");
+  Plan core = OnNodes(4, Strategy::kBytePs, 100);
+  core.servers = 2;
+  core.server_link.bandwidth = GigabitsPerSecond(0.5);
+  Plan plain = core;
+  core.link.oversubscription = 12;
+  core.link.nodes_per_switch = 4;
+  const double at_nodes =
+      NetworkCore<>{12, 4}.OfShare(4, BytePsLeavingShare(4, 4, core.servers)).longer;
+  *plain.link.bandwidth = *plain.link.bandwidth / at_nodes;
+  *plain.server_link.bandwidth = *plain.server_link.bandwidth / (12 * 2 / 4.0);
+  EXPECT_NEAR(PriorStep(core, network).total() / PriorStep(plain, network).total(), 1, 1e-12);
 }
 
 TEST(Oversubscription, BindsAsTheCoreOfTheNetwork) {
