@@ -94,10 +94,10 @@ Explanation Predictor::Explain(const Plan& plan) const {
     }
   };
   if (facts.input_rate) {
-    stated("input rate", PlainValue("", facts.input_rate->in(kSamplesPerSecond)),
-           "samples that a node gets each second",
+    NamedValue rate = PlainValue("", facts.input_rate->in(kSamplesPerSecond));
+    rate.unit = kSamplesPerSecond.symbol;
+    stated("input rate", std::move(rate), "samples that a node gets each second",
            [](double f, StepFacts* x) { x->input_rate = *x->input_rate * f; });
-    parameters.back().value.unit = kSamplesPerSecond.symbol;
   }
   link_facts("link", &StepFacts::link);
   link_facts("server link", &StepFacts::server_link);

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/values/numbers.h"
 #include "data/workloads/catalog.h"
 #include "model/catalog/catalog.h"
 #include "model/step/parameters.h"
@@ -627,6 +628,30 @@ TEST(Explain, TheMostInfluentialComesFirst) {
     EXPECT_EQ(p.log_sd > 0, p.origin != Origin::kStated || is_rate) << p.value.symbol;
     EXPECT_FALSE(p.meaning.empty()) << p.value.symbol;
   }
+}
+
+// The samples that arrive are told as a rate, and where no step waits for them nothing else is.
+TEST(Explain, OfAnInputRateTheRateAloneIsOne) {
+  for (const double rate : {9.0, 1e6}) {
+    Plan plan = PlanOf(Strategy::kRing);
+    plan.input_rate = SampleRate<>::FromSi(rate);
+    for (const ExplainedParameter& p : MakePredictor().Explain(plan).parameters) {
+      EXPECT_EQ(p.value.unit == kSamplesPerSecond.symbol, p.value.symbol == "input rate")
+          << p.value.symbol << " at " << rate;
+    }
+  }
+  // Of a message over a slow link next to nothing matters but the link.
+  Cluster cluster;
+  cluster.name = "two nodes";
+  cluster.device = "x";
+  cluster.nodes = 2;
+  cluster.devices_per_node = 1;
+  Plan plan = PlanOf(Strategy::kRing);
+  plan.placement = {1, 1};
+  plan.link.bandwidth = BytesPerSecond(kLeastRate);
+  plan.input_rate = SampleRate<>::FromSi(1e9);
+  const Predictor predictor(cluster, *FindWorkload("message_4"), FastDevice());
+  EXPECT_EQ(predictor.Explain(plan).parameters.front().value.symbol, "link bandwidth");
 }
 
 TEST(Explain, AutoNamesItsAlgorithmAndReason) {
