@@ -33,7 +33,48 @@ int LineEnds(const std::string& text) {
   return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
 }
 
+bool IsMeasured(const std::string& column) {
+  return column == kTimeColumn || column == kNotMeasured ||
+         std::count(std::begin(kOwnColumns), std::end(kOwnColumns), column) > 0;
+}
+
+// The rules of a run are those of the runs' own reader, which wants times; and it counts the lines
+// of a text without those that are empty.
+std::vector<Run> RunsWithoutTimes(const CsvTable& table, const std::string& path) {
+  std::vector<std::string> header = table.header();
+  const std::size_t time = table.Column(kTimeColumn).value_or(header.size());
+  if (time == header.size()) header.emplace_back(kTimeColumn);
+  std::string timed = CsvLine(header);
+  std::map<int, int> lines;  // of that text, those of the file
+  int line = 1 + LineEnds(timed);
+  for (const CsvRow& row : table.rows()) {
+    std::vector<std::string> fields = row.fields;
+    fields.resize(header.size());
+    for (std::size_t i = 0; i < header.size(); ++i) {
+      if (IsMeasured(header[i])) fields[i] = i == time ? "1" : "";
+    }
+    lines[line] = row.line;
+    const std::string written = CsvLine(fields);
+    line += LineEnds(written);
+    timed += written;
+  }
+  try {
+    std::vector<Run> runs = ParseRuns(timed, path);
+    for (std::size_t i = 0; i < runs.size(); ++i) runs[i].place.line = table.rows()[i].line;
+    if (runs.empty()) throw InputError({path, 0, ""}, "", "has no runs", "a row for each");
+    return runs;
+  } catch (const InputError& e) {
+    if (e.place().line == 0) throw;
+    const auto behind = lines.upper_bound(e.place().line);
+    throw e.At({path, behind == lines.begin() ? 1 : std::prev(behind)->second, e.place().key});
+  }
+}
+
 }  // namespace
+
+std::vector<Run> ReadPlannedRuns(const std::string& path) {
+  return RunsWithoutTimes(CsvTable::Parse(ReadTextFile(path, kMostCsvBytes), path), path);
+}
 
 WantedRuns ReadWantedRuns(const std::string& path) {
   return ParseWantedRuns(ReadTextFile(path, kMostCsvBytes), path);
@@ -44,35 +85,16 @@ WantedRuns ParseWantedRuns(const std::string& text, const std::string& path) {
   WantedRuns wanted;
   wanted.header = table.header();
   wanted.time_column = table.RequiredColumn(kTimeColumn);
-  // The rules of a run are those of the runs' own reader, which wants times; and it counts the
-  // lines of a text without those that are empty.
-  std::string timed = CsvLine(wanted.header);
-  std::map<int, int> lines;  // of that text, those of the file
-  int line = 1 + LineEnds(timed);
   for (const CsvRow& row : table.rows()) {
-    std::vector<std::string> fields = row.fields;
-    std::string& time = fields[wanted.time_column];
-    if (Trim(time) != kNoTime) {
-      throw InputError(table.Place(row, wanted.time_column), time, "is no run to be measured",
-                       std::string(kNoTime) + ", for the time that is to be measured");
-    }
-    time = "1";
-    lines[line] = row.line;
-    const std::string written = CsvLine(fields);
-    line += LineEnds(written);
-    timed += written;
+    const std::string& time = row.fields[wanted.time_column];
+    if (Trim(time) == kNoTime) continue;
+    throw InputError(table.Place(row, wanted.time_column), time, "is no run to be measured",
+                     std::string(kNoTime) + ", for the time that is to be measured");
   }
-  try {
-    std::vector<Run> runs = ParseRuns(timed, path);
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      runs[i].place.line = table.rows()[i].line;
-      wanted.runs.push_back({std::move(runs[i]), table.rows()[i].fields});
-    }
-  } catch (const InputError& e) {
-    const auto behind = lines.upper_bound(e.place().line);
-    throw e.At({path, behind == lines.begin() ? 1 : std::prev(behind)->second, e.place().key});
+  std::vector<Run> runs = RunsWithoutTimes(table, path);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    wanted.runs.push_back({std::move(runs[i]), table.rows()[i].fields});
   }
-  if (wanted.runs.empty()) throw InputError({path, 0, ""}, "", "has no runs", "a row for each");
   return wanted;
 }
 
@@ -119,10 +141,7 @@ std::vector<std::string> MeasuredFields(const WantedRuns& wanted, const WantedRu
 std::string WantedKey(const WantedRuns& wanted, const std::vector<std::string>& fields) {
   std::vector<std::string> key;
   for (std::size_t i = 0; i < wanted.header.size(); ++i) {
-    const std::string& column = wanted.header[i];
-    const bool own = column == kNotMeasured ||
-                     std::count(std::begin(kOwnColumns), std::end(kOwnColumns), column) > 0;
-    if (i != wanted.time_column && !own) key.push_back(fields[i]);
+    if (!IsMeasured(wanted.header[i])) key.push_back(fields[i]);
   }
   return CsvLine(key);
 }

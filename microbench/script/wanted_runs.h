@@ -24,6 +24,9 @@ struct WantedRuns {
   std::vector<WantedRun> runs;
 };
 
+// The plans of rows, whatever times they have. Throws InputError where a row is no run.
+std::vector<Run> ReadPlannedRuns(const std::string& path);
+
 // Throws InputError where a row is no run, or has a time.
 WantedRuns ReadWantedRuns(const std::string& path);
 WantedRuns ParseWantedRuns(const std::string& text, const std::string& path);

@@ -1,9 +1,9 @@
 // stepcast predict: one plan, answered.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 
+#include "data/plan/fields.h"
 #include "data/record/link_path.h"
 #include "microbench/script/wanted_runs.h"
 #include "model/network/sharing.h"
@@ -53,14 +53,6 @@ struct JobsBeside {
   std::vector<SharedJob> shared;
 };
 
-// The column of a flag: "--local-batch" is "local_batch".
-std::string ColumnOf(std::string key) {
-  if (!key.starts_with("--")) return key;
-  key.erase(0, 2);
-  std::replace(key.begin(), key.end(), '-', '_');
-  return key;
-}
-
 // The rows of a file as `stepcast plan --output` writes it, on the same cluster. What a row does
 // not say of its links is as the plan has it.
 JobsBeside ReadJobsBeside(const std::string& path, const Target& target, const Plan& plan) {
@@ -72,12 +64,12 @@ JobsBeside ReadJobsBeside(const std::string& path, const Target& target, const P
                      "one of the two: without link-others, and `others` in the cluster file");
   };
   JobsBeside beside;
-  const script::WantedRuns rows = script::ReadWantedRuns(path);
-  if (rows.runs.size() >= kMostJobsOnLink) {
-    throw InputError({path, 0, ""}, std::to_string(rows.runs.size()), "jobs are too many",
+  const std::vector<Run> runs = script::ReadPlannedRuns(path);
+  if (runs.size() >= kMostJobsOnLink) {
+    throw InputError({path, 0, ""}, std::to_string(runs.size()), "jobs are too many",
                      fmt::format("at most {}", kMostJobsOnLink - 1));
   }
-  beside.predictors.reserve(rows.runs.size() + 1);
+  beside.predictors.reserve(runs.size() + 1);
   const auto add = [&](const std::string& name, const Target& of, const Plan& its) {
     beside.names.push_back(name + ", " + DescribePlan(its));
     beside.predictors.push_back(of.MakePredictor());
@@ -85,20 +77,20 @@ JobsBeside ReadJobsBeside(const std::string& path, const Target& target, const P
   };
   add(target.workload.name, target, plan);
   require_alone(beside.predictors.back().Facts(plan), OptionPlace("beside"));
-  for (const script::WantedRun& row : rows.runs) {
+  for (const Run& run : runs) {
     try {
       Target of = target;
-      of.workload = of.library.LoadWorkload(row.run.workload);
-      of.facts = of.library.LookUpDevice(row.run.device, of.cluster);
-      of.device = of.facts ? of.facts->name : row.run.device;
+      of.workload = of.library.LoadWorkload(run.workload);
+      of.facts = of.library.LookUpDevice(run.device, of.cluster);
+      of.device = of.facts ? of.facts->name : run.device;
       of.profile = nullptr;
-      Plan its = row.run.plan;
+      Plan its = run.plan;
       its.link = Overlay(plan.link, its.link);
       its.server_link = Overlay(plan.server_link, its.server_link);
       add(of.workload.name, of, its);
       require_alone(beside.predictors.back().Facts(its), {});
     } catch (const InputError& e) {
-      throw e.At({path, row.run.place.line, ColumnOf(e.place().key)});
+      throw InRow(e, run.place);
     }
   }
   beside.shared = ShareLink(beside.jobs);
@@ -186,11 +178,9 @@ void PrintPrediction(const Predictor& predictor, const Prediction& p, const Plan
   }
   out += "\n" + line("traffic", TrafficText(p.traffic, p.buckets, plan.local_steps));
   if (const BusyLink busy = LinkBusy(predictor, plan); busy.share > 0) {
-    out +=
-        busy.is_core
-            ? line("core busy",
-                   FormatPercent(busy.share) + " of the step, if it has the uplinks to itself")
-            : line("link busy", FormatPercent(busy.share) + " of the step, if it has it to itself");
+    out += line(busy.is_core ? "core busy" : "link busy",
+                fmt::format("{} of the step, if it has {} to itself", FormatPercent(busy.share),
+                            busy.is_core ? "the uplinks" : "it"));
   }
   out += line("memory", MemoryText(p.memory));
   if (plan.input_rate && !target.workload.communication_only) {
@@ -226,9 +216,8 @@ int RunPredict(const std::vector<std::string>& arguments) {
   AddLimitOption(&options);
   AddNoiseOptions(&options);
   AddJobOptions(&options);
-  options.add_options()(
-      "beside", po::value<std::string>()->value_name("R.csv"),
-      "jobs on the same links: rows of a runs file with STEP_TIME for their times")(
+  options.add_options()("beside", po::value<std::string>()->value_name("R.csv"),
+                        "jobs on the same links: rows of a runs file, whatever times they have")(
       "json", "print one JSON object")("help", "print this text");
   const Arguments args("predict", options, "", arguments);
   if (args.Has("help")) {
