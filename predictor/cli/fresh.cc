@@ -80,17 +80,14 @@ Words GivenToMeet(const Arguments& args) {
 // How the measurements of the way meet. Hosts that nobody starts by ssh are told once how to join
 // in all of them.
 Words HowToMeet(const Arguments& args, const Place& place) {
-  const Words words = GivenToMeet(args);
-  if (!args.Has("hosts") || args.Has("ssh")) return words;
+  Words words = GivenToMeet(args);
+  if (!args.Has("hosts") || args.Has("ssh") || args.Has("rank")) return words;
   for (int rank = 1; rank < place.of; ++rank) {
     Tell(fmt::format("on {}: stepcast calibrate --fresh {}",
                      place.hosts[static_cast<std::size_t>(rank)], JoiningWords(args, place, rank)));
   }
-  Words own = {"--rank=0", fmt::format("--of={}", place.of), "--master=" + MasterText(place)};
-  for (const std::string& word : words) {
-    if (!word.starts_with("--hosts=") && !word.starts_with("--master=")) own.push_back(word);
-  }
-  return own;
+  words.emplace_back("--rank=0");
+  return words;
 }
 
 // What a command and its parts were given, behind one another.

@@ -92,12 +92,13 @@ Place ReadPlace(const Given& option, const Given& variable) {
     place.of = static_cast<int>(place.hosts.size());
     place.master = place.hosts.front().substr(place.hosts.front().find('@') + 1);
   }
-  for (const char* name : {"rank", "of"}) {
-    if (!option(name)) continue;
-    if (hosts) {
-      throw InputError(OptionPlace(name), "", "has no meaning with --hosts", "without it");
+  if (hosts && option("of")) {
+    throw InputError(OptionPlace("of"), "", "has no meaning with --hosts", "without it");
+  }
+  if (option("rank") || option("of")) {
+    if (!hosts) {
+      place.of = ParseInteger(Required(option, "of"), OptionPlace("of"), 2, kMostProbedHosts);
     }
-    place.of = ParseInteger(Required(option, "of"), OptionPlace("of"), 2, kMostProbedHosts);
     place.rank = ParseInteger(Required(option, "rank"), OptionPlace("rank"), 0, place.of - 1);
   }
   constexpr std::array<std::array<const char*, 2>, 4> kPairs = {

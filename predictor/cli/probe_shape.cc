@@ -91,9 +91,10 @@ std::vector<Conditions> ReadCells(const Arguments& args) {
   for (const SweepAxis& axis : axes) {
     std::vector<Conditions> crossed;
     for (const Conditions& cell : cells) {
+      const auto of_cell = static_cast<std::ptrdiff_t>(crossed.size());
       for (const std::string& value : axis.values) {
         Set(axis.key, value, &crossed.emplace_back(cell));
-        if (std::count(crossed.begin(), crossed.end(), crossed.back()) > 1) {
+        if (std::count(crossed.begin() + of_cell, crossed.end(), crossed.back()) > 1) {
           throw InputError(place, axis.key + "=" + value, "is stated twice", "each value once");
         }
         if (crossed.size() > kMostRuns) {

@@ -63,6 +63,13 @@ std::string Quoted(const std::string& word) {
   return quoted + "'";
 }
 
+// "n1:29411", "[fd00::1]:29411": what --master takes.
+std::string MasterText(const Place& place) {
+  const bool is_address = place.master.find(':') != std::string::npos;
+  return is_address ? fmt::format("[{}]:{}", place.master, place.port)
+                    : fmt::format("{}:{}", place.master, place.port);
+}
+
 std::string JoinCommand(const Arguments& args, const Place& place, int rank,
                         const std::string& program, const char* kind,
                         const std::vector<const char*>& passed) {
@@ -97,11 +104,12 @@ void AddMeetingOptions(po::options_description* options) {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   options->add_options()(
       "hosts", text("H,..."),
-      "hosts to measure between, this one first; the others are told how to join, "
+      "hosts to measure between, this one first without --rank; the others are told how to join, "
       "or started with --ssh")(
       "ssh", "start the program on the other hosts by ssh, where it has the same path")(
       "rank", text("N"),
-      "number of this host, from 0, instead of what torchrun, mpirun or srun set")(
+      "number of this host, from 0, instead of what torchrun, mpirun or srun set; with "
+      "--hosts, which all hosts are given then, none is told how to join")(
       "of", text("N"), "how many hosts there are")("master", text("HOST[:PORT]"),
                                                    "where rank 0 waits (port 29411)")(
       "bind", text("I"),
@@ -118,12 +126,6 @@ Place ReadOwnPlace(const Arguments& args) {
         return args.Has(option) ? std::optional(args.Text(option)) : std::nullopt;
       },
       VariableOf);
-}
-
-std::string MasterText(const Place& place) {
-  const bool is_address = place.master.find(':') != std::string::npos;
-  return is_address ? fmt::format("[{}]:{}", place.master, place.port)
-                    : fmt::format("{}:{}", place.master, place.port);
 }
 
 std::string JoiningWords(const Arguments& args, const Place& place, int rank) {
@@ -148,6 +150,10 @@ double ReadSeconds(const Arguments& args, const char* option, double otherwise, 
 
 network::MeetingOptions ReadMeeting(const Arguments& args, const Place& place) {
   if (args.Has("ssh") && !args.Has("hosts")) args.Required("hosts");
+  if (args.Has("ssh") && args.Has("rank")) {
+    throw InputError(OptionPlace("rank"), "", "has no meaning with --ssh, which starts the others",
+                     "one of the two");
+  }
   network::MeetingOptions options;
   options.token = ReadToken(args, args.Has("ssh"));
   options.join_s = ReadSeconds(args, "wait", options.join_s, 0.1, 86400);
@@ -182,7 +188,7 @@ void Started::StartOthers(const Arguments& args, const Place& place, const char*
                           const std::vector<const char*>& passed,
                           const network::MeetingOptions& options) {
   if (options.bind.empty()) WarnOfLoopback(place, options.master);
-  if (place.hosts.empty()) return;
+  if (place.hosts.empty() || args.Has("rank")) return;
   std::error_code error;
   const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
   for (int rank = 1; rank < place.of; ++rank) {

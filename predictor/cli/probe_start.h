@@ -22,8 +22,6 @@ std::optional<std::string> VariableOf(const char* name);
 void AddMeetingOptions(po::options_description* options);
 // Who this host is among those of a probe, by options or by the environment.
 Place ReadOwnPlace(const Arguments& args);
-// "n1:29411", "[fd00::1]:29411": what --master takes.
-std::string MasterText(const Place& place);
 // "--rank 1 --of 4 --master n1:29411", and the interface that all hosts have: how another joins.
 std::string JoiningWords(const Arguments& args, const Place& place, int rank);
 double ReadSeconds(const Arguments& args, const char* option, double otherwise, double low,

@@ -144,10 +144,10 @@ TEST_F(FreshCli, ANetworkThatWasNotMeasuredEndsTheWayOnAllHosts) {
                            " --bind lo\n"),
             std::string::npos)
       << first.err;
-  EXPECT_NE(first.err.find("1 of 3 hosts did not come: rank 2"), std::string::npos) << first.err;
+  EXPECT_NE(first.err.find("1 of 3 hosts did not come: c"), std::string::npos) << first.err;
   EXPECT_EQ(first.err.find("stage 2"), std::string::npos) << first.err;
   EXPECT_EQ(other.exit_code, 1);
-  EXPECT_NE(other.err.find("has ended: 1 of 3 hosts did not come: rank 2"), std::string::npos)
+  EXPECT_NE(other.err.find("has ended: 1 of 3 hosts did not come: c"), std::string::npos)
       << other.err;
   EXPECT_EQ(other.err.find("probe steps"), std::string::npos) << other.err;
 }
@@ -159,6 +159,10 @@ TEST_F(FreshCli, WhatIsMissingOrMeansNothingIsSaid) {
   ExpectError({"calibrate", "--cluster", "gce-t4", "--budget", "1 s"},
               {"--budget: has no meaning without --fresh"});
   ExpectError({"calibrate", "--fresh"}, {"--hosts: is required"});
+  ExpectError(fresh + kAsked + Words{"--profile", "x.jsonl"},
+              {"--backend: 'none' has no meaning beside --profile"});
+  ExpectError(fresh + kAsked + Words{"--budget", "1 s"},
+              {"--budget: '1 s' has no meaning where no compute is measured"});
   // At once, and not after what would be measured before.
   const struct {
     const char* option;

@@ -128,6 +128,19 @@ TEST_F(ProbeCli, AHostThatDoesNotComeIsAnAnswer) {
   EXPECT_NE(access(folder_.Path("network.json").c_str(), F_OK), 0);
 }
 
+// Where a launcher gives each the same words and its rank.
+TEST_F(ProbeCli, HostsThatAllAreGivenAreNotToldHowToJoin) {
+  const Words both = kShort + Words{"--hosts", "a,b", "--master", FreeMaster(), "--rank"};
+  ProcessResult other;
+  std::thread beside([&] { other = Run(both + Words{"1"}); });
+  const ProcessResult first = Run(both + Words{"0", "--json"});
+  beside.join();
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_EQ(first.err.find("on b: "), std::string::npos) << first.err;
+  EXPECT_EQ(Json::parse(first.out)["hosts"][1]["name"], "b");
+}
+
 // An earlier profile is worth more than a probe that never began.
 TEST_F(ProbeCli, WhatCannotBeginLeavesTheFilesThatAreThere) {
   Write("network.json", "earlier");
@@ -175,7 +188,9 @@ TEST_F(ProbeCli, WhatIsWrongIsSaid) {
       {{"network", "--hosts", "a,-oProxyCommand=x"}, {kToken}, {"is no name of a host"}},
       {{"network", "--hosts", "a,b"}, {}, {"STEPCAST_PROBE_TOKEN", "openssl rand -hex 16"}},
       {{"network", "--hosts", "a,b"}, {"STEPCAST_PROBE_TOKEN=short"}, {"'5 characters'"}},
-      {{"network", "--hosts", "a,b", "--rank", "1"}, {kToken}, {"--rank: has no meaning"}},
+      {{"network", "--hosts", "a,b", "--rank", "2"}, {kToken}, {"--rank: '2'", "0 to 1"}},
+      {{"network", "--hosts", "a,b", "--of", "2"}, {kToken}, {"--of: has no meaning"}},
+      {{"network", "--hosts", "a,b", "--ssh", "--rank", "0"}, {}, {"--rank: has no meaning with"}},
       {{"network", "--rank", "2", "--of", "2"}, {kToken}, {"--rank: '2'", "0 to 1"}},
       {{"network", "--rank", "1", "--of", "2"}, {kToken}, {"--master: is required"}},
       {{"network"}, {kToken, "RANK=x", "WORLD_SIZE=2"}, {"RANK: 'x'"}},
@@ -192,6 +207,18 @@ TEST_F(ProbeCli, WhatIsWrongIsSaid) {
        {kToken},
        {"no/where.yaml: cannot be written"}},
       {{"network", "--hosts", "a,b", "--master", "127.0.0.1:0"}, {kToken}, {"--master: '0'"}},
+      {{"network", "--rank", "1", "--of", "2", "--master", "[::1]x3"},
+       {kToken},
+       {"--master: '[::1]x3' is no host with a port"}},
+      {{"network", "--rank", "1", "--of", "2", "--master", ":3"},
+       {kToken},
+       {"--master: ':3' is no host with a port"}},
+      {{"network"},
+       {kToken, "SLURM_PROCID=1", "SLURM_NTASKS=2", "SLURM_STEP_NODELIST=[]"},
+       {"SLURM_STEP_NODELIST: '[]' names no host"}},
+      {{"network", "a"}, {kToken}, {"FILE: 'a' belongs to nothing"}},
+      {{"steps", "a", "b", "c"}, {kToken}, {"FILE: 'b' belongs to nothing"}},
+      {{"show", "a", "b"}, {}, {"FILE: 'b' belongs to nothing"}},
       {{"show"}, {}, {"FILE: is required"}},
       {{"show", "nowhere.json"}, {}, {"nowhere.json: cannot be read"}},
       {{"show", "x.json", "--time", "1s"}, {}, {"--time: has no meaning for show"}},

@@ -223,10 +223,24 @@ TEST_F(ShapeCli, WhatCannotBeSetIsRefused) {
   if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
   const Words start = {"wanted.csv", "--hosts", "127.0.0.1,b", "--cluster", "gce-t4"};
   const Words on_lo = {"--shape-interface", "lo"};
+  const auto trips = [](int count) {
+    std::string text = "rtt=1 ms";
+    for (int i = 2; i <= count; ++i) text += "," + std::to_string(i) + " ms";
+    return text;
+  };
+  const auto losses = [](int count) {
+    std::string text = "loss=0.1";
+    for (int i = 1; i < count; ++i) text += ",0.1" + std::to_string(100 + i);
+    return text;
+  };
   const struct {
     Words words;
     const char* said;
   } cases[] = {
+      {on_lo + Words{"--shape", trips(400) + "; " + losses(300)},
+       "--shape: makes too many conditions; allowed: at most 100000"},
+      {on_lo + Words{"--shape", trips(200), "--replicates", "1000"},
+       "runs; allowed: at most 100000"},
       {on_lo + Words{"--shape", "jitter=1 ms"},
        "--shape: 'jitter' is nothing that a link can be given; allowed: bandwidth, rtt, loss"},
       {on_lo + Words{"--shape", "bandwidth"}, "--shape: 'bandwidth' names no values"},
