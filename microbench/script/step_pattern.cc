@@ -26,6 +26,7 @@ constexpr auto kSyntax = std::regex::ECMAScript;
 #endif
 constexpr std::size_t kLongestPattern = 1000;
 constexpr double kMostCopies = 100;
+constexpr std::size_t kMostGroups = 20;
 constexpr const char* kAllowed =
     "a regular expression with one of (?<s>...), (?<ms>...), (?<us>...), (?<per_s>...)";
 
@@ -83,6 +84,11 @@ StepPattern::StepPattern(const std::string& text, const InputPlace& place) {
                      fmt::format("counts in braces of at most {} together", kMostCopies));
   }
   if (group_ == 0) throw InputError(place, text, "has no named group", kAllowed);
+  if (groups > kMostGroups) {
+    throw InputError(place, text, "has too many groups",
+                     fmt::format("at most {}; (?:...) is none", kMostGroups));
+  }
+  takes_any_start_ = plain.starts_with(".*") && plain.find('|') == std::string::npos;
   try {
     regex_ = std::regex(plain, kSyntax);
   } catch (const std::regex_error& e) {
@@ -95,7 +101,12 @@ std::optional<double> StepPattern::Find(const std::string& line) const {
   std::smatch match;
   const std::string start = line.substr(0, kLongestLine);
   try {
-    if (!std::regex_search(start, match, regex_)) return std::nullopt;
+    // What begins with .* is found at the start or nowhere, unless a line end, which . is not,
+    // stands within.
+    const bool at_start = takes_any_start_ && start.find_first_of("\r\n") == std::string::npos;
+    const auto where =
+        at_start ? std::regex_constants::match_continuous : std::regex_constants::match_default;
+    if (!std::regex_search(start, match, regex_, where)) return std::nullopt;
   } catch (const std::regex_error&) {
     return std::nullopt;  // too much to try on this line
   }

@@ -25,6 +25,7 @@ class StepPattern {
 
  private:
   std::regex regex_;
+  bool takes_any_start_ = false;  // it begins with .*
   std::size_t group_ = 0;
   double unit_s_ = 1;
   bool is_rate_ = false;

@@ -44,6 +44,18 @@ TEST(StepPattern, LongLinesAreCutOff) {
   EXPECT_FALSE(Pattern("(?<s>[0-9]+)$").Find(std::string(StepPattern::kLongestLine, ' ') + "7"));
 }
 
+TEST(StepPattern, WhatBeginsWithAnythingIsSoughtOnce) {
+  // The last of them, as .* takes as much as it can.
+  EXPECT_EQ(Pattern(".*time (?<s>[0-9.]+)").Find("time 1 time 2 end"), 2);
+  EXPECT_EQ(Pattern(".*time (?<s>[0-9.]+)").Find("a\rtime 3"), 3) << ". is no line end";
+  EXPECT_EQ(Pattern(".*x|time (?<s>[0-9.]+)").Find("a time 3"), 3) << "the other way";
+  const std::string line(StepPattern::kLongestLine, 'x');
+  const StepPattern pattern = Pattern(".*x.*y(?<s>[0-9.]+)");
+  const std::clock_t begin = std::clock();
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(pattern.Find(line));
+  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 1.0);
+}
+
 TEST(StepPattern, WhatIsWrongIsSaid) {
   const auto error = [](const std::string& text) { return ErrorOf([&] { Pattern(text); }); };
   EXPECT_TRUE(Says(error("step [0-9]+"), "--pattern: 'step [0-9]+' has no named group"));
@@ -54,6 +66,9 @@ TEST(StepPattern, WhatIsWrongIsSaid) {
   EXPECT_TRUE(Says(error("(?<s>(a?){9}{1,99})"), "repeats too often"));
   EXPECT_NEAR(*Pattern("a{2}(?<s>[0-9]{1,50})b{2,}").Find("aa12bb"), 12, 1e-12);
   EXPECT_TRUE(Says(error("(?<s>[0-9]+"), "is not a regular expression"));
+  std::string groups = "(?<s>[0-9]+)";
+  for (int i = 0; i < 20; ++i) groups += "(.?)";
+  EXPECT_TRUE(Says(error(groups), "has too many groups; allowed: at most 20"));
 }
 
 constexpr const char* kWanted =
@@ -115,6 +130,28 @@ TEST(WantedRuns, AreRunsWithoutTimes) {
   EXPECT_TRUE(Says(error(header), "has no runs"));
   EXPECT_TRUE(Says(error("workload,step_time_s\nx,STEP_TIME\n"), "w.csv:1: device"));
   EXPECT_TRUE(Says(error("workload\nx\n"), "step_time_s"));
+}
+
+TEST(WantedRuns, APlanIsReadFromARunWhateverItsTimes) {
+  const TempFolder folder;
+  const auto read = [&](const std::string& text) {
+    return ReadPlannedRuns(folder.Write("jobs.csv", text));
+  };
+  const std::string header = "workload,device,placement,servers,strategy,local_batch";
+  const std::string row = "resnet50,t4,1-1,0,ring,8";
+  EXPECT_EQ(read(header + "\n" + row + "\n").front().plan.workers(), 2);
+  for (const char* time : {"STEP_TIME", "0.5", ">1800", ""}) {
+    const std::vector<stepcast::Run> runs =
+        read(header + ",step_time_s,p50_s,exposed_sync_s,source\n" + row + "," + time +
+             ",30,20,a log\n");
+    ASSERT_EQ(runs.size(), 1U) << time;
+    EXPECT_EQ(runs[0].plan.local_batch, 8);
+    EXPECT_FALSE(runs[0].stopped);
+  }
+  EXPECT_TRUE(Says(ErrorOf([&] { read(header + "\n"); }), "jobs.csv: has no runs"));
+  EXPECT_TRUE(Says(ErrorOf([&] { read(header + "\n\nresnet50,t4,1-1,0,ring,0\n"); }),
+                   "jobs.csv:3: local_batch: '0'"));
+  EXPECT_TRUE(Says(ErrorOf([&] { read("workload\nx\n"); }), "jobs.csv:1: device"));
 }
 
 TEST(WantedRuns, KnowTheLinesOfRowsThatHaveSeveral) {
