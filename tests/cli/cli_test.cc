@@ -360,6 +360,9 @@ TEST(Errors, SweepAxes) {
   ExpectError(sweep + Words{"--over", "workers=1,2", "--y", "speed"}, {"--y: 'speed'"});
   ExpectError(sweep + Words{"--over", "strategy=ring,tree", "--plot", "/tmp/never.svg"},
               {"no numbers to plot"});
+  ExpectError(sweep + Words{"--workers", "2", "--slow-nodes", "1", "--slow-speed", "0.5", "--over",
+                            "strategy=ring,none"},
+              {"--strategy: 'none' says nothing of slow nodes, of which there are 1"});
 }
 
 TEST(Errors, SearchOptions) {
@@ -387,6 +390,26 @@ TEST(Errors, FilesAreNamedWithTheirLine) {
   ExpectError(evaluate(header + good + good + "resnet50,abacus,1,0,none,32,0.5\n"),
               {"runs.csv:4: ", "abacus"});
   ExpectError(evaluate(header), {"holds no runs"});
+  ExpectError(Words{"calibrate", "--cluster", "gce-t4", "--runs",
+                    folder.Write("one.csv", header + good), "--fix", "link_latency=1 us", "--prior",
+                    "link_latency=2 us x/ 2; a guess", "--output", folder.Path("out.yaml")},
+              {"--prior: 'link_latency=2 us x/ 2; a guess' is stated twice"});
+  const std::string network = folder.Write("net.yaml", "name: net\nparameters: 1000000\n");
+  ExpectError({"workloads", "--workload-file", network, "--workload-file", network},
+              {"net.yaml: name: 'net' is the name of two workload files"});
+  std::string jobs = "workload,device,placement,servers,strategy,local_batch\n";
+  for (int i = 0; i < 100; ++i) jobs += "resnet50,t4,1-1,0,ring,8\n";
+  ExpectError({"predict", "--cluster", "gce-t4", "--workload", "resnet50", "--local-batch", "8",
+               "--workers", "2", "--beside", folder.Write("jobs.csv", jobs)},
+              {"jobs.csv: '100' jobs are too many; allowed: at most 99"});
+  // What a plan lacks is named as its column is.
+  const std::string wide = "oversubscription," + header;
+  const std::string lacks = "4,resnet50,t4,1-1,0,ring,32,0.5\n";
+  for (const Words& command :
+       {evaluate(wide + lacks), Words{"calibrate", "--cluster", "gce-t4", "--runs",
+                                      folder.Write("wide.csv", wide + lacks)}}) {
+    ExpectError(command, {".csv:2: nodes_per_switch: is required with oversubscription"});
+  }
   ExpectError(evaluate("workload,device\nresnet50,t4\n"), {"runs.csv", "placement"});
   ExpectError({"evaluate", "--cluster", "gce-t4", "--runs", folder.Path("none.csv")}, {"none.csv"});
   const std::string cluster =

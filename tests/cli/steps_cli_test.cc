@@ -97,6 +97,23 @@ TEST_F(StepsCli, WantedRunsBecomeRunsThatAFitReads) {
   EXPECT_EQ(ReadRuns(folder_.Path("runs.csv")).size(), 2U);
 }
 
+// A worker alone waits as long as the forecast says that it computes, in every micro-step.
+TEST_F(StepsCli, AWorkerAloneTakesAsLongAsItsForecast) {
+  if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
+  std::ofstream(folder_.Path("wanted.csv"))
+      << "workload,device,placement,servers,strategy,local_batch,accumulation_steps,step_time_s\n"
+         "resnet18,t4,1,0,none,8,1,STEP_TIME\n"
+         "resnet18,t4,1,0,none,8,3,STEP_TIME\n";
+  const ProcessResult result = Both({});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const Json& run : Json::parse(result.out)["runs"]) {
+    const double longer =
+        run["step_time_s"].get<double>() / run["predicted_step_time_s"].get<double>();
+    EXPECT_GT(longer, 0.99) << run;
+    EXPECT_LT(longer, 1.5) << run;
+  }
+}
+
 // Transfers and bytes as they are counted: each phase sends the model once for each worker, in a
 // message of each bucket and server.
 TEST_F(StepsCli, ServersAreTimedBesideTheirForecasts) {
@@ -149,11 +166,19 @@ TEST_F(StepsCli, AsynchronousWorkersOfTwoPacesAreMeasured) {
   if (!HasWorker("stepcast-parameters")) GTEST_SKIP() << "built without gRPC";
   std::ofstream(folder_.Path("wanted.csv"))
       << "workload,device,placement,servers,strategy,local_batch,colocated_servers,slow_nodes,"
-         "slow_speed,step_time_s\n"
-         "mlp_mnist,t4,1-1,1,ps-async,20000,yes,1,0.4,STEP_TIME\n";
+         "slow_speed,staleness_bound,step_time_s\n"
+         "mlp_mnist,t4,1-1,1,ps-async,20000,yes,1,0.4,,STEP_TIME\n"
+         "mlp_mnist,t4,1-1,1,ps-async,20000,yes,1,0.4,1,STEP_TIME\n";
   const ProcessResult result = Both({});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const Json run = Json::parse(result.out)["runs"][0];
+  const Json runs = Json::parse(result.out)["runs"];
+  // With a bound the quick one is held back, and all move at the pace of the slow one.
+  const auto held = [&](int i) { return runs[i]["servers"]["held_back_s"].get<double>(); };
+  EXPECT_LT(held(0), held(1));
+  const auto bounded = runs[1]["servers"]["cycles_s"].get<std::vector<double>>();
+  ASSERT_EQ(bounded.size(), 2U);
+  EXPECT_NEAR(bounded[0] / bounded[1], 1, 0.25);
+  const Json& run = runs[0];
   ASSERT_EQ(run["outcome"], "measured") << run;
   const auto cycles = run["servers"]["cycles_s"].get<std::vector<double>>();
   ASSERT_EQ(cycles.size(), 2U);

@@ -681,7 +681,7 @@ TEST(ClosedForms, MeetTheSearchWhereNothingIsLeftOut) {
   int compared = 0;
   for (const auto& c : cases) {
     for (const int devices : {1, 4}) {
-      for (const Overlap overlap : {Overlap::kNone, Overlap::kBuckets}) {
+      for (const Overlap overlap : {Overlap::kNone, Overlap::kPNorm, Overlap::kBuckets}) {
         Plan plan = BasePlan(c.strategy, c.strategy == Strategy::kPsSync ? 4 : 0);
         plan.overlap = overlap;
         plan.server.sharding =
