@@ -97,7 +97,7 @@ void ForEachPredicted(const Prediction& p, const Visit& visit) {
     const AsyncServers<double>& a = *p.async_servers;
     visit("async_servers", "updates_per_s", a.updates.si());
     visit("async_servers", "cycle_s", a.cycle);
-    visit("async_servers", "queueing_s", a.queueing());
+    visit("async_servers", "queueing_s", Max(a.queueing(), Duration<>()));
     visit("async_servers", "server_link_busy", a.server_link);
     visit("async_servers", "server_processor_busy", a.server_processor);
     visit("async_servers", "server_update_busy", a.server_update);

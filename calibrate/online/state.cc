@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "data/plan/check.h"
+#include "data/plan/run_ranges.h"
 #include "data/record/input_error.h"
 #include "model/step/discrepancy.h"
 #include "model/step/priors.h"
@@ -440,9 +441,9 @@ std::size_t internal::OnlineState::FindOrAdd(const Plan& plan) {
 
 Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_time) {
   const double seconds = step_time.in(kSeconds);
-  if (!(std::isfinite(seconds) && seconds > 0)) {
+  if (!kStepTimes.Holds(seconds)) {
     throw InputError({"", 0, "step_time_s"}, std::to_string(seconds), "is no time of a step",
-                     "a finite time above 0");
+                     kStepTimes.Text());
   }
   const std::size_t at = FindOrAdd(plan);
   const double log_time = std::log(seconds);

@@ -15,6 +15,7 @@
 #include "data/values/names.h"
 #include "data/values/operation_text.h"
 #include "data/values/size_limits.h"
+#include "data/values/utf8.h"
 
 namespace stepcast {
 namespace {
@@ -129,15 +130,25 @@ ComputeProfile ParseHeader(Line line) {
   profile.device.name = device_line.Text("name");
   constexpr const char* kKinds[] = {"cpu", "gpu"};
   profile.device.kind = kKinds[device_line.Choice("kind", kKinds)];
-  for (const char c : profile.device.name) {
-    if (static_cast<unsigned char>(c) >= ' ') continue;
-    throw InputError(device_line.PlaceOf("name"), profile.device.name, "has a control character",
-                     "a name of one line");
-  }
+  const auto printable = [](const InputPlace& place, const std::string& text) {
+    if (HasControls(text)) {
+      throw InputError(place, text, "has a control character", "text on one line");
+    }
+  };
+  printable(device_line.PlaceOf("name"), profile.device.name);
   profile.device.facts = device_line.Texts("facts");
+  for (const auto& [name, value] : profile.device.facts) {
+    printable(device_line.PlaceOf("facts"), name);
+    printable(device_line.PlaceOf("facts"), value);
+  }
   device_line.Finish();
   profile.settings = line.Texts("settings");
   profile.version = line.Text("version");
+  printable(line.PlaceOf("version"), profile.version);
+  for (const auto& [name, value] : profile.settings) {
+    printable(line.PlaceOf("settings"), name);
+    printable(line.PlaceOf("settings"), value);
+  }
   profile.started = line.Text("started");
   line.Finish();
   return profile;

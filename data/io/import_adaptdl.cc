@@ -5,6 +5,7 @@
 
 #include "data/io/csv.h"
 #include "data/io/runs.h"
+#include "data/plan/check.h"
 #include "data/plan/limits.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
@@ -84,6 +85,13 @@ std::vector<Run> ImportAdaptdl(const std::string& path, const std::string& workl
                   {path, 0, "workload"});
   const std::string its_device = CheckedName(Trim(device), {path, 0, "device"});
   std::size_t placed_nodes = 0;
+  const auto place_nodes = [&](std::size_t count, const CsvRow& row, std::size_t column) {
+    placed_nodes += count;
+    if (placed_nodes <= kMostPlacedNodes) return;
+    throw InputError(table.Place(row, column), Shortened(row.fields[column]),
+                     "are too many with those before",
+                     "at most " + std::to_string(kMostPlacedNodes) + " nodes in all rows");
+  };
   std::vector<Run> runs;
   for (const CsvRow& row : table.rows()) {
     Run run;
@@ -97,21 +105,20 @@ std::vector<Run> ImportAdaptdl(const std::string& path, const std::string& workl
           ParseInteger(field(nodes_column), table.Place(row, nodes_column), 1, kMostNodes);
       const int replicas = ParseInteger(field(replicas_column), table.Place(row, replicas_column),
                                         nodes, std::min(kMostCount, nodes * kMostDevicesPerNode));
-      placed_nodes += static_cast<std::size_t>(nodes);
-      if (placed_nodes > kMostPlacedNodes) {
-        throw InputError(table.Place(row, nodes_column), field(nodes_column),
-                         "are too many with those before",
-                         "at most " + std::to_string(kMostPlacedNodes) + " in all rows");
-      }
+      place_nodes(static_cast<std::size_t>(nodes), row, nodes_column);
       run.plan.placement = EvenPlacement(nodes, replicas);
       if (replicas % nodes != 0) run.source += "; layout within nodes taken as even";
     } else {
+      place_nodes(field(*placement_column).size(), row, *placement_column);
       run.plan.placement =
           DigitPlacement(field(*placement_column), table.Place(row, *placement_column));
     }
     run.plan.strategy = run.plan.workers() == 1 ? Strategy::kNone : Strategy::kAllreduce;
     run.plan.local_batch =
         ParseInteger(field(batch_column), table.Place(row, batch_column), 1, kMostBatch);
+    CheckPlan(run.plan, [&](const FieldFacts& /*fact*/) {
+      return table.Place(row, placement_column.value_or(nodes_column));
+    });
     const double step = ParseNumber(field(step_column), table.Place(row, step_column), kStepTimes);
     run.step_time = Seconds(step);
     const double sync =

@@ -105,6 +105,9 @@ LinkFacts TakeLink(YamlSection* parent, const std::string& key,
   return link;
 }
 
+// Of the logarithm of a time or a parameter: beyond, quantiles are no numbers.
+constexpr double kMostLogSd = 50;
+
 ParameterEstimate TakeEstimate(YamlSection* section) {
   constexpr double kMost = 1e30;
   constexpr int kMostRuns = 1'000'000'000;
@@ -113,13 +116,13 @@ ParameterEstimate TakeEstimate(YamlSection* section) {
   p.name = section->Text("name");
   p.unit = section->OptionalText("unit").value_or("");
   p.value = section->Number("value", 1e-30, kMost);
-  p.log_sd = section->Number("log_sd", 0, kMost);
+  p.log_sd = section->Number("log_sd", 0, kMostLogSd);
   if (section->Has("low") || section->Has("high")) {
     p.low = section->Number("low", 0, p.value);
     p.high = section->Number("high", p.value, kMost);
   }
   p.prior_value = section->Number("prior_value", 1e-30, kMost);
-  p.prior_log_sd = section->Number("prior_log_sd", 0, kMost);
+  p.prior_log_sd = section->Number("prior_log_sd", 0, kMostLogSd);
   p.prior_source = section->OptionalText("prior_source").value_or("");
   if (section->Has("runs") || section->Has("runs_nearer")) {
     p.runs = section->Integer("runs", 0, kMostRuns);
@@ -212,15 +215,16 @@ Calibration TakeCalibration(YamlSection* section) {
   constexpr int kMost = 1'000'000'000;
   Calibration c;
   c.version = section->OptionalText("version").value_or("");
-  c.residual_log_sd = section->Number("residual_log_sd", 0, 1e6);
+  c.residual_log_sd = section->Number("residual_log_sd", 0, kMostLogSd);
   if (std::optional<YamlSection> scatter = section->OptionalSection("scatter")) {
     for (auto& [scope, own] : scatter->NamedSections()) {
-      c.scatter[scope] = {own.Number("compute", 0, 1e6), own.Number("sync", 0, 1e6)};
+      c.scatter[scope] = {own.Number("compute", 0, kMostLogSd), own.Number("sync", 0, kMostLogSd)};
       own.Finish();
     }
   }
-  if (section->Has("repeat_log_sd")) c.repeat_log_sd = section->Number("repeat_log_sd", 0, 1e6);
-  if (section->Has("sync_jitter")) c.sync_jitter = section->Number("sync_jitter", 0, 1e6);
+  if (section->Has("repeat_log_sd"))
+    c.repeat_log_sd = section->Number("repeat_log_sd", 0, kMostLogSd);
+  if (section->Has("sync_jitter")) c.sync_jitter = section->Number("sync_jitter", 0, 1);
   for (YamlSection& source : section->Sections("sources")) {
     c.sources.push_back({source.Text("file"), source.Integer("runs", 0, kMost)});
     source.Finish();

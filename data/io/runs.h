@@ -11,14 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "data/plan/run_ranges.h"
 #include "data/record/run.h"
-#include "data/values/numbers.h"
 
 namespace stepcast {
-
-// What step_time_s and the quantiles of a step, exposed_sync_s, and step_time_sd_s may be [s].
-inline constexpr NumberRange kStepTimes{kLeastTime, 1e7};
-inline constexpr NumberRange kExposedTimes{0, 1e7};
 
 std::vector<Run> ReadRuns(const std::string& path);
 std::vector<Run> ParseRuns(const std::string& text, const std::string& path);

@@ -250,7 +250,7 @@ class RanksImporter {
 
   void CompareCalls() {
     if (traces_.size() < 2) return;
-    std::map<Meeting, std::vector<Members>> meetings;  // of each group, by rank
+    std::map<Meeting, std::vector<Members>> meetings;  // of each group, by those of its ranks
     for (std::size_t rank = 0; rank < traces_.size(); ++rank) {
       const RankTrace& trace = traces_[rank];
       for (std::size_t i = 0; i < trace.collectives.size(); ++i) {
@@ -260,8 +260,8 @@ class RanksImporter {
         Meeting meeting{step, {}, SizeOf(call), call.queued};
         if (call.group >= 0) meeting.group = trace.groups[static_cast<std::size_t>(call.group)];
         std::vector<Members>& all = meetings[meeting];
-        all.resize(traces_.size());
-        all[rank].push_back({rank, i});
+        if (all.empty() || all.back().front().rank != rank) all.emplace_back();
+        all.back().push_back({rank, i});
       }
     }
     for (const auto& [meeting, ranks] : meetings) CompareMeeting(meeting, ranks);
@@ -277,23 +277,19 @@ class RanksImporter {
     if (calls > 0) result_.not_compared[why] += calls;
   }
 
-  void CompareMeeting(const Meeting& meeting, const std::vector<Members>& all) {
+  void CompareMeeting(const Meeting& meeting, const std::vector<Members>& ranks) {
     // Of a part of the world whose ranks are not told, who meets whom is not known.
     const bool named = !meeting.group.name.empty() || !meeting.group.members.empty();
     if (!named && meeting.size != result_.world_size) {
-      NotCompared(all, "of groups that are not told");
+      NotCompared(ranks, "of groups that are not told");
       return;
     }
-    std::vector<Members> ranks;
-    for (const Members& members : all) {
-      if (!members.empty()) ranks.push_back(members);
-    }
     if (ranks.size() > static_cast<std::size_t>(meeting.size)) {
-      NotCompared(all, "of more ranks than their group has");
+      NotCompared(ranks, "of more ranks than their group has");
       return;
     }
     if (ranks.size() < 2) {
-      NotCompared(all, "of which one trace alone tells");
+      NotCompared(ranks, "of which one trace alone tells");
       return;
     }
     const auto numbered = [&](const Members& members) {
@@ -311,12 +307,12 @@ class RanksImporter {
       return;
     }
     if (!result_.marked) {
-      NotCompared(all, "of traces without marks of steps, whose order tells nothing");
+      NotCompared(ranks, "of traces without marks of steps, whose order tells nothing");
       return;
     }
     if (std::any_of(ranks.begin(), ranks.end(),
                     [&](const Members& m) { return m.size() != ranks.front().size(); })) {
-      NotCompared(all, "of steps in which ranks have unlike numbers of calls");
+      NotCompared(ranks, "of steps in which ranks have unlike numbers of calls");
       return;
     }
     for (std::size_t i = 0; i < ranks.front().size(); ++i) {

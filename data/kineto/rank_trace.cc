@@ -16,6 +16,7 @@
 #include "data/kineto/trace.h"
 #include "data/plan/limits.h"
 #include "data/record/input_error.h"
+#include "data/values/utf8.h"
 
 namespace stepcast {
 namespace {
@@ -442,6 +443,10 @@ class RankReader : public KinetoVisitor {
                        fmt::format("less than its world_size, {}", *result_.world_size));
     }
     if (const auto it = told.find("backend"); it != told.end()) result_.backend = it->second;
+    if (HasControls(result_.backend)) {
+      throw InputError({result_.path, 0, "distributedInfo.backend"}, result_.backend,
+                       "has a control character", "a name like nccl");
+    }
   }
 
   void OrderMarks() {

@@ -1,10 +1,12 @@
 #include "data/logs/collective_log.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string_view>
 
+#include "data/plan/run_ranges.h"
 #include "data/record/input_error.h"
 #include "data/values/names.h"
 #include "data/values/size_limits.h"
@@ -25,6 +27,13 @@ bool Contains(std::string_view text, std::string_view part) {
 bool HasWord(const Words& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
+
+// Beyond is no message of a computer of today, and no rate.
+constexpr double kMostBytes = 1e15;
+bool IsSize(double bytes) {
+  return bytes >= 0 && bytes <= kMostBytes && bytes == std::floor(bytes);
+}
+bool IsRate(double bytes_per_s) { return bytes_per_s >= 0 && bytes_per_s <= kMostBytes; }
 
 // ---- nccl-tests.
 
@@ -139,10 +148,14 @@ class NcclTests {
       const std::string& column = columns_[i];
       const auto number = NumberOf(words[i]);
       if (column == "size") {
-        if (!number || *number < 0) return false;
+        if (!number || !IsSize(*number)) return false;
         row.bytes = *number;
       } else if (column == "time" && number && *number > 0) {
-        (Before(i, "time") ? row.in_place_s : row.out_of_place_s) = *number * kSecondsPerUs;
+        const double seconds = *number * kSecondsPerUs;
+        if (!kStepTimes.Holds(seconds)) return false;
+        (Before(i, "time") ? row.in_place_s : row.out_of_place_s) = seconds;
+      } else if (column.ends_with("bw") && number && !IsRate(*number * kBytesPerGb)) {
+        return false;
       } else if (column == "algbw" && number && !Before(i, column)) {
         row.bytes_per_s = *number * kBytesPerGb;
       } else if (column == "busbw" && number && !Before(i, column)) {
@@ -282,7 +295,10 @@ class OsuBenchmarks {
     if (words.size() < 2) return false;
     const double bytes = NumberOf(words[0]).value_or(-1);
     const double value = NumberOf(words[1]).value_or(-1);
-    if (bytes < 0 || value <= 0) return false;
+    if (!IsSize(bytes)) return false;
+    if (rate_ ? !IsRate(value * kBytesPerMb) : !kStepTimes.Holds(value * kSecondsPerUs)) {
+      return false;
+    }
     if (++rows_ > kMostLogRows) {
       throw InputError({path_, line, ""}, "", "is a row too many",
                        "at most " + std::to_string(kMostLogRows));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/record/input_error.h"
+#include "data/values/size_limits.h"
 
 namespace stepcast {
 namespace {
@@ -38,7 +39,11 @@ class Leaves {
     return true;
   }
   bool Key(const char* text, rapidjson::SizeType size, bool /*copy*/) {
-    levels_.back().key.assign(text, size);
+    if (size > kLongestName) {
+      throw InputError(place(), Shortened({text, size}), "is too long for a key",
+                       "at most " + std::to_string(kLongestName) + " bytes");
+    }
+    Step({text, size});
     return true;
   }
   bool StartObject() { return Open(false); }
@@ -57,21 +62,31 @@ class Leaves {
  private:
   struct Level {
     bool is_array = false;
-    std::string key;
+    std::size_t path = 0;  // bytes of the path that lead to it
     std::size_t next = 0;  // of an array
   };
 
+  // From the innermost level to one of its values.
+  void Step(std::string_view name) {
+    leaf_.path.resize(levels_.back().path);
+    if (!leaf_.path.empty()) leaf_.path += '.';
+    leaf_.path += name;
+  }
+  void StepOn() {
+    if (!levels_.empty() && levels_.back().is_array) Step(std::to_string(levels_.back().next++));
+  }
   bool Open(bool is_array) {
     if (levels_.size() >= kDeepest) throw InputError(place(), "", "is nested too deeply", allowed_);
-    levels_.push_back({is_array, "", 0});
+    StepOn();
+    levels_.push_back({is_array, leaf_.path.size(), 0});
     return true;
   }
   bool Close() {
     levels_.pop_back();
-    return Other();
+    return true;
   }
   bool Other() {
-    if (!levels_.empty()) ++levels_.back().next;
+    StepOn();
     return true;
   }
   bool Number(double value) {
@@ -79,13 +94,11 @@ class Leaves {
     return true;
   }
   void Give(std::optional<double> number, std::string text) {
-    JsonLeaf leaf{"", number, std::move(text), place().line};
-    for (const Level& level : levels_) {
-      if (!leaf.path.empty()) leaf.path += '.';
-      leaf.path += level.is_array ? std::to_string(level.next) : level.key;
-    }
-    Other();
-    take_(leaf);
+    StepOn();
+    leaf_.number = number;
+    leaf_.text = std::move(text);
+    leaf_.line = place().line;
+    take_(leaf_);
   }
 
   const rapidjson::StringStream& stream_;
@@ -94,6 +107,7 @@ class Leaves {
   const std::string& allowed_;
   const std::function<void(const JsonLeaf&)>& take_;
   std::vector<Level> levels_;
+  JsonLeaf leaf_;  // the path is that to where the parser is
   std::size_t counted_ = 0;
   int line_ = 1;
 };

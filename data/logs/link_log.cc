@@ -10,8 +10,10 @@
 
 #include "data/io/text_file.h"
 #include "data/logs/json_leaves.h"
+#include "data/plan/si_range.h"
 #include "data/record/input_error.h"
 #include "data/values/names.h"
+#include "data/values/numbers.h"
 #include "data/values/quantile.h"
 #include "data/values/size_limits.h"
 
@@ -89,6 +91,8 @@ class Iperf3 {
     // The intervals grow with the test: of the first the MTU is kept.
     constexpr std::string_view kIntervals = "intervals.";
     if (leaf.path.starts_with(kIntervals) && leaf.path != "intervals.0.streams.0.pmtu") return;
+    constexpr std::size_t kLongestAsked = 64;
+    if (leaf.path.size() > kLongestAsked) return;
     if (values_.size() >= kMostLogRows) {
       throw InputError({path_, leaf.line, leaf.path}, "", "is a value too many", kAllowed);
     }
@@ -112,7 +116,12 @@ class Iperf3 {
       throw InputError({path_, 0, "end.sum_received.bits_per_second"}, "", "tells no rate",
                        kAllowed);
     }
-    const auto count = static_cast<std::int64_t>(std::min(streams->number, 1e6));
+    if (!(streams->number >= 1 && streams->number <= kMostStreams)) {
+      throw InputError({path_, 0, "start.test_start.num_streams"},
+                       fmt::format("{:.6g}", streams->number), "is out of range",
+                       fmt::format("1 to {}", kMostStreams));
+    }
+    const auto count = static_cast<std::int64_t>(streams->number);
     Finding("goodput", received, LinkUnit::kRate,
             count == 1 ? "one connection carried" : fmt::format("{} connections carried", count));
     const Value* limit = Find("start.test_start.target_bitrate");
@@ -169,6 +178,7 @@ class Iperf3 {
 
   // Connections that fill a link together, as diagnose asks for them.
   static constexpr std::int64_t kAllOfALink = 8;
+  static constexpr int kMostStreams = 1'000'000;
 
   std::string path_;
   std::map<std::string, Value> values_;
@@ -516,16 +526,55 @@ class Ss {
   int last_ = 0;
 };
 
-template <class Reader>
-LinkLog ReadLink(const std::string& path) {
-  Reader reader(path);
-  ForEachLogLine(path, [&](const LogLine& line) { reader.Take(line); });
-  return reader.Finish();
+// What a plan may say of a link.
+NumberRange RangeOf(LinkUnit unit) {
+  switch (unit) {
+    case LinkUnit::kRate: {
+      const NumberRange bytes = SiRangeOf("bandwidth");
+      return {kBitsPerByte * bytes.least, kBitsPerByte * bytes.most, true};
+    }
+    case LinkUnit::kTime:
+      return SiRangeOf("rtt");
+    case LinkUnit::kSize:
+    case LinkUnit::kCount:
+      break;
+  }
+  constexpr double kMostCounted = 1e15;
+  return {0, kMostCounted};
 }
 
 }  // namespace
 
-LinkLog ReadIperf3(const std::string& path) { return Iperf3(path).Log(); }
+LinkLog CheckedLink(LinkLog log, const std::string& path) {
+  const auto check = [&](const std::string& from, double value, const NumberRange& range) {
+    if (range.Holds(value)) return;
+    throw InputError({path, 0, from}, fmt::format("{:.6g}", value), "is out of range",
+                     range.Text());
+  };
+  for (const LinkFinding& found : log.findings) check(found.from, found.value, RangeOf(found.unit));
+  if (log.link.rtt) {
+    check(log.sources.at("rtt"), log.link.rtt->si(), RangeOf(LinkUnit::kTime));
+  }
+  if (log.link.bandwidth) {
+    check(log.sources.at("bandwidth"), kBitsPerByte * log.link.bandwidth->si(),
+          RangeOf(LinkUnit::kRate));
+  }
+  if (log.link.loss) check(log.sources.at("loss"), *log.link.loss, {kLeastLoss, 1});
+  return log;
+}
+
+namespace {
+
+template <class Reader>
+LinkLog ReadLink(const std::string& path) {
+  Reader reader(path);
+  ForEachLogLine(path, [&](const LogLine& line) { reader.Take(line); });
+  return CheckedLink(reader.Finish(), path);
+}
+
+}  // namespace
+
+LinkLog ReadIperf3(const std::string& path) { return CheckedLink(Iperf3(path).Log(), path); }
 LinkLog ReadPing(const std::string& path) { return ReadLink<Ping>(path); }
 LinkLog ReadEthtool(const std::string& path) { return ReadLink<Ethtool>(path); }
 LinkLog ReadSs(const std::string& path) { return ReadLink<Ss>(path); }

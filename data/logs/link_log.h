@@ -42,6 +42,9 @@ struct LinkLog {
   UnknownLines unknown;
 };
 
+// What was read of the file. Throws InputError for a number that no link has.
+LinkLog CheckedLink(LinkLog log, const std::string& path);
+
 // Each throws InputError for what is no output of its tool, and where that failed.
 LinkLog ReadIperf3(const std::string& path);
 LinkLog ReadPing(const std::string& path);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "data/plan/run_ranges.h"
 #include "data/record/input_error.h"
 #include "data/values/names.h"
 #include "data/values/size_limits.h"
@@ -466,11 +467,11 @@ void StepLogReader::Take(const LogLine& line, const std::string& path) {
         number.with_others = Has(text, " val_");
       }
     }
-    if (found->value <= 0) {
+    number.time_s = form.unit.is_rate ? 1 / found->value : found->value * form.unit.seconds;
+    if (!kStepTimes.Holds(number.time_s)) {
       ++log_.without_time;
       return;
     }
-    number.time_s = form.unit.is_rate ? 1 / found->value : found->value * form.unit.seconds;
     return Add(number, line, path);
   }
   if (has_one_of(kOfValidation)) {

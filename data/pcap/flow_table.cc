@@ -60,7 +60,7 @@ std::size_t FlowTable::PointOf(std::uint32_t interface) {
 
 void FlowTable::StartFlow(const Key& key, Open* open) {
   if (flows_.size() >= kMostFlows) {
-    throw InputError({"", 0, "flows"}, "", "are too many",
+    throw InputError({"", 0, "captures"}, "", "have too many flows",
                      fmt::format("{} in all captures; --filter leaves out what is not of the "
                                  "training",
                                  kMostFlows));
@@ -128,7 +128,7 @@ void FlowTable::Follow(const Packet& packet, Open* open, CapturedFlow* flow) {
 
 void FlowTable::CountStep() {
   if (++flow_steps_ <= kMostFlowSteps) return;
-  throw InputError({"", 0, "flows"}, "", "are too many in so many steps",
+  throw InputError({"", 0, "captures"}, "", "have too many flows in so many steps",
                    fmt::format("{} pairs of a flow and a step; --filter leaves out what is not of "
                                "the training",
                                kMostFlowSteps));

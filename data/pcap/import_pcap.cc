@@ -241,7 +241,7 @@ CapturedTraffic ImportPcap(const std::vector<CaptureFile>& files, std::vector<Ho
     if (!host_of.emplace(address, index).second) return;
     if (same == traffic.hosts.end()) {
       if (traffic.hosts.size() == kMostCapturedHosts) {
-        throw InputError({"", 0, "hosts"}, "", "are too many",
+        throw InputError({"", 0, "captures"}, "", "have too many hosts",
                          fmt::format("{} ends of large flows; --filter leaves out what is not of "
                                      "the training",
                                      kMostCapturedHosts));

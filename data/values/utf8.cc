@@ -1,5 +1,6 @@
 #include "data/values/utf8.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace stepcast {
@@ -27,6 +28,11 @@ bool IsUtf8(std::string_view text) {
     i += static_cast<std::size_t>(length);
   }
   return true;
+}
+
+bool HasControls(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
 }  // namespace stepcast

@@ -25,7 +25,7 @@ void CheckDeviceIsKnown(const Belief& belief, const Workload& workload, const Cl
       {"", 0, "device"}, device,
       "is known to nobody: it has no data sheet, and no run of " + workload.name +
           " was fitted on it",
-      "the cluster's own (" + cluster.device + "), or one that stepcast devices lists");
+      "the cluster's own (" + cluster.device + "), or one that stepcast machines lists");
 }
 
 std::shared_ptr<const std::vector<Bucket>> BelievedModel::BucketsOf(const Plan& plan) const {

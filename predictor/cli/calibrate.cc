@@ -8,6 +8,7 @@
 #include "calibrate/host_findings.h"
 #include "data/io/machines.h"
 #include "data/io/text_file.h"
+#include "data/values/size_limits.h"
 #include "model/step/parameters.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/fit.h"
@@ -202,7 +203,14 @@ int RunCalibrate(const std::vector<std::string>& arguments) {
   const CalibrationOutcome& outcome = fit.outcome;
   const std::string output = args.Has("output") ? args.Text("output") : "";
   if (outcome.IsUsable() && !output.empty()) {
-    WriteTextFile(output, FormatCluster(outcome.cluster));
+    const std::string text = FormatCluster(outcome.cluster);
+    if (text.size() > kMostYamlBytes) {
+      throw InputError(
+          OptionPlace("output"), fmt::format("{} MiB", text.size() >> 20),
+          "is more than a cluster file may hold",
+          fmt::format("at most {} MiB: fewer workloads in one fit", kMostYamlBytes >> 20));
+    }
+    WriteTextFile(output, text);
   }
   if (args.Has("json")) {
     PrintJson(FitJson(fit));

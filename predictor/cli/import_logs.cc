@@ -479,7 +479,7 @@ int ImportCollectives(const Arguments& args, const std::string& kind,
         is_link = true;
       }
     }
-    if (is_link) links.push_back({path, LinkOf(log)});
+    if (is_link) links.push_back({path, CheckedLink(LinkOf(log), path)});
     notes += UnknownNotes(path, log.unknown, style);
     for (const Json& table : TablesJson(log.tables)) tables.push_back(table);
     unknown.push_back({{"file", path}, {"unknown", UnknownJson(log.unknown)}});

@@ -6,6 +6,7 @@
 
 #include "data/plan/check.h"
 #include "data/plan/limits.h"
+#include "data/plan/si_range.h"
 #include "data/record/input_error.h"
 #include "data/record/link_path.h"
 #include "data/values/numbers.h"
@@ -41,22 +42,32 @@ std::shared_ptr<const CountTables> CountsOf(int backup_workers) {
   return kCounts;
 }
 
-bool IsTime(double seconds) { return seconds >= 0 && seconds < 1e9; }
+// What a plan may say of a link, in SI units.
+struct LinkRanges {
+  NumberRange rate = SiRangeOf("bandwidth");
+  NumberRange rtt = SiRangeOf("rtt");
+  NumberRange loss = SiRangeOf("loss");
+  NumberRange background = SiRangeOf("background");
+  NumberRange burst = SiRangeOf("loss-burst");
+};
+
+const LinkRanges& Ranges() {
+  static const LinkRanges kRanges;
+  return kRanges;
+}
 
 bool IsLink(const LinkFacts& link) {
-  // Below a bit a second numbers run out of their range.
-  if (link.bandwidth && !(link.bandwidth->si() >= kLeastRate && link.bandwidth->si() < 1e18))
-    return false;
-  if (link.rtt && !IsTime(link.rtt->si())) return false;
-  if (link.loss && !(*link.loss >= 0 && *link.loss < 1)) return false;
+  const LinkRanges& ranges = Ranges();
+  if (link.bandwidth && !ranges.rate.Holds(link.bandwidth->si())) return false;
+  if (link.rtt && !ranges.rtt.Holds(link.rtt->si())) return false;
+  if (link.loss && !(ranges.loss.Holds(*link.loss) && *link.loss < 1)) return false;
   if (link.others && !(*link.others >= 0 && *link.others <= kMostOthers)) return false;
-  if (link.background && !(link.background->si() >= 0 && link.background->si() < 1e18))
-    return false;
+  if (link.background && !ranges.background.Holds(link.background->si())) return false;
   if (link.oversubscription &&
       !(*link.oversubscription >= 1 && *link.oversubscription <= kMostOversubscription))
     return false;
   if (link.nodes_per_switch && !(*link.nodes_per_switch >= 1)) return false;
-  return !link.loss_burst || IsTime(link.loss_burst->si());
+  return !link.loss_burst || ranges.burst.Holds(link.loss_burst->si());
 }
 
 // A pointer that owns nothing, so that copies cost nothing.
@@ -79,6 +90,7 @@ CompiledState::CompiledState(const Predictor& predictor, const Plan& compiled_pl
       async_lines(AsyncLinesOf(facts)),
       profile(predictor.profile()),
       batches(predictor.calibrated_batches()) {
+  Ranges();  // made here, so that no query has to
   if (UsesServers(facts.strategy)) {
     options.most_servers = std::max(options.most_servers, plan.servers);
   }

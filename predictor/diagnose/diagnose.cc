@@ -496,7 +496,9 @@ void CheckMeasurement(const Measurement& measurement) {
       loss ? measurement.value >= 0 && measurement.value < 1 && measurement.packets >= 1
            : measurement.value > 0 && std::isfinite(measurement.value);
   if (right) return;
-  throw InputError({"", 0, "measured"}, fmt::format("{:g}", measurement.value), "is out of range",
+  constexpr const char* kFlags[] = {"measured", "flow-rate", "ping", "lost"};
+  throw InputError({"", 0, kFlags[static_cast<int>(measurement.what)]},
+                   fmt::format("{:g}", measurement.value), "is out of range",
                    loss ? "from 0 to less than 1, of at least one packet" : "more than 0");
 }
 

@@ -10,6 +10,7 @@
 #include "calibrate/online/fleet.h"
 #include "data/io/fleet_record.h"
 #include "data/io/machines.h"
+#include "data/plan/run_ranges.h"
 #include "data/record/input_error.h"
 #include "data/values/names.h"
 #include "data/values/suggest.h"
@@ -27,9 +28,9 @@ void CheckTimes(const std::vector<double>& step_times_s) {
                      "steps are too many", fmt::format("at most {} at once", kMostSteps));
   }
   for (const double time : step_times_s) {
-    if (std::isfinite(time) && time > 0) continue;
+    if (kStepTimes.Holds(time)) continue;
     throw InputError({"", 0, "step_times_s"}, std::isnan(time) ? "null" : fmt::format("{}", time),
-                     "is no time of a step", "finite times above 0");
+                     "is no time of a step", kStepTimes.Text());
   }
 }
 

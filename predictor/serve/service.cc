@@ -396,10 +396,10 @@ void CheckSearch(const BatchSearch& search, std::size_t allocations, std::size_t
   }
   for (const auto& [key, value] : {std::pair("noise_scale", search.noise_scale),
                                    std::pair("initial_batch", search.initial_batch)}) {
-    const bool may_be_zero = std::string_view(key) == "noise_scale";
-    if (value && !((may_be_zero ? *value >= 0 : *value > 0) && std::isfinite(*value))) {
-      throw InputError(place(key), fmt::format("{}", *value), "is out of range",
-                       may_be_zero ? "at least 0" : "more than 0");
+    constexpr double kMostSamples = 1e15;
+    const NumberRange range{std::string_view(key) == "noise_scale" ? 0.0 : 1.0, kMostSamples};
+    if (value && !range.Holds(*value)) {
+      throw InputError(place(key), fmt::format("{}", *value), "is out of range", range.Text());
     }
   }
   if (search.noise_scale.has_value() != search.initial_batch.has_value()) {
@@ -408,14 +408,7 @@ void CheckSearch(const BatchSearch& search, std::size_t allocations, std::size_t
   }
 }
 
-InputError InRequestTerms(const InputError& error) {
-  const PlanField* field = FindPlanField(error.place().key);
-  if (field == nullptr) return error;
-  return {{error.place().file, error.place().line, field->column},
-          error.value(),
-          error.problem(),
-          error.allowed()};
-}
+InputError InRequestTerms(const InputError& error) { return InRow(error, error.place()); }
 
 ForecastColumns PredictMany(const Snapshot& snapshot, const Target& target, const Plan& plan,
                             bool interval, QueryColumns* queries) {

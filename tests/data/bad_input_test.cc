@@ -252,6 +252,12 @@ const std::vector<BadValue>& BadValues() {
       // Calibrations.
       {"Calibrated", "NegativeDeviation", "residual_log_sd: 0.05", "residual_log_sd: -1", 6,
        "calibration.residual_log_sd", "is out of range"},
+      {"Calibrated", "EndlessDeviation", "residual_log_sd: 0.05", "residual_log_sd: 51", 6,
+       "calibration.residual_log_sd", "is out of range"},
+      {"Calibrated", "EndlessDoubt", "log_sd: 0.25", "log_sd: 1000", 16,
+       "calibration.parameters[0].log_sd", "is out of range"},
+      {"Calibrated", "EndlessJitter", "  sources:", "  sync_jitter: 1.5\n  sources:", 7,
+       "calibration.sync_jitter", "is out of range"},
       {"Calibrated", "NegativeParameter", "value: 1.5", "value: -1.5", 16,
        "calibration.parameters[0].value", "is out of range"},
       {"Calibrated", "NaNParameter", "value: 1.5", "value: nan", 16,

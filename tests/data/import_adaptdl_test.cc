@@ -137,7 +137,16 @@ TEST(ImportAdaptdl, PlacementsAreBoundedTogether) {
   for (int i = 0; i < 21; ++i) text += "1000000,1000000,1,1,0\n";
   EXPECT_TRUE(Says(ErrorOf([&] { Import("x_scalability.csv", text); }),
                    ":22: num_nodes: '1000000' are too many with those before; allowed: at most "
-                   "20000000 in all rows"));
+                   "20000000 nodes in all rows"));
+  const auto digits = [](std::size_t count, std::size_t rows) {
+    std::string lines = "placement,local_bsz,step_time,sync_time\n";
+    for (std::size_t i = 0; i < rows; ++i) lines += std::string(count, '1') + ",1,1,0\n";
+    return lines;
+  };
+  EXPECT_TRUE(Says(ErrorOf([&] { Import("x_placements.csv", digits(1'000'000, 21)); }),
+                   ":22: placement: '1"));
+  EXPECT_TRUE(Says(ErrorOf([&] { Import("x_placements.csv", digits(1'000'001, 1)); }),
+                   ":2: placement: '1000001' "));
 }
 
 // What is read is written, and read as what it was; the rest is refused.

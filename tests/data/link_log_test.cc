@@ -120,6 +120,46 @@ TEST(LinkLog, IperfThatTellsNoRateIsRefused) {
   refused(R"({"start": {"test_start": {"protocol": "UDP"}}})",
           "end.sum.bits_per_second: tells no rate");
   refused(R"({"start": {"test_start": {"protocol": "SCTP"}}})", "protocol: 'SCTP' is not known");
+  const auto streams = [](const char* count) {
+    return std::string(R"({"start": {"test_start": {"protocol": "TCP", "num_streams": )") + count +
+           R"(}}, "end": {"sum_received": {"bits_per_second": 1e9}}})";
+  };
+  refused(streams("-1e19"), "start.test_start.num_streams: '-1e+19' is out of range");
+  refused(streams("0"), "'0' is out of range; allowed: 1 to 1000000");
+  refused(R"({")" + std::string(1001, 'k') + R"(": 1})", "is too long for a key");
+}
+
+// Keys of what is around stand in every path: a small file could make them many times its size.
+TEST(LinkLog, PathsOfNoInterestAreNotKept) {
+  std::string text = R"({"start": {"test_start": {"protocol": "TCP", "num_streams": 1}},)"
+                     R"("end": {"sum_received": {"bits_per_second": 1e9}}, ")" +
+                     std::string(900, 'k') + R"(": [0)";
+  for (int i = 0; i < 400'000; ++i) text += ",0";
+  const TempFolder folder;
+  const LinkLog log = ReadIperf3(folder.Write("i.json", text + "]}"));
+  EXPECT_DOUBLE_EQ(Finding(log, "goodput"), 1e9);
+}
+
+// The reader of clusters would refuse it.
+TEST(LinkLog, ANumberThatNoLinkHasIsRefused) {
+  const TempFolder folder;
+  const auto refused = [&](auto read, const std::string& text, const std::string& says) {
+    const std::string path = folder.Write("log", text);
+    EXPECT_TRUE(Says(ErrorOf([&] { read(path); }), says)) << text;
+  };
+  const std::string ping = "64 bytes from 10.0.0.2: icmp_seq=1 ttl=64 time=";
+  const std::string counts = "1 packets transmitted, 1 received\n";
+  refused(ReadPing, ping + "1e300 ms\n" + counts, "'1e+297' is out of range");
+  refused(ReadPing, ping + "1 ms\n" + "1e300 packets transmitted, 1 received\n",
+          "line 2: '1e+300' is out of range");
+  refused(ReadEthtool, "Settings for eth0:\n\tSpeed: 1e-300Mb/s\n", "is out of range");
+  refused(ReadSs, "cubic rtt:1/1 minrtt:1e-300 cwnd:10 mss:1448 data_segs_out:5\n",
+          "is out of range");
+  refused(ReadSs, "cubic rtt:1/1 cwnd:1e300 mss:1448 data_segs_out:5\n", "is out of range");
+  refused(ReadIperf3,
+          R"({"start": {"test_start": {"protocol": "UDP"}},)"
+          R"("end": {"sum": {"bits_per_second": 1e9, "jitter_ms": -3}}})",
+          "line 1: end.sum.jitter_ms: '-0.003' is out of range");
 }
 
 TEST(LinkLog, PingTellsTheMedianOfItsReplies) {
@@ -267,6 +307,25 @@ TEST(CollectiveLog, OsuTellsLatenciesAndRates) {
   for (const CollectiveTable& table : ReadOsuBenchmarks(Sample("osu/of-others.txt")).tables) {
     EXPECT_EQ(table.kind, CollectiveKind::kOther) << table.name;
   }
+}
+
+TEST(CollectiveLog, ARowThatNoComputerPrintsIsNotUnderstood) {
+  const TempFolder folder;
+  const auto unknown = [&](auto read, const std::string& text) {
+    const CollectiveLog log = read(folder.Write("log", text));
+    EXPECT_TRUE(log.tables.at(0).rows.empty()) << text;
+    return log.unknown.count;
+  };
+  const std::string nccl = "# size time algbw busbw\n# (B) (us) (GB/s) (GB/s)\n";
+  EXPECT_EQ(unknown(ReadNcclTests, nccl + "1048576 1e300 0.1 0.1\n"), 1);
+  EXPECT_EQ(unknown(ReadNcclTests, nccl + "1048576.5 10 0.1 0.1\n"), 1);
+  EXPECT_EQ(unknown(ReadNcclTests, nccl + "2e15 10 0.1 0.1\n"), 1);
+  EXPECT_EQ(unknown(ReadNcclTests, nccl + "1048576 10 1e300 0.1\n"), 1);
+  const std::string osu = "# OSU MPI Bandwidth Test v1\n# Size Bandwidth (MB/s)\n";
+  EXPECT_EQ(unknown(ReadOsuBenchmarks, osu + "1024 1e308\n"), 1);
+  EXPECT_EQ(
+      unknown(ReadOsuBenchmarks, "# OSU MPI Latency Test v1\n# Size Latency (us)\n1024 1e300\n"),
+      1);
 }
 
 TEST(CollectiveLog, WhatIsNoneIsRefused) {

@@ -195,6 +195,16 @@ TEST(StepLog, OneOfEachOfTheOthers) {
   EXPECT_EQ(log.unknown.count, 0);
 }
 
+// It is told as a line without a time, and nothing is computed of it.
+TEST(StepLog, ATimeThatNoStepTakesIsNone) {
+  const TempFolder folder;
+  for (const char* line : {"global_step/sec: 1e-310", "global_step/sec: 1e300"}) {
+    const StepLog log = ReadStepLog(folder.Write("own.log", std::string(line) + "\n"), {});
+    EXPECT_TRUE(log.series.empty()) << line;
+    EXPECT_EQ(log.without_time, 1) << line;
+  }
+}
+
 TEST(StepLog, APatternStandsForTheForms) {
   const TempFolder folder;
   const std::string path = folder.Write("own.log", "x 1\ny 5\nx 3\n");

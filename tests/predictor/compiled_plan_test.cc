@@ -1005,7 +1005,11 @@ TEST(QueryStatus, SaysWhatIsWrong) {
              {kLink, [](PlanQuery* q) { q->link.nodes_per_switch = 0; }},
              {kLink, [](PlanQuery* q) { q->server_link.bandwidth = BytesPerSecond(0.0); }},
              {kLink, [](PlanQuery* q) { q->server_link.rtt = Seconds(kNan); }},
-             {kLink, [](PlanQuery* q) { q->server_link.loss = 2.0; }}});
+             {kLink, [](PlanQuery* q) { q->server_link.loss = 2.0; }},
+             {kLink, [](PlanQuery* q) { q->link.loss = 1e-16; }},
+             {kLink, [](PlanQuery* q) { q->link.rtt = Seconds(2000.0); }},
+             {kLink, [](PlanQuery* q) { q->link.bandwidth = GigabitsPerSecond(2e6); }},
+             {kLink, [](PlanQuery* q) { q->link.oversubscription = 4.0; }}});
 
   for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync}) {
     Plan plan = AllreducePlan({2, 2}, 16);
@@ -1016,7 +1020,8 @@ TEST(QueryStatus, SaysWhatIsWrong) {
                    {kServers, [](PlanQuery* q) { q->servers = -1; }},
                    {kServers, [](PlanQuery* q) { q->servers = 9; }},
                    {kServers, [](PlanQuery* q) { q->servers = kMostInt; }},
-                   {kServers, [](PlanQuery* q) { q->servers = kLeastInt; }}});
+                   {kServers, [](PlanQuery* q) { q->servers = kLeastInt; }},
+                   {kLink, [](PlanQuery* q) { q->server_link.oversubscription = 4.0; }}});
   }
   Plan byteps = AllreducePlan({2, 2}, 16);
   byteps.strategy = Strategy::kBytePs;

@@ -376,6 +376,17 @@ TEST(Batch, TellsWhichQueriesHaveNoAnswer) {
   ASSERT_EQ(batch["problems"].size(), 2U);
   EXPECT_EQ(batch["problems"][0]["index"], 1);
   EXPECT_EQ(batch["problems"][1]["problem"], QueryStatusText(QueryStatus::kBadBatch));
+  // What no plan may say of a link is the fault of that query alone.
+  for (const char* links : {R"("loss_rate":[1e-16,0.01])", R"("rtt_ms":[1e7,1])",
+                            R"("link_gbit_per_s":[1e7,10])", R"("link_gbit_per_s":[1e-10,10])"}) {
+    const TestJson answer =
+        test.JsonOf("/v1/predict_batch", R"({"cluster":"gce-t4","workload":"resnet50",)"
+                                         R"("plan":{"local_batch":32,"workers":4},"queries":{)" +
+                                             std::string(links) + "}}");
+    EXPECT_EQ(answer["failed"], 1) << links;
+    EXPECT_TRUE(answer["step_time_s"][0].is_null()) << links;
+    EXPECT_TRUE(answer["step_time_s"][1].is_number()) << links;
+  }
 }
 
 TEST(Batch, WithoutIntervalHasStepTimesAlone) {

@@ -202,7 +202,8 @@ TEST(Jobs, NothingWrongIsLearnt) {
   const std::string good = R"("cluster":"gce-t4","workload":"resnet50",)";
   EXPECT_EQ(WrongKey(test, Steps("", "[0.3]")), "job");
   EXPECT_EQ(WrongKey(test, Steps(std::string(1001, 'a'), "[0.3]")), "job");
-  for (const char* times : {"[]", "[0]", "[-1]", "[0.3,null]", "[0.3,0]"}) {
+  for (const char* times :
+       {"[]", "[0]", "[-1]", "[0.3,null]", "[0.3,0]", "[1e-300]", "[0.3,1e300]"}) {
     EXPECT_EQ(WrongKey(test, Steps("a", times)), "step_times_s") << times;
   }
   EXPECT_EQ(WrongKey(test, R"({"job":"a",)" + good + kPlan + "}"), "step_times_s");

@@ -391,6 +391,8 @@ TEST(CheckSearch, RefusesWhatMakesNoSense) {
   search.initial_batch = 32;
   search.noise_scale = -1;
   EXPECT_TRUE(Says(error(), "search.noise_scale: '-1' is out of range"));
+  search.noise_scale = 1e308;
+  EXPECT_TRUE(Says(error(), "search.noise_scale: '1e+308' is out of range"));
   search.noise_scale = 0;
   CheckSearch(search, 10, 1000);
 }
