@@ -44,15 +44,17 @@ std::vector<Run> RunsWithoutTimes(const CsvTable& table, const std::string& path
   std::vector<std::string> header = table.header();
   const std::size_t time = table.Column(kTimeColumn).value_or(header.size());
   if (time == header.size()) header.emplace_back(kTimeColumn);
+  std::vector<std::size_t> measured;
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    if (IsMeasured(header[i])) measured.push_back(i);
+  }
   std::string timed = CsvLine(header);
   std::map<int, int> lines;  // of that text, those of the file
   int line = 1 + LineEnds(timed);
   for (const CsvRow& row : table.rows()) {
     std::vector<std::string> fields = row.fields;
     fields.resize(header.size());
-    for (std::size_t i = 0; i < header.size(); ++i) {
-      if (IsMeasured(header[i])) fields[i] = i == time ? "1" : "";
-    }
+    for (const std::size_t i : measured) fields[i] = i == time ? "1" : "";
     lines[line] = row.line;
     const std::string written = CsvLine(fields);
     line += LineEnds(written);
