@@ -67,13 +67,18 @@ ChosenRuns ChooseWanted(const Target& target, Plan goal,
   const auto batches =
       predictor.calibrated_batches().value_or(CalibratedRange::BatchRange{0, 0, 0});
   std::vector<Plan> candidates = among ? *among : SmallerLayouts(target, goal, batches);
-  std::erase_if(candidates, [&](const Plan& plan) {
+  const auto is_left_out = [&](const Plan& plan, bool on_its_hosts) {
     return std::any_of(left_out.begin(), left_out.end(), [&](const Plan& other) {
+      if (on_its_hosts && other.hosts != plan.hosts) return false;
       return other.placement == plan.placement && StatedKey(other) == StatedKey(plan);
     });
-  });
+  };
+  std::erase_if(candidates, [&](const Plan& plan) { return is_left_out(plan, false); });
   NextRuns next = ChooseNextRuns(model, goal, candidates, range, count);
-  if (!among) AddHostRuns(model, goal, range, KnownHosts(target.cluster), &next);
+  if (!among) {
+    AddHostRuns(model, goal, range, KnownHosts(target.cluster), &next);
+    std::erase_if(next.runs, [&](const NextRun& run) { return is_left_out(run.plan, true); });
+  }
   return {target.workload.name, target.device, target.cluster.name, goal, now, next};
 }
 

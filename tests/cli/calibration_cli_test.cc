@@ -224,7 +224,7 @@ TEST(PlanCommand, ChoosesRunsThatNarrowTheInterval) {
   EXPECT_TRUE(third_node) << "two nodes cannot show what distinct peers do";
 }
 
-TEST(PlanCommand, AMeasuredRunIsNotAskedForAgain) {
+TEST(PlanCommand, RunsThatWereMeasuredNarrowIt) {
   const TempFolder folder;
   const std::string file = folder.Path("fitted.yaml");
   JsonOf(kCalibrate + Words{"--output", file});
@@ -235,6 +235,42 @@ TEST(PlanCommand, AMeasuredRunIsNotAskedForAgain) {
   EXPECT_EQ(after.at("workload"), "resnet50");
   EXPECT_EQ(after.at("target").at("local_batch"), 128);
   EXPECT_LT(after.at("log_sd"), before.at("log_sd"));
+}
+
+// Runs that are kept to judge a fit by are not asked for.
+TEST(PlanCommand, AsksForNoneOfTheRunsThatAreKept) {
+  const TempFolder folder;
+  const Words plan = {"plan",          "--cluster", "ufrgs-tupi", "--workload", "resnet50",
+                      "--local-batch", "128",       "--count",    "4"};
+  const auto rows = [&](const Words& words) {
+    std::set<std::string> found;
+    const Json next = JsonOf(plan + words);
+    for (const Json& run : next.at("runs")) found.insert(run.at("runs_row"));
+    return found;
+  };
+  const std::string kept = folder.Path("kept.csv");
+  const std::set<std::string> first = rows({"--output", kept});
+  ASSERT_EQ(first.size(), 8U);  // four, and each of four hosts alone
+  const std::set<std::string> others = rows({"--without", kept});
+  EXPECT_FALSE(others.empty());
+  for (const std::string& row : others) EXPECT_EQ(first.count(row), 0U) << row;
+  // Of a host that was kept by itself, no other host.
+  const auto of_host = [](const std::string& host) { return ",1," + host + ",none,"; };
+  const auto asked = [&](const std::set<std::string>& all, const std::string& host) {
+    return std::any_of(all.begin(), all.end(), [&](const std::string& row) {
+      return row.find(of_host(host)) != std::string::npos;
+    });
+  };
+  std::string one = FileContent(kept);
+  one = one.substr(0, one.find('\n') + 1);
+  for (const std::string& row : first) {
+    if (row.find(of_host("tupi2")) != std::string::npos) one += row + "\n";
+  }
+  const std::set<std::string> but_one = rows({"--without", folder.Write("one.csv", one)});
+  for (const char* host : {"tupi1", "tupi2", "tupi5", "tupi6"}) {
+    EXPECT_TRUE(asked(first, host)) << host;
+    EXPECT_EQ(asked(but_one, host), std::string(host) != "tupi2") << host;
+  }
 }
 
 // Whatever a plan states that `plan` takes, up to the ends of its range, `calibrate` reads the rows
