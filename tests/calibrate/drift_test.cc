@@ -430,23 +430,66 @@ TEST(ManyRuns, AChangeThatNobodyFeelsIsNoDrift) {
   Calibration& calibration = *cluster.calibration;
   calibration.log_covariance *= 1e-4;
   for (ParameterEstimate& e : calibration.parameters) e.log_sd *= 1e-2;
+  calibration.range.local_batch[WorkloadScope("resnet50", kSyntheticDevice)] = {8, 20'000, 32};
+  const double scatter = 1.37 * calibration.residual_log_sd;  // of new runs
   const auto drifts = [&](double shares) {
     Truth truth = PlausibleTruth();
-    truth.workloads["resnet50"].si[kSampleTime] *= std::exp(shares * calibration.residual_log_sd);
+    truth.workloads["resnet50"].si[kSampleTime] *= std::exp(shares * scatter);
     SyntheticProblem synthetic(truth);
     Noise noise(1);
     for (int i = 0; i < 3000; ++i) {
-      Plan plan = AllreducePlan({1}, 64 + i % 60);
-      plan.accumulation_steps = 1 + i / 60;
-      synthetic.Add("resnet50", plan, kNoise * noise.Next());
+      const Plan plan = AllreducePlan({1}, 10'000 + i);
+      // Some are hardly met, and of these the longer ones no more if all take longer.
+      const bool hardly = i % 10 == 0;
+      const double edge = i % 20 == 0 ? 1.75 : -1.75;
+      synthetic.Add("resnet50", plan, scatter * (hardly ? edge : 0.7 * noise.Next()));
     }
     return CheckDrift(Problem(cluster, synthetic.problem().runs));
   };
-  const DriftReport little = drifts(0.5);
+  const DriftReport little = drifts(0.3);
   EXPECT_TRUE(little.drifts.empty()) << little.verdict;
   const DriftReport more = drifts(0.75);
   ASSERT_FALSE(more.drifts.empty()) << more.verdict;
   EXPECT_EQ(more.drifts.front().name, "sample_time") << more.verdict;
+}
+
+// Of the smallest change that is named, among so many hosts that could be to blame: all of them
+// together raise one false alarm in a hundred, rather than each.
+TEST(ManyHosts, OneOfThemIsNamedWhenChanceWouldHardlyMakeOneOfAllSo) {
+  const auto smallest_z = [](int hosts) {
+    Truth truth = PlausibleTruth();
+    for (int i = 0; i < hosts; ++i) {
+      truth.host_links["n" + std::to_string(i)] = GigabitsPerSecond(9.0);
+    }
+    const Cluster cluster = CalibratedCluster(truth);
+    const auto report_of = [&](double log_factor) {
+      SyntheticProblem synthetic(truth, cluster);
+      for (const Host& host : cluster.hosts) {
+        Plan alone = AllreducePlan({1}, 32);
+        alone.hosts = {host.name};
+        const double slower = host.name == "n0" ? log_factor : 0;
+        for (const int sign : {1, -1, 1, -1}) {
+          synthetic.Add("resnet50", alone, sign * cluster.calibration->residual_log_sd + slower);
+        }
+      }
+      return CheckDrift(Problem(cluster, synthetic.problem().runs));
+    };
+    double unnamed = 0;
+    double named = 0.5;
+    for (int halving = 0; halving < 9; ++halving) {
+      const double middle = 0.5 * (unnamed + named);
+      (report_of(middle).drifts.empty() ? unnamed : named) = middle;
+    }
+    const ParameterDrift drift = report_of(named).drifts.at(0);
+    EXPECT_EQ(drift.scope, "hosts n0");
+    return drift.z;
+  };
+  // At least three standard deviations, and with a hundred hosts what leaves one in 20,000 to
+  // either side.
+  EXPECT_NEAR(smallest_z(3), 3.3, 0.3);
+  const double of_many = smallest_z(100);
+  EXPECT_GT(of_many, 3.89);
+  EXPECT_LT(of_many, 4.2);
 }
 
 // Nor would what moves so few runs that hardly one of a hundred is met that was not.

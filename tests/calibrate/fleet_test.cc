@@ -152,6 +152,23 @@ TEST(Fleet, WhatTheFileKnowsStaysKnown) {
   EXPECT_LT(LogSdOf(file, "flow_bandwidth"), 0.5 * EstimateOf(file, "flow_bandwidth").prior_log_sd);
 }
 
+// What the file knows of the cluster is the same for all workloads: rows of one make another one
+// surer of it, and no surer than the one that they are of.
+TEST(Fleet, WhatTheFileKnowsIsLearntForAllWorkloads) {
+  const Cluster file = CalibratedCluster(PlausibleTruth(), 0.2);
+  Fleet fleet(file);
+  const auto other = Add("other", "bert_base", &fleet);
+  ObserveAll(SomeRows("bert_base", 40), other.get());
+  const Cluster own = other->cluster();
+  const Cluster next = fleet.ClusterFor(*FindWorkload("vgg16"), T4());
+  for (const ParameterSpec& spec : kClusterParameterSpecs) {
+    const std::string name(spec.name);
+    EXPECT_GT(LogSdOf(next, name), 0.95 * LogSdOf(own, name)) << name;
+    EXPECT_LE(LogSdOf(next, name), LogSdOf(file, name) + 1e-9) << name;
+  }
+  EXPECT_LT(LogSdOf(next, "flow_bandwidth"), 0.7 * LogSdOf(file, "flow_bandwidth"));
+}
+
 TEST(Fleet, WhatNoRowHasToldOfIsAsItWas) {
   Fleet fleet(SyntheticCluster());
   RunOne("first", "resnet50", &fleet);

@@ -1026,6 +1026,61 @@ TEST(OnlineState, WeighsTheRowsOfAPlanByWhatTheyShare) {
   }
 }
 
+// However far the normal equations would go at once.
+TEST(OnlineState, NoStepIsLongerThanTwoStandardDeviations) {
+  internal::OnlineState state(SyntheticCluster(), *FindWorkload("resnet50"), T4(), "t4");
+  state.Observe(AllreducePlan({1}, 32), Seconds(0.2));
+  const Eigen::VectorXd before = state.y;
+  state.b += Eigen::VectorXd::Constant(state.size(), 100);
+  EXPECT_GT(state.Solve(), 0);
+  EXPECT_NEAR((state.y - before).norm(), 2, 1e-9);
+}
+
+// What remains of a variance is what the rows of one plan leave of it: each counts by the mean of
+// 1 / root and 1 / root^2, root^2 = 1 + z^2, of a scatter that rows of one plan share a part of.
+TEST(OnlineCluster, IsAsCertainAsRowsOfOnePlanMakeIt) {
+  const Cluster start = CalibratedCluster(PlausibleTruth(), 0.1);
+  const Workload workload = *FindWorkload("resnet50");
+  internal::OnlineState state(start, workload, T4(), "t4");
+  const Plan plan = AllreducePlan({1}, 32);
+  const double step = Predictor(start, workload, T4()).PredictStep(plan).total().si();
+  const std::vector<double> offs = {0, 0, 0, 0, 0.3, -0.3};
+  for (const double off : offs) state.Observe(plan, Seconds(step * std::exp(off)));
+  state.Settle(true);
+  const Cluster learnt = state.AtY();
+  const double predicted = Predictor(learnt, workload, T4()).PredictStep(plan).total().si();
+  const double sd = state.scatter * std::sqrt(0.7 + 0.3 * static_cast<double>(offs.size()));
+  double weight = 0;
+  for (const double off : offs) {
+    const double z = (std::log(step / predicted) + off) / sd;
+    const double root = std::sqrt(1 + z * z);
+    weight += 0.5 * (1 / root + 1 / (root * root)) / (sd * sd);
+  }
+  // The slope of ln(step) by each parameter, and the variance along it before any row.
+  const std::vector<ParameterEstimate>& parameters = learnt.calibration->parameters;
+  std::vector<double> slopes;
+  double variance = 0;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto log_step = [&](double by) {
+      Cluster moved = learnt;
+      moved.calibration->parameters[i].value *= std::exp(by);
+      return std::log(Predictor(moved, workload, T4()).PredictStep(plan).total().si());
+    };
+    constexpr double kMove = 1e-4;
+    slopes.push_back((log_step(kMove) - log_step(-kMove)) / (2 * kMove));
+    variance += slopes.back() * slopes.back() * 0.1 * 0.1;
+  }
+  int told_of = 0;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const double before = 0.1 * 0.1;
+    const double seen = before * slopes[i];
+    const double after = before - seen * seen * weight / (1 + variance * weight);
+    EXPECT_NEAR(parameters[i].log_sd, std::sqrt(after), 1e-4) << parameters[i].name;
+    told_of += after < 0.9 * before ? 1 : 0;
+  }
+  EXPECT_GT(told_of, 0);
+}
+
 void ExpectSamePlan(const Plan& a, const Plan& b) {
   EXPECT_EQ(StatedKey(a), StatedKey(b));
   EXPECT_EQ(a.placement, b.placement);

@@ -119,6 +119,31 @@ INSTANTIATE_TEST_SUITE_P(Noise, Recovery,
                                            NoisyCase{0.06, 3}),
                          [](const auto& its) { return "Seed" + std::to_string(its.param.seed); });
 
+// Beyond the corner where all of an exchange is hidden, hiding more of it changes no step: the
+// interval reaches to the end of the range, where the standard error alone would end before it.
+TEST(Intervals, ReachTheEndOfTheRangeWhereNoRunHoldsThem) {
+  constexpr double kNinetyFivePercent = 1.959964;
+  Truth truth = PlausibleTruth();
+  truth.cluster.si[kOverlapShare] = 0.7;
+  SyntheticProblem synthetic(truth);
+  Noise noise(1);
+  for (const int batch : SyntheticBatches("bert_base")) {
+    for (const Placement& placement : {Placement{1}, Placement{1, 1}}) {
+      for (int i = 0; i < 3; ++i) {
+        synthetic.Add("bert_base", AllreducePlan(placement, batch), 0.01 * noise.Next());
+      }
+    }
+  }
+  CalibrationOptions follow;
+  follow.profiled_plans = 1000;
+  const CalibrationOutcome outcome = Calibrate(synthetic.problem(), follow);
+  ASSERT_TRUE(outcome.IsUsable()) << outcome.message;
+  const ParameterEstimate& share = Find(outcome, "cluster", "overlap_share");
+  const double end = FindParameterSpec("overlap_share")->high;
+  EXPECT_LT(share.value * std::exp(kNinetyFivePercent * share.log_sd), 0.95 * end);
+  EXPECT_NEAR(share.high, end, 1e-9);
+}
+
 TEST(RecoveryWithoutNoise, MeetsEveryRun) {
   const SyntheticProblem synthetic = Campaign(0, 1);
   CalibrationOptions exact;

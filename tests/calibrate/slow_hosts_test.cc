@@ -159,6 +159,29 @@ TEST(SlowHosts, OneRunAloneDecidesNothing) {
   EXPECT_TRUE(Slowdowns(Calibrate(synthetic.problem()).cluster).empty());
 }
 
+// Among many hosts chance alone makes one of them look slow, and a row that is far off is not
+// enough by itself.
+TEST(SlowHosts, AmongManyItTakesMore) {
+  constexpr double kEach = 0.05;  // that rows of a host are apart, to either side
+  const auto found = [](int hosts, double one, double other) {
+    Truth truth = TruthOf({});
+    for (int i = 0; i < hosts; ++i) {
+      truth.host_links["n" + std::to_string(i)] = GigabitsPerSecond(9.0);
+    }
+    SyntheticProblem synthetic(truth);
+    for (const auto& [host, link] : truth.host_links) {
+      const bool slow = host == "n0";
+      synthetic.Add("resnet50", OnHosts({host}, 32), slow ? one : kEach);
+      synthetic.Add("resnet50", OnHosts({host}, 32), slow ? other : -kEach);
+    }
+    return !Slowdowns(Calibrate(synthetic.problem()).cluster).empty();
+  };
+  EXPECT_TRUE(found(4, 0.4 + kEach, 0.4 - kEach));
+  EXPECT_FALSE(found(100, 0.4 + kEach, 0.4 - kEach));
+  EXPECT_TRUE(found(100, 0.55 + kEach, 0.55 - kEach));
+  EXPECT_FALSE(found(100, 1.2, 0.4));
+}
+
 TEST(SlowHosts, ForecastsSayAndCountIt) {
   Truth truth = TruthOf(kFour);
   truth.host_slowdowns["n3"] = 1.3;

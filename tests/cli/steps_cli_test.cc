@@ -1,6 +1,7 @@
 // stepcast probe steps, on the loopback: from what a plan asks for to a fit.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -114,6 +115,29 @@ TEST_F(StepsCli, AWorkerAloneTakesAsLongAsItsForecast) {
   }
 }
 
+// However many steps there were before a host was lost, they are no run: which of them it slowed
+// down nobody knows.
+TEST_F(StepsCli, ARunThatLosesAHostHasFailed) {
+  if (!HasWorker("stepcast-gloo")) GTEST_SKIP() << "built without Gloo";
+  Wants("resnet18,t4,1-1,0,ring,8,STEP_TIME\n");
+  const std::string master = FreeMaster();
+  const Words host = {"--of", "2", "--master", master, "--wait", "20s", "--rank"};
+  std::thread beside([&] {
+    RunProcess(Words{"/usr/bin/timeout", "-s", "KILL", "5", STEPCAST_PROGRAM, "probe", "steps"} +
+                   host + Words{"1", "--name", "lost"},
+               {.folder = folder_.Path("."), .variables = {kToken}});
+  });
+  const ProcessResult result = Run(
+      Words{"wanted.csv", "--cluster", "gce-t4", "--steps", "2000", "--json"} + host + Words{"0"});
+  beside.join();
+  EXPECT_EQ(result.exit_code, 1);
+  const Json run = Json::parse(result.out)["runs"][0];
+  EXPECT_EQ(run["outcome"], "failed") << run;
+  EXPECT_NE(run["problem"].get<std::string>().find("lost"), std::string::npos) << run;
+  EXPECT_FALSE(std::filesystem::exists(folder_.Path("runs.csv")) &&
+               !ReadRuns(folder_.Path("runs.csv")).empty());
+}
+
 // Transfers and bytes as they are counted: each phase sends the model once for each worker, in a
 // message of each bucket and server.
 TEST_F(StepsCli, ServersAreTimedBesideTheirForecasts) {
@@ -159,6 +183,42 @@ TEST_F(StepsCli, ServersAreTimedBesideTheirForecasts) {
   ExpectText({"calibrate", "--cluster", "gce-t4", "--runs", folder_.Path("runs.csv"), "--output",
               folder_.Path("fit.yaml")},
              {"written to"});
+}
+
+// Each part is pulled as soon as it was pushed where servers are pipelined; else pulls begin behind
+// the last push, and the two phases have no time in common.
+TEST_F(StepsCli, PullsBeginBehindThePushesOrBesideThem) {
+  if (!HasWorker("stepcast-parameters")) GTEST_SKIP() << "built without gRPC";
+  std::ofstream(folder_.Path("wanted.csv"))
+      << "workload,device,placement,servers,strategy,local_batch,sharding,pipelined_servers,"
+         "bucket_mib,step_time_s\n"
+         "mlp_mnist,t4,1,1,ps-sync,1,tensor,,1,STEP_TIME\n"
+         "mlp_mnist,t4,1,1,ps-sync,1,tensor,yes,1,STEP_TIME\n";
+  const Json runs = Json::parse(Both({}).out)["runs"];
+  ASSERT_EQ(runs.size(), 2U);
+  const auto together_s = [&](int i) {
+    const Json& servers = runs[i]["servers"];
+    return servers["push_s"].get<double>() + servers["pull_s"].get<double>() -
+           runs[i]["parts"]["synchronising_s"].get<double>();
+  };
+  EXPECT_NEAR(together_s(0), 0, 1e-9);
+  EXPECT_GT(together_s(1), 1e-6);
+}
+
+// What the server takes to update is no part of the push that it answers, and is waited for.
+TEST_F(StepsCli, AnUpdateIsNoPartOfThePush) {
+  if (!HasWorker("stepcast-parameters")) GTEST_SKIP() << "built without gRPC";
+  std::ofstream(folder_.Path("wanted.csv"))
+      << "workload,device,placement,servers,strategy,local_batch,sharding,bucket_mib,step_time_s\n"
+         "mlp_mnist,t4,1,1,ps-async,1,even,one-message,STEP_TIME\n";
+  const Json run = Json::parse(Both({}).out)["runs"][0];
+  ASSERT_EQ(run["outcome"], "measured") << run;
+  const double update_s = run["servers"]["update_s"];
+  EXPECT_GT(update_s, 1e-5);
+  EXPECT_GT(
+      run["parts"]["exposed_sync_s"].get<double>() - run["parts"]["synchronising_s"].get<double>(),
+      0.99 * update_s)
+      << run;
 }
 
 // A step of workers who do not wait for each other is w over the rate of updates.

@@ -533,6 +533,34 @@ TEST(ImportKineto, CheckpointsAndForks) {
   EXPECT_EQ(import.summary.step_time_s, 0);
 }
 
+// A checkpoint goes back through what it has computed again, whose nodes are of its thread: that is
+// no step of its own, and its batch is that of the layers before it.
+TEST(ImportKineto, CheckpointsGoBackThroughTheirOwnGraph) {
+  Trace trace;
+  const std::string of_engine =
+      R"("Sequence number": 1, "Fwd thread id": )" + std::to_string(kEngine);
+  trace.Event("cpu_op", "aten::relu", 10, 20, kMain,
+              With(Sequence(5), Inputs("[[4, 6]]", R"(["float"])")));
+  trace.Event("cpu_op", "autograd::engine::evaluate_function: CheckpointFunctionBackward", 100, 100,
+              kEngine, Sequence(6, true));
+  trace.Event("cpu_op", "CheckpointFunctionBackward", 101, 98, kEngine, Sequence(6, true));
+  trace.Event("cpu_op", "aten::tanh", 110, 30, kEngine,
+              With(Sequence(1), Inputs("[[8, 3]]", R"(["float"])")));
+  trace.Event("cpu_op", "autograd::engine::evaluate_function: TanhBackward0", 150, 40, kEngine,
+              of_engine);
+  trace.Event("cpu_op", "TanhBackward0", 151, 38, kEngine,
+              With(of_engine, Inputs("[[8, 3]]", R"(["float"])")));
+  trace.Event("cpu_op", "autograd::engine::evaluate_function: ReluBackward0", 300, 50, kEngine,
+              Sequence(5, true));
+  trace.Event("cpu_op", "ReluBackward0", 301, 48, kEngine,
+              With(Sequence(5, true), Inputs("[[4, 6]]", R"(["float"])")));
+  EXPECT_EQ(Lines(Import(trace)),
+            (std::vector<std::string>{"b4 fp32 forward activation function=relu columns=6: 20",
+                                      "b4 fp32 forward activation function=tanh columns=6: 30",
+                                      "b4 fp32 backward activation function=tanh columns=6: 40",
+                                      "b4 fp32 backward activation function=relu columns=6: 50"}));
+}
+
 // What is called without a gradient is no training: evaluation, averages of parameters.
 TEST(ImportKineto, NoGradientNoLayer) {
   Trace trace = CpuTrace();
