@@ -18,6 +18,7 @@
 #include "data/record/link_path.h"
 #include "data/values/device_name.h"
 #include "model/compute/profiled_compute.h"
+#include "model/exchange/sharding.h"
 #include "model/memory/fitted.h"
 #include "model/memory/memory.h"
 #include "model/network/sharing.h"
@@ -101,6 +102,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
       compute_source_(SourceOf(belief_.compute())),
       kept_activations_(KeptActivations(workload_)),
       gradients_(std::make_shared<const GradientOrder>(workload_)),
+      shards_(std::make_shared<const ShardsOfPlans>()),
       default_buckets_(
           std::make_shared<const std::vector<Bucket>>(gradients_->Cut(kDefaultBucket))),
       server_buckets_(std::make_shared<const std::vector<Bucket>>(gradients_->Cut(kServerBucket))) {
@@ -139,7 +141,8 @@ StepFacts Predictor::Facts(const Plan& plan, const Active& active, std::string* 
   if (!has_default) {
     buckets = std::make_shared<const std::vector<Bucket>>(gradients_->MessagesOf(plan));
   }
-  StepFacts facts = MakeStepFacts(cluster_, plan, workload_, std::move(buckets), memory_bandwidth_);
+  StepFacts facts = MakeStepFacts(cluster_, plan, workload_, std::move(buckets), memory_bandwidth_,
+                                  shards_.get());
   if (profile_) facts.compute_shape = profile_->ShapeAt(plan.local_batch);
   // Which algorithm is the fastest does not depend on samples that hold up all of them.
   const std::optional<SampleRate<>> input_rate = std::exchange(facts.input_rate, std::nullopt);

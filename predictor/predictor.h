@@ -31,6 +31,7 @@ class GradientOrder;
 struct PlanAnswer;
 class ProfiledCompute;
 struct ProfiledSum;
+class ShardsOfPlans;
 struct StepFacts;
 template <class T>
 struct StepTerms;
@@ -55,8 +56,7 @@ class Predictor {
   // Every term of one prediction.
   Explanation Explain(const Plan& plan) const;
 
-  // Terms on the way to the step: the constants of the closed-form limits. `algorithm`, where
-  // given, is what strategy auto stands for.
+  // Terms of the closed-form limits; `algorithm`, where given, is what strategy auto stands for.
   StepTerms<double> Terms(const Plan& plan, Strategy* algorithm = nullptr) const;
 
   // Counts and facts of a plan, with the algorithm that strategy auto stands for. The links are
@@ -83,8 +83,7 @@ class Predictor {
                    const Active& active, Prediction* prediction) const;
   StepFacts Facts(const Plan& plan, const Active& active, std::string* why = nullptr) const;
   void CheckPlan(const Plan& plan) const;
-  // The prediction of a plan whose samples take so long to arrive, and whose step is `step` then,
-  // from the one with all of them there.
+  // Turns a prediction with all samples there into that of samples so late that a step is `step`.
   void WaitForInput(Duration<> arrival, const StepTime<double>& step, Prediction* prediction) const;
   // `together`: the share of steps in which workers wait for each other; `servers`: of async ones.
   void SetQuantiles(const StepFacts& facts, Duration<> spread_of_micro, double together,
@@ -107,6 +106,7 @@ class Predictor {
   std::vector<std::size_t> slowdowns_;  // of hosts, among the calibration's parameters
   DataSize<> kept_activations_;
   std::shared_ptr<const GradientOrder> gradients_;
+  std::shared_ptr<const ShardsOfPlans> shards_;
   std::shared_ptr<const std::vector<Bucket>> default_buckets_;  // of collectives
   std::shared_ptr<const std::vector<Bucket>> server_buckets_;   // of parameter servers
 };

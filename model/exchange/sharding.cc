@@ -9,8 +9,7 @@
 namespace stepcast {
 
 TensorShards::TensorShards(const Workload& workload, Sharding sharding)
-    : workload_(&workload),
-      sharding_(sharding),
+    : sharding_(sharding),
       bytes_per_parameter_(workload.gradient_bytes.in(kBytes) /
                            static_cast<double>(workload.trainable_parameters)) {
   std::size_t turn = 0;
@@ -63,9 +62,12 @@ TensorShards::Dealt TensorShards::Deal(int servers) const {
   return dealt;
 }
 
-LargestShard TensorShards::Largest(int servers) const {
-  const Dealt dealt = Deal(servers);
-  LargestShard shard;
+TensorShards::Fullest TensorShards::FullestOf(int servers) const {
+  return FullestOf(Deal(servers), servers);
+}
+
+TensorShards::Fullest TensorShards::FullestOf(const Dealt& dealt, int servers) const {
+  Fullest shard;
   if (dealt.load.empty()) {
     shard.share = 1.0 / std::max(1, servers);
     shard.tensors = std::max<double>(1, static_cast<double>(by_size_.size()));
@@ -77,7 +79,7 @@ LargestShard TensorShards::Largest(int servers) const {
   };
   const Tensor& largest = tensors_[*std::find_if(by_size_.begin(), by_size_.end(), holds)];
   shard.share = static_cast<double>(*fullest) / static_cast<double>(total_);
-  shard.layer = workload_->layers[largest.layer].name;
+  shard.layer = largest.layer;
   shard.one_tensor = largest.parameters * servers > total_;
   shard.tensors = static_cast<double>(std::count_if(by_size_.begin(), by_size_.end(), holds));
   return shard;
@@ -122,8 +124,8 @@ std::vector<TensorShards::Part> TensorShards::Parts(int servers,
   return parts;
 }
 
-std::vector<Bucket> TensorShards::LastBuckets(int servers, std::vector<Bucket> buckets) const {
-  const Dealt dealt = Deal(servers);
+std::vector<Bucket> TensorShards::LastBuckets(const Dealt& dealt, int servers,
+                                              std::vector<Bucket> buckets) const {
   if (dealt.load.empty()) {
     for (Bucket& bucket : buckets) {
       bucket.bytes = bucket.bytes / std::max(1.0, static_cast<double>(servers));
@@ -147,8 +149,44 @@ std::vector<Bucket> TensorShards::LastBuckets(int servers, std::vector<Bucket> b
   return kept;
 }
 
+TensorShards::Held TensorShards::HeldOf(int servers, const std::vector<Bucket>* buckets) const {
+  const Dealt dealt = Deal(servers);
+  Held held;
+  held.share = FullestOf(dealt, servers).share;
+  if (buckets != nullptr) {
+    held.buckets =
+        std::make_shared<const std::vector<Bucket>>(LastBuckets(dealt, servers, *buckets));
+  }
+  return held;
+}
+
+TensorShards::Held ShardsOfPlans::Of(
+    const Workload& workload, const Plan& plan,
+    const std::shared_ptr<const std::vector<Bucket>>& buckets) const {
+  const Sharding sharding = plan.server.sharding;
+  std::shared_ptr<const TensorShards> tensors;
+  {
+    const std::lock_guard lock(mutex_);
+    if (servers_ == plan.servers && sharding_ == sharding && buckets_ == buckets) return held_;
+    tensors = tensors_[sharding];
+    if (!tensors) {
+      tensors = tensors_[sharding] = std::make_shared<const TensorShards>(workload, sharding);
+    }
+  }
+  TensorShards::Held held = tensors->HeldOf(plan.servers, buckets.get());
+  const std::lock_guard lock(mutex_);
+  sharding_ = sharding;
+  servers_ = plan.servers;
+  buckets_ = buckets;
+  held_ = held;
+  return held;
+}
+
 LargestShard LargestShare(const Workload& workload, int servers, Sharding sharding) {
-  return TensorShards(workload, sharding).Largest(servers);
+  const TensorShards::Fullest fullest = TensorShards(workload, sharding).FullestOf(servers);
+  LargestShard shard{fullest.share, "", fullest.one_tensor, fullest.tensors};
+  if (fullest.layer) shard.layer = workload.layers[*fullest.layer].name;
+  return shard;
 }
 
 }  // namespace stepcast

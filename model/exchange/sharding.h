@@ -23,7 +23,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/record/plan.h"
@@ -41,13 +46,19 @@ struct LargestShard {
   double tensors = 1;  // on the fullest server
 };
 
-// A model's tensors, ready to be dealt to any number of servers. The workload outlives it.
+// A model's tensors, ready to be dealt to any number of servers.
 class TensorShards {
  public:
   TensorShards(const Workload& workload, Sharding sharding);
 
-  // The share of the fullest of `servers`; `servers` below 1 counts as 1.
-  LargestShard Largest(int servers) const;
+  // The fullest of `servers`; `servers` below 1 counts as 1.
+  struct Fullest {
+    double share = 1;                  // of the gradient
+    std::optional<std::size_t> layer;  // whose tensor is its largest; none where shares are even
+    bool one_tensor = false;           // as in LargestShard
+    double tensors = 1;
+  };
+  Fullest FullestOf(int servers) const;
 
   // What each server holds of a bucket, by bucket and then by server; `buckets` are the model's, as
   // MakeBuckets fills them. Servers that hold nothing of one are left out.
@@ -65,7 +76,16 @@ class TensorShards {
   // another that is nearly as full. Their sum is what the fullest holds. Where shares are even
   // these are the buckets, each 1/n as large, and no spread of whole tensors ends earlier by its
   // bytes. Calls are counted for each bucket that is left, which may be more than one server has.
-  std::vector<Bucket> LastBuckets(int servers, std::vector<Bucket> buckets) const;
+  std::vector<Bucket> LastBuckets(int servers, std::vector<Bucket> buckets) const {
+    return LastBuckets(Deal(servers), servers, std::move(buckets));
+  }
+
+  // The share of the fullest, and LastBuckets of `buckets`, where there are any.
+  struct Held {
+    double share = 1;
+    std::shared_ptr<const std::vector<Bucket>> buckets;
+  };
+  Held HeldOf(int servers, const std::vector<Bucket>* buckets) const;
 
  private:
   struct Tensor {
@@ -80,13 +100,15 @@ class TensorShards {
   };
 
   Dealt Deal(int servers) const;
+  Fullest FullestOf(const Dealt& dealt, int servers) const;
+  std::vector<Bucket> LastBuckets(const Dealt& dealt, int servers,
+                                  std::vector<Bucket> buckets) const;
   // Of each tensor, as they were filled.
   std::vector<std::size_t> BucketsOfTensors(const std::vector<Bucket>& buckets) const;
   double BytesOf(const Tensor& tensor) const {
     return bytes_per_parameter_ * static_cast<double>(tensor.parameters);
   }
 
-  const Workload* workload_;
   Sharding sharding_;
   std::vector<Tensor> tensors_;       // as they are made
   std::vector<std::size_t> by_size_;  // of those that have parameters, the largest first
@@ -95,7 +117,25 @@ class TensorShards {
   double bytes_per_parameter_ = 0;
 };
 
-// The same of one number of servers.
+// What servers hold in the plans of one workload. The last is remembered, for searches ask for one
+// number of servers again and again. Threads may share it.
+class ShardsOfPlans {
+ public:
+  // `buckets` are those of the plan's gradients; null where only the share is asked for.
+  TensorShards::Held Of(const Workload& workload, const Plan& plan,
+                        const std::shared_ptr<const std::vector<Bucket>>& buckets) const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::map<Sharding, std::shared_ptr<const TensorShards>> tensors_;
+  // What was asked last, and the answer.
+  mutable Sharding sharding_ = {};
+  mutable std::optional<int> servers_;
+  mutable std::shared_ptr<const std::vector<Bucket>> buckets_;
+  mutable TensorShards::Held held_;
+};
+
+// What the fullest of `servers` holds; `servers` below 1 counts as 1.
 LargestShard LargestShare(const Workload& workload, int servers, Sharding sharding);
 
 }  // namespace stepcast

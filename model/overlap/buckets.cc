@@ -186,9 +186,12 @@ std::shared_ptr<const std::vector<Bucket>> BucketsOfPlans::Of(const Workload& wo
   return buckets;
 }
 
-std::vector<Bucket> Scaled(std::vector<Bucket> buckets, double share) {
-  for (Bucket& bucket : buckets) bucket.bytes = bucket.bytes * share;
-  return buckets;
+std::shared_ptr<const std::vector<Bucket>> Scaled(
+    const std::shared_ptr<const std::vector<Bucket>>& buckets, double share) {
+  if (share == 1) return buckets;
+  std::vector<Bucket> scaled = *buckets;
+  for (Bucket& bucket : scaled) bucket.bytes = bucket.bytes * share;
+  return std::make_shared<const std::vector<Bucket>>(std::move(scaled));
 }
 
 }  // namespace stepcast

@@ -129,8 +129,9 @@ class BucketsOfPlans {
   std::map<std::pair<double, double>, std::shared_ptr<const std::vector<Bucket>>> buckets_;
 };
 
-// The buckets with `share` of their bytes, ready as they were.
-std::vector<Bucket> Scaled(std::vector<Bucket> buckets, double share);
+// The buckets with `share` of their bytes, ready as they were; the same list where `share` is 1.
+std::shared_ptr<const std::vector<Bucket>> Scaled(
+    const std::shared_ptr<const std::vector<Bucket>>& buckets, double share);
 
 // E_K, from the start of the backward pass. `time_of(bucket)` is the bucket's T_k.
 template <class T, class TimeOf>

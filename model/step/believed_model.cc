@@ -34,7 +34,8 @@ std::shared_ptr<const std::vector<Bucket>> BelievedModel::BucketsOf(const Plan& 
 }
 
 StepFacts BelievedModel::Facts(const Plan& plan) const {
-  StepFacts facts = MakeStepFacts(cluster_, plan, workload_, BucketsOf(plan), memory_bandwidth_);
+  StepFacts facts =
+      MakeStepFacts(cluster_, plan, workload_, BucketsOf(plan), memory_bandwidth_, shards_.get());
   if (TraitsOf(facts.strategy).to_be_chosen) facts.strategy = Strategy::kAllreduce;
   return facts;
 }

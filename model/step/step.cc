@@ -49,11 +49,6 @@ LinkFacts ServerLinkOf(const Cluster& cluster, const Plan& plan) {
   return Overlay(cluster.server_link, plan.server_link);
 }
 
-std::vector<Bucket> HeldBuckets(const TensorShards& shards, const Plan& plan, int servers,
-                                const std::vector<Bucket>& buckets) {
-  return Scaled(shards.LastBuckets(servers, buckets), plan.exchanged_share());
-}
-
 namespace {
 
 // What a worker exchanges in a synchronisation.
@@ -77,7 +72,8 @@ void RequireSwitches(const LinkFacts& link) {
 
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
                         const std::shared_ptr<const std::vector<Bucket>>& buckets,
-                        const std::optional<DataRate<>>& memory_bandwidth) {
+                        const std::optional<DataRate<>>& memory_bandwidth,
+                        const ShardsOfPlans* shards) {
   StepFacts facts;
   facts.workers = plan.workers();
   facts.nodes = plan.nodes();
@@ -114,19 +110,18 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
                      "is a bare message, and nothing is exchanged",
                      "two workers or more, or servers on nodes of their own");
   }
-  facts.buckets =
-      plan.exchanged_share() == 1
-          ? buckets
-          : std::make_shared<const std::vector<Bucket>>(Scaled(*buckets, plan.exchanged_share()));
+  facts.buckets = Scaled(buckets, plan.exchanged_share());
   if (UsesServers(plan.strategy)) {
-    const TensorShards shards(workload, plan.server.sharding);
-    facts.server_share = shards.Largest(plan.servers).share;
+    const bool has_phases = TraitsOf(plan.strategy).has_phases();
+    const ShardsOfPlans none;
+    const TensorShards::Held held =
+        (shards != nullptr ? *shards : none)
+            .Of(workload, plan, has_phases && plan.servers > 1 ? buckets : nullptr);
+    facts.server_share = held.share;
     facts.tensors = std::max(1.0, static_cast<double>(workload.tensor_count()));
-    if (TraitsOf(plan.strategy).has_phases()) {
-      facts.held_buckets = plan.servers == 1
-                               ? facts.buckets
-                               : std::make_shared<const std::vector<Bucket>>(
-                                     HeldBuckets(shards, plan, plan.servers, *buckets));
+    if (has_phases) {
+      facts.held_buckets =
+          held.buckets ? Scaled(held.buckets, plan.exchanged_share()) : facts.buckets;
     }
   }
   facts.link = LinkOf(cluster, plan);

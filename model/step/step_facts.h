@@ -24,7 +24,7 @@ namespace stepcast {
 // and repeats of one differ by 8 to 20 %.
 inline constexpr double kLossScatter = 0.12;
 
-class TensorShards;
+class ShardsOfPlans;
 struct Bucket;
 struct Cluster;
 struct Workload;
@@ -73,18 +73,15 @@ struct StepFacts {
 LinkFacts LinkOf(const Cluster& cluster, const Plan& plan);
 LinkFacts ServerLinkOf(const Cluster& cluster, const Plan& plan);
 
-// The part of the plan's buckets that lives on the fullest server, as it is exchanged; `buckets`
-// are those of its gradients in float32.
-std::vector<Bucket> HeldBuckets(const TensorShards& shards, const Plan& plan, int servers,
-                                const std::vector<Bucket>& buckets);
-
 // The plan on the cluster, with the buckets of its gradients in float32. Loss where no round trip
 // is stated meets the latency of the link alone, which is a parameter. Throws InputError for a bare
 // message that nobody exchanges: a step of no time at all; and for compressed gradients where
-// neither the plan nor `memory_bandwidth`, the device's, tells how long coding takes.
+// neither the plan nor `memory_bandwidth`, the device's, tells how long coding takes. `shards`
+// remembers what the servers of other plans of the workload held.
 StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload& workload,
                         const std::shared_ptr<const std::vector<Bucket>>& buckets,
-                        const std::optional<DataRate<>>& memory_bandwidth = std::nullopt);
+                        const std::optional<DataRate<>>& memory_bandwidth = std::nullopt,
+                        const ShardsOfPlans* shards = nullptr);
 
 namespace internal {
 

@@ -115,13 +115,13 @@ void CompiledState::SetShards(const Workload& network) {
   shards.resize(static_cast<std::size_t>(options.most_servers) + 1);
   const TensorShards tensors(network, plan.server.sharding);
   const std::vector<Bucket> whole = MakeBuckets(network, BucketCap(plan, network.gradient_bytes));
+  const bool has_phases = TraitsOf(plan.strategy).has_phases();
   for (int n = 1; n <= options.most_servers; ++n) {
     Shards& shard = shards[static_cast<std::size_t>(n)];
-    shard.share = tensors.Largest(n).share;
-    if (!TraitsOf(plan.strategy).has_phases()) continue;
-    shard.held =
-        n == 1 ? buckets
-               : std::make_shared<const std::vector<Bucket>>(HeldBuckets(tensors, plan, n, whole));
+    const TensorShards::Held held = tensors.HeldOf(n, has_phases && n > 1 ? &whole : nullptr);
+    shard.share = held.share;
+    if (!has_phases) continue;
+    shard.held = held.buckets ? Scaled(held.buckets, plan.exchanged_share()) : buckets;
     shard.lines = MakeBucketLines(*shard.held);
   }
 }

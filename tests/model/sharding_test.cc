@@ -5,8 +5,12 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <memory>
+#include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -141,6 +145,41 @@ TEST(Sharding, HeldBucketsAddUpToTheShare) {
       }
     }
   }
+}
+
+// What is remembered changes no answer, whatever was asked before and however many threads ask.
+TEST(Sharding, WhatIsRememberedIsOfThePlan) {
+  const Workload workload = *FindWorkload("resnet50");
+  const auto in_all =
+      std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload, Bytes(1.0)));
+  const auto few =
+      std::make_shared<const std::vector<Bucket>>(MakeBuckets(workload, Mebibytes(25.0)));
+  const ShardsOfPlans shards;
+  const auto ask = [&](unsigned seed) {
+    std::mt19937 engine(seed);
+    for (int i = 0; i < 300; ++i) {
+      Plan plan;
+      plan.servers = 1 + static_cast<int>(engine() % 3);
+      plan.server.sharding =
+          std::array{Sharding::kTensor, Sharding::kEven, Sharding::kRoundRobin}[engine() % 3];
+      const auto buckets = std::array{in_all, few, decltype(few)()}[engine() % 3];
+      const TensorShards::Held held = shards.Of(workload, plan, buckets);
+      const TensorShards alone(workload, plan.server.sharding);
+      EXPECT_EQ(held.share, alone.FullestOf(plan.servers).share);
+      ASSERT_EQ(held.buckets != nullptr, buckets != nullptr);
+      if (!buckets) continue;
+      const std::vector<Bucket> expected = alone.LastBuckets(plan.servers, *buckets);
+      ASSERT_EQ(held.buckets->size(), expected.size());
+      for (std::size_t k = 0; k < expected.size(); ++k) {
+        EXPECT_EQ((*held.buckets)[k].bytes.si(), expected[k].bytes.si());
+        EXPECT_EQ((*held.buckets)[k].ready, expected[k].ready);
+      }
+    }
+  };
+  ask(1);
+  std::vector<std::thread> threads;
+  for (unsigned seed = 2; seed < 6; ++seed) threads.emplace_back(ask, seed);
+  for (std::thread& thread : threads) thread.join();
 }
 
 // Each bucket is somewhere, and what one server holds of all is what its schedule has.
