@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -166,15 +165,7 @@ void ParameterLayout::Apply(const ParameterStatement& statement) {
     if (!statement.workload.empty() && p.scope.rfind(workload, 0) != 0) continue;
     if (statement.workload.empty() && p.scope.rfind(kHostsScopePrefix, 0) == 0) continue;
     found = true;
-    const double value = statement.si / p.spec->si_per_unit;
-    if (!(value >= p.spec->low && value <= p.spec->high)) {
-      const std::string unit = (p.spec->unit.empty() ? "" : " ") + std::string(p.spec->unit);
-      std::ostringstream text;
-      std::ostringstream range;
-      text << value << unit;
-      range << p.spec->low << " to " << p.spec->high << unit;
-      throw InputError({"", 0, statement.name}, text.str(), "is out of range", range.str());
-    }
+    RequireInRange(*p.spec, statement.si, {"", 0, statement.name});
     if (statement.factor && !(*statement.factor > 1)) {
       throw InputError({"", 0, statement.name}, std::to_string(*statement.factor),
                        "is no factor of a prior", "more than 1");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
+#include <string>
 
 #include "model/compute/sheet_compute.h"
 
@@ -73,6 +75,17 @@ WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<
     priors[kUpdateTime] = {sheet.At(1).update.si(), kSheetTimeLogSd};
   }
   return priors;
+}
+
+void RequireInRange(const ParameterSpec& spec, double si, const InputPlace& place) {
+  const double value = si / spec.si_per_unit;
+  if (value >= spec.low && value <= spec.high) return;
+  const std::string unit = (spec.unit.empty() ? "" : " ") + std::string(spec.unit);
+  std::ostringstream text;
+  std::ostringstream range;
+  text << value << unit;
+  range << spec.low << " to " << spec.high << unit;
+  throw InputError(place, text.str(), "is out of range", range.str());
 }
 
 }  // namespace stepcast

@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "data/record/input_error.h"
 #include "data/record/machine.h"
 #include "data/record/workload.h"
 #include "model/compute/profiled_compute.h"
@@ -76,6 +77,9 @@ Prior ComputeSlowdownPrior();
 // that is known to be. A profile of the device, where there is one, takes the sheet's place.
 WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<Device>& device,
                                   const ProfiledCompute* profile = nullptr);
+
+// Throws InputError at `place` for a value that the parameter cannot have.
+void RequireInRange(const ParameterSpec& spec, double si, const InputPlace& place);
 
 }  // namespace stepcast
 

@@ -39,6 +39,12 @@ Plan ReadGoal(const Arguments& args, const Target& target,
   Plan plan = ReadPlan(args, target);
   if (!args.Has("workers") && !args.Has("placement") && !args.Has("hosts")) {
     UseWholeCluster(target.cluster, &plan);
+    if (plan.workers() > kMostCount) {
+      throw InputError(OptionPlace("workers"), "",
+                       fmt::format("is required: {} has {} devices, more than a plan may have",
+                                   target.cluster.name, plan.workers()),
+                       fmt::format("at most {}", kMostCount));
+    }
   }
   if (plan.local_batch == 0 && batches) plan.local_batch = batches->min;
   RequireBatch(plan);

@@ -3,6 +3,7 @@
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "model/step/parameters.h"
+#include "model/step/priors.h"
 
 namespace stepcast::cli {
 namespace {
@@ -100,6 +101,7 @@ ParameterStatement ParseStatement(const std::string& text, bool prior, const Inp
   }
   const ParameterSpec& spec = FindParameter(statement.name, place);
   statement.si = ParseParameterValue(spec, std::string(Trim(value)), place);
+  RequireInRange(spec, statement.si, {place.file, place.line, place.key + " " + statement.name});
   return statement;
 }
 

@@ -65,7 +65,9 @@ TEST(CalibrateStatements, ErrorsNameWhatIsAllowed) {
               {"--fix: 'foo' is not a parameter", "overlap_share"});
   ExpectError(kCalibrate + Words{"--fix", "overlap_share"}, {"has no value", "NAME=VALUE"});
   ExpectError(kCalibrate + Words{"--fix", "overlap_share=3"},
-              {"overlap_share: '3' is out of range; allowed: 0.05 to 0.95\n"});
+              {"--fix overlap_share: '3' is out of range; allowed: 0.05 to 0.95\n"});
+  ExpectError(kCalibrate + Words{"--prior", "overlap_share=3 x/ 2; a guess"},
+              {"--prior overlap_share: '3' is out of range; allowed: 0.05 to 0.95\n"});
   ExpectError(kCalibrate + Words{"--fix", "flow_bandwidth=5"}, {"--fix: '5'", "Gbit/s"});
   ExpectError(kCalibrate + Words{"--fix", "flow_bandwidth=5 Gbit/s x/ 2"}, {"has a factor"});
   ExpectError(kCalibrate + Words{"--prior", "flow_bandwidth=5 Gbit/s"}, {"has no factor"});
@@ -353,6 +355,13 @@ TEST(PlanCommand, Errors) {
   ExpectError({"plan", "--cluster", "ufrgs-tupi", "--workload", "vgg16", "--local-batch", "8",
                "--among", kFit},
               {"--among", "holds no run of vgg16"});
+  const TempFolder folder;
+  const std::string vast =
+      folder.Write("vast.yaml", "name: vast\ndevice: t4\nnodes: 1000000\ndevices_per_node: 1000\n");
+  ExpectError({"plan", "--cluster", vast, "--workload", "resnet50", "--local-batch", "8"},
+              {"--workers: is required: vast has 1000000000 devices, more than a plan may have; "
+               "allowed: at "
+               "most 1000000\n"});
 }
 
 // ---- --check.
