@@ -431,7 +431,8 @@ TEST(ManyRuns, AChangeThatNobodyFeelsIsNoDrift) {
   calibration.log_covariance *= 1e-4;
   for (ParameterEstimate& e : calibration.parameters) e.log_sd *= 1e-2;
   calibration.range.local_batch[WorkloadScope("resnet50", kSyntheticDevice)] = {8, 20'000, 32};
-  const double scatter = 1.37 * calibration.residual_log_sd;  // of new runs
+  // New runs scatter about as much more than the fitted ones.
+  const double scatter = 1.37 * calibration.residual_log_sd;
   const auto drifts = [&](double shares) {
     Truth truth = PlausibleTruth();
     truth.workloads["resnet50"].si[kSampleTime] *= std::exp(shares * scatter);
@@ -439,7 +440,8 @@ TEST(ManyRuns, AChangeThatNobodyFeelsIsNoDrift) {
     Noise noise(1);
     for (int i = 0; i < 3000; ++i) {
       const Plan plan = AllreducePlan({1}, 10'000 + i);
-      // Some are hardly met, and of these the longer ones no more if all take longer.
+      // One run in ten is only just within two standard deviations, on either side. The longer of
+      // these are no longer so if all runs take longer.
       const bool hardly = i % 10 == 0;
       const double edge = i % 20 == 0 ? 1.75 : -1.75;
       synthetic.Add("resnet50", plan, scatter * (hardly ? edge : 0.7 * noise.Next()));
@@ -453,9 +455,10 @@ TEST(ManyRuns, AChangeThatNobodyFeelsIsNoDrift) {
   EXPECT_EQ(more.drifts.front().name, "sample_time") << more.verdict;
 }
 
-// Of the smallest change that is named, among so many hosts that could be to blame: all of them
-// together raise one false alarm in a hundred, rather than each.
+// The more hosts could be to blame, the surer a change of one of them must be: all hosts together
+// raise one false alarm in a hundred, rather than each of them.
 TEST(ManyHosts, OneOfThemIsNamedWhenChanceWouldHardlyMakeOneOfAllSo) {
+  // Of the smallest change that is named.
   const auto smallest_z = [](int hosts) {
     Truth truth = PlausibleTruth();
     for (int i = 0; i < hosts; ++i) {

@@ -1026,7 +1026,7 @@ TEST(OnlineState, WeighsTheRowsOfAPlanByWhatTheyShare) {
   }
 }
 
-// However far the normal equations would go at once.
+// A step is cut, however far the normal equations would go at once.
 TEST(OnlineState, NoStepIsLongerThanTwoStandardDeviations) {
   internal::OnlineState state(SyntheticCluster(), *FindWorkload("resnet50"), T4(), "t4");
   state.Observe(AllreducePlan({1}, 32), Seconds(0.2));

@@ -1306,6 +1306,36 @@ TEST(Numbers, EvaluateForecastsEachPlanFieldByField) {
   EXPECT_EQ(overall.at("stopped_forecast_longer"), 0);
 }
 
+// A distance of 1.2 doublings is named by the next whole one.
+TEST(Numbers, DistancesAreDoublingsRoundedUp) {
+  const Lab lab;
+  const std::string fitted = lab.folder.Path("fitted.yaml");
+  JsonOf({"calibrate", "--cluster", lab.file, "--runs",
+          lab.folder.Write("fit.csv", RunsOf(lab.predictor, {{1}, {2}, {1, 1}}, {8, 16}, 1)),
+          "--output", fitted});
+  const CalibratedRange range = ReadCluster(fitted).calibration->range;
+  const auto batches = range.BatchesOf(WorkloadScope("vgg16", "t4"));
+  std::map<std::string, int> expected;
+  const std::vector<Placement> placements = {{1}, {1, 1}, {1, 1, 1}, {2, 2, 2}, {2, 2, 2, 2, 2}};
+  int between = 0;
+  for (const Placement& placement : placements) {
+    Plan plan;
+    plan.placement = placement;
+    plan.local_batch = 16;
+    const double doublings = DoublingsBeyond(plan, range, batches);
+    between += doublings != std::round(doublings) ? 1 : 0;
+    ++expected[std::to_string(static_cast<int>(std::ceil(doublings)))];
+  }
+  EXPECT_GE(between, 2);
+  const Json printed =
+      JsonOf({"evaluate", "--cluster", fitted, "--runs",
+              lab.folder.Write("all.csv", RunsOf(lab.predictor, placements, {16}, 1)), "--group-by",
+              "distance"});
+  std::map<std::string, int> groups;
+  for (const Json& group : printed.at("groups")) groups[group.at("name")] = group.at("runs");
+  EXPECT_EQ(groups, expected);
+}
+
 // The scores of a group are those of a file that has its runs alone, stopped ones among them.
 TEST(Numbers, OfEachGroupOfAnEvaluation) {
   const Lab lab;

@@ -183,7 +183,7 @@ TEST_F(ShapeCli, WhatIsMissingIsToldBeforeAnybodyComes) {
   folder_.Write("fail",
                 "case \"$*\" in *netem*) echo 'Error: Specified qdisc kind is unknown.' >&2; exit "
                 "2 ;; esac\n");
-  // Whichever of the conditions needs it.
+  // It is told whichever of the conditions needs netem.
   for (const char* shape : {"rtt=10 ms,0 ms", "rtt=0 ms,10 ms", "loss=0.01,0", "loss=0,0.01"}) {
     const ProcessResult result =
         Run({"wanted.csv", "--hosts", "127.0.0.1,b", "--cluster", "gce-t4", "--shape", shape,

@@ -253,6 +253,25 @@ TEST(HtmlPage, TextsAndLinesStandOutLightAndDark) {
   }
 }
 
+// A plot's title and subtitle are its caption, and not drawn into it once more.
+TEST(HtmlPage, APlotIsNamedAboveItAlone) {
+  HtmlPage page("page", "of plots");
+  page.Section("plots");
+  PlotOptions options;
+  options.title = "How long steps take";
+  options.subtitle = "in a day";
+  options.x_label = options.y_label = "s";
+  page.AddPlot({{.name = "line", .x = {1, 2}, .y = {1, 2}}}, options, "of all");
+  const auto elements = ReadHtml(page.Text());
+  const auto drawn = HtmlNamed(elements, "text");
+  EXPECT_GT(drawn.size(), 3U);
+  for (const HtmlElement& text : drawn) {
+    EXPECT_EQ(text.text.find("How long"), std::string::npos);
+    EXPECT_EQ(text.text.find("in a day"), std::string::npos);
+  }
+  EXPECT_EQ(HtmlNamed(elements, "strong").front().text, "How long steps take");
+}
+
 // Every colour of a plot is one that the page's style has.
 TEST(HtmlPage, PlotsHaveTheColoursOfThePage) {
   const std::string page = PageOf("plain");
