@@ -1,35 +1,84 @@
 #include "data/io/strict_json.h"
 
 #include <cstddef>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace stepcast {
+namespace {
 
-nlohmann::json ParseStrictJson(std::string_view text, int deepest, const InputPlace& place,
-                               const std::string& allowed) {
-  using nlohmann::json;
+using nlohmann::json;
+
+// Looks at how deeply values are nested and at the keys of each object, and keeps nothing else.
+class StrictForm : public nlohmann::json_sax<json> {
+ public:
+  // `too_deep` and `twice(key)` throw.
+  StrictForm(int deepest, std::function<void()> too_deep,
+             std::function<void(const std::string&)> twice)
+      : deepest_(static_cast<std::size_t>(deepest)),
+        too_deep_(std::move(too_deep)),
+        twice_(std::move(twice)) {}
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return Open(); }
+  bool key(string_t& name) override {
+    if (!keys_.back().insert(name).second) twice_(name);
+    return true;
+  }
+  bool end_object() override { return Close(); }
+  bool start_array(std::size_t) override { return Open(); }
+  bool end_array() override { return Close(); }
+  bool parse_error(std::size_t, const std::string&, const json::exception&) override {
+    return false;
+  }
+
+ private:
+  bool Open() {
+    if (keys_.size() >= deepest_) too_deep_();
+    keys_.emplace_back();
+    return true;
+  }
+  bool Close() {
+    keys_.pop_back();
+    return true;
+  }
+
+  std::size_t deepest_;
+  std::function<void()> too_deep_;
+  std::function<void(const std::string&)> twice_;
+  std::vector<std::set<std::string>> keys_;  // of what is open, the outermost first
+};
+
+}  // namespace
+
+// In two passes: a callback of json::parse would look at all that an object has so far, at each
+// object within it.
+json ParseStrictJson(std::string_view text, int deepest, const InputPlace& place,
+                     const std::string& allowed) {
   const auto fail = [&](const char* problem) {
     throw InputError(place, Shortened(text, 40), problem, allowed);
   };
-  std::vector<std::set<std::string>> keys;  // of the open object at each depth
-  json parsed;
-  try {
-    parsed = json::parse(text, [&](int depth, json::parse_event_t event, const json& value) {
-      const auto at = static_cast<std::size_t>(depth);
-      if (event == json::parse_event_t::object_start || event == json::parse_event_t::array_start) {
-        if (depth >= deepest) fail("is nested too deeply");
-        keys.resize(at + 2);
-        keys[at + 1].clear();
-      }
-      if (event == json::parse_event_t::key && !keys[at].insert(value.get<std::string>()).second) {
+  StrictForm form(
+      deepest, [&] { fail("is nested too deeply"); },
+      [&](const std::string& key) {
         const std::string prefix = place.key.empty() ? "" : place.key + ".";
-        throw InputError({place.file, place.line, prefix + value.get<std::string>()}, "",
-                         "is given twice", "each key once");
-      }
-      return true;
-    });
+        throw InputError({place.file, place.line, prefix + key}, "", "is given twice",
+                         "each key once");
+      });
+  json parsed;
+  if (!json::sax_parse(text, &form)) fail("is not JSON");
+  try {
+    parsed = json::parse(text);
   } catch (const json::exception&) {
     fail("is not JSON");
   }

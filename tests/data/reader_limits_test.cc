@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <ctime>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "data/io/csv.h"
 #include "data/io/machines.h"
 #include "data/io/online_record.h"
 #include "data/io/runs.h"
+#include "data/io/strict_json.h"
 #include "data/io/workload_file.h"
 #include "data/values/names.h"
 #include "data/values/size_limits.h"
@@ -204,6 +206,27 @@ TEST(JoinNames, ManyAreCounted) {
   EXPECT_EQ(names(1'000'010).substr(38), " and 1,000,000 more");
   EXPECT_EQ(JoinNames(std::vector<std::string>{std::string(100, 'n')}),
             std::string(60, 'n') + "...");
+}
+
+// Objects and arrays within one, as many as a megabyte holds, take no time by the square of that.
+TEST(ReaderLimits, ManyObjectsWithinOneTakeNoTime) {
+  for (const std::string& text :
+       {"{" + Times(70'000, "\"k#\": {},") + "\"k\": {}}", "[" + Times(300'000, "{},") + "{}]"}) {
+    const std::clock_t start = std::clock();
+    ParseStrictJson(text, 10, {"a.json", 1, ""}, "what was saved");
+    EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 2);
+  }
+  const std::string deep = std::string(11, '[') + std::string(11, ']');
+  EXPECT_TRUE(Says(ErrorOf([&] {
+                     ParseStrictJson(deep, 10, {"a.json", 1, ""}, "less");
+                   }),
+                   "is nested too deeply"));
+  const std::string twice = R"({"a": {"b": 1, "b": 2}})";
+  EXPECT_TRUE(Says(ErrorOf([&] {
+                     ParseStrictJson(twice, 10, {"a.json", 1, ""}, "once");
+                   }),
+                   "a.json:1: b: is given twice"));
+  ParseStrictJson(R"([{"b": 1}, {"b": 2}, {"c": {"b": 3}, "b": 4}])", 3, {"a.json", 1, ""}, "");
 }
 
 }  // namespace
