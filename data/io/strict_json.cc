@@ -1,11 +1,9 @@
 #include "data/io/strict_json.h"
 
 #include <cstddef>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace stepcast {
@@ -16,12 +14,10 @@ using nlohmann::json;
 // Looks at how deeply values are nested and at the keys of each object, and keeps nothing else.
 class StrictForm : public nlohmann::json_sax<json> {
  public:
-  // `too_deep` and `twice(key)` throw.
-  StrictForm(int deepest, std::function<void()> too_deep,
-             std::function<void(const std::string&)> twice)
-      : deepest_(static_cast<std::size_t>(deepest)),
-        too_deep_(std::move(too_deep)),
-        twice_(std::move(twice)) {}
+  StrictForm(int deepest, const InputPlace& place)
+      : deepest_(static_cast<std::size_t>(deepest)), place_(place) {}
+
+  bool is_too_deep() const { return is_too_deep_; }
 
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
@@ -32,8 +28,10 @@ class StrictForm : public nlohmann::json_sax<json> {
   bool binary(binary_t&) override { return true; }
   bool start_object(std::size_t) override { return Open(); }
   bool key(string_t& name) override {
-    if (!keys_.back().insert(name).second) twice_(name);
-    return true;
+    if (keys_.back().insert(name).second) return true;
+    const std::string prefix = place_.key.empty() ? "" : place_.key + ".";
+    throw InputError({place_.file, place_.line, prefix + name}, "", "is given twice",
+                     "each key once");
   }
   bool end_object() override { return Close(); }
   bool start_array(std::size_t) override { return Open(); }
@@ -44,9 +42,9 @@ class StrictForm : public nlohmann::json_sax<json> {
 
  private:
   bool Open() {
-    if (keys_.size() >= deepest_) too_deep_();
+    is_too_deep_ = keys_.size() >= deepest_;
     keys_.emplace_back();
-    return true;
+    return !is_too_deep_;
   }
   bool Close() {
     keys_.pop_back();
@@ -54,8 +52,8 @@ class StrictForm : public nlohmann::json_sax<json> {
   }
 
   std::size_t deepest_;
-  std::function<void()> too_deep_;
-  std::function<void(const std::string&)> twice_;
+  const InputPlace& place_;
+  bool is_too_deep_ = false;
   std::vector<std::set<std::string>> keys_;  // of what is open, the outermost first
 };
 
@@ -68,15 +66,11 @@ json ParseStrictJson(std::string_view text, int deepest, const InputPlace& place
   const auto fail = [&](const char* problem) {
     throw InputError(place, Shortened(text, 40), problem, allowed);
   };
-  StrictForm form(
-      deepest, [&] { fail("is nested too deeply"); },
-      [&](const std::string& key) {
-        const std::string prefix = place.key.empty() ? "" : place.key + ".";
-        throw InputError({place.file, place.line, prefix + key}, "", "is given twice",
-                         "each key once");
-      });
+  StrictForm form(deepest, place);
   json parsed;
-  if (!json::sax_parse(text, &form)) fail("is not JSON");
+  if (!json::sax_parse(text, &form)) {
+    fail(form.is_too_deep() ? "is nested too deeply" : "is not JSON");
+  }
   try {
     parsed = json::parse(text);
   } catch (const json::exception&) {
