@@ -4,12 +4,12 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <sstream>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "data/record/input_error.h"
+#include "data/record/within.h"
 #include "model/compute/profiled_compute.h"
 #include "model/compute/sheet_compute.h"
 #include "model/step/answer.h"
@@ -27,15 +27,8 @@ constexpr double kTransferLogSd = 0.15;
 constexpr double kFixedTransferLogSd = 0.7;
 constexpr double kSpreadTransferLogSd = 0.3;
 
-std::string NumberText(double value) {
-  std::ostringstream text;
-  text << value;
-  return text.str();
-}
-
-[[noreturn]] void Refuse(const ParameterEstimate& e, const std::string& value, const char* problem,
-                         const std::string& allowed) {
-  throw InputError({"", 0, "calibration of " + e.scope + ", " + e.name}, value, problem, allowed);
+InputPlace PlaceOf(const ParameterEstimate& e) {
+  return {"", 0, "calibration of " + e.scope + ", " + e.name};
 }
 
 template <class Specs>
@@ -43,19 +36,15 @@ std::size_t FindSpec(const ParameterEstimate& e, const Specs& specs) {
   for (std::size_t i = 0; i < specs.size(); ++i) {
     if (e.name == specs[i].name) return i;
   }
-  Refuse(e, e.name, "is not a parameter of this version", "a new calibration");
+  throw InputError(PlaceOf(e), e.name, "is not a parameter of this version", "a new calibration");
 }
 
 void Check(const ParameterEstimate& e, const ParameterSpec& spec) {
-  constexpr double kRounding = 1e-6;
   if (e.unit != spec.unit) {
-    Refuse(e, e.unit, "is not its unit",
-           spec.unit.empty() ? "a plain number" : std::string(spec.unit));
+    throw InputError(PlaceOf(e), e.unit, "is not its unit",
+                     spec.unit.empty() ? "a plain number" : std::string(spec.unit));
   }
-  if (!(e.value >= spec.low * (1 - kRounding) && e.value <= spec.high * (1 + kRounding))) {
-    Refuse(e, NumberText(e.value), "is out of range",
-           NumberText(spec.low) + " to " + NumberText(spec.high) + " " + std::string(spec.unit));
-  }
+  RequireInRange(spec, e.value * spec.si_per_unit, PlaceOf(e));
 }
 
 Origin OriginOf(const ParameterEstimate& e) {
@@ -140,7 +129,7 @@ Belief::Belief(const Cluster& cluster, const Workload& workload, const std::opti
                         .asDiagonal();
   origins_.assign(log_values_.size(), Origin::kPrior);
   if (cluster.calibration) {
-    TakeCalibration(*cluster.calibration, workload, facts, device);
+    Within(cluster.name, [&] { TakeCalibration(*cluster.calibration, workload, facts, device); });
     rates_ = cluster.calibration->range.bandwidth;
   }
   values_ = PlanParameters::FromLogs(log_values_.data(), &log_values_[kWorkloadOffset], nullptr);
@@ -271,8 +260,8 @@ void Belief::TakeCalibration(const Calibration& calibration, const Workload& wor
     } else if (e.scope.rfind(kDeviceScopePrefix, 0) == 0) {
       FindSpec(e, std::array<ParameterSpec, 1>{kDeviceSpeedSpec});
     } else if (e.scope.rfind(kWorkloadScopePrefix, 0) != 0) {
-      Refuse(e, e.scope, "is no scope of a parameter",
-             "cluster, hosts ..., device ..., workload ... on ...");
+      throw InputError(PlaceOf(e), e.scope, "is no scope of a parameter",
+                       "cluster, hosts ..., device ..., workload ... on ...");
     }
   }
   links.Finish();

@@ -78,8 +78,9 @@ WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<
 }
 
 void RequireInRange(const ParameterSpec& spec, double si, const InputPlace& place) {
+  constexpr double kRounding = 1e-6;  // of files
   const double value = si / spec.si_per_unit;
-  if (value >= spec.low && value <= spec.high) return;
+  if (value >= spec.low * (1 - kRounding) && value <= spec.high * (1 + kRounding)) return;
   const std::string unit = (spec.unit.empty() ? "" : " ") + std::string(spec.unit);
   std::ostringstream text;
   std::ostringstream range;

@@ -542,6 +542,15 @@ TEST(BeliefErrors, UnknownParameters) {
       << "it is a workload's";
 }
 
+TEST(BeliefErrors, NameTheCluster) {
+  Builder b;
+  b.Add("cluster", "overlap_share", 7);
+  Cluster cluster = b.AsCluster();
+  cluster.name = "hall-3";
+  const auto error = ErrorOf([&] { Belief(cluster, Resnet50(), T4(), "t4"); });
+  EXPECT_TRUE(Says(error, "hall-3.calibration of cluster, overlap_share"));
+}
+
 TEST(BeliefErrors, OtherUnits) {
   for (const char* scope : {"cluster", "hosts a"}) {
     const auto error = ErrorWith([&](Builder* b) {
