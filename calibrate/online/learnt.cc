@@ -274,6 +274,11 @@ std::vector<Slot> SlotsOf(const State& state) {
 
 }  // namespace
 
+void internal::OnlineState::Descend(const Eigen::VectorXd& from) {
+  SetY(Minimum(*this, scatter, true).From(from).y);
+  LineariseAll();
+}
+
 void internal::OnlineState::Settle(bool from_other_starts) {
   // The scatter is that around a fit which takes every row alike, as the batch fit's is: around one
   // that it has a part in, rows of one plan that are all far off would be taken for scatter.

@@ -27,6 +27,7 @@ constexpr double kLongStep = 0.1;
 constexpr int kMostSteps = 8;
 // Rows by which the number grows until the scatter is estimated anew and the minimum is settled.
 constexpr std::int64_t kScatterGrowth = 8;  // an eighth more
+constexpr double kLooked = 0.223;           // ln 1.25: the change that is looked for
 
 // L of C = L L', lower triangular; of a singular C as well.
 Eigen::MatrixXd RootOf(const Eigen::MatrixXd& covariance) {
@@ -92,14 +93,16 @@ void Free(const std::vector<internal::Drifting>& levels, const std::string& work
 namespace internal {
 
 void DriftSums::Add(Row row) {
-  constexpr double kLooked = 0.223;  // ln 1.25: the change that is looked for
-  constexpr double kMost = 3;        // standard deviations that a row counts for
+  constexpr double kMost = 3;  // standard deviations that a row counts for, or the change itself
+  constexpr double kMostOfARow = 0.5 * kMost * kMost;
   constexpr std::size_t kMostLatest = 64;
   for (std::size_t i = 0; i < row.slopes.size(); ++i) {
     for (const std::size_t side : {0, 1}) {
       const double shift = row.slopes[i] * (side == 0 ? kLooked : -kLooked);
-      const double counted = std::clamp(row.residual, -kMost * row.sd, kMost * row.sd);
-      sums[2 * i + side] += shift * (counted - 0.5 * shift) / (row.sd * row.sd);
+      const double most = std::max(kMost * row.sd, std::abs(shift));
+      const double counted = std::clamp(row.residual, -most, most);
+      sums[2 * i + side] +=
+          std::min(kMostOfARow, shift * (counted - 0.5 * shift) / (row.sd * row.sd));
     }
   }
   latest.push_back(std::move(row));
@@ -495,11 +498,9 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
     Learn(plan, at, answer, at_hosts, log_time);
   }
   if (const auto since = drift.RowsSinceChange()) {
-    const std::vector<Drifting> changed = LevelsChanged(*since);
-    for (const Drifting level : changed) {
+    for (const Drifting level : BeginAnew(*since)) {
       said.cause += (said.cause.empty() ? "" : " or ") + std::string(kDriftCauses[level]);
     }
-    BeginAnew(changed, *since);
   }
   said.drifted = earlier_rows > 0;
   return said;
@@ -523,6 +524,7 @@ void internal::OnlineState::Learn(const Plan& plan, std::size_t at, const PlanAn
   }
   if (plans.size() > kMostPlans) Forget();
   if (rows % kRebuilt == 0) Rebuild();
+  const Eigen::VectorXd before = y;
   double step = Solve();
   if (rows >= next_scatter) {
     Settle(rows >= kFirstSearch && (rows & (rows - 1)) == 0);
@@ -535,6 +537,8 @@ void internal::OnlineState::Learn(const Plan& plan, std::size_t at, const PlanAn
     LineariseAll();
     step = Solve();
   }
+  // Steps that do not shorten go from one side of a bend to the other for ever.
+  if (step > kLongStep) Descend(before);
 }
 
 internal::DriftSlopes internal::OnlineState::DriftSlopesOf(const PlanAnswer& answer) const {
@@ -561,18 +565,30 @@ void internal::OnlineState::Unlearn(const std::vector<DriftSums::Row>& gone) {
   next_plan = 0;
 }
 
-void internal::OnlineState::BeginAnew(const std::vector<Drifting>& changed,
-                                      const std::vector<DriftSums::Row>& since) {
+std::vector<internal::Drifting> internal::OnlineState::BeginAnew(
+    const std::vector<DriftSums::Row>& since) {
   const std::int64_t observed = earlier_rows + rows;
+  std::vector<Drifting> changed = LevelsChanged(since);
   Unlearn(since);
-  Cluster before = Learnt();
-  if (!before.calibration) return;  // no row was left
-  const std::string own = WorkloadScope(start.workload().name, start.device());
-  Free(changed, own, &*before.calibration);
+  const Cluster before = Learnt();
+  if (!before.calibration) return changed;  // no row was left
+  LearnAgain(before, changed, since);
+  // A level that has no such part in these steps cannot have changed them so: then any may have.
+  const double left = std::max(0.5 * kLooked, 2 * start_scatter);
+  if (changed.size() < kDriftingCount && MeanDistance(since) > left) {
+    changed = {kComputeDrift, kNetworkDrift, kNodeDrift};
+    LearnAgain(before, changed, since);
+  }
+  earlier_rows = observed - static_cast<std::int64_t>(since.size());
+  return changed;
+}
+
+void internal::OnlineState::LearnAgain(Cluster before, const std::vector<Drifting>& changed,
+                                       const std::vector<DriftSums::Row>& since) {
+  Free(changed, WorkloadScope(start.workload().name, start.device()), &*before.calibration);
   const std::shared_ptr<const Cluster> given = first;
   *this = OnlineState(std::move(before), start.workload(), device_facts, start.device());
   first = given;
-  earlier_rows = observed - static_cast<std::int64_t>(since.size());
   for (const DriftSums::Row& row : since) {
     const std::size_t at = FindOrAdd(row.plan);
     Belief::AtHosts at_hosts;
@@ -580,6 +596,16 @@ void internal::OnlineState::BeginAnew(const std::vector<Drifting>& changed,
     Learn(row.plan, at, answer, at_hosts, row.log_step);
   }
   Settle(true);
+}
+
+double internal::OnlineState::MeanDistance(const std::vector<DriftSums::Row>& of) {
+  double sum = 0;
+  for (const DriftSums::Row& row : of) {
+    Belief::AtHosts at_hosts;
+    const ObservedPlan& plan = plans[FindOrAdd(row.plan)];
+    sum += std::abs(row.log_step - Answer(plan, log_values, values, &at_hosts).log_step);
+  }
+  return sum / static_cast<double>(of.size());
 }
 
 }  // namespace stepcast

@@ -164,6 +164,8 @@ struct OnlineState {
   // Returns the length of the step, in standard deviations of what is known after it.
   double Solve();
   void LineariseAll();
+  // To the minimum below `from`, each step of which lowers the cost.
+  void Descend(const Eigen::VectorXd& from);
   // The scatter, and the minimum from where the rows have led, or from other starts as well.
   void Settle(bool from_other_starts);
   void Learn(const Plan& plan, std::size_t at, const PlanAnswer& answer,
@@ -171,8 +173,12 @@ struct OnlineState {
   DriftSlopes DriftSlopesOf(const PlanAnswer& answer) const;
   // Takes rows out again.
   void Unlearn(const std::vector<DriftSums::Row>& gone);
-  // Begins anew from what was known before these rows, of which `changed` are free.
-  void BeginAnew(const std::vector<Drifting>& changed, const std::vector<DriftSums::Row>& since);
+  // Begins anew from what was known before these rows, with the levels free that changed; which
+  // they are.
+  std::vector<Drifting> BeginAnew(const std::vector<DriftSums::Row>& since);
+  void LearnAgain(Cluster before, const std::vector<Drifting>& changed,
+                  const std::vector<DriftSums::Row>& since);
+  double MeanDistance(const std::vector<DriftSums::Row>& of);  // of |ln(measured / forecast)|
   std::vector<int> LinksOf(const Plan& plan) const;
   // Sets what hosts with a compute_slowdown have to do with the plan.
   void SetSlowdowns(ObservedPlan* observed) const;

@@ -366,6 +366,24 @@ TEST(OnlineCalibration, AWrongPriorIsNoDrift) {
 }
 
 // A row that is far off counts by its distance, not its square.
+// However far that is from what was believed: steps of the search do not go to and fro.
+TEST(OnlineCalibration, AJobOfOnePlanIsForecastAsItsStepsAre) {
+  for (const Placement& placement : {Placement{1}, Placement{4, 4}, Placement{4, 4, 4, 4}}) {
+    const Plan plan = AllreducePlan(placement, 32);
+    for (const double factor : {0.1, 0.2, 0.35, 0.5, 2.0, 5.0}) {
+      OnlineCalibration job = NewJob();
+      const double step = factor * job.Observe(plan, Seconds(0.3)).predicted.si();
+      job = NewJob();
+      for (int i = 0; i < 150; ++i) {
+        const Observation said = job.Observe(plan, Seconds(step * (1 + 0.01 * (i % 3))));
+        if (i < 30) continue;
+        EXPECT_NEAR(said.predicted.si() / step, 1.01, 0.05)
+            << placement.size() << " " << factor << " " << i;
+      }
+    }
+  }
+}
+
 TEST(OnlineCalibration, OneWildRowChangesLittle) {
   OnlineCalibration job = NewJob();
   ObserveAll(SomeRows(100), &job);
@@ -706,6 +724,51 @@ TEST(OnlineDrift, ASlowdownOfAFifthIsSeenSoon) {
         100 * (factor - 1), delays[delays.size() / 2], delays.back());
     EXPECT_LE(delays[delays.size() / 2], 8);
     EXPECT_LE(delays.back(), 25);
+  }
+}
+
+// One row that is so far off is a pause; of a steady job a few are a change, however much it knows.
+TEST(OnlineDrift, ASteadyJobsChangeIsSeenAsSoon) {
+  Plan plan = AllreducePlan({1}, 32);
+  for (const double noise_sd : {0.002, 0.01, 0.03}) {
+    for (const double factor : {1.5, 1.2, 1 / 1.5}) {
+      for (const int rows : {60, 1000}) {
+        OnlineCalibration job = NewJob();
+        Noise noise(1);
+        const auto observe = [&](double seconds) {
+          return job.Observe(plan, Seconds(seconds * std::exp(noise_sd * noise.Next())));
+        };
+        for (int i = 0; i < rows; ++i) {
+          const double pause = i % 20 == 19 ? 3 : 1;
+          EXPECT_EQ(observe(0.3 * pause).cause, "") << noise_sd << " " << i;
+        }
+        int seen = 1;
+        while (seen < 100 && observe(0.3 * factor).cause.empty()) ++seen;
+        EXPECT_LE(seen, 12) << noise_sd << " " << factor << " " << rows;
+        for (int i = 0; i < 5; ++i) observe(0.3 * factor);
+        EXPECT_NEAR(observe(0.3 * factor).predicted.si() / (0.3 * factor), 1, 0.1)
+            << noise_sd << " " << factor << " " << rows;
+      }
+    }
+  }
+}
+
+// What is said to have changed must be able to change the steps so.
+TEST(OnlineDrift, AChangeThatNoOneLevelExplainsIsLearntAllTheSame) {
+  const Plan plan = AllreducePlan({4, 4, 4, 4}, 32);
+  for (const double factor : {0.5, 0.7, 2.0}) {
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+      OnlineCalibration job = NewJob();
+      Noise noise(seed);
+      const auto observe = [&](double seconds) {
+        return job.Observe(plan, Seconds(seconds * std::exp(0.03 * noise.Next())));
+      };
+      for (int i = 0; i < 60; ++i) observe(0.4);
+      for (int i = 0; i < 100; ++i) observe(0.4 * factor);
+      EXPECT_TRUE(job.drifted());
+      EXPECT_NEAR(observe(0.4 * factor).predicted.si() / (0.4 * factor), 1, 0.1)
+          << factor << " " << seed;
+    }
   }
 }
 
