@@ -247,6 +247,15 @@ struct Fleet::State {
     throw InputError({"", 0, "job"}, job, "is not running", names.empty() ? "none is" : names);
   }
 
+  // With its workload, where no row has told of it.
+  void Erase(std::map<std::string, Running>::iterator job) {
+    const std::string scope = job->second.scope;
+    running.erase(job);
+    const bool runs = std::any_of(running.begin(), running.end(),
+                                  [&](const auto& other) { return other.second.scope == scope; });
+    if (!runs && taught.at(scope).state.rows == 0) taught.erase(scope);
+  }
+
   Taught TaughtOf(const Workload& workload, const std::optional<Device>& facts,
                   const std::string& device) const;
   Cluster StartOf(const Taught& own) const;
@@ -330,7 +339,8 @@ Cluster Fleet::State::StartOf(const Taught& own) const {
   std::vector<ParameterEstimate> parameters;
   for (std::size_t i = 0; i < calibration.parameters.size(); ++i) {
     const ParameterEstimate& e = calibration.parameters[i];
-    if (!IsOfFile(e) && e.scope != kClusterScope) continue;
+    const bool of_cluster = e.scope == kClusterScope || e.scope.starts_with(kHostsScopePrefix);
+    if (!IsOfFile(e) && !of_cluster) continue;
     kept.push_back(static_cast<Eigen::Index>(i));
     parameters.push_back(e);
   }
@@ -371,10 +381,10 @@ void Fleet::End(const std::string& job) {
     with.Take(*report);
     taught = std::move(with);
   }
-  state_->running.erase(found);
+  state_->Erase(found);
 }
 
-void Fleet::Remove(const std::string& job) { state_->running.erase(state_->Find(job)); }
+void Fleet::Remove(const std::string& job) { state_->Erase(state_->Find(job)); }
 
 std::vector<std::string> Fleet::jobs() const {
   std::vector<std::string> names;

@@ -163,7 +163,7 @@ TEST(FleetText, WhoGoesOnFromItGoesOnToTheBit) {
   }
   EXPECT_GT(running, 20);
   EXPECT_GT(drifted, 3);
-  EXPECT_GT(taught, 60);
+  EXPECT_GT(taught, 40);
 }
 
 // A fleet with something of each kind: one over, one that drifted, one without rows.

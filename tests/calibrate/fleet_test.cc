@@ -283,7 +283,34 @@ TEST(Fleet, JobsTeachOfTheLinkOfAHost) {
     EXPECT_NEAR(link.value, 1, 0.15) << i;
     EXPECT_LT(link.log_sd, log_sd) << i;
     log_sd = link.log_sd;
+    // A link is the cluster's, whatever trains on it.
+    EXPECT_NEAR(link_of_b(fleet.ClusterFor(*FindWorkload("vgg16"), T4())).value, 1, 0.15) << i;
   }
+}
+
+TEST(Fleet, AWorkloadThatTaughtNothingLeavesNoTrace) {
+  Fleet fleet(SyntheticCluster());
+  const auto of = [](std::int64_t parameters) {
+    Workload workload;
+    workload.name = "ours";
+    workload.parameters = workload.trainable_parameters = parameters;
+    workload.gradient_bytes = Bytes(4.0 * static_cast<double>(parameters));
+    return workload;
+  };
+  for (const bool end : {false, true}) {
+    fleet.Add("a", of(11'000'000), T4());
+    fleet.Add("b", of(11'000'000), T4());
+    fleet.Remove("b");
+    EXPECT_THROW(fleet.Add("c", of(110'000'000), T4()), InputError) << "while one runs";
+    end ? fleet.End("a") : fleet.Remove("a");
+    fleet.Add("c", of(110'000'000), T4());
+    fleet.Remove("c");
+    EXPECT_TRUE(fleet.Export().taught.empty());
+  }
+  const auto job = fleet.Add("a", of(11'000'000), T4());
+  job->Observe(AllreducePlan({1, 1}, 32), Seconds(0.3));
+  fleet.End("a");
+  EXPECT_THROW(fleet.Add("c", of(110'000'000), T4()), InputError) << "it has taught";
 }
 
 TEST(Fleet, WhatIsRemovedIsForgotten) {
