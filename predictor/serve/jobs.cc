@@ -80,17 +80,39 @@ struct Jobs::Followed {
 
   JobTold told;  // published, by the mutex of all jobs; its names never change
 
-  // Throws InputError for a start that is another's.
-  void RequireSame(const JobStart& start) const {
-    const auto require = [&](const char* key, const std::string& stated, const std::string& own) {
-      if (stated.empty() || stated == own) return;
-      throw InputError({"", 0, key}, stated, fmt::format("is not that of job {}", told.job), own);
+  // Throws InputError for a start that is another's, by whatever names it has.
+  void RequireSame(const Snapshot& snapshot, const JobStart& start) const {
+    const TargetName own{told.cluster, told.workload, told.device};
+    TargetName named = start.target;
+    for (const auto& part : {&TargetName::cluster, &TargetName::workload, &TargetName::device}) {
+      if ((named.*part).empty()) named.*part = own.*part;
+    }
+    const TargetName known = NamesOf(snapshot, named);
+    const auto require = [&](const char* key, const std::string& stated, const std::string& is,
+                             const std::string& its) {
+      if (is == its) return;
+      throw InputError({"", 0, key}, stated, fmt::format("is not that of job {}", told.job), its);
     };
-    require("cluster", start.target.cluster, told.cluster);
-    require("workload", start.target.workload, told.workload);
-    require("device", start.target.device, told.device);
+    require("cluster", named.cluster, known.cluster, own.cluster);
+    require("workload", named.workload, known.workload, own.workload);
+    require("device", named.device, known.device, own.device);
     if (start.parameters) {
-      require("parameters", std::to_string(*start.parameters), std::to_string(parameters));
+      const std::string stated = std::to_string(*start.parameters);
+      require("parameters", stated, stated, std::to_string(parameters));
+    }
+  }
+
+  // As the target is called where it is known.
+  TargetName NamesOf(const Snapshot& snapshot, const TargetName& named) const {
+    if (named.cluster == told.cluster && named.workload == told.workload &&
+        named.device == told.device) {
+      return named;
+    }
+    try {
+      const TargetParts parts = snapshot.PartsOf(named, parameters);
+      return {parts.cluster.name, parts.workload.name, parts.device};
+    } catch (const InputError&) {
+      return named;  // and no other name of this job's
     }
   }
 };
@@ -156,7 +178,7 @@ ObservedSteps Jobs::Observe(const Snapshot& snapshot, const std::string& job, co
   const auto learn_more = [&]() -> std::optional<ObservedSteps> {
     const std::shared_ptr<Followed> followed = TryFind(job);
     if (!followed) return std::nullopt;
-    followed->RequireSame(start);
+    followed->RequireSame(snapshot, start);
     const Plan plan = make_plan(followed->fleet->fleet.cluster());
     const std::shared_lock learning = followed->fleet->ToLearn();
     if (TryFind(job) != followed) return std::nullopt;

@@ -228,6 +228,22 @@ TEST(Jobs, NothingWrongIsLearnt) {
   EXPECT_EQ(TestJson::parse(test.Get("/v1/jobs").body)["jobs"][0]["steps"], 2);
 }
 
+// Who begins a job by another name of its device or workload goes on by it.
+TEST(Jobs, AreTheSameByWhateverName) {
+  const TestService test;
+  for (const char* device : {"NVIDIA T4", "t4", "T4"}) {
+    for (const char* workload : {"resnet50@224", "resnet50"}) {
+      const std::string more = std::string(R"("cluster":"gce-t4","workload":")") + workload +
+                               R"(","device":")" + device + R"(",)";
+      const TestJson answer = test.JsonOf("/v1/observe", Steps("a", "[0.3]", more));
+      EXPECT_EQ(answer["device"], "t4");
+      EXPECT_EQ(answer["workload"], "resnet50");
+    }
+  }
+  EXPECT_EQ(TestJson::parse(test.Get("/v1/jobs").body)["jobs"][0]["steps"], 6);
+  EXPECT_EQ(WrongKey(test, Steps("a", "[0.3]", R"("device":"NVIDIA V100",)")), "device");
+}
+
 // ---- Files that are read anew.
 
 TEST(Jobs, OutliveFilesThatAreReadAnew) {
