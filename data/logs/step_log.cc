@@ -262,11 +262,19 @@ struct StepLogReader::Reading {
   std::optional<double> so_far_s;
   bool so_far_with_others = false;
   int so_far_line = 0;
+  std::int64_t longest_between = 1;  // steps from one that is told to the next, within an epoch
+
+  // The first step of an epoch waits for its samples. Where all steps are told it is one of them;
+  // where one of many is, it is told always, and stands for itself alone.
+  bool IsToldAsTheFirst(std::int64_t of_epoch) const {
+    constexpr std::int64_t kFirst = 1;  // or 0
+    return of_epoch <= kFirst && longest_between > 2;
+  }
 
   // Counts a time that stands for so many steps, the first of which is the step `begin`.
   void Count(double time_s, std::int64_t steps, std::int64_t begin, const StepLogOptions& options,
-             int line) {
-    const bool is_left_out = begin < options.warm_up;
+             int line, bool leave_out = false) {
+    const bool is_left_out = leave_out || begin < options.warm_up;
     if (options.on_number) {
       options.on_number({series.form, series.rank, series.total, time_s, steps, is_left_out, line});
     }
@@ -374,8 +382,9 @@ void StepLogReader::Add(const Number& number, const LogLine& line, const std::st
       const std::int64_t on = !counter ? 1 : last && !restarts ? *counter - *last : *counter + 1;
       reading.done += on;
       const std::int64_t before = reading.series.numbers;
+      if (last && !restarts) reading.longest_between = std::max(reading.longest_between, on);
       reading.Count(number.time_s, 1, std::max<std::int64_t>(0, reading.done - 1), options_,
-                    line.number);
+                    line.number, restarts && reading.IsToldAsTheFirst(*counter));
       if (reading.series.numbers > before && !options_.on_number) {
         if (++single_steps_ > kMostLoggedSteps) {
           throw InputError({path, line.number, ""}, "", "is one step too many",

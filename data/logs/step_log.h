@@ -3,7 +3,8 @@
 // The forms that are known stand in one table (step_log.cc), each with what its number means: the
 // time of one step, the mean of the steps since the number before, the mean of an epoch so far, of
 // the whole run, or the time of an epoch. Lines of validation, and bars that are not of training,
-// are told apart by their words; a number whose steps begin within the warm-up is not counted.
+// are told apart by their words. A number whose steps begin within the warm-up is not counted, nor
+// the first step of a later epoch where one of many steps is told: it would be told too often.
 //
 // The time t of a step is the mean over what is counted, weighted by the steps w that a number
 // stands for (1 where a log does not tell):  t = sum(w t) / sum(w).

@@ -4,6 +4,7 @@
 // companion repository of the low-bandwidth paper (kenichi220/comp-sys-perf-analysis-final-work).
 #include "data/logs/step_log.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -49,7 +50,7 @@ TEST(StepLog, TellsEachFormsMeanAndWhatIsLeftOut) {
       {"lightning", "progress bar", 0, (20 * 0.5 + 60 * 0.4) / 80, 4, 0, 80, 2},
       // Steps 11 to 25, 26 to 40 and 41 to 50; evaluations stand within and behind.
       {"trainer", "progress bar", 10, (15 * 4.2 + 15 * 4.4 + 10 * 4.0) / 40, 3, 1, 40, 4},
-      {"pytorch", "PyTorch", 20, (0.252 + 0.248 + 0.256) / 3, 3, 2, 3, 1},
+      {"pytorch", "PyTorch", 20, (0.252 + 0.248) / 2, 2, 3, 2, 1},
       {"tensorflow", "TensorFlow", 20, (0.5 + 0.4) / 2, 2, 1, 2, 0},
       {"slim", "TensorFlow slim", 20, (3.002 + 3.004 + 2.0) / 3, 3, 1, 3, 0},
       // 50 steps of 1 ms and 50 of 2 ms a sample, behind 49.
@@ -74,8 +75,8 @@ TEST(StepLog, TellsEachFormsMeanAndWhatIsLeftOut) {
 }
 
 TEST(StepLog, SingleStepsKeepTheirTimes) {
-  EXPECT_EQ(Steps("pytorch", 20).step_s, (std::vector<double>{0.248, 0.252, 0.256}));
-  EXPECT_EQ(Steps("pytorch", 0).step_s.size(), 5U);
+  EXPECT_EQ(Steps("pytorch", 20).step_s, (std::vector<double>{0.248, 0.252}));
+  EXPECT_EQ(Steps("pytorch", 0).step_s.size(), 4U);
   // Means do not show how steps scatter.
   EXPECT_TRUE(Steps("lightning", 0).step_s.empty());
 }
@@ -177,6 +178,36 @@ TEST(StepLog, EveryFormOfTheTableIsReadSomewhere) {
   }
   for (const std::string& name : StepFormNames()) {
     EXPECT_NE(std::count(seen.begin(), seen.end(), name), 0) << name;
+  }
+}
+
+// The first step of an epoch waits for the loader. A log of every tenth step tells it always, and
+// would have it count for ten; a log of all steps tells it as often as it is.
+TEST(StepLog, TheFirstStepOfAnEpochCountsAsOneOfAll) {
+  constexpr int kSteps = 200;
+  const auto steps_of = [&](int every, int first) {
+    StepLogReader reader({20, nullptr});
+    int line = 0;
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      for (int i = 0; i < kSteps; ++i) {
+        if (i % every != 0) continue;
+        const std::string text = fmt::format("Epoch: [{}][{:4}/{}]\tTime {:6.3f} ( 0.400)", epoch,
+                                             i + first, kSteps, i == 0 ? 5.5 : 0.35);
+        reader.Take({text, ++line}, "train.log");
+      }
+    }
+    return ChooseSteps(reader.Finish(), {}, "train.log");
+  };
+  for (const int first : {0, 1}) {
+    const LoggedSteps of_some = steps_of(10, first);
+    EXPECT_DOUBLE_EQ(of_some.mean_s, 0.35);
+    EXPECT_EQ(of_some.step_s.back(), 0.35);
+    EXPECT_EQ(of_some.numbers, 3 * kSteps / 10 - 2 - 2);
+    EXPECT_EQ(of_some.warm_up, 2 + 2);
+    const LoggedSteps of_all = steps_of(1, first);
+    EXPECT_NEAR(of_all.numbers, 3 * kSteps - 20, first) << "of the warm-up, by a counter from 1";
+    EXPECT_EQ(of_all.step_s.back(), 5.5);
+    EXPECT_NEAR(of_all.mean_s, (0.35 * (3 * kSteps - 22) + 2 * 5.5) / (3 * kSteps - 20), 1e-4);
   }
 }
 
