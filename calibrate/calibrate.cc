@@ -17,6 +17,7 @@
 #include "data/plan/check_spread.h"
 #include "data/record/input_error.h"
 #include "data/values/size_limits.h"
+#include "model/compute/sheet_compute.h"
 #include "model/statistics/normal.h"
 #include "model/statistics/scatter.h"
 
@@ -83,6 +84,31 @@ std::optional<double> SyncJitter(const std::vector<PlanRows>& plans,
   }
   if (!any) return std::nullopt;
   return std::min(kMost, std::sqrt(squares / weights));
+}
+
+// How far measured steps are from what is believed of such a cluster, of those of some plans whose
+// compute a data sheet tells of.
+double PriorLogRatio(const CalibrationProblem& problem, const ParameterLayout& layout,
+                     const std::vector<const PlanRows*>& plans) {
+  const auto is_known = [&](const MeasuredRow& row) {
+    const Run& run = problem.runs[static_cast<std::size_t>(row.run)];
+    const auto device = problem.devices.find(run.device);
+    return device != problem.devices.end() &&
+           HasSheetTime(problem.workloads.at(run.workload), device->second);
+  };
+  std::vector<double> priors;
+  for (const FittedParameter& p : layout.parameters()) priors.push_back(std::log(p.prior.si));
+  std::vector<double> ratios;
+  for (const PlanRows* plan : plans) {
+    const PlanAnswer answer =
+        AnswerAt(*plan, BlocksOf(*plan, priors.data()).data(), Derivatives::kNone);
+    for (const MeasuredRow& row : plan->rows) {
+      if (is_known(row)) ratios.push_back(row.log_step - answer.log_step);
+    }
+  }
+  const auto middle = ratios.begin() + static_cast<long>(ratios.size() / 2);
+  std::nth_element(ratios.begin(), middle, ratios.end());
+  return middle == ratios.end() ? 0 : *middle;
 }
 
 ScatterRows MakeScatterRows(const std::vector<PlanRows>& plans,
@@ -205,6 +231,7 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
     return std::vector<const PlanRows*>(
         shuffled.begin(), shuffled.begin() + static_cast<long>(std::min(size, shuffled.size())));
   };
+  outcome.prior_log_ratio = PriorLogRatio(problem, layout, sample(kFirstSample));
   // Each fit to more plans starts where that to fewer ended.
   Fit fit = FindStart(problem, layout, sample(kFirstSample), options.max_iterations);
   outcome.iterations = fit.iterations + ImproveCurves(layout, sample(kCurveSample), &fit.values);

@@ -72,6 +72,7 @@ struct CalibrationOutcome {
   Cluster cluster;                     // with its calibration, when usable
   std::vector<RunResidual> residuals;  // in the order of the runs
   double mape = 0;                     // over the fitted runs, but for those that were stopped
+  double prior_log_ratio = 0;          // median of ln(measured / predicted) before the fit
   int iterations = 0;
 
   bool IsUsable() const { return status == Status::kConverged || status == Status::kNotConverged; }

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "data/values/names.h"
+#include "data/values/suggest.h"
 #include "model/step/parameters.h"
 
 namespace stepcast {
@@ -14,6 +15,8 @@ namespace {
 
 // Beyond this the model does not describe the runs; public traces are met within 6 %.
 constexpr double kUselessMape = 0.5;
+// No cluster is so far from what is believed of its like, whatever its network.
+constexpr double kAnotherUnit = 100;
 constexpr double kAtBound = 1e-6;
 // Shares of a stated rate between which a fitted one does not contradict it: libraries reach as
 // little as 0.57 of a line (docs/explanation/step-model.md).
@@ -25,6 +28,50 @@ std::string Rounded(double value) {
   text.precision(3);
   text << value;
   return text.str();
+}
+
+void AddUnits(double prior_log_ratio, std::vector<std::string>* caveats) {
+  if (std::abs(prior_log_ratio) < std::log(kAnotherUnit)) return;
+  caveats->push_back("runs take " + Rounded(std::exp(prior_log_ratio)) +
+                     " times as long as clusters of such devices and links do, by their median: "
+                     "are their times in seconds?");
+}
+
+// What runs are of and the cluster file does not have.
+void AddStrangers(const CalibrationProblem& problem, std::vector<std::string>* caveats) {
+  const Cluster& cluster = problem.cluster;
+  std::set<std::string> hosts;
+  std::set<std::string> devices;
+  int most_nodes = 0;
+  int most_devices = 0;
+  for (const Run& run : problem.runs) {
+    hosts.insert(run.plan.hosts.begin(), run.plan.hosts.end());
+    if (problem.devices.count(run.device) == 0) devices.insert(run.device);
+    most_nodes = std::max(most_nodes, run.plan.nodes());
+    most_devices = std::max(most_devices, DevicesOnFullestNode(run.plan.placement));
+  }
+  for (const Host& host : cluster.hosts) hosts.erase(host.name);
+  if (!cluster.hosts.empty() && !hosts.empty()) {
+    caveats->push_back(JoinNames(std::vector<std::string>(hosts.begin(), hosts.end())) +
+                       (hosts.size() == 1 ? " is no host" : " are no hosts") + " of " +
+                       cluster.name);
+  }
+  if (most_nodes > cluster.nodes) {
+    caveats->push_back("a run is on " + std::to_string(most_nodes) + " nodes, " + cluster.name +
+                       " has " + std::to_string(cluster.nodes));
+  }
+  if (most_devices > cluster.devices_per_node) {
+    caveats->push_back("a run has " + std::to_string(most_devices) + " devices on a node, " +
+                       cluster.name + " has " + std::to_string(cluster.devices_per_node));
+  }
+  const std::vector<std::string> known = {cluster.device};
+  for (const std::string& device : devices) {
+    const std::string meant = DidYouMean(device, known);
+    if (device != cluster.device && !meant.empty()) {
+      caveats->push_back(device + " has no data sheet, and is another device than " +
+                         cluster.device + meant);
+    }
+  }
 }
 
 void AddEdges(const Calibration& calibration, std::vector<std::string>* caveats) {
@@ -118,6 +165,8 @@ std::vector<std::string> Caveats(const CalibrationProblem& problem,
                       Rounded(100 * outcome.mape) +
                       " % off on average; look for a wrong unit, strategy, link or workload");
   }
+  AddUnits(outcome.prior_log_ratio, &caveats);
+  AddStrangers(problem, &caveats);
   AddEdges(calibration, &caveats);
   AddLinks(problem.cluster, calibration, &caveats);
   const bool any = std::any_of(

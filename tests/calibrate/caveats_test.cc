@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <iterator>
 #include <stdexcept>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/devices.h"
 #include "tests/support/wide_csv.h"
 
 namespace stepcast {
@@ -160,6 +162,42 @@ TEST(Caveats, NothingWasDecidedByTheRuns) {
   EXPECT_EQ(with_one(DecidedBy::kBoth), Sentences());
 }
 
+TEST(Caveats, WhatTheClusterDoesNotHave) {
+  const auto spoil = [](const std::function<void(CalibrationProblem*)>& change) {
+    return After([&](Case* its) {
+      its->problem.cluster.name = "hall";
+      change(&its->problem);
+    });
+  };
+  Host known;
+  known.name = "a";
+  EXPECT_EQ(spoil([&](CalibrationProblem* p) {
+              p->cluster.hosts = {known};
+              for (auto& run : p->runs) run.plan.hosts.assign(run.plan.placement.size(), "a");
+            }),
+            Sentences());
+  EXPECT_EQ(spoil([&](CalibrationProblem* p) {
+              p->cluster.hosts = {known};
+              p->runs.back().plan.hosts = {"a", "c", "b"};
+            }),
+            Sentences{"b, c are no hosts of hall"});
+  EXPECT_EQ(spoil([](CalibrationProblem* p) {
+              p->runs.back().plan.hosts = {"a", "c", "b"};
+            }),
+            Sentences())
+      << "nobody said which there are";
+  EXPECT_EQ(spoil([](CalibrationProblem* p) { p->cluster.nodes = 2; }),
+            Sentences{"a run is on 3 nodes, hall has 2"});
+  EXPECT_EQ(spoil([](CalibrationProblem* p) { p->runs.front().plan.placement = {9}; }),
+            Sentences{"a run has 9 devices on a node, hall has 4"});
+  EXPECT_EQ(spoil([](CalibrationProblem* p) {
+              for (auto& run : p->runs) run.device = "rtx_3095";
+              p->cluster.device = "rtx_3090";
+            }),
+            Sentences{"rtx_3095 has no data sheet, and is another device than rtx_3090 "
+                      "(did you mean rtx_3090?)"});
+}
+
 TEST(Caveats, NoRunBetweenNodes) {
   EXPECT_EQ(After([](Case* its) { its->OnNodes(1); }), Sentences({kNoNetwork}));
   EXPECT_EQ(After([](Case* its) {
@@ -286,6 +324,23 @@ TEST(CaveatsOfFits, OneDeviceAtOneBatch) {
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0], kNoNetwork);
   EXPECT_EQ(found[1].rfind("resnet50 on t4 was measured at one batch only (32)", 0), 0U);
+}
+
+// Milliseconds that were taken for seconds; and a cluster that is as slow as half a dozen.
+TEST(CaveatsOfFits, TimesOfAnotherUnitAreAskedAfter) {
+  const auto asks = [](double times) {
+    SyntheticProblem synthetic(PlausibleTruth());
+    AddCampaign(&synthetic, FittedPlacements(), 0.03, 1);
+    synthetic.problem().devices[kSyntheticDevice] = T4();
+    for (auto& run : synthetic.problem().runs) run.step_time = run.step_time * times;
+    const Sentences found = OfFit(synthetic.problem());
+    return std::any_of(found.begin(), found.end(), [](const std::string& sentence) {
+      return sentence.find("are their times in seconds?") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(asks(1e3));
+  EXPECT_TRUE(asks(1e-3));
+  EXPECT_FALSE(asks(6));
 }
 
 // Step times in nanoseconds that were taken for seconds.
