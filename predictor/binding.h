@@ -18,6 +18,9 @@ struct Binding {
                      // "server", "latency", "core", "stragglers", "coding", "input"
   double share = 0;
   std::string sentence;
+
+  // The sentence within another, without its share: "the node links bind".
+  std::string Clause() const;
 };
 Binding FindBinding(const Prediction& prediction);
 

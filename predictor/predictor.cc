@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -577,10 +578,19 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
   }
   if (communicates && !plan.link.bandwidth && !belief_.host_links().empty()) {
     if (plan.hosts.empty()) {
-      flags.push_back(fmt::format(
-          "hosts have links of their own and none is named: {:.3g} Gbit/s "
-          "assumed",
-          BytesPerSecond(std::exp(belief_.log_value(kLinkBandwidth))).in(kGigabitsPerSecond)));
+      const auto rate = [&](int position) {
+        return BytesPerSecond(std::exp(belief_.log_value(position))).in(kGigabitsPerSecond);
+      };
+      const auto& slowest = *std::min_element(
+          belief_.host_links().begin(), belief_.host_links().end(),
+          [&](const auto& a, const auto& b) { return rate(a.second) < rate(b.second); });
+      std::string flag =
+          fmt::format("hosts have links of their own and none is named: {:.3g} Gbit/s assumed",
+                      rate(kLinkBandwidth));
+      if (rate(slowest.second) < rate(kLinkBandwidth)) {
+        flag += fmt::format(", where that of {} has {:.3g}", slowest.first, rate(slowest.second));
+      }
+      flags.push_back(std::move(flag));
     }
     for (const std::string& host :
          NotAmong(plan.hosts, belief_.host_links(),
@@ -644,6 +654,12 @@ void Predictor::AddComputeFlags(const Plan& plan, std::vector<std::string>* flag
       flags->push_back(ComputeText(p) + " and no host is named: the others' pace assumed");
     }
   }
+}
+
+std::string Binding::Clause() const {
+  std::string clause = sentence.substr(0, sentence.find(':'));
+  clause.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(clause.front())));
+  return clause;
 }
 
 Binding FindBinding(const Prediction& prediction) {

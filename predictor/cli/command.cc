@@ -210,9 +210,10 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload, bool 
   if (needs_device && !target.facts && !profile && !target.cluster.calibration &&
       !target.workload.communication_only) {
     throw NoDataSheet(device, target.library.Devices(),
-                      arguments.Has("device")
-                          ? OptionPlace("device")
-                          : InputPlace{"", 0, target.cluster.name + ": device"});
+                      arguments.Has("device") ? OptionPlace("device")
+                      : arguments.Has("cluster")
+                          ? InputPlace{arguments.Text("cluster"), 0, "device"}
+                          : OptionPlace("profile"));
   }
   if (profile) {
     profile->device.name = target.library.CanonicalDevice(profile->device.name, target.cluster);

@@ -66,8 +66,9 @@ std::vector<std::string> Findings(const ScalingLimits& limits, const Plan& plan)
                          : fmt::format("At {} the efficiency is still {}.",
                                        Workers(limits.most_workers),
                                        FormatPercent(limits.efficiency_at_most)));
-  findings.push_back(fmt::format("Highest throughput within the search: {}. {}",
-                                 Workers(limits.best_workers), limits.weak_binding.sentence));
+  findings.push_back(fmt::format("Highest throughput within the search: {}. On {} {}.",
+                                 Workers(limits.best_workers), FormatCount(limits.most_workers),
+                                 limits.weak_binding.Clause()));
   findings.push_back(
       fmt::format("A fixed step of {} samples is fastest on {}: {}. {}",
                   FormatCount(limits.strong_global_batch), Workers(limits.strong_best_workers),

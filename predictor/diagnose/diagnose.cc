@@ -397,6 +397,13 @@ class Doctor {
     std::stable_sort(
         diagnosis->causes.begin(), diagnosis->causes.end(),
         [](const ExplainedBy& a, const ExplainedBy& b) { return a.probability > b.probability; });
+    // What is likelier wrong than not, and too long besides, has something wrong with it, though
+    // each cause alone be less likely than none.
+    const ExplainedBy& front = diagnosis->causes.front();
+    if (front.cause == Cause::kNothing && front.probability < 0.5 &&
+        diagnosis->measured > diagnosis->high) {
+      std::iter_swap(diagnosis->causes.begin(), diagnosis->causes.begin() + 1);
+    }
     first_ = &*std::find_if(all_.begin(), all_.end(), [&](const Weighed& one) {
       return one.hypothesis.cause == diagnosis->causes.front().cause;
     });

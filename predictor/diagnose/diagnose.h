@@ -42,7 +42,8 @@
 //
 // Note that probabilities sum to one; that no cause is likelier for being listed twice; that a
 // measurement that every hypothesis forecasts alike changes none of them; that a step as the model
-// expects it speaks for nothing; and that a step shorter than its interval has no cause at all.
+// expects it speaks for nothing; that one longer than its interval has nothing wrong with it only
+// where that is likelier than all causes together; and that one shorter has no cause at all.
 //
 // calibrate/suspects.h says of a row among many what it behaves like, and calibrate/drift.h which
 // parameter of a calibrated cluster has changed; both need a fit. This needs one number.
@@ -168,9 +169,11 @@ struct Diagnosis {
   bool is_short() const { return measured < low; }
   // Whether the first cause comes within three standard deviations of a step to what was measured.
   bool is_explained() const { return causes.front().surprise <= 3; }
-  std::vector<ExplainedBy> causes;  // the likeliest first; those that cannot apply are left out
-  Binding binding;                  // of the step under the first of them
-  std::vector<Remedy> remedies;     // what brings most first; under the first cause
+  // The likeliest first; those that cannot apply are left out. Nothing is not first where the step
+  // is longer than its interval and something is likelier wrong than not.
+  std::vector<ExplainedBy> causes;
+  Binding binding;               // of the step under the first of them
+  std::vector<Remedy> remedies;  // what brings most first; under the first cause
   std::optional<NextMeasurement> next;
 };
 

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "data/plan/check.h"
+#include "data/plan/limits.h"
 #include "data/record/input_error.h"
 #include "predictor/arrival.h"
 #include "predictor/binding.h"
@@ -102,8 +102,26 @@ double Score(const Predictor& predictor, const Plan& plan, const Prediction& pre
   }
 }
 
+// More devices may be slower than those that fill a node.
+std::string ComputeAlone(const Predictor& predictor, const Recommendation& best,
+                         int devices_per_node) {
+  const Plan& plan = best.plan;
+  if (TraitsOf(plan.strategy).exchanges && plan.workers() <= kMostCount / 2) {
+    Plan wider = WithPlacement(plan, FillNodes(2 * plan.workers(), devices_per_node));
+    wider.hosts.clear();
+    const Prediction twice = predictor.Predict(wider);
+    if (twice.throughput < best.prediction.throughput) {
+      return fmt::format(
+          "nothing but compute: faster devices help; twice as many do not, as {} there",
+          FindBinding(twice).Clause());
+    }
+  }
+  return "nothing but compute: more devices or faster ones help";
+}
+
 std::string BindingConstraint(const Predictor& predictor, const Recommendation& best,
-                              const Recommendation& fastest, const RecommendOptions& options) {
+                              const Recommendation& fastest, int devices_per_node,
+                              const RecommendOptions& options) {
   // Neither larger batches nor a faster exchange bring samples sooner.
   if (const Binding input = FindBinding(best.prediction); input.part == "input") {
     const SampleRate<> needed = InputNeeded(predictor.Facts(best.plan), best.prediction.breakdown);
@@ -145,12 +163,10 @@ std::string BindingConstraint(const Predictor& predictor, const Recommendation& 
     rest.forward = rest.backward = rest.update = {};
     const Binding other = FindBinding(beside);
     const double share = other.share * (rest.total() / best.prediction.breakdown.total());
-    std::string bound = other.sentence.substr(0, other.sentence.find(':'));
-    bound.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(bound.front())));
     return fmt::format("beside compute, {:.0f} % of the step, {}: {:.0f} %", 100 * binding.share,
-                       bound, 100 * share);
+                       other.Clause(), 100 * share);
   }
-  if (binding.part == "compute") return "nothing but compute: more devices or faster ones help";
+  if (binding.part == "compute") return ComputeAlone(predictor, best, devices_per_node);
   return fmt::format("the {}: {}", binding.part == "link" ? "network link" : binding.part,
                      binding.sentence.substr(0, binding.sentence.find_last_not_of('.') + 1));
 }
@@ -285,7 +301,7 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
     outcome.payoff = FindPayoff(predictor, outcome.best->plan, given.prediction.throughput,
                                 options.most_global_batch);
   }
-  outcome.binding = BindingConstraint(predictor, *outcome.best, fastest, options);
+  outcome.binding = BindingConstraint(predictor, *outcome.best, fastest, devices_per_node, options);
   return outcome;
 }
 

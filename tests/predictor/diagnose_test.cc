@@ -16,6 +16,7 @@
 #include "data/values/placement.h"
 #include "data/workloads/catalog.h"
 #include "predictor/diagnose/hypotheses.h"
+#include "tests/support/devices.h"
 #include "tests/support/wide_csv.h"
 
 namespace stepcast {
@@ -214,6 +215,35 @@ TEST(Diagnose, SaysWhereNothingIsWrong) {
   }
   EXPECT_GE(score.first[0], 90);
   EXPECT_GE(score.first[kRounds], 90);
+}
+
+// A step that is too long has a cause, though each be less likely than none; one that is as it
+// should be has none.
+TEST(Diagnose, WhatIsLikelierWrongThanNotHasACause) {
+  const Predictor predictor(Cluster(), *FindWorkload("resnet50"), T4(), "t4");
+  Complaint complaint;
+  complaint.plan.placement = Placement(8, 1);
+  complaint.plan.strategy = Strategy::kAllreduce;
+  complaint.plan.local_batch = 64;
+  complaint.plan.link.bandwidth = GigabitsPerSecond(10);
+  const double expected = predictor.Predict(complaint.plan).step_time.si();
+  int outweighed = 0;
+  for (double times = 0.4; times < 8; times *= 1.08) {
+    complaint.step = Seconds(times * expected);
+    const Diagnosis diagnosis = Diagnose(predictor, complaint);
+    const auto nothing =
+        std::find_if(diagnosis.causes.begin(), diagnosis.causes.end(),
+                     [](const ExplainedBy& one) { return one.cause == Cause::kNothing; });
+    const auto likeliest = std::max_element(
+        diagnosis.causes.begin(), diagnosis.causes.end(),
+        [](const auto& a, const auto& b) { return a.probability < b.probability; });
+    const bool too_long = complaint.step > diagnosis.high && nothing->probability < 0.5;
+    outweighed += too_long && likeliest == nothing ? 1 : 0;
+    EXPECT_EQ(nothing == diagnosis.causes.begin(), likeliest == nothing && !too_long) << times;
+    const bool is_nothing = VerdictOf(diagnosis).find("nothing is wrong") != std::string::npos;
+    EXPECT_FALSE(too_long && is_nothing) << times;
+  }
+  EXPECT_GT(outweighed, 0);
 }
 
 // What people reported, as they told it: threads.csv.

@@ -459,6 +459,7 @@ TEST_F(Hosts, TheSlowestCountsWhereverItStands) {
 
 TEST_F(Hosts, AreAskedForWhereTheyDiffer) {
   EXPECT_TRUE(HasFlag(Predict({}), "none is named"));
+  EXPECT_TRUE(HasFlag(Predict({}), "assumed, where that of slow has "));
   EXPECT_FALSE(HasFlag(Predict({"fast", "slow"}), "none is named"));
   EXPECT_TRUE(HasFlag(Predict({"fast", "new"}), "no run has shown the link of host new"));
   EXPECT_TRUE(HasFlag(Predict({"fast", "new"}), "synthetic has no host new"));

@@ -436,6 +436,23 @@ TEST(Recommend, OptionsOfTriedStrategiesNeedNotGoWithTheGivenOne) {
 
 // ---- No answer, and why.
 
+// A node that computes all the time need not gain by a second one.
+TEST(Recommend, MoreDevicesHelpWhereTwiceAsManyAreFaster) {
+  const auto bound = [](double mbit_per_s) {
+    Plan plan = AllreducePlan({kDevicesPerNode}, 32);
+    plan.link.bandwidth = MegabitsPerSecond(mbit_per_s);
+    RecommendOptions options;
+    options.local_batches = {32};
+    options.accumulation_steps = {64};
+    options.most_global_batch = 100'000;
+    return Recommend(MakePredictor(), plan, kDevicesPerNode, options).binding;
+  };
+  EXPECT_EQ(bound(100'000), "nothing but compute: more devices or faster ones help");
+  EXPECT_EQ(bound(1),
+            "nothing but compute: faster devices help; twice as many do not, as the network links "
+            "of the nodes bind there");
+}
+
 // Whatever else takes a visible part of the best step is named.
 TEST(Recommend, ComputeAloneBindsWhereItIsNearlyAll) {
   int alone = 0;
