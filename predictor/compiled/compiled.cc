@@ -95,8 +95,9 @@ CompiledState::CompiledState(const Predictor& predictor, const Plan& compiled_pl
     options.most_servers = std::max(options.most_servers, plan.servers);
   }
   if (given.most_servers < 1 || options.most_servers > kMostCompiledServers) {
-    throw InputError({"", 0, "most_servers"}, std::to_string(options.most_servers),
-                     "is out of range", "1 to " + std::to_string(kMostCompiledServers));
+    const int wrong = given.most_servers < 1 ? given.most_servers : options.most_servers;
+    throw InputError({"", 0, "most_servers"}, std::to_string(wrong), "is out of range",
+                     "1 to " + std::to_string(kMostCompiledServers));
   }
   plan.strategy = facts.strategy;
   facts.buckets = Borrowed(buckets);

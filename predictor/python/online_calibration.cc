@@ -60,8 +60,11 @@ struct BoundFleet {
   std::string text() const {
     return Alone(guard, [&] { return FormatFleetRecord(fleet.Export()); });
   }
+  auto running() const {
+    return Alone(guard, [&] { return jobs; });
+  }
   void Load(const std::string& from) {
-    jobs = Alone(guard, [&] {
+    Alone(guard, [&] {
       const FleetRecord record = ParseFleetRecord(from);
       fleet.Import(record);
       std::map<std::string, std::shared_ptr<BoundCalibration>> loaded;
@@ -69,7 +72,7 @@ struct BoundFleet {
         loaded[name] = std::make_shared<BoundCalibration>(BoundCalibration{
             learnt.workload, ChosenDevice{learnt.facts, learnt.device}, fleet.Job(name), guard});
       }
-      return loaded;
+      jobs.swap(loaded);
     });
   }
 };
@@ -86,19 +89,19 @@ void BindFleet(py::module_* m) {
       .def_property_readonly(
           "cluster", [](const BoundFleet& f) { return f.fleet.cluster(); },
           "Cluster : as it was given")
-      .def_property_readonly(
-          "jobs", [](const BoundFleet& f) { return f.jobs; },
-          "dict[str, OnlineCalibration] : those that are running, by name")
+      .def_property_readonly("jobs", &BoundFleet::running,
+                             "dict[str, OnlineCalibration] : those that are running, by name")
       .def(
           "add",
           [](BoundFleet& f, const std::string& job, const Workload& workload,
              const py::object& device) {
             CheckedName(job, {"", 0, "job"});
             ChosenDevice on = ChooseDevice(device, f.fleet.cluster());
-            auto added =
-                Alone(f.guard, [&] { return f.fleet.Add(job, workload, on.facts, on.name); });
-            return f.jobs[job] = std::make_shared<BoundCalibration>(
-                       BoundCalibration{workload, std::move(on), std::move(added), f.guard});
+            return Alone(f.guard, [&] {
+              auto added = f.fleet.Add(job, workload, on.facts, on.name);
+              return f.jobs[job] = std::make_shared<BoundCalibration>(
+                         BoundCalibration{workload, std::move(on), std::move(added), f.guard});
+            });
           },
           py::arg("job"), py::arg("workload"), py::arg("device") = py::none(),
           "Adds a job, which begins with what the others have learnt, and returns it.\n\n"
@@ -108,8 +111,10 @@ void BindFleet(py::module_* m) {
       .def(
           "end",
           [](BoundFleet& f, const std::string& job) {
-            Alone(f.guard, [&] { f.fleet.End(job); });
-            f.jobs.erase(job);
+            Alone(f.guard, [&] {
+              f.fleet.End(job);
+              f.jobs.erase(job);
+            });
           },
           py::arg("job"),
           "The job is over: what it has taught is kept.\n\n"
@@ -117,8 +122,10 @@ void BindFleet(py::module_* m) {
       .def(
           "remove",
           [](BoundFleet& f, const std::string& job) {
-            Alone(f.guard, [&] { f.fleet.Remove(job); });
-            f.jobs.erase(job);
+            Alone(f.guard, [&] {
+              f.fleet.Remove(job);
+              f.jobs.erase(job);
+            });
           },
           py::arg("job"),
           "What the job has taught is forgotten, but by those that began with it.\n\n"
@@ -137,7 +144,7 @@ void BindFleet(py::module_* m) {
       .def("__repr__",
            [](const BoundFleet& f) {
              return fmt::format("<Fleet on {}: {} jobs are running>", f.fleet.cluster().name,
-                                f.jobs.size());
+                                f.running().size());
            })
       .def(
           "to_json", &BoundFleet::text,

@@ -25,15 +25,25 @@ void Set(py::handle value, const char* name, bool* field) {
   }
   *field = value.cast<bool>();
 }
+void RequireIterable(py::handle value, const char* name, const char* what) {
+  if (py::isinstance<py::iterable>(value)) return;
+  throw InputError(Keyword(name), ReprOf(value), "is no list", what);
+}
 void Set(py::handle value, const char* name, Placement* field) {
   if (py::isinstance<py::str>(value)) {
     *field = ParsePlacement(TextOf(value, name), Keyword(name));
     return;
   }
+  RequireIterable(value, name, "the devices of each node");
   field->clear();
   for (const py::handle devices : value) field->push_back(IntOf(devices, name));
 }
 void Set(py::handle value, const char* name, std::vector<std::string>* field) {
+  if (py::isinstance<py::str>(value)) {
+    *field = ParseHosts(TextOf(value, name), Keyword(name));
+    return;
+  }
+  RequireIterable(value, name, "the name of each host");
   field->clear();
   for (const py::handle text : value) field->push_back(TextOf(text, name));
 }

@@ -460,6 +460,11 @@ TEST(CompiledPlan, KnowsEveryNumberOfServers) {
     plan.servers = 1;
     const CompiledPlan compiled(predictor, plan, {70});
     EXPECT_EQ(compiled.options().most_servers, 70);
+    // What is refused is what was given.
+    for (const int given : {0, -1, 65'537}) {
+      const auto error = ErrorOf([&] { CompiledPlan(predictor, plan, {given}); });
+      EXPECT_TRUE(Says(error, "most_servers: '" + std::to_string(given) + "'"));
+    }
     Differences apart;
     for (int servers = strategy == Strategy::kBytePs ? 0 : 1; servers <= 70; ++servers) {
       PlanQuery query = QueryOf(plan);

@@ -103,6 +103,11 @@ class Pickles(unittest.TestCase):
         np.testing.assert_array_equal(again(compiled).predict(local_batch=batch),
                                       compiled.predict(local_batch=batch))
         self.assertEqual(repr(again(compiled)), repr(compiled))
+        of_servers = predictor.compile(plan.replace(strategy="ps-sync", servers=1), most_servers=3)
+        for one in (of_servers, again(of_servers)):
+            one.predict(servers=3)
+            with self.assertRaises(stepcast.InputError):
+                one.predict(servers=4)
 
     def test_what_was_learnt_answers_the_same_in_each_copy(self):
         cluster = stepcast.cluster("t4", nodes=4, devices_per_node=4,

@@ -85,7 +85,7 @@ class PerfParams(unittest.TestCase):
         for changed, key in [
             (dict(strategy="ps-sync"), "strategy"),
             (dict(gradient_bytes=0.0), "gradient_bytes"),
-            (dict(link_latency_s=1e9), "calibration of cluster, link_latency"),
+            (dict(link_latency_s=1e9), "job.calibration of cluster, link_latency"),
             (dict(overlap_share="most"), "overlap_share"),
         ]:
             fn = pollux.GoodputFunction(params._replace(**changed), (1, 1), 8)

@@ -62,6 +62,15 @@ class Predictions(unittest.TestCase):
         self.assertLess(weighed["by_speed"]["step_time_s"], weighed["equal"]["step_time_s"])
         self.assertIsNone(weighed["why_equal"])
 
+    def test_hosts_and_placements_are_lists_or_their_text(self):
+        listed = stepcast.Plan(placement=[1, 1], hosts=["tupi1", "tupi2"])
+        self.assertEqual(stepcast.Plan(placement="1-1", hosts="tupi1+tupi2"), listed)
+        self.assertEqual(stepcast.Plan(hosts="t5").hosts, ["t5"])
+        for key in ("placement", "hosts"):
+            with self.assertRaises(stepcast.InputError) as caught:
+                stepcast.Plan(**{key: 5})
+            self.assertEqual((caught.exception.key, caught.exception.value), (key, "5"))
+
     def test_nobody_waits_for_slow_nodes_that_are_none_or_all(self):
         for slow in (0, 2):
             plan = stepcast.Plan(placement=[2, 2], local_batch=32, slow_nodes=slow,
