@@ -302,6 +302,9 @@ TEST(HostFindings, NameNoRateBeyondThePort) {
   };
   EXPECT_EQ(finding("hosts a+b", 17, 9),
             "a and b sit on ports of 10 Gbit/s, and the runs show nothing slower.");
+  EXPECT_EQ(finding("hosts a+d", 17, 9),
+            "a and d sit on ports of 10 Gbit/s, and the runs show nothing slower.")
+      << "the slower of their ports holds both back";
   EXPECT_EQ(finding("hosts a", 11, 9),
             "a sits on a port of 10 Gbit/s, and the runs show nothing slower.");
   EXPECT_EQ(finding("hosts a", 40, 20),

@@ -430,9 +430,12 @@ TEST(Errors, DataFolder) {
 }
 
 TEST(Errors, StandardOutputThatIsFull) {
-  const ProcessResult result = Stepcast({"machines"}, {.out_path = "/dev/full"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.err, "stepcast: standard output cannot be written\n");
+  // Little is written no sooner than at the end.
+  for (const char* command : {"machines", "--version"}) {
+    const ProcessResult result = Stepcast({command}, {.out_path = "/dev/full"});
+    EXPECT_EQ(result.exit_code, 2) << command;
+    EXPECT_EQ(result.err, "stepcast: standard output cannot be written\n") << command;
+  }
 }
 
 // ---- predict.
@@ -731,6 +734,13 @@ TEST(Lists, WorkloadsAndMachines) {
   EXPECT_EQ(by_name["resnet50"].at("gradient_bytes"), kResnet50Bytes);
   const Json machines = JsonOf({"machines"});
   EXPECT_FALSE(machines.at("devices").empty());
+  for (const Json& device : machines.at("devices")) {
+    if (device.at("name") != "a100") continue;
+    EXPECT_EQ(device.at("fp32_tflop_per_s"), 19.5);
+    EXPECT_EQ(device.at("tf32_tflop_per_s"), 156);
+    EXPECT_EQ(device.at("fp16_tflop_per_s"), 312);
+    EXPECT_EQ(device.at("bf16_tflop_per_s"), 312);
+  }
   bool found = false;
   for (const Json& c : machines.at("clusters")) {
     if (c.at("name") != "ufrgs-tupi") continue;

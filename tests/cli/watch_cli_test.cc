@@ -84,6 +84,27 @@ TEST(WatchCli, AChangeIsToldWithItsLineAndSizes) {
   ExpectText(Watch(log), {" has changed: ", "forecast ", "learnt"}, 1);
 }
 
+// Steps shorter than the interval are as little within it as longer ones.
+TEST(WatchCli, CountsTheStepsWithinTheForecast) {
+  const TempFolder folder;
+  const auto inside = [&](double factor) {
+    const std::string log = folder.Write("train.log", Log(120, 0, factor));
+    const std::vector<Json> events = EventsOf(Stepcast(Watch(log, {"--json"})));
+    const Json& forecast = events.front();
+    double low = forecast.at("low_s").get<double>();
+    double high = forecast.at("high_s").get<double>();
+    const bool within = low <= 0.4 * factor && 0.4 * factor <= high;
+    for (const Json& event : events) {
+      if (!event.contains("inside")) continue;
+      EXPECT_EQ(event.at("inside"), within ? event.at("numbers") : Json(0)) << factor;
+    }
+    return within;
+  };
+  EXPECT_TRUE(inside(1));
+  EXPECT_FALSE(inside(0.1));
+  EXPECT_FALSE(inside(10));
+}
+
 TEST(WatchCli, WithoutStepsItSaysWhatIsKnown) {
   const TempFolder folder;
   ExpectText(Watch(folder.Write("a.log", Log(25, 99, 1)), {"--warm-up", "5"}), {"20 numbers"});

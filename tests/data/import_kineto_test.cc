@@ -610,12 +610,14 @@ TEST(ImportKineto, OldVersions) {
   raw("Runtime", "cudaLaunchKernel", 11020, 5, R"("correlation": "901", "external id": "901")");
   trace.Event("Kernel", "gemm", 0, 30, 0, R"("device": 0, "correlation": 900, "external id": 900)");
   trace.Event("Kernel", "gemm", 40, 35, 0, R"("device": 0, "correlation": 901)");
-  trace.Event("Memcpy", "copy", 90, 4, 0, R"("device": 0, "correlation": 901)");
+  // Half a microsecond, with one digit.
+  trace.Raw(R"({"ph": "X", "cat": "Memcpy", "name": "copy", "pid": 0, "tid": 0, "ts": "90.5",
+                "dur": "4.5", "args": {"device": 0, "correlation": 901}})");
   const KinetoImport import = Import(trace);
   EXPECT_EQ(Lines(import),
             (std::vector<std::string>{
                 "b4 fp32 forward dense inputs=6 units=5 bias=yes input_gradient=no: 30",
-                "b4 fp32 backward dense inputs=6 units=5 bias=yes input_gradient=no: 39"}));
+                "b4 fp32 backward dense inputs=6 units=5 bias=yes input_gradient=no: 39.5"}));
   EXPECT_EQ(import.profile.device.name, "gpu");
 }
 
@@ -866,7 +868,10 @@ TEST(ImportKineto, OtherLayers) {
       Described("max_pool2d", {Tensor({2, 8, 16, 16}), Number("[3, 3]"), Number("[2, 2]"),
                                Number("[0, 0]"), Number("[1, 1]"), Number("True")}),
       "b2 fp32 pooling kind=max channels=8 input=16x16 window=3x3 stride=2x2 padding=0,0,1,1");
-  // A last window that begins behind the image is none.
+  // A last window that begins at the image's end, or behind it, is none.
+  EXPECT_EQ(Described("max_pool2d", {Tensor({2, 8, 4, 4}), Number("[1, 1]"), Number("[2, 2]"),
+                                     Number("[0, 0]"), Number("[1, 1]"), Number("True")}),
+            "b2 fp32 pooling kind=max channels=8 input=4x4 stride=2x2");
   EXPECT_EQ(Described("max_pool2d", {Tensor({2, 8, 3, 3}), Number("[2, 2]"), Number("[4, 4]"),
                                      Number("[0, 0]"), Number("[1, 1]"), Number("True")}),
             "b2 fp32 pooling kind=max channels=8 input=3x3 window=2x2 stride=4x4");

@@ -357,6 +357,21 @@ TEST(ImportOnnx, ActivationFunctions) {
             Function::kGeluTanh);
 }
 
+// Some exporters subtract the mean twice: for the variance, and for what is divided.
+TEST(ImportOnnx, ANormalizationMaySubtractTwice) {
+  Model m;
+  const std::string x = m.Linear(m.Input("x", {"batch", "6"}), "fc", 6, 10);
+  const std::string mean = m.Node("ReduceMean", {x}, Model::Ints{"axes", {-1}});
+  const std::string square = m.Node("Pow", {m.Node("Sub", {x, mean}), m.Scalar(2)});
+  const std::string variance = m.Node("ReduceMean", {square}, Model::Ints{"axes", {-1}});
+  const std::string root = m.Node("Sqrt", {m.Node("Add", {variance, m.Scalar(1e-5F)})});
+  m.Output(m.Node("Div", {m.Node("Sub", {x, mean}), root}));
+  const Workload w = Import(m);
+  ASSERT_EQ(w.layers.size(), 2U);
+  EXPECT_EQ(OperationOf<NormalizationOp>(w, 1),
+            (NormalizationOp{NormalizationKind::kLayer, 10, {1, 1}}));
+}
+
 // A pattern is one layer only where nothing else needs what is between.
 TEST(ImportOnnx, PatternsThatOthersReadAreNotFolded) {
   Model m;

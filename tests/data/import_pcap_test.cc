@@ -51,7 +51,7 @@ TEST_F(PcapTest, EveryKindOfFrameTellsTheSame) {
           if (ipv6) {
             packet.from = "fd00::1";
             packet.to = "fd00::2";
-            packet.extensions = more;
+            packet.extensions = 2 * more;
           }
           packet.udp = udp;
           packet.payload = 1234 + more;
@@ -71,6 +71,21 @@ TEST_F(PcapTest, EveryKindOfFrameTellsTheSame) {
           EXPECT_EQ(flow.begin_ns, kStart);
         }
       }
+    }
+  }
+}
+
+TEST(DecodePacket, CookedCapturesTellTheDirection) {
+  for (const LinkType link : {LinkType::kCooked, LinkType::kCooked2}) {
+    for (const bool outgoing : {false, true}) {
+      TestPacket sent;
+      sent.outgoing = outgoing;
+      const std::string bytes = sent.Bytes(link);
+      const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+      pcap::Packet packet;
+      pcap::Decode(static_cast<int>(link), {data, bytes.size(), bytes.size()}, &packet);
+      EXPECT_EQ(packet.outgoing, outgoing) << static_cast<int>(link);
+      EXPECT_EQ(packet.interface, link == LinkType::kCooked2 ? sent.interface : 0);
     }
   }
 }

@@ -367,6 +367,11 @@ TEST(Cluster, WithoutACovarianceTheStandardErrorsStandAlone) {
   }
   const char* const fitted = "  log_covariance: |\n    0.25\n    0.01 0.0625\n";
   EXPECT_TRUE(Parse(kSmall + estimates + fitted).calibration->has_covariance);
+  // One value that was fitted beside one that was stated is independent of it.
+  std::string stated = estimates;
+  stated.replace(stated.find("log_sd: 0.25"), 12, "log_sd: 0");
+  const char* const one = "  log_covariance: |\n    0.25\n    0 0\n";
+  EXPECT_TRUE(Parse(kSmall + stated + one).calibration->has_covariance);
 }
 
 TEST(Cluster, ACovarianceOfTheWrongSizeIsRefused) {

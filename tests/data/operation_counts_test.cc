@@ -64,6 +64,8 @@ TEST(OperationCounts, GroupsStrideAndZeros) {
 TEST(OperationCounts, Pooling) {
   const PoolingOp max{PoolingKind::kMax, 2, {112, 112}, {3, 3}, {2, 2}, {0, 0, 1, 1}};
   EXPECT_EQ(max.output(), (Lengths2{56, 56}));
+  const PoolingOp wide{PoolingKind::kMax, 2, {12, 20}, {2, 4}, {2, 3}, {1, 0, 1, 2}};
+  EXPECT_EQ(wide.output(), (Lengths2{(12 + 2 - 2) / 2 + 1, (20 + 2 - 4) / 3 + 1}));
   const double in = 2 * 112 * 112;
   const double out = 2 * 56 * 56;
   ExpectCounts(Forward(max), 9 * out, in + out, 0);

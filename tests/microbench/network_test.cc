@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "microbench/network/coordinator.h"
 #include "microbench/network/door.h"
 #include "microbench/network/findings.h"
+#include "microbench/network/host_facts.h"
 #include "microbench/network/message.h"
 #include "microbench/network/protocol.h"
 #include "microbench/network/schedule.h"
@@ -492,6 +494,29 @@ TEST_F(NetworkProbeTest, TheTimeLimitEndsIt) {
   EXPECT_NE(outcome.profile->problem, "");
 }
 
+// ---- Hosts.
+
+TEST(NetworkAddress, AHostReachesItselfByAllOfItsOwn) {
+  EXPECT_TRUE(Resolve("127.0.0.1", 1).front().loopback());
+  EXPECT_TRUE(Resolve("127.3.2.1", 1).front().loopback());
+  EXPECT_TRUE(Resolve("::1", 1).front().loopback());
+  EXPECT_FALSE(Resolve("10.127.0.1", 1).front().loopback());
+}
+
+TEST(NetworkHost, TellsItsBuffersAsTheSystemDoes) {
+  const auto facts = HostFacts(LocalAddress("127.0.0.1"));
+  const auto system = [](const std::string& name) {
+    std::ifstream file("/proc/sys/net/ipv4/" + name);
+    std::string line;
+    std::getline(file, line);
+    std::replace(line.begin(), line.end(), '\t', ' ');
+    return line;
+  };
+  ASSERT_NE(system("tcp_rmem"), system("tcp_wmem")) << "cannot be told apart here";
+  EXPECT_EQ(facts.at("receive_buffer"), system("tcp_rmem"));
+  EXPECT_EQ(facts.at("send_buffer"), system("tcp_wmem"));
+}
+
 // ---- Whoever else reaches the port.
 
 TEST(NetworkDoor, NoiseHoldsNobodyUp) {
@@ -520,6 +545,8 @@ TEST(NetworkDoor, NoiseHoldsNobodyUp) {
   const std::vector<std::string> refusals = door.refusals();
   EXPECT_FALSE(refusals.empty());
   EXPECT_LE(refusals.size(), 20U);
+  EXPECT_EQ(std::set<std::string>(refusals.begin(), refusals.end()).size(), refusals.size())
+      << "each is told once";
   // A line without an end is as long as a line may be, and no longer.
   const Socket endless = Socket::Connect(door.address(), nullptr, deadline);
   EXPECT_THROW(

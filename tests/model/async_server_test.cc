@@ -618,6 +618,9 @@ RC_GTEST_PROP(AsyncServerProperty, KeepsItsPromises, ()) {
     RC_ASSERT(busy >= 0 && busy <= 1 + 1e-9);
   }
   RC_ASSERT(Near(servers.updates * servers.cycle, paths.workers, 1e-9));
+  // A node's link carries what all of its workers push.
+  const Duration<> pushed = kMessage * per_node / paths.worker.bandwidth;
+  RC_ASSERT(paths.colocated || servers.worker_link * servers.cycle >= pushed * (1 - 1e-9));
   const auto faster = [&](auto change) {
     const ServerPaths<double> kept = paths;
     change();

@@ -70,11 +70,16 @@ struct TestPacket {
     std::string ip;
     if (ipv6()) {
       std::string chain;
-      constexpr std::array<int, 3> kKinds = {0, 60, 43};
+      // Of eight bytes each, but for an authentication's twelve, which counts fours.
+      constexpr int kAuthentication = 51;
+      constexpr std::array<int, 4> kKinds = {0, kAuthentication, 60, 43};
       int next = protocol;
       for (int i = extensions; i-- > 0;) {
-        chain = Big(static_cast<std::uint64_t>(next), 1) + Big(0, 1) + std::string(6, '\0') + chain;
-        next = kKinds[static_cast<std::size_t>(i) % kKinds.size()];
+        const int kind = kKinds[static_cast<std::size_t>(i) % kKinds.size()];
+        const bool longer = kind == kAuthentication;
+        chain = Big(static_cast<std::uint64_t>(next), 1) + Big(longer ? 1 : 0, 1) +
+                std::string(longer ? 10 : 6, '\0') + chain;
+        next = kind;
       }
       const std::size_t length = length_is_zero ? 0 : chain.size() + transport.size();
       ip = Big(0x60000000, 4) + Big(length, 2) + Big(static_cast<std::uint64_t>(next), 1) +

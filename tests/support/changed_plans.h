@@ -1,4 +1,4 @@
-// For each field of the list: two plans that differ in it alone, and pass the check.
+// For each field of the list: plans that differ in it alone, two by two, and pass the check.
 #ifndef STEPCAST_TESTS_SUPPORT_CHANGED_PLANS_H_
 #define STEPCAST_TESTS_SUPPORT_CHANGED_PLANS_H_
 
@@ -67,6 +67,11 @@ inline std::vector<ChangedPlan> ChangedPlans(const Plan& base = {}) {
     }
     all.push_back({facts, plan, plan});
     Change(&field.Of(all.back().after));
+    if (state == "compress") {  // one method keeps more or less
+      plan.compress = {Compressor::kTopK, 0.25};
+      all.push_back({facts, plan, plan});
+      all.back().after.compress.kept = 0.5;
+    }
   });
   return all;
 }
