@@ -16,6 +16,7 @@
 #include "calibrate/starting_point.h"
 #include "data/plan/check_spread.h"
 #include "data/record/input_error.h"
+#include "data/values/quantile.h"
 #include "data/values/size_limits.h"
 #include "model/compute/sheet_compute.h"
 #include "model/statistics/normal.h"
@@ -106,9 +107,8 @@ double PriorLogRatio(const CalibrationProblem& problem, const ParameterLayout& l
       if (is_known(row)) ratios.push_back(row.log_step - answer.log_step);
     }
   }
-  const auto middle = ratios.begin() + static_cast<long>(ratios.size() / 2);
-  std::nth_element(ratios.begin(), middle, ratios.end());
-  return middle == ratios.end() ? 0 : *middle;
+  std::sort(ratios.begin(), ratios.end());
+  return ratios.empty() ? 0 : Quantile(ratios, 0.5);
 }
 
 ScatterRows MakeScatterRows(const std::vector<PlanRows>& plans,

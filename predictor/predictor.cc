@@ -578,17 +578,19 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
   }
   if (communicates && !plan.link.bandwidth && !belief_.host_links().empty()) {
     if (plan.hosts.empty()) {
-      const auto rate = [&](int position) {
-        return BytesPerSecond(std::exp(belief_.log_value(position))).in(kGigabitsPerSecond);
+      const auto log_rate = [&](int position) { return belief_.log_value(position); };
+      const auto in_gbit = [&](int position) {
+        return BytesPerSecond(std::exp(log_rate(position))).in(kGigabitsPerSecond);
       };
       const auto& slowest = *std::min_element(
           belief_.host_links().begin(), belief_.host_links().end(),
-          [&](const auto& a, const auto& b) { return rate(a.second) < rate(b.second); });
+          [&](const auto& a, const auto& b) { return log_rate(a.second) < log_rate(b.second); });
       std::string flag =
           fmt::format("hosts have links of their own and none is named: {:.3g} Gbit/s assumed",
-                      rate(kLinkBandwidth));
-      if (rate(slowest.second) < rate(kLinkBandwidth)) {
-        flag += fmt::format(", where that of {} has {:.3g}", slowest.first, rate(slowest.second));
+                      in_gbit(kLinkBandwidth));
+      if (log_rate(slowest.second) < log_rate(kLinkBandwidth)) {
+        flag +=
+            fmt::format(", where that of {} has {:.3g}", slowest.first, in_gbit(slowest.second));
       }
       flags.push_back(std::move(flag));
     }
