@@ -96,23 +96,46 @@ Lesson Aligned(const Lesson& lesson, const OnlineState& from, const OnlineState&
   return aligned;
 }
 
+// Where a lesson is likeliest, and a root R of its information R' R, of what it tells at all.
+struct Likeliest {
+  Eigen::VectorXd mean;
+  Eigen::MatrixXd root;
+
+  explicit Likeliest(const Lesson& lesson) {
+    constexpr double kNothing = 1e-6;  // known to a factor of e^1000
+    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(lesson.information);
+    const Eigen::VectorXd values =
+        solver.eigenvalues().unaryExpr([](double v) { return v > kNothing ? v : 0; });
+    const Eigen::VectorXd inverse = values.unaryExpr([](double v) { return v > 0 ? 1 / v : 0; });
+    const Eigen::MatrixXd& vectors = solver.eigenvectors();
+    mean = vectors * inverse.cwiseProduct(vectors.transpose() * lesson.pull);
+    root = values.cwiseSqrt().asDiagonal() * vectors.transpose();
+  }
+};
+
 // The same of parameters that differ from those by so much.
-Lesson Widened(const Lesson& lesson, const Eigen::VectorXd& variance) {
-  constexpr double kNothing = 1e-6;  // known to a factor of e^1000
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(lesson.information);
-  const Eigen::VectorXd values =
-      solver.eigenvalues().unaryExpr([](double v) { return v > kNothing ? v : 0; });
-  const Eigen::VectorXd inverse = values.unaryExpr([](double v) { return v > 0 ? 1 / v : 0; });
-  const Eigen::MatrixXd& vectors = solver.eigenvectors();
-  const Eigen::VectorXd mean = vectors * inverse.cwiseProduct(vectors.transpose() * lesson.pull);
-  const Eigen::MatrixXd root = values.cwiseSqrt().asDiagonal() * vectors.transpose();
-  const Eigen::Index n = values.size();
+Lesson Widened(const Lesson& lesson, const Eigen::MatrixXd& covariance) {
+  const auto [mean, root] = Likeliest(lesson);
+  const Eigen::Index n = mean.size();
   const Eigen::MatrixXd wider =
-      Eigen::MatrixXd::Identity(n, n) + root * variance.asDiagonal() * root.transpose();
+      Eigen::MatrixXd::Identity(n, n) + root * covariance * root.transpose();
   Lesson widened(n);
   widened.information = root.transpose() * Eigen::LLT<Eigen::MatrixXd>(wider).solve(root);
   widened.pull = widened.information * mean;
   return widened;
+}
+
+// How much less likely, in ln, two lessons are of one job than each of its own.
+double Disagreement(const Lesson& one, const Lesson& other) {
+  Lesson both = one;
+  both.Add(other);
+  const Eigen::VectorXd together = Likeliest(both).mean;
+  double sum = 0;
+  for (const Lesson* of : {&one, &other}) {
+    const Eigen::VectorXd apart = together - Likeliest(*of).mean;
+    sum += 0.5 * apart.dot(of->information * apart);
+  }
+  return sum;
 }
 
 // Whether more than a prior told of it before all jobs.
@@ -142,12 +165,44 @@ void Enter(const Lesson& lesson, OnlineState* state) {
   state->folded_b += root.transpose() * (lesson.pull - lesson.information * state->centre);
 }
 
+// How far a change moves the parameters of each level together.
+Eigen::MatrixXd CovarianceOfChange(const OnlineState& state) {
+  Eigen::MatrixXd covariance = Eigen::MatrixXd::Zero(state.size(), state.size());
+  for (const internal::Drifting level : internal::kAllDrifting) {
+    Eigen::VectorXd signs = Eigen::VectorXd::Zero(state.size());
+    for (Eigen::Index i = 0; i < state.size(); ++i) {
+      if (!(state.root(i, i) > 0)) continue;  // somebody stated it
+      signs[i] = SignOf(level, state.start.belief().SpecOf(static_cast<int>(i)).name);
+    }
+    covariance += internal::kChangeLogSd * internal::kChangeLogSd * signs * signs.transpose();
+  }
+  return covariance;
+}
+
 // The reverse: all that was entered.
 Lesson TakeOut(OnlineState* state) {
   Lesson lesson = LessonOf(*state, false);
   state->folded.setZero();
   state->folded_b.setZero();
   return lesson;
+}
+
+// Enters it beside others. Where a level is far likelier to have changed between them than to be the
+// same, nobody knows which of them the next job will find it as: both tell of it no better than a
+// change leaves it.
+void EnterBeside(Lesson lesson, OnlineState* state) {
+  state->Rebuild();
+  const Lesson others = LessonOf(*state, false);
+  const Eigen::MatrixXd change = CovarianceOfChange(*state);
+  const Lesson wide = Widened(lesson, change);
+  const Lesson wide_others = Widened(others, change);
+  if (Disagreement(lesson, others) - Disagreement(wide, wide_others) > internal::kAlarm) {
+    TakeOut(state);
+    Enter(wide_others, state);
+    lesson = wide;
+  }
+  Enter(lesson, state);
+  state->Rebuild();
 }
 
 // Takes what is known for that of others, who differ by so much.
@@ -177,8 +232,9 @@ struct Report {
   CalibratedRange range;
 
   Report(const OnlineState& job, const OnlineState& taught, const std::string& scope)
-      : lesson(Aligned(Widened(LessonOf(job, false), VarianceOf(job, Difference::kBetweenJobs)),
-                       job, taught)),
+      : lesson(Aligned(
+            Widened(LessonOf(job, false), VarianceOf(job, Difference::kBetweenJobs).asDiagonal()),
+            job, taught)),
         rows(job.rows),
         smallest_batch(job.smallest_batch) {
     for (const ObservedPlan& plan : job.plans) {
@@ -209,8 +265,7 @@ struct Taught {
       state.RelateFixedTime(batch);
       Enter(before, &state);
     }
-    Enter(report.lesson, &state);
-    state.Rebuild();
+    EnterBeside(report.lesson, &state);
     state.range.Include(report.range);
     state.rows = std::min(state.rows + report.rows, kMostObservedRows);
   }
@@ -313,7 +368,7 @@ Cluster Fleet::State::StartOf(const Taught& own) const {
   const Eigen::VectorXd between_workloads = VarianceOf(start, Difference::kBetweenWorkloads);
   for (const auto& [scope, of] : all) {
     if (of.state.rows == 0 || scope == own.scope()) continue;
-    Enter(Widened(LessonOf(of.state, true), between_workloads), &start);
+    EnterBeside(Widened(LessonOf(of.state, true), between_workloads.asDiagonal()), &start);
     start.range.Include(of.state.range);
   }
   // This workload, and a job of it.

@@ -279,6 +279,10 @@ void internal::OnlineState::Descend(const Eigen::VectorXd& from) {
   LineariseAll();
 }
 
+double internal::OnlineState::CostAt(double of_scatter) const {
+  return Minimum(*this, of_scatter, true).From(y).cost;
+}
+
 void internal::OnlineState::Settle(bool from_other_starts) {
   // The scatter is that around a fit which takes every row alike, as the batch fit's is: around one
   // that it has a part in, rows of one plan that are all far off would be taken for scatter.

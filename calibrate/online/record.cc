@@ -47,7 +47,7 @@ OnlineRecord internal::OnlineState::Export() const {
   record.start_log_sds = root.rowwise().norm();
   record.start_scatter = start_scatter;
   record.smallest_batch = smallest_batch;
-  if (earlier_rows > 0) record.anew = cluster.calibration;
+  if (anew) record.anew = cluster.calibration;
   record.earlier_rows = earlier_rows;
   record.rows = rows;
   record.y = y;
@@ -70,7 +70,7 @@ void internal::OnlineState::Import(const OnlineRecord& record) {
   CheckSame("cluster", record.cluster, cluster.name);
   CheckSame("workload", record.workload, start.workload().name);
   CheckSame("device", record.device, start.device());
-  if (record.anew.has_value() != (record.earlier_rows > 0)) {
+  if (record.earlier_rows > 0 && !record.anew) {
     Refuse("earlier_rows", std::to_string(record.earlier_rows), "are not what began anew");
   }
   if (record.anew) {
@@ -79,6 +79,7 @@ void internal::OnlineState::Import(const OnlineRecord& record) {
     before.calibration = record.anew;
     *this = OnlineState(std::move(before), start.workload(), device_facts, start.device());
     first = given;
+    anew = true;
     earlier_rows = record.earlier_rows;
   }
   if (record.smallest_batch > 0) RelateFixedTime(record.smallest_batch);

@@ -20,6 +20,8 @@ constexpr std::size_t kAnew = 1;
 constexpr std::int64_t kRebuilt = 256;
 // Row from which on the minimum is searched for from other starts, whenever rows have doubled.
 constexpr std::int64_t kFirstSearch = 16;
+// The same of doubts in the start.
+constexpr std::int64_t kFirstDoubt = 8;
 // The longest step of y, in standard deviations of the start.
 constexpr double kLongestStep = 2;
 // Of a step, in standard deviations of what is known: a longer one has left the plans' tangents.
@@ -45,42 +47,29 @@ Eigen::MatrixXd RootOf(const Eigen::MatrixXd& covariance) {
   return root;
 }
 
+// How much rows that are so many standard deviations off count for: those of rho.
+double RowWeight(double rows, double z) { return rows / std::sqrt(1 + z * z); }
+
 // Bounds of the ln(SI value) of a position.
 std::pair<double, double> BoundsOf(const Belief& belief, Eigen::Index position) {
   const ParameterSpec& spec = belief.SpecOf(static_cast<int>(position));
   return {std::log(spec.low * spec.si_per_unit), std::log(spec.high * spec.si_per_unit)};
 }
 
-// The sign with which a parameter follows a level; 0 where it does not.
-int SignOf(internal::Drifting level, const ParameterEstimate& e, const std::string& workload) {
-  const auto is = [&](const auto& specs, int i) {
-    return e.name == specs[static_cast<std::size_t>(i)].name;
-  };
-  if (level == internal::kComputeDrift) {
-    if (e.scope != workload) return 0;
-    for (const int time : {kFixedTime, kFloorTime, kSampleTime, kUpdateTime}) {
-      if (is(kWorkloadParameterSpecs, time)) return 1;
-    }
-    return 0;
-  }
-  if (level == internal::kNodeDrift) return is(kClusterParameterSpecs, kHostBandwidth) ? -1 : 0;
-  return is(kClusterParameterSpecs, kLinkBandwidth) || is(kClusterParameterSpecs, kFlowBandwidth)
-             ? -1
-             : 0;
-}
-
 // What is known of the parameters of a level that changed is known but for a common factor.
 void Free(const std::vector<internal::Drifting>& levels, const std::string& workload,
           Calibration* calibration) {
-  constexpr double kChangeLogSd = 0.7;  // a factor of two
   std::vector<ParameterEstimate>& parameters = calibration->parameters;
   for (const internal::Drifting level : levels) {
     Eigen::VectorXd signs = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(parameters.size()));
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (parameters[i].log_sd == 0) continue;  // somebody stated it
-      signs[static_cast<Eigen::Index>(i)] = SignOf(level, parameters[i], workload);
+      const ParameterEstimate& e = parameters[i];
+      if (e.log_sd == 0) continue;  // somebody stated it
+      if (level == internal::kComputeDrift && e.scope != workload) continue;
+      signs[static_cast<Eigen::Index>(i)] = internal::SignOf(level, e.name);
     }
-    calibration->log_covariance += kChangeLogSd * kChangeLogSd * signs * signs.transpose();
+    calibration->log_covariance +=
+        internal::kChangeLogSd * internal::kChangeLogSd * signs * signs.transpose();
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto at = static_cast<Eigen::Index>(i);
@@ -91,6 +80,22 @@ void Free(const std::vector<internal::Drifting>& levels, const std::string& work
 }  // namespace
 
 namespace internal {
+
+int SignOf(Drifting level, std::string_view name) {
+  const auto is = [&](const auto& specs, int i) {
+    return name == specs[static_cast<std::size_t>(i)].name;
+  };
+  if (level == kComputeDrift) {
+    for (const int time : {kFixedTime, kFloorTime, kSampleTime, kUpdateTime}) {
+      if (is(kWorkloadParameterSpecs, time)) return 1;
+    }
+    return 0;
+  }
+  if (level == kNodeDrift) return is(kClusterParameterSpecs, kHostBandwidth) ? -1 : 0;
+  return is(kClusterParameterSpecs, kLinkBandwidth) || is(kClusterParameterSpecs, kFlowBandwidth)
+             ? -1
+             : 0;
+}
 
 void DriftSums::Add(Row row) {
   constexpr double kMost = 3;  // standard deviations that a row counts for, or the change itself
@@ -116,7 +121,6 @@ void DriftSums::Add(Row row) {
 }
 
 std::optional<std::vector<DriftSums::Row>> DriftSums::RowsSinceChange() const {
-  constexpr double kAlarm = 12;
   const auto most = std::max_element(sums.begin(), sums.end());
   if (*most <= kAlarm) return std::nullopt;
   const auto of = rows[static_cast<std::size_t>(most - sums.begin())];
@@ -185,10 +189,16 @@ void ObservedPlan::Remove(double log_time) {
   if (nearest->rows <= 0) times.erase(nearest);
 }
 
-double ObservedPlan::MeanResidual() const {
+double ObservedPlan::MeanResidual(double sd) const {
   double sum = 0;
-  for (const MeasuredTime& time : times) sum += time.rows * (time.log_step - log_step);
-  return rows > 0 ? sum / rows : 0;
+  double counted = 0;
+  for (const MeasuredTime& time : times) {
+    const double residual = time.log_step - log_step;
+    const double w = RowWeight(time.rows, residual / sd);
+    sum += w * residual;
+    counted += w;
+  }
+  return counted > 0 ? sum / counted : 0;
 }
 
 }  // namespace internal
@@ -325,8 +335,7 @@ void internal::OnlineState::Linearise(ObservedPlan* plan, const PlanAnswer& answ
   double sum = 0;
   for (const MeasuredTime& time : plan->times) {
     const double residual = time.log_step - answer.log_step;
-    const double z = residual / sd;
-    const double w = time.rows / (std::sqrt(1 + z * z) * sd * sd);
+    const double w = RowWeight(time.rows, residual / sd) / (sd * sd);
     weight += w;
     sum += w * residual;
   }
@@ -478,7 +487,7 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
   const double own = variance - common;
   const double known = common * observed.rows / (common * observed.rows + own);
   observed.log_step = answer.log_step;
-  const double misfit = known * observed.MeanResidual();
+  const double misfit = known * observed.MeanResidual(scatter);
   const double unknown = of_parameters + beyond * beyond;
   DriftSums::Row row;
   row.plan = observed.plan;
@@ -491,7 +500,7 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
   }
   drift.Add(std::move(row));
   const bool smaller = smallest_batch > 0 && plan.local_batch < smallest_batch;
-  if (earlier_rows == 0 && (rows == 0 || smaller)) {
+  if (!anew && (rows == 0 || smaller)) {
     RelateFixedTime(plan.local_batch);
     Learn(plan, at, Answer(plans[at], log_values, values, &at_hosts), at_hosts, log_time);
   } else {
@@ -519,15 +528,17 @@ void internal::OnlineState::Learn(const Plan& plan, std::size_t at, const PlanAn
     next_plan = (next_plan + 1) % plans.size();
     ObservedPlan& other = plans[next_plan];
     Belief::AtHosts others_hosts;
-    const PlanAnswer anew = Answer(other, log_values, values, &others_hosts);
-    Linearise(&other, anew, others_hosts);
+    const PlanAnswer its = Answer(other, log_values, values, &others_hosts);
+    Linearise(&other, its, others_hosts);
   }
   if (plans.size() > kMostPlans) Forget();
   if (rows % kRebuilt == 0) Rebuild();
   const Eigen::VectorXd before = y;
   double step = Solve();
   if (rows >= next_scatter) {
-    Settle(rows >= kFirstSearch && (rows & (rows - 1)) == 0);
+    const bool doubled = (rows & (rows - 1)) == 0;
+    Settle(doubled && rows >= kFirstSearch);
+    if (doubled && rows >= kFirstDoubt) DoubtStart();
     std::int64_t power = 1;
     while (power <= rows) power *= 2;
     next_scatter = std::min(power, rows + 1 + rows / kScatterGrowth);
@@ -576,7 +587,7 @@ std::vector<internal::Drifting> internal::OnlineState::BeginAnew(
   // A level that has no such part in these steps cannot have changed them so: then any may have.
   const double left = std::max(0.5 * kLooked, 2 * start_scatter);
   if (changed.size() < kDriftingCount && MeanDistance(since) > left) {
-    changed = {kComputeDrift, kNetworkDrift, kNodeDrift};
+    changed.assign(kAllDrifting.begin(), kAllDrifting.end());
     LearnAgain(before, changed, since);
   }
   earlier_rows = observed - static_cast<std::int64_t>(since.size());
@@ -589,6 +600,7 @@ void internal::OnlineState::LearnAgain(Cluster before, const std::vector<Driftin
   const std::shared_ptr<const Cluster> given = first;
   *this = OnlineState(std::move(before), start.workload(), device_facts, start.device());
   first = given;
+  anew = true;
   for (const DriftSums::Row& row : since) {
     const std::size_t at = FindOrAdd(row.plan);
     Belief::AtHosts at_hosts;
@@ -596,6 +608,33 @@ void internal::OnlineState::LearnAgain(Cluster before, const std::vector<Driftin
     Learn(row.plan, at, answer, at_hosts, row.log_step);
   }
   Settle(true);
+}
+
+void internal::OnlineState::DoubtStart() {
+  if (!cluster.calibration) return;  // no start but priors, which are wide
+  Cluster freed = cluster;
+  Free({kAllDrifting.begin(), kAllDrifting.end()},
+       WorkloadScope(start.workload().name, start.device()), &*freed.calibration);
+  OnlineState other(std::move(freed), start.workload(), device_facts, start.device());
+  if (smallest_batch > 0) other.RelateFixedTime(smallest_batch);
+  // What y is there: L^-1 M of its root M.
+  Eigen::MatrixXd turn(size(), size());
+  for (Eigen::Index i = 0; i < size(); ++i) turn.col(i) = YOf(centre + other.root.col(i));
+  const Eigen::MatrixXd whole = folded.selfadjointView<Eigen::Lower>();
+  other.folded = turn.transpose() * whole * turn;
+  other.folded_b = turn.transpose() * folded_b;
+  other.first = first;
+  other.anew = true;
+  other.earlier_rows = earlier_rows;
+  other.plans = plans;
+  other.index = index;
+  other.rows = rows;
+  other.next_plan = next_plan;
+  other.range = range;
+  other.SetY(other.YOf(log_values));
+  other.LineariseAll();
+  other.Settle(true);
+  if (CostAt(other.scatter) - other.CostAt(other.scatter) > kAlarm) *this = std::move(other);
 }
 
 double internal::OnlineState::MeanDistance(const std::vector<DriftSums::Row>& of) {

@@ -25,6 +25,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "calibrate/online/online_calibration.h"
@@ -54,7 +55,8 @@ struct ObservedPlan : MeasuredPlan {
   // A row more; the two nearest become one where there are too many.
   void Add(double log_time);
   void Remove(double log_time);
-  double MeanResidual() const;  // of the times around log_step
+  // Of the times around log_step, each by its weight: one that is far off is no misfit.
+  double MeanResidual(double sd) const;
 };
 
 // So many rows more, as far as they are counted.
@@ -73,6 +75,16 @@ inline constexpr double kLeastScatter = 1e-3;
 // What can drift by itself: the parameters of a level, which change together, by their sign; in the
 // order of kDriftCauses.
 enum Drifting { kComputeDrift, kNetworkDrift, kNodeDrift, kDriftingCount };
+
+inline constexpr std::array<Drifting, kDriftingCount> kAllDrifting = {kComputeDrift, kNetworkDrift,
+                                                                      kNodeDrift};
+// Of the common factor by which a level that changed is unknown: a factor of two.
+inline constexpr double kChangeLogSd = 0.7;
+// How much likelier rows are, in ln, with a level that changed, before it is taken for changed.
+inline constexpr double kAlarm = 12;
+
+// The sign with which a parameter of that name follows a level; 0 where it does not.
+int SignOf(Drifting level, std::string_view name);
 
 // How strongly ln(step) follows each level.
 using DriftSlopes = std::array<double, kDriftingCount>;
@@ -109,6 +121,7 @@ struct OnlineState {
 
   // ---- The start; after a change it is what was known before that.
   std::shared_ptr<const Cluster> first;  // that the caller gave
+  bool anew = false;                     // whether the start is another by now
   std::int64_t earlier_rows = 0;
   Cluster cluster;
   BelievedModel start;
@@ -166,6 +179,8 @@ struct OnlineState {
   void LineariseAll();
   // To the minimum below `from`, each step of which lowers the cost.
   void Descend(const Eigen::VectorXd& from);
+  // The least cost, from where the rows have led, of rows of that scatter.
+  double CostAt(double of_scatter) const;
   // The scatter, and the minimum from where the rows have led, or from other starts as well.
   void Settle(bool from_other_starts);
   void Learn(const Plan& plan, std::size_t at, const PlanAnswer& answer,
@@ -178,6 +193,8 @@ struct OnlineState {
   std::vector<Drifting> BeginAnew(const std::vector<DriftSums::Row>& since);
   void LearnAgain(Cluster before, const std::vector<Drifting>& changed,
                   const std::vector<DriftSums::Row>& since);
+  // Frees all levels of the start where its rows are far likelier so: a start of other days.
+  void DoubtStart();
   double MeanDistance(const std::vector<DriftSums::Row>& of);  // of |ln(measured / forecast)|
   std::vector<int> LinksOf(const Plan& plan) const;
   // Sets what hosts with a compute_slowdown have to do with the plan.
