@@ -187,8 +187,8 @@ Lesson TakeOut(OnlineState* state) {
   return lesson;
 }
 
-// Enters it beside others. Where a level is far likelier to have changed between them than to be the
-// same, nobody knows which of them the next job will find it as: both tell of it no better than a
+// Enters it beside others. Where a level is far likelier to have changed between them than to be
+// the same, nobody knows which of them the next job will find: both tell of it no better than a
 // change leaves it.
 void EnterBeside(Lesson lesson, OnlineState* state) {
   state->Rebuild();

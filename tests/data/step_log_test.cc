@@ -45,7 +45,7 @@ TEST(StepLog, TellsEachFormsMeanAndWhatIsLeftOut) {
       {"keras-2", "Keras", 0, (0.244 + 0.218 + 0.220) / 3, 3, 0, 1173, 1},
       {"keras-2-bars", "Keras", 20, 9, 1, 1, 196, 0},
       {"keras-3", "Keras", 20, 0.080, 1, 1, 100, 1},
-      // 20 steps of 0.5 s are the warm-up; then 20 and 40 of 0.4 s, whole seconds of which are told.
+      // 20 steps of 0.5 s are the warm-up; then 20 and 40 of 0.4 s, in whole seconds.
       {"lightning", "progress bar", 20, 0.4, 2, 1, 60, 2},
       {"lightning", "progress bar", 0, (20 * 0.5 + 60 * 0.4) / 80, 2, 0, 80, 2},
       // Steps 11 to 25, 26 to 40 and 41 to 50; evaluations stand within and behind.
