@@ -77,6 +77,16 @@ void Free(const std::vector<internal::Drifting>& levels, const std::string& work
   }
 }
 
+// Each host's link and compute may be another's by now.
+void FreeHosts(Calibration* calibration) {
+  for (std::size_t i = 0; i < calibration->parameters.size(); ++i) {
+    const ParameterEstimate& e = calibration->parameters[i];
+    if (e.log_sd == 0 || !e.scope.starts_with(kHostsScopePrefix)) continue;
+    const auto at = static_cast<Eigen::Index>(i);
+    calibration->log_covariance(at, at) += internal::kChangeLogSd * internal::kChangeLogSd;
+  }
+}
+
 }  // namespace
 
 namespace internal {
@@ -613,6 +623,7 @@ void internal::OnlineState::LearnAgain(Cluster before, const std::vector<Driftin
 void internal::OnlineState::DoubtStart() {
   if (!cluster.calibration) return;  // no start but priors, which are wide
   Cluster freed = cluster;
+  FreeHosts(&*freed.calibration);
   Free({kAllDrifting.begin(), kAllDrifting.end()},
        WorkloadScope(start.workload().name, start.device()), &*freed.calibration);
   OnlineState other(std::move(freed), start.workload(), device_facts, start.device());
