@@ -193,13 +193,15 @@ Lesson TakeOut(OnlineState* state) {
 void EnterBeside(Lesson lesson, OnlineState* state) {
   state->Rebuild();
   const Lesson others = LessonOf(*state, false);
-  const Eigen::MatrixXd change = CovarianceOfChange(*state);
-  const Lesson wide = Widened(lesson, change);
-  const Lesson wide_others = Widened(others, change);
-  if (Disagreement(lesson, others) - Disagreement(wide, wide_others) > internal::kAlarm) {
-    TakeOut(state);
-    Enter(wide_others, state);
-    lesson = wide;
+  if (const double apart = Disagreement(lesson, others); apart > internal::kAlarm) {
+    const Eigen::MatrixXd change = CovarianceOfChange(*state);
+    const Lesson wide = Widened(lesson, change);
+    const Lesson wide_others = Widened(others, change);
+    if (apart - Disagreement(wide, wide_others) > internal::kAlarm) {
+      TakeOut(state);
+      Enter(wide_others, state);
+      lesson = wide;
+    }
   }
   Enter(lesson, state);
   state->Rebuild();
