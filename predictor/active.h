@@ -3,6 +3,7 @@
 #define STEPCAST_PREDICTOR_ACTIVE_H_
 
 #include "model/step/answer.h"
+#include "model/step/wide_ends.h"
 #include "predictor/predictor.h"
 
 namespace stepcast {
@@ -17,14 +18,11 @@ struct Predictor::Active {
   StepTime<double> Evaluate(const StepFacts& facts) const {
     return EvaluateStep(facts, values.cluster, values.workload);
   }
-  // Position of a column in the belief.
-  int Position(int column) const {
-    if (column == kLinkColumn) return hosts.link;
-    // Without a factor its column is 0, and any position will do.
-    return column == kSlowdownColumn ? hosts.slowdown.value_or(hosts.link) : column;
-  }
   // Standard deviation of what has this gradient, by what is not known of the parameters.
   double LogSd(const PlanGradient& gradient, const Belief& belief) const;
+  // The variance of ln(step), whose gradient this is, for both ends of its interval.
+  EndVariances VariancesAtEnds(const StepFacts& facts, const PlanGradient& gradient,
+                               Duration<> step, const Belief& belief) const;
 };
 
 }  // namespace stepcast

@@ -39,7 +39,7 @@ Explanation Predictor::Explain(const Plan& plan) const {
   const auto add = [&](const ParameterSpec& spec, const std::string& name, int column) {
     const double elasticity = elasticities[static_cast<std::size_t>(column)];
     if (std::abs(elasticity) < kLeastElasticity) return;
-    const int position = active.Position(column);
+    const int position = active.hosts.Position(column);
     const bool of_layers =
         profile_ && column >= kWorkloadColumn && column < kLinkColumn && name != "straggler_spread";
     parameters.push_back(

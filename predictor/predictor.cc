@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <sstream>
 #include <string_view>
 #include <unordered_set>
@@ -226,7 +227,7 @@ double Predictor::Active::LogSd(const PlanGradient& gradient, const Belief& beli
     const double slope = gradient[static_cast<std::size_t>(i)];
     if (slope == 0) continue;
     slopes[count] = slope;
-    positions[count++] = Position(i);
+    positions[count++] = hosts.Position(i);
   }
   const double by_share = gradient[kShareColumn] * share_log_sd;
   double variance = by_share * by_share;
@@ -237,6 +238,24 @@ double Predictor::Active::LogSd(const PlanGradient& gradient, const Belief& beli
     variance += slopes[i] * (slopes[i] * covariances[positions[i]] + 2 * others);
   }
   return std::sqrt(std::max(0.0, variance));
+}
+
+EndVariances Predictor::Active::VariancesAtEnds(const StepFacts& facts,
+                                                const PlanGradient& gradient, Duration<> step,
+                                                const Belief& belief) const {
+  const double log_sd = LogSd(gradient, belief);
+  EndVariances variances{log_sd * log_sd, log_sd * log_sd};
+  const ColumnSet matter = ColumnsThatMatter(facts, true);
+  const auto step_at = [&](const PlanParameters& at) {
+    return EvaluateStep(facts, at.cluster, at.workload).total();
+  };
+  for (const WideEnds& ends : WideEndsOf(belief, hosts)) {
+    if (!matter[static_cast<std::size_t>(ends.column)]) continue;
+    const double tangent =
+        std::inner_product(gradient.begin(), gradient.end(), ends.along.begin(), 0.0);
+    variances.Move(tangent, step, step_at(ends.slow), step_at(ends.quick));
+  }
+  return variances;
 }
 
 void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
@@ -253,12 +272,17 @@ void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const Plan
                           : Discrepancy(plan, {}, calibrated_batches_));
   prediction->log_sd = std::hypot(prediction->parameter_log_sd, prediction->scatter_log_sd,
                                   prediction->discrepancy_log_sd);
-  const double factor = std::exp(kNinetyPercent * prediction->log_sd);
-  prediction->high = prediction->step_time * factor;
+  const EndVariances at_ends =
+      active.VariancesAtEnds(facts, answer.log_step_gradient, prediction->step_time, belief_);
+  const auto factor = [&](double variance) {
+    return std::exp(kNinetyPercent * std::hypot(std::sqrt(variance), prediction->scatter_log_sd,
+                                                prediction->discrepancy_log_sd));
+  };
+  prediction->high = prediction->step_time * factor(at_ends.above);
   // However little is known of the network, no step is shorter than its compute.
   const double compute_log_sd = std::hypot(active.LogSd(answer.log_compute_gradient, belief_),
                                            belief_.ScatterAt(0), prediction->discrepancy_log_sd);
-  prediction->low = Max(prediction->step_time / factor,
+  prediction->low = Max(prediction->step_time / factor(at_ends.below),
                         step.compute() / std::exp(kNinetyPercent * compute_log_sd));
 }
 

@@ -188,6 +188,11 @@ int Belief::SlowestLink(const std::vector<std::string>& hosts) const {
   return slowest ? links[*slowest] : int{kLinkBandwidth};
 }
 
+int Belief::AtHosts::Position(int column) const {
+  if (column == kLinkColumn) return link;
+  return column == kSlowdownColumn ? slowdown.value_or(link) : column;
+}
+
 PlanParameters Belief::ParametersAt(const AtHosts& hosts) const {
   PlanParameters values = values_;
   values.cluster.node_link_si = hosts.link == kLinkBandwidth ? values.cluster.si[kLinkBandwidth]

@@ -104,6 +104,10 @@ class Belief {
   struct AtHosts {
     int link = kLinkBandwidth;
     std::optional<int> slowdown;
+
+    // Position of a column of model/step/answer.h but for the last, which is of the plan. Without a
+    // factor on compute its column is 0, and any position will do.
+    int Position(int column) const;
   };
   // Of a plan; what its slow nodes compute is stated.
   AtHosts SlowestOf(const Plan& plan) const {

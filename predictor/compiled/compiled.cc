@@ -252,11 +252,12 @@ StepFacts CompiledState::FactsOf(const PlanQuery& q) const {
   return f;
 }
 
-STEPCAST_FLATTEN Duration<> CompiledState::StepTime(const PlanQuery& query) const {
-  const StepFacts f = FactsOf(query);
-  const KnownParts<double> parts = PartsOf(query);
-  return JoinStep<double>(f, MakeStepInputs<double>(f, cluster, workload, parts, nullptr), parts,
-                          nullptr)
+STEPCAST_FLATTEN Duration<> CompiledState::StepTimeAt(const CompiledValues& at,
+                                                      const PlanQuery& query,
+                                                      const StepFacts& f) const {
+  const KnownParts<double> parts = PartsOf(query, at.curve, at.rates);
+  return JoinStep<double>(f, MakeStepInputs<double>(f, at.cluster, at.workload, parts, nullptr),
+                          parts, nullptr)
       .total();
 }
 

@@ -19,7 +19,18 @@
 
 namespace stepcast::internal {
 
-struct CompiledState {
+// What queries look up that depends on the parameters.
+struct CompiledValues {
+  ClusterParameters<double> cluster;
+  WorkloadParameters<double> workload;
+  // By local batch.
+  std::vector<Duration<>> curve;
+  // Rates of the paths whose link is the compiled one and loses nothing, by their peers: those of
+  // nodes and of servers.
+  Rates<double> rates;
+};
+
+struct CompiledState : CompiledValues {
   CompiledState(const Predictor& predictor, const Plan& compiled_plan, const CompileOptions& given);
 
   Plan plan;
@@ -34,14 +45,6 @@ struct CompiledState {
   OverlapLines async_lines;
   std::vector<Shards> shards;  // by number of servers
 
-  ClusterParameters<double> cluster;
-  WorkloadParameters<double> workload;
-
-  // By local batch.
-  std::vector<Duration<>> curve;
-  // Rates of the paths whose link is the compiled one and loses nothing, by their peers: those of
-  // nodes and of servers.
-  Rates<double> rates;
   std::shared_ptr<const CountTables> counts;
 
   // Where there is a profile, by local batch: its factor on the curve, and how much worse it knows.
@@ -80,7 +83,11 @@ struct CompiledState {
     const auto at = static_cast<std::size_t>(batch);
     return at < shape.size() ? shape[at] : profile->ShapeAt(batch);
   }
-  Duration<> StepTime(const PlanQuery& query) const;
+  Duration<> StepTime(const PlanQuery& query) const {
+    return StepTimeAt(*this, query, FactsOf(query));
+  }
+  // At other values than those that are believed.
+  Duration<> StepTimeAt(const CompiledValues& at, const PlanQuery& query, const StepFacts& f) const;
   // False where lines do not tell: asynchronous or pipelined servers, flows that start slowly, what
   // is sharded or rare.
   bool MakeExchange(const PlanQuery& query, Exchange* exchange) const;

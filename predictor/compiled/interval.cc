@@ -4,12 +4,14 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <optional>
 
 #include "model/numeric/dual.h"
 #include "model/statistics/normal.h"
 #include "model/step/answer.h"
 #include "model/step/discrepancy.h"
+#include "model/step/wide_ends.h"
 #include "predictor/arrival.h"
 #include "predictor/compiled/compiled.h"
 
@@ -153,6 +155,9 @@ class Gradient {
   double& operator[](int column) { return values_[PlaceOf(column)]; }
   double operator[](int column) const { return values_[PlaceOf(column)]; }
   const double* data() const { return values_.data(); }
+  double Dot(const Gradient& other) const {
+    return std::inner_product(values_.begin(), values_.end(), other.values_.begin(), 0.0);
+  }
 
  private:
   std::array<double, kPadded> values_{};
@@ -349,6 +354,14 @@ void SetTimes(const StepFacts& f, const Synchronisation<T>& sync, SyncSlopes* sl
 
 }  // namespace
 
+// A pace that is hardly known, at its ends.
+struct TabledEnds {
+  int column = 0;
+  Gradient along;
+  CompiledValues slow;
+  CompiledValues quick;
+};
+
 struct IntervalTables {
   ClusterParameters<LinkDual> cluster_by_link;
   WorkloadParameters<LinkDual> workload_by_link;
@@ -359,6 +372,7 @@ struct IntervalTables {
   std::vector<Duration<ComputeDual>> curve;
   Rates<LinkDual> rates;
   QuadraticForm covariance;
+  std::vector<TabledEnds> ends;
 };
 
 namespace {
@@ -380,6 +394,9 @@ struct Staged {
                           double by_end_and_all, Gradient* gradient) const;
   void Predict(const PlanQuery& query, const StepFacts& f, Forecast* forecast) const;
   void PredictAsynchronous(const PlanQuery& query, const StepFacts& f, Forecast* forecast) const;
+  // The variance of ln(step), which is `variance` by its gradient, for both ends of its interval.
+  EndVariances VariancesAtEnds(const PlanQuery& query, const StepFacts& f, const Gradient& gradient,
+                               double variance, Duration<> step) const;
   // `by_step()` and `by_compute()` are the gradients of the logarithms of the step and its compute;
   // `shown` is the part of the step that is not compute.
   template <class ByStep, class ByCompute>
@@ -486,6 +503,19 @@ template <bool kHeldBack>
   AddRoute(sync.route, by[kBandwidthLane], by[kServerBandwidthLane], by[kConnectionLane], &g);
 }
 
+[[gnu::noinline]] EndVariances Staged::VariancesAtEnds(const PlanQuery& query, const StepFacts& f,
+                                                       const Gradient& gradient, double variance,
+                                                       Duration<> step) const {
+  EndVariances variances{variance, variance};
+  const ColumnSet matter = ColumnsThatMatter(f, true);
+  for (const TabledEnds& ends : t.ends) {
+    if (!matter[static_cast<std::size_t>(ends.column)]) continue;
+    variances.Move(gradient.Dot(ends.along), step, s.StepTimeAt(ends.slow, query, f),
+                   s.StepTimeAt(ends.quick, query, f));
+  }
+  return variances;
+}
+
 template <class ByStep, class ByCompute>
 void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, const StagedParts& parts,
                          Duration<> step, Duration<> compute, const ByStep& by_step,
@@ -501,10 +531,18 @@ void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, const Stage
     const double by_share = by[kShareColumn] * share_log_sd;
     return std::max(0.0, t.covariance.Of(by)) + by_share * by_share;
   };
+  const Gradient gradient = by_step();
+  const double by_parameters = variance(gradient);
+  const double others = scatter * scatter + beyond;
   forecast->step_time = step;
-  forecast->log_sd = std::sqrt(variance(by_step()) + scatter * scatter + beyond);
-  const double factor = std::exp(kNinetyPercent * forecast->log_sd);
+  forecast->log_sd = std::sqrt(by_parameters + others);
+  double factor = std::exp(kNinetyPercent * forecast->log_sd);
   forecast->high = step * factor;
+  if (!t.ends.empty()) {
+    const EndVariances at_ends = VariancesAtEnds(query, f, gradient, by_parameters, step);
+    forecast->high = step * std::exp(kNinetyPercent * std::sqrt(at_ends.above + others));
+    factor = std::exp(kNinetyPercent * std::sqrt(at_ends.below + others));
+  }
   forecast->low = step / factor;
   // However little is known of the network, no step is shorter than its compute; which is looked at
   // only where it can matter, 1 + x being less than e^x.
@@ -721,17 +759,28 @@ std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& st
     t.curve.push_back(ComputedParts().CurveTime(b, t.workload_by_compute));
     curve->push_back(ValueOf(t.curve.back()));
   }
-  // Without a factor on compute its column is 0, and any position will do.
-  const auto position = [&](int column) {
-    if (column == kLinkColumn) return at_hosts.link;
-    return column == kSlowdownColumn ? at_hosts.slowdown.value_or(at_hosts.link) : column;
-  };
   for (int i = 0; i < kShareColumn; ++i) {
     for (int j = 0; j <= i; ++j) {
-      t.covariance.Set(i, j, state.belief.log_covariance()(position(i), position(j)));
+      t.covariance.Set(i, j,
+                       state.belief.log_covariance()(at_hosts.Position(i), at_hosts.Position(j)));
     }
   }
   state.RecordRates(t.cluster_by_link, t.workload_by_link, &t.rates);
+  const auto values_at = [&](const PlanParameters& at) {
+    CompiledValues values{at.cluster, at.workload, {}, {}};
+    for (int b = 0; b <= last_batch; ++b) {
+      values.curve.push_back(ComputedParts().CurveTime(b, values.workload));
+    }
+    state.RecordRates(values.cluster, values.workload, &values.rates);
+    return values;
+  };
+  for (const WideEnds& ends : WideEndsOf(state.belief, at_hosts)) {
+    TabledEnds tabled{ends.column, {}, values_at(ends.slow), values_at(ends.quick)};
+    for (int column = 0; column < kPlanColumns; ++column) {
+      tabled.along[column] = ends.along[static_cast<std::size_t>(column)];
+    }
+    t.ends.push_back(std::move(tabled));
+  }
   return made;
 }
 

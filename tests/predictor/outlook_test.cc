@@ -84,6 +84,15 @@ TEST(Outlook, TheLimitFollowsTheLogNormalInterval) {
   }
 }
 
+// Where the interval reaches further up than down, so does what is left beyond it.
+TEST(Outlook, TheUpperEndOfTheIntervalLeavesFivePerCent) {
+  Prediction p = SomePrediction();
+  p.high = p.step_time * 3.0;
+  EXPECT_NEAR(MakeLimitOutlook(p, p.high).probability, 0.95, 1e-7);
+  EXPECT_NEAR(MakeLimitOutlook(p, p.low).probability, 0.05, 1e-7);
+  EXPECT_NEAR(MakeLimitOutlook(p, p.step_time).probability, 0.5, 1e-12);
+}
+
 TEST(Outlook, ACertainStepFinishesOrNot) {
   Prediction p = SomePrediction();
   p.log_sd = 0;

@@ -13,6 +13,8 @@
 
 #include "data/io/machines.h"
 #include "data/workloads/catalog.h"
+#include "model/statistics/normal.h"
+#include "model/step/wide_ends.h"
 #include "predictor/binding.h"
 #include "predictor/explanation.h"
 #include "predictor/prediction_fields.h"
@@ -193,6 +195,62 @@ TEST(Interval, ContainsThePointAndIsSymmetricInTheLogarithm) {
     EXPECT_GT(p.high, p.step_time);
     EXPECT_NEAR(p.step_time / p.low, p.high / p.step_time, 1e-9);
     EXPECT_NEAR(std::log(p.high / p.step_time), 1.6448536 * p.log_sd, 1e-6);
+  }
+}
+
+// What these parameters of the cluster make of a step: the model without a belief.
+Duration<> StepWith(const Predictor& predictor, const Plan& plan, int column, double factor) {
+  PlanParameters at = predictor.belief().ParametersAt(predictor.belief().SlowestOf(plan));
+  at.cluster.si[static_cast<std::size_t>(column)] *= factor;
+  return EvaluateStep(predictor.Facts(plan), at.cluster, at.workload).total();
+}
+
+// An exchange that is hidden, and would be most of the step if its node were slow: its derivative
+// is 0, and what is not known of the node is in the interval all the same.
+TEST(Interval, ReachesTheSlowEndOfAPaceThatIsHardlyKnown) {
+  Cluster cluster = CalibratedCluster(PlausibleTruth(), 0.01);
+  const auto row = static_cast<Eigen::Index>(kHostBandwidth);
+  cluster.calibration->parameters[kHostBandwidth].value = 10;
+  cluster.calibration->log_covariance.row(row).setZero();
+  cluster.calibration->log_covariance.col(row).setZero();
+  const Plan plan = AllreducePlan({4}, 128);
+  const Prediction known = Predictor(cluster, Resnet50(), T4()).Predict(plan);
+  cluster.calibration->log_covariance(row, row) = 1;
+  const Predictor predictor(cluster, Resnet50(), T4());
+  const Prediction p = predictor.Predict(plan);
+  ASSERT_LT(p.log_sd, known.log_sd * 1.2) << "or the derivative tells it";
+  const double factor = std::exp(kNinetyPercent);
+  const double slow = std::log(StepWith(predictor, plan, kHostBandwidth, 1 / factor) / p.step_time);
+  ASSERT_GT(slow, 0.2) << "or the case is none";
+  const double above = std::log(p.high / p.step_time);
+  EXPECT_GT(above, slow);
+  EXPECT_NEAR(above, std::hypot(slow, kNinetyPercent * known.log_sd), 0.02);
+  // A quicker node changes nothing, and the lower end is where it was.
+  EXPECT_NEAR(std::log(p.step_time / p.low), kNinetyPercent * known.log_sd, 0.02);
+}
+
+// At both ends what the step is there replaces what the derivative makes of it.
+TEST(Interval, EndsAreThoseOfTheStep) {
+  for (const double log_sd : {0.49, 0.51, 1.0, 1.5}) {
+    Cluster cluster = CalibratedCluster(PlausibleTruth(), 0);
+    const auto row = static_cast<Eigen::Index>(kFlowBandwidth);
+    cluster.calibration->log_covariance(row, row) = log_sd * log_sd;
+    const Predictor predictor(cluster, Resnet50(), T4());
+    const Plan plan = AllreducePlan({4, 4}, 32);
+    const Prediction p = predictor.Predict(plan);
+    const bool wide = log_sd > kWideLogSd;
+    const double factor = std::exp(kNinetyPercent * log_sd);
+    const auto at = [&](double by) {
+      const double moved =
+          std::log(StepWith(predictor, plan, kFlowBandwidth, by) / p.step_time) / kNinetyPercent;
+      return kNinetyPercent * std::hypot(moved, p.scatter_log_sd, p.discrepancy_log_sd);
+    };
+    const double straight = kNinetyPercent * p.log_sd;
+    EXPECT_NEAR(std::log(p.high / p.step_time), wide ? at(1 / factor) : straight, 1e-6) << log_sd;
+    EXPECT_NEAR(std::log(p.step_time / p.low), wide ? at(factor) : straight, 1e-6) << log_sd;
+    if (wide) {
+      EXPECT_GT(at(1 / factor), straight * 1.05) << "or the case is none";
+    }
   }
 }
 

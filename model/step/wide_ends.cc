@@ -1,0 +1,79 @@
+#include "model/step/wide_ends.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "model/statistics/normal.h"
+
+namespace stepcast {
+namespace {
+
+// What sets the pace of bytes, and whether more of it makes them slow. The link of a plan's slowest
+// host comes before the cluster's, which may be the same.
+struct Pace {
+  int column;
+  bool slows;
+};
+inline constexpr Pace kPaces[] = {{kLinkColumn, false},    {kLinkBandwidth, false},
+                                  {kFlowBandwidth, false}, {kHostBandwidth, false},
+                                  {kHostSharing, true},    {kServerRate, false}};
+
+// Moves parameters by these many times `along`, not beyond their plausible ranges.
+PlanParameters Moved(PlanParameters values, const std::array<double, kPlanColumns>& along,
+                     double times) {
+  const auto move = [&](double* si, int column, const ParameterSpec& spec) {
+    const double by = along[static_cast<std::size_t>(column)];
+    if (by == 0) return;
+    *si = std::clamp(*si * std::exp(times * by), spec.low * spec.si_per_unit,
+                     spec.high * spec.si_per_unit);
+  };
+  for (std::size_t i = 0; i < values.cluster.si.size(); ++i) {
+    move(&values.cluster.si[i], static_cast<int>(i), kClusterParameterSpecs[i]);
+  }
+  for (std::size_t i = 0; i < values.workload.si.size(); ++i) {
+    move(&values.workload.si[i], kWorkloadColumn + static_cast<int>(i), kWorkloadParameterSpecs[i]);
+  }
+  if (values.cluster.node_link_si) {
+    move(&*values.cluster.node_link_si, kLinkColumn, kClusterParameterSpecs[kLinkBandwidth]);
+  }
+  if (values.cluster.node_slowdown) {
+    move(&*values.cluster.node_slowdown, kSlowdownColumn, kComputeSlowdownSpec);
+  }
+  return values;
+}
+
+}  // namespace
+
+std::vector<WideEnds> WideEndsOf(const Belief& belief, const Belief::AtHosts& hosts) {
+  std::vector<WideEnds> all;
+  for (const Pace& pace : kPaces) {
+    const int at = hosts.Position(pace.column);
+    if (pace.column == kLinkBandwidth && hosts.link == kLinkBandwidth) continue;
+    const double log_sd = std::sqrt(belief.log_covariance()(at, at));
+    if (log_sd <= kWideLogSd) continue;
+    WideEnds& ends = all.emplace_back();
+    ends.column = pace.column;
+    for (int column = 0; column < kShareColumn; ++column) {
+      if (column == kSlowdownColumn && !hosts.slowdown) continue;
+      ends.along[static_cast<std::size_t>(column)] =
+          belief.log_covariance()(hosts.Position(column), at) / log_sd;
+    }
+    const PlanParameters values = belief.ParametersAt(hosts);
+    const double to_slow = pace.slows ? kNinetyPercent : -kNinetyPercent;
+    ends.slow = Moved(values, ends.along, to_slow);
+    ends.quick = Moved(values, ends.along, -to_slow);
+  }
+  return all;
+}
+
+void EndVariances::Move(double tangent, Duration<> step, Duration<> slow, Duration<> quick) {
+  const auto to = [&](double variance, Duration<> end) {
+    const double reached = std::log(end / step) / kNinetyPercent;
+    return std::max(0.0, variance - tangent * tangent + reached * reached);
+  };
+  above = to(above, slow);
+  below = to(below, quick);
+}
+
+}  // namespace stepcast

@@ -1,0 +1,58 @@
+// What is hardly known of a network, moved to the ends of its range.
+//
+// The interval of a step follows from derivatives at the believed parameters, which tell enough as
+// long as ln(step) is nearly straight over what they may be. A pace that is known to a factor of
+// three is another matter: an exchange that is hidden at the centre, where its derivative is 0, may
+// be most of the step at the slow end. So each such parameter z is moved to both ends of its 90 %
+// range, what is correlated with it goes along, and the step is evaluated there. What the
+// derivatives say of this direction gives way to it:
+//
+//   V_e = V - t^2 + (ln(s_e / s) / q)^2     for each z, one after the other
+//   t   = sum_j g_j C_jz / sqrt(C_zz)
+//
+//   V, V_e  variance of ln(step): by derivatives, and at an end e                   [1]
+//   s, s_e  the step as believed, and with z at the end e                           [s]
+//   g, C    derivatives of ln(step); covariance of the parameters, both by ln       [1]
+//   q       standard deviations from the centre to an end: 1.645
+//
+// Note that parameters which runs have told are known better than that, and have no such ends.
+#ifndef STEPCAST_MODEL_STEP_WIDE_ENDS_H_
+#define STEPCAST_MODEL_STEP_WIDE_ENDS_H_
+
+#include <array>
+#include <vector>
+
+#include "data/units/quantity.h"
+#include "model/step/answer.h"
+#include "model/step/belief.h"
+
+namespace stepcast {
+
+// A parameter whose 90 % range is wider than a factor of 2.3 each way.
+inline constexpr double kWideLogSd = 0.5;
+
+// One that sets the pace of bytes, with the parameters of a plan at its ends: where bytes are slow,
+// and where they are quick.
+struct WideEnds {
+  int column = 0;
+  // C_jz / sqrt(C_zz) of each column.
+  std::array<double, kPlanColumns> along{};
+  PlanParameters slow;
+  PlanParameters quick;
+};
+
+// Those of a plan that these positions hold back.
+std::vector<WideEnds> WideEndsOf(const Belief& belief, const Belief::AtHosts& hosts);
+
+// Variances of ln(step), for the upper end of its interval and the lower one.
+struct EndVariances {
+  double above = 0;
+  double below = 0;
+
+  // `tangent` is t.
+  void Move(double tangent, Duration<> step, Duration<> slow, Duration<> quick);
+};
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_MODEL_STEP_WIDE_ENDS_H_
