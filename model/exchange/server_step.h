@@ -49,13 +49,12 @@ struct ServerRoutes {
 };
 
 // How many times as long a server's update takes as it does alone on its machine. Synchronous
-// workers wait for it; asynchronous ones compute on, and where it is colocated it shares their
-// processors as they share them with it.
+// workers wait for it; asynchronous ones compute on, and where it is colocated the node is as
+// crowded for it as it is for them.
 template <class T>
 T UpdateSharing(const StepFacts& facts, const T& host_contention) {
-  const double servers = ServersBeside(facts);
-  if (!TraitsOf(facts.strategy).asynchronous() || servers == 0) return T(1.0);
-  return 1.0 + host_contention * (facts.devices_per_node + servers - 1);
+  if (!TraitsOf(facts.strategy).asynchronous() || ServersBeside(facts) == 0) return T(1.0);
+  return Crowded(facts, host_contention);
 }
 
 // What the core of the network makes of a byte's time on the two links of a path.

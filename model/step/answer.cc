@@ -51,7 +51,7 @@ ColumnSet ColumnsThatMatter(const StepFacts& facts, bool own_link) {
   const bool several = facts.devices_per_node > 1;  // devices on a node
   if (internal::Alone(facts)) {
     for (int i = 0; i < kWorkloadParameterCount; ++i) set(kWorkloadColumn + i, true);
-    set(kHostContention, internal::OthersBeside(facts) > 0);
+    set(kHostContention, internal::Crowding(facts) > 0);
     set(kSlowdownColumn, facts.has_compute);
     return columns;
   }
@@ -78,7 +78,7 @@ ColumnSet ColumnsThatMatter(const StepFacts& facts, bool own_link) {
   // Of one who exchanges with many at once, the mean is what counts.
   set(kHopSpread, facts.nodes > 1 && !rdma && !servers && !helpers);
   set(kMeshShare, facts.nodes > 1 && !rdma && helpers);
-  set(kHostContention, internal::OthersBeside(facts) > 0);
+  set(kHostContention, internal::Crowding(facts) > 0);
   set(kTransferInitiation, servers);
   set(kServerRate, servers);
   set(kRpcRounds, servers);

@@ -128,7 +128,7 @@ void Explainer::MicroStep() {
                     PlainValue("b", facts_.batch, "batch")}};
   const bool shaped = facts_.compute_shape != 1;
   const double servers = internal::ServersBeside(facts_);
-  const bool shared = internal::OthersBeside(facts_) > 0;
+  const bool shared = internal::Crowding(facts_) > 0;
   const bool slowed = internal::SlowdownOf(facts_, cluster_).has_value();
   if (shaped || shared || slowed) {
     text.formula = "(" + text.formula + ")";
@@ -138,7 +138,7 @@ void Explainer::MicroStep() {
              {PlainValue("s_b", facts_.compute_shape, "shape of the profile at this batch")});
   }
   if (shared) {
-    text.Add(servers > 0 ? " (1 + h (g-1+n_c))" : " (1 + h (g-1))",
+    text.Add(servers > 0 ? " (1 + h (log2 g + n_c))" : " (1 + h log2 g)",
              {PlainValue("h", cluster_.host_contention(), "host_contention"), DevicesOfNode()});
     if (servers > 0)
       text.inputs.push_back(PlainValue("n_c", servers, "servers of the fullest node"));

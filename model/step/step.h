@@ -1,6 +1,6 @@
 // One optimizer step of data-parallel training, from its parts.
 //
-//   t        = (t_fixed + pnorm(t_floor, c b)) s_b (1 + h (g-1))      one micro-step
+//   t        = (t_fixed + pnorm(t_floor, c b)) s_b (1 + h (log2 g + n_c)) q     one micro-step
 //   t_f, t_b = (1 - phi) t, phi t                                     forward, backward
 //   S, E_K   = whole synchronisation, end of its last bucket          model/overlap
 //   supplied = (a-1) t + t_f + t_b + kappa min(hidden, t_b) + exposed + u + o + C + wait
@@ -14,8 +14,9 @@
 //
 //   s_b      shape of a measured profile at this batch; 1 without one                 [1]
 //   a        micro-steps to a synchronisation, at least one                           [1]
-//   g        devices in use on the fullest node                                    [1]
+//   g, n_c   devices in use on the fullest node, and parameter servers there          [1]
 //   h, kappa host contention, overlap contention                                     [1]
+//   q        compute_slowdown of the slowest named host; 1 without one               [1]
 //   u, o     optimizer's update; fixed cost of a synchronisation                     [s]
 //   C        encoding and decoding of compressed gradients                           [s]
 //   A        arrival of a step's samples at the fullest node; 0 where no rate is stated [s]

@@ -147,9 +147,16 @@ inline double ServersBeside(const StepFacts& facts) {
   return std::ceil(1.0 * facts.servers / facts.nodes);
 }
 
-// Processes that a worker shares its node with: further workers, a device each, and servers.
-inline double OthersBeside(const StepFacts& facts) {
-  return facts.devices_per_node - 1 + ServersBeside(facts);
+// How crowded the fullest node is: how often its devices in use double from one, and its servers.
+inline double Crowding(const StepFacts& facts) {
+  return std::log2(1.0 * facts.devices_per_node) + ServersBeside(facts);
+}
+
+// How many times as long a process computes on the fullest node, worker or server, as it does alone
+// there. Exactly 1 for one device without servers.
+template <class T>
+T Crowded(const StepFacts& facts, const T& host_contention) {
+  return 1.0 + host_contention * Crowding(facts);
 }
 
 // Whether nodes that are stated to be slow are slower than the slowest of the others, as it was

@@ -22,7 +22,7 @@ template <class T, class Parts>
 Duration<T> MicroStep(const StepFacts& facts, const ClusterParameters<T>& cluster,
                       const WorkloadParameters<T>& workload, const Parts& parts) {
   if (!facts.has_compute) return {};
-  const T sharing = 1.0 + cluster.host_contention() * OthersBeside(facts);
+  const T sharing = Crowded(facts, cluster.host_contention());
   const Duration<T> micro =
       parts.CurveTime(facts.batch, workload) * (sharing * facts.compute_shape);
   const std::optional<T> slowdown = SlowdownOf(facts, cluster);

@@ -20,7 +20,7 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
     exchange->arrival_s = ArrivalOf(of_one).si();
   }
   const double slowdown = SlowdownOf(f, cluster).value_or(1);
-  exchange->sharing = (1 + cluster.host_contention() * OthersBeside(f)) * slowdown;
+  exchange->sharing = Crowded(f, cluster.host_contention()) * slowdown;
   const bool servers = UsesServers(f.strategy);
   const bool alone = Alone(f);
   const bool updates = f.has_compute && (!servers || alone);

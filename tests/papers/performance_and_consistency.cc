@@ -180,9 +180,8 @@ PaperModel PerformanceAndConsistency() {
       "bytes; the synchronous updates the server's work; a synchronous push contains the wait for "
       "the slowest of eight workers, which fixes the compute time given the prior spread between "
       "workers. Servers and workers share the processors of their machine: an asynchronous update "
-      "takes longer because workers compute beside it, which fixes by how much each further "
-      "process "
-      "slows the others (`host_contention`), the workers by the servers too. Push, update and pull "
+      "takes longer because workers compute beside it, which fixes by how much each server, and "
+      "each doubling of the workers, slows the others (`host_contention`). Push, update and pull "
       "of a key go on while the backward pass runs (section II.D of the paper). The compute times, "
       "16 and 37 s a step, are long even for machines that share their cores; a spread larger than "
       "the prior would make them shorter.",
