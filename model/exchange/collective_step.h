@@ -73,6 +73,7 @@ CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParame
       shape.window_knee = kNoPipeline;
     }
     shape.core = CrossedByCollective(facts, CoreOf(link));
+    shape.uplinks_known = facts.uplinks_known;
     const PathRate<T> rate = parts.NodeRate(link, cluster, shape, barrier,
                                             terms != nullptr ? &terms->node_path : nullptr);
     const NodeHop<T> node = MakeNodeHop(facts, link, cluster, rate);

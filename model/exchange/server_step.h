@@ -101,7 +101,10 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
   LinkFacts node_link = WithTrafficOf(path, facts.link);
   node_link.bandwidth = facts.link.bandwidth;
   const CrossingToServers core = CrossedToServers(facts);
-  const FlowShape from_node{.peers = servers, .connections = 0, .core = core.at_nodes};
+  const FlowShape from_node{.peers = servers,
+                            .connections = 0,
+                            .core = core.at_nodes,
+                            .uplinks_known = facts.uplinks_known};
   const PathRate<T> at_node = parts.NodeRate(node_link, cluster, from_node, Barrier<T>(),
                                              terms != nullptr ? &terms->node_path : nullptr);
   const NodeHop<T> node = MakeNodeHop(facts, node_link, cluster, at_node);

@@ -71,6 +71,22 @@ Path<T> MakePath(const LinkFacts& stated, const DataRate<T>& fitted,
   return path;
 }
 
+// The line that sets the pace of the slowest node, and whether the core has its part in it.
+struct NodeLine {
+  bool own = true;  // the node's own link, or that of most
+  bool crossed = true;
+};
+template <class T>
+NodeLine LineOfSlowest(const LinkFacts& stated, const ClusterParameters<T>& cluster,
+                       const FlowShape& shape) {
+  if (!shape.uplinks_known || shape.core.longer == 1 || stated.bandwidth) return {};
+  if (!cluster.node_link_si || !(cluster.node_link() < cluster.link_bandwidth())) return {};
+  const bool held =
+      HeldByItsOwnLink(MakePath(stated, cluster.node_link(), cluster, shape),
+                       MakePath(stated, cluster.link_bandwidth(), cluster, shape), shape);
+  return {held, !held};
+}
+
 // A hop between nodes, and the share of it that a faster path saves.
 template <class T>
 struct NodeHop {

@@ -33,6 +33,11 @@
 // so that where the link sets the pace nothing grows with the nodes. A node that exchanges with
 // many peers at once sees their mean, of which little spread is left; z is then 0.
 //
+// Where the rate of the cluster's links is stated, its uplinks are known by it, and a slower link
+// of one node does not slow them: a byte takes max( 1/B_own, C/B_link ), B_link being that of most
+// nodes and B_own that of the slowest. Rounds of which some cross the core and some do not, as
+// halving-doubling has, take more than that, and less than both together.
+//
 // Holds for equal nodes and messages of many segments. It leaves out what several jobs on one
 // switch do to each other.
 //
@@ -74,6 +79,8 @@ struct FlowShape {
   int hops = 1;          // that wait for each other
   double slowest = 0;    // of them, in standard deviations: z
   Crossing<> core = {};  // c
+  // Whether uplinks are known by the rate of the cluster's links, whatever a node's own carries.
+  bool uplinks_known = false;
 };
 
 // What the flows to one peer carry.
@@ -104,6 +111,14 @@ T CrossedBy(const Path<T>& path, const FlowShape& shape) {
   if (shape.core.longer == 1) return T(1.0);
   const T longer = shape.core.longer * path.left;
   return longer > 1.0 ? longer : T(1.0);
+}
+
+// Whether its own link holds a slow node back for longer than the core does all nodes, the links of
+// most of which it was planned for: 1/B_own >= C/B_link. Uplinks that many share are no slower for
+// one slow port.
+template <class T>
+bool HeldByItsOwnLink(const Path<T>& own, const Path<T>& of_most, const FlowShape& shape) {
+  return !(own.bandwidth * CrossedBy(of_most, shape) > of_most.bandwidth);
 }
 
 // 1/P, and what limits it.

@@ -65,8 +65,9 @@ ColumnSet ColumnsThatMatter(const StepFacts& facts, bool own_link) {
   columns.set();
   set(kLinkColumn, own_link && between_nodes);
   set(kShareColumn, between_nodes && (facts.link.bandwidth || facts.server_link.bandwidth));
-  // Servers, and the helpers of BytePS, have the cluster's link.
-  set(kLinkBandwidth, servers || (facts.nodes > 1 && (!own_link || helpers)));
+  // Servers, and the helpers of BytePS, have the cluster's link; uplinks are planned for it.
+  const bool uplinks = facts.uplinks_known && IsOversubscribed(internal::NodeLink(facts));
+  set(kLinkBandwidth, servers || (facts.nodes > 1 && (!own_link || helpers || uplinks)));
   set(kFlowBandwidth, between_nodes && !rdma);
   set(kLinkLatency, between_nodes && !rdma);
   set(kRdmaLatency, between_nodes && rdma);
@@ -223,7 +224,8 @@ struct SplitParts : KnownToPlan {
                        PathTerms<T>* /*terms*/) const {
     const PathRate<P> rate =
         KnownToPlan::NodeRate<P>(link, by_path, shape, OfPath(barrier), nullptr);
-    const int of_link = by_path.node_link_si ? kLinkColumn : int{kLinkBandwidth};
+    const bool own_link = by_path.node_link_si && internal::LineOfSlowest(link, by_path, shape).own;
+    const int of_link = own_link ? kLinkColumn : int{kLinkBandwidth};
     return {OfPath(kNodePathPart, rate.bandwidth, ColumnsOfPath(of_link, shape.mesh, link)),
             rate.limiter};
   }

@@ -125,6 +125,7 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
     }
   }
   facts.link = LinkOf(cluster, plan);
+  facts.uplinks_known = cluster.link.bandwidth.has_value();
   facts.device_rtt = cluster.device_link.rtt.value_or(Duration<>());
   facts.server_link = ServerLinkOf(cluster, plan);
   RequireSwitches(facts.link);

@@ -64,6 +64,9 @@ struct StepFacts {
   // Links as stated: a stated bandwidth replaces the fitted one.
   LinkFacts link;
   LinkFacts server_link;
+  // Whether the cluster file states the rate of its links, by which the uplinks of an
+  // oversubscribed core are known whatever the link of one host carries.
+  bool uplinks_known = false;
   Duration<> device_rtt;  // between devices of one node, where the cluster file states it
 };
 

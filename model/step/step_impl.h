@@ -43,8 +43,12 @@ struct ComputedParts {
   PathRate<T> NodeRate(const LinkFacts& link, const ClusterParameters<T>& cluster,
                        const FlowShape& shape, const Barrier<T>& barrier,
                        PathTerms<T>* terms) const {
-    return DeliverTo(MakePath(link, cluster.node_link(), cluster, shape), shape, FlowsOf(cluster),
-                     barrier, terms);
+    const NodeLine line = LineOfSlowest(link, cluster, shape);
+    FlowShape flows = shape;
+    if (!line.crossed) flows.core = {};
+    const DataRate<T> fitted = line.own ? cluster.node_link() : cluster.link_bandwidth();
+    return DeliverTo(MakePath(link, fitted, cluster, flows), flows, FlowsOf(cluster), barrier,
+                     terms);
   }
   // Rate of a server's link, or of a helper's.
   template <class T>

@@ -307,6 +307,56 @@ TEST(Oversubscription, BindsAsTheCoreOfTheNetwork) {
   EXPECT_EQ(PriorStep(plan, network).limiter, Limiter::kCore);
 }
 
+// Of a host whose own link carries `own` Gbit/s, in a cluster of 10 Gbit/s.
+StepTime<double> SlowPortStep(Strategy strategy, double own, double oversubscription,
+                              bool states_rate = true) {
+  const Workload network = *FindWorkload("vgg16");
+  Plan plan = OnNodes(8, strategy, 10);
+  plan.link.bandwidth.reset();
+  Cluster cluster;
+  if (states_rate) cluster.link.bandwidth = GigabitsPerSecond(10.0);
+  cluster.link.oversubscription = oversubscription;
+  cluster.link.nodes_per_switch = 4;
+  if (UsesServers(strategy)) {
+    plan.servers = 8;
+    plan.server.colocated = true;
+    plan.server.sharding = Sharding::kEven;
+  }
+  const auto buckets = std::make_shared<const std::vector<Bucket>>(
+      MakeBuckets(network, BucketCap(plan, network.gradient_bytes)));
+  ClusterParameters<double> parameters = PriorCluster();
+  parameters.si[kLinkBandwidth] = 10e9 / 8;
+  parameters.si[kServerRate] = 1e12;
+  parameters.node_link_si = own * 1e9 / 8;
+  return EvaluateStep(MakeStepFacts(cluster, plan, network, buckets), parameters, PriorWorkload());
+}
+
+// Uplinks carry what they did when one of the hosts below them has a slow port: it waits for the
+// slower of the two.
+TEST(Oversubscription, IsNoWorseForOneSlowPort) {
+  for (const Strategy strategy : {Strategy::kRing, Strategy::kHalvingDoubling, Strategy::kTree}) {
+    const double c = strategy == Strategy::kHalvingDoubling ? 1 + 11 / 7.0 : 3;  // at o = 12
+    const StepTime<double> healthy = SlowPortStep(strategy, 10, 12);
+    EXPECT_EQ(SlowPortStep(strategy, 10 / (c - 0.5), 12).total(), healthy.total())
+        << "the core takes longer";
+    EXPECT_NEAR(SlowPortStep(strategy, 10 / c, 12).total() / healthy.total(), 1, 1e-12);
+    const StepTime<double> held = SlowPortStep(strategy, 10 / (c + 0.5), 12);
+    EXPECT_GT(held.total(), healthy.total());
+    EXPECT_EQ(held.total(), SlowPortStep(strategy, 10 / (c + 0.5), 1).total())
+        << "the port takes longer";
+    EXPECT_EQ(SlowPortStep(strategy, 0.1, 12).limiter, Limiter::kLink);
+    // Where nobody states what the links carry, nobody knows the uplinks but by them.
+    EXPECT_GT(SlowPortStep(strategy, 5, 12, false).total(),
+              SlowPortStep(strategy, 5, 12).total() * 1.2);
+    // A faster link than most is planned with faster uplinks.
+    EXPECT_LT(SlowPortStep(strategy, 20, 12).total(), healthy.total());
+  }
+  // Servers on the nodes have the links of most, behind which workers wait less.
+  const StepTime<double> healthy = SlowPortStep(Strategy::kPsSync, 10, 12);
+  EXPECT_EQ(SlowPortStep(Strategy::kPsSync, 5, 12).total(), healthy.total());
+  EXPECT_GT(SlowPortStep(Strategy::kPsSync, 0.5, 12).total(), healthy.total());
+}
+
 TEST(Oversubscription, NeedsTheNodesOnASwitch) {
   const Workload network = *FindWorkload("resnet50");
   Plan plan = OnNodes(8, Strategy::kRing, 10);

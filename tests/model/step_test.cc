@@ -623,6 +623,13 @@ StepFacts AnyFacts(const Plan& plan) {
   return facts;
 }
 
+// Uplinks of switches whose rate is known.
+void SetCore(StepFacts* facts) {
+  facts->uplinks_known = true;
+  facts->link.oversubscription = *LogUniform(1, 50);
+  facts->link.nodes_per_switch = *Whole(1, 4);
+}
+
 RC_GTEST_PROP(StepProperty, IsItsFormula, ()) {
   const Strategy strategy = *rc::gen::elementOf(kSynchronous);
   const StepFacts facts = AnyFacts(Plain(AnyPlan(strategy)));
@@ -761,7 +768,8 @@ RC_GTEST_PROP(StepProperty, TermsAreThoseOfTheStep, ()) {
 // What is said to have no part changes nothing but rounding, however far it is moved.
 RC_GTEST_PROP(StepProperty, DependsOnNothingElse, ()) {
   const auto strategy = static_cast<Strategy>(*Whole(0, kStrategyCount - 2));  // all but auto
-  const StepFacts facts = AnyFacts(AnyPlan(strategy));
+  StepFacts facts = AnyFacts(AnyPlan(strategy));
+  if (Flip()) SetCore(&facts);
   Parameters cluster = AnyCluster();
   cluster.node_link_si.reset();
   const bool own_link = *Whole(0, 1) == 1;
@@ -790,6 +798,7 @@ RC_GTEST_PROP(StepProperty, HasTheDerivativesThatTheWholeStepCarries, ()) {
   StepFacts facts = AnyFacts(AnyPlan(strategy));
   facts.has_compute =
       *Whole(0, 9) > 0 || internal::Alone(facts) || TraitsOf(strategy).asynchronous();
+  if (Flip()) SetCore(&facts);
   PlanParameters at{AnyCluster(), AnyWorkload()};
   at.cluster.node_link_si.reset();
   if (Flip()) at.cluster.node_link_si = *LogUniform(1e7, 1e10);
