@@ -239,6 +239,7 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
     fit = Minimisation(layout, sample(size), fit.values)
               .Solve(options.max_iterations, kStartTolerance);
     outcome.iterations += fit.iterations;
+    outcome.iterations += ImproveHosts(layout, sample(size), options.max_iterations, &fit);
   }
   if (!fit.usable) {
     outcome.message = "The solver found no usable fit.";

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "data/values/quantile.h"
@@ -154,7 +155,103 @@ std::vector<std::vector<double>> GridStarts(const ParameterLayout& layout,
   return chosen;
 }
 
+// Hosts' links as they are where fewer of them are slow, or others: that of each host that is
+// slower than most goes back to where theirs are, and one that it shares runs with has its rate, or
+// one between the two. A run is held back by the slowest of its links, and tells by its derivative
+// of that one alone: a search that blames the wrong one of two hosts never tries the other.
+std::vector<double> OtherSlowHosts(const ParameterLayout& layout,
+                                   const std::vector<const PlanRows*>& plans,
+                                   std::vector<double> values) {
+  constexpr double kMost = 0.75;      // share of the hosts that may be slower than most
+  constexpr double kSlow = 0.2;       // e-folds below these
+  constexpr double kLeastGain = 0.1;  // of the cost
+  constexpr std::size_t kMostAnswers = 20'000;
+  const auto index = [](int link) { return static_cast<std::size_t>(link); };
+  const auto prior = [&](int link) { return layout.parameters()[index(link)].prior; };
+  // Against what is believed of its port.
+  const auto relative = [&](int link) { return values[index(link)] - std::log(prior(link).si); };
+  std::vector<int> links;
+  std::vector<double> rates;
+  for (const ParameterLayout::Block& block : layout.blocks()) {
+    const FittedParameter& p = layout.parameters()[index(block.offset)];
+    if (block.kind != ParameterLayout::Kind::kHosts || p.fixed) continue;
+    if (p.spec != &kClusterParameterSpecs[kLinkBandwidth]) continue;
+    links.push_back(block.offset);
+    rates.push_back(relative(block.offset));
+  }
+  if (links.empty()) return values;
+  std::sort(rates.begin(), rates.end());
+  const double healthy = Quantile(rates, kMost);
+  const auto is_slow = [&](int link) { return relative(link) < healthy - kSlow; };
+  if (std::none_of(links.begin(), links.end(), is_slow)) return values;
+
+  std::map<int, std::vector<const PlanRows*>> plans_of;
+  for (const PlanRows* plan : plans) {
+    for (const int link : plan->host_offsets) plans_of[link].push_back(plan);
+  }
+  std::size_t answers = 0;
+  const auto cost_of = [&](int one, int other, const std::vector<double>& at) {
+    std::vector<const PlanRows*> either = plans_of[one];
+    for (const PlanRows* plan : plans_of[other]) {
+      const std::vector<int>& of = plan->host_offsets;
+      if (std::find(of.begin(), of.end(), one) == of.end()) either.push_back(plan);
+    }
+    answers += either.size();
+    double cost = CostOf(either, at);
+    for (const int link : {one, other}) {
+      const double off = (at[index(link)] - std::log(prior(link).si)) / prior(link).log_sd;
+      cost += 0.5 * off * off;
+    }
+    return cost;
+  };
+  for (;;) {
+    double most = kLeastGain;
+    std::vector<double> best;
+    for (const int slow : links) {
+      if (!is_slow(slow)) continue;
+      std::set<int> others;
+      for (const PlanRows* plan : plans_of[slow]) {
+        others.insert(plan->host_offsets.begin(), plan->host_offsets.end());
+      }
+      others.erase(slow);
+      for (const int other : others) {
+        if (answers > kMostAnswers) return values;
+        const double before = cost_of(slow, other, values);
+        const double its = values[index(slow)];
+        const double others_own = values[index(other)];
+        std::vector<double> moved = values;
+        moved[index(slow)] = std::log(prior(slow).si) + healthy;
+        for (const double rate : {others_own, its, 0.5 * (others_own + its)}) {
+          moved[index(other)] = rate;
+          const double gain = before - cost_of(slow, other, moved);
+          if (!(gain > most)) continue;
+          most = gain;
+          best = moved;
+        }
+      }
+    }
+    if (best.empty()) return values;
+    values = std::move(best);
+  }
+}
+
 }  // namespace
+
+int ImproveHosts(const ParameterLayout& layout, const std::vector<const PlanRows*>& sample,
+                 int max_iterations, Fit* fit) {
+  constexpr int kRounds = 3;
+  int iterations = 0;
+  for (int round = 0; round < kRounds && fit->usable; ++round) {
+    std::vector<double> start = OtherSlowHosts(layout, sample, fit->values);
+    if (start == fit->values) break;
+    Fit other =
+        Minimisation(layout, sample, std::move(start)).Solve(max_iterations, kStartTolerance);
+    iterations += other.iterations;
+    if (!other.usable || !(other.cost < fit->cost)) break;
+    *fit = std::move(other);
+  }
+  return iterations;
+}
 
 int ImproveCurves(const ParameterLayout& layout, const std::vector<const PlanRows*>& sample,
                   std::vector<double>* values) {
@@ -201,6 +298,7 @@ Fit FindStart(const CalibrationProblem& problem, const ParameterLayout& layout,
   }
   best = Minimisation(layout, sample, best.values).Solve(max_iterations, kStartTolerance);
   iterations += best.iterations;
+  iterations += ImproveHosts(layout, sample, max_iterations, &best);
   // A server that just about sets the pace holds a search on its corner.
   const std::size_t server = ParameterLayout::kClusterOffset + kServerRate;
   if (HaveServers(sample) && !layout.parameters()[server].fixed) {
