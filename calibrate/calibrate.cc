@@ -302,7 +302,7 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
                       MakeScatterRows(plans, predictions), prior_scatter);
   calibration.repeat_log_sd = RepeatScatter(plans);
   calibration.sync_jitter = SyncJitter(plans, fit.values);
-  CountSlowRuns(layout, plans, fit.values, &calibration.parameters);
+  CountSlowRuns(problem, layout, plans, fit.values, &calibration.parameters);
   outcome.cluster.calibration = std::move(calibration);
   return outcome;
 }

@@ -9,33 +9,28 @@
 namespace stepcast {
 namespace {
 
-// "a", "a and b", "a, b and c".
-std::string Listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
-  }
-  return text;
-}
-
 constexpr double kContradicts = 1.25;  // a port whose hosts carry so much more is misstated
+
+constexpr double kNear = 1.5;  // links that differ by less are alike
 
 // Whether the link is about the port that the cluster file states.
 bool IsAsStated(const ParameterEstimate& p, const Cluster& cluster) {
-  constexpr double kNear = 1.5;
   const std::optional<DataRate<>> port = PortOf(cluster, p.scope);
   return port && p.decided_by != DecidedBy::kPrior &&
          !(GigabitsPerSecond(p.low) > *port * kContradicts) &&
          GigabitsPerSecond(p.value) * kNear >= *port;
 }
 
-std::string LinkFinding(const ParameterEstimate& p, const Cluster& cluster) {
+// `fastest` is the fastest link of any host.
+std::string LinkFinding(const ParameterEstimate& p, DataRate<> fastest, const Cluster& cluster) {
   constexpr double kFarBelow = 3;
   const std::vector<std::string> hosts = HostsOfScope(p.scope);
   const bool several = hosts.size() > 1;
   const DataRate<> rate = GigabitsPerSecond(p.value);
   const std::optional<DataRate<>> port = PortOf(cluster, p.scope);
-  std::string text = Listed(hosts);
+  // Slower than it should be or than others are: of hosts that no run tells apart one is enough.
+  const bool slow = (port && rate * kNear < *port) || rate * kNear < fastest;
+  std::string text = ListedHosts(hosts);
   if (port && GigabitsPerSecond(p.low) > *port * kContradicts) {
     text += std::string(several ? " carry" : " carries") + " more than the port of " +
             RateText(*port) + " that the cluster file states: correct it.";
@@ -43,13 +38,16 @@ std::string LinkFinding(const ParameterEstimate& p, const Cluster& cluster) {
     text += std::string(several ? " sit on ports" : " sits on a port") + " of " + RateText(*port) +
             ", and the runs show nothing slower.";
   } else {
-    text += std::string(several ? " sit" : " sits") + " on a link of about " +
+    if (slow) text = ListedHosts(hosts, "or");
+    text += std::string(several && !slow ? " sit" : " sits") + " on a link of about " +
             RateText(NominalRate(rate)) + " (fitted " + RateText(rate) + ", standard error " +
-            NumberText(100 * p.log_sd) + " %).";
+            NumberText(100 * p.log_sd) + " %)" +
+            (several && slow ? ": no run tells them apart." : ".");
     if (port && rate * kFarBelow < *port) {
       text += " The cluster file says " + RateText(*port) + ": look at the cable and the port.";
     }
   }
+  if (slow && p.runs == 1) text += " One run alone shows it, which something else may have slowed.";
   if (p.decided_by == DecidedBy::kPrior) text += " The runs hardly tell.";
   return text;
 }
@@ -78,6 +76,7 @@ std::vector<std::string> HostFindings(const Calibration& calibration, const Clus
   }
   std::sort(links.begin(), links.end(),
             [](const auto* a, const auto* b) { return a->value < b->value; });
+  const DataRate<> fastest = GigabitsPerSecond(links.empty() ? 0 : links.back()->value);
   // Many that are as stated are told together.
   const auto stated =
       std::stable_partition(links.begin(), links.end(),
@@ -85,7 +84,7 @@ std::vector<std::string> HostFindings(const Calibration& calibration, const Clus
   constexpr std::ptrdiff_t kToldApart = 2;
   const bool together = links.end() - stated > kToldApart;
   for (auto link = links.begin(); link != (together ? stated : links.end()); ++link) {
-    findings.push_back(LinkFinding(**link, cluster));
+    findings.push_back(LinkFinding(**link, fastest, cluster));
   }
   if (together) {
     std::size_t hosts = 0;

@@ -2,7 +2,8 @@
 //
 // A link is told by the nominal rate next to its fitted one, and never as faster than its stated
 // port: a link that holds nothing back is fitted anywhere beyond what is needed, and that it has
-// its port's rate is all that the runs say.
+// its port's rate is all that the runs say. Hosts that no run tells apart share an estimate: where
+// it is slow, one of them or another is meant; and what one run alone shows is doubtful.
 #ifndef STEPCAST_CALIBRATE_HOST_FINDINGS_H_
 #define STEPCAST_CALIBRATE_HOST_FINDINGS_H_
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -225,29 +226,55 @@ std::optional<SlowHosts> NextSlowHosts(const CalibrationProblem& problem,
   return std::move(best->with);
 }
 
-void CountSlowRuns(const ParameterLayout& layout, const std::vector<PlanRows>& plans,
-                   const std::vector<double>& values, std::vector<ParameterEstimate>* estimates) {
-  for (int i = 0; i < layout.size(); ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    if (layout.parameters()[at].spec != &kComputeSlowdownSpec) continue;
+void CountSlowRuns(const CalibrationProblem& problem, const ParameterLayout& layout,
+                   const std::vector<PlanRows>& plans, const std::vector<double>& values,
+                   std::vector<ParameterEstimate>* estimates) {
+  std::map<int, std::vector<const PlanRows*>> plans_of;
+  for (const PlanRows& plan : plans) {
+    for (const int offset : plan.slowdown_offsets) plans_of[offset].push_back(&plan);
+    // Of links the slowest alone holds a run back.
+    const std::vector<int>& links = plan.host_offsets;
+    const auto slowest = SlowestLink(
+        links.size(), [&](std::size_t i) { return values[static_cast<std::size_t>(links[i])]; });
+    if (slowest) plans_of[links[*slowest]].push_back(&plan);
+  }
+  for (const auto& [offset, own] : plans_of) {
+    const auto at = static_cast<std::size_t>(offset);
+    const FittedParameter& p = layout.parameters()[at];
+    const bool is_link = p.spec != &kComputeSlowdownSpec;
     std::vector<double> as_others = values;
-    as_others[at] = 0;
-    for (const PlanRows& plan : plans) {
-      const std::vector<int>& own = plan.slowdown_offsets;
-      if (std::find(own.begin(), own.end(), i) == own.end()) continue;
+    as_others[at] = is_link ? std::log(p.prior.si) : 0;
+    if (is_link && !(values[at] < as_others[at])) continue;
+    struct Off {
+      double with = 0;
+      double without = 0;
+    };
+    std::map<std::pair<int, std::vector<std::string>>, Off> runs;  // a row, or hosts
+    for (const PlanRows* plan : own) {
       const auto log_step = [&](const std::vector<double>& of) {
-        return AnswerAt(plan, BlocksOf(plan, of.data()).data(), Derivatives::kNone).log_step;
+        return AnswerAt(*plan, BlocksOf(*plan, of.data()).data(), Derivatives::kNone).log_step;
       };
       const double with = log_step(values);
       const double without = log_step(as_others);
       if (with == without) continue;  // another host holds it back
-      for (const MeasuredRow& row : plan.rows) {
-        ParameterEstimate& estimate = (*estimates)[at];
-        ++estimate.runs;
-        const bool nearer = std::abs(row.log_step - with) < std::abs(row.log_step - without);
-        if (nearer) ++estimate.runs_nearer;
+      for (const MeasuredRow& row : plan->rows) {
+        const Run& run = problem.runs[static_cast<std::size_t>(row.run)];
+        std::pair<int, std::vector<std::string>> key{row.run, {}};
+        if (problem.workloads.at(run.workload).communication_only) {
+          key = {-1, run.plan.hosts};
+          std::sort(key.second.begin(), key.second.end());
+        }
+        Off& off = runs[std::move(key)];
+        off.with += std::abs(row.log_step - with);
+        off.without += std::abs(row.log_step - without);
       }
     }
+    ParameterEstimate& estimate = (*estimates)[at];
+    estimate.runs = static_cast<int>(runs.size());
+    estimate.runs_nearer =
+        static_cast<int>(std::count_if(runs.begin(), runs.end(), [](const auto& run) {
+          return run.second.with < run.second.without;
+        }));
   }
 }
 

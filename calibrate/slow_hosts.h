@@ -47,9 +47,12 @@ std::optional<SlowHosts> NextSlowHosts(const CalibrationProblem& problem,
                                        const std::vector<PlanRows>& plans, const Fit& fit,
                                        const CalibrationOptions& options);
 
-// Sets how many of the runs that each compute_slowdown holds back are nearer with it.
-void CountSlowRuns(const ParameterLayout& layout, const std::vector<PlanRows>& plans,
-                   const std::vector<double>& values, std::vector<ParameterEstimate>* estimates);
+// Sets how many of the runs that each compute_slowdown, and each link that is slower than was
+// believed, holds back are nearer with it. Bare messages between the same hosts are one run, in
+// which all may have been slowed alike.
+void CountSlowRuns(const CalibrationProblem& problem, const ParameterLayout& layout,
+                   const std::vector<PlanRows>& plans, const std::vector<double>& values,
+                   std::vector<ParameterEstimate>* estimates);
 
 }  // namespace stepcast
 

@@ -18,16 +18,23 @@ std::vector<std::string> HostsOfScope(const std::string& scope) {
   return hosts;
 }
 
-std::string ComputeText(const ParameterEstimate& slowdown) {
-  std::string hosts;
-  const std::vector<std::string> names = HostsOfScope(slowdown.scope);
+std::string ListedHosts(const std::vector<std::string>& names, const char* word) {
+  std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    hosts += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+    if (i > 0) text += i + 1 == names.size() ? " " + std::string(word) + " " : ", ";
+    text += names[i];
   }
+  return text;
+}
+
+std::string ComputeText(const ParameterEstimate& slowdown) {
+  const std::vector<std::string> names = HostsOfScope(slowdown.scope);
   const bool slower = slowdown.value >= 1;
   char factor[32];
   std::snprintf(factor, sizeof factor, "%.2f", slower ? slowdown.value : 1 / slowdown.value);
-  std::string text = hosts + (names.size() > 1 ? " compute " : " computes ") + factor + " times " +
+  const bool all = names.size() > 1 && !slower;
+  std::string text = ListedHosts(names, slower ? "or" : "and") +
+                     (all ? " compute " : " computes ") + factor + " times " +
                      (slower ? "slower" : "faster");
   if (slowdown.runs > 0) {
     text += " (" + std::to_string(slowdown.runs_nearer) + " of " + std::to_string(slowdown.runs) +

@@ -46,6 +46,9 @@ inline std::string WorkloadScope(const std::string& workload, const std::string&
 // The hosts of a scope "hosts a+b"; none of another scope.
 std::vector<std::string> HostsOfScope(const std::string& scope);
 
+// "a", "a and b", "a, b and c"; with "or" for hosts of which one is meant, and nobody knows which.
+std::string ListedHosts(const std::vector<std::string>& names, const char* word = "and");
+
 // One fitted parameter. All are positive and are fitted as ln(value / unit).
 struct ParameterEstimate {
   std::string scope;
@@ -62,13 +65,15 @@ struct ParameterEstimate {
   double prior_log_sd = 0;
   std::string prior_source;  // where somebody stated it; empty for the table's
   DecidedBy decided_by = DecidedBy::kPrior;
-  // Of a host's compute: the runs that it held back, and those of them that the factor brings
-  // nearer. 0 of others.
+  // Of a host's compute, and of a link slower than was believed: the runs that it held back, and
+  // those of them that it brings nearer; bare messages between the same hosts are one run. 0 of
+  // others.
   int runs = 0;
   int runs_nearer = 0;
 };
 
-// "n3 computes 1.30 times slower (2 of 2 runs)": of an estimate of compute_slowdown.
+// "n3 computes 1.30 times slower (2 of 2 runs)": of an estimate of compute_slowdown. Of hosts that
+// no run tells apart one is enough to be slower, and all have to be faster.
 std::string ComputeText(const ParameterEstimate& slowdown);
 
 // The box that the fitted runs span. Outside it a prediction is an extrapolation and says so.

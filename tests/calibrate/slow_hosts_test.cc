@@ -278,7 +278,84 @@ TEST(SlowHosts, ThatRecoverAreADrift) {
   EXPECT_NEAR(report.drifts.front().now, 1, 0.1);
 }
 
+TEST(SlowHosts, OneOfTwoThatNoRunTellsApart) {
+  ParameterEstimate p;
+  p.scope = "hosts n6+n7+n8";
+  p.name = kComputeSlowdownSpec.name;
+  p.value = 1.5;
+  EXPECT_EQ(ComputeText(p), "n6, n7 or n8 computes 1.50 times slower");
+  p.value = 0.5;
+  EXPECT_EQ(ComputeText(p), "n6, n7 and n8 compute 2.00 times faster");
+  p.scope = "hosts n6";
+  EXPECT_EQ(ComputeText(p), "n6 computes 2.00 times faster");
+}
+
 // ---- What is said of links.
+
+Calibration FittedLinks(const std::vector<ParameterEstimate>& links) {
+  Calibration calibration;
+  calibration.parameters = links;
+  return calibration;
+}
+
+ParameterEstimate FittedLink(const std::string& scope, double gbit, int runs) {
+  ParameterEstimate p;
+  p.scope = scope;
+  p.name = "link_bandwidth";
+  p.unit = "Gbit/s";
+  p.value = gbit;
+  p.log_sd = 0.1;
+  p.decided_by = DecidedBy::kData;
+  p.runs = p.runs_nearer = runs;
+  return p;
+}
+
+// Where no port is stated, others' links say what is slow.
+TEST(HostFindings, DoubtWhatOneRunShows) {
+  const auto findings = [](const std::string& scope, double gbit, int runs) {
+    return HostFindings(
+        FittedLinks({FittedLink(scope, gbit, runs), FittedLink("hosts n1+n2", 9.5, 0)}), {});
+  };
+  EXPECT_EQ(findings("hosts n6+n8", 0.95, 2),
+            (std::vector<std::string>{
+                "n6 or n8 sits on a link of about 1 Gbit/s (fitted 950 Mbit/s, standard error 10 "
+                "%): no run tells them apart.",
+                "n1 and n2 sit on a link of about 10 Gbit/s (fitted 9.5 Gbit/s, standard error 10 "
+                "%)."}));
+  EXPECT_EQ(findings("hosts n6", 0.95, 1).front(),
+            "n6 sits on a link of about 1 Gbit/s (fitted 950 Mbit/s, standard error 10 %). One run "
+            "alone shows it, which something else may have slowed.");
+  EXPECT_EQ(findings("hosts n6", 7, 1).front().find("One run"), std::string::npos)
+      << "as fast as others: nothing to doubt";
+}
+
+// Sizes of messages between the same hosts are one run of a benchmark; steps of a job are each one.
+TEST(HostFindings, CountTheRunsOfASlowLink) {
+  Truth truth = TruthOf({"n1", "n2", "n3", "n4"});
+  truth.host_links["n3"] = GigabitsPerSecond(0.9);
+  SyntheticProblem synthetic =
+      AloneTwice(truth, 1, {{"n1", "n2"}, {"n1", "n2"}, {"n1", "n4"}, {"n2", "n4"}, {"n2", "n3"}});
+  const auto runs = [&] {
+    const Cluster cluster = Calibrate(synthetic.problem()).cluster;
+    const Calibration& calibration = *cluster.calibration;
+    const auto at = calibration.Find("hosts n3", "link_bandwidth");
+    return at ? calibration.parameters[static_cast<std::size_t>(*at)].runs : -1;
+  };
+  EXPECT_EQ(runs(), 1);
+  synthetic.Add("resnet50", OnHosts({"n3", "n1"}, 32));
+  EXPECT_EQ(runs(), 2);
+  Workload message = synthetic.problem().workloads.at("resnet50");
+  message.name = "message";
+  message.communication_only = true;
+  synthetic.problem().workloads["message"] = message;
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    auto run = synthetic.problem().runs.back();
+    run.workload = "message";
+    run.step_time = run.step_time * (0.8 - 0.01 * repeat);
+    synthetic.problem().runs.push_back(run);
+  }
+  EXPECT_EQ(runs(), 3) << "one of messages";
+}
 
 TEST(HostFindings, NameNoRateBeyondThePort) {
   Cluster cluster = SyntheticCluster();
@@ -311,9 +388,10 @@ TEST(HostFindings, NameNoRateBeyondThePort) {
             "a carries more than the port of 10 Gbit/s that the cluster file states: correct it.");
   EXPECT_EQ(finding("hosts d", 17, 9).find("d sits on a link of about 25 Gbit/s"), 0U)
       << "its own port is of 25";
-  EXPECT_EQ(finding("hosts a+b+c", 0.95, 0.9),
-            "a, b and c sit on a link of about 1 Gbit/s (fitted 950 Mbit/s, standard error 10 %). "
-            "The cluster file says 10 Gbit/s: look at the cable and the port.");
+  EXPECT_EQ(
+      finding("hosts a+b+c", 0.95, 0.9),
+      "a, b or c sits on a link of about 1 Gbit/s (fitted 950 Mbit/s, standard error 10 %): no "
+      "run tells them apart. The cluster file says 10 Gbit/s: look at the cable and the port.");
   cluster.link = {};
   EXPECT_EQ(finding("hosts a", 17, 9).find("a sits on a link of about 25 Gbit/s"), 0U)
       << "nobody states a port";
