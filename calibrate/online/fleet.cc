@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "calibrate/online/state.h"
 #include "data/record/input_error.h"
@@ -166,17 +168,13 @@ void Enter(const Lesson& lesson, OnlineState* state) {
 }
 
 // How far a change moves the parameters of each level together.
-Eigen::MatrixXd CovarianceOfChange(const OnlineState& state) {
-  Eigen::MatrixXd covariance = Eigen::MatrixXd::Zero(state.size(), state.size());
-  for (const internal::Drifting level : internal::kAllDrifting) {
-    Eigen::VectorXd signs = Eigen::VectorXd::Zero(state.size());
-    for (Eigen::Index i = 0; i < state.size(); ++i) {
-      if (!(state.root(i, i) > 0)) continue;  // somebody stated it
-      signs[i] = SignOf(level, state.start.belief().SpecOf(static_cast<int>(i)).name);
-    }
-    covariance += internal::kChangeLogSd * internal::kChangeLogSd * signs * signs.transpose();
+Eigen::MatrixXd CovarianceOfAnyChange(const OnlineState& state) {
+  std::vector<std::string_view> names;
+  for (Eigen::Index i = 0; i < state.size(); ++i) {
+    const bool stated = !(state.root(i, i) > 0);
+    names.push_back(stated ? "" : state.start.belief().SpecOf(static_cast<int>(i)).name);
   }
-  return covariance;
+  return internal::CovarianceOfChange(internal::kAllDrifting, names);
 }
 
 // The reverse: all that was entered.
@@ -194,7 +192,7 @@ void EnterBeside(Lesson lesson, OnlineState* state) {
   state->Rebuild();
   const Lesson others = LessonOf(*state, false);
   if (const double apart = Disagreement(lesson, others); apart > internal::kAlarm) {
-    const Eigen::MatrixXd change = CovarianceOfChange(*state);
+    const Eigen::MatrixXd change = CovarianceOfAnyChange(*state);
     const Lesson wide = Widened(lesson, change);
     const Lesson wide_others = Widened(others, change);
     if (apart - Disagreement(wide, wide_others) > internal::kAlarm) {

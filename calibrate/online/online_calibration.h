@@ -29,8 +29,9 @@
 //
 //   g = max(0, g + (u d r - u^2 d^2 / 2) / s_r^2) > 12,   d = +-ln 1.25
 //
-//   r    ln(T_measured / T) of a row, less what the plan's earlier rows tell of its misfit; at most
-//        3 s_r
+//   r    ln(T_measured / T) of a row, less what the plan's earlier rows tell of its misfit, each by
+//        its weight, so that a step with a pause hardly tells of any; at most 3 s_r, or u d where
+//        that is more. A row adds 4.5 to g at most
 //   s_r  its standard deviation, of the step and of what is not known of its parameters
 //   u    d ln T / d level
 //
@@ -38,6 +39,11 @@
 // left 0 are taken out again; what was known before them is where learning begins anew, with the
 // level that changed free (a factor of two), as is any other whose explanation of these rows is as
 // good; and these rows are learnt again. All else is known as before.
+//
+// A start that knows by runs may be of other days. Rows 8, 16, 32 and so on ask whether all rows
+// are likelier by more than 12 (in ln) with all three levels free from the first on, and each
+// host's link and compute: then the start is given up, and the job goes on from the freed one. That
+// is no change, and nobody is told of one.
 //
 // Note that rows in another order give the same parameters to the tolerance of the search, as long
 // as the cost has one minimum, and that the same rows give the same bits. A plan keeps 32 times,

@@ -60,17 +60,13 @@ std::pair<double, double> BoundsOf(const Belief& belief, Eigen::Index position) 
 void Free(const std::vector<internal::Drifting>& levels, const std::string& workload,
           Calibration* calibration) {
   std::vector<ParameterEstimate>& parameters = calibration->parameters;
-  for (const internal::Drifting level : levels) {
-    Eigen::VectorXd signs = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(parameters.size()));
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const ParameterEstimate& e = parameters[i];
-      if (e.log_sd == 0) continue;  // somebody stated it
-      if (level == internal::kComputeDrift && e.scope != workload) continue;
-      signs[static_cast<Eigen::Index>(i)] = internal::SignOf(level, e.name);
-    }
-    calibration->log_covariance +=
-        internal::kChangeLogSd * internal::kChangeLogSd * signs * signs.transpose();
+  std::vector<std::string_view> names;
+  for (const ParameterEstimate& e : parameters) {
+    const bool others = e.scope.starts_with(kWorkloadScopePrefix) && e.scope != workload;
+    const bool moves = e.log_sd != 0 && !others;  // and nobody stated it
+    names.push_back(moves ? std::string_view(e.name) : std::string_view());
   }
+  calibration->log_covariance += internal::CovarianceOfChange(levels, names);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto at = static_cast<Eigen::Index>(i);
     parameters[i].log_sd = std::sqrt(calibration->log_covariance(at, at));
@@ -105,6 +101,20 @@ int SignOf(Drifting level, std::string_view name) {
   return is(kClusterParameterSpecs, kLinkBandwidth) || is(kClusterParameterSpecs, kFlowBandwidth)
              ? -1
              : 0;
+}
+
+Eigen::MatrixXd CovarianceOfChange(std::span<const Drifting> levels,
+                                   const std::vector<std::string_view>& names) {
+  const auto n = static_cast<Eigen::Index>(names.size());
+  Eigen::MatrixXd covariance = Eigen::MatrixXd::Zero(n, n);
+  Eigen::VectorXd signs(n);
+  for (const Drifting level : levels) {
+    for (Eigen::Index i = 0; i < n; ++i) {
+      signs[i] = SignOf(level, names[static_cast<std::size_t>(i)]);
+    }
+    covariance += kChangeLogSd * kChangeLogSd * signs * signs.transpose();
+  }
+  return covariance;
 }
 
 void DriftSums::Add(Row row) {

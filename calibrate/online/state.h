@@ -25,6 +25,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -85,6 +86,11 @@ inline constexpr double kAlarm = 12;
 
 // The sign with which a parameter of that name follows a level; 0 where it does not.
 int SignOf(Drifting level, std::string_view name);
+
+// How far a change moves parameters of these names, those of each level together: a common factor
+// of each. An empty name is of one that no change moves.
+Eigen::MatrixXd CovarianceOfChange(std::span<const Drifting> levels,
+                                   const std::vector<std::string_view>& names);
 
 // How strongly ln(step) follows each level.
 using DriftSlopes = std::array<double, kDriftingCount>;

@@ -47,7 +47,8 @@ struct OnlineRecord {
   double start_scatter = 0;
   int smallest_batch = 0;  // to which the start relates fixed_time; 0 where it does not
 
-  // Where learning began anew after a change; empty as long as nothing has changed.
+  // Where learning began anew: after a change, or where the rows were so much likelier of another
+  // start that the first was given up. Empty as long as neither has been.
   std::optional<Calibration> anew;
 
   std::int64_t earlier_rows = 0;  // before the last change
@@ -64,7 +65,7 @@ struct OnlineRecord {
   struct LatestRow {
     Plan plan;
     double log_step = 0;         // measured
-    double residual = 0;         // r
+    double residual = 0;         // r, before it is cut off
     double sd = 0;               // s_r
     std::vector<double> slopes;  // u of each thing that can drift
   };
