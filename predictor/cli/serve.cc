@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <sstream>
 #include <thread>
 
@@ -84,12 +87,33 @@ serve::Inventory ReadInventory(const std::vector<std::string>& clusters,
 // What jobs have learnt, kept in a file: a line for each fleet.
 class StateFile {
  public:
-  // Reads it where it is there, and writes it, so that a place where none can be written is known
-  // before anything is learnt. What holds no more is left out and told; the file that had it stays
-  // under another name. Throws InputError.
   StateFile(std::string path, serve::Service* service)
-      : path_(std::move(path)), service_(*service) {
-    if (std::filesystem::exists(path_)) Read();
+      : path_(std::move(path)), service_(*service) {}
+
+  bool exists() const { return std::filesystem::exists(path_); }
+  // May take long, and changes no file. Throws InputError.
+  void Read() {
+    constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+    text_ = ReadTextFile(path_, kMostBytes);
+    std::vector<std::string> lines;
+    std::istringstream in(text_);
+    for (std::string line; std::getline(in, line);) lines.push_back(std::move(line));
+    try {
+      left_out_ = service_.jobs().Import(*service_.Current(), lines);
+    } catch (const InputError& e) {
+      throw OfFile(e);
+    }
+  }
+  // Writes it, so that a place where none can be written is known before anything is learnt. What
+  // holds no more was left out, and is told; the file that had it stays under another name. Throws
+  // InputError.
+  void Begin() {
+    if (!left_out_.empty()) WriteTextFile(path_ + ".old", text_);
+    for (const InputError& e : left_out_) {
+      Tell(fmt::format("{}; left out, and kept in {}.old", OfFile(e).what(), path_));
+    }
+    left_out_.clear();
+    text_ = {};
     Write();
   }
 
@@ -104,32 +128,29 @@ class StateFile {
   }
 
  private:
-  void Read() {
-    constexpr std::size_t kMostBytes = std::size_t{1} << 30;
-    const std::string text = ReadTextFile(path_, kMostBytes);
-    std::vector<std::string> lines;
-    std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) lines.push_back(std::move(line));
-    const auto of_file = [this](const InputError& e) {
-      return e.At({path_, e.place().line, e.place().key});
-    };
-    std::vector<InputError> left_out;
-    try {
-      left_out = service_.jobs().Import(*service_.Current(), lines);
-    } catch (const InputError& e) {
-      throw of_file(e);
-    }
-    if (left_out.empty()) return;
-    WriteTextFile(path_ + ".old", text);
-    for (const InputError& e : left_out) {
-      Tell(fmt::format("{}; left out, and kept in {}.old", of_file(e).what(), path_));
-    }
+  InputError OfFile(const InputError& e) const {
+    return e.At({path_, e.place().line, e.place().key});
   }
 
   const std::string path_;
   serve::Service& service_;
+  std::string text_;                  // of the file, as it was read
+  std::vector<InputError> left_out_;  // of it
   std::optional<std::uint64_t> written_;
 };
+
+// Reads what jobs have learnt. An interrupt ends the program meanwhile: nothing is learnt yet that
+// would be lost, and no file is being written. Throws InputError.
+void ReadOrEnd(StateFile* state, const sigset_t& interrupts) {
+  constexpr timespec kBetweenLooks = {0, 20'000'000};
+  std::future<void> read = std::async(std::launch::async, [state] { state->Read(); });
+  while (read.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    if (sigtimedwait(&interrupts, nullptr, &kBetweenLooks) < 0) continue;
+    Tell("stopping: what jobs have learnt was still being read");
+    std::_Exit(kDone);
+  }
+  read.get();
+}
 
 void ReloadFor(serve::Service* service, serve::Metrics* metrics) {
   try {
@@ -179,7 +200,10 @@ int Serve(const Arguments& args) {
   // Files may take for ever to read: only now.
   const sigset_t interrupts = BlockInterrupts();
   std::optional<StateFile> state;
-  if (args.Has("state")) state.emplace(args.Text("state"), &service);
+  if (args.Has("state")) {
+    state.emplace(args.Text("state"), &service);
+    service.SetReady(false);
+  }
   sigset_t signals = interrupts;
   sigaddset(&signals, SIGHUP);
   serve::Metrics metrics;
@@ -203,6 +227,17 @@ int Serve(const Arguments& args) {
                                {*grpc, static_cast<int>(http.most_body)});
     grpc->port = rpc->port();
     Warn(*grpc);
+  }
+  // What asks whether the process lives is answered while a large file is read.
+  if (state) {
+    if (state->exists()) {
+      Tell(fmt::format("http://{} listens, and answers once {} is read", listen.text(),
+                       args.Text("state")));
+      ReadOrEnd(&*state, interrupts);
+    }
+    state->Begin();
+    service.SetReady(true);
+    if (rpc) rpc->SetServing(true);
   }
   if (args.Has("json")) {
     Json names = Json::array();

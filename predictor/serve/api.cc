@@ -506,6 +506,9 @@ const Endpoint* Api::Find(const Request& request, Reply* refusal) {
 }
 
 Reply Api::Answer(const Endpoint& endpoint, const Request& request) const {
+  constexpr std::string_view kQuestions = "/v1/";
+  const std::string_view path = endpoint.path;
+  if (!service_->ready() && path.substr(0, kQuestions.size()) == kQuestions) return NotReady();
   try {
     return (this->*endpoint.answer)(request);
   } catch (const InputError& e) {
@@ -529,6 +532,12 @@ Reply Api::Answer(const Request& request) const {
 
 Reply Api::Problem(int status, const std::string& sentence) {
   return ProblemReply(status, ProblemJson(status, sentence));
+}
+
+Reply Api::NotReady() {
+  Reply reply = Problem(503, kNotReady);
+  reply.retry_later = true;
+  return reply;
 }
 
 Reply Api::Predict(const Request& request) const {
@@ -684,6 +693,7 @@ Reply Api::Health(const Request& /*request*/) const { return TextReply("text/pla
 
 Reply Api::Ready(const Request& /*request*/) const {
   if (stopping_) return Problem(503, "the service is being stopped");
+  if (!service_->ready()) return NotReady();
   return TextReply("text/plain", "ready\n");
 }
 

@@ -74,6 +74,9 @@ class Api {
  private:
   friend struct Endpoints;
 
+  // To all below /v1, and /readyz, until the service is ready.
+  static Reply NotReady();
+
   Reply Predict(const Request& request) const;
   Reply PredictBatch(const Request& request) const;
   Reply Recommend(const Request& request) const;

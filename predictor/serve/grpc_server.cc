@@ -134,6 +134,8 @@ const char* CodeText(grpc::StatusCode code) {
       return "INVALID_ARGUMENT";
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
       return "RESOURCE_EXHAUSTED";
+    case grpc::StatusCode::UNAVAILABLE:
+      return "UNAVAILABLE";
     default:
       return "INTERNAL";
   }
@@ -277,7 +279,11 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
                       const F& answer) {
     grpc::Status status;
     try {
-      answer();
+      if (service_.ready()) {
+        answer();
+      } else {
+        status = {grpc::StatusCode::UNAVAILABLE, kNotReady};
+      }
     } catch (const InputError& e) {
       status = {grpc::StatusCode::INVALID_ARGUMENT, InRequestTerms(e).what()};
     } catch (const std::bad_alloc&) {
@@ -348,16 +354,27 @@ class GrpcServer final : public RpcServer {
       throw InputError({"", 0, "--grpc"}, address, "cannot be listened on",
                        "an address of this machine and a port that is free");
     }
+    server_->GetHealthCheckService()->SetServingStatus(service->ready());
   }
+  GrpcServer(const GrpcServer&) = delete;
+  GrpcServer& operator=(const GrpcServer&) = delete;
+  // A client that watches the health holds it up no longer.
+  ~GrpcServer() override { End(std::chrono::milliseconds(0)); }
 
   std::uint16_t port() const override { return static_cast<std::uint16_t>(port_); }
 
-  void Stop(std::chrono::milliseconds patience) override {
+  void SetServing(bool serving) override {
+    server_->GetHealthCheckService()->SetServingStatus(serving);
+  }
+
+  void Stop(std::chrono::milliseconds patience) override { End(patience); }
+
+ private:
+  void End(std::chrono::milliseconds patience) {
     server_->GetHealthCheckService()->SetServingStatus(false);
     server_->Shutdown(std::chrono::system_clock::now() + patience);
   }
 
- private:
   StepcastRpc rpc_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;  // before rpc_ ends

@@ -29,6 +29,8 @@ class RpcServer {
   virtual ~RpcServer() = default;
 
   virtual std::uint16_t port() const = 0;
+  // What the health service says from now on; at first whether the service was ready.
+  virtual void SetServing(bool serving) = 0;
   // Takes no new calls, and returns when all are answered or cut off after `patience`.
   virtual void Stop(std::chrono::milliseconds patience) = 0;
 };

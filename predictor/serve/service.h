@@ -11,6 +11,7 @@
 #ifndef STEPCAST_PREDICTOR_SERVE_SERVICE_H_
 #define STEPCAST_PREDICTOR_SERVE_SERVICE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -39,6 +40,9 @@ struct Inventory {
   std::vector<Workload> workloads;  // of files: before those of the catalogue
   std::vector<Device> devices;      // data sheets
 };
+
+// What is said to whoever asks a service that is not ready.
+inline constexpr const char* kNotReady = "what jobs have learnt is still being read; ask again";
 
 struct ServiceOptions {
   std::size_t most_plans = 1'000'000;  // of one request
@@ -86,6 +90,10 @@ class Service {
 
   std::shared_ptr<const Snapshot> Current() const;
   const ServiceOptions& options() const { return options_; }
+  // Whether it answers: not as long as what jobs have learnt is read from a file, say. It does
+  // unless it is told otherwise.
+  bool ready() const { return ready_; }
+  void SetReady(bool ready) { ready_ = ready; }
   // The jobs whose steps are observed: they outlive snapshots.
   Jobs& jobs() { return jobs_; }
   const Jobs& jobs() const { return jobs_; }
@@ -101,6 +109,7 @@ class Service {
   Read read_;
   ServiceOptions options_;
   Jobs jobs_;
+  std::atomic<bool> ready_{true};
   std::mutex reading_;
   mutable std::mutex mutex_;  // of current_
   std::shared_ptr<const Snapshot> current_;

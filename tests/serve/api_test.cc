@@ -569,6 +569,31 @@ TEST(Health, ReadinessEndsBeforeHealth) {
   EXPECT_EQ(test.Get("/healthz").status, 200);
 }
 
+TEST(Health, NothingIsAnsweredBeforeTheServiceIsReady) {
+  TestService test;
+  test.service.SetReady(false);
+  EXPECT_EQ(test.Get("/healthz").status, 200);
+  EXPECT_EQ(test.Get("/metrics").status, 200);
+  EXPECT_EQ(test.Get("/openapi.yaml").status, 200);
+  for (const char* path : {"/readyz", "/v1/jobs", "/v1/clusters", "/v1/workloads"}) {
+    EXPECT_EQ(test.Get(path).status, 503) << path;
+    EXPECT_TRUE(test.Get(path).retry_later) << path;
+  }
+  for (const char* path : {"/v1/predict", "/v1/predict_batch", "/v1/recommend", "/v1/observe",
+                           "/v1/end_job", "/v1/reload"}) {
+    const Reply reply = test.Post(path, kGood);
+    EXPECT_EQ(reply.status, 503) << path;
+    EXPECT_TRUE(reply.retry_later) << path;
+    EXPECT_STREQ(reply.content_type, "application/problem+json") << path;
+    EXPECT_NE(reply.body.find("still being read"), std::string::npos) << reply.body;
+  }
+  EXPECT_EQ(test.service.Current()->number(), 1) << "nothing was read anew";
+  EXPECT_EQ(test.Get("/v1/nothing").status, 404);
+  test.service.SetReady(true);
+  EXPECT_EQ(test.Get("/readyz").status, 200);
+  EXPECT_EQ(test.Post("/v1/predict", kGood).status, 200);
+}
+
 TEST(MetricsText, CountsPlansReloadsAndRequests) {
   TestService test;
   test.Post("/v1/predict", kGood);

@@ -1,5 +1,6 @@
 // The same service over gRPC.
 #include <google/protobuf/descriptor.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <stepcast.grpc.pb.h>
@@ -19,9 +20,11 @@ namespace stepcast::serve {
 namespace {
 
 struct RunningRpc : TestService {
-  explicit RunningRpc(const ServiceOptions& options = {}, int most_message = 64 << 20)
-      : TestService(ShippedInventory, options),
-        server(StartRpcServer(&service, &metrics, &pool, {{}, most_message})) {
+  explicit RunningRpc(const ServiceOptions& options = {}, int most_message = 64 << 20,
+                      bool ready = true)
+      : TestService(ShippedInventory, options) {
+    service.SetReady(ready);
+    server = StartRpcServer(&service, &metrics, &pool, {{}, most_message});
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);
     channel = grpc::CreateCustomChannel(Address{"127.0.0.1", server->port()}.text(),
@@ -213,6 +216,56 @@ TEST(Rpc, ErrorsNameKeyValueAndWhatIsAllowed) {
   const grpc::Status status = running.stub->PredictBatch(&context, batch, &reply);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(), "queries: '3' plans are too many; allowed: at most 2");
+}
+
+// Health as grpc.health.v1.Health tells it, of whose messages nobody here has the classes: 1 is
+// SERVING, 2 NOT_SERVING, in the first field.
+int HealthOf(const RunningRpc& running) {
+  grpc::GenericStub stub(running.channel);
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  const grpc::Slice nothing;
+  grpc::ByteBuffer reply;
+  grpc::Status status;
+  const std::unique_ptr<grpc::GenericClientAsyncResponseReader> call = stub.PrepareUnaryCall(
+      &context, "/grpc.health.v1.Health/Check", grpc::ByteBuffer(&nothing, 1), &queue);
+  call->StartCall();
+  call->Finish(&reply, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  grpc::Slice bytes;
+  EXPECT_TRUE(reply.DumpToSingleSlice(&bytes).ok());
+  return bytes.size() == 2 ? bytes.begin()[1] : 0;
+}
+
+TEST(Rpc, NothingIsAnsweredBeforeTheServiceIsReady) {
+  RunningRpc running({}, 64 << 20, false);
+  EXPECT_EQ(HealthOf(running), 2);
+  v1::PredictRequest request;
+  *request.mutable_target() = ResNet();
+  request.mutable_plan()->set_workers(8);
+  request.mutable_plan()->set_local_batch(32);
+  v1::PredictReply reply;
+  {
+    grpc::ClientContext context;
+    const grpc::Status status = running.stub->Predict(&context, request, &reply);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+    EXPECT_EQ(status.error_message(), kNotReady);
+  }
+  {
+    grpc::ClientContext context;
+    v1::ListJobsReply jobs;
+    EXPECT_EQ(running.stub->ListJobs(&context, {}, &jobs).error_code(),
+              grpc::StatusCode::UNAVAILABLE);
+  }
+  EXPECT_NE(running.metrics.Text(1, 0, 0).find("code=\"UNAVAILABLE\"} 1\n"), std::string::npos);
+  running.service.SetReady(true);
+  running.server->SetServing(true);
+  EXPECT_EQ(HealthOf(running), 1);
+  grpc::ClientContext context;
+  EXPECT_TRUE(running.stub->Predict(&context, request, &reply).ok());
 }
 
 TEST(Rpc, MessagesBeyondTheLimitAreRefused) {

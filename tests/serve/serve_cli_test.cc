@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,7 +29,7 @@ const std::string kMachines = std::string(STEPCAST_SOURCE_DIR) + "/data/machines
 // `stepcast serve --json` with more words, until it is stopped or has outlived its test.
 class ServeProcess {
  public:
-  explicit ServeProcess(const std::vector<std::string>& more) {
+  explicit ServeProcess(const std::vector<std::string>& more, bool until_it_answers = true) {
     int out[2];
     if (pipe(out) != 0) return;
     std::vector<std::string> words = {STEPCAST_PROGRAM, "serve", "--json"};
@@ -49,11 +50,14 @@ class ServeProcess {
       _exit(127);
     }
     close(out[1]);
+    out_ = out[0];
+    if (until_it_answers) WaitUntilItAnswers();
+  }
+  // Until it tells its addresses.
+  void WaitUntilItAnswers() {
     std::string line;
-    pollfd wait{out[0], POLLIN, 0};
-    for (char c = 0; poll(&wait, 1, 20'000) == 1 && read(out[0], &c, 1) == 1 && c != '\n';)
-      line += c;
-    close(out[0]);
+    pollfd wait{out_, POLLIN, 0};
+    for (char c = 0; poll(&wait, 1, 20'000) == 1 && read(out_, &c, 1) == 1 && c != '\n';) line += c;
     const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
     EXPECT_TRUE(json.is_object()) << line << errors();
     if (json.is_object()) told_ = json;
@@ -61,6 +65,7 @@ class ServeProcess {
   ServeProcess(const ServeProcess&) = delete;
   ServeProcess& operator=(const ServeProcess&) = delete;
   ~ServeProcess() {
+    close(out_);
     if (pid_ > 0) {
       kill(pid_, SIGKILL);
       waitpid(pid_, nullptr, 0);
@@ -103,6 +108,7 @@ class ServeProcess {
  private:
   TempFolder folder_;
   std::string errors_;
+  int out_ = -1;
   pid_t pid_ = -1;
   nlohmann::json told_ = nlohmann::json::object();
 };
@@ -188,6 +194,66 @@ TEST(ServeProgram, KeepsWhatJobsHaveLearnt) {
       RunProcess({STEPCAST_PROGRAM, "serve", "--cluster", cluster, "--listen", "127.0.0.1:0",
                   "--state", folder.Path("no/jobs.jsonl")});
   EXPECT_EQ(nowhere.exit_code, 2);
+}
+
+// A service whose state is a pipe, which is read as slowly as it is written.
+struct SlowState {
+  SlowState() {
+    EXPECT_EQ(mkfifo(path().c_str(), 0600), 0);
+    serve.emplace(std::vector<std::string>{"--cluster", "gce-t4", "--listen", "127.0.0.1:0",
+                                           "--state", path()},
+                  false);
+    EXPECT_TRUE(serve->Says("listens, and answers once")) << serve->errors();
+  }
+  // Where it listens, as it says on standard error.
+  std::uint16_t port() const {
+    const std::string host = "http://127.0.0.1:";
+    const std::string errors = serve->errors();
+    return static_cast<std::uint16_t>(
+        std::atoi(errors.substr(errors.find(host) + host.size()).c_str()));
+  }
+  void Write(const std::string& text) const {
+    const int pipe = open(path().c_str(), O_WRONLY);
+    EXPECT_EQ(write(pipe, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    close(pipe);
+  }
+  std::string path() const { return folder.Path("slow.jsonl"); }
+
+  TempFolder folder;
+  std::optional<ServeProcess> serve;
+};
+
+TEST(ServeProgram, LivesButIsNotReadyWhileItReadsItsState) {
+  SlowState slow;
+  const std::string ask = R"({"workload":"resnet50","workers":8,"local_batch":32})";
+  HttpClient client(slow.port());
+  EXPECT_EQ(client.Get("/healthz").status, 200);
+  EXPECT_EQ(client.Get("/readyz").status, 503);
+  const HttpResponse early = client.Post("/v1/predict", ask);
+  EXPECT_EQ(early.status, 503);
+  EXPECT_EQ(early.Field("retry-after"), "1");
+  slow.Write("");
+  // What it writes at once, before anything is learnt, is nothing.
+  EXPECT_EQ(FileContent(slow.path()), "");
+  slow.serve->WaitUntilItAnswers();
+  EXPECT_EQ(slow.serve->port(), slow.port());
+  EXPECT_EQ(client.Get("/readyz").status, 200);
+  EXPECT_EQ(client.Post("/v1/predict", ask).status, 200);
+}
+
+TEST(ServeProgram, EndsByAStateThatIsNone) {
+  SlowState slow;
+  EXPECT_EQ(HttpClient(slow.port()).Get("/healthz").status, 200);
+  slow.Write("{");
+  EXPECT_EQ(slow.serve->Wait(), 2);
+  EXPECT_NE(slow.serve->errors().find("slow.jsonl:1: "), std::string::npos) << slow.serve->errors();
+}
+
+TEST(ServeProgram, StopsWhileItReadsItsState) {
+  SlowState slow;
+  slow.serve->Signal(SIGTERM);
+  EXPECT_EQ(slow.serve->Wait(), 0);
+  EXPECT_NE(slow.serve->errors().find("stopping"), std::string::npos) << slow.serve->errors();
 }
 
 // Files that no reader takes; the numbered ones differ.
