@@ -81,8 +81,10 @@ stepcast_status stepcast_online_export(const stepcast_online* online, char** tex
 }
 
 stepcast_status stepcast_online_import(stepcast_online* online, const char* text, char** error) {
-  return Guarded({{online, "online"}, {text, "text"}}, error,
-                 [&] { online->calibration->Import(stepcast::ParseOnlineRecord(text)); });
+  return Guarded({{online, "online"}, {text, "text"}}, error, [&] {
+    online->calibration->Import(stepcast::ParseOnlineRecord(text));
+    online->cause.clear();
+  });
 }
 
 stepcast_status stepcast_fleet_export(const stepcast_fleet* fleet, char** text, char** error) {

@@ -59,8 +59,9 @@ stepcast_status stepcast_fleet_add(stepcast_fleet* fleet, const char* job,
 
 stepcast_status stepcast_fleet_job(const stepcast_fleet* fleet, const char* job,
                                    stepcast_online** online, char** error) {
-  return Made(online, {{fleet, "fleet"}, {job, "job"}}, error,
-              [&] { return new stepcast_online{JobOf(fleet, job)}; });
+  return Made(online, {{fleet, "fleet"}, {job, "job"}}, error, [&] {
+    return new stepcast_online{JobOf(fleet, job), {}};
+  });
 }
 
 stepcast_status stepcast_fleet_end(stepcast_fleet* fleet, const char* job, char** error) {

@@ -68,6 +68,7 @@ struct stepcast_predictor {
 
 struct stepcast_online {
   std::shared_ptr<stepcast::OnlineCalibration> calibration;  // a fleet's too, where it is its job's
+  std::string cause;  // of the change that the last step has shown; empty where it has shown none
 };
 
 struct stepcast_fleet {

@@ -15,8 +15,10 @@ stepcast_status stepcast_online_create(const stepcast_cluster* cluster,
                                        const stepcast_device* device, stepcast_online** online,
                                        char** error) {
   return Made(online, {{cluster, "cluster"}, {workload, "workload"}}, error, [&] {
-    return new stepcast_online{std::make_shared<OnlineCalibration>(
-        cluster->cluster, workload->workload, FactsOf(device, cluster->cluster))};
+    return new stepcast_online{
+        std::make_shared<OnlineCalibration>(cluster->cluster, workload->workload,
+                                            FactsOf(device, cluster->cluster)),
+        {}};
   });
 }
 
@@ -29,8 +31,8 @@ stepcast_status stepcast_online_observe(stepcast_online* online, const stepcast_
     if (observation != nullptr && !IsSizePossible(observation)) {
       throw Refusal{STEPCAST_BAD_ARGUMENT, "struct_size of observation cannot be"};
     }
-    const Observation said =
-        online->calibration->Observe(plan->plan, stepcast::Seconds(step_time_s));
+    Observation said = online->calibration->Observe(plan->plan, stepcast::Seconds(step_time_s));
+    online->cause.swap(said.cause);
     if (observation == nullptr) return;
     GiveStruct({sizeof(stepcast_observation), said.predicted.si(), said.log_ratio, said.surprise,
                 said.drifted ? 1 : 0, online->calibration->rows()},
@@ -48,6 +50,10 @@ int32_t stepcast_online_drifted(const stepcast_online* online) {
   int32_t drifted = -1;
   Guarded({{online, "online"}}, nullptr, [&] { drifted = online->calibration->drifted() ? 1 : 0; });
   return drifted;
+}
+
+const char* stepcast_online_cause(const stepcast_online* online) {
+  return online != nullptr && !online->cause.empty() ? online->cause.c_str() : nullptr;
 }
 
 stepcast_status stepcast_online_cluster(const stepcast_online* online, stepcast_cluster** cluster,

@@ -464,6 +464,10 @@ stepcast_status stepcast_online_observe(stepcast_online* online, const stepcast_
 int32_t stepcast_online_rows(const stepcast_online* online);  // observed so far; -1 of NULL
 // 1 where recent steps lie apart from the older ones by more than chance allows; -1 of NULL.
 int32_t stepcast_online_drifted(const stepcast_online* online);
+// What the step that this handle has observed last has shown to have changed: "compute",
+// "network", "node", or several joined by " or " where steps do not tell. NULL where it has shown
+// nothing, and of NULL. It holds until the handle observes again, or imports.
+const char* stepcast_online_cause(const stepcast_online* online);
 // The cluster with the parameters as learnt, for a new predictor or stepcast_cluster_format.
 stepcast_status stepcast_online_cluster(const stepcast_online* online, stepcast_cluster** cluster,
                                         char** error);

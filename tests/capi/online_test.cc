@@ -79,6 +79,8 @@ TEST(CapiOnline, LearnsWhatTheOtherLearns) {
 TEST(CapiOnline, TellsOfADrift) {
   Both both = NewBoth();
   const PlanHandle plan = UnequalPlanHandle();
+  EXPECT_EQ(stepcast_online_cause(both.c.get()), nullptr);
+  std::string cause;
   bool drifted = false;
   for (int i = 0; i < 80; ++i) {
     const double seconds = (i < 40 ? 0.4 : 0.8) * (i % 2 == 0 ? 1.01 : 0.99);
@@ -86,12 +88,35 @@ TEST(CapiOnline, TellsOfADrift) {
     said.struct_size = sizeof said;
     ASSERT_EQ(stepcast_online_observe(both.c.get(), plan.get(), seconds, &said, nullptr),
               STEPCAST_OK);
-    both.cpp.Observe(UnequalPlan(), Seconds(seconds));
+    const std::string expected = both.cpp.Observe(UnequalPlan(), Seconds(seconds)).cause;
+    const char* const told = stepcast_online_cause(both.c.get());
+    EXPECT_EQ(told != nullptr, !expected.empty()) << i;
+    EXPECT_EQ(told != nullptr ? told : "", expected) << i;
+    if (told != nullptr) cause = told;
     EXPECT_EQ(stepcast_online_drifted(both.c.get()), both.cpp.drifted() ? 1 : 0) << i;
     EXPECT_EQ(said.drifted, both.cpp.drifted() ? 1 : 0) << i;
     drifted = drifted || both.cpp.drifted();
   }
   EXPECT_TRUE(drifted);
+  EXPECT_FALSE(cause.empty());
+  EXPECT_EQ(stepcast_online_cause(both.c.get()), nullptr) << "the last step has shown nothing new";
+}
+
+TEST(CapiOnline, ForgetsTheCauseOfWhatItHasImportedOver) {
+  Both both = NewBoth();
+  const PlanHandle plan = UnequalPlanHandle();
+  const Text before = Exported(both.c);
+  for (int i = 0; i < 80 && stepcast_online_cause(both.c.get()) == nullptr; ++i) {
+    const double seconds = (i < 40 ? 0.4 : 0.8) * (i % 2 == 0 ? 1.01 : 0.99);
+    ASSERT_EQ(stepcast_online_observe(both.c.get(), plan.get(), seconds, nullptr, nullptr),
+              STEPCAST_OK);
+  }
+  ASSERT_NE(stepcast_online_cause(both.c.get()), nullptr) << "whoever wants no observation is told";
+  EXPECT_EQ(stepcast_online_observe(both.c.get(), plan.get(), -1, nullptr, nullptr),
+            STEPCAST_BAD_INPUT);
+  EXPECT_NE(stepcast_online_cause(both.c.get()), nullptr) << "what is refused changes nothing";
+  ASSERT_EQ(stepcast_online_import(both.c.get(), before.get(), nullptr), STEPCAST_OK);
+  EXPECT_EQ(stepcast_online_cause(both.c.get()), nullptr);
 }
 
 TEST(CapiOnline, GoesOutAndIn) {
@@ -180,6 +205,7 @@ TEST(CapiOnline, RefusesNull) {
   EXPECT_EQ(stepcast_online_rows(online.get()), 0) << "nothing was learnt";
   EXPECT_EQ(stepcast_online_rows(nullptr), -1);
   EXPECT_EQ(stepcast_online_drifted(nullptr), -1);
+  EXPECT_EQ(stepcast_online_cause(nullptr), nullptr);
   ExpectFails(STEPCAST_BAD_ARGUMENT, "online is NULL",
               [&](char** error) { return stepcast_online_cluster(nullptr, &learnt, error); });
   ExpectFails(STEPCAST_BAD_ARGUMENT, "the place of the result is NULL",
