@@ -5,11 +5,44 @@
 #include <string>
 #include <system_error>
 #include <unordered_set>
+#include <utility>
 
 #include "data/values/names.h"
 #include "data/values/size_limits.h"
 
 namespace stepcast {
+namespace {
+
+// Names of hosts, each once; errors quote `text`. What it refers to outlives it.
+class HostNames {
+ public:
+  HostNames(std::string_view text, const InputPlace& place) : text_(text), place_(place) {}
+
+  void Add(std::string_view named) {
+    const std::string_view name = Trim(named);
+    if (name.empty()) {
+      throw InputError(place_, std::string(text_), "has an empty host name",
+                       "host names joined by +, like tupi1+tupi2");
+    }
+    if (!seen_.insert(name).second) {
+      throw InputError(place_, std::string(text_), "names a host twice", "each host once");
+    }
+    names_.push_back(CheckedName(name, place_));
+    if (names_.size() > static_cast<std::size_t>(kMostNodes)) {
+      throw InputError(place_, std::string(text_), "names too many hosts",
+                       "at most " + std::to_string(kMostNodes));
+    }
+  }
+  std::vector<std::string> Take() { return std::move(names_); }
+
+ private:
+  std::string_view text_;
+  const InputPlace& place_;
+  std::unordered_set<std::string_view> seen_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace
 
 Placement ParsePlacement(std::string_view text, const InputPlace& place) {
   const std::string allowed = "devices used on each node joined by -, like 4-4-2";
@@ -45,27 +78,27 @@ std::string FormatPlacement(const Placement& placement) {
 }
 
 std::vector<std::string> ParseHosts(std::string_view text, const InputPlace& place) {
-  std::vector<std::string> hosts;
-  std::unordered_set<std::string_view> names;
+  HostNames hosts(text, place);
   std::string_view rest = Trim(text);
   while (true) {
     const std::size_t plus = rest.find('+');
-    const std::string_view name = Trim(rest.substr(0, plus));
-    if (name.empty()) {
-      throw InputError(place, std::string(text), "has an empty host name",
-                       "host names joined by +, like tupi1+tupi2");
-    }
-    if (!names.insert(name).second) {
-      throw InputError(place, std::string(text), "names a host twice", "each host once");
-    }
-    hosts.push_back(CheckedName(name, place));
-    if (hosts.size() > static_cast<std::size_t>(kMostNodes)) {
-      throw InputError(place, std::string(text), "names too many hosts",
-                       "at most " + std::to_string(kMostNodes));
-    }
-    if (plus == std::string_view::npos) return hosts;
+    hosts.Add(rest.substr(0, plus));
+    if (plus == std::string_view::npos) return hosts.Take();
     rest.remove_prefix(plus + 1);
   }
+}
+
+std::vector<std::string> CheckedHosts(const std::vector<std::string>& names,
+                                      const InputPlace& place) {
+  const std::string text = JoinHosts(names);
+  HostNames hosts(text, place);
+  for (const std::string& name : names) {
+    if (name.find('+') != std::string::npos) {
+      throw InputError(place, name, "is not the name of one host", "names without +");
+    }
+    hosts.Add(name);
+  }
+  return hosts.Take();
 }
 
 std::string JoinHosts(const std::vector<std::string>& hosts) {

@@ -17,6 +17,9 @@ std::string FormatPlacement(const Placement& placement);
 
 // "tupi1+tupi2".
 std::vector<std::string> ParseHosts(std::string_view text, const InputPlace& place);
+// The same of names that stand apart already; none are none.
+std::vector<std::string> CheckedHosts(const std::vector<std::string>& names,
+                                      const InputPlace& place);
 std::string JoinHosts(const std::vector<std::string>& hosts);
 
 }  // namespace stepcast

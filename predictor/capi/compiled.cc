@@ -182,6 +182,38 @@ stepcast_status stepcast_compiled_get_query(const stepcast_compiled* compiled,
   return GiveStruct(OwnQuery(*compiled), query) ? STEPCAST_OK : STEPCAST_BAD_ARGUMENT;
 }
 
+stepcast_status stepcast_query_set_placement(stepcast_query* query, const int32_t* devices,
+                                             size_t nodes, char** error) {
+  return Guarded({{query, "query"}, {devices, "devices"}}, error, [&] {
+    if (!IsSizePossible(query)) {
+      throw Refusal{STEPCAST_BAD_ARGUMENT, "struct_size of query cannot be"};
+    }
+    RequireNodes(nodes, "placement");
+    const stepcast::InputPlace place{"", 0, "placement"};
+    if (nodes == 0) {
+      throw stepcast::InputError(place, "", "is empty", "devices used on each node");
+    }
+    int64_t workers = 0;
+    int32_t most = 0;
+    for (std::size_t i = 0; i < nodes; ++i) {
+      if (devices[i] < 1 || devices[i] > stepcast::kMostCount) {
+        throw stepcast::InputError({"", 0, "placement[" + std::to_string(i) + "]"},
+                                   std::to_string(devices[i]), "is out of range",
+                                   "1 to " + std::to_string(stepcast::kMostCount));
+      }
+      workers += devices[i];
+      most = std::max(most, devices[i]);
+    }
+    if (workers > stepcast::kMostCount) {
+      throw stepcast::InputError(place, std::to_string(workers), "workers are too many",
+                                 "at most " + std::to_string(stepcast::kMostCount));
+    }
+    query->workers = static_cast<int32_t>(workers);
+    query->nodes = static_cast<int32_t>(nodes);
+    query->devices_per_node = most;
+  });
+}
+
 stepcast_status stepcast_compiled_predict(const stepcast_compiled* compiled,
                                           const stepcast_query* query,
                                           stepcast_forecast* forecast) {

@@ -139,6 +139,9 @@ stepcast_status Made(T** out, std::initializer_list<Required> required, char** e
   return Guarded(required, error, [&] { *out = body(); });
 }
 
+// A length that cannot be one of nodes is found before they are read.
+void RequireNodes(std::size_t nodes, const char* key);
+
 // For stepcast_text_free.
 char* CopyText(const std::string& text);
 

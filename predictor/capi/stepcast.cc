@@ -11,6 +11,7 @@
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
 #include "data/record/input_error.h"
+#include "data/values/placement.h"
 #include "data/values/suggest.h"
 #include "data/workloads/catalog.h"
 #include "predictor/capi/handles.h"
@@ -73,6 +74,12 @@ void Check(std::initializer_list<Required> required) {
       throw Refusal{STEPCAST_BAD_ARGUMENT, std::string(one.name) + " is NULL"};
     }
   }
+}
+
+void RequireNodes(std::size_t nodes, const char* key) {
+  if (nodes <= std::size_t{stepcast::kMostCount}) return;
+  throw InputError({"", 0, key}, std::to_string(nodes), "nodes are too many",
+                   fmt::format("at most {}", stepcast::kMostCount));
 }
 
 stepcast_status Describe(char** error) noexcept {
@@ -231,13 +238,24 @@ stepcast_status stepcast_plan_set_number(stepcast_plan* plan, const char* field,
 stepcast_status stepcast_plan_set_placement(stepcast_plan* plan, const int32_t* devices,
                                             size_t nodes, char** error) {
   return Guarded({{plan, "plan"}, {devices, "devices"}}, error, [&] {
-    // A placement is checked when the plan is used; a length that cannot be one must be found
-    // before it is read.
-    if (nodes > std::size_t{stepcast::kMostCount}) {
-      throw InputError({"", 0, "placement"}, std::to_string(nodes), "nodes are too many",
-                       fmt::format("at most {}", stepcast::kMostCount));
-    }
+    // A placement is checked when the plan is used.
+    RequireNodes(nodes, "placement");
     plan->plan.placement.assign(devices, devices + nodes);
+  });
+}
+
+stepcast_status stepcast_plan_set_hosts(stepcast_plan* plan, const char* const* hosts, size_t nodes,
+                                        char** error) {
+  return Guarded({{plan, "plan"}, {hosts, "hosts"}}, error, [&] {
+    RequireNodes(nodes, "hosts");
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < nodes; ++i) {
+      if (hosts[i] == nullptr) {
+        throw Refusal{STEPCAST_BAD_ARGUMENT, fmt::format("hosts[{}] is NULL", i)};
+      }
+      names.emplace_back(hosts[i]);
+    }
+    plan->plan.hosts = stepcast::CheckedHosts(names, {"", 0, "hosts"});
   });
 }
 

@@ -163,6 +163,9 @@ stepcast_status stepcast_plan_set_number(stepcast_plan* plan, const char* field,
 // Devices used on each of `nodes` nodes.
 stepcast_status stepcast_plan_set_placement(stepcast_plan* plan, const int32_t* devices,
                                             size_t nodes, char** error);
+// Names of the `nodes` nodes, in the order of the placement; 0 names none. `hosts` is not NULL.
+stepcast_status stepcast_plan_set_hosts(stepcast_plan* plan, const char* const* hosts, size_t nodes,
+                                        char** error);
 void stepcast_plan_free(stepcast_plan* plan);
 
 // ---- Predictions
@@ -411,6 +414,10 @@ void stepcast_compiled_free(stepcast_compiled* compiled);
 // The query that asks for the plan itself, with no link stated.
 stepcast_status stepcast_compiled_get_query(const stepcast_compiled* compiled,
                                             stepcast_query* query);
+// Sets workers, nodes and devices_per_node to those of a placement: devices used on each of `nodes`
+// nodes. What a query says of nodes that are used unequally is the fullest of them.
+stepcast_status stepcast_query_set_placement(stepcast_query* query, const int32_t* devices,
+                                             size_t nodes, char** error);
 // Step time and interval. STEPCAST_NO_ANSWER where forecast->status says why.
 stepcast_status stepcast_compiled_predict(const stepcast_compiled* compiled,
                                           const stepcast_query* query, stepcast_forecast* forecast);

@@ -44,8 +44,9 @@ void Set(py::handle value, const char* name, std::vector<std::string>* field) {
     return;
   }
   RequireIterable(value, name, "the name of each host");
-  field->clear();
-  for (const py::handle text : value) field->push_back(TextOf(text, name));
+  std::vector<std::string> names;
+  for (const py::handle text : value) names.push_back(TextOf(text, name));
+  *field = CheckedHosts(names, Keyword(name));
 }
 template <class E>
 requires std::is_enum_v<E>

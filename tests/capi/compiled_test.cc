@@ -137,6 +137,45 @@ TEST(CapiCompiled, EveryFieldOfAQueryCounts) {
   }
 }
 
+TEST(CapiCompiled, APlacementIsSetAtOnce) {
+  const Both both = CompileBoth();
+  stepcast_query query = OwnQuery(both.c);
+  const auto set = [&](const std::vector<int32_t>& devices) {
+    return [&query, devices](char** error) {
+      return stepcast_query_set_placement(&query, devices.data(), devices.size(), error);
+    };
+  };
+  ExpectWorks(set({2, 4, 3, 1}));
+  EXPECT_EQ(query.workers, 10);
+  EXPECT_EQ(query.nodes, 4);
+  EXPECT_EQ(query.devices_per_node, 4);
+  EXPECT_EQ(query.local_batch, 32) << "all else stays";
+  PlanQuery same = QueryOf(UnequalPlan());
+  same.nodes = 4;
+  ExpectSameAnswers(both, query, same);
+
+  ExpectFails(STEPCAST_BAD_INPUT, "placement[1]: '0' is out of range; allowed: 1 to 1000000",
+              set({2, 0}));
+  ExpectFails(STEPCAST_BAD_INPUT, "placement[2]: '-3' is out of range", set({2, 1, -3}));
+  ExpectFails(STEPCAST_BAD_INPUT, "placement: '1000001' workers are too many", set({1'000'000, 1}));
+  const int32_t one[] = {1};
+  ExpectFails(STEPCAST_BAD_INPUT, "placement: is empty",
+              [&](char** error) { return stepcast_query_set_placement(&query, one, 0, error); });
+  ExpectFails(STEPCAST_BAD_INPUT, "placement: '1000001' nodes are too many", [&](char** error) {
+    return stepcast_query_set_placement(&query, one, 1'000'001, error);
+  });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "query is NULL",
+              [&](char** error) { return stepcast_query_set_placement(nullptr, one, 1, error); });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "devices is NULL", [&](char** error) {
+    return stepcast_query_set_placement(&query, nullptr, 1, error);
+  });
+  EXPECT_EQ(query.workers, 10) << "what is refused changes nothing";
+  stepcast_query of_no_size = {};
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "struct_size of query", [&](char** error) {
+    return stepcast_query_set_placement(&of_no_size, one, 1, error);
+  });
+}
+
 TEST(CapiCompiled, SaysWhyThereIsNoAnswer) {
   const Both both = CompileBoth();
   const auto ask = [&](void (*change)(stepcast_query*)) {

@@ -459,6 +459,39 @@ TEST(CapiPlan, EveryFieldCanBeSet) {
   ExpectSame(PredictionOf(predictor, async), reference.Predict(plan));
 }
 
+TEST(CapiPlan, TakesHostsAsAnArray) {
+  const PredictorHandle predictor = FittedPredictorHandle();
+  const PlanHandle plan = UnequalPlanHandle();
+  const char* hosts[] = {"a", "b", "c"};
+  const auto set = [&](std::size_t nodes) {
+    return [&, nodes](char** error) {
+      return stepcast_plan_set_hosts(plan.get(), hosts, nodes, error);
+    };
+  };
+  ExpectWorks(set(3));
+  Plan same = UnequalPlan();
+  same.hosts = {"a", "b", "c"};
+  ExpectSame(PredictionOf(predictor, plan), FittedPredictor().Predict(same));
+  hosts[2] = "a";
+  ExpectFails(STEPCAST_BAD_INPUT, "hosts: 'a+b+a' names a host twice", set(3));
+  hosts[2] = "";
+  ExpectFails(STEPCAST_BAD_INPUT, "hosts: 'a+b+' has an empty host name", set(3));
+  hosts[2] = "c+d";
+  ExpectFails(STEPCAST_BAD_INPUT, "hosts: 'c+d' is not the name of one host", set(3));
+  hosts[2] = nullptr;
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "hosts[2] is NULL", set(3));
+  ExpectFails(STEPCAST_BAD_INPUT, "hosts: '1000001' nodes are too many", set(1'000'001));
+  ExpectSame(PredictionOf(predictor, plan), FittedPredictor().Predict(same));
+
+  ExpectWorks(set(2));
+  stepcast_prediction* none = nullptr;
+  ExpectFails(STEPCAST_BAD_INPUT, "hosts: 'a+b' names 2 hosts", [&](char** error) {
+    return stepcast_predictor_predict(predictor.get(), plan.get(), &none, error);
+  });
+  ExpectWorks(set(0));
+  ExpectSame(PredictionOf(predictor, plan), FittedPredictor().Predict(UnequalPlan()));
+}
+
 TEST(CapiPlan, RefusesWhatNoFieldTakes) {
   const PredictorHandle predictor = FittedPredictorHandle();
   const PlanHandle plan = UnequalPlanHandle();
@@ -518,6 +551,11 @@ TEST(CapiPlan, RefusesNull) {
               [&](char** error) { return stepcast_plan_set_number(plan, nullptr, 1, error); });
   ExpectFails(STEPCAST_BAD_ARGUMENT, "devices is NULL",
               [&](char** error) { return stepcast_plan_set_placement(plan, nullptr, 1, error); });
+  const char* const hosts[] = {"a"};
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "plan is NULL",
+              [&](char** error) { return stepcast_plan_set_hosts(nullptr, hosts, 1, error); });
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "hosts is NULL",
+              [&](char** error) { return stepcast_plan_set_hosts(plan, nullptr, 1, error); });
 }
 
 TEST(CapiPredictor, RefusesWhatNoModelCovers) {

@@ -360,6 +360,16 @@ TEST(Parse, Hosts) {
   }
 }
 
+TEST(Parse, HostsThatStandApartHaveTheSameRules) {
+  EXPECT_EQ(CheckedHosts({"tupi1", " tupi2 "}, kPlace),
+            (std::vector<std::string>{"tupi1", "tupi2"}));
+  EXPECT_TRUE(CheckedHosts({}, kPlace).empty());
+  EXPECT_TRUE(Says(ErrorOf([&] { CheckedHosts({"a", ""}, kPlace); }), "has an empty host name"));
+  EXPECT_TRUE(Says(ErrorOf([&] { CheckedHosts({"a", "a"}, kPlace); }), "names a host twice"));
+  EXPECT_TRUE(Says(ErrorOf([&] { CheckedHosts({"a+b"}, kPlace); }),
+                   "'a+b' is not the name of one host; allowed: names without +"));
+}
+
 TEST(Parse, Trim) {
   EXPECT_EQ(Trim(" \t a b\r\n"), "a b");
   EXPECT_EQ(Trim(" \r\n"), "");

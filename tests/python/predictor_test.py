@@ -5,6 +5,7 @@ import os
 import subprocess
 import unittest
 
+import numpy as np
 import stepcast
 import support
 
@@ -66,6 +67,13 @@ class Predictions(unittest.TestCase):
         listed = stepcast.Plan(placement=[1, 1], hosts=["tupi1", "tupi2"])
         self.assertEqual(stepcast.Plan(placement="1-1", hosts="tupi1+tupi2"), listed)
         self.assertEqual(stepcast.Plan(hosts="t5").hosts, ["t5"])
+        self.assertEqual(stepcast.Plan(placement=np.array([1, 1]),
+                                       hosts=np.array(["tupi1", "tupi2"])), listed)
+        for hosts, problem in ((["a", "a"], "twice"), (["a", ""], "empty"),
+                               (["a+b", "c"], "one host")):
+            with self.assertRaises(stepcast.InputError) as caught:
+                stepcast.Plan(placement=[1, 1], hosts=hosts)
+            self.assertIn(problem, str(caught.exception))
         for key in ("placement", "hosts"):
             with self.assertRaises(stepcast.InputError) as caught:
                 stepcast.Plan(**{key: 5})
