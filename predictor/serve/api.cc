@@ -302,12 +302,19 @@ void AppendColumn(const char* name, const Values& values, const Value& value, st
   *text += ']';
 }
 
+// Where a job was asked for, whether its steps have taught what answers.
+void TellLearnt(const Target& target, Json* answer) {
+  if (target.learnt) (*answer)["learnt"] = *target.learnt;
+}
+
 Json HeadJson(const Target& target, std::size_t size, std::size_t failed) {
-  return {{"cluster", target.predictor.cluster().name},
-          {"workload", target.predictor.workload().name},
-          {"device", target.predictor.device()},
-          {"size", size},
-          {"failed", failed}};
+  Json head = {{"cluster", target.predictor.cluster().name},
+               {"workload", target.predictor.workload().name},
+               {"device", target.predictor.device()},
+               {"size", size},
+               {"failed", failed}};
+  TellLearnt(target, &head);
+  return head;
 }
 
 // The head as an object that is still open.
@@ -553,9 +560,11 @@ Reply Api::Predict(const Request& request) const {
                "", predictor.cluster());
   const Prediction prediction = predictor.Predict(plan);
   ++metrics_->plans;
-  return JsonReply(*snapshot, Dump(PredictionJson(prediction, plan,
-                                                  {predictor.cluster(), predictor.workload(),
-                                                   predictor.device(), target->facts})));
+  Json answer = PredictionJson(
+      prediction, plan,
+      {predictor.cluster(), predictor.workload(), predictor.device(), target->facts});
+  TellLearnt(*target, &answer);
+  return JsonReply(*snapshot, Dump(answer));
 }
 
 Reply Api::PredictBatch(const Request& request) const {

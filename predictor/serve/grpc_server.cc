@@ -117,6 +117,12 @@ void SetReply(const Prediction& p, v1::PredictReply* reply) {
   ForEachCaveat(p, tell);
 }
 
+// Where a job was asked for, whether its steps have taught what answers.
+template <class Answer>
+void SetLearnt(const Target& target, Answer* reply) {
+  if (target.learnt) reply->set_learnt(*target.learnt);
+}
+
 void SetJob(const JobTold& told, v1::Job* job) {
   job->set_job(told.job);
   job->set_cluster(told.cluster);
@@ -157,6 +163,7 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
       const Plan plan = ReadPlan(TextOf(request->plan()), "plan.", target->predictor.cluster());
       reply->set_snapshot(snapshot->number());
       SetReply(target->predictor.Predict(plan), reply);
+      SetLearnt(*target, reply);
       ++metrics_.plans;
     }));
     return reactor;
@@ -220,6 +227,7 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
       const ForecastColumns forecasts =
           PredictMany(*snapshot, *target, plan, !request->step_time_alone(), &queries);
       reply->set_snapshot(snapshot->number());
+      SetLearnt(*target, reply);
       const auto set = [](const std::vector<double>& column, auto* field) {
         field->Add(column.begin(), column.end());
       };
@@ -257,6 +265,7 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
       const Plan plan = ReadPlan(TextOf(request->plan()), "plan.", target->predictor.cluster(),
                                  {UnstatedBatch(target->predictor), allocations.Has(kServers)});
       reply->set_snapshot(snapshot->number());
+      SetLearnt(*target, reply);
       for (const BatchChoice& choice :
            serve::Recommend(*snapshot, *target, plan, search, &allocations)) {
         reply->add_local_batch(choice.local_batch);

@@ -143,7 +143,8 @@ std::shared_ptr<const Target> Jobs::Find(const std::string& job) const {
     const OnlineCalibration& learnt = *followed->calibration;
     followed->target = std::make_shared<const Target>(
         Target{fmt::format("{}{}", '\0', ++targets_), learnt.facts(),
-               Predictor(learnt.cluster(), learnt.workload(), learnt.facts(), learnt.device())});
+               Predictor(learnt.cluster(), learnt.workload(), learnt.facts(), learnt.device()),
+               learnt.rows() > 0});
   }
   return followed->target;
 }

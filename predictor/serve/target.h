@@ -32,6 +32,8 @@ struct Target {
   std::string key;  // each one's own
   std::optional<Device> facts;
   Predictor predictor;
+  // Of a job whether its steps have taught anything; nothing where no job was asked for.
+  std::optional<bool> learnt = {};
 };
 
 }  // namespace stepcast::serve

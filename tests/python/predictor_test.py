@@ -6,6 +6,7 @@ import subprocess
 import unittest
 
 import numpy as np
+
 import stepcast
 import support
 

@@ -170,6 +170,34 @@ TEST(Rpc, JobsAreThoseOfHttp) {
   EXPECT_EQ(running.stub->Predict(&third, asked, &none).error_message(),
             "job: 'c' is not followed; allowed: a, b");
 
+  EXPECT_FALSE(none.has_learnt());
+  asked.mutable_target()->set_job("a");
+  asked.mutable_plan()->set_workers(8);
+  asked.mutable_plan()->set_local_batch(32);
+  v1::PredictBatchRequest batch;
+  batch.mutable_target()->set_job("a");
+  batch.mutable_queries()->add_workers(8);
+  batch.mutable_queries()->add_local_batch(32);
+  v1::RecommendRequest recommend;
+  recommend.mutable_target()->set_job("a");
+  recommend.mutable_allocations()->add_workers(8);
+  for (const bool of_job : {true, false}) {
+    if (!of_job) {
+      *asked.mutable_target() = *batch.mutable_target() = *recommend.mutable_target() = ResNet();
+    }
+    grpc::ClientContext contexts[3];
+    v1::PredictReply predicted;
+    v1::PredictBatchReply many;
+    v1::RecommendReply recommended;
+    EXPECT_TRUE(running.stub->Predict(&contexts[0], asked, &predicted).ok());
+    EXPECT_TRUE(running.stub->PredictBatch(&contexts[1], batch, &many).ok());
+    EXPECT_TRUE(running.stub->Recommend(&contexts[2], recommend, &recommended).ok());
+    EXPECT_EQ(predicted.has_learnt() && predicted.learnt(), of_job);
+    EXPECT_EQ(many.has_learnt() && many.learnt(), of_job);
+    EXPECT_EQ(recommended.has_learnt() && recommended.learnt(), of_job);
+    EXPECT_EQ(predicted.has_learnt(), of_job);
+  }
+
   grpc::ClientContext fourth;
   v1::ListJobsReply list;
   ASSERT_TRUE(running.stub->ListJobs(&fourth, {}, &list).ok());

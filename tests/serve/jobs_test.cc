@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "calibrate/online/fleet.h"
+#include "data/io/fleet_record.h"
 #include "tests/serve/support.h"
 #include "tests/support/input_error.h"
 
@@ -272,6 +273,34 @@ TEST(Jobs, OutliveFilesThatAreReadAnew) {
                     return test.service.Current()->inventory();
                   }).JsonOf("/v1/observe", Steps("b", "[0.6]"))["predicted_s"][0]);
   test.JsonOf("/v1/end_job", R"({"job":"a"})");
+}
+
+// ---- Answers that say whether a job's steps have taught them.
+
+TEST(Jobs, AnswersSayWhetherTheirStepsHaveTaughtThem) {
+  TestService test;
+  test.JsonOf("/v1/observe", Steps("a", "[0.6]"));
+  const auto batch = [](const std::string& who) {
+    return "{" + who + R"(,"queries":{"workers":[4],"local_batch":[32]}})";
+  };
+  const auto allocations = [](const std::string& who) {
+    return "{" + who + R"(,"allocations":{"workers":[4]}})";
+  };
+  const std::string job = R"("job":"a")";
+  EXPECT_EQ(test.JsonOf("/v1/predict", Asked(job, 8))["learnt"], true);
+  EXPECT_EQ(test.JsonOf("/v1/predict_batch", batch(job))["learnt"], true);
+  EXPECT_EQ(test.JsonOf("/v1/recommend", allocations(job))["learnt"], true);
+  EXPECT_FALSE(test.JsonOf("/v1/predict", Asked(kWithoutJob, 8)).contains("learnt"));
+  EXPECT_FALSE(test.JsonOf("/v1/predict_batch", batch(kWithoutJob)).contains("learnt"));
+  EXPECT_FALSE(test.JsonOf("/v1/recommend", allocations(kWithoutJob)).contains("learnt"));
+
+  // One that another program has begun, and of which it has observed nothing.
+  const auto snapshot = test.service.Current();
+  const TargetParts parts = snapshot->PartsOf({"gce-t4", "resnet50", ""});
+  Fleet fleet(parts.cluster);
+  fleet.Add("fresh", parts.workload, parts.facts, parts.device);
+  ASSERT_TRUE(test.service.jobs().Import(*snapshot, {FormatFleetRecord(fleet.Export())}).empty());
+  EXPECT_EQ(test.JsonOf("/v1/predict", Asked(R"("job":"fresh")", 8))["learnt"], false);
 }
 
 // ---- A service that ends, and the next.
