@@ -46,6 +46,12 @@ struct PlanField : FieldFacts, FieldType {
   std::string write(const Plan& plan) const {
     return told != Told::kAlways && is_default(plan) ? "" : text(plan);
   }
+  // Whether `range` says anything: of numbers, and of the devices on each node of a placement.
+  bool has_range() const { return unit != nullptr || kind == FieldKind::kPlacement; }
+  // Whether the most of the range is too much itself: a packet that is surely lost never arrives.
+  bool is_below_most() const {
+    return kind == FieldKind::kNumber && *unit == '\0' && is_probability();
+  }
   // What holds where nobody says otherwise; empty where the field has to be said, or is unknown.
   std::string default_text() const;
 };

@@ -116,15 +116,27 @@ const char* TextOf(const std::array<const char*, N>& texts, int32_t index) {
   return known ? texts[static_cast<std::size_t>(index)] : "unknown status";
 }
 
-// The field of a plan that a column names.
-const PlanField& FieldOf(const char* column) {
-  std::vector<const char*> columns;
+const std::vector<const char*>& FieldNames() {
+  static const std::vector<const char*> names = [] {
+    std::vector<const char*> all;
+    for (const PlanField& field : stepcast::PlanFields()) all.push_back(field.column);
+    return all;
+  }();
+  return names;
+}
+
+// The field of a plan that a column names; nullptr where there is none.
+const PlanField* FindField(const char* column) {
   for (const PlanField& field : stepcast::PlanFields()) {
-    if (std::strcmp(field.column, column) == 0) return field;
-    columns.push_back(field.column);
+    if (std::strcmp(field.column, column) == 0) return &field;
   }
+  return nullptr;
+}
+
+const PlanField& FieldOf(const char* column) {
+  if (const PlanField* field = FindField(column)) return *field;
   throw InputError({"", 0, "plan"}, column, "is not a field",
-                   fmt::format("{}", fmt::join(columns, ", ")));
+                   fmt::format("{}", fmt::join(FieldNames(), ", ")));
 }
 
 void SetField(stepcast_plan* plan, const char* column, const std::string& value) {
@@ -260,6 +272,38 @@ stepcast_status stepcast_plan_set_hosts(stepcast_plan* plan, const char* const* 
 }
 
 void stepcast_plan_free(stepcast_plan* plan) { delete plan; }
+
+const char* const* stepcast_plan_fields(size_t* count) {
+  const char* const* names = nullptr;
+  std::size_t size = 0;
+  if (count == nullptr) return nullptr;
+  Guarded({}, nullptr, [&] {
+    names = FieldNames().data();
+    size = FieldNames().size();
+  });
+  *count = size;
+  return names;
+}
+
+stepcast_status stepcast_plan_get_field(const char* name, stepcast_field_info* info) {
+  return Guarded({{name, "name"}}, nullptr, [&] {
+    const stepcast::PlanField* field = FindField(name);
+    if (field == nullptr) throw Refusal{STEPCAST_NOT_FOUND, ""};
+    const bool has_range = field->has_range();
+    const stepcast_field_info ours = {sizeof ours,
+                                      field->column,
+                                      field->meaning,
+                                      stepcast::kFieldKindNames[static_cast<int>(field->kind)],
+                                      field->unit,
+                                      has_range ? field->range.least : kNotKnown,
+                                      has_range ? field->range.most : kNotKnown,
+                                      has_range && field->range.or_nought ? 1 : 0,
+                                      field->is_below_most() ? 1 : 0,
+                                      field->words.size(),
+                                      field->words.empty() ? nullptr : field->words.data()};
+    if (!GiveStruct(ours, info)) throw Refusal{STEPCAST_BAD_ARGUMENT, ""};
+  });
+}
 
 // ---- Predictions
 

@@ -168,6 +168,28 @@ stepcast_status stepcast_plan_set_hosts(stepcast_plan* plan, const char* const* 
                                         char** error);
 void stepcast_plan_free(stepcast_plan* plan);
 
+// What a field of a plan may hold, from the list that all interfaces have in common.
+typedef struct stepcast_field_info {
+  size_t struct_size;
+  const char* name;  // as stepcast_plan_set_text takes it
+  const char* meaning;
+  const char* kind;  // "count", "number", "choice", "yes or no", "placement", "names", "method"
+  const char* unit;  // of a number; empty for a count and a plain number, NULL for what is none
+  // The range of a number, in that unit, and of the devices on each node of a placement; not a
+  // number for what has none.
+  double least;
+  double most;
+  int32_t or_nought;         // 1 where 0 is allowed beside the range
+  int32_t below_most;        // 1 where `most` itself is too much
+  size_t words_count;        // of `words`; 0 for what is no choice
+  const char* const* words;  // that a choice is one of
+} stepcast_field_info;
+
+// The names of all fields, in the order of the list: `count` strings of the library.
+const char* const* stepcast_plan_fields(size_t* count);
+// STEPCAST_NOT_FOUND where no field has this name.
+stepcast_status stepcast_plan_get_field(const char* name, stepcast_field_info* info);
+
 // ---- Predictions
 
 typedef struct stepcast_predictor stepcast_predictor;

@@ -87,17 +87,25 @@ py::object Get(const std::optional<T>& field) {
 struct TypeText {
   const char* name;
   std::string more;
+  const char* unit = nullptr;  // of a number; empty for a plain one
+  double si = 1;               // of the unit of the column
 };
-TypeText Describe(int /*kind*/) { return {"int", ""}; }
-TypeText Describe(double /*kind*/) { return {"float", ""}; }
+TypeText Describe(int /*kind*/) { return {"int", "", ""}; }
+TypeText Describe(double /*kind*/) { return {"float", "", ""}; }
 TypeText Describe(bool /*kind*/) { return {"bool", ""}; }
 TypeText Describe(const Placement& /*kind*/) { return {"list of int", ""}; }
 TypeText Describe(const std::vector<std::string>& /*kind*/) { return {"list of str", ""}; }
-TypeText Describe(const DataRate<>& /*kind*/) { return {"float", " [bytes/s]"}; }
-TypeText Describe(const Duration<>& /*kind*/) { return {"float", " [s]"}; }
-TypeText Describe(const DataSize<>& /*kind*/) { return {"float", " [bytes]"}; }
+TypeText Describe(const DataRate<>& kind) {
+  return {"float", " [bytes/s]", "bytes/s", ColumnUnit(kind).si};
+}
+TypeText Describe(const Duration<>& kind) { return {"float", " [s]", "s", ColumnUnit(kind).si}; }
+TypeText Describe(const DataSize<>& kind) {
+  return {"float", " [bytes]", "bytes", ColumnUnit(kind).si};
+}
 TypeText Describe(const Compression& /*kind*/) { return {"str", ": " + CompressionNames()}; }
-TypeText Describe(const SampleRate<>& /*kind*/) { return {"float", " [samples/s]"}; }
+TypeText Describe(const SampleRate<>& kind) {
+  return {"float", " [samples/s]", "samples/s", ColumnUnit(kind).si};
+}
 template <class E>
 requires std::is_enum_v<E> TypeText Describe(E kind) {
   return {"str", ": " + JoinNames(NamesOf(kind).names)};
@@ -113,6 +121,8 @@ struct PlanKeyword {
   void (*set)(py::handle value, const char* name, Plan* plan);
   py::object (*get)(const Plan& plan);
   std::string doc;
+  const PlanField* field;
+  TypeText type;
 };
 
 const std::vector<PlanKeyword>& Keywords() {
@@ -127,11 +137,34 @@ const std::vector<PlanKeyword>& Keywords() {
                        Set(value, name, &Field::Of(*plan));
                      },
                      [](const Plan& plan) { return Get(Field::Of(plan)); },
-                     fmt::format("{} : {}{}", type.name, facts.meaning, type.more)});
+                     fmt::format("{} : {}{}", type.name, facts.meaning, type.more),
+                     FindPlanField(facts.flag), type});
     });
     return all;
   }();
   return keywords;
+}
+
+// By keyword what each part of a plan may be.
+py::dict FieldsDict() {
+  static const py::handle make =
+      py::object(py::module_::import("stepcast._types").attr("PlanField")).release();
+  py::dict fields;
+  for (const PlanKeyword& k : Keywords()) {
+    const PlanField& field = *k.field;
+    py::tuple words(field.words.size());
+    for (std::size_t i = 0; i < field.words.size(); ++i) words[i] = py::str(field.words[i]);
+    const auto end = [&](double value) {
+      return field.has_range() ? py::object(py::float_(value * k.type.si)) : py::none();
+    };
+    fields[k.name] = make(
+        py::arg("meaning") = field.meaning,
+        py::arg("unit") = k.type.unit != nullptr ? py::object(py::str(k.type.unit)) : py::none(),
+        py::arg("least") = end(field.range.least), py::arg("most") = end(field.range.most),
+        py::arg("or_nought") = field.has_range() && field.range.or_nought,
+        py::arg("below_most") = field.is_below_most(), py::arg("words") = words);
+  }
+  return fields;
 }
 
 // The layout that two or three of the numbers say; those not given are 0.
@@ -283,6 +316,10 @@ void BindPlan(py::module_* m) {
   for (const PlanKeyword& k : Keywords()) {
     plan.def_property_readonly(k.name, py::cpp_function(k.get), k.doc.c_str());
   }
+  m->def("plan_fields", &FieldsDict,
+         "What each part of a plan may be, by the keyword of Plan: a PlanField with its meaning, "
+         "unit,\nrange in that unit, and the words that there are. workers, nodes and "
+         "devices_per_node are not\namong them: they say a placement.");
 }
 
 }  // namespace stepcast::python

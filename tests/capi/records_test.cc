@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "data/io/workload_file.h"
+#include "data/plan/fields.h"
 #include "predictor/search/unequal.h"
 #include "tests/capi/support.h"
 #include "tests/support/temp_file.h"
@@ -457,6 +458,68 @@ TEST(CapiPlan, EveryFieldCanBeSet) {
   plan.servers = 1;
   plan.server.staleness_bound = 3;
   ExpectSame(PredictionOf(predictor, async), reference.Predict(plan));
+}
+
+TEST(CapiPlan, SaysWhatEachFieldMayHold) {
+  std::size_t count = 0;
+  const char* const* names = stepcast_plan_fields(&count);
+  ASSERT_EQ(count, PlanFields().size());
+  const PlanHandle plan = NewPlan();
+  for (std::size_t i = 0; i < count; ++i) {
+    const PlanField& field = PlanFields()[i];
+    EXPECT_STREQ(names[i], field.column);
+    auto info = Sized<stepcast_field_info>();
+    ASSERT_EQ(stepcast_plan_get_field(names[i], &info), STEPCAST_OK);
+    EXPECT_STREQ(info.name, field.column);
+    EXPECT_STREQ(info.meaning, field.meaning);
+    EXPECT_STREQ(info.unit, field.unit);
+    EXPECT_EQ(info.words_count, field.words.size());
+    if (info.unit == nullptr) continue;
+    // The ends are allowed, and what is beyond them is not.
+    const auto set = [&](double value) {
+      return stepcast_plan_set_number(plan.get(), names[i], value, nullptr);
+    };
+    EXPECT_EQ(set(info.least), STEPCAST_OK) << names[i];
+    EXPECT_EQ(set(info.most), info.below_most != 0 ? STEPCAST_BAD_INPUT : STEPCAST_OK) << names[i];
+    EXPECT_EQ(set(2 * info.most), STEPCAST_BAD_INPUT) << names[i];
+    EXPECT_EQ(set(info.least == 0 ? -1 : info.least / 2), STEPCAST_BAD_INPUT) << names[i];
+    EXPECT_EQ(set(0), info.or_nought != 0 || info.least == 0 ? STEPCAST_OK : STEPCAST_BAD_INPUT)
+        << names[i];
+  }
+  auto info = Sized<stepcast_field_info>();
+  ASSERT_EQ(stepcast_plan_get_field("loss_rate", &info), STEPCAST_OK);
+  EXPECT_STREQ(info.kind, "number");
+  EXPECT_EQ(info.most, 1);
+  EXPECT_EQ(info.below_most, 1);
+  EXPECT_EQ(info.or_nought, 1);
+  ASSERT_EQ(stepcast_plan_get_field("rtt_ms", &info), STEPCAST_OK);
+  EXPECT_STREQ(info.unit, "ms");
+  EXPECT_EQ(info.most, 1e6);
+  EXPECT_EQ(info.below_most, 0);
+  EXPECT_EQ(info.or_nought, 1);
+  ASSERT_EQ(stepcast_plan_get_field("local_batch", &info), STEPCAST_OK);
+  EXPECT_STREQ(info.kind, "count");
+  EXPECT_STREQ(info.unit, "");
+  EXPECT_EQ(info.least, 1);
+  EXPECT_EQ(info.most, 100'000'000);
+  EXPECT_EQ(info.or_nought, 0);
+  EXPECT_EQ(info.words, nullptr);
+  ASSERT_EQ(stepcast_plan_get_field("placement", &info), STEPCAST_OK);
+  EXPECT_EQ(info.unit, nullptr);
+  EXPECT_EQ(info.least, 1);
+  ASSERT_EQ(stepcast_plan_get_field("overlap", &info), STEPCAST_OK);
+  EXPECT_STREQ(info.kind, "choice");
+  EXPECT_TRUE(std::isnan(info.least) && std::isnan(info.most));
+  ASSERT_EQ(info.words_count, 3U);
+  EXPECT_STREQ(info.words[0], "buckets");
+
+  EXPECT_EQ(stepcast_plan_get_field("batch", &info), STEPCAST_NOT_FOUND);
+  EXPECT_STREQ(info.name, "overlap") << "what is refused fills nothing";
+  EXPECT_EQ(stepcast_plan_get_field(nullptr, &info), STEPCAST_BAD_ARGUMENT);
+  EXPECT_EQ(stepcast_plan_get_field("overlap", nullptr), STEPCAST_BAD_ARGUMENT);
+  info.struct_size = 1;
+  EXPECT_EQ(stepcast_plan_get_field("overlap", &info), STEPCAST_BAD_ARGUMENT);
+  EXPECT_EQ(stepcast_plan_fields(nullptr), nullptr);
 }
 
 TEST(CapiPlan, TakesHostsAsAnArray) {

@@ -135,6 +135,38 @@ class Plans(unittest.TestCase):
                 stepcast.Plan(**keywords)
             self.assertEqual(caught.exception.key, key)
 
+    def test_fields_say_what_they_may_be(self):
+        fields = stepcast.plan_fields()
+        plan = stepcast.Plan()
+        for name, field in fields.items():
+            self.assertTrue(hasattr(plan, name), name)
+            self.assertEqual(field.least is None, field.most is None, name)
+            if field.unit is not None:
+                self.assertLess(field.least, field.most, name)
+        rtt = fields["rtt_s"]
+        self.assertEqual((rtt.unit, rtt.or_nought, rtt.below_most), ("s", True, False))
+        self.assertAlmostEqual(rtt.most, 1e3)
+        self.assertAlmostEqual(rtt.least / 1e-12, 1)
+        self.assertEqual(fields["bandwidth_bytes_per_s"].unit, "bytes/s")
+        self.assertAlmostEqual(fields["bandwidth_bytes_per_s"].most / 1.25e14, 1)
+        self.assertEqual(fields["input_samples_per_s"].unit, "samples/s")
+        self.assertEqual(fields["bucket_bytes"].unit, "bytes")
+        batch = fields["local_batch"]
+        self.assertEqual((batch.unit, batch.least, batch.most), ("", 1, 10**8))
+        self.assertEqual((fields["loss_rate"].most, fields["loss_rate"].below_most), (1, True))
+        self.assertEqual((fields["overlap"].unit, fields["overlap"].least), (None, None))
+        self.assertEqual(fields["overlap"].words, ("buckets", "none", "p-norm"))
+        self.assertEqual((fields["placement"].unit, fields["placement"].least), (None, 1))
+        self.assertEqual(fields["hosts"], stepcast.PlanField(
+            "names of the nodes, in placement order", None, None, None, False, False, ()))
+        # Its ends are allowed, and what is beyond them is not.
+        for name in ("rtt_s", "local_batch", "bandwidth_bytes_per_s", "bucket_bytes"):
+            most = fields[name].most
+            kind = int if fields[name].unit == "" else float
+            self.assertEqual(getattr(stepcast.Plan(**{name: kind(most)}), name), most)
+            with self.assertRaises(stepcast.InputError):
+                stepcast.Plan(**{name: kind(most * 1.1)})
+
     def test_replace_changes_what_it_names(self):
         plan = stepcast.Plan(workers=8, devices_per_node=4, strategy="ring", rtt_s=1e-3)
         other = plan.replace(workers=2, nodes=2, local_batch=7)

@@ -31,6 +31,7 @@ from ._core import (
     __version__,
     parse_cluster,
     parse_workload,
+    plan_fields,
     read_runs,
     read_workload,
     workload_names,
@@ -45,7 +46,7 @@ from ._library import (
     read_devices,
     workload,
 )
-from ._types import BatchChoices, StepTimes
+from ._types import BatchChoices, PlanField, StepTimes
 
 __all__ = [
     "BatchChoices",
@@ -58,6 +59,7 @@ __all__ = [
     "OnlineCalibration",
     "Parameter",
     "Plan",
+    "PlanField",
     "Prediction",
     "Predictor",
     "Run",
@@ -71,6 +73,7 @@ __all__ = [
     "find_device",
     "parse_cluster",
     "parse_workload",
+    "plan_fields",
     "read_cluster",
     "read_devices",
     "read_runs",
