@@ -73,7 +73,9 @@ constexpr auto kEither = LoggedCount::kEither;
 //   TensorFlow StepCounterHook; slim's learning.py; the 2016 imagenet example of distributed slim
 //   Keras      keras Progbar: of an epoch so far, its first step left out; a last line with
 //              val_ includes the validation
-//   bars       tqdm's format_meter, as it is and in PyTorch Lightning and Hugging Face's Trainer
+//   bars       tqdm's format_meter, as it is and in PyTorch Lightning and Hugging Face's Trainer:
+//              its rate is a moving average, or one of the whole bar (smoothing 0, as Lightning
+//              has it), so that steps are told by how long the bar has taken
 //   Trainer    transformers speed_metrics
 //   MXNet      mxnet.callback.Speedometer
 //   Horovod    examples/*_synthetic_benchmark.py
@@ -191,6 +193,12 @@ std::optional<Fraction> LastFraction(std::string_view text) {
   return std::nullopt;
 }
 
+// Whether that is all there are.
+bool IsWhole(std::string_view text) {
+  const auto fraction = LastFraction(text);
+  return fraction && fraction->part == fraction->whole;
+}
+
 std::optional<std::int64_t> CounterOf(const Form& form, std::string_view text,
                                       std::string_view before) {
   if (form.counter == kFraction) {
@@ -204,6 +212,23 @@ std::optional<std::int64_t> CounterOf(const Form& form, std::string_view text,
   const auto number = NumberFrom(text, at + form.counter.size(), &end);
   if (!number || *number < 0 || *number > static_cast<double>(kMostCounted)) return std::nullopt;
   return static_cast<std::int64_t>(*number);
+}
+
+// The "1:02:03" that a bar has taken, in whole seconds: behind its last "[", before a "<".
+std::optional<double> ElapsedOf(std::string_view before) {
+  const std::size_t end = before.rfind('<');
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::size_t open = before.rfind('[', end);
+  if (open == std::string_view::npos) return std::nullopt;
+  double seconds = 0;
+  for (std::size_t begin = open + 1; begin < end;) {
+    const std::size_t colon = std::min(end, before.find(':', begin));
+    const auto part = NumberOf(before.substr(begin, colon - begin));
+    if (!part) return std::nullopt;
+    seconds = seconds * 60 + *part;
+    begin = colon + 1;
+  }
+  return seconds;
 }
 
 struct Found {
@@ -252,6 +277,13 @@ struct StepLogReader::Number {
   bool begins = false;  // the first of a bar that has another title than the one before
   bool last_of_epoch = false;
   bool with_others = false;
+  std::optional<double> elapsed_s;  // of a bar, in whole seconds
+};
+
+// How long a bar had taken at a step.
+struct BarMoment {
+  std::int64_t step = 0;
+  double elapsed_s = 0;
 };
 
 struct StepLogReader::Reading {
@@ -262,6 +294,7 @@ struct StepLogReader::Reading {
   std::optional<double> so_far_s;
   bool so_far_with_others = false;
   int so_far_line = 0;
+  BarMoment told;                    // of a bar, up to which it was counted
   std::int64_t longest_between = 1;  // steps from one that is told to the next, within an epoch
 
   // The first step of an epoch waits for its samples. Where all steps are told it is one of them;
@@ -287,6 +320,20 @@ struct StepLogReader::Reading {
     series.sum_s += static_cast<double>(steps) * time_s;
     if (series.first_line == 0) series.first_line = line;
     series.last_line = line;
+  }
+  // A bar's steps since it was counted last, once they took long enough for its whole seconds.
+  void CountBar(const Number& number, bool restarts, const StepLogOptions& options, int line) {
+    constexpr double kOff = 1;  // of seconds, both ends together
+    constexpr double kMostOff = 0.05;
+    constexpr double kMostOffOfTheLast = 0.3;
+    if (restarts) told = {};
+    const std::int64_t on = *number.counter - told.step;
+    const double took = *number.elapsed_s - told.elapsed_s;
+    const bool exact = kOff <= (number.last_of_epoch ? kMostOffOfTheLast : kMostOff) * took;
+    if (on <= 0 || !(exact || (done < options.warm_up && took > 0))) return;
+    Count(took / static_cast<double>(on), on, done, options, line);
+    done += on;
+    told = {*number.counter, *number.elapsed_s};
   }
   // Ends the epoch of which a mean so far is known.
   void EndEpoch(const StepLogOptions& options) {
@@ -401,6 +448,10 @@ void StepLogReader::Add(const Number& number, const LogLine& line, const std::st
         reading.done = 1;
         break;
       }
+      if (number.elapsed_s) {
+        reading.CountBar(number, restarts, options_, line.number);
+        break;
+      }
       const std::int64_t on = last && !restarts ? *counter - *last : *counter;
       if (on <= 0) break;  // the line was written anew
       reading.Count(number.time_s, on, reading.done, options_, line.number);
@@ -463,15 +514,18 @@ void StepLogReader::Take(const LogLine& line, const std::string& path) {
                          fmt::format("at most {}", kMostLogSeries));
       }
       Rank& rank = ranks_[number.rank];
-      if (form.how == How::kBar && !IsTraining(before, &rank, &number)) return;
+      if (form.how == How::kBar) {
+        if (!IsTraining(before, &rank, &number)) return;
+        number.elapsed_s = ElapsedOf(before);
+        number.last_of_epoch = IsWhole(before);
+      }
       if (form.how == How::kEndOfRun) rank.ended = true;
       if (form.how == How::kKeras) {
         if (!rank.fits) {
           ++log_.validation;
           return;
         }
-        const auto fraction = LastFraction(before);
-        number.last_of_epoch = fraction && fraction->part == fraction->whole;
+        number.last_of_epoch = IsWhole(before);
         if (number.last_of_epoch) rank.fits = false;
         number.with_others = Has(text, " val_");
       }

@@ -45,11 +45,11 @@ TEST(StepLog, TellsEachFormsMeanAndWhatIsLeftOut) {
       {"keras-2", "Keras", 0, (0.244 + 0.218 + 0.220) / 3, 3, 0, 1173, 1},
       {"keras-2-bars", "Keras", 20, 9, 1, 1, 196, 0},
       {"keras-3", "Keras", 20, 0.080, 1, 1, 100, 1},
-      // 20 steps of 0.5 s are the warm-up; then 10 + 10 + 40 of 0.4 s.
-      {"lightning", "progress bar", 20, 0.4, 3, 1, 60, 2},
-      {"lightning", "progress bar", 0, (20 * 0.5 + 60 * 0.4) / 80, 4, 0, 80, 2},
+      // 20 steps of 0.5 s are the warm-up; then 20 and 40 of 0.4 s, in whole seconds.
+      {"lightning", "progress bar", 20, 0.4, 2, 1, 60, 2},
+      {"lightning", "progress bar", 0, (20 * 0.5 + 60 * 0.4) / 80, 2, 0, 80, 2},
       // Steps 11 to 25, 26 to 40 and 41 to 50; evaluations stand within and behind.
-      {"trainer", "progress bar", 10, (15 * 4.2 + 15 * 4.4 + 10 * 4.0) / 40, 3, 1, 40, 4},
+      {"trainer", "progress bar", 10, (210.0 - 43.0) / 40, 3, 1, 40, 4},
       {"pytorch", "PyTorch", 20, (0.252 + 0.248) / 2, 2, 3, 2, 1},
       {"tensorflow", "TensorFlow", 20, (0.5 + 0.4) / 2, 2, 1, 2, 0},
       {"slim", "TensorFlow slim", 20, (3.002 + 3.004 + 2.0) / 3, 3, 1, 3, 0},
@@ -178,6 +178,40 @@ TEST(StepLog, EveryFormOfTheTableIsReadSomewhere) {
   }
   for (const std::string& name : StepFormNames()) {
     EXPECT_NE(std::count(seen.begin(), seen.end(), name), 0) << name;
+  }
+}
+
+// A bar's rate is that of all its steps, or of the latest: the time that it has taken says which
+// steps are slow, behind a first step that takes 12 s.
+TEST(StepLog, ABarsStepsTakeWhatTheBarHasTaken) {
+  for (const bool of_the_whole : {true, false}) {
+    for (const bool slows : {false, true}) {
+      double sum = 0;
+      double steps = 0;
+      double latest = 0;
+      StepLogReader reader({20, nullptr, [&](const LoggedNumber& number) {
+                              if (number.warm_up) return;
+                              sum += number.time_s * static_cast<double>(number.steps);
+                              steps += static_cast<double>(number.steps);
+                              latest = number.time_s;
+                            }});
+      double elapsed = 12;
+      double moving = 0;
+      for (int i = 1; i <= 1500; ++i) {
+        const double step = slows && i > 750 ? 0.22 : 0.137;
+        elapsed += step;
+        moving = i == 1 ? step : 0.3 * step + 0.7 * moving;
+        const double time = of_the_whole ? elapsed / i : moving;
+        const int seconds = static_cast<int>(elapsed);
+        if (i % 5 != 0) continue;
+        const std::string text = fmt::format(
+            "Epoch 0: {:3}%|###| {}/1500 [{:02}:{:02}<02:00, {:.2f}{}, v_num=0]", i / 15, i,
+            seconds / 60, seconds % 60, time > 1 ? time : 1 / time, time > 1 ? "s/it" : "it/s");
+        reader.Take({text, i}, "bars.log");
+      }
+      EXPECT_NEAR(sum / steps, slows ? 0.5 * (0.137 + 0.22) : 0.137, 0.003) << of_the_whole;
+      EXPECT_NEAR(latest / (slows ? 0.22 : 0.137), 1, 0.1) << of_the_whole;
+    }
   }
 }
 
