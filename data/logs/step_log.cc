@@ -35,6 +35,8 @@ constexpr Unit kPerS{1, true};
 // Instead of a text behind which the counter stands: "450/1000" or "450/ 1000", the last before the
 // number.
 constexpr std::string_view kFraction = "/";
+// A counter that begins anew with each epoch, whose steps it does not tell.
+constexpr std::string_view kOfEpoch = "Batch [";
 
 struct Form {
   StepForm what;
@@ -106,8 +108,8 @@ constexpr Form kForms[] = {
     {Steps("progress bar", kMean, kEither), "s/it", Side::kBefore, kS, "", "", kFraction,
      How::kBar},
     {Steps("TensorFlow", kMean), "global_step/sec: ", Side::kAfter, kPerS},
-    {Samples("MXNet", kMean, SamplesOf::kProcess), "Speed: ", Side::kAfter, kPerS, "Batch [",
-     " samples/sec", "Batch ["},
+    {Samples("MXNet", kMean, SamplesOf::kProcess), "Speed: ", Side::kAfter, kPerS, kOfEpoch,
+     " samples/sec", kOfEpoch},
     {Samples("Horovod", kMean, SamplesOf::kDevice), "img/sec per GPU", Side::kBeforeAfterBlanks,
      kPerS, "Iter #"},
     {Samples("tf_cnn_benchmarks", LoggedSpan::kRun, SamplesOf::kJob),
@@ -193,18 +195,7 @@ std::optional<Fraction> LastFraction(std::string_view text) {
   return std::nullopt;
 }
 
-// Whether that is all there are.
-bool IsWhole(std::string_view text) {
-  const auto fraction = LastFraction(text);
-  return fraction && fraction->part == fraction->whole;
-}
-
-std::optional<std::int64_t> CounterOf(const Form& form, std::string_view text,
-                                      std::string_view before) {
-  if (form.counter == kFraction) {
-    const auto fraction = LastFraction(before);
-    return fraction ? std::optional(fraction->part) : std::nullopt;
-  }
+std::optional<std::int64_t> CounterOf(const Form& form, std::string_view text) {
   if (form.counter.empty()) return std::nullopt;
   const std::size_t at = text.find(form.counter);
   if (at == std::string_view::npos) return std::nullopt;
@@ -214,21 +205,32 @@ std::optional<std::int64_t> CounterOf(const Form& form, std::string_view text,
   return static_cast<std::int64_t>(*number);
 }
 
-// The "1:02:03" that a bar has taken, in whole seconds: behind its last "[", before a "<".
+// The "1:02:03" that a bar has taken, in whole seconds: behind its last "[", before "<" or ",".
 std::optional<double> ElapsedOf(std::string_view before) {
-  const std::size_t end = before.rfind('<');
-  if (end == std::string_view::npos) return std::nullopt;
-  const std::size_t open = before.rfind('[', end);
+  constexpr double kLongest = 1e9;
+  const std::size_t open = before.rfind('[');
   if (open == std::string_view::npos) return std::nullopt;
   double seconds = 0;
-  for (std::size_t begin = open + 1; begin < end;) {
-    const std::size_t colon = std::min(end, before.find(':', begin));
-    const auto part = NumberOf(before.substr(begin, colon - begin));
-    if (!part) return std::nullopt;
-    seconds = seconds * 60 + *part;
-    begin = colon + 1;
+  double part = 0;
+  bool has_digits = false;
+  bool has_parts = false;
+  for (const char c : before.substr(open + 1)) {
+    if (std::isdigit(static_cast<unsigned char>(c)) != 0) {
+      part = 10 * part + (c - '0');
+      if (part > kLongest) return std::nullopt;
+      has_digits = true;
+      continue;
+    }
+    if (!has_digits) return std::nullopt;
+    seconds = 60 * seconds + part;
+    if (seconds > kLongest) return std::nullopt;
+    if (c == '<' || c == ',') return has_parts ? std::optional(seconds) : std::nullopt;
+    if (c != ':') return std::nullopt;
+    part = 0;
+    has_digits = false;
+    has_parts = true;
   }
-  return seconds;
+  return std::nullopt;
 }
 
 struct Found {
@@ -274,9 +276,12 @@ struct StepLogReader::Number {
   std::int64_t total = 0;
   double time_s = 0;
   std::optional<std::int64_t> counter;
-  bool begins = false;  // the first of a bar that has another title than the one before
+  std::int64_t whole = 0;       // of what is counted, where the line tells
+  bool counts_the_job = false;  // an epoch does not begin the counter anew
+  bool begins = false;          // the first of a bar that has another title than the one before
   bool last_of_epoch = false;
   bool with_others = false;
+  bool behind_validation = false;   // that stands between it and the bar's line before
   std::optional<double> elapsed_s;  // of a bar, in whole seconds
 };
 
@@ -294,8 +299,17 @@ struct StepLogReader::Reading {
   std::optional<double> so_far_s;
   bool so_far_with_others = false;
   int so_far_line = 0;
-  BarMoment told;                    // of a bar, up to which it was counted
-  std::int64_t longest_between = 1;  // steps from one that is told to the next, within an epoch
+  // Steps from one that is told to the next, within an epoch; 0 before there are two.
+  std::int64_t longest_between = 0;
+  bool begins_anew = false;  // with the next number
+  // Of a bar.
+  BarMoment told;                   // up to which it was counted; all 0 where it begins
+  std::optional<BarMoment> latest;  // of its line before
+  bool ended = false;               // with the line before
+  // By its rate, what its clock is too coarse for.
+  double rated_s = 0;
+  std::int64_t rated_steps = 0;
+  int rated_line = 0;
 
   // The first step of an epoch waits for its samples. Where all steps are told it is one of them;
   // where one of many is, it is told always, and stands for itself alone.
@@ -304,36 +318,107 @@ struct StepLogReader::Reading {
     return of_epoch <= kFirst && longest_between > 2;
   }
 
+  // Whether a count that goes back, where no epoch has ended, tells of a job that was begun anew.
+  // Those of processes that print into one log are a few lines apart.
+  bool IsBegunAnew(const Number& number) const {
+    constexpr std::int64_t kLinesApart = 3;
+    if (!counter || !number.counter || number.begins) return false;
+    return longest_between > 0 &&
+           (number.counts_the_job || *counter + longest_between < number.whole) &&
+           *counter - *number.counter > kLinesApart * longest_between;
+  }
+  void BeginAnew() {
+    begins_anew = true;
+    ++series.begun_anew;
+    done = 0;
+  }
+
   // Counts a time that stands for so many steps, the first of which is the step `begin`.
   void Count(double time_s, std::int64_t steps, std::int64_t begin, const StepLogOptions& options,
-             int line, bool leave_out = false) {
+             int line, bool leave_out = false, bool by_rate = false) {
+    const bool anew = std::exchange(begins_anew, false);
+    leave_out = leave_out || anew;
     const bool is_left_out = leave_out || begin < options.warm_up;
     if (options.on_number) {
-      options.on_number({series.form, series.rank, series.total, time_s, steps, is_left_out, line});
+      options.on_number({series.form, series.rank, series.total, time_s, steps, is_left_out, line,
+                         anew, by_rate});
     }
     if (is_left_out) {
       ++series.warm_up;
       return;
     }
     ++series.numbers;
+    series.by_rate += by_rate ? 1 : 0;
     series.steps += static_cast<double>(steps);
     series.sum_s += static_cast<double>(steps) * time_s;
     if (series.first_line == 0) series.first_line = line;
     series.last_line = line;
   }
-  // A bar's steps since it was counted last, once they took long enough for its whole seconds.
-  void CountBar(const Number& number, bool restarts, const StepLogOptions& options, int line) {
-    constexpr double kOff = 1;  // of seconds, both ends together
+  // Counts steps of a bar by its rate.
+  void CountRated(const StepLogOptions& options) {
+    Count(rated_s, rated_steps, done, options, rated_line, false, true);
+    rated_steps = 0;
+  }
+  // A bar's steps since those that were counted last, once they took long enough for its clock.
+  void CountBar(const Number& number, const StepLogOptions& options, int line) {
     constexpr double kMostOff = 0.05;
-    constexpr double kMostOffOfTheLast = 0.3;
-    if (restarts) told = {};
-    const std::int64_t on = *number.counter - told.step;
-    const double took = *number.elapsed_s - told.elapsed_s;
-    const bool exact = kOff <= (number.last_of_epoch ? kMostOffOfTheLast : kMostOff) * took;
-    if (on <= 0 || !(exact || (done < options.warm_up && took > 0))) return;
-    Count(took / static_cast<double>(on), on, done, options, line);
-    done += on;
-    told = {*number.counter, *number.elapsed_s};
+    constexpr double kMostOffAtTheEnd = 0.1;
+    constexpr double kProcessesApart = 1;  // s, of those that print into one log
+    const BarMoment now = {*number.counter, *number.elapsed_s};
+    const BarMoment before = latest.value_or(BarMoment{});
+    const bool clock_is_back = now.elapsed_s + kProcessesApart < before.elapsed_s;
+    const bool is_new =
+        clock_is_back || (ended && 2 * now.step <= before.step) ||
+        (number.begins && (ended || now.step <= before.step || now.elapsed_s < before.elapsed_s));
+    const bool anew =
+        clock_is_back && !number.begins && before.step + longest_between < number.whole;
+    if (is_new) {
+      told = {};
+    } else if (latest) {
+      longest_between = std::max(longest_between, now.step - before.step);
+    }
+    const bool is_first = is_new || !latest;
+    latest = now;
+    ended = number.last_of_epoch;
+    if (anew) {
+      BeginAnew();
+      // The steps before were another bar's.
+      Count(number.time_s, 1, 0, options, line);
+      rated_steps = 0;
+      told = now;
+      return;
+    }
+    const std::int64_t steps = now.step - told.step;
+    if (steps <= 0) return;  // the line was written anew, or is another process'
+    rated_s = number.time_s;
+    rated_steps = steps;
+    rated_line = line;
+    if (done < options.warm_up) {
+      CountRated(options);
+    } else if (is_first || !number.behind_validation) {
+      const bool from_beginning = told.step == 0;
+      double took = now.elapsed_s - told.elapsed_s;
+      double off = 1;
+      if (from_beginning) {
+        const double by_rate = static_cast<double>(steps) * number.time_s;
+        took = by_rate >= took && by_rate <= took + 1 ? by_rate : took + 0.5;
+        off = 0.5;
+      }
+      const double time_s = took / static_cast<double>(steps);
+      if (off <= (ended ? kMostOffAtTheEnd : kMostOff) * took && kStepTimes.Holds(time_s)) {
+        Count(time_s, steps, done, options, line);
+      } else if (ended && from_beginning) {
+        CountRated(options);
+      } else {
+        return;
+      }
+    }
+    done += steps;
+    told = now;
+  }
+  // Counts what is there where the clock was too coarse for all of it.
+  void EndBar(const StepLogOptions& options) {
+    if (series.numbers == 0 && rated_steps > 0 && done >= options.warm_up) CountRated(options);
   }
   // Ends the epoch of which a mean so far is known.
   void EndEpoch(const StepLogOptions& options) {
@@ -351,6 +436,11 @@ struct StepLogReader::Reading {
 StepLogReader::StepLogReader(StepLogOptions options) : options_(std::move(options)) {}
 StepLogReader::~StepLogReader() = default;
 
+void StepLogReader::AddValidation(Rank* rank) {
+  ++log_.validation;
+  if (rank != nullptr) rank->validates = true;
+}
+
 // Whether a bar is one of training; it says which, and how far it is.
 bool StepLogReader::IsTraining(std::string_view before, Rank* rank, Number* number) {
   constexpr std::size_t kMostTitles = 1'000;
@@ -358,6 +448,7 @@ bool StepLogReader::IsTraining(std::string_view before, Rank* rank, Number* numb
   std::size_t end = std::string_view::npos;
   if (fraction) {
     end = fraction->begin;
+    number->last_of_epoch = fraction->part == fraction->whole;
   } else if (const std::size_t counted = before.find("it ["); counted != std::string_view::npos) {
     if (const auto count = NumberUpTo(before, counted, false); count && *count <= 1e12) {
       number->counter = static_cast<std::int64_t>(*count);
@@ -374,10 +465,15 @@ bool StepLogReader::IsTraining(std::string_view before, Rank* rank, Number* numb
   }
   title = Trim(title);
   if (HasWordOf(title, kValidationWords)) {
-    ++log_.validation;
+    AddValidation(rank);
     return false;
   }
   if (HasWordOf(title, kTrainingWords)) {
+    // What stands behind the number of an epoch may be another with each line, as a loss.
+    const std::size_t digit = std::min(title.find_first_of("0123456789"), title.size());
+    const std::size_t number_end =
+        std::min(title.find_first_not_of("0123456789", digit), title.size());
+    title = title.substr(0, number_end);
     number->begins = rank->title != title;
     rank->title = title;
     return true;
@@ -392,14 +488,14 @@ bool StepLogReader::IsTraining(std::string_view before, Rank* rank, Number* numb
   }
   number->total = fraction ? fraction->whole : 0;
   if (rank->ended) {
-    ++log_.validation;
+    AddValidation(rank);
     return false;
   }
   const std::int64_t at = fraction ? fraction->part : 0;
   const bool same = number->total == rank->bar_total && at >= rank->bar_at;
   // A bar that begins before another has ended stands within it.
   if (!same && rank->bar_at < rank->bar_total) {
-    ++log_.validation;
+    AddValidation(rank);
     return false;
   }
   rank->bar_total = number->total;
@@ -423,11 +519,13 @@ void StepLogReader::Add(const Number& number, const LogLine& line, const std::st
   const auto last = reading.counter;
   const auto counter = number.counter;
   const bool restarts = counter && last && (*counter < *last || number.begins);
+  const bool anew = !number.elapsed_s && restarts && reading.IsBegunAnew(number);
   switch (reading.series.form.span) {
     case LoggedSpan::kStep: {
+      if (anew) reading.BeginAnew();
       // Counters begin at 0 or at 1.
       const std::int64_t on = !counter ? 1 : last && !restarts ? *counter - *last : *counter + 1;
-      reading.done += on;
+      reading.done += anew ? 1 : on;
       const std::int64_t before = reading.series.numbers;
       if (last && !restarts) reading.longest_between = std::max(reading.longest_between, on);
       reading.Count(number.time_s, 1, std::max<std::int64_t>(0, reading.done - 1), options_,
@@ -449,10 +547,16 @@ void StepLogReader::Add(const Number& number, const LogLine& line, const std::st
         break;
       }
       if (number.elapsed_s) {
-        reading.CountBar(number, restarts, options_, line.number);
+        reading.CountBar(number, options_, line.number);
         break;
       }
-      const std::int64_t on = last && !restarts ? *counter - *last : *counter;
+      std::int64_t on = last && !restarts ? *counter - *last : *counter;
+      if (anew) {
+        reading.BeginAnew();
+        on = std::min(on, reading.longest_between);
+      } else if (last && !restarts) {
+        reading.longest_between = std::max(reading.longest_between, on);
+      }
       if (on <= 0) break;  // the line was written anew
       reading.Count(number.time_s, on, reading.done, options_, line.number);
       reading.done += on;
@@ -492,6 +596,10 @@ void StepLogReader::Take(const LogLine& line, const std::string& path) {
     return std::any_of(parts.begin(), parts.end(),
                        [&](std::string_view part) { return Has(text, part); });
   };
+  const auto validates = [&] {
+    const auto rank = ranks_.find(number.rank);
+    AddValidation(rank == ranks_.end() ? nullptr : &rank->second);
+  };
   if (IsKerasHeader(text)) {
     ranks_[number.rank].fits = true;
     ++log_.without_time;
@@ -503,11 +611,14 @@ void StepLogReader::Take(const LogLine& line, const std::string& path) {
     if (!found) continue;
     number.form = FirstOfItsName(i);
     const std::string_view before = text.substr(0, found->at);
-    number.counter = CounterOf(form, text, before);
-    if (form.how == How::kPlain && HasWordOf(before, kValidationWords)) {
-      ++log_.validation;
-      return;
+    if (form.counter != kFraction) {
+      number.counter = CounterOf(form, text);
+      number.counts_the_job = form.counter != kOfEpoch;
+    } else if (const auto fraction = LastFraction(before)) {
+      number.counter = fraction->part;
+      number.whole = fraction->whole;
     }
+    if (form.how == How::kPlain && HasWordOf(before, kValidationWords)) return validates();
     if (form.how != How::kPlain) {
       if (ranks_.size() > kMostLogSeries) {
         throw InputError({path, line.number, ""}, "", "has a rank too many",
@@ -516,16 +627,13 @@ void StepLogReader::Take(const LogLine& line, const std::string& path) {
       Rank& rank = ranks_[number.rank];
       if (form.how == How::kBar) {
         if (!IsTraining(before, &rank, &number)) return;
-        number.elapsed_s = ElapsedOf(before);
-        number.last_of_epoch = IsWhole(before);
+        number.behind_validation = std::exchange(rank.validates, false);
+        if (number.counter) number.elapsed_s = ElapsedOf(before);
       }
       if (form.how == How::kEndOfRun) rank.ended = true;
       if (form.how == How::kKeras) {
-        if (!rank.fits) {
-          ++log_.validation;
-          return;
-        }
-        number.last_of_epoch = IsWhole(before);
+        if (!rank.fits) return AddValidation(&rank);
+        number.last_of_epoch = number.counter && *number.counter == number.whole;
         if (number.last_of_epoch) rank.fits = false;
         number.with_others = Has(text, " val_");
       }
@@ -538,7 +646,7 @@ void StepLogReader::Take(const LogLine& line, const std::string& path) {
     return Add(number, line, path);
   }
   if (has_one_of(kOfValidation)) {
-    ++log_.validation;
+    validates();
   } else if (has_one_of(kWithoutTime)) {
     ++log_.without_time;
   } else {
@@ -549,6 +657,7 @@ void StepLogReader::Take(const LogLine& line, const std::string& path) {
 StepLog StepLogReader::Finish() {
   for (auto& [key, reading] : series_) {
     reading.EndEpoch(options_);
+    reading.EndBar(options_);
     log_.series.push_back(std::move(reading.series));
   }
   series_.clear();
@@ -606,6 +715,8 @@ LoggedSteps ChooseSteps(const StepLog& log, const StepChoice& choice, const std:
     chosen.numbers += series.numbers;
     chosen.warm_up += series.warm_up;
     chosen.with_others += series.with_others;
+    chosen.by_rate += series.by_rate;
+    chosen.begun_anew += series.begun_anew;
     chosen.steps += series.steps;
     sum_s += series.sum_s;
     chosen.step_s.insert(chosen.step_s.end(), series.step_s.begin(), series.step_s.end());

@@ -9,6 +9,18 @@
 // The time t of a step is the mean over what is counted, weighted by the steps w that a number
 // stands for (1 where a log does not tell):  t = sum(w t) / sum(w).
 // Rates are times: 1 / rate. Quantiles exist where the log tells of single steps.
+//
+// The rate of a progress bar is smoothed (tqdm), or that of the whole bar, warm-up included
+// (Lightning): its steps are told by the count n and the clock e [s] of two of its lines,
+//   t = (e2 - e1) / (n2 - n1),  off by less than 1 s / (e2 - e1), for clocks show whole seconds,
+// which are so far apart that this is at most 5 %, or 10 % at the end of a bar. From where a bar
+// begins, at 0 s, e2 + 0.5 s is off by half a second at most; n2 / rate, where it is within that
+// second, is nearer still. A bar that ends before 5 s tells by its rate, and so does one with
+// nothing else to count. Validation takes its time while the clock of the training's bar goes on:
+// lines before it and behind it make no pair.
+//
+// A count or a clock that goes back within an epoch is that of a job which was begun anew: what
+// comes next has a warm-up of its own.
 #ifndef STEPCAST_DATA_LOGS_STEP_LOG_H_
 #define STEPCAST_DATA_LOGS_STEP_LOG_H_
 
@@ -46,6 +58,8 @@ struct StepSeries {
   std::int64_t numbers = 0;
   std::int64_t warm_up = 0;      // numbers that are left out
   std::int64_t with_others = 0;  // numbers counted that include validation
+  std::int64_t by_rate = 0;      // numbers counted of bars too short for their clock
+  std::int64_t begun_anew = 0;   // times that the job was
   double steps = 0;              // that the counted numbers stand for
   double sum_s = 0;              // of the steps' times
   std::vector<double> step_s;    // of single steps, in the order of the log
@@ -72,6 +86,8 @@ struct LoggedNumber {
   std::int64_t steps = 0;  // that it stands for
   bool warm_up = false;    // left out
   int line = 0;
+  bool begins_anew = false;  // the first of a job that was begun anew, left out
+  bool by_rate = false;      // of a bar, for whose clock it is too short
 };
 
 struct StepLogOptions {
@@ -102,13 +118,15 @@ class StepLogReader {
   struct Rank {
     std::int64_t bar_total = 0;  // of the bar without a title that was seen last
     std::int64_t bar_at = 0;
-    std::string title;   // of the bar with one that was seen last
-    bool fits = false;   // Keras: behind "Epoch 1/5", before the last step of the epoch
-    bool ended = false;  // the training itself
+    std::string title;       // of the bar with one that was seen last, up to its first number
+    bool validates = false;  // since the last line of a training's bar
+    bool fits = false;       // Keras: behind "Epoch 1/5", before the last step of the epoch
+    bool ended = false;      // the training itself
   };
   using Key = std::tuple<std::size_t, std::string, std::int64_t>;  // form, rank, total
   struct Number;
 
+  void AddValidation(Rank* rank);  // a line of it, by a rank whose bars are read or nullptr
   bool IsTraining(std::string_view before, Rank* rank, Number* number);
   void Add(const Number& number, const LogLine& line, const std::string& path);
 
@@ -136,6 +154,8 @@ struct LoggedSteps {
   std::int64_t numbers = 0;
   std::int64_t warm_up = 0;
   std::int64_t with_others = 0;
+  std::int64_t by_rate = 0;
+  std::int64_t begun_anew = 0;
   double steps = 0;
   double mean_s = 0;           // of a sample, where form.samples says so
   std::vector<double> step_s;  // of single steps, the least first

@@ -588,6 +588,8 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
                {"steps", CountJson(steps.steps)},
                {"warm_up", steps.warm_up},
                {"with_validation", steps.with_others},
+               {"by_rate", steps.by_rate},
+               {"begun_anew", steps.begun_anew},
                {"validation_lines", log.validation},
                {"lines_without_time", log.without_time},
                {"other_bars", bars},
@@ -646,6 +648,16 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
   if (!includes.empty()) {
     flag(fmt::format("{} of {} means are of epochs with their validation, which makes them longer",
                      steps.with_others, steps.numbers));
+  }
+  if (steps.by_rate > 0) {
+    flag(
+        fmt::format("{} of {} numbers are rates of bars too short for their clock: they may be of "
+                    "the whole bar, warm-up included",
+                    steps.by_rate, steps.numbers));
+  }
+  if (steps.begun_anew > 0) {
+    note(fmt::format("times that the job was begun anew: {}; each warm-up is left out",
+                     steps.begun_anew));
   }
   if (steps.form.span == LoggedSpan::kRun) {
     flag("it is of the whole run: start-up, evaluations and saving are part of it");

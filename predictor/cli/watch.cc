@@ -102,6 +102,10 @@ class Watched {
       ++others_[number.rank != series_->rank ? "another rank" : "another bar"];
       return false;
     }
+    if (number.begins_anew) {
+      ++begun_anew_;
+      new_begin_ = number.line;
+    }
     if (number.warm_up) {
       ++warm_up_;
       return false;
@@ -139,6 +143,8 @@ class Watched {
 
   // The drift that the last number has shown.
   std::optional<Drift> TakeDrift() { return std::exchange(drift_, std::nullopt); }
+  // The line with which the job was begun anew, if the last number has told so.
+  std::optional<int> TakeNewBegin() { return std::exchange(new_begin_, std::nullopt); }
   // The forecast by all that was learnt.
   const Prediction& Learnt() {
     if (!is_learnt_) {
@@ -160,6 +166,7 @@ class Watched {
   std::int64_t numbers() const { return numbers_; }
   std::int64_t inside() const { return inside_; }
   std::int64_t warm_up() const { return warm_up_; }
+  std::int64_t begun_anew() const { return begun_anew_; }
   int line() const { return line_; }
   const std::deque<Duration<>>& latest() const { return latest_; }
   const std::vector<Drift>& drifts() const { return drifts_; }
@@ -190,6 +197,8 @@ class Watched {
   std::int64_t numbers_ = 0;
   std::int64_t inside_ = 0;
   std::int64_t warm_up_ = 0;
+  std::int64_t begun_anew_ = 0;
+  std::optional<int> new_begin_;
   int line_ = 0;
   std::deque<Duration<>> latest_;
   std::optional<Drift> drift_;
@@ -270,7 +279,10 @@ std::string Summary(Watched* job, const StepLog& log) {
     if (count > 0)
       left.push_back(fmt::format("{} {}", FormatCount(static_cast<double>(count)), what));
   };
-  leave(job->warm_up(), "of the warm-up");
+  leave(job->warm_up(),
+        job->begun_anew() > 0
+            ? fmt::format("of the warm-ups (times begun anew: {})", job->begun_anew())
+            : "of the warm-up");
   leave(log.validation, "lines of validation");
   leave(log.unknown.count, "lines not understood");
   for (const auto& [what, count] : job->others()) leave(count, "of " + what);
@@ -324,6 +336,15 @@ class Show {
     }
   }
 
+  void NewBegin() {
+    const std::optional<int> line = job_->TakeNewBegin();
+    if (!line || screen_) return;
+    if (json_) {
+      Tell({{"event", "begun_anew"}, {"line", *line}});
+    } else {
+      Tell(fmt::format("line {}: the job was begun anew; its warm-up is left out", *line));
+    }
+  }
   void Step() {
     if (const std::optional<Drift> drift = job_->TakeDrift(); drift && !screen_) {
       if (json_) {
@@ -358,6 +379,7 @@ class Show {
     json["form"] = job_->form();
     json["forecast_s"] = job_->forecast().step_time.in(kSeconds);
     json["warm_up"] = job_->warm_up();
+    json["begun_anew"] = job_->begun_anew();
     json["validation_lines"] = log.validation;
     json["unknown_lines"] = log.unknown.count;
     json["others"] = Json(job_->others());
@@ -419,7 +441,9 @@ int Watch(const Arguments& args) {
   StepLogOptions options = ReadStepLogOptions(args);
   std::optional<Show> show;
   options.on_number = [&](const LoggedNumber& number) {
-    if (job.Take(number)) show->Step();
+    const bool is_step = job.Take(number);
+    show->NewBegin();
+    if (is_step) show->Step();
   };
   StepLogReader reader(options);
   LogFollower log(path, [&](const LogLine& line) { reader.Take(line, path); });

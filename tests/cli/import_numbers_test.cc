@@ -209,6 +209,8 @@ void ExpectSteps(const std::string& path, const StepLogOptions& options, double 
                        {"/steps", steps.steps},
                        {"/warm_up", steps.warm_up},
                        {"/with_validation", steps.with_others},
+                       {"/by_rate", steps.by_rate},
+                       {"/begun_anew", steps.begun_anew},
                        {"/validation_lines", log.validation},
                        {"/lines_without_time", log.without_time}};
   // The quantiles of fewer steps would say little.

@@ -105,6 +105,36 @@ TEST(WatchCli, CountsTheStepsWithinTheForecast) {
   EXPECT_FALSE(inside(10));
 }
 
+// From step 100 on, though it had come to 199: its first steps are slow, and nothing has changed.
+TEST(WatchCli, AJobThatGoesOnFromACheckpointIsToldAndNotLearnt) {
+  const TempFolder folder;
+  std::string text = Log(200, 999, 1);
+  for (int i = 100; i < 300; ++i) {
+    text += "Epoch: [0][" + std::to_string(i) + "/9999]\tTime " +
+            (i < 110      ? "4.000"
+             : i % 2 == 0 ? "0.395"
+                          : "0.405") +
+            " (0.4)\tLoss 6.9 (6.9)\n";
+  }
+  const std::string log = folder.Write("train.log", text);
+  const ProcessResult result = Stepcast(Watch(log, {"--json"}));
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  int told = 0;
+  for (const Json& event : EventsOf(result)) {
+    if (event.at("event") != "begun_anew") continue;
+    ++told;
+    EXPECT_EQ(event.at("line"), 202);  // a line of validation comes before
+  }
+  EXPECT_EQ(told, 1);
+  const Json end = EventsOf(result).back();
+  EXPECT_EQ(end.at("begun_anew"), 1);
+  EXPECT_EQ(end.at("warm_up"), 2 * 20);
+  EXPECT_EQ(end.at("numbers"), 2 * 180);
+  EXPECT_NEAR(end.at("learnt_s"), 0.4, 0.02);
+  ExpectText(Watch(log),
+             {"line 202: the job was begun anew", "40 of the warm-up (times begun anew: 1)"});
+}
+
 TEST(WatchCli, WithoutStepsItSaysWhatIsKnown) {
   const TempFolder folder;
   ExpectText(Watch(folder.Write("a.log", Log(25, 99, 1)), {"--warm-up", "5"}), {"20 numbers"});

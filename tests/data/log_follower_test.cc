@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "data/logs/step_log.h"
@@ -131,6 +132,47 @@ TEST(StepLog, TellsEachNumberAsItIsRead) {
   EXPECT_EQ(log.series[0].numbers, 4);
   EXPECT_EQ(log.series[0].warm_up, 2);
   EXPECT_TRUE(log.series[0].step_s.empty());  // whoever follows a log keeps what it needs
+}
+
+// A bar is drawn over itself: what carriage returns end are lines, also where they come in pieces.
+TEST(LogFollower, ABarThatIsDrawnOverItselfTellsAsItsLinesDo) {
+  using Number = std::tuple<double, std::int64_t, bool>;
+  const auto numbers_of = [](const auto& give) {
+    std::vector<Number> numbers;
+    StepLogReader reader({20, nullptr, [&](const LoggedNumber& number) {
+                            numbers.emplace_back(number.time_s, number.steps, number.warm_up);
+                          }});
+    give([&](const LogLine& line) { reader.Take(line, "train.log"); });
+    reader.Finish();
+    return numbers;
+  };
+  std::vector<std::string> bars;
+  for (int at = 1; at <= 300; ++at) {
+    const int seconds = 5 + at * 7 / 20;
+    bars.push_back("Epoch 0:  " + std::to_string(at / 3) + "%|###| " + std::to_string(at) +
+                   "/300 [0" + std::to_string(seconds / 60) + ":" + (seconds % 60 < 10 ? "0" : "") +
+                   std::to_string(seconds % 60) + "<01:00,  2.86it/s]");
+  }
+  const std::vector<Number> expected = numbers_of([&](const auto& take) {
+    std::string text;
+    for (const std::string& bar : bars) text += bar + "\n";
+    ForEachLogLineOf(text, take);
+  });
+  ASSERT_GE(expected.size(), 20 + 4U);
+  const std::vector<Number> followed = numbers_of([&](const auto& take) {
+    const TempFolder folder;
+    const std::string path = folder.Write("train.log", "");
+    LogFollower log(path, take);
+    for (const std::string& bar : bars) {
+      const std::string text = "\r" + bar;
+      for (std::size_t at = 0; at < text.size(); at += 50) {
+        Append(path, text.substr(at, 50));
+        while (log.Read() == News::kLines) continue;
+      }
+    }
+    log.Finish();
+  });
+  EXPECT_EQ(followed, expected);
 }
 
 }  // namespace

@@ -424,39 +424,131 @@ TEST(LogNumbers, OfSingleStepsBehindAWarmUp) {
   }
 }
 
+// A line of a bar: of the epoch, the steps and the time so far.
+struct BarLine {
+  int epoch = 0;
+  int at = 0;
+  int from = 0;  // of the whole job, where the epoch begins
+  double elapsed_s = 0;
+  double rated_s = 0;  // a step, by the rate that it shows
+  int validations = 0;
+  bool ends = false;
+};
+
+// Bars whose rate is that of all their steps or of the latest, on clocks of whole seconds; some
+// with a validation within. What is told of steps is what they took, off by less than a second.
 TEST(LogNumbers, OfMeansOverTheStepsBetweenTwoLines) {
   const TempFolder folder;
+  int all_numbers = 0;
+  int all_by_rate = 0;
   for (int seed = 0; seed < kLogs; ++seed) {
     SCOPED_TRACE(seed);
     Drawn drawn(seed);
-    const auto [steps, lines, warm_up] = DrawJob(&drawn);
+    const Job job = DrawJob(&drawn);
+    const int steps = job.steps;
+    const int warm_up = job.warm_up;
+    const bool of_the_whole = drawn.Coin();
+    const double pace = drawn.Coin() ? 1 : 0.05;
     std::string text;
-    double sum = 0;
-    int counted = 0;
-    int numbers = 0;
-    for (const Line& line : lines) {
-      const bool rate = drawn.Coin();
+    std::map<int, BarLine> bars;                    // by line
+    std::map<int, std::pair<double, bool>> epochs;  // how long each took, and whether all counts
+    double elapsed_s = 0;
+    int validations = 0;
+    int line_number = 0;
+    int short_bars = 0;
+    for (const Line& line : job.lines) {
+      if (line.at == line.steps) elapsed_s = 0;
+      elapsed_s += pace * line.steps * line.time_s;
+      const double time_s = of_the_whole ? elapsed_s / line.at : pace * line.time_s;
+      const bool rate = time_s < 1;
       const std::string shown =
-          fmt::format("{:.2f}{}", rate ? 1 / line.time_s : line.time_s, rate ? "it/s" : "s/it");
-      const double value = std::stod(shown);
-      const std::string bar = fmt::format("Epoch {}: 50%|##| {}/{} [00:10<00:10, {}, v_num=0]\n",
-                                          line.epoch, line.at, steps, shown);
-      text += bar;
-      if (drawn.Coin()) text += bar;  // drawn anew
-      if (line.at == steps) text += "Validation: 100%|##| 4/4 [00:01<00:00,  3.97it/s]\n";
-      if (line.from < warm_up) continue;
-      ++numbers;
-      counted += line.steps;
-      sum += line.steps * (rate ? 1 / value : value);
+          fmt::format("{:.2f}{}", rate ? 1 / time_s : time_s, rate ? "it/s" : "s/it");
+      const int seconds = static_cast<int>(elapsed_s);
+      const std::string bar =
+          fmt::format("Epoch {}: 50%|##| {}/{} [{:02}:{:02}<00:10, {}, v_num=0]\n", line.epoch,
+                      line.at, steps, seconds / 60, seconds % 60, shown);
+      const int times = drawn.Whole(1, 2);  // drawn anew
+      for (int i = 0; i < times; ++i) {
+        text += bar;
+        bars[++line_number] = {line.epoch,
+                               line.at,
+                               line.epoch * steps,
+                               elapsed_s,
+                               rate ? 1 / std::stod(shown) : std::stod(shown),
+                               validations,
+                               line.at == steps};
+      }
+      auto& epoch = epochs[line.epoch];
+      epoch.first = elapsed_s;
+      if (line.at == line.steps) epoch.second = line.epoch * steps >= warm_up;
+      const bool within = line.at < steps && drawn.Whole(0, 5) == 0;
+      if (line.at == steps || within) {
+        text += "Validation: 100%|##| 4/4 [00:01<00:00,  3.97it/s]\n";
+        ++line_number;
+        ++validations;
+      }
+      if (within) {
+        elapsed_s += drawn.Number(1, 30);
+        epoch.second = false;
+      }
+      if (line.at == steps && elapsed_s < 6) ++short_bars;
     }
-    const StepLog log = ReadStepLog(folder.Write("train.log", text), {warm_up, nullptr});
-    const LoggedSteps read = ChooseSteps(log, {}, "train.log");
-    EXPECT_NEAR(read.mean_s, sum / counted, 1e-12 * read.mean_s) << text;
-    EXPECT_DOUBLE_EQ(read.steps, counted) << text;
-    EXPECT_EQ(read.numbers, numbers);
-    EXPECT_EQ(read.warm_up, std::ssize(lines) - numbers);
-    EXPECT_EQ(log.validation, lines.back().epoch + 1);
+    std::map<int, double> counted_s;  // by epoch
+    int until = 0;                    // of the whole job, that were counted or left out
+    int by_rate = 0;
+    StepLogReader reader({warm_up, nullptr, [&](const LoggedNumber& number) {
+                            const BarLine& bar = bars.at(number.line);
+                            const auto count = static_cast<int>(number.steps);
+                            const int begin = bar.from + bar.at - count;
+                            ASSERT_GE(begin, until) << "counted twice, line " << number.line;
+                            until = begin + count;
+                            EXPECT_EQ(number.warm_up, begin < warm_up) << number.line;
+                            if (number.warm_up) return;
+                            ++all_numbers;
+                            double began_s = 0;
+                            bool disturbed = false;
+                            for (const auto& [at, other] : bars) {
+                              if (other.epoch != bar.epoch || at > number.line) continue;
+                              if (other.at == bar.at - count) began_s = other.elapsed_s;
+                              if (other.at >= bar.at - count) {
+                                disturbed = disturbed || other.validations < bar.validations;
+                              }
+                            }
+                            const double took_s = bar.elapsed_s - began_s;
+                            const double told_s = count * number.time_s;
+                            counted_s[bar.epoch] += took_s;
+                            if (number.by_rate) {
+                              EXPECT_DOUBLE_EQ(number.time_s, bar.rated_s) << number.line;
+                              ++by_rate;
+                              return;
+                            }
+                            // The clock is exact where the bar begins.
+                            const double off = bar.at == count ? 0.5 : 1;
+                            EXPECT_LE(off, (bar.ends ? 0.1 : 0.05) * told_s + 1e-9) << number.line;
+                            EXPECT_NEAR(told_s, took_s, 1) << number.line;
+                            EXPECT_FALSE(disturbed) << number.line;
+                          }});
+    ForEachLogLineOf(text, [&](const LogLine& line) { reader.Take(line, "train.log"); });
+    const StepLog log = reader.Finish();
+    EXPECT_EQ(log.validation, validations);
+    ASSERT_EQ(log.series.size(), 1U);
+    EXPECT_EQ(log.series[0].begun_anew, 0);
+    EXPECT_EQ(log.series[0].by_rate, by_rate) << text;
+    EXPECT_LE(by_rate, log.series[0].numbers == 1 ? 1 : short_bars) << text;
+    all_by_rate += by_rate;
+    for (const auto& [epoch, what] : epochs) {
+      if (what.second) {
+        EXPECT_GT(counted_s[epoch], what.first - 11) << epoch << "\n" << text;
+      }
+    }
+    // Read as a whole it is the same.
+    const LoggedSteps read = ChooseSteps(
+        ReadStepLog(folder.Write("train.log", text), {warm_up, nullptr}), {}, "train.log");
+    EXPECT_DOUBLE_EQ(read.mean_s, log.series[0].mean_s());
+    EXPECT_EQ(read.by_rate, by_rate);
   }
+  EXPECT_GT(all_numbers, kLogs);
+  EXPECT_GT(all_by_rate, 0);
 }
 
 // Of each epoch the last mean so far; an epoch that begins within the warm-up is left out.

@@ -45,11 +45,12 @@ TEST(StepLog, TellsEachFormsMeanAndWhatIsLeftOut) {
       {"keras-2", "Keras", 0, (0.244 + 0.218 + 0.220) / 3, 3, 0, 1173, 1},
       {"keras-2-bars", "Keras", 20, 9, 1, 1, 196, 0},
       {"keras-3", "Keras", 20, 0.080, 1, 1, 100, 1},
-      // 20 steps of 0.5 s are the warm-up; then 20 and 40 of 0.4 s, in whole seconds.
-      {"lightning", "progress bar", 20, 0.4, 2, 1, 60, 2},
-      {"lightning", "progress bar", 0, (20 * 0.5 + 60 * 0.4) / 80, 2, 0, 80, 2},
-      // Steps 11 to 25, 26 to 40 and 41 to 50; evaluations stand within and behind.
-      {"trainer", "progress bar", 10, (210.0 - 43.0) / 40, 3, 1, 40, 4},
+      // 20 steps of 0.5 s are the warm-up; then 20 of 8 s, too few for the clock, and 40 of 16 s.
+      {"lightning", "progress bar", 20, 0.4, 1, 1, 40, 2},
+      {"lightning", "progress bar", 0, (20 * 0.5 + 40 * 0.4) / 60, 2, 0, 60, 2},
+      // Steps 11 to 25 take from 00:43 to 01:48, 41 to 50 from 02:52 to 03:30; evaluations stand
+      // within the steps between them, and behind.
+      {"trainer", "progress bar", 10, (65.0 + 38.0) / 25, 2, 1, 25, 4},
       {"pytorch", "PyTorch", 20, (0.252 + 0.248) / 2, 2, 3, 2, 1},
       {"tensorflow", "TensorFlow", 20, (0.5 + 0.4) / 2, 2, 1, 2, 0},
       {"slim", "TensorFlow slim", 20, (3.002 + 3.004 + 2.0) / 3, 3, 1, 3, 0},
@@ -190,6 +191,7 @@ TEST(StepLog, ABarsStepsTakeWhatTheBarHasTaken) {
       double steps = 0;
       double latest = 0;
       StepLogReader reader({20, nullptr, [&](const LoggedNumber& number) {
+                              EXPECT_FALSE(number.by_rate && !number.warm_up);
                               if (number.warm_up) return;
                               sum += number.time_s * static_cast<double>(number.steps);
                               steps += static_cast<double>(number.steps);
@@ -213,6 +215,223 @@ TEST(StepLog, ABarsStepsTakeWhatTheBarHasTaken) {
       EXPECT_NEAR(latest / (slows ? 0.22 : 0.137), 1, 0.1) << of_the_whole;
     }
   }
+}
+
+// A line of a bar that shows 2 steps a second, whatever it does.
+std::string Bar(const std::string& title, int at, int whole, double elapsed_s) {
+  const int seconds = static_cast<int>(elapsed_s);
+  return fmt::format("{} {:3}%|###| {}/{} [{:02}:{:02}<02:00,  2.00it/s, loss=0.3]\n", title,
+                     100 * at / whole, at, whole, seconds / 60, seconds % 60);
+}
+
+struct Told {
+  StepLog log;
+  std::vector<LoggedNumber> numbers;
+};
+
+Told TellEach(const std::string& text, int warm_up) {
+  Told told;
+  StepLogReader reader(
+      {warm_up, nullptr, [&](const LoggedNumber& number) { told.numbers.push_back(number); }});
+  ForEachLogLineOf(text, [&](const LogLine& line) { reader.Take(line, "train.log"); });
+  told.log = reader.Finish();
+  return told;
+}
+
+// From its beginning a bar's clock is off by half a second at most, and 5 s are enough at its end.
+TEST(StepLog, ABarThatIsTooShortForItsClockTellsByItsRate) {
+  const auto epochs_of = [](double seconds) {
+    std::string text;
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      text += Bar(fmt::format("Epoch {}:", epoch), 40, 40, seconds);
+    }
+    return TellEach(text, 0).log.series.at(0);
+  };
+  const StepSeries too_short = epochs_of(4.9);
+  EXPECT_EQ(too_short.numbers, 3);
+  EXPECT_EQ(too_short.by_rate, 3);
+  EXPECT_DOUBLE_EQ(too_short.mean_s(), 0.5);
+  EXPECT_EQ(too_short.steps, 120);
+  const StepSeries long_enough = epochs_of(5.2);
+  EXPECT_EQ(long_enough.numbers, 3);
+  EXPECT_EQ(long_enough.by_rate, 0);
+  EXPECT_DOUBLE_EQ(long_enough.mean_s(), 5.5 / 40);
+  // A rate that the clock bears out tells the part of a second.
+  EXPECT_DOUBLE_EQ(epochs_of(20.9).mean_s(), 20.0 / 40);
+  EXPECT_DOUBLE_EQ(epochs_of(19.9).mean_s(), 20.0 / 40);
+  EXPECT_DOUBLE_EQ(epochs_of(21.9).mean_s(), 21.5 / 40);
+}
+
+// A log that was cut has a few seconds behind its warm-up: better than nothing.
+TEST(StepLog, ABarsRateIsTakenWhereNothingElseIsThere) {
+  const std::string begin = Bar("Epoch 0:", 40, 1000, 4);
+  EXPECT_EQ(TellEach(begin, 20).log.series.at(0).numbers, 0) << "it is the warm-up";
+  const StepSeries cut = TellEach(begin + Bar("Epoch 0:", 60, 1000, 6), 20).log.series.at(0);
+  EXPECT_EQ(cut.numbers, 1);
+  EXPECT_EQ(cut.by_rate, 1);
+  EXPECT_EQ(cut.steps, 20);
+  EXPECT_EQ(cut.mean_s(), 0.5);
+  EXPECT_EQ(cut.warm_up, 1);
+  const StepSeries enough =
+      TellEach(begin + Bar("Epoch 0:", 60, 1000, 6) + Bar("Epoch 0:", 100, 1000, 24), 20)
+          .log.series.at(0);
+  EXPECT_EQ(enough.numbers, 1);
+  EXPECT_EQ(enough.by_rate, 0);
+  EXPECT_DOUBLE_EQ(enough.mean_s(), 20.0 / 60);
+}
+
+// The clock of a training's bar goes on while an evaluation within it takes a minute.
+TEST(StepLog, AnEvaluationWithinABarIsNoneOfItsSteps) {
+  std::string text;
+  double elapsed_s = 0;
+  for (int at = 10; at <= 1000; at += 10) {
+    elapsed_s += 10 * 0.25;
+    text += Bar("Training:", at, 1000, elapsed_s);
+    if (at % 250 != 0) continue;
+    elapsed_s += 60;
+    text += "Validation: 100%|##| 4/4 [01:00<00:00, 15.00s/it]\n{'eval_loss': 0.3}\n";
+  }
+  const Told told = TellEach(text, 20);
+  EXPECT_GE(told.numbers.size(), 10U);
+  for (const LoggedNumber& number : told.numbers) {
+    if (number.warm_up) continue;
+    EXPECT_NEAR(number.time_s, 0.25, 0.25 * 0.05) << number.line;
+  }
+  EXPECT_NEAR(told.log.series.at(0).mean_s(), 0.25, 0.003);
+}
+
+// A job that goes on from step 500, though it had come to 600: its bar counts from there, and its
+// clock from 0, which would make 501 steps of half a minute.
+TEST(StepLog, ABarThatGoesOnFromACheckpointIsToldAndBeginsAnew) {
+  std::string text;
+  for (int at = 10; at <= 600; at += 10) text += Bar("Training:", at, 1000, 3 + 0.5 * at);
+  const int lines = 60;
+  for (int at = 510; at <= 1000; at += 10) {
+    text += Bar("Training:", at, 1000, 30 + 0.5 * (at - 500));
+  }
+  const Told told = TellEach(text, 20);
+  const StepSeries& series = told.log.series.at(0);
+  EXPECT_EQ(series.begun_anew, 1);
+  EXPECT_NEAR(series.mean_s(), 0.5, 0.005);
+  // The first steps of each: 10 and 20; then 510, and 20 more.
+  EXPECT_EQ(series.warm_up, 2 + 3);
+  for (const LoggedNumber& number : told.numbers) {
+    EXPECT_EQ(number.begins_anew, number.line == lines + 1) << number.line;
+    EXPECT_TRUE(number.warm_up || !number.begins_anew) << number.line;
+    if (number.warm_up) continue;
+    EXPECT_NEAR(number.time_s, 0.5, 0.5 * 0.05) << number.line;
+  }
+  // Where the checkpoint is younger than the last line, the clock alone goes back.
+  const StepSeries further =
+      TellEach(Bar("Training:", 20, 1000, 10) + Bar("Training:", 60, 1000, 30) +
+                   Bar("Training:", 70, 1000, 20) + Bar("Training:", 110, 1000, 60),
+               20)
+          .log.series.at(0);
+  EXPECT_EQ(further.begun_anew, 1);
+  EXPECT_DOUBLE_EQ(further.mean_s(), 20.0 / 40);
+}
+
+// The same title in each epoch: the clock goes back where a bar had ended, and time does not.
+TEST(StepLog, ABarOfTheSameTitleBeginsWithEachEpoch) {
+  std::string text;
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    for (int at = 10; at <= 80; at += 10) text += Bar("Training:", at, 80, 0.4 * at);
+  }
+  const Told told = TellEach(text, 0);
+  EXPECT_EQ(told.log.series.at(0).begun_anew, 0);
+  for (const LoggedNumber& number : told.numbers) {
+    EXPECT_NEAR(number.time_s, 0.4, 0.4 * 0.1) << number.line;
+  }
+  // From 0 to 12 s, and to 32 s.
+  EXPECT_EQ(told.log.series.at(0).steps, 4 * 80);
+  EXPECT_EQ(told.numbers.size(), 4 * 2U);
+}
+
+// Two processes print bars into one log, each a little behind the other.
+TEST(StepLog, BarsOfProcessesInOneLogAreOne) {
+  std::string text;
+  for (int at = 2; at <= 200; ++at) {
+    text += Bar("Epoch 0:", at, 200, at) + Bar("Epoch 0:", at - 1, 200, at - 1);
+  }
+  const StepSeries series = TellEach(text, 20).log.series.at(0);
+  EXPECT_EQ(series.begun_anew, 0);
+  EXPECT_LE(series.steps, 180);
+  EXPECT_GE(series.steps, 160);
+  EXPECT_DOUBLE_EQ(series.mean_s(), 1);
+}
+
+// A title that tells the loss is another with each line, and the bar the same.
+TEST(StepLog, ALossInTheTitleBeginsNoBar) {
+  std::string text;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (int at = 1; at <= 100; ++at) {
+      text += Bar(fmt::format("Epoch {} loss {:.3f}:", epoch, 1.0 / at), at, 100, 0.6 * at);
+    }
+  }
+  const StepSeries series = TellEach(text, 20).log.series.at(0);
+  EXPECT_LE(series.steps, 180);
+  EXPECT_GE(series.steps, 120);
+  EXPECT_NEAR(series.mean_s(), 0.6, 0.01);
+}
+
+// Clocks that no bar shows are none, and the rate is what is left.
+TEST(StepLog, AClockThatCannotBeReadIsNone) {
+  for (const char* clock : {"00:20<00:00", "0:00:20<00:00", "00:20", "1:00:00<?"}) {
+    const std::string text = fmt::format("Epoch 0: 100%|##| 40/40 [{}, 8.00it/s]\n", clock);
+    EXPECT_NE(TellEach(text, 0).log.series.at(0).mean_s(), 0.125) << clock;
+  }
+  for (const char* clock : {"20<00:00", "-1:20<00:00", ":20<00:00", "00:<00:00", "00:20 <00:00",
+                            "1e9:20<0:00", "99999999999999999999:00<0", "?<00:00", ""}) {
+    const std::string text = fmt::format("Epoch 0: 100%|##| 40/40 [{}, 8.00it/s]\n", clock);
+    EXPECT_EQ(TellEach(text, 0).log.series.at(0).mean_s(), 0.125) << clock;
+  }
+}
+
+// Of any form: a count that goes back before the epoch has ended.
+TEST(StepLog, AJobThatGoesOnFromACheckpointHasAWarmUpOfItsOwn) {
+  std::string text;
+  const auto add = [&](int at, double time_s) {
+    text += fmt::format("Epoch: [3][{:4}/1000]\tTime {:6.3f} ( 0.400)\n", at, time_s);
+  };
+  for (int at = 0; at <= 800; at += 10) add(at, at == 0 ? 9 : 0.35);
+  for (int at = 500; at < 1000; at += 10) add(at, at <= 510 ? 9 : 0.35);
+  const StepSeries series = TellEach(text, 20).log.series.at(0);
+  EXPECT_EQ(series.begun_anew, 1);
+  EXPECT_EQ(series.warm_up, 2 + 2);
+  EXPECT_NEAR(series.mean_s(), 0.35, 1e-12);
+
+  // A mean stands for the steps since the line before, not for all.
+  const auto megatron = [](int at, int ms) {
+    return fmt::format(" iteration {:8}/    1000 | elapsed time per iteration (ms): {}.0 |\n", at,
+                       ms);
+  };
+  std::string again;
+  for (int at = 10; at <= 100; at += 10) again += megatron(at, 500);
+  for (int at = 51; at <= 91; at += 10) again += megatron(at, at <= 61 ? 900 : 500);
+  const StepSeries iterations = TellEach(again, 20).log.series.at(0);
+  EXPECT_EQ(iterations.begun_anew, 1);
+  EXPECT_EQ(iterations.warm_up, 2 + 2);
+  EXPECT_EQ(iterations.mean_s(), 0.5);
+  EXPECT_EQ(iterations.steps, 80 + 30);
+  // A count without a whole is the job's, or an epoch's.
+  std::string steps;
+  std::string batches;
+  for (const int begin : {100, 10}) {
+    for (int i = 0; i < 10; ++i) {
+      steps += fmt::format("global_step={}, CurrSamplesPerSec=16.0, Mem\n", begin + 10 * i);
+      batches += fmt::format("Batch [{}]\tSpeed: 16.0 samples/sec\n", begin + 10 * i);
+    }
+  }
+  EXPECT_EQ(TellEach(steps, 20).log.series.at(0).begun_anew, 1);
+  EXPECT_EQ(TellEach(batches, 20).log.series.at(0).begun_anew, 0);
+  // Processes that print into one log are lines apart.
+  std::string lagging;
+  for (int at = 10; at <= 900; at += 10) {
+    for (const int lag : {0, 10}) {
+      lagging += fmt::format("Epoch: [3][{:4}/1000]\tTime 0.350 ( 0.4)\n", at - lag);
+    }
+  }
+  EXPECT_EQ(TellEach(lagging, 20).log.series.at(0).begun_anew, 0);
 }
 
 // The first step of an epoch waits for the loader. A log of every tenth step tells it always, and
