@@ -247,6 +247,7 @@ void SetPlanOption(const std::string& key, const std::string& text, const Cluste
                      allowed);
   }
   field->read_flag(text, place, plan);
+  if (key == "hosts") RequireKnownHosts(cluster, KnownHosts(cluster), plan->hosts, place);
 }
 
 Plan ReadPlan(const Arguments& arguments, const Target& target) {
@@ -293,6 +294,19 @@ void NameAllHosts(const Cluster& cluster, Plan* plan) {
   const std::set<std::string> hosts = KnownHosts(cluster);
   if (static_cast<int>(hosts.size()) != plan->nodes()) return;
   plan->hosts.assign(hosts.begin(), hosts.end());
+}
+
+void RequireKnownHosts(const Cluster& cluster, const std::set<std::string>& known,
+                       const std::vector<std::string>& hosts, const InputPlace& place) {
+  if (cluster.hosts.empty()) return;
+  for (const std::string& host : hosts) {
+    if (known.count(host) > 0) continue;
+    const std::vector<std::string> names(known.begin(), known.end());
+    throw InputError(place, host,
+                     fmt::format("is no host of {}{}", cluster.name, DidYouMean(host, names)),
+                     fmt::format("{}; list others under hosts in the cluster file",
+                                 JoinNames(std::span<const std::string>(names))));
+  }
 }
 
 std::string DescribeLink(const LinkFacts& link) {

@@ -164,6 +164,10 @@ void RequireBatch(const Plan& plan);
 // just as many: their links differ, and no plan for all of them is without the slowest.
 std::set<std::string> KnownHosts(const Cluster& cluster);
 void NameAllHosts(const Cluster& cluster, Plan* plan);
+// Throws InputError for a host that the cluster cannot have: its file lists hosts, and neither they
+// nor the calibration, which make up `known`, name it. Where the file lists none, any may be.
+void RequireKnownHosts(const Cluster& cluster, const std::set<std::string>& known,
+                       const std::vector<std::string>& hosts, const InputPlace& place);
 
 // Sets what the option `key` ("workers", "bandwidth", ...) says of a plan.
 void SetPlanOption(const std::string& key, const std::string& text, const Cluster& cluster,

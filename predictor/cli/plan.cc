@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <set>
 #include <sstream>
 
 #include "data/io/runs.h"
@@ -55,9 +56,13 @@ Plan ReadGoal(const Arguments& args, const Target& target,
 // The plans that can be measured; empty where nobody says.
 std::optional<std::vector<Plan>> ReadCandidates(const Arguments& args, const Target& target) {
   if (!args.Has("among")) return {};
+  const std::set<std::string> hosts = KnownHosts(target.cluster);
   std::vector<Plan> plans;
   for (const Run& run : ReadRuns(args.Text("among"))) {
-    if (run.workload == target.workload.name) plans.push_back(run.plan);
+    if (run.workload != target.workload.name) continue;
+    RequireKnownHosts(target.cluster, hosts, run.plan.hosts,
+                      {run.place.file, run.place.line, "hosts"});
+    plans.push_back(run.plan);
   }
   if (plans.empty()) {
     throw InputError(OptionPlace("among"), args.Text("among"),

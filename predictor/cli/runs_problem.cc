@@ -1,5 +1,6 @@
 #include "predictor/cli/runs_problem.h"
 
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -37,9 +38,11 @@ CalibrationProblem ReadEachRun(
   if (files.empty()) {
     throw InputError(OptionPlace(option), "", "is required", "a CSV file of measured runs");
   }
+  const std::set<std::string> hosts = KnownHosts(problem.cluster);
   std::map<std::string, std::string> canonical;
   for (const std::string& file : files) {
     ForEachRun(file, [&](Run&& run) {
+      RequireKnownHosts(problem.cluster, hosts, run.plan.hosts, {file, run.place.line, "hosts"});
       const auto [it, is_new] = canonical.try_emplace(run.device);
       if (is_new) {
         const std::optional<Device> facts = library.LookUpDevice(run.device, problem.cluster);

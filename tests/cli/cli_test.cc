@@ -837,12 +837,49 @@ TEST(Sweep, EachKindOfFlagIsSaidOnce) {
   const std::string cubic = Unwrapped(Stepcast(base + Words{"--over", "loss=0.05,0.1"}).out);
   EXPECT_EQ(count(cubic, "sets the pace"), 1U) << cubic;
   // Hosts differ in name, not in number.
+  const TempFolder folder;
+  const std::string cluster =
+      folder.Write("open.yaml", "name: open\ndevice: rtx_4090\nnodes: 4\ndevices_per_node: 1\n");
+  const std::string calibrated = folder.Path("fitted.yaml");
+  const std::string runs =
+      folder.Write("runs.csv",
+                   "workload,device,placement,servers,strategy,local_batch,step_time_s,hosts\n"
+                   "resnet50,rtx_4090,1-1,0,allreduce,128,1.37,a+b\n"
+                   "resnet50,rtx_4090,1-1,0,allreduce,128,1.38,a+b\n");
+  Stepcast({"calibrate", "--cluster", cluster, "--runs", runs, "--output", calibrated});
   const std::string hosts =
-      Unwrapped(Stepcast({"sweep", "--cluster", "ufrgs-tupi", "--workload", "resnet50",
-                          "--local-batch", "128", "--over", "hosts=a1,a2"})
+      Unwrapped(Stepcast({"sweep", "--cluster", calibrated, "--workload", "resnet50",
+                          "--local-batch", "128", "--over", "hosts=a+a1,a+a2"})
                     .out);
-  EXPECT_NE(hosts.find("has no host a1"), std::string::npos) << hosts;
-  EXPECT_NE(hosts.find("has no host a2"), std::string::npos) << hosts;
+  EXPECT_NE(hosts.find("no run has shown the link of host a1"), std::string::npos) << hosts;
+  EXPECT_NE(hosts.find("no run has shown the link of host a2"), std::string::npos) << hosts;
+}
+
+// A host that a cluster file with hosts does not list, wherever it is named.
+TEST(Errors, HostsThatTheClusterCannotHave) {
+  const Words fragments = {"'tupi3' is no host of ufrgs-tupi (did you mean tupi1?)",
+                           "allowed: tupi1, tupi2, tupi5, tupi6", "cluster file"};
+  const auto with = [&](const std::string& place) { return Words{place} + fragments; };
+  for (const char* command : {"predict", "explain", "recommend", "limits"}) {
+    ExpectError({command, "--cluster", "ufrgs-tupi", "--workload", "resnet50", "--local-batch",
+                 "128", "--hosts", "tupi1+tupi3"},
+                with("--hosts: "));
+  }
+  ExpectError({"sweep", "--cluster", "ufrgs-tupi", "--workload", "resnet50", "--local-batch", "128",
+               "--over", "hosts=tupi1,tupi3"},
+              with("--hosts: "));
+  const TempFolder folder;
+  const std::string runs =
+      folder.Write("runs.csv",
+                   "workload,device,placement,servers,strategy,local_batch,step_time_s,hosts\n"
+                   "resnet50,rtx_4090,1-1,0,allreduce,128,1.37,tupi1+tupi2\n"
+                   "resnet50,rtx_4090,1-1,0,allreduce,128,1.37,tupi1+tupi3\n");
+  for (const char* command : {"evaluate", "calibrate"}) {
+    ExpectError({command, "--cluster", "ufrgs-tupi", "--runs", runs}, with("runs.csv:3: hosts: "));
+  }
+  ExpectError({"plan", "--cluster", "ufrgs-tupi", "--workload", "resnet50", "--local-batch", "128",
+               "--among", runs},
+              with("runs.csv:3: hosts: "));
 }
 
 TEST(Sweep, APlotIsAnSvg) {
