@@ -234,6 +234,12 @@ std::vector<Run> RunsOf(const Arguments& args, const CollectiveTarget& target,
   const std::string device = DeviceOf(args, target, table.device, path);
   std::vector<Run> runs;
   if (plan.workers() < 2) return runs;
+  // Whose links these were, so that calibration finds a slow one.
+  if (!args.Has("hosts") && plan.placement == table.placement) {
+    const InputPlace place{path, table.line, "host"};
+    plan.hosts = ParseHosts(JoinHosts(table.hosts), place);
+    RequireKnownHosts(target.cluster, KnownHosts(target.cluster), plan.hosts, place);
+  }
   for (const CollectiveRow& row : table.rows) {
     if (row.bytes < least) {
       ++*small;

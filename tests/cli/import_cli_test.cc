@@ -166,6 +166,28 @@ TEST(ImportLogsCli, TablesBecomeRunsThatCalibrateTakes) {
               {"--placement: '2-2' has other ranks", "2 in all"});
 }
 
+// Rows name the hosts of the ranks, unless the command line says where these were.
+TEST(ImportLogsCli, TablesNameTheirHosts) {
+  const TempFolder folder;
+  const std::string runs = folder.Path("runs.csv");
+  const Words import = {"import", "nccl-tests", Sample("nccl_tests/two-nodes.txt"), "--output",
+                        runs};
+  const auto hosts_with = [&](const Words& options) {
+    EXPECT_EQ(Stepcast(import + options).exit_code, 0);
+    return ReadRuns(runs).at(0).plan.hosts;
+  };
+  using Hosts = std::vector<std::string>;
+  EXPECT_EQ(hosts_with({}), (Hosts{"n1", "n2"}));
+  EXPECT_EQ(hosts_with({"--placement", "1-1"}), (Hosts{"n1", "n2"}));
+  EXPECT_EQ(hosts_with({"--placement", "2"}), Hosts()) << "not where these ranks were";
+  EXPECT_EQ(hosts_with({"--hosts", "left+right", "--placement", "1-1"}), (Hosts{"left", "right"}));
+  const std::string cluster = folder.Write(
+      "c.yaml",
+      "name: c\ndevice: v100\nnodes: 2\ndevices_per_node: 1\nhosts: [{name: n1}, {name: n3}]\n");
+  ExpectError(import + Words{"--cluster", cluster},
+              {"two-nodes.txt:10: host: 'n2' is no host of c (did you mean n1?)", "n1, n3"});
+}
+
 TEST(ImportLogsCli, AGuessNamesTheCommand) {
   ExpectText({"import", "--guess", Sample("step_log/pytorch")},
              {"a log of a training", "stepcast import steps " + Sample("step_log/pytorch")});

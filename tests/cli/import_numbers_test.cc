@@ -102,6 +102,7 @@ TEST(ImportNumbers, OfTablesOfCollectives) {
     const CollectiveRow& row = rows[i + 1];
     EXPECT_EQ(runs[i].workload, fmt::format("message_{}", row.bytes));
     EXPECT_EQ(runs[i].plan.placement, (Placement{2, 1}));
+    EXPECT_EQ(runs[i].plan.hosts, (std::vector<std::string>{"n1", "n2"}));
     EXPECT_NEAR(runs[i].step_time.si(), row.in_place_s.value_or(*row.out_of_place_s), 1e-12);
     EXPECT_NE(runs[i].source.find(fmt::format("line {}", row.line)), std::string::npos);
   }
