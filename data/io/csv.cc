@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <unordered_set>
+#include <utility>
 
 #include "data/io/text_file.h"
 #include "data/values/names.h"
@@ -19,6 +20,13 @@ CsvReader::CsvReader(std::string text, const std::string& path) : text_(std::mov
     throw InputError({path, row.line, "header"}, "",
                      "has " + std::to_string(row.fields.size()) + " columns",
                      "at most " + std::to_string(kMostColumns));
+  }
+  for (const auto& [sign, problem] :
+       {std::pair(';', "is separated by semicolons"), std::pair('\t', "is separated by tabs")}) {
+    if (row.fields.size() == 1 && row.fields[0].find(sign) != std::string::npos) {
+      throw InputError({path, row.line, "header"}, row.fields[0], problem,
+                       "commas between fields, and a point before decimals");
+    }
   }
   std::unordered_set<std::string> names;
   for (std::size_t i = 0; i < row.fields.size(); ++i) {
@@ -38,7 +46,11 @@ bool CsvReader::Next(CsvRow* row) {
   if (row->fields.size() != header_.size()) {
     throw InputError({path_, row->line, ""}, "",
                      "has " + std::to_string(row->fields.size()) + " fields",
-                     std::to_string(header_.size()) + ", as the header");
+                     std::to_string(header_.size()) + ", as the header" +
+                         (row->fields.size() < header_.size()
+                              ? ""
+                              : "; decimals follow a point, and a field with a comma stands in "
+                                "quotes"));
   }
   if (++rows_ > kMostRows) {
     throw InputError({path_, row->line, ""}, "", "is a row too many",

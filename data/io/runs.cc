@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "data/io/csv.h"
 #include "data/io/text_file.h"
@@ -16,6 +17,7 @@
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/size_limits.h"
+#include "data/values/suggest.h"
 
 namespace stepcast {
 namespace {
@@ -114,6 +116,33 @@ void CheckWholeRow(const Run& run) {
   }
 }
 
+// Whether two names differ in their digits alone, as p90_s and p95_s do.
+bool DifferInDigits(std::string a, std::string b) {
+  const auto is_digit = [](char c) { return '0' <= c && c <= '9'; };
+  const std::size_t digits = std::erase_if(a, is_digit);
+  std::erase_if(b, is_digit);
+  return digits > 0 && a == b;
+}
+
+// Columns that are not known are kept; one that is within two letters of a known one, which the
+// file lacks, is a slip that would leave out what was stated.
+void RefuseMisspelt(const std::vector<std::string>& unknown, const CsvReader& reader) {
+  constexpr std::size_t kMostLetters = 2;
+  std::vector<std::string> absent;
+  for (const ColumnFormat& format : Columns()) {
+    if (!reader.Column(format.name)) absent.emplace_back(format.name);
+  }
+  for (const std::string& name : unknown) {
+    const std::string meant = NearestName(name, absent, kMostLetters);
+    if (meant.empty() || DifferInDigits(name, meant)) continue;
+    if (std::max(meant.size(), name.size()) - std::min(meant.size(), name.size()) > kMostLetters) {
+      continue;
+    }
+    throw InputError({reader.path(), 1, name}, "", "is not a known column" + DidYouMean(meant),
+                     meant + ", or for a column of your own a name that is not so near to it");
+  }
+}
+
 void TakeRuns(std::string text, const std::string& path, const std::function<void(Run&&)>& take) {
   CsvReader reader(std::move(text), path);
   std::vector<const ColumnFormat*> format_of(reader.header().size(), nullptr);
@@ -125,6 +154,7 @@ void TakeRuns(std::string text, const std::string& path, const std::function<voi
   for (std::size_t i = 0; i < format_of.size(); ++i) {
     if (format_of[i] == nullptr) unknown.push_back(reader.header()[i]);
   }
+  RefuseMisspelt(unknown, reader);
   const auto extra_columns = std::make_shared<const std::vector<std::string>>(std::move(unknown));
   for (CsvRow row; reader.Next(&row);) {
     Run run;

@@ -1,5 +1,6 @@
 #include "data/values/numbers.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -71,6 +72,45 @@ bool TakeNumber(std::string_view text, double* value, std::string_view* rest) {
   }
   *rest = text.substr(static_cast<std::size_t>(end - text.data()));
   return true;
+}
+
+// The number that a text means whose decimals follow a comma, or that has signs between thousands:
+// "0.5" of "0,5", "1234.5" of "1,234.5" and of "1.234,5", "1.234 or 1234" of "1,234". Empty for any
+// other text.
+std::string NumberMeant(std::string_view text, bool is_whole) {
+  constexpr std::string_view kDigits = "0123456789";
+  const std::string sign(text.substr(0, text.find_first_not_of("+-")));
+  std::string_view rest = text.substr(sign.size());
+  const auto are_digits = [&](std::string_view part) {
+    return !part.empty() && part.find_first_not_of(kDigits) == std::string_view::npos;
+  };
+  const std::size_t first = std::min(rest.find_first_not_of(kDigits), rest.size());
+  if (sign.size() > 1 || first == 0 || first == rest.size()) return "";
+  const char between = rest[first];
+  if (std::string_view(",.'_ ").find(between) == std::string_view::npos) return "";
+  const std::string before(rest.substr(0, first));
+  std::string decimal;
+  if (between == ',' && are_digits(rest.substr(first + 1))) {
+    decimal = sign + before + "." + std::string(rest.substr(first + 1));
+  }
+  // Groups of three digits, and decimals behind another sign.
+  std::string thousands = sign + before;
+  int groups = 0;
+  rest.remove_prefix(first);
+  while (rest.size() > 3 && rest.front() == between && are_digits(rest.substr(1, 3))) {
+    thousands += rest.substr(1, 3);
+    rest.remove_prefix(4);
+    ++groups;
+  }
+  const bool has_decimals = rest.size() > 1 && rest.front() != between &&
+                            (rest.front() == '.' || rest.front() == ',') &&
+                            are_digits(rest.substr(1));
+  if (has_decimals) thousands += "." + std::string(rest.substr(1));
+  const bool is_grouped = first <= 3 && before.front() != '0' && (rest.empty() || has_decimals) &&
+                          groups > (between == '.' && !has_decimals ? 1 : 0);
+  if (!is_grouped || (is_whole && has_decimals)) thousands.clear();
+  if (is_whole) decimal.clear();
+  return decimal + (decimal.empty() || thousands.empty() ? "" : " or ") + thousands;
 }
 
 // Words for units that are not those of this program, without regard to case.
@@ -149,6 +189,12 @@ double ParseWithUnit(std::string_view raw, const InputPlace& place, const UnitNa
     }
     return si;
   }
+  // "1,5 s", of which the number ends before the comma.
+  const std::size_t end = std::min(text.find_first_not_of("+-0123456789,.'_ "), text.size());
+  if (const std::string meant = NumberMeant(Trim(text.substr(0, end)), false); !meant.empty()) {
+    fail("is not a number with a unit" + DidYouMean(meant + " " + std::string(text.substr(end))),
+         allowed);
+  }
   fail("has an unknown unit" + DidYouMean(UnitMeant(name, units)), allowed);
   return 0;
 }
@@ -196,14 +242,16 @@ double ParseNanometres(std::string_view text, const InputPlace& place) {
 
 double ParseNumber(std::string_view text, const InputPlace& place, const NumberRange& range) {
   const std::string_view trimmed = Trim(text);
-  const auto fail = [&](const char* problem) {
+  const auto fail = [&](const std::string& problem) {
     throw InputError(place, std::string(trimmed.empty() ? trimmed : text), problem,
                      (range.or_nought ? "" : "a number ") + range.Text());
   };
   double number = 0;
   std::string_view rest;
   if (trimmed.empty()) fail("is empty");
-  if (!TakeNumber(trimmed, &number, &rest) || !Trim(rest).empty()) fail("is not a number");
+  if (!TakeNumber(trimmed, &number, &rest) || !Trim(rest).empty()) {
+    fail("is not a number" + DidYouMean(NumberMeant(trimmed, false)));
+  }
   if (!std::isfinite(number)) fail("is not a finite number");
   if (!range.Holds(number)) fail("is out of range");
   if (std::fpclassify(number) == FP_SUBNORMAL) fail("is too near to 0");
@@ -229,7 +277,8 @@ long long ParseLongInteger(std::string_view text, const InputPlace& place, long 
   const auto [end, error] =
       std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
   if (error == std::errc::invalid_argument || end != trimmed.data() + trimmed.size()) {
-    throw InputError(place, std::string(text), "is not a whole number", allowed);
+    throw InputError(place, std::string(text),
+                     "is not a whole number" + DidYouMean(NumberMeant(trimmed, true)), allowed);
   }
   if (error != std::errc() || number < low || number > high) {
     throw InputError(place, std::string(text), "is out of range", allowed);

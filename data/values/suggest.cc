@@ -31,11 +31,12 @@ std::size_t EditDistance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::string NearestName(std::string_view text, std::span<const std::string> names) {
+std::string NearestName(std::string_view text, std::span<const std::string> names,
+                        std::size_t most) {
   const std::string wanted = CanonicalName(std::string(text.substr(0, kLongestWord)));
   if (wanted.empty() || text.size() > kLongestWord) return "";
   std::string nearest;
-  std::size_t least = std::max<std::size_t>(1, wanted.size() / 3) + 1;
+  std::size_t least = std::min(std::max<std::size_t>(1, wanted.size() / 3), most) + 1;
   for (const std::string& name : names) {
     if (name.size() > kLongestWord) continue;
     const std::string known = CanonicalName(name);

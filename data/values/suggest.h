@@ -2,6 +2,7 @@
 #ifndef STEPCAST_DATA_VALUES_SUGGEST_H_
 #define STEPCAST_DATA_VALUES_SUGGEST_H_
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,9 +10,13 @@
 
 namespace stepcast {
 
+inline constexpr std::size_t kAnyDistance = static_cast<std::size_t>(-1) / 2;
+
 // The one of `names` that is nearest to `text`: the fewest letters added, left out, changed or
-// swapped, without regard to case and signs, and no more than a third of them. Empty where none is.
-std::string NearestName(std::string_view text, std::span<const std::string> names);
+// swapped, without regard to case and signs, and no more than a third of them, or than `most`. Empty
+// where none is.
+std::string NearestName(std::string_view text, std::span<const std::string> names,
+                        std::size_t most = kAnyDistance);
 
 // " (did you mean NAME?)", to stand behind the problem of an error; empty where nothing is near.
 std::string DidYouMean(std::string_view text, std::span<const std::string> names);

@@ -82,6 +82,14 @@ TEST(Csv, Errors) {
       {"a,b\n1\n", "t.csv:2: has 1 fields; allowed: 2, as the header"},
       {"a,b\n1,2\n1,2,3\n", "t.csv:3: has 3 fields; allowed: 2, as the header"},
       {"a,b\n1,2\n3", "t.csv:3: has 1 fields"},
+      {"a,b\n1,0,5\n",
+       "t.csv:2: has 3 fields; allowed: 2, as the header; decimals follow a point, and a field "
+       "with "
+       "a comma stands in quotes"},
+      {"a;b\n1;0,5\n",
+       "t.csv:1: header: 'a;b' is separated by semicolons; allowed: commas between fields, and a "
+       "point before decimals"},
+      {"a\tb\n1\t2\n", "t.csv:1: header: 'a\\x09b' is separated by tabs; allowed: commas"},
       {"a,b,a\n", "t.csv:1: column 3: 'a' is the name of an earlier column too"},
       {"a,,b\n", "t.csv:1: column 2: has no name in the header"},
       {"a,\n", "t.csv:1: column 2: has no name in the header"},

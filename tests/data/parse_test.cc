@@ -114,7 +114,7 @@ TEST(Parse, EveryErrorNamesPlaceValueAndWhatIsAllowed) {
         {"12 " + std::string(family.foreign), "has an unknown unit"},
         {"12 " + good + " extra", "has an unknown unit"},
         {"0x10 " + good, "has an unknown unit"},
-        {"1,5 " + good, "has an unknown unit"},
+        {"1,5 " + good, "is not a number with a unit"},
         {"-1 " + good, "is out of range"},
         {"1e300 " + good, "is out of range"},
         {"nan " + good, "is not a finite number"},
@@ -222,7 +222,7 @@ TEST(Parse, Numbers) {
                {"2.0001", "is out of range"},
                {"-0.1", "is out of range"},
                {"1.5 s", "is not a number"},
-               {"1,5", "is not a number"},
+               {"1,5", "is not a number (did you mean 1.5?)"},
                {"one", "is not a number"},
                {"1e400", "is not a finite number"},
                {"-1e5000", "is not a finite number"},
@@ -239,6 +239,45 @@ TEST(Parse, Numbers) {
     EXPECT_EQ(error->value(), c.text);
     EXPECT_EQ(error->allowed(), "a number from 0 to 2");
   }
+}
+
+// Decimals behind a comma, and thousands with signs between them.
+TEST(Parse, NumbersAsTheyAreWrittenElsewhere) {
+  const struct {
+    const char* text;
+    const char* meant;
+  } cases[] = {{"0,5", "0.5"},
+               {"-0,125", "-0.125"},
+               {"1,234", "1.234 or 1234"},
+               {"1,2345", "1.2345"},
+               {"1,234.5", "1234.5"},
+               {"1.234,5", "1234.5"},
+               {"1,234,567", "1234567"},
+               {"1.234.567", "1234567"},
+               {"12 345", "12345"},
+               {"1'234.25", "1234.25"},
+               {"1_000", "1000"},
+               {"1,,5", ""},
+               {"1,5,5", ""},
+               {",5", ""},
+               {"1, 5", ""},
+               {"1.2.3", ""},
+               {"1234,567.8", ""},
+               {"0.1,", ""}};
+  for (const auto& c : cases) {
+    const auto error = ErrorOf([&] { ParseNumber(c.text, kPlace, -1e9, 1e9); });
+    ASSERT_TRUE(error) << c.text;
+    const std::string hint =
+        *c.meant == '\0' ? "" : std::string(" (did you mean ") + c.meant + "?)";
+    EXPECT_EQ(error->problem(), "is not a number" + hint) << c.text;
+  }
+  EXPECT_TRUE(Says(ErrorOf([] { ParseDuration("1,5 ms", kPlace); }),
+                   "'1,5 ms' is not a number with a unit (did you mean 1.5 ms?); allowed: "));
+  EXPECT_TRUE(Says(ErrorOf([] { ParseInteger("1,024", kPlace, 1, 10'000); }),
+                   "'1,024' is not a whole number (did you mean 1024?); allowed: "));
+  EXPECT_EQ(ErrorOf([] { ParseInteger("1,5", kPlace, 1, 8); })->problem(), "is not a whole number");
+  EXPECT_EQ(ErrorOf([] { ParseInteger("1.500", kPlace, 1, 8); })->problem(),
+            "is not a whole number");
 }
 
 TEST(Parse, Probabilities) {

@@ -157,6 +157,28 @@ TEST(Runs, OrderIsFree) {
             expected);
 }
 
+// A slip in a column's name would leave out what was stated.
+TEST(Runs, MisspeltColumnsAreRefused) {
+  const auto error_of = [](const std::string& columns) {
+    return ErrorOf([&] { Parse(kHeader + "," + columns + "\n"); });
+  };
+  EXPECT_TRUE(Says(error_of("acumulation_steps"),
+                   "runs.csv:1: acumulation_steps: is not a known column (did you mean "
+                   "accumulation_steps?); allowed: accumulation_steps, or for a column of your own "
+                   "a name that is not so near to it"));
+  EXPECT_TRUE(
+      Says(error_of("note,rtt_us"), "rtt_us: is not a known column (did you mean rtt_ms?)"));
+  EXPECT_TRUE(Says(error_of("host"), "host: is not a known column (did you mean hosts?)"));
+  // The known column is there; another digit; three letters; nothing near.
+  for (const char* columns : {"hosts,host", "p90_s", "over", "temperature_c"}) {
+    EXPECT_FALSE(error_of(columns)) << columns;
+  }
+  EXPECT_TRUE(Says(ErrorOf([] { Parse("workload;device\nresnet50;t4\n"); }),
+                   "runs.csv:1: header: 'workload;device' is separated by semicolons"));
+  EXPECT_TRUE(Says(ErrorOf([] { Parse(kHeader + "\nresnet50,t4,1,0,none,32,\"0,5\"\n"); }),
+                   "runs.csv:2: step_time_s: '0,5' is not a number (did you mean 0.5?)"));
+}
+
 TEST(Runs, UnknownColumnsAreKeptAndWrittenBack) {
   const std::string text = "note," + kHeader +
                            ",temperature_c\n\"warm, really\",resnet50,t4,1,0,none,"
