@@ -2,10 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
+#include <unordered_map>
 
+#include "data/plan/key.h"
 #include "data/values/names.h"
 #include "data/values/suggest.h"
 #include "model/step/parameters.h"
@@ -126,6 +132,64 @@ void AddNetwork(const CalibrationProblem& problem, std::vector<std::string>* cav
   }
 }
 
+// All that a row says, its place aside.
+std::string TextOfRow(const Run& run) {
+  std::string text;
+  const auto word = [&](const std::string& part) { text += part + '\0'; };
+  const auto number = [&](double value) {
+    char bytes[sizeof value];
+    std::memcpy(bytes, &value, sizeof value);
+    text.append(bytes, sizeof bytes);
+  };
+  const auto time = [&](const std::optional<Duration<>>& value) {
+    number(value ? value->in(kSeconds) : -1);
+  };
+  word(run.workload);
+  word(run.device);
+  for (const int devices : run.plan.placement) number(devices);
+  word("");
+  for (const std::string& host : run.plan.hosts) word(host);
+  for (const double part : StatedKey(run.plan)) number(part);
+  time(run.step_time);
+  number(run.stopped ? 1 : 0);
+  time(run.exposed_sync);
+  for (const auto& part : {run.spread.sd, run.spread.p50, run.spread.p95, run.spread.p99}) {
+    time(part);
+  }
+  word(run.source);
+  for (const std::string& part : run.extra) word(part);
+  return text;
+}
+
+// Rows that say what an earlier row says, in every column.
+void AddRepeats(const std::vector<Run>& runs, std::vector<std::string>* caveats) {
+  std::unordered_multimap<std::size_t, std::size_t> seen;  // by hash
+  std::size_t repeats = 0;
+  std::string first;
+  const auto place = [](const Run& run) {
+    return run.place.file + ":" + std::to_string(run.place.line);
+  };
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::string text = TextOfRow(runs[i]);
+    const std::size_t hash = std::hash<std::string>()(text);
+    const auto [begin, end] = seen.equal_range(hash);
+    const auto same = std::find_if(
+        begin, end, [&](const auto& earlier) { return TextOfRow(runs[earlier.second]) == text; });
+    if (same == end) {
+      seen.emplace(hash, i);
+    } else if (++repeats == 1 && runs[i].place.line > 0) {
+      first = place(runs[i]) + " that of " + place(runs[same->second]);
+    }
+  }
+  if (repeats == 0) return;
+  caveats->push_back((repeats == 1 ? "a row repeats" : std::to_string(repeats) + " rows repeat") +
+                     " an earlier one in every column" +
+                     (first.empty()  ? ""
+                      : repeats == 1 ? " (" + first + ")"
+                                     : " (first " + first + ")") +
+                     ": what was measured once counts as often as it stands there");
+}
+
 void AddBatches(const CalibrationProblem& problem, std::vector<std::string>* caveats) {
   struct Seen {
     int runs = 0;
@@ -166,6 +230,7 @@ std::vector<std::string> Caveats(const CalibrationProblem& problem,
                       " % off on average; look for a wrong unit, strategy, link or workload");
   }
   AddUnits(outcome.prior_log_ratio, &caveats);
+  AddRepeats(problem.runs, &caveats);
   AddStrangers(problem, &caveats);
   AddEdges(calibration, &caveats);
   AddLinks(problem.cluster, calibration, &caveats);

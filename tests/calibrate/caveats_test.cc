@@ -162,6 +162,45 @@ TEST(Caveats, NothingWasDecidedByTheRuns) {
   EXPECT_EQ(with_one(DecidedBy::kBoth), Sentences());
 }
 
+TEST(Caveats, RowsThatRepeatOthers) {
+  // The last rows once more: as they are, and with one part of each changed.
+  const auto repeat = [](int times, const std::function<void(stepcast::Run*)>& change = nullptr) {
+    return After([&](Case* its) {
+      std::vector<stepcast::Run>& runs = its->problem.runs;
+      for (std::size_t i = 0; i < runs.size(); ++i) {
+        runs[i].place = {"r.csv", static_cast<int>(i) + 2, ""};
+      }
+      const stepcast::Run last = runs.back();
+      const int line = last.place.line;
+      for (int n = 1; n <= times; ++n) {
+        runs.push_back(last);
+        runs.back().place.line = line + n;
+        if (change) change(&runs.back());
+      }
+    });
+  };
+  const int last = [] {
+    const Case its;
+    return static_cast<int>(its.problem.runs.size()) + 1;
+  }();
+  const std::string of =
+      "r.csv:" + std::to_string(last + 1) + " that of r.csv:" + std::to_string(last);
+  const std::string counts = ": what was measured once counts as often as it stands there";
+  EXPECT_EQ(repeat(1),
+            Sentences{"a row repeats an earlier one in every column (" + of + ")" + counts});
+  EXPECT_EQ(repeat(2),
+            Sentences{"2 rows repeat an earlier one in every column (first " + of + ")" + counts});
+  const std::function<void(stepcast::Run*)> changes[] = {
+      [](stepcast::Run* run) { run->step_time = run->step_time * (1 + 1e-15); },
+      [](stepcast::Run* run) { run->source = "again"; },
+      [](stepcast::Run* run) { run->extra = {"2"}; },
+      [](stepcast::Run* run) { run->spread.p50 = run->step_time; },
+      [](stepcast::Run* run) {
+        run->plan.hosts = {"a", "b", "c"};
+      }};
+  for (const auto& change : changes) EXPECT_EQ(repeat(1, change), Sentences());
+}
+
 TEST(Caveats, WhatTheClusterDoesNotHave) {
   const auto spoil = [](const std::function<void(CalibrationProblem*)>& change) {
     return After([&](Case* its) {
