@@ -442,7 +442,7 @@ void Predictor::AddProfileFlags(const Plan& plan, const ProfiledSum& sum,
     flags.push_back(fmt::format(
         "{} was not measured: the times are those of {}, each operation carried over by "
         "the ratio of what the two data sheets let expect, good to a factor of {:.1f}",
-        device_, profile_->carried_from(), std::exp(kNinetyPercent * kCarriedLogSd)));
+        device_, profile_->carried_from(), NinetyPercentFactor(kCarriedLogSd)));
   }
   if (sum.scaled > device * kWorthSaying) {
     flags.push_back(
@@ -501,7 +501,7 @@ void Predictor::AddPriorFlag(const Plan& plan, const PlanAnswer& answer,
                   "assumed, known to a factor of {:.2g}; calibrate {}, or use calibrate --fix or "
                   "--prior",
                   spec.name, std::exp(belief_.log_value(pace->parameter)) / spec.si_per_unit,
-                  spec.unit, std::exp(kNinetyPercent * log_sd), pace->runs));
+                  spec.unit, NinetyPercentFactor(log_sd), pace->runs));
 }
 
 void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
@@ -545,16 +545,17 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
     const char* const why = workload_.layers.empty()
                                 ? "it has no layers to count work from"
                                 : "the device has no data sheet with fp32 and memory_bandwidth";
-    flags.push_back(fmt::format(
-        "{} was not measured on {}, and {}: compute is a prior, good to a factor of "
-        "{:.0f}; one measured step of it tells more",
-        workload_.name, device_, why, std::exp(kWorkloadParameterSpecs[kSampleTime].prior_log_sd)));
+    flags.push_back(
+        fmt::format("{} was not measured on {}, and {}: compute is a prior, good to a factor of "
+                    "{:.0f}; one measured step of it tells more",
+                    workload_.name, device_, why,
+                    NinetyPercentFactor(kWorkloadParameterSpecs[kSampleTime].prior_log_sd)));
   }
   if (compute_source_ == ComputeSource::kDataSheet) {
     flags.push_back(fmt::format(
         "{} was not measured on {}: compute is forecast from the data sheet, operation by "
         "operation, good to a factor of {:.1f}",
-        workload_.name, device_, std::exp(kNinetyPercent * kSheetTimeLogSd)));
+        workload_.name, device_, NinetyPercentFactor(kSheetTimeLogSd)));
   }
   const bool communicates =
       TraitsOf(plan.strategy).exchanges && (plan.nodes() > 1 || UsesServers(plan.strategy));

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "model/statistics/normal.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/wrapped.h"
 #include "predictor/explanation.h"
@@ -52,15 +52,16 @@ void PrintExplanation(const Explanation& explanation, const Plan& plan, const Ta
   Table table({{"parameter", "", Align::kLeft},
                {"value", "", Align::kRight},
                {"+1 % changes the step by", "", Align::kRight},
-               {"known within", "", Align::kRight},
+               {"90 % within", "", Align::kRight},
                {"from", "", Align::kLeft}});
   for (const ExplainedParameter& parameter : explanation.parameters) {
-    table.AddRow({parameter.value.symbol, NumberText(parameter.value),
-                  fmt::format("{:+.3f} %", parameter.elasticity),
-                  parameter.log_sd > 0 ? "x/ " + FormatNumber(std::exp(parameter.log_sd)) : "",
-                  parameter.origin == Origin::kFittedPrior
-                      ? "weak fit"
-                      : kOriginNames[static_cast<int>(parameter.origin)]});
+    table.AddRow(
+        {parameter.value.symbol, NumberText(parameter.value),
+         fmt::format("{:+.3f} %", parameter.elasticity),
+         parameter.log_sd > 0 ? "x/ " + FormatNumber(NinetyPercentFactor(parameter.log_sd)) : "",
+         parameter.origin == Origin::kFittedPrior
+             ? "weak fit"
+             : kOriginNames[static_cast<int>(parameter.origin)]});
   }
   out += table.Render(style, 2);
   for (const std::string& flag : p.flags) out += FlagLine(flag, style, TerminalWidth());

@@ -14,6 +14,7 @@
 #include "data/plan/limits.h"
 #include "data/values/device_name.h"
 #include "data/values/names.h"
+#include "model/statistics/normal.h"
 #include "model/step/believed_model.h"
 #include "model/step/parameters.h"
 #include "predictor/cli/profile_option.h"
@@ -240,10 +241,12 @@ std::vector<std::string> EarlierNotes(const Fit& fit) {
 }
 
 std::string AmbiguityText(const Ambiguity& a) {
-  const auto within = [](double log_sd) { return fmt::format("{:.2f}", std::exp(log_sd)); };
+  const auto within = [](double log_sd) {
+    return fmt::format("{:.2f}", NinetyPercentFactor(log_sd));
+  };
   std::string text = fmt::format(
       "{} and {} cannot be told apart: the runs show their {}. The worse is known within a factor "
-      "of {}, and would be within {} if the other were known.",
+      "of {} (90 %), and would be within {} if the other were known.",
       a.first, a.second, a.product ? "product" : "ratio", within(a.log_sd),
       within(a.conditional_log_sd));
   if (a.separating) {

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "data/io/csv.h"
 #include "data/plan/fields.h"
@@ -16,8 +15,8 @@
 namespace stepcast::cli {
 namespace {
 
-// Half the width of the 90 % interval of ln(step) with this standard deviation, as a share.
-double HalfWidth(double log_sd) { return std::expm1(kNinetyPercent * log_sd); }
+// How far the 90 % interval of a step reaches above it, as a share.
+double HalfWidth(double log_sd) { return NinetyPercentFactor(log_sd) - 1; }
 
 std::string LaunchCommand(const Plan& plan) {
   std::string options = fmt::format("--batch-size {}", plan.local_batch);
@@ -84,7 +83,7 @@ ChosenRuns ChooseWanted(const Target& target, Plan goal,
 
 std::string WantedNow(const ChosenRuns& wanted) {
   return fmt::format("Now: a step of {}, within a factor of {:.2f} (90 % interval {} to {}).",
-                     FormatDuration(wanted.now.step_time), 1 + HalfWidth(wanted.next.log_sd),
+                     FormatDuration(wanted.now.step_time), NinetyPercentFactor(wanted.next.log_sd),
                      FormatDuration(wanted.now.low), FormatDuration(wanted.now.high));
 }
 
@@ -106,7 +105,7 @@ Table WantedTable(const ChosenRuns& wanted) {
   for (const NextRun& run : wanted.next.runs) {
     table.AddRow({std::to_string(++number), DescribePlan(run.plan), FormatDuration(run.step_time),
                   FormatDuration(Seconds(run.device_seconds)),
-                  fmt::format("a factor of {:.2f}", 1 + HalfWidth(run.log_sd)),
+                  fmt::format("a factor of {:.2f}", NinetyPercentFactor(run.log_sd)),
                   run.tells.empty() ? "the formula, nearer to the target" : run.tells});
   }
   return table;

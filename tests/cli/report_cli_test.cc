@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/io/network_profile_file.h"
+#include "model/statistics/normal.h"
 #include "predictor/report/terminal.h"
 #include "tests/cli/program.h"
 #include "tests/support/html.h"
@@ -233,10 +234,10 @@ TEST_F(ReportPage, JudgesByRunsThatWereNotFitted) {
   for (const Json& pair : fit.at("ambiguities")) {
     EXPECT_TRUE(Says(
         page, fmt::format("{} and {} cannot be told apart: the runs show their {}. The "
-                          "worse is known within a factor of {:.2f}",
+                          "worse is known within a factor of {:.2f} (90 %)",
                           pair.at("first").get<std::string>(), pair.at("second").get<std::string>(),
                           pair.at("known").get<std::string>(),
-                          std::exp(pair.at("log_sd").get<double>()))))
+                          NinetyPercentFactor(pair.at("log_sd").get<double>()))))
         << pair;
   }
   const Words evaluate = {"evaluate", "--cluster", fitted, "--runs"};

@@ -624,6 +624,8 @@ TEST(Compute, WithoutAnySourceIsAPrior) {
     EXPECT_TRUE(std::any_of(p.flags.begin(), p.flags.end(), [&](const std::string& flag) {
       return flag.find(c.why) != std::string::npos;
     })) << c.why;
+    // e^(1.645 x 4): nine of ten lie within it.
+    EXPECT_TRUE(HasFlag(p, "good to a factor of 720;"));
     EXPECT_GT(p.high / p.low, 1e4);
   }
 }
