@@ -81,16 +81,30 @@ constexpr RowFact kRowFacts[] = {
     {"compressed", [](const Plan& plan) { return FormatCompression(plan.compress); }},
 };
 
+// Some of the choices between the plan as given and the best; how many there are besides goes into
+// `more`.
+std::vector<const Recommendation*> ChoicesBetween(const RecommendOutcome& outcome, int* more) {
+  std::vector<const Recommendation*> choices;
+  const std::size_t stride = outcome.pareto.size() / 8 + 1;
+  for (std::size_t i = 0; i + 1 < outcome.pareto.size(); ++i) {
+    if (outcome.pareto[i].score == outcome.baseline->score) continue;
+    if (i % stride == 0) {
+      choices.push_back(&outcome.pareto[i]);
+    } else {
+      ++*more;
+    }
+  }
+  return choices;
+}
+
 // The rows: the plan as given, the recommended one, and some of the choices in between.
 std::string OutcomeTable(const RecommendOutcome& outcome, const RecommendOptions& search,
-                         const Style& style) {
+                         const Style& style, int* more) {
   std::vector<std::pair<const char*, const Recommendation*>> rows = {
       {"as given", &*outcome.baseline},
       {outcome.is_advice ? "recommended" : "best of these", &*outcome.best}};
-  const std::size_t stride = outcome.pareto.size() / 8 + 1;
-  for (std::size_t i = 0; i + 1 < outcome.pareto.size(); i += stride) {
-    if (outcome.pareto[i].score == outcome.baseline->score) continue;
-    rows.emplace_back("or", &outcome.pareto[i]);
+  for (const Recommendation* choice : ChoicesBetween(outcome, more)) {
+    rows.emplace_back("or", choice);
   }
   const bool own_score = search.objective != Objective::kThroughput;
   std::vector<RowFact> facts;
@@ -162,17 +176,15 @@ constexpr const char* kWhyEqualText[] = {
 
 // What equal shares lose where some nodes are slow, and whether those help.
 std::string UnequalText(const UnequalWorkers& unequal) {
-  const SharedOut& best = unequal.by_speed ? *unequal.by_speed : unequal.equal;
-  const auto factor = [&](const SharedOut& other) {
-    return FormatFactor(best.throughput / other.throughput);
-  };
+  const SharedOut& best = unequal.best();
   std::string text =
       unequal.by_speed
           ? fmt::format(
                 "Shares by speed, micro-steps of {} samples on a fast device and {} on a slow one, "
                 "take {} a step ({}): {} the throughput of equal shares.",
                 best.fast_batch, best.slow_batch, FormatDuration(best.step_time),
-                FormatThroughput(best.throughput), factor(unequal.equal))
+                FormatThroughput(best.throughput),
+                FormatFactor(best.throughput / unequal.equal.throughput))
           : std::string(kWhyEqualText[static_cast<int>(*unequal.why_equal)]);
   const char* slow = unequal.slow_nodes == 1 ? "slow node" : "slow nodes";
   if (!unequal.fast_only) {
@@ -180,12 +192,11 @@ std::string UnequalText(const UnequalWorkers& unequal) {
            fmt::format(" Without the {} the samples do not fit the memory of the others.", slow);
   }
   const SharedOut& others = *unequal.fast_only;
-  text += fmt::format(" Without the {}, {} samples on each of the others take {}", slow,
-                      others.fast_batch, FormatDuration(others.step_time));
-  return text + (others.step_time <= best.step_time
-                     ? fmt::format(": leave the {} out.", slow)
-                     : fmt::format(": with the {} the same samples come {} as fast.", slow,
-                                   factor(others)));
+  text += fmt::format(" Without the {}, {} samples on each of the others take {} ({}): with {} ",
+                      slow, others.fast_batch, FormatDuration(others.step_time),
+                      FormatThroughput(others.throughput), unequal.slow_nodes == 1 ? "it" : "them");
+  text += fmt::format("throughput is {} that", FormatFactor(*unequal.worth()));
+  return text + (*unequal.worth() <= 1 ? fmt::format("; leave the {} out.", slow) : ".");
 }
 
 std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
@@ -199,10 +210,18 @@ std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
                         : fmt::format("{}: keep {}", subject, DescribePlan(outcome.baseline->plan)),
       style);
   const auto note = [&](const std::string& text) { out += NoteLine(text, style, TerminalWidth()); };
-  out += OutcomeTable(outcome, search, style) + "\n";
+  int more = 0;
+  out += OutcomeTable(outcome, search, style, &more) + "\n";
   note(Advice(outcome, search));
   if (outcome.is_advice) note("What keeps it from being better: " + outcome.binding + ".");
   if (unequal) note(UnequalText(*unequal));
+  const auto plans = [](int count) {
+    return fmt::format("{} {}", FormatCount(count), count == 1 ? "plan" : "plans");
+  };
+  for (const LeftOut& left_out : ReasonsLeftOut(outcome, search)) {
+    note(fmt::format("{} left out: {}.", plans(left_out.plans), left_out.reason));
+  }
+  if (more > 0) note(fmt::format("{} more between those shown: --json has them.", plans(more)));
   if (best.efficiency * best.plan.workers() < 1 && outcome.is_advice) {
     out += FlagLine(fmt::format("one worker alone gives {}: more than this plan",
                                 FormatThroughput(best.prediction.throughput /
@@ -311,6 +330,10 @@ int RunRecommend(const std::vector<std::string>& arguments) {
     json["considered"] = outcome.considered;
     json["out_of_memory"] = outcome.out_of_memory;
     json["over_global_batch"] = outcome.over_global_batch;
+    json["left_out"] = Json::array();
+    for (const LeftOut& left_out : ReasonsLeftOut(outcome, search)) {
+      json["left_out"].push_back({{"plans", left_out.plans}, {"reason", left_out.reason}});
+    }
     const auto optional = [&](const std::optional<Recommendation>& r) {
       return r ? RecommendationJson(*r, target, search) : Json(nullptr);
     };

@@ -167,7 +167,8 @@ Json UnequalJson(const UnequalWorkers& unequal) {
       {"by_speed", optional(unequal.by_speed)},
       {"why_equal", unequal.why_equal ? Json(kWhyEqualNames[static_cast<int>(*unequal.why_equal)])
                                       : Json(nullptr)},
-      {"fast_only", optional(unequal.fast_only)}};
+      {"fast_only", optional(unequal.fast_only)},
+      {"worth", NumberJson(unequal.worth())}};
 }
 
 Json PayoffJson(const Payoff& payoff) {

@@ -221,8 +221,10 @@ void BindPredictor(py::module_* m) {
           "    dict or None : `equal` (the plan as it is), `by_speed` and `fast_only` (the slow\n"
           "        nodes rest), each with fast_local_batch and slow_local_batch [samples],\n"
           "        step_time_s and throughput_samples_per_s, or None where there is no such; and\n"
-          "        `why_equal` where no shares by speed are better. None where no node is slow,\n"
-          "        where all are, and where nobody waits for them (ps-async).\n\n"
+          "        `why_equal` where no shares by speed are better, and `worth`, the throughput "
+          "with\n"
+          "        the slow nodes over that of `fast_only`. None where no node is slow, where all\n"
+          "        are, and where nobody waits for them (ps-async).\n\n"
           "Raises InputError for a plan that no model covers.")
       .def(
           "compile",

@@ -34,14 +34,22 @@ std::vector<std::pair<A, B>> PairsOf(const std::vector<A>& first, const std::vec
   return pairs;
 }
 
-// Those that go with the plan's strategy; nothing where none does.
-std::vector<Compression> CompressionsWith(Plan plan, const std::vector<Compression>& all) {
-  std::vector<Compression> those;
-  for (const Compression& one : all) {
-    plan.compress = one;
-    if (WithStrategy(plan, plan.strategy).compress == one) those.push_back(one);
+// Whether each of `all` goes with a strategy; where none does, `none` takes their place and goes.
+template <class T, class Goes>
+std::vector<std::pair<T, bool>> Judged(const std::vector<T>& all, const T& none, Goes goes) {
+  std::vector<std::pair<T, bool>> judged;
+  bool any = false;
+  for (const T& one : all) {
+    judged.emplace_back(one, goes(one));
+    any = any || judged.back().second;
   }
-  return Or(those, {Compression()});
+  if (!any) judged.emplace_back(none, true);
+  return judged;
+}
+
+bool MayCompress(Plan plan, const Compression& compression) {
+  plan.compress = compression;
+  return WithStrategy(plan, plan.strategy).compress == compression;
 }
 
 std::vector<int> BatchCandidates(const Predictor& predictor, const Plan& plan, int most) {
@@ -178,7 +186,11 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
   RecommendOutcome outcome;
   std::vector<Recommendation> feasible;
   long long nodes = 0;
-  const auto consider = [&](const Plan& candidate) {
+  const auto consider = [&](const Plan& candidate, bool goes_together) {
+    if (!goes_together) {
+      ++outcome.not_together;
+      return;
+    }
     ++outcome.considered;
     if (candidate.global_batch() > options.most_global_batch) {
       ++outcome.over_global_batch;
@@ -220,17 +232,20 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
         base.servers = n;
         std::vector<std::optional<DataSize<>>> buckets(options.buckets.begin(),
                                                        options.buckets.end());
-        const std::vector<Shard> shards = TraitsOf(strategy).may_shard()
-                                              ? Or(options.shards, {base.shard})
-                                              : std::vector<Shard>{Shard::kNone};
+        const auto shards = Judged(
+            Or(options.shards, {base.shard}), Shard::kNone,
+            [&](Shard shard) { return TraitsOf(strategy).may_shard() || shard == Shard::kNone; });
+        const auto compressions =
+            Judged(Or(options.compressions, {base.compress}), Compression(),
+                   [&](const Compression& one) { return MayCompress(base, one); });
         const auto cuts = PairsOf(Or(buckets, {plan.bucket}), shards);
-        for (const auto& [cut, compression] :
-             PairsOf(cuts, CompressionsWith(base, Or(options.compressions, {base.compress})))) {
+        for (const auto& [cut, compression] : PairsOf(cuts, compressions)) {
           base.bucket = cut.first;
-          base.shard = cut.second;
-          base.compress = compression;
+          base.shard = cut.second.first;
+          base.compress = compression.first;
           // Not both: what is sent of gradients that are shared out is not compressed.
-          if (compression.exists() && cut.second != Shard::kNone) continue;
+          const bool both = base.compress.exists() && base.shard != Shard::kNone;
+          const bool goes_together = cut.second.second && compression.second && !both;
           const int most_batch = std::max(1, options.most_global_batch / workers);
           for (const int batch :
                Or(options.local_batches, BatchCandidates(predictor, plan, most_batch))) {
@@ -241,7 +256,7 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
             for (const int a :
                  Or(options.accumulation_steps, AccumulationCandidates(plan, most_interval))) {
               base.accumulation_steps = a;
-              consider(base);
+              consider(base, goes_together);
             }
           }
         }
@@ -289,9 +304,14 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
   // Nobody who has a plan takes a worse one; without one, half of the best is little.
   const double least = may_keep ? given.score : outcome.best->score / 2;
   for (const Recommendation& r : feasible) {
-    if (r.score < least || outcome.best->score < r.score) continue;
-    if (!outcome.pareto.empty() && r.score <= outcome.pareto.back().score) continue;
-    outcome.pareto.push_back(r);
+    if (outcome.best->score < r.score) {
+      ++outcome.little_gain;
+    } else if (r.score < least ||
+               (!outcome.pareto.empty() && r.score <= outcome.pareto.back().score)) {
+      ++outcome.no_better;
+    } else {
+      outcome.pareto.push_back(r);
+    }
   }
   outcome.baseline = given;
   outcome.is_advice = no_worse;
@@ -303,6 +323,24 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
   }
   outcome.binding = BindingConstraint(predictor, *outcome.best, fastest, devices_per_node, options);
   return outcome;
+}
+
+std::vector<LeftOut> ReasonsLeftOut(const RecommendOutcome& outcome,
+                                    const RecommendOptions& options) {
+  const bool may_keep = outcome.baseline && IsUsable(*outcome.baseline, options);
+  std::vector<LeftOut> reasons = {
+      {outcome.out_of_memory, "out of memory"},
+      {outcome.over_global_batch,
+       fmt::format("more than the global batch of {}", options.most_global_batch)},
+      {outcome.no_better, fmt::format("no better than another of no larger global batch, or than "
+                                      "{}",
+                                      may_keep ? "the plan as given" : "half of the best")},
+      {outcome.little_gain, fmt::format("better by at most {:g} %, with a larger global batch",
+                                        100 * options.tolerance)},
+      {outcome.not_together,
+       "compression or shares that do not go with their strategy, or with each other"}};
+  std::erase_if(reasons, [](const LeftOut& reason) { return reason.plans == 0; });
+  return reasons;
 }
 
 bool IsUsable(const Recommendation& given, const RecommendOptions& options) {

@@ -72,9 +72,23 @@ struct RecommendOutcome {
   std::vector<Recommendation> pareto;
   std::string binding;  // the constraint that keeps the answer from being better, in words
   int considered = 0;
+  // Of them, those that are not in `pareto`, each for one reason.
   int out_of_memory = 0;
   int over_global_batch = 0;
+  int no_better = 0;    // than another of no larger global batch, or than the plan as given
+  int little_gain = 0;  // better than the best within the tolerance, with a larger global batch
+  // Beside them: compression or shares that do not go with a strategy, or with each other.
+  int not_together = 0;
 };
+
+// Plans that the outcome does not show, and why, as it goes on behind "3 plans left out: ".
+struct LeftOut {
+  int plans = 0;
+  std::string reason;
+};
+// The reasons that there are.
+std::vector<LeftOut> ReasonsLeftOut(const RecommendOutcome& outcome,
+                                    const RecommendOptions& options);
 
 // Whether the plan as given could be used: it fits the memory, and the global batch.
 bool IsUsable(const Recommendation& given, const RecommendOptions& options);

@@ -44,6 +44,14 @@ struct UnequalWorkers {
   std::optional<WhyEqual> why_equal;  // then
   // The fast nodes take all; none where memory does not hold it.
   std::optional<SharedOut> fast_only;
+
+  const SharedOut& best() const { return by_speed ? *by_speed : equal; }
+  // The throughput with the slow nodes, at the best shares, over that without them: below 1 they
+  // had better rest. None where memory does not hold the samples without them.
+  std::optional<double> worth() const {
+    if (!fast_only) return std::nullopt;
+    return best().throughput / fast_only->throughput;
+  }
 };
 
 // None where the plan has no slow node, or no other.

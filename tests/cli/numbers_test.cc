@@ -642,6 +642,11 @@ TEST(Numbers, OfARecommendation) {
     for (std::size_t i = 0; i < outcome.pareto.size(); ++i) {
       add("/pareto/" + std::to_string(i), outcome.pareto[i]);
     }
+    const std::vector<LeftOut> reasons = ReasonsLeftOut(outcome, options);
+    EXPECT_FALSE(reasons.empty());
+    for (std::size_t i = 0; i < reasons.size(); ++i) {
+      table["/left_out/" + std::to_string(i) + "/plans"] = reasons[i].plans;
+    }
     ExpectNumbers(printed, table, {"/pays_from"});
   }
 }
@@ -674,6 +679,7 @@ TEST(Numbers, OfSlowNodes) {
   add("/equal", unequal->equal);
   add("/by_speed", *unequal->by_speed);
   add("/fast_only", *unequal->fast_only);
+  table["/worth"] = unequal->by_speed->throughput / unequal->fast_only->throughput;
   ExpectNumbers(printed.at("shares"), table, {});
 }
 

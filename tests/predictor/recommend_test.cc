@@ -434,6 +434,51 @@ TEST(Recommend, OptionsOfTriedStrategiesNeedNotGoWithTheGivenOne) {
   EXPECT_EQ(outcome.baseline->plan.servers, 0);
 }
 
+// Each plan that was tried is shown, or left out for one reason.
+TEST(Recommend, CountsWhatItLeavesOut) {
+  const Predictor predictor = MakePredictor();
+  bool of_all[4] = {};
+  for (const Question& q : Questions()) {
+    const RecommendOutcome outcome = Recommend(predictor, q.plan, kDevicesPerNode, q.options);
+    const int counts[] = {outcome.out_of_memory, outcome.over_global_batch, outcome.no_better,
+                          outcome.little_gain};
+    int left_out = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      left_out += counts[i];
+      of_all[i] = of_all[i] || counts[i] > 0;
+    }
+    EXPECT_EQ(left_out + static_cast<int>(outcome.pareto.size()), outcome.considered) << q.name;
+    EXPECT_EQ(outcome.not_together, 0);
+    int said = 0;
+    for (const LeftOut& reason : ReasonsLeftOut(outcome, q.options)) {
+      EXPECT_GT(reason.plans, 0);
+      EXPECT_FALSE(reason.reason.empty());
+      said += reason.plans;
+    }
+    EXPECT_EQ(said, left_out) << q.name;
+  }
+  EXPECT_TRUE(of_all[2] && of_all[3]);
+}
+
+// Of compression and shares each pair is tried, or counted as one that cannot be.
+TEST(Recommend, CountsWhatDoesNotGoTogether) {
+  RecommendOptions options;
+  options.strategies = {Strategy::kRing, Strategy::kTree};
+  options.shards = {Shard::kNone, Shard::kOptimizer};
+  options.compressions = {{}, {Compressor::kTopK, 0.01}};
+  options.local_batches = {16, 32};
+  options.accumulation_steps = {1, 2, 4};
+  const RecommendOutcome outcome =
+      Recommend(MakePredictor(), AllreducePlan({4, 4}, 32), kDevicesPerNode, options);
+  EXPECT_EQ(outcome.considered + outcome.not_together, 2 * 2 * 2 * 2 * 3);
+  EXPECT_GT(outcome.considered, 0);
+  EXPECT_GE(outcome.not_together, 2 * 3) << "both, with rings";
+  const std::vector<LeftOut> reasons = ReasonsLeftOut(outcome, options);
+  ASSERT_FALSE(reasons.empty());
+  EXPECT_EQ(reasons.back().plans, outcome.not_together);
+  EXPECT_NE(reasons.back().reason.find("do not go with"), std::string::npos);
+}
+
 // ---- No answer, and why.
 
 // A node that computes all the time need not gain by a second one.

@@ -265,6 +265,22 @@ TEST(SlowNodes, ThatHardlyComputeHoldTheOthersBack) {
   EXPECT_LT(unequal->fast_only->step_time, unequal->by_speed->step_time);
   EXPECT_EQ(unequal->fast_only->fast_batch, 86);  // 256 samples on three
   EXPECT_EQ(unequal->fast_only->slow_batch, 0);
+  // The same samples in either time.
+  EXPECT_NEAR(*unequal->worth(), unequal->fast_only->step_time / unequal->by_speed->step_time,
+              1e-12);
+  EXPECT_LT(*unequal->worth(), 1);
+}
+
+TEST(SlowNodes, HaveNoWorthWhereNobodyCanDoWithoutThem) {
+  UnequalWorkers unequal;
+  unequal.equal.throughput = Samples(100.0) / Seconds(1.0);
+  EXPECT_FALSE(unequal.worth());
+  unequal.fast_only = SharedOut{};
+  unequal.fast_only->throughput = Samples(80.0) / Seconds(1.0);
+  EXPECT_NEAR(*unequal.worth(), 1.25, 1e-12) << "of equal shares, where none by speed are better";
+  unequal.by_speed = SharedOut{};
+  unequal.by_speed->throughput = Samples(120.0) / Seconds(1.0);
+  EXPECT_NEAR(*unequal.worth(), 1.5, 1e-12);
 }
 
 TEST(SlowNodes, AreNotWeighedWhereAllAreAlike) {
