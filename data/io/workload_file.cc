@@ -13,6 +13,7 @@
 #include "data/values/numbers.h"
 #include "data/values/operation_text.h"
 #include "data/values/size_limits.h"
+#include "data/values/training_facts.h"
 
 namespace stepcast {
 namespace {
@@ -103,6 +104,10 @@ Workload TakeWorkload(YamlSection file) {
     }
     w.inputs_vary = *found == 1;
   }
+  for (const TrainingFact& fact : TrainingFacts()) {
+    const std::optional<std::string> word = file.OptionalText(fact.key);
+    if (word) fact.Read(*word, file.PlaceOf(fact.key), &w);
+  }
   const std::vector<YamlSection> sections = file.Sections("layers");
   std::size_t tensors = 0;
   for (YamlSection section : sections) {
@@ -173,6 +178,10 @@ std::string FormatWorkload(const Workload& w) {
   if (w.communication_only) out << YAML::Key << "compute" << YAML::Value << "none";
   if (w.inputs_vary) {
     out << YAML::Key << "inputs" << YAML::Value << kInputNames[*w.inputs_vary ? 1 : 0];
+  }
+  for (const TrainingFact& fact : TrainingFacts()) {
+    if (fact.get(w) == fact.get(Workload())) continue;
+    out << YAML::Key << fact.key << YAML::Value << fact.WordOf(w);
   }
   if (!w.layers.empty()) {
     out << YAML::Key << "layers" << YAML::Value << YAML::BeginSeq;

@@ -1,9 +1,10 @@
 // Workload files: a network that the catalogue does not have, given by its user.
 //
 // Needs `name` and one of `parameters` (a count) and `gradient_bytes`. Optional: `title`, `source`,
-// `trainable_parameters` (default: all of `parameters`), and `layers`, in forward order, each with
-// `kind`, and optionally `name`, `tensors` (parameter count of each), `statistics`, `forward_flop`
-// and `activation_bytes` for one sample. Where layers are given the totals must agree with them.
+// `trainable_parameters` (default: all of `parameters`), how it is trained, by the keys of
+// data/values/training_facts.h, and `layers`, in forward order, each with `kind`, and optionally
+// `name`, `tensors` (parameter count of each), `statistics`, `forward_flop` and `activation_bytes`
+// for one sample. Where layers are given the totals must agree with them.
 #ifndef STEPCAST_DATA_IO_WORKLOAD_FILE_H_
 #define STEPCAST_DATA_IO_WORKLOAD_FILE_H_
 

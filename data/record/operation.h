@@ -197,6 +197,9 @@ using Operation = std::variant<std::monostate, ConvolutionOp, DenseOp, BatchedPr
 enum class Precision { kFp32, kTf32, kFp16, kBf16 };
 inline constexpr int kPrecisionCount = 4;
 inline constexpr const char* kPrecisionNames[kPrecisionCount] = {"fp32", "tf32", "fp16", "bf16"};
+inline constexpr bool HasSixteenBits(Precision precision) {
+  return precision == Precision::kFp16 || precision == Precision::kBf16;
+}
 
 }  // namespace stepcast
 

@@ -76,6 +76,10 @@ struct Workload {
   // Whether samples differ in size, as utterances and images of several resolutions do, so that
   // workers wait for who drew the longest. Unknown unless somebody says.
   std::optional<bool> inputs_vary;
+  // How it is trained. In 16 bits it is mixed precision, as frameworks cast by themselves: products
+  // and activations have 16 bits, parameters, gradients and the optimizer's state 32.
+  Precision precision = Precision::kFp32;
+  Optimizer optimizer = Optimizer::kMomentum;
 
   Work<> forward_flop() const {
     Work<> sum;

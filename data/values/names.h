@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "data/record/input_error.h"
+#include "data/record/operation.h"
 #include "data/record/plan.h"
 
 namespace stepcast {
@@ -26,6 +27,8 @@ constexpr Names NamesOf(Transport /*kind*/) { return {kTransportNames, "is not a
 constexpr Names NamesOf(Sharding /*kind*/) { return {kShardingNames, "is not a way to shard"}; }
 constexpr Names NamesOf(Shard /*kind*/) { return {kShardNames, "cannot be shared out"}; }
 constexpr Names NamesOf(Overlap /*kind*/) { return {kOverlapNames, "is not a way to overlap"}; }
+constexpr Names NamesOf(Precision /*kind*/) { return {kPrecisionNames, "is not a precision"}; }
+constexpr Names NamesOf(Optimizer /*kind*/) { return {kOptimizerNames, "is not an optimizer"}; }
 
 template <class E>
 const char* NameOf(E value) {

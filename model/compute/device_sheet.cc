@@ -28,8 +28,7 @@ std::optional<DeviceSheet> SheetOf(const Device& device, Precision precision) {
   const std::optional<WorkRate<>> peak = PeakOf(device, precision);
   sheet.flop_per_s = peak.value_or(*device.fp32).si();
   sheet.bytes_per_s = device.memory_bandwidth->si();
-  const bool half = precision == Precision::kFp16 || precision == Precision::kBf16;
-  if (half) sheet.element_bytes = 2;
+  if (HasSixteenBits(precision)) sheet.element_bytes = 2;
   sheet.matrix_units = precision != Precision::kFp32 && peak &&
                        (device.tf32 || *peak / *device.fp32 > kMostOfVectors);
   sheet.multiprocessors = device.multiprocessors.value_or(0);

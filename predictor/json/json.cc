@@ -200,6 +200,8 @@ Json WorkloadJson(const Workload& w) {
           {"activation_bytes", CountJson(w.activation_bytes().in(kBytes))},
           {"layers", w.layers.size()},
           {"inputs_vary", w.inputs_vary ? Json(*w.inputs_vary) : Json(nullptr)},
+          {"precision", NameOf(w.precision)},
+          {"optimizer", NameOf(w.optimizer)},
           {"source", w.source}};
 }
 

@@ -939,6 +939,8 @@ TEST(Numbers, OfTheLists) {
   for (const Json& printed : workloads) {
     const Workload w = *FindWorkload(printed.at("name").get<std::string>());
     EXPECT_EQ(printed.at("inputs_vary"), w.inputs_vary.value());
+    EXPECT_EQ(printed.at("precision"), "fp32");
+    EXPECT_EQ(printed.at("optimizer"), "momentum");
     ExpectNumbers(printed,
                   {{"/parameters", w.parameters},
                    {"/trainable_parameters", w.trainable_parameters},

@@ -22,6 +22,8 @@ void ExpectEqual(const Workload& a, const Workload& b) {
   EXPECT_EQ(a.gradient_bytes, b.gradient_bytes);
   EXPECT_EQ(a.communication_only, b.communication_only);
   EXPECT_EQ(a.inputs_vary, b.inputs_vary);
+  EXPECT_EQ(a.precision, b.precision);
+  EXPECT_EQ(a.optimizer, b.optimizer);
   ASSERT_EQ(a.layers.size(), b.layers.size());
   for (std::size_t i = 0; i < a.layers.size(); ++i) {
     SCOPED_TRACE(a.layers[i].name);
@@ -69,6 +71,30 @@ TEST(WorkloadFile, InputsAreAlikeOrVaryOrNobodyKnows) {
   ExpectEqual(Parse(FormatWorkload(varying)), varying);
   EXPECT_TRUE(Says(ErrorOf([&] { Parse(mine + "inputs: short\n"); }),
                    "net.yaml:3: inputs: 'short' is no kind of inputs; allowed: alike, varying"));
+}
+
+TEST(WorkloadFile, SaysHowItIsTrained) {
+  const std::string mine = "name: mine\nparameters: 1000\n";
+  EXPECT_EQ(Parse(mine).precision, Precision::kFp32);
+  EXPECT_EQ(Parse(mine).optimizer, Optimizer::kMomentum);
+  EXPECT_EQ(FormatWorkload(Parse(mine)).find("precision"), std::string::npos);
+  for (int i = 0; i < kPrecisionCount; ++i) {
+    for (int j = 0; j < kOptimizerCount; ++j) {
+      const Workload workload = Parse(mine + "precision: " + kPrecisionNames[i] +
+                                      "\noptimizer: " + kOptimizerNames[j] + "\n");
+      EXPECT_EQ(workload.precision, static_cast<Precision>(i));
+      EXPECT_EQ(workload.optimizer, static_cast<Optimizer>(j));
+      ExpectEqual(Parse(FormatWorkload(workload)), workload);
+    }
+  }
+  EXPECT_TRUE(Says(ErrorOf([&] { Parse(mine + "precision: fp64\n"); }),
+                   "net.yaml:3: precision: 'fp64' is not a precision"));
+  EXPECT_TRUE(
+      Says(ErrorOf([&] { Parse(mine + "precision: fp64\n"); }), "allowed: fp32, tf32, fp16, bf16"));
+  EXPECT_TRUE(Says(ErrorOf([&] { Parse(mine + "optimizer: lion\n"); }),
+                   "net.yaml:3: optimizer: 'lion' is not an optimizer"));
+  EXPECT_TRUE(
+      Says(ErrorOf([&] { Parse(mine + "optimizer: lion\n"); }), "allowed: sgd, momentum, adam"));
 }
 
 TEST(WorkloadFile, ABareMessageHasNoCompute) {

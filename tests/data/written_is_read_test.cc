@@ -71,7 +71,8 @@ const std::vector<Door>& Doors() {
        "runs_nearer: 3, decided_by: both}\n  log_covariance: |\n    0.0625\n    0.001 0.25\n",
        [](const std::string& text) { return FormatCluster(ParseCluster(text, "c.yaml")); }},
       {"workload",
-       "name: net\nparameters: 120\ntrainable_parameters: 110\ngradient_bytes: 440\nlayers:\n"
+       "name: net\nparameters: 120\ntrainable_parameters: 110\ngradient_bytes: 440\n"
+       "precision: bf16\noptimizer: adam\nlayers:\n"
        "  - {name: fc, kind: dense, tensors: [100, 10], statistics: 10, forward_flop: 2.5e5, "
        "activation_bytes: 40, operation: dense inputs=10 units=10 bias=yes}\n",
        [](const std::string& text) { return FormatWorkload(ParseWorkload(text, "w.yaml")); }},

@@ -1,0 +1,33 @@
+#include "data/values/training_facts.h"
+
+namespace stepcast {
+namespace {
+
+template <auto kMember, class E>
+constexpr TrainingFact FactAt(const char* key, const char* placeholder, const char* meaning,
+                              E kind) {
+  return {key,
+          placeholder,
+          meaning,
+          NamesOf(kind),
+          [](const Workload& workload) { return static_cast<int>(workload.*kMember); },
+          [](int word, Workload* workload) { workload->*kMember = static_cast<E>(word); }};
+}
+
+constexpr TrainingFact kTrainingFacts[] = {
+    FactAt<&Workload::precision>("precision", "P", "what it computes in", Precision()),
+    FactAt<&Workload::optimizer>("optimizer", "O", "what updates its parameters", Optimizer()),
+};
+
+}  // namespace
+
+std::span<const TrainingFact> TrainingFacts() { return kTrainingFacts; }
+
+const TrainingFact* FindTrainingFact(std::string_view key) {
+  for (const TrainingFact& fact : kTrainingFacts) {
+    if (fact.key == key) return &fact;
+  }
+  return nullptr;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,40 @@
+// How a workload is trained, as files, options and requests say it: its precision, its optimizer.
+// Each is a word; who reads or shows one goes through this list, so that they agree on names, words
+// and errors.
+#ifndef STEPCAST_DATA_VALUES_TRAINING_FACTS_H_
+#define STEPCAST_DATA_VALUES_TRAINING_FACTS_H_
+
+#include <span>
+#include <string_view>
+
+#include "data/record/input_error.h"
+#include "data/record/workload.h"
+#include "data/values/names.h"
+
+namespace stepcast {
+
+struct TrainingFact {
+  const char* key;          // in files and requests, and of the option
+  const char* placeholder;  // of the option's value
+  const char* meaning;
+  Names words;
+  int (*get)(const Workload& workload);  // the position of its word
+  void (*set)(int word, Workload* workload);
+
+  const char* WordOf(const Workload& workload) const {
+    return words.names[static_cast<std::size_t>(get(workload))];
+  }
+  // Throws InputError at `place` for what is none of the words.
+  void Read(std::string_view text, const InputPlace& place, Workload* workload) const {
+    set(ParseName(text, place, words), workload);
+  }
+};
+
+std::span<const TrainingFact> TrainingFacts();
+
+// nullptr where none has that key.
+const TrainingFact* FindTrainingFact(std::string_view key);
+
+}  // namespace stepcast
+
+#endif  // STEPCAST_DATA_VALUES_TRAINING_FACTS_H_
