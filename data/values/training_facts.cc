@@ -15,8 +15,9 @@ constexpr TrainingFact FactAt(const char* key, const char* placeholder, const ch
 }
 
 constexpr TrainingFact kTrainingFacts[] = {
-    FactAt<&Workload::precision>("precision", "P", "what it computes in", Precision()),
-    FactAt<&Workload::optimizer>("optimizer", "O", "what updates its parameters", Optimizer()),
+    FactAt<&Workload::precision>("precision", "P", "what the workload computes in", Precision()),
+    FactAt<&Workload::optimizer>("optimizer", "O", "what updates the workload's parameters",
+                                 Optimizer()),
 };
 
 }  // namespace

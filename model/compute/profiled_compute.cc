@@ -37,12 +37,9 @@ std::string PrecisionsOf(const ComputeProfile& profile) {
 
 }  // namespace
 
-ProfiledCompute::ProfiledCompute(const ComputeProfile& profile, const Workload& workload,
-                                 Precision precision, Optimizer optimizer)
-    : times_(profile, precision),
+ProfiledCompute::ProfiledCompute(const ComputeProfile& profile, const Workload& workload)
+    : times_(profile, workload.precision),
       workload_(workload),
-      precision_(precision),
-      optimizer_(optimizer),
       device_(profile.device.name),
       carried_from_(profile.carried_from),
       runs_ahead_(profile.device.kind == "gpu"),
@@ -52,7 +49,7 @@ ProfiledCompute::ProfiledCompute(const ComputeProfile& profile, const Workload& 
                      "a workload with layers");
   }
   if (times_.batches().empty()) {
-    throw InputError({"", 0, "precision"}, kPrecisionNames[static_cast<int>(precision)],
+    throw InputError({"", 0, "precision"}, kPrecisionNames[static_cast<int>(workload_.precision)],
                      "was not measured on " + profile.device.name, PrecisionsOf(profile));
   }
   written_ = workload_.activation_bytes() * 2.0;
@@ -75,7 +72,7 @@ ProfiledCompute::ProfiledCompute(const ComputeProfile& profile, const Workload& 
                            kTrainingPassNames[static_cast<int>(pass)] + " pass was not measured, " +
                            kind,
                        "a profile of this workload, or of one with such a layer, at precision " +
-                           std::string(kPrecisionNames[static_cast<int>(precision_)]));
+                           std::string(kPrecisionNames[static_cast<int>(workload_.precision)]));
     };
     parts.forward = look_up(TrainingPass::kForward);
     if (gradients) parts.backward = look_up(TrainingPass::kBackward);
@@ -113,9 +110,9 @@ std::vector<double> ProfiledCompute::OwnBatches() const {
 
 OperationTimes::Curve ProfiledCompute::ResolveUpdate(std::int64_t parameters) const {
   const std::optional<OperationTimes::Curve> curve =
-      times_.Resolve(UpdateOp{optimizer_, parameters}, TrainingPass::kUpdate);
+      times_.Resolve(UpdateOp{workload_.optimizer, parameters}, TrainingPass::kUpdate);
   if (curve) return *curve;
-  throw InputError({"", 0, "optimizer"}, kOptimizerNames[static_cast<int>(optimizer_)],
+  throw InputError({"", 0, "optimizer"}, kOptimizerNames[static_cast<int>(workload_.optimizer)],
                    "has no update in the profile", "an optimizer that was measured");
 }
 

@@ -83,9 +83,9 @@ struct ProfiledSum {
 
 class ProfiledCompute {
  public:
-  // Throws InputError, naming the layer, where the profile has nothing of its kind.
-  ProfiledCompute(const ComputeProfile& profile, const Workload& workload, Precision precision,
-                  Optimizer optimizer);
+  // At the workload's precision, with its optimizer. Throws InputError, naming the layer, where the
+  // profile has nothing of its kind.
+  ProfiledCompute(const ComputeProfile& profile, const Workload& workload);
 
   ProfiledSum Sum(double batch) const;
 
@@ -138,8 +138,6 @@ class ProfiledCompute {
 
   OperationTimes times_;
   Workload workload_;
-  Precision precision_;
-  Optimizer optimizer_;
   std::string device_;
   std::string carried_from_;
   bool runs_ahead_;

@@ -21,6 +21,7 @@
 #include "data/values/suggest.h"
 #include "model/compute/carried_profile.h"
 #include "predictor/cli/profile_option.h"
+#include "predictor/cli/training_option.h"
 
 namespace stepcast::cli {
 namespace {
@@ -153,7 +154,8 @@ void AddTargetOptions(po::options_description* options) {
       "workload file; may be repeated")(
       "device", po::value<std::string>()->value_name("D"),
       "device, by default the cluster's; without --cluster one device a node");
-  AddProfileOptions(options);
+  AddTrainingOptions(options);
+  AddProfileOption(options);
 }
 
 void AddPlanOptions(po::options_description* options) {
@@ -206,6 +208,7 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload, bool 
   target.device = target.facts ? target.facts->name : device;
   target.workload = target.library.LoadWorkload(
       arguments.Has("workload") || workload.empty() ? arguments.Required("workload") : workload);
+  ReadTrainingOptions(arguments, &target.workload);
   // Without a data sheet only measurements tell how long it computes.
   if (needs_device && !target.facts && !profile && !target.cluster.calibration &&
       !target.workload.communication_only) {
@@ -224,8 +227,7 @@ Target ReadTarget(const Arguments& arguments, const std::string& workload, bool 
       profile = CarryOver(*profile, *measured, *target.facts);
     }
     RequireProfileOf(profile->device.name, target.device, target.facts, OptionPlace("profile"));
-    target.profile =
-        std::make_shared<const ProfiledCompute>(BindProfile(arguments, *profile, target.workload));
+    target.profile = std::make_shared<const ProfiledCompute>(*profile, target.workload);
   }
   return target;
 }

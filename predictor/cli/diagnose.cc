@@ -12,6 +12,7 @@
 #include "data/values/size_limits.h"
 #include "data/workloads/catalog.h"
 #include "predictor/cli/command.h"
+#include "predictor/cli/training_option.h"
 
 namespace stepcast::cli {
 namespace {
@@ -177,6 +178,7 @@ Target ReadComplainant(const Arguments& args) {
   target.workload = WorkloadOfSize(
       fmt::format("a network of {} parameters", FormatCount(static_cast<double>(parameters))),
       parameters);
+  ReadTrainingOptions(args, &target.workload);
   return target;
 }
 

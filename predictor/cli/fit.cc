@@ -129,7 +129,7 @@ void AddProfilePriors(const Arguments& args, CalibrationProblem* problem) {
     const std::string source = args.Text("profile") + ", of " + profile->device.name;
     try {
       for (ParameterStatement& prior :
-           StatePriors(BindProfile(args, *profile, workload), workload, source)) {
+           StatePriors(ProfiledCompute(*profile, workload), workload, source)) {
         const bool known = std::any_of(stated.begin(), stated.end(), [&](const auto& own) {
           return own.name == prior.name && (own.workload.empty() || own.workload == prior.workload);
         });
@@ -149,7 +149,7 @@ void AddFitOptions(po::options_description* options) {
                          "parameter that is known: \"flow_bandwidth=5 Gbit/s\"; may be repeated")(
       "prior", po::value<std::vector<std::string>>()->value_name("P")->composing(),
       "belief in place of the built-in one: \"resnet50/straggler_spread=0.02 x/ 1.5; SOURCE\"");
-  AddProfileOptions(options);
+  AddProfileOption(options);
 }
 
 std::vector<ParameterStatement> ReadStatements(const Arguments& arguments) {

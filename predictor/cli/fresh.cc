@@ -17,6 +17,7 @@
 #include "data/io/text_file.h"
 #include "data/plan/check.h"
 #include "data/plan/fields.h"
+#include "data/values/training_facts.h"
 #include "microbench/harness/load_backend.h"
 #include "microbench/script/spawn.h"
 #include "microbench/steps/agent.h"
@@ -199,7 +200,11 @@ class Way {
     OpenFolder();
     WriteTextFile(Path("to-judge.csv"), JudgedRows(target, goal_));
     meeting_ = HowToMeet(args, place);
-    profile_ = Those({"profile", "precision", "optimizer"});
+    for (const TrainingFact& fact : TrainingFacts()) {
+      if (!args.Has(fact.key) && fact.get(target.workload) == fact.get(Workload())) continue;
+      training_.push_back(Option(fact.key, fact.WordOf(target.workload)));
+    }
+    profile_ = Joined(Those({"profile"}), {training_});
     files_ = Those({"workload-file"});
   }
 
@@ -209,13 +214,12 @@ class Way {
     const std::string path = Path("compute.profile.jsonl");
     std::vector<int> batches = {goal_.local_batch};
     if (goal_.local_batch > 1) batches.push_back(std::max(1, goal_.local_batch / 4));
-    const Words settings = Those({"precision", "optimizer"});
-    profile_ = Joined({Option("profile", path)}, {settings});
+    profile_ = Joined({Option("profile", path)}, {training_});
     return Go("compute",
               Joined({"microbench", Option("batch", fmt::format("{}", fmt::join(batches, ","))),
                       Option("backend", kBackends[static_cast<int>(compute_)]),
                       Option("output", path)},
-                     {Those({"workload", "budget"}), files_, settings}),
+                     {Those({"workload", "budget"}), files_, training_}),
               path, Inputs({})) &&
            Exists(path);
   }
@@ -411,7 +415,8 @@ class Way {
   std::string folder_;
   Plan goal_;
   Words meeting_;
-  Words profile_;
+  Words training_;  // how the workload is trained
+  Words profile_;   // with it
   Words files_;
   int stage_ = 0;
   int code_ = kDone;

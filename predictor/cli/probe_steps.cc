@@ -31,6 +31,7 @@
 #include "predictor/cli/probe_training.h"
 #include "predictor/cli/profile_option.h"
 #include "predictor/cli/signals.h"
+#include "predictor/cli/training_option.h"
 #include "predictor/cli/wanted_runs.h"
 
 namespace stepcast::cli {
@@ -227,7 +228,8 @@ void AddStepsOptions(po::options_description* options) {
       "library", po::value<std::string>()->value_name("L"),
       "collectives: what adds up: gloo, or mpi under mpirun or srun (gloo)");
   AddShapeOptions(options);
-  AddProfileOptions(options);
+  AddTrainingOptions(options);
+  AddProfileOption(options);
 }
 
 namespace {

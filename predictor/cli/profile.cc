@@ -11,6 +11,7 @@
 #include "data/values/numbers.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/profile_option.h"
+#include "predictor/cli/training_option.h"
 
 namespace stepcast::cli {
 namespace {
@@ -213,10 +214,9 @@ int RunProfile(const std::vector<std::string>& arguments) {
       "workload-file", po::value<std::vector<std::string>>()->value_name("F")->composing(),
       "workload file; may be repeated")("local-batch", po::value<std::string>()->value_name("B"),
                                         "of the workload (the largest measured)")(
-      "precision", po::value<std::string>()->value_name("P"), "fp32, tf32, fp16, bf16 (fp32)")(
-      "optimizer", po::value<std::string>()->value_name("O"), "sgd, momentum, adam (momentum)")(
       "layers", "each layer, not their kinds")("json", "print one JSON object")("help",
                                                                                 "print this text");
+  AddTrainingOptions(&options);
   po::options_description all;
   all.add(options).add_options()("profile", po::value<std::string>());
   const Arguments args("profile", all, "profile", arguments);
@@ -250,8 +250,9 @@ int RunProfile(const std::vector<std::string>& arguments) {
   }
   Library library;
   for (const std::string& path : args.Texts("workload-file")) library.AddWorkloadFile(path);
-  const Workload workload = library.LoadWorkload(args.Text("workload"));
-  const ProfiledCompute compute = BindProfile(args, profile, workload);
+  Workload workload = library.LoadWorkload(args.Text("workload"));
+  ReadTrainingOptions(args, &workload);
+  const ProfiledCompute compute(profile, workload);
   const int batch =
       args.Has("local-batch")
           ? ParseInteger(args.Text("local-batch"), OptionPlace("local-batch"), 1, kMostBatch)

@@ -7,24 +7,13 @@
 
 namespace stepcast::cli {
 
-void AddProfileOptions(po::options_description* options) {
+void AddProfileOption(po::options_description* options) {
   options->add_options()("profile", po::value<std::string>()->value_name("F"),
-                         "the device's layers: a file of stepcast microbench, or a shipped one")(
-      "precision", po::value<std::string>()->value_name("P"),
-      "of the profile: fp32, tf32, fp16, bf16 (fp32)")(
-      "optimizer", po::value<std::string>()->value_name("O"),
-      "of the profile: sgd, momentum, adam (momentum)");
+                         "the device's layers: a file of stepcast microbench, or a shipped one");
 }
 
 std::optional<ComputeProfile> ReadProfileOption(const Arguments& arguments) {
-  if (!arguments.Has("profile")) {
-    for (const char* option : {"precision", "optimizer"}) {
-      if (!arguments.Has(option)) continue;
-      throw InputError(OptionPlace(option), arguments.Text(option), "is a choice of the profile",
-                       "with --profile");
-    }
-    return std::nullopt;
-  }
+  if (!arguments.Has("profile")) return std::nullopt;
   ReadProfile read = Library().LoadProfile(arguments.Text("profile"));
   if (read.torn) {
     std::fputs(("stepcast: " + arguments.Text("profile") +
@@ -33,12 +22,6 @@ std::optional<ComputeProfile> ReadProfileOption(const Arguments& arguments) {
                stderr);
   }
   return std::move(read.profile);
-}
-
-ProfiledCompute BindProfile(const Arguments& arguments, const ComputeProfile& profile,
-                            const Workload& workload) {
-  return {profile, workload, ReadChoice(arguments, "precision", kPrecisionNames, Precision::kFp32),
-          ReadChoice(arguments, "optimizer", kOptimizerNames, Optimizer::kMomentum)};
 }
 
 std::string JoinFacts(const std::map<std::string, std::string>& facts) {

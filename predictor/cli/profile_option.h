@@ -13,15 +13,11 @@
 
 namespace stepcast::cli {
 
-// --profile, --precision, --optimizer.
-void AddProfileOptions(po::options_description* options);
+// --profile.
+void AddProfileOption(po::options_description* options);
 
-// Empty without --profile; then the two others are errors.
+// Empty without --profile.
 std::optional<ComputeProfile> ReadProfileOption(const Arguments& arguments);
-
-// The workload's layers in the profile, at --precision and with --optimizer.
-ProfiledCompute BindProfile(const Arguments& arguments, const ComputeProfile& profile,
-                            const Workload& workload);
 
 // Facts or settings as one line: "cores 2, l2_cache 2 MiB".
 std::string JoinFacts(const std::map<std::string, std::string>& facts);

@@ -6,6 +6,7 @@
 
 #include "data/io/runs.h"
 #include "data/values/size_limits.h"
+#include "predictor/cli/training_option.h"
 
 namespace stepcast::cli {
 
@@ -16,6 +17,7 @@ void AddRunsOptions(po::options_description* options) {
       "measured runs; several files may follow, and the option may be repeated")(
       "workload-file", po::value<std::vector<std::string>>()->value_name("F")->composing(),
       "workload file; may be repeated");
+  AddTrainingOptions(options);
 }
 
 CalibrationProblem ReadRunsProblem(const Arguments& arguments, const std::string& option) {
@@ -61,6 +63,7 @@ CalibrationProblem ReadEachRun(
         } catch (const InputError& e) {
           throw e.At({file, run.place.line, "workload"});
         }
+        ReadTrainingOptions(arguments, &problem.workloads[run.workload]);
       }
       take(std::move(run), problem);
     });

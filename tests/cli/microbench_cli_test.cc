@@ -132,9 +132,13 @@ TEST(MicrobenchCli, MeasuresShowsAndPredicts) {
               {"'bf16'", "was not measured"});
   ExpectError({"predict", "--profile", path, "--workload", "bert_base", "--local-batch", "1"},
               {"bert_base", "was not measured"});
-  ExpectError({"predict", "--device", "t4", "--workload", "resnet18", "--local-batch", "1",
-               "--precision", "fp32"},
-              {"--precision", "with --profile"});
+  // What a workload's file says is what is looked up in the profile.
+  ExpectError({"profile", path, "--workload", "mlp", "--workload-file",
+               folder.Write("mlp.yaml",
+                           "name: mlp\nprecision: bf16\nlayers:\n"
+                           "  - {kind: dense, tensors: [100, 10], forward_flop: 200, "
+                           "activation_bytes: 40}\n")},
+              {"'bf16'", "was not measured"});
 
   // A file of another number of threads is not gone on with.
   ExpectError({"microbench", "--backend", "onednn", "--threads", "2", "--workload", "mlp_mnist",

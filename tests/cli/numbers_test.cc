@@ -1041,8 +1041,7 @@ TEST(Numbers, OfAProfile) {
 
   const std::string shipped = kData + "/profiles/xeon-onednn-1.profile.jsonl";
   const Workload workload = *FindWorkload("resnet50");
-  const ProfiledCompute compute(ReadComputeProfile(shipped).profile, workload, Precision::kFp32,
-                                Optimizer::kMomentum);
+  const ProfiledCompute compute(ReadComputeProfile(shipped).profile, workload);
   const int batch = static_cast<int>(compute.batches().back());
   const ProfiledSum sum = compute.Sum(batch);
   NumberTable sums = {{"/local_batch", batch},

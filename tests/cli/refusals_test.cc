@@ -144,7 +144,9 @@ TEST(Refusals, OfOtherOptions) {
         "wrkers=1", "workers=1..999999", "workers=900000..999999"}},
       {sweep + Words{"--over", "workers=1,2"}, "over", {"workers=3,4"}},
       {sweep + Words{"--over", "workers=1,2"}, "y", {"throughput", "step_time", "steps"}},
-      {kPredict, "precision", {"fp32", "fp8"}},
+      {kPredict, "precision", {"", "fp8", "FP16"}},
+      {kPredict, "optimizer", {"", "lion", "Adam"}},
+      {kPredict + Words{"--profile", "xeon-onednn-1"}, "precision", {"fp8"}},
       {kPredict, "profile", {"xeon-onednn-1", "none-such"}},
   };
   for (const auto& c : cases) {

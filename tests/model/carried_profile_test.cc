@@ -77,9 +77,8 @@ TEST(CarriedProfile, IsLessSureThanOneThatWasMeasured) {
   const Device v100 = Gpu("v100", 15.7, 900, 80);
   const Device t4 = Gpu("t4", 8.1, 320, 40);
   const ComputeProfile there = Measured(v100, resnet);
-  const ProfiledCompute measured(there, resnet, Precision::kFp32, Optimizer::kMomentum);
-  const ProfiledCompute carried(CarryOver(there, v100, t4), resnet, Precision::kFp32,
-                                Optimizer::kMomentum);
+  const ProfiledCompute measured(there, resnet);
+  const ProfiledCompute carried(CarryOver(there, v100, t4), resnet);
   EXPECT_TRUE(measured.carried_from().empty());
   EXPECT_EQ(carried.carried_from(), "v100");
   EXPECT_GT(carried.MicroStep(32), measured.MicroStep(32));

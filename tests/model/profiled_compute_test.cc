@@ -71,9 +71,10 @@ ComputeProfile Measured(const Workload& workload, const std::vector<double>& bat
   return profile;
 }
 
-ProfiledCompute Compute(const ComputeProfile& profile, const Workload& workload,
+ProfiledCompute Compute(const ComputeProfile& profile, Workload workload,
                         Optimizer optimizer = Optimizer::kMomentum) {
-  return {profile, workload, Precision::kFp32, optimizer};
+  workload.optimizer = optimizer;
+  return {profile, workload};
 }
 
 // An input that is scaled, a dense layer of 12 + 4 parameters, an activation.
@@ -269,10 +270,9 @@ TEST(ProfiledCompute, AKindThatWasNotMeasuredIsNamed) {
 }
 
 TEST(ProfiledCompute, APrecisionThatWasNotMeasuredIsNamed) {
-  EXPECT_TRUE(Says(ErrorOf([] {
-                     ProfiledCompute(SmallProfile("cpu"), Small(), Precision::kBf16,
-                                     Optimizer::kMomentum);
-                   }),
+  Workload half = Small();
+  half.precision = Precision::kBf16;
+  EXPECT_TRUE(Says(ErrorOf([&] { Compute(SmallProfile("cpu"), half); }),
                    "precision: 'bf16' was not measured on ideal"));
   EXPECT_TRUE(Says(ErrorOf([] { Compute(OnDevice("gpu"), Small()); }), "'fp32' was not measured"));
 }

@@ -76,8 +76,8 @@ TEST(ShippedProfile, AFourthBatchIsPredictedFromThree) {
     std::vector<double> of_sums;
     for (const char* name : {"resnet18", "mobilenet", "mlp_mnist"}) {
       const Workload workload = *FindWorkload(name);
-      const ProfiledCompute known(all, workload, Precision::kFp32, Optimizer::kMomentum);
-      const ProfiledCompute told(three, workload, Precision::kFp32, Optimizer::kMomentum);
+      const ProfiledCompute known(all, workload);
+      const ProfiledCompute told(three, workload);
       of_sums.push_back(std::abs(told.MicroStep(left_out) / known.MicroStep(left_out) - 1));
       text += std::string(" ") + name + " " + std::to_string(100 * of_sums.back()) + " %";
     }

@@ -1,0 +1,18 @@
+// How a workload is trained, as commands take it.
+#ifndef STEPCAST_PREDICTOR_CLI_TRAINING_OPTION_H_
+#define STEPCAST_PREDICTOR_CLI_TRAINING_OPTION_H_
+
+#include "data/record/workload.h"
+#include "predictor/cli/command.h"
+
+namespace stepcast::cli {
+
+// --precision, --optimizer.
+void AddTrainingOptions(po::options_description* options);
+
+// What they state takes the place of what the workload's file says.
+void ReadTrainingOptions(const Arguments& arguments, Workload* workload);
+
+}  // namespace stepcast::cli
+
+#endif  // STEPCAST_PREDICTOR_CLI_TRAINING_OPTION_H_
