@@ -19,6 +19,8 @@
 #include "data/record/input_error.h"
 #include "data/record/link_path.h"
 #include "data/values/device_name.h"
+#include "data/values/names.h"
+#include "model/compute/device_sheet.h"
 #include "model/compute/profiled_compute.h"
 #include "model/exchange/sharding.h"
 #include "model/memory/fitted.h"
@@ -112,6 +114,7 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
   if (facts) {
     device_memory_ = facts->memory;
     memory_bandwidth_ = facts->memory_bandwidth;
+    lacks_peak_ = !HasPeak(*facts, workload_.precision);
   }
   if (cluster_.calibration) {
     calibrated_batches_ =
@@ -557,6 +560,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
         "operation, good to a factor of {:.1f}",
         workload_.name, device_, NinetyPercentFactor(kSheetTimeLogSd)));
   }
+  AddPrecisionFlag(&flags);
   const bool communicates =
       TraitsOf(plan.strategy).exchanges && (plan.nodes() > 1 || UsesServers(plan.strategy));
   if (cluster_.calibration) {
@@ -665,6 +669,23 @@ std::string KindOfFlag(const std::string& flag) {
     kind += (error == std::errc() && stop == end ? "0" : word) + " ";
   }
   return kind;
+}
+
+void Predictor::AddPrecisionFlag(std::vector<std::string>* flags) const {
+  if (workload_.precision == Precision::kFp32) return;
+  const bool from_sheet = compute_source_ == ComputeSource::kDataSheet ||
+                          compute_source_ == ComputeSource::kFromDevice ||
+                          compute_source_ == ComputeSource::kFromOtherDevice;
+  if (from_sheet && lacks_peak_) {
+    flags->push_back(fmt::format("the data sheet of {} states no peak at {}: that of fp32 assumed",
+                                 device_, NameOf(workload_.precision)));
+  }
+  if (compute_source_ == ComputeSource::kFitted) {
+    flags->push_back(
+        fmt::format("compute of {} is as its measured runs were, whatever they computed in: {} is "
+                    "counted in memory alone",
+                    workload_.name, NameOf(workload_.precision)));
+  }
 }
 
 void Predictor::AddComputeFlags(const Plan& plan, std::vector<std::string>* flags) const {

@@ -90,6 +90,7 @@ class Predictor {
                     const AsyncServers<double>* servers, Prediction* prediction) const;
   void AddFlags(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
                 const std::optional<ProfiledSum>& profiled, Prediction* prediction) const;
+  void AddPrecisionFlag(std::vector<std::string>* flags) const;
   void AddComputeFlags(const Plan& plan, std::vector<std::string>* flags) const;
   void AddPriorFlag(const Plan& plan, const PlanAnswer& answer, Prediction* prediction) const;
   void AddProfileFlags(const Plan& plan, const ProfiledSum& sum, Prediction* prediction) const;
@@ -99,6 +100,7 @@ class Predictor {
   std::string device_;
   std::optional<DataSize<>> device_memory_;
   std::optional<DataRate<>> memory_bandwidth_;
+  bool lacks_peak_ = false;                         // its data sheet, at the workload's precision
   std::shared_ptr<const ProfiledCompute> profile_;  // null where something else is believed
   Belief belief_;
   ComputeSource compute_source_ = ComputeSource::kDataSheet;

@@ -22,6 +22,10 @@ std::optional<WorkRate<>> PeakOf(const Device& device, Precision precision) {
 
 }  // namespace
 
+bool HasPeak(const Device& device, Precision precision) {
+  return PeakOf(device, precision).has_value();
+}
+
 std::optional<DeviceSheet> SheetOf(const Device& device, Precision precision) {
   if (!device.fp32 || !device.memory_bandwidth) return std::nullopt;
   DeviceSheet sheet;

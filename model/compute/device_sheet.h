@@ -21,8 +21,11 @@ struct DeviceSheet {
   double process_nm = 0;       // as the foundry calls it; 0: unknown, as without a limit
 };
 
+// Whether the sheet states the peak at that precision.
+bool HasPeak(const Device& device, Precision precision);
+
 // Empty without a peak at 32 bits and a memory bandwidth. A precision whose peak the sheet does not
-// have is computed at 32 bits.
+// have is computed at that of 32 bits.
 std::optional<DeviceSheet> SheetOf(const Device& device, Precision precision);
 
 }  // namespace stepcast

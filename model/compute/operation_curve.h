@@ -13,7 +13,7 @@
 //
 //   P, B, L      peak [FLOP/s], memory bandwidth [B/s], last cache [B]
 //   S            multiprocessors; watts, nm: power limit [W], process of the chip [nm]
-//   w            bytes of a number
+//   w            bytes of a number; 4 of those that an update reads and writes, at every precision
 //   c            how well a library chooses: the tile that it takes is not always the best
 //   the rest     kCurveParameterSpecs: meaning, unit, range and source of each
 //
@@ -387,8 +387,9 @@ class OperationCurve {
 
   T OfCounts(const Operation& op, TrainingPass pass, double batch, CurveParameter bandwidth) const {
     const OperationCounts counts = CountOperation(op, pass);
-    const double bytes =
-        sheet_.element_bytes * (counts.elements_per_sample * batch + counts.elements);
+    // Mixed precision leaves parameters and the optimizer's state in 32 bits.
+    const double element = pass == TrainingPass::kUpdate ? kBytesPerElement : sheet_.element_bytes;
+    const double bytes = element * (counts.elements_per_sample * batch + counts.elements);
     return p_[kKernelStart] + Seen(bytes) / (p_[bandwidth] * sheet_.bytes_per_s);
   }
 

@@ -41,8 +41,8 @@ bool HasSheetTime(const Workload& workload, const std::optional<Device>& device)
          SheetOf(*device, Precision::kFp32);
 }
 
-SheetCompute::SheetCompute(const Workload& workload, const Device& device, Precision precision)
-    : workload_(workload), sheet_(SheetOf(device, precision).value()) {}
+SheetCompute::SheetCompute(const Workload& workload, const Device& device)
+    : workload_(workload), sheet_(SheetOf(device, workload.precision).value()) {}
 
 SheetCompute::Layers SheetCompute::Evaluate(double batch) const {
   const OperationCurve<double> curve(sheet_, LearntCurve(), 0.0);
@@ -85,7 +85,7 @@ SheetTime SheetCompute::At(double batch) const {
   time.forward = sum(layers.forward);
   time.backward = sum(layers.backward);
   const OperationCurve<double> curve(sheet_, LearntCurve(), 0.0);
-  const UpdateOp update{Optimizer::kMomentum, workload_.trainable_parameters};
+  const UpdateOp update{workload_.optimizer, workload_.trainable_parameters};
   time.update = Seconds(curve.Time(update, TrainingPass::kUpdate, 1));
   const auto with_backward = std::count_if(layers.backward.begin(), layers.backward.end(),
                                            [](double seconds) { return seconds > 0; });

@@ -38,9 +38,8 @@ bool HasSheetTime(const Workload& workload, const std::optional<Device>& device)
 
 class SheetCompute {
  public:
-  // Requires HasSheetTime. In 32 bits unless it says otherwise.
-  SheetCompute(const Workload& workload, const Device& device,
-               Precision precision = Precision::kFp32);
+  // Requires HasSheetTime. At the workload's precision, with its optimizer.
+  SheetCompute(const Workload& workload, const Device& device);
 
   SheetTime At(double batch) const;
   // Forward and backward as the step model's curve, as near as it comes to all batches of

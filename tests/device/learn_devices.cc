@@ -254,8 +254,9 @@ void JudgeSteps(const std::string& folder) {
   fmt::print("\n{:40} {}", "steps on one T4, per cent", "rows   median    nine     bias    sd\n");
   for (const Job& job : kJobs) {
     const CsvTable table = CsvTable::Read(folder + "/adaptdl/" + job.file + "_placements.csv");
-    const Workload workload = *FindWorkload(job.workload);
-    const SheetCompute sheet(workload, t4, job.precision);
+    Workload workload = *FindWorkload(job.workload);
+    workload.precision = job.precision;
+    const SheetCompute sheet(workload, t4);
     Errors errors;
     std::string shares;
     for (const CsvRow& csv : table.rows()) {

@@ -124,15 +124,63 @@ TEST(SheetCompute, TheBackwardPassHasItsShare) {
   }
 }
 
-// Half the bytes, and the peak of the tensor cores.
+// Half the bytes, and the peak of the tensor cores. The update is that of 32 bits.
 TEST(SheetCompute, SixteenBitsAreFaster) {
   const Workload resnet = *FindWorkload("resnet50");
   Device t4 = T4();
   t4.fp16 = TeraflopPerSecond(65.0);
+  Workload mixed = resnet;
+  mixed.precision = Precision::kFp16;
   const SheetTime single = SheetCompute(resnet, t4).At(64);
-  const SheetTime half = SheetCompute(resnet, t4, Precision::kFp16).At(64);
+  const SheetTime half = SheetCompute(mixed, t4).At(64);
   EXPECT_LT(half.forward, single.forward);
   EXPECT_LT(half.backward, single.backward);
+  EXPECT_EQ(half.update, single.update);
+}
+
+// The workload says at which peak, and with how many bytes of a number: 2 at 16 bits, 4 at tf32.
+TEST(SheetCompute, IsAtTheWorkloadsPrecision) {
+  Device device = MakeDevice(1, 1);
+  device.tf32 = TeraflopPerSecond(4.0);
+  device.bf16 = TeraflopPerSecond(8.0);
+  for (const auto& [precision, share] :
+       {std::pair(Precision::kTf32, 1.0), std::pair(Precision::kBf16, 0.5)}) {
+    Workload workload = TwoLayers();
+    workload.precision = precision;
+    const OperationCurve<double> curve(SheetOf(device, precision).value(), LearntCurve(), 0.0);
+    const SheetTime time = SheetCompute(workload, device).At(2);
+    EXPECT_DOUBLE_EQ(time.forward.si(), curve.Counted(4e6, share * (2 * 4000 + 4000)) +
+                                            curve.Counted(2e3, share * 2 * 8000));
+  }
+  EXPECT_EQ(SheetOf(device, Precision::kTf32)->flop_per_s, 4e12);
+  EXPECT_EQ(SheetOf(device, Precision::kBf16)->flop_per_s, 8e12);
+}
+
+// A precision that the sheet does not know has the peak of 32 bits, and the bytes of its own.
+TEST(DeviceSheet, KnowsWhichPeaksItHas) {
+  Device device = MakeDevice(10, 320);
+  device.fp16 = TeraflopPerSecond(80.0);
+  EXPECT_TRUE(HasPeak(device, Precision::kFp32));
+  EXPECT_TRUE(HasPeak(device, Precision::kFp16));
+  EXPECT_FALSE(HasPeak(device, Precision::kTf32));
+  EXPECT_FALSE(HasPeak(device, Precision::kBf16));
+  EXPECT_EQ(SheetOf(device, Precision::kBf16)->flop_per_s, 10e12);
+  EXPECT_EQ(SheetOf(device, Precision::kBf16)->element_bytes, 2);
+}
+
+// Three, eight and twenty passes of 4 bytes over the memory, and one start of a kernel.
+TEST(SheetCompute, TheUpdateIsTheOptimizers) {
+  constexpr double kPasses[kOptimizerCount] = {3, 8, 20};
+  const Device device = MakeDevice(1, 1);
+  const CurveParameters<double> learnt = LearntCurve();
+  for (int i = 0; i < kOptimizerCount; ++i) {
+    Workload workload = TwoLayers();
+    workload.optimizer = static_cast<Optimizer>(i);
+    EXPECT_NEAR(SheetCompute(workload, device).At(1).update.si(),
+                learnt[kKernelStart] + kPasses[i] * 4 * 1000 / (learnt[kElementBandwidth] * 1e9),
+                1e-15)
+        << kOptimizerNames[i];
+  }
 }
 
 }  // namespace

@@ -328,6 +328,41 @@ TEST(Flags, UncalibratedAndDataSheet) {
   EXPECT_EQ(p.compute_source, ComputeSource::kDataSheet);
 }
 
+// A peak of 65 TFLOP/s where the sheet states it; what it does not state is said to be assumed.
+TEST(Flags, APrecisionWithoutAPeak) {
+  Device t4 = T4();
+  t4.fp16 = TeraflopPerSecond(65.0);
+  const auto predict = [&](Precision precision) {
+    Workload resnet = Resnet50();
+    resnet.precision = precision;
+    return Predictor(SyntheticCluster(), resnet, t4).Predict(AllreducePlan({1}, 32));
+  };
+  const char* const kAssumed = "the data sheet of t4 states no peak at ";
+  const Prediction single = predict(Precision::kFp32);
+  const Prediction half = predict(Precision::kFp16);
+  EXPECT_FALSE(HasFlag(single, kAssumed));
+  EXPECT_FALSE(HasFlag(half, kAssumed));
+  EXPECT_LT(half.step_time.si(), 0.6 * single.step_time.si());
+  EXPECT_TRUE(HasFlag(predict(Precision::kBf16), std::string(kAssumed) + "bf16: that of fp32"));
+  const Prediction tf32 = predict(Precision::kTf32);
+  EXPECT_TRUE(HasFlag(tf32, std::string(kAssumed) + "tf32"));
+  EXPECT_EQ(tf32.step_time, single.step_time) << "as many bytes, and the same peak";
+}
+
+// What was measured is not made faster by a word.
+TEST(Flags, FittedComputeKnowsNoPrecision) {
+  Workload half = Resnet50();
+  half.precision = Precision::kFp16;
+  const Plan plan = AllreducePlan({4, 4}, 32);
+  const Prediction fitted = Calibrated().Predict(plan);
+  const Prediction p = Predictor(CalibratedCluster(PlausibleTruth()), half, T4()).Predict(plan);
+  EXPECT_EQ(p.compute_source, ComputeSource::kFitted);
+  EXPECT_EQ(p.step_time, fitted.step_time);
+  EXPECT_TRUE(HasFlag(p,
+                      "compute of resnet50 is as its measured runs were, whatever they computed "
+                      "in: fp16 is counted in memory alone"));
+}
+
 TEST(Flags, ANewWorkloadOnACalibratedCluster) {
   const Predictor predictor(CalibratedCluster(PlausibleTruth()), *FindWorkload("vgg16"), T4());
   const Prediction p = predictor.Predict(AllreducePlan({4, 4}, 32));
