@@ -6,8 +6,9 @@
 //   N_0        need of no samples, of several workers that accumulate           [B]
 //   b          samples of the largest micro-step that has run
 //
-// Counts are of 32-bit floats, and of layers that keep their outputs: half precision and
-// checkpoints need less. Where N_0 alone is more than there is, nothing of the activations is told.
+// Counts are of layers that keep their outputs, at the precision that somebody has stated: half
+// precision of which nobody says and checkpoints need less. Where N_0 alone is more than there is,
+// nothing of the activations is told.
 //
 // Note that no plan is then short of memory that has at most that batch, and whose model is not
 // larger than the one that ran: one worker that does not accumulate needs less.

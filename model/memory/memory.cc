@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/exchange/exchange.h"
+#include "model/exchange/sharded.h"
 #include "model/overlap/buckets.h"
 
 namespace stepcast {
@@ -17,7 +18,7 @@ DataSize<> KeptActivations(const Workload& workload) {
     if (!in_place) sum += layer.activation_bytes;
     before = layer.kind;
   }
-  return sum;
+  return HasSixteenBits(workload.precision) ? sum * 0.5 : sum;
 }
 
 namespace {
@@ -37,11 +38,17 @@ MemoryNeed CountMemory(const Workload& workload, DataSize<> kept_activations, co
   MemoryNeed need;
   const MemoryShares shares = ExchangeOf(plan.strategy).Memory(plan);
   const DataSize<> gradients = workload.gradient_bytes;
+  const double copy = HasSixteenBits(workload.precision) ? kBytesOfCopy : 0;
   need.parameters =
-      Bytes(kBytesPerFloat * static_cast<double>(workload.parameters)) * shares.parameters;
+      Bytes((kBytesPerFloat + copy) * static_cast<double>(workload.parameters)) * shares.parameters;
   need.gradients = gradients * shares.gradients;
-  need.optimizer = gradients * (kOptimizerStates * shares.optimizer);
-  if (plan.accumulation_steps > 1) need.accumulation = gradients * shares.gradients;
+  const double states = kOptimizerStates[static_cast<int>(workload.optimizer)];
+  need.optimizer = Bytes(kBytesPerFloat * static_cast<double>(workload.trainable_parameters)) *
+                   (states * shares.optimizer);
+  if (plan.accumulation_steps > 1) {
+    const bool waits = ExchangesOf(plan.shard, plan.accumulation_steps) == 1;
+    need.accumulation = gradients * (waits ? 1.0 : shares.gradients);
+  }
   need.buckets = gradients * (shares.buckets * plan.exchanged_share());
   if (plan.compress.leaves_a_rest() && plan.workers() > 1) need.buckets += gradients;
   if (shares.units > 0) {

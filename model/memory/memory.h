@@ -1,28 +1,35 @@
-// Device memory of one training step in 32-bit floats.
+// Device memory of one training step.
 //
-//   total = p 4 P + q m + r s m + [a > 1] q m + e m + U + A b + workspace + reserve
+//   total = p (4 + c) P + q m + r 4 s n + [a > 1] q' m + e m + U + h A b + workspace + reserve
 //
-//   4 P        parameters and statistics                                   [B]
+//   P, n       parameters and statistics; those that are trained           [1]
+//   c          bytes of a parameter's copy to compute with: 2 at 16 bits, else 0   [B]
 //   m          gradients                                                   [B]
-//   s m        optimizer state: s = 1 with momentum (2 for Adam)           [B]
+//   s          numbers of optimizer state: none of SGD, one with momentum, two of Adam   [1]
 //   [a > 1] m  accumulation buffer of a training loop that keeps its own   [B]
 //   U          units of a model that is divided: two of the largest        [B]
 //   p, q, r    shares of them that one worker keeps: 1 wherever the model is not
 //              divided among the workers                                   [1]
+//   q'         share of what accumulates: q where each micro-step is exchanged; 1 where gradients
+//              wait for the last one, and are whole until they are exchanged   [1]
 //   e m        flattened copies for the exchange, as they are sent: e = 1 with more than 1 worker,
 //              less where they are compressed, and 1 more where what is not sent is kept
-//   A b        activations kept for the backward pass, of b samples        [B]
+//   A b        activations kept for the backward pass, of b samples, in 32 bits   [B]
+//   h          1/2 at 16 bits, else 1                                      [1]
 //   workspace, reserve   library scratch space and the context             [B]
 //
 // A counts the outputs of all layers except those that frameworks compute in place: reshapes, and
 // activations other than behind a dense layer (a transformer's GELU keeps its input and its
-// output). Holds within about a quarter: allocators round and fragment, and algorithms choose
-// workspaces by themselves. A plan that needs more than the device has is a verdict, not a number
-// to trust; one within kTightShare of it is called tight.
+// output). 16 bits are mixed precision as frameworks cast by themselves (PyTorch's autocast): what
+// is trained, its gradients and the optimizer's state keep 32. Holds within about a quarter:
+// allocators round and fragment, and algorithms choose workspaces by themselves. A plan that needs
+// more than the device has is a verdict, not a number to trust; one within kTightShare of it is
+// called tight.
 //
 // Note that the need never falls with the batch.
 //
-// Sources: Rajbhandari et al., SC 2020 (parameters, gradients, optimizer state); CUDA context and
+// Sources: Rajbhandari et al., SC 2020 (parameters, gradients, optimizer state); Micikevicius et
+// al., ICLR 2018 (mixed precision: parameters in 32 bits and their copy in 16); CUDA context and
 // library handles of some hundred MB are what nvidia-smi shows for an idle framework process.
 #ifndef STEPCAST_MODEL_MEMORY_MEMORY_H_
 #define STEPCAST_MODEL_MEMORY_MEMORY_H_
@@ -39,7 +46,8 @@ namespace stepcast {
 
 inline constexpr double kTightShare = 0.85;
 
-inline constexpr double kOptimizerStates = 1;  // SGD with momentum
+inline constexpr double kOptimizerStates[kOptimizerCount] = {0, 1, 2};  // numbers a parameter
+inline constexpr double kBytesOfCopy = 2;  // of a parameter, where products have 16 bits
 inline constexpr DataSize<> kWorkspace = Mebibytes(512.0);
 inline constexpr DataSize<> kContext = Mebibytes(512.0);
 
@@ -49,7 +57,8 @@ inline MemoryVerdict VerdictOf(DataSize<> need, DataSize<> available) {
                                           : MemoryVerdict::kFits;
 }
 
-// Activations that one sample leaves in memory until its backward pass.
+// Activations that one sample leaves in memory until its backward pass, at the workload's
+// precision.
 DataSize<> KeptActivations(const Workload& workload);
 
 // `available` is the device's memory; without it the verdict is kUnknown, and without layers to

@@ -57,6 +57,45 @@ TEST(Memory, EachTermByHand) {
   EXPECT_EQ(need.total.si(), 400 + 4 * 360 + 8 * 2010 + kFixed);
 }
 
+// 90 trained parameters: nothing, 4 bytes and 8 of each, whatever is sent of a gradient.
+TEST(Memory, TheOptimizersStateIsItsOwn) {
+  Workload workload = SmallWorkload();
+  const auto state = [&](Optimizer optimizer) {
+    workload.optimizer = optimizer;
+    return CountMemory(workload, DataSize<>(), MakePlan(2, 8), std::nullopt).optimizer.si();
+  };
+  EXPECT_EQ(state(Optimizer::kSgd), 0);
+  EXPECT_EQ(state(Optimizer::kMomentum), 360);
+  EXPECT_EQ(state(Optimizer::kAdam), 720);
+  workload.gradient_bytes = Bytes(180.0);
+  EXPECT_EQ(state(Optimizer::kAdam), 720);
+}
+
+// A copy of 2 bytes beside the 4 of each of 100 parameters, and half of the activations; gradients
+// and state as in 32 bits. tf32 is stored as fp32 is.
+TEST(Memory, SixteenBitsHalveActivationsAlone) {
+  const MemoryNeed single = CountMemory(SmallWorkload(), KeptActivations(SmallWorkload()),
+                                        MakePlan(2, 8, 3), std::nullopt);
+  for (const Precision precision : {Precision::kFp16, Precision::kBf16}) {
+    Workload mixed = SmallWorkload();
+    mixed.precision = precision;
+    EXPECT_EQ(KeptActivations(mixed).si(), 1005);
+    const MemoryNeed need =
+        CountMemory(mixed, KeptActivations(mixed), MakePlan(2, 8, 3), std::nullopt);
+    EXPECT_EQ(need.parameters.si(), 600);
+    EXPECT_EQ(need.activations.si(), 8 * 1005);
+    EXPECT_EQ(need.gradients, single.gradients);
+    EXPECT_EQ(need.optimizer, single.optimizer);
+    EXPECT_EQ(need.accumulation, single.accumulation);
+    EXPECT_EQ(need.buckets, single.buckets);
+    EXPECT_EQ(need.total.si(), single.total.si() + 200 - 8 * 1005);
+  }
+  Workload tf32 = SmallWorkload();
+  tf32.precision = Precision::kTf32;
+  EXPECT_EQ(CountMemory(tf32, KeptActivations(tf32), MakePlan(2, 8, 3), std::nullopt).total.si(),
+            single.total.si());
+}
+
 TEST(Memory, OnlyAccumulationKeepsAnAccumulationBuffer) {
   const MemoryNeed need = CountMemory(SmallWorkload(), Bytes(0.0), MakePlan(2, 8, 1), std::nullopt);
   EXPECT_EQ(need.accumulation.si(), 0);

@@ -179,7 +179,8 @@ Workload Message(DataSize<> gradient) {
   Workload workload;
   workload.name = "message";
   workload.gradient_bytes = gradient;
-  workload.parameters = static_cast<std::int64_t>(gradient.si() / 4);
+  workload.parameters = workload.trainable_parameters =
+      static_cast<std::int64_t>(gradient.si() / 4);
   return workload;
 }
 
@@ -409,15 +410,18 @@ TEST(ShardedMemory, IsTheOwnShareAndTwoUnits) {
   for (const Shard shard : kSharded) {
     EXPECT_EQ(need(shard, 1).total, need(Shard::kNone, 1).total);
   }
-  // What accumulates is shared out as the gradients are.
+  // What accumulates is shared out as the gradients are where each micro-step is exchanged, and
+  // whole where one exchange is for all of them.
   for (const Shard shard :
        {Shard::kNone, Shard::kOptimizer, Shard::kGradients, Shard::kParameters}) {
     Plan plan = PlanOn(Placement(8, 1), shard);
     plan.accumulation_steps = 4;
     plan.bucket = Gibibytes(1.0);
-    const bool whole = shard == Shard::kNone || shard == Shard::kOptimizer;
+    const bool whole = shard != Shard::kParameters;
     EXPECT_NEAR(CountMemory(workload, DataSize<>(), plan, std::nullopt).accumulation.in(kGibibytes),
                 whole ? model : model / 8, 1e-9);
+    plan.accumulation_steps = 1;
+    EXPECT_EQ(CountMemory(workload, DataSize<>(), plan, std::nullopt).accumulation.si(), 0);
   }
 }
 
