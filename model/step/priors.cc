@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 
+#include "data/record/operation_counts.h"
 #include "model/compute/sheet_compute.h"
 
 namespace stepcast {
@@ -18,6 +19,14 @@ constexpr double kStatedDeviceLinkLogSd = 0.7;
 constexpr double kHostLogSd = 0.5;
 // Optimizers fuse their passes over memory, or do not.
 constexpr double kProfiledUpdateLogSd = 0.2;
+
+// How often an optimizer passes over the parameters, against momentum, whose update the table has.
+double PassesBeside(Optimizer optimizer) {
+  const auto passes = [](Optimizer of) {
+    return CountOperation(UpdateOp{of, 1}, TrainingPass::kUpdate).elements;
+  };
+  return passes(optimizer) / passes(Optimizer::kMomentum);
+}
 
 Prior FromSpec(const ParameterSpec& spec) {
   return {spec.prior * spec.si_per_unit, spec.prior_log_sd};
@@ -51,6 +60,7 @@ WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<
                                   const ProfiledCompute* profile) {
   WorkloadPriors priors;
   for (std::size_t i = 0; i < priors.size(); ++i) priors[i] = FromSpec(kWorkloadParameterSpecs[i]);
+  priors[kUpdateTime].si *= PassesBeside(workload.optimizer);
   if (workload.inputs_vary) {
     priors[kStragglerSpread] = *workload.inputs_vary
                                    ? Prior{kSpreadOfVarying, kSpreadOfVaryingLogSd}

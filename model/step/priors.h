@@ -74,7 +74,9 @@ Prior DeviceSpeedPrior();
 Prior ComputeSlowdownPrior();
 
 // The table's priors, centred on what the data sheet lets expect where there is one, and as wide as
-// that is known to be. A profile of the device, where there is one, takes the sheet's place.
+// that is known to be. A profile of the device, where there is one, takes the sheet's place. Where
+// there is neither, the update is momentum's, times how often the workload's optimizer passes over
+// the memory against it.
 WorkloadPriors MakeWorkloadPriors(const Workload& workload, const std::optional<Device>& device,
                                   const ProfiledCompute* profile = nullptr);
 

@@ -6,9 +6,11 @@
 
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "data/workloads/catalog.h"
 #include "model/compute/sheet_compute.h"
@@ -161,6 +163,22 @@ TEST(WorkloadPriors, AreWhatTheDataSheetLetsExpect) {
   EXPECT_EQ(priors[kSampleTime].log_sd, kSheetTimeLogSd);
   EXPECT_EQ(priors[kUpdateTime].si, sheet.At(1).update.si());
   EXPECT_EQ(priors[kUpdateTime].log_sd, kSheetTimeLogSd);
+}
+
+// Three and twenty passes over the parameters where momentum makes eight, known as well.
+TEST(WorkloadPriors, TheUpdateOfASizeAloneFollowsTheOptimizer) {
+  Workload workload;
+  workload.parameters = workload.trainable_parameters = 1000000;
+  const WorkloadPriors momentum = MakeWorkloadPriors(workload, std::nullopt);
+  EXPECT_DOUBLE_EQ(momentum[kUpdateTime].si, 1e-3);
+  for (const auto& [optimizer, times] :
+       {std::pair(Optimizer::kSgd, 3 / 8.0), std::pair(Optimizer::kAdam, 20 / 8.0)}) {
+    workload.optimizer = optimizer;
+    const WorkloadPriors priors = MakeWorkloadPriors(workload, std::nullopt);
+    EXPECT_DOUBLE_EQ(priors[kUpdateTime].si, times * 1e-3);
+    EXPECT_EQ(priors[kUpdateTime].log_sd, momentum[kUpdateTime].log_sd);
+    EXPECT_EQ(priors[kSampleTime].si, momentum[kSampleTime].si);
+  }
 }
 
 // Speech and detection at several sizes spread more than images of one size; of a network whose
