@@ -13,6 +13,7 @@
 #include "data/record/input_error.h"
 #include "data/values/placement.h"
 #include "data/values/suggest.h"
+#include "data/values/training_facts.h"
 #include "data/workloads/catalog.h"
 #include "predictor/capi/handles.h"
 #include "predictor/prediction.h"
@@ -225,6 +226,26 @@ stepcast_status stepcast_workload_get_info(const stepcast_workload* workload,
                                        w.gradient_bytes.in(stepcast::kBytes),
                                        static_cast<int64_t>(w.layers.size())};
   return GiveStruct(ours, info) ? STEPCAST_OK : STEPCAST_BAD_ARGUMENT;
+}
+
+stepcast_status stepcast_workload_set_text(stepcast_workload* workload, const char* fact,
+                                           const char* value, char** error) {
+  return Guarded({{workload, "workload"}, {fact, "fact"}, {value, "value"}}, error, [&] {
+    const stepcast::TrainingFact* known = stepcast::FindTrainingFact(fact);
+    if (known == nullptr) {
+      std::vector<const char*> keys;
+      for (const stepcast::TrainingFact& one : stepcast::TrainingFacts()) keys.push_back(one.key);
+      throw InputError({"", 0, "workload"}, fact, "is not a fact that can be set",
+                       fmt::format("{}", fmt::join(keys, ", ")));
+    }
+    known->Read(value, {"", 0, known->key}, &workload->workload);
+  });
+}
+
+const char* stepcast_workload_get_text(const stepcast_workload* workload, const char* fact) {
+  if (workload == nullptr || fact == nullptr) return nullptr;
+  const stepcast::TrainingFact* known = stepcast::FindTrainingFact(fact);
+  return known == nullptr ? nullptr : known->WordOf(workload->workload);
 }
 
 void stepcast_workload_free(stepcast_workload* workload) { delete workload; }

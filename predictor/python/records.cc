@@ -7,6 +7,7 @@
 #include "data/io/runs.h"
 #include "data/io/workload_file.h"
 #include "data/values/suggest.h"
+#include "data/values/training_facts.h"
 #include "data/workloads/catalog.h"
 #include "predictor/python/bindings.h"
 
@@ -210,6 +211,14 @@ void BindCluster(py::module_* m) {
 
 // ---- Workloads.
 
+Workload TrainedOtherwise(Workload workload, const std::optional<std::string>& precision,
+                          const std::optional<std::string>& optimizer) {
+  for (const auto& [key, word] : {std::pair("precision", &precision), {"optimizer", &optimizer}}) {
+    if (*word) FindTrainingFact(key)->Read(**word, Keyword(key), &workload);
+  }
+  return workload;
+}
+
 void BindWorkload(py::module_* m) {
   const auto parse = [](const std::string& text, const std::string& path) {
     return ParseWorkload(text, path);
@@ -232,6 +241,15 @@ void BindWorkload(py::module_* m) {
           "float : forward work for one sample [FLOP]; 0 without layers")
       .def_readonly("inputs_vary", &Workload::inputs_vary,
                     "bool or None : whether samples differ in size; None where nobody says")
+      .def_property_readonly(
+          "precision", [](const Workload& w) { return NameOf(w.precision); },
+          "str : what it computes in: fp32, tf32, fp16 or bf16")
+      .def_property_readonly(
+          "optimizer", [](const Workload& w) { return NameOf(w.optimizer); },
+          "str : what updates its parameters: sgd, momentum or adam")
+      .def("replace", &TrainedOtherwise, py::kw_only(), py::arg("precision") = py::none(),
+           py::arg("optimizer") = py::none(),
+           "The workload trained in another way; what is None stays as it is.")
       .def("to_yaml", &FormatWorkload, "The workload file; parse_workload gives the workload back.")
       .def("__eq__",
            [](const Workload& a, const py::object& b) {

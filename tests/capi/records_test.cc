@@ -246,6 +246,36 @@ TEST(CapiWorkload, IsMadeOfItsTotals) {
   EXPECT_EQ(totals("it's \"mine\": {a} \\ # ?", 10, 0), Totals(10, 40.0));
 }
 
+// What the file of a workload says, a call says of any: a copy of its parameters, half of its
+// activations, and two numbers of state.
+TEST(CapiWorkload, SaysHowItIsTrained) {
+  const WorkloadHandle handle = FindWorkloadHandle("resnet50");
+  EXPECT_STREQ(stepcast_workload_get_text(handle.get(), "precision"), "fp32");
+  EXPECT_STREQ(stepcast_workload_get_text(handle.get(), "optimizer"), "momentum");
+  EXPECT_EQ(stepcast_workload_get_text(handle.get(), "name"), nullptr);
+  EXPECT_EQ(stepcast_workload_get_text(handle.get(), nullptr), nullptr);
+  EXPECT_EQ(stepcast_workload_get_text(nullptr, "precision"), nullptr);
+  const auto set = [&](const char* fact, const char* value) {
+    return [=, &handle](char** error) {
+      return stepcast_workload_set_text(handle.get(), fact, value, error);
+    };
+  };
+  EXPECT_EQ(set("precision", "bf16")(nullptr), STEPCAST_OK);
+  EXPECT_EQ(set("optimizer", "adam")(nullptr), STEPCAST_OK);
+  EXPECT_STREQ(stepcast_workload_get_text(handle.get(), "precision"), "bf16");
+  EXPECT_STREQ(stepcast_workload_get_text(handle.get(), "optimizer"), "adam");
+  ExpectFails(STEPCAST_BAD_INPUT, "precision: 'fp64' is not a precision", set("precision", "fp64"));
+  ExpectFails(STEPCAST_BAD_INPUT, "allowed: sgd, momentum, adam", set("optimizer", "lion"));
+  ExpectFails(STEPCAST_BAD_INPUT, "'layers' is not a fact that can be set; allowed: precision, opt",
+              set("layers", "3"));
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "fact is NULL", set(nullptr, "fp32"));
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "value is NULL", set("precision", nullptr));
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "workload is NULL", [](char** error) {
+    return stepcast_workload_set_text(nullptr, "precision", "fp32", error);
+  });
+  EXPECT_STREQ(stepcast_workload_get_text(handle.get(), "precision"), "bf16") << "as it was";
+}
+
 TEST(CapiWorkload, RefusesWhatIsNone) {
   stepcast_workload* made = nullptr;
   const auto totals = [&made](const char* name, int64_t parameters, int64_t bytes) {

@@ -58,6 +58,25 @@ class Records(unittest.TestCase):
             stepcast.workload("resnet50@6")
         self.assertIn("32 to 4096 pixels", caught.exception.allowed)
 
+    def test_workloads_say_how_they_are_trained(self):
+        resnet = stepcast.workload("resnet50")
+        self.assertEqual((resnet.precision, resnet.optimizer), ("fp32", "momentum"))
+        mixed = stepcast.workload("resnet50", precision="bf16", optimizer="adam")
+        self.assertEqual((mixed.precision, mixed.optimizer), ("bf16", "adam"))
+        self.assertEqual(stepcast.parse_workload(mixed.to_yaml()), mixed)
+        self.assertNotEqual(mixed, resnet)
+        self.assertEqual(mixed.replace(precision="fp32", optimizer="momentum"), resnet)
+        self.assertEqual(resnet.replace(precision="bf16").replace(optimizer="adam"), mixed)
+        self.assertEqual(mixed.replace(), mixed)
+        own = stepcast.workload("mine", parameters=1000, optimizer="sgd")
+        self.assertEqual((own.parameters, own.optimizer), (1000, "sgd"))
+        for key, wrong, allowed in [("precision", "fp64", "fp32, tf32, fp16, bf16"),
+                                    ("optimizer", "lion", "sgd, momentum, adam")]:
+            with self.assertRaises(stepcast.InputError) as caught:
+                resnet.replace(**{key: wrong})
+            self.assertEqual((caught.exception.key, caught.exception.value), (key, wrong))
+            self.assertEqual(caught.exception.allowed, allowed)
+
     def test_runs(self):
         runs = stepcast.read_runs(str(support.SOURCE / "data/measurements/ufrgs-tupi-fit.csv"))
         self.assertEqual(len(runs), 3)

@@ -119,8 +119,8 @@ def cluster(device: str, *, nodes: int = 1, devices_per_node: int = 1, name: str
     return _core.parse_cluster(_file_text(fields), "<cluster>")
 
 
-def workload(name: str, *, parameters: int | None = None,
-             gradient_bytes: int | None = None) -> Workload:
+def workload(name: str, *, parameters: int | None = None, gradient_bytes: int | None = None,
+             precision: str | None = None, optimizer: str | None = None) -> Workload:
     """A network of the catalogue by its name, or one of which only the size is known.
 
     Parameters
@@ -128,6 +128,8 @@ def workload(name: str, *, parameters: int | None = None,
         parameters : trainable parameters of a network that is not in the catalogue; gradients are
             four bytes each, unless
         gradient_bytes : says what one worker contributes to a synchronisation
+        precision : what it computes in: "fp32" unless it is "tf32", "fp16" or "bf16"
+        optimizer : what updates its parameters: "momentum" unless it is "sgd" or "adam"
     """
     if parameters is None and gradient_bytes is None:
         known = _core.find_workload(name)
@@ -136,9 +138,11 @@ def workload(name: str, *, parameters: int | None = None,
                 "workload", name, "is not a known workload" +
                 _core.did_you_mean(name, _core.workload_names()),
                 "its parameters or gradient_bytes, or one of " + ", ".join(_core.workload_names()))
-        return known
-    return _core.parse_workload(_file_text(
-        {"name": name, "parameters": parameters, "gradient_bytes": gradient_bytes}), "<workload>")
+    else:
+        known = _core.parse_workload(_file_text(
+            {"name": name, "parameters": parameters, "gradient_bytes": gradient_bytes}),
+            "<workload>")
+    return known.replace(precision=precision, optimizer=optimizer)
 
 
 def _file_text(fields: dict) -> str:
