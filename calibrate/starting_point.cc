@@ -164,7 +164,7 @@ std::vector<double> OtherSlowHosts(const ParameterLayout& layout,
                                    std::vector<double> values) {
   constexpr double kMost = 0.75;      // share of the hosts that may be slower than most
   constexpr double kSlow = 0.2;       // e-folds below these
-  constexpr double kLeastGain = 0.1;  // of the cost
+  constexpr double kLeastFall = 0.1;  // of the cost
   constexpr std::size_t kMostAnswers = 20'000;
   const auto index = [](int link) { return static_cast<std::size_t>(link); };
   const auto prior = [&](int link) { return layout.parameters()[index(link)].prior; };
@@ -205,7 +205,7 @@ std::vector<double> OtherSlowHosts(const ParameterLayout& layout,
     return cost;
   };
   for (;;) {
-    double most = kLeastGain;
+    double most = kLeastFall;
     std::vector<double> best;
     for (const int slow : links) {
       if (!is_slow(slow)) continue;
