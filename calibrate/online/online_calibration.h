@@ -23,9 +23,9 @@
 //   s       scatter of one measured step, estimated from the rows                      [1]
 //   n_p     rows of the plan, which have a part of their scatter in common
 //
-// Three things can drift: compute, the network (rates of links and flows), and exchange within
-// nodes (host_bandwidth). Of each, and of both directions, the logarithm of how much more likely
-// rows are with a level changed by d than without is summed up (Page's test):
+// Three things can drift: compute, the network (rates of links, flows and servers), and exchange
+// within nodes (host_bandwidth). Of each, and of both directions, the logarithm of how much more
+// likely rows are with a level changed by d than without is summed up (Page's test):
 //
 //   g = max(0, g + (u d r - u^2 d^2 / 2) / s_r^2) > 12,   d = +-ln 1.25
 //

@@ -98,9 +98,10 @@ int SignOf(Drifting level, std::string_view name) {
     return 0;
   }
   if (level == kNodeDrift) return is(kClusterParameterSpecs, kHostBandwidth) ? -1 : 0;
-  return is(kClusterParameterSpecs, kLinkBandwidth) || is(kClusterParameterSpecs, kFlowBandwidth)
-             ? -1
-             : 0;
+  for (const int rate : {kLinkBandwidth, kFlowBandwidth, kServerRate}) {
+    if (is(kClusterParameterSpecs, rate)) return -1;
+  }
+  return 0;
 }
 
 Eigen::MatrixXd CovarianceOfChange(std::span<const Drifting> levels,
@@ -578,7 +579,8 @@ internal::DriftSlopes internal::OnlineState::DriftSlopesOf(const PlanAnswer& ans
   for (const int time : {kFixedTime, kFloorTime, kSampleTime, kUpdateTime}) {
     slopes[kComputeDrift] += by[static_cast<std::size_t>(Belief::kWorkloadOffset + time)];
   }
-  slopes[kNetworkDrift] = -by[kLinkBandwidth] - by[kLinkColumn] - by[kFlowBandwidth];
+  slopes[kNetworkDrift] =
+      -by[kLinkBandwidth] - by[kLinkColumn] - by[kFlowBandwidth] - by[kServerRate];
   slopes[kNodeDrift] = -by[kHostBandwidth];
   return slopes;
 }

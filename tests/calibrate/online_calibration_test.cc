@@ -817,6 +817,45 @@ TEST(OnlineDrift, ASlowerExchangeWithinANodeIsTheNodes) {
   EXPECT_EQ(job.rows(), rows);
 }
 
+// Where servers set the pace their rate is what the network shows as, whatever has slowed it.
+TEST(OnlineDrift, SlowerExchangeWithServersIsTheNetworks) {
+  Truth truth = PlausibleTruth();
+  truth.cluster.si[kServerRate] = 0.4e9;
+  const SyntheticProblem before(truth);
+  Plan plans[] = {AllreducePlan({1}, 8), AllreducePlan({1, 1}, 8), AllreducePlan({1, 1, 1, 1}, 8)};
+  for (Plan& plan : plans) {
+    if (plan.nodes() == 1) continue;
+    plan.strategy = Strategy::kPsSync;
+    plan.servers = 1;
+  }
+  for (const bool servers : {true, false}) {
+    Truth slower = truth;
+    if (servers) {
+      slower.cluster.si[kServerRate] /= 2;
+    } else {
+      slower.cluster.si[kLinkBandwidth] /= 6;
+      slower.cluster.si[kFlowBandwidth] /= 6;
+    }
+    const SyntheticProblem after(slower);
+    OnlineCalibration job(CalibratedCluster(truth), *FindWorkload("resnet50"), T4());
+    Noise noise(1);
+    int rows = 0;
+    std::string cause;
+    const auto observe = [&](const SyntheticProblem& of) {
+      const Plan& plan = plans[rows++ % 3];
+      const Duration<> step = of.TrueStep("resnet50", plan) * std::exp(0.03 * noise.Next());
+      cause = job.Observe(plan, step).cause;
+    };
+    for (int i = 0; i < 200; ++i) observe(before);
+    EXPECT_FALSE(job.drifted());
+    for (int i = 0; i < 60 && cause.empty(); ++i) observe(after);
+    EXPECT_NE(cause.find("network"), std::string::npos)
+        << cause << (servers ? " servers" : " links");
+    EXPECT_EQ(cause.find("compute"), std::string::npos)
+        << cause << (servers ? " servers" : " links");
+  }
+}
+
 TEST(OnlineDrift, StaysKnown) {
   OnlineCalibration job = NewJob();
   ObserveAll(SomeRows(100), &job);
