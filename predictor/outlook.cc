@@ -77,7 +77,7 @@ FailureOutlook MakeFailures(const Prediction& p, const Plan& plan, const JobOutl
   f.daly = DalyInterval(checkpoint, f.between_restarts);
   f.slowdown = CheckpointSlowdown(f.daly, checkpoint, restart, f.between_restarts);
   f.chief_loss = ChiefLoss(f.daly, checkpoint, restart);
-  if (plan.workers() > 1) {
+  if (plan.workers() > 1 && plan.shard == Shard::kNone) {
     WorkerLoss loss;
     if (IsAsynchronous(plan)) {
       loss.stall = restart;
@@ -183,6 +183,8 @@ JobOutlook MakeOutlook(const Prediction& p, const Plan& plan, const Cluster& clu
         StatisticalEfficiency(*options.noise_scale, *options.known_batch, job.update_batch);
     job.goodput = Goodput(job.update_batch / job.update_interval, *options.noise_scale,
                           *options.known_batch, job.update_batch);
+    job.goodput_low = *job.goodput * (p.step_time / p.high);
+    job.goodput_high = *job.goodput * (p.step_time / p.low);
   }
   if (options.node_mtbf && options.checkpoint_time) {
     job.failures = MakeFailures(p, plan, job, options);

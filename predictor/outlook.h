@@ -17,7 +17,8 @@
 //
 // Failures (model/failures/failures.h): every node, those of servers included, and every device
 // fails by itself. A synchronous job is taken to go back to its last checkpoint after any failure;
-// where the framework replaces a lost worker in place, `worker` tells what one costs. With ps-async
+// where the framework replaces a lost worker in place, `worker` tells what one costs. A worker that
+// holds a share of the model which nobody else has cannot be replaced so. With ps-async
 // only the servers hold what nobody else has: losing one takes all back, losing a worker stops that
 // worker alone. Checkpoints come at Daly's interval.
 //
@@ -105,11 +106,12 @@ struct FailureOutlook {
   Duration<> between_restarts;  // failures that take all back to the last checkpoint
   Duration<> young;             // useful time between checkpoints
   Duration<> daly;
-  double slowdown = 1;               // wall / useful time, checkpoints at Daly's interval
-  SampleRate<> throughput;           // over the wall clock
-  Duration<> chief_loss;             // what going back to the last checkpoint costs, in the mean
-  std::optional<WorkerLoss> worker;  // with more than one
-  bool at_least = false;             // the restart time is not known and counts as 0
+  double slowdown = 1;      // wall / useful time, checkpoints at Daly's interval
+  SampleRate<> throughput;  // over the wall clock
+  Duration<> chief_loss;    // what going back to the last checkpoint costs, in the mean
+  // With more than one, unless their model is shared out: then each is the chief.
+  std::optional<WorkerLoss> worker;
+  bool at_least = false;  // the restart time is not known and counts as 0
 };
 
 struct JobOutlook {
@@ -119,6 +121,9 @@ struct JobOutlook {
   StepSpending spending;
   std::optional<double> efficiency;  // statistical, against known_batch
   std::optional<SampleRate<>> goodput;
+  // By the 90 % interval of the step.
+  std::optional<SampleRate<>> goodput_low;
+  std::optional<SampleRate<>> goodput_high;
   std::optional<JobStretch> epoch;
   std::optional<JobStretch> target;
   std::optional<FailureOutlook> failures;

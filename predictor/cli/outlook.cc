@@ -32,6 +32,10 @@ std::string FormatEnergy(double joule) {
   return FormatNumber(KilowattHours(joule)) + " kWh";
 }
 
+Json RateJson(const std::optional<SampleRate<>>& value) {
+  return value ? NumberJson(value->in(kSamplesPerSecond)) : Json(nullptr);
+}
+
 Json SecondsJson(const std::optional<Duration<>>& value) {
   return value ? NumberJson(value->in(kSeconds)) : Json(nullptr);
 }
@@ -90,8 +94,13 @@ void AddFailureLines(const FailureOutlook& f, const Plan& plan, NamedLines* line
                        f.at_least ? "at most " : "", FormatThroughput(f.throughput));
   }
   lines->emplace_back("they cost", text);
-  text = fmt::format("{} costs all workers {}{}", async ? "a lost server" : "a lost chief", bound,
-                     FormatDuration(f.chief_loss));
+  const bool shared_out = plan.shard != Shard::kNone && plan.workers() > 1;
+  text = fmt::format("{} costs all workers {}{}",
+                     async        ? "a lost server"
+                     : shared_out ? "a lost worker, whose share of the model nobody else has,"
+                                  : "a lost chief",
+                     bound, FormatDuration(f.chief_loss));
+  if (shared_out) text += ": all begin again at the last checkpoint";
   if (f.worker) {
     text +=
         async ? fmt::format(", a lost worker {}{} of its own work ({} of the throughput)", bound,
@@ -281,9 +290,12 @@ NamedLines OutlookLines(const JobOutlook& job, const Plan& plan) {
   const char* unit = async ? "updates" : "steps";
   if (job.epoch) lines.emplace_back("epoch", StretchText(*job.epoch, s, unit));
   if (job.efficiency) {
-    lines.emplace_back("goodput",
-                       fmt::format("{}{}, at {} statistical efficiency", async ? "at most " : "",
-                                   FormatThroughput(*job.goodput), FormatPercent(*job.efficiency)));
+    lines.emplace_back(
+        "goodput",
+        fmt::format("{}{} (90 % interval {} to {}), at {} statistical efficiency",
+                    async ? "at most " : "", FormatThroughput(*job.goodput),
+                    FormatThroughput(*job.goodput_low), FormatThroughput(*job.goodput_high),
+                    FormatPercent(*job.efficiency)));
   }
   if (job.target) {
     lines.emplace_back("target", (async ? "at least " : "") + StretchText(*job.target, s, unit));
@@ -302,15 +314,15 @@ void AddLimitJson(const JobOutlook& job, Json* json) {
 void AddJobJson(const JobOutlook& job, Json* json) {
   AddLimitJson(job, json);
   if (!job.epoch && !job.target && !job.efficiency && !job.failures) return;
-  (*json)["outlook"] = {
-      {"update_batch", CountJson(job.update_batch.in(kSamples))},
-      {"update_interval_s", NumberJson(job.update_interval.in(kSeconds))},
-      {"statistical_efficiency", NumberJson(job.efficiency)},
-      {"goodput_samples_per_s",
-       job.goodput ? NumberJson(job.goodput->in(kSamplesPerSecond)) : Json(nullptr)},
-      {"epoch", StretchJson(job.epoch)},
-      {"target", StretchJson(job.target)},
-      {"failures", FailuresJson(job.failures)}};
+  (*json)["outlook"] = {{"update_batch", CountJson(job.update_batch.in(kSamples))},
+                        {"update_interval_s", NumberJson(job.update_interval.in(kSeconds))},
+                        {"statistical_efficiency", NumberJson(job.efficiency)},
+                        {"goodput_samples_per_s", RateJson(job.goodput)},
+                        {"goodput_low_samples_per_s", RateJson(job.goodput_low)},
+                        {"goodput_high_samples_per_s", RateJson(job.goodput_high)},
+                        {"epoch", StretchJson(job.epoch)},
+                        {"target", StretchJson(job.target)},
+                        {"failures", FailuresJson(job.failures)}};
 }
 
 }  // namespace stepcast::cli

@@ -59,8 +59,11 @@ Json RecommendationJson(const Recommendation& r, const Target& target,
   json["efficiency"] = r.efficiency;
   json[kScoreKeys[static_cast<int>(search.objective)]] = r.score;
   if (search.outlook.noise_scale) {
-    json["statistical_efficiency"] =
-        *MakeOutlook(r.prediction, r.plan, target.cluster, target.facts, search.outlook).efficiency;
+    const JobOutlook job =
+        MakeOutlook(r.prediction, r.plan, target.cluster, target.facts, search.outlook);
+    json["statistical_efficiency"] = *job.efficiency;
+    json["goodput_low_samples_per_s"] = job.goodput_low->in(kSamplesPerSecond);
+    json["goodput_high_samples_per_s"] = job.goodput_high->in(kSamplesPerSecond);
   }
   return json;
 }
@@ -214,6 +217,13 @@ std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
   out += OutcomeTable(outcome, search, style, &more) + "\n";
   note(Advice(outcome, search));
   if (outcome.is_advice) note("What keeps it from being better: " + outcome.binding + ".");
+  if (search.objective == Objective::kGoodput) {
+    const Recommendation& chosen = outcome.is_advice ? best : *outcome.baseline;
+    const JobOutlook job =
+        MakeOutlook(chosen.prediction, chosen.plan, target.cluster, target.facts, search.outlook);
+    note(fmt::format("Its goodput is {} (90 % interval {} to {}).", FormatThroughput(*job.goodput),
+                     FormatThroughput(*job.goodput_low), FormatThroughput(*job.goodput_high)));
+  }
   if (unequal) note(UnequalText(*unequal));
   const auto plans = [](int count) {
     return fmt::format("{} {}", FormatCount(count), count == 1 ? "plan" : "plans");

@@ -174,19 +174,22 @@ NumberTable OfStretch(const JobStretch& s) {
 }
 
 NumberTable OfJob(const JobOutlook& job) {
-  NumberTable table = {{"/spending/price_usd", Or(job.spending.price_usd)},
-                       {"/spending/energy_j", Or(job.spending.energy_j)},
-                       {"/spending/servers_priced", !job.spending.servers_unpriced},
-                       {"/spending/energy_at_most", job.spending.energy_at_most},
-                       {"/spending/energy_of_devices_alone", job.spending.energy_of_devices},
-                       {"/spending/device_busy_w", job.spending.device_busy_w},
-                       {"/time_limit_s", job.limit->limit.in(kSeconds)},
-                       {"/finishes_within_limit", job.limit->finishes},
-                       {"/finishes_probability", job.limit->probability},
-                       {"/outlook/update_batch", job.update_batch.in(kSamples)},
-                       {"/outlook/update_interval_s", job.update_interval.in(kSeconds)},
-                       {"/outlook/statistical_efficiency", *job.efficiency},
-                       {"/outlook/goodput_samples_per_s", job.goodput->in(kSamplesPerSecond)}};
+  NumberTable table = {
+      {"/spending/price_usd", Or(job.spending.price_usd)},
+      {"/spending/energy_j", Or(job.spending.energy_j)},
+      {"/spending/servers_priced", !job.spending.servers_unpriced},
+      {"/spending/energy_at_most", job.spending.energy_at_most},
+      {"/spending/energy_of_devices_alone", job.spending.energy_of_devices},
+      {"/spending/device_busy_w", job.spending.device_busy_w},
+      {"/time_limit_s", job.limit->limit.in(kSeconds)},
+      {"/finishes_within_limit", job.limit->finishes},
+      {"/finishes_probability", job.limit->probability},
+      {"/outlook/update_batch", job.update_batch.in(kSamples)},
+      {"/outlook/update_interval_s", job.update_interval.in(kSeconds)},
+      {"/outlook/statistical_efficiency", *job.efficiency},
+      {"/outlook/goodput_samples_per_s", job.goodput->in(kSamplesPerSecond)},
+      {"/outlook/goodput_low_samples_per_s", job.goodput_low->in(kSamplesPerSecond)},
+      {"/outlook/goodput_high_samples_per_s", job.goodput_high->in(kSamplesPerSecond)}};
   AddUnder("/outlook/epoch", OfStretch(*job.epoch), &table);
   AddUnder("/outlook/target", OfStretch(*job.target), &table);
   const FailureOutlook& f = *job.failures;

@@ -155,6 +155,24 @@ TEST(OutlookCli, AJobIsToldWhenAskedFor) {
   ExpectError(kServers + Words{"--data-set", "many"}, {"--data-set: 'many' is not a whole number"});
 }
 
+TEST(OutlookCli, ALostShareOfTheModelTakesAllBack) {
+  const Words sharded = {
+      "predict", "--cluster",      "gce-t4", "--workload",  "resnet50", "--local-batch",
+      "32",      "--workers",      "4",      "--node-mtbf", "60 d",     "--checkpoint-time",
+      "1 min",   "--restart-time", "5 min",  "--shard",     "optimizer"};
+  // Without the breaks of lines.
+  std::string text;
+  std::istringstream words(Stepcast(sharded).out);
+  for (std::string word; words >> word;) text += word + " ";
+  EXPECT_NE(
+      text.find("a lost worker, whose share of the model nobody else has, costs all workers "),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find(": all begin again at the last checkpoint"), std::string::npos) << text;
+  EXPECT_EQ(text.find("replaced in place"), std::string::npos) << text;
+  EXPECT_TRUE(JsonOf(sharded).at("outlook").at("failures").at("worker_loss").is_null());
+}
+
 TEST(OutlookCli, RecommendTakesAnObjective) {
   const Words base = {
       "recommend",     "--cluster", "aws-g4dn-12xlarge", "--workload", "resnet50",
@@ -170,6 +188,14 @@ TEST(OutlookCli, RecommendTakesAnObjective) {
               best.at("throughput_samples_per_s").get<double>() *
                   best.at("statistical_efficiency").get<double>(),
               1e-6);
+  // Its interval is that of the step, upside down.
+  const double step = best.at("step_time_s").get<double>();
+  const double worth = best.at("goodput_samples_per_s").get<double>();
+  EXPECT_NEAR(best.at("goodput_low_samples_per_s").get<double>(),
+              worth * step / best.at("high_s").get<double>(), 1e-9 * worth);
+  EXPECT_NEAR(best.at("goodput_high_samples_per_s").get<double>(),
+              worth * step / best.at("low_s").get<double>(), 1e-9 * worth);
+  ExpectText(base + noise + Words{"--objective", "goodput"}, {"Its goodput is ", "90 % interval"});
   for (const Json& other : goodput.at("pareto")) {
     EXPECT_LE(other.at("goodput_samples_per_s"), best.at("goodput_samples_per_s"));
   }

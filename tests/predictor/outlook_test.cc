@@ -215,6 +215,9 @@ TEST(Outlook, TheNoiseScaleSaysWhatASampleIsWorth) {
   JobOutlook job = Outlook(options);
   EXPECT_NEAR(*job.efficiency, 1256.0 / 1512.0, 1e-14);
   EXPECT_NEAR(job.goodput->in(kSamplesPerSecond), 256 * 1256.0 / 1512.0, 1e-10);
+  // The slowest step has the least of it.
+  EXPECT_NEAR(*job.goodput_low / *job.goodput, std::exp(-0.16448536), 1e-12);
+  EXPECT_NEAR(*job.goodput_high / *job.goodput, std::exp(0.16448536), 1e-12);
   EXPECT_FALSE(job.target.has_value());
   options.least_steps = 1000;
   job = Outlook(options);
@@ -297,6 +300,19 @@ TEST(Outlook, WithoutARestartTimeFailuresCostAtLeastSoMuch) {
   EXPECT_LT(bound.slowdown, known.slowdown);
   EXPECT_GT(bound.slowdown, 1);
   EXPECT_EQ(bound.daly, known.daly) << "the interval does not depend on it";
+}
+
+// What a lost worker held nobody else has, so that no replacement goes on from it.
+TEST(Outlook, WorkersThatShareTheModelOutAreEachTheChief) {
+  const FailureOutlook whole = *Outlook(FailureOptions()).failures;
+  for (const Shard shard : {Shard::kOptimizer, Shard::kGradients, Shard::kParameters}) {
+    Plan plan = SomePlan();
+    plan.shard = shard;
+    const FailureOutlook f = *Outlook(FailureOptions(), plan).failures;
+    EXPECT_FALSE(f.worker.has_value());
+    EXPECT_EQ(f.chief_loss, whole.chief_loss);
+    EXPECT_EQ(f.slowdown, whole.slowdown);
+  }
 }
 
 TEST(Outlook, ALoneWorkerIsTheChief) {
