@@ -16,6 +16,7 @@
 #include "calibrate/starting_point.h"
 #include "data/plan/check_spread.h"
 #include "data/record/input_error.h"
+#include "data/units/shortest.h"
 #include "data/values/quantile.h"
 #include "data/values/size_limits.h"
 #include "model/compute/sheet_compute.h"
@@ -126,7 +127,7 @@ ScatterRows MakeScatterRows(const std::vector<PlanRows>& plans,
 void CheckTimes(const Run& run) {
   const double seconds = run.step_time.in(kSeconds);
   if (!std::isfinite(seconds) || seconds <= 0) {
-    throw InputError({run.place.file, run.place.line, "step_time_s"}, std::to_string(seconds),
+    throw InputError({run.place.file, run.place.line, "step_time_s"}, ShortestText(seconds),
                      "is no time of a step", "a finite time above 0");
   }
   CheckSpread(run);
@@ -207,7 +208,7 @@ CalibrationOutcome Calibrate(const CalibrationProblem& problem, const Calibratio
                      "is not a known workload");
   }
   if (!(options.step_log_sd > 0) || !std::isfinite(options.step_log_sd)) {
-    throw InputError({"", 0, "step_log_sd"}, std::to_string(options.step_log_sd),
+    throw InputError({"", 0, "step_log_sd"}, ShortestText(options.step_log_sd),
                      "is no scatter of a step", "a finite number above 0");
   }
   for (const Run& run : problem.runs) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "data/record/input_error.h"
+#include "data/units/shortest.h"
 #include "data/values/placement.h"
 #include "model/compute/sheet_compute.h"
 
@@ -167,7 +168,7 @@ void ParameterLayout::Apply(const ParameterStatement& statement) {
     found = true;
     RequireInRange(*p.spec, statement.si, {"", 0, statement.name});
     if (statement.factor && !(*statement.factor > 1)) {
-      throw InputError({"", 0, statement.name}, std::to_string(*statement.factor),
+      throw InputError({"", 0, statement.name}, ShortestText(*statement.factor),
                        "is no factor of a prior", "more than 1");
     }
     p.prior.si = statement.si;

@@ -11,6 +11,7 @@
 #include "calibrate/online/state.h"
 #include "data/record/input_error.h"
 #include "data/record/within.h"
+#include "data/units/shortest.h"
 
 namespace stepcast {
 namespace {
@@ -336,7 +337,7 @@ Taught Fleet::State::TaughtOf(const Workload& workload, const std::optional<Devi
   if (others.si() != workload.gradient_bytes.si()) {
     throw InputError({"", 0, "workload"}, workload.name,
                      "has other gradients than that of another job",
-                     "a name of its own, or " + std::to_string(others.in(kBytes)) + " bytes");
+                     "a name of its own, or " + ShortestText(others.in(kBytes)) + " bytes");
   }
   return known->second;
 }

@@ -8,6 +8,7 @@
 
 #include "calibrate/online/state.h"
 #include "data/record/input_error.h"
+#include "data/units/shortest.h"
 
 namespace stepcast {
 namespace {
@@ -31,8 +32,8 @@ void CheckSame(const char* key, const Eigen::VectorXd& numbers, const Eigen::Vec
   constexpr double kRounding = 1e-9;
   for (Eigen::Index i = 0; i < own.size(); ++i) {
     if (std::abs(numbers[i] - own[i]) <= kRounding * (1 + std::abs(own[i]))) continue;
-    Refuse(key, std::to_string(numbers[i]),
-           "is of another calibration of the cluster, or another workload", std::to_string(own[i]));
+    Refuse(key, ShortestText(numbers[i]),
+           "is of another calibration of the cluster, or another workload", ShortestText(own[i]));
   }
 }
 

@@ -7,6 +7,7 @@
 #include "data/plan/check.h"
 #include "data/plan/run_ranges.h"
 #include "data/record/input_error.h"
+#include "data/units/shortest.h"
 #include "model/step/discrepancy.h"
 #include "model/step/priors.h"
 
@@ -475,7 +476,7 @@ std::size_t internal::OnlineState::FindOrAdd(const Plan& plan) {
 Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_time) {
   const double seconds = step_time.in(kSeconds);
   if (!kStepTimes.Holds(seconds)) {
-    throw InputError({"", 0, "step_time_s"}, std::to_string(seconds), "is no time of a step",
+    throw InputError({"", 0, "step_time_s"}, ShortestText(seconds), "is no time of a step",
                      kStepTimes.Text());
   }
   const std::size_t at = FindOrAdd(plan);

@@ -15,6 +15,7 @@
 #include "data/plan/field_list.h"
 #include "data/plan/limits.h"
 #include "data/record/input_error.h"
+#include "data/units/shortest.h"
 #include "data/values/compression.h"
 #include "data/values/names.h"
 
@@ -318,11 +319,11 @@ OnlineRecord ReadOnlineRecord(const json& in) {
   JsonMembers drift(reader.Member("drift"), "drift");
   record.drift_sums = drift.Numbers("sums");
   for (const double sum : record.drift_sums) {
-    if (sum < 0) RefuseMember("drift.sums", std::to_string(sum), "is out of range", "at least 0");
+    if (sum < 0) RefuseMember("drift.sums", ShortestText(sum), "is out of range", "at least 0");
   }
   for (const double of : drift.Numbers("rows")) {
     if (of < 0 || of > kMostLatestRows || of != std::floor(of)) {
-      RefuseMember("drift.rows", std::to_string(of), "is no number of rows");
+      RefuseMember("drift.rows", ShortestText(of), "is no number of rows");
     }
     record.drift_rows.push_back(static_cast<std::int64_t>(of));
   }

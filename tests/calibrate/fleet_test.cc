@@ -416,8 +416,10 @@ TEST(Fleet, RefusesWhatIsNone) {
   EXPECT_NE(message([&] { fleet.End("b"); }).find("allowed: a"), std::string::npos);
   Workload other = *FindWorkload("resnet50");
   other.gradient_bytes = other.gradient_bytes * 2.0;
-  EXPECT_NE(message([&] { fleet.Add("c", other, T4()); }).find("other gradients"),
-            std::string::npos);
+  const std::string gradients = message([&] { fleet.Add("c", other, T4()); });
+  EXPECT_NE(gradients.find("other gradients"), std::string::npos);
+  // 25,583,592 parameters of four bytes, without a fraction.
+  EXPECT_NE(gradients.find("or 102334368 bytes"), std::string::npos) << gradients;
   EXPECT_EQ(fleet.jobs(), std::vector<std::string>{"a"});
 }
 

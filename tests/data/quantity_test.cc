@@ -6,7 +6,11 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <limits>
+#include <string>
 #include <type_traits>
+
+#include "data/units/shortest.h"
 
 namespace stepcast {
 namespace {
@@ -201,6 +205,31 @@ RC_GTEST_PROP(Quantity, ArithmeticIsThatOfTheNumbers, ()) {
   RC_ASSERT((Seconds(a) / b).si() == a / b);
   RC_ASSERT((a / Seconds(b)).si() == a / b);
   RC_ASSERT((Seconds(a) / Seconds(b)) == a / b);
+}
+
+// ---- Numbers as errors quote them.
+
+TEST(ShortestText, ReadsBackAndHasNoNeedlessDigits) {
+  const struct {
+    double value;
+    const char* text;
+  } cases[] = {{0, "0"},
+               {0.1, "0.1"},
+               {-2.5, "-2.5"},
+               {440000000, "440000000"},
+               {102228128, "102228128"},
+               {1.0 / 3, "0.3333333333333333"},
+               {0.000123456789012345678, "0.00012345678901234567"},
+               {999999999999999, "999999999999999"},
+               {1e15, "1e+15"},
+               {1e-9, "1e-09"},
+               {1e300, "1e+300"},
+               {std::numeric_limits<double>::infinity(), "inf"}};
+  for (const auto& c : cases) {
+    EXPECT_EQ(ShortestText(c.value), c.text);
+    EXPECT_EQ(std::stod(ShortestText(c.value)), c.value);
+  }
+  EXPECT_EQ(ShortestText(std::nan("")), "nan");
 }
 
 }  // namespace
