@@ -99,6 +99,14 @@ int RunCheck(const CalibrationProblem& problem, bool as_json) {
     const int width = TerminalWidth();
     out += report.stale ? FlagLine(report.verdict, style, width)
                         : NoteLine(report.verdict, style, width);
+    if (report.runs >= kFewestDriftRuns) {
+      out += NoteLine(fmt::format("They lie {} times as far from their forecasts as expected; were "
+                                  "nothing changed, {} of such runs would lie as far or farther.",
+                                  FormatNumber(report.scatter),
+                                  report.p_value < 0.001 ? std::string("under 0.1 %")
+                                                         : FormatPercent(report.p_value)),
+                      style, width);
+    }
     if (report.stopped > 0) {
       const std::string late = "later than the calibration has steps end";
       const std::string text =

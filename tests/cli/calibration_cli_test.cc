@@ -11,6 +11,7 @@
 
 #include "data/plan/fields.h"
 #include "model/step/discrepancy.h"
+#include "predictor/report/terminal.h"
 #include "tests/cli/program.h"
 #include "tests/support/temp_file.h"
 
@@ -404,6 +405,11 @@ TEST_F(CheckCommand, ACalibrationHoldsForRunsLikeItsOwn) {
   EXPECT_EQ(report.at("stale"), false);
   EXPECT_EQ(report.at("runs"), 7);
   EXPECT_EQ(report.at("drifts").size(), 0U);
+  // The text has the figures that the verdict rests on.
+  const Words words = {"calibrate", "--cluster", file, "--check", folder.Path("new.csv")};
+  ExpectText(words, {"The calibration still holds: 7 new runs", "They lie ",
+                     FormatNumber(report.at("scatter").get<double>()) + " times as far"});
+  EXPECT_EQ(program::Stepcast(words).out.find("under 0.1 %"), std::string::npos);
 }
 
 TEST_F(CheckCommand, ASlowerDeviceIsNamed) {
@@ -413,6 +419,8 @@ TEST_F(CheckCommand, ASlowerDeviceIsNamed) {
   const Json& drift = report.at("drifts").at(0);
   EXPECT_EQ(drift.at("name"), "device_speed");
   EXPECT_NEAR(drift.at("before").get<double>() / drift.at("now").get<double>(), 1.5, 0.15);
+  ExpectText({"calibrate", "--cluster", file, "--check", folder.Path("new.csv")},
+             {"device_speed of ", " standard errors)", "They lie "}, 1);
 }
 
 TEST_F(CheckCommand, Errors) {
