@@ -209,6 +209,13 @@ std::vector<Point> EvaluatePoints(const Arguments& args, const Target& target,
   return points;
 }
 
+// How many of the plans no device holds.
+int OutOfMemory(const std::vector<Point>& points) {
+  return static_cast<int>(std::count_if(points.begin(), points.end(), [](const Point& point) {
+    return point.prediction.memory.verdict == MemoryVerdict::kOutOfMemory;
+  }));
+}
+
 std::string TableText(const std::vector<SweepAxis>& axes, const std::vector<Point>& points,
                       const Target& target) {
   const Style style = DetectStyle();
@@ -238,6 +245,13 @@ std::string TableText(const std::vector<SweepAxis>& axes, const std::vector<Poin
       fmt::format("{} on {} ({})", target.workload.name, target.cluster.name, target.device),
       style);
   out += table.Render(style, 2);
+  if (const int count = OutOfMemory(points); count > 0 && points.size() > 1) {
+    out +=
+        NoteLine(fmt::format("{} of {} plans run out of memory: they are shown as if they did "
+                             "not, in a plot too.",
+                             FormatCount(count), FormatCount(static_cast<double>(points.size()))),
+                 style, TerminalWidth());
+  }
   for (const auto& [kind, flag] : flags) out += FlagLine(flag, style, TerminalWidth());
   return out;
 }
@@ -295,7 +309,7 @@ int RunSweep(const std::vector<std::string>& arguments) {
     for (const Point& point : points) {
       rows.push_back(PredictionJson(point.prediction, point.plan, target.subject()));
     }
-    PrintJson(Json{{"points", rows}});
+    PrintJson(Json{{"points", rows}, {"out_of_memory", OutOfMemory(points)}});
     return kDone;
   }
   Print(TableText(axes, points, target));

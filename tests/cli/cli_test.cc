@@ -838,8 +838,9 @@ TEST(Sweep, EachKindOfFlagIsSaidOnce) {
   EXPECT_EQ(count(cubic, "sets the pace"), 1U) << cubic;
   // Hosts differ in name, not in number.
   const TempFolder folder;
-  const std::string cluster =
-      folder.Write("open.yaml", "name: open\ndevice: rtx_4090\nnodes: 4\ndevices_per_node: 1\n");
+  const std::string cluster = folder.Write(
+      "open.yaml",
+      "name: open\ndevice: rtx_4090\nnodes: 4\ndevices_per_node: 1\nlink: {bandwidth: 1 Gbit/s}\n");
   const std::string calibrated = folder.Path("fitted.yaml");
   const std::string runs =
       folder.Write("runs.csv",
@@ -880,6 +881,22 @@ TEST(Errors, HostsThatTheClusterCannotHave) {
   ExpectError({"plan", "--cluster", "ufrgs-tupi", "--workload", "resnet50", "--local-batch", "128",
                "--among", runs},
               with("runs.csv:3: hosts: "));
+}
+
+TEST(Sweep, SaysHowManyPlansRunOutOfMemory) {
+  const auto over = [](const char* batches) {
+    return Words{"sweep",
+                 "--cluster",
+                 "gce-t4",
+                 "--workload",
+                 "resnet50",
+                 "--over",
+                 std::string("local-batch=") + batches};
+  };
+  const std::string text = Unwrapped(Stepcast(over("32,8192,16384")).out);
+  EXPECT_NE(text.find("2 of 3 plans run out of memory"), std::string::npos) << text;
+  EXPECT_EQ(Stepcast(over("16,32")).out.find("run out of memory"), std::string::npos);
+  EXPECT_EQ(JsonOf(over("32,8192,16384")).at("out_of_memory"), 2);
 }
 
 TEST(Sweep, APlotIsAnSvg) {
