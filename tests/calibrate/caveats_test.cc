@@ -193,6 +193,7 @@ TEST(Caveats, RowsThatRepeatOthers) {
   const std::function<void(stepcast::Run*)> changes[] = {
       [](stepcast::Run* run) { run->step_time = run->step_time * (1 + 1e-15); },
       [](stepcast::Run* run) { run->source = "again"; },
+      [](stepcast::Run* run) { run->stopped = true; },
       [](stepcast::Run* run) { run->extra = {"2"}; },
       [](stepcast::Run* run) { run->spread.p50 = run->step_time; },
       [](stepcast::Run* run) {
