@@ -202,6 +202,14 @@ std::string UnequalText(const UnequalWorkers& unequal) {
   return text + (*unequal.worth() <= 1 ? fmt::format("; leave the {} out.", slow) : ".");
 }
 
+std::string Plans(int count) {
+  return fmt::format("{} {}", FormatCount(count), count == 1 ? "plan" : "plans");
+}
+
+std::string LeftOutText(const LeftOut& left_out) {
+  return fmt::format("{} left out: {}.", Plans(left_out.plans), left_out.reason);
+}
+
 std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
                         const RecommendOptions& search,
                         const std::optional<UnequalWorkers>& unequal) {
@@ -225,13 +233,8 @@ std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
                      FormatThroughput(*job.goodput_low), FormatThroughput(*job.goodput_high)));
   }
   if (unequal) note(UnequalText(*unequal));
-  const auto plans = [](int count) {
-    return fmt::format("{} {}", FormatCount(count), count == 1 ? "plan" : "plans");
-  };
-  for (const LeftOut& left_out : ReasonsLeftOut(outcome, search)) {
-    note(fmt::format("{} left out: {}.", plans(left_out.plans), left_out.reason));
-  }
-  if (more > 0) note(fmt::format("{} more between those shown: --json has them.", plans(more)));
+  for (const LeftOut& left_out : ReasonsLeftOut(outcome, search)) note(LeftOutText(left_out));
+  if (more > 0) note(fmt::format("{} more between those shown: --json has them.", Plans(more)));
   if (best.efficiency * best.plan.workers() < 1 && outcome.is_advice) {
     out += FlagLine(fmt::format("one worker alone gives {}: more than this plan",
                                 FormatThroughput(best.prediction.throughput /
@@ -358,7 +361,8 @@ int RunRecommend(const std::vector<std::string>& arguments) {
     json["pays_from"] = outcome.best && !outcome.is_advice ? PayoffJson(outcome.payoff) : nullptr;
     json["binding_constraint"] = outcome.best                ? outcome.binding
                                  : outcome.out_of_memory > 0 ? "the device's memory"
-                                                             : "the global batch limit";
+                                 : outcome.considered > 0    ? "the global batch limit"
+                                                             : "what does not go together";
     json["shares"] = unequal ? UnequalJson(*unequal) : Json(nullptr);
     json["pareto"] = Json::array();
     for (const Recommendation& r : outcome.pareto) {
@@ -373,6 +377,7 @@ int RunRecommend(const std::vector<std::string>& arguments) {
                     "global batch of {}.\n",
                     outcome.considered, outcome.out_of_memory, outcome.over_global_batch,
                     search.most_global_batch));
+    if (outcome.not_together > 0) Print(LeftOutText(ReasonsLeftOut(outcome, search).back()) + "\n");
     return kAnswerIsNo;
   }
   Print(OutcomeText(outcome, target, search, unequal));

@@ -1108,6 +1108,29 @@ TEST(Limits, FixedStep) {
   EXPECT_TRUE(json.at("server_ceiling_samples_per_s").is_null());
 }
 
+TEST(Recommend, SaysWhatItLeavesOut) {
+  const Words words = {"recommend", "--cluster", "gce-t4",        "--workload", "resnet50",
+                       "--workers", "4",         "--local-batch", "32"};
+  const Words both = {"--strategy", "ring", "--try-shard", "optimizer", "--try-compress", "fp16"};
+  const Json json = JsonOf(words);
+  int left_out = static_cast<int>(json.at("pareto").size());
+  ASSERT_FALSE(json.at("left_out").empty());
+  const std::string text = Unwrapped(Stepcast(words).out);
+  for (const Json& reason : json.at("left_out")) {
+    left_out += reason.at("plans").get<int>();
+    EXPECT_NE(text.find("left out: " + reason.at("reason").get<std::string>()), std::string::npos)
+        << text;
+  }
+  EXPECT_EQ(left_out, json.at("considered"));
+  // Nothing can be tried.
+  const Json none = JsonOf(words + both, 1);
+  EXPECT_EQ(none.at("considered"), 0);
+  EXPECT_EQ(none.at("binding_constraint"), "what does not go together");
+  const std::string why = Unwrapped(Stepcast(words + both).out);
+  EXPECT_NE(why.find(" left out: compression or shares that do not go with"), std::string::npos)
+      << why;
+}
+
 TEST(Recommend, Json) {
   const Json json = JsonOf({"recommend", "--cluster", "gce-t4", "--workload", "resnet50",
                             "--local-batch", "32", "--workers", "8", "--bandwidth", "1 Gbit/s",
