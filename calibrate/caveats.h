@@ -10,9 +10,9 @@
 namespace stepcast {
 
 // A sentence each, without its full stop, the gravest first: the model does not describe the runs;
-// times as of another unit; rows that repeat others; hosts, nodes, devices that the cluster file does not have; a parameter
-// at the edge of its range; nothing decided by the runs; one batch only; no run between nodes, or
-// none on three. Empty for an outcome that is not usable.
+// times as of another unit; rows that repeat others; hosts, nodes, devices that the cluster file
+// does not have; a parameter at the edge of its range; nothing decided by the runs; one batch only;
+// no run between nodes, or none on three. Empty for an outcome that is not usable.
 std::vector<std::string> Caveats(const CalibrationProblem& problem,
                                  const CalibrationOutcome& outcome);
 

@@ -13,8 +13,8 @@ namespace stepcast {
 inline constexpr std::size_t kAnyDistance = static_cast<std::size_t>(-1) / 2;
 
 // The one of `names` that is nearest to `text`: the fewest letters added, left out, changed or
-// swapped, without regard to case and signs, and no more than a third of them, or than `most`. Empty
-// where none is.
+// swapped, without regard to case and signs, and no more than a third of them, or than `most`.
+// Empty where none is.
 std::string NearestName(std::string_view text, std::span<const std::string> names,
                         std::size_t most = kAnyDistance);
 
