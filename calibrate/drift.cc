@@ -18,6 +18,7 @@
 #include "calibrate/scatter.h"
 #include "calibrate/text.h"
 #include "data/plan/fields.h"
+#include "model/statistics/f_distribution.h"
 #include "model/statistics/normal.h"
 #include "model/step/answer.h"
 #include "model/step/belief.h"
@@ -147,14 +148,6 @@ struct Fit {
   double known = 0;
   double value_variance = 0;
 };
-
-// P(F > f) with n and m degrees, by Paulson's approximation.
-double TailOfF(double f, double n, double m) {
-  const double a = 2 / (9 * n);
-  const double b = 2 / (9 * m);
-  const double root = std::cbrt(f);
-  return NormalDistribution(-((1 - b) * root - (1 - a)) / std::sqrt(b * root * root + a));
-}
 
 class DriftCheck {
  public:

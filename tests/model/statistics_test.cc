@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "model/statistics/f_distribution.h"
 #include "model/statistics/noise_scale.h"
 #include "model/statistics/normal.h"
 #include "tests/model/support.h"
@@ -36,6 +37,22 @@ TEST(NormalDistribution, IsTheIntegralOfItsDensity) {
   }
   EXPECT_NEAR(NormalDistribution(1.959963984540054), 0.975, 1e-15);
   EXPECT_NEAR(NormalDistribution(-3.0902323061678132), 0.001, 1e-17);
+}
+
+// Quantiles as tables print them (Snedecor and Cochran, Statistical Methods).
+TEST(FDistribution, TailsAreThoseOfTheTables) {
+  const struct {
+    double n;
+    double m;
+    double f;
+    double tail;
+  } rows[] = {{5, 10, 3.3258, 0.05},  {10, 5, 4.7351, 0.05}, {2, 20, 3.4928, 0.05},
+              {20, 4, 5.8025, 0.05},  {5, 10, 5.6363, 0.01}, {10, 5, 10.0510, 0.01},
+              {10, 30, 2.9791, 0.01}, {30, 10, 4.2469, 0.01}};
+  for (const auto& row : rows) {
+    EXPECT_NEAR(TailOfF(row.f, row.n, row.m) / row.tail, 1, row.m < 6 ? 0.2 : 0.06)
+        << row.n << ", " << row.m;
+  }
 }
 
 // ---- Gradient descent that runs.
