@@ -3,12 +3,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "data/io/compute_profile_file.h"
+#include "data/io/machines.h"
+#include "data/workloads/catalog.h"
+#include "model/compute/profiled_compute.h"
+#include "model/step/priors.h"
 #include "tests/cli/program.h"
 #include "tests/support/temp_file.h"
 
@@ -283,6 +289,27 @@ TEST(MicrobenchCli, ACalibrationStartsFromAProfile) {
   EXPECT_GT(ratio, 0.95);
   EXPECT_LT(ratio, 1.2);
   EXPECT_NE(FileContent(fitted).find("xeon-onednn-1, of "), std::string::npos);
+
+  // A calibration has the curve alone: its priors are as much wider as the curve misses batches.
+  const Workload workload = *FindWorkload("resnet18");
+  const ProfiledCompute compute(ReadComputeProfile(std::string(STEPCAST_SOURCE_DIR) +
+                                                   "/data/profiles/xeon-onednn-1.profile.jsonl")
+                                    .profile,
+                                workload, Precision::kFp32, Optimizer::kMomentum);
+  const WorkloadPriors priors = MakeWorkloadPriors(workload, std::nullopt, &compute);
+  EXPECT_GT(compute.CurveMisfit(), 0);
+  int from_profile = 0;
+  for (const ParameterEstimate& e : ReadCluster(fitted).calibration->parameters) {
+    if (e.prior_source.find("xeon-onednn-1") == std::string::npos) continue;
+    for (const int parameter : {kFixedTime, kFloorTime, kSampleTime, kUpdateTime}) {
+      const auto i = static_cast<std::size_t>(parameter);
+      if (e.name != kWorkloadParameterSpecs[i].name) continue;
+      ++from_profile;
+      const double wide = std::hypot(priors[i].log_sd, compute.CurveMisfit());
+      EXPECT_NEAR(e.prior_log_sd / wide, 1, 1e-9) << e.name;
+    }
+  }
+  EXPECT_EQ(from_profile, 4);
 }
 
 TEST(ImportCli, WhatIsNoNetworkOrTraceIsRefused) {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -1070,6 +1071,18 @@ TEST(Numbers, OfAProfile) {
     add("update", sum.layers[i].update);
   }
   ExpectNumbers(JsonOf({"profile", shipped, "--workload", "resnet50"}), sums);
+
+  // The shares of the kinds of layers, whose updates are a part of them, make up the whole.
+  const std::string few = std::to_string(static_cast<int>(compute.batches().front()));
+  std::istringstream shown(
+      Stepcast({"profile", shipped, "--workload", "resnet50", "--local-batch", few}).out);
+  double shares = 0;
+  const std::regex share("([0-9.]+) %");
+  for (std::string line; std::getline(shown, line) && line.find("  sum ") == std::string::npos;) {
+    std::smatch match;
+    if (std::regex_search(line, match, share)) shares += std::stod(match[1]);
+  }
+  EXPECT_NEAR(shares, 100, 0.5);
 }
 
 // What remains unknown falls from run to run, and each takes the time of all of its devices.

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <thread>
 
@@ -156,6 +157,18 @@ TEST_F(ScriptCli, WhatDoesNotFinishOrFailsIsToldAndTheRestIsKept) {
   EXPECT_FALSE(runs[1].spread.p50.has_value());
   ExpectText(Probe(options, command), {"> ", "unfinished", "failed", "taken over"}, 1);
   EXPECT_EQ(ReadRuns(runs_).size(), 3U);
+}
+
+// The limit of all runs ends the one that is under way, which may take half an hour by itself.
+TEST_F(ScriptCli, TheTimeLimitEndsTheRunThatIsUnderWay) {
+  const std::string training =
+      folder_.Write("slow.sh", "echo step 1: 5 ms; echo step 2: 5 ms; exec sleep 30\n");
+  const auto start = std::chrono::steady_clock::now();
+  const Json json = Answer(kShort + kPattern + Words{"--time-limit", "1 s"}, {"sh", training}, 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_EQ(json["runs"][0]["outcome"], "unfinished");
+  EXPECT_EQ(json["runs"][1]["outcome"], "interrupted");
+  EXPECT_EQ(json["runs"][1]["problem"], "it was not begun");
 }
 
 // The time until a first step is mostly not a step's.

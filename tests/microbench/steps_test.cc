@@ -2,7 +2,9 @@
 // loopback; and the messages that they tell each other.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <sys/socket.h>
 
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <thread>
@@ -11,6 +13,7 @@
 #include "microbench/network/token.h"
 #include "microbench/steps/agent.h"
 #include "microbench/steps/coordinator.h"
+#include "microbench/steps/program.h"
 #include "microbench/steps/work.h"
 
 namespace stepcast::steps {
@@ -198,6 +201,42 @@ TEST(StepsMessage, TimesOfAStepAreThoseOfItsWorkers) {
   EXPECT_EQ(times.Means(&TimedStep::push_s), (std::vector<double>{1.4, 4.2}));
 }
 
+// An exchange of nothing that is over after four steps, whoever wanted more. Its calls take 1, 2, 3
+// and 4 seconds by its own telling, and ten times that for the second bucket.
+class FourSteps : public Exchange {
+ public:
+  void Send(std::size_t k, bool /*out_of_time*/, Timing* timing) override {
+    timing->bucket_s[k] = (steps_ + 1) * (k == 0 ? 1.0 : 10.0);
+  }
+  void Finish(Timing* /*timing*/) override { ++steps_; }
+  bool Over() const override { return steps_ == 4; }
+
+ private:
+  int steps_ = 0;
+};
+
+TEST(StepsProgram, TheTimeOfABucketIsTheMeanOfTheStepsThatThereWere) {
+  std::array<int, 2> pair{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()), 0);
+  network::LineSocket here{network::Socket(pair[0])};
+  network::LineSocket there{network::Socket(pair[1])};
+  Training training;
+  training.forward_s = 0.001;
+  training.warm_up = 1;
+  training.steps = 10;
+  training.limit_s = 60;
+  training.buckets = {{10, 0}, {10, 0}};
+  FourSteps exchange;
+  Train(training, &exchange, &there);
+  const Deadline soon = Deadline::In(10);
+  for (int step = 0; step < 3; ++step) ReadTimed(Message::Parse(here.Read(soon)));
+  // The first step is the warm-up: the others took 2, 3 and 4.
+  std::vector<double> seconds(2, 0);
+  for (int k = 0; k < 2; ++k) TakeBucketTime(Message::Parse(here.Read(soon)), &seconds);
+  EXPECT_EQ(seconds, (std::vector<double>{3, 30}));
+  EXPECT_FALSE(here.TryRead());
+}
+
 // ---- Trainings.
 
 // Three buckets, of 4 MB in all.
@@ -211,6 +250,10 @@ Training Short() {
   training.limit_s = 20;
   training.buckets = {{1e5, 0.005}, {5e5, 0.01}, {4e5, 0.02}};
   return training;
+}
+
+TEST(StepsTraining, AStepThatHasBegunAtTheLimitMayLastAsLongAgain) {
+  EXPECT_EQ(Short().longest_s(), 20 + 20);
 }
 
 class StepsOnLoopback : public testing::Test {

@@ -293,6 +293,35 @@ TEST(Allocations, WithoutRoomForMicroStepsTheLargestShareIsOneBatch) {
   EXPECT_TRUE(met);
 }
 
+// The gradients that micro-steps add up take memory, and leave room for smaller batches.
+TEST(Allocations, MicroStepsHaveRoomForTheirGradients) {
+  const Allocation one = {1, 1, 1, 0};
+  int met = 0;
+  for (double mebibytes = 1000; mebibytes < 5000; mebibytes += 40) {
+    const CompiledPlan compiled = Compile(Strategy::kRing, Mebibytes(mebibytes));
+    BatchSearch search = Between(1, 1'000'000);
+    const int alone = MostLocal(compiled, one, search, 1);
+    const int accumulating = MostLocal(compiled, one, search, 2);
+    ASSERT_LE(accumulating, alone);
+    if (accumulating < 1 || accumulating == alone) continue;
+    ++met;
+    // One sample, and twice what fits at once.
+    search.most_global_batch = 2 * alone;
+    search.candidates = 2;
+    const BatchChoice ends = Choose(compiled, {one}, search).front();
+    EXPECT_EQ(ends.accumulation_steps, (2 * alone + accumulating - 1) / accumulating);
+    EXPECT_EQ(ends.local_batch, 2 * alone / ends.accumulation_steps) << mebibytes << " MiB";
+    // Of all batches.
+    search.most_global_batch = 1'000'000;
+    search.candidates = 0;
+    const BatchChoice best = Choose(compiled, {one}, search).front();
+    EXPECT_GT(best.local_batch, 0);
+    EXPECT_LE(best.local_batch, best.accumulation_steps > 1 ? accumulating : alone)
+        << mebibytes << " MiB";
+  }
+  EXPECT_GT(met, 10);
+}
+
 TEST(Allocations, NothingFits) {
   const CompiledPlan compiled = Compile(Strategy::kRing, Gibibytes(8.0));
   const auto none = [](const CompiledPlan& asked, const BatchSearch& search) {
