@@ -54,7 +54,7 @@ class NcclTests {
     const bool is_remark = words.front().starts_with('#');
     if (!is_remark && NumberOf(words.front()) && !columns_.empty()) {
       if (!TakeRow(words, line.number)) log_.unknown.Add(line);
-    } else if (is_remark && HasWord(words, "Rank") && TakeRankLine(words, text)) {
+    } else if (is_remark && HasWord(words, "Rank") && TakeRankLine(words, text, line.number)) {
       return;
     } else if (HasWord(words, "algbw") && HasWord(words, "busbw") && HasWord(words, "size")) {
       Words columns = words;
@@ -92,7 +92,7 @@ class NcclTests {
   };
 
   // "#  Rank  0 Group  0 Pid  653 on  host-a device  0 [0000:06:00] NVIDIA H100".
-  bool TakeRankLine(const Words& words, std::string_view text) {
+  bool TakeRankLine(const Words& words, std::string_view text, int line) {
     const auto rank = std::find(words.begin(), words.end(), std::string_view("Rank"));
     const auto on = std::find(rank, words.end(), std::string_view("on"));
     if (std::distance(rank, on) < 2 || std::distance(on, words.end()) < 3) return false;
@@ -100,7 +100,7 @@ class NcclTests {
     const std::string_view device =
         close == std::string_view::npos ? "" : Trim(text.substr(close + 1));
     if (ranks_.size() >= static_cast<std::size_t>(kMostNodes)) {
-      throw InputError({path_, 0, ""}, "", "has a rank too many",
+      throw InputError({path_, line, ""}, "", "is a rank too many",
                        "at most " + std::to_string(kMostNodes));
     }
     ranks_.push_back({std::string(rank[1]), std::string(on[1]), std::string(device)});
@@ -113,6 +113,12 @@ class NcclTests {
     if (log_.tables.size() >= kMostLogSeries) {
       throw InputError({path_, line, ""}, "", "is a table too many",
                        "at most " + std::to_string(kMostLogSeries));
+    }
+    // Tables without rows take no room in the file, and their ranks are kept with each.
+    placed_ += ranks_.size();
+    if (placed_ > kMostLogRows) {
+      throw InputError({path_, line, ""}, "", "is a table of ranks too many",
+                       "at most " + std::to_string(kMostLogRows) + " ranks of all tables");
     }
     CollectiveTable& table = log_.tables.emplace_back();
     table.name = program_;
@@ -225,6 +231,7 @@ class NcclTests {
   bool rooted_ = false;
   std::string program_;
   std::vector<Rank> ranks_;
+  std::size_t placed_ = 0;  // ranks of all tables
   std::size_t rows_ = 0;
 };
 

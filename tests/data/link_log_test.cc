@@ -344,6 +344,21 @@ TEST(CollectiveLog, WhatIsNoneIsRefused) {
           "log:2: Size: '# Size Latency (ms)' has no unit that is known; allowed: Latency (us)");
 }
 
+// A header of a few bytes would keep the names of all hosts, and a file of 1 MB has 30,000.
+TEST(CollectiveLog, RanksOfManyTablesAreBounded) {
+  const TempFolder folder;
+  std::string text;
+  for (int rank = 0; rank < 1001; ++rank) {
+    const std::string number = std::to_string(rank);
+    text += "# Rank " + number + " Pid 1 on host" + number + " device 0\n";
+  }
+  for (int table = 0; table < 999; ++table) text += "# size time algbw busbw\n";
+  EXPECT_EQ(ReadNcclTests(folder.Write("log", text)).tables.size(), 999U);
+  const std::string path = folder.Write("log", text + "# size time algbw busbw\n");
+  EXPECT_TRUE(Says(ErrorOf([&] { ReadNcclTests(path); }),
+                   "log:2001: is a table of ranks too many; allowed: at most 1000000 ranks"));
+}
+
 TEST(Guess, TellsTheFileAndItsReader) {
   struct Guessed {
     const char* file;
