@@ -49,6 +49,10 @@ Forecast CompiledPlan::Predict(const PlanQuery& query) const noexcept {
   return forecast;
 }
 
+std::optional<QueryProblem> CompiledPlan::ProblemOf(const PlanQuery& query) const {
+  return compiled_->ProblemOf(query);
+}
+
 Duration<> CompiledPlan::StepTime(const PlanQuery& query) const noexcept {
   const internal::CompiledState& c = *compiled_;
   if (c.Check(query) != QueryStatus::kOk) {

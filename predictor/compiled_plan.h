@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "data/record/calibration.h"
 #include "data/record/plan.h"
@@ -70,6 +71,14 @@ enum class QueryStatus {
 inline constexpr int kQueryStatusCount = 7;
 // A sentence each: "ok", "workers do not fit nodes and devices_per_node", ...
 const char* QueryStatusText(QueryStatus status);
+
+// What is wrong with a query that has no answer.
+struct QueryProblem {
+  std::string field;    // as QueryArrays calls it; of a server's link with server_ in front
+  std::string value;    // that it has
+  std::string problem;  // "is out of range"
+  std::string allowed;  // "a whole number from 1 to 64"
+};
 
 struct Forecast {
   Duration<> step_time;
@@ -125,6 +134,10 @@ class CompiledPlan {
 
   // Step time and interval.
   Forecast Predict(const PlanQuery& query) const noexcept;
+
+  // What is wrong with a query; nothing where it has an answer. It makes texts, so that it is for
+  // the few that have none.
+  std::optional<QueryProblem> ProblemOf(const PlanQuery& query) const;
 
   // The step time alone, at about half the cost; not a number where there is no answer.
   Duration<> StepTime(const PlanQuery& query) const noexcept;

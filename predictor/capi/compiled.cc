@@ -133,6 +133,22 @@ bool IsSearch(const BatchSearch& s) {
          std::isfinite(s.initial_batch.value_or(1));
 }
 
+// Throws Refusal for a query without an answer. `index` stands behind the field that is wrong.
+void RequireAnswer(const CompiledPlan& plan, const PlanQuery& asked, const std::string& index) {
+  const std::optional<stepcast::QueryProblem> problem = plan.ProblemOf(asked);
+  if (!problem) return;
+  // Its name in the structs of the interface.
+  const std::string of_link[] = {"bandwidth_bytes_per_s", "rtt_s", "loss_rate"};
+  std::string field = problem->field;
+  for (const std::string& name : of_link) {
+    if (field == name) field = "link_" + name;
+    if (field == "server_" + name) field = "server_link_" + name;
+  }
+  throw Refusal{STEPCAST_NO_ANSWER, stepcast::InputError({"", 0, field + index}, problem->value,
+                                                         problem->problem, problem->allowed)
+                                        .what()};
+}
+
 stepcast_compile_options DefaultOptions() {
   return {sizeof(stepcast_compile_options), CompileOptions().most_servers};
 }
@@ -225,6 +241,50 @@ stepcast_status stepcast_compiled_predict(const stepcast_compiled* compiled,
               static_cast<int32_t>(f.limiter), static_cast<int32_t>(f.status)},
              forecast);
   return f.status == QueryStatus::kOk ? STEPCAST_OK : STEPCAST_NO_ANSWER;
+}
+
+stepcast_status stepcast_compiled_check(const stepcast_compiled* compiled,
+                                        const stepcast_query* query, char** error) {
+  return Guarded({{compiled, "compiled"}, {query, "query"}}, error, [&] {
+    const std::optional<PlanQuery> asked = QueryOf(compiled, query);
+    if (!asked) {
+      throw Refusal{STEPCAST_BAD_ARGUMENT,
+                    "struct_size of query cannot be, or something is set behind the fields that "
+                    "this version has"};
+    }
+    RequireAnswer(compiled->plan, *asked, "");
+  });
+}
+
+stepcast_status stepcast_compiled_check_many(const stepcast_compiled* compiled,
+                                             const stepcast_query_arrays* queries, char** error) {
+  return Guarded({{compiled, "compiled"}, {queries, "queries"}}, error, [&] {
+    stepcast_query_arrays q{};
+    if (!TakeStruct(queries, &q)) {
+      throw Refusal{STEPCAST_BAD_ARGUMENT,
+                    "struct_size of queries cannot be, or something is set behind the fields that "
+                    "this version has"};
+    }
+    const PlanQuery& own = compiled->own;
+    const auto fact = [](const double* array, std::size_t i) {
+      return array != nullptr ? array[i] : kNotKnown;
+    };
+    for (std::size_t i = 0; i < q.count; ++i) {
+      const PlanQuery asked = {At(q.workers, i, own.workers),
+                               At(q.nodes, i, own.nodes),
+                               At(q.devices_per_node, i, own.devices_per_node),
+                               At(q.servers, i, own.servers),
+                               At(q.local_batch, i, own.local_batch),
+                               At(q.accumulation_steps, i, own.accumulation_steps),
+                               Link(fact(q.link_bandwidth_bytes_per_s, i), fact(q.link_rtt_s, i),
+                                    fact(q.link_loss_rate, i)),
+                               {},
+                               At(q.slow_nodes, i, *own.slow_nodes)};
+      if (std::isnan(compiled->plan.StepTime(asked).si())) {
+        RequireAnswer(compiled->plan, asked, "[" + std::to_string(i) + "]");
+      }
+    }
+  });
 }
 
 double stepcast_compiled_step_time_s(const stepcast_compiled* compiled,

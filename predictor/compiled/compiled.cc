@@ -1,8 +1,11 @@
 #include "predictor/compiled/compiled.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "data/plan/check.h"
 #include "data/plan/limits.h"
@@ -56,18 +59,42 @@ const LinkRanges& Ranges() {
   return kRanges;
 }
 
-bool IsLink(const LinkFacts& link) {
+// Whether all that is stated of a link may be. The first that may not be goes to
+// refuse(name, value, range), which returns false.
+template <class Refuse>
+bool IsLink(const LinkFacts& link, const Refuse& refuse) {
   const LinkRanges& ranges = Ranges();
-  if (link.bandwidth && !ranges.rate.Holds(link.bandwidth->si())) return false;
-  if (link.rtt && !ranges.rtt.Holds(link.rtt->si())) return false;
-  if (link.loss && !(ranges.loss.Holds(*link.loss) && *link.loss < 1)) return false;
-  if (link.others && !(*link.others >= 0 && *link.others <= kMostOthers)) return false;
-  if (link.background && !ranges.background.Holds(link.background->si())) return false;
+  if (link.bandwidth && !ranges.rate.Holds(link.bandwidth->si())) {
+    return refuse("bandwidth_bytes_per_s", link.bandwidth->si(), ranges.rate);
+  }
+  if (link.rtt && !ranges.rtt.Holds(link.rtt->si())) {
+    return refuse("rtt_s", link.rtt->si(), ranges.rtt);
+  }
+  if (link.loss && !(ranges.loss.Holds(*link.loss) && *link.loss < 1)) {
+    return refuse("loss_rate", *link.loss, ranges.loss);
+  }
+  if (link.others && !(*link.others >= 0 && *link.others <= kMostOthers)) {
+    return refuse("link_others", *link.others, NumberRange{0, kMostOthers});
+  }
+  if (link.background && !ranges.background.Holds(link.background->si())) {
+    return refuse("background_bytes_per_s", link.background->si(), ranges.background);
+  }
   if (link.oversubscription &&
-      !(*link.oversubscription >= 1 && *link.oversubscription <= kMostOversubscription))
+      !(*link.oversubscription >= 1 && *link.oversubscription <= kMostOversubscription)) {
+    return refuse("oversubscription", *link.oversubscription,
+                  NumberRange{1, kMostOversubscription});
+  }
+  if (link.nodes_per_switch && !(*link.nodes_per_switch >= 1)) {
+    return refuse("nodes_per_switch", *link.nodes_per_switch, NumberRange{1, kMostCount});
+  }
+  return !link.loss_burst || ranges.burst.Holds(link.loss_burst->si()) ||
+         refuse("loss_burst_s", link.loss_burst->si(), ranges.burst);
+}
+
+bool IsLink(const LinkFacts& link) {
+  return IsLink(link, [](const char* /*name*/, double /*value*/, const NumberRange& /*range*/) {
     return false;
-  if (link.nodes_per_switch && !(*link.nodes_per_switch >= 1)) return false;
-  return !link.loss_burst || ranges.burst.Holds(link.loss_burst->si());
+  });
 }
 
 // A pointer that owns nothing, so that copies cost nothing.
@@ -210,6 +237,76 @@ QueryStatus CompiledState::Check(const PlanQuery& q) const {
     if (Alone(asked)) return QueryStatus::kNothingExchanged;
   }
   return QueryStatus::kOk;
+}
+
+std::optional<QueryProblem> CompiledState::ProblemOf(const PlanQuery& q) const {
+  const auto outside = [](const char* field, int value, int least, int most,
+                          const std::string& of = "") {
+    return QueryProblem{field, std::to_string(value), "is out of range",
+                        fmt::format("a whole number from {} to {}{}", least, most, of)};
+  };
+  const int slow = q.slow_nodes.value_or(plan.slow_nodes);
+  switch (Check(q)) {
+    case QueryStatus::kOk:
+      return std::nullopt;
+    case QueryStatus::kBadPlacement: {
+      if (q.workers < 1 || q.workers > kMostCount) {
+        return outside("workers", q.workers, 1, kMostCount);
+      }
+      if (facts.backup_workers > 0 && q.workers <= facts.backup_workers) {
+        return outside("workers", q.workers, facts.backup_workers + 1, kMostCount,
+                       fmt::format(", with {} backup workers", facts.backup_workers));
+      }
+      if (q.nodes < 1 || q.nodes > q.workers) {
+        return outside("nodes", q.nodes, 1, q.workers, fmt::format(" for {} workers", q.workers));
+      }
+      return outside("devices_per_node", q.devices_per_node, (q.workers + q.nodes - 1) / q.nodes,
+                     q.workers - q.nodes + 1,
+                     fmt::format(" for {} workers on {} nodes", q.workers, q.nodes));
+    }
+    case QueryStatus::kBadServers: {
+      const bool required = UsesServers(facts.strategy);
+      const bool helped = TraitsOf(facts.strategy).helpers;
+      return outside("servers", q.servers, required ? 1 : 0,
+                     required ? options.most_servers
+                     : helped ? kMostCount
+                              : 0,
+                     fmt::format(" with strategy {}", StrategyName(facts.strategy)));
+    }
+    case QueryStatus::kBadBatch: {
+      const bool is_batch = q.local_batch >= 1 && q.local_batch <= kMostBatch;
+      return is_batch ? outside("accumulation_steps", q.accumulation_steps, 1, kMostCount)
+                      : outside("local_batch", q.local_batch, 1, kMostBatch);
+    }
+    case QueryStatus::kBadSlowNodes: {
+      if (slow < 0 || slow > q.nodes) {
+        return outside("slow_nodes", slow, 0, q.nodes, fmt::format(" of {} nodes", q.nodes));
+      }
+      return QueryProblem{"slow_nodes", std::to_string(slow),
+                          "are of no speed that the compiled plan says",
+                          "0, or a plan that is compiled with slow_speed"};
+    }
+    case QueryStatus::kBadLink: {
+      std::optional<QueryProblem> problem;
+      for (const bool of_server : {false, true}) {
+        const auto refuse = [&](const char* name, double value, const NumberRange& allowed) {
+          const bool is_loss = &allowed == &Ranges().loss;
+          problem = QueryProblem{
+              std::string(of_server ? "server_" : "") + name, fmt::format("{}", value),
+              "is out of range",
+              is_loss ? fmt::format("0, or from {} to below 1", kLeastLoss) : allowed.Text()};
+          return false;
+        };
+        if (!IsLink(of_server ? q.server_link : q.link, refuse)) return problem;
+      }
+      return QueryProblem{"nodes_per_switch", "", "is required with oversubscription",
+                          "nodes on a switch"};
+    }
+    case QueryStatus::kNothingExchanged:
+      return QueryProblem{"workers", std::to_string(q.workers),
+                          "exchange nothing, and nothing is computed", "at least 2"};
+  }
+  return std::nullopt;
 }
 
 MemoryVerdict CompiledState::Memory(const PlanQuery& q) const {

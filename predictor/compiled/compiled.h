@@ -69,6 +69,7 @@ struct CompiledState : CompiledValues {
            accumulation_steps <= kMostCount;
   }
   QueryStatus Check(const PlanQuery& query) const;
+  std::optional<QueryProblem> ProblemOf(const PlanQuery& query) const;
   std::optional<DataSize<>> MemoryLeft(const PlanQuery& query) const;
   // The functions below take a query that Check has found right.
   MemoryVerdict Memory(const PlanQuery& query) const;

@@ -1,5 +1,7 @@
 #include "predictor/python/arrays.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <climits>
 #include <cmath>
@@ -219,6 +221,13 @@ int Reader::IntAt(py::ssize_t index) const {
   int value = kNoInt;
   Copy(index, 1, &value);
   return value;
+}
+
+std::string Reader::TextAt(py::ssize_t index) const {
+  if (type_ == Argument::Type::kFloat64) return fmt::format("{}", RealAt(index));
+  std::int64_t value = 0;
+  Copy(index, 1, &value);
+  return fmt::format("{}", value);
 }
 
 double Reader::RealAt(py::ssize_t index) const {

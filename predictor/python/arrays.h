@@ -15,6 +15,7 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace stepcast::python {
@@ -85,6 +86,8 @@ class Reader {
   const int* Ints(py::ssize_t begin, py::ssize_t count, std::vector<int>* buffer) const;
   const double* Reals(py::ssize_t begin, py::ssize_t count, std::vector<double>* buffer) const;
   int IntAt(py::ssize_t index) const;
+  // As it was given: a number that no int holds, too.
+  std::string TextAt(py::ssize_t index) const;
   double RealAt(py::ssize_t index) const;
 
  private:

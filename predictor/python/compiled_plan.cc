@@ -159,6 +159,16 @@ class Queries {
     return nullptr;
   }
 
+  // An element of the argument of that name as the caller gave it, which an int may not hold;
+  // `otherwise` where it was not given.
+  std::string ValueText(const std::string& name, py::ssize_t index,
+                        const std::string& otherwise) const {
+    for (std::size_t i = 0; i < kArgumentCount; ++i) {
+      if (name == kArguments[i].name && Given(i)) return readers_[i].TextAt(index);
+    }
+    return otherwise;
+  }
+
   PlanQuery At(py::ssize_t index) const {
     PlanQuery q = own_;
     int slow_nodes = *q.slow_nodes;
@@ -231,15 +241,15 @@ py::object MakeBatchChoices(Parts&&... parts) {
   return type(std::forward<Parts>(parts)...);
 }
 
-void RequireAnswer(QueryStatus status, const PlanQuery& q, const std::string& key) {
-  if (status == QueryStatus::kOk) return;
-  std::string value =
-      fmt::format("{} workers on {} nodes of {}", q.workers, q.nodes, q.devices_per_node);
-  if (q.servers != 0) value += fmt::format(", {} servers", q.servers);
-  if (*q.slow_nodes != 0) value += fmt::format(", {} slow nodes", *q.slow_nodes);
-  value += fmt::format(", batch {} x {}", q.local_batch, q.accumulation_steps);
-  throw InputError(Keyword(key.c_str()), value, QueryStatusText(status),
-                   "what makes sense, or invalid=\"nan\"");
+// Throws InputError for a query without an answer, which `key` names, with the argument that is
+// wrong, its value and what is allowed.
+void RequireAnswer(const CompiledPlan& compiled, const Queries& queries, py::ssize_t index,
+                   const std::string& key) {
+  const std::optional<QueryProblem> problem = compiled.ProblemOf(queries.At(index));
+  if (!problem) return;
+  throw InputError(Keyword(key.c_str()),
+                   problem->field + " " + queries.ValueText(problem->field, index, problem->value),
+                   problem->problem, problem->allowed + ", or invalid=\"nan\"");
 }
 
 // The first query without an answer; -1 where all have one. Knows no Python.
@@ -276,12 +286,14 @@ py::object Predict(const BoundPlan& plan, const Queries& queries, bool intervals
     if (!intervals) {
       const double step_time_s = compiled.StepTime(query).in(kSeconds);
       if (std::isnan(step_time_s) && !nan_for_invalid) {
-        RequireAnswer(compiled.Predict(query).status, query, "query");
+        RequireAnswer(compiled, queries, 0, "query");
       }
       return py::float_(step_time_s);
     }
     const Forecast f = compiled.Predict(query);
-    if (!nan_for_invalid) RequireAnswer(f.status, query, "query");
+    if (f.status != QueryStatus::kOk && !nan_for_invalid) {
+      RequireAnswer(compiled, queries, 0, "query");
+    }
     return MakeStepTimes(f.step_time.in(kSeconds), f.low.in(kSeconds), f.high.in(kSeconds));
   }
   std::array<py::object, 3> outs = {out, py::none(), py::none()};
@@ -322,8 +334,7 @@ py::object Predict(const BoundPlan& plan, const Queries& queries, bool intervals
     bad = PredictBlocks(compiled, queries, step_s, low_s, high_s);
   }
   if (bad >= 0 && !nan_for_invalid) {
-    const PlanQuery query = queries.At(bad);
-    RequireAnswer(compiled.Predict(query).status, query, fmt::format("element {}", bad));
+    RequireAnswer(compiled, queries, bad, fmt::format("element {}", bad));
   }
   if (intervals) return MakeStepTimes(step, low, high);
   return step;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <stepcast.h>
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -135,6 +136,60 @@ TEST(CapiCompiled, EveryFieldOfAQueryCounts) {
     same.server_link.loss = 0.2;
     moves("server_link_loss_rate");
   }
+}
+
+TEST(CapiCompiled, NamesWhatIsWrongWithAQuery) {
+  const Both both = CompileBoth();
+  const auto check = [&](const stepcast_query& query) {
+    return
+        [&, query](char** error) { return stepcast_compiled_check(both.c.get(), &query, error); };
+  };
+  stepcast_query query = OwnQuery(both.c);
+  ExpectWorks(check(query));
+  query.accumulation_steps = 0;
+  ExpectFails(STEPCAST_NO_ANSWER,
+              "accumulation_steps: '0' is out of range; allowed: a whole number from 1 to 1000000",
+              check(query));
+  query = OwnQuery(both.c);
+  query.link_loss_rate = 1;
+  ExpectFails(STEPCAST_NO_ANSWER,
+              "link_loss_rate: '1' is out of range; allowed: 0, or from 1e-15 to below 1",
+              check(query));
+  query = OwnQuery(both.c);
+  query.server_link_rtt_s = -2;
+  ExpectFails(STEPCAST_NO_ANSWER, "server_link_rtt_s: '-2' is out of range", check(query));
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "query is NULL",
+              [&](char** error) { return stepcast_compiled_check(both.c.get(), nullptr, error); });
+  query.struct_size = 1;
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "struct_size of query", check(query));
+
+  const int32_t workers[] = {8, 10, 10, 10};
+  const int32_t batches[] = {1, 100'000'000, 32, 100'000'001};
+  const double rates[] = {1e8, std::nan(""), 1e8, 1e8};
+  auto queries = Sized<stepcast_query_arrays>();
+  queries.count = 4;
+  queries.workers = workers;
+  queries.local_batch = batches;
+  queries.link_bandwidth_bytes_per_s = rates;
+  const auto check_many = [&](char** error) {
+    return stepcast_compiled_check_many(both.c.get(), &queries, error);
+  };
+  ExpectFails(STEPCAST_NO_ANSWER,
+              "local_batch[3]: '100000001' is out of range; allowed: a whole number from 1 to "
+              "100000000",
+              check_many);
+  queries.count = 3;
+  ExpectWorks(check_many);
+  const double wrong[] = {1e8, 0, 1e8};
+  queries.link_bandwidth_bytes_per_s = wrong;
+  ExpectFails(STEPCAST_NO_ANSWER, "link_bandwidth_bytes_per_s[1]: '0' is out of range", check_many);
+  queries.count = 0;
+  ExpectWorks(check_many);
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "queries is NULL", [&](char** error) {
+    return stepcast_compiled_check_many(both.c.get(), nullptr, error);
+  });
+  queries.struct_size = 1;
+  ExpectFails(STEPCAST_BAD_ARGUMENT, "struct_size of queries", check_many);
 }
 
 TEST(CapiCompiled, APlacementIsSetAtOnce) {

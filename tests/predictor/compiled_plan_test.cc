@@ -1106,6 +1106,55 @@ TEST(QueryStatus, IsOkWhereThePredictorAnswers) {
   }
 }
 
+TEST(QueryProblem, NamesFieldValueAndWhatIsAllowed) {
+  const Predictor predictor = Calibrated(*FindWorkload("resnet50"));
+  const CompiledPlan compiled(predictor, AllreducePlan({1, 1}, 16));
+  EXPECT_FALSE(compiled.ProblemOf(QueryOf(compiled.plan())));
+  struct Wrong {
+    void (*change)(PlanQuery*);
+    const char* field;
+    const char* value;
+    std::string allowed;
+  };
+  const Wrong all[] = {
+      {[](PlanQuery* q) { q->workers = 0; }, "workers", "0", "a whole number from 1 to 1000000"},
+      {[](PlanQuery* q) { q->nodes = 3; }, "nodes", "3",
+       "a whole number from 1 to 2 for 2 workers"},
+      {[](PlanQuery* q) { q->workers = 5; }, "devices_per_node", "1",
+       "a whole number from 3 to 4 for 5 workers on 2 nodes"},
+      {[](PlanQuery* q) { q->servers = 1; }, "servers", "1",
+       std::string("a whole number from 0 to 0 with strategy ") +
+           StrategyName(compiled.plan().strategy)},
+      {[](PlanQuery* q) { q->local_batch = -7; }, "local_batch", "-7",
+       "a whole number from 1 to 100000000"},
+      {[](PlanQuery* q) { q->accumulation_steps = 1'000'001; }, "accumulation_steps", "1000001",
+       "a whole number from 1 to 1000000"},
+      {[](PlanQuery* q) { q->slow_nodes = 3; }, "slow_nodes", "3",
+       "a whole number from 0 to 2 of 2 nodes"},
+      {[](PlanQuery* q) { q->slow_nodes = 1; }, "slow_nodes", "1",
+       "0, or a plan that is compiled with slow_speed"},
+      {[](PlanQuery* q) { q->link.rtt = Seconds(-1.0); }, "rtt_s", "-1",
+       "0, or from 1e-12 to 1000"},
+      {[](PlanQuery* q) { q->link.loss = 1; }, "loss_rate", "1", "0, or from 1e-15 to below 1"},
+      {[](PlanQuery* q) { q->link.others = -1; }, "link_others", "-1", "from 0 to 1000"},
+      {[](PlanQuery* q) { q->server_link.bandwidth = BytesPerSecond(0.0); },
+       "server_bandwidth_bytes_per_s", "0", "from 0.125 to 1.25e+14"},
+      {[](PlanQuery* q) { q->link.oversubscription = 4; }, "nodes_per_switch", "",
+       "nodes on a switch"},
+  };
+  for (const Wrong& wrong : all) {
+    PlanQuery query = QueryOf(compiled.plan());
+    wrong.change(&query);
+    ASSERT_NE(compiled.Predict(query).status, QueryStatus::kOk) << wrong.field;
+    const std::optional<QueryProblem> problem = compiled.ProblemOf(query);
+    ASSERT_TRUE(problem) << wrong.field;
+    EXPECT_EQ(problem->field, wrong.field);
+    EXPECT_EQ(problem->value, wrong.value) << wrong.field;
+    EXPECT_EQ(problem->allowed, wrong.allowed) << wrong.field;
+    EXPECT_FALSE(problem->problem.empty()) << wrong.field;
+  }
+}
+
 TEST(QueryStatus, HasASentenceEach) {
   std::vector<std::string> sentences;
   for (int i = 0; i < kQueryStatusCount; ++i) {

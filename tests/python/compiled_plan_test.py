@@ -83,7 +83,9 @@ class CompiledPlans(unittest.TestCase):
         np.testing.assert_allclose(chosen.step_time_s, expected, rtol=1e-12)
         with self.assertRaises(stepcast.InputError) as caught:
             compiled.predict(slow_nodes=5)
-        self.assertIn("5 slow nodes", str(caught.exception))
+        self.assertEqual(str(caught.exception),
+                         "query: 'slow_nodes 5' is out of range; allowed: a whole number from 0 to "
+                         "4 of 4 nodes, or invalid=\"nan\"")
         with self.assertRaises(stepcast.InputError):
             self.compiled.predict(slow_nodes=1)  # at what speed?
 
@@ -213,6 +215,22 @@ class CompiledPlans(unittest.TestCase):
         with self.assertRaises(stepcast.InputError) as caught:
             self.compiled.predict(local_batch=batch)
         self.assertEqual(caught.exception.key, "element 705")
+        self.assertEqual(caught.exception.value, "local_batch 0")
+        self.assertIn("a whole number from 1 to 100000000", caught.exception.allowed)
+        for wrong, value in ((2**40, "1099511627776"), (np.float64(1.5), "1.5"),
+                             (NAN, "nan"), (np.inf, "inf")):
+            with self.assertRaises(stepcast.InputError) as caught:
+                self.compiled.predict(local_batch=np.array([8, wrong]))
+            self.assertEqual(caught.exception.key, "element 1")
+            self.assertEqual(caught.exception.value, "local_batch " + value)
+        with self.assertRaises(stepcast.InputError) as caught:
+            self.compiled.predict(loss_rate=np.array([[0.0], [1.5]]), local_batch=[8, 16])
+        self.assertEqual((caught.exception.key, caught.exception.value),
+                         ("element 2", "loss_rate 1.5"))
+        self.assertIn("0, or from 1e-15 to below 1", caught.exception.allowed)
+        with self.assertRaises(stepcast.InputError) as caught:
+            self.compiled.predict(nodes=np.array([4, 0]), workers=8)
+        self.assertEqual(caught.exception.value, "nodes 0")
         for intervals in (False, True):
             answers = np.array(self.compiled.predict(local_batch=batch, invalid="nan",
                                                      intervals=intervals))
@@ -294,6 +312,12 @@ class BatchChoices(unittest.TestCase):
             self.assertAlmostEqual(one.statistical_efficiency, 2128 / (samples + 2000), places=12)
             self.assertAlmostEqual(
                 one.goodput, one.throughput_samples_per_s * one.statistical_efficiency)
+
+    def test_none_are_none(self):
+        for none in ([], np.ones((0, 3), int)):
+            many = self.compiled.choose_batches(workers=none, nodes=1)
+            for part in many:
+                self.assertEqual(part.shape, np.shape(none))
 
     def test_what_does_not_fit(self):
         choice = self.compiled.choose_batches(8, 2, most_global_batch=4)
