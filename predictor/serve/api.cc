@@ -22,6 +22,7 @@
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/suggest.h"
+#include "data/values/training_facts.h"
 #include "predictor/json/json.h"
 #include "predictor/serve/binary.h"
 #include "predictor/serve/json_value.h"
@@ -85,7 +86,11 @@ std::string SchemaOf(const PlanField& field) {
 }
 
 const Keys& TargetKeys() {
-  static const Keys keys = {"cluster", "workload", "device", "job"};
+  static const Keys keys = [] {
+    Keys all = {"cluster", "workload", "device", "job"};
+    for (const TrainingFact& fact : TrainingFacts()) all.push_back(fact.key);
+    return all;
+  }();
   return keys;
 }
 const Keys& PlanKeys() {
@@ -174,8 +179,14 @@ class Fields {
 };
 
 TargetName ReadName(const Fields& fields) {
-  return {fields.Text("cluster"), fields.Text("workload"), fields.Text("device"),
-          fields.Text("job")};
+  TargetName name = {fields.Text("cluster"), fields.Text("workload"), fields.Text("device"),
+                     fields.Text("job")};
+  for (const TrainingFact& fact : TrainingFacts()) {
+    if (std::string word = fields.Text(fact.key); !word.empty()) {
+      name.training[fact.key] = std::move(word);
+    }
+  }
+  return name;
 }
 
 const JsonValue kNothing{Kind::kObject, false, {}, {}, {}};

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "data/record/input_error.h"
+#include "data/values/training_facts.h"
 #include "predictor/prediction_fields.h"
 #include "predictor/serve/rpc_server.h"
 
@@ -61,7 +62,14 @@ QueryColumns ColumnsOf(const v1::Queries& queries, const std::string& prefix, st
 }
 
 TargetName NameOf(const v1::Target& target) {
-  return {target.cluster(), target.workload(), target.device(), target.job()};
+  TargetName name = {target.cluster(), target.workload(), target.device(), target.job()};
+  // Called as in files.
+  for (const TrainingFact& fact : TrainingFacts()) {
+    const FieldDescriptor* field = v1::Target::GetDescriptor()->FindFieldByName(fact.key);
+    std::string word = v1::Target::GetReflection()->GetString(target, field);
+    if (!word.empty()) name.training[fact.key] = std::move(word);
+  }
+  return name;
 }
 
 BatchSearch SearchOf(const v1::Search& stated) {

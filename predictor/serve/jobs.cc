@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <shared_mutex>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "data/record/input_error.h"
 #include "data/values/names.h"
 #include "data/values/suggest.h"
+#include "data/values/training_facts.h"
 #include "predictor/serve/service.h"
 
 namespace stepcast::serve {
@@ -32,6 +34,12 @@ void CheckTimes(const std::vector<double>& step_times_s) {
     throw InputError({"", 0, "step_times_s"}, std::isnan(time) ? "null" : fmt::format("{}", time),
                      "is no time of a step", kStepTimes.Text());
   }
+}
+
+std::map<std::string, std::string> WordsOf(const Workload& workload) {
+  std::map<std::string, std::string> words;
+  for (const TrainingFact& fact : TrainingFacts()) words[fact.key] = fact.WordOf(workload);
+  return words;
 }
 
 }  // namespace
@@ -63,6 +71,7 @@ struct Jobs::Followed {
            std::shared_ptr<OnlineCalibration> its)
       : fleet(std::move(of)),
         parameters(its->workload().parameters),
+        training(WordsOf(its->workload())),
         calibration(std::move(its)),
         told{job,
              fleet->fleet.cluster().name,
@@ -72,7 +81,8 @@ struct Jobs::Followed {
              calibration->drifted()} {}
 
   const std::shared_ptr<SharedFleet> fleet;
-  const std::int64_t parameters;  // of its workload
+  const std::int64_t parameters;                      // of its workload
+  const std::map<std::string, std::string> training;  // of it, every word
 
   std::mutex mutex;                                // of these two; after the fleet's
   std::shared_ptr<OnlineCalibration> calibration;  // nullptr once it is over
@@ -96,6 +106,13 @@ struct Jobs::Followed {
     require("cluster", named.cluster, known.cluster, own.cluster);
     require("workload", named.workload, known.workload, own.workload);
     require("device", named.device, known.device, own.device);
+    Workload stated_training;
+    TakeTraining(start.target, &stated_training);
+    for (const TrainingFact& fact : TrainingFacts()) {
+      const auto stated = start.target.training.find(fact.key);
+      if (stated == start.target.training.end()) continue;
+      require(fact.key, stated->second, fact.WordOf(stated_training), training.at(fact.key));
+    }
     if (start.parameters) {
       const std::string stated = std::to_string(*start.parameters);
       require("parameters", stated, stated, std::to_string(parameters));

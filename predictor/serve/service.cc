@@ -18,6 +18,7 @@
 #include "data/values/numbers.h"
 #include "data/values/size_limits.h"
 #include "data/values/suggest.h"
+#include "data/values/training_facts.h"
 #include "data/workloads/catalog.h"
 #include "predictor/binding.h"
 
@@ -148,6 +149,13 @@ std::vector<BatchFlag> FlagsOf(const Predictor& predictor, const Plan& plan, con
 
 }  // namespace
 
+void TakeTraining(const TargetName& name, Workload* workload) {
+  for (const TrainingFact& fact : TrainingFacts()) {
+    const auto stated = name.training.find(fact.key);
+    if (stated != name.training.end()) fact.Read(stated->second, {"", 0, fact.key}, workload);
+  }
+}
+
 Snapshot::Snapshot(Inventory inventory, int number, const ServiceOptions& options)
     : inventory_(std::move(inventory)),
       number_(number),
@@ -212,6 +220,7 @@ TargetParts Snapshot::PartsOf(const TargetName& name,
                      "is not a known workload" + DidYouMean(name.workload, NamesOf(known)),
                      Names(known));
   }
+  TakeTraining(name, &*workload);
   const std::string& asked = name.device.empty() ? cluster.device : name.device;
   std::optional<Device> facts;
   if (cluster.device_facts) facts = FindDevice({*cluster.device_facts}, asked);
@@ -224,6 +233,12 @@ std::shared_ptr<const Target> Snapshot::Find(const TargetName& name) const {
   for (const std::string& part : {name.workload, name.device}) {
     key += '\0';
     key += part;
+  }
+  Workload trained;
+  TakeTraining(name, &trained);
+  for (const TrainingFact& fact : TrainingFacts()) {
+    key += '\0';
+    if (name.training.count(fact.key) > 0) key += fact.WordOf(trained);
   }
   return targets_.GetOr(key, [&] {
     TargetParts parts = PartsOf(name);
@@ -273,6 +288,9 @@ std::shared_ptr<const Target> Service::Find(const Snapshot& snapshot,
                                   {"device", &name.device}}) {
     if (text->empty()) continue;
     throw InputError({"", 0, key}, *text, "is what the job says", "one of the two");
+  }
+  for (const auto& [key, text] : name.training) {
+    throw InputError({"", 0, key}, text, "is what the job says", "one of the two");
   }
   return jobs_.Find(name.job);
 }

@@ -34,6 +34,9 @@
 
 namespace stepcast::serve {
 
+// Sets what the name states of how its workload is trained. Throws InputError for another word.
+void TakeTraining(const TargetName& name, Workload* workload);
+
 // Clusters, workloads and devices that requests may name.
 struct Inventory {
   std::vector<Cluster> clusters;    // at least one, each name once

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "data/plan/fields.h"
+#include "data/values/training_facts.h"
 #include "predictor/json/json.h"
 #include "tests/serve/mutations.h"
 #include "tests/serve/seeds.h"
@@ -662,6 +663,12 @@ TEST(OpenApi, IsComplete) {
   };
   for (const PlanField& field : PlanFields())
     EXPECT_TRUE(has_property(field.column)) << field.column;
+  for (const TrainingFact& fact : TrainingFacts()) {
+    EXPECT_TRUE(has_property(fact.key)) << fact.key;
+    for (const char* word : fact.words.names) {
+      EXPECT_NE(text.find(word), std::string::npos) << word;
+    }
+  }
   for (const CountColumn& column : kCountColumns) EXPECT_TRUE(has_property(column.name));
   for (const NumberColumn& column : kNumberColumns) EXPECT_TRUE(has_property(column.name));
   for (const char* strategy : kStrategyNames) {

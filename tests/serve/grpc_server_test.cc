@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "data/plan/fields.h"
+#include "data/values/training_facts.h"
 #include "predictor/prediction_fields.h"
 #include "predictor/serve/rpc_server.h"
 #include "tests/serve/support.h"
@@ -52,6 +53,8 @@ TEST(Rpc, PredictIsWhatHttpAnswers) {
   RunningRpc running;
   v1::PredictRequest request;
   *request.mutable_target() = ResNet();
+  request.mutable_target()->set_precision("fp16");
+  request.mutable_target()->set_optimizer("adam");
   request.mutable_plan()->set_workers(10);
   request.mutable_plan()->set_local_batch(32);
   request.mutable_plan()->set_strategy("tree");
@@ -62,7 +65,7 @@ TEST(Rpc, PredictIsWhatHttpAnswers) {
   ASSERT_TRUE(status.ok()) << status.error_message();
   const TestJson json = running.JsonOf(
       "/v1/predict", R"({"cluster":"gce-t4","workload":"resnet50","workers":10,"local_batch":32,)"
-                     R"("strategy":"tree","rtt_ms":2.5})");
+                     R"("strategy":"tree","rtt_ms":2.5,"precision":"fp16","optimizer":"adam"})");
   EXPECT_EQ(reply.snapshot(), 1);
   EXPECT_EQ(reply.step_time_s(), json["step_time_s"]);
   EXPECT_EQ(reply.low_s(), json["low_s"]);
@@ -73,6 +76,7 @@ TEST(Rpc, PredictIsWhatHttpAnswers) {
   EXPECT_FALSE(reply.traffic().has_bytes_per_server());
   EXPECT_EQ(reply.memory().total_bytes(), json["memory"]["total_bytes"]);
   EXPECT_EQ(reply.memory().verdict(), json["memory"]["verdict"]);
+  EXPECT_EQ(reply.memory().optimizer_bytes(), 2 * reply.memory().gradients_bytes());
   EXPECT_EQ(reply.algorithm(), json["algorithm"]);
   EXPECT_EQ(reply.flags_size(), static_cast<int>(json["flags"].size()));
 }
@@ -319,6 +323,12 @@ TEST(Rpc, MessagesAreComplete) {
     EXPECT_EQ(number, field.unit != nullptr) << field.column;
   }
   EXPECT_EQ(plan->field_count(), static_cast<int>(PlanFields().size()) + 1) << "and workers";
+  for (const TrainingFact& fact : TrainingFacts()) {
+    const google::protobuf::FieldDescriptor* found =
+        v1::Target::descriptor()->FindFieldByName(fact.key);
+    ASSERT_NE(found, nullptr) << fact.key;
+    EXPECT_EQ(found->cpp_type(), google::protobuf::FieldDescriptor::CPPTYPE_STRING) << fact.key;
+  }
   const google::protobuf::Descriptor* queries = v1::Queries::descriptor();
   for (const CountColumn& column : kCountColumns) {
     EXPECT_NE(queries->FindFieldByName(column.name), nullptr) << column.name;

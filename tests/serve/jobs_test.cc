@@ -126,6 +126,25 @@ TEST(Jobs, OfAnUnknownNetworkNeedItsSizeOnly) {
       << "the catalogue knows better";
 }
 
+// A job says once how it is trained; it may say so again, and nothing else.
+TEST(Jobs, AreTrainedAsTheirFirstStepSays) {
+  const TestService test;
+  const std::string own = R"("cluster":"gce-t4","workload":"resnet50",)";
+  test.JsonOf("/v1/observe",
+              Steps("a", "[0.3]", own + R"("precision":"fp16","optimizer":"adam",)"));
+  test.JsonOf("/v1/observe", Steps("a", "[0.3]", own + R"("precision":"fp16",)"));
+  test.JsonOf("/v1/observe", Steps("a", "[0.3]", ""));
+  EXPECT_EQ(WrongKey(test, Steps("a", "[0.3]", R"("precision":"fp32",)")), "precision");
+  EXPECT_EQ(WrongKey(test, Steps("a", "[0.3]", R"("optimizer":"sgd",)")), "optimizer");
+  EXPECT_EQ(WrongKey(test, Steps("b", "[0.3]", own + R"("optimizer":"lion",)")), "optimizer");
+  EXPECT_EQ(WrongKey(test, Asked(R"("job":"a","precision":"fp16")", 8), "/v1/predict"), "precision")
+      << "the job says it";
+  const auto state = [&](const std::string& who) {
+    return test.JsonOf("/v1/predict", Asked(who, 8))["memory"]["optimizer_bytes"].get<double>();
+  };
+  EXPECT_EQ(state(R"("job":"a")"), 2 * state(kWithoutJob));
+}
+
 TEST(Jobs, SayWhatHasChanged) {
   const TestService test;
   std::vector<double> times;

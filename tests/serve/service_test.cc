@@ -47,6 +47,32 @@ TEST(Snapshot, SaysWhichNamesThereAre) {
   EXPECT_TRUE(Says(error({"gce-t4", "resnet50", "abacus"}), "device: 'abacus' has no data sheet"));
 }
 
+// What is stated is another target, and takes the place of what the workload says of itself.
+TEST(Snapshot, AWorkloadIsTrainedAsTheNameSays) {
+  Inventory inventory = ShippedInventory();
+  inventory.workloads.push_back(*FindWorkload("vgg16"));
+  inventory.workloads.back().precision = Precision::kFp16;
+  const Snapshot snapshot(inventory, 1, {});
+  const auto find = [&](const std::string& workload, std::map<std::string, std::string> training) {
+    return snapshot.Find({"gce-t4", workload, "", "", std::move(training)});
+  };
+  const auto plain = find("resnet50", {});
+  EXPECT_EQ(plain->predictor.workload().precision, Precision::kFp32);
+  const auto mixed = find("resnet50", {{"precision", "fp16"}, {"optimizer", "adam"}});
+  EXPECT_EQ(mixed->predictor.workload().precision, Precision::kFp16);
+  EXPECT_EQ(mixed->predictor.workload().optimizer, Optimizer::kAdam);
+  EXPECT_NE(mixed->key, plain->key);
+  EXPECT_NE(find("resnet50", {{"precision", "fp16"}})->key, mixed->key);
+  EXPECT_EQ(find("resnet50", {{"precision", " fp16"}, {"optimizer", "adam"}}), mixed);
+  EXPECT_EQ(find("vgg16", {})->predictor.workload().precision, Precision::kFp16);
+  EXPECT_EQ(find("vgg16", {{"precision", "fp32"}})->predictor.workload().precision,
+            Precision::kFp32);
+  EXPECT_TRUE(Says(ErrorOf([&] {
+                     find("resnet50", {{"optimizer", "lion"}});
+                   }),
+                   "optimizer: 'lion' is not an optimizer"));
+}
+
 TEST(Snapshot, OneClusterNeedNotBeNamed) {
   Inventory inventory = ShippedInventory();
   inventory.clusters.pop_back();
