@@ -19,6 +19,7 @@
 #include "data/values/numbers.h"
 #include "data/values/placement.h"
 #include "data/values/suggest.h"
+#include "data/values/training_facts.h"
 #include "model/compute/carried_profile.h"
 #include "predictor/cli/profile_option.h"
 #include "predictor/cli/training_option.h"
@@ -358,6 +359,14 @@ std::string CapText(DataSize<> cap) {
     if (cap == word.cap) return std::string(word.word);
   }
   return FormatSize(cap);
+}
+
+std::string DescribeWorkload(const Workload& workload) {
+  std::vector<std::string> words;
+  for (const TrainingFact& fact : TrainingFacts()) {
+    if (fact.get(workload) != fact.get(Workload())) words.emplace_back(fact.WordOf(workload));
+  }
+  return workload.name + (words.empty() ? "" : " (" + JoinNames(words) + ")");
 }
 
 // What is not told is the default.

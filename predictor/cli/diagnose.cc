@@ -283,8 +283,9 @@ std::string ForecastsText(const NextMeasurement& next) {
 void PrintDiagnosis(const Diagnosis& d, const Plan& plan, const Target& target) {
   const Style style = DetectStyle();
   const auto heading = [&](const std::string& text) { return "\n" + Heading(text, style); };
-  std::string out = Heading(
-      fmt::format("{} on {}: {}", target.workload.name, target.device, DescribePlan(plan)), style);
+  std::string out = Heading(fmt::format("{} on {}: {}", DescribeWorkload(target.workload),
+                                        target.device, DescribePlan(plan)),
+                            style);
   out += Line("measured", fmt::format("{}, {}", FormatDuration(d.measured),
                                       FormatThroughput(CountedSamples(plan) / d.measured)));
   out += Line("should be", fmt::format("{}  (90 % interval {} to {})", FormatDuration(d.expected),

@@ -25,7 +25,7 @@ std::string ValueText(const NamedValue& value) {
 void PrintExplanation(const Explanation& explanation, const Plan& plan, const Target& target) {
   const Style style = DetectStyle();
   const Prediction& p = explanation.prediction;
-  std::string out = Heading(fmt::format("{} on {} ({}): {}", target.workload.name,
+  std::string out = Heading(fmt::format("{} on {} ({}): {}", DescribeWorkload(target.workload),
                                         target.cluster.name, target.device, DescribePlan(plan)),
                             style);
   out += fmt::format("  step  {}  (90 % interval {} to {})\n\n", FormatDuration(p.step_time),

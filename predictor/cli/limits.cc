@@ -377,9 +377,9 @@ int RunLimits(const std::vector<std::string>& arguments) {
     return kDone;
   }
   const Style style = DetectStyle();
-  std::string out = Heading(
-      fmt::format("Where scaling of {} on {} ends", target.workload.name, target.cluster.name),
-      style);
+  std::string out = Heading(fmt::format("Where scaling of {} on {} ends",
+                                        DescribeWorkload(target.workload), target.cluster.name),
+                            style);
   Table table({{"workers", "", Align::kRight},
                {"step", "", Align::kRight},
                {"throughput", "", Align::kRight},

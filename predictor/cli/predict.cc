@@ -128,7 +128,7 @@ void PrintPrediction(const Predictor& predictor, const Prediction& p, const Plan
   const auto line = [](const char* name, const std::string& text) {
     return NamedLine(name, text, TerminalWidth());
   };
-  std::string out = Heading(fmt::format("{} on {} ({}): {}", target.workload.name,
+  std::string out = Heading(fmt::format("{} on {} ({}): {}", DescribeWorkload(target.workload),
                                         target.cluster.name, target.device, DescribePlan(plan)),
                             style);
   const auto lines = [&](const NamedLines& named) {

@@ -215,7 +215,8 @@ std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
                         const std::optional<UnequalWorkers>& unequal) {
   const Style style = DetectStyle();
   const Recommendation& best = *outcome.best;
-  const std::string subject = fmt::format("{} on {}", target.workload.name, target.cluster.name);
+  const std::string subject =
+      fmt::format("{} on {}", DescribeWorkload(target.workload), target.cluster.name);
   std::string out = Heading(
       outcome.is_advice ? fmt::format("{}: {}", subject, DescribePlan(best.plan))
                         : fmt::format("{}: keep {}", subject, DescribePlan(outcome.baseline->plan)),

@@ -122,7 +122,7 @@ std::string Plot(const std::vector<SweepAxis>& axes, const std::vector<Point>& p
     series.push_back(ideal);
   }
   PlotOptions options;
-  options.title = fmt::format("{} on {}", target.workload.name, target.cluster.name);
+  options.title = fmt::format("{} on {}", DescribeWorkload(target.workload), target.cluster.name);
   options.subtitle =
       fmt::format("{}: {}{}; bands are 90 % prediction intervals", target.device,
                   SettingsText(points), target.cluster.calibration ? "" : "; not calibrated");
@@ -241,9 +241,9 @@ std::string TableText(const std::vector<SweepAxis>& axes, const std::vector<Poin
     table.AddRow(std::move(row));
     for (const std::string& flag : p.flags) flags[KindOfFlag(flag)] = flag;
   }
-  std::string out = Heading(
-      fmt::format("{} on {} ({})", target.workload.name, target.cluster.name, target.device),
-      style);
+  std::string out = Heading(fmt::format("{} on {} ({})", DescribeWorkload(target.workload),
+                                        target.cluster.name, target.device),
+                            style);
   out += table.Render(style, 2);
   if (const int count = OutOfMemory(points); count > 0 && points.size() > 1) {
     out +=

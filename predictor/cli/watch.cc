@@ -251,8 +251,8 @@ std::string Summary(Watched* job, const StepLog& log) {
   const Style style = DetectStyle();
   const Target& target = job->target();
   std::string out =
-      Heading(fmt::format("{} on {} ({}): {}", target.workload.name, target.cluster.name,
-                          target.device, DescribePlan(job->plan())),
+      Heading(fmt::format("{} on {} ({}): {}", DescribeWorkload(target.workload),
+                          target.cluster.name, target.device, DescribePlan(job->plan())),
               style);
   out += Line("forecast", Interval(job->forecast()));
   if (job->numbers() == 0) {

@@ -618,6 +618,48 @@ TEST(Predict, ADeviceIsEnough) {
   EXPECT_EQ(json.at("compute_source"), "data sheet");
 }
 
+// By an option, by the workload's file, and by an option in place of what the file says.
+TEST(Predict, ComputesAsTheWorkloadIsTrained) {
+  const Words v100 = {"predict",  "--device",      "v100", "--workload",
+                      "resnet50", "--local-batch", "64"};
+  const Words trained = {"--precision", "fp16", "--optimizer", "adam"};
+  const Json single = JsonOf(v100);
+  const Json mixed = JsonOf(v100 + trained);
+  EXPECT_LT(mixed.at("step_time_s"), 0.6 * single.at("step_time_s").get<double>());
+  const auto bytes = [](const Json& of, const char* part) {
+    return of.at("memory").at(part).get<double>();
+  };
+  EXPECT_EQ(bytes(mixed, "optimizer_bytes"), 2 * bytes(single, "optimizer_bytes"));
+  EXPECT_EQ(bytes(mixed, "activations_bytes"), bytes(single, "activations_bytes") / 2);
+  EXPECT_EQ(bytes(mixed, "gradients_bytes"), bytes(single, "gradients_bytes"));
+
+  const TempFolder folder;
+  const std::string network = Stepcast({"workloads", "resnet50"}).out;
+  const Words file = {"--workload-file",
+                      folder.Write("net.yaml", network + "precision: fp16\noptimizer: adam\n")};
+  EXPECT_EQ(JsonOf(v100 + file), mixed);
+  EXPECT_EQ(JsonOf(v100 + file + Words{"--precision", "fp32", "--optimizer", "momentum"}), single);
+
+  const Words evaluate = {
+      "evaluate", "--cluster", "gce-t4", "--runs",
+      folder.Write("runs.csv",
+                   "workload,device,placement,servers,strategy,local_batch,step_time_s\n"
+                   "resnet50,v100,1,0,none,64,0.2\n")};
+  const auto predicted = [&](const Words& more) {
+    const Json rows = JsonOf(evaluate + more + Words{"--rows"}).at("rows");
+    return rows.at(0).at("predicted_step_time_s").get<double>();
+  };
+  EXPECT_LT(predicted(trained), 0.6 * predicted({}));
+  EXPECT_EQ(predicted(file), predicted(trained));
+  const auto says = [](const Words& arguments, const std::string& text) {
+    return Unwrapped(Stepcast(arguments).out).find(text) != std::string::npos;
+  };
+  const std::string where = " on nodes with one device each (v100): ";
+  EXPECT_TRUE(says(v100 + trained, "resnet50 (fp16, adam)" + where));
+  EXPECT_TRUE(says(v100 + Words{"--precision", "fp32"}, "resnet50" + where));
+  EXPECT_TRUE(says(v100 + Words{"--precision", "bf16"}, "states no peak at bf16"));
+}
+
 TEST(Predict, OutOfMemoryIsANo) {
   const Words arguments = {"predict", "--device",      "t4",  "--workload",
                            "vgg16",   "--local-batch", "4096"};
