@@ -141,9 +141,9 @@ TEST(MicrobenchCli, MeasuresShowsAndPredicts) {
   // What a workload's file says is what is looked up in the profile.
   ExpectError({"profile", path, "--workload", "mlp", "--workload-file",
                folder.Write("mlp.yaml",
-                           "name: mlp\nprecision: bf16\nlayers:\n"
-                           "  - {kind: dense, tensors: [100, 10], forward_flop: 200, "
-                           "activation_bytes: 40}\n")},
+                            "name: mlp\nprecision: bf16\nlayers:\n"
+                            "  - {kind: dense, tensors: [100, 10], forward_flop: 200, "
+                            "activation_bytes: 40}\n")},
               {"'bf16'", "was not measured"});
 
   // A file of another number of threads is not gone on with.

@@ -86,8 +86,7 @@ STEPCAST_DOOR(profile) {
               " are whole");
   RequireReadAgain(read.profile);
   const Workload workload = Perceptron();
-  const auto compute = std::make_shared<ProfiledCompute>(read.profile, workload, Precision::kFp32,
-                                                         Optimizer::kMomentum);
+  const auto compute = std::make_shared<ProfiledCompute>(read.profile, workload);
   Cluster cluster;
   cluster.device = read.profile.device.name;
   Plan plan;

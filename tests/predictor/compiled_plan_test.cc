@@ -641,8 +641,7 @@ std::shared_ptr<const ProfiledCompute> Profile(const Workload& workload,
     failed.reason = "needs 93 GiB";
     profile.samples.push_back(failed);
   }
-  return std::make_shared<const ProfiledCompute>(profile, workload, Precision::kFp32,
-                                                 Optimizer::kMomentum);
+  return std::make_shared<const ProfiledCompute>(profile, workload);
 }
 
 TEST(CompiledPlan, AProfilesShapeIsThatOfEveryBatch) {

@@ -56,8 +56,7 @@ ComputeProfile Measured(const Workload& workload, const std::string& kind = "gpu
 
 std::shared_ptr<const ProfiledCompute> Compute(const ComputeProfile& profile,
                                                const Workload& workload) {
-  return std::make_shared<const ProfiledCompute>(profile, workload, Precision::kFp32,
-                                                 Optimizer::kMomentum);
+  return std::make_shared<const ProfiledCompute>(profile, workload);
 }
 
 Workload Resnet50() { return *FindWorkload("resnet50"); }

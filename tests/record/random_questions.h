@@ -221,8 +221,7 @@ inline Place DrawPlace(const Shipped& shipped, Draw* draw) {
   const bool profiled = std::find(std::begin(kProfiled), std::end(kProfiled),
                                   place.workload.name) != std::end(kProfiled);
   if (profiled && draw->Chance(0.3)) {
-    place.profile = std::make_shared<const ProfiledCompute>(shipped.profile, place.workload,
-                                                            Precision::kFp32, Optimizer::kMomentum);
+    place.profile = std::make_shared<const ProfiledCompute>(shipped.profile, place.workload);
   }
   return place;
 }
