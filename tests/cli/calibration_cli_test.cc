@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,14 @@ const Json& Parameter(const Json& report, const std::string& scope, const std::s
     if (p.at("scope") == scope && p.at("name") == name) return p;
   }
   throw std::logic_error("no parameter " + scope + " " + name);
+}
+
+// The cells of a row without quotes.
+std::vector<std::string> Cells(const std::string& row) {
+  std::vector<std::string> cells;
+  std::istringstream rest(row + ",");
+  for (std::string cell; std::getline(rest, cell, ',');) cells.push_back(cell);
+  return cells;
 }
 
 // ---- Statements.
@@ -209,6 +218,7 @@ TEST(PlanCommand, ChoosesRunsThatNarrowTheInterval) {
   double log_sd = plan.at("log_sd");
   // Beside the four, one run of each of the file's hosts alone that is not among them.
   ASSERT_GE(plan.at("runs").size(), 4U + 3U);
+  std::set<std::string> placements;
   bool third_node = false;
   for (const Json& run : plan.at("runs")) {
     if (run.at("plan").at("workers") > 1) {
@@ -221,10 +231,25 @@ TEST(PlanCommand, ChoosesRunsThatNarrowTheInterval) {
     EXPECT_GT(run.at("device_s"), 0);
     const std::string row = run.at("runs_row");
     EXPECT_EQ(row.rfind("resnet50,rtx_4090,", 0), 0U) << row;
+    // Each row is of its own plan.
+    const std::vector<std::string> columns = Cells(plan.at("runs_header"));
+    const std::vector<std::string> cells = Cells(row);
+    ASSERT_EQ(cells.size(), columns.size()) << row;
+    const std::string placement = run.at("plan").at("placement");
+    placements.insert(placement);
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      if (columns[i] == "placement") {
+        EXPECT_EQ(cells[i], placement) << row;
+      }
+      if (columns[i] == "local_batch") {
+        EXPECT_EQ(cells[i], run.at("plan").at("local_batch").dump()) << row;
+      }
+    }
     EXPECT_NE(run.at("command").get<std::string>().find("torchrun"), std::string::npos);
     third_node = third_node || run.at("plan").at("workers") >= 3;
   }
   EXPECT_TRUE(third_node) << "two nodes cannot show what distinct peers do";
+  EXPECT_GT(placements.size(), 1U);
 }
 
 TEST(PlanCommand, RunsThatWereMeasuredNarrowIt) {

@@ -104,6 +104,29 @@ TEST(Help, EveryCommandHasIt) {
   }
 }
 
+// Examples stay as they are, and what follows them is filled again.
+TEST(Man, WhatStaysAsItIsEndsBeforeTheNextSection) {
+  int examples = 0;
+  for (const char* command : kCommands) {
+    std::istringstream page(Stepcast({"man", command}).out);
+    bool as_it_is = false;
+    std::string section;
+    for (std::string line; std::getline(page, line);) {
+      if (line == ".nf" || line == ".fi") {
+        EXPECT_NE(as_it_is, line == ".nf") << command << ": " << section;
+        as_it_is = line == ".nf";
+        if (as_it_is && section == ".SH EXAMPLES") ++examples;
+      }
+      if (line.rfind(".SH ", 0) != 0) continue;
+      EXPECT_FALSE(as_it_is) << command << ": " << section << " goes on into " << line;
+      section = line;
+    }
+    EXPECT_EQ(section, ".SH SEE ALSO") << command;
+    EXPECT_FALSE(as_it_is) << command;
+  }
+  EXPECT_GT(examples, 5);
+}
+
 TEST(Help, ListsAllCommands) {
   for (const char* word : {"--help", "-h", "help"}) {
     const ProcessResult result = Stepcast({word});

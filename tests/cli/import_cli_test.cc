@@ -162,6 +162,11 @@ TEST(ImportLogsCli, TablesBecomeRunsThatCalibrateTakes) {
                            "--placement", "1-1", "--at-least", "1 MiB", "--output", runs});
   EXPECT_EQ(osu["runs"], 1);
   EXPECT_EQ(osu["small"], 4);
+  // By any of its names a device is the one of its data sheet.
+  JsonOf({"import", "osu", Sample("osu/allreduce.txt"), "--device", "NVIDIA Tesla T4",
+          "--placement", "1-1", "--at-least", "1 MiB", "--output", runs});
+  ASSERT_EQ(ReadRuns(runs).size(), 1U);
+  EXPECT_EQ(ReadRuns(runs)[0].device, "t4");
   ExpectError({"import", "nccl-tests", Sample("nccl_tests/two-nodes.txt"), "--placement", "2-2"},
               {"--placement: '2-2' has other ranks", "2 in all"});
 }

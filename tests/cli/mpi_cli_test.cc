@@ -146,6 +146,20 @@ TEST_F(MpiCli, HostsOfTwoJobsAreToldSo) {
   EXPECT_LT(result.wall_s, 30);
 }
 
+// As many as there are hosts, and each another than the probe has it as: whoever ends first, the
+// launcher ends the others.
+TEST_F(MpiCli, HostsOfOtherRanksAreToldSo) {
+  const std::string master = FreeMaster();
+  const auto host = [&](const char* rank) {
+    return Probe(master) + Words{"--of", "2", "--rank", rank, "--sizes", "1 KiB"};
+  };
+  const ProcessResult result =
+      Run({"60"}, MpiRun(1) + host("1") + Words{":", "-n", "1"} + host("0"));
+  EXPECT_NE(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out.find("\"measured\""), std::string::npos) << result.out;
+  EXPECT_LT(result.wall_s, 30);
+}
+
 TEST_F(MpiCli, AnInterruptEndsAllAndKeepsWhatWasMeasured) {
   std::string sizes = "1 KiB";
   for (int i = 2; i < 60; ++i) sizes += "," + std::to_string(i) + " KiB";

@@ -404,6 +404,57 @@ TEST(ImportOnnx, Normalizations) {
   EXPECT_EQ(w.layers[2].forward_flop, Flop(7.0 * 240));
 }
 
+TEST(ImportOnnx, GroupNormalizationIsOverTheChannelsOfAGroup) {
+  const auto model = [](std::int64_t groups, bool as_inputs) {
+    Model m(21);
+    const std::string x = m.Convolution(m.Input("x", {"batch", "3", "5", "6"}), "w", 3, 8, 1, 1, 0);
+    for (const char* name : {"scale", "shift"}) {
+      if (as_inputs) {
+        m.Input(name, {"8"});
+      } else {
+        m.Weight(name, {8});
+      }
+    }
+    m.Output(m.Node("GroupNormalization", {x, "scale", "shift"}, Model::Int{"num_groups", groups}));
+    return m;
+  };
+  for (const bool as_inputs : {false, true}) {
+    const Workload w = Import(model(2, as_inputs));
+    ASSERT_EQ(w.layers.size(), 2U);
+    EXPECT_EQ(OperationOf<NormalizationOp>(w, 1),
+              (NormalizationOp{NormalizationKind::kLayer, 120, {2, 1}}));
+    EXPECT_EQ(w.layers[1].tensors, (Dims{8, 8}));
+    EXPECT_EQ(w.layers[1].forward_flop, Flop(7.0 * 240));
+  }
+  EXPECT_TRUE(Says(ErrorIn(model(3, false)), "does not divide the channels"));
+}
+
+// What picks the lengths of a shape: as bytes, and as numbers.
+TEST(ImportOnnx, TensorsOfYesAndNoAreRead) {
+  for (const bool raw : {false, true}) {
+    Model m;
+    std::string x = m.Convolution(m.Input("x", {"batch", "3", "4", "4"}), "w", 3, 8, 1, 1, 0);
+    onnx::TensorProto* which = m.graph().add_initializer();
+    which->set_name("which");
+    which->set_data_type(onnx::TensorProto::BOOL);
+    which->add_dims(2);
+    if (raw) {
+      which->set_raw_data(std::string("\1\0", 2));
+    } else {
+      which->add_int32_data(1);
+      which->add_int32_data(0);
+    }
+    m.Integers("yes", {-1, 7});
+    m.Integers("no", {9, 128});
+    x = m.Node("Reshape", {x, m.Node("Where", {"which", "yes", "no"})});
+    m.Weight("fc", {128, 10});
+    m.Output(m.Node("MatMul", {x, "fc"}));
+    const Workload w = Import(m);
+    ASSERT_EQ(w.layers.size(), 2U) << raw;
+    EXPECT_EQ(w.layers[1].tensors, (Dims{1280})) << raw;
+  }
+}
+
 TEST(ImportOnnx, CopiesAndViews) {
   Model m;
   std::string x = m.Convolution(m.Input("x", {"batch", "3", "4", "4"}), "w", 3, 8, 1, 1, 0);

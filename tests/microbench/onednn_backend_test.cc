@@ -211,6 +211,14 @@ TEST(OneDnnBackendTest, RefusesWhatDoesNotFit) {
   ExpectRefused(CopyOp{std::int64_t{1} << 40U}, kHuge, PointStatus::kOutOfMemory, "are free");
   ExpectRefused(UpdateOp{Optimizer::kAdam, std::int64_t{1} << 50U}, 1, PointStatus::kOutOfMemory,
                 "are free", kUpdate);
+  // Each length counts, the rows of tables and matrices too.
+  constexpr std::int64_t kMany = std::int64_t{1} << 21U;
+  ExpectRefused(EmbeddingOp{std::int64_t{1} << 32U, 1024, 1}, 1, PointStatus::kOutOfMemory,
+                "are free");
+  ExpectRefused(BatchedProductOp{1, kMany, 1, kMany}, 1, PointStatus::kOutOfMemory, "are free");
+  ExpectRefused(BatchedProductOp{1, 1, kMany, kMany}, 1, PointStatus::kOutOfMemory, "are free");
+  ExpectRefused(ActivationOp{Function::kRelu, kMany, kMany}, 1, PointStatus::kOutOfMemory,
+                "are free");
 }
 
 TEST(OneDnnBackendTest, RefusesWhatItHasNot) {
@@ -221,6 +229,13 @@ TEST(OneDnnBackendTest, RefusesWhatItHasNot) {
   ExpectRefused(dense, 1, PointStatus::kUnsupported, "optimizer", kUpdate);
   ExpectRefused(UpdateOp{}, 1, PointStatus::kUnsupported, "neither", kBoth);
   ExpectRefused(dense, 0, PointStatus::kUnsupported, "not positive");
+  for (const Operation& empty :
+       {Operation(BatchedProductOp{2, 0, 3, 4}), Operation(BatchedProductOp{2, 3, 4, 0}),
+        Operation(ActivationOp{Function::kRelu, 0, 8}),
+        Operation(ActivationOp{Function::kSoftmax, 8, 0}), Operation(EmbeddingOp{0, 8, 8}),
+        Operation(EmbeddingOp{8, 8, 0})}) {
+    ExpectRefused(empty, 1, PointStatus::kUnsupported, "not positive");
+  }
   ConvolutionOp bad = Convolution(16, 14, 32, 3);
   bad.groups = 5;
   ExpectRefused(bad, 1, PointStatus::kUnsupported, "groups");

@@ -257,6 +257,29 @@ TEST(StateSpaceTest, AShareOfASmallStepCountsAsMuchAsOfALargeOne) {
   EXPECT_LT(place.at("2000"), place.at("100"));
 }
 
+// One that is all of one step and next to nothing of another counts by the former, wherever that
+// step stands; and memory takes its time as arithmetic does.
+TEST(StateSpaceTest, TheLargestShareCounts) {
+  const ActivationOp shared{Function::kRelu, 1, 10};
+  const DenseOp heavy{1, 1000, 1000};
+  const DenseOp light{1, 300, 300};
+  const CopyOp copy{1'000'000};
+  StateSpaceAxes axes = OneNetwork({MakeLayer("all", shared, {})});
+  axes.workloads.emplace_back();
+  axes.workloads[1].name = "other";
+  axes.workloads[1].layers = {MakeLayer("heavy", heavy, {}), MakeLayer("light", light, {}),
+                              MakeLayer("copy", copy, {}), MakeLayer("little", shared, {})};
+  const auto order = [&] {
+    std::vector<Operation> operations;
+    for (const State& state : MakeStateSpace(axes).states) operations.push_back(state.operation);
+    return operations;
+  };
+  const std::vector<Operation> expected = {shared, copy, heavy, light};
+  EXPECT_EQ(order(), expected);
+  std::swap(axes.workloads[0], axes.workloads[1]);
+  EXPECT_EQ(order(), expected);
+}
+
 TEST(StateSpaceTest, TheSameAxesGiveTheSameOrder) {
   const StateSpaceAxes axes = Axes({"resnet50", "bert_base"}, {1, 8}, {Precision::kFp32});
   const StateSpace a = MakeStateSpace(axes);

@@ -915,6 +915,36 @@ TEST(AsyncClasses, ManyWorkersMeetTheServersRate) {
   EXPECT_NEAR(updates, 12.5, 0.01);
 }
 
+// Full servers serve no more than they can, to the last digits, whichever station is the fullest
+// and however many kinds of workers there are.
+TEST(AsyncClasses, FullServersServeNoMoreThanTheyCan) {
+  for (const int all : {300, 1000, 3814, 5880, 14556, 40108, 100003, 341879}) {
+    for (const double update : {5e-10, 1e-9, 2.5e-9, 6e-9, 9.5e-9}) {  // s/B
+      for (const double server : {2e9, 8e9, 6e10}) {                   // B/s
+        for (const double quick : {1e-4, 3e-3, 0.1}) {
+          ServerPaths<double> paths = Paths(all, 1);
+          paths.worker = {Seconds(1e-5), BytesPerSecond(1e9)};
+          paths.server_bandwidth = BytesPerSecond(server);
+          paths.update = Seconds(update) / Bytes(1.0);
+          const double busy = std::max(kMessage.si() / server, (kMessage * paths.update).si());
+          const std::array<WorkerClass<double>, 2> classes = {
+              {{all / 2, Computing(quick)}, {all - all / 2, Computing(5 * quick)}}};
+          const auto outcome = AsynchronousClasses(paths, classes, kMessage);
+          double updates = 0;
+          for (std::size_t c = 0; c < 2; ++c) {
+            updates += classes[c].workers / outcome[c].cycle.si();
+          }
+          EXPECT_LE(updates * busy, 1 + 2e-15) << all << " " << update << " " << server;
+          const auto demands = internal::MakeAsyncDemands(paths, kMessage);
+          const auto network = internal::MakeAsyncNetwork(paths, demands, Computing(quick));
+          EXPECT_GE(internal::Analyse(network, all).cycle.si(), busy * all)
+              << all << " " << update << " " << server;
+        }
+      }
+    }
+  }
+}
+
 // A few quick workers among many slow ones, and the other way round, from idle servers to full
 // ones: what classes meet at the stations is what equal workers meet whose cycle is the mean.
 TEST(AsyncClasses, QueuesAndCyclesAgree) {

@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+import re
 import unittest
 
 import numpy as np
@@ -59,6 +60,22 @@ class PerfParams(unittest.TestCase):
         before = stepcast._core.si_parameters(calibrated, job)
         self.assertAlmostEqual(one.link_bandwidth_bytes_per_s /
                                before["link_bandwidth_bytes_per_s"], 1, places=6)
+
+    def test_a_calibration_keeps_its_scatter(self):
+        learnt = stepcast.OnlineCalibration(stepcast.read_cluster("gce-t4"),
+                                            stepcast.workload("other", gradient_bytes=3e8))
+        for i in range(40):
+            learnt.observe(stepcast.Plan(local_batch=8), 0.3 * (1.25 if i % 2 else 0.8))
+        job = stepcast.workload("job", gradient_bytes=1e8)
+        def scatter(cluster):
+            line = re.search(r"residual_log_sd: *([0-9.e-]+)", cluster.to_yaml())
+            return float(line.group(1))
+        known = learnt.cluster
+        self.assertGreater(scatter(known), 0.1)
+        self.assertEqual(scatter(stepcast._core.with_unknown_message(known, job, 0.5)),
+                         scatter(known))
+        self.assertEqual(scatter(stepcast._core.with_unknown_message(
+            stepcast.read_cluster("gce-t4"), job, 0.5)), 0.06)
 
     def test_what_is_said_of_the_link_counts(self):
         params = fitted(gradient_bytes=1e8)
