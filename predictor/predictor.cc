@@ -554,6 +554,21 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
                     workload_.name, device_, why,
                     NinetyPercentFactor(kWorkloadParameterSpecs[kSampleTime].prior_log_sd)));
   }
+  if (compute_source_ == ComputeSource::kFitted && workload_.layers.empty() &&
+      !workload_.communication_only) {
+    // Steps of many devices may tell next to nothing of what each computes.
+    constexpr double kWorthSayingFactor = 2;
+    const double factor =
+        std::exp(ActiveParameters(plan).LogSd(answer.log_compute_gradient, belief_));
+    if (factor > kWorthSayingFactor) {
+      flags.push_back(fmt::format(
+          "what was measured of {} on {} tells little of its compute, and it has no layers to "
+          "count "
+          "work from: compute is in the main a prior, good to a factor of {:.0f}; a step of one "
+          "device tells more",
+          workload_.name, device_, factor));
+    }
+  }
   if (compute_source_ == ComputeSource::kDataSheet) {
     flags.push_back(fmt::format(
         "{} was not measured on {}: compute is forecast from the data sheet, operation by "

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <memory>
@@ -320,6 +321,30 @@ TEST(Jobs, AnswersSayWhetherTheirStepsHaveTaughtThem) {
   fleet.Add("fresh", parts.workload, parts.facts, parts.device);
   ASSERT_TRUE(test.service.jobs().Import(*snapshot, {FormatFleetRecord(fleet.Export())}).empty());
   EXPECT_EQ(test.JsonOf("/v1/predict", Asked(R"("job":"fresh")", 8))["learnt"], false);
+}
+
+// Steps of eight devices do not tell what each computes, of a network that is a size and no more.
+TEST(Jobs, AnswersSayWhereComputeIsAPriorStill) {
+  TestService test;
+  const auto is_prior = [&](const std::string& job, int workers) {
+    const TestJson answer = test.JsonOf("/v1/predict", Asked(R"("job":")" + job + '"', workers));
+    return std::any_of(answer["flags"].begin(), answer["flags"].end(), [](const TestJson& flag) {
+      const auto text = flag.get<std::string>();
+      return text.find("compute is in the main a prior, good to a factor of") != std::string::npos;
+    });
+  };
+  test.JsonOf("/v1/observe",
+              Steps("mine", "[0.3,0.3,0.3]",
+                    R"("cluster":"gce-t4","workload":"mine","parameters":25557032,)"));
+  EXPECT_TRUE(is_prior("mine", 8));
+  EXPECT_TRUE(is_prior("mine", 1));
+  test.JsonOf("/v1/observe",
+              R"({"job":"mine","plan":{"workers":1,"local_batch":32,"strategy":"none"},)"
+              R"("step_times_s":[0.2,0.2,0.2]})");
+  EXPECT_FALSE(is_prior("mine", 1)) << "a step of one device tells";
+  EXPECT_FALSE(is_prior("mine", 8));
+  test.JsonOf("/v1/observe", Steps("known", "[0.3,0.3,0.3]"));
+  EXPECT_FALSE(is_prior("known", 1)) << "its layers tell";
 }
 
 // ---- A service that ends, and the next.
