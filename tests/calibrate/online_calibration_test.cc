@@ -794,6 +794,44 @@ TEST(OnlineDrift, AChangeThatNoOneLevelExplainsIsLearntAllTheSame) {
   }
 }
 
+// Where several levels may have changed, plans that were not observed since are known no better than
+// a change leaves each of them; the plan that was is as certain as its rows make it.
+TEST(OnlineDrift, PlansThatWereNotObservedSinceAreUncertainByTheChange) {
+  const SyntheticProblem synthetic(PlausibleTruth());
+  const Plan watched = AllreducePlan({4, 4}, 32);
+  const Plan node = AllreducePlan({4}, 32);
+  const Plan alone = AllreducePlan({1}, 32);
+  for (const double factor : {0.6, 1.6, 3.0}) {
+    OnlineCalibration job = NewJob();
+    Noise noise(3);
+    const auto observe = [&](const Plan& plan, double times) {
+      return job.Observe(
+          plan, synthetic.TrueStep("resnet50", plan) * times * std::exp(0.03 * noise.Next()));
+    };
+    const auto log_sd = [&](const Plan& plan) {
+      return Predictor(job.cluster(), *FindWorkload("resnet50"), T4()).Predict(plan).log_sd;
+    };
+    for (int i = 0; i < 30; ++i) {
+      for (const Plan& plan : {watched, node, alone}) observe(plan, 1);
+    }
+    ASSERT_FALSE(job.drifted()) << factor;
+    ASSERT_LT(log_sd(alone), 0.1) << factor;
+    std::string cause;
+    for (int i = 0; i < 40; ++i) {
+      if (const Observation said = observe(watched, factor); !said.cause.empty()) {
+        cause = said.cause;
+      }
+    }
+    ASSERT_NE(cause.find(" or "), std::string::npos) << factor << ": " << cause;
+    EXPECT_GT(log_sd(alone), 0.3) << factor;
+    EXPECT_GT(log_sd(node), 0.3) << factor;
+    EXPECT_LT(log_sd(watched), 0.15) << factor;
+    // Steps of one device tell the levels apart again.
+    for (int i = 0; i < 8; ++i) observe(alone, factor);
+    EXPECT_LT(log_sd(alone), 0.15) << factor;
+  }
+}
+
 // The exchange within nodes is another's than the network's and the devices'; rows count once.
 TEST(OnlineDrift, ASlowerExchangeWithinANodeIsTheNodes) {
   Truth truth = PlausibleTruth();
