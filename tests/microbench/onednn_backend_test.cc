@@ -274,6 +274,9 @@ TEST(OneDnnBackendTest, TimesGrowWithTheWork) {
   EXPECT_GT(time(convolution, 8, TrainingPass::kForward), 3 * one);
   EXPECT_GT(time(convolution, 4, TrainingPass::kBackward),
             time(convolution, 4, TrainingPass::kForward));
+  // Of a sequence each position is a row of the product.
+  EXPECT_GT(time(DenseOp{64, 256, 256, false, true}, 4, TrainingPass::kForward),
+            4 * time(DenseOp{1, 256, 256, false, true}, 4, TrainingPass::kForward));
   EXPECT_GT(time(UpdateOp{Optimizer::kAdam, 500'000}, 1, TrainingPass::kUpdate),
             time(UpdateOp{Optimizer::kSgd, 500'000}, 1, TrainingPass::kUpdate));
 }

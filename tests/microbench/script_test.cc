@@ -147,6 +147,9 @@ TEST(WantedRuns, APlanIsReadFromARunWhateverItsTimes) {
     ASSERT_EQ(runs.size(), 1U) << time;
     EXPECT_EQ(runs[0].plan.local_batch, 8);
     EXPECT_FALSE(runs[0].stopped);
+    // What another measurement has left is not this run's.
+    EXPECT_FALSE(runs[0].exposed_sync) << time;
+    EXPECT_EQ(runs[0].source, "") << time;
   }
   EXPECT_TRUE(Says(ErrorOf([&] { read(header + "\n"); }), "jobs.csv: has no runs"));
   EXPECT_TRUE(Says(ErrorOf([&] { read(header + "\n\nresnet50,t4,1-1,0,ring,0\n"); }),
