@@ -130,7 +130,10 @@ Belief::Belief(const Cluster& cluster, const Workload& workload, const std::opti
   origins_.assign(log_values_.size(), Origin::kPrior);
   if (cluster.calibration) {
     Within(cluster.name, [&] { TakeCalibration(*cluster.calibration, workload, facts, device); });
-    rates_ = cluster.calibration->range.bandwidth;
+    const CalibratedRange& range = cluster.calibration->range;
+    rates_ = range.bandwidth;
+    fitted_nodes_ = range.max_nodes;
+    fitted_devices_per_node_ = range.max_devices_per_node;
   }
   values_ = PlanParameters::FromLogs(log_values_.data(), &log_values_[kWorkloadOffset], nullptr);
 }

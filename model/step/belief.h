@@ -82,6 +82,9 @@ class Belief {
   // Standard deviation of ln(share reached of a line rate that the plan states): 0 within the rates
   // of the fitted runs, and away from them up to what is believed of a link that nobody has used.
   double StatedShareLogSd(const LinkFacts& link, const LinkFacts& server_link) const;
+  // The most nodes, and devices on a node, of the runs that were fitted: 0 where there are none.
+  int fitted_nodes() const { return fitted_nodes_; }
+  int fitted_devices_per_node() const { return fitted_devices_per_node_; }
   // Host -> position of its link, of all that have one of their own.
   const std::vector<std::pair<std::string, int>>& host_links() const { return host_links_; }
   // Covariance of the believed ln(value) with those that the calibration has fitted, a column for
@@ -142,6 +145,8 @@ class Belief {
   std::vector<std::pair<std::string, int>> host_links_;
   std::vector<std::pair<std::string, int>> host_slowdowns_;
   ComputeBelief compute_ = ComputeBelief::kDataSheet;
+  int fitted_nodes_ = 0;
+  int fitted_devices_per_node_ = 0;
   double total_scatter_ = 0;
   double sync_jitter_ = 0;
   std::optional<CalibratedRange::RateRange> rates_;  // of the fitted runs

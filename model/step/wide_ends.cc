@@ -19,6 +19,12 @@ inline constexpr Pace kPaces[] = {{kLinkColumn, false},    {kLinkBandwidth, fals
                                   {kFlowBandwidth, false}, {kHostBandwidth, false},
                                   {kHostSharing, true},    {kServerRate, false}};
 
+// Whether runs were fitted that it could have held back.
+bool IsTold(int column, const Belief& belief) {
+  return belief.fitted_nodes() > 1 ||
+         (column == kHostBandwidth && belief.fitted_devices_per_node() > 1);
+}
+
 // Moves parameters by these many times `along`, not beyond their plausible ranges.
 PlanParameters Moved(PlanParameters values, const std::array<double, kPlanColumns>& along,
                      double times) {
@@ -50,6 +56,7 @@ std::vector<WideEnds> WideEndsOf(const Belief& belief, const Belief::AtHosts& ho
   for (const Pace& pace : kPaces) {
     const int at = hosts.Position(pace.column);
     if (pace.column == kLinkBandwidth && hosts.link == kLinkBandwidth) continue;
+    if (IsTold(pace.column, belief)) continue;
     const double log_sd = std::sqrt(belief.log_covariance()(at, at));
     if (log_sd <= kWideLogSd) continue;
     WideEnds& ends = all.emplace_back();

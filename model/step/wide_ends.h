@@ -15,7 +15,9 @@
 //   g, C    derivatives of ln(step); covariance of the parameters, both by ln       [1]
 //   q       standard deviations from the centre to an end: 1.645
 //
-// Note that parameters which runs have told are known better than that, and have no such ends.
+// Note that this is of paces that no run has told. An exchange that was hidden in all fitted runs
+// tells what its pace is not: its slow end is excluded by their times, though their derivatives at
+// the centre are 0 and the covariance is the prior's.
 #ifndef STEPCAST_MODEL_STEP_WIDE_ENDS_H_
 #define STEPCAST_MODEL_STEP_WIDE_ENDS_H_
 
@@ -31,7 +33,7 @@ namespace stepcast {
 // A parameter whose 90 % range is wider than a factor of 2.3 each way.
 inline constexpr double kWideLogSd = 0.5;
 
-// One that sets the pace of bytes, with the parameters of a plan at its ends: where bytes are slow,
+// One that sets the pace of bytes, and that no run could show, with the parameters of a plan at its ends: where bytes are slow,
 // and where they are quick.
 struct WideEnds {
   int column = 0;

@@ -41,30 +41,37 @@ CalibrationProblem ReadEachRun(
     throw InputError(OptionPlace(option), "", "is required", "a CSV file of measured runs");
   }
   const std::set<std::string> hosts = KnownHosts(problem.cluster);
-  std::map<std::string, std::string> canonical;
+  // The names in files, and what is meant by them.
+  std::map<std::string, std::string> devices;
+  std::map<std::string, std::string> workloads;
   for (const std::string& file : files) {
     ForEachRun(file, [&](Run&& run) {
       RequireKnownHosts(problem.cluster, hosts, run.plan.hosts, {file, run.place.line, "hosts"});
-      const auto [it, is_new] = canonical.try_emplace(run.device);
-      if (is_new) {
+      const auto [device, is_new_device] = devices.try_emplace(run.device);
+      if (is_new_device) {
         const std::optional<Device> facts = library.LookUpDevice(run.device, problem.cluster);
-        it->second = facts ? facts->name : run.device;
+        device->second = facts ? facts->name : run.device;
         if (facts) problem.devices[facts->name] = *facts;
       }
-      run.device = it->second;
-      if (problem.workloads.count(run.workload) == 0) {
+      run.device = device->second;
+      const auto [workload, is_new_workload] = workloads.try_emplace(run.workload);
+      if (is_new_workload) {
         if (problem.workloads.size() == kMostWorkloads) {
           throw InputError({file, run.place.line, "workload"}, run.workload,
                            "is one more than may be named",
                            "at most " + std::to_string(kMostWorkloads) + " workloads");
         }
+        Workload network;
         try {
-          problem.workloads[run.workload] = library.LoadWorkload(run.workload);
+          network = library.LoadWorkload(run.workload);
         } catch (const InputError& e) {
           throw e.At({file, run.place.line, "workload"});
         }
-        ReadTrainingOptions(arguments, &problem.workloads[run.workload]);
+        ReadTrainingOptions(arguments, &network);
+        workload->second = network.name;
+        problem.workloads.try_emplace(network.name, std::move(network));
       }
+      run.workload = workload->second;
       take(std::move(run), problem);
     });
   }

@@ -49,12 +49,28 @@ CalibrationOutcome OutcomeOf(const py::tuple& state) {
   return o;
 }
 
+// Gives a run the name of what it means by `name`, and keeps that under its own name.
+template <class Described>
+void CallByItsName(const std::map<std::string, Described>& meant, std::string* name,
+                   std::map<std::string, Described>* known) {
+  const auto it = meant.find(*name);
+  if (it == meant.end()) return;
+  *name = it->second.name;
+  known->try_emplace(it->second.name, it->second);
+}
+
+// `workloads` and `devices` by what the runs call them.
 CalibrationOutcome Fit(Cluster cluster, std::vector<Run> runs,
-                       std::map<std::string, Workload> workloads,
-                       std::map<std::string, Device> devices, double step_log_sd,
+                       const std::map<std::string, Workload>& workloads,
+                       const std::map<std::string, Device>& devices, double step_log_sd,
                        int max_iterations, std::size_t profiled_plans) {
-  const CalibrationProblem problem{
-      std::move(cluster), std::move(runs), std::move(workloads), std::move(devices), {}};
+  CalibrationProblem problem;
+  problem.cluster = std::move(cluster);
+  for (Run& run : runs) {
+    CallByItsName(workloads, &run.workload, &problem.workloads);
+    CallByItsName(devices, &run.device, &problem.devices);
+  }
+  problem.runs = std::move(runs);
   py::gil_scoped_release release;
   return Calibrate(problem, {step_log_sd, max_iterations, profiled_plans});
 }

@@ -46,6 +46,42 @@ std::vector<std::string> Cells(const std::string& row) {
   return cells;
 }
 
+// A network is known by its own name, whatever a row calls it.
+TEST(Calibrate, NetworksGoByTheirOwnNames) {
+  const TempFolder folder;
+  const std::string runs =
+      folder.Write("runs.csv",
+                   "workload,device,placement,servers,strategy,local_batch,step_time_s\n"
+                   "bert_large@384,t4,1,0,none,8,0.5\n"
+                   "bert_large,Tesla T4,1,0,none,8,0.5\n"
+                   "bert,t4,1,0,none,8,0.2\n"
+                   "bert_base@128,t4,1,0,none,8,0.1\n");
+  const std::string fitted = folder.Path("fitted.yaml");
+  const Json report =
+      JsonOf({"calibrate", "--cluster", "gce-t4", "--runs", runs, "--output", fitted});
+  std::set<std::string> scopes;
+  for (const Json& p : report.at("parameters")) scopes.insert(p.at("scope").get<std::string>());
+  scopes.erase("cluster");
+  scopes.erase("device t4");
+  EXPECT_EQ(scopes, (std::set<std::string>{"workload bert_large on t4", "workload bert_base on t4",
+                                           "workload bert_base@128 on t4"}));
+  const auto step_of = [&](const std::string& name) {
+    const Json prediction = JsonOf({"predict", "--cluster", fitted, "--workload", name, "--workers",
+                                    "1", "--local-batch", "8"});
+    EXPECT_EQ(prediction.at("compute_source"), "calibration") << name;
+    return prediction.at("step_time_s").get<double>();
+  };
+  EXPECT_NEAR(step_of("bert_large") / 0.5, 1, 0.02);
+  EXPECT_EQ(step_of("bert_large"), step_of("bert_large@384"));
+  EXPECT_NEAR(step_of("bert_base") / 0.2, 1, 0.02);
+  EXPECT_NEAR(step_of("bert_base@128") / 0.1, 1, 0.02);
+  const Json rows = JsonOf({"evaluate", "--cluster", fitted, "--runs", runs, "--rows"});
+  for (const Json& row : rows.at("rows")) {
+    const double measured = row.at("measured_step_time_s");
+    EXPECT_NEAR(row.at("predicted_step_time_s").get<double>() / measured, 1, 0.05);
+  }
+}
+
 // ---- Statements.
 
 TEST(CalibrateStatements, AFixedValueStays) {

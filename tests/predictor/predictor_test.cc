@@ -209,6 +209,7 @@ Duration<> StepWith(const Predictor& predictor, const Plan& plan, int column, do
 // is 0, and what is not known of the node is in the interval all the same.
 TEST(Interval, ReachesTheSlowEndOfAPaceThatIsHardlyKnown) {
   Cluster cluster = CalibratedCluster(PlausibleTruth(), 0.01);
+  cluster.calibration->range.max_nodes = cluster.calibration->range.max_devices_per_node = 1;
   const auto row = static_cast<Eigen::Index>(kHostBandwidth);
   cluster.calibration->parameters[kHostBandwidth].value = 10;
   cluster.calibration->log_covariance.row(row).setZero();
@@ -227,12 +228,21 @@ TEST(Interval, ReachesTheSlowEndOfAPaceThatIsHardlyKnown) {
   EXPECT_NEAR(above, std::hypot(slow, kNinetyPercent * known.log_sd), 0.02);
   // A quicker node changes nothing, and the lower end is where it was.
   EXPECT_NEAR(std::log(p.step_time / p.low), kNinetyPercent * known.log_sd, 0.02);
+  // Runs on several devices of a node exclude that it is slow, or there would be a derivative.
+  for (int CalibratedRange::*most :
+       {&CalibratedRange::max_devices_per_node, &CalibratedRange::max_nodes}) {
+    Cluster told = cluster;
+    told.calibration->range.*most = 4;
+    const Prediction of_told = Predictor(told, Resnet50(), T4()).Predict(plan);
+    EXPECT_NEAR(std::log(of_told.high / of_told.step_time), kNinetyPercent * of_told.log_sd, 1e-9);
+  }
 }
 
 // At both ends what the step is there replaces what the derivative makes of it.
 TEST(Interval, EndsAreThoseOfTheStep) {
   for (const double log_sd : {0.49, 0.51, 1.0, 1.5}) {
     Cluster cluster = CalibratedCluster(PlausibleTruth(), 0);
+    cluster.calibration->range.max_nodes = 1;
     const auto row = static_cast<Eigen::Index>(kFlowBandwidth);
     cluster.calibration->log_covariance(row, row) = log_sd * log_sd;
     const Predictor predictor(cluster, Resnet50(), T4());

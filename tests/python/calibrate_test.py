@@ -55,6 +55,31 @@ class Calibrations(unittest.TestCase):
         predictor = stepcast.Predictor(outcome.cluster, job)
         self.assertAlmostEqual(predictor.predict(runs[1].plan).step_time_s, 0.138, delta=0.01)
 
+    def test_networks_and_devices_go_by_their_own_names(self):
+        cluster = stepcast.read_cluster("gce-t4")
+        plan = stepcast.Plan(local_batch=8)
+        runs = [stepcast.Run("bert_large@384", "T4", plan, 0.5, step_time_sd_s=0.1),
+                stepcast.Run("bert", "Tesla T4", plan, 0.2)]
+        outcome = stepcast.calibrate(cluster, runs)
+        self.assertEqual({p.scope for p in outcome.cluster.parameters
+                          if p.scope.startswith("workload")},
+                         {"workload bert_large on t4", "workload bert_base on t4"})
+        for name, step_s in [("bert_large", 0.5), ("bert_large@384", 0.5), ("bert_base", 0.2)]:
+            predictor = stepcast.Predictor(outcome.cluster, stepcast.workload(name))
+            predicted = predictor.predict(plan)
+            self.assertEqual(predicted.compute_source, "calibration")
+            self.assertAlmostEqual(predicted.step_time_s / step_s, 1, delta=0.02)
+        # A spread that the runs told is not lost with the device's other name.
+        spread = {p.scope: p.value for p in outcome.cluster.parameters
+                  if p.name == "straggler_spread"}
+        self.assertGreater(spread["workload bert_large on t4"], 0.08)
+        own = stepcast.workload("mine", parameters=1_000_000)
+        other = stepcast.workload("mine", parameters=2_000_000)
+        with self.assertRaisesRegex(stepcast.InputError, "another mine"):
+            stepcast.calibrate(cluster, [stepcast.Run("a", "t4", plan, 0.1),
+                                         stepcast.Run("b", "t4", plan, 0.1)],
+                               workloads={"a": own, "b": other})
+
     def test_refusals(self):
         cluster = stepcast.read_cluster("gce-t4")
         with self.assertRaises(stepcast.InputError) as caught:

@@ -40,17 +40,16 @@ def calibrate(cluster: Cluster, runs: str | os.PathLike[str] | Iterable[Run], *,
     devices = list(_library.read_devices())
     if cluster.device_facts is not None:
         devices.insert(0, cluster.device_facts)
-    found, known, listed = {}, {}, []
-    for run in runs:
-        device = _core.find_device(devices, run.device)
-        if device is not None:
-            found[device.name] = device
-            if device.name != run.device:
-                run = Run(run.workload, device.name, run.plan, run.step_time_s, run.exposed_sync_s,
-                          run.source)
-        if run.workload not in known:
-            own = (workloads or {}).get(run.workload)
-            known[run.workload] = own or _library.workload(run.workload)
-        listed.append(run)
-    return _calibrate.fit(cluster, listed, known, found, step_log_sd, max_iterations,
+    runs = list(runs)
+    # What runs call a network or a device, and what is meant by it.
+    meant = {name: (workloads or {}).get(name) or _library.workload(name)
+             for name in {run.workload: None for run in runs}}
+    called: dict[str, Workload] = {}
+    for name, network in meant.items():
+        if called.setdefault(network.name, network) != network:
+            raise _library.input_error("workloads", name, f"is another {network.name} than one of "
+                                       "the same name", "networks with names of their own")
+    found = {name: device for name in {run.device for run in runs}
+             if (device := _core.find_device(devices, name)) is not None}
+    return _calibrate.fit(cluster, runs, meant, found, step_log_sd, max_iterations,
                           profiled_plans)
