@@ -295,7 +295,7 @@ TEST(MicrobenchCli, ACalibrationStartsFromAProfile) {
   const ProfiledCompute compute(ReadComputeProfile(std::string(STEPCAST_SOURCE_DIR) +
                                                    "/data/profiles/xeon-onednn-1.profile.jsonl")
                                     .profile,
-                                workload, Precision::kFp32, Optimizer::kMomentum);
+                                workload);
   const WorkloadPriors priors = MakeWorkloadPriors(workload, std::nullopt, &compute);
   EXPECT_GT(compute.CurveMisfit(), 0);
   int from_profile = 0;
