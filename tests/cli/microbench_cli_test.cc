@@ -299,8 +299,8 @@ TEST(MicrobenchCli, ACalibrationStartsFromAProfile) {
   const WorkloadPriors priors = MakeWorkloadPriors(workload, std::nullopt, &compute);
   EXPECT_GT(compute.CurveMisfit(), 0);
   int from_profile = 0;
-  const Cluster cluster = ReadCluster(fitted);
-  for (const ParameterEstimate& e : cluster.calibration->parameters) {
+  const Cluster of_fit = ReadCluster(fitted);
+  for (const ParameterEstimate& e : of_fit.calibration->parameters) {
     if (e.prior_source.find("xeon-onednn-1") == std::string::npos) continue;
     for (const int parameter : {kFixedTime, kFloorTime, kSampleTime, kUpdateTime}) {
       const auto i = static_cast<std::size_t>(parameter);
