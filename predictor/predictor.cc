@@ -243,22 +243,19 @@ double Predictor::Active::LogSd(const PlanGradient& gradient, const Belief& beli
   return std::sqrt(std::max(0.0, variance));
 }
 
-EndVariances Predictor::Active::VariancesAtEnds(const StepFacts& facts,
-                                                const PlanGradient& gradient, Duration<> step,
-                                                const Belief& belief) const {
-  const double log_sd = LogSd(gradient, belief);
-  EndVariances variances{log_sd * log_sd, log_sd * log_sd};
+double Predictor::Active::VarianceAbove(const StepFacts& facts, const PlanGradient& gradient,
+                                        Duration<> step, const Belief& belief) const {
+  double variance = std::pow(LogSd(gradient, belief), 2);
   const ColumnSet matter = ColumnsThatMatter(facts, true);
-  const auto step_at = [&](const PlanParameters& at) {
-    return EvaluateStep(facts, at.cluster, at.workload).total();
-  };
-  for (const WideEnds& ends : WideEndsOf(belief, hosts)) {
-    if (!matter[static_cast<std::size_t>(ends.column)]) continue;
+  for (const SlowEnd& end : SlowEndsOf(belief, hosts)) {
+    if (!matter[static_cast<std::size_t>(end.column)]) continue;
     const double tangent =
-        std::inner_product(gradient.begin(), gradient.end(), ends.along.begin(), 0.0);
-    variances.Move(tangent, step, step_at(ends.slow), step_at(ends.quick));
+        std::inner_product(gradient.begin(), gradient.end(), end.along.begin(), 0.0);
+    const auto& [cluster, workload] = end.parameters;
+    variance = stepcast::VarianceAbove(variance, tangent, step,
+                                       EvaluateStep(facts, cluster, workload).total());
   }
-  return variances;
+  return variance;
 }
 
 void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
@@ -275,17 +272,16 @@ void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const Plan
                           : Discrepancy(plan, {}, calibrated_batches_));
   prediction->log_sd = std::hypot(prediction->parameter_log_sd, prediction->scatter_log_sd,
                                   prediction->discrepancy_log_sd);
-  const EndVariances at_ends =
-      active.VariancesAtEnds(facts, answer.log_step_gradient, prediction->step_time, belief_);
-  const auto factor = [&](double variance) {
-    return std::exp(kNinetyPercent * std::hypot(std::sqrt(variance), prediction->scatter_log_sd,
-                                                prediction->discrepancy_log_sd));
-  };
-  prediction->high = prediction->step_time * factor(at_ends.above);
+  const double above =
+      active.VarianceAbove(facts, answer.log_step_gradient, prediction->step_time, belief_);
+  prediction->high =
+      prediction->step_time *
+      std::exp(kNinetyPercent * std::hypot(std::sqrt(above), prediction->scatter_log_sd,
+                                           prediction->discrepancy_log_sd));
   // However little is known of the network, no step is shorter than its compute.
   const double compute_log_sd = std::hypot(active.LogSd(answer.log_compute_gradient, belief_),
                                            belief_.ScatterAt(0), prediction->discrepancy_log_sd);
-  prediction->low = Max(prediction->step_time / factor(at_ends.below),
+  prediction->low = Max(prediction->step_time / std::exp(kNinetyPercent * prediction->log_sd),
                         step.compute() / std::exp(kNinetyPercent * compute_log_sd));
 }
 

@@ -11,7 +11,7 @@
 #include "model/statistics/normal.h"
 #include "model/step/answer.h"
 #include "model/step/discrepancy.h"
-#include "model/step/wide_ends.h"
+#include "model/step/slow_ends.h"
 #include "predictor/arrival.h"
 #include "predictor/compiled/compiled.h"
 
@@ -354,12 +354,11 @@ void SetTimes(const StepFacts& f, const Synchronisation<T>& sync, SyncSlopes* sl
 
 }  // namespace
 
-// A pace that is hardly known, at its ends.
-struct TabledEnds {
+// A pace that is hardly known, at its slow end.
+struct TabledEnd {
   int column = 0;
   Gradient along;
-  CompiledValues slow;
-  CompiledValues quick;
+  CompiledValues values;
 };
 
 struct IntervalTables {
@@ -372,7 +371,7 @@ struct IntervalTables {
   std::vector<Duration<ComputeDual>> curve;
   Rates<LinkDual> rates;
   QuadraticForm covariance;
-  std::vector<TabledEnds> ends;
+  std::vector<TabledEnd> ends;
 };
 
 namespace {
@@ -394,9 +393,10 @@ struct Staged {
                           double by_end_and_all, Gradient* gradient) const;
   void Predict(const PlanQuery& query, const StepFacts& f, Forecast* forecast) const;
   void PredictAsynchronous(const PlanQuery& query, const StepFacts& f, Forecast* forecast) const;
-  // The variance of ln(step), which is `variance` by its gradient, for both ends of its interval.
-  EndVariances VariancesAtEnds(const PlanQuery& query, const StepFacts& f, const Gradient& gradient,
-                               double variance, Duration<> step) const;
+  // The variance of ln(step), which is `variance` by its gradient, for the upper end of its
+  // interval.
+  double Above(const PlanQuery& query, const StepFacts& f, const Gradient& gradient,
+               double variance, Duration<> step) const;
   // `by_step()` and `by_compute()` are the gradients of the logarithms of the step and its compute;
   // `shown` is the part of the step that is not compute.
   template <class ByStep, class ByCompute>
@@ -503,17 +503,16 @@ template <bool kHeldBack>
   AddRoute(sync.route, by[kBandwidthLane], by[kServerBandwidthLane], by[kConnectionLane], &g);
 }
 
-[[gnu::noinline]] EndVariances Staged::VariancesAtEnds(const PlanQuery& query, const StepFacts& f,
-                                                       const Gradient& gradient, double variance,
-                                                       Duration<> step) const {
-  EndVariances variances{variance, variance};
+[[gnu::noinline]] double Staged::Above(const PlanQuery& query, const StepFacts& f,
+                                       const Gradient& gradient, double variance,
+                                       Duration<> step) const {
   const ColumnSet matter = ColumnsThatMatter(f, true);
-  for (const TabledEnds& ends : t.ends) {
-    if (!matter[static_cast<std::size_t>(ends.column)]) continue;
-    variances.Move(gradient.Dot(ends.along), step, s.StepTimeAt(ends.slow, query, f),
-                   s.StepTimeAt(ends.quick, query, f));
+  for (const TabledEnd& end : t.ends) {
+    if (!matter[static_cast<std::size_t>(end.column)]) continue;
+    variance =
+        VarianceAbove(variance, gradient.Dot(end.along), step, s.StepTimeAt(end.values, query, f));
   }
-  return variances;
+  return variance;
 }
 
 template <class ByStep, class ByCompute>
@@ -536,12 +535,11 @@ void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, const Stage
   const double others = scatter * scatter + beyond;
   forecast->step_time = step;
   forecast->log_sd = std::sqrt(by_parameters + others);
-  double factor = std::exp(kNinetyPercent * forecast->log_sd);
+  const double factor = std::exp(kNinetyPercent * forecast->log_sd);
   forecast->high = step * factor;
   if (!t.ends.empty()) {
-    const EndVariances at_ends = VariancesAtEnds(query, f, gradient, by_parameters, step);
-    forecast->high = step * std::exp(kNinetyPercent * std::sqrt(at_ends.above + others));
-    factor = std::exp(kNinetyPercent * std::sqrt(at_ends.below + others));
+    const double above = Above(query, f, gradient, by_parameters, step);
+    forecast->high = step * std::exp(kNinetyPercent * std::sqrt(above + others));
   }
   forecast->low = step / factor;
   // However little is known of the network, no step is shorter than its compute; which is looked at
@@ -774,10 +772,10 @@ std::shared_ptr<const IntervalTables> MakeIntervalTables(const CompiledState& st
     state.RecordRates(values.cluster, values.workload, &values.rates);
     return values;
   };
-  for (const WideEnds& ends : WideEndsOf(state.belief, at_hosts)) {
-    TabledEnds tabled{ends.column, {}, values_at(ends.slow), values_at(ends.quick)};
+  for (const SlowEnd& end : SlowEndsOf(state.belief, at_hosts)) {
+    TabledEnd tabled{end.column, {}, values_at(end.parameters)};
     for (int column = 0; column < kPlanColumns; ++column) {
-      tabled.along[column] = ends.along[static_cast<std::size_t>(column)];
+      tabled.along[column] = end.along[static_cast<std::size_t>(column)];
     }
     t.ends.push_back(std::move(tabled));
   }

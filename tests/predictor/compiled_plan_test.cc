@@ -26,7 +26,6 @@
 #include "data/workloads/catalog.h"
 #include "model/compute/profiled_compute.h"
 #include "model/statistics/normal.h"
-#include "model/step/wide_ends.h"
 #include "predictor/search/allocations.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/hot_path/random_plans.h"
@@ -57,7 +56,7 @@ double Apart(double a, double b) {
 
 struct Interval {
   double log_sd = 0;
-  std::optional<double> low_s;
+  double low_s = 0;
 };
 
 // The interval that the derivatives of the step give; none at a corner of the formulas, where there
@@ -130,8 +129,6 @@ std::optional<Interval> CentralInterval(const Predictor& predictor, const Plan& 
       std::hypot(std::sqrt(variance(gradient[0])), prediction.scatter_log_sd, beyond);
   const double compute_log_sd =
       std::hypot(std::sqrt(variance(gradient[1])), belief.ScatterAt(0), beyond);
-  // Where a pace is hardly known, the lower end is not made of derivatives alone.
-  if (!WideEndsOf(belief, belief.SlowestOf(plan)).empty()) return Interval{log_sd, std::nullopt};
   const double low =
       std::max(prediction.step_time.si() / std::exp(kNinetyPercent * log_sd),
                prediction.breakdown.compute().si() / std::exp(kNinetyPercent * compute_log_sd));
@@ -201,18 +198,16 @@ std::string Compare(const Predictor& predictor, const CompiledPlan& compiled,
     const double factor = std::exp(kNinetyPercent * predictor.belief().ScatterAt(0));
     const double high =
         std::max(rest * std::exp(kNinetyPercent * central->log_sd), arrival * factor);
-    central->log_sd = std::log(high / std::max(rest, arrival)) / kNinetyPercent;
-    if (central->low_s) central->low_s = std::max(*central->low_s, arrival / factor);
+    central = Interval{std::log(high / std::max(rest, arrival)) / kNinetyPercent,
+                       std::max(central->low_s, arrival / factor)};
   }
   if (!central) {
     ++apart->corners;
   } else {
     compare("log_sd by central differences", forecast.log_sd, central->log_sd, 2e-5,
             &apart->interval);
-    if (central->low_s) {
-      compare("low by central differences", forecast.low.si(), *central->low_s, 2e-5,
-              &apart->interval);
-    }
+    compare("low by central differences", forecast.low.si(), central->low_s, 2e-5,
+            &apart->interval);
   }
   if (!(forecast.low <= forecast.step_time && forecast.step_time <= forecast.high)) {
     wrong += "the interval does not hold the step;";

@@ -14,7 +14,7 @@
 #include "data/io/machines.h"
 #include "data/workloads/catalog.h"
 #include "model/statistics/normal.h"
-#include "model/step/wide_ends.h"
+#include "model/step/slow_ends.h"
 #include "predictor/binding.h"
 #include "predictor/explanation.h"
 #include "predictor/prediction_fields.h"
@@ -238,8 +238,9 @@ TEST(Interval, ReachesTheSlowEndOfAPaceThatIsHardlyKnown) {
   }
 }
 
-// At both ends what the step is there replaces what the derivative makes of it.
-TEST(Interval, EndsAreThoseOfTheStep) {
+// What the step is at the slow end takes the place of what the derivative makes of it; the lower end
+// is the derivative's.
+TEST(Interval, EndsWhereASlowPaceTakesTheStep) {
   for (const double log_sd : {0.49, 0.51, 1.0, 1.5}) {
     Cluster cluster = CalibratedCluster(PlausibleTruth(), 0);
     cluster.calibration->range.max_nodes = 1;
@@ -248,20 +249,26 @@ TEST(Interval, EndsAreThoseOfTheStep) {
     const Predictor predictor(cluster, Resnet50(), T4());
     const Plan plan = AllreducePlan({4, 4}, 32);
     const Prediction p = predictor.Predict(plan);
-    const bool wide = log_sd > kWideLogSd;
-    const double factor = std::exp(kNinetyPercent * log_sd);
-    const auto at = [&](double by) {
-      const double moved =
-          std::log(StepWith(predictor, plan, kFlowBandwidth, by) / p.step_time) / kNinetyPercent;
-      return kNinetyPercent * std::hypot(moved, p.scatter_log_sd, p.discrepancy_log_sd);
-    };
+    const Duration<> slow =
+        StepWith(predictor, plan, kFlowBandwidth, std::exp(-kNinetyPercent * log_sd));
+    const double reached = std::log(slow / p.step_time) / kNinetyPercent;
     const double straight = kNinetyPercent * p.log_sd;
-    EXPECT_NEAR(std::log(p.high / p.step_time), wide ? at(1 / factor) : straight, 1e-6) << log_sd;
-    EXPECT_NEAR(std::log(p.step_time / p.low), wide ? at(factor) : straight, 1e-6) << log_sd;
-    if (wide) {
-      EXPECT_GT(at(1 / factor), straight * 1.05) << "or the case is none";
+    const double at_end =
+        kNinetyPercent * std::hypot(reached, p.scatter_log_sd, p.discrepancy_log_sd);
+    ASSERT_GT(at_end, straight * 1.05) << "or the case is none";
+    EXPECT_NEAR(std::log(p.high / p.step_time), log_sd > kWideLogSd ? at_end : straight, 1e-6);
+    if (p.low > p.breakdown.compute()) {
+      EXPECT_NEAR(std::log(p.step_time / p.low), straight, 1e-6) << log_sd;
     }
   }
+}
+
+// A pace that is less than the derivative makes of it does not narrow the interval.
+TEST(Interval, AnEndNeverNarrows) {
+  EXPECT_DOUBLE_EQ(VarianceAbove(0.5, 0.6, Seconds(1.0), Seconds(1.2)), 0.5);
+  const double reached = std::log(3.0) / kNinetyPercent;
+  EXPECT_NEAR(VarianceAbove(0.5, 0.6, Seconds(1.0), Seconds(3.0)), 0.5 - 0.36 + reached * reached,
+              1e-12);
 }
 
 TEST(Interval, WidensWithLessKnowledge) {

@@ -1,4 +1,4 @@
-#include "model/step/wide_ends.h"
+#include "model/step/slow_ends.h"
 
 #include <algorithm>
 #include <cmath>
@@ -51,36 +51,30 @@ PlanParameters Moved(PlanParameters values, const std::array<double, kPlanColumn
 
 }  // namespace
 
-std::vector<WideEnds> WideEndsOf(const Belief& belief, const Belief::AtHosts& hosts) {
-  std::vector<WideEnds> all;
+std::vector<SlowEnd> SlowEndsOf(const Belief& belief, const Belief::AtHosts& hosts) {
+  std::vector<SlowEnd> all;
   for (const Pace& pace : kPaces) {
     const int at = hosts.Position(pace.column);
     if (pace.column == kLinkBandwidth && hosts.link == kLinkBandwidth) continue;
     if (IsTold(pace.column, belief)) continue;
     const double log_sd = std::sqrt(belief.log_covariance()(at, at));
     if (log_sd <= kWideLogSd) continue;
-    WideEnds& ends = all.emplace_back();
-    ends.column = pace.column;
+    SlowEnd& end = all.emplace_back();
+    end.column = pace.column;
     for (int column = 0; column < kShareColumn; ++column) {
       if (column == kSlowdownColumn && !hosts.slowdown) continue;
-      ends.along[static_cast<std::size_t>(column)] =
+      end.along[static_cast<std::size_t>(column)] =
           belief.log_covariance()(hosts.Position(column), at) / log_sd;
     }
-    const PlanParameters values = belief.ParametersAt(hosts);
-    const double to_slow = pace.slows ? kNinetyPercent : -kNinetyPercent;
-    ends.slow = Moved(values, ends.along, to_slow);
-    ends.quick = Moved(values, ends.along, -to_slow);
+    end.parameters =
+        Moved(belief.ParametersAt(hosts), end.along, pace.slows ? kNinetyPercent : -kNinetyPercent);
   }
   return all;
 }
 
-void EndVariances::Move(double tangent, Duration<> step, Duration<> slow, Duration<> quick) {
-  const auto to = [&](double variance, Duration<> end) {
-    const double reached = std::log(end / step) / kNinetyPercent;
-    return std::max(0.0, variance - tangent * tangent + reached * reached);
-  };
-  above = to(above, slow);
-  below = to(below, quick);
+double VarianceAbove(double variance, double tangent, Duration<> step, Duration<> slow) {
+  const double reached = std::log(slow / step) / kNinetyPercent;
+  return variance + std::max(0.0, reached * reached - tangent * tangent);
 }
 
 }  // namespace stepcast
