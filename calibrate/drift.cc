@@ -18,6 +18,7 @@
 #include "calibrate/scatter.h"
 #include "calibrate/text.h"
 #include "data/plan/fields.h"
+#include "data/record/host_texts.h"
 #include "model/statistics/f_distribution.h"
 #include "model/statistics/normal.h"
 #include "model/step/answer.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "calibrate/text.h"
+#include "data/record/host_texts.h"
 #include "data/record/link_path.h"
 #include "model/step/parameters.h"
 

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "data/plan/check.h"
+#include "data/record/host_texts.h"
 #include "data/record/input_error.h"
 #include "data/record/link_path.h"
 #include "data/values/device_name.h"

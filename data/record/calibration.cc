@@ -1,7 +1,6 @@
 #include "data/record/calibration.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <sstream>
 
 #include "data/record/machine.h"
@@ -16,31 +15,6 @@ std::vector<std::string> HostsOfScope(const std::string& scope) {
   std::istringstream joined(scope.substr(prefix.size()));
   for (std::string host; std::getline(joined, host, '+');) hosts.push_back(host);
   return hosts;
-}
-
-std::string ListedHosts(const std::vector<std::string>& names, const char* word) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) text += i + 1 == names.size() ? " " + std::string(word) + " " : ", ";
-    text += names[i];
-  }
-  return text;
-}
-
-std::string ComputeText(const ParameterEstimate& slowdown) {
-  const std::vector<std::string> names = HostsOfScope(slowdown.scope);
-  const bool slower = slowdown.value >= 1;
-  char factor[32];
-  std::snprintf(factor, sizeof factor, "%.2f", slower ? slowdown.value : 1 / slowdown.value);
-  const bool all = names.size() > 1 && !slower;
-  std::string text = ListedHosts(names, slower ? "or" : "and") +
-                     (all ? " compute " : " computes ") + factor + " times " +
-                     (slower ? "slower" : "faster");
-  if (slowdown.runs > 0) {
-    text += " (" + std::to_string(slowdown.runs_nearer) + " of " + std::to_string(slowdown.runs) +
-            (slowdown.runs == 1 ? " run)" : " runs)");
-  }
-  return text;
 }
 
 std::optional<CalibratedRange::BatchRange> CalibratedRange::BatchesOf(

@@ -46,9 +46,6 @@ inline std::string WorkloadScope(const std::string& workload, const std::string&
 // The hosts of a scope "hosts a+b"; none of another scope.
 std::vector<std::string> HostsOfScope(const std::string& scope);
 
-// "a", "a and b", "a, b and c"; with "or" for hosts of which one is meant, and nobody knows which.
-std::string ListedHosts(const std::vector<std::string>& names, const char* word = "and");
-
 // One fitted parameter. All are positive and are fitted as ln(value / unit).
 struct ParameterEstimate {
   std::string scope;
@@ -71,10 +68,6 @@ struct ParameterEstimate {
   int runs = 0;
   int runs_nearer = 0;
 };
-
-// "n3 computes 1.30 times slower (2 of 2 runs)": of an estimate of compute_slowdown. Of hosts that
-// no run tells apart one is enough to be slower, and all have to be faster.
-std::string ComputeText(const ParameterEstimate& slowdown);
 
 // The box that the fitted runs span. Outside it a prediction is an extrapolation and says so.
 struct CalibratedRange {

@@ -15,6 +15,7 @@
 #include "calibrate/next_runs.h"
 #include "calibrate/online/online_calibration.h"
 #include "data/io/machines.h"
+#include "data/record/host_texts.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
 
