@@ -14,7 +14,7 @@
 #include "data/plan/key.h"
 #include "data/values/names.h"
 #include "data/values/suggest.h"
-#include "model/step/parameters.h"
+#include "model/step/parameter_specs.h"
 
 namespace stepcast {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "calibrate/online/state.h"
 #include "model/statistics/normal.h"
+#include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
 
 namespace stepcast {

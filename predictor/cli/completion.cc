@@ -11,7 +11,7 @@
 #include "microbench/harness/load_backend.h"
 #include "microbench/steps/work.h"
 #include "model/catalog/catalog.h"
-#include "model/step/parameters.h"
+#include "model/step/parameter_specs.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/import.h"
 #include "predictor/search/recommend.h"

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "model/catalog/catalog.h"
-#include "model/step/parameters.h"
+#include "model/step/parameter_specs.h"
 #include "predictor/cli/command.h"
 #include "predictor/cli/wrapped.h"
 

@@ -2,7 +2,7 @@
 
 #include "data/values/names.h"
 #include "data/values/numbers.h"
-#include "model/step/parameters.h"
+#include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
 
 namespace stepcast::cli {

@@ -14,6 +14,7 @@
 
 #include "data/io/online_record.h"
 #include "data/workloads/catalog.h"
+#include "model/step/parameter_specs.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/adaptdl_traces.h"
 #include "tests/calibrate/synthetic_runs.h"

@@ -9,6 +9,7 @@
 
 #include "calibrate/calibrate.h"
 #include "data/io/machines.h"
+#include "model/step/parameter_specs.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "model/catalog/catalog.h"
-#include "model/step/parameters.h"
+#include "model/step/parameter_specs.h"
 #include "tests/model/entries.h"
 #include "tests/model/support.h"
 #include "tests/support/markdown.h"

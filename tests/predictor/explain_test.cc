@@ -20,7 +20,7 @@
 #include "data/values/numbers.h"
 #include "data/workloads/catalog.h"
 #include "model/catalog/catalog.h"
-#include "model/step/parameters.h"
+#include "model/step/parameter_specs.h"
 #include "predictor/explanation.h"
 #include "predictor/predictor.h"
 
