@@ -30,12 +30,13 @@ inline SampleRate<> InputNeeded(const StepFacts& facts, const StepTime<double>& 
 template <class Answer>
 void LengthenBy(Duration<> arrival, double scatter, Answer* answer) {
   const double factor = std::exp(kNinetyPercent * scatter);
+  // The interval may reach further up than by the standard deviation.
+  const Duration<> by_log_sd = answer->step_time * std::exp(kNinetyPercent * answer->log_sd);
   answer->low = Max(answer->low, arrival / factor);
-  const bool is_longer = answer->step_time < arrival || answer->high < arrival * factor;
-  if (!is_longer) return;
-  answer->step_time = Max(answer->step_time, arrival);
   answer->high = Max(answer->high, arrival * factor);
-  answer->log_sd = std::log(answer->high / answer->step_time) / kNinetyPercent;
+  if (answer->step_time >= arrival && by_log_sd >= arrival * factor) return;
+  answer->step_time = Max(answer->step_time, arrival);
+  answer->log_sd = std::log(Max(by_log_sd, arrival * factor) / answer->step_time) / kNinetyPercent;
 }
 
 }  // namespace stepcast

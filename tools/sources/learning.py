@@ -30,6 +30,8 @@ VALUES = pathlib.Path(__file__).with_name("fitted_values.csv")
 FIELDS = ["source", "cluster", "parameter", "value", "log_sd_below", "log_sd_above"]
 # What one job or host takes is no news of another.
 OWN = {"fixed_time", "floor_time", "sample_time", "update_time", "compute_slowdown"}
+# What is relative to tables of the program, which say where its centre is: only its width is learnt.
+RELATIVE = {"device_speed"}
 SHARE = "stated_share"
 # The spread of workers comes in two kinds (Workload::inputs_vary), each with its constants in
 # priors.h: their names, whether the inputs vary, and what physics alone lets expect.
@@ -197,6 +199,9 @@ def pool(values, spec, without=None):
     _, tau, of_centres = best
     mean = float(of_centres @ centres)
     sd = math.sqrt(tau**2 + float(of_centres @ (centres - mean)**2))
+    if name in RELATIVE:
+        off = mean - math.log(spec["prior"])
+        mean, sd = mean - off, math.hypot(sd, off)
     return Learnt(sources, True, math.exp(mean), sd)
 
 
