@@ -15,10 +15,10 @@
 //   g, C    derivatives of ln(step); covariance of the parameters, both by ln       [1]
 //   q       standard deviations from the centre to an end: 1.645
 //
-// Note that the lower end stays as derivatives tell it: one slow pace is enough for a slow step, but
-// a quick one leaves the next to hold it back. And that this is of paces that no run has told: an
-// exchange that was hidden in all fitted runs tells what its pace is not, though derivatives at the
-// centre are 0 and the covariance is the prior's.
+// Note that the lower end stays as derivatives tell it: one slow pace is enough for a slow step,
+// but a quick one leaves the next to hold it back. And that this is of paces that no run has told:
+// an exchange that was hidden in all fitted runs tells what its pace is not, though derivatives at
+// the centre are 0 and the covariance is the prior's.
 #ifndef STEPCAST_MODEL_STEP_SLOW_ENDS_H_
 #define STEPCAST_MODEL_STEP_SLOW_ENDS_H_
 

@@ -450,8 +450,8 @@ stepcast_status stepcast_query_set_placement(stepcast_query* query, const int32_
 // Step time and interval. STEPCAST_NO_ANSWER where forecast->status says why.
 stepcast_status stepcast_compiled_predict(const stepcast_compiled* compiled,
                                           const stepcast_query* query, stepcast_forecast* forecast);
-// Why a query has no answer: STEPCAST_NO_ANSWER, with a sentence that names the field, its value and
-// what is allowed. It makes a text, so that it is for the few that have none.
+// Why a query has no answer: STEPCAST_NO_ANSWER, with a sentence that names the field, its value
+// and what is allowed. It makes a text, so that it is for the few that have none.
 stepcast_status stepcast_compiled_check(const stepcast_compiled* compiled,
                                         const stepcast_query* query, char** error);
 // The same of the first query of the arrays that has no answer, by its index: "local_batch[7]: '0'

@@ -359,7 +359,7 @@ TEST(CaveatsOfFits, OneDeviceAtOneBatch) {
   Truth truth = PlausibleTruth();
   truth.workloads = {{"resnet50", truth.workloads.at("resnet50")}};
   SyntheticProblem synthetic(truth);
-  for (int i = 0; i < 5; ++i) synthetic.Add("resnet50", AllreducePlan({1}, 32));
+  for (int i = 0; i < 5; ++i) synthetic.Add("resnet50", AllreducePlan({1}, 32), 0.001 * i);
   const Sentences found = OfFit(synthetic.problem());
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0], kNoNetwork);

@@ -911,7 +911,8 @@ TEST(Sweep, EachKindOfFlagIsSaidOnce) {
       folder.Write("runs.csv",
                    "workload,device,placement,servers,strategy,local_batch,step_time_s,hosts\n"
                    "resnet50,rtx_4090,1-1,0,allreduce,128,1.37,a+b\n"
-                   "resnet50,rtx_4090,1-1,0,allreduce,128,1.38,a+b\n");
+                   "resnet50,rtx_4090,1-1,0,allreduce,128,9.4,a+c\n"
+                   "resnet50,rtx_4090,1-1,0,allreduce,128,9.5,b+c\n");
   Stepcast({"calibrate", "--cluster", cluster, "--runs", runs, "--output", calibrated});
   const std::string hosts =
       Unwrapped(Stepcast({"sweep", "--cluster", calibrated, "--workload", "resnet50",

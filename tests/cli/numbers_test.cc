@@ -29,7 +29,7 @@
 #include "model/compute/profiled_compute.h"
 #include "model/exchange/sharding.h"
 #include "model/step/discrepancy.h"
-#include "model/step/parameters.h"
+#include "model/step/parameter_specs.h"
 #include "predictor/binding.h"
 #include "predictor/diagnose/diagnose.h"
 #include "predictor/explanation.h"
@@ -202,11 +202,15 @@ NumberTable OfJob(const JobOutlook& job) {
             {"/slowdown", f.slowdown},
             {"/throughput_samples_per_s", f.throughput.in(kSamplesPerSecond)},
             {"/chief_loss_s", f.chief_loss.in(kSeconds)},
-            {"/at_least", f.at_least},
-            {"/worker_loss/stall_s", f.worker->stall.in(kSeconds)},
-            {"/worker_loss/stalled_share", f.worker->stalled_share},
-            {"/worker_loss/slowdown", f.worker->slowdown}},
+            {"/at_least", f.at_least}},
            &table);
+  if (f.worker) {
+    AddUnder("/outlook/failures/worker_loss",
+             {{"/stall_s", f.worker->stall.in(kSeconds)},
+              {"/stalled_share", f.worker->stalled_share},
+              {"/slowdown", f.worker->slowdown}},
+             &table);
+  }
   return table;
 }
 
@@ -305,12 +309,14 @@ TEST(Numbers, OfAPredictionAndItsJob) {
         "99 % within " + text(p.p99),
         "save every " + text(f.daly) + " of training (Daly; Young " + text(f.young) + ")",
         text(f.chief_loss),
-        text(f.worker->stall),
         FormatPercent(*job.efficiency) + " statistical efficiency",
         text(job.epoch->time),
         text(*job.epoch->time_with_failures),
         text(job.target->time),
         FormatCount(job.target->updates)};
+    // Of a model that is shared out nobody else has the share of a lost worker.
+    EXPECT_EQ(f.worker.has_value(), plan.shard == Shard::kNone);
+    if (f.worker) said.push_back(text(f.worker->stall));
     const double joule = *job.spending.energy_j;
     ASSERT_TRUE(1e3 < joule && joule < 3.6e6);
     said.push_back(FormatNumber(1e-3 * joule) + " kJ a step");

@@ -132,7 +132,7 @@ TEST(WatchCli, AJobThatGoesOnFromACheckpointIsToldAndNotLearnt) {
   EXPECT_EQ(end.at("numbers"), 2 * 180);
   EXPECT_NEAR(end.at("learnt_s"), 0.4, 0.02);
   ExpectText(Watch(log),
-             {"line 202: the job was begun anew", "40 of the warm-up (times begun anew: 1)"});
+             {"line 202: the job was begun anew", "40 of the warm-ups (times begun anew: 1)"});
 }
 
 TEST(WatchCli, WithoutStepsItSaysWhatIsKnown) {

@@ -214,13 +214,14 @@ TEST(Interval, ReachesTheSlowEndOfAPaceThatIsHardlyKnown) {
   cluster.calibration->parameters[kHostBandwidth].value = 10;
   cluster.calibration->log_covariance.row(row).setZero();
   cluster.calibration->log_covariance.col(row).setZero();
-  const Plan plan = AllreducePlan({4}, 128);
+  const Plan plan = AllreducePlan({4}, 32);
   const Prediction known = Predictor(cluster, Resnet50(), T4()).Predict(plan);
-  cluster.calibration->log_covariance(row, row) = 1;
+  constexpr double kSd = 2;
+  cluster.calibration->log_covariance(row, row) = kSd * kSd;
   const Predictor predictor(cluster, Resnet50(), T4());
   const Prediction p = predictor.Predict(plan);
   ASSERT_LT(p.log_sd, known.log_sd * 1.2) << "or the derivative tells it";
-  const double factor = std::exp(kNinetyPercent);
+  const double factor = std::exp(kNinetyPercent * kSd);
   const double slow = std::log(StepWith(predictor, plan, kHostBandwidth, 1 / factor) / p.step_time);
   ASSERT_GT(slow, 0.2) << "or the case is none";
   const double above = std::log(p.high / p.step_time);
@@ -238,8 +239,8 @@ TEST(Interval, ReachesTheSlowEndOfAPaceThatIsHardlyKnown) {
   }
 }
 
-// What the step is at the slow end takes the place of what the derivative makes of it; the lower end
-// is the derivative's.
+// What the step is at the slow end takes the place of what the derivative makes of it; the lower
+// end is the derivative's.
 TEST(Interval, EndsWhereASlowPaceTakesTheStep) {
   for (const double log_sd : {0.49, 0.51, 1.0, 1.5}) {
     Cluster cluster = CalibratedCluster(PlausibleTruth(), 0);

@@ -468,8 +468,9 @@ TEST(Recommend, CountsWhatDoesNotGoTogether) {
   options.compressions = {{}, {Compressor::kTopK, 0.01}};
   options.local_batches = {16, 32};
   options.accumulation_steps = {1, 2, 4};
-  const RecommendOutcome outcome =
-      Recommend(MakePredictor(), AllreducePlan({4, 4}, 32), kDevicesPerNode, options);
+  Plan plan = AllreducePlan({4, 4}, 32);
+  plan.compress_rate = GigabytesPerSecond(1.0);
+  const RecommendOutcome outcome = Recommend(MakePredictor(), plan, kDevicesPerNode, options);
   EXPECT_EQ(outcome.considered + outcome.not_together, 2 * 2 * 2 * 2 * 3);
   EXPECT_GT(outcome.considered, 0);
   EXPECT_GE(outcome.not_together, 2 * 3) << "both, with rings";
