@@ -333,11 +333,20 @@ Taught Fleet::State::TaughtOf(const Workload& workload, const std::optional<Devi
   Taught own{OnlineState(cluster, workload, facts, device)};
   const auto known = taught.find(own.scope());
   if (known == taught.end()) return own;
-  const DataSize<> others = known->second.state.start.workload().gradient_bytes;
-  if (others.si() != workload.gradient_bytes.si()) {
-    throw InputError({"", 0, "workload"}, workload.name,
-                     "has other gradients than that of another job",
-                     "a name of its own, or " + ShortestText(others.in(kBytes)) + " bytes");
+  const Workload& others = known->second.state.start.workload();
+  const auto refuse = [&](const char* problem, const std::string& others_have) {
+    throw InputError({"", 0, "workload"}, workload.name, problem,
+                     "a name of its own, or " + others_have);
+  };
+  if (others.gradient_bytes.si() != workload.gradient_bytes.si()) {
+    refuse("has other gradients than that of another job",
+           ShortestText(others.gradient_bytes.in(kBytes)) + " bytes");
+  }
+  // What it computes in and is updated by is its compute, which jobs of one name share.
+  if (others.precision != workload.precision || others.optimizer != workload.optimizer) {
+    refuse("is trained otherwise than that of another job",
+           std::string("precision ") + kPrecisionNames[static_cast<int>(others.precision)] +
+               " and optimizer " + kOptimizerNames[static_cast<int>(others.optimizer)]);
   }
   return known->second;
 }

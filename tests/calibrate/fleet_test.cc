@@ -421,7 +421,21 @@ TEST(Fleet, RefusesWhatIsNone) {
   EXPECT_NE(gradients.find("other gradients"), std::string::npos);
   // 25,583,592 parameters of four bytes, without a fraction.
   EXPECT_NE(gradients.find("or 102334368 bytes"), std::string::npos) << gradients;
-  EXPECT_EQ(fleet.jobs(), std::vector<std::string>{"a"});
+  // Jobs of one name share what their network computes.
+  for (const bool precision : {true, false}) {
+    Workload trained = *FindWorkload("resnet50");
+    if (precision) {
+      trained.precision = Precision::kBf16;
+    } else {
+      trained.optimizer = Optimizer::kAdam;
+    }
+    const std::string otherwise = message([&] { fleet.Add("c", trained, T4()); });
+    EXPECT_NE(otherwise.find("trained otherwise"), std::string::npos) << otherwise;
+    EXPECT_NE(otherwise.find("or precision fp32 and optimizer momentum"), std::string::npos);
+    trained.name = "resnet50 otherwise";
+    EXPECT_EQ(message([&] { fleet.Add(precision ? "d" : "e", trained, T4()); }), "");
+  }
+  EXPECT_EQ(fleet.jobs(), (std::vector<std::string>{"a", "d", "e"}));
 }
 
 // ---- Measured jobs.
