@@ -432,7 +432,7 @@ TEST(Fleet, RefusesWhatIsNone) {
     const std::string otherwise = message([&] { fleet.Add("c", trained, T4()); });
     EXPECT_NE(otherwise.find("trained otherwise"), std::string::npos) << otherwise;
     EXPECT_NE(otherwise.find("or precision fp32 and optimizer momentum"), std::string::npos);
-    trained.name = "resnet50 otherwise";
+    trained.name = precision ? "resnet50 in bf16" : "resnet50 with Adam";
     EXPECT_EQ(message([&] { fleet.Add(precision ? "d" : "e", trained, T4()); }), "");
   }
   EXPECT_EQ(fleet.jobs(), (std::vector<std::string>{"a", "d", "e"}));
