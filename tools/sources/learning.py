@@ -30,7 +30,7 @@ VALUES = pathlib.Path(__file__).with_name("fitted_values.csv")
 FIELDS = ["source", "cluster", "parameter", "value", "log_sd_below", "log_sd_above"]
 # What one job or host takes is no news of another.
 OWN = {"fixed_time", "floor_time", "sample_time", "update_time", "compute_slowdown"}
-# What is relative to tables of the program, which say where its centre is: only its width is learnt.
+# What is relative to tables of the program, which say where its centre is: its width is learnt.
 RELATIVE = {"device_speed"}
 SHARE = "stated_share"
 # The spread of workers comes in two kinds (Workload::inputs_vary), each with its constants in
