@@ -6,8 +6,7 @@
 //   D      standard deviation of ln(measured / predicted), beside that of parameters and steps [1]
 //   N, w   nodes and workers of the plan; g devices in use on its fullest node; b local batch
 //   _max   the most of the fitted runs; b_min, b_max of those of the workload
-//          l(w/w_max) grows by 3/4 of what the workload's own runs have fewer workers than others;
-//          l(N/N_max) by 2 where no run has left its node
+//          l(w/w_max) grows by 3/4 of what the workload's own runs have fewer workers than others
 //   delta  kDiscrepancyPerDoubling                                                              [1]
 //
 // A fit makes a formula right where the runs are, and parameters uncertain where they are not; that
@@ -16,7 +15,8 @@
 //
 // Where nothing was measured the range is one device on one node.
 //
-// Note that D is exactly 0 within the range, and never falls with the distance from it.
+// Note that D is exactly 0 within the range, and never falls with the distance from it. What a
+// network between nodes may do that no run has used is not its matter: slow_ends.h.
 //
 // Source: Kennedy and O'Hagan, J. R. Stat. Soc. B 63 (2001) (discrepancy beside parameters). delta:
 // the value at which intervals of nine in ten hold about as many of the steps of public sources
@@ -38,11 +38,6 @@ inline constexpr double kDiscrepancyPerDoubling = 0.04;
 // are ready, and what its exchange reaches of the network that other workloads have shown. With a
 // half, intervals of new jobs held 71 and 88 per cent of the steps of the two largest sources.
 inline constexpr double kOwnShare = 0.75;
-// What leaving a node counts for where no run has: the network between nodes is another one, and
-// elasticities at its priors do not tell what a slower one costs, which would bind where the prior
-// does not. Without it intervals held 76 per cent of the steps of a cluster of which one node was
-// fitted (AdaptDL).
-inline constexpr double kFirstHop = 2;
 
 // The sizes of a plan that decide its distance from the range.
 struct PlanSize {
@@ -68,8 +63,7 @@ double DoublingsBeyond(const PlanSize& plan, const CalibratedRange& range,
   };
   double squares = 0;
   const auto add = [&](double doublings) { squares += doublings * doublings; };
-  const bool first_hop = plan.nodes > 1 && range.max_nodes <= 1;
-  add(beyond(plan.nodes, range.max_nodes) + (first_hop ? kFirstHop : 0));
+  add(beyond(plan.nodes, range.max_nodes));
   const double workers = beyond(plan.workers, range.max_workers);
   const double own =
       batches && batches->max_workers > 0 ? beyond(plan.workers, batches->max_workers) : workers;

@@ -84,17 +84,6 @@ TEST(Discrepancy, WithoutACalibrationTheRangeIsOneDevice) {
   }
 }
 
-TEST(Discrepancy, LeavingTheNodeForTheFirstTimeCountsTwoDoublingsMore) {
-  CalibratedRange range;
-  range.max_devices_per_node = 8;
-  range.max_workers = 64;
-  range.max_nodes = 1;
-  EXPECT_EQ(DoublingsBeyond(PlanOf(1, 8, 32), range, kBatches), 0);
-  EXPECT_DOUBLE_EQ(DoublingsBeyond(PlanOf(4, 8, 32), range, kBatches), 4);
-  range.max_nodes = 2;
-  EXPECT_DOUBLE_EQ(DoublingsBeyond(PlanOf(4, 8, 32), range, kBatches), 1);
-}
-
 RC_GTEST_PROP(DiscrepancyProperty, IsExactlyZeroWithinTheRange, ()) {
   const int nodes = *Whole(1, 40);
   const int devices = *Whole(1, 8);
