@@ -14,12 +14,12 @@
 namespace stepcast {
 
 struct TrainingFact {
-  const char* key;          // in files and requests, and of the option
-  const char* placeholder;  // of the option's value
-  const char* meaning;
-  Names words;
-  int (*get)(const Workload& workload);  // the position of its word
-  void (*set)(int word, Workload* workload);
+  const char* key = nullptr;          // in files and requests, and of the option
+  const char* placeholder = nullptr;  // of the option's value
+  const char* meaning = nullptr;
+  Names words = {};
+  int (*get)(const Workload& workload) = nullptr;  // the position of its word
+  void (*set)(int word, Workload* workload) = nullptr;
 
   const char* WordOf(const Workload& workload) const {
     return words.names[static_cast<std::size_t>(get(workload))];
