@@ -72,8 +72,8 @@ TEST(Discrepancy, BatchesCountOnlyWhereSomeWereFitted) {
 TEST(Discrepancy, WithoutACalibrationTheRangeIsOneDevice) {
   const CalibratedRange nothing;
   EXPECT_EQ(Discrepancy(PlanOf(1, 1, 77), nothing, std::nullopt), 0);
-  // Two nodes are a doubling of the workers and of the nodes, and a network that nobody has seen.
-  EXPECT_NEAR(Discrepancy(PlanOf(2, 1, 77), nothing, std::nullopt), 0.04 * std::hypot(1, 3), 1e-12);
+  // Two nodes are a doubling of the workers and of the nodes.
+  EXPECT_NEAR(Discrepancy(PlanOf(2, 1, 77), nothing, std::nullopt), 0.04 * std::hypot(1, 1), 1e-12);
   // As if one device on one node had been measured.
   CalibratedRange one;
   one.max_nodes = one.max_devices_per_node = one.max_workers = 1;
