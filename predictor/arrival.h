@@ -29,9 +29,9 @@ inline SampleRate<> InputNeeded(const StepFacts& facts, const StepTime<double>& 
 // A Forecast or a Prediction.
 template <class Answer>
 void LengthenBy(Duration<> arrival, double scatter, Answer* answer) {
-  const double factor = std::exp(kNinetyPercent * scatter);
+  const double factor = NinetyPercentFactor(scatter);
   // The interval may reach further up than by the standard deviation.
-  const Duration<> by_log_sd = answer->step_time * std::exp(kNinetyPercent * answer->log_sd);
+  const Duration<> by_log_sd = answer->step_time * NinetyPercentFactor(answer->log_sd);
   answer->low = Max(answer->low, arrival / factor);
   answer->high = Max(answer->high, arrival * factor);
   if (answer->step_time >= arrival && by_log_sd >= arrival * factor) return;

@@ -277,13 +277,13 @@ void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const Plan
       active.VarianceAbove(facts, answer.log_step_gradient, prediction->step_time, belief_);
   prediction->high =
       prediction->step_time *
-      std::exp(kNinetyPercent * std::hypot(std::sqrt(above), prediction->scatter_log_sd,
-                                           prediction->discrepancy_log_sd));
+      NinetyPercentFactor(std::hypot(std::sqrt(above), prediction->scatter_log_sd,
+                                     prediction->discrepancy_log_sd));
   // However little is known of the network, no step is shorter than its compute.
   const double compute_log_sd = std::hypot(active.LogSd(answer.log_compute_gradient, belief_),
                                            belief_.ScatterAt(0), prediction->discrepancy_log_sd);
-  prediction->low = Max(prediction->step_time / std::exp(kNinetyPercent * prediction->log_sd),
-                        step.compute() / std::exp(kNinetyPercent * compute_log_sd));
+  prediction->low = Max(prediction->step_time / NinetyPercentFactor(prediction->log_sd),
+                        step.compute() / NinetyPercentFactor(compute_log_sd));
 }
 
 Prediction Predictor::Predict(const Plan& plan) const {
@@ -555,15 +555,13 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
       !workload_.communication_only) {
     // Steps of many devices may tell next to nothing of what each computes.
     constexpr double kWorthSayingFactor = 2;
-    const double factor =
-        std::exp(ActiveParameters(plan).LogSd(answer.log_compute_gradient, belief_));
-    if (factor > kWorthSayingFactor) {
+    const double log_sd = ActiveParameters(plan).LogSd(answer.log_compute_gradient, belief_);
+    if (std::exp(log_sd) > kWorthSayingFactor) {
       flags.push_back(fmt::format(
           "what was measured of {} on {} tells little of its compute, and it has no layers to "
-          "count "
-          "work from: compute is in the main a prior, good to a factor of {:.0f}; a step of one "
-          "device tells more",
-          workload_.name, device_, factor));
+          "count work from: compute is in the main a prior, good to a factor of {:.0f}; a step of "
+          "one device tells more",
+          workload_.name, device_, NinetyPercentFactor(log_sd)));
     }
   }
   if (compute_source_ == ComputeSource::kDataSheet) {

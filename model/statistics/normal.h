@@ -13,7 +13,7 @@ inline constexpr double kNinetyPercent = 1.6448536269514722;
 inline constexpr double kNinetyFivePercent = 1.959963984540054;
 
 // The factor, up and down, within which nine of ten values lie whose logarithm is normal with this
-// standard deviation: what texts mean by "good to a factor of" and "known within a factor of".
+// standard deviation: the ends of intervals, and what texts mean by "good to a factor of".
 inline double NinetyPercentFactor(double log_sd) { return std::exp(kNinetyPercent * log_sd); }
 
 // x with Phi(x) = p, 0 < p < 1, to seven figures. Note that it is odd around p = 1/2.

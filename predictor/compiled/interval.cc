@@ -535,11 +535,11 @@ void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, const Stage
   const double others = scatter * scatter + beyond;
   forecast->step_time = step;
   forecast->log_sd = std::sqrt(by_parameters + others);
-  const double factor = std::exp(kNinetyPercent * forecast->log_sd);
+  const double factor = NinetyPercentFactor(forecast->log_sd);
   forecast->high = step * factor;
   if (!t.ends.empty()) {
     const double above = Above(query, f, gradient, by_parameters, step);
-    forecast->high = step * std::exp(kNinetyPercent * std::sqrt(above + others));
+    forecast->high = step * NinetyPercentFactor(std::sqrt(above + others));
   }
   forecast->low = step / factor;
   // However little is known of the network, no step is shorter than its compute; which is looked at
@@ -548,7 +548,7 @@ void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, const Stage
   const double least = compute_scatter * compute_scatter + beyond;
   if (compute * factor < step * (1 + kNinetyPercent * std::sqrt(least))) return;
   const double log_sd = std::sqrt(variance(by_compute()) + least);
-  forecast->low = Max(forecast->low, compute / std::exp(kNinetyPercent * log_sd));
+  forecast->low = Max(forecast->low, compute / NinetyPercentFactor(log_sd));
 }
 
 STEPCAST_WIDE STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, const StepFacts& f,
