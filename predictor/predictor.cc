@@ -275,10 +275,9 @@ void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const Plan
                                   prediction->discrepancy_log_sd);
   const double above =
       active.VarianceAbove(facts, answer.log_step_gradient, prediction->step_time, belief_);
-  prediction->high =
-      prediction->step_time *
-      NinetyPercentFactor(std::hypot(std::sqrt(above), prediction->scatter_log_sd,
-                                     prediction->discrepancy_log_sd));
+  prediction->high = prediction->step_time *
+                     NinetyPercentFactor(std::hypot(std::sqrt(above), prediction->scatter_log_sd,
+                                                    prediction->discrepancy_log_sd));
   // However little is known of the network, no step is shorter than its compute.
   const double compute_log_sd = std::hypot(active.LogSd(answer.log_compute_gradient, belief_),
                                            belief_.ScatterAt(0), prediction->discrepancy_log_sd);

@@ -180,7 +180,7 @@ std::string FormatWorkload(const Workload& w) {
     out << YAML::Key << "inputs" << YAML::Value << kInputNames[*w.inputs_vary ? 1 : 0];
   }
   for (const TrainingFact& fact : TrainingFacts()) {
-    if (fact.get(w) == fact.get(Workload())) continue;
+    if (fact.IsDefault(w)) continue;
     out << YAML::Key << fact.key << YAML::Value << fact.WordOf(w);
   }
   if (!w.layers.empty()) {

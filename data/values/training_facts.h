@@ -24,6 +24,8 @@ struct TrainingFact {
   const char* WordOf(const Workload& workload) const {
     return words.names[static_cast<std::size_t>(get(workload))];
   }
+  // Whether it is what a workload is trained with where nobody says.
+  bool IsDefault(const Workload& workload) const { return get(workload) == get(Workload()); }
   // Throws InputError at `place` for what is none of the words.
   void Read(std::string_view text, const InputPlace& place, Workload* workload) const {
     set(ParseName(text, place, words), workload);

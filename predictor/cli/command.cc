@@ -364,7 +364,7 @@ std::string CapText(DataSize<> cap) {
 std::string DescribeWorkload(const Workload& workload) {
   std::vector<std::string> words;
   for (const TrainingFact& fact : TrainingFacts()) {
-    if (fact.get(workload) != fact.get(Workload())) words.emplace_back(fact.WordOf(workload));
+    if (!fact.IsDefault(workload)) words.emplace_back(fact.WordOf(workload));
   }
   return workload.name + (words.empty() ? "" : " (" + JoinNames(words) + ")");
 }

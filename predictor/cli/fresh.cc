@@ -201,7 +201,7 @@ class Way {
     WriteTextFile(Path("to-judge.csv"), JudgedRows(target, goal_));
     meeting_ = HowToMeet(args, place);
     for (const TrainingFact& fact : TrainingFacts()) {
-      if (!args.Has(fact.key) && fact.get(target.workload) == fact.get(Workload())) continue;
+      if (!args.Has(fact.key) && fact.IsDefault(target.workload)) continue;
       training_.push_back(Option(fact.key, fact.WordOf(target.workload)));
     }
     profile_ = Joined(Those({"profile"}), {training_});

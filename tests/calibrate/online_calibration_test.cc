@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -837,6 +838,25 @@ TEST(OnlineDrift, PlansThatWereNotObservedSinceAreUncertainByTheChange) {
   }
 }
 
+// What a job is told to have changed where its steps are of one truth, and then of another: 200 of
+// these plans by turns, and up to 60. All of them count as rows.
+std::string CauseOf(const SyntheticProblem& before, const SyntheticProblem& after,
+                    std::span<const Plan> plans, OnlineCalibration job) {
+  Noise noise(1);
+  std::size_t rows = 0;
+  std::string cause;
+  const auto observe = [&](const SyntheticProblem& of) {
+    const Plan& plan = plans[rows++ % plans.size()];
+    const Duration<> step = of.TrueStep("resnet50", plan) * std::exp(0.03 * noise.Next());
+    cause = job.Observe(plan, step).cause;
+  };
+  for (int i = 0; i < 200; ++i) observe(before);
+  EXPECT_FALSE(job.drifted());
+  for (int i = 0; i < 60 && cause.empty(); ++i) observe(after);
+  EXPECT_EQ(job.rows(), static_cast<int>(rows));
+  return cause;
+}
+
 // The exchange within nodes is another's than the network's and the devices'; rows count once.
 TEST(OnlineDrift, ASlowerExchangeWithinANodeIsTheNodes) {
   Truth truth = PlausibleTruth();
@@ -844,20 +864,8 @@ TEST(OnlineDrift, ASlowerExchangeWithinANodeIsTheNodes) {
   truth.cluster.si[kHostBandwidth] /= 3;
   const SyntheticProblem after(truth);
   const Plan plans[] = {AllreducePlan({1}, 8), AllreducePlan({2}, 8), AllreducePlan({4}, 8)};
-  OnlineCalibration job = NewJob();
-  Noise noise(1);
-  int rows = 0;
-  std::string cause;
-  const auto observe = [&](const SyntheticProblem& of) {
-    const Plan& plan = plans[rows++ % 3];
-    const Duration<> step = of.TrueStep("resnet50", plan) * std::exp(0.03 * noise.Next());
-    cause = job.Observe(plan, step).cause;
-  };
-  for (int i = 0; i < 200; ++i) observe(before);
-  EXPECT_FALSE(job.drifted());
-  for (int i = 0; i < 60 && cause.empty(); ++i) observe(after);
+  const std::string cause = CauseOf(before, after, plans, NewJob());
   EXPECT_NE(cause.find("node"), std::string::npos) << cause;
-  EXPECT_EQ(job.rows(), rows);
 }
 
 // Where servers set the pace their rate is what the network shows as, whatever has slowed it.
@@ -880,18 +888,9 @@ TEST(OnlineDrift, SlowerExchangeWithServersIsTheNetworks) {
       slower.cluster.si[kFlowBandwidth] /= 6;
     }
     const SyntheticProblem after(slower);
-    OnlineCalibration job(CalibratedCluster(truth), *FindWorkload("resnet50"), T4());
-    Noise noise(1);
-    int rows = 0;
-    std::string cause;
-    const auto observe = [&](const SyntheticProblem& of) {
-      const Plan& plan = plans[rows++ % 3];
-      const Duration<> step = of.TrueStep("resnet50", plan) * std::exp(0.03 * noise.Next());
-      cause = job.Observe(plan, step).cause;
-    };
-    for (int i = 0; i < 200; ++i) observe(before);
-    EXPECT_FALSE(job.drifted());
-    for (int i = 0; i < 60 && cause.empty(); ++i) observe(after);
+    const std::string cause =
+        CauseOf(before, after, plans,
+                OnlineCalibration(CalibratedCluster(truth), *FindWorkload("resnet50"), T4()));
     EXPECT_NE(cause.find("network"), std::string::npos)
         << cause << (servers ? " servers" : " links");
     EXPECT_EQ(cause.find("compute"), std::string::npos)
