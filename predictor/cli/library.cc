@@ -93,6 +93,12 @@ Workload Library::LoadWorkload(const std::string& name) const {
                                fmt::join(AllWorkloadNames(), ", ")));
 }
 
+std::string Library::CanonicalWorkload(const std::string& name) const {
+  if (own_workloads_.count(name) > 0) return name;
+  const std::optional<Workload> found = FindWorkload(name);
+  return found ? found->name : name;
+}
+
 std::optional<Device> Library::LookUpDevice(const std::string& name, const Cluster& cluster) const {
   if (cluster.device_facts) {
     if (std::optional<Device> own = FindDevice({*cluster.device_facts}, name)) return own;

@@ -27,6 +27,9 @@ class Library {
   // shipped cluster.
   Cluster LoadCluster(const std::string& name_or_path) const;
   Workload LoadWorkload(const std::string& name) const;
+  // The name of the workload that `name` means ("bert" -> "bert_base"), or the name itself. Throws
+  // InputError for a size of input that a network cannot have.
+  std::string CanonicalWorkload(const std::string& name) const;
   // A path (with a / or ending in .jsonl) is read; anything else is the name of a shipped profile.
   ReadProfile LoadProfile(const std::string& name_or_path) const;
   // The device's data sheet: the cluster's own, or a shipped one; empty when unknown.

@@ -53,13 +53,22 @@ Plan ReadGoal(const Arguments& args, const Target& target,
   return plan;
 }
 
+// Whether a row is of the workload, by whatever name it goes there.
+bool IsOf(const Run& run, const Target& target) {
+  try {
+    return target.library.CanonicalWorkload(run.workload) == target.workload.name;
+  } catch (const InputError& e) {
+    throw e.At({run.place.file, run.place.line, "workload"});
+  }
+}
+
 // The plans that can be measured; empty where nobody says.
 std::optional<std::vector<Plan>> ReadCandidates(const Arguments& args, const Target& target) {
   if (!args.Has("among")) return {};
   const std::set<std::string> hosts = KnownHosts(target.cluster);
   std::vector<Plan> plans;
   for (const Run& run : ReadRuns(args.Text("among"))) {
-    if (run.workload != target.workload.name) continue;
+    if (!IsOf(run, target)) continue;
     RequireKnownHosts(target.cluster, hosts, run.plan.hosts,
                       {run.place.file, run.place.line, "hosts"});
     plans.push_back(run.plan);
@@ -137,7 +146,7 @@ int RunPlan(const std::vector<std::string>& arguments) {
   std::vector<Plan> left_out;
   if (args.Has("without")) {
     for (const script::WantedRun& run : script::ReadWantedRuns(args.Text("without")).runs) {
-      if (run.run.workload == target.workload.name) left_out.push_back(run.run.plan);
+      if (IsOf(run.run, target)) left_out.push_back(run.run.plan);
     }
   }
   const ChosenRuns wanted =

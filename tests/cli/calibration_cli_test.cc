@@ -288,6 +288,29 @@ TEST(PlanCommand, ChoosesRunsThatNarrowTheInterval) {
   EXPECT_GT(placements.size(), 1U);
 }
 
+// Rows of a network by another of its names are its rows.
+TEST(PlanCommand, NetworksGoByTheirOwnNames) {
+  const TempFolder folder;
+  const auto among = [&](const std::string& name) {
+    return Words{"plan",
+                 "--cluster",
+                 "gce-t4",
+                 "--workload",
+                 "bert_large",
+                 "--local-batch",
+                 "8",
+                 "--count",
+                 "1",
+                 "--among",
+                 folder.Write("among.csv", kHeader + name + ",t4,1-1,0,allreduce,8,1\n")};
+  };
+  const Json named = JsonOf(among("bert_large"));
+  EXPECT_FALSE(named.at("runs").empty());
+  EXPECT_EQ(JsonOf(among("bert_large@384")).at("runs"), named.at("runs"));
+  ExpectError(among("bert_large@128"), {"--among", "holds no run of bert_large"});
+  ExpectError(among("bert_large@0"), {"among.csv:2: workload: 'bert_large@0' has no such size"});
+}
+
 TEST(PlanCommand, RunsThatWereMeasuredNarrowIt) {
   const TempFolder folder;
   const std::string file = folder.Path("fitted.yaml");
