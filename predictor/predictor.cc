@@ -661,7 +661,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
   if (communicates && loss > 0 && !Overlay(facts.link, facts.server_link).rtt) {
     flags.push_back(fmt::format("loss without a round trip: {:.3g} us assumed",
                                 2e6 * std::exp(belief_.log_value(internal::LatencyParameter(
-                                          internal::ExchangeLink(facts))))));
+                                          *internal::ExchangeLink(facts))))));
   }
 }
 

@@ -65,7 +65,8 @@ CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParame
     const Barrier<T> barrier{mean / pieces, machines};
     FlowShape shape{
         RingPeers(facts), 1, kSegmentKnee, false, facts.nodes, parts.SlowestHop(facts.nodes)};
-    const LinkFacts link = NodeLink(facts);
+    const PathFacts between = NodeLink(facts);
+    const LinkFacts& link = *between;
     if (TraitsOf(facts.strategy).helpers) {
       const double peers = facts.nodes - 1 + facts.servers;
       shape = {peers, peers, kLinkKnee, true};
@@ -82,7 +83,8 @@ CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParame
     hops.path_share = node.path_share;
   }
   if (TraitsOf(facts.strategy).helpers) {
-    const LinkFacts path = PathToServer(facts.link, facts.server_link);
+    const PathFacts to_helper = PathToServer(facts.link, facts.server_link);
+    const LinkFacts& path = *to_helper;
     FlowShape shape{machines, machines, kLinkKnee, true};
     shape.core = CoreOf(path).OfAllApart(facts.servers);
     hops.helper_link = parts
@@ -236,7 +238,7 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const CollectiveHops<T>& 
   sync.passes = ExchangesOf(facts.shard, facts.accumulation_steps) / facts.local_steps;
   const bool by_units = facts.shard == Shard::kParameters;
   const Duration<T> trip =
-      facts.nodes > 1 && !by_units ? SlowStartTrip(NodeLink(facts), hops.node) : Duration<T>();
+      facts.nodes > 1 && !by_units ? SlowStartTrip(*NodeLink(facts), hops.node) : Duration<T>();
   if (trip.si() > 0.0) {
     // A ring moves a message 2 (w-1)/w times, one w-th at once.
     const RingPieces pieces = PiecesOf(facts);

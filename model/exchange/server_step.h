@@ -71,7 +71,7 @@ inline CrossingToServers CrossedToServers(const StepFacts& facts) {
   // Added up and copied by the switch, what its nodes exchange crosses its uplinks once for all.
   const bool once = facts.server.multicast && facts.server.in_network_aggregation;
   return {core.OfAllApart(once ? 1 : facts.nodes),
-          CoreOf(PathToServers(facts)).OfAllApart(facts.servers)};
+          CoreOf(*PathToServers(facts)).OfAllApart(facts.servers)};
 }
 
 template <class T, class Parts>
@@ -97,21 +97,22 @@ ServerRoutes<T> MakeServerRoutes(const StepFacts& facts, const ClusterParameters
   paths.update =
       workload.update_time() * UpdateSharing(facts, cluster.host_contention()) / facts.gradient;
   // Messages pass the worker's link and the server's: round trip and loss are those of the two.
-  const LinkFacts path = PathToServers(facts);
-  LinkFacts node_link = WithTrafficOf(path, facts.link);
-  node_link.bandwidth = facts.link.bandwidth;
+  const PathFacts to_server = PathToServers(facts);
+  const PathFacts from_node = NodeEndOf(to_server, facts.link);
+  const LinkFacts& path = *to_server;
+  const LinkFacts& node_link = *from_node;
   const CrossingToServers core = CrossedToServers(facts);
-  const FlowShape from_node{.peers = servers,
+  const FlowShape at_worker{.peers = servers,
                             .connections = 0,
                             .core = core.at_nodes,
                             .uplinks_known = facts.uplinks_known};
-  const PathRate<T> at_node = parts.NodeRate(node_link, cluster, from_node, Barrier<T>(),
+  const PathRate<T> at_node = parts.NodeRate(node_link, cluster, at_worker, Barrier<T>(),
                                              terms != nullptr ? &terms->node_path : nullptr);
   const NodeHop<T> node = MakeNodeHop(facts, node_link, cluster, at_node);
   paths.worker = node.hop;
   routes.node_link = node.path_share < 0.5 ? Limiter::kHost : at_node.limiter;
-  const FlowShape to_server{.peers = workers, .connections = 0, .core = core.at_servers};
-  const PathRate<T> rate = parts.ServerRate(path, cluster, to_server, Barrier<T>(),
+  const FlowShape at_fullest{.peers = workers, .connections = 0, .core = core.at_servers};
+  const PathRate<T> rate = parts.ServerRate(path, cluster, at_fullest, Barrier<T>(),
                                             terms != nullptr ? &terms->server_path : nullptr);
   paths.server_bandwidth = rate.bandwidth;
   const double loss = path.loss.value_or(0.0);
@@ -167,7 +168,7 @@ Synchronisation<T> Synchronise(const StepFacts& facts, const ServerRoutes<T>& ro
   FirstBucketDelays<T> late;
   Duration<T> push_start;
   Duration<T> pull_start;
-  const Duration<T> trip = SlowStartTrip(PathToServers(facts), paths.worker);
+  const Duration<T> trip = SlowStartTrip(*PathToServers(facts), paths.worker);
   if (trip.si() > 0.0) {
     // Both directions of a link start slowly, a phase after the other.
     const double passes = paths.worker_passes();

@@ -58,7 +58,7 @@ ColumnSet ColumnsThatMatter(const StepFacts& facts, bool own_link) {
   const bool servers = UsesServers(facts.strategy);
   const bool helpers = TraitsOf(facts.strategy).helpers;
   const bool between_nodes = internal::LeavesNode(facts);
-  const bool rdma = internal::ExchangeLink(facts).rdma();
+  const bool rdma = internal::ExchangeLink(facts)->rdma();
   const bool loss = facts.link.loss.value_or(0) > 0 || facts.server_link.loss.value_or(0) > 0;
   const bool held_back =
       between_nodes && !rdma && (loss || facts.link.rtt || facts.server_link.rtt);
@@ -66,7 +66,7 @@ ColumnSet ColumnsThatMatter(const StepFacts& facts, bool own_link) {
   set(kLinkColumn, own_link && between_nodes);
   set(kShareColumn, between_nodes && (facts.link.bandwidth || facts.server_link.bandwidth));
   // Servers, and the helpers of BytePS, have the cluster's link; uplinks are planned for it.
-  const bool uplinks = facts.uplinks_known && IsOversubscribed(internal::NodeLink(facts));
+  const bool uplinks = facts.uplinks_known && IsOversubscribed(*internal::NodeLink(facts));
   set(kLinkBandwidth, servers || (facts.nodes > 1 && (!own_link || helpers || uplinks)));
   set(kFlowBandwidth, between_nodes && !rdma);
   set(kLinkLatency, between_nodes && !rdma);

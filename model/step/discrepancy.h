@@ -30,6 +30,7 @@
 
 #include "data/record/calibration.h"
 #include "data/record/plan.h"
+#include "model/numeric/count_log2.h"
 
 namespace stepcast {
 
@@ -47,19 +48,12 @@ struct PlanSize {
   int local_batch = 1;
 };
 
-// The logarithm to base 2 of a count.
-struct ComputedLog2 {
-  double operator()(int count) const { return std::log2(1.0 * count); }
-};
-
 // Doublings of a plan beyond the range, all directions together. `batches` of the workload, where
-// runs of it were fitted. `log2` as ComputedLog2, for those who have looked it up.
-template <class Log2 = ComputedLog2>
-double DoublingsBeyond(const PlanSize& plan, const CalibratedRange& range,
-                       const std::optional<CalibratedRange::BatchRange>& batches,
-                       const Log2& log2 = {}) {
+// runs of it were fitted.
+inline double DoublingsBeyond(const PlanSize& plan, const CalibratedRange& range,
+                              const std::optional<CalibratedRange::BatchRange>& batches) {
   const auto beyond = [&](int value, int most) {
-    return value > std::max(1, most) ? log2(value) - log2(std::max(1, most)) : 0.0;
+    return value > std::max(1, most) ? CountLog2(value) - CountLog2(std::max(1, most)) : 0.0;
   };
   double squares = 0;
   const auto add = [&](double doublings) { squares += doublings * doublings; };
@@ -76,11 +70,9 @@ double DoublingsBeyond(const PlanSize& plan, const CalibratedRange& range,
   return std::sqrt(squares);
 }
 
-template <class Log2 = ComputedLog2>
-double Discrepancy(const PlanSize& plan, const CalibratedRange& range,
-                   const std::optional<CalibratedRange::BatchRange>& batches,
-                   const Log2& log2 = {}) {
-  return kDiscrepancyPerDoubling * DoublingsBeyond(plan, range, batches, log2);
+inline double Discrepancy(const PlanSize& plan, const CalibratedRange& range,
+                          const std::optional<CalibratedRange::BatchRange>& batches) {
+  return kDiscrepancyPerDoubling * DoublingsBeyond(plan, range, batches);
 }
 
 inline PlanSize SizeOf(const Plan& plan) {

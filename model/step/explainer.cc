@@ -111,13 +111,13 @@ NamedValue Explainer::Slowdown() const {
   return PlainValue("q", *cluster_.node_slowdown, "compute_slowdown");
 }
 NamedValue Explainer::LinkLatency() const {
-  const LinkFacts link = internal::ExchangeLink(facts_);
+  const LinkFacts link = *internal::ExchangeLink(facts_);
   return TimeValue("alpha_link", internal::LatencyOf(link, cluster_),
                    kClusterParameterSpecs[internal::LatencyParameter(link)].name.data());
 }
 
 std::optional<Duration<>> Explainer::RoundTrip() const {
-  return internal::ExchangeLink(facts_).rtt;
+  return internal::ExchangeLink(facts_)->rtt;
 }
 
 void Explainer::MicroStep() {
@@ -182,7 +182,7 @@ void Explainer::Hops(const Exchange& exchange) {
     const PathTerms<double>& terms = terms_.node_path;
     const NamedValue path = PerByteValue("P", 1.0 / terms.rate);
     const bool serves = TraitsOf(facts_.strategy).servers;
-    CoreTerm(terms, serves ? facts_.link : internal::NodeLink(facts_));
+    CoreTerm(terms, serves ? facts_.link : *internal::NodeLink(facts_));
     Add("path between nodes", "network/path", 3,
         PathText(terms, serves ? PlainValue("n", facts_.servers, "servers")
                                : PlainValue("peers", terms.shape.peers, "neighbours of a node")),
@@ -318,7 +318,7 @@ void Explainer::CoreTerm(const PathTerms<double>& terms, const LinkFacts& link) 
 
 void Explainer::PathRateTerm(const char* name, const char* symbol, int section,
                              const PathTerms<double>& terms, const NamedValue& peers) {
-  CoreTerm(terms, internal::PathToServer(facts_.link, facts_.server_link));
+  CoreTerm(terms, *internal::PathToServer(facts_.link, facts_.server_link));
   FormulaText text = PathText(terms, peers);
   text.formula = "1 / (" + text.formula + ")";
   Add(name, "network/path", section, std::move(text), RateValue(symbol, terms.rate));
@@ -339,7 +339,7 @@ void Explainer::DeviceHop() {
 NamedValue Explainer::SlowStart(const std::string& name, const char* symbol, double flows,
                                 double passes, DurationPerByte<double> per_byte, DataSize<> first) {
   const Duration<> idle = internal::IdleTime(facts_, terms_.micro, terms_.backward);
-  const LinkFacts link = internal::ExchangeLink(facts_);
+  const LinkFacts link = *internal::ExchangeLink(facts_);
   const Duration<> trip = internal::SlowStartTrip(link, terms_.node_hop);
   const Duration<> lost =
       internal::SlowStart(trip, cluster_.loss_timeout(), flows, passes, per_byte, first, idle);

@@ -14,6 +14,7 @@
 #include "model/exchange/compression.h"
 #include "model/network/congestion.h"
 #include "model/network/oversubscription.h"
+#include "model/numeric/count_log2.h"
 #include "model/numeric/dual.h"
 #include "model/overlap/input.h"
 
@@ -88,24 +89,48 @@ StepFacts MakeStepFacts(const Cluster& cluster, const Plan& plan, const Workload
 
 namespace internal {
 
+// What is known of a path: one link, as it is stated, or what several make of it. That link has to
+// outlive it.
+class PathFacts {
+ public:
+  PathFacts(const LinkFacts& link) : link_(&link) {}     // NOLINT(google-explicit-constructor)
+  PathFacts(LinkFacts&& several) : several_(several) {}  // NOLINT(google-explicit-constructor)
+
+  const LinkFacts& operator*() const { return several_ ? *several_ : *link_; }
+  const LinkFacts* operator->() const { return &**this; }
+  bool Is(const LinkFacts& link) const { return link_ == &link; }
+
+ private:
+  const LinkFacts* link_ = nullptr;
+  std::optional<LinkFacts> several_;
+};
+
 // The known path between a worker and a server that is not on its node: with the bandwidth of the
 // server's link, what else is on that, and its round trip, as it is of the path.
-inline LinkFacts PathToServer(const LinkFacts& node, const LinkFacts& server) {
+inline PathFacts PathToServer(const LinkFacts& node, const LinkFacts& server) {
   if (server.empty()) return node;
   const LinkFacts last = Overlay(node, server);
   LinkFacts path = WithTrafficOf(Worse(last, node), server);
   path.rtt = last.rtt;
   return path;
 }
-inline LinkFacts PathToServers(const StepFacts& facts) {
-  return facts.server.colocated ? facts.link : PathToServer(facts.link, facts.server_link);
+inline PathFacts PathToServers(const StepFacts& facts) {
+  if (facts.server.colocated) return facts.link;
+  return PathToServer(facts.link, facts.server_link);
+}
+// The end of such a path at the node: with the bandwidth of its link, and what else is on that.
+inline PathFacts NodeEndOf(const PathFacts& path, const LinkFacts& node) {
+  if (path.Is(node)) return node;
+  LinkFacts end = WithTrafficOf(*path, node);
+  end.bandwidth = node.bandwidth;
+  return end;
 }
 
 // The known path between the nodes of a collective. Machines of BytePS exchange with helpers too.
-inline LinkFacts NodeLink(const StepFacts& facts) {
+inline PathFacts NodeLink(const StepFacts& facts) {
   const bool helped = TraitsOf(facts.strategy).helpers && facts.servers > 0;
   if (!helped || facts.server_link.empty()) return facts.link;
-  return Worse(facts.link, PathToServer(facts.link, facts.server_link));
+  return Worse(facts.link, *PathToServer(facts.link, facts.server_link));
 }
 
 // The core between the switches of the nodes on a link.
@@ -114,7 +139,7 @@ inline NetworkCore<> CoreOf(const LinkFacts& link) {
 }
 
 // The link that an exchange between nodes crosses.
-inline LinkFacts ExchangeLink(const StepFacts& facts) {
+inline PathFacts ExchangeLink(const StepFacts& facts) {
   return UsesServers(facts.strategy) ? PathToServers(facts) : NodeLink(facts);
 }
 
@@ -152,7 +177,7 @@ inline double ServersBeside(const StepFacts& facts) {
 
 // How crowded the fullest node is: how often its devices in use double from one, and its servers.
 inline double Crowding(const StepFacts& facts) {
-  return std::log2(1.0 * facts.devices_per_node) + ServersBeside(facts);
+  return CountLog2(facts.devices_per_node) + ServersBeside(facts);
 }
 
 // How many times as long a process computes on the fullest node, worker or server, as it does alone
@@ -239,7 +264,7 @@ inline double LossScatter(const StepFacts& facts) {
   const auto loses = [](const LinkFacts& link) { return link.loss.value_or(0) > 0; };
   if (!loses(facts.link) && !loses(facts.server_link)) return 0;
   if (!LeavesNode(facts)) return 0;
-  const LinkFacts link = ExchangeLink(facts);
+  const LinkFacts link = *ExchangeLink(facts);
   if (link.rdma()) return 0;
   const double lost = link.loss.value_or(0) * (facts.gradient / Bytes(kSegmentBytes));
   return kLossScatter * lost / (1 + lost);

@@ -64,7 +64,6 @@ struct ComputedParts {
                                  const Barrier<T>& barrier) const {
     return LimitsOfFlow(MakePath(path, cluster.link_bandwidth(), cluster), barrier);
   }
-  double Doublings(int nodes) const { return std::log2(static_cast<double>(nodes)); }
   // The slowest of a hop of each node, in standard deviations.
   double SlowestHop(int nodes) const { return ExpectedNormalRank(nodes, nodes); }
   // The slowest of a step's workers, in standard deviations.

@@ -30,7 +30,6 @@ std::shared_ptr<const CountTables> MakeCounts(int backup_workers) {
   StepFacts tried;
   tried.backup_workers = backup_workers;
   for (int n = 0; n <= kTabledCounts; ++n) {
-    made->doublings.push_back(n == 0 ? 0 : ComputedParts().Doublings(n));
     made->slowest_hop.push_back(n == 0 ? 0 : ComputedParts().SlowestHop(n));
     tried.workers = n;
     made->slowest.push_back(n <= backup_workers ? 0 : ComputedParts().Slowest(tried));

@@ -27,7 +27,7 @@ bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) con
   // All of it: who shares the state of the optimizer out is not answered by lines.
   exchange->overhead_s = updates ? workload.update_time().si() * slowdown : 0;
   if (alone) return true;
-  const bool slow_start = ExchangeLink(f).rtt && LeavesNode(f);
+  const bool slow_start = ExchangeLink(f)->rtt && LeavesNode(f);
   const bool whole = f.shard == Shard::kNone && f.local_steps == 1;  // once a step, behind one pass
   if (TraitsOf(f.strategy).asynchronous() || f.server.pipelined || slow_start || !whole) {
     return false;

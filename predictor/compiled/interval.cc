@@ -400,9 +400,9 @@ struct Staged {
   // `by_step()` and `by_compute()` are the gradients of the logarithms of the step and its compute;
   // `shown` is the part of the step that is not compute.
   template <class ByStep, class ByCompute>
-  void SetInterval(const PlanQuery& query, const StepFacts& f, const StagedParts& parts,
-                   Duration<> step, Duration<> compute, const ByStep& by_step,
-                   const ByCompute& by_compute, Duration<> shown, Forecast* forecast) const;
+  void SetInterval(const PlanQuery& query, const StepFacts& f, Duration<> step, Duration<> compute,
+                   const ByStep& by_step, const ByCompute& by_compute, Duration<> shown,
+                   Forecast* forecast) const;
 };
 
 template <bool kHeldBack>
@@ -516,13 +516,13 @@ template <bool kHeldBack>
 }
 
 template <class ByStep, class ByCompute>
-void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, const StagedParts& parts,
-                         Duration<> step, Duration<> compute, const ByStep& by_step,
-                         const ByCompute& by_compute, Duration<> shown, Forecast* forecast) const {
+void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, Duration<> step,
+                         Duration<> compute, const ByStep& by_step, const ByCompute& by_compute,
+                         Duration<> shown, Forecast* forecast) const {
   const double profile_sd = s.ProfileLogSd(query.local_batch);
   const double discrepancy =
-      Discrepancy({query.workers, query.nodes, query.devices_per_node, query.local_batch}, s.range,
-                  s.batches, [&](int count) { return parts.Doublings(count); });
+      Discrepancy(PlanSize{query.workers, query.nodes, query.devices_per_node, query.local_batch},
+                  s.range, s.batches);
   const double beyond = profile_sd * profile_sd + discrepancy * discrepancy;
   const double scatter = s.belief.ScatterOf(f, shown / step);
   const double share_log_sd = s.belief.StatedShareLogSd(f.link, f.server_link);
@@ -625,8 +625,7 @@ STEPCAST_WIDE STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, cons
     return g;
   };
   SetInterval(
-      query, f, parts, ValueOf(step), ValueOf(compute),
-      [&] { return gradient_of(step.si(), true); },
+      query, f, ValueOf(step), ValueOf(compute), [&] { return gradient_of(step.si(), true); },
       [&] { return gradient_of(compute.si(), false); }, ValueOf(shown), forecast);
   const Duration<> exposed = ValueOf(joined.exposed);
   const Duration<> transfer = ExposedTransfer(exposed, sync.transfer, sync.all);
@@ -715,7 +714,7 @@ STEPCAST_WIDE STEPCAST_FLATTEN void Staged::Predict(const PlanQuery& query, cons
     return g;
   };
   SetInterval(
-      query, f, parts, ValueOf(step.total()), ValueOf(step.compute()),
+      query, f, ValueOf(step.total()), ValueOf(step.compute()),
       [&] { return gradient_of(step.total()); }, [&] { return gradient_of(step.compute()); },
       ValueOf(step.exposed() + step.straggler_wait), forecast);
   forecast->limiter = step.limiter;

@@ -43,7 +43,6 @@ struct Shards {
 
 // What depends on a count and on no parameter.
 struct CountTables {
-  std::vector<double> doublings;
   std::vector<double> slowest_hop;  // by nodes
   std::vector<double> slowest;      // by workers, but for a plan's backup workers
 };
@@ -133,10 +132,6 @@ struct KnownParts : LineParts {
     const PathRate<Rate>* known = KnownServerRate(shape);
     return known != nullptr ? *known
                             : ComputedParts::ServerRate(link, cluster, shape, barrier, terms);
-  }
-  double Doublings(int nodes) const {
-    const auto at = static_cast<std::size_t>(nodes);
-    return at < counts->doublings.size() ? counts->doublings[at] : ComputedParts::Doublings(nodes);
   }
   double SlowestHop(int nodes) const {
     const auto at = static_cast<std::size_t>(nodes);

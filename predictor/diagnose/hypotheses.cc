@@ -70,7 +70,7 @@ std::vector<Hypothesis> HypothesesOf(const Predictor& predictor, const Plan& pla
   const StepFacts facts = predictor.Facts(plan);
   const bool alone = Alone(facts);
   const bool computes = facts.has_compute;
-  const LinkFacts link = ExchangeLink(facts);
+  const LinkFacts link = *ExchangeLink(facts);
   if (!alone && LeavesNode(facts)) {
     add(Cause::kLink, kLinkShare);
     if (!link.rdma() && knows_links) add(Cause::kFlow, kFlowShare);
@@ -108,7 +108,7 @@ Forecaster::Forecaster(const Predictor& predictor, const Plan& plan,
       plan_(plan),
       step_log_sd_(options.step_log_sd),
       hosts_(predictor.belief().SlowestOf(plan)),
-      link_(ExchangeLink(predictor.Facts(plan))) {
+      link_(*ExchangeLink(predictor.Facts(plan))) {
   const Belief& belief = predictor.belief();
   const auto known = static_cast<Eigen::Index>(belief.log_values().size());
   mean_ = VectorXd::Zero(known + 1);
