@@ -91,19 +91,19 @@ struct CompiledState : CompiledValues {
   Duration<> StepTimeAt(const CompiledValues& at, const PlanQuery& query, const StepFacts& f) const;
   // False where lines do not tell: asynchronous or pipelined servers, flows that start slowly, what
   // is sharded or rare.
-  bool MakeExchange(const PlanQuery& query, Exchange* exchange) const;
+  bool MakeExchange(const PlanQuery& query, Exchange* exchange) const {
+    if (!SetExchange(query, exchange)) return false;
+    exchange->Close();
+    return true;
+  }
+  bool SetExchange(const PlanQuery& query, Exchange* exchange) const;  // all but its Close
   // Adds one step to those that are not full; its batch is one that IsBatch accepts.
   void Put(const Exchange& exchange, int local_batch, int accumulation_steps, Joints* to) const {
     const std::size_t i = to->size++;
     const double micro = MicroStepIn(exchange, local_batch);
-    const double backward = micro * cluster.overlap_share();
-    double end = 0;
-    for (std::size_t k = 0; k < exchange.count; ++k) {
-      end = std::max(end, exchange.lines[k].At(backward));
-    }
     to->micro_s[i] = micro;
     to->steps[i] = accumulation_steps;
-    to->end_s[i] = end;
+    to->end_s[i] = exchange.EndOf(micro * cluster.overlap_share());
     to->all_s[i] = exchange.all_s;
     to->overhead_s[i] = exchange.overhead_s;
     to->wait[i] = exchange.wait;

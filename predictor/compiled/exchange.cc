@@ -9,7 +9,7 @@
 
 namespace stepcast::internal {
 
-bool CompiledState::MakeExchange(const PlanQuery& query, Exchange* exchange) const {
+bool CompiledState::SetExchange(const PlanQuery& query, Exchange* exchange) const {
   const StepFacts f = FactsOf(query);
   exchange->count = 0;
   exchange->all_s = exchange->wait = 0;

@@ -2,6 +2,7 @@
 #ifndef STEPCAST_PREDICTOR_COMPILED_EXCHANGE_H_
 #define STEPCAST_PREDICTOR_COMPILED_EXCHANGE_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,8 @@ namespace stepcast::internal {
 // in the backward pass.
 struct Exchange {
   static constexpr std::size_t kMostLines = 12;
+  // Most have no more. So many are always looked at, one after the other without a decision.
+  static constexpr std::size_t kFewLines = 4;
   struct Line {
     double rises;
     double starts_s;
@@ -26,6 +29,18 @@ struct Exchange {
     if (count == kMostLines) return false;
     lines[count++] = next;
     return true;
+  }
+
+  // To be called behind the last line: those that are looked at beyond are nowhere above.
+  void Close() {
+    for (std::size_t k = count; k < kFewLines; ++k) lines[k] = {0, 0};
+  }
+  // The end of the synchronisation, from the start of a backward pass.
+  double EndOf(double backward_s) const {
+    double end = 0;
+    for (std::size_t k = 0; k < kFewLines; ++k) end = std::max(end, lines[k].At(backward_s));
+    for (std::size_t k = kFewLines; k < count; ++k) end = std::max(end, lines[k].At(backward_s));
+    return end;
   }
 
   // Set by CompiledState::MakeExchange, and not before: a cache has thousands of them.
