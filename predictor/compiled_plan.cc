@@ -187,8 +187,9 @@ int CompiledPlan::MostLocalBatch(const PlanQuery& query) const noexcept {
   const std::optional<DataSize<>> left = c.MemoryLeft(query);
   if (!left) return c.most_batch;
   if (left->si() < 0) return 0;
-  if (!(c.memory_per_sample.si() > 0)) return c.most_batch;
-  return static_cast<int>(std::min(std::floor(*left / c.memory_per_sample), 1.0 * c.most_batch));
+  const DataSize<> of_sample = c.activations.PerSample();
+  if (!(of_sample.si() > 0)) return c.most_batch;
+  return static_cast<int>(std::min(std::floor(*left / of_sample), 1.0 * c.most_batch));
 }
 
 MemoryVerdict CompiledPlan::Memory(const PlanQuery& query) const noexcept {

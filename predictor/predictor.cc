@@ -105,7 +105,6 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
       profile_(std::move(profile)),
       belief_(cluster_, workload_, facts, device_, profile_.get()),
       compute_source_(SourceOf(belief_.compute())),
-      kept_activations_(KeptActivations(workload_)),
       gradients_(std::make_shared<const GradientOrder>(workload_)),
       shards_(std::make_shared<const ShardsOfPlans>()),
       default_buckets_(
@@ -125,10 +124,13 @@ Predictor::Predictor(Cluster cluster, Workload workload, const std::optional<Dev
       if (parameters[i].name == kComputeSlowdownSpec.name) slowdowns_.push_back(i);
     }
   }
+  Activations activations(KeptActivations(workload_));
   if (device_memory_ && calibrated_batches_) {
-    kept_activations_ = ActivationsThatFitted(workload_, kept_activations_,
-                                              calibrated_batches_->max, *device_memory_);
+    activations.most = ActivationsThatFitted(workload_, calibrated_batches_->max, *device_memory_);
   }
+  const auto seen = cluster_.out_of_memory.find(WorkloadScope(workload_.name, device_));
+  if (seen != cluster_.out_of_memory.end()) activations.least = seen->second;
+  activations_ = std::make_shared<const Activations>(activations);
   if (compute_source_ != ComputeSource::kProfile) profile_.reset();
   if (workload_.communication_only) compute_source_ = ComputeSource::kNone;
   CheckDeviceIsKnown(belief_, workload_, cluster_, facts, device_);
@@ -203,7 +205,7 @@ MemoryNeed AsMeasured(MemoryNeed need, const std::optional<ProfiledSum>& profile
 MemoryNeed Predictor::Memory(const Plan& plan) const {
   std::optional<ProfiledSum> profiled;
   if (profile_) profiled = profile_->Sum(plan.local_batch);
-  return AsMeasured(CountMemory(workload_, kept_activations_, plan, device_memory_), profiled);
+  return AsMeasured(CountMemory(workload_, *activations_, plan, device_memory_), profiled);
 }
 
 StepTime<double> Predictor::PredictStep(const Plan& plan) const {
@@ -332,7 +334,7 @@ Prediction Predictor::Predict(const Plan& plan) const {
   std::optional<ProfiledSum> profiled;
   if (profile_) profiled = profile_->Sum(plan.local_batch);
   prediction.memory =
-      AsMeasured(CountMemory(workload_, kept_activations_, plan, device_memory_), profiled);
+      AsMeasured(CountMemory(workload_, *activations_, plan, device_memory_), profiled);
   prediction.compute_source = compute_source_;
   if (has_servers && !internal::Alone(facts)) prediction.server_times = terms->server_times;
   if (TraitsOf(facts.strategy).has_phases()) {

@@ -27,6 +27,7 @@ namespace stepcast {
 
 struct Bucket;
 struct Explanation;
+struct Activations;
 class GradientOrder;
 struct PlanAnswer;
 class ProfiledCompute;
@@ -63,6 +64,7 @@ class Predictor {
   // those that the plan, its hosts and the cluster state.
   StepFacts Facts(const Plan& plan) const;
   MemoryNeed Memory(const Plan& plan) const;
+  const Activations& activations() const { return *activations_; }
 
   const Cluster& cluster() const { return cluster_; }
   const Workload& workload() const { return workload_; }
@@ -106,7 +108,7 @@ class Predictor {
   ComputeSource compute_source_ = ComputeSource::kDataSheet;
   std::optional<CalibratedRange::BatchRange> calibrated_batches_;
   std::vector<std::size_t> slowdowns_;  // of hosts, among the calibration's parameters
-  DataSize<> kept_activations_;
+  std::shared_ptr<const Activations> activations_;
   std::shared_ptr<const GradientOrder> gradients_;
   std::shared_ptr<const ShardsOfPlans> shards_;
   std::shared_ptr<const std::vector<Bucket>> default_buckets_;  // of collectives

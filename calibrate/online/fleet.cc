@@ -256,9 +256,7 @@ struct Report {
 struct Taught {
   OnlineState state;
 
-  std::string scope() const {
-    return WorkloadScope(state.start.workload().name, state.start.device());
-  }
+  std::string scope() const { return state.scope(); }
   void Take(const Report& report) {
     const int batch = report.smallest_batch;
     if (IsSmallest(batch, state.smallest_batch)) {
@@ -309,12 +307,14 @@ struct Fleet::State {
     running.erase(job);
     const bool runs = std::any_of(running.begin(), running.end(),
                                   [&](const auto& other) { return other.second.scope == scope; });
-    if (!runs && taught.at(scope).state.rows == 0) taught.erase(scope);
+    const OnlineState& told = taught.at(scope).state;
+    if (!runs && told.rows == 0 && told.LeastActivations().si() == 0) taught.erase(scope);
   }
 
   Taught TaughtOf(const Workload& workload, const std::optional<Device>& facts,
                   const std::string& device) const;
   Cluster StartOf(const Taught& own) const;
+  Cluster ParametersFor(const Taught& own) const;  // the same, but for what did not fit in memory
   // Of a record, which may say anything. Throw InputError.
   void Import(const FleetRecord::Learnt& record);
   void Import(const FleetRecord::Job& record);
@@ -352,6 +352,16 @@ Taught Fleet::State::TaughtOf(const Workload& workload, const std::optional<Devi
 }
 
 Cluster Fleet::State::StartOf(const Taught& own) const {
+  Cluster start = ParametersFor(own);
+  DataSize<> least = own.state.LeastActivations();
+  for (const auto& [name, job] : running) {
+    if (job.scope == own.scope()) least = Max(least, job.job->state_->LeastActivations());
+  }
+  if (least.si() > 0) start.out_of_memory[own.scope()] = least;
+  return start;
+}
+
+Cluster Fleet::State::ParametersFor(const Taught& own) const {
   std::map<std::string, Taught> all = taught;
   std::map<std::string, Report> reports;
   for (const auto& [name, job] : running) {
@@ -446,6 +456,7 @@ void Fleet::End(const std::string& job) {
     with.Take(*report);
     taught = std::move(with);
   }
+  taught.state.KnowLeastActivations(found->second.job->state_->LeastActivations());
   state_->Erase(found);
 }
 

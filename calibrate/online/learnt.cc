@@ -350,11 +350,10 @@ Cluster internal::OnlineState::AtY() const {
     calibration.parameters.push_back(std::move(e));
   }
   calibration.log_covariance = std::move(covariance);
-  const std::string scope = WorkloadScope(start.workload().name, start.device());
-  const std::optional<Scatter> parts = calibration.ScatterOf(scope);
+  const std::optional<Scatter> parts = calibration.ScatterOf(scope());
   if (parts) {
     const double factor = ScatterOf(Deviations(plans, normal.answers, parts), kIntervalShare, 1);
-    calibration.scatter[scope] = {parts->compute * factor, parts->sync * factor};
+    calibration.scatter[scope()] = {parts->compute * factor, parts->sync * factor};
   }
   calibration.residual_log_sd =
       ScatterOf(Deviations(plans, normal.answers, {}), kIntervalShare, start_scatter);

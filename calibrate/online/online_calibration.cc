@@ -17,6 +17,8 @@ Observation OnlineCalibration::Observe(const Plan& plan, Duration<> step_time) {
   return state_->Observe(plan, step_time);
 }
 
+void OnlineCalibration::ObserveOutOfMemory(const Plan& plan) { state_->ObserveOutOfMemory(plan); }
+
 Cluster OnlineCalibration::cluster() const { return state_->Learnt(); }
 const Cluster& OnlineCalibration::start() const { return *state_->first; }
 const Workload& OnlineCalibration::workload() const { return state_->start.workload(); }

@@ -95,6 +95,11 @@ class OnlineCalibration {
   // Not to be called by two threads at once.
   Observation Observe(const Plan& plan, Duration<> step_time);
 
+  // A step of `plan` did not fit in the device's memory: plans that need no less are out of memory
+  // from now on, and a sample is known to leave so much that this one does not fit. Throws
+  // InputError for a plan that no model covers, and where nobody states the device's memory.
+  void ObserveOutOfMemory(const Plan& plan);
+
   // The cluster with the parameters as learnt, as `stepcast calibrate` would leave it: for
   // Predictor, or to be written as a cluster file. What its calibration knew of other jobs moves
   // with what they have in common. Without rows it is the start. Changes nothing here.

@@ -48,6 +48,7 @@ OnlineRecord internal::OnlineState::Export() const {
   record.start_log_sds = root.rowwise().norm();
   record.start_scatter = start_scatter;
   record.smallest_batch = smallest_batch;
+  record.least_activations = LeastActivations();
   if (anew) record.anew = cluster.calibration;
   record.earlier_rows = earlier_rows;
   record.rows = rows;
@@ -84,6 +85,7 @@ void internal::OnlineState::Import(const OnlineRecord& record) {
     earlier_rows = record.earlier_rows;
   }
   if (record.smallest_batch > 0) RelateFixedTime(record.smallest_batch);
+  KnowLeastActivations(record.least_activations);
   CheckSame("start_log_values", record.start_log_values, centre);
   CheckSame("start_log_sds", record.start_log_sds, root.rowwise().norm());
   CheckSame("start_scatter", Eigen::VectorXd::Constant(1, record.start_scatter),

@@ -8,6 +8,7 @@
 #include "data/plan/run_ranges.h"
 #include "data/record/input_error.h"
 #include "data/units/shortest.h"
+#include "model/memory/fitted.h"
 #include "model/step/discrepancy.h"
 #include "model/step/priors.h"
 
@@ -473,6 +474,28 @@ std::size_t internal::OnlineState::FindOrAdd(const Plan& plan) {
   return index[std::move(key)] = plans.size() - 1;
 }
 
+void internal::OnlineState::ObserveOutOfMemory(const Plan& plan) {
+  CheckPlan(plan);
+  if (!device_facts || !device_facts->memory) {
+    throw InputError({"", 0, "device"}, start.device(), "has no memory that anybody states",
+                     "a device whose data sheet has its memory");
+  }
+  // Of a model that is too large by itself no more is to be known.
+  if (const std::optional<DataSize<>> least =
+          ActivationsThatDidNotFit(start.workload(), plan, *device_facts->memory)) {
+    KnowLeastActivations(*least);
+  }
+}
+
+DataSize<> internal::OnlineState::LeastActivations() const {
+  const auto known = cluster.out_of_memory.find(scope());
+  return known == cluster.out_of_memory.end() ? DataSize<>() : known->second;
+}
+
+void internal::OnlineState::KnowLeastActivations(DataSize<> least) {
+  if (LeastActivations() < least) cluster.out_of_memory[scope()] = least;
+}
+
 Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_time) {
   const double seconds = step_time.in(kSeconds);
   if (!kStepTimes.Holds(seconds)) {
@@ -498,8 +521,7 @@ Observation internal::OnlineState::Observe(const Plan& plan, Duration<> step_tim
   ObservedPlan& observed = plans[at];
   Slopes(answer, at_hosts, log_values, &scratch);
   const double of_parameters = Variance(scratch);
-  const std::string scope = WorkloadScope(start.workload().name, start.device());
-  const double beyond = Discrepancy(plan, range, range.BatchesOf(scope));
+  const double beyond = Discrepancy(plan, range, range.BatchesOf(scope()));
   const double of_step = start.belief().ScatterOf(observed.model.facts(), answer.sync_share) *
                          (scatter / start_scatter);
   said.surprise = said.log_ratio / std::sqrt(of_parameters + of_step * of_step + beyond * beyond);
@@ -543,7 +565,7 @@ void internal::OnlineState::Learn(const Plan& plan, std::size_t at, const PlanAn
   observed.Add(log_time);
   observed.last = ++rows;
   if (observed.rows == 1) {
-    range.Include(start.cluster(), plan, WorkloadScope(start.workload().name, start.device()));
+    range.Include(start.cluster(), plan, scope());
   }
   Linearise(&observed, answer, at_hosts);
   for (std::size_t i = 0; i < std::min(kAnew, plans.size() - 1); ++i) {
@@ -619,7 +641,7 @@ std::vector<internal::Drifting> internal::OnlineState::BeginAnew(
 
 void internal::OnlineState::LearnAgain(Cluster before, const std::vector<Drifting>& changed,
                                        const std::vector<DriftSums::Row>& since) {
-  Free(changed, WorkloadScope(start.workload().name, start.device()), &*before.calibration);
+  Free(changed, scope(), &*before.calibration);
   const std::shared_ptr<const Cluster> given = first;
   *this = OnlineState(std::move(before), start.workload(), device_facts, start.device());
   first = given;
@@ -637,8 +659,7 @@ void internal::OnlineState::DoubtStart() {
   if (!cluster.calibration) return;  // no start but priors, which are wide
   Cluster freed = cluster;
   FreeHosts(&*freed.calibration);
-  Free({kAllDrifting.begin(), kAllDrifting.end()},
-       WorkloadScope(start.workload().name, start.device()), &*freed.calibration);
+  Free({kAllDrifting.begin(), kAllDrifting.end()}, scope(), &*freed.calibration);
   OnlineState other(std::move(freed), start.workload(), device_facts, start.device());
   if (smallest_batch > 0) other.RelateFixedTime(smallest_batch);
   // What y is there: L^-1 M of its root M.

@@ -117,6 +117,10 @@ struct OnlineState {
               const std::string& device);
 
   Observation Observe(const Plan& plan, Duration<> step_time);
+  void ObserveOutOfMemory(const Plan& plan);
+  // What a sample of the workload leaves in memory at least, as far as anything did not fit.
+  DataSize<> LeastActivations() const;
+  void KnowLeastActivations(DataSize<> least);
   // The cluster of what Settle comes to.
   Cluster Learnt() const;
   // The cluster as it is at y.
@@ -137,6 +141,7 @@ struct OnlineState {
   Eigen::VectorXd low, high;  // of x
   double start_scatter;       // of one step, before any row
   int smallest_batch = 0;     // to which the start relates fixed_time; 0 where it does not
+  std::string scope() const { return WorkloadScope(start.workload().name, start.device()); }
 
   // ---- What was learnt.
   std::vector<ObservedPlan> plans;

@@ -523,6 +523,11 @@ Cluster TakeCluster(YamlSection file) {
     power->Finish();
   }
   cluster.sources = file.NamedTexts("sources");
+  if (std::optional<YamlSection> seen = file.OptionalSection("out_of_memory")) {
+    for (const auto& [scope, text] : seen->NamedTexts()) {
+      cluster.out_of_memory[scope] = ParseQuantity<DataSize<>>(text, seen->PlaceOf(scope));
+    }
+  }
   if (std::optional<YamlSection> section = file.OptionalSection("calibration")) {
     cluster.calibration = TakeCalibration(&*section);
   }
@@ -641,6 +646,13 @@ std::string FormatCluster(const Cluster& cluster) {
   }
   if (!cluster.sources.empty()) {
     out << YAML::Key << "sources" << YAML::Value << cluster.sources;
+  }
+  if (!cluster.out_of_memory.empty()) {
+    out << YAML::Key << "out_of_memory" << YAML::Value << YAML::BeginMap;
+    for (const auto& [scope, least] : cluster.out_of_memory) {
+      EmitText(&out, scope.c_str(), ExactText(least, kMegabytes, kBytes));
+    }
+    out << YAML::EndMap;
   }
   if (IsParagraph(cluster.notes)) {
     out << YAML::Key << "notes" << YAML::Value << YAML::Literal << cluster.notes;

@@ -279,6 +279,9 @@ json OnlineRecordJson(const OnlineRecord& record) {
   out["folded_b"] = ToJson(record.folded_b);
   out["a"] = LowerTriangle(record.a);
   out["b"] = ToJson(record.b);
+  if (record.least_activations.si() > 0) {
+    out["least_activations_bytes"] = record.least_activations.in(kBytes);
+  }
   json batches = json::object();
   for (const auto& [scope, batch] : record.range.local_batch) {
     batches[scope] = {batch.min, batch.max, batch.max_workers};
@@ -337,6 +340,10 @@ OnlineRecord ReadOnlineRecord(const json& in) {
   for (const json& value : reader.Array("plans")) record.plans.push_back(ReadPlan(value));
   record.next_plan = reader.Whole("next_plan", 0, kMostSeenRows);
   record.smallest_batch = static_cast<int>(reader.Whole("smallest_batch", 0, kMostBatch));
+  if (reader.Has("least_activations_bytes")) {
+    constexpr double kMostBytes = 1e18;
+    record.least_activations = Bytes(reader.Number("least_activations_bytes", 0, kMostBytes));
+  }
   reader.Finish();
   return record;
 }

@@ -66,6 +66,9 @@ struct Cluster {
   std::optional<double> device_idle_power_w;    // of one that waits in a job; at most the former
   std::optional<double> node_power_w;           // of a node but for its devices
   std::map<std::string, std::string> sources;   // dotted key -> where the figure stands
+  // What a sample leaves in memory at least, since micro-steps did not fit: by the scope of their
+  // workload on a device (data/record/calibration.h).
+  std::map<std::string, DataSize<>> out_of_memory;
   // Present once the cluster has been calibrated.
   std::optional<Calibration> calibration;
 };

@@ -46,6 +46,8 @@ struct OnlineRecord {
   Eigen::VectorXd start_log_sds;
   double start_scatter = 0;
   int smallest_batch = 0;  // to which the start relates fixed_time; 0 where it does not
+  // Of a sample, as what did not fit in memory has shown; 0 where nothing has.
+  DataSize<> least_activations;
 
   // Where learning began anew: after a change, or where the rows were so much likelier of another
   // start that the first was given up. Empty as long as neither has been.

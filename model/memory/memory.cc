@@ -33,7 +33,7 @@ DataSize<> LargestBucket(const Workload& workload, const Plan& plan) {
 
 }  // namespace
 
-MemoryNeed CountMemory(const Workload& workload, DataSize<> kept_activations, const Plan& plan,
+MemoryNeed CountMemory(const Workload& workload, const Activations& activations, const Plan& plan,
                        const std::optional<DataSize<>>& available) {
   MemoryNeed need;
   const MemoryShares shares = ExchangeOf(plan.strategy).Memory(plan);
@@ -54,14 +54,15 @@ MemoryNeed CountMemory(const Workload& workload, DataSize<> kept_activations, co
   if (shares.units > 0) {
     need.buckets = LargestBucket(workload, plan) * (shares.units * plan.exchanged_share());
   }
-  need.activations = kept_activations * static_cast<double>(plan.local_batch);
+  need.activations = activations.PerSample() * static_cast<double>(plan.local_batch);
   need.workspace = kWorkspace + kContext;
-  need.total = need.parameters + need.gradients + need.optimizer + need.accumulation +
-               need.buckets + need.activations + need.workspace;
+  const DataSize<> rest = need.parameters + need.gradients + need.optimizer + need.accumulation +
+                          need.buckets + need.workspace;
+  need.total = rest + need.activations;
   need.available = available;
-  // Without layers the need lacks the activations: it may be too much, and is never known to fit.
-  if (available && (!workload.layers.empty() || *available < need.total)) {
-    need.verdict = VerdictOf(need.total, *available);
+  if (available) {
+    need.verdict =
+        activations.VerdictOf(plan.local_batch, rest, *available, !workload.layers.empty());
   }
   return need;
 }

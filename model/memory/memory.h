@@ -15,6 +15,7 @@
 //   e m        flattened copies for the exchange, as they are sent: e = 1 with more than 1 worker,
 //              less where they are compressed, and 1 more where what is not sent is kept
 //   A b        activations kept for the backward pass, of b samples, in 32 bits   [B]
+//              as counted, or what has run and what has not fitted tell of them (fitted.h)
 //   h          1/2 at 16 bits, else 1                                      [1]
 //   workspace, reserve   library scratch space and the context             [B]
 //
@@ -61,9 +62,34 @@ inline MemoryVerdict VerdictOf(DataSize<> need, DataSize<> available) {
 // precision.
 DataSize<> KeptActivations(const Workload& workload);
 
-// `available` is the device's memory; without it the verdict is kUnknown, and without layers to
-// count activations from it is that or kOutOfMemory.
-MemoryNeed CountMemory(const Workload& workload, DataSize<> kept_activations, const Plan& plan,
+// The same, with what is known of them beside the count.
+struct Activations {
+  DataSize<> counted;               // 0 where there are no layers to count
+  std::optional<DataSize<>> most;   // a step ran that had no room for more
+  std::optional<DataSize<>> least;  // one did not fit that would have with no more than these
+
+  Activations(DataSize<> of = {}) : counted(of) {}  // NOLINT(google-explicit-constructor)
+
+  // h A
+  DataSize<> PerSample() const {
+    const DataSize<> at_most = most ? Min(counted, *most) : counted;
+    return least ? Max(at_most, *least) : at_most;
+  }
+  // The verdict of so many samples beside `rest`, all that does not grow with them. What has run
+  // fits, what has not does not, and what has done both is tight. kUnknown where nothing was
+  // counted and nothing of these tells.
+  MemoryVerdict VerdictOf(double samples, DataSize<> rest, DataSize<> available,
+                          bool is_counted) const {
+    const bool ran = most && rest + *most * samples <= available;
+    const DataSize<> need = rest + PerSample() * samples;
+    if (available < need) return ran ? MemoryVerdict::kTight : MemoryVerdict::kOutOfMemory;
+    if (ran) return MemoryVerdict::kFits;
+    return is_counted ? stepcast::VerdictOf(need, available) : MemoryVerdict::kUnknown;
+  }
+};
+
+// `available` is the device's memory, without which the verdict is kUnknown.
+MemoryNeed CountMemory(const Workload& workload, const Activations& activations, const Plan& plan,
                        const std::optional<DataSize<>>& available);
 
 }  // namespace stepcast

@@ -40,6 +40,12 @@ stepcast_status stepcast_online_observe(stepcast_online* online, const stepcast_
   });
 }
 
+stepcast_status stepcast_online_observe_out_of_memory(stepcast_online* online,
+                                                      const stepcast_plan* plan, char** error) {
+  return Guarded({{online, "online"}, {plan, "plan"}}, error,
+                 [&] { online->calibration->ObserveOutOfMemory(plan->plan); });
+}
+
 int32_t stepcast_online_rows(const stepcast_online* online) {
   int32_t rows = -1;
   Guarded({{online, "online"}}, nullptr, [&] { rows = online->calibration->rows(); });

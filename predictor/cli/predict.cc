@@ -18,7 +18,8 @@ namespace {
 
 std::string MemoryText(const MemoryNeed& memory) {
   if (memory.activations.si() == 0) {
-    return "at least " + FormatSize(memory.total) + ": activations are unknown without layers";
+    return "at least " + FormatSize(memory.total) + ": activations are unknown without layers" +
+           (memory.verdict == MemoryVerdict::kFits ? ", but as large a batch has run" : "");
   }
   std::string text = "about " + FormatSize(memory.total);
   if (memory.available) text += " of " + FormatSize(*memory.available);

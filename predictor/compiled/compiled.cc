@@ -160,7 +160,7 @@ void CompiledState::SetMemory(const Predictor& predictor) {
     sized.local_batch = batch;
     return predictor.Memory(sized);
   };
-  memory_per_sample = need(1, 1, 1).activations;
+  activations = predictor.activations();
   counts_activations = !predictor.workload().layers.empty();
   // From the batch on at which an operation did not fit when it was measured, none fits.
   const auto fails = [&](int batch) { return profile->Sum(batch).out_of_memory; };
@@ -174,7 +174,7 @@ void CompiledState::SetMemory(const Predictor& predictor) {
   for (const int workers : {1, 2}) {
     for (const int accumulation : {1, 2}) {
       const MemoryNeed least = need(workers, accumulation, 0);
-      if (least.verdict == MemoryVerdict::kUnknown) continue;
+      if (!least.available) continue;
       memory_available = *least.available;
       memory_left[workers - 1][accumulation - 1] = *least.available - least.total;
     }
@@ -312,10 +312,8 @@ MemoryVerdict CompiledState::Memory(const PlanQuery& q) const {
   const std::optional<DataSize<>> left = MemoryLeft(q);
   if (q.local_batch > most_batch) return MemoryVerdict::kOutOfMemory;
   if (!left) return MemoryVerdict::kUnknown;
-  const MemoryVerdict verdict = VerdictOf(
-      memory_available - *left + memory_per_sample * (1.0 * q.local_batch), memory_available);
-  return counts_activations || verdict == MemoryVerdict::kOutOfMemory ? verdict
-                                                                      : MemoryVerdict::kUnknown;
+  return activations.VerdictOf(q.local_batch, memory_available - *left, memory_available,
+                               counts_activations);
 }
 
 StepFacts CompiledState::FactsOf(const PlanQuery& q) const {

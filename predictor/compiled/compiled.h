@@ -10,6 +10,7 @@
 #include "data/plan/limits.h"
 #include "data/record/link_path.h"
 #include "model/compute/profiled_compute.h"
+#include "model/memory/memory.h"
 #include "model/step/belief.h"
 #include "model/step/step.h"
 #include "predictor/compiled/exchange.h"
@@ -60,7 +61,7 @@ struct CompiledState : CompiledValues {
   std::optional<DataSize<>> memory_left[2][2];
   DataSize<> memory_shared[2];  // what all workers keep together, one share each [accumulation]
   DataSize<> memory_available;  // where it is known
-  DataSize<> memory_per_sample;
+  Activations activations;
   bool counts_activations = false;
   int most_batch = kMostBatch;  // that the profile knows to fit
 

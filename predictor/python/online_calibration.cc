@@ -222,6 +222,17 @@ void BindOnlineCalibration(py::module_* m) {
           "Learns a measured step of a plan, whose strategy is not auto [s].\n\n"
           "Raises InputError for a plan that no model covers and for a time that is none; nothing\n"
           "is learnt then.")
+      .def(
+          "observe_out_of_memory",
+          [](BoundCalibration& c, const Plan& plan) {
+            Alone(c.guard, [&] { c.job->ObserveOutOfMemory(plan); });
+          },
+          py::arg("plan"),
+          "A step of the plan did not fit in the device's memory.\n\n"
+          "Plans that need no less are out of memory for predictors that are made from now on.\n"
+          "Raises InputError for a plan that no model covers, and where nobody states the memory "
+          "of\n"
+          "the device.")
       .def_property_readonly(
           "cluster",
           [](const BoundCalibration& c) {

@@ -622,7 +622,8 @@ Reply Api::Recommend(const Request& request) const {
 }
 
 Reply Api::Observe(const Request& request) const {
-  static const Keys kKeys = TargetKeys() + Keys{"parameters", "plan", "step_times_s"};
+  static const Keys kKeys =
+      TargetKeys() + Keys{"parameters", "plan", "step_times_s", "out_of_memory"};
   const JsonValue json = ParseJson(request.body, kMostSteps);
   const Fields fields(json, "", kKeys);
   TargetName name = ReadName(fields);
@@ -632,13 +633,14 @@ Reply Api::Observe(const Request& request) const {
     constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();  // PartsOf knows them
     start.parameters = ParseLongInteger(size->text, fields.Place("parameters"), -kAny, kAny);
   }
-  static const JsonValue kNoTimes{Kind::kColumn, false, {}, {}, {}};
+  SeenSteps seen;
   const JsonValue* times = fields.Find("step_times_s", Kind::kColumn);
+  if (times != nullptr) seen.times_s = times->column;
+  seen.out_of_memory = fields.Flag("out_of_memory", false);
   const std::shared_ptr<const Snapshot> snapshot = service_->Current();
   const ObservedSteps observed = service_->jobs().Observe(
       *snapshot, job, start,
-      [&](const Cluster& cluster) { return ReadSharedPlan(fields, cluster, {}); },
-      (times == nullptr ? kNoTimes : *times).column);
+      [&](const Cluster& cluster) { return ReadSharedPlan(fields, cluster, {}); }, seen);
   metrics_->observed += static_cast<std::int64_t>(observed.steps.size());
   Json head = JobJson(observed.job);
   head["changes"] = Json::array();

@@ -190,7 +190,8 @@ class StepcastRpc final : public v1::Stepcast::CallbackService {
                                   [&](const Cluster& cluster) {
                                     return ReadPlan(TextOf(request->plan()), "plan.", cluster);
                                   },
-                                  {request->step_times_s().begin(), request->step_times_s().end()});
+                                  {{request->step_times_s().begin(), request->step_times_s().end()},
+                                   request->out_of_memory()});
       reply->set_snapshot(snapshot->number());
       SetJob(observed.job, reply->mutable_job());
       for (const Observation& step : observed.steps) {

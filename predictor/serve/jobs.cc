@@ -21,15 +21,17 @@
 namespace stepcast::serve {
 namespace {
 
-void CheckTimes(const std::vector<double>& step_times_s) {
-  if (step_times_s.empty()) {
-    throw InputError({"", 0, "step_times_s"}, "", "says nothing", "at least one time in seconds");
+void Check(const SeenSteps& seen) {
+  if (seen.times_s.empty() != seen.out_of_memory) {
+    throw InputError({"", 0, "step_times_s"}, "",
+                     seen.out_of_memory ? "are of a plan that is out of memory" : "says nothing",
+                     "at least one time in seconds, or out_of_memory");
   }
-  if (step_times_s.size() > kMostSteps) {
-    throw InputError({"", 0, "step_times_s"}, std::to_string(step_times_s.size()),
+  if (seen.times_s.size() > kMostSteps) {
+    throw InputError({"", 0, "step_times_s"}, std::to_string(seen.times_s.size()),
                      "steps are too many", fmt::format("at most {} at once", kMostSteps));
   }
-  for (const double time : step_times_s) {
+  for (const double time : seen.times_s) {
     if (kStepTimes.Holds(time)) continue;
     throw InputError({"", 0, "step_times_s"}, std::isnan(time) ? "null" : fmt::format("{}", time),
                      "is no time of a step", kStepTimes.Text());
@@ -189,9 +191,9 @@ std::shared_ptr<Jobs::SharedFleet> Jobs::FleetOf(const Snapshot& snapshot, const
 }
 
 ObservedSteps Jobs::Observe(const Snapshot& snapshot, const std::string& job, const JobStart& start,
-                            const MakePlan& make_plan, const std::vector<double>& step_times_s) {
+                            const MakePlan& make_plan, const SeenSteps& seen) {
   CheckedName(job, {"", 0, "job"});
-  CheckTimes(step_times_s);
+  Check(seen);
   // Nothing where the job is not followed; it does not end while it learns.
   const auto learn_more = [&]() -> std::optional<ObservedSteps> {
     const std::shared_ptr<Followed> followed = TryFind(job);
@@ -200,16 +202,16 @@ ObservedSteps Jobs::Observe(const Snapshot& snapshot, const std::string& job, co
     const Plan plan = make_plan(followed->fleet->fleet.cluster());
     const std::shared_lock learning = followed->fleet->ToLearn();
     if (TryFind(job) != followed) return std::nullopt;
-    return Learn(plan, step_times_s, followed.get());
+    return Learn(plan, seen, followed.get());
   };
   if (std::optional<ObservedSteps> observed = learn_more()) return *std::move(observed);
   const std::lock_guard changing(changing_);
   if (std::optional<ObservedSteps> observed = learn_more()) return *std::move(observed);
-  return Begin(snapshot, job, start, make_plan, step_times_s);
+  return Begin(snapshot, job, start, make_plan, seen);
 }
 
 ObservedSteps Jobs::Begin(const Snapshot& snapshot, const std::string& job, const JobStart& start,
-                          const MakePlan& make_plan, const std::vector<double>& step_times_s) {
+                          const MakePlan& make_plan, const SeenSteps& seen) {
   if (size() >= most_) {
     throw InputError(
         {"", 0, "job"}, job, "is one too many",
@@ -223,7 +225,7 @@ ObservedSteps Jobs::Begin(const Snapshot& snapshot, const std::string& job, cons
   const auto followed = std::make_shared<Followed>(
       shared, job, fleet.Add(job, parts.workload, parts.facts, parts.device));
   try {
-    ObservedSteps observed = Learn(plan, step_times_s, followed.get());
+    ObservedSteps observed = Learn(plan, seen, followed.get());
     const std::lock_guard published(mutex_);
     followed_[job] = followed;
     return observed;
@@ -233,12 +235,12 @@ ObservedSteps Jobs::Begin(const Snapshot& snapshot, const std::string& job, cons
   }
 }
 
-ObservedSteps Jobs::Learn(const Plan& plan, const std::vector<double>& step_times_s,
-                          Followed* followed) {
+ObservedSteps Jobs::Learn(const Plan& plan, const SeenSteps& seen, Followed* followed) {
   const std::lock_guard lock(followed->mutex);
   ObservedSteps observed;
-  observed.steps.reserve(step_times_s.size());
-  for (const double time : step_times_s) {
+  if (seen.out_of_memory) followed->calibration->ObserveOutOfMemory(plan);
+  observed.steps.reserve(seen.times_s.size());
+  for (const double time : seen.times_s) {
     observed.steps.push_back(followed->calibration->Observe(plan, Seconds(time)));
   }
   followed->target = nullptr;

@@ -41,6 +41,12 @@ struct JobStart {
   std::optional<std::int64_t> parameters;  // of a workload that is known by its size alone
 };
 
+// What was seen of a plan: times of its steps, or that one did not fit in memory.
+struct SeenSteps {
+  std::vector<double> times_s;
+  bool out_of_memory = false;
+};
+
 struct JobTold {
   std::string job;
   std::string cluster;
@@ -67,7 +73,7 @@ class Jobs {
   // learns nothing, for times that are none, a plan that no model covers, a start that the job did
   // not have, and where too many jobs are followed.
   ObservedSteps Observe(const Snapshot& snapshot, const std::string& job, const JobStart& start,
-                        const MakePlan& make_plan, const std::vector<double>& step_times_s);
+                        const MakePlan& make_plan, const SeenSteps& seen);
 
   // Throws InputError for a job that is not followed, as those below do.
   std::shared_ptr<const Target> Find(const std::string& job) const;
@@ -96,10 +102,9 @@ class Jobs {
   std::shared_ptr<SharedFleet> FleetOf(const Snapshot& snapshot, const Cluster& cluster);
   // With changing_ held.
   ObservedSteps Begin(const Snapshot& snapshot, const std::string& job, const JobStart& start,
-                      const MakePlan& make_plan, const std::vector<double>& step_times_s);
+                      const MakePlan& make_plan, const SeenSteps& seen);
   // With the fleet's mutex held.
-  ObservedSteps Learn(const Plan& plan, const std::vector<double>& step_times_s,
-                      Followed* followed);
+  ObservedSteps Learn(const Plan& plan, const SeenSteps& seen, Followed* followed);
 
   const std::size_t most_;
   std::mutex changing_;  // held while jobs begin and end; before a fleet's

@@ -76,7 +76,8 @@ constexpr auto MembersOf(const Cluster*) {
   return List(&R::name, &R::title, &R::source, &R::notes, &R::device, &R::device_facts, &R::nodes,
               &R::devices_per_node, &R::nics_per_node, &R::link, &R::device_link, &R::server_link,
               &R::hosts, &R::node_price_per_hour, &R::server_price_per_hour, &R::device_power_w,
-              &R::device_idle_power_w, &R::node_power_w, &R::sources, &R::calibration);
+              &R::device_idle_power_w, &R::node_power_w, &R::sources, &R::out_of_memory,
+              &R::calibration);
 }
 constexpr auto MembersOf(const Layer*) {
   using R = Layer;
