@@ -57,6 +57,20 @@ Text Exported(const OnlineHandle& online) {
   return Text(text);
 }
 
+// Of a device whose memory the file states: what the other says of the plan, and of one that is
+// half as large.
+TEST(CapiOnline, IsToldWhatDidNotFitInMemory) {
+  Both both = NewBoth();
+  ASSERT_EQ(stepcast_online_observe_out_of_memory(both.c.get(), UnequalPlanHandle().get(), nullptr),
+            STEPCAST_OK);
+  both.cpp.ObserveOutOfMemory(UnequalPlan());
+  const std::string text(Exported(both.c).get());
+  EXPECT_EQ(text, FormatOnlineRecord(both.cpp.Export()));
+  EXPECT_NE(text.find("least_activations_bytes"), std::string::npos);
+  EXPECT_EQ(stepcast_online_observe_out_of_memory(both.c.get(), nullptr, nullptr),
+            STEPCAST_BAD_ARGUMENT);
+}
+
 TEST(CapiOnline, LearnsWhatTheOtherLearns) {
   Both both = NewBoth();
   EXPECT_EQ(stepcast_online_rows(both.c.get()), 0);

@@ -137,21 +137,71 @@ RC_GTEST_PROP(MemoryProperty, WhatHasRunFits, ()) {
   const Workload workload = *FindWorkload("resnet50");
   const int ran = *Whole(1, 4096);
   const DataSize<> available = Gibibytes(*LogUniform(2, 100));
-  const DataSize<> counted = KeptActivations(workload);
-  const DataSize<> kept = ActivationsThatFitted(workload, counted, ran, available);
-  RC_ASSERT(kept <= counted);
+  const Activations counted(KeptActivations(workload));
+  Activations seen = counted;
+  seen.most = ActivationsThatFitted(workload, ran, available);
+  RC_ASSERT(seen.PerSample() <= counted.counted);
   const Plan plan = MakePlan(*Whole(1, 8), *Whole(1, ran), *Whole(1, 8));
-  RC_ASSERT(CountMemory(workload, kept, plan, available).verdict != MemoryVerdict::kOutOfMemory);
+  RC_ASSERT(CountMemory(workload, seen, plan, available).verdict == MemoryVerdict::kFits);
   // What was counted stays where it fits.
   const bool fits =
       CountMemory(workload, counted, MakePlan(2, ran, 2), available * 0.999).verdict !=
       MemoryVerdict::kOutOfMemory;
-  RC_ASSERT(!fits || kept == counted);
+  RC_ASSERT(!fits || seen.PerSample() == counted.counted);
+}
+
+// Whether layers are known or not: what did not fit does not, nor does more of the same, and on a
+// device that has room for it that plan is none of which nothing is known.
+RC_GTEST_PROP(MemoryProperty, WhatDidNotFitDoesNot, ()) {
+  Workload workload = *FindWorkload("resnet50");
+  if (*rc::gen::arbitrary<bool>()) workload.layers.clear();
+  const DataSize<> available = Gibibytes(*LogUniform(2, 100));
+  const Plan plan = MakePlan(*Whole(1, 8), *Whole(1, 4096), *Whole(1, 8));
+  Activations seen(KeptActivations(workload));
+  seen.least = ActivationsThatDidNotFit(workload, plan, available);
+  RC_ASSERT(seen.least.has_value());
+  const MemoryNeed need = CountMemory(workload, seen, plan, available);
+  RC_ASSERT(need.verdict == MemoryVerdict::kOutOfMemory);
+  RC_ASSERT(need.total > available);
+  const Plan more = MakePlan(plan.workers(), plan.local_batch + *Whole(1, 100), 8);
+  RC_ASSERT(CountMemory(workload, seen, more, available).verdict == MemoryVerdict::kOutOfMemory);
+  // What was counted stays where it is more.
+  RC_ASSERT(seen.PerSample() == Max(seen.counted, *seen.least));
+}
+
+// By hand, of a model without layers: 1 GiB of workspace, no parameters that matter, 3 GiB left.
+TEST(Memory, BetweenWhatRanAndWhatDidNotFitNothingIsKnown) {
+  Workload workload = SmallWorkload();
+  workload.layers.clear();
+  const DataSize<> available = Gibibytes(4.0);
+  Activations seen;
+  seen.most = Gibibytes(3.0 / 32 * 0.999);  // 32 samples ran
+  seen.least = Gibibytes(3.0 / 64);         // 64 did not fit
+  const auto verdict = [&](int batch) {
+    return CountMemory(workload, seen, MakePlan(1, batch), available).verdict;
+  };
+  EXPECT_EQ(verdict(32), MemoryVerdict::kFits);
+  EXPECT_EQ(verdict(33), MemoryVerdict::kUnknown);
+  EXPECT_EQ(verdict(63), MemoryVerdict::kUnknown);
+  EXPECT_EQ(verdict(64), MemoryVerdict::kOutOfMemory);
+  // On a device of twice the room, twice as much.
+  const auto on_larger = [&](int batch) {
+    return CountMemory(workload, seen, MakePlan(1, batch), Gibibytes(7.0)).verdict;
+  };
+  EXPECT_EQ(on_larger(64), MemoryVerdict::kFits);
+  EXPECT_EQ(on_larger(127), MemoryVerdict::kUnknown);
+  EXPECT_EQ(on_larger(128), MemoryVerdict::kOutOfMemory);
+  // A step that ran once and once did not fit.
+  seen.most = Gibibytes(3.0 / 80);
+  EXPECT_EQ(verdict(70), MemoryVerdict::kTight);
+  EXPECT_EQ(verdict(81), MemoryVerdict::kOutOfMemory);
 }
 
 TEST(Memory, NothingIsToldOfActivationsWhereTheModelAloneIsTooLarge) {
   const Workload workload = SmallWorkload();
-  EXPECT_EQ(ActivationsThatFitted(workload, Bytes(2010.0), 8, Mebibytes(1024.0)).si(), 2010);
+  EXPECT_FALSE(ActivationsThatFitted(workload, 8, Mebibytes(1024.0)).has_value());
+  EXPECT_FALSE(
+      ActivationsThatDidNotFit(workload, MakePlan(1, 8), Mebibytes(1024.0)).has_value());
 }
 
 MemoryVerdict VerdictOf(double available_over_total) {

@@ -74,7 +74,28 @@ class OnlineCalibrations(unittest.TestCase):
         job.observe(stepcast.Plan(workers=1, local_batch=200), 0.46)  # with half precision
         self.assertEqual(most(job), 200)
         memory = job.predictor().predict(stepcast.Plan(workers=2, nodes=1, local_batch=200)).memory
-        self.assertEqual(memory["verdict"], "tight")
+        self.assertEqual(memory["verdict"], "fits")
+
+    def test_what_did_not_fit_bounds_the_batch_of_a_job_known_by_its_size(self):
+        job = stepcast.OnlineCalibration(stepcast.cluster("t4", nodes=4, devices_per_node=4),
+                                         stepcast.workload("job", parameters=25_000_000))
+        plan = stepcast.Plan(workers=4, nodes=1, local_batch=64)
+
+        def chosen():
+            asked = job.predictor().compile(plan)
+            return int(asked.choose_batches(workers=4, nodes=1, most_global_batch=100_000,
+                                            noise_scale=1e5, initial_batch=64).local_batch)
+
+        self.assertGreater(chosen(), 64)
+        job.observe_out_of_memory(plan)
+        self.assertLess(chosen(), 64)
+        self.assertEqual(job.rows, 0)
+        memory = job.predictor().predict(plan).memory
+        self.assertEqual(memory["verdict"], "out of memory")
+        self.assertLess(pickle.loads(pickle.dumps(job)).predictor().predict(plan).memory[
+            "available_bytes"], memory["total_bytes"])
+        with self.assertRaisesRegex(stepcast.InputError, "local_batch"):
+            job.observe_out_of_memory(plan.replace(local_batch=0))
 
     def test_a_job_is_learnt_of_which_only_the_size_is_known(self):
         job = stepcast.workload("bert-job", parameters=110_000_000)

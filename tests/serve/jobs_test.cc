@@ -85,6 +85,22 @@ TEST(Jobs, LearnAsALibraryThatIsLinkedDoes) {
   EXPECT_NE(Step(test, R"("job":"a")", 16), Step(test, kWithoutJob, 16)) << "the file knows less";
 }
 
+TEST(Jobs, AreToldWhatDidNotFitInMemory) {
+  const TestService test;
+  const std::string told = R"({"cluster":"gce-t4","workload":"resnet50","job":"a",)";
+  EXPECT_EQ(test.JsonOf("/v1/observe", told + R"("out_of_memory":true,)" + kPlan + "}")["steps"],
+            0);
+  const auto verdict = [&](const std::string& who) {
+    return test.JsonOf("/v1/predict", Asked(who, 8))["memory"]["verdict"];
+  };
+  EXPECT_EQ(verdict(R"("job":"a")"), "out of memory");
+  EXPECT_NE(verdict(kWithoutJob), "out of memory") << "the file knows less";
+  // One or the other, and one of the two.
+  EXPECT_EQ(WrongKey(test, told + R"("out_of_memory":true,"step_times_s":[0.3],)" + kPlan + "}"),
+            "step_times_s");
+  EXPECT_EQ(WrongKey(test, told + kPlan + "}"), "step_times_s");
+}
+
 TEST(Jobs, AnswerEveryQuestion) {
   const TestService test;
   test.JsonOf("/v1/observe", Steps("a", "[0.4,0.41]"));
