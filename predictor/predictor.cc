@@ -248,17 +248,17 @@ double Predictor::Active::LogSd(const PlanGradient& gradient, const Belief& beli
 
 double Predictor::Active::VarianceAbove(const StepFacts& facts, const PlanGradient& gradient,
                                         Duration<> step, const Belief& belief) const {
-  double variance = std::pow(LogSd(gradient, belief), 2);
   const ColumnSet matter = ColumnsThatMatter(facts, true);
+  double most = 0;
   for (const SlowEnd& end : SlowEndsOf(belief, hosts)) {
     if (!matter[static_cast<std::size_t>(end.column)]) continue;
     const double tangent =
         std::inner_product(gradient.begin(), gradient.end(), end.along.begin(), 0.0);
     const auto& [cluster, workload] = end.parameters;
-    variance = stepcast::VarianceAbove(variance, tangent, step,
-                                       EvaluateStep(facts, cluster, workload).total());
+    most = std::max(most,
+                    VarianceOfEnd(tangent, step, EvaluateStep(facts, cluster, workload).total()));
   }
-  return variance;
+  return std::pow(LogSd(gradient, belief), 2) + most;
 }
 
 void Predictor::SetInterval(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,

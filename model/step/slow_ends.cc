@@ -9,18 +9,23 @@
 namespace stepcast {
 namespace {
 
-// What sets the pace of bytes, and whether more of it makes them slow. The link of a plan's slowest
-// host comes before the cluster's, which may be the same.
+// What sets the pace of bytes or samples, and whether more of it makes a step slow. The link of a
+// plan's slowest host comes before the cluster's, which may be the same.
 struct Pace {
   int column;
   bool slows;
 };
-inline constexpr Pace kPaces[] = {{kLinkColumn, false},    {kLinkBandwidth, false},
-                                  {kFlowBandwidth, false}, {kHostBandwidth, false},
-                                  {kHostSharing, true},    {kServerRate, false}};
+inline constexpr Pace kPaces[] = {{kLinkColumn, false},
+                                  {kLinkBandwidth, false},
+                                  {kFlowBandwidth, false},
+                                  {kHostBandwidth, false},
+                                  {kHostSharing, true},
+                                  {kServerRate, false},
+                                  {kWorkloadColumn + kSampleTime, true}};
 
 // Whether runs were fitted that it could have held back.
 bool IsTold(int column, const Belief& belief) {
+  if (column >= kWorkloadColumn) return false;  // runs of the workload leave no wide range of it
   return belief.fitted_nodes() > 1 ||
          (column == kHostBandwidth && belief.fitted_devices_per_node() > 1);
 }
@@ -72,9 +77,9 @@ std::vector<SlowEnd> SlowEndsOf(const Belief& belief, const Belief::AtHosts& hos
   return all;
 }
 
-double VarianceAbove(double variance, double tangent, Duration<> step, Duration<> slow) {
+double VarianceOfEnd(double tangent, Duration<> step, Duration<> slow) {
   const double reached = std::log(slow / step) / kNinetyPercent;
-  return variance + std::max(0.0, reached * reached - tangent * tangent);
+  return std::max(0.0, reached * reached - tangent * tangent);
 }
 
 }  // namespace stepcast

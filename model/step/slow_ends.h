@@ -1,13 +1,14 @@
-// What is hardly known of a network, moved to the slow end of its range.
+// What is hardly known of a step, moved to the slow end of its range.
 //
 // The interval of a step follows from derivatives at the believed parameters, which tell enough as
 // long as ln(step) is nearly straight over what they may be. A pace that is known to a factor of
 // three is another matter: an exchange that is hidden at the centre, where its derivative is 0, may
-// be most of the step at the slow end. So each such parameter z is moved to the slow end of its
-// 90 % range, what is correlated with it goes along, and the step is evaluated there. Where that is
-// more than the derivatives make of this direction, it takes their place:
+// be most of the step at the slow end, and so may compute behind which an exchange is not hidden.
+// So each such parameter z is moved to the slow end of its 90 % range, what is correlated with it
+// goes along, and the step is evaluated there. Where that is more than the derivatives make of this
+// direction, it takes their place, for the one of which it is most:
 //
-//   V_e = V + max( 0, (ln(s_e / s) / q)^2 - t^2 )     for each z, one after the other
+//   V_e = V + max_z max( 0, (ln(s_e / s) / q)^2 - t^2 )
 //   t   = sum_j g_j C_jz / sqrt(C_zz)
 //
 //   V, V_e  variance of ln(step): by derivatives, and for the upper end of the interval    [1]
@@ -16,9 +17,11 @@
 //   q       standard deviations from the centre to an end: 1.645
 //
 // Note that the lower end stays as derivatives tell it: one slow pace is enough for a slow step,
-// but a quick one leaves the next to hold it back. And that this is of paces that no run has told:
-// an exchange that was hidden in all fitted runs tells what its pace is not, though derivatives at
-// the centre are 0 and the covariance is the prior's.
+// but a quick one leaves the next to hold it back. That several are slow at once adds nothing: they
+// are limits of one step, the slowest of which it takes, and by a sum a plan would look the worse
+// the shorter its step is. And that this is of paces that no run has told: an exchange that was
+// hidden in all fitted runs tells what its pace is not, though derivatives at the centre are 0 and
+// the covariance is the prior's.
 #ifndef STEPCAST_MODEL_STEP_SLOW_ENDS_H_
 #define STEPCAST_MODEL_STEP_SLOW_ENDS_H_
 
@@ -34,8 +37,8 @@ namespace stepcast {
 // A parameter whose 90 % range is wider than a factor of 2.3 each way.
 inline constexpr double kWideLogSd = 0.5;
 
-// One that sets the pace of bytes, and that no run could show, with the parameters of a plan where
-// it is slow.
+// One that sets the pace of bytes or samples, and that no run could show, with the parameters of a
+// plan where it is slow.
 struct SlowEnd {
   int column = 0;
   // C_jz / sqrt(C_zz) of each column.
@@ -46,8 +49,8 @@ struct SlowEnd {
 // Those of a plan that these positions hold back.
 std::vector<SlowEnd> SlowEndsOf(const Belief& belief, const Belief::AtHosts& hosts);
 
-// V_e of V; `tangent` is t, and `slow` the step at that end.
-double VarianceAbove(double variance, double tangent, Duration<> step, Duration<> slow);
+// What an end adds to V; `tangent` is t, and `slow` the step at that end.
+double VarianceOfEnd(double tangent, Duration<> step, Duration<> slow);
 
 }  // namespace stepcast
 

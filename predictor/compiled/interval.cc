@@ -511,12 +511,13 @@ template <bool kHeldBack>
                                        const Gradient& gradient, double variance,
                                        Duration<> step) const {
   const ColumnSet matter = ColumnsThatMatter(f, true);
+  double most = 0;
   for (const TabledEnd& end : t.ends) {
     if (!matter[static_cast<std::size_t>(end.column)]) continue;
-    variance =
-        VarianceAbove(variance, gradient.Dot(end.along), step, s.StepTimeAt(end.values, query, f));
+    most = std::max(
+        most, VarianceOfEnd(gradient.Dot(end.along), step, s.StepTimeAt(end.values, query, f)));
   }
-  return variance;
+  return variance + most;
 }
 
 template <class ByStep, class ByCompute>

@@ -266,10 +266,29 @@ TEST(Interval, EndsWhereASlowPaceTakesTheStep) {
 
 // A pace that is less than the derivative makes of it does not narrow the interval.
 TEST(Interval, AnEndNeverNarrows) {
-  EXPECT_DOUBLE_EQ(VarianceAbove(0.5, 0.6, Seconds(1.0), Seconds(1.2)), 0.5);
+  EXPECT_DOUBLE_EQ(VarianceOfEnd(0.6, Seconds(1.0), Seconds(1.2)), 0);
   const double reached = std::log(3.0) / kNinetyPercent;
-  EXPECT_NEAR(VarianceAbove(0.5, 0.6, Seconds(1.0), Seconds(3.0)), 0.5 - 0.36 + reached * reached,
-              1e-12);
+  EXPECT_NEAR(VarianceOfEnd(0.6, Seconds(1.0), Seconds(3.0)), reached * reached - 0.36, 1e-12);
+}
+
+// A faster link makes no plan look worse, whatever else is hardly known: of a network by its size
+// alone compute is, and of no network how fast flows are.
+TEST(Interval, AFasterLinkHasNoHigherEnd) {
+  const Workload by_size = WorkloadOfSize("job", 50'000'000);
+  for (const int nodes : {2, 4, 8}) {
+    for (const double loss : {0.0, 1e-3}) {
+      double before = std::numeric_limits<double>::infinity();
+      for (const double rate : {0.5, 1.0, 2.0, 2.5, 3.0, 5.0, 10.0, 25.0, 100.0}) {
+        Plan plan = AllreducePlan(Placement(static_cast<std::size_t>(nodes), 1), 8);
+        plan.link.bandwidth = GigabitsPerSecond(rate);
+        plan.link.rtt = Milliseconds(1.0);
+        plan.link.loss = loss;
+        const Prediction p = Predictor(SyntheticCluster(), by_size, T4()).Predict(plan);
+        EXPECT_LE(p.high.si(), before * 1.05) << nodes << " nodes, " << rate << " Gbit/s, " << loss;
+        before = p.high.si();
+      }
+    }
+  }
 }
 
 TEST(Interval, WidensWithLessKnowledge) {
