@@ -26,14 +26,23 @@ std::string MemoryText(const MemoryNeed& memory) {
   return text + fmt::format(": {}", kMemoryVerdictNames[static_cast<int>(memory.verdict)]);
 }
 
-std::string TrafficText(const Traffic& traffic, int buckets, int local_steps) {
+// Of asynchronous servers one update is counted; where the network adds up or copies, what crosses
+// the servers' links and not what all workers send (model/exchange/traffic.h).
+std::string TrafficText(const Traffic& traffic, int buckets, const Plan& plan) {
   if (traffic.transfers == 0) return "none";
-  std::string text = local_steps > 1 ? fmt::format("every {} steps ", local_steps) : "";
-  text += fmt::format("{} each way per worker", FormatSize(traffic.per_worker));
+  const bool of_update = TraitsOf(plan.strategy).asynchronous();
+  const bool is_merged = plan.server.multicast || plan.server.in_network_aggregation;
+  std::string text;
+  if (plan.local_steps > 1) text = fmt::format("every {} steps ", plan.local_steps);
+  if (of_update) text += "each update of a worker ";
+  text +=
+      fmt::format("{} each way{}", FormatSize(traffic.per_worker), of_update ? "" : " per worker");
   if (traffic.per_server) {
     text += fmt::format(", {} per server", FormatSize(*traffic.per_server));
   }
-  text += fmt::format("; in all {} in {} transfers", FormatSize(traffic.total),
+  text += fmt::format("; {} in {} transfers",
+                      is_merged ? FormatSize(traffic.total) + " on the servers' links"
+                                : "in all " + FormatSize(traffic.total),
                       FormatCount(traffic.transfers * buckets));
   return buckets > 1 ? text + fmt::format(", {} for each of {} buckets",
                                           FormatCount(traffic.transfers), FormatCount(buckets))
@@ -177,7 +186,7 @@ void PrintPrediction(const Predictor& predictor, const Prediction& p, const Plan
                        FormatDuration(b.synchronisation - b.exposed()),
                        plan.shard == Shard::kParameters ? "both passes" : "the backward pass");
   }
-  out += "\n" + line("traffic", TrafficText(p.traffic, p.buckets, plan.local_steps));
+  out += "\n" + line("traffic", TrafficText(p.traffic, p.buckets, plan));
   if (const BusyLink busy = LinkBusy(predictor, plan); busy.share > 0) {
     out += line(busy.is_core ? "core busy" : "link busy",
                 fmt::format("{} of the step, if it has {} to itself", FormatPercent(busy.share),

@@ -545,6 +545,27 @@ TEST(Predict, TransfersAreThoseOfEachBucket) {
   EXPECT_EQ(JsonOf(kPredict + Words{"--workers", "8"}).at("algorithm"), "ring");
 }
 
+// What is summed up is said beside the sum: 8 workers send 8 m each way, and where the network adds
+// up and copies, 2 m of it cross the servers' links; an asynchronous worker's update is 2 m.
+TEST(Predict, TheTrafficSaysWhatItSums) {
+  const auto expect = [](const Words& options, const std::string& says) {
+    const std::string text =
+        Unwrapped(Stepcast(kPredict + Words{"--workers", "8", "--servers", "2"} + options).out);
+    EXPECT_NE(text.find(says), std::string::npos) << says << "\n" << text;
+  };
+  const Words sync = {"--strategy", "ps-sync"};
+  expect(sync, "traffic 97.6 MiB each way per worker, ");
+  expect(sync, "; in all 1.52 GiB in ");
+  expect(sync + Words{"--multicast", "--in-network-aggregation"},
+         "; 195 MiB on the servers' links in ");
+  for (const char* help : {"--multicast", "--in-network-aggregation"}) {
+    expect(sync + Words{help}, "; 878 MiB on the servers' links in ");
+  }
+  expect({"--strategy", "ps-async"},
+         "each update of a worker 97.6 MiB each way, 48.8 MiB per server");
+  expect({"--strategy", "ps-async"}, "; in all 195 MiB in ");
+}
+
 TEST(Predict, WorkersAtTheirOwnPaceHideNothingThatIsKnown) {
   const Words servers = kPredict + Words{"--workers", "8", "--servers", "2", "--strategy"};
   const std::string sync = Stepcast(servers + Words{"ps-sync"}).out;
