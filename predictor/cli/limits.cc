@@ -43,29 +43,49 @@ std::string GivenText(const GivenScaling& given, const Plan& plan) {
                                 : fmt::format(" They are worth it with {}.", payoff));
 }
 
+// From how many workers on they are faster than one.
+std::string WorthItText(const ScalingLimits& limits) {
+  if (!limits.worth_it) {
+    return fmt::format("No number of workers up to {} is faster than one.",
+                       FormatCount(limits.most_workers));
+  }
+  if (limits.worth_it_from == limits.worth_it) {
+    return fmt::format("More than one worker pays from {} on.", Workers(*limits.worth_it));
+  }
+  return fmt::format("The fewest that are faster than one are {}; ", Workers(*limits.worth_it)) +
+         (limits.worth_it_from
+              ? fmt::format("all are from {} on.", FormatCount(*limits.worth_it_from))
+              : fmt::format("{} are not.", FormatCount(limits.most_workers)));
+}
+
+// From how many workers on less is used than wasted. Efficiency is another measure with servers.
+std::string HalfUsedText(const ScalingLimits& limits) {
+  if (!limits.half_utilisation) {
+    return fmt::format("At {} the efficiency is still {}.", Workers(limits.most_workers),
+                       FormatPercent(limits.efficiency_at_most));
+  }
+  const std::string text = fmt::format("From {} on less than half of the devices' work is used",
+                                       Workers(*limits.half_utilisation));
+  if (limits.half_efficiency == limits.half_utilisation) return text + ".";
+  return text + "; efficiency, which is against one worker and its servers, is " +
+         (limits.half_efficiency
+              ? fmt::format("below one half from {} on.", FormatCount(*limits.half_efficiency))
+              : fmt::format("still {} on {}.", FormatPercent(limits.efficiency_at_most),
+                            FormatCount(limits.most_workers)));
+}
+
 // The findings, a sentence each.
 std::vector<std::string> Findings(const ScalingLimits& limits, const Plan& plan) {
   std::vector<std::string> findings;
   if (limits.given) findings.push_back(GivenText(*limits.given, plan));
-  if (limits.worth_it) {
-    findings.push_back(
-        fmt::format("More than one worker pays from {} on.", Workers(*limits.worth_it)));
-  } else {
-    findings.push_back(fmt::format("No number of workers up to {} is faster than one.",
-                                   FormatCount(limits.most_workers)));
-  }
+  findings.push_back(WorthItText(limits));
   findings.push_back(
       limits.crossing
           ? fmt::format("From {} on the exposed synchronisation takes longer than compute.",
                         Workers(*limits.crossing))
-          : fmt::format("Up to {} compute takes longer than the exposed synchronisation.",
+          : fmt::format("On {} compute takes longer than the exposed synchronisation.",
                         Workers(limits.most_workers)));
-  findings.push_back(limits.half_efficiency
-                         ? fmt::format("From {} on less than half of the devices' work is used.",
-                                       Workers(*limits.half_efficiency))
-                         : fmt::format("At {} the efficiency is still {}.",
-                                       Workers(limits.most_workers),
-                                       FormatPercent(limits.efficiency_at_most)));
+  findings.push_back(HalfUsedText(limits));
   findings.push_back(fmt::format("Highest throughput within the search: {}. On {} {}.",
                                  Workers(limits.best_workers), FormatCount(limits.most_workers),
                                  limits.weak_binding.Clause()));
@@ -277,8 +297,10 @@ Json LimitsJson(const ScalingLimits& limits, const InverseAnswers& inverse, cons
   json["given"] = GivenJson(limits.given);
   json["most_workers"] = limits.most_workers;
   json["worth_it_workers"] = OptionalJson(limits.worth_it);
+  json["worth_it_from_workers"] = OptionalJson(limits.worth_it_from);
   json["crossing_workers"] = OptionalJson(limits.crossing);
   json["half_efficiency_workers"] = OptionalJson(limits.half_efficiency);
+  json["half_utilisation_workers"] = OptionalJson(limits.half_utilisation);
   json["efficiency_at_most"] = limits.efficiency_at_most;
   json["best_workers"] = limits.best_workers;
   json["binding"] = limits.weak_binding.part;

@@ -22,6 +22,7 @@
 #include "model/step/step.h"
 #include "predictor/arrival.h"
 #include "predictor/search/bisect.h"
+#include "predictor/search/one_worker.h"
 
 namespace stepcast {
 namespace {
@@ -146,39 +147,52 @@ class Search {
       ScalingPoint point{w, step.total(), throughput, throughput / (alone * (1.0 * w))};
       return std::pair(point, step.compute() < step.exposed());
     };
-    const auto first = [&](std::optional<int>* answer, std::size_t i, const auto& holds) {
-      if (!*answer) *answer = i == 0 ? sampled[0] : BisectCount(sampled[i - 1], sampled[i], holds);
+    // One worker exchanges with servers too: what it does of the work of a device alone.
+    double utilisation_of_one = 1;
+    if (UsesServers(plan_.strategy) && !predictor_.workload().communication_only) {
+      const Plan nobody = OneWorkerOf(single);
+      utilisation_of_one = alone / (CountedSamples(nobody) / Step(nobody).total());
+    }
+    const auto faster = [&](int w) { return points.front().throughput < look(w).first.throughput; };
+    const auto is_half_used = [&](const ScalingPoint& point) {
+      return point.efficiency * utilisation_of_one < 0.5;
     };
-    std::size_t last_efficient = 0;
+    // The last of those looked at of which each is not true, behind which it is for good.
+    std::optional<std::size_t> last_slower;
+    std::optional<std::size_t> last_uncrossed;
+    std::optional<std::size_t> last_efficient;
+    std::optional<std::size_t> last_used;
     std::optional<std::size_t> last_low;
+    const auto from_on = [&](const std::optional<std::size_t>& last, const auto& holds) {
+      if (!last) return std::optional(sampled.front());
+      if (*last + 1 == sampled.size()) return std::optional<int>();
+      return std::optional(BisectCount(sampled[*last], sampled[*last + 1], holds));
+    };
     for (std::size_t i = 0; i < sampled.size(); ++i) {
       const auto [point, crossed] = look(sampled[i]);
       points.push_back(point);
-      const auto faster = [&](int w) {
-        return points.front().throughput < look(w).first.throughput;
-      };
-      if (i > 0 && points.front().throughput < point.throughput) {
-        first(&limits_.worth_it, i, faster);
+      if (!(points.front().throughput < point.throughput)) {
+        last_slower = i;
+      } else if (!limits_.worth_it) {
+        limits_.worth_it = BisectCount(sampled[i - 1], sampled[i], faster);
       }
-      if (crossed) first(&limits_.crossing, i, [&](int w) { return look(w).second; });
+      if (!crossed) last_uncrossed = i;
       if (!(point.efficiency < 0.5)) last_efficient = i;
+      if (!is_half_used(point)) last_used = i;
       if (ceiling && ceiling->exists() && point.throughput < ceiling->value() * 0.5) last_low = i;
       if (std::has_single_bit(static_cast<unsigned>(point.workers)) || point.workers == most) {
         limits_.curve.push_back(point);
       }
     }
-    if (last_efficient + 1 < sampled.size()) {
-      limits_.half_efficiency = BisectCount(sampled[last_efficient], sampled[last_efficient + 1],
-                                            [&](int w) { return look(w).first.efficiency < 0.5; });
-    }
+    limits_.worth_it_from = from_on(last_slower, faster);
+    limits_.crossing = from_on(last_uncrossed, [&](int w) { return look(w).second; });
+    limits_.half_efficiency =
+        from_on(last_efficient, [&](int w) { return look(w).first.efficiency < 0.5; });
+    limits_.half_utilisation =
+        from_on(last_used, [&](int w) { return is_half_used(look(w).first); });
     if (ceiling && ceiling->exists()) {
-      if (!last_low) {
-        limits_.half_ceiling = 1;
-      } else if (*last_low + 1 < sampled.size()) {
-        limits_.half_ceiling = BisectCount(sampled[*last_low], sampled[*last_low + 1], [&](int w) {
-          return !(look(w).first.throughput < ceiling->value() * 0.5);
-        });
-      }
+      limits_.half_ceiling = from_on(
+          last_low, [&](int w) { return !(look(w).first.throughput < ceiling->value() * 0.5); });
     }
     limits_.best_workers = LeastOf(sampled, [&](int w) {
       return w <= kEveryWorkerTo ? -points[static_cast<std::size_t>(w - 1)].throughput.si()

@@ -95,10 +95,15 @@ struct ScalingLimits {
   std::optional<GivenScaling> given;
   std::vector<ScalingPoint> curve;  // powers of two, and the last
   int most_workers = 1;             // to which the search went
-  // Weak scaling: every worker keeps its batch.
+  // Weak scaling: every worker keeps its batch. What holds from a number of workers on holds of all
+  // larger ones that were looked at, for it may hold before and end again.
   std::optional<int> worth_it;         // fewest workers (2 or more) that beat a single one
-  std::optional<int> half_efficiency;  // fewest workers from which efficiency stays below one half
-  std::optional<int> crossing;      // fewest workers whose exposed synchronisation exceeds compute
+  std::optional<int> worth_it_from;    // fewest from which on all do
+  std::optional<int> half_efficiency;  // fewest from which efficiency stays below one half
+  // The same of what as many devices would do that exchange nothing; another number where one
+  // worker exchanges too, with servers.
+  std::optional<int> half_utilisation;
+  std::optional<int> crossing;      // fewest from which exposed synchronisation exceeds compute
   std::optional<int> half_ceiling;  // fewest from which throughput stays above half the ceiling
   int best_workers = 1;             // highest throughput within the search
   SampleRate<> best_throughput;

@@ -1008,9 +1008,9 @@ TEST(Limits, Json) {
               "32", "--strategy", "ps-sync", "--servers", "1", "--most-workers", "20"});
   for (const char* key :
        {"plan", "most_workers", "worth_it_workers", "crossing_workers", "half_efficiency_workers",
-        "efficiency_at_most", "best_workers", "binding", "strong_scaling",
-        "server_ceiling_samples_per_s", "server_half_ceiling_workers", "ring_best_workers", "curve",
-        "findings"}) {
+        "half_utilisation_workers", "worth_it_from_workers", "efficiency_at_most", "best_workers",
+        "binding", "strong_scaling", "server_ceiling_samples_per_s", "server_half_ceiling_workers",
+        "ring_best_workers", "curve", "findings"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
   std::vector<int> workers;

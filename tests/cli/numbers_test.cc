@@ -481,7 +481,9 @@ TEST(Numbers, OfTheLimits) {
     const ClosedLimits& closed = limits.closed;
     NumberTable table = {{"/most_workers", limits.most_workers},
                          {"/worth_it_workers", Or(limits.worth_it)},
+                         {"/worth_it_from_workers", Or(limits.worth_it_from)},
                          {"/crossing_workers", Or(limits.crossing)},
+                         {"/half_utilisation_workers", Or(limits.half_utilisation)},
                          {"/half_efficiency_workers", Or(limits.half_efficiency)},
                          {"/efficiency_at_most", limits.efficiency_at_most},
                          {"/best_workers", limits.best_workers},

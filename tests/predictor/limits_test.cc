@@ -102,31 +102,46 @@ TEST(Limits, WeakScalingAgreesWithASearchByHand) {
   int worth_it = 0;
   int crossing = 0;
   int half = 0;
+  int between = 0;
   for (const Plan& plan : Plans()) {
     const ScalingLimits limits =
         FindScalingLimits(predictor, plan, kDevicesPerNode, {.most_workers = kMost});
     const double single = Throughput(predictor, On(plan, 1));
+    Plan nobody = On(plan, 1);
+    nobody.strategy = Strategy::kNone;
+    nobody.servers = 0;
+    const double free = Throughput(predictor, nobody);
     std::optional<int> first_faster;
-    std::optional<int> first_crossing;
-    std::optional<int> half_from;
     int best = 1;
     for (int w = 1; w <= kMost; ++w) {
-      const StepTime<double> step = predictor.PredictStep(On(plan, w));
       const double throughput = Throughput(predictor, On(plan, w));
       if (w > 1 && throughput > single && !first_faster) first_faster = w;
-      if (step.exposed() > step.compute() && !first_crossing) first_crossing = w;
       if (throughput > Throughput(predictor, On(plan, best))) best = w;
     }
-    for (int w = kMost; w >= 1 && Throughput(predictor, On(plan, w)) < 0.5 * single * w; --w) {
-      half_from = w;
-    }
+    const auto from_on = [](const auto& holds) {
+      std::optional<int> from;
+      for (int w = kMost; w >= 1 && holds(w); --w) from = w;
+      return from;
+    };
+    const std::optional<int> faster_from =
+        from_on([&](int w) { return Throughput(predictor, On(plan, w)) > single; });
+    const std::optional<int> crossing_from = from_on([&](int w) {
+      const StepTime<double> step = predictor.PredictStep(On(plan, w));
+      return step.exposed() > step.compute();
+    });
+    const std::optional<int> half_from =
+        from_on([&](int w) { return Throughput(predictor, On(plan, w)) < 0.5 * single * w; });
     EXPECT_EQ(limits.worth_it, first_faster);
-    EXPECT_EQ(limits.crossing, first_crossing);
+    EXPECT_EQ(limits.worth_it_from, faster_from);
+    EXPECT_EQ(limits.crossing, crossing_from);
     EXPECT_EQ(limits.half_efficiency, half_from);
+    EXPECT_EQ(limits.half_utilisation,
+              from_on([&](int w) { return Throughput(predictor, On(plan, w)) < 0.5 * free * w; }));
+    between += first_faster && faster_from != first_faster ? 1 : 0;
     EXPECT_EQ(limits.best_workers, best);
     EXPECT_EQ(limits.weak_binding.part, FindBinding(predictor.Predict(On(plan, kMost))).part);
     worth_it += first_faster.has_value() ? 1 : 0;
-    crossing += first_crossing.has_value() ? 1 : 0;
+    crossing += crossing_from.has_value() ? 1 : 0;
     half += half_from.has_value() ? 1 : 0;
   }
   // The plans cover both answers to each question.
@@ -136,6 +151,61 @@ TEST(Limits, WeakScalingAgreesWithASearchByHand) {
   EXPECT_LT(crossing, all);
   EXPECT_GT(half, 0);
   EXPECT_LT(half, all);
+  EXPECT_GT(between, 0) << "one node pays, and the first few do not";
+}
+
+// One worker that exchanges with servers does less than a device alone: half of the efficiency is
+// not half of the devices' work.
+TEST(Limits, HalfOfTheWorkIsAgainstDevicesThatExchangeNothing) {
+  const Predictor predictor = MakePredictor();
+  for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync}) {
+    Plan plan = BasePlan(strategy, 1);
+    plan.link.bandwidth = GigabitsPerSecond(1.0);
+    plan.accumulation_steps = 32;
+    Plan nobody = On(BasePlan(Strategy::kNone), 1);
+    nobody.accumulation_steps = 32;
+    const double free = Throughput(predictor, nobody);
+    const double single = Throughput(predictor, On(plan, 1));
+    ASSERT_LT(single, 0.9 * free);
+    const ScalingLimits limits = FindScalingLimits(predictor, plan, 1, {.most_workers = kMost});
+    const std::optional<int> used = limits.half_utilisation;
+    const std::optional<int> efficient = limits.half_efficiency;
+    ASSERT_TRUE(used && efficient);
+    EXPECT_LT(*used, *efficient);
+    const auto throughput = [&](int w) {
+      Plan scaled = plan;
+      scaled.placement = FillNodes(w, 1);
+      return Throughput(predictor, scaled) / w;
+    };
+    EXPECT_LT(throughput(*used), 0.5 * free);
+    if (*used > 1) {
+      EXPECT_GE(throughput(*used - 1), 0.5 * free);
+    }
+    EXPECT_GE(throughput(*efficient - 1), 0.5 * single);
+  }
+}
+
+// What crosses on two nodes may not on three, where flows have two paths.
+TEST(Limits, WhatIsSaidFromANumberOnIsSoOfAllBeyond) {
+  const Predictor predictor = MakePredictor(NarrowFlows());
+  int ended = 0;
+  for (const int accumulation : {1, 2, 3, 4, 5, 6, 7, 8, 12, 16}) {
+    Plan plan = BasePlan();
+    plan.accumulation_steps = accumulation;
+    const ScalingLimits limits =
+        FindScalingLimits(predictor, plan, kDevicesPerNode, {.most_workers = 256});
+    const auto crosses = [&](int w) {
+      const StepTime<double> step = predictor.PredictStep(On(plan, w));
+      return step.exposed() > step.compute();
+    };
+    for (int w = limits.crossing.value_or(257); w <= 256; ++w) EXPECT_TRUE(crosses(w)) << w;
+    const int before = limits.crossing.value_or(257) - 1;
+    if (before >= 1) {
+      EXPECT_FALSE(crosses(before));
+    }
+    for (int w = 1; w < before; ++w) ended += crosses(w) && !crosses(w + 1) ? 1 : 0;
+  }
+  EXPECT_GT(ended, 0) << "some crossing ends";
 }
 
 // What is given is compared with one worker, and shared out among all workers, not nodes.
@@ -421,13 +491,13 @@ TEST(Limits, FarNumbersAreFoundAsByLookingAtEach) {
       const ScalingLimits limits =
           FindScalingLimits(predictor, plan, kDevicesPerNode, {.most_workers = kFar});
       const double single = Throughput(predictor, On(plan, 1));
-      std::optional<int> crossing;
+      int last_uncrossed = 0;
       int last_efficient = 1;
       double best = 0;
       for (int w = 1; w <= kFar; ++w) {
         const StepTime<double> step = predictor.PredictStep(On(plan, w));
         const double throughput = On(plan, w).global_batch() / step.total().in(kSeconds);
-        if (step.exposed() > step.compute() && !crossing) crossing = w;
+        if (!(step.exposed() > step.compute())) last_uncrossed = w;
         if (throughput >= 0.5 * single * w) last_efficient = w;
         best = std::max(best, throughput);
       }
@@ -438,8 +508,8 @@ TEST(Limits, FarNumbersAreFoundAsByLookingAtEach) {
         EXPECT_NEAR(*found, exact, tolerance) << what << " of " << StrategyName(strategy);
         beyond += exact > kEveryWorkerTo ? 1 : 0;
       };
-      if (crossing) near(limits.crossing, *crossing, "crossing");
-      EXPECT_EQ(limits.crossing.has_value(), crossing.has_value());
+      if (last_uncrossed < kFar) near(limits.crossing, last_uncrossed + 1, "crossing");
+      EXPECT_EQ(limits.crossing.has_value(), last_uncrossed < kFar);
       if (last_efficient < kFar) near(limits.half_efficiency, last_efficient + 1, "half");
       EXPECT_EQ(limits.half_efficiency.has_value(), last_efficient < kFar);
       EXPECT_NEAR(limits.best_throughput.in(kSamplesPerSecond), best, 1e-3 * best);
