@@ -485,8 +485,10 @@ class Closed {
   void Reference() {
     Plan plan = Scaled(plan_, limits_.reference_workers, devices_);
     const StepTerms<double> terms = predictor_.Terms(plan);
-    // What is exchanged in each micro-step does not get rarer with their number.
-    if (terms.micro > Duration<>() && plan.shard != Shard::kParameters) {
+    // What is exchanged in each micro-step does not get rarer with their number, and queues of
+    // asynchronous workers empty as these come more rarely: what shows then is no constant.
+    const bool has_queues = TraitsOf(plan.strategy).asynchronous() && plan.workers() > 1;
+    if (terms.micro > Duration<>() && plan.shard != Shard::kParameters && !has_queues) {
       plan.accumulation_steps = 1;
       closed_.accumulation = Limit<double>::At(AccumulationForEfficiency(
           limits_.target_efficiency, predictor_.PredictStep(plan).total() - terms.micro,

@@ -63,7 +63,7 @@ struct ClosedLimits {
   ClosedForm<double> strong_best_workers;
   ClosedForm<double> knee;  // ps-async: workers that queue no less than they compute alone
   // At reference_workers.
-  ClosedForm<double> accumulation;
+  ClosedForm<double> accumulation;  // not with queues of asynchronous workers, which it empties
   ClosedForm<double> buckets;
   ClosedForm<double> servers;
   // Rate of a hop below which the plan's compression pays, on one level of rings.

@@ -642,7 +642,8 @@ TEST(ClosedForms, EveryStrategyHasThem) {
     SCOPED_TRACE(StrategyName(strategy));
     const ClosedLimits& closed = limits.closed;
     ASSERT_TRUE(closed.ceiling && closed.half_ceiling && closed.half_efficiency);
-    ASSERT_TRUE(closed.crossing && closed.strong_best_workers && closed.accumulation);
+    ASSERT_TRUE(closed.crossing && closed.strong_best_workers);
+    EXPECT_EQ(closed.accumulation.has_value(), strategy != Strategy::kPsAsync);
     EXPECT_EQ(closed.half_ceiling->exists(), closed.ceiling->exists());
     EXPECT_EQ(closed.knee.has_value(), strategy == Strategy::kPsAsync);
     EXPECT_EQ(closed.servers.has_value(), UsesServers(strategy));
@@ -651,6 +652,35 @@ TEST(ClosedForms, EveryStrategyHasThem) {
                       strategy == Strategy::kHierarchical || UsesServers(strategy);
     if (strategy != Strategy::kAuto) {
       EXPECT_EQ(closed.ceiling->exists(), ends);
+    }
+  }
+}
+
+// Asynchronous workers that accumulate empty their queues: what one micro-step shows is not what
+// many do, but for a worker by itself.
+TEST(ClosedForms, AccumulationIsNotSaidOfQueuesThatEmpty) {
+  const Predictor predictor = MakePredictor();
+  Plan plan = BasePlan(Strategy::kPsAsync, 1);
+  plan.link.bandwidth = GigabitsPerSecond(1.0);
+  const auto exposed = [&](int accumulation) {
+    Plan accumulating = plan;
+    accumulating.accumulation_steps = accumulation;
+    const Duration<> micro = predictor.Terms(accumulating).micro;
+    return predictor.PredictStep(accumulating).total() - micro * (1.0 * accumulation);
+  };
+  for (const int workers : {1, 8}) {
+    plan.placement = FillNodes(workers, 1);
+    const ScalingLimits limits = FindScalingLimits(predictor, plan, 1, {.most_workers = workers});
+    ASSERT_EQ(limits.reference_workers, workers);
+    ASSERT_TRUE(limits.accumulation.has_value());
+    EXPECT_EQ(limits.closed.accumulation.has_value(), workers == 1);
+    const double kept = exposed(*limits.accumulation) / exposed(1);
+    if (workers == 1) {
+      EXPECT_NEAR(kept, 1, 0.05);
+      EXPECT_NEAR(limits.closed.accumulation->value(), *limits.accumulation,
+                  1 + 0.05 * *limits.accumulation);
+    } else {
+      EXPECT_LT(kept, 0.7);
     }
   }
 }
