@@ -210,6 +210,60 @@ std::string LeftOutText(const LeftOut& left_out) {
   return fmt::format("{} left out: {}.", Plans(left_out.plans), left_out.reason);
 }
 
+// "a", "a or b", "a, b or c".
+std::string OneOf(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text += i == 0 ? "" : i + 1 < words.size() ? ", " : " or ";
+    text += words[i];
+  }
+  return text;
+}
+
+// Why no candidate is left, and what would leave one, a line each.
+std::string NothingFitsText(const RecommendOutcome& outcome, const Plan& plan, const Target& target,
+                            const RecommendOptions& search) {
+  const auto some = [](int count, const char* one, const char* more) {
+    return fmt::format("{} {}", FormatCount(count), count == 1 ? one : more);
+  };
+  if (outcome.considered == 0) return "No plan fits.\n";
+  std::string text = fmt::format("No plan fits: of {} considered, ", outcome.considered);
+  if (outcome.out_of_memory > 0) {
+    text += some(outcome.out_of_memory, "runs out of memory", "run out of memory");
+  }
+  if (outcome.over_global_batch > 0) {
+    text += outcome.out_of_memory > 0 ? " and " : "";
+    text += some(outcome.over_global_batch, "exceeds", "exceed");
+    text += fmt::format(" the global batch of {}", search.most_global_batch);
+  }
+  text += ".\n";
+  const int fewest = search.workers.empty()
+                         ? plan.workers()
+                         : *std::min_element(search.workers.begin(), search.workers.end());
+  if (outcome.over_global_batch > 0) {
+    text += fewest > search.most_global_batch
+                ? fmt::format(
+                      "{} workers have at least {} samples in a step, one each: try fewer, "
+                      "or a larger --most-global-batch.\n",
+                      FormatCount(fewest), FormatCount(fewest))
+                : "Less is in a step with fewer workers, a smaller --try-local-batch or a smaller "
+                  "--try-accumulation.\n";
+  }
+  std::vector<std::string> smaller;
+  if (!search.local_batches.empty() &&
+      *std::min_element(search.local_batches.begin(), search.local_batches.end()) > 1) {
+    smaller.emplace_back("a smaller --try-local-batch");
+  }
+  if (search.shards.empty() && TraitsOf(plan.strategy).may_shard() && fewest > 1) {
+    smaller.emplace_back("--try-shard optimizer,gradients,parameters");
+  }
+  if (!HasSixteenBits(target.workload.precision)) smaller.emplace_back("--precision bf16");
+  if (outcome.out_of_memory > 0 && !smaller.empty()) {
+    text += fmt::format("It takes less memory with {}.\n", OneOf(smaller));
+  }
+  return text;
+}
+
 std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
                         const RecommendOptions& search,
                         const std::optional<UnequalWorkers>& unequal) {
@@ -373,11 +427,7 @@ int RunRecommend(const std::vector<std::string>& arguments) {
     return outcome.is_advice ? kDone : kAnswerIsNo;
   }
   if (!outcome.best) {
-    Print(
-        fmt::format("No plan fits: of {} considered, {} run out of memory and {} exceed the "
-                    "global batch of {}.\n",
-                    outcome.considered, outcome.out_of_memory, outcome.over_global_batch,
-                    search.most_global_batch));
+    Print(NothingFitsText(outcome, plan, target, search));
     if (outcome.not_together > 0) Print(LeftOutText(ReasonsLeftOut(outcome, search).back()) + "\n");
     return kAnswerIsNo;
   }

@@ -1254,6 +1254,31 @@ TEST(Recommend, NoPlanFits) {
   EXPECT_NE(text.out.find("No plan fits"), std::string::npos);
 }
 
+// Only the reasons that there are, and what would leave a plan.
+TEST(Recommend, NothingThatFitsIsToldWithWhatWouldFit) {
+  const auto out = [](const Words& more) {
+    return Stepcast(Words{"recommend", "--device", "t4", "--workload", "bert_base"} + more).out;
+  };
+  const Words large = {"--local-batch",      "1000", "--try-local-batch", "1000",
+                       "--try-accumulation", "1"};
+  EXPECT_EQ(out(large),
+            "No plan fits: of 1 considered, 1 runs out of memory.\n"
+            "It takes less memory with a smaller --try-local-batch or --precision bf16.\n");
+  EXPECT_EQ(out(large + Words{"--workers", "2", "--precision", "fp16"}),
+            "No plan fits: of 1 considered, 1 runs out of memory.\n"
+            "It takes less memory with a smaller --try-local-batch or --try-shard "
+            "optimizer,gradients,parameters.\n");
+  const Words small = {"--local-batch", "1", "--try-local-batch", "1,2", "--try-accumulation", "2"};
+  EXPECT_EQ(out(small + Words{"--workers", "16", "--most-global-batch", "8"}),
+            "No plan fits: of 2 considered, 2 exceed the global batch of 8.\n"
+            "16 workers have at least 16 samples in a step, one each: try fewer, or a larger "
+            "--most-global-batch.\n");
+  EXPECT_EQ(out(small + Words{"--workers", "8", "--most-global-batch", "8"}),
+            "No plan fits: of 2 considered, 2 exceed the global batch of 8.\n"
+            "Less is in a step with fewer workers, a smaller --try-local-batch or a smaller "
+            "--try-accumulation.\n");
+}
+
 // ---- From runs to a forecast.
 
 TEST(Pipeline, CalibrateEvaluatePredict) {
