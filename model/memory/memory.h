@@ -6,7 +6,8 @@
 //   c          bytes of a parameter's copy to compute with: 2 at 16 bits, else 0   [B]
 //   m          gradients                                                   [B]
 //   s          numbers of optimizer state: none of SGD, one with momentum, two of Adam   [1]
-//   [a > 1] m  accumulation buffer of a training loop that keeps its own   [B]
+//   [a > 1] m  accumulation buffer of a training loop that keeps its own; where gradients add up
+//              in place, as in PyTorch's .grad, there is none, and less is needed   [B]
 //   U          units of a model that is divided: two of the largest        [B]
 //   p, q, r    shares of them that one worker keeps: 1 wherever the model is not
 //              divided among the workers                                   [1]
