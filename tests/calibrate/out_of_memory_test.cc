@@ -14,6 +14,7 @@
 #include "predictor/compiled_plan.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
+#include "tests/support/devices.h"
 
 namespace stepcast {
 namespace {
@@ -29,7 +30,7 @@ MemoryVerdict VerdictOf(const Cluster& cluster, int local_batch) {
 
 int MostLocalBatch(const Cluster& cluster) {
   const CompiledPlan compiled(Predictor(cluster, BySize(), T4()), PlanOf(1));
-  return compiled.MostLocalBatch(compiled.own());
+  return compiled.MostLocalBatch(QueryOf(PlanOf(1)));
 }
 
 TEST(OutOfMemory, BoundsTheBatchesOfAJobKnownByItsSize) {
@@ -58,11 +59,9 @@ TEST(OutOfMemory, IsAnsweredByCompiledPlansAsByPredictors) {
   const CompiledPlan compiled(predictor, PlanOf(1));
   for (int batch = 1; batch < 100; ++batch) {
     for (const int steps : {1, 2}) {
-      PlanQuery query = compiled.own();
       Plan plan = PlanOf(batch);
-      query.local_batch = batch;
-      query.accumulation_steps = plan.accumulation_steps = steps;
-      EXPECT_EQ(compiled.Memory(query), predictor.Memory(plan).verdict) << batch << " x " << steps;
+      plan.accumulation_steps = steps;
+      EXPECT_EQ(compiled.Memory(QueryOf(plan)), predictor.Memory(plan).verdict) << batch << " x " << steps;
     }
   }
 }
