@@ -117,6 +117,16 @@ JobStretch MakeStretch(double updates, const JobOutlook& job, const Prediction& 
 
 }  // namespace
 
+std::vector<std::string> CostsInSamples(const Plan& plan) {
+  std::vector<std::string> costs;
+  // One worker has nobody to be apart from, but may send to servers.
+  if (plan.workers() > 1 && IsAsynchronous(plan)) costs.emplace_back("stale updates");
+  if (plan.workers() > 1 && plan.local_steps > 1) costs.emplace_back("local steps");
+  const bool sends = plan.workers() > 1 || (UsesServers(plan.strategy) && !plan.server.colocated);
+  if (sends && plan.compress.exists()) costs.emplace_back("compressed gradients");
+  return costs;
+}
+
 int ServerNodes(const Plan& plan) { return plan.server.colocated ? 0 : plan.servers; }
 
 LimitOutlook MakeLimitOutlook(const Prediction& p, Duration<> limit) {
@@ -178,6 +188,7 @@ JobOutlook MakeOutlook(const Prediction& p, const Plan& plan, const Cluster& clu
   }
   if (options.time_limit) job.limit = MakeLimitOutlook(p, *options.time_limit);
   job.spending = MakeSpending(p, plan, cluster, device);
+  job.not_counted = CostsInSamples(plan);
   if (options.noise_scale && options.known_batch) {
     job.efficiency =
         StatisticalEfficiency(*options.noise_scale, *options.known_batch, job.update_batch);

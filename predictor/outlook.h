@@ -28,17 +28,23 @@
 // node draws what a worker's node draws besides its devices; where that is not known, the energy is
 // that of the devices alone, and says so.
 //
+// What some plans cost in samples nobody derives: stale updates, local steps, gradients of which
+// something is lost. Each sample of theirs counts as if it were fresh and whole, so that goodput is
+// at most so much and the way to a target at least so long. An epoch is counted in samples, whatever
+// they are worth.
+//
 // Note that a step never finishes within a shorter limit with a higher probability; that time,
 // price and energy of an epoch and of a target are in proportion to those of a step; that a server
 // more never makes a step of the same length cheaper or lowers its energy; and that failures never
 // shorten anything.
 //
-// Sources: the headers named. Stale updates of ps-async count as if fresh, which is the most they
-// can be worth.
+// Sources: the headers named.
 #ifndef STEPCAST_PREDICTOR_OUTLOOK_H_
 #define STEPCAST_PREDICTOR_OUTLOOK_H_
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "data/record/machine.h"
 #include "data/record/plan.h"
@@ -126,6 +132,8 @@ struct JobOutlook {
   std::optional<SampleRate<>> goodput_high;
   std::optional<JobStretch> epoch;
   std::optional<JobStretch> target;
+  // What the plan costs in samples that is in neither: goodput is at most, target at least so much.
+  std::vector<std::string> not_counted;
   std::optional<FailureOutlook> failures;
 };
 
@@ -136,6 +144,10 @@ JobOutlook MakeOutlook(const Prediction& prediction, const Plan& plan, const Clu
 
 // The outlook on the limit alone.
 LimitOutlook MakeLimitOutlook(const Prediction& prediction, Duration<> limit);
+
+// What makes samples of the plan worth less, by how much nobody knows: "stale updates", "local
+// steps", "compressed gradients". Nothing of a worker that exchanges with nobody.
+std::vector<std::string> CostsInSamples(const Plan& plan);
 
 // Servers or helpers that the plan puts on nodes of their own.
 int ServerNodes(const Plan& plan);

@@ -1,6 +1,7 @@
 #include "predictor/cli/outlook.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "data/values/numbers.h"
 #include "model/exchange/sharding.h"
@@ -50,12 +51,16 @@ bool ServersBind(const Prediction& p) {
   return p.breakdown.limiter == Limiter::kServerLink || p.breakdown.limiter == Limiter::kServer;
 }
 
-std::string StretchText(const JobStretch& s, const StepSpending& spending, const char* unit) {
-  std::string text = fmt::format("{} {}, {}", FormatCount(s.updates), unit, FormatDuration(s.time));
+// `at_least`: of a bound from below, in which energy that is one from above is neither.
+std::string StretchText(const JobStretch& s, const StepSpending& spending, const char* unit,
+                        bool at_least = false) {
+  std::string text = at_least ? "at least " : "";
+  text += fmt::format("{} {}, {}", FormatCount(s.updates), unit, FormatDuration(s.time));
   if (s.price_usd) text += ", " + FormatMoney(*s.price_usd);
   if (s.energy_j) {
-    text +=
-        fmt::format(", {}{}", spending.energy_at_most ? "at most " : "", FormatEnergy(*s.energy_j));
+    const char* bound = spending.energy_at_most && !at_least ? "at most " : "";
+    text += fmt::format(", {}{}", bound, FormatEnergy(*s.energy_j));
+    if (spending.energy_at_most && at_least) text += " with devices busy throughout";
   }
   if (s.time_with_failures && *s.time_with_failures < s.time * kHopeless) {
     text += "; with failures " + FormatDuration(*s.time_with_failures);
@@ -266,6 +271,11 @@ std::string LimitText(const LimitOutlook& limit) {
                      probability);
 }
 
+std::string NotCountedText(const std::vector<std::string>& costs) {
+  return fmt::format("what {} cost in samples is not counted: it is measured, not derived",
+                     fmt::join(costs, " and "));
+}
+
 NamedLines OutlookLines(const JobOutlook& job, const Plan& plan) {
   NamedLines lines;
   const StepSpending& s = job.spending;
@@ -293,12 +303,15 @@ NamedLines OutlookLines(const JobOutlook& job, const Plan& plan) {
     lines.emplace_back(
         "goodput",
         fmt::format("{}{} (90 % interval {} to {}), at {} statistical efficiency",
-                    async ? "at most " : "", FormatThroughput(*job.goodput),
+                    job.not_counted.empty() ? "" : "at most ", FormatThroughput(*job.goodput),
                     FormatThroughput(*job.goodput_low), FormatThroughput(*job.goodput_high),
                     FormatPercent(*job.efficiency)));
   }
   if (job.target) {
-    lines.emplace_back("target", (async ? "at least " : "") + StretchText(*job.target, s, unit));
+    lines.emplace_back("target", StretchText(*job.target, s, unit, !job.not_counted.empty()));
+  }
+  if ((job.efficiency || job.target) && !job.not_counted.empty()) {
+    lines.emplace_back("", NotCountedText(job.not_counted));
   }
   if (job.failures) AddFailureLines(*job.failures, plan, &lines);
   return lines;
@@ -322,6 +335,7 @@ void AddJobJson(const JobOutlook& job, Json* json) {
                         {"goodput_high_samples_per_s", RateJson(job.goodput_high)},
                         {"epoch", StretchJson(job.epoch)},
                         {"target", StretchJson(job.target)},
+                        {"not_counted", job.not_counted},
                         {"failures", FailuresJson(job.failures)}};
 }
 

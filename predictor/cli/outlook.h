@@ -28,6 +28,9 @@ NamedLines StrategyLines(const Prediction& prediction, const Plan& plan, const T
 // Money and energy of a step; and the job, as far as it was asked for.
 NamedLines OutlookLines(const JobOutlook& job, const Plan& plan);
 
+// "what local steps cost in samples is not counted: ...", of some that CostsInSamples() names.
+std::string NotCountedText(const std::vector<std::string>& costs);
+
 // "does not finish within 30 min", "finishes within 30 min: probability 62 %".
 std::string LimitText(const LimitOutlook& limit);
 

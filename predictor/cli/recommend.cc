@@ -62,6 +62,7 @@ Json RecommendationJson(const Recommendation& r, const Target& target,
     const JobOutlook job =
         MakeOutlook(r.prediction, r.plan, target.cluster, target.facts, search.outlook);
     json["statistical_efficiency"] = *job.efficiency;
+    json["not_counted"] = job.not_counted;
     json["goodput_low_samples_per_s"] = job.goodput_low->in(kSamplesPerSecond);
     json["goodput_high_samples_per_s"] = job.goodput_high->in(kSamplesPerSecond);
   }
@@ -142,6 +143,28 @@ std::string OutcomeTable(const RecommendOutcome& outcome, const RecommendOptions
   return table.Render(style, 2);
 }
 
+// What samples of the best plan and of the one as given cost beyond what their scores count, where
+// those count what a sample is worth.
+std::vector<std::string> CostsNotInScores(const RecommendOutcome& outcome,
+                                          const RecommendOptions& search) {
+  if (search.objective == Objective::kThroughput || !search.outlook.noise_scale) return {};
+  std::vector<std::string> costs = CostsInSamples(outcome.best->plan);
+  for (const std::string& cost : CostsInSamples(outcome.baseline->plan)) {
+    if (std::find(costs.begin(), costs.end(), cost) == costs.end()) costs.push_back(cost);
+  }
+  return costs;
+}
+
+// The gain of the best plan as a bound, where one of the two alone has such costs.
+std::string GainText(const RecommendOutcome& outcome, const RecommendOptions& search) {
+  const char* bound = "";
+  if (!CostsNotInScores(outcome, search).empty()) {
+    if (CostsInSamples(outcome.baseline->plan).empty()) bound = "at most ";
+    if (CostsInSamples(outcome.best->plan).empty()) bound = "at least ";
+  }
+  return bound + FormatFactor(outcome.score_gain);
+}
+
 // What the outcome says of the plan as given.
 std::string Advice(const RecommendOutcome& outcome, const RecommendOptions& search) {
   const Recommendation& given = *outcome.baseline;
@@ -151,17 +174,17 @@ std::string Advice(const RecommendOutcome& outcome, const RecommendOptions& sear
   }
   if (!IsUsable(given, search)) {
     return fmt::format("The plan as given exceeds the global batch of {}; this one has {} its {}.",
-                       search.most_global_batch, FormatFactor(outcome.score_gain), score);
+                       search.most_global_batch, GainText(outcome, search), score);
   }
   if (outcome.is_advice) {
     return outcome.score_gain > 1
                ? fmt::format("Expected gain: {} the {} of the plan as given.",
-                             FormatFactor(outcome.score_gain), score)
+                             GainText(outcome, search), score)
                : std::string("None of the plans tried is better: keep the plan as given.");
   }
   std::string text = fmt::format(
       "No: the best of the plans tried has {} the {} of the plan as given. Keep that one.",
-      FormatFactor(outcome.score_gain), score);
+      GainText(outcome, search), score);
   if (search.objective != Objective::kThroughput) return text;
   const std::string payoff = PayoffText(outcome.payoff, outcome.best->plan);
   return text + (payoff.empty()
@@ -284,8 +307,14 @@ std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
     const Recommendation& chosen = outcome.is_advice ? best : *outcome.baseline;
     const JobOutlook job =
         MakeOutlook(chosen.prediction, chosen.plan, target.cluster, target.facts, search.outlook);
-    note(fmt::format("Its goodput is {} (90 % interval {} to {}).", FormatThroughput(*job.goodput),
+    note(fmt::format("Its goodput is {}{} (90 % interval {} to {}).",
+                     job.not_counted.empty() ? "" : "at most ", FormatThroughput(*job.goodput),
                      FormatThroughput(*job.goodput_low), FormatThroughput(*job.goodput_high)));
+  }
+  if (const auto costs = CostsNotInScores(outcome, search); !costs.empty()) {
+    std::string text = NotCountedText(costs);
+    text.front() = 'W';
+    note(text + ".");
   }
   if (unequal) note(UnequalText(*unequal));
   for (const LeftOut& left_out : ReasonsLeftOut(outcome, search)) note(LeftOutText(left_out));

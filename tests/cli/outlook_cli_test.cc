@@ -155,6 +155,78 @@ TEST(OutlookCli, AJobIsToldWhenAskedFor) {
   ExpectError(kServers + Words{"--data-set", "many"}, {"--data-set: 'many' is not a whole number"});
 }
 
+// What stale updates, local steps and compression cost in samples nobody derives.
+TEST(OutlookCli, SamplesThatMayBeWorthLessAreBounds) {
+  const Words job = {"--noise-scale", "8000",    "--known-batch", "256",
+                     "--data-set",    "1281167", "--least-steps", "14000"};
+  const Words ring = kPredict + Words{"--strategy", "ring"} + job;
+  const auto text_of = [](const Words& arguments) {
+    std::string text;
+    std::istringstream words(Stepcast(arguments).out);
+    for (std::string word; words >> word;) text += word + " ";
+    return text;
+  };
+  const auto says = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string exact = text_of(ring);
+  EXPECT_FALSE(says(exact, "goodput at most ")) << exact;
+  EXPECT_FALSE(says(exact, "target at least ")) << exact;
+  EXPECT_FALSE(says(exact, "not counted")) << exact;
+  EXPECT_EQ(JsonOf(ring).at("outlook").at("not_counted"), Json::array());
+  const struct {
+    Words plan;
+    std::vector<std::string> costs;
+    const char* sentence;
+  } cases[] = {
+      {kAsync + job, {"stale updates"}, "what stale updates cost in samples is not counted"},
+      {ring + Words{"--local-steps", "8"},
+       {"local steps"},
+       "what local steps cost in samples is not counted"},
+      {ring + Words{"--compress", "int8"},
+       {"compressed gradients"},
+       "what compressed gradients cost in samples is not counted"}};
+  for (const auto& bound : cases) {
+    const std::string text = text_of(bound.plan);
+    EXPECT_TRUE(says(text, "goodput at most ")) << text;
+    EXPECT_TRUE(says(text, "target at least ")) << text;
+    EXPECT_FALSE(says(text, "epoch at ")) << text;
+    EXPECT_TRUE(says(text, bound.sentence)) << text;
+    EXPECT_EQ(JsonOf(bound.plan).at("outlook").at("not_counted"), Json(bound.costs));
+  }
+  // Energy of devices that count as busy is a bound from above, and that of such a target neither.
+  EXPECT_TRUE(says(text_of(cases[1].plan), "with devices busy throughout"));
+}
+
+TEST(OutlookCli, RecommendSaysThatCompressionCostsSamples) {
+  const Words base = {"recommend",
+                      "--device",
+                      "v100",
+                      "--workload",
+                      "vgg16",
+                      "--workers",
+                      "8",
+                      "--local-batch",
+                      "16",
+                      "--bandwidth",
+                      "1 Gbit/s",
+                      "--try-compress",
+                      "none,topk=0.001"};
+  const Words goodput = {"--objective", "goodput", "--noise-scale", "8000", "--known-batch", "128"};
+  ExpectText(base + goodput, {"Expected gain: at most ", "Its goodput is at most ",
+                              "What compressed gradients cost in samples is not counted"});
+  const Json json = JsonOf(base + goodput);
+  EXPECT_EQ(json.at("best").at("not_counted"), Json(Words{"compressed gradients"}));
+  EXPECT_EQ(json.at("baseline").at("not_counted"), Json::array());
+  // Both have it: the one gain may be either way off.
+  const Words both = base + goodput + Words{"--compress", "int8"};
+  ExpectText(both, {"Its goodput is at most ", "not counted"});
+  EXPECT_EQ(Stepcast(both).out.find("Expected gain: at "), std::string::npos);
+  // Samples a second are what they are.
+  EXPECT_EQ(Stepcast(base).out.find("gain: at most"), std::string::npos);
+  EXPECT_EQ(Stepcast(base).out.find("not counted"), std::string::npos);
+}
+
 TEST(OutlookCli, ALostShareOfTheModelTakesAllBack) {
   const Words sharded = {
       "predict", "--cluster",      "gce-t4", "--workload",  "resnet50", "--local-batch",

@@ -392,6 +392,28 @@ TEST(Outlook, ClusterFilesStatePowersAndPrices) {
                    "power.device_idle: '7 W' says nothing without power.device"));
 }
 
+TEST(Outlook, SaysWhatAPlanCostsInSamples) {
+  using Costs = std::vector<std::string>;
+  EXPECT_EQ(Outlook({}).not_counted, Costs());
+  EXPECT_EQ(Outlook({}, ServerPlan(Strategy::kPsSync, 2)).not_counted, Costs());
+  EXPECT_EQ(Outlook({}, ServerPlan(Strategy::kPsAsync, 2)).not_counted, Costs{"stale updates"});
+  Plan plan = SomePlan();
+  plan.local_steps = 8;
+  EXPECT_EQ(Outlook({}, plan).not_counted, Costs{"local steps"});
+  plan.local_steps = 1;
+  plan.compress = {Compressor::kTopK, 0.01};
+  EXPECT_EQ(Outlook({}, plan).not_counted, Costs{"compressed gradients"});
+  // One worker alone has nobody to be apart from, nor whom to send anything.
+  plan.placement = {1};
+  EXPECT_EQ(Outlook({}, plan).not_counted, Costs());
+  Plan servers = ServerPlan(Strategy::kPsSync, 2);
+  servers.placement = {1};
+  servers.compress = {Compressor::kFp16, 0};
+  EXPECT_EQ(Outlook({}, servers).not_counted, Costs{"compressed gradients"});
+  servers.server.colocated = true;
+  EXPECT_EQ(Outlook({}, servers).not_counted, Costs());
+}
+
 TEST(Outlook, LimitsAreGivenInMinutesHoursAndDays) {
   EXPECT_EQ(ParseDuration("30 min", {}).in(kSeconds), 1800);
   EXPECT_EQ(ParseDuration("2 h", {}).in(kSeconds), 7200);
