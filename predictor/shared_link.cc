@@ -2,8 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
+#include <map>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "data/plan/limits.h"
 #include "data/record/link_path.h"
@@ -59,56 +65,126 @@ Alone AloneOnLink(const SharingJob& job) {
   return {StepBeside(job, 0).total(), TimeOnLink(job), LongerBeside(job, 0)};
 }
 
-// The same where each o has grown by `share` of what is left to that of all others always there,
-// with their steps.
-std::vector<SharedJob> Beside(const std::vector<SharingJob>& jobs, std::vector<SharedJob> shared,
-                              double share) {
-  const auto most = static_cast<double>(jobs.size() - 1);
+bool CoreBinds(const SharingJob& job) {
+  return IsOversubscribed(job.predictor->Facts(job.plan).link) &&
+         job.predictor->Terms(job.plan).node_path.shape.core.binds;
+}
+
+// The jobs on a link by their places, in order.
+using OnLink = std::vector<std::size_t>;
+
+// The links that several jobs are on, each crowd once: those of hosts, and the uplinks.
+std::set<OnLink> LinksInCommon(const std::vector<SharingJob>& jobs) {
+  std::map<std::string_view, OnLink> of_hosts;
+  OnLink anywhere;
+  OnLink uplinks;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    shared[i].others += share * (most - shared[i].others);
-    shared[i].beside = StepBeside(jobs[i], shared[i].others).total();
+    if (jobs[i].plan.hosts.empty()) anywhere.push_back(i);
+    for (const std::string& host : jobs[i].plan.hosts) {
+      OnLink& link = of_hosts[host];
+      if (link.empty() || link.back() != i) link.push_back(i);
+    }
+    if (CoreBinds(jobs[i])) uplinks.push_back(i);
   }
-  return shared;
+  std::set<OnLink> links;
+  const auto add = [&](const OnLink& link) {
+    if (link.size() > 1) links.insert(link);
+  };
+  for (const auto& [host, named] : of_hosts) {
+    OnLink link;
+    std::merge(named.begin(), named.end(), anywhere.begin(), anywhere.end(),
+               std::back_inserter(link));
+    add(link);
+  }
+  add(anywhere);
+  add(uplinks);
+  return links;
+}
+
+// The jobs in groups, of which none has a link in common with another.
+std::vector<OnLink> GroupsOf(const std::set<OnLink>& links, std::size_t jobs) {
+  std::vector<std::size_t> group(jobs);
+  std::iota(group.begin(), group.end(), std::size_t{0});
+  for (const OnLink& link : links) {
+    for (const std::size_t i : link) {
+      const std::size_t old = group[i];
+      std::replace(group.begin(), group.end(), old, std::size_t{group[link[0]]});
+    }
+  }
+  std::map<std::size_t, OnLink> members;
+  for (std::size_t i = 0; i < jobs; ++i) members[group[i]].push_back(i);
+  std::vector<OnLink> groups;
+  for (const auto& [name, of_group] : members) groups.push_back(of_group);
+  return groups;
 }
 
 }  // namespace
 
 BusyLink LinkBusy(const Predictor& predictor, const Plan& plan) {
-  const bool states_core = IsOversubscribed(predictor.Facts(plan).link);
-  return {AloneOnLink({&predictor, plan}).busy(),
-          states_core && predictor.Terms(plan).node_path.shape.core.binds};
+  const SharingJob job{&predictor, plan};
+  return {AloneOnLink(job).busy(), CoreBinds(job)};
 }
 
 std::vector<SharedJob> ShareLink(const std::vector<SharingJob>& jobs) {
   std::vector<Alone> alone;
-  for (const SharingJob& job : jobs) alone.push_back(AloneOnLink(job));
-  std::vector<SharedJob> shared(jobs.size());
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    std::vector<double> shares;
-    for (std::size_t j = 0; j < jobs.size(); ++j) {
-      if (j != i) shares.push_back(alone[j].busy());
-    }
-    shared[i] = {
-        alone[i].busy(), OthersOnLink<double>(std::span<const double>(shares)), alone[i].step, {}};
+  std::vector<SharedJob> shared;
+  for (const SharingJob& job : jobs) {
+    alone.push_back(AloneOnLink(job));
+    shared.push_back({alone.back().busy(), 0, alone.back().step, {}, 0, alone.back().busy()});
   }
-  const auto is_too_much = [&](const std::vector<SharedJob>& beside) {
-    double sent = 0;
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      sent += alone[i].on_link / beside[i].beside * LongerBeside(jobs[i], beside[i].others);
+  const std::set<OnLink> links = LinksInCommon(jobs);
+  std::vector<double> most(jobs.size());  // that o may be
+  for (const OnLink& link : links) {
+    double together = 0;
+    for (const std::size_t i : link) together += alone[i].busy();
+    for (const std::size_t i : link) {
+      std::vector<double> shares;
+      for (const std::size_t j : link) {
+        if (j != i) shares.push_back(alone[j].busy());
+      }
+      SharedJob& job = shared[i];
+      job.others = std::max(job.others, OthersOnLink<double>(std::span<const double>(shares)));
+      most[i] = std::max(most[i], static_cast<double>(shares.size()));
+      if (together > job.together || job.met == 0) {
+        job.together = together;
+        job.met = static_cast<int>(shares.size());
+      }
     }
-    return sent > 1;
-  };
-  std::vector<SharedJob> beside = Beside(jobs, shared, 0);
-  if (!is_too_much(beside)) return beside;
-  // The least growth at which the link carries it all.
-  double too_little = 0;
-  double enough = 1;
-  constexpr int kHalvings = 30;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = (too_little + enough) / 2;
-    (is_too_much(Beside(jobs, shared, middle)) ? too_little : enough) = middle;
   }
-  return Beside(jobs, shared, enough);
+  for (const OnLink& group : GroupsOf(links, jobs.size())) {
+    // With each o of the group grown by `share` of what is left to the most that it may be.
+    const auto grown = [&](double share) {
+      std::vector<SharedJob> beside = shared;
+      for (const std::size_t i : group) {
+        beside[i].others += share * (most[i] - beside[i].others);
+        beside[i].beside = StepBeside(jobs[i], beside[i].others).total();
+      }
+      return beside;
+    };
+    const auto is_too_much = [&](const std::vector<SharedJob>& beside) {
+      return std::any_of(links.begin(), links.end(), [&](const OnLink& link) {
+        if (!std::binary_search(group.begin(), group.end(), link[0])) return false;
+        double sent = 0;
+        for (const std::size_t i : link) {
+          sent += alone[i].on_link / beside[i].beside * LongerBeside(jobs[i], beside[i].others);
+        }
+        return sent > 1;
+      });
+    };
+    // The least growth at which every link carries it all.
+    double enough = 0;
+    if (is_too_much(grown(0))) {
+      double too_little = 0;
+      enough = 1;
+      constexpr int kHalvings = 30;
+      for (int i = 0; i < kHalvings; ++i) {
+        const double middle = (too_little + enough) / 2;
+        (is_too_much(grown(middle)) ? too_little : enough) = middle;
+      }
+    }
+    shared = grown(enough);
+  }
+  return shared;
 }
 
 }  // namespace stepcast

@@ -6,9 +6,18 @@
 //   r_j    share of its step in which the link, at its rate, would carry what job j sends in a
 //          direction                                                               [1]  0 to 1
 //
+// Jobs are on a link together where both name its host, or one of them names none and may be
+// anywhere. Jobs whose hosts are all others have no link in common but the uplinks of a core that
+// is oversubscribed, which those share whom it holds back. A job meets the largest crowd on any of
+// its links.
+//
 // No link carries more than it can: where the steps at these o_i would send more than all of the
-// time, every o_i grows by the same share of what is left to n - 1, until they do not. That is so
-// where flows, and not the link, hold back a job that is alone.
+// time on one, the o_i of all who meet there, or meet those who do, grow by the same share of what
+// is left to the number of the others, until they do not. That is so where flows, and not the link,
+// hold back a job that is alone.
+//
+// Note that a job that is on no link with another takes as long as alone; and that whom it does not
+// meet, directly or through others, makes no difference to a job.
 //
 // Holds while steps drift against each other. At best all take turns: then nobody loses anything as
 // long as the r_j add up to one at most.
@@ -33,6 +42,8 @@ struct SharedJob {
   double others = 0;     // o
   Duration<> alone;
   Duration<> beside;
+  int met = 0;          // other jobs, on the fullest of its links,
+  double together = 0;  // and the sum of their r and its own there
 };
 
 // r of a plan that has its links to itself; 0 where nothing leaves a node.

@@ -1,6 +1,8 @@
 // stepcast predict: one plan, answered.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "data/plan/fields.h"
@@ -108,17 +110,28 @@ JobsBeside ReadJobsBeside(const std::string& path, const Target& target, const P
 }
 
 std::string BesideText(const JobsBeside& beside, const Style& style) {
-  Table table({{"jobs on the same links", "", Align::kLeft},
-               {"link busy", ""},
-               {"step alone", ""},
-               {"beside", ""},
-               {"longer", ""}});
+  const auto apart = std::count_if(beside.shared.begin(), beside.shared.end(),
+                                   [](const SharedJob& job) { return job.met == 0; });
+  const bool all_apart = apart == std::ssize(beside.shared);
+  Table table(
+      {{all_apart ? "jobs on links of their own" : "jobs on the same links", "", Align::kLeft},
+       {"link busy", ""},
+       {"step alone", ""},
+       {"beside", ""},
+       {"longer", ""}});
   double busy = 0;
   for (std::size_t i = 0; i < beside.jobs.size(); ++i) {
     const SharedJob& job = beside.shared[i];
-    busy += job.link_busy;
+    if (job.met > 0) busy = std::max(busy, job.together);
     table.AddRow({beside.names[i], FormatPercent(job.link_busy), FormatDuration(job.alone),
                   FormatDuration(job.beside), FormatPercent(job.beside / job.alone - 1)});
+  }
+  if (all_apart) {
+    return "\n" + table.Render(style, 2) +
+           NoteLine(
+               "No two of the jobs have a host in common, nor uplinks that hold both back: "
+               "none costs another anything.",
+               style, TerminalWidth());
   }
   std::string note = "Steps are taken to drift against each other. ";
   note += busy <= 1
@@ -128,6 +141,10 @@ std::string BesideText(const JobsBeside& beside, const Style& style) {
                     FormatPercent(busy))
               : fmt::format("Taking turns would not do: alone they would send {} of the time.",
                             FormatPercent(busy));
+  if (apart > 0) {
+    note += fmt::format(" {} of the {} jobs {} no link in common with another.", apart,
+                        beside.jobs.size(), apart == 1 ? "has" : "have");
+  }
   return "\n" + table.Render(style, 2) + NoteLine(note, style, TerminalWidth());
 }
 

@@ -399,6 +399,17 @@ TEST(Numbers, OfJobsBeside) {
   // The same in words.
   program::ExpectText(words, {"jobs on the same links", FormatPercent(shared[1].link_busy),
                               FormatDuration(shared[2].beside)});
+  const std::string apart = folder.Write("apart.csv",
+                                         "workload,device,placement,hosts,servers,strategy,"
+                                         "local_batch\nvgg16," +
+                                             lab.device.name + ",1-1,c+d,0,ring,16\n");
+  const Words named = {"predict", "--cluster",     lab.file,    "--workload",  "vgg16",
+                       "--hosts", "a+b",           "--workers", "2",           "--strategy",
+                       "ring",    "--local-batch", "24",        "--bandwidth", "5 Gbit/s"};
+  const Json on_own_links = JsonOf(named + Words{"--beside", apart});
+  EXPECT_TRUE(Same(on_own_links.at("step_time_s"), JsonOf(named).at("step_time_s").get<double>()));
+  program::ExpectText(named + Words{"--beside", apart},
+                      {"jobs on links of their own", "No two of the jobs have a host in common"});
   program::ExpectError(words + Words{"--link-others", "1"},
                        {"--beside", "says who else is on the links"});
   const std::string bad = folder.Write("bad.csv",

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/workloads/catalog.h"
@@ -112,6 +113,84 @@ TEST(ShareLink, EachMeetsTheShareOfTheOther) {
     EXPECT_EQ(shared[i].alone.si(), StepOf(job));
     job.plan.link.others = shared[i].others;
     EXPECT_EQ(shared[i].beside.si(), StepOf(job));
+  }
+}
+
+SharingJob On(SharingJob job, std::vector<std::string> hosts) {
+  job.plan.placement = Placement(hosts.size(), 1);
+  job.plan.hosts = std::move(hosts);
+  return job;
+}
+
+// The links of hosts that no other job is on are a job's own.
+TEST(ShareLink, JobsOnOtherHostsHaveNoLinkInCommon) {
+  const SharingJob vgg{&Of("vgg16"), Sends(Strategy::kRing, 2, 10, 16)};
+  const SharingJob resnet{&Of("resnet50"), Sends(Strategy::kRing, 2, 10, 16)};
+  for (const SharedJob& job : ShareLink({On(vgg, {"a", "b"}), On(resnet, {"c", "d"})})) {
+    EXPECT_EQ(job.met, 0);
+    EXPECT_EQ(job.others, 0);
+    EXPECT_EQ(job.beside.si(), job.alone.si());
+  }
+  // One host in common is enough; and who names none may be on any.
+  const std::vector<SharedJob> anywhere = ShareLink({vgg, resnet});
+  for (const std::vector<SharingJob>& jobs :
+       {std::vector{On(vgg, {"a", "b"}), On(resnet, {"b", "c"})},
+        std::vector{On(vgg, {"a", "b"}), resnet}, std::vector{vgg, On(resnet, {"c", "d"})}}) {
+    const std::vector<SharedJob> shared = ShareLink(jobs);
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(shared[i].met, 1);
+      EXPECT_EQ(shared[i].others, anywhere[i].others);
+      EXPECT_EQ(shared[i].beside.si(), anywhere[i].beside.si());
+      EXPECT_GT(shared[i].beside, shared[i].alone);
+      EXPECT_DOUBLE_EQ(shared[i].together, shared[0].link_busy + shared[1].link_busy);
+    }
+  }
+}
+
+// Crowds on links that are not theirs are nothing to jobs: each pair is as if it were alone, also
+// where one asks for more than its link carries.
+TEST(ShareLink, WhomAJobDoesNotMeetMakesNoDifference) {
+  SharingJob much{&Of("vgg16"), Sends(Strategy::kTree, 2, 1, 1)};
+  SharingJob little{&Of("resnet50"), Sends(Strategy::kRing, 2, 40, 128)};
+  const SharingJob a = On(much, {"a", "b"});
+  const SharingJob b = On(much, {"b", "a"});
+  const SharingJob c = On(little, {"c", "d"});
+  const SharingJob d = On(little, {"d", "e"});
+  const std::vector<SharedJob> first = ShareLink({a, b});
+  const std::vector<SharedJob> second = ShareLink({c, d});
+  const std::vector<SharedJob> all = ShareLink({a, c, b, d});
+  const SharedJob* pairs[] = {&first[0], &second[0], &first[1], &second[1]};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(all[i].met, 1);
+    EXPECT_EQ(all[i].others, pairs[i]->others) << i;
+    EXPECT_EQ(all[i].beside.si(), pairs[i]->beside.si()) << i;
+  }
+  // In the middle of a row of jobs two are met, each on a host of its own: the busier counts.
+  const std::vector<SharedJob> row =
+      ShareLink({On(little, {"a", "b"}), On(little, {"b", "c"}),
+                 On({&Of("vgg16"), Sends(Strategy::kRing, 2, 40, 64)}, {"c", "d"})});
+  EXPECT_EQ(row[1].met, 1);
+  EXPECT_GT(row[2].link_busy, row[0].link_busy);
+  EXPECT_DOUBLE_EQ(row[1].others, row[2].link_busy);
+  EXPECT_DOUBLE_EQ(row[0].others, row[1].link_busy);
+}
+
+// Beyond the hosts there is the core, for those whom its uplinks hold back.
+TEST(ShareLink, UplinksThatBindAreSharedByJobsOnOtherHosts) {
+  const auto job = [](const std::string& first, double oversubscription) {
+    SharingJob made{&Of("vgg16"), Sends(Strategy::kRing, 4, 10, 16)};
+    made.plan.link.nodes_per_switch = 2;
+    made.plan.link.oversubscription = oversubscription;
+    return On(made, {first + "1", first + "2", first + "3", first + "4"});
+  };
+  for (const SharedJob& shared : ShareLink({job("a", 8), job("b", 8)})) {
+    EXPECT_EQ(shared.met, 1);
+    EXPECT_GT(shared.beside, shared.alone);
+  }
+  // One flow has half of two links: the nodes' own set the pace.
+  for (const SharedJob& shared : ShareLink({job("a", 1.5), job("b", 1.5)})) {
+    EXPECT_EQ(shared.met, 0);
+    EXPECT_EQ(shared.beside.si(), shared.alone.si());
   }
 }
 
