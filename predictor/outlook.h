@@ -30,8 +30,8 @@
 //
 // What some plans cost in samples nobody derives: stale updates, local steps, gradients of which
 // something is lost. Each sample of theirs counts as if it were fresh and whole, so that goodput is
-// at most so much and the way to a target at least so long. An epoch is counted in samples, whatever
-// they are worth.
+// at most so much and the way to a target at least so long. An epoch is counted in samples,
+// whatever they are worth.
 //
 // Note that a step never finishes within a shorter limit with a higher probability; that time,
 // price and energy of an epoch and of a target are in proportion to those of a step; that a server

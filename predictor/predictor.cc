@@ -514,6 +514,7 @@ void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAns
                                 prediction->memory.total.in(kGibibytes),
                                 prediction->memory.available->in(kGibibytes)));
   }
+  AddHostsFlag(plan, prediction);
   if (!cluster_.calibration) {
     flags.emplace_back("cluster not calibrated: network and overlap are priors");
   }
@@ -697,6 +698,40 @@ void Predictor::AddPrecisionFlag(std::vector<std::string>* flags) const {
                     "counted in memory alone",
                     workload_.name, NameOf(workload_.precision)));
   }
+}
+
+// A plan that names no hosts on all nodes that there are, with the hosts that are known named: it
+// has no choice of them. Nodes that nobody knows by name are like most.
+std::optional<Plan> Predictor::OnAllHosts(const Plan& plan) const {
+  if (!plan.hosts.empty() || plan.nodes() < cluster_.nodes) return std::nullopt;
+  Plan named = plan;
+  std::unordered_set<std::string> seen;
+  const auto add = [&](const std::string& host) {
+    if (seen.insert(host).second) named.hosts.push_back(host);
+  };
+  for (const Host& host : cluster_.hosts) add(host.name);
+  for (const auto& [host, position] : belief_.host_links()) add(host);
+  for (const std::size_t i : slowdowns_) {
+    for (const std::string& host : HostsOfScope(cluster_.calibration->parameters[i].scope)) {
+      add(host);
+    }
+  }
+  const auto nodes = static_cast<std::size_t>(plan.nodes());
+  if (named.hosts.empty() || named.hosts.size() > nodes) return std::nullopt;
+  named.hosts.resize(nodes);
+  return named;
+}
+
+void Predictor::AddHostsFlag(const Plan& plan, Prediction* prediction) const {
+  const std::optional<Plan> named = OnAllHosts(plan);
+  if (!named) return;
+  constexpr double kWorthSaying = 1.01;
+  const Duration<> step = PredictStep(*named).total();
+  if (step < prediction->step_time * kWorthSaying) return;
+  prediction->flags.push_back(fmt::format(
+      "the plan takes every node of {} and names none: its slowest host then sets the pace, and "
+      "the step is {:.3g} s, not {:.3g} s; name the hosts",
+      cluster_.name, step.in(kSeconds), prediction->step_time.in(kSeconds)));
 }
 
 void Predictor::AddComputeFlags(const Plan& plan, std::vector<std::string>* flags) const {

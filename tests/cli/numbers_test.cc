@@ -403,9 +403,9 @@ TEST(Numbers, OfJobsBeside) {
                                          "workload,device,placement,hosts,servers,strategy,"
                                          "local_batch\nvgg16," +
                                              lab.device.name + ",1-1,c+d,0,ring,16\n");
-  const Words named = {"predict", "--cluster",     lab.file,    "--workload",  "vgg16",
-                       "--hosts", "a+b",           "--workers", "2",           "--strategy",
-                       "ring",    "--local-batch", "24",        "--bandwidth", "5 Gbit/s"};
+  const Words named = {"predict", "--cluster",     lab.file,      "--workload",  "vgg16",
+                       "--hosts", "a+b",           "--placement", "1-1",         "--strategy",
+                       "ring",    "--local-batch", "24",          "--bandwidth", "5 Gbit/s"};
   const Json on_own_links = JsonOf(named + Words{"--beside", apart});
   EXPECT_TRUE(Same(on_own_links.at("step_time_s"), JsonOf(named).at("step_time_s").get<double>()));
   program::ExpectText(named + Words{"--beside", apart},

@@ -1,6 +1,7 @@
 // The facade: what it answers, with what certainty, and what it refuses to answer.
 #include "predictor/predictor.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -594,6 +595,48 @@ TEST_F(Hosts, AreAskedForWhereTheyDiffer) {
   EXPECT_TRUE(HasFlag(Predict({"fast", "new"}), "no run has shown the link of host new"));
   EXPECT_TRUE(HasFlag(Predict({"fast", "new"}), "synthetic has no host new"));
   EXPECT_TRUE(Predict({"fast", "slow"}).flags.empty());
+}
+
+// Where a plan takes every node it has no choice of hosts, and is told what they make of the step.
+TEST_F(Hosts, APlanOnEveryNodeIsToldOfTheSlowest) {
+  const auto ask = [&](Cluster cluster, int nodes, const std::vector<std::string>& hosts = {}) {
+    Plan plan = AllreducePlan(Placement(static_cast<std::size_t>(nodes), 1), 32);
+    plan.hosts = hosts;
+    return Predictor(std::move(cluster), Resnet50(), T4()).Predict(plan);
+  };
+  Cluster three = CalibratedCluster(TruthWithHosts());
+  three.nodes = 3;
+  const char* const said = "takes every node of synthetic and names none";
+  const Prediction unnamed = ask(three, 3);
+  const Prediction named = ask(three, 3, {"fast", "mid", "slow"});
+  ASSERT_GT(named.step_time, unnamed.step_time);
+  ASSERT_TRUE(HasFlag(unnamed, said));
+  EXPECT_NE(unnamed.flags.front().find(said), std::string::npos) << "the first of them";
+  EXPECT_TRUE(
+      HasFlag(unnamed, fmt::format("the step is {:.3g} s, not {:.3g} s",
+                                   named.step_time.in(kSeconds), unnamed.step_time.in(kSeconds))));
+  EXPECT_FALSE(HasFlag(named, said));
+  EXPECT_FALSE(HasFlag(ask(three, 2), said)) << "two of three may be any";
+  // Of five nodes, two are known to nobody.
+  Cluster five = CalibratedCluster(TruthWithHosts());
+  five.nodes = 5;
+  EXPECT_FALSE(HasFlag(ask(five, 4), said));
+  EXPECT_TRUE(HasFlag(ask(five, 5), said));
+  // Hosts that do not differ change nothing.
+  Truth alike = PlausibleTruth();
+  const DataRate<> rate = BytesPerSecond(alike.cluster.si[kLinkBandwidth]);
+  alike.host_links = {{"a", rate}, {"b", rate}, {"c", rate}};
+  Cluster equal = CalibratedCluster(alike);
+  equal.nodes = 3;
+  EXPECT_FALSE(HasFlag(ask(equal, 3), said));
+  // A host's round trip is one more thing by which it may be the slowest.
+  Cluster far;
+  far.name = "plain";
+  far.device = "t4";
+  far.nodes = 2;
+  far.hosts = {{"near", {}}, {"far", {}}};
+  far.hosts[1].link.rtt = Milliseconds(100.0);
+  EXPECT_TRUE(HasFlag(ask(far, 2), "takes every node of"));
 }
 
 TEST_F(Hosts, ACalibrationWithoutCovarianceSaysSo) {
