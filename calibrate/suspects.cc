@@ -244,10 +244,6 @@ bool UsesNetwork(const Plan& plan) {
   return plan.nodes() > 1 || (UsesServers(plan.strategy) && !plan.server.colocated);
 }
 
-bool HasServerLink(const Plan& plan) {
-  return plan.servers > 0 && !(UsesServers(plan.strategy) && plan.server.colocated);
-}
-
 // Looks for what one row behaves like.
 class Diagnosis {
  public:
@@ -538,7 +534,7 @@ class Diagnosis {
   std::vector<LinkFacts Plan::*> Links() const {
     std::vector<LinkFacts Plan::*> links;
     if (UsesNetwork(plan_)) links.push_back(&Plan::link);
-    if (UsesNetwork(plan_) && HasServerLink(plan_)) links.push_back(&Plan::server_link);
+    if (UsesNetwork(plan_) && plan_.has_server_link()) links.push_back(&Plan::server_link);
     return links;
   }
 

@@ -46,6 +46,11 @@ constexpr bool MayDiffer(GoesWith with, const StrategyTraits& strategy) {
   return false;
 }
 
+// Asynchronous workers meet in a queue, of which the p-norm says nothing.
+constexpr bool KnowsOverlap(const StrategyTraits& strategy, Overlap overlap) {
+  return overlap != Overlap::kPNorm || !strategy.asynchronous();
+}
+
 // The strategies that a way to compress goes with.
 GoesWith StrategiesOf(const Compression& compression) {
   if (compression.is_gathered()) return GoesWith::kHalves;
@@ -193,6 +198,20 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts
            fmt::format("with slow-nodes {}", plan.slow_nodes),
            "0: a step that does not wait for its slowest workers does not wait for those");
   }
+  if (plan.server_link.bandwidth && !plan.has_server_link()) {
+    if (plan.server.colocated) {
+      refuse("server-bandwidth", "", "with colocated-servers",
+             "none: such servers have the links of their nodes");
+    }
+    refuse("server-bandwidth", "", with_strategy() + " and no servers", "servers, at least 1");
+  }
+  if (plan.server.pipelined && plan.overlap != Overlap::kBuckets) {
+    refuse("pipelined-servers", "", fmt::format("with overlap {}", NameOf(plan.overlap)),
+           "overlap buckets, which alone says when a bucket has been pushed");
+  }
+  if (!KnowsOverlap(strategy, plan.overlap)) {
+    refuse("overlap", NameOf(plan.overlap), with_strategy(), "buckets or none");
+  }
   if (plan.shard != Shard::kNone) {
     const std::string with_shard = fmt::format("with shard {}", NameOf(plan.shard));
     if (plan.local_steps > 1) {
@@ -276,7 +295,10 @@ Plan WithStrategy(Plan plan, Strategy strategy) {
   ForEachField([&](const FieldFacts& facts, auto field) {
     if (!MayDiffer(facts.with, TraitsOf(strategy))) field.Of(plan) = field.Of(DefaultPlan());
   });
-  if (!MayDiffer(StrategiesOf(plan.compress), TraitsOf(strategy))) plan.compress = {};
+  const StrategyTraits& traits = TraitsOf(strategy);
+  if (!MayDiffer(StrategiesOf(plan.compress), traits)) plan.compress = {};
+  if (!KnowsOverlap(traits, plan.overlap)) plan.overlap = DefaultPlan().overlap;
+  if (traits.helpers && plan.servers == 0) plan.server_link.bandwidth.reset();
   return plan;
 }
 

@@ -26,7 +26,8 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts
 void CheckPlan(const Plan& plan);
 
 // The plan with `strategy`, without what CheckPlan refuses beside it: servers, their options,
-// backup workers. Servers that the strategy requires are for the caller to name.
+// backup workers, the bandwidth of helpers where there are none. Servers that the strategy requires
+// are for the caller to name.
 Plan WithStrategy(Plan plan, Strategy strategy);
 
 // Throws InputError where WithStrategy would leave out what the plan is about: slow nodes, without

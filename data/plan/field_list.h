@@ -163,6 +163,7 @@ template <class Visit>
         FieldAt<&Plan::link, &LinkFacts::bandwidth>());
   visit(FieldFacts{"server_link_gbit_per_s", "server-bandwidth", "RATE",
                    "line rate of a server's link"}
+            .Note("Servers beside workers have the links of their nodes, and none is stated")
             .InSi("server_link_bytes_per_s", "server_bandwidth_bytes_per_s")
             .Within(kSlowestLink, kFastestLink)
             .With(GoesWith::kServers),
@@ -272,7 +273,8 @@ template <class Visit>
   visit(
       FieldFacts{"overlap", "overlap", "HOW", "how synchronisation hides behind the backward pass",
                  ": buckets (the default), none, p-norm"}
-          .Note("[What each means](../explanation/step-model.md#2-buckets-and-overlap)"),
+          .Note("[What each means](../explanation/step-model.md#2-buckets-and-overlap). `p-norm` "
+                "not with `ps-async`"),
       FieldAt<&Plan::overlap>());
   visit(FieldFacts{"backup_workers", "backup-workers", "K",
                    "slowest workers that a step does not wait for"}
@@ -355,7 +357,7 @@ template <class Visit>
         FieldAt<&Plan::server, &ServerOptions::sharding>());
   visit(FieldFacts{"pipelined_servers", "pipelined-servers", nullptr,
                    "a bucket is pulled as soon as it has been pushed (ps-sync)"}
-            .Note("Otherwise after all pushes")
+            .Note("Otherwise after all pushes. With overlap `buckets` only")
             .With(GoesWith::kPsSync),
         FieldAt<&Plan::server, &ServerOptions::pipelined>());
   visit(FieldFacts{"multicast", "multicast", nullptr,

@@ -44,7 +44,7 @@ void CalibratedRange::IncludeMessage(const Cluster& cluster, const Plan& plan) {
   max_nodes = std::max(max_nodes, exchanges ? plan.nodes() : 1);
   max_devices_per_node = std::max(max_devices_per_node, devices);
   if (!exchanges) return;
-  const bool to_servers = plan.servers > 0 && !plan.server.colocated;
+  const bool to_servers = plan.has_server_link();
   if (plan.nodes() > 1 || to_servers) {
     stepcast::Include(plan.link.bandwidth, cluster.link.bandwidth, &bandwidth);
   }

@@ -115,6 +115,8 @@ struct ServerOptions {
   // Whether a node pushes once for all its devices. On a lone node there is nothing to save: what
   // its devices add up and what its servers do is the same work.
   bool ByNode(int nodes) const { return local_aggregation && nodes > 1; }
+  // Whether so many servers, or helpers, have links of their own: nodes that no worker is on.
+  bool HasOwnLink(int servers) const { return servers > 0 && !colocated; }
 };
 
 struct Plan {
@@ -157,6 +159,7 @@ struct Plan {
   }
   int workers() const { return Workers(placement); }
   int nodes() const { return Nodes(placement); }
+  bool has_server_link() const { return server.HasOwnLink(servers); }
   double global_batch() const {
     return static_cast<double>(local_batch) * accumulation_steps * workers();
   }

@@ -530,7 +530,9 @@ void Staged::SetInterval(const PlanQuery& query, const StepFacts& f, Duration<> 
                   s.range, s.batches);
   const double beyond = profile_sd * profile_sd + discrepancy * discrepancy;
   const double scatter = s.belief.ScatterOf(f, shown / step);
-  const double share_log_sd = s.belief.StatedShareLogSd(f.link, f.server_link);
+  static constexpr LinkFacts kNone;
+  const LinkFacts& of_servers = f.server.HasOwnLink(f.servers) ? f.server_link : kNone;
+  const double share_log_sd = s.belief.StatedShareLogSd(f.link, of_servers);
   const auto variance = [&](const Gradient& by) {
     const double by_share = by[kShareColumn] * share_log_sd;
     return std::max(0.0, t.covariance.Of(by)) + by_share * by_share;

@@ -49,6 +49,7 @@ Plan PlanUnder(const Hypothesis& hypothesis, Plan plan) {
   switch (hypothesis.form) {
     case kOnWorkers:
       plan.server.colocated = true;
+      plan.server_link.bandwidth.reset();  // theirs is the link of the node
       break;
     case kOnOne:
       plan.servers = 1;
@@ -115,7 +116,9 @@ Forecaster::Forecaster(const Predictor& predictor, const Plan& plan,
   mean_.head(known) = Eigen::Map<const VectorXd>(belief.log_values().data(), known);
   covariance_ = Eigen::MatrixXd::Zero(known + 1, known + 1);
   covariance_.topLeftCorner(known, known) = belief.log_covariance();
-  const double share = belief.StatedShareLogSd(plan.link, ServerLinkOf(predictor.cluster(), plan));
+  const LinkFacts of_servers =
+      plan.has_server_link() ? ServerLinkOf(predictor.cluster(), plan) : LinkFacts();
+  const double share = belief.StatedShareLogSd(plan.link, of_servers);
   covariance_(known, known) = share * share;
   knows_rate_ =
       predictor.cluster().link.bandwidth || belief.origin(kLinkBandwidth) != Origin::kPrior;

@@ -220,16 +220,17 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
       base = WithPlacement(plan, FillNodes(workers, devices_per_node));
       base.hosts.clear();
     }
-    const Plan placed = base;
+    Plan placed = base;
     for (const Strategy strategy : Or(options.strategies, {plan.strategy})) {
       RequireKeptWith(plan, strategy);
-      base = options.strategies.empty() ? placed : WithStrategy(placed, strategy);
       const std::vector<int> servers =
           UsesServers(strategy)        ? Or(options.servers, {std::max(1, plan.servers)})
           : TraitsOf(strategy).helpers ? Or(options.servers, {plan.servers})
                                        : std::vector<int>{0};
       for (const int n : servers) {
-        base.servers = n;
+        placed.servers = n;
+        base = options.strategies.empty() ? placed : WithStrategy(placed, strategy);
+        if (n == 0 && plan.servers > 0) base.server_link.bandwidth.reset();  // of helpers
         std::vector<std::optional<DataSize<>>> buckets(options.buckets.begin(),
                                                        options.buckets.end());
         const auto shards = Judged(

@@ -458,7 +458,6 @@ TEST(CapiPlan, EveryFieldCanBeSet) {
   SetText(servers, "strategy", "ps-sync");
   SetNumber(servers, "servers", 2);
   SetNumber(servers, "local_batch", 8);
-  SetNumber(servers, "server_link_gbit_per_s", 25);
   SetText(servers, "colocated_servers", "yes");
   SetText(servers, "sharding", "even");
   SetText(servers, "pipelined_servers", "yes");
@@ -469,7 +468,6 @@ TEST(CapiPlan, EveryFieldCanBeSet) {
   plan.strategy = Strategy::kPsSync;
   plan.servers = 2;
   plan.local_batch = 8;
-  plan.server_link.bandwidth = GigabitsPerSecond(25.0);
   plan.server.colocated = true;
   plan.server.sharding = Sharding::kEven;
   plan.server.pipelined = true;
@@ -482,11 +480,13 @@ TEST(CapiPlan, EveryFieldCanBeSet) {
   SetText(async, "strategy", "ps-async");
   SetText(async, "servers", "1");
   SetNumber(async, "staleness_bound", 3);
+  SetNumber(async, "server_link_gbit_per_s", 25);
   plan = Plan();
   plan.placement = {1, 1, 1};
   plan.strategy = Strategy::kPsAsync;
   plan.servers = 1;
   plan.server.staleness_bound = 3;
+  plan.server_link.bandwidth = GigabitsPerSecond(25.0);
   ExpectSame(PredictionOf(predictor, async), reference.Predict(plan));
 }
 

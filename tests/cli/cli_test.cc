@@ -584,9 +584,11 @@ TEST(Predict, EqualNodesAreToldInShort) {
 
 TEST(Predict, TakesEveryOption) {
   const Json json = JsonOf(
-      kPredict + Words{"--workers", "3", "--strategy", "ps-sync", "--servers", "2",
-                       "--accumulation", "4", "--bandwidth", "10 Gbit/s", "--rtt", "2 ms", "--loss",
-                       "0.001", "--server-bandwidth", "25 Gbit/s", "--bucket", "4 MiB"});
+      kPredict +
+      Words{"--workers",      "3",     "--strategy",         "ps-sync",   "--servers", "2",
+            "--accumulation", "4",     "--bandwidth",        "10 Gbit/s", "--rtt",     "2 ms",
+            "--loss",         "0.001", "--server-bandwidth", "25 Gbit/s", "--bucket",  "4 MiB",
+            "--overlap",      "none"});
   const Json& plan = json.at("plan");
   EXPECT_EQ(plan.at("workers"), 3);
   EXPECT_EQ(plan.at("placement"), "3");
@@ -600,6 +602,7 @@ TEST(Predict, TakesEveryOption) {
   EXPECT_DOUBLE_EQ(plan.at("loss_rate"), 0.001);
   EXPECT_DOUBLE_EQ(plan.at("server_link_gbit_per_s"), 25);
   EXPECT_DOUBLE_EQ(plan.at("bucket_mib"), 4);
+  EXPECT_EQ(plan.at("overlap"), "none");
 }
 
 TEST(Predict, TakesTheOptionsOfServersAndLinks) {
@@ -624,14 +627,11 @@ TEST(Predict, TakesTheOptionsOfServersAndLinks) {
                                             "--congestion-control",
                                             "bbr",
                                             "--loss-burst",
-                                            "1 ms",
-                                            "--overlap",
-                                            "none"});
+                                            "1 ms"});
   const Json& plan = sync.at("plan");
   EXPECT_EQ(plan.at("sharding"), "even");
   EXPECT_EQ(plan.at("congestion_control"), "bbr");
   EXPECT_DOUBLE_EQ(plan.at("loss_burst_ms"), 1);
-  EXPECT_EQ(plan.at("overlap"), "none");
   EXPECT_EQ(plan.at("backup_workers"), 1);
   for (const char* key :
        {"colocated_servers", "multicast", "in_network_aggregation", "pipelined_servers"}) {

@@ -250,6 +250,12 @@ TEST(Refusals, OfWhatDoesNotGoTogether) {
   } cases[] = {
       {kPredict + kLink + Words{"--workers", "4", "--server-bandwidth", "1 Gbit/s"},
        "--server-bandwidth"},
+      {kPredict + Words{"--workers", "4", "--strategy", "ps-sync", "--servers", "2",
+                        "--colocated-servers", "--server-bandwidth", "1 Gbit/s"},
+       "--server-bandwidth"},
+      {kPredict + Words{"--workers", "4", "--strategy", "ps-sync", "--servers", "2",
+                        "--pipelined-servers", "--overlap", "none"},
+       "--pipelined-servers"},
       {kPredict + Words{"--workers", "4", "--servers", "2"}, "--servers"},
       {kPredict + Words{"--workers", "4", "--placement", "2-2"}, "--workers"},
       {kPredict + Words{"--workers", "2", "--hosts", "a+b+c"}, "--hosts"},

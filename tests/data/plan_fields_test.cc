@@ -324,6 +324,12 @@ RC_GTEST_PROP(WithStrategy, DropsWhatTheCheckRefuses, ()) {
   plan.server.local_aggregation = *rc::gen::arbitrary<bool>();
   if (*rc::gen::arbitrary<bool>()) plan.server.sharding = Sharding::kEven;
   if (*rc::gen::arbitrary<bool>()) plan.server.staleness_bound = 2;
+  if (!plan.server.colocated && *rc::gen::arbitrary<bool>()) {
+    plan.server_link.bandwidth = GigabitsPerSecond(1.0);
+  }
+  if (!plan.server.pipelined) {
+    plan.overlap = static_cast<Overlap>(*rc::gen::inRange(0, kOverlapCount));
+  }
   const auto strategy = static_cast<Strategy>(*rc::gen::inRange(0, kStrategyCount));
   Plan changed = WithStrategy(plan, strategy);
   RC_ASSERT(changed.strategy == strategy);
@@ -347,6 +353,12 @@ TEST(WithStrategy, KeepsWhatTheStrategyCanHave) {
   EXPECT_EQ(async.backup_workers, 0);
   EXPECT_EQ(WithStrategy(plan, Strategy::kBytePs).servers, 2) << "helpers";
   EXPECT_EQ(WithStrategy(plan, Strategy::kRing).servers, 0);
+  plan.server.colocated = false;
+  plan.server_link.bandwidth = GigabitsPerSecond(1.0);
+  EXPECT_TRUE(WithStrategy(plan, Strategy::kBytePs).server_link.bandwidth);
+  plan.servers = 0;
+  EXPECT_TRUE(WithStrategy(plan, Strategy::kPsSync).server_link.bandwidth) << "they are to come";
+  EXPECT_FALSE(WithStrategy(plan, Strategy::kBytePs).server_link.bandwidth);
 }
 
 TEST(CheckPlan, BackupWorkersAreFewerThanWorkersOfASynchronousStep) {
@@ -362,6 +374,40 @@ TEST(CheckPlan, BackupWorkersAreFewerThanWorkersOfASynchronousStep) {
   plan.strategy = Strategy::kPsAsync;
   plan.servers = 1;
   EXPECT_TRUE(Says(ErrorOf([&] { CheckPlan(plan); }), "with strategy ps-async"));
+}
+
+// What no forecast reads is not passed over in silence.
+TEST(CheckPlan, RefusesWhatNobodyReads) {
+  const auto refused = [](const Plan& plan, const std::string& says) {
+    EXPECT_TRUE(Says(ErrorOf([&] { CheckPlan(plan); }), says));
+  };
+  for (const Strategy strategy : {Strategy::kPsSync, Strategy::kPsAsync}) {
+    Plan plan = With(strategy, 2);
+    plan.server_link.bandwidth = GigabitsPerSecond(1.0);
+    EXPECT_NO_THROW(CheckPlan(plan));
+    plan.server.colocated = true;
+    refused(plan, "server-bandwidth: with colocated-servers; allowed: none: such servers have");
+  }
+  Plan helped = With(Strategy::kBytePs, 2);
+  helped.server_link.bandwidth = GigabitsPerSecond(1.0);
+  EXPECT_NO_THROW(CheckPlan(helped));
+  helped.servers = 0;
+  refused(helped, "server-bandwidth: with strategy byteps and no servers; allowed: servers, at");
+  for (const Overlap overlap : {Overlap::kNone, Overlap::kPNorm}) {
+    Plan plan = With(Strategy::kPsSync, 2);
+    plan.server.pipelined = true;
+    EXPECT_NO_THROW(CheckPlan(plan));
+    plan.overlap = overlap;
+    refused(plan, std::string("pipelined-servers: with overlap ") +
+                      kOverlapNames[static_cast<int>(overlap)] + "; allowed: overlap buckets");
+    plan.server.pipelined = false;
+    EXPECT_NO_THROW(CheckPlan(plan));
+  }
+  Plan async = With(Strategy::kPsAsync, 2);
+  async.overlap = Overlap::kNone;
+  EXPECT_NO_THROW(CheckPlan(async));
+  async.overlap = Overlap::kPNorm;
+  refused(async, "overlap: 'p-norm' with strategy ps-async; allowed: buckets or none");
 }
 
 // Who keeps a part of the model needs the others at each step.

@@ -376,7 +376,9 @@ Run AnyRun() {
   if (!async && strategy != Strategy::kNone) {
     run.plan.backup_workers = *rc::gen::inRange(0, run.plan.workers());
   }
-  run.plan.overlap = static_cast<Overlap>(*rc::gen::inRange(0, kOverlapCount));
+  if (!run.plan.server.pipelined) {
+    run.plan.overlap = static_cast<Overlap>(*rc::gen::inRange(0, async ? 2 : kOverlapCount));
+  }
   if (Coin()) {
     run.plan.link.congestion_control =
         static_cast<CongestionControl>(*rc::gen::inRange(0, kCongestionControlCount));
@@ -395,7 +397,7 @@ Run AnyRun() {
     if (Coin()) run.spread.p99 = run.step_time * (2 + Positive(1));
   }
   if (Coin()) run.plan.link.bandwidth = GigabitsPerSecond(Positive(1e3));
-  if (TraitsOf(run.plan.strategy).may_have_servers() && Coin()) {
+  if (run.plan.has_server_link() && Coin()) {
     run.plan.server_link.bandwidth = GigabitsPerSecond(Positive(1e3));
   }
   if (Coin()) run.plan.link.rtt = Milliseconds(Coin() ? Positive(1e3) : 0.0);

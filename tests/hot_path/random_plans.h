@@ -64,6 +64,15 @@ inline Placement PlacementOf(const PlanQuery& query) {
   return placement;
 }
 
+// Without what a check refuses because no forecast reads it, where all is drawn by itself.
+inline void WithoutWhatIsRefused(Plan* plan) {
+  if (!plan->has_server_link()) plan->server_link.bandwidth.reset();
+  if (plan->overlap != Overlap::kBuckets) plan->server.pipelined = false;
+  if (plan->strategy == Strategy::kPsAsync && plan->overlap == Overlap::kPNorm) {
+    plan->overlap = Overlap::kBuckets;
+  }
+}
+
 // The plan that a query asks a compiled one for.
 inline Plan PlanOf(const Plan& compiled, const PlanQuery& query) {
   Plan plan = compiled;
@@ -76,6 +85,7 @@ inline Plan PlanOf(const Plan& compiled, const PlanQuery& query) {
   if (TraitsOf(plan.strategy).may_have_servers()) {
     plan.server_link = Overlay(plan.server_link, query.server_link);
   }
+  WithoutWhatIsRefused(&plan);
   return plan;
 }
 
@@ -363,6 +373,7 @@ inline RandomCase MakeRandomCase(Strategy strategy, std::uint64_t seed, int most
       std::all_of(layers.begin(), layers.end(), says_shapes) && more.Chance(0.3)) {
     plan.compress = {Compressor::kPowerSgd, static_cast<double>(more.LogWhole(1, 64))};
   }
+  WithoutWhatIsRefused(&plan);
   return made;
 }
 

@@ -115,7 +115,9 @@ std::optional<Interval> CentralInterval(const Predictor& predictor, const Plan& 
     }
   }
   const auto variance = [&](const std::array<double, kCount>& g) {
-    const double by_share = g[kShare] * belief.StatedShareLogSd(facts.link, facts.server_link);
+    const bool apart = facts.server.HasOwnLink(facts.servers);
+    const double by_share =
+        g[kShare] * belief.StatedShareLogSd(facts.link, apart ? facts.server_link : LinkFacts());
     double sum = by_share * by_share;
     for (std::size_t i = 0; i < kShare; ++i) {
       for (std::size_t j = 0; j < kShare; ++j) {
@@ -298,7 +300,9 @@ std::vector<Kind> Kinds() {
     add(name + " even", strategy, 5).server.sharding = Sharding::kEven;
     add(name + " round-robin", strategy, 5).server.sharding = Sharding::kRoundRobin;
     add(name + " without overlap", strategy, 2).overlap = Overlap::kNone;
-    add(name + " p-norm", strategy, 2).overlap = Overlap::kPNorm;
+    if (TraitsOf(strategy).synchronous) {
+      add(name + " p-norm", strategy, 2).overlap = Overlap::kPNorm;
+    }
     add(name + " of large buckets", strategy, 2).bucket = Mebibytes(64.0);
     Plan& far = add(name + " behind a slow link", strategy, 2);
     far.server_link.bandwidth = MegabitsPerSecond(300.0);

@@ -82,6 +82,7 @@ TEST(ServerTimes, FillTheStepOfWhoHidesNothing) {
     for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
       RandomCase made = MakeRandomCase(strategy, seed);
       made.plan.overlap = Overlap::kNone;
+      made.plan.server.pipelined = false;
       made.plan.server.staleness_bound.reset();
       SCOPED_TRACE(std::to_string(seed) + Describe(made.plan));
       const Predictor predictor = made.MakePredictor();

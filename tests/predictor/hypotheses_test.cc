@@ -111,8 +111,10 @@ TEST(Hypotheses, OfThePlanAreOtherPlans) {
                  }));
     }
     if (!servers) continue;
-    ExpectSame(StepUnder(predictor, plan, {Cause::kServers, kOnWorkers}),
-               changed([](Plan* p) { p->server.colocated = true; }));
+    ExpectSame(StepUnder(predictor, plan, {Cause::kServers, kOnWorkers}), changed([](Plan* p) {
+                 p->server.colocated = true;
+                 p->server_link.bandwidth.reset();
+               }));
     ExpectSame(StepUnder(predictor, plan, {Cause::kServers, kOnOne}),
                changed([](Plan* p) { p->servers = 1; }));
     ExpectSame(StepUnder(predictor, plan, {Cause::kServers, kDealtInTurn}),

@@ -208,11 +208,14 @@ class Plans(unittest.TestCase):
             workers=4, nodes=2, strategy="ps-sync", servers=2, local_batch=3, accumulation_steps=2,
             bandwidth_bytes_per_s=1e9, rtt_s=1e-3, loss_rate=0.25, congestion_control="bbr",
             loss_burst_s=2e-3, server_bandwidth_bytes_per_s=2e9, bucket_bytes=1e6, overlap="none",
-            backup_workers=1, colocated_servers=True, sharding="even", pipelined_servers=True,
-            multicast=True, in_network_aggregation=True, hosts=["a", "b"])
+            backup_workers=1, sharding="even", multicast=True, in_network_aggregation=True,
+            hosts=["a", "b"])
         for name, value in plan.to_dict().items():
             self.assertEqual(getattr(plan, name), value)
-        self.assertEqual(len(plan.to_dict()), 20)
+        self.assertEqual(len(plan.to_dict()), 18)
+        beside = stepcast.Plan(workers=4, nodes=2, strategy="ps-sync", servers=2,
+                               colocated_servers=True, pipelined_servers=True)
+        self.assertTrue(beside.colocated_servers and beside.pipelined_servers)
         self.assertEqual(stepcast.Plan(strategy="ps-async", servers=1,
                                        staleness_bound=3).staleness_bound, 3)
 

@@ -87,7 +87,7 @@ def question(draw):
             axes.append("staleness-bound")
         else:
             axes += ["multicast", "in-network-aggregation"]
-            if draw.random() < 0.3:
+            if draw.random() < 0.3 and "none" not in options:  # which is an overlap
                 options += ["--pipelined-servers"]
     chosen = draw.sample(axes, 2 if strategy == "none" else 3)
     for axis in AXES:

@@ -294,6 +294,12 @@ inline Plan DrawPlan(const Place& place, Draw* draw) {
   if (usual < least || draw->Chance(0.4)) {
     plan.bucket = least * draw->LogBetween(1, 2 * kMostBuckets);
   }
+  // What a check refuses because no forecast reads it.
+  if (!plan.has_server_link()) plan.server_link.bandwidth.reset();
+  if (plan.overlap != Overlap::kBuckets) plan.server.pipelined = false;
+  if (strategy == Strategy::kPsAsync && plan.overlap == Overlap::kPNorm) {
+    plan.overlap = Overlap::kBuckets;
+  }
   return plan;
 }
 

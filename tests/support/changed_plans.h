@@ -54,6 +54,7 @@ inline std::vector<ChangedPlan> ChangedPlans(const Plan& base = {}) {
     }
     plan.servers = UsesServers(plan.strategy) ? std::max(1, base.servers) : 0;
     if (plan.servers == 0) plan.server_link = {};
+    if (state == "colocated_servers") plan.server_link.bandwidth.reset();
     if (facts.with == GoesWith::kCompresses) plan.compress_rate = GigabytesPerSecond(0.04);
     if (state == "compress_bytes_per_s") plan.compress = {Compressor::kInt8};
     if (state.starts_with("slow_")) {
