@@ -80,6 +80,11 @@ std::vector<BucketLine> MakeBucketLines(const std::vector<Bucket>& buckets) {
 void CheckBucketCap(const Workload& workload, DataSize<> cap) {
   constexpr double kMostBuckets = 100'000;
   if (!workload.layers.empty() || cap * kMostBuckets >= workload.gradient_bytes) return;
+  if (cap == kBucketPerTensor.cap) {
+    throw InputError({"", 0, "bucket"}, std::string(kBucketPerTensor.word),
+                     "needs the tensors of the workload, which is known by its size only",
+                     "a size, like \"25 MiB\", or a workload with layers");
+  }
   std::array<char, 32> text{};
   const char* end = std::to_chars(text.begin(), text.end(), cap.in(kBytes)).ptr;
   throw InputError({"", 0, "bucket"},

@@ -75,8 +75,9 @@ inline constexpr DataSize<> BucketCap(const Plan& plan, const DataSize<>& gradie
   return plan.shard == Shard::kParameters ? Max(cap, gradient / kDefaultUnits) : cap;
 }
 
-// Throws InputError where this cap cuts the gradients into more than 100,000 buckets. Layers bound
-// the number where they are known: tensors are never cut.
+// Throws InputError where this cap cuts the gradients into more than 100,000 buckets, or each
+// tensor is to be sent by itself and nobody knows them. Layers bound the number where they are
+// known: tensors are never cut.
 void CheckBucketCap(const Workload& workload, DataSize<> cap);
 
 // The gradients of a workload in the order in which they exist, to be cut into buckets again and

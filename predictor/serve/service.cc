@@ -346,7 +346,10 @@ Plan ReadPlan(const PlanText& text, const std::string& prefix, const Cluster& cl
     }
     plan.local_batch = apart.local_batch;
   }
-  if (apart.servers && plan.servers == 0 && UsesServers(plan.strategy)) plan.servers = 1;
+  const bool of_helpers = TraitsOf(plan.strategy).helpers && plan.server_link.bandwidth;
+  if (apart.servers && plan.servers == 0 && (UsesServers(plan.strategy) || of_helpers)) {
+    plan.servers = 1;
+  }
   CheckPlan(plan, [&](const FieldFacts& field) { return place(field.column); });
   return plan;
 }

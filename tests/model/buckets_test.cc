@@ -13,6 +13,7 @@
 #include "data/plan/bucket_words.h"
 #include "data/workloads/catalog.h"
 #include "tests/model/support.h"
+#include "tests/support/input_error.h"
 
 namespace stepcast {
 namespace {
@@ -124,6 +125,18 @@ std::vector<double> TensorsInReverse(const Workload& workload) {
     }
   }
   return bytes;
+}
+
+// Of a workload that is known by its size nobody knows the tensors, and a word is told as one.
+TEST(Buckets, OfEachTensorNeedTensors) {
+  Workload known = Catalogue().front();
+  EXPECT_NO_THROW(CheckBucketCap(known, kBucketPerTensor.cap));
+  known.layers.clear();
+  EXPECT_TRUE(Says(ErrorOf([&] { CheckBucketCap(known, kBucketPerTensor.cap); }),
+                   "bucket: 'tensor' needs the tensors of the workload"));
+  EXPECT_TRUE(Says(ErrorOf([&] { CheckBucketCap(known, known.gradient_bytes / 200'000.0); }),
+                   "cuts the gradients into more than 100000 buckets"));
+  EXPECT_NO_THROW(CheckBucketCap(known, known.gradient_bytes / 50'000.0));
 }
 
 TEST(Buckets, AddUpToTheGradient) {

@@ -306,6 +306,20 @@ TEST(Batch, TellsMemoryAndFlags) {
   EXPECT_TRUE(told("the plan uses 160 nodes")) << batch["flags"];
 }
 
+// The link of helpers whose number the queries state.
+TEST(PredictBatch, OfHelpersWithALinkOfTheirOwn) {
+  const TestService test;
+  const auto answer = [&](const std::string& servers) {
+    return test.Post("/v1/predict_batch",
+                     R"({"cluster":"ec2-g3-ps","workload":"vgg16","plan":{"strategy":"byteps",)"
+                     R"("local_batch":8,"server_link_gbit_per_s":10},)"
+                     R"("queries":{"workers":[4,4],"nodes":[4,4],"devices_per_node":[1,1])" +
+                         servers + "}}");
+  };
+  EXPECT_EQ(answer(R"(,"servers":[1,2])").status, 200) << answer(R"(,"servers":[1,2])").body;
+  EXPECT_EQ(answer("").status, 400) << "there are none, and no link of theirs";
+}
+
 // Bodies that are wrong in one place each, by kind.
 TEST(Errors, OfEverySpoiltKey) {
   const TestService test;
