@@ -196,7 +196,7 @@ void CheckPlan(const Plan& plan, const std::function<InputPlace(const FieldFacts
   if (plan.slow_nodes > 0 && plan.backup_workers > 0) {
     refuse("backup-workers", std::to_string(plan.backup_workers),
            fmt::format("with slow-nodes {}", plan.slow_nodes),
-           "0: a step that does not wait for its slowest workers does not wait for those");
+           "0, or slow-nodes 0: how many of the slow a step drops is not modelled");
   }
   if (plan.server_link.bandwidth && !plan.has_server_link()) {
     if (plan.server.colocated) {

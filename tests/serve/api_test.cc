@@ -307,7 +307,7 @@ TEST(Batch, TellsMemoryAndFlags) {
 }
 
 // The link of helpers whose number the queries state.
-TEST(PredictBatch, OfHelpersWithALinkOfTheirOwn) {
+TEST(Batch, OfHelpersWithALinkOfTheirOwn) {
   const TestService test;
   const auto answer = [&](const std::string& servers) {
     return test.Post("/v1/predict_batch",
