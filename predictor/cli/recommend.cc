@@ -80,6 +80,7 @@ constexpr RowFact kRowFacts[] = {
     {"workers", [](const Plan& plan) { return FormatCount(plan.workers()); }},
     {"strategy", [](const Plan& plan) { return std::string(StrategyName(plan.strategy)); }},
     {"servers", [](const Plan& plan) { return FormatCount(plan.servers); }},
+    {"backup", [](const Plan& plan) { return FormatCount(plan.backup_workers); }},
     {"bucket", BucketText},
     {"shared out", [](const Plan& plan) { return std::string(NameOf(plan.shard)); }},
     {"compressed", [](const Plan& plan) { return FormatCompression(plan.compress); }},

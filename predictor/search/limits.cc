@@ -1,5 +1,7 @@
 #include "predictor/search/limits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -589,6 +591,17 @@ int ReferenceWorkers(const Plan& plan, const Cluster& cluster, int devices_per_n
   return static_cast<int>(std::min<long long>(most, all > 1 ? all : most));
 }
 
+// Each number of workers has as many backup workers as it may have.
+std::string BackupFlag(int backup_workers) {
+  const std::string fewer = backup_workers == 1
+                                ? "one worker alone is no backup worker"
+                                : fmt::format(
+                                      "of {0} workers or fewer all but one are backup workers, "
+                                      "and not {0}",
+                                      backup_workers);
+  return fewer + "; a fixed step counts the samples that backup workers throw away";
+}
+
 }  // namespace
 
 ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, int devices_per_node,
@@ -609,6 +622,7 @@ ScalingLimits FindScalingLimits(const Predictor& predictor, const Plan& plan, in
   search.WeakScaling(limits.closed.ceiling);
   search.StrongScaling();
   search.Reference();
+  if (plan.backup_workers > 0) limits.flags.push_back(BackupFlag(plan.backup_workers));
   return limits;
 }
 

@@ -114,7 +114,7 @@ struct ScalingLimits {
   Duration<> strong_best_step;
   Binding strong_binding;          // there
   Binding weak_binding;            // at most_workers
-  std::vector<std::string> flags;  // of the prediction at most_workers
+  std::vector<std::string> flags;  // of the prediction at most_workers, and of the search
   // How to spend less on synchronisation with reference_workers: the plan's own number, or as many
   // as the cluster has where the plan says one.
   int reference_workers = 1;

@@ -1196,6 +1196,16 @@ TEST(Limits, FixedStep) {
   EXPECT_TRUE(json.at("server_ceiling_samples_per_s").is_null());
 }
 
+// One worker alone has no backup worker, whatever the plan as given has.
+TEST(Recommend, ShowsWhereBackupWorkersAreOthers) {
+  const std::string text =
+      Stepcast({"recommend", "--cluster", "gce-t4", "--workload", "vgg16", "--local-batch", "8",
+                "--workers", "16", "--backup-workers", "1", "--bandwidth", "10 Mbit/s",
+                "--try-workers", "1,16", "--try-accumulation", "1", "--try-local-batch", "8"})
+          .out;
+  EXPECT_NE(text.find("workers  backup  batch"), std::string::npos) << text;
+}
+
 TEST(Recommend, SaysWhatItLeavesOut) {
   const Words words = {"recommend", "--cluster", "gce-t4",        "--workload", "resnet50",
                        "--workers", "4",         "--local-batch", "32"};

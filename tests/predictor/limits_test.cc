@@ -9,6 +9,7 @@
 #include <iostream>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "data/workloads/catalog.h"
@@ -474,6 +475,15 @@ TEST(Limits, BackupWorkersAreFewerThanWorkers) {
       FindScalingLimits(MakePredictor(), plan, kDevicesPerNode, {.most_workers = 8});
   EXPECT_EQ(limits.curve.size(), 4U);
   EXPECT_EQ(limits.reference_workers, 4) << "the plan's own number";
+  const auto said = [](const ScalingLimits& of, const std::string& text) {
+    return std::any_of(of.flags.begin(), of.flags.end(), [&](const std::string& flag) {
+      return flag.find(text) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(said(limits, "of 2 workers or fewer all but one are backup workers, and not 2; a "));
+  plan.backup_workers = 0;
+  EXPECT_FALSE(said(FindScalingLimits(MakePredictor(), plan, kDevicesPerNode, {.most_workers = 8}),
+                    "backup"));
 }
 
 // ---- Beyond the numbers that are all looked at.

@@ -478,6 +478,26 @@ TEST(Flags, BbrUnderLoss) {
   EXPECT_FALSE(HasFlag(predictor.Predict(plan), "BBR"));
 }
 
+// How well a stated rate is known counts of the links that a plan has.
+TEST(Intervals, LinksOfServersThatAreNotThere) {
+  Cluster cluster = CalibratedCluster(PlausibleTruth());
+  cluster.calibration->range.bandwidth = {GigabitsPerSecond(1.0), GigabitsPerSecond(8.0)};
+  Cluster stated = cluster;
+  stated.server_link.bandwidth = GigabitsPerSecond(400.0);
+  const auto wider = [&](Plan plan) {
+    plan.link.bandwidth = GigabitsPerSecond(4.0);
+    const auto log_sd = [&](const Cluster& of) {
+      return Predictor(of, Resnet50(), T4()).Predict(plan).log_sd;
+    };
+    return log_sd(stated) > log_sd(cluster) * (1 + 1e-9);
+  };
+  Plan servers = ServerPlan(Strategy::kPsSync, 4, 4);
+  EXPECT_TRUE(wider(servers));
+  servers.server.colocated = true;
+  EXPECT_FALSE(wider(servers));
+  EXPECT_FALSE(wider(AllreducePlan({1, 1, 1, 1}, 32)));
+}
+
 // Loss at the servers' end alone is loss, and its round trip may be known from there.
 TEST(Flags, LossOfTheServersLinkAlone) {
   const Predictor predictor = Calibrated();

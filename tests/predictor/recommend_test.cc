@@ -414,6 +414,34 @@ TEST(Recommend, OptionsOfServersDoNotHinderOtherStrategies) {
   EXPECT_NE(outcome.binding.back(), '.');
 }
 
+// What helpers have of a link goes with them, whether strategies are tried beside or not.
+TEST(Recommend, NoHelpersHaveNoLink) {
+  Plan plan = AllreducePlan({4, 4}, 32);
+  plan.strategy = Strategy::kBytePs;
+  plan.servers = 2;
+  plan.server_link.bandwidth = GigabitsPerSecond(5.0);
+  RecommendOptions options;
+  options.servers = {0, 2};
+  options.local_batches = {32};
+  options.accumulation_steps = {1};
+  for (const std::vector<Strategy>& strategies :
+       {std::vector<Strategy>{}, std::vector<Strategy>{Strategy::kBytePs}}) {
+    options.strategies = strategies;
+    const RecommendOutcome outcome = Recommend(MakePredictor(), plan, kDevicesPerNode, options);
+    EXPECT_EQ(outcome.considered, 2);
+    EXPECT_TRUE(outcome.baseline->plan.server_link.bandwidth);
+  }
+  // Those that are tried bring the link of a plan without any.
+  plan.servers = 0;
+  plan.strategy = Strategy::kRing;
+  options.servers = {2};
+  options.strategies = {Strategy::kBytePs};
+  const RecommendOutcome tried = Recommend(MakePredictor(), plan, kDevicesPerNode, options);
+  ASSERT_TRUE(tried.best && tried.baseline);
+  EXPECT_TRUE(tried.best->plan.server_link.bandwidth);
+  EXPECT_FALSE(tried.baseline->plan.server_link.bandwidth);
+}
+
 // Options of servers may be there for the strategies to try alone.
 TEST(Recommend, OptionsOfTriedStrategiesNeedNotGoWithTheGivenOne) {
   Plan plan = AllreducePlan({4, 4}, 32);
