@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "data/record/plan.h"
 #include "predictor/prediction.h"
 
 namespace stepcast {
@@ -23,6 +24,10 @@ struct Binding {
   std::string Clause() const;
 };
 Binding FindBinding(const Prediction& prediction);
+
+// Whether bytes pass the hosts of a plan to reach the network alone: each node has one device, or
+// the exchange is with servers.
+bool HostLeadsOut(const Plan& plan);
 
 }  // namespace stepcast
 

@@ -47,6 +47,9 @@ struct Prediction {
   // The parts add up to step_time. For ps-async all times are one worker's, and synchronisation is
   // the part of it that shows: what is hidden is not known apart.
   StepTime<double> breakdown;
+  // What Limiter::kHost is of this plan: the way from a device to its node's network card, and not
+  // an exchange between the devices of a node.
+  bool host_leads_out = false;
   Traffic traffic;  // bytes of all buckets, transfers of each
   int buckets = 1;  // that the gradients are sent in
   MemoryNeed memory;

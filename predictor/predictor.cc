@@ -336,6 +336,7 @@ Prediction Predictor::Predict(const Plan& plan) const {
   prediction.memory =
       AsMeasured(CountMemory(workload_, *activations_, plan, device_memory_), profiled);
   prediction.compute_source = compute_source_;
+  prediction.host_leads_out = HostLeadsOut(plan);
   if (has_servers && !internal::Alone(facts)) prediction.server_times = terms->server_times;
   if (TraitsOf(facts.strategy).has_phases()) {
     prediction.server_phases = EvaluateServerPhases(facts, cluster, workload);
@@ -469,11 +470,16 @@ void Predictor::AddPriorFlag(const Plan& plan, const PlanAnswer& answer,
     ClusterParameter parameter;
     const char* runs;
   };
-  constexpr Pace kPaces[] = {
+  // What one device has of a node's host, no link between devices tells.
+  const char* const of_host =
+      prediction->host_leads_out
+          ? "with runs between nodes"
+          : "with runs on several devices, or state device_link in the cluster file";
+  const Pace paces[] = {
       {kFlowBandwidth, "with runs between nodes"},
       {kFlowWindow, "with runs between nodes"},
       {kServerRate, "with runs that use servers"},
-      {kHostBandwidth, "with runs on several devices, or state device_link in the cluster file"},
+      {kHostBandwidth, of_host},
       {kLinkBandwidth, "with runs between nodes, or state it with the plan or in the cluster file"},
   };
   const auto by = [&](int column) {
@@ -482,7 +488,7 @@ void Predictor::AddPriorFlag(const Plan& plan, const PlanAnswer& answer,
   // What the plan or the cluster's file states sets the pace where it does so more than any other.
   double most = by(kShareColumn);
   const Pace* pace = nullptr;
-  for (const Pace& one : kPaces) {
+  for (const Pace& one : paces) {
     const bool is_link = one.parameter == kLinkBandwidth;
     const double elasticity = by(one.parameter) + (is_link ? by(kLinkColumn) : 0.0);
     if (elasticity >= most) continue;
@@ -497,12 +503,14 @@ void Predictor::AddPriorFlag(const Plan& plan, const PlanAnswer& answer,
   if (origin != Origin::kPrior && origin != Origin::kFittedPrior) return;
   const ParameterSpec& spec = belief_.SpecOf(pace->parameter);
   const double log_sd = std::sqrt(belief_.log_covariance()(pace->parameter, pace->parameter));
+  const bool leads_out = pace->parameter == kHostBandwidth && prediction->host_leads_out;
   prediction->flags.push_back(
       fmt::format("{} sets the pace of the exchange, a prior that nobody measured here: {:.3g} {} "
-                  "assumed, known to a factor of {:.2g}; calibrate {}, or use calibrate --fix or "
+                  "assumed{}, known to a factor of {:.2g}; calibrate {}, or use calibrate --fix or "
                   "--prior",
                   spec.name, std::exp(belief_.log_value(pace->parameter)) / spec.si_per_unit,
-                  spec.unit, NinetyPercentFactor(log_sd), pace->runs));
+                  spec.unit, leads_out ? " from a device to its network card" : "",
+                  NinetyPercentFactor(log_sd), pace->runs));
 }
 
 void Predictor::AddFlags(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
@@ -756,6 +764,10 @@ std::string Binding::Clause() const {
   return clause;
 }
 
+bool HostLeadsOut(const Plan& plan) {
+  return UsesServers(plan.strategy) || DevicesOnFullestNode(plan.placement) <= 1;
+}
+
 Binding FindBinding(const Prediction& prediction) {
   const StepTime<double>& step = prediction.breakdown;
   const double total = step.total().in(kSeconds);
@@ -784,7 +796,10 @@ Binding FindBinding(const Prediction& prediction) {
       case Limiter::kServer:
         return {"server", "The processors of the parameter servers", seconds, "bind"};
       case Limiter::kHost:
-        return {"host", "The exchange within the node", seconds};
+        return {"host",
+                prediction.host_leads_out ? "The way from the device to its network card"
+                                          : "The exchange within the node",
+                seconds};
       case Limiter::kServerLink:
         return {"server_link", "The links of the parameter servers", seconds, "bind"};
       case Limiter::kCore:

@@ -10,7 +10,7 @@ enum class Limiter {
   kFlow,        // what the flows to one peer carry
   kWindow,      // bytes in flight per round trip
   kLoss,        // packet loss
-  kHost,        // the exchange within the node
+  kHost,        // the exchange within the node, or the way from a device to its network card
   kServerLink,  // the servers' links
   kServer,      // the servers' processors
   kLatency,     // messages, initiations and fixed costs

@@ -209,7 +209,7 @@ enum {
   STEPCAST_LIMITER_FLOW = 2,    // what the flows to one peer carry
   STEPCAST_LIMITER_WINDOW = 3,  // bytes in flight per round trip
   STEPCAST_LIMITER_LOSS = 4,
-  STEPCAST_LIMITER_HOST = 5,  // the exchange within the node
+  STEPCAST_LIMITER_HOST = 5,  // the exchange within the node, or from a device to its card
   STEPCAST_LIMITER_SERVER_LINK = 6,
   STEPCAST_LIMITER_SERVER = 7,  // the servers' processors
   STEPCAST_LIMITER_LATENCY = 8,

@@ -322,6 +322,7 @@ class Doctor {
   Binding BindingOf(const StepTime<double>& parts) const {
     Prediction prediction;
     prediction.breakdown = parts;
+    prediction.host_leads_out = HostLeadsOut(complaint_.plan);
     return FindBinding(prediction);
   }
 

@@ -963,6 +963,42 @@ TEST(Predictor, SaysWhichPriorSetsThePace) {
   EXPECT_FALSE(HasFlag(Calibrated().Predict(plan), "a prior that nobody measured"));
 }
 
+// Nodes of one device have no exchange within them, and no link between devices to state; nor have
+// devices that exchange with servers alone.
+TEST(Predictor, SaysWhatTheHostIsOnTheWayTo) {
+  const auto parallel = [](const Placement& placement) { return AllreducePlan(placement, 1); };
+  struct Case {
+    Plan plan;
+    bool leads_out = false;
+  };
+  Plan servers = ServerPlan(Strategy::kPsSync, 4, 4);
+  servers.placement = {4, 4};
+  servers.local_batch = 1;
+  for (const auto& [given, leads_out] :
+       {Case{parallel({1, 1, 1, 1}), true}, Case{parallel({8, 8}), false},
+        Case{parallel({8}), false}, Case{servers, true}}) {
+    SCOPED_TRACE(std::to_string(given.nodes()) + " nodes, " + std::to_string(given.servers));
+    Plan plan = given;
+    plan.link.bandwidth = GigabitsPerSecond(400.0);
+    plan.link.transport = Transport::kRdma;
+    EXPECT_EQ(HostLeadsOut(plan), leads_out);
+    const Prediction p = Predictor(PlainCluster(), *FindWorkload("vgg16"), T4()).Predict(plan);
+    Prediction held = p;  // whatever binds this one, if the host did
+    held.breakdown.limiter = Limiter::kHost;
+    held.breakdown.exposed_transfer = p.step_time * 100;
+    const Binding binding = FindBinding(held);
+    EXPECT_EQ(binding.part, "host");
+    EXPECT_EQ(binding.Clause(), leads_out ? "the way from the device to its network card binds"
+                                          : "the exchange within the node binds");
+    if (UsesServers(plan.strategy)) continue;  // whose own rate may be what sets the pace
+    EXPECT_EQ(p.breakdown.limiter, Limiter::kHost);
+    EXPECT_TRUE(HasFlag(p, "host_bandwidth sets the pace"));
+    EXPECT_EQ(HasFlag(p, "assumed from a device to its network card"), leads_out);
+    EXPECT_EQ(HasFlag(p, "calibrate with runs between nodes"), leads_out);
+    EXPECT_EQ(HasFlag(p, "state device_link"), !leads_out);
+  }
+}
+
 // A host's own link that runs have told sets the pace, though no run told what a flow carries.
 TEST(Predictor, ALinkOfAHostSetsThePaceBeforeAPrior) {
   Truth truth = PlausibleTruth();
