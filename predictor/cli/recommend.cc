@@ -177,11 +177,22 @@ std::string Advice(const RecommendOutcome& outcome, const RecommendOptions& sear
     return fmt::format("The plan as given exceeds the global batch of {}; this one has {} its {}.",
                        search.most_global_batch, GainText(outcome, search), score);
   }
+  if (outcome.is_advice && outcome.score_gain > 1) {
+    return fmt::format("Expected gain: {} the {} of the plan as given.",
+                       GainText(outcome, search), score);
+  }
   if (outcome.is_advice) {
-    return outcome.score_gain > 1
-               ? fmt::format("Expected gain: {} the {} of the plan as given.",
-                             GainText(outcome, search), score)
-               : std::string("None of the plans tried is better: keep the plan as given.");
+    const Plan& best = outcome.best->plan;
+    if (DescribePlan(best) == DescribePlan(given.plan)) {
+      return "None of the plans tried is better: keep the plan as given.";
+    }
+    const std::string batch =
+        best.global_batch() == given.plan.global_batch()
+            ? ""
+            : fmt::format(" with a global batch of {} instead of {}",
+                          FormatCount(best.global_batch()), FormatCount(given.plan.global_batch()));
+    return fmt::format("None of the plans tried brings more {}. This one brings the same{}.", score,
+                       batch);
   }
   std::string text = fmt::format(
       "No: the best of the plans tried has {} the {} of the plan as given. Keep that one.",

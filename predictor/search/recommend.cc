@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "data/plan/check.h"
@@ -109,6 +110,8 @@ double Score(const Predictor& predictor, const Plan& plan, const Prediction& pre
       return samples * worth / *job.spending.energy_j;
   }
 }
+
+double GainOf(double ratio) { return std::abs(ratio - 1) <= kSameScores ? 1 : ratio; }
 
 // More devices may be slower than those that fill a node.
 std::string ComputeAlone(const Predictor& predictor, const Recommendation& best,
@@ -289,7 +292,8 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
               const double batch_b = b.plan.global_batch();
               return batch_a != batch_b ? batch_a < batch_b : a.score > b.score;
             });
-  const bool no_worse = !may_keep || given.score <= top;
+  // Scores that differ by rounding are the same, here and in what is told of them.
+  const bool no_worse = !may_keep || given.score <= top * (1 + kSameScores);
   double enough = top * (1 - (KnowsWorth(options) ? 0 : options.tolerance));
   if (may_keep && no_worse) enough = std::max(enough, given.score * (1 - kSameScores));
   auto best = std::find_if(feasible.begin(), feasible.end(),
@@ -303,7 +307,9 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
   }
   outcome.best = *best;
   // Nobody who has a plan takes a worse one; without one, half of the best is little.
-  const double least = may_keep ? given.score : outcome.best->score / 2;
+  const double least = !may_keep  ? outcome.best->score / 2
+                       : no_worse ? std::min(given.score, outcome.best->score)
+                                  : given.score;
   for (const Recommendation& r : feasible) {
     if (outcome.best->score < r.score) {
       ++outcome.little_gain;
@@ -316,8 +322,8 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
   }
   outcome.baseline = given;
   outcome.is_advice = no_worse;
-  outcome.gain = outcome.best->prediction.throughput / given.prediction.throughput;
-  outcome.score_gain = outcome.best->score / given.score;
+  outcome.gain = GainOf(outcome.best->prediction.throughput / given.prediction.throughput);
+  outcome.score_gain = GainOf(outcome.best->score / given.score);
   if (!no_worse && options.objective == Objective::kThroughput) {
     outcome.payoff = FindPayoff(predictor, outcome.best->plan, given.prediction.throughput,
                                 options.most_global_batch);

@@ -63,6 +63,7 @@ struct RecommendOutcome {
   // Whether to change to `best`, or to keep what is given where that is best: the answer is no
   // where there is no candidate, and where a plan as given that may be used is better than all.
   bool is_advice = false;
+  // 1 where the two differ by rounding.
   double gain = 1;        // throughput of best / baseline
   double score_gain = 1;  // score of best / baseline
   Payoff payoff;  // where the answer is no: what would make `best` as good as the given plan

@@ -1251,6 +1251,32 @@ TEST(Recommend, Json) {
   }
 }
 
+// Sentence, heading, row and JSON say one thing where a smaller batch does as much.
+TEST(Recommend, TheSameWithFewerSamples) {
+  const Words asked = {"recommend", "--cluster",    "gce-t4",       "--workload",
+                       "vgg16",     "--workers",    "16",           "--local-batch",
+                       "64",        "--input-rate", "100 samples/s"};
+  const Json json = JsonOf(asked);
+  EXPECT_EQ(json.at("recommended"), true);
+  EXPECT_EQ(json.at("gain"), 1);
+  EXPECT_EQ(json.at("objective_gain"), 1);
+  const int batch = json.at("best").at("plan").at("global_batch");
+  ASSERT_LT(batch, 1024);
+  const std::string text = Unwrapped(Stepcast(asked).out);
+  EXPECT_NE(text.find("None of the plans tried brings more throughput. This one brings the same "
+                      "with a global batch of " +
+                      std::to_string(batch) + " instead of 1,024."),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("keep the plan as given"), std::string::npos) << text;
+  // Nothing else is said where it is the plan as given.
+  const std::string same =
+      Unwrapped(Stepcast(asked + Words{"--try-local-batch", "64", "--try-accumulation", "1"}).out);
+  EXPECT_NE(same.find("None of the plans tried is better: keep the plan as given."),
+            std::string::npos)
+      << same;
+}
+
 TEST(Recommend, NoPlanFits) {
   const Words arguments = {"recommend",  "--device",          "t4",
                            "--workload", "bert_base",         "--local-batch",

@@ -144,7 +144,7 @@ TEST(Recommend, NoBatchHelpsWhereSamplesAreLate) {
   EXPECT_TRUE(outcome.is_advice);
   EXPECT_LE(outcome.best->plan.global_batch(), plan.global_batch());
   EXPECT_NEAR(outcome.best->prediction.throughput.in(kSamplesPerSecond), 100, 1e-9);
-  EXPECT_NEAR(outcome.gain, 1, 1e-9);
+  EXPECT_EQ(outcome.gain, 1);
   EXPECT_EQ(outcome.binding.find("the input pipeline: "), 0U) << outcome.binding;
   EXPECT_NE(outcome.binding.find("and gets 50/s"), std::string::npos) << outcome.binding;
   // With samples enough the answer is that of a plan that says nothing of them.
@@ -155,6 +155,33 @@ TEST(Recommend, NoBatchHelpsWhereSamplesAreLate) {
   EXPECT_EQ(rich.best->plan.global_batch(), ever.best->plan.global_batch());
   EXPECT_EQ(rich.best->prediction.step_time, ever.best->prediction.step_time);
   EXPECT_EQ(rich.binding, ever.binding);
+}
+
+// Throughputs that differ by rounding are the same, whichever of the two is the larger: what is
+// recommended gains nothing and loses nothing, and is among the choices.
+TEST(Recommend, RoundingIsNoGain) {
+  const Predictor predictor = MakePredictor();
+  int smaller = 0;
+  for (double rate = 3; rate < 50; rate *= 1.1) {
+    for (const int batch : {16, 32, 48}) {
+      SCOPED_TRACE(std::to_string(rate) + " samples/s, " + std::to_string(batch));
+      Plan plan = AllreducePlan({4, 4, 2}, batch);
+      plan.input_rate = SampleRate<>::FromSi(rate);
+      for (const std::vector<int>& tried : {std::vector<int>(), std::vector<int>{1, 3, 7}}) {
+        RecommendOptions options;
+        options.local_batches = tried;
+        const RecommendOutcome outcome = Recommend(predictor, plan, kDevicesPerNode, options);
+        ASSERT_GT(outcome.best->prediction.breakdown.input_wait.si(), 0);
+        EXPECT_TRUE(outcome.is_advice);
+        EXPECT_EQ(outcome.gain, 1);
+        EXPECT_EQ(outcome.score_gain, 1);
+        ASSERT_FALSE(outcome.pareto.empty());
+        EXPECT_EQ(outcome.pareto.back().score, outcome.best->score);
+        if (outcome.best->plan.global_batch() < plan.global_batch()) ++smaller;
+      }
+    }
+  }
+  EXPECT_GT(smaller, 0);
 }
 
 TEST(Recommend, TheParetoListRises) {
