@@ -178,8 +178,8 @@ std::string Advice(const RecommendOutcome& outcome, const RecommendOptions& sear
                        search.most_global_batch, GainText(outcome, search), score);
   }
   if (outcome.is_advice && outcome.score_gain > 1) {
-    return fmt::format("Expected gain: {} the {} of the plan as given.",
-                       GainText(outcome, search), score);
+    return fmt::format("Expected gain: {} the {} of the plan as given.", GainText(outcome, search),
+                       score);
   }
   if (outcome.is_advice) {
     const Plan& best = outcome.best->plan;
@@ -299,6 +299,38 @@ std::string NothingFitsText(const RecommendOutcome& outcome, const Plan& plan, c
   return text;
 }
 
+// What keeps it from being known whether the best plan fits, which no running plan as given shows
+// either; empty where that is known. Out of memory is no candidate; what nobody knows is one.
+std::string UnknownMemoryText(const RecommendOutcome& outcome, const Workload& workload) {
+  const Plan& best = outcome.best->plan;
+  const MemoryNeed& memory = outcome.best->prediction.memory;
+  const Recommendation& given = *outcome.baseline;
+  const bool may_have_run = given.prediction.memory.verdict != MemoryVerdict::kOutOfMemory;
+  if (memory.verdict != MemoryVerdict::kUnknown) return "";
+  if (may_have_run && best.local_batch <= given.plan.local_batch) return "";
+  const std::string need = FormatSize(memory.total);
+  const std::string batch = fmt::format("a local batch of {}", FormatCount(best.local_batch));
+  if (!workload.layers.empty() || workload.communication_only) {
+    if (memory.available) return "";
+    return fmt::format(
+        "nobody knows the device's memory: {} takes about {}; state memory in the "
+        "cluster file",
+        batch, need);
+  }
+  constexpr const char* kRemedy =
+      "state layers in the workload file, or tell steps that did not fit (observe_out_of_memory)";
+  return memory.available
+             ? fmt::format(
+                   "activations are unknown without layers and not counted: {} takes at "
+                   "least {} of the device's {}; {}",
+                   batch, need, FormatSize(*memory.available), kRemedy)
+             : fmt::format(
+                   "activations are unknown without layers and not counted, and nobody "
+                   "knows the device's memory: {} takes at least {}; state memory in the "
+                   "cluster file, and {}",
+                   batch, need, kRemedy);
+}
+
 std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
                         const RecommendOptions& search,
                         const std::optional<UnequalWorkers>& unequal) {
@@ -331,21 +363,13 @@ std::string OutcomeText(const RecommendOutcome& outcome, const Target& target,
   if (unequal) note(UnequalText(*unequal));
   for (const LeftOut& left_out : ReasonsLeftOut(outcome, search)) note(LeftOutText(left_out));
   if (more > 0) note(fmt::format("{} more between those shown: --json has them.", Plans(more)));
-  if (best.efficiency * best.plan.workers() < 1 && outcome.is_advice) {
+  if (outcome.one_worker && outcome.is_advice) {
     out += FlagLine(fmt::format("one worker alone gives {}: more than this plan",
-                                FormatThroughput(best.prediction.throughput /
-                                                 (best.efficiency * best.plan.workers()))),
+                                FormatThroughput(*outcome.one_worker)),
                     style, TerminalWidth());
   }
-  // Out of memory is no candidate; where nobody knows the memory, all are.
-  const MemoryNeed& memory = best.prediction.memory;
-  if (memory.verdict == MemoryVerdict::kUnknown &&
-      best.plan.local_batch > outcome.baseline->plan.local_batch) {
-    out += FlagLine(
-        fmt::format("nobody knows the device's memory: a local batch of {} takes about {}; state "
-                    "memory in the cluster file",
-                    FormatCount(best.plan.local_batch), FormatSize(memory.total)),
-        style, TerminalWidth());
+  if (const std::string text = UnknownMemoryText(outcome, target.workload); !text.empty()) {
+    out += FlagLine(text, style, TerminalWidth());
   }
   for (const std::string& flag : best.prediction.flags) {
     out += FlagLine(flag, style, TerminalWidth());

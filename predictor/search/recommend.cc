@@ -324,6 +324,11 @@ RecommendOutcome Recommend(const Predictor& predictor, const Plan& plan, int dev
   outcome.is_advice = no_worse;
   outcome.gain = GainOf(outcome.best->prediction.throughput / given.prediction.throughput);
   outcome.score_gain = GainOf(outcome.best->score / given.score);
+  if (const double speedup = best->efficiency * best->plan.workers();
+      speedup < 1 &&
+      predictor.Memory(OneWorkerOf(best->plan)).verdict != MemoryVerdict::kOutOfMemory) {
+    outcome.one_worker = best->prediction.throughput / speedup;
+  }
   if (!no_worse && options.objective == Objective::kThroughput) {
     outcome.payoff = FindPayoff(predictor, outcome.best->plan, given.prediction.throughput,
                                 options.most_global_batch);

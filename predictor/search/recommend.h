@@ -66,6 +66,9 @@ struct RecommendOutcome {
   // 1 where the two differ by rounding.
   double gain = 1;        // throughput of best / baseline
   double score_gain = 1;  // score of best / baseline
+  // What one worker of the best plan does by itself, where that is more than the plan does and its
+  // memory may hold it.
+  std::optional<SampleRate<>> one_worker;
   Payoff payoff;  // where the answer is no: what would make `best` as good as the given plan
   // Candidates that are no worse than the plan as given (where that cannot be used, than half of
   // the best) and no better than the best, of which none has both a higher score and a smaller

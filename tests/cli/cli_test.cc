@@ -304,6 +304,62 @@ TEST(Answers, ABatchOfUnknownMemoryIsSaidToBe) {
   }
 }
 
+// Of a workload without layers it is the activations that nobody knows, whatever is known of the
+// device; one worker who cannot hold the model is no alternative.
+TEST(Answers, ABatchOfUnknownActivationsIsSaidToBe) {
+  TempFolder folder;
+  const std::string model =
+      folder.Write("m.yaml", "name: m\nparameters: 6738415616\noptimizer: adam\nprecision: bf16\n");
+  for (const bool known : {false, true}) {
+    const std::string cluster = folder.Write(
+        "c.yaml",
+        "name: c\nnodes: 16\ndevices_per_node: 1\ndevice: {name: d, fp32: 19.5 TFLOP/s, "
+        "memory_bandwidth: 2039 GB/s" +
+            std::string(known ? ", memory: 80 GiB" : "") + "}\n");
+    const Words asked = {"recommend",
+                         "--cluster",
+                         cluster,
+                         "--workload-file",
+                         model,
+                         "--workload",
+                         "m",
+                         "--workers",
+                         "16",
+                         "--local-batch",
+                         "1",
+                         "--bandwidth",
+                         "200 Gbit/s",
+                         "--transport",
+                         "rdma",
+                         "--try-shard",
+                         "none,optimizer,gradients,parameters"};
+    const Json json = JsonOf(asked);
+    const Json best = json.at("best");
+    ASSERT_GT(best.at("plan").at("local_batch"), 8);
+    EXPECT_EQ(best.at("memory").at("verdict"), "unknown");
+    EXPECT_EQ(json.at("baseline_usable"), !known);
+    ASSERT_LT(best.at("efficiency"), 1.0 / 16);
+    const std::string text = Unwrapped(Stepcast(asked).out);
+    const auto says = [&](const std::string& words) {
+      return text.find(words) != std::string::npos;
+    };
+    EXPECT_TRUE(says("activations are unknown without layers and not counted")) << text;
+    EXPECT_TRUE(says("takes at least")) << text;
+    EXPECT_TRUE(
+        says("state layers in the workload file, or tell steps that did not fit "
+             "(observe_out_of_memory)"))
+        << text;
+    EXPECT_EQ(says("of the device's 80 GiB; state layers"), known) << text;
+    EXPECT_EQ(says("nobody knows the device's memory"), !known) << text;
+    EXPECT_EQ(says("state memory in the cluster file"), !known) << text;
+    EXPECT_EQ(says("one worker alone gives"), !known) << text;
+    // Fewer samples than the plan that runs out of memory are not known to fit either.
+    const std::string fewer =
+        Unwrapped(Stepcast(asked + Words{"--try-local-batch", "1", "--try-accumulation", "1"}).out);
+    EXPECT_EQ(fewer.find("activations are unknown") != std::string::npos, known) << fewer;
+  }
+}
+
 // A forecast of rare exchanges is the mean of a round, and says what its two kinds of steps take.
 TEST(Answers, RoundsSayWhatTheyAreTheMeanOf) {
   for (const char* local_steps : {"2", "16", "100"}) {
