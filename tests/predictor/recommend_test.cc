@@ -162,7 +162,7 @@ TEST(Recommend, NoBatchHelpsWhereSamplesAreLate) {
 TEST(Recommend, RoundingIsNoGain) {
   const Predictor predictor = MakePredictor();
   int smaller = 0;
-  for (double rate = 3; rate < 50; rate *= 1.1) {
+  for (double rate = 3; rate < 50; rate *= 1.25) {
     for (const int batch : {16, 32, 48}) {
       SCOPED_TRACE(std::to_string(rate) + " samples/s, " + std::to_string(batch));
       Plan plan = AllreducePlan({4, 4, 2}, batch);
