@@ -47,6 +47,59 @@ std::size_t DigitsBefore(std::string_view text, std::size_t at) {
   return at;
 }
 
+// What sets thousands apart: ASCII's, a quotation mark, and blanks that break no line.
+constexpr std::string_view kSeparators[] = {",", "'", "_", "\u2019", "\u00a0", "\u202f", "\u2009"};
+
+// Of the separator that a text begins with; 0 where it begins with none.
+std::size_t SeparatorLength(std::string_view text) {
+  for (const std::string_view separator : kSeparators) {
+    if (text.starts_with(separator)) return separator.size();
+  }
+  return 0;
+}
+std::size_t SeparatorLengthBefore(std::string_view text, std::size_t at) {
+  for (const std::string_view separator : kSeparators) {
+    if (text.substr(0, at).ends_with(separator)) return separator.size();
+  }
+  return 0;
+}
+
+bool MayBeFirstGroup(std::string_view text) {
+  return !text.empty() && text.size() <= 3 && text.front() != '0' &&
+         std::all_of(text.begin(), text.end(), IsDigit);
+}
+bool MayBeLaterGroup(std::string_view text) {
+  const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+  return end == 3;
+}
+
+// The number whose thousands are set apart, which is the whole of `text`.
+std::optional<double> GroupedNumber(std::string_view text, Decimals decimals) {
+  const std::size_t point = std::min(text.find('.'), text.size());
+  const std::string_view separator = [&] {
+    const std::size_t at = std::min(text.find_first_not_of("0123456789"), text.size());
+    return text.substr(at, SeparatorLength(text.substr(at)));
+  }();
+  std::string digits;
+  std::string_view rest = text.substr(0, point);
+  int separators = 0;
+  for (;; ++separators) {
+    const std::size_t end = std::min(rest.find_first_not_of("0123456789"), rest.size());
+    const std::string_view group = rest.substr(0, end);
+    if (separators == 0 ? !MayBeFirstGroup(group) : group.size() != 3) return std::nullopt;
+    digits += group;
+    rest = rest.substr(end);
+    if (rest.empty()) break;
+    if (separator.empty() || !rest.starts_with(separator)) return std::nullopt;
+    rest.remove_prefix(separator.size());
+  }
+  // One comma alone may be that of a fraction.
+  if (separator == "," && separators == 1 && point == text.size() && decimals != Decimals::kNone) {
+    return std::nullopt;
+  }
+  return NumberOf(digits + std::string(text.substr(point)));
+}
+
 // One of the forms of TakeRank, as the rank and what is left.
 std::optional<std::pair<std::string, std::string_view>> OneRank(std::string_view text) {
   constexpr std::size_t kFurthest = 100;  // that a host or a time may reach before the rank
@@ -184,16 +237,71 @@ std::optional<double> NumberFrom(std::string_view text, std::size_t at, std::siz
   return value;
 }
 
-std::optional<double> NumberUpTo(std::string_view text, std::size_t at, bool blanks) {
-  while (blanks && at > 0 && IsBlank(text[at - 1])) --at;
-  std::size_t begin = at;
-  while (begin > 0 && (IsDigit(text[begin - 1]) || text[begin - 1] == '.')) --begin;
-  // A word that ends in digits is no number.
-  if (begin > 0 && (std::isalpha(static_cast<unsigned char>(text[begin - 1])) != 0 ||
-                    text[begin - 1] == '_' || text[begin - 1] == '-')) {
+std::optional<double> PrintedNumberFrom(std::string_view text, std::size_t at, std::size_t* end) {
+  while (at < text.size() && IsBlank(text[at])) ++at;
+  const std::optional<double> plain = NumberFrom(text, at, end);
+  if (!plain) return plain;
+  const std::string_view rest = text.substr(*end);
+  const std::size_t separator = SeparatorLength(rest);
+  if (separator > 0 && separator < rest.size() && IsDigit(rest[separator])) {
+    std::size_t stop = at;
+    while (stop < text.size()) {
+      const std::size_t length = SeparatorLength(text.substr(stop));
+      if (IsDigit(text[stop]) || text[stop] == '.') {
+        ++stop;
+      } else if (length > 0 && stop + length < text.size() && IsDigit(text[stop + length])) {
+        stop += length;
+      } else {
+        break;
+      }
+    }
+    // A point that ends a sentence.
+    if (text[stop - 1] == '.') --stop;
+    *end = stop;
+    return GroupedNumber(text.substr(at, stop - at), Decimals::kMayBe);
+  }
+  // A blank that may be a separator.
+  if (*end + 1 < text.size() && text[*end] == ' ' && MayBeFirstGroup(text.substr(at, *end - at)) &&
+      MayBeLaterGroup(text.substr(*end + 1))) {
     return std::nullopt;
   }
-  return NumberOf(text.substr(begin, at - begin));
+  return plain;
+}
+
+std::optional<double> PrintedNumberUpTo(std::string_view text, std::size_t at, bool blanks,
+                                        Decimals decimals, std::size_t* begin) {
+  while (blanks && at > 0 && IsBlank(text[at - 1])) --at;
+  std::size_t from = at;
+  bool grouped = false;
+  while (from > 0) {
+    const std::size_t length = SeparatorLengthBefore(text, from);
+    if (IsDigit(text[from - 1]) || (decimals == Decimals::kMayBe && text[from - 1] == '.')) {
+      --from;
+    } else if (from < at && IsDigit(text[from]) && length > 0 && from > length &&
+               IsDigit(text[from - length - 1])) {
+      from -= length;
+      grouped = true;
+    } else {
+      break;
+    }
+  }
+  if (begin != nullptr) *begin = from;
+  const std::string_view number = text.substr(from, at - from);
+  // A word that ends in digits is no number.
+  if (from > 0 && (std::isalpha(static_cast<unsigned char>(text[from - 1])) != 0 ||
+                   text[from - 1] == '_' || text[from - 1] == '-')) {
+    return std::nullopt;
+  }
+  if (grouped) return GroupedNumber(number, decimals);
+  // A blank that may be a separator, of a number and not of a time or a date.
+  if (decimals == Decimals::kMayBe && from > 1 && text[from - 1] == ' ' &&
+      MayBeLaterGroup(number)) {
+    const std::size_t group = DigitsBefore(text, from - 1);
+    const bool of_a_clock =
+        group > 0 && std::string_view(":-/.").find(text[group - 1]) != std::string_view::npos;
+    if (!of_a_clock && MayBeFirstGroup(text.substr(group, from - 1 - group))) return std::nullopt;
+  }
+  return NumberOf(number);
 }
 
 }  // namespace stepcast

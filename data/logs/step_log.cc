@@ -20,7 +20,8 @@ namespace {
 
 // ---- The forms.
 
-enum class Side { kBefore, kBeforeAfterBlanks, kAfter };
+// kBeside: before, after blanks, or behind; the unit, a rate, may go on as in "samples/second".
+enum class Side { kBefore, kBeforeAfterBlanks, kAfter, kBeside };
 enum class How { kPlain, kKeras, kBar, kEndOfRun };
 
 struct Unit {
@@ -116,13 +117,11 @@ constexpr Form kForms[] = {
      "total images/sec: ", Side::kAfter, kPerS},
     {Samples("tf_cnn_benchmarks' processes", kSoFar, SamplesOf::kProcess),
      "images/sec: ", Side::kAfter, kPerS, "", " +/-"},
-    {Samples("samples/s", kMean, SamplesOf::kProcess), "samples/sec", Side::kBeforeAfterBlanks,
-     kPerS},
-    {Samples("samples/s", kMean, SamplesOf::kProcess), "samples/s", Side::kBeforeAfterBlanks,
-     kPerS},
-    {Samples("samples/s", kMean, SamplesOf::kProcess), "images/s", Side::kBeforeAfterBlanks, kPerS},
-    {Samples("samples/s", kMean, SamplesOf::kProcess), "imgs/s", Side::kBeforeAfterBlanks, kPerS},
-    {Samples("samples/s", kMean, SamplesOf::kProcess), "img/s", Side::kBeforeAfterBlanks, kPerS},
+    {Samples("samples/s", kMean, SamplesOf::kProcess), "samples/sec", Side::kBeside, kPerS},
+    {Samples("samples/s", kMean, SamplesOf::kProcess), "samples/s", Side::kBeside, kPerS},
+    {Samples("samples/s", kMean, SamplesOf::kProcess), "images/s", Side::kBeside, kPerS},
+    {Samples("samples/s", kMean, SamplesOf::kProcess), "imgs/s", Side::kBeside, kPerS},
+    {Samples("samples/s", kMean, SamplesOf::kProcess), "img/s", Side::kBeside, kPerS},
     {Steps("Trainer", LoggedSpan::kRun), "'train_steps_per_second': ", Side::kAfter, kPerS, "", "",
      "", How::kEndOfRun},
     {Steps("epochs", LoggedSpan::kEpoch), " finished in ", Side::kAfter, kS, "Epoch ", "s"},
@@ -180,16 +179,32 @@ struct Fraction {
 
 constexpr std::int64_t kMostCounted = 1'000'000'000'000;
 
+// The count that begins at `at`, behind blanks; its thousands may be set apart.
+std::optional<double> CountFrom(std::string_view text, std::size_t at) {
+  std::size_t end = 0;
+  const auto plain = NumberFrom(text, at, &end);
+  if (!plain || end == text.size()) return plain;
+  end = std::min(text.find_first_not_of("0123456789,'_", end), text.size());
+  while (std::isdigit(static_cast<unsigned char>(text[end - 1])) == 0) --end;
+  std::size_t begin = 0;
+  const auto apart = PrintedNumberUpTo(text, end, false, Decimals::kNone, &begin);
+  return apart && begin == text.find_first_not_of(" \t", at) ? apart : plain;
+}
+
 // The last "450/1000" or "450/ 1000" of a text.
 std::optional<Fraction> LastFraction(std::string_view text) {
   for (std::size_t slash = text.rfind('/'); slash != std::string_view::npos && slash > 0;
        slash = text.rfind('/', slash - 1)) {
+    const auto whole = CountFrom(text, slash + 1);
+    if (!whole || *whole > static_cast<double>(kMostCounted)) continue;
     std::size_t begin = slash;
-    while (begin > 0 && std::isdigit(static_cast<unsigned char>(text[begin - 1])) != 0) --begin;
-    const auto part = NumberOf(text.substr(begin, slash - begin));
-    std::size_t end = 0;
-    const auto whole = NumberFrom(text, slash + 1, &end);
-    if (!part || !whole || *whole < *part || *whole > static_cast<double>(kMostCounted)) continue;
+    auto part = PrintedNumberUpTo(text, slash, false, Decimals::kNone, &begin);
+    if (!part || *part > *whole) {
+      begin = slash;
+      while (begin > 0 && std::isdigit(static_cast<unsigned char>(text[begin - 1])) != 0) --begin;
+      part = NumberOf(text.substr(begin, slash - begin));
+    }
+    if (!part || *whole < *part) continue;
     return Fraction{static_cast<std::int64_t>(*part), static_cast<std::int64_t>(*whole), begin};
   }
   return std::nullopt;
@@ -199,8 +214,7 @@ std::optional<std::int64_t> CounterOf(const Form& form, std::string_view text) {
   if (form.counter.empty()) return std::nullopt;
   const std::size_t at = text.find(form.counter);
   if (at == std::string_view::npos) return std::nullopt;
-  std::size_t end = 0;
-  const auto number = NumberFrom(text, at + form.counter.size(), &end);
+  const auto number = CountFrom(text, at + form.counter.size());
   if (!number || *number < 0 || *number > static_cast<double>(kMostCounted)) return std::nullopt;
   return static_cast<std::int64_t>(*number);
 }
@@ -233,6 +247,41 @@ std::optional<double> ElapsedOf(std::string_view before) {
   return std::nullopt;
 }
 
+// The number of a unit at `mark`, where `before` stands before it. A number behind the unit and a
+// ":" or "=" is the unit's, whatever stands before. Of two numbers without such a sign the one
+// before is the unit's if it is written to it, or if the one behind has a unit of its own; else
+// nobody knows.
+std::optional<double> OfUnit(std::string_view text, std::size_t mark, std::size_t length,
+                             std::optional<double> before) {
+  const auto is_word = [&](std::size_t at) {
+    return at < text.size() && std::isalpha(static_cast<unsigned char>(text[at])) != 0;
+  };
+  std::size_t at = mark + length;
+  for (const std::string_view rest : {"econd", "ec"}) {
+    if (text.substr(at).starts_with(rest)) {
+      at += rest.size();
+      break;
+    }
+  }
+  if (is_word(at)) return std::nullopt;  // samples/step
+  if (at < text.size() && (text[at] == '"' || text[at] == '\'')) ++at;
+  at = std::min(text.find_first_not_of(" \t", at), text.size());
+  const bool signs = at < text.size() && (text[at] == ':' || text[at] == '=');
+  if (signs) {
+    at = std::min(text.find_first_not_of(" \t", at + 1), text.size());
+    if (at < text.size() && (text[at] == '"' || text[at] == '\'')) ++at;
+  }
+  std::size_t end = 0;
+  if (!NumberFrom(text, at, &end)) return before;
+  const std::optional<double> behind = PrintedNumberFrom(text, at, &end);
+  if (signs) return behind;
+  const bool is_of_another = is_word(end) || text.substr(end).starts_with('%');
+  const bool is_written_to_it =
+      before && mark > 0 && std::isdigit(static_cast<unsigned char>(text[mark - 1])) != 0;
+  if (is_of_another || is_written_to_it) return before;
+  return before ? std::nullopt : behind;
+}
+
 struct Found {
   double value = 0;
   std::size_t at = 0;  // where the number, or a mark before it, begins
@@ -248,10 +297,11 @@ std::optional<Found> FindIn(const Form& form, std::string_view text) {
       std::size_t begin = mark + form.mark.size();
       if (begin < text.size() && text[begin] == '\'') ++begin;
       std::size_t end = 0;
-      value = NumberFrom(text, begin, &end);
+      value = PrintedNumberFrom(text, begin, &end);
       if (value && !text.substr(end).starts_with(form.then)) value.reset();
     } else {
-      value = NumberUpTo(text, mark, form.side == Side::kBeforeAfterBlanks);
+      value = PrintedNumberUpTo(text, mark, form.side != Side::kBefore);
+      if (form.side == Side::kBeside) value = OfUnit(text, mark, form.mark.size(), value);
     }
     if (value && Has(text.substr(0, mark), form.also)) return Found{*value, mark};
     mark = text.find(form.mark, mark + 1);
@@ -450,7 +500,8 @@ bool StepLogReader::IsTraining(std::string_view before, Rank* rank, Number* numb
     end = fraction->begin;
     number->last_of_epoch = fraction->part == fraction->whole;
   } else if (const std::size_t counted = before.find("it ["); counted != std::string_view::npos) {
-    if (const auto count = NumberUpTo(before, counted, false); count && *count <= 1e12) {
+    if (const auto count = PrintedNumberUpTo(before, counted, false, Decimals::kNone);
+        count && *count <= 1e12) {
       number->counter = static_cast<std::int64_t>(*count);
       end = counted;
       while (end > 0 && std::isdigit(static_cast<unsigned char>(before[end - 1])) != 0) --end;

@@ -238,6 +238,82 @@ Told TellEach(const std::string& text, int warm_up) {
   return told;
 }
 
+// The times that a text tells, without a warm-up.
+std::vector<double> TimesOf(const std::string& text, std::int64_t* not_understood = nullptr) {
+  std::vector<double> times;
+  StepLogReader reader(
+      {0, nullptr, [&](const LoggedNumber& number) { times.push_back(number.time_s); }});
+  ForEachLogLineOf(text, [&](const LogLine& line) { reader.Take(line, "train.log"); });
+  const StepLog log = reader.Finish();
+  if (not_understood != nullptr) *not_understood = log.unknown.count;
+  return times;
+}
+
+// A part of a number is no number.
+TEST(StepLog, ThousandsThatAreSetApartAreReadOrTheLineIsNotUnderstood) {
+  const char* const numbers[] = {"1200.5",  "1,200.5",      "1'200.5",
+                                 "1_200.5", "1\u2019200.5", "1\u202f200.5"};
+  for (const std::string number : numbers) {
+    for (const std::string& line :
+         {"step 10 " + number + " samples/s loss 2.1", "Speed: " + number + " samples/sec\tacc=1",
+          "total images/sec: " + number, "Iter #3: " + number + " img/sec per GPU",
+          "CurrSamplesPerSec=" + number + ", MemAllocated=1.0GB",
+          "images/sec: " + number + " +/- 2", number + "img/s", "img/s: " + number + "."}) {
+      EXPECT_EQ(TimesOf(line), std::vector<double>{1 / 1200.5}) << line;
+    }
+    EXPECT_EQ(TimesOf(" iteration 10/ 100 | elapsed time per iteration (ms): " + number + " |"),
+              std::vector<double>{1200.5 * 1e-3})
+        << number;
+  }
+  EXPECT_EQ(TimesOf("1,234,567 samples/s"), std::vector<double>{1 / 1234567.0});
+  EXPECT_EQ(TimesOf("12'345 samples/s"), std::vector<double>{1 / 12345.0});
+  // A comma alone may be that of a fraction, and a blank may stand between two numbers.
+  for (const std::string number : {"12,345", "1.200,5", "1200,5", "1 200.5", "1,20.5", "0,200.5",
+                                   "1,200'500", "1.5,200.5", "1,2000.5"}) {
+    for (const std::string& line :
+         {"step 10: " + number + " samples/s", "Speed: " + number + " samples/sec\tacc=1",
+          "total images/sec: " + number, "CurrSamplesPerSec=" + number + ", MemAllocated=1.0GB"}) {
+      std::int64_t not_understood = 0;
+      EXPECT_TRUE(TimesOf(line, &not_understood).empty()) << line;
+      EXPECT_EQ(not_understood, 1) << line;
+    }
+  }
+  // Commas and blanks between numbers set nothing apart.
+  for (const char* line : {"10:00:12 200.5 img/s", "2023-01-12 200.5 img/s", "step 1, 200.5 img/s",
+                           "epoch 3 20.5 img/s", "epoch 1234 200.5 img/s", "3/40 200.5 img/s"}) {
+    EXPECT_EQ(TimesOf(line).size(), 1U) << line;
+  }
+}
+
+TEST(StepLog, CountsMayHaveTheirThousandsSetApart) {
+  std::string text;
+  for (const char* at : {"990", "1,000", "1,010"}) {
+    text += fmt::format("iteration {}/ 12,000 | elapsed time per iteration (ms): 500.0 |\n", at);
+  }
+  EXPECT_EQ(TellEach(text, 0).log.series.at(0).steps, 990 + 10 + 10);
+  EXPECT_EQ(TellEach(text, 0).log.series.at(0).begun_anew, 0);
+}
+
+// "samples/s: 1200.5" behind a step or a loss.
+TEST(StepLog, AUnitTakesTheNumberThatIsItsOwn) {
+  for (const char* line :
+       {"step 100 samples/sec: 1200.5", "loss 2.1 samples/s: 1200.5", "loss=2.1 img/s=1200.5",
+        "epoch 3 samples/s = 1200.5", "Step 100 images/sec : 1200.5", "samples/s 1200.5 (step 100)",
+        "[step 100] samples/sec: 1200.5", "{\"step\": 100, \"img/s\": 1200.5}",
+        "{'samples/s': '1200.5'}", "acc 75.3 imgs/second: 1,200.5", "1200.5 img/s", "1200.5img/s 3",
+        "step 100 1200.5 samples/sec", "1200.5 samples/sec 0.027s", "1200.5 img/s 75%",
+        "1200.5 samples/s (step 100)", "1200.5 samples/second"}) {
+    EXPECT_EQ(TimesOf(line), std::vector<double>{1 / 1200.5}) << line;
+  }
+  // Either may be another's, or both.
+  for (const char* line : {"lr 0.01 img/s 1200.5", "acc 75.3 images/sec 1200.5", "32 samples/step",
+                           "loss 2.1 samples/s: 1,200"}) {
+    std::int64_t not_understood = 0;
+    EXPECT_TRUE(TimesOf(line, &not_understood).empty()) << line;
+    EXPECT_EQ(not_understood, 1) << line;
+  }
+}
+
 // From its beginning a bar's clock is off by half a second at most, and 5 s are enough at its end.
 TEST(StepLog, ABarThatIsTooShortForItsClockTellsByItsRate) {
   const auto epochs_of = [](double seconds) {
