@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -129,6 +128,7 @@ constexpr Form kForms[] = {
 // Of lines that belong to a form and tell no time.
 constexpr std::string_view kWithoutTime[] = {" - ETA: ", "?it/s",   "?s/it",
                                              "'loss': ", "step = ", "TIME TRAINING:"};
+constexpr std::string_view kNoRate[] = {"?it/s", "?s/it"};
 constexpr std::string_view kOfValidation[] = {"'eval_"};
 
 // Times of one name belong together, in whatever unit a line tells them.
@@ -177,6 +177,7 @@ struct Fraction {
   std::size_t begin = 0;
 };
 
+constexpr std::string_view kDigits = "0123456789";
 constexpr std::int64_t kMostCounted = 1'000'000'000'000;
 
 // The count that begins at `at`, behind blanks; its thousands may be set apart.
@@ -309,6 +310,49 @@ std::optional<Found> FindIn(const Form& form, std::string_view text) {
   return std::nullopt;
 }
 
+// What stands before a bar's clock or rate.
+struct BarText {
+  std::string_view title;
+  std::optional<Fraction> fraction;
+  std::optional<std::int64_t> count;  // of a bar without a total
+};
+BarText BarTextOf(std::string_view before) {
+  BarText text;
+  text.fraction = LastFraction(before);
+  std::size_t end = std::string_view::npos;
+  if (text.fraction) {
+    end = text.fraction->begin;
+  } else if (const std::size_t counted = before.find("it ["); counted != std::string_view::npos) {
+    std::size_t begin = counted;
+    const auto count = PrintedNumberUpTo(before, counted, false, Decimals::kNone, &begin);
+    if (count && *count <= static_cast<double>(kMostCounted)) {
+      text.count = static_cast<std::int64_t>(*count);
+      end = begin;
+    }
+  }
+  std::string_view title = before.substr(0, std::min(end, before.find('[')));
+  if (const std::size_t percent = title.find('%'); percent != std::string_view::npos) {
+    title = title.substr(0, percent);
+    while (!title.empty() && std::isdigit(static_cast<unsigned char>(title.back())) != 0) {
+      title.remove_suffix(1);
+    }
+  }
+  text.title = Trim(title);
+  return text;
+}
+
+bool HasLetter(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; });
+}
+
+// As it is shown.
+std::string Shown(std::string_view title) {
+  UnknownLines named;
+  named.Add({title, 0});
+  return named.first.front().text;
+}
+
 // "Epoch 1/5" alone.
 bool IsKerasHeader(std::string_view text) {
   const std::string_view line = Trim(text);
@@ -324,6 +368,8 @@ struct StepLogReader::Number {
   std::size_t form = 0;
   std::string rank;
   std::int64_t total = 0;
+  std::string title;           // of a bar
+  bool holds_another = false;  // the bar does
   double time_s = 0;
   std::optional<std::int64_t> counter;
   std::int64_t whole = 0;       // of what is counted, where the line tells
@@ -391,7 +437,7 @@ struct StepLogReader::Reading {
     const bool is_left_out = leave_out || begin < options.warm_up;
     if (options.on_number) {
       options.on_number({series.form, series.rank, series.total, time_s, steps, is_left_out, line,
-                         anew, by_rate});
+                         anew, by_rate, series.title, series.bar_steps, series.holds_another});
     }
     if (is_left_out) {
       ++series.warm_up;
@@ -494,50 +540,41 @@ void StepLogReader::AddValidation(Rank* rank) {
 // Whether a bar is one of training; it says which, and how far it is.
 bool StepLogReader::IsTraining(std::string_view before, Rank* rank, Number* number) {
   constexpr std::size_t kMostTitles = 1'000;
-  const auto fraction = LastFraction(before);
-  std::size_t end = std::string_view::npos;
+  const BarText bar = BarTextOf(before);
+  const auto& fraction = bar.fraction;
   if (fraction) {
-    end = fraction->begin;
     number->last_of_epoch = fraction->part == fraction->whole;
-  } else if (const std::size_t counted = before.find("it ["); counted != std::string_view::npos) {
-    if (const auto count = PrintedNumberUpTo(before, counted, false, Decimals::kNone);
-        count && *count <= 1e12) {
-      number->counter = static_cast<std::int64_t>(*count);
-      end = counted;
-      while (end > 0 && std::isdigit(static_cast<unsigned char>(before[end - 1])) != 0) --end;
-    }
+  } else if (bar.count) {
+    number->counter = bar.count;
   }
-  std::string_view title = before.substr(0, std::min(end, before.find('[')));
-  if (const std::size_t percent = title.find('%'); percent != std::string_view::npos) {
-    title = title.substr(0, percent);
-    while (!title.empty() && std::isdigit(static_cast<unsigned char>(title.back())) != 0) {
-      title.remove_suffix(1);
-    }
-  }
-  title = Trim(title);
-  if (HasWordOf(title, kValidationWords)) {
+  if (HasWordOf(bar.title, kValidationWords)) {
     AddValidation(rank);
     return false;
   }
-  if (HasWordOf(title, kTrainingWords)) {
+  if (HasWordOf(bar.title, kTrainingWords)) {
+    number->title = BarTitle(bar.title);
     // What stands behind the number of an epoch may be another with each line, as a loss.
-    const std::size_t digit = std::min(title.find_first_of("0123456789"), title.size());
-    const std::size_t number_end =
-        std::min(title.find_first_not_of("0123456789", digit), title.size());
-    title = title.substr(0, number_end);
-    number->begins = rank->title != title;
-    rank->title = title;
+    const std::size_t digit = std::min(bar.title.find_first_of(kDigits), bar.title.size());
+    const std::size_t end = std::min(bar.title.find_first_not_of(kDigits, digit), bar.title.size());
+    const std::string_view title = bar.title.substr(0, end);
+    if (rank->titles.size() >= kMostTitles) rank->titles.clear();
+    std::string& last = rank->titles[number->title];
+    number->begins = last != title;
+    last = title;
+    if (!fraction) return true;
+    if (const Bar* seen = Follow(rank, number->title, fraction->whole, fraction->part)) {
+      number->holds_another = seen->HoldsAnother();
+      if (number->holds_another && seen->by_its_like) number->total = fraction->whole;
+    }
     return true;
   }
-  if (std::any_of(title.begin(), title.end(),
-                  [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; })) {
-    UnknownLines named;
-    named.Add({title, 0});
-    const std::string& name = named.first.front().text;
+  if (HasLetter(bar.title)) {
+    const std::string name = Shown(bar.title);
     if (log_.bars.size() < kMostTitles || log_.bars.count(name) > 0) ++log_.bars[name];
     return false;
   }
   number->total = fraction ? fraction->whole : 0;
+  if (fraction) Follow(rank, "", fraction->whole, fraction->part);
   if (rank->ended) {
     AddValidation(rank);
     return false;
@@ -554,8 +591,43 @@ bool StepLogReader::IsTraining(std::string_view before, Rank* rank, Number* numb
   return true;
 }
 
+const StepLogReader::Bar* StepLogReader::Follow(Rank* rank, const std::string& title,
+                                                std::int64_t steps, std::int64_t at) {
+  constexpr std::size_t kMostBars = 64;
+  const auto key = std::pair(title, steps);
+  const auto found = rank->bars.find(key);
+  const bool is_new = found == rank->bars.end();
+  if (is_new && rank->bars.size() >= kMostBars) return nullptr;
+  Bar& bar = is_new ? rank->bars[key] : found->second;
+  if (is_new || at < bar.at) {
+    for (auto& [of, other] : rank->bars) {
+      if (&other == &bar || other.at >= of.second) continue;
+      other.entered = true;
+      other.by_its_like = other.by_its_like || of.first == title;
+    }
+    bar.entered = false;
+  } else if (at > bar.at) {
+    ++(bar.entered && at == bar.at + 1 ? bar.loops : bar.plain);
+    bar.entered = false;
+  }
+  bar.at = at;
+  return &bar;
+}
+
+// A bar's first line has no rate, but tells that it has begun.
+void StepLogReader::FollowFirst(std::string_view text, const std::string& rank) {
+  const BarText bar = BarTextOf(text.substr(0, text.find('?')));
+  if (!bar.fraction || HasWordOf(bar.title, kValidationWords)) return;
+  const bool has_title = HasWordOf(bar.title, kTrainingWords);
+  if (!has_title && HasLetter(bar.title)) return;
+  if (ranks_.size() >= kMostLogSeries && ranks_.count(rank) == 0) return;
+  Follow(&ranks_[rank], has_title ? BarTitle(bar.title) : "", bar.fraction->whole,
+         bar.fraction->part);
+}
+
 void StepLogReader::Add(const Number& number, const LogLine& line, const std::string& path) {
-  const auto [found, is_new] = series_.try_emplace({number.form, number.rank, number.total});
+  const auto [found, is_new] =
+      series_.try_emplace({number.form, number.rank, number.total, number.title});
   Reading& reading = found->second;
   if (is_new) {
     if (series_.size() > kMostLogSeries) {
@@ -565,7 +637,10 @@ void StepLogReader::Add(const Number& number, const LogLine& line, const std::st
     reading.series.form = number.form == kPattern ? kOfPattern : kForms[number.form].what;
     reading.series.rank = number.rank;
     reading.series.total = number.total;
+    if (!number.title.empty()) reading.series.title = Shown(number.title);
   }
+  if (!number.title.empty() || number.total > 0) reading.series.bar_steps = number.whole;
+  reading.series.holds_another = number.holds_another;
   const int warm_up = options_.warm_up;
   const auto last = reading.counter;
   const auto counter = number.counter;
@@ -700,6 +775,7 @@ void StepLogReader::Take(const LogLine& line, const std::string& path) {
     validates();
   } else if (has_one_of(kWithoutTime)) {
     ++log_.without_time;
+    if (has_one_of(kNoRate)) FollowFirst(text, number.rank);
   } else {
     log_.unknown.Add(line);
   }
@@ -729,6 +805,51 @@ std::vector<std::string> StepFormNames() {
   return names;
 }
 
+std::string BarTitle(std::string_view title) {
+  const std::size_t digit = std::min(title.find_first_of(kDigits), title.size());
+  std::string_view words = title.substr(0, digit);
+  while (!words.empty() && std::isalnum(static_cast<unsigned char>(words.back())) == 0 &&
+         static_cast<unsigned char>(words.back()) < 0x80) {
+    words.remove_suffix(1);
+  }
+  std::string text(Trim(words));
+  if (digit < title.size()) text += text.empty() ? "N" : " N";
+  return text;
+}
+
+namespace {
+
+// Those of one form.
+std::vector<LoggedBar> BarsOf(const StepLog& log, const std::string& form) {
+  std::map<std::pair<std::int64_t, std::string>, LoggedBar> bars;
+  for (const StepSeries& series : log.series) {
+    if (series.form.name != form) continue;
+    LoggedBar& bar = bars[{series.total, series.title}];
+    bar = {series.total, series.title, std::max(bar.steps, series.bar_steps),
+           bar.holds_another || series.holds_another};
+  }
+  std::vector<LoggedBar> all;
+  for (const auto& [key, bar] : bars) all.push_back(bar);
+  return all;
+}
+
+std::string Describe(const std::vector<LoggedBar>& bars) {
+  constexpr std::size_t kShown = 10;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, bars.size()); ++i) {
+    text += i == 0 ? "one of " : ", ";
+    text += bars[i].Text();
+  }
+  if (bars.size() > kShown) text += fmt::format(" and {} more", bars.size() - kShown);
+  return text + " steps";
+}
+
+}  // namespace
+
+std::string LoggedBar::Text() const {
+  return title.empty() ? fmt::format("{}", total) : fmt::format("\"{}\" ({})", title, steps);
+}
+
 LoggedSteps ChooseSteps(const StepLog& log, const StepChoice& choice, const std::string& path) {
   std::vector<std::string> names;
   for (const StepSeries& series : log.series) {
@@ -747,21 +868,38 @@ LoggedSteps ChooseSteps(const StepLog& log, const StepChoice& choice, const std:
   for (const std::string& other : names) {
     if (other != name) chosen.others.push_back(other);
   }
-  // Bars with a title are all of training.
-  std::set<std::int64_t> totals;
-  for (const StepSeries& series : log.series) {
-    if (series.form.name == name) totals.insert(series.total);
+  // Of several bars: the one that is asked for, or that holds no other; one with a title is of
+  // training.
+  const std::vector<LoggedBar> all = BarsOf(log, name);
+  std::vector<LoggedBar> bars = all;
+  const auto take = [&](const auto& is) {
+    std::vector<LoggedBar> taken;
+    std::copy_if(bars.begin(), bars.end(), std::back_inserter(taken), is);
+    return taken;
+  };
+  const auto prefer = [&](const auto& is) {
+    if (std::vector<LoggedBar> taken = take(is); !taken.empty()) bars = std::move(taken);
+  };
+  if (choice.names_a_bar()) {
+    bars = take([&](const LoggedBar& bar) { return choice.Takes(bar.steps, bar.title); });
+  } else {
+    prefer([](const LoggedBar& bar) { return !bar.holds_another; });
+    prefer([](const LoggedBar& bar) { return !bar.title.empty(); });
   }
-  std::int64_t total = *totals.begin();
-  if (choice.bar_steps > 0) total = choice.bar_steps;
-  if (totals.count(total) == 0 || (total > 0 && choice.bar_steps == 0 && totals.size() > 1)) {
-    throw InputError({path, 0, "--bar"}, choice.bar_steps > 0 ? std::to_string(total) : "",
-                     "does not say which bar is the training's",
-                     fmt::format("one of {} steps", fmt::join(totals, ", ")));
+  if (bars.size() != 1) {
+    throw InputError({path, 0, "--bar"}, choice.BarText(),
+                     "does not say which bar is the training's", Describe(all));
   }
+  const LoggedBar bar = bars.front();
+  chosen.bar = bar.title;
+  const auto is_bar = [&](const auto& other) {
+    return other.total == bar.total && other.title == bar.title;
+  };
+  std::copy_if(all.begin(), all.end(), std::back_inserter(chosen.other_bars),
+               [&](const LoggedBar& other) { return !is_bar(other); });
   double sum_s = 0;
   for (const StepSeries& series : log.series) {
-    if (series.form.name != name || series.total != total) continue;
+    if (series.form.name != name || !is_bar(series)) continue;
     chosen.form = series.form;
     chosen.numbers += series.numbers;
     chosen.warm_up += series.warm_up;

@@ -19,6 +19,10 @@
 // nothing else to count. Validation takes its time while the clock of the training's bar goes on:
 // lines before it and behind it make no pair.
 //
+// Bars of different titles are different bars; what a number in a title is makes no difference, so
+// that "Epoch 1" and "Epoch 2" are one, "Epoch N". A bar each step of which has another begin within
+// it holds that one, as a loop over epochs holds the loop over steps.
+//
 // A count or a clock that goes back within an epoch is that of a job which was begun anew: what
 // comes next has a warm-up of its own.
 #ifndef STEPCAST_DATA_LOGS_STEP_LOG_H_
@@ -53,8 +57,11 @@ struct StepForm {
 // The numbers of one form, rank and bar.
 struct StepSeries {
   StepForm form;
-  std::string rank;        // empty where nothing tells
-  std::int64_t total = 0;  // steps of the bar, of one without a title; 0 for none
+  std::string rank;            // empty where nothing tells
+  std::int64_t total = 0;      // steps of the bar, of one without a title; 0 for none
+  std::string title;           // of the bar, as BarTitle has it
+  std::int64_t bar_steps = 0;  // of the bar, with a title or without, as it was seen last
+  bool holds_another = false;  // the bar does
   std::int64_t numbers = 0;
   std::int64_t warm_up = 0;      // numbers that are left out
   std::int64_t with_others = 0;  // numbers counted that include validation
@@ -88,6 +95,9 @@ struct LoggedNumber {
   int line = 0;
   bool begins_anew = false;  // the first of a job that was begun anew, left out
   bool by_rate = false;      // of a bar, for whose clock it is too short
+  std::string_view title;
+  std::int64_t bar_steps = 0;
+  bool holds_another = false;
 };
 
 struct StepLogOptions {
@@ -115,19 +125,36 @@ class StepLogReader {
 
  private:
   struct Reading;  // a series, and how far it has come
+  // How bars stand within each other.
+  struct Bar {
+    std::int64_t at = 0;
+    bool entered = false;      // another has begun since its last line
+    bool by_its_like = false;  // one of the same title
+    std::int64_t loops = 0;    // steps within which another has begun
+    std::int64_t plain = 0;    // lines of other steps
+
+    bool HoldsAnother() const { return loops > plain; }
+  };
   struct Rank {
     std::int64_t bar_total = 0;  // of the bar without a title that was seen last
     std::int64_t bar_at = 0;
-    std::string title;       // of the bar with one that was seen last, up to its first number
+    // Of bars with one, up to its first number: the one that was seen last, by BarTitle.
+    std::map<std::string, std::string> titles;
+    std::map<std::pair<std::string, std::int64_t>, Bar> bars;  // by title and steps
     bool validates = false;  // since the last line of a training's bar
     bool fits = false;       // Keras: behind "Epoch 1/5", before the last step of the epoch
     bool ended = false;      // the training itself
   };
-  using Key = std::tuple<std::size_t, std::string, std::int64_t>;  // form, rank, total
+  // Form, rank, total, title.
+  using Key = std::tuple<std::size_t, std::string, std::int64_t, std::string>;
   struct Number;
 
   void AddValidation(Rank* rank);  // a line of it, by a rank whose bars are read or nullptr
   bool IsTraining(std::string_view before, Rank* rank, Number* number);
+  // Takes note of how far a bar is; nullptr where there are too many.
+  static const Bar* Follow(Rank* rank, const std::string& title, std::int64_t steps,
+                           std::int64_t at);
+  void FollowFirst(std::string_view text, const std::string& rank);
   void Add(const Number& number, const LogLine& line, const std::string& path);
 
   StepLogOptions options_;
@@ -141,16 +168,39 @@ StepLog ReadStepLog(const std::string& path, const StepLogOptions& options);
 // The names of the forms, each once, in the order of the table.
 std::vector<std::string> StepFormNames();
 
+// A bar's title without what changes from line to line: "Epoch 3, loss 0.1:" is "Epoch N".
+std::string BarTitle(std::string_view title);
+
 // What is taken of a log that has more than one form or bar.
 struct StepChoice {
   std::string form;            // empty: the first of the table that the log has
-  std::int64_t bar_steps = 0;  // of a bar without a title; 0: the only one
+  std::int64_t bar_steps = 0;  // of a bar with so many; 0: the only one
+  std::string bar_title = {};  // of a bar with this one; empty: the only one
+
+  std::string BarText() const { return bar_steps > 0 ? std::to_string(bar_steps) : bar_title; }
+  bool names_a_bar() const { return bar_steps > 0 || !bar_title.empty(); }
+  bool Takes(std::int64_t steps, std::string_view title) const {
+    return bar_title.empty() ? bar_steps == 0 || steps == bar_steps : title == bar_title;
+  }
+};
+
+// A bar of a log, whatever the rank.
+struct LoggedBar {
+  std::int64_t total = 0;  // of one without a title, as in StepSeries
+  std::string title;
+  std::int64_t steps = 0;
+  bool holds_another = false;
+
+  // Its title in quotation marks, if it has one, and its steps.
+  std::string Text() const;
 };
 
 struct LoggedSteps {
   StepForm form;
-  std::vector<StepSeries> ranks;    // one a rank
-  std::vector<std::string> others;  // forms that the log has besides
+  std::vector<StepSeries> ranks;      // one a rank
+  std::vector<std::string> others;    // forms that the log has besides
+  std::string bar;                    // its title, where it has one
+  std::vector<LoggedBar> other_bars;  // of training, or without a title, that are not taken
   std::int64_t numbers = 0;
   std::int64_t warm_up = 0;
   std::int64_t with_others = 0;
@@ -162,7 +212,7 @@ struct LoggedSteps {
 };
 
 // Throws InputError, which names `path`, where the log has no times of steps, only those of a
-// warm-up, or several bars of which none is chosen.
+// warm-up, or several bars of which none is chosen and none is held by all others.
 LoggedSteps ChooseSteps(const StepLog& log, const StepChoice& choice, const std::string& path);
 
 }  // namespace stepcast

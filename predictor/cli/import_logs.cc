@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -409,7 +410,16 @@ StepChoice ReadStepChoice(const Arguments& args) {
   StepChoice choice;
   if (args.Has("form")) choice.form = args.Text("form");
   if (args.Has("bar")) {
-    choice.bar_steps = ParseInteger(args.Text("bar"), OptionPlace("bar"), 1, kMostWarmUp);
+    const std::string bar = args.Text("bar");
+    const bool is_title = std::any_of(bar.begin(), bar.end(), [](char c) {
+      return std::isalpha(static_cast<unsigned char>(c)) != 0 ||
+             static_cast<unsigned char>(c) >= 0x80;
+    });
+    if (is_title) {
+      choice.bar_title = BarTitle(bar);
+    } else {
+      choice.bar_steps = ParseInteger(bar, OptionPlace("bar"), 1, kMostWarmUp);
+    }
   }
   return choice;
 }
@@ -421,7 +431,8 @@ void AddLogOptions(po::options_description* options) {
       "steps: where a step's time stands, as \"step (?<ms>[0-9.]+) ms\", instead of known forms")(
       "warm-up", text("N"), "steps: first steps that are left out (20)")(
       "form", text("NAME"), "steps: of a log that has several forms, which to take")(
-      "bar", text("N"), "steps: of progress bars without titles, the steps of the training's")(
+      "bar", text("BAR"),
+      "steps: of several progress bars, the training's: its steps or its title")(
       "counts", text("WHAT"),
       "steps, kineto-ranks: what is counted with --accumulation: steps or micro-steps")(
       "steps-per-epoch", text("N"), "steps: of a log that tells times of epochs")(
@@ -582,6 +593,12 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
   };
   Json bars = Json::object();
   for (const auto& [title, lines] : log.bars) bars[title] = lines;
+  Json left_out = Json::array();
+  for (const LoggedBar& bar : steps.other_bars) {
+    left_out.push_back({{"title", bar.title.empty() ? Json(nullptr) : Json(bar.title)},
+                        {"steps", bar.steps},
+                        {"holds_another", bar.holds_another}});
+  }
   Json json = {{"file", path},
                {"form", steps.form.name},
                {"other_forms", steps.others},
@@ -598,6 +615,8 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
                {"begun_anew", steps.begun_anew},
                {"validation_lines", log.validation},
                {"lines_without_time", log.without_time},
+               {"bar", steps.bar.empty() ? Json(nullptr) : Json(steps.bar)},
+               {"bars_left_out", left_out},
                {"other_bars", bars},
                {"first_line", first},
                {"last_line", last},
@@ -675,6 +694,12 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
   }
   if (!steps.others.empty()) {
     note(fmt::format("the log has other forms too: {} (--form)", fmt::join(steps.others, ", ")));
+  }
+  for (const LoggedBar& bar : steps.other_bars) {
+    note(bar.holds_another
+             ? fmt::format("bar {} is left out: within each of its steps another bar begins",
+                           bar.Text())
+             : fmt::format("bar {} is left out (--bar takes it)", bar.Text()));
   }
   for (const auto& [title, lines] : log.bars) {
     note(fmt::format("bar \"{}\" is none of training: {} lines", title, lines));

@@ -48,7 +48,7 @@ po::options_description WatchOptions() {
       "where a step's time stands, as \"step (?<ms>[0-9.]+) ms\", instead of known forms")(
       "warm-up", text("N"), "first steps that are left out (20)")(
       "form", text("NAME"), "of a log that has several forms, which to take: the first seen")(
-      "bar", text("N"), "of progress bars without titles, the steps of the training's")(
+      "bar", text("BAR"), "of several progress bars, the training's: its steps or its title")(
       "counts", text("WHAT"), "what a log with --accumulation counts: steps or micro-steps")(
       "steps-per-epoch", text("N"), "of a log that tells times of epochs")(
       "samples-of", text("WHO"), "whose samples a throughput counts: job, device or node")(
@@ -86,19 +86,28 @@ class Watched {
       ++others_[number.form.name];
       return false;
     }
+    // A bar that was seen before the one within it.
+    if (series_ && number.holds_another && !choice_.names_a_bar() && numbers_ == 0 &&
+        number.title == series_->title && number.total == series_->total) {
+      series_.reset();
+      others_["another bar"] += std::exchange(warm_up_, 0);
+    }
     if (!series_) {
-      if (choice_.bar_steps > 0 && number.total != choice_.bar_steps) {
+      const bool is_outer = number.holds_another && !choice_.names_a_bar();
+      if (is_outer || !choice_.Takes(number.bar_steps, number.title)) {
         ++others_["another bar"];
         return false;
       }
       factor_ = StepsTimeFactor(args_, number.form, plan_);
-      series_ = Series{number.form.name, std::string(number.rank), number.total};
+      series_ = Series{number.form.name, std::string(number.rank), number.total,
+                       std::string(number.title)};
     }
     if (number.form.name != series_->form) {
       ++others_[number.form.name];
       return false;
     }
-    if (number.rank != series_->rank || number.total != series_->total) {
+    if (number.rank != series_->rank || number.total != series_->total ||
+        number.title != series_->title) {
       ++others_[number.rank != series_->rank ? "another rank" : "another bar"];
       return false;
     }
@@ -178,6 +187,7 @@ class Watched {
     std::string form;
     std::string rank;
     std::int64_t total = 0;
+    std::string title;
   };
 
   const Arguments& args_;

@@ -94,6 +94,37 @@ TEST(ImportLogsCli, WhatALogLeavesOpenIsAsked) {
   ExpectError(Steps("pytorch", {"--output", "x.csv"}), {"--device", "is required"});
 }
 
+// Epochs of 35 s, and steps of 0.4 s within them.
+TEST(ImportLogsCli, OfABarWithinABarTheInnerIsTakenAndAnyCanBeAsked) {
+  const TempFolder folder;
+  std::string text;
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    text +=
+        "Iteration: 50%|##| 30/75 [00:12<00:18, 2.50it/s]\n"
+        "Iteration: 100%|##| 75/75 [00:30<00:00, 2.50it/s]\n";
+    text += "Epoch: 50%|##| " + std::to_string(epoch) + "/3 [0" + std::to_string(epoch * 35 / 60) +
+            ":" + std::to_string(epoch * 35 % 60) + "<01:00, 35.00s/it]\n";
+  }
+  const Words import = {"import", "steps", folder.Write("bars.log", text)};
+  const Json json = JsonOf(import);
+  EXPECT_NEAR(json["step_time_s"].get<double>(), 0.4, 1e-9);
+  EXPECT_EQ(json["bar"], "Iteration");
+  ASSERT_EQ(json["bars_left_out"].size(), 1U);
+  EXPECT_EQ(json["bars_left_out"][0]["title"], "Epoch");
+  EXPECT_EQ(json["bars_left_out"][0]["holds_another"], true);
+  ExpectText(import,
+             {"bar \"Epoch\" (3) is left out: within each of its steps another bar begins"});
+  const auto step_of = [&](const std::string& bar) {
+    return JsonOf(import + Words{"--warm-up", "0", "--bar", bar})["step_time_s"].get<double>();
+  };
+  EXPECT_NEAR(step_of("Epoch"), 35, 0.5);
+  EXPECT_NEAR(step_of("3"), 35, 0.5);
+  EXPECT_NEAR(step_of("Iteration:"), 0.4, 1e-9);
+  ExpectError(import + Words{"--bar", "Step"},
+              {"--bar: 'Step' does not say", "\"Epoch\" (3), \"Iteration\" (75) steps"});
+  ExpectError(import + Words{"--bar", "0"}, {"--bar: '0'"});
+}
+
 TEST(ImportLogsCli, WhatWasFoundIsShown) {
   ExpectText(
       Steps("trainer", {"--warm-up", "10"}),

@@ -135,6 +135,32 @@ TEST(WatchCli, AJobThatGoesOnFromACheckpointIsToldAndNotLearnt) {
              {"line 202: the job was begun anew", "40 of the warm-ups (times begun anew: 1)"});
 }
 
+// A loop over epochs of 35 s, and within it one over steps of 0.4 s: its steps are the job's.
+TEST(WatchCli, OfABarWithinABarTheInnerIsWatched) {
+  const TempFolder folder;
+  std::string text;
+  for (int epoch = 1; epoch <= 4; ++epoch) {
+    for (int at = 5; at <= 75; at += 5) {
+      text += "Iteration: 50%|##| " + std::to_string(at) +
+              "/75 [00:" + (at * 2 / 5 < 10 ? "0" : "") + std::to_string(at * 2 / 5) +
+              "<00:10, 2.50it/s]\n";
+    }
+    text += "Epoch: 50%|##| " + std::to_string(epoch) + "/4 [0" + std::to_string(epoch * 35 / 60) +
+            ":" + (epoch * 35 % 60 < 10 ? "0" : "") + std::to_string(epoch * 35 % 60) +
+            "<01:00, 35.00s/it]\n";
+  }
+  const std::string log = folder.Write("bars.log", text);
+  const Json end = EventsOf(Stepcast(Watch(log, {"--json"}))).back();
+  EXPECT_NEAR(end.at("mean_s"), 0.4, 0.02);
+  EXPECT_GT(end.at("others").at("another bar"), 0);
+  const Json chosen = EventsOf(Stepcast(Watch(log, {"--bar", "Iteration", "--json"}))).back();
+  EXPECT_EQ(chosen.at("mean_s"), end.at("mean_s"));
+  // A log that was cut begins with the outer one, which has no steps behind a warm-up.
+  const std::string tail = text.substr(text.find("Epoch:"));
+  const Json cut = EventsOf(Stepcast(Watch(folder.Write("cut.log", tail), {"--json"}))).back();
+  EXPECT_NEAR(cut.at("mean_s"), 0.4, 0.02);
+}
+
 TEST(WatchCli, WithoutStepsItSaysWhatIsKnown) {
   const TempFolder folder;
   ExpectText(Watch(folder.Write("a.log", Log(25, 99, 1)), {"--warm-up", "5"}), {"20 numbers"});

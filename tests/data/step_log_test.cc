@@ -314,6 +314,120 @@ TEST(StepLog, AUnitTakesTheNumberThatIsItsOwn) {
   }
 }
 
+// Loops over epochs and over their steps, each with its bar: `outer` of 3 steps, each of which is 60
+// steps of `inner`, of half a second, with an evaluation behind them.
+std::string Nested(const std::string& outer, const std::string& inner, bool with_first_lines) {
+  std::string text;
+  const auto begin = [&](const std::string& title, int steps) {
+    if (!with_first_lines) return;
+    text += fmt::format("{}   0%|          | 0/{} [00:00<?, ?it/s]\n", title, steps);
+  };
+  begin(outer, 3);
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    const std::string title = fmt::format(fmt::runtime(inner), epoch);
+    begin(title, 60);
+    for (int at = 1; at <= 60; ++at) text += Bar(title, at, 60, 0.5 * at);
+    begin("Evaluating:", 50);
+    text += Bar("Evaluating:", 50, 50, 9);
+    text += fmt::format("{}  33%|###       | {}/3 [{:02}:{:02}<01:20, 40.00s/it]\n", outer, epoch,
+                        epoch * 40 / 60, epoch * 40 % 60);
+  }
+  return text;
+}
+
+LoggedSteps Chosen(const std::string& text, const StepChoice& choice = {}, int warm_up = 20) {
+  StepLogReader reader({warm_up, nullptr});
+  ForEachLogLineOf(text, [&](const LogLine& line) { reader.Take(line, "train.log"); });
+  return ChooseSteps(reader.Finish(), choice, "train.log");
+}
+
+TEST(StepLog, OfABarWithinABarTheInnerHasTheSteps) {
+  struct Titles {
+    const char* outer;
+    const char* inner;
+    const char* name;
+  };
+  for (const Titles& titles : {Titles{"Epoch:", "Iteration:", "Iteration"},
+                               {"Training:", "Epoch {}:", "Epoch N"},
+                               {"Epoch:", "Epoch {}:", "Epoch N"},
+                               {"epochs:", "", ""},
+                               {"Total:", "Train:", "Train"}}) {
+    for (const bool with_first_lines : {true, false}) {
+      SCOPED_TRACE(fmt::format("{} {} {}", titles.outer, titles.inner, with_first_lines));
+      const std::string text = Nested(titles.outer, titles.inner, with_first_lines);
+      const LoggedSteps steps = Chosen(text);
+      EXPECT_EQ(steps.bar, titles.name);
+      EXPECT_NEAR(steps.mean_s, 0.5, 0.01);
+      EXPECT_GE(steps.steps, 3 * 60 - 20 - 20);
+      if (std::string(titles.outer) == "Total:") continue;  // of no training
+      ASSERT_EQ(steps.other_bars.size(), 1U);
+      EXPECT_TRUE(steps.other_bars[0].holds_another);
+      EXPECT_EQ(steps.other_bars[0].steps, 3);
+      // Each can be asked for, by its title or its steps.
+      for (const StepChoice& outer : {StepChoice{"", 3}, {"", 0, BarTitle(titles.outer)}}) {
+        EXPECT_NEAR(Chosen(text, outer, 0).mean_s, 40, 1);
+      }
+      EXPECT_NEAR(Chosen(text, {"", 60}).mean_s, 0.5, 0.01);
+    }
+  }
+}
+
+// A loop within a loop within a loop.
+TEST(StepLog, OfThreeBarsWithinEachOtherTheInnermostHasTheSteps) {
+  std::string text;
+  for (int round = 1; round <= 2; ++round) {
+    for (int epoch = 1; epoch <= 3; ++epoch) {
+      for (int at = 1; at <= 60; ++at) text += Bar("Step:", at, 60, 0.5 * at);
+      text += Bar("Epoch:", epoch, 3, 30 * epoch);
+    }
+    text += Bar("Training:", round, 2, 90 * round);
+  }
+  const LoggedSteps steps = Chosen(text);
+  EXPECT_EQ(steps.bar, "Step");
+  EXPECT_NEAR(steps.mean_s, 0.5, 0.01);
+}
+
+// Bars of other titles that do not hold each other may both be the training's.
+TEST(StepLog, OfBarsWithOtherTitlesOneIsChosen) {
+  std::string text;
+  for (int at = 1; at <= 60; ++at) text += Bar("Train generator:", at, 60, 0.5 * at);
+  for (int at = 1; at <= 80; ++at) text += Bar("Train critic:", at, 80, 0.25 * at);
+  EXPECT_TRUE(Says(ErrorOf([&] { Chosen(text); }),
+                   "train.log: --bar: does not say which bar is the training's; allowed: one of "
+                   "\"Train critic\" (80), \"Train generator\" (60) steps"));
+  EXPECT_TRUE(Says(ErrorOf([&] {
+                     Chosen(text, {"", 0, "Train"});
+                   }),
+                   "--bar: 'Train' does not say"));
+  EXPECT_NEAR(Chosen(text, {"", 0, "Train critic"}).mean_s, 0.25, 0.01);
+  EXPECT_NEAR(Chosen(text, {"", 60}).mean_s, 0.5, 0.01);
+  // Where both have as many steps, these do not tell.
+  EXPECT_TRUE(Says(ErrorOf([&] {
+                     Chosen(Bar("Train a:", 60, 60, 30) + Bar("Train b:", 60, 60, 30), {"", 60});
+                   }),
+                   "--bar: '60' does not say"));
+  // An evaluation that begins within some steps of a training makes it no loop over evaluations.
+  std::string evaluated;
+  for (int at = 1; at <= 100; ++at) {
+    evaluated += Bar("Training:", at, 100, 0.5 * at);
+    if (at % 20 == 0) evaluated += Bar("", 1, 8, 1) + Bar("", 8, 8, 8);
+  }
+  const LoggedSteps steps = Chosen(evaluated);
+  EXPECT_EQ(steps.bar, "Training");
+  ASSERT_EQ(steps.other_bars.size(), 1U);
+  EXPECT_FALSE(steps.other_bars[0].holds_another);
+}
+
+TEST(StepLog, ATitleIsThatOfItsBarWhateverItCounts) {
+  for (const char* title : {"Epoch 1", "Epoch 12:", "Epoch 3, loss 0.5:", "Epoch #7", "Epoch N"}) {
+    EXPECT_EQ(BarTitle(title), "Epoch N") << title;
+  }
+  EXPECT_EQ(BarTitle("Epoch:"), "Epoch");
+  EXPECT_EQ(BarTitle("train loss -0.5:"), BarTitle("train loss 0.5:"));
+  EXPECT_EQ(BarTitle("2 epochs"), "N");
+  EXPECT_EQ(BarTitle(""), "");
+}
+
 // From its beginning a bar's clock is off by half a second at most, and 5 s are enough at its end.
 TEST(StepLog, ABarThatIsTooShortForItsClockTellsByItsRate) {
   const auto epochs_of = [](double seconds) {
