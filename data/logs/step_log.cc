@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "data/plan/run_ranges.h"
-#include "data/record/input_error.h"
 #include "data/values/names.h"
 #include "data/values/size_limits.h"
 
@@ -529,7 +528,9 @@ struct StepLogReader::Reading {
   }
 };
 
-StepLogReader::StepLogReader(StepLogOptions options) : options_(std::move(options)) {}
+StepLogReader::StepLogReader(StepLogOptions options) : options_(std::move(options)) {
+  log_.by_pattern = options_.pattern != nullptr;
+}
 StepLogReader::~StepLogReader() = default;
 
 void StepLogReader::AddValidation(Rank* rank) {
@@ -712,8 +713,12 @@ void StepLogReader::Take(const LogLine& line, const std::string& path) {
   Number number;
   number.rank = TakeRank(&text);
   if (options_.pattern) {
-    const auto time = options_.pattern(std::string(text));
-    if (!time) return log_.unknown.Add(line);
+    std::string found;
+    const auto time = options_.pattern(std::string(text), &found);
+    if (!time) {
+      if (!found.empty() && !log_.no_time) log_.no_time = {line.number, Shown(found)};
+      return log_.unknown.Add(line);
+    }
     number.form = kPattern;
     number.time_s = *time;
     return Add(number, line, path);
@@ -850,14 +855,32 @@ std::string LoggedBar::Text() const {
   return title.empty() ? fmt::format("{}", total) : fmt::format("\"{}\" ({})", title, steps);
 }
 
+InputError NoStepTimes(const StepLog& log, const std::string& path) {
+  if (!log.by_pattern) {
+    return {{path, 0, ""},
+            "",
+            "tells no time of a training step that is known here",
+            fmt::format("--pattern, or a log of {}", fmt::join(StepFormNames(), ", "))};
+  }
+  if (log.no_time) {
+    return {{path, log.no_time->number, "--pattern"},
+            log.no_time->text,
+            "is no time of a step",
+            "a group that holds digits, with a point where there is a fraction: 6500.5"};
+  }
+  return {{path, 0, "--pattern"},
+          "",
+          fmt::format("matches none of {} lines", log.unknown.count),
+          "a regular expression that stands somewhere in a line"};
+}
+
 LoggedSteps ChooseSteps(const StepLog& log, const StepChoice& choice, const std::string& path) {
   std::vector<std::string> names;
   for (const StepSeries& series : log.series) {
     if (names.empty() || names.back() != series.form.name) names.emplace_back(series.form.name);
   }
   if (names.empty()) {
-    throw InputError({path, 0, ""}, "", "tells no time of a training step that is known here",
-                     fmt::format("--pattern, or a log of {}", fmt::join(StepFormNames(), ", ")));
+    throw NoStepTimes(log, path);
   }
   if (!choice.form.empty() && std::count(names.begin(), names.end(), choice.form) == 0) {
     throw InputError({path, 0, "--form"}, choice.form, "is no form that the log has",

@@ -20,8 +20,8 @@
 // lines before it and behind it make no pair.
 //
 // Bars of different titles are different bars; what a number in a title is makes no difference, so
-// that "Epoch 1" and "Epoch 2" are one, "Epoch N". A bar each step of which has another begin within
-// it holds that one, as a loop over epochs holds the loop over steps.
+// that "Epoch 1" and "Epoch 2" are one, "Epoch N". A bar holds another that begins within each of
+// its steps, as a loop over epochs holds the loop over steps.
 //
 // A count or a clock that goes back within an epoch is that of a job which was begun anew: what
 // comes next has a warm-up of its own.
@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "data/logs/log_lines.h"
+#include "data/record/input_error.h"
 
 namespace stepcast {
 
@@ -82,6 +83,9 @@ struct StepLog {
   std::int64_t without_time = 0;             // known lines that tell no time
   std::map<std::string, std::int64_t> bars;  // that are neither training nor validation, by title
   UnknownLines unknown;
+  bool by_pattern = false;
+  // The first text that a pattern has found and that is no time of a step, and its line.
+  std::optional<UnknownLines::Line> no_time;
 };
 
 // A number of a log, as it is read.
@@ -102,8 +106,9 @@ struct LoggedNumber {
 
 struct StepLogOptions {
   int warm_up = 20;  // steps
-  // Instead of the forms: the time of a step in a line, if it has one.
-  std::function<std::optional<double>(const std::string&)> pattern;
+  // Instead of the forms: the time of a step in a line, if it has one. What was found for it goes
+  // into `found`, also where that is no time.
+  std::function<std::optional<double>(const std::string& line, std::string* found)> pattern;
   // Told of each number as it is read; then no times of single steps are kept, however many.
   std::function<void(const LoggedNumber&)> on_number = nullptr;
 };
@@ -210,6 +215,9 @@ struct LoggedSteps {
   double mean_s = 0;           // of a sample, where form.samples says so
   std::vector<double> step_s;  // of single steps, the least first
 };
+
+// The error of a log that tells no time of a step.
+InputError NoStepTimes(const StepLog& log, const std::string& path);
 
 // Throws InputError, which names `path`, where the log has no times of steps, only those of a
 // warm-up, or several bars of which none is chosen and none is held by all others.

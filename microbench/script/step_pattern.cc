@@ -97,7 +97,7 @@ StepPattern::StepPattern(const std::string& text, const InputPlace& place) {
   }
 }
 
-std::optional<double> StepPattern::Find(const std::string& line) const {
+std::optional<double> StepPattern::Find(const std::string& line, std::string* held) const {
   std::smatch match;
   const std::string start = line.substr(0, kLongestLine);
   try {
@@ -111,6 +111,7 @@ std::optional<double> StepPattern::Find(const std::string& line) const {
     return std::nullopt;  // too much to try on this line
   }
   const std::string number = match[static_cast<int>(group_)].str();
+  if (held != nullptr) *held = number;
   double value = 0;
   const char* const end = number.data() + number.size();
   const auto parsed = std::from_chars(number.data(), end, value);

@@ -18,8 +18,9 @@ class StepPattern {
   StepPattern(const std::string& text, const InputPlace& place);
 
   // The time of a step [s] in a line without its end; none where it has none above 0. Of a longer
-  // line only the first kLongestLine bytes are looked at.
-  std::optional<double> Find(const std::string& line) const;
+  // line only the first kLongestLine bytes are looked at. What the group holds goes into `held`, if
+  // that is asked for, also where it is no such time.
+  std::optional<double> Find(const std::string& line, std::string* held = nullptr) const;
 
   static constexpr std::size_t kLongestLine = 500;
 

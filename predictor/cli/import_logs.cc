@@ -399,8 +399,9 @@ StepLogOptions ReadStepLogOptions(const Arguments& args) {
   }
   if (args.Has("pattern")) {
     options.pattern = [pattern = std::make_shared<const script::StepPattern>(
-                           args.Text("pattern"), OptionPlace("pattern"))](const std::string& line) {
-      return pattern->Find(line);
+                           args.Text("pattern"), OptionPlace("pattern"))](const std::string& line,
+                                                                          std::string* found) {
+      return pattern->Find(line, found);
     };
   }
   return options;

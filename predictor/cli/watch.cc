@@ -490,13 +490,10 @@ int Watch(const Arguments& args) {
   }
   const StepLog seen = reader.Finish();
   if (job.numbers() == 0) {
-    throw InputError(
-        {path, 0, ""}, "",
-        job.warm_up() > 0 ? fmt::format("tells of {} steps of the warm-up alone", job.warm_up())
-                          : "tells no time of a training step that is known here",
-        job.warm_up() > 0
-            ? "fewer steps of warm-up, as --warm-up 0"
-            : fmt::format("--pattern, or a log of {}", fmt::join(StepFormNames(), ", ")));
+    if (job.warm_up() == 0) throw NoStepTimes(seen, path);
+    throw InputError({path, 0, ""}, "",
+                     fmt::format("tells of {} steps of the warm-up alone", job.warm_up()),
+                     "fewer steps of warm-up, as --warm-up 0");
   }
   show->End(seen);
   return job.drifts().empty() ? kDone : kAnswerIsNo;

@@ -67,6 +67,15 @@ TEST(ImportLogsCli, SingleStepsGiveTheirQuantiles) {
   EXPECT_EQ(runs[0].plan.strategy, Strategy::kNone) << "one device exchanges nothing";
 }
 
+TEST(ImportLogsCli, APatternThatFindsNothingIsToldSo) {
+  const TempFolder folder;
+  const std::string path = folder.Write("own.log", "begin\ntps: 6,500\ntps: 6,600\n");
+  ExpectError({"import", "steps", path, "--pattern", "tps: (?<per_s>[0-9.,]+)"},
+              {"own.log:2: --pattern: '6,500' is no time of a step", "allowed: a group"});
+  ExpectError({"import", "steps", path, "--pattern", "tps=(?<per_s>[0-9.,]+)"},
+              {"own.log: --pattern: matches none of 3 lines"});
+}
+
 TEST(ImportLogsCli, WhatALogLeavesOpenIsAsked) {
   const Words plan = {"--local-batch", "32", "--placement", "2-2"};
   ExpectError(Steps("horovod"), {"--local-batch", "is required"});

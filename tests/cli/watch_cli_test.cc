@@ -182,6 +182,10 @@ TEST(WatchCli, APatternTellsStepsOfAnyLog) {
       Stepcast(Watch(log, {"--pattern", "done in (?<ms>[0-9.]+) ms", "--json"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NEAR(EventsOf(result).back().at("mean_s"), 0.401, 0.001);
+  ExpectError(Watch(log, {"--pattern", "done in (?<ms>[0-9.]+) s"}),
+              {"own.log: --pattern: matches none of 60 lines"});
+  ExpectError(Watch(log, {"--pattern", "(?<ms>done)"}),
+              {"own.log:1: --pattern: 'done' is no time of a step"});
 }
 
 }  // namespace

@@ -314,7 +314,7 @@ TEST(StepLog, AUnitTakesTheNumberThatIsItsOwn) {
   }
 }
 
-// Loops over epochs and over their steps, each with its bar: `outer` of 3 steps, each of which is 60
+// Loops over epochs and over their steps, each with its bar: 3 steps of `outer`, each of them 60
 // steps of `inner`, of half a second, with an evaluation behind them.
 std::string Nested(const std::string& outer, const std::string& inner, bool with_first_lines) {
   std::string text;
@@ -681,15 +681,32 @@ TEST(StepLog, ATimeThatNoStepTakesIsNone) {
 
 TEST(StepLog, APatternStandsForTheForms) {
   const TempFolder folder;
-  const std::string path = folder.Write("own.log", "x 1\ny 5\nx 3\n");
-  const StepLog log = ReadStepLog(path, {0, [](const std::string& line) -> std::optional<double> {
-                                           if (line.front() != 'x') return std::nullopt;
-                                           return std::stod(line.substr(2));
-                                         }});
+  const std::string path = folder.Write("own.log", "x 1\ny 5\nx -\nx 3\n");
+  const StepLog log = ReadStepLog(
+      path, {0, [](const std::string& line, std::string* found) -> std::optional<double> {
+               if (line.front() != 'x') return std::nullopt;
+               *found = line.substr(2);
+               if (*found == "-") return std::nullopt;
+               return std::stod(*found);
+             }});
   const LoggedSteps steps = ChooseSteps(log, {}, "own.log");
   EXPECT_EQ(steps.step_s, (std::vector<double>{1, 3}));
-  EXPECT_EQ(log.unknown.count, 1);
+  EXPECT_EQ(log.unknown.count, 2);
   EXPECT_EQ(log.unknown.first.front().text, "y 5");
+}
+
+TEST(StepLog, APatternThatFindsNoTimeIsToldWithWhatItFound) {
+  const auto error_of = [](const char* text, const char* found) {
+    StepLogReader reader({0, [&](const std::string& line, std::string* held) {
+                            if (line.front() == 'x') *held = found;
+                            return std::optional<double>();
+                          }});
+    ForEachLogLineOf(text, [&](const LogLine& line) { reader.Take(line, "own.log"); });
+    return ErrorOf([&] { ChooseSteps(reader.Finish(), {}, "own.log"); });
+  };
+  EXPECT_TRUE(Says(error_of("a\nx 1\nx 2\n", "6,500"),
+                   "own.log:2: --pattern: '6,500' is no time of a step; allowed: a group that"));
+  EXPECT_TRUE(Says(error_of("a\nb\n", ""), "own.log: --pattern: matches none of 2 lines"));
 }
 
 TEST(StepLog, WhatTellsNothingIsRefused) {

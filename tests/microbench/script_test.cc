@@ -30,6 +30,9 @@ TEST(StepPattern, FindsTheNumberWithItsUnit) {
   EXPECT_FALSE(Pattern("step (?<ms>.*) ms").Find("step many ms"));
   EXPECT_FALSE(Pattern("(?<s>[0-9.]+)").Find("0"));
   EXPECT_FALSE(Pattern("(?<s>[0-9.]+)").Find("none"));
+  std::string held;
+  EXPECT_FALSE(Pattern("tps: (?<per_s>[0-9.,]+)").Find("tps: 6,500 of 7,000", &held));
+  EXPECT_EQ(held, "6,500");
   // No runs file has such times.
   EXPECT_FALSE(Pattern("(?<us>[0-9.e-]+)").Find("1e-320"));
   EXPECT_FALSE(Pattern("(?<per_s>[0-9.e-]+)").Find("1e-320"));
