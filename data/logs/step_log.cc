@@ -219,6 +219,17 @@ std::optional<std::int64_t> CounterOf(const Form& form, std::string_view text) {
   return static_cast<std::int64_t>(*number);
 }
 
+// DeepSpeed counts both: "micro_step=40/global_step=10" has four in a step.
+std::int64_t MicroStepsOf(std::string_view text, std::int64_t steps) {
+  constexpr std::string_view kMicroStep = "micro_step=";
+  const std::size_t at = text.find(kMicroStep);
+  if (at == std::string_view::npos || steps <= 0) return 0;
+  const auto count = CountFrom(text, at + kMicroStep.size());
+  if (!count || *count < 1 || *count > static_cast<double>(kMostCounted)) return 0;
+  const auto micro_steps = static_cast<std::int64_t>(*count);
+  return micro_steps % steps == 0 ? micro_steps / steps : 0;
+}
+
 // The "1:02:03" that a bar has taken, in whole seconds: behind its last "[", before "<" or ",".
 std::optional<double> ElapsedOf(std::string_view before) {
   constexpr double kLongest = 1e9;
@@ -371,9 +382,10 @@ struct StepLogReader::Number {
   bool holds_another = false;  // the bar does
   double time_s = 0;
   std::optional<std::int64_t> counter;
-  std::int64_t whole = 0;       // of what is counted, where the line tells
-  bool counts_the_job = false;  // an epoch does not begin the counter anew
-  bool begins = false;          // the first of a bar that has another title than the one before
+  std::int64_t micro_steps = 0;  // of a step
+  std::int64_t whole = 0;        // of what is counted, where the line tells
+  bool counts_the_job = false;   // an epoch does not begin the counter anew
+  bool begins = false;           // the first of a bar that has another title than the one before
   bool last_of_epoch = false;
   bool with_others = false;
   bool behind_validation = false;   // that stands between it and the bar's line before
@@ -642,6 +654,7 @@ void StepLogReader::Add(const Number& number, const LogLine& line, const std::st
   }
   if (!number.title.empty() || number.total > 0) reading.series.bar_steps = number.whole;
   reading.series.holds_another = number.holds_another;
+  if (number.micro_steps > 0) reading.series.micro_steps = number.micro_steps;
   const int warm_up = options_.warm_up;
   const auto last = reading.counter;
   const auto counter = number.counter;
@@ -745,6 +758,7 @@ void StepLogReader::Take(const LogLine& line, const std::string& path) {
     if (form.counter != kFraction) {
       number.counter = CounterOf(form, text);
       number.counts_the_job = form.counter != kOfEpoch;
+      number.micro_steps = MicroStepsOf(text, number.counter.value_or(0));
     } else if (const auto fraction = LastFraction(before)) {
       number.counter = fraction->part;
       number.whole = fraction->whole;
@@ -929,6 +943,7 @@ LoggedSteps ChooseSteps(const StepLog& log, const StepChoice& choice, const std:
     chosen.with_others += series.with_others;
     chosen.by_rate += series.by_rate;
     chosen.begun_anew += series.begun_anew;
+    chosen.micro_steps = std::max(chosen.micro_steps, series.micro_steps);
     chosen.steps += series.steps;
     sum_s += series.sum_s;
     chosen.step_s.insert(chosen.step_s.end(), series.step_s.begin(), series.step_s.end());

@@ -70,6 +70,7 @@ struct StepSeries {
   std::int64_t begun_anew = 0;   // times that the job was
   double steps = 0;              // that the counted numbers stand for
   double sum_s = 0;              // of the steps' times
+  std::int64_t micro_steps = 0;  // of a step, where the log tells; 0 where it does not
   std::vector<double> step_s;    // of single steps, in the order of the log
   int first_line = 0;            // of those that are counted
   int last_line = 0;
@@ -211,6 +212,7 @@ struct LoggedSteps {
   std::int64_t with_others = 0;
   std::int64_t by_rate = 0;
   std::int64_t begun_anew = 0;
+  std::int64_t micro_steps = 0;  // of a step, as StepSeries has them
   double steps = 0;
   double mean_s = 0;           // of a sample, where form.samples says so
   std::vector<double> step_s;  // of single steps, the least first

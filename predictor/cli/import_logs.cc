@@ -366,6 +366,18 @@ double SamplesPerStep(const Arguments& args, SamplesOf counted, const Plan& plan
   return device * devices;
 }
 
+// What is assumed where nothing says how many workers there were; empty where it does not matter.
+std::string AssumedOfWorkers(const Arguments& args, const StepForm& form) {
+  for (const char* told : {"workers", "placement", "hosts"}) {
+    if (args.Has(told)) return "";
+  }
+  if (!form.samples || *form.samples == SamplesOf::kDevice) return "";
+  const std::string taken = "one worker is taken (--workers, --placement)";
+  return taken + (*form.samples == SamplesOf::kJob
+                      ? ": the throughput is the whole job's"
+                      : ", and the throughput as its own (--samples-of)");
+}
+
 // Fewer steps tell little of how they scatter.
 constexpr std::size_t kStepsOfASpread = 10;
 
@@ -581,6 +593,7 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
       steps.with_others > 0 ? "the validation of each epoch is part of it" : "";
   if (!includes.empty()) run.source += "; " + includes;
 
+  const std::string assumed = AssumedOfWorkers(args, steps.form);
   Json ranks = Json::array();
   for (const StepSeries& series : steps.ranks) {
     ranks.push_back(
@@ -616,6 +629,8 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
                {"begun_anew", steps.begun_anew},
                {"validation_lines", log.validation},
                {"lines_without_time", log.without_time},
+               {"assumed", assumed.empty() ? Json(nullptr) : Json(assumed)},
+               {"micro_steps", steps.micro_steps > 0 ? Json(steps.micro_steps) : Json(nullptr)},
                {"bar", steps.bar.empty() ? Json(nullptr) : Json(steps.bar)},
                {"bars_left_out", left_out},
                {"other_bars", bars},
@@ -674,6 +689,11 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
   if (!includes.empty()) {
     flag(fmt::format("{} of {} means are of epochs with their validation, which makes them longer",
                      steps.with_others, steps.numbers));
+  }
+  if (!assumed.empty()) flag(assumed);
+  if (steps.micro_steps > 0 && steps.micro_steps != plan.accumulation_steps) {
+    flag(fmt::format("the log tells of {} micro-steps in a step, where --accumulation is {}",
+                     steps.micro_steps, plan.accumulation_steps));
   }
   if (steps.by_rate > 0) {
     flag(

@@ -89,6 +89,34 @@ TEST(ImportLogsCli, WhatALogLeavesOpenIsAsked) {
   ExpectError(Steps("mxnet", {"--local-batch", "32", "--placement", "2-1", "--samples-of", "node"}),
               {"--samples-of", "is not the same on all nodes"});
   EXPECT_NEAR(StepOf("mxnet", {"--local-batch", "32"}), 32 * 0.0015, 1e-12);
+  // Without a number of workers one is taken, which is said where it matters.
+  const Words batch = {"--local-batch", "32"};
+  ExpectText(Steps("mxnet", batch),
+             {"one worker is taken", "the throughput as its own (--samples-of)"});
+  ExpectText(Steps("tf_cnn_benchmarks", batch), {"one worker is taken", "the whole job's"});
+  EXPECT_TRUE(JsonOf(Steps("mxnet", batch))["assumed"].is_string());
+  for (const Words& told :
+       {Steps("horovod", batch), Steps("pytorch", batch),
+        Steps("mxnet", batch + Words{"--workers", "1"}), Steps("tf_cnn_benchmarks", plan)}) {
+    EXPECT_TRUE(JsonOf(told)["assumed"].is_null()) << told[2];
+    EXPECT_EQ(Stepcast(told).out.find("one worker is taken"), std::string::npos) << told[2];
+  }
+  // Four micro-steps in a step.
+  const TempFolder folder;
+  const Words deepspeed = {
+      "import",
+      "steps",
+      folder.Write("ds.log",
+                   "micro_step=40/global_step=10, CurrSamplesPerSec=66.0, M\n"
+                   "micro_step=160/global_step=40, CurrSamplesPerSec=66.0, M\n"),
+      "--local-batch",
+      "8",
+      "--workers",
+      "2"};
+  EXPECT_EQ(JsonOf(deepspeed)["micro_steps"], 4);
+  ExpectText(deepspeed, {"the log tells of 4 micro-steps in a step, where --accumulation is 1"});
+  EXPECT_EQ(Stepcast(deepspeed + Words{"--accumulation", "4"}).out.find("micro-steps in a step"),
+            std::string::npos);
   // What is counted.
   ExpectError(Steps("lightning", {"--accumulation", "4"}),
               {"--counts", "is required", "micro-steps"});

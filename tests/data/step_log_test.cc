@@ -669,6 +669,17 @@ TEST(StepLog, OneOfEachOfTheOthers) {
   EXPECT_EQ(log.unknown.count, 0);
 }
 
+TEST(StepLog, DeepSpeedTellsHowManyMicroStepsAStepHas) {
+  const auto of = [](const char* counts) {
+    return Chosen(fmt::format("epoch=0/{}, CurrSamplesPerSec=66.0, Mem\n", counts), {}, 0)
+        .micro_steps;
+  };
+  EXPECT_EQ(of("micro_step=40/global_step=10"), 4);
+  EXPECT_EQ(of("micro_step=40/global_step=40"), 1);
+  EXPECT_EQ(of("micro_step=41/global_step=10"), 0);
+  EXPECT_EQ(of("global_step=10"), 0);
+}
+
 // It is told as a line without a time, and nothing is computed of it.
 TEST(StepLog, ATimeThatNoStepTakesIsNone) {
   const TempFolder folder;
