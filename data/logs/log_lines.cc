@@ -244,7 +244,7 @@ std::optional<double> PrintedNumberFrom(std::string_view text, std::size_t at, s
   const std::string_view rest = text.substr(*end);
   const std::size_t separator = SeparatorLength(rest);
   if (separator > 0 && separator < rest.size() && IsDigit(rest[separator])) {
-    std::size_t stop = at;
+    std::size_t stop = *end;
     while (stop < text.size()) {
       const std::size_t length = SeparatorLength(text.substr(stop));
       if (IsDigit(text[stop]) || text[stop] == '.') {

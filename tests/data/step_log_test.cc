@@ -278,6 +278,10 @@ TEST(StepLog, ThousandsThatAreSetApartAreReadOrTheLineIsNotUnderstood) {
       EXPECT_EQ(not_understood, 1) << line;
     }
   }
+  for (const char* line :
+       {"total images/sec: -1,200.5", "total images/sec: 1e2,200.5", "images/s: 1e2,200.5"}) {
+    EXPECT_TRUE(TimesOf(line).empty()) << line;
+  }
   // Commas and blanks between numbers set nothing apart.
   for (const char* line : {"10:00:12 200.5 img/s", "2023-01-12 200.5 img/s", "step 1, 200.5 img/s",
                            "epoch 3 20.5 img/s", "epoch 1234 200.5 img/s", "3/40 200.5 img/s"}) {
