@@ -153,6 +153,20 @@ void NetworkBuilder::DepthwiseConv2d(const std::string& name, const DepthwiseOpt
          std::move(tensors), flop);
 }
 
+void NetworkBuilder::TransposedConv2d(const std::string& name,
+                                      const TransposedConvolutionOptions& options) {
+  const Shape input = shape_;
+  const std::int64_t units = options.factor * options.factor * options.filters;
+  shape_ = {input.height * options.factor, input.width * options.factor, options.filters};
+  Append(name, LayerKind::kDense,
+         DenseOp{.positions = input.positions(),
+                 .inputs = input.channels,
+                 .units = units,
+                 .bias = true,
+                 .input_gradient = HasTrainedLayers()},
+         {input.channels * units, options.filters}, (2 * input.channels + 1) * shape_.elements());
+}
+
 void NetworkBuilder::Dense(const std::string& name, const DenseOptions& options) {
   const std::int64_t inputs = shape_.channels;
   shape_.channels = options.units;
@@ -184,6 +198,12 @@ void NetworkBuilder::LayerNorm(const std::string& name) {
   Append(name, LayerKind::kNormalization,
          NormalizationOp{NormalizationKind::kLayer, shape_.channels, LengthsOf(shape_)},
          {shape_.channels, shape_.channels}, 7 * shape_.elements());
+}
+
+void NetworkBuilder::RmsNorm(const std::string& name) {
+  Append(name, LayerKind::kNormalization,
+         NormalizationOp{NormalizationKind::kLayer, shape_.channels, LengthsOf(shape_)},
+         {shape_.channels}, 7 * shape_.elements());
 }
 
 void NetworkBuilder::InputNormalization(const std::string& name) {
@@ -226,39 +246,78 @@ void NetworkBuilder::GlobalAveragePool(const std::string& name) {
 
 void NetworkBuilder::Embedding(const std::string& name, const EmbeddingOptions& options) {
   shape_ = {options.tokens, 1, options.features};
+  std::vector<std::int64_t> tensors;
+  if (!options.tied) tensors.push_back(options.rows * options.features);
   Append(name, LayerKind::kEmbedding, EmbeddingOp{options.rows, options.features, options.tokens},
-         {options.rows * options.features}, 0);
+         std::move(tensors), 0);
+}
+
+void NetworkBuilder::Rotate(const std::string& name) {
+  const Shape shape = shape_;
+  Multiply(name + ".cos", shape);
+  Rearrange(name + ".turn", shape);
+  Multiply(name + ".sin", shape);
+  Add(name + ".add", shape);
 }
 
 void NetworkBuilder::Attention(const std::string& name, const AttentionOptions& options) {
   const Shape sequence = shape_;
+  const Shape memory = options.memory.value_or(sequence);
   const std::int64_t tokens = sequence.positions();
+  const std::int64_t memory_tokens = memory.positions();
   const std::int64_t features = sequence.channels;
+  const std::int64_t key_value_heads =
+      options.key_value_heads > 0 ? options.key_value_heads : options.heads;
   Require(features % options.heads == 0, name, "features do not divide into the heads");
-  if (options.fused_projections) {
-    Dense(name + ".query_key_value", {.units = 3 * features});
-  } else {
-    for (const char* projection : {".query", ".key", ".value"}) {
-      shape_ = sequence;
-      Dense(name + projection, {.units = features});
-    }
-  }
-  // Every head multiplies tokens x (features / heads) matrices; the scores are scaled by a
-  // constant.
-  shape_ = {options.heads * tokens, 1, tokens};
-  const std::int64_t product_flop = 2 * tokens * tokens * features;
+  Require(options.heads % key_value_heads == 0, name, "heads do not divide into the groups");
   const std::int64_t depth = features / options.heads;
-  Append(
-      name + ".scores", LayerKind::kAttention,
-      BatchedProductOp{.count = options.heads, .rows = tokens, .columns = tokens, .depth = depth},
-      {}, product_flop + shape_.elements());
+  if (options.fused_projections) {
+    Require(memory == sequence && key_value_heads == options.heads && !options.rotary, name,
+            "the projections cannot be fused");
+    Dense(name + ".query_key_value", {.units = 3 * features, .bias = options.bias});
+  } else {
+    Dense(name + ".query", {.units = features, .bias = options.bias});
+    if (options.rotary) Rotate(name + ".query.rotary");
+    shape_ = memory;
+    Dense(name + ".key",
+          {.units = key_value_heads * depth, .bias = options.bias && options.key_bias});
+    if (options.rotary) Rotate(name + ".key.rotary");
+    shape_ = memory;
+    Dense(name + ".value", {.units = key_value_heads * depth, .bias = options.bias});
+  }
+  // Every head multiplies tokens x (features / heads) matrices.
+  shape_ = {options.heads * tokens, 1, memory_tokens};
+  const std::int64_t product_flop = 2 * tokens * memory_tokens * features;
+  Append(name + ".scores", LayerKind::kAttention,
+         BatchedProductOp{
+             .count = options.heads, .rows = tokens, .columns = memory_tokens, .depth = depth},
+         {}, product_flop + shape_.elements());
   Activation(name + ".softmax", Function::kSoftmax);
   shape_ = sequence;
-  Append(
-      name + ".context", LayerKind::kAttention,
-      BatchedProductOp{.count = options.heads, .rows = tokens, .columns = depth, .depth = tokens},
-      {}, product_flop);
-  Dense(name + ".output", {.units = features});
+  Append(name + ".context", LayerKind::kAttention,
+         BatchedProductOp{
+             .count = options.heads, .rows = tokens, .columns = depth, .depth = memory_tokens},
+         {}, product_flop);
+  Dense(name + ".output", {.units = features, .bias = options.bias});
+}
+
+void NetworkBuilder::Mixture(const std::string& name, const MixtureOptions& options) {
+  const Shape sequence = shape_;
+  const std::int64_t tokens = sequence.positions();
+  Require(tokens >= options.experts, name, "an expert has no token");
+  Dense(name + ".router", {.units = options.experts, .bias = false});
+  Activation(name + ".router.softmax", Function::kSoftmax);
+  Rearrange(name + ".dispatch", sequence);
+  for (std::int64_t i = 0; i < options.experts; ++i) {
+    const std::string expert = name + ".expert_" + std::to_string(i);
+    const std::int64_t share = (tokens + options.experts - 1 - i) / options.experts;
+    shape_ = {share, 1, sequence.channels};
+    Dense(expert + ".wi", {.units = options.hidden, .bias = false});
+    Activation(expert + ".activation", options.function);
+    Dense(expert + ".wo", {.units = sequence.channels, .bias = false});
+  }
+  Rearrange(name + ".combine", sequence);
+  Multiply(name + ".probability", sequence);
 }
 
 void NetworkBuilder::Recurrent(const std::string& name, const RecurrentOptions& options) {
@@ -299,6 +358,12 @@ void NetworkBuilder::Multiply(const std::string& name, const Shape& other) {
   Append(name, LayerKind::kElementwise,
          ElementwiseOp{ElementwiseKind::kMultiply, other.channels, other.positions(), broadcast},
          {}, shape_.elements());
+}
+
+void NetworkBuilder::AddStored(const std::string& name) {
+  Append(name, LayerKind::kElementwise,
+         ElementwiseOp{ElementwiseKind::kAdd, shape_.channels, shape_.positions()}, {},
+         shape_.elements(), shape_.elements());
 }
 
 void NetworkBuilder::Concat(const std::string& name, std::int64_t channels) {

@@ -10,7 +10,8 @@
 // - A multiply-add is 2 FLOP; adding a bias is 1 FLOP for each output element; a comparison, a
 //   division, an exponential, an error function or a hyperbolic tangent is 1 FLOP.
 // - Batch normalisation is 5 FLOP an element (sum, square, sum of squares; then one multiply-add,
-//   as all constants of a channel fold into two); layer normalisation 7 (they do not fold).
+//   as all constants of a channel fold into two); layer normalisation 7 (they do not fold), and
+//   that of the root mean square, which is one without a mean and a shift, is taken for one.
 // - Copies (concatenate, upsample, transpose, pad) and table look-ups are 0 FLOP.
 // - activation_bytes is the layer's output, 4 bytes an element. A view (flatten) is no layer. An
 //   activation function has an output of its own: a framework that works in place keeps less. The
@@ -22,6 +23,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,7 +67,8 @@ struct Padding {
   Extent zeros;
 };
 
-// Whether a publisher's total counts the moving statistics: Keras does, torchvision does not.
+// Whether a publisher's total counts what is stored and not trained: Keras counts the moving
+// statistics, torchvision does not.
 enum class Statistics { kInTotal, kNotInTotal };
 
 struct ConvolutionOptions {
@@ -75,6 +78,11 @@ struct ConvolutionOptions {
   Padding padding = Padding::Same();
   std::int64_t groups = 1;
   bool bias = true;
+};
+
+struct TransposedConvolutionOptions {
+  std::int64_t filters = 0;
+  std::int64_t factor = 2;  // side of the window and its step, so that windows touch
 };
 
 struct DepthwiseOptions {
@@ -105,11 +113,26 @@ struct EmbeddingOptions {
   std::int64_t rows = 0;
   std::int64_t features = 0;
   std::int64_t tokens = 1;  // look-ups for one sample
+  bool tied = false;        // the table is that of an earlier layer
 };
 
 struct AttentionOptions {
   std::int64_t heads = 1;
   bool fused_projections = false;  // one dense layer for query, key and value
+  // Heads of keys and values, each for a group of those of queries; 0: as many as these.
+  std::int64_t key_value_heads = 0;
+  bool bias = true;
+  bool key_bias = true;  // false: the keys have none where the others have
+  // Turns queries and keys by their positions (Su et al., arXiv 2104.09864).
+  bool rotary = false;
+  // The sequence that keys and values are made of, in cross attention; otherwise the current one.
+  std::optional<Shape> memory = std::nullopt;
+};
+
+struct MixtureOptions {
+  std::int64_t experts = 1;
+  std::int64_t hidden = 0;
+  Function function = Function::kRelu;
 };
 
 struct RecurrentOptions {
@@ -130,11 +153,16 @@ class NetworkBuilder {
 
   void Conv2d(const std::string& name, const ConvolutionOptions& options);
   void DepthwiseConv2d(const std::string& name, const DepthwiseOptions& options);
+  // Every position becomes a window of its own, factor x factor positions: work and weight are those
+  // of a dense layer with so many units for each filter, of which all share one bias.
+  void TransposedConv2d(const std::string& name, const TransposedConvolutionOptions& options);
   // Applied at every position, so that it is a vector's or a sequence's dense layer.
   void Dense(const std::string& name, const DenseOptions& options);
 
   void BatchNorm(const std::string& name, const BatchNormOptions& options = {});
   void LayerNorm(const std::string& name);
+  // By the root mean square (Zhang, Sennrich, arXiv 1910.07467): a scale and no shift.
+  void RmsNorm(const std::string& name);
   // Normalises the input with stored mean and variance (and a sample count), none of them trained.
   void InputNormalization(const std::string& name);
   void Activation(const std::string& name, Function function);
@@ -145,9 +173,14 @@ class NetworkBuilder {
 
   // Every row has a gradient, also those that no sample looked up: gradients are dense.
   void Embedding(const std::string& name, const EmbeddingOptions& options);
-  // Self-attention: projections, scores, softmax, weighted sum and output projection; full tokens x
-  // tokens score matrices also where a causal mask hides half of them.
+  // Self-attention or cross attention: projections, scores, softmax, weighted sum and output
+  // projection; full tokens x tokens score matrices also where a causal mask hides half of them.
+  // The scores are scaled by a constant, or a bias is added to them.
   void Attention(const std::string& name, const AttentionOptions& options);
+  // A mixture of feed-forward experts of two dense layers without bias, of which every token takes
+  // the one that a router finds likeliest, times that probability (Fedus et al., arXiv 2101.03961).
+  // Each expert has its share of the tokens, all as equal as may be.
+  void Mixture(const std::string& name, const MixtureOptions& options);
   // One layer over a sequence; both directions concatenate. Tensors as PyTorch stores them: input
   // and hidden weight, input and hidden bias, for each direction.
   void Recurrent(const std::string& name, const RecurrentOptions& options);
@@ -157,6 +190,8 @@ class NetworkBuilder {
   // of `other`.
   void Add(const std::string& name, const Shape& other);
   void Multiply(const std::string& name, const Shape& other);
+  // The sum of the current tensor and a stored one of its shape, which is not trained.
+  void AddStored(const std::string& name);
 
   // Copies: `channels` in all, from tensors of the current height and width; nearest neighbours;
   // anything that pads, subsamples or transposes into `shape`.
@@ -179,6 +214,8 @@ class NetworkBuilder {
   // Whether a gradient has to go on to the tensors of earlier layers.
   bool HasTrainedLayers() const;
   void Pool(const std::string& name, PoolingKind kind, const PoolingOptions& options);
+  // Each pair of features, turned by the angle of its position: x cos + turned(x) sin.
+  void Rotate(const std::string& name);
 
   Workload workload_;
   Shape shape_;
