@@ -12,11 +12,20 @@ namespace {
 
 constexpr std::int64_t kBytesPerGradient = 4;
 
-// The least sides are those that Keras allows; YOLOv3's grids meet at multiples of 32 only.
+// The least sides are those that Keras allows; YOLOv3's grids meet at multiples of 32 only, and
+// U-Net's at multiples of 16, where patches have to cover a ViT's image. No length of an operation
+// is beyond those that files may state.
 constexpr const char* kPixels = "pixels";
 constexpr int kMostPixels = 4096;
 constexpr InputSizes kImage = {kPixels, 224, 32, kMostPixels};
-constexpr InputSizes Tokens(int usual, int most) { return {"tokens", usual, 1, most}; }
+constexpr InputSizes Patches(int side) { return {kPixels, 224, 32, kMostPixels, side}; }
+constexpr const char* kTokens = "tokens";
+constexpr InputSizes Tokens(int usual, int most) { return {kTokens, usual, 1, most}; }
+// A text as long as those of the pretraining.
+constexpr InputSizes Text(int most) { return Tokens(most, most); }
+// Distances have no end; a table of them for each pair of tokens is looked up.
+constexpr int kT5Tokens = 512;
+constexpr int kMostT5Tokens = 1024;
 
 struct Entry {
   std::string_view name;
@@ -37,14 +46,26 @@ constexpr Entry kEntries[] = {
     {"deepspeech2", DeepSpeech2},
     {"densenet121", DenseNet121, kImage},
     {"efficientnet_b0", EfficientNetB0, kImage},
-    {"gpt2", Gpt2, Tokens(kGpt2Positions, kGpt2Positions)},
+    {"gpt2", Gpt2, Text(kGpt2Positions)},
+    {"gpt2_large", Gpt2Large, Text(kGpt2Positions)},
+    {"gpt2_medium", Gpt2Medium, Text(kGpt2Positions)},
+    {"gpt2_xl", Gpt2Xl, Text(kGpt2Positions)},
     {"inception_v1", InceptionV1, kImage},
     {"inception_v3", InceptionV3, {kPixels, 299, 75, kMostPixels}},
+    {"llama2_70b", Llama2With70B, Text(4096)},
+    {"llama3_8b", Llama3With8B, Text(8192)},
+    {"llama_13b", Llama13B, Text(2048)},
+    {"llama_7b", Llama7B, Text(2048)},
     {"mlp_imagenet", MlpImagenet},
     {"mlp_mnist", MlpMnist},
     {"mobilenet", MobileNet, kImage},
     {"mobilenet_v2", MobileNetV2, kImage},
     {"ncf", NeuralCollaborativeFiltering},
+    {"opt_1.3b", Opt1300M, Text(kOptPositions)},
+    {"opt_125m", Opt125M, Text(kOptPositions)},
+    {"opt_13b", Opt13B, Text(kOptPositions)},
+    {"opt_2.7b", Opt2700M, Text(kOptPositions)},
+    {"opt_6.7b", Opt6700M, Text(kOptPositions)},
     {"resnet101", ResNet101, kImage},
     {"resnet152", ResNet152, kImage},
     {"resnet18", ResNet18, kImage},
@@ -52,8 +73,19 @@ constexpr Entry kEntries[] = {
     {"resnet200", ResNet200, kImage},
     {"resnet32", ResNet32},
     {"resnet50", ResNet50, kImage},
+    {"switch_base_8",
+     SwitchBase8,
+     {kTokens, kT5Tokens, kSwitchExperts, kMostT5Tokens, kSwitchExperts}},
+    {"t5_base", T5Base, Tokens(kT5Tokens, kMostT5Tokens)},
+    {"t5_large", T5Large, Tokens(kT5Tokens, kMostT5Tokens)},
+    {"t5_small", T5Small, Tokens(kT5Tokens, kMostT5Tokens)},
+    {"unet", UNet, {kPixels, 512, 32, 2048, 16}},
     {"vgg16", Vgg16},
     {"vgg19", Vgg19},
+    {"vit_b_16", VitB16, Patches(16)},
+    {"vit_b_32", VitB32, Patches(32)},
+    {"vit_l_16", VitL16, Patches(16)},
+    {"whisper_small", WhisperSmall, Text(kWhisperPositions)},
     {"yolov3", YoloV3, {kPixels, 416, 32, kMostPixels, 32}},
 };
 
@@ -63,9 +95,10 @@ struct Alias {
 };
 
 constexpr Alias kAliases[] = {
-    {"bert", "bert_base"},  {"googlenet", "inception_v1"},
-    {"gpt2_small", "gpt2"}, {"mobilenet_v1", "mobilenet"},
-    {"neumf", "ncf"},       {"resnet200_v2", "resnet200"},
+    {"bert", "bert_base"},         {"googlenet", "inception_v1"},    {"gpt2_small", "gpt2"},
+    {"llama3", "llama3_8b"},       {"mobilenet_v1", "mobilenet"},    {"neumf", "ncf"},
+    {"resnet200_v2", "resnet200"}, {"switch_base", "switch_base_8"}, {"t5", "t5_base"},
+    {"vit", "vit_b_16"},           {"whisper", "whisper_small"},
 };
 
 constexpr char kAtSize = '@';

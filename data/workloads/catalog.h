@@ -11,13 +11,21 @@
 //   densenet121        DenseNet-121                                     Keras
 //   efficientnet_b0    EfficientNet-B0                                  Keras
 //   gpt2               GPT-2 small, 1024 tokens                         Hugging Face, tied head
+//   gpt2_medium, gpt2_large, gpt2_xl
+//                      GPT-2 of 24, 36 and 48 blocks, 1024 tokens       Hugging Face, tied head
 //   inception_v1       GoogLeNet without auxiliary classifiers          torchvision
 //   inception_v3       Inception v3, 299 x 299 x 3                      Keras
+//   llama_7b, llama_13b
+//                      LLaMA, 2048 tokens                               Hugging Face
+//   llama2_70b         Llama 2, 8 heads of keys for 64, 4096 tokens     Hugging Face
+//   llama3_8b          Llama 3, 8 heads of keys for 32, 8192 tokens     Hugging Face
 //   mlp_imagenet       224 x 224 x 3 -> 512 -> 512 -> 1000              ours, after mlp_mnist
 //   mlp_mnist          28 x 28 -> 512 -> 512 -> 10                      Keras example mnist_mlp.py
 //   mobilenet          MobileNet v1, width 1                            Keras
 //   mobilenet_v2       MobileNet v2, width 1                            Keras
 //   ncf                NeuMF, 32 factors, MovieLens-1M                  petuum/adaptdl
+//   opt_125m, opt_1.3b, opt_2.7b, opt_6.7b, opt_13b
+//                      OPT, 2048 tokens                                 Hugging Face, tied head
 //   resnet18           ResNet-18                                        torchvision
 //   resnet18_cifar10   ResNet-18 for 32 x 32 x 3, 10 classes            kuangliu/pytorch-cifar
 //   resnet32           ResNet-32 for 32 x 32 x 3, 10 classes            He et al. 2015, option A
@@ -25,12 +33,20 @@
 //   resnet101          ResNet-101 v1                                    Keras
 //   resnet152          ResNet-152 v1                                    Keras
 //   resnet200          ResNet-200 v2 (pre-activation)                   osmr/imgclsmob
+//   switch_base_8      t5_base with 8 experts in each second block      Hugging Face, tied head
+//   t5_small, t5_base, t5_large
+//                      T5 v1.0, 512 tokens to 114                       Hugging Face, tied head
+//   unet               U-Net, padded, 512 x 512 x 3, 2 classes          milesial/Pytorch-UNet
 //   vgg16, vgg19       VGG, configurations D and E                      Keras
+//   vit_b_16, vit_b_32, vit_l_16
+//                      ViT, base and large, patches of 16 or 32         torchvision
+//   whisper_small      30 s of speech to 448 tokens                     Hugging Face, tied head
 //   yolov3             YOLOv3, 416 x 416 x 3, 80 classes (COCO)         Darknet, ultralytics/yolov3
 //
 // `parameters` is the total as that publisher prints it: Keras counts the moving statistics of
-// normalisation layers, the others do not. Each Layer has its statistics in either case, and
-//   parameters           = all tensors (+ all statistics, where the publisher is Keras)
+// normalisation layers, and Hugging Face the positions of Whisper's encoder, which are not trained;
+// the others do not. Each Layer has its statistics in either case, and
+//   parameters           = all tensors (+ all statistics, where the publisher counts them)
 //   trainable_parameters = all tensors
 //   gradient_bytes       = 4 trainable_parameters.
 // network_builder.h says what counts as work and as activation; where an input has no fixed size
@@ -39,7 +55,10 @@
 // A network that takes images or sequences of any size is known with each, as NAME@SIZE, the pixels
 // of an image's side or the tokens of a sequence: resnet50@160, bert_base@128. Its tensors are the
 // same, its work and activations are not. A network whose dense layer takes the whole grid
-// (AlexNet, VGG, perceptrons) or that is made for CIFAR has one size.
+// (AlexNet, VGG, perceptrons) or that is made for CIFAR has one size. ViT learns a position for
+// each patch: that one tensor, and with it the parameters, are those of the size. The tokens of T5
+// and Switch are those of the input, the output has 114 (of the pretraining's 512) whatever they
+// are; Whisper's are those of the text, of 30 s of speech always.
 //
 // message_N, N from 4 to 10^15, is a bare message of N bytes, as benchmarks of collectives send it:
 // nothing is computed.
@@ -59,9 +78,10 @@ namespace stepcast {
 // All names of the table, sorted.
 std::vector<std::string> WorkloadNames();
 
-// The network or message of that name, generated anew at each call (well below 1 ms), or nothing.
-// Other common spellings are understood: googlenet, mobilenet_v1, bert, gpt2_small, neumf,
-// resnet200_v2. Throws InputError for a known network with a size that it does not take.
+// The network or message of that name, generated anew at each call (within some ms at most), or
+// nothing. Other common spellings are understood: googlenet, mobilenet_v1, bert, gpt2_small, neumf,
+// resnet200_v2, llama3, switch_base, t5, vit, whisper. Throws InputError for a known network with a
+// size that it does not take.
 std::optional<Workload> FindWorkload(std::string_view name);
 
 // A network of which nothing is known but its size: all parameters have gradients of 4 bytes.

@@ -12,8 +12,12 @@ namespace stepcast {
 // Positions that are learnt: no sequence is longer.
 inline constexpr int kBertPositions = 512;
 inline constexpr int kGpt2Positions = 1024;
+inline constexpr int kOptPositions = 2048;
+inline constexpr int kWhisperPositions = 448;
 // The sequence length of the SQuAD fine-tuning in google-research/bert, README.
 inline constexpr int kSquadTokens = 384;
+// Each expert has one token at least.
+inline constexpr int kSwitchExperts = 8;
 
 // residual_networks.cc
 Workload ResNet18(std::int64_t pixels);
@@ -45,9 +49,32 @@ Workload DenseNet121(std::int64_t pixels);
 Workload BertBase(std::int64_t tokens);
 Workload BertLarge(std::int64_t tokens);
 Workload Gpt2(std::int64_t tokens);
+Workload Gpt2Medium(std::int64_t tokens);
+Workload Gpt2Large(std::int64_t tokens);
+Workload Gpt2Xl(std::int64_t tokens);
+Workload Opt125M(std::int64_t tokens);
+Workload Opt1300M(std::int64_t tokens);
+Workload Opt2700M(std::int64_t tokens);
+Workload Opt6700M(std::int64_t tokens);
+Workload Opt13B(std::int64_t tokens);
+Workload Llama7B(std::int64_t tokens);
+Workload Llama13B(std::int64_t tokens);
+Workload Llama2With70B(std::int64_t tokens);
+Workload Llama3With8B(std::int64_t tokens);
+Workload VitB16(std::int64_t pixels);
+Workload VitB32(std::int64_t pixels);
+Workload VitL16(std::int64_t pixels);
+
+// encoder_decoder_networks.cc
+Workload T5Small(std::int64_t tokens);
+Workload T5Base(std::int64_t tokens);
+Workload T5Large(std::int64_t tokens);
+Workload SwitchBase8(std::int64_t tokens);
+Workload WhisperSmall(std::int64_t tokens);
 
 // other_networks.cc
 Workload YoloV3(std::int64_t pixels);
+Workload UNet(std::int64_t pixels);
 Workload DeepSpeech2();
 Workload NeuralCollaborativeFiltering();
 

@@ -153,8 +153,8 @@ class NetworkBuilder {
 
   void Conv2d(const std::string& name, const ConvolutionOptions& options);
   void DepthwiseConv2d(const std::string& name, const DepthwiseOptions& options);
-  // Every position becomes a window of its own, factor x factor positions: work and weight are those
-  // of a dense layer with so many units for each filter, of which all share one bias.
+  // Every position becomes a window of its own, factor x factor positions: work and weight are
+  // those of a dense layer with so many units for each filter, which share one bias.
   void TransposedConv2d(const std::string& name, const TransposedConvolutionOptions& options);
   // Applied at every position, so that it is a vector's or a sequence's dense layer.
   void Dense(const std::string& name, const DenseOptions& options);

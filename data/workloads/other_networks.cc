@@ -1,4 +1,4 @@
-// Detection, speech and recommendation.
+// Detection, segmentation, speech and recommendation.
 #include <array>
 #include <string>
 
@@ -30,6 +30,16 @@ class DarknetConv {
   NetworkBuilder& net_;
   int number_ = 1;
 };
+
+void DoubleConv(NetworkBuilder& net, const std::string& name, std::int64_t filters) {
+  for (const char* half : {".0", ".1"}) {
+    const std::string layer = name + half;
+    net.Conv2d(layer + ".conv",
+               {.filters = filters, .kernel = 3, .padding = Padding::Explicit(1), .bias = false});
+    net.BatchNorm(layer + ".norm");
+    net.Activation(layer + ".relu", Function::kRelu);
+  }
+}
 
 }  // namespace
 
@@ -79,6 +89,35 @@ Workload YoloV3(std::int64_t pixels) {
     net.Conv2d("detect" + to_string(head + 1), {.filters = kOutputs});
     net.set_shape(trunk);
   }
+  return net.Finish(Statistics::kNotInTotal);
+}
+
+// Ronneberger et al.: U-Net (arXiv 1505.04597), as it is trained today: of colour images into two
+// classes, with normalisation, and padded, so that the output has the size of the input and nothing
+// is cropped. The paper's has 572 x 572 pixels of grey, of which it tells 388 x 388.
+Workload UNet(std::int64_t pixels) {
+  NetworkBuilder net("unet", "U-Net, padded, " + ImageText(pixels) + ", 2 classes",
+                     "milesial/Pytorch-UNet; Ronneberger et al., arXiv 1505.04597",
+                     {pixels, pixels, 3});
+  constexpr std::size_t kSteps = 4;
+  std::array<Shape, kSteps> skipped;
+  std::int64_t filters = 64;
+  DoubleConv(net, "inc", filters);
+  for (std::size_t i = 0; i < kSteps; ++i) {
+    skipped.at(i) = net.shape();
+    const std::string down = "down" + to_string(i + 1);
+    net.MaxPool(down + ".pool", {});
+    filters *= 2;
+    DoubleConv(net, down, filters);
+  }
+  for (std::size_t i = 0; i < kSteps; ++i) {
+    const std::string up = "up" + to_string(i + 1);
+    filters /= 2;
+    net.TransposedConv2d(up + ".up", {.filters = filters});
+    net.Concat(up + ".concat", filters + skipped.at(kSteps - 1 - i).channels);
+    DoubleConv(net, up, filters);
+  }
+  net.Conv2d("outc", {.filters = 2});
   return net.Finish(Statistics::kNotInTotal);
 }
 

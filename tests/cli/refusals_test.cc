@@ -195,7 +195,8 @@ TEST(Refusals, SayWhatWasMeant) {
               "rtx_4091", "rtx_4090");
   for (const std::string& name : WorkloadNames()) {
     std::string wrong = name;
-    std::swap(wrong[0], wrong[1]);
+    const std::size_t first = name[0] == name[1] ? 1 : 0;  // of two letters that differ
+    std::swap(wrong[first], wrong[first + 1]);
     const ProcessResult result =
         Stepcast(Words{"predict", "--device", "t4", "--workload", wrong} + target);
     EXPECT_EQ(result.exit_code, 2) << wrong;

@@ -75,30 +75,51 @@ struct PublishedCount {
 // Keras: "Total params" and "Trainable params" of model.summary(); torchvision, Hugging Face and
 // the others: the number of elements in model.parameters().
 constexpr PublishedCount kPublishedCounts[] = {
-    {"alexnet", 61'100'840, 61'100'840},           // torchvision, meta num_params
-    {"bert_base", 109'482'240, 109'482'240},       // Hugging Face BertModel
-    {"bert_large", 335'141'888, 335'141'888},      // Hugging Face BertModel
-    {"deepspeech2", 41'187'968, 41'187'968},       // derived from petuum/adaptdl's code
-    {"densenet121", 8'062'504, 7'978'856},         // Keras
-    {"efficientnet_b0", 5'330'571, 5'288'548},     // Keras
-    {"gpt2", 124'439'808, 124'439'808},            // Hugging Face GPT2LMHeadModel
-    {"inception_v1", 6'624'904, 6'624'904},        // torchvision, meta num_params
-    {"inception_v3", 23'851'784, 23'817'352},      // Keras
-    {"mlp_imagenet", 77'846'504, 77'846'504},      // ours: derived
-    {"mlp_mnist", 669'706, 669'706},               // Keras examples, mnist_mlp.py
-    {"mobilenet", 4'253'864, 4'231'976},           // Keras
-    {"mobilenet_v2", 3'538'984, 3'504'872},        // Keras
-    {"ncf", 1'602'657, 1'602'657},                 // derived
-    {"resnet101", 44'707'176, 44'601'832},         // Keras
-    {"resnet152", 60'419'944, 60'268'520},         // Keras
-    {"resnet18", 11'689'512, 11'689'512},          // torchvision, meta num_params
-    {"resnet18_cifar10", 11'173'962, 11'173'962},  // kuangliu/pytorch-cifar
-    {"resnet200", 64'666'280, 64'666'280},         // osmr/imgclsmob, PreResNet-200b
-    {"resnet32", 464'154, 464'154},                // reimplementations; 0.46 M in He et al.
-    {"resnet50", 25'636'712, 25'583'592},          // Keras
-    {"vgg16", 138'357'544, 138'357'544},           // Keras
-    {"vgg19", 143'667'240, 143'667'240},           // Keras
-    {"yolov3", 61'949'149, 61'949'149},            // ultralytics/yolov3
+    {"alexnet", 61'100'840, 61'100'840},             // torchvision, meta num_params
+    {"bert_base", 109'482'240, 109'482'240},         // Hugging Face BertModel
+    {"bert_large", 335'141'888, 335'141'888},        // Hugging Face BertModel
+    {"deepspeech2", 41'187'968, 41'187'968},         // derived from petuum/adaptdl's code
+    {"densenet121", 8'062'504, 7'978'856},           // Keras
+    {"efficientnet_b0", 5'330'571, 5'288'548},       // Keras
+    {"gpt2", 124'439'808, 124'439'808},              // Hugging Face GPT2LMHeadModel
+    {"gpt2_large", 774'030'080, 774'030'080},        // Hugging Face GPT2LMHeadModel
+    {"gpt2_medium", 354'823'168, 354'823'168},       // Hugging Face GPT2LMHeadModel
+    {"gpt2_xl", 1'557'611'200, 1'557'611'200},       // Hugging Face GPT2LMHeadModel
+    {"inception_v1", 6'624'904, 6'624'904},          // torchvision, meta num_params
+    {"inception_v3", 23'851'784, 23'817'352},        // Keras
+    {"llama2_70b", 68'976'648'192, 68'976'648'192},  // Hugging Face LlamaForCausalLM
+    {"llama3_8b", 8'030'261'248, 8'030'261'248},     // Hugging Face LlamaForCausalLM
+    {"llama_13b", 13'015'864'320, 13'015'864'320},   // Hugging Face LlamaForCausalLM
+    {"llama_7b", 6'738'415'616, 6'738'415'616},      // Hugging Face LlamaForCausalLM
+    {"mlp_imagenet", 77'846'504, 77'846'504},        // ours: derived
+    {"mlp_mnist", 669'706, 669'706},                 // Keras examples, mnist_mlp.py
+    {"mobilenet", 4'253'864, 4'231'976},             // Keras
+    {"mobilenet_v2", 3'538'984, 3'504'872},          // Keras
+    {"ncf", 1'602'657, 1'602'657},                   // derived
+    {"opt_1.3b", 1'315'758'080, 1'315'758'080},      // Hugging Face OPTForCausalLM
+    {"opt_125m", 125'239'296, 125'239'296},          // Hugging Face OPTForCausalLM
+    {"opt_13b", 12'853'473'280, 12'853'473'280},     // Hugging Face OPTForCausalLM
+    {"opt_2.7b", 2'651'596'800, 2'651'596'800},      // Hugging Face OPTForCausalLM
+    {"opt_6.7b", 6'658'473'984, 6'658'473'984},      // Hugging Face OPTForCausalLM
+    {"resnet101", 44'707'176, 44'601'832},           // Keras
+    {"resnet152", 60'419'944, 60'268'520},           // Keras
+    {"resnet18", 11'689'512, 11'689'512},            // torchvision, meta num_params
+    {"resnet18_cifar10", 11'173'962, 11'173'962},    // kuangliu/pytorch-cifar
+    {"resnet200", 64'666'280, 64'666'280},           // osmr/imgclsmob, PreResNet-200b
+    {"resnet32", 464'154, 464'154},                  // reimplementations; 0.46 M in He et al.
+    {"resnet50", 25'636'712, 25'583'592},            // Keras
+    {"switch_base_8", 619'339'008, 619'339'008},     // Hugging Face SwitchTransformers
+    {"t5_base", 222'903'552, 222'903'552},           // Hugging Face T5ForConditionalGeneration
+    {"t5_large", 737'668'096, 737'668'096},          // Hugging Face T5ForConditionalGeneration
+    {"t5_small", 60'506'624, 60'506'624},            // Hugging Face T5ForConditionalGeneration
+    {"unet", 31'037'698, 31'037'698},                // milesial/Pytorch-UNet
+    {"vgg16", 138'357'544, 138'357'544},             // Keras
+    {"vgg19", 143'667'240, 143'667'240},             // Keras
+    {"vit_b_16", 86'567'656, 86'567'656},            // torchvision, meta num_params
+    {"vit_b_32", 88'224'232, 88'224'232},            // torchvision, meta num_params
+    {"vit_l_16", 304'326'632, 304'326'632},          // torchvision, meta num_params
+    {"whisper_small", 241'734'912, 240'582'912},     // Hugging Face, all and requires_grad
+    {"yolov3", 61'949'149, 61'949'149},              // ultralytics/yolov3
 };
 
 TEST(WorkloadCatalog, TotalsAreThePublishedOnes) {
@@ -130,6 +151,14 @@ TEST(WorkloadCatalog, GradientTensorsAreAsManyAsInTheFrameworks) {
   EXPECT_EQ(TensorCount(Find("resnet18")), 62U);
   EXPECT_EQ(TensorCount(Find("bert_base")), 199U);
   EXPECT_EQ(TensorCount(Find("gpt2")), 148U);
+  EXPECT_EQ(TensorCount(Find("gpt2_xl")), 580U);
+  EXPECT_EQ(TensorCount(Find("opt_125m")), 196U);
+  EXPECT_EQ(TensorCount(Find("llama_7b")), 291U);
+  EXPECT_EQ(TensorCount(Find("llama2_70b")), 723U);
+  EXPECT_EQ(TensorCount(Find("vit_b_16")), 152U);
+  EXPECT_EQ(TensorCount(Find("t5_base")), 257U);
+  EXPECT_EQ(TensorCount(Find("unet")), 64U);
+  EXPECT_EQ(TensorCount(Find("whisper_small")), 478U);
   EXPECT_EQ(TensorCount(Find("yolov3")), 222U);
 }
 
@@ -143,8 +172,10 @@ TEST(WorkloadCatalog, SumsOverLayersAreTheTotals) {
       statistics += layer.statistics;
     }
     EXPECT_EQ(trainable, workload.trainable_parameters) << name;
-    const bool keras = workload.source.find("Keras") != std::string::npos;
-    EXPECT_EQ(trainable + (keras ? statistics : 0), workload.parameters) << name;
+    // Of Hugging Face's one has a stored table that is not trained, and counts it.
+    const bool counted =
+        workload.source.find("Keras") != std::string::npos || name == "whisper_small";
+    EXPECT_EQ(trainable + (counted ? statistics : 0), workload.parameters) << name;
     EXPECT_EQ(workload.gradient_bytes.si(), 4.0 * static_cast<double>(trainable)) << name;
   }
 }
@@ -156,6 +187,7 @@ TEST(WorkloadCatalog, StatisticsAreListedEvenWhereTheyAreNotInTheTotal) {
   EXPECT_EQ(statistics, 52'608);
   // Mean and variance of three channels, and a count.
   EXPECT_EQ(LayerNamed(Find("efficientnet_b0"), "normalization").statistics, 7);
+  EXPECT_EQ(LayerNamed(Find("whisper_small"), "encoder.embed_positions").statistics, 1500 * 768);
 }
 
 // ---- Work.
@@ -186,6 +218,9 @@ constexpr PublishedWork kPublishedWork[] = {
     {"resnet50", 2 * 3.8, 0.02},               // He et al.
     {"vgg16", 2 * 15.47, 0.005},               // torchvision
     {"vgg19", 2 * 19.632, 0.005},              // torchvision
+    {"vit_b_16", 2 * 17.564, 0.005},           // torchvision
+    {"vit_b_32", 2 * 4.409, 0.005},            // torchvision
+    {"vit_l_16", 2 * 61.555, 0.005},           // torchvision
     {"yolov3", 65.86, 0.005},                  // pjreddie.com/darknet/yolo (2 a multiply-add)
 };
 
@@ -198,13 +233,15 @@ TEST(WorkloadCatalog, MatrixWorkIsNearThePublished) {
 }
 
 // Howard et al., MobileNets, table 7; tensorflow/models, mobilenet_v2's README; for YOLOv3
-// pjreddie.com/darknet.
+// pjreddie.com/darknet; for ViT torchvision's weights that were trained at these sizes.
 constexpr PublishedWork kPublishedWorkOfSizes[] = {
     {"mobilenet@192", 2 * 0.418, 0.005},    {"mobilenet@160", 2 * 0.290, 0.005},
     {"mobilenet@128", 2 * 0.186, 0.005},    {"mobilenet_v2@192", 2 * 0.221, 0.005},
     {"mobilenet_v2@160", 2 * 0.154, 0.005}, {"mobilenet_v2@128", 2 * 0.099, 0.01},
     {"yolov3@320", 38.97, 0.005},           {"yolov3@608", 140.69, 0.005},
-    {"bert_base@128", 22.5, 0.02},  // TinyBERT (arXiv 1909.10351), table 1
+    {"vit_b_16@384", 2 * 55.484, 0.005},    {"vit_l_16@512", 2 * 361.986, 0.005},
+    {"bert_base@128", 22.5, 0.02},     // TinyBERT (arXiv 1909.10351), table 1
+    {"llama_7b@128", 1700.06, 0.005},  // calflops, README
 };
 
 TEST(WorkloadCatalog, MatrixWorkOfOtherSizesIsNearThePublished) {
@@ -214,6 +251,9 @@ TEST(WorkloadCatalog, MatrixWorkOfOtherSizesIsNearThePublished) {
         << published.name;
   }
 }
+
+// Those that learn a position for each patch; all else is the same at every size.
+bool IsOfTheSize(const Layer& layer) { return layer.name == "encoder.pos_embedding"; }
 
 // Whatever the size, the tensors are the same, and more of it is more work.
 TEST(WorkloadCatalog, SizesOfInputChangeWorkAndNoTensor) {
@@ -234,11 +274,17 @@ TEST(WorkloadCatalog, SizesOfInputChangeWorkAndNoTensor) {
       const Workload workload = Find(asked);
       EXPECT_EQ(workload.name, asked == name + "@" + std::to_string(sizes->usual) ? name : asked);
       EXPECT_NE(workload.title.find(std::to_string(size)), std::string::npos) << workload.title;
-      EXPECT_EQ(workload.parameters, usual.parameters) << asked;
       ASSERT_EQ(workload.layers.size(), usual.layers.size()) << asked;
+      std::int64_t more = 0;
       for (std::size_t i = 0; i < usual.layers.size(); ++i) {
+        if (IsOfTheSize(usual.layers[i])) {
+          EXPECT_TRUE(name.starts_with("vit_")) << name;
+          more += workload.layers[i].parameters() - usual.layers[i].parameters();
+          continue;
+        }
         EXPECT_EQ(workload.layers[i].tensors, usual.layers[i].tensors) << asked;
       }
+      EXPECT_EQ(workload.parameters, usual.parameters + more) << asked;
       EXPECT_GT(MatrixFlop(workload), last) << asked;
       last = MatrixFlop(workload);
     }
@@ -249,10 +295,21 @@ TEST(WorkloadCatalog, SizesOfInputChangeWorkAndNoTensor) {
       EXPECT_TRUE(Says(ErrorOf([&] { FindWorkload(name + "@" + wrong); }), name + "@" + wrong));
     }
   }
-  EXPECT_EQ(sized, 15);
+  EXPECT_EQ(sized, 36);
   EXPECT_TRUE(Says(ErrorOf([] { FindWorkload("yolov3@400"); }), "a multiple of 32"));
+  EXPECT_TRUE(Says(ErrorOf([] { FindWorkload("vit_b_16@100"); }), "a multiple of 16"));
+  EXPECT_TRUE(Says(ErrorOf([] { FindWorkload("vit_b_32@240"); }), "a multiple of 32"));
+  EXPECT_TRUE(Says(ErrorOf([] { FindWorkload("switch_base_8@100"); }), "a multiple of 8"));
   EXPECT_FALSE(FindWorkload("resnet5@64").has_value());
   EXPECT_EQ(Find("googlenet@128").name, "inception_v1@128");
+}
+
+// torchvision, meta num_params of the weights that were trained at these sizes.
+TEST(WorkloadCatalog, APositionIsLearntForEachPatch) {
+  EXPECT_EQ(Find("vit_b_16@384").parameters, 86'859'496);
+  EXPECT_EQ(Find("vit_l_16@512").parameters, 305'174'504);
+  EXPECT_EQ(LayerNamed(Find("vit_b_32@64"), "encoder.pos_embedding").tensors,
+            std::vector<std::int64_t>{5 * 768});
 }
 
 // TinyBERT (arXiv 1909.10351), table 1: 22.5 G for BERT-base at 128 tokens. Dense layers grow with
@@ -270,6 +327,148 @@ TEST(WorkloadCatalog, BertLargeWorkIsTheClosedForm) {
   const double tokens = 384.0;
   const double expected = 24.0 * (2.0 * tokens * 12.0 * d * d + 4.0 * tokens * tokens * d);
   EXPECT_NEAR(MatrixFlop(Find("bert_large")), expected, 0.002 * expected);
+}
+
+struct DecoderSizes {
+  const char* name;
+  double tokens;
+  double layers;
+  double features;
+  double vocabulary;
+};
+
+// Narayanan et al. (arXiv 2104.04473), appendix, a forward pass: 24 B s l h^2 (1 + s / 6h), and
+// 2 B s h V of the output layer.
+TEST(WorkloadCatalog, WorkOfDecodersIsTheClosedForm) {
+  constexpr DecoderSizes kDecoders[] = {
+      {"gpt2", 1024, 12, 768, 50257},        {"gpt2_medium", 1024, 24, 1024, 50257},
+      {"gpt2_large", 1024, 36, 1280, 50257}, {"gpt2_xl", 1024, 48, 1600, 50257},
+      {"opt_125m", 2048, 12, 768, 50272},    {"opt_1.3b", 2048, 24, 2048, 50272},
+      {"opt_2.7b", 2048, 32, 2560, 50272},   {"opt_6.7b", 2048, 32, 4096, 50272},
+      {"opt_13b", 2048, 40, 5120, 50272},    {"opt_13b@100", 100, 40, 5120, 50272}};
+  for (const DecoderSizes& d : kDecoders) {
+    const double h = d.features;
+    const double expected = 24 * d.tokens * d.layers * h * h * (1 + d.tokens / (6 * h)) +
+                            2 * d.tokens * h * d.vocabulary;
+    EXPECT_NEAR(MatrixFlop(Find(d.name)), expected, 0.002 * expected) << d.name;
+  }
+}
+
+// Every weight but the embedding's meets every token; scores and their weighted sums have as many
+// heads as the queries, however few those of the keys are. Norms are 0.01 % of the weights.
+TEST(WorkloadCatalog, LlamaWorkIsTheClosedForm) {
+  constexpr DecoderSizes kDecoders[] = {{"llama_7b", 2048, 32, 4096, 32000},
+                                        {"llama_13b", 2048, 40, 5120, 32000},
+                                        {"llama2_70b", 4096, 80, 8192, 32000},
+                                        {"llama3_8b", 8192, 32, 4096, 128256}};
+  for (const DecoderSizes& d : kDecoders) {
+    const Workload llama = Find(d.name);
+    const double weights = static_cast<double>(llama.parameters) - d.vocabulary * d.features;
+    const double expected =
+        2 * d.tokens * weights + 4 * d.tokens * d.tokens * d.layers * d.features;
+    EXPECT_NEAR(MatrixFlop(llama), expected, 0.002 * expected) << d.name;
+  }
+}
+
+// 8 heads of keys serve 64 of queries.
+TEST(WorkloadCatalog, GroupsOfHeadsShareTheirKeys) {
+  const Workload llama = Find("llama2_70b@1000");
+  const std::string attention = "layers.0.self_attn";
+  EXPECT_EQ(LayerNamed(llama, attention + ".query").parameters(), 8192 * 8192);
+  EXPECT_EQ(LayerNamed(llama, attention + ".key").parameters(), 8192 * 1024);
+  EXPECT_EQ(LayerNamed(llama, attention + ".value").parameters(), 8192 * 1024);
+  EXPECT_EQ(LayerNamed(llama, attention + ".scores").operation,
+            Operation(BatchedProductOp{64, 1000, 1000, 128}));
+  EXPECT_EQ(LayerNamed(llama, attention + ".context").operation,
+            Operation(BatchedProductOp{64, 1000, 128, 1000}));
+  // Turning a pair is two products and a sum, of queries and of keys.
+  EXPECT_EQ(OutputElements(LayerNamed(llama, attention + ".query.rotary.add")), 1000.0 * 8192.0);
+  EXPECT_EQ(OutputElements(LayerNamed(llama, attention + ".key.rotary.add")), 1000.0 * 1024.0);
+}
+
+// 114 tokens of output, whatever the input. A block of the encoder has 12 d^2 weights; one of the
+// decoder 16, of which 2 are for the keys and values of the input.
+TEST(WorkloadCatalog, EncoderAndDecoderWorkIsTheClosedForm) {
+  constexpr DecoderSizes kModels[] = {{"t5_small", 512, 6, 512, 32128},
+                                      {"t5_base", 512, 12, 768, 32128},
+                                      {"t5_large", 512, 24, 1024, 32128},
+                                      {"t5_base@1000", 1000, 12, 768, 32128}};
+  for (const DecoderSizes& m : kModels) {
+    const double d = m.features;
+    const double out = 114;
+    const double block = 2 * d * d * (12 * m.tokens + 14 * out + 2 * m.tokens) +
+                         4 * d * (m.tokens * m.tokens + out * out + out * m.tokens);
+    const double expected = m.layers * block + 2 * out * d * m.vocabulary;
+    EXPECT_NEAR(MatrixFlop(Find(m.name)), expected, 0.002 * expected) << m.name;
+  }
+}
+
+TEST(WorkloadCatalog, CrossAttentionReadsTheEncoder) {
+  const Workload t5 = Find("t5_base");
+  const std::string attention = "decoder.block.3.cross_attention";
+  EXPECT_EQ(LayerNamed(t5, attention + ".query").operation, Operation(DenseOp{114, 768, 768}));
+  EXPECT_EQ(LayerNamed(t5, attention + ".key").operation, Operation(DenseOp{512, 768, 768}));
+  EXPECT_EQ(LayerNamed(t5, attention + ".value").operation, Operation(DenseOp{512, 768, 768}));
+  EXPECT_EQ(LayerNamed(t5, attention + ".scores").operation,
+            Operation(BatchedProductOp{12, 114, 512, 64}));
+  EXPECT_EQ(LayerNamed(t5, attention + ".context").operation,
+            Operation(BatchedProductOp{12, 114, 64, 512}));
+  // The one table of both and of the output.
+  EXPECT_EQ(LayerNamed(t5, "encoder.embed_tokens").parameters(), 32128 * 768);
+  EXPECT_TRUE(LayerNamed(t5, "decoder.embed_tokens").tensors.empty());
+  EXPECT_EQ(LayerNamed(t5, "encoder.relative_attention_bias").parameters(), 32 * 12);
+}
+
+// Each token meets one expert, which is as large as the dense layers that it is in place of: all
+// that is more is the router.
+TEST(WorkloadCatalog, ExpertsAddTensorsAndHardlyAnyWork) {
+  for (const char* size : {"@8", "@512", "@1000"}) {
+    const Workload dense = Find(std::string("t5_base") + size);
+    const Workload experts = Find(std::string("switch_base_8") + size);
+    const double tokens = std::stod(size + 1);
+    EXPECT_EQ(MatrixFlop(experts) - MatrixFlop(dense), 6 * (tokens + 114) * 2 * 768 * 8) << size;
+    EXPECT_EQ(experts.parameters - dense.parameters, 12 * (7 * 2 * 768 * 3072 + 768 * 8));
+  }
+  const Workload experts = Find("switch_base_8");
+  const auto positions = [&](const std::string& layer) {
+    return OutputElements(LayerNamed(experts, layer)) / 3072;
+  };
+  for (int i = 0; i < 8; ++i) {
+    const std::string expert = ".feed_forward.expert_" + std::to_string(i) + ".wi";
+    EXPECT_EQ(positions("encoder.block.1" + expert), 64);
+    EXPECT_EQ(positions("decoder.block.11" + expert), i < 2 ? 15 : 14);
+  }
+}
+
+// 30 s of speech are 1500 positions for the encoder, whatever the text.
+TEST(WorkloadCatalog, WhisperWorkIsTheClosedForm) {
+  for (const double tokens : {448.0, 100.0}) {
+    const double d = 768;
+    const double in = 1500;
+    const double convolutions = 2 * 3 * d * (3000 * 80 + in * d);
+    const double block = 2 * d * d * (12 * in + 14 * tokens + 2 * in) +
+                         4 * d * (in * in + tokens * tokens + tokens * in);
+    const double expected = convolutions + 12 * block + 2 * tokens * d * 51865;
+    const Workload whisper = Find("whisper_small@" + std::to_string(static_cast<int>(tokens)));
+    EXPECT_NEAR(MatrixFlop(whisper), expected, 0.002 * expected) << tokens;
+  }
+}
+
+// Channels double where sides halve, so that every convolution of C to C channels is A = 64^2 N^2
+// multiply-adds for each of its 9 weights. Two of 4.5 and 9 A four times on the way down, two of 18
+// and 9 A up, where each transposed one is 2 A; 3 channels come in and 2 go out.
+TEST(WorkloadCatalog, UNetWorkIsTheClosedForm) {
+  for (const double pixels : {512.0, 256.0, 48.0}) {
+    const double area = pixels * pixels;
+    const double a = 64 * 64 * area;
+    const double into = 9 * 3 * 64 * area + 9 * a;
+    const double expected = 2 * (into + 4 * 13.5 * a + 4 * 27 * a + 4 * 2 * a + 64 * 2 * area);
+    const Workload unet = Find("unet@" + std::to_string(static_cast<int>(pixels)));
+    EXPECT_NEAR(MatrixFlop(unet), expected, 0.001 * expected) << pixels;
+    EXPECT_NEAR(FlopOfKind(unet, LayerKind::kDense), 2 * 8 * a, 0.001 * 2 * 8 * a) << pixels;
+  }
+  EXPECT_EQ(LayerNamed(Find("unet"), "up1.up").tensors,
+            (std::vector<std::int64_t>{1024 * 512 * 4, 512}));
 }
 
 // 5 s are 501 frames; the second convolution leaves 251 steps of 41 x 32 features. Each recurrent
@@ -332,6 +531,14 @@ TEST(WorkloadCatalog, ShapesAlongTheWay) {
   EXPECT_EQ(elements("bert_base", "layer.0.attention.scores"), 12.0 * 384.0 * 384.0);
   EXPECT_EQ(elements("bert_base", "pooler"), 768.0);
   EXPECT_EQ(elements("gpt2", "lm_head"), 1024.0 * 50257.0);
+  EXPECT_EQ(elements("llama3_8b", "layers.31.mlp.gate"), 8192.0 * 14336.0);
+  EXPECT_EQ(elements("vit_b_16", "concat_class_token"), 197.0 * 768.0);
+  EXPECT_EQ(elements("vit_b_16", "heads.head"), 1000.0);
+  EXPECT_EQ(elements("unet", "down4.1.conv"), 32.0 * 32.0 * 1024.0);
+  EXPECT_EQ(elements("unet", "up1.concat"), 64.0 * 64.0 * 1024.0);
+  EXPECT_EQ(elements("unet", "outc"), 512.0 * 512.0 * 2.0);
+  EXPECT_EQ(elements("whisper_small", "encoder.layer_norm"), 1500.0 * 768.0);
+  EXPECT_EQ(elements("t5_base", "lm_head"), 114.0 * 32128.0);
 }
 
 // ---- Sanity.
@@ -362,6 +569,11 @@ TEST(WorkloadCatalog, AliasesLeadToTheCatalogueName) {
   EXPECT_EQ(Find("gpt2_small").name, "gpt2");
   EXPECT_EQ(Find("neumf").name, "ncf");
   EXPECT_EQ(Find("resnet200_v2").name, "resnet200");
+  EXPECT_EQ(Find("llama3").name, "llama3_8b");
+  EXPECT_EQ(Find("switch_base").name, "switch_base_8");
+  EXPECT_EQ(Find("t5@100").name, "t5_base@100");
+  EXPECT_EQ(Find("vit").name, "vit_b_16");
+  EXPECT_EQ(Find("whisper").name, "whisper_small");
 }
 
 TEST(WorkloadCatalog, EveryLayerIsFiniteAndNamedOnce) {
@@ -396,6 +608,8 @@ TEST(WorkloadCatalog, LayersAreInForwardOrder) {
   EXPECT_EQ(Find("bert_base").layers.front().name, "embeddings.word");
   EXPECT_EQ(Find("gpt2").layers.back().name, "lm_head");
   EXPECT_TRUE(Find("gpt2").layers.back().tensors.empty());
+  EXPECT_EQ(Find("llama_7b").layers.back().tensors, std::vector<std::int64_t>{4096 * 32000});
+  EXPECT_EQ(Find("t5_base").layers.front().name, "encoder.embed_tokens");
 }
 
 TEST(WorkloadCatalog, DeeperIsMore) {
@@ -403,6 +617,12 @@ TEST(WorkloadCatalog, DeeperIsMore) {
       {"resnet18", "resnet50", "resnet101", "resnet152", "resnet200"},
       {"vgg16", "vgg19"},
       {"bert_base", "bert_large"},
+      {"gpt2", "gpt2_medium", "gpt2_large", "gpt2_xl"},
+      {"opt_125m", "opt_1.3b", "opt_2.7b", "opt_6.7b", "opt_13b"},
+      {"llama_7b", "llama_13b", "llama2_70b"},
+      {"vit_b_16", "vit_l_16"},
+      {"t5_small", "t5_base", "t5_large"},
+      {"t5_base", "switch_base_8"},
       {"mlp_mnist", "mlp_imagenet"}};
   for (const std::vector<std::string>& ladder : ladders) {
     for (std::size_t i = 1; i < ladder.size(); ++i) {
