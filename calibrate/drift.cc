@@ -24,6 +24,7 @@
 #include "model/step/answer.h"
 #include "model/step/belief.h"
 #include "model/step/discrepancy.h"
+#include "model/step/parameter_specs.h"
 #include "model/step/plan_key.h"
 
 namespace stepcast {
@@ -117,7 +118,7 @@ int Rarity(const ParameterSpec& spec) {
                                                    "compute_slowdown"};
   static constexpr std::string_view kBuses[] = {"host_bandwidth", "device_latency"};
   static constexpr std::string_view kFormula[] = {
-      "host_sharing", "hop_spread", "second_neighbour",   "host_contention",
+      "host_sharing",  "hop_spread", "second_neighbour",   "host_contention",
       "overlap_share", "rpc_rounds", "overlap_contention", "loss_timeout"};
   const auto among = [&](const auto& names) {
     return std::find(std::begin(names), std::end(names), spec.name) != std::end(names);

@@ -5,6 +5,7 @@
 #include "calibrate/text.h"
 #include "data/record/host_texts.h"
 #include "data/record/link_path.h"
+#include "model/step/parameter_specs.h"
 #include "model/step/parameters.h"
 
 namespace stepcast {

@@ -13,6 +13,7 @@
 #include "data/units/shortest.h"
 #include "data/values/placement.h"
 #include "model/compute/sheet_compute.h"
+#include "model/step/parameter_specs.h"
 
 namespace stepcast {
 namespace {

@@ -15,6 +15,7 @@
 #include "calibrate/starting_point.h"
 #include "data/values/quantile.h"
 #include "model/statistics/normal.h"
+#include "model/step/parameter_specs.h"
 
 namespace stepcast {
 namespace {

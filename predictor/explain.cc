@@ -7,6 +7,7 @@
 #include "model/catalog/catalog.h"
 #include "model/compute/profiled_compute.h"
 #include "model/step/explainer.h"
+#include "model/step/parameter_specs.h"
 #include "predictor/active.h"
 #include "predictor/explanation.h"
 #include "predictor/predictor.h"

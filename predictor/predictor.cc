@@ -30,6 +30,7 @@
 #include "model/statistics/normal.h"
 #include "model/step/believed_model.h"
 #include "model/step/discrepancy.h"
+#include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
 #include "model/sync/idleness.h"
 #include "predictor/active.h"

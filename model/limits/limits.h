@@ -34,8 +34,8 @@
 // at s n B_s/(2m) and sqrt(C n B_s/(2m)) workers, whatever more workers would bring.
 //
 // Hold for equal workers without spread, each with the same share of a node's link, and for compute
-// that is shared out evenly (no floor below which a device is no faster). Accumulation holds where x
-// is the same for any a, which queues of asynchronous workers are not. Real numbers stand for
+// that is shared out evenly (no floor below which a device is no faster). Accumulation holds where
+// x is the same for any a, which queues of asynchronous workers are not. Real numbers stand for
 // whole ones: the best whole number is next to them.
 //
 // Note that a limit may not exist, which is a value (Limit::None) and not a large number; and that

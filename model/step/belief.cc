@@ -13,6 +13,7 @@
 #include "model/compute/profiled_compute.h"
 #include "model/compute/sheet_compute.h"
 #include "model/step/answer.h"
+#include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
 #include "model/step/scatter.h"
 

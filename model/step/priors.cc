@@ -7,6 +7,7 @@
 
 #include "data/record/operation_counts.h"
 #include "model/compute/sheet_compute.h"
+#include "model/step/parameter_specs.h"
 
 namespace stepcast {
 namespace {

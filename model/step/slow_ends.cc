@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "model/statistics/normal.h"
+#include "model/step/parameter_specs.h"
 
 namespace stepcast {
 namespace {

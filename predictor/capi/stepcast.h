@@ -505,8 +505,8 @@ void stepcast_online_free(stepcast_online* online);
 stepcast_status stepcast_online_observe(stepcast_online* online, const stepcast_plan* plan,
                                         double step_time_s, stepcast_observation* observation,
                                         char** error);
-// A step of `plan` did not fit in the device's memory: plans that need no less are out of memory for
-// predictors that are made from now on. STEPCAST_BAD_INPUT where nobody states that memory.
+// A step of `plan` did not fit in the device's memory: plans that need no less are out of memory
+// for predictors that are made from now on. STEPCAST_BAD_INPUT where nobody states that memory.
 stepcast_status stepcast_online_observe_out_of_memory(stepcast_online* online,
                                                       const stepcast_plan* plan, char** error);
 int32_t stepcast_online_rows(const stepcast_online* online);  // observed so far; -1 of NULL

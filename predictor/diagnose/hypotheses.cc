@@ -8,6 +8,7 @@
 #include "model/exchange/synchronisation.h"
 #include "model/network/hop.h"
 #include "model/step/discrepancy.h"
+#include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
 
 namespace stepcast::internal {

@@ -61,7 +61,8 @@ TEST(OutOfMemory, IsAnsweredByCompiledPlansAsByPredictors) {
     for (const int steps : {1, 2}) {
       Plan plan = PlanOf(batch);
       plan.accumulation_steps = steps;
-      EXPECT_EQ(compiled.Memory(QueryOf(plan)), predictor.Memory(plan).verdict) << batch << " x " << steps;
+      EXPECT_EQ(compiled.Memory(QueryOf(plan)), predictor.Memory(plan).verdict)
+          << batch << " x " << steps;
     }
   }
 }

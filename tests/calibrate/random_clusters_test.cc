@@ -11,6 +11,7 @@
 
 #include "calibrate/calibrate.h"
 #include "model/compute/sheet_compute.h"
+#include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/devices.h"

@@ -16,6 +16,7 @@
 #include "calibrate/online/online_calibration.h"
 #include "data/io/machines.h"
 #include "data/record/host_texts.h"
+#include "model/step/parameter_specs.h"
 #include "predictor/predictor.h"
 #include "tests/calibrate/synthetic_runs.h"
 

@@ -38,6 +38,7 @@
 #include "data/plan/fields.h"
 #include "data/record/workload.h"
 #include "model/catalog/catalog.h"
+#include "model/step/parameter_specs.h"
 #include "model/step/parameters.h"
 #include "tests/docs/plan_texts.h"
 #include "tests/support/changed_plans.h"

@@ -14,6 +14,7 @@
 
 #include "data/workloads/catalog.h"
 #include "model/compute/sheet_compute.h"
+#include "model/step/parameter_specs.h"
 #include "model/step/priors.h"
 #include "model/step/step_facts.h"
 #include "tests/support/devices.h"

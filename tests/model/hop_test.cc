@@ -151,8 +151,8 @@ TEST(Path, TheShareOfASecondNeighbourIsItsElasticity) {
     const auto peers = [&](double b) {
       return PeersOf(ring, Flows<double>{BytesPerSecond(1.0), 0.0, b});
     };
-    const double by_difference = std::log(peers(second * 1.0001) / peers(second / 1.0001)) /
-                                 (2 * std::log(1.0001));
+    const double by_difference =
+        std::log(peers(second * 1.0001) / peers(second / 1.0001)) / (2 * std::log(1.0001));
     EXPECT_NEAR(SecondShare(second), by_difference, 1e-7) << second;
   }
 }

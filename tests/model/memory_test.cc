@@ -200,8 +200,7 @@ TEST(Memory, BetweenWhatRanAndWhatDidNotFitNothingIsKnown) {
 TEST(Memory, NothingIsToldOfActivationsWhereTheModelAloneIsTooLarge) {
   const Workload workload = SmallWorkload();
   EXPECT_FALSE(ActivationsThatFitted(workload, 8, Mebibytes(1024.0)).has_value());
-  EXPECT_FALSE(
-      ActivationsThatDidNotFit(workload, MakePlan(1, 8), Mebibytes(1024.0)).has_value());
+  EXPECT_FALSE(ActivationsThatDidNotFit(workload, MakePlan(1, 8), Mebibytes(1024.0)).has_value());
 }
 
 MemoryVerdict VerdictOf(double available_over_total) {

@@ -15,6 +15,7 @@
 #include "model/compute/carried_profile.h"
 #include "model/compute/profiled_compute.h"
 #include "model/overlap/buckets.h"
+#include "model/step/parameter_specs.h"
 #include "predictor/explanation.h"
 #include "predictor/prediction_fields.h"
 #include "predictor/predictor.h"

@@ -317,7 +317,7 @@ TEST(Batch, OfHelpersWithALinkOfTheirOwn) {
                          servers + "}}");
   };
   EXPECT_EQ(answer(R"(,"servers":[1,2])").status, 200) << answer(R"(,"servers":[1,2])").body;
-  EXPECT_EQ(answer("").status, 400) << "there are none, and no link of theirs";
+  EXPECT_EQ(answer("").status, 422) << "there are none, and no link of theirs";
 }
 
 // Bodies that are wrong in one place each, by kind.
