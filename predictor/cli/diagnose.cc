@@ -201,11 +201,12 @@ Json DiagnosisJson(const Diagnosis& d, const Plan& plan) {
   json["expected_parts"] = PartsJson(d.expected_parts);
   json["verdict"] = VerdictOf(d);
   json["binding"] = d.binding.part;
+  json["at_odds"] = d.at_odds;
   json["causes"] = Json::array();
   for (const ExplainedBy& cause : d.causes) {
     Json one = {{"cause", kCauseNames[static_cast<int>(cause.cause)]},
                 {"probability", cause.probability},
-                {"text", cause.size.text},
+                {"text", CauseText(cause)},
                 {"step_time_s", cause.step.in(kSeconds)},
                 {"surprise", cause.surprise}};
     if (!cause.size.unit.empty() || cause.size.high > cause.size.low) {
@@ -296,19 +297,25 @@ void PrintDiagnosis(const Diagnosis& d, const Plan& plan, const Target& target) 
       d.is_explained()) {
     out += Line("", d.binding.sentence);
   }
-  out += heading("Where the time goes") + PartsText(first.step, first.parts, style);
-  out += heading("What may be wrong");
+  // Where no cause meets what was measured, the likeliest says nothing of this job.
+  const bool is_consistent = d.at_odds.empty();
+  if (is_consistent) {
+    out += heading("Where the time goes") + PartsText(first.step, first.parts, style);
+  }
+  out += heading(is_consistent ? "What may be wrong" : "What comes nearest");
   Table causes({{"probability", "", Align::kRight},
                 {"cause", "", Align::kLeft},
                 {"step", "", Align::kRight},
                 {"", "", Align::kLeft}});
-  for (const ExplainedBy& cause : d.causes) {
+  std::vector<ExplainedBy> sorted = d.causes;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const ExplainedBy& a, const ExplainedBy& b) {
+    return a.probability > b.probability;
+  });
+  for (const ExplainedBy& cause : sorted) {
     constexpr double kWorthSaying = 0.005;
     if (cause.probability < kWorthSaying) continue;
-    causes.AddRow(
-        {FormatPercent(cause.probability), kCauseNames[static_cast<int>(cause.cause)],
-         FormatDuration(cause.step),
-         cause.cause == Cause::kNothing ? "all as the model expects it" : cause.size.text});
+    causes.AddRow({FormatPercent(cause.probability), kCauseNames[static_cast<int>(cause.cause)],
+                   FormatDuration(cause.step), CauseText(cause)});
   }
   out += causes.Render(style, 2);
   if (!d.remedies.empty()) {
@@ -322,7 +329,7 @@ void PrintDiagnosis(const Diagnosis& d, const Plan& plan, const Target& target) 
     }
     out += remedies.Render(style, 2);
   }
-  if (d.next) {
+  if (d.next && is_consistent) {
     out += heading("What to measure next");
     out += Line("measure", d.next->text);
     out += Line("by", d.next->command);

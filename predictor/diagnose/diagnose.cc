@@ -302,23 +302,30 @@ class Doctor {
     std::vector<Measurement> rows = complaint_.known;
     rows.push_back(row);
     evidence_.emplace(model_, rows);
-    for (const Hypothesis& hypothesis : HypothesesOf(predictor_, complaint_.plan, KnowsLinks())) {
-      all_.push_back(Weigh(hypothesis, *evidence_, model_.mean()));
-    }
+    all_ = WeighAll(*evidence_);
     if (diagnosis.is_short()) {
       std::erase_if(all_,
                     [](const Weighed& one) { return one.hypothesis.cause != Cause::kNothing; });
     }
     SetProbabilities(&all_);
     SetCauses(row, &diagnosis);
+    if (!diagnosis.is_short()) SetContradiction(rows, &diagnosis);
     if (advise) {
-      SetRemedies(&diagnosis);
+      if (diagnosis.at_odds.empty()) SetRemedies(&diagnosis);
       SetNext(&diagnosis);
     }
     return diagnosis;
   }
 
  private:
+  std::vector<Weighed> WeighAll(const Evidence& evidence) const {
+    std::vector<Weighed> all;
+    for (const Hypothesis& hypothesis : HypothesesOf(predictor_, complaint_.plan, KnowsLinks())) {
+      all.push_back(Weigh(hypothesis, evidence, model_.mean()));
+    }
+    return all;
+  }
+
   Binding BindingOf(const StepTime<double>& parts) const {
     Prediction prediction;
     prediction.breakdown = parts;
@@ -387,7 +394,7 @@ class Doctor {
       explained.probability = one.probability;
       explained.step = Seconds(std::exp(forecast.log_value));
       explained.parts = forecast.parts;
-      explained.surprise = std::log(row.value / explained.step.si()) / forecast.log_sd;
+      explained.surprise = SurpriseOf(row, one);
       Weighed sized = one;
       sized.hypothesis = Sized(one.hypothesis, BindingOf(forecast.parts));
       explained.size = SizeOf(sized, model_, *evidence_);
@@ -409,6 +416,73 @@ class Doctor {
       return one.hypothesis.cause == diagnosis->causes.front().cause;
     });
     diagnosis->binding = BindingOf(diagnosis->causes.front().parts);
+  }
+
+  // How far a measurement is from what the hypothesis makes of it where it is likeliest, in
+  // standard deviations.
+  double SurpriseOf(const Measurement& row, const Weighed& one) const {
+    const Weighed::Point& point = one.likeliest();
+    const Forecast forecast =
+        model_.Of(row, one.hypothesis, std::exp(point.log_x), point.fit.theta);
+    if (row.what != Measured::kLoss) {
+      return (std::log(row.value) - forecast.log_value) / forecast.log_sd;
+    }
+    // Packets lost are counted, and they are lost in bursts; a single one says little.
+    const double expected = std::exp(forecast.log_value) * row.packets;
+    const double spread = forecast.log_sd * expected;
+    return (row.value * row.packets - expected) / std::sqrt(1 + expected + spread * spread);
+  }
+
+  bool Meets(const Weighed& one, const std::vector<Measurement>& rows) const {
+    return std::all_of(rows.begin(), rows.end(), [&](const Measurement& row) {
+      return std::abs(SurpriseOf(row, one)) <= kMostSurprise;
+    });
+  }
+
+  // Whether one of the hypotheses that count meets all rows.
+  bool AnyMeets(const std::vector<Weighed>& all, const std::vector<Measurement>& rows) const {
+    return std::any_of(all.begin(), all.end(), [&](const Weighed& one) {
+      return one.probability >= kNegligible && Meets(one, rows);
+    });
+  }
+
+  // The same with rows of their own.
+  bool IsMetBySome(const std::vector<Measurement>& rows) const {
+    const Evidence evidence(model_, rows);
+    std::vector<Weighed> all = WeighAll(evidence);
+    const bool is_possible = std::any_of(
+        all.begin(), all.end(), [](const Weighed& one) { return std::isfinite(one.log_evidence); });
+    if (!is_possible) return false;
+    SetProbabilities(&all);
+    return AnyMeets(all, rows);
+  }
+
+  // The complaint's step is the last of the rows.
+  void SetContradiction(const std::vector<Measurement>& rows, Diagnosis* diagnosis) const {
+    std::vector<std::string>& at_odds = diagnosis->at_odds;
+    for (const Measurement& row : rows) {
+      if (!model_.Overfills(row)) continue;
+      at_odds.push_back(MeasurementText(row));
+      diagnosis->contradiction = OverfillText(row, model_.StatedRate());
+      return;
+    }
+    if (rows.size() < 2 || AnyMeets(all_, rows)) return;
+    // Longer than the likeliest cause makes it, and all else as it should be: a second cause.
+    const std::vector<Measurement> known(rows.begin(), rows.end() - 1);
+    if (SurpriseOf(rows.back(), *first_) > kMostSurprise && Meets(*first_, known)) return;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::vector<Measurement> others = rows;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+      if (IsMetBySome(others)) at_odds.push_back(MeasurementText(rows[i]));
+    }
+    const bool one_is_enough = !at_odds.empty();
+    if (!one_is_enough) {
+      for (const Measurement& row : rows) {
+        if (!Meets(*first_, {row})) at_odds.push_back(MeasurementText(row));
+      }
+    }
+    if (at_odds.empty()) return;
+    diagnosis->contradiction = ContradictionText(at_odds, rows.size(), one_is_enough);
   }
 
   // Of those plans that fit in memory, each with the leading cause or without it.

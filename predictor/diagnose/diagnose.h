@@ -45,6 +45,11 @@
 // expects it speaks for nothing; that one longer than its interval has nothing wrong with it only
 // where that is likelier than all causes together; and that one shorter has no cause at all.
 //
+// What was measured can contradict itself, by a slip in what was typed in: then no cause meets all
+// of it, and the likeliest is only the one that gives way most easily. A figure is at odds where
+// what is left without it is met by some cause; a rate that a stated link cannot carry is, whatever
+// else was measured.
+//
 // calibrate/suspects.h says of a row among many what it behaves like, and calibrate/drift.h which
 // parameter of a calibrated cluster has changed; both need a fit. This needs one number.
 #ifndef STEPCAST_PREDICTOR_DIAGNOSE_DIAGNOSE_H_
@@ -83,6 +88,10 @@ inline constexpr const char* kCauseNames[kCauseCount] = {
 inline constexpr double kProbeLogSd = 0.05;
 // Of a round trip: it differs with the time of day and with who measures.
 inline constexpr double kTripLogSd = 0.3;
+
+// A measurement that is further from what a cause makes of it, in standard deviations, is not
+// explained by it.
+inline constexpr double kMostSurprise = 3;
 
 // What was measured, or could be: a step of a plan, the rate of so many connections between two
 // nodes, the round trip between them, the share of packets that got lost.
@@ -168,7 +177,12 @@ struct Diagnosis {
   // that nothing is wrong.
   bool is_short() const { return measured < low; }
   // Whether the first cause comes within three standard deviations of a step to what was measured.
-  bool is_explained() const { return causes.front().surprise <= 3; }
+  bool is_explained() const { return causes.front().surprise <= kMostSurprise; }
+  // In words, what does not go with the rest of what was measured, whatever is wrong: of two that
+  // contradict each other both, of more those of which one is enough. Empty where a cause meets all,
+  // or where nothing but a second one is missing. Where it is not, there are no remedies.
+  std::vector<std::string> at_odds;
+  std::string contradiction;  // the same as a clause
   // The likeliest first; those that cannot apply are left out. Nothing is not first where the step
   // is longer than its interval and something is likelier wrong than not.
   std::vector<ExplainedBy> causes;
@@ -183,6 +197,9 @@ Diagnosis Diagnose(const Predictor& predictor, const Complaint& complaint,
 
 // What is wrong in one sentence, without its full stop, and how sure that is.
 std::string VerdictOf(const Diagnosis& diagnosis);
+
+// One cause in one sentence; where nothing is wrong, that.
+std::string CauseText(const ExplainedBy& explained);
 
 }  // namespace stepcast
 

@@ -143,6 +143,11 @@ DataRate<> Forecaster::StatedRate() const {
   return DataRate<>::FromSi(std::exp(mean_[hosts_.link]));
 }
 
+bool Forecaster::Overfills(const Measurement& measurement) const {
+  return measurement.what == Measured::kRate && link_.bandwidth &&
+         std::log(measurement.value / link_.bandwidth->si()) > kMostSurprise * kProbeLogSd;
+}
+
 int Forecaster::LatencyPosition() const { return LatencyParameter(link_); }
 
 Forecast Forecaster::StepOf(const Measurement& measurement, const Hypothesis& hypothesis, double x,

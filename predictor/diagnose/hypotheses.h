@@ -64,6 +64,8 @@ class Forecaster {
   DataRate<> StatedRate() const;
   // Whether somebody stated it, or learnt it.
   bool knows_rate() const { return link_.bandwidth.has_value() || knows_rate_; }
+  // Whether it is a rate that links which are stated cannot carry.
+  bool Overfills(const Measurement& measurement) const;
   // ln of how bad it is, in the unit of the size, and its gradient by theta.
   Forecast SizeOf(const Hypothesis& hypothesis, double x, const Eigen::VectorXd& theta) const;
 

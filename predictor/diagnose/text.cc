@@ -1,6 +1,9 @@
 #include "predictor/diagnose/text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "predictor/report/terminal.h"
 
@@ -100,14 +103,73 @@ std::string ValueText(const Measurement& measurement, double value) {
   }
 }
 
+std::string MeasurementText(const Measurement& measurement) {
+  const std::string value = ValueText(measurement, measurement.value);
+  const Plan& plan = measurement.plan;
+  switch (measurement.what) {
+    case Measured::kRate:
+      return measurement.connections == 1
+                 ? fmt::format("the rate of {} of one connection", value)
+                 : fmt::format("the rate of {} of {} connections", value, measurement.connections);
+    case Measured::kRoundTrip:
+      return fmt::format("the round trip of {}", value);
+    case Measured::kLoss:
+      return fmt::format("the loss of {} of {} packets", value, FormatCount(measurement.packets));
+    default:
+      if (measurement.exchange_alone) return fmt::format("the exchange of {}", value);
+      if (measurement.slowest_of_hosts) {
+        return fmt::format("the step of {} of the slowest host alone", value);
+      }
+      return fmt::format(
+          "the step of {} of {}{}", value,
+          plan.workers() == 1 ? "one worker" : fmt::format("{} workers", plan.workers()),
+          measurement.synthetic_input ? " on samples made up" : "");
+  }
+}
+
+std::string OverfillText(const Measurement& measurement, DataRate<> links) {
+  return fmt::format("{} is more than links of {}, which are stated, carry",
+                     MeasurementText(measurement), FormatRate(links));
+}
+
+std::string ContradictionText(const std::vector<std::string>& at_odds, std::size_t measured,
+                              bool one_is_enough) {
+  const std::string all = fmt::format("{}", fmt::join(at_odds, one_is_enough ? " or " : " and "));
+  if (!one_is_enough) return fmt::format("{} do not go together", all);
+  if (at_odds.size() == 1) return fmt::format("{} is at odds with all else", all);
+  if (measured == 2) {
+    return fmt::format("{} contradict each other", fmt::join(at_odds, " and "));
+  }
+  return fmt::format("{} is at odds with the rest", all);
+}
+
+namespace {
+
+// Why the likeliest is not named.
+std::string OutweighedText(const Diagnosis& diagnosis) {
+  const ExplainedBy& first = diagnosis.causes.front();
+  const auto nothing =
+      std::find_if(diagnosis.causes.begin(), diagnosis.causes.end(),
+                   [](const ExplainedBy& one) { return one.cause == Cause::kNothing; });
+  if (nothing == diagnosis.causes.end() || nothing->probability <= first.probability) return "";
+  return fmt::format(
+      "; that all is well, {}, is less likely than all causes together, and the step is longer "
+      "than its 90 % interval",
+      FormatPercent(nothing->probability));
+}
+
+}  // namespace
 }  // namespace internal
+
+std::string CauseText(const ExplainedBy& explained) {
+  return explained.cause == Cause::kNothing ? "all as the model expects it" : explained.size.text;
+}
 
 std::string VerdictOf(const Diagnosis& diagnosis) {
   if (diagnosis.is_short()) {
     return fmt::format(
         "the step is shorter than it should be, {} against {} to {}: nothing slows it; look at "
-        "what "
-        "was typed in, or calibrate",
+        "what was typed in, or calibrate",
         FormatDuration(diagnosis.measured), FormatDuration(diagnosis.low),
         FormatDuration(diagnosis.high));
   }
@@ -116,10 +178,14 @@ std::string VerdictOf(const Diagnosis& diagnosis) {
   if (!diagnosis.is_explained()) {
     return fmt::format(
         "no single cause explains it: the likeliest, {}, gives {}, {} standard deviations of a "
-        "step "
-        "away; look for a second one, or for a slip in what was typed in",
+        "step away; {}look for a second one, or for a slip in what was typed in",
         nothing ? "that nothing is wrong" : "that " + first.size.text, FormatDuration(first.step),
-        FormatNumber(first.surprise));
+        FormatNumber(first.surprise),
+        diagnosis.contradiction.empty() ? "" : diagnosis.contradiction + ": ");
+  }
+  if (!diagnosis.at_odds.empty()) {
+    return fmt::format("no single cause meets all that was measured: {}; look at what was typed in",
+                       diagnosis.contradiction);
   }
   const std::string sure = FormatPercent(first.probability);
   if (nothing) {
@@ -127,7 +193,7 @@ std::string VerdictOf(const Diagnosis& diagnosis) {
     return fmt::format("nothing is wrong with it ({} sure): the step is as it should be{}", sure,
                        pace);
   }
-  return fmt::format("{} ({} sure)", first.size.text, sure);
+  return fmt::format("{} ({} sure){}", first.size.text, sure, internal::OutweighedText(diagnosis));
 }
 
 }  // namespace stepcast

@@ -2,7 +2,9 @@
 #ifndef STEPCAST_PREDICTOR_DIAGNOSE_TEXT_H_
 #define STEPCAST_PREDICTOR_DIAGNOSE_TEXT_H_
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "predictor/diagnose/diagnose.h"
 #include "predictor/diagnose/hypotheses.h"
@@ -17,6 +19,17 @@ std::string UnitNameOf(const Hypothesis& hypothesis);
 // what sets the pace: the size is of `sized`.
 std::string SizeText(const Hypothesis& hypothesis, const Hypothesis& sized, const CauseSize& size,
                      const Forecaster& model, const Plan& plan, const StepTime<double>& parts);
+
+// "the rate of 800 Mbit/s of 8 connections".
+std::string MeasurementText(const Measurement& measurement);
+
+// Of a rate that links cannot carry, as a clause.
+std::string OverfillText(const Measurement& measurement, DataRate<> links);
+
+// Of so many measurements those that are at odds, as a clause: without one of them alone the rest
+// is met, or all of them are far from what the likeliest cause makes of them.
+std::string ContradictionText(const std::vector<std::string>& at_odds, std::size_t measured,
+                              bool one_is_enough);
 
 // A measurement's value [SI], with its unit.
 std::string ValueText(const Measurement& measurement, double value);

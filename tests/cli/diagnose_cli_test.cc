@@ -1,6 +1,7 @@
 // `stepcast diagnose`, as the command line tells it.
 #include <gtest/gtest.h>
 
+#include <sstream>
 #include <string>
 
 #include "tests/cli/program.h"
@@ -52,6 +53,7 @@ TEST(DiagnoseCli, AStepAsExpectedIsNothing) {
   const Json json = JsonOf(
       kKnown + Words{"--measured", Json(expected).dump() + " s", "--bandwidth", "10 Gbit/s"});
   EXPECT_EQ(json.at("causes").at(0).at("cause"), "nothing");
+  EXPECT_EQ(json.at("causes").at(0).at("text"), "all as the model expects it");
   ExpectText(kKnown + Words{"--measured", Json(expected).dump() + " s"},
              {"nothing is wrong with it", "What would bring more"});
 }
@@ -102,6 +104,44 @@ TEST(DiagnoseCli, WhatNoCauseExplainsIsNotAsItShouldBe) {
   }
   EXPECT_GT(far, 0);
   EXPECT_LT(far, 5);
+}
+
+const Words kStated = {"diagnose",      "--workload", "resnet50",    "--device", "v100",
+                       "--local-batch", "32",         "--placement", "2-2",      "--bandwidth",
+                       "10 Gbit/s",     "--measured", "500 ms"};
+
+// The table is in the order of probability, and who names another cause than its first says why.
+TEST(DiagnoseCli, TheTableIsInTheOrderOfProbability) {
+  const std::string text = Stepcast(kStated).out;
+  std::istringstream lines(text.substr(text.find("What may be wrong")));
+  double before = 100;
+  int rows = 0;
+  for (std::string line; std::getline(lines, line) && line.find("What would") != 0;) {
+    const std::size_t percent = line.find(" %  ");
+    if (percent == std::string::npos) continue;
+    const double probability = std::stod(line.substr(0, percent));
+    EXPECT_LE(probability, before) << text;
+    before = probability;
+    rows += 1;
+  }
+  EXPECT_GT(rows, 3) << text;
+  const Json json = JsonOf(kStated);
+  EXPECT_NE(json.at("causes").at(0).at("cause"), "nothing");
+  EXPECT_NE(json.at("verdict").get<std::string>().find("longer than its 90 % interval"),
+            std::string::npos);
+}
+
+TEST(DiagnoseCli, WhatContradictsItselfIsNamedInsteadOfACause) {
+  const Words asked = kStated + Words{"--link-rate", "100 MB/s"};
+  const Json json = JsonOf(asked);
+  EXPECT_EQ(json.at("at_odds"), Json::parse(R"(["the rate of 800 Mbit/s of 8 connections",
+                                               "the step of 500 ms of 4 workers"])"));
+  EXPECT_TRUE(json.at("remedies").empty());
+  ExpectText(asked, {"contradict each other", "What comes nearest"});
+  const std::string text = Stepcast(asked).out;
+  EXPECT_EQ(text.find("What would help"), std::string::npos);
+  EXPECT_EQ(text.find("Where the time goes"), std::string::npos);
+  EXPECT_TRUE(JsonOf(kStated).at("at_odds").empty());
 }
 
 TEST(DiagnoseCli, ARateIsItsTime) {

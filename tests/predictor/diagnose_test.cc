@@ -148,6 +148,7 @@ struct Score {
   int jobs = 0;
   std::array<int, kRounds + 1> first{};
   std::array<int, kRounds + 1> second{};
+  int contradicted = 0;  // where all that was measured is said not to go together
 };
 
 Score Try(Cause cause, int jobs, std::mt19937* random) {
@@ -164,6 +165,8 @@ Score Try(Cause cause, int jobs, std::mt19937* random) {
       const int rank = RankOf(diagnosis, cause);
       score.first[round] += rank == 0 ? 1 : 0;
       score.second[round] += rank <= 1 ? 1 : 0;
+      if (round == kRounds || !diagnosis.next)
+        score.contradicted += diagnosis.at_odds.empty() ? 0 : 1;
       if (!diagnosis.next) {
         for (std::size_t later = round + 1; later <= kRounds; ++later) {
           score.first[later] += rank == 0 ? 1 : 0;
@@ -192,12 +195,15 @@ TEST(Diagnose, FindsPlantedCauses) {
     }
     std::cout << "\n";
     all.jobs += score.jobs;
+    all.contradicted += score.contradicted;
   }
   for (int round = 0; round <= kRounds; ++round) {
     const auto at = static_cast<std::size_t>(round);
     std::cout << "after " << round << " more: first " << 100.0 * all.first[at] / all.jobs
               << " %, first two " << 100.0 * all.second[at] / all.jobs << " %\n";
   }
+  std::cout << all.contradicted << " contradicted\n";
+  EXPECT_LT(all.contradicted, 0.1 * all.jobs) << "single causes contradict nothing";
   // With a step and the time of one device alone, most causes look alike; what is asked for tells
   // them apart. What is left are causes that what is believed of a device, a server or an overlap
   // explains as well: nobody can measure those from outside.
@@ -243,8 +249,45 @@ TEST(Diagnose, WhatIsLikelierWrongThanNotHasACause) {
     EXPECT_EQ(nothing == diagnosis.causes.begin(), likeliest == nothing && !too_long) << times;
     const bool is_nothing = VerdictOf(diagnosis).find("nothing is wrong") != std::string::npos;
     EXPECT_FALSE(too_long && is_nothing) << times;
+    const bool says_why = VerdictOf(diagnosis).find("; that all is well, ") != std::string::npos;
+    EXPECT_EQ(says_why, too_long && likeliest == nothing) << VerdictOf(diagnosis);
   }
   EXPECT_GT(outweighed, 0);
+}
+
+// A slip in what was typed in leaves no cause, and then none is named.
+TEST(Diagnose, NamesWhatIsAtOdds) {
+  const std::vector<Device> sheets = ReadDevices(STEPCAST_SOURCE_DIR "/data/machines/gpus.yaml");
+  const Predictor predictor(Cluster(), *FindWorkload("resnet50"), *FindDevice(sheets, "v100"));
+  Complaint complaint;
+  complaint.plan.placement = {2, 2};
+  complaint.plan.local_batch = 32;
+  complaint.plan.link.bandwidth = GigabitsPerSecond(10);
+  complaint.step = Seconds(0.5);
+  const auto at_odds = [&](std::vector<Measurement> known) {
+    complaint.known = std::move(known);
+    const Diagnosis diagnosis = Diagnose(predictor, complaint);
+    const std::string verdict = VerdictOf(diagnosis);
+    EXPECT_EQ(diagnosis.at_odds.empty(), diagnosis.contradiction.empty());
+    EXPECT_EQ(diagnosis.at_odds.empty(), !diagnosis.remedies.empty()) << verdict;
+    EXPECT_EQ(diagnosis.at_odds.empty(), verdict.find("no single cause meets") != 0) << verdict;
+    for (const std::string& text : diagnosis.at_odds) {
+      EXPECT_NE(verdict.find(text), std::string::npos) << verdict;
+    }
+    return diagnosis.at_odds;
+  };
+  using Texts = std::vector<std::string>;
+  const Measurement fast = Measurement::Rate(GigabitsPerSecond(9.0), 8);
+  EXPECT_EQ(at_odds({}), Texts());
+  EXPECT_EQ(at_odds({fast}), Texts());
+  // Either may be the slip.
+  EXPECT_EQ(at_odds({Measurement::Rate(GigabitsPerSecond(0.8), 8)}),
+            (Texts{"the rate of 800 Mbit/s of 8 connections", "the step of 500 ms of 4 workers"}));
+  // All but one go together.
+  EXPECT_EQ(at_odds({fast, Measurement::RoundTrip(Seconds(1.0))}), Texts{"the round trip of 1 s"});
+  // No link carries more than its rate, whatever is wrong.
+  EXPECT_EQ(at_odds({Measurement::Rate(GigabitsPerSecond(20.0), 1)}),
+            Texts{"the rate of 20 Gbit/s of one connection"});
 }
 
 // What people reported, as they told it: threads.csv.
