@@ -5,9 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
+#include <initializer_list>
+#include <optional>
 
 #include "data/plan/check.h"
 #include "data/plan/limits.h"
+#include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/size_limits.h"
 #include "data/workloads/catalog.h"
@@ -19,6 +23,10 @@ namespace {
 
 constexpr int kSeveral = 8;  // connections of --link-rate
 constexpr double kMostRate = 1e15;
+constexpr const char* kStepTexts =
+    "a time in s, ms, us, ns, min, h or d, like \"0.43 s\" or \"0.43 s/it\"; steps, like \"2.3 "
+    "it/s\" "
+    "(or steps/s); or samples of all workers, like \"240 samples/s\"";
 
 // Options that tell a step of the job, or of a part of it.
 constexpr const char* kOneWorker = "one-worker";
@@ -36,7 +44,8 @@ po::options_description DiagnoseOptions() {
     return po::value<std::vector<std::string>>()->value_name(name)->composing();
   };
   options.add_options()("measured", text("T"),
-                        "what a step takes: \"0.43 s\", or what all workers do: \"240 samples/s\"")(
+                        "what a step takes: \"0.43 s\" or \"0.43 s/it\", or how fast it goes: "
+                        "\"2.3 it/s\", or \"240 samples/s\" of all workers")(
       kOneWorker, text("T"), "the same of one device alone, at the same batch")(
       kOneNode, text("T"), "the same of one node alone, with all its devices")(
       kHostsAlone, text("T"), "the longest of one device alone on each host in turn")(
@@ -54,18 +63,43 @@ po::options_description DiagnoseOptions() {
   return options;
 }
 
-// "0.43 s", or "240 samples/s" of all workers of the plan.
-Duration<> ReadStep(const std::string& text, const InputPlace& place, const Plan& plan) {
-  constexpr std::string_view kPerSecond = "samples/s";
-  if (!text.ends_with(kPerSecond)) {
-    const Duration<> step = ParseDuration(text, place);
-    if (step.si() > 0) return step;
-    throw InputError(place, text, "is no time", "\"0.43 s\" or \"240 samples/s\"");
+// The text before the unit, where it ends with one of them; "5 Gbit/s" does not end with "it/s".
+std::optional<std::string> Before(std::string_view text, std::initializer_list<const char*> units) {
+  for (const std::string_view unit : units) {
+    if (!text.ends_with(unit)) continue;
+    const std::string_view before = text.substr(0, text.size() - unit.size());
+    const bool is_word = unit.front() != '/' && !before.empty() &&
+                         std::isalpha(static_cast<unsigned char>(before.back())) != 0;
+    if (!is_word) return std::string(before);
   }
-  std::string number = text.substr(0, text.size() - kPerSecond.size());
-  number.erase(number.find_last_not_of(' ') + 1);
-  const double rate = ParseNumber(number, place, {kLeastTime, kMostRate});
-  return CountedSamples(plan) / (Samples(rate) / Seconds(1.0));
+  return std::nullopt;
+}
+
+// "0.43 s", "0.43 s/it" or "2.3 it/s" as bars tell it, or "240 samples/s" of all workers of the
+// plan.
+Duration<> ReadStep(const std::string& raw, const InputPlace& place, const Plan& plan) {
+  const std::string text(Trim(raw));
+  const auto rate = [&](const std::string& number) {
+    return ParseNumber(number, place, {kLeastTime, kMostRate});
+  };
+  if (const auto samples = Before(text, {"samples/s"})) {
+    return CountedSamples(plan) / (Samples(rate(*samples)) / Seconds(1.0));
+  }
+  const auto steps = Before(text, {"it/s", "step/s", "steps/s"});
+  const auto each = Before(text, {"/it", "/step"});
+  if (plan.accumulation_steps > 1 && Before(text, {"it/s", "/it"})) {
+    throw InputError(place, raw, "may count micro-steps, of which a step has several",
+                     "steps/s or s/step, of whole steps");
+  }
+  if (steps) return Seconds(1 / rate(*steps));
+  try {
+    const Duration<> step = ParseDuration(each.value_or(text), place);
+    if (step.si() > 0) return step;
+  } catch (const InputError& error) {
+    if (error.problem() == "is out of range") throw;
+    throw InputError(place, raw, error.problem(), kStepTexts);
+  }
+  throw InputError(place, raw, "is no time", kStepTexts);
 }
 
 Plan AloneOf(const Plan& plan) {

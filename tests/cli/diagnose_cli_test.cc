@@ -151,6 +151,21 @@ TEST(DiagnoseCli, ARateIsItsTime) {
             JsonOf(kSlow + Words{"--also", "accumulation=4: 128 samples/s"}).at("causes"));
 }
 
+TEST(DiagnoseCli, StepsAreToldAsBarsTellThem) {
+  for (const char* same :
+       {"0.5 it/s", "0.5 steps/s", "0.5it/s", "2 s/it", "2 s/step", "2000 ms/it"}) {
+    EXPECT_EQ(JsonOf(kKnown + Words{"--measured", same}).at("measured_s"), 2) << same;
+  }
+  const Words several = kKnown + Words{"--accumulation", "2", "--measured"};
+  ExpectError(several + Words{"0.5 it/s"}, {"--measured", "may count micro-steps", "steps/s"});
+  ExpectError(several + Words{"2 s/it"}, {"may count micro-steps"});
+  EXPECT_EQ(JsonOf(several + Words{"2 s/step"}).at("measured_s"), 2);
+  // Who takes another unit learns all of them.
+  ExpectError(kKnown + Words{"--measured", "5 Gbit/s"},
+              {"--measured", "has an unknown unit", "samples/s", "it/s", "s/it", "ms"});
+  ExpectError(kKnown + Words{"--measured", "0 it/s"}, {"--measured", "is out of range"});
+}
+
 TEST(DiagnoseCli, RefusesWhatTellsNothing) {
   ExpectError(kKnown, {"--measured", "is required"});
   ExpectError(kJob + Words{"--measured", "1 s"}, {"--cluster", "is required, or --device"});
