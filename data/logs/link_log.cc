@@ -124,15 +124,24 @@ class Iperf3 {
     const auto count = static_cast<std::int64_t>(streams->number);
     Finding("goodput", received, LinkUnit::kRate,
             count == 1 ? "one connection carried" : fmt::format("{} connections carried", count));
+    // With --bidir both directions are tested at once.
+    const Value* back = Find("end.sum_received_bidir_reverse.bits_per_second");
+    Finding("reverse_goodput", back, LinkUnit::kRate, "the other way, at the same time");
     const Value* limit = Find("start.test_start.target_bitrate");
+    if (back != nullptr) {
+      log_.remarks.push_back(fmt::format(
+          "both directions were tested at once ({}): what one carries alone is not shown, test it "
+          "without --bidir",
+          back->from));
+    }
     if (limit != nullptr && limit->number > 0) {
       log_.remarks.push_back(
           fmt::format("iperf3 was told to send no more than {:.6g} Mbit/s a "
                       "connection ({}): what the link carries is not shown",
                       limit->number / 1e6, limit->from));
-    } else if (count == 1) {
+    } else if (back == nullptr && count == 1) {
       log_.flags.push_back(RateFlag("flow-rate", received->number));
-    } else if (count >= kAllOfALink) {
+    } else if (back == nullptr && count >= kAllOfALink) {
       log_.flags.push_back(RateFlag("link-rate", received->number));
     }
     const Value* least = nullptr;
@@ -143,7 +152,10 @@ class Iperf3 {
       if (own != nullptr && own->number > 0 && (least == nullptr || own->number < least->number)) {
         least = own;
       }
-      if (mean != nullptr && (most == nullptr || mean->number > most->number)) most = mean;
+      // With -R the sender is elsewhere, and tells 0.
+      if (mean != nullptr && mean->number > 0 && (most == nullptr || mean->number > most->number)) {
+        most = mean;
+      }
       if (own == nullptr && mean == nullptr) break;
     }
     if (least != nullptr) {
@@ -231,8 +243,12 @@ class Ping {
     const std::vector<std::string_view> words = WordsOf(line.text);
     std::optional<double> sent;
     std::optional<double> received;
+    double errors = 0;
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
       const std::string_view next = words[i + 1];
+      if (words[i].starts_with('+') && next.starts_with("errors")) {
+        errors = NumberOf(words[i].substr(1)).value_or(0);
+      }
       const auto number = NumberOf(words[i]);
       if (!number) continue;
       const bool of_packets = next == "packets" && i + 2 < words.size();
@@ -251,7 +267,20 @@ class Ping {
     if (*received == 0) {
       log_.remarks.emplace_back("nobody replied: that is no loss, the host may be away or mute");
     }
+    if (errors > 0 && errors <= *sent - *received) {
+      log_.remarks.push_back(fmt::format(
+          "{:.0f} of those lost were answered by errors ({}): a host that is away loses no packets",
+          errors, from));
+    }
     AddLoss(*sent - *received, *sent, from, &log_);
+    constexpr double kFewPackets = 100;
+    if (log_.link.loss && *sent < kFewPackets) {
+      log_.sources["loss"] += ", which are few";
+      log_.remarks.push_back(fmt::format(
+          "{:.0f} of {:.0f} packets lost tells little of the share that gets lost: send "
+          "{:.0f} or more (ping -c)",
+          *sent - *received, *sent, kFewPackets));
+    }
   }
 
   // "rtt min/avg/max/mdev = 0.036/0.119/0.285/0.117 ms".
@@ -401,12 +430,17 @@ class Ss {
 
   void Take(const LogLine& line) {
     std::vector<std::string_view> words = WordsOf(line.text);
-    const bool is_socket = words.size() >= 5 && NumberOf(words[1]) && NumberOf(words[2]);
+    // With several kinds of sockets the kind stands before the state.
+    const std::size_t kind = words.size() >= 6 && !NumberOf(words[1]) ? 1 : 0;
+    const bool is_socket =
+        words.size() >= 5 + kind && NumberOf(words[1 + kind]) && NumberOf(words[2 + kind]);
     const bool is_info = std::any_of(
         words.begin(), words.end(), [](std::string_view word) { return word.starts_with("rtt:"); });
     if (is_info) {
       // With -O both are one line.
-      if (is_socket) words.erase(words.begin(), words.begin() + 5);
+      if (is_socket) {
+        words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(5 + kind));
+      }
       TakeInfo(words, line.number);
       return;
     }

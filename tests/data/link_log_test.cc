@@ -104,6 +104,38 @@ TEST(LinkLog, Iperf3OverUdpTellsLoss) {
   EXPECT_TRUE(HasFlag(some, "--lost 3/39"));
 }
 
+// Traffic both ways is no test of one connection alone.
+TEST(LinkLog, Iperf3OfBothDirectionsTellsBoth) {
+  const TempFolder folder;
+  const auto read = [&](int streams, const std::string& back) {
+    return ReadIperf3(folder.Write(
+        "i.json", R"({"start": {"test_start": {"protocol": "TCP", "num_streams": )" +
+                      std::to_string(streams) +
+                      R"(}}, "end": {"sum_received": {"bits_per_second": 9e8})" + back + "}}"));
+  };
+  const std::string back = R"(, "sum_received_bidir_reverse": {"bits_per_second": 4e8})";
+  for (const int streams : {1, 8}) {
+    const LinkLog log = read(streams, back);
+    EXPECT_DOUBLE_EQ(Finding(log, "goodput"), 9e8);
+    EXPECT_DOUBLE_EQ(Finding(log, "reverse_goodput"), 4e8);
+    EXPECT_TRUE(log.flags.empty());
+    ASSERT_EQ(log.remarks.size(), 1U);
+    EXPECT_NE(log.remarks[0].find("both directions"), std::string::npos);
+    EXPECT_EQ(read(streams, "").flags.size(), 1U);
+  }
+}
+
+TEST(LinkLog, ASenderElsewhereTellsNoRoundTrip) {
+  const TempFolder folder;
+  const LinkLog log = ReadIperf3(folder.Write(
+      "i.json", R"({"start": {"test_start": {"protocol": "TCP", "num_streams": 1, "reverse": 1}},)"
+                R"("end": {"sum_received": {"bits_per_second": 9e8},)"
+                R"("streams": [{"sender": {"min_rtt": 0, "mean_rtt": 0}}]}})"));
+  EXPECT_FALSE(log.link.rtt);
+  EXPECT_TRUE(std::none_of(log.findings.begin(), log.findings.end(),
+                           [](const LinkFinding& one) { return one.name == "loaded_rtt"; }));
+}
+
 TEST(LinkLog, IperfThatTellsNoRateIsRefused) {
   const TempFolder folder;
   const auto refused = [&](const std::string& text, const std::string& why) {
@@ -182,6 +214,24 @@ TEST(LinkLog, PingTellsTheMedianOfItsReplies) {
   EXPECT_EQ(nobody.remarks.size(), 1U);
 }
 
+TEST(LinkLog, FewPacketsTellLittleOfLoss) {
+  const TempFolder folder;
+  const LinkLog few = ReadPing(folder.Write("p.txt", "3 packets transmitted, 2 received\n"));
+  EXPECT_DOUBLE_EQ(*few.link.loss, 1.0 / 3);
+  EXPECT_EQ(few.sources.at("loss"), "line 1: 1 of 3, which are few");
+  ASSERT_EQ(few.remarks.size(), 1U);
+  EXPECT_NE(few.remarks[0].find("1 of 3 packets lost tells little"), std::string::npos);
+  const LinkLog enough = ReadPing(folder.Write("p.txt", "100 packets transmitted, 99 received\n"));
+  EXPECT_EQ(enough.sources.at("loss"), "line 1: 1 of 100");
+  EXPECT_TRUE(enough.remarks.empty());
+  // A host that is away loses none.
+  const LinkLog away = ReadPing(
+      folder.Write("p.txt", "200 packets transmitted, 190 received, +6 errors, 5% packet loss\n"));
+  EXPECT_TRUE(HasFlag(away, "--lost 10/200"));
+  ASSERT_EQ(away.remarks.size(), 1U);
+  EXPECT_NE(away.remarks[0].find("6 of those lost were answered by errors"), std::string::npos);
+}
+
 TEST(LinkLog, EthtoolTellsTheSpeedOfThePort) {
   const LinkLog port = ReadEthtool(Sample("ethtool/gigabit.txt"));
   EXPECT_DOUBLE_EQ(port.link.bandwidth->in(kGigabitsPerSecond), 1);
@@ -218,6 +268,16 @@ TEST(LinkLog, SsTellsWhatTcpKnows) {
   EXPECT_DOUBLE_EQ(*lossy.link.loss, 10.0 / 1000);
   EXPECT_EQ(lossy.link.congestion_control, CongestionControl::kCubic);
   EXPECT_EQ(lossy.unknown.first.front().text, "what is this");
+  // The kind of a socket is no congestion control.
+  const LinkLog with_kind = ReadSs(folder.Write(
+      "ss.txt",
+      "Netid State Recv-Q Send-Q Local Address:Port Peer Address:Port\n"
+      "tcp ESTAB 0 0 10.0.0.1:1 10.0.0.2:2 ino:1 sk:1 <-> ts sack bbr rto:204 rtt:0.7/1 mss:1448 "
+      "cwnd:10 data_segs_out:1000 minrtt:0.5\n"
+      "tcp ESTAB 0 0 10.0.0.1:3 10.0.0.2:4\n"));
+  EXPECT_EQ(with_kind.link.congestion_control, CongestionControl::kBbr);
+  EXPECT_TRUE(with_kind.remarks.empty());
+  EXPECT_EQ(with_kind.unknown.count, 0);
 }
 
 TEST(LinkLog, WhatIsNoneIsRefused) {
@@ -389,6 +449,16 @@ TEST(Guess, TellsTheFileAndItsReader) {
     EXPECT_EQ(guess->command, guessed.command) << guessed.file;
   }
   EXPECT_FALSE(GuessFile(Sample("guess/nothing")));
+  // Tables of OSU of which nothing is taken.
+  const TempFolder folder;
+  for (const char* title :
+       {"Bi-Directional Bandwidth Test", "Multiple Bandwidth / Message Rate Test"}) {
+    const auto guess =
+        GuessFile(folder.Write("osu.txt", "# OSU MPI " + std::string(title) + " v7.3\n"));
+    ASSERT_TRUE(guess) << title;
+    EXPECT_EQ(guess->command, "") << title;
+    EXPECT_NE(guess->what.find("run osu_bw"), std::string::npos) << guess->what;
+  }
   // Of several forms the one of which there is most.
   const auto of_several = GuessFile(Sample("step_log/trainer"));
   EXPECT_NE(of_several->why.find("3 times of the form \"progress bar\""), std::string::npos)
