@@ -863,6 +863,21 @@ std::string Describe(const std::vector<LoggedBar>& bars) {
   return text + " steps";
 }
 
+// The slowest of ranks that differ; none of those that tell less than half of what another does.
+std::optional<std::size_t> SlowestOf(const std::vector<StepSeries>& ranks) {
+  double most_steps = 0;
+  for (const StepSeries& series : ranks) most_steps = std::max(most_steps, series.steps);
+  std::optional<std::size_t> slowest;
+  std::optional<std::size_t> fastest;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i].numbers == 0 || ranks[i].steps < most_steps / 2) continue;
+    if (!slowest || ranks[i].mean_s() > ranks[*slowest].mean_s()) slowest = i;
+    if (!fastest || ranks[i].mean_s() < ranks[*fastest].mean_s()) fastest = i;
+  }
+  const bool differ = slowest && ranks[*slowest].mean_s() > kRanksAlike * ranks[*fastest].mean_s();
+  return differ ? slowest : std::nullopt;
+}
+
 }  // namespace
 
 std::string LoggedBar::Text() const {
@@ -938,16 +953,21 @@ LoggedSteps ChooseSteps(const StepLog& log, const StepChoice& choice, const std:
   for (const StepSeries& series : log.series) {
     if (series.form.name != name || !is_bar(series)) continue;
     chosen.form = series.form;
-    chosen.numbers += series.numbers;
     chosen.warm_up += series.warm_up;
+    chosen.begun_anew += series.begun_anew;
+    chosen.ranks.push_back(series);
+  }
+  chosen.slowest = SlowestOf(chosen.ranks);
+  for (std::size_t i = 0; i < chosen.ranks.size(); ++i) {
+    const StepSeries& series = chosen.ranks[i];
+    if (chosen.slowest && i != *chosen.slowest) continue;
+    chosen.numbers += series.numbers;
     chosen.with_others += series.with_others;
     chosen.by_rate += series.by_rate;
-    chosen.begun_anew += series.begun_anew;
     chosen.micro_steps = std::max(chosen.micro_steps, series.micro_steps);
     chosen.steps += series.steps;
     sum_s += series.sum_s;
     chosen.step_s.insert(chosen.step_s.end(), series.step_s.begin(), series.step_s.end());
-    chosen.ranks.push_back(series);
   }
   if (chosen.numbers == 0) {
     throw InputError({path, 0, "--warm-up"}, "",

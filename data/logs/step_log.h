@@ -28,6 +28,7 @@
 #ifndef STEPCAST_DATA_LOGS_STEP_LOG_H_
 #define STEPCAST_DATA_LOGS_STEP_LOG_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -201,9 +202,15 @@ struct LoggedBar {
   std::string Text() const;
 };
 
+// Means of ranks within this factor are one job's, told several times.
+inline constexpr double kRanksAlike = 1.1;
+
 struct LoggedSteps {
   StepForm form;
-  std::vector<StepSeries> ranks;      // one a rank
+  std::vector<StepSeries> ranks;  // one a rank
+  // Of them the one whose numbers are taken, where ranks differ by more than kRanksAlike: a
+  // synchronous step ends with the slowest.
+  std::optional<std::size_t> slowest;
   std::vector<std::string> others;    // forms that the log has besides
   std::string bar;                    // its title, where it has one
   std::vector<LoggedBar> other_bars;  // of training, or without a title, that are not taken

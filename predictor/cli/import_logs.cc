@@ -327,6 +327,8 @@ constexpr const char* kSamplesOfNames[] = {"job", "device", "node"};
 constexpr const char* kCountNames[] = {"steps", "micro-steps"};
 constexpr int kMostWarmUp = 1'000'000'000;
 
+std::string NameOfRank(const StepSeries& series) { return series.rank.empty() ? "-" : series.rank; }
+
 std::string SpanText(LoggedSpan span) {
   switch (span) {
     case LoggedSpan::kStep:
@@ -577,7 +579,9 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
   }
   int first = 0;
   int last = 0;
-  for (const StepSeries& series : steps.ranks) {
+  for (std::size_t i = 0; i < steps.ranks.size(); ++i) {
+    if (steps.slowest && i != *steps.slowest) continue;
+    const StepSeries& series = steps.ranks[i];
     if (series.first_line > 0 && (first == 0 || series.first_line < first)) {
       first = series.first_line;
     }
@@ -592,6 +596,10 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
   const std::string includes =
       steps.with_others > 0 ? "the validation of each epoch is part of it" : "";
   if (!includes.empty()) run.source += "; " + includes;
+  if (steps.slowest) {
+    run.source += fmt::format("; of rank {}, the slowest of {}",
+                              NameOfRank(steps.ranks[*steps.slowest]), steps.ranks.size());
+  }
 
   const std::string assumed = AssumedOfWorkers(args, steps.form);
   Json ranks = Json::array();
@@ -637,6 +645,8 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
                {"first_line", first},
                {"last_line", last},
                {"ranks", ranks},
+               {"slowest_rank",
+                steps.slowest ? Json(NameOfRank(steps.ranks[*steps.slowest])) : Json(nullptr)},
                {"unknown", UnknownJson(log.unknown)}};
   if (writes) {
     RequireBatch(plan);
@@ -675,8 +685,7 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
     Table table({{"rank", "", Align::kLeft}, {"numbers", ""}, {"step", ""}});
     for (std::size_t i = 0; i < std::min(kShown, steps.ranks.size()); ++i) {
       const StepSeries& series = steps.ranks[i];
-      table.AddRow({series.rank.empty() ? "-" : series.rank,
-                    FormatCount(static_cast<double>(series.numbers)),
+      table.AddRow({NameOfRank(series), FormatCount(static_cast<double>(series.numbers)),
                     series.numbers > 0 ? FormatDuration(Seconds(series.mean_s() * factor)) : "-"});
     }
     out += "\n" + table.Render(style, 2);
@@ -686,6 +695,12 @@ int ImportSteps(const Arguments& args, const std::vector<std::string>& files) {
   }
   const auto note = [&](const std::string& text) { out += NoteLine(text, style, TerminalWidth()); };
   const auto flag = [&](const std::string& text) { out += FlagLine(text, style, TerminalWidth()); };
+  if (steps.slowest) {
+    flag(fmt::format(
+        "the ranks differ: the numbers are those of rank {}, the slowest, as a synchronous step "
+        "ends with it",
+        NameOfRank(steps.ranks[*steps.slowest])));
+  }
   if (!includes.empty()) {
     flag(fmt::format("{} of {} means are of epochs with their validation, which makes them longer",
                      steps.with_others, steps.numbers));

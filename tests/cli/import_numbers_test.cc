@@ -229,6 +229,7 @@ void ExpectSteps(const std::string& path, const StepLogOptions& options, double 
     table[prefix + "/warm_up"] = series.warm_up;
     if (series.numbers == 0) continue;
     table[prefix + "/step_time_s"] = series.mean_s() * factor;
+    if (steps.slowest && i != *steps.slowest) continue;
     first = first == 0 ? series.first_line : std::min(first, series.first_line);
     last = std::max(last, series.last_line);
   }

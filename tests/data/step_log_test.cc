@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -56,8 +57,8 @@ TEST(StepLog, TellsEachFormsMeanAndWhatIsLeftOut) {
       {"slim", "TensorFlow slim", 20, (3.002 + 3.004 + 2.0) / 3, 3, 1, 3, 0},
       // 50 steps of 1 ms and 50 of 2 ms a sample, behind 49.
       {"mxnet", "MXNet", 20, (0.001 + 0.002) / 2, 2, 1, 100, 0},
-      // Per device, the first of each rank left out.
-      {"horovod", "Horovod", 20, (1 / 640.0 + 1 / 320.0) / 2, 2, 2, 2, 0},
+      // Per device, the first of each rank left out; the slower rank is taken.
+      {"horovod", "Horovod", 20, 1 / 320.0, 1, 2, 1, 0},
       {"tf_cnn_benchmarks", "tf_cnn_benchmarks", 20, 1 / 300.0, 1, 0, 1, 0},
       {"megatron", "Megatron", 10, 1.05, 2, 1, 20, 0},
       {"epochs", "epochs", 20, (206.52 + 206.40) / 2, 2, 1, 2, 0},
@@ -112,6 +113,33 @@ TEST(StepLog, RanksAreToldByWhatLaunchersPutBeforeTheLine) {
   EXPECT_DOUBLE_EQ(steps.ranks[0].mean_s(), 1 / 640.0);
   EXPECT_DOUBLE_EQ(steps.ranks[1].mean_s(), 1 / 320.0);
   EXPECT_EQ(steps.form.samples, SamplesOf::kDevice);
+}
+
+// A mean of ranks would be nobody's step.
+TEST(StepLog, OfRanksThatDifferTheSlowestIsTaken) {
+  const TempFolder folder;
+  const auto steps = [&](double second, int numbers) {
+    std::ostringstream text;
+    for (int i = 0; i < 40; ++i) {
+      text << "[rank0]:Epoch: [0][" << i << "/301]\tTime  0.350 ( 0.400)\n";
+      if (i >= 20 + numbers) continue;
+      text << "[rank1]:Epoch: [0][" << i << "/301]\tTime  " << second << " ( 0.400)\n";
+    }
+    const std::string path = folder.Write("ranks.log", text.str());
+    return ChooseSteps(ReadStepLog(path, {20, nullptr}), {}, path);
+  };
+  const LoggedSteps differ = steps(0.55, 20);
+  EXPECT_EQ(differ.slowest, 1U);
+  EXPECT_NEAR(differ.mean_s, 0.55, 1e-12);
+  EXPECT_EQ(differ.numbers, 20);
+  EXPECT_EQ(differ.warm_up, 40) << "of both";
+  EXPECT_EQ(differ.step_s, std::vector<double>(20, 0.55));
+  EXPECT_EQ(steps(0.2, 20).slowest, 0U);
+  const LoggedSteps alike = steps(0.36, 20);
+  EXPECT_FALSE(alike.slowest);
+  EXPECT_EQ(alike.numbers, 40);
+  EXPECT_NEAR(alike.mean_s, 0.355, 1e-12);
+  EXPECT_FALSE(steps(0.55, 5).slowest) << "it tells too little";
 }
 
 TEST(StepLog, AnEpochWithItsValidationIsSaid) {
