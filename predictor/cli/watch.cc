@@ -106,8 +106,15 @@ class Watched {
       ++others_[number.form.name];
       return false;
     }
-    if (number.rank != series_->rank || number.total != series_->total ||
-        number.title != series_->title) {
+    const bool same_bar = number.total == series_->total && number.title == series_->title;
+    if (!is_rank_chosen_ && same_bar) ChooseRank(number);
+    if (number.rank != series_->rank && same_bar && !number.warm_up) {
+      OfRank& beside = beside_[std::string(number.rank)];
+      const auto steps = static_cast<double>(std::max<std::int64_t>(1, number.steps));
+      beside.steps += steps;
+      beside.sum_s += number.time_s * factor_ * steps;
+    }
+    if (number.rank != series_->rank || !same_bar) {
       ++others_[number.rank != series_->rank ? "another rank" : "another bar"];
       return false;
     }
@@ -172,6 +179,23 @@ class Watched {
   Duration<> expected() const { return expected_; }
   double steps() const { return steps_; }
   Duration<> mean() const { return sum_ / steps_; }
+  std::string rank() const { return series_ ? series_->rank : ""; }
+  // Whether it was taken for the slowest, instead of the first seen.
+  bool is_slowest() const { return is_slowest_; }
+  // Of the other ranks the slowest, if it takes longer than the one that is watched.
+  struct Slower {
+    std::string rank;
+    Duration<> mean;
+  };
+  std::optional<Slower> slower() const {
+    std::optional<Slower> slowest;
+    for (const auto& [rank, beside] : beside_) {
+      if (beside.steps < steps_ / 2) continue;  // it tells too little
+      const Duration<> its = Seconds(beside.sum_s / beside.steps);
+      if (its > kRanksAlike * mean() && (!slowest || its > slowest->mean)) slowest = {rank, its};
+    }
+    return slowest;
+  }
   std::int64_t numbers() const { return numbers_; }
   std::int64_t inside() const { return inside_; }
   std::int64_t warm_up() const { return warm_up_; }
@@ -189,6 +213,37 @@ class Watched {
     std::int64_t total = 0;
     std::string title;
   };
+  // What a rank has told.
+  struct OfRank {
+    std::int64_t numbers = 0;  // of its warm-up
+    double least_s = 0;        // of them
+    double steps = 0;          // behind it, while another is watched
+    double sum_s = 0;
+  };
+
+  // A synchronous step ends with the slowest rank, and the warm-up shows which that is: by the
+  // least of its times, as others have the start in them.
+  void ChooseRank(const LoggedNumber& number) {
+    OfRank& own = beside_[std::string(number.rank)];
+    if (number.warm_up) {
+      own.least_s = own.numbers == 0 ? number.time_s : std::min(own.least_s, number.time_s);
+      ++own.numbers;
+      return;
+    }
+    is_rank_chosen_ = true;
+    constexpr std::int64_t kFewest = 2;
+    const OfRank& first = beside_[series_->rank];
+    auto slowest = beside_.find(series_->rank);
+    for (auto rank = beside_.begin(); rank != beside_.end(); ++rank) {
+      if (rank->second.numbers < kFewest) continue;
+      if (rank->second.least_s > slowest->second.least_s) slowest = rank;
+    }
+    if (first.numbers < kFewest || slowest->second.least_s <= kRanksAlike * first.least_s) return;
+    is_slowest_ = true;
+    others_["another rank"] += warm_up_ - slowest->second.numbers;
+    warm_up_ = slowest->second.numbers;
+    series_->rank = slowest->first;
+  }
 
   const Arguments& args_;
   const Target& target_;
@@ -198,7 +253,10 @@ class Watched {
   Prediction forecast_;
   Prediction learnt_;
   bool is_learnt_ = true;
-  std::optional<Series> series_;  // of the first number
+  std::optional<Series> series_;  // of the first number, or of the slowest rank
+  bool is_rank_chosen_ = false;
+  bool is_slowest_ = false;
+  std::map<std::string, OfRank> beside_;
   double factor_ = 1;
   Duration<> measured_;
   Duration<> expected_;
@@ -278,6 +336,17 @@ std::string Summary(Watched* job, const StepLog& log) {
   out += Line("last", fmt::format("{}, where {} was expected", FormatDuration(job->measured()),
                                   FormatDuration(job->expected())));
   out += Line("learnt", Interval(job->Learnt()));
+  const auto name = [](const std::string& rank) { return rank.empty() ? "-" : rank; };
+  if (const auto slower = job->slower()) {
+    out += Line("ranks", fmt::format("rank {} takes {}, {} times as long as rank {}, which is "
+                                     "watched: a synchronous step ends with the slowest",
+                                     name(slower->rank), FormatDuration(slower->mean),
+                                     FormatNumber(slower->mean / job->mean()), name(job->rank())));
+  } else if (job->is_slowest()) {
+    out += Line("ranks", fmt::format("rank {} is watched, the slowest in the warm-up: a "
+                                     "synchronous step ends with it",
+                                     name(job->rank())));
+  }
   const auto& drifts = job->drifts();
   if (drifts.empty()) out += Line("drift", "none");
   const std::size_t first = drifts.size() - std::min(drifts.size(), kDriftsShown);
@@ -387,6 +456,11 @@ class Show {
     if (!json_) return Print("\n" + Summary(job_, log));
     Json json = StateJson("end", job_);
     json["form"] = job_->form();
+    json["rank"] = job_->rank().empty() ? Json(nullptr) : Json(job_->rank());
+    json["slower_rank"] = nullptr;
+    if (const auto slower = job_->slower()) {
+      json["slower_rank"] = {{"rank", slower->rank}, {"mean_s", slower->mean.in(kSeconds)}};
+    }
     json["forecast_s"] = job_->forecast().step_time.in(kSeconds);
     json["warm_up"] = job_->warm_up();
     json["begun_anew"] = job_->begun_anew();

@@ -49,6 +49,45 @@ std::vector<Json> EventsOf(const ProcessResult& result) {
   return events;
 }
 
+// The same of two ranks, of which the second has its own time behind the warm-up and within.
+std::string OfTwoRanks(double within_s, double behind_s) {
+  std::ostringstream log;
+  for (int i = 0; i < 60; ++i) {
+    const double second_s = i < 20 ? within_s : behind_s;
+    log << "[rank0]:Epoch: [0][" << i << "/9999]\tTime 0.350 (0.4)\n";
+    log << "[rank1]:Epoch: [0][" << i << "/9999]\tTime " << second_s << " (0.4)\n";
+  }
+  return log.str();
+}
+
+TEST(WatchCli, OfRanksThatDifferTheSlowestIsWatched) {
+  const TempFolder folder;
+  const auto end = [&](const std::string& log) {
+    return EventsOf(Stepcast(Watch(folder.Write("train.log", log), {"--json"}))).back();
+  };
+  const Json slow = end(OfTwoRanks(0.55, 0.55));
+  EXPECT_EQ(slow.at("rank"), "1");
+  EXPECT_NEAR(slow.at("mean_s"), 0.55, 1e-9);
+  EXPECT_EQ(slow.at("numbers"), 40);
+  EXPECT_EQ(slow.at("warm_up"), 20);
+  EXPECT_EQ(slow.at("others").at("another rank"), 60);
+  EXPECT_TRUE(slow.at("slower_rank").is_null());
+  ExpectText(Watch(folder.Write("train.log", OfTwoRanks(0.55, 0.55))),
+             {"rank 1 is watched, the slowest in the warm-up"});
+  for (const double second_s : {0.2, 0.36}) {
+    const Json first = end(OfTwoRanks(second_s, second_s));
+    EXPECT_EQ(first.at("rank"), "0");
+    EXPECT_TRUE(first.at("slower_rank").is_null());
+  }
+  // One that has become slower since is told.
+  const Json later = end(OfTwoRanks(0.35, 0.7));
+  EXPECT_EQ(later.at("rank"), "0");
+  EXPECT_EQ(later.at("slower_rank").at("rank"), "1");
+  EXPECT_NEAR(later.at("slower_rank").at("mean_s"), 0.7, 1e-9);
+  ExpectText(Watch(folder.Write("train.log", OfTwoRanks(0.35, 0.7))),
+             {"rank 1 takes 700 ms, 2 times as long as rank 0"});
+}
+
 TEST(WatchCli, ASteadyJobHasNoDrift) {
   const TempFolder folder;
   const std::string log = folder.Write("train.log", Log(200, 999, 1));
