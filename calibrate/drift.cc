@@ -118,8 +118,8 @@ int Rarity(const ParameterSpec& spec) {
                                                    "compute_slowdown"};
   static constexpr std::string_view kBuses[] = {"host_bandwidth", "device_latency"};
   static constexpr std::string_view kFormula[] = {
-      "host_sharing",  "hop_spread", "second_neighbour",   "host_contention",
-      "overlap_share", "rpc_rounds", "overlap_contention", "loss_timeout"};
+      "host_sharing", "hop_spread",         "host_contention", "overlap_share",
+      "rpc_rounds",   "overlap_contention", "loss_timeout"};
   const auto among = [&](const auto& names) {
     return std::find(std::begin(names), std::end(names), spec.name) != std::end(names);
   };

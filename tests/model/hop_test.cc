@@ -124,39 +124,6 @@ TEST(Path, OnlyFlowsGrowWithTheNodes) {
   EXPECT_NEAR(time(1e3, 64) / time(1e3, 2), (1 + 0.5 * 2.3367) / (1 + 0.5 * 0.5895), 1e-3);
 }
 
-// Half of another flow, a whole one, and none: a mesh of two has both whatever a ring has, and two
-// nodes have one neighbour.
-TEST(Path, ARingsSecondNeighbourAddsItsShare) {
-  Path<double> path;
-  path.bandwidth = BytesPerSecond(1e15);
-  const auto rate = [&](double peers, bool ring, double second) {
-    FlowShape shape;
-    shape.peers = peers;
-    shape.ring = ring;
-    return DeliverTo(path, shape, {BytesPerSecond(1e6), 0.0, second}).bandwidth.si();
-  };
-  EXPECT_NEAR(rate(2, true, 0.5), 1.5e6, 1);
-  EXPECT_NEAR(rate(2, true, 1), 2e6, 1);
-  EXPECT_NEAR(rate(2, true, 0), 1e6, 1);
-  EXPECT_NEAR(rate(2, false, 0.5), 2e6, 1);
-  EXPECT_NEAR(rate(1, true, 0.5), 1e6, 1);
-}
-
-// What ln(b) moves of the flows, against a difference.
-TEST(Path, TheShareOfASecondNeighbourIsItsElasticity) {
-  FlowShape ring;
-  ring.peers = 2;
-  ring.ring = true;
-  for (const double second : {0.02, 0.6, 1.0}) {
-    const auto peers = [&](double b) {
-      return PeersOf(ring, Flows<double>{BytesPerSecond(1.0), 0.0, b});
-    };
-    const double by_difference =
-        std::log(peers(second * 1.0001) / peers(second / 1.0001)) / (2 * std::log(1.0001));
-    EXPECT_NEAR(SecondShare(second), by_difference, 1e-7) << second;
-  }
-}
-
 // RDMA knows neither windows nor caps of flows, and goes back to what was lost, which is among what
 // is sent again.
 TEST(Path, RdmaBehindACoreRepeatsWhatIsOnItsWay) {

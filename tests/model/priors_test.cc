@@ -62,7 +62,6 @@ TEST(ParameterTable, IsInTheOrderOfTheEnumerators) {
   EXPECT_EQ(name(kHostSharing), "host_sharing");
   EXPECT_EQ(name(kHopSpread), "hop_spread");
   EXPECT_EQ(name(kMeshShare), "mesh_share");
-  EXPECT_EQ(name(kSecondNeighbour), "second_neighbour");
   EXPECT_EQ(name(kHostContention), "host_contention");
   EXPECT_EQ(name(kOverlapShare), "overlap_share");
   EXPECT_EQ(name(kTransferInitiation), "transfer_initiation");

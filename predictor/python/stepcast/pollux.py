@@ -50,7 +50,6 @@ class PerfParams(NamedTuple):
     device_sync_overhead_s: float
     host_sharing: float
     hop_spread: float
-    second_neighbour: float
     host_contention: float
     overlap_share: float
     flow_window_bytes: float
