@@ -422,9 +422,8 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
        .sentence = "Time of a byte from one of eight nodes to two neighbours: the line, what flows "
                    "carry on the slowest hop, window and loss of the one connection in use, joined "
                    "with knees.",
-       .formula =
-           "|| || ||1/B, (1 + s z)/((1 + b) B_flow)||_4, R E/W||_2, t/M||_4 / (1-p), z = 1.434, E "
-           "and t as in network/window_rounds and network/sack_recovery",
+       .formula = "|| || ||1/B, (1 + s z)/(2 B_flow)||_4, R E/W||_2, t/M||_4 / (1-p), z = 1.434, E "
+                  "and t as in network/window_rounds and network/sack_recovery",
        .source = "as network/transport_bandwidth; the knee of 2 as collective/segments; public "
                  "traces of 1 to 64 devices",
        .validity = "a collective among three nodes or more; between two a byte has one neighbour "
@@ -437,34 +436,23 @@ void AddNetworkEntries(std::vector<Model<T>>* models) {
                   loss(kUp),
                   window(kDown),
                   timeout(kUp),
-                  {"s", "", 1e-4, 2, kUp, "hop spread: of what flows carry between pairs of nodes"},
-                  {"b", "", 0.01, 1, kDown, "what flows to the second neighbour add"}},
+                  {"s", "", 1e-4, 2, kUp,
+                   "hop spread: of what flows carry between pairs of nodes"}},
        .evaluate =
            [](const std::vector<T>& x) {
              Path<T> path = EntryPath(x[0], x[2], x[3]);
              path.window = DataSize<T>::FromSi(x[4]);
              path.timeout = Duration<T>::FromSi(x[5]);
-             const FlowShape ring{.peers = 2,
-                                  .connections = 1,
-                                  .window_knee = kSegmentKnee,
-                                  .hops = 8,
-                                  .slowest = ExpectedNormalRank(8, 8),
-                                  .ring = true};
-             const Flows<T> each{DataRate<T>::FromSi(x[1]), x[6], x[7]};
-             return (1.0 / DeliverTo(path, ring, each).bandwidth).si();
+             const FlowShape ring{2, 1, kSegmentKnee, false, 8, ExpectedNormalRank(8, 8)};
+             return (1.0 / DeliverTo(path, ring, {DataRate<T>::FromSi(x[1]), x[6]}).bandwidth).si();
            },
-       .known = {{"a slow line: the line",
-                  {1e6, 1e11, 1e-5, 1e-6, 1e8, 1e-3, 0, 1},
-                  1e-6 / 0.999999},
-                 {"two slow flows", {1e11, 1e6, 1e-5, 1e-6, 1e8, 1e-3, 0, 1}, 5e-7 / 0.999999},
-                 {"one slow flow, and a quarter of another",
-                  {1e11, 1e6, 1e-5, 1e-6, 1e8, 1e-3, 0, 0.25},
-                  8e-7 / 0.999999},
+       .known = {{"a slow line: the line", {1e6, 1e11, 1e-5, 1e-6, 1e8, 1e-3, 0}, 1e-6 / 0.999999},
+                 {"two slow flows", {1e11, 1e6, 1e-5, 1e-6, 1e8, 1e-3, 0}, 5e-7 / 0.999999},
                  {"the slowest of eight: 1.4342 standard deviations",
-                  {1e11, 1e6, 1e-5, 1e-6, 1e8, 1e-3, 0.5, 1},
+                  {1e11, 1e6, 1e-5, 1e-6, 1e8, 1e-3, 0.5},
                   8.5855085e-7},
                  {"without loss: 3 ns and 4 ns at a right angle",
-                  {1e9 / 3, 1e15, 0.004, 0, 1e6, 0.2, 0, 1},
+                  {1e9 / 3, 1e15, 0.004, 0, 1e6, 0.2, 0},
                   5e-9}},
        .home = {kHopFiles, "DeliverTo", "3-a-hop-between-nodes"}});
   models->push_back(

@@ -62,8 +62,7 @@ Model<T> StepEntry(const char* id, const char* sentence, const StepFacts& facts)
   };
   for (int i = 0; i < kClusterParameterCount; ++i) {
     const bool rate = i == kLinkBandwidth || i == kFlowBandwidth || i == kHostBandwidth ||
-                      i == kMeshShare || i == kSecondNeighbour || i == kOverlapShare ||
-                      i == kServerRate || i == kFlowWindow;
+                      i == kMeshShare || i == kOverlapShare || i == kServerRate || i == kFlowWindow;
     // A long timeout makes a loss dear, and keeps windows open while the devices compute.
     const Trend trend = i == kLossTimeout ? Trend::kEither
                         : rate            ? Trend::kNeverRises

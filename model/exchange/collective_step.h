@@ -63,12 +63,8 @@ CollectiveHops<T> MakeCollectiveHops(const StepFacts& facts, const ClusterParame
   if (facts.nodes > 1) {
     const double pieces = facts.compress.is_gathered() ? 1 : facts.workers;
     const Barrier<T> barrier{mean / pieces, machines};
-    FlowShape shape{.peers = RingPeers(facts),
-                    .connections = 1,
-                    .window_knee = kSegmentKnee,
-                    .hops = facts.nodes,
-                    .slowest = parts.SlowestHop(facts.nodes),
-                    .ring = true};
+    FlowShape shape{
+        RingPeers(facts), 1, kSegmentKnee, false, facts.nodes, parts.SlowestHop(facts.nodes)};
     const PathFacts between = NodeLink(facts);
     const LinkFacts& link = *between;
     if (TraitsOf(facts.strategy).helpers) {

@@ -38,7 +38,7 @@ Duration<T> LatencyOf(const LinkFacts& link, const ClusterParameters<T>& cluster
 
 template <class T>
 Flows<T> FlowsOf(const ClusterParameters<T>& cluster) {
-  return {cluster.flow_bandwidth(), cluster.hop_spread(), cluster.second_neighbour()};
+  return {cluster.flow_bandwidth(), cluster.hop_spread()};
 }
 
 // A link as stated, or as fitted where nothing is stated, for flows of a shape. Where all nodes

@@ -12,9 +12,7 @@
 //           (model/network/oversubscription.h)                                      >= 1
 //   L       share of the line rate that traffic of no job leaves, which stays below its switch
 //           (model/network/sharing.h)                                       [1]  > 0, <= 1
-//   k       distinct peers of the node, each of which has a cap of its own; 1 + b of the two of a
-//           ring                                                                    >= 1
-//   b       what the second neighbour of a ring adds                                [0, 1]
+//   k       distinct peers of the node, each of which has a cap of its own           >= 1
 //   B_flow  most that the flows to one peer carry                                   [B/s]   > 0
 //   v, l    limits of one connection by its window and by loss                      [s/B]
 //           (model/network/transport.h)
@@ -34,9 +32,6 @@
 // neighbours of a cloud, they go at 1 + s z times the mean's time a byte. Ports have one line rate,
 // so that where the link sets the pace nothing grows with the nodes. A node that exchanges with
 // many peers at once sees their mean, of which little spread is left; z is then 0.
-//
-// A ring of three nodes or more has two neighbours. Libraries that go round it both ways at once
-// send to both, and b is 1; those that go round it one way send to one, and b is nought.
 //
 // Where the rate of the cluster's links is stated, its uplinks are known by it, and a slower link
 // of one node does not slow them: a byte takes max( 1/B_own, C/B_link ), B_link being that of most
@@ -86,9 +81,6 @@ struct FlowShape {
   Crossing<> core = {};  // c
   // Whether uplinks are known by the rate of the cluster's links, whatever a node's own carries.
   bool uplinks_known = false;
-  bool ring = false;  // whose second peer is the other neighbour
-
-  bool has_second() const { return ring && peers > 1; }
 };
 
 // What the flows to one peer carry.
@@ -96,17 +88,7 @@ template <class T>
 struct Flows {
   DataRate<T> bandwidth;  // B_flow
   T spread = T(0.0);      // s
-  T second = T(1.0);      // b
 };
-
-// k
-template <class T>
-T PeersOf(const FlowShape& shape, const Flows<T>& each) {
-  return shape.has_second() ? 1.0 + each.second : T(shape.peers);
-}
-
-// How much ln(b) moves of what ln(B_flow) does, where there are two: b/k.
-inline double SecondShare(double second) { return second / (1 + second); }
 
 template <class T>
 struct PathRate {
@@ -149,7 +131,7 @@ PathRate<T> DeliverTo(const Path<T>& path, const FlowShape& shape, const Flows<T
   const DurationPerByte<T> line = crossing / path.bandwidth;
   const bool rdma = path.transport == Transport::kRdma;  // whose flows have no cap
   DurationPerByte<T> flows;
-  if (!rdma) flows = (1.0 + each.spread * shape.slowest) / (each.bandwidth * PeersOf(shape, each));
+  if (!rdma) flows = (1.0 + each.spread * shape.slowest) / (each.bandwidth * shape.peers);
   PathRate<T> rate;
   const Limiter of_line = shape.core.binds && crossing > 1.0 ? Limiter::kCore : Limiter::kLink;
   rate.limiter = line < flows ? Limiter::kFlow : of_line;

@@ -79,7 +79,6 @@ ColumnSet ColumnsThatMatter(const StepFacts& facts, bool own_link) {
   // Of one who exchanges with many at once, the mean is what counts.
   set(kHopSpread, facts.nodes > 1 && !rdma && !servers && !helpers);
   set(kMeshShare, facts.nodes > 1 && !rdma && helpers);
-  set(kSecondNeighbour, facts.nodes > 2 && !rdma && !servers && !helpers);
   set(kHostContention, internal::Crowding(facts) > 0);
   set(kTransferInitiation, servers);
   set(kServerRate, servers);
@@ -283,7 +282,6 @@ constexpr bool OfPartsAlone(int column) {
     case kFlowWindow:
     case kHopSpread:
     case kMeshShare:
-    case kSecondNeighbour:
     case kLinkColumn:
     case kShareColumn:
       return true;
@@ -395,11 +393,6 @@ void Differentiate(const StepFacts& facts, const KnownToPlan& known, const PlanP
         const auto column = static_cast<std::size_t>(parts[part].columns[i]);
         if (variables.wanted[column]) (*gradient)[column] += by[part] * parts[part].by[i];
       }
-    }
-    // It has a part in what flows carry, on the one path that has it.
-    if (variables.wanted[kSecondNeighbour]) {
-      (*gradient)[kSecondNeighbour] =
-          (*gradient)[kFlowBandwidth] * SecondShare(at.cluster.second_neighbour());
     }
   };
   const T total = step.total().si();

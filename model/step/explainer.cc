@@ -260,10 +260,8 @@ FormulaText Explainer::PathText(const PathTerms<double>& terms, const NamedValue
   } else {
     text.formula += "1";
   }
-  const bool two = terms.shape.has_second();
-  text.Add(two ? "/((1 + b) B_flow)||_4" : "/(" + peers.symbol + " B_flow)||_4",
-           {two ? PlainValue("b", cluster_.second_neighbour(), "second_neighbour") : peers,
-            RateValue("B_flow", cluster_.flow_bandwidth(), "flow_bandwidth")});
+  text.Add("/(" + peers.symbol + " B_flow)||_4",
+           {peers, RateValue("B_flow", cluster_.flow_bandwidth(), "flow_bandwidth")});
   const std::string shared = terms.shape.connections > 1 ? "/" + peers.symbol : "";
   if (terms.shape.connections > 0 && terms.limits.window.si() > 0) {
     const FormulaText window = WindowText(terms);

@@ -43,7 +43,6 @@ enum ClusterParameter {
   kHostSharing,
   kHopSpread,
   kMeshShare,
-  kSecondNeighbour,
   kHostContention,
   kOverlapShare,
   kTransferInitiation,
@@ -101,9 +100,6 @@ inline constexpr std::array<ParameterSpec, kClusterParameterCount> kClusterParam
     {"mesh_share", "", 1, 0.75, 0.3, 0.05, 1.5,
      "share of a link's rate that is left where all nodes send to all at once over TCP (byteps)",
      "BytePS reaches 5.4 of 10 Gbit/s, a ring 9.2 (HKBU's comparison)", "network/path"},
-    {"second_neighbour", "", 1, 0.6, 0.7, 0.01, 1,
-     "what the flows to a ring's second neighbour add to those to one, from three nodes on",
-     "0.8 on public traces of one cloud, next to nothing on those of another", "network/path"},
     {"host_contention", "", 1, 0.016, 0.67, 1e-4, 0.5,
      "growth of the compute time each time that the devices in use on a node double, and for each "
      "server there",
@@ -184,7 +180,6 @@ struct ClusterParameters {
   const T& host_sharing() const { return si[kHostSharing]; }
   const T& hop_spread() const { return si[kHopSpread]; }
   const T& mesh_share() const { return si[kMeshShare]; }
-  const T& second_neighbour() const { return si[kSecondNeighbour]; }
   const T& host_contention() const { return si[kHostContention]; }
   const T& overlap_share() const { return si[kOverlapShare]; }
   Duration<T> transfer_initiation() const { return Duration<T>::FromSi(si[kTransferInitiation]); }

@@ -65,8 +65,7 @@ struct RouteSlopes {
   HopDual connection;
   // The columns of lanes that differ from plan to plan.
   ClusterParameter latency = kLinkLatency;
-  bool mesh = false;        // the lane of hop_spread is that of mesh_share
-  double second_share = 0;  // of what moves by flow_bandwidth, by second_neighbour
+  bool mesh = false;  // the lane of hop_spread is that of mesh_share
 
   // Not the default one, which g++ makes a constant of that it copies, the room for rates included.
   RouteSlopes() {}  // NOLINT(modernize-use-equals-default): see above
@@ -233,8 +232,6 @@ struct HopParts : StagedParts {
                              PathTerms<HopDual>* /*terms*/) const {
     route->latency = LatencyParameter(link);
     route->mesh = shape.mesh;
-    const double second = cluster_by_link->second_neighbour().value;
-    route->second_share = shape.has_second() ? SecondShare(second) : 0;
     return Kept(KnownNodeRate(shape), &route->node, [&] {
       return ComputedParts::NodeRate<LinkDual>(link, *cluster_by_link, shape, ByLink(barrier),
                                                nullptr);
@@ -352,7 +349,6 @@ void SetTimes(const StepFacts& f, const Synchronisation<T>& sync, SyncSlopes* sl
       : lane == kSpreadLane && route.mesh ? kMeshShare
                                           : kLinkLaneParameters[lane]] += by_link[lane];
   }
-  g[kSecondNeighbour] += by_link[kFlowLane] * route.second_share;
   g[kShareColumn] += by_link[kStatedShareLane];
 }
 
