@@ -75,9 +75,9 @@ std::vector<std::string_view> WordsOf(std::string_view text);
 std::optional<double> NumberOf(std::string_view word);
 // The number that begins at `at`, behind blanks, and where it ends.
 std::optional<double> NumberFrom(std::string_view text, std::size_t at, std::size_t* end);
-// The same of what is printed for people, where thousands may be set apart: 1,200.5 or 1'200.5. None
-// where the number may be another, as 12,345 may be 12 and a third, or 1 200 a 1 and a 200; what is
-// read is never a part of a number. `Decimals::kNone` is a count, of which 12,345 is one.
+// The same of what is printed for people, where thousands may be set apart: 1,200.5 or 1'200.5.
+// None where the number may be another, as 12,345 may be 12 and a third, or 1 200 a 1 and a 200;
+// what is read is never a part of a number. `Decimals::kNone` is a count, of which 12,345 is one.
 enum class Decimals { kMayBe, kNone };
 std::optional<double> PrintedNumberFrom(std::string_view text, std::size_t at, std::size_t* end);
 // One without sign or exponent that ends before `at`; with `blanks` there may be some between.

@@ -24,7 +24,7 @@ struct Prior {
 // or with the plan. Fitted on public networks of stated rate: 0.99 (the lab), 0.84 (UFRGS), 1.06
 // (HKBU), 1.0 by NCCL and 0.53 or more by Gloo (tc_netem_collectives); together 0.99
 // (docs/reference/sources.md). Ports that had negotiated a lower rate are no part of it.
-inline constexpr double kStatedLinkLogSd = 0.4;
+inline constexpr double kStatedLinkLogSd = 0.35;
 // What a rate tells of the share that is reached of another. A slower link than those of the runs
 // is filled at least as well by what filled them; a faster one shows what had no need to be fast.
 inline constexpr double kShareLogSdPerDoubling = 0.15;

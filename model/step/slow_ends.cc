@@ -26,7 +26,7 @@ inline constexpr Pace kPaces[] = {{kLinkColumn, false},
 
 // Whether runs were fitted that it could have held back.
 bool IsTold(int column, const Belief& belief) {
-  if (column >= kWorkloadColumn) return false;  // runs of the workload leave no wide range of it
+  if (column >= kWorkloadColumn) return belief.compute() != ComputeBelief::kPrior;
   return belief.fitted_nodes() > 1 ||
          (column == kHostBandwidth && belief.fitted_devices_per_node() > 1);
 }

@@ -21,7 +21,7 @@
 // are limits of one step, the slowest of which it takes, and by a sum a plan would look the worse
 // the shorter its step is. And that this is of paces that no run has told: an exchange that was
 // hidden in all fitted runs tells what its pace is not, though derivatives at the centre are 0 and
-// the covariance is the prior's.
+// the covariance is the prior's. Compute is one of them where nothing at all tells it.
 #ifndef STEPCAST_MODEL_STEP_SLOW_ENDS_H_
 #define STEPCAST_MODEL_STEP_SLOW_ENDS_H_
 

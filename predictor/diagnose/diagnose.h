@@ -179,8 +179,8 @@ struct Diagnosis {
   // Whether the first cause comes within three standard deviations of a step to what was measured.
   bool is_explained() const { return causes.front().surprise <= kMostSurprise; }
   // In words, what does not go with the rest of what was measured, whatever is wrong: of two that
-  // contradict each other both, of more those of which one is enough. Empty where a cause meets all,
-  // or where nothing but a second one is missing. Where it is not, there are no remedies.
+  // contradict each other both, of more those of which one is enough. Empty where a cause meets
+  // all, or where nothing but a second one is missing. Where it is not, there are no remedies.
   std::vector<std::string> at_odds;
   std::string contradiction;  // the same as a clause
   // The likeliest first; those that cannot apply are left out. Nothing is not first where the step

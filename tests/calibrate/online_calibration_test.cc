@@ -1338,7 +1338,7 @@ TEST(OnlineState, WritesEveryMemberOfARecord) {
   const OnlineRecord is = job.Export();
   const OnlineRecord read = ParseOnlineRecord(FormatOnlineRecord(is));
   // One more than is compared here would be forgotten.
-  EXPECT_EQ(CountMembers<OnlineRecord>(), 23U);
+  EXPECT_EQ(CountMembers<OnlineRecord>(), 24U);
   EXPECT_EQ(CountMembers<OnlineRecord::LatestRow>(), 5U);
   EXPECT_EQ(CountMembers<MeasuredPlan>(), 7U);
   // What may be mixed up differs.
@@ -1355,6 +1355,7 @@ TEST(OnlineState, WritesEveryMemberOfARecord) {
   EXPECT_EQ(read.start_log_sds, is.start_log_sds);
   EXPECT_EQ(read.start_scatter, is.start_scatter);
   EXPECT_EQ(read.smallest_batch, is.smallest_batch);
+  EXPECT_EQ(read.least_activations.si(), is.least_activations.si());
   ASSERT_TRUE(read.anew);
   ASSERT_EQ(read.anew->parameters.size(), is.anew->parameters.size());
   for (std::size_t i = 0; i < is.anew->parameters.size(); ++i) {

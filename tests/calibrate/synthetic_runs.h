@@ -67,11 +67,11 @@ std::array<double, n> SiValues(const Specs& specs, const std::array<double, n>& 
 inline Truth PlausibleTruth() {
   Truth truth;
   // In the order and units of the specs: link and flow Gbit/s, host GB/s, latencies us, overheads
-  // ms, sharing, spread, mesh share, second neighbour, contention, overlap, initiation us, server
-  // GB/s, rounds, window MB, timeout ms, contention.
+  // ms, sharing, spread, mesh share, contention, overlap, initiation us, server GB/s, rounds,
+  // window MB, timeout ms, contention.
   truth.cluster.si = SiValues<kClusterParameterCount>(
       kClusterParameterSpecs,
-      {9, 5, 7, 80, 3, 12, 1.0, 0.4, 0.1, 0.3, 0.75, 0.8, 0.02, 0.5, 60, 2, 0.02, 2, 150, 0.04});
+      {9, 5, 7, 80, 3, 12, 1.0, 0.4, 0.1, 0.3, 0.75, 0.02, 0.5, 60, 2, 0.02, 2, 150, 0.04});
   const auto workload = [&](const char* name, double fixed_ms, double floor_ms, double sample_ms,
                             double spread, double update_ms) {
     truth.workloads[name].si = SiValues<kWorkloadParameterCount>(

@@ -112,7 +112,9 @@ TEST(ImportLogsCli, WhatALogLeavesOpenIsAsked) {
       "--local-batch",
       "8",
       "--workers",
-      "2"};
+      "2",
+      "--warm-up",
+      "0"};
   EXPECT_EQ(JsonOf(deepspeed)["micro_steps"], 4);
   ExpectText(deepspeed, {"the log tells of 4 micro-steps in a step, where --accumulation is 1"});
   EXPECT_EQ(Stepcast(deepspeed + Words{"--accumulation", "4"}).out.find("micro-steps in a step"),

@@ -251,9 +251,8 @@ struct ByHand {
     const bool pair = nodes() == 2;
     const bool adds =
         pair && facts.strategy != Strategy::kTree && facts.strategy != Strategy::kHalvingDoubling;
-    const double neighbours = pair ? 1 : 1 + c.si[kSecondNeighbour];
     return Hop(
-        Path(facts.link, NodeLine(), neighbours, 1, adds ? 1 : 2, nodes(), message, Spread()));
+        Path(facts.link, NodeLine(), pair ? 1 : 2, 1, adds ? 1 : 2, nodes(), message, Spread()));
   }
   double HelperHop() const {
     return Path(ServerLink(), Line(ServerLink()) * Mesh(ServerLink()), nodes(), nodes(), 4, nodes(),
@@ -983,14 +982,12 @@ double HopRate(int nodes, const Parameters& cluster, const LinkFacts& link = {})
   return Terms(Facts(plan), cluster).node_hop.bandwidth.in(kGigabytesPerSecond);
 }
 
-// Flows to one peer share 1 GB/s, to two 1 and what the second adds; nothing else binds and no
-// scaling with nodes.
+// Flows to one peer share 1 GB/s, to two 2; nothing else binds and no scaling with nodes.
 TEST(Step, TwoNodesAreSpecial) {
   Parameters cluster = FastHosts();
   cluster.si[kFlowBandwidth] = 1e9;
-  cluster.si[kSecondNeighbour] = 0.7;
   EXPECT_NEAR(HopRate(2, cluster), 1, 1e-6);
-  for (const int nodes : {3, 4, 16}) EXPECT_NEAR(HopRate(nodes, cluster), 1.7, 1e-6) << nodes;
+  for (const int nodes : {3, 4, 16}) EXPECT_NEAR(HopRate(nodes, cluster), 2, 1e-6) << nodes;
   // So that a third node makes the step faster where the flows bind.
   EXPECT_LT(Total(MakePlan({1, 1, 1}, Strategy::kRing), cluster),
             Total(MakePlan({1, 1}, Strategy::kRing), cluster));
@@ -1395,8 +1392,7 @@ RC_GTEST_PROP(StepProperty, ParametersKeepTheirDirection, ()) {
     if (i == kLinkBandwidth && other.node_link_si) *other.node_link_si *= factor;
     const double after = Step(facts, other, workload).total().si();
     const bool rate = i == kLinkBandwidth || i == kFlowBandwidth || i == kHostBandwidth ||
-                      i == kServerRate || i == kFlowWindow || i == kMeshShare ||
-                      i == kSecondNeighbour;
+                      i == kServerRate || i == kFlowWindow || i == kMeshShare;
     RC_LOG() << kClusterParameterSpecs[static_cast<std::size_t>(i)].name << " "
              << StrategyName(facts.strategy) << " " << before << " " << after << "\n";
     const double worse = (rate ? before - after : after - before) + 1e-12 * before;

@@ -42,7 +42,9 @@ Asked RandomQuestion(std::uint64_t seed) {
   if (random.Chance(0.4)) options.workers = {2, 8};
   if (random.Chance(0.3)) options.local_batches = {1, 16, 48};
   if (random.Chance(0.3)) options.accumulation_steps = {1, 3};
-  if (random.Chance(0.3)) options.strategies = {Strategy::kRing, Strategy::kTree};
+  // A gathered gradient goes round a ring.
+  const bool gathered = asked.made.plan.compress.is_gathered();
+  if (random.Chance(0.3) && !gathered) options.strategies = {Strategy::kRing, Strategy::kTree};
   if (random.Chance(0.2)) options.buckets = {Mebibytes(8.0), Mebibytes(64.0)};
   return asked;
 }

@@ -30,10 +30,9 @@ VALUES = pathlib.Path(__file__).with_name("fitted_values.csv")
 FIELDS = ["source", "cluster", "parameter", "value", "log_sd_below", "log_sd_above"]
 # What one job or host takes is no news of another.
 OWN = {"fixed_time", "floor_time", "sample_time", "update_time", "compute_slowdown"}
+# What is relative to tables of the program, which say where its centre is: its width is learnt.
+RELATIVE = {"device_speed"}
 SHARE = "stated_share"
-# What is relative to tables of the program, or to what is stated, which say where its centre is: its
-# width is learnt.
-RELATIVE = {"device_speed", SHARE}
 # The spread of workers comes in two kinds (Workload::inputs_vary), each with its constants in
 # priors.h: their names, whether the inputs vary, and what physics alone lets expect.
 SPREAD = "straggler_spread"

@@ -16,7 +16,7 @@ void Jobs::RefuseUnknown(const std::string& job) const {
 
 ObservedSteps Jobs::Observe(const Snapshot& /*snapshot*/, const std::string& job,
                             const JobStart& /*start*/, const MakePlan& /*make_plan*/,
-                            const std::vector<double>& /*step_times_s*/) {
+                            const SeenSteps& /*seen*/) {
   RefuseUnknown(job);
 }
 
