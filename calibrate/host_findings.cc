@@ -32,7 +32,7 @@ std::string LinkFinding(const ParameterEstimate& p, DataRate<> fastest, const Cl
   const std::optional<DataRate<>> port = PortOf(cluster, p.scope);
   // Slower than it should be or than others are: of hosts that no run tells apart one is enough.
   const bool slow = (port && rate * kNear < *port) || rate * kNear < fastest;
-  std::string text = ListedHosts(hosts);
+  std::string text = ListedNames(hosts);
   if (port && GigabitsPerSecond(p.low) > *port * kContradicts) {
     text += std::string(several ? " carry" : " carries") + " more than the port of " +
             RateText(*port) + " that the cluster file states: correct it.";
@@ -40,7 +40,7 @@ std::string LinkFinding(const ParameterEstimate& p, DataRate<> fastest, const Cl
     text += std::string(several ? " sit on ports" : " sits on a port") + " of " + RateText(*port) +
             ", and the runs show nothing slower.";
   } else {
-    if (slow) text = ListedHosts(hosts, "or");
+    if (slow) text = ListedNames(hosts, "or");
     text += std::string(several && !slow ? " sit" : " sits") + " on a link of about " +
             RateText(NominalRate(rate)) + " (fitted " + RateText(rate) + ", standard error " +
             NumberText(100 * p.log_sd) + " %)" +

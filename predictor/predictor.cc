@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <unordered_set>
@@ -709,30 +710,25 @@ void Predictor::AddPrecisionFlag(std::vector<std::string>* flags) const {
   }
 }
 
+namespace {
+
 // A plan that names no hosts on all nodes that there are, with the hosts that are known named: it
 // has no choice of them. Nodes that nobody knows by name are like most.
-std::optional<Plan> Predictor::OnAllHosts(const Plan& plan) const {
-  if (!plan.hosts.empty() || plan.nodes() < cluster_.nodes) return std::nullopt;
-  Plan named = plan;
-  std::unordered_set<std::string> seen;
-  const auto add = [&](const std::string& host) {
-    if (seen.insert(host).second) named.hosts.push_back(host);
-  };
-  for (const Host& host : cluster_.hosts) add(host.name);
-  for (const auto& [host, position] : belief_.host_links()) add(host);
-  for (const std::size_t i : slowdowns_) {
-    for (const std::string& host : HostsOfScope(cluster_.calibration->parameters[i].scope)) {
-      add(host);
-    }
-  }
+std::optional<Plan> OnAllHosts(const Cluster& cluster, const Plan& plan) {
+  if (!plan.hosts.empty() || plan.nodes() < cluster.nodes) return std::nullopt;
+  const std::set<std::string> known = KnownHosts(cluster);
   const auto nodes = static_cast<std::size_t>(plan.nodes());
-  if (named.hosts.empty() || named.hosts.size() > nodes) return std::nullopt;
+  if (known.empty() || known.size() > nodes) return std::nullopt;
+  Plan named = plan;
+  named.hosts.assign(known.begin(), known.end());
   named.hosts.resize(nodes);
   return named;
 }
 
+}  // namespace
+
 void Predictor::AddHostsFlag(const Plan& plan, Prediction* prediction) const {
-  const std::optional<Plan> named = OnAllHosts(plan);
+  const std::optional<Plan> named = OnAllHosts(cluster_, plan);
   if (!named) return;
   constexpr double kWorthSaying = 1.01;
   const Duration<> step = PredictStep(*named).total();

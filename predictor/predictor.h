@@ -93,7 +93,6 @@ class Predictor {
   void AddFlags(const Plan& plan, const StepFacts& facts, const PlanAnswer& answer,
                 const std::optional<ProfiledSum>& profiled, Prediction* prediction) const;
   void AddPrecisionFlag(std::vector<std::string>* flags) const;
-  std::optional<Plan> OnAllHosts(const Plan& plan) const;
   void AddHostsFlag(const Plan& plan, Prediction* prediction) const;
   void AddComputeFlags(const Plan& plan, std::vector<std::string>* flags) const;
   void AddPriorFlag(const Plan& plan, const PlanAnswer& answer, Prediction* prediction) const;

@@ -5,7 +5,20 @@
 
 namespace stepcast {
 
-std::string ListedHosts(const std::vector<std::string>& names, const char* word) {
+std::set<std::string> KnownHosts(const Cluster& cluster) {
+  std::set<std::string> hosts;
+  for (const Host& host : cluster.hosts) hosts.insert(host.name);
+  if (cluster.calibration) {
+    hosts.insert(cluster.calibration->range.hosts_alone.begin(),
+                 cluster.calibration->range.hosts_alone.end());
+    for (const ParameterEstimate& p : cluster.calibration->parameters) {
+      for (const std::string& host : HostsOfScope(p.scope)) hosts.insert(host);
+    }
+  }
+  return hosts;
+}
+
+std::string ListedNames(const std::vector<std::string>& names, const char* word) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (i > 0) text += i + 1 == names.size() ? " " + std::string(word) + " " : ", ";
@@ -20,7 +33,7 @@ std::string ComputeText(const ParameterEstimate& slowdown) {
   char factor[32];
   std::snprintf(factor, sizeof factor, "%.2f", slower ? slowdown.value : 1 / slowdown.value);
   const bool all = names.size() > 1 && !slower;
-  std::string text = ListedHosts(names, slower ? "or" : "and") +
+  std::string text = ListedNames(names, slower ? "or" : "and") +
                      (all ? " compute " : " computes ") + factor + " times " +
                      (slower ? "slower" : "faster");
   if (slowdown.runs > 0) {

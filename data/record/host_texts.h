@@ -1,16 +1,21 @@
-// Hosts in words, and what a calibration found of them.
+// Hosts that are known, names in words, and what a calibration found of hosts.
 #ifndef STEPCAST_DATA_RECORD_HOST_TEXTS_H_
 #define STEPCAST_DATA_RECORD_HOST_TEXTS_H_
 
+#include <set>
 #include <string>
 #include <vector>
 
 #include "data/record/calibration.h"
+#include "data/record/machine.h"
 
 namespace stepcast {
 
-// "a", "a and b", "a, b and c"; with "or" for hosts of which one is meant, and nobody knows which.
-std::string ListedHosts(const std::vector<std::string>& names, const char* word = "and");
+// The names of hosts that a cluster's file or its calibration knows.
+std::set<std::string> KnownHosts(const Cluster& cluster);
+
+// "a", "a and b", "a, b and c"; with "or" for names of which one is meant or is enough.
+std::string ListedNames(const std::vector<std::string>& names, const char* word = "and");
 
 // "n3 computes 1.30 times slower (2 of 2 runs)": of an estimate of compute_slowdown. Of hosts that
 // no run tells apart one is enough to be slower, and all have to be faster.

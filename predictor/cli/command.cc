@@ -12,6 +12,7 @@
 #include "data/plan/bucket_words.h"
 #include "data/plan/fields.h"
 #include "data/plan/limits.h"
+#include "data/record/host_texts.h"
 #include "data/record/link_path.h"
 #include "data/values/compression.h"
 #include "data/values/device_name.h"
@@ -278,19 +279,6 @@ void RequireBatch(const Plan& plan) {
   if (plan.local_batch > 0) return;
   throw InputError(OptionPlace("local-batch"), "", "is required",
                    "samples of one micro-step on one device, like 32");
-}
-
-std::set<std::string> KnownHosts(const Cluster& cluster) {
-  std::set<std::string> hosts;
-  for (const Host& host : cluster.hosts) hosts.insert(host.name);
-  if (cluster.calibration) {
-    hosts.insert(cluster.calibration->range.hosts_alone.begin(),
-                 cluster.calibration->range.hosts_alone.end());
-    for (const ParameterEstimate& p : cluster.calibration->parameters) {
-      for (const std::string& host : HostsOfScope(p.scope)) hosts.insert(host);
-    }
-  }
-  return hosts;
 }
 
 void NameAllHosts(const Cluster& cluster, Plan* plan) {

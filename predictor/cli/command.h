@@ -162,7 +162,6 @@ Plan ReadPlan(const Arguments& arguments, const Target& target);
 void RequireBatch(const Plan& plan);
 // Names the hosts of a plan for the whole cluster, where the cluster file or its calibration names
 // just as many: their links differ, and no plan for all of them is without the slowest.
-std::set<std::string> KnownHosts(const Cluster& cluster);
 void NameAllHosts(const Cluster& cluster, Plan* plan);
 // Throws InputError for a host that the cluster cannot have: its file lists hosts, and neither they
 // nor the calibration, which make up `known`, name it. Where the file lists none, any may be.

@@ -24,9 +24,8 @@ namespace {
 constexpr int kSeveral = 8;  // connections of --link-rate
 constexpr double kMostRate = 1e15;
 constexpr const char* kStepTexts =
-    "a time in s, ms, us, ns, min, h or d, like \"0.43 s\" or \"0.43 s/it\"; steps, like \"2.3 "
-    "it/s\" "
-    "(or steps/s); or samples of all workers, like \"240 samples/s\"";
+    "a time in s, ms, us, ns, min, h or d, like \"0.43 s\" or \"0.43 s/it\"; steps, like "
+    "\"2.3 it/s\" (or steps/s); or samples of all workers, like \"240 samples/s\"";
 
 // Options that tell a step of the job, or of a part of it.
 constexpr const char* kOneWorker = "one-worker";

@@ -19,6 +19,7 @@
 #include "data/plan/check.h"
 #include "data/plan/check_spread.h"
 #include "data/plan/limits.h"
+#include "data/record/host_texts.h"
 #include "data/values/device_name.h"
 #include "data/values/numbers.h"
 #include "data/values/placement.h"

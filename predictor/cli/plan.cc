@@ -8,6 +8,7 @@
 #include "data/io/runs.h"
 #include "data/io/text_file.h"
 #include "data/plan/check.h"
+#include "data/record/host_texts.h"
 #include "data/values/numbers.h"
 #include "microbench/script/wanted_runs.h"
 #include "predictor/cli/command.h"

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "data/plan/bucket_words.h"
+#include "data/record/host_texts.h"
 #include "data/values/compression.h"
 #include "data/values/names.h"
 #include "data/values/numbers.h"
@@ -245,16 +246,6 @@ std::string LeftOutText(const LeftOut& left_out) {
   return fmt::format("{} left out: {}.", Plans(left_out.plans), left_out.reason);
 }
 
-// "a", "a or b", "a, b or c".
-std::string OneOf(const std::vector<std::string>& words) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    text += i == 0 ? "" : i + 1 < words.size() ? ", " : " or ";
-    text += words[i];
-  }
-  return text;
-}
-
 // Why no candidate is left, and what would leave one, a line each.
 std::string NothingFitsText(const RecommendOutcome& outcome, const Plan& plan, const Target& target,
                             const RecommendOptions& search) {
@@ -294,7 +285,7 @@ std::string NothingFitsText(const RecommendOutcome& outcome, const Plan& plan, c
   }
   if (!HasSixteenBits(target.workload.precision)) smaller.emplace_back("--precision bf16");
   if (outcome.out_of_memory > 0 && !smaller.empty()) {
-    text += fmt::format("It takes less memory with {}.\n", OneOf(smaller));
+    text += fmt::format("It takes less memory with {}.\n", ListedNames(smaller, "or"));
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "data/io/runs.h"
+#include "data/record/host_texts.h"
 #include "data/values/size_limits.h"
 #include "predictor/cli/training_option.h"
 

@@ -8,6 +8,7 @@
 #include "data/io/csv.h"
 #include "data/plan/fields.h"
 #include "data/plan/key.h"
+#include "data/record/host_texts.h"
 #include "data/values/placement.h"
 #include "model/statistics/normal.h"
 #include "model/step/believed_model.h"
