@@ -432,13 +432,19 @@ TEST(ComputeProfileFile, AnUpdateHasAPassOfItsOwn) {
   }
 }
 
-// A point of an update has no batch.
-TEST(ComputeProfileFile, AnUpdateHasTheBatchOne) {
-  MeasuredSamples update = Profile().samples.back();
-  update.point.batch = 8;
-  EXPECT_TRUE(
-      Says(ErrorOf([&] { Parse(FormatProfileHeader(Header()) + FormatProfileSamples(update)); }),
-           "h200.jsonl:2: batch: "));
+// A point of an update has no batch, nor has one of an allocation.
+TEST(ComputeProfileFile, UpdatesAndAllocationsHaveTheBatchOne) {
+  MeasuredSamples allocation;
+  allocation.point = {AllocateOp{4096}, 1, Precision::kFp32, TrainingPass::kForward};
+  allocation.seconds = {1e-5};
+  for (MeasuredSamples samples : {Profile().samples.back(), allocation}) {
+    const auto read = [&] {
+      return Parse(FormatProfileHeader(Header()) + FormatProfileSamples(samples));
+    };
+    EXPECT_EQ(read().profile.samples.at(0).point, samples.point);
+    samples.point.batch = 8;
+    EXPECT_TRUE(Says(ErrorOf(read), "h200.jsonl:2: batch: "));
+  }
 }
 
 // ---- Hostile files.
