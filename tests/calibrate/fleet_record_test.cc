@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -226,6 +227,21 @@ TEST(FleetText, HasEveryMemberOfARecord) {
   EXPECT_TRUE(read.jobs[1].learnt.facts);
 }
 
+// What many jobs train is written out once, but only where it is the same.
+TEST(FleetText, WorkloadsOfOneNameKeepWhatTheyAre) {
+  FleetRecord is = SomeFleet(3).Export();
+  const auto taught = std::find_if(is.taught.begin(), is.taught.end(),
+                                   [](const auto& of) { return of.workload.name == "net"; });
+  ASSERT_NE(taught, is.taught.end());
+  ASSERT_EQ(is.jobs.at(0).learnt.workload, taught->workload);
+  taught->workload.title = "as it was taught";
+  is.jobs[0].learnt.workload.title = "as it runs";
+  const FleetRecord read = ParseFleetRecord(FormatFleetRecord(is));
+  const auto at = static_cast<std::size_t>(taught - is.taught.begin());
+  EXPECT_EQ(read.taught.at(at).workload.title, "as it was taught");
+  EXPECT_EQ(read.jobs.at(0).learnt.workload.title, "as it runs");
+}
+
 // The text with `from`, which it has, replaced where it is first.
 std::string With(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
@@ -259,6 +275,8 @@ TEST(FleetText, SaysWhatIsWrong) {
   refuses(With(text, "\"device\":\"t4\"", "\"device\":4"), "taught[1].device: 'number' is no text");
   refuses(With(text, "\"scatter\":0.", "\"scatter\":-0."), "taught[0].state.scatter");
   refuses(With(text, "\"version\":3", "\"version\":4"), "taught[0].state.version: '4' is another");
+  refuses(With(text, "\"version\":3", "\"version\":3.0"),
+          "taught[0].state.version: 'number' is no whole number");
   refuses(With(text, "name: t4", "nam: t4"), "device_facts:");
   refuses(With(text, "\\nnodes: 1\\n", "\\nnodes: 1\\nmore: 1\\n"), "jobs[0].start:");
 }
