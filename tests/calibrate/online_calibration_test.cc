@@ -1456,6 +1456,22 @@ TEST(OnlineState, OfAnotherJobIsRefused) {
   }
 }
 
+// The times of a plan rise, each once with its number of rows.
+TEST(OnlineState, TimesOfAPlanAreInOrder) {
+  OnlineCalibration job = NewJob();
+  ObserveAll(SomeRows(1), &job);
+  OnlineRecord record = job.Export();
+  const auto error_of = [&](const std::vector<MeasuredTime>& times) {
+    record.plans.at(0).times = times;
+    return ErrorOf([&] { ParseOnlineRecord(FormatOnlineRecord(record)); });
+  };
+  const char* says = "times: ";
+  EXPECT_FALSE(error_of({{-1.5, 2}, {-1, 1}}));
+  EXPECT_TRUE(Says(error_of({{-1, 1}, {-1.5, 2}}), says));
+  EXPECT_TRUE(Says(error_of({{-1, 1}, {-1, 2}}), "is out of order, or no number of rows"));
+  EXPECT_TRUE(Says(error_of({{-1.5, 2}, {-1, 1.5}}), says));
+}
+
 // Whatever is done to the text: a state as good as any other, or an error and no change.
 TEST(OnlineState, DamagedTextIsRefusedOrHarmless) {
   OnlineCalibration job = NewJob();
