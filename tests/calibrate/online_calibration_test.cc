@@ -1272,6 +1272,26 @@ TEST(OnlineState, NoStepIsLongerThanTwoStandardDeviations) {
   EXPECT_NEAR((state.y - before).norm(), 2, 1e-9);
 }
 
+// However well the rows tell, who stated a value has decided it.
+TEST(OnlineCluster, WhatWasStatedStaysStated) {
+  Cluster start = CalibratedCluster(PlausibleTruth());
+  const auto at =
+      static_cast<std::size_t>(*start.calibration->Find(kClusterScope, "overlap_share"));
+  ParameterEstimate& stated = start.calibration->parameters[at];
+  stated.log_sd = 0;
+  stated.decided_by = DecidedBy::kStated;
+  const auto row = static_cast<Eigen::Index>(at);
+  start.calibration->log_covariance.row(row).setZero();
+  start.calibration->log_covariance.col(row).setZero();
+  OnlineCalibration job(start, *FindWorkload("resnet50"), T4());
+  ObserveAll(SomeRows(20), &job);
+  const ParameterEstimate learnt = job.cluster().calibration->parameters.at(at);
+  EXPECT_EQ(learnt.name, "overlap_share");
+  EXPECT_EQ(learnt.decided_by, DecidedBy::kStated);
+  EXPECT_EQ(learnt.log_sd, 0);
+  EXPECT_NEAR(learnt.value / stated.value, 1, 1e-12);
+}
+
 // What remains of a variance is what the rows of one plan leave of it: each counts by the mean of
 // 1 / root and 1 / root^2, root^2 = 1 + z^2, of a scatter that rows of one plan share a part of.
 TEST(OnlineCluster, IsAsCertainAsRowsOfOnePlanMakeIt) {
