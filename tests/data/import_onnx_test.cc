@@ -385,6 +385,20 @@ TEST(ImportOnnx, PatternsThatOthersReadAreNotFolded) {
   EXPECT_EQ(OperationOf<ElementwiseOp>(w, 2), (ElementwiseOp{ElementwiseKind::kMultiply, 10, 1}));
 }
 
+// Who runs the network reads its outputs.
+TEST(ImportOnnx, PatternsAroundAnOutputAreNotFolded) {
+  for (const bool is_read : {false, true}) {
+    Model m;
+    const std::string x = m.Linear(m.Input("x", {"batch", "6"}), "fc", 6, 10);
+    const std::string quotient = m.Node("Div", {x, m.Scalar(1.4142135F)});
+    if (is_read) m.Output(quotient);
+    const std::string one = m.Node("Add", {m.Node("Erf", {quotient}), m.Scalar(1)});
+    m.Output(m.Node("Mul", {m.Node("Mul", {x, one}), m.Scalar(0.5F)}));
+    // Unfolded, five beside the first.
+    EXPECT_EQ(Import(m).layers.size(), is_read ? 6U : 2U);
+  }
+}
+
 TEST(ImportOnnx, Normalizations) {
   Model m(17);
   const std::string x = m.Convolution(m.Input("x", {"batch", "3", "5", "6"}), "w", 3, 8, 1, 1, 0);
@@ -455,6 +469,46 @@ TEST(ImportOnnx, TensorsOfYesAndNoAreRead) {
   }
 }
 
+// The last stride of a slice may be cut short, and takes an element all the same.
+TEST(ImportOnnx, SlicesWithStepsAreRead) {
+  struct Taken {
+    Dims of;
+    std::int64_t from;
+    std::int64_t to;
+    std::int64_t step;
+  };
+  // Each leaves -1 and 128.
+  for (const Taken& taken : {Taken{{-1, 7, 128}, 0, 3, 2}, Taken{{-1, 7, 128, 9}, 0, 4, 2},
+                             Taken{{128, 7, -1}, -1, -4, -2}, Taken{{-1, 7, 9, 128}, 0, 4, 3}}) {
+    Model m;
+    std::string x = m.Convolution(m.Input("x", {"batch", "3", "4", "4"}), "w", 3, 8, 1, 1, 0);
+    m.Integers("of", taken.of);
+    m.Integers("from", {taken.from});
+    m.Integers("to", {taken.to});
+    m.Integers("axis", {0});
+    m.Integers("step", {taken.step});
+    x = m.Node("Reshape", {x, m.Node("Slice", {"of", "from", "to", "axis", "step"})});
+    m.Weight("fc", {128, 10});
+    m.Output(m.Node("MatMul", {x, "fc"}));
+    const Workload w = Import(m);
+    ASSERT_EQ(w.layers.size(), 2U) << taken.step;
+    EXPECT_EQ(OperationOf<DenseOp>(w, 1), (DenseOp{1, 128, 10, false, true})) << taken.step;
+  }
+}
+
+// Every type that networks are trained in.
+TEST(ImportOnnx, WeightsOfAnyRealTypeAreParameters) {
+  for (const int type : {onnx::TensorProto::FLOAT, onnx::TensorProto::FLOAT16,
+                         onnx::TensorProto::DOUBLE, onnx::TensorProto::BFLOAT16}) {
+    Model m;
+    m.Output(m.Linear(m.Input("x", {"batch", "6"}, type), "fc", 6, 10));
+    for (onnx::TensorProto& weight : *m.graph().mutable_initializer()) weight.set_data_type(type);
+    const Workload w = Import(m);
+    ASSERT_EQ(w.layers.size(), 1U) << type;
+    EXPECT_EQ(w.parameters, 6 * 10 + 10) << type;
+  }
+}
+
 TEST(ImportOnnx, CopiesAndViews) {
   Model m;
   std::string x = m.Convolution(m.Input("x", {"batch", "3", "4", "4"}), "w", 3, 8, 1, 1, 0);
@@ -511,6 +565,20 @@ TEST(ImportOnnx, ATiedWeightCountsOnce) {
   EXPECT_TRUE(w.layers[1].tensors.empty());
   EXPECT_EQ(OperationOf<DenseOp>(w, 1), (DenseOp{7, 64, 500, false, true}));
   EXPECT_NE(w.source.find("1 layer has a weight of earlier ones"), std::string::npos) << w.source;
+}
+
+// A matrix is the same one under every name that the graph gives it.
+TEST(ImportOnnx, ATiedWeightCountsOnceWhateverItsNames) {
+  Model m;
+  m.Weight("table", {500, 64});
+  std::string x = m.Node("Gather", {"table", m.Input("ids", {"batch", "7"}, kInteger)});
+  x = m.Node("MatMul", {x, m.Node("Transpose", {"table"}, Model::Ints{"perm", {1, 0}})});
+  m.Output(m.Node("MatMul", {x, m.Node("Identity", {"table"})}));
+  const Workload w = Import(m);
+  ASSERT_EQ(w.layers.size(), 3U);
+  EXPECT_EQ(w.parameters, 500 * 64);
+  EXPECT_EQ(OperationOf<DenseOp>(w, 2), (DenseOp{7, 500, 64, false, true}));
+  EXPECT_NE(w.source.find("2 layers have weights of earlier ones"), std::string::npos) << w.source;
 }
 
 // As PyTorch stores the ones and zeros of an untrained network.
