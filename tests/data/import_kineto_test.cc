@@ -240,6 +240,7 @@ constexpr const char* kHead =
       {"id": 1, "name": "NVIDIA H200", "totalGlobalMem": 2000, "computeMajor": 9, "computeMinor": 0,
        "numSms": 132}],
   "cuda_runtime_version": 12040, "with_stack": 1, "pytorch_version": "2.4.1",
+  "with_flops": true, "with_modules": false, "profile_memory": 0,
   "baseTimeNanoseconds": 1767189312000000000)";
 
 class GpuTrace : public Trace {
@@ -368,6 +369,9 @@ TEST(ImportKineto, StepsOnAGpu) {
   EXPECT_EQ(profile.device.facts.at("cuda_runtime_version"), "12040");
   EXPECT_EQ(profile.settings.at("pytorch"), "2.4.1");
   EXPECT_EQ(profile.settings.at("with_stack"), "yes");
+  EXPECT_EQ(profile.settings.at("with_flops"), "yes") << "as other versions write it";
+  EXPECT_EQ(profile.settings.at("with_modules"), "no");
+  EXPECT_EQ(profile.settings.at("profile_memory"), "no");
   EXPECT_EQ(profile.settings.at("calls_without_time"), "1");
   EXPECT_EQ(profile.settings.count("convolutions"), 0U);
   EXPECT_EQ(profile.started, "2025-12-31T13:55:12Z");
@@ -753,6 +757,9 @@ TEST(ImportKineto, DenseLayersAndProducts) {
             "b8 fp32 dense positions=20 inputs=64 units=10 bias=yes");
   EXPECT_EQ(Described("addmm", {Tensor({10}), Tensor({7, 64}), Tensor({64, 10})}, 8),
             "b7 fp32 dense inputs=64 units=10 bias=yes");
+  EXPECT_EQ(Described("addmm", {Tensor({160, 10}), Tensor({160, 64}), Tensor({64, 10})}, 8),
+            "b8 fp32 dense positions=20 inputs=64 units=10")
+      << "a matrix that is added is no bias";
   EXPECT_EQ(Described("mm", {Tensor({7, 64}, "c10::BFloat16"), Tensor({64, 10}, "c10::BFloat16")}),
             "b7 bf16 dense inputs=64 units=10");
   EXPECT_EQ(Described("matmul", {Tensor({7, 3, 64}), Tensor({64, 10})}),
