@@ -515,6 +515,20 @@ RC_GTEST_PROP(ImportPcap, FindsTheOrderOfAnyRing, ()) {
   RC_ASSERT(summary.host_step_bytes.size() == 3 * hosts);
 }
 
+// The host that captured is an end of nearly all packets, and of two such ends nobody knows which.
+TEST_F(PcapTest, TheHostThatCapturedIsTheOnlyEndOfNearlyAll) {
+  TestCapture capture;
+  for (int i = 0; i < 9; ++i) {
+    capture.Add(kStart + i * kMs, {.from = Address(0), .to = Address(1), .payload = 100});
+  }
+  EXPECT_EQ(Import(capture).captures.at(0).address, "");
+  // Now the second host is an end of 9 in 11.
+  for (int i = 9; i < 11; ++i) {
+    capture.Add(kStart + i * kMs, {.from = Address(2), .to = Address(0), .payload = 100});
+  }
+  EXPECT_EQ(Import(capture).captures.at(0).address, Address(0));
+}
+
 TEST_F(PcapTest, ASenderThatCapturedNothingIsSeenByItsReceivers) {
   RingCaptures ring = MakeRing(folder_, {0, 1, 2, 3});
   ring.files.erase(ring.files.begin() + 2);
