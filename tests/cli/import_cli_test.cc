@@ -266,6 +266,10 @@ TEST(ImportLogsCli, TablesNameTheirHosts) {
 TEST(ImportLogsCli, AGuessNamesTheCommand) {
   ExpectText({"import", "--guess", Sample("step_log/pytorch")},
              {"a log of a training", "stepcast import steps " + Sample("step_log/pytorch")});
+  // Of the tables that begin alike, what stands beside tells which one it is.
+  const std::string latency = Sample("osu/latency-and-bandwidth.txt");
+  EXPECT_EQ(JsonOf({"import", "--guess", latency})["command"], "stepcast import osu " + latency);
+  ExpectText({"import", "--guess", Sample("osu/allreduce.txt")}, {"--placement P"});
   ExpectText({"import", "--guess", Sample("guess/nothing")}, {"nothing that stepcast knows"}, 1);
   EXPECT_EQ(JsonOf({"import", "--guess", Sample("guess/nothing")}, 1)["command"], nullptr);
   ExpectError({"import", "--guess", Sample("guess/nothing"), "more"}, {"is a second file"});
