@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "data/record/input_error.h"
+#include "model/statistics/normal.h"
+#include "model/step/discrepancy.h"
 #include "tests/calibrate/synthetic_runs.h"
 #include "tests/support/devices.h"
 
@@ -532,6 +534,42 @@ TEST(MoreScatter, IsJudgedByRunsThatAFitLeftFree) {
   // The scatter is a part of what parts runs and forecasts.
   EXPECT_GT(ratio, 1 + (factor - 1) / 3);
   EXPECT_LT(ratio, factor * 1.01);
+}
+
+// q is the share of each variance that the runs took away: of half the spread three quarters.
+TEST(MoreScatter, CountsTheVarianceThatAFitTookAway) {
+  Cluster cluster = CalibratedCluster(PlausibleTruth());
+  Calibration& calibration = *cluster.calibration;
+  for (ParameterEstimate& e : calibration.parameters) e.log_sd = e.prior_log_sd / 2;
+  // The formula is exact, and all that a run is off is its own scatter.
+  calibration.log_covariance.setZero();
+  calibration.repeat_log_sd = calibration.residual_log_sd = 0.03;
+  SyntheticProblem synthetic(PlausibleTruth());
+  synthetic.Add("resnet50", AllreducePlan({1}, 32), 0.06);
+  const double runs = 10 + 100;  // ten that were believed beforehand
+  const double decided = 0.75 * static_cast<double>(calibration.parameters.size());
+  EXPECT_NEAR(CheckDrift(Problem(cluster, synthetic.problem().runs)).scatter,
+              0.06 / (0.03 * std::sqrt(runs / (runs - decided))), 1e-9);
+}
+
+// A step that went on for longer than nine tenths of them do, before it was stopped: they scatter,
+// and the formula is off beyond the eight nodes that were measured.
+TEST(StoppedRuns, AreOverdueBeyondScatterAndDiscrepancy) {
+  Cluster cluster = CalibratedCluster(PlausibleTruth());
+  // No value was decided by runs: steps scatter as those of the fit, by 0.03.
+  for (ParameterEstimate& e : cluster.calibration->parameters) e.log_sd = e.prior_log_sd;
+  for (const int nodes : {8, 16}) {
+    const double discrepancy = nodes == 16 ? kDiscrepancyPerDoubling : 0;
+    for (const double share : {0.98, 1.02}) {
+      SyntheticProblem synthetic(PlausibleTruth());
+      synthetic.Add("resnet50", AllreducePlan(Placement(static_cast<std::size_t>(nodes), 1), 32),
+                    share * kNinetyPercent * std::hypot(0.03, discrepancy));
+      synthetic.problem().runs.back().stopped = true;
+      const DriftReport report = CheckDrift(Problem(cluster, synthetic.problem().runs));
+      EXPECT_EQ(report.stopped, 1);
+      EXPECT_EQ(report.overdue, share > 1 ? 1 : 0) << nodes << ", " << share;
+    }
+  }
 }
 
 TEST(Deterministic, TwoChecksAgree) {
