@@ -14,6 +14,7 @@
 #include "calibrate/host_findings.h"
 #include "calibrate/next_runs.h"
 #include "calibrate/online/online_calibration.h"
+#include "calibrate/text.h"
 #include "data/io/machines.h"
 #include "data/record/host_texts.h"
 #include "model/step/parameter_specs.h"
@@ -357,6 +358,12 @@ TEST(HostFindings, CountTheRunsOfASlowLink) {
     synthetic.problem().runs.push_back(run);
   }
   EXPECT_EQ(runs(), 3) << "one of messages";
+}
+
+TEST(RateText, HasThreeDigitsOfItsUnit) {
+  EXPECT_EQ(RateText(MegabitsPerSecond(999.4)), "999 Mbit/s");
+  EXPECT_EQ(RateText(MegabitsPerSecond(999.6)), "1 Gbit/s");
+  EXPECT_EQ(RateText(MegabitsPerSecond(1254.0)), "1.25 Gbit/s");
 }
 
 TEST(HostFindings, NameNoRateBeyondThePort) {

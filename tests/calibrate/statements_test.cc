@@ -305,6 +305,23 @@ TEST(StatedSpeed, MovesTheTimesOfWorkloads) {
   EXPECT_GT(sample_time(0.2) / sample_time(0.8), 1.5);
 }
 
+// Times around others are as uncertain as both, and a speed that is stated is certain.
+TEST(StatedSpeed, LeavesTheSpreadOfTheWorkload) {
+  for (const bool is_stated : {false, true}) {
+    Statements statements;
+    if (is_stated) statements.push_back(Fixed("device_speed", kReached));
+    const CalibrationOutcome outcome = Fit(WithDataSheet(statements).problem());
+    const auto spread = [&](const char* name) {
+      return Find(outcome, "workload resnet50 on t4", name).prior_log_sd;
+    };
+    const double of_speed = is_stated ? 0 : kDeviceSpeedSpec.prior_log_sd;
+    const double of_samples = std::hypot(kWorkloadSpeedLogSd, of_speed);
+    EXPECT_NEAR(spread("sample_time"), of_samples, 1e-12) << is_stated;
+    EXPECT_NEAR(spread("fixed_time"), std::hypot(kFixedToSamplesLogSd, of_samples), 1e-12)
+        << is_stated;
+  }
+}
+
 // A workload that nobody ran there is believed to run at the stated speed.
 TEST(StatedSpeed, MovesWhatWasNotMeasured) {
   const auto forecast = [](double efficiency) {
