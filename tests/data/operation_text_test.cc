@@ -305,6 +305,7 @@ TEST(OperationText, Refusals) {
       {"convolution input=2x2 kernel=3x1",
        "'3x1' is a window larger than the input; allowed: at most the input with its padding"},
       {"convolution input=9x9 kernel=3x3 dilation=1x5", "'3x11' is a window larger than the input"},
+      {"convolution input=9x9 kernel=3x3 dilation=5x1", "'11x3' is a window larger than the input"},
       {"convolution input=2x2 padding=1,0,0,0 kernel=4x2", "'4x2' is a window larger"},
       {"convolution padding=1,1", "'1,1' is not four numbers of zeros; allowed: e.g. 1,1,1,1"},
       {"convolution padding=1,1,1,1,1", "is not four numbers of zeros"},

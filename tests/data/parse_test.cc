@@ -10,6 +10,7 @@
 #include "data/values/names.h"
 #include "data/values/numbers.h"
 #include "data/values/placement.h"
+#include "data/values/suggest.h"
 #include "data/values/utf8.h"
 #include "tests/support/input_error.h"
 
@@ -407,6 +408,16 @@ TEST(Parse, HostsThatStandApartHaveTheSameRules) {
   EXPECT_TRUE(Says(ErrorOf([&] { CheckedHosts({"a", "a"}, kPlace); }), "names a host twice"));
   EXPECT_TRUE(Says(ErrorOf([&] { CheckedHosts({"a+b"}, kPlace); }),
                    "'a+b' is not the name of one host; allowed: names without +"));
+}
+
+// A beginning is as near as one letter; a word that goes on behind a name is as far as its letters.
+TEST(NearestName, BeginningsAreNear) {
+  const std::vector<std::string> names = {"predict", "recommend"};
+  EXPECT_EQ(NearestName("recom", names), "recommend");
+  EXPECT_EQ(NearestName("Rec", names), "recommend");
+  EXPECT_EQ(NearestName("re", names), "") << "too short to tell";
+  EXPECT_EQ(NearestName("predicts", names), "predict");
+  EXPECT_EQ(NearestName("predictions", names), "") << "four letters more than the name";
 }
 
 TEST(Parse, Trim) {

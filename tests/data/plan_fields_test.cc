@@ -17,6 +17,7 @@
 #include "data/plan/fields.h"
 #include "data/plan/key.h"
 #include "data/plan/limits.h"
+#include "data/plan/si_range.h"
 #include "tests/support/changed_plans.h"
 #include "tests/support/input_error.h"
 #include "tests/support/members.h"
@@ -490,6 +491,7 @@ TEST(PlanFields, WaysToCompress) {
   EXPECT_TRUE(Says(ErrorOf([&] { read("powersgd=0"); }), "allowed: a whole number from 1 to 1024"));
   EXPECT_TRUE(Says(ErrorOf([&] { read("powersgd=1.5"); }), "'1.5'"));
   EXPECT_TRUE(Says(ErrorOf([&] { read("fp16=2"); }), "'fp16=2' takes no number; allowed: fp16"));
+  EXPECT_TRUE(Says(ErrorOf([&] { read("none=1"); }), "'none=1' takes no number; allowed: none"));
   for (const char* text : {"none", "fp16", "bf16", "int8", "topk=0.001", "topk=1", "powersgd=4"}) {
     EXPECT_EQ(FindPlanField("compress")->text(ReadFlag("compress", text)), text);
   }
@@ -647,6 +649,17 @@ TEST(PlanFields, ATimeThatNoColumnTakesIsNoFlagEither) {
                    "rtt: '3600' is out of range; allowed: 0, or from 1e-12 to 1000 s"));
 }
 
+// A million milliseconds are 1000 s, and a million Gbit/s 125 TB/s; a bit a second is the least.
+TEST(SiRange, IsThatOfTheColumnInSeconds) {
+  const auto holds = [](const char* flag, double si) { return SiRangeOf(flag).Holds(si); };
+  for (const char* flag : {"rtt", "loss-burst"}) {
+    for (const double seconds : {0.0, 1e-12, 1000.0}) EXPECT_TRUE(holds(flag, seconds)) << flag;
+    for (const double seconds : {-1.0, 0.9e-12, 1001.0}) EXPECT_FALSE(holds(flag, seconds)) << flag;
+  }
+  for (const double bytes : {0.125, 1.25e14}) EXPECT_TRUE(holds("bandwidth", bytes)) << bytes;
+  for (const double bytes : {0.0, 0.12, 1.26e14}) EXPECT_FALSE(holds("bandwidth", bytes)) << bytes;
+}
+
 // ---- What follows from the list knows each field of it: plans that differ in one alone.
 
 TEST(EveryPlanField, PassesTheCheckAndGoesWithItsStrategy) {
@@ -682,6 +695,17 @@ TEST(EveryPlanField, ADefaultIsTheSameAsItsStatement) {
   EXPECT_EQ(OptionsKey(silent, Mebibytes(25.0)), OptionsKey(stated));
   EXPECT_EQ(OptionsKey(stated, Mebibytes(4.0)), OptionsKey(stated));
   EXPECT_NE(OptionsKey(silent), OptionsKey(stated));
+}
+
+// Whoever states that workers are no step ahead, or that no packet is lost, has stated something.
+TEST(EveryPlanField, NoughtIsAStatement) {
+  const Plan silent = With(Strategy::kPsAsync, 2);
+  Plan in_step = silent;
+  in_step.server.staleness_bound = 0;
+  EXPECT_NE(StatedKey(in_step), StatedKey(silent));
+  Plan lossless = silent;
+  lossless.link.loss = 0.0;
+  EXPECT_NE(StatedKey(lossless), StatedKey(silent));
 }
 
 TEST(EveryPlanField, SurvivesItsColumn) {

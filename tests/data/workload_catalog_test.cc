@@ -5,6 +5,8 @@
 #include <cmath>
 #include <set>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "data/workloads/catalog.h"
@@ -507,6 +509,31 @@ TEST(WorkloadCatalog, ElementwiseWorkIsSmall) {
     EXPECT_GE(ratio, 1.0) << name;
     EXPECT_LT(ratio, 1.1) << name;  // most in EfficientNet, with 0.4 G multiply-adds
   }
+}
+
+// In Keras, v1 clips behind its first convolution and both of each of 13 blocks; v2 behind the first
+// and the last, 17 depthwise convolutions and 16 expansions.
+TEST(WorkloadCatalog, MobileNetsClipAtSix) {
+  for (const auto& [name, expected] : {std::pair("mobilenet", 27), {"mobilenet_v2", 35}}) {
+    int clipped = 0;
+    const Workload workload = Find(name);
+    for (const Layer& layer : workload.layers) {
+      const auto* activation = std::get_if<ActivationOp>(&layer.operation);
+      if (activation == nullptr || activation->function == Function::kSoftmax) continue;
+      EXPECT_EQ(activation->function, Function::kRelu6) << name << ": " << layer.name;
+      ++clipped;
+    }
+    EXPECT_EQ(clipped, expected) << name;
+  }
+}
+
+// 12 heads of 64 features on 384 tokens: each score is a product over 64 and is scaled; the weighted
+// sums are as many products, and nothing else.
+TEST(WorkloadCatalog, ScoresAreScaledProducts) {
+  const Workload bert = Find("bert_base");
+  const double scores = 12.0 * 384 * 384;
+  EXPECT_EQ(LayerNamed(bert, "layer.0.attention.scores").forward_flop.si(), scores * (2 * 64 + 1));
+  EXPECT_EQ(LayerNamed(bert, "layer.0.attention.context").forward_flop.si(), scores * 2 * 64);
 }
 
 // ---- Shapes.
