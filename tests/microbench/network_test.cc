@@ -23,6 +23,7 @@
 #include "microbench/network/protocol.h"
 #include "microbench/network/schedule.h"
 #include "microbench/network/tcp_info.h"
+#include "microbench/network/token.h"
 #include "microbench/network/traffic.h"
 #include "tests/support/input_error.h"
 
@@ -59,6 +60,15 @@ TEST(NetworkMessage, ANumberIsOneWithinItsRange) {
   EXPECT_THROW(Message("got").Number("rate", 0, 10), NetworkError);
   EXPECT_THROW(Message("got").Set("n", "1.5").Integer("n", 0, 10), NetworkError);
   EXPECT_EQ(Message("got").Set("rate", "2.5").Number("rate", 0, 10), 2.5);
+}
+
+TEST(NetworkToken, IsTheSameToItsEndAndNoFurther) {
+  using Pair = std::pair<const char*, const char*>;
+  for (const auto& [a, b] : {Pair("", ""), Pair("abc", "abc")}) EXPECT_TRUE(SameToken(a, b)) << a;
+  for (const auto& [a, b] : {Pair("abc", "abd"), Pair("abc", "ab"), Pair("ab", "abc"),
+                             Pair("abab", "ab"), Pair("", "ab"), Pair("ab", "")}) {
+    EXPECT_FALSE(SameToken(a, b)) << a << " for " << b;
+  }
 }
 
 // ---- What messages stand for.
@@ -115,6 +125,7 @@ TEST(NetworkProtocol, HostsThatSayNothingReadableDoNotJoin) {
                                                         {"fact.mtu", " "},
                                                         {"fact.mtu", "\t"},
                                                         {"rank", "2"},
+                                                        {"of", "1"},
                                                         {"of", "3"},
                                                         {"port", "0"}}) {
     EXPECT_THROW(join(key, value), NetworkError) << key << " " << value;
@@ -428,6 +439,12 @@ TEST_F(NetworkProbeTest, AHostThatNeverComesIsNamed) {
   // Who came is told why it ended, and does not wait for another probe.
   EXPECT_NE(outcome.agents[0].find("has ended: " + outcome.error), std::string::npos)
       << outcome.agents[0];
+}
+
+TEST_F(NetworkProbeTest, TheLastHostOfTheListIsMissedByItsName) {
+  options_.join_s = 0.5;
+  options_.names = {"a", "b", "c"};
+  EXPECT_EQ(Run({AgentOf(1)}).error, "1 of 3 hosts did not come: c: did not connect in time");
 }
 
 TEST_F(NetworkProbeTest, AWrongTokenIsRefusedAndSaid) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <set>
@@ -223,6 +224,24 @@ TEST(WantedRuns, WhatIsMeasuredIsARunsFile) {
   EXPECT_NE(WantedKey(wanted, wanted.runs[0].fields), WantedKey(wanted, wanted.runs[1].fields));
 }
 
+// What an earlier measurement has left in the row is none of this one.
+TEST(WantedRuns, LeaveBehindWhatIsNotMeasured) {
+  const WantedRuns wanted = ParseWantedRuns(
+      "workload,device,placement,servers,strategy,local_batch,exposed_sync_s,step_time_s,source\n"
+      "resnet50,t4,1-1,0,ring,8,0.25,STEP_TIME,a log\n",
+      "w.csv");
+  Timed timed;
+  timed.step_s = {0.5};
+  timed.source = "a test";
+  const std::string text =
+      CsvLine(MeasuredHeader(wanted)) + CsvLine(MeasuredFields(wanted, wanted.runs[0], timed));
+  const std::vector<stepcast::Run> runs = ParseRuns(text, "runs.csv");
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_FALSE(runs[0].exposed_sync);
+  EXPECT_EQ(runs[0].step_time.si(), 0.5);
+  EXPECT_EQ(runs[0].source, "a test");
+}
+
 // ---- Commands that run.
 
 class TrainingTest : public testing::Test {
@@ -327,6 +346,19 @@ TEST_F(TrainingTest, TimesComeFromAFileToo) {
   const Training training = RunTraining(options);
   EXPECT_EQ(training.end, TrainingEnd::kEnough);
   EXPECT_EQ(training.step_s, std::vector<double>(3, 0.25));
+}
+
+// A name that stood twice would have the one value for some programs and the other for others.
+TEST_F(TrainingTest, AVariableReplacesThatOfTheProgram) {
+  ASSERT_EQ(setenv("STEPCAST_OF_A_TEST", "1", 1), 0);
+  const StepPattern pattern = Pattern("^STEPCAST_OF_A_TEST=(?<ms>[0-9]+)");
+  TrainingOptions options = Shell("");
+  options.command = {"env"};
+  options.pattern = &pattern;
+  options.warm_up = 0;
+  options.variables["STEPCAST_OF_A_TEST"] = "2";
+  EXPECT_EQ(RunTraining(options).step_s, std::vector<double>{2 * 1e-3});
+  unsetenv("STEPCAST_OF_A_TEST");
 }
 
 TEST_F(TrainingTest, WhatCannotBeRunIsSaid) {

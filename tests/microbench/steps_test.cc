@@ -256,6 +256,26 @@ TEST(StepsTraining, AStepThatHasBegunAtTheLimitMayLastAsLongAgain) {
   EXPECT_EQ(Short().longest_s(), 20 + 20);
 }
 
+// All that a slow worker computes takes as long, and so do the parts of its backward pass.
+TEST(StepsTraining, TheLastWorkersAreSlowInAll) {
+  Training training = Short();
+  training.slow_workers = 1;
+  training.slowdown = 4;
+  const auto ready = [](const Training& of) {
+    std::vector<double> seconds;
+    for (const GradientBucket& bucket : of.buckets) seconds.push_back(bucket.ready_s);
+    return seconds;
+  };
+  const Training fast = TrainingOf(training, 1, 3);
+  EXPECT_EQ(fast.backward_s, 0.02);
+  EXPECT_EQ(ready(fast), (std::vector<double>{0.005, 0.01, 0.02}));
+  const Training slow = TrainingOf(training, 2, 3);
+  EXPECT_EQ(slow.forward_s, 4 * 0.01);
+  EXPECT_EQ(slow.backward_s, 4 * 0.02);
+  EXPECT_EQ(slow.update_s, 4 * 0.005);
+  EXPECT_EQ(ready(slow), (std::vector<double>{4 * 0.005, 4 * 0.01, 4 * 0.02}));
+}
+
 class StepsOnLoopback : public testing::Test {
  protected:
   void SetUp() override {
