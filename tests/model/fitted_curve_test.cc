@@ -70,6 +70,20 @@ TEST(FittedCurve, TendsToTheLineForLargeBatches) {
   EXPECT_NEAR(slope, 1, 1e-6);
 }
 
+// 3 s and 7 s of 1 and 3 samples are a line of 1 s and 2 s a sample. One through 1 s and 4 s of 1
+// and 2 samples would begin at -2 s: from nothing, 1.2 s a sample has the least squares of relative
+// errors, 20 % more and 40 % less.
+TEST(FittedCurve, ThroughTwoPointsByHand) {
+  const Duration<> floor = Milliseconds(8.0);
+  const FittedCurve<double> line = CurveThrough({1, 3}, {3, 7}, Milliseconds(5.0), floor);
+  EXPECT_NEAR(line.fixed.si(), 1.005, 1e-12);
+  EXPECT_EQ(line.floor, floor);
+  EXPECT_NEAR(line.per_sample.si(), 2, 1e-12);
+  const FittedCurve<double> steep = CurveThrough({1, 2}, {1, 4}, Milliseconds(5.0), floor);
+  EXPECT_NEAR(steep.fixed.si(), 0.005, 1e-12);
+  EXPECT_NEAR(steep.per_sample.si(), 1.2, 1e-12);
+}
+
 RC_GTEST_PROP(FittedCurveProperty, RisesWithTheBatchAndIsConvex, ()) {
   const FittedCurve<double> curve{Seconds(*LogUniform(1e-5, 1)), Seconds(*LogUniform(1e-5, 1)),
                                   Seconds(*LogUniform(1e-6, 1)) / Samples(1.0)};

@@ -171,6 +171,17 @@ TEST(OperationCurve, RecurrentLayersGoPositionByPosition) {
   EXPECT_GT(once, 100 * LearntCurve()[kRecurrentStep]);
 }
 
+// The weights of 320 units and 960 inputs are 1280 x 1280, of 16 x 256 rows: one wave of tiles, for
+// each direction.
+TEST(OperationCurve, RecurrentWeightsAreOneProductByHand) {
+  const OperationCurve<double> curve = At(Round(), Ideal());
+  const double wave = 2.0 * 128 * 128 * 4096 / 1e11;
+  for (const int directions : {1, 2}) {
+    const RecurrentOp lstm{RecurrentCell::kLstm, 256, 960, 320, directions};
+    EXPECT_NEAR(curve.Time(lstm, CurvePass::kWeightGradient, 16) / wave, directions, 2e-3);
+  }
+}
+
 std::vector<Operation> OperationsOf(const char* name) {
   std::vector<Operation> operations;
   const Workload workload = *FindWorkload(name);

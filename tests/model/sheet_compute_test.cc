@@ -68,6 +68,13 @@ TEST(DeviceSheet, UnitsForMatricesAreKnownByTheirPeak) {
   EXPECT_FALSE(whole.matrix_units);
   EXPECT_EQ(whole.flop_per_s, 10e12);
   EXPECT_EQ(whole.element_bytes, 4);
+  // Whoever has a peak for tf32 has them, however fast its ordinary units are.
+  device.fp16 = TeraflopPerSecond(20.0);
+  device.tf32 = TeraflopPerSecond(10.0);
+  EXPECT_TRUE(SheetOf(device, Precision::kFp16)->matrix_units);
+  EXPECT_TRUE(SheetOf(device, Precision::kTf32)->matrix_units);
+  EXPECT_FALSE(SheetOf(device, Precision::kFp32)->matrix_units);
+  EXPECT_FALSE(SheetOf(device, Precision::kBf16)->matrix_units) << "no peak of its own";
 }
 
 // Work and bytes by the curve; two gradients of the dense layer, one of the activation; four calls
